@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+func (a *app) export() *cobra.Command {
+	var format string
+	var sources []string
+	cmd := &cobra.Command{
+		Use:   "export FILE",
+		Short: "Write the merged map of all sources to a file",
+		Long: `Write the merged map of all sources to FILE, or to standard output where FILE is "-".
+
+XTM 2.1 loses nothing; XTM 1.0 cannot carry name types and datatypes, and what it
+leaves out is counted. The file appears when it is complete.`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: a.run(func(_ context.Context, args []string) error {
+			if format == "" {
+				format = client.FormatXTM21
+				if strings.HasSuffix(args[0], ".cxtm") {
+					format = client.FormatCXTM
+				}
+			}
+			losses, err := toFile(args[0], a.command.OutOrStdout(), func(w io.Writer) (xtm.Losses, error) {
+				return a.client.Export(w, format, sources...)
+			})
+			if err == nil && losses != (xtm.Losses{}) && !a.quiet {
+				fmt.Fprintf(os.Stderr, "XTM 1.0 could not carry all of it: %+v\n", losses)
+			}
+			return err
+		}),
+	}
+	cmd.Flags().StringVar(&format, "format", "", "`format`: xtm2.1, xtm1 or cxtm (default: by the file's ending, else xtm2.1)")
+	cmd.Flags().StringArrayVar(&sources, "source", nil, "export this `subscription` only (repeatable)")
+	return cmd
+}
+
+// toFile writes a file under a temporary name and renames it when it is
+// complete.
+func toFile(path string, stdout io.Writer, write func(io.Writer) (xtm.Losses, error)) (losses xtm.Losses, err error) {
+	if path == "-" {
+		return write(stdout)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return losses, err
+	}
+	defer func() {
+		f.Close()
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	b := bufio.NewWriter(f)
+	if losses, err = write(b); err != nil {
+		return losses, err
+	}
+	if err := b.Flush(); err != nil {
+		return losses, err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return losses, err
+	}
+	if err := f.Close(); err != nil {
+		return losses, err
+	}
+	return losses, os.Rename(f.Name(), path)
+}

@@ -1,0 +1,23 @@
+// Command tmshare-server publishes topic maps over HTTP.
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+)
+
+func main() {
+	root := &cobra.Command{
+		Use:   "tmshare-server",
+		Short: "Publish topic maps, so that others can keep in step with them",
+		Long: `tmshare-server holds topic maps and publishes, for each, Atom feeds of
+snapshots and of fragments, one for each topic that changes.
+
+Every flag can also be set by the environment: --base-url as TMSHARE_BASE_URL.`,
+	}
+	root.AddCommand(serveCommand(), demoCommand())
+	os.Exit(cli.Run(root))
+}

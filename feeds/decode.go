@@ -1,0 +1,387 @@
+package feeds
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/iri"
+)
+
+// Limits bound what Decode takes from a remote document. A zero field means
+// the default.
+type Limits struct {
+	MaxBytes int64 // length of the document; default 32 MiB
+	// MaxToken bounds one tag, text or comment; default 1 MiB. It is enforced
+	// when a few kilobytes more have been read.
+	MaxToken   int64
+	MaxDepth   int // nesting of elements; default 64
+	MaxEntries int // default 100,000
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.MaxBytes <= 0 {
+		l.MaxBytes = 32 << 20
+	}
+	if l.MaxToken <= 0 {
+		l.MaxToken = 1 << 20
+	}
+	l.MaxToken = min(l.MaxToken, l.MaxBytes, 1<<62)
+	if l.MaxDepth <= 0 {
+		l.MaxDepth = 64
+	}
+	if l.MaxEntries <= 0 {
+		l.MaxEntries = 100_000
+	}
+	return l
+}
+
+// Decode reads a feed document in any of the dialects, whatever its prefixes
+// and the order of its elements. uri is where the document came from: it
+// stands in errors, and with xml:base it is the base of relative links.
+//
+// Identifiers and URLs may be wrapped across lines. Unknown elements, inline
+// content and atom:source are passed over. A feed must have an id and each
+// entry an id and a time; else, or where a prefix or state makes no sense, the
+// error is an *[InvalidError]. A document that is not well-formed, or no Atom
+// feed, gives a *[SyntaxError], and so does a DOCTYPE, which is never
+// accepted. A document that is too large gives a *[LimitError]. An error of r
+// is returned wrapped.
+func Decode(r io.Reader, uri string, limits Limits) (*Feed, error) {
+	limits = limits.withDefaults()
+	d := &decoder{scanner: newScanner(r, uri, limits), maxEntries: limits.MaxEntries, feed: new(Feed)}
+	root, err := d.next()
+	if err != nil {
+		return nil, err
+	}
+	if root.name.local != "feed" {
+		return nil, d.errorf("root element is %s, not an Atom feed", clip(root.name.local))
+	}
+	if root.name.space != NamespaceAtom {
+		return nil, &InvalidError{"feed", fmt.Sprintf("is in the namespace %q, not in Atom's", clip(root.name.space))}
+	}
+	if err := d.readFeed(root); err != nil {
+		return nil, err
+	}
+	// Nothing but white space and comments may follow; next sees to it.
+	if _, err := d.next(); err != nil {
+		return nil, err
+	}
+	return d.feed, nil
+}
+
+type decoder struct {
+	*scanner
+	maxEntries int
+	feed       *Feed
+	// fault is the first broken rule of the feed or entry being read. It is
+	// reported where that ends, when the entry's title is known and the
+	// document is known to be well-formed thus far.
+	fault *InvalidError
+}
+
+func (d *decoder) invalid(element, format string, args ...any) {
+	if d.fault == nil {
+		d.fault = &InvalidError{element, fmt.Sprintf(format, args...)}
+	}
+}
+
+// faultIn returns the fault, if there is one, as that of the labelled parent.
+func (d *decoder) faultIn(label string) error {
+	if d.fault == nil {
+		return nil
+	}
+	return &InvalidError{label + "/" + d.fault.Element, d.fault.Rule}
+}
+
+func (d *decoder) readFeed(root token) error {
+	f := d.feed
+	base := d.base(root, d.uri)
+	var updated, prefix string
+	err := d.children(func(t token) (err error) {
+		switch t.name {
+		case name{NamespaceAtom, "id"}:
+			return d.once(&f.ID, "id")
+		case name{NamespaceAtom, "updated"}:
+			return d.once(&updated, "updated")
+		case name{NamespaceAtom, "title"}:
+			f.Title, err = d.textConstruct(t)
+		case name{NamespaceAtom, "subtitle"}:
+			f.Subtitle, err = d.textConstruct(t)
+		case name{NamespaceAtom, "generator"}:
+			f.Generator, err = d.lineOfText()
+		case name{NamespaceAtom, "author"}:
+			return d.author(&f.Author)
+		case name{NamespaceAtom, "link"}:
+			return d.link(t, base, &f.Links)
+		case name{NamespaceAtom, "entry"}:
+			return d.entry(t, base)
+		case name{NamespaceHistory, "complete"}:
+			f.Complete = true
+			return d.skip()
+		case name{NamespaceHistory, "archive"}:
+			f.Archive = true
+			return d.skip()
+		default:
+			if t.name.meaning() == elemPrefix {
+				return d.once(&prefix, t.name.local)
+			}
+			return d.skip()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if f.ID == "" {
+		d.invalid("id", "is missing")
+	}
+	if updated != "" {
+		f.Updated = d.time(updated)
+	}
+	if prefix != "" {
+		if f.ServerSrcLocatorPrefix, err = iri.Normalize(prefix); err != nil {
+			d.invalid(elemPrefix, "%v", err)
+		}
+	}
+	return d.faultIn("feed")
+}
+
+func (d *decoder) entry(start token, base string) error {
+	index := len(d.feed.Entries)
+	if index == d.maxEntries {
+		return &LimitError{d.uri, "MaxEntries", int64(d.maxEntries)}
+	}
+	// A fault of the feed waits for the feed's end.
+	feedFault := d.fault
+	d.fault = nil
+
+	var e Entry
+	base = d.base(start, base)
+	var updated, state string
+	err := d.children(func(t token) (err error) {
+		switch t.name {
+		case name{NamespaceAtom, "id"}:
+			return d.once(&e.ID, "id")
+		case name{NamespaceAtom, "updated"}:
+			return d.once(&updated, "updated")
+		case name{NamespaceAtom, "title"}:
+			e.Title, err = d.textConstruct(t)
+			return err
+		case name{NamespaceAtom, "summary"}:
+			e.Summary, err = d.textConstruct(t)
+			return err
+		case name{NamespaceAtom, "author"}:
+			return d.author(&e.Author)
+		case name{NamespaceAtom, "link"}:
+			return d.link(t, base, &e.Links)
+		}
+		switch t.name.meaning() {
+		case elemTopicSI:
+			return d.locator(&e.TopicSI, t.name.local)
+		case elemTopicSL:
+			return d.locator(&e.TopicSL, t.name.local)
+		case elemTopicII:
+			return d.locator(&e.TopicII, t.name.local)
+		case elemState:
+			return d.once(&state, elemState)
+		}
+		return d.skip()
+	})
+	if err != nil {
+		return err
+	}
+	e.TopicSI, e.TopicSL, e.TopicII = unique(e.TopicSI), unique(e.TopicSL), unique(e.TopicII)
+	if e.ID == "" {
+		d.invalid("id", "is missing")
+	}
+	if updated == "" {
+		d.invalid("updated", "is missing")
+	} else {
+		e.Updated = d.time(updated)
+	}
+	switch e.State = State(state); e.State {
+	case "", StateLive, StateDeleted:
+	default:
+		d.invalid(elemState, "%q is neither %q nor %q", clip(state), StateLive, StateDeleted)
+	}
+	if err := d.faultIn(entryLabel(index, e.Title)); err != nil {
+		return err
+	}
+	d.fault = feedFault
+	d.feed.Entries = append(d.feed.Entries, e)
+	return nil
+}
+
+// link reads an atom:link, whose start has been read.
+func (d *decoder) link(t token, base string, links *[]Link) error {
+	base = d.base(t, base)
+	rel, _ := t.attr("", "rel")
+	mediaType, _ := t.attr("", "type")
+	length, _ := t.attr("", "length")
+	href, ok := t.attr("", "href")
+
+	l := Link{Rel: canonicalRel(strip(rel)), Type: line(mediaType)}
+	// A length is advisory (RFC 4287 §4.2.7.6): a bad one is no length.
+	if n, err := strconv.ParseInt(strings.Trim(length, whiteSpace), 10, 64); err == nil && n > 0 {
+		l.Length = n
+	}
+	if !ok {
+		d.invalid("link", "rel %q has no href", clip(l.Rel))
+	} else if target, err := iri.Resolve(base, strip(href)); err != nil {
+		d.invalid("link", "rel %q: %v", clip(l.Rel), err)
+	} else {
+		l.Href = iri.Escape(target)
+	}
+	*links = append(*links, l)
+	return d.skip()
+}
+
+// author reads an atom:author (RFC 4287 §3.2) into dst, if that is empty: of
+// several authors the first is kept.
+func (d *decoder) author(dst *string) error {
+	return d.children(func(t token) error {
+		if t.name != (name{NamespaceAtom, "name"}) {
+			return d.skip()
+		}
+		s, err := d.lineOfText()
+		if *dst == "" {
+			*dst = s
+		}
+		return err
+	})
+}
+
+// locator reads the locator of a topic and adds it to dst.
+func (d *decoder) locator(dst *[]string, element string) error {
+	s, err := d.identifier(element)
+	if err != nil || s == "" {
+		return err
+	}
+	if normalized, err := iri.Normalize(s); err == nil {
+		s = normalized
+	}
+	*dst = append(*dst, s)
+	return nil
+}
+
+// unique removes repetitions: feeds name a topic once per dialect.
+func unique(locators []string) []string {
+	if len(locators) < 2 {
+		return locators
+	}
+	seen := make(map[string]bool, len(locators))
+	return slices.DeleteFunc(locators, func(s string) bool {
+		known := seen[s]
+		seen[s] = true
+		return known
+	})
+}
+
+// once reads an element that may have one value only. Saying it again is no
+// fault, saying otherwise is: nobody could tell which one holds.
+func (d *decoder) once(dst *string, element string) error {
+	s, err := d.identifier(element)
+	if err != nil {
+		return err
+	}
+	if *dst != "" && s != *dst {
+		d.invalid(element, "is %q and also %q", clip(*dst), clip(s))
+	}
+	*dst = s
+	return nil
+}
+
+// identifier reads the text of an element that has no children, joined where
+// it is wrapped.
+func (d *decoder) identifier(element string) (string, error) {
+	s, nested, err := d.text()
+	if nested {
+		d.invalid(element, "has child elements")
+	}
+	return unwrap(s), err
+}
+
+func (d *decoder) lineOfText() (string, error) {
+	s, _, err := d.text()
+	return line(s), err
+}
+
+// textConstruct reads a text construct (RFC 4287 §3.1) of any type as text.
+func (d *decoder) textConstruct(t token) (string, error) {
+	s, _, err := d.text()
+	if kind, _ := t.attr("", "type"); strings.EqualFold(kind, "html") {
+		s = plain(s)
+	}
+	return line(s), err
+}
+
+func (d *decoder) time(s string) time.Time {
+	t, err := ParseTime(s)
+	if err != nil {
+		d.invalid("updated", "%q is not a date and time", clip(s))
+	}
+	return t
+}
+
+// base returns the base of relative references in an element: its xml:base,
+// if it has one, resolved against that of its parent.
+func (d *decoder) base(t token, parent string) string {
+	ref, ok := t.attr(spaceXML, "base")
+	if !ok {
+		return parent
+	}
+	base, err := iri.Resolve(parent, strip(ref))
+	if err != nil {
+		d.invalid("xml:base", "%v", err)
+		return parent
+	}
+	return base
+}
+
+// children calls each for the children of the element whose start was read
+// last. each reads its child to the end.
+func (d *decoder) children(each func(token) error) error {
+	for {
+		t, err := d.next()
+		if err != nil {
+			return err
+		}
+		switch t.kind {
+		case tokenEnd:
+			return nil
+		case tokenStart:
+			if err := each(t); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// text reads the element whose start was read last and returns all text in it,
+// and whether there are elements in it too.
+func (d *decoder) text() (s string, nested bool, err error) {
+	var b strings.Builder
+	for depth := d.depth(); d.depth() >= depth; {
+		t, err := d.next()
+		if err != nil {
+			return "", nested, err
+		}
+		b.Write(t.text)
+		nested = nested || t.kind == tokenStart
+	}
+	return b.String(), nested, nil
+}
+
+// skip reads the element whose start was read last to its end.
+func (d *decoder) skip() error {
+	for depth := d.depth(); d.depth() >= depth; {
+		if _, err := d.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

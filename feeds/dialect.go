@@ -1,0 +1,128 @@
+package feeds
+
+import "strings"
+
+// The namespaces of elements, and of the link relations that are IRIs.
+const (
+	NamespaceAtom    = "http://www.w3.org/2005/Atom"
+	NamespaceHistory = "http://purl.org/syndication/history/1.0" // RFC 5005
+	NamespaceTMShare = "http://www.egovpt.org/tmshare"
+	// NamespaceCWA is that of SDShare as the CEN workshop agreement had it.
+	// Servers write it with and without a slash at the end.
+	NamespaceCWA         = "http://www.egovpt.org/sdshare"
+	NamespaceSDShare2012 = "http://www.sdshare.org/2012/core/"
+	// NamespaceOwn holds the extensions of this project.
+	NamespaceOwn = "https://github.com/tmshare/tmshare/ns/1"
+)
+
+// The media types that we write.
+const (
+	MediaTypeAtom  = "application/atom+xml"
+	MediaTypeXTM1  = "application/xtm1+xml"
+	MediaTypeXTM21 = "application/x-tm+xml;version=2.1"
+)
+
+// Rel is a link relation: a registered name ("self", "prev-archive", "via") or
+// an IRI.
+type Rel = string
+
+// The relations of TMShare. To Find, each stands for all spellings in the
+// table below.
+const (
+	RelTopicMapFeed Rel = "topicmapfeed" // from a map's entry to its feed
+	RelFragmentFeed Rel = "fragmentfeed" // from a map's feed to its fragments
+	RelSnapshotFeed Rel = "snapshotfeed" // from a map's feed to its snapshots
+	RelTopicMapData Rel = "topicmapdata" // from an entry to its fragment or snapshot
+)
+
+// RelCurrentSnapshot is our own relation, to a map as of now.
+const RelCurrentSnapshot Rel = NamespaceOwn + "/current-snapshot"
+
+// The relations of SDShare 2012, which are written beside those of TMShare.
+const (
+	RelSDShareCollectionFeed Rel = NamespaceSDShare2012 + "collectionfeed"
+	RelSDShareFragmentsFeed  Rel = NamespaceSDShare2012 + "fragmentsfeed"
+	RelSDShareSnapshotsFeed  Rel = NamespaceSDShare2012 + "snapshotsfeed"
+	RelSDShareFragment       Rel = NamespaceSDShare2012 + "fragment"
+	RelSDShareSnapshot       Rel = NamespaceSDShare2012 + "snapshot"
+)
+
+// sdshareNames are the names that SDShare gives to the relations of TMShare.
+// They follow the namespace, with a slash between where it ends in none; some
+// servers leave that slash out.
+var sdshareNames = map[string]Rel{
+	"collectionfeed": RelTopicMapFeed,
+	"fragmentsfeed":  RelFragmentFeed,
+	"snapshotsfeed":  RelSnapshotFeed,
+	"fragment":       RelTopicMapData,
+	"snapshot":       RelTopicMapData,
+}
+
+// concept returns the TMShare relation that rel spells in one of the dialects,
+// or rel in its canonical form.
+func concept(rel Rel) Rel {
+	// RFC 8288 §2.1: relations compare without regard to case, IRIs included.
+	rel = strings.ToLower(canonicalRel(rel))
+	for _, space := range [...]string{NamespaceSDShare2012, NamespaceCWA + "/", NamespaceCWA} {
+		if local, ok := strings.CutPrefix(rel, space); ok {
+			if c, ok := sdshareNames[local]; ok {
+				return c
+			}
+		}
+	}
+	return rel
+}
+
+// ianaRelations begins the IRI form of a registered relation (RFC 4287 §4.2.7.2).
+const ianaRelations = "http://www.iana.org/assignments/relation/"
+
+// canonicalRel returns the one spelling of a registered relation; other
+// relations stay as they are.
+func canonicalRel(rel Rel) Rel {
+	if rel == "" {
+		return "alternate"
+	}
+	if n := len(ianaRelations); len(rel) > n && strings.EqualFold(rel[:n], ianaRelations) {
+		if local := rel[n:]; !strings.ContainsAny(local, ":/") {
+			rel = local
+		}
+	}
+	if strings.Contains(rel, ":") {
+		return rel
+	}
+	return strings.ToLower(rel)
+}
+
+// Elements that TMShare and SDShare add to Atom.
+const (
+	elemPrefix     = "ServerSrcLocatorPrefix"    // in the examples of TMShare
+	elemPrefixLong = "ServerSourceLocatorPrefix" // in its text
+	elemTopicSI    = "TopicSI"
+	elemTopicSL    = "TopicSL"
+	elemTopicII    = "TopicII"
+	elemResource   = "resource"
+	elemState      = "state"
+)
+
+// meaning returns the TMShare name of an extension element in any dialect, or
+// "" for an element that none of them has.
+func (n name) meaning() string {
+	switch n.space {
+	case NamespaceSDShare2012:
+		if n.local == elemResource {
+			return elemTopicSI
+		}
+	case NamespaceTMShare, NamespaceCWA, NamespaceCWA + "/":
+		switch n.local {
+		case elemPrefix, elemPrefixLong:
+			return elemPrefix
+		case elemTopicSI, elemTopicSL, elemTopicII:
+			return n.local
+		}
+	case NamespaceOwn:
+		if n.local == elemState {
+			return elemState
+		}
+	}
+	return ""
+}

@@ -1,0 +1,170 @@
+package feeds
+
+import (
+	"bufio"
+	"io"
+	"strconv"
+
+	"github.com/tmshare/tmshare/internal/iri"
+)
+
+// Encode writes the feed as an Atom feed document: metadata, then extensions,
+// then entries, each as TMShare and as SDShare 2012 know it. Equal feeds give
+// equal bytes. A feed that breaks a rule of Atom or of the protocol is not
+// written at all: the error is an *[InvalidError].
+//
+// Text is written on one line, and U+FFFD stands for characters that XML
+// cannot hold. In ids and locators such characters make the feed invalid.
+func (f *Feed) Encode(w io.Writer) error {
+	if err := f.validate(); err != nil {
+		return err
+	}
+	e := newEncoder(w)
+	e.root("feed")
+	e.line(1, "title", f.Title)
+	e.line(1, "subtitle", f.Subtitle)
+	e.element(1, "id", f.ID)
+	e.element(1, "updated", FormatTime(f.Updated))
+	e.author(1, f.Author)
+	e.line(1, "generator", f.Generator)
+	e.links(1, f.Links)
+	e.element(1, "tmshare:"+elemPrefix, iri.Escape(f.ServerSrcLocatorPrefix))
+	e.mark("fh:complete", f.Complete)
+	e.mark("fh:archive", f.Archive)
+	for i := range f.Entries {
+		e.raw("  <entry>\n")
+		e.entry(2, &f.Entries[i])
+		e.raw("  </entry>\n")
+	}
+	e.raw("</feed>\n")
+	return e.w.Flush()
+}
+
+// Encode writes the entry as an Atom entry document (RFC 4287 §2), which is
+// what the self link of an entry leads to. The entry must have an author of
+// its own then.
+func (e *Entry) Encode(w io.Writer) error {
+	if err := e.validate("entry", false); err != nil {
+		return err
+	}
+	enc := newEncoder(w)
+	enc.root("entry")
+	enc.entry(1, e)
+	enc.raw("</entry>\n")
+	return enc.w.Flush()
+}
+
+// encoder writes elements. Its first error stays in w, which Flush returns.
+type encoder struct{ w *bufio.Writer }
+
+func newEncoder(w io.Writer) encoder { return encoder{bufio.NewWriterSize(w, 16<<10)} }
+
+// root writes the XML declaration and the start of the root, with all
+// namespaces that any element may need.
+func (e encoder) root(local string) {
+	e.raw(`<?xml version="1.0" encoding="utf-8"?>` + "\n<" + local + ` xmlns="` + NamespaceAtom + `"` +
+		"\n  " + `xmlns:fh="` + NamespaceHistory + `"` +
+		"\n  " + `xmlns:tmshare="` + NamespaceTMShare + `"` +
+		"\n  " + `xmlns:sdshare="` + NamespaceSDShare2012 + `"` +
+		"\n  " + `xmlns:own="` + NamespaceOwn + `"` + ">\n")
+}
+
+func (e encoder) entry(indent int, entry *Entry) {
+	e.line(indent, "title", entry.Title)
+	e.element(indent, "id", entry.ID)
+	e.element(indent, "updated", FormatTime(entry.Updated))
+	e.author(indent, entry.Author)
+	e.line(indent, "summary", entry.Summary)
+	e.links(indent, entry.Links)
+	for _, si := range entry.TopicSI {
+		e.element(indent, "tmshare:"+elemTopicSI, iri.Escape(si))
+		e.element(indent, "sdshare:"+elemResource, iri.Escape(si))
+	}
+	e.element(indent, "own:"+elemState, string(entry.State))
+}
+
+func (e encoder) author(indent int, name string) {
+	if name = line(name); name != "" {
+		e.indent(indent)
+		e.raw("<author><name>")
+		e.escape(name)
+		e.raw("</name></author>\n")
+	}
+}
+
+func (e encoder) links(indent int, links []Link) {
+	for _, l := range links {
+		e.indent(indent)
+		e.raw(`<link rel="`)
+		e.escape(canonicalRel(l.Rel))
+		if l.Type != "" {
+			e.raw(`" type="`)
+			e.escape(l.Type)
+		}
+		e.raw(`" href="`)
+		e.escape(iri.Escape(l.Href))
+		if l.Length > 0 {
+			e.raw(`" length="`)
+			e.raw(strconv.FormatInt(l.Length, 10))
+		}
+		e.raw("\"/>\n")
+	}
+}
+
+// mark writes an empty element of the feed.
+func (e encoder) mark(name string, present bool) {
+	if present {
+		e.raw("  <" + name + "/>\n")
+	}
+}
+
+// line writes an element with text for people, if there is any.
+func (e encoder) line(indent int, name, text string) { e.element(indent, name, line(text)) }
+
+// element writes an element with text, if there is any.
+func (e encoder) element(indent int, name, text string) {
+	if text == "" {
+		return
+	}
+	e.indent(indent)
+	e.raw("<")
+	e.raw(name)
+	e.raw(">")
+	e.escape(text)
+	e.raw("</")
+	e.raw(name)
+	e.raw(">\n")
+}
+
+func (e encoder) indent(n int) {
+	for range n {
+		e.raw("  ")
+	}
+}
+
+// raw writes markup. Errors stay in the writer.
+func (e encoder) raw(s string) { _, _ = e.w.WriteString(s) }
+
+// escape writes text as character data or as an attribute value.
+func (e encoder) escape(s string) {
+	written := 0
+	for i := 0; i < len(s); i++ {
+		var ref string
+		switch s[i] {
+		case '&':
+			ref = "&amp;"
+		case '<':
+			ref = "&lt;"
+		case '>':
+			ref = "&gt;"
+		case '"':
+			ref = "&quot;"
+		default:
+			continue
+		}
+		e.raw(s[written:i])
+		e.raw(ref)
+		written = i + 1
+	}
+	e.raw(s[written:])
+}

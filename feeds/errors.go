@@ -1,0 +1,55 @@
+package feeds
+
+import "fmt"
+
+// InvalidError reports a feed that breaks a rule of Atom or of the protocol: it
+// cannot be encoded, or what was decoded cannot be used.
+type InvalidError struct {
+	Element string // where: "feed/id", `entry 3 ("Oslo")/updated`; entries count from 1
+	Rule    string // what is wrong with it
+}
+
+func (e *InvalidError) Error() string { return "feeds: " + e.Element + ": " + e.Rule }
+
+// SyntaxError reports a document that is not well-formed XML, or no feed at all.
+type SyntaxError struct {
+	URI          string
+	Line, Column int // both count from 1; columns are bytes
+	Reason       string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("feeds: %s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)
+}
+
+// LimitError reports a document that exceeds one of its [Limits].
+type LimitError struct {
+	URI   string
+	Limit string // the field of Limits
+	Max   int64  // its value
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("feeds: %s: exceeds Limits.%s, which is %d", e.URI, e.Limit, e.Max)
+}
+
+// entryLabel names an entry in errors by its position, from 0, and its title.
+func entryLabel(index int, title string) string {
+	if title == "" {
+		return fmt.Sprintf("entry %d", index+1)
+	}
+	return fmt.Sprintf("entry %d (%q)", index+1, clip(title))
+}
+
+// clip shortens remote text for an error message.
+func clip(s string) string {
+	const most = 80
+	runes := 0
+	for i := range s {
+		if runes == most {
+			return s[:i] + "…"
+		}
+		runes++
+	}
+	return s
+}

@@ -1,0 +1,244 @@
+package feeds
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestDecodeTruncated(t *testing.T) {
+	whole, err := os.ReadFile("testdata/sdshare/cwa-fragments.xml")
+	require.NoError(t, err)
+	document := strings.TrimRight(string(whole), whiteSpace)
+	_, err = decodeString(document)
+	require.NoError(t, err)
+	for n := range len(document) {
+		f, err := decodeString(document[:n])
+		var syntax *SyntaxError
+		if !assert.ErrorAs(t, err, &syntax, "cut after %d bytes", n) {
+			break
+		}
+		assert.Nil(t, f)
+	}
+}
+
+func TestDecodeIllFormed(t *testing.T) {
+	feed := inFeed("")
+	for _, c := range []struct{ document, reason string }{
+		{"", "no root element"},
+		{" \n ", "no root element"},
+		{"feed", "outside the root"},
+		{`<html><body>404</body></html>`, "root element is html, not an Atom feed"},
+		{`<rss version="2.0"/>`, "root element is rss, not an Atom feed"},
+		{`<entry xmlns="` + NamespaceAtom + `"/>`, "root element is entry, not an Atom feed"},
+		{feed + feed, "second root"},
+		{feed + `<x/>`, "second root"},
+		{feed + `x`, "outside the root"},
+		{feed + `</feed>`, "closes nothing"},
+		{feed + `<!-- `, "unexpected EOF"},
+		{`x` + feed, "outside the root"},
+		{` <?xml version="1.0"?>` + feed, "very beginning"},
+		{`<?xml version="1.1"?>` + feed, "version"},
+		{`<?xml version="1.0" encoding="EBCDIC"?>` + feed, "EBCDIC"},
+		{`<!DOCTYPE feed>` + feed, "document type"},
+		{inFeed(`<title>a</subtitle>`), "closed by"},
+		{inFeed(`<t:title>a</c:title>`), "closed by"},
+		{inFeed(`<link href="a" href="b"/>`), "twice"},
+		{inFeed(`<link href="a" rel="x" rel="x"/>`), "twice"},
+		{inFeed(`<x xmlns:p="urn:a" xmlns:q="urn:a" p:y="1" q:y="2"/>`), "twice"},
+		{inFeed(`<x xmlns:p="urn:a" xmlns:p="urn:b"/>`), "twice"},
+		{inFeed(`<x xmlns="urn:a" xmlns="urn:b"/>`), "twice"},
+		{inFeed(`<p:x/>`), "not declared"},
+		{inFeed(`<x p:y="1"/>`), "not declared"},
+		{inFeed(`<x><y xmlns:p="urn:a"/><p:y/></x>`), "not declared"},
+		{inFeed(`<x xmlns:p=""/>`), "without a namespace"},
+		{inFeed(`<x xmlns:xmlns="urn:a"/>`), "cannot be declared"},
+		{inFeed(`<x xmlns:p="http://www.w3.org/XML/1998/namespace"/>`), "cannot be declared"},
+		{inFeed(`<:x/>`), "qualified name"},
+		{inFeed(`<title>&nbsp;</title>`), "entity"},
+		{inFeed(`<title>` + "\x01" + `</title>`), "character"},
+		{inFeed(`<title>` + "\xff" + `</title>`), "UTF-8"},
+		{inFeed(`<title>&#0;</title>`), "character"},
+		{inFeed(`<title a=b/>`), "attribute"},
+		{inFeed(`<title a="<"/>`), "<"},
+		{inFeed(`<title>]]></title>`), "]]>"},
+	} {
+		_, err := decodeString(c.document)
+		var syntax *SyntaxError
+		require.ErrorAs(t, err, &syntax, c.document)
+		assert.Contains(t, syntax.Reason, c.reason, c.document)
+		assert.Equal(t, "http://server.example/feed", syntax.URI)
+	}
+}
+
+func TestSyntaxErrorPosition(t *testing.T) {
+	_, err := decodeString("<feed xmlns='" + NamespaceAtom + "'>\n <id>urn:x:1</id>\n  <link rel='a' rel='b'/></feed>")
+	assert.EqualError(t, err, "feeds: http://server.example/feed:3:3: <link> has the attribute rel twice")
+}
+
+// What is well-formed and unusual decodes.
+func TestDecodeUnusual(t *testing.T) {
+	for _, document := range []string{
+		"\uFEFF" + inFeed(""),
+		"\uFEFF<?xml version='1.0' encoding='UTF-8'?>" + inFeed(""),
+		"<?xml-stylesheet href='x'?><!-- c -->" + inFeed("") + "<!-- c --><?pi?>\n",
+		inFeed(`<![CDATA[]]><x xmlns=""><y/></x>`),
+		inFeed(`<x xmlns:t="urn:other"><t:y/></x><t:ServerSrcLocatorPrefix>http://a/</t:ServerSrcLocatorPrefix>`),
+		inFeed(`<x a="1" t:a="2" xml:lang="en"/>`),
+	} {
+		f, err := decodeString(document)
+		require.NoError(t, err, document)
+		assert.Equal(t, "urn:x:feed", f.ID)
+		assert.Equal(t, strings.Contains(document, "http://a/"), f.ServerSrcLocatorPrefix != "", document)
+	}
+}
+
+func TestDecodeEntityBomb(t *testing.T) {
+	bomb := `<!DOCTYPE feed [<!ENTITY a "` + strings.Repeat("x", 1000) + `"><!ENTITY b "` + strings.Repeat("&a;", 1000) + `">]>` +
+		inFeed("<title>"+strings.Repeat("&b;", 1000)+"</title>")
+	_, err := decodeString(bomb)
+	var syntax *SyntaxError
+	require.ErrorAs(t, err, &syntax)
+	assert.Contains(t, syntax.Reason, "document type")
+}
+
+func TestDecodeLimits(t *testing.T) {
+	entries := func(n int) string { return inFeed(strings.Repeat(`<entry>`+entryBasics+`</entry>`, n)) }
+	nested := func(n int) string { // n levels with the feed's
+		return inFeed(strings.Repeat("<x>", n-1) + strings.Repeat("</x>", n-1))
+	}
+	attribute := func(n int) string { return inFeed(`<link href="` + strings.Repeat("a", n) + `"/>`) }
+	size := int64(len(attribute(1000)))
+
+	for _, c := range []struct {
+		document string
+		limits   Limits
+		limit    string // "" where the document is within them
+	}{
+		{entries(3), Limits{MaxEntries: 3}, ""},
+		{entries(4), Limits{MaxEntries: 3}, "MaxEntries"},
+		{nested(10), Limits{MaxDepth: 10}, ""},
+		{nested(11), Limits{MaxDepth: 10}, "MaxDepth"},
+		{nested(64), Limits{}, ""},
+		{nested(65), Limits{}, "MaxDepth"},
+		{inFeed(strings.Repeat("<x>", 1_000_000)), Limits{}, "MaxDepth"},
+		{attribute(1000), Limits{MaxBytes: size}, ""},
+		{attribute(1000), Limits{MaxBytes: math.MaxInt64}, ""},
+		{attribute(1000), Limits{MaxBytes: size - 1}, "MaxBytes"},
+		{attribute(1<<20 - 100), Limits{}, ""},
+		{attribute(1<<20 + 5000), Limits{}, "MaxToken"},
+		{attribute(1<<20 + 5000), Limits{MaxToken: 2 << 20}, ""},
+		{attribute(1<<20 + 5000), Limits{MaxToken: math.MaxInt64, MaxBytes: math.MaxInt64}, ""},
+	} {
+		_, err := Decode(strings.NewReader(c.document), "http://server.example/feed", c.limits)
+		if c.limit == "" {
+			assert.NoError(t, err, "%+v", c.limits)
+			continue
+		}
+		var exceeded *LimitError
+		require.ErrorAs(t, err, &exceeded, "%+v", c.limits)
+		assert.Equal(t, c.limit, exceeded.Limit)
+		assert.ErrorContains(t, err, c.limit)
+		assert.NotZero(t, exceeded.Max)
+	}
+	assert.Equal(t, Limits{MaxBytes: 32 << 20, MaxToken: 1 << 20, MaxDepth: 64, MaxEntries: 100_000}, Limits{}.withDefaults())
+}
+
+// Endless input ends at the limit, whatever it is made of.
+func TestDecodeEndless(t *testing.T) {
+	for _, unit := range []string{"<feed ", "a=''", "<!--", " ", "&lt;", "<x/>"} {
+		_, err := Decode(io.MultiReader(strings.NewReader(`<feed xmlns="`+NamespaceAtom+`">`), &endless{unit: unit}),
+			"http://server.example/feed", Limits{MaxBytes: 1 << 20})
+		assert.Error(t, err, unit)
+	}
+}
+
+// Many of what is expected once take time in proportion. The factor between a
+// document and one sixteen times its size is 16, or 256 where time is
+// quadratic; noise gets three attempts.
+func TestDecodeTakesLinearTime(t *testing.T) {
+	for name, document := range map[string]func(n int) string{
+		"html": func(n int) string {
+			return inFeed(`<title type="html">` + strings.Repeat("&lt;", n) + `</title>`)
+		},
+		"wrapped id": func(n int) string {
+			return inFeed(`<entry>` + strings.Replace(entryBasics, "urn", strings.Repeat("\n x", n), 1) + `</entry>`)
+		},
+		"TopicSI": func(n int) string {
+			return inEntry(entryBasics + repeat(n, func(i int) string { return fmt.Sprintf("<t:TopicSI>urn:x:%d</t:TopicSI>", i) }))
+		},
+		"links": func(n int) string {
+			return inEntry(entryBasics + repeat(n, func(i int) string { return fmt.Sprintf(`<link href="urn:x:%d"/>`, i) }))
+		},
+		"attributes": func(n int) string {
+			return inFeed(`<x ` + repeat(n, func(i int) string { return fmt.Sprintf(` a%d=""`, i) }) + `/>`)
+		},
+		"namespaces": func(n int) string {
+			return inFeed(`<x ` + repeat(n, func(i int) string { return fmt.Sprintf(` xmlns:a%d="u"`, i) }) + `>` +
+				strings.Repeat("<a0:y/>", n) + `</x>`)
+		},
+	} {
+		const n = 2000
+		short, long := document(n), document(16*n)
+		took := func(document string) time.Duration {
+			start := time.Now()
+			f, err := decodeString(document)
+			require.NoError(t, err, name)
+			for i := range f.Entries {
+				f.Entries[i].Find("alternate")
+			}
+			return time.Since(start)
+		}
+		linear := false
+		for attempt := 0; attempt < 3 && !linear; attempt++ {
+			least := min(took(short), took(short), took(short))
+			linear = took(long) < 64*least
+		}
+		assert.True(t, linear, "%s: quadratic time", name)
+	}
+}
+
+func repeat(n int, unit func(int) string) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(unit(i))
+	}
+	return b.String()
+}
+
+type endless struct {
+	unit string
+	at   int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = e.unit[e.at%len(e.unit)]
+		e.at++
+	}
+	return len(p), nil
+}
+
+// A transfer that fails is not the document's fault, so the error says so.
+func TestDecodeReadError(t *testing.T) {
+	cause := errors.New("connection reset")
+	document := inFeed("<title>x</title>")
+	for n := range len(document) {
+		r := io.MultiReader(strings.NewReader(document[:n]), iotest.ErrReader(cause))
+		_, err := Decode(r, "http://server.example/feed", Limits{})
+		require.ErrorIs(t, err, cause, "after %d bytes", n)
+	}
+	// Readers may give one byte at a time.
+	f, err := Decode(iotest.OneByteReader(strings.NewReader(document)), "http://server.example/feed", Limits{})
+	require.NoError(t, err)
+	assert.Equal(t, "x", f.Title)
+}

@@ -1,0 +1,82 @@
+package feeds
+
+import (
+	"html"
+	"strings"
+	"unicode/utf8"
+)
+
+// whiteSpace is that of XML 1.0 §2.3. Other spaces, such as U+00A0, are content.
+const whiteSpace = " \t\r\n"
+
+func isWhiteSpace(r rune) bool { return r < 0x80 && strings.IndexByte(whiteSpace, byte(r)) >= 0 }
+
+// isChar reports whether XML 1.0 §2.2 has the character.
+func isChar(r rune) bool {
+	return r >= 0x20 && r <= 0xD7FF || r == '\t' || r == '\n' || r == '\r' ||
+		r >= 0xE000 && r <= 0xFFFD || r >= 0x10000 && r <= 0x10FFFF
+}
+
+// line returns s on one line: each run of white space is one space, none is
+// left at the ends, and what XML cannot hold is U+FFFD.
+func line(s string) string {
+	s = strings.Map(func(r rune) rune { // also replaces what is not UTF-8
+		if isChar(r) {
+			return r
+		}
+		return utf8.RuneError
+	}, s)
+	return strings.Join(strings.FieldsFunc(s, isWhiteSpace), " ")
+}
+
+// strip removes all white space from a URL.
+func strip(s string) string { return strings.Join(strings.FieldsFunc(s, isWhiteSpace), "") }
+
+// unwrap joins an identifier that was broken across lines: white space at the
+// ends goes, and so does each run within that has more in it than plain spaces.
+// Single spaces stay, since locators of topic maps do contain them.
+func unwrap(s string) string {
+	s = strings.Trim(s, whiteSpace)
+	if !strings.ContainsAny(s, "\t\r\n") {
+		return s
+	}
+	var b strings.Builder
+	for s != "" {
+		word := strings.IndexAny(s, whiteSpace)
+		if word < 0 {
+			b.WriteString(s)
+			break
+		}
+		b.WriteString(s[:word])
+		rest := strings.TrimLeft(s[word:], whiteSpace)
+		if gap := s[word : len(s)-len(rest)]; !strings.ContainsAny(gap, "\t\r\n") {
+			b.WriteString(gap)
+		}
+		s = rest
+	}
+	return b.String()
+}
+
+// plain reduces HTML to its text: tags and comments go, character references
+// are resolved.
+func plain(markup string) string {
+	var b strings.Builder
+	for {
+		text, rest, found := strings.Cut(markup, "<")
+		b.WriteString(text)
+		if !found {
+			break
+		}
+		end := ">"
+		if strings.HasPrefix(rest, "!--") {
+			end = "-->"
+		}
+		_, after, closed := strings.Cut(rest, end)
+		if !closed { // no tag: the rest is text
+			b.WriteString("<" + rest)
+			break
+		}
+		markup = after
+	}
+	return html.UnescapeString(b.String())
+}

@@ -1,0 +1,192 @@
+package feeds
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tmshare/tmshare/internal/iri"
+)
+
+// validate holds the rules that an encoded feed keeps: those of RFC 4287 and
+// RFC 5005, and where the protocol asks for more, its own.
+func (f *Feed) validate() error {
+	invalid := func(element, format string, args ...any) error {
+		return &InvalidError{"feed/" + element, fmt.Sprintf(format, args...)}
+	}
+	if err := checkMetadata("feed", f.ID, f.Title, f.Updated); err != nil {
+		return err
+	}
+	if err := checkLinks("feed", f.Links); err != nil {
+		return err
+	}
+	if sp := f.ServerSrcLocatorPrefix; sp != "" {
+		if rule := checkLocator(sp); rule != "" {
+			return invalid(elemPrefix, "%s", rule)
+		}
+		// http://example.org/a would also begin http://example.org/ab.
+		if !strings.HasSuffix(sp, "/") && !strings.HasSuffix(sp, "#") {
+			return invalid(elemPrefix, "%q does not end in / or #", clip(sp))
+		}
+	}
+	// RFC 5005 §1 leaves combinations of the three kinds of feeds undefined.
+	if f.Complete {
+		if f.Archive {
+			return invalid("complete", "excludes archive (RFC 5005 §2)")
+		}
+		for _, rel := range [...]Rel{"prev-archive", "next-archive", "previous", "next"} {
+			if _, ok := f.Link(rel); ok {
+				return invalid("complete", "excludes links of rel %q (RFC 5005 §2)", rel)
+			}
+		}
+	}
+	if _, ok := f.Link("current"); f.Archive && !ok {
+		return invalid("archive", "needs a link of rel \"current\" (RFC 5005 §4)")
+	}
+	authored := line(f.Author) != ""
+	if !authored && len(f.Entries) == 0 {
+		return invalid("author", "is missing (RFC 4287 §4.1.1)")
+	}
+	for i := range f.Entries {
+		e := &f.Entries[i]
+		if err := e.validate(entryLabel(i, e.Title), authored); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validate checks one entry of a feed that has an author, or has none.
+func (e *Entry) validate(label string, authored bool) error {
+	invalid := func(element, format string, args ...any) error {
+		return &InvalidError{label + "/" + element, fmt.Sprintf(format, args...)}
+	}
+	if err := checkMetadata(label, e.ID, e.Title, e.Updated); err != nil {
+		return err
+	}
+	if !authored && line(e.Author) == "" {
+		return invalid("author", "is missing, and the feed has none (RFC 4287 §4.1.1)")
+	}
+	if err := checkLinks(label, e.Links); err != nil {
+		return err
+	}
+	if _, ok := e.Link("alternate"); !ok {
+		return invalid("link", "rel \"alternate\" is missing (RFC 4287 §4.1.2)")
+	}
+	if len(e.TopicSL) > 0 || len(e.TopicII) > 0 {
+		return invalid(elemTopicSI, "a topic is named by its subject identifier alone")
+	}
+	if len(e.TopicSI) > 1 {
+		return invalid(elemTopicSI, "occurs more than once")
+	}
+	for _, si := range e.TopicSI {
+		if rule := checkLocator(si); rule != "" {
+			return invalid(elemTopicSI, "%s", rule)
+		}
+	}
+	switch e.State {
+	case "":
+	case StateLive, StateDeleted:
+		if len(e.TopicSI) == 0 {
+			return invalid(elemState, "is stated of no topic: %s is missing", elemTopicSI)
+		}
+	default:
+		return invalid(elemState, "%q is neither %q nor %q", clip(string(e.State)), StateLive, StateDeleted)
+	}
+	return nil
+}
+
+// checkMetadata checks what feeds and entries both must have.
+func checkMetadata(label, id, title string, updated time.Time) error {
+	rule := checkLocator(id)
+	if rule == "" && strings.Contains(id, " ") {
+		// Ids are compared as they stand, so an escape would change it.
+		rule = "contains a space"
+	}
+	if rule != "" {
+		return &InvalidError{label + "/id", rule}
+	}
+	if line(title) == "" {
+		return &InvalidError{label + "/title", "is missing"}
+	}
+	if updated.IsZero() {
+		return &InvalidError{label + "/updated", "is missing"}
+	}
+	if year := updated.UTC().Year(); year < 1 || year > 9999 {
+		return &InvalidError{label + "/updated", fmt.Sprintf("the year %d has not four digits", year)}
+	}
+	return nil
+}
+
+func checkLinks(label string, links []Link) error {
+	invalid := func(format string, args ...any) error {
+		return &InvalidError{label + "/link", fmt.Sprintf(format, args...)}
+	}
+	self := false
+	alternates := make(map[string]bool)
+	for _, l := range links {
+		rel := canonicalRel(l.Rel)
+		if !isText(rel) || strings.ContainsAny(rel, whiteSpace) {
+			return invalid("%q is no link relation", clip(rel))
+		}
+		if rule := checkLocator(l.Href); rule != "" {
+			return invalid("rel %q: href %s", clip(rel), rule)
+		}
+		if l.Type != "" && !isMediaType(l.Type) {
+			return invalid("rel %q: %q is no media type", clip(rel), clip(l.Type))
+		}
+		if l.Length < 0 {
+			return invalid("rel %q: the length %d is negative", clip(rel), l.Length)
+		}
+		switch rel {
+		case "self":
+			if self {
+				return invalid("more than one of rel \"self\"")
+			}
+			self = true
+		case "alternate":
+			mediaType := strings.ToLower(l.Type)
+			if alternates[mediaType] {
+				return invalid("more than one of rel \"alternate\" and type %q (RFC 4287 §4.1.1, §4.1.2)", clip(l.Type))
+			}
+			alternates[mediaType] = true
+		}
+	}
+	return nil
+}
+
+// checkLocator returns what is wrong with a locator, or "". Nothing in it can
+// be replaced, since it would then be another one.
+func checkLocator(s string) string {
+	switch {
+	case s == "":
+		return "is missing"
+	case !isText(s):
+		return fmt.Sprintf("%q has characters that XML cannot hold", clip(s))
+	}
+	if _, err := iri.Normalize(s); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// isMediaType asks as much as the schema of Atom: something on both sides of a
+// slash, on one line.
+func isMediaType(s string) bool {
+	slash := strings.IndexByte(s, '/')
+	return slash > 0 && slash < len(s)-1 && s == line(s)
+}
+
+// isText reports whether XML can hold s as it stands.
+func isText(s string) bool {
+	if !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if !isChar(r) {
+			return false
+		}
+	}
+	return true
+}

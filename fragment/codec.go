@@ -1,0 +1,271 @@
+package fragment
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"errors"
+	"strings"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// Records are stored as canonical bytes: strings and lists with their lengths
+// before them, content first, the item identifiers that documents gave after
+// it. Item identifiers are provenance: two records with the same content are
+// equal, whatever the identifiers. The layout is part of the on-disk format.
+
+// ErrCorrupt says that stored bytes are no record.
+var ErrCorrupt = errors.New("fragment: corrupt record")
+
+var base32lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// Key returns the short name under which a publisher's URLs speak of the topic
+// with the given TopicSI: 128 bits of its SHA-256.
+func Key(topicSI Ref) string {
+	sum := sha256.Sum256([]byte(topicSI))
+	return base32lower.EncodeToString(sum[:16])
+}
+
+// AssociationKey tells unequal associations apart: SHA-256 over type, scope and
+// roles, the properties of the equality rule of ISO 13250-2 §5.7.
+type AssociationKey [sha256.Size]byte
+
+// Key returns the key of a, which must be canonical.
+func (a *Association) Key() AssociationKey {
+	e := make(encoder, 0, 512)
+	e.locators([]Ref{a.Type})
+	e.locators(a.Scope)
+	for i := range a.Roles {
+		e.text(string(a.Roles[i].Type))
+		e.text(string(a.Roles[i].Player))
+	}
+	return sha256.Sum256(e)
+}
+
+// MarshalTopic returns the stored form of t, which must be canonical.
+func MarshalTopic(t *Topic) []byte {
+	flags := byte(0)
+	if t.Provisional {
+		flags = 1
+	}
+	content := topicContent(t)
+	e := make(encoder, 0, len(content)+16)
+	e = append(e, flags)
+	e.text(string(content))
+	for i := range t.Names {
+		e.locators(t.Names[i].ItemIdentifiers)
+		for j := range t.Names[i].Variants {
+			e.locators(t.Names[i].Variants[j].ItemIdentifiers)
+		}
+	}
+	for i := range t.Occurrences {
+		e.locators(t.Occurrences[i].ItemIdentifiers)
+	}
+	return e
+}
+
+// SameTopic reports whether a and b, both canonical, say the same.
+func SameTopic(a, b *Topic) bool { return bytes.Equal(topicContent(a), topicContent(b)) }
+
+// SameAssociation reports whether a and b, both canonical, say the same.
+func SameAssociation(a, b *Association) bool {
+	return bytes.Equal(associationContent(a), associationContent(b))
+}
+
+func topicContent(t *Topic) encoder {
+	e := make(encoder, 0, 256)
+	e.locators(t.SubjectIdentifiers)
+	e.locators(t.SubjectLocators)
+	e.count(len(t.Names))
+	for i := range t.Names {
+		n := &t.Names[i]
+		e.text(n.Value)
+		e.text(string(n.Type))
+		e.locators(n.Scope)
+		e.text(string(n.Reifier))
+		e.count(len(n.Variants))
+		for j := range n.Variants {
+			v := &n.Variants[j]
+			e.text(v.Value)
+			e.text(v.Datatype)
+			e.locators(v.Scope)
+			e.text(string(v.Reifier))
+		}
+	}
+	e.count(len(t.Occurrences))
+	for i := range t.Occurrences {
+		o := &t.Occurrences[i]
+		e.text(o.Value)
+		e.text(o.Datatype)
+		e.text(string(o.Type))
+		e.locators(o.Scope)
+		e.text(string(o.Reifier))
+	}
+	return e
+}
+
+// UnmarshalTopic reads the stored form of a topic.
+func UnmarshalTopic(b []byte) (*Topic, error) {
+	if len(b) == 0 {
+		return nil, ErrCorrupt
+	}
+	t := &Topic{Provisional: b[0]&1 != 0}
+	outer := decoder{rest: string(b[1:])}
+	d := decoder{rest: outer.text()}
+	t.SubjectIdentifiers, t.SubjectLocators = d.locators(), d.locators()
+	t.Names = list[Name](&d)
+	for i := range t.Names {
+		n := &t.Names[i]
+		n.Value, n.Type, n.Scope, n.Reifier = d.text(), d.locator(), d.locators(), d.locator()
+		n.Variants = list[Variant](&d)
+		for j := range n.Variants {
+			v := &n.Variants[j]
+			v.Value, v.Datatype, v.Scope, v.Reifier = d.text(), d.text(), d.locators(), d.locator()
+		}
+	}
+	t.Occurrences = list[Occurrence](&d)
+	for i := range t.Occurrences {
+		o := &t.Occurrences[i]
+		o.Value, o.Datatype, o.Type, o.Scope, o.Reifier = d.text(), d.text(), d.locator(), d.locators(), d.locator()
+	}
+	for i := range t.Names {
+		t.Names[i].ItemIdentifiers = outer.locators()
+		for j := range t.Names[i].Variants {
+			t.Names[i].Variants[j].ItemIdentifiers = outer.locators()
+		}
+	}
+	for i := range t.Occurrences {
+		t.Occurrences[i].ItemIdentifiers = outer.locators()
+	}
+	if !d.done() || !outer.done() || len(t.SubjectIdentifiers) == 0 {
+		return nil, ErrCorrupt
+	}
+	return t, nil
+}
+
+// MarshalAssociation returns the stored form of a, which must be canonical.
+func MarshalAssociation(a *Association) []byte {
+	content := associationContent(a)
+	e := make(encoder, 0, len(content)+8)
+	e.text(string(content))
+	e.locators(a.ItemIdentifiers)
+	for i := range a.Roles {
+		e.locators(a.Roles[i].ItemIdentifiers)
+	}
+	return e
+}
+
+func associationContent(a *Association) encoder {
+	e := make(encoder, 0, 256)
+	e.text(string(a.Type))
+	e.locators(a.Scope)
+	e.text(string(a.Reifier))
+	e.count(len(a.Roles))
+	for i := range a.Roles {
+		r := &a.Roles[i]
+		e.text(string(r.Type))
+		e.text(string(r.Player))
+		e.text(string(r.Reifier))
+	}
+	return e
+}
+
+// UnmarshalAssociation reads the stored form of an association.
+func UnmarshalAssociation(b []byte) (*Association, error) {
+	outer := decoder{rest: string(b)}
+	d := decoder{rest: outer.text()}
+	a := &Association{Type: d.locator(), Scope: d.locators(), Reifier: d.locator()}
+	a.Roles = list[Role](&d)
+	for i := range a.Roles {
+		r := &a.Roles[i]
+		r.Type, r.Player, r.Reifier = d.locator(), d.locator(), d.locator()
+	}
+	a.ItemIdentifiers = outer.locators()
+	for i := range a.Roles {
+		a.Roles[i].ItemIdentifiers = outer.locators()
+	}
+	if !d.done() || !outer.done() {
+		return nil, ErrCorrupt
+	}
+	return a, nil
+}
+
+type encoder []byte
+
+func (e *encoder) count(n int) { *e = binary.AppendUvarint(*e, uint64(n)) }
+
+func (e *encoder) text(s string) {
+	e.count(len(s))
+	*e = append(*e, s...)
+}
+
+func (e *encoder) locators(list []tmdm.Locator) {
+	e.count(len(list))
+	for _, l := range list {
+		e.text(string(l))
+	}
+}
+
+// decoder reads from a string, so that what it returns shares its memory.
+type decoder struct {
+	rest string
+	bad  bool
+}
+
+func (d *decoder) done() bool { return !d.bad && d.rest == "" }
+
+// count reads a number of things of at least one byte each.
+func (d *decoder) count() int {
+	var n uint64
+	for i := 0; i < len(d.rest) && i < binary.MaxVarintLen64; i++ {
+		n |= uint64(d.rest[i]&0x7F) << (7 * i)
+		if d.rest[i] < 0x80 {
+			d.rest = d.rest[i+1:]
+			if n > uint64(len(d.rest)) {
+				break
+			}
+			return int(n)
+		}
+	}
+	d.bad, d.rest = true, ""
+	return 0
+}
+
+func (d *decoder) text() string {
+	n := d.count()
+	s := d.rest[:n]
+	d.rest = d.rest[n:]
+	return s
+}
+
+func (d *decoder) locator() tmdm.Locator { return tmdm.Locator(d.text()) }
+
+func (d *decoder) locators() []tmdm.Locator {
+	l := list[tmdm.Locator](d)
+	for i := range l {
+		l[i] = d.locator()
+	}
+	return l
+}
+
+func list[T any](d *decoder) []T {
+	if n := d.count(); n > 0 {
+		return make([]T, n)
+	}
+	return nil
+}
+
+// StatementID returns the item identifier of a statement that its document gave
+// none: sp and a hash of kind, the TopicSI of the topic that it is about and
+// what else makes it equal to another.
+func StatementID(sp string, kind string, parts ...string) tmdm.Locator {
+	e := make(encoder, 0, 256)
+	e.text(kind)
+	for _, p := range parts {
+		e.text(p)
+	}
+	sum := sha256.Sum256(e)
+	return tmdm.Locator(sp + strings.ToLower(kind) + "-" + base32lower.EncodeToString(sum[:16]))
+}

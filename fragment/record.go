@@ -1,0 +1,231 @@
+package fragment
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// Ref refers to a topic by one subject identifier. At the publisher it is the
+// TopicSI of the topic; a subscriber keeps it as it came.
+type Ref = tmdm.Locator
+
+// Identity is the set of identifiers of a topic. The first subject identifier
+// is its TopicSI.
+type Identity struct {
+	SubjectIdentifiers []tmdm.Locator
+	SubjectLocators    []tmdm.Locator
+}
+
+// TopicSI returns the subject identifier by which the source refers to the topic.
+func (i Identity) TopicSI() Ref { return i.SubjectIdentifiers[0] }
+
+// Topic is the record of a topic: all that a source says of it but for the
+// associations.
+type Topic struct {
+	Identity
+	Names       []Name
+	Occurrences []Occurrence
+
+	// Provisional marks a topic that a subscriber knows only because something
+	// refers to it.
+	Provisional bool
+}
+
+// Name is a topic name with its variants.
+type Name struct {
+	Value           string
+	Type            Ref
+	Scope           []Ref
+	Reifier         Ref // "" = none, here and below
+	Variants        []Variant
+	ItemIdentifiers []tmdm.Locator // those given by the document, here and below
+}
+
+// Variant is a variant of a name. Its scope includes the name's.
+type Variant struct {
+	Value, Datatype string
+	Scope           []Ref
+	Reifier         Ref
+	ItemIdentifiers []tmdm.Locator
+}
+
+// Occurrence is an occurrence.
+type Occurrence struct {
+	Value, Datatype string
+	Type            Ref
+	Scope           []Ref
+	Reifier         Ref
+	ItemIdentifiers []tmdm.Locator
+}
+
+// Association is the record of an association.
+type Association struct {
+	Type            Ref
+	Scope           []Ref
+	Reifier         Ref
+	Roles           []Role
+	ItemIdentifiers []tmdm.Locator
+}
+
+// Role is one role of an association.
+type Role struct {
+	Type, Player    Ref
+	Reifier         Ref
+	ItemIdentifiers []tmdm.Locator
+}
+
+// Part is the way in which a topic takes part in an association. Type-instance
+// associations belong to the instance: the class neither counts as changed by
+// them nor clears them.
+type Part uint8
+
+// The parts, in the order in which records are kept.
+const (
+	AsInstance Part = iota // it is the instance of a type-instance association
+	AsPlayer               // it plays a role in any other association
+	AsType                 // it is only the class of a type-instance association
+)
+
+// Parts lists all parts in order.
+var Parts = [...]Part{AsInstance, AsPlayer, AsType}
+
+// TypeInstance returns class and instance where a is a type-instance
+// association: unscoped, unreified, binary (ISO 13250-2 §7.2).
+func (a *Association) TypeInstance() (class, instance Ref, ok bool) {
+	if a.Type != tmdm.PSITypeInstance || len(a.Scope) > 0 || a.Reifier != "" || len(a.Roles) != 2 {
+		return "", "", false
+	}
+	r, s := &a.Roles[0], &a.Roles[1]
+	if r.Type == tmdm.PSIType {
+		r, s = s, r
+	}
+	if r.Type != tmdm.PSIInstance || s.Type != tmdm.PSIType || r.Reifier != "" || s.Reifier != "" {
+		return "", "", false
+	}
+	return s.Player, r.Player, true
+}
+
+// Part returns the way in which player takes part in a.
+func (a *Association) Part(player Ref) Part {
+	class, instance, ok := a.TypeInstance()
+	switch {
+	case !ok:
+		return AsPlayer
+	case player == instance:
+		return AsInstance
+	case player == class:
+		return AsType
+	}
+	return AsPlayer
+}
+
+// Players returns the players of a, each once, in order.
+func (a *Association) Players() []Ref {
+	players := make([]Ref, len(a.Roles))
+	for i := range a.Roles {
+		players[i] = a.Roles[i].Player
+	}
+	slices.Sort(players)
+	return slices.Compact(players)
+}
+
+// Canonical puts the sets of t in order, so that equal records have equal bytes.
+func (t *Topic) Canonical() {
+	if len(t.SubjectIdentifiers) > 1 {
+		slices.Sort(t.SubjectIdentifiers[1:])
+	}
+	slices.Sort(t.SubjectLocators)
+	for i := range t.Names {
+		n := &t.Names[i]
+		slices.Sort(n.Scope)
+		slices.Sort(n.ItemIdentifiers)
+		for j := range n.Variants {
+			slices.Sort(n.Variants[j].Scope)
+			slices.Sort(n.Variants[j].ItemIdentifiers)
+		}
+		slices.SortFunc(n.Variants, func(a, b Variant) int {
+			return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Datatype, b.Datatype), slices.Compare(a.Scope, b.Scope), cmp.Compare(a.Reifier, b.Reifier))
+		})
+	}
+	slices.SortFunc(t.Names, func(a, b Name) int {
+		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Type, b.Type), slices.Compare(a.Scope, b.Scope), cmp.Compare(a.Reifier, b.Reifier))
+	})
+	for i := range t.Occurrences {
+		slices.Sort(t.Occurrences[i].Scope)
+		slices.Sort(t.Occurrences[i].ItemIdentifiers)
+	}
+	slices.SortFunc(t.Occurrences, func(a, b Occurrence) int {
+		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Datatype, b.Datatype), cmp.Compare(a.Type, b.Type), slices.Compare(a.Scope, b.Scope), cmp.Compare(a.Reifier, b.Reifier))
+	})
+}
+
+// Canonical puts the sets of a in order, so that equal records have equal bytes.
+func (a *Association) Canonical() {
+	slices.Sort(a.Scope)
+	slices.Sort(a.ItemIdentifiers)
+	for i := range a.Roles {
+		slices.Sort(a.Roles[i].ItemIdentifiers)
+	}
+	slices.SortFunc(a.Roles, func(x, y Role) int {
+		return cmp.Or(cmp.Compare(x.Type, y.Type), cmp.Compare(x.Player, y.Player), cmp.Compare(x.Reifier, y.Reifier))
+	})
+}
+
+// Mentions calls yield for every reference of t that is not a player: types,
+// themes and reifiers, as often as they occur.
+func (t *Topic) Mentions(yield func(Ref)) {
+	for i := range t.Names {
+		n := &t.Names[i]
+		mention(yield, n.Type, n.Reifier, n.Scope)
+		for j := range n.Variants {
+			v := &n.Variants[j]
+			mention(yield, "", v.Reifier, v.Scope)
+		}
+	}
+	for i := range t.Occurrences {
+		o := &t.Occurrences[i]
+		mention(yield, o.Type, o.Reifier, o.Scope)
+	}
+}
+
+// Mentions calls yield for every reference of a that is not a player.
+func (a *Association) Mentions(yield func(Ref)) {
+	mention(yield, a.Type, a.Reifier, a.Scope)
+	for i := range a.Roles {
+		mention(yield, a.Roles[i].Type, a.Roles[i].Reifier, nil)
+	}
+}
+
+func mention(yield func(Ref), typ, reifier Ref, scope []Ref) {
+	if typ != "" {
+		yield(typ)
+	}
+	for _, t := range scope {
+		yield(t)
+	}
+	if reifier != "" {
+		yield(reifier)
+	}
+}
+
+// Title returns what a person would call t: an unscoped name of the default
+// type if there is one, else any name, else the TopicSI.
+func (t *Topic) Title() string {
+	title, best := string(t.TopicSI()), 0
+	for i := range t.Names {
+		n := &t.Names[i]
+		rank := 1
+		if len(n.Scope) == 0 {
+			rank += 2
+		}
+		if n.Type == tmdm.PSIDefaultNameType {
+			rank++
+		}
+		if rank > best && n.Value != "" {
+			title, best = n.Value, rank
+		}
+	}
+	return title
+}

@@ -1,0 +1,27 @@
+package fragment
+
+import (
+	"iter"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// Source reads the records of one source in one state. What it returns is
+// canonical and must not be changed. Iterations stop at the first error.
+type Source interface {
+	// Topic returns the topic with the subject identifier, or nil.
+	Topic(si Ref) (*Topic, error)
+
+	// TopicBySubjectLocator returns the topic with the subject locator, or nil.
+	TopicBySubjectLocator(sl tmdm.Locator) (*Topic, error)
+
+	// Topics iterates over all topics by TopicSI, ascending.
+	Topics() iter.Seq2[*Topic, error]
+
+	// AssociationsOf iterates over the associations in which the subject
+	// identifier names a player that takes part in the given way, by key.
+	AssociationsOf(player Ref, part Part) iter.Seq2[*Association, error]
+
+	// Associations iterates over all associations, each once.
+	Associations() iter.Seq2[*Association, error]
+}

@@ -1,0 +1,105 @@
+// Package cli holds what the two programs share: where data live, settings from
+// the environment, and exit codes.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Exit codes.
+const (
+	OK      = 0
+	Failed  = 1 // an error
+	Usage   = 2 // the command line makes no sense
+	Differs = 4 // verify: the source is not equal to the server's map
+)
+
+// ExitError carries an exit code other than Failed.
+type ExitError struct {
+	Code int
+	Err  error // nil: nothing is left to say
+}
+
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// Run executes a command and returns the exit code. Errors go to standard error,
+// prefixed with the program's name.
+func Run(root *cobra.Command) int {
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &ExitError{Usage, fmt.Errorf("%w\nTry \"%s --help\"", err, cmd.CommandPath())}
+	})
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) }
+	err := root.Execute()
+	if err == nil {
+		return OK
+	}
+	var exit *ExitError
+	code := Failed
+	if errors.As(err, &exit) {
+		code = exit.Code
+		if exit.Err == nil {
+			return code
+		}
+	} else if strings.HasPrefix(err.Error(), "unknown command") {
+		code = Usage
+	}
+	fmt.Fprintf(root.ErrOrStderr(), "%s: %s\n", root.Name(), err)
+	return code
+}
+
+// Args wraps a check of positional arguments so that it is a usage error.
+func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return &ExitError{Usage, fmt.Errorf("%w\nTry \"%s --help\"", err, cmd.CommandPath())}
+		}
+		return nil
+	}
+}
+
+// fromEnvironment sets each flag that is not on the command line from the
+// variable TMSHARE_ and its name (--base-url: TMSHARE_BASE_URL).
+func fromEnvironment(flags *pflag.FlagSet) error {
+	var failed error
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed || failed != nil || f.Name == "help" {
+			return
+		}
+		name := "TMSHARE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		if value, ok := os.LookupEnv(name); ok {
+			if err := flags.Set(f.Name, value); err != nil {
+				failed = &ExitError{Usage, fmt.Errorf("%s: %w", name, err)}
+			}
+		}
+	})
+	return failed
+}
+
+// StateDir returns the default data folder of a program: under XDG_STATE_HOME,
+// or under .local/state in the home folder.
+func StateDir(program string) string {
+	base := os.Getenv("XDG_STATE_HOME")
+	if base == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return filepath.Join(os.TempDir(), "tmshare", program)
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(base, "tmshare", program)
+}

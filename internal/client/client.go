@@ -1,0 +1,132 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Subscriptions is what the client needs to know its subscriptions.
+type Subscriptions interface {
+	Subscriptions() ([]store.Subscription, error)
+	AddSubscription(store.Subscription) error
+	UpdateSubscription(name string, change func(*store.Subscription)) error
+}
+
+// Sources is what the client needs to keep the records of its sources.
+type Sources interface {
+	StageSource(name string, src fragment.Source, mark store.Mark, progress func(records int)) error
+	ApplyEntries(ctx context.Context, name string, f func(merge.State, *store.Progress) error) error
+	ReadSources(f func([]store.Subscription, []fragment.Source) error) error
+}
+
+// Store is what the client needs of the store.
+type Store interface {
+	Subscriptions
+	Sources
+}
+
+// Config configures a Client. Store is required; zero values of the others mean
+// the defaults.
+type Config struct {
+	Store Store
+
+	// HTTP makes the requests. The default honours the proxy environment and
+	// has time limits on connecting and waiting.
+	HTTP *http.Client
+
+	// Hosts may be followed to besides the one of the subscription ("host" or
+	// "host:port").
+	Hosts []string
+
+	Parallel    int           // fragments fetched ahead; default 8
+	Batch       int           // entries applied in one commit, at most; default 200
+	Tries       int           // of each request; default 4
+	Backoff     time.Duration // before the second try, growing; default 250 ms
+	MaxFragment int64         // bytes, unpacked; default 256 MiB
+	MaxSnapshot int64         // bytes, unpacked; default 16 GiB
+	MaxDocs     int           // documents of a feed in one round; default 100,000
+	Feed        feeds.Limits  // of one feed document
+	Document    xtm.Limits    // of one XTM document
+	Lenient     bool          // read XTM 1.0 leniently
+
+	// Report is told, in a line of text, what long work is doing.
+	Report func(line string)
+
+	Logger *slog.Logger
+	Now    func() time.Time
+}
+
+// Client syncs the subscriptions of a store. Rounds of one subscription must
+// not overlap.
+type Client struct {
+	Config
+}
+
+// New returns a client for c.
+func New(c Config) (*Client, error) {
+	if c.Store == nil {
+		return nil, errors.New("client: Store is missing")
+	}
+	for _, n := range []int{c.Parallel, c.Batch, c.Tries, c.MaxDocs} {
+		if n < 0 {
+			return nil, errors.New("client: Parallel, Batch, Tries and MaxDocs cannot be negative")
+		}
+	}
+	if c.HTTP == nil {
+		c.HTTP = defaultHTTP()
+	}
+	setDefault(&c.Parallel, 8)
+	setDefault(&c.Batch, 200)
+	setDefault(&c.Tries, 4)
+	setDefault(&c.Backoff, 250*time.Millisecond)
+	setDefault(&c.MaxFragment, 256<<20)
+	setDefault(&c.MaxSnapshot, 16<<30)
+	setDefault(&c.MaxDocs, 100_000)
+	if c.Report == nil {
+		c.Report = func(string) {}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Client{c}, nil
+}
+
+func setDefault[T int | int64 | time.Duration](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// subscription returns the subscription with a name.
+func (c *Client) subscription(name string) (*store.Subscription, error) {
+	all, err := c.Store.Subscriptions()
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i], nil
+		}
+	}
+	return nil, &UnknownError{name, names(all)}
+}
+
+func names(all []store.Subscription) []string {
+	out := make([]string, len(all))
+	for i := range all {
+		out[i] = all[i].Name
+	}
+	return out
+}

@@ -1,0 +1,8 @@
+// Package client keeps a store in step with the collections of other servers.
+//
+// [Client.Subscribe] finds a collection's feeds and pins its source locator
+// prefix; [Client.Sync] does one round: a clean start from the newest snapshot
+// where there is no state yet, then the fragments that came since, in the order
+// of time; [Client.Verify] proves a source equal to the server's map. fetch.go
+// is the only file that talks to the network.
+package client

@@ -1,0 +1,94 @@
+package client
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// FetchError says that a document could not be fetched.
+type FetchError struct {
+	URL        string
+	Status     int           // 0 where there was no answer
+	RetryAfter time.Duration // what the server asked for, 0 if nothing
+	Err        error         // without an answer: why; with one: nil
+}
+
+func (e *FetchError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %v", e.URL, e.Err)
+	}
+	return fmt.Sprintf("%s: the server answered %d %s", e.URL, e.Status, http.StatusText(e.Status))
+}
+
+func (e *FetchError) Unwrap() error { return e.Err }
+
+// gone reports whether the server said that the document is not kept.
+func (e *FetchError) gone() bool { return e.Status == http.StatusGone }
+
+// transient reports whether another try may succeed.
+func (e *FetchError) transient() bool {
+	switch {
+	case e.Status == 0:
+		return true
+	case e.Status == http.StatusTooManyRequests, e.Status == http.StatusRequestTimeout:
+		return true
+	}
+	return e.Status >= 500
+}
+
+// UnknownError says that there is no subscription of a name.
+type UnknownError struct {
+	Name  string
+	Known []string
+}
+
+func (e *UnknownError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("there is no subscription %q, nor any other: subscribe to a URL first", e.Name)
+	}
+	return fmt.Sprintf("there is no subscription %q; there are: %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+// ChoiceError says that a URL offers several collections.
+type ChoiceError struct {
+	URL         string
+	Collections []Offer
+}
+
+// Offer is a collection that can be subscribed to.
+type Offer struct {
+	Title string `json:"title"`
+	URL   string `json:"url"`
+}
+
+func (e *ChoiceError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s offers %d collections; subscribe to one of these:", e.URL, len(e.Collections))
+	for _, o := range e.Collections {
+		fmt.Fprintf(&b, "\n  %s  (%s)", o.URL, o.Title)
+	}
+	return b.String()
+}
+
+// PrefixError says that a feed declares another source locator prefix than the
+// one that was pinned when subscribing. Nothing was changed: following it could
+// delete everything.
+type PrefixError struct {
+	URL           string
+	Pinned, Found string
+}
+
+func (e *PrefixError) Error() string {
+	if e.Found == "" {
+		return fmt.Sprintf("%s: the feed has no ServerSrcLocatorPrefix any more (it was %s); nothing was changed", e.URL, e.Pinned)
+	}
+	return fmt.Sprintf("%s: the feed's ServerSrcLocatorPrefix is %s, it was %s; nothing was changed. If the server's owner confirms the new prefix, subscribe anew under another name", e.URL, e.Found, e.Pinned)
+}
+
+// historyError says that partial updates cannot go on from the mark, and why. A
+// clean replacement can.
+type historyError struct{ reason string }
+
+func (e *historyError) Error() string { return e.reason }

@@ -1,0 +1,66 @@
+package client
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/tmdm/cxtm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Formats in which a map can be exported.
+const (
+	FormatXTM1  = "xtm1"
+	FormatXTM21 = "xtm2.1"
+	FormatCXTM  = "cxtm"
+)
+
+// Merged returns the merged view of the named subscriptions, or of all where
+// none is named, and how many reifications the sources disagree about.
+func (c *Client) Merged(sources ...string) (*tmdm.TopicMap, int, error) {
+	for _, name := range sources {
+		if _, err := c.subscription(name); err != nil {
+			return nil, 0, err
+		}
+	}
+	var tm *tmdm.TopicMap
+	conflicts := 0
+	err := c.Store.ReadSources(func(subscriptions []store.Subscription, all []fragment.Source) error {
+		var parts []merge.Part
+		for i := range subscriptions {
+			if len(sources) == 0 || slices.Contains(sources, subscriptions[i].Name) {
+				parts = append(parts, merge.Part{SP: subscriptions[i].SP, Source: all[i]})
+			}
+		}
+		joined, conflicting, err := merge.Join(parts...)
+		tm, conflicts = joined, len(conflicting)
+		return err
+	})
+	return tm, conflicts, err
+}
+
+// Export writes the merged view of the named subscriptions, or of all. It
+// returns what XTM 1.0 could not carry.
+func (c *Client) Export(w io.Writer, format string, sources ...string) (xtm.Losses, error) {
+	tm, conflicts, err := c.Merged(sources...)
+	if err != nil {
+		return xtm.Losses{}, err
+	}
+	if conflicts > 0 {
+		c.Report(fmt.Sprintf("%d topics reify different statements in several sources; the first by prefix is exported", conflicts))
+	}
+	switch format {
+	case FormatXTM1:
+		return xtm.Write(w, tm, xtm.WriteOptions{Version: xtm.V10})
+	case FormatXTM21:
+		return xtm.Write(w, tm, xtm.WriteOptions{Version: xtm.V21})
+	case FormatCXTM:
+		return xtm.Losses{}, cxtm.Write(w, tm, cxtm.Options{})
+	}
+	return xtm.Losses{}, fmt.Errorf("unknown format %q: use %s, %s or %s", format, FormatXTM1, FormatXTM21, FormatCXTM)
+}

@@ -1,0 +1,211 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/tmshare/tmshare/feeds"
+)
+
+// Accept headers, what we like best first.
+const (
+	acceptAtom = feeds.MediaTypeAtom + ", application/xml;q=0.5, text/xml;q=0.5"
+	acceptXTM  = feeds.MediaTypeXTM21 + ", " + feeds.MediaTypeXTM1 + ";q=0.8, text/xtm1+xml;q=0.8, application/x-tm+xml;q=0.7, application/xml;q=0.5, text/xml;q=0.5"
+)
+
+const userAgent = "tmshare-client (+https://github.com/tmshare/tmshare)"
+
+func defaultHTTP() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.ResponseHeaderTimeout = time.Minute
+	t.MaxIdleConnsPerHost = 16
+	return &http.Client{Transport: t}
+}
+
+// answer is a response whose body is to be read and closed.
+type answer struct {
+	body        io.ReadCloser
+	url         string // after redirects
+	etag        string
+	updated     string // TMShare-Updated
+	notModified bool
+}
+
+// home returns a predicate for the hosts to which links of a subscription to
+// the URL may lead.
+func (c *Client) home(subscribed string) (func(*url.URL) error, error) {
+	u, err := url.Parse(subscribed)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%q is not an http or https URL", subscribed)
+	}
+	allowed := append([]string{u.Host}, c.Hosts...)
+	return func(to *url.URL) error {
+		if to.Scheme != "http" && to.Scheme != "https" {
+			return fmt.Errorf("links to %s: are not followed", to.Scheme)
+		}
+		if slices.Contains(allowed, to.Host) || slices.Contains(allowed, to.Hostname()) {
+			return nil
+		}
+		return fmt.Errorf("the link leads away from %s, to the host %s; allow it with --host %s", u.Host, to.Host, to.Host)
+	}, nil
+}
+
+// request is one document to fetch.
+type request struct {
+	url    string
+	accept string
+	etag   string // "" = unconditionally
+	max    int64  // bytes of the body, unpacked
+	home   func(*url.URL) error
+}
+
+// fetch fetches a document and reads it with read, which is not called for an
+// answer that it has not changed. Failures that another try may mend, a
+// truncated or corrupt body among them, are tried again after a while.
+func fetch[T any](ctx context.Context, c *Client, r request, read func(*answer) (T, error)) (T, *answer, error) {
+	var got *answer
+	try := func() (T, error) {
+		var none T
+		a, err := c.open(ctx, r)
+		if err == nil && !a.notModified {
+			defer a.body.Close()
+			var value T
+			if value, err = read(a); err == nil {
+				got = a
+				return value, nil
+			}
+		} else if err == nil {
+			got = a
+			return none, nil
+		}
+		var failed *FetchError
+		switch isFetch := errors.As(err, &failed); {
+		case ctx.Err() != nil, errors.Is(err, errNotAllowed), isFetch && !failed.transient():
+			return none, backoff.Permanent(err)
+		case isFetch && failed.RetryAfter > 0:
+			return none, errors.Join(err, backoff.RetryAfter(int((failed.RetryAfter+time.Second-1)/time.Second)))
+		}
+		c.Logger.Debug("trying again", "url", r.url, "error", err)
+		return none, err
+	}
+	value, err := backoff.Retry(ctx, try, backoff.WithBackOff(c.backoff()), backoff.WithMaxTries(uint(c.Tries)), backoff.WithMaxElapsedTime(maxWait))
+	var failed *FetchError
+	if errors.As(err, &failed) { // without what the tries have put around it
+		err = failed
+	}
+	return value, got, err
+}
+
+// maxWait bounds the time spent on retries of one request.
+const maxWait = 2 * time.Minute
+
+func (c *Client) backoff() backoff.BackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval = c.Backoff + time.Duration(rand.Int64N(int64(c.Backoff)/4+1))
+	b.MaxInterval = 20 * time.Second
+	return b
+}
+
+// errNotAllowed marks addresses to which links are not followed.
+var errNotAllowed = errors.New("not followed")
+
+// open sends a request and checks the head of the answer.
+func (c *Client) open(ctx context.Context, r request) (*answer, error) {
+	u, err := url.Parse(r.url)
+	if err == nil {
+		err = r.home(u)
+	}
+	if err != nil {
+		return nil, &FetchError{URL: r.url, Err: fmt.Errorf("%w: %w", errNotAllowed, err)}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
+	if err != nil {
+		return nil, &FetchError{URL: r.url, Err: err}
+	}
+	req.Header.Set("Accept", r.accept)
+	req.Header.Set("User-Agent", userAgent)
+	if r.etag != "" {
+		req.Header.Set("If-None-Match", r.etag)
+	}
+	h := *c.HTTP
+	h.CheckRedirect = func(to *http.Request, via []*http.Request) error {
+		if len(via) >= 10 {
+			return fmt.Errorf("%w: more than 10 in a row", errNotAllowed)
+		}
+		if err := r.home(to.URL); err != nil {
+			return fmt.Errorf("%w: %w", errNotAllowed, err)
+		}
+		return nil
+	}
+	res, err := h.Do(req)
+	if err != nil {
+		var inner *url.Error
+		if errors.As(err, &inner) {
+			err = inner.Err
+		}
+		return nil, &FetchError{URL: r.url, Err: err}
+	}
+	a := &answer{url: res.Request.URL.String(), etag: res.Header.Get("ETag"), updated: res.Header.Get("TMShare-Updated")}
+	switch {
+	case res.StatusCode == http.StatusNotModified && r.etag != "":
+		res.Body.Close()
+		a.notModified = true
+		return a, nil
+	case res.StatusCode != http.StatusOK:
+		io.CopyN(io.Discard, res.Body, 4096) // so that the connection can be used again
+		res.Body.Close()
+		return nil, &FetchError{URL: r.url, Status: res.StatusCode, RetryAfter: retryAfter(res, c.Now())}
+	}
+	a.body = &limitedBody{ReadCloser: res.Body, url: r.url, left: r.max, max: r.max}
+	return a, nil
+}
+
+func retryAfter(res *http.Response, now time.Time) time.Duration {
+	text := res.Header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}
+
+// limitedBody is an answer's body that fails, rather than ends, at its limit,
+// and whose errors name the document.
+type limitedBody struct {
+	io.ReadCloser
+	url       string
+	left, max int64
+}
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, &FetchError{URL: b.url, Err: fmt.Errorf("longer than the limit of %d bytes", b.max)}
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left+1)])
+	b.left -= int64(n)
+	if err != nil && err != io.EOF {
+		err = &FetchError{URL: b.url, Err: err}
+	}
+	return n, err
+}
+
+// getFeed fetches a feed document; nil means that it has not changed.
+func (c *Client) getFeed(ctx context.Context, ref, etag string, home func(*url.URL) error) (*feeds.Feed, *answer, error) {
+	r := request{url: ref, accept: acceptAtom, etag: etag, max: 64 << 20, home: home}
+	if c.Feed.MaxBytes > 0 {
+		r.max = c.Feed.MaxBytes
+	}
+	return fetch(ctx, c, r, func(a *answer) (*feeds.Feed, error) { return feeds.Decode(a.body, a.url, c.Feed) })
+}

@@ -1,0 +1,166 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/tmdm/cxtm"
+)
+
+// Verdict is the outcome of a verification.
+type Verdict struct {
+	Name         string       `json:"name"`
+	Equal        bool         `json:"equal"`
+	AsOf         time.Time    `json:"asOf"` // the server's time of the last change compared
+	Topics       int          `json:"topics"`
+	Associations int          `json:"associations"`
+	Digest       string       `json:"digest,omitempty"` // SHA-256 of the canonical form, where equal
+	Differences  []Difference `json:"differences,omitempty"`
+}
+
+// Difference is what the two sides say of one topic, as far as it differs.
+type Difference struct {
+	TopicSI string   `json:"topicSI"`
+	Here    []string `json:"here,omitempty"`   // only the subscriber says
+	Server  []string `json:"server,omitempty"` // only the server says
+}
+
+// Verify fetches the server's map as of now, brings the source to that point and
+// compares the two: they are equal when their canonical forms (ISO 13250-4) are,
+// item identifiers and the reifier of the map left out.
+func (c *Client) Verify(ctx context.Context, name string) (*Verdict, error) {
+	if _, err := c.Sync(ctx, name); err != nil {
+		return nil, err
+	}
+	s, err := c.subscription(name)
+	if err != nil {
+		return nil, err
+	}
+	server, asOf, err := c.currentMap(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.syncUntil(ctx, name, asOf); err != nil {
+		return nil, err
+	}
+	v := &Verdict{Name: name, AsOf: asOf}
+	return v, c.Store.ReadSources(func(subscriptions []store.Subscription, sources []fragment.Source) error {
+		for i := range subscriptions {
+			if subscriptions[i].Name == name {
+				if at := subscriptions[i].State.Mark.Updated; at.After(asOf) {
+					return fmt.Errorf("%s: another command brought the source to %s while it was compared with the map of %s; try again", name, feeds.FormatTime(at), feeds.FormatTime(asOf))
+				}
+				return v.compare(s.SP, sources[i], server)
+			}
+		}
+		return &UnknownError{name, names(subscriptions)}
+	})
+}
+
+// currentMap fetches the map as of now and the time of its last change.
+func (c *Client) currentMap(ctx context.Context, s *store.Subscription) (*fragment.Map, time.Time, error) {
+	var none time.Time
+	home, err := c.home(s.FragmentsFeed)
+	if err != nil {
+		return nil, none, err
+	}
+	recent, _, err := c.getFeed(ctx, s.FragmentsFeed, "", home)
+	if err != nil {
+		return nil, none, err
+	}
+	link, err := dataLinkOf(recent.Find(feeds.RelCurrentSnapshot))
+	if err != nil {
+		return nil, none, fmt.Errorf("%s: the feed does not link to the map as of now, so there is nothing to compare with", s.FragmentsFeed)
+	}
+	m, a, err := fetch(ctx, c, request{url: link, accept: acceptXTM, max: c.MaxSnapshot, home: home}, func(a *answer) (*fragment.Map, error) {
+		return fragment.ReadSnapshot(a.body, c.xtmOptions(s.SP, a.url))
+	})
+	if err != nil {
+		return nil, none, err
+	}
+	asOf, err := feeds.ParseTime(a.updated)
+	if err != nil {
+		return nil, none, fmt.Errorf("%s: the answer does not state its time: %w", a.url, err)
+	}
+	return m, asOf, nil
+}
+
+func (v *Verdict) compare(sp string, here fragment.Source, server *fragment.Map) error {
+	mine, err := canonical(sp, here)
+	if err != nil {
+		return err
+	}
+	theirs, err := canonical(sp, server)
+	if err != nil {
+		return err
+	}
+	for range server.TopicMap().Topics() {
+		v.Topics++
+	}
+	for range server.TopicMap().Associations() {
+		v.Associations++
+	}
+	if v.Equal = bytes.Equal(mine, theirs); v.Equal {
+		sum := sha256.Sum256(mine)
+		v.Digest = hex.EncodeToString(sum[:])
+		return nil
+	}
+	v.Differences, err = differences(here, server)
+	return err
+}
+
+// canonical returns the canonical form of a source.
+func canonical(sp string, src fragment.Source) ([]byte, error) {
+	tm, _, err := merge.Join(merge.Part{SP: sp, Source: src})
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = cxtm.Write(&b, tm, cxtm.Options{Base: tmdm.Locator(sp), OmitItemIdentifiers: true})
+	return b.Bytes(), err
+}
+
+// differences compares two sources topic by topic.
+func differences(here fragment.Source, server *fragment.Map) ([]Difference, error) {
+	change, err := fragment.Diff(here, server)
+	if err != nil {
+		return nil, err
+	}
+	var list []Difference
+	for _, e := range change.Entries {
+		mine, err := fragment.Describe(here, e.TopicSI)
+		if err != nil {
+			return nil, err
+		}
+		theirs, err := fragment.Describe(server, e.TopicSI)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Difference{TopicSI: string(e.TopicSI), Here: without(mine, theirs), Server: without(theirs, mine)})
+	}
+	return list, nil
+}
+
+// without returns the lines of a that b lacks.
+func without(a, b []string) []string {
+	has := map[string]bool{}
+	for _, line := range b {
+		has[line] = true
+	}
+	var left []string
+	for _, line := range a {
+		if !has[line] {
+			left = append(left, line)
+		}
+	}
+	return left
+}

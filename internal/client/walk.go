@@ -1,0 +1,157 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// news is what a fragments feed has beyond a mark.
+type news struct {
+	entries   []feeds.Entry // to apply, oldest first
+	atMark    []string      // ids of the entries at the mark's time
+	etag      string        // of the recent document
+	unchanged bool          // the recent document is as it was
+}
+
+// walk reads the fragments feed of s from the recent document back to the mark
+// (RFC 5005 §4, Archived Feeds). Entries later than until are left for later,
+// unless until is zero. It returns a [*historyError] where the feed shows that
+// the history is not the one that the mark belongs to, or does not reach back
+// to it.
+func (c *Client) walk(ctx context.Context, s *store.Subscription, mark store.Mark, etag string, until time.Time, home func(*url.URL) error) (*news, error) {
+	w := walker{mark: mark, found: map[string]feeds.Entry{}}
+	n := &news{}
+	seen := map[string]bool{}
+	for at := s.FragmentsFeed; at != ""; {
+		if seen[at] {
+			return nil, fmt.Errorf("%s: the documents of the feed lead in a circle", at)
+		}
+		if len(seen) >= c.MaxDocs {
+			return nil, fmt.Errorf("%s: the feed has more than %d documents since the last round", s.FragmentsFeed, c.MaxDocs)
+		}
+		feed, a, err := c.getFeed(ctx, at, etag, home)
+		var failed *FetchError
+		switch {
+		case errors.As(err, &failed) && failed.gone() && len(seen) > 0:
+			return nil, &historyError{"the server keeps no history as old as the last round"}
+		case err != nil && len(seen) > 0:
+			return nil, fmt.Errorf("the chain of the feed's archive documents is broken: %w", err)
+		case err != nil:
+			return nil, err
+		case a.notModified:
+			n.unchanged = true
+			return n, nil
+		}
+		if len(seen) == 0 {
+			n.etag = a.etag
+		}
+		if err := w.check(s, feed, a.url, len(seen) == 0); err != nil {
+			return nil, err
+		}
+		seen[at], etag = true, ""
+		w.add(feed)
+		if w.complete() {
+			break
+		}
+		prev, _ := feed.Link("prev-archive")
+		at = prev.Href
+	}
+	if w.lost() {
+		return nil, &historyError{"the last entry that was applied is not in the feed any more"}
+	}
+	n.entries, n.atMark = w.news(until)
+	return n, nil
+}
+
+type walker struct {
+	mark   store.Mark
+	found  map[string]feeds.Entry // by id and time: other servers repeat entries
+	order  []string
+	passed bool // an entry before the mark was seen
+}
+
+// check compares what a document says of its feed with what was pinned.
+func (w *walker) check(s *store.Subscription, f *feeds.Feed, at string, recent bool) error {
+	switch sp := f.ServerSrcLocatorPrefix; {
+	case sp != s.SP && (sp != "" || recent):
+		return &PrefixError{at, s.SP, sp}
+	case f.ID != s.FeedID && recent:
+		return &historyError{"the feed has a new id: the server has begun a new history"}
+	case f.ID != s.FeedID:
+		return fmt.Errorf("%s: the document belongs to another feed (%s) than the one that links to it (%s)", at, f.ID, s.FeedID)
+	}
+	return nil
+}
+
+func (w *walker) add(f *feeds.Feed) {
+	for _, e := range f.Entries {
+		key := e.ID + "\x00" + feeds.FormatTime(e.Updated)
+		if _, again := w.found[key]; !again {
+			w.order = append(w.order, key)
+		}
+		w.found[key] = e
+		w.passed = w.passed || e.Updated.Before(w.mark.Updated)
+	}
+}
+
+// complete reports whether older documents have nothing new: all entries at the
+// mark are there, or one before it.
+func (w *walker) complete() bool {
+	return !w.mark.Updated.IsZero() && (w.passed || len(w.mark.Handled) > 0 && !w.lost())
+}
+
+// lost reports whether entries that stood at the mark are missing.
+func (w *walker) lost() bool {
+	for _, id := range w.mark.Handled {
+		if _, ok := w.found[id+"\x00"+feeds.FormatTime(w.mark.Updated)]; !ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *walker) news(until time.Time) (entries []feeds.Entry, atMark []string) {
+	for i := len(w.order) - 1; i >= 0; i-- { // feeds have the newest first
+		e := w.found[w.order[i]]
+		switch {
+		case e.Updated.Equal(w.mark.Updated):
+			atMark = append(atMark, e.ID)
+			// Right after a snapshot the entry at its time is contained in it.
+			if len(w.mark.Handled) > 0 && !slices.Contains(w.mark.Handled, e.ID) {
+				entries = append(entries, e)
+			}
+		case e.Updated.After(w.mark.Updated) && (until.IsZero() || !e.Updated.After(until)):
+			entries = append(entries, e)
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b feeds.Entry) int { return a.Updated.Compare(b.Updated) })
+	return entries, atMark
+}
+
+// latest returns the places of the entries to apply: the last for each TopicSI.
+// That is enough where the server publishes closing entries, which it shows by
+// stating the state of every entry; from other servers all are applied.
+func latest(entries []feeds.Entry) []int {
+	last := map[string]int{}
+	all := make([]int, len(entries))
+	coalesce := true
+	for i := range entries {
+		all[i] = i
+		if entries[i].State == "" || len(entries[i].TopicSI) != 1 {
+			coalesce = false
+		} else {
+			last[entries[i].TopicSI[0]] = i
+		}
+	}
+	if !coalesce {
+		return all
+	}
+	return slices.DeleteFunc(all, func(i int) bool { return last[entries[i].TopicSI[0]] != i })
+}

@@ -1,0 +1,116 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Store is what the server needs of the store.
+type Store interface {
+	Collections() ([]store.Collection, error)
+	View(name string, f func(*store.View) error) error
+	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source, progress func(records int)) (*store.Collection, error)
+	Publish(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
+	TakeSnapshot(ctx context.Context, name string, keep int) (*store.Snapshot, error)
+}
+
+// Config configures a Server. Store and BaseURL are required; zero values of
+// the others mean the defaults.
+type Config struct {
+	Store Store
+
+	// BaseURL is the public address of the server, without a slash at the end.
+	// All links are made from it, never from the Host of a request.
+	BaseURL string
+
+	// Tokens are the bearer tokens that may write. Without any, requests may
+	// write that come from this machine, to a server bound to a loopback
+	// address (OnLoopback), and not through a browser or a proxy.
+	Tokens     []string
+	OnLoopback bool
+
+	Lenient       bool       // read XTM 1.0 leniently
+	MaxBody       int64      // bytes of a request body, unpacked; default 1 GiB
+	Limits        xtm.Limits // on documents that are read
+	SnapshotEvery int        // changes after which a new snapshot is taken; default 1,000
+	SnapshotsKept int        // default 3
+	DocumentSize  int        // entries of an archive document, for new collections; default 100
+
+	Logger *slog.Logger     // default slog.Default()
+	Now    func() time.Time // default time.Now
+}
+
+// Validate checks c and fills in the defaults.
+func (c *Config) Validate() error {
+	if c.Store == nil {
+		return errors.New("server: Store is missing")
+	}
+	u, err := url.Parse(c.BaseURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("server: BaseURL %q is not an absolute http or https URL without query and fragment", c.BaseURL)
+	}
+	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
+	for _, t := range c.Tokens {
+		if len(t) < minToken {
+			return fmt.Errorf("server: a token has %d characters, at least %d are needed", len(t), minToken)
+		}
+	}
+	for name, n := range map[string]int{"SnapshotEvery": c.SnapshotEvery, "SnapshotsKept": c.SnapshotsKept, "DocumentSize": c.DocumentSize} {
+		if n < 0 {
+			return fmt.Errorf("server: %s is negative", name)
+		}
+	}
+	if c.MaxBody < 0 {
+		return errors.New("server: MaxBody is negative")
+	}
+	setDefault(&c.MaxBody, 1<<30)
+	setDefault(&c.SnapshotEvery, 1000)
+	setDefault(&c.SnapshotsKept, 3)
+	setDefault(&c.DocumentSize, 100)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return nil
+}
+
+// minToken is the least length of a write token: shorter ones can be guessed.
+const minToken = 16
+
+func setDefault[T int | int64](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// ReadTokens reads tokens, one on each line; empty lines and lines that begin
+// with # are passed over.
+func ReadTokens(r io.Reader) ([]string, error) {
+	b, err := io.ReadAll(io.LimitReader(r, 1<<20))
+	if err != nil {
+		return nil, err
+	}
+	var tokens []string
+	for line := range strings.Lines(string(b)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			tokens = append(tokens, line)
+		}
+	}
+	if len(tokens) == 0 {
+		return nil, errors.New("has no token in it")
+	}
+	return tokens, nil
+}

@@ -1,0 +1,130 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+// ErrLocked says that another process has the data folder open.
+var ErrLocked = errors.New("store: the data folder is in use by another process")
+
+// Options configure a database. Only Dir is required.
+type Options struct {
+	Dir    string
+	Logger *slog.Logger     // default: slog.Default()
+	Now    func() time.Time // default: time.Now
+}
+
+// DB is a node's database. It is safe for concurrent use; writes run one at a
+// time.
+type DB struct {
+	dir    string
+	badger *badger.DB
+	log    *slog.Logger
+	now    func() time.Time
+
+	write sync.Mutex   // held by the one writer
+	view  sync.RWMutex // held for writing while a journal is rolled forward
+}
+
+// Open opens the database in o.Dir, creating it where there is none, and
+// finishes what a crash interrupted.
+func Open(o Options) (*DB, error) {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Dir == "" {
+		return nil, errors.New("store: no data folder given")
+	}
+	if err := os.MkdirAll(filepath.Join(o.Dir, snapshotFolder), 0o750); err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	b, err := badger.Open(badgerOptions(filepath.Join(o.Dir, "badger"), o.Logger))
+	if err != nil {
+		if strings.Contains(err.Error(), "Cannot acquire directory lock") {
+			return nil, fmt.Errorf("%w: %s (is another tmshare command running on it?)", ErrLocked, o.Dir)
+		}
+		return nil, fmt.Errorf("store: open %s: %w", o.Dir, err)
+	}
+	db := &DB{dir: o.Dir, badger: b, log: o.Logger, now: o.Now}
+	if err := db.recover(); err != nil {
+		b.Close()
+		return nil, fmt.Errorf("store: open %s: %w", o.Dir, err)
+	}
+	return db, nil
+}
+
+// badgerOptions are sized for small machines: at most about 100 MB of buffers
+// and caches.
+func badgerOptions(dir string, log *slog.Logger) badger.Options {
+	return badger.DefaultOptions(dir).
+		WithSyncWrites(true).
+		WithMemTableSize(16 << 20).
+		WithNumMemtables(3).
+		WithBaseTableSize(4 << 20).
+		WithBlockCacheSize(32 << 20).
+		WithIndexCacheSize(16 << 20).
+		WithValueLogFileSize(64 << 20).
+		WithNumVersionsToKeep(1).
+		WithCompactL0OnClose(false).
+		WithMetricsEnabled(false).
+		WithLogger(badgerLog{log})
+}
+
+// Close closes the database.
+func (db *DB) Close() error {
+	db.write.Lock()
+	defer db.write.Unlock()
+	return db.badger.Close()
+}
+
+// Dir returns the data folder.
+func (db *DB) Dir() string { return db.dir }
+
+// recover checks the format, finishes or forgets an interrupted commit, and
+// removes what no collection or subscription owns.
+func (db *DB) recover() error {
+	if err := db.recoverJournal(); err != nil {
+		return err
+	}
+	err := db.update(func(tx *tx) error {
+		version, err := tx.get(metaKey("format"))
+		if err != nil {
+			return err
+		}
+		if version == nil {
+			return tx.put(metaKey("format"), []byte(strconv.Itoa(FormatVersion)))
+		}
+		if v, err := strconv.Atoi(string(version)); err != nil || v != FormatVersion {
+			return fmt.Errorf("the data are in format %s, this program reads format %d", version, FormatVersion)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return db.sweep()
+}
+
+// badgerLog passes Badger's warnings and errors on; the rest is for debugging.
+type badgerLog struct{ log *slog.Logger }
+
+func (l badgerLog) line(format string, args []any) string {
+	return strings.TrimSpace(fmt.Sprintf("badger: "+format, args...))
+}
+func (l badgerLog) Errorf(f string, a ...any)   { l.log.Error(l.line(f, a)) }
+func (l badgerLog) Warningf(f string, a ...any) { l.log.Warn(l.line(f, a)) }
+func (l badgerLog) Infof(f string, a ...any)    { l.log.Debug(l.line(f, a)) }
+func (l badgerLog) Debugf(f string, a ...any)   { l.log.Debug(l.line(f, a)) }

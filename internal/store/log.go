@@ -1,0 +1,151 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// MaxStoredFragment is the size in bytes above which a fragment is not stored
+// with its entry but rendered when it is asked for.
+const MaxStoredFragment = 256 << 10
+
+// Forms are the XTM versions in which fragments and snapshots are kept.
+var Forms = [...]xtm.Version{xtm.V10, xtm.V21}
+
+// next makes the next entry of the log. Times are those of commits, and
+// strictly increase whatever the clock does.
+func (c *Collection) next(now time.Time, e fragment.Entry) Entry {
+	now = now.UTC().Truncate(time.Microsecond)
+	if least := c.Updated.Add(time.Microsecond); now.Before(least) {
+		now = least
+	}
+	c.Head++
+	c.Updated = now
+	entry := Entry{Seq: c.Head, Updated: now, TopicSI: e.TopicSI, Title: e.Title, Deleted: e.Deleted}
+	if e.Topic != e.TopicSI {
+		entry.Topic = e.Topic
+	}
+	return entry
+}
+
+// keyRow is the last entry of a topic key.
+type keyRow struct {
+	Seq     uint64
+	TopicSI fragment.Ref
+}
+
+// logRows calls put with the rows of an entry. data is its fragment in each of
+// Forms, gzipped, or nil.
+func logRows(c *Collection, e *Entry, data [][]byte, put func(key, value []byte) error) error {
+	e.Stored = data != nil
+	value, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if err := put(sequenceKey(tableLog, c.Number, e.Seq), value); err != nil {
+		return err
+	}
+	if value, err = json.Marshal(keyRow{e.Seq, e.TopicSI}); err != nil {
+		return err
+	}
+	if err := put(topicKeyKey(c, fragment.Key(e.TopicSI)), value); err != nil {
+		return err
+	}
+	if data == nil {
+		return nil
+	}
+	return put(sequenceKey(tableFragment, c.Number, e.Seq), packForms(data))
+}
+
+func topicKeyKey(c *Collection, key string) []byte {
+	return append(collectionKey(tableKey, c.Number), key...)
+}
+
+// packForms puts the bytes of each form into one value.
+func packForms(data [][]byte) []byte {
+	var b []byte
+	for _, d := range data {
+		b = binary.AppendUvarint(b, uint64(len(d)))
+		b = append(b, d...)
+	}
+	return b
+}
+
+func unpackForms(b []byte) ([][]byte, error) {
+	data := make([][]byte, len(Forms))
+	for i := range data {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n > uint64(len(b)-size) {
+			return nil, errors.New("store: corrupt fragment data")
+		}
+		data[i], b = b[size:size+int(n)], b[size+int(n):]
+	}
+	return data, nil
+}
+
+// render returns the fragment of an entry in each of Forms, gzipped, as src has
+// it now, or nil if it is too large to store.
+func render(c *Collection, src fragment.Source, e *fragment.Entry) ([][]byte, error) {
+	data := make([][]byte, len(Forms))
+	for i, version := range Forms {
+		form := fragment.Form{Version: version, SP: c.SP}
+		var plain limitedBuffer
+		var err error
+		if e.Deleted {
+			err = fragment.WriteTombstone(&plain, e.Tombstone, form)
+		} else {
+			err = fragment.Write(&plain, src, e.Topic, form)
+		}
+		if errors.Is(err, errTooLarge) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("store: fragment of %s: %w", e.TopicSI, err)
+		}
+		if data[i], err = compress(plain.Bytes()); err != nil {
+			return nil, err
+		}
+	}
+	return data, nil
+}
+
+var errTooLarge = errors.New("store: fragment too large to store")
+
+type limitedBuffer struct{ bytes.Buffer }
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > MaxStoredFragment {
+		return 0, errTooLarge
+	}
+	return b.Buffer.Write(p)
+}
+
+func compress(plain []byte) ([]byte, error) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write(plain); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func decompress(data []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
+}

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// Publish changes a collection: decide reads the published state and says what
+// is to change. Records, log entries and fragments are committed at once; what
+// is empty publishes nothing. It returns the collection after the commit.
+//
+// Writers run one at a time, so decide sees the state that its change applies
+// to; it must not keep it.
+func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
+	var c *Collection
+	err := db.update(func(t *tx) error {
+		var err error
+		if c, err = getCollection(t, name); err != nil {
+			return err
+		}
+		state := records{t, c.source()}
+		change, err := decide(*c, state)
+		if err != nil || change.Empty() {
+			return err
+		}
+		if err := db.keepFirstFragments(t, c, state, change); err != nil {
+			return err
+		}
+		if err := applyChange(state, change); err != nil {
+			return err
+		}
+		c.Topics += change.Added - len(change.DeleteTopics)
+		for i := range change.Entries {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			data, err := render(c, state, &change.Entries[i])
+			if err != nil {
+				return err
+			}
+			e := c.next(db.now(), change.Entries[i])
+			if err := logRows(c, &e, data, t.put); err != nil {
+				return err
+			}
+		}
+		return t.putCollection(c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// keepFirstFragments stores the fragments of first entries, which are not stored
+// when a collection is created, before their topics change.
+func (db *DB) keepFirstFragments(t *tx, c *Collection, prior fragment.Source, change *fragment.Change) error {
+	v := View{Collection: *c, db: db, tx: t}
+	for i := range change.Entries {
+		last, err := v.Last(fragment.Key(change.Entries[i].TopicSI))
+		if err != nil {
+			return err
+		}
+		if last == nil || last.Stored || last.Deleted {
+			continue
+		}
+		data, err := render(c, prior, &fragment.Entry{TopicSI: last.TopicSI, Topic: last.Describes()})
+		if err != nil {
+			return err
+		}
+		if data == nil {
+			continue // too large: it stays unstored, and shows the topic as it will be
+		}
+		if err := logRows(c, last, data, t.put); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyChange writes the records of a change. What goes is deleted first, so
+// that identifiers can move from one topic to another.
+func applyChange(state merge.State, change *fragment.Change) error {
+	for _, a := range change.DeleteAssociations {
+		if err := state.DeleteAssociation(a); err != nil {
+			return err
+		}
+	}
+	for _, ref := range change.DeleteTopics {
+		if err := state.DeleteTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref}}}); err != nil {
+			return err
+		}
+	}
+	for _, t := range change.PutTopics {
+		if err := state.DeleteTopic(t); err != nil {
+			return err
+		}
+	}
+	for _, t := range change.PutTopics {
+		if err := state.PutTopic(t); err != nil {
+			return err
+		}
+	}
+	for _, a := range change.PutAssociations {
+		if err := state.PutAssociation(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}

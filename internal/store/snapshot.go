@@ -1,0 +1,164 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// snapshotFolder holds the snapshot files, in a folder for each collection's
+// epoch.
+const snapshotFolder = "snapshots"
+
+// Snapshot is a whole map at one moment, kept as a gzipped file in each of Forms.
+type Snapshot struct {
+	ID      uuid.UUID
+	Seq     uint64    // of the last entry that it contains
+	Updated time.Time // of that entry
+	Topics  int
+	Sizes   map[xtm.Version]int64 // of the files, in bytes
+}
+
+// snapshotFile returns the path of a snapshot's file.
+func (db *DB) snapshotFile(c *Collection, s *Snapshot, version xtm.Version) string {
+	return filepath.Join(db.dir, snapshotFolder, c.Epoch.String(), s.ID.String()+snapshotExt(version))
+}
+
+func snapshotExt(version xtm.Version) string {
+	if version == xtm.V10 {
+		return ".xtm1.gz"
+	}
+	return ".xtm21.gz"
+}
+
+// TakeSnapshot writes the map as it is now to files, and keeps the newest keep
+// snapshots. Where nothing has changed since the newest, it returns that one.
+// Reading and publishing go on meanwhile.
+func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapshot, error) {
+	var s *Snapshot
+	var c Collection
+	taken := false
+	err := db.View(name, func(v *View) error {
+		c = v.Collection
+		all, err := v.Snapshots()
+		if err != nil {
+			return err
+		}
+		if len(all) > 0 && all[0].Seq == v.Head {
+			s = &all[0]
+			return nil
+		}
+		taken = true
+		s = &Snapshot{ID: uuid.New(), Seq: v.Head, Updated: v.Updated, Topics: v.Topics, Sizes: map[xtm.Version]int64{}}
+		for _, version := range Forms {
+			if s.Sizes[version], err = db.writeSnapshotFile(ctx, v, s, version); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || !taken {
+		return s, err
+	}
+	var old []Snapshot
+	err = db.update(func(t *tx) error {
+		if err := t.putJSON(sequenceKey(tableSnapshot, c.Number, s.Seq), s); err != nil {
+			return err
+		}
+		all, err := (&View{Collection: c, db: db, tx: t}).Snapshots()
+		if err != nil {
+			return err
+		}
+		for i := max(keep, 1); i < len(all); i++ {
+			old = append(old, all[i])
+			if err := t.delete(sequenceKey(tableSnapshot, c.Number, all[i].Seq)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range old {
+		for _, version := range Forms {
+			os.Remove(db.snapshotFile(&c, &old[i], version)) // what stays behind goes when the store is opened
+		}
+	}
+	return s, nil
+}
+
+// writeSnapshotFile writes one form under a temporary name, syncs it and renames
+// it into place.
+func (db *DB) writeSnapshotFile(ctx context.Context, v *View, s *Snapshot, version xtm.Version) (size int64, err error) {
+	path := db.snapshotFile(&v.Collection, s, version)
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return 0, err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "*.tmp")
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		f.Close()
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	buffer := bufio.NewWriterSize(f, 64<<10)
+	z := gzip.NewWriter(buffer)
+	if err := v.WriteSnapshot(contextWriter{ctx, z}, version); err != nil {
+		return 0, err
+	}
+	if err := z.Close(); err != nil {
+		return 0, err
+	}
+	if err := buffer.Flush(); err != nil {
+		return 0, err
+	}
+	if err := f.Sync(); err != nil {
+		return 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return 0, err
+	}
+	return info.Size(), syncFolder(filepath.Dir(path))
+}
+
+func syncFolder(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("store: sync %s: %w", path, err)
+	}
+	return nil
+}
+
+// contextWriter stops writing when its context ends.
+type contextWriter struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (c contextWriter) Write(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.w.Write(p)
+}

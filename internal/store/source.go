@@ -1,0 +1,268 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"iter"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// records reads and writes the records of one generation of one source. It
+// implements merge.State; over a read-only tx, writes fail.
+type records struct {
+	tx *tx
+	id sourceID
+}
+
+// inlinePlayers is the largest number of players of an association that is
+// stored with each of them. Those of larger ones are stored once, with the
+// least player, and the other rows name that player.
+const inlinePlayers = 4
+
+// The first byte of an association row.
+const (
+	rowInline    = 0 // the record follows
+	rowElsewhere = 1 // the player with which the record is stored follows
+)
+
+func (s records) Topic(si fragment.Ref) (*fragment.Topic, error) {
+	t, err := s.topicAt(si)
+	if t != nil || err != nil {
+		return t, err
+	}
+	return s.topicVia(tableIdentifier, si)
+}
+
+func (s records) TopicBySubjectLocator(sl tmdm.Locator) (*fragment.Topic, error) {
+	return s.topicVia(tableLocator, sl)
+}
+
+func (s records) topicVia(table byte, l tmdm.Locator) (*fragment.Topic, error) {
+	ref, err := s.tx.get(s.id.locatorKey(table, l))
+	if ref == nil || err != nil {
+		return nil, err
+	}
+	return s.topicAt(fragment.Ref(ref))
+}
+
+func (s records) topicAt(ref fragment.Ref) (*fragment.Topic, error) {
+	b, err := s.tx.get(s.id.locatorKey(tableTopic, ref))
+	if b == nil || err != nil {
+		return nil, err
+	}
+	t, err := fragment.UnmarshalTopic(b)
+	if err != nil {
+		return nil, fmt.Errorf("store: topic %s: %w", ref, err)
+	}
+	return t, nil
+}
+
+func (s records) Topics() iter.Seq2[*fragment.Topic, error] {
+	return func(yield func(*fragment.Topic, error) bool) {
+		for r, err := range s.tx.scan(s.id.key(tableTopic), nil) {
+			var t *fragment.Topic
+			if err == nil {
+				t, err = fragment.UnmarshalTopic(r.value)
+			}
+			if !yield(t, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (s records) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
+	return func(yield func(*fragment.Association, error) bool) {
+		for r, err := range s.tx.scan(s.id.playingPrefix(player, part), nil) {
+			var a *fragment.Association
+			if err == nil {
+				a, err = s.association(r, part)
+			}
+			if !yield(a, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (s records) Associations() iter.Seq2[*fragment.Association, error] {
+	return func(yield func(*fragment.Association, error) bool) {
+		prefix := s.id.key(tableAssociation)
+		for r, err := range s.tx.scan(prefix, nil) {
+			if err == nil && r.value[0] != rowInline {
+				continue
+			}
+			var a *fragment.Association
+			if err == nil {
+				a, err = unmarshalAssociation(r)
+			}
+			if err == nil && !bytes.HasPrefix(r.key[len(prefix):], append([]byte(a.Players()[0]), 0)) {
+				continue // it comes with the least of its players
+			}
+			if !yield(a, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// association reads the record of a row, which is elsewhere for large ones.
+func (s records) association(r row, part fragment.Part) (*fragment.Association, error) {
+	if r.value[0] == rowElsewhere {
+		var key fragment.AssociationKey
+		copy(key[:], r.key[len(r.key)-len(key):])
+		at := s.id.associationKey(fragment.Ref(r.value[1:]), part, key)
+		value, err := s.tx.get(at)
+		if err != nil {
+			return nil, err
+		}
+		if value == nil || value[0] != rowInline {
+			return nil, fmt.Errorf("store: association row %x: %w", r.key, fragment.ErrCorrupt)
+		}
+		r = row{at, value}
+	}
+	return unmarshalAssociation(r)
+}
+
+func unmarshalAssociation(r row) (*fragment.Association, error) {
+	a, err := fragment.UnmarshalAssociation(r.value[1:])
+	if err != nil {
+		return nil, fmt.Errorf("store: association row %x: %w", r.key, err)
+	}
+	return a, nil
+}
+
+func (s records) Mentions(ref fragment.Ref) (int, error) {
+	b, err := s.tx.get(s.id.locatorKey(tableMentions, ref))
+	if b == nil || err != nil {
+		return 0, err
+	}
+	return int(binary.BigEndian.Uint64(b)), nil
+}
+
+func (s records) PutTopic(t *fragment.Topic) error {
+	old, err := s.topicAt(t.TopicSI())
+	if err != nil {
+		return err
+	}
+	if old != nil {
+		if err := s.DeleteTopic(old); err != nil {
+			return err
+		}
+	}
+	if err := topicRows(s.id, t, s.tx.put); err != nil {
+		return err
+	}
+	return s.mention(t.Mentions, 1)
+}
+
+func (s records) DeleteTopic(t *fragment.Topic) error {
+	old, err := s.topicAt(t.TopicSI())
+	if old == nil || err != nil {
+		return err
+	}
+	if err := topicRows(s.id, old, func(key, _ []byte) error { return s.tx.delete(key) }); err != nil {
+		return err
+	}
+	return s.mention(old.Mentions, -1)
+}
+
+func (s records) PutAssociation(a *fragment.Association) error {
+	if err := s.DeleteAssociation(a); err != nil {
+		return err
+	}
+	if err := associationRows(s.id, a, s.tx.put); err != nil {
+		return err
+	}
+	return s.mention(a.Mentions, 1)
+}
+
+func (s records) DeleteAssociation(a *fragment.Association) error {
+	players := a.Players()
+	if len(players) == 0 {
+		return nil
+	}
+	// A reifier is not part of the key, but it decides about the part.
+	for _, part := range fragment.Parts {
+		key := s.id.associationKey(players[0], part, a.Key())
+		value, err := s.tx.get(key)
+		if err != nil {
+			return err
+		}
+		if value == nil {
+			continue
+		}
+		old, err := unmarshalAssociation(row{key, value})
+		if err != nil {
+			return err
+		}
+		if err := associationRows(s.id, old, func(key, _ []byte) error { return s.tx.delete(key) }); err != nil {
+			return err
+		}
+		return s.mention(old.Mentions, -1)
+	}
+	return nil
+}
+
+// mention counts the references that mentions yields up or down.
+func (s records) mention(mentions func(func(fragment.Ref)), step int) error {
+	var failed error
+	mentions(func(ref fragment.Ref) {
+		if failed != nil {
+			return
+		}
+		n, err := s.Mentions(ref)
+		if err != nil {
+			failed = err
+			return
+		}
+		key := s.id.locatorKey(tableMentions, ref)
+		switch n += step; {
+		case n < 0:
+			failed = fmt.Errorf("store: more references to %s taken away than there were", ref)
+		case n == 0:
+			failed = s.tx.delete(key)
+		default:
+			failed = s.tx.put(key, binary.BigEndian.AppendUint64(nil, uint64(n)))
+		}
+	})
+	return failed
+}
+
+// topicRows calls put with each row of a topic.
+func topicRows(id sourceID, t *fragment.Topic, put func(key, value []byte) error) error {
+	ref := t.TopicSI()
+	if err := put(id.locatorKey(tableTopic, ref), fragment.MarshalTopic(t)); err != nil {
+		return err
+	}
+	for _, si := range t.SubjectIdentifiers[1:] {
+		if err := put(id.locatorKey(tableIdentifier, si), []byte(ref)); err != nil {
+			return err
+		}
+	}
+	for _, sl := range t.SubjectLocators {
+		if err := put(id.locatorKey(tableLocator, sl), []byte(ref)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// associationRows calls put with each row of an association: one for each player.
+func associationRows(id sourceID, a *fragment.Association, put func(key, value []byte) error) error {
+	players, key := a.Players(), a.Key()
+	inline := append([]byte{rowInline}, fragment.MarshalAssociation(a)...)
+	for i, p := range players {
+		value := inline
+		if i > 0 && len(players) > inlinePlayers {
+			value = append([]byte{rowElsewhere}, players[0]...)
+		}
+		if err := put(id.associationKey(p, a.Part(p), key), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}

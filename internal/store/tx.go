@@ -1,0 +1,167 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"iter"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/tidwall/btree"
+)
+
+// tx reads one state of the database. In an update it also collects changes,
+// which its own reads see and which are committed together.
+type tx struct {
+	base    *badger.Txn
+	pending *btree.Map[string, []byte] // nil value = delete; nil map = read only
+}
+
+var errReadOnly = errors.New("store: write in a read-only view")
+
+// viewTx opens the current state for reading. The caller discards it.
+func (db *DB) viewTx() *tx {
+	db.view.RLock()
+	defer db.view.RUnlock()
+	return &tx{base: db.badger.NewTransaction(false)}
+}
+
+// View calls f with the current state; later writes do not show in it.
+func (db *DB) viewing(f func(*tx) error) error {
+	t := db.viewTx()
+	defer t.discard()
+	return f(t)
+}
+
+// update calls f with the current state and commits what it changes, all or
+// nothing. An error of f, or of the commit, changes nothing.
+func (db *DB) update(f func(*tx) error) error {
+	db.write.Lock()
+	defer db.write.Unlock()
+	t := &tx{base: db.badger.NewTransaction(false), pending: btree.NewMap[string, []byte](0)}
+	defer t.discard()
+	if err := f(t); err != nil {
+		return err
+	}
+	return db.commit(t)
+}
+
+func (t *tx) discard() { t.base.Discard() }
+
+// get returns a copy of the value of key, or nil.
+func (t *tx) get(key []byte) ([]byte, error) {
+	if t.pending != nil {
+		if v, ok := t.pending.Get(string(key)); ok {
+			return v, nil
+		}
+	}
+	return t.stored(key)
+}
+
+func (t *tx) stored(key []byte) ([]byte, error) {
+	item, err := t.base.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return item.ValueCopy(nil)
+}
+
+func (t *tx) put(key, value []byte) error {
+	if t.pending == nil {
+		return errReadOnly
+	}
+	if value == nil {
+		value = []byte{}
+	}
+	t.pending.Set(string(key), value)
+	return nil
+}
+
+func (t *tx) delete(key []byte) error {
+	if t.pending == nil {
+		return errReadOnly
+	}
+	t.pending.Set(string(key), nil)
+	return nil
+}
+
+func (t *tx) putJSON(key []byte, value any) error {
+	b, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return t.put(key, b)
+}
+
+// getJSON reports whether key is there, and reads it into value if it is.
+func (t *tx) getJSON(key []byte, value any) (bool, error) {
+	b, err := t.get(key)
+	if b == nil || err != nil {
+		return false, err
+	}
+	return true, json.Unmarshal(b, value)
+}
+
+type row struct{ key, value []byte }
+
+// scan iterates over the rows whose keys begin with prefix, from the key from
+// on (nil for the first), in ascending order. Changes made meanwhile may show
+// or not; the rows stay valid.
+func (t *tx) scan(prefix, from []byte) iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		if from == nil {
+			from = prefix
+		}
+		o := badger.DefaultIteratorOptions
+		o.Prefix = prefix
+		o.PrefetchSize = 64
+		it := t.base.NewIterator(o)
+		defer it.Close()
+		it.Seek(from)
+
+		next := func() (string, []byte, bool) { return "", nil, false }
+		if t.pending != nil {
+			after := string(from)
+			first := true
+			next = func() (key string, value []byte, ok bool) {
+				t.pending.Ascend(after, func(k string, v []byte) bool {
+					if !first && k == after {
+						return true
+					}
+					key, value, ok = k, v, bytes.HasPrefix([]byte(k), prefix)
+					return false
+				})
+				after, first = key, false
+				return key, value, ok
+			}
+		}
+		pendingKey, pendingValue, hasPending := next()
+		for it.Valid() || hasPending {
+			order := 1
+			if it.Valid() {
+				order = -1
+				if hasPending {
+					order = bytes.Compare(it.Item().Key(), []byte(pendingKey))
+				}
+			}
+			if order < 0 {
+				value, err := it.Item().ValueCopy(nil)
+				if !yield(row{it.Item().KeyCopy(nil), value}, err) || err != nil {
+					return
+				}
+				it.Next()
+				continue
+			}
+			if pendingValue != nil && !yield(row{[]byte(pendingKey), pendingValue}, nil) {
+				return
+			}
+			if order == 0 {
+				it.Next()
+			}
+			pendingKey, pendingValue, hasPending = next()
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// View is one state of a collection: later writes do not show in it.
+type View struct {
+	Collection
+	db *DB
+	tx *tx
+}
+
+// View calls f with the current state of a collection. It is valid until f
+// returns.
+func (db *DB) View(name string, f func(*View) error) error {
+	return db.viewing(func(t *tx) error {
+		c, err := getCollection(t, name)
+		if err != nil {
+			return err
+		}
+		return f(&View{Collection: *c, db: db, tx: t})
+	})
+}
+
+// Source returns the records of the published map.
+func (v *View) Source() fragment.Source { return records{v.tx, v.source()} }
+
+// Entries iterates over the entries from a sequence on, ascending.
+func (v *View) Entries(from uint64) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		prefix := collectionKey(tableLog, v.Number)
+		for r, err := range v.tx.scan(prefix, sequenceKey(tableLog, v.Number, from)) {
+			var e Entry
+			if err == nil {
+				err = json.Unmarshal(r.value, &e)
+			}
+			if err == nil && e.Seq > v.Head {
+				return
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Entry returns the entry with a sequence, or ErrNotFound.
+func (v *View) Entry(seq uint64) (*Entry, error) {
+	var e Entry
+	ok, err := v.tx.getJSON(sequenceKey(tableLog, v.Number, seq), &e)
+	if err == nil && (!ok || seq > v.Head) {
+		err = fmt.Errorf("%w: entry %d of collection %q", ErrNotFound, seq, v.Name)
+	}
+	return &e, err
+}
+
+// Last returns the last entry of a topic key, or nil.
+func (v *View) Last(key string) (*Entry, error) {
+	var k keyRow
+	ok, err := v.tx.getJSON(topicKeyKey(&v.Collection, key), &k)
+	if !ok || err != nil {
+		return nil, err
+	}
+	return v.Entry(k.Seq)
+}
+
+// StoredFragment returns the stored fragment of an entry, gzipped.
+func (v *View) StoredFragment(e *Entry, version xtm.Version) ([]byte, error) {
+	value, err := v.tx.get(sequenceKey(tableFragment, v.Number, e.Seq))
+	if err != nil {
+		return nil, err
+	}
+	data, err := unpackForms(value)
+	if err != nil {
+		return nil, err
+	}
+	for i, form := range Forms {
+		if form == version {
+			return data[i], nil
+		}
+	}
+	return nil, fmt.Errorf("store: no fragments are kept as XTM %s", version)
+}
+
+// RenderFragment writes the fragment of an entry that is not stored, as the map
+// is now. It is ErrGone where the topic is not there any more.
+func (v *View) RenderFragment(w io.Writer, e *Entry, version xtm.Version) error {
+	src := v.Source()
+	t, err := src.Topic(e.Describes())
+	if err != nil {
+		return err
+	}
+	if t == nil {
+		return fmt.Errorf("%w: topic %s has a later entry", ErrGone, e.TopicSI)
+	}
+	return fragment.Write(w, src, t.TopicSI(), fragment.Form{Version: version, SP: v.SP})
+}
+
+// WriteSnapshot writes the map of the view.
+func (v *View) WriteSnapshot(w io.Writer, version xtm.Version) error {
+	return fragment.WriteSnapshot(w, v.Source(), fragment.Form{Version: version, SP: v.SP})
+}
+
+// Snapshots returns the snapshots that are kept, the newest first.
+func (v *View) Snapshots() ([]Snapshot, error) {
+	var all []Snapshot
+	for r, err := range v.tx.scan(collectionKey(tableSnapshot, v.Number), nil) {
+		if err != nil {
+			return nil, err
+		}
+		var s Snapshot
+		if err := json.Unmarshal(r.value, &s); err != nil {
+			return nil, err
+		}
+		all = append([]Snapshot{s}, all...)
+	}
+	return all, nil
+}
+
+// OpenSnapshot opens the gzipped file of a snapshot. It stays readable when the
+// snapshot is superseded meanwhile.
+func (v *View) OpenSnapshot(s *Snapshot, version xtm.Version) (*os.File, error) {
+	f, err := os.Open(v.db.snapshotFile(&v.Collection, s, version))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w: snapshot %s", ErrGone, s.ID)
+	}
+	return f, err
+}

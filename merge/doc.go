@@ -1,0 +1,14 @@
+// Package merge brings a subscriber's state in step with its sources.
+//
+// [Apply] is the update algorithm of TMShare ("The Topic Map Fragment Update
+// Algorithm") for one entry of a fragments feed. It works on the records of one
+// source, a [State]: sources are kept apart, so what one says is never lost or
+// kept by accident because of what another says. Each record of a source is its
+// claim; an explicit count of source locators is not needed.
+//
+// [Join] derives the merged view of several sources as a topic map: topics whose
+// identifiers meet are merged, transitively, and equal statements are one.
+//
+// [Memory] is a State in memory, for programs that embed the library and as the
+// plain counterpart against which stores are tested. The package does no I/O.
+package merge

@@ -1,0 +1,144 @@
+package merge
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// Part is one source of a merged view.
+type Part struct {
+	SP     string // its source locator prefix
+	Source fragment.Source
+}
+
+// Join returns the merged view of the sources as a topic map, normalised: topics
+// whose identifiers meet are one, statements that are equal are one, and where
+// equal statements have different reifiers those are one too. A topic that
+// reifies different statements in several sources keeps the first, by prefix
+// and key; the others come back as conflicts. An item identifier that two
+// unequal statements claim stays with the first.
+func Join(parts ...Part) (tm *tmdm.TopicMap, conflicts []*tmdm.ReifierError, err error) {
+	parts = slices.Clone(parts)
+	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(a.SP, b.SP) })
+	j := joiner{tm: tmdm.New()}
+	for _, p := range parts { // all identities first: statements then meet the final topics
+		if err := j.identities(p.Source); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, p := range parts {
+		if err := j.statements(p.Source); err != nil {
+			return nil, nil, err
+		}
+	}
+	j.reify()
+	conflicts = append(j.conflicts, j.tm.Normalize()...)
+	return j.tm, conflicts, nil
+}
+
+type joiner struct {
+	tm        *tmdm.TopicMap
+	reifiers  []reification
+	conflicts []*tmdm.ReifierError
+}
+
+type reification struct {
+	construct tmdm.Reifiable
+	reifier   *tmdm.Topic
+}
+
+func (j *joiner) topic(ref fragment.Ref) *tmdm.Topic { return j.tm.CreateTopicBySubjectIdentifier(ref) }
+
+func (j *joiner) topics(refs []fragment.Ref) []*tmdm.Topic {
+	out := make([]*tmdm.Topic, len(refs))
+	for i, ref := range refs {
+		out[i] = j.topic(ref)
+	}
+	return out
+}
+
+func (j *joiner) identities(src fragment.Source) error {
+	for t, err := range src.Topics() {
+		if err != nil {
+			return err
+		}
+		topic := j.topic(t.TopicSI())
+		for _, si := range t.SubjectIdentifiers[1:] {
+			topic = j.identify(topic, topic.AddSubjectIdentifier(si))
+		}
+		for _, sl := range t.SubjectLocators {
+			topic = j.identify(topic, topic.AddSubjectLocator(sl))
+		}
+	}
+	return nil
+}
+
+// identify merges topic into the one that has the identifier already. Nothing
+// is reified yet, so nothing stands in the way.
+func (j *joiner) identify(topic *tmdm.Topic, err error) *tmdm.Topic {
+	var taken *tmdm.IdentityError
+	if !errors.As(err, &taken) {
+		return topic
+	}
+	existing := taken.Existing.(*tmdm.Topic)
+	_ = existing.Merge(topic)
+	return existing
+}
+
+func (j *joiner) statements(src fragment.Source) error {
+	for t, err := range src.Topics() {
+		if err != nil {
+			return err
+		}
+		topic := j.topic(t.TopicSI())
+		for i := range t.Names {
+			n := &t.Names[i]
+			name := topic.AddName(n.Value, j.topic(n.Type), j.topics(n.Scope)...)
+			j.finish(name, n.Reifier, n.ItemIdentifiers)
+			for k := range n.Variants {
+				v := &n.Variants[k]
+				j.finish(name.AddVariant(v.Value, v.Datatype, j.topics(v.Scope)...), v.Reifier, v.ItemIdentifiers)
+			}
+		}
+		for i := range t.Occurrences {
+			o := &t.Occurrences[i]
+			j.finish(topic.AddOccurrence(o.Value, o.Datatype, j.topic(o.Type), j.topics(o.Scope)...), o.Reifier, o.ItemIdentifiers)
+		}
+	}
+	for a, err := range src.Associations() {
+		if err != nil {
+			return err
+		}
+		assoc := j.tm.CreateAssociation(j.topic(a.Type), j.topics(a.Scope)...)
+		for i := range a.Roles {
+			r := &a.Roles[i]
+			j.finish(assoc.AddRole(j.topic(r.Type), j.topic(r.Player)), r.Reifier, r.ItemIdentifiers)
+		}
+		j.finish(assoc, a.Reifier, a.ItemIdentifiers)
+	}
+	return nil
+}
+
+func (j *joiner) finish(c tmdm.Reifiable, reifier fragment.Ref, iids []tmdm.Locator) {
+	for _, l := range iids {
+		_ = tmdm.AddItemIdentifier(c, l) // taken: it stays with the first
+	}
+	if reifier != "" {
+		j.reifiers = append(j.reifiers, reification{c, j.topic(reifier)})
+	}
+}
+
+// reify sets the reifiers once all statements are there. Whether a topic may
+// reify a second statement depends on whether the two are equal.
+func (j *joiner) reify() {
+	for _, r := range j.reifiers {
+		var conflict *tmdm.ReifierError
+		if errors.As(tmdm.SetReifier(r.construct, r.reifier), &conflict) {
+			j.conflicts = append(j.conflicts, conflict)
+		}
+	}
+}

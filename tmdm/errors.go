@@ -1,0 +1,71 @@
+package tmdm
+
+import "fmt"
+
+// IdentityError says that a locator which is to identify Construct identifies
+// Existing already (ISO 13250-2 §5.1, General; §5.3.5, Properties). Construct is
+// nil where it would have been a new topic. Nothing was changed. If both are
+// topics, merging them is the way to go on.
+type IdentityError struct {
+	Construct Construct
+	Existing  Construct
+	Locator   Locator
+}
+
+func (e *IdentityError) Error() string {
+	construct := "a new topic"
+	if e.Construct != nil {
+		construct = Describe(e.Construct)
+	}
+	return fmt.Sprintf("tmdm: %s cannot have the identifier %s: it identifies %s", construct, e.Locator, Describe(e.Existing))
+}
+
+// ReifierError says that Topic cannot reify Construct because it reifies
+// Existing, an unequal item (ISO 13250-2 §5.3.4, Reification: a topic reifies at
+// most one information item). Nothing was changed.
+type ReifierError struct {
+	Topic     *Topic
+	Construct Reifiable
+	Existing  Reifiable
+}
+
+func (e *ReifierError) Error() string {
+	return fmt.Sprintf("tmdm: %s cannot reify %s: it reifies %s", Describe(e.Topic), Describe(e.Construct), Describe(e.Existing))
+}
+
+// InUseError says that Topic cannot be removed because User refers to it.
+type InUseError struct {
+	Topic *Topic
+	User  Construct
+}
+
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("tmdm: %s cannot be removed: %s refers to it", Describe(e.Topic), Describe(e.User))
+}
+
+// Describe names c for an error message: its kind and what tells it apart.
+func Describe(c Construct) string {
+	switch c := c.(type) {
+	case *TopicMap:
+		return "the topic map"
+	case *Topic:
+		for _, set := range [][]Locator{c.SubjectIdentifiers(), c.SubjectLocators(), c.ItemIdentifiers()} {
+			if len(set) > 0 {
+				return fmt.Sprintf("topic %s", set[0])
+			}
+		}
+		return "a topic without identifiers"
+	case *TopicName:
+		return fmt.Sprintf("name %q of %s", c.Value(), Describe(c.Topic()))
+	case *Variant:
+		return fmt.Sprintf("variant %q of %s", c.Value(), Describe(c.Name()))
+	case *Occurrence:
+		return fmt.Sprintf("occurrence %q of %s", c.Value(), Describe(c.Topic()))
+	case *Association:
+		return fmt.Sprintf("an association of type %s", Describe(c.Type()))
+	case *AssociationRole:
+		return fmt.Sprintf("the role of %s in %s", Describe(c.Player()), Describe(c.Association()))
+	default:
+		return "nothing"
+	}
+}

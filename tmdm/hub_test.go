@@ -1,0 +1,142 @@
+package tmdm
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// hub returns a map with a class of n instances that have a name and an
+// occurrence each; every tenth says twice what class it is of.
+func hub(n int) (tm *TopicMap, class *Topic) {
+	tm = New()
+	class, typ := si(tm, "class"), si(tm, "type")
+	for i := range n {
+		t := si(tm, fmt.Sprint("instance/", i))
+		t.AddType(class)
+		if i%10 == 0 {
+			t.AddType(class)
+		}
+		t.AddName(fmt.Sprint("Instance ", i), nil)
+		t.AddOccurrence(fmt.Sprint(i), XSDInteger, typ, class)
+	}
+	return tm, class
+}
+
+// hubSteps are what must not take longer for each instance the more there are.
+var hubSteps = map[string]func(t require.TestingT, tm *TopicMap, class *Topic, n int){
+	"Normalize": func(t require.TestingT, tm *TopicMap, class *Topic, n int) {
+		require.Empty(t, tm.Normalize())
+		require.Len(t, class.RolesPlayed(), n)
+	},
+	"NormalizeBesideManyNames": func(t require.TestingT, tm *TopicMap, class *Topic, n int) {
+		for i := range n {
+			class.AddName(fmt.Sprint(i), nil)
+			topic := si(tm, fmt.Sprint("instance/", i))
+			topic.AddName("second", nil)
+		}
+		require.Empty(t, tm.Normalize())
+	},
+	"NormalizeManyRoles": func(t require.TestingT, tm *TopicMap, class *Topic, n int) {
+		for range 2 {
+			a := tm.CreateAssociation(class)
+			a.AddRole(class, class)
+			for i := range n {
+				a.AddRole(class, si(tm, fmt.Sprint("instance/", i)))
+			}
+			a.AddRole(class, class)
+		}
+		require.Empty(t, tm.Normalize())
+	},
+	"NormalizeSharedReifier": func(t require.TestingT, tm *TopicMap, class *Topic, n int) {
+		for range n {
+			require.NoError(t, SetReifier(class.AddName("same", nil), class))
+		}
+		require.Empty(t, tm.Normalize())
+		require.Len(t, class.reified, 1)
+	},
+	"Merge": func(t require.TestingT, tm *TopicMap, class *Topic, n int) {
+		for i := range n { // a reader meets the class under ever new identities
+			topic := si(tm, fmt.Sprint("class/", i))
+			topic.AddType(class)
+			if i%2 == 0 {
+				require.NoError(t, class.Merge(topic))
+			} else {
+				require.NoError(t, topic.Merge(class))
+				class = topic
+			}
+		}
+		require.Empty(t, tm.Normalize())
+	},
+	"RemoveTheClass": func(t require.TestingT, tm *TopicMap, class *Topic, _ int) {
+		for topic := range tm.Topics() {
+			for _, o := range topic.Occurrences() {
+				o.Remove() // its scope would keep the class
+			}
+		}
+		require.NoError(t, class.Remove())
+	},
+	"RemoveAssociations": func(t require.TestingT, tm *TopicMap, class *Topic, n int) {
+		for i := range n {
+			a := tm.CreateAssociation(class)
+			a.AddRole(class, si(tm, fmt.Sprint("instance/", i)))
+			defer a.Remove()
+		}
+	},
+	"Lookup": func(t require.TestingT, tm *TopicMap, class *Topic, n int) {
+		for i := range n {
+			topic := tm.TopicBySubjectIdentifier(Locator(fmt.Sprint(ex, "instance/", i)))
+			for c := range topic.Types() {
+				require.True(t, c == class)
+			}
+		}
+		for range class.Types() {
+			require.Fail(t, "the class is no instance")
+		}
+	},
+}
+
+// Steps that go through all for each of n instances would take a hundred times
+// as long as building the map, or more; the others are near to it.
+func TestHubsAreNoTrap(t *testing.T) {
+	const n, limit = 30_000, 12
+	for name, step := range hubSteps {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			tm, class := hub(n)
+			building := time.Since(start)
+			start = time.Now()
+			step(t, tm, class, n)
+			ratio := float64(time.Since(start)) / float64(building)
+			t.Logf("%.2f of the time to build", ratio)
+			assert.Less(t, ratio, float64(limit))
+		})
+	}
+}
+
+// BenchmarkHub reports, beside the time of each step on a map with a class of
+// 100,000 instances, its ratio to the time that building the map takes.
+func BenchmarkHub(b *testing.B) {
+	const n = 100_000
+	for name, step := range hubSteps {
+		b.Run(name, func(b *testing.B) {
+			var building, stepping time.Duration
+			for b.Loop() {
+				b.StopTimer()
+				runtime.GC() // so that no step pays for the map of the one before
+				start := time.Now()
+				tm, class := hub(n)
+				building += time.Since(start)
+				b.StartTimer()
+				start = time.Now()
+				step(b, tm, class, n)
+				stepping += time.Since(start)
+			}
+			b.ReportMetric(stepping.Seconds()/building.Seconds(), "step/building")
+		})
+	}
+}

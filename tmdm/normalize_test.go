@@ -1,0 +1,169 @@
+package tmdm
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// identify gives each of the items an item identifier: 1, 2 and so on.
+func identify(t *testing.T, items ...Construct) {
+	t.Helper()
+	for i, c := range items {
+		require.NoError(t, AddItemIdentifier(c, Locator(fmt.Sprint(i+1))))
+	}
+}
+
+// requireJoined requires that kept has the item identifiers that identify gave,
+// and that the look-ups know.
+func requireJoined(t *testing.T, tm *TopicMap, kept Construct, n int) {
+	t.Helper()
+	var want []Locator
+	for i := range n {
+		loc := Locator(fmt.Sprint(i + 1))
+		want = append(want, loc)
+		require.Same(t, kept, tm.ConstructByItemIdentifier(loc))
+	}
+	require.Equal(t, want, kept.ItemIdentifiers())
+	checkNormal(t, tm)
+}
+
+func TestNormalizeNames(t *testing.T) {
+	tm := New()
+	a, b := si(tm, "a"), si(tm, "b")
+	names := []*TopicName{a.AddName("1", nil), a.AddName("2", nil), a.AddName("1", nil), a.AddName("1", b), a.AddName("1", nil)}
+	v := names[0].AddVariant("v", XSDString, b)
+	same := names[2].AddVariant("v", XSDString, b)
+	w := names[4].AddVariant("w", XSDString, b)
+	identify(t, names[0], names[2], names[4])
+	require.NoError(t, AddItemIdentifier(same, ex+"v"))
+
+	require.Empty(t, tm.Normalize())
+	assert.Equal(t, []*TopicName{names[0], names[1], names[3]}, a.Names())
+	assert.Equal(t, []*Variant{v, w}, names[0].Variants())
+	assert.Same(t, names[0], w.Name())
+	assert.Same(t, v, tm.ConstructByItemIdentifier(ex+"v"))
+	requireJoined(t, tm, names[0], 3)
+
+	names[2].Remove() // it is no part of the map any more
+	assert.Equal(t, []*Variant{v, w}, names[0].Variants())
+	checkNormal(t, tm)
+}
+
+func TestNormalizeOccurrences(t *testing.T) {
+	tm := New()
+	a, typ := si(tm, "a"), si(tm, "type")
+	os := []*Occurrence{
+		a.AddOccurrence("1", XSDString, typ), a.AddOccurrence("1", XSDInteger, typ),
+		a.AddOccurrence("1", XSDString, typ), a.AddOccurrence("1", XSDString, typ, typ),
+	}
+	identify(t, os[0], os[2])
+	require.Empty(t, tm.Normalize())
+	assert.Equal(t, []*Occurrence{os[0], os[1], os[3]}, a.Occurrences())
+	requireJoined(t, tm, os[0], 2)
+}
+
+func TestNormalizeAssociations(t *testing.T) {
+	tm := New()
+	a, b, typ := si(tm, "a"), si(tm, "b"), si(tm, "type")
+	association := func(players ...*Topic) *Association {
+		as := tm.CreateAssociation(typ)
+		for _, p := range players {
+			as.AddRole(typ, p)
+		}
+		return as
+	}
+	one, other, two := association(a, b), association(a), association(b, a)
+	identify(t, one, two)
+	require.NoError(t, AddItemIdentifier(two.Roles()[0], ex+"role"))
+	role := one.Roles()[1]
+
+	require.Empty(t, tm.Normalize())
+	assert.Equal(t, []*Association{one, other}, slices.Collect(tm.Associations()))
+	assert.Same(t, role, tm.ConstructByItemIdentifier(ex+"role"), "the role of b")
+	assert.Equal(t, []*AssociationRole{one.Roles()[0], other.Roles()[0]}, a.RolesPlayed(), "no role of what is gone")
+	assert.Equal(t, []*AssociationRole{role}, b.RolesPlayed())
+	requireJoined(t, tm, one, 2)
+
+	two.Remove() // it is no part of the map any more
+	checkNormal(t, tm)
+	assert.Equal(t, []*AssociationRole{role}, b.RolesPlayed())
+}
+
+func TestNormalizeRoles(t *testing.T) {
+	tm := New()
+	a, b, typ := si(tm, "a"), si(tm, "b"), si(tm, "type")
+	as := tm.CreateAssociation(typ)
+	one, other, two := as.AddRole(typ, a), as.AddRole(a, a), as.AddRole(typ, b)
+	identify(t, one, two)
+	require.NoError(t, a.Merge(b))
+	require.Empty(t, tm.Normalize())
+	assert.Equal(t, []*AssociationRole{one, other}, as.Roles())
+	assert.ElementsMatch(t, []*AssociationRole{one, other}, a.RolesPlayed())
+	requireJoined(t, tm, one, 2)
+	assert.Same(t, tm, two.TopicMap(), "who still holds the other role may ask it")
+	assert.NotPanics(t, func() { Describe(two) })
+}
+
+// What is removed before Normalize stays removed, and takes no equal one along.
+func TestNormalizeAfterRemoval(t *testing.T) {
+	tm := New()
+	a, typ := si(tm, "a"), si(tm, "type")
+	first, second, third := a.AddType(typ), a.AddType(typ), typ.AddType(a)
+	first.Remove()
+	require.Empty(t, tm.Normalize())
+	assert.Equal(t, []*Association{second, third}, slices.Collect(tm.Associations()))
+	checkNormal(t, tm)
+	second.Remove()
+	assert.Equal(t, []*Association{third}, slices.Collect(tm.Associations()))
+	checkNormal(t, tm)
+}
+
+// Equal statements of one topic are found among very many of another, and after.
+func TestNormalizeManyStatements(t *testing.T) {
+	tm := New()
+	a, b, typ := si(tm, "a"), si(tm, "b"), si(tm, "type")
+	as := tm.CreateAssociation(typ)
+	for i := range 1000 {
+		a.AddName(fmt.Sprint(i%500), nil)
+		as.AddRole(typ, si(tm, fmt.Sprint(i%500)))
+	}
+	for i := range 4 {
+		b.AddName(fmt.Sprint(i%2), nil)
+	}
+	require.Empty(t, tm.Normalize())
+	assert.Len(t, a.Names(), 500)
+	assert.Len(t, b.Names(), 2)
+	assert.Len(t, as.Roles(), 500)
+}
+
+// After Normalize, several goroutines may read, even through chains of merges;
+// the race detector tells whether reading changes anything.
+func TestReadTogether(t *testing.T) {
+	tm := New()
+	a, b, c, other := si(tm, "a"), si(tm, "b"), si(tm, "c"), si(tm, "other")
+	for i, topic := range []*Topic{a, b, c} {
+		n := other.AddName(fmt.Sprint(i), topic, topic)
+		require.NoError(t, SetReifier(n.AddVariant("v", XSDString, other), si(tm, fmt.Sprint("reifier", i))))
+		topic.AddOccurrence("O", XSDString, topic, topic)
+		topic.AddType(topic)
+	}
+	require.NoError(t, SetReifier(a.Occurrences()[0], a))
+	require.NoError(t, SetReifier(tm, c))
+	for i := range 2 { // so that references to c go two steps
+		require.NoError(t, SetReifier(a.Occurrences()[0], nil))
+		require.NoError(t, []*Topic{b, a}[i].Merge([]*Topic{c, b}[i]))
+		require.NoError(t, si(tm, fmt.Sprint("reifier", i)).Merge(tm.CreateTopic()))
+	}
+	require.Empty(t, tm.Normalize())
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() { canonical(tm) })
+	}
+	group.Wait()
+	checkNormal(t, tm)
+}

@@ -1,0 +1,144 @@
+package xtm
+
+import "github.com/tmshare/tmshare/tmdm"
+
+// Version is a version of the syntax.
+type Version string
+
+// The versions that documents declare: XTM 1.0 by its namespace, XTM 2.0 and
+// 2.1 (ISO 13250-3) by the version attribute.
+const (
+	V10 Version = "1.0"
+	V20 Version = "2.0"
+	V21 Version = "2.1"
+)
+
+// Position is a place in a document, counted from 1; columns count bytes.
+type Position struct {
+	Line, Column int
+}
+
+// RefKind says which property of a topic a Ref names it by.
+type RefKind uint8
+
+// The kinds of references (ISO 13250-3 §4.20 to §4.22; XTM 1.0 §3.5 to §3.7).
+const (
+	ByItemIdentifier RefKind = iota + 1
+	BySubjectIdentifier
+	BySubjectLocator
+)
+
+// Ref is a reference to a topic. Its zero value is no reference.
+type Ref struct {
+	Kind    RefKind
+	Locator tmdm.Locator
+}
+
+// IsZero reports whether r is no reference.
+func (r Ref) IsZero() bool { return r == Ref{} }
+
+// ItemIdentifier returns a reference to the topic with the item identifier l.
+func ItemIdentifier(l tmdm.Locator) Ref { return Ref{ByItemIdentifier, l} }
+
+// SubjectIdentifier returns a reference to the topic with the subject identifier l.
+func SubjectIdentifier(l tmdm.Locator) Ref { return Ref{BySubjectIdentifier, l} }
+
+// SubjectLocator returns a reference to the topic with the subject locator l.
+func SubjectLocator(l tmdm.Locator) Ref { return Ref{BySubjectLocator, l} }
+
+// Element is what a document is a sequence of: a [*Topic], [*Association],
+// [*MergeMap] or [*Map].
+type Element interface {
+	// Position is where the element's start tag begins, or zero where the
+	// element was not read from a document.
+	Position() Position
+}
+
+// Map says something about the topic map itself. A document yields it before
+// all else, in one piece or in several, or not at all.
+type Map struct {
+	ItemIdentifiers []tmdm.Locator
+	Reifier         Ref
+	Pos             Position
+}
+
+// Topic is a topic element. It may be one of several that describe the same
+// topic. The first of its item identifiers is the one that its id makes.
+type Topic struct {
+	ItemIdentifiers    []tmdm.Locator
+	SubjectIdentifiers []tmdm.Locator
+	SubjectLocators    []tmdm.Locator
+	Types              []Ref
+	Names              []Name
+	Occurrences        []Occurrence
+	Pos                Position
+}
+
+// Name is a topic name.
+type Name struct {
+	ItemIdentifiers []tmdm.Locator
+	Reifier         Ref
+	Value           string
+	Type            Ref // the decoder gives the default type where the document has none
+	Scope           []Ref
+	Variants        []Variant
+}
+
+// Variant is another form of a name.
+type Variant struct {
+	ItemIdentifiers []tmdm.Locator
+	Reifier         Ref
+	Value           string
+	Datatype        string
+	// Scope is the scope that the data model gives the variant: that of the
+	// name and what the variant adds. Documents hold only the latter.
+	Scope []Ref
+}
+
+// Occurrence is an occurrence.
+type Occurrence struct {
+	ItemIdentifiers []tmdm.Locator
+	Reifier         Ref
+	Value           string
+	Datatype        string
+	Type            Ref
+	Scope           []Ref
+}
+
+// Association is an association.
+type Association struct {
+	ItemIdentifiers []tmdm.Locator
+	Reifier         Ref
+	Type            Ref
+	Scope           []Ref
+	Roles           []Role
+	Pos             Position
+}
+
+// Role is an association role.
+type Role struct {
+	ItemIdentifiers []tmdm.Locator
+	Reifier         Ref
+	Type            Ref
+	Player          Ref
+}
+
+// MergeMap asks for another document to be merged in. The themes, of XTM 1.0
+// only, join the scope of all its names, occurrences and associations.
+type MergeMap struct {
+	Locator tmdm.Locator
+	Themes  []Ref
+	Pos     Position
+}
+
+// Position implements [Element].
+func (m *Map) Position() Position { return m.Pos }
+
+// Position implements [Element].
+func (t *Topic) Position() Position { return t.Pos }
+
+// Position implements [Element].
+func (a *Association) Position() Position { return a.Pos }
+
+// Position implements [Element].
+func (m *MergeMap) Position() Position { return m.Pos }

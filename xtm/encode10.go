@@ -1,0 +1,282 @@
+package xtm
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"strings"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// This file writes XTM 1.0, valid by its DTD. Three things it says in a
+// roundabout way: every topic must have an id, so one is made up where there is
+// no item identifier to take it from; a topic has one subject locator, so
+// others get topic elements of their own that refer to the first; and a
+// statement is reified by a topic that has the statement's id for a subject
+// identifier, so a stub topic with the identity of the reifier follows.
+
+// TopicID returns the XML id that stands for the locator of a topic without a
+// usable item identifier: "t-" and the first 16 bytes of the SHA-256 of l in
+// lower-case base32. It does not change from document to document.
+func TopicID(l tmdm.Locator) string {
+	return "t-" + digest(string(l))
+}
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return lowerBase32.EncodeToString(sum[:16])
+}
+
+var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// isMade reports whether id looks like one that the encoder makes up.
+func isMade(id string) bool {
+	return len(id) == 28 && (strings.HasPrefix(id, "t-") || strings.HasPrefix(id, "s-")) || strings.HasPrefix(id, "r-s-")
+}
+
+// stub is a topic element to be written for the reifier of a statement.
+type stub struct {
+	id      string // of the statement
+	reifier Ref
+}
+
+func (e *Encoder) topicMap10(m *Map) {
+	id := e.statement10(m.ItemIdentifiers, m.Reifier, func() string { return "map" })
+	e.open("topicMap", "xmlns", nsXTM1, "xmlns:xlink", nsXLink, attrName("id", id), id)
+	e.writeStubs10()
+}
+
+func (e *Encoder) topic10(t *Topic) {
+	id, rest := e.topicID10(t)
+	e.open("topic", "id", id)
+	for _, r := range t.Types {
+		e.refs10("instanceOf", []Ref{r}, false)
+	}
+	e.subjectIdentity10(t, rest)
+	for i := range t.Names {
+		e.baseName10(t, &t.Names[i])
+	}
+	for i := range t.Occurrences {
+		e.occurrence10(t, &t.Occurrences[i])
+	}
+	e.close("topic")
+	for _, l := range t.SubjectLocators[min(1, len(t.SubjectLocators)):] {
+		e.open("topic", "id", e.made(TopicID(l), SubjectLocator(l)))
+		e.open("subjectIdentity")
+		e.empty("resourceRef", "xlink:href", absolute(l))
+		e.empty("topicRef", "xlink:href", "#"+id)
+		e.close("subjectIdentity")
+		e.close("topic")
+	}
+	e.writeStubs10()
+}
+
+// topicID10 returns the id of a topic element and the item identifiers that the
+// id does not make. An id that looks made up is not taken from an item
+// identifier, lest another topic be given the same.
+func (e *Encoder) topicID10(t *Topic) (id string, rest []tmdm.Locator) {
+	first := t.first()
+	if first == "" {
+		e.fail("a topic", "it has no identifier, and XTM %s requires an id", e.version)
+		return "", nil
+	}
+	own := TopicID(first)
+	for i, l := range t.ItemIdentifiers {
+		if id, ok := e.xmlID(l); ok && (!isMade(id) || id == own) && e.claim(id) {
+			return id, append(t.ItemIdentifiers[:i:i], t.ItemIdentifiers[i+1:]...)
+		}
+	}
+	// Made-up ids of topics are not remembered: they differ as topics do.
+	return own, t.ItemIdentifiers
+}
+
+// selfRef returns a reference to t.
+func selfRef(t *Topic) Ref {
+	switch {
+	case len(t.SubjectIdentifiers) > 0:
+		return SubjectIdentifier(t.SubjectIdentifiers[0])
+	case len(t.SubjectLocators) > 0:
+		return SubjectLocator(t.SubjectLocators[0])
+	case len(t.ItemIdentifiers) > 0:
+		return ItemIdentifier(t.ItemIdentifiers[0])
+	}
+	return Ref{}
+}
+
+func (e *Encoder) subjectIdentity10(t *Topic, iids []tmdm.Locator) {
+	if len(t.SubjectIdentifiers)+len(t.SubjectLocators)+len(iids) == 0 {
+		return
+	}
+	e.open("subjectIdentity")
+	if len(t.SubjectLocators) > 0 {
+		e.empty("resourceRef", "xlink:href", absolute(t.SubjectLocators[0]))
+	}
+	for _, l := range t.SubjectIdentifiers {
+		e.empty("subjectIndicatorRef", "xlink:href", absolute(l))
+	}
+	for _, l := range iids {
+		e.empty("topicRef", "xlink:href", e.href(l))
+	}
+	e.close("subjectIdentity")
+}
+
+func (e *Encoder) baseName10(t *Topic, n *Name) {
+	construct := func() string { return fmt.Sprintf("the name %q of %s", n.Value, t.first()) }
+	e.checkText(n.Value, construct)
+	id := e.statement10(n.ItemIdentifiers, n.Reifier, func() string { return n.key(t) })
+	e.open("baseName", attrName("id", id), id)
+	if n.Type != (Ref{}) && n.Type != SubjectIdentifier(tmdm.PSIDefaultNameType) {
+		if e.NameTypes == OntopiaNameTypes {
+			e.refs10("instanceOf", []Ref{n.Type}, false)
+		} else {
+			e.losses.NameTypes++
+		}
+	}
+	e.refs10("scope", n.Scope, true)
+	e.content("baseNameString", n.Value)
+	for i := range n.Variants {
+		e.variant10(t, n, &n.Variants[i])
+	}
+	e.close("baseName")
+}
+
+func (e *Encoder) variant10(t *Topic, n *Name, v *Variant) {
+	parameters := beyond(v.Scope, n.Scope)
+	if len(parameters) == 0 {
+		parameters = n.Scope // it adds nothing, but there must be something
+	}
+	if len(parameters) == 0 {
+		e.losses.Variants++
+		return
+	}
+	construct := func() string { return fmt.Sprintf("the variant %q of the name %q of %s", v.Value, n.Value, t.first()) }
+	id := e.statement10(v.ItemIdentifiers, v.Reifier, func() string { return n.key(t) + v.key() })
+	e.open("variant", attrName("id", id), id)
+	e.refs10("parameters", parameters, false)
+	e.open("variantName")
+	e.resource10(v.Value, v.Datatype, construct)
+	e.close("variantName")
+	e.close("variant")
+}
+
+func (e *Encoder) occurrence10(t *Topic, o *Occurrence) {
+	construct := func() string { return fmt.Sprintf("the occurrence %q of %s", o.Value, t.first()) }
+	id := e.statement10(o.ItemIdentifiers, o.Reifier, func() string { return o.key(t) })
+	e.open("occurrence", attrName("id", id), id)
+	e.type10("instanceOf", o.Type, PSIOccurrence)
+	e.refs10("scope", o.Scope, true)
+	e.resource10(o.Value, o.Datatype, construct)
+	e.close("occurrence")
+}
+
+func (e *Encoder) resource10(value, datatype string, construct func() string) {
+	e.checkText(value, construct)
+	switch {
+	case isLocator(value, datatype):
+		e.empty("resourceRef", "xlink:href", absolute(tmdm.Locator(value)))
+		return
+	case datatype != tmdm.XSDString && datatype != "":
+		e.losses.Datatypes++
+	}
+	e.content("resourceData", value)
+}
+
+func (e *Encoder) association10(a *Association) {
+	id := e.statement10(a.ItemIdentifiers, a.Reifier, a.key)
+	e.open("association", attrName("id", id), id)
+	e.type10("instanceOf", a.Type, PSIAssociation)
+	e.refs10("scope", a.Scope, true)
+	for i := range a.Roles {
+		r := &a.Roles[i]
+		id := e.statement10(r.ItemIdentifiers, r.Reifier, func() string { return a.key() + r.key() })
+		e.open("member", attrName("id", id), id)
+		e.type10("roleSpec", r.Type, PSIRole)
+		e.pointer10(r.Player, true)
+		e.close("member")
+	}
+	if len(a.Roles) == 0 {
+		e.empty("member")
+	}
+	e.close("association")
+	e.writeStubs10()
+}
+
+// type10 writes a type, except the one that a reader supplies.
+func (e *Encoder) type10(name string, typ Ref, byDefault tmdm.Locator) {
+	if !typ.IsZero() && typ != SubjectIdentifier(byDefault) {
+		e.refs10(name, []Ref{typ}, false)
+	}
+}
+
+func (e *Encoder) refs10(name string, refs []Ref, resources bool) {
+	if len(refs) == 0 {
+		return
+	}
+	e.open(name)
+	for _, r := range refs {
+		e.pointer10(r, resources)
+	}
+	e.close(name)
+}
+
+// pointer10 writes a reference. Where the DTD has no room for a resourceRef, a
+// topic is referred to by the id that its element has.
+func (e *Encoder) pointer10(r Ref, resources bool) {
+	switch {
+	case r.Kind == ByItemIdentifier:
+		e.empty("topicRef", "xlink:href", e.href(r.Locator))
+	case r.Kind == BySubjectIdentifier:
+		e.empty("subjectIndicatorRef", "xlink:href", absolute(r.Locator))
+	case r.Kind == BySubjectLocator && resources:
+		e.empty("resourceRef", "xlink:href", absolute(r.Locator))
+	case r.Kind == BySubjectLocator:
+		e.empty("topicRef", "xlink:href", "#"+TopicID(r.Locator))
+	default:
+		e.fail("a reference", "it refers to no topic")
+	}
+}
+
+// statement10 returns the id of a statement, or "" where it needs none. A
+// reified one needs one, and uses up the item identifier that it makes.
+func (e *Encoder) statement10(iids []tmdm.Locator, reifier Ref, key func() string) string {
+	id := ""
+	for _, l := range iids {
+		own, ok := e.xmlID(l)
+		if ok && id == "" && e.claim(own) {
+			id = own
+			if reifier.IsZero() {
+				continue
+			}
+		}
+		e.losses.ItemIdentifiers++
+	}
+	if reifier.IsZero() {
+		return id
+	}
+	if id == "" {
+		id = e.made("s-"+digest(key()), Ref{})
+	}
+	e.stubs = append(e.stubs, stub{id, reifier})
+	return id
+}
+
+func (e *Encoder) writeStubs10() {
+	for _, s := range e.stubs {
+		e.open("topic", "id", e.made("r-"+s.id, s.reifier))
+		e.open("subjectIdentity")
+		e.pointer10(s.reifier, true)
+		e.empty("subjectIndicatorRef", "xlink:href", "#"+s.id)
+		e.close("subjectIdentity")
+		e.close("topic")
+	}
+	e.stubs = e.stubs[:0]
+}
+
+// attrName returns name where value is not empty, for an optional attribute.
+func attrName(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return name
+}

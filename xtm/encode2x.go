@@ -1,0 +1,211 @@
+package xtm
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// This file writes XTM 2.1, which carries the whole data model, and XTM 2.0,
+// which does too but refers to topics by the id of their elements only.
+
+func (e *Encoder) topicMap2x(m *Map) {
+	reifier := ""
+	if e.version == V20 {
+		reifier = e.topicRef20(m.Reifier)
+	}
+	e.open("topicMap", "xmlns", nsXTM2, "version", string(e.version), attrName("reifier", reifier), reifier)
+	e.identity2x(m.ItemIdentifiers, m.Reifier)
+}
+
+func (e *Encoder) topic2x(t *Topic) {
+	id, rest := e.topicID2x(t)
+	e.open("topic", attrName("id", id), id)
+	for _, l := range rest {
+		e.empty("itemIdentity", "href", e.href(l))
+	}
+	for _, l := range t.SubjectLocators {
+		e.empty("subjectLocator", "href", absolute(l))
+	}
+	for _, l := range t.SubjectIdentifiers {
+		e.empty("subjectIdentifier", "href", absolute(l))
+	}
+	e.refs2x("instanceOf", t.Types)
+	for i := range t.Names {
+		e.name2x(t, &t.Names[i])
+	}
+	for i := range t.Occurrences {
+		e.occurrence2x(t, &t.Occurrences[i])
+	}
+	e.close("topic")
+}
+
+// topicID2x returns the id of a topic element, if it has one, and the item
+// identifiers that the id does not make. XTM 2.1 needs none.
+func (e *Encoder) topicID2x(t *Topic) (id string, rest []tmdm.Locator) {
+	if e.version == V20 {
+		return e.topicID10(t)
+	}
+	if t.first() == "" {
+		e.fail("a topic", "it has no identifier")
+	}
+	for i, l := range t.ItemIdentifiers {
+		if id, ok := e.xmlID(l); ok && e.claim(id) {
+			return id, append(t.ItemIdentifiers[:i:i], t.ItemIdentifiers[i+1:]...)
+		}
+	}
+	return "", t.ItemIdentifiers
+}
+
+func (e *Encoder) name2x(t *Topic, n *Name) {
+	e.checkText(n.Value, func() string { return fmt.Sprintf("the name %q of %s", n.Value, t.first()) })
+	e.reifiable2x("name", n.ItemIdentifiers, n.Reifier)
+	if n.Type != (Ref{}) && n.Type != SubjectIdentifier(tmdm.PSIDefaultNameType) {
+		e.refs2x("type", []Ref{n.Type})
+	}
+	e.refs2x("scope", n.Scope)
+	e.content("value", n.Value)
+	for i := range n.Variants {
+		e.variant2x(t, n, &n.Variants[i])
+	}
+	e.close("name")
+}
+
+func (e *Encoder) variant2x(t *Topic, n *Name, v *Variant) {
+	themes := beyond(v.Scope, n.Scope)
+	if len(themes) == 0 { // readers must refuse it (ISO 13250-2 §5.5)
+		e.losses.Variants++
+		return
+	}
+	e.reifiable2x("variant", v.ItemIdentifiers, v.Reifier)
+	e.refs2x("scope", themes)
+	e.resource2x(v.Value, v.Datatype, func() string {
+		return fmt.Sprintf("the variant %q of the name %q of %s", v.Value, n.Value, t.first())
+	})
+	e.close("variant")
+}
+
+func (e *Encoder) occurrence2x(t *Topic, o *Occurrence) {
+	construct := func() string { return fmt.Sprintf("the occurrence %q of %s", o.Value, t.first()) }
+	e.reifiable2x("occurrence", o.ItemIdentifiers, o.Reifier)
+	e.type2x(o.Type, construct)
+	e.refs2x("scope", o.Scope)
+	e.resource2x(o.Value, o.Datatype, construct)
+	e.close("occurrence")
+}
+
+func (e *Encoder) resource2x(value, datatype string, construct func() string) {
+	e.checkText(value, construct)
+	switch {
+	case isLocator(value, datatype):
+		e.empty("resourceRef", "href", absolute(tmdm.Locator(value)))
+	case datatype == tmdm.XSDString || datatype == "":
+		e.content("resourceData", value)
+	case datatype == tmdm.XSDAnyType:
+		e.embedded2x(value, construct)
+	default:
+		e.content("resourceData", value, "datatype", datatype)
+	}
+}
+
+// embedded2x writes a value that is XML. It stands outside of the namespace of
+// XTM, so that elements in it without a prefix keep having no namespace.
+func (e *Encoder) embedded2x(value string, construct func() string) {
+	if !isEmbedded(value) {
+		e.fail(construct(), "the value has the datatype xsd:anyType, but is not canonical XML")
+		return
+	}
+	name := "resourceData"
+	if strings.Contains(value, "<") {
+		name = "x:resourceData"
+		e.tag(name, []string{"xmlns:x", nsXTM2, "xmlns", "", "datatype", tmdm.XSDAnyType})
+	} else {
+		e.tag(name, []string{"datatype", tmdm.XSDAnyType})
+	}
+	e.buf = append(append(e.buf, '>'), value...)
+	e.buf = append(append(append(e.buf, "</"...), name...), ">\n"...)
+}
+
+func (e *Encoder) association2x(a *Association) {
+	if len(a.Roles) == 0 {
+		e.losses.Associations++
+		return
+	}
+	construct := func() string { return fmt.Sprintf("an association with %s", a.Roles[0].Player.describe()) }
+	e.reifiable2x("association", a.ItemIdentifiers, a.Reifier)
+	e.type2x(a.Type, construct)
+	e.refs2x("scope", a.Scope)
+	for _, r := range a.Roles {
+		e.reifiable2x("role", r.ItemIdentifiers, r.Reifier)
+		e.type2x(r.Type, func() string { return "a role of " + construct() })
+		e.pointer2x(r.Player)
+		e.close("role")
+	}
+	e.close("association")
+}
+
+func (e *Encoder) type2x(typ Ref, construct func() string) {
+	if typ.IsZero() {
+		e.fail(construct(), "it has no type, which XTM %s requires", e.version)
+		return
+	}
+	e.refs2x("type", []Ref{typ})
+}
+
+// reifiable2x opens an element with its item identifiers and its reifier.
+func (e *Encoder) reifiable2x(name string, iids []tmdm.Locator, reifier Ref) {
+	attr := ""
+	if e.version == V20 {
+		attr = e.topicRef20(reifier)
+	}
+	e.open(name, attrName("reifier", attr), attr)
+	e.identity2x(iids, reifier)
+}
+
+func (e *Encoder) identity2x(iids []tmdm.Locator, reifier Ref) {
+	for _, l := range iids {
+		e.empty("itemIdentity", "href", e.href(l))
+	}
+	if !reifier.IsZero() && e.version != V20 {
+		e.refs2x("reifier", []Ref{reifier})
+	}
+}
+
+func (e *Encoder) refs2x(name string, refs []Ref) {
+	if len(refs) == 0 {
+		return
+	}
+	e.open(name)
+	for _, r := range refs {
+		e.pointer2x(r)
+	}
+	e.close(name)
+}
+
+func (e *Encoder) pointer2x(r Ref) {
+	switch {
+	case e.version == V20:
+		e.empty("topicRef", "href", e.topicRef20(r))
+	case r.Kind == ByItemIdentifier:
+		e.empty("topicRef", "href", e.href(r.Locator))
+	case r.Kind == BySubjectIdentifier:
+		e.empty("subjectIdentifierRef", "href", absolute(r.Locator))
+	case r.Kind == BySubjectLocator:
+		e.empty("subjectLocatorRef", "href", absolute(r.Locator))
+	default:
+		e.fail("a reference", "it refers to no topic")
+	}
+}
+
+// topicRef20 returns r as a reference to a topic element.
+func (e *Encoder) topicRef20(r Ref) string {
+	switch {
+	case r.IsZero():
+		return ""
+	case r.Kind != ByItemIdentifier || !strings.Contains(string(r.Locator), "#"):
+		e.fail(r.describe(), "XTM 2.0 can only refer to the id of a topic element")
+		return ""
+	}
+	return e.href(r.Locator)
+}

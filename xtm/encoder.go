@@ -1,0 +1,307 @@
+package xtm
+
+import (
+	"fmt"
+	"hash/fnv"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// Losses counts what a version of the syntax could not carry and the encoder
+// left out.
+type Losses struct {
+	NameTypes       int // types of names other than the default (XTM 1.0)
+	Datatypes       int // datatypes other than string and IRI (XTM 1.0); the values are written
+	ItemIdentifiers int // item identifiers of statements for which there is no place (XTM 1.0)
+	Variants        int // variants whose scope adds nothing to that of their name
+	Associations    int // associations without roles (XTM 2.x)
+}
+
+// Total returns the number of all losses.
+func (l Losses) Total() int {
+	return l.NameTypes + l.Datatypes + l.ItemIdentifiers + l.Variants + l.Associations
+}
+
+// NameTypes says what becomes of the types of names in XTM 1.0, which has no
+// place for them.
+type NameTypes uint8
+
+const (
+	// OmitNameTypes leaves them out and counts them.
+	OmitNameTypes NameTypes = iota
+	// OntopiaNameTypes writes them the way Ontopia does, as an instanceOf in
+	// baseName. Such a document is not valid XTM 1.0; the lenient option reads it.
+	OntopiaNameTypes
+)
+
+// Encoder writes a document element by element. The same elements give the same
+// bytes. The first error is returned by all further calls.
+//
+// It writes what it is given: each topic should be given once, and the caller
+// sees to it that what is referred to gets written. In memory it keeps 8 bytes
+// for each XML id that it did not make up, as ids must differ within a document.
+type Encoder struct {
+	// NameTypes applies to XTM 1.0. It is set before the first element.
+	NameTypes NameTypes
+
+	w       io.Writer
+	version Version
+	prefix  string // of item identifiers that can be an XML id: base and "#"
+	buf     []byte
+	indent  int
+	err     error
+	losses  Losses
+	started bool
+	used    map[uint64]struct{} // hashes of ids
+	stubs   []stub              // reifiers in XTM 1.0 that the current element asks for
+	closed  bool
+
+	// taken, if not nil, reports whether the topic map has the item identifier
+	// that an id would make, for something that self does not refer to.
+	taken func(id string, self Ref) bool
+}
+
+// NewEncoder returns an encoder that writes a document of version v to w. Item
+// identifiers base#name become XML ids and references to them; an empty base
+// means that there are none.
+func NewEncoder(w io.Writer, v Version, base tmdm.Locator) *Encoder {
+	e := &Encoder{w: w, version: v, used: map[uint64]struct{}{}}
+	if base != "" {
+		normal, err := iri.Normalize(string(base))
+		if err != nil {
+			e.err = fmt.Errorf("xtm: the base of the document: %w", err)
+		}
+		normal, _, _ = strings.Cut(normal, "#")
+		e.prefix = normal + "#"
+	}
+	if v != V10 && v != V20 && v != V21 {
+		e.err = fmt.Errorf("xtm: version %q is not known: documents are written in 1.0, 2.0 and 2.1", v)
+	}
+	return e
+}
+
+// Losses returns what was left out so far.
+func (e *Encoder) Losses() Losses { return e.losses }
+
+// Map writes the identity of the topic map. It comes before all else.
+func (e *Encoder) Map(m *Map) error {
+	if e.err == nil && e.started {
+		e.err = &EncodeError{"the topic map", "its identity comes after other elements"}
+	}
+	if e.err != nil {
+		return e.err
+	}
+	e.begin(m)
+	return e.flush(false)
+}
+
+// Topic writes a topic.
+func (e *Encoder) Topic(t *Topic) error {
+	if e.begin(&Map{}); e.err != nil {
+		return e.err
+	}
+	if e.version == V10 {
+		e.topic10(t)
+	} else {
+		e.topic2x(t)
+	}
+	return e.flush(false)
+}
+
+// Association writes an association.
+func (e *Encoder) Association(a *Association) error {
+	if e.begin(&Map{}); e.err != nil {
+		return e.err
+	}
+	if e.version == V10 {
+		e.association10(a)
+	} else {
+		e.association2x(a)
+	}
+	return e.flush(false)
+}
+
+// Close writes the end of the document. It does not close the writer below.
+func (e *Encoder) Close() error {
+	if e.begin(&Map{}); e.err != nil || e.closed {
+		return e.err
+	}
+	e.closed = true
+	e.close("topicMap")
+	return e.flush(true)
+}
+
+// begin writes the head of the document, once.
+func (e *Encoder) begin(m *Map) {
+	if e.err == nil && e.closed {
+		e.err = &EncodeError{"an element", "the document is closed already"}
+	}
+	if e.err != nil || e.started {
+		return
+	}
+	e.started = true
+	e.buf = append(e.buf, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"...)
+	if e.version == V10 {
+		e.topicMap10(m)
+	} else {
+		e.topicMap2x(m)
+	}
+}
+
+// flush hands the buffer on once it is worth it.
+func (e *Encoder) flush(all bool) error {
+	if e.err == nil && (all || len(e.buf) >= 32<<10) {
+		if _, err := e.w.Write(e.buf); err != nil {
+			e.err = fmt.Errorf("xtm: writing: %w", err)
+		}
+		e.buf = e.buf[:0]
+	}
+	return e.err
+}
+
+// fail records the first error. What construct means is only asked for then.
+func (e *Encoder) fail(construct string, format string, args ...any) {
+	if e.err == nil {
+		e.err = &EncodeError{construct, fmt.Sprintf(format, args...)}
+	}
+}
+
+// The methods below append markup. Attributes come in pairs of name and value;
+// a pair with an empty name is left out.
+
+func (e *Encoder) line() {
+	for range e.indent {
+		e.buf = append(e.buf, "  "...)
+	}
+}
+
+func (e *Encoder) tag(name string, attrs []string) {
+	e.line()
+	e.buf = append(append(e.buf, '<'), name...)
+	for i := 0; i < len(attrs); i += 2 {
+		if attrs[i] == "" {
+			continue
+		}
+		value := attrs[i+1]
+		e.checkText(value, func() string { return fmt.Sprintf("the locator %q", value) })
+		e.buf = append(append(append(e.buf, ' '), attrs[i]...), `="`...)
+		e.buf = append(appendEscaped(e.buf, value, true), '"')
+	}
+}
+
+func (e *Encoder) open(name string, attrs ...string) {
+	e.tag(name, attrs)
+	e.buf = append(e.buf, ">\n"...)
+	e.indent++
+}
+
+func (e *Encoder) close(name string) {
+	e.indent--
+	e.line()
+	e.buf = append(append(append(e.buf, "</"...), name...), ">\n"...)
+}
+
+func (e *Encoder) empty(name string, attrs ...string) {
+	e.tag(name, attrs)
+	e.buf = append(e.buf, "/>\n"...)
+}
+
+// content writes an element that holds text. The text must be checked.
+func (e *Encoder) content(name, text string, attrs ...string) {
+	e.tag(name, attrs)
+	e.buf = append(appendEscaped(append(e.buf, '>'), text, false), "</"...)
+	e.buf = append(append(e.buf, name...), ">\n"...)
+}
+
+// checkText fails where value has a character that XML cannot carry (XML 1.0
+// §2.2, Characters).
+func (e *Encoder) checkText(value string, construct func() string) {
+	plain := true
+	for i := range len(value) {
+		if c := value[i]; c < ' ' || c >= 0x7F {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return
+	}
+	for i, r := range value {
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(value[i:]); size == 1 {
+				e.fail(construct(), "the value is not valid UTF-8")
+				return
+			}
+		}
+		if !isXMLChar(r) {
+			e.fail(construct(), "XML cannot carry the character %U", r)
+			return
+		}
+	}
+}
+
+// href returns the form in which a reference to an item identifier is written.
+func (e *Encoder) href(l tmdm.Locator) string {
+	if e.prefix != "" && strings.HasPrefix(string(l), e.prefix) {
+		l = l[len(e.prefix)-1:]
+	}
+	return iri.Escape(string(l))
+}
+
+// absolute returns the form in which other locators are written.
+func absolute(l tmdm.Locator) string { return iri.Escape(string(l)) }
+
+// xmlID returns the XML id that makes the item identifier l, if one does.
+func (e *Encoder) xmlID(l tmdm.Locator) (string, bool) {
+	if e.prefix == "" {
+		return "", false
+	}
+	id, ok := strings.CutPrefix(string(l), e.prefix)
+	return id, ok && isNCName(id)
+}
+
+// claim reports whether id is free, and takes it.
+func (e *Encoder) claim(id string) bool {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, id)
+	key := h.Sum64()
+	if _, used := e.used[key]; used {
+		return false
+	}
+	e.used[key] = struct{}{}
+	return true
+}
+
+// made returns a made-up id that is free, beginning with id.
+func (e *Encoder) made(id string, self Ref) string {
+	for n, next := 2, id; ; n++ {
+		if (e.taken == nil || !e.taken(next, self)) && e.claim(next) {
+			return next
+		}
+		next = fmt.Sprintf("%s-%d", id, n)
+	}
+}
+
+// beyond returns the themes of a variant that its name does not have.
+func beyond(variant, name []Ref) []Ref {
+	var more []Ref
+	for _, r := range variant {
+		if !contains(name, r) && !contains(more, r) {
+			more = append(more, r)
+		}
+	}
+	return more
+}
+
+func contains(refs []Ref, r Ref) bool {
+	for _, x := range refs {
+		if x == r {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,55 @@
+package xtm
+
+import (
+	"fmt"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// SyntaxError says why and where a document was rejected: it is not XML, not a
+// topic map, breaks the rules of its version of XTM, or contradicts itself.
+type SyntaxError struct {
+	URI          string // name of the document, see [Options]
+	Line, Column int    // where the trouble was noticed, counted from 1; columns count bytes
+	Reason       string
+	Err          error // what Reason came from, if anything
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("xtm: %s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)
+}
+
+// Unwrap returns what the error came from, if anything.
+func (e *SyntaxError) Unwrap() error { return e.Err }
+
+// An EncodeError says that a construct cannot be written. The document is
+// broken off before it.
+type EncodeError struct {
+	Construct string // which construct, in words
+	Reason    string
+}
+
+func (e *EncodeError) Error() string { return fmt.Sprintf("xtm: %s: %s", e.Construct, e.Reason) }
+
+// describe names the topic that r refers to.
+func (r Ref) describe() string {
+	switch r.Kind {
+	case ByItemIdentifier:
+		return fmt.Sprintf("the topic with the item identifier %s", r.Locator)
+	case BySubjectIdentifier:
+		return fmt.Sprintf("the topic with the subject identifier %s", r.Locator)
+	case BySubjectLocator:
+		return fmt.Sprintf("the topic with the subject locator %s", r.Locator)
+	}
+	return "no topic"
+}
+
+// first returns the locator that stands for t in messages and generated ids.
+func (t *Topic) first() tmdm.Locator {
+	for _, set := range [][]tmdm.Locator{t.SubjectIdentifiers, t.SubjectLocators, t.ItemIdentifiers} {
+		if len(set) > 0 {
+			return set[0]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,125 @@
+package xtm
+
+import (
+	"errors"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// identity gives c, a statement or the map, its item identifiers, and notes its
+// reifier for the end.
+func (b *builder) identity(c tmdm.Reifiable, iids []tmdm.Locator, reifier Ref, pos Position) error {
+	for _, l := range iids {
+		id := identifier{c: c, loc: l, doc: b.doc, pos: pos}
+		if tmdm.AddItemIdentifier(c, l) != nil {
+			id.holder = b.tm.ConstructByItemIdentifier(l)
+			b.clashes = append(b.clashes, id)
+		} else if b.doc.version == V10 {
+			b.ids10 = append(b.ids10, id)
+		}
+	}
+	if reifier.IsZero() {
+		return nil
+	}
+	t, err := b.ref(reifier, pos)
+	if err == nil {
+		b.reified = append(b.reified, reification{c, t, b.doc, pos})
+	}
+	return err
+}
+
+// finish does what needs all of the documents: it settles item identifiers and
+// reifiers and removes duplicates.
+func (b *builder) finish() error {
+	b.reifiers10()
+	waiting := b.reify(b.reified)
+	if err := b.unequalReifiers(); err != nil {
+		return err
+	}
+	conflicts := b.tm.Normalize()
+	// What looked unequal may have become equal by the merging of reifiers.
+	for _, r := range b.reify(waiting) {
+		return r.doc.errorAt(r.pos, "%s reifies both %s and %s", tmdm.Describe(r.reifier), tmdm.Describe(r.reifier.Reified()), tmdm.Describe(r.c))
+	}
+	for _, err := range conflicts {
+		return b.conflict(err)
+	}
+	return b.settleClashes()
+}
+
+// reifiers10 finds the reifiers of XTM 1.0: a topic reifies the statement whose
+// id is its subject identifier. Both locators are used up by that.
+func (b *builder) reifiers10() {
+	for _, id := range b.ids10 {
+		if t := b.tm.TopicBySubjectIdentifier(id.loc); t != nil {
+			t.RemoveSubjectIdentifier(id.loc)
+			tmdm.RemoveItemIdentifier(id.c, id.loc)
+			b.reified = append(b.reified, reification{id.c, t, id.doc, id.pos})
+		}
+	}
+}
+
+// unequalReifiers looks for the equal roles of one association with different
+// reifiers, which XTM 2.x does not allow.
+func (b *builder) unequalReifiers() error {
+	type key struct{ typ, player *tmdm.Topic }
+	for _, a := range b.assocs {
+		if a.doc.version == V10 {
+			continue
+		}
+		seen := map[key]*tmdm.Topic{}
+		for _, r := range a.a.Roles() {
+			k, reifier := key{r.Type(), r.Player()}, r.Reifier()
+			if first := seen[k]; first != nil && reifier != nil && first != reifier {
+				return a.doc.errorAt(a.pos, "the <association> has two equal roles with different reifiers: %s and %s", tmdm.Describe(first), tmdm.Describe(reifier))
+			}
+			if reifier != nil {
+				seen[k] = reifier
+			}
+		}
+	}
+	return nil
+}
+
+// reify sets reifiers and returns those that could not be set.
+func (b *builder) reify(list []reification) (waiting []reification) {
+	for _, r := range list {
+		// Two topics that reify the same item are one (ISO 13250-2 §5.3.5).
+		if old := r.c.Reifier(); old != nil && old.Merge(r.reifier) != nil || tmdm.SetReifier(r.c, r.reifier) != nil {
+			waiting = append(waiting, r)
+		}
+	}
+	return waiting
+}
+
+// conflict makes a syntax error of what Normalize could not join.
+func (b *builder) conflict(err *tmdm.ReifierError) error {
+	at := b.reified[0]
+	for _, r := range b.reified {
+		if r.c == err.Construct || r.c == err.Existing {
+			at = r
+		}
+	}
+	e := at.doc.errorAt(at.pos, "%s reifies both %s and %s", tmdm.Describe(err.Topic), tmdm.Describe(err.Existing), tmdm.Describe(err.Construct)).(*SyntaxError)
+	e.Err = err
+	return e
+}
+
+// settleClashes looks at item identifiers that two constructs claimed. Equal
+// statements, which are one by now, may share them.
+func (b *builder) settleClashes() error {
+	for _, id := range b.clashes {
+		if r, ok := id.holder.(tmdm.Reifiable); ok && tmdm.Equal(r, id.c) {
+			continue
+		}
+		err := id.doc.errorAt(id.pos, "the item identifier %s of %s identifies %s already", id.loc, tmdm.Describe(id.c), tmdm.Describe(id.holder))
+		if !id.doc.o.Lenient {
+			return err
+		}
+		var syntax *SyntaxError
+		if id.doc.o.Dropped != nil && errors.As(err, &syntax) {
+			id.doc.o.Dropped(syntax)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,270 @@
+package xtm
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// WriteOptions say how to write a map.
+type WriteOptions struct {
+	Version   Version      // default V21
+	Base      tmdm.Locator // of the document; see NewEncoder
+	NameTypes NameTypes    // applies to XTM 1.0
+}
+
+// Write writes tm to w, topics first, both in the order of the map, so that the
+// same map gives the same bytes. Type-instance associations that have no item
+// identifiers are written as the types of their instances. It returns what the
+// version could not carry.
+//
+// A topic without any identifier gets an XML id that counts its place in the
+// map, and so an item identifier when it is read. The same holds for all topics
+// without a usable item identifier in versions that require ids.
+func Write(w io.Writer, tm *tmdm.TopicMap, o WriteOptions) (Losses, error) {
+	if o.Version == "" {
+		o.Version = V21
+	}
+	e := NewEncoder(w, o.Version, o.Base)
+	e.NameTypes = o.NameTypes
+	if e.prefix == "" {
+		e.prefix = "#" // for ids that are made up
+	}
+	x := exporter{tm: tm, enc: e, ids: map[*tmdm.Topic]tmdm.Locator{}}
+	e.taken = x.taken
+	x.makeIDs()
+	if err := x.write(); err != nil {
+		return e.Losses(), err
+	}
+	return e.Losses(), e.Close()
+}
+
+// exporter makes elements of the constructs of a map.
+type exporter struct {
+	tm  *tmdm.TopicMap
+	enc *Encoder
+	ids map[*tmdm.Topic]tmdm.Locator // item identifiers made up for the sake of an id
+}
+
+// makeIDs makes up ids for the topics that need one. No id is one that the map
+// knows as an item identifier of another topic.
+func (x *exporter) makeIDs() {
+	n := 0
+	for t := range x.tm.Topics() {
+		first := identity(t).first()
+		if first != "" && (x.enc.version == V21 || slices.ContainsFunc(t.ItemIdentifiers(), x.isID)) {
+			continue
+		}
+		n++
+		id := TopicID(first)
+		if first == "" {
+			id = fmt.Sprintf("anonymous-%d", n)
+		}
+		for next, i := id, 2; ; i++ {
+			l := tmdm.Locator(x.enc.prefix + next)
+			if other := x.tm.ConstructByItemIdentifier(l); other == nil || other == tmdm.Construct(t) {
+				x.ids[t] = l
+				break
+			}
+			next = fmt.Sprintf("%s-%d", id, i)
+		}
+	}
+}
+
+// isID reports whether l makes an XML id that was not made up.
+func (x *exporter) isID(l tmdm.Locator) bool {
+	id, ok := x.enc.xmlID(l)
+	return ok && !isMade(id)
+}
+
+func identity(t *tmdm.Topic) *Topic {
+	return &Topic{
+		ItemIdentifiers:    t.ItemIdentifiers(),
+		SubjectIdentifiers: t.SubjectIdentifiers(),
+		SubjectLocators:    t.SubjectLocators(),
+	}
+}
+
+func (x *exporter) write() error {
+	m := &Map{ItemIdentifiers: x.statementIDs(x.tm), Reifier: x.ref(x.tm.Reifier())}
+	if err := x.enc.Map(m); err != nil {
+		return err
+	}
+	for t := range x.tm.Topics() {
+		if err := x.enc.Topic(x.topic(t)); err != nil {
+			return err
+		}
+	}
+	for a := range x.tm.Associations() {
+		if isTypeOnly(a) {
+			continue
+		}
+		if err := x.enc.Association(x.association(a)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isTypeOnly reports whether a says no more than that a topic has a type.
+func isTypeOnly(a *tmdm.Association) bool {
+	if len(a.Roles()) != 2 || len(a.ItemIdentifiers()) > 0 {
+		return false
+	}
+	for _, r := range a.Roles() {
+		if len(r.ItemIdentifiers()) > 0 {
+			return false
+		}
+	}
+	_, _, ok := a.TypeInstance()
+	return ok
+}
+
+func (x *exporter) topic(t *tmdm.Topic) *Topic {
+	e := identity(t)
+	if l, ok := x.ids[t]; ok {
+		rest := slices.DeleteFunc(slices.Clone(e.ItemIdentifiers), func(other tmdm.Locator) bool { return other == l })
+		e.ItemIdentifiers = slices.Insert(rest, 0, l)
+	}
+	instance := x.tm.TopicBySubjectIdentifier(tmdm.PSIInstance)
+	for _, r := range t.RolesPlayed() {
+		if a := r.Association(); r.Type() == instance && isTypeOnly(a) {
+			class, _, _ := a.TypeInstance()
+			e.Types = append(e.Types, x.ref(class))
+		}
+	}
+	for _, n := range t.Names() {
+		name := Name{
+			ItemIdentifiers: x.statementIDs(n),
+			Reifier:         x.ref(n.Reifier()),
+			Value:           n.Value(),
+			Type:            x.ref(n.Type()),
+			Scope:           x.refs(n.Scope()),
+		}
+		for _, v := range n.Variants() {
+			name.Variants = append(name.Variants, Variant{
+				ItemIdentifiers: x.statementIDs(v),
+				Reifier:         x.ref(v.Reifier()),
+				Value:           v.Value(),
+				Datatype:        v.Datatype(),
+				Scope:           x.refs(v.Scope()),
+			})
+		}
+		e.Names = append(e.Names, name)
+	}
+	for _, o := range t.Occurrences() {
+		e.Occurrences = append(e.Occurrences, Occurrence{
+			ItemIdentifiers: x.statementIDs(o),
+			Reifier:         x.ref(o.Reifier()),
+			Value:           o.Value(),
+			Datatype:        o.Datatype(),
+			Type:            x.ref(o.Type()),
+			Scope:           x.refs(o.Scope()),
+		})
+	}
+	return e
+}
+
+func (x *exporter) association(a *tmdm.Association) *Association {
+	e := &Association{
+		ItemIdentifiers: x.statementIDs(a),
+		Reifier:         x.ref(a.Reifier()),
+		Type:            x.ref(a.Type()),
+		Scope:           x.refs(a.Scope()),
+	}
+	for _, r := range a.Roles() {
+		e.Roles = append(e.Roles, Role{
+			ItemIdentifiers: x.statementIDs(r),
+			Reifier:         x.ref(r.Reifier()),
+			Type:            x.ref(r.Type()),
+			Player:          x.ref(r.Player()),
+		})
+	}
+	return e
+}
+
+// statementIDs returns the item identifiers of a statement. In XTM 1.0 one that
+// is the subject identifier of a topic would make the topic a reifier, so it
+// is left out.
+func (x *exporter) statementIDs(c tmdm.Construct) []tmdm.Locator {
+	ids := c.ItemIdentifiers()
+	if x.enc.version != V10 {
+		return ids
+	}
+	means := func(l tmdm.Locator) bool { return x.tm.TopicBySubjectIdentifier(l) != nil }
+	if !slices.ContainsFunc(ids, means) {
+		return ids
+	}
+	kept := slices.DeleteFunc(slices.Clone(ids), means)
+	x.enc.losses.ItemIdentifiers += len(ids) - len(kept)
+	return kept
+}
+
+// ref refers to t by the id of its element, where it has one that an item
+// identifier makes, and else by its first identifier.
+func (x *exporter) ref(t *tmdm.Topic) Ref {
+	if t == nil {
+		return Ref{}
+	}
+	made, isMade := x.ids[t]
+	switch {
+	case x.enc.version == V20:
+	case len(t.SubjectIdentifiers()) > 0:
+		// What a reader supplies must be recognised as such.
+		for _, l := range t.SubjectIdentifiers() {
+			switch l {
+			case tmdm.PSIDefaultNameType, PSIAssociation, PSIOccurrence, PSIRole:
+				return SubjectIdentifier(l)
+			}
+		}
+		if isMade {
+			return SubjectIdentifier(t.SubjectIdentifiers()[0])
+		}
+	}
+	if isMade {
+		return ItemIdentifier(made)
+	}
+	for _, l := range t.ItemIdentifiers() {
+		if x.isID(l) {
+			return ItemIdentifier(l)
+		}
+	}
+	return selfRef(identity(t))
+}
+
+func (x *exporter) refs(s *tmdm.Scope) []Ref {
+	var refs []Ref
+	for _, t := range s.Themes() {
+		refs = append(refs, x.ref(t))
+	}
+	return refs
+}
+
+// taken implements [Encoder.taken].
+func (x *exporter) taken(id string, self Ref) bool {
+	switch c := x.tm.ConstructByItemIdentifier(tmdm.Locator(x.enc.prefix + id)).(type) {
+	case nil:
+		return false
+	case *tmdm.Topic:
+		return !slices.Contains(references(c), self)
+	default:
+		return true
+	}
+}
+
+// references returns all references by which t can be meant.
+func references(t *tmdm.Topic) []Ref {
+	var refs []Ref
+	for _, l := range t.ItemIdentifiers() {
+		refs = append(refs, ItemIdentifier(l))
+	}
+	for _, l := range t.SubjectIdentifiers() {
+		refs = append(refs, SubjectIdentifier(l))
+	}
+	for _, l := range t.SubjectLocators() {
+		refs = append(refs, SubjectLocator(l))
+	}
+	return refs
+}

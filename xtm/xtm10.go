@@ -1,0 +1,349 @@
+package xtm
+
+import (
+	"slices"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// This file holds the grammar of XTM 1.0 (XTM 1.0 §3, XTM Syntax
+// Documentation) and its mapping to the data model. The order of elements
+// within their parent is not enforced: documents in use differ, and none of
+// them becomes ambiguous by it.
+
+func (d *Decoder) topicMap10() {
+	if ids := d.id10(); ids != nil {
+		d.queue = append(d.queue, &Map{ItemIdentifiers: ids, Pos: d.tok.pos})
+	}
+}
+
+func (d *Decoder) element10(name string) Element {
+	switch name {
+	case "topic":
+		return d.topic10()
+	case "association":
+		return d.association10()
+	case "mergeMap":
+		m := d.mergeMap(d.href10(name))
+		m.Themes = d.refs10(name)
+		return m
+	}
+	d.unexpected("topicMap")
+	return nil
+}
+
+func (d *Decoder) topic10() *Topic {
+	t := &Topic{Pos: d.tok.pos, ItemIdentifiers: d.id10()}
+	if t.ItemIdentifiers == nil {
+		d.fail("<topic> has no id")
+	}
+	for name := d.child("topic"); name != ""; name = d.child("topic") {
+		switch name {
+		case "instanceOf":
+			t.Types = append(t.Types, d.ref10s(name)...)
+		case "subjectIdentity":
+			d.subjectIdentity10(t)
+		case "baseName":
+			t.Names = append(t.Names, d.baseName10())
+		case "occurrence":
+			t.Occurrences = append(t.Occurrences, d.occurrence10())
+		default:
+			d.unexpected("topic")
+		}
+	}
+	return t
+}
+
+// subjectIdentity10 reads the identifiers of t. Here a topicRef says that the
+// topic referred to is the same one.
+func (d *Decoder) subjectIdentity10(t *Topic) {
+	for _, r := range d.refs10("subjectIdentity") {
+		switch r.Kind {
+		case ByItemIdentifier:
+			t.ItemIdentifiers = append(t.ItemIdentifiers, r.Locator)
+		case BySubjectIdentifier:
+			t.SubjectIdentifiers = append(t.SubjectIdentifiers, r.Locator)
+		case BySubjectLocator:
+			t.SubjectLocators = append(t.SubjectLocators, r.Locator)
+		}
+	}
+}
+
+func (d *Decoder) baseName10() Name {
+	n := Name{ItemIdentifiers: d.id10()}
+	pos, strings := d.tok.pos, 0
+	for name := d.child("baseName"); name != ""; name = d.child("baseName") {
+		switch name {
+		case "instanceOf":
+			if !d.o.Lenient {
+				d.fail("<baseName> cannot hold <instanceOf> in XTM 1.0; the lenient option reads it as the type of the name, as Ontopia means it")
+			}
+			d.one(&n.Type, d.ref10(name), "baseName", name)
+		case "scope":
+			n.Scope = append(n.Scope, d.ref10s(name)...)
+		case "baseNameString":
+			n.Value = d.content(name)
+			strings++
+		case "variant":
+			n.Variants = d.variant10(n.Variants, nil)
+		default:
+			d.unexpected("baseName")
+		}
+	}
+	if strings != 1 {
+		d.count(pos, strings, "baseName", "baseNameString")
+	}
+	d.defaultType(&n.Type, tmdm.PSIDefaultNameType)
+	// Only now is the whole scope of the name known.
+	for i := range n.Variants {
+		n.Variants[i].Scope = union(n.Scope, n.Variants[i].Scope)
+	}
+	return n
+}
+
+// variant10 appends the variant that started, and those within it, to
+// variants. Each has the parameters of all that it is nested in.
+func (d *Decoder) variant10(variants []Variant, outer []Ref) []Variant {
+	v := Variant{ItemIdentifiers: d.id10()}
+	pos, parameters, values := d.tok.pos, 0, 0
+	var inner [][]Variant
+	for name := d.child("variant"); name != ""; name = d.child("variant") {
+		switch name {
+		case "parameters":
+			v.Scope = append(v.Scope, d.ref10s(name)...)
+			parameters++
+		case "variantName":
+			d.variantName10(&v)
+			values++
+		case "variant":
+			inner = append(inner, d.variant10(nil, nil))
+		default:
+			d.unexpected("variant")
+		}
+	}
+	if parameters != 1 {
+		d.count(pos, parameters, "variant", "parameters")
+	}
+	v.Scope = union(outer, v.Scope)
+	switch values {
+	case 0:
+	case 1:
+		variants = append(variants, v)
+	default:
+		d.count(pos, values, "variant", "variantName")
+	}
+	for _, nested := range inner {
+		for _, n := range nested {
+			n.Scope = union(v.Scope, n.Scope)
+			variants = append(variants, n)
+		}
+	}
+	return variants
+}
+
+func (d *Decoder) variantName10(v *Variant) {
+	pos, values := d.tok.pos, 0
+	for name := d.child("variantName"); name != ""; name = d.child("variantName") {
+		v.Value, v.Datatype = d.resource10(name, "variantName")
+		values++
+	}
+	if values != 1 {
+		d.count(pos, values, "variantName", "resourceRef> or <resourceData")
+	}
+}
+
+func (d *Decoder) occurrence10() Occurrence {
+	o := Occurrence{ItemIdentifiers: d.id10()}
+	pos, values := d.tok.pos, 0
+	for name := d.child("occurrence"); name != ""; name = d.child("occurrence") {
+		switch name {
+		case "instanceOf":
+			d.one(&o.Type, d.ref10(name), "occurrence", name)
+		case "scope":
+			o.Scope = append(o.Scope, d.ref10s(name)...)
+		default:
+			o.Value, o.Datatype = d.resource10(name, "occurrence")
+			values++
+		}
+	}
+	if values != 1 {
+		d.count(pos, values, "occurrence", "resourceRef> or <resourceData")
+	}
+	d.defaultType(&o.Type, PSIOccurrence)
+	return o
+}
+
+// resource10 reads a value, by reference or in place.
+func (d *Decoder) resource10(name, parent string) (value, datatype string) {
+	switch name {
+	case "resourceRef":
+		value = string(d.locator(d.href10(name)))
+		d.end(name)
+		return value, tmdm.XSDAnyURI
+	case "resourceData":
+		return d.content(name), tmdm.XSDString
+	}
+	d.unexpected(parent)
+	return "", ""
+}
+
+func (d *Decoder) association10() *Association {
+	a := &Association{Pos: d.tok.pos, ItemIdentifiers: d.id10()}
+	members := 0
+	for name := d.child("association"); name != ""; name = d.child("association") {
+		switch name {
+		case "instanceOf":
+			d.one(&a.Type, d.ref10(name), "association", name)
+		case "scope":
+			a.Scope = append(a.Scope, d.ref10s(name)...)
+		case "member":
+			a.Roles = d.member10(a.Roles)
+			members++
+		default:
+			d.unexpected("association")
+		}
+	}
+	if members == 0 {
+		d.failAt(a.Pos, "<association> has no <member>")
+	}
+	d.defaultType(&a.Type, PSIAssociation)
+	return a
+}
+
+// member10 appends a role for each player. The id of a member identifies a
+// role only where there is one player.
+func (d *Decoder) member10(roles []Role) []Role {
+	ids := d.id10()
+	var typ Ref
+	var players []Ref
+	for name := d.child("member"); name != ""; name = d.child("member") {
+		switch name {
+		case "roleSpec":
+			d.one(&typ, d.ref10(name), "member", name)
+		default:
+			players = append(players, d.pointer10("member"))
+		}
+	}
+	d.defaultType(&typ, PSIRole)
+	if len(players) != 1 {
+		ids = nil
+	}
+	for _, p := range players {
+		roles = append(roles, Role{ItemIdentifiers: ids, Type: typ, Player: p})
+	}
+	return roles
+}
+
+// refs10 reads the references that an element holds.
+func (d *Decoder) refs10(parent string) []Ref {
+	var refs []Ref
+	for name := d.child(parent); name != ""; name = d.child(parent) {
+		refs = append(refs, d.pointer10(parent))
+	}
+	return refs
+}
+
+// ref10s reads the references of an element that must hold one at least.
+func (d *Decoder) ref10s(parent string) []Ref {
+	pos := d.tok.pos
+	refs := d.refs10(parent)
+	if len(refs) == 0 {
+		d.failAt(pos, "<%s> names no topic", parent)
+	}
+	return refs
+}
+
+// ref10 reads the reference of an element that must hold exactly one.
+func (d *Decoder) ref10(parent string) Ref {
+	pos := d.tok.pos
+	refs := d.ref10s(parent)
+	if len(refs) != 1 {
+		d.failAt(pos, "<%s> names more than one topic", parent)
+		return Ref{}
+	}
+	return refs[0]
+}
+
+// pointer10 reads topicRef, subjectIndicatorRef or resourceRef (XTM 1.0 §3.5
+// to §3.7).
+func (d *Decoder) pointer10(parent string) Ref {
+	var r Ref
+	name := d.tok.name.local
+	switch name {
+	case "topicRef":
+		r.Kind = ByItemIdentifier
+	case "subjectIndicatorRef":
+		r.Kind = BySubjectIdentifier
+	case "resourceRef":
+		r.Kind = BySubjectLocator
+	default:
+		d.unexpected(parent)
+		return r
+	}
+	r.Locator = d.locator(d.href10(name))
+	if r.Kind == BySubjectIdentifier {
+		if s, ok := successors[r.Locator]; ok {
+			r.Locator = s
+		}
+	}
+	d.end(name)
+	return r
+}
+
+func (d *Decoder) href10(name string) string {
+	href, ok := d.tok.attr(nsXLink, "href")
+	if !ok {
+		d.fail("<%s> has no xlink:href", name)
+	}
+	return href
+}
+
+// id10 returns the item identifier that the id of the element makes, if it has
+// one.
+func (d *Decoder) id10() []tmdm.Locator {
+	id, ok := d.tok.attr("", "id")
+	if !ok {
+		return nil
+	}
+	if id == "" {
+		d.fail("the id of <%s> is empty", d.tok.name.local)
+	}
+	return []tmdm.Locator{d.locator("#" + id)}
+}
+
+// one sets *r, which can be set once.
+func (d *Decoder) one(r *Ref, to Ref, parent, name string) {
+	if !r.IsZero() {
+		d.fail("<%s> has more than one <%s>", parent, name)
+	}
+	*r = to
+}
+
+func (d *Decoder) defaultType(r *Ref, psi tmdm.Locator) {
+	if r.IsZero() {
+		*r = SubjectIdentifier(psi)
+	}
+}
+
+// count fails because parent has n elements of a kind rather than one.
+func (d *Decoder) count(pos Position, n int, parent, child string) {
+	if n == 0 {
+		d.failAt(pos, "<%s> has no <%s>", parent, child)
+	} else {
+		d.failAt(pos, "<%s> has more than one <%s>", parent, child)
+	}
+}
+
+// union returns a and those of b that are not in it.
+func union(a, b []Ref) []Ref {
+	if len(a) == 0 {
+		return b
+	}
+	all := slices.Clone(a)
+	for _, r := range b {
+		if !slices.Contains(all, r) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
