@@ -6,7 +6,6 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"errors"
-	"strings"
 
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -255,17 +254,4 @@ func list[T any](d *decoder) []T {
 		return make([]T, n)
 	}
 	return nil
-}
-
-// StatementID returns the item identifier of a statement that its document gave
-// none: sp and a hash of kind, the TopicSI of the topic that it is about and
-// what else makes it equal to another.
-func StatementID(sp string, kind string, parts ...string) tmdm.Locator {
-	e := make(encoder, 0, 256)
-	e.text(kind)
-	for _, p := range parts {
-		e.text(p)
-	}
-	sum := sha256.Sum256(e)
-	return tmdm.Locator(sp + strings.ToLower(kind) + "-" + base32lower.EncodeToString(sum[:16]))
 }

@@ -13,6 +13,10 @@ import (
 type Part struct {
 	SP     string // its source locator prefix
 	Source fragment.Source
+
+	// Claims gives each statement an item identifier that begins with SP, so
+	// that the view shows which source asserts what.
+	Claims bool
 }
 
 // Join returns the merged view of the sources as a topic map, normalised: topics
@@ -31,7 +35,7 @@ func Join(parts ...Part) (tm *tmdm.TopicMap, conflicts []*tmdm.ReifierError, err
 		}
 	}
 	for _, p := range parts {
-		if err := j.statements(p.Source); err != nil {
+		if err := j.statements(p); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -89,27 +93,14 @@ func (j *joiner) identify(topic *tmdm.Topic, err error) *tmdm.Topic {
 	return existing
 }
 
-func (j *joiner) statements(src fragment.Source) error {
-	for t, err := range src.Topics() {
+func (j *joiner) statements(p Part) error {
+	for t, err := range p.Source.Topics() {
 		if err != nil {
 			return err
 		}
-		topic := j.topic(t.TopicSI())
-		for i := range t.Names {
-			n := &t.Names[i]
-			name := topic.AddName(n.Value, j.topic(n.Type), j.topics(n.Scope)...)
-			j.finish(name, n.Reifier, n.ItemIdentifiers)
-			for k := range n.Variants {
-				v := &n.Variants[k]
-				j.finish(name.AddVariant(v.Value, v.Datatype, j.topics(v.Scope)...), v.Reifier, v.ItemIdentifiers)
-			}
-		}
-		for i := range t.Occurrences {
-			o := &t.Occurrences[i]
-			j.finish(topic.AddOccurrence(o.Value, o.Datatype, j.topic(o.Type), j.topics(o.Scope)...), o.Reifier, o.ItemIdentifiers)
-		}
+		j.topicStatements(p, t)
 	}
-	for a, err := range src.Associations() {
+	for a, err := range p.Source.Associations() {
 		if err != nil {
 			return err
 		}
@@ -119,16 +110,57 @@ func (j *joiner) statements(src fragment.Source) error {
 			j.finish(assoc.AddRole(j.topic(r.Type), j.topic(r.Player)), r.Reifier, r.ItemIdentifiers)
 		}
 		j.finish(assoc, a.Reifier, a.ItemIdentifiers)
+		if p.Claims {
+			j.claim(assoc, a.ItemIdentifiers, fragment.AssociationClaim(p.SP, a))
+		}
 	}
 	return nil
 }
 
-func (j *joiner) finish(c tmdm.Reifiable, reifier fragment.Ref, iids []tmdm.Locator) {
-	for _, l := range iids {
+func (j *joiner) topicStatements(p Part, t *fragment.Topic) {
+	ref := t.TopicSI()
+	topic := j.topic(ref)
+	for i := range t.Names {
+		n := &t.Names[i]
+		name := topic.AddName(n.Value, j.topic(n.Type), j.topics(n.Scope)...)
+		j.finish(name, n.Reifier, n.ItemIdentifiers)
+		if p.Claims {
+			j.claim(name, n.ItemIdentifiers, fragment.NameClaim(p.SP, ref, n))
+		}
+		for k := range n.Variants {
+			v := &n.Variants[k]
+			variant := name.AddVariant(v.Value, v.Datatype, j.topics(v.Scope)...)
+			j.finish(variant, v.Reifier, v.ItemIdentifiers)
+			if p.Claims {
+				j.claim(variant, v.ItemIdentifiers, fragment.VariantClaim(p.SP, ref, n, v))
+			}
+		}
+	}
+	for i := range t.Occurrences {
+		o := &t.Occurrences[i]
+		occurrence := topic.AddOccurrence(o.Value, o.Datatype, j.topic(o.Type), j.topics(o.Scope)...)
+		j.finish(occurrence, o.Reifier, o.ItemIdentifiers)
+		if p.Claims {
+			j.claim(occurrence, o.ItemIdentifiers, fragment.OccurrenceClaim(p.SP, ref, o))
+		}
+	}
+}
+
+func (j *joiner) finish(c tmdm.Reifiable, reifier fragment.Ref, given []tmdm.Locator) {
+	for _, l := range given {
 		_ = tmdm.AddItemIdentifier(c, l) // taken: it stays with the first
 	}
 	if reifier != "" {
 		j.reifiers = append(j.reifiers, reification{c, j.topic(reifier)})
+	}
+}
+
+// claim gives a statement that its document gave no identifier the derived one.
+// Where that is taken, an equal statement of the source has it, and the two
+// become one.
+func (j *joiner) claim(c tmdm.Construct, given []tmdm.Locator, derived tmdm.Locator) {
+	if len(given) == 0 {
+		_ = tmdm.AddItemIdentifier(c, derived)
 	}
 }
 

@@ -175,7 +175,7 @@ func (a *Association) TypeInstance() (class, instance *Topic, ok bool) {
 // is reports whether t has the subject identifier psi.
 func (t *Topic) is(psi Locator) bool { return t.tm.bySI[psi] == t }
 
-// Remove removes a and its roles.
+// Remove removes a and its roles. It looks through the roles of each player.
 func (a *Association) Remove() { a.tm.removeAssociations(a) }
 
 // removeAssociations removes all of gone at the cost of one look through the

@@ -11,12 +11,7 @@ import (
 // which does too but refers to topics by the id of their elements only.
 
 func (e *Encoder) topicMap2x(m *Map) {
-	reifier := ""
-	if e.version == V20 {
-		reifier = e.topicRef20(m.Reifier)
-	}
-	e.open("topicMap", "xmlns", nsXTM2, "version", string(e.version), attrName("reifier", reifier), reifier)
-	e.identity2x(m.ItemIdentifiers, m.Reifier)
+	e.reifiable2x("topicMap", m.ItemIdentifiers, m.Reifier, "xmlns", nsXTM2, "version", string(e.version))
 }
 
 func (e *Encoder) topic2x(t *Topic) {
@@ -153,22 +148,21 @@ func (e *Encoder) type2x(typ Ref, construct func() string) {
 	e.refs2x("type", []Ref{typ})
 }
 
-// reifiable2x opens an element with its item identifiers and its reifier.
-func (e *Encoder) reifiable2x(name string, iids []tmdm.Locator, reifier Ref) {
-	attr := ""
-	if e.version == V20 {
-		attr = e.topicRef20(reifier)
+// reifiable2x opens an element with its item identifiers and its reifier, which
+// is an attribute where that can express it.
+func (e *Encoder) reifiable2x(name string, iids []tmdm.Locator, reifier Ref, attrs ...string) {
+	if e.version == V20 || reifier.Kind == ByItemIdentifier {
+		if href := e.topicRef2x(reifier); href != "" {
+			attrs = append(attrs, "reifier", href)
+		}
+		reifier = Ref{}
 	}
-	e.open(name, attrName("reifier", attr), attr)
-	e.identity2x(iids, reifier)
-}
-
-func (e *Encoder) identity2x(iids []tmdm.Locator, reifier Ref) {
+	e.open(name, attrs...)
+	if !reifier.IsZero() {
+		e.refs2x("reifier", []Ref{reifier})
+	}
 	for _, l := range iids {
 		e.empty("itemIdentity", "href", e.href(l))
-	}
-	if !reifier.IsZero() && e.version != V20 {
-		e.refs2x("reifier", []Ref{reifier})
 	}
 }
 
@@ -185,27 +179,25 @@ func (e *Encoder) refs2x(name string, refs []Ref) {
 
 func (e *Encoder) pointer2x(r Ref) {
 	switch {
-	case e.version == V20:
-		e.empty("topicRef", "href", e.topicRef20(r))
-	case r.Kind == ByItemIdentifier:
-		e.empty("topicRef", "href", e.href(r.Locator))
+	case r.IsZero():
+		e.fail("a reference", "it refers to no topic")
+	case e.version == V20, r.Kind == ByItemIdentifier:
+		e.empty("topicRef", "href", e.topicRef2x(r))
 	case r.Kind == BySubjectIdentifier:
 		e.empty("subjectIdentifierRef", "href", absolute(r.Locator))
-	case r.Kind == BySubjectLocator:
-		e.empty("subjectLocatorRef", "href", absolute(r.Locator))
 	default:
-		e.fail("a reference", "it refers to no topic")
+		e.empty("subjectLocatorRef", "href", absolute(r.Locator))
 	}
 }
 
-// topicRef20 returns r as a reference to a topic element.
-func (e *Encoder) topicRef20(r Ref) string {
-	switch {
-	case r.IsZero():
+// topicRef2x returns r as a reference to a topic element, or "" where it is
+// none. In XTM 2.0 there is no other.
+func (e *Encoder) topicRef2x(r Ref) string {
+	if r.IsZero() {
 		return ""
-	case r.Kind != ByItemIdentifier || !strings.Contains(string(r.Locator), "#"):
+	}
+	if e.version == V20 && (r.Kind != ByItemIdentifier || !strings.Contains(string(r.Locator), "#")) {
 		e.fail(r.describe(), "XTM 2.0 can only refer to the id of a topic element")
-		return ""
 	}
 	return e.href(r.Locator)
 }

@@ -18,6 +18,7 @@ import (
 
 func (a *app) export() *cobra.Command {
 	var format string
+	var claims bool
 	var sources []string
 	cmd := &cobra.Command{
 		Use:   "export FILE",
@@ -35,7 +36,7 @@ leaves out is counted. The file appears when it is complete.`,
 				}
 			}
 			losses, err := toFile(args[0], a.command.OutOrStdout(), func(w io.Writer) (xtm.Losses, error) {
-				return a.client.Export(w, format, sources...)
+				return a.client.Export(w, format, claims && format == client.FormatXTM21, sources...)
 			})
 			if err == nil && losses != (xtm.Losses{}) && !a.quiet {
 				fmt.Fprintf(os.Stderr, "XTM 1.0 could not carry all of it: %+v\n", losses)
@@ -44,6 +45,7 @@ leaves out is counted. The file appears when it is complete.`,
 		}),
 	}
 	cmd.Flags().StringVar(&format, "format", "", "`format`: xtm2.1, xtm1 or cxtm (default: by the file's ending, else xtm2.1)")
+	cmd.Flags().BoolVar(&claims, "claims", true, "in XTM 2.1, give each statement item identifiers that begin with the prefixes of the sources that assert it")
 	cmd.Flags().StringArrayVar(&sources, "source", nil, "export this `subscription` only (repeatable)")
 	return cmd
 }

@@ -22,7 +22,7 @@ const (
 
 // Merged returns the merged view of the named subscriptions, or of all where
 // none is named, and how many reifications the sources disagree about.
-func (c *Client) Merged(sources ...string) (*tmdm.TopicMap, int, error) {
+func (c *Client) Merged(claims bool, sources ...string) (*tmdm.TopicMap, int, error) {
 	for _, name := range sources {
 		if _, err := c.subscription(name); err != nil {
 			return nil, 0, err
@@ -34,7 +34,7 @@ func (c *Client) Merged(sources ...string) (*tmdm.TopicMap, int, error) {
 		var parts []merge.Part
 		for i := range subscriptions {
 			if len(sources) == 0 || slices.Contains(sources, subscriptions[i].Name) {
-				parts = append(parts, merge.Part{SP: subscriptions[i].SP, Source: all[i]})
+				parts = append(parts, merge.Part{SP: subscriptions[i].SP, Source: all[i], Claims: claims})
 			}
 		}
 		joined, conflicting, err := merge.Join(parts...)
@@ -46,8 +46,8 @@ func (c *Client) Merged(sources ...string) (*tmdm.TopicMap, int, error) {
 
 // Export writes the merged view of the named subscriptions, or of all. It
 // returns what XTM 1.0 could not carry.
-func (c *Client) Export(w io.Writer, format string, sources ...string) (xtm.Losses, error) {
-	tm, conflicts, err := c.Merged(sources...)
+func (c *Client) Export(w io.Writer, format string, claims bool, sources ...string) (xtm.Losses, error) {
+	tm, conflicts, err := c.Merged(claims, sources...)
 	if err != nil {
 		return xtm.Losses{}, err
 	}

@@ -17,8 +17,8 @@ import (
 // known from graph isomorphism). Where topics are still alike, the first of
 // them is set apart, and it goes on.
 
-// maxPasses bounds the work on maps in which very many topics are alike.
-const maxPasses = 100
+// maxMarks bounds the work on maps in which very many topics are alike.
+const maxMarks = 2_000_000
 
 func (x *index) orderAnonymous() {
 	n := 0
@@ -48,6 +48,7 @@ type refiner struct {
 	group  []anonymous
 	places map[*tmdm.Topic]int // in group
 	key    []byte
+	marks  int // made so far
 }
 
 type anonymous struct {
@@ -59,17 +60,16 @@ type anonymous struct {
 
 func (r *refiner) refine() {
 	classes := 1
-	for range maxPasses {
+	for r.marks < maxMarks {
 		r.mark()
 		before := classes
 		classes = r.sort()
-		switch {
-		case classes == len(r.group):
+		if classes == before && classes < len(r.group) {
+			r.individualize()
+			classes++
+		}
+		if classes == len(r.group) {
 			return
-		case classes == before:
-			if r.individualize(); classes++; classes == len(r.group) {
-				return
-			}
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (r *refiner) sort() int {
 func (r *refiner) number() {
 	for i := range r.group {
 		t := r.group[i].topic.Topic
-		r.places[t], r.numbers[t] = i, r.group[i].rank + 1
+		r.places[t], r.numbers[t] = i, r.group[i].rank+1
 	}
 }
 
@@ -241,6 +241,7 @@ func (r *refiner) sum() []byte {
 func (r *refiner) mention(sum []byte, part byte, topics ...*tmdm.Topic) {
 	for _, t := range topics {
 		if i, ok := r.places[t]; ok {
+			r.marks++
 			r.group[i].marks = append(r.group[i].marks, append([]byte{part}, sum...))
 		}
 	}

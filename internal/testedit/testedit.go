@@ -1,0 +1,405 @@
+// Package testedit edits topic maps at random, for tests: the kinds of edits that
+// editors make and the rare ones that break synchronisation (identifiers that
+// move, merges, splits, re-creations).
+package testedit
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// Editor edits one map, reproducibly for a seed.
+type Editor struct {
+	Map  *tmdm.TopicMap
+	Base string // of the item identifiers of new topics: Base + "#" + id
+
+	rng     *rand.Rand
+	created int
+	removed []identity // of topics that are gone, to create them again
+}
+
+type identity struct{ iids, sis []tmdm.Locator }
+
+// New returns an editor of tm.
+func New(tm *tmdm.TopicMap, base string, seed uint64) *Editor {
+	return &Editor{Map: tm, Base: base, rng: rand.New(rand.NewPCG(seed, seed))}
+}
+
+// Edit makes one random edit that changes the map, and says which.
+func (e *Editor) Edit() string {
+	edits := []struct {
+		weight int
+		try    func() string
+	}{
+		{14, e.addName}, {8, e.removeName}, {6, e.renameOne}, {4, e.addVariant}, {12, e.addOccurrence}, {6, e.removeOccurrence},
+		{12, e.addAssociation}, {8, e.removeAssociation}, {8, e.addType}, {5, e.removeType}, {5, e.addIdentifier},
+		{5, e.removeIdentifier}, {4, e.moveIdentifier}, {3, e.addLocator}, {6, e.create}, {3, e.recreate}, {7, e.remove},
+		{3, e.merge}, {3, e.split}, {4, e.reify}, {2, e.unreify},
+	}
+	total := 0
+	for _, x := range edits {
+		total += x.weight
+	}
+	for range 10_000 {
+		n := e.rng.IntN(total)
+		for _, x := range edits {
+			if n -= x.weight; n < 0 {
+				if said := x.try(); said != "" {
+					e.Map.Normalize()
+					return said
+				}
+				break
+			}
+		}
+	}
+	panic("testedit: no edit is possible")
+}
+
+func (e *Editor) topics() []*tmdm.Topic { return slices.Collect(e.Map.Topics()) }
+
+// topic returns a random topic that is not part of the model's vocabulary.
+func (e *Editor) topic() *tmdm.Topic {
+	all := e.topics()
+	for range 20 {
+		t := all[e.rng.IntN(len(all))]
+		if !vocabulary(t) {
+			return t
+		}
+	}
+	return e.newTopic()
+}
+
+func vocabulary(t *tmdm.Topic) bool {
+	return slices.ContainsFunc(t.SubjectIdentifiers(), func(l tmdm.Locator) bool {
+		return slices.Contains([]tmdm.Locator{tmdm.PSITypeInstance, tmdm.PSIType, tmdm.PSIInstance, tmdm.PSIDefaultNameType, tmdm.PSISort}, l)
+	})
+}
+
+func (e *Editor) newTopic() *tmdm.Topic {
+	t := e.Map.CreateTopic()
+	for {
+		e.created++
+		if tmdm.AddItemIdentifier(t, tmdm.Locator(fmt.Sprintf("%s#new-%d", e.Base, e.created))) == nil {
+			break
+		}
+	}
+	if e.rng.IntN(3) > 0 {
+		_ = t.AddSubjectIdentifier(e.identifier())
+	}
+	return t
+}
+
+func (e *Editor) identifier() tmdm.Locator {
+	return tmdm.Locator(fmt.Sprintf("http://psi.example.org/%d", e.rng.IntN(1000)))
+}
+
+func (e *Editor) word() string {
+	words := []string{"alpha", "Ωmega", "gamma & delta", "<x>", "東京", "a\nb", "long name with spaces", "é"}
+	return fmt.Sprintf("%s %d", words[e.rng.IntN(len(words))], e.rng.IntN(50))
+}
+
+func (e *Editor) themes() []*tmdm.Topic {
+	var themes []*tmdm.Topic
+	for e.rng.IntN(3) == 0 && len(themes) < 2 {
+		themes = append(themes, e.topic())
+	}
+	return themes
+}
+
+func say(what string, t *tmdm.Topic) string { return what + ": " + tmdm.Describe(t) }
+
+func (e *Editor) addName() string {
+	t := e.topic()
+	var typ *tmdm.Topic
+	if e.rng.IntN(4) == 0 {
+		typ = e.topic()
+	}
+	n := t.AddName(e.word(), typ, e.themes()...)
+	if e.rng.IntN(4) == 0 {
+		n.AddVariant(e.word(), tmdm.XSDString, e.topic())
+	}
+	return say("add name", t)
+}
+
+func (e *Editor) removeName() string {
+	t := e.topic()
+	if len(t.Names()) == 0 {
+		return ""
+	}
+	t.Names()[e.rng.IntN(len(t.Names()))].Remove()
+	return say("remove name", t)
+}
+
+func (e *Editor) renameOne() string {
+	t := e.topic()
+	if len(t.Names()) == 0 {
+		return ""
+	}
+	n := t.Names()[0]
+	typ, themes := n.Type(), n.Scope().Themes()
+	n.Remove()
+	t.AddName(e.word(), typ, themes...)
+	return say("rename", t)
+}
+
+func (e *Editor) addVariant() string {
+	t := e.topic()
+	if len(t.Names()) == 0 {
+		return ""
+	}
+	n, theme := t.Names()[e.rng.IntN(len(t.Names()))], e.topic()
+	if slices.Contains(n.Scope().Themes(), theme) {
+		return ""
+	}
+	n.AddVariant(e.word(), tmdm.XSDString, theme)
+	return say("add variant", t)
+}
+
+func (e *Editor) addOccurrence() string {
+	t := e.topic()
+	datatypes := []string{tmdm.XSDString, tmdm.XSDString, tmdm.XSDAnyURI, tmdm.XSDInteger}
+	value, datatype := e.word(), datatypes[e.rng.IntN(len(datatypes))]
+	switch datatype {
+	case tmdm.XSDAnyURI:
+		value = string(e.identifier())
+	case tmdm.XSDInteger:
+		value = fmt.Sprint(e.rng.IntN(1000))
+	}
+	t.AddOccurrence(value, datatype, e.topic(), e.themes()...)
+	return say("add occurrence", t)
+}
+
+func (e *Editor) removeOccurrence() string {
+	t := e.topic()
+	if len(t.Occurrences()) == 0 {
+		return ""
+	}
+	t.Occurrences()[e.rng.IntN(len(t.Occurrences()))].Remove()
+	return say("remove occurrence", t)
+}
+
+func (e *Editor) addAssociation() string {
+	t := e.topic()
+	a := e.Map.CreateAssociation(e.topic(), e.themes()...)
+	a.AddRole(e.topic(), t)
+	for range 1 + e.rng.IntN(2) {
+		a.AddRole(e.topic(), e.topic())
+	}
+	return say("add association", t)
+}
+
+func (e *Editor) association(accept func(*tmdm.Association) bool) *tmdm.Association {
+	all := slices.Collect(e.Map.Associations())
+	if len(all) == 0 {
+		return nil
+	}
+	start := e.rng.IntN(len(all))
+	for i := range min(len(all), 200) {
+		if a := all[(start+i)%len(all)]; accept(a) {
+			return a
+		}
+	}
+	return nil
+}
+
+func isTyping(a *tmdm.Association) bool { _, _, ok := a.TypeInstance(); return ok }
+
+func (e *Editor) removeAssociation() string {
+	a := e.association(func(a *tmdm.Association) bool { return !isTyping(a) })
+	if a == nil {
+		return ""
+	}
+	said := say("remove association of", a.Roles()[0].Player())
+	a.Remove()
+	return said
+}
+
+func (e *Editor) addType() string {
+	t := e.topic()
+	t.AddType(e.topic())
+	return say("add type", t)
+}
+
+func (e *Editor) removeType() string {
+	a := e.association(isTyping)
+	if a == nil {
+		return ""
+	}
+	_, instance, _ := a.TypeInstance()
+	a.Remove()
+	return say("remove type", instance)
+}
+
+func (e *Editor) addIdentifier() string {
+	t := e.topic()
+	if t.AddSubjectIdentifier(e.identifier()) != nil {
+		return ""
+	}
+	return say("add identifier", t)
+}
+
+// identified returns a topic with a subject identifier that it can do without.
+func (e *Editor) identified() *tmdm.Topic {
+	for range 20 {
+		t := e.topic()
+		if len(t.SubjectIdentifiers()) > 1 || len(t.SubjectIdentifiers()) == 1 && len(t.ItemIdentifiers()) > 0 {
+			return t
+		}
+	}
+	return nil
+}
+
+func (e *Editor) takeIdentifier() (from *tmdm.Topic, si tmdm.Locator) {
+	if from = e.identified(); from != nil {
+		sis := from.SubjectIdentifiers()
+		si = sis[e.rng.IntN(len(sis))]
+		from.RemoveSubjectIdentifier(si)
+	}
+	return from, si
+}
+
+func (e *Editor) removeIdentifier() string {
+	t, si := e.takeIdentifier()
+	if t == nil {
+		return ""
+	}
+	return say("remove identifier "+string(si), t)
+}
+
+func (e *Editor) moveIdentifier() string {
+	to := e.topic()
+	_, si := e.takeIdentifier()
+	if si == "" {
+		return ""
+	}
+	if err := to.AddSubjectIdentifier(si); err != nil {
+		panic(err)
+	}
+	return say("move identifier "+string(si), to)
+}
+
+func (e *Editor) addLocator() string {
+	t := e.topic()
+	if t.AddSubjectLocator(e.identifier()) != nil {
+		return ""
+	}
+	return say("add locator", t)
+}
+
+func (e *Editor) create() string {
+	t := e.newTopic()
+	t.AddName(e.word(), nil)
+	if e.rng.IntN(2) == 0 {
+		t.AddType(e.topic())
+	}
+	return say("create", t)
+}
+
+func (e *Editor) recreate() string {
+	if len(e.removed) == 0 {
+		return ""
+	}
+	i := e.rng.IntN(len(e.removed))
+	was := e.removed[i]
+	e.removed = slices.Delete(e.removed, i, i+1)
+	for _, l := range was.iids {
+		if e.Map.ConstructByItemIdentifier(l) != nil {
+			return ""
+		}
+	}
+	t := e.Map.CreateTopic()
+	for _, l := range was.iids {
+		_ = tmdm.AddItemIdentifier(t, l)
+	}
+	for _, l := range was.sis {
+		_ = t.AddSubjectIdentifier(l)
+	}
+	if len(was.iids)+len(t.SubjectIdentifiers()) == 0 {
+		_ = t.AddSubjectIdentifier(e.identifier())
+	}
+	t.AddName(e.word(), nil)
+	return say("create again", t)
+}
+
+func (e *Editor) remove() string {
+	t := e.topic()
+	said := say("delete", t)
+	was := identity{slices.Clone(t.ItemIdentifiers()), slices.Clone(t.SubjectIdentifiers())}
+	var inUse *tmdm.InUseError
+	if errors.As(t.Remove(), &inUse) {
+		return ""
+	}
+	e.removed = append(e.removed, was)
+	return said
+}
+
+func (e *Editor) merge() string {
+	a, b := e.topic(), e.topic()
+	if a == b || a.Merge(b) != nil {
+		return ""
+	}
+	return say("merge", a)
+}
+
+// split takes identifiers and statements of a topic for a new one.
+func (e *Editor) split() string {
+	t := e.topic()
+	sis := t.SubjectIdentifiers()
+	if len(sis) < 2 {
+		return ""
+	}
+	si := sis[e.rng.IntN(len(sis))]
+	t.RemoveSubjectIdentifier(si)
+	half := e.Map.CreateTopic()
+	if err := half.AddSubjectIdentifier(si); err != nil {
+		panic(err)
+	}
+	if iids := t.ItemIdentifiers(); len(iids) > 1 && e.rng.IntN(2) == 0 {
+		l := iids[e.rng.IntN(len(iids))]
+		tmdm.RemoveItemIdentifier(t, l)
+		if err := tmdm.AddItemIdentifier(half, l); err != nil {
+			panic(err)
+		}
+	}
+	for _, n := range slices.Clone(t.Names()) {
+		if e.rng.IntN(2) == 0 && n.Reifier() == nil && len(n.Variants()) == 0 {
+			half.AddName(n.Value(), n.Type(), n.Scope().Themes()...)
+			n.Remove()
+		}
+	}
+	return say("split off "+string(si), t)
+}
+
+func (e *Editor) reify() string {
+	r := e.topic()
+	if r.Reified() != nil {
+		return ""
+	}
+	var c tmdm.Reifiable
+	t := e.topic()
+	if len(t.Names()) > 0 && e.rng.IntN(2) == 0 {
+		c = t.Names()[0]
+	} else if a := e.association(func(*tmdm.Association) bool { return true }); a != nil {
+		c = a
+	}
+	if c == nil || c.Reifier() != nil || tmdm.SetReifier(c, r) != nil {
+		return ""
+	}
+	return say("reify "+tmdm.Describe(c), r)
+}
+
+func (e *Editor) unreify() string {
+	for _, t := range e.topics() {
+		if c := t.Reified(); c != nil && c != tmdm.Reifiable(e.Map) && e.rng.IntN(3) == 0 {
+			if err := tmdm.SetReifier(c, nil); err != nil {
+				panic(err)
+			}
+			return say("unreify", t)
+		}
+	}
+	return ""
+}

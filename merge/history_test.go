@@ -1,0 +1,243 @@
+package merge_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/testedit"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/tmdm/cxtm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+var histories = flag.Int("histories", 300, "random histories to run")
+var firstSeed = flag.Uint64("seed", 1, "seed of the first history")
+
+const sp = "http://maps.example.org/topicmaps/test/"
+
+// publisher is a server without a network: a state, and the log of entries with
+// their fragments as XTM.
+type publisher struct {
+	t     testing.TB
+	state merge.Memory
+	log   []logged
+	omit  bool     // instances are left out of the fragments of classes
+	said  []string // the edits, for the message of a failure
+}
+
+type logged struct {
+	commit int
+	entry  fragment.Entry
+	xtm    []byte
+	parsed *fragment.Fragment
+}
+
+// publish publishes a version of a map and returns its canonical form, assigned
+// identifiers included.
+func (p *publisher) publish(input *tmdm.TopicMap, commit int) []byte {
+	var doc bytes.Buffer
+	_, err := xtm.Write(&doc, input, xtm.WriteOptions{Version: xtm.V21, Base: sp})
+	require.NoError(p.t, err)
+	tm, err := xtm.Read(bytes.NewReader(doc.Bytes()), xtm.Options{Base: sp})
+	require.NoError(p.t, err, "%s", doc.Bytes())
+	next, err := fragment.NameTopics(tm, sp, &p.state)
+	require.NoError(p.t, err)
+	change, err := fragment.Diff(&p.state, next)
+	require.NoError(p.t, err)
+	apply(p.t, &p.state, change)
+	for _, e := range change.Entries {
+		form := fragment.Form{Version: xtm.V21, SP: sp, OmitInstances: p.omit}
+		var b bytes.Buffer
+		if e.Deleted {
+			err = fragment.WriteTombstone(&b, e.Tombstone, form)
+		} else {
+			err = fragment.Write(&b, &p.state, e.Topic, form)
+		}
+		require.NoError(p.t, err)
+		f, err := fragment.Read(bytes.NewReader(b.Bytes()), xtm.Options{Base: sp}, e.TopicSI)
+		require.NoError(p.t, err, "%s", b.Bytes())
+		f.Deleted = e.Deleted
+		p.log = append(p.log, logged{commit, e, b.Bytes(), f})
+	}
+	expected := canonical(p.t, tm)
+	require.Equal(p.t, string(expected), string(joined(p.t, &p.state)), "the published state is the edited input with the assigned identifiers")
+	return expected
+}
+
+// apply changes a publisher's state, deletions first.
+func apply(t testing.TB, s merge.State, c *fragment.Change) {
+	for _, a := range c.DeleteAssociations {
+		require.NoError(t, s.DeleteAssociation(a))
+	}
+	for _, ref := range c.DeleteTopics {
+		require.NoError(t, s.DeleteTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref}}}))
+	}
+	for _, topic := range c.PutTopics {
+		require.NoError(t, s.DeleteTopic(topic))
+	}
+	for _, topic := range c.PutTopics {
+		require.NoError(t, s.PutTopic(topic))
+	}
+	for _, a := range c.PutAssociations {
+		require.NoError(t, s.PutAssociation(a))
+	}
+}
+
+func canonical(t testing.TB, tm *tmdm.TopicMap) []byte {
+	var b bytes.Buffer
+	require.NoError(t, cxtm.Write(&b, tm, cxtm.Options{Base: sp, OmitItemIdentifiers: true}))
+	return b.Bytes()
+}
+
+func joined(t testing.TB, src fragment.Source) []byte {
+	tm, _, err := merge.Join(merge.Part{SP: sp, Source: src})
+	require.NoError(t, err)
+	return canonical(t, tm)
+}
+
+// dump lists all records of a source, for record-for-record comparison.
+func dump(t testing.TB, src fragment.Source) string {
+	var b strings.Builder
+	for topic, err := range src.Topics() {
+		require.NoError(t, err)
+		fmt.Fprintf(&b, "%q\n", fragment.MarshalTopic(topic))
+	}
+	for a, err := range src.Associations() {
+		require.NoError(t, err)
+		fmt.Fprintf(&b, "%q\n", fragment.MarshalAssociation(a))
+	}
+	return b.String()
+}
+
+// snapshot returns the state as a subscriber reads it.
+func (p *publisher) snapshot() *fragment.Map {
+	var b bytes.Buffer
+	require.NoError(p.t, fragment.WriteSnapshot(&b, &p.state, fragment.Form{Version: xtm.V21, SP: sp}))
+	m, err := fragment.ReadSnapshot(&b, xtm.Options{Base: sp})
+	require.NoError(p.t, err)
+	return m
+}
+
+// subscriber follows the log from its mark.
+type subscriber struct {
+	state merge.Memory
+	mark  int // entries of the log that are applied
+}
+
+// round applies the log up to an entry, oldest first; coalesced, only the last
+// for each TopicSI.
+func (s *subscriber) round(p *publisher, until int, coalesce, twice bool) {
+	last := map[fragment.Ref]int{}
+	for i := s.mark; i < until; i++ {
+		last[p.log[i].entry.TopicSI] = i
+	}
+	for ; s.mark < until; s.mark++ {
+		l := p.log[s.mark]
+		if coalesce && last[l.entry.TopicSI] != s.mark {
+			continue
+		}
+		require.NoError(p.t, merge.Apply(&s.state, l.parsed))
+		if twice {
+			before := dump(p.t, &s.state)
+			require.NoError(p.t, merge.Apply(&s.state, l.parsed))
+			require.Equal(p.t, before, dump(p.t, &s.state), "applying an entry again changes nothing")
+		}
+	}
+}
+
+// smallMap is a map in which random edits soon meet each other.
+func smallMap(t testing.TB) *tmdm.TopicMap {
+	tm := tmdm.New()
+	var topics []*tmdm.Topic
+	for i, si := range []tmdm.Locator{"http://a", "http://b", "http://c", "http://d", ""} {
+		topic := tm.CreateTopic()
+		require.NoError(t, tmdm.AddItemIdentifier(topic, tmdm.Locator(fmt.Sprintf("%s#t%d", sp, i))))
+		if si != "" {
+			require.NoError(t, topic.AddSubjectIdentifier(si))
+		}
+		topics = append(topics, topic)
+	}
+	topics[0].AddName("class", nil)
+	topics[1].AddType(topics[0])
+	topics[2].AddType(topics[0])
+	a := tm.CreateAssociation(topics[3])
+	a.AddRole(topics[3], topics[1])
+	a.AddRole(topics[3], topics[4])
+	return tm
+}
+
+// TestHistories runs random histories of edits. Subscribers that start at
+// different times, from snapshots or from the beginning of the log, in partial
+// rounds, coalescing or not, with duplicates and replays of everything after
+// some entry, end with the publisher's state, record for record.
+func TestHistories(t *testing.T) {
+	require.Positive(t, *histories)
+	entries := 0
+	for n := range uint64(*histories) {
+		seed := *firstSeed + n
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { entries += runHistory(t, seed) })
+		if t.Failed() {
+			return
+		}
+	}
+	require.Greater(t, entries, *histories*10, "the histories published too little to mean anything")
+}
+
+func runHistory(t *testing.T, seed uint64) int {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	p := &publisher{t: t, omit: rng.IntN(2) == 0}
+	defer func() {
+		if t.Failed() {
+			t.Logf("edits:\n%s", strings.Join(p.said, "\n"))
+			for i, l := range p.log {
+				t.Logf("entry %d (commit %d) TopicSI %s deleted %v\n%s", i, l.commit, l.entry.TopicSI, l.entry.Deleted, l.xtm)
+			}
+		}
+	}()
+	tm := smallMap(t)
+	editor := testedit.New(tm, sp, seed)
+	var subscribers []*subscriber
+	var expected []byte
+	for commit := range 2 + rng.IntN(13) {
+		for range 1 + rng.IntN(4) {
+			p.said = append(p.said, fmt.Sprintf("%d: %s", commit, editor.Edit()))
+		}
+		expected = p.publish(tm, commit)
+		published := len(p.log)
+		p.publish(tm, commit)
+		require.Len(t, p.log, published, "the same version again publishes nothing")
+		if rng.IntN(3) == 0 {
+			s := &subscriber{}
+			if rng.IntN(4) > 0 {
+				require.NoError(t, s.state.Load(p.snapshot()))
+				s.mark = len(p.log)
+			}
+			subscribers = append(subscribers, s)
+		}
+		for _, s := range subscribers {
+			if rng.IntN(2) == 0 && s.mark < len(p.log) {
+				s.round(p, s.mark+rng.IntN(len(p.log)-s.mark+1), rng.IntN(2) == 0, rng.IntN(4) == 0)
+			}
+			if rng.IntN(6) == 0 {
+				s.mark = rng.IntN(s.mark + 1) // go back; every later entry follows
+			}
+		}
+	}
+	subscribers = append(subscribers, &subscriber{})
+	var fresh merge.Memory
+	require.NoError(t, fresh.Load(p.snapshot()))
+	for i, s := range subscribers {
+		s.round(p, len(p.log), rng.IntN(2) == 0, false)
+		require.Equal(t, string(expected), string(joined(t, &s.state)), "subscriber %d", i)
+		require.Equal(t, dump(t, &fresh), dump(t, &s.state), "subscriber %d, record for record", i)
+	}
+	return len(p.log)
+}
