@@ -23,6 +23,8 @@ func ValidatePrefix(sp string) error {
 		return fmt.Errorf("source locator prefix %q is not in normal form: write %q", sp, normal)
 	case !strings.HasSuffix(sp, "/") && !strings.HasSuffix(sp, "#"):
 		return fmt.Errorf("source locator prefix %q must end in \"/\" or \"#\"", sp)
+	case strings.Contains(sp[:len(sp)-1], "#"):
+		return fmt.Errorf("source locator prefix %q has a \"#\" before its end, but ids of a document come directly after the \"#\"", sp)
 	}
 	return nil
 }
@@ -34,13 +36,23 @@ func ValidatePrefix(sp string) error {
 // changes only if the topic has lost it.
 //
 // The assigned identifier is sp + "topic/" + the topic's id in the document;
-// for a topic without one it is made from the topic's first locator.
+// for a topic without one, or whose id another topic has as its subject
+// identifier in that form, it is made from one of the topic's other locators.
 func NameTopics(tm *tmdm.TopicMap, sp string, prior Source) (*Map, error) {
+	for a := range tm.Associations() {
+		if len(a.Roles()) == 0 {
+			return nil, fmt.Errorf("fragment: %s has no roles (ISO 13250-2 §5.7 asks for one at least): it belongs to no topic, so no fragment could carry it", tmdm.Describe(a))
+		}
+	}
 	m := newMap(tm, sp)
-	n := namer{sp: sp, prior: prior}
-	for t := range tm.Topics() {
-		if err := n.assign(t); err != nil {
-			return nil, err
+	n := namer{tm: tm, sp: sp, prior: prior}
+	// What topics had comes before what new ones could get, so that the order
+	// of the topics does not matter.
+	for _, pass := range []func(*tmdm.Topic) error{n.keep, n.inherit, n.assign} {
+		for t := range tm.Topics() {
+			if err := pass(t); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for t := range tm.Topics() {
@@ -54,53 +66,77 @@ func NameTopics(tm *tmdm.TopicMap, sp string, prior Source) (*Map, error) {
 }
 
 type namer struct {
+	tm    *tmdm.TopicMap
 	sp    string
 	prior Source
 }
 
-// assign adds the identifiers that the publisher gives t.
-func (n *namer) assign(t *tmdm.Topic) error {
-	candidates := n.candidates(t)
-	for _, si := range candidates {
-		published, err := n.published(si)
-		if err != nil {
-			return err
-		}
-		if published != nil {
-			if err := n.add(t, si); err != nil {
-				return err
+// keep adds what a topic was assigned for one of its item identifiers.
+func (n *namer) keep(t *tmdm.Topic) error {
+	for _, l := range t.ItemIdentifiers() {
+		for _, si := range n.forItem(l) {
+			if owner := n.tm.TopicBySubjectIdentifier(si); owner != nil && owner != t {
+				continue
 			}
-		}
-	}
-	if len(t.SubjectIdentifiers()) > 0 {
-		return nil
-	}
-	if n.prior != nil {
-		for _, sl := range t.SubjectLocators() {
-			was, err := n.prior.TopicBySubjectLocator(sl)
+			published, err := n.published(si)
 			if err != nil {
 				return err
 			}
-			if was == nil {
-				continue
+			if published != nil {
+				if err := n.add(t, si); err != nil {
+					return err
+				}
 			}
-			for _, si := range was.SubjectIdentifiers {
-				if strings.HasPrefix(string(si), n.sp+"topic/") {
-					if err := n.add(t, si); err != nil {
-						return err
-					}
+			break
+		}
+	}
+	return nil
+}
+
+// inherit adds what the topic with one of t's subject locators was assigned.
+func (n *namer) inherit(t *tmdm.Topic) error {
+	if n.prior == nil {
+		return nil
+	}
+	for _, sl := range t.SubjectLocators() {
+		was, err := n.prior.TopicBySubjectLocator(sl)
+		if err != nil {
+			return err
+		}
+		if was == nil {
+			continue
+		}
+		for _, si := range was.SubjectIdentifiers {
+			if strings.HasPrefix(string(si), n.sp+"topic/") {
+				if err := n.add(t, si); err != nil {
+					return err
 				}
 			}
 		}
 	}
-	for _, si := range candidates {
-		if len(t.SubjectIdentifiers()) == 0 {
-			if err := n.add(t, si); err != nil {
-				return err
-			}
+	return nil
+}
+
+// assign gives a topic that has no subject identifier one.
+func (n *namer) assign(t *tmdm.Topic) error {
+	if len(t.SubjectIdentifiers()) > 0 {
+		return nil
+	}
+	var best, others []tmdm.Locator
+	for _, l := range slices.Sorted(slices.Values(t.ItemIdentifiers())) {
+		candidates := n.forItem(l)
+		best = append(best, candidates[:len(candidates)-1]...)
+		others = append(others, candidates[len(candidates)-1])
+	}
+	for _, l := range slices.Sorted(slices.Values(t.SubjectLocators())) {
+		others = append(others, n.made(l))
+	}
+	for _, si := range append(best, others...) {
+		if err := n.add(t, si); err != nil || len(t.SubjectIdentifiers()) > 0 {
+			return err
 		}
 	}
-	for len(t.SubjectIdentifiers()) == 0 { // every candidate is somebody else's
+	for len(t.SubjectIdentifiers()) == 0 { // it has no locator to tell it by
 		if err := n.add(t, tmdm.Locator(n.sp+"topic/"+uuid.NewString())); err != nil {
 			return err
 		}
@@ -108,21 +144,20 @@ func (n *namer) assign(t *tmdm.Topic) error {
 	return nil
 }
 
-// candidates returns the identifiers that t could be assigned, best first.
-func (n *namer) candidates(t *tmdm.Topic) []tmdm.Locator {
-	var list []tmdm.Locator
+// forItem returns the subject identifiers that a topic can be assigned for an
+// item identifier, best first.
+func (n *namer) forItem(l tmdm.Locator) []tmdm.Locator {
 	inDocument := strings.TrimSuffix(n.sp, "#") + "#"
-	for _, l := range t.ItemIdentifiers() {
-		if id, ok := strings.CutPrefix(string(l), inDocument); ok && id != "" {
-			list = append(list, tmdm.Locator(n.sp+"topic/"+id))
-		}
+	if id, ok := strings.CutPrefix(string(l), inDocument); ok && id != "" {
+		return []tmdm.Locator{tmdm.Locator(n.sp + "topic/" + id), n.made(l)}
 	}
-	for _, set := range [][]tmdm.Locator{t.ItemIdentifiers(), t.SubjectLocators()} {
-		if len(list) == 0 && len(set) > 0 {
-			list = append(list, tmdm.Locator(n.sp+"topic/"+uuid.NewSHA1(uuid.NameSpaceURL, []byte(slices.Min(set))).String()))
-		}
-	}
-	return list
+	return []tmdm.Locator{n.made(l)}
+}
+
+// made makes a subject identifier from another locator. It is the same in every
+// version of the map.
+func (n *namer) made(l tmdm.Locator) tmdm.Locator {
+	return tmdm.Locator(n.sp + "topic/" + uuid.NewSHA1(uuid.NameSpaceURL, []byte(l)).String())
 }
 
 // add adds si to t unless another topic has it.

@@ -102,14 +102,10 @@ func without[T comparable](list []T, x T) []T {
 // before the reifier.
 func SetReifier(c Reifiable, t *Topic) error {
 	t = t.live()
-	old := c.Reifier()
-	if old == t {
-		return nil
-	}
 	if t != nil && len(t.reified) > 0 && !equalStatements(t.reified[0], c) {
 		return &ReifierError{t, c, t.reified[0]}
 	}
-	if old != nil {
+	if old := c.Reifier(); old != nil {
 		old.reified = without(old.reified, c)
 	}
 	c.reification().reifier = t

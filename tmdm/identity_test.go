@@ -23,6 +23,7 @@ func requireIdentityError(t *testing.T, tm *TopicMap, before string, err error, 
 	assert.Same(t, existing, identity.Existing)
 	if construct == nil {
 		assert.Nil(t, identity.Construct)
+		assert.Contains(t, identity.Error(), "a new topic cannot have")
 	} else {
 		assert.Same(t, construct, identity.Construct)
 	}

@@ -62,7 +62,7 @@ func TestOwnCases(t *testing.T) {
 	for _, s := range []struct {
 		name           string
 		valid, invalid int
-	}{{"xtm1", 15, 27}, {"xtm21", 0, 0}} {
+	}{{"xtm1", 15, 27}, {"xtm21", 8, 21}} {
 		t.Run(s.name, func(t *testing.T) {
 			runSuite(t, filepath.Join("..", "testdata", "xtm", s.name), s.valid, s.invalid, nil)
 		})
@@ -167,7 +167,8 @@ func roundTrip(t *testing.T, path string) {
 		again, err := xtm.Read(bytes.NewReader(doc.Bytes()), xtm.Options{Base: base})
 		require.NoError(t, err, "%s\n%s", v, doc.String())
 		if v == xtm.V21 {
-			assert.Zero(t, losses.Total())
+			// These contradict the data model, so that nothing else is to be had.
+			assert.Zero(t, losses.Total()-losses.Variants-losses.Associations)
 		}
 		if losses.Total() > 0 {
 			continue

@@ -46,18 +46,18 @@ func (o Options) name() string {
 // It does not join topics; [Read] does, and it also finds the reifiers that
 // XTM 1.0 expresses by identifiers (see the package documentation).
 type Decoder struct {
-	o       Options
-	tok     *tokenizer
-	bases   []scopedBase // the last one holds for the current element
-	baseEnds bool // the last one's element has ended
-	version Version
-	space   string // namespace of the elements
-	root    string // name of the root element, once known
-	queue   []Element
-	inMap   bool // between the start and the end of topicMap
-	seenMap bool
-	reified bool // the topic map has a reifier
-	err     error
+	o        Options
+	tok      *tokenizer
+	bases    []scopedBase // the last one holds for the current element
+	baseEnds bool         // the last one's element has ended
+	version  Version
+	space    string // namespace of the elements
+	root     string // name of the root element, once known
+	queue    []Element
+	inMap    bool // between the start and the end of topicMap
+	seenMap  bool
+	reified  bool // the topic map has a reifier
+	err      error
 }
 
 // scopedBase is a base that holds from an element of the given depth on.

@@ -72,6 +72,21 @@ type Topic struct {
 	Names              []Name
 	Occurrences        []Occurrence
 	Pos                Position
+
+	id string // of the element, where Write has made one up
+}
+
+// self returns a reference to t, by its first identifier.
+func (t *Topic) self() Ref {
+	switch {
+	case len(t.SubjectIdentifiers) > 0:
+		return SubjectIdentifier(t.SubjectIdentifiers[0])
+	case len(t.SubjectLocators) > 0:
+		return SubjectLocator(t.SubjectLocators[0])
+	case len(t.ItemIdentifiers) > 0:
+		return ItemIdentifier(t.ItemIdentifiers[0])
+	}
+	return Ref{}
 }
 
 // Name is a topic name.

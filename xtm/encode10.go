@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tmshare/tmshare/tmdm"
@@ -16,11 +17,24 @@ import (
 // statement is reified by a topic that has the statement's id for a subject
 // identifier, so a stub topic with the identity of the reifier follows.
 
-// TopicID returns the XML id that stands for the locator of a topic without a
-// usable item identifier: "t-" and the first 16 bytes of the SHA-256 of l in
-// lower-case base32. It does not change from document to document.
+// TopicID returns the XML id of a topic whose first subject identifier is l and
+// that has no item identifier which makes one: "t-" and the first 16 bytes of
+// the SHA-256 of l in lower-case base32. It does not change from document to
+// document.
 func TopicID(l tmdm.Locator) string {
 	return "t-" + digest(string(l))
+}
+
+// madeID returns the id for the topic that r refers to. The same locator may
+// stand for different topics in the three kinds of references.
+func madeID(r Ref) string {
+	switch r.Kind {
+	case BySubjectLocator:
+		return TopicID("=" + r.Locator)
+	case ByItemIdentifier:
+		return TopicID("^" + r.Locator)
+	}
+	return TopicID(r.Locator)
 }
 
 func digest(s string) string {
@@ -62,7 +76,7 @@ func (e *Encoder) topic10(t *Topic) {
 	}
 	e.close("topic")
 	for _, l := range t.SubjectLocators[min(1, len(t.SubjectLocators)):] {
-		e.open("topic", "id", e.made(TopicID(l), SubjectLocator(l)))
+		e.open("topic", "id", e.made(madeID(SubjectLocator(l)), SubjectLocator(l)))
 		e.open("subjectIdentity")
 		e.empty("resourceRef", "xlink:href", absolute(l))
 		e.empty("topicRef", "xlink:href", "#"+id)
@@ -76,32 +90,30 @@ func (e *Encoder) topic10(t *Topic) {
 // id does not make. An id that looks made up is not taken from an item
 // identifier, lest another topic be given the same.
 func (e *Encoder) topicID10(t *Topic) (id string, rest []tmdm.Locator) {
-	first := t.first()
-	if first == "" {
+	if t.id != "" {
+		return t.id, without(t.ItemIdentifiers, tmdm.Locator(e.prefix+t.id))
+	}
+	self := t.self()
+	if self.IsZero() {
 		e.fail("a topic", "it has no identifier, and XTM %s requires an id", e.version)
 		return "", nil
 	}
-	own := TopicID(first)
 	for i, l := range t.ItemIdentifiers {
-		if id, ok := e.xmlID(l); ok && (!isMade(id) || id == own) && e.claim(id) {
-			return id, append(t.ItemIdentifiers[:i:i], t.ItemIdentifiers[i+1:]...)
+		if id, ok := e.xmlID(l); ok && !isMade(id) && e.claim(id) {
+			return id, slices.Delete(slices.Clone(t.ItemIdentifiers), i, i+1)
 		}
 	}
 	// Made-up ids of topics are not remembered: they differ as topics do.
-	return own, t.ItemIdentifiers
+	id = madeID(self)
+	return id, without(t.ItemIdentifiers, tmdm.Locator(e.prefix+id))
 }
 
-// selfRef returns a reference to t.
-func selfRef(t *Topic) Ref {
-	switch {
-	case len(t.SubjectIdentifiers) > 0:
-		return SubjectIdentifier(t.SubjectIdentifiers[0])
-	case len(t.SubjectLocators) > 0:
-		return SubjectLocator(t.SubjectLocators[0])
-	case len(t.ItemIdentifiers) > 0:
-		return ItemIdentifier(t.ItemIdentifiers[0])
+func without(list []tmdm.Locator, l tmdm.Locator) []tmdm.Locator {
+	i := slices.Index(list, l)
+	if i < 0 {
+		return list
 	}
-	return Ref{}
+	return slices.Delete(slices.Clone(list), i, i+1)
 }
 
 func (e *Encoder) subjectIdentity10(t *Topic, iids []tmdm.Locator) {
@@ -122,7 +134,7 @@ func (e *Encoder) subjectIdentity10(t *Topic, iids []tmdm.Locator) {
 }
 
 func (e *Encoder) baseName10(t *Topic, n *Name) {
-	construct := func() string { return fmt.Sprintf("the name %q of %s", n.Value, t.first()) }
+	construct := func() string { return fmt.Sprintf("the name %q of %s", n.Value, t.self().Locator) }
 	e.checkText(n.Value, construct)
 	id := e.statement10(n.ItemIdentifiers, n.Reifier, func() string { return n.key(t) })
 	e.open("baseName", attrName("id", id), id)
@@ -150,7 +162,9 @@ func (e *Encoder) variant10(t *Topic, n *Name, v *Variant) {
 		e.losses.Variants++
 		return
 	}
-	construct := func() string { return fmt.Sprintf("the variant %q of the name %q of %s", v.Value, n.Value, t.first()) }
+	construct := func() string {
+		return fmt.Sprintf("the variant %q of the name %q of %s", v.Value, n.Value, t.self().Locator)
+	}
 	id := e.statement10(v.ItemIdentifiers, v.Reifier, func() string { return n.key(t) + v.key() })
 	e.open("variant", attrName("id", id), id)
 	e.refs10("parameters", parameters, false)
@@ -161,7 +175,7 @@ func (e *Encoder) variant10(t *Topic, n *Name, v *Variant) {
 }
 
 func (e *Encoder) occurrence10(t *Topic, o *Occurrence) {
-	construct := func() string { return fmt.Sprintf("the occurrence %q of %s", o.Value, t.first()) }
+	construct := func() string { return fmt.Sprintf("the occurrence %q of %s", o.Value, t.self().Locator) }
 	id := e.statement10(o.ItemIdentifiers, o.Reifier, func() string { return o.key(t) })
 	e.open("occurrence", attrName("id", id), id)
 	e.type10("instanceOf", o.Type, PSIOccurrence)
@@ -231,7 +245,7 @@ func (e *Encoder) pointer10(r Ref, resources bool) {
 	case r.Kind == BySubjectLocator && resources:
 		e.empty("resourceRef", "xlink:href", absolute(r.Locator))
 	case r.Kind == BySubjectLocator:
-		e.empty("topicRef", "xlink:href", "#"+TopicID(r.Locator))
+		e.empty("topicRef", "xlink:href", "#"+madeID(r))
 	default:
 		e.fail("a reference", "it refers to no topic")
 	}

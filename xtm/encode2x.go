@@ -2,6 +2,7 @@ package xtm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tmshare/tmshare/tmdm"
@@ -39,22 +40,22 @@ func (e *Encoder) topic2x(t *Topic) {
 // topicID2x returns the id of a topic element, if it has one, and the item
 // identifiers that the id does not make. XTM 2.1 needs none.
 func (e *Encoder) topicID2x(t *Topic) (id string, rest []tmdm.Locator) {
-	if e.version == V20 {
+	if e.version == V20 || t.id != "" {
 		return e.topicID10(t)
 	}
-	if t.first() == "" {
+	if t.self().IsZero() {
 		e.fail("a topic", "it has no identifier")
 	}
 	for i, l := range t.ItemIdentifiers {
 		if id, ok := e.xmlID(l); ok && e.claim(id) {
-			return id, append(t.ItemIdentifiers[:i:i], t.ItemIdentifiers[i+1:]...)
+			return id, slices.Delete(slices.Clone(t.ItemIdentifiers), i, i+1)
 		}
 	}
 	return "", t.ItemIdentifiers
 }
 
 func (e *Encoder) name2x(t *Topic, n *Name) {
-	e.checkText(n.Value, func() string { return fmt.Sprintf("the name %q of %s", n.Value, t.first()) })
+	e.checkText(n.Value, func() string { return fmt.Sprintf("the name %q of %s", n.Value, t.self().Locator) })
 	e.reifiable2x("name", n.ItemIdentifiers, n.Reifier)
 	if n.Type != (Ref{}) && n.Type != SubjectIdentifier(tmdm.PSIDefaultNameType) {
 		e.refs2x("type", []Ref{n.Type})
@@ -76,13 +77,13 @@ func (e *Encoder) variant2x(t *Topic, n *Name, v *Variant) {
 	e.reifiable2x("variant", v.ItemIdentifiers, v.Reifier)
 	e.refs2x("scope", themes)
 	e.resource2x(v.Value, v.Datatype, func() string {
-		return fmt.Sprintf("the variant %q of the name %q of %s", v.Value, n.Value, t.first())
+		return fmt.Sprintf("the variant %q of the name %q of %s", v.Value, n.Value, t.self().Locator)
 	})
 	e.close("variant")
 }
 
 func (e *Encoder) occurrence2x(t *Topic, o *Occurrence) {
-	construct := func() string { return fmt.Sprintf("the occurrence %q of %s", o.Value, t.first()) }
+	construct := func() string { return fmt.Sprintf("the occurrence %q of %s", o.Value, t.self().Locator) }
 	e.reifiable2x("occurrence", o.ItemIdentifiers, o.Reifier)
 	e.type2x(o.Type, construct)
 	e.refs2x("scope", o.Scope)

@@ -1,10 +1,6 @@
 package xtm
 
-import (
-	"fmt"
-
-	"github.com/tmshare/tmshare/tmdm"
-)
+import "fmt"
 
 // SyntaxError says why and where a document was rejected: it is not XML, not a
 // topic map, breaks the rules of its version of XTM, or contradicts itself.
@@ -42,14 +38,4 @@ func (r Ref) describe() string {
 		return fmt.Sprintf("the topic with the subject locator %s", r.Locator)
 	}
 	return "no topic"
-}
-
-// first returns the locator that stands for t in messages and generated ids.
-func (t *Topic) first() tmdm.Locator {
-	for _, set := range [][]tmdm.Locator{t.SubjectIdentifiers, t.SubjectLocators, t.ItemIdentifiers} {
-		if len(set) > 0 {
-			return set[0]
-		}
-	}
-	return ""
 }

@@ -13,7 +13,7 @@ import (
 // statement stands.
 
 func (n *Name) key(t *Topic) string {
-	return fmt.Sprintf("name %q %q %q %q", t.first(), n.Value, n.Type.key(), keys(n.Scope))
+	return fmt.Sprintf("name %q %q %q %q", t.self().key(), n.Value, n.Type.key(), keys(n.Scope))
 }
 
 func (v *Variant) key() string {
@@ -21,7 +21,7 @@ func (v *Variant) key() string {
 }
 
 func (o *Occurrence) key(t *Topic) string {
-	return fmt.Sprintf("occurrence %q %q %q %q %q", t.first(), o.Value, o.Datatype, o.Type.key(), keys(o.Scope))
+	return fmt.Sprintf("occurrence %q %q %q %q %q", t.self().key(), o.Value, o.Datatype, o.Type.key(), keys(o.Scope))
 }
 
 func (a *Association) key() string {

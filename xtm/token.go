@@ -112,7 +112,7 @@ func (t *tokenizer) next() (eventKind, error) {
 		t.pending = false
 	}
 	for {
-		t.pos.Line, t.pos.Column = t.xml.InputPos()
+		t.pos = t.position()
 		t.in.mark = t.in.n
 		token, err := t.xml.RawToken()
 		if err != nil {
@@ -274,9 +274,15 @@ func (t *tokenizer) errorAt(p Position, format string, args ...any) error {
 	return &SyntaxError{URI: t.uri, Line: p.Line, Column: p.Column, Reason: fmt.Sprintf(format, args...)}
 }
 
+// position returns where the parser is.
+func (t *tokenizer) position() Position {
+	line, column := t.xml.InputPos()
+	return Position{line, max(column, 1)} // 0 after a line break that was put back
+}
+
 // failed turns an error of encoding/xml, or of the reader below, into ours.
 func (t *tokenizer) failed(err error) error {
-	t.pos.Line, t.pos.Column = t.xml.InputPos()
+	t.pos = t.position()
 	var syntax *xml.SyntaxError
 	switch {
 	case err == io.EOF && t.state == afterRoot:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -53,18 +54,18 @@ type exporter struct {
 func (x *exporter) makeIDs() {
 	n := 0
 	for t := range x.tm.Topics() {
-		first := identity(t).first()
-		if first != "" && (x.enc.version == V21 || slices.ContainsFunc(t.ItemIdentifiers(), x.isID)) {
+		self := identity(t).self()
+		if !self.IsZero() && (x.enc.version == V21 || slices.ContainsFunc(t.ItemIdentifiers(), x.isID)) {
 			continue
 		}
 		n++
-		id := TopicID(first)
-		if first == "" {
+		id := madeID(self)
+		if self.IsZero() {
 			id = fmt.Sprintf("anonymous-%d", n)
 		}
 		for next, i := id, 2; ; i++ {
 			l := tmdm.Locator(x.enc.prefix + next)
-			if other := x.tm.ConstructByItemIdentifier(l); other == nil || other == tmdm.Construct(t) {
+			if x.free(l, t) {
 				x.ids[t] = l
 				break
 			}
@@ -124,10 +125,7 @@ func isTypeOnly(a *tmdm.Association) bool {
 
 func (x *exporter) topic(t *tmdm.Topic) *Topic {
 	e := identity(t)
-	if l, ok := x.ids[t]; ok {
-		rest := slices.DeleteFunc(slices.Clone(e.ItemIdentifiers), func(other tmdm.Locator) bool { return other == l })
-		e.ItemIdentifiers = slices.Insert(rest, 0, l)
-	}
+	e.id = strings.TrimPrefix(string(x.ids[t]), x.enc.prefix)
 	instance := x.tm.TopicBySubjectIdentifier(tmdm.PSIInstance)
 	for _, r := range t.RolesPlayed() {
 		if a := r.Association(); r.Type() == instance && isTypeOnly(a) {
@@ -231,7 +229,7 @@ func (x *exporter) ref(t *tmdm.Topic) Ref {
 			return ItemIdentifier(l)
 		}
 	}
-	return selfRef(identity(t))
+	return identity(t).self()
 }
 
 func (x *exporter) refs(s *tmdm.Scope) []Ref {
@@ -242,29 +240,32 @@ func (x *exporter) refs(s *tmdm.Scope) []Ref {
 	return refs
 }
 
-// taken implements [Encoder.taken].
-func (x *exporter) taken(id string, self Ref) bool {
-	switch c := x.tm.ConstructByItemIdentifier(tmdm.Locator(x.enc.prefix + id)).(type) {
-	case nil:
+// free reports whether l can become an item identifier of t without meaning
+// something else in the map. A nil t stands for a statement.
+func (x *exporter) free(l tmdm.Locator, t *tmdm.Topic) bool {
+	if other := x.tm.TopicBySubjectIdentifier(l); other != nil && other != t {
 		return false
-	case *tmdm.Topic:
-		return !slices.Contains(references(c), self)
-	default:
+	}
+	switch other := x.tm.ConstructByItemIdentifier(l).(type) {
+	case nil:
 		return true
+	case *tmdm.Topic:
+		return other == t
+	default:
+		return false
 	}
 }
 
-// references returns all references by which t can be meant.
-func references(t *tmdm.Topic) []Ref {
-	var refs []Ref
-	for _, l := range t.ItemIdentifiers() {
-		refs = append(refs, ItemIdentifier(l))
+// taken implements [Encoder.taken].
+func (x *exporter) taken(id string, self Ref) bool {
+	var t *tmdm.Topic
+	switch self.Kind {
+	case ByItemIdentifier:
+		t, _ = x.tm.ConstructByItemIdentifier(self.Locator).(*tmdm.Topic)
+	case BySubjectIdentifier:
+		t = x.tm.TopicBySubjectIdentifier(self.Locator)
+	case BySubjectLocator:
+		t = x.tm.TopicBySubjectLocator(self.Locator)
 	}
-	for _, l := range t.SubjectIdentifiers() {
-		refs = append(refs, SubjectIdentifier(l))
-	}
-	for _, l := range t.SubjectLocators() {
-		refs = append(refs, SubjectLocator(l))
-	}
-	return refs
+	return !x.free(tmdm.Locator(x.enc.prefix+id), t)
 }

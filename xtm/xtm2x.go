@@ -73,7 +73,7 @@ func (d *Decoder) topic2x() *Topic {
 			d.unexpected("topic")
 		}
 	}
-	if t.first() == "" {
+	if t.self().IsZero() {
 		d.failAt(t.Pos, "<topic> has neither an id nor <itemIdentity>, <subjectIdentifier> or <subjectLocator>")
 	}
 	return t

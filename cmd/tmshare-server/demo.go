@@ -1,5 +1,35 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"os"
+	"os/signal"
+	"syscall"
 
-func demoCommand() *cobra.Command { return &cobra.Command{Use: "demo"} }
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/demo"
+)
+
+func demoCommand() *cobra.Command {
+	o := demo.Options{Out: os.Stdout}
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Walk through publishing, syncing and verifying on example maps",
+		Long: `Start a server on a free loopback port with two example maps, a client and an
+aggregating client, and walk through clean start, change, partial update,
+deletion and verification. Everything lives in a temporary folder.
+
+It ends with a proof of equality, and goes on serving until it is stopped; with
+--once it ends there, with exit code 0 if all is equal.`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return demo.Run(ctx, o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.Once, "once", false, "end after the walk")
+	cmd.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:0", "`address` to listen on; port 0 is a free one")
+	return cmd
+}

@@ -51,6 +51,7 @@ type Config struct {
 	Batch       int           // entries applied in one commit, at most; default 200
 	Tries       int           // of each request; default 4
 	Backoff     time.Duration // before the second try, growing; default 250 ms
+	Stall       time.Duration // a try ends after this long without a byte; default 1 min
 	MaxFragment int64         // bytes, unpacked; default 256 MiB
 	MaxSnapshot int64         // bytes, unpacked; default 16 GiB
 	MaxDocs     int           // documents of a feed in one round; default 100,000
@@ -88,6 +89,7 @@ func New(c Config) (*Client, error) {
 	setDefault(&c.Batch, 200)
 	setDefault(&c.Tries, 4)
 	setDefault(&c.Backoff, 250*time.Millisecond)
+	setDefault(&c.Stall, time.Minute)
 	setDefault(&c.MaxFragment, 256<<20)
 	setDefault(&c.MaxSnapshot, 16<<30)
 	setDefault(&c.MaxDocs, 100_000)

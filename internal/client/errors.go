@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 type FetchError struct {
 	URL        string
 	Status     int           // 0 where there was no answer
+	Detail     string        // what the server said about it, "" if nothing
 	RetryAfter time.Duration // what the server asked for, 0 if nothing
 	Err        error         // without an answer: why; with one: nil
 }
@@ -19,7 +21,11 @@ func (e *FetchError) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("%s: %v", e.URL, e.Err)
 	}
-	return fmt.Sprintf("%s: the server answered %d %s", e.URL, e.Status, http.StatusText(e.Status))
+	text := fmt.Sprintf("%s: the server answered %d %s", e.URL, e.Status, http.StatusText(e.Status))
+	if e.Detail != "" {
+		text += fmt.Sprintf(" (%s)", e.Detail)
+	}
+	return text
 }
 
 func (e *FetchError) Unwrap() error { return e.Err }
@@ -31,7 +37,7 @@ func (e *FetchError) gone() bool { return e.Status == http.StatusGone }
 func (e *FetchError) transient() bool {
 	switch {
 	case e.Status == 0:
-		return true
+		return !errors.Is(e.Err, errNotAllowed) && !errors.Is(e.Err, errTooLong)
 	case e.Status == http.StatusTooManyRequests, e.Status == http.StatusRequestTimeout:
 		return true
 	}

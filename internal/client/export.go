@@ -1,9 +1,11 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
@@ -23,10 +25,8 @@ const (
 // Merged returns the merged view of the named subscriptions, or of all where
 // none is named, and how many reifications the sources disagree about.
 func (c *Client) Merged(claims bool, sources ...string) (*tmdm.TopicMap, int, error) {
-	for _, name := range sources {
-		if _, err := c.subscription(name); err != nil {
-			return nil, 0, err
-		}
+	if err := c.loaded(sources); err != nil {
+		return nil, 0, err
 	}
 	var tm *tmdm.TopicMap
 	conflicts := 0
@@ -42,6 +42,35 @@ func (c *Client) Merged(claims bool, sources ...string) (*tmdm.TopicMap, int, er
 		return err
 	})
 	return tm, conflicts, err
+}
+
+// loaded checks that there is something to merge, and that all is there that was
+// named.
+func (c *Client) loaded(sources []string) error {
+	all, err := c.Store.Subscriptions()
+	if err != nil {
+		return err
+	}
+	missing := []string{}
+	for i := range all {
+		if all[i].State == nil && (len(sources) == 0 || slices.Contains(sources, all[i].Name)) {
+			missing = append(missing, all[i].Name)
+		}
+	}
+	for _, name := range sources {
+		if !slices.Contains(names(all), name) {
+			return &UnknownError{name, names(all)}
+		}
+	}
+	switch {
+	case len(all) == 0:
+		return errors.New("there are no subscriptions: subscribe to a URL first")
+	case len(missing) == len(all), len(missing) > 0 && len(sources) > 0:
+		return fmt.Errorf("not loaded yet: %s; sync first", strings.Join(missing, ", "))
+	case len(missing) > 0:
+		c.Report(fmt.Sprintf("not loaded yet and left out: %s", strings.Join(missing, ", ")))
+	}
+	return nil
 }
 
 // Export writes the merged view of the named subscriptions, or of all. It

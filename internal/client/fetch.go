@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/cenkalti/backoff/v5"
 
@@ -34,8 +37,9 @@ func defaultHTTP() *http.Client {
 
 // answer is a response whose body is to be read and closed.
 type answer struct {
-	body        io.ReadCloser
+	body        *body
 	url         string // after redirects
+	contentType string
 	etag        string
 	updated     string // TMShare-Updated
 	notModified bool
@@ -90,7 +94,7 @@ func fetch[T any](ctx context.Context, c *Client, r request, read func(*answer) 
 		}
 		var failed *FetchError
 		switch isFetch := errors.As(err, &failed); {
-		case ctx.Err() != nil, errors.Is(err, errNotAllowed), isFetch && !failed.transient():
+		case ctx.Err() != nil, isFetch && !failed.transient(), errors.As(err, new(*feeds.LimitError)):
 			return none, backoff.Permanent(err)
 		case isFetch && failed.RetryAfter > 0:
 			return none, errors.Join(err, backoff.RetryAfter(int((failed.RetryAfter+time.Second-1)/time.Second)))
@@ -116,8 +120,11 @@ func (c *Client) backoff() backoff.BackOff {
 	return b
 }
 
-// errNotAllowed marks addresses to which links are not followed.
-var errNotAllowed = errors.New("not followed")
+// What no other try can mend.
+var (
+	errNotAllowed = errors.New("not followed") // an address to which links are not followed
+	errTooLong    = errors.New("longer than the limit")
+)
 
 // open sends a request and checks the head of the answer.
 func (c *Client) open(ctx context.Context, r request) (*answer, error) {
@@ -128,9 +135,11 @@ func (c *Client) open(ctx context.Context, r request) (*answer, error) {
 	if err != nil {
 		return nil, &FetchError{URL: r.url, Err: fmt.Errorf("%w: %w", errNotAllowed, err)}
 	}
+	b := &body{url: r.url, left: r.max, max: r.max, stall: c.Stall}
+	ctx = b.watch(ctx)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
 	if err != nil {
-		return nil, &FetchError{URL: r.url, Err: err}
+		return nil, b.fail(err)
 	}
 	req.Header.Set("Accept", r.accept)
 	req.Header.Set("User-Agent", userAgent)
@@ -153,21 +162,43 @@ func (c *Client) open(ctx context.Context, r request) (*answer, error) {
 		if errors.As(err, &inner) {
 			err = inner.Err
 		}
-		return nil, &FetchError{URL: r.url, Err: err}
+		return nil, b.fail(err)
 	}
-	a := &answer{url: res.Request.URL.String(), etag: res.Header.Get("ETag"), updated: res.Header.Get("TMShare-Updated")}
+	b.from = res.Body
+	a := &answer{
+		body: b, url: res.Request.URL.String(), contentType: res.Header.Get("Content-Type"),
+		etag: res.Header.Get("ETag"), updated: res.Header.Get("TMShare-Updated"),
+	}
 	switch {
 	case res.StatusCode == http.StatusNotModified && r.etag != "":
-		res.Body.Close()
+		b.Close()
 		a.notModified = true
 		return a, nil
 	case res.StatusCode != http.StatusOK:
-		io.CopyN(io.Discard, res.Body, 4096) // so that the connection can be used again
-		res.Body.Close()
-		return nil, &FetchError{URL: r.url, Status: res.StatusCode, RetryAfter: retryAfter(res, c.Now())}
+		said, _ := io.ReadAll(io.LimitReader(b, 4096)) // also so that the connection can be used again
+		b.Close()
+		return nil, &FetchError{URL: r.url, Status: res.StatusCode, Detail: detail(res, said), RetryAfter: retryAfter(res, c.Now())}
 	}
-	a.body = &limitedBody{ReadCloser: res.Body, url: r.url, left: r.max, max: r.max}
 	return a, nil
+}
+
+// detail returns the first line of an error page that is plain text.
+func detail(res *http.Response, said []byte) string {
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "text/plain" {
+		return ""
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
+	line = strings.TrimPrefix(line, http.StatusText(res.StatusCode)+": ")
+	line = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(line, ""))
+	if runes := []rune(line); len(runes) > 200 {
+		line = string(runes[:200]) + "…"
+	}
+	return line
 }
 
 func retryAfter(res *http.Response, now time.Time) time.Duration {
@@ -181,31 +212,17 @@ func retryAfter(res *http.Response, now time.Time) time.Duration {
 	return 0
 }
 
-// limitedBody is an answer's body that fails, rather than ends, at its limit,
-// and whose errors name the document.
-type limitedBody struct {
-	io.ReadCloser
-	url       string
-	left, max int64
-}
-
-func (b *limitedBody) Read(p []byte) (int, error) {
-	if b.left < 0 {
-		return 0, &FetchError{URL: b.url, Err: fmt.Errorf("longer than the limit of %d bytes", b.max)}
-	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left+1)])
-	b.left -= int64(n)
-	if err != nil && err != io.EOF {
-		err = &FetchError{URL: b.url, Err: err}
-	}
-	return n, err
-}
-
 // getFeed fetches a feed document; nil means that it has not changed.
 func (c *Client) getFeed(ctx context.Context, ref, etag string, home func(*url.URL) error) (*feeds.Feed, *answer, error) {
 	r := request{url: ref, accept: acceptAtom, etag: etag, max: 64 << 20, home: home}
 	if c.Feed.MaxBytes > 0 {
 		r.max = c.Feed.MaxBytes
 	}
-	return fetch(ctx, c, r, func(a *answer) (*feeds.Feed, error) { return feeds.Decode(a.body, a.url, c.Feed) })
+	return fetch(ctx, c, r, func(a *answer) (*feeds.Feed, error) {
+		feed, err := feeds.Decode(a.body, a.url, c.Feed)
+		if errors.As(err, new(*feeds.SyntaxError)) {
+			err = fmt.Errorf("cannot be read as an Atom feed (Content-Type %q): %w", a.contentType, err)
+		}
+		return feed, err
+	})
 }

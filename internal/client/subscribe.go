@@ -68,6 +68,10 @@ func (c *Client) discover(ctx context.Context, ref string) (*store.Subscription,
 			snapshots = l.Href
 		}
 		if isFragmentsFeed(feed) {
+			if l, ok := feed.Link("current"); ok && l.Href != a.url && !seen[l.Href] { // an archive document was given
+				at = l.Href
+				continue
+			}
 			return subscriptionTo(feed, a.url, snapshots)
 		}
 		for i := range feed.Entries { // a topic map feed knows both
@@ -93,9 +97,12 @@ func isFragmentsFeed(f *feeds.Feed) bool {
 			return false
 		}
 	}
-	_, archived := f.Link("prev-archive")
-	_, toSnapshots := f.Link(feeds.RelSnapshotFeed)
-	return f.ServerSrcLocatorPrefix != "" && (archived || toSnapshots)
+	for _, rel := range []feeds.Rel{"prev-archive", "current", feeds.RelSnapshotFeed} {
+		if _, ok := f.Link(rel); ok && f.ServerSrcLocatorPrefix != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // down returns the URL of the next feed on the way to a fragments feed.
@@ -129,9 +136,5 @@ func subscriptionTo(feed *feeds.Feed, at, snapshots string) (*store.Subscription
 	if err := fragment.ValidatePrefix(feed.ServerSrcLocatorPrefix); err != nil {
 		return nil, fmt.Errorf("%s: %w", at, err)
 	}
-	s := &store.Subscription{FragmentsFeed: at, SnapshotsFeed: snapshots, SP: feed.ServerSrcLocatorPrefix, FeedID: feed.ID}
-	if l, ok := feed.Link("current"); ok && feed.Archive { // an archive document was given
-		s.FragmentsFeed = l.Href
-	}
-	return s, nil
+	return &store.Subscription{FragmentsFeed: at, SnapshotsFeed: snapshots, SP: feed.ServerSrcLocatorPrefix, FeedID: feed.ID}, nil
 }

@@ -7,8 +7,6 @@ import (
 	"net/url"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
@@ -22,7 +20,7 @@ type Round struct {
 	Name       string    `json:"name"`
 	CleanStart bool      `json:"cleanStart"`       // the map was loaded from a snapshot
 	Reason     string    `json:"reason,omitempty"` // why it was loaded anew
-	Entries    int       `json:"entries"`          // entries that were new
+	Entries    int       `json:"entries"`          // new entries that the mark moved over
 	Applied    int       `json:"applied"`          // fragments applied for them
 	Mark       time.Time `json:"mark"`             // the server's time up to which all is applied
 }
@@ -75,7 +73,7 @@ func (c *Client) round(ctx context.Context, name string, f func(*store.Subscript
 		if failed != nil {
 			kept.LastError, kept.LastErrorAt = failed.Error(), now
 		}
-		if r.Applied > 0 || r.CleanStart {
+		if r.Applied > 0 || r.CleanStart && failed == nil {
 			kept.LastChange = now
 		}
 		kept.ETag = s.ETag
@@ -135,12 +133,15 @@ func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
 	if recent.ServerSrcLocatorPrefix != s.SP {
 		return &PrefixError{s.FragmentsFeed, s.SP, recent.ServerSrcLocatorPrefix}
 	}
-	if recent.ID != s.FeedID { // a new history: the state that it had is still shown until the switch
-		s.FeedID = recent.ID
-		if err := c.Store.UpdateSubscription(s.Name, func(kept *store.Subscription) { kept.FeedID = recent.ID }); err != nil {
-			return err
-		}
+	if err := c.stageSnapshot(ctx, s, home); err != nil {
+		return err
 	}
+	// Last, since the state that is still shown belongs to the feed it came
+	// from: without this a staged generation is not taken on, but made anew.
+	return c.Store.UpdateSubscription(s.Name, func(kept *store.Subscription) { kept.FeedID = recent.ID })
+}
+
+func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, home func(*url.URL) error) error {
 	snapshot, err := c.newestSnapshot(ctx, s, home)
 	if err != nil {
 		return err
@@ -149,12 +150,12 @@ func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
 		c.Report(s.Name + ": no snapshot; reading the feed from its beginning")
 		return c.Store.StageSource(s.Name, &merge.Memory{}, store.Mark{}, nil)
 	}
-	link, err := dataLink(snapshot)
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.SnapshotsFeed, err)
+	link, ok := dataLink(snapshot)
+	if !ok {
+		return noData(s.SnapshotsFeed, snapshot)
 	}
 	c.Report(fmt.Sprintf("%s: loading the snapshot of %s", s.Name, feeds.FormatTime(snapshot.Updated)))
-	m, err := c.readSnapshot(ctx, s.SP, link, home)
+	m, err := c.readSnapshot(ctx, s, link.Href, home)
 	if err != nil {
 		return err
 	}
@@ -185,9 +186,11 @@ func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription, home
 	return newest, nil
 }
 
-func (c *Client) readSnapshot(ctx context.Context, sp, link string, home func(*url.URL) error) (*fragment.Map, error) {
+func (c *Client) readSnapshot(ctx context.Context, s *store.Subscription, link string, home func(*url.URL) error) (*fragment.Map, error) {
 	m, _, err := fetch(ctx, c, request{url: link, accept: acceptXTM, max: c.MaxSnapshot, home: home}, func(a *answer) (*fragment.Map, error) {
-		return fragment.ReadSnapshot(a.body, c.xtmOptions(sp, a.url))
+		return fragment.ReadSnapshot(&progressReader{r: a.body, report: func(bytes int64) {
+			c.Report(fmt.Sprintf("%s: %d MB of the snapshot read", s.Name, bytes>>20))
+		}}, c.xtmOptions(s.SP, a.url))
 	})
 	return m, err
 }
@@ -213,14 +216,19 @@ func (c *Client) partialUpdate(ctx context.Context, s *store.Subscription, r *Ro
 		if err != nil || n.unchanged {
 			return err
 		}
-		if len(u.mark.Handled) == 0 {
-			u.mark.Handled = n.atMark // the snapshot contains them
+		s.ETag = "" // until all of this document is applied
+		if len(u.mark.Handled) == 0 && len(n.atMark) > 0 {
+			// The snapshot contains them. They are kept, because a feed in which
+			// they are missing one day is that of a server restored from a backup.
+			u.mark.Handled = n.atMark
+			if err := u.commit(ctx, nil, nil); err != nil {
+				return err
+			}
 		}
-		r.Entries += len(n.entries)
 		err = u.apply(ctx, n.entries)
 		var gone *goneError
 		if errors.As(err, &gone) && gone.entry != missing {
-			missing, s.ETag = gone.entry, "" // a later entry for the topic should be there by now
+			missing = gone.entry // a later entry for the topic should be there by now
 			continue
 		}
 		if err == nil && until.IsZero() {
@@ -228,146 +236,4 @@ func (c *Client) partialUpdate(ctx context.Context, s *store.Subscription, r *Ro
 		}
 		return err
 	}
-}
-
-// goneError says that the fragment of an entry is not kept any more, and that
-// no later entry for its topic was known.
-type goneError struct {
-	entry string
-	err   error
-}
-
-func (e *goneError) Error() string {
-	return e.err.Error() + ", and the feed has no later entry for its topic"
-}
-func (e *goneError) Unwrap() error { return e.err }
-
-// update applies the entries of one walk.
-type update struct {
-	*Client
-	s    *store.Subscription
-	r    *Round
-	home func(*url.URL) error
-	mark store.Mark // moves with each commit
-}
-
-// apply fetches the fragments of entries ahead and applies them in order, some
-// to a commit. With an error, what came before is applied.
-func (u *update) apply(ctx context.Context, entries []feeds.Entry) error {
-	wanted := latest(entries)
-	done := 0 // entries that the mark is past
-	for len(wanted) > 0 {
-		batch := wanted[:min(u.Batch, len(wanted))]
-		fragments, failed := u.fetchAll(ctx, entries, batch)
-		if n := len(fragments); n > 0 {
-			// Entries that were passed over have a later one of the same topic,
-			// which is still to come.
-			end := batch[n-1] + 1
-			if err := u.commit(ctx, fragments, entries[done:end]); err != nil {
-				return err
-			}
-			done, wanted = end, wanted[n:]
-			u.r.Applied += n
-			if len(wanted) > 0 && u.r.Applied%1000 < n {
-				u.Report(fmt.Sprintf("%s: %d fragments applied, %d to go", u.s.Name, u.r.Applied, len(wanted)))
-			}
-		}
-		if failed != nil {
-			return failed
-		}
-	}
-	return nil
-}
-
-// commit applies fragments and moves the mark over the entries that they stand
-// for.
-func (u *update) commit(ctx context.Context, fragments []*fragment.Fragment, done []feeds.Entry) error {
-	mark := store.Mark{Updated: u.mark.Updated, Handled: append([]string(nil), u.mark.Handled...)}
-	for i := range done {
-		if done[i].Updated.After(mark.Updated) {
-			mark = store.Mark{Updated: done[i].Updated}
-		}
-		mark.Handled = append(mark.Handled, done[i].ID)
-	}
-	err := u.Store.ApplyEntries(ctx, u.s.Name, func(state merge.State, p *store.Progress) error {
-		for _, f := range fragments {
-			if err := merge.Apply(state, f); err != nil {
-				return fmt.Errorf("applying the fragment of %s: %w", f.TopicSI, err)
-			}
-		}
-		p.Mark = mark
-		p.Applied += len(fragments)
-		return nil
-	})
-	if err == nil {
-		u.mark = mark
-	}
-	return err
-}
-
-// fetchAll fetches the fragments of the wanted entries, several at a time. With
-// an error it returns those before the first that failed.
-func (u *update) fetchAll(ctx context.Context, entries []feeds.Entry, wanted []int) ([]*fragment.Fragment, error) {
-	fragments := make([]*fragment.Fragment, len(wanted))
-	errs := make([]error, len(wanted))
-	var group errgroup.Group
-	group.SetLimit(u.Parallel)
-	for i, at := range wanted {
-		group.Go(func() error {
-			fragments[i], errs[i] = u.fetchFragment(ctx, &entries[at])
-			return nil
-		})
-	}
-	_ = group.Wait()
-	for i, err := range errs {
-		var failed *FetchError
-		if errors.As(err, &failed) && failed.gone() {
-			err = &goneError{entries[wanted[i]].ID, err}
-		}
-		if err != nil {
-			return fragments[:i], err
-		}
-	}
-	return fragments, nil
-}
-
-func (u *update) fetchFragment(ctx context.Context, e *feeds.Entry) (*fragment.Fragment, error) {
-	if len(e.TopicSI) == 0 {
-		return nil, fmt.Errorf("%s: the entry %s (%q) has no TopicSI", u.s.FragmentsFeed, e.ID, e.Title)
-	}
-	link, err := dataLink(e)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", u.s.FragmentsFeed, err)
-	}
-	f, _, err := fetch(ctx, u.Client, request{url: link, accept: acceptXTM, max: u.MaxFragment, home: u.home}, func(a *answer) (*fragment.Fragment, error) {
-		return fragment.Read(a.body, u.xtmOptions(u.s.SP, a.url), tmdm.Locator(e.TopicSI[0]))
-	})
-	if err == nil && e.State != "" {
-		f.Deleted = e.State == feeds.StateDeleted
-	}
-	return f, err
-}
-
-// dataLink chooses the link to the data of an entry.
-func dataLink(e *feeds.Entry) (string, error) {
-	link, err := dataLinkOf(append(e.Find(feeds.RelTopicMapData), e.Find("alternate")...))
-	if err != nil {
-		return "", fmt.Errorf("the entry %s (%q): %w", e.ID, e.Title, err)
-	}
-	return link, nil
-}
-
-// dataLinkOf chooses the link to the XTM that we like best: XTM 2.1, which loses
-// nothing, then XTM 1.0, then whatever may be XTM.
-func dataLinkOf(links []feeds.Link) (string, error) {
-	best, rank := "", 0
-	for _, l := range links {
-		if r := rankType(l.Type); r > rank {
-			best, rank = l.Href, r
-		}
-	}
-	if best == "" {
-		return "", errors.New("has no link to XTM data")
-	}
-	return best, nil
 }

@@ -77,11 +77,11 @@ func (c *Client) currentMap(ctx context.Context, s *store.Subscription) (*fragme
 	if err != nil {
 		return nil, none, err
 	}
-	link, err := dataLinkOf(recent.Find(feeds.RelCurrentSnapshot))
-	if err != nil {
+	link, ok := bestLink(recent.Find(feeds.RelCurrentSnapshot))
+	if !ok {
 		return nil, none, fmt.Errorf("%s: the feed does not link to the map as of now, so there is nothing to compare with", s.FragmentsFeed)
 	}
-	m, a, err := fetch(ctx, c, request{url: link, accept: acceptXTM, max: c.MaxSnapshot, home: home}, func(a *answer) (*fragment.Map, error) {
+	m, a, err := fetch(ctx, c, request{url: link.Href, accept: acceptXTM, max: c.MaxSnapshot, home: home}, func(a *answer) (*fragment.Map, error) {
 		return fragment.ReadSnapshot(a.body, c.xtmOptions(s.SP, a.url))
 	})
 	if err != nil {

@@ -56,6 +56,9 @@ func (c *Client) walk(ctx context.Context, s *store.Subscription, mark store.Mar
 			return nil, err
 		}
 		seen[at], etag = true, ""
+		if len(seen)%100 == 0 {
+			c.Report(fmt.Sprintf("%s: %d documents of the feed read", s.Name, len(seen)))
+		}
 		w.add(feed)
 		if w.complete() {
 			break
@@ -91,7 +94,14 @@ func (w *walker) check(s *store.Subscription, f *feeds.Feed, at string, recent b
 }
 
 func (w *walker) add(f *feeds.Feed) {
+	if n := len(f.Entries); n > 0 && f.Entries[0].Updated.Before(f.Entries[n-1].Updated) {
+		slices.Reverse(f.Entries) // so that entries of one time are in the order of the others
+	}
 	for _, e := range f.Entries {
+		link, ok := dataLink(&e)
+		if e.Links = nil; ok { // the others take memory in a long feed, and are not needed
+			e.Links = []feeds.Link{link}
+		}
 		key := e.ID + "\x00" + feeds.FormatTime(e.Updated)
 		if _, again := w.found[key]; !again {
 			w.order = append(w.order, key)

@@ -1,0 +1,94 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+)
+
+// body is the body of an answer. It fails, rather than ends, at its limit, and
+// when the server sends nothing for too long. Its errors name the document.
+type body struct {
+	from      io.ReadCloser // nil as long as there is no answer
+	url       string
+	left, max int64
+	stall     time.Duration
+	failed    error
+
+	caller context.Context
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+}
+
+// watch returns the context for the request. It ends with ctx, when b is closed
+// or has failed, and when nothing has come for too long.
+func (b *body) watch(ctx context.Context) context.Context {
+	b.caller = ctx
+	b.ctx, b.cancel = context.WithCancelCause(ctx)
+	b.timer = time.AfterFunc(b.stall, func() { b.cancel(fmt.Errorf("the server has sent nothing for %s", b.stall)) })
+	return b.ctx
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.failed != nil {
+		return 0, b.failed
+	}
+	if b.left < 0 {
+		return 0, b.fail(fmt.Errorf("%w of %d bytes", errTooLong, b.max))
+	}
+	n, err := b.from.Read(p[:min(int64(len(p)), b.left+1)])
+	b.left -= int64(n)
+	if n > 0 {
+		b.timer.Reset(b.stall)
+	}
+	if err != nil && err != io.EOF {
+		err = b.fail(err)
+	}
+	return n, err
+}
+
+// size returns how many bytes were read.
+func (b *body) size() int64 { return b.max - b.left }
+
+// fail ends the request and returns the reason.
+func (b *body) fail(err error) error {
+	if b.caller.Err() == nil && b.ctx.Err() != nil {
+		err = context.Cause(b.ctx)
+	}
+	b.end()
+	b.failed = &FetchError{URL: b.url, Err: err}
+	return b.failed
+}
+
+func (b *body) end() {
+	b.timer.Stop()
+	b.cancel(nil)
+}
+
+func (b *body) Close() error {
+	err := b.from.Close()
+	b.end()
+	return err
+}
+
+// progressReader tells now and then how much was read.
+type progressReader struct {
+	r      io.Reader
+	n      int64
+	report func(bytes int64)
+}
+
+// progressStep is the number of bytes between two reports.
+const progressStep = 32 << 20
+
+func (p *progressReader) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	before := p.n / progressStep
+	p.n += int64(n)
+	if p.n/progressStep > before {
+		p.report(p.n)
+	}
+	return n, err
+}

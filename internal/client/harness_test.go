@@ -1,0 +1,181 @@
+// Package client_test tests the client against real servers over real sockets.
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/tmdm/cxtm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// subscriber is a client on a store of its own.
+type subscriber struct {
+	*client.Client
+	t  *testing.T
+	db *store.DB
+
+	mu     sync.Mutex
+	report []string
+}
+
+func newSubscriber(t *testing.T, change ...func(*client.Config)) *subscriber {
+	db, err := store.Open(store.Options{Dir: t.TempDir(), Logger: silent})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	s := &subscriber{t: t, db: db}
+	s.configure(change...)
+	return s
+}
+
+// configure makes the client anew, as another run of the program would.
+func (s *subscriber) configure(change ...func(*client.Config)) {
+	config := client.Config{Store: s.db, Logger: silent, Backoff: time.Millisecond, Report: func(line string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.report = append(s.report, line)
+	}}
+	for _, f := range change {
+		f(&config)
+	}
+	c, err := client.New(config)
+	require.NoError(s.t, err)
+	s.Client = c
+}
+
+// subscribed returns a subscriber of the collection egov of o.
+func subscribed(t *testing.T, o *origin, change ...func(*client.Config)) *subscriber {
+	s := newSubscriber(t, change...)
+	_, err := s.Subscribe(context.Background(), o.URL+"/topicmaps/egov", "")
+	require.NoError(t, err)
+	return s
+}
+
+// inStep returns a subscriber of egov that has made its clean start.
+func inStep(t *testing.T, o *origin, change ...func(*client.Config)) *subscriber {
+	s := subscribed(t, o, change...)
+	s.sync()
+	o.seen()
+	return s
+}
+
+// sync does a round of egov that must succeed.
+func (s *subscriber) sync() *client.Round {
+	r, err := s.Sync(context.Background(), "egov")
+	require.NoError(s.t, err)
+	return r
+}
+
+// syncFails does a round of egov that must fail.
+func (s *subscriber) syncFails() (*client.Round, error) {
+	r, err := s.Sync(context.Background(), "egov")
+	require.Error(s.t, err)
+	return r, err
+}
+
+// known returns what the store knows of a subscription.
+func (s *subscriber) known(name string) store.Subscription {
+	all, err := s.db.Subscriptions()
+	require.NoError(s.t, err)
+	for _, sub := range all {
+		if sub.Name == name {
+			return sub
+		}
+	}
+	require.Fail(s.t, "no such subscription", name)
+	return store.Subscription{}
+}
+
+// reported returns what the client has told its user so far.
+func (s *subscriber) reported() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.report, "\n")
+}
+
+// has asserts that the subscriber's egov is equal to a document as the server
+// read it: item identifiers left out, the source locator prefix as the base.
+func (s *subscriber) has(o *origin, doc string) {
+	s.t.Helper()
+	s.hasAs("egov", o.sp("egov"), doc)
+}
+
+func (s *subscriber) hasAs(name, sp, doc string) {
+	s.t.Helper()
+	tm, _, err := s.Merged(false, name)
+	require.NoError(s.t, err)
+	require.Equal(s.t, canonical(s.t, published(s.t, doc, sp), sp), canonical(s.t, tm, sp))
+}
+
+// published returns a document with the subject identifiers that a server assigns.
+func published(t *testing.T, doc, sp string) *tmdm.TopicMap {
+	tm, err := xtm.Read(strings.NewReader(doc), xtm.Options{Base: tmdm.Locator(sp)})
+	require.NoError(t, err)
+	m, err := fragment.NameTopics(tm, sp, nil)
+	require.NoError(t, err)
+	return m.TopicMap()
+}
+
+func canonical(t *testing.T, tm *tmdm.TopicMap, sp string) string {
+	var b bytes.Buffer
+	require.NoError(t, cxtm.Write(&b, tm, cxtm.Options{Base: tmdm.Locator(sp), OmitItemIdentifiers: true}))
+	return b.String()
+}
+
+// doc returns an XTM 2.1 document of some topics and associations.
+func doc(elements ...string) string {
+	return `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">` + "\n" + strings.Join(elements, "\n") + "\n</topicMap>\n"
+}
+
+func si(id string) string { return "http://psi.example.org/" + id }
+
+// topic returns a topic with a name, and the subject identifier si(id).
+func topic(id, name string) string {
+	return fmt.Sprintf(`<topic><subjectIdentifier href=%q/><name><value>%s</value></name></topic>`, si(id), name)
+}
+
+// link returns an association of two topics.
+func link(typ, a, b string) string {
+	role := func(typ, player string) string {
+		return fmt.Sprintf(`<role><type><subjectIdentifierRef href=%q/></type><subjectIdentifierRef href=%q/></role>`, si(typ), si(player))
+	}
+	return fmt.Sprintf(`<association><type><subjectIdentifierRef href=%q/></type>%s%s</association>`, si(typ), role("from", a), role("to", b))
+}
+
+// topics returns n topics t0, t1, … whose names end in version.
+func topics(n int, version string) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = topic(fmt.Sprintf("t%d", i), fmt.Sprintf("Topic %d %s", i, version))
+	}
+	return all
+}
+
+// vocabulary are the topics that link uses.
+var vocabulary = strings.Join([]string{topic("near", "near"), topic("from", "from"), topic("to", "to")}, "\n")
+
+// attribute returns the path in an attribute of the element that has a part.
+func attribute(document, part, name string) string {
+	for tag := range strings.SplitSeq(document, "<") {
+		if strings.Contains(tag, part) {
+			_, value, _ := strings.Cut(tag, name+`="`)
+			value, _, _ = strings.Cut(value, `"`)
+			if u, err := url.Parse(value); err == nil {
+				return u.Path
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,204 @@
+package client_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/client"
+)
+
+// From each address that a server gives, the same feeds are found.
+func TestSubscribeFindsTheFeedsFromAnyAddress(t *testing.T) {
+	o := publishing(t, doc(topics(6, "v1")...), documentSize(4))
+	archive := prevArchive(t, o.get("/topicmaps/egov/fragments"))
+	for name, ref := range map[string]string{
+		"overview with one collection": "/topicmaps",
+		"topic map feed":               "/topicmaps/egov",
+		"fragments feed":               "/topicmaps/egov/fragments",
+		"snapshots feed":               "/topicmaps/egov/snapshots",
+		"archive document":             archive,
+		"open archive document":        archive[:len(archive)-1] + "2",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSubscriber(t)
+			sub, err := s.Subscribe(context.Background(), o.URL+ref, "x")
+			require.NoError(t, err)
+			assert.Equal(t, o.feedURL("egov"), sub.FragmentsFeed)
+			assert.Equal(t, o.URL+"/topicmaps/egov/snapshots", sub.SnapshotsFeed)
+			assert.Equal(t, o.sp("egov"), sub.SP)
+			assert.NotEmpty(t, sub.FeedID)
+		})
+	}
+}
+
+func TestSubscribeToAFeedWithoutEntries(t *testing.T) {
+	t.Run("the document was just closed", func(t *testing.T) {
+		o := publishing(t, doc(topics(4, "v1")...), documentSize(4))
+		s := newSubscriber(t)
+		_, err := s.Subscribe(context.Background(), o.feedURL("egov"), "")
+		require.NoError(t, err)
+		s.sync()
+		s.has(o, doc(topics(4, "v1")...))
+	})
+	t.Run("the collection is empty", func(t *testing.T) {
+		o := publishing(t, doc())
+		s := newSubscriber(t)
+		_, err := s.Subscribe(context.Background(), o.feedURL("egov"), "")
+		require.NoError(t, err)
+		s.sync()
+		o.put(doc(topics(2, "v1")...))
+		s.sync()
+		s.has(o, doc(topics(2, "v1")...))
+	})
+}
+
+func TestSubscribeListsTheCollectionsOfAnOverview(t *testing.T) {
+	o := publishing(t, doc())
+	o.create("libraries", doc())
+	_, err := newSubscriber(t).Subscribe(context.Background(), o.URL+"/topicmaps", "")
+	var choice *client.ChoiceError
+	require.ErrorAs(t, err, &choice)
+	assert.Equal(t, []client.Offer{
+		{Title: "egov", URL: o.URL + "/topicmaps/egov"},
+		{Title: "libraries", URL: o.URL + "/topicmaps/libraries"},
+	}, choice.Collections)
+	assert.ErrorContains(t, err, o.URL+"/topicmaps/libraries")
+}
+
+func TestSubscribeTakesTheNameFromTheURL(t *testing.T) {
+	o := publishing(t, doc())
+	sub, err := newSubscriber(t).Subscribe(context.Background(), o.feedURL("egov"), "")
+	require.NoError(t, err)
+	assert.Equal(t, "egov", sub.Name)
+}
+
+func TestSubscribeRefusesATakenName(t *testing.T) {
+	o := publishing(t, doc())
+	s := subscribed(t, o)
+	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), "")
+	assert.EqualError(t, err, `there is a subscription "egov" already; choose another name with --as`)
+	_, err = s.Subscribe(context.Background(), o.feedURL("egov"), "other")
+	assert.NoError(t, err)
+}
+
+// What is no feed of a collection is refused with what is wrong, and nothing is
+// subscribed to.
+func TestSubscribeRefusesWhatIsNoCollection(t *testing.T) {
+	answer := func(status int, contentType, body string) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(body))
+		}))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	feed := func(extra, entries string) string {
+		return answer(200, "application/atom+xml", `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:t="http://www.egovpt.org/tmshare">
+			<id>urn:x</id><title>x</title><updated>2024-01-01T00:00:00Z</updated>`+extra+entries+`</feed>`)
+	}
+	entry := `<entry><id>urn:e</id><title>e</title><updated>2024-01-01T00:00:00Z</updated><t:TopicSI>http://x.example/1</t:TopicSI></entry>`
+	for name, c := range map[string]struct{ ref, says string }{
+		"HTML page":                  {answer(200, "text/html", "<!DOCTYPE html><html><body>Hello<br></body></html>"), `cannot be read as an Atom feed (Content-Type "text/html")`},
+		"XHTML page":                 {answer(200, "text/html", "<html xmlns='http://www.w3.org/1999/xhtml'/>"), "not an Atom feed"},
+		"JSON":                       {answer(200, "application/json", `{"a": 1}`), `cannot be read as an Atom feed (Content-Type "application/json")`},
+		"nothing":                    {answer(200, "application/atom+xml", ""), "cannot be read as an Atom feed"},
+		"not found":                  {answer(404, "text/plain", "nope"), "the server answered 404 Not Found"},
+		"server error":               {answer(500, "text/plain", "nope"), "the server answered 500 Internal Server Error"},
+		"refused connection":         {"http://" + closedPort(t) + "/topicmaps", "connection refused"},
+		"not a URL":                  {"localhost:8080/topicmaps", "is not an http or https URL"},
+		"relative":                   {"/topicmaps", "is not an http or https URL"},
+		"another scheme":             {"ftp://example.org/", "is not an http or https URL"},
+		"no prefix":                  {feed("", entry), "has no ServerSrcLocatorPrefix"},
+		"prefix without / or #":      {feed("<t:ServerSrcLocatorPrefix>http://example.org</t:ServerSrcLocatorPrefix>", entry), `"/" or "#"`},
+		"relative prefix":            {feed("<t:ServerSrcLocatorPrefix>maps/</t:ServerSrcLocatorPrefix>", entry), "feed/ServerSrcLocatorPrefix"},
+		"feed of something else":     {feed("", ""), "there is nothing to subscribe to"},
+		"overview without any":       {newOrigin(t).URL + "/topicmaps", "there is nothing to subscribe to"},
+		"collection not there":       {newOrigin(t).URL + "/topicmaps/nope", `collection "nope"`},
+		"address outside the server": {newOrigin(t).URL, "the overview is at"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSubscriber(t)
+			_, err := s.Subscribe(context.Background(), c.ref, "")
+			assert.ErrorContains(t, err, c.says)
+			all, err := s.db.Subscriptions()
+			assert.NoError(t, err)
+			assert.Empty(t, all)
+		})
+	}
+}
+
+// closedPort returns an address on which nothing listens.
+func closedPort(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestSubscribeEndsWhenFeedsLeadInACircle(t *testing.T) {
+	var self *httptest.Server
+	self = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		other := map[string]string{"/a": "/b", "/b": "/a"}[r.URL.Path]
+		_, _ = w.Write([]byte(`<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:x</id><title>x</title><updated>2024-01-01T00:00:00Z</updated>
+			<entry><id>urn:e</id><title>e</title><updated>2024-01-01T00:00:00Z</updated><link rel="topicmapfeed" href="` + self.URL + other + `"/></entry></feed>`))
+	}))
+	defer self.Close()
+	_, err := newSubscriber(t).Subscribe(context.Background(), self.URL+"/a", "")
+	assert.ErrorContains(t, err, "the feeds lead in a circle")
+}
+
+func TestRedirectsAreFollowedToAllowedHostsOnly(t *testing.T) {
+	o := publishing(t, doc(topics(1, "v1")...))
+	elsewhere := httptest.NewServer(http.RedirectHandler(o.feedURL("egov"), http.StatusFound))
+	defer elsewhere.Close()
+
+	_, err := newSubscriber(t).Subscribe(context.Background(), elsewhere.URL, "")
+	host := o.URL[len("http://"):]
+	assert.ErrorContains(t, err, "leads away")
+	assert.ErrorContains(t, err, "allow it with --host "+host)
+	assert.Empty(t, o.seen(), "the other host was asked")
+
+	allowed := newSubscriber(t, func(c *client.Config) { c.Hosts = []string{host} })
+	sub, err := allowed.Subscribe(context.Background(), elsewhere.URL, "egov")
+	require.NoError(t, err)
+	assert.Equal(t, o.feedURL("egov"), sub.FragmentsFeed)
+	allowed.sync()
+	allowed.has(o, doc(topics(1, "v1")...))
+}
+
+func TestLinksAreFollowedToAllowedHostsOnly(t *testing.T) {
+	o := publishing(t, doc(topics(1, "v1")...))
+	other := httptest.NewServer(http.HandlerFunc(o.answer)) // its links lead to o
+	defer other.Close()
+
+	_, err := newSubscriber(t).Subscribe(context.Background(), other.URL+"/topicmaps", "")
+	assert.ErrorContains(t, err, "allow it with --host "+o.URL[len("http://"):])
+
+	allowed := newSubscriber(t, func(c *client.Config) { c.Hosts = []string{"127.0.0.1"} })
+	_, err = allowed.Subscribe(context.Background(), other.URL+"/topicmaps", "")
+	assert.NoError(t, err)
+}
+
+func TestEndlessRedirectsEnd(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
+	}))
+	defer s.Close()
+	_, err := newSubscriber(t).Subscribe(context.Background(), s.URL+"/", "")
+	assert.ErrorContains(t, err, "more than 10 in a row")
+}
+
+// prevArchive returns the path of the archive document that a feed links to.
+func prevArchive(t *testing.T, feed string) string {
+	t.Helper()
+	path := attribute(feed, `rel="prev-archive"`, "href")
+	require.NotEmpty(t, path)
+	return path
+}

@@ -1,0 +1,235 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+)
+
+// sameEntry checks that the self link of an entry gives the entry, with an
+// author of its own.
+func (n *node) sameEntry(e document) {
+	n.t.Helper()
+	self := e.link(n.t, "self")
+	assert.Equal(n.t, ".atom", self[len(self)-5:])
+	alone := *n.entry(self)
+	assert.Equal(n.t, self, alone.link(n.t, "self"))
+	alone.raw, alone.Authors, e.Authors = "", nil, nil
+	assert.Equal(n.t, e, alone, self)
+}
+
+func TestTopicMapsFeedHasAnEntryForEachMap(t *testing.T) {
+	n := start(t)
+	libraries := n.publish("libraries", maps.Libraries)
+	egov, err := n.Import(context.Background(), store.Collection{Name: "egov", Title: "eGovernment", SP: "http://psi.example.org/egov#"}, bytes.NewReader(maps.EGov), "egov.xtm")
+	require.NoError(t, err)
+
+	d := n.feed("/topicmaps")
+	assert.Equal(t, n.url("/topicmaps"), d.link(t, "self"))
+	assert.Len(t, d.Complete, 1)
+	assert.Empty(t, d.Prefixes, "each map has a prefix of its own")
+	require.Len(t, d.Entries, 2)
+	assert.Equal(t, "eGovernment", d.Entries[0].Titles[0], "by name of the collection")
+	assert.Equal(t, "libraries", d.Entries[1].Titles[0])
+	assert.Equal(t, feedTime(egov), d.updated(), "of the latest change of any")
+	for i, c := range []*store.Collection{egov, libraries} {
+		e := d.Entries[i]
+		href := n.url("/topicmaps/" + c.Name)
+		assert.Equal(t, feedTime(c), e.updated())
+		for _, rel := range []string{"topicmapfeed", sdshare + "collectionfeed", "alternate"} {
+			assert.Equal(t, map[string]string{atomType: href}, e.typed(t, rel), rel)
+		}
+		assert.Empty(t, e.TopicSI)
+		assert.Empty(t, e.State)
+		n.sameEntry(e)
+	}
+	assert.NotEqual(t, d.Entries[0].id(), d.Entries[1].id())
+}
+
+func feedTime(c *store.Collection) string { return c.Updated.Format("2006-01-02T15:04:05.000000Z") }
+
+func TestTopicMapsFeedOfAServerWithoutMapsIsAValidFeed(t *testing.T) {
+	n := start(t)
+	d := n.feed("/topicmaps")
+	assert.Empty(t, d.Entries)
+	assert.Equal(t, n.url("/topicmaps"), d.link(t, "self"))
+}
+
+func TestTopicMapFeedHasExactlyTwoEntries(t *testing.T) {
+	n := start(t)
+	c := n.publish("egov", maps.EGov)
+	d := n.feed("/topicmaps/egov")
+	assert.Equal(t, n.url("/topicmaps/egov"), d.link(t, "self"))
+	assert.Equal(t, n.url("/topicmaps"), d.link(t, "up"))
+	assert.Equal(t, feedTime(c), d.updated())
+	assert.Len(t, d.Complete, 1)
+	require.Len(t, d.Entries, 2)
+	for i, want := range []struct{ rel, sdshare, path string }{
+		{"fragmentfeed", "fragmentsfeed", "/topicmaps/egov/fragments"},
+		{"snapshotfeed", "snapshotsfeed", "/topicmaps/egov/snapshots"},
+	} {
+		e := d.Entries[i]
+		for _, rel := range []string{want.rel, sdshare + want.sdshare, "alternate"} {
+			assert.Equal(t, map[string]string{atomType: n.url(want.path)}, e.typed(t, rel), rel)
+		}
+		assert.Len(t, e.Links, 4)
+		n.sameEntry(e)
+	}
+	assert.NotEqual(t, d.Entries[0].id(), d.Entries[1].id())
+}
+
+// checkData checks the links of an entry to both forms of its data: by the
+// relation of TMShare, by that of SDShare, and as alternates.
+func (n *node) checkData(e document, sdshareName string) {
+	n.t.Helper()
+	data := e.typed(n.t, "topicmapdata")
+	require.Len(n.t, data, 2)
+	require.NotEmpty(n.t, data[xtm1Type])
+	require.NotEmpty(n.t, data[xtm21Type])
+	assert.NotEqual(n.t, data[xtm1Type], data[xtm21Type])
+	assert.Equal(n.t, data, e.typed(n.t, sdshare+sdshareName))
+	assert.Equal(n.t, data, e.typed(n.t, "alternate"))
+	assert.Len(n.t, e.Links, 7, "and self")
+}
+
+func TestSnapshotsFeedListsTheSnapshotsNewestFirst(t *testing.T) {
+	n := start(t, func(c *server.Config) { c.SnapshotsKept = 2 })
+	n.publish("small", small())
+	snapshot := func() {
+		_, err := n.Store.TakeSnapshot(context.Background(), "small", 2)
+		require.NoError(t, err)
+	}
+	times := []string{n.feed("/topicmaps/small").updated()}
+	for _, name := range []string{"Oslo 2", "Oslo 3"} {
+		times = append(times, n.mustPut("small", small("Oslo", name)).LastChange)
+		snapshot()
+	}
+	snapshot() // nothing has changed: no new one
+	p := n.mustPut("small", small("Oslo", "Oslo 4"))
+
+	d := n.feed("/topicmaps/small/snapshots")
+	assert.Equal(t, n.url("/topicmaps/small/snapshots"), d.link(t, "self"))
+	assert.Equal(t, n.url("/topicmaps/small"), d.link(t, "up"))
+	assert.Equal(t, []string{n.sp("small")}, d.Prefixes)
+	assert.Len(t, d.Complete, 1)
+	require.Len(t, d.Entries, 2, "as many as are kept")
+	assert.Equal(t, []string{times[2], times[1]}, []string{d.Entries[0].updated(), d.Entries[1].updated()},
+		"updated is the time of the last change in the snapshot")
+	assert.Equal(t, times[2], d.updated())
+	for i, name := range []string{"Oslo 3", "Oslo 2"} {
+		e := d.Entries[i]
+		n.checkData(e, "snapshot")
+		assert.Empty(t, e.TopicSI)
+		assert.Empty(t, e.State)
+		for _, href := range e.typed(t, "topicmapdata") {
+			assert.Equal(t, n.expected("small", small("Oslo", name)), canonical(t, n.mustGet(href).body, n.sp("small")))
+		}
+		n.sameEntry(e)
+	}
+	current := d.typed(t, own+"/current-snapshot")
+	require.Len(t, current, 2)
+	for _, href := range current {
+		a := n.mustGet(href)
+		assert.Equal(t, p.LastChange, a.Header.Get("TMShare-Updated"))
+		assert.Equal(t, n.expected("small", small("Oslo", "Oslo 4")), canonical(t, a.body, n.sp("small")))
+	}
+}
+
+func TestFragmentsFeedStatesTopicAndStateOfEachEntry(t *testing.T) {
+	n := start(t)
+	c := n.publish("egov", maps.EGov)
+	n.mustPut("egov", replace(t, maps.EGov, "<baseNameString>Sort key</baseNameString>", "<baseNameString>  Sorting\n key </baseNameString>"))
+	const sort = "http://psi.topicmaps.org/iso13250/model/sort"
+
+	entries, documents := n.history("/topicmaps/egov/fragments")
+	require.Len(t, entries, c.Topics+1)
+	for _, d := range documents {
+		assert.Equal(t, []string{n.sp("egov")}, d.Prefixes)
+		assert.Equal(t, documents[0].id(), d.id(), "all documents are of one feed")
+		assert.Empty(t, d.Complete)
+	}
+	assert.Equal(t, n.url("/topicmaps/egov/fragments"), documents[0].link(t, "self"))
+	assert.Equal(t, n.url("/topicmaps/egov"), documents[0].link(t, "up"))
+	assert.Equal(t, n.url("/topicmaps/egov/snapshots"), documents[0].link(t, "snapshotfeed"))
+	assert.Equal(t, entries[0].updated(), documents[0].updated())
+
+	topics := map[string]int{}
+	for _, e := range entries {
+		n.checkData(e, "fragment")
+		require.Len(t, e.TopicSI, 1)
+		assert.Equal(t, e.TopicSI, e.Resource, "SDShare's spelling")
+		assert.Equal(t, []string{"live"}, e.State)
+		topics[e.TopicSI[0]]++
+	}
+	assert.Len(t, topics, c.Topics, "creating a collection publishes an entry for every topic")
+	assert.Equal(t, 2, topics[sort])
+	assert.Equal(t, sort, entries[0].TopicSI[0])
+	assert.Equal(t, "Sorting key", entries[0].Titles[0], "the title is the topic's name")
+	for _, i := range []int{0, 1, len(entries) - 1} {
+		n.sameEntry(entries[i])
+	}
+}
+
+// A reader must be able to show an entry, whatever the topic is called, and a
+// name of any length must not make the feed too large for its readers.
+func TestEveryEntryHasATitleThatReadersCanShow(t *testing.T) {
+	n := start(t)
+	n.publish("small", small())
+	for name, want := range map[string]string{
+		"":            "http://psi.example.org/oslo",
+		" ":           "http://psi.example.org/oslo",
+		"\n\t":        "http://psi.example.org/oslo",
+		"\u00a0":      "http://psi.example.org/oslo",
+		"\u2003 \n":   "http://psi.example.org/oslo",
+		"a\u00a0b":    "a\u00a0b",
+		"&#xD; x\r\n": "x",
+	} {
+		n.mustPut("small", small("Oslo", name))
+		d := n.feed("/topicmaps/small/fragments")
+		require.Equal(t, "http://psi.example.org/oslo", d.Entries[0].TopicSI[0])
+		assert.Equal(t, want, d.Entries[0].Titles[0], "%q", name)
+	}
+	n.mustPut("small", small("Oslo", string(bytes.Repeat([]byte("Øst "), 1<<20))))
+	d := n.feed("/topicmaps/small/fragments")
+	assert.Less(t, len(d.Entries[0].Titles[0]), 2000)
+	assert.Contains(t, d.Entries[0].Titles[0], "Øst Øst")
+}
+
+func TestTitleOfBlanksDoesNotMakeTheFeedsInvalid(t *testing.T) {
+	n := start(t)
+	_, err := n.Import(context.Background(), store.Collection{Name: "small", Title: " \n", SP: n.sp("small")}, bytes.NewReader(small()), "small")
+	require.NoError(t, err)
+	assert.Equal(t, "small", n.feed("/topicmaps/small").Titles[0])
+	n.feed("/topicmaps/small/fragments")
+}
+
+// Ids stay what they are: a reader tells by them what it has seen.
+func TestIdentifiersOfFeedsAndEntriesNeverChange(t *testing.T) {
+	n := start(t)
+	n.publish("small", small())
+	paths := []string{"/topicmaps", "/topicmaps/small", "/topicmaps/small/fragments", "/topicmaps/small/snapshots"}
+	seen := map[string][]string{}
+	for _, p := range paths {
+		d := n.feed(p)
+		seen[p] = append([]string{d.id()}, ids(d.Entries)...)
+	}
+	n.mustPut("small", small("Oslo", "Christiania"))
+	all := map[string]bool{}
+	for _, p := range paths {
+		d := n.feed(p)
+		now := append([]string{d.id()}, ids(d.Entries)...)
+		assert.Equal(t, seen[p][0], now[0], p)
+		for _, id := range seen[p] {
+			assert.Contains(t, now, id, p)
+		}
+		assert.False(t, all[d.id()], "two feeds with one id")
+		all[d.id()] = true
+	}
+}

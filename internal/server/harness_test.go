@@ -1,0 +1,215 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/tmdm/cxtm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// node is a server on a loopback socket over a store of its own.
+type node struct {
+	*server.Server
+	t    testing.TB
+	logs *logBuffer
+	lint *linter
+	http *http.Client
+}
+
+// start starts a server. What it publishes to this test is validated against
+// the schemas when the test ends.
+func start(t testing.TB, configure ...func(*server.Config)) *node {
+	t.Helper()
+	n := &node{t: t, logs: &logBuffer{}, lint: newLinter(t), http: &http.Client{
+		Transport:     &http.Transport{DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	logger := slog.New(slog.NewTextHandler(n.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	db, err := store.Open(store.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	c := server.Config{Store: db, BaseURL: "http://" + listener.Addr().String(), OnLoopback: true, Logger: logger}
+	for _, f := range configure {
+		f(&c)
+	}
+	n.Server, err = server.New(c)
+	require.NoError(t, err)
+	h := &http.Server{Handler: n.Server, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn)}
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(listener) }()
+	t.Cleanup(func() {
+		n.http.CloseIdleConnections()
+		h.Close()
+		<-served
+		n.Close()
+	})
+	return n
+}
+
+// documentSize makes archive documents of size entries.
+func documentSize(size int) func(*server.Config) {
+	return func(c *server.Config) { c.DocumentSize = size }
+}
+
+// publish makes a collection of an XTM document, under the default prefix.
+func (n *node) publish(name string, doc []byte) *store.Collection {
+	n.t.Helper()
+	c, err := n.Import(context.Background(), store.Collection{Name: name, SP: n.sp(name)}, bytes.NewReader(doc), name+".xtm")
+	require.NoError(n.t, err)
+	return c
+}
+
+func (n *node) sp(name string) string { return server.DefaultPrefix(n.BaseURL, name) }
+
+func (n *node) url(path string) string { return n.BaseURL + path }
+
+// answer is a response with its body read.
+type answer struct {
+	*http.Response
+	body []byte
+	err  error // of reading the body
+}
+
+// do sends a request to a URL, or a path of the server. headers are pairs of
+// names and values.
+func (n *node) do(method, url string, body io.Reader, headers ...string) answer {
+	n.t.Helper()
+	if strings.HasPrefix(url, "/") {
+		url = n.url(url)
+	}
+	req, err := http.NewRequest(method, url, body)
+	require.NoError(n.t, err)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Add(headers[i], headers[i+1])
+	}
+	res, err := n.http.Do(req)
+	require.NoError(n.t, err, "%s %s", method, url)
+	defer res.Body.Close()
+	a := answer{Response: res}
+	a.body, a.err = io.ReadAll(res.Body)
+	if a.err == nil && method == http.MethodGet && res.StatusCode == http.StatusOK {
+		n.lint.add(n.t, a)
+	}
+	return a
+}
+
+func (n *node) get(url string, headers ...string) answer {
+	n.t.Helper()
+	return n.do(http.MethodGet, url, nil, headers...)
+}
+
+// mustGet gets what must be there.
+func (n *node) mustGet(url string, headers ...string) answer {
+	n.t.Helper()
+	a := n.get(url, headers...)
+	require.Equal(n.t, http.StatusOK, a.StatusCode, "GET %s: %s", url, a.body)
+	require.NoError(n.t, a.err, "GET %s", url)
+	return a
+}
+
+// put sends a new version of a map.
+func (n *node) put(name string, doc []byte, headers ...string) answer {
+	n.t.Helper()
+	return n.do(http.MethodPut, "/topicmaps/"+name, bytes.NewReader(doc), headers...)
+}
+
+// mustPut publishes a new version of a map.
+func (n *node) mustPut(name string, doc []byte) server.Published {
+	n.t.Helper()
+	return published(n.t, n.put(name, doc))
+}
+
+func published(t testing.TB, a answer) server.Published {
+	t.Helper()
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	require.Equal(t, "application/json", a.Header.Get("Content-Type"))
+	var p server.Published
+	require.NoError(t, json.Unmarshal(a.body, &p))
+	return p
+}
+
+func (a answer) mediaType() string {
+	m, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
+	return m
+}
+
+// plain returns the body without its content coding.
+func (a answer) plain(t testing.TB) []byte {
+	t.Helper()
+	if a.Header.Get("Content-Encoding") != "gzip" {
+		return a.body
+	}
+	return gunzip(t, a.body)
+}
+
+func gunzip(t testing.TB, data []byte) []byte {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	require.NoError(t, err)
+	b, err := io.ReadAll(z)
+	require.NoError(t, err)
+	return b
+}
+
+func gzipped(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := z.Write(data)
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	return b.Bytes()
+}
+
+// canonical returns the content of an XTM document as CXTM.
+func canonical(t testing.TB, doc []byte, sp string) string {
+	t.Helper()
+	tm, err := xtm.Read(bytes.NewReader(doc), xtm.Options{Base: tmdm.Locator(sp)})
+	require.NoError(t, err)
+	var b bytes.Buffer
+	require.NoError(t, cxtm.Write(&b, tm, cxtm.Options{Base: tmdm.Locator(sp), OmitItemIdentifiers: true}))
+	return b.String()
+}
+
+// replace returns doc with one piece of it replaced, which must be there once.
+func replace(t testing.TB, doc []byte, old, new string) []byte {
+	t.Helper()
+	require.Equal(t, 1, bytes.Count(doc, []byte(old)), "occurrences of %q", old)
+	return bytes.Replace(doc, []byte(old), []byte(new), 1)
+}
+
+// logBuffer collects a log.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

@@ -1,0 +1,119 @@
+package server_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// walked is what a walk over all links has found, by URL.
+type walked struct {
+	feeds, entries map[string]*document
+	data           map[string]answer
+	followed       map[string]string // URL → type that its links state
+}
+
+// maxWalk bounds a walk, so that documents that lead to ever new ones fail.
+const maxWalk = 5000
+
+// walk follows every link of every document, starting at a path of the server.
+// Each must resolve to something of the type that the link states.
+func (n *node) walk(path string) *walked {
+	n.t.Helper()
+	w := &walked{map[string]*document{}, map[string]*document{}, map[string]answer{}, map[string]string{}}
+	queue := []link{{Href: n.url(path), Type: atomType}}
+	for len(queue) > 0 {
+		l := queue[0]
+		queue = queue[1:]
+		if stated, ok := w.followed[l.Href]; ok {
+			require.Equal(n.t, stated, l.Type, "links of two types lead to %s", l.Href)
+			continue
+		}
+		require.Less(n.t, len(w.followed), maxWalk, "links lead to more and more documents")
+		require.True(n.t, strings.HasPrefix(l.Href, n.BaseURL+"/"), "%s leads elsewhere", l.Href)
+		w.followed[l.Href] = l.Type
+		a := n.mustGet(l.Href)
+		require.True(n.t, sameType(l.Type, a.Header.Get("Content-Type")),
+			"%s: the link says %s, the answer %s", l.Href, l.Type, a.Header.Get("Content-Type"))
+		if l.Type != atomType {
+			w.data[l.Href] = a
+			continue
+		}
+		d := parseAtom(n.t, a)
+		if d.XMLName.Local == "feed" {
+			w.feeds[l.Href] = d
+		} else {
+			w.entries[l.Href] = d
+		}
+		queue = append(queue, d.Links...)
+		for i := range d.Entries {
+			queue = append(queue, d.Entries[i].Links...)
+		}
+	}
+	return w
+}
+
+// Whoever follows links finds everything, and everything is what its link says.
+func TestEveryLinkResolvesToTheTypeItStates(t *testing.T) {
+	n := start(t, documentSize(10))
+	n.publish("egov", maps.EGov)
+	n.publish("libraries", maps.Libraries)
+	n.mustPut("libraries", replace(t, maps.Libraries, "<baseNameString>Sort key</baseNameString>", "<baseNameString>Sorting</baseNameString>"))
+	w := n.walk("/topicmaps")
+
+	topics := 0
+	for _, name := range []string{"egov", "libraries"} {
+		all, documents := n.history("/topicmaps/" + name + "/fragments")
+		topics += len(all)
+		for _, path := range []string{"", "/fragments", "/snapshots"} {
+			assert.Contains(t, w.feeds, n.url("/topicmaps/"+name+path))
+			assert.Contains(t, w.entries, n.url("/topicmaps/"+name+path+".atom"))
+		}
+		for _, d := range documents[1:] {
+			assert.Contains(t, w.feeds, d.link(t, "self"))
+		}
+		for i := range all {
+			assert.Contains(t, w.entries, all[i].link(t, "self"))
+		}
+		for _, ext := range []string{".xtm1", ".xtm21"} {
+			assert.Contains(t, w.data, n.url("/topicmaps/"+name+"/snapshots/current"+ext))
+		}
+	}
+	assert.Len(t, w.data, 2*topics+2*2*2, "both forms of each fragment, each snapshot and each current snapshot")
+}
+
+// The fixed forms of every fragment and snapshot carry the same content, and
+// each fragment has the topic that its entry names. (The example maps say
+// nothing that XTM 1.0 cannot.)
+func TestBothFormsOfEveryFragmentSayTheSame(t *testing.T) {
+	n := start(t, documentSize(1000))
+	n.publish("libraries", maps.Libraries)
+	n.mustPut("libraries", replace(t, maps.Libraries, "<baseNameString>Sort key</baseNameString>", "<baseNameString>Sorting</baseNameString>"))
+	sp := n.sp("libraries")
+	all, _ := n.history("/topicmaps/libraries/fragments")
+	snapshots := n.feed("/topicmaps/libraries/snapshots")
+	require.NotEmpty(t, snapshots.Entries)
+	for _, e := range append(all, snapshots.Entries...) {
+		data := e.typed(t, "topicmapdata")
+		old, lossless := n.mustGet(data[xtm1Type]), n.mustGet(data[xtm21Type])
+		assert.Equal(t, canonical(t, old.body, sp), canonical(t, lossless.body, sp), "%s", e.TopicSI)
+		assert.Contains(t, string(old.body), `xmlns="http://www.topicmaps.org/xtm/1.0/"`)
+		assert.Contains(t, string(lossless.body), `version="2.1"`)
+		if len(e.TopicSI) == 0 {
+			continue // a snapshot
+		}
+		f, err := fragment.Read(bytes.NewReader(lossless.body), xtm.Options{Base: tmdm.Locator(sp)}, fragment.Ref(e.TopicSI[0]))
+		require.NoError(t, err)
+		assert.Equal(t, fragment.Ref(e.TopicSI[0]), f.Topic.TopicSI(), "the TopicSI is the first subject identifier")
+		assert.False(t, f.Deleted)
+		assert.Contains(t, e.Titles[0], f.Topic.Title())
+	}
+}

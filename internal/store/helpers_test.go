@@ -1,0 +1,208 @@
+package store
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/storetest"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+const sp = storetest.SP
+
+func testOptions(dir string) Options {
+	return Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)}
+}
+
+// openDB opens the database in a folder until the test ends.
+func openDB(t testing.TB, dir string) *DB { return openWith(t, testOptions(dir)) }
+
+func openWith(t testing.TB, o Options) *DB {
+	t.Helper()
+	db, err := Open(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// reopen closes a database and opens it again.
+func reopen(t testing.TB, db *DB) *DB {
+	t.Helper()
+	require.NoError(t, db.Close())
+	return openDB(t, db.Dir())
+}
+
+// tick is a clock that moves one second at each look.
+func tick() func() time.Time {
+	var mu sync.Mutex
+	now := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(time.Second)
+		return now
+	}
+}
+
+// ref returns the i-th of the subject identifiers that tests use.
+func ref(i int) fragment.Ref { return fragment.Ref(fmt.Sprintf("http://example.org/%06d", i)) }
+
+// named returns the record of a topic with one name.
+func named(si fragment.Ref, name string) *fragment.Topic {
+	return &fragment.Topic{
+		Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{si}},
+		Names:    []fragment.Name{{Value: name, Type: tmdm.PSIDefaultNameType}},
+	}
+}
+
+// mapOf returns a map with n named topics, and the topic that types their names.
+func mapOf(t testing.TB, n int) *merge.Memory {
+	t.Helper()
+	m := &merge.Memory{}
+	require.NoError(t, m.PutTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{tmdm.PSIDefaultNameType}}}))
+	for i := range n {
+		require.NoError(t, m.PutTopic(named(ref(i), "first")))
+	}
+	return m
+}
+
+// collection creates a collection of n named topics, and the one of their names.
+func collection(t testing.TB, db *DB, name string, n int) *Collection {
+	t.Helper()
+	return collectionOf(t, db, name, mapOf(t, n))
+}
+
+func collectionOf(t testing.TB, db *DB, name string, src fragment.Source) *Collection {
+	t.Helper()
+	c, err := db.CreateCollection(t.Context(), Collection{Name: name, SP: sp, DocumentSize: 100}, src, nil)
+	require.NoError(t, err)
+	return c
+}
+
+// rename is the change that gives the topics from..to-1 a name.
+func rename(from, to int, name string) *fragment.Change {
+	c := &fragment.Change{}
+	for i := from; i < to; i++ {
+		c.PutTopics = append(c.PutTopics, named(ref(i), name))
+		c.Entries = append(c.Entries, fragment.Entry{TopicSI: ref(i), Topic: ref(i), Title: name})
+		c.Updated++
+	}
+	return c
+}
+
+func publish(t testing.TB, db *DB, name string, change *fragment.Change) *Collection {
+	t.Helper()
+	c, err := db.Publish(t.Context(), name, func(Collection, merge.State) (*fragment.Change, error) { return change, nil })
+	require.NoError(t, err)
+	return c
+}
+
+// publishMap publishes a version of a map.
+func publishMap(t testing.TB, db *DB, name string, next *fragment.Map) *Collection {
+	t.Helper()
+	c, err := db.Publish(t.Context(), name, func(_ Collection, prior merge.State) (*fragment.Change, error) {
+		return fragment.Diff(prior, next)
+	})
+	require.NoError(t, err)
+	return c
+}
+
+// view calls f with the current state of a collection.
+func view(t testing.TB, db *DB, name string, f func(*View)) {
+	t.Helper()
+	require.NoError(t, db.View(name, func(v *View) error { f(v); return nil }))
+}
+
+// entries returns the log of a view.
+func entries(t testing.TB, v *View) []Entry {
+	t.Helper()
+	var all []Entry
+	for e, err := range v.Entries(1) {
+		require.NoError(t, err)
+		all = append(all, e)
+	}
+	return all
+}
+
+// recordsOf lists the records and answers of a collection.
+func recordsOf(t testing.TB, db *DB, name string) (s string) {
+	t.Helper()
+	view(t, db, name, func(v *View) { s = all(t, v.Source().(merge.State)) })
+	return s
+}
+
+// all lists the records and answers of a state.
+func all(t testing.TB, s merge.State) string { return storetest.Dump(t, s) + storetest.Answers(t, s) }
+
+// rows counts the rows of tables, by the letters of the tables.
+func rows(t testing.TB, db *DB, tables string) int {
+	t.Helper()
+	n := 0
+	require.NoError(t, db.viewing(func(tx *tx) error {
+		for _, table := range []byte(tables) {
+			for _, err := range tx.scan([]byte{table}, nil) {
+				require.NoError(t, err)
+				n++
+			}
+		}
+		return nil
+	}))
+	return n
+}
+
+// committed returns the number of Badger's transactions so far.
+func committed(db *DB) uint64 { return db.badger.MaxVersion() }
+
+// journals counts the commits that were decided in the journal, as long as
+// Badger has the old versions of the row.
+func journals(t testing.TB, db *DB) int {
+	t.Helper()
+	n := 0
+	require.NoError(t, db.badger.View(func(txn *badger.Txn) error {
+		it := txn.NewKeyIterator([]byte{tableJournalCommit}, badger.DefaultIteratorOptions)
+		defer it.Close()
+		for it.Rewind(); it.Valid(); it.Next() {
+			if !it.Item().IsDeletedOrExpired() {
+				n++
+			}
+		}
+		return nil
+	}))
+	return n
+}
+
+func mustDiff(t testing.TB, prior fragment.Source, next *fragment.Map) *fragment.Change {
+	t.Helper()
+	change, err := fragment.Diff(prior, next)
+	require.NoError(t, err)
+	return change
+}
+
+func topicsOf(t testing.TB, src fragment.Source) []*fragment.Topic {
+	t.Helper()
+	var list []*fragment.Topic
+	for topic, err := range src.Topics() {
+		require.NoError(t, err)
+		list = append(list, topic)
+	}
+	return list
+}
+
+// subscribe adds a subscription whose source has a state.
+func subscribe(t testing.TB, db *DB, name string, src fragment.Source) {
+	t.Helper()
+	require.NoError(t, db.AddSubscription(Subscription{Name: name, SP: sp}))
+	require.NoError(t, db.StageSource(name, src, Mark{}, nil))
+	require.NoError(t, db.UpdateSubscription(name, switchOver))
+}
+
+// switchOver makes what is staged the state that readers see.
+func switchOver(s *Subscription) { s.State, s.Staging = s.Staging, nil }

@@ -1,0 +1,42 @@
+// Package testenv finds what tests need and a clone of the project may lack.
+package testenv
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Shared returns the path of a file or folder below "shared", which stands
+// beside a checkout: real maps, conformance cases, schemas. Where it is missing,
+// the test is skipped and says what is not checked.
+func Shared(t testing.TB, path string) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		found := filepath.Join(dir, "shared", path)
+		if _, err := os.Stat(found); err == nil {
+			return found
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Skipf("NOT CHECKED: there is no shared/%s in any folder above", path)
+		}
+		dir = parent
+	}
+}
+
+// Command returns the path of a program. Where it is missing, the test is
+// skipped and says what is not checked.
+func Command(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("NOT CHECKED: %s is not installed", name)
+	}
+	return path
+}

@@ -1,0 +1,248 @@
+package xtm_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+const (
+	head10 = `<topicMap xmlns="http://www.topicmaps.org/xtm/1.0/" xmlns:xlink="http://www.w3.org/1999/xlink">`
+	head21 = `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`
+	foot   = `</topicMap>`
+)
+
+func read(doc string, o xtm.Options) (*tmdm.TopicMap, error) {
+	if o.Base == "" {
+		o.Base = fuzzBase
+	}
+	return xtm.Read(strings.NewReader(doc), o)
+}
+
+// rejected returns the error of a document that must be refused.
+func rejected(t *testing.T, doc string, o xtm.Options) *xtm.SyntaxError {
+	t.Helper()
+	_, err := read(doc, o)
+	var syntax *xtm.SyntaxError
+	require.ErrorAs(t, err, &syntax, "%.200s", doc)
+	return syntax
+}
+
+func TestTruncatedDocuments(t *testing.T) {
+	dir := shared(t, "data")
+	var doc bytes.Buffer
+	_, err := io.Copy(&doc, openMap(t, filepath.Join(dir, "jill.xtm")))
+	require.NoError(t, err)
+	whole := doc.String()
+	end := strings.LastIndex(whole, ">")
+	for n := 0; n < end; n += 7 {
+		syntax := rejected(t, whole[:n], xtm.Options{Loader: loadOrEmpty})
+		if n > 200 {
+			assert.Contains(t, syntax.Reason, "the document ends early", "after %d bytes", n)
+		}
+	}
+}
+
+func TestErrorsSayWhereAndWhat(t *testing.T) {
+	const xmlns = `xmlns="http://www.topicmaps.org/xtm/1.0/"`
+	for _, c := range []struct {
+		doc          string
+		line, column int // a column of 0 is any
+		reason       string
+	}{
+		{"", 1, 1, "the document is empty"},
+		{" \n ", 2, 0, "the document is empty"},
+		{"{}", 1, 1, "not an XML document: it begins with text"},
+		{"<html>\n<body/></html>", 1, 1, "root element is <html>, not a topic map"},
+		{"<html>\n<br></html>", 2, 5, "root element is <html>, not a topic map"},
+		{"<topicMap/>", 1, 0, "the root element <topicMap> is not in a namespace of XTM; the lenient option takes it as XTM 1.0 where it has none"},
+		{head10 + "\n <topic/>" + foot, 2, 2, "<topic> has no id"},
+		{head10 + "\n\n  <topic id='t'><baseName>\n </baseName>", 3, 17, "<baseName> has no <baseNameString>"},
+		{head10 + "<topic id='a'></topicMap>", 1, 110, "the end tag </topicMap> closes <topic>"},
+		{head10 + "\n<topic id='a'", 2, 0, "the document ends early: <topicMap> is not closed"},
+		{head10 + "\n<topic id='a'>", 2, 0, "the document ends early: <topic> is not closed"},
+		{head10 + "\n<!-- ", 2, 0, "the document ends early: <topicMap> is not closed"},
+		{head10 + "\n&x;" + foot, 2, 0, "not well-formed XML: …"},
+		{head10 + "\n\x01" + foot, 2, 0, "not well-formed XML: …"},
+		{head10 + "\n\xff" + foot, 2, 0, "not well-formed XML: …"},
+		{head10 + foot[:10] + "\n>\n<" + head10, 3, 0, "not well-formed XML: …"},
+		{head10 + foot + foot, 1, 107, "the end tag </topicMap> has no start tag"},
+		{head10 + foot + "<a/>", 1, 107, "a second root element <a>"},
+		{head10 + foot + "x", 1, 107, "text after the end of the root element"},
+		{"<!-- --><?xml version='1.0'?>" + head10 + foot, 1, 9, "the XML declaration is not at the beginning of the document"},
+		{head10 + "<!DOCTYPE a>" + foot, 1, 96, "a declaration <!DOCTYPE a…> in a place where there can be none"},
+		{"<?xml version='1.0' encoding='nonsense'?>" + head10 + foot, 1, 0, "not well-formed XML: …"},
+		{"<topicMap " + xmlns + " a='1' b='2' a='3'/>", 1, 1, "<topicMap> has the attribute a twice"},
+		{"<topicMap " + xmlns + " " + xmlns + "/>", 1, 1, "<topicMap> declares the prefix \"\" twice"},
+		{"<topicMap " + xmlns + " xmlns:p='urn:a' xmlns:q='urn:a' p:a='1' q:a='3'/>", 1, 1, "<topicMap> has the attribute a twice"},
+		{"<topicMap " + xmlns + " p:a='1'/>", 1, 1, "the prefix of the attribute p:a is not declared"},
+		{"<topicMap " + xmlns + "><p:a/></topicMap>", 1, 53, "the prefix of <p:a> is not declared"},
+		{"<topicMap " + xmlns + "><p:a xmlns:p='urn:p'/><p:a/></topicMap>", 1, 75, "the prefix of <p:a> is not declared"},
+		{"<topicMap " + xmlns + " xmlns:p=''/>", 1, 1, "the declaration xmlns:p=\"\" is not allowed"},
+		{"<topicMap " + xmlns + " xmlns:xml='urn:x'/>", 1, 1, "the declaration xmlns:xml=\"urn:x\" is not allowed"},
+		{head10 + "<mergeMap xlink:href='x'/>" + foot, 1, 96, "<mergeMap> asks for http://example.org/x to be merged in, and nothing was set up to load it"},
+		{"<a>" + head10 + foot + "\n" + head10 + foot + "</a>", 2, 1, "there is a second <topicMap> in the document"},
+	} {
+		syntax := rejected(t, c.doc, xtm.Options{URI: "the.xtm"})
+		if prefix, ok := strings.CutSuffix(c.reason, "…"); ok {
+			assert.Contains(t, syntax.Reason, prefix, c.doc)
+		} else {
+			assert.Equal(t, c.reason, syntax.Reason, c.doc)
+		}
+		assert.Equal(t, c.line, syntax.Line, "line in %s: %s", c.doc, c.reason)
+		if c.column > 0 {
+			assert.Equal(t, c.column, syntax.Column, "column in %s: %s", c.doc, c.reason)
+		}
+		assert.Equal(t, fmt.Sprintf("xtm: the.xtm:%d:%d: %s", syntax.Line, syntax.Column, syntax.Reason), syntax.Error())
+	}
+}
+
+func TestLimits(t *testing.T) {
+	deep := head10 + `<topic id="t"><baseName><baseNameString/>` + strings.Repeat(`<variant><parameters><topicRef xlink:href="#s"/></parameters>`, 100_000)
+	assert.Equal(t, "elements are nested more than 200 deep", rejected(t, deep, xtm.Options{}).Reason)
+	assert.Equal(t, "elements are nested more than 9 deep", rejected(t, deep, xtm.Options{Limits: xtm.Limits{Depth: 9}}).Reason)
+	foreign := head10 + strings.Repeat(`<x xmlns="urn:x">`, 100_000)
+	assert.Equal(t, "elements are nested more than 200 deep", rejected(t, foreign, xtm.Options{}).Reason)
+
+	for _, long := range []string{
+		head10 + `<topic id="t"><baseName><baseNameString>` + strings.Repeat("x", 200_000),
+		head10 + `<topic id="` + strings.Repeat("x", 200_000),
+		head10 + `<!-- ` + strings.Repeat("x", 200_000),
+		`<a ` + strings.Repeat("x", 200_000),
+	} {
+		assert.Equal(t, "a tag or text is longer than 50000 bytes", rejected(t, long, xtm.Options{Limits: xtm.Limits{Token: 50_000}}).Reason)
+	}
+	many := head10 + strings.Repeat(`<topic id="t"/>`, 100_000) + foot
+	assert.Equal(t, "the document is longer than 1000000 bytes", rejected(t, many, xtm.Options{Limits: xtm.Limits{Bytes: 1_000_000}}).Reason)
+	_, err := read(many, xtm.Options{Limits: xtm.Limits{Bytes: 2_000_000, Token: 100}})
+	assert.NoError(t, err, "the limit of a token is not one of the document")
+}
+
+func TestMergeMapIsBounded(t *testing.T) {
+	// Each document asks for another one, without end.
+	loads := 0
+	o := xtm.Options{Base: "http://example.org/0", Limits: xtm.Limits{Documents: 50}}
+	o.Loader = func(l tmdm.Locator) (io.ReadCloser, error) {
+		loads++
+		return io.NopCloser(strings.NewReader(head21 + `<mergeMap href="` + string(l) + `x"/>` + foot)), nil
+	}
+	syntax := rejected(t, head21+`<mergeMap href="x"/>`+foot, o)
+	assert.Equal(t, "<mergeMap> brings in more than 50 documents", syntax.Reason)
+	assert.Equal(t, 49, loads)
+}
+
+var errDisk = errors.New("disk on fire")
+
+func TestErrorsOfTheReaderAreKept(t *testing.T) {
+	for n := range 200 {
+		doc := io.MultiReader(strings.NewReader((head10 + `<topic id="t"/>` + foot)[:min(n, len(head10)+26)]), iotest.ErrReader(errDisk))
+		_, err := xtm.Read(doc, xtm.Options{Base: fuzzBase})
+		if n >= len(head10)+26 {
+			break
+		}
+		require.ErrorIs(t, err, errDisk, "after %d bytes", n)
+		var syntax *xtm.SyntaxError
+		require.False(t, errors.As(err, &syntax), "after %d bytes", n)
+	}
+	closed := xtm.Options{Base: fuzzBase, Loader: func(tmdm.Locator) (io.ReadCloser, error) { return nil, errDisk }}
+	_, err := read(head21+`<mergeMap href="x"/>`+foot, closed)
+	assert.ErrorIs(t, err, errDisk)
+}
+
+func TestReadingByteByByte(t *testing.T) {
+	doc := head10 + `<topic id="t"><baseName><baseNameString>größe 𝄞</baseNameString></baseName></topic>` + foot
+	for _, r := range []io.Reader{
+		iotest.OneByteReader(strings.NewReader(doc)),
+		iotest.DataErrReader(strings.NewReader(doc)),
+		iotest.HalfReader(strings.NewReader(doc)),
+	} {
+		tm, err := xtm.Read(r, xtm.Options{Base: fuzzBase})
+		require.NoError(t, err)
+		assert.Equal(t, "größe 𝄞", nameOf(t, tm, "t"))
+	}
+}
+
+// nameOf returns the first name of the topic with the given id.
+func nameOf(t *testing.T, tm *tmdm.TopicMap, id string) string {
+	topic, ok := tm.ConstructByItemIdentifier(tmdm.Locator(fuzzBase + "#" + id)).(*tmdm.Topic)
+	require.True(t, ok)
+	require.NotEmpty(t, topic.Names())
+	return topic.Names()[0].Value()
+}
+
+func TestEncodings(t *testing.T) {
+	const text = "größe €"
+	doc := func(declaration string) string {
+		return declaration + head10 + `<topic id="t"><baseName><baseNameString>` + text + `</baseNameString></baseName></topic>` + foot
+	}
+	encoded := func(e interface{ String(string) (string, error) }, s string) string {
+		out, err := e.String(s)
+		require.NoError(t, err)
+		return out
+	}
+	utf16 := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder()
+	for name, d := range map[string]string{
+		"UTF-8":              doc(""),
+		"UTF-8, declared":    doc(`<?xml version="1.0" encoding="utf-8"?>`),
+		"UTF-8, marked":      "\ufeff" + doc(`<?xml version="1.0"?>`),
+		"UTF-16":             encoded(utf16, doc(`<?xml version="1.0" encoding="utf-16"?>`)),
+		"UTF-16, undeclared": encoded(utf16, doc("")),
+		"ISO-8859-15":        encoded(charmap.ISO8859_15.NewEncoder(), doc(`<?xml version="1.0" encoding="iso-8859-15"?>`)),
+		"windows-1252":       encoded(charmap.Windows1252.NewEncoder(), doc(`<?xml version="1.0" encoding='Windows-1252' standalone="no"?>`)),
+	} {
+		tm, err := read(d, xtm.Options{})
+		require.NoError(t, err, name)
+		assert.Equal(t, text, nameOf(t, tm, "t"), name)
+	}
+}
+
+func TestLenient(t *testing.T) {
+	const doc = `<!DOCTYPE topicMap SYSTEM "xtm1.dtd">
+<topicMap>lost
+  <topic id="t">
+    <baseName id="n"><instanceOf><topicRef xlink:href="#type"/></instanceOf><baseNameString>T</baseNameString></baseName>
+    <occurrence id="n"><resourceData>o</resourceData></occurrence>
+  </topic>
+</topicMap>`
+	_, err := read(doc, xtm.Options{})
+	require.Error(t, err)
+	var dropped []string
+	tm, err := read(doc, xtm.Options{Lenient: true, URI: "x", Dropped: func(e *xtm.SyntaxError) { dropped = append(dropped, e.Error()) }})
+	require.NoError(t, err)
+	topic := tm.ConstructByItemIdentifier(fuzzBase + "#t").(*tmdm.Topic)
+	assert.Equal(t, tm.ConstructByItemIdentifier(fuzzBase+"#type"), tmdm.Construct(topic.Names()[0].Type()))
+	assert.Equal(t, []tmdm.Locator{fuzzBase + "#n"}, topic.Names()[0].ItemIdentifiers())
+	assert.Empty(t, topic.Occurrences()[0].ItemIdentifiers())
+	base := fuzzBase
+	assert.Equal(t, []string{fmt.Sprintf(`xtm: x:3:3: the item identifier %s#n of occurrence "o" of topic %s#t identifies name "T" of topic %s#t already`, base, base, base)}, dropped)
+}
+
+func TestBaseMustBeAbsolute(t *testing.T) {
+	_, err := xtm.Read(strings.NewReader(head10+foot), xtm.Options{})
+	assert.ErrorContains(t, err, "the base of the document")
+}
+
+// Statements that are one for ten thousand reasons do not take quadratic time.
+func TestManyReifiedRoles(t *testing.T) {
+	var doc strings.Builder
+	doc.WriteString(head21 + `<association><type><topicRef href="#a"/></type>`)
+	for i := range 20_000 {
+		fmt.Fprintf(&doc, `<role reifier="#r%d"><type><topicRef href="#t"/></type><topicRef href="#p%d"/></role>`, i, i)
+	}
+	doc.WriteString(`</association>` + foot)
+	_, err := read(doc.String(), xtm.Options{})
+	assert.NoError(t, err)
+}

@@ -1,0 +1,124 @@
+package xtm_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// Any map that the model allows can be written in all versions, and what is
+// read then is the same but for what the writer counted as lost.
+func TestAnyMapSurvives(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		tm := drawMap(r)
+		checkRoundTrip(t, tm)
+	})
+}
+
+// drawMap makes a map with few identifiers, so that they meet: the same locator
+// may be an item identifier, a subject identifier and a subject locator, and may
+// look like an id that a writer makes up.
+func drawMap(r *rapid.T) *tmdm.TopicMap {
+	tm := tmdm.New()
+	locator := func(label string) tmdm.Locator {
+		n := rapid.IntRange(0, 11).Draw(r, label)
+		switch n {
+		case 0:
+			return fuzzBase
+		case 1:
+			return fuzzBase + "#2x" // no XML name
+		case 2:
+			return "http://example.org/a b?c=&<d>"
+		case 3:
+			return "urn:größe"
+		case 4:
+			return fuzzBase + "#r-a"
+		case 5:
+			return fuzzBase + "#t-aaaaaaaaaaaaaaaaaaaaaaaaaa"
+		}
+		return tmdm.Locator(fmt.Sprintf("%s#%c", fuzzBase, 'a'+n-6))
+	}
+	var topics []*tmdm.Topic
+	for range rapid.IntRange(1, 8).Draw(r, "topics") {
+		l := locator("locator")
+		var t *tmdm.Topic
+		switch rapid.IntRange(0, 2).Draw(r, "kind") {
+		case 0:
+			t = tm.CreateTopicBySubjectIdentifier(l)
+		case 1:
+			t = tm.CreateTopicBySubjectLocator(l)
+		default:
+			t, _ = tm.CreateTopicByItemIdentifier(l)
+		}
+		_ = tmdm.AddItemIdentifier(t, locator("item identifier"))
+		if rapid.Bool().Draw(r, "more") {
+			_ = t.AddSubjectLocator(locator("subject locator"))
+			_ = t.AddSubjectIdentifier(locator("subject identifier"))
+		}
+		topics = append(topics, t)
+	}
+	topic := func() *tmdm.Topic { return rapid.SampledFrom(topics).Draw(r, "topic") }
+	themes := func() (list []*tmdm.Topic) {
+		for range rapid.IntRange(0, 2).Draw(r, "themes") {
+			list = append(list, topic())
+		}
+		return list
+	}
+	value := func() string {
+		return rapid.SampledFrom([]string{"", "x", " a\n b\t", "<&>\"']]>", "\r", "\r\n", "日本\U0001F600", "\u0085\u2028"}).Draw(r, "value")
+	}
+	statement := func(c tmdm.Reifiable) {
+		if rapid.IntRange(0, 2).Draw(r, "identified") == 0 {
+			_ = tmdm.AddItemIdentifier(c, locator("statement id"))
+		}
+		if rapid.IntRange(0, 2).Draw(r, "reified") == 0 {
+			_ = tmdm.SetReifier(c, topic())
+		}
+	}
+	typed := func() (string, string) {
+		switch rapid.IntRange(0, 3).Draw(r, "datatype") {
+		case 0:
+			return "http://example.org/%20v", tmdm.XSDString
+		case 1:
+			return "http://example.org/v w", tmdm.XSDAnyURI
+		case 2:
+			return rapid.SampledFrom([]string{"", "a &amp; b", `<b xmlns="urn:b"><c xmlns=""></c></b>`, `<c a="&quot;&lt;"></c>`}).Draw(r, "xml"), tmdm.XSDAnyType
+		}
+		return value(), tmdm.XSDInteger
+	}
+	for range rapid.IntRange(0, 10).Draw(r, "statements") {
+		switch rapid.IntRange(0, 3).Draw(r, "statement") {
+		case 0:
+			var typ *tmdm.Topic
+			if rapid.Bool().Draw(r, "typed") {
+				typ = topic()
+			}
+			n := topic().AddName(value(), typ, themes()...)
+			statement(n)
+			for range rapid.IntRange(0, 2).Draw(r, "variants") {
+				v, datatype := typed()
+				statement(n.AddVariant(v, datatype, themes()...))
+			}
+		case 1:
+			v, datatype := typed()
+			statement(topic().AddOccurrence(v, datatype, topic(), themes()...))
+		case 2:
+			a := tm.CreateAssociation(topic(), themes()...)
+			for range rapid.IntRange(0, 3).Draw(r, "roles") {
+				statement(a.AddRole(topic(), topic()))
+			}
+			statement(a)
+		default:
+			a := topic().AddType(topic())
+			if rapid.IntRange(0, 4).Draw(r, "special") == 0 {
+				statement(a)
+			}
+		}
+	}
+	statement(tm)
+	tm.Normalize()
+	return tm
+}
