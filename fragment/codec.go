@@ -185,7 +185,7 @@ func UnmarshalAssociation(b []byte) (*Association, error) {
 	for i := range a.Roles {
 		a.Roles[i].ItemIdentifiers = outer.locators()
 	}
-	if !d.done() || !outer.done() {
+	if !d.done() || !outer.done() || len(a.Roles) == 0 {
 		return nil, ErrCorrupt
 	}
 	return a, nil

@@ -44,6 +44,9 @@ type Entry struct {
 // class. A TopicSI that ceases gets a closing entry: the fragment of the topic
 // that has the identifier now, or else a tombstone.
 //
+// The item identifiers that documents give to statements are written along, but
+// are no reason to publish: where nothing else changes, nothing need be written.
+//
 // It reads both states once, in order. Every reference in next must be the
 // TopicSI of a topic in next.
 func Diff(prior Source, next *Map) (*Change, error) {
@@ -89,11 +92,22 @@ func (d *differ) topic(old, new *Topic) error {
 		c.Updated++
 	case associations:
 		c.Updated++
+		d.provenance(old, new)
 	default:
+		d.provenance(old, new)
 		return nil
 	}
 	c.Entries = append(c.Entries, Entry{TopicSI: ref, Topic: ref, Title: new.Title()})
 	return nil
+}
+
+// provenance writes a topic that says the same as before if the document gave
+// its statements other item identifiers. That is no news to subscribers, but
+// what it gave away may by now be another statement's.
+func (d *differ) provenance(old, new *Topic) {
+	if !bytes.Equal(MarshalTopic(old), MarshalTopic(new)) {
+		d.change.PutTopics = append(d.change.PutTopics, new)
+	}
 }
 
 // close publishes that a TopicSI is nobody's TopicSI any more.
@@ -148,11 +162,10 @@ func (d *differ) associations(ref Ref) (changed bool, err error) {
 			if err != nil {
 				return false, err
 			}
-			if pair.old != nil && pair.new != nil && SameAssociation(pair.old, pair.new) {
-				continue
-			}
-			changed = changed || part != AsType
+			same := pair.old != nil && pair.new != nil && SameAssociation(pair.old, pair.new)
+			changed = changed || !same && part != AsType
 			switch {
+			case same && bytes.Equal(MarshalAssociation(pair.old), MarshalAssociation(pair.new)):
 			case pair.new == nil && pair.old.Players()[0] == ref:
 				c.DeleteAssociations = append(c.DeleteAssociations, pair.old)
 			case pair.new != nil && pair.new.Players()[0] == ref:
@@ -174,16 +187,27 @@ func joinTopics(prior, next Source) iter.Seq2[topicPair, error] {
 type associationPair struct{ old, new *Association }
 
 func joinAssociations(prior, next iter.Seq2[*Association, error]) iter.Seq2[associationPair, error] {
-	return join(prior, next,
-		func(a, b *Association) int {
-			x, y := a.Key(), b.Key()
-			return bytes.Compare(x[:], y[:])
-		},
-		func(a, b *Association) associationPair { return associationPair{a, b} })
+	return join(keyed(prior), keyed(next), compareKeys,
+		func(a, b keyedAssociation) associationPair { return associationPair{a.a, b.a} })
 }
 
-// join walks two ordered sequences side by side.
-func join[T any, P any](as, bs iter.Seq2[*T, error], compare func(a, b *T) int, pair func(a, b *T) P) iter.Seq2[P, error] {
+func keyed(seq iter.Seq2[*Association, error]) iter.Seq2[keyedAssociation, error] {
+	return func(yield func(keyedAssociation, error) bool) {
+		for a, err := range seq {
+			k := keyedAssociation{a: a}
+			if err == nil {
+				k.key = a.Key()
+			}
+			if !yield(k, err) {
+				return
+			}
+		}
+	}
+}
+
+// join walks two ordered sequences side by side. The zero value of T stands for
+// an element that is not there.
+func join[T any, P any](as, bs iter.Seq2[T, error], compare func(a, b T) int, pair func(a, b T) P) iter.Seq2[P, error] {
 	return func(yield func(P, error) bool) {
 		nextA, stopA := iter.Pull2(as)
 		defer stopA()
@@ -206,11 +230,12 @@ func join[T any, P any](as, bs iter.Seq2[*T, error], compare func(a, b *T) int, 
 			default:
 				order = compare(a, b)
 			}
+			var none T
 			x, y := a, b
 			if order < 0 {
-				y = nil
+				y = none
 			} else if order > 0 {
-				x = nil
+				x = none
 			}
 			if !yield(pair(x, y), nil) {
 				return
@@ -261,7 +286,9 @@ func Delete(prior Source, ref Ref, mentions int) (*Change, error) {
 	if topic == nil {
 		return nil, fmt.Errorf("fragment: no topic has the subject identifier %s", ref)
 	}
-	ref = topic.TopicSI()
+	if topic.TopicSI() != ref { // mentions says nothing about it then
+		return nil, fmt.Errorf("fragment: %s is an identifier of the topic %s, not its TopicSI", ref, topic.TopicSI())
+	}
 	c := &Change{DeleteTopics: []Ref{ref}, Deleted: 1}
 	own := 0
 	count := func(r Ref) {
@@ -333,7 +360,7 @@ func inUse(src Source, ref Ref) error {
 		}
 		class, instance, typed := a.TypeInstance()
 		switch {
-		case typed && class == ref:
+		case typed && class == ref && instance != ref:
 			e.Users = append(e.Users, fmt.Sprintf("its instance %s", instance))
 		case !slices.Contains(a.Players(), ref):
 			use(a.Mentions, func() string { return fmt.Sprintf("an association of %s", strings.Join(texts(a.Players()), ", ")) })

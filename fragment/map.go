@@ -24,7 +24,8 @@ type Map struct {
 
 // NewMap shows a map that came from a publisher: each topic's TopicSI is the
 // first of its subject identifiers. sp is the source locator prefix; item
-// identifiers of statements that do not begin with it are left out.
+// identifiers of statements that do not begin with it are left out, and so are
+// associations without roles, which are about no topic.
 func NewMap(tm *tmdm.TopicMap, sp string) (*Map, error) {
 	m := newMap(tm, sp)
 	for t := range tm.Topics() {
@@ -65,6 +66,17 @@ func (m *Map) Topic(si Ref) (*Topic, error) {
 	return m.topic(m.tm.TopicBySubjectIdentifier(si)), nil
 }
 
+// Identity implements [Identifier].
+func (m *Map) Identity(si Ref) (*Identity, error) {
+	t := m.tm.TopicBySubjectIdentifier(si)
+	if t == nil {
+		return nil, nil
+	}
+	id := m.identity(t)
+	id.canonical()
+	return &id, nil
+}
+
 // TopicBySubjectLocator implements [Source].
 func (m *Map) TopicBySubjectLocator(sl tmdm.Locator) (*Topic, error) {
 	return m.topic(m.tm.TopicBySubjectLocator(sl)), nil
@@ -88,20 +100,18 @@ func (m *Map) AssociationsOf(player Ref, part Part) iter.Seq2[*Association, erro
 		if t == nil || m.refs[t] != player {
 			return
 		}
-		type keyed struct {
-			key AssociationKey
-			a   *Association
-		}
-		var found []keyed
-		seen := map[*tmdm.Association]bool{}
+		var found []keyedAssociation
 		for _, r := range t.RolesPlayed() {
-			if a := r.Association(); !seen[a] && m.part(a, t) == part {
-				seen[a] = true
-				record := m.association(a)
-				found = append(found, keyed{record.Key(), record})
+			if a := r.Association(); isFirst(r) && m.part(a, t) == part {
+				found = append(found, keyedAssociation{a: m.association(a)})
 			}
 		}
-		slices.SortFunc(found, func(a, b keyed) int { return bytes.Compare(a.key[:], b.key[:]) })
+		if len(found) > 1 {
+			for i := range found {
+				found[i].key = found[i].a.Key()
+			}
+			slices.SortFunc(found, compareKeys)
+		}
 		for _, f := range found {
 			if !yield(f.a, nil) {
 				return
@@ -110,16 +120,37 @@ func (m *Map) AssociationsOf(player Ref, part Part) iter.Seq2[*Association, erro
 	}
 }
 
+// isFirst reports whether r is the first of the roles that its player plays in
+// its association.
+func isFirst(r *tmdm.AssociationRole) bool {
+	player := r.Player()
+	for _, other := range r.Association().Roles() {
+		if other.Player() == player {
+			return other == r
+		}
+	}
+	return false
+}
+
+// keyedAssociation is an association and its key, which is not made twice.
+type keyedAssociation struct {
+	key AssociationKey
+	a   *Association
+}
+
+func compareKeys(a, b keyedAssociation) int { return bytes.Compare(a.key[:], b.key[:]) }
+
 // part is Association.Part without the cost of making the record.
 func (m *Map) part(a *tmdm.Association, player *tmdm.Topic) Part {
 	class, instance, ok := a.TypeInstance()
 	if !ok || m.refs[a.Type()] != tmdm.PSITypeInstance {
 		return AsPlayer
 	}
-	for _, r := range a.Roles() {
-		if ref := m.refs[r.Type()]; ref != tmdm.PSIType && ref != tmdm.PSIInstance {
-			return AsPlayer
-		}
+	// Records know role types by their TopicSI alone, which may be another one
+	// or, where the two are one topic, the same.
+	r, s := m.refs[a.Roles()[0].Type()], m.refs[a.Roles()[1].Type()]
+	if !(r == tmdm.PSIType && s == tmdm.PSIInstance || r == tmdm.PSIInstance && s == tmdm.PSIType) {
+		return AsPlayer
 	}
 	if player == instance {
 		return AsInstance
@@ -134,7 +165,7 @@ func (m *Map) part(a *tmdm.Association, player *tmdm.Topic) Part {
 func (m *Map) Associations() iter.Seq2[*Association, error] {
 	return func(yield func(*Association, error) bool) {
 		for a := range m.tm.Associations() {
-			if !yield(m.association(a), nil) {
+			if len(a.Roles()) > 0 && !yield(m.association(a), nil) {
 				return
 			}
 		}

@@ -71,24 +71,37 @@ type namer struct {
 	prior Source
 }
 
-// keep adds what a topic was assigned for one of its item identifiers.
+// keep adds what a topic was assigned for one of its own locators.
 func (n *namer) keep(t *tmdm.Topic) error {
 	for _, l := range t.ItemIdentifiers() {
-		for _, si := range n.forItem(l) {
-			if owner := n.tm.TopicBySubjectIdentifier(si); owner != nil && owner != t {
-				continue
-			}
-			published, err := n.published(si)
-			if err != nil {
-				return err
-			}
-			if published != nil {
-				if err := n.add(t, si); err != nil {
-					return err
-				}
-			}
-			break
+		if err := n.keepFirst(t, n.forItem(l)); err != nil {
+			return err
 		}
+	}
+	for _, l := range t.SubjectLocators() {
+		if err := n.keepFirst(t, []tmdm.Locator{n.made(l)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepFirst adds the first of the candidates that is nobody else's, if it is
+// published.
+func (n *namer) keepFirst(t *tmdm.Topic, candidates []tmdm.Locator) error {
+	for _, si := range candidates {
+		switch n.tm.TopicBySubjectIdentifier(si) {
+		case nil:
+		case t:
+			return nil
+		default:
+			continue
+		}
+		published, err := n.published(si)
+		if published == nil || err != nil {
+			return err
+		}
+		return n.add(t, si)
 	}
 	return nil
 }

@@ -131,12 +131,16 @@ func (a *Association) Players() []Ref {
 	return slices.Compact(players)
 }
 
+func (i *Identity) canonical() {
+	if len(i.SubjectIdentifiers) > 1 {
+		slices.Sort(i.SubjectIdentifiers[1:])
+	}
+	slices.Sort(i.SubjectLocators)
+}
+
 // Canonical puts the sets of t in order, so that equal records have equal bytes.
 func (t *Topic) Canonical() {
-	if len(t.SubjectIdentifiers) > 1 {
-		slices.Sort(t.SubjectIdentifiers[1:])
-	}
-	slices.Sort(t.SubjectLocators)
+	t.Identity.canonical()
 	for i := range t.Names {
 		n := &t.Names[i]
 		slices.Sort(n.Scope)

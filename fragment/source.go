@@ -25,3 +25,22 @@ type Source interface {
 	// Associations iterates over all associations, each once.
 	Associations() iter.Seq2[*Association, error]
 }
+
+// Identifier is what a Source can be as well: one that gives the identifiers of
+// a topic for less than the whole record costs. Stubs ask for nothing else.
+type Identifier interface {
+	// Identity returns the identifiers of the topic with the subject
+	// identifier, or nil.
+	Identity(si Ref) (*Identity, error)
+}
+
+func identityOf(src Source, si Ref) (*Identity, error) {
+	if i, ok := src.(Identifier); ok {
+		return i.Identity(si)
+	}
+	t, err := src.Topic(si)
+	if t == nil || err != nil {
+		return nil, err
+	}
+	return &t.Identity, nil
+}

@@ -31,7 +31,7 @@ func Write(w io.Writer, src Source, ref Ref, form Form) error {
 		return fmt.Errorf("fragment: no topic has the subject identifier %s", ref)
 	}
 	f := writer{enc: xtm.NewEncoder(w, form.Version, tmdm.Locator(form.SP)), src: src, written: map[Ref]bool{t.TopicSI(): true}}
-	types, err := classes(src, t.TopicSI())
+	types, typings, err := classes(src, t.TopicSI())
 	if err != nil {
 		return err
 	}
@@ -47,16 +47,16 @@ func Write(w io.Writer, src Source, ref Ref, form Form) error {
 		f.mention(class)
 	}
 	t.Mentions(f.mention)
-	for _, part := range Parts {
+	for _, a := range typings {
+		f.association(a)
+	}
+	for _, part := range []Part{AsPlayer, AsType} {
 		if part == AsType && form.OmitInstances {
 			continue
 		}
 		for a, err := range src.AssociationsOf(t.TopicSI(), part) {
 			if err != nil {
 				return err
-			}
-			if part == AsInstance && isBare(a) {
-				continue // written as a type of the topic
 			}
 			f.association(a)
 			if f.err != nil {
@@ -88,7 +88,7 @@ func WriteSnapshot(w io.Writer, src Source, form Form) error {
 		if err != nil {
 			return err
 		}
-		types, err := classes(src, t.TopicSI())
+		types, _, err := classes(src, t.TopicSI())
 		if err != nil {
 			return err
 		}
@@ -110,18 +110,20 @@ func WriteSnapshot(w io.Writer, src Source, form Form) error {
 	return enc.Close()
 }
 
-// classes returns the types of a topic that can be written as instanceOf.
-func classes(src Source, instance Ref) ([]Ref, error) {
-	var types []Ref
+// classes returns the types of a topic that can be written as instanceOf, and
+// the type-instance associations that cannot.
+func classes(src Source, instance Ref) (types []Ref, typings []*Association, err error) {
 	for a, err := range src.AssociationsOf(instance, AsInstance) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if class, _, ok := a.TypeInstance(); ok && isBare(a) {
 			types = append(types, class)
+		} else {
+			typings = append(typings, a)
 		}
 	}
-	return types, nil
+	return types, typings, nil
 }
 
 // isBare reports whether neither a nor its roles have item identifiers.
@@ -157,13 +159,13 @@ func (f *writer) mention(ref Ref) {
 	}
 	f.written[ref] = true
 	stub := &Topic{Identity: Identity{SubjectIdentifiers: []tmdm.Locator{ref}}}
-	t, err := f.src.Topic(ref)
+	id, err := identityOf(f.src, ref)
 	if err != nil {
 		f.err = err
 		return
 	}
-	if t != nil && t.TopicSI() == ref {
-		stub.Identity = t.Identity
+	if id != nil && id.TopicSI() == ref {
+		stub.Identity = *id
 	}
 	f.err = f.enc.Topic(element(stub, nil))
 }

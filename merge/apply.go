@@ -63,7 +63,7 @@ func Apply(s State, f *fragment.Fragment) error {
 
 type applier struct {
 	State
-	dropped map[fragment.Ref]bool // references of what was removed
+	dropped map[fragment.Ref]bool // references that may have been the last ones
 }
 
 func (a *applier) drop(ref fragment.Ref) { a.dropped[ref] = true }
@@ -144,6 +144,7 @@ func (a *applier) resolve(stub fragment.Identity) error {
 		}
 	}
 	t.Canonical()
+	a.drop(ref) // unless what was taken of the fragment refers to it, it goes again
 	return a.PutTopic(t)
 }
 

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"slices"
@@ -40,8 +41,11 @@ func Join(parts ...Part) (tm *tmdm.TopicMap, conflicts []*tmdm.ReifierError, err
 		}
 	}
 	j.reify()
-	conflicts = append(j.conflicts, j.tm.Normalize()...)
-	return j.tm, conflicts, nil
+	unjoined := j.tm.Normalize()
+	// Statements that looked unequal may have become one by the joining of
+	// other reifiers.
+	conflicts = slices.DeleteFunc(j.conflicts, func(c *tmdm.ReifierError) bool { return tmdm.Equal(c.Construct, c.Existing) })
+	return j.tm, append(conflicts, unjoined...), nil
 }
 
 type joiner struct {
@@ -53,6 +57,7 @@ type joiner struct {
 type reification struct {
 	construct tmdm.Reifiable
 	reifier   *tmdm.Topic
+	key       fragment.AssociationKey // of the association, where it is in one
 }
 
 func (j *joiner) topic(ref fragment.Ref) *tmdm.Topic { return j.tm.CreateTopicBySubjectIdentifier(ref) }
@@ -100,10 +105,12 @@ func (j *joiner) statements(p Part) error {
 		}
 		j.topicStatements(p, t)
 	}
+	inTopics := len(j.reifiers)
 	for a, err := range p.Source.Associations() {
 		if err != nil {
 			return err
 		}
+		before := len(j.reifiers)
 		assoc := j.tm.CreateAssociation(j.topic(a.Type), j.topics(a.Scope)...)
 		for i := range a.Roles {
 			r := &a.Roles[i]
@@ -111,9 +118,14 @@ func (j *joiner) statements(p Part) error {
 		}
 		j.finish(assoc, a.Reifier, a.ItemIdentifiers)
 		if p.Claims {
-			j.claim(assoc, a.ItemIdentifiers, fragment.AssociationClaim(p.SP, a))
+			j.claim(assoc, fragment.AssociationClaim(p.SP, a))
+		}
+		for i := range j.reifiers[before:] {
+			j.reifiers[before+i].key = a.Key()
 		}
 	}
+	// Sources give topics in order, but associations as they like.
+	slices.SortStableFunc(j.reifiers[inTopics:], func(a, b reification) int { return bytes.Compare(a.key[:], b.key[:]) })
 	return nil
 }
 
@@ -125,14 +137,14 @@ func (j *joiner) topicStatements(p Part, t *fragment.Topic) {
 		name := topic.AddName(n.Value, j.topic(n.Type), j.topics(n.Scope)...)
 		j.finish(name, n.Reifier, n.ItemIdentifiers)
 		if p.Claims {
-			j.claim(name, n.ItemIdentifiers, fragment.NameClaim(p.SP, ref, n))
+			j.claim(name, fragment.NameClaim(p.SP, ref, n))
 		}
 		for k := range n.Variants {
 			v := &n.Variants[k]
 			variant := name.AddVariant(v.Value, v.Datatype, j.topics(v.Scope)...)
 			j.finish(variant, v.Reifier, v.ItemIdentifiers)
 			if p.Claims {
-				j.claim(variant, v.ItemIdentifiers, fragment.VariantClaim(p.SP, ref, n, v))
+				j.claim(variant, fragment.VariantClaim(p.SP, ref, n, v))
 			}
 		}
 	}
@@ -141,7 +153,7 @@ func (j *joiner) topicStatements(p Part, t *fragment.Topic) {
 		occurrence := topic.AddOccurrence(o.Value, o.Datatype, j.topic(o.Type), j.topics(o.Scope)...)
 		j.finish(occurrence, o.Reifier, o.ItemIdentifiers)
 		if p.Claims {
-			j.claim(occurrence, o.ItemIdentifiers, fragment.OccurrenceClaim(p.SP, ref, o))
+			j.claim(occurrence, fragment.OccurrenceClaim(p.SP, ref, o))
 		}
 	}
 }
@@ -151,15 +163,15 @@ func (j *joiner) finish(c tmdm.Reifiable, reifier fragment.Ref, given []tmdm.Loc
 		_ = tmdm.AddItemIdentifier(c, l) // taken: it stays with the first
 	}
 	if reifier != "" {
-		j.reifiers = append(j.reifiers, reification{c, j.topic(reifier)})
+		j.reifiers = append(j.reifiers, reification{construct: c, reifier: j.topic(reifier)})
 	}
 }
 
-// claim gives a statement that its document gave no identifier the derived one.
-// Where that is taken, an equal statement of the source has it, and the two
-// become one.
-func (j *joiner) claim(c tmdm.Construct, given []tmdm.Locator, derived tmdm.Locator) {
-	if len(given) == 0 {
+// claim gives a statement that has no identifier of its document, or whose
+// identifiers went to other statements, the derived one. Where that is taken,
+// an equal statement of the source has it, and the two become one.
+func (j *joiner) claim(c tmdm.Construct, derived tmdm.Locator) {
+	if len(c.ItemIdentifiers()) == 0 {
 		_ = tmdm.AddItemIdentifier(c, derived)
 	}
 }

@@ -1,10 +1,10 @@
 package merge
 
 import (
-	"bytes"
 	"iter"
-	"maps"
-	"slices"
+	"strings"
+
+	"github.com/tidwall/btree"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/tmdm"
@@ -13,19 +13,17 @@ import (
 // Memory is a State in memory. The zero value is empty and ready to use. It is
 // not safe for concurrent use.
 type Memory struct {
-	topics   map[fragment.Ref]*fragment.Topic // by TopicSI
-	bySI     map[fragment.Ref]fragment.Ref    // every subject identifier to the TopicSI
+	topics   btree.Map[fragment.Ref, *fragment.Topic] // by TopicSI
+	bySI     map[fragment.Ref]fragment.Ref            // every subject identifier to the TopicSI
 	bySL     map[tmdm.Locator]fragment.Ref
-	playing  map[fragment.Ref]map[fragment.AssociationKey]*fragment.Association
+	playing  btree.Map[string, *fragment.Association] // by playingKey, once for each player
 	mentions map[fragment.Ref]int
 }
 
 func (m *Memory) init() {
-	if m.topics == nil {
-		m.topics = map[fragment.Ref]*fragment.Topic{}
+	if m.bySI == nil {
 		m.bySI = map[fragment.Ref]fragment.Ref{}
 		m.bySL = map[tmdm.Locator]fragment.Ref{}
-		m.playing = map[fragment.Ref]map[fragment.AssociationKey]*fragment.Association{}
 		m.mentions = map[fragment.Ref]int{}
 	}
 }
@@ -54,7 +52,7 @@ func (m *Memory) Load(src fragment.Source) error {
 // Topic implements [fragment.Source].
 func (m *Memory) Topic(si fragment.Ref) (*fragment.Topic, error) {
 	if ref, ok := m.bySI[si]; ok {
-		return m.topics[ref], nil
+		return m.topic(ref), nil
 	}
 	return nil, nil
 }
@@ -62,47 +60,76 @@ func (m *Memory) Topic(si fragment.Ref) (*fragment.Topic, error) {
 // TopicBySubjectLocator implements [fragment.Source].
 func (m *Memory) TopicBySubjectLocator(sl tmdm.Locator) (*fragment.Topic, error) {
 	if ref, ok := m.bySL[sl]; ok {
-		return m.topics[ref], nil
+		return m.topic(ref), nil
 	}
 	return nil, nil
+}
+
+func (m *Memory) topic(ref fragment.Ref) *fragment.Topic {
+	t, _ := m.topics.Get(ref)
+	return t
 }
 
 // Topics implements [fragment.Source].
 func (m *Memory) Topics() iter.Seq2[*fragment.Topic, error] {
 	return func(yield func(*fragment.Topic, error) bool) {
-		for _, ref := range slices.Sorted(maps.Keys(m.topics)) {
-			if !yield(m.topics[ref], nil) {
+		ascend(&m.topics, "", func(_ fragment.Ref, t *fragment.Topic) bool { return yield(t, nil) })
+	}
+}
+
+// ascend yields what tree holds from a key on, in order. The tree may be changed
+// meanwhile: what is in the same page still comes as it was.
+func ascend[K ~string, V any](tree *btree.Map[K, V], from K, yield func(K, V) bool) {
+	type item struct {
+		key   K
+		value V
+	}
+	for size, skip := 8, false; ; size = min(2*size, 256) {
+		page := make([]item, 0, size)
+		tree.Ascend(from, func(key K, value V) bool {
+			if !skip || key != from {
+				page = append(page, item{key, value})
+			}
+			return len(page) < size
+		})
+		for _, i := range page {
+			if !yield(i.key, i.value) {
 				return
 			}
 		}
+		if len(page) < size {
+			return
+		}
+		from, skip = page[size-1].key, true
 	}
+}
+
+// playingKey orders associations by player, part and key. No locator has a NUL.
+func playingKey(player fragment.Ref, part fragment.Part, key fragment.AssociationKey) string {
+	return playingPrefix(player, part) + string(key[:])
+}
+
+func playingPrefix(player fragment.Ref, part fragment.Part) string {
+	return string(player) + "\x00" + string(rune(part))
 }
 
 // AssociationsOf implements [fragment.Source].
 func (m *Memory) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
-		byKey := m.playing[player]
-		keys := slices.SortedFunc(maps.Keys(byKey), func(a, b fragment.AssociationKey) int { return bytes.Compare(a[:], b[:]) })
-		for _, k := range keys {
-			if a := byKey[k]; a.Part(player) == part && !yield(a, nil) {
-				return
-			}
-		}
+		prefix := playingPrefix(player, part)
+		ascend(&m.playing, prefix, func(key string, a *fragment.Association) bool {
+			return strings.HasPrefix(key, prefix) && yield(a, nil)
+		})
 	}
 }
 
 // Associations implements [fragment.Source].
 func (m *Memory) Associations() iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
-		for _, player := range slices.Sorted(maps.Keys(m.playing)) {
-			for _, part := range fragment.Parts {
-				for a := range m.AssociationsOf(player, part) {
-					if a.Players()[0] == player && !yield(a, nil) {
-						return
-					}
-				}
-			}
-		}
+		ascend(&m.playing, "", func(key string, a *fragment.Association) bool {
+			least := string(a.Players()[0])
+			return !strings.HasPrefix(key, least+"\x00") || yield(a, nil)
+		})
 	}
 }
 
@@ -112,30 +139,30 @@ func (m *Memory) Mentions(ref fragment.Ref) (int, error) { return m.mentions[ref
 // PutTopic implements [State].
 func (m *Memory) PutTopic(t *fragment.Topic) error {
 	m.init()
-	if old := m.topics[t.TopicSI()]; old != nil {
+	if old := m.topic(t.TopicSI()); old != nil {
 		m.forget(old)
 	}
-	m.topics[t.TopicSI()] = t
+	m.topics.Set(t.TopicSI(), t)
 	for _, si := range t.SubjectIdentifiers {
 		m.bySI[si] = t.TopicSI()
 	}
 	for _, sl := range t.SubjectLocators {
 		m.bySL[sl] = t.TopicSI()
 	}
-	t.Mentions(func(ref fragment.Ref) { m.mentions[ref]++ })
+	t.Mentions(m.mention)
 	return nil
 }
 
 // DeleteTopic implements [State].
 func (m *Memory) DeleteTopic(t *fragment.Topic) error {
-	if old := m.topics[t.TopicSI()]; old != nil {
+	if old := m.topic(t.TopicSI()); old != nil {
 		m.forget(old)
 	}
 	return nil
 }
 
 func (m *Memory) forget(t *fragment.Topic) {
-	delete(m.topics, t.TopicSI())
+	m.topics.Delete(t.TopicSI())
 	for _, si := range t.SubjectIdentifiers {
 		delete(m.bySI, si)
 	}
@@ -144,6 +171,8 @@ func (m *Memory) forget(t *fragment.Topic) {
 	}
 	t.Mentions(m.unmention)
 }
+
+func (m *Memory) mention(ref fragment.Ref) { m.mentions[ref]++ }
 
 func (m *Memory) unmention(ref fragment.Ref) {
 	if m.mentions[ref]--; m.mentions[ref] == 0 {
@@ -159,31 +188,39 @@ func (m *Memory) PutAssociation(a *fragment.Association) error {
 	}
 	key := a.Key()
 	for _, p := range a.Players() {
-		if m.playing[p] == nil {
-			m.playing[p] = map[fragment.AssociationKey]*fragment.Association{}
-		}
-		m.playing[p][key] = a
+		m.playing.Set(playingKey(p, a.Part(p), key), a)
 	}
-	a.Mentions(func(ref fragment.Ref) { m.mentions[ref]++ })
+	if len(a.Roles) > 0 {
+		a.Mentions(m.mention)
+	}
 	return nil
 }
 
 // DeleteAssociation implements [State].
 func (m *Memory) DeleteAssociation(a *fragment.Association) error {
-	key := a.Key()
-	players := a.Players()
-	if len(players) == 0 {
-		return nil
-	}
-	old := m.playing[players[0]][key]
+	old := m.stored(a)
 	if old == nil {
 		return nil
 	}
-	for _, p := range players {
-		if delete(m.playing[p], key); len(m.playing[p]) == 0 {
-			delete(m.playing, p)
-		}
+	key := old.Key()
+	for _, p := range old.Players() {
+		m.playing.Delete(playingKey(p, old.Part(p), key))
 	}
 	old.Mentions(m.unmention)
+	return nil
+}
+
+// stored returns the association with the key of a, or nil. A reifier is not
+// part of the key, but it decides about the part.
+func (m *Memory) stored(a *fragment.Association) *fragment.Association {
+	players, key := a.Players(), a.Key()
+	if len(players) == 0 {
+		return nil
+	}
+	for _, part := range fragment.Parts {
+		if old, ok := m.playing.Get(playingKey(players[0], part, key)); ok {
+			return old
+		}
+	}
 	return nil
 }

@@ -132,6 +132,7 @@ func checkTopic(t require.TestingT, topic *Topic, live map[Construct]bool) {
 // one to one, and every reference settled, so that readers change nothing.
 func checkNormal(t require.TestingT, tm *TopicMap) {
 	checkInvariants(t, tm)
+	require.False(t, slices.ContainsFunc(tm.topics, (*Topic).gone))
 	items := itemsOf(tm)
 	for i, c := range items {
 		r, ok := c.(Reifiable)

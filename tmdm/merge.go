@@ -4,8 +4,8 @@ package tmdm
 // identifiers, names, occurrences, roles and reified item, and every reference
 // to other is one to t from now on. Duplicates that arise stay until Normalize.
 // Two topics that reify unequal items cannot be one: Merge then changes nothing
-// and returns a [*ReifierError]. The more identifiers, names and occurrences
-// other has, the longer it takes, so a topic that grows merge by merge is best t.
+// and returns a [*ReifierError]. The more identifiers other has, the longer it
+// takes, so a topic that grows merge by merge is best t.
 func (t *Topic) Merge(other *Topic) error {
 	t, other = t.live(), other.live()
 	if t == other {
@@ -38,17 +38,10 @@ func (t *Topic) absorb(other *Topic) {
 	t.sis = append(t.sis, other.sis...)
 	t.sls = append(t.sls, other.sls...)
 	tm.moveIdentifiers(other, t)
-	for _, n := range other.names {
-		n.topic = t
-	}
 	t.names = append(t.names, other.names...)
-	for _, o := range other.occurrences {
-		o.topic = t
-	}
 	t.occurrences = append(t.occurrences, other.occurrences...)
-	// A class has very many roles: they find their player through mergedInto,
-	// and the shorter list goes behind the longer one, so that the cost does
-	// not depend on which of the two topics is the class.
+	// A class has very many roles. The shorter list goes behind the longer one,
+	// so that the cost does not depend on which of the two topics is the class.
 	if len(t.roles) < len(other.roles) {
 		t.roles, other.roles = other.roles, t.roles
 	}

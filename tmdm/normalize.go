@@ -38,7 +38,7 @@ func (n *normalizer) topics() {
 	tm.topics = slices.DeleteFunc(tm.topics, (*Topic).gone)
 	for _, t := range tm.topics {
 		for _, x := range t.names {
-			x.typ, x.scope, x.reifier = x.Type(), x.Scope(), x.Reifier()
+			x.topic, x.typ, x.scope, x.reifier = t, x.Type(), x.Scope(), x.Reifier()
 		}
 		t.names = distinct(n, t.names, (*TopicName).key)
 		for _, x := range t.names {
@@ -48,7 +48,7 @@ func (n *normalizer) topics() {
 			x.variants = distinct(n, x.variants, (*Variant).key)
 		}
 		for _, o := range t.occurrences {
-			o.typ, o.scope, o.reifier = o.Type(), o.Scope(), o.Reifier()
+			o.topic, o.typ, o.scope, o.reifier = t, o.Type(), o.Scope(), o.Reifier()
 		}
 		t.occurrences = distinct(n, t.occurrences, (*Occurrence).key)
 	}
@@ -59,7 +59,7 @@ func distinct[S Reifiable](n *normalizer, list []S, key func(S) statementKey) []
 	if len(list) < 2 {
 		return list
 	}
-	n.seen = emptied(n.seen)
+	clear(n.seen)
 	return slices.DeleteFunc(list, func(s S) bool {
 		k := key(s)
 		first, duplicate := n.seen[k]
@@ -70,16 +70,6 @@ func distinct[S Reifiable](n *normalizer, list []S, key func(S) statementKey) []
 		n.join(first, s)
 		return true
 	})
-}
-
-// emptied returns m without its entries. It takes as long to clear a map as it
-// was once big, so that one big list would slow down all that come after it.
-func emptied[K comparable, V any](m map[K]V) map[K]V {
-	if len(m) > 256 {
-		return map[K]V{}
-	}
-	clear(m)
-	return m
 }
 
 func (n *normalizer) associations() {
@@ -118,7 +108,7 @@ func (n *normalizer) associations() {
 
 // joinRoles joins each role of more to an equal one in roles, or else appends it.
 func (n *normalizer) joinRoles(roles, more []*AssociationRole) []*AssociationRole {
-	n.rolesOf = emptied(n.rolesOf)
+	clear(n.rolesOf)
 	for _, r := range roles {
 		n.rolesOf[r.key()] = r
 	}

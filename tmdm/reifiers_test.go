@@ -129,7 +129,24 @@ func TestNormalizeReportsReifiersThatCannotJoin(t *testing.T) {
 	checkNormal(t, tm)
 }
 
-// The same, but the two that r stands for become equal through another pair of
+// A conflict is reported for what the topics have become.
+func TestNormalizeReportsMergedReifiers(t *testing.T) {
+	tm := New()
+	q, r, s := si(tm, "q"), si(tm, "r"), si(tm, "s")
+	association := func(player string, reifier *Topic) *Association {
+		as := tm.CreateAssociation(si(tm, "type"))
+		as.AddRole(si(tm, "type"), si(tm, player))
+		require.NoError(t, SetReifier(as, reifier))
+		return as
+	}
+	likeOne, likeTwo := association("a", q), association("b", s)
+	sharedReifier(t, tm, r)
+	assert.Equal(t, []*ReifierError{{q, likeTwo, likeOne}}, tm.Normalize())
+	assert.Same(t, q, si(tm, "r"))
+	checkNormal(t, tm)
+}
+
+// No conflict: the two that r stands for become equal through another pair of
 // reifiers, which is merged later in the same pass.
 func TestNormalizeJoinsReifiersThatHadToWait(t *testing.T) {
 	tm := New()

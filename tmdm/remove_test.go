@@ -131,8 +131,12 @@ func TestRemoveStatements(t *testing.T) {
 
 	name = a.AddName("N", a)
 	one, two := name.AddVariant("1", XSDString, r), name.AddVariant("2", XSDString, r)
+	require.NoError(t, SetReifier(one, r))
+	identify(t, one)
 	one.Remove()
 	assert.Equal(t, []*Variant{two}, name.Variants())
+	assert.Nil(t, r.Reified())
+	assert.Nil(t, tm.ConstructByItemIdentifier("1"))
 	name.Remove()
 
 	as := tm.CreateAssociation(a)

@@ -2,7 +2,9 @@ package xtm
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -11,7 +13,7 @@ import (
 // are merged, documents that mergeMap names are merged in, reifiers are joined
 // to what they reify, and duplicates are removed.
 func Read(r io.Reader, o Options) (*tmdm.TopicMap, error) {
-	b := builder{tm: tmdm.New(), visited: map[tmdm.Locator]bool{o.Base: true}}
+	b := builder{tm: tmdm.New(), visited: map[tmdm.Locator]bool{document(o.Base): true}}
 	if err := b.document(r, o, nil); err != nil {
 		return nil, err
 	}
@@ -27,7 +29,7 @@ func Read(r io.Reader, o Options) (*tmdm.TopicMap, error) {
 type builder struct {
 	tm      *tmdm.TopicMap
 	visited map[tmdm.Locator]bool // documents read, so that each is once
-	doc     *document             // the one being read
+	doc     *source               // the one being read
 
 	ids10   []identifier // item identifiers of statements in XTM 1.0, which may mean reification
 	clashes []identifier // item identifiers that something else had already
@@ -35,9 +37,9 @@ type builder struct {
 	assocs  []reifiedRoles
 }
 
-// document is what is to be known about a document while it is read and when
+// source is what is to be known about a document while it is read and when
 // one of its statements turns out to be wrong.
-type document struct {
+type source struct {
 	o       Options
 	dec     *Decoder
 	version Version
@@ -45,14 +47,15 @@ type document struct {
 	themes  []*tmdm.Topic // that mergeMap adds
 }
 
-func (d *document) errorAt(p Position, format string, args ...any) error {
-	return d.dec.tok.errorAt(p, format, args...)
+// errorAt returns an error about s that came from cause, if that is not nil.
+func (s *source) errorAt(p Position, cause error, format string, args ...any) error {
+	return &SyntaxError{URI: s.o.name(), Line: p.Line, Column: p.Column, Reason: fmt.Sprintf(format, args...), Err: cause}
 }
 
 type identifier struct {
 	c      tmdm.Reifiable
 	loc    tmdm.Locator
-	doc    *document
+	doc    *source
 	pos    Position
 	holder tmdm.Construct // where there is a clash: what loc identifies
 }
@@ -60,21 +63,21 @@ type identifier struct {
 type reification struct {
 	c       tmdm.Reifiable
 	reifier *tmdm.Topic
-	doc     *document
+	doc     *source
 	pos     Position
 }
 
 // reifiedRoles is an association with more than one reified role.
 type reifiedRoles struct {
 	a   *tmdm.Association
-	doc *document
+	doc *source
 	pos Position
 }
 
 func (b *builder) document(r io.Reader, o Options, themes []*tmdm.Topic) error {
 	outer := b.doc
 	defer func() { b.doc = outer }()
-	b.doc = &document{o: o, dec: NewDecoder(r, o), merged: outer != nil, themes: themes}
+	b.doc = &source{o: o, dec: NewDecoder(r, o), merged: outer != nil, themes: themes}
 	for {
 		e, err := b.doc.dec.Next()
 		if err == io.EOF {
@@ -109,29 +112,41 @@ func (b *builder) mapItem(m *Map) error {
 	return b.identity(b.tm, m.ItemIdentifiers, m.Reifier, m.Pos)
 }
 
+// mergeMap reads another document into the same map.
 func (b *builder) mergeMap(m *MergeMap) error {
-	if b.visited[m.Locator] {
+	loc, limits := document(m.Locator), b.doc.o.Limits.withDefaults()
+	if b.visited[loc] {
 		return nil
 	}
-	b.visited[m.Locator] = true
-	if limit := b.doc.o.Limits.withDefaults().Documents; len(b.visited) > limit {
-		return b.doc.errorAt(m.Pos, "<mergeMap> brings in more than %d documents", limit)
+	b.visited[loc] = true
+	if len(b.visited) > limits.Documents {
+		return b.doc.errorAt(m.Pos, nil, "<mergeMap> brings in more than %d documents", limits.Documents)
 	}
 	themes, err := b.topics(m.Themes, m.Pos)
 	if err != nil {
 		return err
 	}
 	themes = append(themes, b.doc.themes...)
-	r, err := b.doc.o.Loader(m.Locator)
+	if len(themes) > limits.Themes {
+		return b.doc.errorAt(m.Pos, nil, "<mergeMap> adds more than %d topics to every scope", limits.Themes)
+	}
+	r, err := b.doc.o.Loader(loc)
 	if err != nil {
-		e := b.doc.errorAt(m.Pos, "<mergeMap> could not load %s: %v", m.Locator, err).(*SyntaxError)
-		e.Err = err
-		return e
+		return b.doc.errorAt(m.Pos, err, "<mergeMap> could not load %s: %v", loc, err)
 	}
 	o := b.doc.o
-	o.Base, o.URI = m.Locator, string(m.Locator)
+	o.Base, o.URI = loc, string(loc)
 	err = b.document(r, o, themes)
-	return errors.Join(err, r.Close())
+	if closing := r.Close(); err == nil && closing != nil {
+		err = fmt.Errorf("xtm: reading %s: %w", loc, closing)
+	}
+	return err
+}
+
+// document returns l without its fragment: documents are merged as wholes.
+func document(l tmdm.Locator) tmdm.Locator {
+	doc, _, _ := strings.Cut(string(l), "#")
+	return tmdm.Locator(doc)
 }
 
 func (b *builder) topic(e *Topic) error {
@@ -335,8 +350,7 @@ func (b *builder) ref(r Ref, pos Position) (*tmdm.Topic, error) {
 func (b *builder) identityError(err error, pos Position) error {
 	var e *tmdm.IdentityError
 	if errors.As(err, &e) {
-		err = b.doc.errorAt(pos, "%s identifies %s, so it cannot identify a topic", e.Locator, tmdm.Describe(e.Existing))
-		err.(*SyntaxError).Err = e
+		err = b.doc.errorAt(pos, e, "%s identifies %s, so it cannot identify a topic", e.Locator, tmdm.Describe(e.Existing))
 	}
 	return err
 }

@@ -39,6 +39,14 @@ func (o Options) name() string {
 	return string(o.Base)
 }
 
+// dropped reports what err says was left out.
+func (o Options) dropped(err error) {
+	var syntax *SyntaxError
+	if o.Dropped != nil && errors.As(err, &syntax) {
+		o.Dropped(syntax)
+	}
+}
+
 // Decoder reads a document element by element, in memory that depends on the
 // largest element only. It applies what a version of the syntax says about one
 // element: locators are absolute, what XTM 1.0 leaves out has its default, and
@@ -247,8 +255,14 @@ func (d *Decoder) child(parent string) string {
 		case endElement:
 			return ""
 		case textEvent:
-			if !isSpace(d.tok.text) && !d.o.Lenient {
-				d.fail("<%s> cannot hold text: %q", parent, excerpt(d.tok.text))
+			if isSpace(d.tok.text) {
+				continue
+			}
+			err := d.tok.errorAt(d.tok.pos, "<%s> cannot hold text: %q", parent, excerpt(d.tok.text))
+			if d.o.Lenient {
+				d.o.dropped(err)
+			} else {
+				d.err = err
 			}
 		}
 	}

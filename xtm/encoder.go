@@ -127,9 +127,10 @@ func (e *Encoder) Association(a *Association) error {
 
 // Close writes the end of the document. It does not close the writer below.
 func (e *Encoder) Close() error {
-	if e.begin(&Map{}); e.err != nil || e.closed {
+	if e.err != nil || e.closed {
 		return e.err
 	}
+	e.begin(&Map{})
 	e.closed = true
 	e.close("topicMap")
 	return e.flush(true)

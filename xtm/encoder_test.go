@@ -404,7 +404,7 @@ func TestNothingIsReifiedByAccident(t *testing.T) {
 	again, err := xtm.Read(&out, xtm.Options{Base: sp})
 	require.NoError(t, err)
 	require.NotNil(t, again.TopicBySubjectIdentifier(sp+"#n"))
-	assert.Nil(t, again.TopicBySubjectIdentifier(sp+"#n").Names()[0].Reifier())
+	assert.Nil(t, again.TopicBySubjectIdentifier(sp + "#n").Names()[0].Reifier())
 }
 
 // Topics without identifiers, as reification in XTM 1.0 can leave them.

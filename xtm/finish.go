@@ -1,10 +1,6 @@
 package xtm
 
-import (
-	"errors"
-
-	"github.com/tmshare/tmshare/tmdm"
-)
+import "github.com/tmshare/tmshare/tmdm"
 
 // identity gives c, a statement or the map, its item identifiers, and notes its
 // reifier for the end.
@@ -39,7 +35,7 @@ func (b *builder) finish() error {
 	conflicts := b.tm.Normalize()
 	// What looked unequal may have become equal by the merging of reifiers.
 	for _, r := range b.reify(waiting) {
-		return r.doc.errorAt(r.pos, "%s reifies both %s and %s", tmdm.Describe(r.reifier), tmdm.Describe(r.reifier.Reified()), tmdm.Describe(r.c))
+		return r.doc.errorAt(r.pos, nil, "%s reifies both %s and %s", tmdm.Describe(r.reifier), tmdm.Describe(r.reifier.Reified()), tmdm.Describe(r.c))
 	}
 	for _, err := range conflicts {
 		return b.conflict(err)
@@ -71,7 +67,7 @@ func (b *builder) unequalReifiers() error {
 		for _, r := range a.a.Roles() {
 			k, reifier := key{r.Type(), r.Player()}, r.Reifier()
 			if first := seen[k]; first != nil && reifier != nil && first != reifier {
-				return a.doc.errorAt(a.pos, "the <association> has two equal roles with different reifiers: %s and %s", tmdm.Describe(first), tmdm.Describe(reifier))
+				return a.doc.errorAt(a.pos, nil, "the <association> has two equal roles with different reifiers: %s and %s", tmdm.Describe(first), tmdm.Describe(reifier))
 			}
 			if reifier != nil {
 				seen[k] = reifier
@@ -100,9 +96,7 @@ func (b *builder) conflict(err *tmdm.ReifierError) error {
 			at = r
 		}
 	}
-	e := at.doc.errorAt(at.pos, "%s reifies both %s and %s", tmdm.Describe(err.Topic), tmdm.Describe(err.Existing), tmdm.Describe(err.Construct)).(*SyntaxError)
-	e.Err = err
-	return e
+	return at.doc.errorAt(at.pos, err, "%s reifies both %s and %s", tmdm.Describe(err.Topic), tmdm.Describe(err.Existing), tmdm.Describe(err.Construct))
 }
 
 // settleClashes looks at item identifiers that two constructs claimed. Equal
@@ -112,14 +106,11 @@ func (b *builder) settleClashes() error {
 		if r, ok := id.holder.(tmdm.Reifiable); ok && tmdm.Equal(r, id.c) {
 			continue
 		}
-		err := id.doc.errorAt(id.pos, "the item identifier %s of %s identifies %s already", id.loc, tmdm.Describe(id.c), tmdm.Describe(id.holder))
+		err := id.doc.errorAt(id.pos, nil, "the item identifier %s of %s identifies %s already", id.loc, tmdm.Describe(id.c), tmdm.Describe(id.holder))
 		if !id.doc.o.Lenient {
 			return err
 		}
-		var syntax *SyntaxError
-		if id.doc.o.Dropped != nil && errors.As(err, &syntax) {
-			id.doc.o.Dropped(syntax)
-		}
+		id.doc.o.dropped(err)
 	}
 	return nil
 }

@@ -131,6 +131,38 @@ func TestLimits(t *testing.T) {
 	assert.NoError(t, err, "the limit of a token is not one of the document")
 }
 
+// Documents must not take more time or room than they are long.
+func TestWhatGrowsIsBounded(t *testing.T) {
+	scope := "<scope>" + strings.Repeat(`<topicRef xlink:href="#s"/>`, 201) + "</scope>"
+	name := `<topic id="t"><baseName>` + scope + `<baseNameString/></baseName></topic>`
+	assert.Equal(t, "a scope of more than 200 topics", rejected(t, head10+name+foot, xtm.Options{}).Reason)
+	_, err := read(head10+name+foot, xtm.Options{Limits: xtm.Limits{Themes: 201}})
+	assert.NoError(t, err)
+
+	variants := strings.Builder{}
+	for i := range 190 {
+		fmt.Fprintf(&variants, `<variant><parameters><topicRef xlink:href="#a%d"/><topicRef xlink:href="#b%d"/></parameters>`, i, i)
+	}
+	nested := variants.String() + "<variantName><resourceData/></variantName>" + strings.Repeat("</variant>", 190)
+	assert.Equal(t, "a scope of more than 200 topics",
+		rejected(t, head10+`<topic id="t"><baseName><baseNameString/>`+nested+`</baseName></topic>`+foot, xtm.Options{}).Reason)
+
+	attributes, prefixes := strings.Builder{}, strings.Builder{}
+	for i := range 300 {
+		fmt.Fprintf(&attributes, ` a%d=""`, i)
+		fmt.Fprintf(&prefixes, `<p%d:x xmlns:p%d="urn:p" xmlns:q%d="urn:q">`, i, i, i)
+	}
+	const reason = " has more than 256 attributes, or as many prefixes are in scope"
+	assert.Equal(t, "<x>"+reason, rejected(t, head10+"<x"+attributes.String()+"/>", xtm.Options{}).Reason)
+	assert.Equal(t, "<x>"+reason, rejected(t, head10+prefixes.String(), xtm.Options{}).Reason)
+
+	o := xtm.Options{Base: "http://example.org/0", Limits: xtm.Limits{Themes: 9}}
+	o.Loader = func(l tmdm.Locator) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(head10 + `<mergeMap xlink:href="` + string(l) + `x"><topicRef xlink:href="#t"/></mergeMap>` + foot)), nil
+	}
+	assert.Equal(t, "<mergeMap> adds more than 9 topics to every scope", rejected(t, head10+`<mergeMap xlink:href="x"/>`+foot, o).Reason)
+}
+
 func TestMergeMapIsBounded(t *testing.T) {
 	// Each document asks for another one, without end.
 	loads := 0
@@ -227,7 +259,10 @@ func TestLenient(t *testing.T) {
 	assert.Equal(t, []tmdm.Locator{fuzzBase + "#n"}, topic.Names()[0].ItemIdentifiers())
 	assert.Empty(t, topic.Occurrences()[0].ItemIdentifiers())
 	base := fuzzBase
-	assert.Equal(t, []string{fmt.Sprintf(`xtm: x:3:3: the item identifier %s#n of occurrence "o" of topic %s#t identifies name "T" of topic %s#t already`, base, base, base)}, dropped)
+	assert.Equal(t, []string{
+		`xtm: x:2:11: <topicMap> cannot hold text: "lost"`,
+		fmt.Sprintf(`xtm: x:3:3: the item identifier %s#n of occurrence "o" of topic %s#t identifies name "T" of topic %s#t already`, base, base, base),
+	}, dropped)
 }
 
 func TestBaseMustBeAbsolute(t *testing.T) {

@@ -20,7 +20,12 @@ type Limits struct {
 	Token     int   // bytes of one tag, text or comment; default 16 MiB
 	Bytes     int64 // bytes of a document; default: no limit
 	Documents int   // documents that mergeMap brings in; default 1000
+	Themes    int   // topics in the scope of one statement; default 200
 }
+
+// maxNames bounds the attributes of an element and the prefixes in scope, among
+// which names are looked up one by one.
+const maxNames = 256
 
 func (l Limits) withDefaults() Limits {
 	if l.Depth == 0 {
@@ -31,6 +36,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Documents == 0 {
 		l.Documents = 1000
+	}
+	if l.Themes == 0 {
+		l.Themes = 200
 	}
 	return l
 }
@@ -164,6 +172,8 @@ func (t *tokenizer) start(e xml.StartElement) error {
 		return t.errorAt(t.pos, "a second root element <%s>", e.Name.Local)
 	case len(t.open) == t.limits.Depth:
 		return t.errorAt(t.pos, "elements are nested more than %d deep", t.limits.Depth)
+	case len(e.Attr) > maxNames || len(t.ns) > maxNames:
+		return t.errorAt(t.pos, "<%s> has more than %d attributes, or as many prefixes are in scope", e.Name.Local, maxNames)
 	}
 	t.state = inRoot
 	outside := len(t.ns)

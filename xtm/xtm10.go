@@ -25,7 +25,7 @@ func (d *Decoder) element10(name string) Element {
 		return d.association10()
 	case "mergeMap":
 		m := d.mergeMap(d.href10(name))
-		m.Themes = d.refs10(name)
+		m.Themes = d.scope(nil, d.refs10(name))
 		return m
 	}
 	d.unexpected("topicMap")
@@ -40,7 +40,7 @@ func (d *Decoder) topic10() *Topic {
 	for name := d.child("topic"); name != ""; name = d.child("topic") {
 		switch name {
 		case "instanceOf":
-			t.Types = append(t.Types, d.ref10s(name)...)
+			t.Types = append(t.Types, d.someRefs10(name)...)
 		case "subjectIdentity":
 			d.subjectIdentity10(t)
 		case "baseName":
@@ -80,12 +80,12 @@ func (d *Decoder) baseName10() Name {
 			}
 			d.one(&n.Type, d.ref10(name), "baseName", name)
 		case "scope":
-			n.Scope = append(n.Scope, d.ref10s(name)...)
+			n.Scope = d.scope(n.Scope, d.someRefs10(name))
 		case "baseNameString":
 			n.Value = d.content(name)
 			strings++
 		case "variant":
-			n.Variants = d.variant10(n.Variants, nil)
+			n.Variants = d.variant10(n.Variants)
 		default:
 			d.unexpected("baseName")
 		}
@@ -96,27 +96,27 @@ func (d *Decoder) baseName10() Name {
 	d.defaultType(&n.Type, tmdm.PSIDefaultNameType)
 	// Only now is the whole scope of the name known.
 	for i := range n.Variants {
-		n.Variants[i].Scope = union(n.Scope, n.Variants[i].Scope)
+		n.Variants[i].Scope = d.scope(n.Scope, n.Variants[i].Scope)
 	}
 	return n
 }
 
 // variant10 appends the variant that started, and those within it, to
 // variants. Each has the parameters of all that it is nested in.
-func (d *Decoder) variant10(variants []Variant, outer []Ref) []Variant {
+func (d *Decoder) variant10(variants []Variant) []Variant {
 	v := Variant{ItemIdentifiers: d.id10()}
 	pos, parameters, values := d.tok.pos, 0, 0
-	var inner [][]Variant
+	var inner []Variant
 	for name := d.child("variant"); name != ""; name = d.child("variant") {
 		switch name {
 		case "parameters":
-			v.Scope = append(v.Scope, d.ref10s(name)...)
+			v.Scope = d.scope(v.Scope, d.someRefs10(name))
 			parameters++
 		case "variantName":
 			d.variantName10(&v)
 			values++
 		case "variant":
-			inner = append(inner, d.variant10(nil, nil))
+			inner = d.variant10(inner)
 		default:
 			d.unexpected("variant")
 		}
@@ -124,7 +124,6 @@ func (d *Decoder) variant10(variants []Variant, outer []Ref) []Variant {
 	if parameters != 1 {
 		d.count(pos, parameters, "variant", "parameters")
 	}
-	v.Scope = union(outer, v.Scope)
 	switch values {
 	case 0:
 	case 1:
@@ -132,11 +131,9 @@ func (d *Decoder) variant10(variants []Variant, outer []Ref) []Variant {
 	default:
 		d.count(pos, values, "variant", "variantName")
 	}
-	for _, nested := range inner {
-		for _, n := range nested {
-			n.Scope = union(v.Scope, n.Scope)
-			variants = append(variants, n)
-		}
+	for _, n := range inner {
+		n.Scope = d.scope(v.Scope, n.Scope)
+		variants = append(variants, n)
 	}
 	return variants
 }
@@ -160,7 +157,7 @@ func (d *Decoder) occurrence10() Occurrence {
 		case "instanceOf":
 			d.one(&o.Type, d.ref10(name), "occurrence", name)
 		case "scope":
-			o.Scope = append(o.Scope, d.ref10s(name)...)
+			o.Scope = d.scope(o.Scope, d.someRefs10(name))
 		default:
 			o.Value, o.Datatype = d.resource10(name, "occurrence")
 			values++
@@ -195,7 +192,7 @@ func (d *Decoder) association10() *Association {
 		case "instanceOf":
 			d.one(&a.Type, d.ref10(name), "association", name)
 		case "scope":
-			a.Scope = append(a.Scope, d.ref10s(name)...)
+			a.Scope = d.scope(a.Scope, d.someRefs10(name))
 		case "member":
 			a.Roles = d.member10(a.Roles)
 			members++
@@ -243,25 +240,37 @@ func (d *Decoder) refs10(parent string) []Ref {
 	return refs
 }
 
-// ref10s reads the references of an element that must hold one at least.
-func (d *Decoder) ref10s(parent string) []Ref {
+// someRefs10 reads the references of an element that must hold one at least.
+func (d *Decoder) someRefs10(parent string) []Ref {
 	pos := d.tok.pos
 	refs := d.refs10(parent)
 	if len(refs) == 0 {
-		d.failAt(pos, "<%s> names no topic", parent)
+		d.exactlyOne(pos, 0, parent)
 	}
 	return refs
 }
 
 // ref10 reads the reference of an element that must hold exactly one.
 func (d *Decoder) ref10(parent string) Ref {
-	pos := d.tok.pos
-	refs := d.ref10s(parent)
-	if len(refs) != 1 {
-		d.failAt(pos, "<%s> names more than one topic", parent)
-		return Ref{}
+	pos, n := d.tok.pos, 0
+	var r Ref
+	for name := d.child(parent); name != ""; name = d.child(parent) {
+		r = d.pointer10(parent)
+		n++
 	}
-	return refs[0]
+	d.exactlyOne(pos, n, parent)
+	return r
+}
+
+// exactlyOne fails where an element that names one topic names n.
+func (d *Decoder) exactlyOne(pos Position, n int, parent string) {
+	switch n {
+	case 0:
+		d.failAt(pos, "<%s> names no topic", parent)
+	case 1:
+	default:
+		d.failAt(pos, "<%s> names more than one topic", parent)
+	}
 }
 
 // pointer10 reads topicRef, subjectIndicatorRef or resourceRef (XTM 1.0 §3.5
@@ -334,16 +343,23 @@ func (d *Decoder) count(pos Position, n int, parent, child string) {
 	}
 }
 
-// union returns a and those of b that are not in it.
-func union(a, b []Ref) []Ref {
-	if len(a) == 0 {
-		return b
-	}
-	all := slices.Clone(a)
-	for _, r := range b {
-		if !slices.Contains(all, r) {
-			all = append(all, r)
+// scope returns the themes of a and b, each once. A limit on their number keeps
+// small documents from growing: every variant has the themes of its name too.
+func (d *Decoder) scope(a, b []Ref) []Ref {
+	switch {
+	case len(a)+len(b) > 2*d.tok.limits.Themes:
+	case len(a) == 0:
+		a = b
+	case len(b) > 0:
+		a = slices.Clone(a)
+		for _, r := range b {
+			if !slices.Contains(a, r) {
+				a = append(a, r)
+			}
 		}
 	}
-	return all
+	if limit := d.tok.limits.Themes; len(a) > limit || len(b) > limit {
+		d.fail("a scope of more than %d topics", limit)
+	}
+	return a
 }

@@ -92,7 +92,7 @@ func (d *Decoder) name2x() Name {
 		case "type":
 			d.one(&n.Type, d.ref2x(name), "name", name)
 		case "scope":
-			n.Scope = append(n.Scope, d.refs2x(name)...)
+			n.Scope = d.scope(n.Scope, d.refs2x(name))
 		case "value":
 			n.Value = d.content(name)
 			values++
@@ -112,7 +112,7 @@ func (d *Decoder) name2x() Name {
 		if !slices.ContainsFunc(v.Scope, adds) {
 			d.failAt(pos, "the scope of the <variant> %q adds no topic to that of its name", excerpt([]byte(v.Value)))
 		}
-		v.Scope = union(n.Scope, v.Scope)
+		v.Scope = d.scope(n.Scope, v.Scope)
 	}
 	return n
 }
@@ -128,7 +128,7 @@ func (d *Decoder) variant2x() Variant {
 		case "reifier":
 			d.reifier2x(&v.Reifier, "variant")
 		case "scope":
-			v.Scope = append(v.Scope, d.refs2x(name)...)
+			v.Scope = d.scope(v.Scope, d.refs2x(name))
 		default:
 			v.Value, v.Datatype = d.resource2x(name, "variant")
 			values++
@@ -156,7 +156,7 @@ func (d *Decoder) occurrence2x() Occurrence {
 		case "type":
 			d.one(&o.Type, d.ref2x(name), "occurrence", name)
 		case "scope":
-			o.Scope = append(o.Scope, d.refs2x(name)...)
+			o.Scope = d.scope(o.Scope, d.refs2x(name))
 		default:
 			o.Value, o.Datatype = d.resource2x(name, "occurrence")
 			values++
@@ -206,7 +206,7 @@ func (d *Decoder) association2x() *Association {
 		case "type":
 			d.one(&a.Type, d.ref2x(name), "association", name)
 		case "scope":
-			a.Scope = append(a.Scope, d.refs2x(name)...)
+			a.Scope = d.scope(a.Scope, d.refs2x(name))
 		case "role":
 			a.Roles = append(a.Roles, d.role2x())
 		default:
@@ -277,19 +277,21 @@ func (d *Decoder) refs2x(parent string) []Ref {
 		refs = append(refs, d.pointer2x(parent))
 	}
 	if len(refs) == 0 {
-		d.failAt(pos, "<%s> names no topic", parent)
+		d.exactlyOne(pos, 0, parent)
 	}
 	return refs
 }
 
+// ref2x reads the reference of an element that must hold exactly one.
 func (d *Decoder) ref2x(parent string) Ref {
-	pos := d.tok.pos
-	refs := d.refs2x(parent)
-	if len(refs) != 1 {
-		d.failAt(pos, "<%s> names more than one topic", parent)
-		return Ref{}
+	pos, n := d.tok.pos, 0
+	var r Ref
+	for name := d.child(parent); name != ""; name = d.child(parent) {
+		r = d.pointer2x(parent)
+		n++
 	}
-	return refs[0]
+	d.exactlyOne(pos, n, parent)
+	return r
 }
 
 // pointer2x reads topicRef, subjectIdentifierRef or subjectLocatorRef

@@ -81,7 +81,7 @@ func (c *Client) Export(w io.Writer, format string, claims bool, sources ...stri
 		return xtm.Losses{}, err
 	}
 	if conflicts > 0 {
-		c.Report(fmt.Sprintf("%d topics reify different statements in several sources; the first by prefix is exported", conflicts))
+		c.Report(fmt.Sprintf("topics that reify different statements in several sources: %d; the first by prefix is exported", conflicts))
 	}
 	switch format {
 	case FormatXTM1:

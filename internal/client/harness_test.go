@@ -24,20 +24,33 @@ import (
 // subscriber is a client on a store of its own.
 type subscriber struct {
 	*client.Client
-	t  *testing.T
-	db *store.DB
+	t   *testing.T
+	dir string
+	db  *store.DB
 
 	mu     sync.Mutex
 	report []string
 }
 
 func newSubscriber(t *testing.T, change ...func(*client.Config)) *subscriber {
-	db, err := store.Open(store.Options{Dir: t.TempDir(), Logger: silent})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	s := &subscriber{t: t, db: db}
+	s := &subscriber{t: t, dir: t.TempDir()}
+	s.open()
+	t.Cleanup(func() { require.NoError(t, s.db.Close()) })
 	s.configure(change...)
 	return s
+}
+
+func (s *subscriber) open() {
+	db, err := store.Open(store.Options{Dir: s.dir, Logger: silent})
+	require.NoError(s.t, err)
+	s.db = db
+}
+
+// restart closes the store, opens it again and makes the client anew.
+func (s *subscriber) restart(change ...func(*client.Config)) {
+	require.NoError(s.t, s.db.Close())
+	s.open()
+	s.configure(change...)
 }
 
 // configure makes the client anew, as another run of the program would.

@@ -70,7 +70,7 @@ func documentSize(n int) func(*server.Config) {
 }
 
 func (o *origin) start(dir string) {
-	db, err := store.Open(store.Options{Dir: dir, Logger: silent})
+	db, err := store.Open(store.Options{Dir: dir, Logger: silent, Now: o.config.Now})
 	require.NoError(o.t, err)
 	o.config.Store = db
 	s, err := server.New(o.config)

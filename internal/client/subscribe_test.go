@@ -15,6 +15,7 @@ import (
 
 // From each address that a server gives, the same feeds are found.
 func TestSubscribeFindsTheFeedsFromAnyAddress(t *testing.T) {
+	t.Parallel()
 	o := publishing(t, doc(topics(6, "v1")...), documentSize(4))
 	archive := prevArchive(t, o.get("/topicmaps/egov/fragments"))
 	for name, ref := range map[string]string{
@@ -26,6 +27,7 @@ func TestSubscribeFindsTheFeedsFromAnyAddress(t *testing.T) {
 		"open archive document":        archive[:len(archive)-1] + "2",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newSubscriber(t)
 			sub, err := s.Subscribe(context.Background(), o.URL+ref, "x")
 			require.NoError(t, err)
@@ -38,8 +40,11 @@ func TestSubscribeFindsTheFeedsFromAnyAddress(t *testing.T) {
 }
 
 func TestSubscribeToAFeedWithoutEntries(t *testing.T) {
+	t.Parallel()
 	t.Run("the document was just closed", func(t *testing.T) {
-		o := publishing(t, doc(topics(4, "v1")...), documentSize(4))
+		t.Parallel()
+		o := publishing(t, doc(topics(4, "v1")...), documentSize(5)) // the fifth is the type of all names
+		require.NotContains(t, o.get("/topicmaps/egov/fragments"), "<entry>")
 		s := newSubscriber(t)
 		_, err := s.Subscribe(context.Background(), o.feedURL("egov"), "")
 		require.NoError(t, err)
@@ -47,7 +52,9 @@ func TestSubscribeToAFeedWithoutEntries(t *testing.T) {
 		s.has(o, doc(topics(4, "v1")...))
 	})
 	t.Run("the collection is empty", func(t *testing.T) {
+		t.Parallel()
 		o := publishing(t, doc())
+		require.NotContains(t, o.get("/topicmaps/egov/fragments"), "<entry>")
 		s := newSubscriber(t)
 		_, err := s.Subscribe(context.Background(), o.feedURL("egov"), "")
 		require.NoError(t, err)
@@ -59,6 +66,7 @@ func TestSubscribeToAFeedWithoutEntries(t *testing.T) {
 }
 
 func TestSubscribeListsTheCollectionsOfAnOverview(t *testing.T) {
+	t.Parallel()
 	o := publishing(t, doc())
 	o.create("libraries", doc())
 	_, err := newSubscriber(t).Subscribe(context.Background(), o.URL+"/topicmaps", "")
@@ -72,6 +80,7 @@ func TestSubscribeListsTheCollectionsOfAnOverview(t *testing.T) {
 }
 
 func TestSubscribeTakesTheNameFromTheURL(t *testing.T) {
+	t.Parallel()
 	o := publishing(t, doc())
 	sub, err := newSubscriber(t).Subscribe(context.Background(), o.feedURL("egov"), "")
 	require.NoError(t, err)
@@ -79,6 +88,7 @@ func TestSubscribeTakesTheNameFromTheURL(t *testing.T) {
 }
 
 func TestSubscribeRefusesATakenName(t *testing.T) {
+	t.Parallel()
 	o := publishing(t, doc())
 	s := subscribed(t, o)
 	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), "")
@@ -90,6 +100,7 @@ func TestSubscribeRefusesATakenName(t *testing.T) {
 // What is no feed of a collection is refused with what is wrong, and nothing is
 // subscribed to.
 func TestSubscribeRefusesWhatIsNoCollection(t *testing.T) {
+	t.Parallel()
 	answer := func(status int, contentType, body string) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", contentType)
@@ -124,6 +135,7 @@ func TestSubscribeRefusesWhatIsNoCollection(t *testing.T) {
 		"address outside the server": {newOrigin(t).URL, "the overview is at"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newSubscriber(t)
 			_, err := s.Subscribe(context.Background(), c.ref, "")
 			assert.ErrorContains(t, err, c.says)
@@ -143,6 +155,7 @@ func closedPort(t *testing.T) string {
 }
 
 func TestSubscribeEndsWhenFeedsLeadInACircle(t *testing.T) {
+	t.Parallel()
 	var self *httptest.Server
 	self = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		other := map[string]string{"/a": "/b", "/b": "/a"}[r.URL.Path]
@@ -155,6 +168,7 @@ func TestSubscribeEndsWhenFeedsLeadInACircle(t *testing.T) {
 }
 
 func TestRedirectsAreFollowedToAllowedHostsOnly(t *testing.T) {
+	t.Parallel()
 	o := publishing(t, doc(topics(1, "v1")...))
 	elsewhere := httptest.NewServer(http.RedirectHandler(o.feedURL("egov"), http.StatusFound))
 	defer elsewhere.Close()
@@ -174,6 +188,7 @@ func TestRedirectsAreFollowedToAllowedHostsOnly(t *testing.T) {
 }
 
 func TestLinksAreFollowedToAllowedHostsOnly(t *testing.T) {
+	t.Parallel()
 	o := publishing(t, doc(topics(1, "v1")...))
 	other := httptest.NewServer(http.HandlerFunc(o.answer)) // its links lead to o
 	defer other.Close()
@@ -187,6 +202,7 @@ func TestLinksAreFollowedToAllowedHostsOnly(t *testing.T) {
 }
 
 func TestEndlessRedirectsEnd(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
 	}))

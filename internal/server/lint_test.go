@@ -149,7 +149,7 @@ func TestEveryKindOfDocumentIsValidatedAgainstItsSchema(t *testing.T) {
 	checked, complaints := n.lint.validate(t)
 	assert.Empty(t, complaints)
 	assert.Greater(t, checked["atom"], 300, "feed and entry documents")
-	assert.Greater(t, checked["xtm1"], 300, "fragments and snapshots")
+	assert.Greater(t, checked["xtm1"], 250, "fragments and snapshots")
 	t.Logf("validated %d Atom documents and %d XTM 1.0 documents", checked["atom"], checked["xtm1"])
 
 	for _, broken := range []struct{ kind, document, old, new string }{

@@ -116,7 +116,8 @@ func (db *DB) Collections() ([]Collection, error) {
 	return all, err
 }
 
-// nextNumber returns a number that no source has had.
+// nextNumber returns a number that neither a source nor a generation of a
+// subscription has had.
 func (db *DB) nextNumber() (uint32, error) {
 	var n uint32
 	err := db.update(func(t *tx) error {
@@ -144,18 +145,22 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 	c.Epoch = uuid.New()
 	c.Created = db.now().UTC().Truncate(time.Microsecond)
 	c.Updated = c.Created
-	if err := db.load(c.source(), src, progress); err != nil {
+	if err := db.load(ctx, c.source(), src, progress); err != nil {
 		return nil, err
 	}
 	if err := db.loadLog(ctx, &c, src); err != nil {
 		return nil, err
 	}
-	return &c, db.update(func(t *tx) error {
+	err = db.update(func(t *tx) error {
 		if err := absent(t, c.Name); err != nil {
 			return err
 		}
 		return t.putCollection(&c)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return &c, nil
 }
 
 func absent(t *tx, name string) error {

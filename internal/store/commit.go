@@ -73,6 +73,10 @@ func apply(changes []change, w writer) error {
 // journalPiece is about the size in bytes of one row of the journal.
 const journalPiece = 256 << 10
 
+// maxKey is the length of the longest key that Badger takes. A decided commit
+// must not have a longer one: it could never be carried out.
+const maxKey = 65000
+
 func (db *DB) commitThroughJournal(changes []change) error {
 	if err := db.clearJournal(); err != nil {
 		return err
@@ -81,16 +85,29 @@ func (db *DB) commitThroughJournal(changes []change) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("store: commit of %d rows: %w", len(changes), err), db.clearJournal())
 	}
+	return db.carryOut(pieces)
+}
+
+// carryOut decides the commit in the journal and rolls it forward. Where that
+// fails, the state is between before and after, and nothing shows it: the
+// database is of no use until it is opened again.
+func (db *DB) carryOut(pieces uint64) error {
 	db.view.Lock()
 	defer db.view.Unlock()
-	err = db.badger.Update(func(txn *badger.Txn) error {
+	err := db.badger.Update(func(txn *badger.Txn) error {
 		return txn.Set([]byte{tableJournalCommit}, binary.BigEndian.AppendUint64(nil, pieces))
 	})
 	if err != nil {
-		return errors.Join(fmt.Errorf("store: commit of %d rows: %w", len(changes), err), db.clearJournal())
+		err = fmt.Errorf("store: commit: %w", err)
+		if failed := db.clearJournal(); failed != nil { // it may be decided after all
+			db.unusable = errors.Join(err, failed)
+			return db.unusable
+		}
+		return err
 	}
-	if err := db.rollForward(); err != nil {
-		return fmt.Errorf("store: the commit is decided, but could not be carried out; it will be when the store is opened again: %w", err)
+	if err := db.rollForward(pieces); err != nil {
+		db.unusable = fmt.Errorf("store: a commit is decided, but could not be carried out; it will be when the store is opened again: %w", err)
+		return db.unusable
 	}
 	return nil
 }
@@ -107,6 +124,9 @@ func (db *DB) writeJournal(changes []change) (pieces uint64, err error) {
 		return err
 	}
 	for _, c := range changes {
+		if len(c.key) > maxKey {
+			return 0, fmt.Errorf("a key of %d bytes is too long: %.80q…", len(c.key), c.key)
+		}
 		piece = binary.AppendUvarint(piece, uint64(len(c.key)))
 		piece = append(piece, c.key...)
 		if c.value == nil {
@@ -127,6 +147,8 @@ func (db *DB) writeJournal(changes []change) (pieces uint64, err error) {
 	return pieces, batch.Flush()
 }
 
+var errCorruptJournal = errors.New("corrupt journal")
+
 // readPiece is the inverse of what writeJournal puts into one row.
 func readPiece(piece []byte) ([]change, error) {
 	var changes []change
@@ -134,12 +156,12 @@ func readPiece(piece []byte) ([]change, error) {
 		var c change
 		n, size := binary.Uvarint(piece)
 		if size <= 0 || n > uint64(len(piece)-size) {
-			return nil, errors.New("corrupt journal")
+			return nil, errCorruptJournal
 		}
 		c.key, piece = piece[size:size+int(n)], piece[size+int(n):]
 		n, size = binary.Uvarint(piece)
 		if size <= 0 || n > uint64(len(piece)-size)+1 {
-			return nil, errors.New("corrupt journal")
+			return nil, errCorruptJournal
 		}
 		piece = piece[size:]
 		if n > 0 {
@@ -151,15 +173,17 @@ func readPiece(piece []byte) ([]change, error) {
 }
 
 // rollForward carries out the decided commit and removes the journal.
-func (db *DB) rollForward() error {
+func (db *DB) rollForward(pieces uint64) error {
 	t := &tx{base: db.badger.NewTransaction(false)}
 	defer t.discard()
 	batch := db.badger.NewWriteBatch()
 	defer batch.Cancel()
+	found := uint64(0)
 	for r, err := range t.scan([]byte{tableJournal}, nil) {
 		if err != nil {
 			return err
 		}
+		found++
 		changes, err := readPiece(r.value)
 		if err != nil {
 			return err
@@ -167,6 +191,9 @@ func (db *DB) rollForward() error {
 		if err := apply(changes, batch); err != nil {
 			return err
 		}
+	}
+	if found != pieces {
+		return fmt.Errorf("%w: %d pieces, not %d", errCorruptJournal, found, pieces)
 	}
 	if err := batch.Flush(); err != nil {
 		return err
@@ -192,8 +219,11 @@ func (db *DB) recoverJournal() error {
 		return err
 	}
 	if decided != nil {
+		if len(decided) != 8 {
+			return errCorruptJournal
+		}
 		db.log.Info("finishing a commit that was interrupted")
-		return db.rollForward()
+		return db.rollForward(binary.BigEndian.Uint64(decided))
 	}
 	return db.deletePrefix([]byte{tableJournal})
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -34,7 +35,12 @@ type DB struct {
 
 	write sync.Mutex   // held by the one writer
 	view  sync.RWMutex // held for writing while a journal is rolled forward
+
+	unusable error          // under view: why nothing can be read or written any more
+	users    sync.WaitGroup // the views and updates that are under way
 }
+
+var errClosed = errors.New("store: the database is closed")
 
 // Open opens the database in o.Dir, creating it where there is none, and
 // finishes what a crash interrupted.
@@ -67,10 +73,13 @@ func Open(o Options) (*DB, error) {
 }
 
 // badgerOptions are sized for small machines: at most about 100 MB of buffers
-// and caches.
+// and caches. Conflicts are not looked for: there is one writer, and what loads
+// a generation writes rows of its own; Badger would remember every key that is
+// written while a reader is there.
 func badgerOptions(dir string, log *slog.Logger) badger.Options {
 	return badger.DefaultOptions(dir).
 		WithSyncWrites(true).
+		WithDetectConflicts(false).
 		WithMemTableSize(16 << 20).
 		WithNumMemtables(3).
 		WithBaseTableSize(4 << 20).
@@ -83,10 +92,13 @@ func badgerOptions(dir string, log *slog.Logger) badger.Options {
 		WithLogger(badgerLog{log})
 }
 
-// Close closes the database.
+// Close closes the database, once the views and updates that are under way have
+// ended. No others begin.
 func (db *DB) Close() error {
-	db.write.Lock()
-	defer db.write.Unlock()
+	db.view.Lock()
+	db.unusable = errClosed
+	db.view.Unlock()
+	db.users.Wait()
 	return db.badger.Close()
 }
 
@@ -96,23 +108,21 @@ func (db *DB) Dir() string { return db.dir }
 // recover checks the format, finishes or forgets an interrupted commit, and
 // removes what no collection or subscription owns.
 func (db *DB) recover() error {
-	if err := db.recoverJournal(); err != nil {
+	current := []byte(strconv.Itoa(FormatVersion))
+	err := db.viewing(func(t *tx) error {
+		version, err := t.get(metaKey("format"))
+		if err == nil && version != nil && !bytes.Equal(version, current) {
+			err = fmt.Errorf("the data are in format %s, this program reads format %s", version, current)
+		}
 		return err
-	}
-	err := db.update(func(tx *tx) error {
-		version, err := tx.get(metaKey("format"))
-		if err != nil {
-			return err
-		}
-		if version == nil {
-			return tx.put(metaKey("format"), []byte(strconv.Itoa(FormatVersion)))
-		}
-		if v, err := strconv.Atoi(string(version)); err != nil || v != FormatVersion {
-			return fmt.Errorf("the data are in format %s, this program reads format %d", version, FormatVersion)
-		}
-		return nil
 	})
 	if err != nil {
+		return err
+	}
+	if err := db.recoverJournal(); err != nil { // not before its format is known
+		return err
+	}
+	if err := db.update(func(t *tx) error { return t.put(metaKey("format"), current) }); err != nil {
 		return err
 	}
 	return db.sweep()

@@ -1,13 +1,16 @@
 package store
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
+	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -141,6 +144,16 @@ func recordsOf(t testing.TB, db *DB, name string) (s string) {
 
 // all lists the records and answers of a state.
 func all(t testing.TB, s merge.State) string { return storetest.Dump(t, s) + storetest.Answers(t, s) }
+
+// unzip returns what is gzipped.
+func unzip(t testing.TB, data []byte) string {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	require.NoError(t, err)
+	plain, err := io.ReadAll(z)
+	require.NoError(t, err)
+	return string(plain)
+}
 
 // rows counts the rows of tables, by the letters of the tables.
 func rows(t testing.TB, db *DB, tables string) int {

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -130,9 +130,14 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
+// compressors are kept for reuse: each has about a megabyte of tables.
+var compressors = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
 func compress(plain []byte) ([]byte, error) {
 	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
+	z := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(z)
+	z.Reset(&b)
 	if _, err := z.Write(plain); err != nil {
 		return nil, err
 	}
@@ -140,12 +145,4 @@ func compress(plain []byte) ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), nil
-}
-
-func decompress(data []byte) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(z)
 }

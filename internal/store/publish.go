@@ -22,7 +22,7 @@ func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, 
 		}
 		state := records{t, c.source()}
 		change, err := decide(*c, state)
-		if err != nil || change.Empty() {
+		if err != nil || change == nil || change.Empty() {
 			return err
 		}
 		if err := db.keepFirstFragments(t, c, state, change); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -66,35 +67,66 @@ func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapsho
 		}
 		return nil
 	})
-	if err != nil || !taken {
-		return s, err
-	}
-	var old []Snapshot
-	err = db.update(func(t *tx) error {
-		if err := t.putJSON(sequenceKey(tableSnapshot, c.Number, s.Seq), s); err != nil {
-			return err
+	if err != nil {
+		if taken {
+			db.removeSnapshot(&c, s)
 		}
-		all, err := (&View{Collection: c, db: db, tx: t}).Snapshots()
+		return nil, err
+	}
+	if !taken {
+		return s, nil
+	}
+	listed, old, err := db.listSnapshot(&c, s, max(keep, 1))
+	if err != nil {
+		db.removeSnapshot(&c, s)
+		return nil, err
+	}
+	for i := range old {
+		db.removeSnapshot(&c, &old[i])
+	}
+	return listed, nil
+}
+
+// listSnapshot lists a snapshot whose files are written, and drops those beyond
+// the newest keep. Where another was listed meanwhile that makes this one
+// needless, it is the one to drop, and listed is the other.
+func (db *DB) listSnapshot(c *Collection, s *Snapshot, keep int) (listed *Snapshot, old []Snapshot, err error) {
+	err = db.update(func(t *tx) error {
+		all, err := (&View{Collection: *c, db: db, tx: t}).Snapshots()
 		if err != nil {
 			return err
 		}
-		for i := max(keep, 1); i < len(all); i++ {
-			old = append(old, all[i])
-			if err := t.delete(sequenceKey(tableSnapshot, c.Number, all[i].Seq)); err != nil {
+		at := slices.IndexFunc(all, func(other Snapshot) bool { return other.Seq <= s.Seq })
+		if at < 0 {
+			at = len(all)
+		}
+		if at < len(all) && all[at].Seq == s.Seq {
+			listed, old = &all[at], []Snapshot{*s}
+			return nil
+		}
+		if err := t.putJSON(sequenceKey(tableSnapshot, c.Number, s.Seq), s); err != nil {
+			return err
+		}
+		all = slices.Insert(all, at, *s)
+		listed = &all[min(at, keep-1)]
+		for len(all) > keep {
+			last := all[len(all)-1]
+			all, old = all[:len(all)-1], append(old, last)
+			if err := t.delete(sequenceKey(tableSnapshot, c.Number, last.Seq)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	return listed, old, err
+}
+
+// removeSnapshot removes the files of a snapshot. What stays behind goes when
+// the store is opened.
+func (db *DB) removeSnapshot(c *Collection, s *Snapshot) {
+	for _, version := range Forms {
+		os.Remove(db.snapshotFile(c, s, version))
 	}
-	for i := range old {
-		for _, version := range Forms {
-			os.Remove(db.snapshotFile(&c, &old[i], version)) // what stays behind goes when the store is opened
-		}
-	}
-	return s, nil
 }
 
 // writeSnapshotFile writes one form under a temporary name, syncs it and renames
@@ -102,6 +134,9 @@ func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapsho
 func (db *DB) writeSnapshotFile(ctx context.Context, v *View, s *Snapshot, version xtm.Version) (size int64, err error) {
 	path := db.snapshotFile(&v.Collection, s, version)
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return 0, err
+	}
+	if err := syncFolder(filepath.Dir(filepath.Dir(path))); err != nil { // the folder may be new
 		return 0, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "*.tmp")

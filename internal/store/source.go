@@ -92,7 +92,7 @@ func (s records) Associations() iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
 		prefix := s.id.key(tableAssociation)
 		for r, err := range s.tx.scan(prefix, nil) {
-			if err == nil && r.value[0] != rowInline {
+			if err == nil && len(r.value) > 0 && r.value[0] == rowElsewhere {
 				continue
 			}
 			var a *fragment.Association
@@ -111,7 +111,7 @@ func (s records) Associations() iter.Seq2[*fragment.Association, error] {
 
 // association reads the record of a row, which is elsewhere for large ones.
 func (s records) association(r row, part fragment.Part) (*fragment.Association, error) {
-	if r.value[0] == rowElsewhere {
+	if len(r.value) > 0 && r.value[0] == rowElsewhere {
 		var key fragment.AssociationKey
 		copy(key[:], r.key[len(r.key)-len(key):])
 		at := s.id.associationKey(fragment.Ref(r.value[1:]), part, key)
@@ -119,16 +119,19 @@ func (s records) association(r row, part fragment.Part) (*fragment.Association, 
 		if err != nil {
 			return nil, err
 		}
-		if value == nil || value[0] != rowInline {
-			return nil, fmt.Errorf("store: association row %x: %w", r.key, fragment.ErrCorrupt)
-		}
 		r = row{at, value}
 	}
 	return unmarshalAssociation(r)
 }
 
 func unmarshalAssociation(r row) (*fragment.Association, error) {
+	if len(r.value) == 0 || r.value[0] != rowInline {
+		return nil, fmt.Errorf("store: association row %x: %w", r.key, fragment.ErrCorrupt)
+	}
 	a, err := fragment.UnmarshalAssociation(r.value[1:])
+	if err == nil && len(a.Roles) == 0 {
+		err = fragment.ErrCorrupt
+	}
 	if err != nil {
 		return nil, fmt.Errorf("store: association row %x: %w", r.key, err)
 	}
@@ -139,6 +142,9 @@ func (s records) Mentions(ref fragment.Ref) (int, error) {
 	b, err := s.tx.get(s.id.locatorKey(tableMentions, ref))
 	if b == nil || err != nil {
 		return 0, err
+	}
+	if len(b) != 8 {
+		return 0, fmt.Errorf("store: mentions of %s: %w", ref, fragment.ErrCorrupt)
 	}
 	return int(binary.BigEndian.Uint64(b)), nil
 }

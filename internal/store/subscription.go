@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -149,24 +150,19 @@ func (db *DB) StageSource(name string, src fragment.Source, mark Mark, progress 
 	var id sourceID
 	err := db.viewing(func(t *tx) error {
 		s, err := getSubscription(t, name)
-		if err != nil {
-			return err
-		}
 		id.number = s.Number
-		for _, g := range s.generations() {
-			id.generation = max(id.generation, g.generation)
-		}
-		id.generation++
-		return nil
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := db.deleteSource(id); err != nil { // what a load that failed has left
+	// Never a number again: another load, or the removal of what another has
+	// left, may still be writing.
+	if id.generation, err = db.nextNumber(); err != nil {
 		return err
 	}
-	if err := db.load(id, src, progress); err != nil {
-		return err
+	if err := db.load(context.Background(), id, src, progress); err != nil {
+		return errors.Join(err, db.deleteSource(id))
 	}
 	return db.UpdateSubscription(name, func(s *Subscription) {
 		s.Staging = &Progress{Generation: id.generation, Mark: mark}

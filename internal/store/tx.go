@@ -19,17 +19,29 @@ type tx struct {
 
 var errReadOnly = errors.New("store: write in a read-only view")
 
-// viewTx opens the current state for reading. The caller discards it.
-func (db *DB) viewTx() *tx {
+// begin opens the current state for reading. The caller ends it.
+func (db *DB) begin() (*tx, error) {
 	db.view.RLock()
 	defer db.view.RUnlock()
-	return &tx{base: db.badger.NewTransaction(false)}
+	if db.unusable != nil {
+		return nil, db.unusable
+	}
+	db.users.Add(1)
+	return &tx{base: db.badger.NewTransaction(false)}, nil
 }
 
-// View calls f with the current state; later writes do not show in it.
+func (db *DB) end(t *tx) {
+	t.discard()
+	db.users.Done()
+}
+
+// viewing calls f with the current state; later writes do not show in it.
 func (db *DB) viewing(f func(*tx) error) error {
-	t := db.viewTx()
-	defer t.discard()
+	t, err := db.begin()
+	if err != nil {
+		return err
+	}
+	defer db.end(t)
 	return f(t)
 }
 
@@ -38,8 +50,12 @@ func (db *DB) viewing(f func(*tx) error) error {
 func (db *DB) update(f func(*tx) error) error {
 	db.write.Lock()
 	defer db.write.Unlock()
-	t := &tx{base: db.badger.NewTransaction(false), pending: btree.NewMap[string, []byte](0)}
-	defer t.discard()
+	t, err := db.begin()
+	if err != nil {
+		return err
+	}
+	defer db.end(t)
+	t.pending = btree.NewMap[string, []byte](0)
 	if err := f(t); err != nil {
 		return err
 	}
@@ -117,7 +133,7 @@ func (t *tx) scan(prefix, from []byte) iter.Seq2[row, error] {
 		}
 		o := badger.DefaultIteratorOptions
 		o.Prefix = prefix
-		o.PrefetchSize = 64
+		o.PrefetchValues = false
 		it := t.base.NewIterator(o)
 		defer it.Close()
 		it.Seek(from)

@@ -18,7 +18,7 @@ import (
 // them is set apart, and it goes on.
 
 // maxMarks bounds the work on maps in which very many topics are alike.
-const maxMarks = 2_000_000
+const maxMarks = 1_000_000
 
 func (x *index) orderAnonymous() {
 	n := 0

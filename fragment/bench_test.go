@@ -1,0 +1,78 @@
+package fragment_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// generated returns a map like those that catalogues publish: each of n topics
+// has a type, a subject identifier, two names of which one is scoped, two
+// occurrences and, on average, one and a half binary associations.
+func generated(tb testing.TB, n int) *tmdm.TopicMap {
+	tm := tmdm.New()
+	topic := func(kind string, i int) *tmdm.Topic {
+		return tm.CreateTopicBySubjectIdentifier(tmdm.Locator(fmt.Sprintf("http://psi.example.org/%s/%d", kind, i)))
+	}
+	for i := range n {
+		t := topic("subject", i)
+		t.AddType(topic("class", i%20))
+		t.AddName(fmt.Sprintf("Subject number %d", i), nil)
+		t.AddName(fmt.Sprintf("Gegenstand Nummer %d", i), nil, topic("language", i%5))
+		t.AddOccurrence(fmt.Sprintf("http://www.example.org/about/%d", i), tmdm.XSDAnyURI, topic("occurrence", 0))
+		t.AddOccurrence(fmt.Sprintf("What there is to be said about subject number %d, in a sentence.", i), tmdm.XSDString, topic("occurrence", 1))
+		for j := range 1 + i%2 {
+			a := tm.CreateAssociation(topic("association", j))
+			a.AddRole(topic("role", 0), t)
+			a.AddRole(topic("role", 1), topic("subject", (i*7+j+1)%n))
+		}
+	}
+	require.Empty(tb, tm.Normalize())
+	return tm
+}
+
+// BenchmarkFragments writes a fragment for every topic of a map, and compares
+// that with reading the map.
+func BenchmarkFragments(b *testing.B) {
+	var doc bytes.Buffer
+	_, err := xtm.Write(&doc, generated(b, 5_000), xtm.WriteOptions{Version: xtm.V21, Base: sp})
+	require.NoError(b, err)
+	var tm *tmdm.TopicMap
+	reading := time.Hour
+	for range 5 {
+		start := time.Now()
+		tm, err = xtm.Read(bytes.NewReader(doc.Bytes()), xtm.Options{Base: sp})
+		require.NoError(b, err)
+		reading = min(reading, time.Since(start))
+	}
+	m, err := fragment.NameTopics(tm, sp, nil)
+	require.NoError(b, err)
+	var refs []fragment.Ref
+	for t := range m.Topics() {
+		refs = append(refs, t.TopicSI())
+	}
+	for _, v := range []xtm.Version{xtm.V21, xtm.V10} {
+		b.Run("XTM"+string(v), func(b *testing.B) {
+			form := fragment.Form{Version: v, SP: sp, OmitInstances: true}
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, ref := range refs {
+					if err := fragment.Write(io.Discard, m, ref, form); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			each := b.Elapsed() / time.Duration(b.N)
+			b.ReportMetric(float64(len(refs))/each.Seconds(), "fragments/s")
+			b.ReportMetric(each.Seconds()/reading.Seconds(), "×reading")
+		})
+	}
+}

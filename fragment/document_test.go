@@ -1,0 +1,3 @@
+package fragment_test
+
+const sp = "http://maps.example.org/topicmaps/test/"

@@ -1,0 +1,243 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// dyingStore carries out some writes and then none any more, as if the process
+// had died between two commits.
+type dyingStore struct {
+	client.Store
+	left int
+	last string // the first write that was not carried out
+}
+
+var errDied = errors.New("the process died")
+
+func (d *dyingStore) write(what string, f func() error) error {
+	if d.left == 0 {
+		if d.last == "" {
+			d.last = what
+		}
+		return errDied
+	}
+	d.left--
+	return f()
+}
+
+func (d *dyingStore) UpdateSubscription(name string, change func(*store.Subscription)) error {
+	return d.write("update", func() error { return d.Store.UpdateSubscription(name, change) })
+}
+
+func (d *dyingStore) StageSource(name string, src fragment.Source, mark store.Mark, progress func(int)) error {
+	return d.write("stage", func() error { return d.Store.StageSource(name, src, mark, progress) })
+}
+
+func (d *dyingStore) ApplyEntries(ctx context.Context, name string, f func(merge.State, *store.Progress) error) error {
+	return d.write("apply", func() error { return d.Store.ApplyEntries(ctx, name, f) })
+}
+
+// After a crash between any two commits of a round, what is shown is the state
+// before or a later one, and the next round brings the source in step.
+func TestCrashBetweenAnyTwoCommitsIsHealedByTheNextRound(t *testing.T) {
+	t.Parallel()
+	clean := func(*origin, *subscriber) {}
+	for name, c := range map[string]struct {
+		prepare   func(o *origin, s *subscriber) // before the round that dies
+		meanwhile func(o *origin)                // between that round and the next
+	}{
+		"clean start":    {clean, func(*origin) {}},
+		"partial update": {func(o *origin, s *subscriber) { s.sync(); o.put(doc(topics(7, "v3")...)) }, func(*origin) {}},
+		"clean replacement": {func(o *origin, s *subscriber) {
+			s.sync()
+			o.rebuild()
+			o.create("egov", doc(topics(4, "new")...))
+			o.put(doc(topics(7, "v3")...))
+		}, func(*origin) {}},
+		"clean start, then more is published": {clean, func(o *origin) { o.put(doc(topics(7, "v3")...)) }},
+		"clean start, then a new history": {clean, func(o *origin) {
+			o.rebuild()
+			o.create("egov", doc(topics(3, "new")...))
+			o.put(doc(topics(7, "v3")...))
+		}},
+		"partial update, then a new history": {func(o *origin, s *subscriber) { s.sync(); o.put(doc(topics(7, "v2b")...)) }, func(o *origin) {
+			o.rebuild()
+			o.create("egov", doc(topics(3, "new")...))
+			o.put(doc(topics(7, "v3")...))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			last := "v2"
+			if name != "clean start" {
+				last = "v3"
+			}
+			seen := map[string]bool{}
+			for writes := 0; ; writes++ {
+				require.Less(t, writes, 50)
+				o := publishing(t, doc(topics(5, "v1")...))
+				o.put(doc(topics(7, "v2")...))
+				s := subscribed(t, o)
+				c.prepare(o, s)
+				dying := &dyingStore{Store: s.db, left: writes}
+				small := func(c *client.Config) { c.Batch = 3 }
+				s.configure(small, func(c *client.Config) { c.Store = dying })
+				_, err := s.Sync(context.Background(), "egov")
+				if err == nil {
+					break
+				}
+				require.ErrorIs(t, err, errDied)
+				seen[dying.last] = true
+				s.restart(small)
+				c.meanwhile(o)
+				s.sync()
+				s.has(o, doc(topics(7, last)...))
+			}
+			assert.True(t, seen["apply"] && seen["update"], "%v", seen)
+		})
+	}
+}
+
+// What was loaded before a crash is taken on: the snapshot is not fetched again.
+func TestStagedGenerationIsTakenOn(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...))
+	o.put(doc(topics(7, "v2")...))
+	s := subscribed(t, o, func(c *client.Config) { c.Batch = 3 })
+	o.breakWith(damage(isFragmentOf(o, "t5"), always, answering(500)))
+	r, _ := s.syncFails()
+	assert.Equal(t, 5, r.Applied)
+	_, _, err := s.Merged(false, "egov")
+	assert.ErrorContains(t, err, "not loaded yet", "what is staged is not shown")
+	o.breakWith(nil)
+	s.restart()
+	o.seen()
+	r = s.sync()
+	assert.True(t, r.CleanStart)
+	assert.Equal(t, 2, r.Applied)
+	assert.Zero(t, times(o.seen(), "/snapshots"))
+	s.has(o, doc(topics(7, "v2")...))
+}
+
+// What was staged is too old where the server keeps no history back to it.
+func TestStagedGenerationThatIsTooOldIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...), documentSize(3))
+	o.put(doc(topics(7, "v2")...))
+	s := subscribed(t, o)
+	o.breakWith(damage(isFragment, always, answering(500)))
+	s.syncFails()
+	o.put(doc(topics(9, "v3")...))
+	o.takeSnapshot()
+	o.breakWith(damage(isArchive, 1, answering(http.StatusGone)))
+	s.sync()
+	s.has(o, doc(topics(9, "v3")...))
+}
+
+// A clean replacement that was asked for does not take on what is staged.
+func TestReplaceStartsAnew(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...))
+	o.put(doc(topics(7, "v2")...))
+	s := subscribed(t, o)
+	o.breakWith(damage(isFragment, always, answering(500)))
+	s.syncFails()
+	o.breakWith(nil)
+	o.seen()
+	_, err := s.Replace(context.Background(), "egov")
+	require.NoError(t, err)
+	assert.Equal(t, 1, times(o.seen(), "/snapshots/"))
+	s.has(o, doc(topics(7, "v2")...))
+}
+
+// The state before is shown as long as its replacement is not complete.
+func TestReadersNeverSeeAGap(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...))
+	s := inStep(t, o)
+	o.put(doc(topics(7, "v2")...))
+	o.takeSnapshot()
+	o.put(doc(topics(7, "v3")...))
+	looked := 0
+	o.breakWith(func(http.ResponseWriter, *http.Request, http.Handler) bool {
+		looked++
+		s.has(o, doc(topics(5, "v1")...))
+		return false
+	})
+	s.configure(func(c *client.Config) { c.Parallel = 1 })
+	_, err := s.Replace(context.Background(), "egov")
+	require.NoError(t, err)
+	assert.Equal(t, 4+7, looked)
+	s.has(o, doc(topics(7, "v3")...))
+}
+
+func TestCancelledCleanStartIsTakenUpAgain(t *testing.T) {
+	t.Parallel()
+	for name, wanted := range map[string]func(*http.Request) bool{
+		"in the feed":     isRecent,
+		"in the snapshot": func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/snapshots/") },
+		"in a fragment":   isFragment,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := publishing(t, doc(topics(5, "v1")...))
+			o.put(doc(topics(7, "v2")...))
+			s := subscribed(t, o)
+			ctx, cancel := context.WithCancel(context.Background())
+			o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if wanted(r) {
+					cancel()
+					<-r.Context().Done()
+				}
+				return wanted(r)
+			})
+			_, err := s.Sync(ctx, "egov")
+			require.ErrorIs(t, err, context.Canceled)
+			o.breakWith(nil)
+			s.restart()
+			s.sync()
+			s.has(o, doc(topics(7, "v2")...))
+		})
+	}
+}
+
+// Failed and cancelled rounds leave nothing running.
+func TestRoundsLeaveNoGoroutines(t *testing.T) {
+	o := publishing(t, doc(topics(40, "v1")...))
+	transport := &http.Transport{}
+	s := inStep(t, o, func(c *client.Config) { c.HTTP = &http.Client{Transport: transport} })
+	transport.CloseIdleConnections()
+	before := runtime.NumGoroutine()
+	for i := range 6 {
+		o.put(doc(topics(40, fmt.Sprint(i))...))
+		ctx, cancel := context.WithCancel(context.Background())
+		with := []func(http.ResponseWriter, *http.Request, http.Handler){
+			faults["500"], faults["truncated"], faults["connection cut"],
+			func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { cancel(); <-r.Context().Done() },
+		}[i%4]
+		o.breakWith(damage(isFragment, always, with))
+		_, err := s.Sync(ctx, "egov")
+		assert.Error(t, err)
+		cancel()
+	}
+	o.breakWith(nil)
+	s.sync()
+	transport.CloseIdleConnections()
+	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, 5*time.Second, 10*time.Millisecond,
+		"%d goroutines before", before)
+}

@@ -1,0 +1,215 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/client"
+)
+
+// What is too large is not fetched again and again.
+func TestWhatExceedsALimitIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*client.Config)
+		counts string
+		says   string
+	}{
+		"fragment":            {func(c *client.Config) { c.MaxFragment = 100 }, ".xtm21", "longer than the limit of 100 bytes"},
+		"feed":                {func(c *client.Config) { c.Feed.MaxBytes = 2000 }, "/egov/fragments", "Limits.MaxBytes, which is 2000"},
+		"entries of the feed": {func(c *client.Config) { c.Feed = feeds.Limits{MaxEntries: 3} }, "/egov/fragments", "Limits.MaxEntries, which is 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := publishing(t, doc(topics(9, "v1")...))
+			s := inStep(t, o)
+			s.configure(c.change, func(c *client.Config) { c.Parallel = 1 })
+			o.put(doc(topics(9, "v2")...))
+			_, err := s.syncFails()
+			assert.ErrorContains(t, err, c.says)
+			assert.ErrorContains(t, err, o.URL)
+			assert.Equal(t, 1, times(o.seen(), c.counts))
+			s.has(o, doc(topics(9, "v1")...))
+		})
+	}
+	t.Run("snapshot", func(t *testing.T) {
+		t.Parallel()
+		o := publishing(t, doc(topics(9, "v1")...))
+		s := subscribed(t, o, func(c *client.Config) { c.MaxSnapshot = 100 })
+		_, err := s.syncFails()
+		assert.ErrorContains(t, err, "longer than the limit of 100 bytes")
+		assert.Equal(t, 1, times(o.seen(), "/snapshots/"))
+	})
+}
+
+// A limit counts what is unpacked: a small answer may be a large document.
+func TestLimitsCountUnpackedBytes(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(2, "v1")...))
+	s := inStep(t, o, func(c *client.Config) { c.MaxFragment = 1 << 20 })
+	o.put(doc(append(topics(1, "v1"), topic("t1", strings.Repeat("x", 1<<20)))...))
+	_, err := s.syncFails()
+	assert.ErrorContains(t, err, "longer than the limit of 1048576 bytes")
+}
+
+// A server that falls silent does not hold a round up for ever.
+func TestServerThatFallsSilentFailsTheRound(t *testing.T) {
+	t.Parallel()
+	for name, with := range map[string]func(w http.ResponseWriter, r *http.Request, real http.Handler){
+		"before the answer": func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() },
+		"in the middle": func(w http.ResponseWriter, r *http.Request, real http.Handler) {
+			_, body := record(real, r)
+			_, _ = w.Write(body[:len(body)/2])
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := publishing(t, doc(topics(2, "v1")...))
+			s := inStep(t, o, func(c *client.Config) { c.Stall, c.Tries = 100*time.Millisecond, 2 })
+			o.put(doc(topics(2, "v2")...))
+			o.breakWith(damage(isFragment, always, with))
+			_, err := s.syncFails()
+			assert.ErrorContains(t, err, "the server has sent nothing for 100ms")
+			s.has(o, doc(topics(2, "v1")...))
+			o.breakWith(damage(isFragment, 1, with))
+			s.sync()
+			s.has(o, doc(topics(2, "v2")...))
+		})
+	}
+}
+
+// Slowness alone is no fault.
+func TestSlowServerIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(1, "v1")...))
+	s := inStep(t, o, func(c *client.Config) { c.Stall, c.Tries = 400*time.Millisecond, 1 })
+	o.put(doc(topics(1, "v2")...))
+	start := time.Now()
+	o.breakWith(damage(isFragment, always, func(w http.ResponseWriter, r *http.Request, real http.Handler) {
+		_, body := record(real, r)
+		for len(body) > 0 {
+			n := min(len(body), 80)
+			_, _ = w.Write(body[:n])
+			_ = http.NewResponseController(w).Flush()
+			body = body[n:]
+			time.Sleep(60 * time.Millisecond)
+		}
+	}))
+	s.sync()
+	assert.Greater(t, time.Since(start), 400*time.Millisecond, "the answer took longer than a stall")
+	s.has(o, doc(topics(1, "v2")...))
+}
+
+// Fragments are fetched several at a time, and applied in order all the same.
+func TestFragmentsAreFetchedInParallel(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(12, "v1")...))
+	s := inStep(t, o, func(c *client.Config) { c.Parallel = 4 })
+	o.put(doc(topics(12, "v2")...))
+	var running, most atomic.Int64
+	o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if isFragment(r) {
+			if n := running.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			time.Sleep(20 * time.Millisecond)
+			running.Add(-1)
+		}
+		return false
+	})
+	s.sync()
+	assert.Greater(t, most.Load(), int64(1))
+	assert.LessOrEqual(t, most.Load(), int64(4))
+	s.has(o, doc(topics(12, "v2")...))
+}
+
+// What is fetched ahead of a commit is bounded: many large fragments make
+// several commits.
+func TestLargeFragmentsAreNotAllKeptAtOnce(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(12, "v1")...))
+	s := inStep(t, o, func(c *client.Config) { c.Parallel, c.Batch = 1, 1000 })
+	o.put(doc(topics(12, "v2")...))
+	applied := map[int]bool{}
+	o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+		if !isFragment(r) {
+			return false
+		}
+		applied[s.known("egov").State.Applied] = true
+		_, body := record(real, r)
+		padding := strings.Repeat("<!--"+strings.Repeat(" ", 1000)+"-->\n", 15<<10) // 15 MB
+		_, _ = w.Write([]byte(strings.Replace(string(body), "</topicMap>", padding+"</topicMap>", 1)))
+		return true
+	})
+	assert.Equal(t, 12, s.sync().Applied)
+	assert.Equal(t, map[int]bool{0: true, 5: true, 10: true}, applied)
+	s.has(o, doc(topics(12, "v2")...))
+}
+
+// Long work says how far it has come.
+func TestLongWorkReportsProgress(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(1, "v1")...), documentSize(1))
+	s := inStep(t, o)
+	o.put(doc(topics(250, "v1")...))
+	s.sync()
+	assert.Contains(t, s.reported(), "egov: 200 documents of the feed read")
+
+	o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+		if !strings.Contains(r.URL.Path, "/snapshots/") {
+			return false
+		}
+		_, body := record(real, r)
+		padding := strings.Repeat("<!--"+strings.Repeat(" ", 1000)+"-->\n", 40<<10)
+		_, _ = w.Write([]byte(strings.Replace(string(body), "</topicMap>", padding+"</topicMap>", 1)))
+		return true
+	})
+	_, err := s.Replace(context.Background(), "egov")
+	require.NoError(t, err)
+	assert.Contains(t, s.reported(), "egov: 32 MB of the snapshot read")
+
+	o.put(doc(topics(1500, "v2")...))
+	o.takeSnapshot()
+	s.sync()
+	assert.Contains(t, s.reported(), "egov: 1000 fragments applied, 500 to go")
+}
+
+// What the server says about an error is passed on, as far as it is a line of text.
+func TestWhatTheServerSaysIsPassedOn(t *testing.T) {
+	t.Parallel()
+	for contentType, c := range map[string]struct{ body, says string }{
+		"text/plain":                {"Not Found: ask elsewhere\nmore", "404 Not Found (ask elsewhere)"},
+		"text/plain; charset=utf-8": {"no \x1b[31mcolours\xFF", "404 Not Found (no [31mcolours)"},
+		"text/html":                 {"<html>", "404 Not Found"},
+		"text/plain; x=1":           {strings.Repeat("é", 500), "404 Not Found (" + strings.Repeat("é", 200) + "…)"},
+	} {
+		o := newOrigin(t)
+		o.breakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			w.Header().Set("Content-Type", contentType)
+			w.WriteHeader(404)
+			_, _ = w.Write([]byte(c.body))
+			return true
+		})
+		_, err := newSubscriber(t).Subscribe(context.Background(), o.URL+"/topicmaps", "")
+		assert.EqualError(t, err, fmt.Sprintf("%s/topicmaps: the server answered %s", o.URL, c.says))
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	t.Parallel()
+	_, err := client.New(client.Config{})
+	assert.EqualError(t, err, "client: Store is missing")
+	_, err = client.New(client.Config{Store: newSubscriber(t).db, Parallel: -1})
+	assert.ErrorContains(t, err, "cannot be negative")
+}

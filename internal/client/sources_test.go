@@ -1,0 +1,123 @@
+package client_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+)
+
+// both returns a subscriber of two collections of two servers.
+func both(t *testing.T, egov, libraries string) (s *subscriber, first, second *origin) {
+	first = publishing(t, egov)
+	second = newOrigin(t)
+	second.create("libraries", libraries)
+	s = inStep(t, first)
+	_, err := s.Subscribe(context.Background(), second.feedURL("libraries"), "")
+	require.NoError(t, err)
+	s.syncLibraries()
+	return s, first, second
+}
+
+func (s *subscriber) syncLibraries() {
+	r, err := s.Sync(context.Background(), "libraries")
+	require.NoError(s.t, err)
+	require.NotZero(s.t, r.Mark)
+}
+
+// Two sources that speak of the same subjects are kept apart: each stays equal
+// to its server, whatever happens to the other.
+func TestSourcesWithCommonSubjectsAreKeptApart(t *testing.T) {
+	t.Parallel()
+	s, first, second := both(t, string(maps.EGov), string(maps.Libraries))
+	check := func(egov, libraries string) {
+		t.Helper()
+		s.has(first, egov)
+		s.hasAs("libraries", second.sp("libraries"), libraries)
+	}
+	check(string(maps.EGov), string(maps.Libraries))
+
+	few := doc(topic("oslo", "Oslo"))
+	second.putAs("libraries", few)
+	s.syncLibraries()
+	check(string(maps.EGov), few)
+
+	_, err := s.Replace(context.Background(), "egov")
+	require.NoError(t, err)
+	check(string(maps.EGov), few)
+
+	first.put(doc())
+	s.sync()
+	check(doc(), few)
+}
+
+// What one source deletes, another may still say; what one says is the same, two
+// may say.
+func TestMergedViewJoinsWhatSourcesSayOfASubject(t *testing.T) {
+	t.Parallel()
+	oslo := `<topic><subjectIdentifier href="http://psi.example.org/oslo"/><name><value>Oslo</value></name>`
+	s, first, second := both(t,
+		doc(oslo+`<occurrence><type><subjectIdentifierRef href="http://psi.example.org/area"/></type><resourceData>454</resourceData></occurrence></topic>`, topic("area", "area")),
+		doc(oslo+`<name><value>Kristiania</value></name></topic>`, topic("bergen", "Bergen")))
+
+	merged := func() string {
+		tm, conflicts, err := s.Merged(false)
+		require.NoError(t, err)
+		assert.Zero(t, conflicts)
+		return canonical(t, tm, first.sp("egov"))
+	}
+	whole := published(t, doc(oslo+`<name><value>Kristiania</value></name><occurrence><type><subjectIdentifierRef href="http://psi.example.org/area"/></type><resourceData>454</resourceData></occurrence></topic>`,
+		topic("area", "area"), topic("bergen", "Bergen")), first.sp("egov"))
+	assert.Equal(t, canonical(t, whole, first.sp("egov")), merged())
+
+	first.put(doc(topic("area", "area"))) // without Oslo
+	s.sync()
+	assert.Equal(t, canonical(t, published(t, doc(oslo+`<name><value>Kristiania</value></name></topic>`, topic("area", "area"), topic("bergen", "Bergen")), first.sp("egov")), first.sp("egov")), merged())
+
+	second.putAs("libraries", doc())
+	s.syncLibraries()
+	assert.Equal(t, canonical(t, published(t, doc(topic("area", "area")), first.sp("egov")), first.sp("egov")), merged())
+}
+
+// One source says that two subjects are one. When it takes that back, they come
+// apart, and nothing that the other says of them is lost.
+func TestSubjectsJoinedByASourceComeApartAgain(t *testing.T) {
+	t.Parallel()
+	alone := doc(topic("a", "A"), topic("b", "B"))
+	bridge := doc(`<topic><subjectIdentifier href="http://psi.example.org/a"/><subjectIdentifier href="http://psi.example.org/b"/><name><value>A is B</value></name></topic>`)
+	s, first, second := both(t, alone, bridge)
+	tm, _, err := s.Merged(false)
+	require.NoError(t, err)
+	one := tm.TopicBySubjectIdentifier("http://psi.example.org/a")
+	assert.Same(t, one, tm.TopicBySubjectIdentifier("http://psi.example.org/b"))
+	assert.Len(t, one.Names(), 3)
+
+	first.put(doc(topic("a", "A changed"), topic("b", "B")))
+	s.sync()
+	second.putAs("libraries", doc())
+	s.syncLibraries()
+	s.has(first, doc(topic("a", "A changed"), topic("b", "B")))
+	tm, _, err = s.Merged(false)
+	require.NoError(t, err)
+	sp := first.sp("egov")
+	assert.Equal(t, canonical(t, published(t, doc(topic("a", "A changed"), topic("b", "B")), sp), sp), canonical(t, tm, sp))
+}
+
+// Two subscriptions to one collection do not disturb each other either, though
+// their prefix is the same.
+func TestTwoSubscriptionsToOneCollection(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(4, "v1")...))
+	s := inStep(t, o)
+	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), "again")
+	require.NoError(t, err)
+	_, err = s.Sync(context.Background(), "again")
+	require.NoError(t, err)
+	o.put(doc(topics(3, "v2")...))
+	s.sync()
+	s.has(o, doc(topics(3, "v2")...))
+	s.hasAs("again", o.sp("egov"), doc(topics(4, "v1")...))
+}

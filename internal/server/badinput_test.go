@@ -1,0 +1,206 @@
+package server_test
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+const maxBody = 300_000
+
+// flip returns data with the byte at i changed.
+func flip(data []byte, i int) []byte {
+	data = bytes.Clone(data)
+	data[i] ^= 0xFF
+	return data
+}
+
+// stored makes a gzip file whose data are not compressed.
+func uncompressed(t testing.TB, data []byte) []byte {
+	t.Helper()
+	z := gzipped(t, nil)
+	header := z[:10]
+	var b bytes.Buffer
+	b.Write(header)
+	f, err := flate.NewWriter(&b, flate.NoCompression)
+	require.NoError(t, err)
+	_, err = f.Write(data)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	return b.Bytes() // without a checksum
+}
+
+func TestBadInputIsAnsweredAndChangesNothing(t *testing.T) {
+	n := start(t, documentSize(4), func(c *server.Config) { c.MaxBody, c.Limits = maxBody, xtm.Limits{Depth: 100} })
+	n.publish("small", small())
+	before := n.state("small")
+	zipped := gzipped(t, maps.EGov)
+	long := strings.Repeat("a", 9000)
+	for name, c := range map[string]struct {
+		body   []byte
+		status int
+		says   []string
+	}{
+		"empty":                             {nil, 422, []string{":1:1:", "empty"}},
+		"white space":                       {[]byte("\n\n "), 422, []string{":3:"}},
+		"HTML":                              {[]byte("<!DOCTYPE html>\n<html><body>404</body></html>"), 422, []string{"root element is <html>"}},
+		"JSON":                              {[]byte(`{"topicMap": []}`), 422, []string{":1:1:", "begins with text"}},
+		"another XML document":              {[]byte("<rss version='2.0'><channel/></rss>"), 422, []string{"root element is <rss>"}},
+		"a topic map of no known namespace": {[]byte("<topicMap/>"), 422, []string{"namespace"}},
+		"not well-formed":                   {topicMap("<topic id='x'>\n  </topik>"), 422, []string{":4:", "topik"}},
+		"bytes":                             {[]byte{0, 1, 2, 3}, 422, []string{":1:"}},
+		"another encoding":                  {[]byte("<?xml version='1.0' encoding='x-martian'?><topicMap/>"), 422, []string{"x-martian"}},
+		"bytes that are not UTF-8":          {topicMap("<topic id='x'><baseName><baseNameString>\xFF</baseNameString></baseName></topic>"), 422, []string{":3:"}},
+		"half of a map":                     {maps.EGov[:len(maps.EGov)/2], 422, []string{"ends early"}},
+		"element out of place":              {topicMap("<topic id='x'>\n<member/></topic>"), 422, []string{":4:1:", "member"}},
+		"topic without id":                  {topicMap("<topic/>"), 422, []string{":3:1:", "id"}},
+		"mergeMap":                          {topicMap(`<mergeMap xlink:href="http://127.0.0.1/other.xtm"/>`), 422, []string{":3:1:", "mergeMap"}},
+		"deep nesting":                      {topicMap("<topic id='x'>" + strings.Repeat("<variant>", 50_000)), 422, []string{":3:"}},
+		"deep nesting of others":            {[]byte(strings.Repeat("<a>", 90_000)), 422, []string{":1:301:"}},
+		"external entity":                   {[]byte(`<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>`), 422, []string{":1:"}},
+		"entities that multiply":            {[]byte(`<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]><a>&b;</a>`), 422, []string{":1:"}},
+		"type of a name":                    {topicMap(`<topic id="x"><baseName>`, `<instanceOf><topicRef xlink:href="#x"/></instanceOf><baseNameString>n</baseNameString></baseName></topic>`), 422, []string{":4:1:", "instanceOf", "lenient option"}},
+		"locator too long":                  {topicMap(identified("x", []string{"http://x/" + long}, "x")), 422, []string{"9009 bytes", "8192"}},
+		"identifier not absolute":           {topicMap(identified("x", []string{"//"}, "x"), `<topic id="y"><subjectIdentity><subjectIndicatorRef xlink:href="&#x1;"/></subjectIdentity></topic>`), 422, []string{":4:"}},
+		"over the limit":                    {append(bytes.Clone(maps.EGov), bytes.Repeat([]byte(" "), maxBody)...), 413, []string{"300000 bytes"}},
+		"over the limit, one byte":          {topicMap("<!--" + strings.Repeat("a", maxBody-len(topicMap("<!---->"))+1) + "-->"), 413, []string{"300000 bytes"}},
+		"over the limit, broken":            {[]byte("<topicMap " + strings.Repeat(" ", maxBody)), 413, []string{"300000 bytes"}},
+		"gzip bomb":                         {gzipped(t, topicMap("<!--"+strings.Repeat("a", 50<<20)+"-->")), 413, []string{"300000 bytes"}},
+		"gzip bomb after the map":           {gzipped(t, append(topicMap(), bytes.Repeat([]byte(" "), 50<<20)...)), 413, []string{"300000 bytes"}},
+		"gzip larger than the limit":        {uncompressed(t, append(topicMap(), bytes.Repeat([]byte(" "), maxBody)...)), 413, []string{"300000 bytes"}},
+		"beginning of gzip":                 {zipped[:2], 400, []string{"gzip"}},
+		"header of gzip":                    {zipped[:10], 400, []string{"EOF"}},
+		"half of gzip":                      {zipped[:len(zipped)/2], 400, []string{"EOF"}},
+		"gzip without its end":              {zipped[:len(zipped)-8], 400, []string{"EOF"}},
+		"gzip with a wrong checksum":        {flip(zipped, len(zipped)-6), 400, []string{"checksum"}},
+		"gzip with a wrong length":          {flip(zipped, len(zipped)-1), 400, []string{"gzip"}},
+		"gzip and more":                     {append(bytes.Clone(zipped), "more"...), 400, []string{"gzip"}},
+		"gzip of a broken map":              {gzipped(t, topicMap("<topic id='x'>\n  </topik>")), 422, []string{":4:", "topik"}},
+		"gzip in gzip":                      {gzipped(t, zipped), 422, []string{"not well-formed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := n.put("small", c.body)
+			assert.Equal(t, c.status, a.StatusCode, "%.300s", a.body)
+			assert.Equal(t, "text/plain; charset=utf-8", a.Header.Get("Content-Type"))
+			assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
+			for _, s := range c.says {
+				assert.Contains(t, string(a.body), s)
+			}
+			assert.Less(t, len(a.body), 2000)
+
+			var p server.Problem
+			a = n.put("small", c.body, "Accept", "application/problem+json")
+			assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"))
+			require.NoError(t, json.Unmarshal(a.body, &p))
+			assert.Equal(t, c.status, a.StatusCode)
+			assert.Equal(t, server.Problem{Title: http.StatusText(c.status), Status: c.status, Detail: p.Detail}, p)
+			for _, s := range c.says {
+				assert.Contains(t, p.Detail, s)
+			}
+			assert.Equal(t, before, n.state("small"), "nothing has changed")
+		})
+	}
+	assert.NotContains(t, n.logs.String(), "level=ERROR", "the server has not failed")
+	p := n.mustPut("small", small())
+	assert.Zero(t, p.Added+p.Updated+p.Deleted, "what is stored is whole")
+}
+
+func TestBodyOfExactlyTheLimitIsTaken(t *testing.T) {
+	n := start(t, func(c *server.Config) { c.MaxBody = maxBody })
+	n.publish("small", small())
+	doc := small("Oslo", "Christiania")
+	doc = append(doc, bytes.Repeat([]byte(" "), maxBody-len(doc))...)
+	assert.Equal(t, 1, n.mustPut("small", doc).Updated)
+	assert.Equal(t, http.StatusRequestEntityTooLarge, n.put("small", append(doc, ' ')).StatusCode)
+	assert.Zero(t, n.mustPut("small", gzipped(t, doc)).Updated)
+}
+
+func TestLenientServerTakesTypesOfNames(t *testing.T) {
+	n := start(t, func(c *server.Config) { c.Lenient = true })
+	n.publish("small", small())
+	doc := topicMap(`<topic id="x"><baseName><instanceOf><topicRef xlink:href="#x"/></instanceOf><baseNameString>n</baseNameString></baseName></topic>`)
+	n.mustPut("small", doc)
+	assert.Contains(t, string(n.mustGet("/topicmaps/small/snapshots/current.xtm21").body), "<type>")
+}
+
+// Whatever the example documents of the project hold, the server publishes it
+// or says what is wrong, and the feeds remain readable. None makes it fail.
+func TestNoDocumentMakesTheServerFail(t *testing.T) {
+	n := start(t, documentSize(10_000))
+	n.publish("egov", topicMap())
+	files, err := filepath.Glob("../../testdata/xtm/*/*/*.xtm")
+	require.NoError(t, err)
+	require.Greater(t, len(files), 50)
+	answers := map[int]int{}
+	for _, file := range files {
+		doc, err := os.ReadFile(file)
+		require.NoError(t, err)
+		a := n.put("egov", doc)
+		answers[a.StatusCode]++
+		assert.Contains(t, []int{200, 422}, a.StatusCode, "%s: %s", file, a.body)
+		if a.StatusCode == http.StatusOK {
+			n.feed("/topicmaps/egov/fragments")
+			assert.Equal(t, canonical(t, n.mustGet("/topicmaps/egov/snapshots/current.xtm21").body, n.sp("egov")), n.current("egov"))
+		}
+	}
+	assert.Greater(t, answers[200], 10)
+	assert.Greater(t, answers[422], 30)
+	n.history("/topicmaps/egov/fragments")
+	assert.NotContains(t, n.logs.String(), "level=ERROR")
+}
+
+func TestImportSaysWhatIsWrong(t *testing.T) {
+	n := start(t)
+	n.publish("there", small())
+	for name, c := range map[string]struct {
+		collection store.Collection
+		doc        []byte
+		says       []string
+	}{
+		"no name":                   {store.Collection{SP: "http://x/"}, small(), []string{"1 to 64 characters"}},
+		"bad name":                  {store.Collection{Name: "../egov", SP: "http://x/"}, small(), []string{`"../egov"`, "letters"}},
+		"no prefix":                 {store.Collection{Name: "egov"}, small(), []string{"egov", "absolute IRI"}},
+		"relative prefix":           {store.Collection{Name: "egov", SP: "/x/"}, small(), []string{"absolute IRI"}},
+		"prefix of others":          {store.Collection{Name: "egov", SP: "http://x/egov"}, small(), []string{`must end in "/" or "#"`}},
+		"prefix not in normal form": {store.Collection{Name: "egov", SP: "HTTP://x/"}, small(), []string{`"http://x/"`}},
+		"broken document":           {store.Collection{Name: "egov", SP: "http://x/"}, []byte("<topicMap>"), []string{"egov.xtm:1:"}},
+		"broken gzip":               {store.Collection{Name: "egov", SP: "http://x/"}, flip(gzipped(t, small()), 200)[:220], []string{"egov.xtm", "gzip"}},
+		"locator too long":          {store.Collection{Name: "egov", SP: "http://x/"}, topicMap(identified("x", []string{"http://x/" + strings.Repeat("a", 9000)}, "")), []string{"egov.xtm", "8192"}},
+		"exists":                    {store.Collection{Name: "there", SP: "http://x/"}, small(), []string{`"there"`, "exists"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := n.Import(context.Background(), c.collection, bytes.NewReader(c.doc), "egov.xtm")
+			require.Error(t, err)
+			for _, s := range c.says {
+				assert.ErrorContains(t, err, s)
+			}
+			assert.Len(t, n.feed("/topicmaps").Entries, 1)
+		})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := n.Import(ctx, store.Collection{Name: "egov", SP: "http://x/"}, bytes.NewReader(small()), "egov.xtm")
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Len(t, n.feed("/topicmaps").Entries, 1)
+	assert.Equal(t, n.expected("there", small()), n.current("there"))
+}
+
+func TestImportReadsGzippedDocuments(t *testing.T) {
+	n := start(t)
+	n.publish("small", gzipped(t, small()))
+	assert.Equal(t, n.expected("small", small()), n.current("small"))
+}

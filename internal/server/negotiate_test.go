@@ -1,0 +1,174 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+)
+
+// dataURL returns the URL of data without its fixed form.
+func dataURL(t testing.TB, e document) string {
+	t.Helper()
+	url, ok := strings.CutSuffix(e.typed(t, "topicmapdata")[xtm1Type], ".xtm1")
+	require.True(t, ok)
+	return url
+}
+
+// negotiable returns one URL of each kind of data.
+func negotiable(t testing.TB, n *node) map[string]string {
+	t.Helper()
+	n.publish("small", small())
+	n.mustPut("small", small("Oslo", "Christiania"))
+	entries, _ := n.history("/topicmaps/small/fragments")
+	return map[string]string{
+		"fragment":         dataURL(t, entries[0]),
+		"first fragment":   dataURL(t, entries[1]),
+		"snapshot":         dataURL(t, n.feed("/topicmaps/small/snapshots").Entries[0]),
+		"current snapshot": n.url("/topicmaps/small/snapshots/current"),
+		"topic":            n.get("/topicmaps/small/topics?si=http://psi.example.org/oslo").Header.Get("Location"),
+	}
+}
+
+func TestDataIsNegotiatedByAccept(t *testing.T) {
+	n := start(t)
+	urls := negotiable(t, n)
+	for _, c := range []struct {
+		accept []string
+		want   string // "" = 406
+	}{
+		{nil, xtm1Type},
+		{[]string{""}, xtm1Type},
+		{[]string{"*/*"}, xtm1Type},
+		{[]string{"application/*"}, xtm1Type},
+		{[]string{"application/xml"}, xtm1Type},
+		{[]string{"text/xml"}, xtm1Type},
+		{[]string{"application/xtm1+xml"}, xtm1Type},
+		{[]string{"text/xtm1+xml"}, xtm1Type},
+		{[]string{"application/x-tm+xml;version=1.0"}, xtm1Type},
+		{[]string{"application/x-tm+xml"}, xtm21Type},
+		{[]string{"application/x-tm+xml;version=2.1"}, xtm21Type},
+		{[]string{`Application/X-TM+XML ; Version="2.1"`}, xtm21Type},
+		{[]string{"application/x-tm+xml;version=2.0"}, ""},
+		{[]string{"application/x-tm+xml;version=2.0, */*;q=0.1"}, xtm1Type},
+		{[]string{"text/html"}, ""},
+		{[]string{"text/html, application/xhtml+xml, */*;q=0.1"}, xtm1Type},
+		{[]string{"application/json, application/atom+xml"}, ""},
+		{[]string{"application/x-tm+xml;version=2.1, application/xtm1+xml;q=0.5"}, xtm21Type},
+		{[]string{"application/xtm1+xml;q=0.5, application/x-tm+xml;version=2.1;q=0.4"}, xtm1Type},
+		{[]string{"application/x-tm+xml;version=2.1, application/xtm1+xml"}, xtm1Type}, // equally welcome: the default
+		{[]string{"application/xml;q=0.9, application/x-tm+xml;version=2.1"}, xtm21Type},
+		{[]string{"application/x-tm+xml;version=2.1;q=0.001, */*;q=0"}, xtm21Type},
+		{[]string{"application/xtm1+xml;q=0, */*"}, xtm21Type}, // the more specific range decides
+		{[]string{"*/*, application/xtm1+xml;q=0"}, xtm21Type},
+		{[]string{"application/x-tm+xml;version=2.1;q=0, */*;q=0.1"}, xtm1Type},
+		{[]string{"application/x-tm+xml;version=2.1;q=0.1, */*;q=0.9"}, xtm1Type},
+		{[]string{"*/*;q=0"}, ""},
+		{[]string{"application/xtm1+xml;q=0"}, ""},
+		{[]string{"application/xtm1+xml;q=0.000, application/x-tm+xml;q=0.0"}, ""},
+		{[]string{"text/html", "application/x-tm+xml;version=2.1"}, xtm21Type}, // two header lines
+		{[]string{"garbage, ;;, application/x-tm+xml;version=2.1, q=1"}, xtm21Type},
+		{[]string{"text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2"}, xtm1Type}, // Java's
+	} {
+		for kind, url := range urls {
+			var headers []string
+			for _, a := range c.accept {
+				headers = append(headers, "Accept", a)
+			}
+			a := n.get(url, headers...)
+			if c.want == "" {
+				assert.Equal(t, http.StatusNotAcceptable, a.StatusCode, "%s: %q", kind, c.accept)
+				assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
+				assert.Contains(t, string(a.body), xtm21Type, "says what there is")
+				continue
+			}
+			assert.Equal(t, http.StatusOK, a.StatusCode, "%s: %q: %s", kind, c.accept, a.body)
+			assert.Equal(t, c.want, a.Header.Get("Content-Type"), "%s: %q", kind, c.accept)
+			assert.Equal(t, c.want == xtm1Type, strings.Contains(string(a.body), "http://www.topicmaps.org/xtm/1.0/"), "%s: %q", kind, c.accept)
+			assert.Contains(t, a.Header.Get("Vary"), "Accept")
+			assert.Contains(t, a.Header.Get("Vary"), "Accept-Encoding")
+		}
+	}
+}
+
+func TestFixedFormsDoNotNegotiate(t *testing.T) {
+	n := start(t)
+	for kind, url := range negotiable(t, n) {
+		for ext, want := range map[string]string{".xtm1": xtm1Type, ".xtm21": xtm21Type} {
+			fixed := n.mustGet(url+ext, "Accept", "text/html")
+			assert.Equal(t, want, fixed.Header.Get("Content-Type"))
+			negotiated := n.mustGet(url, "Accept", want)
+			assert.Equal(t, string(negotiated.body), string(fixed.body), "%s%s", kind, ext)
+		}
+		assert.Equal(t, http.StatusNotFound, n.get(url+".xtm2").StatusCode, kind)
+	}
+}
+
+func TestFeedsAreForWhomeverAcceptsAtom(t *testing.T) {
+	n := start(t)
+	n.publish("egov", maps.EGov)
+	d := n.feed("/topicmaps/egov/fragments")
+	urls := []string{
+		"/topicmaps", "/topicmaps/egov", "/topicmaps/egov/snapshots", "/topicmaps/egov/fragments", d.link(t, "via"), d.link(t, "prev-archive"),
+		"/topicmaps/egov.atom", "/topicmaps/egov/snapshots.atom", "/topicmaps/egov/fragments.atom", d.Entries[0].link(t, "self"),
+	}
+	for accept, ok := range map[string]bool{
+		"":                               true,
+		"*/*":                            true,
+		"application/atom+xml":           true,
+		"application/atom+xml;type=feed": true,
+		"APPLICATION/ATOM+XML":           true,
+		"application/xml":                true,
+		"text/xml":                       true,
+		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": true, // browsers
+		"application/rss+xml, application/atom+xml;q=0.1":                 true,
+		"text/html":                           false,
+		"application/json":                    false,
+		"application/rss+xml":                 false,
+		"application/atom+xml;q=0":            false,
+		"*/*;q=0":                             false,
+		"application/atom+xml;q=0, */*":       false, // the more specific range decides
+		"*/*;q=0, application/atom+xml;q=0.5": true,
+	} {
+		for _, url := range urls {
+			a := n.get(url, "Accept", accept)
+			if ok {
+				assert.Equal(t, http.StatusOK, a.StatusCode, "%s: %q", url, accept)
+				assert.Equal(t, atomType, a.Header.Get("Content-Type"))
+				continue
+			}
+			assert.Equal(t, http.StatusNotAcceptable, a.StatusCode, "%s: %q", url, accept)
+			assert.Contains(t, string(a.body), atomType)
+		}
+	}
+}
+
+// The largest header that net/http lets through costs little.
+func TestHugeAcceptHeadersCostLittle(t *testing.T) {
+	n := start(t)
+	urls := negotiable(t, n)
+	for name, accept := range map[string]string{
+		"commas":      strings.Repeat(",", 900_000),
+		"ranges":      strings.Repeat("a/b;q=0.1,", 90_000),
+		"parameters":  "application/xtm1+xml" + strings.Repeat(";a=b", 200_000),
+		"semicolons":  "application/xtm1+xml" + strings.Repeat(";", 900_000),
+		"one word":    strings.Repeat("a", 900_000),
+		"quotes":      `a/b;c="` + strings.Repeat(`\"`, 400_000),
+		"wildcards":   strings.Repeat("*/*,", 200_000) + "*/*",
+		"continued":   "a/b" + strings.Repeat(";a*0*=x", 100_000),
+		"white space": strings.Repeat(" ,\t", 300_000) + "*/*",
+	} {
+		for _, header := range []string{"Accept", "Accept-Encoding", "If-None-Match"} {
+			started := time.Now()
+			a := n.get(urls["snapshot"], header, accept)
+			assert.Contains(t, []int{http.StatusOK, http.StatusNotAcceptable}, a.StatusCode, "%s %s", header, name)
+			assert.Less(t, time.Since(started), 5*time.Second, "%s %s", header, name)
+		}
+	}
+	assert.Equal(t, http.StatusRequestHeaderFieldsTooLarge, n.get(urls["snapshot"], "Accept", strings.Repeat("a", 2<<20)).StatusCode)
+}

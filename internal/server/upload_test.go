@@ -1,0 +1,135 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+)
+
+// send writes raw bytes to the server and then no more; it returns the answer,
+// or nil where the server has hung up.
+func (n *node) send(raw []byte) *http.Response {
+	n.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(n.BaseURL, "http://"))
+	require.NoError(n.t, err)
+	defer conn.Close()
+	require.NoError(n.t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	_, err = conn.Write(raw)
+	require.NoError(n.t, err)
+	require.NoError(n.t, conn.(*net.TCPConn).CloseWrite())
+	res, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: http.MethodPut})
+	if err != nil {
+		return nil
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	require.NoError(n.t, err)
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	return res
+}
+
+func upload(length int, body []byte) []byte {
+	return append(fmt.Appendf(nil, "PUT /topicmaps/egov HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", length), body...)
+}
+
+// A body that did not arrive whole is never published, wherever it ends: not
+// even where what arrived is a map.
+func TestTruncatedUploadPublishesNothing(t *testing.T) {
+	n := start(t, documentSize(50))
+	n.publish("egov", maps.Libraries)
+	before := n.state("egov")
+	changed := replace(t, maps.Libraries, "<baseNameString>Sort key</baseNameString>", "<baseNameString>Sorting</baseNameString>")
+	zipped := gzipped(t, changed)
+	chunk := append(fmt.Appendf(nil, "PUT /topicmaps/egov HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n", len(changed)), changed...)
+	for name, raw := range map[string][]byte{
+		"nothing":                       upload(len(changed), nil),
+		"one byte":                      upload(len(changed), changed[:1]),
+		"half":                          upload(len(changed), changed[:len(changed)/2]),
+		"all but the last byte":         upload(len(changed), changed[:len(changed)-1]),
+		"all but the end tag":           upload(len(changed), bytes.TrimSuffix(changed, []byte("</topicMap>\n"))),
+		"a map, where more was to come": upload(len(changed)+1, changed),
+		"half of a gzip file":           upload(len(zipped), zipped[:len(zipped)/2]),
+		"gzip, more to come":            upload(len(zipped)+1, zipped),
+		"chunks without an end":         append(bytes.Clone(chunk), "\r\n"...),
+		"half of a chunk":               chunk[:len(chunk)/2],
+		"chunks that are none":          append(bytes.Clone(chunk), "\r\nxyz\r\n"...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if res := n.send(raw); res != nil {
+				body, _ := io.ReadAll(res.Body)
+				assert.Equal(t, http.StatusBadRequest, res.StatusCode, "%s", body)
+				assert.Contains(t, string(body), "body")
+			}
+			assert.Equal(t, before, n.state("egov"))
+		})
+	}
+	assert.NotContains(t, n.logs.String(), "level=ERROR", "it is no failure of the server")
+}
+
+// A client that closes in the middle is dropped without harm.
+func TestClientThatGoesAwayPublishesNothing(t *testing.T) {
+	n := start(t)
+	n.publish("egov", maps.Libraries)
+	before := n.state("egov")
+	for i := range 10 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(n.BaseURL, "http://"))
+		require.NoError(t, err)
+		_, err = conn.Write(upload(len(maps.EGov), maps.EGov[:i*len(maps.EGov)/10]))
+		require.NoError(t, err)
+		if i%2 == 0 {
+			require.NoError(t, conn.(*net.TCPConn).SetLinger(0)) // with a reset
+		}
+		conn.Close()
+	}
+	assert.Equal(t, before, n.state("egov"))
+	assert.NotContains(t, n.logs.String(), "level=ERROR")
+}
+
+// A client that sends all and then closes its side gets the answer, or none: an
+// answer that looks like success means that the version is published.
+func TestNoAnswerLooksLikeSuccessUnlessPublished(t *testing.T) {
+	n := start(t, documentSize(50))
+	n.publish("egov", maps.EGov)
+	for i := range 10 {
+		doc := bytes.ReplaceAll(maps.EGov, []byte("</baseNameString>"), fmt.Appendf(nil, " %d</baseNameString>", i))
+		raw := upload(len(doc), doc)
+		before := n.feed("/topicmaps/egov").updated()
+		res := n.send(raw)
+		if res == nil {
+			continue
+		}
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		if res.StatusCode == http.StatusOK {
+			after := n.feed("/topicmaps/egov").updated()
+			assert.NotEqual(t, before, after, "published; the answer is %q", body)
+			assert.Contains(t, string(body), after)
+		}
+	}
+}
+
+// Whoever asks first (Expect: 100-continue) is not made to send in vain.
+func TestRefusalComesBeforeTheBody(t *testing.T) {
+	n := start(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(n.BaseURL, "http://"))
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	_, err = fmt.Fprintf(conn, "PUT /topicmaps/none HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", 1<<30)
+	require.NoError(t, err)
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	assert.Equal(t, http.StatusNotFound, res.StatusCode)
+	res.Body.Close()
+}

@@ -1,0 +1,210 @@
+package server_test
+
+import (
+	"bytes"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/server"
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// log returns what the entries of a feed after the first skip ones say, oldest
+// first: "+ topic" for a live one, "- topic" for a deleted one.
+func (n *node) log(name string, skip int) []string {
+	n.t.Helper()
+	entries, _ := n.history("/topicmaps/" + name + "/fragments")
+	slices.Reverse(entries)
+	var all []string
+	for _, e := range entries[skip:] {
+		sign := map[string]string{"live": "+ ", "deleted": "- "}[e.State[0]]
+		all = append(all, sign+strings.TrimPrefix(e.TopicSI[0], "http://psi.example.org/"))
+	}
+	slices.Sort(all) // entries of one commit may stand in any order
+	return all
+}
+
+func TestNewVersionPublishesWhatItChanges(t *testing.T) {
+	vocabulary := []string{
+		topic("city", "City"), topic("note", "Note"), topic("part-of", "part of"), topic("role-1", "part"), topic("role-2", "whole"),
+		topic("norway", "Norway"), topic("bergen", "Bergen"),
+	}
+	oslo, tromso := topic("oslo", "Oslo", note("note", "the capital")), topic("tromsø", "Tromsø")
+	ofOslo, ofBergen := association("part-of", "oslo", "norway"), association("part-of", "bergen", "norway")
+	version := func(parts ...string) []byte { return topicMap(append(slices.Clone(vocabulary), parts...)...) }
+	first := version(oslo, tromso, ofOslo, ofBergen)
+
+	for name, c := range map[string]struct {
+		doc     []byte
+		want    server.Published
+		entries []string
+	}{
+		"rename": {version(topic("oslo", "Christiania", note("note", "the capital")), tromso, ofOslo, ofBergen),
+			server.Published{Updated: 1, Topics: 10}, []string{"+ oslo"}},
+		"change an occurrence": {version(topic("oslo", "Oslo", note("note", "a capital")), tromso, ofOslo, ofBergen),
+			server.Published{Updated: 1, Topics: 10}, []string{"+ oslo"}},
+		"give a type": {version(topic("oslo", "Oslo", note("note", "the capital")), strings.Replace(tromso, "<subjectIdentity>", `<instanceOf><topicRef xlink:href="#city"/></instanceOf><subjectIdentity>`, 1), ofOslo, ofBergen),
+			// the class does not change; the vocabulary of typing is new
+			server.Published{Added: 3, Updated: 1, Topics: 13}, []string{"+ http://psi.topicmaps.org/iso13250/model/instance", "+ http://psi.topicmaps.org/iso13250/model/type", "+ http://psi.topicmaps.org/iso13250/model/type-instance", "+ tromsø"}},
+		"delete a topic": {version(oslo, ofOslo, ofBergen),
+			server.Published{Deleted: 1, Topics: 9}, []string{"- tromsø"}},
+		"delete a topic with its association": {version(tromso, ofBergen),
+			server.Published{Updated: 1, Deleted: 1, Topics: 9}, []string{"+ norway", "- oslo"}},
+		"delete an association": {version(oslo, tromso, ofBergen),
+			server.Published{Updated: 2, Topics: 10}, []string{"+ norway", "+ oslo"}},
+		"add a topic": {version(oslo, tromso, topic("bodø", "Bodø"), ofOslo, ofBergen),
+			server.Published{Added: 1, Topics: 11}, []string{"+ bodø"}},
+		"add a topic with an association": {version(oslo, tromso, topic("bodø", "Bodø"), ofOslo, ofBergen, association("part-of", "bodø", "norway")),
+			server.Published{Added: 1, Updated: 1, Topics: 11}, []string{"+ bodø", "+ norway"}},
+		"add an identifier": {version(oslo, identified("tromsø", []string{"http://psi.example.org/tromsø", "http://psi.example.org/romsa"}, "Tromsø"), ofOslo, ofBergen),
+			server.Published{Updated: 1, Topics: 10}, []string{"+ tromsø"}},
+		"put another identifier in its place": {version(oslo, identified("tromsø", []string{"http://psi.example.org/romsa"}, "Tromsø"), ofOslo, ofBergen),
+			server.Published{Added: 1, Deleted: 1, Topics: 10}, []string{"+ romsa", "- tromsø"}},
+		"put another identifier in the place of a player's": {version(identified("oslo", []string{"http://psi.example.org/christiania"}, "Oslo", note("note", "the capital")), tromso, ofOslo, ofBergen),
+			server.Published{Added: 1, Updated: 1, Deleted: 1, Topics: 10}, []string{"+ christiania", "+ norway", "- oslo"}},
+		"merge two topics": {version(identified("oslo", []string{"http://psi.example.org/oslo", "http://psi.example.org/tromsø"}, "Oslo", note("note", "the capital")), ofOslo, ofBergen),
+			// the closing entry of the TopicSI that ceases shows its new owner
+			server.Published{Updated: 2, Topics: 9}, []string{"+ oslo", "+ tromsø"}},
+		"another id in the document": {bytes.ReplaceAll(first, []byte(`"tromsø"`), []byte(`"x-1"`)),
+			server.Published{Topics: 10}, nil},
+		"nothing": {first, server.Published{Topics: 10}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := start(t)
+			before := n.publish("towns", first)
+			require.Equal(t, 10, before.Topics)
+			p := n.mustPut("towns", c.doc)
+			d := n.feed("/topicmaps/towns/fragments")
+			assert.Equal(t, d.updated(), p.LastChange)
+			if c.entries == nil {
+				assert.Equal(t, feedTime(before), p.LastChange)
+			}
+			c.want.Collection, c.want.LastChange = "towns", p.LastChange
+			assert.Equal(t, c.want, p)
+			assert.Equal(t, c.entries, n.log("towns", before.Topics))
+			assert.Equal(t, n.expected("towns", c.doc), n.current("towns"))
+			assert.Equal(t, p.Updated+p.Added+p.Deleted, len(c.entries), "one entry for each topic counted")
+			for _, path := range []string{"/topicmaps", "/topicmaps/towns"} {
+				assert.Equal(t, p.LastChange, n.feed(path).updated(), path)
+			}
+
+			again := n.mustPut("towns", c.doc)
+			assert.Equal(t, server.Published{Collection: "towns", Topics: p.Topics, LastChange: p.LastChange}, again, "the same again changes nothing")
+			assert.Equal(t, d.raw, n.feed("/topicmaps/towns/fragments").raw)
+		})
+	}
+}
+
+var constructs = regexp.MustCompile(`(?s)[ \t]*<(topic|association)[ >].*?</(topic|association)>\n`)
+
+// Only content counts: not its order in the file, its layout or its syntax.
+func TestSameContentInAnotherFormPublishesNothing(t *testing.T) {
+	n := start(t)
+	n.publish("egov", maps.EGov)
+	before := n.state("egov")
+
+	all := constructs.FindAll(maps.EGov, -1)
+	require.Greater(t, len(all), 300)
+	reversed := constructs.ReplaceAllFunc(maps.EGov, func([]byte) []byte {
+		last := all[len(all)-1]
+		all = all[:len(all)-1]
+		return last
+	})
+	tm, err := xtm.Read(bytes.NewReader(maps.EGov), xtm.Options{Base: tmdm.Locator(n.sp("egov"))})
+	require.NoError(t, err)
+	var lossless bytes.Buffer
+	_, err = xtm.Write(&lossless, tm, xtm.WriteOptions{Version: xtm.V21, Base: tmdm.Locator(n.sp("egov"))})
+	require.NoError(t, err)
+	for name, doc := range map[string][]byte{
+		"the same":          maps.EGov,
+		"in reverse order":  reversed,
+		"with line ends":    bytes.ReplaceAll(maps.EGov, []byte("\n"), []byte("\r\n")),
+		"as XTM 2.1":        lossless.Bytes(),
+		"its own snapshot":  n.mustGet("/topicmaps/egov/snapshots/current.xtm1").body,
+		"its snapshot, 2.1": n.mustGet("/topicmaps/egov/snapshots/current.xtm21").body,
+		"gzipped":           gzipped(t, maps.EGov),
+	} {
+		p := n.mustPut("egov", doc)
+		assert.Zero(t, p.Added+p.Updated+p.Deleted, "%s: %+v", name, p)
+		assert.Equal(t, before, n.state("egov"), name)
+	}
+}
+
+// state returns all that a collection publishes, to compare: nothing of it may
+// change where nothing is published.
+func (n *node) state(name string) map[string]string {
+	n.t.Helper()
+	s := map[string]string{}
+	for _, path := range []string{"", "/" + name, "/" + name + "/snapshots", "/" + name + "/snapshots/current.xtm1", "/" + name + "/snapshots/current.xtm21"} {
+		s[path] = string(n.mustGet("/topicmaps" + path).body)
+	}
+	_, documents := n.history("/topicmaps/" + name + "/fragments")
+	for _, d := range documents {
+		s[d.link(n.t, "self")] = d.raw
+	}
+	if entries := documents[0].Entries; len(entries) > 0 {
+		url := entries[0].typed(n.t, "topicmapdata")[xtm21Type]
+		s[url] = string(n.mustGet(url).body)
+	}
+	return s
+}
+
+func TestGzippedBodyIsPublishedLikeAPlainOne(t *testing.T) {
+	n := start(t)
+	n.publish("small", small())
+	p := n.mustPut("small", gzipped(t, small("Oslo", "Christiania")))
+	assert.Equal(t, 1, p.Updated)
+	assert.Equal(t, n.expected("small", small("Oslo", "Christiania")), n.current("small"))
+	a := n.put("small", gzipped(t, small("Oslo", "Kristiania")), "Content-Encoding", "gzip", "Content-Type", "application/xtm1+xml")
+	assert.Equal(t, 1, published(t, a).Updated)
+	twice := append(gzipped(t, small("Oslo", "Oslo!")[:300]), gzipped(t, small("Oslo", "Oslo!")[300:])...)
+	assert.Equal(t, 1, n.mustPut("small", twice).Updated, "a gzip file of two members (RFC 1952 §2.2)")
+	assert.Equal(t, n.expected("small", small("Oslo", "Oslo!")), n.current("small"))
+}
+
+func TestPutToAnUnknownCollectionIsNotFound(t *testing.T) {
+	n := start(t)
+	a := n.put("none", small())
+	assert.Equal(t, http.StatusNotFound, a.StatusCode)
+	assert.Contains(t, string(a.body), `"none"`)
+	assert.Empty(t, n.feed("/topicmaps").Entries)
+}
+
+func TestMethodsThatAreNotPossibleSayWhichAre(t *testing.T) {
+	n := start(t)
+	urls := negotiable(t, n)
+	key := urls["topic"]
+	for url, allow := range map[string]string{
+		"/topicmaps":                   "GET, HEAD",
+		"/topicmaps/small":             "GET, HEAD, PUT",
+		"/topicmaps/small.atom":        "GET, HEAD",
+		"/topicmaps/small/fragments":   "GET, HEAD",
+		"/topicmaps/small/snapshots":   "GET, HEAD",
+		"/topicmaps/small/topics?si=x": "GET, HEAD",
+		urls["fragment"]:               "GET, HEAD",
+		urls["snapshot"] + ".xtm21":    "GET, HEAD",
+		urls["current snapshot"]:       "GET, HEAD",
+		key:                            "GET, HEAD, DELETE",
+		key + ".xtm1":                  "GET, HEAD",
+		"/topicmaps/none/topics/" + key[len(key)-26:]: "GET, HEAD, DELETE",
+	} {
+		for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "PATCH", "OPTIONS", "TRACE", "PROPFIND"} {
+			if slices.Contains(strings.Split(allow, ", "), method) {
+				continue
+			}
+			a := n.do(method, url, strings.NewReader("x"))
+			assert.Equal(t, http.StatusMethodNotAllowed, a.StatusCode, "%s %s", method, url)
+			assert.Equal(t, allow, a.Header.Get("Allow"), "%s %s", method, url)
+			assert.Contains(t, string(a.body), method)
+		}
+	}
+	assert.Equal(t, http.StatusNotFound, n.do(http.MethodPost, "/nothing", nil).StatusCode)
+}

@@ -1,0 +1,235 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// scanned returns the rows of a scan as "key=value".
+func scanned(t testing.TB, tx *tx, prefix, from []byte) []string {
+	t.Helper()
+	rows := []string{}
+	for r, err := range tx.scan(prefix, from) {
+		require.NoError(t, err)
+		rows = append(rows, fmt.Sprintf("%s=%s", r.key, r.value))
+	}
+	return rows
+}
+
+// The rows that are kept and the changes that are pending look like one table,
+// however they lie: this compares random ones with a sorted list.
+func TestScanShowsPendingChangesInTheirPlaces(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	failed := errors.New("the changes are not to be kept")
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		key := func() []byte { return fmt.Appendf(nil, "x%03d/%c%d", seed, 'a'+rng.IntN(3), rng.IntN(12)) }
+		model := map[string]string{}
+		require.NoError(t, db.update(func(tx *tx) error {
+			for range rng.IntN(12) {
+				k := key()
+				model[string(k)] = "kept"
+				require.NoError(t, tx.put(k, []byte("kept")))
+			}
+			return nil
+		}))
+		err := db.update(func(tx *tx) error {
+			for i := range rng.IntN(16) {
+				k, v := key(), fmt.Sprint("new ", i)
+				if rng.IntN(3) == 0 {
+					delete(model, string(k))
+					require.NoError(t, tx.delete(k))
+				} else {
+					model[string(k)] = v
+					require.NoError(t, tx.put(k, []byte(v)))
+				}
+			}
+			for _, part := range []string{"", "a", "b", "c"} {
+				prefix := fmt.Appendf(nil, "x%03d/%s", seed, part)
+				var from []byte
+				if rng.IntN(2) == 0 {
+					if from = key(); !bytes.HasPrefix(from, prefix) {
+						from = nil
+					}
+				}
+				want := []string{}
+				for _, k := range slices.Sorted(maps.Keys(model)) {
+					if bytes.HasPrefix([]byte(k), prefix) && bytes.Compare([]byte(k), from) >= 0 {
+						want = append(want, k+"="+model[k])
+					}
+				}
+				require.Equal(t, want, scanned(t, tx, prefix, from), "seed %d, rows of %s from %s", seed, prefix, from)
+			}
+			for k, v := range model {
+				got, err := tx.get([]byte(k))
+				require.NoError(t, err)
+				require.Equal(t, v, string(got))
+			}
+			return failed
+		})
+		require.ErrorIs(t, err, failed)
+	}
+	require.NoError(t, db.viewing(func(tx *tx) error {
+		for _, r := range scanned(t, tx, []byte("x"), nil) {
+			require.Contains(t, r, "=kept", "an update that fails changes nothing")
+		}
+		return nil
+	}))
+}
+
+func TestWritesThatChangeNothingDoNotTouchTheDisk(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 3)
+	subscribe(t, db, "s", mapOf(t, 3))
+	before := committed(db)
+	for name, write := range map[string]func() error{
+		"a row as it is": func() error {
+			return db.update(func(tx *tx) error { return tx.put(metaKey("format"), []byte("1")) })
+		},
+		"a row that comes and goes": func() error {
+			return db.update(func(tx *tx) error { return errors.Join(tx.put([]byte("x"), []byte("y")), tx.delete([]byte("x"))) })
+		},
+		"a row that goes and comes": func() error {
+			return db.update(func(tx *tx) error {
+				return errors.Join(tx.delete(metaKey("format")), tx.put(metaKey("format"), []byte("1")))
+			})
+		},
+		"deleting what is not there": func() error {
+			return db.update(func(tx *tx) error { return tx.delete([]byte("x")) })
+		},
+		"publishing nothing": func() error {
+			_, err := db.Publish(t.Context(), "m", func(Collection, merge.State) (*fragment.Change, error) { return &fragment.Change{}, nil })
+			return err
+		},
+		"applying what is there": func() error {
+			return db.ApplyEntries(t.Context(), "s", func(s merge.State, _ *Progress) error {
+				return errors.Join(s.DeleteTopic(named(ref(1), "first")), s.PutTopic(named(ref(1), "first")))
+			})
+		},
+		"updating nothing": func() error { return db.UpdateSubscription("s", func(*Subscription) {}) },
+		"opening again": func() error {
+			db = reopen(t, db)
+			return nil
+		},
+	} {
+		require.NoError(t, write(), name)
+		require.Equal(t, before, committed(db), name)
+	}
+	require.NoError(t, db.update(func(tx *tx) error { return tx.put([]byte("x"), []byte("y")) }))
+	require.Greater(t, committed(db), before, "the measure is right")
+}
+
+// A change is one transaction of Badger: everything that it writes has one
+// version, and nothing else has been written.
+func TestAChangeIsOneTransaction(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 20)
+	before := committed(db)
+	publish(t, db, "m", rename(3, 9, "second"))
+	require.Equal(t, before+1, committed(db))
+	tables := map[byte]int{}
+	require.NoError(t, db.badger.View(func(txn *badger.Txn) error {
+		it := txn.NewIterator(badger.DefaultIteratorOptions)
+		defer it.Close()
+		for it.Rewind(); it.Valid(); it.Next() {
+			if it.Item().Version() == before+1 {
+				tables[it.Item().Key()[0]]++
+			}
+		}
+		return nil
+	}))
+	require.Equal(t, map[byte]int{
+		tableCollection: 1, tableTopic: 6, tableKey: 6,
+		tableFragment: 12, // the first fragments of the six, and the new ones
+		tableLog:      12, // likewise: those of the first ones are marked as stored
+	}, tables)
+	require.Zero(t, journals(t, db))
+}
+
+func TestAViewCannotWrite(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 3)
+	a := &fragment.Association{Type: ref(0), Roles: []fragment.Role{{Type: ref(0), Player: ref(1)}}}
+	view(t, db, "m", func(v *View) {
+		s := v.Source().(merge.State)
+		require.ErrorIs(t, s.PutTopic(named(ref(9), "new")), errReadOnly)
+		require.ErrorIs(t, s.DeleteTopic(named(ref(1), "")), errReadOnly)
+		require.ErrorIs(t, s.PutAssociation(a), errReadOnly)
+	})
+}
+
+// Damaged rows are errors, whatever asks for them.
+func TestDamagedRowsAreErrors(t *testing.T) {
+	a := &fragment.Association{Type: ref(0), Roles: []fragment.Role{{Type: ref(0), Player: ref(1)}, {Type: ref(0), Player: ref(2)}}}
+	large := &fragment.Association{Type: ref(0)}
+	for i := range 6 {
+		large.Roles = append(large.Roles, fragment.Role{Type: ref(0), Player: ref(i)})
+	}
+	damages := [][]byte{{}, {0}, {1}, {2}, {0xFF, 0xFF}, bytes.Repeat([]byte{0xFF}, 20), []byte("http://example.org/")}
+	for _, table := range []byte(sourceTables) {
+		for _, damage := range damages {
+			db := openDB(t, t.TempDir())
+			src := mapOf(t, 6)
+			topic := named(ref(7), "identified")
+			topic.SubjectIdentifiers = append(topic.SubjectIdentifiers, "http://other")
+			topic.SubjectLocators = append(topic.SubjectLocators, "http://locator")
+			require.NoError(t, errors.Join(src.PutAssociation(a), src.PutAssociation(large), src.PutTopic(topic)))
+			subscribe(t, db, "s", src)
+			damaged := 0
+			require.NoError(t, db.update(func(tx *tx) error {
+				for r, err := range tx.scan([]byte{table}, nil) {
+					require.NoError(t, err)
+					require.NoError(t, tx.put(r.key, damage))
+					damaged++
+				}
+				return nil
+			}))
+			require.Positive(t, damaged, "table %c has rows", table)
+			var errs []error
+			_ = db.ApplyEntries(t.Context(), "s", func(s merge.State, _ *Progress) error {
+				note := func(err error) { errs = append(errs, err) }
+				for i := range 8 {
+					_, err := s.Topic(ref(i))
+					note(err)
+					for _, part := range fragment.Parts {
+						for _, err := range s.AssociationsOf(ref(i), part) {
+							note(err)
+						}
+					}
+					_, err = s.Mentions(ref(i))
+					note(err)
+				}
+				_, err := s.Topic("http://other")
+				note(err)
+				_, err = s.TopicBySubjectLocator("http://locator")
+				note(err)
+				for _, err := range s.Topics() {
+					note(err)
+				}
+				for _, err := range s.Associations() {
+					note(err)
+				}
+				note(s.DeleteAssociation(a))
+				note(s.DeleteAssociation(large))
+				note(s.PutTopic(topic))
+				note(s.DeleteTopic(topic))
+				return errors.New("enough")
+			})
+			if table != tableIdentifier && table != tableLocator { // a reference that leads nowhere finds nothing
+				require.Error(t, errors.Join(errs...), "table %c, damage %q", table, damage)
+			}
+			require.NoError(t, db.Close())
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package merge_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// draft is one version of a map under construction. Topics are created by
+// their subject identifiers; the first is the TopicSI of a topic that is new.
+type draft struct{ *tmdm.TopicMap }
+
+func (d draft) topic(sis ...tmdm.Locator) *tmdm.Topic {
+	t := d.CreateTopicBySubjectIdentifier(sis[0])
+	for _, si := range sis[1:] {
+		if err := t.AddSubjectIdentifier(si); err != nil {
+			panic(err)
+		}
+	}
+	return t
+}
+
+func (d draft) named(value string, sis ...tmdm.Locator) *tmdm.Topic {
+	t := d.topic(sis...)
+	t.AddName(value, nil)
+	return t
+}
+
+// associate relates topics by an association whose type stands for all roles.
+func (d draft) associate(typ tmdm.Locator, players ...*tmdm.Topic) *tmdm.Association {
+	a := d.CreateAssociation(d.topic(typ))
+	for _, p := range players {
+		a.AddRole(d.topic(typ), p)
+	}
+	return a
+}
+
+// history is a publisher and the versions that it has published.
+type history struct {
+	*publisher
+	commits  int
+	expected []byte // canonical form of the last version
+}
+
+func newHistory(t *testing.T) *history { return &history{publisher: &publisher{t: t}} }
+
+// version publishes the next version and returns its entries: "a" for a
+// fragment of a, "b of a" for the closing entry of b that describes a, "no b"
+// for a tombstone.
+func (h *history) version(build func(draft)) (entries []string) {
+	h.t.(*testing.T).Helper()
+	tm := tmdm.New()
+	build(draft{tm})
+	require.Empty(h.t, tm.Normalize())
+	h.expected = h.publish(tm, h.commits)
+	for _, l := range h.log {
+		if l.commit != h.commits {
+			continue
+		}
+		said := string(l.entry.TopicSI)
+		switch {
+		case l.entry.Deleted:
+			said = "no " + said
+		case l.entry.Topic != l.entry.TopicSI:
+			said += " of " + string(l.entry.Topic)
+		}
+		entries = append(entries, said)
+	}
+	h.commits++
+	return entries
+}
+
+// from returns the place in the log of the last entry with a TopicSI that a
+// commit published.
+func (h *history) from(commit int, si tmdm.Locator) int {
+	for i, l := range slices.Backward(h.log) {
+		if l.commit == commit && l.entry.TopicSI == si {
+			return i
+		}
+	}
+	require.Failf(h.t, "no such entry", "commit %d published none for %s", commit, si)
+	return 0
+}
+
+// subscriber returns one that has read a snapshot of the state as it is now.
+func (h *history) subscriber() *subscriber {
+	s := &subscriber{mark: len(h.log)}
+	require.NoError(h.t, s.state.Load(h.snapshot()))
+	return s
+}
+
+// follow applies the rest of the log, oldest first.
+func (h *history) follow(s *subscriber, coalesce bool) {
+	s.round(h.publisher, len(h.log), coalesce, false)
+}
+
+// requireInStep checks that a subscriber has the publisher's last version.
+func (h *history) requireInStep(s *subscriber, format string, args ...any) {
+	h.t.(*testing.T).Helper()
+	said := fmt.Sprintf(format, args...)
+	require.Equal(h.t, string(h.expected), string(joined(h.t, &s.state)), said)
+	require.Equal(h.t, dump(h.t, h.subscriber().source()), dump(h.t, &s.state), "%s: record for record", said)
+}
+
+func (s *subscriber) source() fragment.Source { return &s.state }
+
+// topic returns the record of a topic, which must be there.
+func (s *subscriber) topic(t testing.TB, si tmdm.Locator) *fragment.Topic {
+	topic, err := s.state.Topic(si)
+	require.NoError(t, err)
+	require.NotNil(t, topic, "topic %s", si)
+	return topic
+}
+
+// has reports whether a state has a topic with the subject identifier.
+func has(t testing.TB, s merge.State, si tmdm.Locator) bool {
+	topic, err := s.Topic(si)
+	require.NoError(t, err)
+	return topic != nil
+}
+
+// playing returns the associations in which si plays, those in which it is
+// only a class included.
+func playing(t testing.TB, s merge.State, si tmdm.Locator) (found []*fragment.Association) {
+	for _, part := range fragment.Parts {
+		for a, err := range s.AssociationsOf(si, part) {
+			require.NoError(t, err)
+			found = append(found, a)
+		}
+	}
+	return found
+}
