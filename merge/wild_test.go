@@ -17,7 +17,7 @@ func TestWildHistories(t *testing.T) {
 	entries := 0
 	for n := range uint64(*histories / 2) {
 		seed := *firstSeed + n
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { entries += runHistory(t, seed, wildEdit) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { entries += runHistory(t, seed, &publisher{t: t}, wildEdit) })
 		if t.Failed() {
 			return
 		}

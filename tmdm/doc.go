@@ -12,10 +12,9 @@
 // would make them share one changes nothing and returns an [*IdentityError]
 // that names the other topic; the caller decides, usually for [Topic.Merge]. A
 // topic that was merged into another stands for it from then on: methods called
-// on it act on the other.
-// Statements that become equal, by construction or through a merge, stay side
-// by side until [TopicMap.Normalize] removes the duplicates; readers of
-// documents call it once at the end.
+// on it act on the other. Statements that become equal, by construction or
+// through a merge, stay side by side until [TopicMap.Normalize] removes the
+// duplicates; readers of documents call it once at the end.
 //
 // Everything is iterated in order of creation, so that the same input gives the
 // same output. A map may be read by several goroutines at once as long as none

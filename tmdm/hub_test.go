@@ -3,6 +3,7 @@ package tmdm
 import (
 	"fmt"
 	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"testing"
@@ -110,18 +111,23 @@ var hubSteps = map[string]func(t require.TestingT, tm *TopicMap, class *Topic, n
 // Steps that go through all for each of n instances would take a hundred times
 // as long as building the map, or more; the others are near to it.
 func TestHubsAreNoTrap(t *testing.T) {
-	const n, limit = 30_000, 12
+	const n, limit, attempts = 30_000, 12, 3 // a busy machine may spoil one
 	for _, name := range slices.Sorted(maps.Keys(hubSteps)) {
-		step := hubSteps[name]
 		t.Run(name, func(t *testing.T) {
-			start := time.Now()
-			tm, class := hub(n)
-			building := time.Since(start)
-			start = time.Now()
-			step(t, tm, class, n)
-			ratio := float64(time.Since(start)) / float64(building)
-			t.Logf("%.2f of the time to build", ratio)
-			assert.Less(t, ratio, float64(limit))
+			best := math.Inf(1)
+			for range attempts {
+				start := time.Now()
+				tm, class := hub(n)
+				building := time.Since(start)
+				start = time.Now()
+				hubSteps[name](t, tm, class, n)
+				best = min(best, float64(time.Since(start))/float64(building))
+				if best < limit {
+					break
+				}
+			}
+			t.Logf("%.2f of the time to build", best)
+			assert.Less(t, best, float64(limit))
 		})
 	}
 }

@@ -197,8 +197,8 @@ func TestSetReifier(t *testing.T) {
 	checkInvariants(t, tm)
 }
 
-// Equality of statements, case by case, as SetReifier sees it.
-func TestEqualStatements(t *testing.T) {
+// Equality of statements, case by case.
+func TestEqual(t *testing.T) {
 	tm := New()
 	a, b, typ := si(tm, "a"), si(tm, "b"), si(tm, "type")
 	association := func(themes []*Topic, players ...*Topic) *Association {
@@ -220,7 +220,7 @@ func TestEqualStatements(t *testing.T) {
 		{ab, association(nil, a, b, a)},
 	}
 	for i, pair := range equal {
-		assert.True(t, equalStatements(pair[0], pair[1]), "pair %d", i)
+		assert.True(t, Equal(pair[0], pair[1]), "pair %d", i)
 	}
 	other := b.AddName("1", typ)
 	unequal := [][2]Reifiable{
@@ -246,7 +246,7 @@ func TestEqualStatements(t *testing.T) {
 		{tm.CreateAssociation(a), tm.CreateAssociation(b)},
 	}
 	for i, pair := range unequal {
-		assert.False(t, equalStatements(pair[0], pair[1]), "pair %d", i)
+		assert.False(t, Equal(pair[0], pair[1]), "pair %d", i)
 	}
 }
 

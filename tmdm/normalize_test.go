@@ -142,23 +142,23 @@ func TestNormalizeManyStatements(t *testing.T) {
 	assert.Len(t, as.Roles(), 500)
 }
 
-// After Normalize, several goroutines may read, even through chains of merges;
-// the race detector tells whether reading changes anything.
+// After Normalize, several goroutines may read, even what referred to topics
+// through chains of merges. The race detector tells whether reading changes
+// anything.
 func TestReadTogether(t *testing.T) {
 	tm := New()
 	a, b, c, other := si(tm, "a"), si(tm, "b"), si(tm, "c"), si(tm, "other")
-	for i, topic := range []*Topic{a, b, c} {
-		n := other.AddName(fmt.Sprint(i), topic, topic)
-		require.NoError(t, SetReifier(n.AddVariant("v", XSDString, other), si(tm, fmt.Sprint("reifier", i))))
-		topic.AddOccurrence("O", XSDString, topic, topic)
-		topic.AddType(topic)
-	}
-	require.NoError(t, SetReifier(a.Occurrences()[0], a))
-	require.NoError(t, SetReifier(tm, c))
-	for i := range 2 { // so that references to c go two steps
-		require.NoError(t, SetReifier(a.Occurrences()[0], nil))
-		require.NoError(t, []*Topic{b, a}[i].Merge([]*Topic{c, b}[i]))
-		require.NoError(t, si(tm, fmt.Sprint("reifier", i)).Merge(tm.CreateTopic()))
+	name := other.AddName("N", c, c)
+	name.AddVariant("v", XSDString, c, other)
+	other.AddOccurrence("O", XSDString, c, c)
+	tm.CreateAssociation(c, c).AddRole(c, c)
+	c.AddName("N", nil)
+	c.AddOccurrence("O", XSDString, c)
+	require.NoError(t, SetReifier(name, c))
+	x, y, z := si(tm, "x"), si(tm, "y"), si(tm, "z")
+	require.NoError(t, SetReifier(tm, z))
+	for _, pair := range [][2]*Topic{{b, c}, {a, b}, {y, z}, {x, y}} { // c and z are two steps off
+		require.NoError(t, pair[0].Merge(pair[1]))
 	}
 	require.Empty(t, tm.Normalize())
 	var group sync.WaitGroup

@@ -62,7 +62,7 @@ func TestOwnCases(t *testing.T) {
 	for _, s := range []struct {
 		name           string
 		valid, invalid int
-	}{{"xtm1", 15, 27}, {"xtm21", 8, 21}} {
+	}{{"xtm1", 16, 27}, {"xtm21", 8, 21}} {
 		t.Run(s.name, func(t *testing.T) {
 			runSuite(t, filepath.Join("..", "testdata", "xtm", s.name), s.valid, s.invalid, nil)
 		})

@@ -22,13 +22,17 @@ type Options struct {
 	// namespace of XTM 1.0 left to the DTD, text between elements, and an item
 	// identifier given to a second statement, which is left out there.
 	Lenient bool
+	// DropClashes leaves out an item identifier given to a second statement, as
+	// Lenient does, and is strict otherwise: servers repeat ids that mean nothing
+	// beyond one document.
+	DropClashes bool
 	// Limits bound what the document may cost.
 	Limits Limits
 	// Loader opens the documents that mergeMap names. Without it, a document
 	// with a mergeMap is an error.
 	Loader func(loc tmdm.Locator) (io.ReadCloser, error)
-	// Dropped, if not nil, is called for each thing that Lenient made the
-	// reader leave out.
+	// Dropped, if not nil, is called for each thing that Lenient or DropClashes
+	// made the reader leave out.
 	Dropped func(*SyntaxError)
 }
 

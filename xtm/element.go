@@ -21,7 +21,7 @@ type Position struct {
 // RefKind says which property of a topic a Ref names it by.
 type RefKind uint8
 
-// The kinds of references (ISO 13250-3 §4.20 to §4.22; XTM 1.0 §3.5 to §3.7).
+// The kinds of references (ISO 13250-3 §4.20 to §4.22).
 const (
 	ByItemIdentifier RefKind = iota + 1
 	BySubjectIdentifier

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -43,7 +44,7 @@ const (
 //
 // It writes what it is given: each topic should be given once, and the caller
 // sees to it that what is referred to gets written. In memory it keeps 8 bytes
-// for each XML id that it did not make up, as ids must differ within a document.
+// for each XML id, as ids must differ, except for those it makes up for topics.
 type Encoder struct {
 	// NameTypes applies to XTM 1.0. It is set before the first element.
 	NameTypes NameTypes
@@ -164,7 +165,7 @@ func (e *Encoder) flush(all bool) error {
 	return e.err
 }
 
-// fail records the first error. What construct means is only asked for then.
+// fail records the first error.
 func (e *Encoder) fail(construct string, format string, args ...any) {
 	if e.err == nil {
 		e.err = &EncodeError{construct, fmt.Sprintf(format, args...)}
@@ -291,18 +292,9 @@ func (e *Encoder) made(id string, self Ref) string {
 func beyond(variant, name []Ref) []Ref {
 	var more []Ref
 	for _, r := range variant {
-		if !contains(name, r) && !contains(more, r) {
+		if !slices.Contains(name, r) && !slices.Contains(more, r) {
 			more = append(more, r)
 		}
 	}
 	return more
-}
-
-func contains(refs []Ref, r Ref) bool {
-	for _, x := range refs {
-		if x == r {
-			return true
-		}
-	}
-	return false
 }

@@ -56,13 +56,11 @@ func (b *builder) reifiers10() {
 }
 
 // unequalReifiers looks for the equal roles of one association with different
-// reifiers, which XTM 2.x does not allow.
+// reifiers, which XTM 2.x does not allow. (In XTM 1.0, where reifiers are no
+// part of the association element, they are joined.)
 func (b *builder) unequalReifiers() error {
 	type key struct{ typ, player *tmdm.Topic }
 	for _, a := range b.assocs {
-		if a.doc.version == V10 {
-			continue
-		}
 		seen := map[key]*tmdm.Topic{}
 		for _, r := range a.a.Roles() {
 			k, reifier := key{r.Type(), r.Player()}, r.Reifier()
@@ -107,7 +105,7 @@ func (b *builder) settleClashes() error {
 			continue
 		}
 		err := id.doc.errorAt(id.pos, nil, "the item identifier %s of %s identifies %s already", id.loc, tmdm.Describe(id.c), tmdm.Describe(id.holder))
-		if !id.doc.o.Lenient {
+		if !id.doc.o.Lenient && !id.doc.o.DropClashes {
 			return err
 		}
 		id.doc.o.dropped(err)

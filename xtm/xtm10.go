@@ -273,8 +273,7 @@ func (d *Decoder) exactlyOne(pos Position, n int, parent string) {
 	}
 }
 
-// pointer10 reads topicRef, subjectIndicatorRef or resourceRef (XTM 1.0 §3.5
-// to §3.7).
+// pointer10 reads topicRef, subjectIndicatorRef or resourceRef.
 func (d *Decoder) pointer10(parent string) Ref {
 	var r Ref
 	name := d.tok.name.local

@@ -81,7 +81,7 @@ type progressReader struct {
 }
 
 // progressStep is the number of bytes between two reports.
-const progressStep = 32 << 20
+const progressStep = 16 << 20
 
 func (p *progressReader) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)

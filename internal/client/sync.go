@@ -196,7 +196,7 @@ func (c *Client) readSnapshot(ctx context.Context, s *store.Subscription, link s
 }
 
 func (c *Client) xtmOptions(sp, uri string) xtm.Options {
-	return xtm.Options{Base: tmdm.Locator(sp), URI: uri, Lenient: c.Lenient, Limits: c.Document}
+	return xtm.Options{Base: tmdm.Locator(sp), URI: uri, Lenient: c.Lenient, Limits: c.Document, DropClashes: true}
 }
 
 // partialUpdate applies what the fragments feed has beyond the mark.

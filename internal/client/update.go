@@ -42,7 +42,7 @@ type update struct {
 
 // maxAhead bounds, roughly, the bytes of fragments that are fetched for one
 // commit.
-const maxAhead = 64 << 20
+const maxAhead = 8 << 20
 
 // apply fetches the fragments of entries ahead and applies them in order, some
 // to a commit. With an error, what came before is applied.

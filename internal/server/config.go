@@ -57,7 +57,7 @@ func (c *Config) Validate() error {
 		return errors.New("server: Store is missing")
 	}
 	u, err := url.Parse(c.BaseURL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(c.BaseURL, "?#") {
 		return fmt.Errorf("server: BaseURL %q is not an absolute http or https URL without query and fragment", c.BaseURL)
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")

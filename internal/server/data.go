@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -76,9 +77,6 @@ func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, v *store.
 	if !e.Stored {
 		setData(w, version, "no-cache")
 		w.Header().Set(currentVersion, feeds.FormatTime(v.Updated))
-		if r.Method == http.MethodHead {
-			return nil
-		}
 		return v.RenderFragment(w, e, version)
 	}
 	data, err := v.StoredFragment(e, version)
@@ -154,7 +152,8 @@ func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 		w.Header().Set("ETag", `"`+tag+`"`)
-		if r.Header.Get("If-None-Match") == `"`+tag+`"` {
+		if known(r, `"`+tag+`"`) {
+			w.Header().Del("Content-Type")
 			w.WriteHeader(http.StatusNotModified)
 			return nil
 		}
@@ -170,6 +169,17 @@ func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// known reports whether the client says that it has the answer with the tag
+// already (RFC 9110 §13.1.2, If-None-Match).
+func known(r *http.Request, tag string) bool {
+	for given := range strings.SplitSeq(strings.Join(r.Header.Values("If-None-Match"), ","), ",") {
+		if given = strings.TrimSpace(given); given == "*" || strings.TrimPrefix(given, "W/") == tag {
+			return true
+		}
+	}
+	return false
+}
+
 // currentSnapshot streams the map as it is now and says as of when.
 func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
 	return s.view(r, func(v *store.View) error {
@@ -179,13 +189,16 @@ func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
 		}
 		setData(w, version, "no-store")
 		w.Header().Set(currentVersion, feeds.FormatTime(v.Updated))
+		packed := acceptsGzip(r)
+		if packed {
+			w.Header().Set("Content-Encoding", "gzip")
+		}
 		if r.Method == http.MethodHead {
 			return nil
 		}
-		if !acceptsGzip(r) {
+		if !packed {
 			return v.WriteSnapshot(w, version)
 		}
-		w.Header().Set("Content-Encoding", "gzip")
 		z := gzip.NewWriter(w)
 		if err := v.WriteSnapshot(z, version); err != nil {
 			return err

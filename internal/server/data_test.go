@@ -28,6 +28,7 @@ func stored(t testing.TB, n *node) []string {
 }
 
 func TestGzipAndPlainAnswersHaveTheSameContent(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	for _, url := range append(stored(t, n), n.url("/topicmaps/small/snapshots/current.xtm1"), n.url("/topicmaps/small/snapshots/current.xtm21")) {
 		plain, packed := n.mustGet(url), n.mustGet(url, "Accept-Encoding", "gzip")
@@ -41,6 +42,7 @@ func TestGzipAndPlainAnswersHaveTheSameContent(t *testing.T) {
 }
 
 func TestGzipIsSentToThoseWhoAcceptIt(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	for _, url := range stored(t, n) {
 		for accept, packed := range map[string]bool{
@@ -68,6 +70,7 @@ func TestGzipIsSentToThoseWhoAcceptIt(t *testing.T) {
 }
 
 func TestETagsAreStrongAndDifferByFormAndCoding(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	tags := map[string]string{}
 	for _, url := range stored(t, n) {
@@ -87,6 +90,7 @@ func TestETagsAreStrongAndDifferByFormAndCoding(t *testing.T) {
 }
 
 func TestDataThatIsKnownIsNotSentAgain(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	for _, url := range stored(t, n) {
 		for _, coding := range []string{"identity", "gzip"} {
@@ -111,6 +115,7 @@ func TestDataThatIsKnownIsNotSentAgain(t *testing.T) {
 
 // A failed precondition must not be kept in the place of the data.
 func TestFailedPreconditionIsNotCached(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	for _, url := range stored(t, n) {
 		a := n.get(url, "Accept-Encoding", "gzip", "If-Match", `"x"`)
@@ -122,6 +127,7 @@ func TestFailedPreconditionIsNotCached(t *testing.T) {
 }
 
 func TestRangesOfThePackedSnapshotAreServed(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	n.publish("egov", maps.EGov)
 	for _, url := range n.feed("/topicmaps/egov/snapshots").Entries[0].typed(t, "topicmapdata") {
@@ -164,6 +170,7 @@ func TestRangesOfThePackedSnapshotAreServed(t *testing.T) {
 // HEAD says what GET would say (RFC 9110 §9.3.2). Only lengths that are known
 // when the content is made may be missing.
 func TestHeadHasTheHeadersOfGet(t *testing.T) {
+	t.Parallel()
 	n := start(t, documentSize(4))
 	urls := []string{"/topicmaps", "/topicmaps/small", "/topicmaps/small.atom", "/topicmaps/small/fragments", "/topicmaps/small/snapshots", "/healthz", "/nothing", "/topicmaps/none", "/topicmaps/small/topics?si=http://psi.example.org/oslo"}
 	for _, url := range negotiable(t, n) {
@@ -189,6 +196,7 @@ func TestHeadHasTheHeadersOfGet(t *testing.T) {
 }
 
 func TestWhatNeverChangesIsCachedForEver(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	urls := negotiable(t, n)
 	for kind, want := range map[string]string{
@@ -220,6 +228,7 @@ func TestWhatNeverChangesIsCachedForEver(t *testing.T) {
 }
 
 func TestHealthSaysOK(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	a := n.mustGet("/healthz")
 	assert.Equal(t, "ok\n", string(a.body))
@@ -227,6 +236,7 @@ func TestHealthSaysOK(t *testing.T) {
 
 // A client that reads slowly, or goes away, takes nothing from others.
 func TestClientsThatStopReadingDoNoHarm(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	n.publish("egov", maps.EGov)
 	for range 20 {

@@ -25,6 +25,7 @@ func (n *node) delete(name, si string, headers ...string) answer {
 // To delete a topic an empty topic is published (TMShare, "The Topic Map
 // Fragment Update Algorithm").
 func TestDeletedTopicIsPublishedAsAnEmptyTopic(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	c := n.publish("towns", topicMap(identified("oslo", []string{"http://psi.example.org/oslo", "http://psi.example.org/christiania"}, "Oslo"), topic("bergen", "Bergen")))
 	p := published(t, n.delete("towns", "http://psi.example.org/oslo"))
@@ -53,6 +54,7 @@ func TestDeletedTopicIsPublishedAsAnEmptyTopic(t *testing.T) {
 }
 
 func TestDeletingAPlayerPublishesTheOtherPlayers(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	c := n.publish("small", small())
 	p := published(t, n.delete("small", "http://psi.example.org/oslo"))
@@ -68,6 +70,7 @@ func TestDeletingAPlayerPublishesTheOtherPlayers(t *testing.T) {
 
 // Deletion never cascades: what is typed, scoped or reified by a topic keeps it.
 func TestTopicInUseIsNotDeleted(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	n.publish("egov", maps.EGov)
 	before := n.state("egov")
@@ -102,6 +105,7 @@ func TestTopicInUseIsNotDeleted(t *testing.T) {
 }
 
 func TestDeletingWhatNeverWasIsNotFound(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	n.publish("small", small())
 	before := n.state("small")
@@ -112,6 +116,7 @@ func TestDeletingWhatNeverWasIsNotFound(t *testing.T) {
 
 // The address of a former TopicSI speaks of a topic that lives on under another.
 func TestDeletingUnderAFormerIdentifierNamesTheTopic(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	n.publish("small", small())
 	merged := bytes.Replace(small(), []byte(topic("tromsø", "Tromsø")), nil, 1)

@@ -77,7 +77,7 @@ func etag(b []byte) string {
 
 // name returns the title of a collection.
 func name(c *store.Collection) string {
-	if c.Title != "" {
+	if strings.TrimSpace(c.Title) != "" {
 		return c.Title
 	}
 	return c.Name
@@ -236,11 +236,14 @@ func findSnapshot(v *store.View, r *http.Request) (*store.Snapshot, error) {
 }
 
 // The fragments feed is an archived feed (RFC 5005 §4, Archived Feeds) whose
-// documents hold a fixed number of entries each. The last one is open: the next
-// entries go there, and it may be empty. It is what subscribers read.
+// documents hold a fixed number of entries each. The last one is open: it is what
+// subscribers read, and must always have the most recent entries. So a full one
+// is closed when the next entry comes.
 
 // openDocument returns the number of the open document; the first is 1.
-func openDocument(c *store.Collection) uint64 { return c.Head/uint64(c.DocumentSize) + 1 }
+func openDocument(c *store.Collection) uint64 {
+	return (max(c.Head, 1)-1)/uint64(c.DocumentSize) + 1
+}
 
 // fragmentsFeed is the recent document of the Topic Map Fragments Feed of TMShare.
 func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
@@ -312,9 +315,6 @@ func (s *Server) fragmentsDocument(v *store.View, n uint64) (*feeds.Feed, error)
 		entries = append(entries, s.fragmentFeedEntry(c, &e))
 		feed.Updated = e.Updated
 	}
-	if len(entries) == 0 && n > 1 { // open and empty: as new as what closed the one before
-		feed.Updated = c.Updated
-	}
 	for i := len(entries) - 1; i >= 0; i-- {
 		feed.Entries = append(feed.Entries, entries[i])
 	}
@@ -328,10 +328,29 @@ func (s *Server) fragmentFeedEntry(c *store.Collection, e *store.Entry) feeds.En
 		state = feeds.StateDeleted
 	}
 	return feeds.Entry{
-		ID: c.ID(e.Seq).URN(), Title: strings.TrimSpace(e.Title), Updated: e.Updated,
+		ID: c.ID(e.Seq).URN(), Title: title(e), Updated: e.Updated,
 		TopicSI: []string{string(e.TopicSI)}, State: state,
 		Links: append([]feeds.Link{atomLink("self", href+".atom")}, dataLinks(href, feeds.RelSDShareFragment)...),
 	}
+}
+
+// maxTitle is the number of characters after which titles are cut off: names can
+// be longer than what readers take of a feed.
+const maxTitle = 200
+
+// title returns something to show for an entry, whatever the topic is called.
+func title(e *store.Entry) string {
+	t := strings.TrimSpace(e.Title)
+	if t == "" {
+		t = string(e.TopicSI)
+	}
+	n := 0
+	for i := range t {
+		if n++; n > maxTitle {
+			return t[:i] + "…"
+		}
+	}
+	return t
 }
 
 func (s *Server) fragmentEntry(w http.ResponseWriter, r *http.Request) error {

@@ -26,6 +26,7 @@ func (n *node) sameEntry(e document) {
 }
 
 func TestTopicMapsFeedHasAnEntryForEachMap(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	libraries := n.publish("libraries", maps.Libraries)
 	egov, err := n.Import(context.Background(), store.Collection{Name: "egov", Title: "eGovernment", SP: "http://psi.example.org/egov#"}, bytes.NewReader(maps.EGov), "egov.xtm")
@@ -56,6 +57,7 @@ func TestTopicMapsFeedHasAnEntryForEachMap(t *testing.T) {
 func feedTime(c *store.Collection) string { return c.Updated.Format("2006-01-02T15:04:05.000000Z") }
 
 func TestTopicMapsFeedOfAServerWithoutMapsIsAValidFeed(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	d := n.feed("/topicmaps")
 	assert.Empty(t, d.Entries)
@@ -63,6 +65,7 @@ func TestTopicMapsFeedOfAServerWithoutMapsIsAValidFeed(t *testing.T) {
 }
 
 func TestTopicMapFeedHasExactlyTwoEntries(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	c := n.publish("egov", maps.EGov)
 	d := n.feed("/topicmaps/egov")
@@ -100,6 +103,7 @@ func (n *node) checkData(e document, sdshareName string) {
 }
 
 func TestSnapshotsFeedListsTheSnapshotsNewestFirst(t *testing.T) {
+	t.Parallel()
 	n := start(t, func(c *server.Config) { c.SnapshotsKept = 2 })
 	n.publish("small", small())
 	snapshot := func() {
@@ -143,6 +147,7 @@ func TestSnapshotsFeedListsTheSnapshotsNewestFirst(t *testing.T) {
 }
 
 func TestFragmentsFeedStatesTopicAndStateOfEachEntry(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	c := n.publish("egov", maps.EGov)
 	n.mustPut("egov", replace(t, maps.EGov, "<baseNameString>Sort key</baseNameString>", "<baseNameString>  Sorting\n key </baseNameString>"))
@@ -180,6 +185,7 @@ func TestFragmentsFeedStatesTopicAndStateOfEachEntry(t *testing.T) {
 // A reader must be able to show an entry, whatever the topic is called, and a
 // name of any length must not make the feed too large for its readers.
 func TestEveryEntryHasATitleThatReadersCanShow(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	n.publish("small", small())
 	for name, want := range map[string]string{
@@ -203,6 +209,7 @@ func TestEveryEntryHasATitleThatReadersCanShow(t *testing.T) {
 }
 
 func TestTitleOfBlanksDoesNotMakeTheFeedsInvalid(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	_, err := n.Import(context.Background(), store.Collection{Name: "small", Title: " \n", SP: n.sp("small")}, bytes.NewReader(small()), "small")
 	require.NoError(t, err)
@@ -212,6 +219,7 @@ func TestTitleOfBlanksDoesNotMakeTheFeedsInvalid(t *testing.T) {
 
 // Ids stay what they are: a reader tells by them what it has seen.
 func TestIdentifiersOfFeedsAndEntriesNeverChange(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	n.publish("small", small())
 	paths := []string{"/topicmaps", "/topicmaps/small", "/topicmaps/small/fragments", "/topicmaps/small/snapshots"}

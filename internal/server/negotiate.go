@@ -33,16 +33,31 @@ func accepted(r *http.Request, yield func(mediaRange string, params map[string]s
 	}
 }
 
+// choice is how welcome one form of an answer is. What names it outweighs what
+// only includes it (RFC 9110 §12.5.1, Accept).
+type choice struct {
+	q     float64
+	named bool
+}
+
+func (c *choice) offer(q float64, named bool) {
+	if named && !c.named || named == c.named && q > c.q {
+		c.q, c.named = q, named
+	}
+}
+
 // acceptsAtom checks that the request takes an Atom document.
 func acceptsAtom(r *http.Request) error {
-	ok := false
+	var atom choice
 	accepted(r, func(mediaRange string, _ map[string]string, q float64) {
 		switch mediaRange {
-		case "*/*", "application/*", "text/*", feeds.MediaTypeAtom, "application/xml", "text/xml":
-			ok = ok || q > 0
+		case "*/*", "application/*", "text/*", "application/xml", "text/xml":
+			atom.offer(q, false)
+		case feeds.MediaTypeAtom:
+			atom.offer(q, true)
 		}
 	})
-	if !ok {
+	if atom.q == 0 {
 		return problem(http.StatusNotAcceptable, "this is an Atom document: %s", feeds.MediaTypeAtom)
 	}
 	return nil
@@ -57,35 +72,29 @@ func negotiateXTM(r *http.Request, ext string) (xtm.Version, error) {
 	case ".xtm21":
 		return xtm.V21, nil
 	}
-	best := map[xtm.Version]float64{}
-	exact := map[xtm.Version]bool{}
-	offer := func(v xtm.Version, q float64, named bool) {
-		if named && !exact[v] || named == exact[v] && q > best[v] {
-			best[v], exact[v] = q, named
-		}
-	}
+	var v10, v21 choice
 	accepted(r, func(mediaRange string, params map[string]string, q float64) {
 		switch mediaRange {
 		case "*/*", "application/*", "application/xml":
-			offer(xtm.V10, q, false)
-			offer(xtm.V21, q, false)
+			v10.offer(q, false)
+			v21.offer(q, false)
 		case "text/*", "text/xml":
-			offer(xtm.V10, q, false)
+			v10.offer(q, false)
 		case "application/xtm1+xml", "text/xtm1+xml", "application/xtm+xml":
-			offer(xtm.V10, q, true)
+			v10.offer(q, true)
 		case "application/x-tm+xml":
 			switch params["version"] {
 			case "1.0":
-				offer(xtm.V10, q, true)
+				v10.offer(q, true)
 			case "", "2.1":
-				offer(xtm.V21, q, true)
+				v21.offer(q, true)
 			}
 		}
 	})
 	switch {
-	case best[xtm.V10] == 0 && best[xtm.V21] == 0:
+	case v10.q == 0 && v21.q == 0:
 		return "", problem(http.StatusNotAcceptable, "this is to be had as %s or %s", feeds.MediaTypeXTM1, feeds.MediaTypeXTM21)
-	case best[xtm.V21] > best[xtm.V10]:
+	case v21.q > v10.q:
 		return xtm.V21, nil
 	}
 	return xtm.V10, nil
@@ -93,14 +102,22 @@ func negotiateXTM(r *http.Request, ext string) (xtm.Version, error) {
 
 // acceptsGzip reports whether the request takes the gzip content coding.
 func acceptsGzip(r *http.Request) bool {
+	var packed choice
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
-		coding, params, _ := strings.Cut(part, ";")
-		coding = strings.TrimSpace(coding)
-		if (coding == "gzip" || coding == "*") && strings.ReplaceAll(params, " ", "") != "q=0" {
-			return true
+		coding, weight, weighted := strings.Cut(part, ";")
+		q := 1.0
+		if weighted {
+			_, weight, _ = strings.Cut(weight, "=")
+			q, _ = strconv.ParseFloat(strings.TrimSpace(weight), 64)
+		}
+		switch strings.ToLower(strings.TrimSpace(coding)) {
+		case "gzip":
+			packed.offer(q, true)
+		case "*":
+			packed.offer(q, false)
 		}
 	}
-	return false
+	return packed.q > 0
 }
 
 func mediaType(v xtm.Version) string {

@@ -71,7 +71,7 @@ func (s *Server) handle(h handler) http.Handler {
 		p := asProblem(err)
 		if p == nil {
 			if r.Context().Err() != nil {
-				return // the client has gone
+				panic(http.ErrAbortHandler) // the client has gone; an empty answer would say 200
 			}
 			s.Logger.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 			p = problem(http.StatusInternalServerError, "the server failed; its log says why")
@@ -85,10 +85,7 @@ func (s *Server) handle(h handler) http.Handler {
 
 func writeProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
 	h := w.Header()
-	for _, k := range []string{"ETag", "Content-Encoding", "Content-Length", "Cache-Control", "TMShare-Updated"} {
-		h.Del(k)
-	}
-	h.Set("Cache-Control", "no-store")
+	takeBack(h)
 	if strings.Contains(r.Header.Get("Accept"), "json") {
 		h.Set("Content-Type", "application/problem+json")
 		w.WriteHeader(p.Status)
@@ -103,6 +100,14 @@ func writeProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
 	}
 }
 
+// takeBack removes what the headers say of an answer that is not given after all.
+func takeBack(h http.Header) {
+	for _, k := range []string{"ETag", "Content-Type", "Content-Encoding", "Content-Length", currentVersion} {
+		h.Del(k)
+	}
+	h.Set("Cache-Control", "no-store")
+}
+
 // trackingWriter knows whether the answer has begun.
 type trackingWriter struct {
 	http.ResponseWriter
@@ -111,6 +116,9 @@ type trackingWriter struct {
 
 func (t *trackingWriter) WriteHeader(status int) {
 	t.started = true
+	if status == http.StatusPreconditionFailed { // from http.ServeContent, which leaves the data's headers
+		takeBack(t.Header())
+	}
 	t.ResponseWriter.WriteHeader(status)
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/gorilla/mux"
 )
@@ -12,8 +13,9 @@ func (s *Server) routes() http.Handler {
 	r.NotFoundHandler = s.handle(func(http.ResponseWriter, *http.Request) error {
 		return problem(http.StatusNotFound, "there is nothing at this address; the overview is at %s/topicmaps", s.BaseURL)
 	})
-	r.MethodNotAllowedHandler = s.handle(func(w http.ResponseWriter, r *http.Request) error {
-		return problem(http.StatusMethodNotAllowed, "%s is not possible here", r.Method)
+	r.MethodNotAllowedHandler = s.handle(func(w http.ResponseWriter, req *http.Request) error {
+		w.Header().Set("Allow", allowed(r, req))
+		return problem(http.StatusMethodNotAllowed, "%s is not possible here", req.Method)
 	})
 	get := func(path string, h handler) { r.Handle(path, s.handle(h)).Methods("GET", "HEAD") }
 	write := func(method, path string, h handler) { r.Handle(path, s.handle(s.authorized(h))).Methods(method) }
@@ -21,7 +23,7 @@ func (s *Server) routes() http.Handler {
 	get("/topicmaps", s.topicMapsFeed)
 	get("/topicmaps/{map}.atom", s.topicMapEntry)
 	get("/topicmaps/{map}", s.topicMapFeed)
-	write("PUT", "/topicmaps/{map}", s.putMap)
+	write("PUT", "/topicmaps/{map:[^./]+}", s.putMap)
 
 	get("/topicmaps/{map}/snapshots", s.snapshotsFeed)
 	get("/topicmaps/{map}/snapshots.atom", s.snapshotsFeedEntry)
@@ -44,4 +46,19 @@ func (s *Server) routes() http.Handler {
 		return err
 	})
 	return r
+}
+
+// allowed returns the methods for which there is a route to the URL of req, as
+// the Allow header has them (RFC 9110 §15.5.6, 405 Method Not Allowed).
+func allowed(routes *mux.Router, req *http.Request) string {
+	var methods []string
+	for _, m := range []string{"GET", "HEAD", "PUT", "DELETE"} {
+		other := *req
+		other.Method = m
+		var match mux.RouteMatch
+		if routes.Match(&other, &match) && match.MatchErr == nil {
+			methods = append(methods, m)
+		}
+	}
+	return strings.Join(methods, ", ")
 }

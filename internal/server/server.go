@@ -17,6 +17,7 @@ type Server struct {
 	background context.Context // ends with Close
 	stop       context.CancelFunc
 	jobs       sync.WaitGroup
+	closing    sync.Mutex // no job begins once Close has
 	snapshots  sync.Mutex // one at a time
 }
 
@@ -31,9 +32,12 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Close stops what runs in the background and waits for it. The store stays open.
+// Close stops what runs in the background and waits for it. The store stays
+// open. What requests still under way would begin is left undone.
 func (s *Server) Close() {
+	s.closing.Lock()
 	s.stop()
+	s.closing.Unlock()
 	s.jobs.Wait()
 }
 
@@ -46,6 +50,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // afterChange takes a snapshot in the background where enough has changed since
 // the last one.
 func (s *Server) afterChange(c *store.Collection) {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.background.Err() != nil {
+		return
+	}
 	s.jobs.Go(func() {
 		s.snapshots.Lock()
 		defer s.snapshots.Unlock()

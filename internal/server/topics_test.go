@@ -20,6 +20,7 @@ func (n *node) find(name, si string) answer {
 }
 
 func TestSubjectIdentifiersLeadToTheTopic(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	n.publish("towns", topicMap(identified("oslo", []string{"http://psi.example.org/oslo", "http://psi.example.org/Christiania?a=b&amp;c+d"}, "Oslo")))
 	for _, si := range []string{"http://psi.example.org/oslo", "HTTP://psi.example.org/%6Fslo", "http://psi.example.org/Christiania?a=b&c+d"} {
@@ -40,6 +41,7 @@ func TestSubjectIdentifiersLeadToTheTopic(t *testing.T) {
 // …/topics/{key} serves the bytes of the topic's last entry, and keeps its
 // address for life, also after deletion and re-creation.
 func TestTopicAddressServesTheLastEntryForLife(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	n.publish("small", small())
 	address := n.find("small", "http://psi.example.org/tromsø").Header.Get("Location")
@@ -74,6 +76,7 @@ func TestTopicAddressServesTheLastEntryForLife(t *testing.T) {
 // The fragments of first entries are not stored before the topic changes; then
 // they keep what the topic was like.
 func TestFirstFragmentKeepsTheStateBeforeTheFirstChange(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	n.publish("small", small())
 	entries, _ := n.history("/topicmaps/small/fragments")
@@ -125,6 +128,7 @@ func hub(name string) []byte {
 // What outgrows storing is rendered when it is asked for, says as of when it is,
 // and is gone when the topic is.
 func TestFragmentsTooLargeToStoreAreRendered(t *testing.T) {
+	t.Parallel()
 	n := start(t, documentSize(10_000))
 	n.publish("hub", hub("Hub"))
 	n.mustPut("hub", hub("Wheel"))
@@ -156,6 +160,7 @@ func TestFragmentsTooLargeToStoreAreRendered(t *testing.T) {
 }
 
 func TestWhatIsNotThereIsNotFound(t *testing.T) {
+	t.Parallel()
 	n := start(t)
 	n.publish("small", small())
 	e := n.feed("/topicmaps/small/fragments").Entries[0]

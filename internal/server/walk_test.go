@@ -63,6 +63,7 @@ func (n *node) walk(path string) *walked {
 
 // Whoever follows links finds everything, and everything is what its link says.
 func TestEveryLinkResolvesToTheTypeItStates(t *testing.T) {
+	t.Parallel()
 	n := start(t, documentSize(10))
 	n.publish("egov", maps.EGov)
 	n.publish("libraries", maps.Libraries)
@@ -94,6 +95,7 @@ func TestEveryLinkResolvesToTheTypeItStates(t *testing.T) {
 // each fragment has the topic that its entry names. (The example maps say
 // nothing that XTM 1.0 cannot.)
 func TestBothFormsOfEveryFragmentSayTheSame(t *testing.T) {
+	t.Parallel()
 	n := start(t, documentSize(1000))
 	n.publish("libraries", maps.Libraries)
 	n.mustPut("libraries", replace(t, maps.Libraries, "<baseNameString>Sort key</baseNameString>", "<baseNameString>Sorting</baseNameString>"))

@@ -123,11 +123,13 @@ func (s *Server) read(r io.Reader, uri, sp string) (*tmdm.TopicMap, error) {
 	}
 	limited := &countedReader{r: r, left: s.MaxBody}
 	tm, err := xtm.Read(limited, xtm.Options{Base: tmdm.Locator(sp), URI: uri, Lenient: s.Lenient, Limits: s.Limits})
-	if limited.left < 0 {
+	switch tooBig := (*http.MaxBytesError)(nil); {
+	case limited.left < 0:
 		return nil, &http.MaxBytesError{Limit: s.MaxBody}
-	}
-	if tooBig := (*http.MaxBytesError)(nil); errors.As(limited.err, &tooBig) {
+	case errors.As(limited.err, &tooBig):
 		return nil, tooBig
+	case limited.err != nil:
+		return nil, problem(http.StatusBadRequest, "%s: cannot be read to its end: %s", uri, limited.err)
 	}
 	return tm, err
 }

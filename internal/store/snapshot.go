@@ -108,7 +108,9 @@ func (db *DB) listSnapshot(c *Collection, s *Snapshot, keep int) (listed *Snapsh
 			return err
 		}
 		all = slices.Insert(all, at, *s)
-		listed = &all[min(at, keep-1)]
+		if listed = &all[at]; at >= keep {
+			listed = &all[0]
+		}
 		for len(all) > keep {
 			last := all[len(all)-1]
 			all, old = all[:len(all)-1], append(old, last)

@@ -8,8 +8,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// index holds the constructs of a map in the canonical sort order (ISO 13250-4
-// §4). The numbers of topics are found first; all further comparisons are made
+// index holds the constructs of a map in the canonical sort order of ISO
+// 13250-4. The numbers of topics are found first; all further comparisons are made
 // on those.
 type index struct {
 	tm       *tmdm.TopicMap

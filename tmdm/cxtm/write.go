@@ -11,7 +11,7 @@ import (
 // Options say what to write.
 type Options struct {
 	// Base is the locator that all others are written relative to (ISO 13250-4
-	// §3.19, Normalized locators). For a document it is its own locator.
+	// §3.19). For a document it is its own locator.
 	Base tmdm.Locator
 
 	// OmitItemIdentifiers leaves out all item identifiers and the reifier of
@@ -32,7 +32,7 @@ func Write(w io.Writer, tm *tmdm.TopicMap, o Options) error {
 	return p.w.Flush() // which returns the first error of all writes
 }
 
-// printer writes elements (ISO 13250-4 §3.3 to §3.18). Errors stay with the
+// printer writes elements (ISO 13250-4 §3.4 to §3.15). Errors stay with the
 // buffered writer until it is flushed.
 type printer struct {
 	*index

@@ -33,6 +33,7 @@ func TestLocatorsAreRelative(t *testing.T) {
 	for _, c := range []struct{ base, locator, want string }{
 		{"http://example.org/maps/one/", "http://example.org/maps/one/x", "x"},
 		{"http://example.org/maps/one/", "http://example.org/maps/one/", ""},
+		{"http://example.org/maps/one/", "http://example.org/maps/one#x", "#x"},
 		{"http://example.org/maps/one.xtm", "http://example.org/maps/one.xtm#x", "#x"},
 		{"http://example.org/maps/one.xtm#frag", "http://example.org/maps/one.xtm#x", "#x"},
 		{"http://example.org/maps/one.xtm?q=/#f", "http://example.org/maps/one.xtm?q", "?q"},
@@ -124,6 +125,20 @@ func TestRolesPlayedAreOrderedByType(t *testing.T) {
 	tm.CreateAssociation(second).AddRole(early, player)
 	got := write(t, tm, cxtm.Options{Base: base})
 	assert.Contains(t, got, "<rolePlayed ref=\"association.2.role.1\"></rolePlayed>\n<rolePlayed ref=\"association.1.role.1\"></rolePlayed>\n")
+}
+
+func TestAssociationsWithFewerRolesComeFirst(t *testing.T) {
+	tm := tmdm.New()
+	topic := func(l string) *tmdm.Topic { return tm.CreateTopicBySubjectIdentifier(tmdm.Locator("urn:" + l)) }
+	two := tm.CreateAssociation(topic("0"))
+	two.AddRole(topic("0"), topic("1"))
+	two.AddRole(topic("0"), topic("2"))
+	tm.CreateAssociation(topic("0")).AddRole(topic("0"), topic("3"))
+	assert.Contains(t, write(t, tm, cxtm.Options{}), `<association number="1">
+<type topicref="1"></type>
+<role number="1">
+<player topicref="4"></player>
+`)
 }
 
 func TestWholeMap(t *testing.T) {

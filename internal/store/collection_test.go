@@ -1,0 +1,303 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/merge"
+)
+
+func TestCreatingACollectionPublishesEachTopic(t *testing.T) {
+	o := testOptions(t.TempDir())
+	o.Now = tick()
+	db := openWith(t, o)
+	src := mapOf(t, 5)
+	var told []int
+	c, err := db.CreateCollection(t.Context(), Collection{Name: "m", Title: "A map", SP: sp, DocumentSize: 7}, src, func(n int) { told = append(told, n) })
+	require.NoError(t, err)
+	require.Equal(t, []any{"m", "A map", sp, 7, uint64(6), 6}, []any{c.Name, c.Title, c.SP, c.DocumentSize, c.Head, c.Topics})
+	require.NotEqual(t, uuid.Nil, c.Epoch)
+	require.Empty(t, told, "so few records are no progress")
+	require.Zero(t, journals(t, db))
+	for range 2 {
+		view(t, db, "m", func(v *View) {
+			require.Equal(t, *c, v.Collection)
+			require.Equal(t, all(t, src), all(t, v.Source().(merge.State)))
+			log, topics := entries(t, v), topicsOf(t, src)
+			require.Len(t, log, len(topics))
+			for i, e := range log {
+				require.Equal(t, Entry{Seq: uint64(i + 1), Updated: e.Updated, TopicSI: topics[i].TopicSI(), Title: topics[i].Title()}, e)
+				require.Equal(t, topics[i].TopicSI(), e.Describes())
+			}
+			require.Equal(t, log[len(log)-1].Updated, c.Updated)
+		})
+		db = reopen(t, db)
+	}
+}
+
+func TestACollectionOfNoTopicsIsACollection(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	c := collectionOf(t, db, "m", &merge.Memory{})
+	require.Zero(t, c.Head)
+	require.Equal(t, c.Created, c.Updated)
+	view(t, db, "m", func(v *View) { require.Empty(t, entries(t, v)) })
+	require.Equal(t, uint64(1), publish(t, db, "m", rename(0, 1, "first")).Head)
+}
+
+func TestCreatingTellsProgress(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	var told []int
+	_, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp}, mapOf(t, 2500), func(n int) { told = append(told, n) })
+	require.NoError(t, err)
+	require.Equal(t, []int{1000, 2000}, told)
+}
+
+func TestANameThatIsTakenExists(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	c := collection(t, db, "m", 3)
+	before := recordsOf(t, db, "m")
+	_, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: "http://other/"}, mapOf(t, 9), nil)
+	require.ErrorIs(t, err, ErrExists)
+	require.ErrorContains(t, err, `"m"`)
+	require.Equal(t, before, recordsOf(t, db, "m"))
+	view(t, db, "m", func(v *View) { require.Equal(t, *c, v.Collection) })
+}
+
+// Of several that create a collection at once one succeeds, with its map alone.
+func TestOneOfSeveralCreatorsWins(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	errs := make([]error, 4)
+	var group sync.WaitGroup
+	for i := range errs {
+		group.Go(func() {
+			_, errs[i] = db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp}, mapOf(t, 10+i), nil)
+		})
+	}
+	group.Wait()
+	won := -1
+	for i, err := range errs {
+		if err == nil {
+			require.Negative(t, won, "two have won")
+			won = i
+		} else {
+			require.ErrorIs(t, err, ErrExists)
+		}
+	}
+	require.GreaterOrEqual(t, won, 0)
+	db = reopen(t, db)
+	require.Equal(t, all(t, mapOf(t, 10+won)), recordsOf(t, db, "m"))
+	require.Equal(t, 11+won, rows(t, db, "t"), "what the others loaded is gone")
+	require.Equal(t, 11+won, rows(t, db, "e"))
+}
+
+// failing is a source whose n-th iteration over the topics fails after some.
+type failing struct {
+	fragment.Source
+	n, after int
+	fail     func() error
+}
+
+func (f *failing) Topics() iter.Seq2[*fragment.Topic, error] {
+	f.n--
+	return func(yield func(*fragment.Topic, error) bool) {
+		seen := 0
+		for topic, err := range f.Source.Topics() {
+			if seen++; f.n == 0 && seen > f.after {
+				if err := f.fail(); err != nil {
+					yield(nil, err)
+					return
+				}
+			}
+			if !yield(topic, err) {
+				return
+			}
+		}
+	}
+}
+
+// A creation that is interrupted, wherever, shows nothing, and leaves nothing
+// when the database is opened again.
+func TestAnInterruptedCreationLeavesNothing(t *testing.T) {
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		pass, after int
+		cancel      bool
+	}{
+		"first record":                 {1, 0, false},
+		"more than a transaction":      {1, manyTopics, false},
+		"cancelled at a record":        {1, 10, true},
+		"first entry":                  {2, 0, false},
+		"more entries than fit in one": {2, 20_000, false},
+		"cancelled at an entry":        {2, 10, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := openDB(t, t.TempDir())
+			collection(t, db, "other", 3)
+			kept := rows(t, db, "tilanefkcs")
+			ctx, cancel := context.WithCancel(t.Context())
+			src := &failing{mapOf(t, c.after+10), c.pass, c.after, func() error {
+				if c.cancel {
+					cancel()
+					return nil
+				}
+				return broken
+			}}
+			created, err := db.CreateCollection(ctx, Collection{Name: "m", SP: sp}, src, nil)
+			require.Nil(t, created)
+			if c.cancel {
+				require.ErrorIs(t, err, context.Canceled)
+			} else {
+				require.ErrorIs(t, err, broken)
+			}
+			require.ErrorIs(t, db.View("m", func(*View) error { return nil }), ErrNotFound)
+			if c.pass == 2 || c.after > 1000 {
+				require.Greater(t, rows(t, db, "tilanefkcs"), kept, "the case is one that leaves rows")
+			}
+			db = reopen(t, db)
+			require.Equal(t, kept, rows(t, db, "tilanefkcs"), "nothing is left")
+			require.Equal(t, 11, collection(t, db, "m", 10).Topics, "the name is free")
+		})
+	}
+}
+
+func TestCollectionsComeByName(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	none, err := db.Collections()
+	require.NoError(t, err)
+	require.Empty(t, none)
+	for _, name := range []string{"b", "a", "ab", "B"} {
+		collection(t, db, name, 1)
+	}
+	list, err := reopen(t, db).Collections()
+	require.NoError(t, err)
+	var names []string
+	numbers := map[uint32]bool{}
+	for _, c := range list {
+		names = append(names, c.Name)
+		numbers[c.Number] = true
+	}
+	require.Equal(t, []string{"B", "a", "ab", "b"}, names)
+	require.Len(t, numbers, 4)
+}
+
+// Collections and subscriptions, whatever their maps have in common, are kept
+// apart.
+func TestSourcesAreKeptApart(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "a", 4)
+	collection(t, db, "b", 4)
+	subscribe(t, db, "s", mapOf(t, 4))
+	before := recordsOf(t, db, "b")
+	publish(t, db, "a", rename(0, 4, "second"))
+	require.Equal(t, before, recordsOf(t, db, "b"))
+	view(t, db, "b", func(v *View) { require.Len(t, entries(t, v), 5) })
+	subscribedTo(t, db, func(_ Subscription, src fragment.Source) {
+		require.Equal(t, before, all(t, src.(merge.State)))
+	})
+}
+
+// The identifier of an entry leads back to it, and no other identifier does.
+func TestEntryIdentifiersLeadBack(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	c, other := collection(t, db, "a", 300), collection(t, db, "b", 300)
+	seen := map[uuid.UUID]bool{}
+	for seq := uint64(1); seq <= c.Head; seq++ {
+		id := c.ID(seq)
+		require.False(t, seen[id])
+		seen[id] = true
+		require.Equal(t, seq, c.Seq(id))
+		require.Equal(t, uuid.Version(8), id.Version(), "RFC 9562 §5.8")
+		require.Equal(t, uuid.RFC4122, id.Variant())
+		again, err := uuid.Parse(id.String())
+		require.NoError(t, err)
+		require.Equal(t, seq, c.Seq(again))
+		require.Zero(t, other.Seq(id), "it is another collection's")
+		for i := range 10 { // any bit of the epoch counts
+			id[i] ^= 1
+			require.Zero(t, c.Seq(id))
+			id[i] ^= 1
+		}
+	}
+	for name, id := range map[string]uuid.UUID{
+		"no entry":         c.ID(0),
+		"not yet an entry": c.ID(c.Head + 1),
+		"far away":         c.ID(1<<48 - 1),
+		"the epoch":        c.Epoch,
+		"nil":              uuid.Nil,
+		"max":              uuid.Max,
+		"random":           uuid.New(),
+	} {
+		require.Zero(t, c.Seq(id), name)
+	}
+	c.Head = 1<<48 - 1
+	for _, seq := range []uint64{255, 256, 65535, 65536, 1<<24 - 1, 1 << 32, 1<<40 + 7, 1<<48 - 1} {
+		require.Equal(t, seq, c.Seq(c.ID(seq)))
+	}
+	after := collection(t, db, "c", 1)
+	require.NotEqual(t, c.Epoch, after.Epoch, "each history has an epoch of its own")
+}
+
+func TestWhatIsNotThereIsNotFound(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 1)
+	for name, ask := range map[string]func() error{
+		"view": func() error { return db.View("x", func(*View) error { return nil }) },
+		"publish": func() error {
+			_, err := db.Publish(t.Context(), "x", func(Collection, merge.State) (*fragment.Change, error) { return rename(0, 1, "x"), nil })
+			return err
+		},
+		"snapshot":     func() error { _, err := db.TakeSnapshot(t.Context(), "x", 1); return err },
+		"subscription": func() error { return db.UpdateSubscription("m", func(*Subscription) {}) },
+		"stage":        func() error { return db.StageSource("m", mapOf(t, 1), Mark{}, nil) },
+		"apply": func() error {
+			return db.ApplyEntries(t.Context(), "m", func(merge.State, *Progress) error { return nil })
+		},
+		"entry 0": func() error { return db.View("m", func(v *View) error { _, err := v.Entry(0); return err }) },
+		"entry above Head": func() error {
+			return db.View("m", func(v *View) error { _, err := v.Entry(v.Head + 1); return err })
+		},
+	} {
+		require.ErrorIs(t, ask(), ErrNotFound, name)
+	}
+	require.Equal(t, 2, rows(t, db, "t"))
+}
+
+// Times of entries increase strictly whatever the clock does, and are in UTC
+// with microseconds.
+func TestTimesOfEntriesIncrease(t *testing.T) {
+	start := time.Date(2024, 5, 1, 14, 0, 0, 123456789, time.FixedZone("CEST", 2*60*60))
+	now := start
+	o := testOptions(t.TempDir())
+	o.Now = func() time.Time { return now }
+	db := openWith(t, o)
+	c := collection(t, db, "m", 3) // the clock stands still
+	require.Equal(t, "2024-05-01T12:00:00.123456Z", c.Created.Format(time.RFC3339Nano))
+	for i, at := range []time.Time{start, start.Add(-24 * 365 * time.Hour), start.Add(time.Hour), start.Add(time.Minute), {}} {
+		now = at
+		before := c.Updated
+		c = publish(t, db, "m", rename(0, 3, fmt.Sprint("name ", i)))
+		require.True(t, c.Updated.After(before))
+		require.NoError(t, db.Close())
+		db = openWith(t, o)
+	}
+	require.Equal(t, start.Add(time.Hour).UTC().Truncate(time.Microsecond).Add(8*time.Microsecond), c.Updated, "a clock that goes back is not followed")
+	view(t, db, "m", func(v *View) {
+		last := c.Created
+		for _, e := range entries(t, v) {
+			require.True(t, e.Updated.After(last), "entry %d", e.Seq)
+			require.Equal(t, e.Updated.Truncate(time.Microsecond).UTC(), e.Updated)
+			last = e.Updated
+		}
+		require.Equal(t, last, v.Updated)
+	})
+}

@@ -1,0 +1,296 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/storetest"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+var kills = flag.Int("kills", 15, "how often the crash test kills its process")
+
+// openSmall opens a database as Open does, but with transactions so small that
+// many commits go through the journal.
+func openSmall(dir string, log *slog.Logger) (*DB, error) {
+	if err := os.MkdirAll(filepath.Join(dir, snapshotFolder), 0o750); err != nil {
+		return nil, err
+	}
+	b, err := badger.Open(badgerOptions(filepath.Join(dir, "badger"), log).WithMemTableSize(256 << 10).WithValueThreshold(16 << 10))
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{dir: dir, badger: b, log: log, now: time.Now}
+	if err := db.recover(); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return db, nil
+}
+
+// work goes on where an earlier process has been killed: it publishes version
+// after version, follows them as a subscriber, takes snapshots, and says the
+// head of each version once it is published.
+func work(dir string) error {
+	ctx := context.Background()
+	h, err := readVersions(filepath.Join(dir, "versions"))
+	if err != nil {
+		return err
+	}
+	db, err := openSmall(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	fmt.Println("open")
+	err = db.View("m", func(*View) error { return nil })
+	if errors.Is(err, ErrNotFound) {
+		_, err = db.CreateCollection(ctx, Collection{Name: "m", SP: sp, DocumentSize: 10}, h.maps[0], nil)
+	}
+	if err != nil {
+		return err
+	}
+	if err := db.AddSubscription(Subscription{Name: "s", SP: sp}); err != nil && !errors.Is(err, ErrExists) {
+		return err
+	}
+	for turn := 0; ; turn++ {
+		c, err := db.Publish(ctx, "m", func(c Collection, prior merge.State) (*fragment.Change, error) {
+			published, _, err := h.after(c.Head)
+			if err != nil {
+				return nil, err
+			}
+			return fragment.Diff(prior, h.version(published+1))
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Println(c.Head)
+		if turn%4 == 1 {
+			if _, err := db.TakeSnapshot(ctx, "m", 2); err != nil {
+				return err
+			}
+		}
+		if err := follow(ctx, db, turn%5 == 3); err != nil {
+			return err
+		}
+	}
+}
+
+// follow brings the subscription up to date, by a clean replacement or by the
+// fragments since its mark.
+func follow(ctx context.Context, db *DB, replace bool) error {
+	list, err := db.Subscriptions()
+	if err != nil {
+		return err
+	}
+	if replace || list[0].State == nil {
+		err := db.View("m", func(v *View) error {
+			return db.StageSource("s", v.Source(), Mark{Handled: []string{fmt.Sprint(v.Head)}}, nil)
+		})
+		if err != nil {
+			return err
+		}
+		return db.UpdateSubscription("s", switchOver)
+	}
+	return db.View("m", func(v *View) error {
+		var mark uint64
+		if _, err := fmt.Sscan(list[0].State.Mark.Handled[0], &mark); err != nil {
+			return err
+		}
+		some, err := fragments(v, mark+1)
+		if err != nil {
+			return err
+		}
+		return db.ApplyEntries(ctx, "s", func(s merge.State, p *Progress) error {
+			p.Mark.Handled = []string{fmt.Sprint(v.Head)}
+			for _, f := range some {
+				if err := merge.Apply(s, f); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// A process that is killed at any instant leaves what it had committed: all that
+// it has said, and at most the version that it was about to say.
+func TestKilledAtAnyInstant(t *testing.T) {
+	require.Positive(t, *kills)
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "versions"), 0o700))
+	writeVersions(t, filepath.Join(dir, "versions"), 12, *firstSeed)
+	h, err := readVersions(filepath.Join(dir, "versions"))
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(*firstSeed, 3))
+	finished := &messages{count: "finishing a commit"}
+	said, published := 0, 0
+	for n := range *kills {
+		lines := rng.IntN(8) // the last is followed by a moment
+		moment := time.Duration(rng.Int64N(int64(6 * time.Millisecond)))
+		if lines == 0 {
+			moment *= 20 // while it opens
+		}
+		at := runAndKill(t, dir, lines, moment)
+		if at > 0 {
+			said, _, err = h.after(at)
+			require.NoError(t, err)
+		}
+		db, err := openSmall(dir, slog.New(finished))
+		require.NoError(t, err, "after kill %d", n)
+		before := published
+		published = checkCrashed(t, db, h)
+		require.GreaterOrEqual(t, published, max(said, before), "what was said is kept")
+		if said > before {
+			require.LessOrEqual(t, published, said+1, "and at most one more")
+		}
+		require.NoError(t, db.Close())
+	}
+	require.Greater(t, published, *kills, "too little was published to mean anything")
+	db, err := openSmall(dir, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer db.Close()
+	journaled := journals(t, db)
+	for range 4 { // publishing goes on, with and without the journal
+		published++
+		publishMap(t, db, "m", h.version(published))
+		require.Equal(t, published, checkCrashed(t, db, h))
+	}
+	require.Greater(t, journals(t, db), journaled)
+	t.Logf("%d versions, %d kills, %d interrupted commits finished", published, *kills, finished.n.Load())
+}
+
+// runAndKill runs a process that works in the folder, and kills it a moment
+// after it has written some lines. It returns the last head that it has said.
+func runAndKill(t *testing.T, dir string, lines int, moment time.Duration) (head uint64) {
+	t.Helper()
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childTask+"=work", childDir+"="+dir)
+	var failed strings.Builder
+	child.Stderr = &failed
+	out, err := child.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	t.Cleanup(func() { child.Process.Kill() })
+	scanner := bufio.NewScanner(out)
+	for lines > 0 && scanner.Scan() {
+		lines--
+		_, _ = fmt.Sscan(scanner.Text(), &head)
+	}
+	time.Sleep(moment)
+	require.NoError(t, child.Process.Kill())
+	for scanner.Scan() { // what it had said before
+		_, _ = fmt.Sscan(scanner.Text(), &head)
+	}
+	_ = child.Wait()
+	require.Empty(t, failed.String())
+	return head
+}
+
+// checkCrashed checks that everything in a database is of some version, and
+// returns how many are published.
+func checkCrashed(t *testing.T, db *DB, h *versions) (published int) {
+	t.Helper()
+	topics, associations := 0, 0
+	count := func(m *fragment.Map) {
+		topics += len(topicsOf(t, m))
+		for a, err := range m.Associations() {
+			require.NoError(t, err)
+			associations += len(a.Players())
+		}
+	}
+	err := db.View("m", func(v *View) error {
+		var log []Entry
+		var err error
+		published, log, err = h.after(v.Head)
+		require.NoError(t, err)
+		require.Equal(t, storetest.Dump(t, h.version(published)), storetest.Dump(t, v.Source()), "the records are those of version %d", published)
+		require.Len(t, topicsOf(t, v.Source()), v.Topics)
+		count(h.version(published))
+		updated := v.Created
+		got := entries(t, v)
+		require.Len(t, got, len(log))
+		for i, e := range got {
+			want := log[i]
+			want.Seq, want.Updated, want.Stored = uint64(i+1), e.Updated, e.Stored
+			require.Equal(t, want, e)
+			require.True(t, e.Updated.After(updated))
+			require.True(t, e.Stored || e.Seq <= uint64(len(h.said[0])), "only first fragments are not stored")
+			if e.Stored {
+				stored(t, v, &e)
+			}
+			updated = e.Updated
+		}
+		require.Equal(t, updated, v.Updated)
+		require.Equal(t, len(log), rows(t, db, "e"), "nothing is above the head")
+		list, err := v.Snapshots()
+		require.NoError(t, err)
+		require.ElementsMatch(t, filesOf(&v.Collection, list...), snapshotFiles(t, db))
+		for _, s := range list {
+			n, _, err := h.after(s.Seq)
+			require.NoError(t, err)
+			m, err := fragment.ReadSnapshot(strings.NewReader(content(t, db, "m", &s, xtm.V21)), xtm.Options{Base: sp})
+			require.NoError(t, err)
+			require.Equal(t, storetest.Dump(t, h.version(n)), storetest.Dump(t, m))
+		}
+		return nil
+	})
+	if errors.Is(err, ErrNotFound) {
+		require.Zero(t, rows(t, db, sourceTables+"efk"), "a collection that is not finished leaves nothing")
+		return 0
+	}
+	require.NoError(t, err)
+	list, err := db.Subscriptions()
+	require.NoError(t, err)
+	for _, s := range list {
+		if s.Staging != nil {
+			require.NoError(t, db.UpdateSubscription("s", func(s *Subscription) { s.Staging = nil }))
+		}
+	}
+	require.NoError(t, db.ReadSources(func(list []Subscription, sources []fragment.Source) error {
+		for i, s := range list {
+			var head uint64
+			_, err := fmt.Sscan(s.State.Mark.Handled[0], &head)
+			require.NoError(t, err)
+			n, _, err := h.after(head)
+			require.NoError(t, err)
+			require.LessOrEqual(t, n, published)
+			require.Equal(t, storetest.Dump(t, h.version(n)), storetest.Dump(t, sources[i]), "the subscriber has version %d", n)
+			count(h.version(n))
+		}
+		return nil
+	}))
+	require.Equal(t, []int{topics, associations, 0}, []int{rows(t, db, "t"), rows(t, db, "a"), rows(t, db, "jJ")}, "there are no rows of anything else")
+	return published
+}
+
+// messages is a log handler that counts the messages with some words.
+type messages struct {
+	count string
+	n     atomic.Int64
+}
+
+func (m *messages) Enabled(context.Context, slog.Level) bool { return true }
+func (m *messages) WithAttrs([]slog.Attr) slog.Handler       { return m }
+func (m *messages) WithGroup(string) slog.Handler            { return m }
+func (m *messages) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, m.count) {
+		m.n.Add(1)
+	}
+	return nil
+}

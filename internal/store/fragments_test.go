@@ -1,0 +1,326 @@
+package store
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/storetest"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// rendered returns the fragment of an entry as it is now, in each form.
+func rendered(t testing.TB, v *View, e *Entry) (forms []string) {
+	t.Helper()
+	for _, version := range Forms {
+		var b bytes.Buffer
+		require.NoError(t, v.RenderFragment(&b, e, version))
+		forms = append(forms, b.String())
+	}
+	return forms
+}
+
+// stored returns the stored fragment of an entry, in each form.
+func stored(t testing.TB, v *View, e *Entry) (forms []string) {
+	t.Helper()
+	require.True(t, e.Stored, "entry %d", e.Seq)
+	for _, version := range Forms {
+		data, err := v.StoredFragment(e, version)
+		require.NoError(t, err)
+		forms = append(forms, unzip(t, data))
+	}
+	return forms
+}
+
+// last returns the last entry of a topic, or nil.
+func last(t testing.TB, v *View, si fragment.Ref) *Entry {
+	t.Helper()
+	e, err := v.Last(fragment.Key(si))
+	require.NoError(t, err)
+	return e
+}
+
+// The fragment of an entry is served as it stood after the commit, in both
+// forms, for ever.
+func TestFragmentsAreKeptAsTheyWere(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 3)
+	var e *Entry
+	var was []string
+	publish(t, db, "m", rename(1, 2, "second"))
+	view(t, db, "m", func(v *View) {
+		e = last(t, v, ref(1))
+		was = stored(t, v, e)
+		require.Equal(t, rendered(t, v, e), was)
+		for i, version := range Forms {
+			f, err := fragment.Read(strings.NewReader(was[i]), xtm.Options{Base: sp}, e.TopicSI)
+			require.NoError(t, err)
+			require.Equal(t, "second", f.Topic.Title(), "XTM %s", version)
+		}
+		_, err := v.StoredFragment(e, xtm.V20)
+		require.Error(t, err, "a form that is not kept")
+	})
+	publish(t, db, "m", rename(0, 3, "third"))
+	publish(t, db, "m", &fragment.Change{DeleteTopics: []fragment.Ref{ref(1)}, Entries: []fragment.Entry{
+		{TopicSI: ref(1), Deleted: true, Tombstone: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref(1), "http://also"}}},
+	}, Deleted: 1})
+	db = reopen(t, db)
+	view(t, db, "m", func(v *View) {
+		again, err := v.Entry(e.Seq)
+		require.NoError(t, err)
+		require.Equal(t, e, again)
+		require.Equal(t, was, stored(t, v, again))
+		tombstone := last(t, v, ref(1))
+		require.True(t, tombstone.Deleted)
+		for _, form := range stored(t, v, tombstone) {
+			f, err := fragment.Read(strings.NewReader(form), xtm.Options{Base: sp}, ref(1))
+			require.NoError(t, err)
+			require.True(t, f.Deleted)
+			require.ElementsMatch(t, []tmdm.Locator{ref(1), "http://also"}, f.Topic.SubjectIdentifiers)
+		}
+	})
+}
+
+// The fragments of first entries are rendered when asked for, until the topic
+// changes: then they are stored as they were, and no others are.
+func TestFirstFragmentsAreStoredBeforeTheirTopicsChange(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	c := collection(t, db, "m", 4)
+	first := map[uint64][]string{}
+	view(t, db, "m", func(v *View) {
+		for _, e := range entries(t, v) {
+			require.False(t, e.Stored)
+			first[e.Seq] = rendered(t, v, &e)
+			_, err := v.StoredFragment(&e, xtm.V21)
+			require.Error(t, err)
+		}
+	})
+	publish(t, db, "m", rename(1, 2, "second"))
+	tombstone := fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref(2)}}
+	publish(t, db, "m", &fragment.Change{ // topic 2 goes; 3 loses its TopicSI to a new one
+		DeleteTopics: []fragment.Ref{ref(2), ref(3)},
+		PutTopics: []*fragment.Topic{{
+			Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{"http://owner", ref(3)}},
+			Names:    []fragment.Name{{Value: "owner", Type: tmdm.PSIDefaultNameType}},
+		}},
+		Entries: []fragment.Entry{
+			{TopicSI: ref(2), Deleted: true, Tombstone: tombstone},
+			{TopicSI: ref(3), Topic: "http://owner", Title: "owner"},
+			{TopicSI: "http://owner", Topic: "http://owner", Title: "owner"},
+		},
+		Added: 1, Updated: 1, Deleted: 1,
+	})
+	publish(t, db, "m", rename(1, 2, "third"))
+	db = reopen(t, db)
+	view(t, db, "m", func(v *View) {
+		changed := map[fragment.Ref]bool{ref(1): true, ref(2): true, ref(3): true}
+		for _, e := range entries(t, v) {
+			switch {
+			case e.Seq > c.Head:
+				require.True(t, e.Stored)
+			case changed[e.TopicSI]:
+				require.Equal(t, first[e.Seq], stored(t, v, &e), "the first fragment of %s", e.TopicSI)
+			default:
+				require.False(t, e.Stored, "%s has not changed", e.TopicSI)
+				require.Equal(t, first[e.Seq], rendered(t, v, &e))
+			}
+		}
+		require.Equal(t, 4, v.Topics)
+		closing := last(t, v, ref(3))
+		require.Equal(t, []fragment.Ref{ref(3), "http://owner"}, []fragment.Ref{closing.TopicSI, closing.Describes()})
+		f, err := fragment.Read(strings.NewReader(stored(t, v, closing)[1]), xtm.Options{Base: sp}, closing.TopicSI)
+		require.NoError(t, err)
+		require.Equal(t, []tmdm.Locator{"http://owner", ref(3)}, f.Topic.SubjectIdentifiers)
+	})
+}
+
+// Over random histories, a subscriber that reads what is stored, or else what is
+// rendered at the end, ends with the published records.
+func TestTheLogAloneRebuildsTheMap(t *testing.T) {
+	for seed := range uint64(8) {
+		db := openDB(t, t.TempDir())
+		editor := storetest.NewEditor(t, 100+seed)
+		collectionOf(t, db, "m", editor.Version(nil))
+		bytesOf := map[uint64][]string{} // of stored fragments: they never change
+		for range 6 {
+			var next *fragment.Map
+			view(t, db, "m", func(v *View) { next = editor.Version(v.Source()) })
+			publishMap(t, db, "m", next)
+			view(t, db, "m", func(v *View) {
+				for _, e := range entries(t, v) {
+					if was := bytesOf[e.Seq]; was != nil {
+						require.Equal(t, was, stored(t, v, &e))
+					} else if e.Stored {
+						bytesOf[e.Seq] = stored(t, v, &e)
+					}
+				}
+			})
+		}
+		view(t, db, "m", func(v *View) {
+			var rebuilt, snapshot merge.Memory
+			for _, e := range entries(t, v) {
+				var doc string
+				if e.Stored {
+					doc = stored(t, v, &e)[1]
+				} else {
+					doc = rendered(t, v, &e)[1]
+				}
+				f, err := fragment.Read(strings.NewReader(doc), xtm.Options{Base: sp}, e.TopicSI)
+				require.NoError(t, err)
+				f.Deleted = e.Deleted
+				require.NoError(t, merge.Apply(&rebuilt, f))
+			}
+			var b bytes.Buffer
+			require.NoError(t, v.WriteSnapshot(&b, xtm.V21))
+			m, err := fragment.ReadSnapshot(&b, xtm.Options{Base: sp})
+			require.NoError(t, err)
+			require.NoError(t, snapshot.Load(m))
+			require.Equal(t, storetest.Dump(t, &snapshot), storetest.Dump(t, &rebuilt), "seed %d: %q", 100+seed, editor.Said)
+			require.Equal(t, storetest.Dump(t, &snapshot), storetest.Dump(t, v.Source()))
+		})
+		require.NoError(t, db.Close())
+	}
+}
+
+// words makes a text of n bytes that does not pack to nothing.
+func words(n int) string {
+	rng := rand.New(rand.NewPCG(1, 1))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = 'a' + byte(rng.IntN(26))
+	}
+	return string(b)
+}
+
+// A fragment of just the largest size is stored, one of a byte more is not.
+func TestFragmentsUpToALimitAreStored(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 1)
+	text := words(MaxStoredFragment)
+	named := func(n int) *Entry {
+		c := rename(0, 1, text[:n])
+		c.Entries[0].Title = "a title"
+		publish(t, db, "m", c)
+		var e *Entry
+		view(t, db, "m", func(v *View) { e = last(t, v, ref(0)) })
+		return e
+	}
+	size := 0
+	e := named(1000)
+	view(t, db, "m", func(v *View) {
+		for _, form := range stored(t, v, e) {
+			size = max(size, len(form)-1000) // the larger form, without the name
+		}
+	})
+	largest := MaxStoredFragment - size
+	require.True(t, named(largest).Stored)
+	require.False(t, named(largest+1).Stored)
+	require.True(t, named(largest-1).Stored)
+}
+
+// A fragment that is too large to store is rendered as the map is when asked
+// for: newer than its entry perhaps, never older; gone with its topic.
+func TestLargeFragmentsAreRenderedOnDemand(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 2)
+	large := words(MaxStoredFragment)
+	publish(t, db, "m", rename(0, 1, large))
+	var entry *Entry
+	view(t, db, "m", func(v *View) {
+		entry = last(t, v, ref(0))
+		require.False(t, entry.Stored)
+		for _, form := range rendered(t, v, entry) {
+			require.Contains(t, form, large)
+		}
+		require.Zero(t, rowsOf(t, v.tx, sequenceKey(tableFragment, v.Number, entry.Seq)))
+	})
+	publish(t, db, "m", rename(0, 1, "small again"))
+	view(t, db, "m", func(v *View) {
+		again, err := v.Entry(entry.Seq)
+		require.NoError(t, err)
+		require.False(t, again.Stored, "it was too large and stays so")
+		for _, form := range rendered(t, v, again) {
+			require.Contains(t, form, "small again")
+			require.NotContains(t, form, large)
+		}
+		require.True(t, last(t, v, ref(0)).Stored)
+	})
+	publish(t, db, "m", &fragment.Change{DeleteTopics: []fragment.Ref{ref(0)}, Deleted: 1, Entries: []fragment.Entry{
+		{TopicSI: ref(0), Deleted: true, Tombstone: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref(0)}}},
+	}})
+	view(t, db, "m", func(v *View) {
+		var b bytes.Buffer
+		err := v.RenderFragment(&b, entry, xtm.V21)
+		require.ErrorIs(t, err, ErrGone)
+		require.ErrorContains(t, err, string(ref(0)))
+		require.Empty(t, b.Bytes())
+	})
+}
+
+func rowsOf(t testing.TB, tx *tx, prefix []byte) int {
+	t.Helper()
+	return len(scanned(t, tx, prefix, nil))
+}
+
+// The fragment of a large topic that was merged into another is that of the
+// topic that has its TopicSI now.
+func TestALargeFragmentFollowsItsTopicSI(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 2)
+	publish(t, db, "m", rename(0, 1, words(MaxStoredFragment)))
+	merged := named(ref(1), "merged")
+	merged.SubjectIdentifiers = append(merged.SubjectIdentifiers, ref(0))
+	var entry *Entry
+	view(t, db, "m", func(v *View) { entry = last(t, v, ref(0)) })
+	publish(t, db, "m", &fragment.Change{DeleteTopics: []fragment.Ref{ref(0)}, PutTopics: []*fragment.Topic{merged}, Updated: 2, Entries: []fragment.Entry{
+		{TopicSI: ref(0), Topic: ref(1), Title: "merged"}, {TopicSI: ref(1), Topic: ref(1), Title: "merged"},
+	}})
+	view(t, db, "m", func(v *View) {
+		f, err := fragment.Read(strings.NewReader(rendered(t, v, entry)[1]), xtm.Options{Base: sp}, ref(0))
+		require.NoError(t, err)
+		require.Equal(t, ref(1), f.Topic.TopicSI())
+	})
+}
+
+// A topic's key leads to its last entry, through deletion and re-creation.
+func TestAKeyLeadsToTheLastEntry(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 3)
+	collection(t, db, "other", 5)
+	check := func(seq uint64, deleted bool) {
+		t.Helper()
+		view(t, db, "m", func(v *View) {
+			e := last(t, v, ref(1))
+			require.Equal(t, seq, e.Seq)
+			require.Equal(t, deleted, e.Deleted)
+			require.Equal(t, ref(1), e.TopicSI)
+			require.Nil(t, last(t, v, ref(4)), "it is a topic of another collection")
+			require.Nil(t, last(t, v, "http://nobody"))
+		})
+	}
+	view(t, db, "m", func(v *View) {
+		for _, e := range entries(t, v) {
+			require.Equal(t, &e, last(t, v, e.TopicSI))
+		}
+	})
+	first := publish(t, db, "m", rename(1, 2, "second")).Head
+	check(first, false)
+	publish(t, db, "m", rename(2, 3, "second"))
+	check(first, false)
+	deleted := publish(t, db, "m", &fragment.Change{DeleteTopics: []fragment.Ref{ref(1)}, Deleted: 1, Entries: []fragment.Entry{
+		{TopicSI: ref(1), Deleted: true, Tombstone: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref(1)}}},
+	}}).Head
+	check(deleted, true)
+	again := rename(1, 2, "again")
+	again.Added, again.Updated = 1, 0
+	c := publish(t, db, "m", again)
+	require.Equal(t, 4, c.Topics)
+	db = reopen(t, db)
+	check(c.Head, false)
+}

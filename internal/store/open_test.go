@@ -1,0 +1,168 @@
+package store
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/merge"
+)
+
+func TestADataFolderIsNeeded(t *testing.T) {
+	_, err := Open(Options{})
+	require.ErrorContains(t, err, "no data folder")
+}
+
+func TestOpeningMakesTheFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	db, err := Open(Options{Dir: dir}) // the defaults will do
+	require.NoError(t, err)
+	require.Equal(t, dir, db.Dir())
+	collection(t, db, "m", 1)
+	require.NoError(t, db.Close())
+	list, err := openDB(t, dir).Collections()
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.WithinDuration(t, time.Now(), list[0].Created, time.Minute)
+}
+
+func TestASecondOpenIsLockedOut(t *testing.T) {
+	dir := t.TempDir()
+	db := openDB(t, dir)
+	collection(t, db, "m", 3)
+	for range 2 {
+		_, err := Open(testOptions(dir))
+		require.ErrorIs(t, err, ErrLocked)
+		require.ErrorContains(t, err, dir)
+		require.ErrorContains(t, err, "another")
+	}
+	publish(t, db, "m", rename(0, 1, "second")) // the first goes on
+	db = reopen(t, db)
+	require.Contains(t, recordsOf(t, db, "m"), "second")
+}
+
+// A process that has the folder keeps others out, until it ends, however it
+// ends.
+func TestAnotherProcessIsLockedOut(t *testing.T) {
+	dir := t.TempDir()
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childTask+"=hold", childDir+"="+dir)
+	out, err := child.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	t.Cleanup(func() { child.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "open\n", line)
+	_, err = Open(testOptions(dir))
+	require.ErrorIs(t, err, ErrLocked)
+	require.ErrorContains(t, err, dir)
+	require.NoError(t, child.Process.Kill())
+	_ = child.Wait()
+	db := openDB(t, dir)
+	collection(t, db, "m", 1)
+}
+
+func TestOtherFormatsAreRefused(t *testing.T) {
+	for _, format := range []string{"2", "17", "0", "", "1x", "x"} {
+		db := openDB(t, t.TempDir())
+		collection(t, db, "m", 1)
+		require.NoError(t, db.update(func(tx *tx) error { return tx.put(metaKey("format"), []byte(format)) }))
+		require.NoError(t, db.Close())
+		_, err := Open(testOptions(db.Dir()))
+		require.ErrorContains(t, err, "format "+format)
+		require.ErrorContains(t, err, "this program reads format 1")
+		require.ErrorContains(t, err, db.Dir())
+	}
+}
+
+func TestFoldersThatCannotBeUsedAreErrors(t *testing.T) {
+	for name, spoil := range map[string]func(dir string) error{
+		"the folder is a file": func(dir string) error { return os.WriteFile(dir, nil, 0o600) },
+		"the database is a file": func(dir string) error {
+			return errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "badger"), nil, 0o600))
+		},
+		"the folder of snapshots is a file": func(dir string) error {
+			return errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, snapshotFolder), nil, 0o600))
+		},
+		"the database is damaged": func(dir string) error {
+			db, err := Open(testOptions(dir))
+			if err != nil {
+				return err
+			}
+			return errors.Join(db.Close(), os.WriteFile(filepath.Join(dir, "badger", "MANIFEST"), []byte("no manifest at all"), 0o600))
+		},
+	} {
+		dir := filepath.Join(t.TempDir(), "data")
+		require.NoError(t, spoil(dir), name)
+		_, err := Open(testOptions(dir))
+		require.Error(t, err, name)
+		require.NotErrorIs(t, err, ErrLocked, name)
+		require.ErrorContains(t, err, dir, name)
+	}
+}
+
+func TestAFolderWithoutPermissionIsAnError(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("everything is permitted to root")
+	}
+	dir := t.TempDir()
+	require.NoError(t, openDB(t, dir).Close())
+	require.NoError(t, os.Chmod(filepath.Join(dir, "badger"), 0))
+	t.Cleanup(func() { os.Chmod(filepath.Join(dir, "badger"), 0o700) })
+	_, err := Open(testOptions(dir))
+	require.ErrorIs(t, err, os.ErrPermission)
+}
+
+// Closing waits for those who read and write; who comes later gets an error.
+func TestClosingWaitsForReaders(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 3000)
+	inside, closed := make(chan struct{}), make(chan error)
+	go func() {
+		<-inside
+		closed <- db.Close()
+	}()
+	view(t, db, "m", func(v *View) {
+		close(inside)
+		for {
+			if err := db.viewing(func(*tx) error { return nil }); err != nil {
+				require.ErrorIs(t, err, errClosed)
+				break // closing has begun
+			}
+		}
+		require.Len(t, topicsOf(t, v.Source()), 3001)
+		require.Len(t, entries(t, v), 3001)
+		select {
+		case <-closed:
+			t.Error("closed under a reader")
+		default:
+		}
+	})
+	require.NoError(t, <-closed)
+	require.NoError(t, db.Close(), "once more does no harm")
+	for name, use := range map[string]func() error{
+		"view":        func() error { return db.View("m", func(*View) error { return nil }) },
+		"collections": func() error { _, err := db.Collections(); return err },
+		"publish": func() error {
+			_, err := db.Publish(t.Context(), "m", func(Collection, merge.State) (*fragment.Change, error) { return rename(0, 1, "x"), nil })
+			return err
+		},
+		"create": func() error {
+			_, err := db.CreateCollection(t.Context(), Collection{Name: "n", SP: sp}, mapOf(t, 1), nil)
+			return err
+		},
+		"snapshot":  func() error { _, err := db.TakeSnapshot(t.Context(), "m", 1); return err },
+		"subscribe": func() error { return db.AddSubscription(Subscription{Name: "s"}) },
+		"sources":   func() error { return db.ReadSources(func([]Subscription, []fragment.Source) error { return nil }) },
+	} {
+		require.ErrorIs(t, use(), errClosed, name)
+	}
+}

@@ -1,0 +1,204 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+func TestPublishingAppendsToTheLog(t *testing.T) {
+	o := testOptions(t.TempDir())
+	o.Now = tick()
+	db := openWith(t, o)
+	c := collection(t, db, "m", 4)
+	change := rename(1, 3, "second")
+	change.PutTopics = append(change.PutTopics, named(ref(9), "new"))
+	change.DeleteTopics = []fragment.Ref{ref(0)}
+	change.Entries = append(change.Entries,
+		fragment.Entry{TopicSI: ref(9), Topic: ref(9), Title: "new"},
+		fragment.Entry{TopicSI: ref(0), Deleted: true, Title: "first", Tombstone: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref(0)}}},
+	)
+	change.Added, change.Deleted = 1, 1
+	after := publish(t, db, "m", change)
+	require.Equal(t, c.Head+4, after.Head)
+	require.Equal(t, c.Topics, after.Topics, "one more and one less")
+	require.True(t, after.Updated.After(c.Updated))
+	for range 2 {
+		view(t, db, "m", func(v *View) {
+			require.Equal(t, *after, v.Collection, "what was returned is what is kept")
+			log := entries(t, v)
+			require.Len(t, log, int(after.Head))
+			for i, want := range []Entry{
+				{TopicSI: ref(1), Title: "second"}, {TopicSI: ref(2), Title: "second"},
+				{TopicSI: ref(9), Title: "new"}, {TopicSI: ref(0), Title: "first", Deleted: true},
+			} {
+				e := log[int(c.Head)+i]
+				want.Seq, want.Updated, want.Stored = c.Head+uint64(i)+1, e.Updated, true
+				require.Equal(t, want, e)
+				one, err := v.Entry(e.Seq)
+				require.NoError(t, err)
+				require.Equal(t, e, *one)
+			}
+			require.Equal(t, after.Updated, log[len(log)-1].Updated)
+		})
+		db = reopen(t, db)
+	}
+}
+
+func TestEntriesBeginWhereAsked(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "a", 300)
+	collection(t, db, "b", 3)
+	view(t, db, "a", func(v *View) {
+		for _, from := range []uint64{0, 1, 2, 255, 256, 257, 301, 302, 1000} {
+			want := max(from, 1)
+			for e, err := range v.Entries(from) {
+				require.NoError(t, err)
+				require.Equal(t, want, e.Seq)
+				want++
+			}
+			require.Equal(t, max(v.Head+1, from), want, "from %d to the end", from)
+		}
+	})
+}
+
+// What is above the committed head, as a crash might leave it, is not shown.
+func TestEntriesAboveTheHeadAreInvisible(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	c := collection(t, db, "m", 3)
+	require.NoError(t, db.update(func(tx *tx) error {
+		return tx.putJSON(sequenceKey(tableLog, c.Number, c.Head+1), Entry{Seq: c.Head + 1, TopicSI: ref(0)})
+	}))
+	view(t, db, "m", func(v *View) {
+		require.Len(t, entries(t, v), int(c.Head))
+		_, err := v.Entry(c.Head + 1)
+		require.ErrorIs(t, err, ErrNotFound)
+		require.Zero(t, v.Seq(v.ID(c.Head+1)))
+	})
+}
+
+func TestAnEmptyChangePublishesNothing(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	c := collection(t, db, "m", 3)
+	for name, change := range map[string]*fragment.Change{"nil": nil, "empty": {}, "without entries": {PutTopics: []*fragment.Topic{named(ref(0), "second")}}} {
+		before := committed(db)
+		require.Equal(t, c, publish(t, db, "m", change), name)
+		require.Equal(t, before, committed(db), name)
+	}
+	next := version(t, func(tm *tmdm.TopicMap) {
+		for i := range 3 {
+			tm.CreateTopicBySubjectIdentifier(ref(i)).AddName("first", nil)
+		}
+	})
+	require.Equal(t, c, publishMap(t, db, "m", next), "the same map again")
+}
+
+// version makes a map in which each topic has a subject identifier.
+func version(t testing.TB, build func(*tmdm.TopicMap)) *fragment.Map {
+	t.Helper()
+	tm := tmdm.New()
+	build(tm)
+	tm.Normalize()
+	m, err := fragment.NewMap(tm, sp)
+	require.NoError(t, err)
+	return m
+}
+
+func TestADecisionThatFailsChangesNothing(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	c := collection(t, db, "m", 3)
+	before, written := recordsOf(t, db, "m"), committed(db)
+	failed := errors.New("no")
+	for name, decide := range map[string]func(Collection, merge.State) (*fragment.Change, error){
+		"error":            func(Collection, merge.State) (*fragment.Change, error) { return nil, failed },
+		"change and error": func(Collection, merge.State) (*fragment.Change, error) { return rename(0, 3, "second"), failed },
+		"writes and error": func(_ Collection, s merge.State) (*fragment.Change, error) {
+			require.NoError(t, s.PutTopic(named(ref(0), "second")))
+			return nil, failed
+		},
+	} {
+		got, err := db.Publish(t.Context(), "m", decide)
+		require.ErrorIs(t, err, failed, name)
+		require.Nil(t, got, name)
+		require.Equal(t, before, recordsOf(t, db, "m"), name)
+		require.Equal(t, written, committed(db), name)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := db.Publish(ctx, "m", func(Collection, merge.State) (*fragment.Change, error) { return rename(0, 3, "second"), nil })
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = db.Publish(t.Context(), "m", func(Collection, merge.State) (*fragment.Change, error) {
+		return &fragment.Change{Entries: []fragment.Entry{{TopicSI: "http://nobody", Topic: "http://nobody"}}}, nil
+	})
+	require.ErrorContains(t, err, "http://nobody", "a fragment of no topic")
+	require.Equal(t, before, recordsOf(t, db, "m"))
+	require.Equal(t, written, committed(db))
+	require.Equal(t, c.Head+3, publish(t, db, "m", rename(0, 3, "second")).Head, "and no number is used up")
+}
+
+// A decision sees the state that its change is applied to: of many writers none
+// overwrites what another has written.
+func TestWritersWaitForEachOther(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	c := collection(t, db, "m", 0)
+	const writers, each = 4, 10
+	var group sync.WaitGroup
+	for range writers {
+		group.Go(func() {
+			for range each {
+				_, err := db.Publish(t.Context(), "m", func(c Collection, s merge.State) (*fragment.Change, error) {
+					i := c.Topics
+					if there, err := s.Topic(ref(i)); there != nil || err != nil {
+						t.Errorf("topic %d is there already, %v", i, err)
+					}
+					change := rename(i, i+1, "new")
+					change.Added, change.Updated = 1, 0
+					return change, nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	view(t, db, "m", func(v *View) {
+		require.Equal(t, c.Topics+writers*each, v.Topics)
+		require.Len(t, topicsOf(t, v.Source()), v.Topics)
+		require.Equal(t, c.Head+writers*each, v.Head)
+	})
+}
+
+// A view shows one state: records, log, last entries, fragments.
+func TestAViewIsStable(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 5)
+	publish(t, db, "m", rename(1, 2, "second"))
+	state := func(v *View) []any {
+		last, err := v.Last(fragment.Key(ref(1)))
+		require.NoError(t, err)
+		data, err := v.StoredFragment(last, Forms[1])
+		require.NoError(t, err)
+		return []any{v.Collection, all(t, v.Source().(merge.State)), entries(t, v), *last, data}
+	}
+	var before []any
+	view(t, db, "m", func(v *View) {
+		before = state(v)
+		publish(t, db, "m", rename(0, 5, "third"))
+		publish(t, db, "m", &fragment.Change{DeleteTopics: []fragment.Ref{ref(1)}, Entries: []fragment.Entry{
+			{TopicSI: ref(1), Deleted: true, Tombstone: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref(1)}}},
+		}, Deleted: 1})
+		require.Equal(t, before, state(v), "the view has not moved")
+	})
+	view(t, db, "m", func(v *View) {
+		require.NotEqual(t, before[0], v.Collection)
+		require.Equal(t, 5, v.Topics)
+	})
+}

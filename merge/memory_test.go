@@ -1,0 +1,98 @@
+package merge_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// What every state must do, Memory included, is checked by
+// internal/store/storetest. Here is what is Memory's own.
+
+func identity(sis ...tmdm.Locator) fragment.Identity {
+	return fragment.Identity{SubjectIdentifiers: sis}
+}
+
+func TestTheZeroMemoryIsEmptyAndReady(t *testing.T) {
+	var m merge.Memory
+	require.Empty(t, dump(t, &m))
+	require.False(t, has(t, &m, a))
+	n, err := m.Mentions(a)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	require.NoError(t, m.DeleteTopic(&fragment.Topic{Identity: identity(a)}))
+	require.NoError(t, m.DeleteAssociation(&fragment.Association{Type: a, Roles: []fragment.Role{{Type: a, Player: b}}}))
+	require.NoError(t, m.PutTopic(&fragment.Topic{Identity: identity(a)}))
+	require.True(t, has(t, &m, a))
+}
+
+func TestLoadAddsAllRecords(t *testing.T) {
+	h := newHistory(t)
+	h.version(func(m draft) {
+		m.associate(x, m.named("A", a), m.topic(b, c))
+		m.topic(d).AddType(m.topic(a))
+	})
+	for _, src := range []fragment.Source{&h.state, h.snapshot()} {
+		var m merge.Memory
+		require.NoError(t, m.Load(src))
+		require.Equal(t, dump(t, &h.state), dump(t, &m))
+	}
+	boom := errors.New("boom")
+	for n := range 2 {
+		var m merge.Memory
+		require.ErrorIs(t, m.Load(&failing{State: &h.state, after: n, err: boom}), boom)
+	}
+}
+
+// An association without roles belongs to no topic: there is nothing that could
+// find it again, so it must leave nothing behind either.
+func TestAnAssociationWithoutRolesIsNotKept(t *testing.T) {
+	var m merge.Memory
+	require.NoError(t, m.PutAssociation(&fragment.Association{Type: a}))
+	require.Empty(t, dump(t, &m))
+	n, err := m.Mentions(a)
+	require.NoError(t, err)
+	require.Zero(t, n)
+}
+
+func TestReferred(t *testing.T) {
+	topic := &fragment.Topic{Identity: identity(a, b)}
+	class := func(instance, class tmdm.Locator) *fragment.Association {
+		return &fragment.Association{Type: tmdm.PSITypeInstance, Roles: []fragment.Role{
+			{Type: tmdm.PSIInstance, Player: instance}, {Type: tmdm.PSIType, Player: class}}}
+	}
+	for name, refer := range map[string]any{
+		"":                               nil,
+		"a type":                         &fragment.Topic{Identity: identity(c), Names: []fragment.Name{{Value: "n", Type: a}}},
+		"a type, by another identifier":  &fragment.Topic{Identity: identity(c), Names: []fragment.Name{{Value: "n", Type: b}}},
+		"an association":                 &fragment.Association{Type: c, Roles: []fragment.Role{{Type: d, Player: b}}},
+		"the type of a role":             &fragment.Association{Type: c, Roles: []fragment.Role{{Type: b, Player: d}}},
+		"an instance":                    class(c, a),
+		"a class":                        class(a, c),
+		"a class, by another identifier": class(b, c),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var m merge.Memory
+			require.NoError(t, m.PutTopic(topic))
+			switch refer := refer.(type) {
+			case *fragment.Topic:
+				require.NoError(t, m.PutTopic(refer))
+			case *fragment.Association:
+				require.NoError(t, m.PutAssociation(refer))
+			}
+			referred, err := merge.Referred(&m, topic)
+			require.NoError(t, err)
+			require.Equal(t, name != "", referred)
+		})
+	}
+	boom := errors.New("boom")
+	for n := range 2 {
+		_, err := merge.Referred(&failing{State: &merge.Memory{}, after: n, err: boom}, topic)
+		require.ErrorIs(t, err, boom)
+	}
+}
