@@ -9,35 +9,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-// schemas returns the folder of published schemas, which stands beside the
-// repository where there is one.
-func schemas(t *testing.T) string {
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	for {
-		candidate := filepath.Join(dir, "shared", "schemas")
-		if _, err := os.Stat(filepath.Join(candidate, "atom.rng")); err == nil {
-			return candidate
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			t.Skip("NOT CHECKED: encoded documents against atom.rng and atom.sch: " +
-				"no folder shared/schemas with them above the package")
-		}
-		dir = parent
-	}
-}
+	"github.com/tmshare/tmshare/internal/testenv"
+)
 
 // What we write satisfies the RELAX NG schema of RFC 4287 Appendix B, and the
 // Schematron rules for what that cannot say.
 func TestEncodedDocumentsSatisfyTheSchemas(t *testing.T) {
-	folder := schemas(t)
-	xmllint, err := exec.LookPath("xmllint")
-	if err != nil {
-		t.Skip("NOT CHECKED: encoded documents against atom.rng and atom.sch: xmllint is not installed")
-	}
+	folder, xmllint := testenv.Shared(t, "schemas"), testenv.Command(t, "xmllint")
 	lint := func(schema, file string) (string, error) {
 		out, err := exec.Command(xmllint, "--noout", "--nonet", schema, filepath.Join(folder, map[string]string{
 			"--relaxng": "atom.rng", "--schematron": "atom.sch",

@@ -10,11 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/xtm"
 )
 
 func mondial(b *testing.B) []byte {
-	data, err := io.ReadAll(openMap(b, filepath.Join(shared(b, "data"), "mondial.xtm.gz")))
+	data, err := io.ReadAll(openMap(b, filepath.Join(testenv.Shared(b, "data"), "mondial.xtm.gz")))
 	require.NoError(b, err)
 	return data
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/tmdm/cxtm"
 	"github.com/tmshare/tmshare/xtm"
@@ -30,26 +31,8 @@ var suites = []struct {
 	{"xtm21", 18, 1, nil},
 }
 
-// shared returns the folder of shared data that a parent of the working
-// directory holds, and skips the test where there is none.
-func shared(t testing.TB, path string) string {
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	for {
-		candidate := filepath.Join(dir, "shared", path)
-		if _, err := os.Stat(candidate); err == nil {
-			return candidate
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			t.Skipf("NOT RUN: no parent of the working directory has shared/%s, so nothing of it is tested", path)
-		}
-		dir = parent
-	}
-}
-
 func TestConformance(t *testing.T) {
-	root := shared(t, "conformance/cxtm")
+	root := testenv.Shared(t, "conformance/cxtm")
 	for _, s := range suites {
 		t.Run(s.name, func(t *testing.T) {
 			runSuite(t, filepath.Join(root, s.name), s.valid, s.invalid, s.known)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
 
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -42,7 +43,7 @@ func rejected(t *testing.T, doc string, o xtm.Options) *xtm.SyntaxError {
 }
 
 func TestTruncatedDocuments(t *testing.T) {
-	dir := shared(t, "data")
+	dir := testenv.Shared(t, "data")
 	var doc bytes.Buffer
 	_, err := io.Copy(&doc, openMap(t, filepath.Join(dir, "jill.xtm")))
 	require.NoError(t, err)
