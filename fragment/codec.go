@@ -33,14 +33,16 @@ type AssociationKey [sha256.Size]byte
 
 // Key returns the key of a, which must be canonical.
 func (a *Association) Key() AssociationKey {
-	e := make(encoder, 0, 512)
-	e.locators([]Ref{a.Type})
-	e.locators(a.Scope)
-	for i := range a.Roles {
-		e.text(string(a.Roles[i].Type))
-		e.text(string(a.Roles[i].Player))
+	var room [512]byte // on the stack: keys are made very often
+	b := appendText(binary.AppendUvarint(room[:0], 1), string(a.Type))
+	b = binary.AppendUvarint(b, uint64(len(a.Scope)))
+	for _, theme := range a.Scope {
+		b = appendText(b, string(theme))
 	}
-	return sha256.Sum256(e)
+	for i := range a.Roles {
+		b = appendText(appendText(b, string(a.Roles[i].Type)), string(a.Roles[i].Player))
+	}
+	return sha256.Sum256(b)
 }
 
 // MarshalTopic returns the stored form of t, which must be canonical.
@@ -195,9 +197,10 @@ type encoder []byte
 
 func (e *encoder) count(n int) { *e = binary.AppendUvarint(*e, uint64(n)) }
 
-func (e *encoder) text(s string) {
-	e.count(len(s))
-	*e = append(*e, s...)
+func (e *encoder) text(s string) { *e = appendText(*e, s) }
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
 func (e *encoder) locators(list []tmdm.Locator) {

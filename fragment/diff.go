@@ -2,6 +2,7 @@ package fragment
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -162,10 +163,13 @@ func (d *differ) associations(ref Ref) (changed bool, err error) {
 			if err != nil {
 				return false, err
 			}
-			same := pair.old != nil && pair.new != nil && SameAssociation(pair.old, pair.new)
+			same := pair.old != nil && pair.new != nil
+			if same && bytes.Equal(MarshalAssociation(pair.old), MarshalAssociation(pair.new)) {
+				continue
+			}
+			same = same && SameAssociation(pair.old, pair.new)
 			changed = changed || !same && part != AsType
 			switch {
-			case same && bytes.Equal(MarshalAssociation(pair.old), MarshalAssociation(pair.new)):
 			case pair.new == nil && pair.old.Players()[0] == ref:
 				c.DeleteAssociations = append(c.DeleteAssociations, pair.old)
 			case pair.new != nil && pair.new.Players()[0] == ref:
@@ -178,85 +182,84 @@ func (d *differ) associations(ref Ref) (changed bool, err error) {
 
 type topicPair struct{ old, new *Topic }
 
+// joinTopics walks the topics of two states side by side.
 func joinTopics(prior, next Source) iter.Seq2[topicPair, error] {
-	return join(prior.Topics(), next.Topics(),
-		func(a, b *Topic) int { return strings.Compare(string(a.TopicSI()), string(b.TopicSI())) },
-		func(a, b *Topic) topicPair { return topicPair{a, b} })
+	return func(yield func(topicPair, error) bool) {
+		pull, stop := iter.Pull2(next.Topics())
+		defer stop()
+		news, err, more := pull()
+		for old, oldErr := range prior.Topics() {
+			for more && err == nil && oldErr == nil && news.TopicSI() < old.TopicSI() {
+				if !yield(topicPair{new: news}, nil) {
+					return
+				}
+				news, err, more = pull()
+			}
+			if err = cmp.Or(oldErr, err); err != nil {
+				yield(topicPair{}, err)
+				return
+			}
+			pair := topicPair{old: old}
+			if more && news.TopicSI() == old.TopicSI() {
+				pair.new = news
+				news, err, more = pull()
+			}
+			if !yield(pair, nil) {
+				return
+			}
+		}
+		for ; more; news, err, more = pull() {
+			if !yield(topicPair{new: news}, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 type associationPair struct{ old, new *Association }
 
+// joinAssociations walks the associations of one topic in two states side by
+// side. It keeps those of next, which comes out of memory anyway.
 func joinAssociations(prior, next iter.Seq2[*Association, error]) iter.Seq2[associationPair, error] {
-	return join(keyed(prior), keyed(next), compareKeys,
-		func(a, b keyedAssociation) associationPair { return associationPair{a.a, b.a} })
-}
-
-func keyed(seq iter.Seq2[*Association, error]) iter.Seq2[keyedAssociation, error] {
-	return func(yield func(keyedAssociation, error) bool) {
-		for a, err := range seq {
-			k := keyedAssociation{a: a}
-			if err == nil {
-				k.key = a.Key()
+	return func(yield func(associationPair, error) bool) {
+		var news []keyedAssociation
+		for a, err := range next {
+			if err != nil {
+				yield(associationPair{}, err)
+				return
 			}
-			if !yield(k, err) {
+			news = append(news, keyedAssociation{a.Key(), a})
+		}
+		for old, err := range prior {
+			if err != nil {
+				yield(associationPair{}, err)
+				return
+			}
+			order := 1
+			key := keyedAssociation{old.Key(), old}
+			for len(news) > 0 {
+				if order = compareKeys(news[0], key); order >= 0 {
+					break
+				}
+				if !yield(associationPair{new: news[0].a}, nil) {
+					return
+				}
+				news = news[1:]
+			}
+			pair := associationPair{old: old}
+			if len(news) > 0 && order == 0 {
+				pair.new, news = news[0].a, news[1:]
+			}
+			if !yield(pair, nil) {
+				return
+			}
+		}
+		for _, n := range news {
+			if !yield(associationPair{new: n.a}, nil) {
 				return
 			}
 		}
 	}
-}
-
-// join walks two ordered sequences side by side. The zero value of T stands for
-// an element that is not there.
-func join[T any, P any](as, bs iter.Seq2[T, error], compare func(a, b T) int, pair func(a, b T) P) iter.Seq2[P, error] {
-	return func(yield func(P, error) bool) {
-		nextA, stopA := iter.Pull2(as)
-		defer stopA()
-		nextB, stopB := iter.Pull2(bs)
-		defer stopB()
-		a, errA, okA := nextA()
-		b, errB, okB := nextB()
-		for okA || okB {
-			var p P
-			if errA != nil || errB != nil {
-				yield(p, firstError(errA, errB))
-				return
-			}
-			order := 0
-			switch {
-			case !okB:
-				order = -1
-			case !okA:
-				order = 1
-			default:
-				order = compare(a, b)
-			}
-			var none T
-			x, y := a, b
-			if order < 0 {
-				y = none
-			} else if order > 0 {
-				x = none
-			}
-			if !yield(pair(x, y), nil) {
-				return
-			}
-			if order <= 0 {
-				a, errA, okA = nextA()
-			}
-			if order >= 0 {
-				b, errB, okB = nextB()
-			}
-		}
-	}
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // InUseError says that a topic cannot be deleted because it still types, scopes

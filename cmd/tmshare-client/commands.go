@@ -47,6 +47,7 @@ func (a *app) run(body func(ctx context.Context, args []string) error) func(*cob
 		a.command = cmd
 		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
+		context.AfterFunc(ctx, stop) // a second signal ends the program at once
 		level := slog.LevelError
 		if a.verbose {
 			level = slog.LevelDebug
@@ -67,7 +68,10 @@ func (a *app) run(body func(ctx context.Context, args []string) error) func(*cob
 		if err != nil {
 			return err
 		}
-		return body(ctx, args)
+		if err = body(ctx, args); err != nil && ctx.Err() != nil {
+			return errors.New("interrupted; what is applied stays, and the next sync goes on from there")
+		}
+		return err
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,18 +29,24 @@ func (a *app) export() *cobra.Command {
 XTM 2.1 loses nothing; XTM 1.0 cannot carry name types and datatypes, and what it
 leaves out is counted. The file appears when it is complete.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
-		RunE: a.run(func(_ context.Context, args []string) error {
+		PreRunE: func(_ *cobra.Command, args []string) error {
 			if format == "" {
 				format = client.FormatXTM21
 				if strings.HasSuffix(args[0], ".cxtm") {
 					format = client.FormatCXTM
 				}
 			}
+			if err := client.CheckFormat(format); err != nil {
+				return &cli.ExitError{Code: cli.Usage, Err: err}
+			}
+			return nil
+		},
+		RunE: a.run(func(_ context.Context, args []string) error {
 			losses, err := toFile(args[0], a.command.OutOrStdout(), func(w io.Writer) (xtm.Losses, error) {
 				return a.client.Export(w, format, claims && format == client.FormatXTM21, sources...)
 			})
-			if err == nil && losses != (xtm.Losses{}) && !a.quiet {
-				fmt.Fprintf(os.Stderr, "XTM 1.0 could not carry all of it: %+v\n", losses)
+			if err == nil && losses.Total() > 0 && !a.quiet {
+				fmt.Fprintf(os.Stderr, "left out, because %s cannot carry it: %s\n", format, describeLosses(losses))
 			}
 			return err
 		}),
@@ -50,11 +57,36 @@ leaves out is counted. The file appears when it is complete.`,
 	return cmd
 }
 
+func describeLosses(l xtm.Losses) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{
+		{l.NameTypes, "types of names"}, {l.Datatypes, "datatypes"}, {l.ItemIdentifiers, "item identifiers"},
+		{l.Variants, "variants without a scope of their own"}, {l.Associations, "associations without roles"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 // toFile writes a file under a temporary name and renames it when it is
-// complete.
+// complete. What is no regular file ("-" is standard output) is written to as
+// it is.
 func toFile(path string, stdout io.Writer, write func(io.Writer) (xtm.Losses, error)) (losses xtm.Losses, err error) {
 	if path == "-" {
-		return write(stdout)
+		return buffered(stdout, write)
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return losses, err
+		}
+		losses, err = buffered(f, write)
+		return losses, errors.Join(err, f.Close())
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
@@ -66,18 +98,20 @@ func toFile(path string, stdout io.Writer, write func(io.Writer) (xtm.Losses, er
 			os.Remove(f.Name())
 		}
 	}()
-	b := bufio.NewWriter(f)
-	if losses, err = write(b); err != nil {
+	if losses, err = buffered(f, write); err != nil {
 		return losses, err
 	}
-	if err := b.Flush(); err != nil {
-		return losses, err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return losses, err
-	}
-	if err := f.Close(); err != nil {
+	if err := errors.Join(f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return losses, err
 	}
 	return losses, os.Rename(f.Name(), path)
+}
+
+func buffered(w io.Writer, write func(io.Writer) (xtm.Losses, error)) (xtm.Losses, error) {
+	b := bufio.NewWriter(w)
+	losses, err := write(b)
+	if err != nil {
+		return losses, err
+	}
+	return losses, b.Flush()
 }

@@ -84,6 +84,9 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 		r, err := round(ctx, name)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", name, err))
+			if ctx.Err() != nil {
+				break
+			}
 			continue
 		}
 		done = append(done, r)
@@ -130,6 +133,9 @@ Exit codes: 0 equal, 4 different, 1 error.`,
 				v, err := a.client.Verify(ctx, name)
 				if err != nil {
 					failed = append(failed, fmt.Errorf("%s: %w", name, err))
+					if ctx.Err() != nil {
+						break
+					}
 					continue
 				}
 				verdicts = append(verdicts, v)

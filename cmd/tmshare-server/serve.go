@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,6 +52,7 @@ Without --token-file only requests from this machine may write.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
+			context.AfterFunc(ctx, stop) // a second signal ends the program at once
 			return f.serve(ctx)
 		},
 	}
@@ -71,7 +73,7 @@ Without --token-file only requests from this machine may write.`,
 	return cmd
 }
 
-func (f *serveFlags) serve(ctx context.Context) error {
+func (f *serveFlags) serve(ctx context.Context) (err error) {
 	maps, err := pairs("map", f.maps)
 	if err != nil {
 		return err
@@ -84,14 +86,22 @@ func (f *serveFlags) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for name, sp := range prefixes {
-		if err := fragment.ValidatePrefix(sp); err != nil {
-			return usage(fmt.Errorf("--sp %s: %w", name, err))
-		}
-	}
 	for name := range maps {
 		if err := server.ValidateName(name); err != nil {
 			return usage(fmt.Errorf("--map: %w", err))
+		}
+	}
+	for _, name := range sortedKeys(prefixes) {
+		if maps[name] == "" {
+			return usage(fmt.Errorf("--sp %s=%s: there is no --map %s", name, prefixes[name], name))
+		}
+		if err := fragment.ValidatePrefix(prefixes[name]); err != nil {
+			return usage(fmt.Errorf("--sp %s: %w", name, err))
+		}
+	}
+	for _, name := range sortedKeys(titles) {
+		if maps[name] == "" {
+			return usage(fmt.Errorf("--title %s=%s: there is no --map %s", name, titles[name], name))
 		}
 	}
 	if f.tokenFile != "" {
@@ -106,40 +116,46 @@ func (f *serveFlags) serve(ctx context.Context) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	f.config.Logger = log
 
-	db, err := store.Open(store.Options{Dir: f.data, Logger: log})
-	if err != nil {
-		return err
-	}
-	defer db.Close()
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	f.config.Store = db
-	f.config.OnLoopback = listener.Addr().(*net.TCPAddr).IP.IsLoopback()
+	ip := listener.Addr().(*net.TCPAddr).IP
+	f.config.OnLoopback = ip.IsLoopback()
 	if f.config.BaseURL = f.baseURL; f.baseURL == "" {
+		if ip.IsUnspecified() {
+			return usage(fmt.Errorf("--listen %s: this is on all addresses of the machine; give the one that others know with --base-url", f.listen))
+		}
 		f.config.BaseURL = "http://" + listener.Addr().String()
 	}
+	db, err := store.Open(store.Options{Dir: f.data, Logger: log})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	f.config.Store = db
 	s, err := server.New(f.config)
 	if err != nil {
 		return usage(err)
 	}
 	defer s.Close()
 	for _, name := range sortedKeys(maps) {
-		sp := prefixes[name]
-		if sp == "" {
-			sp = server.DefaultPrefix(s.BaseURL, name)
-		}
-		if err := importFile(ctx, s, store.Collection{Name: name, Title: titles[name], SP: sp}, maps[name]); err != nil {
+		c := store.Collection{Name: name, Title: titles[name], SP: cmp.Or(prefixes[name], server.DefaultPrefix(s.BaseURL, name))}
+		if err := importFile(ctx, s, c, prefixes[name], maps[name]); err != nil {
 			return err
 		}
 	}
 	return run(ctx, s, listener)
 }
 
-func importFile(ctx context.Context, s *server.Server, c store.Collection, path string) error {
+// importFile creates a collection, unless it is there already. prefix is the
+// source locator prefix asked for, "" where the default will do.
+func importFile(ctx context.Context, s *server.Server, c store.Collection, prefix, path string) error {
 	err := s.Store.View(c.Name, func(v *store.View) error {
+		if c.SP != v.SP && prefix != "" {
+			return usage(fmt.Errorf("--sp %s=%s: the collection is there already, and its prefix is %s for ever; publish the map under another name", c.Name, prefix, v.SP))
+		}
 		s.Logger.Info("collection exists; its file is not read (PUT a new version to publish it)", "collection", c.Name, "topics", v.Topics, "file", path)
 		return nil
 	})

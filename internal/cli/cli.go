@@ -44,6 +44,12 @@ func Run(root *cobra.Command) int {
 		return &ExitError{Usage, fmt.Errorf("%w\nTry \"%s --help\"", err, cmd.CommandPath())}
 	})
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) }
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "help" { // it would show something else and succeed
+			c.Args = func(_ *cobra.Command, args []string) error { _, _, err := root.Find(args); return err }
+		}
+	}
 	err := root.Execute()
 	if err == nil {
 		return OK
@@ -73,7 +79,8 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 // fromEnvironment sets each flag that is not on the command line from the
-// variable TMSHARE_ and its name (--base-url: TMSHARE_BASE_URL).
+// variable TMSHARE_ and its name (--base-url: TMSHARE_BASE_URL), unless that is
+// empty.
 func fromEnvironment(flags *pflag.FlagSet) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -81,7 +88,7 @@ func fromEnvironment(flags *pflag.FlagSet) error {
 			return
 		}
 		name := "TMSHARE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		if value, ok := os.LookupEnv(name); ok {
+		if value := os.Getenv(name); value != "" {
 			if err := flags.Set(f.Name, value); err != nil {
 				failed = &ExitError{Usage, fmt.Errorf("%s: %w", name, err)}
 			}

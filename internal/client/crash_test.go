@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -190,7 +189,7 @@ func TestCancelledCleanStartIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	for name, wanted := range map[string]func(*http.Request) bool{
 		"in the feed":     isRecent,
-		"in the snapshot": func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/snapshots/") },
+		"in the snapshot": isSnapshot,
 		"in a fragment":   isFragment,
 	} {
 		t.Run(name, func(t *testing.T) {

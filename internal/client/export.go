@@ -73,9 +73,21 @@ func (c *Client) loaded(sources []string) error {
 	return nil
 }
 
+// CheckFormat checks the name of a format.
+func CheckFormat(format string) error {
+	switch format {
+	case FormatXTM1, FormatXTM21, FormatCXTM:
+		return nil
+	}
+	return fmt.Errorf("unknown format %q: use %s, %s or %s", format, FormatXTM21, FormatXTM1, FormatCXTM)
+}
+
 // Export writes the merged view of the named subscriptions, or of all. It
 // returns what XTM 1.0 could not carry.
 func (c *Client) Export(w io.Writer, format string, claims bool, sources ...string) (xtm.Losses, error) {
+	if err := CheckFormat(format); err != nil {
+		return xtm.Losses{}, err
+	}
 	tm, conflicts, err := c.Merged(claims, sources...)
 	if err != nil {
 		return xtm.Losses{}, err
@@ -88,8 +100,6 @@ func (c *Client) Export(w io.Writer, format string, claims bool, sources ...stri
 		return xtm.Write(w, tm, xtm.WriteOptions{Version: xtm.V10})
 	case FormatXTM21:
 		return xtm.Write(w, tm, xtm.WriteOptions{Version: xtm.V21})
-	case FormatCXTM:
-		return xtm.Losses{}, cxtm.Write(w, tm, cxtm.Options{})
 	}
-	return xtm.Losses{}, fmt.Errorf("unknown format %q: use %s, %s or %s", format, FormatXTM1, FormatXTM21, FormatCXTM)
+	return xtm.Losses{}, cxtm.Write(w, tm, cxtm.Options{})
 }

@@ -163,7 +163,7 @@ func TestExportInAnUnknownFormatIsAnError(t *testing.T) {
 	t.Parallel()
 	s := inStep(t, publishing(t, doc()))
 	_, err := s.Export(&bytes.Buffer{}, "xtm3", true)
-	assert.EqualError(t, err, `unknown format "xtm3": use xtm1, xtm2.1 or cxtm`)
+	assert.EqualError(t, err, `unknown format "xtm3": use xtm2.1, xtm1 or cxtm`)
 }
 
 // XTM 1.0 cannot carry all of what sources say; what is left out is counted.

@@ -165,10 +165,10 @@ func TestLastingFaultsFailTheRoundAndLoseNothing(t *testing.T) {
 func TestLastingFaultsAnywhereFailTheCleanStart(t *testing.T) {
 	t.Parallel()
 	for name, wanted := range map[string]func(*http.Request) bool{
-		"fragments feed":   func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/fragments") },
-		"archive document": func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/archive/") },
-		"snapshots feed":   func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/snapshots") },
-		"snapshot":         func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/snapshots/") },
+		"fragments feed":   isRecent,
+		"archive document": isArchive,
+		"snapshots feed":   isSnapshots,
+		"snapshot":         isSnapshot,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -181,6 +181,7 @@ func TestLastingFaultsAnywhereFailTheCleanStart(t *testing.T) {
 				s.syncFails()
 				_, _, err := s.Merged(false, "egov")
 				assert.ErrorContains(t, err, "not loaded yet", fault)
+				assert.Zero(t, s.known("egov").LastChange)
 			}
 			o.breakWith(damage(wanted, 2, faults["500"]))
 			s.sync()

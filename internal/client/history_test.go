@@ -6,11 +6,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/server"
 )
 
 // rewriting answers the requests that it is for with the server's answer,
@@ -29,10 +31,6 @@ func rewriting(wanted func(*http.Request) bool, change func(body string) string)
 		return true
 	}
 }
-
-func isArchive(r *http.Request) bool { return strings.Contains(r.URL.Path, "/archive/") }
-
-func isRecent(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/fragments") }
 
 func answering(status int) func(http.ResponseWriter, *http.Request, http.Handler) {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(status) }
@@ -162,8 +160,8 @@ func TestNewFeedMeansACleanReplacement(t *testing.T) {
 func TestCleanReplacementThatFailsLeavesTheOldState(t *testing.T) {
 	t.Parallel()
 	for name, wanted := range map[string]func(*http.Request) bool{
-		"snapshots feed": func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/snapshots") },
-		"snapshot":       func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/snapshots/") },
+		"snapshots feed": isSnapshots,
+		"snapshot":       isSnapshot,
 		"fragment":       isFragment,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -183,6 +181,28 @@ func TestCleanReplacementThatFailsLeavesTheOldState(t *testing.T) {
 			s.has(o, doc(topics(4, "newer")...))
 		})
 	}
+}
+
+// A snapshot may be of a time at which the feed has no entry. The mark is then
+// none that a new feed would lack, and the feed's id alone shows that it is new.
+func TestNewFeedIsSeenByItsIdAlone(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)
+	o := publishing(t, doc(topics(5, "v1")...), func(c *server.Config) { c.Now = func() time.Time { return now } })
+	entry := regexp.MustCompile(`(?s)(<entry>.*<updated>)[^<]*`)
+	o.breakWith(rewriting(isSnapshots, func(body string) string { return entry.ReplaceAllString(body, "${1}2024-05-02T00:00:00Z") }))
+	s := inStep(t, o)
+	assert.Equal(t, 2, s.known("egov").State.Mark.Updated.Day())
+
+	now = now.AddDate(0, 0, 7)
+	o.rebuild()
+	o.create("egov", doc(topics(3, "new")...))
+	o.breakWith(damage(isSnapshots, always, answering(500)))
+	s.syncFails()
+	s.has(o, doc(topics(5, "v1")...))
+	o.breakWith(nil)
+	assert.True(t, s.sync().CleanStart)
+	s.has(o, doc(topics(3, "new")...))
 }
 
 // A server restored from a backup has the same feed, but what it published after
@@ -291,7 +311,7 @@ func TestPrefixOfTheSnapshotsMustBeTheSame(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...))
 	s := subscribed(t, o)
-	o.breakWith(rewriting(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/snapshots") }, func(body string) string {
+	o.breakWith(rewriting(isSnapshots, func(body string) string {
 		return strings.Replace(body, o.sp("egov")+"<", "http://other.example.org/<", 1)
 	}))
 	_, err := s.syncFails()

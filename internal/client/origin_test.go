@@ -190,7 +190,15 @@ func times(all []string, part string) int {
 // fragments counts the fragments among the paths of seen.
 func fragments(all []string) int { return times(all, ".xtm21") - times(all, "/snapshots/") }
 
-// isFragment tells the requests for fragments from the others.
+// The kinds of requests.
+func isRecent(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/fragments") }
+
+func isArchive(r *http.Request) bool { return strings.Contains(r.URL.Path, "/archive/") }
+
+func isSnapshots(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/snapshots") }
+
+func isSnapshot(r *http.Request) bool { return strings.Contains(r.URL.Path, "/snapshots/") }
+
 func isFragment(r *http.Request) bool {
 	return strings.Contains(r.URL.Path, "/fragments/") && strings.HasSuffix(r.URL.Path, ".xtm21")
 }

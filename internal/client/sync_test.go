@@ -141,11 +141,11 @@ func TestOnlyTheLastOfSeveralEntriesOfATopicIsFetched(t *testing.T) {
 func TestEntriesPublishedDuringARoundAreNotLost(t *testing.T) {
 	t.Parallel()
 	for name, when := range map[string]func(*http.Request) bool{
-		"before the recent document":     func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/fragments") },
-		"between documents of the feed":  func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/archive/") },
+		"before the recent document":     isRecent,
+		"between documents of the feed":  isArchive,
 		"between feed and fragment":      isFragment,
-		"between snapshots and snapshot": func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/snapshots/") },
-		"before the snapshots feed":      func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/snapshots") },
+		"between snapshots and snapshot": isSnapshot,
+		"before the snapshots feed":      isSnapshots,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -206,6 +206,32 @@ func TestReplaceLoadsTheNewestSnapshotAgain(t *testing.T) {
 	assert.Equal(t, 6, r.Applied)
 	assert.Equal(t, 1, times(o.seen(), "/egov/snapshots/"))
 	s.has(o, doc(topics(6, "v3")...))
+}
+
+// A replacement that was asked for loads everything, though the feed's document
+// is the one that the last round has seen.
+func TestReplaceIsCompleteWhereNothingIsNew(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...))
+	o.put(doc(topics(6, "v2")...))
+	s := inStep(t, o)
+	r, err := s.Replace(context.Background(), "egov")
+	require.NoError(t, err)
+	assert.Equal(t, 6, r.Applied)
+	s.has(o, doc(topics(6, "v2")...))
+}
+
+// The state of its entry tells a topic of which nothing is said from one that is
+// deleted.
+func TestTopicWithIdentifiersOnlyIsNotTakenForDeleted(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(3, "v1")...))
+	s := inStep(t, o)
+	bare := doc(append(topics(2, "v1"), `<topic><subjectIdentifier href="http://psi.example.org/t2"/></topic>`)...)
+	o.put(bare)
+	s.sync()
+	s.has(o, bare)
+	assert.Contains(t, s.export(client.FormatXTM21, false), si("t2"))
 }
 
 func TestRoundOfAnUnknownSubscriptionNamesTheOthers(t *testing.T) {

@@ -14,8 +14,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-func contains(s, part string) bool { return strings.Contains(s, part) }
-
 // The addresses of files lead nowhere, however they are written.
 func TestNoAddressLeadsToAFile(t *testing.T) {
 	t.Parallel()
@@ -46,9 +44,9 @@ func TestLongAndStrangeAddressesAreNotFound(t *testing.T) {
 	n := start(t)
 	n.publish("small", small())
 	for name, path := range map[string]string{
-		"long":           strings.Repeat("a", 100_000),
-		"very long":      strings.Repeat("a", 500_000),
-		"zero bytes":     strings.Repeat("%00", 10_000),
+		"long":           strings.Repeat("a", 10_000),
+		"very long":      strings.Repeat("a", 100_000), // longer than any key of the store
+		"zero bytes":     strings.Repeat("%00", 1000),
 		"not UTF-8":      "%ff%fe",
 		"line breaks":    "small%0d%0aX-Injected:%20yes",
 		"another letter": "smal%6c%6c",
@@ -60,7 +58,7 @@ func TestLongAndStrangeAddressesAreNotFound(t *testing.T) {
 		}
 		assert.Equal(t, http.StatusNotFound, n.put(path, small()).StatusCode, name)
 	}
-	long := "/topicmaps/small/topics?si=http://x/" + strings.Repeat("a", 500_000)
+	long := "/topicmaps/small/topics?si=http://x/" + strings.Repeat("a", 100_000)
 	assert.Equal(t, http.StatusNotFound, n.get(long).StatusCode)
 	assert.NotContains(t, n.logs.String(), "level=ERROR")
 }

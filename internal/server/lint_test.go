@@ -148,8 +148,8 @@ func TestEveryKindOfDocumentIsValidatedAgainstItsSchema(t *testing.T) {
 	require.Greater(t, len(w.feeds), 10)
 	checked, complaints := n.lint.validate(t)
 	assert.Empty(t, complaints)
-	assert.Greater(t, checked["atom"], 60, "feed and entry documents")
-	assert.Greater(t, checked["xtm1"], 60, "fragments and snapshots")
+	assert.Greater(t, checked["atom"], 50, "feed and entry documents")
+	assert.Greater(t, checked["xtm1"], 50, "fragments and snapshots")
 	t.Logf("validated %d Atom documents and %d XTM 1.0 documents", checked["atom"], checked["xtm1"])
 
 	for _, broken := range []struct{ kind, document, old, new string }{

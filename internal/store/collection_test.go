@@ -27,7 +27,6 @@ func TestCreatingACollectionPublishesEachTopic(t *testing.T) {
 	require.Equal(t, []any{"m", "A map", sp, 7, uint64(6), 6}, []any{c.Name, c.Title, c.SP, c.DocumentSize, c.Head, c.Topics})
 	require.NotEqual(t, uuid.Nil, c.Epoch)
 	require.Empty(t, told, "so few records are no progress")
-	require.Zero(t, journals(t, db))
 	for range 2 {
 		view(t, db, "m", func(v *View) {
 			require.Equal(t, *c, v.Collection)
@@ -132,20 +131,19 @@ func TestAnInterruptedCreationLeavesNothing(t *testing.T) {
 		pass, after int
 		cancel      bool
 	}{
-		"first record":                 {1, 0, false},
-		"more than a transaction":      {1, manyTopics, false},
-		"cancelled at a record":        {1, 10, true},
-		"first entry":                  {2, 0, false},
-		"more entries than fit in one": {2, 20_000, false},
-		"cancelled at an entry":        {2, 10, true},
+		"first record":          {1, 0, false},
+		"record in the middle":  {1, 40, false},
+		"cancelled at a record": {1, 40, true},
+		"first entry":           {2, 0, false},
+		"entry in the middle":   {2, 40, false},
+		"cancelled at an entry": {2, 40, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			db := openDB(t, t.TempDir())
 			collection(t, db, "other", 3)
 			kept := rows(t, db, "tilanefkcs")
 			ctx, cancel := context.WithCancel(t.Context())
-			src := &failing{mapOf(t, c.after+10), c.pass, c.after, func() error {
+			src := &failing{heavy(t), c.pass, c.after, func() error {
 				if c.cancel {
 					cancel()
 					return nil
@@ -160,7 +158,7 @@ func TestAnInterruptedCreationLeavesNothing(t *testing.T) {
 				require.ErrorIs(t, err, broken)
 			}
 			require.ErrorIs(t, db.View("m", func(*View) error { return nil }), ErrNotFound)
-			if c.pass == 2 || c.after > 1000 {
+			if c.pass == 2 || c.after > 0 {
 				require.Greater(t, rows(t, db, "tilanefkcs"), kept, "the case is one that leaves rows")
 			}
 			db = reopen(t, db)

@@ -57,7 +57,7 @@ func Open(o Options) (*DB, error) {
 	if err := os.MkdirAll(filepath.Join(o.Dir, snapshotFolder), 0o750); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	b, err := badger.Open(badgerOptions(filepath.Join(o.Dir, "badger"), o.Logger))
+	b, err := openBadger(badgerOptions(filepath.Join(o.Dir, "badger"), o.Logger))
 	if err != nil {
 		if strings.Contains(err.Error(), "Cannot acquire directory lock") {
 			return nil, fmt.Errorf("%w: %s (is another tmshare command running on it?)", ErrLocked, o.Dir)
@@ -70,6 +70,19 @@ func Open(o Options) (*DB, error) {
 		return nil, fmt.Errorf("store: open %s: %w", o.Dir, err)
 	}
 	return db, nil
+}
+
+// openBadger opens Badger's database, again where it fails for an empty file. A
+// process that is killed while Badger creates a file can leave one. Badger then
+// makes it what it should have been, but fails; the next time it takes it. There
+// may be one of a memtable and one of the value log.
+func openBadger(o badger.Options) (*badger.DB, error) {
+	for failures := 0; ; failures++ {
+		b, err := badger.Open(o)
+		if err == nil || failures == 2 || !strings.Contains(err.Error(), "Create a new file") {
+			return b, err
+		}
+	}
 }
 
 // badgerOptions are sized for small machines: at most about 100 MB of buffers

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgraph-io/badger/v4"
 	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
 
@@ -74,6 +73,17 @@ func mapOf(t testing.TB, n int) *merge.Memory {
 	require.NoError(t, m.PutTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{tmdm.PSIDefaultNameType}}}))
 	for i := range n {
 		require.NoError(t, m.PutTopic(named(ref(i), "first")))
+	}
+	return m
+}
+
+// heavy returns a map of so many bytes that loading half of it takes more than a
+// transaction.
+func heavy(t testing.TB) *merge.Memory {
+	t.Helper()
+	m := mapOf(t, 0)
+	for i := range 80 {
+		require.NoError(t, m.PutTopic(named(ref(i), strings.Repeat("words ", 20_000))))
 	}
 	return m
 }
@@ -181,22 +191,14 @@ func rows(t testing.TB, db *DB, tables string) int {
 // committed returns the number of Badger's transactions so far.
 func committed(db *DB) uint64 { return db.badger.MaxVersion() }
 
-// journals counts the commits that were decided in the journal, as long as
-// Badger has the old versions of the row.
-func journals(t testing.TB, db *DB) int {
+// journaled reports whether the one commit that f makes goes through the journal.
+func journaled(t testing.TB, db *DB, f func()) bool {
 	t.Helper()
-	n := 0
-	require.NoError(t, db.badger.View(func(txn *badger.Txn) error {
-		it := txn.NewKeyIterator([]byte{tableJournalCommit}, badger.DefaultIteratorOptions)
-		defer it.Close()
-		for it.Rewind(); it.Valid(); it.Next() {
-			if !it.Item().IsDeletedOrExpired() {
-				n++
-			}
-		}
-		return nil
-	}))
-	return n
+	before := committed(db)
+	f()
+	n := committed(db) - before
+	require.Positive(t, n, "nothing is committed")
+	return n > 1
 }
 
 func mustDiff(t testing.TB, prior fragment.Source, next *fragment.Map) *fragment.Change {

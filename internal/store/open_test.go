@@ -83,6 +83,34 @@ func TestOtherFormatsAreRefused(t *testing.T) {
 	}
 }
 
+// A process that is killed while Badger creates a file leaves it empty.
+func TestEmptyFilesOfACrashDoNotMatter(t *testing.T) {
+	for name, files := range map[string][]string{
+		"memtable":       {"00099.mem"},
+		"value log":      {"000099.vlog"},
+		"both":           {"00099.mem", "000099.vlog"},
+		"older memtable": {"00000.mem"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := openDB(t, t.TempDir())
+			collection(t, db, "m", 20)
+			before := recordsOf(t, db, "m")
+			require.NoError(t, db.Close())
+			for _, file := range files {
+				path := filepath.Join(db.Dir(), "badger", file)
+				require.NoFileExists(t, path)
+				require.NoError(t, os.WriteFile(path, nil, 0o600))
+			}
+			db = openDB(t, db.Dir())
+			require.Equal(t, before, recordsOf(t, db, "m"))
+			publish(t, db, "m", rename(0, 20, "second"))
+			after := recordsOf(t, db, "m")
+			db = reopen(t, db)
+			require.Equal(t, after, recordsOf(t, db, "m"))
+		})
+	}
+}
+
 func TestFoldersThatCannotBeUsedAreErrors(t *testing.T) {
 	for name, spoil := range map[string]func(dir string) error{
 		"the folder is a file": func(dir string) error { return os.WriteFile(dir, nil, 0o600) },

@@ -131,8 +131,10 @@ func TestADecisionThatFailsChangesNothing(t *testing.T) {
 		require.Equal(t, written, committed(db), name)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := db.Publish(ctx, "m", func(Collection, merge.State) (*fragment.Change, error) { return rename(0, 3, "second"), nil })
+	_, err := db.Publish(ctx, "m", func(Collection, merge.State) (*fragment.Change, error) {
+		cancel()
+		return rename(0, 3, "second"), nil
+	})
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = db.Publish(t.Context(), "m", func(Collection, merge.State) (*fragment.Change, error) {
 		return &fragment.Change{Entries: []fragment.Entry{{TopicSI: "http://nobody", Topic: "http://nobody"}}}, nil

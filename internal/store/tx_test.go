@@ -154,7 +154,6 @@ func TestAChangeIsOneTransaction(t *testing.T) {
 		tableFragment: 12, // the first fragments of the six, and the new ones
 		tableLog:      12, // likewise: those of the first ones are marked as stored
 	}, tables)
-	require.Zero(t, journals(t, db))
 }
 
 func TestAViewCannotWrite(t *testing.T) {
@@ -173,63 +172,78 @@ func TestAViewCannotWrite(t *testing.T) {
 func TestDamagedRowsAreErrors(t *testing.T) {
 	a := &fragment.Association{Type: ref(0), Roles: []fragment.Role{{Type: ref(0), Player: ref(1)}, {Type: ref(0), Player: ref(2)}}}
 	large := &fragment.Association{Type: ref(0)}
-	for i := range 6 {
+	for i := range inlinePlayers + 2 {
 		large.Roles = append(large.Roles, fragment.Role{Type: ref(0), Player: ref(i)})
 	}
-	damages := [][]byte{{}, {0}, {1}, {2}, {0xFF, 0xFF}, bytes.Repeat([]byte{0xFF}, 20), []byte("http://example.org/")}
+	topic := named(ref(7), "identified")
+	topic.SubjectIdentifiers = append(topic.SubjectIdentifiers, "http://other")
+	topic.SubjectLocators = append(topic.SubjectLocators, "http://locator")
+	db := openDB(t, t.TempDir())
+	src := mapOf(t, 6)
+	require.NoError(t, errors.Join(src.PutAssociation(a), src.PutAssociation(large), src.PutTopic(topic)))
+	subscribe(t, db, "s", src)
+	s := subscription(t, db, "s")
+	notKept := errors.New("the damage is not kept")
 	for _, table := range []byte(sourceTables) {
-		for _, damage := range damages {
-			db := openDB(t, t.TempDir())
-			src := mapOf(t, 6)
-			topic := named(ref(7), "identified")
-			topic.SubjectIdentifiers = append(topic.SubjectIdentifiers, "http://other")
-			topic.SubjectLocators = append(topic.SubjectLocators, "http://locator")
-			require.NoError(t, errors.Join(src.PutAssociation(a), src.PutAssociation(large), src.PutTopic(topic)))
-			subscribe(t, db, "s", src)
-			damaged := 0
-			require.NoError(t, db.update(func(tx *tx) error {
+		for _, damage := range [][]byte{{}, {0}, {1}, {2}, {0xFF, 0xFF}, bytes.Repeat([]byte{0xFF}, 20), []byte("http://example.org/")} {
+			require.ErrorIs(t, db.update(func(tx *tx) error {
+				damaged := 0
 				for r, err := range tx.scan([]byte{table}, nil) {
 					require.NoError(t, err)
 					require.NoError(t, tx.put(r.key, damage))
 					damaged++
 				}
-				return nil
-			}))
-			require.Positive(t, damaged, "table %c has rows", table)
-			var errs []error
-			_ = db.ApplyEntries(t.Context(), "s", func(s merge.State, _ *Progress) error {
-				note := func(err error) { errs = append(errs, err) }
-				for i := range 8 {
-					_, err := s.Topic(ref(i))
-					note(err)
-					for _, part := range fragment.Parts {
-						for _, err := range s.AssociationsOf(ref(i), part) {
-							note(err)
-						}
-					}
-					_, err = s.Mentions(ref(i))
-					note(err)
+				require.Positive(t, damaged, "table %c has rows", table)
+				err := askEverything(records{tx, s.source(s.State)}, topic, a, large)
+				if table != tableIdentifier && table != tableLocator { // a reference that leads nowhere finds nothing
+					require.Error(t, err, "table %c, damage %q", table, damage)
 				}
-				_, err := s.Topic("http://other")
-				note(err)
-				_, err = s.TopicBySubjectLocator("http://locator")
-				note(err)
-				for _, err := range s.Topics() {
-					note(err)
-				}
-				for _, err := range s.Associations() {
-					note(err)
-				}
-				note(s.DeleteAssociation(a))
-				note(s.DeleteAssociation(large))
-				note(s.PutTopic(topic))
-				note(s.DeleteTopic(topic))
-				return errors.New("enough")
-			})
-			if table != tableIdentifier && table != tableLocator { // a reference that leads nowhere finds nothing
-				require.Error(t, errors.Join(errs...), "table %c, damage %q", table, damage)
-			}
-			require.NoError(t, db.Close())
+				return notKept
+			}), notKept)
 		}
 	}
+	subscribedTo(t, db, func(_ Subscription, now fragment.Source) {
+		require.NoError(t, askEverything(now.(records), topic))
+		require.Equal(t, all(t, src), all(t, now.(merge.State)))
+	})
+}
+
+// askEverything asks a state everything about some records, and then, where it
+// can be changed, writes and deletes them. It returns the errors.
+func askEverything(s records, topic *fragment.Topic, associations ...*fragment.Association) error {
+	var errs []error
+	note := func(err error) { errs = append(errs, err) }
+	for i := range 8 {
+		_, err := s.Topic(ref(i))
+		note(err)
+		for _, part := range fragment.Parts {
+			for _, err := range s.AssociationsOf(ref(i), part) {
+				note(err)
+			}
+		}
+		_, err = s.Mentions(ref(i))
+		note(err)
+	}
+	for _, si := range topic.SubjectIdentifiers {
+		_, err := s.Topic(si)
+		note(err)
+	}
+	for _, sl := range topic.SubjectLocators {
+		_, err := s.TopicBySubjectLocator(sl)
+		note(err)
+	}
+	for _, err := range s.Topics() {
+		note(err)
+	}
+	for _, err := range s.Associations() {
+		note(err)
+	}
+	if s.tx.pending != nil {
+		for _, a := range associations {
+			note(s.DeleteAssociation(a))
+		}
+		note(s.PutTopic(topic))
+		note(s.DeleteTopic(topic))
+	}
+	return errors.Join(errs...)
 }

@@ -16,4 +16,4 @@ func openMemory(*testing.T) storetest.Backend { return &memory{} }
 
 func TestMemoryKeepsTheRules(t *testing.T) { storetest.Run(t, openMemory) }
 
-func TestMemoryAgreesWithItself(t *testing.T) { storetest.Histories(t, openMemory, 20, 1) }
+func TestMemoryAgreesWithItself(t *testing.T) { storetest.Histories(t, openMemory, 10, 1) }
