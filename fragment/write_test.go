@@ -117,7 +117,7 @@ func TestEveryTopicComesOnce(t *testing.T) {
 		m.associate(b, own, m.topic(b))
 	})
 	found := decode(t, written(t, m, a, false))
-	require.Equal(t, []fragment.Ref{b, tmdm.PSIInstance, tmdm.PSIType, tmdm.PSITypeInstance, tmdm.PSIDefaultNameType}, found.stubs())
+	require.ElementsMatch(t, []fragment.Ref{b, tmdm.PSIInstance, tmdm.PSIType, tmdm.PSITypeInstance, tmdm.PSIDefaultNameType}, found.stubs())
 }
 
 // The whole of the topic, and whole associations: those that have it as a
@@ -127,7 +127,7 @@ func TestAFragmentIsTheTopicAndItsAssociations(t *testing.T) {
 		topic := m.topic(a, b)
 		require.NoError(t, topic.AddSubjectLocator("http://document"))
 		n := topic.AddName("name", m.topic(c), m.topic(d))
-		n.AddVariant("variant", tmdm.XSDAnyURI, m.topic(e))
+		n.AddVariant("http://variant", tmdm.XSDAnyURI, m.topic(e))
 		require.NoError(t, tmdm.AddItemIdentifier(n, sp+"#n1"))
 		topic.AddOccurrence("12", tmdm.XSDInteger, m.topic(c))
 		topic.AddType(m.topic(e))
@@ -139,7 +139,7 @@ func TestAFragmentIsTheTopicAndItsAssociations(t *testing.T) {
 	require.Equal(t, &xtm.Topic{
 		SubjectIdentifiers: []tmdm.Locator{a, b}, SubjectLocators: []tmdm.Locator{"http://document"}, Types: []xtm.Ref{by(e)},
 		Names: []xtm.Name{{Value: "name", Type: by(c), Scope: []xtm.Ref{by(d)}, ItemIdentifiers: []tmdm.Locator{sp + "#n1"},
-			Variants: []xtm.Variant{{Value: "variant", Datatype: tmdm.XSDAnyURI, Scope: []xtm.Ref{by(d), by(e)}}}}},
+			Variants: []xtm.Variant{{Value: "http://variant", Datatype: tmdm.XSDAnyURI, Scope: []xtm.Ref{by(d), by(e)}}}}},
 		Occurrences: []xtm.Occurrence{{Value: "12", Datatype: tmdm.XSDInteger, Type: by(c)}},
 	}, found.topics[0])
 	require.Equal(t, []*xtm.Association{{Type: by(x), Roles: []xtm.Role{

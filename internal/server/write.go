@@ -31,6 +31,10 @@ type Published struct {
 	Deleted    int    `json:"deleted"`
 	Topics     int    `json:"topics"`
 	LastChange string `json:"lastChange"`
+
+	// DroppedItemIdentifiers counts the item identifiers of the document that
+	// another statement had already.
+	DroppedItemIdentifiers int `json:"droppedItemIdentifiers,omitempty"`
 }
 
 // putMap publishes a new version of a map.
@@ -40,11 +44,11 @@ func (s *Server) putMap(w http.ResponseWriter, r *http.Request) error {
 	if err := s.view(r, func(v *store.View) error { c = v.Collection; return nil }); err != nil {
 		return err
 	}
-	tm, err := s.read(body, "request body", c.SP)
+	tm, dropped, err := s.read(body, "request body", c.SP)
 	if err != nil {
 		return err
 	}
-	return s.publish(w, r, func(c store.Collection, prior merge.State) (*fragment.Change, error) {
+	return s.publish(w, r, dropped, func(c store.Collection, prior merge.State) (*fragment.Change, error) {
 		next, err := fragment.NameTopics(tm, c.SP, prior)
 		if err != nil {
 			return nil, problem(http.StatusUnprocessableEntity, "%s", err)
@@ -66,7 +70,7 @@ func (s *Server) deleteTopic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.publish(w, r, func(_ store.Collection, prior merge.State) (*fragment.Change, error) {
+	return s.publish(w, r, 0, func(_ store.Collection, prior merge.State) (*fragment.Change, error) {
 		t, err := prior.Topic(last.TopicSI)
 		if err != nil {
 			return nil, err
@@ -85,7 +89,9 @@ func (s *Server) deleteTopic(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func (s *Server) publish(w http.ResponseWriter, r *http.Request, decide func(store.Collection, merge.State) (*fragment.Change, error)) error {
+// publish publishes the change that decide makes of the published state, and
+// answers with what it was.
+func (s *Server) publish(w http.ResponseWriter, r *http.Request, dropped int, decide func(store.Collection, merge.State) (*fragment.Change, error)) error {
 	start := s.Now()
 	var change *fragment.Change
 	c, err := s.Store.Publish(r.Context(), mux.Vars(r)["map"], func(c store.Collection, prior merge.State) (*fragment.Change, error) {
@@ -105,34 +111,46 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request, decide func(sto
 	return json.NewEncoder(w).Encode(Published{
 		Collection: c.Name, Added: change.Added, Updated: change.Updated, Deleted: change.Deleted,
 		Topics: c.Topics, LastChange: feeds.FormatTime(c.Updated),
+		DroppedItemIdentifiers: dropped,
 	})
 }
 
 // read reads an XTM document, gzipped or not, on the source locator prefix as
-// its base.
-func (s *Server) read(r io.Reader, uri, sp string) (*tmdm.TopicMap, error) {
+// its base. Item identifiers that a second statement has are dropped, logged and
+// counted.
+func (s *Server) read(r io.Reader, uri, sp string) (tm *tmdm.TopicMap, dropped int, err error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	r = b
 	if magic, _ := b.Peek(2); bytes.Equal(magic, []byte{0x1F, 0x8B}) {
 		z, err := gzip.NewReader(b)
 		if err != nil {
-			return nil, problem(http.StatusBadRequest, "%s: not a gzip file: %s", uri, err)
+			return nil, 0, problem(http.StatusBadRequest, "%s: not a gzip file: %s", uri, err)
 		}
 		defer z.Close()
 		r = z
 	}
 	limited := &countedReader{r: r, left: s.MaxBody}
-	tm, err := xtm.Read(limited, xtm.Options{Base: tmdm.Locator(sp), URI: uri, Lenient: s.Lenient, Limits: s.Limits})
+	tm, err = xtm.Read(limited, xtm.Options{
+		Base: tmdm.Locator(sp), URI: uri, Lenient: s.Lenient, Limits: s.Limits, DropClashes: true,
+		Dropped: func(e *xtm.SyntaxError) {
+			if dropped++; dropped <= maxLogged {
+				s.Logger.Warn("left out", "error", e)
+			}
+		},
+	})
 	switch tooBig := (*http.MaxBytesError)(nil); {
 	case limited.left < 0:
-		return nil, &http.MaxBytesError{Limit: s.MaxBody}
+		return nil, 0, &http.MaxBytesError{Limit: s.MaxBody}
 	case errors.As(limited.err, &tooBig):
-		return nil, tooBig
+		return nil, 0, tooBig
 	case limited.err != nil:
-		return nil, problem(http.StatusBadRequest, "%s: cannot be read to its end: %s", uri, limited.err)
+		return nil, 0, problem(http.StatusBadRequest, "%s: cannot be read to its end: %s", uri, limited.err)
 	}
-	return tm, err
+	return tm, dropped, err
 }
+
+// maxLogged is how many things that were left out of a document are logged.
+const maxLogged = 10
 
 // countedReader bounds what a packed body unpacks to, and remembers the error
 // that ended it, which the XML reader may report as a truncated document.
@@ -163,7 +181,7 @@ func (s *Server) Import(ctx context.Context, c store.Collection, r io.Reader, ur
 	if err := fragment.ValidatePrefix(c.SP); err != nil {
 		return nil, fmt.Errorf("collection %s: %w", c.Name, err)
 	}
-	tm, err := s.read(r, uri, c.SP)
+	tm, _, err := s.read(r, uri, c.SP)
 	if err != nil {
 		return nil, err
 	}

@@ -83,11 +83,11 @@ func filesOf(c *Collection, list ...Snapshot) []string {
 func TestASnapshotIsTheMap(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	editor := storetest.NewEditor(t, 7)
-	c := collectionOf(t, db, "m", editor.Version(nil))
+	collectionOf(t, db, "m", editor.Version(nil))
 	for range 5 {
 		var next *fragment.Map
 		view(t, db, "m", func(v *View) { next = editor.Version(v.Source()) })
-		c = publishMap(t, db, "m", next)
+		c := publishMap(t, db, "m", next)
 		s := takeSnapshot(t, db, "m", 9)
 		require.Equal(t, []any{c.Head, c.Updated, c.Topics}, []any{s.Seq, s.Updated, s.Topics})
 		require.Equal(t, *s, snapshots(t, db, "m")[0])

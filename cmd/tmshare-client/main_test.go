@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"tmshare-client": main})
+}
+
+// TestScripts runs the scripts in testdata/script. They have commands besides
+// those of package testscript:
+//
+//	serve NAME=FILE...     start a server, $SERVER, with collections
+//	publish NAME FILE      publish a new version of a collection
+//	break STATUS [PART]    answer requests for paths with a part in them so; 0: not at all
+//	mend                   end that
+//	asked PART             wait until a path with a part in it is asked for
+//	exits CODE PROGRAM...  run a program that must end with an exit code
+//	json PATH VALUE        compare a value in the JSON that the last program printed
+//	hold FOLDER            keep a data folder open, as another process would
+//	tamper FOLDER NAME SI  change the name of a topic in the store
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireUniqueNames:  true,
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
+			o := &origin{dir: filepath.Join(e.WorkDir, ".server")}
+			e.Values[o.key()] = o
+			e.Defer(o.close)
+			for name, content := range map[string][]byte{"egov.xtm": maps.EGov, "libraries.xtm": maps.Libraries} {
+				if err := os.WriteFile(filepath.Join(e.WorkDir, name), content, 0o600); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"serve":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).serve(ts, args) },
+			"publish": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).publish(ts, args) },
+			"break":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).breakIt(ts, args) },
+			"mend":    func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).setFault(0, "\x00") },
+			"asked":   func(ts *testscript.TestScript, neg bool, args []string) { of(ts).asked(ts, args) },
+			"exits":   exits,
+			"json":    inJSON,
+			"hold":    hold,
+			"tamper":  tamper,
+		},
+	})
+}
+
+// origin is the server of a script, with faults.
+type origin struct {
+	dir    string
+	db     *store.DB
+	server *server.Server
+	socket *httptest.Server
+
+	mu     sync.Mutex
+	status int
+	part   string // of the paths that are answered with the status
+	paths  string
+}
+
+func (*origin) key() any { return "origin" }
+
+func of(ts *testscript.TestScript) *origin { return ts.Value((*origin)(nil).key()).(*origin) }
+
+func (o *origin) close() {
+	if o.socket != nil {
+		o.socket.CloseClientConnections()
+		o.socket.Close()
+		o.server.Close()
+		o.db.Close()
+	}
+}
+
+func (o *origin) serve(ts *testscript.TestScript, args []string) {
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	var err error
+	o.db, err = store.Open(store.Options{Dir: o.dir, Logger: log})
+	ts.Check(err)
+	o.part = "\x00"
+	o.socket = httptest.NewServer(http.HandlerFunc(o.answer))
+	o.server, err = server.New(server.Config{Store: o.db, BaseURL: o.socket.URL, OnLoopback: true, Logger: log})
+	ts.Check(err)
+	for _, arg := range args {
+		name, file, _ := strings.Cut(arg, "=")
+		c := store.Collection{Name: name, SP: server.DefaultPrefix(o.socket.URL, name)}
+		_, err := o.server.Import(context.Background(), c, strings.NewReader(ts.ReadFile(file)), file)
+		ts.Check(err)
+	}
+	ts.Setenv("SERVER", o.socket.URL)
+	host := o.socket.Listener.Addr().String()
+	ts.Setenv("HOST", host)
+	ts.Setenv("PORT", host[strings.LastIndex(host, ":")+1:])
+}
+
+func (o *origin) answer(w http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	o.paths += r.URL.Path + "\n"
+	status, broken := o.status, strings.Contains(r.URL.Path, o.part)
+	o.mu.Unlock()
+	switch {
+	case !broken:
+		o.server.ServeHTTP(w, r)
+	case status == 0:
+		<-r.Context().Done()
+	default:
+		w.WriteHeader(status)
+	}
+}
+
+func (o *origin) publish(ts *testscript.TestScript, args []string) {
+	r := httptest.NewRequest(http.MethodPut, "/topicmaps/"+args[0], strings.NewReader(ts.ReadFile(args[1])))
+	r.RemoteAddr = "127.0.0.1:1"
+	w := httptest.NewRecorder()
+	o.server.ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		ts.Fatalf("%d %s", w.Code, w.Body)
+	}
+}
+
+func (o *origin) breakIt(ts *testscript.TestScript, args []string) {
+	status, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	o.setFault(status, strings.Join(args[1:], ""))
+}
+
+func (o *origin) setFault(status int, part string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.status, o.part, o.paths = status, part, ""
+}
+
+func (o *origin) asked(ts *testscript.TestScript, args []string) {
+	for range 1000 {
+		o.mu.Lock()
+		found := strings.Contains(o.paths, args[0])
+		o.mu.Unlock()
+		if found {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("nobody asked for %s", args[0])
+}
+
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	code := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("exit code %d, not %s", code, args[0])
+	}
+}
+
+func inJSON(ts *testscript.TestScript, _ bool, args []string) {
+	var value any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &value))
+	for step := range strings.SplitSeq(args[0], ".") {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[step]
+		case []any:
+			if step == "length" {
+				value = len(v)
+				break
+			}
+			i, err := strconv.Atoi(step)
+			ts.Check(err)
+			if i >= len(v) {
+				ts.Fatalf("%s: only %d elements", args[0], len(v))
+			}
+			value = v[i]
+		}
+	}
+	if got := fmt.Sprint(value); got != args[1] {
+		ts.Fatalf("%s is %s, not %s", args[0], got, args[1])
+	}
+}
+
+func open(ts *testscript.TestScript, dir string) *store.DB {
+	db, err := store.Open(store.Options{Dir: ts.MkAbs(dir), Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	ts.Check(err)
+	return db
+}
+
+func hold(ts *testscript.TestScript, _ bool, args []string) {
+	db := open(ts, args[0])
+	ts.Defer(func() { db.Close() })
+}
+
+func tamper(ts *testscript.TestScript, _ bool, args []string) {
+	db := open(ts, args[0])
+	defer db.Close()
+	ts.Check(db.ApplyEntries(context.Background(), args[1], func(state merge.State, _ *store.Progress) error {
+		t, err := state.Topic(fragment.Ref(args[2]))
+		if err != nil {
+			return err
+		}
+		t.Names[0].Value = "tampered with"
+		return state.PutTopic(t)
+	}))
+}

@@ -1,0 +1,170 @@
+package fragment_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/testedit"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/tmdm/cxtm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+func readFragment(t testing.TB, doc string, topicSI fragment.Ref) *fragment.Fragment {
+	t.Helper()
+	f, err := fragment.Read(strings.NewReader(doc), xtm.Options{Base: sp, URI: "http://fragment"}, topicSI)
+	require.NoError(t, err)
+	return f
+}
+
+const head = `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`
+
+// randomMap is a map of some size in which everything occurs.
+func randomMap(t testing.TB, seed uint64) *fragment.Map {
+	m := draft{tmdm.New()}
+	base(m)
+	editor := testedit.New(m.TopicMap, sp, seed)
+	for range 80 {
+		editor.Edit()
+	}
+	var doc bytes.Buffer // written and read once, so that it is as a document can say it
+	_, err := xtm.Write(&doc, m.TopicMap, xtm.WriteOptions{Base: sp})
+	require.NoError(t, err)
+	tm, err := xtm.Read(&doc, xtm.Options{Base: sp})
+	require.NoError(t, err)
+	named, err := fragment.NameTopics(tm, sp, nil)
+	require.NoError(t, err)
+	return named
+}
+
+// What is written of a topic in XTM 2.1 and read again is its record, the
+// records of its associations, and the identifiers of all other topics.
+func TestAFragmentComesBackAsTheRecordsItWasMadeOf(t *testing.T) {
+	for seed := range uint64(25) {
+		m := randomMap(t, seed)
+		for topic := range m.Topics() {
+			ref := topic.TopicSI()
+			f := readFragment(t, string(written(t, m, ref, false)), ref)
+			require.Equal(t, ref, f.TopicSI)
+			require.Equal(t, topic, f.Topic)
+			require.Equal(t, associationsOf(t, m, ref, fragment.Parts[:]...), f.Associations)
+			for _, stub := range f.Stubs {
+				id, err := m.Identity(stub.TopicSI())
+				require.NoError(t, err)
+				require.Equal(t, id.TopicSI(), stub.TopicSI())
+				require.ElementsMatch(t, id.SubjectIdentifiers, stub.SubjectIdentifiers)
+				require.ElementsMatch(t, id.SubjectLocators, stub.SubjectLocators)
+			}
+			without := readFragment(t, string(written(t, m, ref, true)), ref)
+			require.Equal(t, associationsOf(t, m, ref, fragment.AsInstance, fragment.AsPlayer), without.Associations)
+		}
+	}
+}
+
+// A snapshot has all records, as 2.1 without any loss, and the map that is made
+// of it is the map that it was made of.
+func TestASnapshotComesBackAsTheMapItWasMadeOf(t *testing.T) {
+	for seed := range uint64(25) {
+		m := randomMap(t, seed)
+		var doc bytes.Buffer
+		require.NoError(t, fragment.WriteSnapshot(&doc, m, fragment.Form{Version: xtm.V21, SP: sp}))
+		read, err := fragment.ReadSnapshot(bytes.NewReader(doc.Bytes()), xtm.Options{Base: sp})
+		require.NoError(t, err)
+		made := diff(t, m, read)
+		require.True(t, made.Empty(), "%v", entries(made))
+		require.Empty(t, made.PutTopics, "byte for byte")
+		require.Empty(t, made.PutAssociations)
+		require.Equal(t, canonical(t, m.TopicMap()), canonical(t, read.TopicMap()))
+	}
+}
+
+func canonical(t testing.TB, tm *tmdm.TopicMap) string {
+	var b strings.Builder
+	require.NoError(t, cxtm.Write(&b, tm, cxtm.Options{Base: sp, OmitItemIdentifiers: true}))
+	return b.String()
+}
+
+// The topic of an entry is the one with its TopicSI among the subject
+// identifiers. In a closing entry that is not the topic's own TopicSI.
+func TestTheTopicOfAFragmentHasTheTopicSIOfTheEntry(t *testing.T) {
+	doc := head + `<topic><subjectIdentifier href="http://a"/><subjectIdentifier href="http://b"/><name><value>n</value></name></topic></topicMap>`
+	f := readFragment(t, doc, b)
+	require.Equal(t, b, f.TopicSI)
+	require.Equal(t, a, f.Topic.TopicSI())
+
+	_, err := fragment.Read(strings.NewReader(doc), xtm.Options{Base: sp, URI: "http://fragment"}, c)
+	var missing *fragment.MissingTopicError
+	require.ErrorAs(t, err, &missing)
+	require.Equal(t, &fragment.MissingTopicError{URI: "http://fragment", TopicSI: c}, missing)
+	require.EqualError(t, err, "http://fragment: no topic of the fragment has the subject identifier http://c that its entry names")
+	for _, other := range []string{
+		`<topic id="a"><subjectIdentifier href="http://x"/></topic>`,
+		`<topic><subjectIdentifier href="http://x"/><subjectLocator href="http://a"/></topic>`,
+		`<topic><subjectIdentifier href="http://x"/><itemIdentity href="http://a"/></topic>`,
+	} {
+		_, err := fragment.Read(strings.NewReader(head+other+`</topicMap>`), xtm.Options{Base: sp}, a)
+		require.ErrorAs(t, err, &missing, "no other identifier will do")
+	}
+}
+
+func TestBadDocumentsAreErrors(t *testing.T) {
+	for doc, reason := range map[string]string{
+		`<topicMap`:                         "",
+		`<html/>`:                           "",
+		head + `<topic id="t"/></topicMap>`: "no subject identifier",
+		head + `<topic><subjectIdentifier href="http://a"/></topic>`: "",
+	} {
+		_, err := fragment.Read(strings.NewReader(doc), xtm.Options{Base: sp, URI: "http://fragment"}, a)
+		require.ErrorContains(t, err, reason, doc)
+		require.ErrorContains(t, err, "http://fragment", doc)
+		var missing *fragment.MissingTopicError
+		require.False(t, errors.As(err, &missing), doc)
+		_, err = fragment.ReadSnapshot(strings.NewReader(doc), xtm.Options{Base: sp, URI: "http://fragment"})
+		require.ErrorContains(t, err, reason, doc)
+	}
+}
+
+// Without a state in the entry, a topic with identifiers and nothing else is
+// deleted, whatever else the document has.
+func TestABareTopicCountsAsDeleted(t *testing.T) {
+	for name, o := range map[string]struct {
+		body    string
+		deleted bool
+	}{
+		"bare":             {`<topic><subjectIdentifier href="http://a"/><subjectLocator href="http://b"/></topic>`, true},
+		"with other stuff": {`<topic><subjectIdentifier href="http://a"/></topic><topic><subjectIdentifier href="http://b"/><name><value>n</value></name></topic>`, true},
+		"name":             {`<topic><subjectIdentifier href="http://a"/><name><value></value></name></topic>`, false},
+		"occurrence":       {`<topic><subjectIdentifier href="http://a"/><occurrence><type><subjectIdentifierRef href="http://b"/></type><resourceData/></occurrence></topic>`, false},
+		"type":             {`<topic><subjectIdentifier href="http://a"/><instanceOf><subjectIdentifierRef href="http://b"/></instanceOf></topic>`, false},
+		"instance":         {`<topic><subjectIdentifier href="http://a"/></topic><topic><subjectIdentifier href="http://b"/><instanceOf><subjectIdentifierRef href="http://a"/></instanceOf></topic>`, false},
+		"association": {`<topic><subjectIdentifier href="http://a"/></topic><association><type><subjectIdentifierRef href="http://b"/></type>
+			<role><type><subjectIdentifierRef href="http://b"/></type><subjectIdentifierRef href="http://a"/></role></association>`, false},
+		"mentioned as a type": {`<topic><subjectIdentifier href="http://a"/></topic><association><type><subjectIdentifierRef href="http://a"/></type>
+			<role><type><subjectIdentifierRef href="http://a"/></type><subjectIdentifierRef href="http://b"/></role></association>`, true},
+	} {
+		require.Equal(t, o.deleted, readFragment(t, head+o.body+`</topicMap>`, a).Deleted, name)
+	}
+}
+
+// References to topics by id, which other servers write, become references by
+// the first subject identifier that the document gives. The ids are forgotten.
+func TestReferencesByIdBecomeReferencesBySubjectIdentifier(t *testing.T) {
+	f := readFragment(t, `<topicMap xmlns="http://www.topicmaps.org/xtm/1.0/" xmlns:xlink="http://www.w3.org/1999/xlink">
+		<topic id="t1"><instanceOf><topicRef xlink:href="#t2"/></instanceOf>
+			<subjectIdentity><subjectIndicatorRef xlink:href="http://a"/></subjectIdentity>
+			<baseName id="n"><scope><topicRef xlink:href="#t3"/></scope><baseNameString>A</baseNameString></baseName></topic>
+		<topic id="t2"><subjectIdentity><subjectIndicatorRef xlink:href="http://c"/><subjectIndicatorRef xlink:href="http://b"/></subjectIdentity></topic>
+		<topic id="t3"><subjectIdentity><subjectIndicatorRef xlink:href="http://d"/></subjectIdentity></topic></topicMap>`, a)
+	require.Equal(t, []fragment.Name{{Value: "A", Type: tmdm.PSIDefaultNameType, Scope: []fragment.Ref{d}, ItemIdentifiers: []tmdm.Locator{sp + "#n"}}}, f.Topic.Names)
+	require.Equal(t, fragment.Identity{SubjectIdentifiers: []fragment.Ref{a}}, f.Topic.Identity)
+	require.Len(t, f.Associations, 1)
+	class, instance, ok := f.Associations[0].TypeInstance()
+	require.True(t, ok)
+	require.Equal(t, c, class)
+	require.Equal(t, a, instance)
+}

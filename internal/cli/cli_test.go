@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+)
+
+// program runs a small program with one command and returns the exit code and
+// what went to standard error.
+func program(run func(cmd *cobra.Command, args []string) error, args ...string) (code int, stderr string) {
+	root := &cobra.Command{Use: "program"}
+	cmd := &cobra.Command{Use: "work", Args: Args(cobra.NoArgs), RunE: run}
+	cmd.Flags().Int("number", 1, "a number")
+	cmd.Flags().String("two-words", "default", "text")
+	root.AddCommand(cmd)
+	var b bytes.Buffer
+	root.SetErr(&b)
+	root.SetOut(&bytes.Buffer{})
+	root.SetArgs(args)
+	return Run(root), b.String()
+}
+
+func TestExitCodesAndMessages(t *testing.T) {
+	fails := func(err error) func(*cobra.Command, []string) error {
+		return func(*cobra.Command, []string) error { return err }
+	}
+	for name, c := range map[string]struct {
+		err    error
+		args   []string
+		code   int
+		stderr string
+	}{
+		"success":          {nil, []string{"work"}, OK, ""},
+		"error":            {errors.New("no luck"), []string{"work"}, Failed, "program: no luck\n"},
+		"a code":           {&ExitError{Usage, errors.New("no sense")}, []string{"work"}, Usage, "program: no sense\n"},
+		"a code, wrapped":  {fmt.Errorf("x: %w", &ExitError{Usage, errors.New("no sense")}), []string{"work"}, Usage, "program: x: no sense\n"},
+		"only a code":      {&ExitError{Code: Differs}, []string{"work"}, Differs, ""},
+		"a code beside":    {errors.Join(errors.New("a"), &ExitError{Usage, errors.New("b")}), []string{"work"}, Usage, "program: a\nb\n"},
+		"unknown command":  {nil, []string{"wrok"}, Usage, "program: unknown command \"wrok\" for \"program\"\n\nDid you mean this?\n\twork\n\n"},
+		"unknown flag":     {nil, []string{"work", "--x"}, Usage, "program: unknown flag: --x\nTry \"program work --help\"\n"},
+		"argument":         {nil, []string{"work", "x"}, Usage, "program: unknown command \"x\" for \"program work\"\nTry \"program work --help\"\n"},
+		"help":             {errors.New("not run"), []string{"help", "work"}, OK, ""},
+		"help for nothing": {nil, []string{"help", "nothing"}, Usage, "program: unknown command \"nothing\" for \"program\"\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stderr := program(fails(c.err), c.args...)
+			assert.Equal(t, c.code, code)
+			assert.Equal(t, c.stderr, stderr)
+		})
+	}
+}
+
+func TestFlagsFromTheEnvironment(t *testing.T) {
+	var number int
+	var text string
+	run := func(cmd *cobra.Command, _ []string) error {
+		number, _ = cmd.Flags().GetInt("number")
+		text, _ = cmd.Flags().GetString("two-words")
+		return nil
+	}
+	t.Setenv("TMSHARE_NUMBER", "7")
+	t.Setenv("TMSHARE_TWO_WORDS", "from the environment")
+	code, _ := program(run, "work")
+	assert.Zero(t, code)
+	assert.Equal(t, 7, number)
+	assert.Equal(t, "from the environment", text)
+
+	code, _ = program(run, "work", "--number=1", "--two-words=") // also where it says what is the default
+	assert.Zero(t, code)
+	assert.Equal(t, 1, number)
+	assert.Empty(t, text)
+
+	t.Setenv("TMSHARE_TWO_WORDS", "")
+	_, _ = program(run, "work")
+	assert.Equal(t, "default", text, "an empty variable says nothing")
+
+	t.Setenv("TMSHARE_NUMBER", "seven")
+	code, stderr := program(run, "work")
+	assert.Equal(t, Usage, code)
+	assert.Contains(t, stderr, `program: TMSHARE_NUMBER: invalid argument "seven"`)
+	code, _ = program(run, "work", "--help")
+	assert.Zero(t, code)
+}
+
+func TestStateDir(t *testing.T) {
+	t.Setenv("HOME", "/home/kari")
+	t.Setenv("XDG_STATE_HOME", "/var/state")
+	assert.Equal(t, "/var/state/tmshare/client", StateDir("client"))
+	t.Setenv("XDG_STATE_HOME", "")
+	assert.Equal(t, "/home/kari/.local/state/tmshare/server", StateDir("server"))
+	t.Setenv("HOME", "")
+	assert.Contains(t, StateDir("server"), "tmshare/server")
+}
