@@ -1,13 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"io"
+	"bufio"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -39,24 +40,20 @@ func busyServer(t *testing.T) (cmd *exec.Cmd, addr string, finish func() string)
 		return err == nil
 	}, 10*time.Second, 10*time.Millisecond)
 
-	body, w := io.Pipe()
-	answer := make(chan string, 1)
-	go func() {
-		r, _ := http.NewRequest(http.MethodPut, "http://"+addr+"/topicmaps/lib", body)
-		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			answer <- err.Error()
-			return
-		}
-		res.Body.Close()
-		answer <- res.Status
-	}()
-	_, err = w.Write([]byte("<topicMap xmlns='http://www.topicmaps.org/xtm/' "))
+	const document = "<topicMap xmlns='http://www.topicmaps.org/xtm/' version='2.1'/>"
+	c, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	answers := bufio.NewReader(c)
+	fmt.Fprintf(c, "PUT /topicmaps/lib HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", addr, len(document))
+	line, err := answers.ReadString('\n') // comes when the body is being read
+	require.NoError(t, err)
+	require.Equal(t, "HTTP/1.1 100 Continue\r\n", line)
 	return cmd, addr, func() string {
-		_, _ = io.Copy(w, bytes.NewBufferString("version='2.1'/>"))
-		w.Close()
-		return <-answer
+		fmt.Fprint(c, document)
+		_, _ = answers.ReadString('\n') // the end of the first answer
+		line, _ := answers.ReadString('\n')
+		return strings.TrimSpace(line)
 	}
 }
 
@@ -71,7 +68,7 @@ func TestSIGTERMFinishesTheRequestsThatRun(t *testing.T) {
 		}
 		return err != nil
 	}, 10*time.Second, 10*time.Millisecond, "new connections are refused")
-	assert.Equal(t, "200 OK", finish())
+	assert.Equal(t, "HTTP/1.1 200 OK", finish())
 	assert.NoError(t, cmd.Wait(), "exit code 0")
 }
 
