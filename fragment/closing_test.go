@@ -120,6 +120,14 @@ func TestAnItemIdentifierThatMovesIsWrittenAndNotPublished(t *testing.T) {
 	require.Len(t, made.PutAssociations, 1)
 	require.Empty(t, made.PutAssociations[0].ItemIdentifiers)
 	require.Empty(t, made.DeleteAssociations)
+
+	next, err = fragment.NameTopics(read(t, sp, `<topic><subjectIdentifier href="http://a"/><name><value>A</value></name></topic>
+		<topic><subjectIdentifier href="http://b"/><name>`+ref("itemIdentity", "#n1")+`<value>B</value></name></topic>
+		<topic><subjectIdentifier href="http://x"/></topic>`), sp, prior)
+	require.NoError(t, err)
+	made = diff(t, prior, next)
+	require.Equal(t, []string{"http://a"}, entries(made), "for its association")
+	require.Len(t, made.PutTopics, 2, "its name gave its id away all the same")
 }
 
 // The order of a document's elements, names, roles and identifiers says nothing.

@@ -97,6 +97,7 @@ func TestDeleteRefusesWhatIsInUse(t *testing.T) {
 				gone := m.named("Gone", b)
 				m.associate("http://own", gone, gone).AddRole(gone, gone) // never a user
 				gone.AddType(gone)
+				gone.AddName("of itself", gone)
 				o.use(m, gone)
 			}
 			_, err := remove(t, build, b)

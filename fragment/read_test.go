@@ -3,6 +3,7 @@ package fragment_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -54,6 +55,7 @@ func TestAFragmentComesBackAsTheRecordsItWasMadeOf(t *testing.T) {
 			require.Equal(t, topic, f.Topic)
 			require.Equal(t, associationsOf(t, m, ref, fragment.Parts[:]...), f.Associations)
 			for _, stub := range f.Stubs {
+				require.NotEqual(t, ref, stub.TopicSI())
 				id, err := m.Identity(stub.TopicSI())
 				require.NoError(t, err)
 				require.Equal(t, id.TopicSI(), stub.TopicSI())
@@ -69,8 +71,17 @@ func TestAFragmentComesBackAsTheRecordsItWasMadeOf(t *testing.T) {
 // A snapshot has all records, as 2.1 without any loss, and the map that is made
 // of it is the map that it was made of.
 func TestASnapshotComesBackAsTheMapItWasMadeOf(t *testing.T) {
+	withIDs := published(t, nil, func(m draft) {
+		base(m)
+		for association := range m.Associations() { // a typing among them
+			require.NoError(t, tmdm.AddItemIdentifier(association.Roles()[0], tmdm.Locator(fmt.Sprintf("%s#role-in-%p", sp, association))))
+		}
+	})
 	for seed := range uint64(25) {
-		m := randomMap(t, seed)
+		m := withIDs
+		if seed > 0 {
+			m = randomMap(t, seed)
+		}
 		var doc bytes.Buffer
 		require.NoError(t, fragment.WriteSnapshot(&doc, m, fragment.Form{Version: xtm.V21, SP: sp}))
 		read, err := fragment.ReadSnapshot(bytes.NewReader(doc.Bytes()), xtm.Options{Base: sp})

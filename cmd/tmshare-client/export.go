@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -78,14 +77,14 @@ func describeLosses(l xtm.Losses) string {
 // it is.
 func toFile(path string, stdout io.Writer, write func(io.Writer) (xtm.Losses, error)) (losses xtm.Losses, err error) {
 	if path == "-" {
-		return buffered(stdout, write)
+		return write(stdout)
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			return losses, err
 		}
-		losses, err = buffered(f, write)
+		losses, err = write(f)
 		return losses, errors.Join(err, f.Close())
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
@@ -98,20 +97,11 @@ func toFile(path string, stdout io.Writer, write func(io.Writer) (xtm.Losses, er
 			os.Remove(f.Name())
 		}
 	}()
-	if losses, err = buffered(f, write); err != nil {
+	if losses, err = write(f); err != nil {
 		return losses, err
 	}
 	if err := errors.Join(f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return losses, err
 	}
 	return losses, os.Rename(f.Name(), path)
-}
-
-func buffered(w io.Writer, write func(io.Writer) (xtm.Losses, error)) (xtm.Losses, error) {
-	b := bufio.NewWriter(w)
-	losses, err := write(b)
-	if err != nil {
-		return losses, err
-	}
-	return losses, b.Flush()
 }

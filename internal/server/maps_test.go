@@ -80,7 +80,7 @@ func small(renames ...string) []byte {
 func (n *node) expected(name string, doc []byte) string {
 	n.t.Helper()
 	sp := n.sp(name)
-	tm, err := xtm.Read(bytes.NewReader(doc), xtm.Options{Base: tmdm.Locator(sp)})
+	tm, err := xtm.Read(bytes.NewReader(doc), xtm.Options{Base: tmdm.Locator(sp), DropClashes: true})
 	require.NoError(n.t, err)
 	named, err := fragment.NameTopics(tm, sp, nil)
 	require.NoError(n.t, err)

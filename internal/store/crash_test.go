@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgraph-io/badger/v4"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -26,21 +27,12 @@ import (
 
 var kills = flag.Int("kills", 15, "how often the crash test kills its process")
 
-// openSmall opens a database as Open does, but with transactions so small that
-// many commits go through the journal.
+// openSmall opens a database whose transactions are so small that many commits
+// go through the journal.
 func openSmall(dir string, log *slog.Logger) (*DB, error) {
-	if err := os.MkdirAll(filepath.Join(dir, snapshotFolder), 0o750); err != nil {
-		return nil, err
-	}
-	b, err := openBadger(badgerOptions(filepath.Join(dir, "badger"), log).WithMemTableSize(256 << 10).WithValueThreshold(16 << 10))
-	if err != nil {
-		return nil, err
-	}
-	db := &DB{dir: dir, badger: b, log: log, now: time.Now}
-	if err := db.recover(); err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	return db, nil
+	return openTuned(dir, log, func(o badger.Options) badger.Options {
+		return o.WithMemTableSize(256 << 10).WithValueThreshold(16 << 10)
+	})
 }
 
 // work goes on where an earlier process has been killed: it publishes version

@@ -2,14 +2,18 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/dgraph-io/badger/v4"
 	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
 
@@ -34,6 +38,22 @@ func openWith(t testing.TB, o Options) *DB {
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
+}
+
+// openTuned opens a database as Open does, with other options for Badger.
+func openTuned(dir string, log *slog.Logger, tune func(badger.Options) badger.Options) (*DB, error) {
+	if err := os.MkdirAll(filepath.Join(dir, snapshotFolder), 0o750); err != nil {
+		return nil, err
+	}
+	b, err := openBadger(tune(badgerOptions(filepath.Join(dir, "badger"), log)))
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{dir: dir, badger: b, log: log, now: time.Now}
+	if err := db.recover(); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return db, nil
 }
 
 // reopen closes a database and opens it again.
