@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"iter"
-	"strings"
 )
 
 // Change is the difference between two states of a publisher's map: the records

@@ -6,7 +6,7 @@
 // by one subject identifier each, the topic's TopicSI (a [Ref]). A record is
 // therefore meaningful without the rest of the map: it can be compared, stored,
 // sent and replaced on its own. [Source] reads the records of one state, wherever
-// they live; and [Map] shows a tmdm.TopicMap that way..
+// they live; and [Map] shows a tmdm.TopicMap that way.
 //
 //   - [Write] and [WriteSnapshot] turn records into XTM, [Read] and
 //     [ReadSnapshot] turn XTM into records.

@@ -212,7 +212,7 @@ func (d *Decoder) element() Element {
 func (d *Decoder) mergeMap(href string) *MergeMap {
 	m := &MergeMap{Pos: d.tok.pos, Locator: d.locator(href)}
 	if d.o.Loader == nil {
-		d.fail("<mergeMap> asks for %s to be merged in, and nothing was set up to load it", m.Locator)
+		d.fail("<mergeMap> asks for %s to be merged in, which is not done here: merge the documents first, or take the element out", m.Locator)
 	}
 	return m
 }

@@ -94,7 +94,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		{"<topicMap " + xmlns + "><p:a xmlns:p='urn:p'/><p:a/></topicMap>", 1, 75, "the prefix of <p:a> is not declared"},
 		{"<topicMap " + xmlns + " xmlns:p=''/>", 1, 1, "the declaration xmlns:p=\"\" is not allowed"},
 		{"<topicMap " + xmlns + " xmlns:xml='urn:x'/>", 1, 1, "the declaration xmlns:xml=\"urn:x\" is not allowed"},
-		{head10 + "<mergeMap xlink:href='x'/>" + foot, 1, 96, "<mergeMap> asks for http://example.org/x to be merged in, and nothing was set up to load it"},
+		{head10 + "<mergeMap xlink:href='x'/>" + foot, 1, 96, "<mergeMap> asks for http://example.org/x to be merged in, which is not done here: merge the documents first, or take the element out"},
 		{"<a>" + head10 + foot + "\n" + head10 + foot + "</a>", 2, 1, "there is a second <topicMap> in the document"},
 	} {
 		syntax := rejected(t, c.doc, xtm.Options{URI: "the.xtm"})

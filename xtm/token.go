@@ -304,6 +304,8 @@ func (t *tokenizer) failed(err error) error {
 			return t.errorAt(t.pos, "the document ends early")
 		}
 		return t.errorAt(t.pos, "the document ends early: <%s> is not closed", t.open[len(t.open)-1].name.local)
+	case syntax != nil && strings.HasPrefix(syntax.Msg, "invalid character entity"):
+		return t.errorAt(t.pos, "%s: entities that a DTD declares are not supported", syntax.Msg)
 	case syntax != nil:
 		return t.errorAt(t.pos, "not well-formed XML: %s", syntax.Msg)
 	case errors.Is(err, errTokenLimit):

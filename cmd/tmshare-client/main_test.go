@@ -137,7 +137,7 @@ func (o *origin) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 func (o *origin) publish(ts *testscript.TestScript, args []string) {
-	r := httptest.NewRequest(http.MethodPut, "/topicmaps/"+args[0], strings.NewReader(ts.ReadFile(args[1])))
+	r := httptest.NewRequest(http.MethodPut, o.socket.URL+"/topicmaps/"+args[0], strings.NewReader(ts.ReadFile(args[1])))
 	r.RemoteAddr = "127.0.0.1:1"
 	w := httptest.NewRecorder()
 	o.server.ServeHTTP(w, r)

@@ -146,6 +146,9 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if err := s.TakeMissingSnapshots(); err != nil {
+		return err
+	}
 	return run(ctx, s, listener)
 }
 

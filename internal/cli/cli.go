@@ -98,13 +98,14 @@ func fromEnvironment(flags *pflag.FlagSet) error {
 }
 
 // StateDir returns the default data folder of a program: under XDG_STATE_HOME,
-// or under .local/state in the home folder.
+// or under .local/state in the home folder; "" where there is no home folder, so
+// that data do not end in a place that nobody expects.
 func StateDir(program string) string {
 	base := os.Getenv("XDG_STATE_HOME")
-	if base == "" {
+	if !filepath.IsAbs(base) { // the XDG specification: relative ones are invalid
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return filepath.Join(os.TempDir(), "tmshare", program)
+			return ""
 		}
 		base = filepath.Join(home, ".local", "state")
 	}

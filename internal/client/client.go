@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -77,9 +78,12 @@ func New(c Config) (*Client, error) {
 	if c.Store == nil {
 		return nil, errors.New("client: Store is missing")
 	}
-	for _, n := range []int{c.Parallel, c.Batch, c.Tries, c.MaxDocs} {
+	for name, n := range map[string]int64{
+		"Parallel": int64(c.Parallel), "Batch": int64(c.Batch), "Tries": int64(c.Tries), "Backoff": int64(c.Backoff),
+		"Stall": int64(c.Stall), "MaxFragment": c.MaxFragment, "MaxSnapshot": c.MaxSnapshot, "MaxDocs": int64(c.MaxDocs),
+	} {
 		if n < 0 {
-			return nil, errors.New("client: Parallel, Batch, Tries and MaxDocs cannot be negative")
+			return nil, fmt.Errorf("client: %s is negative", name)
 		}
 	}
 	if c.HTTP == nil {

@@ -148,6 +148,19 @@ func TestStagedGenerationThatIsTooOldIsMadeAnew(t *testing.T) {
 	s.has(o, doc(topics(9, "v3")...))
 }
 
+// A snapshot from which the feed does not lead on is the server's fault, and is
+// reported as such rather than tried for ever.
+func TestSnapshotThatDoesNotFitTheFeedFailsTheRound(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...), documentSize(3))
+	o.put(doc(topics(7, "v2")...))
+	s := subscribed(t, o)
+	o.breakWith(damage(isArchive, always, answering(http.StatusGone)))
+	_, err := s.syncFails()
+	assert.ErrorContains(t, err, "the newest snapshot does not fit the feed: the server keeps no history")
+	assert.Equal(t, 1, times(o.seen(), "/snapshots/"))
+}
+
 // A clean replacement that was asked for does not take on what is staged.
 func TestReplaceStartsAnew(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@
 // [Client.Subscribe] finds a collection's feeds and pins its source locator
 // prefix; [Client.Sync] does one round: a clean start from the newest snapshot
 // where there is no state yet, then the fragments that came since, in the order
-// of time; [Client.Verify] proves a source equal to the server's map. fetch.go
-// is the only file that talks to the network.
+// of time; [Client.Verify] proves a source equal to the server's map. walk.go reads
+// the feed back to where the last round ended, update.go applies what it found;
+// fetch.go and body.go alone talk to the network.
 package client

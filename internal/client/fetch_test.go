@@ -215,5 +215,7 @@ func TestConfigIsChecked(t *testing.T) {
 	_, err := client.New(client.Config{})
 	assert.EqualError(t, err, "client: Store is missing")
 	_, err = client.New(client.Config{Store: newSubscriber(t).db, Parallel: -1})
-	assert.ErrorContains(t, err, "cannot be negative")
+	assert.EqualError(t, err, "client: Parallel is negative")
+	_, err = client.New(client.Config{Store: newSubscriber(t).db, Backoff: -1})
+	assert.EqualError(t, err, "client: Backoff is negative")
 }

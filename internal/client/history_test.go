@@ -264,6 +264,25 @@ func TestServerRestoredFromABackupMeansACleanReplacement(t *testing.T) {
 	}
 }
 
+// A round passes over entries for the sake of later ones of the same topics. One
+// that ends half way relies on those, so that they must be there the next time.
+func TestServerRestoredFromABackupAfterHalfARoundIsNoticed(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(3, "v1")...))
+	s := inStep(t, o, func(c *client.Config) { c.Batch, c.Parallel = 1, 1 })
+	o.put(doc(append(topics(2, "v2"), topics(3, "v1")[2])...))
+	saved := o.backup()
+	o.put(doc(topic("t0", "Topic 0 v3"), topics(2, "v2")[1], topics(3, "v1")[2]))
+	o.breakWith(damage(isFragmentOf(o, "t0"), always, answering(500)))
+	r, _ := s.syncFails() // t0 of v2 is passed over, t1 applied, t0 of v3 fails
+	assert.Equal(t, 1, r.Applied)
+	o.breakWith(nil)
+
+	o.restore(saved)
+	assert.True(t, s.sync().CleanStart)
+	s.has(o, doc(append(topics(2, "v2"), topics(3, "v1")[2])...))
+}
+
 // A prefix that changes could delete everything: nothing is touched.
 func TestPrefixThatChangesStopsEverything(t *testing.T) {
 	t.Parallel()

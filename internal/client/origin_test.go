@@ -152,7 +152,7 @@ func (o *origin) feedURL(name string) string { return o.URL + "/topicmaps/" + na
 func (o *origin) put(doc string) server.Published { return o.putAs("egov", doc) }
 
 func (o *origin) putAs(name, doc string) server.Published {
-	r := httptest.NewRequest(http.MethodPut, "/topicmaps/"+name, strings.NewReader(doc))
+	r := httptest.NewRequest(http.MethodPut, o.URL+"/topicmaps/"+name, strings.NewReader(doc))
 	r.RemoteAddr = "127.0.0.1:1"
 	w := httptest.NewRecorder()
 	o.server.ServeHTTP(w, r)
@@ -169,7 +169,7 @@ func (o *origin) takeSnapshot() {
 
 // get returns what the server answers, not through the faults.
 func (o *origin) get(path string) string {
-	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r := httptest.NewRequest(http.MethodGet, o.URL+path, nil)
 	w := httptest.NewRecorder()
 	o.server.ServeHTTP(w, r)
 	require.Equal(o.t, http.StatusOK, w.Code, "%s: %s", path, w.Body)

@@ -107,11 +107,13 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, u
 		s.ETag = ""
 		err = c.partialUpdate(ctx, s, r, until)
 		var history *historyError
-		if errors.As(err, &history) && staged { // what was staged is too old by now
+		switch {
+		case errors.As(err, &history) && staged: // what was staged is too old by now
 			staged = false
 			continue
-		}
-		if err != nil {
+		case errors.As(err, &history):
+			return fmt.Errorf("the newest snapshot does not fit the feed: %w", err)
+		case err != nil:
 			return err
 		}
 		return c.Store.UpdateSubscription(s.Name, func(kept *store.Subscription) {
@@ -155,7 +157,7 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, home 
 		return noData(s.SnapshotsFeed, snapshot)
 	}
 	c.Report(fmt.Sprintf("%s: loading the snapshot of %s", s.Name, feeds.FormatTime(snapshot.Updated)))
-	m, err := c.readSnapshot(ctx, s, link.Href, home)
+	m, _, err := c.readMap(ctx, s, "snapshot", link.Href, home)
 	if err != nil {
 		return err
 	}
@@ -186,13 +188,13 @@ func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription, home
 	return newest, nil
 }
 
-func (c *Client) readSnapshot(ctx context.Context, s *store.Subscription, link string, home func(*url.URL) error) (*fragment.Map, error) {
-	m, _, err := fetch(ctx, c, request{url: link, accept: acceptXTM, max: c.MaxSnapshot, home: home}, func(a *answer) (*fragment.Map, error) {
+// readMap reads a whole map, and says how far it has come with what it is.
+func (c *Client) readMap(ctx context.Context, s *store.Subscription, what, link string, home func(*url.URL) error) (*fragment.Map, *answer, error) {
+	return fetch(ctx, c, request{url: link, accept: acceptXTM, max: c.MaxSnapshot, home: home}, func(a *answer) (*fragment.Map, error) {
 		return fragment.ReadSnapshot(&progressReader{r: a.body, report: func(bytes int64) {
-			c.Report(fmt.Sprintf("%s: %d MB of the snapshot read", s.Name, bytes>>20))
+			c.Report(fmt.Sprintf("%s: %d MB of the %s read", s.Name, bytes>>20, what))
 		}}, c.xtmOptions(s.SP, a.url))
 	})
-	return m, err
 }
 
 func (c *Client) xtmOptions(sp, uri string) xtm.Options {
@@ -221,7 +223,7 @@ func (c *Client) partialUpdate(ctx context.Context, s *store.Subscription, r *Ro
 			// The snapshot contains them. They are kept, because a feed in which
 			// they are missing one day is that of a server restored from a backup.
 			u.mark.Handled = n.atMark
-			if err := u.commit(ctx, nil, nil); err != nil {
+			if err := u.commit(ctx, nil, nil, nil); err != nil {
 				return err
 			}
 		}

@@ -37,7 +37,9 @@ type update struct {
 	home func(*url.URL) error
 	mark store.Mark // moves with each commit
 
-	ahead atomic.Int64 // bytes of fragments fetched for the next commit
+	// relies says that entries were passed over for the sake of later ones.
+	relies bool
+	ahead  atomic.Int64 // bytes of fragments fetched for the next commit
 }
 
 // maxAhead bounds, roughly, the bytes of fragments that are fetched for one
@@ -48,6 +50,7 @@ const maxAhead = 8 << 20
 // to a commit. With an error, what came before is applied.
 func (u *update) apply(ctx context.Context, entries []feeds.Entry) error {
 	wanted := latest(entries)
+	u.relies = len(wanted) < len(entries)
 	done := 0 // entries that the mark is past
 	for len(wanted) > 0 {
 		batch := wanted[:min(u.Batch, len(wanted))]
@@ -56,7 +59,7 @@ func (u *update) apply(ctx context.Context, entries []feeds.Entry) error {
 			// Entries that were passed over have a later one of the same topic,
 			// which is still to come.
 			end := batch[n-1] + 1
-			if err := u.commit(ctx, fragments, entries[done:end]); err != nil {
+			if err := u.commit(ctx, fragments, entries[done:end], entries[end:]); err != nil {
 				return err
 			}
 			done, wanted = end, wanted[n:]
@@ -73,13 +76,17 @@ func (u *update) apply(ctx context.Context, entries []feeds.Entry) error {
 
 // commit applies fragments, leaving out those that are nil, and moves the mark
 // over the entries that they stand for.
-func (u *update) commit(ctx context.Context, fragments []*fragment.Fragment, done []feeds.Entry) error {
-	mark := store.Mark{Updated: u.mark.Updated, Handled: append([]string(nil), u.mark.Handled...)}
+func (u *update) commit(ctx context.Context, fragments []*fragment.Fragment, done, rest []feeds.Entry) error {
+	mark := store.Mark{Updated: u.mark.Updated, Handled: slices.DeleteFunc(slices.Clone(u.mark.Handled), isKey)}
 	for i := range done {
 		if done[i].Updated.After(mark.Updated) {
 			mark = store.Mark{Updated: done[i].Updated}
 		}
 		mark.Handled = append(mark.Handled, done[i].ID)
+	}
+	if u.relies && len(rest) > 0 {
+		// If the newest entry is there the next time, so are those relied on.
+		mark.Handled = append(mark.Handled, key(&rest[len(rest)-1]))
 	}
 	fragments = slices.DeleteFunc(fragments, func(f *fragment.Fragment) bool { return f == nil })
 	err := u.Store.ApplyEntries(ctx, u.s.Name, func(state merge.State, p *store.Progress) error {
@@ -137,6 +144,7 @@ func (u *update) fetchAll(ctx context.Context, entries []feeds.Entry, wanted []i
 		if err != nil {
 			return fragments[:i], err
 		}
+		u.relies = u.relies || fragments[i] == nil
 	}
 	return fragments[:started], nil
 }

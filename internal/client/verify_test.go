@@ -92,6 +92,29 @@ func TestVerifyComparesStatesOfOneTime(t *testing.T) {
 	}
 }
 
+// A large fragment is of the time at which it is asked for. That what is published
+// meanwhile is in it already is no difference.
+func TestVerifyIsNotMisledByLargeFragments(t *testing.T) {
+	t.Parallel()
+	hub := func(version string) string { return doc(topic("hub", version+strings.Repeat("x", 300<<10))) }
+	o := publishing(t, hub("v1"))
+	s := inStep(t, o)
+	var second, third sync.Once
+	o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if strings.Contains(r.URL.Path, "/snapshots/current") {
+			second.Do(func() { o.put(hub("v2")) })
+		}
+		if isFragment(r) {
+			third.Do(func() { o.put(hub("v3")) })
+		}
+		return false
+	})
+	v := s.verify()
+	assert.True(t, v.Equal)
+	assert.Equal(t, 2, times(o.seen(), "/snapshots/current"))
+	s.has(o, hub("v3"))
+}
+
 // The difference is shown by topic, in words, and on the side that says it.
 func TestVerifyShowsDifferencesByTopic(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -75,7 +76,7 @@ func (c *Client) walk(ctx context.Context, s *store.Subscription, mark store.Mar
 
 type walker struct {
 	mark   store.Mark
-	found  map[string]feeds.Entry // by id and time: other servers repeat entries
+	found  map[string]feeds.Entry // by key
 	order  []string
 	passed bool // an entry before the mark was seen
 }
@@ -102,11 +103,11 @@ func (w *walker) add(f *feeds.Feed) {
 		if e.Links = nil; ok { // the others take memory in a long feed, and are not needed
 			e.Links = []feeds.Link{link}
 		}
-		key := e.ID + "\x00" + feeds.FormatTime(e.Updated)
-		if _, again := w.found[key]; !again {
-			w.order = append(w.order, key)
+		k := key(&e)
+		if _, again := w.found[k]; !again {
+			w.order = append(w.order, k)
 		}
-		w.found[key] = e
+		w.found[k] = e
 		w.passed = w.passed || e.Updated.Before(w.mark.Updated)
 	}
 }
@@ -117,15 +118,25 @@ func (w *walker) complete() bool {
 	return !w.mark.Updated.IsZero() && (w.passed || len(w.mark.Handled) > 0 && !w.lost())
 }
 
-// lost reports whether entries that stood at the mark are missing.
+// lost reports whether entries that stood at the mark are missing, or one that
+// the state relies on.
 func (w *walker) lost() bool {
-	for _, id := range w.mark.Handled {
-		if _, ok := w.found[id+"\x00"+feeds.FormatTime(w.mark.Updated)]; !ok {
+	for _, k := range w.mark.Handled {
+		if !isKey(k) {
+			k = key(&feeds.Entry{ID: k, Updated: w.mark.Updated})
+		}
+		if _, ok := w.found[k]; !ok {
 			return true
 		}
 	}
 	return false
 }
+
+// key tells entries apart by id and time: other servers repeat ids. A mark names
+// the entries at its time by id; one that it relies on besides, by key.
+func key(e *feeds.Entry) string { return e.ID + "\x00" + feeds.FormatTime(e.Updated) }
+
+func isKey(s string) bool { return strings.Contains(s, "\x00") }
 
 func (w *walker) news(until time.Time) (entries []feeds.Entry, atMark []string) {
 	for i := len(w.order) - 1; i >= 0; i-- { // feeds have the newest first

@@ -5,6 +5,8 @@ import (
 	"crypto/subtle"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -38,19 +40,33 @@ func (s *Server) mayWrite(r *http.Request) *Problem {
 		}
 		return nil
 	}
-	if !s.OnLoopback || !fromLoopback(r) {
-		return problem(http.StatusForbidden, "this server has no write tokens (--token-file), so only requests from its own machine, to a loopback address, may write")
+	base, err := url.Parse(s.BaseURL)
+	if err != nil || !s.OnLoopback || !fromLoopback(r) || !isLoopback(base.Host) || !isLoopback(r.Host) {
+		return problem(http.StatusForbidden, "this server has no write tokens (--token-file), so only requests from its own machine, to a loopback address, may write, and only while its --base-url is such an address too")
 	}
 	for name := range r.Header {
-		if name == "Origin" || name == "Forwarded" || strings.HasPrefix(name, "X-Forwarded-") {
+		if slices.Contains(proxyHeaders, name) || strings.HasPrefix(name, "X-Forwarded-") {
 			return problem(http.StatusForbidden, "this server has no write tokens (--token-file), so requests with a header %s, from a browser or through a proxy, may not write", name)
 		}
 	}
 	return nil
 }
 
+// proxyHeaders are what browsers and proxies add to a request.
+var proxyHeaders = []string{"Origin", "Forwarded", "Via", "X-Real-Ip"}
+
 func fromLoopback(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	ip := net.ParseIP(host)
 	return err == nil && ip != nil && ip.IsLoopback()
+}
+
+// isLoopback reports whether a host, with a port or without, as people write it,
+// is this machine itself.
+func isLoopback(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }

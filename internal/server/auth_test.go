@@ -83,6 +83,8 @@ func TestWithoutTokensOnlyThisMachineWrites(t *testing.T) {
 		{"x-forwarded-for", "127.0.0.1"},
 		{"X-Forwarded-Host", "maps.example.org"},
 		{"X-Forwarded-Proto", "https"},
+		{"Via", "1.1 proxy.example.org"},
+		{"X-Real-IP", "192.0.2.1"},
 		{"Authorization", "Bearer " + token, "Origin", "http://elsewhere.example"},
 	} {
 		for _, a := range n.writes(header...) {
@@ -106,7 +108,7 @@ func TestWithoutTokensOtherMachinesDoNotWrite(t *testing.T) {
 	path := "/topicmaps/small/topics/" + fragment.Key("http://psi.example.org/tromsø")
 	try := func(remote string) *http.Response {
 		r := httptest.NewRequest(http.MethodDelete, path, nil)
-		r.RemoteAddr = remote
+		r.RemoteAddr, r.Host = remote, "127.0.0.1:8080"
 		w := httptest.NewRecorder()
 		n.ServeHTTP(w, r)
 		return w.Result()
@@ -129,6 +131,29 @@ func TestWithoutTokensAServerForOthersTakesNoWrites(t *testing.T) {
 		assert.Equal(t, http.StatusForbidden, a.StatusCode)
 	}
 	assert.Equal(t, before, n.state("small"))
+}
+
+// A proxy may add no header at all, but it is there because the server has a
+// public address, or passes on the host that was asked for.
+func TestWithoutTokensOnlyLoopbackAddressesAreWrittenTo(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("small", small())
+	try := func(host string) int {
+		r := httptest.NewRequest(http.MethodDelete, "/topicmaps/small/topics/"+fragment.Key("http://psi.example.org/tromsø"), nil)
+		r.RemoteAddr, r.Host = "127.0.0.1:1234", host
+		w := httptest.NewRecorder()
+		n.ServeHTTP(w, r)
+		return w.Code
+	}
+	for _, host := range []string{"maps.example.org", "192.0.2.1:8080", "", "localhost.example.org", "127.0.0.1.example.org"} {
+		assert.Equal(t, http.StatusForbidden, try(host), host)
+	}
+	for _, host := range []string{"127.0.0.1", "127.0.0.1:8080", "[::1]:8080", "LocalHost:8080"} {
+		assert.Equal(t, http.StatusOK, try(host), host)
+	}
+	n.BaseURL = "https://maps.example.org"
+	assert.Equal(t, http.StatusForbidden, try("127.0.0.1:8080"))
 }
 
 func TestRefusedUploadIsNotRead(t *testing.T) {

@@ -47,6 +47,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handler.ServeHTTP(w, r)
 }
 
+// TakeMissingSnapshots takes, in the background, the snapshots that are due and
+// that a crash has kept from being taken.
+func (s *Server) TakeMissingSnapshots() error {
+	all, err := s.Store.Collections()
+	for i := range all {
+		s.afterChange(&all[i])
+	}
+	return err
+}
+
 // afterChange takes a snapshot in the background where enough has changed since
 // the last one.
 func (s *Server) afterChange(c *store.Collection) {

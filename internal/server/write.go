@@ -39,6 +39,9 @@ type Published struct {
 
 // putMap publishes a new version of a map.
 func (s *Server) putMap(w http.ResponseWriter, r *http.Request) error {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" && coding != "gzip" {
+		return problem(http.StatusUnsupportedMediaType, "the content coding %q is not understood; send the document as it is, or gzipped", coding)
+	}
 	body := http.MaxBytesReader(w, r.Body, s.MaxBody)
 	var c store.Collection
 	if err := s.view(r, func(v *store.View) error { c = v.Collection; return nil }); err != nil {
@@ -204,6 +207,9 @@ func (s *Server) Import(ctx context.Context, c store.Collection, r io.Reader, ur
 
 // ValidateName checks the name of a collection, which stands in URLs.
 func ValidateName(name string) error {
+	if name == "" || len(name) > 64 {
+		return fmt.Errorf("collection name %.80q: 1 to 64 characters are needed", name)
+	}
 	for i, r := range name {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
@@ -211,9 +217,6 @@ func ValidateName(name string) error {
 		default:
 			return fmt.Errorf("collection name %q: use letters, digits, - and _, beginning with a letter or digit", name)
 		}
-	}
-	if name == "" || len(name) > 64 {
-		return fmt.Errorf("collection name %q: 1 to 64 characters are needed", name)
 	}
 	return nil
 }

@@ -103,6 +103,7 @@ type failing struct {
 	fragment.Source
 	n, after int
 	fail     func() error
+	read     int // topics, of all iterations
 }
 
 func (f *failing) Topics() iter.Seq2[*fragment.Topic, error] {
@@ -116,6 +117,7 @@ func (f *failing) Topics() iter.Seq2[*fragment.Topic, error] {
 					return
 				}
 			}
+			f.read++
 			if !yield(topic, err) {
 				return
 			}
@@ -143,7 +145,7 @@ func TestAnInterruptedCreationLeavesNothing(t *testing.T) {
 			collection(t, db, "other", 3)
 			kept := rows(t, db, "tilanefkcs")
 			ctx, cancel := context.WithCancel(t.Context())
-			src := &failing{heavy(t), c.pass, c.after, func() error {
+			src := &failing{Source: heavy(t), n: c.pass, after: c.after, fail: func() error {
 				if c.cancel {
 					cancel()
 					return nil
@@ -157,6 +159,7 @@ func TestAnInterruptedCreationLeavesNothing(t *testing.T) {
 			} else {
 				require.ErrorIs(t, err, broken)
 			}
+			require.LessOrEqual(t, src.read, (c.pass-1)*len(topicsOf(t, src.Source))+c.after+1, "it ends at once")
 			require.ErrorIs(t, db.View("m", func(*View) error { return nil }), ErrNotFound)
 			if c.pass == 2 || c.after > 0 {
 				require.Greater(t, rows(t, db, "tilanefkcs"), kept, "the case is one that leaves rows")

@@ -52,14 +52,14 @@ func Open(o Options) (*DB, error) {
 		o.Now = time.Now
 	}
 	if o.Dir == "" {
-		return nil, errors.New("store: no data folder given")
+		return nil, errors.New("store: no data folder given, and no home folder to put one into: use --data")
 	}
 	if err := os.MkdirAll(filepath.Join(o.Dir, snapshotFolder), 0o750); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	b, err := openBadger(badgerOptions(filepath.Join(o.Dir, "badger"), o.Logger))
 	if err != nil {
-		if strings.Contains(err.Error(), "Cannot acquire directory lock") {
+		if isLocked(err) {
 			return nil, fmt.Errorf("%w: %s (is another tmshare command running on it?)", ErrLocked, o.Dir)
 		}
 		return nil, fmt.Errorf("store: open %s: %w", o.Dir, err)
@@ -72,18 +72,31 @@ func Open(o Options) (*DB, error) {
 	return db, nil
 }
 
-// openBadger opens Badger's database, again where it fails for an empty file. A
-// process that is killed while Badger creates a file can leave one. Badger then
-// makes it what it should have been, but fails; the next time it takes it. There
-// may be one of a memtable and one of the value log.
+// openBadger opens Badger's database, and tries again in two cases.
+//
+// A process that is killed while Badger creates a file can leave an empty one.
+// Badger then makes it what it should have been, but fails; the next time it
+// takes it. There may be one of a memtable and one of the value log.
+//
+// A process that has just been killed may hold its lock for another moment,
+// when its supervisor has started the next one already.
 func openBadger(o badger.Options) (*badger.DB, error) {
-	for failures := 0; ; failures++ {
+	for tries, emptied := 0, 0; ; tries++ {
 		b, err := badger.Open(o)
-		if err == nil || failures == 2 || !strings.Contains(err.Error(), "Create a new file") {
-			return b, err
+		switch {
+		case err == nil:
+			return b, nil
+		case isLocked(err) && tries < 20:
+			time.Sleep(50 * time.Millisecond)
+		case strings.Contains(err.Error(), "Create a new file") && emptied < 2:
+			emptied++
+		default:
+			return nil, err
 		}
 	}
 }
+
+func isLocked(err error) bool { return strings.Contains(err.Error(), "Cannot acquire directory lock") }
 
 // badgerOptions are sized for small machines: at most about 100 MB of buffers
 // and caches. Conflicts are not looked for: there is one writer, and what loads

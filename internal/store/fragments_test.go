@@ -268,24 +268,46 @@ func rowsOf(t testing.TB, tx *tx, prefix []byte) int {
 	return len(scanned(t, tx, prefix, nil))
 }
 
-// The fragment of a large topic that was merged into another is that of the
-// topic that has its TopicSI now.
+// The large fragment of a closing entry is that of whoever has the TopicSI when
+// it is asked for. Once nobody has it, it is gone; and when a new topic takes it,
+// publishing goes on.
 func TestALargeFragmentFollowsItsTopicSI(t *testing.T) {
 	db := openDB(t, t.TempDir())
-	collection(t, db, "m", 2)
-	publish(t, db, "m", rename(0, 1, words(MaxStoredFragment)))
-	merged := named(ref(1), "merged")
-	merged.SubjectIdentifiers = append(merged.SubjectIdentifiers, ref(0))
-	var entry *Entry
-	view(t, db, "m", func(v *View) { entry = last(t, v, ref(0)) })
-	publish(t, db, "m", &fragment.Change{DeleteTopics: []fragment.Ref{ref(0)}, PutTopics: []*fragment.Topic{merged}, Updated: 2, Entries: []fragment.Entry{
-		{TopicSI: ref(0), Topic: ref(1), Title: "merged"}, {TopicSI: ref(1), Topic: ref(1), Title: "merged"},
+	collection(t, db, "m", 3)
+	owner := func(i int, name string, more ...fragment.Ref) *fragment.Topic {
+		topic := named(ref(i), name)
+		topic.SubjectIdentifiers = append(topic.SubjectIdentifiers, more...)
+		return topic
+	}
+	entry := func(i, owner int) fragment.Entry { return fragment.Entry{TopicSI: ref(i), Topic: ref(owner)} }
+	large := words(MaxStoredFragment)
+	publish(t, db, "m", &fragment.Change{DeleteTopics: []fragment.Ref{ref(0)}, PutTopics: []*fragment.Topic{owner(1, large, ref(0))}, Entries: []fragment.Entry{
+		entry(0, 1), entry(1, 1),
+	}})
+	var closing *Entry
+	view(t, db, "m", func(v *View) { closing = last(t, v, ref(0)) })
+	require.False(t, closing.Stored)
+	require.Equal(t, ref(1), closing.Describes())
+	read := func() fragment.Ref {
+		var f *fragment.Fragment
+		view(t, db, "m", func(v *View) {
+			var err error
+			f, err = fragment.Read(strings.NewReader(rendered(t, v, closing)[1]), xtm.Options{Base: sp}, ref(0))
+			require.NoError(t, err)
+		})
+		return f.Topic.TopicSI()
+	}
+	require.Equal(t, ref(1), read())
+	publish(t, db, "m", &fragment.Change{PutTopics: []*fragment.Topic{owner(1, large), owner(2, "small", ref(0))}, Entries: []fragment.Entry{entry(1, 1), entry(2, 2)}})
+	require.Equal(t, ref(2), read(), "the identifier has moved")
+	publish(t, db, "m", &fragment.Change{PutTopics: []*fragment.Topic{owner(2, "small")}, DeleteTopics: []fragment.Ref{ref(1)}, Entries: []fragment.Entry{
+		{TopicSI: ref(1), Deleted: true, Tombstone: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref(1)}}}, entry(2, 2),
 	}})
 	view(t, db, "m", func(v *View) {
-		f, err := fragment.Read(strings.NewReader(rendered(t, v, entry)[1]), xtm.Options{Base: sp}, ref(0))
-		require.NoError(t, err)
-		require.Equal(t, ref(1), f.Topic.TopicSI())
+		require.ErrorIs(t, v.RenderFragment(&bytes.Buffer{}, closing, xtm.V21), ErrGone)
 	})
+	publish(t, db, "m", &fragment.Change{PutTopics: []*fragment.Topic{owner(0, "again")}, Added: 1, Entries: []fragment.Entry{entry(0, 0)}})
+	require.Equal(t, ref(0), read())
 }
 
 // A topic's key leads to its last entry, through deletion and re-creation.

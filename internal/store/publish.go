@@ -62,10 +62,10 @@ func (db *DB) keepFirstFragments(t *tx, c *Collection, prior fragment.Source, ch
 		if err != nil {
 			return err
 		}
-		if last == nil || last.Stored || last.Deleted {
-			continue
+		if last == nil || last.Stored || last.Deleted || last.Topic != "" {
+			continue // a large closing entry describes a topic that may be gone
 		}
-		data, err := render(c, prior, &fragment.Entry{TopicSI: last.TopicSI, Topic: last.Describes()})
+		data, err := render(c, prior, &fragment.Entry{TopicSI: last.TopicSI, Topic: last.TopicSI})
 		if err != nil {
 			return err
 		}

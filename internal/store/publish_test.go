@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 
@@ -143,6 +145,32 @@ func TestADecisionThatFailsChangesNothing(t *testing.T) {
 	require.Equal(t, before, recordsOf(t, db, "m"))
 	require.Equal(t, written, committed(db))
 	require.Equal(t, c.Head+3, publish(t, db, "m", rename(0, 3, "second")).Head, "and no number is used up")
+}
+
+// Identifiers can move from any topic to any other in one change.
+func TestIdentifiersMoveInOneChange(t *testing.T) {
+	build := func(of map[fragment.Ref][2]fragment.Ref) *fragment.Map { // a second identifier and a locator for each topic
+		return version(t, func(tm *tmdm.TopicMap) {
+			for _, si := range slices.Sorted(maps.Keys(of)) {
+				topic := tm.CreateTopicBySubjectIdentifier(si)
+				require.NoError(t, errors.Join(topic.AddSubjectIdentifier(of[si][0]), topic.AddSubjectLocator(of[si][1])))
+			}
+		})
+	}
+	states := []*fragment.Map{
+		build(map[fragment.Ref][2]fragment.Ref{"http://a": {"http://x", "http://l"}, "http://b": {"http://y", "http://m"}, "http://c": {"http://z", "http://n"}}),
+		build(map[fragment.Ref][2]fragment.Ref{"http://a": {"http://y", "http://m"}, "http://b": {"http://z", "http://n"}, "http://c": {"http://x", "http://l"}}),
+		build(map[fragment.Ref][2]fragment.Ref{"http://a": {"http://x", "http://l"}, "http://b": {"http://c", "http://m"}}), // c is b's now
+		build(map[fragment.Ref][2]fragment.Ref{"http://c": {"http://b", "http://l"}, "http://x": {"http://a", "http://n"}}), // other TopicSIs
+	}
+	db := openDB(t, t.TempDir())
+	collectionOf(t, db, "m", states[0])
+	for _, i := range []int{1, 0, 2, 1, 3, 2, 0, 3, 0} {
+		publishMap(t, db, "m", states[i])
+		var want merge.Memory
+		require.NoError(t, want.Load(states[i]))
+		require.Equal(t, all(t, &want), recordsOf(t, db, "m"))
+	}
 }
 
 // A decision sees the state that its change is applied to: of many writers none

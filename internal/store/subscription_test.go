@@ -165,7 +165,7 @@ func TestAnInterruptedLoadIsSwept(t *testing.T) {
 	subscribe(t, db, "s", mapOf(t, 5))
 	before, count := *subscription(t, db, "s"), rows(t, db, sourceTables)
 	broken := errors.New("broken")
-	src := &failing{heavy(t), 1, 40, func() error { return broken }}
+	src := &failing{Source: heavy(t), n: 1, after: 40, fail: func() error { return broken }}
 	written := committed(db)
 	require.ErrorIs(t, db.StageSource("s", src, Mark{}, nil), broken)
 	require.Greater(t, committed(db), written+2, "it wrote something")

@@ -92,10 +92,11 @@ func (v *View) StoredFragment(e *Entry, version xtm.Version) ([]byte, error) {
 }
 
 // RenderFragment writes the fragment of an entry that is not stored, as the map
-// is now. It is ErrGone where the topic is not there any more.
+// is now: that of the topic which has the entry's TopicSI. It is ErrGone where
+// none has it any more.
 func (v *View) RenderFragment(w io.Writer, e *Entry, version xtm.Version) error {
 	src := v.Source()
-	t, err := src.Topic(e.Describes())
+	t, err := src.Topic(e.TopicSI)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,115 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/testedit"
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Whatever is edited, whatever fails and wherever a round dies: in the end the
+// source is equal to the server's map.
+func TestSourceConvergesAfterRandomEditsAndFaults(t *testing.T) {
+	t.Parallel()
+	for _, seed := range []uint64{1, 2, 3} {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		o := publishing(t, string(maps.Libraries), documentSize(7))
+		sp := o.sp("egov")
+		s := subscribed(t, o)
+		tm, err := xtm.Read(bytes.NewReader(maps.Libraries), xtm.Options{Base: tmdm.Locator(sp)})
+		require.NoError(t, err)
+		editor := testedit.New(tm, sp, seed)
+		chaos := newChaos(seed)
+		failed, whole := 0, 0
+		var saved string
+		for version := range 24 {
+			for range rng.IntN(6) {
+				editor.Edit()
+			}
+			var b bytes.Buffer
+			_, err := xtm.Write(&b, tm, xtm.WriteOptions{Version: xtm.V21, Base: tmdm.Locator(sp)})
+			require.NoError(t, err)
+			o.put(b.String())
+			switch {
+			case rng.IntN(6) == 0:
+				o.takeSnapshot()
+			case rng.IntN(8) == 0 && saved == "":
+				saved = o.backup()
+			case rng.IntN(8) == 0 && saved != "":
+				o.restore(saved)
+				saved = ""
+			}
+
+			o.breakWith(chaos.answer)
+			dying := &dyingStore{Store: s.db, left: rng.IntN(12)}
+			s.restart(func(c *client.Config) { c.Batch, c.Tries, c.Parallel = 1+rng.IntN(5), 2, 1+rng.IntN(4) })
+			if rng.IntN(3) == 0 {
+				dying.Store = s.db
+				s.configure(func(c *client.Config) { c.Store, c.Batch, c.Tries = dying, 2, 2 })
+			}
+			r, err := s.Sync(context.Background(), "egov")
+			if err != nil {
+				failed++
+			} else if r.CleanStart {
+				whole++
+			}
+			if version%8 != 7 {
+				continue
+			}
+			o.breakWith(nil)
+			s.restart()
+			s.sync()
+			server := o.get("/topicmaps/egov/snapshots/current.xtm21")
+			now, err := xtm.Read(strings.NewReader(server), xtm.Options{Base: tmdm.Locator(sp)})
+			require.NoError(t, err)
+			view, _, err := s.Merged(false, "egov")
+			require.NoError(t, err)
+			require.Equal(t, canonical(t, now, sp), canonical(t, view, sp), "seed %d, version %d", seed, version)
+		}
+		require.NotZero(t, failed, "the faults are no challenge")
+		t.Logf("seed %d: %d rounds failed, %d clean starts succeeded", seed, failed, whole)
+	}
+}
+
+// chaos answers one request in five with a fault.
+type chaos struct {
+	mu    sync.Mutex
+	rng   *rand.Rand
+	names []string
+}
+
+func newChaos(seed uint64) *chaos {
+	c := &chaos{rng: rand.New(rand.NewPCG(seed, 1))}
+	for name := range faults {
+		c.names = append(c.names, name)
+	}
+	slices.Sort(c.names)
+	return c
+}
+
+func (c *chaos) answer(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+	c.mu.Lock()
+	n, name := c.rng.IntN(5), c.names[c.rng.IntN(len(c.names))]
+	c.mu.Unlock()
+	if n > 0 || name == "a tag damaged" && !isFragment(r) {
+		return false
+	}
+	if r.Header.Get("If-None-Match") != "" {
+		r = r.Clone(r.Context())
+		r.Header.Del("If-None-Match")
+	}
+	faults[name](w, r, real)
+	return true
+}
