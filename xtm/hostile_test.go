@@ -76,7 +76,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		{head10 + "\n<topic id='a'", 2, 0, "the document ends early: <topicMap> is not closed"},
 		{head10 + "\n<topic id='a'>", 2, 0, "the document ends early: <topic> is not closed"},
 		{head10 + "\n<!-- ", 2, 0, "the document ends early: <topicMap> is not closed"},
-		{head10 + "\n&x;" + foot, 2, 0, "not well-formed XML: …"},
+		{head10 + "\n&x;" + foot, 2, 0, "invalid character entity &x;: entities that a DTD declares are not supported"},
 		{head10 + "\n\x01" + foot, 2, 0, "not well-formed XML: …"},
 		{head10 + "\n\xff" + foot, 2, 0, "not well-formed XML: …"},
 		{head10 + foot[:10] + "\n>\n<" + head10, 3, 0, "not well-formed XML: …"},
