@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,12 +86,16 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 		r, err := round(ctx, name)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", name, err))
+			done = append(done, &client.Round{Name: name, Error: err.Error()})
 			if ctx.Err() != nil {
 				break
 			}
 			continue
 		}
 		done = append(done, r)
+		if a.quiet && r.Reason != "" && r.Reason != client.AskedFor { // cron's mail should say it
+			fmt.Fprintf(os.Stderr, "%s: replaced as a whole: %s\n", name, r.Reason)
+		}
 		if !a.json {
 			a.printf("%s: %s\n", name, describe(r))
 		}
@@ -128,18 +134,21 @@ Exit codes: 0 equal, 4 different, 1 error.`,
 			}
 			var failed []error
 			verdicts := []*client.Verdict{}
-			differs := false
+			var different []string
 			for _, name := range names {
 				v, err := a.client.Verify(ctx, name)
 				if err != nil {
 					failed = append(failed, fmt.Errorf("%s: %w", name, err))
+					verdicts = append(verdicts, &client.Verdict{Name: name, Error: err.Error()})
 					if ctx.Err() != nil {
 						break
 					}
 					continue
 				}
 				verdicts = append(verdicts, v)
-				differs = differs || !v.Equal
+				if !v.Equal {
+					different = append(different, name)
+				}
 				if !a.json {
 					a.printVerdict(v)
 				}
@@ -150,10 +159,14 @@ Exit codes: 0 equal, 4 different, 1 error.`,
 			if err := errors.Join(failed...); err != nil {
 				return err
 			}
-			if differs {
-				return &cli.ExitError{Code: cli.Differs}
+			if len(different) == 0 {
+				return nil
 			}
-			return nil
+			exit := &cli.ExitError{Code: cli.Differs}
+			if a.quiet { // nothing else has said it
+				exit.Err = fmt.Errorf("different from the server's map: %s", strings.Join(different, ", "))
+			}
+			return exit
 		}),
 	}
 }

@@ -23,6 +23,7 @@ type Round struct {
 	Entries    int       `json:"entries"`          // new entries that the mark moved over
 	Applied    int       `json:"applied"`          // fragments applied for them
 	Mark       time.Time `json:"mark"`             // the server's time up to which all is applied
+	Error      string    `json:"error,omitempty"`  // for programs: why the round failed
 }
 
 // Sync does one round of the named subscription: a clean start where there is no
@@ -33,10 +34,13 @@ func (c *Client) Sync(ctx context.Context, name string) (*Round, error) {
 	return c.syncUntil(ctx, name, time.Time{})
 }
 
+// AskedFor is the Reason of a round of Replace.
+const AskedFor = "asked for"
+
 // Replace does a clean replacement of the named subscription.
 func (c *Client) Replace(ctx context.Context, name string) (*Round, error) {
 	return c.round(ctx, name, func(s *store.Subscription, r *Round) error {
-		r.Reason = "asked for"
+		r.Reason = AskedFor
 		return c.replace(ctx, s, r, time.Time{})
 	})
 }

@@ -25,6 +25,7 @@ type Verdict struct {
 	Associations int          `json:"associations"`
 	Digest       string       `json:"digest,omitempty"` // SHA-256 of the canonical form, where equal
 	Differences  []Difference `json:"differences,omitempty"`
+	Error        string       `json:"error,omitempty"` // for programs: why there is no verdict
 }
 
 // Difference is what the two sides say of one topic, as far as it differs.

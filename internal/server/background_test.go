@@ -112,6 +112,24 @@ func TestNothingBeginsInTheBackgroundAfterClose(t *testing.T) {
 	assert.False(t, begun.Load(), "a snapshot was begun after Close")
 }
 
+// A crash or a full disk may have kept a snapshot from being taken: the next
+// start makes up for it, with what was published meanwhile.
+func TestMissingSnapshotsAreTakenAtTheNextStart(t *testing.T) {
+	t.Parallel()
+	n, w := watch(t, every(2))
+	n.publish("other", small())
+	w.snapshot = func(context.Context) error { return errors.New("the disk is full") }
+	n.mustPut("small", small("Oslo", "A", "Bergen", "B"))
+	n.Close()
+	w.snapshot = nil
+	next, err := server.New(n.Config)
+	require.NoError(t, err)
+	defer next.Close()
+	require.NoError(t, next.TakeMissingSnapshots())
+	require.Eventually(t, func() bool { return len(n.feed("/topicmaps/small/snapshots").Entries) == 2 }, 10*time.Second, 5*time.Millisecond)
+	assert.Len(t, n.feed("/topicmaps/other/snapshots").Entries, 1, "it misses none")
+}
+
 func TestSnapshotThatFailsIsLoggedAndTriedAgain(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t, every(1))

@@ -49,6 +49,7 @@ func TestDataIsNegotiatedByAccept(t *testing.T) {
 		{[]string{"application/*"}, xtm1Type},
 		{[]string{"application/xml"}, xtm1Type},
 		{[]string{"text/xml"}, xtm1Type},
+		{[]string{"text/*"}, xtm1Type},
 		{[]string{"application/xtm1+xml"}, xtm1Type},
 		{[]string{"text/xtm1+xml"}, xtm1Type},
 		{[]string{"application/x-tm+xml;version=1.0"}, xtm1Type},

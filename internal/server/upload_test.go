@@ -40,7 +40,7 @@ func (n *node) send(raw []byte) *http.Response {
 }
 
 func upload(length int, body []byte) []byte {
-	return append(fmt.Appendf(nil, "PUT /topicmaps/egov HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", length), body...)
+	return append(fmt.Appendf(nil, "PUT /topicmaps/egov HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n", length), body...)
 }
 
 // A body that did not arrive whole is never published, wherever it ends: not
@@ -52,7 +52,7 @@ func TestTruncatedUploadPublishesNothing(t *testing.T) {
 	before := n.state("egov")
 	changed := replace(t, maps.Libraries, "<baseNameString>Sort key</baseNameString>", "<baseNameString>Sorting</baseNameString>")
 	zipped := gzipped(t, changed)
-	chunk := append(fmt.Appendf(nil, "PUT /topicmaps/egov HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n", len(changed)), changed...)
+	chunk := append(fmt.Appendf(nil, "PUT /topicmaps/egov HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n", len(changed)), changed...)
 	for name, raw := range map[string][]byte{
 		"nothing":                       upload(len(changed), nil),
 		"one byte":                      upload(len(changed), changed[:1]),
@@ -130,7 +130,7 @@ func TestRefusalComesBeforeTheBody(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
-	_, err = fmt.Fprintf(conn, "PUT /topicmaps/none HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", 1<<30)
+	_, err = fmt.Fprintf(conn, "PUT /topicmaps/none HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", 1<<30)
 	require.NoError(t, err)
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -39,7 +40,7 @@ type Published struct {
 
 // putMap publishes a new version of a map.
 func (s *Server) putMap(w http.ResponseWriter, r *http.Request) error {
-	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" && coding != "gzip" {
+	if coding := strings.ToLower(r.Header.Get("Content-Encoding")); coding != "" && coding != "identity" && coding != "gzip" {
 		return problem(http.StatusUnsupportedMediaType, "the content coding %q is not understood; send the document as it is, or gzipped", coding)
 	}
 	body := http.MaxBytesReader(w, r.Body, s.MaxBody)

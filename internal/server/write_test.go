@@ -170,6 +170,13 @@ func TestGzippedBodyIsPublishedLikeAPlainOne(t *testing.T) {
 	assert.Equal(t, n.expected("small", small("Oslo", "Christiania")), n.current("small"))
 	a := n.put("small", gzipped(t, small("Oslo", "Kristiania")), "Content-Encoding", "gzip", "Content-Type", "application/xtm1+xml")
 	assert.Equal(t, 1, published(t, a).Updated)
+	a = n.put("small", gzipped(t, small("Oslo", "Kristiania")), "Content-Encoding", "GZIP")
+	assert.Zero(t, published(t, a).Updated)
+	for _, coding := range []string{"br", "zstd", "deflate", "gzip, br"} {
+		a = n.put("small", small(), "Content-Encoding", coding)
+		assert.Equal(t, http.StatusUnsupportedMediaType, a.StatusCode)
+		assert.Contains(t, string(a.body), coding)
+	}
 	twice := append(gzipped(t, small("Oslo", "Oslo!")[:300]), gzipped(t, small("Oslo", "Oslo!")[300:])...)
 	assert.Equal(t, 1, n.mustPut("small", twice).Updated, "a gzip file of two members (RFC 1952 §2.2)")
 	assert.Equal(t, n.expected("small", small("Oslo", "Oslo!")), n.current("small"))
