@@ -34,15 +34,20 @@ func (s *subscribed) Reopen() error {
 	return nil
 }
 
-func TestSourcesOnDiskKeepTheRules(t *testing.T) { storetest.Run(t, openSubscribed) }
+func TestSourcesOnDiskKeepTheRules(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, openSubscribed)
+}
 
 func TestSourcesOnDiskAgreeWithMemory(t *testing.T) {
+	t.Parallel()
 	storetest.Histories(t, openSubscribed, *histories, *firstSeed)
 }
 
 // A publisher's records, changed by differences, agree with those in memory as
 // a subscriber's do, and its log says what the differences say.
 func TestPublishedRecordsAgreeWithMemory(t *testing.T) {
+	t.Parallel()
 	require.Positive(t, *histories)
 	published := 0
 	for i := range uint64(*histories) {

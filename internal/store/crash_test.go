@@ -122,6 +122,7 @@ func follow(ctx context.Context, db *DB, replace bool) error {
 // A process that is killed at any instant leaves what it had committed: all that
 // it has said, and at most the version that it was about to say.
 func TestKilledAtAnyInstant(t *testing.T) {
+	t.Parallel()
 	require.Positive(t, *kills)
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "versions"), 0o700))

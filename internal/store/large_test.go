@@ -66,6 +66,7 @@ func subscribedTo(t testing.TB, db *DB, f func(Subscription, fragment.Source)) {
 // A commit that outgrows a transaction goes through the journal, and readers see
 // the state before it or after it, whenever they look.
 func TestReadersSeeALargeCommitWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
 	const topics, commits = 100, 8
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "s", mapOf(t, topics))
@@ -118,6 +119,7 @@ func TestReadersSeeALargeCommitWholeOrNotAtAll(t *testing.T) {
 // A reader that began before a commit of more rows than a transaction takes goes
 // on with what it saw.
 func TestAViewOutlivesALargeCommit(t *testing.T) {
+	t.Parallel()
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "s", mapOf(t, manyTopics))
 	subscribedTo(t, db, func(_ Subscription, src fragment.Source) {
