@@ -3,6 +3,7 @@ package client_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -24,63 +25,66 @@ import (
 func TestSourceConvergesAfterRandomEditsAndFaults(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{1, 2, 3} {
-		rng := rand.New(rand.NewPCG(seed, 0))
-		o := publishing(t, string(maps.Libraries), documentSize(7))
-		sp := o.sp("egov")
-		s := subscribed(t, o)
-		tm, err := xtm.Read(bytes.NewReader(maps.Libraries), xtm.Options{Base: tmdm.Locator(sp)})
-		require.NoError(t, err)
-		editor := testedit.New(tm, sp, seed)
-		chaos := newChaos(seed)
-		failed, whole := 0, 0
-		var saved string
-		for version := range 24 {
-			for range rng.IntN(6) {
-				editor.Edit()
-			}
-			var b bytes.Buffer
-			_, err := xtm.Write(&b, tm, xtm.WriteOptions{Version: xtm.V21, Base: tmdm.Locator(sp)})
-			require.NoError(t, err)
-			o.put(b.String())
-			switch {
-			case rng.IntN(6) == 0:
-				o.takeSnapshot()
-			case rng.IntN(8) == 0 && saved == "":
-				saved = o.backup()
-			case rng.IntN(8) == 0 && saved != "":
-				o.restore(saved)
-				saved = ""
-			}
-
-			o.breakWith(chaos.answer)
-			dying := &dyingStore{Store: s.db, left: rng.IntN(12)}
-			s.restart(func(c *client.Config) { c.Batch, c.Tries, c.Parallel = 1+rng.IntN(5), 2, 1+rng.IntN(4) })
-			if rng.IntN(3) == 0 {
-				dying.Store = s.db
-				s.configure(func(c *client.Config) { c.Store, c.Batch, c.Tries = dying, 2, 2 })
-			}
-			r, err := s.Sync(context.Background(), "egov")
-			if err != nil {
-				failed++
-			} else if r.CleanStart {
-				whole++
-			}
-			if version%8 != 7 {
-				continue
-			}
-			o.breakWith(nil)
-			s.restart()
-			s.sync()
-			server := o.get("/topicmaps/egov/snapshots/current.xtm21")
-			now, err := xtm.Read(strings.NewReader(server), xtm.Options{Base: tmdm.Locator(sp)})
-			require.NoError(t, err)
-			view, _, err := s.Merged(false, "egov")
-			require.NoError(t, err)
-			require.Equal(t, canonical(t, now, sp), canonical(t, view, sp), "seed %d, version %d", seed, version)
-		}
-		require.NotZero(t, failed, "the faults are no challenge")
-		t.Logf("seed %d: %d rounds failed, %d clean starts succeeded", seed, failed, whole)
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { converges(t, seed) })
 	}
+}
+
+func converges(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	o := publishing(t, string(maps.Libraries), documentSize(7))
+	sp := o.sp("egov")
+	s := subscribed(t, o)
+	tm, err := xtm.Read(bytes.NewReader(maps.Libraries), xtm.Options{Base: tmdm.Locator(sp)})
+	require.NoError(t, err)
+	editor := testedit.New(tm, sp, seed)
+	chaos := newChaos(seed)
+	failed, whole := 0, 0
+	var saved string
+	for version := range 24 {
+		for range rng.IntN(6) {
+			editor.Edit()
+		}
+		var b bytes.Buffer
+		_, err := xtm.Write(&b, tm, xtm.WriteOptions{Version: xtm.V21, Base: tmdm.Locator(sp)})
+		require.NoError(t, err)
+		o.put(b.String())
+		switch {
+		case rng.IntN(6) == 0:
+			o.takeSnapshot()
+		case rng.IntN(8) == 0 && saved == "":
+			saved = o.backup()
+		case rng.IntN(8) == 0 && saved != "":
+			o.restore(saved)
+			saved = ""
+		}
+
+		o.breakWith(chaos.answer)
+		s.restart(func(c *client.Config) { c.Batch, c.Tries, c.Parallel = 1+rng.IntN(5), 2, 1+rng.IntN(4) })
+		if rng.IntN(3) == 0 {
+			dying := &dyingStore{Store: s.db, left: rng.IntN(12)}
+			s.configure(func(c *client.Config) { c.Store, c.Batch, c.Tries = dying, 2, 2 })
+		}
+		r, err := s.Sync(context.Background(), "egov")
+		if err != nil {
+			failed++
+		} else if r.CleanStart {
+			whole++
+		}
+		if version%8 != 7 {
+			continue
+		}
+		o.breakWith(nil)
+		s.restart()
+		s.sync()
+		server := o.get("/topicmaps/egov/snapshots/current.xtm21")
+		now, err := xtm.Read(strings.NewReader(server), xtm.Options{Base: tmdm.Locator(sp)})
+		require.NoError(t, err)
+		view, _, err := s.Merged(false, "egov")
+		require.NoError(t, err)
+		require.Equal(t, canonical(t, now, sp), canonical(t, view, sp), "version %d", version)
+	}
+	require.NotZero(t, failed, "the faults are no challenge")
+	t.Logf("%d rounds failed, %d clean starts succeeded", failed, whole)
 }
 
 // chaos answers one request in five with a fault.

@@ -54,10 +54,7 @@ func openEither(b *testing.B, synced bool) *DB {
 	if synced {
 		return openDB(b, b.TempDir())
 	}
-	db, err := openTuned(b.TempDir(), testOptions("").Logger, func(o badger.Options) badger.Options { return o.WithSyncWrites(false) })
-	require.NoError(b, err)
-	b.Cleanup(func() { db.Close() })
-	return db
+	return openUnsynced(b, b.TempDir())
 }
 
 // Publishing one topic should cost the same in a small collection and in a large

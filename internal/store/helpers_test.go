@@ -56,6 +56,15 @@ func openTuned(dir string, log *slog.Logger, tune func(badger.Options) badger.Op
 	return db, nil
 }
 
+// openUnsynced opens a database whose commits do not wait for the disk.
+func openUnsynced(t testing.TB, dir string) *DB {
+	t.Helper()
+	db, err := openTuned(dir, testOptions("").Logger, func(o badger.Options) badger.Options { return o.WithSyncWrites(false) })
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
 // reopen closes a database and opens it again.
 func reopen(t testing.TB, db *DB) *DB {
 	t.Helper()
