@@ -38,6 +38,8 @@ var layers = map[string][]string{
 	"testdata/xtm":       {},
 
 	// for tests only
+	"bench/synthetic":          {},
+	"bench/generate":           {"bench/synthetic"},
 	"internal/testenv":         {},
 	"internal/testedit":        {"tmdm"},
 	"internal/store/storetest": {"tmdm", "fragment", "merge", "internal/testedit", "xtm"},
