@@ -12,7 +12,7 @@ type Construct interface {
 	// rather than its subject. The slice must not be changed.
 	ItemIdentifiers() []Locator
 	TopicMap() *TopicMap
-	identity() *itemIdentity
+	setItemIdentifiers([]Locator)
 }
 
 // Reifiable is a Construct that a topic can stand for: all but topics.
@@ -20,7 +20,7 @@ type Reifiable interface {
 	Construct
 	// Reifier returns the topic that reifies the item, or nil.
 	Reifier() *Topic
-	reification() *reifiable
+	setReifier(*Topic)
 }
 
 // Scoped is a Construct with a scope.
@@ -35,53 +35,127 @@ type Typed interface {
 	Type() *Topic
 }
 
-// itemIdentity is the [item identifiers] property, which all items share.
-type itemIdentity struct {
-	iids []Locator
+// details are what most constructs do not have.
+type details struct {
+	iids     []Locator
+	reifier  *Topic
+	variants []*Variant                    // of a name
+	roles    map[*AssociationRole]*details // of an association
 }
 
-func (i *itemIdentity) ItemIdentifiers() []Locator { return i.iids }
-func (i *itemIdentity) identity() *itemIdentity    { return i }
-
-// reifiable is the [reifier] property.
-type reifiable struct {
-	reifier *Topic
+// ItemIdentifiers implements [Construct].
+func (d *details) ItemIdentifiers() []Locator {
+	if d == nil {
+		return nil
+	}
+	return d.iids
 }
 
-func (r *reifiable) Reifier() *Topic         { return r.reifier.live() }
-func (r *reifiable) reification() *reifiable { return r }
+// Reifier implements [Reifiable].
+func (d *details) Reifier() *Topic {
+	if d == nil {
+		return nil
+	}
+	return d.reifier.live()
+}
+
+// settle replaces a merged reifier by what it was merged into.
+func (d *details) settle() {
+	if d != nil && d.reifier != nil {
+		d.reifier = d.reifier.live()
+	}
+}
+
+// statement is what names, variants, occurrences and associations are built on.
+type statement struct{ kind *kind }
+
+// ItemIdentifiers implements [Construct].
+func (s *statement) ItemIdentifiers() []Locator { return s.kind.own.ItemIdentifiers() }
+
+// Reifier implements [Reifiable].
+func (s *statement) Reifier() *Topic { return s.kind.own.Reifier() }
+
+// Scope implements [Scoped].
+func (s *statement) Scope() *Scope { return s.kind.scope.live() }
+
+func (s *statement) setItemIdentifiers(l []Locator) {
+	if s.kind.own != nil || len(l) > 0 {
+		s.details().iids = l
+	}
+}
+
+func (s *statement) setReifier(t *Topic) {
+	if s.kind.own != nil || t != nil {
+		s.details().reifier = t
+	}
+}
+
+func (s *statement) details() *details {
+	if s.kind.own == nil {
+		k := *s.kind
+		k.own = &details{}
+		s.kind = &k
+	}
+	return s.kind.own
+}
+
+// setKind gives s the type, the scope and the datatype of a kind that is shared.
+func (s *statement) setKind(k *kind) {
+	if own := s.kind.own; own != nil {
+		mine := *k
+		mine.own = own
+		k = &mine
+	}
+	s.kind = k
+}
+
+// settle replaces merged topics by what they were merged into.
+func (s *statement) settle() {
+	old := s.kind
+	if typ, scope := old.typ.live(), old.scope.live(); typ != old.typ || scope != old.scope {
+		s.setKind(scope.tm.kind(typ, scope, old.datatype))
+	}
+	s.kind.own.settle()
+}
 
 // AddItemIdentifier adds loc to the item identifiers of c. Where loc identifies
 // another item, or c is a topic and loc the subject identifier of another, it
 // returns an [*IdentityError].
 func AddItemIdentifier(c Construct, loc Locator) error {
 	tm := c.TopicMap()
-	t, isTopic := c.(*Topic)
-	if isTopic {
+	if t, isTopic := c.(*Topic); isTopic {
 		t = t.live()
-		c = t
-	}
-	if other, ok := tm.byII[loc]; ok {
-		if other == c {
-			return nil
+		if other := tm.items[loc]; other != nil {
+			return &IdentityError{t, other, loc}
 		}
+		return t.addItemIdentifier(loc)
+	}
+	switch other := tm.ConstructByItemIdentifier(loc); other {
+	case c:
+		return nil
+	case nil:
+		c.setItemIdentifiers(append(c.ItemIdentifiers(), loc))
+		tm.items[loc] = c
+		return nil
+	default:
 		return &IdentityError{c, other, loc}
 	}
-	if other := tm.bySI[loc]; isTopic && other != nil && other != t {
-		return &IdentityError{c, other, loc}
-	}
-	id := c.identity()
-	id.iids = append(id.iids, loc)
-	tm.byII[loc] = c
-	return nil
 }
 
 // RemoveItemIdentifier takes loc from the item identifiers of c, if it is there.
 func RemoveItemIdentifier(c Construct, loc Locator) {
-	id := c.identity()
-	if slices.Contains(id.iids, loc) {
-		id.iids = without(id.iids, loc)
-		delete(c.TopicMap().byII, loc)
+	if list := c.ItemIdentifiers(); slices.Contains(list, loc) {
+		c.setItemIdentifiers(without(list, loc))
+		c.TopicMap().forget(c, loc)
+	}
+}
+
+// forget takes loc, which identified the item c, out of the look-ups.
+func (tm *TopicMap) forget(c Construct, loc Locator) {
+	if _, isTopic := c.(*Topic); isTopic {
+		tm.ids.remove(loc, asItem)
+	} else {
+		delete(tm.items, loc)
 	}
 }
 
@@ -102,39 +176,42 @@ func without[T comparable](list []T, x T) []T {
 // before the reifier.
 func SetReifier(c Reifiable, t *Topic) error {
 	t = t.live()
-	if t != nil && len(t.reified) > 0 && !equalStatements(t.reified[0], c) {
-		return &ReifierError{t, c, t.reified[0]}
+	if reified := t.reifiedItems(); len(reified) > 0 && !equalStatements(reified[0], c) {
+		return &ReifierError{t, c, reified[0]}
 	}
-	if old := c.Reifier(); old != nil {
-		old.reified = without(old.reified, c)
+	old := c.Reifier()
+	if old == t {
+		return nil
 	}
-	c.reification().reifier = t
-	if t != nil {
-		t.reified = append(t.reified, c)
-	}
+	old.setReified(without(old.reifiedItems(), c))
+	c.setReifier(t)
+	t.setReified(append(t.reifiedItems(), c))
 	return nil
 }
 
-// moveIdentifiers gives the item identifiers of from, which ceases, to to.
+// moveIdentifiers gives the item identifiers of from, a statement that ceases,
+// to to.
 func (tm *TopicMap) moveIdentifiers(from, to Construct) {
-	f, t := from.identity(), to.identity()
-	for _, loc := range f.iids {
-		tm.byII[loc] = to
+	moved := from.ItemIdentifiers()
+	if len(moved) == 0 {
+		return
 	}
-	t.iids = append(t.iids, f.iids...)
-	f.iids = nil
+	for _, loc := range moved {
+		tm.items[loc] = to
+	}
+	to.setItemIdentifiers(append(to.ItemIdentifiers(), moved...))
+	from.setItemIdentifiers(nil)
 }
 
-// dropIdentity forgets the item identifiers and the reification of c, which ceases.
-func (tm *TopicMap) dropIdentity(c Construct) {
+// dropIdentity forgets the item identifiers and the reification of c, a
+// statement that ceases.
+func (tm *TopicMap) dropIdentity(c Reifiable) {
 	for _, loc := range c.ItemIdentifiers() {
-		delete(tm.byII, loc)
+		tm.forget(c, loc)
 	}
-	c.identity().iids = nil
-	if r, ok := c.(Reifiable); ok {
-		if t := r.Reifier(); t != nil {
-			t.reified = without(t.reified, r)
-		}
-		r.reification().reifier = nil
+	c.setItemIdentifiers(nil)
+	if t := c.Reifier(); t != nil {
+		t.setReified(without(t.reifiedItems(), c))
+		c.setReifier(nil)
 	}
 }

@@ -11,22 +11,13 @@ import (
 // are when they are made.
 
 type statementKey struct {
-	value, datatype string
-	typ             *Topic
-	scope           *Scope
+	value string
+	kind  kind
 }
 
-func (n *TopicName) key() statementKey {
-	return statementKey{value: n.value, typ: n.Type(), scope: n.Scope()}
-}
-
-func (v *Variant) key() statementKey {
-	return statementKey{value: v.value, datatype: v.datatype, scope: v.Scope()}
-}
-
-func (o *Occurrence) key() statementKey {
-	return statementKey{o.value, o.datatype, o.Type(), o.Scope()}
-}
+func (n *TopicName) key() statementKey  { return statementKey{n.value, n.kind.settled()} }
+func (v *Variant) key() statementKey    { return statementKey{v.value, v.kind.settled()} }
+func (o *Occurrence) key() statementKey { return statementKey{o.value, o.kind.settled()} }
 
 type roleKey struct{ typ, player *Topic }
 
@@ -35,15 +26,24 @@ func (r *AssociationRole) key() roleKey { return roleKey{r.Type(), r.Player()} }
 // appendKey appends what makes associations equal: type, scope and the set of
 // (type, player) pairs.
 func (a *Association) appendKey(key []byte) []byte {
-	pairs := make([]uint64, 0, 8) // most are short enough for the stack
+	var few [8]uint64 // most associations have fewer roles
+	pairs := few[:0]
 	for _, r := range a.roles {
 		pairs = append(pairs, uint64(r.Type().serial)<<32|uint64(r.Player().serial))
 	}
-	slices.Sort(pairs)
+	if len(pairs) == 2 {
+		if pairs[0] > pairs[1] {
+			pairs[0], pairs[1] = pairs[1], pairs[0]
+		}
+	} else {
+		slices.Sort(pairs)
+	}
 	key = binary.BigEndian.AppendUint32(key, a.Type().serial)
 	key = binary.BigEndian.AppendUint32(key, a.Scope().serial)
-	for _, p := range slices.Compact(pairs) {
-		key = binary.BigEndian.AppendUint64(key, p)
+	for i, p := range pairs {
+		if i == 0 || p != pairs[i-1] {
+			key = binary.BigEndian.AppendUint64(key, p)
+		}
 	}
 	return key
 }

@@ -62,7 +62,7 @@ var hubSteps = map[string]func(t require.TestingT, tm *TopicMap, class *Topic, n
 			require.NoError(t, SetReifier(class.AddName("same", nil), class))
 		}
 		require.Empty(t, tm.Normalize())
-		require.Len(t, class.reified, 1)
+		require.Len(t, class.reifiedItems(), 1)
 	},
 	"Merge": func(t require.TestingT, tm *TopicMap, class *Topic, n int) {
 		for i := range n { // a reader finds out late that it is the class

@@ -31,7 +31,7 @@ func checkInvariants(t require.TestingT, tm *TopicMap) {
 		}
 		if c, ok := c.(Reifiable); ok && c.Reifier() != nil {
 			require.True(t, live[c.Reifier()], "reifier of %s", Describe(c))
-			require.True(t, slices.Contains(c.Reifier().reified, c), "%s and its reifier", Describe(c))
+			require.True(t, slices.Contains(c.Reifier().reifiedItems(), c), "%s and its reifier", Describe(c))
 		}
 		switch c := c.(type) {
 		case *Topic:
@@ -98,7 +98,17 @@ func checkIdentifiers(t require.TestingT, tm *TopicMap, items []Construct) {
 			require.Same(t, topic, tm.TopicBySubjectLocator(l), "subject locator %s", l)
 		}
 	}
-	require.Equal(t, []int{sis, sls, iids}, []int{len(tm.bySI), len(tm.bySL), len(tm.byII)}, "the look-ups know more than the items")
+	require.Equal(t, []int{sis, sls, iids}, []int{count(tm.ids, asSubject), tm.sls.live, count(tm.ids, asItem) + len(tm.items)}, "the look-ups know more than the items")
+}
+
+// count returns how many locators stand in the property as.
+func count(x identifiers, as role) (n int) {
+	for s, tag := range x.tags {
+		if tag >= usedSlot && x.chunks[x.slots[s]/chunkSize].roles[x.slots[s]%chunkSize]&as != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func checkScope(t require.TestingT, s *Scope, live map[Construct]bool) {
@@ -121,11 +131,11 @@ func checkTopic(t require.TestingT, topic *Topic, live map[Construct]bool) {
 		require.Same(t, topic, r.Player())
 		require.False(t, slices.Contains(topic.RolesPlayed()[:i], r), "%s twice", Describe(r))
 	}
-	for _, c := range topic.reified {
+	for _, c := range topic.reifiedItems() {
 		require.True(t, live[c], "reified by %s", Describe(topic))
 		require.Same(t, topic, c.Reifier())
 	}
-	require.Equal(t, len(topic.reified) > 0, topic.Reified() != nil)
+	require.Equal(t, len(topic.reifiedItems()) > 0, topic.Reified() != nil)
 }
 
 // checkNormal checks what Normalize adds to that: no duplicates, reification
@@ -137,7 +147,7 @@ func checkNormal(t require.TestingT, tm *TopicMap) {
 	for i, c := range items {
 		r, ok := c.(Reifiable)
 		if !ok {
-			require.LessOrEqual(t, len(c.(*Topic).reified), 1)
+			require.LessOrEqual(t, len(c.(*Topic).reifiedItems()), 1)
 			continue
 		}
 		if r.Reifier() != nil {
@@ -150,6 +160,11 @@ func checkNormal(t require.TestingT, tm *TopicMap) {
 		}
 		require.False(t, slices.ContainsFunc(referencesOf(r), (*Topic).gone), "references of %s", Describe(r))
 	}
+	for _, x := range []identifiers{tm.ids, tm.sls} {
+		for _, c := range x.chunks {
+			require.False(t, slices.ContainsFunc(c.topics[:], func(t *Topic) bool { return t != nil && t.gone() }), "the look-ups know merged topics")
+		}
+	}
 	before := canonical(tm)
 	require.Empty(t, tm.Normalize(), "conflicts of a normal map")
 	assert.Equal(t, before, canonical(tm), "Normalize is idempotent")
@@ -159,18 +174,25 @@ func checkNormal(t require.TestingT, tm *TopicMap) {
 func referencesOf(c Reifiable) (topics []*Topic) {
 	switch c := c.(type) {
 	case *TopicName:
-		topics = append([]*Topic{c.typ, c.topic}, c.scope.themes...)
+		topics = append([]*Topic{c.kind.typ, c.topic}, c.kind.scope.themes...)
+		topics = append(topics, reifierOf(c.kind.own)...)
 	case *Variant:
-		topics = slices.Clone(c.scope.themes)
+		topics = slices.Concat(c.kind.scope.themes, reifierOf(c.kind.own))
 	case *Occurrence:
-		topics = append([]*Topic{c.typ, c.topic}, c.scope.themes...)
+		topics = append([]*Topic{c.kind.typ, c.topic}, c.kind.scope.themes...)
+		topics = append(topics, reifierOf(c.kind.own)...)
 	case *Association:
-		topics = append([]*Topic{c.typ}, c.scope.themes...)
+		topics = append([]*Topic{c.kind.typ}, c.kind.scope.themes...)
+		topics = append(topics, reifierOf(c.kind.own)...)
 	case *AssociationRole:
-		topics = []*Topic{c.typ, c.player}
-	}
-	if r := c.reification().reifier; r != nil {
-		topics = append(topics, r)
+		topics = append([]*Topic{c.typ, c.player}, reifierOf(c.details())...)
 	}
 	return topics
+}
+
+func reifierOf(d *details) []*Topic {
+	if d == nil || d.reifier == nil {
+		return nil
+	}
+	return []*Topic{d.reifier}
 }

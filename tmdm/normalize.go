@@ -1,6 +1,10 @@
 package tmdm
 
-import "slices"
+import (
+	"bytes"
+	"hash/maphash"
+	"slices"
+)
 
 // Normalize removes duplicate statements (ISO 13250-2 §6.3 to §6.7: equal names,
 // variants, occurrences, associations and roles are merged) and settles all
@@ -10,16 +14,18 @@ import "slices"
 // each reifies something else as well, and reifiers of two statements that
 // ceased to be equal. The first statement and its reifier keep each other.
 func (tm *TopicMap) Normalize() []*ReifierError {
-	n := normalizer{
-		tm:      tm,
-		seen:    map[statementKey]Reifiable{},
-		rolesOf: map[roleKey]*AssociationRole{},
-	}
-	tm.reifier = tm.Reifier()
+	n := normalizer{tm: tm}
 	for {
+		if tm.merged {
+			tm.ids.settle()
+			tm.sls.settle()
+			tm.details.settle()
+			tm.merged = false
+		}
 		n.topics()
 		n.associations()
 		if !n.mergeReifiers() {
+			n.pack()
 			return n.conflicts()
 		}
 	}
@@ -30,7 +36,6 @@ type normalizer struct {
 	reifiers [][2]*Topic // pairs to merge at the end of the pass
 	seen     map[statementKey]Reifiable
 	rolesOf  map[roleKey]*AssociationRole
-	key      []byte
 }
 
 func (n *normalizer) topics() {
@@ -38,76 +43,150 @@ func (n *normalizer) topics() {
 	tm.topics = slices.DeleteFunc(tm.topics, (*Topic).gone)
 	for _, t := range tm.topics {
 		for _, x := range t.names {
-			x.topic, x.typ, x.scope, x.reifier = t, x.Type(), x.Scope(), x.Reifier()
+			x.topic = t
+			x.settle()
 		}
 		t.names = distinct(n, t.names, (*TopicName).key)
 		for _, x := range t.names {
-			for _, v := range x.variants {
-				v.scope, v.reifier = v.Scope(), v.Reifier()
+			for _, v := range x.Variants() {
+				v.settle()
 			}
-			x.variants = distinct(n, x.variants, (*Variant).key)
+			x.setVariants(distinct(n, x.Variants(), (*Variant).key))
 		}
 		for _, o := range t.occurrences {
-			o.topic, o.typ, o.scope, o.reifier = t, o.Type(), o.Scope(), o.Reifier()
+			o.topic = t
+			o.settle()
 		}
 		t.occurrences = distinct(n, t.occurrences, (*Occurrence).key)
 	}
 }
+
+// fewStatements is up to how many of them are compared with each other, rather
+// than looked up.
+const fewStatements = 8
 
 // distinct joins each statement of list to the first with the same key.
 func distinct[S Reifiable](n *normalizer, list []S, key func(S) statementKey) []S {
 	if len(list) < 2 {
 		return list
 	}
-	clear(n.seen)
-	return slices.DeleteFunc(list, func(s S) bool {
-		k := key(s)
-		first, duplicate := n.seen[k]
-		if !duplicate {
-			n.seen[k] = s
-			return false
+	var first func(S) (S, bool)
+	kept := list[:0]
+	if len(list) <= fewStatements {
+		first = func(s S) (S, bool) {
+			k := key(s)
+			for _, other := range kept {
+				if key(other) == k {
+					return other, true
+				}
+			}
+			return s, false
 		}
-		n.join(first, s)
-		return true
-	})
+	} else {
+		if n.seen == nil {
+			n.seen = map[statementKey]Reifiable{}
+		}
+		clear(n.seen)
+		first = func(s S) (S, bool) {
+			k := key(s)
+			if other, found := n.seen[k]; found {
+				return other.(S), true
+			}
+			n.seen[k] = s
+			return s, false
+		}
+	}
+	for _, s := range list {
+		if other, found := first(s); found {
+			n.join(other, s)
+		} else {
+			kept = append(kept, s)
+		}
+	}
+	clear(list[len(kept):])
+	return kept
 }
 
 func (n *normalizer) associations() {
-	seen := make(map[string]*Association, len(n.tm.associations))
+	tm := n.tm
+	for _, a := range tm.associations {
+		if a.removed() {
+			continue
+		}
+		a.settle()
+		for _, r := range a.roles {
+			r.settle()
+		}
+	}
+	seen := newAssociationSet(len(tm.associations))
 	removed := false
-	n.tm.associations = slices.DeleteFunc(n.tm.associations, func(a *Association) bool {
-		if a.removed {
+	tm.associations = slices.DeleteFunc(tm.associations, func(a *Association) bool {
+		if a.removed() {
 			return true
 		}
-		a.typ, a.scope, a.reifier = a.Type(), a.Scope(), a.Reifier()
-		for _, r := range a.roles {
-			r.typ, r.player, r.reifier = r.Type(), r.Player(), r.Reifier()
-		}
-		n.key = a.appendKey(n.key[:0])
-		if distinctRoles(n.key) < len(a.roles) {
+		first, roles := seen.add(a)
+		if roles < len(a.roles) {
 			a.roles, removed = n.joinRoles(a.roles[:0], a.roles), true
 		}
-		first, duplicate := seen[string(n.key)]
-		if !duplicate {
-			seen[string(n.key)] = a
+		if first == a {
 			return false
 		}
 		n.joinRoles(first.roles, a.roles)
 		n.join(first, a)
-		a.removed, removed = true, true
+		a.markRemoved()
+		removed = true
 		return true
 	})
-	n.tm.removed = 0
+	tm.removed = 0
 	if !removed {
 		return
 	}
-	for _, t := range n.tm.topics {
-		t.roles = slices.DeleteFunc(t.roles, func(r *AssociationRole) bool { return r.removed })
+	for _, t := range tm.topics {
+		t.roles = slices.DeleteFunc(t.roles, (*AssociationRole).removed)
 	}
+}
+
+// associationSet holds unequal associations. It is a hash table with linear
+// probing, made for a number of associations that is known.
+type associationSet struct {
+	seed       maphash.Seed
+	hashes     []uint64
+	members    []*Association
+	key, other []byte
+}
+
+func newAssociationSet(n int) *associationSet {
+	size := 8
+	for size < 2*n {
+		size *= 2
+	}
+	return &associationSet{seed: maphash.MakeSeed(), hashes: make([]uint64, size), members: make([]*Association, size)}
+}
+
+// add returns the first association that is equal to a, or a itself, and how
+// many unequal roles it has.
+func (s *associationSet) add(a *Association) (first *Association, roles int) {
+	s.key = a.appendKey(s.key[:0])
+	hash := maphash.Bytes(s.seed, s.key)
+	i := hash & uint64(len(s.members)-1)
+	for ; s.members[i] != nil; i = (i + 1) & uint64(len(s.members)-1) {
+		if s.hashes[i] != hash {
+			continue
+		}
+		s.other = s.members[i].appendKey(s.other[:0])
+		if bytes.Equal(s.key, s.other) {
+			return s.members[i], distinctRoles(s.key)
+		}
+	}
+	s.hashes[i], s.members[i] = hash, a
+	return a, distinctRoles(s.key)
 }
 
 // joinRoles joins each role of more to an equal one in roles, or else appends it.
 func (n *normalizer) joinRoles(roles, more []*AssociationRole) []*AssociationRole {
+	if n.rolesOf == nil {
+		n.rolesOf = map[roleKey]*AssociationRole{}
+	}
 	clear(n.rolesOf)
 	for _, r := range roles {
 		n.rolesOf[r.key()] = r
@@ -120,7 +199,9 @@ func (n *normalizer) joinRoles(roles, more []*AssociationRole) []*AssociationRol
 			continue
 		}
 		n.join(first, r)
-		r.removed = true
+		if r.assoc == first.assoc { // or else the whole association goes
+			r.typ = nil
+		}
 	}
 	return roles
 }
@@ -128,21 +209,21 @@ func (n *normalizer) joinRoles(roles, more []*AssociationRole) []*AssociationRol
 // join gives the item identifiers, the variants and the reifier of gone to kept.
 func (n *normalizer) join(kept, gone Reifiable) {
 	n.tm.moveIdentifiers(gone, kept)
-	if from, isName := gone.(*TopicName); isName {
+	if from, isName := gone.(*TopicName); isName && len(from.Variants()) > 0 {
 		to := kept.(*TopicName)
-		for _, v := range from.variants {
+		for _, v := range from.Variants() {
 			v.name = to
 		}
-		to.variants = append(to.variants, from.variants...)
-		from.variants = nil
+		to.setVariants(append(to.Variants(), from.Variants()...))
+		from.setVariants(nil)
 	}
 	k, g := kept.Reifier(), gone.Reifier()
-	gone.reification().reifier = nil // settleReified takes gone from g.reified
+	gone.setReifier(nil) // settleReified takes gone from what g reifies
 	switch {
 	case g == nil || g == k:
 	case k == nil:
-		kept.reification().reifier = g
-		g.reified = append(g.reified, kept)
+		kept.setReifier(g)
+		g.setReified(append(g.reifiedItems(), kept))
 	default:
 		n.reifiers = append(n.reifiers, [2]*Topic{k, g})
 	}
@@ -172,7 +253,9 @@ func (n *normalizer) mergeReifiers() (merged bool) {
 // their topics reify.
 func (n *normalizer) settleReified() {
 	for _, t := range n.tm.topics {
-		t.reified = slices.DeleteFunc(t.reified, func(c Reifiable) bool { return c.Reifier() != t })
+		if list := t.reifiedItems(); len(list) > 0 {
+			t.setReified(slices.DeleteFunc(list, func(c Reifiable) bool { return c.Reifier() != t }))
+		}
 	}
 }
 
@@ -185,14 +268,29 @@ func (n *normalizer) conflicts() (errs []*ReifierError) {
 		}
 	}
 	for _, t := range n.tm.topics {
-		if len(t.reified) < 2 {
+		list := t.reifiedItems()
+		if len(list) < 2 {
 			continue
 		}
-		for _, c := range t.reified[1:] {
-			errs = append(errs, &ReifierError{t, c, t.reified[0]})
-			c.reification().reifier = nil
+		for _, c := range list[1:] {
+			errs = append(errs, &ReifierError{t, c, list[0]})
+			c.setReifier(nil)
 		}
-		t.reified = slices.Delete(t.reified, 1, len(t.reified))
+		t.setReified(list[:1:1])
 	}
 	return errs
+}
+
+// pack gives back the memory that lists were given to grow.
+func (n *normalizer) pack() {
+	var names packer[*TopicName]
+	var occurrences packer[*Occurrence]
+	var roles packer[*AssociationRole]
+	for _, t := range n.tm.topics {
+		t.names = names.pack(t.names)
+		t.occurrences = occurrences.pack(t.occurrences)
+		t.roles = roles.pack(t.roles)
+	}
+	n.tm.topics = slices.Clip(n.tm.topics)
+	n.tm.associations = slices.Clip(n.tm.associations)
 }

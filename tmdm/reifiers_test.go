@@ -125,7 +125,7 @@ func TestNormalizeReportsReifiersThatCannotJoin(t *testing.T) {
 	assert.Same(t, s, first.Reifier())
 	assert.Same(t, first, s.Reified())
 	assert.Same(t, one, r.Reified())
-	assert.True(t, two.removed)
+	assert.True(t, two.removed())
 	checkNormal(t, tm)
 }
 

@@ -20,10 +20,12 @@ type Scope struct {
 func (s *Scope) Themes() []*Topic { return s.live().themes }
 
 // Contains reports whether every theme of other is one of s.
-func (s *Scope) Contains(other *Scope) bool {
+func (s *Scope) Contains(other *Scope) bool { return s.containsAll(other.Themes()) }
+
+func (s *Scope) containsAll(topics []*Topic) bool {
 	themes := s.Themes()
-	for _, t := range other.Themes() {
-		if !slices.Contains(themes, t) {
+	for _, t := range topics {
+		if !slices.Contains(themes, t.live()) {
 			return false
 		}
 	}
@@ -35,10 +37,23 @@ func (tm *TopicMap) Scope(themes ...*Topic) *Scope {
 	if len(themes) == 0 {
 		return tm.unconstrained
 	}
+	if len(themes) == 1 {
+		t := themes[0].live()
+		last := &tm.lastScopes[t.serial%uint32(len(tm.lastScopes))]
+		if *last == nil || (*last).themes[0] != t {
+			*last = tm.scopeOf([]*Topic{t})
+		}
+		return *last
+	}
 	set := make([]*Topic, len(themes))
 	for i, t := range themes {
 		set[i] = t.live()
 	}
+	return tm.scopeOf(set)
+}
+
+// scopeOf is Scope for topics that are not merged. It changes and keeps set.
+func (tm *TopicMap) scopeOf(set []*Topic) *Scope {
 	slices.SortFunc(set, func(a, b *Topic) int { return cmp.Compare(a.serial, b.serial) })
 	set = slices.Compact(set)
 	key := make([]byte, 0, 4*len(set))

@@ -7,16 +7,21 @@ import (
 
 // Topic is a topic item (ISO 13250-2 §5.3).
 type Topic struct {
-	itemIdentity
 	tm          *TopicMap
-	sis, sls    []Locator // in the order in which they were added
+	iids, sis   []Locator // in the order in which they were added
 	names       []*TopicName
 	occurrences []*Occurrence
 	roles       []*AssociationRole
-	reified     []Reifiable // more than one only while duplicates wait for Normalize
-	mergedInto  *Topic      // set once the topic has been merged into another
+	more        *topicDetails // nil where there is nothing in it
+	mergedInto  *Topic        // set once the topic has been merged into another
 	serial      uint32
 	removed     bool
+}
+
+// topicDetails are what most topics do not have.
+type topicDetails struct {
+	sls     []Locator
+	reified []Reifiable // more than one only while duplicates wait for Normalize
 }
 
 // live returns the topic that t has become: t, or what it was merged into.
@@ -41,7 +46,28 @@ func (t *Topic) follow() *Topic {
 
 func (t *Topic) gone() bool { return t.mergedInto != nil || t.removed }
 
-func (t *Topic) identity() *itemIdentity { return &t.live().itemIdentity }
+func (t *Topic) setItemIdentifiers(l []Locator) { t.live().iids = l }
+
+func (t *Topic) details() *topicDetails {
+	if t.more == nil {
+		t.more = &topicDetails{}
+	}
+	return t.more
+}
+
+// reifiedItems returns what t, which may be nil, reifies.
+func (t *Topic) reifiedItems() []Reifiable {
+	if t == nil || t.more == nil {
+		return nil
+	}
+	return t.more.reified
+}
+
+func (t *Topic) setReified(list []Reifiable) {
+	if t != nil && (t.more != nil || len(list) > 0) {
+		t.details().reified = list
+	}
+}
 
 // TopicMap returns the map that t belongs to.
 func (t *Topic) TopicMap() *TopicMap { return t.tm }
@@ -56,7 +82,12 @@ func (t *Topic) SubjectIdentifiers() []Locator { return t.live().sis }
 
 // SubjectLocators returns the subject locators in the order in which they were
 // added. The slice must not be changed.
-func (t *Topic) SubjectLocators() []Locator { return t.live().sls }
+func (t *Topic) SubjectLocators() []Locator {
+	if t = t.live(); t.more == nil {
+		return nil
+	}
+	return t.more.sls
+}
 
 // Names returns the topic names in order of creation. The slice must not be changed.
 func (t *Topic) Names() []*TopicName { return t.live().names }
@@ -70,8 +101,8 @@ func (t *Topic) RolesPlayed() []*AssociationRole { return t.live().roles }
 
 // Reified returns the item that t stands for, or nil.
 func (t *Topic) Reified() Reifiable {
-	if t = t.live(); len(t.reified) > 0 {
-		return t.reified[0]
+	if list := t.live().reifiedItems(); len(list) > 0 {
+		return list[0]
 	}
 	return nil
 }
@@ -81,32 +112,45 @@ func (t *Topic) Reified() Reifiable {
 // [*IdentityError] (ISO 13250-2 §5.3.5: such topics are equal).
 func (t *Topic) AddSubjectIdentifier(loc Locator) error {
 	t = t.live()
-	if other := t.tm.bySI[loc]; other != nil {
-		if other == t {
-			return nil
-		}
+	added, other := t.tm.ids.add(loc, t, asSubject)
+	if other != nil {
 		return &IdentityError{t, other, loc}
 	}
-	if other, ok := t.tm.byII[loc].(*Topic); ok && other != t {
-		return &IdentityError{t, other, loc}
-	}
-	t.sis = append(t.sis, loc)
-	t.tm.bySI[loc] = t
+	t.sis = appendLocator(t.sis, added)
 	return nil
+}
+
+// addItemIdentifier adds loc, which identifies no other item than topics.
+func (t *Topic) addItemIdentifier(loc Locator) error {
+	added, other := t.tm.ids.add(loc, t, asItem)
+	if other != nil {
+		return &IdentityError{t, other, loc}
+	}
+	t.iids = appendLocator(t.iids, added)
+	return nil
+}
+
+// appendLocator appends added, one locator or none, to list, and takes it as the
+// list where that is empty.
+func appendLocator(list, added []Locator) []Locator {
+	if len(list) == 0 {
+		return added
+	}
+	return append(list, added...)
 }
 
 // AddSubjectLocator adds loc to the subject locators. Where another topic has
 // it, it returns an [*IdentityError].
 func (t *Topic) AddSubjectLocator(loc Locator) error {
 	t = t.live()
-	if other := t.tm.bySL[loc]; other != nil {
-		if other == t {
-			return nil
-		}
+	added, other := t.tm.sls.add(loc, t, asSubject)
+	if other != nil {
 		return &IdentityError{t, other, loc}
 	}
-	t.sls = append(t.sls, loc)
-	t.tm.bySL[loc] = t
+	if len(added) > 0 {
+		d := t.details()
+		d.sls = appendLocator(d.sls, added)
+	}
 	return nil
 }
 
@@ -115,16 +159,16 @@ func (t *Topic) RemoveSubjectIdentifier(loc Locator) {
 	t = t.live()
 	if slices.Contains(t.sis, loc) {
 		t.sis = without(t.sis, loc)
-		delete(t.tm.bySI, loc)
+		t.tm.ids.remove(loc, asSubject)
 	}
 }
 
 // RemoveSubjectLocator takes loc from the subject locators, if it is there.
 func (t *Topic) RemoveSubjectLocator(loc Locator) {
 	t = t.live()
-	if slices.Contains(t.sls, loc) {
-		t.sls = without(t.sls, loc)
-		delete(t.tm.bySL, loc)
+	if slices.Contains(t.SubjectLocators(), loc) {
+		t.more.sls = without(t.more.sls, loc)
+		t.tm.sls.remove(loc, asSubject)
 	}
 }
 
@@ -135,7 +179,8 @@ func (t *Topic) AddName(value string, typ *Topic, themes ...*Topic) *TopicName {
 	if typ == nil {
 		typ = t.tm.CreateTopicBySubjectIdentifier(PSIDefaultNameType)
 	}
-	n := &TopicName{topic: t, value: value, typ: typ, scope: t.tm.Scope(themes...)}
+	n := t.tm.slabs.names.take()
+	*n = TopicName{statement{kind: t.tm.kind(typ.live(), t.tm.Scope(themes...), "")}, t, value}
 	t.names = append(t.names, n)
 	return n
 }
@@ -143,7 +188,8 @@ func (t *Topic) AddName(value string, typ *Topic, themes ...*Topic) *TopicName {
 // AddOccurrence adds an occurrence.
 func (t *Topic) AddOccurrence(value, datatype string, typ *Topic, themes ...*Topic) *Occurrence {
 	t = t.live()
-	o := &Occurrence{topic: t, value: value, datatype: datatype, typ: typ, scope: t.tm.Scope(themes...)}
+	o := t.tm.slabs.occurrences.take()
+	*o = Occurrence{statement{kind: t.tm.kind(typ.live(), t.tm.Scope(themes...), datatype)}, t, value}
 	t.occurrences = append(t.occurrences, o)
 	return o
 }
@@ -192,12 +238,17 @@ func (t *Topic) Remove() error {
 		t.tm.dropIdentity(o)
 	}
 	for _, l := range t.sis {
-		delete(t.tm.bySI, l)
+		t.tm.ids.remove(l, asSubject)
 	}
-	for _, l := range t.sls {
-		delete(t.tm.bySL, l)
+	for _, l := range t.iids {
+		t.tm.ids.remove(l, asItem)
 	}
-	t.tm.dropIdentity(t)
+	for _, l := range t.SubjectLocators() {
+		t.tm.sls.remove(l, asSubject)
+	}
+	if c := t.Reified(); c != nil {
+		c.setReifier(nil)
+	}
 	t.tm.topics = without(t.tm.topics, t)
 	*t = Topic{tm: t.tm, serial: t.serial, removed: true}
 	return nil
@@ -227,7 +278,7 @@ func (tm *TopicMap) userOf(t *Topic) Construct {
 			if uses(n) {
 				return n
 			}
-			for _, v := range n.variants {
+			for _, v := range n.Variants() {
 				if uses(v) {
 					return v
 				}

@@ -4,29 +4,43 @@ import "iter"
 
 // TopicMap is a topic map item (ISO 13250-2 §5.2).
 type TopicMap struct {
-	itemIdentity
-	reifiable
-	topics        []*Topic       // some may be merged into others
-	associations  []*Association // some may be removed
-	removed       int            // how many
-	bySI, bySL    map[Locator]*Topic
-	byII          map[Locator]Construct
-	scopes        map[string]*Scope
+	details
+	topics       []*Topic       // some may be merged into others
+	associations []*Association // some may be removed
+	removed      int            // how many
+	merged       bool           // topics were merged since Normalize
+	serial       uint32
+
+	ids   identifiers           // subject identifiers, and item identifiers of topics
+	sls   identifiers           // subject locators
+	items map[Locator]Construct // item identifiers of all else
+
 	unconstrained *Scope
-	serial        uint32
+	scopes        map[string]*Scope
+	lastScopes    [16]*Scope // of one theme
+	kinds         map[kind]*kind
+	lastKinds     [64]*kind
+
+	slabs struct {
+		topics       slab[Topic]
+		names        slab[TopicName]
+		occurrences  slab[Occurrence]
+		associations slab[Association]
+		roles        slab[AssociationRole]
+		pairs        slab[[2]*AssociationRole]
+	}
 }
 
 // New returns an empty topic map.
 func New() *TopicMap {
-	tm := &TopicMap{
-		bySI:   map[Locator]*Topic{},
-		bySL:   map[Locator]*Topic{},
-		byII:   map[Locator]Construct{},
-		scopes: map[string]*Scope{},
-	}
+	tm := &TopicMap{items: map[Locator]Construct{}, scopes: map[string]*Scope{}, kinds: map[kind]*kind{}}
 	tm.unconstrained = &Scope{tm: tm}
+	tm.slabs.topics.most = 53 // that many fit well into 8 KB
 	return tm
 }
+
+func (tm *TopicMap) setItemIdentifiers(l []Locator) { tm.iids = l }
+func (tm *TopicMap) setReifier(t *Topic)            { tm.reifier = t }
 
 // TopicMap returns tm itself.
 func (tm *TopicMap) TopicMap() *TopicMap { return tm }
@@ -48,7 +62,7 @@ func (tm *TopicMap) Topics() iter.Seq[*Topic] {
 func (tm *TopicMap) Associations() iter.Seq[*Association] {
 	return func(yield func(*Association) bool) {
 		for _, a := range tm.associations {
-			if !a.removed && !yield(a) {
+			if !a.removed() && !yield(a) {
 				return
 			}
 		}
@@ -58,45 +72,54 @@ func (tm *TopicMap) Associations() iter.Seq[*Association] {
 // CreateTopic adds a topic without identifiers; the caller gives it at least one.
 func (tm *TopicMap) CreateTopic() *Topic {
 	tm.serial++
-	t := &Topic{tm: tm, serial: tm.serial}
+	t := tm.slabs.topics.take()
+	t.tm, t.serial = tm, tm.serial
 	tm.topics = append(tm.topics, t)
 	return t
 }
 
 // TopicBySubjectIdentifier returns the topic with the subject identifier, or nil.
-func (tm *TopicMap) TopicBySubjectIdentifier(loc Locator) *Topic { return tm.bySI[loc] }
+func (tm *TopicMap) TopicBySubjectIdentifier(loc Locator) *Topic { return tm.ids.topic(loc, asSubject) }
 
 // TopicBySubjectLocator returns the topic with the subject locator, or nil.
-func (tm *TopicMap) TopicBySubjectLocator(loc Locator) *Topic { return tm.bySL[loc] }
+func (tm *TopicMap) TopicBySubjectLocator(loc Locator) *Topic { return tm.sls.topic(loc, asSubject) }
 
 // ConstructByItemIdentifier returns the item with the item identifier, or nil.
-func (tm *TopicMap) ConstructByItemIdentifier(loc Locator) Construct { return tm.byII[loc] }
+func (tm *TopicMap) ConstructByItemIdentifier(loc Locator) Construct {
+	if t := tm.ids.topic(loc, asItem); t != nil {
+		return t
+	}
+	return tm.items[loc]
+}
+
+// TopicByIdentifier returns the topic that has loc as a subject identifier or as
+// an item identifier, or nil. There is one at most (ISO 13250-2 §5.3.5,
+// Properties: topics that share one are equal).
+func (tm *TopicMap) TopicByIdentifier(loc Locator) *Topic { return tm.ids.topic(loc, asSubject|asItem) }
 
 // CreateTopicBySubjectIdentifier returns the topic with the subject identifier;
 // where there is none, it adds the identifier to the topic that has it as an
 // item identifier, or else creates the topic.
 func (tm *TopicMap) CreateTopicBySubjectIdentifier(loc Locator) *Topic {
-	if t := tm.bySI[loc]; t != nil {
+	if t := tm.ids.topic(loc, asSubject); t != nil {
 		return t
 	}
-	t, ok := tm.byII[loc].(*Topic)
-	if !ok {
+	t := tm.ids.topic(loc, asItem)
+	if t == nil {
 		t = tm.CreateTopic()
 	}
-	t.sis = append(t.sis, loc)
-	tm.bySI[loc] = t
+	_ = t.AddSubjectIdentifier(loc) // no other topic has it
 	return t
 }
 
 // CreateTopicBySubjectLocator returns the topic with the subject locator, and
 // creates it where there is none.
 func (tm *TopicMap) CreateTopicBySubjectLocator(loc Locator) *Topic {
-	if t := tm.bySL[loc]; t != nil {
-		return t
+	t := tm.TopicBySubjectLocator(loc)
+	if t == nil {
+		t = tm.CreateTopic()
+		_ = t.AddSubjectLocator(loc) // no other topic has it
 	}
-	t := tm.CreateTopic()
-	t.sls = append(t.sls, loc)
-	tm.bySL[loc] = t
 	return t
 }
 
@@ -105,12 +128,11 @@ func (tm *TopicMap) CreateTopicBySubjectLocator(loc Locator) *Topic {
 // identifier, or else creates the topic. It returns an [*IdentityError] where
 // loc identifies an item that is no topic.
 func (tm *TopicMap) CreateTopicByItemIdentifier(loc Locator) (*Topic, error) {
-	t := tm.bySI[loc]
-	switch existing := tm.byII[loc].(type) {
-	case nil:
-	case *Topic:
-		return existing, nil
-	default:
+	if t := tm.ids.topic(loc, asItem); t != nil {
+		return t, nil
+	}
+	t := tm.ids.topic(loc, asSubject)
+	if existing := tm.items[loc]; existing != nil {
 		err := &IdentityError{Existing: existing, Locator: loc}
 		if t != nil {
 			err.Construct = t
@@ -120,14 +142,13 @@ func (tm *TopicMap) CreateTopicByItemIdentifier(loc Locator) (*Topic, error) {
 	if t == nil {
 		t = tm.CreateTopic()
 	}
-	t.iids = append(t.iids, loc)
-	tm.byII[loc] = t
-	return t, nil
+	return t, t.addItemIdentifier(loc)
 }
 
 // CreateAssociation adds an association without roles.
 func (tm *TopicMap) CreateAssociation(typ *Topic, themes ...*Topic) *Association {
-	a := &Association{tm: tm, typ: typ, scope: tm.Scope(themes...)}
+	a := tm.slabs.associations.take()
+	a.kind = tm.kind(typ.live(), tm.Scope(themes...), "")
 	tm.associations = append(tm.associations, a)
 	return a
 }

@@ -5,25 +5,28 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/tmshare/tmshare/internal/xmlscan"
 )
 
 // embedded returns the content of the resourceData element that started, in
 // the form that ISO 13250-3 §4.16.3 (Canonicalizing embedded XML) makes the
-// value: Exclusive XML Canonicalization 1.0, without comments. Processing
-// instructions are left out.
+// value: Exclusive XML Canonicalization 1.0, without comments.
 func (d *Decoder) embedded() string {
 	var c canonicalizer
-	for depth := d.tok.depth; d.err == nil; {
+	for depth := d.xml.Depth(); d.err == nil; {
 		switch d.next() {
-		case startElement:
-			c.start(d.tok)
-		case textEvent:
-			c.out = appendEscaped(c.out, string(d.tok.text), false)
-		case endElement:
-			if d.tok.depth == depth {
+		case xmlscan.StartElement:
+			c.start(d.xml)
+		case xmlscan.Text:
+			c.out = appendEscaped(c.out, string(d.xml.Text()), false)
+		case xmlscan.ProcInst:
+			c.procInst(d.xml.Target(), d.xml.Text())
+		case xmlscan.EndElement:
+			if d.xml.Depth() == depth {
 				return string(c.out)
 			}
-			c.end(d.tok.name)
+			c.end(d.xml.Name())
 		}
 	}
 	return ""
@@ -32,9 +35,10 @@ func (d *Decoder) embedded() string {
 // isEmbedded reports whether value is what embedded would return for it, so
 // that it can be written as markup.
 func isEmbedded(value string) bool {
+	o := Options{Limits: Limits{Token: len(value) + 16}.withDefaults()}
 	d := Decoder{
-		tok:   newTokenizer(strings.NewReader("<r>"+value+"</r>"), "", Limits{Token: len(value) + 16}, false),
-		bases: []scopedBase{{-1, ""}},
+		xml:   newScanner(strings.NewReader("<r>"+value+"</r>"), o, o.Limits),
+		bases: []scopedBase{{depth: -1}},
 	}
 	d.next()
 	c := d.embedded()
@@ -45,6 +49,9 @@ func isEmbedded(value string) bool {
 	return d.err == io.EOF
 }
 
+// binding is the declaration of a namespace.
+type binding struct{ prefix, space string }
+
 type canonicalizer struct {
 	out      []byte
 	rendered []binding // declarations in the output that are in scope
@@ -53,17 +60,17 @@ type canonicalizer struct {
 
 // start writes a start tag with the declarations that it makes use of and no
 // output ancestor has made.
-func (c *canonicalizer) start(t *tokenizer) {
+func (c *canonicalizer) start(x *xmlscan.Scanner) {
 	c.outside = append(c.outside, len(c.rendered))
-	c.declare(t.name)
-	attrs := slices.Clone(t.attrs)
+	c.declare(x.Name())
+	attrs := slices.Clone(x.Attrs())
 	for _, a := range attrs {
-		if a.name.prefix != "" && a.name.prefix != "xml" {
-			c.declare(a.name)
+		if a.Prefix != "" && a.Prefix != "xml" {
+			c.declare(a.Name)
 		}
 	}
 	c.out = append(c.out, '<')
-	c.out = appendName(c.out, t.name)
+	c.out = appendName(c.out, x.Name())
 	declared := c.rendered[c.outside[len(c.outside)-1]:]
 	slices.SortFunc(declared, func(a, b binding) int { return cmp.Compare(a.prefix, b.prefix) })
 	for _, b := range declared {
@@ -73,15 +80,23 @@ func (c *canonicalizer) start(t *tokenizer) {
 		}
 		c.attrValue(b.space)
 	}
-	slices.SortFunc(attrs, func(a, b xmlAttr) int {
-		return cmp.Or(cmp.Compare(a.name.space, b.name.space), cmp.Compare(a.name.local, b.name.local))
+	slices.SortFunc(attrs, func(a, b xmlscan.Attr) int {
+		return cmp.Or(cmp.Compare(a.Space, b.Space), cmp.Compare(a.Local, b.Local))
 	})
 	for _, a := range attrs {
 		c.out = append(c.out, ' ')
-		c.out = appendName(c.out, a.name)
-		c.attrValue(a.value)
+		c.out = appendName(c.out, a.Name)
+		c.attrValue(string(a.Value))
 	}
 	c.out = append(c.out, '>')
+}
+
+func (c *canonicalizer) procInst(target string, text []byte) {
+	c.out = append(append(c.out, "<?"...), target...)
+	if len(text) > 0 {
+		c.out = append(append(c.out, ' '), text...)
+	}
+	c.out = append(c.out, "?>"...)
 }
 
 func (c *canonicalizer) attrValue(s string) {
@@ -89,33 +104,33 @@ func (c *canonicalizer) attrValue(s string) {
 	c.out = append(appendEscaped(c.out, s, true), '"')
 }
 
-func (c *canonicalizer) declare(n xmlName) {
+func (c *canonicalizer) declare(n xmlscan.Name) {
 	for i := len(c.rendered) - 1; i >= 0; i-- {
-		if c.rendered[i].prefix == n.prefix {
-			if c.rendered[i].space == n.space {
+		if c.rendered[i].prefix == n.Prefix {
+			if c.rendered[i].space == n.Space {
 				return
 			}
-			c.rendered = append(c.rendered, binding{n.prefix, n.space})
+			c.rendered = append(c.rendered, binding{n.Prefix, n.Space})
 			return
 		}
 	}
-	if n.space != "" {
-		c.rendered = append(c.rendered, binding{n.prefix, n.space})
+	if n.Space != "" {
+		c.rendered = append(c.rendered, binding{n.Prefix, n.Space})
 	}
 }
 
-func (c *canonicalizer) end(n xmlName) {
+func (c *canonicalizer) end(n xmlscan.Name) {
 	c.out = append(c.out, "</"...)
 	c.out = append(appendName(c.out, n), '>')
 	last := len(c.outside) - 1
 	c.rendered, c.outside = c.rendered[:c.outside[last]], c.outside[:last]
 }
 
-func appendName(b []byte, n xmlName) []byte {
-	if n.prefix != "" {
-		b = append(append(b, n.prefix...), ':')
+func appendName(b []byte, n xmlscan.Name) []byte {
+	if n.Prefix != "" {
+		b = append(append(b, n.Prefix...), ':')
 	}
-	return append(b, n.local...)
+	return append(b, n.Local...)
 }
 
 // appendEscaped appends s as character data, or as the value of an attribute in

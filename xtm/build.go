@@ -78,6 +78,7 @@ func (b *builder) document(r io.Reader, o Options, themes []*tmdm.Topic) error {
 	outer := b.doc
 	defer func() { b.doc = outer }()
 	b.doc = &source{o: o, dec: NewDecoder(r, o), merged: outer != nil, themes: themes}
+	b.doc.dec.own = &ownership{}
 	for {
 		e, err := b.doc.dec.Next()
 		if err == io.EOF {
@@ -97,7 +98,7 @@ func (b *builder) document(r io.Reader, o Options, themes []*tmdm.Topic) error {
 		case *MergeMap:
 			err = b.mergeMap(e)
 		}
-		if err != nil {
+		if err := b.doc.o.problem(err); err != nil {
 			return err
 		}
 	}
@@ -188,17 +189,11 @@ func (b *builder) identify(e *Topic) (*tmdm.Topic, error) {
 			t = merge(t, other)
 		}
 	}
-	byItem := func(l tmdm.Locator) *tmdm.Topic {
-		other, _ := tm.ConstructByItemIdentifier(l).(*tmdm.Topic)
-		return other
-	}
 	for _, l := range e.ItemIdentifiers {
-		join(byItem(l))
-		join(tm.TopicBySubjectIdentifier(l))
+		join(tm.TopicByIdentifier(l))
 	}
 	for _, l := range e.SubjectIdentifiers {
-		join(tm.TopicBySubjectIdentifier(l))
-		join(byItem(l))
+		join(tm.TopicByIdentifier(l))
 	}
 	for _, l := range e.SubjectLocators {
 		join(tm.TopicBySubjectLocator(l))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/xmlscan"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -34,6 +35,11 @@ type Options struct {
 	// Dropped, if not nil, is called for each thing that Lenient or DropClashes
 	// made the reader leave out.
 	Dropped func(*SyntaxError)
+	// Problem, if not nil, is called for each thing that is wrong in the document,
+	// and reading goes on behind the topic or association that it was found in.
+	// Only a document that is not well-formed XML, or cannot be read, is still an
+	// error. What was wrong is not in the result.
+	Problem func(*SyntaxError)
 }
 
 func (o Options) name() string {
@@ -51,6 +57,17 @@ func (o Options) dropped(err error) {
 	}
 }
 
+// problem reports err where problems are collected and it is one of a document,
+// and returns it otherwise.
+func (o Options) problem(err error) error {
+	var syntax *SyntaxError
+	if err == nil || o.Problem == nil || !errors.As(err, &syntax) {
+		return err
+	}
+	o.Problem(syntax)
+	return nil
+}
+
 // Decoder reads a document element by element, in memory that depends on the
 // largest element only. It applies what a version of the syntax says about one
 // element: locators are absolute, what XTM 1.0 leaves out has its default, and
@@ -59,7 +76,8 @@ func (o Options) dropped(err error) {
 // XTM 1.0 expresses by identifiers (see the package documentation).
 type Decoder struct {
 	o        Options
-	tok      *tokenizer
+	limits   Limits
+	xml      *xmlscan.Scanner
 	bases    []scopedBase // the last one holds for the current element
 	baseEnds bool         // the last one's element has ended
 	version  Version
@@ -69,24 +87,47 @@ type Decoder struct {
 	inMap    bool // between the start and the end of topicMap
 	seenMap  bool
 	reified  bool // the topic map has a reifier
+	broken   bool // there was a problem with the element that is being read
 	err      error
+
+	text     []byte        // of the element that is being read
+	resolved [256]resolved // references, by a hash
+	refs     arena[Ref]
+	locators arena[tmdm.Locator]
+	own      *ownership // nil where the caller keeps elements
+}
+
+// resolved is a reference and what it came to with the base that held there.
+type resolved struct {
+	base, ref string
+	locator   tmdm.Locator
+}
+
+// ownership is for the reader of whole maps, which does not keep elements: each
+// is made in the memory of the one before, and strings are made many at a time.
+type ownership struct {
+	texts       texts
+	topic       Topic
+	association Association
 }
 
 // scopedBase is a base that holds from an element of the given depth on.
 type scopedBase struct {
 	depth int
 	base  string // without fragment
+	item  string // base and "#": what an id is appended to
 }
 
 // NewDecoder returns a decoder of the document r. It does no decompression.
 func NewDecoder(r io.Reader, o Options) *Decoder {
-	d := &Decoder{o: o, tok: newTokenizer(r, o.name(), o.Limits, o.Lenient)}
+	d := &Decoder{o: o, limits: o.Limits.withDefaults()}
+	d.xml = newScanner(r, o, d.limits)
 	base, err := iri.Normalize(string(o.Base))
 	if err != nil {
 		d.err = fmt.Errorf("xtm: the base of the document: %w", err)
 	}
 	base, _, _ = strings.Cut(base, "#")
-	d.bases = []scopedBase{{-1, base}}
+	d.bases = []scopedBase{{-1, base, base + "#"}}
 	return d
 }
 
@@ -105,7 +146,7 @@ func (d *Decoder) Next() (Element, error) {
 		}
 		if !d.inMap {
 			d.outside()
-		} else if e := d.element(); e != nil && d.err == nil {
+		} else if e := d.element(); e != nil && d.err == nil && !d.broken {
 			return e, nil
 		}
 	}
@@ -121,15 +162,16 @@ func (d *Decoder) outside() {
 			d.notTopicMap()
 			return
 		}
-		if kind != startElement {
+		if kind != xmlscan.StartElement {
 			continue
 		}
 		if d.root == "" {
-			d.root = d.tok.name.local
+			d.root = d.xml.Name().Local
 		}
 		if d.isTopicMap() {
 			if d.seenMap {
 				d.fail("there is a second <topicMap> in the document")
+				d.skip()
 				return
 			}
 			d.inMap, d.seenMap = true, true
@@ -146,7 +188,7 @@ func (d *Decoder) notTopicMap() {
 	case d.seenMap || d.root == "" || !isSyntax && d.err != io.EOF:
 		return
 	case d.root == "topicMap":
-		d.err = d.tok.errorAt(d.tok.pos, "the root element <topicMap> is not in a namespace of XTM; the lenient option takes it as XTM 1.0 where it has none")
+		d.err = d.errorAt(d.pos(), "the root element <topicMap> is not in a namespace of XTM; the lenient option takes it as XTM 1.0 where it has none")
 	default:
 		e := &SyntaxError{URI: d.o.name(), Line: 1, Column: 1, Reason: "root element is <" + d.root + ">, not a topic map"}
 		if isSyntax {
@@ -159,15 +201,15 @@ func (d *Decoder) notTopicMap() {
 // isTopicMap reports whether the element that started is a topic map, and
 // settles the namespace.
 func (d *Decoder) isTopicMap() bool {
-	n := d.tok.name
-	if n.local != "topicMap" {
+	n := d.xml.Name()
+	if n.Local != "topicMap" {
 		return false
 	}
 	switch {
-	case n.space == nsXTM1, n.space == nsXTM2:
-		d.space = n.space
+	case n.Space == nsXTM1, n.Space == nsXTM2:
+		d.space = n.Space
 		return true
-	case n.space == "" && d.o.Lenient:
+	case n.Space == "" && d.o.Lenient:
 		d.space = ""
 		return true
 	}
@@ -180,21 +222,26 @@ func (d *Decoder) topicMap() {
 		d.topicMap10()
 		return
 	}
-	switch v, ok := d.tok.attr("", "version"); {
+	d.version = V21
+	switch v, ok := d.xml.Attr("", "version"); {
 	case !ok:
 		d.fail("<topicMap> has no version")
-	case v != string(V20) && v != string(V21):
+	case string(v) == string(V20):
+		d.version = V20
+	case string(v) != string(V21):
 		d.fail("version %q of XTM is not known: this reads 1.0, 2.0 and 2.1", v)
-	default:
-		d.version = Version(v)
-		d.topicMap2x()
 	}
+	d.topicMap2x()
 }
 
 // element reads one child of topicMap. It returns nil at the end of the
 // topic map, on an error, and where the child put its elements in the queue.
 func (d *Decoder) element() Element {
+	if d.own != nil {
+		d.refs.buf, d.locators.buf = d.refs.buf[:0], d.locators.buf[:0]
+	}
 	name := d.child("topicMap")
+	d.broken = false
 	switch {
 	case d.err != nil:
 		return nil
@@ -209,8 +256,8 @@ func (d *Decoder) element() Element {
 }
 
 // mergeMap checks that the document may have the mergeMap that started.
-func (d *Decoder) mergeMap(href string) *MergeMap {
-	m := &MergeMap{Pos: d.tok.pos, Locator: d.locator(href)}
+func (d *Decoder) mergeMap(href []byte) *MergeMap {
+	m := &MergeMap{Pos: d.pos(), Locator: d.locator(href)}
 	if d.o.Loader == nil {
 		d.fail("<mergeMap> asks for %s to be merged in, which is not done here: merge the documents first, or take the element out", m.Locator)
 	}
@@ -220,30 +267,56 @@ func (d *Decoder) mergeMap(href string) *MergeMap {
 // The methods below read parts of elements. After an error they return zero
 // values, so that callers need not look at d.err until they are done.
 
-// next moves on to the next event and keeps the stack of bases.
-func (d *Decoder) next() eventKind {
+// newTopic returns an empty element.
+func (d *Decoder) newTopic() *Topic {
+	if d.own == nil {
+		return &Topic{Pos: d.pos()}
+	}
+	t := &d.own.topic
+	*t = Topic{
+		ItemIdentifiers: t.ItemIdentifiers[:0], SubjectIdentifiers: t.SubjectIdentifiers[:0], SubjectLocators: t.SubjectLocators[:0],
+		Types: t.Types[:0], Names: t.Names[:0], Occurrences: t.Occurrences[:0], Pos: d.pos(),
+	}
+	return t
+}
+
+// newAssociation returns an empty element.
+func (d *Decoder) newAssociation() *Association {
+	if d.own == nil {
+		return &Association{Pos: d.pos()}
+	}
+	a := &d.own.association
+	*a = Association{Roles: a.Roles[:0], Pos: d.pos()}
+	return a
+}
+
+// next moves on to the next event and keeps the stack of bases. Comments are
+// passed over.
+func (d *Decoder) next() xmlscan.Kind {
 	if d.err != nil {
 		return 0
 	}
 	if d.baseEnds { // only now: what followed the end tag may have been resolved late
 		d.bases, d.baseEnds = d.bases[:len(d.bases)-1], false
 	}
-	kind, err := d.tok.next()
-	if err != nil {
-		d.err = err
-		return 0
-	}
-	switch kind {
-	case startElement:
-		if base, ok := d.tok.attr(nsXML, "base"); ok {
-			resolved := string(d.locator(base))
-			resolved, _, _ = strings.Cut(resolved, "#")
-			d.bases = append(d.bases, scopedBase{d.tok.depth, resolved})
+	for {
+		kind, err := d.xml.Next()
+		switch kind {
+		case 0:
+			d.err = d.scanError(err)
+			return 0
+		case xmlscan.Comment:
+			continue
+		case xmlscan.StartElement:
+			if base, ok := d.xml.Attr(nsXML, "base"); ok {
+				doc := string(document(d.locator(base)))
+				d.bases = append(d.bases, scopedBase{d.xml.Depth(), doc, doc + "#"})
+			}
+		case xmlscan.EndElement:
+			d.baseEnds = d.bases[len(d.bases)-1].depth == d.xml.Depth()
 		}
-	case endElement:
-		d.baseEnds = d.bases[len(d.bases)-1].depth == d.tok.depth
+		return kind
 	}
-	return kind
 }
 
 // child moves on to the next child element and returns its name, or "" at the
@@ -251,32 +324,41 @@ func (d *Decoder) next() eventKind {
 func (d *Decoder) child(parent string) string {
 	for d.err == nil {
 		switch d.next() {
-		case startElement:
-			if d.tok.name.space == d.space {
-				return d.tok.name.local
+		case xmlscan.StartElement:
+			if n := d.xml.Name(); n.Space == d.space {
+				return n.Local
 			}
 			d.skip()
-		case endElement:
+		case xmlscan.EndElement:
 			return ""
-		case textEvent:
-			if isSpace(d.tok.text) {
+		case xmlscan.Text:
+			text := d.xml.Text()
+			if isSpace(text) {
 				continue
 			}
-			err := d.tok.errorAt(d.tok.pos, "<%s> cannot hold text: %q", parent, excerpt(d.tok.text))
 			if d.o.Lenient {
-				d.o.dropped(err)
+				d.o.dropped(d.errorAt(d.pos(), "<%s> cannot hold text: %q", parent, excerpt(text)))
 			} else {
-				d.err = err
+				d.fail("<%s> cannot hold text: %q", parent, excerpt(text))
 			}
 		}
 	}
 	return ""
 }
 
+func isSpace(text []byte) bool {
+	for _, c := range text {
+		if c > ' ' { // no other control characters are left in text
+			return false
+		}
+	}
+	return true
+}
+
 // skip reads to the end of the element that started, whatever it holds.
 func (d *Decoder) skip() {
-	for depth := d.tok.depth; ; {
-		if kind := d.next(); d.err != nil || kind == endElement && d.tok.depth == depth {
+	for depth := d.xml.Depth(); ; {
+		if kind := d.next(); d.err != nil || kind == xmlscan.EndElement && d.xml.Depth() == depth {
 			return
 		}
 	}
@@ -284,35 +366,90 @@ func (d *Decoder) skip() {
 
 // end reads to the end of the element that started, which must be empty.
 func (d *Decoder) end(name string) {
-	if child := d.child(name); child != "" {
+	for child := d.child(name); child != ""; child = d.child(name) {
 		d.unexpected(name)
 	}
 }
 
 // content returns the text of the element that started.
 func (d *Decoder) content(name string) string {
-	var text []byte
+	d.text = d.text[:0]
 	for d.err == nil {
 		switch d.next() {
-		case startElement:
-			d.fail("<%s> can only hold text, not <%s>", name, d.tok.name.local)
-		case textEvent:
-			text = append(text, d.tok.text...)
-		case endElement:
-			return string(text)
+		case xmlscan.StartElement:
+			d.fail("<%s> can only hold text, not <%s>", name, d.xml.Name().Local)
+			d.skip()
+		case xmlscan.Text:
+			d.text = append(d.text, d.xml.Text()...)
+		case xmlscan.EndElement:
+			return d.string("", d.text)
 		}
 	}
 	return ""
 }
 
+// string makes the string of an element.
+func (d *Decoder) string(head string, tail []byte) string {
+	if d.own != nil {
+		return d.own.texts.string(head, tail)
+	}
+	return head + string(tail)
+}
+
 // locator resolves a reference against the base of the current element.
-func (d *Decoder) locator(ref string) tmdm.Locator {
+// Documents refer to the same things again and again.
+func (d *Decoder) locator(ref []byte) tmdm.Locator {
+	if len(ref) == 0 {
+		return d.resolve(ref)
+	}
+	base := d.bases[len(d.bases)-1].base
+	n := len(ref)
+	known := &d.resolved[(uint(ref[n-1])*31+uint(ref[n/2])*7+uint(ref[max(n-2, 0)])+uint(n))%uint(len(d.resolved))]
+	if known.ref == string(ref) && known.base == base {
+		return known.locator
+	}
+	l := d.resolve(ref)
+	if d.err == nil {
+		known.base, known.locator = base, l
+		if ref[0] == '#' && len(l) == len(base)+n {
+			known.ref = string(l[len(base):])
+		} else {
+			known.ref = string(ref)
+		}
+	}
+	return l
+}
+
+// resolve is locator for a reference that is not likely to be seen again.
+func (d *Decoder) resolve(ref []byte) tmdm.Locator {
 	base := d.bases[len(d.bases)-1].base
 	// Most references name an element of the same document; the base is in
 	// normal form already.
-	if strings.HasPrefix(ref, "#") && isPlain(ref) {
-		return tmdm.Locator(base + ref)
+	if len(ref) > 0 && ref[0] == '#' && isPlain(ref) {
+		return tmdm.Locator(base + string(ref))
 	}
+	return d.resolveAny(base, string(ref))
+}
+
+// identity is resolve for what identifies an item of the map that is read, or is
+// a value in it.
+func (d *Decoder) identity(ref []byte) tmdm.Locator {
+	if len(ref) > 0 && ref[0] == '#' && isPlain(ref) {
+		return tmdm.Locator(d.string(d.bases[len(d.bases)-1].base, ref))
+	}
+	return d.resolveAny(d.bases[len(d.bases)-1].base, d.string("", ref))
+}
+
+// itemIdentifier returns the locator that the id of an element makes.
+func (d *Decoder) itemIdentifier(id []byte) tmdm.Locator {
+	base := d.bases[len(d.bases)-1]
+	if isPlain(id) {
+		return tmdm.Locator(d.string(base.item, id))
+	}
+	return d.resolveAny(base.base, "#"+string(id))
+}
+
+func (d *Decoder) resolveAny(base, ref string) tmdm.Locator {
 	l, err := iri.Resolve(base, strings.TrimSpace(ref))
 	if err != nil {
 		d.fail("%q is not a usable reference: %s", ref, reasonOf(err))
@@ -321,9 +458,9 @@ func (d *Decoder) locator(ref string) tmdm.Locator {
 	return tmdm.Locator(l)
 }
 
-func isPlain(ref string) bool {
-	for i := range len(ref) {
-		if c := ref[i]; c == '%' || c <= ' ' || c == 0x7F {
+func isPlain(ref []byte) bool {
+	for _, c := range ref {
+		if c == '%' || c <= ' ' || c == 0x7F {
 			return false
 		}
 	}
@@ -338,22 +475,46 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// fail records the first error, at the current position.
-func (d *Decoder) fail(format string, args ...any) { d.failAt(d.tok.pos, format, args...) }
+// pos returns where the current event begins.
+func (d *Decoder) pos() Position {
+	line, column := d.xml.Position()
+	return Position{line, column}
+}
 
-func (d *Decoder) failAt(p Position, format string, args ...any) {
+func (d *Decoder) errorAt(p Position, format string, args ...any) *SyntaxError {
+	return &SyntaxError{URI: d.o.name(), Line: p.Line, Column: p.Column, Reason: fmt.Sprintf(format, args...)}
+}
+
+// fail says what is wrong at the current position. That ends the reading, unless
+// problems are collected.
+func (d *Decoder) fail(format string, args ...any) {
 	if d.err == nil {
-		d.err = d.tok.errorAt(p, format, args...)
+		d.failAt(d.pos(), format, args...)
 	}
 }
 
+func (d *Decoder) failAt(p Position, format string, args ...any) {
+	if d.err != nil {
+		return
+	}
+	err := d.errorAt(p, format, args...)
+	if d.o.Problem == nil {
+		d.err = err
+		return
+	}
+	d.broken = true
+	d.o.Problem(err)
+}
+
+// unexpected fails because of the element that started, and passes over it.
 func (d *Decoder) unexpected(parent string) {
-	d.fail("<%s> cannot hold <%s>", parent, d.tok.name.local)
+	d.fail("<%s> cannot hold <%s>", parent, d.xml.Name().Local)
+	d.skip()
 }
 
 // excerpt returns the beginning of a text for a message.
 func excerpt(text []byte) string {
-	s := strings.TrimSpace(string(text))
+	s := strings.TrimSpace(string(text[:min(len(text), 400)]))
 	if r := []rune(s); len(r) > 40 {
 		return string(r[:40]) + "…"
 	}

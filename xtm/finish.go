@@ -35,10 +35,15 @@ func (b *builder) finish() error {
 	conflicts := b.tm.Normalize()
 	// What looked unequal may have become equal by the merging of reifiers.
 	for _, r := range b.reify(waiting) {
-		return r.doc.errorAt(r.pos, nil, "%s reifies both %s and %s", tmdm.Describe(r.reifier), tmdm.Describe(r.reifier.Reified()), tmdm.Describe(r.c))
+		err := r.doc.errorAt(r.pos, nil, "%s reifies both %s and %s", tmdm.Describe(r.reifier), tmdm.Describe(r.reifier.Reified()), tmdm.Describe(r.c))
+		if err := r.doc.o.problem(err); err != nil {
+			return err
+		}
 	}
-	for _, err := range conflicts {
-		return b.conflict(err)
+	for _, conflict := range conflicts {
+		if err := b.conflict(conflict); err != nil {
+			return err
+		}
 	}
 	return b.settleClashes()
 }
@@ -65,7 +70,10 @@ func (b *builder) unequalReifiers() error {
 		for _, r := range a.a.Roles() {
 			k, reifier := key{r.Type(), r.Player()}, r.Reifier()
 			if first := seen[k]; first != nil && reifier != nil && first != reifier {
-				return a.doc.errorAt(a.pos, nil, "the <association> has two equal roles with different reifiers: %s and %s", tmdm.Describe(first), tmdm.Describe(reifier))
+				err := a.doc.errorAt(a.pos, nil, "the <association> has two equal roles with different reifiers: %s and %s", tmdm.Describe(first), tmdm.Describe(reifier))
+				if err := a.doc.o.problem(err); err != nil {
+					return err
+				}
 			}
 			if reifier != nil {
 				seen[k] = reifier
@@ -94,7 +102,7 @@ func (b *builder) conflict(err *tmdm.ReifierError) error {
 			at = r
 		}
 	}
-	return at.doc.errorAt(at.pos, err, "%s reifies both %s and %s", tmdm.Describe(err.Topic), tmdm.Describe(err.Existing), tmdm.Describe(err.Construct))
+	return at.doc.o.problem(at.doc.errorAt(at.pos, err, "%s reifies both %s and %s", tmdm.Describe(err.Topic), tmdm.Describe(err.Existing), tmdm.Describe(err.Construct)))
 }
 
 // settleClashes looks at item identifiers that two constructs claimed. Equal
@@ -105,10 +113,11 @@ func (b *builder) settleClashes() error {
 			continue
 		}
 		err := id.doc.errorAt(id.pos, nil, "the item identifier %s of %s identifies %s already", id.loc, tmdm.Describe(id.c), tmdm.Describe(id.holder))
-		if !id.doc.o.Lenient && !id.doc.o.DropClashes {
+		if id.doc.o.Lenient || id.doc.o.DropClashes {
+			id.doc.o.dropped(err)
+		} else if err := id.doc.o.problem(err); err != nil {
 			return err
 		}
-		id.doc.o.dropped(err)
 	}
 	return nil
 }

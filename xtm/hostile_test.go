@@ -52,7 +52,7 @@ func TestTruncatedDocuments(t *testing.T) {
 	for n := 0; n < end; n += 7 {
 		syntax := rejected(t, whole[:n], xtm.Options{Loader: loadOrEmpty})
 		if n > 200 {
-			assert.Contains(t, syntax.Reason, "the document ends early", "after %d bytes", n)
+			assert.Contains(t, syntax.Reason, "the document ends", "after %d bytes", n)
 		}
 	}
 }
@@ -65,44 +65,40 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		reason       string
 	}{
 		{"", 1, 1, "the document is empty"},
-		{" \n ", 2, 0, "the document is empty"},
-		{"{}", 1, 1, "not an XML document: it begins with text"},
+		{" \n ", 2, 0, "the document ends before its root element"},
+		{`{"topics": []}`, 1, 1, "a document begins with a tag, not '{'"},
 		{"<html>\n<body/></html>", 1, 1, "root element is <html>, not a topic map"},
 		{"<html>\n<br></html>", 2, 5, "root element is <html>, not a topic map"},
 		{"<topicMap/>", 1, 0, "the root element <topicMap> is not in a namespace of XTM; the lenient option takes it as XTM 1.0 where it has none"},
 		{head10 + "\n <topic/>" + foot, 2, 2, "<topic> has no id"},
 		{head10 + "\n\n  <topic id='t'><baseName>\n </baseName>", 3, 17, "<baseName> has no <baseNameString>"},
-		{head10 + "<topic id='a'></topicMap>", 1, 110, "the end tag </topicMap> closes <topic>"},
-		{head10 + "\n<topic id='a'", 2, 0, "the document ends early: <topicMap> is not closed"},
-		{head10 + "\n<topic id='a'>", 2, 0, "the document ends early: <topic> is not closed"},
-		{head10 + "\n<!-- ", 2, 0, "the document ends early: <topicMap> is not closed"},
-		{head10 + "\n&x;" + foot, 2, 0, "invalid character entity &x;: entities that a DTD declares are not supported"},
-		{head10 + "\n\x01" + foot, 2, 0, "not well-formed XML: …"},
-		{head10 + "\n\xff" + foot, 2, 0, "not well-formed XML: …"},
-		{head10 + foot[:10] + "\n>\n<" + head10, 3, 0, "not well-formed XML: …"},
-		{head10 + foot + foot, 1, 107, "the end tag </topicMap> has no start tag"},
-		{head10 + foot + "<a/>", 1, 107, "a second root element <a>"},
-		{head10 + foot + "x", 1, 107, "text after the end of the root element"},
-		{"<!-- --><?xml version='1.0'?>" + head10 + foot, 1, 9, "the XML declaration is not at the beginning of the document"},
-		{head10 + "<!DOCTYPE a>" + foot, 1, 96, "a declaration <!DOCTYPE a…> in a place where there can be none"},
-		{"<?xml version='1.0' encoding='nonsense'?>" + head10 + foot, 1, 0, "not well-formed XML: …"},
-		{"<topicMap " + xmlns + " a='1' b='2' a='3'/>", 1, 1, "<topicMap> has the attribute a twice"},
-		{"<topicMap " + xmlns + " " + xmlns + "/>", 1, 1, "<topicMap> declares the prefix \"\" twice"},
-		{"<topicMap " + xmlns + " xmlns:p='urn:a' xmlns:q='urn:a' p:a='1' q:a='3'/>", 1, 1, "<topicMap> has the attribute a twice"},
-		{"<topicMap " + xmlns + " p:a='1'/>", 1, 1, "the prefix of the attribute p:a is not declared"},
-		{"<topicMap " + xmlns + "><p:a/></topicMap>", 1, 53, "the prefix of <p:a> is not declared"},
-		{"<topicMap " + xmlns + "><p:a xmlns:p='urn:p'/><p:a/></topicMap>", 1, 75, "the prefix of <p:a> is not declared"},
-		{"<topicMap " + xmlns + " xmlns:p=''/>", 1, 1, "the declaration xmlns:p=\"\" is not allowed"},
-		{"<topicMap " + xmlns + " xmlns:xml='urn:x'/>", 1, 1, "the declaration xmlns:xml=\"urn:x\" is not allowed"},
+		{head10 + "<topic id='a'></topicMap>", 1, 110, "<topic> is closed by </topicMap>"},
+		{head10 + "\n<topic id='a'", 2, 0, "the document ends inside a tag"},
+		{head10 + "\n<topic id='a'>", 2, 0, "the document ends inside <topic>"},
+		{head10 + "\n<!-- ", 2, 0, "the document ends inside a comment"},
+		{head10 + "\n&x;" + foot, 2, 0, "the entity x is not declared"},
+		{head10 + "\n\x01" + foot, 2, 1, "the character U+0001 is not allowed in XML"},
+		{head10 + "\n\xff" + foot, 2, 1, "the byte 0xff is not legal in UTF-8 here"},
+		{head10 + foot[:10] + "\n>\n<" + head10, 3, 1, "a second root element"},
+		{head10 + foot + foot, 1, 107, "an end tag without a start tag"},
+		{head10 + foot + "<a/>", 1, 107, "a second root element"},
+		{head10 + foot + "x", 1, 107, "nothing but comments and processing instructions can stand behind the root element, not 'x'"},
+		{"<!-- --><?xml version='1.0'?>" + head10 + foot, 1, 9, "<?xml can only stand at the very beginning of a document, as its XML declaration"},
+		{head10 + "<!DOCTYPE a>" + foot, 1, 98, "in an element, <! begins a comment or a CDATA section, not 'D'"},
+		{"<?xml version='1.0' encoding='nonsense'?>" + head10 + foot, 1, 0, "the encoding nonsense is not known; convert the document to UTF-8"},
+		{"<topicMap " + xmlns + " a='1' b='2' a='3'/>", 1, 65, "the attribute a is there twice in <topicMap>"},
+		{"<topicMap " + xmlns + " " + xmlns + "/>", 1, 53, "the attribute xmlns is there twice in <topicMap>"},
+		{"<topicMap " + xmlns + " xmlns:p='urn:a' xmlns:q='urn:a' p:a='1' q:a='3'/>", 1, 2, "two attributes are named a in the namespace urn:a"},
+		{"<topicMap " + xmlns + " p:a='1'/>", 1, 2, "the prefix of the attribute p:a is not declared"},
+		{"<topicMap " + xmlns + "><p:a/></topicMap>", 1, 54, "the prefix of the element p:a is not declared"},
+		{"<topicMap " + xmlns + "><p:a xmlns:p='urn:p'/><p:a/></topicMap>", 1, 76, "the prefix of the element p:a is not declared"},
+		{"<topicMap " + xmlns + " xmlns:p=''/>", 1, 2, "the prefix p is declared without a namespace"},
+		{"<topicMap " + xmlns + " xmlns:xml='urn:x'/>", 1, 2, "the prefix xml can only be declared as http://www.w3.org/XML/1998/namespace"},
 		{head10 + "<mergeMap xlink:href='x'/>" + foot, 1, 96, "<mergeMap> asks for http://example.org/x to be merged in, which is not done here: merge the documents first, or take the element out"},
 		{"<a>" + head10 + foot + "\n" + head10 + foot + "</a>", 2, 1, "there is a second <topicMap> in the document"},
 	} {
 		syntax := rejected(t, c.doc, xtm.Options{URI: "the.xtm"})
-		if prefix, ok := strings.CutSuffix(c.reason, "…"); ok {
-			assert.Contains(t, syntax.Reason, prefix, c.doc)
-		} else {
-			assert.Equal(t, c.reason, syntax.Reason, c.doc)
-		}
+		assert.Equal(t, c.reason, syntax.Reason, c.doc)
 		assert.Equal(t, c.line, syntax.Line, "line in %s: %s", c.doc, c.reason)
 		if c.column > 0 {
 			assert.Equal(t, c.column, syntax.Column, "column in %s: %s", c.doc, c.reason)
@@ -122,10 +118,13 @@ func TestLimits(t *testing.T) {
 		head10 + `<topic id="t"><baseName><baseNameString>` + strings.Repeat("x", 200_000),
 		head10 + `<topic id="` + strings.Repeat("x", 200_000),
 		head10 + `<!-- ` + strings.Repeat("x", 200_000),
-		`<a ` + strings.Repeat("x", 200_000),
+		`<a x="` + strings.Repeat("x", 200_000),
 	} {
 		assert.Equal(t, "a tag or text is longer than 50000 bytes", rejected(t, long, xtm.Options{Limits: xtm.Limits{Token: 50_000}}).Reason)
 	}
+	name := head10 + `<` + strings.Repeat("x", 5000) + `/>`
+	assert.Equal(t, "a name is longer than 4096 bytes", rejected(t, name, xtm.Options{}).Reason)
+	assert.Equal(t, "a name is longer than 99 bytes", rejected(t, name, xtm.Options{Limits: xtm.Limits{Name: 99}}).Reason)
 	many := head10 + strings.Repeat(`<topic id="t"/>`, 100_000) + foot
 	assert.Equal(t, "the document is longer than 1000000 bytes", rejected(t, many, xtm.Options{Limits: xtm.Limits{Bytes: 1_000_000}}).Reason)
 	_, err := read(many, xtm.Options{Limits: xtm.Limits{Bytes: 2_000_000, Token: 100}})
@@ -153,9 +152,10 @@ func TestWhatGrowsIsBounded(t *testing.T) {
 		fmt.Fprintf(&attributes, ` a%d=""`, i)
 		fmt.Fprintf(&prefixes, `<p%d:x xmlns:p%d="urn:p" xmlns:q%d="urn:q">`, i, i, i)
 	}
-	const reason = " has more than 256 attributes, or as many prefixes are in scope"
-	assert.Equal(t, "<x>"+reason, rejected(t, head10+"<x"+attributes.String()+"/>", xtm.Options{}).Reason)
-	assert.Equal(t, "<x>"+reason, rejected(t, head10+prefixes.String(), xtm.Options{}).Reason)
+	assert.Equal(t, "an element has more than 256 attributes", rejected(t, head10+"<x"+attributes.String()+"/>", xtm.Options{}).Reason)
+	assert.Equal(t, "an element has more than 9 attributes",
+		rejected(t, head10+"<x"+attributes.String()+"/>", xtm.Options{Limits: xtm.Limits{Attributes: 9}}).Reason)
+	assert.Equal(t, "more than 256 prefixes are in scope", rejected(t, head10+prefixes.String(), xtm.Options{}).Reason)
 
 	o := xtm.Options{Base: "http://example.org/0", Limits: xtm.Limits{Themes: 9}}
 	o.Loader = func(l tmdm.Locator) (io.ReadCloser, error) {

@@ -13,7 +13,7 @@ import (
 
 func (d *Decoder) topicMap10() {
 	if ids := d.id10(); ids != nil {
-		d.queue = append(d.queue, &Map{ItemIdentifiers: ids, Pos: d.tok.pos})
+		d.queue = append(d.queue, &Map{ItemIdentifiers: ids, Pos: d.pos()})
 	}
 }
 
@@ -33,8 +33,9 @@ func (d *Decoder) element10(name string) Element {
 }
 
 func (d *Decoder) topic10() *Topic {
-	t := &Topic{Pos: d.tok.pos, ItemIdentifiers: d.id10()}
-	if t.ItemIdentifiers == nil {
+	t := d.newTopic()
+	t.ItemIdentifiers = append(t.ItemIdentifiers, d.id10()...)
+	if len(t.ItemIdentifiers) == 0 {
 		d.fail("<topic> has no id")
 	}
 	for name := d.child("topic"); name != ""; name = d.child("topic") {
@@ -57,8 +58,8 @@ func (d *Decoder) topic10() *Topic {
 // subjectIdentity10 reads the identifiers of t. Here a topicRef says that the
 // topic referred to is the same one.
 func (d *Decoder) subjectIdentity10(t *Topic) {
-	for _, r := range d.refs10("subjectIdentity") {
-		switch r.Kind {
+	for name := d.child("subjectIdentity"); name != ""; name = d.child("subjectIdentity") {
+		switch r := d.reference10("subjectIdentity", d.identity); r.Kind {
 		case ByItemIdentifier:
 			t.ItemIdentifiers = append(t.ItemIdentifiers, r.Locator)
 		case BySubjectIdentifier:
@@ -71,7 +72,7 @@ func (d *Decoder) subjectIdentity10(t *Topic) {
 
 func (d *Decoder) baseName10() Name {
 	n := Name{ItemIdentifiers: d.id10()}
-	pos, strings := d.tok.pos, 0
+	pos, strings := d.pos(), 0
 	for name := d.child("baseName"); name != ""; name = d.child("baseName") {
 		switch name {
 		case "instanceOf":
@@ -105,7 +106,7 @@ func (d *Decoder) baseName10() Name {
 // variants. Each has the parameters of all that it is nested in.
 func (d *Decoder) variant10(variants []Variant) []Variant {
 	v := Variant{ItemIdentifiers: d.id10()}
-	pos, parameters, values := d.tok.pos, 0, 0
+	pos, parameters, values := d.pos(), 0, 0
 	var inner []Variant
 	for name := d.child("variant"); name != ""; name = d.child("variant") {
 		switch name {
@@ -139,7 +140,7 @@ func (d *Decoder) variant10(variants []Variant) []Variant {
 }
 
 func (d *Decoder) variantName10(v *Variant) {
-	pos, values := d.tok.pos, 0
+	pos, values := d.pos(), 0
 	for name := d.child("variantName"); name != ""; name = d.child("variantName") {
 		v.Value, v.Datatype = d.resource10(name, "variantName")
 		values++
@@ -151,7 +152,7 @@ func (d *Decoder) variantName10(v *Variant) {
 
 func (d *Decoder) occurrence10() Occurrence {
 	o := Occurrence{ItemIdentifiers: d.id10()}
-	pos, values := d.tok.pos, 0
+	pos, values := d.pos(), 0
 	for name := d.child("occurrence"); name != ""; name = d.child("occurrence") {
 		switch name {
 		case "instanceOf":
@@ -174,7 +175,7 @@ func (d *Decoder) occurrence10() Occurrence {
 func (d *Decoder) resource10(name, parent string) (value, datatype string) {
 	switch name {
 	case "resourceRef":
-		value = string(d.locator(d.href10(name)))
+		value = string(d.identity(d.href10(name)))
 		d.end(name)
 		return value, tmdm.XSDAnyURI
 	case "resourceData":
@@ -185,7 +186,8 @@ func (d *Decoder) resource10(name, parent string) (value, datatype string) {
 }
 
 func (d *Decoder) association10() *Association {
-	a := &Association{Pos: d.tok.pos, ItemIdentifiers: d.id10()}
+	a := d.newAssociation()
+	a.ItemIdentifiers = d.id10()
 	members := 0
 	for name := d.child("association"); name != ""; name = d.child("association") {
 		switch name {
@@ -212,7 +214,8 @@ func (d *Decoder) association10() *Association {
 func (d *Decoder) member10(roles []Role) []Role {
 	ids := d.id10()
 	var typ Ref
-	var players []Ref
+	var few [4]Ref
+	players := few[:0]
 	for name := d.child("member"); name != ""; name = d.child("member") {
 		switch name {
 		case "roleSpec":
@@ -233,16 +236,17 @@ func (d *Decoder) member10(roles []Role) []Role {
 
 // refs10 reads the references that an element holds.
 func (d *Decoder) refs10(parent string) []Ref {
-	var refs []Ref
+	var few [4]Ref
+	refs := few[:0]
 	for name := d.child(parent); name != ""; name = d.child(parent) {
 		refs = append(refs, d.pointer10(parent))
 	}
-	return refs
+	return d.refs.keep(refs...)
 }
 
 // someRefs10 reads the references of an element that must hold one at least.
 func (d *Decoder) someRefs10(parent string) []Ref {
-	pos := d.tok.pos
+	pos := d.pos()
 	refs := d.refs10(parent)
 	if len(refs) == 0 {
 		d.exactlyOne(pos, 0, parent)
@@ -252,7 +256,7 @@ func (d *Decoder) someRefs10(parent string) []Ref {
 
 // ref10 reads the reference of an element that must hold exactly one.
 func (d *Decoder) ref10(parent string) Ref {
-	pos, n := d.tok.pos, 0
+	pos, n := d.pos(), 0
 	var r Ref
 	for name := d.child(parent); name != ""; name = d.child(parent) {
 		r = d.pointer10(parent)
@@ -274,9 +278,12 @@ func (d *Decoder) exactlyOne(pos Position, n int, parent string) {
 }
 
 // pointer10 reads topicRef, subjectIndicatorRef or resourceRef.
-func (d *Decoder) pointer10(parent string) Ref {
+func (d *Decoder) pointer10(parent string) Ref { return d.reference10(parent, d.locator) }
+
+// reference10 is pointer10 with the way to resolve the reference.
+func (d *Decoder) reference10(parent string, resolve func([]byte) tmdm.Locator) Ref {
 	var r Ref
-	name := d.tok.name.local
+	name := d.xml.Name().Local
 	switch name {
 	case "topicRef":
 		r.Kind = ByItemIdentifier
@@ -288,7 +295,7 @@ func (d *Decoder) pointer10(parent string) Ref {
 		d.unexpected(parent)
 		return r
 	}
-	r.Locator = d.locator(d.href10(name))
+	r.Locator = resolve(d.href10(name))
 	if r.Kind == BySubjectIdentifier {
 		if s, ok := successors[r.Locator]; ok {
 			r.Locator = s
@@ -298,8 +305,8 @@ func (d *Decoder) pointer10(parent string) Ref {
 	return r
 }
 
-func (d *Decoder) href10(name string) string {
-	href, ok := d.tok.attr(nsXLink, "href")
+func (d *Decoder) href10(name string) []byte {
+	href, ok := d.xml.Attr(nsXLink, "href")
 	if !ok {
 		d.fail("<%s> has no xlink:href", name)
 	}
@@ -309,14 +316,14 @@ func (d *Decoder) href10(name string) string {
 // id10 returns the item identifier that the id of the element makes, if it has
 // one.
 func (d *Decoder) id10() []tmdm.Locator {
-	id, ok := d.tok.attr("", "id")
+	id, ok := d.xml.Attr("", "id")
 	if !ok {
 		return nil
 	}
-	if id == "" {
-		d.fail("the id of <%s> is empty", d.tok.name.local)
+	if len(id) == 0 {
+		d.fail("the id of <%s> is empty", d.xml.Name().Local)
 	}
-	return []tmdm.Locator{d.locator("#" + id)}
+	return d.locators.one(d.itemIdentifier(id))
 }
 
 // one sets *r, which can be set once.
@@ -346,7 +353,7 @@ func (d *Decoder) count(pos Position, n int, parent, child string) {
 // small documents from growing: every variant has the themes of its name too.
 func (d *Decoder) scope(a, b []Ref) []Ref {
 	switch {
-	case len(a)+len(b) > 2*d.tok.limits.Themes:
+	case len(a)+len(b) > 2*d.limits.Themes:
 	case len(a) == 0:
 		a = b
 	case len(b) > 0:
@@ -357,7 +364,7 @@ func (d *Decoder) scope(a, b []Ref) []Ref {
 			}
 		}
 	}
-	if limit := d.tok.limits.Themes; len(a) > limit || len(b) > limit {
+	if limit := d.limits.Themes; len(a) > limit || len(b) > limit {
 		d.fail("a scope of more than %d topics", limit)
 	}
 	return a

@@ -12,7 +12,7 @@ import (
 // themselves 2.0. The order of elements is not enforced.
 
 func (d *Decoder) topicMap2x() {
-	m := &Map{Pos: d.tok.pos}
+	m := &Map{Pos: d.pos()}
 	if d.reifierAttr(&m.Reifier); !m.Reifier.IsZero() {
 		d.reified = true
 		d.queue = append(d.queue, m)
@@ -26,9 +26,9 @@ func (d *Decoder) element2x(name string) Element {
 	case "association":
 		return d.association2x()
 	case "itemIdentity":
-		return &Map{Pos: d.tok.pos, ItemIdentifiers: []tmdm.Locator{d.identity2x(name)}}
+		return &Map{Pos: d.pos(), ItemIdentifiers: []tmdm.Locator{d.identity2x(name)}}
 	case "reifier":
-		m := &Map{Pos: d.tok.pos}
+		m := &Map{Pos: d.pos()}
 		if d.reified {
 			d.fail("<topicMap> has more than one reifier")
 		}
@@ -45,13 +45,13 @@ func (d *Decoder) element2x(name string) Element {
 }
 
 func (d *Decoder) topic2x() *Topic {
-	t := &Topic{Pos: d.tok.pos}
-	id, hasID := d.tok.attr("", "id")
+	t := d.newTopic()
+	id, hasID := d.xml.Attr("", "id")
 	switch {
-	case hasID && !isNCName(id):
+	case hasID && !isNCName(string(id)):
 		d.fail("the id %q of <topic> is not an XML name", id)
 	case hasID:
-		t.ItemIdentifiers = []tmdm.Locator{d.locator("#" + id)}
+		t.ItemIdentifiers = append(t.ItemIdentifiers, d.itemIdentifier(id))
 	case d.version == V20:
 		d.fail("<topic> has no id, which XTM 2.0 requires")
 	}
@@ -82,7 +82,7 @@ func (d *Decoder) topic2x() *Topic {
 func (d *Decoder) name2x() Name {
 	var n Name
 	d.reifierAttr(&n.Reifier)
-	pos, values := d.tok.pos, 0
+	pos, values := d.pos(), 0
 	for name := d.child("name"); name != ""; name = d.child("name") {
 		switch name {
 		case "itemIdentity":
@@ -120,7 +120,7 @@ func (d *Decoder) name2x() Name {
 func (d *Decoder) variant2x() Variant {
 	var v Variant
 	d.reifierAttr(&v.Reifier)
-	pos, values := d.tok.pos, 0
+	pos, values := d.pos(), 0
 	for name := d.child("variant"); name != ""; name = d.child("variant") {
 		switch name {
 		case "itemIdentity":
@@ -146,7 +146,7 @@ func (d *Decoder) variant2x() Variant {
 func (d *Decoder) occurrence2x() Occurrence {
 	var o Occurrence
 	d.reifierAttr(&o.Reifier)
-	pos, values := d.tok.pos, 0
+	pos, values := d.pos(), 0
 	for name := d.child("occurrence"); name != ""; name = d.child("occurrence") {
 		switch name {
 		case "itemIdentity":
@@ -174,19 +174,19 @@ func (d *Decoder) occurrence2x() Occurrence {
 func (d *Decoder) resource2x(name, parent string) (value, datatype string) {
 	switch name {
 	case "resourceRef":
-		value = string(d.locator(d.href2x(name)))
+		value = string(d.identity(d.href2x(name)))
 		d.end(name)
 		return value, tmdm.XSDAnyURI
 	case "resourceData":
 		datatype = tmdm.XSDString
-		if a, ok := d.tok.attr("", "datatype"); ok {
+		if a, ok := d.xml.Attr("", "datatype"); ok {
 			datatype = string(d.locator(a))
 		}
 		switch datatype {
 		case tmdm.XSDAnyType:
 			return d.embedded(), datatype
 		case tmdm.XSDAnyURI:
-			return string(d.locator(d.content(name))), datatype
+			return string(d.identity([]byte(d.content(name)))), datatype
 		}
 		return d.content(name), datatype
 	}
@@ -195,7 +195,7 @@ func (d *Decoder) resource2x(name, parent string) (value, datatype string) {
 }
 
 func (d *Decoder) association2x() *Association {
-	a := &Association{Pos: d.tok.pos}
+	a := d.newAssociation()
 	d.reifierAttr(&a.Reifier)
 	for name := d.child("association"); name != ""; name = d.child("association") {
 		switch name {
@@ -223,7 +223,7 @@ func (d *Decoder) association2x() *Association {
 func (d *Decoder) role2x() Role {
 	var r Role
 	d.reifierAttr(&r.Reifier)
-	pos := d.tok.pos
+	pos := d.pos()
 	for name := d.child("role"); name != ""; name = d.child("role") {
 		switch name {
 		case "itemIdentity":
@@ -253,7 +253,7 @@ func (d *Decoder) typed(pos Position, typ Ref, name string) {
 // reifierAttr reads the reifier attribute of the element that started
 // (ISO 13250-3 §4.3.2, The reifier attribute).
 func (d *Decoder) reifierAttr(r *Ref) {
-	if a, ok := d.tok.attr("", "reifier"); ok {
+	if a, ok := d.xml.Attr("", "reifier"); ok {
 		*r = ItemIdentifier(d.topicRef2x(a))
 	}
 }
@@ -271,20 +271,21 @@ func (d *Decoder) reifier2x(r *Ref, parent string) {
 
 // refs2x reads the references of an element that must hold one at least.
 func (d *Decoder) refs2x(parent string) []Ref {
-	pos := d.tok.pos
-	var refs []Ref
+	pos := d.pos()
+	var few [4]Ref
+	refs := few[:0]
 	for name := d.child(parent); name != ""; name = d.child(parent) {
 		refs = append(refs, d.pointer2x(parent))
 	}
 	if len(refs) == 0 {
 		d.exactlyOne(pos, 0, parent)
 	}
-	return refs
+	return d.refs.keep(refs...)
 }
 
 // ref2x reads the reference of an element that must hold exactly one.
 func (d *Decoder) ref2x(parent string) Ref {
-	pos, n := d.tok.pos, 0
+	pos, n := d.pos(), 0
 	var r Ref
 	for name := d.child(parent); name != ""; name = d.child(parent) {
 		r = d.pointer2x(parent)
@@ -298,7 +299,7 @@ func (d *Decoder) ref2x(parent string) Ref {
 // (ISO 13250-3 §4.20 to §4.22).
 func (d *Decoder) pointer2x(parent string) Ref {
 	var r Ref
-	name := d.tok.name.local
+	name := d.xml.Name().Local
 	switch name {
 	case "topicRef":
 		r = ItemIdentifier(d.topicRef2x(d.href2x(name)))
@@ -315,13 +316,14 @@ func (d *Decoder) pointer2x(parent string) Ref {
 	if d.version == V20 {
 		d.fail("<%s> is not part of XTM 2.0", name)
 	}
-	r.Locator = d.identity2x(name)
+	r.Locator = d.locator(d.href2x(name))
+	d.end(name)
 	return r
 }
 
 // topicRef2x resolves a reference to a topic element. In XTM 2.0 it must have a
 // fragment, as it can only mean the id of one (ISO 13250-3:2007 §4.17).
-func (d *Decoder) topicRef2x(href string) tmdm.Locator {
+func (d *Decoder) topicRef2x(href []byte) tmdm.Locator {
 	l := d.locator(href)
 	if d.version == V20 && !strings.Contains(string(l), "#") {
 		d.fail("%q refers to no topic element: it has no fragment", href)
@@ -331,13 +333,13 @@ func (d *Decoder) topicRef2x(href string) tmdm.Locator {
 
 // identity2x reads an empty element whose href is a locator.
 func (d *Decoder) identity2x(name string) tmdm.Locator {
-	l := d.locator(d.href2x(name))
+	l := d.identity(d.href2x(name))
 	d.end(name)
 	return l
 }
 
-func (d *Decoder) href2x(name string) string {
-	href, ok := d.tok.attr("", "href")
+func (d *Decoder) href2x(name string) []byte {
+	href, ok := d.xml.Attr("", "href")
 	if !ok {
 		d.fail("<%s> has no href", name)
 	}

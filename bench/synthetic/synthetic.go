@@ -16,7 +16,11 @@ const (
 	classes   = 20
 	themes    = 4
 	relations = 10
+	others    = 4 // "note", "homepage", "part", "whole"
 )
+
+// Vocabulary is how many topics of the vocabulary a map has besides its own.
+const Vocabulary = classes + themes + relations + others
 
 // Base is the locator that relative references of a written map are meant
 // against, and the prefix of its subject identifiers.

@@ -1,0 +1,43 @@
+package tmdm
+
+// kind is what many statements have in common: their type, their scope and the
+// datatype of their value. A map has one kind for each combination, so that a
+// statement needs one pointer for all three. A statement with something that
+// few have gets a kind of its own, with that in it.
+type kind struct {
+	typ      *Topic // nil for variants
+	scope    *Scope
+	datatype string   // "" for names and associations
+	own      *details // of the only statement with this kind; nil where many share it
+	removed  bool     // the mark of associations that were removed
+}
+
+func (tm *TopicMap) kind(typ *Topic, scope *Scope, datatype string) *kind {
+	k := kind{typ: typ, scope: scope, datatype: datatype}
+	// What was made last is likely to be wanted again.
+	last := &tm.lastKinds[tm.kindSlot(typ, scope)]
+	if *last != nil && **last == k {
+		return *last
+	}
+	known, ok := tm.kinds[k]
+	if !ok {
+		known = &k
+		tm.kinds[k] = known
+	}
+	*last = known
+	return known
+}
+
+// kindSlot picks one of lastKinds.
+func (tm *TopicMap) kindSlot(typ *Topic, scope *Scope) uint32 {
+	slot := scope.serial
+	if typ != nil {
+		slot += typ.serial * 7
+	}
+	return slot % uint32(len(tm.lastKinds))
+}
+
+// settled returns what k says, as its topics are by now, and nothing of its own.
+func (k *kind) settled() kind {
+	return kind{typ: k.typ.live(), scope: k.scope.live(), datatype: k.datatype}
+}
