@@ -141,7 +141,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	}
 	defer s.Close()
 	for _, name := range sortedKeys(maps) {
-		c := store.Collection{Name: name, Title: titles[name], SP: cmp.Or(prefixes[name], server.DefaultPrefix(s.BaseURL, name))}
+		c := store.Collection{Name: name, SP: cmp.Or(prefixes[name], server.DefaultPrefix(s.BaseURL, name)), Settings: store.Settings{Title: titles[name]}}
 		if err := importFile(ctx, s, c, prefixes[name], maps[name]); err != nil {
 			return err
 		}

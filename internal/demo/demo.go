@@ -140,7 +140,7 @@ func (d *demo) publish(ctx context.Context) error {
 		name, title string
 		doc         []byte
 	}{{"egov", "Government services of Nordhavn", maps.EGov}, {"libraries", "Public libraries of Nordhavn", maps.Libraries}} {
-		c := store.Collection{Name: m.name, Title: m.title, SP: server.DefaultPrefix(d.server.BaseURL, m.name)}
+		c := store.Collection{Name: m.name, SP: server.DefaultPrefix(d.server.BaseURL, m.name), Settings: store.Settings{Title: m.title}}
 		created, err := d.server.Import(ctx, c, bytes.NewReader(m.doc), m.name+".xtm")
 		if err != nil {
 			return err

@@ -16,13 +16,33 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Store is what the server needs of the store.
+// Store is what the server needs of the store: reading, publishing, and what is
+// to be done now and then.
 type Store interface {
+	Reader
+	Publisher
+	Keeper
+}
+
+// Reader reads what is published.
+type Reader interface {
 	Collections() ([]store.Collection, error)
 	View(name string, f func(*store.View) error) error
+	Sizes() (store.Sizes, error)
+}
+
+// Publisher changes what is published.
+type Publisher interface {
 	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source, progress func(records int)) (*store.Collection, error)
 	Publish(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
+	ChangeSettings(name string, change func(*store.Settings) error) (*store.Collection, error)
+	DeleteCollection(name string) error
+}
+
+// Keeper takes snapshots and gives up history.
+type Keeper interface {
 	TakeSnapshot(ctx context.Context, name string, keep int) (*store.Snapshot, error)
+	Prune(ctx context.Context, name string) (entries uint64, err error)
 }
 
 // Config configures a Server. Store and BaseURL are required; zero values of

@@ -29,7 +29,7 @@ func TestTopicMapsFeedHasAnEntryForEachMap(t *testing.T) {
 	t.Parallel()
 	n := start(t)
 	libraries := n.publish("libraries", maps.Libraries)
-	egov, err := n.Import(context.Background(), store.Collection{Name: "egov", Title: "eGovernment", SP: "http://psi.example.org/egov#"}, bytes.NewReader(maps.EGov), "egov.xtm")
+	egov, err := n.Import(context.Background(), store.Collection{Name: "egov", SP: "http://psi.example.org/egov#", Settings: store.Settings{Title: "eGovernment"}}, bytes.NewReader(maps.EGov), "egov.xtm")
 	require.NoError(t, err)
 
 	d := n.feed("/topicmaps")
@@ -211,7 +211,7 @@ func TestEveryEntryHasATitleThatReadersCanShow(t *testing.T) {
 func TestTitleOfBlanksDoesNotMakeTheFeedsInvalid(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	_, err := n.Import(context.Background(), store.Collection{Name: "small", Title: " \n", SP: n.sp("small")}, bytes.NewReader(small()), "small")
+	_, err := n.Import(context.Background(), store.Collection{Name: "small", SP: n.sp("small"), Settings: store.Settings{Title: " \n"}}, bytes.NewReader(small()), "small")
 	require.NoError(t, err)
 	assert.Equal(t, "small", n.feed("/topicmaps/small").Titles[0])
 	n.feed("/topicmaps/small/fragments")

@@ -22,16 +22,19 @@ var (
 // Collection is a published topic map. The exported fields above the line are
 // given when it is created; the store keeps the others.
 type Collection struct {
-	Name         string
-	Title        string
-	SP           string // source locator prefix
-	DocumentSize int    // entries in an archive document of the fragments feed
+	Name string
+	SP   string // source locator prefix
+	Settings
 
 	Epoch   uuid.UUID // names the history: a new database has a new one
 	Created time.Time
 	Head    uint64    // sequence of the last entry; the first is 1
 	Updated time.Time // of the last entry; strictly increasing
 	Topics  int
+
+	Segments    []Segment `json:",omitempty"` // of the fragments feed; none: all documents have the same size
+	Horizon     uint64    `json:",omitempty"` // the sequence up to which the log is pruned
+	HorizonTime time.Time // of the last entry that is
 
 	Number     uint32
 	Generation uint32
@@ -134,6 +137,12 @@ func (db *DB) nextNumber() (uint32, error) {
 // each topic. It shows all at once, when it is whole. A collection of the name
 // that exists already is ErrExists.
 func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.Source, progress func(records int)) (*Collection, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.DocumentSize == 0 {
+		c.DocumentSize = 100
+	}
 	err := db.viewing(func(t *tx) error { return absent(t, c.Name) })
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ func TestCreatingACollectionPublishesEachTopic(t *testing.T) {
 	db := openWith(t, o)
 	src := mapOf(t, 5)
 	var told []int
-	c, err := db.CreateCollection(t.Context(), Collection{Name: "m", Title: "A map", SP: sp, DocumentSize: 7}, src, func(n int) { told = append(told, n) })
+	c, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp, Settings: Settings{Title: "A map", DocumentSize: 7}}, src, func(n int) { told = append(told, n) })
 	require.NoError(t, err)
 	require.Equal(t, []any{"m", "A map", sp, 7, uint64(6), 6}, []any{c.Name, c.Title, c.SP, c.DocumentSize, c.Head, c.Topics})
 	require.NotEqual(t, uuid.Nil, c.Epoch)

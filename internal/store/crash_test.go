@@ -51,7 +51,7 @@ func work(dir string) error {
 	fmt.Println("open")
 	err = db.View("m", func(*View) error { return nil })
 	if errors.Is(err, ErrNotFound) {
-		_, err = db.CreateCollection(ctx, Collection{Name: "m", SP: sp, DocumentSize: 10}, h.maps[0], nil)
+		_, err = db.CreateCollection(ctx, Collection{Name: "m", SP: sp, Settings: Settings{DocumentSize: 10}}, h.maps[0], nil)
 	}
 	if err != nil {
 		return err

@@ -36,6 +36,8 @@ type DB struct {
 	write sync.Mutex   // held by the one writer
 	view  sync.RWMutex // held for writing while a journal is rolled forward
 
+	done chan struct{} // closed by Close: ends the collection of garbage
+
 	unusable error          // under view: why nothing can be read or written any more
 	users    sync.WaitGroup // the views and updates that are under way
 }
@@ -64,12 +66,53 @@ func Open(o Options) (*DB, error) {
 		}
 		return nil, fmt.Errorf("store: open %s: %w", o.Dir, err)
 	}
-	db := &DB{dir: o.Dir, badger: b, log: o.Logger, now: o.Now}
+	db := &DB{dir: o.Dir, badger: b, log: o.Logger, now: o.Now, done: make(chan struct{})}
 	if err := db.recover(); err != nil {
 		b.Close()
 		return nil, fmt.Errorf("store: open %s: %w", o.Dir, err)
 	}
+	db.users.Go(db.collectGarbage)
 	return db, nil
+}
+
+// collectGarbage gives back the space of old values now and then.
+func (db *DB) collectGarbage() {
+	for {
+		select {
+		case <-db.done:
+			return
+		case <-time.After(10 * time.Minute):
+			for db.badger.RunValueLogGC(0.5) == nil { // as long as there was something to do
+			}
+		}
+	}
+}
+
+// Sizes are the bytes that a database takes on disk.
+type Sizes struct {
+	Records   int64 // all that is in Badger
+	Snapshots int64
+}
+
+// Sizes returns how much room the database takes. What Badger takes may be a
+// minute old.
+func (db *DB) Sizes() (Sizes, error) {
+	lsm, vlog := db.badger.Size()
+	s := Sizes{Records: lsm + vlog}
+	err := filepath.WalkDir(filepath.Join(db.dir, snapshotFolder), func(_ string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if errors.Is(err, os.ErrNotExist) { // superseded meanwhile
+			return nil
+		}
+		if err == nil {
+			s.Snapshots += info.Size()
+		}
+		return err
+	})
+	return s, err
 }
 
 // openBadger opens Badger's database, and tries again in two cases.
@@ -122,6 +165,9 @@ func badgerOptions(dir string, log *slog.Logger) badger.Options {
 // ended. No others begin.
 func (db *DB) Close() error {
 	db.view.Lock()
+	if db.unusable != errClosed && db.done != nil {
+		close(db.done)
+	}
 	db.unusable = errClosed
 	db.view.Unlock()
 	db.users.Wait()

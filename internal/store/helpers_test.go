@@ -125,7 +125,7 @@ func collection(t testing.TB, db *DB, name string, n int) *Collection {
 
 func collectionOf(t testing.TB, db *DB, name string, src fragment.Source) *Collection {
 	t.Helper()
-	c, err := db.CreateCollection(t.Context(), Collection{Name: name, SP: sp, DocumentSize: 100}, src, nil)
+	c, err := db.CreateCollection(t.Context(), Collection{Name: name, SP: sp, Settings: Settings{DocumentSize: 100}}, src, nil)
 	require.NoError(t, err)
 	return c
 }

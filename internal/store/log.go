@@ -22,6 +22,11 @@ const MaxStoredFragment = 256 << 10
 // Forms are the XTM versions in which fragments and snapshots are kept.
 var Forms = [...]xtm.Version{xtm.V10, xtm.V21}
 
+// form says how the collection's records are written.
+func (c *Collection) form(version xtm.Version) fragment.Form {
+	return fragment.Form{Version: version, SP: c.SP, OmitInstances: c.OmitInstances}
+}
+
 // next makes the next entry of the log. Times are those of commits, and
 // strictly increase whatever the clock does.
 func (c *Collection) next(now time.Time, e fragment.Entry) Entry {
@@ -98,7 +103,7 @@ func unpackForms(b []byte) ([][]byte, error) {
 func render(c *Collection, src fragment.Source, e *fragment.Entry) ([][]byte, error) {
 	data := make([][]byte, len(Forms))
 	for i, version := range Forms {
-		form := fragment.Form{Version: version, SP: c.SP}
+		form := c.form(version)
 		var plain limitedBuffer
 		var err error
 		if e.Deleted {

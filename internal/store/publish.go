@@ -40,6 +40,9 @@ func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, 
 			if err != nil {
 				return err
 			}
+			if err := forgetSuperseded(t, c, change.Entries[i].TopicSI); err != nil {
+				return err
+			}
 			e := c.next(db.now(), change.Entries[i])
 			if err := logRows(c, &e, data, t.put); err != nil {
 				return err
@@ -62,7 +65,7 @@ func (db *DB) keepFirstFragments(t *tx, c *Collection, prior fragment.Source, ch
 		if err != nil {
 			return err
 		}
-		if last == nil || last.Stored || last.Deleted || last.Topic != "" {
+		if last == nil || last.Seq <= c.Horizon || last.Stored || last.Deleted || last.Topic != "" {
 			continue // a large closing entry describes a topic that may be gone
 		}
 		data, err := render(c, prior, &fragment.Entry{TopicSI: last.TopicSI, Topic: last.TopicSI})

@@ -92,6 +92,13 @@ func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapsho
 // needless, it is the one to drop, and listed is the other.
 func (db *DB) listSnapshot(c *Collection, s *Snapshot, keep int) (listed *Snapshot, old []Snapshot, err error) {
 	err = db.update(func(t *tx) error {
+		now, err := getCollection(t, c.Name)
+		if err == nil && now.Epoch != c.Epoch {
+			err = fmt.Errorf("%w: collection %q, which was created anew meanwhile", ErrNotFound, c.Name)
+		}
+		if err != nil {
+			return err
+		}
 		all, err := (&View{Collection: *c, db: db, tx: t}).Snapshots()
 		if err != nil {
 			return err

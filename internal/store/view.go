@@ -53,8 +53,17 @@ func (v *View) Entries(from uint64) iter.Seq2[Entry, error] {
 	}
 }
 
-// Entry returns the entry with a sequence, or ErrNotFound.
+// Entry returns the entry with a sequence. It is ErrGone where the entry is
+// pruned, ErrNotFound where there was none.
 func (v *View) Entry(seq uint64) (*Entry, error) {
+	if seq > 0 && seq <= v.Horizon {
+		return nil, fmt.Errorf("%w: entry %d of collection %q", ErrGone, seq, v.Name)
+	}
+	return v.entry(seq)
+}
+
+// entry is Entry for those too that are kept for the sake of their topics.
+func (v *View) entry(seq uint64) (*Entry, error) {
 	var e Entry
 	ok, err := v.tx.getJSON(sequenceKey(tableLog, v.Number, seq), &e)
 	if err == nil && (!ok || seq > v.Head) {
@@ -70,7 +79,14 @@ func (v *View) Last(key string) (*Entry, error) {
 	if !ok || err != nil {
 		return nil, err
 	}
-	return v.Entry(k.Seq)
+	return v.entry(k.Seq)
+}
+
+// isLast reports whether e is the last entry of its topic.
+func (v *View) isLast(e *Entry) (bool, error) {
+	var k keyRow
+	ok, err := v.tx.getJSON(topicKeyKey(&v.Collection, fragment.Key(e.TopicSI)), &k)
+	return ok && k.Seq == e.Seq, err
 }
 
 // StoredFragment returns the stored fragment of an entry, gzipped.
@@ -103,7 +119,7 @@ func (v *View) RenderFragment(w io.Writer, e *Entry, version xtm.Version) error 
 	if t == nil {
 		return fmt.Errorf("%w: topic %s has a later entry", ErrGone, e.TopicSI)
 	}
-	return fragment.Write(w, src, t.TopicSI(), fragment.Form{Version: version, SP: v.SP})
+	return fragment.Write(w, src, t.TopicSI(), v.form(version))
 }
 
 // WriteSnapshot writes the map of the view.

@@ -1,0 +1,145 @@
+package store
+
+import (
+	"context"
+	"sort"
+	"time"
+
+	"github.com/tmshare/tmshare/fragment"
+)
+
+// Retention: the log may lose its oldest documents, whole ones only, and none
+// with an entry later than the newest snapshot, so that whoever comes too late
+// can start again from that. What a live topic was last is kept beyond that: it
+// is the topic's current fragment.
+
+// pruneBatch is how many entries go in one commit.
+const pruneBatch = 1000
+
+// Prune removes the entries that the collection's settings no longer keep, and
+// returns how many they were.
+func (db *DB) Prune(ctx context.Context, name string) (entries uint64, err error) {
+	for {
+		n, more, err := db.pruneSome(name)
+		entries += n
+		if err != nil || !more {
+			return entries, err
+		}
+		if err := ctx.Err(); err != nil {
+			return entries, err
+		}
+	}
+}
+
+// pruneSome removes some of the entries to prune. More says that there are others.
+func (db *DB) pruneSome(name string) (entries uint64, more bool, err error) {
+	err = db.update(func(t *tx) error {
+		c, err := getCollection(t, name)
+		if err != nil {
+			return err
+		}
+		v := &View{Collection: *c, db: db, tx: t}
+		horizon, err := v.pruneTo(db.now())
+		if err != nil || horizon <= c.Horizon {
+			return err
+		}
+		if more = horizon > c.Horizon+pruneBatch; more {
+			horizon = c.Horizon + pruneBatch
+		}
+		entries = horizon - c.Horizon
+		for seq := c.Horizon + 1; seq <= horizon; seq++ {
+			e, err := v.entry(seq)
+			if err != nil {
+				return err
+			}
+			if err := forget(t, c, e); err != nil {
+				return err
+			}
+			c.HorizonTime = e.Updated
+		}
+		c.Horizon = horizon
+		return t.putCollection(c)
+	})
+	return entries, more, err
+}
+
+// pruneTo returns the sequence of the last entry that is not to be kept.
+func (v *View) pruneTo(now time.Time) (uint64, error) {
+	snapshots, err := v.Snapshots()
+	if err != nil || len(snapshots) == 0 {
+		return 0, err
+	}
+	last := uint64(0)
+	if v.KeepEntries > 0 && v.Head > v.KeepEntries {
+		last = v.Head - v.KeepEntries
+	}
+	if v.KeepFor > 0 {
+		first, err := v.firstSince(now.Add(-v.KeepFor))
+		if err != nil {
+			return 0, err
+		}
+		last = max(last, first-1)
+	}
+	last = min(last, snapshots[0].Seq)
+	if last <= v.Horizon {
+		return v.Horizon, nil
+	}
+	first, _ := v.Document(v.DocumentOf(last + 1))
+	return first - 1, nil
+}
+
+// forget removes the rows of an entry that is pruned, unless it is the last of a
+// topic that lives.
+func forget(t *tx, c *Collection, e *Entry) error {
+	var k keyRow
+	key := topicKeyKey(c, fragment.Key(e.TopicSI))
+	if _, err := t.getJSON(key, &k); err != nil {
+		return err
+	}
+	if k.Seq == e.Seq {
+		if !e.Deleted {
+			return nil
+		}
+		if err := t.delete(key); err != nil {
+			return err
+		}
+	}
+	return deleteEntry(t, c, e.Seq)
+}
+
+func deleteEntry(t *tx, c *Collection, seq uint64) error {
+	if err := t.delete(sequenceKey(tableLog, c.Number, seq)); err != nil {
+		return err
+	}
+	return t.delete(sequenceKey(tableFragment, c.Number, seq))
+}
+
+// forgetSuperseded removes the entry that a topic had before the one that is
+// about to be published, where it is pruned and was kept for the topic's sake.
+func forgetSuperseded(t *tx, c *Collection, topicSI fragment.Ref) error {
+	if c.Horizon == 0 {
+		return nil
+	}
+	var k keyRow
+	ok, err := t.getJSON(topicKeyKey(c, fragment.Key(topicSI)), &k)
+	if err != nil || !ok || k.Seq > c.Horizon {
+		return err
+	}
+	return deleteEntry(t, c, k.Seq)
+}
+
+// firstSince returns the sequence of the first entry that is kept with a time
+// that is not before since, or one more than the last.
+func (v *View) firstSince(since time.Time) (uint64, error) {
+	var failed error
+	kept := int(v.Head - v.Horizon)
+	i := sort.Search(kept, func(i int) bool {
+		e, err := v.entry(v.Horizon + 1 + uint64(i))
+		if err != nil {
+			failed = err
+			return true
+		}
+		return !e.Updated.Before(since)
+	})
+	return v.Horizon + 1 + uint64(i), failed
+}

@@ -1,0 +1,69 @@
+package store
+
+import (
+	"fmt"
+	"time"
+)
+
+// Settings are what the owner of a collection may change at any time. Zero
+// values leave a choice to the server or, for retention, keep everything.
+type Settings struct {
+	Title   string `json:",omitempty"`
+	Summary string `json:",omitempty"`
+
+	// DocumentSize is the number of entries in an archive document of the
+	// fragments feed. A new one holds from the next document on.
+	DocumentSize int
+
+	// OmitInstances leaves the instances out of the fragments of classes.
+	OmitInstances bool `json:",omitempty"`
+
+	SnapshotEvery int           `json:",omitempty"` // changes after which a snapshot is taken
+	SnapshotAfter time.Duration `json:",omitempty"` // time after which a changed map gets one
+	SnapshotsKept int           `json:",omitempty"`
+
+	KeepEntries uint64        `json:",omitempty"` // how many of the last entries are kept
+	KeepFor     time.Duration `json:",omitempty"` // how long entries are kept
+}
+
+// Validate checks s.
+func (s *Settings) Validate() error {
+	for name, n := range map[string]int64{
+		"DocumentSize": int64(s.DocumentSize), "SnapshotEvery": int64(s.SnapshotEvery), "SnapshotAfter": int64(s.SnapshotAfter),
+		"SnapshotsKept": int64(s.SnapshotsKept), "KeepFor": int64(s.KeepFor),
+	} {
+		if n < 0 {
+			return fmt.Errorf("store: %s is negative", name)
+		}
+	}
+	return nil
+}
+
+// ChangeSettings lets change alter the settings of a collection, and returns
+// the collection as it is then. It publishes nothing.
+func (db *DB) ChangeSettings(name string, change func(*Settings) error) (*Collection, error) {
+	var c *Collection
+	err := db.update(func(t *tx) error {
+		var err error
+		if c, err = getCollection(t, name); err != nil {
+			return err
+		}
+		next := c.Settings
+		if err := change(&next); err != nil {
+			return err
+		}
+		if err := next.Validate(); err != nil {
+			return err
+		}
+		if next.DocumentSize == 0 {
+			next.DocumentSize = c.DocumentSize
+		}
+		c.resizeDocuments(next.DocumentSize)
+		c.Settings = next
+		return t.putCollection(c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
