@@ -110,13 +110,17 @@ func inUse(src Source, ref Ref) error {
 		case typed && class == ref && instance != ref:
 			e.Users = append(e.Users, fmt.Sprintf("its instance %s", instance))
 		case !slices.Contains(a.Players(), ref):
-			use(a.Mentions, func() string { return fmt.Sprintf("an association of %s", strings.Join(texts(a.Players()), ", ")) })
+			use(a.Mentions, func() string { return describePlayers(a) })
 		}
 		if len(e.Users) >= maxUsers {
 			return e
 		}
 	}
 	return e
+}
+
+func describePlayers(a *Association) string {
+	return "an association of " + strings.Join(texts(a.Players()), ", ")
 }
 
 func texts(refs []Ref) []string {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"iter"
+
+	"github.com/tmshare/tmshare/tmdm"
 )
 
 // Change is the difference between two states of a publisher's map: the records
@@ -68,20 +70,30 @@ type differ struct {
 
 // topic compares the two states of the topic with one TopicSI; either may be nil.
 func (d *differ) topic(old, new *Topic) error {
-	c := d.change
 	live := new
 	if live == nil {
 		live = old
 	}
-	ref := live.TopicSI()
-	associations, err := d.associations(ref)
+	associations, err := d.associations(live.TopicSI())
 	if err != nil {
 		return err
 	}
+	return d.change.topic(old, new, associations, d.next)
+}
+
+// identified finds topics by their identifiers.
+type identified interface {
+	Topic(si Ref) (*Topic, error)
+	TopicBySubjectLocator(sl tmdm.Locator) (*Topic, error)
+}
+
+// topic adds what is to be done about the topic with one TopicSI, of which either
+// state may be nil; associations says that those in which it plays have changed.
+func (c *Change) topic(old, new *Topic, associations bool, next identified) error {
 	switch {
 	case new == nil:
-		c.DeleteTopics = append(c.DeleteTopics, ref)
-		return d.close(old)
+		c.DeleteTopics = append(c.DeleteTopics, old.TopicSI())
+		return c.close(old, next)
 	case old == nil:
 		c.PutTopics = append(c.PutTopics, new)
 		c.Added++
@@ -90,29 +102,28 @@ func (d *differ) topic(old, new *Topic) error {
 		c.Updated++
 	case associations:
 		c.Updated++
-		d.provenance(old, new)
+		c.provenance(old, new)
 	default:
-		d.provenance(old, new)
+		c.provenance(old, new)
 		return nil
 	}
-	c.Entries = append(c.Entries, Entry{TopicSI: ref, Topic: ref, Title: new.Title()})
+	c.Entries = append(c.Entries, Entry{TopicSI: new.TopicSI(), Topic: new.TopicSI(), Title: new.Title()})
 	return nil
 }
 
 // provenance writes a topic that says the same as before if the document gave
 // its statements other item identifiers. That is no news to subscribers, but
 // what it gave away may by now be another statement's.
-func (d *differ) provenance(old, new *Topic) {
+func (c *Change) provenance(old, new *Topic) {
 	if !bytes.Equal(MarshalTopic(old), MarshalTopic(new)) {
-		d.change.PutTopics = append(d.change.PutTopics, new)
+		c.PutTopics = append(c.PutTopics, new)
 	}
 }
 
 // close publishes that a TopicSI is nobody's TopicSI any more.
-func (d *differ) close(old *Topic) error {
-	c := d.change
+func (c *Change) close(old *Topic, next identified) error {
 	ref := old.TopicSI()
-	owner, err := d.next.Topic(ref)
+	owner, err := next.Topic(ref)
 	if err != nil {
 		return err
 	}
@@ -121,7 +132,7 @@ func (d *differ) close(old *Topic) error {
 		c.Updated++
 		return nil
 	}
-	tombstone, err := remaining(old.Identity, d.next)
+	tombstone, err := remaining(old.Identity, next)
 	if err != nil {
 		return err
 	}
@@ -131,7 +142,7 @@ func (d *differ) close(old *Topic) error {
 }
 
 // remaining returns the identifiers of id that no topic of next has.
-func remaining(id Identity, next Source) (Identity, error) {
+func remaining(id Identity, next identified) (Identity, error) {
 	var left Identity
 	for _, si := range id.SubjectIdentifiers {
 		if t, err := next.Topic(si); err != nil {

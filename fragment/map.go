@@ -48,7 +48,7 @@ func (m *Map) finish() error {
 		for _, set := range [][]tmdm.Locator{t.SubjectIdentifiers(), t.SubjectLocators()} {
 			for _, l := range set {
 				if len(l) > MaxLocator {
-					return fmt.Errorf("fragment: a locator of %d bytes is too long (%d at most): %.80s…", len(l), MaxLocator, l)
+					return documentError("a locator of %d bytes is too long (%d at most): %.80s…", len(l), MaxLocator, l)
 				}
 			}
 		}

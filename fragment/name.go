@@ -39,22 +39,37 @@ func ValidatePrefix(sp string) error {
 // for a topic without one, or whose id another topic has as its subject
 // identifier in that form, it is made from one of the topic's other locators.
 func NameTopics(tm *tmdm.TopicMap, sp string, prior Source) (*Map, error) {
-	for a := range tm.Associations() {
-		if len(a.Roles()) == 0 {
-			return nil, fmt.Errorf("fragment: %s has no roles (ISO 13250-2 §5.7 asks for one at least): it belongs to no topic, so no fragment could carry it", tmdm.Describe(a))
-		}
+	if err := assignIdentifiers(tm, sp, prior); err != nil {
+		return nil, err
 	}
-	m := newMap(tm, sp)
+	return chooseTopicSIs(tm, sp, prior)
+}
+
+// assignIdentifiers gives each topic of tm without a subject identifier one.
+func assignIdentifiers(tm *tmdm.TopicMap, sp string, prior Source) error {
 	n := namer{tm: tm, sp: sp, prior: prior}
 	// What topics had comes before what new ones could get, so that the order
 	// of the topics does not matter.
 	for _, pass := range []func(*tmdm.Topic) error{n.keep, n.inherit, n.assign} {
 		for t := range tm.Topics() {
 			if err := pass(t); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
+	return nil
+}
+
+// chooseTopicSIs shows tm, in which each topic has a subject identifier, with the
+// TopicSIs that its topics get.
+func chooseTopicSIs(tm *tmdm.TopicMap, sp string, prior Source) (*Map, error) {
+	for a := range tm.Associations() {
+		if len(a.Roles()) == 0 {
+			return nil, documentError("%s has no roles (ISO 13250-2 §5.7 asks for one at least): it belongs to no topic, so no fragment could carry it", tmdm.Describe(a))
+		}
+	}
+	m := newMap(tm, sp)
+	n := namer{tm: tm, sp: sp, prior: prior}
 	for t := range tm.Topics() {
 		ref, err := n.choose(t)
 		if err != nil {

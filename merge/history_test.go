@@ -64,9 +64,18 @@ func (p *publisher) publish(input *tmdm.TopicMap, commit int) []byte {
 	require.NoError(p.t, err)
 	change, err := fragment.Diff(&p.state, next)
 	require.NoError(p.t, err)
+	p.commit(change, commit)
+	expected := canonical(p.t, tm)
+	require.Equal(p.t, string(expected), string(joined(p.t, &p.state)), "the published state is the edited input with the assigned identifiers")
+	return expected
+}
+
+// commit applies a change, and logs its entries with their fragments.
+func (p *publisher) commit(change *fragment.Change, commit int) {
 	apply(p.t, &p.state, change)
 	for _, e := range change.Entries {
 		var b bytes.Buffer
+		var err error
 		if e.Deleted {
 			err = fragment.WriteTombstone(&b, e.Tombstone, p.served())
 		} else {
@@ -78,9 +87,6 @@ func (p *publisher) publish(input *tmdm.TopicMap, commit int) []byte {
 		f.Deleted = e.Deleted
 		p.log = append(p.log, logged{commit, e, b.Bytes(), f})
 	}
-	expected := canonical(p.t, tm)
-	require.Equal(p.t, string(expected), string(joined(p.t, &p.state)), "the published state is the edited input with the assigned identifiers")
-	return expected
 }
 
 // apply changes a publisher's state, deletions first.

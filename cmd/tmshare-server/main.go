@@ -16,8 +16,9 @@ func main() {
 		Long: `tmshare-server holds topic maps and publishes, for each, Atom feeds of
 snapshots and of fragments, one for each topic that changes.
 
-Every flag can also be set by the environment: --base-url as TMSHARE_BASE_URL.`,
+Every flag can also be set by the environment, --base-url as TMSHARE_BASE_URL,
+except those that say what of a running server to change.`,
 	}
-	root.AddCommand(serveCommand(), demoCommand())
+	root.AddCommand(serveCommand(), importCommand(), topicsCommand(), collectionsCommand(), snapshotCommand(), gcCommand(), demoCommand())
 	os.Exit(cli.Run(root))
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 //	[!] get URL [NAME=VALUE]...  request a URL with headers; the answer is what stdout looks at
 //	put URL FILE [NAME=VALUE]... send a file
 //	ready                        wait until the server at $URL answers
+//	shows PATH REGEXP            wait until what it has at the path matches
 //	sigterm                      send SIGTERM to what runs in the background
 //	exits CODE PROGRAM...        run a program that must end with an exit code
 //	hold FOLDER                  keep a data folder open, as another process would
@@ -60,6 +62,7 @@ func TestScripts(t *testing.T) {
 			"get":     get,
 			"put":     put,
 			"ready":   ready,
+			"shows":   shows,
 			"sigterm": sigterm,
 			"exits":   exits,
 			"hold":    hold,
@@ -101,6 +104,22 @@ func ready(ts *testscript.TestScript, _ bool, _ []string) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	ts.Fatalf("the server at %s does not answer", ts.Getenv("URL"))
+}
+
+func shows(ts *testscript.TestScript, _ bool, args []string) {
+	pattern := regexp.MustCompile(args[1])
+	var body []byte
+	for range 1000 {
+		if res, err := http.Get(ts.Getenv("URL") + args[0]); err == nil {
+			body, _ = io.ReadAll(res.Body) // cut off: it does not match
+			res.Body.Close()
+			if pattern.Match(body) {
+				return
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	ts.Fatalf("%s does not show %s but\n%s", args[0], args[1], body)
 }
 
 func sigterm(ts *testscript.TestScript, _ bool, _ []string) {

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"slices"
@@ -27,8 +27,10 @@ type serveFlags struct {
 	maps, prefixes, titles []string
 	data, listen, baseURL  string
 	tokenFile              string
+	readTokenFiles         []string
 	config                 server.Config
-	verbose                bool
+	run                    runFlags
+	verbose, watch         bool
 }
 
 func serveCommand() *cobra.Command {
@@ -42,7 +44,11 @@ func serveCommand() *cobra.Command {
 NAME, once: a collection that is in the data folder already goes on with what it
 has, and its file is not read again. Publish a new version with
 
-    curl -X PUT --data-binary @new.xtm http://127.0.0.1:8080/topicmaps/NAME
+    tmshare-server import NAME FILE
+
+With --watch the collections follow their files: each is published at the start,
+and whenever it changes, if it says anything else than the collection. A file that
+is broken or missing is reported, and the last good version stays.
 
 Without --token-file only requests from this machine may write.`,
 		Example: `  tmshare-server serve --map egov=egov.xtm
@@ -58,16 +64,28 @@ Without --token-file only requests from this machine may write.`,
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.maps, "map", nil, "`NAME=FILE`: publish the file as collection NAME, if there is none yet (repeatable)")
+	fl.BoolVar(&f.watch, "watch", false, "follow the files of --map: publish them whenever they change")
 	fl.StringArrayVar(&f.prefixes, "sp", nil, "`NAME=IRI`: source locator prefix of a new collection; ends in / or #, is fixed for ever (default: base URL + /topicmaps/NAME/)")
 	fl.StringArrayVar(&f.titles, "title", nil, "`NAME=TITLE` of a new collection (default: its name)")
 	fl.StringVar(&f.data, "data", cli.StateDir("server"), "data `folder`")
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to listen on")
-	fl.StringVar(&f.baseURL, "base-url", "", "public `URL` of the server (default: http:// and the address listened on)")
+	fl.StringVar(&f.baseURL, "base-url", "", "public `URL` of the server (default: the address listened on)")
 	fl.StringVar(&f.tokenFile, "token-file", "", "`file` with the tokens that may write, one on each line")
+	fl.StringArrayVar(&f.readTokenFiles, "read-token-file", nil, "`NAME=FILE`: only who has one of the tokens in the file, or one that may write, may read collection NAME (repeatable)")
+	fl.StringVar(&f.run.cert, "tls-cert", "", "`file` with the certificate and those that lead to its root, PEM; with --tls-key, serve HTTPS")
+	fl.StringVar(&f.run.key, "tls-key", "", "`file` with the key of the certificate, PEM")
+	fl.StringVar(&f.run.metrics, "metrics-listen", "", "`address` to serve /metrics at, instead of with all else")
+	fl.DurationVar(&f.run.delay, "shutdown-delay", 0, "after SIGTERM, take requests for this `time` while /readyz already says no")
+	fl.DurationVar(&f.run.grace, "shutdown-grace", 30*time.Second, "after that, finish what runs for at most this `time`")
+	fl.IntVar(&f.config.MaxUploads, "max-uploads", 2, "`number` of maps that are read from requests at a time; others are told to try again")
+	fl.DurationVar(&f.config.Patience, "patience", 30*time.Second, "`time` that a client may take to send or take 64 KiB")
 	fl.BoolVar(&f.config.Lenient, "lenient", false, "read XTM 1.0 leniently: take baseName/instanceOf, an Ontopia extension, as the name's type")
 	fl.Int64Var(&f.config.MaxBody, "max-body", 1<<30, "largest request body, unpacked, in `bytes`")
 	fl.IntVar(&f.config.SnapshotEvery, "snapshot-every", 1000, "take a new snapshot after this `number` of changes")
+	fl.DurationVar(&f.config.SnapshotAfter, "snapshot-after", 24*time.Hour, "take a new snapshot when a change has waited for it for this `time`")
 	fl.IntVar(&f.config.SnapshotsKept, "snapshots-kept", 3, "keep this `number` of snapshots")
+	fl.Uint64Var(&f.config.KeepEntries, "keep-entries", 0, "give up changes before the last `number` of a map (0: keep all)")
+	fl.DurationVar(&f.config.KeepFor, "keep-for", 0, "give up changes older than this `time` (0: keep all)")
 	fl.IntVar(&f.config.DocumentSize, "document-size", 100, "`number` of entries in an archive document, for new collections")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
 	return cmd
@@ -104,8 +122,21 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 			return usage(fmt.Errorf("--title %s=%s: there is no --map %s", name, titles[name], name))
 		}
 	}
+	if f.watch && len(maps) == 0 {
+		return usage(errors.New("--watch: there is no --map to follow"))
+	}
 	if f.tokenFile != "" {
 		if f.config.Tokens, err = readTokens(f.tokenFile); err != nil {
+			return err
+		}
+	}
+	readers, err := pairs("read-token-file", f.readTokenFiles)
+	if err != nil {
+		return err
+	}
+	f.config.ReadTokens = map[string][]string{}
+	for _, name := range sortedKeys(readers) {
+		if f.config.ReadTokens[name], err = readTokens(readers[name]); err != nil {
 			return err
 		}
 	}
@@ -116,6 +147,12 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	f.config.Logger = log
 
+	f.run.log = log
+	if err := f.run.prepare(); err != nil {
+		return err
+	}
+	defer f.run.close()
+	f.config.MetricsElsewhere = f.run.metrics != ""
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		return err
@@ -127,7 +164,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		if ip.IsUnspecified() {
 			return usage(fmt.Errorf("--listen %s: this is on all addresses of the machine; give the one that others know with --base-url", f.listen))
 		}
-		f.config.BaseURL = "http://" + listener.Addr().String()
+		f.config.BaseURL = f.run.scheme() + "://" + listener.Addr().String()
 	}
 	db, err := store.Open(store.Options{Dir: f.data, Logger: log})
 	if err != nil {
@@ -140,67 +177,56 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		return usage(err)
 	}
 	defer s.Close()
+	var watched []server.Watched
 	for _, name := range sortedKeys(maps) {
 		c := store.Collection{Name: name, SP: cmp.Or(prefixes[name], server.DefaultPrefix(s.BaseURL, name)), Settings: store.Settings{Title: titles[name]}}
-		if err := importFile(ctx, s, c, prefixes[name], maps[name]); err != nil {
+		read, err := importFile(ctx, s, c, prefixes[name], maps[name])
+		if err != nil {
 			return err
 		}
+		if read == nil && !f.watch {
+			log.Info("collection exists; its file is not read (publish it with \"import\", or let --watch do so)", "collection", name, "file", maps[name])
+		}
+		watched = append(watched, server.Watched{Collection: name, File: maps[name], Published: read})
 	}
-	if err := s.TakeMissingSnapshots(); err != nil {
+	if err := s.Start(); err != nil {
 		return err
 	}
-	return run(ctx, s, listener)
+	if f.watch {
+		s.Watch(watched)
+	}
+	return f.run.serve(ctx, s, listener)
 }
 
 // importFile creates a collection, unless it is there already. prefix is the
-// source locator prefix asked for, "" where the default will do.
-func importFile(ctx context.Context, s *server.Server, c store.Collection, prefix, path string) error {
-	err := s.Store.View(c.Name, func(v *store.View) error {
+// source locator prefix asked for, "" where the default will do. read is the file
+// as it was when it was read, nil if it was not.
+func importFile(ctx context.Context, s *server.Server, c store.Collection, prefix, path string) (read fs.FileInfo, err error) {
+	err = s.Store.View(c.Name, func(v *store.View) error {
 		if c.SP != v.SP && prefix != "" {
 			return usage(fmt.Errorf("--sp %s=%s: the collection is there already, and its prefix is %s for ever; publish the map under another name", c.Name, prefix, v.SP))
 		}
-		s.Logger.Info("collection exists; its file is not read (PUT a new version to publish it)", "collection", c.Name, "topics", v.Topics, "file", path)
 		return nil
 	})
 	if err == nil || !errors.Is(err, store.ErrNotFound) {
-		return err
+		return nil, err
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
+	if read, err = f.Stat(); err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	s.Logger.Info("importing", "collection", c.Name, "file", path)
 	created, err := s.Import(ctx, c, f, path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.Logger.Info("imported", "collection", c.Name, "topics", created.Topics, "sp", created.SP, "took", time.Since(start).Round(time.Millisecond))
-	return nil
-}
-
-// run serves until ctx ends, then finishes what runs.
-func run(ctx context.Context, s *server.Server, listener net.Listener) error {
-	h := &http.Server{
-		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelWarn),
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- h.Serve(listener) }()
-	s.Logger.Info("serving", "url", s.BaseURL+"/topicmaps")
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-	}
-	s.Logger.Info("stopping")
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-	defer cancel()
-	if err := h.Shutdown(grace); err != nil {
-		return h.Close()
-	}
-	return nil
+	return read, nil
 }
 
 func usage(err error) error { return &cli.ExitError{Code: cli.Usage, Err: err} }

@@ -30,10 +30,11 @@ var layers = map[string][]string{
 	"internal/store":   {"tmdm", "xtm", "fragment", "merge"},
 	"internal/server":  {"internal/iri", "tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "merge", "internal/store"},
 	"internal/client":  {"internal/iri", "tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "merge", "internal/store"},
+	"internal/admin":   {"feeds", "internal/server"},
 	"internal/cli":     {},
 	"internal/demo": {"tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "merge", "internal/store", "internal/server", "internal/client",
 		"testdata/xtm"},
-	"cmd/tmshare-server": {"fragment", "internal/cli", "internal/demo", "internal/server", "internal/store"},
+	"cmd/tmshare-server": {"fragment", "internal/admin", "internal/cli", "internal/demo", "internal/server", "internal/store"},
 	"cmd/tmshare-client": {"feeds", "xtm", "internal/cli", "internal/client", "internal/store"},
 	"testdata/xtm":       {},
 

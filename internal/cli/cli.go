@@ -78,13 +78,23 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
+// commandLineOnly marks flags that have no environment variable.
+const commandLineOnly = "tmshare_command_line_only"
+
+// CommandLineOnly marks all flags that are defined so far as having no
+// environment variable: those that say what to change. The variables of a
+// server's process, which commands sent to it may inherit, are no such request.
+func CommandLineOnly(flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) { _ = flags.SetAnnotation(f.Name, commandLineOnly, nil) }) // it is there
+}
+
 // fromEnvironment sets each flag that is not on the command line from the
 // variable TMSHARE_ and its name (--base-url: TMSHARE_BASE_URL), unless that is
 // empty.
 func fromEnvironment(flags *pflag.FlagSet) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || failed != nil || f.Name == "help" {
+		if _, not := f.Annotations[commandLineOnly]; not || f.Changed || failed != nil || f.Name == "help" {
 			return
 		}
 		name := "TMSHARE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))

@@ -87,6 +87,25 @@ func TestFlagsFromTheEnvironment(t *testing.T) {
 	assert.Zero(t, code)
 }
 
+func TestFlagsThatOnlyTheCommandLineSets(t *testing.T) {
+	t.Setenv("TMSHARE_CHANGE", "from the environment")
+	t.Setenv("TMSHARE_OTHER", "from the environment")
+	var change, other string
+	root := &cobra.Command{Use: "program"}
+	cmd := &cobra.Command{Use: "work", RunE: func(*cobra.Command, []string) error { return nil }}
+	cmd.Flags().StringVar(&change, "change", "default", "")
+	CommandLineOnly(cmd.Flags())
+	cmd.Flags().StringVar(&other, "other", "default", "")
+	root.AddCommand(cmd)
+	root.SetArgs([]string{"work"})
+	assert.Zero(t, Run(root))
+	assert.Equal(t, "default", change)
+	assert.Equal(t, "from the environment", other)
+	root.SetArgs([]string{"work", "--change", "given"})
+	assert.Zero(t, Run(root))
+	assert.Equal(t, "given", change)
+}
+
 func TestStateDir(t *testing.T) {
 	t.Setenv("HOME", "/home/kari")
 	t.Setenv("XDG_STATE_HOME", "/var/state")

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -182,13 +183,19 @@ func (c *Client) open(ctx context.Context, r request) (*answer, error) {
 	return a, nil
 }
 
-// detail returns the first line of an error page that is plain text.
+// detail returns what an error says of itself: the detail of a problem (RFC 9457
+// §3.1.4, "detail"), or the first line of a page that is plain text.
 func detail(res *http.Response, said []byte) string {
-	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "text/plain" {
-		return ""
+	var line string
+	switch kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind {
+	case "application/problem+json":
+		var problem struct{ Detail string }
+		_ = json.Unmarshal(said, &problem) // where it cannot be read, the status must do
+		line = problem.Detail
+	case "text/plain":
+		line, _, _ = strings.Cut(strings.TrimSpace(string(said)), "\n")
+		line = strings.TrimPrefix(line, http.StatusText(res.StatusCode)+": ")
 	}
-	line, _, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
-	line = strings.TrimPrefix(line, http.StatusText(res.StatusCode)+": ")
 	line = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return -1

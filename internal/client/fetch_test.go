@@ -196,6 +196,8 @@ func TestWhatTheServerSaysIsPassedOn(t *testing.T) {
 		"text/plain":                {"Not Found: ask elsewhere\nmore", "404 Not Found (ask elsewhere)"},
 		"text/plain; charset=utf-8": {"no \x1b[31mcolours\xFF", "404 Not Found (no [31mcolours)"},
 		"text/html":                 {"<html>", "404 Not Found"},
+		"application/problem+json":  {`{"title":"Not Found","detail":"ask elsewhere"}`, "404 Not Found (ask elsewhere)"},
+		"application/problem+json;": {`{"detail":`, "404 Not Found"},
 		"text/plain; x=1":           {strings.Repeat("é", 500), "404 Not Found (" + strings.Repeat("é", 200) + "…)"},
 	} {
 		o := newOrigin(t)

@@ -213,7 +213,6 @@ func TestEveryFeedDocumentAnswersConditionalRequests(t *testing.T) {
 		assert.Regexp(t, `^"[^"]+"$`, tag, "a strong tag")
 		assert.False(t, tags[tag], "two documents with one ETag")
 		tags[tag] = true
-		assert.Empty(t, a.Header.Get("Last-Modified"), "a change in the same second would be missed")
 		assert.Contains(t, a.Header.Get("Vary"), "Accept")
 		for _, given := range []string{tag, "W/" + tag, `"x", ` + tag, "*"} {
 			again := n.get(url, "If-None-Match", given)

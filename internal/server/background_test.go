@@ -125,7 +125,7 @@ func TestMissingSnapshotsAreTakenAtTheNextStart(t *testing.T) {
 	next, err := server.New(n.Config)
 	require.NoError(t, err)
 	defer next.Close()
-	require.NoError(t, next.TakeMissingSnapshots())
+	require.NoError(t, next.Start())
 	require.Eventually(t, func() bool { return len(n.feed("/topicmaps/small/snapshots").Entries) == 2 }, 10*time.Second, 5*time.Millisecond)
 	assert.Len(t, n.feed("/topicmaps/other/snapshots").Entries, 1, "it misses none")
 }

@@ -95,7 +95,7 @@ func TestBadInputIsAnsweredAndChangesNothing(t *testing.T) {
 		"gzip in gzip":                      {gzipped(t, zipped), 422, []string{"not well-formed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := n.put("small", c.body)
+			a := n.put("small", c.body, "Accept", "text/plain")
 			assert.Equal(t, c.status, a.StatusCode, "%.300s", a.body)
 			assert.Equal(t, "text/plain; charset=utf-8", a.Header.Get("Content-Type"))
 			assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
@@ -109,7 +109,7 @@ func TestBadInputIsAnsweredAndChangesNothing(t *testing.T) {
 			assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"))
 			require.NoError(t, json.Unmarshal(a.body, &p))
 			assert.Equal(t, c.status, a.StatusCode)
-			assert.Equal(t, server.Problem{Title: http.StatusText(c.status), Status: c.status, Detail: p.Detail}, p)
+			assert.Equal(t, server.Problem{Title: http.StatusText(c.status), Status: c.status, Detail: p.Detail, RequestID: a.Header.Get("X-Request-Id")}, p)
 			for _, s := range c.says {
 				assert.Contains(t, p.Detail, s)
 			}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,14 +36,14 @@ type Reader interface {
 type Publisher interface {
 	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source, progress func(records int)) (*store.Collection, error)
 	Publish(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
-	ChangeSettings(name string, change func(*store.Settings) error) (*store.Collection, error)
-	DeleteCollection(name string) error
+	ChangeSettings(name string, change func(*store.Settings) error, checks ...func(*store.Collection) error) (*store.Collection, error)
+	DeleteCollection(name string, checks ...func(*store.Collection) error) error
 }
 
 // Keeper takes snapshots and gives up history.
 type Keeper interface {
 	TakeSnapshot(ctx context.Context, name string, keep int) (*store.Snapshot, error)
-	Prune(ctx context.Context, name string) (entries uint64, err error)
+	Prune(ctx context.Context, name string, keep store.Retention) (entries uint64, err error)
 }
 
 // Config configures a Server. Store and BaseURL are required; zero values of
@@ -60,12 +61,29 @@ type Config struct {
 	Tokens     []string
 	OnLoopback bool
 
-	Lenient       bool       // read XTM 1.0 leniently
-	MaxBody       int64      // bytes of a request body, unpacked; default 1 GiB
-	Limits        xtm.Limits // on documents that are read
-	SnapshotEvery int        // changes after which a new snapshot is taken; default 1,000
-	SnapshotsKept int        // default 3
-	DocumentSize  int        // entries of an archive document, for new collections; default 100
+	// ReadTokens are the bearer tokens that may read a collection, by its name.
+	// A collection without any is for all.
+	ReadTokens map[string][]string
+
+	Patience         time.Duration // how long a client may take to send or take 64 KiB; default 30 seconds
+	MaxUploads       int           // maps that are read at a time; default 2
+	MetricsElsewhere bool          // there is no /metrics here: MetricsHandler is served at another address
+
+	Lenient      bool       // read XTM 1.0 leniently
+	MaxBody      int64      // bytes of a request body, unpacked; default 1 GiB
+	Limits       xtm.Limits // on documents that are read
+	DocumentSize int        // entries of an archive document, for new collections; default 100
+
+	// Of collections that have no settings of their own for it.
+	SnapshotEvery int           // changes after which a new snapshot is taken; default 1,000
+	SnapshotAfter time.Duration // after which a change gets into a snapshot; default 24 hours
+	SnapshotsKept int           // default 3
+	KeepEntries   uint64        // how many of the last entries are kept; default all
+	KeepFor       time.Duration // how long entries are kept; default for ever
+
+	CheckEvery time.Duration // how often is looked for snapshots that are due; default a minute
+	PruneEvery time.Duration // how often history that need not be kept is given up; default an hour
+	WatchEvery time.Duration // how often is looked for changes of files that are watched; default a second
 
 	Logger *slog.Logger     // default slog.Default()
 	Now    func() time.Time // default time.Now
@@ -81,13 +99,30 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("server: BaseURL %q is not an absolute http or https URL without query and fragment", c.BaseURL)
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
-	for _, t := range c.Tokens {
+	all := slices.Clone(c.Tokens)
+	for collection, some := range c.ReadTokens {
+		if err := ValidateName(collection); err != nil {
+			return fmt.Errorf("server: read tokens: %w", err)
+		}
+		if len(some) == 0 {
+			return fmt.Errorf("server: no read tokens given for %s, which would be open to all", collection)
+		}
+		all = append(all, some...)
+	}
+	for _, t := range all {
 		if len(t) < minToken {
 			return fmt.Errorf("server: a token has %d characters, at least %d are needed", len(t), minToken)
 		}
 	}
-	for name, n := range map[string]int{"SnapshotEvery": c.SnapshotEvery, "SnapshotsKept": c.SnapshotsKept, "DocumentSize": c.DocumentSize} {
+	for name, n := range map[string]int{"SnapshotEvery": c.SnapshotEvery, "SnapshotsKept": c.SnapshotsKept, "DocumentSize": c.DocumentSize, "MaxUploads": c.MaxUploads} {
 		if n < 0 {
+			return fmt.Errorf("server: %s is negative", name)
+		}
+	}
+	for name, d := range map[string]time.Duration{
+		"SnapshotAfter": c.SnapshotAfter, "KeepFor": c.KeepFor, "CheckEvery": c.CheckEvery, "PruneEvery": c.PruneEvery, "WatchEvery": c.WatchEvery, "Patience": c.Patience,
+	} {
+		if d < 0 {
 			return fmt.Errorf("server: %s is negative", name)
 		}
 	}
@@ -95,7 +130,13 @@ func (c *Config) Validate() error {
 		return errors.New("server: MaxBody is negative")
 	}
 	setDefault(&c.MaxBody, 1<<30)
+	setDefault(&c.Patience, 30*time.Second)
+	setDefault(&c.MaxUploads, 2)
 	setDefault(&c.SnapshotEvery, 1000)
+	setDefault(&c.SnapshotAfter, 24*time.Hour)
+	setDefault(&c.CheckEvery, time.Minute)
+	setDefault(&c.PruneEvery, time.Hour)
+	setDefault(&c.WatchEvery, time.Second)
 	setDefault(&c.SnapshotsKept, 3)
 	setDefault(&c.DocumentSize, 100)
 	if c.Logger == nil {
@@ -107,10 +148,10 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// minToken is the least length of a write token: shorter ones can be guessed.
+// minToken is the least length of a token: shorter ones can be guessed.
 const minToken = 16
 
-func setDefault[T int | int64](field *T, value T) {
+func setDefault[T int | int64 | time.Duration](field *T, value T) {
 	if *field == 0 {
 		*field = value
 	}

@@ -2,10 +2,11 @@ package server
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strings"
+	"os"
+	"strconv"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -21,11 +22,14 @@ import (
 // fragmentData is the Topic Map Fragment Data Service of TMShare.
 func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 	return s.view(r, func(v *store.View) error {
-		e, err := findEntry(v, r)
+		e, err := s.findEntry(v, r)
 		if err != nil {
 			return err
 		}
-		return s.writeFragment(w, r, v, e, cacheForEver)
+		h := w.Header()
+		h.Set("Cache-Control", cacheForEver)
+		addLink(h, s.topicURL(&v.Collection, e.TopicSI), "latest-version") // RFC 5829 §3.2
+		return s.writeFragment(w, r, v, e, s.sinceThen(e.Updated))
 	})
 }
 
@@ -36,7 +40,14 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return s.writeFragment(w, r, v, e, cacheShortly)
+		h := w.Header()
+		h.Set("Cache-Control", cacheShortly)
+		addLink(h, s.fragmentURL(&v.Collection, e.Seq), "memento", "datetime", e.Updated.UTC().Format(http.TimeFormat)) // RFC 7089 §2.2.4
+		modified := exchangeOf(r).settled
+		if !modified.IsZero() {
+			modified = e.Updated
+		}
+		return s.writeFragment(w, r, v, e, modified)
 	})
 }
 
@@ -64,145 +75,177 @@ func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 		if t == nil {
 			return problem(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, si)
 		}
-		http.Redirect(w, r, s.mapURL(&v.Collection)+"/topics/"+url.PathEscape(fragment.Key(t.TopicSI())), http.StatusSeeOther)
+		w.Header().Set("Location", s.topicURL(&v.Collection, t.TopicSI()))
+		w.WriteHeader(http.StatusSeeOther)
 		return nil
 	})
 }
 
-func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, v *store.View, e *store.Entry, cache string) error {
-	version, err := negotiateXTM(r, mux.Vars(r)["ext"])
+// writeFragment answers with the fragment of an entry, as it is stored or, where
+// it is not, as the map is now.
+func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, v *store.View, e *store.Entry, modified time.Time) error {
+	version, err := s.prepare(w, r, &v.Collection)
 	if err != nil {
 		return err
 	}
 	if !e.Stored {
-		setData(w, version, "no-cache")
-		w.Header().Set(currentVersion, feeds.FormatTime(v.Updated))
-		return v.RenderFragment(w, e, version)
+		if r.Method == http.MethodHead { // whether there is one shows only when it is made
+			if err := v.RenderFragment(io.Discard, e, version); err != nil {
+				return err
+			}
+		}
+		return s.writeRendered(w, r, v, version, func(to io.Writer) error { return v.RenderFragment(to, e, version) })
 	}
 	data, err := v.StoredFragment(e, version)
 	if err != nil {
 		return err
 	}
-	setData(w, version, cache)
-	tag := etag(data)
-	if acceptsGzip(r) {
-		w.Header().Set("Content-Encoding", "gzip")
-		w.Header().Set("ETag", tag)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
-		return nil
-	}
-	w.Header().Set("ETag", tag[:len(tag)-1]+`-plain"`) // strong tags differ by content coding
-	plain, err := unzip(data)
-	if err != nil {
-		return err
-	}
-	http.ServeContent(w, withoutRange(r), "", time.Time{}, bytes.NewReader(plain))
-	return nil
+	return writeStored(w, r, validator{digest(data), modified}, bytes.NewReader(data), int64(len(data)))
 }
 
-// setData sets what the answers with XTM have in common.
-func setData(w http.ResponseWriter, version xtm.Version, cache string) {
+// prepare chooses the form of an answer with XTM and sets what all of them have
+// in common.
+func (s *Server) prepare(w http.ResponseWriter, r *http.Request, c *store.Collection) (xtm.Version, error) {
 	h := w.Header()
-	h.Set("Content-Type", mediaType(version))
 	h.Set("Vary", "Accept, Accept-Encoding")
-	h.Set("Cache-Control", cache)
-}
-
-// withoutRange returns r without its Range: parts are served of the stored
-// coding only.
-func withoutRange(r *http.Request) *http.Request {
-	if r.Header.Get("Range") == "" {
-		return r
-	}
-	r = r.Clone(r.Context())
-	r.Header.Del("Range")
-	return r
-}
-
-func unzip(data []byte) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(data))
+	version, err := negotiateXTM(r, mux.Vars(r)["ext"])
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return io.ReadAll(z)
+	h.Set("Content-Type", mediaType(version))
+	addLink(h, s.mapURL(c), "collection") // RFC 6573 §2.2
+	return version, nil
 }
 
-// snapshotData serves a snapshot's file.
+// addLink adds a link with parameters to the header (RFC 8288 §3, Link
+// Serialisation in HTTP Headers).
+func addLink(h http.Header, href, rel string, params ...string) {
+	link := fmt.Sprintf(`<%s>; rel=%q`, href, rel)
+	for i := 0; i < len(params); i += 2 {
+		link += fmt.Sprintf(`; %s=%q`, params[i], params[i+1])
+	}
+	h.Add("Link", link)
+}
+
+// sinceThen returns when something was made that never changes, once its second
+// is over.
+func (s *Server) sinceThen(t time.Time) time.Time {
+	if !secondIsOver(t, s.Now()) {
+		return time.Time{}
+	}
+	return t
+}
+
+// snapshotData serves a snapshot's file: after the view has ended, as that may
+// take long.
 func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
-	return s.view(r, func(v *store.View) error {
-		version, err := negotiateXTM(r, mux.Vars(r)["ext"])
-		if err != nil {
+	var (
+		version xtm.Version
+		snap    *store.Snapshot
+		f       *os.File
+	)
+	err := s.view(r, func(v *store.View) (err error) {
+		if version, err = s.prepare(w, r, &v.Collection); err != nil {
 			return err
 		}
-		snap, err := findSnapshot(v, r)
-		if err != nil {
+		if snap, err = findSnapshot(v, r); err != nil {
 			return err
 		}
-		f, err := v.OpenSnapshot(snap, version)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		setData(w, version, cacheForEver)
-		tag := snap.ID.String() + extension(version)
-		if acceptsGzip(r) {
-			w.Header().Set("Content-Encoding", "gzip")
-			w.Header().Set("ETag", `"`+tag+`.gz"`)
-			http.ServeContent(w, r, "", time.Time{}, f)
-			return nil
-		}
-		w.Header().Set("ETag", `"`+tag+`"`)
-		if known(r, `"`+tag+`"`) {
-			w.Header().Del("Content-Type")
-			w.WriteHeader(http.StatusNotModified)
-			return nil
-		}
-		if r.Method == http.MethodHead {
-			return nil
-		}
-		z, err := gzip.NewReader(f)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(w, z)
+		f, err = v.OpenSnapshot(snap, version)
 		return err
 	})
-}
-
-// known reports whether the client says that it has the answer with the tag
-// already (RFC 9110 §13.1.2, If-None-Match).
-func known(r *http.Request, tag string) bool {
-	for given := range strings.SplitSeq(strings.Join(r.Header.Values("If-None-Match"), ","), ",") {
-		if given = strings.TrimSpace(given); given == "*" || strings.TrimPrefix(given, "W/") == tag {
-			return true
-		}
+	if err != nil {
+		return err
 	}
-	return false
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", cacheForEver)
+	return writeStored(w, r, validator{snap.ID.String() + extension(version), s.sinceThen(snap.Updated)}, f, info.Size())
 }
 
 // currentSnapshot streams the map as it is now and says as of when.
 func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
 	return s.view(r, func(v *store.View) error {
-		version, err := negotiateXTM(r, mux.Vars(r)["ext"])
+		version, err := s.prepare(w, r, &v.Collection)
 		if err != nil {
 			return err
 		}
-		setData(w, version, "no-store")
-		w.Header().Set(currentVersion, feeds.FormatTime(v.Updated))
-		packed := acceptsGzip(r)
-		if packed {
-			w.Header().Set("Content-Encoding", "gzip")
-		}
-		if r.Method == http.MethodHead {
-			return nil
-		}
-		if !packed {
-			return v.WriteSnapshot(w, version)
-		}
-		z := gzip.NewWriter(w)
-		if err := v.WriteSnapshot(z, version); err != nil {
-			return err
-		}
-		return z.Close()
+		return s.writeRendered(w, r, v, version, func(to io.Writer) error { return v.WriteSnapshot(to, version) })
 	})
+}
+
+// writeRendered streams what is made of the collection as it is now. Caches ask
+// each time, but need not fetch it again.
+func (s *Server) writeRendered(w http.ResponseWriter, r *http.Request, v *store.View, version xtm.Version, render func(io.Writer) error) error {
+	c, err := negotiateCoding(r, zstd1, gzipped)
+	if err != nil {
+		return err
+	}
+	tag := s.stateTag(r, stateOf(&v.Collection)+extension(version))
+	h := w.Header()
+	h.Set("Cache-Control", "no-cache")
+	h.Set(currentVersion, feeds.FormatTime(v.Updated))
+	setCoding(h, c)
+	if done, err := unchanged(w, r, validator{tag, exchangeOf(r).settled}, c); done || err != nil {
+		return err
+	}
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	return s.packers.pack(w, c, render)
+}
+
+// writeStored answers with what is kept packed. Ranges are served of that coding
+// only; without a coding it is unpacked on the way.
+func writeStored(w http.ResponseWriter, r *http.Request, v validator, packed io.ReadSeeker, size int64) error {
+	c, err := negotiateCoding(r, gzipped)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	setCoding(h, c)
+	if done, err := unchanged(w, r, v, c); done || err != nil {
+		return err
+	}
+	if c != identity {
+		h.Set("Content-Length", strconv.FormatInt(size, 10)) // ranges have one of their own
+		ranged := &rangeWriter{ResponseWriter: w}
+		http.ServeContent(ranged, r, "", v.modified, packed)
+		if ranged.failed {
+			return problem(http.StatusRequestedRangeNotSatisfiable, "the range %q is not among the %d bytes that there are", r.Header.Get("Range"), size)
+		}
+		return nil
+	}
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		return err
+	}
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	_, err = io.Copy(w, z)
+	return err
+}
+
+// rangeWriter keeps back the answer of http.ServeContent to a range that cannot
+// be served, but for its headers.
+type rangeWriter struct {
+	http.ResponseWriter
+	failed bool
+}
+
+func (w *rangeWriter) WriteHeader(status int) {
+	if w.failed = status == http.StatusRequestedRangeNotSatisfiable; !w.failed {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (w *rangeWriter) Write(p []byte) (int, error) {
+	if w.failed {
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
 }

@@ -30,22 +30,32 @@ type node struct {
 	logs *logBuffer
 	lint *linter
 	http *http.Client
+	stop func() // ends the server and its store, once
+
+	address string // that it listens on
 }
 
 // start starts a server. What it publishes to this test is validated against
 // the schemas when the test ends.
 func start(t testing.TB, configure ...func(*server.Config)) *node {
 	t.Helper()
+	return startOn(t, store.Options{Dir: t.TempDir()}, configure...)
+}
+
+// startOn starts a server on the store that the options describe.
+func startOn(t testing.TB, o store.Options, configure ...func(*server.Config)) *node {
+	t.Helper()
 	n := &node{t: t, logs: &logBuffer{}, lint: newLinter(t), http: &http.Client{
 		Transport:     &http.Transport{DisableCompression: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	logger := slog.New(slog.NewTextHandler(n.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	db, err := store.Open(store.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
+	o.Logger = slog.New(slog.DiscardHandler)
+	db, err := store.Open(o)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
+	n.address = listener.Addr().String()
 	c := server.Config{Store: db, BaseURL: "http://" + listener.Addr().String(), OnLoopback: true, Logger: logger}
 	for _, f := range configure {
 		f(&c)
@@ -55,12 +65,14 @@ func start(t testing.TB, configure ...func(*server.Config)) *node {
 	h := &http.Server{Handler: n.Server, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn)}
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(listener) }()
-	t.Cleanup(func() {
+	n.stop = sync.OnceFunc(func() {
 		n.http.CloseIdleConnections()
 		h.Close()
 		<-served
 		n.Close()
+		require.NoError(t, db.Close())
 	})
+	t.Cleanup(n.stop)
 	return n
 }
 
@@ -154,10 +166,13 @@ func (a answer) mediaType() string {
 // plain returns the body without its content coding.
 func (a answer) plain(t testing.TB) []byte {
 	t.Helper()
-	if a.Header.Get("Content-Encoding") != "gzip" {
-		return a.body
+	switch a.Header.Get("Content-Encoding") {
+	case "gzip":
+		return gunzip(t, a.body)
+	case "zstd":
+		return unzstd(t, a.body)
 	}
-	return gunzip(t, a.body)
+	return a.body
 }
 
 func gunzip(t testing.TB, data []byte) []byte {
@@ -212,4 +227,13 @@ func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+// dialAll makes the test's client reach this server under any name, as a proxy in
+// front of it would.
+func (n *node) dialAll() {
+	address := n.address
+	n.http.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
 }

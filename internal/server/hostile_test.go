@@ -85,6 +85,6 @@ func TestAnswersAreNotSniffed(t *testing.T) {
 		assert.Equal(t, "nosniff", a.Header.Get("X-Content-Type-Options"), path)
 		assert.NotContains(t, a.Header.Get("Content-Type"), "html", path)
 	}
-	a := n.put("small", topicMap("<script>alert(1)</script>"))
+	a := n.put("small", topicMap("<script>alert(1)</script>"), "Accept", "text/html")
 	assert.Equal(t, "text/plain; charset=utf-8", a.Header.Get("Content-Type"))
 }

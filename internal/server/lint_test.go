@@ -146,6 +146,8 @@ func TestEveryKindOfDocumentIsValidatedAgainstItsSchema(t *testing.T) {
 	n.publish("libraries", maps.Libraries)
 	w := n.walk("/topicmaps")
 	require.Greater(t, len(w.feeds), 10)
+	pages := n.walk("/topicmaps/libraries/fragments?since=2001-01-01")
+	require.Greater(t, len(pages.feeds), len(w.feeds), "and those of a paged feed")
 	checked, complaints := n.lint.validate(t)
 	assert.Empty(t, complaints)
 	assert.Greater(t, checked["atom"], 50, "feed and entry documents")

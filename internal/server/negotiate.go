@@ -36,11 +36,12 @@ func accepted(r *http.Request, yield func(mediaRange string, params map[string]s
 // choice is how welcome one form of an answer is. What names it outweighs what
 // only includes it (RFC 9110 §12.5.1, Accept).
 type choice struct {
-	q     float64
-	named bool
+	q             float64
+	named, spoken bool // by itself; or at least by "*"
 }
 
 func (c *choice) offer(q float64, named bool) {
+	c.spoken = true
 	if named && !c.named || named == c.named && q > c.q {
 		c.q, c.named = q, named
 	}
@@ -100,25 +101,94 @@ func negotiateXTM(r *http.Request, ext string) (xtm.Version, error) {
 	return xtm.V10, nil
 }
 
-// acceptsGzip reports whether the request takes the gzip content coding.
-func acceptsGzip(r *http.Request) bool {
-	var packed choice
-	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
-		coding, weight, weighted := strings.Cut(part, ";")
+// negotiateCoding chooses the content coding of an answer among those offered, the
+// better ones first, and identity (RFC 9110 §12.5.3, Accept-Encoding). What only
+// "*" stands for is no reason to send zstd, which many cannot read.
+func negotiateCoding(r *http.Request, offered ...coding) (coding, error) {
+	header := strings.Join(r.Header.Values("Accept-Encoding"), ",")
+	if strings.TrimSpace(header) == "" {
+		return identity, nil
+	}
+	welcome := map[coding]*choice{identity: {}, gzipped: {}, zstd1: {}}
+	for part := range strings.SplitSeq(header, ",") {
+		name, weight, weighted := strings.Cut(part, ";")
 		q := 1.0
 		if weighted {
 			_, weight, _ = strings.Cut(weight, "=")
 			q, _ = strconv.ParseFloat(strings.TrimSpace(weight), 64)
 		}
-		switch strings.ToLower(strings.TrimSpace(coding)) {
-		case "gzip":
-			packed.offer(q, true)
-		case "*":
-			packed.offer(q, false)
+		name = strings.ToLower(strings.TrimSpace(name))
+		if c := welcome[coding(name)]; c != nil {
+			c.offer(q, true)
+		} else if name == "*" {
+			welcome[identity].offer(q, false)
+			welcome[gzipped].offer(q, false)
 		}
 	}
-	return packed.q > 0
+	plain := welcome[identity]
+	if !plain.spoken {
+		plain.q = leastQuality // not spoken of: acceptable, but anything else is better
+	}
+	var best coding
+	q := 0.0
+	for _, c := range append(offered, identity) {
+		if welcome[c].q > q {
+			best, q = c, welcome[c].q
+		}
+	}
+	if best == "" {
+		return "", problem(http.StatusNotAcceptable, "this is to be had without a content coding or as %v, and Accept-Encoding excludes all of them", offered)
+	}
+	return best, nil
 }
+
+// leastQuality is the smallest weight that a header can give (RFC 9110 §12.4.2,
+// Quality Values).
+const leastQuality = 0.001
+
+// wantsText reports whether the request is one of people, or of a browser, rather
+// than of a program that takes an error as JSON.
+func wantsText(r *http.Request) bool {
+	var text, json choice
+	accepted(r, func(mediaRange string, _ map[string]string, q float64) {
+		switch mediaRange {
+		case "text/plain", "text/html", "application/xhtml+xml", "text/*":
+			text.offer(q, true)
+		case "application/problem+json", "application/json":
+			json.offer(q, true)
+		case "*/*", "application/*":
+			json.offer(q, false)
+		}
+	})
+	return text.q > json.q || text.q > 0 && text.q == json.q && !json.named
+}
+
+// checkContent checks that the body of a request says of itself that it can be
+// read: where it names a type or a coding, that must be one of a topic map. What
+// curl calls a file when it is not told is taken, too.
+func checkContent(w http.ResponseWriter, r *http.Request) error {
+	switch c := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); c {
+	case "", "identity", "gzip":
+	default:
+		w.Header().Set("Accept-Encoding", "gzip")
+		return problem(http.StatusUnsupportedMediaType, "the content coding %q is not understood; send the document as it is, or gzipped", c)
+	}
+	given := r.Header.Get("Content-Type")
+	if given == "" {
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(given)
+	switch {
+	case err != nil:
+	case strings.HasSuffix(media, "+xml"), strings.HasSuffix(media, "/xml"), media == "text/plain",
+		media == "application/octet-stream", media == "application/x-www-form-urlencoded", media == "application/gzip", media == "application/x-gzip":
+		return nil
+	}
+	w.Header().Set("Accept", takenTypes)
+	return problem(http.StatusUnsupportedMediaType, "a topic map is expected (%s), not %q", takenTypes, given)
+}
+
+const takenTypes = feeds.MediaTypeXTM1 + ", " + feeds.MediaTypeXTM21 + ", application/xml, application/gzip"
 
 func mediaType(v xtm.Version) string {
 	if v == xtm.V10 {

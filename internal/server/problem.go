@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -16,12 +17,14 @@ import (
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 // Problem is an answer that says what is wrong (RFC 9457, Problem Details for
-// HTTP APIs). Programs that ask for JSON get it as such, people as text.
+// HTTP APIs). Programs get it as JSON, people as text.
 type Problem struct {
 	Title  string   `json:"title"`
 	Status int      `json:"status"`
 	Detail string   `json:"detail"`
 	Users  []string `json:"users,omitempty"` // what uses a topic that cannot be deleted
+
+	RequestID string `json:"requestId,omitempty"` // by which the log has it
 }
 
 func (p *Problem) Error() string { return p.Detail }
@@ -37,6 +40,7 @@ func asProblem(err error) *Problem {
 		known   *Problem
 		syntax  *xtm.SyntaxError
 		inUse   *fragment.InUseError
+		refused *fragment.DocumentError
 		tooBig  *http.MaxBytesError
 		missing = errors.Is(err, store.ErrNotFound)
 	)
@@ -47,36 +51,45 @@ func asProblem(err error) *Problem {
 		return problem(http.StatusRequestEntityTooLarge, "the body is larger than the limit of %d bytes", tooBig.Limit)
 	case errors.As(err, &syntax):
 		return problem(http.StatusUnprocessableEntity, "%s", err)
+	case errors.As(err, &refused):
+		return problem(http.StatusUnprocessableEntity, "%s", refused.Reason)
 	case errors.As(err, &inUse):
-		p := problem(http.StatusConflict, "the topic still types, scopes or reifies something")
+		p := problem(http.StatusConflict, "the topic %s still types, scopes or reifies something", inUse.Topic)
 		p.Users = inUse.Users
 		return p
 	case missing:
 		return problem(http.StatusNotFound, "%s", strings.TrimPrefix(err.Error(), "store: "))
+	case errors.Is(err, store.ErrExists):
+		return problem(http.StatusConflict, "%s", strings.TrimPrefix(err.Error(), "store: "))
 	case errors.Is(err, store.ErrGone):
 		return problem(http.StatusGone, "%s", strings.TrimPrefix(err.Error(), "store: "))
 	}
 	return nil
 }
 
+func serverFailed() *Problem {
+	return problem(http.StatusInternalServerError, "the server failed; its log says why")
+}
+
 // handle turns h into an http.Handler: the only place where errors become
-// answers.
-func (s *Server) handle(h handler) http.Handler {
+// answers. route names the URLs that it is for.
+func (s *Server) handle(route string, h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		tracked := &trackingWriter{ResponseWriter: w}
-		err := h(tracked, r)
+		x := exchangeOf(r)
+		x.route = route
+		err := h(w, r)
 		if err == nil {
 			return
 		}
 		p := asProblem(err)
 		if p == nil {
-			if r.Context().Err() != nil {
+			if r.Context().Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
 				panic(http.ErrAbortHandler) // the client has gone; an empty answer would say 200
 			}
-			s.Logger.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
-			p = problem(http.StatusInternalServerError, "the server failed; its log says why")
+			x.failure = err
+			p = serverFailed()
 		}
-		if tracked.started {
+		if x.status != 0 {
 			panic(http.ErrAbortHandler) // cut the answer off, so that nobody takes it for whole
 		}
 		writeProblem(w, r, p)
@@ -86,10 +99,14 @@ func (s *Server) handle(h handler) http.Handler {
 func writeProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
 	h := w.Header()
 	takeBack(h)
-	if strings.Contains(r.Header.Get("Accept"), "json") {
+	told := *p
+	told.RequestID = exchangeOf(r).id
+	if !wantsText(r) {
 		h.Set("Content-Type", "application/problem+json")
 		w.WriteHeader(p.Status)
-		_ = json.NewEncoder(w).Encode(p)
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		_ = e.Encode(told)
 		return
 	}
 	h.Set("Content-Type", "text/plain; charset=utf-8")
@@ -98,34 +115,13 @@ func writeProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
 	for _, u := range p.Users {
 		fmt.Fprintf(w, "  %s\n", u)
 	}
+	fmt.Fprintf(w, "(request %s)\n", told.RequestID)
 }
 
 // takeBack removes what the headers say of an answer that is not given after all.
 func takeBack(h http.Header) {
-	for _, k := range []string{"ETag", "Content-Type", "Content-Encoding", "Content-Length", currentVersion} {
+	for _, k := range []string{"ETag", "Last-Modified", "Content-Type", "Content-Encoding", "Content-Length", "Accept-Ranges", "Link", currentVersion} {
 		h.Del(k)
 	}
 	h.Set("Cache-Control", "no-store")
 }
-
-// trackingWriter knows whether the answer has begun.
-type trackingWriter struct {
-	http.ResponseWriter
-	started bool
-}
-
-func (t *trackingWriter) WriteHeader(status int) {
-	t.started = true
-	if status == http.StatusPreconditionFailed { // from http.ServeContent, which leaves the data's headers
-		takeBack(t.Header())
-	}
-	t.ResponseWriter.WriteHeader(status)
-}
-
-func (t *trackingWriter) Write(p []byte) (int, error) {
-	t.started = true
-	return t.ResponseWriter.Write(p)
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (t *trackingWriter) Unwrap() http.ResponseWriter { return t.ResponseWriter }

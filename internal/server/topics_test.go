@@ -153,7 +153,7 @@ func TestFragmentsTooLargeToStoreAreRendered(t *testing.T) {
 			assert.Equal(t, http.StatusGone, a.StatusCode, method)
 			assert.Empty(t, a.Header.Get("TMShare-Updated"))
 			assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
-			assert.Equal(t, "text/plain; charset=utf-8", a.Header.Get("Content-Type"))
+			assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"))
 		}
 	}
 	assert.Contains(t, string(n.mustGet(address).body), "http://psi.example.org/hub", "the tombstone")

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -31,6 +32,10 @@ func (s *Server) fragmentsURL(c *store.Collection) string { return s.mapURL(c) +
 
 func (s *Server) fragmentURL(c *store.Collection, seq uint64) string {
 	return s.fragmentsURL(c) + "/" + c.ID(seq).String()
+}
+
+func (s *Server) topicURL(c *store.Collection, topicSI fragment.Ref) string {
+	return s.mapURL(c) + "/topics/" + url.PathEscape(fragment.Key(topicSI))
 }
 
 func (s *Server) archiveURL(c *store.Collection, n uint64) string {

@@ -4,12 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -31,92 +30,106 @@ type Published struct {
 	Updated    int    `json:"updated"`
 	Deleted    int    `json:"deleted"`
 	Topics     int    `json:"topics"`
-	LastChange string `json:"lastChange"`
+	LastChange string `json:"lastChange,omitempty"`
 
 	// DroppedItemIdentifiers counts the item identifiers of the document that
 	// another statement had already.
 	DroppedItemIdentifiers int `json:"droppedItemIdentifiers,omitempty"`
 }
 
-// putMap publishes a new version of a map.
-func (s *Server) putMap(w http.ResponseWriter, r *http.Request) error {
-	if coding := strings.ToLower(r.Header.Get("Content-Encoding")); coding != "" && coding != "identity" && coding != "gzip" {
-		return problem(http.StatusUnsupportedMediaType, "the content coding %q is not understood; send the document as it is, or gzipped", coding)
+// put publishes a new version of a map, or, where the body is JSON, changes the
+// settings of the collection.
+func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && media == "application/json" {
+		return s.putCollection(w, r)
 	}
-	body := http.MaxBytesReader(w, r.Body, s.MaxBody)
-	var c store.Collection
-	if err := s.view(r, func(v *store.View) error { c = v.Collection; return nil }); err != nil {
+	return s.fewUploads(s.putVersion)(w, r)
+}
+
+func (s *Server) putVersion(w http.ResponseWriter, r *http.Request) error {
+	return s.publishBody(w, r, newVersion)
+}
+
+// newVersion decides on the change that makes a map the published state.
+func newVersion(tm *tmdm.TopicMap) decision {
+	return func(c store.Collection, prior merge.State) (*fragment.Change, error) {
+		next, err := fragment.NameTopics(tm, c.SP, prior)
+		if err != nil {
+			return nil, err
+		}
+		return fragment.Diff(prior, next)
+	}
+}
+
+// decision says what is to change in the published state of a collection.
+type decision = func(store.Collection, merge.State) (*fragment.Change, error)
+
+// publishBody publishes what decide makes of the XTM document in the body of a
+// request to a collection.
+func (s *Server) publishBody(w http.ResponseWriter, r *http.Request, decide func(*tmdm.TopicMap) decision) error {
+	if err := checkContent(w, r); err != nil {
 		return err
 	}
-	tm, dropped, err := s.read(body, "request body", c.SP)
+	var was store.Collection
+	err := s.view(r, func(v *store.View) error {
+		was = v.Collection
+		return s.ifMatch(r, &was) // and again when it is published: this saves the work
+	})
+	if err != nil {
+		return err
+	}
+	tm, dropped, err := s.read(http.MaxBytesReader(w, r.Body, s.MaxBody), "request body", was.SP)
 	if err != nil {
 		return err
 	}
 	return s.publish(w, r, dropped, func(c store.Collection, prior merge.State) (*fragment.Change, error) {
-		next, err := fragment.NameTopics(tm, c.SP, prior)
-		if err != nil {
-			return nil, problem(http.StatusUnprocessableEntity, "%s", err)
+		if c.Epoch != was.Epoch { // the document was read on the prefix of another
+			return nil, problem(http.StatusConflict, "%s was deleted and created anew while the document came; send it again if it belongs there", c.Name)
 		}
-		return fragment.Diff(prior, next)
-	})
-}
-
-// deleteTopic publishes an empty topic.
-func (s *Server) deleteTopic(w http.ResponseWriter, r *http.Request) error {
-	var last store.Entry
-	err := s.view(r, func(v *store.View) error {
-		e, err := lastEntry(v, r)
-		if err == nil {
-			last = *e
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return s.publish(w, r, 0, func(_ store.Collection, prior merge.State) (*fragment.Change, error) {
-		t, err := prior.Topic(last.TopicSI)
-		if err != nil {
-			return nil, err
-		}
-		if t == nil {
-			return &fragment.Change{}, nil // deleted already
-		}
-		if t.TopicSI() != last.TopicSI {
-			return nil, problem(http.StatusConflict, "the identifier %s belongs to topic %s now: delete that", last.TopicSI, t.TopicSI())
-		}
-		mentions, err := prior.Mentions(last.TopicSI)
-		if err != nil {
-			return nil, err
-		}
-		return fragment.Delete(prior, last.TopicSI, mentions)
+		return decide(tm)(c, prior)
 	})
 }
 
 // publish publishes the change that decide makes of the published state, and
 // answers with what it was.
-func (s *Server) publish(w http.ResponseWriter, r *http.Request, dropped int, decide func(store.Collection, merge.State) (*fragment.Change, error)) error {
+func (s *Server) publish(w http.ResponseWriter, r *http.Request, dropped int, decide decision) error {
+	p, err := s.commit(r.Context(), mux.Vars(r)["map"], dropped, func(c store.Collection, prior merge.State) (*fragment.Change, error) {
+		if err := s.ifMatch(r, &c); err != nil {
+			return nil, err
+		}
+		return decide(c, prior)
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, p)
+}
+
+// commit publishes the change that decide makes of the published state, and says
+// what it was.
+func (s *Server) commit(ctx context.Context, name string, dropped int, decide decision) (*Published, error) {
 	start := s.Now()
+	changed := s.changes.begin(name)
+	defer changed()
 	var change *fragment.Change
-	c, err := s.Store.Publish(r.Context(), mux.Vars(r)["map"], func(c store.Collection, prior merge.State) (*fragment.Change, error) {
+	c, err := s.Store.Publish(ctx, name, func(c store.Collection, prior merge.State) (*fragment.Change, error) {
 		var err error
 		change, err = decide(c, prior)
 		return change, err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !change.Empty() {
 		s.Logger.Info("published", "collection", c.Name, "added", change.Added, "updated", change.Updated,
 			"deleted", change.Deleted, "took", s.Now().Sub(start).Round(time.Millisecond))
 		s.afterChange(c)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	return json.NewEncoder(w).Encode(Published{
+	return &Published{
 		Collection: c.Name, Added: change.Added, Updated: change.Updated, Deleted: change.Deleted,
 		Topics: c.Topics, LastChange: feeds.FormatTime(c.Updated),
 		DroppedItemIdentifiers: dropped,
-	})
+	}, nil
 }
 
 // read reads an XTM document, gzipped or not, on the source locator prefix as
@@ -142,11 +155,14 @@ func (s *Server) read(r io.Reader, uri, sp string) (tm *tmdm.TopicMap, dropped i
 			}
 		},
 	})
+	var tooSlow *Problem
 	switch tooBig := (*http.MaxBytesError)(nil); {
 	case limited.left < 0:
 		return nil, 0, &http.MaxBytesError{Limit: s.MaxBody}
 	case errors.As(limited.err, &tooBig):
 		return nil, 0, tooBig
+	case errors.As(limited.err, &tooSlow):
+		return nil, 0, tooSlow
 	case limited.err != nil:
 		return nil, 0, problem(http.StatusBadRequest, "%s: cannot be read to its end: %s", uri, limited.err)
 	}
@@ -194,6 +210,8 @@ func (s *Server) Import(ctx context.Context, c store.Collection, r io.Reader, ur
 		return nil, fmt.Errorf("%s: %w", uri, err)
 	}
 	c.DocumentSize = s.DocumentSize
+	changed := s.changes.begin(c.Name)
+	defer changed()
 	created, err := s.Store.CreateCollection(ctx, c, named, func(records int) {
 		s.Logger.Debug("importing", "collection", c.Name, "records", records)
 	})

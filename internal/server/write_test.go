@@ -185,7 +185,7 @@ func TestGzippedBodyIsPublishedLikeAPlainOne(t *testing.T) {
 func TestPutToAnUnknownCollectionIsNotFound(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	a := n.put("none", small())
+	a := n.put("none", small(), "Accept", "text/plain")
 	assert.Equal(t, http.StatusNotFound, a.StatusCode)
 	assert.Contains(t, string(a.body), `"none"`)
 	assert.Empty(t, n.feed("/topicmaps").Entries)
@@ -197,17 +197,18 @@ func TestMethodsThatAreNotPossibleSayWhichAre(t *testing.T) {
 	urls := negotiable(t, n)
 	key := urls["topic"]
 	for url, allow := range map[string]string{
-		"/topicmaps":                   "GET, HEAD",
-		"/topicmaps/small":             "GET, HEAD, PUT",
-		"/topicmaps/small.atom":        "GET, HEAD",
-		"/topicmaps/small/fragments":   "GET, HEAD",
-		"/topicmaps/small/snapshots":   "GET, HEAD",
-		"/topicmaps/small/topics?si=x": "GET, HEAD",
-		urls["fragment"]:               "GET, HEAD",
-		urls["snapshot"] + ".xtm21":    "GET, HEAD",
-		urls["current snapshot"]:       "GET, HEAD",
-		key:                            "GET, HEAD, DELETE",
-		key + ".xtm1":                  "GET, HEAD",
+		"/topicmaps":                                  "GET, HEAD",
+		"/topicmaps/small":                            "GET, HEAD, PUT, DELETE",
+		"/topicmaps/small/settings":                   "GET, HEAD",
+		"/topicmaps/small.atom":                       "GET, HEAD",
+		"/topicmaps/small/fragments":                  "GET, HEAD",
+		"/topicmaps/small/snapshots":                  "GET, HEAD, POST",
+		"/topicmaps/small/topics?si=x":                "GET, HEAD, POST, DELETE",
+		urls["fragment"]:                              "GET, HEAD",
+		urls["snapshot"] + ".xtm21":                   "GET, HEAD",
+		urls["current snapshot"]:                      "GET, HEAD",
+		key:                                           "GET, HEAD, DELETE",
+		key + ".xtm1":                                 "GET, HEAD",
 		"/topicmaps/none/topics/" + key[len(key)-26:]: "GET, HEAD, DELETE",
 	} {
 		for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "PATCH", "OPTIONS", "TRACE", "PROPFIND"} {

@@ -16,11 +16,18 @@ import (
 // pruneBatch is how many entries go in one commit.
 const pruneBatch = 1000
 
-// Prune removes the entries that the collection's settings no longer keep, and
-// returns how many they were.
-func (db *DB) Prune(ctx context.Context, name string) (entries uint64, err error) {
+// Retention says what of a log is kept: the last entries, and of these the ones
+// that are not too old. Zero values set no limit.
+type Retention struct {
+	Entries uint64
+	For     time.Duration
+}
+
+// Prune removes the entries that need not be kept, and returns how many they
+// were.
+func (db *DB) Prune(ctx context.Context, name string, keep Retention) (entries uint64, err error) {
 	for {
-		n, more, err := db.pruneSome(name)
+		n, more, err := db.pruneSome(name, keep)
 		entries += n
 		if err != nil || !more {
 			return entries, err
@@ -32,14 +39,14 @@ func (db *DB) Prune(ctx context.Context, name string) (entries uint64, err error
 }
 
 // pruneSome removes some of the entries to prune. More says that there are others.
-func (db *DB) pruneSome(name string) (entries uint64, more bool, err error) {
+func (db *DB) pruneSome(name string, keep Retention) (entries uint64, more bool, err error) {
 	err = db.update(func(t *tx) error {
 		c, err := getCollection(t, name)
 		if err != nil {
 			return err
 		}
 		v := &View{Collection: *c, db: db, tx: t}
-		horizon, err := v.pruneTo(db.now())
+		horizon, err := v.pruneTo(keep, db.now())
 		if err != nil || horizon <= c.Horizon {
 			return err
 		}
@@ -64,23 +71,25 @@ func (db *DB) pruneSome(name string) (entries uint64, more bool, err error) {
 }
 
 // pruneTo returns the sequence of the last entry that is not to be kept.
-func (v *View) pruneTo(now time.Time) (uint64, error) {
+// The open document stays in any case: it must have the most recent entries
+// (RFC 5005 §4, Archived Feeds).
+func (v *View) pruneTo(keep Retention, now time.Time) (uint64, error) {
 	snapshots, err := v.Snapshots()
-	if err != nil || len(snapshots) == 0 {
+	if err != nil || len(snapshots) == 0 || v.Head == 0 {
 		return 0, err
 	}
 	last := uint64(0)
-	if v.KeepEntries > 0 && v.Head > v.KeepEntries {
-		last = v.Head - v.KeepEntries
+	if keep.Entries > 0 && v.Head > keep.Entries {
+		last = v.Head - keep.Entries
 	}
-	if v.KeepFor > 0 {
-		first, err := v.firstSince(now.Add(-v.KeepFor))
+	if keep.For > 0 {
+		first, err := v.firstSince(now.Add(-keep.For))
 		if err != nil {
 			return 0, err
 		}
 		last = max(last, first-1)
 	}
-	last = min(last, snapshots[0].Seq)
+	last = min(last, snapshots[0].Seq, v.Head-1)
 	if last <= v.Horizon {
 		return v.Horizon, nil
 	}

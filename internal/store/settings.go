@@ -6,7 +6,7 @@ import (
 )
 
 // Settings are what the owner of a collection may change at any time. Zero
-// values leave a choice to the server or, for retention, keep everything.
+// values leave a choice to the server.
 type Settings struct {
 	Title   string `json:",omitempty"`
 	Summary string `json:",omitempty"`
@@ -39,13 +39,16 @@ func (s *Settings) Validate() error {
 	return nil
 }
 
-// ChangeSettings lets change alter the settings of a collection, and returns
-// the collection as it is then. It publishes nothing.
-func (db *DB) ChangeSettings(name string, change func(*Settings) error) (*Collection, error) {
+// ChangeSettings lets change alter the settings of a collection, if it passes all
+// checks, and returns the collection as it is then. It publishes nothing.
+func (db *DB) ChangeSettings(name string, change func(*Settings) error, checks ...func(*Collection) error) (*Collection, error) {
 	var c *Collection
 	err := db.update(func(t *tx) error {
 		var err error
 		if c, err = getCollection(t, name); err != nil {
+			return err
+		}
+		if err := c.pass(checks); err != nil {
 			return err
 		}
 		next := c.Settings
@@ -66,4 +69,14 @@ func (db *DB) ChangeSettings(name string, change func(*Settings) error) (*Collec
 		return nil, err
 	}
 	return c, nil
+}
+
+// pass returns the error of the first check that c does not pass.
+func (c *Collection) pass(checks []func(*Collection) error) error {
+	for _, check := range checks {
+		if err := check(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }

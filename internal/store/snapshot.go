@@ -3,6 +3,7 @@ package store
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,9 +30,13 @@ type Snapshot struct {
 	Sizes   map[xtm.Version]int64 // of the files, in bytes
 }
 
+func (db *DB) snapshotFolder(c *Collection) string {
+	return filepath.Join(db.dir, snapshotFolder, c.Epoch.String())
+}
+
 // snapshotFile returns the path of a snapshot's file.
 func (db *DB) snapshotFile(c *Collection, s *Snapshot, version xtm.Version) string {
-	return filepath.Join(db.dir, snapshotFolder, c.Epoch.String(), s.ID.String()+snapshotExt(version))
+	return filepath.Join(db.snapshotFolder(c), s.ID.String()+snapshotExt(version))
 }
 
 func snapshotExt(version xtm.Version) string {
@@ -67,24 +72,41 @@ func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapsho
 		}
 		return nil
 	})
-	if err != nil {
-		if taken {
-			db.removeSnapshot(&c, s)
-		}
-		return nil, err
-	}
-	if !taken {
+	if err == nil && !taken {
 		return s, nil
 	}
-	listed, old, err := db.listSnapshot(&c, s, max(keep, 1))
-	if err != nil {
+	var listed *Snapshot
+	var old []Snapshot
+	if err == nil {
+		listed, old, err = db.listSnapshot(&c, s, max(keep, 1))
+	}
+	if err != nil && taken {
 		db.removeSnapshot(&c, s)
+		err = db.unlessDeleted(&c, err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	for i := range old {
 		db.removeSnapshot(&c, &old[i])
 	}
 	return listed, nil
+}
+
+// unlessDeleted returns err, or ErrNotFound where c was deleted meanwhile, and its
+// folder with it: that may be why.
+func (db *DB) unlessDeleted(c *Collection, err error) error {
+	gone := db.View(c.Name, func(v *View) error {
+		if v.Epoch != c.Epoch {
+			return fmt.Errorf("%w: collection %q, which was created anew meanwhile", ErrNotFound, c.Name)
+		}
+		return nil
+	})
+	if !errors.Is(gone, ErrNotFound) {
+		return err
+	}
+	os.RemoveAll(db.snapshotFolder(c)) // where it was made anew
+	return gone
 }
 
 // listSnapshot lists a snapshot whose files are written, and drops those beyond

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// certificates are what --tls-cert and --tls-key name. They are read again when
+// the files have changed, so that a renewed certificate needs no restart.
+type certificates struct {
+	cert, key string
+	every     time.Duration // how often the files are looked at, at most
+	log       *slog.Logger
+
+	mu      sync.Mutex
+	current *tls.Certificate
+	files   string // what the files of current look like from outside
+	checked time.Time
+}
+
+func loadCertificates(cert, key string, log *slog.Logger) (*certificates, error) {
+	c := &certificates{cert: cert, key: key, every: time.Minute, log: log, checked: time.Now()}
+	return c, c.load()
+}
+
+// get is for [tls.Config.GetCertificate].
+func (c *certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); now.Sub(c.checked) >= c.every {
+		c.checked = now
+		if err := c.load(); err != nil { // perhaps only one of the files is new as yet
+			c.log.Error("the old certificate stays in use", "error", err)
+		}
+	}
+	return c.current, nil
+}
+
+// load reads the files unless they look as they did.
+func (c *certificates) load() error {
+	files := ""
+	for _, name := range []string{c.cert, c.key} {
+		info, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		files += fmt.Sprintln(info.Size(), info.ModTime().UnixNano())
+	}
+	if files == c.files {
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	if err != nil {
+		return fmt.Errorf("%s, %s: %w", c.cert, c.key, err)
+	}
+	if c.current != nil {
+		c.log.Info("the certificate was read again", "file", c.cert)
+	}
+	c.current, c.files = &pair, files
+	return nil
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tmshare/tmshare/internal/admin"
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+func collectionsCommand() *cobra.Command {
+	var r remote
+	cmd := &cobra.Command{
+		Use:   "collections",
+		Short: "List, show, change or delete the collections of a running server",
+		Long:  `Without a further word it lists the collections.`,
+		Args:  cli.Args(cobra.NoArgs),
+	}
+	cmd.AddCommand(listCollections(), showCollection(), setCollection(), deleteCollection())
+	return r.command(cmd, func(ctx context.Context, _ []string) error { return r.list(ctx) })
+}
+
+func listCollections() *cobra.Command {
+	var r remote
+	cmd := &cobra.Command{Use: "list", Short: "List the collections", Args: cli.Args(cobra.NoArgs)}
+	return r.command(cmd, func(ctx context.Context, _ []string) error { return r.list(ctx) })
+}
+
+func (r *remote) list(ctx context.Context) error {
+	all, err := r.server.Collections(ctx)
+	if err != nil {
+		return err
+	}
+	if r.json {
+		return r.print(all, "")
+	}
+	w := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tLAST CHANGE\tTITLE\tSUMMARY")
+	for i := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", all[i].Name, all[i].Updated, oneLine(all[i].Title), oneLine(all[i].Summary))
+	}
+	return w.Flush()
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// shown is what "collections show" prints as JSON.
+type shown struct {
+	Collection string `json:"collection"`
+	ETag       string `json:"etag,omitempty"`
+	*server.CollectionSettings
+}
+
+func showCollection() *cobra.Command {
+	var r remote
+	cmd := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show the settings of a collection, and its ETag",
+		Long: `Show the settings of the collection NAME, and the ETag that it has now, for
+--if-match.`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+	}
+	return r.command(cmd, func(ctx context.Context, args []string) error {
+		// The ETag first: should the collection change in between, it is the one
+		// that a later --if-match refuses.
+		tag, err := r.server.ETag(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		s, err := r.server.Settings(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return r.printSettings(shown{args[0], tag, s})
+	})
+}
+
+func (r *remote) printSettings(s shown) error {
+	if r.json {
+		return r.print(s, "")
+	}
+	w := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
+	row := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, cmp.Or(oneLine(value), "-")) }
+	row("collection", s.Collection)
+	if s.ETag != "" {
+		row("etag", s.ETag)
+	}
+	row("sp", said(s.SP))
+	row("title", said(s.Title))
+	row("summary", said(s.Summary))
+	row("document-size", said(s.DocumentSize))
+	row("omit-instances", fmt.Sprint(s.OmitInstances != nil && *s.OmitInstances))
+	row("snapshot-every", said(s.SnapshotEvery))
+	row("snapshot-after", said((*time.Duration)(s.SnapshotAfter)))
+	row("snapshots-kept", said(s.SnapshotsKept))
+	row("keep-entries", said(s.KeepEntries))
+	row("keep-for", said((*time.Duration)(s.KeepFor)))
+	return w.Flush()
+}
+
+// said returns a setting as text, "" where the choice is left to the server.
+func said[T comparable](setting *T) string {
+	var none T
+	if setting == nil || *setting == none {
+		return ""
+	}
+	return fmt.Sprint(*setting)
+}
+
+func setCollection() *cobra.Command {
+	var r remote
+	var ifMatch string
+	cmd := &cobra.Command{
+		Use:   "set NAME [flags]",
+		Short: "Change settings of a collection",
+		Long: `Change settings of the collection NAME. What is not given stays as it is; an empty
+text, 0 and 0s leave the choice to the server. A changed --document-size holds
+from the next archive document on.`,
+		Example: `  tmshare-server collections set egov --title "Municipal services" --keep-for 2160h`,
+		Args:    cli.Args(cobra.ExactArgs(1)),
+	}
+	fl := cmd.Flags()
+	fl.String("title", "", "`title`")
+	fl.String("summary", "", "`text` that describes the collection")
+	fl.Int("document-size", 0, "`number` of entries in an archive document")
+	fl.Bool("omit-instances", false, "leave the instances out of the fragments of classes")
+	fl.Int("snapshot-every", 0, "take a new snapshot after this `number` of changes")
+	fl.Duration("snapshot-after", 0, "take a new snapshot when a change has waited for it for this `time`")
+	fl.Int("snapshots-kept", 0, "keep this `number` of snapshots")
+	fl.Uint64("keep-entries", 0, "give up changes before the last `number`")
+	fl.Duration("keep-for", 0, "give up changes older than this `time`")
+	settings := map[string]bool{}
+	fl.VisitAll(func(f *pflag.Flag) { settings[f.Name] = true })
+	ifMatchFlag(cmd, &ifMatch)
+	return r.command(cmd, func(ctx context.Context, args []string) error {
+		change := admin.Change{}
+		fl.Visit(func(f *pflag.Flag) {
+			if settings[f.Name] {
+				change[camelCase(f.Name)] = settingOf(f)
+			}
+		})
+		if len(change) == 0 {
+			return usage(errors.New("give at least one setting\nTry \"tmshare-server collections set --help\""))
+		}
+		if _, err := r.server.Settings(ctx, args[0]); err != nil { // Put would create a collection
+			return err
+		}
+		s, _, err := r.server.Put(ctx, args[0], change, ifMatch)
+		if err != nil {
+			return err
+		}
+		return r.printSettings(shown{args[0], "", s})
+	})
+}
+
+// camelCase returns the name in JSON of a setting: that of its flag, with
+// capitals instead of hyphens.
+func camelCase(flag string) string {
+	words := strings.Split(flag, "-")
+	for i := 1; i < len(words); i++ {
+		words[i] = strings.ToUpper(words[i][:1]) + words[i][1:]
+	}
+	return strings.Join(words, "")
+}
+
+// settingOf returns the value of a flag as JSON has it: durations as text.
+func settingOf(f *pflag.Flag) any {
+	text := f.Value.String()
+	switch f.Value.Type() {
+	case "string", "duration":
+		return text
+	}
+	return json.RawMessage(text)
+}
+
+func deleteCollection() *cobra.Command {
+	var r remote
+	var yes bool
+	var ifMatch string
+	cmd := &cobra.Command{
+		Use:   "delete NAME",
+		Short: "Delete a collection and its history",
+		Long: `Delete the collection NAME and its history. It asks on a terminal; elsewhere it
+needs --yes.`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	ifMatchFlag(cmd, &ifMatch)
+	return r.command(cmd, func(ctx context.Context, args []string) error {
+		if !yes {
+			ok, err := confirm(fmt.Sprintf("Delete the collection %s at %s and its history?", args[0], r.address))
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return errors.New("not deleted")
+			}
+		}
+		p, err := r.server.Delete(ctx, args[0], ifMatch)
+		if err != nil {
+			return err
+		}
+		return r.print(p, fmt.Sprintf("%s: deleted, with %d topics", p.Collection, p.Deleted))
+	})
+}

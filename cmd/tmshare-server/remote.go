@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/admin"
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+// remote is what the commands share that ask a running server to do something.
+type remote struct {
+	address, tokenFile string
+	json               bool
+	timeout            time.Duration
+
+	server *admin.Client
+	out    io.Writer
+}
+
+// command completes a command: the flags that all have, and its body.
+func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args []string) error) *cobra.Command {
+	fl := cmd.Flags()
+	cli.CommandLineOnly(fl)
+	fl.StringVar(&r.address, "server", "http://127.0.0.1:8080", "`URL` of the server, without /topicmaps")
+	fl.StringVar(&r.tokenFile, "token-file", "", "`file` whose first token is sent")
+	fl.BoolVar(&r.json, "json", false, "print JSON for programs")
+	fl.DurationVar(&r.timeout, "timeout", time.Hour, "give up after this `time`")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var token string
+		if r.tokenFile != "" {
+			tokens, err := readTokens(r.tokenFile)
+			if err != nil {
+				return err
+			}
+			token = tokens[0]
+		}
+		var err error
+		if r.server, err = admin.New(r.address, token); err != nil {
+			return usage(fmt.Errorf("--server: %w", err))
+		}
+		if r.timeout <= 0 {
+			return usage(fmt.Errorf("--timeout %s: must be more than 0", r.timeout))
+		}
+		r.out = cmd.OutOrStdout()
+		interrupted, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		context.AfterFunc(interrupted, stop) // a second signal ends the program at once
+		ctx, cancel := context.WithTimeout(interrupted, r.timeout)
+		defer cancel()
+		err = body(ctx, args)
+		switch {
+		case err == nil:
+			return nil
+		case interrupted.Err() != nil:
+			return errors.New("interrupted; what the server had begun may have been done")
+		case ctx.Err() != nil:
+			return fmt.Errorf("given up after %s (--timeout); what the server had begun may have been done", r.timeout)
+		}
+		return err
+	}
+	return cmd
+}
+
+// ifMatchFlag adds the guard against lost updates to a command.
+func ifMatchFlag(cmd *cobra.Command, ifMatch *string) {
+	cmd.Flags().StringVar(ifMatch, "if-match", "", "only if the collection has this `etag` still; \"collections show\" has it")
+}
+
+// print prints the answer: as JSON, or as text.
+func (r *remote) print(answer any, text string) error {
+	if r.json {
+		e := json.NewEncoder(r.out)
+		e.SetEscapeHTML(false)
+		return e.Encode(answer)
+	}
+	_, err := fmt.Fprintln(r.out, text)
+	return err
+}
+
+// published says in a line what a write has published.
+func published(p *server.Published) string {
+	var said string
+	if p.Added+p.Updated+p.Deleted == 0 {
+		said = fmt.Sprintf("%s: nothing has changed, %d topics", p.Collection, p.Topics)
+	} else {
+		said = fmt.Sprintf("%s: %d added, %d updated, %d deleted, %d topics now", p.Collection, p.Added, p.Updated, p.Deleted, p.Topics)
+	}
+	if n := p.DroppedItemIdentifiers; n > 0 {
+		said += fmt.Sprintf("; %d item identifiers left out that another statement had already", n)
+	}
+	return said
+}
+
+// openXTM opens the file that is sent; "-" is standard input.
+func openXTM(path string) (*admin.Document, func(), error) {
+	if path == "-" {
+		return admin.XTM(os.Stdin, 0), func() {}, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	done := func() { f.Close() }
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s is a folder", path)
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() { // a pipe, of which the size is not known
+		return admin.XTM(f, 0), done, nil
+	}
+	var r io.Reader = f
+	if info.Size() >= showProgress && isTerminal(os.Stderr) {
+		r = &progress{r: f, to: os.Stderr, name: path, size: info.Size(), now: time.Now}
+	}
+	return admin.XTM(r, info.Size()), done, nil
+}
+
+// about puts the file in front of what a server says of the document in it.
+func about(path string, err error) error {
+	var refused *admin.Refusal
+	if errors.As(err, &refused) && path != "-" {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return err
+}
+
+// confirm asks the question on a terminal.
+func confirm(question string) (bool, error) {
+	if !isTerminal(os.Stdin) {
+		return false, usage(errors.New("give --yes: there is no terminal to ask on"))
+	}
+	fmt.Fprintf(os.Stderr, "%s [y/N] ", question)
+	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return false, err
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", nil
+}

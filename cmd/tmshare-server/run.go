@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+// runFlags say how the server runs, not what it serves.
+type runFlags struct {
+	cert, key    string
+	metrics      string        // address
+	delay, grace time.Duration // of stopping
+	log          *slog.Logger
+
+	certificates    *certificates // nil: plain HTTP
+	metricsListener net.Listener  // nil: none of their own
+}
+
+// prepare finds out what is wrong with the flags before anything else is done.
+func (f *runFlags) prepare() (err error) {
+	if (f.cert == "") != (f.key == "") {
+		return usage(errors.New("--tls-cert and --tls-key belong together"))
+	}
+	if f.delay < 0 || f.grace < 0 {
+		return usage(errors.New("--shutdown-delay and --shutdown-grace are not negative"))
+	}
+	if f.cert != "" {
+		if f.certificates, err = loadCertificates(f.cert, f.key, f.log); err != nil {
+			return err
+		}
+	}
+	if f.metrics != "" {
+		if f.metricsListener, err = net.Listen("tcp", f.metrics); err != nil {
+			return fmt.Errorf("--metrics-listen: %w", err)
+		}
+	}
+	return nil
+}
+
+func (f *runFlags) close() {
+	if f.metricsListener != nil {
+		f.metricsListener.Close()
+	}
+}
+
+func (f *runFlags) scheme() string {
+	if f.certificates != nil {
+		return "https"
+	}
+	return "http"
+}
+
+// serve serves until ctx ends, then finishes what runs.
+func (f *runFlags) serve(ctx context.Context, s *server.Server, listener net.Listener) error {
+	failed := make(chan error, 2)
+	public := f.httpServer(s)
+	if f.certificates != nil {
+		public.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: f.certificates.get}
+		go func() { failed <- public.ServeTLS(listener, "", "") }()
+	} else {
+		go func() { failed <- public.Serve(listener) }()
+	}
+	s.Logger.Info("serving", "url", s.BaseURL+"/topicmaps")
+	if f.metricsListener != nil {
+		routes := http.NewServeMux()
+		routes.Handle("GET /metrics", s.MetricsHandler())
+		metrics := f.httpServer(routes)
+		metrics.WriteTimeout = time.Minute
+		defer metrics.Close() // last: they tell how it ends
+		go func() { failed <- metrics.Serve(f.metricsListener) }()
+		s.Logger.Info("serving metrics", "url", "http://"+f.metricsListener.Addr().String()+"/metrics")
+	}
+	select {
+	case err := <-failed:
+		return errors.Join(err, public.Close())
+	case <-ctx.Done():
+	}
+	s.Logger.Info("stopping", "delay", f.delay, "grace", f.grace)
+	s.Stopping()
+	time.Sleep(f.delay)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.grace)
+	defer cancel()
+	if err := public.Shutdown(grace); err != nil {
+		s.Logger.Warn("requests cut off: they took longer than the grace", "grace", f.grace)
+		return public.Close()
+	}
+	return nil
+}
+
+// httpServer returns a server that waits for nobody: for headers 10 seconds, for
+// the next request on a connection two minutes, for answers to its pings on
+// HTTP/2 fifteen seconds. Bodies and answers have the patience of the handler.
+func (f *runFlags) httpServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: 100, SendPingTimeout: time.Minute, PingTimeout: 15 * time.Second},
+		ErrorLog: slog.NewLogLogger(f.log.Handler(), slog.LevelWarn),
+	}
+}

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+)
+
+// writeCertificate writes a new certificate for 127.0.0.1 and its key, and
+// returns what trusts it.
+func writeCertificate(t *testing.T, cert, key string, serial int64) *x509.CertPool {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	require.NoError(t, err)
+	keyDER, err := x509.MarshalECPrivateKey(private)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}), 0o600))
+	parsed, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	pool.AddCert(parsed)
+	return pool
+}
+
+// freeAddress returns a loopback address that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// program is a server in a process of its own.
+type program struct {
+	*exec.Cmd
+	t    *testing.T
+	addr string
+	log  *os.File
+}
+
+// launch starts the program with a map, and waits until it answers.
+func launch(t *testing.T, document []byte, args ...string) *program {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "lib.xtm")
+	require.NoError(t, os.WriteFile(file, document, 0o600))
+	p := &program{t: t, addr: freeAddress(t)}
+	p.Cmd = exec.Command("tmshare-server", append([]string{"serve", "--listen", p.addr, "--data", dir, "--map", "lib=" + file}, args...)...)
+	var err error
+	p.log, err = os.Create(filepath.Join(dir, "log"))
+	require.NoError(t, err)
+	p.Stderr = p.log
+	require.NoError(t, p.Start())
+	t.Cleanup(func() { _ = p.Process.Kill(); p.log.Close() })
+	require.Eventually(t, func() bool { return strings.Contains(p.said(), "msg=serving ") }, 30*time.Second, 10*time.Millisecond)
+	return p
+}
+
+// said returns the log so far.
+func (p *program) said() string {
+	b, err := os.ReadFile(p.log.Name())
+	require.NoError(p.t, err)
+	return string(b)
+}
+
+func (p *program) status(path string) int {
+	p.t.Helper()
+	res, err := http.Get("http://" + p.addr + path)
+	require.NoError(p.t, err)
+	res.Body.Close()
+	return res.StatusCode
+}
+
+func (p *program) ended() error {
+	done := make(chan error, 1)
+	go func() { done <- p.Wait() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(20 * time.Second):
+		return fmt.Errorf("still running")
+	}
+}
+
+func TestServesHTTPSOnHTTP1AndHTTP2(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	pool := writeCertificate(t, cert, key, 1)
+	p := launch(t, maps.Libraries, "--tls-cert", cert, "--tls-key", key)
+	for _, http2 := range []bool{true, false} {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: http2}}
+		res, err := client.Get("https://" + p.addr + "/topicmaps")
+		require.NoError(t, err)
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		res.Body.Close()
+		client.CloseIdleConnections()
+		assert.Equal(t, map[bool]int{true: 2, false: 1}[http2], res.ProtoMajor)
+		assert.Contains(t, string(body), "https://"+p.addr+"/topicmaps/lib", "links are to the address with TLS")
+	}
+	_, err := tls.Dial("tcp", p.addr, &tls.Config{RootCAs: pool, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10})
+	assert.ErrorContains(t, err, "protocol version")
+}
+
+func TestCertificateIsReadAgainWhenItsFilesChange(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, cert, key, 1)
+	var log bytes.Buffer
+	c, err := loadCertificates(cert, key, slog.New(slog.NewTextHandler(&log, nil)))
+	require.NoError(t, err)
+	serial := func() int64 {
+		got, err := c.get(nil)
+		require.NoError(t, err)
+		return got.Leaf.SerialNumber.Int64()
+	}
+	assert.EqualValues(t, 1, serial())
+	writeCertificate(t, cert, key, 2)
+	assert.EqualValues(t, 1, serial(), "the files are not looked at for every connection")
+	c.every = 0
+	assert.EqualValues(t, 2, serial())
+	writeCertificate(t, cert, filepath.Join(dir, "other.pem"), 3)
+	assert.EqualValues(t, 2, serial(), "the certificate is new, the key is not")
+	assert.Contains(t, log.String(), "the old certificate stays in use")
+	require.NoError(t, os.Rename(filepath.Join(dir, "other.pem"), key))
+	assert.EqualValues(t, 3, serial())
+	require.NoError(t, os.Remove(key))
+	assert.EqualValues(t, 3, serial())
+	assert.NotContains(t, log.String(), "PRIVATE KEY")
+}
+
+func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	metrics := freeAddress(t)
+	p := launch(t, maps.Libraries, "--metrics-listen", metrics)
+	assert.Equal(t, http.StatusNotFound, p.status("/metrics"))
+	res, err := http.Get("http://" + metrics + "/metrics")
+	require.NoError(t, err)
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	res.Body.Close()
+	assert.Contains(t, string(body), `tmshare_collection_topics{collection="lib"}`)
+	res, err = http.Get("http://" + metrics + "/topicmaps")
+	require.NoError(t, err)
+	res.Body.Close()
+	assert.Equal(t, http.StatusNotFound, res.StatusCode)
+}
+
+func TestReadTokensComeFromAFile(t *testing.T) {
+	t.Parallel()
+	tokens := filepath.Join(t.TempDir(), "readers")
+	require.NoError(t, os.WriteFile(tokens, []byte("# who may read\na-token-of-one-reader\n"), 0o600))
+	p := launch(t, maps.Libraries, "--read-token-file", "lib="+tokens)
+	assert.Equal(t, http.StatusUnauthorized, p.status("/topicmaps/lib"))
+	req, err := http.NewRequest(http.MethodGet, "http://"+p.addr+"/topicmaps/lib", nil)
+	require.NoError(t, err)
+	req.Header.Set("Authorization", "Bearer a-token-of-one-reader")
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	res.Body.Close()
+	assert.Equal(t, http.StatusOK, res.StatusCode)
+	assert.NotContains(t, p.said(), "a-token")
+}
+
+// slowDownload asks for the current map and reads its beginning only.
+func (p *program) slowDownload() *bufio.Reader {
+	p.t.Helper()
+	c, err := net.Dial("tcp", p.addr)
+	require.NoError(p.t, err)
+	p.t.Cleanup(func() { c.Close() })
+	require.NoError(p.t, c.(*net.TCPConn).SetReadBuffer(64<<10))
+	fmt.Fprintf(c, "GET /topicmaps/lib/snapshots/current.xtm21 HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", p.addr)
+	r := bufio.NewReader(c)
+	line, err := r.ReadString('\n')
+	require.NoError(p.t, err)
+	require.Equal(p.t, "HTTP/1.1 200 OK\r\n", line)
+	return r
+}
+
+// largeMap does not fit into the buffers of a connection.
+func largeMap() []byte {
+	var b strings.Builder
+	b.WriteString("<topicMap xmlns='http://www.topicmaps.org/xtm/' version='2.1'>")
+	for i := range 20_000 {
+		fmt.Fprintf(&b, "<topic id='t%d'><subjectIdentifier href='http://psi.example.org/%d'/><name><value>%0300d</value></name></topic>", i, i, i)
+	}
+	b.WriteString("</topicMap>")
+	return []byte(b.String())
+}
+
+func TestSIGTERMFinishesADownload(t *testing.T) {
+	t.Parallel()
+	p := launch(t, largeMap())
+	rest := p.slowDownload()
+	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	require.Eventually(t, func() bool { return strings.Contains(p.said(), "msg=stopping") }, 10*time.Second, 10*time.Millisecond)
+	time.Sleep(500 * time.Millisecond)
+	body, err := io.ReadAll(rest)
+	require.NoError(t, err)
+	assert.Contains(t, string(body[max(0, len(body)-100):]), "</topicMap>")
+	assert.NoError(t, p.ended(), "exit code 0")
+}
+
+func TestGraceEndsADownloadThatTakesLonger(t *testing.T) {
+	t.Parallel()
+	p := launch(t, largeMap(), "--shutdown-grace", "300ms")
+	rest := p.slowDownload()
+	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	assert.NoError(t, p.ended(), "exit code 0")
+	body, _ := io.ReadAll(rest)
+	assert.NotContains(t, string(body[max(0, len(body)-100):]), "</topicMap>")
+	assert.Contains(t, p.said(), "requests cut off")
+}
+
+func TestShutdownDelayTellsLoadBalancersFirst(t *testing.T) {
+	t.Parallel()
+	p := launch(t, maps.Libraries, "--shutdown-delay", "2s")
+	assert.Equal(t, http.StatusOK, p.status("/readyz"))
+	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	require.Eventually(t, func() bool { return p.status("/readyz") == http.StatusServiceUnavailable }, time.Second, 10*time.Millisecond)
+	assert.Equal(t, http.StatusOK, p.status("/topicmaps"), "new requests are still taken")
+	assert.NoError(t, p.ended())
+}
+
+func TestFlagsThatMakeNoSenseAreUsageErrors(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"--tls-cert", "x.pem"}, {"--tls-key", "x.pem"}, {"--shutdown-grace", "-1s"}, {"--read-token-file", "x"}, {"--max-uploads", "-1"}, {"--patience", "-1s"},
+	} {
+		cmd := exec.Command("tmshare-server", append([]string{"serve", "--listen", "127.0.0.1:0", "--data", t.TempDir()}, args...)...)
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit, "%v: %s", args, out)
+		assert.Equal(t, 2, exit.ExitCode(), "%v: %s", args, out)
+	}
+}

@@ -1,0 +1,205 @@
+package fragment_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// counted is a published map, with a source whose mentions are counted when they
+// are asked for.
+type counted struct {
+	fragment.Source
+	t     testing.TB
+	whole fragment.Source
+}
+
+func (c counted) Mentions(ref fragment.Ref) (int, error) { return mentionsOf(c.t, c.whole, ref), nil }
+
+func count(t testing.TB, m *fragment.Map) counted { return counted{m, t, m} }
+
+// post posts what build makes to what prior makes.
+func post(t testing.TB, prior, build func(draft), named ...fragment.Ref) (*fragment.Change, error) {
+	t.Helper()
+	tm := tmdm.New()
+	build(draft{tm})
+	require.Empty(t, tm.Normalize())
+	return fragment.Replace(count(t, published(t, nil, prior)), tm, sp, named...)
+}
+
+func TestReplace(t *testing.T) {
+	mentioned := func(m draft) { m.named("M", d).AddOccurrence("o", tmdm.XSDString, m.topic(b)) }
+	for name, o := range map[string]struct {
+		prior, posted func(draft)
+		named         []fragment.Ref
+		entries       []string
+		counts        [3]int
+	}{
+		"renamed":                         {base, func(m draft) { m.named("N", a).AddType(m.topic(b)); m.associate(x, m.topic(a), m.topic(c)) }, nil, []string{"http://a"}, [3]int{0, 1, 0}},
+		"the same":                        {base, func(m draft) { m.named("A", a).AddType(m.topic(b)); m.associate(x, m.topic(a), m.topic(c)) }, nil, nil, [3]int{}},
+		"an association left out":         {base, func(m draft) { m.named("A", a).AddType(m.topic(b)) }, nil, []string{"http://a", "http://c"}, [3]int{0, 2, 0}},
+		"only a type":                     {base, func(m draft) { m.topic(a).AddType(m.topic(b)) }, nil, []string{"http://a", "http://c"}, [3]int{0, 2, 0}},
+		"a class with its instance":       {base, func(m draft) { m.topic(a).AddType(m.named("B!", b)) }, nil, []string{"http://b"}, [3]int{0, 1, 0}},
+		"a class with another instance":   {base, func(m draft) { m.topic(e).AddType(m.named("B", b)) }, nil, []string{"http://e"}, [3]int{0, 1, 0}},
+		"a class, its instance named":     {base, func(m draft) { m.topic(a).AddType(m.named("B", b)) }, []fragment.Ref{a}, []string{"http://a", "http://c"}, [3]int{0, 2, 0}},
+		"named, and nothing said":         {base, func(m draft) { m.topic(e, "http://e2") }, []fragment.Ref{e}, []string{"http://e"}, [3]int{0, 1, 0}},
+		"new, without a statement":        {base, func(m draft) { m.topic("http://new") }, []fragment.Ref{"http://new"}, []string{"http://new"}, [3]int{1, 0, 0}},
+		"a stub that nothing mentions":    {base, func(m draft) { m.named("E", e); m.topic("http://new") }, nil, []string{"http://e"}, [3]int{0, 1, 0}},
+		"a stub that is new":              {base, func(m draft) { m.named("E", e).AddOccurrence("o", "", m.topic("http://new", "http://too")) }, nil, []string{"http://e", "http://new"}, [3]int{1, 1, 0}},
+		"a stub by another identifier":    {func(m draft) { m.topic(a, b); m.topic(c) }, func(m draft) { m.named("C", c).AddOccurrence("o", "", m.topic(b, "http://more")) }, nil, []string{"http://c", string(tmdm.PSIDefaultNameType)}, [3]int{1, 1, 0}},
+		"merged":                          {func(m draft) { m.named("A", a); m.named("B", b) }, func(m draft) { m.named("Both", a, b) }, nil, []string{"http://a", "http://b of http://a"}, [3]int{0, 2, 0}},
+		"split":                           {func(m draft) { m.named("A", a, b) }, func(m draft) { m.named("A", a); m.named("B", b) }, nil, []string{"http://a", "http://b"}, [3]int{1, 1, 0}},
+		"split by a stub":                 {func(m draft) { m.named("A", a, b) }, func(m draft) { m.named("A", a, c).AddOccurrence("o", "", m.topic(b)) }, nil, []string{"http://a", "http://b"}, [3]int{1, 1, 0}},
+		"an identifier lost":              {func(m draft) { m.named("A", a, b) }, func(m draft) { m.named("A", a) }, nil, []string{"http://a"}, [3]int{0, 1, 0}},
+		"the TopicSI lost":                {func(m draft) { m.named("A", a, b) }, func(m draft) { m.named("A", b) }, nil, []string{"no http://a", "http://b"}, [3]int{1, 0, 1}},
+		"an identifier that was assigned": {func(m draft) { m.named("A", sp+"topic/t1", a) }, func(m draft) { m.named("A!", a) }, nil, []string{sp + "topic/t1"}, [3]int{0, 1, 0}},
+		"two stubs of one topic": {func(m draft) { m.topic(a, b); m.named("C", c) }, func(m draft) {
+			n := m.named("C", c)
+			n.AddOccurrence("o", "", m.topic(a))
+			n.AddOccurrence("o", "", m.topic(b))
+		}, nil, []string{"http://c"}, [3]int{0, 1, 0}},
+		"a mentioned topic":                 {func(m draft) { mentioned(m); m.named("B", b) }, func(m draft) { m.named("B!", b) }, nil, []string{"http://b"}, [3]int{0, 1, 0}},
+		"the mention itself moves":          {mentioned, func(m draft) { m.named("M", d).AddOccurrence("o", tmdm.XSDString, m.named("B", c)); m.named("B", c) }, nil, []string{"http://c", "http://d"}, [3]int{1, 1, 0}},
+		"a reifier that stays":              {func(m draft) { m.reify(m.named("A", a).Names()[0], b) }, func(m draft) { m.reify(m.named("A!", a).Names()[0], b) }, nil, []string{"http://a"}, [3]int{0, 1, 0}},
+		"a reifier that is a type as well":  {func(m draft) { mentioned(m); m.named("A", a) }, func(m draft) { m.reify(m.named("A", a).Names()[0], b) }, nil, []string{"http://a"}, [3]int{0, 1, 0}},
+		"a typing that is no longer scoped": {func(m draft) { scopedTyping(m, e) }, func(m draft) { m.named("A", a).AddType(m.topic(b)) }, nil, []string{"http://a", "http://b", string(tmdm.PSIDefaultNameType)}, [3]int{1, 2, 0}},
+		"a typing that is no longer reified": {func(m draft) { m.reify(m.named("A", a).AddType(m.topic(b)), e) },
+			func(m draft) { m.named("A", a).AddType(m.topic(b)) }, nil, []string{"http://a", "http://b"}, [3]int{0, 2, 0}},
+		"the same, about the class": {func(m draft) { m.reify(m.named("A", a).AddType(m.named("B", b)), e) },
+			func(m draft) { m.topic(a).AddType(m.named("B", b)) }, nil, []string{"http://a", "http://b"}, [3]int{0, 2, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made, err := post(t, o.prior, o.posted, o.named...)
+			require.NoError(t, err)
+			require.Equal(t, o.entries, entries(made))
+			require.Equal(t, o.counts, counts(made))
+		})
+	}
+}
+
+// scopedTyping makes a an instance of b in a scope, which is no type of a.
+func scopedTyping(m draft, theme tmdm.Locator) {
+	typing := m.CreateAssociation(m.topic(tmdm.PSITypeInstance), m.topic(theme))
+	typing.AddRole(m.topic(tmdm.PSIType), m.topic(b))
+	typing.AddRole(m.topic(tmdm.PSIInstance), m.topic(a))
+}
+
+// What others say is not rewritten by a post: it is refused, with who they are.
+func TestReplaceRefusesWhatOthersNeed(t *testing.T) {
+	for name, o := range map[string]struct {
+		prior, posted func(draft)
+		user          string
+	}{
+		"merged away, a type of occurrences": {func(m draft) { m.named("A", a); m.named("B", b); m.named("M", d).AddOccurrence("o", "", m.topic(b)) },
+			func(m draft) { m.named("Both", a, b) }, `statements of "M"`},
+		"merged away, a type of what goes as well": {func(m draft) {
+			m.named("A", a).AddOccurrence("o", "", m.named("B", b))
+			m.associate(b, m.topic(a), m.topic(c))
+			m.named("M", d).AddOccurrence("o", "", m.topic(b))
+		}, func(m draft) { m.named("Both", a, b) }, `statements of "M"`},
+		"merged away, a class": {func(m draft) { m.named("A", a); m.named("B", b); m.topic(d).AddType(m.topic(b)) },
+			func(m draft) { m.named("Both", a, b) }, "its instance http://d"},
+		"merged away, a role type": {func(m draft) {
+			m.named("A", a)
+			m.named("B", b)
+			m.CreateAssociation(m.topic(x)).AddRole(m.topic(b), m.topic(d))
+		}, func(m draft) { m.named("Both", a, b) }, "an association of http://d"},
+		"its TopicSI lost, a theme": {func(m draft) { m.named("A", a, b); m.topic(d).AddName("n", nil, m.topic(a)) },
+			func(m draft) { m.named("A", b) }, `statements of "n"`},
+		"a reifier of another name": {func(m draft) { m.reify(m.named("M", d).Names()[0], e); m.named("A", a) },
+			func(m draft) { m.reify(m.named("A", a).Names()[0], e) }, `statements of "M"`},
+		"a reifier of another association": {func(m draft) { m.reify(m.associate(x, m.topic(c), m.topic(d)), e); m.named("A", a) },
+			func(m draft) { m.reify(m.named("A", a).Names()[0], e) }, "an association of http://c, http://d"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := post(t, o.prior, o.posted)
+			var inUse *fragment.InUseError
+			require.ErrorAs(t, err, &inUse)
+			require.Equal(t, []string{o.user}, inUse.Users)
+		})
+	}
+}
+
+func TestReplaceRefusesWhatTheDocumentCannotSay(t *testing.T) {
+	for name, o := range map[string]struct {
+		prior, posted func(draft)
+		named         []fragment.Ref
+		says          string
+	}{
+		"nothing":                    {base, func(draft) {}, nil, "describes no topic"},
+		"stubs":                      {base, func(m draft) { m.topic(a) }, nil, "describes no topic"},
+		"a topic that is not there":  {base, func(m draft) { m.named("A", a) }, []fragment.Ref{b}, "no topic with the subject identifier http://b"},
+		"an association of stubs":    {base, func(m draft) { m.named("E", e); m.associate(x, m.topic(a), m.topic(c)) }, nil, "no player"},
+		"no roles":                   {base, func(m draft) { m.named("E", e); m.CreateAssociation(m.topic(x)) }, nil, "no player"},
+		"no identifier":              {base, func(m draft) { m.CreateTopic().AddName("n", nil) }, nil, "neither a subject identifier nor a subject locator"},
+		"an id":                      {base, func(m draft) { require.NoError(t, tmdm.AddItemIdentifier(m.CreateTopic(), sp+"#t1")); m.named("E", e) }, nil, "#t1 has neither"},
+		"a stub of two topics":       {base, func(m draft) { m.named("E", e).AddOccurrence("o", "", m.topic(b, d)) }, nil, "http://b, http://d"},
+		"a reifier of two":           {func(m draft) { m.topic(a, b) }, func(m draft) { n := m.named("E", e); m.reify(n.Names()[0], a); m.reify(n.AddName("N", nil), b) }, nil, "are one"},
+		"themes that are one topic":  {func(m draft) { m.topic(a, b) }, func(m draft) { m.topic(e).AddName("n", nil, m.topic(a)).AddVariant("v", "", m.topic(b)) }, nil, "adds no topic"},
+		"a class that is one itself": {base, func(m draft) { m.topic(a).AddType(m.topic(b)); m.topic(b).AddType(m.topic(a)) }, nil, "describes no topic"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := post(t, o.prior, o.posted, o.named...)
+			var refused *fragment.DocumentError
+			require.ErrorAs(t, err, &refused)
+			require.Contains(t, refused.Reason, o.says)
+		})
+	}
+}
+
+// Ids hold inside the document: a topic is not known by them, and a statement
+// keeps one only if it replaces what had it.
+func TestReplaceTakesNoIDsFromTheDocument(t *testing.T) {
+	prior, err := fragment.NameTopics(read(t, sp, `<topic id="t1"><name><value>First</value></name></topic>
+		<topic id="t2"><subjectIdentifier href="http://a"/><name>`+ref("itemIdentity", "#n1")+`<value>A</value></name></topic>`), sp, nil)
+	require.NoError(t, err)
+	made, err := fragment.Replace(count(t, prior), read(t, sp, `<topic id="t1"><subjectIdentifier href="http://a"/>
+		<name>`+ref("itemIdentity", "#n2")+`<value>new</value></name><name>`+ref("itemIdentity", "#n1")+`<value>A</value></name></topic>
+		<association>`+ref("itemIdentity", "#n3")+`<type>`+ref("subjectIdentifierRef", "http://x")+`</type><role>`+ref("itemIdentity", "#n4")+`<type>`+ref("subjectIdentifierRef", "http://x")+`</type>`+ref("subjectIdentifierRef", "http://a")+`</role></association>`), sp)
+	require.NoError(t, err)
+	require.Equal(t, []string{"http://a", "http://x"}, entries(made), "t1 is another topic")
+	require.Empty(t, made.PutAssociations[0].ItemIdentifiers)
+	require.Empty(t, made.PutAssociations[0].Roles[0].ItemIdentifiers)
+	put := made.PutTopics[0]
+	require.Equal(t, []tmdm.Locator{a}, put.SubjectIdentifiers)
+	require.Equal(t, []tmdm.Locator{sp + "#n1"}, put.Names[0].ItemIdentifiers)
+	require.Empty(t, put.Names[1].ItemIdentifiers)
+}
+
+func TestReplaceKnowsTopicsBySubjectLocator(t *testing.T) {
+	located := func(name string) func(draft) {
+		return func(m draft) { m.CreateTopicBySubjectLocator("http://d").AddName(name, nil) }
+	}
+	made, err := post(t, located("A"), located("B"))
+	require.NoError(t, err)
+	require.Equal(t, [3]int{0, 1, 0}, counts(made))
+	made, err = post(t, located("A"), located("A"))
+	require.NoError(t, err)
+	require.True(t, made.Empty())
+}
+
+func TestReplaceReturnsTheErrorOfTheState(t *testing.T) {
+	boom := errors.New("boom")
+	n := 0
+	for ; ; n++ {
+		tm := tmdm.New()
+		m := draft{tm}
+		m.named("Both", a, c).AddType(m.topic(b))
+		require.Empty(t, tm.Normalize())
+		prior := published(t, nil, base)
+		_, err := fragment.Replace(counted{&broken{Map: prior, after: n, err: boom}, t, prior}, tm, sp)
+		if err == nil {
+			break
+		}
+		var inUse *fragment.InUseError
+		if errors.As(err, &inUse) {
+			break
+		}
+		require.ErrorIs(t, err, boom)
+	}
+	require.Greater(t, n, 15, "each call has failed once")
+}

@@ -1,0 +1,379 @@
+package fragment
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// replacement is the state after a document was posted, as far as it differs
+// from the state before: what is said of the targets goes, what the document says
+// comes.
+type replacement struct {
+	prior   Published
+	targets map[Ref]*Topic
+	topics  map[Ref]*Topic // that the document describes or adds, by TopicSI
+
+	byIdentifier map[tmdm.Locator]*Topic // the same by every subject identifier
+	byLocator    map[tmdm.Locator]*Topic
+
+	removed, added map[AssociationKey]*Association
+	before, after  said // in what goes, and in what comes
+}
+
+// said is what statements refer to and are called.
+type said struct {
+	mentions map[Ref]int
+	reifiers map[Ref]bool
+	players  map[Ref]bool
+	ids      map[tmdm.Locator]bool
+}
+
+func newSaid() said {
+	return said{map[Ref]int{}, map[Ref]bool{}, map[Ref]bool{}, map[tmdm.Locator]bool{}}
+}
+
+// replace makes the change, now that all references of the document are resolved.
+func (p *post) replace(m *Map) (*Change, error) {
+	r := replacement{
+		prior: p.prior, targets: p.targets, topics: map[Ref]*Topic{},
+		byIdentifier: map[tmdm.Locator]*Topic{}, byLocator: map[tmdm.Locator]*Topic{},
+		removed: map[AssociationKey]*Association{}, added: map[AssociationKey]*Association{},
+		before: newSaid(), after: newSaid(),
+	}
+	if err := r.takeAway(); err != nil {
+		return nil, err
+	}
+	if err := r.putDown(p, m); err != nil {
+		return nil, err
+	}
+	if err := r.checkCeased(); err != nil {
+		return nil, err
+	}
+	if err := r.checkReifiers(); err != nil {
+		return nil, err
+	}
+	return r.compare()
+}
+
+// takeAway finds what is said of the targets. The type-instance associations in
+// which they are the class belong to the instances.
+func (r *replacement) takeAway() error {
+	for ref, t := range r.targets {
+		r.before.addTopic(t)
+		for _, part := range []Part{AsInstance, AsPlayer} {
+			for a, err := range r.prior.AssociationsOf(ref, part) {
+				if err != nil {
+					return err
+				}
+				if key := a.Key(); r.removed[key] == nil {
+					r.removed[key] = a
+					r.before.addAssociation(a)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// putDown makes the records of what the document says.
+func (r *replacement) putDown(p *post, m *Map) error {
+	for t := range p.described {
+		topic := m.topic(t)
+		topic.statements(r.before.keepIDs)
+		r.after.addTopic(topic)
+		r.put(topic)
+	}
+	for a := range p.tm.Associations() {
+		record := m.association(a)
+		key := record.Key()
+		if _, instance, ok := record.TypeInstance(); ok && r.topics[instance] == nil {
+			there, err := r.isTyped(instance, key)
+			if err != nil {
+				return err
+			}
+			if there {
+				continue // it is the instance's
+			}
+		}
+		record.statements(r.before.keepIDs)
+		r.after.addAssociation(record)
+		r.added[key] = record
+	}
+	for t := range p.tm.Topics() {
+		ref := m.refs[t]
+		if !p.described[t] && !p.known[t] && (r.after.mentions[ref] > 0 || r.after.players[ref]) {
+			r.put(m.topic(t))
+		}
+	}
+	return nil
+}
+
+func (r *replacement) put(t *Topic) {
+	r.topics[t.TopicSI()] = t
+	for _, si := range t.SubjectIdentifiers {
+		r.byIdentifier[si] = t
+	}
+	for _, sl := range t.SubjectLocators {
+		r.byLocator[sl] = t
+	}
+}
+
+// isTyped reports whether a published topic has the type-instance association.
+func (r *replacement) isTyped(instance Ref, key AssociationKey) (bool, error) {
+	for a, err := range r.prior.AssociationsOf(instance, AsInstance) {
+		if err != nil {
+			return false, err
+		}
+		if a.Key() == key {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// checkCeased makes sure that nothing refers to a TopicSI that ceases.
+func (r *replacement) checkCeased() error {
+	for _, ref := range slices.Sorted(maps.Keys(r.targets)) {
+		if r.topics[ref] != nil {
+			continue
+		}
+		n, err := r.prior.Mentions(ref)
+		if err != nil {
+			return err
+		}
+		if n > r.before.mentions[ref] {
+			return inUse(untouched{r.prior, r}, ref)
+		}
+		for a, err := range r.prior.AssociationsOf(ref, AsType) {
+			if err != nil {
+				return err
+			}
+			if r.removed[a.Key()] == nil {
+				return inUse(untouched{r.prior, r}, ref)
+			}
+		}
+	}
+	return nil
+}
+
+// checkReifiers makes sure that no topic reifies what the document says and
+// something else as well (ISO 13250-2 §5.3.4, Reification). Nothing is kept about
+// who reifies what: where the mentions do not settle the question, the whole
+// state is read.
+func (r *replacement) checkReifiers() error {
+	for _, ref := range slices.Sorted(maps.Keys(r.after.reifiers)) {
+		n, err := r.prior.Mentions(ref)
+		if err != nil {
+			return err
+		}
+		if r.before.reifiers[ref] || n <= r.before.mentions[ref] {
+			continue
+		}
+		e := &InUseError{Topic: ref}
+		rest := untouched{r.prior, r}
+		for t, err := range rest.Topics() {
+			if err != nil {
+				return err
+			}
+			t.statements(func(reifier Ref, _ *[]tmdm.Locator) {
+				if reifier == ref {
+					e.Users = append(e.Users, fmt.Sprintf("statements of %q", t.Title()))
+				}
+			})
+		}
+		for a, err := range rest.Associations() {
+			if err != nil {
+				return err
+			}
+			a.statements(func(reifier Ref, _ *[]tmdm.Locator) {
+				if reifier == ref {
+					e.Users = append(e.Users, describePlayers(a))
+				}
+			})
+		}
+		if len(e.Users) > 0 {
+			return e
+		}
+	}
+	return nil
+}
+
+// untouched is what is published but for what goes.
+type untouched struct {
+	Source
+	r *replacement
+}
+
+func (u untouched) Topics() iter.Seq2[*Topic, error] {
+	return func(yield func(*Topic, error) bool) {
+		for t, err := range u.Source.Topics() {
+			if err == nil && u.r.targets[t.TopicSI()] != nil {
+				continue
+			}
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
+}
+
+func (u untouched) Associations() iter.Seq2[*Association, error] {
+	return func(yield func(*Association, error) bool) {
+		for a, err := range u.Source.Associations() {
+			if err == nil && u.r.removed[a.Key()] != nil {
+				continue
+			}
+			if !yield(a, err) {
+				return
+			}
+		}
+	}
+}
+
+// compare finds what is to be written and published.
+func (r *replacement) compare() (*Change, error) {
+	c := &Change{}
+	changed := r.compareAssociations(c)
+	refs := map[Ref]bool{}
+	for _, some := range []iter.Seq[Ref]{maps.Keys(r.targets), maps.Keys(r.topics), maps.Keys(changed)} {
+		for ref := range some {
+			refs[ref] = true
+		}
+	}
+	for _, ref := range slices.Sorted(maps.Keys(refs)) {
+		old, err := r.prior.Topic(ref)
+		if err != nil {
+			return nil, err
+		}
+		if old != nil && old.TopicSI() != ref {
+			old = nil
+		}
+		new := r.topics[ref]
+		if new == nil && r.targets[ref] == nil {
+			new = old
+		}
+		if err := c.topic(old, new, changed[ref], r); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// compareAssociations adds the associations to write, and returns whom they
+// change.
+func (r *replacement) compareAssociations(c *Change) (changed map[Ref]bool) {
+	changed = map[Ref]bool{}
+	touch := func(a *Association) {
+		for _, p := range a.Players() {
+			if a.Part(p) != AsType {
+				changed[p] = true
+			}
+		}
+	}
+	for _, key := range sortedKeys(r.removed) {
+		if r.added[key] == nil {
+			c.DeleteAssociations = append(c.DeleteAssociations, r.removed[key])
+			touch(r.removed[key])
+		}
+	}
+	for _, key := range sortedKeys(r.added) {
+		old, new := r.removed[key], r.added[key]
+		if old != nil && bytes.Equal(MarshalAssociation(old), MarshalAssociation(new)) {
+			continue
+		}
+		c.PutAssociations = append(c.PutAssociations, new)
+		if old == nil {
+			touch(new)
+		} else if !SameAssociation(old, new) {
+			touch(old)
+			touch(new)
+		}
+	}
+	return changed
+}
+
+func sortedKeys(m map[AssociationKey]*Association) []AssociationKey {
+	return slices.SortedFunc(maps.Keys(m), func(a, b AssociationKey) int { return bytes.Compare(a[:], b[:]) })
+}
+
+// Topic returns the topic that has the subject identifier afterwards, or nil.
+func (r *replacement) Topic(si Ref) (*Topic, error) {
+	if t := r.byIdentifier[si]; t != nil {
+		return t, nil
+	}
+	return r.unlessTarget(r.prior.Topic(si))
+}
+
+// TopicBySubjectLocator returns the topic that has the subject locator
+// afterwards, or nil.
+func (r *replacement) TopicBySubjectLocator(sl tmdm.Locator) (*Topic, error) {
+	if t := r.byLocator[sl]; t != nil {
+		return t, nil
+	}
+	return r.unlessTarget(r.prior.TopicBySubjectLocator(sl))
+}
+
+func (r *replacement) unlessTarget(t *Topic, err error) (*Topic, error) {
+	if t == nil || err != nil || r.targets[t.TopicSI()] != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (s *said) addTopic(t *Topic) {
+	t.Mentions(s.mention)
+	t.statements(s.note)
+}
+
+func (s *said) addAssociation(a *Association) {
+	a.Mentions(s.mention)
+	a.statements(s.note)
+	for i := range a.Roles {
+		s.players[a.Roles[i].Player] = true
+	}
+}
+
+func (s *said) mention(ref Ref) { s.mentions[ref]++ }
+
+func (s *said) note(reifier Ref, ids *[]tmdm.Locator) {
+	if reifier != "" {
+		s.reifiers[reifier] = true
+	}
+	for _, l := range *ids {
+		s.ids[l] = true
+	}
+}
+
+// keepIDs takes from a statement the item identifiers that are not in s.
+func (s *said) keepIDs(_ Ref, ids *[]tmdm.Locator) {
+	*ids = slices.DeleteFunc(*ids, func(l tmdm.Locator) bool { return !s.ids[l] })
+}
+
+// statements calls yield with the reifier and the item identifiers of each
+// statement of t.
+func (t *Topic) statements(yield func(reifier Ref, ids *[]tmdm.Locator)) {
+	for i := range t.Names {
+		n := &t.Names[i]
+		yield(n.Reifier, &n.ItemIdentifiers)
+		for j := range n.Variants {
+			yield(n.Variants[j].Reifier, &n.Variants[j].ItemIdentifiers)
+		}
+	}
+	for i := range t.Occurrences {
+		yield(t.Occurrences[i].Reifier, &t.Occurrences[i].ItemIdentifiers)
+	}
+}
+
+// statements calls yield with the reifier and the item identifiers of a and of
+// each of its roles.
+func (a *Association) statements(yield func(reifier Ref, ids *[]tmdm.Locator)) {
+	yield(a.Reifier, &a.ItemIdentifiers)
+	for i := range a.Roles {
+		yield(a.Roles[i].Reifier, &a.Roles[i].ItemIdentifiers)
+	}
+}

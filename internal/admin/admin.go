@@ -1,0 +1,161 @@
+// Package admin asks a running server, over HTTP, to publish, to change settings
+// and to clean up: what the commands of tmshare-server do from outside.
+//
+// It is the server's own tool and builds the server's addresses itself, so that
+// it works under an address other than the public one, such as that of the
+// machine itself. Subscribers follow links instead.
+package admin
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+// Client sends requests to one server. It is safe for concurrent use.
+type Client struct {
+	base  string // the server's address, without a slash at the end
+	token string
+	http  *http.Client
+}
+
+// New returns a client for the server at an address. token is the bearer token
+// that is sent, "" for none.
+func New(address, token string) (*Client, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(address, "?#") {
+		return nil, fmt.Errorf("%q is not an http or https URL without query and fragment", address)
+	}
+	return &Client{
+		base:  strings.TrimSuffix(address, "/"),
+		token: token,
+		http: &http.Client{
+			Transport: http.DefaultTransport.(*http.Transport).Clone(),
+			// A redirected PUT would go on as a GET (RFC 9110 §15.4.3, 302 Found),
+			// and its success would be taken for that of the PUT.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// Refusal is an answer that is no success: what the server says of it.
+type Refusal struct{ server.Problem }
+
+func (r *Refusal) Error() string {
+	s := r.Detail
+	if r.RequestID != "" {
+		s += " (request " + r.RequestID + ")"
+	}
+	for _, u := range r.Users {
+		s += "\n  " + u
+	}
+	return s
+}
+
+// request is what is asked of the server.
+type request struct {
+	method  string
+	path    string // below the server's address, escaped
+	accept  string
+	body    *Document
+	ifMatch string
+}
+
+// send sends a request. Where the answer is no success, it is a [*Refusal].
+func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
+	var body io.Reader
+	if r.body != nil {
+		body = r.body.Reader
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, body)
+	if err != nil {
+		return nil, err
+	}
+	h := req.Header
+	if r.body != nil {
+		if r.body.Size > 0 {
+			req.ContentLength = r.body.Size
+		}
+		h.Set("Content-Type", r.body.mediaType)
+		if r.body.gzipped {
+			h.Set("Content-Encoding", "gzip")
+		}
+	}
+	h.Set("User-Agent", "tmshare-server (+https://github.com/tmshare/tmshare)")
+	h.Set("Accept", strings.TrimPrefix(r.accept+", application/problem+json", ", "))
+	if c.token != "" {
+		h.Set("Authorization", "Bearer "+c.token)
+	}
+	if r.ifMatch != "" {
+		h.Set("If-Match", quoted(r.ifMatch))
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		var inner *url.Error
+		if errors.As(err, &inner) {
+			err = inner.Err
+		}
+		return nil, fmt.Errorf("no answer from %s: %w", c.base, err)
+	}
+	if res.StatusCode >= 300 && res.StatusCode != http.StatusSeeOther {
+		defer res.Body.Close()
+		return nil, c.refusal(res)
+	}
+	return res, nil
+}
+
+// refusal reads an answer that is no success (RFC 9457, Problem Details for HTTP
+// APIs). What others than the server answer, such as proxies, is not shown.
+func (c *Client) refusal(res *http.Response) *Refusal {
+	r := &Refusal{}
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "application/problem+json" {
+		_ = json.NewDecoder(io.LimitReader(res.Body, 16<<20)).Decode(&r.Problem) // a broken one has no Detail
+	}
+	r.Status, r.RequestID = res.StatusCode, cmp.Or(r.RequestID, res.Header.Get("X-Request-Id"))
+	if r.Detail == "" {
+		r.Detail = fmt.Sprintf("%s answers %s", c.base, res.Status)
+		if to := res.Header.Get("Location"); to != "" {
+			r.Detail += ", leading to " + to + "; give the server's address as it is there"
+		}
+	}
+	return r
+}
+
+// ask sends a request whose answer is JSON, and returns the answer's status.
+func (c *Client) ask(ctx context.Context, r request, answer any) (status int, err error) {
+	r.accept = "application/json"
+	res, err := c.send(ctx, r)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	if err := json.NewDecoder(io.LimitReader(res.Body, 16<<20)).Decode(answer); err != nil {
+		return 0, fmt.Errorf("%s answers what is not this server's: %w", c.base+r.path, err)
+	}
+	return res.StatusCode, nil
+}
+
+// isMissing reports whether the server says that there is no such thing.
+func isMissing(err error) bool {
+	var r *Refusal
+	return errors.As(err, &r) && r.Status == http.StatusNotFound
+}
+
+// quoted returns an ETag with its quotes, which shells take away.
+func quoted(etag string) string {
+	if etag == "*" || strings.Contains(etag, `"`) {
+		return etag
+	}
+	return `"` + etag + `"`
+}
+
+func mapPath(name string) string { return "/topicmaps/" + url.PathEscape(name) }

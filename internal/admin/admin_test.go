@@ -1,0 +1,336 @@
+package admin_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/admin"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+const token = "a-token-of-the-test"
+
+// serve starts a server below a path, under an address that is not its public
+// one, and returns a client for it.
+func serve(t *testing.T) (*admin.Client, *server.Server, string) {
+	db, err := store.Open(store.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	s, err := server.New(server.Config{
+		Store: db, BaseURL: "https://maps.example.org/public", Tokens: []string{token}, Logger: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	h := httptest.NewServer(http.StripPrefix("/inside", s))
+	t.Cleanup(func() {
+		h.Close()
+		s.Close()
+		require.NoError(t, db.Close())
+	})
+	c, err := admin.New(h.URL+"/inside/", token)
+	require.NoError(t, err)
+	return c, s, h.URL + "/inside"
+}
+
+// xtm21 returns an XTM document with these topics.
+func xtm21(topics string) string {
+	return `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">` + topics + `</topicMap>`
+}
+
+func named(si, name string) string {
+	return `<topic><subjectIdentifier href="` + si + `"/><name><value>` + name + `</value></name></topic>`
+}
+
+func doc(text string) *admin.Document {
+	return admin.XTM(strings.NewReader(text), int64(len(text)))
+}
+
+const a, b = "http://psi.example.org/a", "http://psi.example.org/b"
+
+func TestImportCreatesAndPublishes(t *testing.T) {
+	c, s, _ := serve(t)
+	got, err := c.Import(t.Context(), admin.Import{Name: "map", Title: "The Map", SP: "http://psi.example.org/map/"}, doc(xtm21(named(a, "A"))))
+	require.NoError(t, err)
+	assert.True(t, got.Created)
+	assert.Equal(t, 2, got.Added, "the topic and the type of names")
+	require.NoError(t, s.Store.View("map", func(v *store.View) error {
+		assert.Equal(t, "The Map", v.Title)
+		assert.Equal(t, "http://psi.example.org/map/", v.SP)
+		return nil
+	}))
+
+	got, err = c.Import(t.Context(), admin.Import{Name: "map", Summary: "Described", SP: "http://psi.example.org/map/"}, doc(xtm21(named(a, "B"))))
+	require.NoError(t, err)
+	assert.False(t, got.Created)
+	assert.Equal(t, 1, got.Updated)
+	require.NoError(t, s.Store.View("map", func(v *store.View) error {
+		assert.Equal(t, "The Map", v.Title, "what is not given stays")
+		assert.Equal(t, "Described", v.Summary)
+		return nil
+	}))
+
+	_, err = c.Import(t.Context(), admin.Import{Name: "map", SP: "http://psi.example.org/other/"}, doc(xtm21("")))
+	assert.EqualError(t, err, "the source locator prefix of map is http://psi.example.org/map/ for ever; publish the map under another name")
+}
+
+func TestImportTakesGzipAndUnknownSizes(t *testing.T) {
+	c, _, _ := serve(t)
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, err := io.WriteString(z, xtm21(named(a, "A")))
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	got, err := c.Import(t.Context(), admin.Import{Name: "map"}, admin.XTM(&packed, 0))
+	require.NoError(t, err)
+	assert.Equal(t, 2, got.Topics)
+}
+
+func TestImportRemovesTheCollectionOfARefusedDocument(t *testing.T) {
+	c, _, _ := serve(t)
+	_, err := c.Import(t.Context(), admin.Import{Name: "map"}, doc("<topicMap>"))
+	var refused *admin.Refusal
+	require.ErrorAs(t, err, &refused)
+	assert.Equal(t, http.StatusUnprocessableEntity, refused.Status)
+	all, err := c.Collections(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, all)
+}
+
+// meanwhile is a document during whose upload something happens.
+type meanwhile struct {
+	io.Reader
+	do func()
+}
+
+func (m *meanwhile) Read(p []byte) (int, error) {
+	if m.do != nil {
+		m.do()
+		m.do = nil
+	}
+	return m.Reader.Read(p)
+}
+
+func TestImportKeepsWhatOthersPublishMeanwhile(t *testing.T) {
+	c, _, _ := serve(t)
+	broken := &meanwhile{strings.NewReader(strings.Repeat(" ", 10_000) + "<topicMap>"), nil}
+	d := &admin.Document{Reader: broken}
+	broken.do = func() {
+		_, err := c.Import(t.Context(), admin.Import{Name: "map"}, doc(xtm21(named(a, "A"))))
+		assert.NoError(t, err)
+	}
+	_, err := c.Import(t.Context(), admin.Import{Name: "map"}, d)
+	require.ErrorContains(t, err, "The collection map, created for this, is still there: map has changed since")
+	all, err := c.Collections(t.Context())
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.Equal(t, "2 topics", all[0].Summary)
+}
+
+func TestImportRemovesTheCollectionWhenInterrupted(t *testing.T) {
+	c, _, _ := serve(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := c.Import(ctx, admin.Import{Name: "map"}, &admin.Document{Reader: &meanwhile{strings.NewReader(strings.Repeat(" ", 50<<20) + xtm21(named(a, "A"))), cancel}})
+	require.ErrorIs(t, err, context.Canceled)
+	all, err := c.Collections(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, all)
+}
+
+func TestUploadsSayWhatTheyAre(t *testing.T) {
+	var got []*http.Request
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r)
+		_, _ = io.WriteString(w, "{}")
+	}))
+	defer h.Close()
+	c, err := admin.New(h.URL, "")
+	require.NoError(t, err)
+	for _, d := range []*admin.Document{doc("<topicMap/>"), admin.XTM(strings.NewReader("\x1F\x8Bpacked"), 0)} {
+		_, err := c.PutTopics(t.Context(), "map", nil, d, "")
+		require.NoError(t, err)
+	}
+	require.Len(t, got, 2)
+	assert.Equal(t, "application/xml", got[0].Header.Get("Content-Type"))
+	assert.Equal(t, int64(11), got[0].ContentLength)
+	assert.Empty(t, got[0].Header.Get("Content-Encoding"))
+	assert.Empty(t, got[0].Header.Get("Authorization"))
+	assert.Equal(t, int64(-1), got[1].ContentLength)
+	assert.Equal(t, "gzip", got[1].Header.Get("Content-Encoding"))
+}
+
+func TestIfMatchGuardsEveryWrite(t *testing.T) {
+	c, _, _ := serve(t)
+	ctx := t.Context()
+	_, err := c.Import(ctx, admin.Import{Name: "map"}, doc(xtm21(named(a, "A"))))
+	require.NoError(t, err)
+	old, err := c.ETag(ctx, "map")
+	require.NoError(t, err)
+	_, err = c.Import(ctx, admin.Import{Name: "map", IfMatch: strings.Trim(old, `"`)}, doc(xtm21(named(a, "B"))))
+	require.NoError(t, err, "without the quotes as well")
+
+	writes := map[string]func() error{
+		"import": func() error {
+			_, err := c.Import(ctx, admin.Import{Name: "map", IfMatch: old}, doc(xtm21("")))
+			return err
+		},
+		"import to a new collection": func() error {
+			_, err := c.Import(ctx, admin.Import{Name: "new", IfMatch: old}, doc(xtm21("")))
+			return err
+		},
+		"put topics":   func() error { _, err := c.PutTopics(ctx, "map", nil, doc(xtm21(named(b, "B"))), old); return err },
+		"delete topic": func() error { _, err := c.DeleteTopic(ctx, "map", a, old); return err },
+		"settings":     func() error { _, _, err := c.Put(ctx, "map", admin.Change{"title": "x"}, old); return err },
+		"delete":       func() error { _, err := c.Delete(ctx, "map", old); return err },
+	}
+	for name, write := range writes {
+		var refused *admin.Refusal
+		if assert.ErrorAs(t, write(), &refused, name) {
+			assert.Equal(t, http.StatusPreconditionFailed, refused.Status, name)
+		}
+	}
+}
+
+// The server's links lead to its public address, which cannot be reached here.
+func TestEverythingGoesToTheAddressGiven(t *testing.T) {
+	c, s, _ := serve(t)
+	ctx := t.Context()
+	_, created, err := c.Put(ctx, "map", admin.Change{"documentSize": 1, "keepEntries": 1}, "")
+	require.NoError(t, err)
+	assert.True(t, created)
+	_, err = c.Import(ctx, admin.Import{Name: "map"}, doc(xtm21(named(a, "A"))))
+	require.NoError(t, err)
+
+	p, err := c.PutTopics(ctx, "map", nil, doc(xtm21(named(b, "B"))), "")
+	require.NoError(t, err)
+	assert.Equal(t, 1, p.Added)
+	var fragment bytes.Buffer
+	require.NoError(t, c.Topic(ctx, "map", b, ".xtm21", &fragment))
+	assert.Contains(t, fragment.String(), "<value>B</value>")
+	assert.Contains(t, fragment.String(), `version="2.1"`)
+	p, err = c.DeleteTopic(ctx, "map", b, "")
+	require.NoError(t, err)
+	assert.Equal(t, 1, p.Deleted)
+
+	all, err := c.Collections(ctx)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.Equal(t, "map", all[0].Name)
+	assert.Equal(t, "https://maps.example.org/public/topicmaps/map", all[0].Address)
+	assert.Equal(t, p.LastChange, all[0].Updated)
+
+	snap, taken, err := c.TakeSnapshot(ctx, "map")
+	require.NoError(t, err)
+	assert.True(t, taken)
+	assert.Equal(t, p.LastChange, snap.Updated)
+	_, taken, err = c.TakeSnapshot(ctx, "map")
+	require.NoError(t, err)
+	assert.False(t, taken)
+
+	pruned, err := c.Prune(ctx, "map")
+	require.NoError(t, err)
+	assert.Equal(t, "map", pruned.Collection)
+	require.NoError(t, s.Store.View("map", func(v *store.View) error {
+		assert.Equal(t, v.Head-1, v.Horizon)
+		return nil
+	}))
+
+	gone, err := c.Delete(ctx, "map", "")
+	require.NoError(t, err)
+	assert.Equal(t, 2, gone.Deleted)
+}
+
+func TestSubjectIdentifiersAreEncoded(t *testing.T) {
+	c, _, _ := serve(t)
+	const si = "http://psi.example.org/a?b=c&d=%20+#e"
+	_, err := c.Import(t.Context(), admin.Import{Name: "map"}, doc(xtm21(named("http://psi.example.org/a?b=c&amp;d=%20+#e", "A"))))
+	require.NoError(t, err)
+	_, err = c.PutTopics(t.Context(), "map", []string{si}, doc(xtm21(`<topic><subjectIdentifier href="http://psi.example.org/a?b=c&amp;d=%20+#e"/></topic>`)), "")
+	require.NoError(t, err)
+	_, err = c.DeleteTopic(t.Context(), "map", si, "")
+	require.NoError(t, err)
+}
+
+func TestRefusalsAreAsTheServerSaysThem(t *testing.T) {
+	c, _, address := serve(t)
+	_, err := c.Import(t.Context(), admin.Import{Name: "map"},
+		doc(xtm21(named(a, "A")+`<topic><subjectIdentifier href="`+b+`"/><name><type><subjectIdentifierRef href="`+a+`"/></type><value>B</value></name></topic>`)))
+	require.NoError(t, err)
+	_, err = c.DeleteTopic(t.Context(), "map", a, "")
+	var refused *admin.Refusal
+	require.ErrorAs(t, err, &refused)
+	assert.Regexp(t, `^the topic `+a+` still types, scopes or reifies something \(request [0-9a-f]+\)\n  statements of "B"$`, err.Error())
+
+	stranger, err := admin.New(address, "")
+	require.NoError(t, err)
+	_, err = stranger.Delete(t.Context(), "map", "")
+	assert.ErrorContains(t, err, "writing needs a token")
+}
+
+func TestForeignAnswersAreNotShown(t *testing.T) {
+	answers := map[string]struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		"a proxy's error": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.Header().Set("X-Request-Id", "7")
+			w.WriteHeader(http.StatusBadGateway)
+			_, _ = io.WriteString(w, "<h1>\x1b[31mSorry</h1>")
+		}, "URL answers 502 Bad Gateway (request 7)"},
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://maps.example.org/topicmaps/map", http.StatusMovedPermanently)
+		}, "URL answers 301 Moved Permanently, leading to https://maps.example.org/topicmaps/map; give the server's address as it is there"},
+		"another kind of JSON": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, `{"detail":"of something else"}`)
+		}, "URL answers 403 Forbidden"},
+		"something else": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "<html>")
+		}, "URL/topicmaps/map answers what is not this server's: invalid character '<' looking for beginning of value"},
+	}
+	for name, c := range answers {
+		h := httptest.NewServer(c.answer)
+		client, err := admin.New(h.URL, token)
+		require.NoError(t, err)
+		_, err = client.Delete(t.Context(), "map", "")
+		assert.EqualError(t, err, strings.ReplaceAll(c.want, "URL", h.URL), name)
+		_, err = client.Collections(t.Context())
+		assert.Error(t, err, name)
+		_, err = client.DeleteTopic(t.Context(), "map", a, "")
+		assert.Error(t, err, name)
+		h.Close()
+	}
+}
+
+func TestAddressesMakeSense(t *testing.T) {
+	for _, address := range []string{"", "127.0.0.1:8080", "ftp://example.org", "http://", "http://example.org/?x", "http://example.org/#x", "http://a b/"} {
+		_, err := admin.New(address, "")
+		assert.Error(t, err, address)
+	}
+}
+
+// A server that stops reading a long document and answers must be heard.
+func TestRefusalsOfLongDocumentsArrive(t *testing.T) {
+	c, _, _ := serve(t)
+	_, err := c.Import(t.Context(), admin.Import{Name: "map"}, doc(xtm21("")))
+	require.NoError(t, err)
+	long := "<nothing>" + strings.Repeat(" ", 20<<20)
+	for range 5 {
+		for _, size := range []int64{int64(len(long)), 0} {
+			_, err := c.Import(t.Context(), admin.Import{Name: "map"}, admin.XTM(strings.NewReader(long), size))
+			var refused *admin.Refusal
+			require.ErrorAs(t, err, &refused)
+			assert.Equal(t, http.StatusUnprocessableEntity, refused.Status)
+		}
+	}
+}

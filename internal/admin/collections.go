@@ -1,0 +1,118 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+// Collection is a line of the list of collections.
+type Collection struct {
+	Name    string `json:"name"`
+	Title   string `json:"title"`
+	Summary string `json:"summary"`
+	Updated string `json:"updated"` // the time of its last change
+	Address string `json:"address"` // the public one
+}
+
+// Collections lists the collections of the server, as its Topic Maps Feed has
+// them.
+func (c *Client) Collections(ctx context.Context) ([]Collection, error) {
+	feed, _, err := c.feed(ctx, "/topicmaps")
+	if err != nil {
+		return nil, err
+	}
+	all := []Collection{}
+	for i := range feed.Entries {
+		e := &feed.Entries[i]
+		links := e.Find(feeds.RelTopicMapFeed)
+		if len(links) == 0 {
+			return nil, fmt.Errorf("the entry %q of the overview at %s leads to no topic map feed", e.Title, c.base)
+		}
+		u, err := url.Parse(links[0].Href)
+		if err != nil {
+			return nil, fmt.Errorf("the overview at %s: %w", c.base, err)
+		}
+		all = append(all, Collection{
+			Name: path.Base(u.Path), Title: e.Title, Summary: e.Summary,
+			Updated: feeds.FormatTime(e.Updated), Address: links[0].Href,
+		})
+	}
+	return all, nil
+}
+
+// ETag returns the ETag of the collection's Topic Map Feed, which If-Match takes.
+func (c *Client) ETag(ctx context.Context, name string) (string, error) {
+	_, tag, err := c.feed(ctx, mapPath(name))
+	return tag, err
+}
+
+func (c *Client) feed(ctx context.Context, path string) (f *feeds.Feed, etag string, err error) {
+	res, err := c.send(ctx, request{method: http.MethodGet, path: path, accept: feeds.MediaTypeAtom})
+	if err != nil {
+		return nil, "", err
+	}
+	defer res.Body.Close()
+	f, err = feeds.Decode(io.LimitReader(res.Body, 64<<20), c.base+path, feeds.Limits{})
+	if err != nil {
+		return nil, "", fmt.Errorf("%s answers what is not this server's: %w", c.base+path, err)
+	}
+	return f, res.Header.Get("ETag"), nil
+}
+
+// Settings returns the settings of a collection.
+func (c *Client) Settings(ctx context.Context, name string) (*server.CollectionSettings, error) {
+	var s server.CollectionSettings
+	_, err := c.ask(ctx, request{method: http.MethodGet, path: mapPath(name) + "/settings"}, &s)
+	return &s, err
+}
+
+// Change is a change of settings: fields of [server.CollectionSettings] by the
+// names that they have in JSON. What is not in it stays as it is.
+type Change map[string]any
+
+// Put changes the settings of a collection, or creates it, empty, if there is
+// none.
+func (c *Client) Put(ctx context.Context, name string, change Change, ifMatch string) (s *server.CollectionSettings, created bool, err error) {
+	if change == nil {
+		change = Change{}
+	}
+	b, err := json.Marshal(change)
+	if err != nil {
+		return nil, false, err
+	}
+	body := &Document{Reader: bytes.NewReader(b), Size: int64(len(b)), mediaType: "application/json"}
+	s = &server.CollectionSettings{}
+	status, err := c.ask(ctx, request{method: http.MethodPut, path: mapPath(name), body: body, ifMatch: ifMatch}, s)
+	return s, status == http.StatusCreated, err
+}
+
+// Delete removes a collection and its history.
+func (c *Client) Delete(ctx context.Context, name, ifMatch string) (*server.Published, error) {
+	var p server.Published
+	_, err := c.ask(ctx, request{method: http.MethodDelete, path: mapPath(name), ifMatch: ifMatch}, &p)
+	return &p, err
+}
+
+// TakeSnapshot has the server take a snapshot now. Where the newest one is up to
+// date, it is that one, and taken is false.
+func (c *Client) TakeSnapshot(ctx context.Context, name string) (snap *server.TakenSnapshot, taken bool, err error) {
+	snap = &server.TakenSnapshot{}
+	status, err := c.ask(ctx, request{method: http.MethodPost, path: mapPath(name) + "/snapshots"}, snap)
+	return snap, status == http.StatusCreated, err
+}
+
+// Prune has the server give up now what need not be kept of the history.
+func (c *Client) Prune(ctx context.Context, name string) (*server.Pruned, error) {
+	var p server.Pruned
+	_, err := c.ask(ctx, request{method: http.MethodPost, path: mapPath(name) + "/gc"}, &p)
+	return &p, err
+}

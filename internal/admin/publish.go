@@ -1,0 +1,169 @@
+package admin
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+// Document is what a request sends.
+type Document struct {
+	Reader io.Reader
+	Size   int64 // in bytes; 0: not known
+
+	mediaType string
+	gzipped   bool
+}
+
+// XTM returns an XTM document of size bytes, gzipped or not; 0 is a size that is
+// not known.
+func XTM(r io.Reader, size int64) *Document {
+	b := bufio.NewReader(r)
+	magic, _ := b.Peek(2)
+	return &Document{Reader: b, Size: size, mediaType: "application/xml", gzipped: bytes.Equal(magic, []byte{0x1F, 0x8B})}
+}
+
+// Import says how a document becomes a collection. The empty Title, Summary and
+// SP leave the choice to the server, or leave what is there.
+type Import struct {
+	Name, Title, Summary string
+	SP                   string // source locator prefix; fixed when the collection is created
+	IfMatch              string // publish only on the state with this ETag
+}
+
+// Imported is what became of an [Import].
+type Imported struct {
+	server.Published
+	Created bool `json:"created"` // there was no such collection before
+}
+
+// Import publishes a document as the new version of a collection, which it
+// creates if there is none. A collection that was created for a document that
+// the server then refuses is removed again.
+func (c *Client) Import(ctx context.Context, im Import, doc *Document) (*Imported, error) {
+	change := Change{}
+	for field, value := range map[string]string{"title": im.Title, "summary": im.Summary} {
+		if value != "" {
+			change[field] = value
+		}
+	}
+	there, err := c.Settings(ctx, im.Name)
+	switch {
+	case isMissing(err):
+		return c.create(ctx, im, change, doc)
+	case err != nil:
+		return nil, err
+	case im.SP != "" && there.SP != nil && im.SP != *there.SP:
+		return nil, fmt.Errorf("the source locator prefix of %s is %s for ever; publish the map under another name", im.Name, *there.SP)
+	}
+	p, err := c.publish(ctx, mapPath(im.Name), http.MethodPut, doc, im.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	if len(change) > 0 {
+		if _, _, err := c.Put(ctx, im.Name, change, ""); err != nil {
+			return nil, fmt.Errorf("the map is published, but not its title and summary: %w", err)
+		}
+	}
+	return &Imported{Published: *p}, nil
+}
+
+func (c *Client) create(ctx context.Context, im Import, change Change, doc *Document) (*Imported, error) {
+	if im.SP != "" {
+		change["sp"] = im.SP
+	}
+	_, created, err := c.Put(ctx, im.Name, change, im.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	tag, err := c.ETag(ctx, im.Name)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.publish(ctx, mapPath(im.Name), http.MethodPut, doc, "")
+	if err == nil {
+		return &Imported{Published: *p, Created: created}, nil
+	}
+	if created {
+		// Refused or interrupted: in either case nothing must be left of it. If
+		// somebody else has published meanwhile, the ETag is another.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		if _, stays := c.Delete(ctx, im.Name, tag); stays != nil {
+			err = fmt.Errorf("%w\nThe collection %s, created for this, is still there: %w", err, im.Name, stays)
+		}
+	}
+	return nil, err
+}
+
+// PutTopics publishes what a document says of some topics. topics are subject
+// identifiers of topics in it that are published even if it says nothing of them
+// but their identifiers.
+func (c *Client) PutTopics(ctx context.Context, name string, topics []string, doc *Document, ifMatch string) (*server.Published, error) {
+	p := mapPath(name) + "/topics"
+	if len(topics) > 0 {
+		p += "?" + url.Values{"topic": topics}.Encode()
+	}
+	return c.publish(ctx, p, http.MethodPost, doc, ifMatch)
+}
+
+func (c *Client) publish(ctx context.Context, path, method string, doc *Document, ifMatch string) (*server.Published, error) {
+	var p server.Published
+	if _, err := c.ask(ctx, request{method: method, path: path, body: doc, ifMatch: ifMatch}, &p); err != nil {
+		return nil, err
+	}
+	return &p, nil
+}
+
+// DeleteTopic deletes the topic with a subject identifier.
+func (c *Client) DeleteTopic(ctx context.Context, name, si, ifMatch string) (*server.Published, error) {
+	at, err := c.topicPath(ctx, name, si)
+	if err != nil {
+		return nil, err
+	}
+	var p server.Published
+	_, err = c.ask(ctx, request{method: http.MethodDelete, path: at, ifMatch: ifMatch}, &p)
+	return &p, err
+}
+
+// Topic writes the current fragment of a topic to w. extension is that of the
+// form in which it is wanted, such as ".xtm21".
+func (c *Client) Topic(ctx context.Context, name, si, extension string, w io.Writer) error {
+	at, err := c.topicPath(ctx, name, si)
+	if err != nil {
+		return err
+	}
+	res, err := c.send(ctx, request{method: http.MethodGet, path: at + extension, accept: "*/*"})
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(w, res.Body); err != nil {
+		return fmt.Errorf("%s: cut off: %w", c.base+at, err)
+	}
+	return nil
+}
+
+// topicPath finds the address of a topic. The server leads to its public one,
+// whose last part is the topic's key.
+func (c *Client) topicPath(ctx context.Context, name, si string) (string, error) {
+	find := mapPath(name) + "/topics"
+	res, err := c.send(ctx, request{method: http.MethodGet, path: find + "?" + url.Values{"si": {si}}.Encode()})
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	to, err := res.Location()
+	if err != nil {
+		return "", fmt.Errorf("%s does not lead to the topic: %w", c.base+find, err)
+	}
+	return find + "/" + url.PathEscape(path.Base(to.Path)), nil
+}

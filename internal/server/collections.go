@@ -1,0 +1,228 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// CollectionSettings are the settings of a collection as JSON: what PUT takes
+// and GET …/settings answers. A field that is left out stays as it is.
+type CollectionSettings struct {
+	Title         *string `json:"title,omitempty"`
+	Summary       *string `json:"summary,omitempty"`
+	SP            *string `json:"sp,omitempty"` // only for a new collection
+	DocumentSize  *int    `json:"documentSize,omitempty"`
+	OmitInstances *bool   `json:"omitInstances,omitempty"`
+	SnapshotEvery *int    `json:"snapshotEvery,omitempty"`
+	SnapshotAfter *period `json:"snapshotAfter,omitempty"`
+	SnapshotsKept *int    `json:"snapshotsKept,omitempty"`
+	KeepEntries   *uint64 `json:"keepEntries,omitempty"`
+	KeepFor       *period `json:"keepFor,omitempty"`
+}
+
+// period is a time.Duration that JSON has as text: "36h", "15m".
+type period time.Duration
+
+func (p period) MarshalText() ([]byte, error) { return []byte(time.Duration(p).String()), nil }
+
+func (p *period) UnmarshalText(b []byte) error {
+	d, err := time.ParseDuration(string(b))
+	if err != nil {
+		return fmt.Errorf("%q is no length of time such as \"36h\" or \"15m\"", b)
+	}
+	*p = period(d)
+	return nil
+}
+
+// apply changes s to what is given.
+func (g *CollectionSettings) apply(s *store.Settings) {
+	set(&s.Title, g.Title)
+	set(&s.Summary, g.Summary)
+	set(&s.DocumentSize, g.DocumentSize)
+	set(&s.OmitInstances, g.OmitInstances)
+	set(&s.SnapshotEvery, g.SnapshotEvery)
+	set(&s.SnapshotAfter, (*time.Duration)(g.SnapshotAfter))
+	set(&s.SnapshotsKept, g.SnapshotsKept)
+	set(&s.KeepEntries, g.KeepEntries)
+	set(&s.KeepFor, (*time.Duration)(g.KeepFor))
+}
+
+func set[T any](field, given *T) {
+	if given != nil {
+		*field = *given
+	}
+}
+
+func settingsOf(c *store.Collection) CollectionSettings {
+	return CollectionSettings{
+		Title: &c.Title, Summary: &c.Summary, SP: &c.SP, DocumentSize: &c.DocumentSize, OmitInstances: &c.OmitInstances,
+		SnapshotEvery: &c.SnapshotEvery, SnapshotAfter: (*period)(&c.SnapshotAfter), SnapshotsKept: &c.SnapshotsKept,
+		KeepEntries: &c.KeepEntries, KeepFor: (*period)(&c.KeepFor),
+	}
+}
+
+// getSettings answers with the settings of a collection. The feeds do not show
+// all of them: the ETag is for whoever wants to change them on that condition.
+func (s *Server) getSettings(w http.ResponseWriter, r *http.Request) error {
+	return s.view(r, func(v *store.View) error {
+		tag, err := settingsTag(&v.Collection)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("ETag", (&validator{tag: tag}).etag(identity))
+		return writeJSON(w, http.StatusOK, settingsOf(&v.Collection))
+	})
+}
+
+func settingsTag(c *store.Collection) (string, error) {
+	b, err := json.Marshal(settingsOf(c))
+	return digest(append(b, c.Epoch[:]...)), err
+}
+
+// maxSettings is the size in bytes of the largest settings that are read.
+const maxSettings = 64 << 10
+
+// readSettings reads the settings in the body of a request.
+func readSettings(w http.ResponseWriter, r *http.Request) (*CollectionSettings, error) {
+	if c := r.Header.Get("Content-Encoding"); c != "" && !strings.EqualFold(c, "identity") {
+		return nil, problem(http.StatusUnsupportedMediaType, "settings are sent without a content coding, not as %q", c)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxSettings))
+	var slow *Problem
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &slow) || errors.As(err, &large):
+		return nil, err
+	case err != nil:
+		return nil, problem(http.StatusBadRequest, "request body: cannot be read to its end: %s", err)
+	case !json.Valid(body):
+		return nil, problem(http.StatusBadRequest, "the request body is not JSON: a collection is made of settings such as {\"title\": \"…\"}")
+	}
+	var given CollectionSettings
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	var wrong *json.UnmarshalTypeError
+	err = d.Decode(&given)
+	switch {
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return nil, problem(http.StatusUnprocessableEntity, "%s cannot be a JSON %s", wrong.Field, wrong.Value)
+	case err != nil:
+		return nil, problem(http.StatusUnprocessableEntity, "these are no settings: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	var checked store.Settings
+	given.apply(&checked)
+	if err := checked.Validate(); err != nil {
+		return nil, problem(http.StatusUnprocessableEntity, "%s", strings.TrimPrefix(err.Error(), "store: "))
+	}
+	return &given, nil
+}
+
+// putCollection creates a collection, or changes its settings.
+func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
+	given, err := readSettings(w, r)
+	if err != nil {
+		return err
+	}
+	name := mux.Vars(r)["map"]
+	changed := s.changes.begin(name)
+	defer changed()
+	change := func() (*store.Collection, error) {
+		return s.Store.ChangeSettings(name, func(settings *store.Settings) error {
+			given.apply(settings)
+			return nil
+		}, func(c *store.Collection) error { return s.mayChange(r, c, given) })
+	}
+	c, err := change()
+	status := http.StatusOK
+	if errors.Is(err, store.ErrNotFound) {
+		if c, err = s.createEmpty(r, name, given); err == nil {
+			status = http.StatusCreated
+			w.Header().Set("Location", s.mapURL(c))
+		} else if errors.Is(err, store.ErrExists) { // since a moment ago
+			c, err = change()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	s.afterChange(c) // a snapshot may be due by the new settings
+	return writeJSON(w, status, settingsOf(c))
+}
+
+func (s *Server) mayChange(r *http.Request, c *store.Collection, given *CollectionSettings) error {
+	if given.SP != nil && *given.SP != c.SP {
+		return problem(http.StatusConflict, "the source locator prefix of %s is %s for ever; create another collection, or delete this one", c.Name, c.SP)
+	}
+	tag, err := settingsTag(c)
+	if err != nil {
+		return err
+	}
+	return s.ifMatch(r, c, tag)
+}
+
+// createEmpty creates a collection without topics, and takes its first snapshot.
+func (s *Server) createEmpty(r *http.Request, name string, given *CollectionSettings) (*store.Collection, error) {
+	if r.Header.Get("If-Match") != "" {
+		return nil, problem(http.StatusPreconditionFailed, "there is no collection %s", name)
+	}
+	c := store.Collection{Name: name, SP: DefaultPrefix(s.BaseURL, name), Settings: store.Settings{DocumentSize: s.DocumentSize}}
+	given.apply(&c.Settings)
+	if given.SP != nil {
+		c.SP = *given.SP
+	}
+	if err := ValidateName(name); err != nil {
+		return nil, problem(http.StatusUnprocessableEntity, "%s", err)
+	}
+	if err := fragment.ValidatePrefix(c.SP); err != nil {
+		return nil, problem(http.StatusUnprocessableEntity, "%s", strings.TrimPrefix(err.Error(), "fragment: "))
+	}
+	nothing, err := fragment.NewMap(tmdm.New(), c.SP)
+	if err != nil {
+		return nil, err
+	}
+	created, err := s.Store.CreateCollection(r.Context(), c, nothing, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.Logger.Info("created", "collection", name, "sp", c.SP)
+	if _, _, err := s.takeSnapshot(r.Context(), name); err != nil {
+		s.Logger.Error("no snapshot taken; it is tried again", "collection", name, "error", err)
+	}
+	return created, nil
+}
+
+// deleteCollection removes a collection and its history.
+func (s *Server) deleteCollection(w http.ResponseWriter, r *http.Request) error {
+	name := mux.Vars(r)["map"]
+	changed := s.changes.begin(name)
+	defer changed()
+	topics := 0
+	err := s.Store.DeleteCollection(name, func(c *store.Collection) error {
+		topics = c.Topics
+		return s.ifMatch(r, c)
+	})
+	if err != nil {
+		return err
+	}
+	s.Logger.Info("deleted", "collection", name, "topics", topics)
+	return writeJSON(w, http.StatusOK, Published{Collection: name, Deleted: topics})
+}
+
+func writeJSON(w http.ResponseWriter, status int, value any) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	return json.NewEncoder(w).Encode(value)
+}

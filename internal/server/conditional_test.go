@@ -1,0 +1,148 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+// Two states of one second have the same Last-Modified. So it is not given
+// before the second is over, or a change would be missed.
+func TestLastModifiedWaitsUntilItsSecondIsOver(t *testing.T) {
+	t.Parallel()
+	now := newClock()
+	now.advance(300 * time.Millisecond)
+	second := now.Now().Truncate(time.Second)
+	n := startAt(t, now, documentSize(4))
+	n.publish("small", small())
+	n.mustPut("small", small("Oslo", "Christiania"))
+	d := n.feed("/topicmaps/small/fragments")
+	data := dataURL(t, d.Entries[0])
+	urls := []string{
+		"/topicmaps", "/topicmaps/small", "/topicmaps/small.atom", "/topicmaps/small/snapshots", "/topicmaps/small/fragments",
+		d.link(t, "via"), d.link(t, "prev-archive"), d.Entries[0].link(t, "self"),
+		data, dataURL(t, d.Entries[1]), dataURL(t, n.feed("/topicmaps/small/snapshots").Entries[0]),
+		n.url("/topicmaps/small/snapshots/current"), n.get("/topicmaps/small/topics?si=http://psi.example.org/oslo").Header.Get("Location"),
+	}
+	given := second.UTC().Format(http.TimeFormat)
+	for range 2 {
+		for _, url := range urls {
+			a := n.mustGet(url, "If-Modified-Since", given)
+			assert.Empty(t, a.Header.Get("Last-Modified"), url)
+		}
+		now.advance(300 * time.Millisecond)
+	}
+	now.advance(100 * time.Millisecond)
+	require.Equal(t, second.Add(time.Second), now.Now())
+	earlier := second.Add(-time.Second).UTC().Format(http.TimeFormat)
+	for _, url := range urls {
+		for _, coding := range []string{"identity", "gzip"} {
+			for _, method := range []string{http.MethodGet, http.MethodHead} {
+				ask := func(headers ...string) answer {
+					return n.do(method, url, nil, append(headers, "Accept-Encoding", coding)...)
+				}
+				a := ask()
+				require.Equal(t, http.StatusOK, a.StatusCode, url)
+				assert.Equal(t, given, a.Header.Get("Last-Modified"), "%s %s", method, url)
+				tag := a.Header.Get("ETag")
+				for name, c := range map[string]struct {
+					status  int
+					headers []string
+				}{
+					"since then":                   {304, []string{"If-Modified-Since", given}},
+					"since later":                  {304, []string{"If-Modified-Since", second.Add(time.Hour).UTC().Format(http.TimeFormat)}},
+					"since before":                 {200, []string{"If-Modified-Since", earlier}},
+					"no date":                      {200, []string{"If-Modified-Since", "yesterday"}},
+					"the tag decides":              {200, []string{"If-Modified-Since", given, "If-None-Match", `"x"`}},
+					"the tag decides, known":       {304, []string{"If-Modified-Since", earlier, "If-None-Match", tag}},
+					"unmodified":                   {200, []string{"If-Unmodified-Since", given}},
+					"modified":                     {412, []string{"If-Unmodified-Since", earlier}},
+					"match":                        {200, []string{"If-Match", tag}},
+					"match of any":                 {200, []string{"If-Match", "*"}},
+					"no match":                     {412, []string{"If-Match", `"x"`}},
+					"weak tags never match":        {412, []string{"If-Match", "W/" + tag}},
+					"the tag decides, unmodified":  {200, []string{"If-Match", tag, "If-Unmodified-Since", earlier}},
+					"match, and known":             {304, []string{"If-Match", tag, "If-None-Match", tag}},
+					"no match, though not changed": {412, []string{"If-Match", `"x"`, "If-None-Match", tag}},
+				} {
+					a := ask(c.headers...)
+					assert.Equal(t, c.status, a.StatusCode, "%s: %s %s", name, method, url)
+					switch c.status {
+					case 304:
+						assert.Equal(t, tag, a.Header.Get("ETag"))
+						assert.NotEmpty(t, a.Header.Get("Cache-Control"))
+						assert.Equal(t, "Accept, Accept-Encoding", a.Header.Get("Vary"))
+						assert.Empty(t, a.Header.Get("Content-Encoding"))
+						assert.Empty(t, a.Header.Get("Content-Type"))
+					case 412:
+						assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
+						assert.Empty(t, a.Header.Get("Last-Modified"))
+						assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"))
+					}
+				}
+			}
+		}
+	}
+
+	// What changes, changes.
+	now.advance(time.Minute)
+	n.mustPut("small", small("Oslo", "Kristiania"))
+	now.advance(time.Second)
+	for _, url := range []string{"/topicmaps", "/topicmaps/small/fragments", urls[len(urls)-1]} {
+		a := n.mustGet(url, "If-Modified-Since", given)
+		assert.Equal(t, second.Add(time.Minute+time.Second).UTC().Format(http.TimeFormat), a.Header.Get("Last-Modified"), url)
+	}
+	assert.Equal(t, http.StatusNotModified, n.get(data, "If-Modified-Since", given).StatusCode, "a fragment never changes")
+}
+
+// Settings show in feeds, too, though they publish nothing; and while a change is
+// under way nobody can tell in which second it will show.
+func TestLastModifiedKnowsOfEveryChange(t *testing.T) {
+	t.Parallel()
+	now := newClock()
+	n := startAt(t, now)
+	n.publish("small", small())
+	n.publish("other", small())
+	now.advance(time.Minute)
+	first := n.mustGet("/topicmaps/small/fragments").Header
+	require.NotEmpty(t, first.Get("Last-Modified"))
+	a := n.do(http.MethodPut, "/topicmaps/small", strings.NewReader(`{"title":"New"}`), "Content-Type", "application/json")
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	assert.Empty(t, n.mustGet("/topicmaps/small/fragments").Header.Get("Last-Modified"))
+	now.advance(time.Second)
+	second := n.mustGet("/topicmaps/small/fragments", "If-Modified-Since", first.Get("Last-Modified"), "If-None-Match", first.Get("ETag")).Header
+	assert.NotEqual(t, first.Get("Last-Modified"), second.Get("Last-Modified"))
+	assert.NotEqual(t, first.Get("ETag"), second.Get("ETag"))
+	assert.Equal(t, first.Get("Last-Modified"), n.mustGet("/topicmaps/other/fragments").Header.Get("Last-Modified"), "another collection")
+}
+
+func TestNoLastModifiedWhileAChangeIsUnderWay(t *testing.T) {
+	t.Parallel()
+	now := newClock()
+	n, w := watch(t, func(c *server.Config) { c.Now = now.Now })
+	now.advance(time.Minute)
+	before := n.mustGet("/topicmaps/small").Header.Get("Last-Modified")
+	require.NotEmpty(t, before)
+	reached, goOn := make(chan bool), make(chan bool)
+	w.publish = func() {
+		close(reached)
+		<-goOn
+	}
+	done := make(chan answer)
+	go func() { done <- n.put("small", small("Oslo", "Oslo 1")) }()
+	<-reached
+	for _, url := range []string{"/topicmaps/small", "/topicmaps"} {
+		a := n.mustGet(url, "If-Modified-Since", before)
+		assert.Empty(t, a.Header.Get("Last-Modified"), url)
+	}
+	close(goOn)
+	require.Equal(t, http.StatusOK, (<-done).StatusCode)
+	now.advance(time.Second)
+	assert.NotEqual(t, before, n.mustGet("/topicmaps/small").Header.Get("Last-Modified"))
+}

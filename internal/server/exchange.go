@@ -1,0 +1,155 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// exchange is a request and its answer as the log, the metrics and the limits on
+// time see them. It is the ResponseWriter of all handlers.
+type exchange struct {
+	http.ResponseWriter
+	control  *http.ResponseController
+	patience time.Duration
+	body     *patientBody // nil: the request has none
+
+	id      string    // of the request
+	route   string    // template of the URL, "" where there is no such URL
+	private bool      // the answer depends on who asks
+	settled time.Time // when what the answer shows was last changed; zero: too recently to say
+
+	status    int       // of the answer, 0 until it begins
+	sent      int64     // bytes of the body
+	extended  time.Time // when the client was last given more time
+	failure   error     // what is wrong with the server
+	truncated bool      // the answer was cut off
+}
+
+type exchangeKey struct{}
+
+func newExchange(w http.ResponseWriter, r *http.Request, patience time.Duration) (*exchange, *http.Request) {
+	x := &exchange{ResponseWriter: w, control: http.NewResponseController(w), patience: patience, id: requestID(r)}
+	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
+	if r.Body != nil && r.Body != http.NoBody {
+		x.body = &patientBody{ReadCloser: r.Body, x: x}
+		r.Body = x.body
+	}
+	return x, r
+}
+
+// exchangeOf returns the exchange that r, which a handler has got, belongs to.
+func exchangeOf(r *http.Request) *exchange { return r.Context().Value(exchangeKey{}).(*exchange) }
+
+// requestID returns the X-Request-Id of a proxy in front, if it can be logged and
+// sent back without harm, or a new one.
+func requestID(r *http.Request) string {
+	given := r.Header.Get("X-Request-Id")
+	harmless := func(c rune) bool {
+		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-", c)
+	}
+	if given != "" && len(given) <= 64 && strings.TrimFunc(given, harmless) == "" {
+		return given
+	}
+	return strconv.FormatUint(rand.Uint64()|1<<63, 16)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+func (x *exchange) WriteHeader(status int) {
+	if status < 200 {
+		x.ResponseWriter.WriteHeader(status)
+		return
+	}
+	x.status = status
+	if x.private {
+		keepPrivate(x.Header())
+	}
+	if x.body != nil && !x.body.ended {
+		// net/http reads some of what the handler has left before the answer goes
+		// out: as long as the client is waited for, the answer must be able to wait.
+		x.extended = time.Now().Add(x.patience)
+		_ = x.control.SetReadDeadline(x.extended)
+		_ = x.control.SetWriteDeadline(x.extended.Add(x.patience))
+	}
+	x.extend()
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// keepPrivate keeps an answer out of caches that several people use (RFC 9111
+// §5.2.2.7, private).
+func keepPrivate(h http.Header) {
+	if !strings.Contains(strings.Join(h.Values("Vary"), ","), "Authorization") {
+		h.Add("Vary", "Authorization")
+	}
+	switch cache := h.Get("Cache-Control"); {
+	case strings.Contains(cache, "public"):
+		h.Set("Cache-Control", strings.Replace(cache, "public", "private", 1))
+	case cache == "":
+		h.Set("Cache-Control", "private")
+	case !strings.Contains(cache, "private") && !strings.Contains(cache, "no-store"):
+		h.Set("Cache-Control", "private, "+cache)
+	}
+}
+
+// A client may take its time, but not for ever: as long as patience for each
+// piece of this many bytes that it sends or takes.
+const piece = 64 << 10
+
+func (x *exchange) Write(p []byte) (n int, err error) {
+	if x.status == 0 {
+		x.WriteHeader(http.StatusOK)
+	}
+	for {
+		x.extend()
+		m, err := x.ResponseWriter.Write(p[:min(len(p), piece)])
+		n += m
+		x.sent += int64(m)
+		if p = p[m:]; err != nil || len(p) == 0 {
+			return n, err
+		}
+	}
+}
+
+// extend gives the client more time to take the answer. Not at every write, as
+// there are many small ones.
+func (x *exchange) extend() {
+	if now := time.Now(); now.Sub(x.extended) >= x.patience/10 {
+		x.extended = now
+		_ = x.control.SetWriteDeadline(now.Add(x.patience)) // not possible without a connection, in tests
+	}
+}
+
+// patientBody is the body of a request. Only the time in which the server waits
+// for the client counts.
+type patientBody struct {
+	io.ReadCloser
+	x     *exchange
+	left  time.Duration
+	due   int // bytes that are to come until there is no time left
+	ended bool
+}
+
+func (b *patientBody) Read(p []byte) (int, error) {
+	if b.due <= 0 {
+		b.left, b.due = b.x.patience, piece
+	}
+	start := time.Now()
+	_ = b.x.control.SetReadDeadline(start.Add(b.left))
+	n, err := b.ReadCloser.Read(p)
+	_ = b.x.control.SetReadDeadline(time.Time{}) // on HTTP/2 it would end the body while the handler works
+	b.left -= time.Since(start)
+	b.due -= n
+	b.ended = b.ended || err == io.EOF
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = problem(http.StatusRequestTimeout, "the body came too slowly: %d bytes are expected within %s", piece, b.x.patience)
+	}
+	return n, err
+}

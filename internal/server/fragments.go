@@ -1,0 +1,196 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/gorilla/mux"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// The fragments feed is an archived feed (RFC 5005 §4, Archived Feeds) whose
+// documents hold a fixed number of entries each. The last one is open: it is what
+// subscribers read, and must always have the most recent entries. So a full one
+// is closed when the next entry comes. What is closed stays as it is, byte for
+// byte, but for the next-archive link that the newest of them gains when its
+// successor closes: until then there would be nothing finished to link to.
+// Nothing that the owner of a map may change, such as its title, stands in it.
+
+// fragmentsFeed is the recent document of the Topic Map Fragments Feed of
+// TMShare; with ?since= it is the fragments feed of SDShare.
+func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
+	since, err := parseSince(r.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	if since != nil {
+		return s.feedWith(w, r, func(v *store.View) (*feeds.Feed, error) { return s.sinceFeed(v, since) })
+	}
+	return s.view(r, func(v *store.View) error {
+		return s.writeAtomOf(w, r, cacheShortly, stateOf(&v.Collection), func() (*feeds.Feed, error) { return s.recentDocument(v) })
+	})
+}
+
+func (s *Server) recentDocument(v *store.View) (*feeds.Feed, error) {
+	c := &v.Collection
+	n := c.OpenDocument()
+	feed, err := s.fragmentsDocument(v, n)
+	if err != nil {
+		return nil, err
+	}
+	feed.Title = name(c) + ": Fragments"
+	feed.Links = append(feed.Links, atomLink("self", s.fragmentsURL(c)), atomLink("via", s.archiveURL(c, n)))
+	feed.Links = append(feed.Links, s.fragmentsLinks(c)...)
+	return feed, nil
+}
+
+// fragmentsLinks returns the links from the fragments feed to what belongs to it.
+func (s *Server) fragmentsLinks(c *store.Collection) []feeds.Link {
+	return append([]feeds.Link{
+		atomLink("up", s.mapURL(c)),
+		atomLink(feeds.RelSnapshotFeed, s.snapshotsURL(c)), atomLink(feeds.RelSDShareSnapshotsFeed, s.snapshotsURL(c)),
+	}, s.currentLinks(c)...)
+}
+
+// archiveDocument is a document of the fragments feed under its permanent URL.
+func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request) error {
+	return s.view(r, func(v *store.View) error {
+		c := &v.Collection
+		if epoch := mux.Vars(r)["epoch"]; epoch != c.Epoch.String() {
+			return problem(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, s.fragmentsURL(c))
+		}
+		n, err := strconv.ParseUint(mux.Vars(r)["n"], 10, 64)
+		open := c.OpenDocument()
+		if err != nil || n == 0 || n > open {
+			return problem(http.StatusNotFound, "the fragments feed has the documents 1 to %d", open)
+		}
+		if first, _ := c.Document(n); first <= c.Horizon {
+			return s.pruned(c, "this document of the fragments feed")
+		}
+		cache, state := cacheShortly, stateOf(c)
+		switch {
+		case n+1 < open:
+			cache, state = cacheForEver, "finished"
+		case n < open:
+			state = "closed" // to gain its next-archive
+		}
+		return s.writeAtomOf(w, r, cache, state, func() (*feeds.Feed, error) { return s.archived(v, n) })
+	})
+}
+
+// archived returns document n of the fragments feed as it stands under its
+// permanent URL.
+func (s *Server) archived(v *store.View, n uint64) (*feeds.Feed, error) {
+	c := &v.Collection
+	feed, err := s.fragmentsDocument(v, n)
+	if err != nil {
+		return nil, err
+	}
+	feed.Links = append(feed.Links, atomLink("self", s.archiveURL(c, n)), atomLink("current", s.fragmentsURL(c)))
+	open := c.OpenDocument()
+	if feed.Archive = n < open; n+1 < open {
+		feed.Links = append(feed.Links, atomLink("next-archive", s.archiveURL(c, n+1)))
+	}
+	return feed, nil
+}
+
+// pruned is the answer for what retention has given up. Links to it stay (RFC
+// 5005 §4.1: archive documents need not all be available).
+func (s *Server) pruned(c *store.Collection, what string) error {
+	return problem(http.StatusGone,
+		"%s is not kept any more; whoever lacks what was in it starts again from the newest snapshot at %s and goes on with the later entries at %s",
+		what, s.snapshotsURL(c), s.fragmentsURL(c))
+}
+
+// fragmentsDocument returns document n of the fragments feed with the entries,
+// the newest first, and what all documents have. Its predecessor is linked to
+// though it may be pruned: only the first document is the end of the archive.
+func (s *Server) fragmentsDocument(v *store.View, n uint64) (*feeds.Feed, error) {
+	c := &v.Collection
+	feed := s.fragmentsHead(c)
+	if n > 1 {
+		feed.Links = append(feed.Links, atomLink("prev-archive", s.archiveURL(c, n-1)))
+	}
+	first, size := c.Document(n)
+	for e, err := range v.Entries(first) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Seq >= first+size {
+			break
+		}
+		feed.Entries = append(feed.Entries, s.fragmentFeedEntry(c, &e))
+		feed.Updated = e.Updated
+	}
+	slices.Reverse(feed.Entries)
+	return feed, nil
+}
+
+// fragmentsHead returns what all documents with fragments have in common.
+func (s *Server) fragmentsHead(c *store.Collection) *feeds.Feed {
+	return &feeds.Feed{
+		ID: c.Epoch.URN(), Title: c.Name + ": Fragments", Author: author,
+		Updated: c.Created, ServerSrcLocatorPrefix: c.SP,
+	}
+}
+
+func (s *Server) fragmentFeedEntry(c *store.Collection, e *store.Entry) feeds.Entry {
+	href := s.fragmentURL(c, e.Seq)
+	state := feeds.StateLive
+	if e.Deleted {
+		state = feeds.StateDeleted
+	}
+	return feeds.Entry{
+		ID: c.ID(e.Seq).URN(), Title: title(e), Updated: e.Updated,
+		TopicSI: []string{string(e.TopicSI)}, State: state,
+		Links: append([]feeds.Link{atomLink("self", href+".atom")}, dataLinks(href, feeds.RelSDShareFragment)...),
+	}
+}
+
+// maxTitle is the number of characters after which titles are cut off: names can
+// be longer than what readers take of a feed.
+const maxTitle = 200
+
+// title returns something to show for an entry, whatever the topic is called.
+func title(e *store.Entry) string {
+	t := strings.TrimSpace(e.Title)
+	if t == "" {
+		t = string(e.TopicSI)
+	}
+	n := 0
+	for i := range t {
+		if n++; n > maxTitle {
+			return t[:i] + "…"
+		}
+	}
+	return t
+}
+
+func (s *Server) fragmentEntry(w http.ResponseWriter, r *http.Request) error {
+	return s.entryWith(w, r, func(v *store.View) (feeds.Entry, error) {
+		e, err := s.findEntry(v, r)
+		if err != nil {
+			return feeds.Entry{}, err
+		}
+		return s.fragmentFeedEntry(&v.Collection, e), nil
+	})
+}
+
+func (s *Server) findEntry(v *store.View, r *http.Request) (*store.Entry, error) {
+	id, err := uuid.Parse(mux.Vars(r)["id"])
+	seq := v.Seq(id)
+	if err != nil || seq == 0 {
+		return nil, problem(http.StatusNotFound, "there is no fragment %s", mux.Vars(r)["id"])
+	}
+	e, err := v.Entry(seq)
+	if errors.Is(err, store.ErrGone) {
+		return nil, s.pruned(&v.Collection, "this fragment")
+	}
+	return e, err
+}

@@ -1,0 +1,304 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// The fragments feed under random histories: changes, documents of other sizes,
+// other titles, snapshots and pruning, while readers follow it by its links.
+
+// page is a document of the feed as it should be.
+type page struct{ size, entries int }
+
+// chronicle is what a fragments feed should hold, kept beside the server, and
+// what must not change of what it has served.
+type chronicle struct {
+	*node
+	name string
+	feed string // URL of the recent document
+
+	pages    []page // all that ever were, the oldest first
+	size     int    // of the next page
+	pruned   int    // pages that are given up
+	snapshot int    // entries up to the newest snapshot
+	keep     int    // entries that are kept; 0: all
+
+	urls   []string          // of the pages that were closed when last looked at
+	closed map[string]string // URL → the document, without its next-archive
+}
+
+func newChronicle(n *node, name string, size int, c *store.Collection) *chronicle {
+	h := &chronicle{node: n, name: name, feed: n.url("/topicmaps/" + name + "/fragments"), size: size, closed: map[string]string{}}
+	h.pages = []page{{size, 0}}
+	h.published(c.Topics)
+	h.snapshot = c.Topics
+	return h
+}
+
+func (h *chronicle) published(entries int) {
+	for range entries {
+		if last := &h.pages[len(h.pages)-1]; last.entries < last.size {
+			last.entries++
+		} else {
+			h.pages = append(h.pages, page{h.size, 1})
+		}
+	}
+}
+
+func (h *chronicle) total() (total int) {
+	for _, p := range h.pages {
+		total += p.entries
+	}
+	return total
+}
+
+// horizon returns how many entries stood on the pages that are given up.
+func (h *chronicle) horizon() (entries int) {
+	for _, p := range h.pages[:h.pruned] {
+		entries += p.entries
+	}
+	return entries
+}
+
+// prune gives up what the settings no longer keep: whole documents, none later
+// than the newest snapshot, and never the open one.
+func (h *chronicle) prune() {
+	before, last := h.horizon(), 0
+	if h.keep > 0 {
+		last = min(h.total()-h.keep, h.snapshot)
+	}
+	for at := before; h.pruned < len(h.pages)-1; h.pruned++ {
+		if at += h.pages[h.pruned].entries; at > last {
+			break
+		}
+	}
+}
+
+// gc has the server prune.
+func (h *chronicle) gc() {
+	h.t.Helper()
+	before := h.horizon()
+	h.prune()
+	var p server.Pruned
+	a := h.do(http.MethodPost, "/topicmaps/"+h.name+"/gc", nil)
+	require.Equal(h.t, http.StatusOK, a.StatusCode, "%s", a.body)
+	require.NoError(h.t, json.Unmarshal(a.body, &p))
+	require.Equal(h.t, h.horizon()-before, int(p.Entries), "entries that were given up")
+}
+
+func (h *chronicle) settings(change func(*store.Settings)) {
+	h.t.Helper()
+	_, err := h.Store.ChangeSettings(h.name, func(s *store.Settings) error { change(s); return nil })
+	require.NoError(h.t, err)
+}
+
+// ids returns the ids of all entries that were ever published, the oldest first.
+func (h *chronicle) ids() (ids []string) {
+	require.NoError(h.t, h.Store.View(h.name, func(v *store.View) error {
+		for seq := range v.Head {
+			ids = append(ids, v.ID(seq+1).URN())
+		}
+		return nil
+	}))
+	return ids
+}
+
+// check looks at every document and holds it to the rules of RFC 5005 §4 and
+// Simplefeed.
+func (h *chronicle) check() {
+	t := h.t
+	t.Helper()
+	all := h.ids()
+	require.Len(t, all, h.total())
+	recent := h.node.feed(h.feed)
+	assert.Equal(t, shortly, h.mustGet(h.feed).Header.Get("Cache-Control"))
+	assert.Equal(t, h.feed, recent.link(t, "self"))
+	assert.Empty(t, recent.Archive)
+	assert.Empty(t, recent.Complete)
+	assert.Empty(t, recent.links("next-archive"))
+
+	open := h.node.feed(recent.link(t, "via"))
+	assert.Equal(t, recent.link(t, "via"), open.link(t, "self"))
+	assert.Equal(t, recent.Entries, open.Entries)
+	assert.Equal(t, recent.links("prev-archive"), open.links("prev-archive"))
+	assert.Empty(t, open.Archive)
+	assert.Empty(t, open.links("next-archive"))
+
+	end := len(all)
+	next, urls := "", []string(nil)
+	document, at := recent, h.feed
+	for n := len(h.pages) - 1; ; n-- {
+		// Entries: those that belong here, the newest first.
+		begin := end - h.pages[n].entries
+		want := slices.Clone(all[begin:end])
+		slices.Reverse(want)
+		require.Equal(t, want, ids(document.Entries), "entries of document %d at %s", n+1, at)
+		for i := 1; i < len(document.Entries); i++ {
+			assert.Less(t, document.Entries[i].updated(), document.Entries[i-1].updated())
+		}
+		assert.Equal(t, recent.id(), document.id())
+		end = begin
+		if document != recent {
+			h.checkClosed(document, at, next)
+			urls = append(urls, at)
+			next = at
+		}
+		previous := document.link(t, "prev-archive")
+		if n == 0 {
+			assert.Empty(t, previous, "nothing precedes the first")
+			break
+		}
+		require.NotEmpty(t, previous, "only the first document has no predecessor")
+		if n == h.pruned {
+			gone := h.get(previous)
+			assert.Equal(t, http.StatusGone, gone.StatusCode, "what is given up, though linked to")
+			assert.Contains(t, string(gone.body), h.url("/topicmaps/"+h.name+"/snapshots"), "says what to do")
+			break
+		}
+		at = previous
+		document = h.node.feed(at)
+	}
+	require.Equal(t, h.horizon(), end)
+	slices.Reverse(urls)
+	for i, url := range h.urls { // what was closed has kept its address, or is gone
+		if !slices.Contains(urls, url) {
+			assert.Equal(t, http.StatusGone, h.get(url).StatusCode, "document %d", i)
+		}
+	}
+	h.urls = urls
+}
+
+// checkClosed holds a closed document to the rules. next is the URL of the closed
+// document behind it, "" where there is none.
+func (h *chronicle) checkClosed(d *document, at, next string) {
+	t := h.t
+	t.Helper()
+	assert.Len(t, d.Archive, 1, "fh:archive")
+	assert.Empty(t, d.Complete)
+	assert.Empty(t, d.links("via"))
+	assert.Equal(t, at, d.link(t, "self"))
+	assert.Equal(t, h.feed, d.link(t, "current"))
+	assert.Equal(t, next, d.link(t, "next-archive"), "to the successor, unless it is unfinished")
+	cache := forEver
+	if next == "" {
+		cache = shortly
+	}
+	assert.Equal(t, cache, h.mustGet(at).Header.Get("Cache-Control"))
+	var lines []string
+	for line := range strings.Lines(d.raw) {
+		if !strings.Contains(line, `rel="next-archive"`) {
+			lines = append(lines, line)
+		}
+	}
+	without := strings.Join(lines, "")
+	if was, ok := h.closed[at]; ok {
+		assert.Equal(t, was, without, "a closed document does not change")
+	}
+	h.closed[at] = without
+}
+
+// consumer follows the feed as Simplefeed says, by its links only: back from the
+// recent document to the last entry that it has handled, then forwards.
+type consumer struct {
+	handled []string // ids, the oldest first
+	gaps    int      // how often what it lacked was gone
+}
+
+func (r *consumer) poll(h *chronicle) {
+	h.t.Helper()
+	var news []string
+	for at := h.feed; at != ""; {
+		a := h.get(at)
+		if a.StatusCode == http.StatusGone {
+			r.gaps, r.handled = r.gaps+1, nil // it starts again, from what there is
+			break
+		}
+		require.Equal(h.t, http.StatusOK, a.StatusCode)
+		d := parseAtom(h.t, a)
+		known := -1
+		if len(r.handled) > 0 {
+			known = slices.Index(ids(d.Entries), r.handled[len(r.handled)-1])
+		}
+		if known >= 0 {
+			news = append(news, ids(d.Entries[:known])...)
+			break
+		}
+		news = append(news, ids(d.Entries)...)
+		at = d.link(h.t, "prev-archive")
+	}
+	slices.Reverse(news)
+	r.handled = append(r.handled, news...)
+}
+
+func TestRandomHistoriesAreFollowedByTheirLinks(t *testing.T) {
+	t.Parallel()
+	names := []string{"Oslo", "Bergen", "Norway", "City", "Note", "part", "whole", "Tromsø"}
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 5005))
+			size := 1 + random.IntN(6)
+			n := start(t, documentSize(size))
+			h := newChronicle(n, "small", size, n.publish("small", small()))
+			h.check()
+			var attentive, lazy consumer
+			now := map[string]string{}
+			for step := range 40 {
+				switch random.IntN(10) {
+				default:
+					for range 1 + random.IntN(len(names)) {
+						now[names[random.IntN(len(names))]] = fmt.Sprintf("%d", step)
+					}
+					var renames []string
+					for old, new := range now {
+						renames = append(renames, old, new)
+					}
+					p := n.mustPut("small", small(renames...))
+					h.published(p.Added + p.Updated + p.Deleted)
+				case 0:
+					h.size = 1 + random.IntN(7)
+					h.settings(func(s *store.Settings) { s.DocumentSize = h.size })
+				case 1:
+					h.settings(func(s *store.Settings) { s.Title = fmt.Sprintf("Title %d", step) })
+				case 2:
+					a := n.do(http.MethodPost, "/topicmaps/small/snapshots", nil)
+					require.Contains(t, []int{http.StatusOK, http.StatusCreated}, a.StatusCode)
+					h.snapshot = h.total()
+					if a.StatusCode == http.StatusCreated {
+						h.prune()
+					}
+				case 3:
+					h.keep = random.IntN(20)
+					h.settings(func(s *store.Settings) { s.KeepEntries = uint64(h.keep) })
+					h.gc()
+				case 4:
+					lazy.poll(h)
+				}
+				attentive.poll(h)
+				h.check()
+			}
+			lazy.poll(h)
+			all := h.ids()
+			assert.Equal(t, all, attentive.handled, "who reads often has the whole history")
+			assert.Zero(t, attentive.gaps)
+			assert.Equal(t, all[len(all)-len(lazy.handled):], lazy.handled, "who reads seldom has all from some point on")
+			assert.Equal(t, lazy.gaps > 0, len(lazy.handled) < len(all), "and knows whether it has missed any")
+			var fresh consumer
+			fresh.poll(h)
+			assert.Equal(t, all[h.horizon():], fresh.handled, "who comes new has what is kept")
+			assert.Equal(t, h.pruned > 0, fresh.gaps == 1)
+		})
+	}
+}

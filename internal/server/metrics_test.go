@@ -1,0 +1,132 @@
+package server_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// sample returns the value of a time series in the text format of Prometheus, or
+// fails; the labels are as there.
+func sample(t testing.TB, text, series string) float64 {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\S+)$`).FindStringSubmatch(text)
+	require.NotNil(t, m, "no %s in\n%s", series, text)
+	v, err := strconv.ParseFloat(m[1], 64)
+	require.NoError(t, err)
+	return v
+}
+
+func TestMetricsSayWhatPrometheusWants(t *testing.T) {
+	t.Parallel()
+	now := newClock()
+	n := startAt(t, now)
+	c := n.publish("small", small())
+	now.advance(time.Minute)
+	n.mustPut("small", small("Oslo", "Christiania", "Bergen", "Bjørgvin"))
+	now.advance(time.Hour)
+	n.get("/topicmaps/small/fragments", "If-None-Match", "*")
+	n.get("/topicmaps/small/fragments/" + c.ID(1).String() + ".xtm21")
+	n.get("/nowhere/1")
+	n.get("/nowhere/2")
+	n.do("BREW", "/topicmaps", nil)
+	n.lines("method=BREW")
+	a := n.mustGet("/metrics")
+	assert.Contains(t, a.Header.Get("Content-Type"), "text/plain")
+	assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
+	text := string(a.body)
+	for series, want := range map[string]float64{
+		`tmshare_http_requests_total{code="200",method="PUT",route="/topicmaps/{map}"}`:                     1,
+		`tmshare_http_requests_total{code="304",method="GET",route="/topicmaps/{map}/fragments"}`:           1,
+		`tmshare_http_requests_total{code="200",method="GET",route="/topicmaps/{map}/fragments/{id}{ext}"}`: 1,
+		`tmshare_http_requests_total{code="404",method="GET",route="none"}`:                                 2,
+		`tmshare_http_requests_total{code="405",method="other",route="none"}`:                               1,
+		`tmshare_http_request_duration_seconds_count{method="PUT",route="/topicmaps/{map}"}`:                1,
+		`tmshare_http_requests_running`:                               1, // this one
+		`tmshare_collection_topics{collection="small"}`:               float64(c.Topics),
+		`tmshare_collection_entries{collection="small"}`:              float64(c.Head + 2),
+		`tmshare_collection_head{collection="small"}`:                 float64(c.Head + 2),
+		`tmshare_collection_snapshots{collection="small"}`:            1,
+		`tmshare_collection_snapshot_lag_entries{collection="small"}`: 2,
+		`tmshare_collection_snapshot_age_seconds{collection="small"}`: 3660,
+		`tmshare_collection_seconds_since_change{collection="small"}`: 3600,
+	} {
+		assert.InDelta(t, want, sample(t, text, series), 0.01, series)
+	}
+	assert.Positive(t, sample(t, text, `tmshare_store_bytes{part="snapshots"}`))
+	sample(t, text, `tmshare_store_bytes{part="records"}`)
+	assert.Positive(t, sample(t, text, `tmshare_http_sent_bytes_total`))
+	assert.Positive(t, sample(t, text, `go_goroutines`))
+	assert.NotContains(t, text, "nowhere", "whoever asks does not choose labels")
+	assert.NotContains(t, text, "BREW")
+}
+
+func TestMetricsOfGuardedMapsAreNotForAll(t *testing.T) {
+	t.Parallel()
+	n := guarded(t)
+	text := string(n.mustGet("/metrics").body)
+	sample(t, text, `tmshare_collection_topics{collection="open"}`)
+	assert.NotContains(t, text, "secret")
+	w := httptest.NewRecorder()
+	n.MetricsHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	sample(t, w.Body.String(), `tmshare_collection_topics{collection="secret"}`)
+}
+
+func TestMetricsElsewhereAreNotHere(t *testing.T) {
+	t.Parallel()
+	n := start(t, func(c *server.Config) { c.MetricsElsewhere = true })
+	assert.Equal(t, http.StatusNotFound, n.get("/metrics").StatusCode)
+}
+
+// Two servers in one process have metrics of their own.
+func TestMetricsAreTheServersOwn(t *testing.T) {
+	t.Parallel()
+	a, b := start(t), start(t)
+	a.get("/topicmaps")
+	a.lines("path=/topicmaps ")
+	sample(t, string(a.mustGet("/metrics").body), `tmshare_http_requests_total{code="200",method="GET",route="/topicmaps"}`)
+	assert.NotContains(t, string(b.mustGet("/metrics").body), `route="/topicmaps"`)
+}
+
+func TestReadinessIsOfTheStoreAndEndsWithTheServer(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	a := n.mustGet("/readyz")
+	assert.Equal(t, "ready\n", string(a.body))
+	assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
+	n.Stopping()
+	a = n.get("/readyz")
+	assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode)
+	assert.Contains(t, string(a.body), "stopping")
+	n.mustGet("/healthz")
+	n.mustGet("/topicmaps")
+
+	w := &failingOverview{}
+	n = start(t, func(c *server.Config) {
+		w.Store = c.Store
+		c.Store = w
+	})
+	a = n.get("/readyz", "X-Request-Id", "unready")
+	assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode)
+	assert.NotContains(t, string(a.body), "/var/lib")
+	assert.Contains(t, n.lines("request=unready")[0], "/var/lib/tmshare is gone")
+	assert.Contains(t, string(n.mustGet("/metrics").body), "tmshare_http_requests_total", "what can be told is told")
+	assert.Len(t, strings.Split(strings.TrimSpace(string(n.mustGet("/healthz").body)), "\n"), 1)
+}
+
+type failingOverview struct{ server.Store }
+
+func (failingOverview) Collections() ([]store.Collection, error) {
+	return nil, errors.New("/var/lib/tmshare is gone")
+}

@@ -1,0 +1,100 @@
+package server
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// topicMapsFeed is the Topic Maps Feed of TMShare.
+func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
+	all, err := s.visible(r)
+	if err != nil {
+		return err
+	}
+	feed := &feeds.Feed{
+		ID:       uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.overviewURL())).URN(),
+		Title:    "Topic Maps managed by " + strings.TrimPrefix(strings.TrimPrefix(s.BaseURL, "https://"), "http://"),
+		Author:   author,
+		Updated:  time.Unix(0, 0), // for a server without any
+		Links:    []feeds.Link{atomLink("self", s.overviewURL())},
+		Complete: true,
+	}
+	for i := range all {
+		feed.Entries = append(feed.Entries, s.collectionEntry(&all[i]))
+		if all[i].Updated.After(feed.Updated) {
+			feed.Updated = all[i].Updated
+		}
+	}
+	return s.writeAtom(w, r, feed, cacheShortly)
+}
+
+func (s *Server) collectionEntry(c *store.Collection) feeds.Entry {
+	href := s.mapURL(c)
+	summary := c.Summary
+	if strings.TrimSpace(summary) == "" {
+		summary = strconv.Itoa(c.Topics) + " topics"
+	}
+	return feeds.Entry{
+		ID: derived(c, "topicmap"), Title: name(c), Updated: c.Updated, Summary: summary,
+		Links: []feeds.Link{
+			atomLink("self", href+".atom"), atomLink("alternate", href),
+			atomLink(feeds.RelTopicMapFeed, href), atomLink(feeds.RelSDShareCollectionFeed, href),
+		},
+	}
+}
+
+func (s *Server) topicMapEntry(w http.ResponseWriter, r *http.Request) error {
+	return s.entryWith(w, r, func(v *store.View) (feeds.Entry, error) { return s.collectionEntry(&v.Collection), nil })
+}
+
+// topicMapFeed is the Topic Map Feed of TMShare: exactly two entries.
+func (s *Server) topicMapFeed(w http.ResponseWriter, r *http.Request) error {
+	return s.feedWith(w, r, func(v *store.View) (*feeds.Feed, error) { return s.topicMapDocument(&v.Collection), nil })
+}
+
+func (s *Server) topicMapDocument(c *store.Collection) *feeds.Feed {
+	return &feeds.Feed{
+		ID: derived(c, "topicmap"), Title: name(c), Subtitle: cmp.Or(strings.TrimSpace(c.Summary), "Feeds around the "+name(c)),
+		Author: author, Updated: c.Updated, Complete: true,
+		Links:   []feeds.Link{atomLink("self", s.mapURL(c)), atomLink("up", s.overviewURL())},
+		Entries: []feeds.Entry{s.fragmentsEntry(c), s.snapshotsEntry(c)},
+	}
+}
+
+func (s *Server) fragmentsEntry(c *store.Collection) feeds.Entry {
+	href := s.fragmentsURL(c)
+	return feeds.Entry{
+		ID: derived(c, "fragments"), Title: name(c) + ": Fragments", Updated: c.Updated,
+		Links: []feeds.Link{
+			atomLink("self", href+".atom"), atomLink("alternate", href),
+			atomLink(feeds.RelFragmentFeed, href), atomLink(feeds.RelSDShareFragmentsFeed, href),
+		},
+	}
+}
+
+func (s *Server) snapshotsEntry(c *store.Collection) feeds.Entry {
+	href := s.snapshotsURL(c)
+	return feeds.Entry{
+		ID: derived(c, "snapshots"), Title: name(c) + ": Snapshots", Updated: c.Updated,
+		Links: []feeds.Link{
+			atomLink("self", href+".atom"), atomLink("alternate", href),
+			atomLink(feeds.RelSnapshotFeed, href), atomLink(feeds.RelSDShareSnapshotsFeed, href),
+		},
+	}
+}
+
+func (s *Server) fragmentsFeedEntry(w http.ResponseWriter, r *http.Request) error {
+	return s.entryWith(w, r, func(v *store.View) (feeds.Entry, error) { return s.fragmentsEntry(&v.Collection), nil })
+}
+
+func (s *Server) snapshotsFeedEntry(w http.ResponseWriter, r *http.Request) error {
+	return s.entryWith(w, r, func(v *store.View) (feeds.Entry, error) { return s.snapshotsEntry(&v.Collection), nil })
+}

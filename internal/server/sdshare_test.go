@@ -1,0 +1,153 @@
+package server_test
+
+import (
+	"encoding/xml"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// sdshareClient is a client of SDShare 2012 as there were some: it knows the
+// names of that generation and Atom, and nothing of ours. It starts at the
+// overview, and asks for what is new by a time in whole seconds without a zone.
+type sdshareClient struct {
+	*node
+	fragments string // URL of the fragments feed
+	recorded  time.Time
+	topics    map[string][]byte // resource → its last fragment
+}
+
+type sdshareFeed struct {
+	Links   []link         `xml:"http://www.w3.org/2005/Atom link"`
+	Entries []sdshareEntry `xml:"http://www.w3.org/2005/Atom entry"`
+}
+
+type sdshareEntry struct {
+	Updated   time.Time `xml:"http://www.w3.org/2005/Atom updated"`
+	Links     []link    `xml:"http://www.w3.org/2005/Atom link"`
+	Resources []string  `xml:"http://www.sdshare.org/2012/core/ resource"`
+}
+
+func (c *sdshareClient) feed(url string) (f sdshareFeed) {
+	c.t.Helper()
+	require.NoError(c.t, xml.Unmarshal(c.mustGet(url).body, &f))
+	return f
+}
+
+// the returns the one link with a relation and a type among links.
+func (c *sdshareClient) the(links []link, rel, mediaType string) string {
+	c.t.Helper()
+	var found []string
+	for _, l := range links {
+		if l.Rel == rel && l.Type == mediaType {
+			found = append(found, l.Href)
+		}
+	}
+	require.Len(c.t, found, 1, "links with rel %s and type %s", rel, mediaType)
+	return found[0]
+}
+
+// subscribe takes the snapshot of the first collection and finds its changes.
+func (c *sdshareClient) subscribe(overview string) (snapshot []byte) {
+	c.t.Helper()
+	collection := c.the(c.feed(overview).Entries[0].Links, sdshare+"collectionfeed", atomType)
+	var links []link
+	for _, e := range c.feed(collection).Entries {
+		links = append(links, e.Links...)
+	}
+	c.fragments = c.the(links, sdshare+"fragmentsfeed", atomType)
+	newest := c.feed(c.the(links, sdshare+"snapshotsfeed", atomType)).Entries[0]
+	c.recorded = newest.Updated
+	return c.mustGet(c.the(newest.Links, sdshare+"snapshot", xtm1Type)).body
+}
+
+// poll fetches the fragments of what has changed since the last time.
+func (c *sdshareClient) poll() (entries int) {
+	c.t.Helper()
+	next := c.fragments + "?since=" + url.QueryEscape(c.recorded.UTC().Format("2006-01-02T15:04:05"))
+	for next != "" {
+		f := c.feed(next)
+		for _, e := range f.Entries {
+			require.Len(c.t, e.Resources, 1)
+			c.topics[e.Resources[0]] = c.mustGet(c.the(e.Links, sdshare+"fragment", xtm1Type)).body
+			if e.Updated.After(c.recorded) {
+				c.recorded = e.Updated
+			}
+			entries++
+		}
+		next = ""
+		for _, l := range f.Links {
+			if l.Rel == "next" && l.Type == atomType {
+				next = l.Href
+			}
+		}
+	}
+	return entries
+}
+
+func TestClientOfSDShare2012Follows(t *testing.T) {
+	t.Parallel()
+	now := newClock()
+	n := startAt(t, now, documentSize(3))
+	n.publish("small", small())
+	c := &sdshareClient{node: n, topics: map[string][]byte{}}
+	assert.Equal(t, n.expected("small", small()), canonical(t, c.subscribe(n.url("/topicmaps")), n.sp("small")))
+	now.advance(time.Hour)
+	for _, step := range []string{"A", "B", "C"} {
+		n.mustPut("small", small("Oslo", "Oslo "+step, "Bergen", "Bergen "+step, "City", "City "+step, "part", "part "+step))
+		c.poll()
+		for _, name := range []string{"oslo", "bergen", "city", "role-1"} {
+			resource := "http://psi.example.org/" + name
+			current := n.mustGet(n.find("small", resource).Header.Get("Location") + ".xtm1")
+			assert.Equal(t, string(current.body), string(c.topics[resource]), "%s after %s", name, step)
+			assert.Contains(t, string(c.topics[resource]), " "+step+"</baseNameString>")
+		}
+		now.advance(time.Hour)
+	}
+	n.delete("small", "http://psi.example.org/tromsø")
+	assert.LessOrEqual(t, c.poll(), 5, "what it has not seen, and that of the second when it last looked")
+	deleted := string(c.topics["http://psi.example.org/troms%C3%B8"]) + string(c.topics["http://psi.example.org/tromsø"])
+	assert.Contains(t, deleted, "<topic ")
+	assert.False(t, strings.Contains(deleted, "baseName"), "an empty topic")
+}
+
+// Names of one generation must not get into the way of another: each entry has
+// one alternate link of a type, and both dialects lead to the same.
+func TestDialectsLeadToTheSame(t *testing.T) {
+	t.Parallel()
+	n := start(t, documentSize(3))
+	n.publish("small", small())
+	w := n.walk("/topicmaps")
+	pairs := map[string][]string{
+		"topicmapfeed": {"collectionfeed"}, "fragmentfeed": {"fragmentsfeed"}, "snapshotfeed": {"snapshotsfeed"},
+		"topicmapdata": {"fragment", "snapshot"},
+	}
+	seen := map[string]int{}
+	for _, d := range w.feeds {
+		for _, e := range append([]document{*d}, d.Entries...) {
+			for ours, theirs := range pairs {
+				var links map[string]string
+				for _, name := range theirs {
+					if l := e.typed(t, sdshare+name); len(l) > 0 {
+						links = l
+						seen[name]++
+					}
+				}
+				if have := e.typed(t, ours); len(have) > 0 {
+					assert.Equal(t, have, links, "%s of %s", ours, e.Titles[0])
+				} else {
+					assert.Empty(t, links)
+				}
+			}
+		}
+	}
+	for _, names := range pairs {
+		for _, name := range names {
+			assert.Positive(t, seen[name], name)
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// The examples of the specifications, published by our server: given their data,
+// it says what they say. Documents are compared as they are read, not as text.
+
+// example reads an example document.
+func example(t testing.TB, path string) *feeds.Feed {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "..", "feeds", "testdata", filepath.FromSlash(path)))
+	require.NoError(t, err)
+	f, err := feeds.Decode(bytes.NewReader(b), "http://example.org/", feeds.Limits{})
+	require.NoError(t, err)
+	return f
+}
+
+// decoded gets a feed document of the server.
+func (n *node) decoded(url string) *feeds.Feed {
+	n.t.Helper()
+	f, err := feeds.Decode(bytes.NewReader(n.mustGet(url).body), url, feeds.Limits{})
+	require.NoError(n.t, err)
+	return f
+}
+
+// tmshareNode serves the map of TMShare's examples at their addresses, with one
+// topic that changed at the time that they give.
+func tmshareNode(t *testing.T, updated string, settings store.Settings) *node {
+	t.Helper()
+	now := &clock{}
+	now.now.Store(at(t, updated).UnixMicro() - 1) // of the creation, which is before the first entry
+	n := startAt(t, now, func(c *server.Config) { c.BaseURL = "http://tmshare.networkedplanet.com" })
+	n.dialAll()
+	const doc = `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="t">
+		<subjectIdentifier href="http://psi.egovpt.org/standard/ISO+19115%3A+Geographic+Information+-+Metadata"/>
+		<name><type><subjectIdentifierRef href="http://psi.egovpt.org/standard/ISO+19115%3A+Geographic+Information+-+Metadata"/></type>
+			<value>ISO 19115:2003 Geographic Information - Metadata</value></name></topic></topicMap>`
+	_, err := n.Import(context.Background(), store.Collection{Name: "egov", SP: "http://psi.networkedplanet.com/", Settings: settings},
+		strings.NewReader(doc), "egov.xtm")
+	require.NoError(t, err)
+	return n
+}
+
+var uuidForm = regexp.MustCompile(`[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}`)
+
+// address makes addresses of one thing the same: each server has ids of its own,
+// our data has an address for each form, and the example of the snapshots feed
+// misspells one.
+func address(href string) string {
+	href = uuidForm.ReplaceAllString(href, "ID")
+	return strings.ReplaceAll(strings.TrimSuffix(href, ".xtm1"), "shapshots", "snapshots")
+}
+
+// assertLinks checks that a document has all links of an example, to the same
+// addresses and of the same types.
+func assertLinks(t testing.TB, example, ours []feeds.Link, address func(string) string) {
+	t.Helper()
+	for _, want := range example {
+		if want.Rel == "alternate" && want.Type == "" {
+			continue // to a page for people, which we have not
+		}
+		if want.Type == "text/xtm1+xml" { // the example of the fragments feed only
+			want.Type = feeds.MediaTypeXTM1
+		}
+		found := false
+		for _, have := range ours {
+			found = found || have.Rel == want.Rel && address(have.Href) == address(want.Href) && (want.Type == "" || want.Type == have.Type)
+		}
+		assert.True(t, found, "link rel %s type %s to %s in %v", want.Rel, want.Type, want.Href, ours)
+	}
+}
+
+func TestTopicMapsFeedOfTheSeed(t *testing.T) {
+	t.Parallel()
+	want := example(t, "tmshare/topicmaps.xml")
+	e := want.Entries[0]
+	n := tmshareNode(t, feeds.FormatTime(want.Updated), store.Settings{Title: e.Title, Summary: e.Summary})
+	have := n.decoded("http://tmshare.networkedplanet.com/topicmaps")
+	assert.Equal(t, want.Title, have.Title)
+	assert.Equal(t, want.Author, have.Author)
+	assert.Equal(t, want.Updated, have.Updated)
+	assertLinks(t, want.Links, have.Links, address)
+	require.Len(t, have.Entries, 1)
+	assert.Equal(t, e.Title, have.Entries[0].Title)
+	assert.Equal(t, e.Summary, have.Entries[0].Summary)
+	assert.Equal(t, e.Updated, have.Entries[0].Updated)
+	require.NotEmpty(t, e.Links)
+	assertLinks(t, e.Links, have.Entries[0].Links, address)
+}
+
+func TestTopicMapFeedOfTheSeed(t *testing.T) {
+	t.Parallel()
+	want := example(t, "tmshare/topicmap.xml")
+	n := tmshareNode(t, feeds.FormatTime(want.Entries[0].Updated), store.Settings{Title: want.Title})
+	have := n.decoded("http://tmshare.networkedplanet.com/topicmaps/egov")
+	assert.Equal(t, want.Title, have.Title)
+	assert.Equal(t, "Feeds around the eGov TM", want.Subtitle)
+	assert.Equal(t, want.Subtitle, have.Subtitle)
+	ours := func(href string) string {
+		href = strings.TrimSuffix(strings.Replace(href, "http://http://", "http://", 1), "/")
+		href = strings.Replace(href, "psi.egovpt.org/feeds/testtm", "tmshare.networkedplanet.com/topicmaps/egov", 1)
+		return strings.Replace(href, "psi.egovpt.org/testtm", "tmshare.networkedplanet.com/topicmaps/egov", 1)
+	}
+	assertLinks(t, want.Links, have.Links, ours)
+	require.Len(t, have.Entries, len(want.Entries), "exactly two")
+	for i, e := range want.Entries {
+		assert.Equal(t, e.Title, have.Entries[i].Title)
+		assert.Equal(t, e.Updated, have.Entries[i].Updated)
+		require.Len(t, e.Links, 2)
+		assertLinks(t, e.Links, have.Entries[i].Links, ours)
+	}
+}
+
+func TestSnapshotsFeedOfTheSeed(t *testing.T) {
+	t.Parallel()
+	want := example(t, "tmshare/snapshots.xml")
+	e := want.Entries[0]
+	n := tmshareNode(t, feeds.FormatTime(e.Updated), store.Settings{Title: "eGovernment Resources Topic Map"})
+	have := n.decoded("http://tmshare.networkedplanet.com/topicmaps/egov/snapshots")
+	assert.Equal(t, want.Author, have.Author)
+	assert.Equal(t, want.ServerSrcLocatorPrefix, have.ServerSrcLocatorPrefix)
+	assertLinks(t, want.Links, have.Links, address)
+	require.Len(t, have.Entries, 1)
+	assert.Equal(t, e.Updated, have.Entries[0].Updated)
+	assert.Contains(t, have.Entries[0].Title, "Snapshot")
+	assert.Contains(t, have.Entries[0].Title, e.Updated.Format(time.DateOnly))
+	assertLinks(t, e.Links, have.Entries[0].Links, address)
+}
+
+func TestFragmentsFeedOfTheSeed(t *testing.T) {
+	t.Parallel()
+	want := example(t, "tmshare/fragments.xml")
+	e := want.Entries[0]
+	n := tmshareNode(t, feeds.FormatTime(e.Updated), store.Settings{Title: "eGovernment Resources Topic Map"})
+	have := n.decoded("http://tmshare.networkedplanet.com/topicmaps/egov/fragments")
+	assert.Equal(t, want.Author, have.Author)
+	assert.Contains(t, want.Title, "eGovernment Resources Topic Map")
+	assert.Contains(t, have.Title, "eGovernment Resources Topic Map")
+	assert.Equal(t, want.ServerSrcLocatorPrefix, have.ServerSrcLocatorPrefix)
+	assertLinks(t, want.Links, have.Links, address)
+	require.Len(t, have.Entries, 1)
+	assert.Equal(t, e.Title, have.Entries[0].Title)
+	assert.Equal(t, e.Updated, have.Entries[0].Updated)
+	assert.Equal(t, e.TopicSI, have.Entries[0].TopicSI)
+	assertLinks(t, e.Links, have.Entries[0].Links, address)
+}
+
+// chain is the links by which a document hangs together with others, and its marks.
+type chain struct {
+	links             map[string]string // rel → address
+	archive, complete bool
+}
+
+func chainOf(f *feeds.Feed) chain {
+	c := chain{map[string]string{}, f.Archive, f.Complete}
+	for _, l := range f.Links {
+		switch l.Rel {
+		case "self", "current", "via", "prev-archive", "next-archive", "next", "previous", "first", "last":
+			c.links[l.Rel] = l.Href
+		}
+	}
+	return c
+}
+
+// Four documents of three entries each, the last of them open.
+func chained(t *testing.T) (n *node, feed string, documents []string) {
+	n = start(t, documentSize(3))
+	n.publish("small", small()) // 10 entries
+	n.mustPut("small", small("Oslo", "Christiania"))
+	feed = n.url("/topicmaps/small/fragments")
+	via := n.feed(feed).link(t, "via")
+	require.True(t, strings.HasSuffix(via, "-4"))
+	for _, number := range []string{"", "1", "2", "3", "4"} {
+		documents = append(documents, strings.TrimSuffix(via, "4")+number)
+	}
+	return n, feed, documents
+}
+
+// The chain of Simplefeed's text ("Paginating feeds"): documents 1 to 4 and the
+// recent one.
+func TestChainOfSimplefeed(t *testing.T) {
+	t.Parallel()
+	n, feed, d := chained(t)
+	chain := func(url string) map[string]string { return chainOf(n.decoded(url)).links }
+	assert.Equal(t, map[string]string{"self": feed, "prev-archive": d[3], "via": d[4]}, chain(feed))
+	recent := chainOf(example(t, "simplefeed/recent.xml")).links
+	for rel, href := range recent {
+		ours := strings.NewReplacer("http://example.com/recent", feed, "http://example.com/documents/4", d[4], "http://example.com/documents/3", d[3]).Replace(href)
+		assert.Equal(t, ours, chain(feed)[rel], rel)
+	}
+	assert.Len(t, recent, 3)
+	// current is RFC 5005's.
+	assert.Equal(t, map[string]string{"self": d[4], "prev-archive": d[3], "current": feed}, chain(d[4]))
+	// Simplefeed has a next-archive to document 4 here, which is not finished: RFC
+	// 5005 §4 calls that an error, and has the last word.
+	assert.Equal(t, map[string]string{"self": d[3], "prev-archive": d[2], "current": feed}, chain(d[3]))
+	assert.Equal(t, map[string]string{"self": d[2], "prev-archive": d[1], "next-archive": d[3], "current": feed}, chain(d[2]))
+	assert.Equal(t, map[string]string{"self": d[1], "next-archive": d[2], "current": feed}, chain(d[1]))
+	for _, url := range append([]string{feed}, d[1:4]...) {
+		f := n.decoded(url)
+		assert.Equal(t, url != feed, f.Archive)
+		assert.Equal(t, n.decoded(feed).ID, f.ID)
+	}
+}
+
+// The three kinds of feeds of RFC 5005, by its examples.
+func TestChainsOfRFC5005(t *testing.T) {
+	t.Parallel()
+	n, feed, d := chained(t)
+	replaced := func(c chain, addresses ...string) chain {
+		for rel, href := range c.links {
+			c.links[rel] = strings.NewReplacer(addresses...).Replace(href)
+		}
+		return c
+	}
+	archived := []string{"http://example.org/index.atom", feed, "http://example.org/2003/11/index.atom", d[3], "http://example.org/2003/10/index.atom", d[2]}
+
+	have := chainOf(n.decoded(feed))
+	delete(have.links, "via") // Simplefeed's
+	assert.Equal(t, replaced(chainOf(example(t, "rfc5005/subscription.xml")), archived...), have, "§4, a subscription document")
+	assert.Equal(t, replaced(chainOf(example(t, "rfc5005/archive.xml")), archived...), chainOf(n.decoded(d[3])), "§4, an archive document, the newest complete one")
+
+	complete := chainOf(example(t, "rfc5005/complete.xml"))
+	require.True(t, complete.complete)
+	for _, url := range []string{"/topicmaps", "/topicmaps/small", "/topicmaps/small/snapshots"} {
+		complete.links["self"] = n.url(url)
+		assert.Equal(t, complete, chainOf(n.decoded(n.url(url))), "§2, a complete feed")
+	}
+
+	first := feed + "?since=2001-01-01T00:00:00.000000Z"
+	page := n.decoded(first)
+	next, _ := page.Link("next")
+	have = chainOf(page)
+	delete(have.links, "first") // beside next, for those who enter behind it
+	delete(have.links, "current")
+	assert.Equal(t, replaced(chainOf(example(t, "rfc5005/paged.xml")), "http://example.org/index.atom?page=2", next.Href, "http://example.org/index.atom", first), have, "§3, a paged feed")
+}

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// snapshotsFeed is the Snapshots Feed of TMShare, the newest first.
+func (s *Server) snapshotsFeed(w http.ResponseWriter, r *http.Request) error {
+	return s.feedWith(w, r, func(v *store.View) (*feeds.Feed, error) {
+		c := &v.Collection
+		all, err := v.Snapshots()
+		if err != nil {
+			return nil, err
+		}
+		feed := &feeds.Feed{
+			ID: derived(c, "snapshots"), Title: name(c) + ": Snapshots", Author: author,
+			Updated: c.Created, Complete: true, ServerSrcLocatorPrefix: c.SP,
+			Links: append([]feeds.Link{atomLink("self", s.snapshotsURL(c)), atomLink("up", s.mapURL(c))}, s.currentLinks(c)...),
+		}
+		for i := range all {
+			feed.Entries = append(feed.Entries, s.snapshotFeedEntry(c, &all[i]))
+		}
+		if len(all) > 0 {
+			feed.Updated = all[0].Updated
+		}
+		return feed, nil
+	})
+}
+
+// currentLinks returns the links to the map as of now.
+func (s *Server) currentLinks(c *store.Collection) []feeds.Link {
+	var links []feeds.Link
+	for _, v := range store.Forms {
+		links = append(links, feeds.Link{Rel: feeds.RelCurrentSnapshot, Type: mediaType(v), Href: s.currentURL(c) + extension(v)})
+	}
+	return links
+}
+
+func (s *Server) snapshotFeedEntry(c *store.Collection, snap *store.Snapshot) feeds.Entry {
+	href := s.snapshotURL(c, snap.ID)
+	return feeds.Entry{
+		ID: snap.ID.URN(), Title: "Snapshot of " + snap.Updated.Format(time.DateTime) + " UTC", Updated: snap.Updated,
+		Summary: strconv.Itoa(snap.Topics) + " topics",
+		Links:   append([]feeds.Link{atomLink("self", href+".atom")}, dataLinks(href, feeds.RelSDShareSnapshot)...),
+	}
+}
+
+func (s *Server) snapshotEntry(w http.ResponseWriter, r *http.Request) error {
+	return s.entryWith(w, r, func(v *store.View) (feeds.Entry, error) {
+		snap, err := findSnapshot(v, r)
+		if err != nil {
+			return feeds.Entry{}, err
+		}
+		return s.snapshotFeedEntry(&v.Collection, snap), nil
+	})
+}
+
+func findSnapshot(v *store.View, r *http.Request) (*store.Snapshot, error) {
+	all, err := v.Snapshots()
+	if err != nil {
+		return nil, err
+	}
+	id := mux.Vars(r)["id"]
+	for i := range all {
+		if all[i].ID.String() == id {
+			return &all[i], nil
+		}
+	}
+	return nil, problem(http.StatusNotFound, "there is no snapshot %s (any more); the snapshots feed lists those that are kept", id)
+}
