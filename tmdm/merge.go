@@ -44,5 +44,6 @@ func (t *Topic) absorb(other *Topic) {
 		d.reified = append(d.reified, other.more.reified...)
 	}
 	t.tm.merged = true
-	*other = Topic{tm: t.tm, serial: other.serial, mergedInto: t}
+	*other = Topic{tm: t.tm, serial: other.serial}
+	other.mergedInto.Store(t)
 }

@@ -71,7 +71,7 @@ func (tm *TopicMap) scopeOf(set []*Topic) *Scope {
 // live returns the scope that s has become since themes of it were merged.
 func (s *Scope) live() *Scope {
 	for _, t := range s.themes {
-		if t.mergedInto != nil {
+		if t.mergedInto.Load() != nil {
 			return s.tm.Scope(s.themes...)
 		}
 	}
