@@ -38,6 +38,7 @@ func addCommands(root *cobra.Command) {
 	fl.BoolVarP(&a.quiet, "quiet", "q", false, "print errors only")
 	fl.BoolVarP(&a.verbose, "verbose", "v", false, "log more")
 	root.AddCommand(a.subscribe(), a.sync(), a.replace(), a.status(), a.verify(), a.export())
+	root.AddCommand(a.convert(), a.cxtm(), a.validate(), a.stats(), a.diff())
 }
 
 // run makes the body of a command: it opens the store, and closes it at the end

@@ -18,7 +18,7 @@ const (
 	OK      = 0
 	Failed  = 1 // an error
 	Usage   = 2 // the command line makes no sense
-	Differs = 4 // verify: the source is not equal to the server's map
+	Differs = 4 // verify, diff: two maps that were compared are not equal
 )
 
 // ExitError carries an exit code other than Failed.
