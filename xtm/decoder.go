@@ -184,7 +184,7 @@ func (d *Decoder) outside() {
 // notTopicMap makes the error of a document without topicMap say so.
 func (d *Decoder) notTopicMap() {
 	var syntax *SyntaxError
-	isSyntax := errors.As(d.err, &syntax)
+	isSyntax := errors.As(d.err, &syntax) && syntax.Err != nil // the XML is to blame
 	switch {
 	case d.seenMap || d.root == "" || !isSyntax && d.err != io.EOF:
 		return
