@@ -38,7 +38,7 @@ func (tm *TopicMap) Scope(themes ...*Topic) *Scope {
 		return tm.unconstrained
 	}
 	if len(themes) == 1 {
-		t := themes[0].live()
+		t := tm.mustUse(themes[0])
 		last := &tm.lastScopes[t.serial%uint32(len(tm.lastScopes))]
 		if *last == nil || (*last).themes[0] != t {
 			*last = tm.scopeOf([]*Topic{t})
@@ -47,7 +47,7 @@ func (tm *TopicMap) Scope(themes ...*Topic) *Scope {
 	}
 	set := make([]*Topic, len(themes))
 	for i, t := range themes {
-		set[i] = t.live()
+		set[i] = tm.mustUse(t)
 	}
 	return tm.scopeOf(set)
 }

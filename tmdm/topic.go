@@ -117,6 +117,9 @@ func (t *Topic) Reified() Reifiable {
 // [*IdentityError] (ISO 13250-2 §5.3.5: such topics are equal).
 func (t *Topic) AddSubjectIdentifier(loc Locator) error {
 	t = t.live()
+	if t.removed {
+		return ErrRemoved
+	}
 	added, other := t.tm.ids.add(loc, t, asSubject)
 	if other != nil {
 		return &IdentityError{t, other, loc}
@@ -127,6 +130,9 @@ func (t *Topic) AddSubjectIdentifier(loc Locator) error {
 
 // addItemIdentifier adds loc, which identifies no other item than topics.
 func (t *Topic) addItemIdentifier(loc Locator) error {
+	if t.removed {
+		return ErrRemoved
+	}
 	added, other := t.tm.ids.add(loc, t, asItem)
 	if other != nil {
 		return &IdentityError{t, other, loc}
@@ -148,6 +154,9 @@ func appendLocator(list, added []Locator) []Locator {
 // it, it returns an [*IdentityError].
 func (t *Topic) AddSubjectLocator(loc Locator) error {
 	t = t.live()
+	if t.removed {
+		return ErrRemoved
+	}
 	added, other := t.tm.sls.add(loc, t, asSubject)
 	if other != nil {
 		return &IdentityError{t, other, loc}
@@ -180,21 +189,21 @@ func (t *Topic) RemoveSubjectLocator(loc Locator) {
 // AddName adds a name. A nil typ is the default name type
 // (ISO 13250-2 §7.5, The default name type).
 func (t *Topic) AddName(value string, typ *Topic, themes ...*Topic) *TopicName {
-	t = t.live()
+	t = t.tm.mustUse(t)
 	if typ == nil {
 		typ = t.tm.CreateTopicBySubjectIdentifier(PSIDefaultNameType)
 	}
 	n := t.tm.slabs.names.take()
-	*n = TopicName{statement{kind: t.tm.kind(typ.live(), t.tm.Scope(themes...), "")}, t, value}
+	*n = TopicName{statement{kind: t.tm.kind(t.tm.mustUse(typ), t.tm.Scope(themes...), "")}, t, value}
 	t.names = append(t.names, n)
 	return n
 }
 
 // AddOccurrence adds an occurrence.
 func (t *Topic) AddOccurrence(value, datatype string, typ *Topic, themes ...*Topic) *Occurrence {
-	t = t.live()
+	t = t.tm.mustUse(t)
 	o := t.tm.slabs.occurrences.take()
-	*o = Occurrence{statement{kind: t.tm.kind(typ.live(), t.tm.Scope(themes...), datatype)}, t, value}
+	*o = Occurrence{statement{kind: t.tm.kind(t.tm.mustUse(typ), t.tm.Scope(themes...), datatype)}, t, value}
 	t.occurrences = append(t.occurrences, o)
 	return o
 }

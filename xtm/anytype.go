@@ -15,6 +15,10 @@ import (
 func (d *Decoder) embedded() string {
 	var c canonicalizer
 	for depth := d.xml.Depth(); d.err == nil; {
+		if len(c.out) > d.limits.Token {
+			d.fail(limitReasons["Token"], d.limits.Token)
+			c.out = c.out[:0]
+		}
 		switch d.next() {
 		case xmlscan.StartElement:
 			c.start(d.xml)
@@ -37,8 +41,9 @@ func (d *Decoder) embedded() string {
 func isEmbedded(value string) bool {
 	o := Options{Limits: Limits{Token: len(value) + 16}.withDefaults()}
 	d := Decoder{
-		xml:   newScanner(strings.NewReader("<r>"+value+"</r>"), o, o.Limits),
-		bases: []scopedBase{{depth: -1}},
+		limits: o.Limits,
+		xml:    newScanner(strings.NewReader("<r>"+value+"</r>"), o, o.Limits),
+		bases:  []scopedBase{{depth: -1}},
 	}
 	d.next()
 	c := d.embedded()

@@ -322,6 +322,9 @@ func (b *builder) typeAndScope(typ Ref, scope []Ref, pos Position) (*tmdm.Topic,
 		return nil, nil, err
 	}
 	themes, err := b.topics(scope, pos)
+	if limit := b.doc.dec.limits.Themes; err == nil && len(themes)+len(b.doc.themes) > limit {
+		err = b.doc.errorAt(pos, nil, "a scope of more than %d topics, with those that a <mergeMap> adds", limit)
+	}
 	return t, append(themes, b.doc.themes...), err
 }
 

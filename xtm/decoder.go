@@ -385,7 +385,10 @@ func (d *Decoder) content(name string) string {
 			d.fail("<%s> can only hold text, not <%s>", name, d.xml.Name().Local)
 			d.skip()
 		case xmlscan.Text:
-			d.text = append(d.text, d.xml.Text()...)
+			if d.text = append(d.text, d.xml.Text()...); len(d.text) > d.limits.Token { // in pieces
+				d.fail(limitReasons["Token"], d.limits.Token)
+				d.text = d.text[:0]
+			}
 		case xmlscan.EndElement:
 			return d.string("", d.text)
 		}

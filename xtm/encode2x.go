@@ -58,7 +58,7 @@ func (e *Encoder) topicID2x(t *Topic) (id string, rest []tmdm.Locator) {
 }
 
 func (e *Encoder) name2x(t *Topic, n *Name) {
-	e.checkText(n.Value, func() string { return fmt.Sprintf("the name %q of %s", n.Value, t.self().Locator) })
+	e.checkText(n.Value, func() string { return fmt.Sprintf("the name %q of %s", n.Value, t.describe()) })
 	e.tag("name")
 	e.reifiable2x(n.ItemIdentifiers, n.Reifier)
 	if n.Type != (Ref{}) && n.Type != SubjectIdentifier(tmdm.PSIDefaultNameType) {
@@ -82,13 +82,13 @@ func (e *Encoder) variant2x(t *Topic, n *Name, v *Variant) {
 	e.reifiable2x(v.ItemIdentifiers, v.Reifier)
 	e.refs2x("scope", themes)
 	e.resource2x(v.Value, v.Datatype, func() string {
-		return fmt.Sprintf("the variant %q of the name %q of %s", v.Value, n.Value, t.self().Locator)
+		return fmt.Sprintf("the variant %q of the name %q of %s", v.Value, n.Value, t.describe())
 	})
 	e.close("variant")
 }
 
 func (e *Encoder) occurrence2x(t *Topic, o *Occurrence) {
-	construct := func() string { return fmt.Sprintf("the occurrence %q of %s", o.Value, t.self().Locator) }
+	construct := func() string { return fmt.Sprintf("the occurrence %q of %s", o.Value, t.describe()) }
 	e.tag("occurrence")
 	e.reifiable2x(o.ItemIdentifiers, o.Reifier)
 	e.type2x(o.Type, construct)

@@ -125,6 +125,8 @@ func TestLimits(t *testing.T) {
 	name := head10 + `<` + strings.Repeat("x", 5000) + `/>`
 	assert.Equal(t, "a name is longer than 4096 bytes", rejected(t, name, xtm.Options{}).Reason)
 	assert.Equal(t, "a name is longer than 99 bytes", rejected(t, name, xtm.Options{Limits: xtm.Limits{Name: 99}}).Reason)
+	pieces := `<topic id="t"><baseName><baseNameString>` + strings.Repeat(strings.Repeat("x", 40)+"<!-- -->", 3) + `</baseNameString></baseName></topic>`
+	assert.Equal(t, "a tag or text is longer than 100 bytes", rejected(t, head10+pieces+foot, xtm.Options{Limits: xtm.Limits{Token: 100}}).Reason)
 	many := head10 + strings.Repeat(`<topic id="t"/>`, 100_000) + foot
 	assert.Equal(t, "the document is longer than 1000000 bytes", rejected(t, many, xtm.Options{Limits: xtm.Limits{Bytes: 1_000_000}}).Reason)
 	_, err := read(many, xtm.Options{Limits: xtm.Limits{Bytes: 2_000_000, Token: 100}})
@@ -161,6 +163,13 @@ func TestWhatGrowsIsBounded(t *testing.T) {
 	o.Loader = func(l tmdm.Locator) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(head10 + `<mergeMap xlink:href="` + string(l) + `x"><topicRef xlink:href="#t"/></mergeMap>` + foot)), nil
 	}
+	inner := o
+	inner.Loader = func(tmdm.Locator) (io.ReadCloser, error) {
+		themes := strings.Repeat(`<topicRef xlink:href="#s"/>`, 6)
+		return io.NopCloser(strings.NewReader(head10 + `<topic id="t"><baseName><scope>` + themes + `</scope><baseNameString/></baseName></topic>` + foot)), nil
+	}
+	adds := head10 + `<mergeMap xlink:href="x">` + strings.Repeat(`<topicRef xlink:href="#t"/>`, 5) + `</mergeMap>` + foot
+	assert.Equal(t, "a scope of more than 9 topics, with those that a <mergeMap> adds", rejected(t, adds, inner).Reason)
 	assert.Equal(t, "<mergeMap> adds more than 9 topics to every scope", rejected(t, head10+`<mergeMap xlink:href="x"/>`+foot, o).Reason)
 }
 

@@ -109,7 +109,7 @@ func (a *app) convertFile(f *fileFlags, in string, target mapfile.Target) error 
 		return err
 	}
 	// From here on there may be a temporary file to remove.
-	ctx, stop := signal.NotifyContext(a.command.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(a.command.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	target.Stdout = a.command.OutOrStdout()

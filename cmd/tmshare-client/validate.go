@@ -73,9 +73,13 @@ func (a *app) validateFile(f *fileFlags, path string) error {
 	}
 	d, err := s.Read()
 	var syntax *xtm.SyntaxError
-	if errors.As(err, &syntax) {
+	switch {
+	case errors.As(err, &syntax):
 		s.Problem(syntax)
 		err = nil
+	case err != nil: // also for programs that look at the list only
+		wrong++
+		list = append(list, problem{File: path, Problem: err.Error()})
 	}
 	slices.SortStableFunc(list, func(a, b problem) int { // some are found at the end only
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -113,6 +117,9 @@ func (a *app) invalid(path string, wrong int) error {
 
 func writeProblems(w io.Writer, list []problem) {
 	for _, p := range list {
+		if p.Line == 0 { // the file could not be read; the error says so
+			continue
+		}
 		kind := ""
 		if p.Warning {
 			kind = "warning: "

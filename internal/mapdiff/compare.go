@@ -35,7 +35,7 @@ const (
 // then what only b has. An association is compared with each of its players.
 // Both maps must be normalised.
 func Compare(a, b *tmdm.TopicMap, base tmdm.Locator) ([]Difference, error) {
-	c := comparison{pairing: pairTopics(a, b), base: base}
+	c := newComparison(pairTopics(a, b), base)
 	list := c.differences()
 	if len(list) == 0 || c.sure {
 		return list, nil
@@ -66,6 +66,17 @@ func canonical(tm *tmdm.TopicMap, base tmdm.Locator) ([]byte, error) {
 type comparison struct {
 	*pairing
 	base tmdm.Locator
+
+	keysA, keysB   writer // to compare: topics are called by the numbers of their pairs
+	wordsA, wordsB writer // for people
+}
+
+func newComparison(p *pairing, base tmdm.Locator) *comparison {
+	c := &comparison{pairing: p, base: base}
+	c.keysA = writer{func(t *tmdm.Topic) string { return number(c.a, t, "a") }, map[*tmdm.Association]string{}}
+	c.keysB = writer{func(t *tmdm.Topic) string { return number(c.b, t, "b") }, map[*tmdm.Association]string{}}
+	c.wordsA, c.wordsB = writer{call: c.labelA}, writer{call: c.labelB}
+	return c
 }
 
 func (c *comparison) differences() []Difference {
@@ -77,7 +88,7 @@ func (c *comparison) differences() []Difference {
 	for t := range c.a.tm.Topics() {
 		n := c.a.pair[t]
 		if n == 0 {
-			list = append(list, Difference{Topic: c.label(t), Title: Title(t), In: OnlyA, A: writer{c.labelA}.topic(t)})
+			list = append(list, Difference{Topic: c.label(t), Title: Title(t), In: OnlyA, A: c.wordsA.topic(t)})
 			continue
 		}
 		other := c.pairs[n-1][1]
@@ -87,17 +98,14 @@ func (c *comparison) differences() []Difference {
 		}
 	}
 	for _, t := range c.b.free {
-		list = append(list, Difference{Topic: c.label(t), Title: Title(t), In: OnlyB, B: writer{c.labelB}.topic(t)})
+		list = append(list, Difference{Topic: c.label(t), Title: Title(t), In: OnlyB, B: c.wordsB.topic(t)})
 	}
 	return list
 }
 
-// subtract returns what only one of two descriptions says. To compare, topics
-// are called by the numbers of their pairs; what differs is said again in
-// words for people.
+// subtract returns what only one of two descriptions says, in words for people.
 func (c *comparison) subtract(sayA, sayB func(writer) []Statement) (onlyA, onlyB []Statement) {
-	a := sayA(writer{func(t *tmdm.Topic) string { return number(c.a, t, "a") }})
-	b := sayB(writer{func(t *tmdm.Topic) string { return number(c.b, t, "b") }})
+	a, b := sayA(c.keysA), sayB(c.keysB)
 	left := make(map[Statement]int, len(b))
 	for _, s := range b {
 		left[s]++
@@ -110,7 +118,7 @@ func (c *comparison) subtract(sayA, sayB func(writer) []Statement) (onlyA, onlyB
 	if !differs && len(a) == len(b) {
 		return nil, nil
 	}
-	return without(sayA(writer{c.labelA}), a, b), without(sayB(writer{c.labelB}), b, a)
+	return without(sayA(c.wordsA), a, b), without(sayB(c.wordsB), b, a)
 }
 
 // without returns those of words whose keys others lacks.
@@ -162,9 +170,12 @@ func Label(base tmdm.Locator, topics ...*tmdm.Topic) string {
 		(*tmdm.Topic).SubjectIdentifiers, (*tmdm.Topic).SubjectLocators, (*tmdm.Topic).ItemIdentifiers,
 	}
 	last := topics[len(topics)-1]
-	for _, set := range sets {
+	finders := []func(*tmdm.TopicMap, tmdm.Locator) *tmdm.Topic{
+		(*tmdm.TopicMap).TopicBySubjectIdentifier, (*tmdm.TopicMap).TopicBySubjectLocator, byItem,
+	}
+	for i, set := range sets {
 		for _, l := range set(topics[0]) {
-			if slices.Contains(set(last), l) {
+			if finders[i](last.TopicMap(), l) == last {
 				return short(base, l)
 			}
 		}

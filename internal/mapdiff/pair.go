@@ -146,7 +146,7 @@ func byTitle(topics []*tmdm.Topic) map[string][]*tmdm.Topic {
 // round marks the free topics of s with what is said of them and returns them
 // by their marks.
 func (p *pairing) round(s *side) map[uint64][]*tmdm.Topic {
-	w := writer{func(t *tmdm.Topic) string {
+	w := writer{large: map[*tmdm.Association]string{}, call: func(t *tmdm.Topic) string {
 		if n := s.pair[t]; n > 0 {
 			return strconv.Itoa(n)
 		}

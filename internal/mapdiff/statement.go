@@ -1,6 +1,7 @@
 package mapdiff
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,7 +34,14 @@ const (
 // the words are for: to be compared, or to be read.
 type writer struct {
 	call func(*tmdm.Topic) string
+
+	// large remembers associations with many roles, which are not told in full
+	// for each of their players; nil where the words are to be read.
+	large map[*tmdm.Association]string
 }
+
+// manyRoles is up to how many roles an association is told in full.
+const manyRoles = 16
 
 // topic returns all that is said of t: identifiers, names, occurrences, types,
 // and the associations in which it plays. That it has instances is said of
@@ -59,8 +67,16 @@ func (w writer) topic(t *tmdm.Topic) []Statement {
 	for _, o := range t.Occurrences() {
 		add(Occurrence, "occurrence %q%s of type %s%s%s", o.Value(), datatype(o.Datatype()), w.call(o.Type()), w.scope(o), w.reified(o))
 	}
+	var inLarge map[*tmdm.Association][]string // what t plays in those
 	for _, r := range t.RolesPlayed() {
 		a := r.Association()
+		if len(a.Roles()) > manyRoles {
+			if inLarge == nil {
+				inLarge = map[*tmdm.Association][]string{}
+			}
+			inLarge[a] = append(inLarge[a], w.role(r))
+			continue
+		}
 		if !isFirst(r) {
 			continue
 		}
@@ -70,7 +86,27 @@ func (w writer) topic(t *tmdm.Topic) []Statement {
 			add(Type, "instance of %s", w.call(class))
 		}
 	}
+	for _, r := range t.RolesPlayed() { // in this order, each once
+		if roles, ok := inLarge[r.Association()]; ok {
+			slices.Sort(roles)
+			add(Association, "%s: %s", w.summary(r.Association()), strings.Join(roles, ", "))
+			delete(inLarge, r.Association())
+		}
+	}
 	return list
+}
+
+// summary says which association of many roles it is.
+func (w writer) summary(a *tmdm.Association) string {
+	if w.large == nil {
+		return fmt.Sprintf("association of type %s with %d roles%s%s", w.call(a.Type()), len(a.Roles()), w.scope(a), w.reified(a))
+	}
+	known, ok := w.large[a]
+	if !ok {
+		known = fmt.Sprintf("%x", sha256.Sum256([]byte(w.association(a))))
+		w.large[a] = known
+	}
+	return known
 }
 
 // topicMap returns what is said of no topic: who reifies the map, and
@@ -118,10 +154,14 @@ func (w writer) name(n *tmdm.TopicName) string {
 func (w writer) association(a *tmdm.Association) string {
 	roles := make([]string, len(a.Roles()))
 	for i, r := range a.Roles() {
-		roles[i] = w.call(r.Type()) + ": " + w.call(r.Player()) + w.reified(r)
+		roles[i] = w.role(r)
 	}
 	slices.Sort(roles)
 	return "association of type " + w.call(a.Type()) + " (" + strings.Join(roles, ", ") + ")" + w.scope(a) + w.reified(a)
+}
+
+func (w writer) role(r *tmdm.AssociationRole) string {
+	return w.call(r.Type()) + ": " + w.call(r.Player()) + w.reified(r)
 }
 
 func (w writer) scope(c tmdm.Scoped) string {

@@ -84,7 +84,7 @@ func (f *folder) find(l string) (string, error) {
 	if isFile {
 		return "", fmt.Errorf("it is not below %s, and no other files are opened", f.dir)
 	}
-	return "", errors.New("nothing is fetched from elsewhere than from files")
+	return "", errors.New("nothing is fetched: only files are opened, by a path or an absolute file URL")
 }
 
 // below returns the path of an absolute path relative to root.
