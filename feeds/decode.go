@@ -9,39 +9,12 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/xmlscan"
 )
 
-// Limits bound what Decode takes from a remote document. A zero field means
-// the default.
-type Limits struct {
-	MaxBytes int64 // length of the document; default 32 MiB
-	// MaxToken bounds one tag, text or comment; default 1 MiB. It is enforced
-	// when a few kilobytes more have been read.
-	MaxToken   int64
-	MaxDepth   int // nesting of elements; default 64
-	MaxEntries int // default 100,000
-}
-
-func (l Limits) withDefaults() Limits {
-	if l.MaxBytes <= 0 {
-		l.MaxBytes = 32 << 20
-	}
-	if l.MaxToken <= 0 {
-		l.MaxToken = 1 << 20
-	}
-	l.MaxToken = min(l.MaxToken, l.MaxBytes, 1<<62)
-	if l.MaxDepth <= 0 {
-		l.MaxDepth = 64
-	}
-	if l.MaxEntries <= 0 {
-		l.MaxEntries = 100_000
-	}
-	return l
-}
-
-// Decode reads a feed document in any of the dialects, whatever its prefixes
-// and the order of its elements. uri is where the document came from: it
-// stands in errors, and with xml:base it is the base of relative links.
+// Decode reads a feed document in any of the dialects, whatever its encoding,
+// its prefixes and the order of its elements. uri is where the document came
+// from: it stands in errors, and with xml:base it is the base of relative links.
 //
 // Identifiers and URLs may be wrapped across lines. Unknown elements, inline
 // content and atom:source are passed over. A feed must have an id and each
@@ -52,31 +25,33 @@ func (l Limits) withDefaults() Limits {
 // is returned wrapped.
 func Decode(r io.Reader, uri string, limits Limits) (*Feed, error) {
 	limits = limits.withDefaults()
-	d := &decoder{scanner: newScanner(r, uri, limits), maxEntries: limits.MaxEntries, feed: new(Feed)}
-	root, err := d.next()
-	if err != nil {
+	d := &decoder{xml: newScanner(r, uri, limits), uri: uri, maxEntries: limits.MaxEntries, feed: new(Feed)}
+	if _, err := d.next(); err != nil {
 		return nil, err
 	}
-	if root.name.local != "feed" {
-		return nil, d.errorf("root element is %s, not an Atom feed", clip(root.name.local))
+	root := d.xml.Name()
+	if root.Local != "feed" {
+		return nil, d.errorf("root element is %s, not an Atom feed", clip(root.Local))
 	}
-	if root.name.space != NamespaceAtom {
-		return nil, &InvalidError{"feed", fmt.Sprintf("is in the namespace %q, not in Atom's", clip(root.name.space))}
+	if root.Space != NamespaceAtom {
+		return nil, &InvalidError{"feed", fmt.Sprintf("is in the namespace %q, not in Atom's", clip(root.Space))}
 	}
-	if err := d.readFeed(root); err != nil {
+	if err := d.readFeed(); err != nil {
 		return nil, err
 	}
 	// Nothing but white space and comments may follow; next sees to it.
-	if _, err := d.next(); err != nil {
+	if _, err := d.next(); err != io.EOF {
 		return nil, err
 	}
 	return d.feed, nil
 }
 
 type decoder struct {
-	*scanner
+	xml        *xmlscan.Scanner
+	uri        string
 	maxEntries int
 	feed       *Feed
+	buf        []byte // text in hand
 	// fault is the first broken rule of the feed or entry being read. It is
 	// reported where that ends, when the entry's title is known and the
 	// document is known to be well-formed thus far.
@@ -89,36 +64,33 @@ func (d *decoder) invalid(element, format string, args ...any) {
 	}
 }
 
-// faultIn returns the fault, if there is one, as that of the labelled parent.
+// faultIn returns the fault as that of the labelled parent.
 func (d *decoder) faultIn(label string) error {
-	if d.fault == nil {
-		return nil
-	}
 	return &InvalidError{label + "/" + d.fault.Element, d.fault.Rule}
 }
 
-func (d *decoder) readFeed(root token) error {
+func (d *decoder) readFeed() error {
 	f := d.feed
-	base := d.base(root, d.uri)
+	base := d.base(d.uri)
 	var updated, prefix string
-	err := d.children(func(t token) (err error) {
-		switch t.name {
+	err := d.children(func(n name) (err error) {
+		switch n {
 		case name{NamespaceAtom, "id"}:
 			return d.once(&f.ID, "id")
 		case name{NamespaceAtom, "updated"}:
 			return d.once(&updated, "updated")
 		case name{NamespaceAtom, "title"}:
-			f.Title, err = d.textConstruct(t)
+			f.Title, err = d.textConstruct()
 		case name{NamespaceAtom, "subtitle"}:
-			f.Subtitle, err = d.textConstruct(t)
+			f.Subtitle, err = d.textConstruct()
 		case name{NamespaceAtom, "generator"}:
 			f.Generator, err = d.lineOfText()
 		case name{NamespaceAtom, "author"}:
 			return d.author(&f.Author)
 		case name{NamespaceAtom, "link"}:
-			return d.link(t, base, &f.Links)
+			return d.link(base, &f.Links)
 		case name{NamespaceAtom, "entry"}:
-			return d.entry(t, base)
+			return d.entry(base)
 		case name{NamespaceHistory, "complete"}:
 			f.Complete = true
 			return d.skip()
@@ -126,8 +98,8 @@ func (d *decoder) readFeed(root token) error {
 			f.Archive = true
 			return d.skip()
 		default:
-			if t.name.meaning() == elemPrefix {
-				return d.once(&prefix, t.name.local)
+			if n.meaning() == elemPrefix {
+				return d.once(&prefix, n.local)
 			}
 			return d.skip()
 		}
@@ -147,45 +119,49 @@ func (d *decoder) readFeed(root token) error {
 			d.invalid(elemPrefix, "%v", err)
 		}
 	}
-	return d.faultIn("feed")
+	if d.fault != nil {
+		return d.faultIn("feed")
+	}
+	return nil
 }
 
-func (d *decoder) entry(start token, base string) error {
+func (d *decoder) entry(base string) error {
 	index := len(d.feed.Entries)
 	if index == d.maxEntries {
-		return &LimitError{d.uri, "MaxEntries", int64(d.maxEntries)}
+		line, column := d.xml.Position()
+		return &LimitError{d.uri, line, column, "MaxEntries", int64(d.maxEntries)}
 	}
 	// A fault of the feed waits for the feed's end.
 	feedFault := d.fault
 	d.fault = nil
 
 	var e Entry
-	base = d.base(start, base)
+	base = d.base(base)
 	var updated, state string
-	err := d.children(func(t token) (err error) {
-		switch t.name {
+	err := d.children(func(n name) (err error) {
+		switch n {
 		case name{NamespaceAtom, "id"}:
 			return d.once(&e.ID, "id")
 		case name{NamespaceAtom, "updated"}:
 			return d.once(&updated, "updated")
 		case name{NamespaceAtom, "title"}:
-			e.Title, err = d.textConstruct(t)
+			e.Title, err = d.textConstruct()
 			return err
 		case name{NamespaceAtom, "summary"}:
-			e.Summary, err = d.textConstruct(t)
+			e.Summary, err = d.textConstruct()
 			return err
 		case name{NamespaceAtom, "author"}:
 			return d.author(&e.Author)
 		case name{NamespaceAtom, "link"}:
-			return d.link(t, base, &e.Links)
+			return d.link(base, &e.Links)
 		}
-		switch t.name.meaning() {
+		switch n.meaning() {
 		case elemTopicSI:
-			return d.locator(&e.TopicSI, t.name.local)
+			return d.locator(&e.TopicSI, n.local)
 		case elemTopicSL:
-			return d.locator(&e.TopicSL, t.name.local)
+			return d.locator(&e.TopicSL, n.local)
 		case elemTopicII:
-			return d.locator(&e.TopicII, t.name.local)
+			return d.locator(&e.TopicII, n.local)
 		case elemState:
 			return d.once(&state, elemState)
 		}
@@ -208,8 +184,8 @@ func (d *decoder) entry(start token, base string) error {
 	default:
 		d.invalid(elemState, "%q is neither %q nor %q", clip(state), StateLive, StateDeleted)
 	}
-	if err := d.faultIn(entryLabel(index, e.Title)); err != nil {
-		return err
+	if d.fault != nil {
+		return d.faultIn(entryLabel(index, e.Title))
 	}
 	d.fault = feedFault
 	d.feed.Entries = append(d.feed.Entries, e)
@@ -217,21 +193,16 @@ func (d *decoder) entry(start token, base string) error {
 }
 
 // link reads an atom:link, whose start has been read.
-func (d *decoder) link(t token, base string, links *[]Link) error {
-	base = d.base(t, base)
-	rel, _ := t.attr("", "rel")
-	mediaType, _ := t.attr("", "type")
-	length, _ := t.attr("", "length")
-	href, ok := t.attr("", "href")
-
-	l := Link{Rel: canonicalRel(strip(rel)), Type: line(mediaType)}
+func (d *decoder) link(base string, links *[]Link) error {
+	base = d.base(base)
+	l := Link{Rel: canonicalRel(strip(d.attr("rel"))), Type: line(d.attr("type"))}
 	// A length is advisory (RFC 4287 §4.2.7.6): a bad one is no length.
-	if n, err := strconv.ParseInt(strings.Trim(length, whiteSpace), 10, 64); err == nil && n > 0 {
+	if n, err := strconv.ParseInt(strings.Trim(d.attr("length"), whiteSpace), 10, 64); err == nil && n > 0 {
 		l.Length = n
 	}
-	if !ok {
+	if href, ok := d.xml.Attr("", "href"); !ok {
 		d.invalid("link", "rel %q has no href", clip(l.Rel))
-	} else if target, err := iri.Resolve(base, strip(href)); err != nil {
+	} else if target, err := iri.Resolve(base, strip(string(href))); err != nil {
 		d.invalid("link", "rel %q: %v", clip(l.Rel), err)
 	} else {
 		l.Href = iri.Escape(target)
@@ -243,8 +214,8 @@ func (d *decoder) link(t token, base string, links *[]Link) error {
 // author reads an atom:author (RFC 4287 §3.2) into dst, if that is empty: of
 // several authors the first is kept.
 func (d *decoder) author(dst *string) error {
-	return d.children(func(t token) error {
-		if t.name != (name{NamespaceAtom, "name"}) {
+	return d.children(func(n name) error {
+		if n != (name{NamespaceAtom, "name"}) {
 			return d.skip()
 		}
 		s, err := d.lineOfText()
@@ -311,9 +282,10 @@ func (d *decoder) lineOfText() (string, error) {
 }
 
 // textConstruct reads a text construct (RFC 4287 §3.1) of any type as text.
-func (d *decoder) textConstruct(t token) (string, error) {
+func (d *decoder) textConstruct() (string, error) {
+	kind := d.attr("type")
 	s, _, err := d.text()
-	if kind, _ := t.attr("", "type"); strings.EqualFold(kind, "html") {
+	if strings.EqualFold(kind, "html") {
 		s = plain(s)
 	}
 	return line(s), err
@@ -327,61 +299,17 @@ func (d *decoder) time(s string) time.Time {
 	return t
 }
 
-// base returns the base of relative references in an element: its xml:base,
-// if it has one, resolved against that of its parent.
-func (d *decoder) base(t token, parent string) string {
-	ref, ok := t.attr(spaceXML, "base")
+// base returns the base of relative references in the element that started: its
+// xml:base, if it has one, resolved against that of its parent.
+func (d *decoder) base(parent string) string {
+	ref, ok := d.xml.Attr(namespaceXML, "base")
 	if !ok {
 		return parent
 	}
-	base, err := iri.Resolve(parent, strip(ref))
+	base, err := iri.Resolve(parent, strip(string(ref)))
 	if err != nil {
 		d.invalid("xml:base", "%v", err)
 		return parent
 	}
 	return base
-}
-
-// children calls each for the children of the element whose start was read
-// last. each reads its child to the end.
-func (d *decoder) children(each func(token) error) error {
-	for {
-		t, err := d.next()
-		if err != nil {
-			return err
-		}
-		switch t.kind {
-		case tokenEnd:
-			return nil
-		case tokenStart:
-			if err := each(t); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// text reads the element whose start was read last and returns all text in it,
-// and whether there are elements in it too.
-func (d *decoder) text() (s string, nested bool, err error) {
-	var b strings.Builder
-	for depth := d.depth(); d.depth() >= depth; {
-		t, err := d.next()
-		if err != nil {
-			return "", nested, err
-		}
-		b.Write(t.text)
-		nested = nested || t.kind == tokenStart
-	}
-	return b.String(), nested, nil
-}
-
-// skip reads the element whose start was read last to its end.
-func (d *decoder) skip() error {
-	for depth := d.depth(); d.depth() >= depth; {
-		if _, err := d.next(); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -7,6 +7,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // utc parses a time that a test expects, independently of ParseTime.
@@ -111,6 +115,32 @@ func TestDecodeText(t *testing.T) {
 		require.NoError(t, err, title)
 		assert.Equal(t, want, f.Title, title)
 	}
+}
+
+// Documents need not be in UTF-8. Columns in errors still count bytes of UTF-8.
+func TestDecodeEncodings(t *testing.T) {
+	for label, enc := range map[string]encoding.Encoding{
+		"UTF-16":       unicode.UTF16(unicode.BigEndian, unicode.UseBOM),
+		"ISO-8859-1":   charmap.ISO8859_1,
+		"windows-1252": charmap.Windows1252,
+		"Shift_JIS":    japanese.ShiftJIS,
+	} {
+		title := "Straße"
+		if enc == japanese.ShiftJIS {
+			title = "東京"
+		}
+		document := `<?xml version="1.0" encoding="` + label + `"?>` + inFeed("<title>"+title+"</title>")
+		encoded, err := enc.NewEncoder().String(document)
+		require.NoError(t, err)
+		require.NotEqual(t, document, encoded)
+		f, err := decodeString(encoded)
+		require.NoError(t, err, label)
+		assert.Equal(t, title, f.Title, label)
+		assert.Equal(t, "urn:x:feed", f.ID, label)
+	}
+
+	_, err := decodeString("<?xml version='1.0' encoding='ISO-8859-1'?><feed xmlns='" + NamespaceAtom + "'>\n<a\xDF>\xDF\xDF</b>")
+	assert.EqualError(t, err, "feeds: http://server.example/feed:2:10: <aß> is closed by </b>")
 }
 
 func TestDecodeLinks(t *testing.T) {

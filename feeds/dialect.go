@@ -13,6 +13,8 @@ const (
 	NamespaceSDShare2012 = "http://www.sdshare.org/2012/core/"
 	// NamespaceOwn holds the extensions of this project.
 	NamespaceOwn = "https://github.com/tmshare/tmshare/ns/1"
+
+	namespaceXML = "http://www.w3.org/XML/1998/namespace"
 )
 
 // The media types that we write.
@@ -103,6 +105,9 @@ const (
 	elemResource   = "resource"
 	elemState      = "state"
 )
+
+// name is an expanded name (Namespaces in XML 1.0 §2.1).
+type name struct{ space, local string }
 
 // meaning returns the TMShare name of an extension element in any dialect, or
 // "" for an element that none of them has.

@@ -24,13 +24,14 @@ func (e *SyntaxError) Error() string {
 
 // LimitError reports a document that exceeds one of its [Limits].
 type LimitError struct {
-	URI   string
-	Limit string // the field of Limits
-	Max   int64  // its value
+	URI          string
+	Line, Column int    // where it does
+	Limit        string // the field of Limits
+	Max          int64  // its value
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("feeds: %s: exceeds Limits.%s, which is %d", e.URI, e.Limit, e.Max)
+	return fmt.Sprintf("feeds: %s:%d:%d: exceeds Limits.%s, which is %d", e.URI, e.Line, e.Column, e.Limit, e.Max)
 }
 
 // entryLabel names an entry in errors by its position, from 0, and its title.

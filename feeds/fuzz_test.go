@@ -29,6 +29,7 @@ func FuzzDecode(f *testing.F) {
 		inEntry(entryBasics + `<link rel="http://www.iana.org/assignments/relation/Self" href="%%2041"/><t:TopicSI>urn:%7e %</t:TopicSI>`),
 		inFeed(`<title type="html">&lt;!-- &amp;#1; --&gt;&amp;#x10FFFF;&amp;#xFFFF;</title>`),
 		inFeed(`<link xml:base="//b" href="../?#"/><updated>2016-12-31T23:59:60.9999999999-23:59</updated>`),
+		"\xFE\xFF\x00<\x00f\x00e\x00e\x00d\x00/\x00>", "<?xml version='1.0' encoding='ISO-8859-1'?>" + inFeed("<title>\xDF</title>"),
 		`<!DOCTYPE feed [<!ENTITY a "b">]>` + inFeed("<title>&a;</title>"),
 	} {
 		f.Add([]byte(document))
@@ -42,6 +43,9 @@ func FuzzDecode(f *testing.F) {
 			var limit *LimitError
 			if !errors.As(err, &syntax) && !errors.As(err, &invalid) && !errors.As(err, &limit) {
 				t.Fatalf("untyped error %v", err)
+			}
+			if limit != nil && limit.Limit == "" {
+				t.Fatalf("a limit without a name: %v", err)
 			}
 			return
 		}

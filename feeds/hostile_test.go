@@ -36,27 +36,28 @@ func TestDecodeTruncated(t *testing.T) {
 func TestDecodeIllFormed(t *testing.T) {
 	feed := inFeed("")
 	for _, c := range []struct{ document, reason string }{
-		{"", "no root element"},
-		{" \n ", "no root element"},
-		{"feed", "outside the root"},
+		{"", "document is empty"},
+		{" \n ", "before its root element"},
+		{"feed", "begins with a tag"},
 		{`<html><body>404</body></html>`, "root element is html, not an Atom feed"},
 		{`<rss version="2.0"/>`, "root element is rss, not an Atom feed"},
 		{`<entry xmlns="` + NamespaceAtom + `"/>`, "root element is entry, not an Atom feed"},
 		{feed + feed, "second root"},
 		{feed + `<x/>`, "second root"},
-		{feed + `x`, "outside the root"},
-		{feed + `</feed>`, "closes nothing"},
-		{feed + `<!-- `, "unexpected EOF"},
-		{`x` + feed, "outside the root"},
+		{feed + `x`, "behind the root element"},
+		{feed + `</feed>`, "end tag without a start tag"},
+		{feed + `<!-- `, "ends inside a comment"},
+		{`x` + feed, "begins with a tag"},
 		{` <?xml version="1.0"?>` + feed, "very beginning"},
-		{`<?xml version="1.1"?>` + feed, "version"},
+		{`<?xml version="2.0"?>` + feed, "version"},
 		{`<?xml version="1.0" encoding="EBCDIC"?>` + feed, "EBCDIC"},
+		{`<?xml version="1.0" encoding="UTF-16"?>` + feed, "says that it is in UTF-16"},
 		{`<!DOCTYPE feed>` + feed, "document type"},
 		{inFeed(`<title>a</subtitle>`), "closed by"},
 		{inFeed(`<t:title>a</c:title>`), "closed by"},
 		{inFeed(`<link href="a" href="b"/>`), "twice"},
 		{inFeed(`<link href="a" rel="x" rel="x"/>`), "twice"},
-		{inFeed(`<x xmlns:p="urn:a" xmlns:q="urn:a" p:y="1" q:y="2"/>`), "twice"},
+		{inFeed(`<x xmlns:p="urn:a" xmlns:q="urn:a" p:y="1" q:y="2"/>`), "two attributes are named y"},
 		{inFeed(`<x xmlns:p="urn:a" xmlns:p="urn:b"/>`), "twice"},
 		{inFeed(`<x xmlns="urn:a" xmlns="urn:b"/>`), "twice"},
 		{inFeed(`<p:x/>`), "not declared"},
@@ -65,11 +66,11 @@ func TestDecodeIllFormed(t *testing.T) {
 		{inFeed(`<x xmlns:p=""/>`), "without a namespace"},
 		{inFeed(`<x xmlns:xmlns="urn:a"/>`), "cannot be declared"},
 		{inFeed(`<x xmlns:p="http://www.w3.org/XML/1998/namespace"/>`), "cannot be declared"},
-		{inFeed(`<:x/>`), "qualified name"},
+		{inFeed(`<:x/>`), "has a colon"},
 		{inFeed(`<title>&nbsp;</title>`), "entity"},
 		{inFeed(`<title>` + "\x01" + `</title>`), "character"},
 		{inFeed(`<title>` + "\xff" + `</title>`), "UTF-8"},
-		{inFeed(`<title>&#0;</title>`), "character"},
+		{inFeed(`<title>&#0;</title>`), "U+0000"},
 		{inFeed(`<title a=b/>`), "attribute"},
 		{inFeed(`<title a="<"/>`), "<"},
 		{inFeed(`<title>]]></title>`), "]]>"},
@@ -84,7 +85,9 @@ func TestDecodeIllFormed(t *testing.T) {
 
 func TestSyntaxErrorPosition(t *testing.T) {
 	_, err := decodeString("<feed xmlns='" + NamespaceAtom + "'>\n <id>urn:x:1</id>\n  <link rel='a' rel='b'/></feed>")
-	assert.EqualError(t, err, "feeds: http://server.example/feed:3:3: <link> has the attribute rel twice")
+	assert.EqualError(t, err, "feeds: http://server.example/feed:3:17: the attribute rel is there twice in <link>")
+	_, err = decodeString("<?pi?>\n<!-- \n --> <html/>")
+	assert.EqualError(t, err, "feeds: http://server.example/feed:3:6: root element is html, not an Atom feed")
 }
 
 // What is well-formed and unusual decodes.
@@ -92,6 +95,7 @@ func TestDecodeUnusual(t *testing.T) {
 	for _, document := range []string{
 		"\uFEFF" + inFeed(""),
 		"\uFEFF<?xml version='1.0' encoding='UTF-8'?>" + inFeed(""),
+		"<?xml version='1.1'?>" + inFeed(""), // XML 1.0 §2.8: read as if it were 1.0
 		"<?xml-stylesheet href='x'?><!-- c -->" + inFeed("") + "<!-- c --><?pi?>\n",
 		inFeed(`<![CDATA[]]><x xmlns=""><y/></x>`),
 		inFeed(`<x xmlns:t="urn:other"><t:y/></x><t:ServerSrcLocatorPrefix>http://a/</t:ServerSrcLocatorPrefix>`),
@@ -118,7 +122,15 @@ func TestDecodeLimits(t *testing.T) {
 	nested := func(n int) string { // n levels with the feed's
 		return inFeed(strings.Repeat("<x>", n-1) + strings.Repeat("</x>", n-1))
 	}
-	attribute := func(n int) string { return inFeed(`<link href="` + strings.Repeat("a", n) + `"/>`) }
+	attribute := func(n int) string {
+		return inFeed(`<link href="` + strings.Repeat("a", n-len(`<link href=""/>`)) + `"/>`)
+	}
+	attributes := func(n int) string {
+		return inFeed(`<x` + repeat(n, func(i int) string { return fmt.Sprintf(` a%d=""`, i) }) + `/>`)
+	}
+	prefixes := func(n int) string { // with the six of the feed, counting the default namespace
+		return inFeed(`<x` + repeat(n-6, func(i int) string { return fmt.Sprintf(` xmlns:a%d="u"`, i) }) + `/>`)
+	}
 	size := int64(len(attribute(1000)))
 
 	for _, c := range []struct {
@@ -136,10 +148,18 @@ func TestDecodeLimits(t *testing.T) {
 		{attribute(1000), Limits{MaxBytes: size}, ""},
 		{attribute(1000), Limits{MaxBytes: math.MaxInt64}, ""},
 		{attribute(1000), Limits{MaxBytes: size - 1}, "MaxBytes"},
-		{attribute(1<<20 - 100), Limits{}, ""},
-		{attribute(1<<20 + 5000), Limits{}, "MaxToken"},
-		{attribute(1<<20 + 5000), Limits{MaxToken: 2 << 20}, ""},
-		{attribute(1<<20 + 5000), Limits{MaxToken: math.MaxInt64, MaxBytes: math.MaxInt64}, ""},
+		{attribute(1 << 20), Limits{}, ""},
+		{attribute(1<<20 + 1), Limits{}, "MaxToken"},
+		{attribute(1<<20 + 1), Limits{MaxToken: 2 << 20}, ""},
+		{attribute(1<<20 + 1), Limits{MaxToken: math.MaxInt64, MaxBytes: math.MaxInt64}, ""},
+		{inFeed("<title>" + strings.Repeat("&lt;", 1000) + "</title>"), Limits{MaxToken: 900}, "MaxToken"},
+		{inFeed("<" + strings.Repeat("x", 5000) + "/>"), Limits{}, ""},
+		{inFeed("<" + strings.Repeat("x", 5000) + "/>"), Limits{MaxToken: 4500}, "MaxToken"},
+		{attributes(1000), Limits{}, ""},
+		{attributes(1001), Limits{}, "MaxAttributes"},
+		{attributes(51), Limits{MaxAttributes: 50}, "MaxAttributes"},
+		{prefixes(50), Limits{MaxAttributes: 50}, ""},
+		{prefixes(51), Limits{MaxAttributes: 50}, "MaxAttributes"},
 	} {
 		_, err := Decode(strings.NewReader(c.document), "http://server.example/feed", c.limits)
 		if c.limit == "" {
@@ -152,7 +172,12 @@ func TestDecodeLimits(t *testing.T) {
 		assert.ErrorContains(t, err, c.limit)
 		assert.NotZero(t, exceeded.Max)
 	}
-	assert.Equal(t, Limits{MaxBytes: 32 << 20, MaxToken: 1 << 20, MaxDepth: 64, MaxEntries: 100_000}, Limits{}.withDefaults())
+
+	_, err := Decode(strings.NewReader(inFeed("\n <x><y>")), "http://server.example/feed", Limits{MaxDepth: 2})
+	assert.EqualError(t, err, "feeds: http://server.example/feed:4:5: exceeds Limits.MaxDepth, which is 2")
+	_, err = Decode(strings.NewReader(inEntry(entryBasics+"</entry>\n<entry>")), "http://server.example/feed", Limits{MaxEntries: 1})
+	assert.EqualError(t, err, "feeds: http://server.example/feed:4:1: exceeds Limits.MaxEntries, which is 1")
+	assert.Equal(t, Limits{MaxBytes: 32 << 20, MaxToken: 1 << 20, MaxDepth: 64, MaxAttributes: 1000, MaxEntries: 100_000}, Limits{}.withDefaults())
 }
 
 // Endless input ends at the limit, whatever it is made of.
@@ -182,11 +207,14 @@ func TestDecodeTakesLinearTime(t *testing.T) {
 			return inEntry(entryBasics + repeat(n, func(i int) string { return fmt.Sprintf(`<link href="urn:x:%d"/>`, i) }))
 		},
 		"attributes": func(n int) string {
-			return inFeed(`<x ` + repeat(n, func(i int) string { return fmt.Sprintf(` a%d=""`, i) }) + `/>`)
+			return inFeed(repeat(n/10, func(i int) string {
+				return `<x` + repeat(100, func(j int) string { return fmt.Sprintf(` a%d-%d=""`, i, j) }) + `/>`
+			}))
 		},
 		"namespaces": func(n int) string {
-			return inFeed(`<x ` + repeat(n, func(i int) string { return fmt.Sprintf(` xmlns:a%d="u"`, i) }) + `>` +
-				strings.Repeat("<a0:y/>", n) + `</x>`)
+			return inFeed(repeat(n/10, func(i int) string {
+				return `<x` + repeat(100, func(j int) string { return fmt.Sprintf(` xmlns:a%d-%d="u"`, i, j) }) + fmt.Sprintf(`><a%d-0:y/></x>`, i)
+			}))
 		},
 	} {
 		const n = 2000
@@ -238,6 +266,7 @@ func TestDecodeReadError(t *testing.T) {
 		r := io.MultiReader(strings.NewReader(document[:n]), iotest.ErrReader(cause))
 		_, err := Decode(r, "http://server.example/feed", Limits{})
 		require.ErrorIs(t, err, cause, "after %d bytes", n)
+		require.EqualError(t, err, "feeds: reading http://server.example/feed: connection reset")
 	}
 	// Readers may give one byte at a time.
 	f, err := Decode(iotest.OneByteReader(strings.NewReader(document)), "http://server.example/feed", Limits{})

@@ -9,7 +9,7 @@ import (
 // whiteSpace is that of XML 1.0 §2.3. Other spaces, such as U+00A0, are content.
 const whiteSpace = " \t\r\n"
 
-func isWhiteSpace(r rune) bool { return r < 0x80 && strings.IndexByte(whiteSpace, byte(r)) >= 0 }
+func isWhiteSpace(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == '\n' }
 
 // isChar reports whether XML 1.0 §2.2 has the character.
 func isChar(r rune) bool {
@@ -30,7 +30,12 @@ func line(s string) string {
 }
 
 // strip removes all white space from a URL.
-func strip(s string) string { return strings.Join(strings.FieldsFunc(s, isWhiteSpace), "") }
+func strip(s string) string {
+	if !strings.ContainsAny(s, whiteSpace) {
+		return s
+	}
+	return strings.Join(strings.FieldsFunc(s, isWhiteSpace), "")
+}
 
 // unwrap joins an identifier that was broken across lines: white space at the
 // ends goes, and so does each run within that has more in it than plain spaces.

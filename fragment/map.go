@@ -14,12 +14,20 @@ import (
 const MaxLocator = 8 << 10
 
 // Map shows a topic map as the records of a source. The map must be normalised
-// and must not change while it is shown.
+// and must not change while it is shown: records share its lists of locators.
 type Map struct {
 	tm     *tmdm.TopicMap
 	sp     string
-	refs   map[*tmdm.Topic]Ref
-	sorted []*tmdm.Topic // by reference
+	others map[*tmdm.Topic]Ref // TopicSIs that are not the first subject identifiers of their topics
+	sorted []namedTopic        // by reference
+
+	typeInstance, typ, instance *tmdm.Topic // that records know by the names of the standard, if any
+}
+
+// namedTopic is a topic and its TopicSI.
+type namedTopic struct {
+	ref Ref
+	t   *tmdm.Topic
 }
 
 // NewMap shows a map that came from a publisher: each topic's TopicSI is the
@@ -27,34 +35,47 @@ type Map struct {
 // identifiers of statements that do not begin with it are left out, and so are
 // associations without roles, which are about no topic.
 func NewMap(tm *tmdm.TopicMap, sp string) (*Map, error) {
-	m := newMap(tm, sp)
 	for t := range tm.Topics() {
-		sis := t.SubjectIdentifiers()
-		if len(sis) == 0 {
+		if len(t.SubjectIdentifiers()) == 0 {
 			return nil, fmt.Errorf("fragment: %s has no subject identifier", tmdm.Describe(t))
 		}
-		m.refs[t] = sis[0]
 	}
-	return m, m.finish()
+	return newMap(tm, sp, nil)
 }
 
-func newMap(tm *tmdm.TopicMap, sp string) *Map {
-	return &Map{tm: tm, sp: sp, refs: map[*tmdm.Topic]Ref{}}
-}
-
-func (m *Map) finish() error {
-	m.sorted = make([]*tmdm.Topic, 0, len(m.refs))
-	for t := range m.tm.Topics() {
+func newMap(tm *tmdm.TopicMap, sp string, others map[*tmdm.Topic]Ref) (*Map, error) {
+	m := &Map{tm: tm, sp: sp, others: others}
+	for t := range tm.Topics() {
 		for _, set := range [][]tmdm.Locator{t.SubjectIdentifiers(), t.SubjectLocators()} {
 			for _, l := range set {
 				if len(l) > MaxLocator {
-					return documentError("a locator of %d bytes is too long (%d at most): %.80s…", len(l), MaxLocator, l)
+					return nil, documentError("a locator of %d bytes is too long (%d at most): %.80s…", len(l), MaxLocator, l)
 				}
 			}
 		}
-		m.sorted = append(m.sorted, t)
+		m.sorted = append(m.sorted, namedTopic{m.ref(t), t})
 	}
-	slices.SortFunc(m.sorted, func(a, b *tmdm.Topic) int { return strings.Compare(string(m.refs[a]), string(m.refs[b])) })
+	slices.SortFunc(m.sorted, func(a, b namedTopic) int { return strings.Compare(string(a.ref), string(b.ref)) })
+	m.typeInstance, m.typ, m.instance = m.named(tmdm.PSITypeInstance), m.named(tmdm.PSIType), m.named(tmdm.PSIInstance)
+	return m, nil
+}
+
+// ref returns the TopicSI of t, or "" for no topic.
+func (m *Map) ref(t *tmdm.Topic) Ref {
+	if t == nil {
+		return ""
+	}
+	if ref, ok := m.others[t]; ok {
+		return ref
+	}
+	return t.SubjectIdentifiers()[0]
+}
+
+// named returns the topic with the TopicSI ref, or nil.
+func (m *Map) named(ref Ref) *tmdm.Topic {
+	if t := m.tm.TopicBySubjectIdentifier(ref); t != nil && m.ref(t) == ref {
+		return t
+	}
 	return nil
 }
 
@@ -68,13 +89,19 @@ func (m *Map) Topic(si Ref) (*Topic, error) {
 
 // Identity implements [Identifier].
 func (m *Map) Identity(si Ref) (*Identity, error) {
-	t := m.tm.TopicBySubjectIdentifier(si)
-	if t == nil {
+	id, ok := m.identityOf(si)
+	if !ok {
 		return nil, nil
 	}
-	id := m.identity(t)
-	id.canonical()
 	return &id, nil
+}
+
+func (m *Map) identityOf(si Ref) (Identity, bool) {
+	t := m.tm.TopicBySubjectIdentifier(si)
+	if t == nil {
+		return Identity{}, false
+	}
+	return m.identity(t), true
 }
 
 // TopicBySubjectLocator implements [Source].
@@ -85,8 +112,8 @@ func (m *Map) TopicBySubjectLocator(sl tmdm.Locator) (*Topic, error) {
 // Topics implements [Source].
 func (m *Map) Topics() iter.Seq2[*Topic, error] {
 	return func(yield func(*Topic, error) bool) {
-		for _, t := range m.sorted {
-			if !yield(m.topic(t), nil) {
+		for _, n := range m.sorted {
+			if !yield(m.topic(n.t), nil) {
 				return
 			}
 		}
@@ -96,17 +123,18 @@ func (m *Map) Topics() iter.Seq2[*Topic, error] {
 // AssociationsOf implements [Source].
 func (m *Map) AssociationsOf(player Ref, part Part) iter.Seq2[*Association, error] {
 	return func(yield func(*Association, error) bool) {
-		t := m.tm.TopicBySubjectIdentifier(player)
-		if t == nil || m.refs[t] != player {
+		t := m.named(player)
+		if t == nil {
 			return
 		}
-		var found []keyedAssociation
+		var room [8]keyedAssociation // most topics have few
+		found := room[:0]
 		for _, r := range t.RolesPlayed() {
-			if a := r.Association(); isFirst(r) && m.part(a, t) == part {
+			if a := r.Association(); m.part(a, t) == part && isFirst(r) {
 				found = append(found, keyedAssociation{a: m.association(a)})
 			}
 		}
-		if len(found) > 1 {
+		if len(found) > 1 { // a key costs a digest
 			for i := range found {
 				found[i].key = found[i].a.Key()
 			}
@@ -140,22 +168,24 @@ type keyedAssociation struct {
 
 func compareKeys(a, b keyedAssociation) int { return bytes.Compare(a.key[:], b.key[:]) }
 
-// part is Association.Part without the cost of making the record.
+// part is Association.Part without the cost of making the record. Records know
+// types by their TopicSI alone, so it is that which must be the standard's.
 func (m *Map) part(a *tmdm.Association, player *tmdm.Topic) Part {
+	if a.Type() != m.typeInstance || m.typeInstance == nil {
+		return AsPlayer
+	}
 	class, instance, ok := a.TypeInstance()
-	if !ok || m.refs[a.Type()] != tmdm.PSITypeInstance {
+	if !ok {
 		return AsPlayer
 	}
-	// Records know role types by their TopicSI alone, which may be another one
-	// or, where the two are one topic, the same.
-	r, s := m.refs[a.Roles()[0].Type()], m.refs[a.Roles()[1].Type()]
-	if !(r == tmdm.PSIType && s == tmdm.PSIInstance || r == tmdm.PSIInstance && s == tmdm.PSIType) {
+	r, s := a.Roles()[0].Type(), a.Roles()[1].Type()
+	if !(r == m.typ && s == m.instance || r == m.instance && s == m.typ) {
 		return AsPlayer
 	}
-	if player == instance {
+	switch player {
+	case instance:
 		return AsInstance
-	}
-	if player == class {
+	case class:
 		return AsType
 	}
 	return AsPlayer
@@ -177,62 +207,89 @@ func (m *Map) topic(t *tmdm.Topic) *Topic {
 		return nil
 	}
 	record := &Topic{Identity: m.identity(t)}
-	for _, n := range t.Names() {
-		name := Name{
-			Value: n.Value(), Type: m.refs[n.Type()], Scope: m.scope(n), Reifier: m.reifier(n), ItemIdentifiers: m.own(n),
+	if names := t.Names(); len(names) > 0 {
+		record.Names = make([]Name, len(names))
+		for i, n := range names {
+			record.Names[i] = m.name(n)
 		}
-		for _, v := range n.Variants() {
-			name.Variants = append(name.Variants, Variant{
-				Value: v.Value(), Datatype: v.Datatype(), Scope: m.scope(v), Reifier: m.reifier(v), ItemIdentifiers: m.own(v),
-			})
-		}
-		record.Names = append(record.Names, name)
 	}
-	for _, o := range t.Occurrences() {
-		record.Occurrences = append(record.Occurrences, Occurrence{
-			Value: o.Value(), Datatype: o.Datatype(), Type: m.refs[o.Type()], Scope: m.scope(o), Reifier: m.reifier(o), ItemIdentifiers: m.own(o),
-		})
+	if occurrences := t.Occurrences(); len(occurrences) > 0 {
+		record.Occurrences = make([]Occurrence, len(occurrences))
+		for i, o := range occurrences {
+			record.Occurrences[i] = Occurrence{
+				Value: o.Value(), Datatype: o.Datatype(), Type: m.ref(o.Type()),
+				Scope: m.scope(o), Reifier: m.reifier(o), ItemIdentifiers: m.own(o),
+			}
+		}
 	}
 	record.Canonical()
 	return record
 }
 
+func (m *Map) name(n *tmdm.TopicName) Name {
+	name := Name{Value: n.Value(), Type: m.ref(n.Type()), Scope: m.scope(n), Reifier: m.reifier(n), ItemIdentifiers: m.own(n)}
+	for _, v := range n.Variants() {
+		name.Variants = append(name.Variants, Variant{
+			Value: v.Value(), Datatype: v.Datatype(), Scope: m.scope(v), Reifier: m.reifier(v), ItemIdentifiers: m.own(v),
+		})
+	}
+	return name
+}
+
+// identity returns the identifiers of t, in order.
 func (m *Map) identity(t *tmdm.Topic) Identity {
-	ref := m.refs[t]
-	id := Identity{SubjectIdentifiers: []tmdm.Locator{ref}, SubjectLocators: slices.Clone(t.SubjectLocators())}
-	for _, si := range t.SubjectIdentifiers() {
+	sis, sls := t.SubjectIdentifiers(), t.SubjectLocators()
+	ref := m.ref(t)
+	if sis[0] == ref && slices.IsSorted(sis[1:]) && slices.IsSorted(sls) {
+		return Identity{SubjectIdentifiers: slices.Clip(sis), SubjectLocators: slices.Clip(sls)}
+	}
+	id := Identity{SubjectIdentifiers: []tmdm.Locator{ref}, SubjectLocators: slices.Clone(sls)}
+	for _, si := range sis {
 		if si != ref {
 			id.SubjectIdentifiers = append(id.SubjectIdentifiers, si)
 		}
 	}
+	id.canonical()
 	return id
 }
 
 func (m *Map) association(a *tmdm.Association) *Association {
-	record := &Association{Type: m.refs[a.Type()], Scope: m.scope(a), Reifier: m.reifier(a), ItemIdentifiers: m.own(a)}
-	for _, r := range a.Roles() {
-		record.Roles = append(record.Roles, Role{
-			Type: m.refs[r.Type()], Player: m.refs[r.Player()], Reifier: m.reifier(r), ItemIdentifiers: m.own(r),
-		})
+	record := newAssociation(len(a.Roles()))
+	record.Type, record.Scope, record.Reifier, record.ItemIdentifiers = m.ref(a.Type()), m.scope(a), m.reifier(a), m.own(a)
+	for i, r := range a.Roles() {
+		record.Roles[i] = Role{Type: m.ref(r.Type()), Player: m.ref(r.Player()), Reifier: m.reifier(r), ItemIdentifiers: m.own(r)}
 	}
 	record.Canonical()
 	return record
 }
 
+// newAssociation makes an association with room for its roles, and in one piece
+// where it is binary, as most are.
+func newAssociation(roles int) *Association {
+	if roles != 2 {
+		return &Association{Roles: make([]Role, roles)}
+	}
+	var binary struct {
+		Association
+		roles [2]Role
+	}
+	binary.Roles = binary.roles[:]
+	return &binary.Association
+}
+
 func (m *Map) scope(c tmdm.Scoped) []Ref {
-	var refs []Ref
-	for _, t := range c.Scope().Themes() {
-		refs = append(refs, m.refs[t])
+	themes := c.Scope().Themes()
+	if len(themes) == 0 {
+		return nil
+	}
+	refs := make([]Ref, len(themes))
+	for i, t := range themes {
+		refs[i] = m.ref(t)
 	}
 	return refs
 }
 
-func (m *Map) reifier(c tmdm.Reifiable) Ref {
-	if t := c.Reifier(); t != nil {
-		return m.refs[t]
-	}
-	return ""
-}
+func (m *Map) reifier(c tmdm.Reifiable) Ref { return m.ref(c.Reifier()) }
 
 // own returns the item identifiers of c under the source locator prefix.
 func (m *Map) own(c tmdm.Construct) []tmdm.Locator {

@@ -68,16 +68,18 @@ func chooseTopicSIs(tm *tmdm.TopicMap, sp string, prior Source) (*Map, error) {
 			return nil, documentError("%s has no roles (ISO 13250-2 §5.7 asks for one at least): it belongs to no topic, so no fragment could carry it", tmdm.Describe(a))
 		}
 	}
-	m := newMap(tm, sp)
 	n := namer{tm: tm, sp: sp, prior: prior}
+	others := map[*tmdm.Topic]Ref{}
 	for t := range tm.Topics() {
 		ref, err := n.choose(t)
 		if err != nil {
 			return nil, err
 		}
-		m.refs[t] = ref
+		if ref != t.SubjectIdentifiers()[0] {
+			others[t] = ref
+		}
 	}
-	return m, m.finish()
+	return newMap(tm, sp, others)
 }
 
 type namer struct {
@@ -88,6 +90,9 @@ type namer struct {
 
 // keep adds what a topic was assigned for one of its own locators.
 func (n *namer) keep(t *tmdm.Topic) error {
+	if n.prior == nil {
+		return nil
+	}
 	for _, l := range t.ItemIdentifiers() {
 		if err := n.keepFirst(t, n.forItem(l)); err != nil {
 			return err

@@ -59,9 +59,9 @@ func Read(r io.Reader, o xtm.Options, topicSI Ref) (*Fragment, error) {
 			f.Associations = append(f.Associations, a)
 		}
 	}
-	for _, t := range m.sorted {
-		if m.refs[t] != topic.TopicSI() {
-			f.Stubs = append(f.Stubs, m.identity(t))
+	for _, n := range m.sorted {
+		if n.ref != topic.TopicSI() {
+			f.Stubs = append(f.Stubs, m.identity(n.t))
 		}
 	}
 	f.Deleted = len(topic.Names) == 0 && len(topic.Occurrences) == 0 && len(f.Associations) == 0

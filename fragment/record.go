@@ -133,9 +133,16 @@ func (a *Association) Players() []Ref {
 
 func (i *Identity) canonical() {
 	if len(i.SubjectIdentifiers) > 1 {
-		slices.Sort(i.SubjectIdentifiers[1:])
+		sortLocators(i.SubjectIdentifiers[1:])
 	}
-	slices.Sort(i.SubjectLocators)
+	sortLocators(i.SubjectLocators)
+}
+
+// sortLocators leaves alone what is in order: it may be shared.
+func sortLocators(list []tmdm.Locator) {
+	if !slices.IsSorted(list) {
+		slices.Sort(list)
+	}
 }
 
 // Canonical puts the sets of t in order, so that equal records have equal bytes.
@@ -143,38 +150,61 @@ func (t *Topic) Canonical() {
 	t.Identity.canonical()
 	for i := range t.Names {
 		n := &t.Names[i]
-		slices.Sort(n.Scope)
-		slices.Sort(n.ItemIdentifiers)
+		sortLocators(n.Scope)
+		sortLocators(n.ItemIdentifiers)
 		for j := range n.Variants {
-			slices.Sort(n.Variants[j].Scope)
-			slices.Sort(n.Variants[j].ItemIdentifiers)
+			sortLocators(n.Variants[j].Scope)
+			sortLocators(n.Variants[j].ItemIdentifiers)
 		}
-		slices.SortFunc(n.Variants, func(a, b Variant) int {
-			return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Datatype, b.Datatype), slices.Compare(a.Scope, b.Scope), cmp.Compare(a.Reifier, b.Reifier))
-		})
+		slices.SortFunc(n.Variants, compareVariants)
 	}
-	slices.SortFunc(t.Names, func(a, b Name) int {
-		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Type, b.Type), slices.Compare(a.Scope, b.Scope), cmp.Compare(a.Reifier, b.Reifier))
-	})
+	slices.SortFunc(t.Names, compareNames)
 	for i := range t.Occurrences {
-		slices.Sort(t.Occurrences[i].Scope)
-		slices.Sort(t.Occurrences[i].ItemIdentifiers)
+		sortLocators(t.Occurrences[i].Scope)
+		sortLocators(t.Occurrences[i].ItemIdentifiers)
 	}
-	slices.SortFunc(t.Occurrences, func(a, b Occurrence) int {
-		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Datatype, b.Datatype), cmp.Compare(a.Type, b.Type), slices.Compare(a.Scope, b.Scope), cmp.Compare(a.Reifier, b.Reifier))
-	})
+	slices.SortFunc(t.Occurrences, compareOccurrences)
 }
 
 // Canonical puts the sets of a in order, so that equal records have equal bytes.
 func (a *Association) Canonical() {
-	slices.Sort(a.Scope)
-	slices.Sort(a.ItemIdentifiers)
+	sortLocators(a.Scope)
+	sortLocators(a.ItemIdentifiers)
 	for i := range a.Roles {
-		slices.Sort(a.Roles[i].ItemIdentifiers)
+		sortLocators(a.Roles[i].ItemIdentifiers)
 	}
-	slices.SortFunc(a.Roles, func(x, y Role) int {
-		return cmp.Or(cmp.Compare(x.Type, y.Type), cmp.Compare(x.Player, y.Player), cmp.Compare(x.Reifier, y.Reifier))
-	})
+	slices.SortFunc(a.Roles, compareRoles)
+}
+
+// Statements are compared by what makes them equal, the most telling first. Few
+// comparisons get beyond that.
+
+func compareNames(a, b Name) int {
+	if c := cmp.Compare(a.Value, b.Value); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.Type, b.Type), slices.Compare(a.Scope, b.Scope), cmp.Compare(a.Reifier, b.Reifier))
+}
+
+func compareVariants(a, b Variant) int {
+	if c := cmp.Compare(a.Value, b.Value); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.Datatype, b.Datatype), slices.Compare(a.Scope, b.Scope), cmp.Compare(a.Reifier, b.Reifier))
+}
+
+func compareOccurrences(a, b Occurrence) int {
+	if c := cmp.Compare(a.Value, b.Value); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.Datatype, b.Datatype), cmp.Compare(a.Type, b.Type), slices.Compare(a.Scope, b.Scope), cmp.Compare(a.Reifier, b.Reifier))
+}
+
+func compareRoles(a, b Role) int {
+	if c := cmp.Compare(a.Type, b.Type); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.Player, b.Player), cmp.Compare(a.Reifier, b.Reifier))
 }
 
 // Mentions calls yield for every reference of t that is not a player: types,

@@ -105,7 +105,7 @@ func (r *replacement) putDown(p *post, m *Map) error {
 		r.added[key] = record
 	}
 	for t := range p.tm.Topics() {
-		ref := m.refs[t]
+		ref := m.ref(t)
 		if !p.described[t] && !p.known[t] && (r.after.mentions[ref] > 0 || r.after.players[ref]) {
 			r.put(m.topic(t))
 		}

@@ -34,13 +34,23 @@ type Identifier interface {
 	Identity(si Ref) (*Identity, error)
 }
 
-func identityOf(src Source, si Ref) (*Identity, error) {
-	if i, ok := src.(Identifier); ok {
-		return i.Identity(si)
+// identityOf returns the identifiers of the topic with the subject identifier,
+// if there is one.
+func identityOf(src Source, si Ref) (Identity, bool, error) {
+	switch src := src.(type) {
+	case *Map: // there are many stubs, and this costs no memory
+		id, ok := src.identityOf(si)
+		return id, ok, nil
+	case Identifier:
+		id, err := src.Identity(si)
+		if id == nil || err != nil {
+			return Identity{}, false, err
+		}
+		return *id, true, nil
 	}
 	t, err := src.Topic(si)
 	if t == nil || err != nil {
-		return nil, err
+		return Identity{}, false, err
 	}
-	return &t.Identity, nil
+	return t.Identity, true, nil
 }

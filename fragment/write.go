@@ -3,6 +3,7 @@ package fragment
 import (
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -30,70 +31,51 @@ func Write(w io.Writer, src Source, ref Ref, form Form) error {
 	if t == nil {
 		return fmt.Errorf("fragment: no topic has the subject identifier %s", ref)
 	}
-	f := writer{enc: xtm.NewEncoder(w, form.Version, tmdm.Locator(form.SP)), src: src, written: map[Ref]bool{t.TopicSI(): true}}
-	types, typings, err := classes(src, t.TopicSI())
-	if err != nil {
-		return err
-	}
-	if err := f.enc.Topic(element(t, types)); err != nil {
-		return err
-	}
-	if len(types) > 0 { // instanceOf mentions them without naming them
+	f := newWriter(w, src, form)
+	defer f.release()
+	f.written[t.TopicSI()] = true
+	f.classes(t.TopicSI())
+	f.topic(t, f.types)
+	if len(f.types) > 0 { // instanceOf mentions them without naming them
 		f.mention(tmdm.PSITypeInstance)
 		f.mention(tmdm.PSIType)
 		f.mention(tmdm.PSIInstance)
 	}
-	for _, class := range types {
+	for _, class := range f.types {
 		f.mention(class)
 	}
 	t.Mentions(f.mention)
-	for _, a := range typings {
+	for _, a := range f.typings {
 		f.association(a)
 	}
-	for _, part := range []Part{AsPlayer, AsType} {
-		if part == AsType && form.OmitInstances {
-			continue
-		}
-		for a, err := range src.AssociationsOf(t.TopicSI(), part) {
-			if err != nil {
-				return err
-			}
-			f.association(a)
-			if f.err != nil {
-				return f.err
-			}
-		}
+	f.associations(t.TopicSI(), AsPlayer)
+	if !form.OmitInstances {
+		f.associations(t.TopicSI(), AsType)
 	}
-	if f.err != nil {
-		return f.err
-	}
-	return f.enc.Close()
+	return f.close()
 }
 
 // WriteTombstone writes the "empty topic" that deletes: identifiers, and
 // nothing else.
 func WriteTombstone(w io.Writer, id Identity, form Form) error {
-	enc := xtm.NewEncoder(w, form.Version, tmdm.Locator(form.SP))
-	if err := enc.Topic(element(&Topic{Identity: id}, nil)); err != nil {
-		return err
-	}
-	return enc.Close()
+	f := newWriter(w, nil, form)
+	defer f.release()
+	f.stub(id)
+	return f.close()
 }
 
 // WriteSnapshot writes all of src, which must be a publisher's state: one in
 // which every reference is the TopicSI of a topic. It writes as it reads.
 func WriteSnapshot(w io.Writer, src Source, form Form) error {
-	enc := xtm.NewEncoder(w, form.Version, tmdm.Locator(form.SP))
+	f := newWriter(w, src, form)
+	defer f.release()
 	for t, err := range src.Topics() {
 		if err != nil {
 			return err
 		}
-		types, _, err := classes(src, t.TopicSI())
-		if err != nil {
-			return err
-		}
-		if err := enc.Topic(element(t, types)); err != nil {
-			return err
+		f.classes(t.TopicSI())
+		if f.topic(t, f.types); f.err != nil {
+			return f.err
 		}
 	}
 	for a, err := range src.Associations() {
@@ -103,27 +85,79 @@ func WriteSnapshot(w io.Writer, src Source, form Form) error {
 		if _, _, ok := a.TypeInstance(); ok && isBare(a) {
 			continue // written as a type of the instance
 		}
-		if err := enc.Association(associationElement(a)); err != nil {
-			return err
+		if f.element(a); f.err != nil {
+			return f.err
 		}
 	}
-	return enc.Close()
+	return f.close()
 }
 
-// classes returns the types of a topic that can be written as instanceOf, and
-// the type-instance associations that cannot.
-func classes(src Source, instance Ref) (types []Ref, typings []*Association, err error) {
-	for a, err := range src.AssociationsOf(instance, AsInstance) {
+// writer writes one document. The first error ends it.
+type writer struct {
+	enc     xtm.Encoder
+	src     Source
+	written map[Ref]bool   // topics that the document has
+	types   []Ref          // classes of the topic, to be written as instanceOf
+	typings []*Association // type-instance associations that cannot
+	err     error
+
+	// What elements are made of. Each is written before the next is made.
+	names       []xtm.Name
+	variants    []xtm.Variant
+	occurrences []xtm.Occurrence
+	roles       []xtm.Role
+	refs        []xtm.Ref
+}
+
+// writers are kept for reuse: most documents are small, and there may be one for
+// each topic of a map.
+var writers = sync.Pool{New: func() any { return new(writer) }}
+
+func newWriter(w io.Writer, src Source, form Form) *writer {
+	f := writers.Get().(*writer)
+	f.enc.Reset(w, form.Version, tmdm.Locator(form.SP))
+	f.src, f.err = src, nil
+	if f.written == nil {
+		f.written = map[Ref]bool{}
+	}
+	return f
+}
+
+// release gives f back. A set that has grown stays behind: to clear it costs as
+// much as it once held.
+func (f *writer) release() {
+	f.enc.Reset(nil, xtm.V21, "")
+	f.src = nil
+	if len(f.written) > 100 {
+		f.written = nil
+	}
+	clear(f.written)
+	writers.Put(f)
+}
+
+func (f *writer) close() error {
+	if f.err == nil {
+		f.err = f.enc.Close()
+	}
+	return f.err
+}
+
+// classes sets the types of a topic that can be written as instanceOf, and the
+// type-instance associations that cannot.
+func (f *writer) classes(instance Ref) {
+	f.types, f.typings = f.types[:0], f.typings[:0]
+	f.src.AssociationsOf(instance, AsInstance)(func(a *Association, err error) bool {
 		if err != nil {
-			return nil, nil, err
+			f.err = err
+			return false
 		}
 		if class, _, ok := a.TypeInstance(); ok && isBare(a) {
-			types = append(types, class)
+			f.types = append(f.types, class)
 		} else {
-			typings = append(typings, a)
+			f.typings = append(f.typings, a)
 		}
-	}
-	return types, typings, nil
+		return true
+	})
 }
 
 // isBare reports whether neither a nor its roles have item identifiers.
@@ -135,17 +169,24 @@ func isBare(a *Association) bool {
 	return n == 0
 }
 
-type writer struct {
-	enc     *xtm.Encoder
-	src     Source
-	written map[Ref]bool // topics that the document has
-	err     error
+// associations writes the associations in which player takes part in one way.
+func (f *writer) associations(player Ref, part Part) {
+	if f.err != nil {
+		return
+	}
+	f.src.AssociationsOf(player, part)(func(a *Association, err error) bool {
+		if err != nil {
+			f.err = err
+			return false
+		}
+		f.association(a)
+		return f.err == nil
+	})
 }
 
+// association writes an association, and the stubs of the topics that it mentions.
 func (f *writer) association(a *Association) {
-	if f.err == nil {
-		f.err = f.enc.Association(associationElement(a))
-	}
+	f.element(a)
 	a.Mentions(f.mention)
 	for i := range a.Roles {
 		f.mention(a.Roles[i].Player)
@@ -158,58 +199,72 @@ func (f *writer) mention(ref Ref) {
 		return
 	}
 	f.written[ref] = true
-	stub := &Topic{Identity: Identity{SubjectIdentifiers: []tmdm.Locator{ref}}}
-	id, err := identityOf(f.src, ref)
+	id, ok, err := identityOf(f.src, ref)
 	if err != nil {
 		f.err = err
 		return
 	}
-	if id != nil && id.TopicSI() == ref {
-		stub.Identity = *id
+	if !ok || id.TopicSI() != ref {
+		id = Identity{SubjectIdentifiers: []tmdm.Locator{ref}}
 	}
-	f.err = f.enc.Topic(element(stub, nil))
+	f.stub(id)
 }
 
-func element(t *Topic, types []Ref) *xtm.Topic {
-	e := &xtm.Topic{SubjectIdentifiers: t.SubjectIdentifiers, SubjectLocators: t.SubjectLocators, Types: references(types)}
+func (f *writer) stub(id Identity) {
+	f.err = f.enc.Topic(&xtm.Topic{SubjectIdentifiers: id.SubjectIdentifiers, SubjectLocators: id.SubjectLocators})
+}
+
+// topic writes the element of a topic.
+func (f *writer) topic(t *Topic, types []Ref) {
+	if f.err != nil {
+		return
+	}
+	f.names, f.variants, f.occurrences, f.refs = f.names[:0], f.variants[:0], f.occurrences[:0], f.refs[:0]
 	for i := range t.Names {
 		n := &t.Names[i]
-		name := xtm.Name{
-			ItemIdentifiers: n.ItemIdentifiers, Reifier: reference(n.Reifier),
-			Value: n.Value, Type: reference(n.Type), Scope: references(n.Scope),
-		}
+		before := len(f.variants)
 		for j := range n.Variants {
 			v := &n.Variants[j]
-			name.Variants = append(name.Variants, xtm.Variant{
+			f.variants = append(f.variants, xtm.Variant{
 				ItemIdentifiers: v.ItemIdentifiers, Reifier: reference(v.Reifier),
-				Value: v.Value, Datatype: v.Datatype, Scope: references(v.Scope),
+				Value: v.Value, Datatype: v.Datatype, Scope: f.references(v.Scope),
 			})
 		}
-		e.Names = append(e.Names, name)
+		f.names = append(f.names, xtm.Name{
+			ItemIdentifiers: n.ItemIdentifiers, Reifier: reference(n.Reifier),
+			Value: n.Value, Type: reference(n.Type), Scope: f.references(n.Scope), Variants: f.variants[before:],
+		})
 	}
 	for i := range t.Occurrences {
 		o := &t.Occurrences[i]
-		e.Occurrences = append(e.Occurrences, xtm.Occurrence{
+		f.occurrences = append(f.occurrences, xtm.Occurrence{
 			ItemIdentifiers: o.ItemIdentifiers, Reifier: reference(o.Reifier),
-			Value: o.Value, Datatype: o.Datatype, Type: reference(o.Type), Scope: references(o.Scope),
+			Value: o.Value, Datatype: o.Datatype, Type: reference(o.Type), Scope: f.references(o.Scope),
 		})
 	}
-	return e
+	f.err = f.enc.Topic(&xtm.Topic{
+		SubjectIdentifiers: t.SubjectIdentifiers, SubjectLocators: t.SubjectLocators,
+		Types: f.references(types), Names: f.names, Occurrences: f.occurrences,
+	})
 }
 
-func associationElement(a *Association) *xtm.Association {
-	e := &xtm.Association{
-		ItemIdentifiers: a.ItemIdentifiers, Reifier: reference(a.Reifier),
-		Type: reference(a.Type), Scope: references(a.Scope),
+// element writes the element of an association.
+func (f *writer) element(a *Association) {
+	if f.err != nil {
+		return
 	}
+	f.roles, f.refs = f.roles[:0], f.refs[:0]
 	for i := range a.Roles {
 		r := &a.Roles[i]
-		e.Roles = append(e.Roles, xtm.Role{
+		f.roles = append(f.roles, xtm.Role{
 			ItemIdentifiers: r.ItemIdentifiers, Reifier: reference(r.Reifier),
 			Type: reference(r.Type), Player: reference(r.Player),
 		})
 	}
-	return e
+	f.err = f.enc.Association(&xtm.Association{
+		ItemIdentifiers: a.ItemIdentifiers, Reifier: reference(a.Reifier),
+		Type: reference(a.Type), Scope: f.references(a.Scope), Roles: f.roles,
+	})
 }
 
 func reference(ref Ref) xtm.Ref {
@@ -219,13 +274,10 @@ func reference(ref Ref) xtm.Ref {
 	return xtm.SubjectIdentifier(ref)
 }
 
-func references(refs []Ref) []xtm.Ref {
-	if len(refs) == 0 {
-		return nil
+func (f *writer) references(refs []Ref) []xtm.Ref {
+	before := len(f.refs)
+	for _, ref := range refs {
+		f.refs = append(f.refs, reference(ref))
 	}
-	out := make([]xtm.Ref, len(refs))
-	for i, ref := range refs {
-		out[i] = reference(ref)
-	}
-	return out
+	return f.refs[before:]
 }

@@ -16,7 +16,8 @@ func (a *Association) Type() *Topic { return a.kind.typ.live() }
 
 // SetType changes the association type.
 func (a *Association) SetType(typ *Topic) {
-	a.setKind(a.TopicMap().kind(typ.live(), a.Scope(), ""))
+	tm := a.TopicMap()
+	a.setKind(tm.kind(tm.mustUse(typ), a.Scope(), ""))
 }
 
 // SetScope changes the scope.
@@ -31,9 +32,9 @@ func (a *Association) Roles() []*AssociationRole { return a.roles }
 // AddRole adds a role of the given type, played by player.
 func (a *Association) AddRole(typ, player *Topic) *AssociationRole {
 	tm := a.TopicMap()
-	player = player.live()
+	typ, player = tm.mustUse(typ), tm.mustUse(player)
 	r := tm.slabs.roles.take()
-	*r = AssociationRole{a, typ.live(), player}
+	*r = AssociationRole{a, typ, player}
 	if a.roles == nil { // most associations have two
 		a.roles = tm.slabs.pairs.take()[:0]
 	}
@@ -127,7 +128,7 @@ func (r *AssociationRole) Association() *Association { return r.assoc }
 func (r *AssociationRole) Type() *Topic { return r.typ.live() }
 
 // SetType changes the role type.
-func (r *AssociationRole) SetType(typ *Topic) { r.typ = typ.live() }
+func (r *AssociationRole) SetType(typ *Topic) { r.typ = r.TopicMap().mustUse(typ) }
 
 // Player returns the topic that plays the role.
 func (r *AssociationRole) Player() *Topic { return r.player.live() }
@@ -135,7 +136,7 @@ func (r *AssociationRole) Player() *Topic { return r.player.live() }
 // SetPlayer makes another topic play the role.
 func (r *AssociationRole) SetPlayer(player *Topic) {
 	old := r.Player()
-	player = player.live()
+	player = r.TopicMap().mustUse(player)
 	if player == old {
 		return
 	}

@@ -1,9 +1,21 @@
 package tmdm
 
-import "slices"
+import (
+	"slices"
 
-// Locator is an absolute IRI in the normal form of this project (internal/iri).
+	"github.com/tmshare/tmshare/internal/iri"
+)
+
+// Locator is an absolute IRI in the normal form that [ParseLocator] gives. The
+// package takes locators as they are and compares them as strings.
 type Locator string
+
+// ParseLocator returns the locator that an absolute IRI is: its normal form, in
+// which locators are compared.
+func ParseLocator(s string) (Locator, error) {
+	normal, err := iri.Normalize(s)
+	return Locator(normal), err
+}
 
 // Construct is any information item of the model that can have item
 // identifiers: the map, a topic, a statement, a variant or a role.
@@ -176,6 +188,11 @@ func without[T comparable](list []T, x T) []T {
 // before the reifier.
 func SetReifier(c Reifiable, t *Topic) error {
 	t = t.live()
+	if t != nil {
+		if err := c.TopicMap().usable(t); err != nil {
+			return err
+		}
+	}
 	if reified := t.reifiedItems(); len(reified) > 0 && !equalStatements(reified[0], c) {
 		return &ReifierError{t, c, reified[0]}
 	}

@@ -4,9 +4,20 @@
 // A [TopicMap] holds topics and associations. A [Topic] is known by subject
 // identifiers, subject locators and item identifiers, and carries names,
 // occurrences and the roles that it plays. Types, themes, players and reifiers
-// are topics. Type-instance relations are associations (ISO 13250-2 §7.2,
-// The type-instance relationship); [Topic.Types] and [Topic.AddType] are short
-// cuts to them.
+// are topics.
+//
+// That a topic is an instance of a class, or a class a subtype of another, is
+// said by associations (ISO 13250-2 §7.2, The type-instance relationship, and
+// §7.3, The supertype-subtype relationship). There are short cuts to them:
+// [Topic.AddType], [Topic.Types] and [Topic.Instances]; [Topic.AddSupertype],
+// [Topic.Supertypes] and [Topic.Subtypes]; and, through the whole hierarchy,
+// [Topic.AllTypes], [Topic.AllInstances] and [Topic.IsInstanceOf].
+//
+// From a topic one goes on by its names, occurrences and roles, all of them or
+// those of a type, and from a role to the [AssociationRole.Others].
+// [Topic.DisplayName] chooses a name for a reader. [TopicMap.Constructs] walks
+// through everything; an [Index] answers repeated questions for what has a
+// type, a theme or a value.
 //
 // Two topics that come to share an identifier must be merged. An operation that
 // would make them share one changes nothing and returns an [*IdentityError]
@@ -19,7 +30,9 @@
 // Everything is iterated in order of creation, so that the same input gives the
 // same output. A map may be read by several goroutines at once as long as none
 // changes it and it was normalized after the last merge; until then, reading
-// settles references. The package does no I/O.
+// settles references. A [Scope] that the reader has held since before
+// a merge is not settled by that, and must be looked up again. [TopicMap.Scope]
+// may add to the map; readers have [Scope.ValidIn]. The package does no I/O.
 //
 // Sibling packages: tmdm/cxtm writes the canonical form, xtm reads and writes
 // documents, fragment cuts maps into pieces that travel.

@@ -1,6 +1,39 @@
 package tmdm
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors for topics that cannot take part. Methods that return no error panic
+// with them: using such a topic is a mistake of the program, not of its input.
+var (
+	ErrOtherMap = errors.New("tmdm: the topic belongs to another topic map")
+	ErrRemoved  = errors.New("tmdm: the topic was removed")
+	ErrNoTopic  = errors.New("tmdm: a topic is missing")
+)
+
+// usable returns why t cannot be part of a statement of tm, or nil.
+func (tm *TopicMap) usable(t *Topic) error {
+	switch {
+	case t == nil:
+		return ErrNoTopic
+	case t.tm != tm:
+		return ErrOtherMap
+	case t.removed:
+		return ErrRemoved
+	}
+	return nil
+}
+
+// mustUse returns what t has become, and panics where it is not usable.
+func (tm *TopicMap) mustUse(t *Topic) *Topic {
+	t = t.live()
+	if err := tm.usable(t); err != nil {
+		panic(err)
+	}
+	return t
+}
 
 // IdentityError says that a locator which is to identify Construct identifies
 // Existing already (ISO 13250-2 §5.1, General; §5.3.5, Properties). Construct is

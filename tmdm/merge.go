@@ -1,14 +1,20 @@
 package tmdm
 
+import "cmp"
+
 // Merge merges other into t (ISO 13250-2 §6.2, Merging topic items): t gets its
 // identifiers, names, occurrences, roles and reified item, and every reference
 // to other is one to t from now on. Duplicates that arise stay until Normalize.
 // Two topics that reify unequal items cannot be one: Merge then changes nothing
-// and returns a [*ReifierError].
+// and returns a [*ReifierError]. Both belong to the same map, or else it returns
+// [ErrOtherMap]; package xtm reads several documents into one.
 func (t *Topic) Merge(other *Topic) error {
 	t, other = t.live(), other.live()
 	if t == other {
 		return nil
+	}
+	if err := cmp.Or(t.tm.usable(t), t.tm.usable(other)); err != nil {
+		return err
 	}
 	if err := t.reifierConflict(other); err != nil {
 		return err
@@ -44,5 +50,6 @@ func (t *Topic) absorb(other *Topic) {
 		d.reified = append(d.reified, other.more.reified...)
 	}
 	t.tm.merged = true
-	*other = Topic{tm: t.tm, serial: other.serial, mergedInto: t}
+	*other = Topic{tm: t.tm, serial: other.serial}
+	other.mergedInto.Store(t)
 }

@@ -200,6 +200,33 @@ func (w *workshop) actions() map[string]func(*rapid.T) {
 			require.NoError(t, SetReifier(c, nil))
 			require.Nil(t, c.Reifier())
 		},
+		"change statement": func(t *rapid.T) {
+			c, _ := construct[Reifiable](t, w)
+			switch c := c.(type) {
+			case *TopicName:
+				c.SetValue(value(t))
+				c.SetType(w.topic(t, "type"))
+				c.SetScope(w.themes(t)...)
+			case *Variant:
+				c.SetValue(value(t), XSDAnyURI)
+				c.SetScope(w.themes(t)...)
+			case *Occurrence:
+				c.SetValue(value(t), XSDAnyURI)
+				c.SetType(w.topic(t, "type"))
+				c.SetScope(w.themes(t)...)
+			case *Association:
+				c.SetType(w.topic(t, "type"))
+				c.SetScope(w.themes(t)...)
+			case *AssociationRole:
+				c.SetType(w.topic(t, "type"))
+				c.SetPlayer(w.topic(t, "player"))
+			}
+		},
+		"take type": func(t *rapid.T) {
+			topic, class := w.topic(t, "topic"), w.topic(t, "class")
+			topic.RemoveType(class)
+			require.NotContains(t, slices.Collect(topic.Types()), class.live())
+		},
 		"remove statement": func(t *rapid.T) {
 			c, _ := construct[Reifiable](t, w)
 			if c, ok := c.(interface{ Remove() }); ok {

@@ -38,7 +38,7 @@ func (tm *TopicMap) Scope(themes ...*Topic) *Scope {
 		return tm.unconstrained
 	}
 	if len(themes) == 1 {
-		t := themes[0].live()
+		t := tm.mustUse(themes[0])
 		last := &tm.lastScopes[t.serial%uint32(len(tm.lastScopes))]
 		if *last == nil || (*last).themes[0] != t {
 			*last = tm.scopeOf([]*Topic{t})
@@ -47,7 +47,7 @@ func (tm *TopicMap) Scope(themes ...*Topic) *Scope {
 	}
 	set := make([]*Topic, len(themes))
 	for i, t := range themes {
-		set[i] = t.live()
+		set[i] = tm.mustUse(t)
 	}
 	return tm.scopeOf(set)
 }
@@ -71,7 +71,7 @@ func (tm *TopicMap) scopeOf(set []*Topic) *Scope {
 // live returns the scope that s has become since themes of it were merged.
 func (s *Scope) live() *Scope {
 	for _, t := range s.themes {
-		if t.mergedInto != nil {
+		if t.mergedInto.Load() != nil {
 			return s.tm.Scope(s.themes...)
 		}
 	}

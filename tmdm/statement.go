@@ -29,7 +29,7 @@ func (n *TopicName) SetType(typ *Topic) {
 	if typ == nil {
 		typ = n.TopicMap().CreateTopicBySubjectIdentifier(PSIDefaultNameType)
 	}
-	n.setKind(n.TopicMap().kind(typ.live(), n.Scope(), ""))
+	n.setKind(n.TopicMap().kind(n.TopicMap().mustUse(typ), n.Scope(), ""))
 }
 
 // SetScope changes the scope, and with it that of each variant, which keeps the
@@ -156,7 +156,7 @@ func (o *Occurrence) Type() *Topic { return o.kind.typ.live() }
 
 // SetType changes the occurrence type.
 func (o *Occurrence) SetType(typ *Topic) {
-	o.setKind(o.TopicMap().kind(typ.live(), o.Scope(), o.Datatype()))
+	o.setKind(o.TopicMap().kind(o.TopicMap().mustUse(typ), o.Scope(), o.Datatype()))
 }
 
 // SetScope changes the scope.

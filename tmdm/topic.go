@@ -3,6 +3,7 @@ package tmdm
 import (
 	"iter"
 	"slices"
+	"sync/atomic"
 )
 
 // Topic is a topic item (ISO 13250-2 §5.3).
@@ -12,8 +13,8 @@ type Topic struct {
 	names       []*TopicName
 	occurrences []*Occurrence
 	roles       []*AssociationRole
-	more        *topicDetails // nil where there is nothing in it
-	mergedInto  *Topic        // set once the topic has been merged into another
+	more        *topicDetails         // nil where there is nothing in it
+	mergedInto  atomic.Pointer[Topic] // set once the topic has been merged into another; readers shorten the way
 	serial      uint32
 	removed     bool
 }
@@ -27,24 +28,28 @@ type topicDetails struct {
 // live returns the topic that t has become: t, or what it was merged into.
 // References to a merged topic stay as they are and are followed on access.
 func (t *Topic) live() *Topic {
-	if t == nil || t.mergedInto == nil {
-		return t
+	if t == nil {
+		return nil
 	}
-	return t.follow()
+	if next := t.mergedInto.Load(); next != nil {
+		return t.follow(next)
+	}
+	return t
 }
 
-func (t *Topic) follow() *Topic {
-	end := t.mergedInto
-	for end.mergedInto != nil {
-		end = end.mergedInto
+func (t *Topic) follow(end *Topic) *Topic {
+	for next := end; next != nil; next = end.mergedInto.Load() {
+		end = next
 	}
-	for t.mergedInto != end { // shorten the chain for the next one
-		t, t.mergedInto = t.mergedInto, end
+	for t != end { // shorten the chain for the next one
+		next := t.mergedInto.Load()
+		t.mergedInto.Store(end)
+		t = next
 	}
 	return end
 }
 
-func (t *Topic) gone() bool { return t.mergedInto != nil || t.removed }
+func (t *Topic) gone() bool { return t.removed || t.mergedInto.Load() != nil }
 
 func (t *Topic) setItemIdentifiers(l []Locator) { t.live().iids = l }
 
@@ -112,6 +117,9 @@ func (t *Topic) Reified() Reifiable {
 // [*IdentityError] (ISO 13250-2 §5.3.5: such topics are equal).
 func (t *Topic) AddSubjectIdentifier(loc Locator) error {
 	t = t.live()
+	if t.removed {
+		return ErrRemoved
+	}
 	added, other := t.tm.ids.add(loc, t, asSubject)
 	if other != nil {
 		return &IdentityError{t, other, loc}
@@ -122,6 +130,9 @@ func (t *Topic) AddSubjectIdentifier(loc Locator) error {
 
 // addItemIdentifier adds loc, which identifies no other item than topics.
 func (t *Topic) addItemIdentifier(loc Locator) error {
+	if t.removed {
+		return ErrRemoved
+	}
 	added, other := t.tm.ids.add(loc, t, asItem)
 	if other != nil {
 		return &IdentityError{t, other, loc}
@@ -143,6 +154,9 @@ func appendLocator(list, added []Locator) []Locator {
 // it, it returns an [*IdentityError].
 func (t *Topic) AddSubjectLocator(loc Locator) error {
 	t = t.live()
+	if t.removed {
+		return ErrRemoved
+	}
 	added, other := t.tm.sls.add(loc, t, asSubject)
 	if other != nil {
 		return &IdentityError{t, other, loc}
@@ -175,21 +189,21 @@ func (t *Topic) RemoveSubjectLocator(loc Locator) {
 // AddName adds a name. A nil typ is the default name type
 // (ISO 13250-2 §7.5, The default name type).
 func (t *Topic) AddName(value string, typ *Topic, themes ...*Topic) *TopicName {
-	t = t.live()
+	t = t.tm.mustUse(t)
 	if typ == nil {
 		typ = t.tm.CreateTopicBySubjectIdentifier(PSIDefaultNameType)
 	}
 	n := t.tm.slabs.names.take()
-	*n = TopicName{statement{kind: t.tm.kind(typ.live(), t.tm.Scope(themes...), "")}, t, value}
+	*n = TopicName{statement{kind: t.tm.kind(t.tm.mustUse(typ), t.tm.Scope(themes...), "")}, t, value}
 	t.names = append(t.names, n)
 	return n
 }
 
 // AddOccurrence adds an occurrence.
 func (t *Topic) AddOccurrence(value, datatype string, typ *Topic, themes ...*Topic) *Occurrence {
-	t = t.live()
+	t = t.tm.mustUse(t)
 	o := t.tm.slabs.occurrences.take()
-	*o = Occurrence{statement{kind: t.tm.kind(typ.live(), t.tm.Scope(themes...), datatype)}, t, value}
+	*o = Occurrence{statement{kind: t.tm.kind(t.tm.mustUse(typ), t.tm.Scope(themes...), datatype)}, t, value}
 	t.occurrences = append(t.occurrences, o)
 	return o
 }
@@ -204,19 +218,8 @@ func (t *Topic) AddType(class *Topic) *Association {
 }
 
 // Types iterates over the classes of which t is said to be an instance in the
-// unconstrained scope.
-func (t *Topic) Types() iter.Seq[*Topic] {
-	return func(yield func(*Topic) bool) {
-		for _, r := range t.RolesPlayed() {
-			if !r.Type().is(PSIInstance) {
-				continue
-			}
-			if class, _, ok := r.assoc.TypeInstance(); ok && !yield(class) {
-				return
-			}
-		}
-	}
-}
+// unconstrained scope, not counting their supertypes.
+func (t *Topic) Types() iter.Seq[*Topic] { return t.classes() }
 
 // Remove removes t and the associations in which it plays a role. A topic that
 // is a type, a theme or a reifier stays, and Remove returns an [*InUseError].

@@ -147,8 +147,9 @@ func (tm *TopicMap) CreateTopicByItemIdentifier(loc Locator) (*Topic, error) {
 
 // CreateAssociation adds an association without roles.
 func (tm *TopicMap) CreateAssociation(typ *Topic, themes ...*Topic) *Association {
+	k := tm.kind(tm.mustUse(typ), tm.Scope(themes...), "")
 	a := tm.slabs.associations.take()
-	a.kind = tm.kind(typ.live(), tm.Scope(themes...), "")
+	a.kind = k
 	tm.associations = append(tm.associations, a)
 	return a
 }

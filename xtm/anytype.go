@@ -15,6 +15,10 @@ import (
 func (d *Decoder) embedded() string {
 	var c canonicalizer
 	for depth := d.xml.Depth(); d.err == nil; {
+		if len(c.out) > d.limits.Token {
+			d.fail(limitReasons["Token"], d.limits.Token)
+			c.out = c.out[:0]
+		}
 		switch d.next() {
 		case xmlscan.StartElement:
 			c.start(d.xml)
@@ -37,8 +41,9 @@ func (d *Decoder) embedded() string {
 func isEmbedded(value string) bool {
 	o := Options{Limits: Limits{Token: len(value) + 16}.withDefaults()}
 	d := Decoder{
-		xml:   newScanner(strings.NewReader("<r>"+value+"</r>"), o, o.Limits),
-		bases: []scopedBase{{depth: -1}},
+		limits: o.Limits,
+		xml:    newScanner(strings.NewReader("<r>"+value+"</r>"), o, o.Limits),
+		bases:  []scopedBase{{depth: -1}},
 	}
 	d.next()
 	c := d.embedded()
@@ -131,46 +136,4 @@ func appendName(b []byte, n xmlscan.Name) []byte {
 		b = append(append(b, n.Prefix...), ':')
 	}
 	return append(b, n.Local...)
-}
-
-// appendEscaped appends s as character data, or as the value of an attribute in
-// double quotes.
-func appendEscaped(b []byte, s string, attr bool) []byte {
-	from := 0
-	for i := range len(s) {
-		var esc string
-		switch s[i] {
-		case '&':
-			esc = "&amp;"
-		case '<':
-			esc = "&lt;"
-		case '\r':
-			esc = "&#xD;"
-		case '>':
-			if attr {
-				continue
-			}
-			esc = "&gt;"
-		case '"':
-			if !attr {
-				continue
-			}
-			esc = "&quot;"
-		case '\t':
-			if !attr {
-				continue
-			}
-			esc = "&#x9;"
-		case '\n':
-			if !attr {
-				continue
-			}
-			esc = "&#xA;"
-		default:
-			continue
-		}
-		b = append(append(b, s[from:i]...), esc...)
-		from = i + 1
-	}
-	return append(b, s[from:]...)
 }

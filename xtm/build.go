@@ -190,7 +190,13 @@ func (b *builder) identify(e *Topic) (*tmdm.Topic, error) {
 		}
 	}
 	for _, l := range e.ItemIdentifiers {
-		join(tm.TopicByIdentifier(l))
+		known := tm.TopicByIdentifier(l)
+		if known == nil {
+			if c := tm.ConstructByItemIdentifier(l); c != nil { // before a topic is made that cannot have it
+				return nil, b.identityError(&tmdm.IdentityError{Existing: c, Locator: l}, e.Pos)
+			}
+		}
+		join(known)
 	}
 	for _, l := range e.SubjectIdentifiers {
 		join(tm.TopicByIdentifier(l))
@@ -201,22 +207,30 @@ func (b *builder) identify(e *Topic) (*tmdm.Topic, error) {
 	if t == nil {
 		t = tm.CreateTopic()
 	}
+	if err := addIdentity(t, e); err != nil {
+		return nil, b.identityError(err, e.Pos)
+	}
+	return t, nil
+}
+
+// addIdentity gives t the identifiers of e.
+func addIdentity(t *tmdm.Topic, e *Topic) error {
 	for _, l := range e.ItemIdentifiers {
 		if err := tmdm.AddItemIdentifier(t, l); err != nil {
-			return nil, b.identityError(err, e.Pos)
+			return err
 		}
 	}
 	for _, l := range e.SubjectIdentifiers {
 		if err := t.AddSubjectIdentifier(l); err != nil {
-			return nil, b.identityError(err, e.Pos)
+			return err
 		}
 	}
 	for _, l := range e.SubjectLocators {
 		if err := t.AddSubjectLocator(l); err != nil {
-			return nil, b.identityError(err, e.Pos)
+			return err
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // merge makes one topic of two and returns it. The one with less to move is
@@ -274,12 +288,13 @@ func (b *builder) association(e *Association) error {
 	a := b.tm.CreateAssociation(typ, themes...)
 	reified := 0
 	for i := range e.Roles {
+		var player *tmdm.Topic
 		typ, err := b.ref(e.Roles[i].Type, e.Pos)
-		if err != nil {
-			return err
+		if err == nil {
+			player, err = b.ref(e.Roles[i].Player, e.Pos)
 		}
-		player, err := b.ref(e.Roles[i].Player, e.Pos)
 		if err != nil {
+			a.Remove() // with some of its roles it would say something else
 			return err
 		}
 		a.AddRole(typ, player)
@@ -307,6 +322,9 @@ func (b *builder) typeAndScope(typ Ref, scope []Ref, pos Position) (*tmdm.Topic,
 		return nil, nil, err
 	}
 	themes, err := b.topics(scope, pos)
+	if limit := b.doc.dec.limits.Themes; err == nil && len(themes)+len(b.doc.themes) > limit {
+		err = b.doc.errorAt(pos, nil, "a scope of more than %d topics, with those that a <mergeMap> adds", limit)
+	}
 	return t, append(themes, b.doc.themes...), err
 }
 

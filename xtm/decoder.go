@@ -80,6 +80,7 @@ type Decoder struct {
 	xml      *xmlscan.Scanner
 	bases    []scopedBase // the last one holds for the current element
 	baseEnds bool         // the last one's element has ended
+	badBase  bool         // the xml:base seen last is not usable
 	version  Version
 	space    string // namespace of the elements
 	root     string // name of the root element, once known
@@ -183,7 +184,7 @@ func (d *Decoder) outside() {
 // notTopicMap makes the error of a document without topicMap say so.
 func (d *Decoder) notTopicMap() {
 	var syntax *SyntaxError
-	isSyntax := errors.As(d.err, &syntax)
+	isSyntax := errors.As(d.err, &syntax) && syntax.Err != nil // the XML is to blame
 	switch {
 	case d.seenMap || d.root == "" || !isSyntax && d.err != io.EOF:
 		return
@@ -240,8 +241,9 @@ func (d *Decoder) element() Element {
 	if d.own != nil {
 		d.refs.buf, d.locators.buf = d.refs.buf[:0], d.locators.buf[:0]
 	}
+	d.badBase = false
 	name := d.child("topicMap")
-	d.broken = false
+	d.broken = d.badBase // text before the element does not break it
 	switch {
 	case d.err != nil:
 		return nil
@@ -310,6 +312,9 @@ func (d *Decoder) next() xmlscan.Kind {
 		case xmlscan.StartElement:
 			if base, ok := d.xml.Attr(nsXML, "base"); ok {
 				doc := string(document(d.locator(base)))
+				if d.badBase = doc == ""; d.badBase {
+					doc = d.bases[len(d.bases)-1].base // where problems are collected; it is one
+				}
 				d.bases = append(d.bases, scopedBase{d.xml.Depth(), doc, doc + "#"})
 			}
 		case xmlscan.EndElement:
@@ -380,7 +385,10 @@ func (d *Decoder) content(name string) string {
 			d.fail("<%s> can only hold text, not <%s>", name, d.xml.Name().Local)
 			d.skip()
 		case xmlscan.Text:
-			d.text = append(d.text, d.xml.Text()...)
+			if d.text = append(d.text, d.xml.Text()...); len(d.text) > d.limits.Token { // in pieces
+				d.fail(limitReasons["Token"], d.limits.Token)
+				d.text = d.text[:0]
+			}
 		case xmlscan.EndElement:
 			return d.string("", d.text)
 		}
@@ -409,7 +417,7 @@ func (d *Decoder) locator(ref []byte) tmdm.Locator {
 		return known.locator
 	}
 	l := d.resolve(ref)
-	if d.err == nil {
+	if l != "" {
 		known.base, known.locator = base, l
 		if ref[0] == '#' && len(l) == len(base)+n {
 			known.ref = string(l[len(base):])

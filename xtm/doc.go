@@ -24,7 +24,7 @@
 //
 // # Files
 //
-// token.go hides the XML parser; decoder.go, xtm10.go and xtm2x.go are the
+// scan.go hides the XML parser; decoder.go, xtm10.go and xtm2x.go are the
 // reader; build.go and finish.go make a map of it; encoder.go, encode10.go and
 // encode2x.go are the writer; write.go feeds it from a map.
 //

@@ -22,7 +22,7 @@ import (
 // the SHA-256 of l in lower-case base32. It does not change from document to
 // document.
 func TopicID(l tmdm.Locator) string {
-	return "t-" + digest(string(l))
+	return digest("t-", string(l))
 }
 
 // madeID returns the id for the topic that r refers to. The same locator may
@@ -37,9 +37,30 @@ func madeID(r Ref) string {
 	return TopicID(r.Locator)
 }
 
-func digest(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return lowerBase32.EncodeToString(sum[:16])
+// topicID is madeID for a topic that is written. The fragments of a map have the
+// same few types and themes, so that keeping ids for a while saves most digests.
+func (e *Encoder) topicID(r Ref) string {
+	if r.Kind != BySubjectIdentifier {
+		return madeID(r)
+	}
+	id, ok := e.topicIDs[r.Locator]
+	if !ok {
+		if len(e.topicIDs) == 256 {
+			clear(e.topicIDs)
+		} else if e.topicIDs == nil {
+			e.topicIDs = map[tmdm.Locator]string{}
+		}
+		id = madeID(r)
+		e.topicIDs[r.Locator] = id
+	}
+	return id
+}
+
+// digest returns prefix and the first 16 bytes of the SHA-256 of s in base32.
+func digest(prefix, s string) string {
+	var room [512]byte // on the stack: there are many ids
+	sum := sha256.Sum256(append(room[:0], s...))
+	return string(lowerBase32.AppendEncode(append(room[:0], prefix...), sum[:16]))
 }
 
 var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
@@ -57,13 +78,17 @@ type stub struct {
 
 func (e *Encoder) topicMap10(m *Map) {
 	id := e.statement10(m.ItemIdentifiers, m.Reifier, func() string { return "map" })
-	e.open("topicMap", "xmlns", nsXTM1, "xmlns:xlink", nsXLink, attrName("id", id), id)
+	e.tag("topicMap")
+	e.attr("xmlns", nsXTM1)
+	e.attr("xmlns:xlink", nsXLink)
+	e.optional("id", id)
+	e.content()
 	e.writeStubs10()
 }
 
 func (e *Encoder) topic10(t *Topic) {
 	id, rest := e.topicID10(t)
-	e.open("topic", "id", id)
+	e.openID("topic", id)
 	for _, r := range t.Types {
 		e.refs10("instanceOf", []Ref{r}, false)
 	}
@@ -76,10 +101,10 @@ func (e *Encoder) topic10(t *Topic) {
 	}
 	e.close("topic")
 	for _, l := range t.SubjectLocators[min(1, len(t.SubjectLocators)):] {
-		e.open("topic", "id", e.made(madeID(SubjectLocator(l)), SubjectLocator(l)))
+		e.openID("topic", e.made(madeID(SubjectLocator(l)), SubjectLocator(l)))
 		e.open("subjectIdentity")
-		e.empty("resourceRef", "xlink:href", absolute(l))
-		e.empty("topicRef", "xlink:href", "#"+id)
+		e.link("resourceRef", l)
+		e.link("topicRef", tmdm.Locator("#"+id))
 		e.close("subjectIdentity")
 		e.close("topic")
 	}
@@ -100,20 +125,30 @@ func (e *Encoder) topicID10(t *Topic) (id string, rest []tmdm.Locator) {
 	}
 	for i, l := range t.ItemIdentifiers {
 		if id, ok := e.xmlID(l); ok && !isMade(id) && e.claim(id) {
-			return id, slices.Delete(slices.Clone(t.ItemIdentifiers), i, i+1)
+			return id, withoutAt(t.ItemIdentifiers, i)
 		}
 	}
 	// Made-up ids of topics are not remembered: they differ as topics do.
-	id = madeID(self)
+	id = e.topicID(self)
+	if len(t.ItemIdentifiers) == 0 {
+		return id, nil
+	}
 	return id, without(t.ItemIdentifiers, tmdm.Locator(e.prefix+id))
 }
 
 func without(list []tmdm.Locator, l tmdm.Locator) []tmdm.Locator {
-	i := slices.Index(list, l)
-	if i < 0 {
-		return list
+	if i := slices.Index(list, l); i >= 0 {
+		return withoutAt(list, i)
 	}
-	return slices.Delete(slices.Clone(list), i, i+1)
+	return list
+}
+
+// withoutAt leaves list as it is.
+func withoutAt(list []tmdm.Locator, i int) []tmdm.Locator {
+	if len(list) == 1 {
+		return nil
+	}
+	return slices.Concat(list[:i], list[i+1:])
 }
 
 func (e *Encoder) subjectIdentity10(t *Topic, iids []tmdm.Locator) {
@@ -122,22 +157,25 @@ func (e *Encoder) subjectIdentity10(t *Topic, iids []tmdm.Locator) {
 	}
 	e.open("subjectIdentity")
 	if len(t.SubjectLocators) > 0 {
-		e.empty("resourceRef", "xlink:href", absolute(t.SubjectLocators[0]))
+		e.link("resourceRef", t.SubjectLocators[0])
 	}
 	for _, l := range t.SubjectIdentifiers {
-		e.empty("subjectIndicatorRef", "xlink:href", absolute(l))
+		if strings.HasPrefix(string(l), core) && successors[l] != "" {
+			e.losses.SubjectIdentifiers++
+		}
+		e.link("subjectIndicatorRef", l)
 	}
 	for _, l := range iids {
-		e.empty("topicRef", "xlink:href", e.href(l))
+		e.link("topicRef", e.relative(l))
 	}
 	e.close("subjectIdentity")
 }
 
 func (e *Encoder) baseName10(t *Topic, n *Name) {
-	construct := func() string { return fmt.Sprintf("the name %q of %s", n.Value, t.self().Locator) }
+	construct := func() string { return fmt.Sprintf("the name %q of %s", n.Value, t.describe()) }
 	e.checkText(n.Value, construct)
 	id := e.statement10(n.ItemIdentifiers, n.Reifier, func() string { return n.key(t) })
-	e.open("baseName", attrName("id", id), id)
+	e.openID("baseName", id)
 	if n.Type != (Ref{}) && n.Type != SubjectIdentifier(tmdm.PSIDefaultNameType) {
 		if e.NameTypes == OntopiaNameTypes {
 			e.refs10("instanceOf", []Ref{n.Type}, false)
@@ -146,7 +184,7 @@ func (e *Encoder) baseName10(t *Topic, n *Name) {
 		}
 	}
 	e.refs10("scope", n.Scope, true)
-	e.content("baseNameString", n.Value)
+	e.text("baseNameString", n.Value)
 	for i := range n.Variants {
 		e.variant10(t, n, &n.Variants[i])
 	}
@@ -163,10 +201,10 @@ func (e *Encoder) variant10(t *Topic, n *Name, v *Variant) {
 		return
 	}
 	construct := func() string {
-		return fmt.Sprintf("the variant %q of the name %q of %s", v.Value, n.Value, t.self().Locator)
+		return fmt.Sprintf("the variant %q of the name %q of %s", v.Value, n.Value, t.describe())
 	}
 	id := e.statement10(v.ItemIdentifiers, v.Reifier, func() string { return n.key(t) + v.key() })
-	e.open("variant", attrName("id", id), id)
+	e.openID("variant", id)
 	e.refs10("parameters", parameters, false)
 	e.open("variantName")
 	e.resource10(v.Value, v.Datatype, construct)
@@ -175,9 +213,9 @@ func (e *Encoder) variant10(t *Topic, n *Name, v *Variant) {
 }
 
 func (e *Encoder) occurrence10(t *Topic, o *Occurrence) {
-	construct := func() string { return fmt.Sprintf("the occurrence %q of %s", o.Value, t.self().Locator) }
+	construct := func() string { return fmt.Sprintf("the occurrence %q of %s", o.Value, t.describe()) }
 	id := e.statement10(o.ItemIdentifiers, o.Reifier, func() string { return o.key(t) })
-	e.open("occurrence", attrName("id", id), id)
+	e.openID("occurrence", id)
 	e.type10("instanceOf", o.Type, PSIOccurrence)
 	e.refs10("scope", o.Scope, true)
 	e.resource10(o.Value, o.Datatype, construct)
@@ -188,29 +226,30 @@ func (e *Encoder) resource10(value, datatype string, construct func() string) {
 	e.checkText(value, construct)
 	switch {
 	case isLocator(value, datatype):
-		e.empty("resourceRef", "xlink:href", absolute(tmdm.Locator(value)))
+		e.link("resourceRef", tmdm.Locator(value))
 		return
 	case datatype != tmdm.XSDString && datatype != "":
 		e.losses.Datatypes++
 	}
-	e.content("resourceData", value)
+	e.text("resourceData", value)
 }
 
 func (e *Encoder) association10(a *Association) {
 	id := e.statement10(a.ItemIdentifiers, a.Reifier, a.key)
-	e.open("association", attrName("id", id), id)
+	e.openID("association", id)
 	e.type10("instanceOf", a.Type, PSIAssociation)
 	e.refs10("scope", a.Scope, true)
 	for i := range a.Roles {
 		r := &a.Roles[i]
 		id := e.statement10(r.ItemIdentifiers, r.Reifier, func() string { return a.key() + r.key() })
-		e.open("member", attrName("id", id), id)
+		e.openID("member", id)
 		e.type10("roleSpec", r.Type, PSIRole)
 		e.pointer10(r.Player, true)
 		e.close("member")
 	}
 	if len(a.Roles) == 0 {
-		e.empty("member")
+		e.tag("member")
+		e.buf = append(e.buf, "/>\n"...)
 	}
 	e.close("association")
 	e.writeStubs10()
@@ -239,13 +278,13 @@ func (e *Encoder) refs10(name string, refs []Ref, resources bool) {
 func (e *Encoder) pointer10(r Ref, resources bool) {
 	switch {
 	case r.Kind == ByItemIdentifier:
-		e.empty("topicRef", "xlink:href", e.href(r.Locator))
+		e.link("topicRef", e.relative(r.Locator))
 	case r.Kind == BySubjectIdentifier:
-		e.empty("subjectIndicatorRef", "xlink:href", absolute(r.Locator))
+		e.link("subjectIndicatorRef", r.Locator)
 	case r.Kind == BySubjectLocator && resources:
-		e.empty("resourceRef", "xlink:href", absolute(r.Locator))
+		e.link("resourceRef", r.Locator)
 	case r.Kind == BySubjectLocator:
-		e.empty("topicRef", "xlink:href", "#"+madeID(r))
+		e.link("topicRef", tmdm.Locator("#"+madeID(r)))
 	default:
 		e.fail("a reference", "it refers to no topic")
 	}
@@ -269,7 +308,7 @@ func (e *Encoder) statement10(iids []tmdm.Locator, reifier Ref, key func() strin
 		return id
 	}
 	if id == "" {
-		id = e.made("s-"+digest(key()), Ref{})
+		id = e.made(digest("s-", key()), Ref{})
 	}
 	e.stubs = append(e.stubs, stub{id, reifier})
 	return id
@@ -277,20 +316,19 @@ func (e *Encoder) statement10(iids []tmdm.Locator, reifier Ref, key func() strin
 
 func (e *Encoder) writeStubs10() {
 	for _, s := range e.stubs {
-		e.open("topic", "id", e.made("r-"+s.id, s.reifier))
+		e.openID("topic", e.made("r-"+s.id, s.reifier))
 		e.open("subjectIdentity")
 		e.pointer10(s.reifier, true)
-		e.empty("subjectIndicatorRef", "xlink:href", "#"+s.id)
+		e.link("subjectIndicatorRef", tmdm.Locator("#"+s.id))
 		e.close("subjectIdentity")
 		e.close("topic")
 	}
 	e.stubs = e.stubs[:0]
 }
 
-// attrName returns name where value is not empty, for an optional attribute.
-func attrName(name, value string) string {
-	if value == "" {
-		return ""
-	}
-	return name
+// openID opens an element that has an id, unless that is empty.
+func (e *Encoder) openID(name, id string) {
+	e.tag(name)
+	e.optional("id", id)
+	e.content()
 }

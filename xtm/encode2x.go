@@ -2,9 +2,9 @@ package xtm
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -12,20 +12,23 @@ import (
 // which does too but refers to topics by the id of their elements only.
 
 func (e *Encoder) topicMap2x(m *Map) {
-	e.reifiable2x("topicMap", m.ItemIdentifiers, m.Reifier, "xmlns", nsXTM2, "version", string(e.version))
+	e.tag("topicMap")
+	e.attr("xmlns", nsXTM2)
+	e.attr("version", string(e.version))
+	e.reifiable2x(m.ItemIdentifiers, m.Reifier)
 }
 
 func (e *Encoder) topic2x(t *Topic) {
 	id, rest := e.topicID2x(t)
-	e.open("topic", attrName("id", id), id)
+	e.openID("topic", id)
 	for _, l := range rest {
-		e.empty("itemIdentity", "href", e.href(l))
+		e.link("itemIdentity", e.relative(l))
 	}
 	for _, l := range t.SubjectLocators {
-		e.empty("subjectLocator", "href", absolute(l))
+		e.link("subjectLocator", l)
 	}
 	for _, l := range t.SubjectIdentifiers {
-		e.empty("subjectIdentifier", "href", absolute(l))
+		e.link("subjectIdentifier", l)
 	}
 	e.refs2x("instanceOf", t.Types)
 	for i := range t.Names {
@@ -48,20 +51,21 @@ func (e *Encoder) topicID2x(t *Topic) (id string, rest []tmdm.Locator) {
 	}
 	for i, l := range t.ItemIdentifiers {
 		if id, ok := e.xmlID(l); ok && e.claim(id) {
-			return id, slices.Delete(slices.Clone(t.ItemIdentifiers), i, i+1)
+			return id, withoutAt(t.ItemIdentifiers, i)
 		}
 	}
 	return "", t.ItemIdentifiers
 }
 
 func (e *Encoder) name2x(t *Topic, n *Name) {
-	e.checkText(n.Value, func() string { return fmt.Sprintf("the name %q of %s", n.Value, t.self().Locator) })
-	e.reifiable2x("name", n.ItemIdentifiers, n.Reifier)
+	e.checkText(n.Value, func() string { return fmt.Sprintf("the name %q of %s", n.Value, t.describe()) })
+	e.tag("name")
+	e.reifiable2x(n.ItemIdentifiers, n.Reifier)
 	if n.Type != (Ref{}) && n.Type != SubjectIdentifier(tmdm.PSIDefaultNameType) {
 		e.refs2x("type", []Ref{n.Type})
 	}
 	e.refs2x("scope", n.Scope)
-	e.content("value", n.Value)
+	e.text("value", n.Value)
 	for i := range n.Variants {
 		e.variant2x(t, n, &n.Variants[i])
 	}
@@ -74,17 +78,19 @@ func (e *Encoder) variant2x(t *Topic, n *Name, v *Variant) {
 		e.losses.Variants++
 		return
 	}
-	e.reifiable2x("variant", v.ItemIdentifiers, v.Reifier)
+	e.tag("variant")
+	e.reifiable2x(v.ItemIdentifiers, v.Reifier)
 	e.refs2x("scope", themes)
 	e.resource2x(v.Value, v.Datatype, func() string {
-		return fmt.Sprintf("the variant %q of the name %q of %s", v.Value, n.Value, t.self().Locator)
+		return fmt.Sprintf("the variant %q of the name %q of %s", v.Value, n.Value, t.describe())
 	})
 	e.close("variant")
 }
 
 func (e *Encoder) occurrence2x(t *Topic, o *Occurrence) {
-	construct := func() string { return fmt.Sprintf("the occurrence %q of %s", o.Value, t.self().Locator) }
-	e.reifiable2x("occurrence", o.ItemIdentifiers, o.Reifier)
+	construct := func() string { return fmt.Sprintf("the occurrence %q of %s", o.Value, t.describe()) }
+	e.tag("occurrence")
+	e.reifiable2x(o.ItemIdentifiers, o.Reifier)
 	e.type2x(o.Type, construct)
 	e.refs2x("scope", o.Scope)
 	e.resource2x(o.Value, o.Datatype, construct)
@@ -95,13 +101,15 @@ func (e *Encoder) resource2x(value, datatype string, construct func() string) {
 	e.checkText(value, construct)
 	switch {
 	case isLocator(value, datatype):
-		e.empty("resourceRef", "href", absolute(tmdm.Locator(value)))
+		e.link("resourceRef", tmdm.Locator(value))
 	case datatype == tmdm.XSDString || datatype == "":
-		e.content("resourceData", value)
+		e.text("resourceData", value)
 	case datatype == tmdm.XSDAnyType:
 		e.embedded2x(value, construct)
 	default:
-		e.content("resourceData", value, "datatype", datatype)
+		e.tag("resourceData")
+		e.attr("datatype", datatype)
+		e.endText("resourceData", value)
 	}
 }
 
@@ -115,10 +123,13 @@ func (e *Encoder) embedded2x(value string, construct func() string) {
 	name := "resourceData"
 	if strings.Contains(value, "<") {
 		name = "x:resourceData"
-		e.tag(name, []string{"xmlns:x", nsXTM2, "xmlns", "", "datatype", tmdm.XSDAnyType})
+		e.tag(name)
+		e.attr("xmlns:x", nsXTM2)
+		e.attr("xmlns", "")
 	} else {
-		e.tag(name, []string{"datatype", tmdm.XSDAnyType})
+		e.tag(name)
 	}
+	e.attr("datatype", tmdm.XSDAnyType)
 	e.buf = append(append(e.buf, '>'), value...)
 	e.buf = append(append(append(e.buf, "</"...), name...), ">\n"...)
 }
@@ -129,11 +140,13 @@ func (e *Encoder) association2x(a *Association) {
 		return
 	}
 	construct := func() string { return fmt.Sprintf("an association with %s", a.Roles[0].Player.describe()) }
-	e.reifiable2x("association", a.ItemIdentifiers, a.Reifier)
+	e.tag("association")
+	e.reifiable2x(a.ItemIdentifiers, a.Reifier)
 	e.type2x(a.Type, construct)
 	e.refs2x("scope", a.Scope)
 	for _, r := range a.Roles {
-		e.reifiable2x("role", r.ItemIdentifiers, r.Reifier)
+		e.tag("role")
+		e.reifiable2x(r.ItemIdentifiers, r.Reifier)
 		e.type2x(r.Type, func() string { return "a role of " + construct() })
 		e.pointer2x(r.Player)
 		e.close("role")
@@ -149,21 +162,19 @@ func (e *Encoder) type2x(typ Ref, construct func() string) {
 	e.refs2x("type", []Ref{typ})
 }
 
-// reifiable2x opens an element with its item identifiers and its reifier, which
-// is an attribute where that can express it.
-func (e *Encoder) reifiable2x(name string, iids []tmdm.Locator, reifier Ref, attrs ...string) {
+// reifiable2x ends the start tag of an element and adds its item identifiers and
+// its reifier, which is an attribute where that can express it.
+func (e *Encoder) reifiable2x(iids []tmdm.Locator, reifier Ref) {
 	if e.version == V20 || reifier.Kind == ByItemIdentifier {
-		if href := e.topicRef2x(reifier); href != "" {
-			attrs = append(attrs, "reifier", href)
-		}
+		e.optional("reifier", iri.Escape(string(e.topicRef2x(reifier))))
 		reifier = Ref{}
 	}
-	e.open(name, attrs...)
+	e.content()
 	if !reifier.IsZero() {
 		e.refs2x("reifier", []Ref{reifier})
 	}
 	for _, l := range iids {
-		e.empty("itemIdentity", "href", e.href(l))
+		e.link("itemIdentity", e.relative(l))
 	}
 }
 
@@ -183,22 +194,22 @@ func (e *Encoder) pointer2x(r Ref) {
 	case r.IsZero():
 		e.fail("a reference", "it refers to no topic")
 	case e.version == V20, r.Kind == ByItemIdentifier:
-		e.empty("topicRef", "href", e.topicRef2x(r))
+		e.link("topicRef", e.topicRef2x(r))
 	case r.Kind == BySubjectIdentifier:
-		e.empty("subjectIdentifierRef", "href", absolute(r.Locator))
+		e.link("subjectIdentifierRef", r.Locator)
 	default:
-		e.empty("subjectLocatorRef", "href", absolute(r.Locator))
+		e.link("subjectLocatorRef", r.Locator)
 	}
 }
 
 // topicRef2x returns r as a reference to a topic element, or "" where it is
 // none. In XTM 2.0 there is no other.
-func (e *Encoder) topicRef2x(r Ref) string {
+func (e *Encoder) topicRef2x(r Ref) tmdm.Locator {
 	if r.IsZero() {
 		return ""
 	}
 	if e.version == V20 && (r.Kind != ByItemIdentifier || !strings.Contains(string(r.Locator), "#")) {
 		e.fail(r.describe(), "XTM 2.0 can only refer to the id of a topic element")
 	}
-	return e.href(r.Locator)
+	return e.relative(r.Locator)
 }

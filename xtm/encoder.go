@@ -2,7 +2,6 @@ package xtm
 
 import (
 	"fmt"
-	"hash/fnv"
 	"io"
 	"slices"
 	"strings"
@@ -15,16 +14,17 @@ import (
 // Losses counts what a version of the syntax could not carry and the encoder
 // left out.
 type Losses struct {
-	NameTypes       int // types of names other than the default (XTM 1.0)
-	Datatypes       int // datatypes other than string and IRI (XTM 1.0); the values are written
-	ItemIdentifiers int // item identifiers of statements for which there is no place (XTM 1.0)
-	Variants        int // variants whose scope adds nothing to that of their name
-	Associations    int // associations without roles (XTM 2.x)
+	NameTypes          int // types of names other than the default (XTM 1.0)
+	Datatypes          int // datatypes other than string and IRI (XTM 1.0); the values are written
+	ItemIdentifiers    int // item identifiers of statements for which there is no place (XTM 1.0)
+	SubjectIdentifiers int // subject identifiers whose successors readers put in their place (XTM 1.0); they are written
+	Variants           int // variants whose scope adds nothing to that of their name
+	Associations       int // associations without roles (XTM 2.x)
 }
 
 // Total returns the number of all losses.
 func (l Losses) Total() int {
-	return l.NameTypes + l.Datatypes + l.ItemIdentifiers + l.Variants + l.Associations
+	return l.NameTypes + l.Datatypes + l.ItemIdentifiers + l.SubjectIdentifiers + l.Variants + l.Associations
 }
 
 // NameTypes says what becomes of the types of names in XTM 1.0, which has no
@@ -61,6 +61,8 @@ type Encoder struct {
 	stubs   []stub              // reifiers in XTM 1.0 that the current element asks for
 	closed  bool
 
+	topicIDs map[tmdm.Locator]string // some that were made up, by subject identifier
+
 	// taken, if not nil, reports whether the topic map has the item identifier
 	// that an id would make, for something that self does not refer to.
 	taken func(id string, self Ref) bool
@@ -70,7 +72,15 @@ type Encoder struct {
 // identifiers base#name become XML ids and references to them; an empty base
 // means that there are none.
 func NewEncoder(w io.Writer, v Version, base tmdm.Locator) *Encoder {
-	e := &Encoder{w: w, version: v, used: map[uint64]struct{}{}}
+	e := new(Encoder)
+	e.Reset(w, v, base)
+	return e
+}
+
+// Reset makes e like a new encoder that goes on using the memory of the old one.
+// It is for those who write many small documents.
+func (e *Encoder) Reset(w io.Writer, v Version, base tmdm.Locator) {
+	*e = Encoder{w: w, version: v, buf: e.buf[:0], stubs: e.stubs[:0], topicIDs: e.topicIDs}
 	if base != "" {
 		normal, err := iri.Normalize(string(base))
 		if err != nil {
@@ -82,7 +92,6 @@ func NewEncoder(w io.Writer, v Version, base tmdm.Locator) *Encoder {
 	if v != V10 && v != V20 && v != V21 {
 		e.err = fmt.Errorf("xtm: version %q is not known: documents are written in 1.0, 2.0 and 2.1", v)
 	}
-	return e
 }
 
 // Losses returns what was left out so far.
@@ -172,49 +181,80 @@ func (e *Encoder) fail(construct string, format string, args ...any) {
 	}
 }
 
-// The methods below append markup. Attributes come in pairs of name and value;
-// a pair with an empty name is left out.
+// The methods below append markup. Each element begins on a line of its own.
 
-func (e *Encoder) line() {
-	for range e.indent {
-		e.buf = append(e.buf, "  "...)
+const margin = "                <" // of an element eight levels deep, and the beginning of its tag
+
+// tag begins a start tag.
+func (e *Encoder) tag(name string) {
+	e.buf = append(append(e.buf, margin[len(margin)-1-2*e.indent:]...), name...)
+}
+
+// attr adds an attribute to the start tag.
+func (e *Encoder) attr(name, value string) {
+	e.buf = append(append(append(e.buf, ' '), name...), `="`...)
+	e.attrValue(value)
+}
+
+// optional adds an attribute unless the value is empty.
+func (e *Encoder) optional(name, value string) {
+	if value != "" {
+		e.attr(name, value)
 	}
 }
 
-func (e *Encoder) tag(name string, attrs []string) {
-	e.line()
-	e.buf = append(append(e.buf, '<'), name...)
-	for i := 0; i < len(attrs); i += 2 {
-		if attrs[i] == "" {
-			continue
-		}
-		value := attrs[i+1]
-		e.checkText(value, func() string { return fmt.Sprintf("the locator %q", value) })
-		e.buf = append(append(append(e.buf, ' '), attrs[i]...), `="`...)
-		e.buf = append(appendEscaped(e.buf, value, true), '"')
+func (e *Encoder) attrValue(value string) {
+	if plain(value, inAttr|inDoubt) == len(value) {
+		e.buf = append(append(e.buf, value...), '"')
+		return
 	}
+	e.checkText(value, func() string { return fmt.Sprintf("the locator %q", value) })
+	e.buf = append(appendEscaped(e.buf, value, true), '"')
 }
 
-func (e *Encoder) open(name string, attrs ...string) {
-	e.tag(name, attrs)
+// content ends the start tag of an element that holds others.
+func (e *Encoder) content() {
 	e.buf = append(e.buf, ">\n"...)
 	e.indent++
 }
 
-func (e *Encoder) close(name string) {
-	e.indent--
-	e.line()
-	e.buf = append(append(append(e.buf, "</"...), name...), ">\n"...)
+// open begins an element that has no attributes and holds others.
+func (e *Encoder) open(name string) {
+	e.tag(name)
+	e.content()
 }
 
-func (e *Encoder) empty(name string, attrs ...string) {
-	e.tag(name, attrs)
+// close ends an element that holds others.
+func (e *Encoder) close(name string) {
+	e.indent--
+	e.buf = append(append(e.buf, margin[len(margin)-1-2*e.indent:]...), '/')
+	e.buf = append(append(e.buf, name...), ">\n"...)
+}
+
+// link writes an element that does nothing but refer.
+func (e *Encoder) link(name string, to tmdm.Locator) {
+	e.tag(name)
+	if e.version == V10 {
+		e.buf = append(e.buf, ` xlink:href="`...)
+	} else {
+		e.buf = append(e.buf, ` href="`...)
+	}
+	if href := string(to); plain(href, inAttr|inHref|inDoubt) == len(href) {
+		e.buf = append(append(e.buf, href...), '"')
+	} else {
+		e.attrValue(iri.Escape(href))
+	}
 	e.buf = append(e.buf, "/>\n"...)
 }
 
-// content writes an element that holds text. The text must be checked.
-func (e *Encoder) content(name, text string, attrs ...string) {
-	e.tag(name, attrs)
+// text writes an element that holds text. The text must be checked.
+func (e *Encoder) text(name, text string) {
+	e.tag(name)
+	e.endText(name, text)
+}
+
+// endText ends the start tag of an element and adds its text and its end tag.
+func (e *Encoder) endText(name, text string) {
 	e.buf = append(appendEscaped(append(e.buf, '>'), text, false), "</"...)
 	e.buf = append(append(e.buf, name...), ">\n"...)
 }
@@ -222,19 +262,10 @@ func (e *Encoder) content(name, text string, attrs ...string) {
 // checkText fails where value has a character that XML cannot carry (XML 1.0
 // §2.2, Characters).
 func (e *Encoder) checkText(value string, construct func() string) {
-	plain := true
-	for i := range len(value) {
-		if c := value[i]; c < ' ' || c >= 0x7F {
-			plain = false
-			break
-		}
-	}
-	if plain {
-		return
-	}
-	for i, r := range value {
+	from := plain(value, inDoubt)
+	for i, r := range value[from:] {
 		if r == utf8.RuneError {
-			if _, size := utf8.DecodeRuneInString(value[i:]); size == 1 {
+			if _, size := utf8.DecodeRuneInString(value[from+i:]); size == 1 {
 				e.fail(construct(), "the value is not valid UTF-8")
 				return
 			}
@@ -246,16 +277,13 @@ func (e *Encoder) checkText(value string, construct func() string) {
 	}
 }
 
-// href returns the form in which a reference to an item identifier is written.
-func (e *Encoder) href(l tmdm.Locator) string {
+// relative returns the form in which a reference to an item identifier is written.
+func (e *Encoder) relative(l tmdm.Locator) tmdm.Locator {
 	if e.prefix != "" && strings.HasPrefix(string(l), e.prefix) {
-		l = l[len(e.prefix)-1:]
+		return l[len(e.prefix)-1:]
 	}
-	return iri.Escape(string(l))
+	return l
 }
-
-// absolute returns the form in which other locators are written.
-func absolute(l tmdm.Locator) string { return iri.Escape(string(l)) }
 
 // xmlID returns the XML id that makes the item identifier l, if one does.
 func (e *Encoder) xmlID(l tmdm.Locator) (string, bool) {
@@ -268,13 +296,17 @@ func (e *Encoder) xmlID(l tmdm.Locator) (string, bool) {
 
 // claim reports whether id is free, and takes it.
 func (e *Encoder) claim(id string) bool {
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, id)
-	key := h.Sum64()
-	if _, used := e.used[key]; used {
+	hash := uint64(14695981039346656037) // FNV-1a
+	for i := range len(id) {
+		hash = (hash ^ uint64(id[i])) * 1099511628211
+	}
+	if _, used := e.used[hash]; used {
 		return false
 	}
-	e.used[key] = struct{}{}
+	if e.used == nil {
+		e.used = map[uint64]struct{}{}
+	}
+	e.used[hash] = struct{}{}
 	return true
 }
 

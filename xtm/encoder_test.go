@@ -457,3 +457,17 @@ func TestTopicsWithoutIdentifiers(t *testing.T) {
 		}
 	}
 }
+
+// Readers of XTM 1.0 take the subjects that it published for those of ISO
+// 13250-2, so it cannot say that a topic is about the former.
+func TestReplacedSubjectIdentifiersAreLosses(t *testing.T) {
+	tm := tmdm.New()
+	topic := tm.CreateTopicBySubjectIdentifier("http://www.topicmaps.org/xtm/1.0/core.xtm#class")
+	require.NoError(t, topic.AddSubjectIdentifier(xtm.PSIRole))
+	for v, want := range map[xtm.Version]xtm.Losses{xtm.V10: {SubjectIdentifiers: 1}, xtm.V20: {}, xtm.V21: {}} {
+		losses, err := xtm.Write(io.Discard, tm, xtm.WriteOptions{Version: v, Base: sp})
+		require.NoError(t, err)
+		assert.Equal(t, want, losses, v)
+	}
+	assert.Equal(t, 1, xtm.Losses{SubjectIdentifiers: 1}.Total())
+}

@@ -39,3 +39,11 @@ func (r Ref) describe() string {
 	}
 	return "no topic"
 }
+
+// describe names t for an error message.
+func (t *Topic) describe() string {
+	if self := t.self(); !self.IsZero() {
+		return string(self.Locator)
+	}
+	return "a topic without identifiers"
+}

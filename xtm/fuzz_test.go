@@ -19,7 +19,9 @@ const fuzzBase = "http://example.org/map.xtm"
 
 // FuzzRead checks that no document makes the reader panic, that every error
 // says where it is, and that an accepted document means the same after it has
-// been written and read again.
+// been written and read again. Where problems are collected, the first is the
+// error that there is otherwise, and what is left of the document is a map like
+// any.
 func FuzzRead(f *testing.F) {
 	for _, pattern := range []string{
 		filepath.Join("..", "testdata", "xtm", "*", "*", "*.xtm"),
@@ -35,19 +37,40 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, lenient bool) {
-		tm, err := xtm.Read(bytes.NewReader(data), xtm.Options{
+		o := xtm.Options{
 			Base: fuzzBase, Lenient: lenient, Limits: xtm.Limits{Token: 1 << 20, Depth: 100},
 			Loader: func(tmdm.Locator) (io.ReadCloser, error) { return nil, errors.New("none") },
-		})
-		if err != nil {
-			var syntax *xtm.SyntaxError
-			require.ErrorAs(t, err, &syntax)
-			require.Positive(t, syntax.Line)
-			require.Positive(t, syntax.Column)
+		}
+		tm, err := xtm.Read(bytes.NewReader(data), o)
+		var problems []*xtm.SyntaxError
+		o.Problem = func(e *xtm.SyntaxError) { problems = append(problems, e) }
+		rest, broken := xtm.Read(bytes.NewReader(data), o)
+		if err == nil {
+			require.NoError(t, broken)
+			require.Empty(t, problems)
+			checkRoundTrip(t, tm)
+			require.Equal(t, canonical(t, tm, cxtm.Options{}), canonical(t, rest, cxtm.Options{}))
 			return
 		}
-		checkRoundTrip(t, tm)
+		for _, e := range append(problems, syntaxError(t, err)) {
+			require.Positive(t, e.Line)
+			require.Positive(t, e.Column)
+		}
+		if broken != nil {
+			problems = append(problems, syntaxError(t, broken))
+		}
+		require.NotEmpty(t, problems)
+		require.Equal(t, err.Error(), problems[0].Error())
+		if broken == nil {
+			checkRoundTrip(t, rest)
+		}
 	})
+}
+
+func syntaxError(t *testing.T, err error) *xtm.SyntaxError {
+	var syntax *xtm.SyntaxError
+	require.ErrorAs(t, err, &syntax)
+	return syntax
 }
 
 // checkRoundTrip writes tm and reads it again, in all versions.

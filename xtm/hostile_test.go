@@ -125,6 +125,8 @@ func TestLimits(t *testing.T) {
 	name := head10 + `<` + strings.Repeat("x", 5000) + `/>`
 	assert.Equal(t, "a name is longer than 4096 bytes", rejected(t, name, xtm.Options{}).Reason)
 	assert.Equal(t, "a name is longer than 99 bytes", rejected(t, name, xtm.Options{Limits: xtm.Limits{Name: 99}}).Reason)
+	pieces := `<topic id="t"><baseName><baseNameString>` + strings.Repeat(strings.Repeat("x", 40)+"<!-- -->", 3) + `</baseNameString></baseName></topic>`
+	assert.Equal(t, "a tag or text is longer than 100 bytes", rejected(t, head10+pieces+foot, xtm.Options{Limits: xtm.Limits{Token: 100}}).Reason)
 	many := head10 + strings.Repeat(`<topic id="t"/>`, 100_000) + foot
 	assert.Equal(t, "the document is longer than 1000000 bytes", rejected(t, many, xtm.Options{Limits: xtm.Limits{Bytes: 1_000_000}}).Reason)
 	_, err := read(many, xtm.Options{Limits: xtm.Limits{Bytes: 2_000_000, Token: 100}})
@@ -161,7 +163,57 @@ func TestWhatGrowsIsBounded(t *testing.T) {
 	o.Loader = func(l tmdm.Locator) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(head10 + `<mergeMap xlink:href="` + string(l) + `x"><topicRef xlink:href="#t"/></mergeMap>` + foot)), nil
 	}
+	inner := o
+	inner.Loader = func(tmdm.Locator) (io.ReadCloser, error) {
+		themes := strings.Repeat(`<topicRef xlink:href="#s"/>`, 6)
+		return io.NopCloser(strings.NewReader(head10 + `<topic id="t"><baseName><scope>` + themes + `</scope><baseNameString/></baseName></topic>` + foot)), nil
+	}
+	adds := head10 + `<mergeMap xlink:href="x">` + strings.Repeat(`<topicRef xlink:href="#t"/>`, 5) + `</mergeMap>` + foot
+	assert.Equal(t, "a scope of more than 9 topics, with those that a <mergeMap> adds", rejected(t, adds, inner).Reason)
 	assert.Equal(t, "<mergeMap> adds more than 9 topics to every scope", rejected(t, head10+`<mergeMap xlink:href="x"/>`+foot, o).Reason)
+}
+
+// Entities and document types outside of the document are not fetched, not even
+// through the loader that mergeMap has.
+func TestNothingIsFetchedForADTD(t *testing.T) {
+	o := xtm.Options{Loader: func(l tmdm.Locator) (io.ReadCloser, error) {
+		t.Errorf("%s was asked for", l)
+		return nil, errDisk
+	}}
+	const outside = `SYSTEM "http://example.org/outside"`
+	map10 := func(text string) string {
+		return head10 + `<topic id="t"><baseName><baseNameString>` + text + `</baseNameString></baseName></topic>` + foot
+	}
+	for _, doc := range []string{
+		`<!DOCTYPE topicMap ` + outside + `>` + map10("x"),
+		`<!DOCTYPE topicMap PUBLIC "-//x//y" "http://example.org/outside">` + map10("x"),
+		`<!DOCTYPE topicMap [<!ENTITY % e ` + outside + `> %e;]>` + map10("x"),
+		`<!DOCTYPE topicMap [<!ENTITY e ` + outside + `><!NOTATION n ` + outside + `><!ENTITY u ` + outside + ` NDATA n>]>` + map10("x"),
+	} {
+		tm, err := read(doc, o)
+		require.NoError(t, err, doc)
+		assert.Equal(t, "x", nameOf(t, tm, "t"))
+	}
+	for doc, reason := range map[string]string{
+		`<!DOCTYPE topicMap [<!ENTITY e ` + outside + `>]>` + map10("&e;"):                                              "the entity e is external, and external entities are not read",
+		`<!DOCTYPE topicMap ` + outside + `>` + map10("&e;"):                                                            "the entity e is not declared in the document itself, and declarations elsewhere are not read",
+		`<!DOCTYPE topicMap [<!NOTATION n ` + outside + `><!ENTITY e ` + outside + ` NDATA n>]>` + map10("&e;"):         "the entity e is not text and cannot be referred to",
+		`<!DOCTYPE topicMap [<!ENTITY e ` + outside + `><!ENTITY f "&#38;e;">]>` + map10("&f;"):                         "in the entity f: the entity e is external, and external entities are not read",
+		`<!DOCTYPE topicMap [<!ENTITY e ` + outside + `><!ATTLIST topic id CDATA "&e;">]>` + head10 + "<topic/>" + foot: "the external entity e cannot stand in an attribute value",
+	} {
+		assert.Equal(t, reason, rejected(t, doc, o).Reason, doc)
+	}
+}
+
+// What entities may add is bounded, by less than a document could hold itself.
+func TestEntitiesAreBounded(t *testing.T) {
+	doc := `<!DOCTYPE topicMap [<!ENTITY a "` + strings.Repeat("x", 1000) + `">]>` + head10 + `<topic id="t"><baseName><baseNameString>` +
+		strings.Repeat("&a;", 100) + `</baseNameString></baseName></topic>` + foot
+	tm, err := read(doc, xtm.Options{})
+	require.NoError(t, err)
+	assert.Len(t, nameOf(t, tm, "t"), 100_000)
+	tight := xtm.Options{Limits: xtm.Limits{Expansion: 50_000}}
+	assert.Equal(t, "entities add more than 50000 bytes to the document", rejected(t, doc, tight).Reason)
 }
 
 func TestMergeMapIsBounded(t *testing.T) {

@@ -1,8 +1,9 @@
 package xtm
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/tmdm"
@@ -13,15 +14,13 @@ import (
 // statement stands.
 
 func (n *Name) key(t *Topic) string {
-	return fmt.Sprintf("name %q %q %q %q", t.self().key(), n.Value, n.Type.key(), keys(n.Scope))
+	return quoted("name", t.self().key(), n.Value, n.Type.key()) + " " + keys(n.Scope)
 }
 
-func (v *Variant) key() string {
-	return fmt.Sprintf("variant %q %q %q", v.Value, v.Datatype, keys(v.Scope))
-}
+func (v *Variant) key() string { return quoted("variant", v.Value, v.Datatype) + " " + keys(v.Scope) }
 
 func (o *Occurrence) key(t *Topic) string {
-	return fmt.Sprintf("occurrence %q %q %q %q %q", t.self().key(), o.Value, o.Datatype, o.Type.key(), keys(o.Scope))
+	return quoted("occurrence", t.self().key(), o.Value, o.Datatype, o.Type.key()) + " " + keys(o.Scope)
 }
 
 func (a *Association) key() string {
@@ -30,20 +29,32 @@ func (a *Association) key() string {
 		roles[i] = a.Roles[i].key()
 	}
 	slices.Sort(roles)
-	return fmt.Sprintf("association %q %q %s", a.Type.key(), keys(a.Scope), roles)
+	return quoted("association", a.Type.key()) + " " + keys(a.Scope) + " [" + strings.Join(roles, " ") + "]"
 }
 
-func (r *Role) key() string { return fmt.Sprintf("role %q %q", r.Type.key(), r.Player.key()) }
+func (r *Role) key() string { return quoted("role", r.Type.key(), r.Player.key()) }
 
-func (r Ref) key() string { return fmt.Sprintf("%d %s", r.Kind, r.Locator) }
+func (r Ref) key() string { return strconv.Itoa(int(r.Kind)) + " " + string(r.Locator) }
 
-func keys(refs []Ref) []string {
+func keys(refs []Ref) string {
 	k := make([]string, len(refs))
 	for i, r := range refs {
 		k[i] = r.key()
 	}
 	slices.Sort(k)
-	return k
+	for i := range k {
+		k[i] = strconv.Quote(k[i])
+	}
+	return "[" + strings.Join(k, " ") + "]"
+}
+
+// quoted returns kind and the parts, quoted so that it shows where each ends.
+func quoted(kind string, parts ...string) string {
+	b := []byte(kind)
+	for _, p := range parts {
+		b = strconv.AppendQuote(append(b, ' '), p)
+	}
+	return string(b)
 }
 
 // isLocator reports whether a value is an IRI that survives being written as a

@@ -71,7 +71,7 @@ func (d *Decoder) scanError(err error) error {
 		reason := fmt.Sprintf(limitReasons[limit.Limit], limit.Max)
 		return &SyntaxError{URI: limit.URI, Line: limit.Line, Column: limit.Column, Reason: reason, Err: err}
 	}
-	return fmt.Errorf("xtm: reading %s: %w", d.o.name(), err)
+	return fmt.Errorf("xtm: reading %s: %w", d.o.name(), errors.Unwrap(err)) // without the scanner's words
 }
 
 // limitReasons say what it means to go beyond one of xmlscan.Limits.

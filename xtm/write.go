@@ -34,6 +34,8 @@ func Write(w io.Writer, tm *tmdm.TopicMap, o WriteOptions) (Losses, error) {
 		e.prefix = "#" // for ids that are made up
 	}
 	x := exporter{tm: tm, enc: e, ids: map[*tmdm.Topic]tmdm.Locator{}}
+	x.typeInstance = tm.TopicBySubjectIdentifier(tmdm.PSITypeInstance)
+	x.instance = tm.TopicBySubjectIdentifier(tmdm.PSIInstance)
 	e.taken = x.taken
 	x.makeIDs()
 	if err := x.write(); err != nil {
@@ -42,11 +44,19 @@ func Write(w io.Writer, tm *tmdm.TopicMap, o WriteOptions) (Losses, error) {
 	return e.Losses(), e.Close()
 }
 
-// exporter makes elements of the constructs of a map.
+// exporter makes elements of the constructs of a map. It makes all of them in
+// the same memory, since the encoder is done with one before the next is made.
 type exporter struct {
 	tm  *tmdm.TopicMap
 	enc *Encoder
 	ids map[*tmdm.Topic]tmdm.Locator // item identifiers made up for the sake of an id
+
+	typeInstance, instance *tmdm.Topic // the topics of type-instance associations, if any
+
+	topicElement       Topic
+	associationElement Association
+	variantElements    []Variant // of all names of the topic
+	refRoom            []Ref     // of all types and scopes of the element
 }
 
 // makeIDs makes up ids for the topics that need one. No id is one that the map
@@ -54,7 +64,7 @@ type exporter struct {
 func (x *exporter) makeIDs() {
 	n := 0
 	for t := range x.tm.Topics() {
-		self := identity(t).self()
+		self := self(t)
 		if !self.IsZero() && (x.enc.version == V21 || slices.ContainsFunc(t.ItemIdentifiers(), x.isID)) {
 			continue
 		}
@@ -80,12 +90,10 @@ func (x *exporter) isID(l tmdm.Locator) bool {
 	return ok && !isMade(id)
 }
 
-func identity(t *tmdm.Topic) *Topic {
-	return &Topic{
-		ItemIdentifiers:    t.ItemIdentifiers(),
-		SubjectIdentifiers: t.SubjectIdentifiers(),
-		SubjectLocators:    t.SubjectLocators(),
-	}
+// self returns a reference to t, by its first identifier.
+func self(t *tmdm.Topic) Ref {
+	e := Topic{ItemIdentifiers: t.ItemIdentifiers(), SubjectIdentifiers: t.SubjectIdentifiers(), SubjectLocators: t.SubjectLocators()}
+	return e.self()
 }
 
 func (x *exporter) write() error {
@@ -99,7 +107,7 @@ func (x *exporter) write() error {
 		}
 	}
 	for a := range x.tm.Associations() {
-		if isTypeOnly(a) {
+		if x.isTypeOnly(a) {
 			continue
 		}
 		if err := x.enc.Association(x.association(a)); err != nil {
@@ -110,8 +118,8 @@ func (x *exporter) write() error {
 }
 
 // isTypeOnly reports whether a says no more than that a topic has a type.
-func isTypeOnly(a *tmdm.Association) bool {
-	if len(a.Roles()) != 2 || len(a.ItemIdentifiers()) > 0 {
+func (x *exporter) isTypeOnly(a *tmdm.Association) bool {
+	if a.Type() != x.typeInstance || len(a.Roles()) != 2 || len(a.ItemIdentifiers()) > 0 {
 		return false
 	}
 	for _, r := range a.Roles() {
@@ -124,15 +132,23 @@ func isTypeOnly(a *tmdm.Association) bool {
 }
 
 func (x *exporter) topic(t *tmdm.Topic) *Topic {
-	e := identity(t)
-	e.id = strings.TrimPrefix(string(x.ids[t]), x.enc.prefix)
-	instance := x.tm.TopicBySubjectIdentifier(tmdm.PSIInstance)
+	x.variantElements, x.refRoom = x.variantElements[:0], x.refRoom[:0]
+	e := &x.topicElement
+	*e = Topic{
+		ItemIdentifiers:    t.ItemIdentifiers(),
+		SubjectIdentifiers: t.SubjectIdentifiers(),
+		SubjectLocators:    t.SubjectLocators(),
+		Names:              e.Names[:0],
+		Occurrences:        e.Occurrences[:0],
+		id:                 strings.TrimPrefix(string(x.ids[t]), x.enc.prefix),
+	}
 	for _, r := range t.RolesPlayed() {
-		if a := r.Association(); r.Type() == instance && isTypeOnly(a) {
+		if a := r.Association(); r.Type() == x.instance && x.isTypeOnly(a) {
 			class, _, _ := a.TypeInstance()
-			e.Types = append(e.Types, x.ref(class))
+			x.refRoom = append(x.refRoom, x.ref(class))
 		}
 	}
+	e.Types = x.refRoom
 	for _, n := range t.Names() {
 		name := Name{
 			ItemIdentifiers: x.statementIDs(n),
@@ -141,8 +157,9 @@ func (x *exporter) topic(t *tmdm.Topic) *Topic {
 			Type:            x.ref(n.Type()),
 			Scope:           x.refs(n.Scope()),
 		}
+		before := len(x.variantElements)
 		for _, v := range n.Variants() {
-			name.Variants = append(name.Variants, Variant{
+			x.variantElements = append(x.variantElements, Variant{
 				ItemIdentifiers: x.statementIDs(v),
 				Reifier:         x.ref(v.Reifier()),
 				Value:           v.Value(),
@@ -150,6 +167,7 @@ func (x *exporter) topic(t *tmdm.Topic) *Topic {
 				Scope:           x.refs(v.Scope()),
 			})
 		}
+		name.Variants = x.variantElements[before:]
 		e.Names = append(e.Names, name)
 	}
 	for _, o := range t.Occurrences() {
@@ -166,11 +184,14 @@ func (x *exporter) topic(t *tmdm.Topic) *Topic {
 }
 
 func (x *exporter) association(a *tmdm.Association) *Association {
-	e := &Association{
+	x.refRoom = x.refRoom[:0]
+	e := &x.associationElement
+	*e = Association{
 		ItemIdentifiers: x.statementIDs(a),
 		Reifier:         x.ref(a.Reifier()),
 		Type:            x.ref(a.Type()),
 		Scope:           x.refs(a.Scope()),
+		Roles:           e.Roles[:0],
 	}
 	for _, r := range a.Roles() {
 		e.Roles = append(e.Roles, Role{
@@ -188,7 +209,7 @@ func (x *exporter) association(a *tmdm.Association) *Association {
 // is left out.
 func (x *exporter) statementIDs(c tmdm.Construct) []tmdm.Locator {
 	ids := c.ItemIdentifiers()
-	if x.enc.version != V10 {
+	if len(ids) == 0 || x.enc.version != V10 {
 		return ids
 	}
 	means := func(l tmdm.Locator) bool { return x.tm.TopicBySubjectIdentifier(l) != nil }
@@ -229,15 +250,15 @@ func (x *exporter) ref(t *tmdm.Topic) Ref {
 			return ItemIdentifier(l)
 		}
 	}
-	return identity(t).self()
+	return self(t)
 }
 
 func (x *exporter) refs(s *tmdm.Scope) []Ref {
-	var refs []Ref
+	before := len(x.refRoom)
 	for _, t := range s.Themes() {
-		refs = append(refs, x.ref(t))
+		x.refRoom = append(x.refRoom, x.ref(t))
 	}
-	return refs
+	return x.refRoom[before:]
 }
 
 // free reports whether l can become an item identifier of t without meaning

@@ -35,7 +35,7 @@ func (d *Decoder) element10(name string) Element {
 func (d *Decoder) topic10() *Topic {
 	t := d.newTopic()
 	t.ItemIdentifiers = append(t.ItemIdentifiers, d.id10()...)
-	if len(t.ItemIdentifiers) == 0 {
+	if _, ok := d.xml.Attr("", "id"); !ok {
 		d.fail("<topic> has no id")
 	}
 	for name := d.child("topic"); name != ""; name = d.child("topic") {
@@ -322,8 +322,13 @@ func (d *Decoder) id10() []tmdm.Locator {
 	}
 	if len(id) == 0 {
 		d.fail("the id of <%s> is empty", d.xml.Name().Local)
+		return nil
 	}
-	return d.locators.one(d.itemIdentifier(id))
+	l := d.itemIdentifier(id)
+	if l == "" {
+		return nil
+	}
+	return d.locators.one(l)
 }
 
 // one sets *r, which can be set once.

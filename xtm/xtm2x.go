@@ -13,8 +13,9 @@ import (
 
 func (d *Decoder) topicMap2x() {
 	m := &Map{Pos: d.pos()}
-	if d.reifierAttr(&m.Reifier); !m.Reifier.IsZero() {
-		d.reified = true
+	d.reifierAttr(&m.Reifier)
+	d.reified = !m.Reifier.IsZero()
+	if m.Reifier.Locator != "" { // else there was a problem with it
 		d.queue = append(d.queue, m)
 	}
 }
@@ -73,7 +74,7 @@ func (d *Decoder) topic2x() *Topic {
 			d.unexpected("topic")
 		}
 	}
-	if t.self().IsZero() {
+	if !hasID && t.self().IsZero() {
 		d.failAt(t.Pos, "<topic> has neither an id nor <itemIdentity>, <subjectIdentifier> or <subjectLocator>")
 	}
 	return t

@@ -38,6 +38,7 @@ func addCommands(root *cobra.Command) {
 	fl.BoolVarP(&a.quiet, "quiet", "q", false, "print errors only")
 	fl.BoolVarP(&a.verbose, "verbose", "v", false, "log more")
 	root.AddCommand(a.subscribe(), a.sync(), a.replace(), a.status(), a.verify(), a.export())
+	root.AddCommand(a.convert(), a.cxtm(), a.validate(), a.stats(), a.diff())
 }
 
 // run makes the body of a command: it opens the store, and closes it at the end
@@ -45,7 +46,7 @@ func addCommands(root *cobra.Command) {
 func (a *app) run(body func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		a.command = cmd
-		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		defer stop()
 		context.AfterFunc(ctx, stop) // a second signal ends the program at once
 		level := slog.LevelError

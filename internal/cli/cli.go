@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ const (
 	OK      = 0
 	Failed  = 1 // an error
 	Usage   = 2 // the command line makes no sense
-	Differs = 4 // verify: the source is not equal to the server's map
+	Differs = 4 // verify, diff: two maps that were compared are not equal
 )
 
 // ExitError carries an exit code other than Failed.
@@ -40,6 +41,9 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // prefixed with the program's name.
 func Run(root *cobra.Command) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
+	if info, ok := debug.ReadBuildInfo(); ok {
+		root.Version = info.Main.Version + " " + info.GoVersion
+	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &ExitError{Usage, fmt.Errorf("%w\nTry \"%s --help\"", err, cmd.CommandPath())}
 	})

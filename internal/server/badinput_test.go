@@ -92,7 +92,7 @@ func TestBadInputIsAnsweredAndChangesNothing(t *testing.T) {
 		"gzip with a wrong length":          {flip(zipped, len(zipped)-1), 400, []string{"gzip"}},
 		"gzip and more":                     {append(bytes.Clone(zipped), "more"...), 400, []string{"cannot be read"}},
 		"gzip of a broken map":              {gzipped(t, topicMap("<topic id='x'>\n  </topik>")), 422, []string{":4:", "topik"}},
-		"gzip in gzip":                      {gzipped(t, zipped), 422, []string{"not well-formed"}},
+		"gzip in gzip":                      {gzipped(t, zipped), 422, []string{"not allowed in XML"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := n.put("small", c.body, "Accept", "text/plain")

@@ -43,6 +43,25 @@ func TestLocatorsAreRelative(t *testing.T) {
 		{"http://example.org/maps/one.xtm", "urn:x:y", "urn:x:y"},
 		{"http://example.org/maps/one.xtm", "https://example.org/x", "https://example.org/x"},
 		{"", "http://example.org/x", "http://example.org/x"},
+		// The base is cut off as a string, wherever that leaves off.
+		{"http://example.org/maps/one", "http://example.org/maps/one-more/x", "-more/x"},
+		{"http://example.org/maps/one/", "http://example.org/maps/one", ""},
+		{"http://example.org/maps/one", "http://example.org/maps/one//x", "/x"},
+		// Else what is shared up to the last slash goes: never half a step.
+		{"file:///maps/in/one.xtm", "file:///maps/in/photo.jpg", "photo.jpg"},
+		{"file:///maps/in/one.xtm", "file:///maps/in/on", "on"},
+		{"file:///maps/in/one.xtm", "file:///maps/in/sub/photo.jpg", "sub/photo.jpg"},
+		{"file:///maps/in/one.xtm", "file:///maps/photo.jpg", "photo.jpg"},
+		{"file:///maps/in/one.xtm", "file:///maps/inn/photo.jpg", "inn/photo.jpg"},
+		{"file:///maps/in/one.xtm", "file:///other", "other"},
+		{"file:///maps/in/one.xtm", "file:///maps/in/", ""},
+		{"file:///maps/in/one.xtm", "file:/maps/in/x", "maps/in/x"},
+		{"file:///maps/in/one.xtm", "http://example.org/x", "http://example.org/x"},
+		{"http://example.org/maps/one.xtm", "http://example.org", "example.org"},
+		{"http://example.org/maps/one.xtm", "http://example.org:80/maps/x", "example.org:80/maps/x"},
+		{"http://example.org/maps/one.xtm", "HTTP://example.org/maps/x", "HTTP://example.org/maps/x"},
+		{"urn:x:y", "urn:x:y:z", ":z"},
+		{"urn:x:y", "urn:x:z", "urn:x:z"},
 	} {
 		tm := tmdm.New()
 		tm.CreateTopicBySubjectIdentifier(tmdm.Locator(c.locator))

@@ -1,0 +1,97 @@
+// Package bench_test measures whole flows: reading a topic map from a file, the
+// memory that it then takes, and writing it again in every form. Each figure is
+// the best of several rounds, in processor time, and stands beside its ratio to
+// a named reference that is measured in the same run: see docs/performance.md.
+package bench_test
+
+import (
+	"flag"
+	"math"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/testenv"
+)
+
+var (
+	topics  = flag.Int("topics", 20_000, "topics of the synthetic map")
+	rounds  = flag.Int("rounds", 3, "measure everything at least so many times, and take the best")
+	million = flag.Bool("million", false, "BenchmarkPeakMemory loads a map of a million topics (1.2 GB)")
+)
+
+func TestMain(m *testing.M) {
+	if file := os.Getenv(childFile); file != "" {
+		os.Exit(loadAsChild(file))
+	}
+	os.Exit(m.Run())
+}
+
+// BenchmarkSynthetic runs all flows on the map that bench/synthetic makes.
+func BenchmarkSynthetic(b *testing.B) {
+	c := synthesize(b, *topics)
+	c.flows(b)
+}
+
+// BenchmarkMondial runs them on the largest real map.
+func BenchmarkMondial(b *testing.B) {
+	c := mondial(b)
+	c.flows(b)
+}
+
+// flows runs the benchmarks one after the other. Those that need no map in memory
+// come first, because the garbage collector works the more seldom the more is
+// kept; fragments come last, because naming topics may add to the map.
+func (c *corpus) flows(b *testing.B) {
+	for i := range c.references {
+		b.Run("Reference="+c.references[i].name, func(b *testing.B) { c.benchmarkReference(b, &c.references[i]) })
+	}
+	b.Run("Tokenize", c.benchmarkTokenize)
+	b.Run("Load", c.benchmarkLoad)
+	b.Run("Heap", c.benchmarkHeap)
+	b.Run("CXTM", c.benchmarkCXTM)
+	b.Run("Export", c.benchmarkExport)
+	b.Run("Fragments", c.benchmarkFragments)
+}
+
+const never = time.Duration(math.MaxInt64)
+
+// best returns the least processor time that one of n rounds takes.
+func best(n int, round func()) time.Duration {
+	shortest := never
+	for range n {
+		runtime.GC() // no round pays for the garbage of another
+		start := testenv.CPUTime()
+		round()
+		shortest = min(shortest, testenv.CPUTime()-start)
+	}
+	return shortest
+}
+
+// bestOf runs the rounds of a benchmark: those that -benchtime asks for, and more
+// if these are fewer than -rounds.
+func bestOf(b *testing.B, round func()) time.Duration {
+	shortest, done := never, 0
+	for b.Loop() {
+		b.StopTimer()
+		runtime.GC()
+		b.StartTimer()
+		start := testenv.CPUTime()
+		round()
+		shortest = min(shortest, testenv.CPUTime()-start)
+		done++
+	}
+	return min(shortest, best(*rounds-done, round))
+}
+
+// rate reports how much of something is done in a second of processor time.
+func rate(b *testing.B, amount float64, what string, d time.Duration) {
+	b.ReportMetric(amount/d.Seconds(), what+"/cpu-s")
+}
+
+// ratio reports a figure in terms of a reference. The table of bench/table knows
+// ratios by their first character.
+func ratio(b *testing.B, figure, reference float64, what string) {
+	b.ReportMetric(figure/reference, "×"+what)
+}

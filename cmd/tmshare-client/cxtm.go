@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/mapfile"
+)
+
+func (a *app) cxtm() *cobra.Command {
+	var f fileFlags
+	cmd := &cobra.Command{
+		Use:   "cxtm FILE",
+		Short: "Print the canonical form of a file",
+		Long: `Print the canonical form (CXTM, ISO 13250-4) of the topic map in FILE: two maps are
+equal exactly when their canonical forms have the same bytes. Locators are written
+relative to the file's own URL, or to --base.
+
+` + aboutFiles + `
+
+"convert FILE OUT.cxtm" writes the same to a file. "diff" compares two files
+without regard to item identifiers, which are part of the canonical form.
+
+Exit codes: 0 done, 1 error, 2 usage.`,
+		Example: `  tmshare-client cxtm egov.xtm
+  tmshare-client cxtm egov.xtm | sha256sum
+  curl -s http://127.0.0.1:8080/topicmaps/egov/snapshots/current | tmshare-client cxtm -`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: a.onFiles(func(args []string) error {
+			d, err := a.read(&f, args[0])
+			if err != nil {
+				return err
+			}
+			_, err = mapfile.Target{Path: "-", Stdout: a.command.OutOrStdout(), Format: mapfile.CXTM}.Write(context.Background(), d)
+			return err
+		}),
+	}
+	f.add(cmd)
+	return cmd
+}

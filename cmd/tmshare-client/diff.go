@@ -1,0 +1,138 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/mapdiff"
+	"github.com/tmshare/tmshare/internal/mapfile"
+)
+
+// comparison is what diff tells programs.
+type comparison struct {
+	Equal       bool                 `json:"equal"`
+	A           compared             `json:"a"`
+	B           compared             `json:"b"`
+	Differences []mapdiff.Difference `json:"differences"`
+}
+
+type compared struct {
+	File         string `json:"file"`
+	Topics       int    `json:"topics"`
+	Associations int    `json:"associations"`
+}
+
+func (a *app) diff() *cobra.Command {
+	var f fileFlags
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Compare two files, topic by topic",
+		Long: `Compare the topic maps in the files A and B and say what differs, topic by topic:
+identifiers, types, names and their variants, occurrences, associations, and who
+reifies them. A changed association is listed with each of its players.
+
+A topic of A is the one of B that shares a subject identifier or a subject locator
+with it. Those without are found by what is said of them and by their ids in the
+files, which otherwise do not matter: item identifiers are not compared.
+
+Both files are read as if they stood in the place of A, or on --base. Of the two,
+one may be "-".
+
+` + aboutFiles + `
+
+Exit codes: 0 equal, 4 different, 1 error, 2 usage.`,
+		Example: `  tmshare-client diff egov.xtm egov-new.xtm
+  tmshare-client diff --json old.xtm.gz new.xtm.gz | jq '.differences[].topic'
+  curl -s http://127.0.0.1:8080/topicmaps/egov/snapshots/current.xtm21 | tmshare-client diff egov.xtm -`,
+		Args: cli.Args(cobra.ExactArgs(2)),
+		RunE: a.onFiles(func(args []string) error { return a.diffFiles(&f, args[0], args[1], limit) }),
+	}
+	f.add(cmd)
+	cmd.Flags().IntVar(&limit, "limit", maxDifferences, "list this `number` of topics at most, 0: all; --json lists all anyway")
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if args[0] == "-" && args[1] == "-" {
+			return usageError(errors.New("only one of the two files can be standard input"))
+		}
+		if limit < 0 {
+			return usageError(fmt.Errorf("--limit %d: it cannot be negative", limit))
+		}
+		return f.check(cmd, args)
+	}
+	return cmd
+}
+
+func (a *app) diffFiles(f *fileFlags, pathA, pathB string, limit int) error {
+	inA, err := a.read(f, pathA)
+	if err != nil {
+		return err
+	}
+	s, err := a.source(f, pathB)
+	if err != nil {
+		return err
+	}
+	s.Base = inA.Base
+	inB, err := s.Read()
+	if err != nil {
+		return err
+	}
+	a.leftOutMore(f)
+	differences, err := mapdiff.Compare(inA.Map, inB.Map, inA.Base)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = a.print(comparison{len(differences) == 0, comparedOf(inA), comparedOf(inB), append([]mapdiff.Difference{}, differences...)})
+	} else {
+		err = a.report(func(w io.Writer) { writeDifferences(w, comparedOf(inA), comparedOf(inB), differences, limit) })
+	}
+	if err != nil || len(differences) == 0 {
+		return err
+	}
+	exit := &cli.ExitError{Code: cli.Differs}
+	if a.quiet && !a.json { // nothing else has said it
+		exit.Err = fmt.Errorf("%s and %s differ", inA.Name, inB.Name)
+	}
+	return exit
+}
+
+func comparedOf(d *mapfile.Document) compared {
+	topics, associations := count(d.Map)
+	return compared{d.Name, topics, associations}
+}
+
+func writeDifferences(w io.Writer, a, b compared, differences []mapdiff.Difference, limit int) {
+	if len(differences) == 0 {
+		fmt.Fprintf(w, "%s and %s are equal: %d topics, %d associations\n", a.File, b.File, a.Topics, a.Associations)
+		return
+	}
+	topics := "1 topic"
+	if len(differences) != 1 {
+		topics = fmt.Sprintf("%d topics", len(differences))
+	}
+	fmt.Fprintf(w, "%s and %s differ in %s (- only in %s, + only in %s)\n", a.File, b.File, topics, a.File, b.File)
+	for i, d := range differences {
+		if i == limit && limit > 0 {
+			fmt.Fprintf(w, "… and %d more topics; --limit 0 lists them all\n", len(differences)-i)
+			return
+		}
+		where := map[mapdiff.Where]string{mapdiff.OnlyA: ", only in " + a.File, mapdiff.OnlyB: ", only in " + b.File}[d.In]
+		if d.Topic == "" {
+			fmt.Fprintf(w, "the topic map\n")
+		} else if d.Title == "" {
+			fmt.Fprintf(w, "%s%s\n", d.Topic, where)
+		} else {
+			fmt.Fprintf(w, "%s %q%s\n", d.Topic, d.Title, where)
+		}
+		for _, s := range d.A {
+			fmt.Fprintf(w, "  - %s\n", s.Text)
+		}
+		for _, s := range d.B {
+			fmt.Fprintf(w, "  + %s\n", s.Text)
+		}
+	}
+}

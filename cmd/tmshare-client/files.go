@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/mapfile"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// aboutFiles is what the help of each command on files says of them.
+const aboutFiles = `XTM 1.0, 2.0 and 2.1 are told apart by what is in the file, and so is gzip. "-" is
+standard input. Documents that a mergeMap names are opened below the folder of the
+file (--root), never fetched from the network.`
+
+// fileFlags are the flags of all commands that read files.
+type fileFlags struct {
+	base, root string
+	maxSize    int64
+	noMerge    bool
+
+	dropped int // what was left out in reading
+}
+
+func (f *fileFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.base, "base", "", "`URL` that locators in the file are relative to (default: its own file URL; for -, that of the current folder)")
+	fl.StringVar(&f.root, "root", "", "`folder` below which the files that mergeMap names are opened (default: that of the file)")
+	fl.BoolVar(&f.noMerge, "no-merge", false, "leave out the documents that mergeMap names")
+	fl.Int64Var(&f.maxSize, "max-size", mapfile.DefaultMaxSize, "read so many `bytes` at most, unpacked and with what is merged in")
+	cmd.PreRunE = f.check
+}
+
+// check finds what makes no sense before anything is read.
+func (f *fileFlags) check(*cobra.Command, []string) error {
+	if f.maxSize <= 0 {
+		return usageError(fmt.Errorf("--max-size %d: it must be more than 0", f.maxSize))
+	}
+	if f.base != "" {
+		if _, err := mapfile.Base(f.base); err != nil {
+			return usageError(err)
+		}
+	}
+	return nil
+}
+
+func usageError(err error) error { return &cli.ExitError{Code: cli.Usage, Err: err} }
+
+// onFiles makes the body of a command that works on files and leaves the store
+// alone. Output that nobody reads any more is an error like any other.
+func (a *app) onFiles(body func(args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a.command = cmd
+		signal.Ignore(syscall.SIGPIPE)
+		return body(args)
+	}
+}
+
+// source returns how to read a file.
+func (a *app) source(f *fileFlags, path string) (mapfile.Source, error) {
+	s := mapfile.Source{
+		Path: path, Stdin: a.command.InOrStdin(), Root: f.root, MaxSize: f.maxSize, Lenient: a.lenient,
+		Dropped: func(e *xtm.SyntaxError) { a.leftOut(f, fmt.Sprintf("%s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)) },
+	}
+	if f.noMerge {
+		s.Unmerged = func(l tmdm.Locator) { a.leftOut(f, fmt.Sprintf("%s, which a mergeMap names", l)) }
+	}
+	if !a.quiet {
+		s.Progress = mapfile.Terminal(os.Stderr)
+	}
+	if f.base == "" {
+		return s, nil
+	}
+	var err error
+	s.Base, err = mapfile.Base(f.base)
+	return s, err
+}
+
+// read reads a file.
+func (a *app) read(f *fileFlags, path string) (*mapfile.Document, error) {
+	s, err := a.source(f, path)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.Read()
+	if err != nil {
+		return nil, err
+	}
+	a.leftOutMore(f)
+	return d, nil
+}
+
+// maxLeftOut is how many things that were left out people are told one by one.
+const maxLeftOut = 10
+
+func (a *app) leftOut(f *fileFlags, what string) {
+	if f.dropped++; !a.quiet && f.dropped <= maxLeftOut {
+		fmt.Fprintf(a.command.ErrOrStderr(), "left out: %s\n", what)
+	}
+}
+
+func (a *app) leftOutMore(f *fileFlags) {
+	if more := f.dropped - maxLeftOut; !a.quiet && more > 0 {
+		fmt.Fprintf(a.command.ErrOrStderr(), "left out: … and %d more; validate --lenient lists them all\n", more)
+	}
+	f.dropped = 0
+}
+
+// report prints for people, unless they want to hear of errors only.
+func (a *app) report(write func(io.Writer)) error {
+	if a.quiet {
+		return nil
+	}
+	w := bufio.NewWriter(a.command.OutOrStdout())
+	write(w)
+	return w.Flush()
+}
+
+// count returns how many topics and associations a map has, type-instance
+// relations left out.
+func count(tm *tmdm.TopicMap) (topics, associations int) {
+	for range tm.Topics() {
+		topics++
+	}
+	for a := range tm.Associations() {
+		if _, _, ok := a.TypeInstance(); !ok {
+			associations++
+		}
+	}
+	return topics, associations
+}
