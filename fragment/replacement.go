@@ -349,9 +349,16 @@ func (s *said) note(reifier Ref, ids *[]tmdm.Locator) {
 	}
 }
 
-// keepIDs takes from a statement the item identifiers that are not in s.
+// keepIDs takes from a statement the item identifiers that are not in s. The list
+// may be the map's own.
 func (s *said) keepIDs(_ Ref, ids *[]tmdm.Locator) {
-	*ids = slices.DeleteFunc(*ids, func(l tmdm.Locator) bool { return !s.ids[l] })
+	var kept []tmdm.Locator
+	for _, l := range *ids {
+		if s.ids[l] {
+			kept = append(kept, l)
+		}
+	}
+	*ids = kept
 }
 
 // statements calls yield with the reifier and the item identifiers of each
