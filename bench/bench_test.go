@@ -18,12 +18,16 @@ import (
 var (
 	topics  = flag.Int("topics", 20_000, "topics of the synthetic map")
 	rounds  = flag.Int("rounds", 3, "measure everything at least so many times, and take the best")
+	seconds = flag.Int("seconds", 1, "BenchmarkServing loads each server for at least so many seconds, and takes the best")
 	million = flag.Bool("million", false, "BenchmarkPeakMemory loads a map of a million topics (1.2 GB)")
 )
 
 func TestMain(m *testing.M) {
 	if file := os.Getenv(childFile); file != "" {
 		os.Exit(loadAsChild(file))
+	}
+	if folder := os.Getenv(childData); folder != "" {
+		os.Exit(serveAsChild(folder))
 	}
 	os.Exit(m.Run())
 }

@@ -19,6 +19,8 @@ func ValidatePrefix(sp string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("source locator prefix %q is not an absolute IRI", sp)
+	case len(sp) > MaxLocator/4:
+		return fmt.Errorf("source locator prefix %.80q… is longer than %d bytes", sp, MaxLocator/4)
 	case normal != sp:
 		return fmt.Errorf("source locator prefix %q is not in normal form: write %q", sp, normal)
 	case !strings.HasSuffix(sp, "/") && !strings.HasSuffix(sp, "#"):

@@ -38,7 +38,7 @@ type seen struct {
 // Readers see one whole version or the other, and of the feed whole commits.
 func TestReadersSeeWholeVersionsWhileOthersArePublished(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(1_000_000), every(20))
+	n := start(t, documentSize(10_000), every(20))
 	v := versions(t)
 	c := n.publish("libraries", v[0])
 	sp := n.sp("libraries")

@@ -35,6 +35,7 @@ type Reader interface {
 // Publisher changes what is published.
 type Publisher interface {
 	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source, progress func(records int)) (*store.Collection, error)
+	FillCollection(ctx context.Context, name string, src fragment.Source, checks ...func(*store.Collection) error) (*store.Collection, error)
 	Publish(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
 	ChangeSettings(name string, change func(*store.Settings) error, checks ...func(*store.Collection) error) (*store.Collection, error)
 	DeleteCollection(name string, checks ...func(*store.Collection) error) error

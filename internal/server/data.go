@@ -89,9 +89,11 @@ func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, v *store.
 		return err
 	}
 	if !e.Stored {
-		if r.Method == http.MethodHead { // whether there is one shows only when it is made
-			if err := v.RenderFragment(io.Discard, e, version); err != nil {
+		if r.Method == http.MethodHead { // there may be none any more
+			if there, err := v.Renders(e); err != nil {
 				return err
+			} else if !there {
+				return fmt.Errorf("%w: topic %s has a later entry", store.ErrGone, e.TopicSI)
 			}
 		}
 		return s.writeRendered(w, r, v, version, func(to io.Writer) error { return v.RenderFragment(to, e, version) })
@@ -195,7 +197,7 @@ func (s *Server) writeRendered(w http.ResponseWriter, r *http.Request, v *store.
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	return s.packers.pack(w, c, render)
+	return few(w, r, s.renders, s.Patience/3, "large answers", func() error { return s.packers.pack(w, c, render) })
 }
 
 // writeStored answers with what is kept packed. Ranges are served of that coding

@@ -118,12 +118,17 @@ func (x *exchange) Write(p []byte) (n int, err error) {
 	}
 }
 
+// WriteBuffer is how much of an answer may wait in the system, in bytes, for the
+// client to take it; connections are set to it. A write goes on only when a good
+// part of that is taken, so the client gets the patience for all of it at once.
+const WriteBuffer = 4 * piece
+
 // extend gives the client more time to take the answer. Not at every write, as
 // there are many small ones.
 func (x *exchange) extend() {
 	if now := time.Now(); now.Sub(x.extended) >= x.patience/10 {
 		x.extended = now
-		_ = x.control.SetWriteDeadline(now.Add(x.patience)) // not possible without a connection, in tests
+		_ = x.control.SetWriteDeadline(now.Add(2 * WriteBuffer / piece * x.patience)) // not possible without a connection, in tests
 	}
 }
 

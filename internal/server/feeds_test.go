@@ -211,7 +211,7 @@ func TestEveryEntryHasATitleThatReadersCanShow(t *testing.T) {
 func TestTitleOfBlanksDoesNotMakeTheFeedsInvalid(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	_, err := n.Import(context.Background(), store.Collection{Name: "small", SP: n.sp("small"), Settings: store.Settings{Title: " \n"}}, bytes.NewReader(small()), "small")
+	_, err := n.Import(context.Background(), store.Collection{Name: "small", SP: n.sp("small"), Settings: store.Settings{Title: "  "}}, bytes.NewReader(small()), "small")
 	require.NoError(t, err)
 	assert.Equal(t, "small", n.feed("/topicmaps/small").Titles[0])
 	n.feed("/topicmaps/small/fragments")

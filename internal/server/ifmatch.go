@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"net/http"
+	"time"
 
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -17,6 +18,10 @@ func (s *Server) ifMatch(r *http.Request, c *store.Collection, tags ...string) e
 	}
 	given := r.Header.Values("If-Match")
 	if len(given) == 0 {
+		// RFC 9110 §13.1.4, If-Unmodified-Since
+		if since, err := http.ParseTime(r.Header.Get("If-Unmodified-Since")); err == nil && c.Updated.Truncate(time.Second).After(since) {
+			return problem(http.StatusPreconditionFailed, "%s has changed since, at %s", c.Name, c.Updated.Format(http.TimeFormat))
+		}
 		return nil
 	}
 	tag, err := s.topicMapTag(c)

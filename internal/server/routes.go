@@ -9,7 +9,7 @@ import (
 
 // routes is the table of URLs.
 func (s *Server) routes() http.Handler {
-	r := mux.NewRouter().UseEncodedPath()
+	r := mux.NewRouter().UseEncodedPath().SkipClean(true) // no redirects: they would not know the base URL
 	r.NotFoundHandler = s.handle("", func(http.ResponseWriter, *http.Request) error {
 		return problem(http.StatusNotFound, "there is nothing at this address; the overview is at %s/topicmaps", s.BaseURL)
 	})

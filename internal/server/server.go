@@ -19,6 +19,7 @@ type Server struct {
 	recent     *recentBytes // Atom documents, by ETag
 	packers    packers
 	uploads    chan struct{} // holds one for each that is under way
+	renders    chan struct{} // likewise
 	metrics    *metrics
 	stopping   atomic.Bool
 	watched    watched
@@ -35,7 +36,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		Config: c, program: program(&c),
 		writers: sums(c.Tokens), readers: map[string]tokens{},
-		recent: newRecentBytes(recentLimit), uploads: make(chan struct{}, c.MaxUploads),
+		recent: newRecentBytes(recentLimit), uploads: make(chan struct{}, c.MaxUploads), renders: make(chan struct{}, maxRenders),
 	}
 	for collection, plain := range c.ReadTokens {
 		s.readers[collection] = sums(plain)

@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,8 +47,49 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
 	return s.fewUploads(s.putVersion)(w, r)
 }
 
+// putVersion publishes the document in the body. The first version of a map goes
+// the way that is made for that.
 func (s *Server) putVersion(w http.ResponseWriter, r *http.Request) error {
+	empty := false
+	err := s.view(r, func(v *store.View) error { empty = v.Head == 0; return nil })
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return problem(http.StatusNotFound, "there is no collection %q; create it with its settings first: PUT {} as application/json", mux.Vars(r)["map"])
+	case err != nil:
+		return err
+	case empty:
+		return s.putFirst(w, r)
+	}
 	return s.publishBody(w, r, newVersion)
+}
+
+func (s *Server) putFirst(w http.ResponseWriter, r *http.Request) error {
+	tm, was, dropped, err := s.readVersion(w, r)
+	if err != nil {
+		return err
+	}
+	first, err := fragment.NameTopics(tm, was.SP, nil)
+	if err != nil {
+		return err
+	}
+	start := s.Now()
+	changed := s.changes.begin(was.Name)
+	defer changed()
+	c, err := s.Store.FillCollection(r.Context(), was.Name, first, func(c *store.Collection) error { return s.ifMatch(r, c) })
+	switch {
+	case errors.Is(err, store.ErrExists): // somebody was quicker
+		return s.publishRead(w, r, was, dropped, newVersion(tm))
+	case err != nil:
+		return err
+	}
+	s.Logger.Info("published", "collection", c.Name, "added", c.Topics, "updated", 0, "deleted", 0, "took", s.Now().Sub(start).Round(time.Millisecond))
+	if _, err := s.Store.TakeSnapshot(r.Context(), c.Name, cmp.Or(c.SnapshotsKept, s.SnapshotsKept)); err != nil {
+		s.Logger.Warn("no snapshot of the first version yet", "collection", c.Name, "error", err)
+		s.afterChange(c)
+	}
+	return writeJSON(w, http.StatusOK, Published{
+		Collection: c.Name, Added: c.Topics, Topics: c.Topics, LastChange: feeds.FormatTime(c.Updated), DroppedItemIdentifiers: dropped,
+	})
 }
 
 // newVersion decides on the change that makes a map the published state.
@@ -67,26 +109,37 @@ type decision = func(store.Collection, merge.State) (*fragment.Change, error)
 // publishBody publishes what decide makes of the XTM document in the body of a
 // request to a collection.
 func (s *Server) publishBody(w http.ResponseWriter, r *http.Request, decide func(*tmdm.TopicMap) decision) error {
-	if err := checkContent(w, r); err != nil {
+	tm, was, dropped, err := s.readVersion(w, r)
+	if err != nil {
 		return err
 	}
-	var was store.Collection
-	err := s.view(r, func(v *store.View) error {
+	return s.publishRead(w, r, was, dropped, decide(tm))
+}
+
+// readVersion reads the XTM document in the body of a request to a collection,
+// and says which collection it was read for.
+func (s *Server) readVersion(w http.ResponseWriter, r *http.Request) (tm *tmdm.TopicMap, was store.Collection, dropped int, err error) {
+	if err := checkContent(w, r); err != nil {
+		return nil, was, 0, err
+	}
+	err = s.view(r, func(v *store.View) error {
 		was = v.Collection
 		return s.ifMatch(r, &was) // and again when it is published: this saves the work
 	})
 	if err != nil {
-		return err
+		return nil, was, 0, err
 	}
-	tm, dropped, err := s.read(http.MaxBytesReader(w, r.Body, s.MaxBody), "request body", was.SP)
-	if err != nil {
-		return err
-	}
+	tm, dropped, err = s.read(http.MaxBytesReader(w, r.Body, s.MaxBody), "request body", was.SP)
+	return tm, was, dropped, err
+}
+
+// publishRead publishes what was read for the collection was.
+func (s *Server) publishRead(w http.ResponseWriter, r *http.Request, was store.Collection, dropped int, decide decision) error {
 	return s.publish(w, r, dropped, func(c store.Collection, prior merge.State) (*fragment.Change, error) {
 		if c.Epoch != was.Epoch { // the document was read on the prefix of another
 			return nil, problem(http.StatusConflict, "%s was deleted and created anew while the document came; send it again if it belongs there", c.Name)
 		}
-		return decide(tm)(c, prior)
+		return decide(c, prior)
 	})
 }
 

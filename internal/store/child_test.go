@@ -14,8 +14,11 @@ const (
 )
 
 var childTasks = map[string]func(dir string) error{
-	"hold": hold,
-	"work": work,
+	"hold":   hold,
+	"work":   work,
+	"prune":  pruneOnce,
+	"delete": deleteOnce,
+	"retain": retain,
 }
 
 func TestMain(m *testing.M) {

@@ -138,7 +138,7 @@ func TestKilledAtAnyInstant(t *testing.T) {
 		if lines == 0 {
 			moment *= 8 // while it opens
 		}
-		at := runAndKill(t, dir, lines, moment)
+		at := runAndKill(t, "work", dir, lines, moment)
 		if at > 0 {
 			said, _, err = h.after(at)
 			require.NoError(t, err)
@@ -167,12 +167,12 @@ func TestKilledAtAnyInstant(t *testing.T) {
 	t.Logf("%d versions, %d kills, %d interrupted commits finished", published, *kills, finished.n.Load())
 }
 
-// runAndKill runs a process that works in the folder, and kills it a moment
+// runAndKill runs a process with a task in the folder, and kills it a moment
 // after it has written some lines. It returns the last head that it has said.
-func runAndKill(t *testing.T, dir string, lines int, moment time.Duration) (head uint64) {
+func runAndKill(t *testing.T, task, dir string, lines int, moment time.Duration) (head uint64) {
 	t.Helper()
 	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), childTask+"=work", childDir+"="+dir)
+	child.Env = append(os.Environ(), childTask+"="+task, childDir+"="+dir)
 	var failed strings.Builder
 	child.Stderr = &failed
 	out, err := child.StdoutPipe()

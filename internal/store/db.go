@@ -39,6 +39,7 @@ type DB struct {
 	done chan struct{} // closed by Close: ends the collection of garbage
 
 	unusable error          // under view: why nothing can be read or written any more
+	rows     sync.Map       // name → *decodedRow: collections as readers saw them last
 	users    sync.WaitGroup // the views and updates that are under way
 }
 
@@ -86,33 +87,6 @@ func (db *DB) collectGarbage() {
 			}
 		}
 	}
-}
-
-// Sizes are the bytes that a database takes on disk.
-type Sizes struct {
-	Records   int64 // all that is in Badger
-	Snapshots int64
-}
-
-// Sizes returns how much room the database takes. What Badger takes may be a
-// minute old.
-func (db *DB) Sizes() (Sizes, error) {
-	lsm, vlog := db.badger.Size()
-	s := Sizes{Records: lsm + vlog}
-	err := filepath.WalkDir(filepath.Join(db.dir, snapshotFolder), func(_ string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if errors.Is(err, os.ErrNotExist) { // superseded meanwhile
-			return nil
-		}
-		if err == nil {
-			s.Snapshots += info.Size()
-		}
-		return err
-	})
-	return s, err
 }
 
 // openBadger opens Badger's database, and tries again in two cases.

@@ -16,7 +16,7 @@ import (
 )
 
 // rendered returns the fragment of an entry as it is now, in each form.
-func rendered(t testing.TB, v *View, e *Entry) (forms []string) {
+func rendered(t tester, v *View, e *Entry) (forms []string) {
 	t.Helper()
 	for _, version := range Forms {
 		var b bytes.Buffer
@@ -27,7 +27,7 @@ func rendered(t testing.TB, v *View, e *Entry) (forms []string) {
 }
 
 // stored returns the stored fragment of an entry, in each form.
-func stored(t testing.TB, v *View, e *Entry) (forms []string) {
+func stored(t tester, v *View, e *Entry) (forms []string) {
 	t.Helper()
 	require.True(t, e.Stored, "entry %d", e.Seq)
 	for _, version := range Forms {
@@ -39,7 +39,7 @@ func stored(t testing.TB, v *View, e *Entry) (forms []string) {
 }
 
 // last returns the last entry of a topic, or nil.
-func last(t testing.TB, v *View, si fragment.Ref) *Entry {
+func last(t tester, v *View, si fragment.Ref) *Entry {
 	t.Helper()
 	e, err := v.Last(fragment.Key(si))
 	require.NoError(t, err)

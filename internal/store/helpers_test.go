@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,13 @@ const sp = storetest.SP
 
 func testOptions(dir string) Options {
 	return Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)}
+}
+
+// tester is what helpers need of a test: *rapid.T has it too.
+type tester interface {
+	require.TestingT
+	Helper()
+	Context() context.Context
 }
 
 // openDB opens the database in a folder until the test ends.
@@ -96,7 +104,7 @@ func named(si fragment.Ref, name string) *fragment.Topic {
 }
 
 // mapOf returns a map with n named topics, and the topic that types their names.
-func mapOf(t testing.TB, n int) *merge.Memory {
+func mapOf(t tester, n int) *merge.Memory {
 	t.Helper()
 	m := &merge.Memory{}
 	require.NoError(t, m.PutTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{tmdm.PSIDefaultNameType}}}))
@@ -141,7 +149,7 @@ func rename(from, to int, name string) *fragment.Change {
 	return c
 }
 
-func publish(t testing.TB, db *DB, name string, change *fragment.Change) *Collection {
+func publish(t tester, db *DB, name string, change *fragment.Change) *Collection {
 	t.Helper()
 	c, err := db.Publish(t.Context(), name, func(Collection, merge.State) (*fragment.Change, error) { return change, nil })
 	require.NoError(t, err)
@@ -159,13 +167,13 @@ func publishMap(t testing.TB, db *DB, name string, next *fragment.Map) *Collecti
 }
 
 // view calls f with the current state of a collection.
-func view(t testing.TB, db *DB, name string, f func(*View)) {
+func view(t tester, db *DB, name string, f func(*View)) {
 	t.Helper()
 	require.NoError(t, db.View(name, func(v *View) error { f(v); return nil }))
 }
 
 // entries returns the log of a view.
-func entries(t testing.TB, v *View) []Entry {
+func entries(t tester, v *View) []Entry {
 	t.Helper()
 	var all []Entry
 	for e, err := range v.Entries(1) {
@@ -194,7 +202,7 @@ func gunzip(w io.Writer, data []byte) error {
 }
 
 // unzip returns what is gzipped.
-func unzip(t testing.TB, data []byte) string {
+func unzip(t tester, data []byte) string {
 	t.Helper()
 	var plain strings.Builder
 	require.NoError(t, gunzip(&plain, data))
@@ -202,7 +210,7 @@ func unzip(t testing.TB, data []byte) string {
 }
 
 // rows counts the rows of tables, by the letters of the tables.
-func rows(t testing.TB, db *DB, tables string) int {
+func rows(t tester, db *DB, tables string) int {
 	t.Helper()
 	n := 0
 	require.NoError(t, db.viewing(func(tx *tx) error {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,11 +37,22 @@ func (c *Collection) next(now time.Time, e fragment.Entry) Entry {
 	}
 	c.Head++
 	c.Updated = now
-	entry := Entry{Seq: c.Head, Updated: now, TopicSI: e.TopicSI, Title: e.Title, Deleted: e.Deleted}
+	entry := Entry{Seq: c.Head, Updated: now, TopicSI: e.TopicSI, Title: shortTitle(e.Title), Deleted: e.Deleted}
 	if e.Topic != e.TopicSI {
 		entry.Topic = e.Topic
 	}
 	return entry
+}
+
+// maxTitle is the number of bytes of a title that the log keeps: names can be
+// much longer, and a feed has many.
+const maxTitle = 1000
+
+func shortTitle(title string) string {
+	if len(title) <= maxTitle {
+		return title
+	}
+	return strings.ToValidUTF8(title[:maxTitle], "")
 }
 
 // keyRow is the last entry of a topic key.

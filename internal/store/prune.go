@@ -11,7 +11,8 @@ import (
 // Retention: the log may lose its oldest documents, whole ones only, and none
 // with an entry later than the newest snapshot, so that whoever comes too late
 // can start again from that. What a live topic was last is kept beyond that: it
-// is the topic's current fragment.
+// is the topic's current fragment. An entry that closes a key is not: the topic
+// goes on under another.
 
 // pruneBatch is how many entries go in one commit.
 const pruneBatch = 1000
@@ -106,7 +107,7 @@ func forget(t *tx, c *Collection, e *Entry) error {
 		return err
 	}
 	if k.Seq == e.Seq {
-		if !e.Deleted {
+		if !e.Deleted && e.Topic == "" {
 			return nil
 		}
 		if err := t.delete(key); err != nil {

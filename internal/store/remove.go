@@ -6,10 +6,13 @@ import (
 )
 
 // DeleteCollection removes a collection with its log and snapshots, if it passes
-// all checks. From its
-// commit on it is not there; what it took on disk is given up after that, and by
-// the next Open where that is interrupted.
+// all checks. From its commit on it is not there; what it took on disk is given
+// up after that, and by the next Open where that is interrupted.
 func (db *DB) DeleteCollection(name string, checks ...func(*Collection) error) error {
+	return db.viewing(func(*tx) error { return db.deleteCollection(name, checks) }) // Close waits for all of it
+}
+
+func (db *DB) deleteCollection(name string, checks []func(*Collection) error) error {
 	var c *Collection
 	err := db.update(func(t *tx) error {
 		var err error
@@ -24,10 +27,17 @@ func (db *DB) DeleteCollection(name string, checks ...func(*Collection) error) e
 	if err != nil {
 		return err
 	}
-	err = db.deleteSource(c.source())
+	err = db.deleteRows(c)
+	os.RemoveAll(db.snapshotFolder(c)) // what a snapshot puts there meanwhile, it takes away again
+	return err
+}
+
+// deleteRows removes what is kept under the number of a collection that nothing
+// names any more.
+func (db *DB) deleteRows(c *Collection) error {
+	err := db.deleteSource(c.source())
 	for _, table := range []byte{tableLog, tableFragment, tableKey, tableSnapshot} {
 		err = errors.Join(err, db.deletePrefix(collectionKey(table, c.Number)))
 	}
-	os.RemoveAll(db.snapshotFolder(c)) // what a snapshot puts there meanwhile, it takes away again
 	return err
 }

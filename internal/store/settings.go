@@ -2,7 +2,9 @@ package store
 
 import (
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // Settings are what the owner of a collection may change at any time. Zero
@@ -36,8 +38,21 @@ func (s *Settings) Validate() error {
 			return fmt.Errorf("store: %s is negative", name)
 		}
 	}
+	if s.DocumentSize > maxDocumentSize {
+		return fmt.Errorf("store: DocumentSize is more than %d", maxDocumentSize)
+	}
+	for name, text := range map[string]string{"Title": s.Title, "Summary": s.Summary} {
+		if len(text) > maxSettingText || strings.ContainsFunc(text, unicode.IsControl) {
+			return fmt.Errorf("store: %s has control characters or more than %d bytes", name, maxSettingText)
+		}
+	}
 	return nil
 }
+
+const (
+	maxDocumentSize = 10_000 // every reader gets documents of this size
+	maxSettingText  = 4 << 10
+)
 
 // ChangeSettings lets change alter the settings of a collection, if it passes all
 // checks, and returns the collection as it is then. It publishes nothing.

@@ -21,7 +21,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-func takeSnapshot(t testing.TB, db *DB, name string, keep int) *Snapshot {
+func takeSnapshot(t tester, db *DB, name string, keep int) *Snapshot {
 	t.Helper()
 	s, err := db.TakeSnapshot(t.Context(), name, keep)
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func takeSnapshot(t testing.TB, db *DB, name string, keep int) *Snapshot {
 }
 
 // snapshots returns the snapshots that are listed.
-func snapshots(t testing.TB, db *DB, name string) (list []Snapshot) {
+func snapshots(t tester, db *DB, name string) (list []Snapshot) {
 	t.Helper()
 	view(t, db, name, func(v *View) {
 		var err error

@@ -123,15 +123,17 @@ func (db *DB) UpdateSubscription(name string, change func(*Subscription)) error 
 		}
 		return t.putSubscription(s)
 	})
-	if err != nil {
+	if err != nil || len(dropped) == 0 {
 		return err
 	}
-	for _, id := range dropped {
-		if err := db.deleteSource(id); err != nil {
-			return err
+	return db.viewing(func(*tx) error { // Close waits for it
+		for _, id := range dropped {
+			if err := db.deleteSource(id); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (s *Subscription) generations() []sourceID {

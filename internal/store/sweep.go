@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dgraph-io/badger/v4"
@@ -100,7 +101,7 @@ func (db *DB) sweepTable(table byte, ownerSize int, live func(owner []byte) bool
 		return err
 	}
 	for _, prefix := range dead {
-		db.log.Debug("removing rows that an interrupted load has left", "table", string(table))
+		db.log.Debug("removing rows that an interrupted load or deletion has left", "table", string(table))
 		if err := db.deletePrefix(prefix); err != nil {
 			return err
 		}
@@ -110,13 +111,24 @@ func (db *DB) sweepTable(table byte, ownerSize int, live func(owner []byte) bool
 
 func (db *DB) sweepFiles(listed map[string]bool) error {
 	root := filepath.Join(db.dir, snapshotFolder)
-	return filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || listed[path] {
+	var folders []string
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || listed[path] {
 			return err
+		}
+		if d.IsDir() {
+			if path != root {
+				folders = append(folders, path)
+			}
+			return nil
 		}
 		if strings.HasSuffix(path, ".gz") || strings.HasSuffix(path, ".tmp") {
 			return os.Remove(path)
 		}
 		return nil
 	})
+	for _, folder := range slices.Backward(folders) {
+		os.Remove(folder) // fails where something is in it
+	}
+	return err
 }

@@ -1,12 +1,14 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
+	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/xtm"
@@ -23,7 +25,7 @@ type View struct {
 // returns.
 func (db *DB) View(name string, f func(*View) error) error {
 	return db.viewing(func(t *tx) error {
-		c, err := getCollection(t, name)
+		c, err := db.decoded(t, name)
 		if err != nil {
 			return err
 		}
@@ -31,14 +33,39 @@ func (db *DB) View(name string, f func(*View) error) error {
 	})
 }
 
+// decoded is getCollection for readers, of which there are many more than there
+// are changes: it decodes a row once.
+func (db *DB) decoded(t *tx, name string) (*Collection, error) {
+	row, err := t.get(nameKey(tableCollection, name))
+	if err != nil {
+		return nil, err
+	}
+	if last, ok := db.rows.Load(name); ok && bytes.Equal(last.(*decodedRow).row, row) {
+		c := last.(*decodedRow).c
+		return &c, nil
+	}
+	c, err := getCollection(t, name)
+	if err == nil {
+		db.rows.Store(name, &decodedRow{slices.Clone(row), *c})
+	}
+	return c, err
+}
+
+// decodedRow is a collection as it was read last.
+type decodedRow struct {
+	row []byte
+	c   Collection
+}
+
 // Source returns the records of the published map.
 func (v *View) Source() fragment.Source { return records{v.tx, v.source()} }
 
-// Entries iterates over the entries from a sequence on, ascending.
+// Entries iterates over the entries from a sequence on, ascending, without those
+// that are pruned.
 func (v *View) Entries(from uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		prefix := collectionKey(tableLog, v.Number)
-		for r, err := range v.tx.scan(prefix, sequenceKey(tableLog, v.Number, from)) {
+		for r, err := range v.tx.scan(prefix, sequenceKey(tableLog, v.Number, max(from, v.Horizon+1))) {
 			var e Entry
 			if err == nil {
 				err = json.Unmarshal(r.value, &e)
@@ -120,6 +147,17 @@ func (v *View) RenderFragment(w io.Writer, e *Entry, version xtm.Version) error 
 		return fmt.Errorf("%w: topic %s has a later entry", ErrGone, e.TopicSI)
 	}
 	return fragment.Write(w, src, t.TopicSI(), v.form(version))
+}
+
+// Renders reports whether RenderFragment has something to write for e.
+func (v *View) Renders(e *Entry) (bool, error) {
+	for _, table := range []byte{tableTopic, tableIdentifier} {
+		row, err := v.tx.get(v.source().locatorKey(table, e.TopicSI))
+		if row != nil || err != nil {
+			return row != nil, err
+		}
+	}
+	return false, nil
 }
 
 // WriteSnapshot writes the map of the view.

@@ -1,0 +1,164 @@
+package bench_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime/pprof"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/bench/synthetic"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// The environment of a child process that serves: the data folder, and a file for
+// a profile of its processor time, if one is wanted.
+const (
+	childData    = "TMSHARE_BENCH_CHILD_DATA"
+	childProfile = "TMSHARE_BENCH_CHILD_PROFILE"
+)
+
+// collection is the name of the collection in each data folder.
+const collection = "synthetic"
+
+// importInto publishes the map in a file in a new data folder, with a snapshot.
+func importInto(b *testing.B, c *corpus) (folder string) {
+	b.Helper()
+	folder = b.TempDir()
+	logger := slog.New(slog.DiscardHandler)
+	db, err := store.Open(store.Options{Dir: folder, Logger: logger})
+	require.NoError(b, err)
+	s, err := server.New(server.Config{Store: db, BaseURL: "http://127.0.0.1:1", Logger: logger})
+	require.NoError(b, err)
+	f := c.open(b)
+	defer f.Close()
+	created, err := s.Import(b.Context(), store.Collection{Name: collection, SP: synthetic.Base}, f, c.file)
+	require.NoError(b, err)
+	require.Equal(b, c.topics, created.Topics)
+	s.Close()
+	require.NoError(b, db.Close())
+	return folder
+}
+
+// node is a server in a process of its own.
+type node struct {
+	b    *testing.B
+	url  string
+	cmd  *exec.Cmd
+	http *http.Client
+}
+
+// serve starts a server on a data folder. It ends with the benchmark, if stop does
+// not end it before.
+func serve(b *testing.B, folder string) *node {
+	b.Helper()
+	n := &node{b: b, cmd: exec.Command(os.Args[0]), http: &http.Client{Transport: &http.Transport{DisableCompression: true}}}
+	n.cmd.Env = append(os.Environ(), childData+"="+folder)
+	n.cmd.Stderr = os.Stderr
+	out, err := n.cmd.StdoutPipe()
+	require.NoError(b, err)
+	require.NoError(b, n.cmd.Start())
+	b.Cleanup(n.stop)
+	_, err = fmt.Fscanln(out, &n.url)
+	require.NoError(b, err, "the server does not start")
+	return n
+}
+
+func (n *node) stop() {
+	if n.cmd == nil {
+		return
+	}
+	n.http.CloseIdleConnections()
+	require.NoError(n.b, n.cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(n.b, n.cmd.Wait())
+	n.cmd = nil
+}
+
+// do sends a request to an address below that of the collection, or to an absolute
+// one, with headers in pairs. The answer must have the status.
+func (n *node) do(method, at string, body io.Reader, status int, headers ...string) (http.Header, []byte) {
+	n.b.Helper()
+	if !strings.HasPrefix(at, "http:") {
+		at = n.url + "/topicmaps/" + collection + at
+	}
+	r, err := http.NewRequest(method, at, body)
+	require.NoError(n.b, err)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	a, err := n.http.Do(r)
+	require.NoError(n.b, err)
+	defer a.Body.Close()
+	got, err := io.ReadAll(a.Body)
+	require.NoError(n.b, err)
+	require.Equal(n.b, status, a.StatusCode, "%s %s: %.500s", method, at, got)
+	return a.Header, got
+}
+
+// serveAsChild is what the child process does: it serves what is in the folder, as
+// tmshare-server does but without the line of the log that each request has,
+// until it is told to end. It returns its exit code.
+func serveAsChild(folder string) int {
+	if err := serveFolder(folder); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func serveFolder(folder string) (err error) {
+	if path := os.Getenv(childProfile); path != "" {
+		var profile bytes.Buffer
+		if err := pprof.StartCPUProfile(&profile); err != nil {
+			return err
+		}
+		defer func() {
+			pprof.StopCPUProfile()
+			err = errors.Join(err, os.WriteFile(path, profile.Bytes(), 0o600))
+		}()
+	}
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, syscall.SIGTERM)
+	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	db, err := store.Open(store.Options{Dir: folder, Logger: logger})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	url := "http://" + listener.Addr().String()
+	s, err := server.New(server.Config{
+		Store: db, BaseURL: url, OnLoopback: true, Logger: logger,
+		SnapshotEvery: 1 << 30, // when a benchmark asks for one
+	})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	h := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	failed := make(chan error, 1)
+	go func() { failed <- h.Serve(listener) }()
+	fmt.Println(url)
+	select {
+	case err := <-failed:
+		return err
+	case <-end:
+		return h.Close()
+	}
+}

@@ -1,0 +1,281 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// Whatever is published, deleted, snapshotted, resized and pruned, in whatever
+// order: the log loses whole documents that need not be kept, and nothing else.
+func TestRetentionKeepsWhatItMust(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
+	o := testOptions(t.TempDir())
+	o.Now = func() time.Time { return now }
+	db, err := openTuned(o.Dir, o.Logger, func(o badger.Options) badger.Options { return o.WithSyncWrites(false) })
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	db.now = o.Now
+	histories, pruned := 0, uint64(0)
+	rapid.Check(t, func(t *rapid.T) {
+		histories++
+		name := fmt.Sprintf("m%d", histories)
+		size := rapid.IntRange(1, 6).Draw(t, "size")
+		live := map[int]bool{0: true, 1: true, 2: true}
+		src := mapOf(t, 3)
+		_, err := db.CreateCollection(t.Context(), Collection{Name: name, SP: sp, Settings: Settings{DocumentSize: size}}, src, nil)
+		require.NoError(t, err)
+		h := &history{cut: cut{size: uint64(size)}}
+		view(t, db, name, func(v *View) { h.read(t, v) })
+		turn := 0
+		t.Repeat(map[string]func(*rapid.T){
+			"publish": func(t *rapid.T) {
+				turn++
+				names := map[int]string{}
+				for _, i := range rapid.SliceOfN(rapid.IntRange(0, 7), 1, 8).Draw(t, "topics") {
+					names[i] = rapid.SampledFrom([]string{fmt.Sprint("name ", turn), fmt.Sprint("name ", turn), ""}).Draw(t, "name")
+				}
+				publish(t, db, name, edit(live, names))
+				view(t, db, name, func(v *View) { h.read(t, v) })
+			},
+			"time": func(t *rapid.T) {
+				now = now.Add(time.Duration(rapid.IntRange(-2, 10).Draw(t, "seconds")) * time.Second)
+			},
+			"snapshot": func(t *rapid.T) {
+				h.snapshot, h.taken = takeSnapshot(t, db, name, 2).Seq, true
+			},
+			"resize": func(t *rapid.T) {
+				size := rapid.IntRange(1, 6).Draw(t, "size")
+				_, err := db.ChangeSettings(name, func(s *Settings) error { s.DocumentSize = size; return nil })
+				require.NoError(t, err)
+				h.cut.size = uint64(size)
+			},
+			"prune": func(t *rapid.T) {
+				keep := Retention{
+					Entries: rapid.Uint64Range(0, 12).Draw(t, "entries"),
+					For:     time.Duration(rapid.IntRange(0, 20).Draw(t, "seconds")) * time.Second,
+				}
+				before := h.horizon
+				h.prune(keep, now)
+				n, err := db.Prune(t.Context(), name, keep)
+				require.NoError(t, err)
+				require.Equal(t, h.horizon-before, n)
+				pruned += n
+			},
+			"": func(t *rapid.T) { h.check(t, db, name) },
+		})
+		require.NoError(t, db.DeleteCollection(name))
+	})
+	require.Greater(t, pruned, uint64(histories), "too little was pruned to mean anything")
+}
+
+// pruneable returns a collection of n topics, each changed once, with a snapshot.
+func pruneable(t testing.TB, db *DB, name string, n int) *history {
+	t.Helper()
+	collection(t, db, name, n)
+	h := &history{cut: cut{size: 100}}
+	publish(t, db, name, rename(0, n, "second"))
+	view(t, db, name, func(v *View) { h.read(t, v) })
+	h.snapshot, h.taken = takeSnapshot(t, db, name, 1).Seq, true
+	return h
+}
+
+func prune(t testing.TB, db *DB, name string, keep Retention) uint64 {
+	t.Helper()
+	n, err := db.Prune(t.Context(), name, keep)
+	require.NoError(t, err)
+	return n
+}
+
+func TestNothingIsPrunedWithoutNeed(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 250)
+	written := committed(db)
+	require.Zero(t, prune(t, db, "m", Retention{Entries: 1}), "there is no snapshot")
+	takeSnapshot(t, db, "m", 1)
+	written++
+	for name, keep := range map[string]Retention{"no limit": {}, "many": {Entries: 1000}, "all": {Entries: 251}, "for long": {For: time.Hour}, "a document": {Entries: 152}} {
+		require.Zero(t, prune(t, db, "m", keep), name)
+	}
+	require.Equal(t, written, committed(db))
+	require.EqualValues(t, 100, prune(t, db, "m", Retention{Entries: 151}))
+	require.EqualValues(t, 100, prune(t, db, "m", Retention{For: 1}), "the open document stays")
+	require.Zero(t, prune(t, db, "m", Retention{Entries: 1}))
+	_, err := db.Prune(t.Context(), "x", Retention{Entries: 1})
+	require.ErrorIs(t, err, ErrNotFound)
+	none := collectionOf(t, db, "none", &merge.Memory{})
+	takeSnapshot(t, db, none.Name, 1)
+	require.Zero(t, prune(t, db, "none", Retention{Entries: 1, For: 1}))
+}
+
+// What stayed for the sake of a live topic goes with the topic's next entry.
+func TestCurrentFragmentsGoWhenTheyAreSuperseded(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	h := pruneable(t, db, "m", 250) // 501 entries: the first 251 are not stored, or were when their topics changed
+	h.prune(Retention{Entries: 1}, time.Now())
+	require.EqualValues(t, 500, prune(t, db, "m", Retention{Entries: 1}))
+	h.check(t, db, "m")
+	c := publish(t, db, "m", &fragment.Change{})
+	require.Equal(t, []int{251, 250, 251}, rowCounts(t, db, c.Number, "efk"), "the current fragment of each topic")
+	publish(t, db, "m", rename(0, 100, "third"))
+	require.Equal(t, []int{251, 250, 251}, rowCounts(t, db, c.Number, "efk"), "each in place of the one before")
+	view(t, db, "m", func(v *View) { h.read(t, v) })
+	h.check(t, db, "m")
+	db = reopen(t, db)
+	h.check(t, db, "m")
+	live := map[int]bool{0: true, 200: true}
+	publish(t, db, "m", edit(live, map[int]string{0: ""}))
+	view(t, db, "m", func(v *View) {
+		h.read(t, v)
+		require.True(t, last(t, v, ref(0)).Deleted, "a tombstone stays as long as its entry")
+	})
+	h.check(t, db, "m")
+	for i := range 3 {
+		publish(t, db, "m", rename(100, 200, fmt.Sprint(i)))
+	}
+	view(t, db, "m", func(v *View) { h.read(t, v) })
+	h.snapshot = takeSnapshot(t, db, "m", 1).Seq
+	h.prune(Retention{Entries: 1}, time.Now())
+	prune(t, db, "m", Retention{Entries: 1})
+	h.check(t, db, "m")
+	view(t, db, "m", func(v *View) { require.Nil(t, last(t, v, ref(0)), "and goes with it") })
+	require.Equal(t, publish(t, db, "m", rename(0, 1, "again")).Head, uint64(len(h.log))+1, "the topic may come back")
+}
+
+// An entry that closes the key of a topic which goes on under another is no
+// current fragment: it goes like a tombstone.
+func TestClosingEntriesArePruned(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	c := collection(t, db, "m", 3)
+	publish(t, db, "m", &fragment.Change{
+		DeleteTopics: []fragment.Ref{ref(2)},
+		PutTopics: []*fragment.Topic{{
+			Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{"http://owner", ref(2)}},
+			Names:    []fragment.Name{{Value: "owner", Type: tmdm.PSIDefaultNameType}},
+		}},
+		Entries: []fragment.Entry{{TopicSI: ref(2), Topic: "http://owner", Title: "owner"}, {TopicSI: "http://owner", Topic: "http://owner", Title: "owner"}},
+		Added:   1,
+	})
+	for i := range 110 {
+		publish(t, db, "m", rename(0, 1, fmt.Sprint(i)))
+	}
+	takeSnapshot(t, db, "m", 1)
+	require.EqualValues(t, 100, prune(t, db, "m", Retention{Entries: 1}))
+	view(t, db, "m", func(v *View) {
+		require.Nil(t, last(t, v, ref(2)))
+		require.NotNil(t, last(t, v, "http://owner"))
+	})
+	require.Equal(t, []int{int(c.Head) + 2 + 110 - 100 + 3, 4}, rowCounts(t, db, c.Number, "ek"))
+}
+
+// Pruning that is stopped between two commits leaves a log that is whole behind
+// its horizon, and goes on where it stopped.
+func TestPruningThatIsStoppedGoesOn(t *testing.T) {
+	db := openUnsynced(t, t.TempDir())
+	h := pruneable(t, db, "m", 1800) // 3601 entries
+	for at := 1; ; at++ {
+		n, err := db.Prune(&counted{Context: t.Context(), at: 1}, "m", Retention{Entries: 150})
+		h.horizon += n
+		if err == nil {
+			break
+		}
+		require.ErrorIs(t, err, context.Canceled)
+		require.EqualValues(t, pruneBatch, n)
+		h.check(t, db, "m")
+		if at == 2 {
+			require.NoError(t, db.Close())
+			db = openUnsynced(t, db.Dir())
+			h.check(t, db, "m")
+			publish(t, db, "m", rename(0, 40, "between"))
+			view(t, db, "m", func(v *View) { h.read(t, v) })
+			h.check(t, db, "m")
+		}
+	}
+	require.EqualValues(t, 3400, h.horizon)
+	h.check(t, db, "m")
+}
+
+// Pruning while others publish and read: readers see one state, with all that it
+// must have.
+func TestPruningWhileOthersWriteAndRead(t *testing.T) {
+	t.Parallel()
+	db := openUnsynced(t, t.TempDir())
+	collection(t, db, "m", 20)
+	_, err := db.ChangeSettings("m", func(s *Settings) error { s.DocumentSize = 10; return nil })
+	require.NoError(t, err)
+	done := make(chan struct{})
+	var work, readers sync.WaitGroup
+	for w := range 2 {
+		work.Go(func() {
+			for i := range 60 {
+				publish(t, db, "m", rename(w*10, w*10+1+i%10, fmt.Sprint(w, i)))
+			}
+		})
+	}
+	pruned := uint64(0)
+	work.Go(func() {
+		for range 60 {
+			takeSnapshot(t, db, "m", 2)
+			pruned += prune(t, db, "m", Retention{Entries: 25})
+		}
+	})
+	for r := range 2 {
+		readers.Go(func() {
+			rng := rand.New(rand.NewPCG(*firstSeed, uint64(r)))
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				view(t, db, "m", func(v *View) {
+					all := entries(t, v)
+					require.Len(t, all, int(v.Head-v.Horizon))
+					require.Equal(t, []uint64{v.Horizon + 1, v.Head}, []uint64{all[0].Seq, all[len(all)-1].Seq})
+					for i := range 20 {
+						e := last(t, v, ref(i))
+						require.NotNil(t, e)
+						if e.Stored {
+							stored(t, v, e)
+						} else {
+							rendered(t, v, e)
+						}
+					}
+					from := all[rng.IntN(len(all))]
+					some, err := since(v, from.Updated, 0)
+					require.NoError(t, err)
+					require.True(t, slices.IsSortedFunc(some, func(a, b Entry) int { return int(a.Seq) - int(b.Seq) }))
+					require.Equal(t, all[len(all)-1].Seq, some[len(some)-1].Seq)
+				})
+			}
+		})
+	}
+	work.Wait()
+	close(done)
+	readers.Wait()
+	require.Greater(t, pruned, uint64(300))
+	view(t, db, "m", func(v *View) {
+		require.Equal(t, pruned, v.Horizon)
+		behind := 0
+		for i := range 20 {
+			if last(t, v, ref(i)).Seq <= v.Horizon {
+				behind++
+			}
+		}
+		behind++ // the type of names
+		require.Equal(t, []int{int(v.Head-v.Horizon) + behind, 21}, rowCounts(t, db, v.Number, "ek"))
+	})
+}

@@ -1,0 +1,267 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/storetest"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// onOpen is a task that opens the database, says so, does something and waits to
+// be killed.
+func onOpen(dir string, do func(*DB) error) error {
+	db, err := Open(testOptions(dir))
+	if err != nil {
+		return err
+	}
+	fmt.Println("open")
+	if err := do(db); err != nil {
+		return err
+	}
+	fmt.Println("done")
+	select {}
+}
+
+func pruneOnce(dir string) error {
+	return onOpen(dir, func(db *DB) error {
+		_, err := db.Prune(context.Background(), "m", Retention{Entries: 150})
+		return err
+	})
+}
+
+func deleteOnce(dir string) error {
+	return onOpen(dir, func(db *DB) error { return db.DeleteCollection("m") })
+}
+
+// killOften makes copies of a data folder, runs the task in each and kills it at
+// any moment between its first line and somewhat after its end.
+func killOften(t *testing.T, task, template string, check func(*DB)) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(*firstSeed, 17))
+	copied := func() string {
+		dir := t.TempDir()
+		require.NoError(t, os.CopyFS(dir, os.DirFS(template)))
+		return dir
+	}
+	db := openDB(t, copied())
+	start := time.Now()
+	switch task {
+	case "prune":
+		prune(t, db, "m", Retention{Entries: 150})
+	case "delete":
+		require.NoError(t, db.DeleteCollection("m"))
+	}
+	long := time.Since(start)
+	require.NoError(t, db.Close())
+	swept := &messages{count: "removing rows"}
+	n := *kills
+	if testing.Short() {
+		n = (n + 1) / 2
+	}
+	for range n {
+		dir := copied()
+		runAndKill(t, task, dir, 1, time.Duration(rng.Int64N(int64(long)*5/4)))
+		db := openWith(t, Options{Dir: dir, Logger: slog.New(swept)})
+		check(db)
+		require.NoError(t, db.Close())
+		require.NoError(t, os.RemoveAll(dir))
+	}
+	t.Logf("%d kills, %d tables with rows that were left", n, swept.n.Load())
+}
+
+// Pruning that is killed, between two commits or within one, has moved the
+// horizon by whole batches, and goes on.
+func TestPruningKilledAtAnyInstant(t *testing.T) {
+	t.Parallel()
+	template := t.TempDir()
+	db := openDB(t, template)
+	h := pruneable(t, db, "m", 1800)
+	require.NoError(t, db.Close())
+	reached := map[uint64]int{}
+	killOften(t, "prune", template, func(db *DB) {
+		view(t, db, "m", func(v *View) { h.horizon = v.Horizon })
+		require.Contains(t, []uint64{0, pruneBatch, 2 * pruneBatch, 3 * pruneBatch, 3400}, h.horizon)
+		reached[h.horizon]++
+		h.check(t, db, "m")
+		require.Equal(t, 3400-h.horizon, prune(t, db, "m", Retention{Entries: 150}))
+		h.horizon = 3400
+		h.check(t, db, "m")
+	})
+	t.Logf("killed when the horizon was at: %v", reached)
+	require.Greater(t, len(reached), 1, "the kills come at one place only")
+}
+
+// A deletion that is killed is done or has not begun, once the database is open
+// again.
+func TestDeletingKilledAtAnyInstant(t *testing.T) {
+	t.Parallel()
+	template := t.TempDir()
+	db := openDB(t, template)
+	other := collection(t, db, "other", 30)
+	takeSnapshot(t, db, "other", 1)
+	left := rows(t, db, collectionTables)
+	h := pruneable(t, db, "m", 2000)
+	whole, records := rows(t, db, collectionTables), recordsOf(t, db, "m")
+	require.NoError(t, db.Close())
+	gone := 0
+	killOften(t, "delete", template, func(db *DB) {
+		err := db.View("m", func(*View) error { return nil })
+		if errors.Is(err, ErrNotFound) {
+			gone++
+			checkOnly(t, db, other, left)
+			return
+		}
+		require.NoError(t, err)
+		require.Equal(t, whole, rows(t, db, collectionTables))
+		require.Equal(t, records, recordsOf(t, db, "m"))
+		h.check(t, db, "m")
+		content(t, db, "m", &snapshots(t, db, "m")[0], Forms[1])
+	})
+	require.Positive(t, gone)
+	t.Logf("gone after %d kills", gone)
+}
+
+// retain publishes, takes snapshots and prunes, and creates and deletes another
+// collection, until it is killed.
+func retain(dir string) error {
+	ctx := context.Background()
+	db, err := openSmall(dir, testOptions("").Logger)
+	if err != nil {
+		return err
+	}
+	fmt.Println("open")
+	for turn := 0; ; turn++ {
+		c, err := db.Publish(ctx, "m", func(c Collection, _ merge.State) (*fragment.Change, error) {
+			from := int(c.Head % 60)
+			return rename(from, from+60, fmt.Sprint("name ", c.Head)), nil
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Println(c.Head)
+		if _, err := db.TakeSnapshot(ctx, "m", 1); err != nil {
+			return err
+		}
+		if _, err := db.Prune(ctx, "m", Retention{Entries: 100 + c.Head%100}); err != nil {
+			return err
+		}
+		if err := db.DeleteCollection("x"); err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		if _, err := db.CreateCollection(ctx, Collection{Name: "x", SP: sp}, crowd(50+turn%3*50), nil); err != nil {
+			return err
+		}
+		if _, err := db.TakeSnapshot(ctx, "x", 1); err != nil {
+			return err
+		}
+	}
+}
+
+// crowd is a map of n topics, for processes that are no tests.
+func crowd(n int) *merge.Memory {
+	m := &merge.Memory{}
+	for i := range n {
+		if err := m.PutTopic(named(ref(i), "x")); err != nil {
+			panic(err)
+		}
+	}
+	return m
+}
+
+// checkWhole checks that each collection has all rows and files that it must
+// have, and that there are no others.
+func checkWhole(t *testing.T, db *DB) {
+	t.Helper()
+	list, err := db.Collections()
+	require.NoError(t, err)
+	want, files := map[byte]int{}, []string{}
+	for _, c := range list {
+		view(t, db, c.Name, func(v *View) {
+			log := entries(t, v)
+			require.Len(t, log, int(v.Head-v.Horizon))
+			require.Equal(t, []uint64{v.Horizon + 1, v.Head, uint64(v.Topics)}, []uint64{log[0].Seq, log[len(log)-1].Seq, uint64(len(topicsOf(t, v.Source())))})
+			want[tableLog] += len(log)
+			for _, e := range log {
+				if e.Stored {
+					want[tableFragment]++
+					stored(t, v, &e)
+				}
+			}
+			for _, topic := range topicsOf(t, v.Source()) {
+				e := last(t, v, topic.TopicSI())
+				require.NotNil(t, e)
+				require.Equal(t, topic.Title(), e.Title)
+				want[tableKey]++
+				if e.Seq <= v.Horizon {
+					want[tableLog]++
+					if e.Stored {
+						want[tableFragment]++
+						stored(t, v, e)
+					}
+				}
+			}
+			snapshots, err := v.Snapshots()
+			require.NoError(t, err)
+			if v.Horizon > 0 {
+				require.GreaterOrEqual(t, snapshots[0].Seq, v.Horizon)
+			}
+			want[tableSnapshot] += len(snapshots)
+			files = append(files, filesOf(&v.Collection, snapshots...)...)
+			want[tableTopic] += v.Topics
+			storetest.Dump(t, v.Source())
+		})
+	}
+	for _, table := range []byte("efkst") {
+		require.Equal(t, want[table], rows(t, db, string(table)), "rows of table %c", table)
+	}
+	require.ElementsMatch(t, files, snapshotFiles(t, db))
+	for _, folder := range folders(t, db) {
+		inside, err := os.ReadDir(filepath.Join(db.Dir(), snapshotFolder, folder))
+		require.NoError(t, err)
+		require.NotEmpty(t, inside)
+	}
+}
+
+// A process that publishes, prunes, deletes and creates, killed at any instant,
+// leaves collections that are whole, and nothing else.
+func TestRetentionKilledAtAnyInstant(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(*firstSeed, 19))
+	dir := t.TempDir()
+	db := openDB(t, dir)
+	_, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp, Settings: Settings{DocumentSize: 20}}, crowd(120), nil)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	var head, horizon, said uint64
+	present := map[bool]int{}
+	for range *kills {
+		if at := runAndKill(t, "retain", dir, rng.IntN(5), time.Duration(rng.Int64N(int64(60*time.Millisecond)))); at > 0 {
+			said = at
+		}
+		db, err := openSmall(dir, testOptions("").Logger)
+		require.NoError(t, err)
+		checkWhole(t, db)
+		view(t, db, "m", func(v *View) {
+			require.GreaterOrEqual(t, v.Head, max(head, said), "what was said is kept")
+			require.GreaterOrEqual(t, v.Horizon, horizon)
+			head, horizon = v.Head, v.Horizon
+		})
+		list, err := db.Collections()
+		require.NoError(t, err)
+		present[len(list) == 2]++
+		require.NoError(t, db.Close())
+	}
+	require.Greater(t, horizon, uint64(100), "too little was pruned to mean anything")
+	t.Logf("head %d, horizon %d; the other collection was there or not: %v", head, horizon, present)
+}
