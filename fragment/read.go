@@ -1,9 +1,12 @@
 package fragment
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 
+	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -39,16 +42,22 @@ func (e *MissingTopicError) Error() string {
 // Only what is said of the topic itself is taken: statements about other topics
 // arrive with their own fragments, and would otherwise never be taken back.
 func Read(r io.Reader, o xtm.Options, topicSI Ref) (*Fragment, error) {
+	return ReadAs(r, o, Identity{SubjectIdentifiers: []tmdm.Locator{topicSI}})
+}
+
+// ReadAs is Read for entries of servers that name the topic by several
+// identifiers, or by subject locators alone: the topic has one of them.
+func ReadAs(r io.Reader, o xtm.Options, named Identity) (*Fragment, error) {
 	m, err := readMap(r, o)
 	if err != nil {
 		return nil, err
 	}
-	topic, err := m.Topic(topicSI)
+	topicSI, topic, err := m.find(named)
 	if err != nil {
 		return nil, err
 	}
 	if topic == nil {
-		return nil, &MissingTopicError{o.URI, topicSI}
+		return nil, &MissingTopicError{o.URI, cmp.Or(slices.Concat(named.SubjectIdentifiers, named.SubjectLocators)...)}
 	}
 	f := &Fragment{TopicSI: topicSI, Topic: topic}
 	for _, part := range Parts {
@@ -68,14 +77,55 @@ func Read(r io.Reader, o xtm.Options, topicSI Ref) (*Fragment, error) {
 	return f, nil
 }
 
+// find returns the topic that has one of the identifiers, and the subject
+// identifier by which it was found.
+func (m *Map) find(id Identity) (Ref, *Topic, error) {
+	for _, si := range id.SubjectIdentifiers {
+		if t, err := m.Topic(si); t != nil || err != nil {
+			return si, t, err
+		}
+	}
+	for _, sl := range id.SubjectLocators {
+		if t, err := m.TopicBySubjectLocator(sl); t != nil || err != nil {
+			if err != nil {
+				return "", nil, err
+			}
+			return t.TopicSI(), t, nil
+		}
+	}
+	return "", nil, nil
+}
+
 // ReadSnapshot reads the XTM document of a snapshot; o.Base is the source
 // locator prefix.
 func ReadSnapshot(r io.Reader, o xtm.Options) (*Map, error) { return readMap(r, o) }
+
+// nameLocated gives topics that have subject locators and no subject identifier
+// one that is made of the least locator: other servers publish such topics, and
+// records refer to topics by subject identifiers.
+func nameLocated(tm *tmdm.TopicMap, sp string) error {
+	var located []*tmdm.Topic
+	for t := range tm.Topics() {
+		if len(t.SubjectIdentifiers()) == 0 && len(t.SubjectLocators()) > 0 {
+			located = append(located, t)
+		}
+	}
+	for _, t := range located {
+		made := tmdm.Locator(sp + "topic/" + xtm.TopicID(slices.Min(t.SubjectLocators())))
+		if err := t.AddSubjectIdentifier(made); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func readMap(r io.Reader, o xtm.Options) (*Map, error) {
 	tm, err := xtm.Read(r, o)
 	if err != nil {
 		return nil, err
+	}
+	if err := nameLocated(tm, string(o.Base)); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.URI, err)
 	}
 	m, err := NewMap(tm, string(o.Base))
 	if err != nil {

@@ -67,29 +67,36 @@ func WriteTombstone(w io.Writer, id Identity, form Form) error {
 // WriteSnapshot writes all of src, which must be a publisher's state: one in
 // which every reference is the TopicSI of a topic. It writes as it reads.
 func WriteSnapshot(w io.Writer, src Source, form Form) error {
+	_, err := WriteMap(w, src, form)
+	return err
+}
+
+// WriteMap is WriteSnapshot, and returns what the version could not carry.
+func WriteMap(w io.Writer, src Source, form Form) (xtm.Losses, error) {
 	f := newWriter(w, src, form)
 	defer f.release()
 	for t, err := range src.Topics() {
 		if err != nil {
-			return err
+			return f.enc.Losses(), err
 		}
 		f.classes(t.TopicSI())
 		if f.topic(t, f.types); f.err != nil {
-			return f.err
+			return f.enc.Losses(), f.err
 		}
 	}
 	for a, err := range src.Associations() {
 		if err != nil {
-			return err
+			return f.enc.Losses(), err
 		}
 		if _, _, ok := a.TypeInstance(); ok && isBare(a) {
 			continue // written as a type of the instance
 		}
 		if f.element(a); f.err != nil {
-			return f.err
+			return f.enc.Losses(), f.err
 		}
 	}
-	return f.close()
+	err := f.close()
+	return f.enc.Losses(), err
 }
 
 // writer writes one document. The first error ends it.

@@ -12,12 +12,18 @@ import (
 
 // Part is one source of a merged view.
 type Part struct {
+	Name   string // for display
 	SP     string // its source locator prefix
 	Source fragment.Source
 
 	// Claims gives each statement an item identifier that begins with SP, so
 	// that the view shows which source asserts what.
 	Claims bool
+
+	// Published says that the source is the state of a publisher: each of its
+	// references is the TopicSI of one of its topics, and it does not contradict
+	// itself. The states of subscribers may fall short of that. Only a View asks.
+	Published bool
 }
 
 // Join returns the merged view of the sources as a topic map, normalised: topics
@@ -40,18 +46,12 @@ func Join(parts ...Part) (tm *tmdm.TopicMap, conflicts []*tmdm.ReifierError, err
 			return nil, nil, err
 		}
 	}
-	j.reify()
-	unjoined := j.tm.Normalize()
-	// Statements that looked unequal may have become one by the joining of
-	// other reifiers.
-	conflicts = slices.DeleteFunc(j.conflicts, func(c *tmdm.ReifierError) bool { return tmdm.Equal(c.Construct, c.Existing) })
-	return j.tm, append(conflicts, unjoined...), nil
+	return j.tm, j.reify(), nil
 }
 
 type joiner struct {
-	tm        *tmdm.TopicMap
-	reifiers  []reification
-	conflicts []*tmdm.ReifierError
+	tm       *tmdm.TopicMap
+	reifiers []reification
 }
 
 type reification struct {
@@ -75,15 +75,19 @@ func (j *joiner) identities(src fragment.Source) error {
 		if err != nil {
 			return err
 		}
-		topic := j.topic(t.TopicSI())
-		for _, si := range t.SubjectIdentifiers[1:] {
-			topic = j.identify(topic, topic.AddSubjectIdentifier(si))
-		}
-		for _, sl := range t.SubjectLocators {
-			topic = j.identify(topic, topic.AddSubjectLocator(sl))
-		}
+		j.identity(&t.Identity)
 	}
 	return nil
+}
+
+func (j *joiner) identity(id *fragment.Identity) {
+	topic := j.topic(id.TopicSI())
+	for _, si := range id.SubjectIdentifiers[1:] {
+		topic = j.identify(topic, topic.AddSubjectIdentifier(si))
+	}
+	for _, sl := range id.SubjectLocators {
+		topic = j.identify(topic, topic.AddSubjectLocator(sl))
+	}
 }
 
 // identify merges topic into the one that has the identifier already. Nothing
@@ -110,23 +114,33 @@ func (j *joiner) statements(p Part) error {
 		if err != nil {
 			return err
 		}
-		before := len(j.reifiers)
-		assoc := j.tm.CreateAssociation(j.topic(a.Type), j.topics(a.Scope)...)
-		for i := range a.Roles {
-			r := &a.Roles[i]
-			j.finish(assoc.AddRole(j.topic(r.Type), j.topic(r.Player)), r.Reifier, r.ItemIdentifiers)
-		}
-		j.finish(assoc, a.Reifier, a.ItemIdentifiers)
-		if p.Claims {
-			j.claim(assoc, fragment.AssociationClaim(p.SP, a))
-		}
-		for i := range j.reifiers[before:] {
-			j.reifiers[before+i].key = a.Key()
-		}
+		j.association(p, a)
 	}
-	// Sources give topics in order, but associations as they like.
-	slices.SortStableFunc(j.reifiers[inTopics:], func(a, b reification) int { return bytes.Compare(a.key[:], b.key[:]) })
+	j.orderReifiers(inTopics)
 	return nil
+}
+
+// orderReifiers puts the reifiers of a source's associations, those from the
+// given one on, in the order of keys: sources give topics in order, but
+// associations as they like.
+func (j *joiner) orderReifiers(from int) {
+	slices.SortStableFunc(j.reifiers[from:], func(a, b reification) int { return bytes.Compare(a.key[:], b.key[:]) })
+}
+
+func (j *joiner) association(p Part, a *fragment.Association) {
+	before := len(j.reifiers)
+	assoc := j.tm.CreateAssociation(j.topic(a.Type), j.topics(a.Scope)...)
+	for i := range a.Roles {
+		r := &a.Roles[i]
+		j.finish(assoc.AddRole(j.topic(r.Type), j.topic(r.Player)), r.Reifier, r.ItemIdentifiers)
+	}
+	j.finish(assoc, a.Reifier, a.ItemIdentifiers)
+	if p.Claims {
+		j.claim(assoc, fragment.AssociationClaim(p.SP, a))
+	}
+	for i := range j.reifiers[before:] {
+		j.reifiers[before+i].key = a.Key()
+	}
 }
 
 func (j *joiner) topicStatements(p Part, t *fragment.Topic) {
@@ -176,13 +190,19 @@ func (j *joiner) claim(c tmdm.Construct, derived tmdm.Locator) {
 	}
 }
 
-// reify sets the reifiers once all statements are there. Whether a topic may
-// reify a second statement depends on whether the two are equal.
-func (j *joiner) reify() {
+// reify sets the reifiers once all statements are there, normalises the map, and
+// returns what could not be. Whether a topic may reify a second statement depends
+// on whether the two are equal.
+func (j *joiner) reify() (conflicts []*tmdm.ReifierError) {
 	for _, r := range j.reifiers {
 		var conflict *tmdm.ReifierError
 		if errors.As(tmdm.SetReifier(r.construct, r.reifier), &conflict) {
-			j.conflicts = append(j.conflicts, conflict)
+			conflicts = append(conflicts, conflict)
 		}
 	}
+	unjoined := j.tm.Normalize()
+	// Statements that looked unequal may have become one by the joining of
+	// other reifiers.
+	conflicts = slices.DeleteFunc(conflicts, func(c *tmdm.ReifierError) bool { return tmdm.Equal(c.Construct, c.Existing) })
+	return append(conflicts, unjoined...)
 }

@@ -18,6 +18,9 @@ type Memory struct {
 	bySL     map[tmdm.Locator]fragment.Ref
 	playing  btree.Map[string, *fragment.Association] // by playingKey, once for each player
 	mentions map[fragment.Ref]int
+
+	reifiedTopics       btree.Map[fragment.Ref, *fragment.Topic] // those with a reified statement
+	reifiedAssociations btree.Map[string, *fragment.Association] // by the least playingKey
 }
 
 func (m *Memory) init() {
@@ -133,6 +136,20 @@ func (m *Memory) Associations() iter.Seq2[*fragment.Association, error] {
 	}
 }
 
+// ReifiedTopics implements [Reified].
+func (m *Memory) ReifiedTopics() iter.Seq2[*fragment.Topic, error] {
+	return func(yield func(*fragment.Topic, error) bool) {
+		ascend(&m.reifiedTopics, "", func(_ fragment.Ref, t *fragment.Topic) bool { return yield(t, nil) })
+	}
+}
+
+// ReifiedAssociations implements [Reified].
+func (m *Memory) ReifiedAssociations() iter.Seq2[*fragment.Association, error] {
+	return func(yield func(*fragment.Association, error) bool) {
+		ascend(&m.reifiedAssociations, "", func(_ string, a *fragment.Association) bool { return yield(a, nil) })
+	}
+}
+
 // Mentions implements [State].
 func (m *Memory) Mentions(ref fragment.Ref) (int, error) { return m.mentions[ref], nil }
 
@@ -150,6 +167,9 @@ func (m *Memory) PutTopic(t *fragment.Topic) error {
 		m.bySL[sl] = t.TopicSI()
 	}
 	t.Mentions(m.mention)
+	if hasReifiedStatement(t) {
+		m.reifiedTopics.Set(t.TopicSI(), t)
+	}
 	return nil
 }
 
@@ -163,6 +183,7 @@ func (m *Memory) DeleteTopic(t *fragment.Topic) error {
 
 func (m *Memory) forget(t *fragment.Topic) {
 	m.topics.Delete(t.TopicSI())
+	m.reifiedTopics.Delete(t.TopicSI())
 	for _, si := range t.SubjectIdentifiers {
 		delete(m.bySI, si)
 	}
@@ -192,6 +213,9 @@ func (m *Memory) PutAssociation(a *fragment.Association) error {
 	}
 	if len(a.Roles) > 0 {
 		a.Mentions(m.mention)
+		if isReified(a) {
+			m.reifiedAssociations.Set(homeKey(a, key), a)
+		}
 	}
 	return nil
 }
@@ -206,8 +230,17 @@ func (m *Memory) DeleteAssociation(a *fragment.Association) error {
 	for _, p := range old.Players() {
 		m.playing.Delete(playingKey(p, old.Part(p), key))
 	}
+	if isReified(old) {
+		m.reifiedAssociations.Delete(homeKey(old, key))
+	}
 	old.Mentions(m.unmention)
 	return nil
+}
+
+// homeKey is the key under which Associations gives a.
+func homeKey(a *fragment.Association, key fragment.AssociationKey) string {
+	least := a.Players()[0]
+	return playingKey(least, a.Part(least), key)
 }
 
 // stored returns the association with the key of a, or nil. A reifier is not

@@ -23,7 +23,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/merge"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -100,20 +99,42 @@ func (o *origin) close() {
 	}
 }
 
-func (o *origin) serve(ts *testscript.TestScript, args []string) {
+// start starts the server, without collections.
+func (o *origin) start() error {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var err error
-	o.db, err = store.Open(store.Options{Dir: o.dir, Logger: log})
-	ts.Check(err)
+	if o.db, err = store.Open(store.Options{Dir: o.dir, Logger: log}); err != nil {
+		return err
+	}
 	o.part = "\x00"
 	o.socket = httptest.NewServer(http.HandlerFunc(o.answer))
 	o.server, err = server.New(server.Config{Store: o.db, BaseURL: o.socket.URL, OnLoopback: true, Logger: log})
-	ts.Check(err)
+	return err
+}
+
+func (o *origin) create(name, content string) error {
+	c := store.Collection{Name: name, SP: server.DefaultPrefix(o.socket.URL, name)}
+	_, err := o.server.Import(context.Background(), c, strings.NewReader(content), name)
+	return err
+}
+
+// put publishes a new version of a collection, past the faults.
+func (o *origin) put(name, content string) error {
+	r := httptest.NewRequest(http.MethodPut, o.socket.URL+"/topicmaps/"+name, strings.NewReader(content))
+	r.RemoteAddr = "127.0.0.1:1"
+	w := httptest.NewRecorder()
+	o.server.ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		return fmt.Errorf("%d %s", w.Code, w.Body)
+	}
+	return nil
+}
+
+func (o *origin) serve(ts *testscript.TestScript, args []string) {
+	ts.Check(o.start())
 	for _, arg := range args {
 		name, file, _ := strings.Cut(arg, "=")
-		c := store.Collection{Name: name, SP: server.DefaultPrefix(o.socket.URL, name)}
-		_, err := o.server.Import(context.Background(), c, strings.NewReader(ts.ReadFile(file)), file)
-		ts.Check(err)
+		ts.Check(o.create(name, ts.ReadFile(file)))
 	}
 	ts.Setenv("SERVER", o.socket.URL)
 	host := o.socket.Listener.Addr().String()
@@ -137,13 +158,7 @@ func (o *origin) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 func (o *origin) publish(ts *testscript.TestScript, args []string) {
-	r := httptest.NewRequest(http.MethodPut, o.socket.URL+"/topicmaps/"+args[0], strings.NewReader(ts.ReadFile(args[1])))
-	r.RemoteAddr = "127.0.0.1:1"
-	w := httptest.NewRecorder()
-	o.server.ServeHTTP(w, r)
-	if w.Code != http.StatusOK {
-		ts.Fatalf("%d %s", w.Code, w.Body)
-	}
+	ts.Check(o.put(args[0], ts.ReadFile(args[1])))
 }
 
 func (o *origin) breakIt(ts *testscript.TestScript, args []string) {
@@ -160,15 +175,19 @@ func (o *origin) setFault(status int, part string) {
 
 func (o *origin) asked(ts *testscript.TestScript, args []string) {
 	for range 1000 {
-		o.mu.Lock()
-		found := strings.Contains(o.paths, args[0])
-		o.mu.Unlock()
-		if found {
+		if o.wasAsked(args[0]) {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	ts.Fatalf("nobody asked for %s", args[0])
+}
+
+// wasAsked reports whether a path with a part was asked for since the last fault.
+func (o *origin) wasAsked(part string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strings.Contains(o.paths, part)
 }
 
 func exits(ts *testscript.TestScript, _ bool, args []string) {
@@ -223,7 +242,7 @@ func hold(ts *testscript.TestScript, _ bool, args []string) {
 func tamper(ts *testscript.TestScript, _ bool, args []string) {
 	db := open(ts, args[0])
 	defer db.Close()
-	ts.Check(db.ApplyEntries(context.Background(), args[1], func(state merge.State, _ *store.Progress) error {
+	ts.Check(db.ApplyEntries(context.Background(), args[1], func(state *store.Applying) error {
 		t, err := state.Topic(fragment.Ref(args[2]))
 		if err != nil {
 			return err

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/clientcmd"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -171,6 +172,13 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	held, err := clientcmd.Hold(db, "tmshare-server serve")
+	if err != nil {
+		log.Warn("commands of tmshare-client do not work on the data folder while it is served", "error", err)
+	}
+	defer func() { held.Close(ctx) }()
+	ctx, stopped := context.WithCancel(ctx) // also where serving fails
+	defer stopped()
 	f.config.Store = db
 	s, err := server.New(f.config)
 	if err != nil {

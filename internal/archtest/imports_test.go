@@ -34,10 +34,12 @@ var layers = map[string][]string{
 	"internal/mapfile": {"internal/iri", "tmdm", "tmdm/cxtm", "xtm"},
 	"internal/mapdiff": {"tmdm", "tmdm/cxtm"},
 	"internal/cli":     {},
+	"internal/control": {},
 	"internal/demo": {"tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "merge", "internal/store", "internal/server", "internal/client",
 		"testdata/xtm"},
-	"cmd/tmshare-server": {"fragment", "internal/admin", "internal/cli", "internal/demo", "internal/server", "internal/store"},
-	"cmd/tmshare-client": {"feeds", "tmdm", "xtm", "internal/cli", "internal/client", "internal/mapdiff", "internal/mapfile", "internal/store"},
+	"cmd/tmshare-server": {"fragment", "internal/admin", "internal/cli", "internal/clientcmd", "internal/demo", "internal/server", "internal/store"},
+	"internal/clientcmd": {"feeds", "tmdm", "xtm", "internal/cli", "internal/client", "internal/control", "internal/mapdiff", "internal/mapfile", "internal/store"},
+	"cmd/tmshare-client": {"internal/clientcmd"},
 	"testdata/xtm":       {},
 
 	// for tests only

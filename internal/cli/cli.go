@@ -14,12 +14,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Exit codes.
+// Exit codes. Of several, an error is told first, then what differs.
 const (
-	OK      = 0
-	Failed  = 1 // an error
-	Usage   = 2 // the command line makes no sense
-	Differs = 4 // verify, diff: two maps that were compared are not equal
+	OK          = 0
+	Failed      = 1 // an error
+	Usage       = 2 // the command line makes no sense
+	Quarantined = 3 // sync, retry, status, verify: in step, but for what is in quarantine
+	Differs     = 4 // verify, diff: two maps that were compared are not equal
 )
 
 // ExitError carries an exit code other than Failed.
@@ -37,9 +38,12 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Run executes a command and returns the exit code. Errors go to standard error,
-// prefixed with the program's name.
-func Run(root *cobra.Command) int {
+// Run executes a command in the environment of this process and returns the exit
+// code. Errors go to standard error, prefixed with the program's name.
+func Run(root *cobra.Command) int { return RunWith(root, os.Getenv) }
+
+// RunWith does the same in another environment.
+func RunWith(root *cobra.Command, getenv func(string) string) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	if info, ok := debug.ReadBuildInfo(); ok {
 		root.Version = info.Main.Version + " " + info.GoVersion
@@ -47,7 +51,7 @@ func Run(root *cobra.Command) int {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &ExitError{Usage, fmt.Errorf("%w\nTry \"%s --help\"", err, cmd.CommandPath())}
 	})
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags(), getenv) }
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "help" { // it would show something else and succeed
@@ -95,14 +99,14 @@ func CommandLineOnly(flags *pflag.FlagSet) {
 // fromEnvironment sets each flag that is not on the command line from the
 // variable TMSHARE_ and its name (--base-url: TMSHARE_BASE_URL), unless that is
 // empty.
-func fromEnvironment(flags *pflag.FlagSet) error {
+func fromEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
 		if _, not := f.Annotations[commandLineOnly]; not || f.Changed || failed != nil || f.Name == "help" {
 			return
 		}
 		name := "TMSHARE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		if value := os.Getenv(name); value != "" {
+		if value := getenv(name); value != "" {
 			if err := flags.Set(f.Name, value); err != nil {
 				failed = &ExitError{Usage, fmt.Errorf("%s: %w", name, err)}
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net/http"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -20,12 +20,20 @@ type Subscriptions interface {
 	Subscriptions() ([]store.Subscription, error)
 	AddSubscription(store.Subscription) error
 	UpdateSubscription(name string, change func(*store.Subscription)) error
+	RemoveSubscription(name string) error
+}
+
+// Quarantine is what the client needs to look after what it could not apply.
+type Quarantine interface {
+	Quarantine(name string) ([]store.Quarantined, error)
+	Forget(name string, topics ...string) ([]store.Quarantined, error)
 }
 
 // Sources is what the client needs to keep the records of its sources.
 type Sources interface {
-	StageSource(name string, src fragment.Source, mark store.Mark, progress func(records int)) error
-	ApplyEntries(ctx context.Context, name string, f func(merge.State, *store.Progress) error) error
+	StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark, progress func(records int)) error
+	SwitchSource(name, note string) error
+	ApplyEntries(ctx context.Context, name string, f func(*store.Applying) error) error
 	ReadSources(f func([]store.Subscription, []fragment.Source) error) error
 }
 
@@ -33,6 +41,9 @@ type Sources interface {
 type Store interface {
 	Subscriptions
 	Sources
+	Quarantine
+	Local
+	Dir() string // the data folder
 }
 
 // Config configures a Client. Store is required; zero values of the others mean
@@ -48,7 +59,7 @@ type Config struct {
 	// "host:port").
 	Hosts []string
 
-	Parallel    int           // fragments fetched ahead; default 8
+	Parallel    int           // fragments fetched at a time; default 32
 	Batch       int           // entries applied in one commit, at most; default 200
 	Tries       int           // of each request; default 4
 	Backoff     time.Duration // before the second try, growing; default 250 ms
@@ -62,6 +73,12 @@ type Config struct {
 
 	// Report is told, in a line of text, what long work is doing.
 	Report func(line string)
+	// Progress is told how far long work has come, very often.
+	Progress func(Progress)
+
+	// Locks are shared by the clients of one store, so that rounds of one
+	// subscription do not overlap.
+	Locks *Locks
 
 	Logger *slog.Logger
 	Now    func() time.Time
@@ -71,6 +88,7 @@ type Config struct {
 // not overlap.
 type Client struct {
 	Config
+	format string // to ask for alone; "" = what is best
 }
 
 // New returns a client for c.
@@ -89,7 +107,7 @@ func New(c Config) (*Client, error) {
 	if c.HTTP == nil {
 		c.HTTP = defaultHTTP()
 	}
-	setDefault(&c.Parallel, 8)
+	setDefault(&c.Parallel, 32)
 	setDefault(&c.Batch, 200)
 	setDefault(&c.Tries, 4)
 	setDefault(&c.Backoff, 250*time.Millisecond)
@@ -100,13 +118,19 @@ func New(c Config) (*Client, error) {
 	if c.Report == nil {
 		c.Report = func(string) {}
 	}
+	if c.Progress == nil {
+		c.Progress = func(Progress) {}
+	}
+	if c.Locks == nil {
+		c.Locks = &Locks{}
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Client{c}, nil
+	return &Client{Config: c}, nil
 }
 
 func setDefault[T int | int64 | time.Duration](field *T, value T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"runtime"
 	"testing"
@@ -15,7 +16,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/merge"
 )
 
 // dyingStore carries out some writes and then none any more, as if the process
@@ -43,11 +43,15 @@ func (d *dyingStore) UpdateSubscription(name string, change func(*store.Subscrip
 	return d.write("update", func() error { return d.Store.UpdateSubscription(name, change) })
 }
 
-func (d *dyingStore) StageSource(name string, src fragment.Source, mark store.Mark, progress func(int)) error {
-	return d.write("stage", func() error { return d.Store.StageSource(name, src, mark, progress) })
+func (d *dyingStore) StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark, progress func(int)) error {
+	return d.write("stage", func() error { return d.Store.StageSource(ctx, name, records, mark, progress) })
 }
 
-func (d *dyingStore) ApplyEntries(ctx context.Context, name string, f func(merge.State, *store.Progress) error) error {
+func (d *dyingStore) SwitchSource(name, note string) error {
+	return d.write("switch", func() error { return d.Store.SwitchSource(name, note) })
+}
+
+func (d *dyingStore) ApplyEntries(ctx context.Context, name string, f func(*store.Applying) error) error {
 	return d.write("apply", func() error { return d.Store.ApplyEntries(ctx, name, f) })
 }
 
@@ -118,7 +122,7 @@ func TestStagedGenerationIsTakenOn(t *testing.T) {
 	o := publishing(t, doc(topics(5, "v1")...))
 	o.put(doc(topics(7, "v2")...))
 	s := subscribed(t, o, func(c *client.Config) { c.Batch = 3 })
-	o.breakWith(damage(isFragmentOf(o, "t5"), always, answering(500)))
+	o.breakWith(damage(isFragmentOf(o, "t5"), always, answering(429)))
 	r, _ := s.syncFails()
 	assert.Equal(t, 5, r.Applied)
 	_, _, err := s.Merged(false, "egov")
@@ -139,7 +143,7 @@ func TestStagedGenerationThatIsTooOldIsMadeAnew(t *testing.T) {
 	o := publishing(t, doc(topics(5, "v1")...), documentSize(3))
 	o.put(doc(topics(7, "v2")...))
 	s := subscribed(t, o)
-	o.breakWith(damage(isFragment, always, answering(500)))
+	o.breakWith(damage(isFragment, always, answering(429)))
 	s.syncFails()
 	o.put(doc(topics(9, "v3")...))
 	o.takeSnapshot()
@@ -167,7 +171,7 @@ func TestReplaceStartsAnew(t *testing.T) {
 	o := publishing(t, doc(topics(5, "v1")...))
 	o.put(doc(topics(7, "v2")...))
 	s := subscribed(t, o)
-	o.breakWith(damage(isFragment, always, answering(500)))
+	o.breakWith(damage(isFragment, always, answering(429)))
 	s.syncFails()
 	o.breakWith(nil)
 	o.seen()
@@ -239,7 +243,7 @@ func TestRoundsLeaveNoGoroutines(t *testing.T) {
 		o.put(doc(topics(40, fmt.Sprint(i))...))
 		ctx, cancel := context.WithCancel(context.Background())
 		with := []func(http.ResponseWriter, *http.Request, http.Handler){
-			faults["500"], faults["truncated"], faults["connection cut"],
+			faults["503"], faults["429"], faults["connection cut"],
 			func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { cancel(); <-r.Context().Done() },
 		}[i%4]
 		o.breakWith(damage(isFragment, always, with))

@@ -8,8 +8,8 @@ import (
 )
 
 // dataLink chooses the link to the data of an entry.
-func dataLink(e *feeds.Entry) (feeds.Link, bool) {
-	return bestLink(append(e.Find(feeds.RelTopicMapData), e.Find("alternate")...))
+func (c *Client) dataLink(e *feeds.Entry) (feeds.Link, bool) {
+	return c.bestLink(append(e.Find(feeds.RelTopicMapData), e.Find("alternate")...))
 }
 
 func noData(feed string, e *feeds.Entry) error {
@@ -17,16 +17,27 @@ func noData(feed string, e *feeds.Entry) error {
 }
 
 // bestLink chooses the link to the XTM that we like best: XTM 2.1, which loses
-// nothing, then XTM 1.0, then whatever may be XTM.
-func bestLink(links []feeds.Link) (best feeds.Link, ok bool) {
+// nothing, then XTM 1.0, then whatever may be XTM. Of XTM 1.0 where that was
+// asked for, the order is another.
+func (c *Client) bestLink(links []feeds.Link) (best feeds.Link, ok bool) {
 	rank := 0
 	for _, l := range links {
-		if r := rankType(l.Type); r > rank {
+		r := rankType(l.Type)
+		if c.format == FormatXTM1 && (r == rankXTM1 || r == rankXTM1Own) {
+			r += 10
+		}
+		if r > rank {
 			best, rank = l, r
 		}
 	}
 	return best, rank > 0
 }
+
+// What rankType says of XTM 1.0.
+const (
+	rankXTM1Own = 3 // in a media type of its own
+	rankXTM1    = 4 // in that of XTM 2
+)
 
 // rankType says how much we like data of a media type, 0 being not at all.
 // Servers of all generations are about: "" and the generic types may be XTM.
@@ -45,12 +56,10 @@ func rankType(mediaType string) int {
 			return 6
 		case "2.0":
 			return 5
-		case "1.0":
-			return 4
 		}
-		return 4
+		return rankXTM1
 	case "application/xtm1+xml", "text/xtm1+xml", "application/xtm+xml":
-		return 3
+		return rankXTM1Own
 	case "application/xml", "text/xml":
 		return 2
 	}

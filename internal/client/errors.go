@@ -44,6 +44,38 @@ func (e *FetchError) transient() bool {
 	return e.Status >= 500
 }
 
+// serverFault reports whether err may be one of the server as a whole, or of the
+// way to it, rather than one of the document that was asked for.
+func serverFault(err error) bool {
+	var failed *FetchError
+	if !errors.As(err, &failed) {
+		return false
+	}
+	switch failed.Status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
+		return true
+	}
+	return failed.transient()
+}
+
+// tooMany reports whether the server wants to be left alone for a while.
+func tooMany(err error) bool {
+	var failed *FetchError
+	return errors.As(err, &failed) && (failed.Status == http.StatusTooManyRequests || failed.RetryAfter > 0)
+}
+
+// goneError says that the fragment of an entry is not kept any more, and that
+// no later entry for its topic was known.
+type goneError struct {
+	entry string
+	err   error
+}
+
+func (e *goneError) Error() string {
+	return e.err.Error() + ", and the feed has no later entry for its topic"
+}
+func (e *goneError) Unwrap() error { return e.err }
+
 // UnknownError says that there is no subscription of a name.
 type UnknownError struct {
 	Name  string

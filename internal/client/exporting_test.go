@@ -139,9 +139,9 @@ func TestExportWithoutALoadedSourceIsAnError(t *testing.T) {
 		assert.Zero(t, b.Len())
 	}
 	fails("there are no subscriptions: subscribe to a URL first")
-	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), "")
+	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{})
 	require.NoError(t, err)
-	_, err = s.Subscribe(context.Background(), o.feedURL("egov"), "second")
+	_, err = s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{Name: "second"})
 	require.NoError(t, err)
 	fails("not loaded yet: egov, second; sync first")
 	s.sync()

@@ -44,6 +44,10 @@ type answer struct {
 	etag        string
 	updated     string // TMShare-Updated
 	notModified bool
+
+	status int
+	header http.Header
+	length int64 // Content-Length, -1 if it was not given
 }
 
 // home returns a predicate for the hosts to which links of a subscription to
@@ -72,6 +76,9 @@ type request struct {
 	etag   string // "" = unconditionally
 	max    int64  // bytes of the body, unpacked
 	home   func(*url.URL) error
+
+	prepare func(http.Header) // called before each try, if not nil
+	also    []int             // what is read besides 200
 }
 
 // fetch fetches a document and reads it with read, which is not called for an
@@ -147,6 +154,9 @@ func (c *Client) open(ctx context.Context, r request) (*answer, error) {
 	if r.etag != "" {
 		req.Header.Set("If-None-Match", r.etag)
 	}
+	if r.prepare != nil {
+		r.prepare(req.Header)
+	}
 	h := *c.HTTP
 	h.CheckRedirect = func(to *http.Request, via []*http.Request) error {
 		if len(via) >= 10 {
@@ -169,13 +179,14 @@ func (c *Client) open(ctx context.Context, r request) (*answer, error) {
 	a := &answer{
 		body: b, url: res.Request.URL.String(), contentType: res.Header.Get("Content-Type"),
 		etag: res.Header.Get("ETag"), updated: res.Header.Get("TMShare-Updated"),
+		status: res.StatusCode, header: res.Header, length: res.ContentLength,
 	}
 	switch {
 	case res.StatusCode == http.StatusNotModified && r.etag != "":
 		b.Close()
 		a.notModified = true
 		return a, nil
-	case res.StatusCode != http.StatusOK:
+	case res.StatusCode != http.StatusOK && !slices.Contains(r.also, res.StatusCode):
 		said, _ := io.ReadAll(io.LimitReader(b, 4096)) // also so that the connection can be used again
 		b.Close()
 		return nil, &FetchError{URL: r.url, Status: res.StatusCode, Detail: detail(res, said), RetryAfter: retryAfter(res, c.Now())}

@@ -101,7 +101,7 @@ func xtm1(id, name string) string {
 
 func followingForeign(t *testing.T, f *foreign) *subscriber {
 	s := newSubscriber(t, func(c *client.Config) { c.Parallel = 1 })
-	_, err := s.Subscribe(context.Background(), f.URL+"/egov/fragments", "egov")
+	_, err := s.Subscribe(context.Background(), f.URL+"/egov/fragments", client.SubscribeOptions{Name: "egov"})
 	require.NoError(t, err)
 	f.seen()
 	return s
@@ -147,8 +147,8 @@ func TestFragmentThatIsGoneIsPassedOverForALaterOne(t *testing.T) {
 	s.hasForeign(topic("a", "A"), topic("b", "B"))
 
 	f.put("e4", "2008-07-17T15:00:03Z", si("b"), "")
-	_, err := s.syncFails()
-	assert.ErrorContains(t, err, "410 Gone, and the feed has no later entry for its topic")
+	_, bad := s.syncPasses(1)
+	assert.Contains(t, bad[0].Error, "410 Gone, and the feed has no later entry for its topic")
 }
 
 // Entries of one time are applied in the order of the feed, whichever it is.
@@ -194,14 +194,14 @@ func TestEntriesOfTheMarksTimeAreNotMissed(t *testing.T) {
 	assert.Zero(t, s.sync().Applied)
 }
 
-// What is wrong with an entry fails the round at that entry, and says which.
-func TestEntryThatMakesNoSenseFailsTheRound(t *testing.T) {
+// What is wrong with an entry is said, and holds up no other.
+func TestEntryThatMakesNoSenseIsInQuarantine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		bad  func(*foreign)
 		says string
 	}{
-		"no TopicSI": {func(f *foreign) { f.put("e2", "2008-07-18", "", xtm1("b", "B")) }, `the entry e2 ("e2") has no TopicSI`},
+		"no TopicSI": {func(f *foreign) { f.put("e2", "2008-07-18", "", xtm1("b", "B")) }, `the entry e2 ("e2") names no topic (TopicSI)`},
 		"no data": {func(f *foreign) {
 			f.put("e2", "2008-07-18", si("b"), xtm1("b", "B"))
 			f.entries = strings.ReplaceAll(f.entries, `"text/xtm1+xml" href="e2"`, `"image/png" href="e2"`)
@@ -223,9 +223,9 @@ func TestEntryThatMakesNoSenseFailsTheRound(t *testing.T) {
 			s.sync()
 			c.bad(f)
 			f.put("e3", "2008-07-19", si("c"), xtm1("c", "C"))
-			_, err := s.syncFails()
-			assert.ErrorContains(t, err, c.says)
-			s.hasForeign(topic("a", "A"))
+			_, bad := s.syncPasses(1)
+			assert.Contains(t, bad[0].Error, c.says)
+			s.hasForeign(topic("a", "A"), topic("c", "C"))
 		})
 	}
 }

@@ -71,7 +71,7 @@ func (s *subscriber) configure(change ...func(*client.Config)) {
 // subscribed returns a subscriber of the collection egov of o.
 func subscribed(t *testing.T, o *origin, change ...func(*client.Config)) *subscriber {
 	s := newSubscriber(t, change...)
-	_, err := s.Subscribe(context.Background(), o.URL+"/topicmaps/egov", "")
+	_, err := s.Subscribe(context.Background(), o.URL+"/topicmaps/egov", client.SubscribeOptions{})
 	require.NoError(t, err)
 	return s
 }
@@ -89,6 +89,17 @@ func (s *subscriber) sync() *client.Round {
 	r, err := s.Sync(context.Background(), "egov")
 	require.NoError(s.t, err)
 	return r
+}
+
+// syncPasses does a round of egov that passes over n topics, and returns what is
+// in quarantine.
+func (s *subscriber) syncPasses(n int) (*client.Round, []store.Quarantined) {
+	r := s.sync()
+	require.Equal(s.t, n, r.Quarantined)
+	all, err := s.db.Quarantine("egov")
+	require.NoError(s.t, err)
+	require.Len(s.t, all, n)
+	return r, all
 }
 
 // syncFails does a round of egov that must fail.

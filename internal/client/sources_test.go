@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/client"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -16,7 +17,7 @@ func both(t *testing.T, egov, libraries string) (s *subscriber, first, second *o
 	second = newOrigin(t)
 	second.create("libraries", libraries)
 	s = inStep(t, first)
-	_, err := s.Subscribe(context.Background(), second.feedURL("libraries"), "")
+	_, err := s.Subscribe(context.Background(), second.feedURL("libraries"), client.SubscribeOptions{})
 	require.NoError(t, err)
 	s.syncLibraries()
 	return s, first, second
@@ -112,7 +113,7 @@ func TestTwoSubscriptionsToOneCollection(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(4, "v1")...))
 	s := inStep(t, o)
-	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), "again")
+	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{Name: "again"})
 	require.NoError(t, err)
 	_, err = s.Sync(context.Background(), "again")
 	require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -13,17 +14,51 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
+// SubscribeOptions are what a subscriber may decide.
+type SubscribeOptions struct {
+	Name string // of the subscription; "" takes one from the URL
+
+	// SP is the source locator prefix for a feed that declares none; "" makes
+	// one of the feed's URL. It must be the declared one of a feed that does.
+	SP string
+
+	// Format is FormatXTM1 or FormatXTM21 to ask for that alone; "" takes the
+	// best that the server has.
+	Format string
+
+	// TokenFile is the path of a file with the token that the server wants of
+	// readers. It is read anew in each round and sent to no other host.
+	TokenFile string
+}
+
 // Subscribe subscribes to the collection at a URL: that of an overview with one
-// collection, a topic map feed or a fragments feed. as names the subscription;
-// "" takes the name from the URL. An overview with several collections is a
-// [*ChoiceError] that lists them.
-func (c *Client) Subscribe(ctx context.Context, ref, as string) (*store.Subscription, error) {
-	s, err := c.discover(ctx, ref)
+// collection, a topic map feed or a fragments feed. An overview with several
+// collections is a [*ChoiceError] that lists them.
+func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) (*store.Subscription, error) {
+	if o.Format != "" && o.Format != FormatXTM1 && o.Format != FormatXTM21 {
+		return nil, fmt.Errorf("unknown format %q: ask for %s or %s", o.Format, FormatXTM21, FormatXTM1)
+	}
+	if o.TokenFile != "" {
+		path, err := filepath.Abs(o.TokenFile)
+		if err != nil {
+			return nil, err
+		}
+		o.TokenFile = path
+	}
+	c, err := c.on(&store.Subscription{FragmentsFeed: ref, Format: o.Format, TokenFile: o.TokenFile})
 	if err != nil {
 		return nil, err
 	}
-	if s.Name = as; as == "" {
+	s, err := c.discover(ctx, ref, o.SP)
+	if err != nil {
+		return nil, err
+	}
+	s.Format, s.TokenFile = o.Format, o.TokenFile
+	if s.Name = o.Name; s.Name == "" {
 		s.Name = nameFrom(s.FragmentsFeed)
+	}
+	if s.Name == LocalName {
+		return nil, fmt.Errorf("%q is the name of the local statements; choose another name with --as", s.Name)
 	}
 	if err := c.Store.AddSubscription(*s); err != nil {
 		if errors.Is(err, store.ErrExists) {
@@ -48,13 +83,14 @@ func nameFrom(ref string) string {
 }
 
 // discover follows the feeds from the URL to the fragments feed.
-func (c *Client) discover(ctx context.Context, ref string) (*store.Subscription, error) {
+func (c *Client) discover(ctx context.Context, ref, sp string) (*store.Subscription, error) {
 	home, err := c.home(ref)
 	if err != nil {
 		return nil, err
 	}
 	seen := map[string]bool{}
 	snapshots := ""
+	linked := false // at is what a topic map feed calls its fragments feed
 	for at := ref; ; {
 		if seen[at] {
 			return nil, fmt.Errorf("%s: the feeds lead in a circle", at)
@@ -67,19 +103,19 @@ func (c *Client) discover(ctx context.Context, ref string) (*store.Subscription,
 		if l, ok := feed.Link(feeds.RelSnapshotFeed); ok {
 			snapshots = l.Href
 		}
-		if isFragmentsFeed(feed) {
+		if linked || isFragmentsFeed(feed) {
 			if l, ok := feed.Link("current"); ok && l.Href != a.url && !seen[l.Href] { // an archive document was given
 				at = l.Href
 				continue
 			}
-			return subscriptionTo(feed, a.url, snapshots)
+			return c.subscriptionTo(feed, a.url, snapshots, sp)
 		}
 		for i := range feed.Entries { // a topic map feed knows both
 			if l, ok := feed.Entries[i].Link(feeds.RelSnapshotFeed); ok {
 				snapshots = l.Href
 			}
 		}
-		if at, err = down(feed, a.url); err != nil {
+		if at, linked, err = down(feed, a.url); err != nil {
 			return nil, err
 		}
 	}
@@ -105,13 +141,14 @@ func isFragmentsFeed(f *feeds.Feed) bool {
 	return false
 }
 
-// down returns the URL of the next feed on the way to a fragments feed.
-func down(f *feeds.Feed, at string) (string, error) {
+// down returns the URL of the next feed on the way to a fragments feed, and
+// whether it is that feed.
+func down(f *feeds.Feed, at string) (next string, fragments bool, err error) {
 	var offers []Offer
 	for i := range f.Entries {
 		e := &f.Entries[i]
 		if l, ok := e.Link(feeds.RelFragmentFeed); ok {
-			return l.Href, nil
+			return l.Href, true, nil
 		}
 		if l, ok := e.Link(feeds.RelTopicMapFeed); ok {
 			offers = append(offers, Offer{e.Title, l.Href})
@@ -119,22 +156,43 @@ func down(f *feeds.Feed, at string) (string, error) {
 	}
 	switch {
 	case len(offers) == 1:
-		return offers[0].URL, nil
+		return offers[0].URL, false, nil
 	case len(offers) > 1:
-		return "", &ChoiceError{at, offers}
+		return "", false, &ChoiceError{at, offers}
+	}
+	if l, ok := f.Link(feeds.RelFragmentFeed); ok { // SDShare 2012 may link from the feed itself
+		return l.Href, true, nil
 	}
 	if l, ok := f.Link("up"); ok && f.ServerSrcLocatorPrefix != "" { // a snapshots feed
-		return l.Href, nil
+		return l.Href, false, nil
 	}
-	return "", fmt.Errorf("%s: this Atom feed is neither an overview of topic maps, nor the feed of a topic map, nor a fragments feed with entries; there is nothing to subscribe to", at)
+	return "", false, fmt.Errorf("%s: this Atom feed is neither an overview of topic maps, nor the feed of a topic map, nor a fragments feed with entries; there is nothing to subscribe to", at)
 }
 
-func subscriptionTo(feed *feeds.Feed, at, snapshots string) (*store.Subscription, error) {
-	if feed.ServerSrcLocatorPrefix == "" {
-		return nil, fmt.Errorf("%s: the feed has no ServerSrcLocatorPrefix, so its statements could not be told from those of others", at)
+func (c *Client) subscriptionTo(feed *feeds.Feed, at, snapshots, sp string) (*store.Subscription, error) {
+	s := &store.Subscription{FragmentsFeed: at, SnapshotsFeed: snapshots, SP: feed.ServerSrcLocatorPrefix, FeedID: feed.ID}
+	switch {
+	case s.SP == "":
+		s.OwnSP = true
+		if s.SP = sp; sp == "" {
+			s.SP = prefixFor(at)
+		}
+		c.Report(fmt.Sprintf("%s: the feed declares no ServerSrcLocatorPrefix; its statements will bear %s", at, s.SP))
+	case sp != "" && sp != s.SP:
+		return nil, fmt.Errorf("%s: the feed's ServerSrcLocatorPrefix is %s; another one (%s) would never match it", at, s.SP, sp)
 	}
-	if err := fragment.ValidatePrefix(feed.ServerSrcLocatorPrefix); err != nil {
+	if err := fragment.ValidatePrefix(s.SP); err != nil {
 		return nil, fmt.Errorf("%s: %w", at, err)
 	}
-	return &store.Subscription{FragmentsFeed: at, SnapshotsFeed: snapshots, SP: feed.ServerSrcLocatorPrefix, FeedID: feed.ID}, nil
+	return s, nil
+}
+
+// prefixFor makes a source locator prefix of the URL of a feed that has none.
+func prefixFor(feed string) string {
+	u, err := url.Parse(feed)
+	if err != nil {
+		return feed + "#"
+	}
+	u.Fragment, u.User = "", nil
+	return u.String() + "#"
 }

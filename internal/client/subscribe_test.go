@@ -30,7 +30,7 @@ func TestSubscribeFindsTheFeedsFromAnyAddress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSubscriber(t)
-			sub, err := s.Subscribe(context.Background(), o.URL+ref, "x")
+			sub, err := s.Subscribe(context.Background(), o.URL+ref, client.SubscribeOptions{Name: "x"})
 			require.NoError(t, err)
 			assert.Equal(t, o.feedURL("egov"), sub.FragmentsFeed)
 			assert.Equal(t, o.URL+"/topicmaps/egov/snapshots", sub.SnapshotsFeed)
@@ -49,7 +49,7 @@ func TestSubscribeToAFeedWithoutEntries(t *testing.T) {
 		require.Regexp(t, entries, o.get("/topicmaps/egov/fragments"))
 		o.breakWith(rewriting(isRecent, func(body string) string { return entries.ReplaceAllString(body, "") }))
 		s := newSubscriber(t)
-		_, err := s.Subscribe(context.Background(), o.feedURL("egov"), "")
+		_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{})
 		require.NoError(t, err)
 		o.breakWith(nil)
 		s.sync()
@@ -60,7 +60,7 @@ func TestSubscribeToAFeedWithoutEntries(t *testing.T) {
 		o := publishing(t, doc())
 		require.NotContains(t, o.get("/topicmaps/egov/fragments"), "<entry>")
 		s := newSubscriber(t)
-		_, err := s.Subscribe(context.Background(), o.feedURL("egov"), "")
+		_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{})
 		require.NoError(t, err)
 		s.sync()
 		o.put(doc(topics(2, "v1")...))
@@ -73,7 +73,7 @@ func TestSubscribeListsTheCollectionsOfAnOverview(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc())
 	o.create("libraries", doc())
-	_, err := newSubscriber(t).Subscribe(context.Background(), o.URL+"/topicmaps", "")
+	_, err := newSubscriber(t).Subscribe(context.Background(), o.URL+"/topicmaps", client.SubscribeOptions{})
 	var choice *client.ChoiceError
 	require.ErrorAs(t, err, &choice)
 	assert.Equal(t, []client.Offer{
@@ -86,7 +86,7 @@ func TestSubscribeListsTheCollectionsOfAnOverview(t *testing.T) {
 func TestSubscribeTakesTheNameFromTheURL(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc())
-	sub, err := newSubscriber(t).Subscribe(context.Background(), o.feedURL("egov"), "")
+	sub, err := newSubscriber(t).Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, "egov", sub.Name)
 }
@@ -95,9 +95,9 @@ func TestSubscribeRefusesATakenName(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc())
 	s := subscribed(t, o)
-	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), "")
+	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{})
 	assert.EqualError(t, err, `there is a subscription "egov" already; choose another name with --as`)
-	_, err = s.Subscribe(context.Background(), o.feedURL("egov"), "other")
+	_, err = s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{Name: "other"})
 	assert.NoError(t, err)
 }
 
@@ -130,7 +130,6 @@ func TestSubscribeRefusesWhatIsNoCollection(t *testing.T) {
 		"not a URL":                  {"localhost:8080/topicmaps", "is not an http or https URL"},
 		"relative":                   {"/topicmaps", "is not an http or https URL"},
 		"another scheme":             {"ftp://example.org/", "is not an http or https URL"},
-		"no prefix":                  {feed("", entry), "has no ServerSrcLocatorPrefix"},
 		"prefix without / or #":      {feed("<t:ServerSrcLocatorPrefix>http://example.org</t:ServerSrcLocatorPrefix>", entry), `"/" or "#"`},
 		"relative prefix":            {feed("<t:ServerSrcLocatorPrefix>maps/</t:ServerSrcLocatorPrefix>", entry), "feed/ServerSrcLocatorPrefix"},
 		"feed of something else":     {feed("", ""), "there is nothing to subscribe to"},
@@ -141,7 +140,7 @@ func TestSubscribeRefusesWhatIsNoCollection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSubscriber(t)
-			_, err := s.Subscribe(context.Background(), c.ref, "")
+			_, err := s.Subscribe(context.Background(), c.ref, client.SubscribeOptions{})
 			assert.ErrorContains(t, err, c.says)
 			all, err := s.db.Subscriptions()
 			assert.NoError(t, err)
@@ -167,7 +166,7 @@ func TestSubscribeEndsWhenFeedsLeadInACircle(t *testing.T) {
 			<entry><id>urn:e</id><title>e</title><updated>2024-01-01T00:00:00Z</updated><link rel="topicmapfeed" href="` + self.URL + other + `"/></entry></feed>`))
 	}))
 	defer self.Close()
-	_, err := newSubscriber(t).Subscribe(context.Background(), self.URL+"/a", "")
+	_, err := newSubscriber(t).Subscribe(context.Background(), self.URL+"/a", client.SubscribeOptions{})
 	assert.ErrorContains(t, err, "the feeds lead in a circle")
 }
 
@@ -181,7 +180,7 @@ func TestRedirectsAreFollowedToAllowedHostsOnly(t *testing.T) {
 	}))
 	defer elsewhere.Close()
 
-	_, err := newSubscriber(t).Subscribe(context.Background(), elsewhere.URL, "")
+	_, err := newSubscriber(t).Subscribe(context.Background(), elsewhere.URL, client.SubscribeOptions{})
 	host := o.URL[len("http://"):]
 	assert.ErrorContains(t, err, "leads away")
 	assert.ErrorContains(t, err, "allow it with --host "+host)
@@ -189,7 +188,7 @@ func TestRedirectsAreFollowedToAllowedHostsOnly(t *testing.T) {
 	assert.Equal(t, 1, asked, "another try cannot mend it")
 
 	allowed := newSubscriber(t, func(c *client.Config) { c.Hosts = []string{host} })
-	sub, err := allowed.Subscribe(context.Background(), elsewhere.URL, "egov")
+	sub, err := allowed.Subscribe(context.Background(), elsewhere.URL, client.SubscribeOptions{Name: "egov"})
 	require.NoError(t, err)
 	assert.Equal(t, o.feedURL("egov"), sub.FragmentsFeed)
 	allowed.sync()
@@ -202,11 +201,11 @@ func TestLinksAreFollowedToAllowedHostsOnly(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(o.answer)) // its links lead to o
 	defer other.Close()
 
-	_, err := newSubscriber(t).Subscribe(context.Background(), other.URL+"/topicmaps", "")
+	_, err := newSubscriber(t).Subscribe(context.Background(), other.URL+"/topicmaps", client.SubscribeOptions{})
 	assert.ErrorContains(t, err, "allow it with --host "+o.URL[len("http://"):])
 
 	allowed := newSubscriber(t, func(c *client.Config) { c.Hosts = []string{"127.0.0.1"} })
-	_, err = allowed.Subscribe(context.Background(), other.URL+"/topicmaps", "")
+	_, err = allowed.Subscribe(context.Background(), other.URL+"/topicmaps", client.SubscribeOptions{})
 	assert.NoError(t, err)
 }
 
@@ -216,7 +215,7 @@ func TestEndlessRedirectsEnd(t *testing.T) {
 		http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
 	}))
 	defer s.Close()
-	_, err := newSubscriber(t).Subscribe(context.Background(), s.URL+"/", "")
+	_, err := newSubscriber(t).Subscribe(context.Background(), s.URL+"/", client.SubscribeOptions{})
 	assert.ErrorContains(t, err, "more than 10 in a row")
 }
 

@@ -1,16 +1,13 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
-	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -22,8 +19,12 @@ type Round struct {
 	Reason     string    `json:"reason,omitempty"` // why it was loaded anew
 	Entries    int       `json:"entries"`          // new entries that the mark moved over
 	Applied    int       `json:"applied"`          // fragments applied for them
-	Mark       time.Time `json:"mark"`             // the server's time up to which all is applied
-	Error      string    `json:"error,omitempty"`  // for programs: why the round failed
+	Mark       time.Time `json:"mark"`             // the server's time up to which all is applied, or in quarantine
+
+	// Quarantined is how many topics are in quarantine after the round.
+	Quarantined int `json:"quarantined"`
+
+	Error string `json:"error,omitempty"` // for programs: why the round failed
 }
 
 // Sync does one round of the named subscription: a clean start where there is no
@@ -39,37 +40,97 @@ const AskedFor = "asked for"
 
 // Replace does a clean replacement of the named subscription.
 func (c *Client) Replace(ctx context.Context, name string) (*Round, error) {
-	return c.round(ctx, name, func(s *store.Subscription, r *Round) error {
+	return c.round(ctx, name, func(c *Client, s *store.Subscription, r *Round) error {
 		r.Reason = AskedFor
 		return c.replace(ctx, s, r, time.Time{})
 	})
 }
 
-func (c *Client) syncUntil(ctx context.Context, name string, until time.Time) (*Round, error) {
-	return c.round(ctx, name, func(s *store.Subscription, r *Round) error {
-		if s.State == nil || s.Staging != nil {
-			return c.replace(ctx, s, r, until)
+// Retry does a round of the named subscription that first tries again to get
+// the entries in quarantine: those of the given topics, or all. Rounds of Sync
+// try all of them, too.
+func (c *Client) Retry(ctx context.Context, name string, topics ...string) (*Round, error) {
+	return c.round(ctx, name, func(c *Client, s *store.Subscription, r *Round) error {
+		if err := c.revisit(ctx, s, topics...); err != nil {
+			return err
 		}
-		err := c.partialUpdate(ctx, s, r, until)
-		var history *historyError
-		if errors.As(err, &history) {
-			c.Report(fmt.Sprintf("%s: %s; replacing the source from a snapshot", name, history.reason))
-			c.Logger.Warn("clean replacement", "subscription", name, "reason", history.reason)
-			r.Reason = history.reason
-			return c.replace(ctx, s, r, until)
-		}
-		return err
+		return c.advance(ctx, s, r, time.Time{})
 	})
 }
 
+// Forget takes topics out of quarantine, or all where none is named, though
+// their entries are not applied: what the source says of them stays as it is
+// until their next entry. It returns how many there were.
+func (c *Client) Forget(ctx context.Context, name string, topics ...string) (int, error) {
+	unlock, err := c.lock(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
+	if _, err := c.subscription(name); err != nil {
+		return 0, err
+	}
+	gone, err := c.Store.Forget(name, topics...)
+	return len(gone), err
+}
+
+// Unsubscribe ends a subscription and takes away what its source says. Other
+// sources and local edits keep theirs.
+func (c *Client) Unsubscribe(ctx context.Context, name string) error {
+	unlock, err := c.lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := c.subscription(name); err != nil {
+		return err
+	}
+	return c.Store.RemoveSubscription(name)
+}
+
+func (c *Client) syncUntil(ctx context.Context, name string, until time.Time) (*Round, error) {
+	return c.round(ctx, name, func(c *Client, s *store.Subscription, r *Round) error {
+		if s.State != nil && s.Staging == nil {
+			if err := c.revisit(ctx, s); err != nil {
+				return err
+			}
+		}
+		return c.advance(ctx, s, r, until)
+	})
+}
+
+// advance brings the source in step: by a partial update where that is possible.
+func (c *Client) advance(ctx context.Context, s *store.Subscription, r *Round, until time.Time) error {
+	if s.State == nil || s.Staging != nil {
+		return c.replace(ctx, s, r, until)
+	}
+	err := c.partialUpdate(ctx, s, r, until)
+	var history *historyError
+	if errors.As(err, &history) {
+		c.Report(fmt.Sprintf("%s: %s; replacing the source from a snapshot", s.Name, history.reason))
+		c.Logger.Warn("clean replacement", "subscription", s.Name, "reason", history.reason)
+		r.Reason = history.reason
+		return c.replace(ctx, s, r, until)
+	}
+	return err
+}
+
 // round runs f and keeps in the store how it went.
-func (c *Client) round(ctx context.Context, name string, f func(*store.Subscription, *Round) error) (*Round, error) {
+func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.Subscription, *Round) error) (*Round, error) {
+	unlock, err := c.lock(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	s, err := c.subscription(name)
 	if err != nil {
 		return nil, err
 	}
 	r := &Round{Name: name}
-	failed := f(s, r)
+	own, failed := c.on(s)
+	if failed == nil {
+		failed = f(own, s, r)
+	}
 	now := c.Now().UTC()
 	err = c.Store.UpdateSubscription(name, func(kept *store.Subscription) {
 		kept.LastCheck = now
@@ -85,10 +146,9 @@ func (c *Client) round(ctx context.Context, name string, f func(*store.Subscript
 			r.Mark = kept.State.Mark.Updated
 		}
 	})
-	if failed != nil {
-		return r, failed
-	}
-	return r, err
+	quarantined, counted := c.Store.Quarantine(name)
+	r.Quarantined = len(quarantined)
+	return r, cmp.Or(failed, err, counted)
 }
 
 // replace makes a new generation of the source from the newest snapshot, brings
@@ -120,9 +180,7 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, u
 		case err != nil:
 			return err
 		}
-		return c.Store.UpdateSubscription(s.Name, func(kept *store.Subscription) {
-			kept.State, kept.Staging = kept.Staging, nil
-		})
+		return c.Store.SwitchSource(s.Name, r.Reason)
 	}
 }
 
@@ -136,8 +194,8 @@ func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
 	if err != nil {
 		return err
 	}
-	if recent.ServerSrcLocatorPrefix != s.SP {
-		return &PrefixError{s.FragmentsFeed, s.SP, recent.ServerSrcLocatorPrefix}
+	if err := checkPrefix(s, recent, s.FragmentsFeed, true); err != nil {
+		return err
 	}
 	if err := c.stageSnapshot(ctx, s, home); err != nil {
 		return err
@@ -145,60 +203,6 @@ func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
 	// Last, since the state that is still shown belongs to the feed it came
 	// from: without this a staged generation is not taken on, but made anew.
 	return c.Store.UpdateSubscription(s.Name, func(kept *store.Subscription) { kept.FeedID = recent.ID })
-}
-
-func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, home func(*url.URL) error) error {
-	snapshot, err := c.newestSnapshot(ctx, s, home)
-	if err != nil {
-		return err
-	}
-	if snapshot == nil {
-		c.Report(s.Name + ": no snapshot; reading the feed from its beginning")
-		return c.Store.StageSource(s.Name, &merge.Memory{}, store.Mark{}, nil)
-	}
-	link, ok := dataLink(snapshot)
-	if !ok {
-		return noData(s.SnapshotsFeed, snapshot)
-	}
-	c.Report(fmt.Sprintf("%s: loading the snapshot of %s", s.Name, feeds.FormatTime(snapshot.Updated)))
-	m, _, err := c.readMap(ctx, s, "snapshot", link.Href, home)
-	if err != nil {
-		return err
-	}
-	return c.Store.StageSource(s.Name, m, store.Mark{Updated: snapshot.Updated}, func(records int) {
-		if records%100_000 == 0 {
-			c.Report(fmt.Sprintf("%s: %d records stored", s.Name, records))
-		}
-	})
-}
-
-func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription, home func(*url.URL) error) (*feeds.Entry, error) {
-	if s.SnapshotsFeed == "" {
-		return nil, nil
-	}
-	feed, a, err := c.getFeed(ctx, s.SnapshotsFeed, "", home)
-	if err != nil {
-		return nil, err
-	}
-	if sp := feed.ServerSrcLocatorPrefix; sp != "" && sp != s.SP {
-		return nil, &PrefixError{a.url, s.SP, sp}
-	}
-	var newest *feeds.Entry
-	for i := range feed.Entries {
-		if e := &feed.Entries[i]; newest == nil || e.Updated.After(newest.Updated) {
-			newest = e
-		}
-	}
-	return newest, nil
-}
-
-// readMap reads a whole map, and says how far it has come with what it is.
-func (c *Client) readMap(ctx context.Context, s *store.Subscription, what, link string, home func(*url.URL) error) (*fragment.Map, *answer, error) {
-	return fetch(ctx, c, request{url: link, accept: acceptXTM, max: c.MaxSnapshot, home: home}, func(a *answer) (*fragment.Map, error) {
-		return fragment.ReadSnapshot(&progressReader{r: a.body, report: func(bytes int64) {
-			c.Report(fmt.Sprintf("%s: %d MB of the %s read", s.Name, bytes>>20, what))
-		}}, c.xtmOptions(s.SP, a.url))
-	})
 }
 
 func (c *Client) xtmOptions(sp, uri string) xtm.Options {
@@ -216,7 +220,6 @@ func (c *Client) partialUpdate(ctx context.Context, s *store.Subscription, r *Ro
 		p = s.Staging
 	}
 	u := update{Client: c, s: s, r: r, home: home, mark: p.Mark}
-	missing := ""
 	for {
 		n, err := c.walk(ctx, s, u.mark, s.ETag, until, home)
 		if err != nil || n.unchanged {
@@ -226,15 +229,14 @@ func (c *Client) partialUpdate(ctx context.Context, s *store.Subscription, r *Ro
 		if len(u.mark.Handled) == 0 && len(n.atMark) > 0 {
 			// The snapshot contains them. They are kept, because a feed in which
 			// they are missing one day is that of a server restored from a backup.
-			u.mark.Handled = n.atMark
-			if err := u.commit(ctx, nil, nil, nil); err != nil {
+			if err := u.handle(ctx, n.atMark); err != nil {
 				return err
 			}
 		}
 		err = u.apply(ctx, n.entries)
 		var gone *goneError
-		if errors.As(err, &gone) && gone.entry != missing {
-			missing = gone.entry // a later entry for the topic should be there by now
+		if errors.As(err, &gone) && gone.entry != u.missing {
+			u.missing = gone.entry // a later entry for the topic should be there by now
 			continue
 		}
 		if err == nil && until.IsZero() {

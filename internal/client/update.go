@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
@@ -16,18 +13,6 @@ import (
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
-
-// goneError says that the fragment of an entry is not kept any more, and that
-// no later entry for its topic was known.
-type goneError struct {
-	entry string
-	err   error
-}
-
-func (e *goneError) Error() string {
-	return e.err.Error() + ", and the feed has no later entry for its topic"
-}
-func (e *goneError) Unwrap() error { return e.err }
 
 // update applies the entries of one walk.
 type update struct {
@@ -39,137 +24,222 @@ type update struct {
 
 	// relies says that entries were passed over for the sake of later ones.
 	relies bool
-	ahead  atomic.Int64 // bytes of fragments fetched for the next commit
+	// missing is the entry whose fragment was gone though no later entry for its
+	// topic was known; the feed has been read again since.
+	missing string
+	faults  int // fragments in a row that failed as if the server were out of order
 }
 
-// maxAhead bounds, roughly, the bytes of fragments that are fetched for one
+// maxFaults is how many fragments in a row may fail, as if the server were out
+// of order, before it is taken to be.
+const maxFaults = 5
+
+// maxCommit bounds, roughly, the bytes of fragments that are applied in one
 // commit.
-const maxAhead = 8 << 20
+const maxCommit = 8 << 20
 
 // apply fetches the fragments of entries ahead and applies them in order, some
-// to a commit. With an error, what came before is applied.
+// to a commit. What cannot be had goes into quarantine; an error is one of the
+// server, or of the round, and what came before it is applied.
 func (u *update) apply(ctx context.Context, entries []feeds.Entry) error {
 	wanted := latest(entries)
 	u.relies = len(wanted) < len(entries)
 	done := 0 // entries that the mark is past
 	for len(wanted) > 0 {
-		batch := wanted[:min(u.Batch, len(wanted))]
-		fragments, failed := u.fetchAll(ctx, entries, batch)
-		if n := len(fragments); n > 0 {
-			// Entries that were passed over have a later one of the same topic,
-			// which is still to come.
-			end := batch[n-1] + 1
-			if err := u.commit(ctx, fragments, entries[done:end], entries[end:]); err != nil {
-				return err
-			}
-			done, wanted = end, wanted[n:]
-			if len(wanted) > 0 && u.r.Applied%1000 < n {
-				u.Report(fmt.Sprintf("%s: %d fragments applied, %d to go", u.s.Name, u.r.Applied, len(wanted)))
-			}
+		n, err := u.applyAhead(ctx, entries, wanted, &done)
+		wanted = wanted[n:]
+		if err == nil {
+			continue
 		}
-		if failed != nil {
-			return failed
+		if u.faults++; n > 0 {
+			u.faults = 1
 		}
+		if ctx.Err() != nil || tooMany(err) || !serverFault(err) || u.faults == maxFaults || u.unreachable(ctx) {
+			return err
+		}
+		// The server is there, so this fragment is at fault.
+		if err := u.commit(ctx, entries, []outcome{{at: wanted[0], bad: err}}, &done); err != nil {
+			return err
+		}
+		wanted = wanted[1:]
 	}
 	return nil
 }
 
-// commit applies fragments, leaving out those that are nil, and moves the mark
-// over the entries that they stand for.
-func (u *update) commit(ctx context.Context, fragments []*fragment.Fragment, done, rest []feeds.Entry) error {
-	mark := store.Mark{Updated: u.mark.Updated, Handled: slices.DeleteFunc(slices.Clone(u.mark.Handled), isKey)}
-	for i := range done {
-		if done[i].Updated.After(mark.Updated) {
-			mark = store.Mark{Updated: done[i].Updated}
+// applyAhead applies the wanted entries as long as nothing suggests that the
+// server is out of order. It returns how many the mark is past.
+func (u *update) applyAhead(ctx context.Context, entries []feeds.Entry, wanted []int, done *int) (int, error) {
+	var batch []outcome
+	var size int64
+	passed := 0
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
 		}
-		mark.Handled = append(mark.Handled, done[i].ID)
+		if err := u.commit(ctx, entries, batch, done); err != nil {
+			return err
+		}
+		passed += len(batch)
+		u.Progress(Progress{u.s.Name, "applying changes", int64(*done), int64(len(entries)), Fragments})
+		batch, size = batch[:0], 0
+		return nil
 	}
-	if u.relies && len(rest) > 0 {
-		// If the newest entry is there the next time, so are those relied on.
-		mark.Handled = append(mark.Handled, key(&rest[len(rest)-1]))
-	}
-	fragments = slices.DeleteFunc(fragments, func(f *fragment.Fragment) bool { return f == nil })
-	err := u.Store.ApplyEntries(ctx, u.s.Name, func(state merge.State, p *store.Progress) error {
-		for _, f := range fragments {
-			if err := merge.Apply(state, f); err != nil {
-				return fmt.Errorf("applying the fragment of %s: %w", f.TopicSI, err)
+	for o := range u.fetchAhead(ctx, entries, wanted) {
+		if ctx.Err() != nil {
+			return passed, ctx.Err()
+		}
+		var gone *goneError
+		if errors.As(o.bad, &gone) && gone.entry != u.missing || serverFault(o.bad) || tooMany(o.bad) {
+			if err := flush(); err != nil {
+				return passed, err
+			}
+			return passed, o.bad
+		}
+		u.relies = u.relies || o.bad == nil && o.fragment == nil
+		batch = append(batch, o)
+		if size += o.size; len(batch) == u.Batch || size > maxCommit {
+			if err := flush(); err != nil {
+				return passed, err
 			}
 		}
-		p.Mark = mark
-		p.Applied += len(fragments)
+	}
+	err := flush()
+	return passed, err
+}
+
+// unreachable reports whether the server does not even give the feed.
+func (u *update) unreachable(ctx context.Context) bool {
+	_, _, err := u.getFeed(ctx, u.s.FragmentsFeed, u.s.ETag, u.home)
+	return err != nil
+}
+
+// commit applies what was fetched and moves the mark over the entries for which
+// it stands; done is how many of entries the mark is past.
+func (u *update) commit(ctx context.Context, entries []feeds.Entry, batch []outcome, done *int) error {
+	// Entries that were passed over have a later one of the same topic, which
+	// is still to come.
+	end := batch[len(batch)-1].at + 1
+	mark := store.Mark{Updated: u.mark.Updated, Handled: slices.Clone(u.mark.Handled)}
+	for i := range entries[*done:end] {
+		e := &entries[*done+i]
+		if e.Updated.After(mark.Updated) {
+			mark = store.Mark{Updated: e.Updated}
+		}
+		mark.Handled = append(mark.Handled, e.ID)
+	}
+	if u.relies && end < len(entries) {
+		// If the newest entry is there the next time, so are those relied on.
+		mark.Relied = key(&entries[len(entries)-1])
+	}
+	applied := 0
+	err := u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) error {
+		applied = 0
+		var told, released, bad []store.ActivityEntry
+		for _, o := range batch {
+			e := &entries[o.at]
+			entry := store.ActivityEntry{TopicSI: topicOf(e), Title: e.Title, State: string(e.State), Updated: e.Updated}
+			if o.bad != nil {
+				entry.Error = o.bad.Error()
+				bad = append(bad, entry)
+				if err := a.Quarantine(u.quarantined(e, o.bad)); err != nil {
+					return err
+				}
+				continue
+			}
+			if o.fragment == nil {
+				continue
+			}
+			if err := merge.Apply(a, o.fragment); err != nil {
+				return fmt.Errorf("applying the fragment of %s: %w", o.fragment.TopicSI, err)
+			}
+			applied++
+			told = append(told, entry)
+			was, err := a.Release(entry.TopicSI, e.Updated)
+			if err != nil {
+				return err
+			}
+			if was {
+				released = append(released, entry)
+			}
+		}
+		a.Mark = mark
+		a.Applied += applied
+		for _, note := range []store.Activity{
+			{Kind: store.ActivityApplied, Entries: told},
+			{Kind: store.ActivityReleased, Entries: released},
+			{Kind: store.ActivityQuarantined, Entries: bad},
+		} {
+			if len(note.Entries) > 0 {
+				if err := a.Note(note); err != nil {
+					return err
+				}
+			}
+		}
 		return nil
 	})
 	if err == nil {
 		u.mark = mark
-		u.r.Entries += len(done)
-		u.r.Applied += len(fragments)
+		u.r.Entries += end - *done
+		u.r.Applied += applied
+		*done = end
 	}
 	return err
 }
 
-// fetchAll fetches the fragments of the wanted entries, several at a time, and
-// returns those of the first of them: as many as fit into memory, and with an
-// error those before the first that failed. A fragment that is gone is nil where
-// a later entry is of the same topic.
-func (u *update) fetchAll(ctx context.Context, entries []feeds.Entry, wanted []int) ([]*fragment.Fragment, error) {
-	fragments := make([]*fragment.Fragment, len(wanted))
-	errs := make([]error, len(wanted))
-	var failed atomic.Bool
-	var group errgroup.Group
-	group.SetLimit(u.Parallel)
-	started := 0
-	u.ahead.Store(0)
-	for i, at := range wanted {
-		if failed.Load() || u.ahead.Load() > maxAhead { // those that come later are not wanted yet
-			break
-		}
-		started++
-		group.Go(func() error {
-			fragments[i], errs[i] = u.fetchFragment(ctx, &entries[at])
-			var answer *FetchError
-			if errors.As(errs[i], &answer) && answer.gone() {
-				errs[i] = &goneError{entries[at].ID, errs[i]}
-				if superseded(entries, at) {
-					errs[i] = nil
-				}
-			}
-			if errs[i] != nil {
-				failed.Store(true)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait()
-	for i, err := range errs[:started] {
-		if err != nil {
-			return fragments[:i], err
-		}
-		u.relies = u.relies || fragments[i] == nil
-	}
-	return fragments[:started], nil
-}
-
-// superseded reports whether a later entry is of the same topic.
-func superseded(entries []feeds.Entry, at int) bool {
-	return slices.ContainsFunc(entries[at+1:], func(e feeds.Entry) bool {
-		return len(e.TopicSI) > 0 && e.TopicSI[0] == entries[at].TopicSI[0]
+// handle moves the mark over entries that are contained in the state already.
+func (u *update) handle(ctx context.Context, ids []string) error {
+	u.mark.Handled = ids
+	return u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) error {
+		a.Mark = u.mark
+		return nil
 	})
 }
 
-func (u *update) fetchFragment(ctx context.Context, e *feeds.Entry) (*fragment.Fragment, error) {
-	if len(e.TopicSI) == 0 {
-		return nil, fmt.Errorf("%s: the entry %s (%q) has no TopicSI", u.s.FragmentsFeed, e.ID, e.Title)
+// topicOf names the topic of an entry, for people and for the quarantine.
+func topicOf(e *feeds.Entry) string {
+	for _, names := range [][]string{e.TopicSI, e.TopicSL, e.TopicII} {
+		if len(names) > 0 {
+			return names[0]
+		}
 	}
-	link, ok := dataLink(e)
+	return e.ID
+}
+
+func (u *update) quarantined(e *feeds.Entry, err error) store.Quarantined {
+	q := store.Quarantined{TopicSI: topicOf(e), Entry: e.ID, Title: e.Title, State: string(e.State), Updated: e.Updated, Error: err.Error()}
+	if link, ok := u.dataLink(e); ok {
+		q.Link = link.Href
+	}
+	return q
+}
+
+// fetchFragment fetches what an entry says of its topic.
+func (u *update) fetchFragment(ctx context.Context, e *feeds.Entry) (*fragment.Fragment, int64, error) {
+	topic := fragment.Identity{SubjectIdentifiers: locators(e.TopicSI), SubjectLocators: locators(e.TopicSL)}
+	if len(e.TopicSI)+len(e.TopicSL) == 0 {
+		return nil, 0, fmt.Errorf("%s: the entry %s (%q) names no topic (TopicSI)", u.s.FragmentsFeed, e.ID, e.Title)
+	}
+	link, ok := u.dataLink(e)
 	if !ok {
-		return nil, noData(u.s.FragmentsFeed, e)
+		return nil, 0, noData(u.s.FragmentsFeed, e)
 	}
-	f, _, err := fetch(ctx, u.Client, request{url: link.Href, accept: acceptXTM, max: u.MaxFragment, home: u.home}, func(a *answer) (*fragment.Fragment, error) {
-		defer func() { u.ahead.Add(a.body.size()) }()
-		return fragment.Read(a.body, u.xtmOptions(u.s.SP, a.url), tmdm.Locator(e.TopicSI[0]))
+	r := request{url: link.Href, accept: u.accept(), max: u.MaxFragment, home: u.home}
+	f, a, err := fetch(ctx, u.Client, r, func(a *answer) (*fragment.Fragment, error) {
+		return fragment.ReadAs(a.body, u.xtmOptions(u.s.SP, a.url), topic)
 	})
-	if err == nil && e.State != "" {
+	if err != nil {
+		return nil, 0, err
+	}
+	if e.State != "" {
 		f.Deleted = e.State == feeds.StateDeleted
 	}
-	return f, err
+	return f, a.body.size(), nil
+}
+
+func locators(texts []string) []tmdm.Locator {
+	out := make([]tmdm.Locator, len(texts))
+	for i, text := range texts {
+		out[i] = tmdm.Locator(text)
+	}
+	return out
 }

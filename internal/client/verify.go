@@ -93,7 +93,7 @@ func (c *Client) currentMap(ctx context.Context, s *store.Subscription) (*fragme
 	if err != nil {
 		return nil, none, err
 	}
-	link, ok := bestLink(recent.Find(feeds.RelCurrentSnapshot))
+	link, ok := c.bestLink(recent.Find(feeds.RelCurrentSnapshot))
 	if !ok {
 		return nil, none, fmt.Errorf("%s: the feed does not link to the map as of now, so there is nothing to compare with", s.FragmentsFeed)
 	}

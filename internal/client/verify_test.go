@@ -28,7 +28,7 @@ func (s *subscriber) verify() *client.Verdict {
 
 // tamper changes the subscriber's records behind the client's back.
 func (s *subscriber) tamper(f func(merge.State) error) {
-	require.NoError(s.t, s.db.ApplyEntries(context.Background(), "egov", func(state merge.State, _ *store.Progress) error { return f(state) }))
+	require.NoError(s.t, s.db.ApplyEntries(context.Background(), "egov", func(state *store.Applying) error { return f(state) }))
 }
 
 func TestVerifyProvesEquality(t *testing.T) {
@@ -256,7 +256,7 @@ func TestVerifyOfASourceThatCannotBeSyncedFails(t *testing.T) {
 	o := publishing(t, doc(topics(2, "v1")...))
 	s := inStep(t, o)
 	o.put(doc(topics(2, "v2")...))
-	o.breakWith(damage(isFragment, always, answering(500)))
+	o.breakWith(damage(isRecent, always, answering(500)))
 	_, err := s.Verify(context.Background(), "egov")
 	assert.ErrorContains(t, err, "500 Internal Server Error")
 	_, err = s.Verify(context.Background(), "other")

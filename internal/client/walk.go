@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -21,11 +20,12 @@ type news struct {
 	unchanged bool          // the recent document is as it was
 }
 
-// walk reads the fragments feed of s from the recent document back to the mark
-// (RFC 5005 §4, Archived Feeds). Entries later than until are left for later,
-// unless until is zero. It returns a [*historyError] where the feed shows that
-// the history is not the one that the mark belongs to, or does not reach back
-// to it.
+// walk reads the fragments feed of s from the recent document back to the mark:
+// along the archive documents (RFC 5005 §4, Archived Feeds), or the pages (§3,
+// Paged Feeds), of those servers that have pages; a complete feed (§2) is one
+// document. Entries later than until are left for later, unless until is zero.
+// It returns a [*historyError] where the feed shows that the history is not the
+// one that the mark belongs to, or does not reach back to it.
 func (c *Client) walk(ctx context.Context, s *store.Subscription, mark store.Mark, etag string, until time.Time, home func(*url.URL) error) (*news, error) {
 	w := walker{mark: mark, found: map[string]feeds.Entry{}}
 	n := &news{}
@@ -42,8 +42,8 @@ func (c *Client) walk(ctx context.Context, s *store.Subscription, mark store.Mar
 		switch {
 		case errors.As(err, &failed) && failed.gone() && len(seen) > 0:
 			return nil, &historyError{"the server keeps no history as old as the last round"}
-		case err != nil && len(seen) > 0:
-			return nil, fmt.Errorf("the chain of the feed's archive documents is broken: %w", err)
+		case err != nil && len(seen) > 0 && ctx.Err() == nil:
+			return nil, fmt.Errorf("the chain of the feed's documents is broken: %w; if it stays so, \"replace %s\" starts afresh from the server's newest snapshot", err, s.Name)
 		case err != nil:
 			return nil, err
 		case a.notModified:
@@ -57,15 +57,12 @@ func (c *Client) walk(ctx context.Context, s *store.Subscription, mark store.Mar
 			return nil, err
 		}
 		seen[at], etag = true, ""
-		if len(seen)%100 == 0 {
-			c.Report(fmt.Sprintf("%s: %d documents of the feed read", s.Name, len(seen)))
-		}
-		w.add(feed)
+		c.Progress(Progress{s.Name, "reading the feed", int64(len(seen)), 0, Documents})
+		w.add(c, feed)
 		if w.complete() {
 			break
 		}
-		prev, _ := feed.Link("prev-archive")
-		at = prev.Href
+		at = w.older(feed)
 	}
 	if w.lost() {
 		return nil, &historyError{"the last entry that was applied is not in the feed any more"}
@@ -74,32 +71,48 @@ func (c *Client) walk(ctx context.Context, s *store.Subscription, mark store.Mar
 	return n, nil
 }
 
+// walker collects the entries of the documents of a feed.
 type walker struct {
-	mark   store.Mark
-	found  map[string]feeds.Entry // by key
-	order  []string
-	passed bool // an entry before the mark was seen
+	mark    store.Mark
+	found   map[string]feeds.Entry // by key
+	order   []string
+	passed  bool // an entry before the mark was seen
+	paged   bool
+	mixed   bool      // the entries are not in descending order
+	earlier time.Time // the time of the last entry that was added
 }
 
 // check compares what a document says of its feed with what was pinned.
 func (w *walker) check(s *store.Subscription, f *feeds.Feed, at string, recent bool) error {
-	switch sp := f.ServerSrcLocatorPrefix; {
-	case sp != s.SP && (sp != "" || recent):
-		return &PrefixError{at, s.SP, sp}
+	if err := checkPrefix(s, f, at, recent); err != nil {
+		return err
+	}
+	switch {
 	case f.ID != s.FeedID && recent:
 		return &historyError{"the feed has a new id: the server has begun a new history"}
-	case f.ID != s.FeedID:
+	case f.ID != s.FeedID && !w.paged: // pages are made anew for each request, by some with an id for each
 		return fmt.Errorf("%s: the document belongs to another feed (%s) than the one that links to it (%s)", at, f.ID, s.FeedID)
 	}
 	return nil
 }
 
-func (w *walker) add(f *feeds.Feed) {
+// checkPrefix compares the prefix that a feed declares with the one that was
+// pinned. Only the recent document must declare it.
+func checkPrefix(s *store.Subscription, f *feeds.Feed, at string, must bool) error {
+	sp := f.ServerSrcLocatorPrefix
+	if sp == s.SP || sp == "" && (s.OwnSP || !must) {
+		return nil
+	}
+	return &PrefixError{at, s.SP, sp}
+}
+
+func (w *walker) add(c *Client, f *feeds.Feed) {
 	if n := len(f.Entries); n > 0 && f.Entries[0].Updated.Before(f.Entries[n-1].Updated) {
 		slices.Reverse(f.Entries) // so that entries of one time are in the order of the others
+		w.mixed = true
 	}
 	for _, e := range f.Entries {
-		link, ok := dataLink(&e)
+		link, ok := c.dataLink(&e)
 		if e.Links = nil; ok { // the others take memory in a long feed, and are not needed
 			e.Links = []feeds.Link{link}
 		}
@@ -109,34 +122,54 @@ func (w *walker) add(f *feeds.Feed) {
 		}
 		w.found[k] = e
 		w.passed = w.passed || e.Updated.Before(w.mark.Updated)
+		w.mixed = w.mixed || len(w.order) > 1 && e.Updated.After(w.earlier)
+		w.earlier = e.Updated
 	}
 }
 
+// older returns the URL of the document with the entries before those of f, ""
+// where there is none.
+func (w *walker) older(f *feeds.Feed) string {
+	if f.Complete {
+		return ""
+	}
+	if l, ok := f.Link("prev-archive"); ok {
+		return l.Href
+	}
+	if l, ok := f.Link("next"); ok && !f.Archive {
+		w.paged = true
+		return l.Href
+	}
+	return ""
+}
+
 // complete reports whether older documents have nothing new: all entries at the
-// mark are there, or one before it.
+// mark are there, or one before it. The order of pages is the server's affair
+// (RFC 5005 §3), so that they tell this only while all is in descending order.
 func (w *walker) complete() bool {
-	return !w.mark.Updated.IsZero() && (w.passed || len(w.mark.Handled) > 0 && !w.lost())
+	if w.mark.Updated.IsZero() || w.paged && w.mixed {
+		return false
+	}
+	return w.passed || len(w.mark.Handled) > 0 && !w.lost()
 }
 
 // lost reports whether entries that stood at the mark are missing, or one that
 // the state relies on.
 func (w *walker) lost() bool {
-	for _, k := range w.mark.Handled {
-		if !isKey(k) {
-			k = key(&feeds.Entry{ID: k, Updated: w.mark.Updated})
-		}
-		if _, ok := w.found[k]; !ok {
+	for _, id := range w.mark.Handled {
+		if _, ok := w.found[key(&feeds.Entry{ID: id, Updated: w.mark.Updated})]; !ok {
 			return true
 		}
 	}
-	return false
+	if w.mark.Relied == "" {
+		return false
+	}
+	_, ok := w.found[w.mark.Relied]
+	return !ok
 }
 
-// key tells entries apart by id and time: other servers repeat ids. A mark names
-// the entries at its time by id; one that it relies on besides, by key.
+// key tells entries apart by id and time: other servers repeat ids.
 func key(e *feeds.Entry) string { return e.ID + "\x00" + feeds.FormatTime(e.Updated) }
-
-func isKey(s string) bool { return strings.Contains(s, "\x00") }
 
 func (w *walker) news(until time.Time) (entries []feeds.Entry, atMark []string) {
 	for i := len(w.order) - 1; i >= 0; i-- { // feeds have the newest first

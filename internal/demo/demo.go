@@ -156,7 +156,7 @@ func (d *demo) publish(ctx context.Context) error {
 
 func (d *demo) cleanStart(ctx context.Context) error {
 	d.head("A client subscribes and starts clean from the newest snapshot")
-	s, err := d.subscriber.Subscribe(ctx, d.mapURL("egov"), "")
+	s, err := d.subscriber.Subscribe(ctx, d.mapURL("egov"), client.SubscribeOptions{})
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (d *demo) aggregate(ctx context.Context) error {
 	d.head("An aggregator merges both maps, and keeps their sources apart")
 	total := 0
 	for _, name := range []string{"egov", "libraries"} {
-		if _, err := d.aggregator.Subscribe(ctx, d.mapURL(name)+"/fragments", ""); err != nil {
+		if _, err := d.aggregator.Subscribe(ctx, d.mapURL(name)+"/fragments", client.SubscribeOptions{}); err != nil {
 			return err
 		}
 		if err := d.sync(ctx, d.aggregator, name); err != nil {

@@ -157,8 +157,8 @@ func BenchmarkApplyEntries(b *testing.B) {
 			i := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				require.NoError(b, db.ApplyEntries(context.Background(), "s", func(s merge.State, p *Progress) error {
-					p.Applied += size
+				require.NoError(b, db.ApplyEntries(context.Background(), "s", func(s *Applying) error {
+					s.Applied += size
 					return applyAll(s, work[i%len(work)])
 				}))
 				i++
@@ -204,7 +204,7 @@ func BenchmarkLoad(b *testing.B) {
 		generation := uint32(0)
 		for b.Loop() {
 			generation++
-			require.NoError(b, db.load(context.Background(), sourceID{99, generation}, src, nil))
+			require.NoError(b, db.load(context.Background(), sourceID{99, generation}, fragment.Records(src), nil))
 		}
 		b.ReportMetric(float64(b.N*topics)/b.Elapsed().Seconds(), "topics/s")
 		if raw > 0 {

@@ -259,9 +259,9 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 		},
 		"snapshot":     func() error { _, err := db.TakeSnapshot(t.Context(), "x", 1); return err },
 		"subscription": func() error { return db.UpdateSubscription("m", func(*Subscription) {}) },
-		"stage":        func() error { return db.StageSource("m", mapOf(t, 1), Mark{}, nil) },
+		"stage":        func() error { return db.StageSource(t.Context(), "m", fragment.Records(mapOf(t, 1)), Mark{}, nil) },
 		"apply": func() error {
-			return db.ApplyEntries(t.Context(), "m", func(merge.State, *Progress) error { return nil })
+			return db.ApplyEntries(t.Context(), "m", func(*Applying) error { return nil })
 		},
 		"entry 0": func() error { return db.View("m", func(v *View) error { _, err := v.Entry(0); return err }) },
 		"entry above Head": func() error {

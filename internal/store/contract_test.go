@@ -27,7 +27,7 @@ func openSubscribed(t *testing.T) storetest.Backend {
 }
 
 func (s *subscribed) Update(f func(merge.State) error) error {
-	return s.db.ApplyEntries(s.t.Context(), "s", func(state merge.State, _ *Progress) error { return f(state) })
+	return s.db.ApplyEntries(s.t.Context(), "s", func(state *Applying) error { return f(state) })
 }
 
 func (s *subscribed) Reopen() error {

@@ -91,7 +91,7 @@ func follow(ctx context.Context, db *DB, replace bool) error {
 	}
 	if replace || list[0].State == nil {
 		err := db.View("m", func(v *View) error {
-			return db.StageSource("s", v.Source(), Mark{Handled: []string{fmt.Sprint(v.Head)}}, nil)
+			return db.StageSource(ctx, "s", fragment.Records(v.Source()), Mark{Handled: []string{fmt.Sprint(v.Head)}}, nil)
 		})
 		if err != nil {
 			return err
@@ -107,8 +107,8 @@ func follow(ctx context.Context, db *DB, replace bool) error {
 		if err != nil {
 			return err
 		}
-		return db.ApplyEntries(ctx, "s", func(s merge.State, p *Progress) error {
-			p.Mark.Handled = []string{fmt.Sprint(v.Head)}
+		return db.ApplyEntries(ctx, "s", func(s *Applying) error {
+			s.Mark.Handled = []string{fmt.Sprint(v.Head)}
 			for _, f := range some {
 				if err := merge.Apply(s, f); err != nil {
 					return err

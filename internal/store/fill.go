@@ -29,7 +29,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	if filled.Number, err = db.nextNumber(); err != nil { // rows of its own, that nothing shows yet
 		return nil, err
 	}
-	if err := db.load(ctx, filled.source(), src, nil); err != nil {
+	if err := db.load(ctx, filled.source(), fragment.Records(src), nil); err != nil {
 		return nil, err
 	}
 	if err := db.loadLog(ctx, &filled, src); err != nil {

@@ -259,7 +259,7 @@ func topicsOf(t testing.TB, src fragment.Source) []*fragment.Topic {
 func subscribe(t testing.TB, db *DB, name string, src fragment.Source) {
 	t.Helper()
 	require.NoError(t, db.AddSubscription(Subscription{Name: name, SP: sp}))
-	require.NoError(t, db.StageSource(name, src, Mark{}, nil))
+	require.NoError(t, db.StageSource(t.Context(), name, fragment.Records(src), Mark{}, nil))
 	require.NoError(t, db.UpdateSubscription(name, switchOver))
 }
 

@@ -25,12 +25,18 @@ const (
 	tableLocator       = 'l' // source, subject locator → TopicSI
 	tableAssociation   = 'a' // source, player, 0, part, key → association record
 	tableMentions      = 'n' // source, reference → count
+	tableQuarantine    = 'q' // source, TopicSI → Quarantined (JSON)
+	tableActivity      = 'y' // number → Activity (JSON)
 	tableJournal       = 'j' // number → piece of a commit that outgrew a transaction
 	tableJournalCommit = 'J' // → number of pieces: the commit is decided
 )
 
-// sourceTables are the tables that hold the records of sources.
-const sourceTables = "tilan"
+// The tables that hold the records of a generation of a source, and all that
+// belongs to one.
+const (
+	recordTables = "tilan"
+	sourceTables = recordTables + string(rune(tableQuarantine))
+)
 
 // sourceID names one generation of one source.
 type sourceID struct {

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -21,8 +20,8 @@ const manyTopics = 27_000
 // renameAll gives n topics a name, in one commit.
 func renameAll(t testing.TB, db *DB, subscription string, n int, name string) {
 	t.Helper()
-	require.NoError(t, db.ApplyEntries(t.Context(), subscription, func(s merge.State, p *Progress) error {
-		p.Applied++
+	require.NoError(t, db.ApplyEntries(t.Context(), subscription, func(s *Applying) error {
+		s.Applied++
 		for i := range n {
 			if err := s.PutTopic(named(ref(i), name)); err != nil {
 				return err

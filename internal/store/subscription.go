@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/merge"
 )
 
 // Subscription is a source that follows a collection of another server.
@@ -17,7 +17,11 @@ type Subscription struct {
 	FragmentsFeed string // URL
 	SnapshotsFeed string // URL, "" if the server has none
 	SP            string // source locator prefix, pinned when subscribing
+	OwnSP         bool   // the feed declares no SP; this one was chosen for it
 	FeedID        string // of the fragments feed; a new one is a new history
+
+	Format    string `json:",omitempty"` // "xtm1" or "xtm2.1": asked for alone; "" = what is best
+	TokenFile string `json:",omitempty"` // path of the file with the token for reading
 
 	// State is what readers see; nil until the first clean start is done.
 	State *Progress `json:",omitempty"`
@@ -26,6 +30,7 @@ type Subscription struct {
 	Staging *Progress `json:",omitempty"`
 
 	ETag        string    // of the fragments feed's recent document at the last round
+	Modified    string    `json:",omitempty"` // its Last-Modified
 	LastCheck   time.Time // by this node's clock, as is LastChange
 	LastChange  time.Time
 	LastError   string `json:",omitempty"`
@@ -48,6 +53,10 @@ type Mark struct {
 	// Handled are the ids of the entries at Updated that are applied. It is
 	// empty right after a snapshot, whose last change need not be in the feed.
 	Handled []string `json:",omitempty"`
+	// Relied is the id and time of a later entry, "" if none: if the feed has
+	// it the next time, it has those for whose sake earlier ones were passed
+	// over.
+	Relied string `json:",omitempty"`
 }
 
 func (s *Subscription) source(p *Progress) sourceID { return sourceID{s.Number, p.Generation} }
@@ -97,7 +106,10 @@ func (db *DB) AddSubscription(s Subscription) error {
 			}
 			return err
 		}
-		return t.putSubscription(&s)
+		if err := t.putSubscription(&s); err != nil {
+			return err
+		}
+		return db.note(t, Activity{Source: s.Name, Kind: ActivitySubscribed, Note: s.FragmentsFeed})
 	})
 }
 
@@ -123,8 +135,16 @@ func (db *DB) UpdateSubscription(name string, change func(*Subscription)) error 
 		}
 		return t.putSubscription(s)
 	})
-	if err != nil || len(dropped) == 0 {
+	if err != nil {
 		return err
+	}
+	return db.drop(dropped)
+}
+
+// drop removes generations that nothing names any more.
+func (db *DB) drop(dropped []sourceID) error {
+	if len(dropped) == 0 {
+		return nil
 	}
 	return db.viewing(func(*tx) error { // Close waits for it
 		for _, id := range dropped {
@@ -146,9 +166,11 @@ func (s *Subscription) generations() []sourceID {
 	return ids
 }
 
-// StageSource loads src as a new generation of a subscription's source, to be
-// caught up by ApplyEntries and then switched to. What was staged before goes.
-func (db *DB) StageSource(name string, src fragment.Source, mark Mark, progress func(records int)) error {
+// StageSource loads records, each of which comes once, as a new generation of a
+// subscription's source, to be caught up by ApplyEntries and then switched to.
+// What was staged before goes. An error, that of an iteration or the end of ctx
+// among them, stages nothing.
+func (db *DB) StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark Mark, progress func(records int)) error {
 	var id sourceID
 	err := db.viewing(func(t *tx) error {
 		s, err := getSubscription(t, name)
@@ -163,7 +185,7 @@ func (db *DB) StageSource(name string, src fragment.Source, mark Mark, progress 
 	if id.generation, err = db.nextNumber(); err != nil {
 		return err
 	}
-	if err := db.load(context.Background(), id, src, progress); err != nil {
+	if err := db.load(ctx, id, records, progress); err != nil {
 		return errors.Join(err, db.deleteSource(id))
 	}
 	return db.UpdateSubscription(name, func(s *Subscription) {
@@ -174,7 +196,7 @@ func (db *DB) StageSource(name string, src fragment.Source, mark Mark, progress 
 // ApplyEntries changes the records of a source and moves its mark, in one
 // commit. It works on the staged generation where there is one, so that readers
 // go on seeing the state before a clean replacement.
-func (db *DB) ApplyEntries(ctx context.Context, name string, f func(merge.State, *Progress) error) error {
+func (db *DB) ApplyEntries(ctx context.Context, name string, f func(*Applying) error) error {
 	return db.update(func(t *tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
@@ -187,7 +209,7 @@ func (db *DB) ApplyEntries(ctx context.Context, name string, f func(merge.State,
 		if p == nil {
 			return fmt.Errorf("%w: subscription %q has no state yet", ErrNotFound, name)
 		}
-		if err := f(records{t, s.source(p)}, p); err != nil {
+		if err := f(&Applying{records{t, s.source(p)}, p, t, s, db}); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -217,5 +239,69 @@ func (db *DB) ReadSources(f func([]Subscription, []fragment.Source) error) error
 			}
 		}
 		return f(subscriptions, sources)
+	})
+}
+
+// SwitchSource makes the staged generation of a subscription the one that
+// readers see. note says why the source was replaced, "" for a clean start.
+func (db *DB) SwitchSource(name, note string) error {
+	var dropped []sourceID
+	err := db.update(func(t *tx) error {
+		s, err := getSubscription(t, name)
+		if err != nil {
+			return err
+		}
+		if s.Staging == nil {
+			return fmt.Errorf("%w: subscription %q has nothing staged", ErrNotFound, name)
+		}
+		if s.State != nil {
+			dropped = []sourceID{s.source(s.State)}
+		}
+		s.State, s.Staging = s.Staging, nil
+		if err := t.putSubscription(s); err != nil {
+			return err
+		}
+		return db.note(t, Activity{Source: name, Kind: ActivityReplaced, Note: note})
+	})
+	if err != nil {
+		return err
+	}
+	return db.drop(dropped)
+}
+
+// Part is a source of a node's merged view.
+type Part struct {
+	Name   string // of the subscription, or of the local collection
+	SP     string
+	Local  bool
+	Source fragment.Source
+}
+
+// ReadParts calls f with the sources of the merged view, all as of one moment:
+// those subscriptions that have a state, by name, and the local collection if it
+// is there. The sources are valid until f returns.
+func (db *DB) ReadParts(local string, f func([]Part) error) error {
+	return db.viewing(func(t *tx) error {
+		var parts []Part
+		for r, err := range t.scan([]byte{tableSubscription}, nil) {
+			if err != nil {
+				return err
+			}
+			var s Subscription
+			if err := json.Unmarshal(r.value, &s); err != nil {
+				return err
+			}
+			if s.State != nil {
+				parts = append(parts, Part{Name: s.Name, SP: s.SP, Source: records{t, s.source(s.State)}})
+			}
+		}
+		c, err := getCollection(t, local)
+		switch {
+		case err == nil:
+			parts = append(parts, Part{Name: c.Name, SP: c.SP, Local: true, Source: records{t, c.source()}})
+		case !errors.Is(err, ErrNotFound):
+			return err
+		}
+		return f(parts)
 	})
 }

@@ -30,14 +30,14 @@ func subscription(t testing.TB, db *DB, name string) *Subscription {
 // applyRename gives topics another name, and moves the mark.
 func applyRename(t testing.TB, db *DB, subscription string, from, to int, name string) {
 	t.Helper()
-	require.NoError(t, db.ApplyEntries(t.Context(), subscription, func(s merge.State, p *Progress) error {
+	require.NoError(t, db.ApplyEntries(t.Context(), subscription, func(s *Applying) error {
 		for i := from; i < to; i++ {
 			if err := s.PutTopic(named(ref(i), name)); err != nil {
 				return err
 			}
 		}
-		p.Applied += to - from
-		p.Mark = Mark{Updated: time.Unix(int64(p.Applied), 0).UTC(), Handled: []string{name}}
+		s.Applied += to - from
+		s.Mark = Mark{Updated: time.Unix(int64(s.Applied), 0).UTC(), Handled: []string{name}}
 		return nil
 	}))
 }
@@ -76,7 +76,7 @@ func TestASubscriptionThatExists(t *testing.T) {
 func TestASubscriptionWithoutAState(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	require.NoError(t, db.AddSubscription(Subscription{Name: "s", SP: sp}))
-	err := db.ApplyEntries(t.Context(), "s", func(merge.State, *Progress) error { return errors.New("it is called") })
+	err := db.ApplyEntries(t.Context(), "s", func(*Applying) error { return errors.New("it is called") })
 	require.ErrorIs(t, err, ErrNotFound)
 	require.ErrorContains(t, err, "no state")
 	read := func() (n int) {
@@ -88,7 +88,7 @@ func TestASubscriptionWithoutAState(t *testing.T) {
 		return n
 	}
 	require.Zero(t, read())
-	require.NoError(t, db.StageSource("s", mapOf(t, 3), Mark{}, nil))
+	require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(mapOf(t, 3)), Mark{}, nil))
 	applyRename(t, db, "s", 0, 1, "second")
 	require.Zero(t, read(), "what is staged is not shown")
 	require.NoError(t, db.UpdateSubscription("s", switchOver))
@@ -115,7 +115,7 @@ func TestACleanReplacementIsASwitch(t *testing.T) {
 	}
 	mark := Mark{Updated: time.Unix(7, 0).UTC()}
 	var told []int
-	require.NoError(t, db.StageSource("s", mapOf(t, 1500), mark, func(n int) { told = append(told, n) }))
+	require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(mapOf(t, 1500)), mark, func(n int) { told = append(told, n) }))
 	require.Equal(t, []int{1000}, told)
 	s := subscription(t, db, "s")
 	require.Equal(t, old, s.State, "the state is as it was")
@@ -150,9 +150,9 @@ func TestACleanReplacementIsASwitch(t *testing.T) {
 func TestStagingAgainDropsWhatWasStaged(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "s", mapOf(t, 5))
-	require.NoError(t, db.StageSource("s", mapOf(t, 100), Mark{}, nil))
+	require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(mapOf(t, 100)), Mark{}, nil))
 	count := rows(t, db, sourceTables)
-	require.NoError(t, db.StageSource("s", mapOf(t, 10), Mark{}, nil))
+	require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(mapOf(t, 10)), Mark{}, nil))
 	require.Equal(t, count-90, rows(t, db, sourceTables))
 	require.NoError(t, db.UpdateSubscription("s", func(s *Subscription) { s.Staging = nil }))
 	require.Equal(t, count-101-1, rows(t, db, sourceTables), "what is given up is gone, its counts too")
@@ -167,13 +167,13 @@ func TestAnInterruptedLoadIsSwept(t *testing.T) {
 	broken := errors.New("broken")
 	src := &failing{Source: heavy(t), n: 1, after: 40, fail: func() error { return broken }}
 	written := committed(db)
-	require.ErrorIs(t, db.StageSource("s", src, Mark{}, nil), broken)
+	require.ErrorIs(t, db.StageSource(t.Context(), "s", fragment.Records(src), Mark{}, nil), broken)
 	require.Greater(t, committed(db), written+2, "it wrote something")
 	require.Equal(t, count, rows(t, db, sourceTables), "what it wrote is removed")
 	require.Equal(t, before, *subscription(t, db, "s"))
 
 	id := sourceID{before.Number, before.State.Generation + 100}
-	require.NoError(t, db.load(t.Context(), id, mapOf(t, 1000), nil)) // and here the process ends
+	require.NoError(t, db.load(t.Context(), id, fragment.Records(mapOf(t, 1000)), nil)) // and here the process ends
 	require.Equal(t, count+1002, rows(t, db, sourceTables))
 	db = reopen(t, db)
 	require.Equal(t, count, rows(t, db, sourceTables), "what it wrote is swept")
@@ -194,7 +194,7 @@ func TestLoadsAtOnceDoNotMix(t *testing.T) {
 	errs := make([]error, len(sources))
 	var group sync.WaitGroup
 	for i := range sources {
-		group.Go(func() { errs[i] = db.StageSource("s", sources[i], Mark{}, nil) })
+		group.Go(func() { errs[i] = db.StageSource(t.Context(), "s", fragment.Records(sources[i]), Mark{}, nil) })
 	}
 	group.Wait()
 	require.NoError(t, errors.Join(errs...))
@@ -227,8 +227,8 @@ func TestMarkAndDataMoveTogether(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for want, ctx := range map[error]context.Context{failed: t.Context(), context.Canceled: ctx} {
-		err := db.ApplyEntries(ctx, "s", func(state merge.State, p *Progress) error {
-			p.Applied, p.Mark = 99, Mark{}
+		err := db.ApplyEntries(ctx, "s", func(state *Applying) error {
+			state.Applied, state.Mark = 99, Mark{}
 			require.NoError(t, state.PutTopic(named(ref(1), "third")))
 			require.NoError(t, state.DeleteTopic(named(ref(2), "")))
 			cancel()

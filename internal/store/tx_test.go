@@ -113,7 +113,7 @@ func TestWritesThatChangeNothingDoNotTouchTheDisk(t *testing.T) {
 			return err
 		},
 		"applying what is there": func() error {
-			return db.ApplyEntries(t.Context(), "s", func(s merge.State, _ *Progress) error {
+			return db.ApplyEntries(t.Context(), "s", func(s *Applying) error {
 				return errors.Join(s.DeleteTopic(named(ref(1), "first")), s.PutTopic(named(ref(1), "first")))
 			})
 		},
@@ -184,7 +184,7 @@ func TestDamagedRowsAreErrors(t *testing.T) {
 	subscribe(t, db, "s", src)
 	s := subscription(t, db, "s")
 	notKept := errors.New("the damage is not kept")
-	for _, table := range []byte(sourceTables) {
+	for _, table := range []byte(recordTables) {
 		for _, damage := range [][]byte{{}, {0}, {1}, {2}, {0xFF, 0xFF}, bytes.Repeat([]byte{0xFF}, 20), []byte("http://example.org/")} {
 			require.ErrorIs(t, db.update(func(tx *tx) error {
 				damaged := 0

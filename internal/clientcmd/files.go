@@ -1,4 +1,4 @@
-package main
+package clientcmd
 
 import (
 	"bufio"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/mapfile"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -52,8 +51,6 @@ func (f *fileFlags) check(*cobra.Command, []string) error {
 	return nil
 }
 
-func usageError(err error) error { return &cli.ExitError{Code: cli.Usage, Err: err} }
-
 // onFiles makes the body of a command that works on files and leaves the store
 // alone. Output that nobody reads any more is an error like any other.
 func (a *app) onFiles(body func(args []string) error) func(*cobra.Command, []string) error {
@@ -74,7 +71,7 @@ func (a *app) source(f *fileFlags, path string) (mapfile.Source, error) {
 		s.Unmerged = func(l tmdm.Locator) { a.leftOut(f, fmt.Sprintf("%s, which a mergeMap names", l)) }
 	}
 	if !a.quiet {
-		s.Progress = mapfile.Terminal(os.Stderr)
+		s.Progress = mapfile.Terminal(os.Stderr) // these commands are never executed for another process
 	}
 	if f.base == "" {
 		return s, nil

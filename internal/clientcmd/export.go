@@ -1,4 +1,4 @@
-package main
+package clientcmd
 
 import (
 	"context"
@@ -41,11 +41,11 @@ leaves out is counted. The file appears when it is complete.`,
 			return nil
 		},
 		RunE: a.run(func(_ context.Context, args []string) error {
-			losses, err := toFile(args[0], a.command.OutOrStdout(), func(w io.Writer) (xtm.Losses, error) {
+			losses, err := toFile(a.request.Path(args[0]), a.command.OutOrStdout(), func(w io.Writer) (xtm.Losses, error) {
 				return a.client.Export(w, format, claims && format == client.FormatXTM21, sources...)
 			})
 			if err == nil && losses.Total() > 0 && !a.quiet {
-				fmt.Fprintf(os.Stderr, "left out, because %s cannot carry it: %s\n", format, describeLosses(losses))
+				fmt.Fprintf(a.command.ErrOrStderr(), "left out, because %s cannot carry it: %s\n", format, describeLosses(losses))
 			}
 			return err
 		}),

@@ -1,0 +1,246 @@
+package bench_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"testing"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/bench/synthetic"
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// The environment of a child process that makes a clean start: the data folder,
+// and what it subscribes to.
+const (
+	childCopy   = "TMSHARE_BENCH_CHILD_COPY"
+	childOrigin = "TMSHARE_BENCH_CHILD_ORIGIN"
+)
+
+// BenchmarkCleanStart makes a clean start from a server in another process over
+// the loopback interface, in a process of its own, and reports the most anonymous
+// memory that this has ever in use. Its time is compared with what a program would
+// take that did the two halves of the work one after the other, and nothing else:
+// read the snapshot into a map, and write the same rows to Badger, in the order
+// of their keys. That is done by the clock, where the clean start has the benefit
+// of a second processor, and in processor time.
+func BenchmarkCleanStart(b *testing.B) {
+	n := *topics
+	if *million {
+		n = 1_000_000
+	}
+	c := synthesize(b, n)
+	origin := serve(b, importInto(b, c))
+	took, reading, writing := spent{never, never}, spent{never, never}, spent{never, never}
+	var peak float64
+	for b.Loop() {
+		folder := filepath.Join(b.TempDir(), "copy")
+		d, p := cleanStart(b, origin.url+"/topicmaps/"+collection, folder)
+		took, peak = took.least(d), max(peak, p)
+		b.StopTimer()
+		reading = reading.least(readSnapshot(b, origin, c.topics))
+		writing = writing.least(writeRows(b, folder))
+		require.NoError(b, os.RemoveAll(folder))
+		b.StartTimer()
+	}
+	b.ReportMetric(took.clock.Seconds(), "s/clean-start")
+	b.ReportMetric(reading.clock.Seconds(), "s/read")
+	b.ReportMetric(writing.clock.Seconds(), "s/write")
+	b.ReportMetric(float64(c.topics)/took.clock.Seconds(), "topics/s")
+	ratio(b, took.clock.Seconds(), (reading.clock + writing.clock).Seconds(), "read+write")
+	ratio(b, took.cpu.Seconds(), (reading.cpu + writing.cpu).Seconds(), "cpu-of-read+write")
+	if peak > 0 { // there is a /proc to read it from
+		b.ReportMetric(peak/1e6, "peak-MB")
+	}
+}
+
+// spent is what something takes, by the clock and in processor time.
+type spent struct{ clock, cpu time.Duration }
+
+func (s spent) least(other spent) spent {
+	return spent{min(s.clock, other.clock), min(s.cpu, other.cpu)}
+}
+
+// spending returns what f takes.
+func spending(f func()) spent {
+	begin, cpu := time.Now(), testenv.CPUTime()
+	f()
+	return spent{time.Since(begin), testenv.CPUTime() - cpu}
+}
+
+// cleanStart returns what a clean start takes, and the peak of its memory.
+func cleanStart(b *testing.B, url, folder string) (took spent, peak float64) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childCopy+"="+folder, childOrigin+"="+url)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	require.NoError(b, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	samples := time.NewTicker(5 * time.Millisecond)
+	defer samples.Stop()
+	for {
+		select {
+		case err := <-ended:
+			require.NoError(b, err, "%s", said.String())
+			_, err = fmt.Sscan(out.String(), &took.clock, &took.cpu)
+			require.NoError(b, err)
+			return took, peak
+		case <-samples.C:
+			peak = max(peak, anonymous(cmd.Process.Pid))
+		}
+	}
+}
+
+// syncAsChild is what the child process does. It prints what the round takes,
+// and returns its exit code.
+func syncAsChild(folder string) int {
+	if err := syncFolder(folder); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func syncFolder(folder string) (err error) {
+	ctx := context.Background()
+	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	db, err := store.Open(store.Options{Dir: folder, Logger: logger})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	c, err := client.New(client.Config{Store: db, Logger: logger})
+	if err != nil {
+		return err
+	}
+	s, err := c.Subscribe(ctx, os.Getenv(childOrigin), client.SubscribeOptions{})
+	if err != nil {
+		return err
+	}
+	if path := os.Getenv(childProfile); path != "" {
+		f, err := os.Create(path + ".copy") // the server's is path
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	var r *client.Round
+	took := spending(func() { r, err = c.Sync(ctx, s.Name) })
+	if err != nil {
+		return err
+	}
+	if !r.CleanStart || r.Entries > 0 {
+		return fmt.Errorf("no clean start of all: %+v", r)
+	}
+	fmt.Println(int64(took.clock), int64(took.cpu))
+	return nil
+}
+
+// readSnapshot returns what it takes to read the snapshot, unpacked, into a map.
+func readSnapshot(b *testing.B, origin *node, topics int) spent {
+	_, feed := origin.do("GET", "/snapshots", nil, 200)
+	document, err := feeds.Decode(bytes.NewReader(feed), origin.url, feeds.Limits{})
+	require.NoError(b, err)
+	_, data := origin.do("GET", document.Entries[0].Find(feeds.RelTopicMapData)[0].Href, nil, 200,
+		"Accept", feeds.MediaTypeXTM21, "Accept-Encoding", "gzip")
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	require.NoError(b, err)
+	file := filepath.Join(b.TempDir(), "snapshot.xtm")
+	f, err := os.Create(file)
+	require.NoError(b, err)
+	defer f.Close()
+	_, err = io.Copy(f, z)
+	require.NoError(b, err)
+	_, err = f.Seek(0, io.SeekStart)
+	require.NoError(b, err)
+	runtime.GC()
+	var tm *tmdm.TopicMap
+	took := spending(func() { tm, err = xtm.Read(f, xtm.Options{Base: tmdm.Locator(synthetic.Base)}) })
+	require.NoError(b, err)
+	require.Equal(b, topics, count(tm.Topics()))
+	return took
+}
+
+// writeRows returns what it takes to write the rows of a data folder to another
+// database with the same settings. They are read in pieces, which does not count.
+func writeRows(b *testing.B, folder string) (took spent) {
+	from, err := badger.Open(rawOptions(filepath.Join(folder, "badger")))
+	require.NoError(b, err)
+	defer from.Close()
+	to, err := badger.Open(rawOptions(b.TempDir()))
+	require.NoError(b, err)
+	defer to.Close()
+	type row struct{ key, value []byte }
+	var piece []row
+	rows := 0
+	write := func() {
+		d := spending(func() {
+			batch := to.NewWriteBatch()
+			for _, r := range piece {
+				require.NoError(b, batch.Set(r.key, r.value))
+			}
+			require.NoError(b, batch.Flush())
+		})
+		took.clock += d.clock
+		took.cpu += d.cpu
+		rows += len(piece)
+		piece = piece[:0]
+	}
+	require.NoError(b, from.View(func(t *badger.Txn) error {
+		it := t.NewIterator(badger.DefaultIteratorOptions)
+		defer it.Close()
+		for it.Rewind(); it.Valid(); it.Next() {
+			value, err := it.Item().ValueCopy(nil)
+			if err != nil {
+				return err
+			}
+			if piece = append(piece, row{it.Item().KeyCopy(nil), value}); len(piece) == 500_000 {
+				write()
+			}
+		}
+		return nil
+	}))
+	write()
+	b.ReportMetric(float64(rows), "rows")
+	return took
+}
+
+// rawOptions are those of package store.
+func rawOptions(dir string) badger.Options {
+	return badger.DefaultOptions(dir).
+		WithSyncWrites(true).
+		WithDetectConflicts(false).
+		WithMemTableSize(16 << 20).
+		WithNumMemtables(3).
+		WithBaseTableSize(4 << 20).
+		WithBlockCacheSize(32 << 20).
+		WithIndexCacheSize(16 << 20).
+		WithValueLogFileSize(64 << 20).
+		WithNumVersionsToKeep(1).
+		WithCompactL0OnClose(false).
+		WithMetricsEnabled(false).
+		WithLogger(nil)
+}

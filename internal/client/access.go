@@ -1,0 +1,64 @@
+package client
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// on returns a client for the requests of one subscription: it knows the format
+// to ask for, and the token to show.
+func (c *Client) on(s *store.Subscription) (*Client, error) {
+	own := *c
+	own.format = s.Format
+	if s.TokenFile == "" {
+		return &own, nil
+	}
+	token, err := os.ReadFile(s.TokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("the token for reading: %w", err)
+	}
+	u, err := url.Parse(s.FragmentsFeed)
+	if err != nil {
+		return nil, err
+	}
+	h := *c.HTTP
+	next := h.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	h.Transport = bearer{next, u.Scheme, u.Host, strings.TrimSpace(string(token))}
+	own.HTTP = &h
+	return &own, nil
+}
+
+// bearer shows a token (RFC 6750 §2.1, Authorization Request Header Field) to
+// one server and to no other, wherever links and redirects lead.
+type bearer struct {
+	next                http.RoundTripper
+	scheme, host, token string
+}
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != b.host || r.URL.Scheme != b.scheme {
+		return b.next.RoundTrip(r)
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	return b.next.RoundTrip(r)
+}
+
+// accept returns the Accept header for XTM.
+func (c *Client) accept() string {
+	switch c.format {
+	case FormatXTM1:
+		return "application/xtm1+xml, text/xtm1+xml;q=0.9, application/x-tm+xml;version=1.0;q=0.9, application/xml;q=0.5, text/xml;q=0.5"
+	case FormatXTM21:
+		return "application/x-tm+xml;version=2.1, application/x-tm+xml;q=0.8, application/xml;q=0.5, text/xml;q=0.5"
+	}
+	return acceptXTM
+}

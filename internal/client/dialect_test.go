@@ -1,0 +1,250 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/client"
+)
+
+// site serves documents by their paths, as they are.
+type site struct {
+	*httptest.Server
+	mu        sync.Mutex
+	documents map[string]string
+	requests  []string
+	token     string // that is asked for, "" = none
+}
+
+func newSite(t *testing.T) *site {
+	s := &site{documents: map[string]string{}}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.requests = append(s.requests, r.URL.RequestURI())
+		if s.token != "" && r.Header.Get("Authorization") != "Bearer "+s.token {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		document, ok := s.documents[r.URL.RequestURI()]
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		if strings.Contains(document, "<topicMap") {
+			w.Header().Set("Content-Type", "application/x-tm+xml")
+		} else {
+			w.Header().Set("Content-Type", "application/atom+xml")
+		}
+		_, _ = w.Write([]byte(document))
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *site) seen() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.requests
+	s.requests = nil
+	return all
+}
+
+const feedHead = `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:t="http://www.egovpt.org/tmshare" xmlns:sd="http://www.sdshare.org/2012/core/" xmlns:fh="http://purl.org/syndication/history/1.0">
+<id>urn:feed</id><title>f</title><updated>2024-01-01T00:00:00Z</updated>`
+
+const declared = `<t:ServerSrcLocatorPrefix>` + foreignSP + `</t:ServerSrcLocatorPrefix>`
+
+func (s *site) feed(path, head string, entries ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.documents[path] = feedHead + head + strings.Join(entries, "\n") + `</feed>`
+}
+
+// entry is the entry of the nth second, whose fragment gives the topic a name.
+func (s *site) entry(n int, names, id, name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	path := fmt.Sprintf("/data/%d", n)
+	s.documents[path] = doc(topic(id, name))
+	return fmt.Sprintf(`<entry><id>urn:e%d</id><title>e</title><updated>2024-01-01T00:00:%02dZ</updated><link rel="alternate" type="application/x-tm+xml;version=2.1" href="%s"/>%s</entry>`, n, n, path, names)
+}
+
+func (s *site) entryOf(n int, id, name string) string {
+	return s.entry(n, "<t:TopicSI>"+si(id)+"</t:TopicSI>", id, name)
+}
+
+func following(t *testing.T, s *site) *subscriber {
+	c := newSubscriber(t)
+	_, err := c.Subscribe(context.Background(), s.URL+"/feed", client.SubscribeOptions{Name: "egov"})
+	require.NoError(t, err)
+	s.seen()
+	return c
+}
+
+// RFC 5005 §3: the pages of a paged feed together are the feed.
+func TestPagedFeed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	e := make([]string, 8)
+	for i := range e {
+		e[i] = s.entryOf(i, fmt.Sprint("t", i), fmt.Sprintf("Topic %d v1", i))
+	}
+	next := func(path string) string { return declared + `<link rel="next" href="` + path + `"/>` }
+	s.feed("/feed", next("/feed?page=2"), e[4], e[3])
+	s.feed("/feed?page=2", next("/feed?page=3"), e[2], e[1])
+	s.feed("/feed?page=3", declared, e[0])
+	c := following(t, s)
+	c.sync()
+	c.hasForeign(topics(5, "v1")...)
+	s.seen()
+
+	s.feed("/feed", next("/feed?page=2"), e[5], e[4])
+	c.sync()
+	assert.Equal(t, []string{"/feed", "/data/5"}, s.seen(), "no page beyond the mark")
+	c.hasForeign(topics(6, "v1")...)
+
+	// In ascending order, what is new is on the last page.
+	s.feed("/feed", next("/feed?page=2"), e[0], e[1], e[2])
+	s.feed("/feed?page=2", next("/feed?page=3"), e[3], e[4], e[5])
+	s.feed("/feed?page=3", declared, e[6], e[7])
+	c.sync()
+	c.hasForeign(topics(8, "v1")...)
+}
+
+func TestPagesThatLeadInACircle(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	e := s.entryOf(1, "t1", "x")
+	s.feed("/feed", declared+`<link rel="next" href="/feed?page=2"/>`, e)
+	s.feed("/feed?page=2", declared+`<link rel="next" href="/feed"/>`)
+	c := following(t, s)
+	_, err := c.syncFails()
+	assert.ErrorContains(t, err, "lead in a circle")
+}
+
+// RFC 5005 §2: a complete feed is one document, whatever it links to.
+func TestCompleteFeed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	e := []string{s.entryOf(0, "t0", "Topic 0 v1"), s.entryOf(1, "t1", "Topic 1 v1"), s.entryOf(2, "t0", "Topic 0 v2")}
+	complete := declared + `<fh:complete/><link rel="next" href="/nowhere"/>`
+	s.feed("/feed", complete, e[1], e[0])
+	c := following(t, s)
+	c.sync()
+	c.hasForeign(topics(2, "v1")...)
+	s.feed("/feed", complete, e[2], e[1])
+	assert.False(t, c.sync().CleanStart)
+	c.hasForeign(topics(2, "v1")[1], topics(1, "v2")[0])
+}
+
+// An entry may name its topic by several identifiers, of which the fragment has
+// one, or by a subject locator alone.
+func TestEntriesThatNameTheirTopicDifferently(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	several := "<t:TopicSI>" + si("elsewhere") + "</t:TopicSI><t:TopicSI>" + si("t0") + "</t:TopicSI>"
+	resource := "<sd:resource>" + si("t1") + "</sd:resource>"
+	first, second := s.entry(0, several, "t0", "Topic 0 v1"), s.entry(1, resource, "t1", "Topic 1 v1")
+	s.feed("/feed", declared, second, first)
+	c := following(t, s)
+	c.sync()
+	c.hasForeign(topics(2, "v1")...)
+
+	located := s.entry(2, `<sl:TopicSL xmlns:sl="http://www.egovpt.org/sdshare">http://example.org/page</sl:TopicSL>`, "x", "x")
+	page := func(name string) string {
+		return `<topic id="t1"><subjectLocator href="http://example.org/page"/>` + name + `</topic>`
+	}
+	s.documents["/data/2"] = doc(page("<name><value>Page</value></name>"))
+	s.feed("/feed", declared, located, second, first)
+	c.syncPasses(0)
+	tm, _, err := c.Merged(false, "egov")
+	require.NoError(t, err)
+	require.NotNil(t, tm.TopicBySubjectLocator("http://example.org/page"))
+	s.feed("/feed", declared, strings.ReplaceAll(strings.Replace(located, "00:00:02", "00:00:03", 1), "/data/2", "/data/3"), located, second, first)
+	s.documents["/data/3"] = doc(page(""))
+	c.syncPasses(0)
+	c.hasForeign(topics(2, "v1")...)
+}
+
+// A feed without a prefix gets one that is made of its URL, or the one that the
+// subscriber wants; a prefix that it declares later would not be that one.
+func TestFeedWithoutAPrefix(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.feed("/feed", "", s.entryOf(0, "t0", "Topic 0 v1"))
+	c := following(t, s)
+	sub := c.known("egov")
+	assert.Equal(t, s.URL+"/feed#", sub.SP)
+	assert.True(t, sub.OwnSP)
+	assert.Contains(t, c.reported(), "declares no ServerSrcLocatorPrefix; its statements will bear "+sub.SP)
+	c.sync()
+	c.hasAs("egov", sub.SP, doc(topics(1, "v1")...))
+
+	other, err := newSubscriber(t).Subscribe(context.Background(), s.URL+"/feed", client.SubscribeOptions{SP: "urn:x-own:/"})
+	require.NoError(t, err)
+	assert.Equal(t, "urn:x-own:/", other.SP)
+	_, err = newSubscriber(t).Subscribe(context.Background(), s.URL+"/feed", client.SubscribeOptions{SP: "urn:x-own"})
+	assert.ErrorContains(t, err, `"/" or "#"`)
+
+	s.feed("/feed", declared, s.entryOf(0, "t0", "Topic 0 v2"))
+	_, err = c.syncFails()
+	assert.ErrorAs(t, err, new(*client.PrefixError))
+	_, err = newSubscriber(t).Subscribe(context.Background(), s.URL+"/feed", client.SubscribeOptions{SP: "urn:x-own:/"})
+	assert.ErrorContains(t, err, "would never match")
+}
+
+// The token goes to the server that was subscribed to, and is read in each round.
+func TestTokenForReading(t *testing.T) {
+	t.Parallel()
+	elsewhere, s := newSite(t), newSite(t)
+	s.token, elsewhere.token = "secret", "secret"
+	e := s.entryOf(0, "t0", "Topic 0 v1")
+	s.feed("/feed", declared, e)
+	file := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(file, []byte("secret\n"), 0o600))
+	c := newSubscriber(t, func(c *client.Config) { c.Hosts = []string{elsewhere.Listener.Addr().String()} })
+	_, err := c.Subscribe(context.Background(), s.URL+"/feed", client.SubscribeOptions{Name: "egov"})
+	assert.ErrorContains(t, err, "401")
+	_, err = c.Subscribe(context.Background(), s.URL+"/feed", client.SubscribeOptions{Name: "egov", TokenFile: file})
+	require.NoError(t, err)
+	c.sync()
+	c.hasForeign(topics(1, "v1")...)
+
+	s.feed("/feed", declared, strings.Replace(s.entryOf(1, "t1", "x"), `href="/data`, `href="`+elsewhere.URL+`/data`, 1), e)
+	_, bad := c.syncPasses(1)
+	assert.Contains(t, bad[0].Error, "401", "another host does not get it")
+
+	require.NoError(t, os.Remove(file))
+	_, err = c.syncFails()
+	assert.ErrorContains(t, err, "the token for reading")
+}
+
+// A format that is asked for is the one that is fetched.
+func TestFormatThatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for format, ending := range map[string]string{client.FormatXTM1: ".xtm1", client.FormatXTM21: ".xtm21"} {
+		o := publishing(t, doc(topics(2, "v1")...))
+		s := newSubscriber(t)
+		_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{Format: format})
+		require.NoError(t, err)
+		s.sync()
+		o.put(doc(topics(2, "v2")...))
+		o.seen()
+		s.sync()
+		assert.Equal(t, 2, times(o.seen(), ending), format)
+		s.has(o, doc(topics(2, "v2")...))
+	}
+	_, err := newSubscriber(t).Subscribe(context.Background(), "http://example.org/", client.SubscribeOptions{Format: "ltm"})
+	assert.ErrorContains(t, err, `unknown format "ltm"`)
+}

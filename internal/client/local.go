@@ -1,0 +1,283 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// LocalName is the name of the source of local statements: a collection of the
+// node's own, which a server on the same data folder publishes like any other,
+// and which no subscription touches.
+const LocalName = "local"
+
+// Local is what the client needs to keep local statements.
+type Local interface {
+	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source, progress func(records int)) (*store.Collection, error)
+	PublishLocal(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
+	ReadParts(local string, f func([]store.Part) error) error
+}
+
+// Edit says what a change of local statements did.
+type Edit struct {
+	SP      string `json:"sourceLocatorPrefix"` // of the local statements
+	Added   int    `json:"added"`               // topics
+	Updated int    `json:"updated"`
+	Deleted int    `json:"deleted"`
+}
+
+// EnsureLocal makes the source of local statements where there is none, with a
+// prefix ("" makes one up). It returns the prefix, which never changes.
+func (c *Client) EnsureLocal(ctx context.Context, sp string) (string, error) {
+	has, err := c.localPrefix()
+	switch {
+	case err != nil:
+		return "", err
+	case has != "" && sp != "" && sp != has:
+		return "", fmt.Errorf("the prefix of the local statements is %s, and cannot change", has)
+	case has != "":
+		return has, nil
+	case sp == "":
+		sp = "urn:uuid:" + uuid.NewString() + "#"
+	}
+	if err := fragment.ValidatePrefix(sp); err != nil {
+		return "", err
+	}
+	_, err = c.Store.CreateCollection(ctx, store.Collection{Name: LocalName, SP: sp}, &merge.Memory{}, nil)
+	if errors.Is(err, store.ErrExists) { // another command was faster
+		return c.EnsureLocal(ctx, "")
+	}
+	return sp, err
+}
+
+// localPrefix returns the prefix of the local statements, "" where there are none.
+func (c *Client) localPrefix() (sp string, err error) {
+	err = c.Store.ReadParts(LocalName, func(parts []store.Part) error {
+		for _, p := range parts {
+			if p.Local {
+				sp = p.SP
+			}
+		}
+		return nil
+	})
+	return sp, err
+}
+
+// ImportLocal makes local statements of a document, which read reads on the
+// prefix of the local statements: each topic that it describes (with a name, an
+// occurrence or a type) is replaced by what it says, as far as the local
+// statements go. With whole, the document takes the place of all of them. sp is
+// the prefix to have if there are none yet.
+func (c *Client) ImportLocal(ctx context.Context, sp string, whole bool, read func(base tmdm.Locator) (*tmdm.TopicMap, error)) (*Edit, error) {
+	sp, err := c.EnsureLocal(ctx, sp)
+	if err != nil {
+		return nil, err
+	}
+	tm, err := read(tmdm.Locator(sp))
+	if err != nil {
+		return nil, err
+	}
+	return c.edit(ctx, func(sp string, state merge.State) (*fragment.Change, error) {
+		if !whole {
+			change, err := fragment.Replace(state, tm, sp)
+			var refused *fragment.DocumentError
+			if errors.As(err, &refused) {
+				return nil, fmt.Errorf("%w (a document that takes the place of all local statements may have such topics)", err)
+			}
+			return change, err
+		}
+		next, err := fragment.NameTopics(tm, sp, state)
+		if err != nil {
+			return nil, err
+		}
+		return fragment.Diff(state, next)
+	})
+}
+
+// EditTopic changes what the local statements say of one topic. ref is one of
+// its subject identifiers; f gets the topic in a map that has what they say of
+// it so far. A topic that others speak of is referred to by their identifier for
+// it alone, so that it can still be split (protocol: local edits about a foreign
+// topic assert one identifier).
+func (c *Client) EditTopic(ctx context.Context, ref, sp string, f func(tm *tmdm.TopicMap, topic *tmdm.Topic) error) (*Edit, error) {
+	si, err := c.reference(ref)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.EnsureLocal(ctx, sp); err != nil {
+		return nil, err
+	}
+	return c.edit(ctx, func(sp string, state merge.State) (*fragment.Change, error) {
+		tm, err := described(sp, state, si)
+		if err != nil {
+			return nil, err
+		}
+		topic := tm.TopicBySubjectIdentifier(si)
+		if err := f(tm, topic); err != nil {
+			return nil, err
+		}
+		if bare(topic) {
+			if gone, err := deleteUnused(state, topic); gone != nil || err != nil {
+				return gone, err
+			}
+		}
+		return fragment.Replace(state, tm, sp, topic.SubjectIdentifiers()[0])
+	})
+}
+
+// RemoveTopic removes all local statements about the topic with a subject
+// identifier, its associations included. A [*fragment.InUseError] says what
+// still uses it.
+func (c *Client) RemoveTopic(ctx context.Context, ref string) (*Edit, error) {
+	si, err := c.reference(ref)
+	if err != nil {
+		return nil, err
+	}
+	return c.edit(ctx, func(sp string, state merge.State) (*fragment.Change, error) {
+		t, err := state.Topic(si)
+		if err != nil {
+			return nil, err
+		}
+		if t == nil {
+			return nil, notLocal(ref)
+		}
+		n, err := state.Mentions(t.TopicSI())
+		if err != nil {
+			return nil, err
+		}
+		return fragment.Delete(state, t.TopicSI(), n)
+	})
+}
+
+func notLocal(ref string) error {
+	return fmt.Errorf("there are no local statements about %s; those of other sources are theirs to change", ref)
+}
+
+// edit commits a change of the local statements.
+func (c *Client) edit(ctx context.Context, decide func(sp string, state merge.State) (*fragment.Change, error)) (*Edit, error) {
+	e := &Edit{}
+	_, err := c.Store.PublishLocal(ctx, LocalName, func(col store.Collection, state merge.State) (*fragment.Change, error) {
+		change, err := decide(col.SP, state)
+		if err == nil {
+			*e = Edit{SP: col.SP, Added: change.Added, Updated: change.Updated, Deleted: change.Deleted}
+		}
+		return change, err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, errors.New("there are no local statements")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// reference returns the subject identifier by which local statements refer to
+// the topic with the subject identifier si: that of the local source if it has
+// the topic, else that of the first other source.
+func (c *Client) reference(si string) (tmdm.Locator, error) {
+	l, err := tmdm.ParseLocator(si)
+	if err != nil {
+		return "", fmt.Errorf("%q is no subject identifier: %w", si, err)
+	}
+	best := l
+	err = c.Store.ReadParts(LocalName, func(parts []store.Part) error {
+		found := false
+		for _, p := range parts {
+			t, err := p.Source.Topic(l)
+			if err != nil {
+				return err
+			}
+			if t != nil && (p.Local || !found) {
+				best, found = t.TopicSI(), true
+			}
+		}
+		return nil
+	})
+	return best, err
+}
+
+// described returns a map with what a source says of one topic, and the others
+// that this mentions as bare ones.
+func described(sp string, state merge.State, si tmdm.Locator) (*tmdm.TopicMap, error) {
+	var own merge.Memory
+	t, err := state.Topic(si)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		t = &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{si}}}
+	}
+	if err := own.PutTopic(t); err != nil {
+		return nil, err
+	}
+	for _, part := range []fragment.Part{fragment.AsInstance, fragment.AsPlayer} {
+		for a, err := range state.AssociationsOf(t.TopicSI(), part) {
+			if err == nil {
+				err = own.PutAssociation(a)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	tm, _, err := merge.Join(merge.Part{SP: sp, Source: &own})
+	return tm, err
+}
+
+// bare reports whether nothing is said of a topic but its identifiers, one at
+// most.
+func bare(t *tmdm.Topic) bool {
+	return len(t.Names())+len(t.Occurrences())+len(t.RolesPlayed()) == 0 &&
+		len(t.SubjectIdentifiers())+len(t.SubjectLocators()) == 1
+}
+
+// deleteUnused returns the change that deletes the record of a topic of which
+// nothing is left to say, or nil where something refers to it.
+func deleteUnused(state merge.State, topic *tmdm.Topic) (*fragment.Change, error) {
+	t, err := state.Topic(topic.SubjectIdentifiers()[0])
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return &fragment.Change{}, nil
+	}
+	n, err := state.Mentions(t.TopicSI())
+	if err != nil {
+		return nil, err
+	}
+	change, err := fragment.Delete(state, t.TopicSI(), n)
+	if errors.As(err, new(*fragment.InUseError)) {
+		return nil, nil
+	}
+	return change, err
+}
+
+// Named returns the topic of tm that stands for the topic with a subject
+// identifier: its type, a theme, a player.
+func (c *Client) Named(tm *tmdm.TopicMap, si string) (*tmdm.Topic, error) {
+	ref, err := c.reference(si)
+	if err != nil {
+		return nil, err
+	}
+	return tm.CreateTopicBySubjectIdentifier(ref), nil
+}
+
+// AllNamed is Named for several.
+func (c *Client) AllNamed(tm *tmdm.TopicMap, sis []string) ([]*tmdm.Topic, error) {
+	out := make([]*tmdm.Topic, len(sis))
+	for i, si := range sis {
+		var err error
+		if out[i], err = c.Named(tm, si); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,175 @@
+package client_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+func reading(t *testing.T, doc string) func(tmdm.Locator) (*tmdm.TopicMap, error) {
+	return func(base tmdm.Locator) (*tmdm.TopicMap, error) {
+		assert.NotEmpty(t, base)
+		return xtm.Read(strings.NewReader(doc), xtm.Options{Base: base})
+	}
+}
+
+const localSP = "http://node.example.org/local/"
+
+func (s *subscriber) importLocal(doc string, whole bool) *client.Edit {
+	e, err := s.ImportLocal(context.Background(), "", whole, reading(s.t, doc))
+	require.NoError(s.t, err)
+	return e
+}
+
+func (s *subscriber) edit(id string, f func(tm *tmdm.TopicMap, t *tmdm.Topic)) *client.Edit {
+	e, err := s.EditTopic(context.Background(), si(id), "", func(tm *tmdm.TopicMap, t *tmdm.Topic) error {
+		f(tm, t)
+		return nil
+	})
+	require.NoError(s.t, err)
+	return e
+}
+
+// Local statements survive whatever happens to the subscriptions.
+func TestLocalStatementsSurviveEverything(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(3, "v1")...))
+	s := inStep(t, o)
+	sp, err := s.EnsureLocal(context.Background(), localSP)
+	require.NoError(t, err)
+	assert.Equal(t, localSP, sp)
+	_, err = s.EnsureLocal(context.Background(), "http://other.example.org/")
+	assert.ErrorContains(t, err, "cannot change")
+
+	e := s.edit("t1", func(_ *tmdm.TopicMap, t *tmdm.Topic) { t.AddName("mine", nil) })
+	assert.Equal(t, client.Edit{SP: localSP, Added: 2}, *e, "it and the type of names")
+	mine := doc(topic("t1", "mine"))
+	check := func() {
+		t.Helper()
+		s.hasAs(client.LocalName, localSP, mine)
+		tm, _, err := s.Merged(false)
+		require.NoError(t, err)
+		values := []string{}
+		for _, n := range tm.TopicBySubjectIdentifier(tmdm.Locator(si("t1"))).Names() {
+			values = append(values, n.Value())
+		}
+		assert.Contains(t, values, "mine")
+	}
+	check()
+	o.put(doc(topics(1, "v2")...)) // t1 is deleted
+	s.sync()
+	s.has(o, doc(topics(1, "v2")...))
+	check()
+	_, err = s.Replace(context.Background(), "egov")
+	require.NoError(t, err)
+	check()
+	require.NoError(t, s.Unsubscribe(context.Background(), "egov"))
+	check()
+	s.restart()
+	check()
+}
+
+// Local edits of a topic that others know refer to it by their TopicSI alone.
+func TestLocalEditsAssertOneIdentifier(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(alias("a", "x", "A"), topic("b", "B")))
+	s := inStep(t, o)
+	s.edit("x", func(_ *tmdm.TopicMap, t *tmdm.Topic) { t.AddName("mine", nil) })
+	s.hasAs(client.LocalName, s.localSP(), doc(topic("a", "mine")))
+
+	v, err := s.Topic(si("x"), false)
+	require.NoError(t, err)
+	assert.Equal(t, si("a"), v.TopicSI)
+	by := map[string][]string{}
+	for _, n := range v.Names {
+		by[n.Value] = n.By
+	}
+	assert.Equal(t, map[string][]string{"A": {"egov"}, "mine": {client.LocalName}}, by)
+	for _, l := range v.SubjectIdentifiers {
+		assert.Equal(t, l.Locator == si("a"), len(l.By) == 2, "%v", l)
+	}
+
+	o.put(doc(topic("a", "A"), topic("x", "X"), topic("b", "B"))) // it comes apart
+	s.sync()
+	v, err = s.Topic(si("x"), false)
+	require.NoError(t, err)
+	require.Len(t, v.Names, 1)
+	assert.Equal(t, "X", v.Names[0].Value)
+	_, err = s.Topic(si("nobody"), false)
+	assert.ErrorContains(t, err, "no source says anything of")
+}
+
+func (s *subscriber) localSP() string {
+	sp, err := s.EnsureLocal(context.Background(), "")
+	require.NoError(s.t, err)
+	return sp
+}
+
+func TestImportLocal(t *testing.T) {
+	t.Parallel()
+	s := newSubscriber(t)
+	_, _, err := s.Merged(false)
+	assert.ErrorContains(t, err, "there are no subscriptions")
+	e := s.importLocal(doc(topics(3, "v1")...), false)
+	assert.Equal(t, 4, e.Added, "and the type of names")
+	assert.Regexp(t, "^urn:uuid:.*#$", e.SP)
+	assert.Equal(t, client.Edit{SP: e.SP, Updated: 1}, *s.importLocal(doc(topics(1, "v2")...), false), "others stay")
+	assert.Equal(t, client.Edit{SP: e.SP}, *s.importLocal(doc(topics(1, "v2")...), false), "nothing changes")
+	s.hasAs(client.LocalName, e.SP, doc(append(topics(1, "v2"), topics(3, "v1")[1:]...)...))
+	assert.Equal(t, 2, s.importLocal(doc(topics(1, "v2")...), true).Deleted)
+	s.hasAs(client.LocalName, e.SP, doc(topics(1, "v2")...))
+
+	_, err = s.ImportLocal(context.Background(), "", false, reading(t, "<topicMap"))
+	assert.Error(t, err)
+	s.hasAs(client.LocalName, e.SP, doc(topics(1, "v2")...))
+	last := store.Activity{}
+	require.NoError(t, s.db.Activity(func(a store.Activity) bool { last = a; return false }))
+	assert.Equal(t, store.ActivityEdited, last.Kind)
+}
+
+// What is taken back leaves nothing behind, unless others refer to it.
+func TestEditsCanBeTakenBack(t *testing.T) {
+	t.Parallel()
+	s := newSubscriber(t)
+	sp := s.localSP()
+	s.edit("a", func(tm *tmdm.TopicMap, a *tmdm.Topic) {
+		a.AddName("A", nil)
+		assoc := tm.CreateAssociation(tm.CreateTopicBySubjectIdentifier(tmdm.Locator(si("near"))))
+		assoc.AddRole(tm.CreateTopicBySubjectIdentifier(tmdm.Locator(si("from"))), a)
+		assoc.AddRole(tm.CreateTopicBySubjectIdentifier(tmdm.Locator(si("to"))), tm.CreateTopicBySubjectIdentifier(tmdm.Locator(si("b"))))
+	})
+	s.hasAs(client.LocalName, sp, doc(topic("a", "A"), link("near", "a", "b")))
+	s.edit("b", func(_ *tmdm.TopicMap, b *tmdm.Topic) { b.AddName("B", nil) })
+	s.hasAs(client.LocalName, sp, doc(topic("a", "A"), topic("b", "B"), link("near", "a", "b")))
+
+	_, err := s.RemoveTopic(context.Background(), si("near"))
+	assert.ErrorAs(t, err, new(*fragment.InUseError))
+	e, err := s.RemoveTopic(context.Background(), si("a"))
+	require.NoError(t, err)
+	assert.Equal(t, 1, e.Deleted)
+	_, err = s.RemoveTopic(context.Background(), si("a"))
+	assert.ErrorContains(t, err, "there are no local statements about")
+	s.edit("b", func(_ *tmdm.TopicMap, b *tmdm.Topic) { b.Names()[0].Remove() })
+	v, err := s.Topic(si("b"), false)
+	assert.Error(t, err, "%v", v)
+
+	e = s.edit("c", func(*tmdm.TopicMap, *tmdm.Topic) {})
+	assert.Zero(t, e.Added, "nothing was said")
+}
+
+// The name of the local statements is no subscription's.
+func TestNoSubscriptionIsCalledLocal(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(1, "v1")...))
+	_, err := newSubscriber(t).Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{Name: client.LocalName})
+	assert.ErrorContains(t, err, "choose another name")
+}

@@ -1,0 +1,95 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// revisit tries again to get what is in quarantine: that of the given topics, or
+// all. An entry is never applied by itself when later ones have been (it could
+// undo what they say): where one can be had by now, the mark goes back to before
+// it, and the walk that follows applies it and all that came after it.
+func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...string) error {
+	all, err := c.Store.Quarantine(s.Name)
+	if err != nil {
+		return err
+	}
+	if len(topics) > 0 {
+		known := make([]string, len(all))
+		for i := range all {
+			known[i] = all[i].TopicSI
+		}
+		for _, topic := range topics {
+			if !slices.Contains(known, topic) {
+				return fmt.Errorf("%s: the topic %s is not in quarantine", s.Name, topic)
+			}
+		}
+		all = slices.DeleteFunc(all, func(q store.Quarantined) bool { return !slices.Contains(topics, q.TopicSI) })
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	home, err := c.home(s.FragmentsFeed)
+	if err != nil {
+		return err
+	}
+	once := *c
+	once.Tries = 1 // it has failed before
+	u := update{Client: &once, s: s, home: home}
+	failed := make([]error, len(all))
+	room := make(chan struct{}, c.Parallel)
+	var trying sync.WaitGroup
+	for i := range all {
+		room <- struct{}{}
+		trying.Go(func() {
+			defer func() { <-room }()
+			_, _, failed[i] = u.fetchFragment(ctx, entryOf(&all[i]))
+		})
+	}
+	trying.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var back time.Time
+	for i := range all {
+		if failed[i] == nil && (back.IsZero() || all[i].Updated.Before(back)) {
+			back = all[i].Updated
+		}
+	}
+	err = c.Store.ApplyEntries(ctx, s.Name, func(a *store.Applying) error {
+		for i, q := range all {
+			if failed[i] == nil {
+				continue
+			}
+			q.Error = failed[i].Error()
+			if err := a.Quarantine(q); err != nil {
+				return err
+			}
+		}
+		if !back.IsZero() && !back.After(a.Mark.Updated) {
+			a.Mark = store.Mark{Updated: back.Add(-time.Microsecond)}
+		}
+		s.State = a.Progress
+		return nil
+	})
+	if err == nil && !back.IsZero() {
+		s.ETag = "" // the feed is to be read though it has not changed
+		c.Report(fmt.Sprintf("%s: going back to %s, since what was in quarantine can be had by now", s.Name, feeds.FormatTime(back)))
+	}
+	return err
+}
+
+// entryOf returns the entry that is in quarantine.
+func entryOf(q *store.Quarantined) *feeds.Entry {
+	e := &feeds.Entry{ID: q.Entry, Title: q.Title, Updated: q.Updated, State: feeds.State(q.State), TopicSI: []string{q.TopicSI}, TopicSL: []string{q.TopicSI}}
+	if q.Link != "" {
+		e.Links = []feeds.Link{{Rel: feeds.RelTopicMapData, Href: q.Link}}
+	}
+	return e
+}

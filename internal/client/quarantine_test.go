@@ -1,0 +1,182 @@
+package client_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// alias returns a topic with a second subject identifier.
+func alias(id, other, name string) string {
+	return `<topic><subjectIdentifier href="` + si(id) + `"/><subjectIdentifier href="` + si(other) + `"/><name><value>` + name + `</value></name></topic>`
+}
+
+// tombstoneOf tells the requests for the tombstone of a topic.
+func tombstoneOf(o *origin, id string) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		_, body := record(o.server, r)
+		return isFragment(r) && contains(body, si(id)) && !contains(body, "<value>")
+	}
+}
+
+func contains(body []byte, part string) bool { return times([]string{string(body)}, part) > 0 }
+
+// An entry that is applied late must not undo what came after it: a tombstone
+// whose identifiers another topic has been given since.
+func TestTombstoneInQuarantineDoesNotDeleteWhatCameLater(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(alias("a", "x", "A"), topic("b", "B")))
+	s := inStep(t, o)
+	o.put(doc(topic("b", "B")))
+	o.breakWith(damage(tombstoneOf(o, "a"), always, answering(500)))
+	_, bad := s.syncPasses(1)
+	assert.Equal(t, si("a"), bad[0].TopicSI)
+	assert.Equal(t, "deleted", bad[0].State)
+	s.has(o, doc(alias("a", "x", "A"), topic("b", "B")))
+
+	o.put(doc(topic("b", "B"), alias("c", "x", "C")))
+	s.syncPasses(1)
+	o.breakWith(nil)
+	s.syncPasses(0)
+	s.has(o, doc(topic("b", "B"), alias("c", "x", "C")))
+	assert.True(t, s.verify().Equal)
+}
+
+// What is forgotten is not tried again, and stays as it was until the next entry.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(3, "v1")...))
+	s := inStep(t, o)
+	o.put(doc(topics(3, "v2")...))
+	o.breakWith(damage(isFragmentOf(o, "t1"), always, answering(404)))
+	s.syncPasses(1)
+	n, err := s.Forget(context.Background(), "egov", si("other"))
+	require.NoError(t, err)
+	assert.Zero(t, n)
+	n, err = s.Forget(context.Background(), "egov", si("t1"))
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
+	o.breakWith(nil)
+	s.syncPasses(0)
+	s.has(o, doc(topics(3, "v2")[0], topics(3, "v1")[1], topics(3, "v2")[2]))
+	assert.False(t, s.verify().Equal, "that it is missing shows")
+	_, err = s.Forget(context.Background(), "other")
+	assert.ErrorAs(t, err, new(*client.UnknownError))
+
+	o.put(doc(topics(3, "v3")...))
+	s.syncPasses(0)
+	assert.True(t, s.verify().Equal)
+}
+
+// Retry tries what it is told to, and says what is not there to be tried.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...))
+	s := inStep(t, o)
+	o.put(doc(topics(5, "v2")...))
+	o.breakWith(damage(isFragment, always, answering(404)))
+	s.syncPasses(5)
+	_, err := s.Retry(context.Background(), "egov", si("t1"), si("other"))
+	assert.ErrorContains(t, err, si("other")+" is not in quarantine")
+	o.seen()
+	r, err := s.Retry(context.Background(), "egov", si("t1"))
+	require.NoError(t, err)
+	assert.Equal(t, 5, r.Quarantined)
+	assert.Equal(t, 1, fragments(o.seen()))
+	o.breakWith(nil)
+	r, err = s.Retry(context.Background(), "egov", si("t3"))
+	require.NoError(t, err)
+	assert.Equal(t, 3, r.Quarantined, "it and the later one, but not the earlier ones")
+	s.has(o, doc(append(topics(3, "v1"), topics(5, "v2")[3:]...)...))
+	s.syncPasses(0)
+	s.has(o, doc(topics(5, "v2")...))
+}
+
+// A clean replacement has what was in quarantine.
+func TestReplaceEndsTheQuarantine(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(3, "v1")...))
+	s := inStep(t, o)
+	o.put(doc(topics(3, "v2")...))
+	o.takeSnapshot()
+	o.breakWith(damage(isFragment, always, answering(404)))
+	s.syncPasses(3)
+	r, err := s.Replace(context.Background(), "egov")
+	require.NoError(t, err)
+	assert.Zero(t, r.Quarantined)
+	s.has(o, doc(topics(3, "v2")...))
+}
+
+// A crash after the mark went back loses nothing.
+func TestCrashAfterGoingBack(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(7, "v1")...))
+	small := func(c *client.Config) { c.Batch = 2 }
+	s := inStep(t, o, small)
+	o.put(doc(topics(7, "v2")...))
+	o.breakWith(damage(isFragmentOf(o, "t1"), always, answering(404)))
+	s.syncPasses(1)
+	o.put(doc(append(topics(5, "v2"), topics(7, "v3")[5:]...)...))
+	s.syncPasses(1)
+	o.breakWith(nil)
+	for writes := 1; ; writes++ {
+		dying := &dyingStore{Store: s.db, left: writes}
+		s.configure(small, func(c *client.Config) { c.Store = dying })
+		_, err := s.Sync(context.Background(), "egov")
+		s.restart(small)
+		if err == nil {
+			break
+		}
+		require.ErrorIs(t, err, errDied)
+		require.Less(t, writes, 20)
+	}
+	s.syncPasses(0)
+	s.has(o, doc(append(topics(5, "v2"), topics(7, "v3")[5:]...)...))
+}
+
+// What is done with a source is told, the newest first.
+func TestActivityTellsWhatWasDone(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(2, "v1")...))
+	s := inStep(t, o)
+	o.put(doc(topics(2, "v2")...))
+	o.breakWith(damage(isFragmentOf(o, "t1"), always, answering(404)))
+	s.syncPasses(1)
+	o.breakWith(nil)
+	s.syncPasses(0)
+	require.NoError(t, s.Unsubscribe(context.Background(), "egov"))
+	var kinds []store.ActivityKind
+	require.NoError(t, s.db.Activity(func(a store.Activity) bool {
+		assert.Equal(t, "egov", a.Source)
+		kinds = append(kinds, a.Kind)
+		return true
+	}))
+	assert.Equal(t, []store.ActivityKind{
+		store.ActivityUnsubscribed, store.ActivityReleased, store.ActivityApplied,
+		store.ActivityQuarantined, store.ActivityApplied, store.ActivityReplaced, store.ActivitySubscribed,
+	}, kinds)
+}
+
+// Unsubscribing takes away what one source says, and nothing else.
+func TestUnsubscribe(t *testing.T) {
+	t.Parallel()
+	s, first, second := both(t, doc(topic("a", "A"), topic("b", "B")), doc(topic("b", "B"), topic("c", "C")))
+	_, err := s.Sync(context.Background(), "libraries")
+	require.NoError(t, err)
+	require.NoError(t, s.Unsubscribe(context.Background(), "egov"))
+	s.hasAs("libraries", second.sp("libraries"), doc(topic("b", "B"), topic("c", "C")))
+	tm, _, err := s.Merged(false)
+	require.NoError(t, err)
+	assert.Nil(t, tm.TopicBySubjectIdentifier("http://psi.example.org/a"))
+	assert.ErrorAs(t, s.Unsubscribe(context.Background(), "egov"), new(*client.UnknownError))
+	_, err = s.Subscribe(context.Background(), first.feedURL("egov"), client.SubscribeOptions{})
+	require.NoError(t, err)
+	s.sync()
+	s.has(first, doc(topic("a", "A"), topic("b", "B")))
+}

@@ -1,0 +1,157 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// stageSnapshot loads the newest snapshot as a new generation of the source, or
+// nothing where there is none. The snapshot is fetched to a file first: so the
+// server is not kept waiting, an interrupted fetch goes on where it ended, and
+// nothing is read from what is not whole.
+func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, home func(*url.URL) error) error {
+	var missing error // of the link
+	for link := ""; ; {
+		snapshot, err := c.newestSnapshot(ctx, s, home)
+		if err != nil {
+			return err
+		}
+		if snapshot == nil {
+			c.Report(s.Name + ": no snapshot; reading the feed from its beginning")
+			return c.Store.StageSource(ctx, s.Name, fragment.Records(&merge.Memory{}), store.Mark{}, nil)
+		}
+		data, ok := c.dataLink(snapshot)
+		if !ok {
+			return noData(s.SnapshotsFeed, snapshot)
+		}
+		if missing != nil && data.Href == link {
+			return missing
+		}
+		c.Report(fmt.Sprintf("%s: loading the snapshot of %s", s.Name, feeds.FormatTime(snapshot.Updated)))
+		d, err := c.fetchSnapshot(ctx, s, snapshot, data.Href, request{accept: c.accept(), url: data.Href, home: home})
+		var failed *FetchError
+		if errors.As(err, &failed) && (failed.Status == http.StatusNotFound || failed.Status == http.StatusGone) {
+			missing, link = err, data.Href // there may be a newer one by now
+			if err := d.remove(); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return c.loadSnapshot(ctx, s, d, store.Mark{Updated: snapshot.Updated})
+	}
+}
+
+// loadSnapshot stages what was fetched. The file is removed once that is done, and
+// if it cannot be read, so that the next round fetches another; it stays where
+// loading is interrupted.
+func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *download, mark store.Mark) error {
+	o := c.xtmOptions(s.SP, d.URL)
+	open := func() (io.ReadCloser, error) {
+		r, err := d.open(c.MaxSnapshot)
+		return untilDone{ctx, r}, err
+	}
+	var unreadable error
+	stage := func(records iter.Seq2[fragment.Record, error]) error {
+		unreadable = nil
+		records = noticing(records, &unreadable)
+		return c.Store.StageSource(ctx, s.Name, records, mark, func(records int) {
+			c.Progress(Progress{s.Name, "loading the snapshot", int64(records), 0, Records})
+			if records%100_000 == 0 {
+				c.Report(fmt.Sprintf("%s: %d records stored", s.Name, records))
+			}
+		})
+	}
+	err := stage(fragment.StreamSnapshot(open, o))
+	if errors.Is(err, fragment.ErrNotStreamable) {
+		c.Logger.Info("the snapshot is read as a whole", "subscription", s.Name, "reason", err)
+		var m *fragment.Map
+		if m, err = readWhole(open, o); err != nil {
+			unreadable = err
+		} else {
+			err = stage(fragment.Records(m))
+		}
+	}
+	if err == nil || unreadable != nil && ctx.Err() == nil {
+		err = errors.Join(err, d.remove())
+	}
+	return err
+}
+
+func readWhole(open func() (io.ReadCloser, error), o xtm.Options) (*fragment.Map, error) {
+	r, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return fragment.ReadSnapshot(r, o)
+}
+
+// noticing iterates over records and keeps the error that ends them.
+func noticing(records iter.Seq2[fragment.Record, error], failed *error) iter.Seq2[fragment.Record, error] {
+	return func(yield func(fragment.Record, error) bool) {
+		for r, err := range records {
+			if err != nil {
+				*failed = err
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// untilDone reads until a context ends.
+type untilDone struct {
+	ctx context.Context
+	io.ReadCloser
+}
+
+func (u untilDone) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.ReadCloser.Read(p)
+}
+
+func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription, home func(*url.URL) error) (*feeds.Entry, error) {
+	if s.SnapshotsFeed == "" {
+		return nil, nil
+	}
+	feed, a, err := c.getFeed(ctx, s.SnapshotsFeed, "", home)
+	if err != nil {
+		return nil, err
+	}
+	if sp := feed.ServerSrcLocatorPrefix; sp != "" && sp != s.SP {
+		return nil, &PrefixError{a.url, s.SP, sp}
+	}
+	var newest *feeds.Entry
+	for i := range feed.Entries {
+		if e := &feed.Entries[i]; newest == nil || e.Updated.After(newest.Updated) {
+			newest = e
+		}
+	}
+	return newest, nil
+}
+
+// readMap reads a whole map, and says how far it has come with what it is.
+func (c *Client) readMap(ctx context.Context, s *store.Subscription, what, link string, home func(*url.URL) error) (*fragment.Map, *answer, error) {
+	return fetch(ctx, c, request{url: link, accept: c.accept(), max: c.MaxSnapshot, home: home}, func(a *answer) (*fragment.Map, error) {
+		return fragment.ReadSnapshot(&progressReader{r: a.body, report: func(bytes int64) {
+			c.Report(fmt.Sprintf("%s: %d MB of the %s read", s.Name, bytes>>20, what))
+		}}, c.xtmOptions(s.SP, a.url))
+	})
+}

@@ -1,0 +1,113 @@
+package client
+
+import (
+	"time"
+
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Status is what is known of a subscription, for people and programs.
+type Status struct {
+	Name    string     `json:"name"`
+	Feed    string     `json:"feed"`
+	SP      string     `json:"sourceLocatorPrefix"`
+	State   State      `json:"state"`
+	Mark    *time.Time `json:"mark,omitempty"` // the server's time
+	Applied int        `json:"applied"`        // since the clean start
+
+	// InStep is a time at which nothing was known to be missing: that of the last
+	// round, or, if that has failed, the mark.
+	InStep *time.Time `json:"inStep,omitempty"`
+	// Lag is the time since then, in seconds: the copy is not older than that.
+	Lag *float64 `json:"lagSeconds,omitempty"`
+
+	LastCheck   *time.Time          `json:"lastCheck,omitempty"`
+	LastChange  *time.Time          `json:"lastChange,omitempty"`
+	LastError   string              `json:"lastError,omitempty"`
+	LastErrorAt *time.Time          `json:"lastErrorAt,omitempty"`
+	Quarantined int                 `json:"quarantined"`
+	Quarantine  []store.Quarantined `json:"quarantine,omitempty"`
+}
+
+// State says in a few words how a subscription is.
+type State string
+
+// The states.
+const (
+	NotLoaded    State = "not loaded yet"
+	BeingLoaded  State = "being loaded"
+	InStep       State = "in step"
+	Incomplete   State = "in step, but for what is in quarantine"
+	BeingChanged State = "being replaced"
+	RoundFailed  State = "last round failed"
+)
+
+// StatusOf says what s is like at the time now.
+func StatusOf(s *store.Subscription, quarantine []store.Quarantined, now time.Time) Status {
+	st := Status{
+		Name: s.Name, Feed: s.FragmentsFeed, SP: s.SP, State: NotLoaded,
+		LastCheck: known(s.LastCheck), LastChange: known(s.LastChange), LastError: s.LastError,
+		Quarantined: len(quarantine), Quarantine: quarantine,
+	}
+	if s.LastError != "" {
+		st.LastErrorAt = known(s.LastErrorAt)
+	}
+	switch {
+	case s.Staging != nil && s.State == nil:
+		st.State = BeingLoaded
+	case s.State == nil:
+	case s.LastError != "":
+		st.State = RoundFailed
+	case s.Staging != nil:
+		st.State = BeingChanged
+	case len(quarantine) > 0:
+		st.State = Incomplete
+	default:
+		st.State = InStep
+	}
+	if s.State != nil {
+		st.Mark, st.Applied = known(s.State.Mark.Updated), s.State.Applied
+		if st.InStep = st.LastCheck; s.LastError != "" {
+			st.InStep = st.Mark
+		}
+		st.lagAt(now)
+	}
+	return st
+}
+
+func (st *Status) lagAt(now time.Time) {
+	if st.InStep != nil {
+		seconds := max(0, now.Sub(*st.InStep).Seconds())
+		st.Lag = &seconds
+	}
+}
+
+func known(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// StatusStore is what [Statuses] needs of the store.
+type StatusStore interface {
+	Subscriptions() ([]store.Subscription, error)
+	Quarantine(name string) ([]store.Quarantined, error)
+}
+
+// Statuses returns the status of each subscription by name.
+func Statuses(db StatusStore, now time.Time) ([]Status, error) {
+	all, err := db.Subscriptions()
+	if err != nil {
+		return nil, err
+	}
+	list := []Status{}
+	for i := range all {
+		quarantine, err := db.Quarantine(all[i].Name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, StatusOf(&all[i], quarantine, now))
+	}
+	return list, nil
+}

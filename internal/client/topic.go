@@ -1,0 +1,134 @@
+package client
+
+import (
+	"fmt"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// TopicView is one topic of the merged view. By names the sources that say
+// something; where it is empty, the topic is only referred to.
+type TopicView struct {
+	TopicSI            string            `json:"topicSI"` // in the merged view
+	SubjectIdentifiers []ClaimedLocator  `json:"subjectIdentifiers"`
+	SubjectLocators    []ClaimedLocator  `json:"subjectLocators,omitempty"`
+	Names              []ClaimedName     `json:"names,omitempty"`
+	Occurrences        []ClaimedValue    `json:"occurrences,omitempty"`
+	Associations       []ClaimedRelation `json:"associations,omitempty"`
+}
+
+// ClaimedLocator is an identifier of a topic.
+type ClaimedLocator struct {
+	Locator string   `json:"locator"`
+	By      []string `json:"by"`
+}
+
+// ClaimedValue is an occurrence, or a variant of a name.
+type ClaimedValue struct {
+	Value    string   `json:"value"`
+	Datatype string   `json:"datatype,omitempty"`
+	Type     string   `json:"type,omitempty"`
+	Scope    []string `json:"scope,omitempty"`
+	Reifier  string   `json:"reifier,omitempty"`
+	By       []string `json:"by"`
+}
+
+// ClaimedName is a name of a topic.
+type ClaimedName struct {
+	ClaimedValue
+	Variants []ClaimedValue `json:"variants,omitempty"`
+}
+
+// ClaimedRelation is an association in which a topic plays a role.
+type ClaimedRelation struct {
+	Type    string        `json:"type"`
+	Scope   []string      `json:"scope,omitempty"`
+	Roles   []ClaimedRole `json:"roles"`
+	Reifier string        `json:"reifier,omitempty"`
+	By      []string      `json:"by"`
+}
+
+// ClaimedRole is a role of an association.
+type ClaimedRole struct {
+	Type   string `json:"type"`
+	Player string `json:"player"`
+}
+
+// Topic returns the topic of the merged view that has a subject identifier, with
+// the sources that say each thing of it. Its instances are left out unless they
+// are asked for: a class may have many.
+func (c *Client) Topic(si string, instances bool) (*TopicView, error) {
+	l, err := tmdm.ParseLocator(si)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no subject identifier: %w", si, err)
+	}
+	var t *TopicView
+	err = c.parts(false, nil, func(parts []merge.Part) error {
+		view := merge.NewView(parts...)
+		claims, err := view.Claims(l, instances)
+		if err != nil {
+			return err
+		}
+		if claims == nil {
+			return fmt.Errorf("no source says anything of %s", si)
+		}
+		t = topicView(claims, view.Parts())
+		return nil
+	})
+	return t, err
+}
+
+func topicView(c *merge.Claims, parts []merge.Part) *TopicView {
+	by := func(indexes []int) []string {
+		names := []string{}
+		for _, i := range indexes {
+			names = append(names, parts[i].Name)
+		}
+		return names
+	}
+	located := func(all []merge.Claimed[tmdm.Locator]) (out []ClaimedLocator) {
+		for _, l := range all {
+			out = append(out, ClaimedLocator{string(l.Value), by(l.By)})
+		}
+		return out
+	}
+	t := &TopicView{
+		TopicSI:            string(c.SubjectIdentifiers[0].Value),
+		SubjectIdentifiers: located(c.SubjectIdentifiers), SubjectLocators: located(c.SubjectLocators),
+	}
+	for _, n := range c.Names {
+		name := ClaimedName{ClaimedValue: ClaimedValue{
+			Value: n.Value.Value, Type: string(n.Value.Type), Scope: texts(n.Value.Scope), Reifier: string(n.Value.Reifier), By: by(n.By),
+		}}
+		for _, v := range n.Variants {
+			name.Variants = append(name.Variants, ClaimedValue{
+				Value: v.Value.Value, Datatype: v.Value.Datatype, Scope: texts(v.Value.Scope), Reifier: string(v.Value.Reifier), By: by(v.By),
+			})
+		}
+		t.Names = append(t.Names, name)
+	}
+	for _, o := range c.Occurrences {
+		t.Occurrences = append(t.Occurrences, ClaimedValue{
+			Value: o.Value.Value, Datatype: o.Value.Datatype, Type: string(o.Value.Type), Scope: texts(o.Value.Scope),
+			Reifier: string(o.Value.Reifier), By: by(o.By),
+		})
+	}
+	for _, a := range c.Associations {
+		relation := ClaimedRelation{Type: string(a.Value.Type), Scope: texts(a.Value.Scope), Reifier: string(a.Value.Reifier), By: by(a.By)}
+		for _, r := range a.Value.Roles {
+			relation.Roles = append(relation.Roles, ClaimedRole{string(r.Type), string(r.Player)})
+		}
+		t.Associations = append(t.Associations, relation)
+	}
+	return t
+}
+
+func texts(refs []fragment.Ref) []string {
+	var out []string
+	for _, ref := range refs {
+		out = append(out, string(ref))
+	}
+	return out
+}

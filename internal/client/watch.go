@@ -1,0 +1,298 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Watching says how a [Watcher] works. Store is required.
+type Watching struct {
+	Store StatusStore // the one of the client
+
+	// Names are the subscriptions to watch; none means all, also those to come.
+	Names []string
+
+	Interval time.Duration // between two rounds of a source; default 5 min
+	Jitter   float64       // waits vary by this fraction of them, 0 to 1
+
+	// Beat is how often Alive is called while the watcher is well; default 10 s.
+	Beat  time.Duration
+	Alive func()
+
+	// Scheduled is called once, when the first rounds have been set going.
+	Scheduled func()
+
+	// Done is told how each round went; several goroutines call it.
+	Done func(name string, r *Round, err error)
+}
+
+// Bounds on waiting after rounds that failed: ours, and what a server can make
+// us wait.
+const (
+	maxBackoff    = time.Hour
+	maxRetryAfter = 24 * time.Hour
+)
+
+// Watcher does rounds of subscriptions again and again, each source by itself:
+// one that is slow or dead does not delay the others.
+type Watcher struct {
+	Watching
+	client  *Client
+	refresh chan struct{} // look at the subscriptions anew
+	now     chan struct{} // and begin a round of each at once
+
+	mu        sync.Mutex
+	followers map[string]*follower
+	running   sync.WaitGroup // as many
+	ready     error          // why it is not ready; nil: it is
+}
+
+var (
+	errStarting = errors.New("starting")
+	errStopping = errors.New("stopping")
+)
+
+// NewWatcher returns a watcher of the client's subscriptions.
+func (c *Client) NewWatcher(o Watching) (*Watcher, error) {
+	if o.Interval < 0 || o.Jitter < 0 || o.Jitter > 1 || o.Beat < 0 {
+		return nil, errors.New("client: the interval must be positive, and the jitter from 0 to 1")
+	}
+	setDefault(&o.Interval, 5*time.Minute)
+	setDefault(&o.Beat, 10*time.Second)
+	if o.Alive == nil {
+		o.Alive = func() {}
+	}
+	if o.Scheduled == nil {
+		o.Scheduled = func() {}
+	}
+	if o.Done == nil {
+		o.Done = func(string, *Round, error) {}
+	}
+	w := &Watcher{
+		Watching: o, refresh: make(chan struct{}, 1), now: make(chan struct{}, 1),
+		followers: map[string]*follower{}, ready: errStarting,
+	}
+	w.client = w.observed(c)
+	return w, nil
+}
+
+// Refresh makes the watcher look for subscriptions that were added or removed.
+func (w *Watcher) Refresh() { poke(w.refresh) }
+
+// Now does the same, and begins a round of each source at once.
+func (w *Watcher) Now() { poke(w.now) }
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // somebody else has, and it will be seen
+	}
+}
+
+// Run watches until ctx ends, then waits for the commits that are under way. A
+// name that is no subscription's is an error at the start, and no harm later.
+func (w *Watcher) Run(ctx context.Context) error {
+	defer w.running.Wait()
+	defer w.setReady(errStopping)
+	if err := w.known(); err != nil {
+		return err
+	}
+	if err := w.look(ctx); err != nil {
+		return err
+	}
+	w.setReady(nil)
+	w.Scheduled()
+	beat := time.NewTicker(w.Beat)
+	defer beat.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.refresh:
+			err = w.look(ctx)
+		case <-w.now:
+			err = w.look(ctx)
+			w.mu.Lock()
+			for _, f := range w.followers {
+				poke(f.now)
+			}
+			w.mu.Unlock()
+		case <-beat.C:
+			err = w.look(ctx) // also what came by another way
+		}
+		if err != nil {
+			w.client.Logger.Error("the subscriptions cannot be read", "error", err)
+		} else {
+			w.Alive()
+		}
+		w.setReady(err)
+	}
+}
+
+func (w *Watcher) setReady(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ready = err
+}
+
+// Ready returns why the watcher is not at work, nil where it is.
+func (w *Watcher) Ready() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ready
+}
+
+// known checks the names that were given.
+func (w *Watcher) known() error {
+	all, err := w.Store.Subscriptions()
+	if err != nil {
+		return err
+	}
+	for _, name := range w.Names {
+		if !slices.Contains(names(all), name) {
+			return &UnknownError{name, names(all)}
+		}
+	}
+	return nil
+}
+
+// look follows the subscriptions that are new, and those that are gone no more.
+func (w *Watcher) look(ctx context.Context) error {
+	all, err := w.Store.Subscriptions()
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	numbers := map[string]uint32{} // one of the same name may be another one
+	for i := range all {
+		if s := &all[i]; len(w.Names) == 0 || slices.Contains(w.Names, s.Name) {
+			numbers[s.Name] = s.Number
+		}
+	}
+	for name, f := range w.followers {
+		if number, ok := numbers[name]; !ok || number != f.number {
+			f.stop()
+			delete(w.followers, name)
+		}
+	}
+	for name, number := range numbers {
+		if w.followers[name] == nil {
+			w.follow(ctx, name, number)
+		}
+	}
+	return nil
+}
+
+// follower does the rounds of one source.
+type follower struct {
+	name   string
+	number uint32
+	now    chan struct{}
+	stop   context.CancelFunc
+	seen
+}
+
+func (w *Watcher) follow(ctx context.Context, name string, number uint32) {
+	f := &follower{name: name, number: number, now: make(chan struct{}, 1)}
+	ctx, f.stop = context.WithCancel(ctx)
+	w.followers[name] = f
+	w.running.Go(func() {
+		defer f.stop()
+		waits := w.waits()
+		for {
+			err := w.round(ctx, f)
+			if ctx.Err() != nil {
+				return
+			}
+			wait := w.wait(waits, err)
+			f.next(time.Now().Add(wait))
+			timer := time.NewTimer(wait)
+			select {
+			case <-ctx.Done():
+			case <-f.now:
+			case <-timer.C:
+			}
+			timer.Stop()
+			if ctx.Err() != nil {
+				return
+			}
+		}
+	})
+}
+
+func (w *Watcher) round(ctx context.Context, f *follower) error {
+	f.begin()
+	r, err := w.client.Sync(context.WithValue(ctx, fetchedKey{}, &f.fetched), f.name)
+	f.end(r, err, ctx.Err() != nil)
+	if ctx.Err() == nil {
+		w.Done(f.name, r, err)
+	}
+	return err
+}
+
+// waits are those after rounds that fail: twice as long each time.
+func (w *Watcher) waits() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.Multiplier, b.MaxInterval, b.RandomizationFactor = w.Interval, 2, max(maxBackoff, w.Interval), w.Jitter
+	b.Reset()
+	return b
+}
+
+// wait returns the time to the next round after one that ended with err.
+func (w *Watcher) wait(waits *backoff.ExponentialBackOff, err error) time.Duration {
+	if err == nil {
+		waits.Reset()
+		return time.Duration(float64(w.Interval) * (1 + w.Jitter*(2*rand.Float64()-1)))
+	}
+	wait := waits.NextBackOff()
+	var failed *FetchError
+	if errors.As(err, &failed) {
+		wait = max(wait, min(failed.RetryAfter, maxRetryAfter))
+	}
+	return wait
+}
+
+// Watched is the status of a subscription with what the watcher has seen since
+// it was started.
+type Watched struct {
+	Status
+	Seen
+	Watched bool `json:"watched"` // false: it is none of those named
+}
+
+// Status returns the status of each subscription.
+func (w *Watcher) Status() ([]Watched, error) {
+	now := w.client.Now()
+	all, err := Statuses(w.Store, now)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := make([]Watched, len(all))
+	for i := range all {
+		list[i].Status = all[i]
+		f := w.followers[all[i].Name]
+		if f == nil {
+			continue
+		}
+		list[i].Watched, list[i].Seen = true, f.all()
+		if at := f.inStep(); list[i].InStep != nil && at.After(*list[i].InStep) {
+			list[i].InStep = &at
+			list[i].lagAt(now)
+		}
+	}
+	return list, nil
+}
+
+var _ StatusStore = (*store.DB)(nil)

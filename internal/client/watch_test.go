@@ -1,0 +1,294 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/client"
+)
+
+// long bounds waits for what should happen soon.
+const long = 20 * time.Second
+
+// watching is a watcher at work.
+type watching struct {
+	*client.Watcher
+	t    *testing.T
+	stop func() // and wait
+}
+
+func watch(t *testing.T, s *subscriber, o client.Watching) *watching {
+	t.Helper()
+	o.Store = s.db
+	w, err := s.NewWatcher(o)
+	require.NoError(t, err)
+	ctx, end := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	stop := sync.OnceFunc(func() {
+		end()
+		select {
+		case err := <-done:
+			assert.NoError(t, err)
+		case <-time.After(long):
+			t.Error("the watcher does not stop")
+		}
+	})
+	t.Cleanup(stop)
+	return &watching{w, t, stop}
+}
+
+// of returns the status of a subscription.
+func (w *watching) of(name string) client.Watched {
+	all, err := w.Status()
+	require.NoError(w.t, err)
+	for _, s := range all {
+		if s.Name == name {
+			return s
+		}
+	}
+	return client.Watched{}
+}
+
+func (w *watching) eventually(what string, ok func() bool) {
+	w.t.Helper()
+	require.Eventually(w.t, ok, long, 5*time.Millisecond, what)
+}
+
+func TestWatchingFollowsChanges(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(3, "v1")...))
+	s := subscribed(t, o)
+	w := watch(t, s, client.Watching{Interval: 20 * time.Millisecond, Jitter: 0.5})
+	w.eventually("loaded", func() bool { return w.of("egov").State == client.InStep })
+	changed := doc(topics(3, "v2")...)
+	o.put(changed)
+	w.eventually("changed", func() bool { return w.of("egov").Status.Applied == 3 })
+	s.has(o, changed)
+	w.eventually("more rounds", func() bool { return w.of("egov").Rounds > 5 })
+	st := w.of("egov")
+	assert.True(t, st.Watched)
+	assert.EqualValues(t, 3, st.Entries)
+	assert.EqualValues(t, 3, st.Seen.Applied)
+	assert.Zero(t, st.Failures)
+	assert.Greater(t, st.Fetched, int64(1000))
+	assert.Less(t, *st.Lag, long.Seconds())
+	w.stop()
+	assert.ErrorContains(t, w.Ready(), "stopping")
+}
+
+// A source that never answers, and one that answers with errors, have no effect
+// on another.
+func TestASourceThatIsDeadDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	good, slow, bad := publishing(t, doc(topics(1, "v1")...)), publishing(t, doc(topics(1, "v1")...)), publishing(t, doc(topics(1, "v1")...))
+	s := newSubscriber(t, func(c *client.Config) { c.Tries = 1 })
+	for name, o := range map[string]*origin{"a slow": slow, "b bad": bad, "c good": good} {
+		_, err := s.Subscribe(t.Context(), o.URL+"/topicmaps", client.SubscribeOptions{Name: name})
+		require.NoError(t, err)
+	}
+	slow.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool { <-r.Context().Done(); return true })
+	bad.breakWith(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool { w.WriteHeader(500); return true })
+	w := watch(t, s, client.Watching{Interval: 10 * time.Millisecond})
+	w.eventually("the good one goes on", func() bool { return w.of("c good").Rounds > 20 })
+	assert.Zero(t, w.of("a slow").Rounds)
+	assert.True(t, w.of("a slow").Running)
+	assert.Equal(t, w.of("b bad").Rounds, w.of("b bad").Failures)
+	assert.Contains(t, w.of("b bad").LastError, "500")
+	assert.Less(t, w.of("b bad").Rounds, w.of("c good").Rounds, "it is asked less and less often")
+	bad.breakWith(nil)
+	w.Now()
+	w.eventually("it is back", func() bool { return w.of("b bad").State == client.InStep })
+	assert.Zero(t, w.of("b bad").InARow)
+	w.stop() // although one is waiting for an answer
+}
+
+func TestWaitsGrowAfterFailures(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(1, "v1")...))
+	s := newSubscriber(t, func(c *client.Config) { c.Tries = 1 })
+	_, err := s.Subscribe(t.Context(), o.URL+"/topicmaps", client.SubscribeOptions{Name: "egov"})
+	require.NoError(t, err)
+	fail := func(retryAfter string) fault {
+		return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+			if retryAfter != "" {
+				w.Header().Set("Retry-After", retryAfter)
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return true
+		}
+	}
+	o.breakWith(fail(""))
+	w := watch(t, s, client.Watching{Interval: 12 * time.Minute})
+	round := int64(0)
+	// wait is the time to the next round after one more.
+	wait := func() float64 {
+		round++
+		w.eventually(fmt.Sprint("round ", round), func() bool { st := w.of("egov"); return st.Rounds == round && !st.Next.IsZero() })
+		return time.Until(w.of("egov").Next).Minutes()
+	}
+	for i, minutes := range []float64{12, 24, 48, 60, 60} {
+		if i > 0 {
+			w.Now()
+		}
+		assert.InDelta(t, minutes, wait(), 0.5, "after %d failures", i+1)
+	}
+	o.breakWith(fail("7200"))
+	w.Now()
+	assert.InDelta(t, 120, wait(), 0.5, "as the server asks for")
+	o.breakWith(fail("99999999"))
+	w.Now()
+	assert.InDelta(t, 24*60, wait(), 0.5, "which has a limit")
+	o.breakWith(nil)
+	w.Now()
+	assert.InDelta(t, 12, wait(), 0.5, "a round that succeeds ends it")
+	o.breakWith(fail(""))
+	w.Now()
+	assert.InDelta(t, 12, wait(), 0.5, "and it begins anew")
+}
+
+func TestSubscriptionsThatComeAndGoWhileWatching(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(1, "v1")...))
+	o.create("libraries", doc(topics(2, "v1")...))
+	s := newSubscriber(t)
+	alive := make(chan struct{}, 1)
+	w := watch(t, s, client.Watching{Interval: time.Hour, Beat: time.Hour, Scheduled: func() { alive <- struct{}{} }})
+	<-alive
+	assert.NoError(t, w.Ready())
+	_, err := s.Subscribe(t.Context(), o.URL+"/topicmaps/egov", client.SubscribeOptions{})
+	require.NoError(t, err)
+	w.Refresh()
+	w.eventually("it came", func() bool { return w.of("egov").State == client.InStep })
+	require.NoError(t, s.Unsubscribe(t.Context(), "egov"))
+	w.Refresh()
+	_, err = s.Subscribe(t.Context(), o.URL+"/topicmaps/libraries", client.SubscribeOptions{Name: "egov"}) // another one of that name
+	require.NoError(t, err)
+	w.Refresh()
+	w.eventually("another came", func() bool { return w.of("egov").State == client.InStep && w.of("egov").Rounds == 1 })
+	s.hasAs("egov", o.sp("libraries"), doc(topics(2, "v1")...))
+}
+
+func TestWatchingSomeOnly(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(1, "v1")...))
+	s := subscribed(t, o)
+	_, err := s.Subscribe(t.Context(), o.URL+"/topicmaps", client.SubscribeOptions{Name: "other"})
+	require.NoError(t, err)
+	w := watch(t, s, client.Watching{Names: []string{"other"}, Interval: 5 * time.Millisecond})
+	w.eventually("some rounds", func() bool { return w.of("other").Rounds > 3 })
+	assert.False(t, w.of("egov").Watched)
+	assert.Equal(t, client.NotLoaded, w.of("egov").State)
+
+	unknown, err := s.NewWatcher(client.Watching{Store: s.db, Names: []string{"nope"}})
+	require.NoError(t, err)
+	assert.ErrorContains(t, unknown.Run(t.Context()), `there is no subscription "nope"`)
+	_, err = s.NewWatcher(client.Watching{Store: s.db, Jitter: 2})
+	assert.ErrorContains(t, err, "jitter")
+}
+
+// Two clients of one store that share their locks do not get into each other's
+// way.
+func TestRoundsOfOneSubscriptionDoNotOverlap(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(1, "v1")...))
+	s := subscribed(t, o)
+	free := make(chan struct{})
+	o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if isSnapshot(r) {
+			<-free
+		}
+		return false
+	})
+	w := watch(t, s, client.Watching{Interval: time.Hour})
+	w.eventually("a round is under way", func() bool { return times(o.seen(), "/snapshots/") == 1 })
+	result := make(chan *client.Round, 1)
+	go func() { result <- s.sync() }()
+	w.eventually("another waits", func() bool { return s.reported() != "" && w.of("egov").Running })
+	assert.Contains(t, s.reported(), "egov: waiting for the round that is under way")
+	o.seen()
+	close(free)
+	r := <-result
+	assert.False(t, r.CleanStart, "the other has done it")
+	assert.Zero(t, times(o.seen(), "/snapshots/"))
+}
+
+func TestStatusPages(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(2, "v1")...))
+	s := subscribed(t, o)
+	w := watch(t, s, client.Watching{Interval: time.Hour})
+	w.eventually("loaded", func() bool { st := w.of("egov"); return st.State == client.InStep && !st.Running })
+	h := w.Handler()
+	get := func(path, accept string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		if accept != "" {
+			r.Header.Set("Accept", accept)
+		}
+		a := httptest.NewRecorder()
+		h.ServeHTTP(a, r)
+		return a
+	}
+	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	for accept, json := range map[string]bool{"": false, browser: false, "application/json": true, "application/json;q=0.5, text/html": false, "*/*": false} {
+		a := get("/status", accept)
+		assert.Equal(t, http.StatusOK, a.Code)
+		want := "text/html; charset=utf-8"
+		if json {
+			want = "application/json"
+		}
+		assert.Equal(t, want, a.Header().Get("Content-Type"), "Accept: %s", accept)
+	}
+	page := get("/status", browser).Body.String()
+	assert.Contains(t, page, "<h2>egov</h2>")
+	assert.Contains(t, page, "in step")
+	assert.NotContains(t, page, "last error")
+
+	var all []map[string]any
+	require.NoError(t, json.Unmarshal(get("/status.json", "").Body.Bytes(), &all))
+	require.Len(t, all, 1)
+	assert.Equal(t, "egov", all[0]["name"])
+	assert.EqualValues(t, 1, all[0]["rounds"])
+	assert.EqualValues(t, 0, all[0]["quarantined"])
+
+	assert.Equal(t, "ok\n", get("/healthz", "").Body.String())
+	assert.Equal(t, "ready\n", get("/readyz", "").Body.String())
+	assert.Equal(t, http.StatusNotFound, get("/nope", "").Code)
+	metrics := get("/metrics", "").Body.String()
+	for _, name := range []string{
+		"last_change_timestamp_seconds", "last_check_timestamp_seconds", "mark_age_seconds", "lag_seconds", "applied",
+		"quarantined", "failing", "rounds_total", "failed_rounds_total", "entries_total", "last_round_duration_seconds", "fetched_bytes_total",
+	} {
+		assert.Regexp(t, `(?m)^tmshare_source_`+name+`\{source="egov"\} [0-9.e+]+$`, metrics)
+	}
+	assert.Contains(t, metrics, "\ntmshare_sources 1\n")
+	assert.Contains(t, metrics, `tmshare_source_rounds_total{source="egov"} 1`)
+
+	// What is wrong shows, and is text only.
+	o.breakWith(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+		w.Header().Set("Content-Type", "text/plain")
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, "<script>alert(1)</script>")
+		return true
+	})
+	w.Now()
+	w.eventually("failed", func() bool { return w.of("egov").Failures == 1 })
+	page = get("/status", browser).Body.String()
+	assert.Contains(t, page, "last round failed")
+	assert.Contains(t, page, "&lt;script&gt;alert(1)")
+	assert.NotContains(t, page, "<script>")
+	assert.Contains(t, get("/metrics", "").Body.String(), `tmshare_source_failing{source="egov"} 1`)
+	w.stop()
+	a := get("/readyz", "")
+	assert.Equal(t, http.StatusServiceUnavailable, a.Code)
+	assert.Equal(t, "stopping\n", a.Body.String())
+}

@@ -1,0 +1,91 @@
+package client
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Collector returns the watcher's metrics. They are read from the store when
+// they are asked for.
+func (w *Watcher) Collector() prometheus.Collector { return watchCollector{w} }
+
+type watchCollector struct{ w *Watcher }
+
+func perSource(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("tmshare_source_"+name, help, []string{"source"}, nil)
+}
+
+var (
+	lastChangeDesc  = perSource("last_change_timestamp_seconds", "When a round last changed the copy, by this node's clock.")
+	lastCheckDesc   = perSource("last_check_timestamp_seconds", "When the last round ended, by this node's clock.")
+	markAgeDesc     = perSource("mark_age_seconds", "Age of the last change of the server's that is applied. It grows while the server has nothing new.")
+	lagDesc         = perSource("lag_seconds", "Time since nothing was known to be missing: the copy is not older than that.")
+	appliedDesc     = perSource("applied", "Fragments applied since the clean start.")
+	quarantinedDesc = perSource("quarantined", "Topics in quarantine: their last change could not be applied.")
+	brokenDesc      = perSource("failing", "Whether the last round failed.")
+	roundsDesc      = perSource("rounds_total", "Rounds of this process.")
+	failuresDesc    = perSource("failed_rounds_total", "Rounds of this process that failed.")
+	entriesDesc     = perSource("entries_total", "Entries that rounds of this process moved the mark over.")
+	tookDesc        = perSource("last_round_duration_seconds", "Time that the last round of this process took.")
+	fetchedDesc     = perSource("fetched_bytes_total", "Bytes of the bodies of answers to this process.")
+	sourcesDesc     = prometheus.NewDesc("tmshare_sources", "Subscriptions.", nil, nil)
+)
+
+// Describe implements [prometheus.Collector].
+func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		lastChangeDesc, lastCheckDesc, markAgeDesc, lagDesc, appliedDesc, quarantinedDesc, brokenDesc,
+		roundsDesc, failuresDesc, entriesDesc, tookDesc, fetchedDesc, sourcesDesc,
+	} {
+		out <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (c watchCollector) Collect(out chan<- prometheus.Metric) {
+	all, err := c.w.Status()
+	if err != nil {
+		out <- prometheus.NewInvalidMetric(sourcesDesc, err)
+		return
+	}
+	out <- prometheus.MustNewConstMetric(sourcesDesc, prometheus.GaugeValue, float64(len(all)))
+	now := c.w.client.Now()
+	for i := range all {
+		s := &all[i]
+		gauge := func(d *prometheus.Desc, value float64) {
+			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, s.Name)
+		}
+		at := func(d *prometheus.Desc, t *time.Time) {
+			if t != nil {
+				gauge(d, float64(t.UnixMilli())/1000)
+			}
+		}
+		at(lastChangeDesc, s.LastChange)
+		at(lastCheckDesc, s.LastCheck)
+		if s.Mark != nil {
+			gauge(markAgeDesc, now.Sub(*s.Mark).Seconds())
+		}
+		if s.Lag != nil {
+			gauge(lagDesc, *s.Lag)
+		}
+		gauge(appliedDesc, float64(s.Status.Applied))
+		gauge(quarantinedDesc, float64(s.Quarantined))
+		failing := 0.0
+		if s.LastError != "" {
+			failing = 1
+		}
+		gauge(brokenDesc, failing)
+		if !s.Watched {
+			continue
+		}
+		count := func(d *prometheus.Desc, value int64) {
+			out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), s.Name)
+		}
+		count(roundsDesc, s.Rounds)
+		count(failuresDesc, s.Failures)
+		count(entriesDesc, s.Entries)
+		count(fetchedDesc, s.Fetched)
+		gauge(tookDesc, s.Took)
+	}
+}

@@ -1,0 +1,135 @@
+package client
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Seen is what a watcher has seen of a source since it was started.
+type Seen struct {
+	Running  bool      `json:"running"`             // a round is under way
+	Progress *Progress `json:"progress,omitempty"`  // of it
+	Next     time.Time `json:"nextRound,omitzero"`  // when none is
+	Took     float64   `json:"lastRoundSeconds"`    // the last one that ended
+	Rounds   int64     `json:"rounds"`              // that ended, those that failed among them
+	Failures int64     `json:"failedRounds"`        // rounds that failed
+	InARow   int64     `json:"failedRoundsInARow"`  // the last ones
+	Entries  int64     `json:"entriesSinceStart"`   // that the mark moved over
+	Applied  int64     `json:"fragmentsSinceStart"` // applied for them
+	Fetched  int64     `json:"bytesSinceStart"`     // of the bodies of answers, unpacked where the transport unpacks
+}
+
+// seen gathers it.
+type seen struct {
+	fetched atomic.Int64
+
+	mu      sync.Mutex
+	s       Seen
+	started time.Time
+	ok      time.Time // when the last round that did not fail ended
+}
+
+func (s *seen) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.s.Running, s.started, s.s.Next = true, time.Now(), time.Time{}
+}
+
+func (s *seen) end(r *Round, err error, stopped bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.s.Running, s.s.Progress = false, nil
+	if r != nil {
+		s.s.Entries += int64(r.Entries)
+		s.s.Applied += int64(r.Applied)
+	}
+	if stopped { // neither well nor ill
+		return
+	}
+	s.s.Rounds++
+	s.s.Took = time.Since(s.started).Seconds()
+	if err != nil {
+		s.s.Failures++
+		s.s.InARow++
+		return
+	}
+	s.s.InARow, s.ok = 0, time.Now()
+}
+
+func (s *seen) next(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.s.Next = at
+}
+
+func (s *seen) progress(p Progress) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.s.Running {
+		s.s.Progress = &p
+	}
+}
+
+func (s *seen) all() Seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.s
+	now.Fetched = s.fetched.Load()
+	return now
+}
+
+func (s *seen) inStep() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ok
+}
+
+// observed returns a client that does the same as c and lets the watcher see it.
+func (w *Watcher) observed(c *Client) *Client {
+	own := *c
+	h := *c.HTTP
+	h.Transport = counting{h.Transport}
+	own.HTTP = &h
+	own.Progress = func(p Progress) {
+		w.mu.Lock()
+		f := w.followers[p.Source]
+		w.mu.Unlock()
+		if f != nil {
+			f.progress(p)
+		}
+		c.Progress(p)
+	}
+	return &own
+}
+
+// fetchedKey leads to the *atomic.Int64 of a context that counts what its
+// requests fetch.
+type fetchedKey struct{}
+
+type counting struct{ http.RoundTripper }
+
+func (t counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	transport := t.RoundTripper
+	if transport == nil {
+		transport = http.DefaultTransport
+	}
+	res, err := transport.RoundTrip(r)
+	if n, ok := r.Context().Value(fetchedKey{}).(*atomic.Int64); ok && err == nil {
+		res.Body = countedBody{res.Body, n}
+	}
+	return res, err
+}
+
+type countedBody struct {
+	io.ReadCloser
+	n *atomic.Int64
+}
+
+func (b countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.n.Add(int64(n))
+	return n, err
+}

@@ -1,0 +1,60 @@
+package clientcmd
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Holding is a store that this process holds. The commands of tmshare-client on
+// it work in other processes too: they are executed here.
+type Holding struct {
+	db      *store.DB
+	owned   bool         // close closes the store as well
+	locks   client.Locks // of all commands that are executed here
+	server  *control.Server
+	changed atomic.Pointer[func()] // called after each command of another process
+}
+
+// Hold takes the commands of other processes for db. program is the name that
+// they are told.
+func Hold(db *store.DB, program string) (*Holding, error) {
+	h := &Holding{db: db}
+	var err error
+	h.server, err = control.Serve(db.Dir(), program, func(ctx context.Context, r *control.Request) int {
+		defer func() {
+			if f := h.changed.Load(); f != nil {
+				(*f)()
+			}
+		}()
+		return execute(ctx, r, h)
+	})
+	return h, err
+}
+
+// Close takes no more commands and waits for those that are under way. When ctx
+// ends, they are interrupted, and say why. The store stays open.
+func (h *Holding) Close(ctx context.Context) {
+	if h.server != nil {
+		h.server.Close(ctx)
+	}
+}
+
+func (h *Holding) close(ctx context.Context) (err error) {
+	h.Close(ctx)
+	if h.owned {
+		err = errors.Join(err, h.db.Close())
+	}
+	return err
+}
+
+func (h *Holding) busy() int {
+	if h.server == nil {
+		return 0
+	}
+	return h.server.Busy()
+}

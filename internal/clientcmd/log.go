@@ -1,0 +1,87 @@
+package clientcmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+func (a *app) log() *cobra.Command {
+	var topic string
+	var most int
+	cmd := &cobra.Command{
+		Use:   "log [NAME]",
+		Short: "Show what was done lately, the newest first",
+		Long: `Show what was done lately with the subscription NAME, or with all, the newest first:
+changes applied, sources replaced, what came into quarantine and out of it. With
+--topic, only what concerns the topic with this subject identifier.`,
+		Example: `  tmshare-client log egov -n 5
+  tmshare-client log --topic https://psi.egov.example.org/service/dog-licence`,
+		Args: cli.Args(cobra.MaximumNArgs(1)),
+		PreRunE: func(*cobra.Command, []string) error {
+			if most < 0 {
+				return usageError(fmt.Errorf("--number %d: it cannot be negative", most))
+			}
+			return nil
+		},
+		RunE: a.run(func(_ context.Context, args []string) error {
+			list := []store.Activity{}
+			err := a.db.Activity(func(act store.Activity) bool {
+				if len(args) > 0 && act.Source != args[0] {
+					return true
+				}
+				if topic != "" {
+					act.Entries = slices.DeleteFunc(act.Entries, func(e store.ActivityEntry) bool { return e.TopicSI != topic })
+					if len(act.Entries) == 0 {
+						return true
+					}
+				}
+				list = append(list, act)
+				return len(list) != most
+			})
+			if err == nil && len(list) == 0 && len(args) > 0 {
+				_, err = a.subscription(args[0]) // misspelt, perhaps
+			}
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(list)
+			}
+			return a.report(func(w io.Writer) { writeLog(w, list) })
+		}),
+	}
+	cmd.Flags().StringVar(&topic, "topic", "", "only what concerns the topic with this `SI`")
+	cmd.Flags().IntVarP(&most, "number", "n", 20, "show this `number` at most, 0: all")
+	return cmd
+}
+
+func writeLog(w io.Writer, list []store.Activity) {
+	for _, act := range list {
+		note := ""
+		if act.Note != "" {
+			note = ": " + act.Note
+		}
+		fmt.Fprintf(w, "%s %s %s%s\n", feeds.FormatTime(act.Time), act.Source, act.Kind, note)
+		for _, e := range act.Entries {
+			fmt.Fprintf(w, "  %s", e.TopicSI)
+			if e.Title != "" {
+				fmt.Fprintf(w, " %q", e.Title)
+			}
+			if e.State != "" {
+				fmt.Fprintf(w, " %s", e.State)
+			}
+			fmt.Fprintf(w, ", of %s\n", feeds.FormatTime(e.Updated))
+			if e.Error != "" {
+				fmt.Fprintf(w, "    %s\n", e.Error)
+			}
+		}
+	}
+}

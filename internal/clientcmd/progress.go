@@ -1,0 +1,135 @@
+package clientcmd
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/control"
+)
+
+// When progress is shown: not before anybody wonders, and not too often.
+const (
+	barAfter   = 300 * time.Millisecond
+	barEvery   = 100 * time.Millisecond
+	linesEvery = 5 * time.Second
+)
+
+// display shows people how far long work has come: on a terminal by a bar, else
+// by a line now and then.
+type display struct {
+	w        io.Writer
+	terminal bool
+	width    int
+	quiet    bool
+	now      func() time.Time
+
+	mu    sync.Mutex
+	last  client.Progress
+	began time.Time // of the phase, when first was done
+	first int64
+	shown time.Time // a bar or a line, the last time
+	bar   *progressbar.ProgressBar
+}
+
+// newDisplay returns a display for the one who has typed a command. Programs
+// get no bar.
+func newDisplay(r *control.Request, quiet, json bool) *display {
+	return &display{w: r.Stderr, terminal: r.StderrTerminal && !json, width: r.Width, quiet: quiet, now: time.Now}
+}
+
+// line says a line.
+func (d *display) line(text string) {
+	if d.quiet {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.clearBar()
+	fmt.Fprintln(d.w, text)
+}
+
+// clear takes the bar away.
+func (d *display) clear() {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.clearBar()
+}
+
+func (d *display) clearBar() {
+	if d.bar != nil {
+		_ = d.bar.Clear() // a terminal that is gone
+		d.bar = nil
+	}
+}
+
+// progress is for [client.Config.Progress].
+func (d *display) progress(p client.Progress) {
+	if d.quiet {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.now()
+	if p.Source != d.last.Source || p.Phase != d.last.Phase || p.Done < d.last.Done {
+		d.clearBar()
+		d.began, d.first, d.shown = now, p.Done, now
+	}
+	d.last = p
+	switch {
+	case d.terminal && now.Sub(d.began) >= barAfter && now.Sub(d.shown) >= barEvery:
+		d.shown = now
+		d.draw(p)
+	case !d.terminal && now.Sub(d.shown) >= linesEvery:
+		d.shown = now
+		fmt.Fprintln(d.w, describeProgress(p, now.Sub(d.began), d.first))
+	}
+}
+
+func (d *display) draw(p client.Progress) {
+	total := p.Total
+	if total <= 0 {
+		total = -1 // not known: something that turns
+	}
+	if d.bar == nil || d.bar.GetMax64() != total {
+		d.clearBar()
+		name := p.Source + ": " + p.Phase
+		d.bar = progressbar.NewOptions64(total,
+			progressbar.OptionSetWriter(d.w), progressbar.OptionSetDescription(name), progressbar.OptionUseANSICodes(true),
+			progressbar.OptionSetWidth(min(40, max(10, d.width-len(name)-50))), progressbar.OptionSpinnerType(14),
+			progressbar.OptionShowBytes(p.Unit == client.Bytes), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+			progressbar.OptionSetItsString(string(p.Unit)))
+	}
+	_ = d.bar.Set64(p.Done)
+}
+
+// describeProgress says in a line how far work has come that has taken some time
+// since first was done.
+func describeProgress(p client.Progress, took time.Duration, first int64) string {
+	amount := func(n int64) string {
+		if p.Unit == client.Bytes {
+			return fmt.Sprintf("%.1f", float64(n)/1e6)
+		}
+		return fmt.Sprint(n)
+	}
+	unit := string(p.Unit)
+	if p.Unit == client.Bytes {
+		unit = "MB"
+	}
+	if p.Total <= 0 {
+		return fmt.Sprintf("%s: %s: %s %s", p.Source, p.Phase, amount(p.Done), unit)
+	}
+	text := fmt.Sprintf("%s: %s: %s of %s %s (%d %%)", p.Source, p.Phase, amount(p.Done), amount(p.Total), unit, 100*p.Done/p.Total)
+	if done := p.Done - first; done > 0 && p.Total > p.Done {
+		left := time.Duration(float64(took) * float64(p.Total-p.Done) / float64(done))
+		text += fmt.Sprintf(", about %s to go", left.Round(time.Second))
+	}
+	return text
+}

@@ -1,0 +1,119 @@
+package clientcmd
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/control"
+)
+
+// screen is a display whose clock the test moves.
+type screen struct {
+	*display
+	bytes.Buffer
+	clock time.Time
+}
+
+func newScreen(terminal, quiet, json bool) *screen {
+	s := &screen{clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	s.display = newDisplay(&control.Request{Stderr: &s.Buffer, StderrTerminal: terminal, Width: 120}, quiet, json)
+	s.now = func() time.Time { return s.clock }
+	return s
+}
+
+// work tells of n steps of 100, each after a time.
+func (s *screen) work(n int, each time.Duration) {
+	for i := range n {
+		s.progress(client.Progress{Source: "egov", Phase: "applying changes", Done: int64(i + 1), Total: 100, Unit: client.Fragments})
+		s.clock = s.clock.Add(each)
+	}
+}
+
+func TestProgressInLinesNowAndThen(t *testing.T) {
+	for name, json := range map[string]bool{"no terminal": false, "for programs": true} {
+		s := newScreen(json, false, json)
+		s.work(41, time.Second/4)
+		assert.Equal(t, `egov: applying changes: 21 of 100 fragments (21 %), about 20s to go
+egov: applying changes: 41 of 100 fragments (41 %), about 15s to go
+`, s.String(), name)
+	}
+}
+
+func TestShortWorkShowsNoProgress(t *testing.T) {
+	s := newScreen(false, false, false)
+	s.work(100, time.Millisecond)
+	assert.Empty(t, s.String())
+	s = newScreen(true, false, false)
+	s.work(100, time.Millisecond)
+	assert.Empty(t, s.String())
+}
+
+func TestQuietShowsNothing(t *testing.T) {
+	for _, terminal := range []bool{true, false} {
+		s := newScreen(terminal, true, false)
+		s.work(100, time.Minute)
+		s.line("a line")
+		s.clear()
+		assert.Empty(t, s.String())
+	}
+}
+
+func TestEachPhaseCountsForItself(t *testing.T) {
+	s := newScreen(false, false, false)
+	s.work(16, time.Second/4)
+	s.progress(client.Progress{Source: "egov", Phase: "reading the snapshot", Done: 5e6, Unit: client.Bytes})
+	s.clock = s.clock.Add(6 * time.Second)
+	s.progress(client.Progress{Source: "egov", Phase: "reading the snapshot", Done: 12.3e6, Unit: client.Bytes})
+	s.progress(client.Progress{Source: "other", Phase: "reading the snapshot", Done: 99e6, Unit: client.Bytes})
+	assert.Equal(t, "egov: reading the snapshot: 12.3 MB\n", s.String())
+}
+
+func TestTheRestIsJudgedByWhatWasDoneHere(t *testing.T) {
+	// A download that goes on after 80 MB.
+	p := client.Progress{Source: "egov", Phase: "reading", Done: 90e6, Total: 100e6, Unit: client.Bytes}
+	assert.Equal(t, "egov: reading: 90.0 of 100.0 MB (90 %), about 10s to go", describeProgress(p, 10*time.Second, 80e6))
+	p.Done = 100e6
+	assert.Equal(t, "egov: reading: 100.0 of 100.0 MB (100 %)", describeProgress(p, 10*time.Second, 80e6))
+}
+
+func TestABarOnATerminal(t *testing.T) {
+	s := newScreen(true, false, false)
+	s.work(30, time.Second/10)
+	bar := s.String()
+	assert.Contains(t, bar, "egov: applying changes")
+	assert.Contains(t, bar, "(30/100")
+	assert.NotContains(t, bar, "\n")
+	for line := range strings.SplitSeq(bar, "\r") {
+		assert.LessOrEqual(t, len([]rune(line)), 120, "%q", line)
+	}
+
+	// A line takes its place, and the bar comes back.
+	s.Reset()
+	s.line("egov: something to say")
+	assert.Regexp(t, `\r.*egov: something to say\n$`, s.String())
+	s.Reset()
+	s.work(30, time.Second/10)
+	assert.Contains(t, s.String(), "(30/100")
+
+	// At the end nothing of it is left.
+	s.Reset()
+	s.clear()
+	s.clear()
+	assert.Equal(t, 1, strings.Count(s.String(), "\x1b[2K"), "%q", s.String())
+	assert.True(t, strings.HasSuffix(s.String(), "\r"), "%q", s.String())
+}
+
+func TestABarWithoutATotal(t *testing.T) {
+	s := newScreen(true, false, false)
+	for i := range 20 {
+		s.progress(client.Progress{Source: "egov", Phase: "reading", Done: int64(i) * 1e6, Unit: client.Bytes})
+		s.clock = s.clock.Add(time.Second / 10)
+	}
+	assert.Contains(t, s.String(), "egov: reading")
+	assert.Contains(t, s.String(), "19 MB")
+}

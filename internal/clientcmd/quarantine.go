@@ -1,0 +1,91 @@
+package clientcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client"
+)
+
+func (a *app) retry() *cobra.Command {
+	return &cobra.Command{
+		Use:   "retry NAME [SI...]",
+		Short: "Try again what is in quarantine",
+		Long: `Fetch and apply again the changes of the subscription NAME that are in quarantine:
+those of the topics with the subject identifiers SI, or all. Every sync does so as
+well, for all of them.
+
+Exit codes: 0 nothing is in quarantine any more, 3 something still is, 1 error.`,
+		Args: cli.Args(cobra.MinimumNArgs(1)),
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			if err := a.areQuarantined(args[0], args[1:]); err != nil {
+				return err
+			}
+			return a.rounds(args[:1], func(ctx context.Context, name string) (*client.Round, error) {
+				return a.client.Retry(ctx, name, args[1:]...)
+			}, ctx)
+		}),
+	}
+}
+
+func (a *app) forget() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "forget NAME SI... | forget NAME --all",
+		Short: "Give up changes that are in quarantine",
+		Long: `Take changes of the subscription NAME out of quarantine without applying them: those
+of the topics with the subject identifiers SI, or --all. The copy stays without
+them, until the next change of the topic or a replace; verify will tell.`,
+		Args: cli.Args(cobra.MinimumNArgs(1)),
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if all == (len(args) > 1) {
+				return usageError(errors.New("name the topics by their subject identifiers, or give --all"))
+			}
+			return nil
+		},
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			if err := a.areQuarantined(args[0], args[1:]); err != nil {
+				return err
+			}
+			n, err := a.client.Forget(ctx, args[0], args[1:]...)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(struct {
+					Name      string `json:"name"`
+					Forgotten int    `json:"forgotten"`
+				}{args[0], n})
+			}
+			a.printf("%s: changes given up: %d\n", args[0], n)
+			return nil
+		}),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "all of the subscription's")
+	return cmd
+}
+
+// areQuarantined finds what is misspelt before anything is done.
+func (a *app) areQuarantined(name string, topics []string) error {
+	if _, err := a.subscription(name); err != nil {
+		return err
+	}
+	list, err := a.db.Quarantine(name)
+	if err != nil {
+		return err
+	}
+	is := map[string]bool{}
+	for _, q := range list {
+		is[q.TopicSI] = true
+	}
+	for _, si := range topics {
+		if !is[si] {
+			return fmt.Errorf("%s: %s is not in quarantine; \"tmshare-client status -v\" lists what is", name, si)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+// Package clientcmd holds the commands of tmshare-client.
+package clientcmd
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/control"
+)
+
+// Main runs the command line of this process and returns the exit code.
+func Main() int { return execute(context.Background(), control.Local(os.Args[1:]), nil) }
+
+// execute runs a command line and returns the exit code. held is the store that
+// this process holds already, where the command line comes from another one.
+func execute(ctx context.Context, r *control.Request, held *Holding) int {
+	root := &cobra.Command{
+		Use:   "tmshare-client",
+		Short: "Keep in step with topic maps that others publish",
+		Long: `tmshare-client subscribes to topic maps that servers publish, starts clean from
+a snapshot, applies the changes that come, and proves itself equal to its source.
+convert, cxtm, validate, stats and diff work on files and need no subscription.
+
+While a command holds the data folder (watch does as long as it runs) it takes
+the commands of others as well: they work as if they had it for themselves.
+
+Exit codes: 0 done, 1 error, 2 usage, 3 in step but for what is in quarantine,
+4 verify or diff found a difference.
+Every flag can also be set by the environment: --data as TMSHARE_DATA.`,
+		Example: `  tmshare-client subscribe http://127.0.0.1:8080/topicmaps/egov
+  tmshare-client sync
+  tmshare-client verify
+  tmshare-client export egov.xtm
+  tmshare-client validate egov.xtm`,
+	}
+	a := &app{request: r, held: held}
+	a.addCommands(root)
+	root.SetArgs(append([]string{}, r.Args...)) // never those of this process
+	root.SetIn(r.Stdin)
+	root.SetOut(r.Stdout)
+	root.SetErr(r.Stderr)
+	root.SetContext(ctx)
+	return cli.RunWith(root, r.Getenv)
+}

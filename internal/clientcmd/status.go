@@ -1,0 +1,119 @@
+package clientcmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client"
+)
+
+func (a *app) status() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show the subscriptions and how far each has come",
+		Long: `Show the subscriptions: the server's time up to which each is applied, how old the
+copy can be at most (its lag), what has gone wrong, and how many topics are in
+quarantine, because their last change could not be applied; with --verbose, or
+--json, which ones, and why.
+
+Exit codes: 0 done, 3 something is in quarantine, 1 error. A last round that
+failed is no error of this command: it is in the output.`,
+		Example: `  tmshare-client status
+  tmshare-client status --json | jq -r '.[] | [.name, .lagSeconds, .quarantined] | @tsv'`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: a.run(func(context.Context, []string) error {
+			list, err := client.Statuses(a.db, a.client.Now())
+			if err != nil {
+				return err
+			}
+			if a.json {
+				err = a.print(list)
+			} else if len(list) == 0 {
+				a.printf("no subscriptions in %s\n", a.data)
+			}
+			var quarantined []string
+			for i := range list {
+				if list[i].Quarantined > 0 {
+					quarantined = append(quarantined, quarantineOf(list[i].Name, list[i].Quarantined))
+				}
+				if !a.json {
+					a.printStatus(&list[i])
+				}
+			}
+			if err != nil {
+				return err
+			}
+			return a.inQuarantine(quarantined)
+		}),
+	}
+}
+
+func quarantineOf(name string, topics int) string {
+	return fmt.Sprintf("%s: %s in quarantine", name, countTopics(topics))
+}
+
+func countTopics(n int) string {
+	if n == 1 {
+		return "1 topic"
+	}
+	return fmt.Sprintf("%d topics", n)
+}
+
+// inQuarantine is the end of a command that has found, or left, what is listed.
+func (a *app) inQuarantine(list []string) error {
+	if len(list) == 0 {
+		return nil
+	}
+	end := &cli.ExitError{Code: cli.Quarantined}
+	if a.quiet && !a.json { // nothing else has said it
+		end.Err = fmt.Errorf("%s", strings.Join(list, "; "))
+	}
+	return end
+}
+
+func (a *app) printStatus(st *client.Status) {
+	at := func(t *time.Time) string {
+		if t == nil {
+			return "never"
+		}
+		return feeds.FormatTime(*t)
+	}
+	a.printf("%s\n", st.Name)
+	row := func(name, format string, args ...any) {
+		a.printf("  %-12s "+format+"\n", append([]any{name}, args...)...)
+	}
+	row("feed", "%s", st.Feed)
+	row("prefix", "%s", st.SP)
+	row("state", "%s", st.State)
+	row("in step with", "%s", at(st.Mark))
+	if st.Lag != nil {
+		row("lag", "%s at most", time.Duration(*st.Lag*float64(time.Second)).Round(time.Second))
+	}
+	row("fragments", "%d applied", st.Applied)
+	row("last change", "%s", at(st.LastChange))
+	row("last check", "%s", at(st.LastCheck))
+	if st.LastError != "" {
+		row("last error", "%s", st.LastError)
+	}
+	if st.Quarantined == 0 {
+		return
+	}
+	if !a.verbose {
+		row("quarantine", "%s (--verbose lists them)", countTopics(st.Quarantined))
+		return
+	}
+	row("quarantine", "%s", countTopics(st.Quarantined))
+	for _, q := range st.Quarantine {
+		title := ""
+		if q.Title != "" {
+			title = fmt.Sprintf(" %q", q.Title)
+		}
+		a.printf("    %s%s, of %s\n      %s\n      first %s, tried in %d rounds\n", q.TopicSI, title, feeds.FormatTime(q.Updated), q.Error, feeds.FormatTime(q.First), q.Tries)
+	}
+}

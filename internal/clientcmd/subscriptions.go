@@ -1,0 +1,141 @@
+package clientcmd
+
+import (
+	"context"
+	"errors"
+	"io"
+	"text/tabwriter"
+
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// subscription is what programs are told of a subscription.
+type subscription struct {
+	Name      string       `json:"name"`
+	Feed      string       `json:"feed"`
+	Snapshots string       `json:"snapshots,omitempty"`
+	SP        string       `json:"sourceLocatorPrefix"`
+	Format    string       `json:"format,omitempty"`    // what is asked for, where that is one alone
+	TokenFile string       `json:"tokenFile,omitempty"` // the path on the machine of the data folder
+	State     client.State `json:"state"`
+}
+
+func (a *app) describeSubscription(s *store.Subscription) (subscription, error) {
+	quarantine, err := a.db.Quarantine(s.Name)
+	return subscription{
+		Name: s.Name, Feed: s.FragmentsFeed, Snapshots: s.SnapshotsFeed, SP: s.SP, Format: s.Format, TokenFile: s.TokenFile,
+		State: client.StatusOf(s, quarantine, a.client.Now()).State,
+	}, err
+}
+
+func (a *app) subscribe() *cobra.Command {
+	var o client.SubscribeOptions
+	cmd := &cobra.Command{
+		Use:   "subscribe URL",
+		Short: "Subscribe to a collection",
+		Long: `Subscribe to the collection at URL: that of a server's overview (/topicmaps), of a
+topic map feed or of a fragments feed. An overview with several collections is
+answered with the list. The next sync loads the map.`,
+		Example: `  tmshare-client subscribe http://127.0.0.1:8080/topicmaps/egov
+  tmshare-client subscribe --as members --token-file token https://maps.example.org/topicmaps/members`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		PreRunE: func(*cobra.Command, []string) error {
+			if o.Format != "" && o.Format != client.FormatXTM1 && o.Format != client.FormatXTM21 {
+				return usageError(fmt.Errorf("--format %s: ask for %s or %s", o.Format, client.FormatXTM21, client.FormatXTM1))
+			}
+			return nil
+		},
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			o.TokenFile = a.request.Path(o.TokenFile)
+			s, err := a.client.Subscribe(ctx, args[0], o)
+			var choice *client.ChoiceError
+			if errors.As(err, &choice) {
+				if a.json {
+					return errors.Join(a.print(choice.Collections), &cli.ExitError{Code: cli.Usage})
+				}
+				return usageError(err)
+			}
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(client.StatusOf(s, nil, a.client.Now()))
+			}
+			a.printf("subscribed to %s as %q; its statements begin with %s\n", s.FragmentsFeed, s.Name, s.SP)
+			return nil
+		}),
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&o.Name, "as", "", "`name` of the subscription (default: from the URL)")
+	fl.StringVar(&o.SP, "sp", "", "source locator prefix, an `IRI`, for a feed that declares none (default: made of its URL)")
+	fl.StringVar(&o.Format, "format", "", "`format` to ask for alone, xtm2.1 or xtm1 (default: the best that the server has)")
+	fl.StringVar(&o.TokenFile, "token-file", "", "`file` with the token that the server wants of readers; it is read in each round")
+	return cmd
+}
+
+func (a *app) subscriptions() *cobra.Command {
+	return &cobra.Command{
+		Use:   "subscriptions",
+		Short: "List the subscriptions",
+		Long: `List the subscriptions: their names, states and fragments feeds. "status" says more
+of how far each has come.`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: a.run(func(context.Context, []string) error {
+			all, err := a.db.Subscriptions()
+			if err != nil {
+				return err
+			}
+			list := []subscription{}
+			for i := range all {
+				s, err := a.describeSubscription(&all[i])
+				if err != nil {
+					return err
+				}
+				list = append(list, s)
+			}
+			if a.json {
+				return a.print(list)
+			}
+			if len(list) == 0 {
+				a.printf("no subscriptions in %s\n", a.data)
+			}
+			return a.report(func(w io.Writer) {
+				table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+				for _, s := range list {
+					fmt.Fprintf(table, "%s\t%s\t%s\n", s.Name, s.State, s.Feed)
+				}
+				table.Flush()
+			})
+		}),
+	}
+}
+
+func (a *app) unsubscribe() *cobra.Command {
+	return &cobra.Command{
+		Use:   "unsubscribe NAME",
+		Short: "End a subscription, and forget what its source says",
+		Long: `End the subscription NAME. What its source says goes from the merged map; other
+sources and local edits keep what is theirs. A round that is under way is waited for.`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			s, err := a.subscription(args[0])
+			if err != nil {
+				return err
+			}
+			if err := a.client.Unsubscribe(ctx, args[0]); err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(map[string]string{"name": s.Name, "feed": s.FragmentsFeed})
+			}
+			a.printf("%s: unsubscribed from %s\n", s.Name, s.FragmentsFeed)
+			return nil
+		}),
+	}
+}

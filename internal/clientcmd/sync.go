@@ -1,0 +1,101 @@
+package clientcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client"
+)
+
+func (a *app) sync() *cobra.Command {
+	return &cobra.Command{
+		Use:   "sync [NAME...]",
+		Short: "Bring subscriptions up to date",
+		Long: `Do one round of the named subscriptions, or of all: a clean start from the newest
+snapshot the first time, then only what has changed.
+
+What could not be applied stays for the next round; nothing is skipped. A change
+that is broken by itself goes into quarantine, does not keep the others back, and
+is tried again in each round.
+
+Exit codes: 0 in step, 3 in step but for what is in quarantine, 1 error.`,
+		RunE: a.run(func(ctx context.Context, args []string) error { return a.rounds(args, a.client.Sync, ctx) }),
+	}
+}
+
+func (a *app) replace() *cobra.Command {
+	return &cobra.Command{
+		Use:   "replace NAME...",
+		Short: "Replace sources as a whole by the servers' newest snapshots",
+		Long: `Do a clean replacement of the named subscriptions: the newest snapshot and what came
+after it are loaded beside the present state, which is shown until the new one is
+complete. Other sources are not touched.`,
+		Args: cli.Args(cobra.MinimumNArgs(1)),
+		RunE: a.run(func(ctx context.Context, args []string) error { return a.rounds(args, a.client.Replace, ctx) }),
+	}
+}
+
+// rounds does a round of each subscription; one that fails does not keep the
+// others from theirs.
+func (a *app) rounds(args []string, round func(context.Context, string) (*client.Round, error), ctx context.Context) error {
+	names, err := a.names(args)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	var quarantined []string
+	done := []*client.Round{}
+	for _, name := range names {
+		r, err := round(ctx, name)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", name, err))
+			done = append(done, &client.Round{Name: name, Error: err.Error()})
+			if ctx.Err() != nil {
+				break
+			}
+			continue
+		}
+		done = append(done, r)
+		if r.Quarantined > 0 {
+			quarantined = append(quarantined, quarantineOf(name, r.Quarantined))
+		}
+		if a.quiet && r.Reason != "" && r.Reason != client.AskedFor { // cron's mail should say it
+			fmt.Fprintf(a.command.ErrOrStderr(), "%s: replaced as a whole: %s\n", name, r.Reason)
+		}
+		if !a.json {
+			a.printf("%s: %s\n", name, describe(r))
+		}
+	}
+	if a.json {
+		failed = append(failed, a.print(done))
+	}
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	return a.inQuarantine(quarantined)
+}
+
+func describe(r *client.Round) string {
+	if r.Quarantined > 0 {
+		return fmt.Sprintf("%s; but %s in quarantine: \"tmshare-client status -v\" says why", describeChange(r), countTopics(r.Quarantined))
+	}
+	return describeChange(r)
+}
+
+func describeChange(r *client.Round) string {
+	at := feeds.FormatTime(r.Mark)
+	switch {
+	case r.CleanStart && r.Applied > 0:
+		return fmt.Sprintf("loaded from a snapshot, then %d fragments applied; in step as of %s", r.Applied, at)
+	case r.CleanStart:
+		return fmt.Sprintf("loaded from a snapshot; in step as of %s", at)
+	case r.Entries > 0:
+		return fmt.Sprintf("%d changes, %d fragments applied; in step as of %s", r.Entries, r.Applied, at)
+	}
+	return fmt.Sprintf("nothing new; in step as of %s", at)
+}

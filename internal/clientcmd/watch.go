@@ -1,0 +1,229 @@
+package clientcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// watching are the flags of watch.
+type watching struct {
+	interval time.Duration
+	jitter   float64
+	listen   string
+}
+
+func (a *app) watch() *cobra.Command {
+	var f watching
+	cmd := &cobra.Command{
+		Use:   "watch [NAME...]",
+		Short: "Keep subscriptions up to date until told to stop",
+		Long: `Do rounds of the named subscriptions, or of all, again and again: as "sync" does, but
+each source by itself, so that one that is slow or dead does not delay the others.
+After a round that failed the wait doubles, up to an hour, and is as long as the
+server asks for (Retry-After).
+
+Meanwhile all other commands work as ever; a subscription that they add or remove
+is heeded at once. A command that changes a subscription waits for a round of it
+that is under way.
+
+SIGHUP  looks at the subscriptions anew and begins a round of each at once
+SIGTERM, SIGINT  finish the commit that is under way and end, with exit code 0
+
+--listen serves /status (a page, or JSON for those who ask for it), /status.json,
+/healthz, /readyz and /metrics. Under systemd (Type=notify) it tells when it is
+ready, how it is, and that it is alive. The log goes to standard error, with
+--json as JSON.`,
+		Example: `  tmshare-client watch --interval 1m
+  tmshare-client watch --listen 127.0.0.1:8081 egov`,
+		PreRunE: func(*cobra.Command, []string) error {
+			if f.interval <= 0 || f.jitter < 0 || f.jitter > 1 {
+				return usageError(errors.New("--interval must be positive, and --jitter from 0 to 1"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.command = cmd
+			return a.keepWatch(cmd.Context(), &f, args)
+		},
+	}
+	fl := cmd.Flags()
+	fl.DurationVar(&f.interval, "interval", 5*time.Minute, "`time` between two rounds of a source")
+	fl.Float64Var(&f.jitter, "jitter", 0.1, "vary it by this `fraction`, so that not all clients ask at once")
+	fl.StringVar(&f.listen, "listen", "", "`address` to serve the status at (default: none)")
+	return cmd
+}
+
+// keepWatch opens the store and watches until a signal says to stop.
+func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	log := a.watchLog()
+
+	var listener net.Listener
+	if f.listen != "" {
+		if listener, err = net.Listen("tcp", f.listen); err != nil {
+			return fmt.Errorf("--listen: %w", err)
+		}
+		defer listener.Close()
+	}
+	if err := a.openAlone(ctx, log); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.held.close(ctx)) }()
+	a.db = a.held.db
+	a.client, err = client.New(client.Config{
+		Store: a.db, Locks: &a.held.locks, Hosts: a.hosts, Lenient: a.lenient, Logger: log,
+		Report: func(line string) { log.Info(line) },
+	})
+	if err != nil {
+		return err
+	}
+	o := a.watchOptions(f, names, log)
+	w, err := a.client.NewWatcher(o)
+	if err != nil {
+		return err
+	}
+	refresh := w.Refresh
+	a.held.changed.Store(&refresh)
+	var others sync.WaitGroup
+	defer others.Wait()
+	ctx, end := context.WithCancel(ctx) // also where the watcher ends by itself
+	defer end()
+	if listener != nil {
+		others.Go(func() { serveStatus(ctx, w.Handler(), listener, log) })
+	}
+	others.Go(func() {
+		for {
+			select {
+			case <-hup:
+				log.Info("SIGHUP: a round of each source begins")
+				tell(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec())
+				w.Now()
+				tell(daemon.SdNotifyReady)
+			case <-ctx.Done():
+				tell(daemon.SdNotifyStopping)
+				a.held.Close(ctx) // those of others end, too, while the watcher does
+				return
+			}
+		}
+	})
+	err = w.Run(ctx)
+	if err == nil {
+		log.Info("stopped")
+	}
+	return err
+}
+
+// openAlone opens the store, and waits for a moment if another process has it:
+// a short command, or the one that this one replaces.
+func (a *app) openAlone(ctx context.Context, log *slog.Logger) error {
+	for deadline := time.Now().Add(patience); ; {
+		err := a.open(log)
+		switch {
+		case !errors.Is(err, store.ErrLocked) || ctx.Err() != nil:
+			return err
+		case time.Now().Before(deadline):
+			continue
+		}
+		if who, unknown := control.Holder(a.data); unknown == nil {
+			return fmt.Errorf("%w: %s is in use by %s", store.ErrLocked, a.data, who)
+		}
+		return err
+	}
+}
+
+func (a *app) watchLog() *slog.Logger {
+	o := &slog.HandlerOptions{Level: slog.LevelInfo}
+	switch {
+	case a.verbose:
+		o.Level = slog.LevelDebug
+	case a.quiet:
+		o.Level = slog.LevelWarn
+	}
+	if a.json {
+		return slog.New(slog.NewJSONHandler(a.command.ErrOrStderr(), o))
+	}
+	return slog.New(slog.NewTextHandler(a.command.ErrOrStderr(), o))
+}
+
+func (a *app) watchOptions(f *watching, names []string, log *slog.Logger) client.Watching {
+	failing := map[string]bool{}
+	var mu sync.Mutex
+	o := client.Watching{
+		Store: a.db, Names: names, Interval: f.interval, Jitter: f.jitter,
+		Scheduled: func() {
+			log.Info("watching", "data", a.data, "interval", f.interval)
+			tell(daemon.SdNotifyReady)
+		},
+		Alive: func() { tell(daemon.SdNotifyWatchdog) },
+		Done: func(name string, r *client.Round, err error) {
+			logRound(log, name, r, err)
+			mu.Lock()
+			defer mu.Unlock()
+			if failing[name] = err != nil; err == nil {
+				delete(failing, name)
+			}
+			if len(failing) == 0 {
+				tell("STATUS=all sources are in step")
+			} else {
+				tell(fmt.Sprintf("STATUS=the last round failed for %d of the sources", len(failing)))
+			}
+		},
+	}
+	if every, err := daemon.SdWatchdogEnabled(false); err == nil && every > 0 {
+		o.Beat = every / 3
+	}
+	return o
+}
+
+// tell tells systemd, if it is there.
+func tell(state string) { _, _ = daemon.SdNotify(false, state) }
+
+func logRound(log *slog.Logger, name string, r *client.Round, err error) {
+	switch {
+	case err != nil:
+		log.Warn("round failed", "source", name, "error", err)
+	case r.Quarantined > 0:
+		log.Warn("round done, but topics are in quarantine", "source", name, "entries", r.Entries, "fragments", r.Applied, "quarantined", r.Quarantined, "mark", feeds.FormatTime(r.Mark))
+	case r.CleanStart:
+		log.Info("loaded from a snapshot", "source", name, "reason", r.Reason, "fragments", r.Applied, "mark", feeds.FormatTime(r.Mark))
+	case r.Entries > 0:
+		log.Info("changes applied", "source", name, "entries", r.Entries, "fragments", r.Applied, "mark", feeds.FormatTime(r.Mark))
+	default:
+		log.Debug("nothing new", "source", name, "mark", feeds.FormatTime(r.Mark))
+	}
+}
+
+// serveStatus serves h until ctx ends.
+func serveStatus(ctx context.Context, h http.Handler, listener net.Listener, log *slog.Logger) {
+	s := &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	log.Info("serving the status", "url", "http://"+listener.Addr().String()+"/status")
+	defer context.AfterFunc(ctx, func() { s.Close() })()
+	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		log.Error("the status is not served any more", "error", err)
+	}
+}

@@ -1,0 +1,78 @@
+// Package control lets commands work on a data folder that another process
+// holds. Badger's lock admits one process; that one serves a Unix socket in the
+// folder, and executes there the command lines that other processes send.
+package control
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Request is a command line, and what it needs of the process in which it was
+// typed.
+type Request struct {
+	Args []string
+	Dir  string            // what relative paths are relative to
+	Env  map[string]string // the variables that begin with Prefix
+
+	// StdoutTerminal and StderrTerminal tell whether somebody looks on.
+	StdoutTerminal, StderrTerminal bool
+	// Width is the number of columns of that terminal, 0 where it is not known.
+	Width int
+
+	Stdin          io.Reader `json:"-"`
+	Stdout, Stderr io.Writer `json:"-"`
+}
+
+// Prefix begins the names of the environment variables that commands heed.
+const Prefix = "TMSHARE_"
+
+// Local returns the request of this process.
+func Local(args []string) *Request {
+	r := &Request{
+		Args: args, Env: map[string]string{}, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())), StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+	r.Dir, _ = os.Getwd() // a folder that is gone: relative paths will fail where they are used
+	for _, v := range os.Environ() {
+		if name, value, _ := strings.Cut(v, "="); strings.HasPrefix(name, Prefix) {
+			r.Env[name] = value
+		}
+	}
+	if r.StderrTerminal {
+		r.Width, _, _ = term.GetSize(int(os.Stderr.Fd()))
+	}
+	return r
+}
+
+// Getenv returns the value of a variable, "" where it is not set.
+func (r *Request) Getenv(name string) string { return r.Env[name] }
+
+// Path returns a path that means the same in every process. "-" stays: it is
+// standard input or output.
+func (r *Request) Path(path string) string {
+	if path == "" || path == "-" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(r.Dir, path)
+}
+
+// version names what this program was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && !strings.Contains(v, s.Value[:min(12, len(s.Value))]) {
+			v += " " + s.Value
+		}
+	}
+	return v
+}

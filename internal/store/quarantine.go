@@ -1,0 +1,173 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/tmshare/tmshare/merge"
+)
+
+// Quarantined is an entry of a feed that could not be applied: the mark is past
+// it, and what it says of its topic is missing until it is applied after all, or
+// a later entry for the topic is.
+type Quarantined struct {
+	TopicSI string    `json:"topicSI"`
+	Entry   string    `json:"entry"` // its id
+	Title   string    `json:"title,omitempty"`
+	State   string    `json:"state,omitempty"`
+	Link    string    `json:"link,omitempty"` // to the fragment
+	Updated time.Time `json:"updated"`        // the server's time, that of the entry
+	First   time.Time `json:"first"`          // by this node's clock, as is Last: when it failed
+	Last    time.Time `json:"last"`
+	Tries   int       `json:"tries"` // rounds in which it failed
+	Error   string    `json:"error"`
+}
+
+// Applying is a change of a subscription's source under way: its records, how
+// far it has come, and what is in quarantine. All of it is committed together.
+type Applying struct {
+	merge.State
+	*Progress
+	tx           *tx
+	subscription *Subscription
+	db           *DB
+}
+
+func (a *Applying) quarantineKey(topicSI string) []byte {
+	return append(a.subscription.source(a.Progress).key(tableQuarantine), topicSI...)
+}
+
+// Quarantine puts an entry into quarantine. It takes the place of another of the
+// same topic; one that was there before only counts up.
+func (a *Applying) Quarantine(q Quarantined) error {
+	var before Quarantined
+	ok, err := a.tx.getJSON(a.quarantineKey(q.TopicSI), &before)
+	if err != nil {
+		return err
+	}
+	now := a.db.now().UTC()
+	q.First, q.Last, q.Tries = now, now, 1
+	if ok && before.Entry == q.Entry && before.Updated.Equal(q.Updated) {
+		q.First, q.Tries = before.First, before.Tries+1
+	}
+	return a.tx.putJSON(a.quarantineKey(q.TopicSI), q)
+}
+
+// Release ends the quarantine of a topic by an entry of the given time. A later
+// entry stays. It reports whether there was one to release.
+func (a *Applying) Release(topicSI string, updated time.Time) (bool, error) {
+	var q Quarantined
+	ok, err := a.tx.getJSON(a.quarantineKey(topicSI), &q)
+	if !ok || err != nil || q.Updated.After(updated) {
+		return false, err
+	}
+	return true, a.tx.delete(a.quarantineKey(topicSI))
+}
+
+// Quarantined returns what is in quarantine, by topic.
+func (a *Applying) Quarantined() ([]Quarantined, error) {
+	return quarantined(a.tx, a.subscription.source(a.Progress))
+}
+
+func quarantined(t *tx, id sourceID) ([]Quarantined, error) {
+	var all []Quarantined
+	for r, err := range t.scan(id.key(tableQuarantine), nil) {
+		var q Quarantined
+		if err == nil {
+			err = json.Unmarshal(r.value, &q)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, q)
+	}
+	return all, nil
+}
+
+// Quarantine returns what is in quarantine of a subscription, by topic: of the
+// generation that readers see, or of the first one while that is being loaded.
+func (db *DB) Quarantine(name string) ([]Quarantined, error) {
+	var all []Quarantined
+	err := db.viewing(func(t *tx) error {
+		s, err := getSubscription(t, name)
+		if err != nil {
+			return err
+		}
+		p := s.State
+		if p == nil {
+			p = s.Staging
+		}
+		if p != nil {
+			all, err = quarantined(t, s.source(p))
+		}
+		return err
+	})
+	return all, err
+}
+
+// Forget takes topics out of quarantine, or all where none is named, without
+// applying their entries. It returns those that were there.
+func (db *DB) Forget(name string, topics ...string) ([]Quarantined, error) {
+	var gone []Quarantined
+	err := db.update(func(t *tx) error {
+		gone = nil
+		s, err := getSubscription(t, name)
+		if err != nil {
+			return err
+		}
+		named := map[string]bool{}
+		for _, topic := range topics {
+			named[topic] = true
+		}
+		for _, p := range []*Progress{s.State, s.Staging} {
+			if p == nil {
+				continue
+			}
+			all, err := quarantined(t, s.source(p))
+			if err != nil {
+				return err
+			}
+			for _, q := range all {
+				if len(topics) > 0 && !named[q.TopicSI] {
+					continue
+				}
+				if err := t.delete(append(s.source(p).key(tableQuarantine), q.TopicSI...)); err != nil {
+					return err
+				}
+				gone = append(gone, q)
+			}
+		}
+		if len(gone) == 0 {
+			return nil
+		}
+		return db.note(t, Activity{Source: name, Kind: ActivityForgotten, Entries: entriesOf(gone)})
+	})
+	return gone, err
+}
+
+func entriesOf(all []Quarantined) []ActivityEntry {
+	var out []ActivityEntry
+	for _, q := range all {
+		out = append(out, ActivityEntry{TopicSI: q.TopicSI, Title: q.Title, State: q.State, Updated: q.Updated})
+	}
+	return out
+}
+
+// RemoveSubscription removes a subscription and all that its source says.
+func (db *DB) RemoveSubscription(name string) error {
+	var dropped []sourceID
+	err := db.update(func(t *tx) error {
+		s, err := getSubscription(t, name)
+		if err != nil {
+			return err
+		}
+		dropped = s.generations()
+		return errors.Join(t.delete(nameKey(tableSubscription, name)),
+			db.note(t, Activity{Source: name, Kind: ActivityUnsubscribed, Note: s.FragmentsFeed}))
+	})
+	if err != nil {
+		return err
+	}
+	return db.drop(dropped)
+}

@@ -1,0 +1,294 @@
+package merge
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// Reified is what a source can be as well: one that gives the records in which
+// something is reified for less than the reading of all costs. A [View] asks for
+// them.
+type Reified interface {
+	// ReifiedTopics iterates over the topics of which a name, a variant or an
+	// occurrence has a reifier, in the order of Topics.
+	ReifiedTopics() iter.Seq2[*fragment.Topic, error]
+
+	// ReifiedAssociations iterates over the associations that have a reifier,
+	// or a role that has one, in the order of Associations.
+	ReifiedAssociations() iter.Seq2[*fragment.Association, error]
+}
+
+func reifiedTopics(src fragment.Source) iter.Seq2[*fragment.Topic, error] {
+	if r, ok := src.(Reified); ok {
+		return r.ReifiedTopics()
+	}
+	return selected(src.Topics(), hasReifiedStatement)
+}
+
+func reifiedAssociations(src fragment.Source) iter.Seq2[*fragment.Association, error] {
+	if r, ok := src.(Reified); ok {
+		return r.ReifiedAssociations()
+	}
+	return selected(src.Associations(), isReified)
+}
+
+func selected[T any](all iter.Seq2[*T, error], accept func(*T) bool) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for x, err := range all {
+			if (err != nil || accept(x)) && (!yield(x, err) || err != nil) {
+				return
+			}
+		}
+	}
+}
+
+func hasReifiedStatement(t *fragment.Topic) bool {
+	return slices.ContainsFunc(t.Names, isReifiedName) ||
+		slices.ContainsFunc(t.Occurrences, func(o fragment.Occurrence) bool { return o.Reifier != "" })
+}
+
+func isReifiedName(n fragment.Name) bool {
+	return n.Reifier != "" || slices.ContainsFunc(n.Variants, func(v fragment.Variant) bool { return v.Reifier != "" })
+}
+
+func isReified(a *fragment.Association) bool {
+	return a.Reifier != "" || slices.ContainsFunc(a.Roles, func(r fragment.Role) bool { return r.Reifier != "" })
+}
+
+// settle finds out, once, which reifiers are one topic by the equality of what
+// they reify, and about which statements the sources disagree. It lets a joiner
+// make a map of the statements that are reified, and of no others: those that
+// are not have no say.
+func (v *View) settle() error {
+	if v.settled {
+		return nil
+	}
+	*v = View{parts: v.parts, sources: v.sources, only: v.only, refs: map[fragment.Ref]resolved{}} // nothing of an attempt that failed
+	if err := v.settleReifiers(); err != nil {
+		return err
+	}
+	for _, psi := range vocabulary {
+		s, err := v.subject(false, psi)
+		if err != nil {
+			return err
+		}
+		v.vocabulary = v.vocabulary || len(s.sis.list) > 1
+	}
+	v.settled = true
+	return nil
+}
+
+// reifiedRecords are the records of one part in which something is reified,
+// without what is not.
+type reifiedRecords struct {
+	topics       []*fragment.Topic
+	associations []*fragment.Association
+}
+
+func (v *View) settleReifiers() error {
+	var all []reifiedRecords
+	found := false
+	for _, p := range v.parts {
+		var records reifiedRecords
+		for t, err := range reifiedTopics(p.Source) {
+			if err != nil {
+				return err
+			}
+			records.topics = append(records.topics, reifiedOnly(t))
+		}
+		for a, err := range reifiedAssociations(p.Source) {
+			if err != nil {
+				return err
+			}
+			records.associations = append(records.associations, a)
+			v.vocabulary = v.vocabulary || a.Type == tmdm.PSITypeInstance // another may be equal and not reified
+		}
+		found = found || len(records.topics)+len(records.associations) > 0
+		all = append(all, records)
+	}
+	if !found {
+		return nil
+	}
+	j := joiner{tm: tmdm.New()}
+	before, err := v.identify(&j, all)
+	if err != nil {
+		return err
+	}
+	for i, records := range all {
+		p := Part{SP: v.parts[i].SP}
+		for _, t := range records.topics {
+			j.topicStatements(p, t)
+		}
+		inTopics := len(j.reifiers)
+		for _, a := range records.associations {
+			j.association(p, a)
+		}
+		j.orderReifiers(inTopics)
+	}
+	v.conflicts = j.reify()
+	if err := v.joinReifiers(j.tm, before); err != nil {
+		return err
+	}
+	return v.chooseReifiers(j.tm, all)
+}
+
+// reifiedOnly returns t with nothing but the statements that are reified.
+func reifiedOnly(t *fragment.Topic) *fragment.Topic {
+	only := &fragment.Topic{Identity: t.Identity}
+	for _, n := range t.Names {
+		if isReifiedName(n) {
+			only.Names = append(only.Names, n)
+		}
+	}
+	for _, o := range t.Occurrences {
+		if o.Reifier != "" {
+			only.Occurrences = append(only.Occurrences, o)
+		}
+	}
+	return only
+}
+
+// identify gives the joiner all topics that the records speak of, in the order
+// in which Join would. It returns their TopicSIs of the view as it is before any
+// reifiers are joined.
+func (v *View) identify(j *joiner, all []reifiedRecords) (map[fragment.Ref]bool, error) {
+	before := map[fragment.Ref]bool{}
+	identities := make([]map[fragment.Ref]*fragment.Identity, len(v.parts))
+	for i := range identities {
+		identities[i] = map[fragment.Ref]*fragment.Identity{}
+	}
+	seen := map[fragment.Ref]bool{}
+	var failed error
+	speak := func(ref fragment.Ref) {
+		if seen[ref] || failed != nil {
+			return
+		}
+		seen[ref] = true
+		s, err := v.subject(false, ref)
+		if err != nil {
+			failed = err
+			return
+		}
+		before[s.ref] = true
+		for _, m := range s.members {
+			identities[m.part][m.id.TopicSI()] = m.id
+		}
+	}
+	for _, records := range all {
+		for _, t := range records.topics {
+			speak(t.TopicSI())
+			t.Mentions(speak)
+		}
+		for _, a := range records.associations {
+			a.Mentions(speak)
+			for i := range a.Roles {
+				speak(a.Roles[i].Player)
+			}
+		}
+	}
+	for _, of := range identities {
+		refs := make([]fragment.Ref, 0, len(of))
+		for ref := range of {
+			refs = append(refs, ref)
+		}
+		slices.Sort(refs)
+		for _, ref := range refs {
+			j.identity(of[ref])
+		}
+	}
+	return before, failed
+}
+
+// joinReifiers makes a record for each set of topics that the joining of
+// reifiers has made one.
+func (v *View) joinReifiers(tm *tmdm.TopicMap, before map[fragment.Ref]bool) error {
+	sets := map[*tmdm.Topic][]fragment.Ref{}
+	for ref := range before {
+		t := tm.TopicBySubjectIdentifier(ref)
+		sets[t] = append(sets[t], ref)
+	}
+	for _, set := range sets {
+		if len(set) < 2 {
+			continue
+		}
+		slices.SortFunc(set, compareRefs)
+		t := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: set}}
+		t.Canonical()
+		if err := v.joined.PutTopic(t); err != nil {
+			return err
+		}
+	}
+	clear(v.refs)
+	v.last = nil
+	return nil
+}
+
+// chooseReifiers keeps the reifiers of statements about which the sources
+// disagree, as they are in the map.
+func (v *View) chooseReifiers(tm *tmdm.TopicMap, all []reifiedRecords) error {
+	if len(v.conflicts) == 0 {
+		return nil
+	}
+	m, err := fragment.NewMap(tm, "")
+	if err != nil {
+		return err
+	}
+	r := rewriter{v: v}
+	settled := map[string]fragment.Ref{}
+	keep := func(key string, reifier fragment.Ref) { settled[key] = reifier }
+	for t, err := range m.Topics() {
+		if err != nil {
+			return err
+		}
+		r.topicReifiers(t, keep)
+	}
+	for a, err := range m.Associations() {
+		if err != nil {
+			return err
+		}
+		r.associationReifiers(a, keep)
+	}
+	chosen := map[string]fragment.Ref{}
+	compare := func(key string, reifier fragment.Ref) {
+		if reifier != "" && settled[key] != reifier {
+			chosen[key] = settled[key]
+		}
+	}
+	for _, records := range all {
+		for _, t := range records.topics {
+			r.topicReifiers(t, compare)
+		}
+		for _, a := range records.associations {
+			r.associationReifiers(a, compare)
+		}
+	}
+	v.chosen = chosen
+	return r.err
+}
+
+// topicReifiers yields the statements of t by their keys in the view, with their
+// reifiers.
+func (r *rewriter) topicReifiers(t *fragment.Topic, yield func(key string, reifier fragment.Ref)) {
+	s := &subject{ref: r.ref(t.TopicSI()), members: []member{{id: &t.Identity, topic: t}}}
+	for _, n := range r.names(s) {
+		yield(nameKey(s.ref, &n.Value), n.Value.Reifier)
+		for i := range n.Variants {
+			v := &n.Variants[i].Value
+			yield(variantKey(s.ref, &n.Value, v), v.Reifier)
+		}
+	}
+	for _, o := range r.occurrences(s) {
+		yield(occurrenceKey(s.ref, &o.Value), o.Value.Reifier)
+	}
+}
+
+func (r *rewriter) associationReifiers(a *fragment.Association, yield func(key string, reifier fragment.Ref)) {
+	a = r.association(0, a)
+	yield(associationKey(a), a.Reifier)
+	for i := range a.Roles {
+		yield(roleKey(a, &a.Roles[i]), a.Roles[i].Reifier)
+	}
+}

@@ -1,0 +1,226 @@
+package merge
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// View is the merged view of several sources as a source, made as it is read.
+// It says what the map of [Join] says: records whose identifiers meet are one
+// topic, transitively, and equal statements are one.
+//
+// The TopicSI of a merged topic is the least among those of its records, those
+// of the vocabulary (type-instance, type, instance) before all others, because
+// records are told apart by them. All references are rewritten to it. A
+// reference that no record resolves stays as it is: it denotes a topic with
+// that one subject identifier, which Topic and Topics do not give.
+//
+// An item identifier that a document gave to several unequal statements stays
+// with all of them: to find that out would take an index of all. Whoever reads
+// what is written of the view leaves it to the first.
+//
+// # Cost
+//
+// A topic costs the reading of its records, a look-up of each of its
+// identifiers in each source that has not given it, and one of each reference
+// that was not met lately. Topics and Associations read as they go, in memory
+// that does not grow with the map (WriteSnapshot of a view needs no more). An
+// association is read with each of its players, but that of a class is not read
+// with the class. AssociationsOf holds at most some 65,000 associations; a topic
+// with more is read several times.
+//
+// Where equal statements have different reifiers, those are one topic. This is
+// found out when the view is first read, from the records that have a reified
+// statement: at no cost where there are none and the sources are [Reified], by
+// one reading of the records where they are not. It then needs memory for these
+// statements, and keeps no more than the reifiers that were joined and the
+// statements about which the sources disagree.
+//
+// The sources must not change while the view is in use. A View is not safe for
+// concurrent use.
+type View struct {
+	parts   []Part            // by prefix
+	sources []fragment.Source // those of the parts; last joined
+	only    fragment.Source   // the one source that is the view as it is, if any
+
+	refs map[fragment.Ref]resolved // those met lately
+	last *subject                  // the last that was found, identities at least
+
+	settled    bool
+	joined     Memory                  // a record for each set of reifiers that are one
+	chosen     map[string]fragment.Ref // reifiers of statements about which the sources disagree, by key
+	conflicts  []*tmdm.ReifierError
+	vocabulary bool // type-instance associations may differ in what they are from what the source says
+}
+
+// NewView returns the merged view of the parts. One part alone that is Published
+// and without Claims is the view as it is, at no cost.
+func NewView(parts ...Part) *View {
+	parts = slices.Clone(parts)
+	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(a.SP, b.SP) })
+	v := &View{parts: parts, refs: map[fragment.Ref]resolved{}}
+	if len(parts) == 1 && parts[0].Published && !parts[0].Claims {
+		v.only = parts[0].Source
+	}
+	for _, p := range parts {
+		v.sources = append(v.sources, p.Source)
+	}
+	v.sources = append(v.sources, &v.joined)
+	return v
+}
+
+// Parts returns the parts in the order to which the indexes of [Claims] refer:
+// by prefix.
+func (v *View) Parts() []Part { return v.parts }
+
+// Conflicts returns what the reifiers of the sources could not agree about: see [Join].
+func (v *View) Conflicts() ([]*tmdm.ReifierError, error) {
+	if v.only != nil {
+		return nil, nil
+	}
+	err := v.settle()
+	return v.conflicts, err
+}
+
+// Topic implements [fragment.Source].
+func (v *View) Topic(si fragment.Ref) (*fragment.Topic, error) {
+	if v.only != nil {
+		return v.only.Topic(si)
+	}
+	if err := v.settle(); err != nil {
+		return nil, err
+	}
+	s, err := v.subject(true, si)
+	if err != nil || len(s.members) == 0 {
+		return nil, err
+	}
+	return v.topic(s)
+}
+
+// Identity implements [fragment.Identifier].
+func (v *View) Identity(si fragment.Ref) (*fragment.Identity, error) {
+	if v.only != nil {
+		if t, err := v.only.Topic(si); t == nil || err != nil {
+			return nil, err
+		} else {
+			return &t.Identity, nil
+		}
+	}
+	if err := v.settle(); err != nil {
+		return nil, err
+	}
+	s, err := v.subject(false, si)
+	if err != nil || len(s.members) == 0 {
+		return nil, err
+	}
+	id := s.identity()
+	return &id, nil
+}
+
+// TopicBySubjectLocator implements [fragment.Source].
+func (v *View) TopicBySubjectLocator(sl tmdm.Locator) (*fragment.Topic, error) {
+	if v.only != nil {
+		return v.only.TopicBySubjectLocator(sl)
+	}
+	if err := v.settle(); err != nil {
+		return nil, err
+	}
+	for _, src := range v.sources {
+		if t, err := src.TopicBySubjectLocator(sl); err != nil {
+			return nil, err
+		} else if t != nil {
+			return v.Topic(t.TopicSI())
+		}
+	}
+	return nil, nil
+}
+
+// Topics implements [fragment.Source]. The records of all sources come in order;
+// a merged topic is given where its TopicSI comes.
+func (v *View) Topics() iter.Seq2[*fragment.Topic, error] {
+	if v.only != nil {
+		return v.only.Topics()
+	}
+	return func(yield func(*fragment.Topic, error) bool) {
+		for s, err := range v.subjects() {
+			var t *fragment.Topic
+			if err == nil {
+				t, err = v.topic(s)
+			}
+			if !yield(t, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// subjects iterates over all topics that have a record, with their records, in
+// order.
+func (v *View) subjects() iter.Seq2[*subject, error] {
+	return func(yield func(*subject, error) bool) {
+		if err := v.settle(); err != nil {
+			yield(nil, err)
+			return
+		}
+		heads := make([]head, 0, len(v.sources))
+		for i, src := range v.sources {
+			next, stop := iter.Pull2(src.Topics())
+			defer stop()
+			h := head{next: next, member: member{part: i}}
+			if err := h.advance(); err != nil {
+				yield(nil, err)
+				return
+			}
+			heads = append(heads, h)
+		}
+		for {
+			least := fragment.Ref("")
+			for i := range heads {
+				if t := heads[i].topic; t != nil && (least == "" || t.TopicSI() < least) {
+					least = t.TopicSI()
+				}
+			}
+			if least == "" {
+				return
+			}
+			var members []member
+			for i := range heads {
+				if t := heads[i].topic; t != nil && t.TopicSI() == least {
+					members = append(members, heads[i].member)
+					if err := heads[i].advance(); err != nil {
+						yield(nil, err)
+						return
+					}
+				}
+			}
+			s, err := v.subject(true, least, members...)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if s.ref == least && !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+// head is the next record of a source.
+type head struct {
+	member
+	next func() (*fragment.Topic, error, bool)
+}
+
+func (h *head) advance() error {
+	t, err, ok := h.next()
+	if !ok || err != nil {
+		h.topic = nil
+		return err
+	}
+	h.topic, h.id = t, &t.Identity
+	return nil
+}

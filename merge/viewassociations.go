@@ -1,0 +1,257 @@
+package merge
+
+import (
+	"bytes"
+	"iter"
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// manyAssociations is how many associations of one topic are held at a time,
+// twice that while they are collected. Tests make it less.
+var manyAssociations = 1 << 15
+
+// AssociationsOf implements [fragment.Source].
+func (v *View) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
+	if v.only != nil {
+		return v.only.AssociationsOf(player, part)
+	}
+	return func(yield func(*fragment.Association, error) bool) {
+		if err := v.settle(); err != nil {
+			yield(nil, err)
+			return
+		}
+		s, err := v.subject(false, player)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if s.ref != player {
+			return // no reference of the view is this
+		}
+		for a, err := range v.associationsOf(s, v.streams(part), nil) {
+			if err == nil && a.Value.Part(player) != part {
+				continue
+			}
+			if !yield(a.Value, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// streams returns the parts in which the sources may have what takes part in the
+// given way in the view.
+func (v *View) streams(part fragment.Part) []fragment.Part {
+	if v.vocabulary {
+		return fragment.Parts[:]
+	}
+	return []fragment.Part{part}
+}
+
+// Associations implements [fragment.Source]. Each association is given with its
+// home, a player; so the equal ones of other sources are at hand.
+func (v *View) Associations() iter.Seq2[*fragment.Association, error] {
+	if v.only != nil {
+		return v.only.Associations()
+	}
+	return func(yield func(*fragment.Association, error) bool) {
+		streams := []fragment.Part{fragment.AsInstance, fragment.AsPlayer} // no home is only a class
+		if v.vocabulary {
+			streams = fragment.Parts[:]
+		}
+		at := func(s *subject) bool {
+			for a, err := range v.associationsOf(s, streams, func(a *fragment.Association) bool { return home(a) == s.ref }) {
+				if !yield(a.Value, err) || err != nil {
+					return false
+				}
+			}
+			return true
+		}
+		for s, err := range v.subjects() {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !at(s) {
+				return
+			}
+		}
+		v.homeless(at, func(err error) { yield(nil, err) })
+	}
+}
+
+// homeless calls at for every topic that is home of associations but has no
+// record. There are few: the sources speak of topics that they have.
+func (v *View) homeless(at func(*subject) bool, fail func(error)) {
+	done := map[fragment.Ref]bool{}
+	for i, p := range v.parts {
+		if p.Published {
+			continue
+		}
+		for a, err := range p.Source.Associations() {
+			if err != nil {
+				fail(err)
+				return
+			}
+			unknown := false
+			for j := range a.Roles {
+				r, err := v.resolve(a.Roles[j].Player)
+				if err != nil {
+					fail(err)
+					return
+				}
+				unknown = unknown || !r.known
+			}
+			if !unknown {
+				continue
+			}
+			r := rewriter{v: v}
+			player := home(r.association(i, a))
+			s, err := v.subject(false, player)
+			if err = firstError(r.err, err); err != nil {
+				fail(err)
+				return
+			}
+			if len(s.members) > 0 || done[player] {
+				continue
+			}
+			done[player] = true
+			if !at(s) {
+				return
+			}
+		}
+	}
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// home returns the player with which an association is given: the instance of
+// what says that a topic is one, reified or not; of others the least.
+func home(a *fragment.Association) fragment.Ref {
+	if a.Type == tmdm.PSITypeInstance && len(a.Scope) == 0 && len(a.Roles) == 2 {
+		for i := range a.Roles {
+			if a.Roles[i].Type == tmdm.PSIInstance && a.Roles[1-i].Type == tmdm.PSIType {
+				return a.Roles[i].Player
+			}
+		}
+	}
+	least := fragment.Ref("")
+	for i := range a.Roles {
+		if p := a.Roles[i].Player; i == 0 || p < least {
+			least = p
+		}
+	}
+	return least
+}
+
+// keyed is an association of the view under its key.
+type keyed struct {
+	Claimed[*fragment.Association]
+	key fragment.AssociationKey
+}
+
+func compareKeyed(a, b keyed) int { return bytes.Compare(a.key[:], b.key[:]) }
+
+// associationsOf iterates over the associations of s, by key, that accept
+// accepts, if it is given. It collects as many as may be held and those of the
+// least keys; if there are more, it reads them again for those that follow.
+func (v *View) associationsOf(s *subject, streams []fragment.Part, accept func(*fragment.Association) bool) iter.Seq2[Claimed[*fragment.Association], error] {
+	return func(yield func(Claimed[*fragment.Association], error) bool) {
+		var after, until *fragment.AssociationKey // those with keys in this range
+		r := rewriter{v: v}
+		for {
+			var held []keyed
+			for a, part := range v.stated(s, streams, &r.err) {
+				rewritten := r.association(part, a)
+				if r.err != nil {
+					break
+				}
+				if accept != nil && !accept(rewritten) {
+					continue
+				}
+				k := keyed{Claimed[*fragment.Association]{rewritten, []int{part}}, rewritten.Key()}
+				if after != nil && bytes.Compare(k.key[:], after[:]) <= 0 || until != nil && bytes.Compare(k.key[:], until[:]) > 0 {
+					continue
+				}
+				if held = append(held, k); len(held) >= 2*manyAssociations {
+					if held = unite(held, compareKeyed, joinAssociations); len(held) > manyAssociations {
+						clear(held[manyAssociations:])
+						held = held[:manyAssociations]
+						until = new(held[len(held)-1].key)
+					}
+				}
+			}
+			if r.err != nil {
+				yield(Claimed[*fragment.Association]{}, r.err)
+				return
+			}
+			for _, k := range unite(held, compareKeyed, joinAssociations) {
+				if !yield(Claimed[*fragment.Association]{r.settled(k.Value), k.By}, nil) {
+					return
+				}
+			}
+			if until == nil {
+				return
+			}
+			after, until = until, nil
+		}
+	}
+}
+
+// stated iterates over the associations that the sources state of s, with the
+// indexes of their parts.
+func (v *View) stated(s *subject, streams []fragment.Part, failed *error) iter.Seq2[*fragment.Association, int] {
+	return func(yield func(*fragment.Association, int) bool) {
+		for i, p := range v.parts {
+			for _, si := range s.sis.list {
+				for _, stream := range streams {
+					for a, err := range p.Source.AssociationsOf(si, stream) {
+						if err != nil {
+							*failed = err
+							return
+						}
+						if !yield(a, i) {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// joinAssociations gives what an association has to an equal one. Records are
+// shared, so that it makes a new one where there is something to give.
+func joinAssociations(into, from *keyed) {
+	a, b := *into.Value, from.Value
+	if into.Value != from.Value {
+		join(&a.Reifier, b.Reifier, &a.ItemIdentifiers, b.ItemIdentifiers, &into.By, from.By)
+		a.Roles = uniteRoles(slices.Concat(a.Roles, b.Roles))
+		into.Value = &a
+	}
+}
+
+// settled returns an association with the reifiers that the view has chosen.
+func (r *rewriter) settled(a *fragment.Association) *fragment.Association {
+	if len(r.v.chosen) == 0 {
+		return a
+	}
+	out := *a
+	out.Roles = slices.Clone(a.Roles)
+	r.choose(&out.Reifier, func() string { return associationKey(a) })
+	for i := range out.Roles {
+		role := &out.Roles[i]
+		r.choose(&role.Reifier, func() string { return roleKey(a, role) })
+	}
+	return &out
+}
