@@ -233,10 +233,10 @@ func TestWatchGoesOnBesideADeadSource(t *testing.T) {
 	w.says("changes applied.*source=good")
 	assert.Equal(t, "in step", n.status("good")["state"])
 	assert.Equal(t, "not loaded yet", n.status("dead")["state"])
-	dead.socket.CloseClientConnections() // gone altogether
-	dead.socket.Listener.Close()
 	require.NoError(t, good.put("good", version("3")))
 	w.says("(?s)changes applied.*changes applied.*source=good")
+	assert.Zero(t, n.start(nil, "unsubscribe", "dead").ends(), "although a round of it is under way")
+	assert.Nil(t, n.status("dead"))
 	w.signal(syscall.SIGTERM)
 	assert.Zero(t, w.ends())
 }

@@ -18,12 +18,13 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/tmshare/tmshare/internal/clientcmd"
 	"github.com/tmshare/tmshare/internal/store"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"tmshare-server": main})
+	testscript.Main(m, map[string]func(){"tmshare-server": main, "tmshare-client": func() { os.Exit(clientcmd.Main()) }})
 }
 
 // TestScripts runs the scripts in testdata/script. They have commands besides

@@ -87,6 +87,16 @@ func TestFlagsFromTheEnvironment(t *testing.T) {
 	assert.Zero(t, code)
 }
 
+func TestFlagsFromAnotherEnvironment(t *testing.T) {
+	t.Setenv("TMSHARE_NUMBER", "7") // of this process, which does it for another
+	number := 0
+	root := &cobra.Command{Use: "program", RunE: func(*cobra.Command, []string) error { return nil }}
+	root.Flags().IntVar(&number, "number", 1, "")
+	root.SetArgs([]string{})
+	assert.Zero(t, RunWith(root, func(name string) string { return map[string]string{"TMSHARE_NUMBER": "8"}[name] }))
+	assert.Equal(t, 8, number)
+}
+
 func TestFlagsThatOnlyTheCommandLineSets(t *testing.T) {
 	t.Setenv("TMSHARE_CHANGE", "from the environment")
 	t.Setenv("TMSHARE_OTHER", "from the environment")

@@ -14,12 +14,14 @@ type body struct {
 	url       string
 	left, max int64
 	stall     time.Duration
+	within    time.Duration // from the request to the end of the body; 0: no limit
 	failed    error
 
 	caller context.Context
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
+	whole  *time.Timer // nil without a limit
 }
 
 // watch returns the context for the request. It ends with ctx, when b is closed
@@ -28,6 +30,9 @@ func (b *body) watch(ctx context.Context) context.Context {
 	b.caller = ctx
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	b.timer = time.AfterFunc(b.stall, func() { b.cancel(fmt.Errorf("the server has sent nothing for %s", b.stall)) })
+	if b.within > 0 {
+		b.whole = time.AfterFunc(b.within, func() { b.cancel(fmt.Errorf("the server has not sent all within %s", b.within)) })
+	}
 	return b.ctx
 }
 
@@ -64,6 +69,9 @@ func (b *body) fail(err error) error {
 
 func (b *body) end() {
 	b.timer.Stop()
+	if b.whole != nil {
+		b.whole.Stop()
+	}
 	b.cancel(nil)
 }
 

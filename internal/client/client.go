@@ -64,6 +64,7 @@ type Config struct {
 	Tries       int           // of each request; default 4
 	Backoff     time.Duration // before the second try, growing; default 250 ms
 	Stall       time.Duration // a try ends after this long without a byte; default 1 min
+	MaxTime     time.Duration // for a feed document or a fragment; default 15 min
 	MaxFragment int64         // bytes, unpacked; default 256 MiB
 	MaxSnapshot int64         // bytes, unpacked; default 16 GiB
 	MaxDocs     int           // documents of a feed in one round; default 100,000
@@ -98,7 +99,7 @@ func New(c Config) (*Client, error) {
 	}
 	for name, n := range map[string]int64{
 		"Parallel": int64(c.Parallel), "Batch": int64(c.Batch), "Tries": int64(c.Tries), "Backoff": int64(c.Backoff),
-		"Stall": int64(c.Stall), "MaxFragment": c.MaxFragment, "MaxSnapshot": c.MaxSnapshot, "MaxDocs": int64(c.MaxDocs),
+		"Stall": int64(c.Stall), "MaxTime": int64(c.MaxTime), "MaxFragment": c.MaxFragment, "MaxSnapshot": c.MaxSnapshot, "MaxDocs": int64(c.MaxDocs),
 	} {
 		if n < 0 {
 			return nil, fmt.Errorf("client: %s is negative", name)
@@ -112,6 +113,7 @@ func New(c Config) (*Client, error) {
 	setDefault(&c.Tries, 4)
 	setDefault(&c.Backoff, 250*time.Millisecond)
 	setDefault(&c.Stall, time.Minute)
+	setDefault(&c.MaxTime, 15*time.Minute)
 	setDefault(&c.MaxFragment, 256<<20)
 	setDefault(&c.MaxSnapshot, 16<<30)
 	setDefault(&c.MaxDocs, 100_000)

@@ -1,6 +1,8 @@
 package client_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -247,4 +250,59 @@ func TestFormatThatIsAskedFor(t *testing.T) {
 	}
 	_, err := newSubscriber(t).Subscribe(context.Background(), "http://example.org/", client.SubscribeOptions{Format: "ltm"})
 	assert.ErrorContains(t, err, `unknown format "ltm"`)
+}
+
+// Servers may pack what they send in either way that we can unpack.
+func TestContentCodings(t *testing.T) {
+	t.Parallel()
+	pack := map[string]func(string) []byte{
+		"gzip": func(s string) []byte {
+			var b bytes.Buffer
+			z := gzip.NewWriter(&b)
+			_, _ = z.Write([]byte(s))
+			_ = z.Close()
+			return b.Bytes()
+		},
+		"zstd": func(s string) []byte {
+			z, _ := zstd.NewWriter(nil)
+			return z.EncodeAll([]byte(s), nil)
+		},
+	}
+	for coding := range pack {
+		o := publishing(t, doc(topics(3, "v1")...))
+		s := inStep(t, o)
+		o.put(doc(topics(3, "v2")...))
+		damaged := false
+		asked := map[string]bool{}
+		o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+			asked[r.Header.Get("Accept-Encoding")] = true
+			answer, body := record(real, r)
+			if answer.Code != http.StatusOK {
+				return false
+			}
+			packed := pack[coding](string(body))
+			if isFragment(r) && !damaged {
+				damaged = true
+				packed = packed[:len(packed)-5]
+			}
+			w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+			w.Header().Set("Content-Encoding", coding)
+			_, _ = w.Write(packed)
+			return true
+		})
+		s.configure(func(c *client.Config) { c.Parallel = 1 })
+		assert.Equal(t, 3, s.sync().Applied, coding)
+		assert.True(t, damaged, "a damaged answer was tried again")
+		assert.Equal(t, map[string]bool{"gzip, zstd;q=0.9": true}, asked)
+		s.has(o, doc(topics(3, "v2")...))
+
+		o.put(doc(topics(3, "v3")...))
+		o.breakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			w.Header().Set("Content-Encoding", "br")
+			_, _ = w.Write([]byte("x"))
+			return true
+		})
+		_, err := s.syncFails()
+		assert.ErrorContains(t, err, `the content coding "br" is not known`)
+	}
 }

@@ -59,6 +59,7 @@ func (c *Client) fetchSnapshot(ctx context.Context, s *store.Subscription, e *fe
 	if err := d.resume(aboutDownload{Entry: e.ID, Updated: e.Updated, Link: link}); err != nil {
 		return nil, err
 	}
+	request.packed = true
 	request.prepare, request.also = d.ask, []int{http.StatusPartialContent, http.StatusNotModified, http.StatusRequestedRangeNotSatisfiable}
 	request.max = c.MaxSnapshot
 	for farthest := d.size; ; farthest = d.size { // as long as all tries together get farther
@@ -137,7 +138,6 @@ func (d *download) remove() error {
 
 // ask asks for what is missing, packed as a server keeps it.
 func (d *download) ask(h http.Header) {
-	h.Set("Accept-Encoding", "gzip, zstd;q=0.9")
 	switch {
 	case d.Complete:
 		h.Set("If-None-Match", d.ETag)
@@ -193,7 +193,7 @@ func (d *download) fits(a *answer) string {
 		return fmt.Sprintf("it has %d bytes now, not %d", total, d.Total)
 	case a.etag != "" && a.etag != d.ETag:
 		return "it sent a part of another version"
-	case coding(a) != d.Coding:
+	case contentCoding(a.header) != d.Coding:
 		return "it sent a part in another coding"
 	}
 	if total >= 0 {
@@ -202,26 +202,15 @@ func (d *download) fits(a *answer) string {
 	return ""
 }
 
-func coding(a *answer) string {
-	switch c := strings.ToLower(strings.TrimSpace(a.header.Get("Content-Encoding"))); c {
-	case "identity":
-		return ""
-	case "x-gzip": // RFC 9110 §8.4.1.3, Gzip Coding
-		return "gzip"
-	default:
-		return c
-	}
-}
-
 // begin makes the file that of the answer, from its beginning.
 func (d *download) begin(a *answer) error {
-	if c := coding(a); c != "" && c != "gzip" && c != "zstd" {
+	if c := contentCoding(a.header); c != "" && c != "gzip" && c != "zstd" { // rather now than when all is there
 		return &FetchError{URL: a.url, Err: fmt.Errorf("the content coding %q is not known, nor was it asked for", c)}
 	}
 	if err := d.remove(); err != nil {
 		return err
 	}
-	d.URL, d.Coding, d.Total = a.url, coding(a), a.length
+	d.URL, d.Coding, d.Total = a.url, contentCoding(a.header), a.length
 	if !strings.HasPrefix(a.etag, "W/") {
 		d.ETag = a.etag
 	}

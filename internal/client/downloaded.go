@@ -5,13 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 )
-
-// maxWindow bounds what unpacking may take (RFC 9659 §3, Window Size).
-const maxWindow = 8 << 20
 
 // open opens the content of a complete download, unpacked. It fails, rather than
 // ends, behind limit bytes, and where checksums do not match.
@@ -20,30 +14,24 @@ func (d *download) open(limit int64) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &unpacked{download: d, file: f, left: limit, limit: limit}
-	packed := bufio.NewReaderSize(f, 64<<10)
-	switch d.Coding {
-	case "gzip":
-		u.from, err = gzip.NewReader(packed)
-	case "zstd":
-		u.zstd, err = zstd.NewReader(packed, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderConcurrency(1))
-		u.from = u.zstd
-	default:
-		u.from = packed
-	}
+	from, err := withoutCoding(buffered{bufio.NewReaderSize(f, 64<<10), f}, d.Coding)
 	if err != nil {
 		f.Close()
 		return nil, &FetchError{URL: d.URL, Err: err}
 	}
-	return u, nil
+	return &unpacked{download: d, from: from, left: limit, limit: limit}, nil
+}
+
+// buffered reads a file through a buffer.
+type buffered struct {
+	*bufio.Reader
+	io.Closer
 }
 
 // unpacked reads the content of a download.
 type unpacked struct {
 	*download
-	file        *os.File
-	from        io.Reader
-	zstd        *zstd.Decoder // nil if there is none
+	from        io.ReadCloser
 	left, limit int64
 }
 
@@ -59,9 +47,4 @@ func (u *unpacked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (u *unpacked) Close() error {
-	if u.zstd != nil {
-		u.zstd.Close()
-	}
-	return u.file.Close()
-}
+func (u *unpacked) Close() error { return u.from.Close() }

@@ -76,7 +76,9 @@ type request struct {
 	etag   string // "" = unconditionally
 	max    int64  // bytes of the body, unpacked
 	home   func(*url.URL) error
+	within time.Duration // for all of the answer; 0: as long as it takes
 
+	packed  bool              // the body is read as it came, packed
 	prepare func(http.Header) // called before each try, if not nil
 	also    []int             // what is read besides 200
 }
@@ -143,7 +145,7 @@ func (c *Client) open(ctx context.Context, r request) (*answer, error) {
 	if err != nil {
 		return nil, &FetchError{URL: r.url, Err: fmt.Errorf("%w: %w", errNotAllowed, err)}
 	}
-	b := &body{url: r.url, left: r.max, max: r.max, stall: c.Stall}
+	b := &body{url: r.url, left: r.max, max: r.max, stall: c.Stall, within: r.within}
 	ctx = b.watch(ctx)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
 	if err != nil {
@@ -154,6 +156,7 @@ func (c *Client) open(ctx context.Context, r request) (*answer, error) {
 	if r.etag != "" {
 		req.Header.Set("If-None-Match", r.etag)
 	}
+	req.Header.Set("Accept-Encoding", acceptCodings)
 	if r.prepare != nil {
 		r.prepare(req.Header)
 	}
@@ -176,6 +179,12 @@ func (c *Client) open(ctx context.Context, r request) (*answer, error) {
 		return nil, b.fail(err)
 	}
 	b.from = res.Body
+	if !r.packed && res.StatusCode != http.StatusNotModified {
+		if b.from, err = withoutCoding(res.Body, contentCoding(res.Header)); err != nil {
+			res.Body.Close()
+			return nil, b.fail(err)
+		}
+	}
 	a := &answer{
 		body: b, url: res.Request.URL.String(), contentType: res.Header.Get("Content-Type"),
 		etag: res.Header.Get("ETag"), updated: res.Header.Get("TMShare-Updated"),
@@ -232,7 +241,7 @@ func retryAfter(res *http.Response, now time.Time) time.Duration {
 
 // getFeed fetches a feed document; nil means that it has not changed.
 func (c *Client) getFeed(ctx context.Context, ref, etag string, home func(*url.URL) error) (*feeds.Feed, *answer, error) {
-	r := request{url: ref, accept: acceptAtom, etag: etag, max: 64 << 20, home: home}
+	r := request{url: ref, accept: acceptAtom, etag: etag, max: 64 << 20, home: home, within: c.MaxTime}
 	if c.Feed.MaxBytes > 0 {
 		r.max = c.Feed.MaxBytes
 	}

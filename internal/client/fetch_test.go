@@ -101,6 +101,24 @@ func TestServerThatFallsSilentHoldsNothingUp(t *testing.T) {
 	}
 }
 
+// A server that sends a byte now and then does not hold a round up for ever.
+func TestServerThatTricklesHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(2, "v1")...))
+	s := inStep(t, o)
+	s.configure(func(c *client.Config) { c.MaxTime, c.Tries = 300*time.Millisecond, 1 })
+	o.put(doc(topics(2, "v2")...))
+	o.breakWith(damage(isFragment, always, func(w http.ResponseWriter, r *http.Request, real http.Handler) {
+		for r.Context().Err() == nil {
+			_, _ = w.Write([]byte(" "))
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(20 * time.Millisecond)
+		}
+	}))
+	_, bad := s.syncPasses(2)
+	assert.Contains(t, bad[0].Error, "the server has not sent all within 300ms")
+}
+
 // Slowness alone is no fault.
 func TestSlowServerIsWaitedFor(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,9 @@
 package client_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +46,27 @@ func contents(t *testing.T, src fragment.Source) map[string]string {
 		all["association "+string(key[:])] = string(fragment.MarshalAssociation(&plain))
 	}
 	return all
+}
+
+// sameRecords asserts that two sources have the same records, and names those that
+// differ.
+func sameRecords(t *testing.T, expected, actual map[string]string, msg string, args ...any) {
+	t.Helper()
+	var differ []string
+	for name, record := range expected {
+		if has, ok := actual[name]; !ok || has != record {
+			differ = append(differ, fmt.Sprintf("expected %q\n%q\nnot %q", name, record, has))
+		}
+	}
+	for name, record := range actual {
+		if _, ok := expected[name]; !ok {
+			differ = append(differ, fmt.Sprintf("not expected %q\n%q", name, record))
+		}
+	}
+	if len(differ) > 0 {
+		slices.Sort(differ)
+		require.Failf(t, "records differ", "%s\n%s", fmt.Sprintf(msg, args...), strings.Join(differ[:min(len(differ), 10)], "\n"))
+	}
 }
 
 // ledger remembers all that a server has published of a collection: each record
@@ -107,7 +130,7 @@ func (l *ledger) was(at time.Time, src fragment.Source) {
 	l.t.Helper()
 	state, ok := l.states[at.UTC()]
 	require.True(l.t, ok, "nothing was published at %s", at)
-	require.Equal(l.t, state, contents(l.t, src), "as of %s; the newest is %s", at, l.latest)
+	sameRecords(l.t, state, contents(l.t, src), "as of %s; the newest is %s", at, l.latest)
 }
 
 // source calls f with the records of a source.

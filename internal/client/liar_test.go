@@ -29,6 +29,7 @@ type liar struct {
 	every int                  // one answer in so many is a lie
 	old   map[string][]earlier // by URL: what the server has answered, the oldest first
 	told  map[string]int       // lies, by name
+	log   []string             // of lies
 
 	patient bool // no lie takes a second or more
 }
@@ -68,6 +69,7 @@ func (l *liar) answer(w http.ResponseWriter, r *http.Request, real http.Handler)
 		}
 		l.mu.Lock()
 		l.told[lie.name]++
+		l.log = append(l.log, lie.name+" "+strings.TrimPrefix(r.URL.Path, "/topicmaps/egov"))
 		l.mu.Unlock()
 		lie.tell(l, w, r, a)
 		return true
@@ -94,6 +96,13 @@ func (l *liar) remember(r *http.Request, real http.Handler) truth {
 		l.old[r.URL.Path] = before
 	}
 	return t
+}
+
+// forget makes the liar answer with nothing that it has heard so far.
+func (l *liar) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.old)
 }
 
 // truth is what there is to lie about.

@@ -2,7 +2,9 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -14,7 +16,8 @@ import (
 // revisit tries again to get what is in quarantine: that of the given topics, or
 // all. An entry is never applied by itself when later ones have been (it could
 // undo what they say): where one can be had by now, the mark goes back to before
-// it, and the walk that follows applies it and all that came after it.
+// it, and the walk that follows applies it and all that came after it. It returns a
+// [*historyError] where only a clean replacement can bring what is in quarantine.
 func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...string) error {
 	all, err := c.Store.Quarantine(s.Name)
 	if err != nil {
@@ -56,6 +59,9 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if err := c.checkKept(ctx, s, all, failed, home); err != nil {
+		return err
+	}
 	var back time.Time
 	for i := range all {
 		if failed[i] == nil && (back.IsZero() || all[i].Updated.Before(back)) {
@@ -83,6 +89,27 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 		c.Report(fmt.Sprintf("%s: going back to %s, since what was in quarantine can be had by now", s.Name, feeds.FormatTime(back)))
 	}
 	return err
+}
+
+// checkKept returns a [*historyError] where the data of an entry in quarantine are
+// not kept by the server any more, and so never to be had, but its newest snapshot
+// has what the entry says.
+func (c *Client) checkKept(ctx context.Context, s *store.Subscription, all []store.Quarantined, failed []error, home func(*url.URL) error) error {
+	var gone time.Time // the time of the last such entry
+	for i := range all {
+		var answer *FetchError
+		if errors.As(failed[i], &answer) && answer.gone() && all[i].Updated.After(gone) {
+			gone = all[i].Updated
+		}
+	}
+	if gone.IsZero() {
+		return nil
+	}
+	snapshot, err := c.newestSnapshot(ctx, s, home)
+	if err != nil || snapshot == nil || snapshot.Updated.Before(gone) {
+		return err
+	}
+	return &historyError{"the server does not keep what was in quarantine any more"}
 }
 
 // entryOf returns the entry that is in quarantine.

@@ -52,7 +52,7 @@ func (c *Client) Replace(ctx context.Context, name string) (*Round, error) {
 func (c *Client) Retry(ctx context.Context, name string, topics ...string) (*Round, error) {
 	return c.round(ctx, name, func(c *Client, s *store.Subscription, r *Round) error {
 		if err := c.revisit(ctx, s, topics...); err != nil {
-			return err
+			return c.orReplace(ctx, s, r, time.Time{}, err)
 		}
 		return c.advance(ctx, s, r, time.Time{})
 	})
@@ -92,7 +92,7 @@ func (c *Client) syncUntil(ctx context.Context, name string, until time.Time) (*
 	return c.round(ctx, name, func(c *Client, s *store.Subscription, r *Round) error {
 		if s.State != nil && s.Staging == nil {
 			if err := c.revisit(ctx, s); err != nil {
-				return err
+				return c.orReplace(ctx, s, r, until, err)
 			}
 		}
 		return c.advance(ctx, s, r, until)
@@ -104,7 +104,12 @@ func (c *Client) advance(ctx context.Context, s *store.Subscription, r *Round, u
 	if s.State == nil || s.Staging != nil {
 		return c.replace(ctx, s, r, until)
 	}
-	err := c.partialUpdate(ctx, s, r, until)
+	return c.orReplace(ctx, s, r, until, c.partialUpdate(ctx, s, r, until))
+}
+
+// orReplace does a clean replacement where err says that only this brings the
+// source in step. Any other error it returns.
+func (c *Client) orReplace(ctx context.Context, s *store.Subscription, r *Round, until time.Time, err error) error {
 	var history *historyError
 	if errors.As(err, &history) {
 		c.Report(fmt.Sprintf("%s: %s; replacing the source from a snapshot", s.Name, history.reason))

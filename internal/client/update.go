@@ -223,7 +223,7 @@ func (u *update) fetchFragment(ctx context.Context, e *feeds.Entry) (*fragment.F
 	if !ok {
 		return nil, 0, noData(u.s.FragmentsFeed, e)
 	}
-	r := request{url: link.Href, accept: u.accept(), max: u.MaxFragment, home: u.home}
+	r := request{url: link.Href, accept: u.accept(), max: u.MaxFragment, home: u.home, within: u.MaxTime}
 	f, a, err := fetch(ctx, u.Client, r, func(a *answer) (*fragment.Fragment, error) {
 		return fragment.ReadAs(a.body, u.xtmOptions(u.s.SP, a.url), topic)
 	})

@@ -121,7 +121,9 @@ func (w *walker) add(c *Client, f *feeds.Feed) {
 			w.order = append(w.order, k)
 		}
 		w.found[k] = e
-		w.passed = w.passed || e.Updated.Before(w.mark.Updated)
+		// Right after a snapshot, which has all up to the mark, an entry at it will
+		// do: those before it may be pruned.
+		w.passed = w.passed || e.Updated.Before(w.mark.Updated) || len(w.mark.Handled) == 0 && e.Updated.Equal(w.mark.Updated)
 		w.mixed = w.mixed || len(w.order) > 1 && e.Updated.After(w.earlier)
 		w.earlier = e.Updated
 	}

@@ -90,6 +90,16 @@ func (w *Watcher) Refresh() { poke(w.refresh) }
 // Now does the same, and begins a round of each source at once.
 func (w *Watcher) Now() { poke(w.now) }
 
+// Yield ends the round of a source that is under way, if any, for the sake of
+// somebody who waits to take the source away.
+func (w *Watcher) Yield(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f := w.followers[name]; f != nil {
+		f.interrupt()
+	}
+}
+
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -210,11 +220,10 @@ func (w *Watcher) follow(ctx context.Context, name string, number uint32) {
 		defer f.stop()
 		waits := w.waits()
 		for {
-			err := w.round(ctx, f)
+			wait := w.round(ctx, f, waits)
 			if ctx.Err() != nil {
 				return
 			}
-			wait := w.wait(waits, err)
 			f.next(time.Now().Add(wait))
 			timer := time.NewTimer(wait)
 			select {
@@ -230,14 +239,19 @@ func (w *Watcher) follow(ctx context.Context, name string, number uint32) {
 	})
 }
 
-func (w *Watcher) round(ctx context.Context, f *follower) error {
-	f.begin()
-	r, err := w.client.Sync(context.WithValue(ctx, fetchedKey{}, &f.fetched), f.name)
-	f.end(r, err, ctx.Err() != nil)
-	if ctx.Err() == nil {
-		w.Done(f.name, r, err)
+// round does one round and returns the time to the next one.
+func (w *Watcher) round(ctx context.Context, f *follower, waits *backoff.ExponentialBackOff) time.Duration {
+	ctx, end := context.WithCancel(context.WithValue(ctx, fetchedKey{}, &f.fetched))
+	defer end()
+	f.begin(end)
+	r, err := w.client.Sync(ctx, f.name)
+	stopped := ctx.Err() != nil
+	f.end(r, err, stopped)
+	if stopped {
+		return w.Interval
 	}
-	return err
+	w.Done(f.name, r, err)
+	return w.wait(waits, err)
 }
 
 // waits are those after rounds that fail: twice as long each time.

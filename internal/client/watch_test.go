@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -213,13 +214,29 @@ func TestRoundsOfOneSubscriptionDoNotOverlap(t *testing.T) {
 	w.eventually("a round is under way", func() bool { return times(o.seen(), "/snapshots/") == 1 })
 	result := make(chan *client.Round, 1)
 	go func() { result <- s.sync() }()
-	w.eventually("another waits", func() bool { return s.reported() != "" && w.of("egov").Running })
-	assert.Contains(t, s.reported(), "egov: waiting for the round that is under way")
+	w.eventually("another waits", func() bool {
+		return strings.Contains(s.reported(), "egov: waiting for the round that is under way") && w.of("egov").Running
+	})
 	o.seen()
 	close(free)
 	r := <-result
 	assert.False(t, r.CleanStart, "the other has done it")
 	assert.Zero(t, times(o.seen(), "/snapshots/"))
+}
+
+// Who takes a source away need not wait for a server that does not answer.
+func TestYielding(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(1, "v1")...))
+	s := subscribed(t, o)
+	o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool { <-r.Context().Done(); return true })
+	w := watch(t, s, client.Watching{Interval: time.Hour})
+	w.Yield("nope")
+	w.eventually("a round is under way", func() bool { return times(o.seen(), "/fragments") > 0 })
+	w.Yield("egov")
+	w.eventually("it has ended", func() bool { return !w.of("egov").Running && !w.of("egov").Next.IsZero() })
+	assert.Zero(t, w.of("egov").Rounds, "it has neither failed nor succeeded")
+	require.NoError(t, s.Unsubscribe(t.Context(), "egov"))
 }
 
 func TestStatusPages(t *testing.T) {

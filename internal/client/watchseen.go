@@ -29,13 +29,23 @@ type seen struct {
 	mu      sync.Mutex
 	s       Seen
 	started time.Time
+	cancel  func()    // of the round that is under way, or of the last one
 	ok      time.Time // when the last round that did not fail ended
 }
 
-func (s *seen) begin() {
+func (s *seen) begin(cancel func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.s.Running, s.started, s.s.Next = true, time.Now(), time.Time{}
+	s.s.Running, s.started, s.cancel, s.s.Next = true, time.Now(), cancel, time.Time{}
+}
+
+// interrupt ends the round that is under way.
+func (s *seen) interrupt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cancel != nil {
+		s.cancel()
+	}
 }
 
 func (s *seen) end(r *Round, err error, stopped bool) {

@@ -17,7 +17,7 @@ type Holding struct {
 	owned   bool         // close closes the store as well
 	locks   client.Locks // of all commands that are executed here
 	server  *control.Server
-	changed atomic.Pointer[func()] // called after each command of another process
+	watcher atomic.Pointer[client.Watcher] // nil: none is at work
 }
 
 // Hold takes the commands of other processes for db. program is the name that
@@ -26,12 +26,11 @@ func Hold(db *store.DB, program string) (*Holding, error) {
 	h := &Holding{db: db}
 	var err error
 	h.server, err = control.Serve(db.Dir(), program, func(ctx context.Context, r *control.Request) int {
-		defer func() {
-			if f := h.changed.Load(); f != nil {
-				(*f)()
-			}
-		}()
-		return execute(ctx, r, h)
+		code := execute(ctx, r, h)
+		if w := h.watcher.Load(); w != nil { // subscriptions may have come and gone
+			w.Refresh()
+		}
+		return code
 	})
 	return h, err
 }

@@ -121,12 +121,16 @@ func (a *app) unsubscribe() *cobra.Command {
 		Use:   "unsubscribe NAME",
 		Short: "End a subscription, and forget what its source says",
 		Long: `End the subscription NAME. What its source says goes from the merged map; other
-sources and local edits keep what is theirs. A round that is under way is waited for.`,
+sources and local edits keep what is theirs. A round that another command does is
+waited for, one of "watch" is ended.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: a.run(func(ctx context.Context, args []string) error {
 			s, err := a.subscription(args[0])
 			if err != nil {
 				return err
+			}
+			if w := a.held.watcher.Load(); w != nil {
+				w.Yield(args[0]) // a round of a dead source may take minutes
 			}
 			if err := a.client.Unsubscribe(ctx, args[0]); err != nil {
 				return err

@@ -104,8 +104,7 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 	if err != nil {
 		return err
 	}
-	refresh := w.Refresh
-	a.held.changed.Store(&refresh)
+	a.held.watcher.Store(w)
 	var others sync.WaitGroup
 	defer others.Wait()
 	ctx, end := context.WithCancel(ctx) // also where the watcher ends by itself

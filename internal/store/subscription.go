@@ -30,7 +30,6 @@ type Subscription struct {
 	Staging *Progress `json:",omitempty"`
 
 	ETag        string    // of the fragments feed's recent document at the last round
-	Modified    string    `json:",omitempty"` // its Last-Modified
 	LastCheck   time.Time // by this node's clock, as is LastChange
 	LastChange  time.Time
 	LastError   string `json:",omitempty"`
