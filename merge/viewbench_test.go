@@ -66,8 +66,8 @@ func (w *heldWhile) Write(b []byte) (int, error) {
 
 // The merged map is written in less memory than a fraction of it takes.
 func TestTheViewIsWrittenAsAStream(t *testing.T) {
-	parts := crowds(t, 8_000, false)
-	w := &heldWhile{next: 1 << 19, before: live()}
+	parts := crowds(t, 5_000, false)
+	w := &heldWhile{next: 1 << 18, before: live()}
 	require.NoError(t, fragment.WriteSnapshot(w, merge.NewView(parts...), fragment.Form{Version: xtm.V21, SP: sp}))
 	before := live()
 	tm, _, err := merge.Join(parts...)

@@ -223,12 +223,14 @@ func TestClaimsTellWhoSaysWhat(t *testing.T) {
 func TestTheViewOfOnePublishedStateIsThatState(t *testing.T) {
 	h := newHistory(t)
 	h.version(func(m draft) { m.associate(x, m.named("n", a), m.topic(b)) })
-	view := merge.NewView(merge.Part{SP: sp, Source: &h.state, Published: true})
+	counted := &countedMemory{Memory: &h.state}
+	view := merge.NewView(merge.Part{SP: sp, Source: counted, Published: true})
 	want, err := h.state.Topic(a)
 	require.NoError(t, err)
 	got, err := view.Topic(a)
 	require.NoError(t, err)
 	require.Same(t, want, got)
+	require.Equal(t, 1, counted.records, "nothing is looked up")
 	require.Equal(t, dump(t, &h.state), dump(t, view))
 	id, err := view.Identity(a)
 	require.NoError(t, err)
@@ -263,10 +265,30 @@ func TestTheViewOfOneStateRewritesItsReferences(t *testing.T) {
 	require.Equal(t, 0, types(true), "a subscriber's state is not a publisher's")
 }
 
+// Records know type-instance associations by the names of the standard, so these
+// are the TopicSIs of their topics, whatever else those are called.
+func TestTheVocabularyKeepsItsNames(t *testing.T) {
+	s := newSources(t,
+		func(m draft) { m.topic(a).AddType(m.topic(b)) },
+		func(m draft) { m.topic("http://aaa.example.org/", tmdm.PSITypeInstance) })
+	view := merge.NewView(s.parts()...)
+	topic, err := view.Topic("http://aaa.example.org/")
+	require.NoError(t, err)
+	require.Equal(t, tmdm.PSITypeInstance, topic.TopicSI())
+	n := 0
+	for _, err := range view.AssociationsOf(a, fragment.AsInstance) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 1, n)
+}
+
 func TestTheViewReturnsTheErrorOfASource(t *testing.T) {
 	boom := errors.New("boom")
 	h := newHistory(t)
 	h.version(func(m draft) { m.reified("n", a, b); m.associate(x, m.topic(a), m.topic(c)) })
+	other := newHistory(t)
+	other.version(func(m draft) { m.reified("n", a, d) })
 	for _, read := range []func(*merge.View) error{
 		func(v *merge.View) error { _, err := v.Topic(a); return err },
 		func(v *merge.View) error { _, err := v.Identity(a); return err },
@@ -280,7 +302,7 @@ func TestTheViewReturnsTheErrorOfASource(t *testing.T) {
 		failed := 0
 		for after := range 1_000 {
 			f := &failing{State: &h.state, after: after, err: boom}
-			v := merge.NewView(merge.Part{SP: sp, Source: f}, merge.Part{SP: sp, Source: &h.state})
+			v := merge.NewView(merge.Part{SP: sp, Source: f}, merge.Part{SP: sp, Source: &other.state})
 			err := read(v)
 			if err == nil {
 				break
@@ -289,6 +311,7 @@ func TestTheViewReturnsTheErrorOfASource(t *testing.T) {
 			failed++
 			f.after = 1_000_000
 			require.NoError(t, read(v), "what failed can be tried again")
+			require.Equal(t, 1, merge.JoinedReifiers(v))
 		}
 		require.Greater(t, failed, 1)
 		require.Less(t, failed, 1_000)

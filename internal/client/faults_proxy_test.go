@@ -230,6 +230,10 @@ func (w *world) converges() {
 	w.s.restart(tight)
 	r, err := w.s.Sync(context.Background(), "egov")
 	require.NoError(w.t, err)
+	if r.CleanStart && r.Quarantined > 0 { // from a round before, which did not end; the next tries it again
+		r, err = w.s.Sync(context.Background(), "egov")
+		require.NoError(w.t, err)
+	}
 	require.Zero(w.t, r.Quarantined)
 	require.Equal(w.t, w.ledger.latest, r.Mark.UTC())
 	w.check(r, nil)

@@ -3,10 +3,10 @@ package clientcmd
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
+	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/control"
@@ -33,7 +33,7 @@ type display struct {
 	began time.Time // of the phase, when first was done
 	first int64
 	shown time.Time // a bar or a line, the last time
-	bar   *progressbar.ProgressBar
+	bar   bool      // there is one on the terminal's last line
 }
 
 // newDisplay returns a display for the one who has typed a command. Programs
@@ -64,9 +64,9 @@ func (d *display) clear() {
 }
 
 func (d *display) clearBar() {
-	if d.bar != nil {
-		_ = d.bar.Clear() // a terminal that is gone
-		d.bar = nil
+	if d.bar {
+		fmt.Fprint(d.w, "\r\x1b[K") // ECMA-48 §8.3.41, EL: erase to the end of the line
+		d.bar = false
 	}
 }
 
@@ -86,28 +86,31 @@ func (d *display) progress(p client.Progress) {
 	switch {
 	case d.terminal && now.Sub(d.began) >= barAfter && now.Sub(d.shown) >= barEvery:
 		d.shown = now
-		d.draw(p)
+		d.bar = true
+		fmt.Fprint(d.w, "\r"+bar(describeProgress(p, now.Sub(d.began), d.first), p, d.width)+"\x1b[K")
 	case !d.terminal && now.Sub(d.shown) >= linesEvery:
 		d.shown = now
 		fmt.Fprintln(d.w, describeProgress(p, now.Sub(d.began), d.first))
 	}
 }
 
-func (d *display) draw(p client.Progress) {
-	total := p.Total
-	if total <= 0 {
-		total = -1 // not known: something that turns
+// barWidth is how many columns a bar has, if there is room.
+const barWidth = 30
+
+// bar returns a text with a bar before it that shows the same, in one line.
+func bar(text string, p client.Progress, width int) string {
+	if width == 0 {
+		width = 80
 	}
-	if d.bar == nil || d.bar.GetMax64() != total {
-		d.clearBar()
-		name := p.Source + ": " + p.Phase
-		d.bar = progressbar.NewOptions64(total,
-			progressbar.OptionSetWriter(d.w), progressbar.OptionSetDescription(name), progressbar.OptionUseANSICodes(true),
-			progressbar.OptionSetWidth(min(40, max(10, d.width-len(name)-50))), progressbar.OptionSpinnerType(14),
-			progressbar.OptionShowBytes(p.Unit == client.Bytes), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
-			progressbar.OptionSetItsString(string(p.Unit)))
+	if room := width - 1 - utf8.RuneCountInString(text) - len("[] "); p.Total > 0 && room >= barWidth/3 {
+		n := min(barWidth, room)
+		full := int(min(p.Done, p.Total) * int64(n) / p.Total)
+		return "[" + strings.Repeat("#", full) + strings.Repeat(".", n-full) + "] " + text
 	}
-	_ = d.bar.Set64(p.Done)
+	if r := []rune(text); len(r) >= width {
+		return string(r[:width-1])
+	}
+	return text
 }
 
 // describeProgress says in a line how far work has come that has taken some time

@@ -1,0 +1,481 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/client"
+)
+
+// unlike returns topics that do not pack well, so that a snapshot has some size.
+func unlike(n int, seed uint64) []string {
+	random := rand.New(rand.NewPCG(seed, seed))
+	all := make([]string, n)
+	for i := range all {
+		all[i] = topic(fmt.Sprintf("t%d", i), fmt.Sprintf("%x%x%x%x", random.Uint64(), random.Uint64(), random.Uint64(), random.Uint64()))
+	}
+	return all
+}
+
+// wire counts what is sent of snapshots, and with which conditions.
+type wire struct {
+	mu       sync.Mutex
+	sent     int
+	requests []string
+}
+
+// meter is an answer that is counted, and broken off when nothing is left.
+type meter struct {
+	http.ResponseWriter
+	*wire
+	left int
+}
+
+func (m meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }
+
+func (m *meter) Write(p []byte) (int, error) {
+	cut := len(p) > m.left
+	if cut {
+		p = p[:m.left]
+	}
+	n, err := m.ResponseWriter.Write(p)
+	m.mu.Lock()
+	m.sent += n
+	m.mu.Unlock()
+	if m.left -= n; cut {
+		_ = http.NewResponseController(m.ResponseWriter).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	return n, err
+}
+
+// cutting breaks each answer with a snapshot off after some bytes.
+func (w *wire) cutting(after func(request int) int) fault {
+	return func(to http.ResponseWriter, r *http.Request, real http.Handler) bool {
+		if !isSnapshot(r) {
+			return false
+		}
+		w.mu.Lock()
+		n := len(w.requests)
+		w.requests = append(w.requests, r.Header.Get("Range")+r.Header.Get("If-None-Match"))
+		w.mu.Unlock()
+		real.ServeHTTP(&meter{to, w, after(n)}, r)
+		return true
+	}
+}
+
+func whole(int) int { return always }
+
+// asked returns the conditions of the requests so far, "" where there was none.
+func (w *wire) asked() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.requests
+}
+
+// downloads lists what is left of downloads.
+func (s *subscriber) downloads() []string {
+	files, err := filepath.Glob(filepath.Join(s.dir, "downloads", "*"))
+	require.NoError(s.t, err)
+	return files
+}
+
+// instead answers requests for snapshots as another server might.
+func instead(answer http.HandlerFunc) fault {
+	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if isSnapshot(r) {
+			answer(w, r)
+		}
+		return isSnapshot(r)
+	}
+}
+
+// file answers with content, its ETag and ranges of it.
+func file(etag, coding string, content []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", etag)
+		if coding != "" {
+			w.Header().Set("Content-Encoding", coding)
+		}
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+	}
+}
+
+func zipped(t *testing.T, document string) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := z.Write([]byte(document))
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	return b.Bytes()
+}
+
+// A connection that breaks again and again does no harm as long as each gets
+// farther: nothing is fetched twice.
+func TestBrokenConnectionsAreGoneOnFrom(t *testing.T) {
+	t.Parallel()
+	document := doc(unlike(2000, 1)...)
+	for seed := range uint64(5) {
+		o := publishing(t, document)
+		s := subscribed(t, o)
+		random := rand.New(rand.NewPCG(seed, seed))
+		w := &wire{}
+		o.breakWith(w.cutting(func(int) int { return 1 + random.IntN(20_000) }))
+		s.sync()
+		s.has(o, document)
+		require.Greater(t, len(w.asked()), 5)
+		for i, asked := range w.asked() {
+			assert.Equal(t, i > 0, strings.HasPrefix(asked, "bytes="), "request %d: %q", i, asked)
+		}
+		again := &wire{}
+		o.breakWith(again.cutting(whole))
+		_, err := s.Replace(context.Background(), "egov")
+		require.NoError(t, err)
+		assert.Equal(t, []string{""}, again.asked(), "what was loaded is not kept")
+		assert.Equal(t, again.sent, w.sent, "each byte once")
+		assert.Empty(t, s.downloads())
+	}
+}
+
+// A round that ends in the middle is taken up by the next, in another process too.
+func TestInterruptedDownloadIsTakenUpByTheNextRound(t *testing.T) {
+	t.Parallel()
+	document := doc(unlike(2000, 1)...)
+	o := publishing(t, document)
+	s := subscribed(t, o)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	o.breakWith(func(to http.ResponseWriter, r *http.Request, real http.Handler) bool {
+		if isSnapshot(r) {
+			w, body := recordAsIs(real, r)
+			for name, values := range w.Header() {
+				to.Header()[name] = values
+			}
+			_, _ = to.Write(body[:30_000])
+			_ = http.NewResponseController(to).Flush()
+			for info := os.FileInfo(nil); info == nil || info.Size() < 30_000; time.Sleep(time.Millisecond) {
+				for _, path := range s.downloads() {
+					if !strings.Contains(path, ".json") {
+						info, _ = os.Stat(path)
+					}
+				}
+			}
+			cancel()
+			<-r.Context().Done()
+		}
+		return isSnapshot(r)
+	})
+	_, err := s.Sync(ctx, "egov")
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Len(t, s.downloads(), 2)
+	s.restart()
+	w := &wire{}
+	o.breakWith(w.cutting(whole))
+	s.sync()
+	s.has(o, document)
+	assert.Equal(t, []string{"bytes=30000-"}, w.asked())
+	assert.Empty(t, s.downloads())
+}
+
+// What cannot be gone on with is fetched from its beginning.
+func TestDownloadThatCannotBeGoneOnWithStartsOver(t *testing.T) {
+	t.Parallel()
+	first, second := doc(unlike(300, 1)...), doc(unlike(300, 2)...)
+	one, two := zipped(t, first), zipped(t, second)
+	cut := func(answer http.HandlerFunc, after int) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { answer(&meter{w, &wire{}, after}, r) }
+	}
+	ignoring := func(answer http.HandlerFunc) http.HandlerFunc { // a server that knows nothing of ranges
+		return func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Del("Range")
+			r.Header.Del("If-Range")
+			answer(w, r)
+		}
+	}
+	part := func(contentRange, etag, coding string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Range", contentRange)
+			w.Header().Set("ETag", etag)
+			w.Header().Set("Content-Encoding", coding)
+			w.WriteHeader(http.StatusPartialContent)
+			_, _ = w.Write(one[5000:])
+		}
+	}
+	rest := fmt.Sprintf("bytes 5000-%d/%d", len(one)-1, len(one))
+	for name, c := range map[string]struct {
+		then http.HandlerFunc // after 5000 bytes of one; then two is answered
+		want string
+		n    int // requests
+	}{
+		"the rest comes":             {file(`"1"`, "gzip", one), first, 2},
+		"without an ETag":            {part(rest, "", "gzip"), first, 2},
+		"without the length":         {part(fmt.Sprintf("bytes 5000-%d/*", len(one)-1), `"1"`, "gzip"), first, 2},
+		"another version":            {file(`"2"`, "gzip", two), second, 2},
+		"another coding":             {file(`"3"`, "", []byte(second)), second, 2},
+		"a server without ranges":    {ignoring(file(`"1"`, "gzip", one)), first, 2},
+		"a part of another version":  {part(rest, `"2"`, "gzip"), second, 3},
+		"a part in another coding":   {part(rest, `"1"`, "zstd"), second, 3},
+		"another part":               {part(fmt.Sprintf("bytes 5001-%d/%d", len(one), len(one)+1), `"1"`, "gzip"), second, 3},
+		"a part of another length":   {part(fmt.Sprintf("bytes 5000-%d/%d", len(one)-1, len(one)+7), `"1"`, "gzip"), second, 3},
+		"no Content-Range":           {part("", `"1"`, "gzip"), second, 3},
+		"more than there should be":  {part(fmt.Sprintf("bytes 5000-%d/%d", 5009, 5010), `"1"`, "gzip"), second, 3},
+		"not satisfiable":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(416) }, second, 3},
+		"not modified":               {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) }, second, 3},
+		"broken off and gone on":     {cut(file(`"1"`, "gzip", one), 100), second, 3},
+		"broken off, without ranges": {cut(ignoring(file(`"1"`, "gzip", one)), 100), second, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := publishing(t, first)
+			s := subscribed(t, o)
+			n := 0
+			o.breakWith(instead(func(w http.ResponseWriter, r *http.Request) {
+				switch n++; n {
+				case 1:
+					cut(file(`"1"`, "gzip", one), 5000)(w, r)
+				case 2:
+					assert.Equal(t, "bytes=5000-", r.Header.Get("Range"))
+					assert.Equal(t, `"1"`, r.Header.Get("If-Range"))
+					c.then(w, r)
+				default:
+					file(`"2"`, "gzip", two)(w, r)
+				}
+			}))
+			s.sync()
+			s.has(o, c.want)
+			assert.Equal(t, c.n, n)
+			assert.Empty(t, s.downloads())
+		})
+	}
+}
+
+// A weak ETag does not say that the bytes are the same.
+func TestWeakETagIsNotGoneOnFrom(t *testing.T) {
+	t.Parallel()
+	document := doc(unlike(300, 1)...)
+	for _, etag := range []string{`W/"1"`, ""} {
+		o := publishing(t, document)
+		s := subscribed(t, o)
+		var ranges []string
+		o.breakWith(instead(func(w http.ResponseWriter, r *http.Request) {
+			ranges = append(ranges, r.Header.Get("Range"))
+			if len(ranges) == 1 {
+				w = &meter{w, &wire{}, 5000}
+			}
+			file(etag, "gzip", zipped(t, document))(w, r)
+		}))
+		s.sync()
+		s.has(o, document)
+		assert.Equal(t, []string{"", ""}, ranges)
+	}
+}
+
+func TestSnapshotsOfAllCodingsAreRead(t *testing.T) {
+	t.Parallel()
+	document := doc(unlike(300, 1)...)
+	packer, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	for coding, content := range map[string][]byte{
+		"": []byte(document), "identity": []byte(document), "gzip": zipped(t, document), "X-GZIP": zipped(t, document),
+		"zstd": packer.EncodeAll([]byte(document), nil),
+	} {
+		o := publishing(t, document)
+		s := subscribed(t, o)
+		o.breakWith(instead(file(`"1"`, coding, content)))
+		s.sync()
+		s.has(o, document)
+	}
+	o := publishing(t, document)
+	s := subscribed(t, o)
+	o.breakWith(instead(file(`"1"`, "br", []byte("?"))))
+	_, err = s.syncFails()
+	assert.ErrorContains(t, err, `the content coding "br" is not known`)
+	assert.Empty(t, s.downloads())
+}
+
+// What cannot be read is thrown away, with all that was made of it; another round
+// fetches it again.
+func TestSnapshotThatCannotBeReadIsThrownAway(t *testing.T) {
+	t.Parallel()
+	document := doc(unlike(3000, 1)...)
+	packed := zipped(t, document)
+	changed := func(at int) []byte {
+		b := bytes.Clone(packed)
+		b[at] ^= 0x55
+		return b
+	}
+	for name, content := range map[string][]byte{
+		"truncated, with the right length": packed[:len(packed)-9],
+		"truncated in the middle":          packed[:len(packed)/2],
+		"a wrong checksum":                 changed(len(packed) - 8),
+		"a wrong length":                   changed(len(packed) - 3),
+		"damaged":                          changed(len(packed) / 2),
+		"not gzip":                         []byte("hello"),
+		"empty":                            {},
+		"ill-formed XML at its end":        zipped(t, strings.TrimSuffix(document, ">\n")),
+		"not a topic map":                  zipped(t, "<html/>"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := publishing(t, document)
+			s := subscribed(t, o)
+			o.breakWith(instead(file(`"1"`, "gzip", content)))
+			s.syncFails()
+			assert.Empty(t, s.downloads())
+			assert.Nil(t, s.known("egov").Staging)
+			o.breakWith(instead(file(`"1"`, "gzip", packed)))
+			s.sync()
+			s.has(o, document)
+		})
+	}
+}
+
+// A snapshot is bounded as it comes, and unpacked. It is not fetched again.
+func TestSnapshotsAreBounded(t *testing.T) {
+	t.Parallel()
+	padding := "<!--" + strings.Repeat(" ", 1<<16-7) + "-->"
+	bomb := strings.Replace(doc(topics(3, "v1")...), "<topic>", strings.Repeat(padding, 20)+"<topic>", 1)
+	require.Less(t, len(zipped(t, bomb)), 1<<16)
+	for coding, content := range map[string][]byte{"gzip": zipped(t, bomb), "": []byte(bomb)} {
+		o := publishing(t, doc(topics(3, "v1")...))
+		s := subscribed(t, o, func(c *client.Config) { c.MaxSnapshot = 1 << 20 })
+		n := 0
+		o.breakWith(instead(func(w http.ResponseWriter, r *http.Request) {
+			n++
+			file(`"1"`, coding, content)(w, r)
+		}))
+		_, err := s.syncFails()
+		assert.ErrorContains(t, err, "longer than the limit of 1048576 bytes")
+		assert.Equal(t, 1, n)
+		assert.Empty(t, s.downloads())
+		s.configure(func(c *client.Config) { c.MaxSnapshot = 2 << 20 })
+		s.sync()
+		s.has(o, doc(topics(3, "v1")...))
+	}
+}
+
+// Where the server has given up the snapshot meanwhile, the newest one is taken.
+func TestSnapshotThatIsPrunedMeanwhileIsReplacedByTheNewest(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{404, 410} {
+		o := publishing(t, doc(unlike(2000, 1)...))
+		s := subscribed(t, o, func(c *client.Config) { c.Tries = 1 })
+		w := &wire{}
+		o.breakWith(w.cutting(func(n int) int { return 20_000 * (1 - n) })) // the second gets no farther
+		s.syncFails()
+		require.Len(t, s.downloads(), 2)
+		o.put(doc(unlike(2000, 2)...))
+		pruned := false
+		o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+			if !isSnapshot(r) || pruned {
+				return false
+			}
+			pruned = true
+			assert.Equal(t, "bytes=20000-", r.Header.Get("Range"))
+			o.takeSnapshot()
+			w.WriteHeader(status)
+			return true
+		})
+		s.sync()
+		s.has(o, doc(unlike(2000, 2)...))
+		assert.Empty(t, s.downloads())
+
+		o.breakWith(damage(isSnapshot, always, answering(status)))
+		o.seen()
+		_, err := s.Replace(context.Background(), "egov")
+		assert.ErrorContains(t, err, fmt.Sprint("the server answered ", status))
+		assert.Equal(t, 1, times(o.seen(), "/snapshots/"), "the newest one is not asked for again")
+	}
+}
+
+// Of downloads that were left, only what can still be of use is kept.
+func TestLeftoversAreRemoved(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(unlike(2000, 1)...))
+	s := subscribed(t, o, func(c *client.Config) { c.Tries = 1 })
+	w := &wire{}
+	o.breakWith(w.cutting(func(n int) int { return 20_000 * (1 - n) }))
+	s.syncFails()
+	left := s.downloads()
+	require.Len(t, left, 2)
+	stranger := filepath.Join(filepath.Dir(left[0]), "4711")
+	require.NoError(t, os.WriteFile(stranger, []byte("x"), 0o600))
+	require.NoError(t, os.WriteFile(stranger+".json", []byte("{}"), 0o600))
+	o.put(doc(unlike(2000, 2)...))
+	o.takeSnapshot()
+	w = &wire{}
+	o.breakWith(w.cutting(func(int) int { return 0 }))
+	s.syncFails()
+	assert.Equal(t, []string{""}, w.asked()[:1], "the old snapshot is not gone on with")
+	assert.NoFileExists(t, stranger)
+	assert.NoFileExists(t, stranger+".json")
+	o.breakWith(nil)
+	s.sync()
+	s.has(o, doc(unlike(2000, 2)...))
+	assert.Empty(t, s.downloads())
+}
+
+// What is beside the file may be damaged: then it is of no use.
+func TestDamagedNotesAreNotTrusted(t *testing.T) {
+	t.Parallel()
+	document := doc(unlike(2000, 1)...)
+	for _, damaged := range []func(note map[string]any) any{
+		func(map[string]any) any { return 5 },
+		func(note map[string]any) any { delete(note, "ETag"); return note },
+		func(note map[string]any) any { note["Entry"] = "urn:other"; return note },
+		func(note map[string]any) any { note["Updated"] = "2001-01-01T00:00:00Z"; return note },
+		func(note map[string]any) any { note["Link"] = "http://other/"; return note },
+	} {
+		o := publishing(t, document)
+		s := subscribed(t, o, func(c *client.Config) { c.Tries = 1 })
+		w := &wire{}
+		o.breakWith(w.cutting(func(n int) int { return 20_000 * (1 - n) }))
+		s.syncFails()
+		path := s.downloads()[1]
+		require.True(t, strings.HasSuffix(path, ".json"))
+		b, err := os.ReadFile(path)
+		require.NoError(t, err)
+		var note map[string]any
+		require.NoError(t, json.Unmarshal(b, &note))
+		b, err = json.Marshal(damaged(note))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, b, 0o600))
+		w = &wire{}
+		o.breakWith(w.cutting(whole))
+		s.sync()
+		assert.Equal(t, []string{""}, w.asked())
+		s.has(o, document)
+	}
+}
+
+// recordAsIs returns what a handler answers, packed as it is.
+func recordAsIs(h http.Handler, r *http.Request) (http.ResponseWriter, []byte) {
+	var b bytes.Buffer
+	w := &plain{header: http.Header{}, Writer: &b}
+	h.ServeHTTP(w, r)
+	return w, b.Bytes()
+}
+
+type plain struct {
+	header http.Header
+	io.Writer
+}
+
+func (p *plain) Header() http.Header { return p.header }
+func (p *plain) WriteHeader(int)     {}

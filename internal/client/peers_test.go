@@ -1,0 +1,90 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// newPeer returns a client on the store of a server: a node that publishes a
+// collection of its own and follows others.
+func newPeer(t *testing.T, o *origin) *subscriber {
+	s := &subscriber{t: t, dir: o.dir, db: o.db}
+	s.configure()
+	return s
+}
+
+// Two nodes that publish what is their own and follow each other fall silent, and
+// each keeps its own statements and the other's apart, whatever they say of the
+// same subjects.
+func TestPeersFallSilent(t *testing.T) {
+	t.Parallel()
+	names := [2]string{"north", "south"}
+	var origins [2]*origin
+	var peers [2]*subscriber
+	for i := range origins {
+		origins[i] = newOrigin(t)
+		origins[i].create(names[i], doc(topic("oslo", "Oslo, says "+names[i])))
+		peers[i] = newPeer(t, origins[i])
+	}
+	for i, p := range peers {
+		_, err := p.Subscribe(context.Background(), origins[1-i].feedURL(names[1-i]), client.SubscribeOptions{})
+		require.NoError(t, err)
+	}
+	head := func(i int) (head uint64) {
+		require.NoError(t, origins[i].db.View(names[i], func(v *store.View) error { head = v.Head; return nil }))
+		return head
+	}
+	round := func() (entries int) {
+		for i, p := range peers {
+			r, err := p.Sync(context.Background(), names[1-i])
+			require.NoError(t, err)
+			entries += r.Entries
+		}
+		return entries
+	}
+	round()
+	var said [2]string
+	for version := range 4 {
+		said = [2]string{
+			doc(alias("oslo", "christiania", fmt.Sprint("Oslo ", version)), vocabulary, topic("bergen", "Bergen"), link("near", "oslo", "bergen")),
+			doc(topic("oslo", "Oslo"), topic("christiania", fmt.Sprint("Christiania ", version))),
+		}
+		if version == 3 {
+			said[0] = doc(topic("oslo", "Oslo")) // much is deleted, and nobody brings it back
+		}
+		before := [2]uint64{}
+		for i, o := range origins {
+			o.putAs(names[i], said[i])
+			before[i] = head(i)
+		}
+		require.NotZero(t, round())
+		for range 3 {
+			require.Zero(t, round(), "an echo")
+		}
+		for i := range origins {
+			assert.Equal(t, before[i], head(i), "%s publishes what it has heard", names[i])
+		}
+	}
+	for i, p := range peers {
+		p.hasAs(names[1-i], origins[1-i].sp(names[1-i]), said[1-i])
+		require.NoError(t, origins[i].db.View(names[i], func(v *store.View) error {
+			m, err := fragment.NameTopics(published(t, said[i], v.SP), v.SP, nil)
+			require.NoError(t, err)
+			sameRecords(t, contents(t, m), contents(t, v.Source()), "%s's own", names[i])
+			return nil
+		}))
+		w := httptest.NewRecorder()
+		origins[i].server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, origins[i].URL+"/topicmaps/"+names[1-i], nil))
+		assert.Equal(t, http.StatusNotFound, w.Code, "what a node follows it does not publish")
+	}
+}

@@ -1,0 +1,167 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// childDir names, in the environment of a child process, the data folder in
+// which it does a round of egov.
+const childDir = "TMSHARE_CLIENT_TEST_DIR"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		if err := roundIn(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func roundIn(dir string) error {
+	db, err := store.Open(store.Options{Dir: dir, Logger: silent})
+	if err != nil {
+		return err
+	}
+	c, err := client.New(client.Config{Store: db, Logger: silent})
+	if err != nil {
+		return err
+	}
+	if _, err := c.Sync(context.Background(), "egov"); err != nil {
+		return err
+	}
+	return db.Close()
+}
+
+// killed starts a round in a process of its own and kills that when it is time.
+func killed(t *testing.T, dir string, whenTrue func() bool, later time.Duration) {
+	t.Helper()
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childDir+"="+dir)
+	child.Stderr = os.Stderr
+	require.NoError(t, child.Start())
+	deadline := time.Now().Add(time.Minute)
+	for !whenTrue() && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	reached := whenTrue()
+	time.Sleep(later)
+	_ = child.Process.Kill() // it may have ended
+	_ = child.Wait()
+	require.True(t, reached, "the round has not come so far in a minute")
+}
+
+// A process that is killed at any instant of a clean start leaves what the next
+// one goes on with: nothing is fetched twice, and nothing is left in the end.
+func TestKillsDuringACleanStart(t *testing.T) {
+	t.Parallel()
+	document := doc(unlike(6000, 1)...)
+	o := publishing(t, document)
+	s := subscribed(t, o)
+	require.NoError(t, s.db.Close())
+	random := rand.New(rand.NewPCG(1, 2))
+
+	silentAfter := 0
+	w := &wire{}
+	stalling := func(to http.ResponseWriter, r *http.Request, real http.Handler) bool {
+		if !isSnapshot(r) {
+			return false
+		}
+		w.mu.Lock()
+		w.requests = append(w.requests, r.Header.Get("Range"))
+		after := silentAfter
+		w.mu.Unlock()
+		real.ServeHTTP(&stalled{meter{to, w, after}, r}, r)
+		return true
+	}
+	o.breakWith(stalling)
+	stallAfter := func(n int) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		silentAfter = n
+	}
+	there := func() (n int64) {
+		files, _ := filepath.Glob(filepath.Join(s.dir, "downloads", "*"))
+		for _, f := range files {
+			if info, err := os.Stat(f); err == nil && !strings.Contains(f, ".json") {
+				n = info.Size()
+			}
+		}
+		return n
+	}
+	for want := int64(0); want < 90_000; {
+		n := 10_000 + random.IntN(20_000)
+		stallAfter(n)
+		want += int64(n)
+		killed(t, s.dir, func() bool { return there() == want }, 0)
+	}
+	require.Greater(t, len(w.asked()), 3)
+	for i, asked := range w.asked() {
+		assert.Equal(t, i > 0, asked != "", "request %d: %q", i, asked)
+	}
+
+	complete := func() bool {
+		files, _ := filepath.Glob(filepath.Join(s.dir, "downloads", "*.json"))
+		for _, f := range files {
+			if b, _ := os.ReadFile(f); strings.Contains(string(b), `"Complete":true`) {
+				return true
+			}
+		}
+		return false
+	}
+	stallAfter(always)
+	loading := 0 // kills while it was loaded
+	for i := range 6 {
+		killed(t, s.dir, complete, time.Duration(random.IntN(40*(i+1)))*time.Millisecond)
+		if !complete() {
+			break // it was faster
+		}
+		loading++
+	}
+	assert.Positive(t, loading, "no kill has met it while it was loading")
+	s.open()
+	s.configure()
+	sent := w.sent
+	s.sync()
+	s.has(o, document)
+	assert.Empty(t, s.downloads())
+
+	again := &wire{}
+	o.breakWith(again.cutting(whole))
+	_, err := s.Replace(context.Background(), "egov")
+	require.NoError(t, err)
+	assert.Equal(t, again.sent, sent, "each byte was fetched once")
+	s.has(o, document)
+}
+
+// stalled is an answer that stops without an end.
+type stalled struct {
+	meter
+	r *http.Request
+}
+
+func (s *stalled) Write(p []byte) (int, error) {
+	if len(p) <= s.left {
+		return s.meter.Write(p)
+	}
+	n, _ := s.meter.Write(p[:s.left])
+	_ = http.NewResponseController(s.ResponseWriter).Flush()
+	<-s.r.Context().Done()
+	return n, http.ErrAbortHandler
+}
