@@ -230,12 +230,15 @@ func writeRows(b *testing.B, folder string) (took spent) {
 
 // rawOptions are those of package store.
 func rawOptions(dir string) badger.Options {
-	return badger.DefaultOptions(dir).
+	o := badger.DefaultOptions(dir)
+	o.TableSizeMultiplier = 1
+	return o.
+		WithNumCompactors(2).
 		WithSyncWrites(true).
 		WithDetectConflicts(false).
-		WithMemTableSize(16 << 20).
+		WithMemTableSize(8 << 20).
 		WithNumMemtables(3).
-		WithBaseTableSize(4 << 20).
+		WithBaseTableSize(7 << 19).
 		WithBlockCacheSize(32 << 20).
 		WithIndexCacheSize(16 << 20).
 		WithValueLogFileSize(64 << 20).

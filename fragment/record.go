@@ -33,6 +33,26 @@ type Topic struct {
 	Provisional bool
 }
 
+// HasReifiers reports whether a statement of t is reified.
+func (t *Topic) HasReifiers() bool {
+	for i := range t.Names {
+		if t.Names[i].HasReifiers() {
+			return true
+		}
+	}
+	return slices.ContainsFunc(t.Occurrences, func(o Occurrence) bool { return o.Reifier != "" })
+}
+
+// HasReifiers reports whether n or one of its variants is reified.
+func (n *Name) HasReifiers() bool {
+	return n.Reifier != "" || slices.ContainsFunc(n.Variants, func(v Variant) bool { return v.Reifier != "" })
+}
+
+// HasReifiers reports whether a or one of its roles is reified.
+func (a *Association) HasReifiers() bool {
+	return a.Reifier != "" || slices.ContainsFunc(a.Roles, func(r Role) bool { return r.Reifier != "" })
+}
+
 // Name is a topic name with its variants.
 type Name struct {
 	Value           string

@@ -170,6 +170,10 @@ func nameOf(value, more string) string {
 	return fmt.Sprintf(`<name>%s<value>%s</value></name>`, more, value)
 }
 
+func reifiedBy(si string) string {
+	return fmt.Sprintf(`<reifier><subjectIdentifierRef href="http://%s"/></reifier>`, si)
+}
+
 func linkOf(attrs, typ string, players ...string) string {
 	roles := ""
 	for _, p := range players {
@@ -182,6 +186,7 @@ func linkOf(attrs, typ string, players ...string) string {
 func TestForeignDocumentsThatStream(t *testing.T) {
 	for name, document := range map[string]string{
 		"empty":                        document21(),
+		"two reifiers":                 document21(described("c", nameOf("x", reifiedBy("x"))+nameOf("y", reifiedBy("y")))),
 		"references without a topic":   document21(described("a", nameOf("x", `<scope><subjectIdentifierRef href="http://theme"/></scope>`)), linkOf("", "t", "a", "b")),
 		"a reference before its topic": document21(linkOf("", "t", "a", "b"), described("a", ""), described("b", "")),
 		"types without the vocabulary": document21(described("a", `<instanceOf><subjectIdentifierRef href="http://c"/></instanceOf>`)),
@@ -226,7 +231,7 @@ func TestForeignDocumentsThatDoNotStream(t *testing.T) {
 		"equal variants":                       document21(described("a", nameOf("x", "")[:len(nameOf("x", ""))-len("</name>")]+strings.Repeat(`<variant><scope><subjectIdentifierRef href="http://s"/></scope><resourceData>v</resourceData></variant>`, 2)+`</name>`)),
 		"an item identifier given twice":       document21(described("a", nameOf("x", `<itemIdentity href="`+sp+`1"/>`)+nameOf("y", `<itemIdentity href="`+sp+`1"/>`))),
 		"an item identifier of topic and name": document21(described("a", nameOf("x", `<itemIdentity href="`+sp+`1"/>`)), described("b", `<itemIdentity href="`+sp+`1"/>`)),
-		"a reifier of two":                     document21(linkOf(` reifier="http://x"`, "t", "a"), linkOf(` reifier="http://x"`, "t", "b")),
+		"a reifier of two":                     document21(linkOf("", "t", "a"), linkOf("", "t", "b"), described("c", nameOf("x", reifiedBy("x"))+nameOf("y", reifiedBy("x")))),
 		"a locator that is too long":           document21(described(long, "")),
 		"a reference that is too long":         document21(linkOf("", long, "a")),
 		"XTM 1.0 with a reifier": document10(`<topic id="x"><subjectIdentity><subjectIndicatorRef xlink:href="http://a"/></subjectIdentity>`+

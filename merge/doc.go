@@ -9,6 +9,12 @@
 // [Join] derives the merged view of several sources as a topic map: topics whose
 // identifiers meet are merged, transitively, and equal statements are one.
 //
+// [View] is that view as a source, made as it is read: one merged topic, or a
+// whole map as a stream, and who asserts what.
+//
+// [ApplyLiteral] is the algorithm as TMShare words it, on one map that holds
+// several sources. It loses data that Apply keeps.
+//
 // [Memory] is a State in memory, for programs that embed the library and as the
 // plain counterpart against which stores are tested. The package does no I/O.
 package merge

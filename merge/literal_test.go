@@ -87,6 +87,68 @@ func TestTheLiteralFormCountsClaims(t *testing.T) {
 	require.Nil(t, tm.TopicBySubjectIdentifier(a))
 }
 
+// What a source does with its own topics is followed, whichever fragment comes
+// first.
+func TestTheLiteralFormFollowsItsSource(t *testing.T) {
+	for name, versions := range map[string][]func(draft){
+		"a topic is split, and what refers to the new one comes first": {
+			func(m draft) { m.topic(a).AddName("n", m.topic(b, c)) },
+			func(m draft) { m.topic(b); m.topic(a).AddName("n", m.topic(c)) },
+		},
+		"a class changes": {
+			func(m draft) { m.topic(a).AddType(m.topic(b)) },
+			func(m draft) { m.topic(a).AddType(m.named("class", b)) },
+		},
+		"a reifier moves to what comes first": {
+			func(m draft) { m.topic(a); m.reified("n", b, d) },
+			func(m draft) { m.named("n", b); m.reified("n", a, d) },
+		},
+		"a subject locator goes": {
+			func(m draft) { require.NoError(t, m.topic(a).AddSubjectLocator(x)) },
+			func(m draft) { m.topic(a) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHistory(t)
+			h.omit = true // instances do not come with their class
+			s := &sources{t: t, publishers: []*history{h}, subscribers: []*subscriber{{}}}
+			tm := tmdm.New()
+			for _, v := range versions {
+				h.version(v)
+				s.together(tm)
+				require.Equal(t, string(canonical(t, s.view())), string(canonical(t, tm)))
+			}
+		})
+	}
+}
+
+// Source 0 says no longer that c is the b of source 1, but that a is.
+func TestTheLiteralFormLosesWhatASourceTakesBack(t *testing.T) {
+	s := &sources{t: t}
+	for i := range 2 {
+		h := newHistory(t)
+		h.at = fmt.Sprintf("http://%d.example.org/maps/", i)
+		s.publishers, s.subscribers = append(s.publishers, h), append(s.subscribers, &subscriber{})
+	}
+	tm := tmdm.New()
+	for _, v := range []struct {
+		source int
+		build  func(draft)
+	}{
+		{0, func(m draft) { m.topic(d).AddName("n", m.topic(c, b)) }},
+		{1, func(m draft) { m.topic(b) }},
+		{0, func(m draft) { m.topic(a, b); m.topic(d).AddName("n", m.topic(c)) }},
+	} {
+		s.publishers[v.source].version(v.build)
+		s.together(tm)
+	}
+	typ := func(tm *tmdm.TopicMap) []tmdm.Locator {
+		return tm.TopicBySubjectIdentifier(d).Names()[0].Type().SubjectIdentifiers()
+	}
+	require.Equal(t, []tmdm.Locator{c}, typ(s.view()))
+	require.Contains(t, typ(tm), b, "what referred to c has gone with b")
+}
+
 // TestTheLiteralFormAgrees runs random histories of sources none of which joins
 // two topics of another: a topic that several sources have keeps its common
 // identifier, by which all refer to it. Within a source identifiers move, topics

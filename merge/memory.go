@@ -167,7 +167,7 @@ func (m *Memory) PutTopic(t *fragment.Topic) error {
 		m.bySL[sl] = t.TopicSI()
 	}
 	t.Mentions(m.mention)
-	if hasReifiedStatement(t) {
+	if t.HasReifiers() {
 		m.reifiedTopics.Set(t.TopicSI(), t)
 	}
 	return nil
@@ -213,7 +213,7 @@ func (m *Memory) PutAssociation(a *fragment.Association) error {
 	}
 	if len(a.Roles) > 0 {
 		a.Mentions(m.mention)
-		if isReified(a) {
+		if a.HasReifiers() {
 			m.reifiedAssociations.Set(homeKey(a, key), a)
 		}
 	}
@@ -230,7 +230,7 @@ func (m *Memory) DeleteAssociation(a *fragment.Association) error {
 	for _, p := range old.Players() {
 		m.playing.Delete(playingKey(p, old.Part(p), key))
 	}
-	if isReified(old) {
+	if old.HasReifiers() {
 		m.reifiedAssociations.Delete(homeKey(old, key))
 	}
 	old.Mentions(m.unmention)

@@ -25,14 +25,14 @@ func reifiedTopics(src fragment.Source) iter.Seq2[*fragment.Topic, error] {
 	if r, ok := src.(Reified); ok {
 		return r.ReifiedTopics()
 	}
-	return selected(src.Topics(), hasReifiedStatement)
+	return selected(src.Topics(), (*fragment.Topic).HasReifiers)
 }
 
 func reifiedAssociations(src fragment.Source) iter.Seq2[*fragment.Association, error] {
 	if r, ok := src.(Reified); ok {
 		return r.ReifiedAssociations()
 	}
-	return selected(src.Associations(), isReified)
+	return selected(src.Associations(), (*fragment.Association).HasReifiers)
 }
 
 func selected[T any](all iter.Seq2[*T, error], accept func(*T) bool) iter.Seq2[*T, error] {
@@ -43,19 +43,6 @@ func selected[T any](all iter.Seq2[*T, error], accept func(*T) bool) iter.Seq2[*
 			}
 		}
 	}
-}
-
-func hasReifiedStatement(t *fragment.Topic) bool {
-	return slices.ContainsFunc(t.Names, isReifiedName) ||
-		slices.ContainsFunc(t.Occurrences, func(o fragment.Occurrence) bool { return o.Reifier != "" })
-}
-
-func isReifiedName(n fragment.Name) bool {
-	return n.Reifier != "" || slices.ContainsFunc(n.Variants, func(v fragment.Variant) bool { return v.Reifier != "" })
-}
-
-func isReified(a *fragment.Association) bool {
-	return a.Reifier != "" || slices.ContainsFunc(a.Roles, func(r fragment.Role) bool { return r.Reifier != "" })
 }
 
 // settle finds out, once, which reifiers are one topic by the equality of what
@@ -139,7 +126,7 @@ func (v *View) settleReifiers() error {
 func reifiedOnly(t *fragment.Topic) *fragment.Topic {
 	only := &fragment.Topic{Identity: t.Identity}
 	for _, n := range t.Names {
-		if isReifiedName(n) {
+		if n.HasReifiers() {
 			only.Names = append(only.Names, n)
 		}
 	}

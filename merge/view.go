@@ -17,7 +17,9 @@ import (
 // of the vocabulary (type-instance, type, instance) before all others, because
 // records are told apart by them. All references are rewritten to it. A
 // reference that no record resolves stays as it is: it denotes a topic with
-// that one subject identifier, which Topic and Topics do not give.
+// that one subject identifier, which Topic and Topics do not give. A snapshot
+// gives types with the records of their instances, so that those of an instance
+// without a record are not in it; sources have records of all instances.
 //
 // An item identifier that a document gave to several unequal statements stays
 // with all of them: to find that out would take an index of all. Whoever reads

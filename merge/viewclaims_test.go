@@ -268,10 +268,10 @@ func TestTheViewOfOneStateRewritesItsReferences(t *testing.T) {
 // Records know type-instance associations by the names of the standard, so these
 // are the TopicSIs of their topics, whatever else those are called.
 func TestTheVocabularyKeepsItsNames(t *testing.T) {
-	s := newSources(t,
-		func(m draft) { m.topic(a).AddType(m.topic(b)) },
-		func(m draft) { m.topic("http://aaa.example.org/", tmdm.PSITypeInstance) })
-	view := merge.NewView(s.parts()...)
+	s := newSources(t, func(m draft) { m.topic(a).AddType(m.topic(b)) })
+	var other merge.Memory
+	require.NoError(t, other.PutTopic(&fragment.Topic{Identity: identity("http://aaa.example.org/", tmdm.PSITypeInstance)}))
+	view := merge.NewView(s.parts()[0], merge.Part{SP: sp, Source: &other})
 	topic, err := view.Topic("http://aaa.example.org/")
 	require.NoError(t, err)
 	require.Equal(t, tmdm.PSITypeInstance, topic.TopicSI())
@@ -281,6 +281,25 @@ func TestTheVocabularyKeepsItsNames(t *testing.T) {
 		n++
 	}
 	require.Equal(t, 1, n)
+}
+
+// No good source has equal names in one record. Identifiers may be many.
+func TestTheViewOfOddRecords(t *testing.T) {
+	name := func(reifier fragment.Ref) fragment.Name {
+		return fragment.Name{Value: "n", Type: tmdm.PSIDefaultNameType, Reifier: reifier}
+	}
+	var one, other merge.Memory
+	require.NoError(t, one.PutTopic(&fragment.Topic{Identity: identity(a), Names: []fragment.Name{name(""), name(b)}}))
+	topic, err := merge.NewView(merge.Part{SP: sp, Source: &one}).Topic(a)
+	require.NoError(t, err)
+	require.Equal(t, []fragment.Name{name(b)}, topic.Names)
+	var many []tmdm.Locator
+	for i := range 40 {
+		many = append(many, tmdm.Locator(fmt.Sprintf("http://many.example.org/%02d", i)))
+	}
+	require.NoError(t, one.PutTopic(&fragment.Topic{Identity: identity(many[:30]...)}))
+	require.NoError(t, other.PutTopic(&fragment.Topic{Identity: identity(many[10:]...)}))
+	compareViewWithJoin(t, "", map[string]int{}, []merge.Part{{SP: "http://0.example.org/", Source: &one}, {SP: "http://1.example.org/", Source: &other}})
 }
 
 func TestTheViewReturnsTheErrorOfASource(t *testing.T) {

@@ -174,7 +174,8 @@ func TestWatchBringsChanges(t *testing.T) {
 	t.Parallel()
 	o, n := newOrigin(t, version("1"), "egov", "libraries"), newNode(t)
 	n.run("subscribe", o.collection("egov"))
-	w := n.start(nil, "watch", "--interval", "100ms", "--listen", "127.0.0.1:0")
+	// With so slow a watchdog it does not look at the subscriptions by itself.
+	w := n.start([]string{"WATCHDOG_USEC=36000000000"}, "watch", "--interval", "100ms", "--listen", "127.0.0.1:0")
 	url := w.says(`url=(http://127\.0\.0\.1:\d+)/status`)[1]
 	w.says("loaded from a snapshot.*source=egov")
 

@@ -32,7 +32,7 @@ const userAgent = "tmshare-client (+https://github.com/tmshare/tmshare)"
 func defaultHTTP() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ResponseHeaderTimeout = time.Minute
-	t.MaxIdleConnsPerHost = 16
+	t.MaxIdleConnsPerHost = 64 // more than Parallel, or connections are made anew all the time
 	return &http.Client{Transport: t}
 }
 

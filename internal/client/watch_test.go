@@ -171,7 +171,6 @@ func TestSubscriptionsThatComeAndGoWhileWatching(t *testing.T) {
 	w.Refresh()
 	w.eventually("it came", func() bool { return w.of("egov").State == client.InStep })
 	require.NoError(t, s.Unsubscribe(t.Context(), "egov"))
-	w.Refresh()
 	_, err = s.Subscribe(t.Context(), o.URL+"/topicmaps/libraries", client.SubscribeOptions{Name: "egov"}) // another one of that name
 	require.NoError(t, err)
 	w.Refresh()

@@ -41,6 +41,8 @@ type DB struct {
 	unusable error          // under view: why nothing can be read or written any more
 	rows     sync.Map       // name → *decodedRow: collections as readers saw them last
 	users    sync.WaitGroup // the views and updates that are under way
+
+	tap tap // of updates; nil but in benchmarks
 }
 
 var errClosed = errors.New("store: the database is closed")
@@ -115,17 +117,26 @@ func openBadger(o badger.Options) (*badger.DB, error) {
 
 func isLocked(err error) bool { return strings.Contains(err.Error(), "Cannot acquire directory lock") }
 
-// badgerOptions are sized for small machines: at most about 100 MB of buffers
-// and caches. Conflicts are not looked for: there is one writer, and what loads
-// a generation writes rows of its own; Badger would remember every key that is
-// written while a reader is there.
+// badgerOptions are sized for small machines. What counts while much is written
+// are the buffers in which Badger makes tables: it keeps eight of them, each of
+// some three times what the largest table needed, which is a memtable; and each
+// compaction may use more than ten. So memtables are small, and the tables of
+// deeper levels are not larger than those of the first. One of 3.5 MB, with what
+// packing it takes, fits in a buffer of 8 MB; a little more would take 24.
+//
+// Conflicts are not looked for: there is one writer, and what loads a generation
+// writes rows of its own; Badger would remember every key that is written while a
+// reader is there.
 func badgerOptions(dir string, log *slog.Logger) badger.Options {
-	return badger.DefaultOptions(dir).
+	o := badger.DefaultOptions(dir)
+	o.TableSizeMultiplier = 1
+	return o.
+		WithNumCompactors(2).
 		WithSyncWrites(true).
 		WithDetectConflicts(false).
-		WithMemTableSize(16 << 20).
+		WithMemTableSize(8 << 20).
 		WithNumMemtables(3).
-		WithBaseTableSize(4 << 20).
+		WithBaseTableSize(7 << 19).
 		WithBlockCacheSize(32 << 20).
 		WithIndexCacheSize(16 << 20).
 		WithValueLogFileSize(64 << 20).
@@ -155,9 +166,10 @@ func (db *DB) Dir() string { return db.dir }
 // removes what no collection or subscription owns.
 func (db *DB) recover() error {
 	current := []byte(strconv.Itoa(FormatVersion))
-	err := db.viewing(func(t *tx) error {
-		version, err := t.get(metaKey("format"))
-		if err == nil && version != nil && !bytes.Equal(version, current) {
+	var version []byte
+	err := db.viewing(func(t *tx) (err error) {
+		version, err = t.get(metaKey("format"))
+		if err == nil && version != nil && !bytes.Equal(version, current) && string(version) != "1" {
 			err = fmt.Errorf("the data are in format %s, this program reads format %s", version, current)
 		}
 		return err
@@ -167,6 +179,11 @@ func (db *DB) recover() error {
 	}
 	if err := db.recoverJournal(); err != nil { // not before its format is known
 		return err
+	}
+	if string(version) == "1" {
+		if err := db.migrateReified(); err != nil {
+			return fmt.Errorf("bringing the data from format 1 to format %s: %w", current, err)
+		}
 	}
 	if err := db.update(func(t *tx) error { return t.put(metaKey("format"), current) }); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 )
 
 // FormatVersion is the version of the layout on disk. Open refuses a newer one.
-const FormatVersion = 1
+const FormatVersion = 2
 
 // A key is a table letter and what the table is sorted by. Numbers are
 // big-endian, so that they sort.
@@ -25,6 +25,7 @@ const (
 	tableLocator       = 'l' // source, subject locator → TopicSI
 	tableAssociation   = 'a' // source, player, 0, part, key → association record
 	tableMentions      = 'n' // source, reference → count
+	tableReified       = 'r' // source, 't' or 'a', the rest of the key of a record → nothing: something in it is reified
 	tableQuarantine    = 'q' // source, TopicSI → Quarantined (JSON)
 	tableActivity      = 'y' // number → Activity (JSON)
 	tableJournal       = 'j' // number → piece of a commit that outgrew a transaction
@@ -35,13 +36,18 @@ const (
 // belongs to one.
 const (
 	recordTables = "tilan"
-	sourceTables = recordTables + string(rune(tableQuarantine))
+	sourceTables = recordTables + "rq"
 )
 
 // sourceID names one generation of one source.
 type sourceID struct {
 	number     uint32
 	generation uint32
+}
+
+// idOf returns the source to whose records the row with a key belongs.
+func idOf(key []byte) sourceID {
+	return sourceID{binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint32(key[5:])}
 }
 
 func (s sourceID) key(table byte) []byte {

@@ -19,7 +19,29 @@ import (
 // progress, if not nil, is told from time to time how many records are written.
 // Memory does not grow with the number of records.
 func (db *DB) load(ctx context.Context, id sourceID, records iter.Seq2[fragment.Record, error], progress func(records int)) error {
-	l := loading{db: db, id: id, mentions: map[fragment.Ref]uint64{}}
+	l := loading{db: db, id: id, mentions: map[fragment.Ref]uint64{}, most: maxMentions}
+	return l.load(ctx, records, progress)
+}
+
+// loading writes the rows of a new generation.
+type loading struct {
+	db       *DB
+	id       sourceID
+	batch    *badger.WriteBatch
+	mentions map[fragment.Ref]uint64 // not written yet
+	most     int                     // so many of them at a time
+	begun    bool                    // some mentions are written
+}
+
+// maxMentions bounds the counts of mentions that are held in memory. Types and
+// themes are few, but there may be as many reifiers as statements.
+const maxMentions = 50_000
+
+// maxPending bounds the transactions of a batch that are waiting to be written,
+// each of about 2 MB.
+const maxPending = 4
+
+func (l *loading) load(ctx context.Context, records iter.Seq2[fragment.Record, error], progress func(records int)) error {
 	l.begin()
 	defer func() { l.batch.Cancel() }()
 	written := 0
@@ -45,23 +67,6 @@ func (db *DB) load(ctx context.Context, id sourceID, records iter.Seq2[fragment.
 	return nil
 }
 
-// loading writes the rows of a new generation.
-type loading struct {
-	db       *DB
-	id       sourceID
-	batch    *badger.WriteBatch
-	mentions map[fragment.Ref]uint64 // not written yet
-	begun    bool                    // some mentions are written
-}
-
-// maxMentions bounds the counts of mentions that are held in memory. Types and
-// themes are few, but there may be as many reifiers as statements.
-var maxMentions = 50_000
-
-// maxPending bounds the transactions of a batch that are waiting to be written,
-// each of about 2 MB.
-const maxPending = 4
-
 func (l *loading) begin() {
 	l.batch = l.db.badger.NewWriteBatch()
 	l.batch.SetMaxPendingTxns(maxPending)
@@ -80,7 +85,7 @@ func (l *loading) write(r fragment.Record) error {
 		}
 		r.Association.Mentions(l.mention)
 	}
-	if len(l.mentions) < maxMentions {
+	if len(l.mentions) < l.most {
 		return nil
 	}
 	if err := l.writeMentions(); err != nil {
@@ -170,6 +175,9 @@ func readAhead(ctx context.Context, records iter.Seq2[fragment.Record, error]) i
 			}
 			for r, err := range records {
 				if failed = err; failed == nil {
+					failed = ctx.Err()
+				}
+				if failed == nil {
 					list = append(list, r)
 					if size += weight(r); size >= aheadSize {
 						send()

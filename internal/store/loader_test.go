@@ -57,25 +57,25 @@ func TestRecordsAreLoadedInAnyOrder(t *testing.T) {
 			require.NoError(t, want.PutAssociation(r.Association))
 		}
 	}
-	defer func(n int) { maxMentions = n }(maxMentions)
 	for seed, most := range []int{1, 2, 30, 400, 1 << 20} {
-		maxMentions = most
 		random := rand.New(rand.NewPCG(uint64(seed), 0))
 		random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		db := openUnsynced(t, t.TempDir())
-		require.NoError(t, db.AddSubscription(Subscription{Name: "s", SP: sp}))
-		require.NoError(t, db.StageSource(t.Context(), "s", yielding(list), Mark{}, nil))
-		require.NoError(t, db.UpdateSubscription("s", switchOver))
-		subscribedTo(t, db, func(_ Subscription, src fragment.Source) {
-			require.Equal(t, all(t, want), all(t, src.(merge.State)), "%d counts in memory", most)
+		id := sourceID{7, 7}
+		l := loading{db: db, id: id, mentions: map[fragment.Ref]uint64{}, most: most}
+		require.NoError(t, l.load(t.Context(), yielding(list), nil))
+		require.NoError(t, db.viewing(func(tx *tx) error {
+			got := records{tx, id}
+			require.Equal(t, all(t, want), all(t, got), "%d counts in memory", most)
 			for i := range 3 * 200 {
-				n, err := want.Mentions(ref(i))
+				wanted, err := want.Mentions(ref(i))
 				require.NoError(t, err)
-				got, err := src.(merge.State).Mentions(ref(i))
+				n, err := got.Mentions(ref(i))
 				require.NoError(t, err)
-				require.Equal(t, n, got, "mentions of %s with %d counts in memory", ref(i), most)
+				require.Equal(t, wanted, n, "mentions of %s with %d counts in memory", ref(i), most)
 			}
-		})
+			return nil
+		}))
 	}
 }
 

@@ -244,6 +244,11 @@ func topicRows(id sourceID, t *fragment.Topic, put func(key, value []byte) error
 	if err := put(id.locatorKey(tableTopic, ref), fragment.MarshalTopic(t)); err != nil {
 		return err
 	}
+	if t.HasReifiers() {
+		if err := put(id.reifiedKey(id.locatorKey(tableTopic, ref)), nil); err != nil {
+			return err
+		}
+	}
 	for _, si := range t.SubjectIdentifiers[1:] {
 		if err := put(id.locatorKey(tableIdentifier, si), []byte(ref)); err != nil {
 			return err
@@ -266,8 +271,14 @@ func associationRows(id sourceID, a *fragment.Association, put func(key, value [
 		if i > 0 && len(players) > inlinePlayers {
 			value = append([]byte{rowElsewhere}, players[0]...)
 		}
-		if err := put(id.associationKey(p, a.Part(p), key), value); err != nil {
+		at := id.associationKey(p, a.Part(p), key)
+		if err := put(at, value); err != nil {
 			return err
+		}
+		if i == 0 && a.HasReifiers() {
+			if err := put(id.reifiedKey(at), nil); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -15,6 +15,14 @@ import (
 type tx struct {
 	base    *badger.Txn
 	pending *btree.Map[string, []byte] // nil value = delete; nil map = read only
+	tap     tap
+}
+
+// tap is told what an update reads and writes. Benchmarks repeat that without us.
+type tap interface {
+	got(key []byte)
+	scanned(prefix []byte)
+	commits([]change)
 }
 
 var errReadOnly = errors.New("store: write in a read-only view")
@@ -55,7 +63,7 @@ func (db *DB) update(f func(*tx) error) error {
 		return err
 	}
 	defer db.end(t)
-	t.pending = btree.NewMap[string, []byte](0)
+	t.pending, t.tap = btree.NewMap[string, []byte](0), db.tap
 	if err := f(t); err != nil {
 		return err
 	}
@@ -75,6 +83,9 @@ func (t *tx) get(key []byte) ([]byte, error) {
 }
 
 func (t *tx) stored(key []byte) ([]byte, error) {
+	if t.tap != nil {
+		t.tap.got(key)
+	}
 	item, err := t.base.Get(key)
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return nil, nil
@@ -130,6 +141,9 @@ func (t *tx) scan(prefix, from []byte) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		if from == nil {
 			from = prefix
+		}
+		if t.tap != nil {
+			t.tap.scanned(prefix)
 		}
 		o := badger.DefaultIteratorOptions
 		o.Prefix = prefix
