@@ -41,7 +41,7 @@ func importInto(b *testing.B, c *corpus) (folder string) {
 	logger := slog.New(slog.DiscardHandler)
 	db, err := store.Open(store.Options{Dir: folder, Logger: logger})
 	require.NoError(b, err)
-	s, err := server.New(server.Config{Store: db, BaseURL: "http://127.0.0.1:1", Logger: logger})
+	s, err := server.New(server.Config{Store: db, BaseURL: "http://127.0.0.1:1", Logger: logger, MaxBody: 4 << 30})
 	require.NoError(b, err)
 	f := c.open(b)
 	defer f.Close()

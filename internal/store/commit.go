@@ -12,10 +12,17 @@ import (
 // commit writes the changes of t, synced, all or nothing. The caller holds
 // db.write.
 func (db *DB) commit(t *tx) error {
+	tap := t.tap
+	t.tap = nil // what is read from here on is only to see what need not be written
 	changes, err := t.changes()
 	if err != nil || len(changes) == 0 {
 		return err
 	}
+	if tap != nil {
+		tap.commits(changes)
+	}
+	db.commits.Add(1)
+	defer db.commits.Add(1)
 	err = db.badger.Update(func(txn *badger.Txn) error { return apply(changes, txn) })
 	if errors.Is(err, badger.ErrTxnTooBig) {
 		return db.commitThroughJournal(changes)

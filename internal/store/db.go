@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
@@ -40,7 +41,11 @@ type DB struct {
 
 	unusable error          // under view: why nothing can be read or written any more
 	rows     sync.Map       // name → *decodedRow: collections as readers saw them last
+	latest   sync.Map       // name → *latestAt
+	commits  atomic.Uint64  // how many have begun and how many have ended: odd while one is under way
 	users    sync.WaitGroup // the views and updates that are under way
+
+	tap tap // of updates; nil but in benchmarks
 }
 
 var errClosed = errors.New("store: the database is closed")
@@ -116,16 +121,21 @@ func openBadger(o badger.Options) (*badger.DB, error) {
 func isLocked(err error) bool { return strings.Contains(err.Error(), "Cannot acquire directory lock") }
 
 // badgerOptions are sized for small machines: at most about 100 MB of buffers
-// and caches. Conflicts are not looked for: there is one writer, and what loads
+// and caches. A compaction builds up to a dozen tables at a time, each in memory of
+// twice its size, so tables are small, and not larger on the lower levels, and there
+// are two compactions at a time. Conflicts are not looked for: there is one writer, and what loads
 // a generation writes rows of its own; Badger would remember every key that is
 // written while a reader is there.
 func badgerOptions(dir string, log *slog.Logger) badger.Options {
-	return badger.DefaultOptions(dir).
+	o := badger.DefaultOptions(dir)
+	o.TableSizeMultiplier = 1
+	return o.
 		WithSyncWrites(true).
 		WithDetectConflicts(false).
 		WithMemTableSize(16 << 20).
 		WithNumMemtables(3).
-		WithBaseTableSize(4 << 20).
+		WithBaseTableSize(2 << 20).
+		WithNumCompactors(2).
 		WithBlockCacheSize(32 << 20).
 		WithIndexCacheSize(16 << 20).
 		WithValueLogFileSize(64 << 20).
