@@ -47,14 +47,18 @@ func (a *Association) Key() AssociationKey {
 
 // MarshalTopic returns the stored form of t, which must be canonical.
 func MarshalTopic(t *Topic) []byte {
+	content := topicContent(t)
+	return appendTopic(make(encoder, 0, len(content)+16), t, content)
+}
+
+// appendTopic appends the stored form of t, of which content is the content.
+func appendTopic(e encoder, t *Topic, content encoder) encoder {
 	flags := byte(0)
 	if t.Provisional {
 		flags = 1
 	}
-	content := topicContent(t)
-	e := make(encoder, 0, len(content)+16)
 	e = append(e, flags)
-	e.text(string(content))
+	e.bytes(content)
 	for i := range t.Names {
 		e.locators(t.Names[i].ItemIdentifiers)
 		for j := range t.Names[i].Variants {
@@ -75,8 +79,9 @@ func SameAssociation(a, b *Association) bool {
 	return bytes.Equal(associationContent(a), associationContent(b))
 }
 
-func topicContent(t *Topic) encoder {
-	e := make(encoder, 0, 256)
+func topicContent(t *Topic) encoder { return appendTopicContent(make(encoder, 0, 256), t) }
+
+func appendTopicContent(e encoder, t *Topic) encoder {
 	e.locators(t.SubjectIdentifiers)
 	e.locators(t.SubjectLocators)
 	e.count(len(t.Names))
@@ -149,8 +154,12 @@ func UnmarshalTopic(b []byte) (*Topic, error) {
 // MarshalAssociation returns the stored form of a, which must be canonical.
 func MarshalAssociation(a *Association) []byte {
 	content := associationContent(a)
-	e := make(encoder, 0, len(content)+8)
-	e.text(string(content))
+	return appendAssociation(make(encoder, 0, len(content)+8), a, content)
+}
+
+// appendAssociation appends the stored form of a, of which content is the content.
+func appendAssociation(e encoder, a *Association, content encoder) encoder {
+	e.bytes(content)
 	e.locators(a.ItemIdentifiers)
 	for i := range a.Roles {
 		e.locators(a.Roles[i].ItemIdentifiers)
@@ -159,7 +168,10 @@ func MarshalAssociation(a *Association) []byte {
 }
 
 func associationContent(a *Association) encoder {
-	e := make(encoder, 0, 256)
+	return appendAssociationContent(make(encoder, 0, 256), a)
+}
+
+func appendAssociationContent(e encoder, a *Association) encoder {
 	e.text(string(a.Type))
 	e.locators(a.Scope)
 	e.text(string(a.Reifier))
@@ -198,6 +210,11 @@ type encoder []byte
 func (e *encoder) count(n int) { *e = binary.AppendUvarint(*e, uint64(n)) }
 
 func (e *encoder) text(s string) { *e = appendText(*e, s) }
+
+func (e *encoder) bytes(b []byte) {
+	e.count(len(b))
+	*e = append(*e, b...)
+}
 
 func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)

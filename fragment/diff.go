@@ -2,8 +2,7 @@ package fragment
 
 import (
 	"bytes"
-	"cmp"
-	"iter"
+	"fmt"
 
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -50,35 +49,76 @@ type Entry struct {
 // It reads both states once, in order. Every reference in next must be the
 // TopicSI of a topic in next.
 func Diff(prior Source, next *Map) (*Change, error) {
-	d := differ{prior: prior, next: next, change: &Change{}}
-	for pair, err := range joinTopics(prior, next) {
+	stored := storedForms(prior)
+	d := differ{associations: stored.StoredAssociations(), next: next, change: &Change{}}
+	defer d.associations.Close()
+	news := newAhead(next)
+	defer news.end()
+	for old, err := range stored.StoredTopics() {
 		if err != nil {
 			return nil, err
 		}
-		if err := d.topic(pair.old, pair.new); err != nil {
+		new := news.peek()
+		for ; new != nil && string(new.ref) < string(old.TopicSI); new = news.peek() {
+			if err := d.topic(nil, new); err != nil {
+				return nil, err
+			}
+			news.step()
+		}
+		if new == nil || string(new.ref) != string(old.TopicSI) {
+			err = d.topic(&old, nil)
+		} else {
+			err = d.topic(&old, new)
+			news.step()
+		}
+		if err != nil {
 			return nil, err
 		}
+	}
+	for new := news.peek(); new != nil; new = news.peek() {
+		if err := d.topic(nil, new); err != nil {
+			return nil, err
+		}
+		news.step()
 	}
 	return d.change, nil
 }
 
+// differ compares stored forms: nearly all that is compared is equal, and so need
+// not be decoded.
 type differ struct {
-	prior  Source
-	next   *Map
-	change *Change
+	associations StoredAssociations
+	next         *Map
+	change       *Change
 }
 
 // topic compares the two states of the topic with one TopicSI; either may be nil.
-func (d *differ) topic(old, new *Topic) error {
-	live := new
-	if live == nil {
-		live = old
+func (d *differ) topic(stored *StoredTopic, next *nextTopic) error {
+	if stored != nil && next != nil && bytes.Equal(stored.Record, next.record()) {
+		changed, err := d.compareAssociations(next.ref, next)
+		if err == nil && changed {
+			same := d.next.topic(next.t)
+			err = d.change.topic(same, same, true, d.next)
+		}
+		return err
 	}
-	associations, err := d.associations(live.TopicSI())
+	var old, new *Topic
+	var ref Ref
+	if next != nil {
+		new, ref = d.next.topic(next.t), next.ref
+	}
+	if stored != nil {
+		var err error
+		if old, err = UnmarshalTopic(stored.Record); err != nil {
+			return fmt.Errorf("topic %s: %w", stored.TopicSI, err)
+		}
+		ref = old.TopicSI()
+	}
+	changed, err := d.compareAssociations(ref, next)
 	if err != nil {
 		return err
 	}
-	return d.change.topic(old, new, associations, d.next)
+	return d.change.topic(old, new, changed, d.next)
 }
 
 // identified finds topics by their identifiers.
@@ -161,111 +201,71 @@ func remaining(id Identity, next identified) (Identity, error) {
 	return left, nil
 }
 
-// associations compares the associations of the topic with the TopicSI ref and
-// reports whether they change it. Each association is recorded at the least of
-// its players.
-func (d *differ) associations(ref Ref) (changed bool, err error) {
-	c := d.change
-	for _, part := range Parts {
-		for pair, err := range joinAssociations(d.prior.AssociationsOf(ref, part), d.next.AssociationsOf(ref, part)) {
-			if err != nil {
+// compareAssociations compares the associations that belong to the topic with the
+// TopicSI ref, which is not there any more where next is nil, and reports whether
+// they change it. Type-instance associations are recorded at the instance, all
+// others at the least of their players.
+func (d *differ) compareAssociations(ref Ref, next *nextTopic) (changed bool, err error) {
+	var news []playing
+	if next != nil {
+		news = next.playing()
+	}
+	for {
+		old, err := d.associations.Next(ref)
+		if err != nil {
+			return false, err
+		}
+		if old == nil {
+			break
+		}
+		order := 1
+		for len(news) > 0 {
+			if order = news[0].compare(old.Part, &old.Key); order >= 0 {
+				break
+			}
+			d.put(ref, &news[0])
+			changed = true
+			news = news[1:]
+		}
+		if order != 0 {
+			if err := d.delete(ref, old); err != nil {
 				return false, err
 			}
-			same := pair.old != nil && pair.new != nil
-			if same && bytes.Equal(MarshalAssociation(pair.old), MarshalAssociation(pair.new)) {
-				continue
-			}
-			same = same && SameAssociation(pair.old, pair.new)
-			changed = changed || !same && part != AsType
-			switch {
-			case pair.new == nil && pair.old.Players()[0] == ref:
-				c.DeleteAssociations = append(c.DeleteAssociations, pair.old)
-			case pair.new != nil && pair.new.Players()[0] == ref:
-				c.PutAssociations = append(c.PutAssociations, pair.new)
-			}
+			changed = true
+			continue
 		}
+		new := &news[0]
+		news = news[1:]
+		if bytes.Equal(old.Record, next.formOf(new.form)) {
+			continue
+		}
+		was, err := old.unmarshal()
+		if err != nil {
+			return false, err
+		}
+		changed = changed || !SameAssociation(was, d.next.association(new.a))
+		d.put(ref, new)
+	}
+	for i := range news {
+		d.put(ref, &news[i])
+		changed = true
 	}
 	return changed, nil
 }
 
-type topicPair struct{ old, new *Topic }
-
-// joinTopics walks the topics of two states side by side.
-func joinTopics(prior, next Source) iter.Seq2[topicPair, error] {
-	return func(yield func(topicPair, error) bool) {
-		pull, stop := iter.Pull2(next.Topics())
-		defer stop()
-		news, err, more := pull()
-		for old, oldErr := range prior.Topics() {
-			for more && err == nil && oldErr == nil && news.TopicSI() < old.TopicSI() {
-				if !yield(topicPair{new: news}, nil) {
-					return
-				}
-				news, err, more = pull()
-			}
-			if err = cmp.Or(oldErr, err); err != nil {
-				yield(topicPair{}, err)
-				return
-			}
-			pair := topicPair{old: old}
-			if more && news.TopicSI() == old.TopicSI() {
-				pair.new = news
-				news, err, more = pull()
-			}
-			if !yield(pair, nil) {
-				return
-			}
-		}
-		for ; more; news, err, more = pull() {
-			if !yield(topicPair{new: news}, err) || err != nil {
-				return
-			}
-		}
+// put writes an association of the topic with the TopicSI ref, if it is recorded
+// there.
+func (d *differ) put(ref Ref, p *playing) {
+	if a := d.next.association(p.a); p.part == AsInstance || a.Players()[0] == ref {
+		d.change.PutAssociations = append(d.change.PutAssociations, a)
 	}
 }
 
-type associationPair struct{ old, new *Association }
-
-// joinAssociations walks the associations of one topic in two states side by
-// side. It keeps those of next, which comes out of memory anyway.
-func joinAssociations(prior, next iter.Seq2[*Association, error]) iter.Seq2[associationPair, error] {
-	return func(yield func(associationPair, error) bool) {
-		var news []keyedAssociation
-		for a, err := range next {
-			if err != nil {
-				yield(associationPair{}, err)
-				return
-			}
-			news = append(news, keyedAssociation{a.Key(), a})
-		}
-		for old, err := range prior {
-			if err != nil {
-				yield(associationPair{}, err)
-				return
-			}
-			order := 1
-			key := keyedAssociation{old.Key(), old}
-			for len(news) > 0 {
-				if order = compareKeys(news[0], key); order >= 0 {
-					break
-				}
-				if !yield(associationPair{new: news[0].a}, nil) {
-					return
-				}
-				news = news[1:]
-			}
-			pair := associationPair{old: old}
-			if len(news) > 0 && order == 0 {
-				pair.new, news = news[0].a, news[1:]
-			}
-			if !yield(pair, nil) {
-				return
-			}
-		}
-		for _, n := range news {
-			if !yield(associationPair{new: n.a}, nil) {
-				return
-			}
-		}
+// delete is the opposite of put.
+func (d *differ) delete(ref Ref, old *StoredAssociation) error {
+	a, err := old.unmarshal()
+	if err == nil && (old.Part == AsInstance || a.Players()[0] == ref) {
+		d.change.DeleteAssociations = append(d.change.DeleteAssociations, a)
 	}
+	return err
 }

@@ -206,34 +206,7 @@ func (m *Map) topic(t *tmdm.Topic) *Topic {
 	if t == nil {
 		return nil
 	}
-	record := &Topic{Identity: m.identity(t)}
-	if names := t.Names(); len(names) > 0 {
-		record.Names = make([]Name, len(names))
-		for i, n := range names {
-			record.Names[i] = m.name(n)
-		}
-	}
-	if occurrences := t.Occurrences(); len(occurrences) > 0 {
-		record.Occurrences = make([]Occurrence, len(occurrences))
-		for i, o := range occurrences {
-			record.Occurrences[i] = Occurrence{
-				Value: o.Value(), Datatype: o.Datatype(), Type: m.ref(o.Type()),
-				Scope: m.scope(o), Reifier: m.reifier(o), ItemIdentifiers: m.own(o),
-			}
-		}
-	}
-	record.Canonical()
-	return record
-}
-
-func (m *Map) name(n *tmdm.TopicName) Name {
-	name := Name{Value: n.Value(), Type: m.ref(n.Type()), Scope: m.scope(n), Reifier: m.reifier(n), ItemIdentifiers: m.own(n)}
-	for _, v := range n.Variants() {
-		name.Variants = append(name.Variants, Variant{
-			Value: v.Value(), Datatype: v.Datatype(), Scope: m.scope(v), Reifier: m.reifier(v), ItemIdentifiers: m.own(v),
-		})
-	}
-	return name
+	return (&recorder{m: m}).topic(t, &Topic{})
 }
 
 // identity returns the identifiers of t, in order.
@@ -254,13 +227,7 @@ func (m *Map) identity(t *tmdm.Topic) Identity {
 }
 
 func (m *Map) association(a *tmdm.Association) *Association {
-	record := newAssociation(len(a.Roles()))
-	record.Type, record.Scope, record.Reifier, record.ItemIdentifiers = m.ref(a.Type()), m.scope(a), m.reifier(a), m.own(a)
-	for i, r := range a.Roles() {
-		record.Roles[i] = Role{Type: m.ref(r.Type()), Player: m.ref(r.Player()), Reifier: m.reifier(r), ItemIdentifiers: m.own(r)}
-	}
-	record.Canonical()
-	return record
+	return (&recorder{m: m}).association(a, newAssociation(len(a.Roles())))
 }
 
 // newAssociation makes an association with room for its roles, and in one piece
@@ -275,29 +242,4 @@ func newAssociation(roles int) *Association {
 	}
 	binary.Roles = binary.roles[:]
 	return &binary.Association
-}
-
-func (m *Map) scope(c tmdm.Scoped) []Ref {
-	themes := c.Scope().Themes()
-	if len(themes) == 0 {
-		return nil
-	}
-	refs := make([]Ref, len(themes))
-	for i, t := range themes {
-		refs[i] = m.ref(t)
-	}
-	return refs
-}
-
-func (m *Map) reifier(c tmdm.Reifiable) Ref { return m.ref(c.Reifier()) }
-
-// own returns the item identifiers of c under the source locator prefix.
-func (m *Map) own(c tmdm.Construct) []tmdm.Locator {
-	var own []tmdm.Locator
-	for _, l := range c.ItemIdentifiers() {
-		if strings.HasPrefix(string(l), m.sp) {
-			own = append(own, l)
-		}
-	}
-	return own
 }

@@ -41,18 +41,26 @@ func ValidatePrefix(sp string) error {
 // for a topic without one, or whose id another topic has as its subject
 // identifier in that form, it is made from one of the topic's other locators.
 func NameTopics(tm *tmdm.TopicMap, sp string, prior Source) (*Map, error) {
-	if err := assignIdentifiers(tm, sp, prior); err != nil {
+	known, err := publishedIn(tm, sp, prior)
+	if err != nil {
 		return nil, err
 	}
-	return chooseTopicSIs(tm, sp, prior)
+	if err := assignIdentifiers(tm, sp, prior, known); err != nil {
+		return nil, err
+	}
+	return chooseTopicSIs(tm, sp, known)
 }
 
 // assignIdentifiers gives each topic of tm without a subject identifier one.
-func assignIdentifiers(tm *tmdm.TopicMap, sp string, prior Source) error {
-	n := namer{tm: tm, sp: sp, prior: prior}
+func assignIdentifiers(tm *tmdm.TopicMap, sp string, prior Source, known published) error {
+	n := namer{tm: tm, sp: sp, prior: prior, published: known}
 	// What topics had comes before what new ones could get, so that the order
 	// of the topics does not matter.
-	for _, pass := range []func(*tmdm.Topic) error{n.keep, n.inherit, n.assign} {
+	passes := []func(*tmdm.Topic) error{n.assign}
+	if prior != nil {
+		passes = []func(*tmdm.Topic) error{n.keep, n.inherit, n.assign}
+	}
+	for _, pass := range passes {
 		for t := range tm.Topics() {
 			if err := pass(t); err != nil {
 				return err
@@ -64,13 +72,13 @@ func assignIdentifiers(tm *tmdm.TopicMap, sp string, prior Source) error {
 
 // chooseTopicSIs shows tm, in which each topic has a subject identifier, with the
 // TopicSIs that its topics get.
-func chooseTopicSIs(tm *tmdm.TopicMap, sp string, prior Source) (*Map, error) {
+func chooseTopicSIs(tm *tmdm.TopicMap, sp string, known published) (*Map, error) {
 	for a := range tm.Associations() {
 		if len(a.Roles()) == 0 {
 			return nil, documentError("%s has no roles (ISO 13250-2 §5.7 asks for one at least): it belongs to no topic, so no fragment could carry it", tmdm.Describe(a))
 		}
 	}
-	n := namer{tm: tm, sp: sp, prior: prior}
+	n := namer{tm: tm, sp: sp, published: known}
 	others := map[*tmdm.Topic]Ref{}
 	for t := range tm.Topics() {
 		ref, err := n.choose(t)
@@ -88,51 +96,47 @@ type namer struct {
 	tm    *tmdm.TopicMap
 	sp    string
 	prior Source
+	published
 }
 
 // keep adds what a topic was assigned for one of its own locators.
 func (n *namer) keep(t *tmdm.Topic) error {
-	if n.prior == nil {
-		return nil
-	}
 	for _, l := range t.ItemIdentifiers() {
-		if err := n.keepFirst(t, n.forItem(l)); err != nil {
+		if id, ok := n.inDocument(l); ok {
+			if others, err := n.keepOne(t, n.assigned(id)); !others || err != nil {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		if _, err := n.keepOne(t, n.made(l)); err != nil {
 			return err
 		}
 	}
 	for _, l := range t.SubjectLocators() {
-		if err := n.keepFirst(t, []tmdm.Locator{n.made(l)}); err != nil {
+		if _, err := n.keepOne(t, n.made(l)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// keepFirst adds the first of the candidates that is nobody else's, if it is
-// published.
-func (n *namer) keepFirst(t *tmdm.Topic, candidates []tmdm.Locator) error {
-	for _, si := range candidates {
-		switch n.tm.TopicBySubjectIdentifier(si) {
-		case nil:
-		case t:
-			return nil
-		default:
-			continue
-		}
-		published, err := n.published(si)
-		if published == nil || err != nil {
-			return err
-		}
-		return n.add(t, si)
+// keepOne adds a subject identifier that t may have been assigned, if it is
+// published. It reports whether it is another topic's.
+func (n *namer) keepOne(t *tmdm.Topic, si tmdm.Locator) (others bool, err error) {
+	if owner := n.tm.TopicBySubjectIdentifier(si); owner != nil {
+		return owner != t, nil
 	}
-	return nil
+	known, err := n.isAssigned(si)
+	if !known || err != nil {
+		return false, err
+	}
+	return false, n.add(t, si)
 }
 
 // inherit adds what the topic with one of t's subject locators was assigned.
 func (n *namer) inherit(t *tmdm.Topic) error {
-	if n.prior == nil {
-		return nil
-	}
 	for _, sl := range t.SubjectLocators() {
 		was, err := n.prior.TopicBySubjectLocator(sl)
 		if err != nil {
@@ -182,12 +186,24 @@ func (n *namer) assign(t *tmdm.Topic) error {
 // forItem returns the subject identifiers that a topic can be assigned for an
 // item identifier, best first.
 func (n *namer) forItem(l tmdm.Locator) []tmdm.Locator {
-	inDocument := strings.TrimSuffix(n.sp, "#") + "#"
-	if id, ok := strings.CutPrefix(string(l), inDocument); ok && id != "" {
-		return []tmdm.Locator{tmdm.Locator(n.sp + "topic/" + id), n.made(l)}
+	if id, ok := n.inDocument(l); ok {
+		return []tmdm.Locator{n.assigned(id), n.made(l)}
 	}
 	return []tmdm.Locator{n.made(l)}
 }
+
+// inDocument returns the id in the document that an item identifier is made of.
+func (n *namer) inDocument(l tmdm.Locator) (id string, ok bool) {
+	id, ok = strings.CutPrefix(string(l), strings.TrimSuffix(n.sp, "#"))
+	if ok {
+		id, ok = strings.CutPrefix(id, "#")
+	}
+	return id, ok && id != ""
+}
+
+// assigned returns the subject identifier that a topic is assigned for its id in
+// the document.
+func (n *namer) assigned(id string) tmdm.Locator { return tmdm.Locator(n.sp + "topic/" + id) }
 
 // made makes a subject identifier from another locator. It is the same in every
 // version of the map.
@@ -205,25 +221,21 @@ func (n *namer) add(t *tmdm.Topic, si tmdm.Locator) error {
 	return err
 }
 
-func (n *namer) published(si tmdm.Locator) (*Topic, error) {
-	if n.prior == nil {
-		return nil, nil
-	}
-	return n.prior.Topic(si)
-}
-
 // choose returns the TopicSI of t: the one that is published, the least of them
 // where published topics were merged; for a new topic the first identifier. The
 // subject identifiers of the standard come first, because records are told
 // apart by them.
 func (n *namer) choose(t *tmdm.Topic) (Ref, error) {
+	if sis := t.SubjectIdentifiers(); len(sis) == 1 {
+		return sis[0], nil
+	}
 	var was []Ref
 	for _, si := range t.SubjectIdentifiers() {
-		published, err := n.published(si)
+		is, err := n.isTopicSI(si)
 		if err != nil {
 			return "", err
 		}
-		if published != nil && published.TopicSI() == si {
+		if is {
 			was = append(was, si)
 		}
 	}

@@ -206,10 +206,12 @@ func TestTheIdentifiersOfTheStandardComeFirst(t *testing.T) {
 
 func TestNameTopicsReturnsTheErrorOfTheState(t *testing.T) {
 	boom := errors.New("boom")
-	prior := versions(t, sp, `<topic id="t1"/><topic><subjectLocator href="http://d"/></topic>`)
+	const body = `<topic id="t1"/><topic><subjectLocator href="http://d"/></topic>` +
+		`<topic><subjectIdentifier href="http://a"/><subjectIdentifier href="http://b"/></topic>`
+	prior := versions(t, sp, body)
 	n := 0
 	for ; ; n++ {
-		_, err := fragment.NameTopics(read(t, sp, `<topic id="t1"/><topic><subjectLocator href="http://d"/></topic>`), sp, &broken{Map: prior, after: n, err: boom})
+		_, err := fragment.NameTopics(read(t, sp, body), sp, &broken{Map: prior, after: n, err: boom})
 		if err == nil {
 			break
 		}

@@ -57,7 +57,8 @@ func Replace(prior Published, tm *tmdm.TopicMap, sp string, named ...Ref) (*Chan
 	if err := p.forgetIDs(); err != nil {
 		return nil, err
 	}
-	if err := assignIdentifiers(tm, sp, prior); err != nil {
+	known := asked{prior}
+	if err := assignIdentifiers(tm, sp, prior, known); err != nil {
 		return nil, err
 	}
 	for joined := true; joined; {
@@ -75,7 +76,7 @@ func Replace(prior Published, tm *tmdm.TopicMap, sp string, named ...Ref) (*Chan
 	if err := p.checkVariants(); err != nil {
 		return nil, err
 	}
-	m, err := chooseTopicSIs(tm, sp, prior)
+	m, err := chooseTopicSIs(tm, sp, known)
 	if err != nil {
 		return nil, err
 	}

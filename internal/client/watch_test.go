@@ -229,6 +229,7 @@ func TestYielding(t *testing.T) {
 	o := publishing(t, doc(topics(1, "v1")...))
 	s := subscribed(t, o)
 	o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool { <-r.Context().Done(); return true })
+	o.seen() // what subscribing has asked for
 	w := watch(t, s, client.Watching{Interval: time.Hour})
 	w.Yield("nope")
 	w.eventually("a round is under way", func() bool { return times(o.seen(), "/fragments") > 0 })

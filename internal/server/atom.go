@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 // atomDocument is a feed or an entry.
@@ -22,10 +23,14 @@ func (s *Server) writeAtom(w http.ResponseWriter, r *http.Request, document atom
 }
 
 // writeAtomOf answers with the Atom document that build makes of a state. It is
-// made only for those who do not know it, and where it was not made lately.
-func (s *Server) writeAtomOf(w http.ResponseWriter, r *http.Request, cache, state string, build func() (*feeds.Feed, error)) error {
+// made only for those who do not know it, and where it was not made lately: then
+// it needs a view.
+func (s *Server) writeAtomOf(w http.ResponseWriter, r *http.Request, cache, state string, v *store.View, build func(*store.View) (*feeds.Feed, error)) error {
 	return s.writeAtomBytes(w, r, s.stateTag(r, state), cache, func() ([]byte, error) {
-		document, err := build()
+		if v == nil {
+			return nil, errNeedsView
+		}
+		document, err := build(v)
 		if err != nil {
 			return nil, err
 		}

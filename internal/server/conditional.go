@@ -81,32 +81,38 @@ func unchanged(w http.ResponseWriter, r *http.Request, v validator, c coding) (a
 	h := w.Header()
 	tag := v.etag(c)
 	h.Set("ETag", tag)
+	h.Del("Last-Modified")
 	modified := v.modified.Truncate(time.Second)
-	if !modified.IsZero() {
-		h.Set("Last-Modified", modified.UTC().Format(http.TimeFormat))
-	}
 	since := func(header string) (time.Time, bool) {
-		t, err := http.ParseTime(r.Header.Get(header))
-		return t, err == nil && !modified.IsZero()
+		given := r.Header.Get(header)
+		if given == "" || modified.IsZero() {
+			return time.Time{}, false
+		}
+		t, err := http.ParseTime(given)
+		return t, err == nil
 	}
 	if given := r.Header.Values("If-Match"); len(given) > 0 {
 		if !names(given, tag, false) {
 			return false, problem(http.StatusPreconditionFailed, "this is another version than the one asked for: its ETag is %s", tag)
 		}
 	} else if t, ok := since("If-Unmodified-Since"); ok && modified.After(t) {
-		return false, problem(http.StatusPreconditionFailed, "this was modified at %s", h.Get("Last-Modified"))
+		return false, problem(http.StatusPreconditionFailed, "this was modified at %s", modified.UTC().Format(http.TimeFormat))
 	}
+	known := false
 	if given := r.Header.Values("If-None-Match"); len(given) > 0 {
-		if !names(given, tag, true) {
-			return false, nil
+		known = names(given, tag, true)
+	} else if t, ok := since("If-Modified-Since"); ok {
+		known = !modified.After(t)
+	}
+	if !known {
+		if !modified.IsZero() {
+			h.Set("Last-Modified", modified.UTC().Format(http.TimeFormat))
 		}
-	} else if t, ok := since("If-Modified-Since"); !ok || modified.After(t) {
 		return false, nil
 	}
 	h.Del("Content-Type")
 	h.Del("Content-Encoding")
-	h.Del("Last-Modified") // the ETag is better
-	w.WriteHeader(http.StatusNotModified)
+	w.WriteHeader(http.StatusNotModified) // without Last-Modified: the ETag is better
 	return true, nil
 }
 

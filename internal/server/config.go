@@ -29,6 +29,7 @@ type Store interface {
 type Reader interface {
 	Collections() ([]store.Collection, error)
 	View(name string, f func(*store.View) error) error
+	Latest(name string) (*store.Latest, error)
 	Sizes() (store.Sizes, error)
 }
 

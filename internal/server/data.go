@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strconv"
 	"time"
 
@@ -102,7 +101,9 @@ func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, v *store.
 	if err != nil {
 		return err
 	}
-	return writeStored(w, r, validator{digest(data), modified}, bytes.NewReader(data), int64(len(data)))
+	return writeStored(w, r, validator{digest(data), modified}, func() (packed, error) {
+		return packed{bytes.NewReader(data), io.NopCloser(nil), int64(len(data))}, nil
+	})
 }
 
 // prepare chooses the form of an answer with XTM and sets what all of them have
@@ -138,34 +139,35 @@ func (s *Server) sinceThen(t time.Time) time.Time {
 	return t
 }
 
-// snapshotData serves a snapshot's file: after the view has ended, as that may
-// take long.
+// snapshotData serves a snapshot's file.
 func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
-	var (
-		version xtm.Version
-		snap    *store.Snapshot
-		f       *os.File
-	)
-	err := s.view(r, func(v *store.View) (err error) {
-		if version, err = s.prepare(w, r, &v.Collection); err != nil {
-			return err
-		}
-		if snap, err = findSnapshot(v, r); err != nil {
-			return err
-		}
-		f, err = v.OpenSnapshot(snap, version)
-		return err
-	})
+	name := mux.Vars(r)["map"]
+	exchangeOf(r).settled = s.changes.settled(name)
+	l, err := s.Store.Latest(name)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	version, err := s.prepare(w, r, &l.Collection)
+	if err != nil {
+		return err
+	}
+	snap, err := snapshotIn(l.Snapshots, r)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Cache-Control", cacheForEver)
-	return writeStored(w, r, validator{snap.ID.String() + extension(version), s.sinceThen(snap.Updated)}, f, info.Size())
+	return writeStored(w, r, validator{snap.ID.String() + extension(version), s.sinceThen(snap.Updated)}, func() (packed, error) {
+		f, err := l.OpenSnapshot(snap, version)
+		if err != nil {
+			return packed{}, err
+		}
+		info, err := f.Stat()
+		if err != nil {
+			f.Close()
+			return packed{}, err
+		}
+		return packed{f, f, info.Size()}, nil
+	})
 }
 
 // currentSnapshot streams the map as it is now and says as of when.
@@ -200,9 +202,17 @@ func (s *Server) writeRendered(w http.ResponseWriter, r *http.Request, v *store.
 	return few(w, r, s.renders, s.Patience/3, "large answers", func() error { return s.packers.pack(w, c, render) })
 }
 
-// writeStored answers with what is kept packed. Ranges are served of that coding
-// only; without a coding it is unpacked on the way.
-func writeStored(w http.ResponseWriter, r *http.Request, v validator, packed io.ReadSeeker, size int64) error {
+// packed is what is kept packed, and its size.
+type packed struct {
+	io.ReadSeeker
+	io.Closer
+	size int64
+}
+
+// writeStored answers with what is kept packed. It is opened only for those who do
+// not have it. Ranges are served of that coding only; without a coding it is
+// unpacked on the way.
+func writeStored(w http.ResponseWriter, r *http.Request, v validator, open func() (packed, error)) error {
 	c, err := negotiateCoding(r, gzipped)
 	if err != nil {
 		return err
@@ -212,16 +222,21 @@ func writeStored(w http.ResponseWriter, r *http.Request, v validator, packed io.
 	if done, err := unchanged(w, r, v, c); done || err != nil {
 		return err
 	}
+	p, err := open()
+	if err != nil {
+		return err
+	}
+	defer p.Close()
 	if c != identity {
-		h.Set("Content-Length", strconv.FormatInt(size, 10)) // ranges have one of their own
+		h.Set("Content-Length", strconv.FormatInt(p.size, 10)) // ranges have one of their own
 		ranged := &rangeWriter{ResponseWriter: w}
-		http.ServeContent(ranged, r, "", v.modified, packed)
+		http.ServeContent(ranged, r, "", v.modified, p.ReadSeeker)
 		if ranged.failed {
-			return problem(http.StatusRequestedRangeNotSatisfiable, "the range %q is not among the %d bytes that there are", r.Header.Get("Range"), size)
+			return problem(http.StatusRequestedRangeNotSatisfiable, "the range %q is not among the %d bytes that there are", r.Header.Get("Range"), p.size)
 		}
 		return nil
 	}
-	z, err := gzip.NewReader(packed)
+	z, err := gzip.NewReader(p)
 	if err != nil {
 		return err
 	}
@@ -250,4 +265,11 @@ func (w *rangeWriter) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	return w.ResponseWriter.Write(p)
+}
+
+func (w *rangeWriter) ReadFrom(from io.Reader) (int64, error) {
+	if w.failed {
+		return io.Copy(io.Discard, from)
+	}
+	return io.Copy(w.ResponseWriter, from)
 }

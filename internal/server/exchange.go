@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -116,6 +117,31 @@ func (x *exchange) Write(p []byte) (n int, err error) {
 			return n, err
 		}
 	}
+}
+
+// ReadFrom lets the system send a file.
+func (x *exchange) ReadFrom(from io.Reader) (n int64, err error) {
+	to, ok := x.ResponseWriter.(io.ReaderFrom)
+	if !ok {
+		return io.Copy(struct{ io.Writer }{x}, from)
+	}
+	if x.status == 0 {
+		x.WriteHeader(http.StatusOK)
+	}
+	left := &io.LimitedReader{R: from, N: math.MaxInt64}
+	if limited, ok := from.(*io.LimitedReader); ok { // only one around the file may be left
+		left = limited
+	}
+	for left.N > 0 {
+		x.extend()
+		m, err := to.ReadFrom(&io.LimitedReader{R: left.R, N: min(left.N, WriteBuffer)})
+		n += m
+		x.sent += m
+		if left.N -= m; err != nil || m == 0 {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 // WriteBuffer is how much of an answer may wait in the system, in bytes, for the

@@ -37,6 +37,15 @@ func (w *watched) View(name string, f func(*store.View) error) error {
 	return w.Store.View(name, f)
 }
 
+func (w *watched) Latest(name string) (*store.Latest, error) {
+	if w.view != nil {
+		if err := w.view(); err != nil {
+			return nil, err
+		}
+	}
+	return w.Store.Latest(name)
+}
+
 func (w *watched) Publish(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error) {
 	c, err := w.Store.Publish(ctx, name, decide)
 	if w.publish != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -24,6 +25,23 @@ func (s *Server) view(r *http.Request, f func(*store.View) error) error {
 	exchangeOf(r).settled = s.changes.settled(name)
 	return s.Store.View(name, f)
 }
+
+// quickly calls f with the collection as it is, and without a view. Where that does
+// not do, f returns errNeedsView, and is called again with a view.
+func (s *Server) quickly(r *http.Request, f func(*store.Collection, *store.View) error) error {
+	name := mux.Vars(r)["map"]
+	exchangeOf(r).settled = s.changes.settled(name)
+	l, err := s.Store.Latest(name)
+	if err != nil {
+		return err
+	}
+	if err = f(&l.Collection, nil); err != errNeedsView {
+		return err
+	}
+	return s.view(r, func(v *store.View) error { return f(&v.Collection, v) })
+}
+
+var errNeedsView = errors.New("server: a view is needed")
 
 // feedWith answers with the feed that f makes of the collection.
 func (s *Server) feedWith(w http.ResponseWriter, r *http.Request, f func(*store.View) (*feeds.Feed, error)) error {

@@ -32,8 +32,8 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 	if since != nil {
 		return s.feedWith(w, r, func(v *store.View) (*feeds.Feed, error) { return s.sinceFeed(v, since) })
 	}
-	return s.view(r, func(v *store.View) error {
-		return s.writeAtomOf(w, r, cacheShortly, stateOf(&v.Collection), func() (*feeds.Feed, error) { return s.recentDocument(v) })
+	return s.quickly(r, func(c *store.Collection, v *store.View) error {
+		return s.writeAtomOf(w, r, cacheShortly, stateOf(c), v, s.recentDocument)
 	})
 }
 
@@ -60,8 +60,7 @@ func (s *Server) fragmentsLinks(c *store.Collection) []feeds.Link {
 
 // archiveDocument is a document of the fragments feed under its permanent URL.
 func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request) error {
-	return s.view(r, func(v *store.View) error {
-		c := &v.Collection
+	return s.quickly(r, func(c *store.Collection, v *store.View) error {
 		if epoch := mux.Vars(r)["epoch"]; epoch != c.Epoch.String() {
 			return problem(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, s.fragmentsURL(c))
 		}
@@ -80,7 +79,7 @@ func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request) error {
 		case n < open:
 			state = "closed" // to gain its next-archive
 		}
-		return s.writeAtomOf(w, r, cache, state, func() (*feeds.Feed, error) { return s.archived(v, n) })
+		return s.writeAtomOf(w, r, cache, state, v, func(v *store.View) (*feeds.Feed, error) { return s.archived(v, n) })
 	})
 }
 

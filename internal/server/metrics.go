@@ -19,6 +19,7 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	running  prometheus.Gauge
+	counts   sync.Map // kind → *counted
 	sent     prometheus.Counter
 
 	public, all http.Handler // without the collections that have read tokens, and with them
@@ -58,9 +59,33 @@ func (m *metrics) observe(x *exchange, r *http.Request, took time.Duration) {
 	if !slices.Contains(methods, method) {
 		method = "other" // whoever asks must not choose our labels
 	}
-	m.requests.WithLabelValues(route, method, strconv.Itoa(x.status)).Inc()
-	m.seconds.WithLabelValues(route, method).Observe(took.Seconds())
+	c := m.counted(kind{route, method, x.status})
+	c.requests.Inc()
+	c.seconds.Observe(took.Seconds())
 	m.sent.Add(float64(x.sent))
+}
+
+// kind is what requests are counted by.
+type kind struct {
+	route, method string
+	status        int
+}
+
+// counted are the metrics of one kind. To find them by their labels costs more than
+// to count.
+type counted struct {
+	requests prometheus.Counter
+	seconds  prometheus.Observer
+}
+
+func (m *metrics) counted(k kind) *counted {
+	if c, ok := m.counts.Load(k); ok {
+		return c.(*counted)
+	}
+	c, _ := m.counts.LoadOrStore(k, &counted{
+		m.requests.WithLabelValues(k.route, k.method, strconv.Itoa(k.status)), m.seconds.WithLabelValues(k.route, k.method),
+	})
+	return c.(*counted)
 }
 
 // publicMetrics does not show the collections that only some may read.

@@ -56,6 +56,9 @@ func (s *Server) logAccess(x *exchange, r *http.Request, took time.Duration) {
 	case x.route == "/healthz" || x.route == "/readyz" || x.route == "/metrics":
 		level = slog.LevelDebug // they are asked for all the time
 	}
+	if !s.Logger.Enabled(r.Context(), level) {
+		return
+	}
 	attrs := []slog.Attr{
 		slog.String("method", cut(r.Method)), slog.String("path", cut(r.URL.Path)), slog.Int("status", x.status),
 		slog.Int64("bytes", x.sent), slog.Duration("took", took), slog.String("remote", r.RemoteAddr), slog.String("request", x.id),

@@ -109,7 +109,18 @@ func negotiateCoding(r *http.Request, offered ...coding) (coding, error) {
 	if strings.TrimSpace(header) == "" {
 		return identity, nil
 	}
-	welcome := map[coding]*choice{identity: {}, gzipped: {}, zstd1: {}}
+	var plain, gzip, zstd choice
+	welcome := func(c coding) *choice {
+		switch c {
+		case identity:
+			return &plain
+		case gzipped:
+			return &gzip
+		case zstd1:
+			return &zstd
+		}
+		return nil
+	}
 	for part := range strings.SplitSeq(header, ",") {
 		name, weight, weighted := strings.Cut(part, ";")
 		q := 1.0
@@ -118,23 +129,25 @@ func negotiateCoding(r *http.Request, offered ...coding) (coding, error) {
 			q, _ = strconv.ParseFloat(strings.TrimSpace(weight), 64)
 		}
 		name = strings.ToLower(strings.TrimSpace(name))
-		if c := welcome[coding(name)]; c != nil {
+		if c := welcome(coding(name)); c != nil {
 			c.offer(q, true)
 		} else if name == "*" {
-			welcome[identity].offer(q, false)
-			welcome[gzipped].offer(q, false)
+			plain.offer(q, false)
+			gzip.offer(q, false)
 		}
 	}
-	plain := welcome[identity]
 	if !plain.spoken {
 		plain.q = leastQuality // not spoken of: acceptable, but anything else is better
 	}
 	var best coding
 	q := 0.0
-	for _, c := range append(offered, identity) {
-		if welcome[c].q > q {
-			best, q = c, welcome[c].q
+	for _, c := range offered {
+		if welcome(c).q > q {
+			best, q = c, welcome(c).q
 		}
+	}
+	if plain.q > q {
+		best = identity
 	}
 	if best == "" {
 		return "", problem(http.StatusNotAcceptable, "this is to be had without a content coding or as %v, and Accept-Encoding excludes all of them", offered)

@@ -3,12 +3,15 @@ package server
 import (
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/gorilla/mux"
 )
 
 // routes is the table of URLs.
-func (s *Server) routes() http.Handler {
+func (s *Server) routes() http.Handler { return &knownRoutes{router: s.router()} }
+
+func (s *Server) router() *mux.Router {
 	r := mux.NewRouter().UseEncodedPath().SkipClean(true) // no redirects: they would not know the base URL
 	r.NotFoundHandler = s.handle("", func(http.ResponseWriter, *http.Request) error {
 		return problem(http.StatusNotFound, "there is nothing at this address; the overview is at %s/topicmaps", s.BaseURL)
@@ -98,4 +101,51 @@ func template(route string) string {
 		}
 	}
 	return b.String()
+}
+
+// knownRoutes remembers which route leads to a path that was asked for before: to
+// try one pattern after the other costs more than most answers.
+type knownRoutes struct {
+	router *mux.Router
+
+	mu    sync.RWMutex
+	known map[string]route // by path
+}
+
+// route is what the router finds for a path.
+type route struct {
+	handler http.Handler
+	vars    map[string]string
+}
+
+// Paths that are longer are not remembered, and when there are more, all are
+// forgotten.
+const (
+	longestKnown = 200
+	mostKnown    = 2000
+)
+
+func (k *knownRoutes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet || r.URL.RawPath != "" || len(r.URL.Path) > longestKnown {
+		k.router.ServeHTTP(w, r)
+		return
+	}
+	k.mu.RLock()
+	found, ok := k.known[r.URL.Path]
+	k.mu.RUnlock()
+	if !ok {
+		var match mux.RouteMatch
+		if !k.router.Match(r, &match) || match.MatchErr != nil {
+			k.router.ServeHTTP(w, r)
+			return
+		}
+		found = route{match.Handler, match.Vars}
+		k.mu.Lock()
+		if len(k.known) >= mostKnown || k.known == nil {
+			k.known = map[string]route{}
+		}
+		k.known[strings.Clone(r.URL.Path)] = found
+		k.mu.Unlock()
+	}
+	found.handler.ServeHTTP(w, mux.SetURLVars(r, found.vars))
 }

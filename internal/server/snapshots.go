@@ -67,6 +67,11 @@ func findSnapshot(v *store.View, r *http.Request) (*store.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
+	return snapshotIn(all, r)
+}
+
+// snapshotIn returns the snapshot with the id in the URL.
+func snapshotIn(all []store.Snapshot, r *http.Request) (*store.Snapshot, error) {
 	id := mux.Vars(r)["id"]
 	for i := range all {
 		if all[i].ID.String() == id {

@@ -21,6 +21,8 @@ func (db *DB) commit(t *tx) error {
 	if tap != nil {
 		tap.commits(changes)
 	}
+	db.commits.Add(1)
+	defer db.commits.Add(1)
 	err = db.badger.Update(func(txn *badger.Txn) error { return apply(changes, txn) })
 	if errors.Is(err, badger.ErrTxnTooBig) {
 		return db.commitThroughJournal(changes)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
@@ -40,6 +41,8 @@ type DB struct {
 
 	unusable error          // under view: why nothing can be read or written any more
 	rows     sync.Map       // name → *decodedRow: collections as readers saw them last
+	latest   sync.Map       // name → *latestAt
+	commits  atomic.Uint64  // how many have begun and how many have ended: odd while one is under way
 	users    sync.WaitGroup // the views and updates that are under way
 
 	tap tap // of updates; nil but in benchmarks

@@ -2,12 +2,15 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -114,14 +117,16 @@ func unpackForms(b []byte) ([][]byte, error) {
 // it now, or nil if it is too large to store.
 func render(c *Collection, src fragment.Source, e *fragment.Entry) ([][]byte, error) {
 	data := make([][]byte, len(Forms))
+	plain := plains.Get().(*limitedBuffer)
+	defer plains.Put(plain)
 	for i, version := range Forms {
 		form := c.form(version)
-		var plain limitedBuffer
+		plain.Reset()
 		var err error
 		if e.Deleted {
-			err = fragment.WriteTombstone(&plain, e.Tombstone, form)
+			err = fragment.WriteTombstone(plain, e.Tombstone, form)
 		} else {
-			err = fragment.Write(&plain, src, e.Topic, form)
+			err = fragment.Write(plain, src, e.Topic, form)
 		}
 		if errors.Is(err, errTooLarge) {
 			return nil, nil
@@ -136,9 +141,40 @@ func render(c *Collection, src fragment.Source, e *fragment.Entry) ([][]byte, er
 	return data, nil
 }
 
+// renderAll is render for each of the entries. It works on some at the same time:
+// it is what takes most of the time of a publication.
+func renderAll(ctx context.Context, c *Collection, src fragment.Source, entries []fragment.Entry) ([][][]byte, error) {
+	data := make([][][]byte, len(entries))
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var next atomic.Int64
+	work := func() {
+		for ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= len(entries) {
+				return
+			}
+			var err error
+			if data[i], err = render(c, src, &entries[i]); err != nil {
+				fail(err)
+			}
+		}
+	}
+	var workers sync.WaitGroup
+	for range min(len(entries), runtime.GOMAXPROCS(0)) - 1 {
+		workers.Go(work)
+	}
+	work()
+	workers.Wait()
+	return data, context.Cause(ctx)
+}
+
 var errTooLarge = errors.New("store: fragment too large to store")
 
 type limitedBuffer struct{ bytes.Buffer }
+
+// plains are buffers for reuse.
+var plains = sync.Pool{New: func() any { return new(limitedBuffer) }}
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > MaxStoredFragment {
@@ -152,6 +188,7 @@ var compressors = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 func compress(plain []byte) ([]byte, error) {
 	var b bytes.Buffer
+	b.Grow(len(plain) / 3)
 	z := compressors.Get().(*gzip.Writer)
 	defer compressors.Put(z)
 	z.Reset(&b)

@@ -71,14 +71,14 @@ func TestAnotherProcessIsLockedOut(t *testing.T) {
 }
 
 func TestOtherFormatsAreRefused(t *testing.T) {
-	for _, format := range []string{"2", "17", "0", "", "1x", "x"} {
+	for _, format := range []string{"3", "17", "0", "", "1x", "x"} {
 		db := openDB(t, t.TempDir())
 		collection(t, db, "m", 1)
 		require.NoError(t, db.update(func(tx *tx) error { return tx.put(metaKey("format"), []byte(format)) }))
 		require.NoError(t, db.Close())
 		_, err := Open(testOptions(db.Dir()))
 		require.ErrorContains(t, err, "format "+format)
-		require.ErrorContains(t, err, "this program reads format 1")
+		require.ErrorContains(t, err, "this program reads format 2")
 		require.ErrorContains(t, err, db.Dir())
 	}
 }

@@ -20,31 +20,28 @@ func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, 
 		if c, err = getCollection(t, name); err != nil {
 			return err
 		}
-		state := records{t, c.source()}
+		state := &decodedRecords{records: records{t, c.source()}}
 		change, err := decide(*c, state)
 		if err != nil || change == nil || change.Empty() {
 			return err
 		}
-		if err := db.keepFirstFragments(t, c, state, change); err != nil {
+		if err := db.keepFirstFragments(ctx, t, c, state, change); err != nil {
 			return err
 		}
 		if err := applyChange(state, change); err != nil {
 			return err
 		}
 		c.Topics += change.Added - len(change.DeleteTopics)
+		data, err := renderAll(ctx, c, state, change.Entries)
+		if err != nil {
+			return err
+		}
 		for i := range change.Entries {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			data, err := render(c, state, &change.Entries[i])
-			if err != nil {
-				return err
-			}
 			if err := forgetSuperseded(t, c, change.Entries[i].TopicSI); err != nil {
 				return err
 			}
 			e := c.next(db.now(), change.Entries[i])
-			if err := logRows(c, &e, data, t.put); err != nil {
+			if err := logRows(c, &e, data[i], t.put); err != nil {
 				return err
 			}
 		}
@@ -58,8 +55,10 @@ func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, 
 
 // keepFirstFragments stores the fragments of first entries, which are not stored
 // when a collection is created, before their topics change.
-func (db *DB) keepFirstFragments(t *tx, c *Collection, prior fragment.Source, change *fragment.Change) error {
+func (db *DB) keepFirstFragments(ctx context.Context, t *tx, c *Collection, prior fragment.Source, change *fragment.Change) error {
 	v := View{Collection: *c, db: db, tx: t}
+	var first []*Entry
+	var toRender []fragment.Entry
 	for i := range change.Entries {
 		last, err := v.Last(fragment.Key(change.Entries[i].TopicSI))
 		if err != nil {
@@ -68,14 +67,18 @@ func (db *DB) keepFirstFragments(t *tx, c *Collection, prior fragment.Source, ch
 		if last == nil || last.Seq <= c.Horizon || last.Stored || last.Deleted || last.Topic != "" {
 			continue // a large closing entry describes a topic that may be gone
 		}
-		data, err := render(c, prior, &fragment.Entry{TopicSI: last.TopicSI, Topic: last.TopicSI})
-		if err != nil {
-			return err
-		}
-		if data == nil {
+		first = append(first, last)
+		toRender = append(toRender, fragment.Entry{TopicSI: last.TopicSI, Topic: last.TopicSI})
+	}
+	data, err := renderAll(ctx, c, prior, toRender)
+	if err != nil {
+		return err
+	}
+	for i, e := range first {
+		if data[i] == nil {
 			continue // too large: it stays unstored, and shows the topic as it will be
 		}
-		if err := logRows(c, last, data, t.put); err != nil {
+		if err := logRows(c, e, data[i], t.put); err != nil {
 			return err
 		}
 	}

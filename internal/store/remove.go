@@ -29,6 +29,7 @@ func (db *DB) deleteCollection(name string, checks []func(*Collection) error) er
 	}
 	err = db.deleteRows(c)
 	db.rows.Delete(name)
+	db.latest.Delete(name)
 	os.RemoveAll(db.snapshotFolder(c)) // what a snapshot puts there meanwhile, it takes away again
 	return err
 }

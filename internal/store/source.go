@@ -97,7 +97,7 @@ func (s records) Associations() iter.Seq2[*fragment.Association, error] {
 			}
 			var a *fragment.Association
 			if err == nil {
-				a, err = unmarshalAssociation(r)
+				a, err = s.association(r, fragment.AsPlayer)
 			}
 			if err == nil && !bytes.HasPrefix(r.key[len(prefix):], append([]byte(a.Players()[0]), 0)) {
 				continue // it comes with the least of its players
@@ -109,31 +109,22 @@ func (s records) Associations() iter.Seq2[*fragment.Association, error] {
 	}
 }
 
-// association reads the record of a row, which is elsewhere for large ones.
+// association reads the record of a row.
 func (s records) association(r row, part fragment.Part) (*fragment.Association, error) {
-	if len(r.value) > 0 && r.value[0] == rowElsewhere {
-		var key fragment.AssociationKey
-		copy(key[:], r.key[len(r.key)-len(key):])
-		at := s.id.associationKey(fragment.Ref(r.value[1:]), part, key)
-		value, err := s.tx.get(at)
-		if err != nil {
-			return nil, err
-		}
-		r = row{at, value}
+	record, err := s.stored(r, part)
+	if err != nil {
+		return nil, err
 	}
-	return unmarshalAssociation(r)
+	return unmarshalAssociation(r.key, record)
 }
 
-func unmarshalAssociation(r row) (*fragment.Association, error) {
-	if len(r.value) == 0 || r.value[0] != rowInline {
-		return nil, fmt.Errorf("store: association row %x: %w", r.key, fragment.ErrCorrupt)
-	}
-	a, err := fragment.UnmarshalAssociation(r.value[1:])
+func unmarshalAssociation(key, record []byte) (*fragment.Association, error) {
+	a, err := fragment.UnmarshalAssociation(record)
 	if err == nil && len(a.Roles) == 0 {
 		err = fragment.ErrCorrupt
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store: association row %x: %w", r.key, err)
+		return nil, fmt.Errorf("store: association row %x: %w", key, err)
 	}
 	return a, nil
 }
@@ -201,7 +192,7 @@ func (s records) DeleteAssociation(a *fragment.Association) error {
 		if value == nil {
 			continue
 		}
-		old, err := unmarshalAssociation(row{key, value})
+		old, err := s.association(row{key, value}, part)
 		if err != nil {
 			return err
 		}

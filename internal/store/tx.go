@@ -15,6 +15,7 @@ import (
 type tx struct {
 	base    *badger.Txn
 	pending *btree.Map[string, []byte] // nil value = delete; nil map = read only
+	reads   reads
 	tap     tap
 }
 
@@ -72,7 +73,7 @@ func (db *DB) update(f func(*tx) error) error {
 
 func (t *tx) discard() { t.base.Discard() }
 
-// get returns a copy of the value of key, or nil.
+// get returns the value of key, or nil. It stays valid, and must not be changed.
 func (t *tx) get(key []byte) ([]byte, error) {
 	if t.pending != nil {
 		if v, ok := t.pending.Get(string(key)); ok {
@@ -86,14 +87,22 @@ func (t *tx) stored(key []byte) ([]byte, error) {
 	if t.tap != nil {
 		t.tap.got(key)
 	}
+	if t.pending != nil {
+		if value, known := t.reads.value(key); known {
+			return value, nil
+		}
+	}
+	var value []byte
 	item, err := t.base.Get(key)
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return nil, nil
+	if err == nil {
+		value, err = item.ValueCopy(nil)
+	} else if errors.Is(err, badger.ErrKeyNotFound) {
+		err = nil
 	}
-	if err != nil {
-		return nil, err
+	if err == nil && t.pending != nil {
+		t.reads.keepValue(key, value)
 	}
-	return item.ValueCopy(nil)
+	return value, err
 }
 
 func (t *tx) put(key, value []byte) error {
@@ -137,7 +146,13 @@ type row struct{ key, value []byte }
 // scan iterates over the rows whose keys begin with prefix, from the key from
 // on (nil for the first), in ascending order. Changes made meanwhile may show
 // or not; the rows stay valid.
-func (t *tx) scan(prefix, from []byte) iter.Seq2[row, error] {
+func (t *tx) scan(prefix, from []byte) iter.Seq2[row, error] { return t.rows(prefix, from, true) }
+
+// glance is scan, but that a row is valid only until the next one: for who looks
+// at many rows and keeps few.
+func (t *tx) glance(prefix, from []byte) iter.Seq2[row, error] { return t.rows(prefix, from, false) }
+
+func (t *tx) rows(prefix, from []byte, stay bool) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		if from == nil {
 			from = prefix
@@ -145,12 +160,12 @@ func (t *tx) scan(prefix, from []byte) iter.Seq2[row, error] {
 		if t.tap != nil {
 			t.tap.scanned(prefix)
 		}
-		o := badger.DefaultIteratorOptions
-		o.Prefix = prefix
-		o.PrefetchValues = false
-		it := t.base.NewIterator(o)
-		defer it.Close()
-		it.Seek(from)
+		stored, err := t.cursor(prefix, from, stay)
+		if err != nil {
+			yield(row{}, err)
+			return
+		}
+		defer stored.close()
 
 		next := func() (string, []byte, bool) { return "", nil, false }
 		if t.pending != nil {
@@ -169,27 +184,26 @@ func (t *tx) scan(prefix, from []byte) iter.Seq2[row, error] {
 			}
 		}
 		pendingKey, pendingValue, hasPending := next()
-		for it.Valid() || hasPending {
+		for stored.valid() || hasPending {
 			order := 1
-			if it.Valid() {
+			if stored.valid() {
 				order = -1
 				if hasPending {
-					order = bytes.Compare(it.Item().Key(), []byte(pendingKey))
+					order = bytes.Compare(stored.key(), []byte(pendingKey))
 				}
 			}
 			if order < 0 {
-				value, err := it.Item().ValueCopy(nil)
-				if !yield(row{it.Item().KeyCopy(nil), value}, err) || err != nil {
+				if r, err := stored.row(); !yield(r, err) || err != nil {
 					return
 				}
-				it.Next()
+				stored.next()
 				continue
 			}
 			if pendingValue != nil && !yield(row{[]byte(pendingKey), pendingValue}, nil) {
 				return
 			}
 			if order == 0 {
-				it.Next()
+				stored.next()
 			}
 			pendingKey, pendingValue, hasPending = next()
 		}

@@ -1,0 +1,218 @@
+package bench_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/bench/synthetic"
+)
+
+// BenchmarkServingMemory measures the memory of tmshare-server, the program itself,
+// while all kinds of readers ask for a map at once, and again in a new process when
+// the map has ten times as many changes behind it. What takes memory must be neither
+// the size of the map nor its history.
+//
+// RssAnon is what the process has allocated. VmHWM is all that is resident, which
+// includes those pages of the database's files that the system keeps in memory as
+// long as there is room.
+func BenchmarkServingMemory(b *testing.B) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		fmt.Println("NOT CHECKED: no memory of the server: there is no /proc to read it from")
+		b.SkipNow()
+	}
+	c := synthesize(b, manyTopics())
+	program := buildServer(b)
+	folder := b.TempDir()
+	importing := runServer(b, program, folder, "--map", collection+"="+c.file, "--sp", collection+"="+synthetic.Base, "--max-body", "4000000000")
+	importing.do("GET", "", nil, http.StatusOK)
+	imported := importing.memory("VmHWM:")
+	importing.stop()
+	require.NoError(b, os.Remove(c.file))
+
+	batches := changes(b, folder, max(5, manyTopics()/10_000))
+	var short, long peak
+	for b.Loop() {
+		publishAll(b, folder, batches, 1)
+		short = peakOf(b, program, folder)
+		publishAll(b, folder, batches, 9)
+		long = peakOf(b, program, folder)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(imported/1e6, "import-VmHWM-MB")
+	b.ReportMetric(short.anonymous/1e6, "RssAnon-MB")
+	b.ReportMetric(short.resident/1e6, "VmHWM-MB")
+	b.ReportMetric(long.anonymous/1e6, "long-RssAnon-MB")
+	b.ReportMetric(long.resident/1e6, "long-VmHWM-MB")
+	ratio(b, long.anonymous, short.anonymous, "RssAnon-of-a-tenth-of-the-changes")
+	ratio(b, long.resident, short.resident, "VmHWM-of-a-tenth-of-the-changes")
+}
+
+// peak is the most memory that a server has in use, in bytes.
+type peak struct{ anonymous, resident float64 }
+
+// batchSize is how many topics are changed at once.
+const batchSize = 100
+
+// changes returns documents that describe batchSize topics each.
+func changes(b *testing.B, folder string, n int) (batches []string) {
+	reading := serve(b, folder)
+	defer reading.stop()
+	for i := range n {
+		var all strings.Builder
+		all.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`)
+		for k := range batchSize {
+			topic := (i*batchSize + k) * 7919 % manyTopics()
+			_, body, found := strings.Cut(reading.describe(fmt.Sprintf("%st/%d", synthetic.Base, topic)), `version="2.1">`)
+			require.True(b, found)
+			all.WriteString(strings.TrimSuffix(strings.TrimSpace(body), "</topicMap>"))
+		}
+		batches = append(batches, all.String()+"</topicMap>")
+	}
+	return batches
+}
+
+// publishAll publishes changes of the topics in all batches, each so many times.
+func publishAll(b *testing.B, folder string, batches []string, times int) {
+	writing := serve(b, folder)
+	defer writing.stop()
+	for range times {
+		changed := fmt.Sprintf("<value>Changed at %d, topic ", time.Now().UnixNano())
+		for _, batch := range batches {
+			document := strings.ReplaceAll(batch, "<value>Topic ", changed)
+			_, answer := writing.do("POST", "/topics", strings.NewReader(document), http.StatusOK)
+			require.Contains(b, string(answer), fmt.Sprintf(`"updated":%d`, batchSize), "%.200s", batch)
+		}
+	}
+}
+
+// peakOf starts the program, has it asked for all that subscribers ask for, by some
+// at the same time, and returns how much memory it has had.
+func peakOf(b *testing.B, program, folder string) (p peak) {
+	n := runServer(b, program, folder)
+	defer n.stop()
+	urls := n.addresses()
+	at := n.url + "/topicmaps/" + collection
+	archive := strings.TrimRight(urls.archive, "0123456789")
+	documents, err := strconv.Atoi(strings.TrimPrefix(urls.archive, archive))
+	require.NoError(b, err)
+	const xtm21 = "application/x-tm+xml;version=2.1"
+	anyArchive := func() string { return archive + strconv.Itoa(1+rand.IntN(documents)) }
+	mix := []func(){ // each a reader who comes again and again
+		func() { n.drain(urls.recent, "gzip") },
+		func() { n.drain(anyArchive(), "zstd") },
+		func() { n.drain(anyArchive(), "") },
+		func() { n.drain(n.document(anyArchive()).Entries[0].link(b, "alternate", xtm21), "gzip") },
+		func() {
+			n.drain(fmt.Sprintf("%s/topics?si=%s", at, url.QueryEscape(synthetic.Base+"t/"+strconv.Itoa(rand.IntN(manyTopics())))), "")
+		},
+		func() { n.drain(at+"/fragments?since=2000-01-01T00:00:00Z", "gzip") },
+		func() { n.drain(at+"/fragments?since="+time.Now().Add(-time.Minute).UTC().Format(time.RFC3339), "") },
+		func() { n.drain(urls.snapshot, "gzip") },
+		func() { n.drain(urls.snapshot, "") },
+	}
+	streams := []func(){ // each once: it reads the whole map
+		func() { n.drain(at+"/snapshots/current.xtm21", "") },
+		func() { n.drain(at+"/snapshots/current.xtm1", "gzip") },
+		func() { n.drain(at+"/snapshots/current.xtm21", "zstd") },
+	}
+	p.anonymous = n.peakDuring(func() {
+		var once, again sync.WaitGroup
+		done := make(chan struct{})
+		for _, ask := range streams {
+			once.Go(ask)
+		}
+		for _, ask := range mix {
+			again.Go(func() {
+				for i := 0; ; i++ {
+					ask()
+					select {
+					case <-done:
+						if i >= 20 {
+							return
+						}
+					default:
+					}
+				}
+			})
+		}
+		once.Wait()
+		close(done)
+		again.Wait()
+	})
+	p.resident = n.memory("VmHWM:")
+	return p
+}
+
+// drain fetches what is at an address, and throws it away.
+func (n *node) drain(at, coding string) {
+	r, err := http.NewRequest(http.MethodGet, at, nil)
+	require.NoError(n.b, err)
+	r.Header.Set("Accept-Encoding", coding)
+	a, err := n.http.Do(r)
+	require.NoError(n.b, err)
+	defer a.Body.Close()
+	_, err = io.Copy(io.Discard, a.Body)
+	require.NoError(n.b, err)
+	require.Equal(n.b, http.StatusOK, a.StatusCode, at)
+}
+
+// memory returns a line of the status of the process, in bytes.
+func (n *node) memory(line string) float64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.cmd.Process.Pid))
+	require.NoError(n.b, err)
+	for lines := bufio.NewScanner(bytes.NewReader(status)); lines.Scan(); {
+		if f := strings.Fields(lines.Text()); len(f) == 3 && f[0] == line {
+			kb, err := strconv.ParseFloat(f[1], 64)
+			require.NoError(n.b, err)
+			return kb * 1024
+		}
+	}
+	n.b.Fatalf("no %s in /proc", line)
+	return 0
+}
+
+// buildServer builds the program.
+func buildServer(b *testing.B) string {
+	program := filepath.Join(b.TempDir(), "tmshare-server")
+	out, err := exec.Command("go", "build", "-o", program, "github.com/tmshare/tmshare/cmd/tmshare-server").CombinedOutput()
+	require.NoError(b, err, "%s", out)
+	return program
+}
+
+// runServer starts the program on a data folder. It ends with the benchmark, if
+// stop does not end it before.
+func runServer(b *testing.B, program, folder string, flags ...string) *node {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(b, err)
+	address := free.Addr().String()
+	require.NoError(b, free.Close())
+	flags = append([]string{"serve", "--data", folder, "--listen", address, "--snapshot-every", "1000000000"}, flags...)
+	n := &node{b: b, cmd: exec.Command(program, flags...), url: "http://" + address, http: &http.Client{Transport: &http.Transport{DisableCompression: true}}}
+	require.NoError(b, n.cmd.Start())
+	b.Cleanup(n.stop)
+	for range 500 {
+		if c, err := net.Dial("tcp", address); err == nil {
+			require.NoError(b, c.Close())
+			return n
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	b.Fatal("the server does not start")
+	return nil
+}

@@ -1,0 +1,111 @@
+package bench_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/bench/synthetic"
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+// BenchmarkPost measures how long it takes to publish one changed topic by HTTP
+// POST, the commit to disk included, on a collection of 1,000 topics and on a large
+// one, in turn. The cost is that of the change, so the ratio of the medians must be
+// near 1.
+func BenchmarkPost(b *testing.B) {
+	const posts, few = 200, 1000
+	large := newEditor(b, counted(manyTopics()), manyTopics(), posts)
+	small := newEditor(b, counted(few), few, posts)
+	for b.Loop() {
+		for k := range posts {
+			large.post(k)
+			small.post(k)
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	large.report(b)
+	small.report(b)
+	ratio(b, large.median().Seconds(), small.median().Seconds(), "time-of-"+counted(few)+"-topics")
+}
+
+// editor publishes changes of single topics of a map that a node of its own serves.
+type editor struct {
+	*node
+	name      string
+	documents []string // each describes a topic; %d in its name tells the rounds apart
+	round     int
+	took      []time.Duration
+}
+
+func newEditor(b *testing.B, name string, topics, documents int) *editor {
+	e := &editor{name: name}
+	c := synthesize(b, topics)
+	folder := importInto(b, c)
+	require.NoError(b, os.Remove(c.file))
+	reading := serve(b, folder)
+	for k := range documents {
+		i := k * 7919 % topics
+		name := fmt.Sprintf(">Topic %d<", i)
+		document := reading.describe(fmt.Sprintf("%st/%d", synthetic.Base, i))
+		require.Contains(b, document, name)
+		e.documents = append(e.documents, string(bytes.ReplaceAll([]byte(document), []byte(name), fmt.Appendf(nil, ">Topic %d, round %%d<", i))))
+	}
+	reading.stop()
+	e.node = serve(b, folder) // another, in whose memory there is nothing of these topics
+	return e
+}
+
+// describe returns the fragment of the topic with a subject identifier, as XTM 2.1.
+func (n *node) describe(si string) string {
+	_, document := n.do("GET", "/topics?si="+url.QueryEscape(si), nil, http.StatusOK, "Accept", "application/x-tm+xml;version=2.1")
+	return string(document)
+}
+
+func (e *editor) post(k int) {
+	e.round++
+	document := fmt.Sprintf(e.documents[k], e.round)
+	start := time.Now()
+	_, answer := e.do("POST", "/topics", bytes.NewReader([]byte(document)), http.StatusOK)
+	e.took = append(e.took, time.Since(start))
+	var p server.Published
+	require.NoError(e.b, json.Unmarshal(answer, &p))
+	require.Equal(e.b, 1, p.Updated)
+	require.Zero(e.b, p.Added+p.Deleted)
+}
+
+func (e *editor) median() time.Duration {
+	slices.Sort(e.took)
+	return e.took[len(e.took)/2]
+}
+
+func (e *editor) report(b *testing.B) {
+	b.ReportMetric(float64(e.median().Microseconds())/1000, e.name+"-ms")
+}
+
+// manyTopics is the size of the large map of benchmarks that -million makes larger.
+func manyTopics() int {
+	if *million {
+		return 1_000_000
+	}
+	return *topics
+}
+
+// counted writes a number of topics as people say it.
+func counted(n int) string {
+	switch {
+	case n%1_000_000 == 0:
+		return fmt.Sprintf("%dM", n/1_000_000)
+	case n%1000 == 0:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,150 @@
+package fragment
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// ahead makes the stored forms of a map's topics and associations some time before
+// they are asked for, in a goroutine of its own: while one state is read from disk
+// the other is made from memory, which takes about as long. It works in batches,
+// whose memory is used again.
+type ahead struct {
+	made chan *batch // in the order of topics
+	used chan *batch // to be filled again
+	stop chan struct{}
+	now  *batch
+	left []nextTopic // of now
+}
+
+// batchSize is how many topics are in a batch.
+const batchSize = 128
+
+// batch is the stored forms of some topics.
+type batch struct {
+	topics  []nextTopic
+	playing []playing
+	forms   encoder
+
+	records     recorder
+	topic       Topic
+	association Association
+	content     encoder
+}
+
+// nextTopic is a topic of the next state. It is valid until the next one is asked
+// for.
+type nextTopic struct {
+	namedTopic
+	batch       *batch
+	form        span // of its record
+	first, last int  // of its associations
+}
+
+func (t *nextTopic) record() []byte { return t.formOf(t.form) }
+
+func (t *nextTopic) formOf(s span) []byte { return t.batch.forms[s.start:s.end] }
+
+// playing returns the associations that belong to t, in the order of stored ones.
+func (t *nextTopic) playing() []playing { return t.batch.playing[t.first:t.last] }
+
+// playing says that a topic takes part in an association.
+type playing struct {
+	part Part
+	key  AssociationKey
+	a    *tmdm.Association
+	form span
+}
+
+func (p *playing) compare(part Part, key *AssociationKey) int {
+	return cmp.Or(cmp.Compare(p.part, part), bytes.Compare(p.key[:], key[:]))
+}
+
+// span is where something stands.
+type span struct{ start, end int }
+
+// newAhead begins to make the stored forms of m. The caller ends it.
+func newAhead(m *Map) *ahead {
+	const batches = 3 // one is looked at, one is ready, one is being made
+	a := &ahead{made: make(chan *batch, batches), used: make(chan *batch, batches), stop: make(chan struct{})}
+	for range batches {
+		a.used <- &batch{records: recorder{m: m, room: 64}}
+	}
+	go a.make(m)
+	return a
+}
+
+func (a *ahead) make(m *Map) {
+	defer close(a.made)
+	for some := range slices.Chunk(m.sorted, batchSize) {
+		select {
+		case <-a.stop:
+			return
+		case b := <-a.used:
+			b.fill(some)
+			a.made <- b
+		}
+	}
+}
+
+// end ends the goroutine, and waits until it has ended.
+func (a *ahead) end() {
+	close(a.stop)
+	for range a.made {
+	}
+}
+
+// peek returns the next topic, or nil behind the last.
+func (a *ahead) peek() *nextTopic {
+	if len(a.left) == 0 {
+		if a.now != nil {
+			a.used <- a.now
+		}
+		if a.now = <-a.made; a.now == nil {
+			return nil
+		}
+		a.left = a.now.topics
+	}
+	return &a.left[0]
+}
+
+// step goes on to the next topic.
+func (a *ahead) step() { a.left = a.left[1:] }
+
+func (b *batch) fill(some []namedTopic) {
+	b.topics, b.playing, b.forms = b.topics[:0], b.playing[:0], b.forms[:0]
+	for _, n := range some {
+		t := nextTopic{namedTopic: n, batch: b, first: len(b.playing)}
+		record := b.records.topic(n.t, &b.topic)
+		b.content = appendTopicContent(b.content[:0], record)
+		start := len(b.forms)
+		b.forms = appendTopic(b.forms, record, b.content)
+		t.form = span{start, len(b.forms)}
+		b.associations(n.t)
+		t.last = len(b.playing)
+		b.topics = append(b.topics, t)
+	}
+}
+
+// associations adds the associations that belong to t.
+func (b *batch) associations(t *tmdm.Topic) {
+	first := len(b.playing)
+	for _, r := range t.RolesPlayed() {
+		a := r.Association()
+		part := b.records.m.part(a, t)
+		if part == AsType || !isFirst(r) {
+			continue
+		}
+		record := b.records.association(a, &b.association)
+		b.content = appendAssociationContent(b.content[:0], record)
+		start := len(b.forms)
+		b.forms = appendAssociation(b.forms, record, b.content)
+		b.playing = append(b.playing, playing{part, record.Key(), a, span{start, len(b.forms)}})
+	}
+	if mine := b.playing[first:]; len(mine) > 1 {
+		slices.SortFunc(mine, func(a, b playing) int { return a.compare(b.part, &b.key) })
+	}
+}

@@ -1,0 +1,100 @@
+package fragment
+
+import (
+	"iter"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// Identifying is what a Source can be as well: one that lists its subject
+// identifiers. Who has a whole map to name reads them at once, which costs far
+// less than to ask for each.
+type Identifying interface {
+	// SubjectIdentifiers iterates over the subject identifiers that begin with
+	// prefix, and says of each whether it is the TopicSI of its topic.
+	SubjectIdentifiers(prefix string) iter.Seq2[SubjectIdentifier, error]
+}
+
+// SubjectIdentifier is a subject identifier of a topic of a source.
+type SubjectIdentifier struct {
+	Locator   tmdm.Locator
+	IsTopicSI bool
+}
+
+// published says what is known of subject identifiers in the state that is
+// published.
+type published interface {
+	// isAssigned reports whether si, of the form that topics are assigned, is one
+	// of a topic.
+	isAssigned(si tmdm.Locator) (bool, error)
+
+	// isTopicSI reports whether si is the TopicSI of a topic.
+	isTopicSI(si tmdm.Locator) (bool, error)
+}
+
+// publishedIn returns what is to know for naming the topics of tm.
+func publishedIn(tm *tmdm.TopicMap, sp string, prior Source) (published, error) {
+	if prior == nil {
+		return nothing{}, nil
+	}
+	list, ok := prior.(Identifying)
+	if !ok {
+		return asked{prior}, nil
+	}
+	l := listed{prior: list, tm: tm, assigned: map[tmdm.Locator]bool{}}
+	for si, err := range list.SubjectIdentifiers(sp + "topic/") {
+		if err != nil {
+			return nil, err
+		}
+		l.assigned[si.Locator] = true
+	}
+	return &l, nil
+}
+
+// nothing is published.
+type nothing struct{}
+
+func (nothing) isAssigned(tmdm.Locator) (bool, error) { return false, nil }
+func (nothing) isTopicSI(tmdm.Locator) (bool, error)  { return false, nil }
+
+// asked asks a source for each topic.
+type asked struct{ Source }
+
+func (a asked) isAssigned(si tmdm.Locator) (bool, error) {
+	t, err := a.Topic(si)
+	return t != nil, err
+}
+
+func (a asked) isTopicSI(si tmdm.Locator) (bool, error) {
+	t, err := a.Topic(si)
+	return t != nil && t.TopicSI() == si, err
+}
+
+// listed has read a source's identifiers: those that were assigned, and, when the
+// first topic of several identifiers asks, the TopicSIs among those of such topics.
+type listed struct {
+	prior    Identifying
+	tm       *tmdm.TopicMap
+	assigned map[tmdm.Locator]bool
+	topicSIs map[tmdm.Locator]bool
+}
+
+func (l *listed) isAssigned(si tmdm.Locator) (bool, error) { return l.assigned[si], nil }
+
+func (l *listed) isTopicSI(si tmdm.Locator) (bool, error) {
+	if l.topicSIs == nil {
+		l.topicSIs = map[tmdm.Locator]bool{}
+		for si, err := range l.prior.SubjectIdentifiers("") {
+			if err != nil {
+				return false, err
+			}
+			if !si.IsTopicSI {
+				continue
+			}
+			if t := l.tm.TopicBySubjectIdentifier(si.Locator); t != nil && len(t.SubjectIdentifiers()) > 1 {
+				l.topicSIs[si.Locator] = true
+			}
+		}
+	}
+	return l.topicSIs[si], nil
+}

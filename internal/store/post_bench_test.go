@@ -1,0 +1,132 @@
+package store_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/bench/synthetic"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// BenchmarkPostBatches publishes changed topics of the synthetic map, a hundred
+// with each POST, on disk. It is compared with a Badger database of the same
+// content and options that is made to read the same keys and to write the same
+// rows, in a transaction for each POST: "×raw" is how many topics per second beside
+// that.
+func BenchmarkPostBatches(b *testing.B) {
+	const topics, size = 20_000, 100
+	folder := b.TempDir()
+	documents := publishSynthetic(b, folder, topics, size)
+	copied := b.TempDir()
+	require.NoError(b, os.CopyFS(copied, os.DirFS(folder)))
+
+	db, err := store.Open(store.Options{Dir: folder, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(b, err)
+	defer db.Close()
+	s := newServer(b, db)
+	defer s.Close()
+	h := httptest.NewServer(s)
+	defer h.Close()
+	var recording store.Recording
+	recording.Record(db)
+	raw := store.OpenRaw(b, copied)
+
+	var posting, replaying time.Duration
+	posts, rows := 0, 0
+	for b.Loop() {
+		for _, document := range documents {
+			posts++
+			body := strings.ReplaceAll(document, ">Topic ", fmt.Sprintf(">Round %d, topic ", posts))
+			start := time.Now()
+			p := post(b, h.URL+"/topicmaps/m/topics", body)
+			posting += time.Since(start)
+			require.Equal(b, size, p.Updated)
+			require.Zero(b, p.Added+p.Deleted)
+			rows += recording.Rows()
+
+			start = time.Now()
+			require.NoError(b, recording.Replay(raw))
+			replaying += time.Since(start)
+		}
+	}
+	published := float64(posts * size)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(published/posting.Seconds(), "topics/s")
+	b.ReportMetric(published/replaying.Seconds(), "topics/s-of-raw")
+	b.ReportMetric(float64(rows)/published, "rows/topic")
+	b.ReportMetric(replaying.Seconds()/posting.Seconds(), "×raw")
+}
+
+// publishSynthetic publishes a map in a new data folder. It returns documents that
+// describe so many of its topics each, all topics in all.
+func publishSynthetic(b *testing.B, folder string, topics, each int) (documents []string) {
+	b.Helper()
+	db, err := store.Open(store.Options{Dir: folder, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(b, err)
+	s := newServer(b, db)
+	var file bytes.Buffer
+	require.NoError(b, synthetic.Write(&file, topics))
+	_, err = s.Import(b.Context(), store.Collection{Name: "m", SP: synthetic.Base}, &file, "the synthetic map")
+	require.NoError(b, err)
+	require.NoError(b, db.View("m", func(v *store.View) error {
+		var all strings.Builder
+		for i := range topics {
+			if i%each == 0 {
+				all.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`)
+			}
+			all.WriteString(inner(b, v, fragment.Ref(fmt.Sprintf("%st/%d", synthetic.Base, i))))
+			if i%each == each-1 {
+				documents = append(documents, all.String()+"</topicMap>")
+				all.Reset()
+			}
+		}
+		return nil
+	}))
+	s.Close()
+	require.NoError(b, db.Close())
+	return documents
+}
+
+// inner returns what stands in the fragment of a topic, without the element that
+// it stands in. Nothing in it has an id.
+func inner(b *testing.B, v *store.View, topic fragment.Ref) string {
+	var document bytes.Buffer
+	require.NoError(b, fragment.Write(&document, v.Source(), topic, fragment.Form{Version: xtm.V21, SP: v.SP, OmitInstances: true}))
+	_, body, found := strings.Cut(document.String(), `version="2.1">`)
+	require.True(b, found)
+	return strings.TrimSuffix(strings.TrimSpace(body), "</topicMap>")
+}
+
+func newServer(b *testing.B, db *store.DB) *server.Server {
+	s, err := server.New(server.Config{
+		Store: db, BaseURL: "http://127.0.0.1:1", OnLoopback: true, Logger: slog.New(slog.DiscardHandler),
+		SnapshotEvery: 1 << 30, // not while it is measured
+	})
+	require.NoError(b, err)
+	return s
+}
+
+func post(b *testing.B, url, document string) (p server.Published) {
+	a, err := http.Post(url, "application/x-tm+xml;version=2.1", strings.NewReader(document))
+	require.NoError(b, err)
+	defer a.Body.Close()
+	answer, err := io.ReadAll(a.Body)
+	require.NoError(b, err)
+	require.Equal(b, http.StatusOK, a.StatusCode, "%s", answer)
+	require.NoError(b, json.Unmarshal(answer, &p))
+	return p
+}

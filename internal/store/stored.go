@@ -1,0 +1,150 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+
+	"github.com/tmshare/tmshare/fragment"
+)
+
+// What is stored is in the form and the order in which fragment.Diff compares: a
+// row each, and the rows of associations stand by player, as topics do by TopicSI.
+
+// StoredTopics implements [fragment.Stored].
+func (s records) StoredTopics() iter.Seq2[fragment.StoredTopic, error] {
+	return func(yield func(fragment.StoredTopic, error) bool) {
+		prefix := s.id.key(tableTopic)
+		for r, err := range s.tx.glance(prefix, nil) {
+			if err != nil {
+				yield(fragment.StoredTopic{}, err)
+				return
+			}
+			if !yield(fragment.StoredTopic{TopicSI: r.key[len(prefix):], Record: r.value}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// StoredAssociations implements [fragment.Stored].
+func (s records) StoredAssociations() fragment.StoredAssociations {
+	w := &associationWalk{records: s, prefix: len(s.id.key(tableAssociation))}
+	w.begin(nil)
+	return w
+}
+
+// associationWalk goes through the rows of all associations once.
+type associationWalk struct {
+	records
+	prefix int // length of what the keys begin with
+	next   func() (row, error, bool)
+	stop   func()
+
+	row     row // that is looked at, if more
+	err     error
+	more    bool
+	given   bool // the row was given out
+	skipped int  // rows of classes, one after the other
+
+	association fragment.StoredAssociation
+}
+
+// begin goes to the first row from a key on.
+func (w *associationWalk) begin(from []byte) {
+	w.next, w.stop = iter.Pull2(w.tx.glance(w.id.key(tableAssociation), from))
+	w.step()
+}
+
+func (w *associationWalk) step() { w.row, w.err, w.more = w.next() }
+
+// Close implements [fragment.StoredAssociations].
+func (w *associationWalk) Close() { w.stop() }
+
+// Next implements [fragment.StoredAssociations].
+func (w *associationWalk) Next(player fragment.Ref) (*fragment.StoredAssociation, error) {
+	if w.given {
+		w.given = false
+		w.step()
+	}
+	for w.more && w.err == nil {
+		of, part, key, ok := splitPlaying(w.row.key[w.prefix:])
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("store: association row %x: %w", w.row.key, fragment.ErrCorrupt)
+		case string(of) > string(player):
+			return nil, nil
+		case part == fragment.AsType:
+			w.skip(of)
+		case string(of) < string(player):
+			w.skipped = 0
+			w.step()
+		default:
+			w.skipped, w.given = 0, true
+			record, err := w.stored(w.row, part)
+			w.association = fragment.StoredAssociation{Part: part, Key: fragment.AssociationKey(key), Record: record}
+			return &w.association, err
+		}
+	}
+	return nil, w.err
+}
+
+// fewInstances is how many rows of a class cost less to pass over one by one than
+// to begin anew behind them.
+const fewInstances = 100
+
+// skip passes over a row of a class, or over all that are left of it.
+func (w *associationWalk) skip(class []byte) {
+	if w.skipped++; w.skipped < fewInstances {
+		w.step()
+		return
+	}
+	w.skipped = 0
+	behind := w.id.playingPrefix(fragment.Ref(class), fragment.AsType+1)
+	w.stop()
+	w.begin(behind)
+}
+
+// splitPlaying takes the key of an association row apart, behind what names the
+// source.
+func splitPlaying(key []byte) (player []byte, part fragment.Part, digest []byte, ok bool) {
+	end := len(key) - len(fragment.AssociationKey{}) - 2
+	if end < 0 || key[end] != 0 {
+		return nil, 0, nil, false
+	}
+	return key[:end], fragment.Part(key[end+1]), key[end+2:], true
+}
+
+// stored returns the record of a row, which is elsewhere for large associations.
+func (s records) stored(r row, part fragment.Part) ([]byte, error) {
+	if len(r.value) > 0 && r.value[0] == rowElsewhere {
+		r.key = s.id.associationKey(fragment.Ref(r.value[1:]), part, fragment.AssociationKey(r.key[len(r.key)-len(fragment.AssociationKey{}):]))
+		var err error
+		if r.value, err = s.tx.get(r.key); err != nil {
+			return nil, err
+		}
+	}
+	record, ok := bytes.CutPrefix(r.value, []byte{rowInline})
+	if !ok {
+		return nil, fmt.Errorf("store: association row %x: %w", r.key, fragment.ErrCorrupt)
+	}
+	return record, nil
+}
+
+// SubjectIdentifiers implements [fragment.Identifying].
+func (s records) SubjectIdentifiers(prefix string) iter.Seq2[fragment.SubjectIdentifier, error] {
+	return func(yield func(fragment.SubjectIdentifier, error) bool) {
+		for _, table := range []byte{tableTopic, tableIdentifier} {
+			start := len(s.id.key(table))
+			for r, err := range s.tx.glance(s.id.locatorKey(table, fragment.Ref(prefix)), nil) {
+				var si fragment.SubjectIdentifier
+				if err == nil {
+					si = fragment.SubjectIdentifier{Locator: fragment.Ref(r.key[start:]), IsTopicSI: table == tableTopic}
+				}
+				if !yield(si, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,274 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/storetest"
+	"github.com/tmshare/tmshare/internal/testedit"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// hubs is a map with pairs, and with what random edits seldom make: a class of more instances than
+// are passed over one by one, which plays another role as well, associations of
+// many players, a topic that is its own class, and topics of several identifiers
+// or none.
+func hubs(t testing.TB) *tmdm.TopicMap {
+	tm := tmdm.New()
+	topic := func(si string) *tmdm.Topic { return tm.CreateTopicBySubjectIdentifier(tmdm.Locator(si)) }
+	class := topic("http://example.org/class")
+	crowd := tm.CreateAssociation(topic("http://z"))
+	crowd.AddRole(topic("http://z"), class)
+	for i := range 3 * fewInstances {
+		one := topic(fmt.Sprintf("http://example.org/one/%d", i))
+		one.AddType(class)
+		if i%5 == 0 {
+			pair := tm.CreateAssociation(topic(fmt.Sprintf("http://type/%d", i%3)))
+			pair.AddRole(topic("http://a"), one)
+			pair.AddRole(topic("http://z"), topic(fmt.Sprintf("http://example.org/one/%d", i*7%fewInstances)))
+		}
+		if i%fewInstances == 0 {
+			one.AddType(topic(fmt.Sprintf("http://example.org/two/%d", i)))
+			crowd.AddRole(topic("http://z"), one)
+			require.NoError(t, one.AddSubjectIdentifier(tmdm.Locator(fmt.Sprintf("http://a/%d", i))))
+		}
+	}
+	class.AddType(class)
+	for i := range 5 {
+		idOnly := tm.CreateTopic()
+		require.NoError(t, tmdm.AddItemIdentifier(idOnly, tmdm.Locator(fmt.Sprintf("%s#i%d", sp, i))))
+		idOnly.AddName(fmt.Sprint(i), nil)
+		crowd.AddRole(topic("http://z"), idOnly)
+	}
+	require.Empty(t, tm.Normalize())
+	return tm
+}
+
+// oneByOne hides what a source can do besides: it is asked for each topic.
+type oneByOne struct{ fragment.Source }
+
+// A map is compared with what is stored in one go. That comes to the same names and
+// to the same change as asking the store topic by topic, and as asking memory: in
+// a view, in an update that has written something already, and where records are
+// missing to which others refer.
+func TestWhatIsReadAtOnceComesToTheSameChange(t *testing.T) {
+	t.Parallel()
+	const histories, versions = 8, 8
+	changed, kept := 0, 0
+	for seed := range uint64(histories) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		editor := testedit.New(hubs(t), sp, seed)
+		document := func() []byte {
+			var doc bytes.Buffer
+			_, err := xtm.Write(&doc, editor.Map, xtm.WriteOptions{Version: xtm.V21, Base: sp})
+			require.NoError(t, err)
+			return doc.Bytes()
+		}
+		compare := func(prior fragment.Source, doc []byte) (*fragment.Change, string) {
+			tm, err := xtm.Read(bytes.NewReader(doc), xtm.Options{Base: sp})
+			require.NoError(t, err)
+			next, err := fragment.NameTopics(tm, sp, prior)
+			require.NoError(t, err)
+			var named merge.Memory
+			require.NoError(t, named.Load(next))
+			return mustDiff(t, prior, next), storetest.Dump(t, &named)
+		}
+		var want merge.Memory
+		same := func(stored fragment.Source, doc []byte) *fragment.Change {
+			t.Helper()
+			require.Implements(t, (*fragment.Stored)(nil), stored)
+			require.Implements(t, (*fragment.Identifying)(nil), stored)
+			change, names := compare(&want, doc)
+			for what, prior := range map[string]fragment.Source{"at once": stored, "one by one": oneByOne{stored}} {
+				other, otherNames := compare(prior, doc)
+				require.Equal(t, names, otherNames, "%s, seed %d: names", what, seed)
+				require.Equal(t, change, other, "%s, seed %d", what, seed)
+			}
+			return change
+		}
+
+		db := openUnsynced(t, t.TempDir())
+		collection(t, db, "m", 0)
+		require.NoError(t, want.Load(mapOf(t, 0)))
+		for version := range versions {
+			if version == 1 { // what it was assigned is then no TopicSI, but it keeps it
+				known, assigned := editor.Map.TopicBySubjectIdentifier("http://example.org/one/1"), editor.Map.ConstructByItemIdentifier(sp+"#i1")
+				if assigned, ok := assigned.(*tmdm.Topic); ok && known != nil {
+					require.NoError(t, known.Merge(assigned))
+					editor.Map.Normalize()
+					kept++
+				}
+			}
+			doc := document()
+			_, err := db.Publish(t.Context(), "m", func(_ Collection, prior merge.State) (*fragment.Change, error) {
+				change := same(prior, doc)
+				storetest.Write(t, &want, change)
+				changed += len(change.Entries)
+				return change, nil
+			})
+			require.NoError(t, err)
+			view(t, db, "m", func(v *View) { require.True(t, same(v.Source(), doc).Empty(), "the same version again") })
+			for range 1 + rng.IntN(6) {
+				editor.Edit()
+			}
+			comparedWithout(t, db, &want, rng, func(state merge.State) { same(state, document()) })
+		}
+	}
+	require.Greater(t, kept, histories/2)
+	require.Greater(t, changed, 330*histories, "some 300 topics, and what the edits change")
+}
+
+// comparedWithout takes away the records of some topics, of which some play roles,
+// and an association, in an update that then fails.
+func comparedWithout(t testing.TB, db *DB, want *merge.Memory, rng *rand.Rand, compare func(merge.State)) {
+	undone := errors.New("undone")
+	var taken []*fragment.Topic
+	var gone *fragment.Association
+	err := db.update(func(tx *tx) error {
+		c, err := getCollection(tx, "m")
+		require.NoError(t, err)
+		state := records{tx, c.source()}
+		players, others := byPart(t, want)
+		for _, from := range [][]*fragment.Topic{players, players, others, others} {
+			topic := from[rng.IntN(len(from))]
+			if there, err := state.Topic(topic.TopicSI()); there == nil {
+				require.NoError(t, err)
+				continue
+			}
+			require.NoError(t, errors.Join(state.DeleteTopic(topic), want.DeleteTopic(topic)))
+			taken = append(taken, topic)
+		}
+		for a := range want.Associations() {
+			if gone = a; rng.IntN(20) == 0 {
+				break
+			}
+		}
+		require.NoError(t, errors.Join(state.DeleteAssociation(gone), want.DeleteAssociation(gone)))
+		compare(state)
+		return undone
+	})
+	require.ErrorIs(t, err, undone)
+	for _, topic := range taken {
+		require.NoError(t, want.PutTopic(topic))
+	}
+	require.NoError(t, want.PutAssociation(gone))
+}
+
+// byPart returns the topics that play in associations other than of types, and the
+// others.
+func byPart(t testing.TB, src fragment.Source) (players, others []*fragment.Topic) {
+	for _, topic := range topicsOf(t, src) {
+		plays := false
+		for range src.AssociationsOf(topic.TopicSI(), fragment.AsPlayer) {
+			plays = true
+		}
+		if plays {
+			players = append(players, topic)
+		} else {
+			others = append(others, topic)
+		}
+	}
+	return players, others
+}
+
+// Players come with all that belongs to them, whoever is passed over in between.
+func TestTheWalkPassesOverWhatNobodyAsksFor(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	next, err := fragment.NameTopics(hubs(t), sp, nil)
+	require.NoError(t, err)
+	collectionOf(t, db, "m", next)
+	view(t, db, "m", func(v *View) {
+		src := v.Source()
+		for every := 1; every < 5; every++ {
+			read := 0
+			walk := src.(fragment.Stored).StoredAssociations()
+			func() {
+				defer walk.Close()
+				read = walkedEvery(t, walk, src, every)
+			}()
+			require.Greater(t, read, 50)
+		}
+	})
+}
+
+// walkedEvery walks through the associations of some of the topics, and says how
+// many there are.
+func walkedEvery(t testing.TB, walk fragment.StoredAssociations, src fragment.Source, every int) (read int) {
+	for i, topic := range topicsOf(t, src) {
+		if i%every != 0 {
+			continue
+		}
+		for _, part := range []fragment.Part{fragment.AsInstance, fragment.AsPlayer} {
+			for a, err := range src.AssociationsOf(topic.TopicSI(), part) {
+				require.NoError(t, err)
+				got, err := walk.Next(topic.TopicSI())
+				require.NoError(t, err)
+				require.Equal(t, &fragment.StoredAssociation{Part: part, Key: a.Key(), Record: fragment.MarshalAssociation(a)}, got)
+				read++
+			}
+		}
+		for range 2 {
+			none, err := walk.Next(topic.TopicSI())
+			require.NoError(t, err)
+			require.Nil(t, none, "no more of %s", topic.TopicSI())
+		}
+	}
+	return read
+}
+
+// What cannot be read is an error of the comparison, and names the row.
+func TestDamagedRecordsAreFoundInComparing(t *testing.T) {
+	for what, damage := range map[string]func(id sourceID, key, value []byte) (newKey, newValue []byte){
+		"topic":       func(_ sourceID, key, value []byte) ([]byte, []byte) { return key, value[:len(value)-1] },
+		"association": func(_ sourceID, key, value []byte) ([]byte, []byte) { return key, append(value, 1) },
+		"no form":     func(_ sourceID, key, value []byte) ([]byte, []byte) { return key, []byte{7} },
+		"nowhere": func(_ sourceID, key, value []byte) ([]byte, []byte) {
+			return key, append([]byte{rowElsewhere}, "http://nobody"...)
+		},
+		"key": func(id sourceID, key, value []byte) ([]byte, []byte) {
+			return append(id.key(tableAssociation), "http://a"...), value
+		},
+	} {
+		db := openDB(t, t.TempDir())
+		tm := tmdm.New()
+		player := tm.CreateTopicBySubjectIdentifier("http://p")
+		tm.CreateAssociation(player).AddRole(player, player)
+		next, err := fragment.NewMap(tm, sp)
+		require.NoError(t, err)
+		c := collectionOf(t, db, "m", next)
+		require.True(t, mustDiffStored(t, db, next).Empty())
+		table := byte(tableAssociation)
+		if what == "topic" {
+			table = tableTopic
+		}
+		require.NoError(t, db.update(func(tx *tx) error {
+			for r, err := range tx.scan(c.source().key(table), nil) {
+				require.NoError(t, err)
+				return tx.put(damage(c.source(), r.key, r.value))
+			}
+			return nil
+		}))
+		view(t, db, "m", func(v *View) {
+			_, err := fragment.Diff(v.Source(), next)
+			require.ErrorIs(t, err, fragment.ErrCorrupt, what)
+			if !strings.Contains(what, "topic") {
+				require.ErrorContains(t, err, "association", what)
+			}
+		})
+	}
+}
+
+func mustDiffStored(t testing.TB, db *DB, next *fragment.Map) (change *fragment.Change) {
+	t.Helper()
+	view(t, db, "m", func(v *View) { change = mustDiff(t, v.Source(), next) })
+	return change
+}
