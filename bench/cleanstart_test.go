@@ -49,7 +49,7 @@ func BenchmarkCleanStart(b *testing.B) {
 	}
 	c := synthesize(b, n)
 	origin := serve(b, importInto(b, c))
-	took, reading, writing := spent{never, never}, spent{never, never}, spent{never, never}
+	took, reading, writing := elapsed{never, never}, elapsed{never, never}, elapsed{never, never}
 	var peak float64
 	for b.Loop() {
 		folder := filepath.Join(b.TempDir(), "copy")
@@ -72,22 +72,22 @@ func BenchmarkCleanStart(b *testing.B) {
 	}
 }
 
-// spent is what something takes, by the clock and in processor time.
-type spent struct{ clock, cpu time.Duration }
+// elapsed is what something takes, by the clock and in processor time.
+type elapsed struct{ clock, cpu time.Duration }
 
-func (s spent) least(other spent) spent {
-	return spent{min(s.clock, other.clock), min(s.cpu, other.cpu)}
+func (s elapsed) least(other elapsed) elapsed {
+	return elapsed{min(s.clock, other.clock), min(s.cpu, other.cpu)}
 }
 
-// spending returns what f takes.
-func spending(f func()) spent {
+// elapsing returns what f takes.
+func elapsing(f func()) elapsed {
 	begin, cpu := time.Now(), testenv.CPUTime()
 	f()
-	return spent{time.Since(begin), testenv.CPUTime() - cpu}
+	return elapsed{time.Since(begin), testenv.CPUTime() - cpu}
 }
 
 // cleanStart returns what a clean start takes, and the peak of its memory.
-func cleanStart(b *testing.B, url, folder string) (took spent, peak float64) {
+func cleanStart(b *testing.B, url, folder string) (took elapsed, peak float64) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childCopy+"="+folder, childOrigin+"="+url)
 	var out, said bytes.Buffer
@@ -148,7 +148,7 @@ func syncFolder(folder string) (err error) {
 		defer pprof.StopCPUProfile()
 	}
 	var r *client.Round
-	took := spending(func() { r, err = c.Sync(ctx, s.Name) })
+	took := elapsing(func() { r, err = c.Sync(ctx, s.Name) })
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func syncFolder(folder string) (err error) {
 }
 
 // readSnapshot returns what it takes to read the snapshot, unpacked, into a map.
-func readSnapshot(b *testing.B, origin *node, topics int) spent {
+func readSnapshot(b *testing.B, origin *node, topics int) elapsed {
 	_, feed := origin.do("GET", "/snapshots", nil, 200)
 	document, err := feeds.Decode(bytes.NewReader(feed), origin.url, feeds.Limits{})
 	require.NoError(b, err)
@@ -178,7 +178,7 @@ func readSnapshot(b *testing.B, origin *node, topics int) spent {
 	require.NoError(b, err)
 	runtime.GC()
 	var tm *tmdm.TopicMap
-	took := spending(func() { tm, err = xtm.Read(f, xtm.Options{Base: tmdm.Locator(synthetic.Base)}) })
+	took := elapsing(func() { tm, err = xtm.Read(f, xtm.Options{Base: tmdm.Locator(synthetic.Base)}) })
 	require.NoError(b, err)
 	require.Equal(b, topics, count(tm.Topics()))
 	return took
@@ -186,7 +186,7 @@ func readSnapshot(b *testing.B, origin *node, topics int) spent {
 
 // writeRows returns what it takes to write the rows of a data folder to another
 // database with the same settings. They are read in pieces, which does not count.
-func writeRows(b *testing.B, folder string) (took spent) {
+func writeRows(b *testing.B, folder string) (took elapsed) {
 	from, err := badger.Open(rawOptions(filepath.Join(folder, "badger")))
 	require.NoError(b, err)
 	defer from.Close()
@@ -197,7 +197,7 @@ func writeRows(b *testing.B, folder string) (took spent) {
 	var piece []row
 	rows := 0
 	write := func() {
-		d := spending(func() {
+		d := elapsing(func() {
 			batch := to.NewWriteBatch()
 			for _, r := range piece {
 				require.NoError(b, batch.Set(r.key, r.value))

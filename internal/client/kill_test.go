@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os/exec"
@@ -36,8 +37,12 @@ var (
 // some fragments cannot be had. In the end the state is that of the server, and of a
 // client that was never killed.
 func TestKilledClientsAreInStepInTheEnd(t *testing.T) {
+	wanted := *kills
+	if testing.Short() {
+		wanted = min(wanted, 5)
+	}
 	k := newKilling(t)
-	for k.killed < *kills {
+	for k.killed < wanted {
 		k.something()
 		if k.rng.IntN(4) == 0 {
 			k.run(k.killAfter(), "replace", "egov")
@@ -53,7 +58,7 @@ func TestKilledClientsAreInStepInTheEnd(t *testing.T) {
 	require.True(t, k.verdict().Equal)
 
 	// What cannot be had is the same for both, and comes back to both.
-	k.publish(12)
+	k.publishMuch()
 	k.broken = true
 	for range 3 {
 		k.run(k.killAfter(), "sync")
@@ -68,8 +73,8 @@ func TestKilledClientsAreInStepInTheEnd(t *testing.T) {
 
 	t.Logf("killed %d times: %v; %d runs ended before", k.killed, k.during, k.ended)
 	require.LessOrEqual(t, k.ended, 2*k.killed, "most runs end before they are killed")
-	require.GreaterOrEqual(t, k.killed-k.during["beginning"], *kills/4, "few were killed at work")
-	if *kills >= 100 {
+	require.GreaterOrEqual(t, k.killed-k.during["beginning"], wanted/4, "few were killed at work")
+	if wanted >= 100 {
 		for _, work := range []string{"clean start", "reading the feed", "update"} {
 			require.NotZero(t, k.during[work], work)
 		}
@@ -89,6 +94,7 @@ type killing struct {
 	dir     string // the data folder of the client that is killed
 
 	saved       string        // a backup of the server
+	versions    int           // of many topics
 	broken      bool          // some fragments cannot be had
 	took        time.Duration // by the last run that was not killed
 	killed      int
@@ -106,11 +112,15 @@ func newKilling(t *testing.T) *killing {
 	}
 	out, err := exec.Command("go", append(build, "github.com/tmshare/tmshare/cmd/tmshare-client")...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	k.o = publishing(t, string(maps.Libraries), documentSize(10))
+	k.o = newOrigin(t, documentSize(10))
 	sp := k.o.sp("egov")
 	k.tm, err = xtm.Read(bytes.NewReader(maps.Libraries), xtm.Options{Base: tmdm.Locator(sp)})
 	require.NoError(t, err)
+	for i := range 400 {
+		k.tm.CreateTopicBySubjectIdentifier(tmdm.Locator(si(fmt.Sprint("many/", i))))
+	}
 	k.editor = testedit.New(k.tm, sp, *killSeed)
+	k.o.create("egov", k.document())
 	k.publish(1)
 	k.healthy = subscribed(t, k.o)
 	k.command("subscribe", k.o.URL+"/topicmaps/egov")
@@ -154,10 +164,25 @@ func (k *killing) publish(edits int) {
 	for range edits {
 		k.editor.Edit()
 	}
+	k.o.put(k.document())
+}
+
+// publishMuch changes so many topics that a round that brings them has several
+// commits.
+func (k *killing) publishMuch() {
+	k.versions++
+	for i := range 400 {
+		t := k.tm.CreateTopicBySubjectIdentifier(tmdm.Locator(si(fmt.Sprint("many/", i))))
+		t.AddName(fmt.Sprintf("version %d", k.versions), nil)
+	}
+	k.publish(0)
+}
+
+func (k *killing) document() string {
 	var b bytes.Buffer
 	_, err := xtm.Write(&b, k.tm, xtm.WriteOptions{Version: xtm.V21, Base: tmdm.Locator(k.o.sp("egov"))})
 	require.NoError(k.t, err)
-	k.o.put(b.String())
+	return b.String()
 }
 
 // something happens at the server.
@@ -174,7 +199,7 @@ func (k *killing) something() {
 		k.o.takeSnapshot()
 	case n < 7:
 		k.o.rebuild()
-		k.o.create("egov", string(maps.Libraries))
+		k.o.create("egov", k.document())
 		k.saved = ""
 		k.publish(0)
 	case n == 7:
@@ -185,6 +210,8 @@ func (k *killing) something() {
 		k.publish(k.rng.IntN(3))
 	case n <= 12:
 		k.broken = !k.broken
+	case n <= 17:
+		k.publishMuch()
 	}
 }
 
@@ -249,13 +276,13 @@ func (k *killing) inStep() {
 		require.NoError(k.t, err)
 		other, _, err := k.healthy.Merged(false, "egov")
 		require.NoError(k.t, err)
-		require.Equal(k.t, canonical(k.t, other, sp), canonical(k.t, own, sp))
 		here.source("egov", func(_ store.Subscription, src fragment.Source) {
 			require.NoError(k.t, k.o.db.View("egov", func(v *store.View) error {
 				sameRecords(k.t, contents(k.t, v.Source()), contents(k.t, src), "the server's")
 				return nil
 			}))
 		})
+		require.Equal(k.t, canonical(k.t, other, sp), canonical(k.t, own, sp))
 	})
 }
 

@@ -74,6 +74,9 @@ func TestSourcesFollowTheirServers(t *testing.T) {
 func few(t *testing.T, n int) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	if testing.Short() {
+		n = min(n, 2)
+	}
 	if !given {
 		require.NoError(t, flag.Set("rapid.checks", fmt.Sprint(n)))
 	}

@@ -125,7 +125,7 @@ func (db *DB) PublishLocal(ctx context.Context, name string, decide func(Collect
 		if left := len(change.Entries) - len(a.Entries); left > 0 {
 			a.Note = fmt.Sprintf("and %d more", left)
 		}
-		return change, db.note(state.(records).tx, a)
+		return change, db.note(state.(interface{ transaction() *tx }).transaction(), a)
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // BenchmarkApply measures how many fragments per second a client fetches from a
@@ -25,7 +26,8 @@ import (
 // server share the process and its processors. It is compared with a Badger database
 // of the same content and options that is made to read the same keys and to write the
 // same rows, in as many transactions: "×raw" is how many fragments per second beside
-// that.
+// that, by the clock, where the one waits for the other, and "×cpu-of-raw" is the
+// processor time of both ends beside that of the database alone.
 func BenchmarkApply(b *testing.B) {
 	const topics = 10_000
 	ctx := context.Background()
@@ -60,30 +62,33 @@ func BenchmarkApply(b *testing.B) {
 	c = newClient(b, db)
 	raw := store.OpenRaw(b, copied)
 
-	var applying, replaying time.Duration
+	var applying, replaying, cpu, rawCPU time.Duration
 	applied, rows, round := 0, 0, 0
 	for b.Loop() {
 		round++
 		change(b, s, strings.ReplaceAll(file.String(), ">Topic ", fmt.Sprintf(">Round %d, topic ", round)))
 		var recording store.RecordingAll
 		recording.Record(db)
-		begin := time.Now()
+		begin, used := time.Now(), testenv.CPUTime()
 		r, err := c.Sync(ctx, "m")
 		applying += time.Since(begin)
+		cpu += testenv.CPUTime() - used
 		require.NoError(b, err)
 		require.GreaterOrEqual(b, r.Applied, topics)
 		applied += r.Applied
 		rows += recording.Rows()
 
-		begin = time.Now()
+		begin, used = time.Now(), testenv.CPUTime()
 		require.NoError(b, recording.Replay(raw))
 		replaying += time.Since(begin)
+		rawCPU += testenv.CPUTime() - used
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(applied)/applying.Seconds(), "fragments/s")
 	b.ReportMetric(float64(applied)/replaying.Seconds(), "fragments/s-of-raw")
 	b.ReportMetric(float64(rows)/float64(applied), "rows/fragment")
 	b.ReportMetric(replaying.Seconds()/applying.Seconds(), "×raw")
+	b.ReportMetric(cpu.Seconds()/rawCPU.Seconds(), "×cpu-of-raw")
 }
 
 func newClient(b *testing.B, db *store.DB) *client.Client {

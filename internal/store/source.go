@@ -28,6 +28,8 @@ const (
 	rowElsewhere = 1 // the player with which the record is stored follows
 )
 
+func (s records) transaction() *tx { return s.tx }
+
 func (s records) Topic(si fragment.Ref) (*fragment.Topic, error) {
 	t, err := s.topicAt(si)
 	if t != nil || err != nil {

@@ -95,7 +95,7 @@ func (t *tx) stored(key []byte) ([]byte, error) {
 	var value []byte
 	item, err := t.base.Get(key)
 	if err == nil {
-		value, err = item.ValueCopy(nil)
+		value, err = item.ValueCopy([]byte{}) // an empty one is not nil
 	} else if errors.Is(err, badger.ErrKeyNotFound) {
 		err = nil
 	}

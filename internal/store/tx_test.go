@@ -95,14 +95,14 @@ func TestWritesThatChangeNothingDoNotTouchTheDisk(t *testing.T) {
 	before := committed(db)
 	for name, write := range map[string]func() error{
 		"a row as it is": func() error {
-			return db.update(func(tx *tx) error { return tx.put(metaKey("format"), []byte("1")) })
+			return db.update(func(tx *tx) error { return tx.put(metaKey("format"), fmt.Append(nil, FormatVersion)) })
 		},
 		"a row that comes and goes": func() error {
 			return db.update(func(tx *tx) error { return errors.Join(tx.put([]byte("x"), []byte("y")), tx.delete([]byte("x"))) })
 		},
 		"a row that goes and comes": func() error {
 			return db.update(func(tx *tx) error {
-				return errors.Join(tx.delete(metaKey("format")), tx.put(metaKey("format"), []byte("1")))
+				return errors.Join(tx.delete(metaKey("format")), tx.put(metaKey("format"), fmt.Append(nil, FormatVersion)))
 			})
 		},
 		"deleting what is not there": func() error {
