@@ -55,7 +55,7 @@ func newAlternating(b *testing.B, name string, doc []byte) *alternating {
 		a.versions[i] = writeXTM(b, tm, sp)
 	}
 	put(b, a.server, name, a.versions[1])
-	_, err := a.client.Subscribe(context.Background(), a.server.BaseURL+"/topicmaps/"+name, "")
+	_, err := a.client.Subscribe(context.Background(), a.server.BaseURL+"/topicmaps/"+name, client.SubscribeOptions{})
 	require.NoError(b, err)
 	_, err = a.client.Sync(context.Background(), name)
 	require.NoError(b, err)

@@ -66,7 +66,7 @@ func staysInStep(t *testing.T, name string, doc []byte) {
 	s := startServer(t, server.Config{Lenient: true, SnapshotEvery: 500})
 	sp := importMap(t, s, name, doc)
 	c := newClient(t)
-	_, err := c.Subscribe(ctx, s.BaseURL+"/topicmaps/"+name, "")
+	_, err := c.Subscribe(ctx, s.BaseURL+"/topicmaps/"+name, client.SubscribeOptions{})
 	require.NoError(t, err)
 	round, err := c.Sync(ctx, name)
 	require.NoError(t, err)

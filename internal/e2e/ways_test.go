@@ -35,7 +35,7 @@ func TestClientFollowsEveryWayIn(t *testing.T) {
 	}
 	do("PUT", "/topicmaps/egov", "application/json", []byte(`{"title": "E-Government"}`), http.StatusCreated)
 	c := newClient(t)
-	_, err := c.Subscribe(ctx, s.BaseURL+"/topicmaps/egov", "")
+	_, err := c.Subscribe(ctx, s.BaseURL+"/topicmaps/egov", client.SubscribeOptions{})
 	require.NoError(t, err)
 	inStep := func(entries int, clean bool) {
 		t.Helper()
