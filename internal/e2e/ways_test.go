@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/server"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
