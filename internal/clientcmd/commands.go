@@ -45,7 +45,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	fl.BoolVarP(&a.verbose, "verbose", "v", false, "say more")
 	root.AddCommand(a.subscribe(), a.subscriptions(), a.unsubscribe())
 	root.AddCommand(a.sync(), a.replace(), a.retry(), a.forget(), a.status(), a.log(), a.verify(), a.export())
-	root.AddCommand(a.topic(), a.importLocal(), a.add(), a.remove())
+	root.AddCommand(a.topic(), a.edit())
 	if a.held == nil { // what needs the store for itself, or not at all, is not executed for others
 		root.AddCommand(a.watch(), a.convert(), a.cxtm(), a.validate(), a.stats(), a.diff())
 	}

@@ -20,6 +20,20 @@ const aboutLocal = `Local statements are a source of their own, beside the subsc
 publish never touches them, and they change nothing that others say. Topics are
 given by a subject identifier.`
 
+func (a *app) edit() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "edit",
+		Short: "Change local statements: import a file, add, remove",
+		Long:  "Change local statements.\n\n" + aboutLocal,
+		Args:  cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			return usageError(errors.New("say what to do: import, add or remove"))
+		},
+	}
+	cmd.AddCommand(a.importLocal(), a.add(), a.remove())
+	return cmd
+}
+
 func (a *app) importLocal() *cobra.Command {
 	var sp string
 	var all bool
@@ -107,10 +121,10 @@ func (a *app) add() *cobra.Command {
 		Use:   "add",
 		Short: "Add a local statement",
 		Long:  "Add a local statement.\n\n" + aboutLocal,
-		Example: `  tmshare-client add name http://psi.example.org/oslo "Oslo" --scope http://psi.example.org/lang/no
-  tmshare-client add occurrence http://psi.example.org/oslo https://www.oslo.kommune.no/ --type http://psi.example.org/website --datatype http://www.w3.org/2001/XMLSchema#anyURI
-  tmshare-client add association --type http://psi.example.org/located-in http://psi.example.org/place=http://psi.example.org/oslo http://psi.example.org/area=http://psi.example.org/norway
-  tmshare-client add type http://psi.example.org/oslo http://psi.example.org/city`,
+		Example: `  tmshare-client edit add name http://psi.example.org/oslo "Oslo" --scope http://psi.example.org/lang/no
+  tmshare-client edit add occurrence http://psi.example.org/oslo https://www.oslo.kommune.no/ --type http://psi.example.org/website --datatype http://www.w3.org/2001/XMLSchema#anyURI
+  tmshare-client edit add association --type http://psi.example.org/located-in http://psi.example.org/place=http://psi.example.org/oslo http://psi.example.org/area=http://psi.example.org/norway
+  tmshare-client edit add type http://psi.example.org/oslo http://psi.example.org/city`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return usageError(errors.New("say what to add: name, occurrence, association, type or identifier"))

@@ -21,17 +21,20 @@ func (a *app) export() *cobra.Command {
 	var claims bool
 	var sources []string
 	cmd := &cobra.Command{
-		Use:   "export FILE",
-		Short: "Write the merged map of all sources to a file",
-		Long: `Write the merged map of all sources to FILE, or to standard output where FILE is "-".
+		Use:   "export [FILE]",
+		Short: "Write the merged map of all sources, or of some",
+		Long: `Write the merged map of all sources to FILE, or to standard output.
+
+XTM is written as it is read from the data folder, in memory that does not grow
+with the map; the canonical form needs all of it in memory.
 
 XTM 2.1 loses nothing; XTM 1.0 cannot carry name types and datatypes, and what it
 leaves out is counted. The file appears when it is complete.`,
-		Args: cli.Args(cobra.ExactArgs(1)),
+		Args: cli.Args(cobra.MaximumNArgs(1)),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if format == "" {
 				format = client.FormatXTM21
-				if strings.HasSuffix(args[0], ".cxtm") {
+				if len(args) > 0 && strings.HasSuffix(args[0], ".cxtm") {
 					format = client.FormatCXTM
 				}
 			}
@@ -41,7 +44,11 @@ leaves out is counted. The file appears when it is complete.`,
 			return nil
 		},
 		RunE: a.run(func(_ context.Context, args []string) error {
-			losses, err := toFile(a.request.Path(args[0]), a.command.OutOrStdout(), func(w io.Writer) (xtm.Losses, error) {
+			file := "-"
+			if len(args) > 0 {
+				file = a.request.Path(args[0])
+			}
+			losses, err := toFile(file, a.command.OutOrStdout(), func(w io.Writer) (xtm.Losses, error) {
 				return a.client.Export(w, format, claims && format == client.FormatXTM21, sources...)
 			})
 			if err == nil && losses.Total() > 0 && !a.quiet {
