@@ -75,7 +75,7 @@ type follower struct {
 
 func newFollower(b *testing.B, origin *node, delay time.Duration) *follower {
 	f := &follower{}
-	forward := &httputil.ReverseProxy{Director: func(*http.Request) {}, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
+	forward := &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "/fragments/") && strings.Contains(r.URL.Path, ".xtm") {
 			f.fragments.Add(1)

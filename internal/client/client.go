@@ -31,7 +31,7 @@ type Quarantine interface {
 
 // Sources is what the client needs to keep the records of its sources.
 type Sources interface {
-	StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark, progress func(records int)) error
+	StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark, progress func(store.Loading)) error
 	SwitchSource(name, note string) error
 	ApplyEntries(ctx context.Context, name string, f func(*store.Applying) error) error
 	ReadSources(f func([]store.Subscription, []fragment.Source) error) error

@@ -43,7 +43,7 @@ func (d *dyingStore) UpdateSubscription(name string, change func(*store.Subscrip
 	return d.write("update", func() error { return d.Store.UpdateSubscription(name, change) })
 }
 
-func (d *dyingStore) StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark, progress func(int)) error {
+func (d *dyingStore) StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark, progress func(store.Loading)) error {
 	return d.write("stage", func() error { return d.Store.StageSource(ctx, name, records, mark, progress) })
 }
 

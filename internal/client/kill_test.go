@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ var (
 func TestKilledClientsAreInStepInTheEnd(t *testing.T) {
 	wanted := *kills
 	if testing.Short() {
-		wanted = min(wanted, 5)
+		wanted = min(wanted, 3)
 	}
 	k := newKilling(t)
 	for k.killed < wanted {
@@ -53,20 +54,20 @@ func TestKilledClientsAreInStepInTheEnd(t *testing.T) {
 			k.inStep()
 		}
 	}
-	k.broken = false
+	k.broken.Store(false)
 	k.inStep()
 	require.True(t, k.verdict().Equal)
 
 	// What cannot be had is the same for both, and comes back to both.
 	k.publishMuch()
-	k.broken = true
+	k.broken.Store(true)
 	for range 3 {
 		k.run(k.killAfter(), "sync")
 	}
 	k.command("sync")
 	k.healthy.sync()
 	require.Equal(t, quarantineOf(t, k.healthy.db), k.quarantine())
-	k.broken = false
+	k.broken.Store(false)
 	k.inStep()
 	require.True(t, k.verdict().Equal)
 	require.True(t, k.healthy.verify().Equal)
@@ -95,7 +96,7 @@ type killing struct {
 
 	saved       string        // a backup of the server
 	versions    int           // of many topics
-	broken      bool          // some fragments cannot be had
+	broken      atomic.Bool   // some fragments cannot be had
 	took        time.Duration // by the last run that was not killed
 	killed      int
 	ended       int            // runs that were to be killed, but ended before
@@ -135,7 +136,7 @@ func (k *killing) fault(w http.ResponseWriter, r *http.Request, real http.Handle
 	if isFragment(r) || isSnapshot(r) {
 		time.Sleep(15 * time.Millisecond)
 	}
-	if !k.broken || !isFragment(r) {
+	if !k.broken.Load() || !isFragment(r) {
 		return false
 	}
 	if _, body := record(real, r); len(body)%3 == 0 {
@@ -209,7 +210,7 @@ func (k *killing) something() {
 		k.saved = ""
 		k.publish(k.rng.IntN(3))
 	case n <= 12:
-		k.broken = !k.broken
+		k.broken.Store(!k.broken.Load())
 	case n <= 17:
 		k.publishMuch()
 	}
@@ -259,13 +260,13 @@ func (k *killing) inStep() {
 	begin := time.Now()
 	k.command("sync")
 	k.took = time.Since(begin)
-	if !k.broken { // a round that takes on what an earlier one has staged leaves its quarantine to the next
+	if !k.broken.Load() { // a round that takes on what an earlier one has staged leaves its quarantine to the next
 		k.command("sync")
 	}
 	k.healthy.sync()
 	k.healthy.sync()
 
-	if k.broken { // what a clean start of one has passed over, the other may have met
+	if k.broken.Load() { // what a clean start of one has passed over, the other may have met
 		return
 	}
 	k.opened(func(here *subscriber) {

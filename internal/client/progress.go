@@ -25,4 +25,5 @@ const (
 	Records   Unit = "records"
 	Fragments Unit = "fragments"
 	Documents Unit = "documents"
+	Rows      Unit = "rows" // of the database
 )

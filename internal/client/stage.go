@@ -68,12 +68,7 @@ func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *dow
 	stage := func(records iter.Seq2[fragment.Record, error]) error {
 		unreadable = nil
 		records = noticing(records, &unreadable)
-		return c.Store.StageSource(ctx, s.Name, records, mark, func(records int) {
-			c.Progress(Progress{s.Name, "loading the snapshot", int64(records), 0, Records})
-			if records%100_000 == 0 {
-				c.Report(fmt.Sprintf("%s: %d records stored", s.Name, records))
-			}
-		})
+		return c.Store.StageSource(ctx, s.Name, records, mark, func(l store.Loading) { c.tellLoading(s.Name, l) })
 	}
 	err := stage(fragment.StreamSnapshot(open, o))
 	if errors.Is(err, fragment.ErrNotStreamable) {
@@ -89,6 +84,22 @@ func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *dow
 		err = errors.Join(err, d.remove())
 	}
 	return err
+}
+
+// tellLoading says how far a snapshot is loaded.
+func (c *Client) tellLoading(source string, l store.Loading) {
+	switch {
+	case l.Rows == 0:
+		c.Progress(Progress{source, "sorting the snapshot", int64(l.Records), 0, Records})
+		if l.Records%100_000 == 0 {
+			c.Report(fmt.Sprintf("%s: %d records read and sorted", source, l.Records))
+		}
+	default:
+		c.Progress(Progress{source, "storing the snapshot", int64(l.Stored), int64(l.Rows), Rows})
+		if l.Stored%1_000_000 == 0 {
+			c.Report(fmt.Sprintf("%s: %d of %d rows stored", source, l.Stored, l.Rows))
+		}
+	}
 }
 
 func readWhole(open func() (io.ReadCloser, error), o xtm.Options) (*fragment.Map, error) {

@@ -19,6 +19,7 @@ var childTasks = map[string]func(dir string) error{
 	"prune":  pruneOnce,
 	"delete": deleteOnce,
 	"retain": retain,
+	"stage":  stageForever,
 }
 
 func TestMain(m *testing.M) {

@@ -154,7 +154,12 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 	c.Epoch = uuid.New()
 	c.Created = db.now().UTC().Truncate(time.Microsecond)
 	c.Updated = c.Created
-	if err := db.load(ctx, c.source(), fragment.Records(src), progress); err != nil {
+	err = db.load(ctx, c.source(), fragment.Records(src), func(l Loading) {
+		if progress != nil && l.Rows == 0 {
+			progress(l.Records)
+		}
+	})
+	if err != nil {
 		return nil, err
 	}
 	if err := db.loadLog(ctx, &c, src); err != nil {

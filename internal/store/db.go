@@ -45,7 +45,8 @@ type DB struct {
 	commits  atomic.Uint64  // how many have begun and how many have ended: odd while one is under way
 	users    sync.WaitGroup // the views and updates that are under way
 
-	tap tap // of updates; nil but in benchmarks
+	tap        tap // of updates; nil but in benchmarks
+	sortMemory int // for the rows of a load, in bytes; 0: as much as usual. Others are for tests
 }
 
 var errClosed = errors.New("store: the database is closed")

@@ -1,11 +1,13 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"strings"
 
 	"github.com/dgraph-io/badger/v4"
@@ -13,25 +15,57 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 )
 
+// Loading says how far a load has come. First all records are read and their rows
+// sorted; then these are stored.
+type Loading struct {
+	Records      int // that are read
+	Stored, Rows int // of so many rows so many are stored; 0 of 0 while records are read
+}
+
 // load writes records, each of which comes once, into a new generation, in no
 // single transaction: nothing shows a generation until a commit switches to it,
 // and one that nothing switched to is removed when the database is opened.
-// progress, if not nil, is told from time to time how many records are written.
-// Memory does not grow with the number of records.
-func (db *DB) load(ctx context.Context, id sourceID, records iter.Seq2[fragment.Record, error], progress func(records int)) error {
-	l := loading{db: db, id: id, mentions: map[fragment.Ref]uint64{}, most: maxMentions}
-	return l.load(ctx, records, progress)
+// progress, if not nil, is told from time to time. Memory does not grow with the
+// number of records: what is much goes through a file in the data folder.
+func (db *DB) load(ctx context.Context, id sourceID, records iter.Seq2[fragment.Record, error], progress func(Loading)) error {
+	l := db.newLoading(id)
+	if progress != nil {
+		l.progress = progress
+	}
+	if err := errors.Join(l.load(ctx, records), l.sorter.close()); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
 }
 
-// loading writes the rows of a new generation.
+func (db *DB) newLoading(id sourceID) *loading {
+	file := fmt.Sprintf("%d-%d", id.number, id.generation)
+	l := &loading{db: db, id: id, mentions: map[fragment.Ref]uint64{}, most: maxMentions, progress: func(Loading) {}}
+	l.sorter = sorter{path: filepath.Join(db.dir, loadingFolder, file), most: maxSortMemory}
+	if db.sortMemory > 0 {
+		l.sorter.most = db.sortMemory
+	}
+	return l
+}
+
+// loading writes the rows of a new generation, in the order of their keys as far
+// as possible. Badger first keeps what is written in tables as it comes, and then
+// joins those of which the keys overlap: of rows in any order, it would write each
+// several times, and need much memory for that.
 type loading struct {
 	db       *DB
 	id       sourceID
 	batch    *badger.WriteBatch
-	mentions map[fragment.Ref]uint64 // not written yet
+	last     []byte                  // key of the topic row that was written last
+	sorter   sorter                  // of the other rows
+	mentions map[fragment.Ref]uint64 // that the sorter does not have yet
 	most     int                     // so many of them at a time
-	begun    bool                    // some mentions are written
+	progress func(Loading)
+	read     int // records
 }
+
+// maxSortMemory bounds the rows that are sorted in memory, in bytes.
+const maxSortMemory = 32 << 20
 
 // maxMentions bounds the counts of mentions that are held in memory. Types and
 // themes are few, but there may be as many reifiers as statements.
@@ -41,10 +75,18 @@ const maxMentions = 50_000
 // each of about 2 MB.
 const maxPending = 4
 
-func (l *loading) load(ctx context.Context, records iter.Seq2[fragment.Record, error], progress func(records int)) error {
-	l.begin()
-	defer func() { l.batch.Cancel() }()
-	written := 0
+func (l *loading) load(ctx context.Context, records iter.Seq2[fragment.Record, error]) error {
+	l.batch = l.db.badger.NewWriteBatch()
+	l.batch.SetMaxPendingTxns(maxPending)
+	defer l.batch.Cancel()
+	if err := l.sort(ctx, records); err != nil {
+		return err
+	}
+	return l.store(ctx)
+}
+
+// sort reads all records.
+func (l *loading) sort(ctx context.Context, records iter.Seq2[fragment.Record, error]) error {
 	for ahead, err := range readAhead(ctx, records) {
 		if err == nil {
 			err = ctx.Err()
@@ -53,34 +95,26 @@ func (l *loading) load(ctx context.Context, records iter.Seq2[fragment.Record, e
 			return err
 		}
 		for _, r := range ahead {
-			if err := l.write(r); err != nil {
-				return fmt.Errorf("store: %w", err)
+			if err := l.add(r); err != nil {
+				return err
 			}
-			if written++; progress != nil && written%1000 == 0 {
-				progress(written)
+			if l.read++; l.read%1000 == 0 {
+				l.progress(Loading{Records: l.read})
 			}
 		}
 	}
-	if err := l.writeMentions(); err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	return nil
+	return l.addMentions()
 }
 
-func (l *loading) begin() {
-	l.batch = l.db.badger.NewWriteBatch()
-	l.batch.SetMaxPendingTxns(maxPending)
-}
-
-func (l *loading) write(r fragment.Record) error {
+func (l *loading) add(r fragment.Record) error {
 	if r.Topic != nil {
-		if err := topicRows(l.id, r.Topic, l.batch.Set); err != nil {
+		if err := topicRows(l.id, r.Topic, l.put); err != nil {
 			return err
 		}
 		r.Topic.Mentions(l.mention)
 	}
 	if r.Association != nil {
-		if err := associationRows(l.id, r.Association, l.batch.Set); err != nil {
+		if err := associationRows(l.id, r.Association, l.put); err != nil {
 			return err
 		}
 		r.Association.Mentions(l.mention)
@@ -88,12 +122,17 @@ func (l *loading) write(r fragment.Record) error {
 	if len(l.mentions) < l.most {
 		return nil
 	}
-	if err := l.writeMentions(); err != nil {
-		return err
+	return l.addMentions()
+}
+
+// put writes the rows of topics that come in the order of their keys at once: in a
+// snapshot they do. Their table is behind all others.
+func (l *loading) put(key, value []byte) error {
+	if key[0] == tableTopic && bytes.Compare(key, l.last) > 0 {
+		l.last = key
+		return l.batch.Set(key, value)
 	}
-	l.begun = true
-	l.begin()
-	return nil
+	return l.sorter.add(key, value)
 }
 
 func (l *loading) mention(ref fragment.Ref) {
@@ -104,26 +143,50 @@ func (l *loading) mention(ref fragment.Ref) {
 	}
 }
 
-// writeMentions adds the mentions to those that are written, and ends the batch.
-func (l *loading) writeMentions() error {
-	t := &tx{base: l.db.badger.NewTransaction(false)} // since the end of the last batch nothing else has written them
-	defer t.discard()
+// addMentions gives the mentions to the sorter, which may have some of the same
+// topics already.
+func (l *loading) addMentions() error {
 	for ref, n := range l.mentions {
-		key := l.id.locatorKey(tableMentions, ref)
-		if l.begun {
-			before, err := t.stored(key)
-			if err != nil {
-				return err
-			}
-			if before != nil {
-				n += binary.BigEndian.Uint64(before)
-			}
-		}
-		if err := l.batch.Set(key, binary.BigEndian.AppendUint64(nil, n)); err != nil {
+		if err := l.sorter.add(l.id.locatorKey(tableMentions, ref), binary.BigEndian.AppendUint64(nil, n)); err != nil {
 			return err
 		}
 	}
 	clear(l.mentions)
+	return nil
+}
+
+// store writes the rows that are sorted. Mentions of the same topic are added up.
+func (l *loading) store(ctx context.Context) error {
+	l.mentions = nil
+	var held row
+	stored := 0
+	for r, err := range l.sorter.sorted() {
+		if err != nil {
+			return err
+		}
+		if stored++; stored%1000 == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			l.progress(Loading{Records: l.read, Stored: stored, Rows: l.sorter.count})
+		}
+		switch {
+		case held.key == nil:
+		case held.key[0] == tableMentions && bytes.Equal(held.key, r.key):
+			held.value = binary.BigEndian.AppendUint64(nil, binary.BigEndian.Uint64(held.value)+binary.BigEndian.Uint64(r.value))
+			continue
+		default:
+			if err := l.batch.Set(held.key, held.value); err != nil {
+				return err
+			}
+		}
+		held = r
+	}
+	if held.key != nil {
+		if err := l.batch.Set(held.key, held.value); err != nil {
+			return err
+		}
+	}
 	return l.batch.Flush()
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -35,6 +37,13 @@ func reifying(n int) []fragment.Record {
 	return list
 }
 
+// between returns an association of two topics.
+func between(i, j int) *fragment.Association {
+	a := &fragment.Association{Type: ref(1), Roles: []fragment.Role{{Type: ref(2), Player: ref(i)}, {Type: ref(3), Player: ref(j)}}}
+	a.Canonical()
+	return a
+}
+
 func yielding(list []fragment.Record) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
 		for _, r := range list {
@@ -46,7 +55,7 @@ func yielding(list []fragment.Record) iter.Seq2[fragment.Record, error] {
 }
 
 // What is stored does not depend on the order in which records come, nor on how
-// many mentions are counted in memory.
+// many rows are sorted and mentions counted in memory.
 func TestRecordsAreLoadedInAnyOrder(t *testing.T) {
 	list := reifying(200)
 	want := &merge.Memory{}
@@ -57,32 +66,74 @@ func TestRecordsAreLoadedInAnyOrder(t *testing.T) {
 			require.NoError(t, want.PutAssociation(r.Association))
 		}
 	}
-	for seed, most := range []int{1, 2, 30, 400, 1 << 20} {
-		random := rand.New(rand.NewPCG(uint64(seed), 0))
-		random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	var first []row
+	for seed, bounds := range []struct{ mentions, sort int }{
+		{1 << 20, 32 << 20}, {1, 1}, {2, 32 << 20}, {30, 5_000}, {400, 100_000}, {1 << 20, 20_000},
+	} {
 		db := openUnsynced(t, t.TempDir())
 		id := sourceID{7, 7}
-		l := loading{db: db, id: id, mentions: map[fragment.Ref]uint64{}, most: most}
-		require.NoError(t, l.load(t.Context(), yielding(list), nil))
+		l := db.newLoading(id)
+		l.most, l.sorter.most = bounds.mentions, bounds.sort
+		require.NoError(t, l.load(t.Context(), yielding(list)))
+		require.Equal(t, bounds.sort < 32<<20, len(l.sorter.runs) > 1, "%d runs with %+v", len(l.sorter.runs), bounds)
+		require.Equal(t, len(l.sorter.runs) > 0, len(loadingFiles(t, db)) > 0)
+		require.NoError(t, l.sorter.close())
+		require.Empty(t, loadingFiles(t, db))
 		require.NoError(t, db.viewing(func(tx *tx) error {
 			got := records{tx, id}
-			require.Equal(t, all(t, want), all(t, got), "%d counts in memory", most)
+			require.Equal(t, all(t, want), all(t, got), "%+v", bounds)
 			for i := range 3 * 200 {
 				wanted, err := want.Mentions(ref(i))
 				require.NoError(t, err)
 				n, err := got.Mentions(ref(i))
 				require.NoError(t, err)
-				require.Equal(t, wanted, n, "mentions of %s with %d counts in memory", ref(i), most)
+				require.Equal(t, wanted, n, "mentions of %s with %+v", ref(i), bounds)
 			}
 			return nil
 		}))
+		if seed == 0 {
+			first = allRows(t, db)
+		}
+		require.Equal(t, first, allRows(t, db), "%+v", bounds)
+		random := rand.New(rand.NewPCG(uint64(seed), 0))
+		random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	}
+}
+
+// allRows returns the rows of records.
+func allRows(t testing.TB, db *DB) []row {
+	t.Helper()
+	var list []row
+	require.NoError(t, db.viewing(func(tx *tx) error {
+		for _, table := range []byte(sourceTables) {
+			for r, err := range tx.scan([]byte{table}, nil) {
+				require.NoError(t, err)
+				list = append(list, r)
+			}
+		}
+		return nil
+	}))
+	return list
+}
+
+// loadingFiles returns the names of the files of loads.
+func loadingFiles(t testing.TB, db *DB) (names []string) {
+	t.Helper()
+	files, err := os.ReadDir(filepath.Join(db.dir, loadingFolder))
+	if !errors.Is(err, os.ErrNotExist) {
+		require.NoError(t, err)
+	}
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	return names
 }
 
 // A load that its context ends, or its records, leaves nothing, neither rows nor
 // what reads ahead.
 func TestALoadThatEndsEarlyLeavesNothing(t *testing.T) {
 	db := openDB(t, t.TempDir())
+	db.sortMemory = 100_000
 	subscribe(t, db, "s", mapOf(t, 5))
 	before, count := *subscription(t, db, "s"), rows(t, db, sourceTables)
 	routines := runtime.NumGoroutine()
@@ -103,8 +154,10 @@ func TestALoadThatEndsEarlyLeavesNothing(t *testing.T) {
 					}
 					cancel()
 				}
-				if !yield(fragment.Record{Topic: named(ref(n), fmt.Sprint(n))}, nil) {
-					return
+				for _, r := range []fragment.Record{{Topic: named(ref(n), fmt.Sprint(n))}, {Association: between(n, n+1)}} {
+					if !yield(r, nil) {
+						return
+					}
 				}
 			}
 		}
@@ -113,6 +166,7 @@ func TestALoadThatEndsEarlyLeavesNothing(t *testing.T) {
 		require.True(t, left, "nobody reads on")
 		require.Equal(t, before, *subscription(t, db, "s"))
 		require.Equal(t, count, rows(t, db, sourceTables))
+		require.Empty(t, loadingFiles(t, db))
 	}
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= routines+1 }, 5*time.Second, 10*time.Millisecond)
 }

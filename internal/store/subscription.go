@@ -169,7 +169,7 @@ func (s *Subscription) generations() []sourceID {
 // subscription's source, to be caught up by ApplyEntries and then switched to.
 // What was staged before goes. An error, that of an iteration or the end of ctx
 // among them, stages nothing.
-func (db *DB) StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark Mark, progress func(records int)) error {
+func (db *DB) StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark Mark, progress func(Loading)) error {
 	var id sourceID
 	err := db.viewing(func(t *tx) error {
 		s, err := getSubscription(t, name)

@@ -114,9 +114,9 @@ func TestACleanReplacementIsASwitch(t *testing.T) {
 		return n
 	}
 	mark := Mark{Updated: time.Unix(7, 0).UTC()}
-	var told []int
-	require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(mapOf(t, 1500)), mark, func(n int) { told = append(told, n) }))
-	require.Equal(t, []int{1000}, told)
+	var told []Loading
+	require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(mapOf(t, 1500)), mark, func(l Loading) { told = append(told, l) }))
+	require.Equal(t, []Loading{{Records: 1000}}, told)
 	s := subscription(t, db, "s")
 	require.Equal(t, old, s.State, "the state is as it was")
 	require.Equal(t, &Progress{Generation: s.Staging.Generation, Mark: mark}, s.Staging)

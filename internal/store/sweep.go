@@ -21,7 +21,8 @@ func (db *DB) deleteSource(id sourceID) error {
 }
 
 // sweep removes what crashes have left: generations that nothing names, the logs
-// of collections that were never finished, and files of snapshots not listed.
+// of collections that were never finished, files of snapshots not listed, and
+// those of loads.
 func (db *DB) sweep() error {
 	live := map[sourceID]bool{}
 	numbers := map[uint32]bool{}
@@ -69,6 +70,9 @@ func (db *DB) sweep() error {
 		if err != nil {
 			return err
 		}
+	}
+	if err := os.RemoveAll(filepath.Join(db.dir, loadingFolder)); err != nil {
+		return err
 	}
 	return db.sweepFiles(files)
 }
