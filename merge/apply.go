@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -29,17 +30,45 @@ type State interface {
 	DeleteAssociation(*fragment.Association) error
 }
 
+// Directory is what a State can be as well: one that answers two questions that
+// Apply asks often for less than the records cost.
+type Directory interface {
+	// Has reports whether a topic has the subject identifier.
+	Has(si fragment.Ref) (bool, error)
+
+	// Playing iterates over the associations in which the subject identifier
+	// names a player, but for type-instance ones in which it names the class.
+	Playing(player fragment.Ref) iter.Seq2[*fragment.Association, error]
+}
+
 // Apply applies a fragment to the state of its source. Applying it again
 // changes nothing. Fragments are applied in the order of their entries; applying
 // an older one alone would bring back what it says.
+//
+// What the algorithm drops and then merges in again as it was is left alone: the
+// state afterwards is the same.
 func Apply(s State, f *fragment.Fragment) error {
 	a := applier{State: s, dropped: map[fragment.Ref]bool{}}
-	names, err := a.clearTargets(f)
+	targets, names, err := a.targets(f)
 	if err != nil {
 		return err
 	}
+	said := map[fragment.AssociationKey]*fragment.Association{}
+	if !f.Deleted {
+		for _, assoc := range f.Associations {
+			said[assoc.Key()] = assoc
+		}
+	}
+	for _, t := range targets {
+		t.Mentions(a.drop)
+		if f.Deleted || t.TopicSI() != f.Topic.TopicSI() { // else it is written over
+			if err := a.DeleteTopic(t); err != nil {
+				return err
+			}
+		}
+	}
 	for _, si := range names {
-		if err := a.clearAssociations(si); err != nil {
+		if err := a.clearAssociations(si, said); err != nil {
 			return err
 		}
 	}
@@ -47,9 +76,14 @@ func Apply(s State, f *fragment.Fragment) error {
 		if err := s.PutTopic(f.Topic); err != nil {
 			return err
 		}
+		f.Topic.Mentions(a.keep)
 		for _, assoc := range f.Associations {
 			if err := s.PutAssociation(assoc); err != nil {
 				return err
+			}
+			assoc.Mentions(a.keep)
+			for i := range assoc.Roles {
+				a.keep(assoc.Roles[i].Player)
 			}
 		}
 		for _, stub := range f.Stubs {
@@ -68,50 +102,60 @@ type applier struct {
 
 func (a *applier) drop(ref fragment.Ref) { a.dropped[ref] = true }
 
-// clearTargets removes the records of all topics that the fragment describes:
-// those that have the entry's TopicSI or an identifier of its topic. It returns
-// every subject identifier under which they may play roles.
-func (a *applier) clearTargets(f *fragment.Fragment) ([]fragment.Ref, error) {
+// keep says that there is a reference after all.
+func (a *applier) keep(ref fragment.Ref) { delete(a.dropped, ref) }
+
+// targets returns all topics that the fragment describes, those that have the
+// entry's TopicSI or an identifier of its topic, and every subject identifier
+// under which they may play roles.
+func (a *applier) targets(f *fragment.Fragment) ([]*fragment.Topic, []fragment.Ref, error) {
 	names := append([]fragment.Ref{f.TopicSI}, f.Topic.SubjectIdentifiers...)
-	clearTarget := func(target *fragment.Topic, err error) error {
+	var targets []*fragment.Topic
+	add := func(target *fragment.Topic, err error) error {
 		if target == nil || err != nil {
 			return err
 		}
+		if slices.ContainsFunc(targets, func(t *fragment.Topic) bool { return t.TopicSI() == target.TopicSI() }) {
+			return nil
+		}
+		targets = append(targets, target)
 		names = append(names, target.SubjectIdentifiers...)
-		target.Mentions(a.drop)
-		return a.DeleteTopic(target)
+		return nil
 	}
-	for _, si := range slices.Clone(names) {
-		if err := clearTarget(a.Topic(si)); err != nil {
-			return nil, err
+	wanted := slices.Clone(names)
+	slices.Sort(wanted)
+	for _, si := range slices.Compact(wanted) {
+		if err := add(a.Topic(si)); err != nil {
+			return nil, nil, err
 		}
 	}
 	for _, sl := range f.Topic.SubjectLocators {
-		if err := clearTarget(a.TopicBySubjectLocator(sl)); err != nil {
-			return nil, err
+		if err := add(a.TopicBySubjectLocator(sl)); err != nil {
+			return nil, nil, err
 		}
 	}
 	slices.Sort(names)
-	return slices.Compact(names), nil
+	return targets, slices.Compact(names), nil
 }
 
 // clearAssociations removes the associations in which the subject identifier
-// names a player, but for type-instance ones in which it names the class: those
-// belong to the instance.
-func (a *applier) clearAssociations(si fragment.Ref) error {
+// names a player, but for those that are said again, and for type-instance ones
+// in which it names the class: those belong to the instance.
+func (a *applier) clearAssociations(si fragment.Ref, said map[fragment.AssociationKey]*fragment.Association) error {
 	var found []*fragment.Association
-	for _, part := range []fragment.Part{fragment.AsInstance, fragment.AsPlayer} {
-		for assoc, err := range a.AssociationsOf(si, part) {
-			if err != nil {
-				return err
-			}
-			found = append(found, assoc)
+	for assoc, err := range a.playing(si) {
+		if err != nil {
+			return err
 		}
+		found = append(found, assoc)
 	}
 	for _, assoc := range found {
 		assoc.Mentions(a.drop)
-		for _, p := range assoc.Players() {
-			a.drop(p)
+		if said[assoc.Key()] != nil { // it is written over
+			continue
+		}
+		for i := range assoc.Roles {
+			a.drop(assoc.Roles[i].Player)
 		}
 		if err := a.DeleteAssociation(assoc); err != nil {
 			return err
@@ -120,19 +164,42 @@ func (a *applier) clearAssociations(si fragment.Ref) error {
 	return nil
 }
 
+func (a *applier) playing(si fragment.Ref) iter.Seq2[*fragment.Association, error] {
+	if d, ok := a.State.(Directory); ok {
+		return d.Playing(si)
+	}
+	return func(yield func(*fragment.Association, error) bool) {
+		for _, part := range []fragment.Part{fragment.AsInstance, fragment.AsPlayer} {
+			for assoc, err := range a.AssociationsOf(si, part) {
+				if !yield(assoc, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (a *applier) has(si fragment.Ref) (bool, error) {
+	if d, ok := a.State.(Directory); ok {
+		return d.Has(si)
+	}
+	t, err := a.Topic(si)
+	return t != nil, err
+}
+
 // resolve makes a provisional topic for a stub that nothing in the source
 // resolves, with those of its identifiers that no topic has.
 func (a *applier) resolve(stub fragment.Identity) error {
 	ref := stub.TopicSI()
-	known, err := a.Topic(ref)
-	if err != nil || known != nil {
+	known, err := a.has(ref)
+	if err != nil || known {
 		return err
 	}
 	t := &fragment.Topic{Provisional: true, Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{ref}}}
 	for _, si := range stub.SubjectIdentifiers[1:] {
-		if other, err := a.Topic(si); err != nil {
+		if taken, err := a.has(si); err != nil {
 			return err
-		} else if other == nil {
+		} else if !taken {
 			t.SubjectIdentifiers = append(t.SubjectIdentifiers, si)
 		}
 	}

@@ -142,93 +142,181 @@ func (s records) Mentions(ref fragment.Ref) (int, error) {
 	return int(binary.BigEndian.Uint64(b)), nil
 }
 
+// PutTopic implements [merge.State]. It writes what differs from the record that
+// is there.
 func (s records) PutTopic(t *fragment.Topic) error {
-	old, err := s.topicAt(t.TopicSI())
-	if err != nil {
+	key := s.id.locatorKey(tableTopic, t.TopicSI())
+	before, err := s.tx.get(key)
+	if err != nil || before != nil && bytes.Equal(before, fragment.MarshalTopic(t)) {
 		return err
 	}
-	if old != nil {
-		if err := s.DeleteTopic(old); err != nil {
+	var count counting
+	if before != nil {
+		old, err := fragment.UnmarshalTopic(before)
+		if err != nil {
+			return fmt.Errorf("store: topic %s: %w", t.TopicSI(), err)
+		}
+		if err := topicRows(s.id, old, s.deleteRow); err != nil {
 			return err
 		}
+		old.Mentions(count.down)
 	}
 	if err := topicRows(s.id, t, s.tx.put); err != nil {
 		return err
 	}
-	return s.mention(t.Mentions, 1)
+	t.Mentions(count.up)
+	return s.count(count)
 }
 
+func (s records) deleteRow(key, _ []byte) error { return s.tx.delete(key) }
+
+// DeleteTopic implements [merge.State].
 func (s records) DeleteTopic(t *fragment.Topic) error {
 	old, err := s.topicAt(t.TopicSI())
 	if old == nil || err != nil {
 		return err
 	}
-	if err := topicRows(s.id, old, func(key, _ []byte) error { return s.tx.delete(key) }); err != nil {
+	if err := topicRows(s.id, old, s.deleteRow); err != nil {
 		return err
 	}
-	return s.mention(old.Mentions, -1)
+	var count counting
+	old.Mentions(count.down)
+	return s.count(count)
 }
 
+// PutAssociation implements [merge.State]. It writes what differs from the record
+// that is there.
 func (s records) PutAssociation(a *fragment.Association) error {
-	if err := s.DeleteAssociation(a); err != nil {
+	old, err := s.like(a)
+	if err != nil {
 		return err
+	}
+	var count counting
+	if old != nil {
+		if bytes.Equal(fragment.MarshalAssociation(old), fragment.MarshalAssociation(a)) {
+			return nil
+		}
+		if err := associationRows(s.id, old, s.deleteRow); err != nil {
+			return err
+		}
+		old.Mentions(count.down)
 	}
 	if err := associationRows(s.id, a, s.tx.put); err != nil {
 		return err
 	}
-	return s.mention(a.Mentions, 1)
+	a.Mentions(count.up)
+	return s.count(count)
 }
 
+// DeleteAssociation implements [merge.State].
 func (s records) DeleteAssociation(a *fragment.Association) error {
+	old, err := s.like(a)
+	if old == nil || err != nil {
+		return err
+	}
+	if err := associationRows(s.id, old, s.deleteRow); err != nil {
+		return err
+	}
+	var count counting
+	old.Mentions(count.down)
+	return s.count(count)
+}
+
+// like returns the association with the key of a, or nil.
+func (s records) like(a *fragment.Association) (*fragment.Association, error) {
 	players := a.Players()
 	if len(players) == 0 {
-		return nil
+		return nil, nil
 	}
-	// A reifier is not part of the key, but it decides about the part.
-	for _, part := range fragment.Parts {
+	parts := fragment.Parts[:]
+	if a.Type != tmdm.PSITypeInstance { // else a reifier, which is not part of the key, decides about the part
+		parts = []fragment.Part{fragment.AsPlayer}
+	}
+	for _, part := range parts {
 		key := s.id.associationKey(players[0], part, a.Key())
 		value, err := s.tx.get(key)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if value == nil {
-			continue
+		if value != nil {
+			return s.association(row{key, value}, part)
 		}
-		old, err := s.association(row{key, value}, part)
-		if err != nil {
-			return err
-		}
-		if err := associationRows(s.id, old, func(key, _ []byte) error { return s.tx.delete(key) }); err != nil {
-			return err
-		}
-		return s.mention(old.Mentions, -1)
 	}
-	return nil
+	return nil, nil
 }
 
-// mention counts the references that mentions yields up or down.
-func (s records) mention(mentions func(func(fragment.Ref)), step int) error {
-	var failed error
-	mentions(func(ref fragment.Ref) {
-		if failed != nil {
-			return
+// counting collects by how much the counts of mentions change: most of what a
+// record mentioned before, it mentions again.
+type counting map[fragment.Ref]int
+
+func (c *counting) add(ref fragment.Ref, step int) {
+	if *c == nil {
+		*c = counting{}
+	}
+	(*c)[ref] += step
+}
+
+func (c *counting) up(ref fragment.Ref)   { c.add(ref, 1) }
+func (c *counting) down(ref fragment.Ref) { c.add(ref, -1) }
+
+// count changes the counts of mentions.
+func (s records) count(c counting) error {
+	for ref, step := range c {
+		if step == 0 {
+			continue
 		}
 		n, err := s.Mentions(ref)
 		if err != nil {
-			failed = err
-			return
+			return err
 		}
 		key := s.id.locatorKey(tableMentions, ref)
 		switch n += step; {
 		case n < 0:
-			failed = fmt.Errorf("store: more references to %s taken away than there were", ref)
+			err = fmt.Errorf("store: more references to %s taken away than there were", ref)
 		case n == 0:
-			failed = s.tx.delete(key)
+			err = s.tx.delete(key)
 		default:
-			failed = s.tx.put(key, binary.BigEndian.AppendUint64(nil, uint64(n)))
+			err = s.tx.put(key, binary.BigEndian.AppendUint64(nil, uint64(n)))
 		}
-	})
-	return failed
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Has implements [merge.Directory].
+func (s records) Has(si fragment.Ref) (bool, error) {
+	for _, table := range []byte{tableTopic, tableIdentifier} {
+		row, err := s.tx.get(s.id.locatorKey(table, si))
+		if row != nil || err != nil {
+			return row != nil, err
+		}
+	}
+	return false, nil
+}
+
+// Playing implements [merge.Directory]: the parts of a player stand side by side.
+func (s records) Playing(player fragment.Ref) iter.Seq2[*fragment.Association, error] {
+	return func(yield func(*fragment.Association, error) bool) {
+		prefix := append(append(s.id.key(tableAssociation), player...), 0)
+		for r, err := range s.tx.scan(prefix, nil) {
+			part := fragment.AsType
+			if err == nil && len(r.key) > len(prefix) {
+				part = fragment.Part(r.key[len(prefix)])
+			}
+			if err == nil && part == fragment.AsType { // the last
+				return
+			}
+			var a *fragment.Association
+			if err == nil {
+				a, err = s.association(r, part)
+			}
+			if !yield(a, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // topicRows calls put with each row of a topic.
