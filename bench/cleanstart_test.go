@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"runtime/pprof"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/tmshare/tmshare/bench/synthetic"
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/clientcmd"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/tmdm"
@@ -121,6 +123,7 @@ func syncAsChild(folder string) int {
 }
 
 func syncFolder(folder string) (err error) {
+	debug.SetGCPercent(clientcmd.GCPercent) // as tmshare-client does
 	ctx := context.Background()
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	db, err := store.Open(store.Options{Dir: folder, Logger: logger})

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"bytes"
 	"iter"
 	"slices"
 
@@ -53,7 +54,7 @@ func Apply(s State, f *fragment.Fragment) error {
 	if err != nil {
 		return err
 	}
-	said := map[fragment.AssociationKey]*fragment.Association{}
+	said := map[fragment.AssociationKey]*fragment.Association{} // nil: it is there as it is
 	if !f.Deleted {
 		for _, assoc := range f.Associations {
 			said[assoc.Key()] = assoc
@@ -78,8 +79,10 @@ func Apply(s State, f *fragment.Fragment) error {
 		}
 		f.Topic.Mentions(a.keep)
 		for _, assoc := range f.Associations {
-			if err := s.PutAssociation(assoc); err != nil {
-				return err
+			if said[assoc.Key()] != nil { // else it is there as it is
+				if err := s.PutAssociation(assoc); err != nil {
+					return err
+				}
 			}
 			assoc.Mentions(a.keep)
 			for i := range assoc.Roles {
@@ -151,7 +154,11 @@ func (a *applier) clearAssociations(si fragment.Ref, said map[fragment.Associati
 	}
 	for _, assoc := range found {
 		assoc.Mentions(a.drop)
-		if said[assoc.Key()] != nil { // it is written over
+		key := assoc.Key()
+		if again, ok := said[key]; ok { // it is written over, if that changes anything
+			if again != nil && bytes.Equal(fragment.MarshalAssociation(assoc), fragment.MarshalAssociation(again)) {
+				said[key] = nil
+			}
 			continue
 		}
 		for i := range assoc.Roles {

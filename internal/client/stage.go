@@ -151,7 +151,11 @@ func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription, home
 	}
 	var newest *feeds.Entry
 	for i := range feed.Entries {
-		if e := &feed.Entries[i]; newest == nil || e.Updated.After(newest.Updated) {
+		e := &feed.Entries[i]
+		if len(e.TopicSI) > 0 {
+			return nil, fmt.Errorf("%s: this is no snapshots feed: the entry %s (%q) is about a topic", a.url, e.ID, e.Title)
+		}
+		if newest == nil || e.Updated.After(newest.Updated) {
 			newest = e
 		}
 	}

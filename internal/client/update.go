@@ -149,7 +149,7 @@ func (u *update) commit(ctx context.Context, entries []feeds.Entry, batch []outc
 			if o.fragment == nil {
 				continue
 			}
-			if err := merge.Apply(a, o.fragment); err != nil {
+			if err := merge.Apply(a.State, o.fragment); err != nil {
 				return fmt.Errorf("applying the fragment of %s: %w", o.fragment.TopicSI, err)
 			}
 			applied++

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +26,8 @@ that is broken by itself goes into quarantine, does not keep the others back, an
 is tried again in each round.
 
 Exit codes: 0 in step, 3 in step but for what is in quarantine, 1 error.`,
-		RunE: a.run(func(ctx context.Context, args []string) error { return a.rounds(args, a.client.Sync, ctx) }),
+		PreRun: a.spareMemory,
+		RunE:   a.run(func(ctx context.Context, args []string) error { return a.rounds(args, a.client.Sync, ctx) }),
 	}
 }
 
@@ -35,8 +38,23 @@ func (a *app) replace() *cobra.Command {
 		Long: `Do a clean replacement of the named subscriptions: the newest snapshot and what came
 after it are loaded beside the present state, which is shown until the new one is
 complete. Other sources are not touched.`,
-		Args: cli.Args(cobra.MinimumNArgs(1)),
-		RunE: a.run(func(ctx context.Context, args []string) error { return a.rounds(args, a.client.Replace, ctx) }),
+		Args:   cli.Args(cobra.MinimumNArgs(1)),
+		PreRun: a.spareMemory,
+		RunE:   a.run(func(ctx context.Context, args []string) error { return a.rounds(args, a.client.Replace, ctx) }),
+	}
+}
+
+// GCPercent is how much garbage (GOGC) there may be beside what is in use, where
+// nobody has set it, in a process that loads snapshots: of the database's buffers
+// much is garbage soon. Commands that hold a whole map leave it as it is: they
+// need more memory in any case, and it would cost them more time.
+const GCPercent = 50
+
+// spareMemory is for commands of this process, not for those that it executes for
+// others.
+func (a *app) spareMemory(*cobra.Command, []string) {
+	if a.held == nil && os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(GCPercent)
 	}
 }
 

@@ -60,6 +60,7 @@ ready, how it is, and that it is alive. The log goes to standard error, with
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.command = cmd
+			a.spareMemory(cmd, args)
 			return a.keepWatch(cmd.Context(), &f, args)
 		},
 	}

@@ -90,7 +90,9 @@ func (v *View) pruneTo(keep Retention, now time.Time) (uint64, error) {
 		}
 		last = max(last, first-1)
 	}
-	last = min(last, snapshots[0].Seq, v.Head-1)
+	// The last entry that the snapshot contains stays: who starts from it looks for
+	// that, to tell this history from another.
+	last = min(last, max(snapshots[0].Seq, 1)-1, v.Head-1)
 	if last <= v.Horizon {
 		return v.Horizon, nil
 	}

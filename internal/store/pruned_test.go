@@ -53,7 +53,7 @@ func (h *history) prune(keep Retention, now time.Time) {
 	needless := func(e *Entry) bool {
 		many := keep.Entries > 0 && e.Seq+keep.Entries <= uint64(len(h.log))
 		old := keep.For > 0 && e.Updated.Before(now.Add(-keep.For))
-		return (many || old) && h.taken && e.Seq <= h.snapshot
+		return (many || old) && h.taken && e.Seq < h.snapshot // whose last entry stays
 	}
 	for _, d := range h.cut.documents[:len(h.cut.documents)-1] {
 		last := d.first + d.size - 1

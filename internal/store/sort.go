@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/klauspost/compress/s2"
 )
 
 // loadingFolder is where in the data folder the files of loads are. They are of
@@ -84,7 +86,11 @@ func (s *sorter) sortRows() {
 	slices.SortFunc(s.rows, func(a, b row) int { return bytes.Compare(a.key, b.key) })
 }
 
-// writeRun writes the rows that are in memory to the file, as lengths and bytes.
+// packedBlock is how many bytes of a run are packed at once.
+const packedBlock = 64 << 10
+
+// writeRun writes the rows that are in memory to the file, as lengths and bytes,
+// packed: neighbours have much in common.
 func (s *sorter) writeRun() (err error) {
 	if s.file == nil {
 		if err := os.MkdirAll(filepath.Dir(s.path), 0o750); err != nil {
@@ -95,11 +101,7 @@ func (s *sorter) writeRun() (err error) {
 		}
 	}
 	s.sortRows()
-	end := int64(0)
-	if len(s.runs) > 0 {
-		end = s.runs[len(s.runs)-1]
-	}
-	w := bufio.NewWriterSize(s.file, 256<<10)
+	w := s2.NewWriter(s.file, s2.WriterConcurrency(1), s2.WriterBlockSize(packedBlock))
 	var lengths [2 * binary.MaxVarintLen64]byte
 	for _, r := range s.rows {
 		b := binary.AppendUvarint(lengths[:0], uint64(len(r.key)))
@@ -108,10 +110,13 @@ func (s *sorter) writeRun() (err error) {
 			if _, err := w.Write(b); err != nil {
 				return err
 			}
-			end += int64(len(b))
 		}
 	}
-	if err := w.Flush(); err != nil {
+	if err := w.Close(); err != nil {
+		return err
+	}
+	end, err := s.file.Seek(0, io.SeekCurrent)
+	if err != nil {
 		return err
 	}
 	s.runs = append(s.runs, end)
@@ -132,7 +137,8 @@ func (s *sorter) readRuns() (runs, error) {
 	var all runs
 	begin := int64(0)
 	for i, end := range s.runs {
-		r := &run{number: i, file: bufio.NewReaderSize(io.NewSectionReader(s.file, begin, end-begin), 64<<10)}
+		packed := io.NewSectionReader(s.file, begin, end-begin)
+		r := &run{number: i, file: bufio.NewReader(s2.NewReader(packed, s2.ReaderMaxBlockSize(packedBlock)))}
 		if err := r.next(); err != nil {
 			return nil, err
 		}

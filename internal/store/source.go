@@ -187,14 +187,15 @@ func (s records) DeleteTopic(t *fragment.Topic) error {
 // PutAssociation implements [merge.State]. It writes what differs from the record
 // that is there.
 func (s records) PutAssociation(a *fragment.Association) error {
-	old, err := s.like(a)
-	if err != nil {
+	key, before, err := s.like(a)
+	if err != nil || before != nil && bytes.Equal(before, fragment.MarshalAssociation(a)) {
 		return err
 	}
 	var count counting
-	if old != nil {
-		if bytes.Equal(fragment.MarshalAssociation(old), fragment.MarshalAssociation(a)) {
-			return nil
+	if before != nil {
+		old, err := unmarshalAssociation(key, before)
+		if err != nil {
+			return err
 		}
 		if err := associationRows(s.id, old, s.deleteRow); err != nil {
 			return err
@@ -210,8 +211,12 @@ func (s records) PutAssociation(a *fragment.Association) error {
 
 // DeleteAssociation implements [merge.State].
 func (s records) DeleteAssociation(a *fragment.Association) error {
-	old, err := s.like(a)
-	if old == nil || err != nil {
+	key, record, err := s.like(a)
+	if record == nil || err != nil {
+		return err
+	}
+	old, err := unmarshalAssociation(key, record)
+	if err != nil {
 		return err
 	}
 	if err := associationRows(s.id, old, s.deleteRow); err != nil {
@@ -222,11 +227,12 @@ func (s records) DeleteAssociation(a *fragment.Association) error {
 	return s.count(count)
 }
 
-// like returns the association with the key of a, or nil.
-func (s records) like(a *fragment.Association) (*fragment.Association, error) {
+// like returns the stored record of the association with the key of a, and the
+// key of its row; nil if there is none.
+func (s records) like(a *fragment.Association) (key, record []byte, err error) {
 	players := a.Players()
 	if len(players) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	parts := fragment.Parts[:]
 	if a.Type != tmdm.PSITypeInstance { // else a reifier, which is not part of the key, decides about the part
@@ -236,13 +242,14 @@ func (s records) like(a *fragment.Association) (*fragment.Association, error) {
 		key := s.id.associationKey(players[0], part, a.Key())
 		value, err := s.tx.get(key)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if value != nil {
-			return s.association(row{key, value}, part)
+			record, err := s.stored(row{key, value}, part)
+			return key, record, err
 		}
 	}
-	return nil, nil
+	return nil, nil, nil
 }
 
 // counting collects by how much the counts of mentions change: most of what a
