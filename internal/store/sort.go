@@ -6,6 +6,7 @@ import (
 	"container/heap"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -65,7 +66,13 @@ func (s *sorter) sorted() iter.Seq2[row, error] {
 			yield(row{}, err)
 			return
 		}
-		for len(runs) > 0 {
+		for left := s.count; ; left-- {
+			if len(runs) == 0 {
+				if left > 0 {
+					yield(row{}, fmt.Errorf("%s: %w: %d rows are missing", s.path, io.ErrUnexpectedEOF, left))
+				}
+				return
+			}
 			if !yield(runs[0].row, nil) {
 				return
 			}
@@ -75,7 +82,7 @@ func (s *sorter) sorted() iter.Seq2[row, error] {
 			case err == io.EOF:
 				heap.Pop(&runs)
 			default:
-				yield(row{}, err)
+				yield(row{}, fmt.Errorf("%s: %w", s.path, err))
 				return
 			}
 		}
