@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
 )
 
 // ErrLocked says that another process has the data folder open.
@@ -120,12 +121,14 @@ func openBadger(o badger.Options) (*badger.DB, error) {
 
 func isLocked(err error) bool { return strings.Contains(err.Error(), "Cannot acquire directory lock") }
 
-// badgerOptions are sized for small machines: at most about 100 MB of buffers
-// and caches. A compaction builds up to a dozen tables at a time, each in memory of
-// twice its size, so tables are small, and not larger on the lower levels, and there
-// are two compactions at a time. Conflicts are not looked for: there is one writer, and what loads
-// a generation writes rows of its own; Badger would remember every key that is
-// written while a reader is there.
+// badgerOptions are sized for small machines: at most about 70 MB of buffers and
+// caches. Tables are not compressed: they are read where the system has mapped them,
+// so there is no cache of unpacked blocks, and a compaction, which builds up to a dozen
+// tables at a time in memory, needs no room for what they are unpacked. What is
+// large is gzipped anyway. Tables are small, also on the lower levels, for the same
+// reason, and there are two compactions at a time. Conflicts are not looked for:
+// there is one writer, and what loads a generation writes rows of its own; Badger
+// would remember every key that is written while a reader is there.
 func badgerOptions(dir string, log *slog.Logger) badger.Options {
 	o := badger.DefaultOptions(dir)
 	o.TableSizeMultiplier = 1
@@ -136,7 +139,8 @@ func badgerOptions(dir string, log *slog.Logger) badger.Options {
 		WithNumMemtables(3).
 		WithBaseTableSize(2 << 20).
 		WithNumCompactors(2).
-		WithBlockCacheSize(32 << 20).
+		WithCompression(options.None).
+		WithBlockCacheSize(0).
 		WithIndexCacheSize(16 << 20).
 		WithValueLogFileSize(64 << 20).
 		WithNumVersionsToKeep(1).
