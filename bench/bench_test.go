@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	topics  = flag.Int("topics", 20_000, "topics of the synthetic map")
+	topics  = flag.Int("topics", 10_000, "topics of the synthetic map")
 	rounds  = flag.Int("rounds", 3, "measure everything at least so many times, and take the best")
 	seconds = flag.Int("seconds", 1, "BenchmarkServing loads each server for at least so many seconds, and takes the best")
 	million = flag.Bool("million", false, "BenchmarkPeakMemory, BenchmarkCleanStart, BenchmarkPost and BenchmarkServingMemory take a map of a million topics (1.2 GB)")

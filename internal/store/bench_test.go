@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -16,6 +17,9 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
+
+// Topics is how many topics the large maps of the benchmarks have.
+var Topics = flag.Int("topics", 10_000, "topics of the large maps of the benchmarks")
 
 // network returns a map of n topics, each with a name, one of the hundred
 // classes and an association with the next topic.
@@ -62,7 +66,7 @@ func openEither(b *testing.B, synced bool) *DB {
 func BenchmarkPublishOneTopic(b *testing.B) {
 	for _, synced := range []bool{true, false} {
 		smallest := 0.0
-		for _, n := range []int{1_000, 10_000, 100_000} {
+		for _, n := range []int{1_000, *Topics} {
 			b.Run(fmt.Sprintf("synced=%v/topics=%d", synced, n), func(b *testing.B) {
 				db := openEither(b, synced)
 				collectionOf(b, db, "m", network(b, n))
@@ -217,7 +221,7 @@ func BenchmarkLoad(b *testing.B) {
 // whatever the size of the collection.
 func BenchmarkRenderOneFragment(b *testing.B) {
 	smallest := 0.0
-	for _, n := range []int{1_000, 100_000} {
+	for _, n := range []int{1_000, *Topics} {
 		b.Run(fmt.Sprintf("topics=%d", n), func(b *testing.B) {
 			db := openEither(b, false)
 			collectionOf(b, db, "m", network(b, n))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
 )
 
 // ErrLocked says that another process has the data folder open.
@@ -121,16 +122,15 @@ func openBadger(o badger.Options) (*badger.DB, error) {
 
 func isLocked(err error) bool { return strings.Contains(err.Error(), "Cannot acquire directory lock") }
 
-// badgerOptions are sized for small machines. What counts while much is written
-// are the buffers in which Badger makes tables: it keeps eight of them, each of
-// some three times what the largest table needed, which is a memtable; and each
-// compaction may use more than ten. So memtables are small, and the tables of
-// deeper levels are not larger than those of the first. One of 3.5 MB, with what
-// packing it takes, fits in a buffer of 8 MB; a little more would take 24.
-//
-// Conflicts are not looked for: there is one writer, and what loads a generation
-// writes rows of its own; Badger would remember every key that is written while a
-// reader is there.
+// badgerOptions are sized for small machines: at most about 45 MB of buffers and
+// caches. The buffers in which Badger makes tables are three times the largest, which
+// is a memtable: so those are small, too. Tables are not compressed: they are read where the system has mapped them,
+// so there is no cache of unpacked blocks, and a compaction, which builds up to a dozen
+// tables at a time in memory, needs no room for what they are unpacked. What is
+// large is gzipped anyway. Tables are small, also on the lower levels, for the same
+// reason, and there are two compactions at a time. Conflicts are not looked for:
+// there is one writer, and what loads a generation writes rows of its own; Badger
+// would remember every key that is written while a reader is there.
 func badgerOptions(dir string, log *slog.Logger) badger.Options {
 	o := badger.DefaultOptions(dir)
 	o.TableSizeMultiplier = 1
@@ -140,8 +140,9 @@ func badgerOptions(dir string, log *slog.Logger) badger.Options {
 		WithDetectConflicts(false).
 		WithMemTableSize(8 << 20).
 		WithNumMemtables(3).
-		WithBaseTableSize(7 << 19).
-		WithBlockCacheSize(32 << 20).
+		WithBaseTableSize(2 << 20).
+		WithCompression(options.None).
+		WithBlockCacheSize(0).
 		WithIndexCacheSize(16 << 20).
 		WithValueLogFileSize(64 << 20).
 		WithNumVersionsToKeep(1).

@@ -78,30 +78,34 @@ func (s *decodedRecords) AssociationsOf(player fragment.Ref, part fragment.Part)
 }
 
 func (s *decodedRecords) makeRoom() {
-	if s.topics == nil || len(s.topics)+len(s.lists) >= mostDecoded {
-		s.topics, s.lists = map[fragment.Ref]*fragment.Topic{}, map[playing][]*fragment.Association{}
+	full := len(s.topics)+len(s.lists) >= mostDecoded
+	if s.topics == nil || full {
+		s.topics = map[fragment.Ref]*fragment.Topic{}
+	}
+	if s.lists == nil || full {
+		s.lists = map[playing][]*fragment.Association{}
 	}
 }
 
-// forget is called when the records change.
-func (s *decodedRecords) forget() { s.topics, s.lists = nil, nil }
+// What changes a topic leaves the associations as they are, and the other way
+// round: most changes are of topics alone.
 
 func (s *decodedRecords) PutTopic(t *fragment.Topic) error {
-	s.forget()
+	s.topics = nil
 	return s.records.PutTopic(t)
 }
 
 func (s *decodedRecords) DeleteTopic(t *fragment.Topic) error {
-	s.forget()
+	s.topics = nil
 	return s.records.DeleteTopic(t)
 }
 
 func (s *decodedRecords) PutAssociation(a *fragment.Association) error {
-	s.forget()
+	s.lists = nil
 	return s.records.PutAssociation(a)
 }
 
 func (s *decodedRecords) DeleteAssociation(a *fragment.Association) error {
-	s.forget()
+	s.lists = nil
 	return s.records.DeleteAssociation(a)
 }

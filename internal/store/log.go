@@ -93,7 +93,11 @@ func topicKeyKey(c *Collection, key string) []byte {
 
 // packForms puts the bytes of each form into one value.
 func packForms(data [][]byte) []byte {
-	var b []byte
+	size := 0
+	for _, d := range data {
+		size += binary.MaxVarintLen32 + len(d)
+	}
+	b := make([]byte, 0, size)
 	for _, d := range data {
 		b = binary.AppendUvarint(b, uint64(len(d)))
 		b = append(b, d...)
@@ -183,8 +187,16 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// compressors are kept for reuse: each has about a megabyte of tables.
-var compressors = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+// compressors are kept for reuse: each has hundreds of kilobytes of tables. They
+// are the fast ones: packing is much of the work of a publication, and what is small
+// becomes only a tenth larger.
+var compressors = sync.Pool{New: func() any {
+	z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // there is no such level
+	}
+	return z
+}}
 
 func compress(plain []byte) ([]byte, error) {
 	var b bytes.Buffer

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -9,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -193,4 +197,27 @@ func TestClosingWaitsForReaders(t *testing.T) {
 	} {
 		require.ErrorIs(t, use(), errClosed, name)
 	}
+}
+
+// Tables were compressed once. What was written then stays readable.
+func TestCompressedTablesAreRead(t *testing.T) {
+	o := testOptions(t.TempDir())
+	dir := filepath.Join(o.Dir, "badger")
+	compressed := badgerOptions(dir, o.Logger).WithCompression(options.Snappy).WithBlockCacheSize(1 << 20)
+	require.NoError(t, os.MkdirAll(dir, 0o750))
+	b, err := badger.Open(compressed)
+	require.NoError(t, err)
+	value := bytes.Repeat([]byte("row "), 1000)
+	require.NoError(t, b.Update(func(txn *badger.Txn) error { return txn.Set([]byte("mtest"), value) }))
+	require.NoError(t, b.Close())
+
+	db := openDB(t, o.Dir)
+	tables := db.badger.Tables()
+	require.Len(t, tables, 1)
+	assert.Greater(t, tables[0].UncompressedSize, 2*tables[0].OnDiskSize, "it is compressed")
+	require.NoError(t, db.viewing(func(tx *tx) error {
+		got, err := tx.get([]byte("mtest"))
+		assert.Equal(t, value, got)
+		return err
+	}))
 }
