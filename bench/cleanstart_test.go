@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/bench/synthetic"
@@ -241,8 +242,9 @@ func rawOptions(dir string) badger.Options {
 		WithDetectConflicts(false).
 		WithMemTableSize(8 << 20).
 		WithNumMemtables(3).
-		WithBaseTableSize(7 << 19).
-		WithBlockCacheSize(32 << 20).
+		WithBaseTableSize(2 << 20).
+		WithCompression(options.None).
+		WithBlockCacheSize(0).
 		WithIndexCacheSize(16 << 20).
 		WithValueLogFileSize(64 << 20).
 		WithNumVersionsToKeep(1).
