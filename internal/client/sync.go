@@ -185,7 +185,10 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, u
 		case err != nil:
 			return err
 		}
-		return c.Store.SwitchSource(s.Name, r.Reason)
+		if err := c.Store.SwitchSource(s.Name, r.Reason); err != nil {
+			return err
+		}
+		return (&download{path: c.downloadPath(s)}).remove() // what a crash has left
 	}
 }
 
