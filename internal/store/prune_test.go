@@ -217,17 +217,24 @@ func TestPruningWhileOthersWriteAndRead(t *testing.T) {
 	_, err := db.ChangeSettings("m", func(s *Settings) error { s.DocumentSize = 10; return nil })
 	require.NoError(t, err)
 	done := make(chan struct{})
-	var work, readers sync.WaitGroup
+	written := make(chan struct{})
+	var writers, work, readers sync.WaitGroup
 	for w := range 2 {
-		work.Go(func() {
+		writers.Go(func() {
 			for i := range 60 {
 				publish(t, db, "m", rename(w*10, w*10+1+i%10, fmt.Sprint(w, i)))
 			}
 		})
 	}
 	pruned := uint64(0)
+	work.Go(func() { writers.Wait(); close(written) })
 	work.Go(func() {
-		for range 60 {
+		for last := false; !last; {
+			select {
+			case <-written:
+				last = true
+			default:
+			}
 			takeSnapshot(t, db, "m", 2)
 			pruned += prune(t, db, "m", Retention{Entries: 25})
 		}
