@@ -54,6 +54,22 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// pause stops the clocks: it is not the server that keeps us waiting.
+func (b *body) pause() {
+	b.timer.Stop()
+	if b.whole != nil {
+		b.whole.Stop()
+	}
+}
+
+// resume sets the clocks going anew.
+func (b *body) resume() {
+	b.timer.Reset(b.stall)
+	if b.whole != nil {
+		b.whole.Reset(b.within)
+	}
+}
+
 // size returns how many bytes were read.
 func (b *body) size() int64 { return b.max - b.left }
 

@@ -44,6 +44,7 @@ type Store interface {
 	Quarantine
 	Local
 	Dir() string // the data folder
+	Room() error // if there is none on its disk
 }
 
 // Config configures a Client. Store is required; zero values of the others mean

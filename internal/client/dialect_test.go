@@ -343,3 +343,71 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 	_, err = c.Subscribe(context.Background(), "http://maps.example.org/feed", client.SubscribeOptions{})
 	assert.ErrorContains(t, err, "there is nothing to subscribe to", "the feed was had")
 }
+
+// Names and passwords in URLs would stand in every list and message.
+func TestCredentialsInTheURLAreRefused(t *testing.T) {
+	t.Parallel()
+	_, err := newSubscriber(t).Subscribe(context.Background(), "http://user:secret@127.0.0.1:1/feed", client.SubscribeOptions{})
+	assert.ErrorContains(t, err, "--token-file")
+	assert.NotContains(t, err.Error(), "secret")
+}
+
+func TestNamesOfSubscriptions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.feed("/feed", declared, s.entryOf(0, "t0", "x"))
+	for name, ok := range map[string]bool{"Tøm 1": true, "-x": false, "a\nb": false, "../x": false, strings.Repeat("x", 101): false} {
+		_, err := newSubscriber(t).Subscribe(context.Background(), s.URL+"/feed", client.SubscribeOptions{Name: name})
+		assert.Equal(t, ok, err == nil, "%q: %v", name, err)
+	}
+}
+
+// XTM 1.0 cannot carry everything: who asks for it alone is compared with that.
+func TestVerifyOfAFormatThatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	typed := `<topic><subjectIdentifier href="http://psi.example.org/a"/><name><type><subjectIdentifierRef href="http://psi.example.org/type"/></type><value>A</value></name></topic>`
+	o := publishing(t, doc(typed))
+	s := newSubscriber(t)
+	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{Format: client.FormatXTM1})
+	require.NoError(t, err)
+	s.sync()
+	assert.True(t, s.verify().Equal)
+}
+
+// Of large fragments, one at a time is read: many cannot fill the memory.
+func TestLargeFragmentsAreReadOneAtATime(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(4, "v1")...))
+	s := inStep(t, o)
+	o.put(doc(topics(4, "v2")...))
+	var mu sync.Mutex
+	now, most := 0, 0
+	o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+		if !isFragment(r) {
+			return false
+		}
+		_, body := record(real, r)
+		begin, end, _ := bytes.Cut(body, []byte("</topicMap>"))
+		_, _ = w.Write(begin)
+		comment := []byte("<!--" + strings.Repeat(" ", 1<<20) + "-->")
+		const megabytes, buffered = 40, 24 // the second is more than sockets hold
+		for i := range megabytes {
+			_, _ = w.Write(comment)
+			if i == buffered {
+				mu.Lock()
+				now++
+				most = max(most, now)
+				mu.Unlock()
+			}
+		}
+		mu.Lock()
+		now--
+		mu.Unlock()
+		_, _ = w.Write([]byte("</topicMap>"))
+		_, _ = w.Write(end)
+		return true
+	})
+	assert.Equal(t, 4, s.sync().Applied)
+	s.has(o, doc(topics(4, "v2")...))
+	assert.LessOrEqual(t, most, 2, "one is read, and the one before may not have heard yet that it is")
+}

@@ -29,6 +29,7 @@ type download struct {
 	file *os.File // while it is written
 	size int64    // bytes that are there
 	told func(before int64)
+	room func() error
 }
 
 // aboutDownload says what the file is, so that it is not taken for another.
@@ -46,7 +47,7 @@ type aboutDownload struct {
 // fetchSnapshot fetches the data of a snapshot, or the rest of them. What an
 // error leaves is gone on with by the next call, if that is for the same snapshot.
 func (c *Client) fetchSnapshot(ctx context.Context, s *store.Subscription, e *feeds.Entry, link string, request request) (*download, error) {
-	d := &download{path: c.downloadPath(s)}
+	d := &download{path: c.downloadPath(s), room: c.Store.Room}
 	d.told = func(before int64) {
 		c.Progress(Progress{s.Name, "fetching the snapshot", d.size, max(d.Total, 0), Bytes})
 		if d.size/progressStep > before/progressStep {
@@ -251,6 +252,11 @@ func (d *download) write(a *answer, limit int64) (err error) {
 
 // Write implements io.Writer.
 func (d *download) Write(p []byte) (int, error) {
+	if d.size/progressStep != (d.size+int64(len(p)))/progressStep {
+		if err := d.room(); err != nil {
+			return 0, err
+		}
+	}
 	n, err := d.file.Write(p)
 	before := d.size
 	d.size += int64(n)

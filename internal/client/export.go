@@ -58,7 +58,7 @@ func (c *Client) loaded(sources []string) error {
 	if err != nil {
 		return err
 	}
-	local, err := c.localPrefix()
+	local, _, err := c.localPrefix()
 	if err != nil {
 		return err
 	}

@@ -57,6 +57,9 @@ func (c *Client) home(subscribed string) (func(*url.URL) error, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%q is not an http or https URL", subscribed)
 	}
+	if u.User != nil { // it would stand in every list and message
+		return nil, fmt.Errorf("the URL on %s has a name or a password in it: put a token for reading into a file instead (--token-file)", u.Host)
+	}
 	allowed := append([]string{u.Host}, c.Hosts...)
 	return func(to *url.URL) error {
 		if to.Scheme != "http" && to.Scheme != "https" {

@@ -22,6 +22,7 @@ const LocalName = "local"
 type Local interface {
 	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source, progress func(records int)) (*store.Collection, error)
 	PublishLocal(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
+	DeleteCollection(name string, checks ...func(*store.Collection) error) error
 	ReadParts(local string, f func([]store.Part) error) error
 }
 
@@ -34,21 +35,23 @@ type Edit struct {
 }
 
 // EnsureLocal makes the source of local statements where there is none, with a
-// prefix ("" makes one up). It returns the prefix, which never changes.
+// prefix ("" makes one up). It returns the prefix, which does not change as long
+// as there are local statements.
 func (c *Client) EnsureLocal(ctx context.Context, sp string) (string, error) {
-	has, err := c.localPrefix()
-	switch {
-	case err != nil:
+	has, empty, err := c.localPrefix()
+	if err != nil {
 		return "", err
-	case has != "" && sp != "" && sp != has:
-		return "", fmt.Errorf("the prefix of the local statements is %s, and cannot change", has)
-	case has != "":
-		return has, nil
-	case sp == "":
-		sp = "urn:uuid:" + uuid.NewString() + "#"
 	}
-	if err := fragment.ValidatePrefix(sp); err != nil {
+	if has != "" && (sp == "" || sp == has) {
+		return has, nil
+	}
+	if sp, err = choosePrefix(has, empty, sp); err != nil {
 		return "", err
+	}
+	if has != "" { // nothing has been said under it
+		if err := c.Store.DeleteCollection(LocalName); err != nil {
+			return "", err
+		}
 	}
 	_, err = c.Store.CreateCollection(ctx, store.Collection{Name: LocalName, SP: sp}, &merge.Memory{}, nil)
 	if errors.Is(err, store.ErrExists) { // another command was faster
@@ -57,17 +60,38 @@ func (c *Client) EnsureLocal(ctx context.Context, sp string) (string, error) {
 	return sp, err
 }
 
-// localPrefix returns the prefix of the local statements, "" where there are none.
-func (c *Client) localPrefix() (sp string, err error) {
+// choosePrefix returns the prefix that the local statements are to have, where
+// they have the prefix has ("": none yet) and sp is asked for.
+func choosePrefix(has string, empty bool, sp string) (string, error) {
+	switch {
+	case has != "" && (sp == "" || sp == has):
+		return has, nil
+	case has != "" && !empty:
+		return "", fmt.Errorf("the prefix of the local statements is %s, and cannot change as long as there are any", has)
+	case sp == "": // with a hierarchy, so that relative references in files have something to resolve against
+		sp = "x-tmshare://" + uuid.NewString() + "/"
+	}
+	return sp, fragment.ValidatePrefix(sp)
+}
+
+// localPrefix returns the prefix of the local statements, "" where there is no
+// source of them, and whether there are none.
+func (c *Client) localPrefix() (sp string, empty bool, err error) {
+	empty = true
 	err = c.Store.ReadParts(LocalName, func(parts []store.Part) error {
 		for _, p := range parts {
-			if p.Local {
-				sp = p.SP
+			if !p.Local {
+				continue
+			}
+			sp = p.SP
+			for _, err := range p.Source.Topics() {
+				empty = false
+				return err
 			}
 		}
 		return nil
 	})
-	return sp, err
+	return sp, empty, err
 }
 
 // ImportLocal makes local statements of a document, which read reads on the
@@ -76,12 +100,18 @@ func (c *Client) localPrefix() (sp string, err error) {
 // statements go. With whole, the document takes the place of all of them. sp is
 // the prefix to have if there are none yet.
 func (c *Client) ImportLocal(ctx context.Context, sp string, whole bool, read func(base tmdm.Locator) (*tmdm.TopicMap, error)) (*Edit, error) {
-	sp, err := c.EnsureLocal(ctx, sp)
+	has, empty, err := c.localPrefix()
 	if err != nil {
+		return nil, err
+	}
+	if sp, err = choosePrefix(has, empty, sp); err != nil {
 		return nil, err
 	}
 	tm, err := read(tmdm.Locator(sp))
 	if err != nil {
+		return nil, err
+	}
+	if _, err := c.EnsureLocal(ctx, sp); err != nil { // not before the document is known to be good
 		return nil, err
 	}
 	return c.edit(ctx, func(sp string, state merge.State) (*fragment.Change, error) {
@@ -114,12 +144,14 @@ func (c *Client) EditTopic(ctx context.Context, ref, sp string, f func(tm *tmdm.
 	if _, err := c.EnsureLocal(ctx, sp); err != nil {
 		return nil, err
 	}
-	return c.edit(ctx, func(sp string, state merge.State) (*fragment.Change, error) {
+	var mentioned []tmdm.Locator
+	e, err := c.edit(ctx, func(sp string, state merge.State) (*fragment.Change, error) {
 		tm, err := described(sp, state, si)
 		if err != nil {
 			return nil, err
 		}
 		topic := tm.TopicBySubjectIdentifier(si)
+		mentioned = others(tm, topic)
 		if err := f(tm, topic); err != nil {
 			return nil, err
 		}
@@ -130,6 +162,43 @@ func (c *Client) EditTopic(ctx context.Context, ref, sp string, f func(tm *tmdm.
 		}
 		return fragment.Replace(state, tm, sp, topic.SubjectIdentifiers()[0])
 	})
+	if err != nil {
+		return nil, err
+	}
+	return e, c.tidy(ctx, e, mentioned)
+}
+
+// others returns how the other topics of a map are referred to.
+func others(tm *tmdm.TopicMap, topic *tmdm.Topic) []tmdm.Locator {
+	var out []tmdm.Locator
+	for t := range tm.Topics() {
+		if t != topic && len(t.SubjectIdentifiers()) > 0 {
+			out = append(out, t.SubjectIdentifiers()[0])
+		}
+	}
+	return out
+}
+
+// tidy removes those topics of which nothing is said, and to which nothing refers
+// any more, and counts them in e.
+func (c *Client) tidy(ctx context.Context, e *Edit, topics []tmdm.Locator) error {
+	for _, si := range topics {
+		removed, err := c.edit(ctx, func(_ string, state merge.State) (*fragment.Change, error) {
+			t, err := state.Topic(si)
+			if err != nil || t == nil || len(t.Names)+len(t.Occurrences)+len(t.SubjectLocators) > 0 || len(t.SubjectIdentifiers) > 1 {
+				return &fragment.Change{}, err
+			}
+			if used, err := merge.Referred(state, t); used || err != nil {
+				return &fragment.Change{}, err
+			}
+			return fragment.Delete(state, t.TopicSI(), 0)
+		})
+		if err != nil {
+			return err
+		}
+		e.Deleted += removed.Deleted
+	}
+	return nil
 }
 
 // RemoveTopic removes all local statements about the topic with a subject
@@ -140,7 +209,8 @@ func (c *Client) RemoveTopic(ctx context.Context, ref string) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.edit(ctx, func(sp string, state merge.State) (*fragment.Change, error) {
+	var mentioned []tmdm.Locator
+	e, err := c.edit(ctx, func(sp string, state merge.State) (*fragment.Change, error) {
 		t, err := state.Topic(si)
 		if err != nil {
 			return nil, err
@@ -148,12 +218,21 @@ func (c *Client) RemoveTopic(ctx context.Context, ref string) (*Edit, error) {
 		if t == nil {
 			return nil, notLocal(ref)
 		}
+		tm, err := described(sp, state, t.TopicSI())
+		if err != nil {
+			return nil, err
+		}
+		mentioned = others(tm, tm.TopicBySubjectIdentifier(t.TopicSI()))
 		n, err := state.Mentions(t.TopicSI())
 		if err != nil {
 			return nil, err
 		}
 		return fragment.Delete(state, t.TopicSI(), n)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return e, c.tidy(ctx, e, mentioned)
 }
 
 func notLocal(ref string) error {

@@ -47,11 +47,11 @@ func TestLocalStatementsSurviveEverything(t *testing.T) {
 	sp, err := s.EnsureLocal(context.Background(), localSP)
 	require.NoError(t, err)
 	assert.Equal(t, localSP, sp)
-	_, err = s.EnsureLocal(context.Background(), "http://other.example.org/")
-	assert.ErrorContains(t, err, "cannot change")
 
 	e := s.edit("t1", func(_ *tmdm.TopicMap, t *tmdm.Topic) { t.AddName("mine", nil) })
 	assert.Equal(t, client.Edit{SP: localSP, Added: 2}, *e, "it and the type of names")
+	_, err = s.EnsureLocal(context.Background(), "http://other.example.org/")
+	assert.ErrorContains(t, err, "cannot change")
 	mine := doc(topic("t1", "mine"))
 	check := func() {
 		t.Helper()
@@ -121,7 +121,7 @@ func TestImportLocal(t *testing.T) {
 	assert.ErrorContains(t, err, "there are no subscriptions")
 	e := s.importLocal(doc(topics(3, "v1")...), false)
 	assert.Equal(t, 4, e.Added, "and the type of names")
-	assert.Regexp(t, "^urn:uuid:.*#$", e.SP)
+	assert.Regexp(t, "^x-tmshare://[0-9a-f-]+/$", e.SP)
 	assert.Equal(t, client.Edit{SP: e.SP, Updated: 1}, *s.importLocal(doc(topics(1, "v2")...), false), "others stay")
 	assert.Equal(t, client.Edit{SP: e.SP}, *s.importLocal(doc(topics(1, "v2")...), false), "nothing changes")
 	s.hasAs(client.LocalName, e.SP, doc(append(topics(1, "v2"), topics(3, "v1")[1:]...)...))
@@ -155,7 +155,7 @@ func TestEditsCanBeTakenBack(t *testing.T) {
 	assert.ErrorAs(t, err, new(*fragment.InUseError))
 	e, err := s.RemoveTopic(context.Background(), si("a"))
 	require.NoError(t, err)
-	assert.Equal(t, 1, e.Deleted)
+	assert.Equal(t, 4, e.Deleted, "it, and the types and roles that nothing refers to any more")
 	_, err = s.RemoveTopic(context.Background(), si("a"))
 	assert.ErrorContains(t, err, "there are no local statements about")
 	s.edit("b", func(_ *tmdm.TopicMap, b *tmdm.Topic) { b.Names()[0].Remove() })
@@ -172,4 +172,24 @@ func TestNoSubscriptionIsCalledLocal(t *testing.T) {
 	o := publishing(t, doc(topics(1, "v1")...))
 	_, err := newSubscriber(t).Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{Name: client.LocalName})
 	assert.ErrorContains(t, err, "choose another name")
+}
+
+// A document that cannot be read leaves nothing behind, and as long as nothing has
+// been said the prefix can be chosen.
+func TestPrefixOfLocalStatementsCanBeChosenAsLongAsThereAreNone(t *testing.T) {
+	t.Parallel()
+	s := newSubscriber(t)
+	_, err := s.ImportLocal(context.Background(), "", false, reading(t, "<topicMap"))
+	require.Error(t, err)
+	all, err := s.db.Collections()
+	require.NoError(t, err)
+	assert.Empty(t, all)
+	made := s.localSP()
+	e, err := s.ImportLocal(context.Background(), localSP, false, reading(t, doc(topic("a", "A"))))
+	require.NoError(t, err)
+	assert.Equal(t, localSP, e.SP)
+	assert.NotEqual(t, made, localSP)
+	s.importLocal(doc(), true)
+	_, err = s.EnsureLocal(context.Background(), made)
+	assert.NoError(t, err, "there are none any more")
 }

@@ -44,7 +44,7 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 	}
 	once := *c
 	once.Tries = 1 // it has failed before
-	u := update{Client: &once, s: s, home: home}
+	u := update{Client: &once, s: s, home: home, large: make(chan struct{}, 1)}
 	failed := make([]error, len(all))
 	room := make(chan struct{}, c.Parallel)
 	var trying sync.WaitGroup

@@ -16,7 +16,8 @@ type Status struct {
 	Applied int        `json:"applied"`        // since the clean start
 
 	// InStep is a time at which nothing was known to be missing: that of the last
-	// round, or, if that has failed, the mark.
+	// round, or, if that has failed, the mark; but not later than when the first of
+	// what is in quarantine was published.
 	InStep *time.Time `json:"inStep,omitempty"`
 	// Lag is the time since then, in seconds: the copy is not older than that.
 	Lag *float64 `json:"lagSeconds,omitempty"`
@@ -69,6 +70,11 @@ func StatusOf(s *store.Subscription, quarantine []store.Quarantined, now time.Ti
 		st.Mark, st.Applied = known(s.State.Mark.Updated), s.State.Applied
 		if st.InStep = st.LastCheck; s.LastError != "" {
 			st.InStep = st.Mark
+		}
+		for i := range quarantine {
+			if at := quarantine[i].Updated; st.InStep != nil && at.Before(*st.InStep) {
+				st.InStep = &at
+			}
 		}
 		st.lagAt(now)
 	}

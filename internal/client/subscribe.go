@@ -8,6 +8,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
@@ -57,6 +59,9 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 	if s.Name = o.Name; s.Name == "" {
 		s.Name = nameFrom(s.FragmentsFeed)
 	}
+	if !validName(s.Name) {
+		return nil, fmt.Errorf("%q cannot be the name of a subscription: use up to 100 letters, digits and marks, no line breaks, and no \"-\" at the beginning (--as)", s.Name)
+	}
 	if s.Name == LocalName {
 		return nil, fmt.Errorf("%q is the name of the local statements; choose another name with --as", s.Name)
 	}
@@ -67,6 +72,12 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 		return nil, err
 	}
 	return s, nil
+}
+
+// validName reports whether people can type a name and see it in a line.
+func validName(name string) bool {
+	return name != "" && len(name) <= 100 && name[0] != '-' && utf8.ValidString(name) &&
+		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || r == '/' })
 }
 
 // nameFrom makes a name for a subscription from the URL of its fragments feed.
@@ -165,6 +176,9 @@ func down(f *feeds.Feed, at string) (next string, fragments bool, err error) {
 	}
 	if l, ok := f.Link("up"); ok && f.ServerSrcLocatorPrefix != "" { // a snapshots feed
 		return l.Href, false, nil
+	}
+	if len(f.Entries) == 0 && f.ServerSrcLocatorPrefix == "" && len(f.Links) > 0 {
+		return "", false, fmt.Errorf("%s: there is nothing to subscribe to: the feed lists no topic maps (a server may show some to those only who have a token: --token-file)", at)
 	}
 	return "", false, fmt.Errorf("%s: this Atom feed is neither an overview of topic maps, nor the feed of a topic map, nor a fragments feed with entries; there is nothing to subscribe to", at)
 }

@@ -227,7 +227,7 @@ func (c *Client) partialUpdate(ctx context.Context, s *store.Subscription, r *Ro
 	if s.Staging != nil {
 		p = s.Staging
 	}
-	u := update{Client: c, s: s, r: r, home: home, mark: p.Mark}
+	u := update{Client: c, s: s, r: r, home: home, mark: p.Mark, large: make(chan struct{}, 1)}
 	for {
 		n, err := c.walk(ctx, s, u.mark, s.ETag, until, home)
 		if err != nil || n.unchanged {

@@ -27,7 +27,9 @@ type update struct {
 	// missing is the entry whose fragment was gone though no later entry for its
 	// topic was known; the feed has been read again since.
 	missing string
-	faults  int // fragments in a row that failed as if the server were out of order
+
+	large  chan struct{} // held by the fetch of a large fragment: one at a time
+	faults int           // fragments in a row that failed as if the server were out of order
 }
 
 // maxFaults is how many fragments in a row may fail, as if the server were out
@@ -225,7 +227,9 @@ func (u *update) fetchFragment(ctx context.Context, e *feeds.Entry) (*fragment.F
 	}
 	r := request{url: link.Href, accept: u.accept(), max: u.MaxFragment, home: u.home, within: u.MaxTime}
 	f, a, err := fetch(ctx, u.Client, r, func(a *answer) (*fragment.Fragment, error) {
-		return fragment.ReadAs(a.body, u.xtmOptions(u.s.SP, a.url), topic)
+		body := &oneLarge{body: a.body, ctx: ctx, room: u.large}
+		defer body.leave()
+		return fragment.ReadAs(body, u.xtmOptions(u.s.SP, a.url), topic)
 	})
 	if err != nil {
 		return nil, 0, err

@@ -61,7 +61,11 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, asOf, err := c.currentMap(ctx, s)
+	own, err := c.on(s)
+	if err != nil {
+		return nil, err
+	}
+	server, asOf, err := own.currentMap(ctx, s)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package clientcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,11 +148,7 @@ func (a *app) add() *cobra.Command {
 			if typ == nil {
 				return usageError(errors.New("an occurrence needs a --type"))
 			}
-			datatype := st.datatype
-			if datatype == "" {
-				datatype = tmdm.XSDString
-			}
-			t.AddOccurrence(args[1], datatype, typ, scope...)
+			t.AddOccurrence(args[1], cmp.Or(st.datatype, tmdm.XSDString), typ, scope...)
 			return nil
 		}),
 		a.editCommand("type TOPIC TYPE", "Make a topic an instance of another", 2, false, false, func(_ *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
@@ -205,14 +202,14 @@ func (a *app) remove() *cobra.Command {
 			}
 			return mustBe(found, "name "+args[1], args[0])
 		}),
-		a.editCommand("occurrence TOPIC VALUE", "Remove an occurrence", 2, true, false, func(st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
+		a.editCommand("occurrence TOPIC VALUE", "Remove an occurrence", 2, true, true, func(st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
 			typ, scope, err := st.in(a, tm)
 			if err != nil {
 				return err
 			}
 			found := false
 			for _, o := range slices.Clone(t.Occurrences()) {
-				if o.Value() == args[1] && (typ == nil || o.Type() == typ) && sameScope(o, scope) {
+				if o.Value() == args[1] && o.Datatype() == cmp.Or(st.datatype, tmdm.XSDString) && (typ == nil || o.Type() == typ) && sameScope(o, scope) {
 					o.Remove()
 					found = true
 				}

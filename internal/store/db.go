@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -66,6 +67,9 @@ func Open(o Options) (*DB, error) {
 	}
 	if err := os.MkdirAll(filepath.Join(o.Dir, snapshotFolder), 0o750); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
+	}
+	if err := room(o.Dir); err != nil {
+		return nil, err
 	}
 	b, err := openBadger(badgerOptions(filepath.Join(o.Dir, "badger"), o.Logger))
 	if err != nil {
@@ -204,5 +208,7 @@ func (l badgerLog) line(format string, args []any) string {
 }
 func (l badgerLog) Errorf(f string, a ...any)   { l.log.Error(l.line(f, a)) }
 func (l badgerLog) Warningf(f string, a ...any) { l.log.Warn(l.line(f, a)) }
-func (l badgerLog) Infof(f string, a ...any)    { l.log.Debug(l.line(f, a)) }
-func (l badgerLog) Debugf(string, ...any)       {}
+func (l badgerLog) Infof(f string, a ...any) {
+	l.log.Log(context.Background(), slog.LevelDebug-4, l.line(f, a)) // its own affairs
+}
+func (l badgerLog) Debugf(string, ...any) {}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -89,7 +90,7 @@ func (l *loading) load(ctx context.Context, records iter.Seq2[fragment.Record, e
 func (l *loading) sort(ctx context.Context, records iter.Seq2[fragment.Record, error]) error {
 	for ahead, err := range readAhead(ctx, records) {
 		if err == nil {
-			err = ctx.Err()
+			err = cmp.Or(ctx.Err(), l.db.Room())
 		}
 		if err != nil {
 			return err

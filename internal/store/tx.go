@@ -57,6 +57,9 @@ func (db *DB) viewing(f func(*tx) error) error {
 // update calls f with the current state and commits what it changes, all or
 // nothing. An error of f, or of the commit, changes nothing.
 func (db *DB) update(f func(*tx) error) error {
+	if err := db.Room(); err != nil {
+		return err
+	}
 	db.write.Lock()
 	defer db.write.Unlock()
 	t, err := db.begin()

@@ -1,0 +1,21 @@
+package store
+
+import (
+	"fmt"
+	"syscall"
+)
+
+// minFree is how many bytes must be free on the disk for a write to begin. Badger
+// maps its files into memory, and a full disk under such a file ends the process.
+const minFree = 64 << 20
+
+// Room returns an error, which is ENOSPC, if the disk is nearly full.
+func (db *DB) Room() error { return room(db.dir) }
+
+func room(dir string) error {
+	free, err := freeBytes(dir)
+	if err != nil || free >= minFree { // where nothing can be known, writing shows it
+		return nil
+	}
+	return fmt.Errorf("store: %s: %w: %d MB are free, %d MB must be", dir, syscall.ENOSPC, free>>20, minFree>>20)
+}

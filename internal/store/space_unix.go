@@ -1,0 +1,14 @@
+//go:build linux || darwin || freebsd
+
+package store
+
+import "syscall"
+
+// freeBytes returns how much this process may still write to the disk of a folder.
+func freeBytes(dir string) (int64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, err
+	}
+	return int64(s.Bavail) * int64(s.Bsize), nil
+}
