@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgraph-io/badger/v4"
-	"github.com/dgraph-io/badger/v4/options"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/bench/synthetic"
@@ -191,64 +189,28 @@ func readSnapshot(b *testing.B, origin *node, topics int) elapsed {
 // writeRows returns what it takes to write the rows of a data folder to another
 // database with the same settings. They are read in pieces, which does not count.
 func writeRows(b *testing.B, folder string) (took elapsed) {
-	from, err := badger.Open(rawOptions(filepath.Join(folder, "badger")))
+	from, err := store.OpenBare(folder)
 	require.NoError(b, err)
 	defer from.Close()
-	to, err := badger.Open(rawOptions(b.TempDir()))
+	to, err := store.OpenBare(b.TempDir())
 	require.NoError(b, err)
 	defer to.Close()
-	type row struct{ key, value []byte }
-	var piece []row
+	var piece []store.BareRow
 	rows := 0
 	write := func() {
-		d := elapsing(func() {
-			batch := to.NewWriteBatch()
-			for _, r := range piece {
-				require.NoError(b, batch.Set(r.key, r.value))
-			}
-			require.NoError(b, batch.Flush())
-		})
+		d := elapsing(func() { require.NoError(b, to.Write(piece)) })
 		took.clock += d.clock
 		took.cpu += d.cpu
 		rows += len(piece)
 		piece = piece[:0]
 	}
-	require.NoError(b, from.View(func(t *badger.Txn) error {
-		it := t.NewIterator(badger.DefaultIteratorOptions)
-		defer it.Close()
-		for it.Rewind(); it.Valid(); it.Next() {
-			value, err := it.Item().ValueCopy(nil)
-			if err != nil {
-				return err
-			}
-			if piece = append(piece, row{it.Item().KeyCopy(nil), value}); len(piece) == 500_000 {
-				write()
-			}
+	require.NoError(b, from.Rows(func(r store.BareRow) error {
+		if piece = append(piece, r); len(piece) == 500_000 {
+			write()
 		}
 		return nil
 	}))
 	write()
 	b.ReportMetric(float64(rows), "rows")
 	return took
-}
-
-// rawOptions are those of package store.
-func rawOptions(dir string) badger.Options {
-	o := badger.DefaultOptions(dir)
-	o.TableSizeMultiplier = 1
-	return o.
-		WithNumCompactors(2).
-		WithSyncWrites(true).
-		WithDetectConflicts(false).
-		WithMemTableSize(8 << 20).
-		WithNumMemtables(3).
-		WithBaseTableSize(2 << 20).
-		WithCompression(options.None).
-		WithBlockCacheSize(0).
-		WithIndexCacheSize(16 << 20).
-		WithValueLogFileSize(64 << 20).
-		WithNumVersionsToKeep(1).
-		WithCompactL0OnClose(false).
-		WithMetricsEnabled(false).
-		WithLogger(nil)
 }

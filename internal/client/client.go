@@ -142,8 +142,9 @@ func setDefault[T int | int64 | time.Duration](field *T, value T) {
 	}
 }
 
-// subscription returns the subscription with a name.
-func (c *Client) subscription(name string) (*store.Subscription, error) {
+// Subscription returns the subscription with a name; an [*UnknownError] says
+// that there is none.
+func (c *Client) Subscription(name string) (*store.Subscription, error) {
 	all, err := c.Store.Subscriptions()
 	if err != nil {
 		return nil, err

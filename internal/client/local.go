@@ -42,11 +42,8 @@ func (c *Client) EnsureLocal(ctx context.Context, sp string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if has != "" && (sp == "" || sp == has) {
-		return has, nil
-	}
-	if sp, err = choosePrefix(has, empty, sp); err != nil {
-		return "", err
+	if sp, err = choosePrefix(has, empty, sp); sp == has || err != nil {
+		return sp, err
 	}
 	if has != "" { // nothing has been said under it
 		if err := c.Store.DeleteCollection(LocalName); err != nil {

@@ -146,8 +146,8 @@ func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription, home
 	if err != nil {
 		return nil, err
 	}
-	if sp := feed.ServerSrcLocatorPrefix; sp != "" && sp != s.SP {
-		return nil, &PrefixError{a.url, s.SP, sp}
+	if err := checkPrefix(s, feed, a.url, false); err != nil {
+		return nil, err
 	}
 	var newest *feeds.Entry
 	for i := range feed.Entries {

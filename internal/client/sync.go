@@ -67,7 +67,7 @@ func (c *Client) Forget(ctx context.Context, name string, topics ...string) (int
 		return 0, err
 	}
 	defer unlock()
-	if _, err := c.subscription(name); err != nil {
+	if _, err := c.Subscription(name); err != nil {
 		return 0, err
 	}
 	gone, err := c.Store.Forget(name, topics...)
@@ -82,7 +82,7 @@ func (c *Client) Unsubscribe(ctx context.Context, name string) error {
 		return err
 	}
 	defer unlock()
-	if _, err := c.subscription(name); err != nil {
+	if _, err := c.Subscription(name); err != nil {
 		return err
 	}
 	return c.Store.RemoveSubscription(name)
@@ -127,7 +127,7 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 		return nil, err
 	}
 	defer unlock()
-	s, err := c.subscription(name)
+	s, err := c.Subscription(name)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, u
 				return err
 			}
 		}
-		current, err := c.subscription(s.Name)
+		current, err := c.Subscription(s.Name)
 		if err != nil {
 			return err
 		}

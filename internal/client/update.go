@@ -134,49 +134,12 @@ func (u *update) commit(ctx context.Context, entries []feeds.Entry, batch []outc
 		mark.Relied = key(&entries[len(entries)-1])
 	}
 	applied := 0
-	err := u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) error {
-		applied = 0
-		var told, released, bad []store.ActivityEntry
-		for _, o := range batch {
-			e := &entries[o.at]
-			entry := store.ActivityEntry{TopicSI: topicOf(e), Title: e.Title, State: string(e.State), Updated: e.Updated}
-			if o.bad != nil {
-				entry.Error = o.bad.Error()
-				bad = append(bad, entry)
-				if err := a.Quarantine(u.quarantined(e, o.bad)); err != nil {
-					return err
-				}
-				continue
-			}
-			if o.fragment == nil {
-				continue
-			}
-			if err := merge.Apply(a.State, o.fragment); err != nil {
-				return fmt.Errorf("applying the fragment of %s: %w", o.fragment.TopicSI, err)
-			}
-			applied++
-			told = append(told, entry)
-			was, err := a.Release(entry.TopicSI, e.Updated)
-			if err != nil {
-				return err
-			}
-			if was {
-				released = append(released, entry)
-			}
+	err := u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) (err error) {
+		if applied, err = u.applyBatch(a, entries, batch); err != nil {
+			return err
 		}
 		a.Mark = mark
 		a.Applied += applied
-		for _, note := range []store.Activity{
-			{Kind: store.ActivityApplied, Entries: told},
-			{Kind: store.ActivityReleased, Entries: released},
-			{Kind: store.ActivityQuarantined, Entries: bad},
-		} {
-			if len(note.Entries) > 0 {
-				if err := a.Note(note); err != nil {
-					return err
-				}
-			}
-		}
 		return nil
 	})
 	if err == nil {
@@ -186,6 +149,50 @@ func (u *update) commit(ctx context.Context, entries []feeds.Entry, batch []outc
 		*done = end
 	}
 	return err
+}
+
+// applyBatch applies what was fetched, puts what could not be had into quarantine,
+// and notes what was done. It returns how many fragments it has applied.
+func (u *update) applyBatch(a *store.Applying, entries []feeds.Entry, batch []outcome) (int, error) {
+	var told, released, bad []store.ActivityEntry
+	for _, o := range batch {
+		e := &entries[o.at]
+		entry := store.ActivityEntry{TopicSI: topicOf(e), Title: e.Title, State: string(e.State), Updated: e.Updated}
+		if o.bad != nil {
+			entry.Error = o.bad.Error()
+			bad = append(bad, entry)
+			if err := a.Quarantine(u.quarantined(e, o.bad)); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		if o.fragment == nil {
+			continue
+		}
+		if err := merge.Apply(a.State, o.fragment); err != nil {
+			return 0, fmt.Errorf("applying the fragment of %s: %w", o.fragment.TopicSI, err)
+		}
+		told = append(told, entry)
+		was, err := a.Release(entry.TopicSI, e.Updated)
+		if err != nil {
+			return 0, err
+		}
+		if was {
+			released = append(released, entry)
+		}
+	}
+	for _, note := range []store.Activity{
+		{Kind: store.ActivityApplied, Entries: told},
+		{Kind: store.ActivityReleased, Entries: released},
+		{Kind: store.ActivityQuarantined, Entries: bad},
+	} {
+		if len(note.Entries) > 0 {
+			if err := a.Note(note); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return len(told), nil
 }
 
 // handle moves the mark over entries that are contained in the state already.

@@ -57,7 +57,7 @@ func (c *Client) Verify(ctx context.Context, name string) (v *Verdict, err error
 }
 
 func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
-	s, err := c.subscription(name)
+	s, err := c.Subscription(name)
 	if err != nil {
 		return nil, err
 	}

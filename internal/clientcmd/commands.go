@@ -179,21 +179,6 @@ func (a *app) names(args []string) ([]string, error) {
 	return names, nil
 }
 
-// subscription returns the subscription with a name.
-func (a *app) subscription(name string) (*store.Subscription, error) {
-	all, err := a.db.Subscriptions()
-	if err != nil {
-		return nil, err
-	}
-	known := make([]string, len(all))
-	for i := range all {
-		if known[i] = all[i].Name; known[i] == name {
-			return &all[i], nil
-		}
-	}
-	return nil, &client.UnknownError{Name: name, Known: known}
-}
-
 func (a *app) printf(format string, args ...any) {
 	if !a.quiet {
 		a.display.clear()

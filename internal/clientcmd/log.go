@@ -47,7 +47,7 @@ changes applied, sources replaced, what came into quarantine and out of it. With
 				return len(list) != most
 			})
 			if err == nil && len(list) == 0 && len(args) > 0 {
-				_, err = a.subscription(args[0]) // misspelt, perhaps
+				_, err = a.client.Subscription(args[0]) // misspelt, perhaps
 			}
 			if err != nil {
 				return err

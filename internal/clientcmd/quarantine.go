@@ -71,7 +71,7 @@ them, until the next change of the topic or a replace; verify will tell.`,
 
 // areQuarantined finds what is misspelt before anything is done.
 func (a *app) areQuarantined(name string, topics []string) error {
-	if _, err := a.subscription(name); err != nil {
+	if _, err := a.client.Subscription(name); err != nil {
 		return err
 	}
 	list, err := a.db.Quarantine(name)

@@ -125,7 +125,7 @@ sources and local edits keep what is theirs. A round that another command does i
 waited for, one of "watch" is ended.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: a.run(func(ctx context.Context, args []string) error {
-			s, err := a.subscription(args[0])
+			s, err := a.client.Subscription(args[0])
 			if err != nil {
 				return err
 			}

@@ -127,14 +127,15 @@ func openBadger(o badger.Options) (*badger.DB, error) {
 func isLocked(err error) bool { return strings.Contains(err.Error(), "Cannot acquire directory lock") }
 
 // badgerOptions are sized for small machines: at most about 45 MB of buffers and
-// caches. The buffers in which Badger makes tables are three times the largest, which
-// is a memtable: so those are small, too. Tables are not compressed: they are read where the system has mapped them,
-// so there is no cache of unpacked blocks, and a compaction, which builds up to a dozen
-// tables at a time in memory, needs no room for what they are unpacked. What is
-// large is gzipped anyway. Tables are small, also on the lower levels, for the same
-// reason, and there are two compactions at a time. Conflicts are not looked for:
-// there is one writer, and what loads a generation writes rows of its own; Badger
-// would remember every key that is written while a reader is there.
+// caches. The buffers in which Badger makes tables are three times the largest,
+// which is a memtable: so those are small, too. Tables are not compressed: they are
+// read where the system has mapped them, so there is no cache of unpacked blocks,
+// and a compaction, which builds up to a dozen tables at a time in memory, needs no
+// room for what they are unpacked. What is large is gzipped anyway. Tables are
+// small, also on the lower levels, for the same reason, and there are two
+// compactions at a time. Conflicts are not looked for: there is one writer, and what
+// loads a generation writes rows of its own; Badger would remember every key that is
+// written while a reader is there.
 func badgerOptions(dir string, log *slog.Logger) badger.Options {
 	o := badger.DefaultOptions(dir)
 	o.TableSizeMultiplier = 1

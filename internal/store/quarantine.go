@@ -65,11 +65,6 @@ func (a *Applying) Release(topicSI string, updated time.Time) (bool, error) {
 	return true, a.tx.delete(a.quarantineKey(topicSI))
 }
 
-// Quarantined returns what is in quarantine, by topic.
-func (a *Applying) Quarantined() ([]Quarantined, error) {
-	return quarantined(a.tx, a.subscription.source(a.Progress))
-}
-
 func quarantined(t *tx, id sourceID) ([]Quarantined, error) {
 	var all []Quarantined
 	for r, err := range t.scan(id.key(tableQuarantine), nil) {

@@ -73,16 +73,27 @@ func (t *tx) putSubscription(s *Subscription) error {
 	return t.putJSON(nameKey(tableSubscription, s.Name), s)
 }
 
+// subscriptions iterates over all subscriptions by name.
+func (t *tx) subscriptions() iter.Seq2[Subscription, error] {
+	return func(yield func(Subscription, error) bool) {
+		for r, err := range t.scan([]byte{tableSubscription}, nil) {
+			var s Subscription
+			if err == nil {
+				err = json.Unmarshal(r.value, &s)
+			}
+			if !yield(s, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // Subscriptions returns all subscriptions by name.
 func (db *DB) Subscriptions() ([]Subscription, error) {
 	var all []Subscription
 	err := db.viewing(func(t *tx) error {
-		for r, err := range t.scan([]byte{tableSubscription}, nil) {
+		for s, err := range t.subscriptions() {
 			if err != nil {
-				return err
-			}
-			var s Subscription
-			if err := json.Unmarshal(r.value, &s); err != nil {
 				return err
 			}
 			all = append(all, s)
@@ -224,12 +235,8 @@ func (db *DB) ReadSources(f func([]Subscription, []fragment.Source) error) error
 	return db.viewing(func(t *tx) error {
 		var subscriptions []Subscription
 		var sources []fragment.Source
-		for r, err := range t.scan([]byte{tableSubscription}, nil) {
+		for s, err := range t.subscriptions() {
 			if err != nil {
-				return err
-			}
-			var s Subscription
-			if err := json.Unmarshal(r.value, &s); err != nil {
 				return err
 			}
 			if s.State != nil {
@@ -282,12 +289,8 @@ type Part struct {
 func (db *DB) ReadParts(local string, f func([]Part) error) error {
 	return db.viewing(func(t *tx) error {
 		var parts []Part
-		for r, err := range t.scan([]byte{tableSubscription}, nil) {
+		for s, err := range t.subscriptions() {
 			if err != nil {
-				return err
-			}
-			var s Subscription
-			if err := json.Unmarshal(r.value, &s); err != nil {
 				return err
 			}
 			if s.State != nil {
