@@ -1,6 +1,7 @@
 package feeds
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -16,8 +17,8 @@ import (
 // its prefixes and the order of its elements. uri is where the document came
 // from: it stands in errors, and with xml:base it is the base of relative links.
 //
-// Identifiers and URLs may be wrapped across lines. Unknown elements, inline
-// content and atom:source are passed over. A feed must have an id and each
+// Identifiers and URLs may be wrapped across lines. Unknown elements, atom:source
+// and what is in atom:content are passed over. A feed must have an id and each
 // entry an id and a time; else, or where a prefix or state makes no sense, the
 // error is an *[InvalidError]. A document that is not well-formed, or no Atom
 // feed, gives a *[SyntaxError], and so does a DOCTYPE, which is never
@@ -154,6 +155,9 @@ func (d *decoder) entry(base string) error {
 			return d.author(&e.Author)
 		case name{NamespaceAtom, "link"}:
 			return d.link(base, &e.Links)
+		case name{NamespaceAtom, "content"}:
+			e.Content, err = d.content()
+			return err
 		}
 		switch n.meaning() {
 		case elemTopicSI:
@@ -209,6 +213,27 @@ func (d *decoder) link(base string, links *[]Link) error {
 	}
 	*links = append(*links, l)
 	return d.skip()
+}
+
+// content reads an atom:content, and tells whether there is anything in it. White
+// space is nothing: it is how some write an empty element.
+func (d *decoder) content() (Content, error) {
+	found := EmptyContent
+	if _, referred := d.xml.Attr("", "src"); referred {
+		found = SomeContent
+	}
+	for depth := d.xml.Depth(); ; {
+		kind, err := d.next()
+		switch {
+		case err != nil:
+			return found, err
+		case kind == xmlscan.Text && len(bytes.Trim(d.xml.Text(), whiteSpace)) == 0:
+		case kind == xmlscan.EndElement && d.xml.Depth() == depth:
+			return found, nil
+		default:
+			found = SomeContent
+		}
+	}
 }
 
 // author reads an atom:author (RFC 4287 §3.2) into dst, if that is empty: of

@@ -40,6 +40,12 @@ const (
 // RelCurrentSnapshot is our own relation, to a map as of now.
 const RelCurrentSnapshot Rel = NamespaceOwn + "/current-snapshot"
 
+// The relations, our own too, by which other feeds lead to a feed of records (Atom-PMH).
+const (
+	RelRecordsFeed     Rel = NamespaceOwn + "/records-feed"
+	RelCompleteRecords Rel = NamespaceOwn + "/complete-records-feed" // the same as a complete feed
+)
+
 // The relations of SDShare 2012, which are written beside those of TMShare.
 const (
 	RelSDShareCollectionFeed Rel = NamespaceSDShare2012 + "collectionfeed"

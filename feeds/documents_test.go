@@ -102,10 +102,12 @@ func TestDecodeDocuments(t *testing.T) {
 				ID: "urn:uuid:eb3ee5a0-75be-11e2-bcfd-0800200c9a66", Title: "Edit", Author: "jsmith",
 				Updated: utc(t, "2013-01-02T10:01:00Z"),
 				Links:   []Link{{Rel: "self", Href: "http://example.com/entry/33"}},
+				Content: SomeContent,
 			}, {
 				ID: "urn:uuid:1d3334a0-75bd-11e2-bcfd-0800200c9a66", Title: "User created", Author: "dgonzales",
 				Updated: utc(t, "2013-01-02T07:31:00Z"),
 				Links:   []Link{{Rel: "self", Href: "http://example.com/entry/32"}},
+				Content: SomeContent,
 			}},
 		},
 		"simplefeed/recent.xml": {

@@ -3,6 +3,7 @@ package feeds
 import (
 	"bufio"
 	"io"
+	"iter"
 	"strconv"
 
 	"github.com/tmshare/tmshare/internal/iri"
@@ -19,6 +20,38 @@ func (f *Feed) Encode(w io.Writer) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
+	return f.encode(w, func(yield func(*Entry, error) bool) {
+		for i := range f.Entries {
+			if !yield(&f.Entries[i], nil) {
+				return
+			}
+		}
+	})
+}
+
+// EncodeWith is Encode for a feed with more entries than one wants to hold at a
+// time: they come from entries, f.Entries are not written. An entry that breaks a
+// rule, or an error of entries, ends it where it stands.
+func (f *Feed) EncodeWith(w io.Writer, entries iter.Seq2[Entry, error]) error {
+	head := *f
+	head.Entries = nil
+	if err := head.validate(); err != nil {
+		return err
+	}
+	return f.encode(w, func(yield func(*Entry, error) bool) {
+		n := 0
+		for e, err := range entries {
+			if err == nil {
+				err = e.validate(entryLabel(n, e.Title), true)
+			}
+			if n++; !yield(&e, err) {
+				return
+			}
+		}
+	})
+}
+
+func (f *Feed) encode(w io.Writer, entries iter.Seq2[*Entry, error]) error {
 	e := newEncoder(w)
 	e.root("feed")
 	e.line(1, "title", f.Title)
@@ -31,9 +64,12 @@ func (f *Feed) Encode(w io.Writer) error {
 	e.element(1, "tmshare:"+elemPrefix, iri.Escape(f.ServerSrcLocatorPrefix))
 	e.mark("fh:complete", f.Complete)
 	e.mark("fh:archive", f.Archive)
-	for i := range f.Entries {
+	for entry, err := range entries {
+		if err != nil {
+			return err
+		}
 		e.raw("  <entry>\n")
-		e.entry(2, &f.Entries[i])
+		e.entry(2, entry)
 		e.raw("  </entry>\n")
 	}
 	e.raw("</feed>\n")
@@ -81,6 +117,10 @@ func (e encoder) entry(indent int, entry *Entry) {
 		e.element(indent, "sdshare:"+elemResource, iri.Escape(si))
 	}
 	e.element(indent, "own:"+elemState, string(entry.State))
+	if entry.Content == EmptyContent {
+		e.indent(indent)
+		e.raw("<content/>\n")
+	}
 }
 
 func (e encoder) author(indent int, name string) {

@@ -68,7 +68,36 @@ type Entry struct {
 	// never written.
 	TopicSL, TopicII []string
 
-	State State
+	State   State
+	Content Content
+}
+
+// Content says what an entry has of atom:content (RFC 4287 §4.1.3). The content
+// itself is not kept.
+type Content string
+
+// The kinds of content. Most entries have none; those of Atom-PMH tell by it what
+// they are.
+const (
+	NoContent    Content = ""
+	EmptyContent Content = "empty" // an element without src, and with nothing in it
+	SomeContent  Content = "some"  // read, never written
+)
+
+// IsDeletion reports whether e is a deletion entry (Atom-PMH, Detecting entry type):
+// it says that the record that its ID identifies is no more.
+func (e *Entry) IsDeletion() bool {
+	_, alternate := e.Link("alternate")
+	return !alternate && e.Content == EmptyContent
+}
+
+// IsRecord reports whether e is an active or a historical entry (Atom-PMH, Detecting
+// entry type) of the record that its ID identifies: its alternate links lead to what
+// represents the record. Which of the two it is depends on whether there are later
+// entries of the record.
+func (e *Entry) IsRecord() bool {
+	_, alternate := e.Link("alternate")
+	return alternate && e.Content == NoContent
 }
 
 // State tells a fragment of a topic that exists from a tombstone, since both

@@ -71,7 +71,12 @@ func (e *Entry) validate(label string, authored bool) error {
 	if err := checkLinks(label, e.Links); err != nil {
 		return err
 	}
-	if _, ok := e.Link("alternate"); !ok {
+	switch _, alternate := e.Link("alternate"); {
+	case e.Content != NoContent && e.Content != EmptyContent:
+		return invalid("content", "cannot be written")
+	case e.Content == EmptyContent && alternate:
+		return invalid("content", "is empty, though there are links of rel \"alternate\": this is neither a record nor the deletion of one (Atom-PMH, Types of entries)")
+	case e.Content == NoContent && !alternate:
 		return invalid("link", "rel \"alternate\" is missing (RFC 4287 §4.1.2)")
 	}
 	if len(e.TopicSL) > 0 || len(e.TopicII) > 0 {

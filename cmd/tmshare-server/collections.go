@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,6 +101,7 @@ func (r *remote) printSettings(s shown) error {
 	row("summary", said(s.Summary))
 	row("document-size", said(s.DocumentSize))
 	row("omit-instances", fmt.Sprint(s.OmitInstances != nil && *s.OmitInstances))
+	row("record-formats", listed(s.RecordFormats))
 	row("snapshot-every", said(s.SnapshotEvery))
 	row("snapshot-after", said((*time.Duration)(s.SnapshotAfter)))
 	row("snapshots-kept", said(s.SnapshotsKept))
@@ -117,6 +119,16 @@ func said[T comparable](setting *T) string {
 	return fmt.Sprint(*setting)
 }
 
+// listed returns a setting with several values as text.
+func listed[T encoding.TextMarshaler](setting *[]T) string {
+	var names []string
+	for _, one := range *cmp.Or(setting, new([]T)) {
+		name, _ := one.MarshalText()
+		names = append(names, string(name))
+	}
+	return strings.Join(names, ",")
+}
+
 func setCollection() *cobra.Command {
 	var r remote
 	var ifMatch string
@@ -125,7 +137,12 @@ func setCollection() *cobra.Command {
 		Short: "Change settings of a collection",
 		Long: `Change settings of the collection NAME. What is not given stays as it is; an empty
 text, 0 and 0s leave the choice to the server. A changed --document-size holds
-from the next archive document on.`,
+from the next archive document on.
+
+--record-formats says in which formats the records of topics are offered to those
+who harvest them: xtm1, xtm2.1, or with "" both. All records are published again
+then, as whoever has them must learn of it, and subscribers to the fragments
+fetch them again.`,
 		Example: `  tmshare-server collections set egov --title "Municipal services" --keep-for 2160h`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 	}
@@ -134,6 +151,7 @@ from the next archive document on.`,
 	fl.String("summary", "", "`text` that describes the collection")
 	fl.Int("document-size", 0, "`number` of entries in an archive document")
 	fl.Bool("omit-instances", false, "leave the instances out of the fragments of classes")
+	fl.StringSlice("record-formats", nil, "`formats` in which records are offered")
 	fl.Int("snapshot-every", 0, "take a new snapshot after this `number` of changes")
 	fl.Duration("snapshot-after", 0, "take a new snapshot when a change has waited for it for this `time`")
 	fl.Int("snapshots-kept", 0, "keep this `number` of snapshots")
@@ -179,6 +197,8 @@ func settingOf(f *pflag.Flag) any {
 	switch f.Value.Type() {
 	case "string", "duration":
 		return text
+	case "stringSlice":
+		return f.Value.(pflag.SliceValue).GetSlice()
 	}
 	return json.RawMessage(text)
 }

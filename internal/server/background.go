@@ -11,7 +11,8 @@ import (
 )
 
 // background is what the server does by itself: it takes the snapshots that are
-// due and gives up the history that need not be kept. One worker looks at one
+// due, gives up the history that need not be kept, and publishes records again that are
+// offered in other formats. One worker looks at one
 // collection after the other.
 type background struct {
 	ctx  context.Context // ends with close
@@ -141,14 +142,17 @@ func (s *Server) work() {
 			return
 		}
 		if err := s.keepUp(name, prune); err != nil && s.background.ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
-			s.Logger.Error("no snapshot taken, or history not pruned; it is tried again", "collection", name, "error", err)
+			s.Logger.Error("a collection could not be looked after; it is tried again", "collection", name, "error", err)
 		}
 	}
 }
 
-// keepUp takes a snapshot of the collection if one is due, and prunes it after
-// that.
+// keepUp publishes those records of the collection again that are offered in other
+// formats than they ought to be, takes a snapshot if one is due, and prunes after that.
 func (s *Server) keepUp(name string, prune bool) error {
+	if err := s.restate(name); err != nil {
+		return err
+	}
 	due := false
 	err := s.Store.View(name, func(v *store.View) error {
 		var err error
@@ -165,6 +169,20 @@ func (s *Server) keepUp(name string, prune bool) error {
 	}
 	if due || prune {
 		_, err = s.prune(s.background.ctx, name)
+	}
+	return err
+}
+
+func (s *Server) restate(name string) error {
+	l, err := s.Store.Latest(name)
+	if err != nil || !l.Restating {
+		return err
+	}
+	changed := s.changes.begin(name)
+	defer changed()
+	records, err := s.Store.Restate(s.background.ctx, name)
+	if records > 0 {
+		s.Logger.Info("published again, as they are offered in other formats", "collection", name, "records", records)
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // CollectionSettings are the settings of a collection as JSON: what PUT takes
@@ -25,11 +26,29 @@ type CollectionSettings struct {
 	SP            *string `json:"sp,omitempty"` // only for a new collection
 	DocumentSize  *int    `json:"documentSize,omitempty"`
 	OmitInstances *bool   `json:"omitInstances,omitempty"`
+	RecordFormats *[]form `json:"recordFormats,omitempty"` // "xtm1", "xtm2.1"; none: both
 	SnapshotEvery *int    `json:"snapshotEvery,omitempty"`
 	SnapshotAfter *period `json:"snapshotAfter,omitempty"`
 	SnapshotsKept *int    `json:"snapshotsKept,omitempty"`
 	KeepEntries   *uint64 `json:"keepEntries,omitempty"`
 	KeepFor       *period `json:"keepFor,omitempty"`
+}
+
+// form is an XTM version by the name of the format: "xtm1", "xtm2.1".
+type form xtm.Version
+
+func (f form) MarshalText() ([]byte, error) {
+	return []byte("xtm" + strings.TrimSuffix(string(f), ".0")), nil
+}
+
+func (f *form) UnmarshalText(b []byte) error {
+	for _, v := range store.Forms {
+		if name, _ := form(v).MarshalText(); bytes.Equal(b, name) {
+			*f = form(v)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no format: there are \"xtm1\" and \"xtm2.1\"", b)
 }
 
 // period is a time.Duration that JSON has as text: "36h", "15m".
@@ -52,6 +71,12 @@ func (g *CollectionSettings) apply(s *store.Settings) {
 	set(&s.Summary, g.Summary)
 	set(&s.DocumentSize, g.DocumentSize)
 	set(&s.OmitInstances, g.OmitInstances)
+	if g.RecordFormats != nil {
+		s.RecordForms = nil
+		for _, f := range *g.RecordFormats {
+			s.RecordForms = append(s.RecordForms, xtm.Version(f))
+		}
+	}
 	set(&s.SnapshotEvery, g.SnapshotEvery)
 	set(&s.SnapshotAfter, (*time.Duration)(g.SnapshotAfter))
 	set(&s.SnapshotsKept, g.SnapshotsKept)
@@ -66,8 +91,13 @@ func set[T any](field, given *T) {
 }
 
 func settingsOf(c *store.Collection) CollectionSettings {
+	offered := []form{}
+	for _, v := range c.RecordForms {
+		offered = append(offered, form(v))
+	}
 	return CollectionSettings{
-		Title: &c.Title, Summary: &c.Summary, SP: &c.SP, DocumentSize: &c.DocumentSize, OmitInstances: &c.OmitInstances,
+		RecordFormats: &offered,
+		Title:         &c.Title, Summary: &c.Summary, SP: &c.SP, DocumentSize: &c.DocumentSize, OmitInstances: &c.OmitInstances,
 		SnapshotEvery: &c.SnapshotEvery, SnapshotAfter: (*period)(&c.SnapshotAfter), SnapshotsKept: &c.SnapshotsKept,
 		KeepEntries: &c.KeepEntries, KeepFor: (*period)(&c.KeepFor),
 	}
@@ -157,7 +187,7 @@ func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.afterChange(c) // a snapshot may be due by the new settings
+	s.afterChange(c) // by the new settings a snapshot may be due, or records are to be published again
 	return writeJSON(w, status, settingsOf(c))
 }
 

@@ -59,7 +59,7 @@ func TestCollectionIsCreatedEmptyAndFilled(t *testing.T) {
 	require.Equal(t, http.StatusCreated, a.StatusCode, "%s", a.body)
 	assert.Equal(t, n.url("/topicmaps/towns"), a.Header.Get("Location"))
 	want := map[string]any{
-		"title": "Towns", "summary": "Some towns of Norway", "sp": n.sp("towns"), "documentSize": 7.0, "omitInstances": false,
+		"title": "Towns", "summary": "Some towns of Norway", "sp": n.sp("towns"), "documentSize": 7.0, "omitInstances": false, "recordFormats": []any{},
 		"snapshotEvery": 0.0, "snapshotAfter": "0s", "snapshotsKept": 0.0, "keepEntries": 0.0, "keepFor": "48h0m0s",
 	}
 	assert.Equal(t, want, settingsIn(t, a))

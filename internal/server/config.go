@@ -46,6 +46,7 @@ type Publisher interface {
 type Keeper interface {
 	TakeSnapshot(ctx context.Context, name string, keep int) (*store.Snapshot, error)
 	Prune(ctx context.Context, name string, keep store.Retention) (entries uint64, err error)
+	Restate(ctx context.Context, name string) (records int, err error)
 }
 
 // Config configures a Server. Store and BaseURL are required; zero values of

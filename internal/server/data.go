@@ -28,14 +28,23 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 		h := w.Header()
 		h.Set("Cache-Control", cacheForEver)
 		addLink(h, s.topicURL(&v.Collection, e.TopicSI), "latest-version") // RFC 5829 §3.2
-		return s.writeFragment(w, r, v, e, s.sinceThen(e.Updated))
+		version, err := s.prepare(w, r, &v.Collection, store.Forms[:])
+		if err != nil {
+			return err
+		}
+		return s.writeFragment(w, r, v, e, version, s.sinceThen(e.Updated))
 	})
 }
 
-// topicData answers with the fragment of a topic's last entry.
+// topicData answers with the record of a topic: the fragment of its last entry, in
+// the forms in which it is offered. Where the topic is deleted, that says so.
 func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 	return s.view(r, func(v *store.View) error {
 		e, err := lastEntry(v, r)
+		if err != nil {
+			return err
+		}
+		version, err := s.prepare(w, r, &v.Collection, v.FormsOf(e))
 		if err != nil {
 			return err
 		}
@@ -46,7 +55,7 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		if !modified.IsZero() {
 			modified = e.Updated
 		}
-		return s.writeFragment(w, r, v, e, modified)
+		return s.writeFragment(w, r, v, e, version, modified)
 	})
 }
 
@@ -82,11 +91,7 @@ func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 
 // writeFragment answers with the fragment of an entry, as it is stored or, where
 // it is not, as the map is now.
-func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, v *store.View, e *store.Entry, modified time.Time) error {
-	version, err := s.prepare(w, r, &v.Collection)
-	if err != nil {
-		return err
-	}
+func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, v *store.View, e *store.Entry, version xtm.Version, modified time.Time) error {
 	if !e.Stored {
 		if r.Method == http.MethodHead { // there may be none any more
 			if there, err := v.Renders(e); err != nil {
@@ -95,7 +100,7 @@ func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, v *store.
 				return fmt.Errorf("%w: topic %s has a later entry", store.ErrGone, e.TopicSI)
 			}
 		}
-		return s.writeRendered(w, r, v, version, func(to io.Writer) error { return v.RenderFragment(to, e, version) })
+		return s.writeRendered(w, r, v, extension(version), func(to io.Writer) error { return v.RenderFragment(to, e, version) })
 	}
 	data, err := v.StoredFragment(e, version)
 	if err != nil {
@@ -106,12 +111,12 @@ func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, v *store.
 	})
 }
 
-// prepare chooses the form of an answer with XTM and sets what all of them have
-// in common.
-func (s *Server) prepare(w http.ResponseWriter, r *http.Request, c *store.Collection) (xtm.Version, error) {
+// prepare chooses the form of an answer with XTM among those offered, and sets what all
+// of them have in common.
+func (s *Server) prepare(w http.ResponseWriter, r *http.Request, c *store.Collection, offered []xtm.Version) (xtm.Version, error) {
 	h := w.Header()
 	h.Set("Vary", "Accept, Accept-Encoding")
-	version, err := negotiateXTM(r, mux.Vars(r)["ext"])
+	version, err := negotiateXTM(r, mux.Vars(r)["ext"], offered)
 	if err != nil {
 		return "", err
 	}
@@ -147,7 +152,7 @@ func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	version, err := s.prepare(w, r, &l.Collection)
+	version, err := s.prepare(w, r, &l.Collection, store.Forms[:])
 	if err != nil {
 		return err
 	}
@@ -173,22 +178,22 @@ func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
 // currentSnapshot streams the map as it is now and says as of when.
 func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
 	return s.view(r, func(v *store.View) error {
-		version, err := s.prepare(w, r, &v.Collection)
+		version, err := s.prepare(w, r, &v.Collection, store.Forms[:])
 		if err != nil {
 			return err
 		}
-		return s.writeRendered(w, r, v, version, func(to io.Writer) error { return v.WriteSnapshot(to, version) })
+		return s.writeRendered(w, r, v, extension(version), func(to io.Writer) error { return v.WriteSnapshot(to, version) })
 	})
 }
 
-// writeRendered streams what is made of the collection as it is now. Caches ask
-// each time, but need not fetch it again.
-func (s *Server) writeRendered(w http.ResponseWriter, r *http.Request, v *store.View, version xtm.Version, render func(io.Writer) error) error {
+// writeRendered streams what is made of the collection as it is now; form tells answers
+// at one address apart. Caches ask each time, but need not fetch it again.
+func (s *Server) writeRendered(w http.ResponseWriter, r *http.Request, v *store.View, form string, render func(io.Writer) error) error {
 	c, err := negotiateCoding(r, zstd1, gzipped)
 	if err != nil {
 		return err
 	}
-	tag := s.stateTag(r, stateOf(&v.Collection)+extension(version))
+	tag := s.stateTag(r, stateOf(&v.Collection)+form)
 	h := w.Header()
 	h.Set("Cache-Control", "no-cache")
 	h.Set(currentVersion, feeds.FormatTime(v.Updated))

@@ -55,31 +55,38 @@ func (s *Server) fragmentsLinks(c *store.Collection) []feeds.Link {
 	return append([]feeds.Link{
 		atomLink("up", s.mapURL(c)),
 		atomLink(feeds.RelSnapshotFeed, s.snapshotsURL(c)), atomLink(feeds.RelSDShareSnapshotsFeed, s.snapshotsURL(c)),
+		atomLink(feeds.RelRecordsFeed, s.recordsURL(c)),
 	}, s.currentLinks(c)...)
 }
 
 // archiveDocument is a document of the fragments feed under its permanent URL.
 func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request) error {
+	return s.documentWith(w, r, s.fragmentsURL, s.archived)
+}
+
+// documentWith answers with the document of an archived feed that the URL names: build
+// makes it. Nothing is missing behind the horizon where the feed does without what is
+// pruned; else build must say so.
+func (s *Server) documentWith(w http.ResponseWriter, r *http.Request, feed func(*store.Collection) string, build func(*store.View, uint64) (*feeds.Feed, error)) error {
 	return s.quickly(r, func(c *store.Collection, v *store.View) error {
 		if epoch := mux.Vars(r)["epoch"]; epoch != c.Epoch.String() {
-			return problem(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, s.fragmentsURL(c))
+			return problem(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, feed(c))
 		}
 		n, err := strconv.ParseUint(mux.Vars(r)["n"], 10, 64)
 		open := c.OpenDocument()
 		if err != nil || n == 0 || n > open {
-			return problem(http.StatusNotFound, "the fragments feed has the documents 1 to %d", open)
+			return problem(http.StatusNotFound, "the feed has the documents 1 to %d", open)
 		}
-		if first, _ := c.Document(n); first <= c.Horizon {
-			return s.pruned(c, "this document of the fragments feed")
-		}
+		first, _ := c.Document(n)
 		cache, state := cacheShortly, stateOf(c)
 		switch {
+		case first <= c.Horizon:
 		case n+1 < open:
 			cache, state = cacheForEver, "finished"
 		case n < open:
 			state = "closed" // to gain its next-archive
 		}
-		return s.writeAtomOf(w, r, cache, state, v, func(v *store.View) (*feeds.Feed, error) { return s.archived(v, n) })
+		return s.writeAtomOf(w, r, cache, state, v, func(v *store.View) (*feeds.Feed, error) { return build(v, n) })
 	})
 }
 
@@ -87,16 +94,25 @@ func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request) error {
 // permanent URL.
 func (s *Server) archived(v *store.View, n uint64) (*feeds.Feed, error) {
 	c := &v.Collection
+	if first, _ := c.Document(n); first <= c.Horizon {
+		return nil, s.pruned(c, "this document of the fragments feed")
+	}
 	feed, err := s.fragmentsDocument(v, n)
 	if err != nil {
 		return nil, err
 	}
-	feed.Links = append(feed.Links, atomLink("self", s.archiveURL(c, n)), atomLink("current", s.fragmentsURL(c)))
+	markArchived(feed, c, n, s.fragmentsURL(c), func(n uint64) string { return s.archiveURL(c, n) })
+	return feed, nil
+}
+
+// markArchived adds to document n of an archived feed what it has under its permanent
+// URL (RFC 5005 §4, Archived Feeds).
+func markArchived(feed *feeds.Feed, c *store.Collection, n uint64, current string, permanent func(uint64) string) {
+	feed.Links = append(feed.Links, atomLink("self", permanent(n)), atomLink("current", current))
 	open := c.OpenDocument()
 	if feed.Archive = n < open; n+1 < open {
-		feed.Links = append(feed.Links, atomLink("next-archive", s.archiveURL(c, n+1)))
+		feed.Links = append(feed.Links, atomLink("next-archive", permanent(n+1)))
 	}
-	return feed, nil
 }
 
 // pruned is the answer for what retention has given up. Links to it stay (RFC

@@ -3,6 +3,7 @@ package server
 import (
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -64,14 +65,17 @@ func acceptsAtom(r *http.Request) error {
 	return nil
 }
 
-// negotiateXTM chooses the XTM version of an answer: by the ending of the URL,
-// else by the Accept header, XTM 1.0 where several are equally welcome.
-func negotiateXTM(r *http.Request, ext string) (xtm.Version, error) {
-	switch ext {
-	case ".xtm1":
-		return xtm.V10, nil
-	case ".xtm21":
-		return xtm.V21, nil
+// negotiateXTM chooses the XTM version of an answer among those offered: by the
+// ending of the URL, else by the Accept header, XTM 1.0 where several are equally
+// welcome.
+func negotiateXTM(r *http.Request, ext string, offered []xtm.Version) (xtm.Version, error) {
+	if ext != "" {
+		for _, v := range offered {
+			if extension(v) == ext {
+				return v, nil
+			}
+		}
+		return "", problem(http.StatusGone, "this is not offered in this form any more; it is to be had as %s", mediaTypes(offered))
 	}
 	var v10, v21 choice
 	accepted(r, func(mediaRange string, params map[string]string, q float64) {
@@ -92,13 +96,28 @@ func negotiateXTM(r *http.Request, ext string) (xtm.Version, error) {
 			}
 		}
 	})
+	if !slices.Contains(offered, xtm.V10) {
+		v10.q = 0
+	}
+	if !slices.Contains(offered, xtm.V21) {
+		v21.q = 0
+	}
 	switch {
 	case v10.q == 0 && v21.q == 0:
-		return "", problem(http.StatusNotAcceptable, "this is to be had as %s or %s", feeds.MediaTypeXTM1, feeds.MediaTypeXTM21)
+		return "", problem(http.StatusNotAcceptable, "this is to be had as %s", mediaTypes(offered))
 	case v21.q > v10.q:
 		return xtm.V21, nil
 	}
 	return xtm.V10, nil
+}
+
+// mediaTypes lists those of the forms, for people.
+func mediaTypes(forms []xtm.Version) string {
+	types := make([]string, len(forms))
+	for i, v := range forms {
+		types[i] = mediaType(v)
+	}
+	return strings.Join(types, " or ")
 }
 
 // negotiateCoding chooses the content coding of an answer among those offered, the

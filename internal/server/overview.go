@@ -64,7 +64,7 @@ func (s *Server) topicMapDocument(c *store.Collection) *feeds.Feed {
 	return &feeds.Feed{
 		ID: derived(c, "topicmap"), Title: name(c), Subtitle: cmp.Or(strings.TrimSpace(c.Summary), "Feeds around the "+name(c)),
 		Author: author, Updated: c.Updated, Complete: true,
-		Links:   []feeds.Link{atomLink("self", s.mapURL(c)), atomLink("up", s.overviewURL())},
+		Links:   []feeds.Link{atomLink("self", s.mapURL(c)), atomLink("up", s.overviewURL()), atomLink(feeds.RelRecordsFeed, s.recordsURL(c))},
 		Entries: []feeds.Entry{s.fragmentsEntry(c), s.snapshotsEntry(c)},
 	}
 }

@@ -49,9 +49,14 @@ func (s *Server) router() *mux.Router {
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}.atom", s.fragmentEntry)
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}{ext:|\\.xtm1|\\.xtm21}", s.fragmentData)
 
+	get("/topicmaps/{map}/records", s.recordsFeed)
+	get("/topicmaps/{map}/records/archive/{epoch:[0-9a-f-]{36}}-{n:[0-9]{1,18}}", s.recordsArchiveDocument)
+	get("/topicmaps/{map}/records/complete", s.completeRecords)
+
 	get("/topicmaps/{map}/topics", s.findTopic)
 	write("POST", "/topicmaps/{map}/topics", s.fewUploads(s.postTopics))
 	write("DELETE", "/topicmaps/{map}/topics", s.deleteTopicBySI)
+	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}.atom", s.recordEntry)
 	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}{ext:|\\.xtm1|\\.xtm21}", s.topicData)
 	write("DELETE", "/topicmaps/{map}/topics/{key:[a-z2-7]{26}}", s.deleteTopic)
 

@@ -42,6 +42,14 @@ func (s *Server) archiveURL(c *store.Collection, n uint64) string {
 	return fmt.Sprintf("%s/archive/%s-%d", s.fragmentsURL(c), c.Epoch, n)
 }
 
+func (s *Server) recordsURL(c *store.Collection) string { return s.mapURL(c) + "/records" }
+
+func (s *Server) completeRecordsURL(c *store.Collection) string { return s.recordsURL(c) + "/complete" }
+
+func (s *Server) recordsArchiveURL(c *store.Collection, n uint64) string {
+	return fmt.Sprintf("%s/archive/%s-%d", s.recordsURL(c), c.Epoch, n)
+}
+
 // DefaultPrefix is the source locator prefix of a collection for which none is
 // given.
 func DefaultPrefix(baseURL, name string) string {

@@ -35,6 +35,8 @@ type Collection struct {
 	Segments    []Segment `json:",omitempty"` // of the fragments feed; none: all documents have the same size
 	Horizon     uint64    `json:",omitempty"` // the sequence up to which the log is pruned
 	HorizonTime time.Time // of the last entry that is
+	Offers      []Offer   `json:",omitempty"` // how RecordForms have changed
+	Restating   bool      `json:",omitempty"` // records are still to be published by which what is offered of them shows
 
 	Number     uint32
 	Generation uint32
@@ -60,6 +62,10 @@ func (e *Entry) Describes() fragment.Ref {
 	}
 	return e.TopicSI
 }
+
+// Lives reports whether the key of the entry's TopicSI stands for a topic after it:
+// else that is deleted, or goes on under another key.
+func (e *Entry) Lives() bool { return !e.Deleted && e.Topic == "" }
 
 // ID returns the identifier of the entry with the sequence: a UUID of version 8
 // (RFC 9562 §5.8) made of 74 bits of the epoch and the sequence.

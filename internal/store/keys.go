@@ -27,6 +27,8 @@ const (
 	tableMentions      = 'n' // source, reference → count
 	tableReified       = 'r' // source, 't' or 'a', the rest of the key of a record → nothing: something in it is reified
 	tableQuarantine    = 'q' // source, TopicSI → Quarantined (JSON)
+	tableHeld          = 'h' // source, record id → Held (JSON)
+	tableDescribed     = 'd' // source, TopicSI → record id
 	tableActivity      = 'y' // number → Activity (JSON)
 	tableJournal       = 'j' // number → piece of a commit that outgrew a transaction
 	tableJournalCommit = 'J' // → number of pieces: the commit is decided
@@ -36,7 +38,7 @@ const (
 // belongs to one.
 const (
 	recordTables = "tilan"
-	sourceTables = recordTables + "rq"
+	sourceTables = recordTables + "rqhd"
 )
 
 // sourceID names one generation of one source.

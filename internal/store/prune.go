@@ -10,9 +10,10 @@ import (
 
 // Retention: the log may lose its oldest documents, whole ones only, and none
 // with an entry later than the newest snapshot, so that whoever comes too late
-// can start again from that. What a live topic was last is kept beyond that: it
-// is the topic's current fragment. An entry that closes a key is not: the topic
-// goes on under another.
+// can start again from that. The last entry of each key is kept beyond that: it says
+// what the topic's record is now, or that there is none any more. Whoever harvests
+// records learns of deletions from nothing else. Its fragment is kept while the topic
+// lives.
 
 // pruneBatch is how many entries go in one commit.
 const pruneBatch = 1000
@@ -100,23 +101,21 @@ func (v *View) pruneTo(keep Retention, now time.Time) (uint64, error) {
 	return first - 1, nil
 }
 
-// forget removes the rows of an entry that is pruned, unless it is the last of a
-// topic that lives.
+// forget removes the rows of an entry that is pruned. Of the last one of a key it
+// removes the fragment at most.
 func forget(t *tx, c *Collection, e *Entry) error {
 	var k keyRow
 	key := topicKeyKey(c, fragment.Key(e.TopicSI))
 	if _, err := t.getJSON(key, &k); err != nil {
 		return err
 	}
-	if k.Seq == e.Seq {
-		if !e.Deleted && e.Topic == "" {
-			return nil
-		}
-		if err := t.delete(key); err != nil {
-			return err
-		}
+	switch {
+	case k.Seq != e.Seq:
+		return deleteEntry(t, c, e.Seq)
+	case e.Lives():
+		return nil
 	}
-	return deleteEntry(t, c, e.Seq)
+	return t.delete(sequenceKey(tableFragment, c.Number, e.Seq))
 }
 
 func deleteEntry(t *tx, c *Collection, seq uint64) error {

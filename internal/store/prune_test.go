@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // Whatever is published, deleted, snapshotted, resized and pruned, in whatever
@@ -151,12 +152,15 @@ func TestCurrentFragmentsGoWhenTheyAreSuperseded(t *testing.T) {
 	h.prune(Retention{Entries: 1}, time.Now())
 	prune(t, db, "m", Retention{Entries: 1})
 	h.check(t, db, "m")
-	view(t, db, "m", func(v *View) { require.Nil(t, last(t, v, ref(0)), "and goes with it") })
+	view(t, db, "m", func(v *View) {
+		_, err := v.StoredFragment(last(t, v, ref(0)), xtm.V10)
+		require.ErrorIs(t, err, ErrGone, "and goes with it")
+	})
 	require.Equal(t, publish(t, db, "m", rename(0, 1, "again")).Head, uint64(len(h.log))+1, "the topic may come back")
 }
 
-// An entry that closes the key of a topic which goes on under another is no
-// current fragment: it goes like a tombstone.
+// An entry that closes the key of a topic which goes on under another is no current
+// fragment: it loses its fragment like a tombstone, and stays like one.
 func TestClosingEntriesArePruned(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collection(t, db, "m", 3)
@@ -175,10 +179,11 @@ func TestClosingEntriesArePruned(t *testing.T) {
 	takeSnapshot(t, db, "m", 1)
 	require.EqualValues(t, 100, prune(t, db, "m", Retention{Entries: 1}))
 	view(t, db, "m", func(v *View) {
-		require.Nil(t, last(t, v, ref(2)))
+		_, err := v.StoredFragment(last(t, v, ref(2)), xtm.V10)
+		require.ErrorIs(t, err, ErrGone)
 		require.NotNil(t, last(t, v, "http://owner"))
 	})
-	require.Equal(t, []int{int(c.Head) + 2 + 110 - 100 + 3, 4}, rowCounts(t, db, c.Number, "ek"))
+	require.Equal(t, []int{int(c.Head) + 2 + 110 - 100 + 4, 5}, rowCounts(t, db, c.Number, "ek"))
 }
 
 // Pruning that is stopped between two commits leaves a log that is whole behind

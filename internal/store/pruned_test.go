@@ -73,6 +73,40 @@ func (h *history) last() map[fragment.Ref]*Entry {
 	return last
 }
 
+// checkRecords goes through the documents of the records, from the open one back: they
+// have all that is not pruned, and of what is the last entry of each key.
+func (h *history) checkRecords(t tester, v *View, same func(want, got Entry)) {
+	t.Helper()
+	var want []Entry
+	last := h.last()
+	for i := range h.log {
+		if e := h.log[i]; e.Seq > h.horizon || last[e.TopicSI].Seq == e.Seq {
+			want = append(want, e)
+		}
+	}
+	var got []Entry
+	for n := v.OpenDocument(); n > 0; {
+		entries, before, err := v.RecordEntries(n)
+		require.NoError(t, err)
+		for i := range entries {
+			require.Equal(t, n, v.DocumentOf(entries[i].Seq))
+		}
+		got = append(entries, got...)
+		require.Less(t, before, n)
+		if before > 0 {
+			n, last := before, v.Horizon
+			entries, _, err := v.RecordEntries(n)
+			require.NoError(t, err)
+			require.NotEmpty(t, entries, "document %d, pruned up to %d", n, last)
+		}
+		n = before
+	}
+	require.Len(t, got, len(want))
+	for i := range want {
+		same(want[i], got[i])
+	}
+}
+
 // check compares all that a collection shows, and the rows that it has.
 func (h *history) check(t tester, db *DB, name string) {
 	t.Helper()
@@ -97,6 +131,7 @@ func (h *history) check(t tester, db *DB, name string) {
 				stored(t, v, &e)
 			}
 		}
+		h.checkRecords(t, v, same)
 		for i := range h.log {
 			e, err := v.Entry(h.log[i].Seq)
 			if h.log[i].Seq <= h.horizon {
@@ -108,15 +143,16 @@ func (h *history) check(t tester, db *DB, name string) {
 		}
 		for si, want := range h.last() {
 			got := last(t, v, si)
-			if want.Seq <= h.horizon && (want.Deleted || want.Topic != "") {
-				require.Nil(t, got, "%s is gone", si)
-				continue
-			}
-			require.NotNil(t, got, "%s has a current fragment", si)
+			require.NotNil(t, got, "what has become of %s", si)
 			same(*want, *got)
 			keyRows++
 			if want.Seq <= h.horizon {
 				logRows++
+				if !want.Lives() {
+					_, err := v.StoredFragment(got, xtm.V10)
+					require.ErrorIs(t, err, ErrGone, "the fragment of %s", si)
+					continue
+				}
 				if got.Stored {
 					fragmentRows++
 				}

@@ -2,9 +2,12 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // Settings are what the owner of a collection may change at any time. Zero
@@ -19,6 +22,10 @@ type Settings struct {
 
 	// OmitInstances leaves the instances out of the fragments of classes.
 	OmitInstances bool `json:",omitempty"`
+
+	// RecordForms are the forms in which the records of topics are offered; none
+	// means all of Forms. Fragments and snapshots are to be had in all of them.
+	RecordForms []xtm.Version `json:",omitempty"`
 
 	SnapshotEvery int           `json:",omitempty"` // changes after which a snapshot is taken
 	SnapshotAfter time.Duration `json:",omitempty"` // time after which a changed map gets one
@@ -40,6 +47,11 @@ func (s *Settings) Validate() error {
 	}
 	if s.DocumentSize > maxDocumentSize {
 		return fmt.Errorf("store: DocumentSize is more than %d", maxDocumentSize)
+	}
+	for i, v := range s.RecordForms {
+		if !slices.Contains(Forms[:], v) || slices.Contains(s.RecordForms[:i], v) {
+			return fmt.Errorf("store: RecordForms: there is no XTM %s, or it is named twice", v)
+		}
 	}
 	for name, text := range map[string]string{"Title": s.Title, "Summary": s.Summary} {
 		if len(text) > maxSettingText || strings.ContainsFunc(text, unicode.IsControl) {
@@ -77,6 +89,7 @@ func (db *DB) ChangeSettings(name string, change func(*Settings) error, checks .
 			next.DocumentSize = c.DocumentSize
 		}
 		c.resizeDocuments(next.DocumentSize)
+		c.offer(next.RecordForms)
 		c.Settings = next
 		return t.putCollection(c)
 	})

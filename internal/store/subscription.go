@@ -20,6 +20,10 @@ type Subscription struct {
 	OwnSP         bool   // the feed declares no SP; this one was chosen for it
 	FeedID        string // of the fragments feed; a new one is a new history
 
+	// Protocol is how changes are learnt of: "" by a fragments feed, whose URL
+	// FragmentsFeed is, or by what is at that URL instead.
+	Protocol Protocol `json:",omitempty"`
+
 	Format    string `json:",omitempty"` // "xtm1" or "xtm2.1": asked for alone; "" = what is best
 	TokenFile string `json:",omitempty"` // path of the file with the token for reading
 
@@ -38,11 +42,21 @@ type Subscription struct {
 	Number uint32
 }
 
+// Protocol is a way to follow a source.
+type Protocol string
+
+// The protocols.
+const (
+	TMShare Protocol = ""         // a fragments feed, in any dialect
+	AtomPMH Protocol = "atom-pmh" // a feed of records
+)
+
 // Progress is how far a generation of a source has come.
 type Progress struct {
 	Generation uint32
 	Mark       Mark
-	Applied    int // entries applied since the clean start
+	Applied    int             // entries applied since the clean start
+	Records    json.RawMessage `json:",omitempty"` // how far a source of records was followed, as its protocol has it
 }
 
 // Mark is the point in a feed up to which everything is applied. Times are the
@@ -212,10 +226,7 @@ func (db *DB) ApplyEntries(ctx context.Context, name string, f func(*Applying) e
 		if err != nil {
 			return err
 		}
-		p := s.Staging
-		if p == nil {
-			p = s.State
-		}
+		p := s.applied()
 		if p == nil {
 			return fmt.Errorf("%w: subscription %q has no state yet", ErrNotFound, name)
 		}

@@ -63,9 +63,14 @@ func (v *View) Source() fragment.Source { return records{v.tx, v.source()} }
 // Entries iterates over the entries from a sequence on, ascending, without those
 // that are pruned.
 func (v *View) Entries(from uint64) iter.Seq2[Entry, error] {
+	return v.kept(max(from, v.Horizon+1))
+}
+
+// kept is Entries with those too that are pruned, but for being the last of a key.
+func (v *View) kept(from uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		prefix := collectionKey(tableLog, v.Number)
-		for r, err := range v.tx.scan(prefix, sequenceKey(tableLog, v.Number, max(from, v.Horizon+1))) {
+		for r, err := range v.tx.scan(prefix, sequenceKey(tableLog, v.Number, from)) {
 			var e Entry
 			if err == nil {
 				err = json.Unmarshal(r.value, &e)
@@ -116,11 +121,15 @@ func (v *View) isLast(e *Entry) (bool, error) {
 	return ok && k.Seq == e.Seq, err
 }
 
-// StoredFragment returns the stored fragment of an entry, gzipped.
+// StoredFragment returns the stored fragment of an entry, gzipped. It is ErrGone where
+// that is not kept.
 func (v *View) StoredFragment(e *Entry, version xtm.Version) ([]byte, error) {
 	value, err := v.tx.get(sequenceKey(tableFragment, v.Number, e.Seq))
 	if err != nil {
 		return nil, err
+	}
+	if value == nil {
+		return nil, fmt.Errorf("%w: fragment of entry %d of collection %q", ErrGone, e.Seq, v.Name)
 	}
 	data, err := unpackForms(value)
 	if err != nil {

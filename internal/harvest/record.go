@@ -1,0 +1,104 @@
+package harvest
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Record is what a source says of one of its records.
+type Record struct {
+	ID      string
+	Title   string    // for people; may be ""
+	Updated time.Time // last modified time, by the source's clock
+
+	Deleted bool
+	// Unsure says that the record is deleted and modified at the same time: it is
+	// there if what represents it is.
+	Unsure bool
+
+	// TopicSI and TopicSL are subject identifiers and subject locators of what the
+	// record is about, where the source says so.
+	TopicSI, TopicSL []string
+
+	Representations []Representation // in the order of the source
+}
+
+// Representation is one of the forms in which a record is to be had.
+type Representation struct {
+	URL  string
+	Type string // media type
+}
+
+// News is what a look at a source has brought.
+type News struct {
+	Unchanged bool // the source is as it was at the mark: there is nothing else to say
+
+	Records []Record // of each the last state, the oldest change first
+	Whole   bool     // there are no other records any more
+	Anew    bool     // the history is another one: what is held may be other versions of the same time
+	Reason  string   // why all of the source was read, "" where it was not or nothing is held yet
+
+	Mark      Mark // where the next look goes on, once all this is done
+	Documents int  // that were read
+	Ignored   int  // entries that stand for no record
+}
+
+// Mark is how far a source has been followed. The zero Mark is its beginning.
+type Mark struct {
+	Feed     string    `json:"feed,omitempty"`     // the id of the feed
+	Updated  time.Time `json:"updated,omitzero"`   // the latest time of all entries
+	At       []string  `json:"at,omitempty"`       // the records with an entry at that time
+	Complete bool      `json:"complete,omitempty"` // the feed was a complete one
+	ETag     string    `json:"etag,omitempty"`     // of the document to begin with
+}
+
+// Holder knows which records are held.
+type Holder interface {
+	// Versions returns the last modified times of those of the records that are held,
+	// or were found not to be had in a format that is wanted. For others nothing is in
+	// the map.
+	Versions(ids []string) (map[string]time.Time, error)
+	// Each calls f with the id of every record that is held.
+	Each(f func(id string)) error
+}
+
+// Todo returns what is to be done so that h holds what the source has: records to
+// fetch, and before them those to remove.
+func (n *News) Todo(h Holder) ([]Record, error) {
+	ids := make([]string, len(n.Records))
+	for i := range n.Records {
+		ids[i] = n.Records[i].ID
+	}
+	held, err := h.Versions(ids)
+	if err != nil {
+		return nil, err
+	}
+	var removed, modified []Record
+	if n.Whole {
+		there := make(map[string]bool, len(ids))
+		for _, id := range ids {
+			there[id] = true
+		}
+		err := h.Each(func(id string) {
+			if !there[id] {
+				removed = append(removed, Record{ID: id, Deleted: true, Updated: n.Mark.Updated})
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		slices.SortFunc(removed, func(a, b Record) int { return strings.Compare(a.ID, b.ID) })
+	}
+	for _, r := range n.Records {
+		version, isHeld := held[r.ID]
+		switch {
+		case r.Deleted && isHeld && (n.Whole || !version.After(r.Updated)):
+			removed = append(removed, r)
+		case r.Deleted:
+		case !isHeld || n.Anew || r.Unsure || r.Updated.After(version) || n.Whole && !r.Updated.Equal(version):
+			modified = append(modified, r)
+		}
+	}
+	return append(removed, modified...), nil
+}

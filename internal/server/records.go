@@ -1,0 +1,144 @@
+package server
+
+import (
+	"io"
+	"iter"
+	"net/http"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Atom-PMH: the change log once more, as feeds whose entries stand for records. A
+// record is a topic under the key of its TopicSI; the id of its entries identifies it for
+// life, also when it is deleted and created again. What was its last entry becomes a
+// historical one when another comes.
+//
+// The archived form keeps its entries for ever: where the log is pruned, all that are
+// superseded go, and the others stay, those of deletion too, so that the documents that
+// are left say of every record what has become of it. It bears no fh:complete, as it has
+// deletion entries (Atom-PMH, Deletion entries).
+
+// recordsFeed is the subscription document of the archived form.
+func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
+	return s.quickly(r, func(c *store.Collection, v *store.View) error {
+		return s.writeAtomOf(w, r, cacheShortly, stateOf(c), v, func(v *store.View) (*feeds.Feed, error) {
+			n := c.OpenDocument()
+			feed, err := s.recordsDocument(v, n)
+			if err != nil {
+				return nil, err
+			}
+			feed.Title = name(c) + ": Records"
+			feed.Links = append(feed.Links,
+				atomLink("self", s.recordsURL(c)), atomLink("current", s.recordsURL(c)), atomLink("via", s.recordsArchiveURL(c, n)),
+				atomLink("up", s.mapURL(c)), atomLink(feeds.RelCompleteRecords, s.completeRecordsURL(c)))
+			return feed, nil
+		})
+	})
+}
+
+// recordsArchiveDocument is a document of the archived form under its permanent URL.
+func (s *Server) recordsArchiveDocument(w http.ResponseWriter, r *http.Request) error {
+	return s.documentWith(w, r, s.recordsURL, func(v *store.View, n uint64) (*feeds.Feed, error) {
+		c := &v.Collection
+		feed, err := s.recordsDocument(v, n)
+		if err == nil {
+			markArchived(feed, c, n, s.recordsURL(c), func(n uint64) string { return s.recordsArchiveURL(c, n) })
+		}
+		return feed, err
+	})
+}
+
+// recordsDocument returns document n of the archived form with its entries, the newest
+// first, and what all documents have.
+func (s *Server) recordsDocument(v *store.View, n uint64) (*feeds.Feed, error) {
+	c := &v.Collection
+	entries, before, err := v.RecordEntries(n)
+	if err != nil {
+		return nil, err
+	}
+	feed := &feeds.Feed{
+		ID: derived(c, "records"), Title: c.Name + ": Records", Author: author, Updated: c.Created, ServerSrcLocatorPrefix: c.SP,
+	}
+	if before > 0 {
+		feed.Links = append(feed.Links, atomLink("prev-archive", s.recordsArchiveURL(c, before)))
+	}
+	for i := range entries {
+		feed.Entries = append(feed.Entries, s.recordFeedEntry(c, &entries[i]))
+		feed.Updated = entries[i].Updated
+	}
+	slices.Reverse(feed.Entries)
+	return feed, nil
+}
+
+// recordID returns the identifier of a record. It does not depend on the history, so
+// that a record keeps it when the collection is created anew.
+func recordID(c *store.Collection, topicSI fragment.Ref) string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(c.SP+"\x00"+c.Name+"\x00"+string(topicSI))).URN()
+}
+
+// recordFeedEntry returns what an entry of the log says of a record: an active entry, or
+// a historical one, or a deletion entry.
+func (s *Server) recordFeedEntry(c *store.Collection, e *store.Entry) feeds.Entry {
+	href := s.topicURL(c, e.TopicSI)
+	out := feeds.Entry{
+		ID: recordID(c, e.TopicSI), Title: title(e), Updated: e.Updated, TopicSI: []string{string(e.TopicSI)},
+		State: feeds.StateLive, Links: []feeds.Link{atomLink("self", href+".atom")},
+	}
+	if !e.Lives() {
+		out.State, out.Content = feeds.StateDeleted, feeds.EmptyContent
+		return out
+	}
+	for _, version := range c.FormsOf(e) {
+		out.Links = append(out.Links, feeds.Link{Rel: "alternate", Type: mediaType(version), Href: href + extension(version)})
+	}
+	return out
+}
+
+// recordEntry is the last entry of a record.
+func (s *Server) recordEntry(w http.ResponseWriter, r *http.Request) error {
+	return s.entryWith(w, r, func(v *store.View) (feeds.Entry, error) {
+		e, err := lastEntry(v, r)
+		if err != nil {
+			return feeds.Entry{}, err
+		}
+		return s.recordFeedEntry(&v.Collection, e), nil
+	})
+}
+
+// completeRecords is the complete form (RFC 5005 §2, Complete Feeds): one document with
+// the active entries of all records, and no others. It is a feed of its own.
+func (s *Server) completeRecords(w http.ResponseWriter, r *http.Request) error {
+	return s.view(r, func(v *store.View) error {
+		if err := acceptsAtom(r); err != nil {
+			return err
+		}
+		c := &v.Collection
+		feed := &feeds.Feed{
+			ID: derived(c, "records/complete"), Title: name(c) + ": Records", Author: author, Updated: c.Updated,
+			ServerSrcLocatorPrefix: c.SP, Complete: true,
+			Links: []feeds.Link{atomLink("self", s.completeRecordsURL(c)), atomLink("up", s.mapURL(c)), atomLink(feeds.RelRecordsFeed, s.recordsURL(c))},
+		}
+		w.Header().Set("Vary", "Accept, Accept-Encoding")
+		w.Header().Set("Content-Type", feeds.MediaTypeAtom)
+		return s.writeRendered(w, r, v, "", func(to io.Writer) error { return feed.EncodeWith(to, s.activeEntries(v)) })
+	})
+}
+
+func (s *Server) activeEntries(v *store.View) iter.Seq2[feeds.Entry, error] {
+	return func(yield func(feeds.Entry, error) bool) {
+		for e, err := range v.Records() {
+			if err != nil {
+				yield(feeds.Entry{}, err)
+				return
+			}
+			if !yield(s.recordFeedEntry(&v.Collection, &e), nil) {
+				return
+			}
+		}
+	}
+}

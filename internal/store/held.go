@@ -1,0 +1,143 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/tmshare/tmshare/fragment"
+)
+
+// A source whose server publishes records, rather than fragments, is what all its records
+// say together. Held is what is known of one of them.
+type Held struct {
+	ID      string
+	Updated time.Time    // of the version that is held, by the server's clock
+	TopicSI fragment.Ref `json:",omitempty"` // of the topic that the record describes; "": nothing is held, but that is known
+}
+
+// maxRecordID is the length in bytes of the longest id of a record: it is part of a key.
+const maxRecordID = 8 << 10
+
+func (s sourceID) heldKey(id string) ([]byte, error) {
+	if len(id) > maxRecordID {
+		return nil, fmt.Errorf("store: the id of a record has more than %d bytes: %.80q…", maxRecordID, id)
+	}
+	return append(s.key(tableHeld), id...), nil
+}
+
+func held(t *tx, source sourceID, id string) (*Held, error) {
+	key, err := source.heldKey(id)
+	if err != nil {
+		return nil, err
+	}
+	var h Held
+	ok, err := t.getJSON(key, &h)
+	if !ok || err != nil {
+		return nil, err
+	}
+	return &h, nil
+}
+
+// Held returns what is known of a record, nil if nothing is.
+func (a *Applying) Held(id string) (*Held, error) {
+	return held(a.tx, a.subscription.source(a.Progress), id)
+}
+
+// Describing returns the id of the record that describes a topic, "" if none does.
+func (a *Applying) Describing(topicSI fragment.Ref) (string, error) {
+	b, err := a.tx.get(a.subscription.source(a.Progress).locatorKey(tableDescribed, topicSI))
+	return string(b), err
+}
+
+// Hold keeps what is known of a record, in place of what was.
+func (a *Applying) Hold(h Held) error {
+	if err := a.LetGo(h.ID); err != nil {
+		return err
+	}
+	source := a.subscription.source(a.Progress)
+	key, err := source.heldKey(h.ID)
+	if err != nil {
+		return err
+	}
+	if h.TopicSI != "" {
+		if err := a.tx.put(source.locatorKey(tableDescribed, h.TopicSI), []byte(h.ID)); err != nil {
+			return err
+		}
+	}
+	return a.tx.putJSON(key, h)
+}
+
+// LetGo forgets a record.
+func (a *Applying) LetGo(id string) error {
+	h, err := a.Held(id)
+	if h == nil || err != nil {
+		return err
+	}
+	source := a.subscription.source(a.Progress)
+	key, err := source.heldKey(id)
+	if err != nil {
+		return err
+	}
+	if h.TopicSI != "" {
+		by, err := a.Describing(h.TopicSI)
+		if err != nil {
+			return err
+		}
+		if by == id {
+			if err := a.tx.delete(source.locatorKey(tableDescribed, h.TopicSI)); err != nil {
+				return err
+			}
+		}
+	}
+	return a.tx.delete(key)
+}
+
+// HeldRecords calls f with what is known of the records of a subscription: of those with
+// the given ids, or of all where ids is nil. It is the generation that changes are
+// applied to.
+func (db *DB) HeldRecords(name string, ids []string, f func(Held)) error {
+	return db.viewing(func(t *tx) error {
+		s, err := getSubscription(t, name)
+		if err != nil {
+			return err
+		}
+		p := s.applied()
+		if p == nil {
+			return nil
+		}
+		source := s.source(p)
+		if ids == nil {
+			for r, err := range t.glance(source.key(tableHeld), nil) {
+				var h Held
+				if err == nil {
+					err = json.Unmarshal(r.value, &h)
+				}
+				if err != nil {
+					return err
+				}
+				f(h)
+			}
+			return nil
+		}
+		for _, id := range ids {
+			h, err := held(t, source, id)
+			if err != nil {
+				return err
+			}
+			if h != nil {
+				f(*h)
+			}
+		}
+		return nil
+	})
+}
+
+// applied returns the generation that changes are applied to: the staged one where there
+// is one, nil where there is none at all.
+func (s *Subscription) applied() *Progress {
+	if s.Staging != nil {
+		return s.Staging
+	}
+	return s.State
+}

@@ -1,0 +1,215 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// The records of a collection are its topics, each under the key of its TopicSI: the
+// metadata records of Atom-PMH, the resources of ResourceSync. The same log tells what
+// becomes of them. An entry that does not live (see [Entry.Lives]) is the end of a
+// record, until another entry of the key comes.
+
+// Offer says in which forms records are offered, from an entry on.
+type Offer struct {
+	After uint64 // sequence of the entry before
+	Forms []xtm.Version
+}
+
+// offer begins to offer records in other forms. A record is offered in those that
+// were in force at its last entry: so documents of entries never change, and
+// whoever reads them learns of each record that is offered otherwise.
+func (c *Collection) offer(forms []xtm.Version) {
+	if slices.Equal(forms, c.RecordForms) {
+		return
+	}
+	if len(c.Offers) == 0 {
+		c.Offers = []Offer{{0, c.RecordForms}}
+	}
+	if last := len(c.Offers) - 1; c.Offers[last].After == c.Head {
+		c.Offers = c.Offers[:last:last]
+	}
+	c.Offers = append(c.Offers[:len(c.Offers):len(c.Offers)], Offer{c.Head, forms})
+	c.Restating = true
+}
+
+// FormsOf returns the forms in which the record is offered whose last entry is e.
+func (c *Collection) FormsOf(e *Entry) []xtm.Version {
+	forms := c.RecordForms
+	for i := len(c.Offers) - 1; i >= 0; i-- {
+		if forms = c.Offers[i].Forms; e.Seq > c.Offers[i].After {
+			break
+		}
+	}
+	if len(forms) == 0 {
+		return Forms[:]
+	}
+	return forms
+}
+
+// restateBatch is how many records are published again in one commit.
+const restateBatch = 1000
+
+// Restate publishes those records again that are offered in other forms than they
+// ought to be. It returns how many there were.
+func (db *DB) Restate(ctx context.Context, name string) (records int, err error) {
+	from := []byte(nil)
+	for {
+		if err := ctx.Err(); err != nil {
+			return records, err
+		}
+		n := 0
+		err := db.update(func(t *tx) error {
+			n = 0
+			c, err := getCollection(t, name)
+			if err != nil || !c.Restating {
+				return err
+			}
+			var stale []Entry
+			if stale, from, err = (&View{Collection: *c, db: db, tx: t}).offeredOtherwise(from); err != nil {
+				return err
+			}
+			for i := range stale {
+				e := c.next(db.now(), fragment.Entry{TopicSI: stale[i].TopicSI, Topic: stale[i].TopicSI, Title: stale[i].Title})
+				if err := db.restate(t, c, &stale[i], &e); err != nil {
+					return err
+				}
+			}
+			n = len(stale)
+			c.Restating = from != nil
+			return t.putCollection(c)
+		})
+		records += n
+		if err != nil || from == nil {
+			return records, err
+		}
+	}
+}
+
+// restate writes the rows of an entry that says of a topic what the one before says.
+func (db *DB) restate(t *tx, c *Collection, before, e *Entry) error {
+	var data [][]byte
+	if before.Stored {
+		row, err := t.get(sequenceKey(tableFragment, c.Number, before.Seq))
+		if err != nil {
+			return err
+		}
+		if data, err = unpackForms(row); err != nil {
+			return err
+		}
+	}
+	if err := forgetSuperseded(t, c, e.TopicSI); err != nil {
+		return err
+	}
+	return logRows(c, e, data, t.put)
+}
+
+// offeredOtherwise returns some of the last entries of records that are offered in
+// other forms than they ought to be, from the row with a key on. next is the key to go on
+// with, nil where there are no more.
+func (v *View) offeredOtherwise(from []byte) (stale []Entry, next []byte, err error) {
+	want := v.FormsOf(&Entry{Seq: v.Head + 1})
+	looked := 0
+	for r, err := range v.tx.scan(collectionKey(tableKey, v.Number), from) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if looked == restateBatch {
+			return stale, r.key, nil
+		}
+		looked++
+		e, err := v.lastOf(r.value)
+		if err != nil {
+			return nil, nil, err
+		}
+		if e.Lives() && !slices.Equal(v.FormsOf(e), want) {
+			stale = append(stale, *e)
+		}
+	}
+	return stale, nil, nil
+}
+
+func (v *View) lastOf(value []byte) (*Entry, error) {
+	var k keyRow
+	if err := json.Unmarshal(value, &k); err != nil {
+		return nil, err
+	}
+	return v.entry(k.Seq)
+}
+
+// Records iterates over the last entry of each topic, in the order of keys.
+func (v *View) Records() iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for r, err := range v.tx.scan(collectionKey(tableKey, v.Number), nil) {
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			e, err := v.lastOf(r.value)
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			if e.Lives() && !yield(*e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// RecordEntries returns the entries of document n of the log, the oldest first, and
+// the number of the nearest document before it that has any, 0 if there is none. Where
+// the document is pruned, the entries are those that were the last of a key then
+// and are so still: so the documents together tell what has become of every record.
+func (v *View) RecordEntries(n uint64) (entries []Entry, before uint64, err error) {
+	first, size := v.Document(n)
+	for e, err := range v.kept(first) {
+		if err != nil {
+			return nil, 0, err
+		}
+		if e.Seq >= first+size {
+			break
+		}
+		entries = append(entries, e)
+	}
+	switch {
+	case n == 1:
+		return entries, 0, nil
+	case first-1 > v.Horizon:
+		return entries, n - 1, nil
+	}
+	last, err := v.lastBefore(first)
+	if err != nil || last == 0 {
+		return entries, 0, err
+	}
+	return entries, v.DocumentOf(last), nil
+}
+
+// lastBefore returns the sequence of the last entry that is kept before seq, 0 if there
+// is none.
+func (v *View) lastBefore(seq uint64) (uint64, error) {
+	o := badger.DefaultIteratorOptions
+	o.PrefetchValues, o.Reverse = false, true
+	it := v.tx.base.NewIterator(o)
+	defer it.Close()
+	prefix := collectionKey(tableLog, v.Number)
+	it.Seek(sequenceKey(tableLog, v.Number, seq-1))
+	if !it.Valid() || !bytes.HasPrefix(it.Item().Key(), prefix) {
+		return 0, nil
+	}
+	var e Entry
+	err := it.Item().Value(func(value []byte) error { return json.Unmarshal(value, &e) })
+	if err != nil {
+		return 0, fmt.Errorf("store: entry before %d: %w", seq, err)
+	}
+	return e.Seq, nil
+}
