@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -59,6 +60,105 @@ func ReadAs(r io.Reader, o xtm.Options, named Identity) (*Fragment, error) {
 	if topic == nil {
 		return nil, &MissingTopicError{o.URI, cmp.Or(slices.Concat(named.SubjectIdentifiers, named.SubjectLocators)...)}
 	}
+	return m.describing(topicSI, topic)
+}
+
+// AmbiguousError says that a document describes several topics, or none, and nothing
+// says which of them it is about.
+type AmbiguousError struct {
+	URI    string
+	Topics []Ref // those that it describes, or where it describes none, all
+}
+
+func (e *AmbiguousError) Error() string {
+	if len(e.Topics) == 0 {
+		return e.URI + ": there is no topic in it"
+	}
+	return fmt.Sprintf("%s: nothing says which of the topics in it this is about: %s", e.URI, listOf(e.Topics))
+}
+
+// ReadRecord reads the XTM document of a record of which its source does not say what
+// topic it is about. That is a topic that has one of the hints as an identifier, such as
+// the identifier of the record and the address of the document; or else the only one with
+// names or occurrences; or else the only one that takes part in all associations.
+func ReadRecord(r io.Reader, o xtm.Options, hints ...tmdm.Locator) (*Fragment, error) {
+	m, err := readMap(r, o)
+	if err != nil {
+		return nil, err
+	}
+	topicSI, topic, err := m.find(Identity{SubjectIdentifiers: hints, SubjectLocators: hints})
+	if err != nil {
+		return nil, err
+	}
+	if topic == nil {
+		about, err := m.about()
+		if err != nil {
+			return nil, err
+		}
+		if len(about) != 1 {
+			return nil, &AmbiguousError{o.URI, about}
+		}
+		if topic, err = m.Topic(about[0]); err != nil {
+			return nil, err
+		}
+		topicSI = about[0]
+	}
+	return m.describing(topicSI, topic)
+}
+
+// about returns the topics that a document may be about.
+func (m *Map) about() ([]Ref, error) {
+	var all, described []Ref
+	for t, err := range m.Topics() {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t.TopicSI())
+		if len(t.Names) > 0 || len(t.Occurrences) > 0 {
+			described = append(described, t.TopicSI())
+		}
+	}
+	if len(described) > 0 {
+		return described, nil
+	}
+	associations, taken := 0, map[Ref]int{}
+	for a, err := range m.Associations() {
+		if err != nil {
+			return nil, err
+		}
+		associations++
+		for _, player := range a.Players() {
+			if a.Part(player) != AsType { // it is the instance that this is said of
+				taken[player]++
+			}
+		}
+	}
+	in := func(ref Ref) bool { return taken[ref] == associations }
+	if associations > 0 && slices.ContainsFunc(all, in) {
+		all = slices.DeleteFunc(all, func(ref Ref) bool { return !in(ref) })
+	}
+	return all, nil
+}
+
+// listOf shows some references, for people.
+func listOf(refs []Ref) string {
+	const most = 5
+	var b strings.Builder
+	for i, ref := range refs {
+		switch {
+		case i == most:
+			fmt.Fprintf(&b, " and %d more", len(refs)-most)
+			return b.String()
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(ref))
+	}
+	return b.String()
+}
+
+// describing returns what the map says of a topic.
+func (m *Map) describing(topicSI Ref, topic *Topic) (*Fragment, error) {
 	f := &Fragment{TopicSI: topicSI, Topic: topic}
 	for _, part := range Parts {
 		for a, err := range m.AssociationsOf(topic.TopicSI(), part) {

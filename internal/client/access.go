@@ -2,11 +2,11 @@ package client
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -26,30 +26,8 @@ func (c *Client) on(s *store.Subscription) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := *c.HTTP
-	next := h.Transport
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	h.Transport = bearer{next, u.Scheme, u.Host, strings.TrimSpace(string(token))}
-	own.HTTP = &h
+	own.HTTP = fetch.Bearer(c.HTTP, u, strings.TrimSpace(string(token)))
 	return &own, nil
-}
-
-// bearer shows a token (RFC 6750 §2.1, Authorization Request Header Field) to
-// one server and to no other, wherever links and redirects lead.
-type bearer struct {
-	next                http.RoundTripper
-	scheme, host, token string
-}
-
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Host != b.host || r.URL.Scheme != b.scheme {
-		return b.next.RoundTrip(r)
-	}
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+b.token)
-	return b.next.RoundTrip(r)
 }
 
 // accept returns the Accept header for XTM.

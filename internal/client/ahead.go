@@ -88,7 +88,7 @@ func (u *update) fetchAhead(ctx context.Context, entries []feeds.Entry, wanted [
 func (u *update) fetchOne(ctx context.Context, entries []feeds.Entry, at int) outcome {
 	f, size, err := u.fetchFragment(ctx, &entries[at])
 	var answer *FetchError
-	if errors.As(err, &answer) && answer.gone() {
+	if errors.As(err, &answer) && answer.Gone() {
 		if superseded(entries, at) {
 			return outcome{at: at}
 		}

@@ -48,7 +48,7 @@ type Store interface {
 }
 
 // Config configures a Client. Store is required; zero values of the others mean
-// the defaults.
+// the defaults, which are those of [fetch.Fetcher] for what that has too.
 type Config struct {
 	Store Store
 
@@ -106,15 +106,10 @@ func New(c Config) (*Client, error) {
 			return nil, fmt.Errorf("client: %s is negative", name)
 		}
 	}
-	if c.HTTP == nil {
-		c.HTTP = defaultHTTP()
-	}
+	f := c.fetcher().WithDefaults()
+	c.HTTP, c.Tries, c.Backoff, c.Stall, c.MaxTime, c.Logger, c.Now = f.HTTP, f.Tries, f.Backoff, f.Stall, f.MaxTime, f.Logger, f.Now
 	setDefault(&c.Parallel, 32)
 	setDefault(&c.Batch, 200)
-	setDefault(&c.Tries, 4)
-	setDefault(&c.Backoff, 250*time.Millisecond)
-	setDefault(&c.Stall, time.Minute)
-	setDefault(&c.MaxTime, 15*time.Minute)
 	setDefault(&c.MaxFragment, 256<<20)
 	setDefault(&c.MaxSnapshot, 16<<30)
 	setDefault(&c.MaxDocs, 100_000)
@@ -126,12 +121,6 @@ func New(c Config) (*Client, error) {
 	}
 	if c.Locks == nil {
 		c.Locks = &Locks{}
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	if c.Now == nil {
-		c.Now = time.Now
 	}
 	return &Client{Config: c}, nil
 }

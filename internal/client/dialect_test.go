@@ -5,11 +5,8 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
-	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -308,40 +305,6 @@ func TestContentCodings(t *testing.T) {
 		_, err := s.syncFails()
 		assert.ErrorContains(t, err, `the content coding "br" is not known`)
 	}
-}
-
-// A server whose certificate nobody vouches for is not talked to.
-func TestCertificateThatIsNotTrusted(t *testing.T) {
-	t.Parallel()
-	s := httptest.NewUnstartedServer(http.NotFoundHandler())
-	s.Config.ErrorLog = log.New(io.Discard, "", 0)
-	s.StartTLS()
-	t.Cleanup(s.Close)
-	_, err := newSubscriber(t).Subscribe(context.Background(), s.URL+"/feed", client.SubscribeOptions{})
-	assert.ErrorContains(t, err, "certificate")
-	var failed *client.FetchError
-	require.ErrorAs(t, err, &failed)
-	assert.Zero(t, failed.Status)
-}
-
-// Requests go through the proxy that the environment names.
-func TestProxyOfTheEnvironment(t *testing.T) {
-	s := newSite(t)
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		assert.Equal(t, "maps.example.org", r.Host)
-		assert.True(t, r.URL.IsAbs())
-		s.Config.Handler.ServeHTTP(w, r)
-	}))
-	t.Cleanup(proxy.Close)
-	s.feed("/feed", "")
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	require.NotNil(t, transport.Proxy, "what the default client uses")
-	at, err := url.Parse(proxy.URL)
-	require.NoError(t, err)
-	transport.Proxy = http.ProxyURL(at) // the environment is read once in a process
-	c := newSubscriber(t, func(c *client.Config) { c.HTTP = &http.Client{Transport: transport} })
-	_, err = c.Subscribe(context.Background(), "http://maps.example.org/feed", client.SubscribeOptions{})
-	assert.ErrorContains(t, err, "there is nothing to subscribe to", "the feed was had")
 }
 
 // Names and passwords in URLs would stand in every list and message.

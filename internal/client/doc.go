@@ -5,5 +5,5 @@
 // where there is no state yet, then the fragments that came since, in the order
 // of time; [Client.Verify] proves a source equal to the server's map. walk.go reads
 // the feed back to where the last round ended, update.go applies what it found;
-// fetch.go and body.go alone talk to the network.
+// internal/fetch alone talks to the network.
 package client

@@ -5,44 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
+
+	"github.com/tmshare/tmshare/internal/fetch"
 )
 
 // FetchError says that a document could not be fetched.
-type FetchError struct {
-	URL        string
-	Status     int           // 0 where there was no answer
-	Detail     string        // what the server said about it, "" if nothing
-	RetryAfter time.Duration // what the server asked for, 0 if nothing
-	Err        error         // without an answer: why; with one: nil
-}
-
-func (e *FetchError) Error() string {
-	if e.Err != nil {
-		return fmt.Sprintf("%s: %v", e.URL, e.Err)
-	}
-	text := fmt.Sprintf("%s: the server answered %d %s", e.URL, e.Status, http.StatusText(e.Status))
-	if e.Detail != "" {
-		text += fmt.Sprintf(" (%s)", e.Detail)
-	}
-	return text
-}
-
-func (e *FetchError) Unwrap() error { return e.Err }
-
-// gone reports whether the server said that the document is not kept.
-func (e *FetchError) gone() bool { return e.Status == http.StatusGone }
-
-// transient reports whether another try may succeed.
-func (e *FetchError) transient() bool {
-	switch {
-	case e.Status == 0:
-		return !errors.Is(e.Err, errNotAllowed) && !errors.Is(e.Err, errTooLong)
-	case e.Status == http.StatusTooManyRequests, e.Status == http.StatusRequestTimeout:
-		return true
-	}
-	return e.Status >= 500
-}
+type FetchError = fetch.Error
 
 // serverFault reports whether err may be one of the server as a whole, or of the
 // way to it, rather than one of the document that was asked for.
@@ -55,7 +23,7 @@ func serverFault(err error) bool {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
 		return true
 	}
-	return failed.transient()
+	return failed.Transient()
 }
 
 // tooMany reports whether the server wants to be left alone for a while.

@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -227,29 +226,6 @@ func TestLongWorkReportsProgress(t *testing.T) {
 	o.takeSnapshot()
 	s.sync()
 	assert.True(t, told[client.Progress{Source: "egov", Phase: "applying changes", Done: 1000, Total: 1050, Unit: client.Fragments}])
-}
-
-// What the server says about an error is passed on, as far as it is a line of text.
-func TestWhatTheServerSaysIsPassedOn(t *testing.T) {
-	t.Parallel()
-	for contentType, c := range map[string]struct{ body, says string }{
-		"text/plain":                {"Not Found: ask elsewhere\nmore", "404 Not Found (ask elsewhere)"},
-		"text/plain; charset=utf-8": {"no \x1b[31mcolours\xFF", "404 Not Found (no [31mcolours)"},
-		"text/html":                 {"<html>", "404 Not Found"},
-		"application/problem+json":  {`{"title":"Not Found","detail":"ask elsewhere"}`, "404 Not Found (ask elsewhere)"},
-		"application/problem+json;": {`{"detail":`, "404 Not Found"},
-		"text/plain; x=1":           {strings.Repeat("é", 500), "404 Not Found (" + strings.Repeat("é", 200) + "…)"},
-	} {
-		o := newOrigin(t)
-		o.breakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-			w.Header().Set("Content-Type", contentType)
-			w.WriteHeader(404)
-			_, _ = w.Write([]byte(c.body))
-			return true
-		})
-		_, err := newSubscriber(t).Subscribe(context.Background(), o.URL+"/topicmaps", client.SubscribeOptions{})
-		assert.EqualError(t, err, fmt.Sprintf("%s/topicmaps: the server answered %s", o.URL, c.says))
-	}
 }
 
 func TestConfigIsChecked(t *testing.T) {

@@ -38,7 +38,7 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 	if len(all) == 0 {
 		return nil
 	}
-	home, err := c.home(s.FragmentsFeed)
+	home, err := c.fetcher().Home(s.FragmentsFeed)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *Client) checkKept(ctx context.Context, s *store.Subscription, all []sto
 	var gone time.Time // the time of the last such entry
 	for i := range all {
 		var answer *FetchError
-		if errors.As(failed[i], &answer) && answer.gone() && all[i].Updated.After(gone) {
+		if errors.As(failed[i], &answer) && answer.Gone() && all[i].Updated.After(gone) {
 			gone = all[i].Updated
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/xtm"
@@ -39,11 +40,11 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, home 
 			return missing
 		}
 		c.Report(fmt.Sprintf("%s: loading the snapshot of %s", s.Name, feeds.FormatTime(snapshot.Updated)))
-		d, err := c.fetchSnapshot(ctx, s, snapshot, data.Href, request{accept: c.accept(), url: data.Href, home: home})
+		d, err := c.fetchSnapshot(ctx, s, snapshot, data.Href, home)
 		var failed *FetchError
 		if errors.As(err, &failed) && (failed.Status == http.StatusNotFound || failed.Status == http.StatusGone) {
 			missing, link = err, data.Href // there may be a newer one by now
-			if err := d.remove(); err != nil {
+			if err := d.Remove(); err != nil {
 				return err
 			}
 			continue
@@ -58,10 +59,10 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, home 
 // loadSnapshot stages what was fetched. The file is removed once that is done, and
 // if it cannot be read, so that the next round fetches another; it stays where
 // loading is interrupted.
-func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *download, mark store.Mark) error {
-	o := c.xtmOptions(s.SP, d.URL)
+func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fetch.Download, mark store.Mark) error {
+	o := c.xtmOptions(s.SP, d.URL())
 	open := func() (io.ReadCloser, error) {
-		r, err := d.open(c.MaxSnapshot)
+		r, err := d.Open(c.MaxSnapshot)
 		return untilDone{ctx, r}, err
 	}
 	var unreadable error
@@ -81,7 +82,7 @@ func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *dow
 		}
 	}
 	if err == nil || unreadable != nil && ctx.Err() == nil {
-		err = errors.Join(err, d.remove())
+		err = errors.Join(err, d.Remove())
 	}
 	return err
 }
@@ -146,14 +147,14 @@ func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription, home
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPrefix(s, feed, a.url, false); err != nil {
+	if err := checkPrefix(s, feed, a.URL, false); err != nil {
 		return nil, err
 	}
 	var newest *feeds.Entry
 	for i := range feed.Entries {
 		e := &feed.Entries[i]
 		if len(e.TopicSI) > 0 {
-			return nil, fmt.Errorf("%s: this is no snapshots feed: the entry %s (%q) is about a topic", a.url, e.ID, e.Title)
+			return nil, fmt.Errorf("%s: this is no snapshots feed: the entry %s (%q) is about a topic", a.URL, e.ID, e.Title)
 		}
 		if newest == nil || e.Updated.After(newest.Updated) {
 			newest = e
@@ -163,10 +164,11 @@ func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription, home
 }
 
 // readMap reads a whole map, and says how far it has come with what it is.
-func (c *Client) readMap(ctx context.Context, s *store.Subscription, what, link string, home func(*url.URL) error) (*fragment.Map, *answer, error) {
-	return fetch(ctx, c, request{url: link, accept: c.accept(), max: c.MaxSnapshot, home: home}, func(a *answer) (*fragment.Map, error) {
-		return fragment.ReadSnapshot(&progressReader{r: a.body, report: func(bytes int64) {
+func (c *Client) readMap(ctx context.Context, s *store.Subscription, what, link string, home func(*url.URL) error) (*fragment.Map, *fetch.Answer, error) {
+	r := fetch.Request{URL: link, Accept: c.accept(), Max: c.MaxSnapshot, Home: home}
+	return fetch.Do(ctx, c.fetcher(), r, func(a *fetch.Answer) (*fragment.Map, error) {
+		return fragment.ReadSnapshot(&progressReader{r: a.Body, report: func(bytes int64) {
 			c.Report(fmt.Sprintf("%s: %d MB of the %s read", s.Name, bytes>>20, what))
-		}}, c.xtmOptions(s.SP, a.url))
+		}}, c.xtmOptions(s.SP, a.URL))
 	})
 }

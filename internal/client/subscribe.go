@@ -95,7 +95,7 @@ func nameFrom(ref string) string {
 
 // discover follows the feeds from the URL to the fragments feed.
 func (c *Client) discover(ctx context.Context, ref, sp string) (*store.Subscription, error) {
-	home, err := c.home(ref)
+	home, err := c.fetcher().Home(ref)
 	if err != nil {
 		return nil, err
 	}
@@ -115,18 +115,18 @@ func (c *Client) discover(ctx context.Context, ref, sp string) (*store.Subscript
 			snapshots = l.Href
 		}
 		if linked || isFragmentsFeed(feed) {
-			if l, ok := feed.Link("current"); ok && l.Href != a.url && !seen[l.Href] { // an archive document was given
+			if l, ok := feed.Link("current"); ok && l.Href != a.URL && !seen[l.Href] { // an archive document was given
 				at = l.Href
 				continue
 			}
-			return c.subscriptionTo(feed, a.url, snapshots, sp)
+			return c.subscriptionTo(feed, a.URL, snapshots, sp)
 		}
 		for i := range feed.Entries { // a topic map feed knows both
 			if l, ok := feed.Entries[i].Link(feeds.RelSnapshotFeed); ok {
 				snapshots = l.Href
 			}
 		}
-		if at, linked, err = down(feed, a.url); err != nil {
+		if at, linked, err = down(feed, a.URL); err != nil {
 			return nil, err
 		}
 	}

@@ -209,16 +209,6 @@ func TestLinksAreFollowedToAllowedHostsOnly(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-func TestEndlessRedirectsEnd(t *testing.T) {
-	t.Parallel()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
-	}))
-	defer s.Close()
-	_, err := newSubscriber(t).Subscribe(context.Background(), s.URL+"/", client.SubscribeOptions{})
-	assert.ErrorContains(t, err, "more than 10 in a row")
-}
-
 // prevArchive returns the path of the archive document that a feed links to.
 func prevArchive(t *testing.T, feed string) string {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -188,13 +189,13 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, u
 		if err := c.Store.SwitchSource(s.Name, r.Reason); err != nil {
 			return err
 		}
-		return (&download{path: c.downloadPath(s)}).remove() // what a crash has left
+		return (&fetch.Download{Path: c.downloadPath(s)}).Remove() // what a crash has left
 	}
 }
 
 // stage loads the newest snapshot, or nothing where there is none.
 func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
-	home, err := c.home(s.FragmentsFeed)
+	home, err := c.fetcher().Home(s.FragmentsFeed)
 	if err != nil {
 		return err
 	}
@@ -219,7 +220,7 @@ func (c *Client) xtmOptions(sp, uri string) xtm.Options {
 
 // partialUpdate applies what the fragments feed has beyond the mark.
 func (c *Client) partialUpdate(ctx context.Context, s *store.Subscription, r *Round, until time.Time) error {
-	home, err := c.home(s.FragmentsFeed)
+	home, err := c.fetcher().Home(s.FragmentsFeed)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -232,11 +233,11 @@ func (u *update) fetchFragment(ctx context.Context, e *feeds.Entry) (*fragment.F
 	if !ok {
 		return nil, 0, noData(u.s.FragmentsFeed, e)
 	}
-	r := request{url: link.Href, accept: u.accept(), max: u.MaxFragment, home: u.home, within: u.MaxTime}
-	f, a, err := fetch(ctx, u.Client, r, func(a *answer) (*fragment.Fragment, error) {
-		body := &oneLarge{body: a.body, ctx: ctx, room: u.large}
+	r := fetch.Request{URL: link.Href, Accept: u.accept(), Max: u.MaxFragment, Home: u.home, Within: u.MaxTime}
+	f, a, err := fetch.Do(ctx, u.fetcher(), r, func(a *fetch.Answer) (*fragment.Fragment, error) {
+		body := &oneLarge{body: a.Body, ctx: ctx, room: u.large}
 		defer body.leave()
-		return fragment.ReadAs(body, u.xtmOptions(u.s.SP, a.url), topic)
+		return fragment.ReadAs(body, u.xtmOptions(u.s.SP, a.URL), topic)
 	})
 	if err != nil {
 		return nil, 0, err
@@ -244,7 +245,7 @@ func (u *update) fetchFragment(ctx context.Context, e *feeds.Entry) (*fragment.F
 	if e.State != "" {
 		f.Deleted = e.State == feeds.StateDeleted
 	}
-	return f, a.body.size(), nil
+	return f, a.Body.Size(), nil
 }
 
 func locators(texts []string) []tmdm.Locator {

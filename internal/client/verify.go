@@ -89,7 +89,7 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 // currentMap fetches the map as of now and the time of its last change.
 func (c *Client) currentMap(ctx context.Context, s *store.Subscription) (*fragment.Map, time.Time, error) {
 	var none time.Time
-	home, err := c.home(s.FragmentsFeed)
+	home, err := c.fetcher().Home(s.FragmentsFeed)
 	if err != nil {
 		return nil, none, err
 	}
@@ -105,9 +105,9 @@ func (c *Client) currentMap(ctx context.Context, s *store.Subscription) (*fragme
 	if err != nil {
 		return nil, none, err
 	}
-	asOf, err := feeds.ParseTime(a.updated)
+	asOf, err := feeds.ParseTime(a.Header.Get("TMShare-Updated"))
 	if err != nil {
-		return nil, none, fmt.Errorf("%s: the answer does not state its time: %w", a.url, err)
+		return nil, none, fmt.Errorf("%s: the answer does not state its time: %w", a.URL, err)
 	}
 	return m, asOf, nil
 }

@@ -40,20 +40,20 @@ func (c *Client) walk(ctx context.Context, s *store.Subscription, mark store.Mar
 		feed, a, err := c.getFeed(ctx, at, etag, home)
 		var failed *FetchError
 		switch {
-		case errors.As(err, &failed) && failed.gone() && len(seen) > 0:
+		case errors.As(err, &failed) && failed.Gone() && len(seen) > 0:
 			return nil, &historyError{"the server keeps no history as old as the last round"}
 		case err != nil && len(seen) > 0 && ctx.Err() == nil:
 			return nil, fmt.Errorf("the chain of the feed's documents is broken: %w; if it stays so, \"replace %s\" starts afresh from the server's newest snapshot", err, s.Name)
 		case err != nil:
 			return nil, err
-		case a.notModified:
+		case a.NotModified:
 			n.unchanged = true
 			return n, nil
 		}
 		if len(seen) == 0 {
-			n.etag = a.etag
+			n.etag = a.ETag
 		}
-		if err := w.check(s, feed, a.url, len(seen) == 0); err != nil {
+		if err := w.check(s, feed, a.URL, len(seen) == 0); err != nil {
 			return nil, err
 		}
 		seen[at], etag = true, ""

@@ -1,4 +1,4 @@
-package client
+package fetch
 
 import (
 	"bufio"
@@ -7,19 +7,19 @@ import (
 	"os"
 )
 
-// open opens the content of a complete download, unpacked. It fails, rather than
+// Open opens the content of a complete download, unpacked. It fails, rather than
 // ends, behind limit bytes, and where checksums do not match.
-func (d *download) open(limit int64) (io.ReadCloser, error) {
-	f, err := os.Open(d.path)
+func (d *Download) Open(limit int64) (io.ReadCloser, error) {
+	f, err := os.Open(d.Path)
 	if err != nil {
 		return nil, err
 	}
-	from, err := withoutCoding(buffered{bufio.NewReaderSize(f, 64<<10), f}, d.Coding)
+	from, err := withoutCoding(buffered{bufio.NewReaderSize(f, 64<<10), f}, d.known.Coding)
 	if err != nil {
 		f.Close()
-		return nil, &FetchError{URL: d.URL, Err: err}
+		return nil, &Error{URL: d.URL(), Err: err}
 	}
-	return &unpacked{download: d, from: from, left: limit, limit: limit}, nil
+	return &unpacked{Download: d, from: from, left: limit, limit: limit}, nil
 }
 
 // buffered reads a file through a buffer.
@@ -30,19 +30,19 @@ type buffered struct {
 
 // unpacked reads the content of a download.
 type unpacked struct {
-	*download
+	*Download
 	from        io.ReadCloser
 	left, limit int64
 }
 
 func (u *unpacked) Read(p []byte) (int, error) {
 	if u.left < 0 {
-		return 0, &FetchError{URL: u.URL, Err: fmt.Errorf("%w of %d bytes", errTooLong, u.limit)}
+		return 0, &Error{URL: u.URL(), Err: fmt.Errorf("%w of %d bytes", errTooLong, u.limit)}
 	}
 	n, err := u.from.Read(p[:min(int64(len(p)), u.left+1)])
 	u.left -= int64(n)
 	if err != nil && err != io.EOF {
-		err = &FetchError{URL: u.URL, Err: err}
+		err = &Error{URL: u.URL(), Err: err}
 	}
 	return n, err
 }

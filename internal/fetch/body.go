@@ -1,4 +1,4 @@
-package client
+package fetch
 
 import (
 	"context"
@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// body is the body of an answer. It fails, rather than ends, at its limit, and
+// Body is the body of an answer. It fails, rather than ends, at its limit, and
 // when the server sends nothing for too long. Its errors name the document.
-type body struct {
+type Body struct {
 	from      io.ReadCloser // nil as long as there is no answer
 	url       string
 	left, max int64
@@ -26,7 +26,7 @@ type body struct {
 
 // watch returns the context for the request. It ends with ctx, when b is closed
 // or has failed, and when nothing has come for too long.
-func (b *body) watch(ctx context.Context) context.Context {
+func (b *Body) watch(ctx context.Context) context.Context {
 	b.caller = ctx
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	b.timer = time.AfterFunc(b.stall, func() { b.cancel(fmt.Errorf("the server has sent nothing for %s", b.stall)) })
@@ -36,7 +36,8 @@ func (b *body) watch(ctx context.Context) context.Context {
 	return b.ctx
 }
 
-func (b *body) Read(p []byte) (int, error) {
+// Read implements io.Reader.
+func (b *Body) Read(p []byte) (int, error) {
 	if b.failed != nil {
 		return 0, b.failed
 	}
@@ -54,36 +55,36 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pause stops the clocks: it is not the server that keeps us waiting.
-func (b *body) pause() {
+// Pause stops the clocks: it is not the server that keeps us waiting.
+func (b *Body) Pause() {
 	b.timer.Stop()
 	if b.whole != nil {
 		b.whole.Stop()
 	}
 }
 
-// resume sets the clocks going anew.
-func (b *body) resume() {
+// Resume sets the clocks going anew.
+func (b *Body) Resume() {
 	b.timer.Reset(b.stall)
 	if b.whole != nil {
 		b.whole.Reset(b.within)
 	}
 }
 
-// size returns how many bytes were read.
-func (b *body) size() int64 { return b.max - b.left }
+// Size returns how many bytes were read, unpacked.
+func (b *Body) Size() int64 { return b.max - b.left }
 
 // fail ends the request and returns the reason.
-func (b *body) fail(err error) error {
+func (b *Body) fail(err error) error {
 	if b.caller.Err() == nil && b.ctx.Err() != nil {
 		err = context.Cause(b.ctx)
 	}
 	b.end()
-	b.failed = &FetchError{URL: b.url, Err: err}
+	b.failed = &Error{URL: b.url, Err: err}
 	return b.failed
 }
 
-func (b *body) end() {
+func (b *Body) end() {
 	b.timer.Stop()
 	if b.whole != nil {
 		b.whole.Stop()
@@ -91,28 +92,9 @@ func (b *body) end() {
 	b.cancel(nil)
 }
 
-func (b *body) Close() error {
+// Close ends the request.
+func (b *Body) Close() error {
 	err := b.from.Close()
 	b.end()
 	return err
-}
-
-// progressReader tells now and then how much was read.
-type progressReader struct {
-	r      io.Reader
-	n      int64
-	report func(bytes int64)
-}
-
-// progressStep is the number of bytes between two reports.
-const progressStep = 16 << 20
-
-func (p *progressReader) Read(b []byte) (int, error) {
-	n, err := p.r.Read(b)
-	before := p.n / progressStep
-	p.n += int64(n)
-	if p.n/progressStep > before {
-		p.report(p.n)
-	}
-	return n, err
 }

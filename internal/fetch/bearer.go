@@ -1,0 +1,34 @@
+package fetch
+
+import (
+	"net/http"
+	"net/url"
+)
+
+// Bearer returns a client that does what h does, and shows a token to the server
+// of the URL.
+func Bearer(h *http.Client, u *url.URL, token string) *http.Client {
+	own := *h
+	next := h.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	own.Transport = bearer{next, u.Scheme, u.Host, token}
+	return &own
+}
+
+// bearer shows a token (RFC 6750 §2.1, Authorization Request Header Field) to
+// one server and to no other, wherever links and redirects lead.
+type bearer struct {
+	next                http.RoundTripper
+	scheme, host, token string
+}
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != b.host || r.URL.Scheme != b.scheme {
+		return b.next.RoundTrip(r)
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	return b.next.RoundTrip(r)
+}

@@ -1,0 +1,99 @@
+package fetch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Error says that a document could not be fetched.
+type Error struct {
+	URL        string
+	Status     int           // 0 where there was no answer
+	Detail     string        // what the server said about it, "" if nothing
+	RetryAfter time.Duration // what the server asked for, 0 if nothing
+	Err        error         // without an answer: why; with one: nil
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %v", e.URL, e.Err)
+	}
+	text := fmt.Sprintf("%s: the server answered %d %s", e.URL, e.Status, http.StatusText(e.Status))
+	if e.Detail != "" {
+		text += fmt.Sprintf(" (%s)", e.Detail)
+	}
+	return text
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Gone reports whether the server said that the document is not kept.
+func (e *Error) Gone() bool { return e.Status == http.StatusGone }
+
+// Transient reports whether another try may succeed.
+func (e *Error) Transient() bool {
+	switch {
+	case e.Status == 0:
+		return !errors.Is(e.Err, errNotAllowed) && !errors.Is(e.Err, errTooLong)
+	case e.Status == http.StatusTooManyRequests, e.Status == http.StatusRequestTimeout:
+		return true
+	}
+	return e.Status >= 500
+}
+
+// What no other try can mend.
+var (
+	errNotAllowed = errors.New("not followed") // an address to which links are not followed
+	errTooLong    = errors.New("longer than the limit")
+)
+
+// Permanent marks an error of what reads an answer as one that no other try can
+// mend: a document that exceeds a limit will do so again. [Do] returns err itself,
+// or an error that unwraps to it.
+func Permanent(err error) error { return backoff.Permanent(err) }
+
+// detail returns what an error says of itself: the detail of a problem (RFC 9457
+// §3.1.4, "detail"), or the first line of a page that is plain text.
+func detail(res *http.Response, said []byte) string {
+	var line string
+	switch kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind {
+	case "application/problem+json":
+		var problem struct{ Detail string }
+		_ = json.Unmarshal(said, &problem) // where it cannot be read, the status must do
+		line = problem.Detail
+	case "text/plain":
+		line, _, _ = strings.Cut(strings.TrimSpace(string(said)), "\n")
+		line = strings.TrimPrefix(line, http.StatusText(res.StatusCode)+": ")
+	}
+	line = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(line, ""))
+	if runes := []rune(line); len(runes) > 200 {
+		line = string(runes[:200]) + "…"
+	}
+	return line
+}
+
+func retryAfter(res *http.Response, now time.Time) time.Duration {
+	text := res.Header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}

@@ -1,0 +1,158 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+const userAgent = "tmshare-client (+https://github.com/tmshare/tmshare)"
+
+// Request is one document to fetch.
+type Request struct {
+	URL    string
+	Accept string
+	ETag   string               // "" = unconditionally
+	Max    int64                // bytes of the body, unpacked; more are an error
+	Home   func(*url.URL) error // why a URL is not gone to; as of [Fetcher.Home]
+	Within time.Duration        // for all of the answer; 0: as long as it takes
+
+	Packed  bool              // the body is read as it came, packed
+	Prepare func(http.Header) // called before each try, if not nil
+	Also    []int             // what is read besides 200
+}
+
+// Answer is a response. Its body is read by what [Do] was given, and closed by Do.
+type Answer struct {
+	Body        *Body
+	URL         string // after redirects
+	ContentType string
+	ETag        string
+	NotModified bool // since the version with Request.ETag; there is nothing to read
+
+	Status int
+	Header http.Header
+	Length int64 // Content-Length, -1 if it was not given
+}
+
+// Do fetches a document and reads it with read, which is not called for an
+// answer that it has not changed. Failures that another try may mend, a
+// truncated or corrupt body among them, are tried again after a while; so is
+// what read returns, unless that is [Permanent].
+func Do[T any](ctx context.Context, f *Fetcher, r Request, read func(*Answer) (T, error)) (T, *Answer, error) {
+	var got *Answer
+	try := func() (T, error) {
+		var none T
+		a, err := f.open(ctx, r)
+		if err == nil && !a.NotModified {
+			defer a.Body.Close()
+			var value T
+			if value, err = read(a); err == nil {
+				got = a
+				return value, nil
+			}
+		} else if err == nil {
+			got = a
+			return none, nil
+		}
+		var failed *Error
+		switch isFetch := errors.As(err, &failed); {
+		case ctx.Err() != nil, isFetch && !failed.Transient(), errors.As(err, new(*backoff.PermanentError)):
+			return none, backoff.Permanent(err)
+		case isFetch && failed.RetryAfter > 0:
+			return none, errors.Join(err, backoff.RetryAfter(int((failed.RetryAfter+time.Second-1)/time.Second)))
+		}
+		f.Logger.Debug("trying again", "url", r.URL, "error", err)
+		return none, err
+	}
+	value, err := backoff.Retry(ctx, try, backoff.WithBackOff(f.backoff()), backoff.WithMaxTries(uint(f.Tries)), backoff.WithMaxElapsedTime(maxWait))
+	var failed *Error
+	if errors.As(err, &failed) { // without what the tries have put around it
+		err = failed
+	}
+	return value, got, err
+}
+
+// maxWait bounds the time spent on retries of one request.
+const maxWait = 2 * time.Minute
+
+func (f *Fetcher) backoff() backoff.BackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval = f.Backoff + time.Duration(rand.Int64N(int64(f.Backoff)/4+1))
+	b.MaxInterval = 20 * time.Second
+	return b
+}
+
+// open sends a request and checks the head of the answer.
+func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
+	u, err := url.Parse(r.URL)
+	if err == nil {
+		err = r.Home(u)
+	}
+	if err != nil {
+		return nil, &Error{URL: r.URL, Err: fmt.Errorf("%w: %w", errNotAllowed, err)}
+	}
+	b := &Body{url: r.URL, left: r.Max, max: r.Max, stall: f.Stall, within: r.Within}
+	ctx = b.watch(ctx)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL, nil)
+	if err != nil {
+		return nil, b.fail(err)
+	}
+	req.Header.Set("Accept", r.Accept)
+	req.Header.Set("User-Agent", userAgent)
+	if r.ETag != "" {
+		req.Header.Set("If-None-Match", r.ETag)
+	}
+	req.Header.Set("Accept-Encoding", acceptCodings)
+	if r.Prepare != nil {
+		r.Prepare(req.Header)
+	}
+	h := *f.HTTP
+	h.CheckRedirect = func(to *http.Request, via []*http.Request) error {
+		if len(via) >= 10 {
+			return fmt.Errorf("%w: more than 10 in a row", errNotAllowed)
+		}
+		if err := r.Home(to.URL); err != nil {
+			return fmt.Errorf("%w: %w", errNotAllowed, err)
+		}
+		return nil
+	}
+	res, err := h.Do(req)
+	if err != nil {
+		var inner *url.Error
+		if errors.As(err, &inner) {
+			err = inner.Err
+		}
+		return nil, b.fail(err)
+	}
+	b.from = res.Body
+	if !r.Packed && res.StatusCode != http.StatusNotModified {
+		if b.from, err = withoutCoding(res.Body, contentCoding(res.Header)); err != nil {
+			res.Body.Close()
+			return nil, b.fail(err)
+		}
+	}
+	a := &Answer{
+		Body: b, URL: res.Request.URL.String(), ContentType: res.Header.Get("Content-Type"), ETag: res.Header.Get("ETag"),
+		Status: res.StatusCode, Header: res.Header, Length: res.ContentLength,
+	}
+	switch {
+	case res.StatusCode == http.StatusNotModified && r.ETag != "":
+		b.Close()
+		a.NotModified = true
+		return a, nil
+	case res.StatusCode != http.StatusOK && !slices.Contains(r.Also, res.StatusCode):
+		said, _ := io.ReadAll(io.LimitReader(b, 4096)) // also so that the connection can be used again
+		b.Close()
+		return nil, &Error{URL: r.URL, Status: res.StatusCode, Detail: detail(res, said), RetryAfter: retryAfter(res, f.Now())}
+	}
+	return a, nil
+}

@@ -1,0 +1,350 @@
+// Package fetch_test tests fetching from servers on real sockets.
+package fetch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/fetch"
+)
+
+func fetcher(change ...func(*fetch.Fetcher)) *fetch.Fetcher {
+	f := fetch.Fetcher{Backoff: time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
+	for _, c := range change {
+		c(&f)
+	}
+	return f.WithDefaults()
+}
+
+// serve starts a server; it ends with the test.
+func serve(t *testing.T, answer http.HandlerFunc) *httptest.Server {
+	s := httptest.NewUnstartedServer(answer)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.Start()
+	t.Cleanup(s.Close)
+	return s
+}
+
+// get fetches a text.
+func get(t *testing.T, f *fetch.Fetcher, at string, change ...func(*fetch.Request)) (string, *fetch.Answer, error) {
+	home, err := f.Home(at)
+	require.NoError(t, err)
+	r := fetch.Request{URL: at, Accept: "text/plain", Max: 1000, Home: home}
+	for _, c := range change {
+		c(&r)
+	}
+	return fetch.Do(context.Background(), f, r, func(a *fetch.Answer) (string, error) {
+		b, err := io.ReadAll(a.Body)
+		return string(b), err
+	})
+}
+
+func TestAnswerSaysWhatItIs(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			http.Redirect(w, r, "/there", http.StatusFound)
+			return
+		}
+		assert.Equal(t, "text/plain", r.Header.Get("Accept"))
+		assert.Contains(t, r.Header.Get("User-Agent"), "github.com/tmshare/tmshare")
+		w.Header().Set("ETag", `"1"`)
+		w.Header().Set("X-Else", "else")
+		w.Header().Set("Content-Type", "text/plain")
+		if r.Header.Get("If-None-Match") == `"1"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		_, _ = w.Write([]byte("hello"))
+	})
+	text, a, err := get(t, fetcher(), s.URL+"/")
+	require.NoError(t, err)
+	assert.Equal(t, "hello", text)
+	assert.Equal(t, []any{s.URL + "/there", "text/plain", `"1"`, 200, "else", int64(5), int64(5), false},
+		[]any{a.URL, a.ContentType, a.ETag, a.Status, a.Header.Get("X-Else"), a.Length, a.Body.Size(), a.NotModified})
+
+	text, a, err = get(t, fetcher(), s.URL+"/", func(r *fetch.Request) { r.ETag = `"1"` })
+	require.NoError(t, err)
+	assert.Empty(t, text)
+	assert.True(t, a.NotModified)
+}
+
+// What another try may mend is tried again, and only that.
+func TestTries(t *testing.T) {
+	t.Parallel()
+	answering := func(status int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
+	}
+	for name, c := range map[string]struct {
+		first http.HandlerFunc
+		tries int
+		says  string // "": the second try succeeds
+	}{
+		"500":       {answering(500), 2, ""},
+		"408":       {answering(408), 2, ""},
+		"429":       {answering(429), 2, ""},
+		"cut":       {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 2, ""},
+		"truncated": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "9") }, 2, ""},
+		"silent":    {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 2, ""},
+		"404":       {answering(404), 1, "404"},
+		"410":       {answering(410), 1, "410"},
+		"too long":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2000)) }, 1, "longer than the limit of 1000 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tries := 0
+			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if tries++; tries == 1 {
+					c.first(w, r)
+					return
+				}
+				_, _ = w.Write([]byte("hello"))
+			})
+			text, _, err := get(t, fetcher(func(f *fetch.Fetcher) { f.Stall = 200 * time.Millisecond }), s.URL)
+			assert.Equal(t, c.tries, tries)
+			if c.says == "" {
+				require.NoError(t, err)
+				assert.Equal(t, "hello", text)
+				return
+			}
+			var failed *fetch.Error
+			require.ErrorAs(t, err, &failed)
+			assert.ErrorContains(t, failed, c.says)
+			assert.False(t, failed.Transient())
+			assert.Equal(t, name == "410", failed.Gone())
+		})
+	}
+}
+
+// What reads an answer may fail because of it, and says where that is for good.
+func TestPermanentErrorsOfTheReader(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(http.ResponseWriter, *http.Request) {})
+	bad := errors.New("bad")
+	for _, c := range []struct {
+		err   error
+		f     *fetch.Fetcher
+		reads int
+	}{
+		{bad, fetcher(), 4},
+		{fetch.Permanent(bad), fetcher(), 1},
+		{fmt.Errorf("it is %w", fetch.Permanent(bad)), fetcher(), 1},
+		{fetch.Permanent(bad), fetcher(func(f *fetch.Fetcher) { f.Tries = 1 }), 1},
+	} {
+		home, err := c.f.Home(s.URL)
+		require.NoError(t, err)
+		reads := 0
+		_, _, err = fetch.Do(context.Background(), c.f, fetch.Request{URL: s.URL, Max: 1, Home: home}, func(*fetch.Answer) (int, error) {
+			reads++
+			return 0, c.err
+		})
+		assert.Equal(t, c.reads, reads)
+		assert.ErrorIs(t, err, bad)
+		assert.EqualError(t, err, c.err.Error())
+	}
+}
+
+// A server that wants to be left alone for an hour is.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	tries := 0
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		tries++
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	_, _, err := get(t, fetcher(), s.URL)
+	var failed *fetch.Error
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, fetch.Error{URL: s.URL, Status: 503, RetryAfter: time.Hour}, *failed)
+	assert.Equal(t, 1, tries)
+}
+
+// A server that sends a byte now and then is given the time of the request, and
+// time in which it is not read does not count.
+func TestTimeForTheWholeAnswer(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		for range 20 {
+			_, _ = w.Write([]byte(" "))
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	once := fetcher(func(f *fetch.Fetcher) { f.Tries = 1 })
+	_, _, err := get(t, once, s.URL, func(r *fetch.Request) { r.Within = 200 * time.Millisecond })
+	assert.ErrorContains(t, err, "the server has not sent all within 200ms")
+	text, _, err := get(t, once, s.URL)
+	require.NoError(t, err)
+	assert.Len(t, text, 20)
+
+	halting := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("hel"))
+		_ = http.NewResponseController(w).Flush()
+		time.Sleep(800 * time.Millisecond)
+		_, _ = w.Write([]byte("lo"))
+	})
+	patient := fetcher(func(f *fetch.Fetcher) { f.Tries, f.Stall = 1, 500*time.Millisecond })
+	home, err := patient.Home(halting.URL)
+	require.NoError(t, err)
+	for _, paused := range []bool{false, true} {
+		r := fetch.Request{URL: halting.URL, Max: 10, Home: home, Within: 500 * time.Millisecond}
+		_, _, err = fetch.Do(context.Background(), patient, r, func(a *fetch.Answer) (string, error) {
+			if paused {
+				a.Body.Pause()
+			}
+			time.Sleep(700 * time.Millisecond)
+			if paused {
+				a.Body.Resume()
+			}
+			b, err := io.ReadAll(a.Body)
+			return string(b), err
+		})
+		assert.Equal(t, paused, err == nil, "%v", err)
+	}
+
+	silent := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	home, err = patient.Home(silent.URL)
+	require.NoError(t, err)
+	_, _, err = fetch.Do(context.Background(), patient, fetch.Request{URL: silent.URL, Max: 10, Home: home}, func(a *fetch.Answer) (string, error) {
+		a.Body.Pause()
+		a.Body.Resume()
+		b, err := io.ReadAll(a.Body)
+		return string(b), err
+	})
+	assert.ErrorContains(t, err, "the server has sent nothing for 500ms")
+}
+
+// What the server says about an error is passed on, as far as it is a line of text.
+func TestWhatTheServerSaysIsPassedOn(t *testing.T) {
+	t.Parallel()
+	for contentType, c := range map[string]struct{ body, says string }{
+		"text/plain":                {"Not Found: ask elsewhere\nmore", "404 Not Found (ask elsewhere)"},
+		"text/plain; charset=utf-8": {"no \x1b[31mcolours\xFF", "404 Not Found (no [31mcolours)"},
+		"text/html":                 {"<html>", "404 Not Found"},
+		"application/problem+json":  {`{"title":"Not Found","detail":"ask elsewhere"}`, "404 Not Found (ask elsewhere)"},
+		"application/problem+json;": {`{"detail":`, "404 Not Found"},
+		"text/plain; x=1":           {strings.Repeat("é", 500), "404 Not Found (" + strings.Repeat("é", 200) + "…)"},
+	} {
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			w.WriteHeader(404)
+			_, _ = w.Write([]byte(c.body))
+		})
+		_, _, err := get(t, fetcher(), s.URL)
+		assert.EqualError(t, err, fmt.Sprintf("%s: the server answered %s", s.URL, c.says))
+	}
+}
+
+func TestHome(t *testing.T) {
+	t.Parallel()
+	f := fetcher(func(f *fetch.Fetcher) { f.Hosts = []string{"mirror.example.org", "other.example.org:8080"} })
+	home, err := f.Home("http://maps.example.org/feed")
+	require.NoError(t, err)
+	for to, ok := range map[string]bool{
+		"http://maps.example.org/x": true, "https://maps.example.org/x": true, "http://maps.example.org:81/": true,
+		"http://mirror.example.org/": true, "http://mirror.example.org:81/": true,
+		"http://other.example.org:8080/": true, "http://other.example.org/": false,
+		"http://example.org/": false, "file:///etc/passwd": false, "ftp://maps.example.org/": false,
+	} {
+		u, err := url.Parse(to)
+		require.NoError(t, err)
+		assert.Equal(t, ok, home(u) == nil, to)
+	}
+	for _, bad := range []string{"", "maps.example.org", "ftp://maps.example.org/", "http:///x", "http://user:secret@maps.example.org/"} {
+		_, err := f.Home(bad)
+		require.Error(t, err, bad)
+		assert.NotContains(t, err.Error(), "secret")
+	}
+}
+
+// Redirects lead to where links may lead, and not on and on.
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	elsewhere := serve(t, func(w http.ResponseWriter, _ *http.Request) { asked++ })
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/away" {
+			http.Redirect(w, r, elsewhere.URL, http.StatusFound)
+			return
+		}
+		http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
+	})
+	_, _, err := get(t, fetcher(), s.URL+"/")
+	assert.ErrorContains(t, err, "more than 10 in a row")
+	_, _, err = get(t, fetcher(), s.URL+"/away")
+	assert.ErrorContains(t, err, "allow it with --host "+elsewhere.Listener.Addr().String())
+	assert.Zero(t, asked)
+	_, _, err = get(t, fetcher(func(f *fetch.Fetcher) { f.Hosts = []string{elsewhere.Listener.Addr().String()} }), s.URL+"/away")
+	require.NoError(t, err)
+	assert.Equal(t, 1, asked)
+}
+
+// The token is shown to one server, wherever redirects lead.
+func TestBearerShowsTheTokenToOneServer(t *testing.T) {
+	t.Parallel()
+	var shown []string
+	note := func(r *http.Request) { shown = append(shown, r.Header.Get("Authorization")) }
+	elsewhere := serve(t, func(_ http.ResponseWriter, r *http.Request) { note(r) })
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		note(r)
+		http.Redirect(w, r, elsewhere.URL, http.StatusFound)
+	})
+	u, err := url.Parse(s.URL)
+	require.NoError(t, err)
+	f := fetcher(func(f *fetch.Fetcher) {
+		f.HTTP = fetch.Bearer(&http.Client{}, u, "secret")
+		f.Hosts = []string{elsewhere.Listener.Addr().String()}
+	})
+	_, _, err = get(t, f, s.URL)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Bearer secret", ""}, shown)
+}
+
+// A server whose certificate nobody vouches for is not talked to.
+func TestCertificateThatIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	_, _, err := get(t, fetcher(), s.URL)
+	assert.ErrorContains(t, err, "certificate")
+	var failed *fetch.Error
+	require.ErrorAs(t, err, &failed)
+	assert.Zero(t, failed.Status)
+}
+
+// Requests go through the proxy that the environment names.
+func TestProxyOfTheEnvironment(t *testing.T) {
+	proxy := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, "maps.example.org", r.Host)
+		assert.True(t, r.URL.IsAbs())
+		_, _ = w.Write([]byte("hello"))
+	})
+	f := fetcher()
+	transport := f.HTTP.Transport.(*http.Transport)
+	require.NotNil(t, transport.Proxy, "what the default client uses")
+	at, err := url.Parse(proxy.URL)
+	require.NoError(t, err)
+	transport.Proxy = http.ProxyURL(at) // the environment is read once in a process
+	text, _, err := get(t, f, "http://maps.example.org/feed")
+	require.NoError(t, err)
+	assert.Equal(t, "hello", text)
+}

@@ -1,0 +1,76 @@
+package fetch
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// Fetcher says how documents are fetched. It is made by [Fetcher.WithDefaults]
+// and not changed while it is used, by as many goroutines as may be.
+type Fetcher struct {
+	// HTTP makes the requests. The default honours the proxy environment and
+	// has time limits on connecting and waiting.
+	HTTP *http.Client
+
+	// Hosts may be followed to besides the one of the document that one began
+	// with ("host" or "host:port").
+	Hosts []string
+
+	Tries   int           // of each request; default 4
+	Backoff time.Duration // before the second try, growing; default 250 ms
+	Stall   time.Duration // a try ends after this long without a byte; default 1 min
+	MaxTime time.Duration // for a document that is read at once: the usual Request.Within; default 15 min
+
+	Logger *slog.Logger
+	Now    func() time.Time
+}
+
+// WithDefaults returns f with defaults for the fields that are zero.
+func (f Fetcher) WithDefaults() *Fetcher {
+	if f.HTTP == nil {
+		f.HTTP = defaultHTTP()
+	}
+	f.Tries = cmp.Or(f.Tries, 4)
+	f.Backoff = cmp.Or(f.Backoff, 250*time.Millisecond)
+	f.Stall = cmp.Or(f.Stall, time.Minute)
+	f.MaxTime = cmp.Or(f.MaxTime, 15*time.Minute)
+	f.Logger = cmp.Or(f.Logger, slog.Default())
+	if f.Now == nil {
+		f.Now = time.Now
+	}
+	return &f
+}
+
+func defaultHTTP() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.ResponseHeaderTimeout = time.Minute
+	t.MaxIdleConnsPerHost = 64 // more than are used at a time, or connections are made anew all the time
+	return &http.Client{Transport: t}
+}
+
+// Home returns a predicate for the hosts to which links may lead, from what was
+// subscribed to at the URL.
+func (f *Fetcher) Home(subscribed string) (func(*url.URL) error, error) {
+	u, err := url.Parse(subscribed)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%q is not an http or https URL", subscribed)
+	}
+	if u.User != nil { // it would stand in every list and message
+		return nil, fmt.Errorf("the URL on %s has a name or a password in it: put a token for reading into a file instead (--token-file)", u.Host)
+	}
+	allowed := append([]string{u.Host}, f.Hosts...)
+	return func(to *url.URL) error {
+		if to.Scheme != "http" && to.Scheme != "https" {
+			return fmt.Errorf("links to %s: are not followed", to.Scheme)
+		}
+		if slices.Contains(allowed, to.Host) || slices.Contains(allowed, to.Hostname()) {
+			return nil
+		}
+		return fmt.Errorf("the link leads away from %s, to the host %s; allow it with --host %s", u.Host, to.Host, to.Host)
+	}, nil
+}
