@@ -34,6 +34,7 @@ type Sources interface {
 	StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark, progress func(store.Loading)) error
 	SwitchSource(name, note string) error
 	ApplyEntries(ctx context.Context, name string, f func(*store.Applying) error) error
+	HeldRecords(name string, ids []string, f func(store.Held)) error
 	ReadSources(f func([]store.Subscription, []fragment.Source) error) error
 }
 

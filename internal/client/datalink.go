@@ -22,15 +22,20 @@ func noData(feed string, e *feeds.Entry) error {
 func (c *Client) bestLink(links []feeds.Link) (best feeds.Link, ok bool) {
 	rank := 0
 	for _, l := range links {
-		r := rankType(l.Type)
-		if c.format == FormatXTM1 && (r == rankXTM1 || r == rankXTM1Own) {
-			r += 10
-		}
-		if r > rank {
+		if r := c.rank(l.Type); r > rank {
 			best, rank = l, r
 		}
 	}
 	return best, rank > 0
+}
+
+// rank is rankType with what was asked for first.
+func (c *Client) rank(mediaType string) int {
+	r := rankType(mediaType)
+	if c.format == FormatXTM1 && (r == rankXTM1 || r == rankXTM1Own) {
+		r += 10
+	}
+	return r
 }
 
 // What rankType says of XTM 1.0.

@@ -1,12 +1,14 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -24,6 +26,10 @@ type SubscribeOptions struct {
 	// one of the feed's URL. It must be the declared one of a feed that does.
 	SP string
 
+	// Protocol is how changes are to be learnt of. "" takes what the URL shows, which is
+	// ProtocolTMShare unless it is that of a feed of records.
+	Protocol string
+
 	// Format is FormatXTM1 or FormatXTM21 to ask for that alone; "" takes the
 	// best that the server has.
 	Format string
@@ -33,12 +39,27 @@ type SubscribeOptions struct {
 	TokenFile string
 }
 
+// The names of the protocols.
+const (
+	ProtocolTMShare = "tmshare"  // a fragments feed, in any dialect
+	ProtocolAtomPMH = "atom-pmh" // a feed of records
+)
+
+// Protocols are the names of all protocols.
+var Protocols = []string{ProtocolTMShare, ProtocolAtomPMH}
+
+// ProtocolOf returns the name of the protocol of a subscription.
+func ProtocolOf(s *store.Subscription) string { return cmp.Or(string(s.Protocol), ProtocolTMShare) }
+
 // Subscribe subscribes to the collection at a URL: that of an overview with one
-// collection, a topic map feed or a fragments feed. An overview with several
-// collections is a [*ChoiceError] that lists them.
+// collection, a topic map feed, a fragments feed or a feed of records. An overview
+// with several collections is a [*ChoiceError] that lists them.
 func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) (*store.Subscription, error) {
 	if o.Format != "" && o.Format != FormatXTM1 && o.Format != FormatXTM21 {
 		return nil, fmt.Errorf("unknown format %q: ask for %s or %s", o.Format, FormatXTM21, FormatXTM1)
+	}
+	if o.Protocol != "" && !slices.Contains(Protocols, o.Protocol) {
+		return nil, fmt.Errorf("unknown protocol %q: there are %s", o.Protocol, strings.Join(Protocols, ", "))
 	}
 	if o.TokenFile != "" {
 		path, err := filepath.Abs(o.TokenFile)
@@ -51,7 +72,7 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.discover(ctx, ref, o.SP)
+	s, err := c.discover(ctx, ref, o.Protocol, o.SP)
 	if err != nil {
 		return nil, err
 	}
@@ -86,15 +107,19 @@ func nameFrom(ref string) string {
 	if err != nil {
 		return "source"
 	}
-	name := path.Base(strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/fragments"))
+	at := strings.TrimSuffix(u.Path, "/")
+	for _, feed := range []string{"/complete", "/fragments", "/records"} {
+		at = strings.TrimSuffix(at, feed)
+	}
+	name := path.Base(at)
 	if name == "/" || name == "." {
 		return u.Hostname()
 	}
 	return name
 }
 
-// discover follows the feeds from the URL to the fragments feed.
-func (c *Client) discover(ctx context.Context, ref, sp string) (*store.Subscription, error) {
+// discover follows the feeds from the URL to the fragments feed, or to that of records.
+func (c *Client) discover(ctx context.Context, ref, protocol, sp string) (*store.Subscription, error) {
 	home, err := c.fetcher().Home(ref)
 	if err != nil {
 		return nil, err
@@ -114,6 +139,26 @@ func (c *Client) discover(ctx context.Context, ref, sp string) (*store.Subscript
 		if l, ok := feed.Link(feeds.RelSnapshotFeed); ok {
 			snapshots = l.Href
 		}
+		wanted := protocol == ProtocolAtomPMH
+		if wanted || protocol == "" && saysRecords(at) {
+			switch next, ok := feed.Link(feeds.RelRecordsFeed); {
+			case linked || isRecordsFeed(feed):
+				if l, ok := feed.Link("current"); ok && l.Href != a.URL && !seen[l.Href] {
+					at = l.Href
+					continue
+				}
+				s, err := c.subscriptionTo(feed, a.URL, "", sp)
+				if err == nil {
+					s.Protocol = store.AtomPMH
+				}
+				return s, err
+			case wanted && ok:
+				at, linked = next.Href, true
+				continue
+			case wanted && !leadsDown(feed):
+				return nil, fmt.Errorf("%s: this Atom feed is no feed of records, nor does it link to one", at)
+			}
+		}
 		if linked || isFragmentsFeed(feed) {
 			if l, ok := feed.Link("current"); ok && l.Href != a.URL && !seen[l.Href] { // an archive document was given
 				at = l.Href
@@ -129,7 +174,32 @@ func (c *Client) discover(ctx context.Context, ref, sp string) (*store.Subscript
 		if at, linked, err = down(feed, a.URL); err != nil {
 			return nil, err
 		}
+		linked = linked && !wanted
 	}
+}
+
+// saysRecords reports whether a URL is that of a feed of records.
+func saysRecords(ref string) bool {
+	u, err := url.Parse(ref)
+	return err == nil && slices.Contains(strings.Split(u.Path, "/"), "records")
+}
+
+// isRecordsFeed reports whether nothing in a feed says that it is another one: feeds of
+// records are plain Atom.
+func isRecordsFeed(f *feeds.Feed) bool {
+	_, other := f.Link(feeds.RelSnapshotFeed)
+	for i := range f.Entries {
+		for _, rel := range []feeds.Rel{feeds.RelTopicMapFeed, feeds.RelFragmentFeed, feeds.RelSnapshotFeed, feeds.RelTopicMapData} {
+			_, found := f.Entries[i].Link(rel)
+			other = other || found
+		}
+	}
+	return !other
+}
+
+// leadsDown reports whether a feed is an overview.
+func leadsDown(f *feeds.Feed) bool {
+	return slices.ContainsFunc(f.Entries, func(e feeds.Entry) bool { _, ok := e.Link(feeds.RelTopicMapFeed); return ok })
 }
 
 // isFragmentsFeed tells a fragments feed by its prefix and by what it links to;

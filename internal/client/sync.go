@@ -16,7 +16,8 @@ import (
 // Round says what one round of a subscription did.
 type Round struct {
 	Name       string    `json:"name"`
-	CleanStart bool      `json:"cleanStart"`       // the map was loaded from a snapshot
+	CleanStart bool      `json:"cleanStart"`       // the map was loaded
+	Snapshot   bool      `json:"snapshot"`         // from a snapshot; else from the beginning of the feed
 	Reason     string    `json:"reason,omitempty"` // why it was loaded anew
 	Entries    int       `json:"entries"`          // new entries that the mark moved over
 	Applied    int       `json:"applied"`          // fragments applied for them
@@ -174,7 +175,7 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, u
 			return err
 		}
 		*s = *current
-		s.ETag = ""
+		s.ETag, r.Snapshot = "", s.Staging.Snapshot
 		err = c.partialUpdate(ctx, s, r, until)
 		var history *historyError
 		switch {
@@ -203,7 +204,7 @@ func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
 	if err != nil {
 		return err
 	}
-	if err := checkPrefix(s, recent, s.FragmentsFeed, true); err != nil {
+	if err := checkPrefix(s, recent, s.FragmentsFeed, s.Protocol == store.TMShare); err != nil {
 		return err
 	}
 	if err := c.stageSnapshot(ctx, s, home); err != nil {
@@ -220,6 +221,9 @@ func (c *Client) xtmOptions(sp, uri string) xtm.Options {
 
 // partialUpdate applies what the fragments feed has beyond the mark.
 func (c *Client) partialUpdate(ctx context.Context, s *store.Subscription, r *Round, until time.Time) error {
+	if s.Protocol != store.TMShare {
+		return c.harvest(ctx, s, r)
+	}
 	home, err := c.fetcher().Home(s.FragmentsFeed)
 	if err != nil {
 		return err

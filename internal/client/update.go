@@ -54,10 +54,7 @@ func (u *update) apply(ctx context.Context, entries []feeds.Entry) error {
 		if err == nil {
 			continue
 		}
-		if u.faults++; n > 0 {
-			u.faults = 1
-		}
-		if ctx.Err() != nil || tooMany(err) || !serverFault(err) || u.faults == maxFaults || u.unreachable(ctx) {
+		if u.outOfOrder(ctx, u.s, u.home, err, &u.faults, n > 0) {
 			return err
 		}
 		// The server is there, so this fragment is at fault.
@@ -110,10 +107,18 @@ func (u *update) applyAhead(ctx context.Context, entries []feeds.Entry, wanted [
 	return passed, err
 }
 
-// unreachable reports whether the server does not even give the feed.
-func (u *update) unreachable(ctx context.Context) bool {
-	_, _, err := u.getFeed(ctx, u.s.FragmentsFeed, u.s.ETag, u.home)
-	return err != nil
+// outOfOrder reports whether an error ends the round: it is not one of a document alone.
+// faults counts the documents in a row that fail as if the server were out of order;
+// progress says that others were fetched since the last one.
+func (c *Client) outOfOrder(ctx context.Context, s *store.Subscription, home func(*url.URL) error, err error, faults *int, progress bool) bool {
+	if *faults++; progress {
+		*faults = 1
+	}
+	if ctx.Err() != nil || tooMany(err) || !serverFault(err) || *faults == maxFaults {
+		return true
+	}
+	_, _, unreachable := c.getFeed(ctx, s.FragmentsFeed, s.ETag, home)
+	return unreachable != nil
 }
 
 // commit applies what was fetched and moves the mark over the entries for which
@@ -155,13 +160,13 @@ func (u *update) commit(ctx context.Context, entries []feeds.Entry, batch []outc
 // applyBatch applies what was fetched, puts what could not be had into quarantine,
 // and notes what was done. It returns how many fragments it has applied.
 func (u *update) applyBatch(a *store.Applying, entries []feeds.Entry, batch []outcome) (int, error) {
-	var told, released, bad []store.ActivityEntry
+	var told notes
 	for _, o := range batch {
 		e := &entries[o.at]
 		entry := store.ActivityEntry{TopicSI: topicOf(e), Title: e.Title, State: string(e.State), Updated: e.Updated}
 		if o.bad != nil {
 			entry.Error = o.bad.Error()
-			bad = append(bad, entry)
+			told.quarantined = append(told.quarantined, entry)
 			if err := a.Quarantine(u.quarantined(e, o.bad)); err != nil {
 				return 0, err
 			}
@@ -173,27 +178,34 @@ func (u *update) applyBatch(a *store.Applying, entries []feeds.Entry, batch []ou
 		if err := merge.Apply(a.State, o.fragment); err != nil {
 			return 0, fmt.Errorf("applying the fragment of %s: %w", o.fragment.TopicSI, err)
 		}
-		told = append(told, entry)
+		told.applied = append(told.applied, entry)
 		was, err := a.Release(entry.TopicSI, e.Updated)
 		if err != nil {
 			return 0, err
 		}
 		if was {
-			released = append(released, entry)
+			told.released = append(told.released, entry)
 		}
 	}
+	return len(told.applied), told.keep(a)
+}
+
+// notes are what is to be kept of a commit for people.
+type notes struct{ applied, released, quarantined []store.ActivityEntry }
+
+func (n *notes) keep(a *store.Applying) error {
 	for _, note := range []store.Activity{
-		{Kind: store.ActivityApplied, Entries: told},
-		{Kind: store.ActivityReleased, Entries: released},
-		{Kind: store.ActivityQuarantined, Entries: bad},
+		{Kind: store.ActivityApplied, Entries: n.applied},
+		{Kind: store.ActivityReleased, Entries: n.released},
+		{Kind: store.ActivityQuarantined, Entries: n.quarantined},
 	} {
 		if len(note.Entries) > 0 {
 			if err := a.Note(note); err != nil {
-				return 0, err
+				return err
 			}
 		}
 	}
-	return len(told), nil
+	return nil
 }
 
 // handle moves the mark over entries that are contained in the state already.

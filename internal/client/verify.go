@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,6 +40,7 @@ type Difference struct {
 // compares the two: they are equal when their canonical forms (ISO 13250-4) are,
 // item identifiers and the reifier of the map left out.
 func (c *Client) Verify(ctx context.Context, name string) (v *Verdict, err error) {
+	var moved error
 	for range 3 {
 		r, err := c.Sync(ctx, name)
 		if err != nil {
@@ -47,13 +49,32 @@ func (c *Client) Verify(ctx context.Context, name string) (v *Verdict, err error
 		if v != nil && r.Entries == 0 && !r.CleanStart {
 			break
 		}
-		if v, err = c.verifyNow(ctx, name); err != nil || v.Equal {
+		var later *laterError
+		if v, err = c.verifyNow(ctx, name); errors.As(err, &later) {
+			moved = err
+			continue
+		}
+		if err != nil || v.Equal {
 			return v, err
 		}
-		// Large fragments are of the time at which they are asked for. Where the
-		// server has published meanwhile, that may be the whole difference.
+		// Large fragments, and all records, are of the time at which they are asked for.
+		// Where the server has published meanwhile, that may be the whole difference.
+	}
+	if v == nil {
+		return nil, moved
 	}
 	return v, nil
+}
+
+// laterError says that a source is later than the map of the server that it is to be
+// compared with.
+type laterError struct {
+	name       string
+	here, asOf time.Time
+}
+
+func (e *laterError) Error() string {
+	return fmt.Sprintf("%s: the source came to %s while it was compared with the map of %s; try again", e.name, feeds.FormatTime(e.here), feeds.FormatTime(e.asOf))
 }
 
 func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
@@ -73,17 +94,21 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 		return nil, err
 	}
 	v := &Verdict{Name: name, AsOf: asOf}
-	return v, c.Store.ReadSources(func(subscriptions []store.Subscription, sources []fragment.Source) error {
+	err = c.Store.ReadSources(func(subscriptions []store.Subscription, sources []fragment.Source) error {
 		for i := range subscriptions {
 			if subscriptions[i].Name == name {
 				if at := subscriptions[i].State.Mark.Updated; at.After(asOf) {
-					return fmt.Errorf("%s: another command brought the source to %s while it was compared with the map of %s; try again", name, feeds.FormatTime(at), feeds.FormatTime(asOf))
+					return &laterError{name, at, asOf}
 				}
 				return v.compare(s.SP, sources[i], server)
 			}
 		}
 		return &UnknownError{name, names(subscriptions)}
 	})
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
 // currentMap fetches the map as of now and the time of its last change.

@@ -3,10 +3,11 @@ package clientcmd
 import (
 	"context"
 	"errors"
-	"io"
-	"text/tabwriter"
-
 	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,7 @@ type subscription struct {
 	Feed      string       `json:"feed"`
 	Snapshots string       `json:"snapshots,omitempty"`
 	SP        string       `json:"sourceLocatorPrefix"`
+	Protocol  string       `json:"protocol"`
 	Format    string       `json:"format,omitempty"`    // what is asked for, where that is one alone
 	TokenFile string       `json:"tokenFile,omitempty"` // the path on the machine of the data folder
 	State     client.State `json:"state"`
@@ -29,7 +31,7 @@ type subscription struct {
 func (a *app) describeSubscription(s *store.Subscription) (subscription, error) {
 	quarantine, err := a.db.Quarantine(s.Name)
 	return subscription{
-		Name: s.Name, Feed: s.FragmentsFeed, Snapshots: s.SnapshotsFeed, SP: s.SP, Format: s.Format, TokenFile: s.TokenFile,
+		Name: s.Name, Feed: s.FragmentsFeed, Snapshots: s.SnapshotsFeed, SP: s.SP, Protocol: client.ProtocolOf(s), Format: s.Format, TokenFile: s.TokenFile,
 		State: client.StatusOf(s, quarantine, a.client.Now()).State,
 	}, err
 }
@@ -41,11 +43,20 @@ func (a *app) subscribe() *cobra.Command {
 		Short: "Subscribe to a collection",
 		Long: `Subscribe to the collection at URL: that of a server's overview (/topicmaps), of a
 topic map feed or of a fragments feed. An overview with several collections is
-answered with the list. The next sync loads the map.`,
+answered with the list. The next sync loads the map.
+
+Other ways to follow a source:
+  --protocol atom-pmh  a feed of records (Atom Feed Protocol for Metadata
+                       Harvesting), of any producer whose records are topics in
+                       XTM. It is recognised where the URL has the word records in
+                       it; with the flag, the URL may also be one of those above.`,
 		Example: `  tmshare-client subscribe http://127.0.0.1:8080/topicmaps/egov
   tmshare-client subscribe --as members --token-file token https://maps.example.org/topicmaps/members`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error {
+			if o.Protocol != "" && !slices.Contains(client.Protocols, o.Protocol) {
+				return usageError(fmt.Errorf("--protocol %s: there are %s", o.Protocol, strings.Join(client.Protocols, ", ")))
+			}
 			if o.Format != "" && o.Format != client.FormatXTM1 && o.Format != client.FormatXTM21 {
 				return usageError(fmt.Errorf("--format %s: ask for %s or %s", o.Format, client.FormatXTM21, client.FormatXTM1))
 			}
@@ -74,6 +85,7 @@ answered with the list. The next sync loads the map.`,
 	fl := cmd.Flags()
 	fl.StringVar(&o.Name, "as", "", "`name` of the subscription (default: from the URL)")
 	fl.StringVar(&o.SP, "sp", "", "source locator prefix, an `IRI`, for a feed that declares none (default: made of its URL)")
+	fl.StringVar(&o.Protocol, "protocol", "", "`protocol` to follow the source by: "+strings.Join(client.Protocols, ", ")+" (default: what the URL shows)")
 	fl.StringVar(&o.Format, "format", "", "`format` to ask for alone, xtm2.1 or xtm1 (default: the best that the server has)")
 	fl.StringVar(&o.TokenFile, "token-file", "", "`file` with the token that the server wants of readers; it is read in each round")
 	return cmd

@@ -108,6 +108,8 @@ func describe(r *client.Round) string {
 func describeChange(r *client.Round) string {
 	at := feeds.FormatTime(r.Mark)
 	switch {
+	case r.CleanStart && !r.Snapshot:
+		return fmt.Sprintf("loaded from the beginning of the feed, %d fragments applied; in step as of %s", r.Applied, at)
 	case r.CleanStart && r.Applied > 0:
 		return fmt.Sprintf("loaded from a snapshot, then %d fragments applied; in step as of %s", r.Applied, at)
 	case r.CleanStart:

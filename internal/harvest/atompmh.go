@@ -121,7 +121,7 @@ func (w *walk) read(ctx context.Context, ref string) (*News, error) {
 			}
 		}
 		if first {
-			n.Mark = Mark{Feed: feed.ID, ETag: a.ETag, Complete: feed.Complete}
+			n.Mark = Mark{Feed: feed.ID, ETag: a.ETag}
 			if err := w.compare(feed); err != nil {
 				return nil, err
 			}
@@ -132,7 +132,7 @@ func (w *walk) read(ctx context.Context, ref string) (*News, error) {
 		}
 		w.add(feed)
 		if feed.Complete { // it has all active entries, whatever there is behind it
-			n.Whole = true
+			n.Whole, n.Mark.Complete = true, true
 			break
 		}
 		done, err := w.handled(feed)
@@ -178,8 +178,6 @@ func (w *walk) compare(f *feeds.Feed) error {
 	case w.whole || w.mark.Feed == "" || f.Complete:
 	case f.ID != w.mark.Feed:
 		return &anewError{"the feed has a new id: its history is another one"}
-	case w.mark.Complete:
-		return &anewError{"the feed was a complete one, and is an archived one now"}
 	}
 	return nil
 }
@@ -274,8 +272,11 @@ func older(f *feeds.Feed) string {
 // has a later entry if it has not the same; a feed without any belongs to another history:
 // its producer may have been restored from a backup.
 func (w *walk) lost(whole bool) error {
-	if whole {
+	switch {
+	case whole:
 		return nil
+	case w.mark.Complete: // known here only: an empty document may come before the complete one
+		return &anewError{"the feed was a complete one, and is an archived one now"}
 	}
 	for _, id := range w.mark.At {
 		at, ok := w.best[id]

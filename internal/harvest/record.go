@@ -26,8 +26,8 @@ type Record struct {
 
 // Representation is one of the forms in which a record is to be had.
 type Representation struct {
-	URL  string
-	Type string // media type
+	URL  string `json:"url"`
+	Type string `json:"type,omitempty"` // media type
 }
 
 // News is what a look at a source has brought.

@@ -36,6 +36,7 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 			feed.Links = append(feed.Links,
 				atomLink("self", s.recordsURL(c)), atomLink("current", s.recordsURL(c)), atomLink("via", s.recordsArchiveURL(c, n)),
 				atomLink("up", s.mapURL(c)), atomLink(feeds.RelCompleteRecords, s.completeRecordsURL(c)))
+			feed.Links = append(feed.Links, s.currentLinks(c)...)
 			return feed, nil
 		})
 	})
@@ -121,7 +122,9 @@ func (s *Server) completeRecords(w http.ResponseWriter, r *http.Request) error {
 		feed := &feeds.Feed{
 			ID: derived(c, "records/complete"), Title: name(c) + ": Records", Author: author, Updated: c.Updated,
 			ServerSrcLocatorPrefix: c.SP, Complete: true,
-			Links: []feeds.Link{atomLink("self", s.completeRecordsURL(c)), atomLink("up", s.mapURL(c)), atomLink(feeds.RelRecordsFeed, s.recordsURL(c))},
+			Links: append([]feeds.Link{
+				atomLink("self", s.completeRecordsURL(c)), atomLink("up", s.mapURL(c)), atomLink(feeds.RelRecordsFeed, s.recordsURL(c)),
+			}, s.currentLinks(c)...),
 		}
 		w.Header().Set("Vary", "Accept, Accept-Encoding")
 		w.Header().Set("Content-Type", feeds.MediaTypeAtom)

@@ -12,8 +12,9 @@ import (
 // it, and what it says of its topic is missing until it is applied after all, or
 // a later entry for the topic is.
 type Quarantined struct {
-	TopicSI string    `json:"topicSI"`
-	Entry   string    `json:"entry"` // its id
+	TopicSI string    `json:"topicSI"`         // of a source of records: the id of the record
+	Names   []string  `json:"names,omitempty"` // of the topic, where that is one
+	Entry   string    `json:"entry"`           // its id
 	Title   string    `json:"title,omitempty"`
 	State   string    `json:"state,omitempty"`
 	Link    string    `json:"link,omitempty"` // to the fragment

@@ -54,6 +54,7 @@ const (
 // Progress is how far a generation of a source has come.
 type Progress struct {
 	Generation uint32
+	Snapshot   bool `json:",omitempty"` // it began with a snapshot
 	Mark       Mark
 	Applied    int             // entries applied since the clean start
 	Records    json.RawMessage `json:",omitempty"` // how far a source of records was followed, as its protocol has it
@@ -213,7 +214,7 @@ func (db *DB) StageSource(ctx context.Context, name string, records iter.Seq2[fr
 		return errors.Join(err, db.deleteSource(id))
 	}
 	return db.UpdateSubscription(name, func(s *Subscription) {
-		s.Staging = &Progress{Generation: id.generation, Mark: mark}
+		s.Staging = &Progress{Generation: id.generation, Snapshot: !mark.Updated.IsZero(), Mark: mark}
 	})
 }
 

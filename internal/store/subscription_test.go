@@ -119,7 +119,7 @@ func TestACleanReplacementIsASwitch(t *testing.T) {
 	require.Equal(t, []Loading{{Records: 1000}}, told)
 	s := subscription(t, db, "s")
 	require.Equal(t, old, s.State, "the state is as it was")
-	require.Equal(t, &Progress{Generation: s.Staging.Generation, Mark: mark}, s.Staging)
+	require.Equal(t, &Progress{Generation: s.Staging.Generation, Snapshot: true, Mark: mark}, s.Staging)
 	require.NotEqual(t, old.Generation, s.Staging.Generation)
 	require.Equal(t, map[string]int{"old": 5}, names())
 

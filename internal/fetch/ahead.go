@@ -1,0 +1,76 @@
+package fetch
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"sync/atomic"
+)
+
+// Of what is fetched ahead, this much waits to be taken at most.
+const (
+	maxAhead      = 16 << 20 // bytes, roughly
+	maxAheadCount = 1000
+)
+
+// Ahead calls get for the numbers below n, for several at a time, and yields what it
+// returns in their order. get also says how many bytes that takes, roughly.
+func Ahead[T any](ctx context.Context, parallel, n int, get func(ctx context.Context, i int) (T, int64)) iter.Seq[T] {
+	type got struct {
+		value T
+		size  int64
+	}
+	return func(yield func(T) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		var fetching sync.WaitGroup
+		defer fetching.Wait()
+		defer cancel()
+
+		// The queue has what is fetched or being fetched, in order; its length
+		// bounds the number that are ahead, room the number that are under way.
+		queue := make(chan chan got, min(maxAheadCount, n))
+		room := make(chan struct{}, parallel)
+		var waiting atomic.Int64 // bytes fetched and not yet taken
+		taken := make(chan struct{}, 1)
+		fetching.Go(func() {
+			defer close(queue)
+			for i := range n {
+				for waiting.Load() > maxAhead {
+					select {
+					case <-taken:
+					case <-ctx.Done():
+						return
+					}
+				}
+				select {
+				case room <- struct{}{}:
+				case <-ctx.Done():
+					return
+				}
+				next := make(chan got, 1)
+				fetching.Go(func() {
+					defer func() { <-room }()
+					value, size := get(ctx, i)
+					waiting.Add(size)
+					next <- got{value, size}
+				})
+				select {
+				case queue <- next:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+		for next := range queue {
+			g := <-next
+			waiting.Add(-g.size)
+			select {
+			case taken <- struct{}{}:
+			default:
+			}
+			if !yield(g.value) {
+				return
+			}
+		}
+	}
+}
