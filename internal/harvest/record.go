@@ -39,7 +39,7 @@ type News struct {
 	Anew    bool     // the history is another one: what is held may be other versions of the same time
 	Reason  string   // why all of the source was read, "" where it was not or nothing is held yet
 
-	Mark      Mark // where the next look goes on, once all this is done
+	Mark      Mark // where the next look goes on, once all this is done; where nothing has changed as it was
 	Documents int  // that were read
 	Ignored   int  // entries that stand for no record
 }
