@@ -37,6 +37,8 @@ func TestMain(m *testing.M) {
 //	serve NAME=FILE...     start a server, $SERVER, with collections
 //	publish NAME FILE      publish a new version of a collection
 //	archive NAME           $ARCHIVE is a document of the records of a collection
+//	files FOLDER           serve the files of a folder, at $FILES; what begins with "hang" never answers
+//	await FILE             wait until a file is there
 //	break STATUS [PART]    answer requests for paths with a part in them so; 0: not at all
 //	mend                   end that
 //	asked PART             wait until a path with a part in it is asked for
@@ -65,6 +67,8 @@ func TestScripts(t *testing.T) {
 			"serve":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).serve(ts, args) },
 			"publish": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).publish(ts, args) },
 			"archive": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).archive(ts, args) },
+			"files":   serveFiles,
+			"await":   waitFor,
 			"break":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).breakIt(ts, args) },
 			"mend":    func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).setFault(0, "\x00") },
 			"asked":   func(ts *testscript.TestScript, neg bool, args []string) { of(ts).asked(ts, args) },
@@ -203,6 +207,34 @@ func (o *origin) wasAsked(part string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return strings.Contains(o.paths, part)
+}
+
+// serveFiles serves a folder as a plain web server does.
+func serveFiles(ts *testscript.TestScript, _ bool, args []string) {
+	files := http.FileServer(http.Dir(ts.MkAbs(args[0])))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/hang") {
+			if err := os.WriteFile(ts.MkAbs("hanging"), nil, 0o600); err == nil {
+				<-r.Context().Done()
+			}
+			return
+		}
+		files.ServeHTTP(w, r)
+	}))
+	ts.Defer(func() { server.CloseClientConnections(); server.Close() })
+	ts.Setenv("FILES", server.URL)
+	ts.Setenv("FILES_DIR", strings.ReplaceAll(server.Listener.Addr().String(), ":", "+"))
+}
+
+// waitFor waits until a file is there.
+func waitFor(ts *testscript.TestScript, _ bool, args []string) {
+	for range 1000 {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("%s is not there", args[0])
 }
 
 func exits(ts *testscript.TestScript, _ bool, args []string) {

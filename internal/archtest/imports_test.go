@@ -31,7 +31,7 @@ var layers = map[string][]string{
 	"internal/store":     {"tmdm", "xtm", "fragment", "merge"},
 	"internal/server":    {"internal/iri", "tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "merge", "internal/store"},
 	"internal/fetch":     {},
-	"internal/harvest":   {"feeds", "internal/fetch"},
+	"internal/harvest":   {"feeds", "feeds/resourcesync", "internal/fetch"},
 	"internal/client": {"internal/iri", "tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "merge", "internal/store",
 		"internal/fetch", "internal/harvest"},
 	"internal/admin":   {"feeds", "internal/server"},

@@ -19,8 +19,8 @@ const (
 	OK          = 0
 	Failed      = 1 // an error
 	Usage       = 2 // the command line makes no sense
-	Quarantined = 3 // sync, retry, status, verify: in step, but for what is in quarantine
-	Differs     = 4 // verify, diff: two maps that were compared are not equal
+	Quarantined = 3 // sync, retry, status, verify: in step, but for what is in quarantine; harvest, mirror: but for what could not be had
+	Differs     = 4 // verify, diff, mirror --audit: what was compared is not equal
 )
 
 // ExitError carries an exit code other than Failed.

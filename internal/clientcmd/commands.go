@@ -47,7 +47,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	root.AddCommand(a.sync(), a.replace(), a.retry(), a.forget(), a.status(), a.log(), a.verify(), a.export())
 	root.AddCommand(a.topic(), a.edit())
 	if a.held == nil { // what needs the store for itself, or not at all, is not executed for others
-		root.AddCommand(a.watch(), a.harvest(), a.convert(), a.cxtm(), a.validate(), a.stats(), a.diff())
+		root.AddCommand(a.watch(), a.harvest(), a.mirror(), a.convert(), a.cxtm(), a.validate(), a.stats(), a.diff())
 	}
 }
 

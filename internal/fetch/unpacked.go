@@ -22,6 +22,10 @@ func (d *Download) Open(limit int64) (io.ReadCloser, error) {
 	return &unpacked{Download: d, from: from, left: limit, limit: limit}, nil
 }
 
+// Coded reports whether the file of a download is packed by a content coding; else
+// it is the content.
+func (d *Download) Coded() bool { return d.known.Coding != "" }
+
 // buffered reads a file through a buffer.
 type buffered struct {
 	*bufio.Reader

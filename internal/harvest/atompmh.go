@@ -220,7 +220,7 @@ func (w *walk) add(f *feeds.Feed) {
 func recordOf(e *feeds.Entry) (Record, bool) {
 	r := Record{ID: e.ID, Title: e.Title, Updated: e.Updated, Deleted: e.IsDeletion(), TopicSI: e.TopicSI, TopicSL: e.TopicSL}
 	for _, l := range e.Find("alternate") {
-		r.Representations = append(r.Representations, Representation{l.Href, l.Type})
+		r.Representations = append(r.Representations, Representation{URL: l.Href, Type: l.Type})
 	}
 	return r, r.Deleted || len(r.Representations) > 0
 }

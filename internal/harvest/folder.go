@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,7 +20,7 @@ import (
 // ErrLocked says that another process has a folder open.
 var ErrLocked = errors.New("another process is harvesting into it")
 
-// A Source says what has become of its records. [AtomPMH] is one.
+// A Source says what has become of its records. [AtomPMH] is one, [ResourceSync] another.
 type Source interface {
 	News(ctx context.Context, ref string, mark Mark, h Holder) (*News, error)
 }
@@ -31,13 +32,18 @@ type Options struct {
 	// left. A record that is in none of them counts as deleted. With none here those of
 	// the last round stay, which are all in the first one.
 	Formats  []string
-	Parallel int   // records that are fetched at a time; default 8
+	Parallel int   // records that are fetched from one host at a time; default 8
 	MaxSize  int64 // bytes of a record; default 1 GiB
+
+	// Mirror lays out the files as the ids of the records are, which are URIs
+	// (tree.go). All representations of a record are then copies of one another.
+	Mirror bool
 
 	Progress func(done, total int) // told of the records of a round; may be nil
 }
 
-// Folder is a folder with a file for each record of one source, and a state file. It
+// Folder is a folder with a file for each record of one source, and a state file: all in
+// one, or in folders as their URIs are. It
 // holds at any instant what its state file says, or will when it is opened the next time.
 // Files that others put there are left alone. One goroutine may use it at a time.
 type Folder struct {
@@ -45,13 +51,16 @@ type Folder struct {
 	root    *os.Root
 	dir     *os.File // for the lock
 	state   *State
-	names   map[string]string // of files, as they will be when nothing is unfinished: the record's id
+	names   map[string]string // of files, in lower case, as they will be when nothing is unfinished: the record's id
+	dirs    map[string]int    // folders below this one, in lower case: how many files are in them
+	renamed map[string]bool   // folders in which names have changed since the last save
 	durable bool              // what is done lasts even if the machine fails; tests do without
 	every   time.Duration     // the least time between two saves in a round
 	now     func() time.Time
 	own     string // in names of temporary files
 
 	temps atomic.Int64  // number of the last temporary file
+	whole bool          // the last round was done to its end
 	saved time.Time     // when the state was written last
 	took  time.Duration // how long that took
 }
@@ -64,7 +73,7 @@ func Open(dir string, o Options) (_ *Folder, err error) {
 	}
 	o.Parallel = cmp.Or(o.Parallel, 8)
 	o.MaxSize = cmp.Or(o.MaxSize, 1<<30)
-	f := &Folder{Options: o, durable: true, every: 2 * time.Second, now: now, names: map[string]string{}, own: fmt.Sprintf("%08x", rand.Uint32())}
+	f := &Folder{Options: o, durable: true, every: 2 * time.Second, now: now, names: map[string]string{}, dirs: map[string]int{}, own: fmt.Sprintf("%08x", rand.Uint32())}
 	if f.dir, err = os.Open(dir); err != nil {
 		return nil, err
 	}
@@ -82,9 +91,13 @@ func Open(dir string, o Options) (_ *Folder, err error) {
 	if f.state, err = readState(f.root); err != nil {
 		return nil, err
 	}
+	if f.state.URL != "" && f.state.Mirror != f.Mirror {
+		return nil, fmt.Errorf("harvest: %s is %s: it goes on as that", dir, map[bool]string{true: "a mirror", false: "a folder of records that are harvested, no mirror"}[f.state.Mirror])
+	}
+	f.state.Mirror = f.Mirror
 	for id, held := range f.state.Records {
 		if held.File != "" {
-			f.names[held.File] = id
+			f.occupy(held.File, id)
 		}
 	}
 	if err := f.finish(); err != nil {
@@ -97,13 +110,11 @@ func Open(dir string, o Options) (_ *Folder, err error) {
 // look finds out which files are there. It removes what an interrupted round has left.
 // Files of records that somebody has removed are to be fetched again.
 func (f *Folder) look() error {
-	names, err := f.dir.Readdirnames(-1)
+	there, err := f.there()
 	if err != nil {
 		return err
 	}
-	there := make(map[string]bool, len(names))
-	for _, file := range names {
-		there[file] = true
+	for file := range there {
 		if strings.HasPrefix(file, ownPrefix) && strings.HasSuffix(file, tempSuffix) {
 			if err := f.root.Remove(file); err != nil {
 				return err
@@ -114,23 +125,70 @@ func (f *Folder) look() error {
 		if held.File == "" || there[held.File] {
 			continue
 		}
+		stated := fixity(held.Stated...)
+		if len(held.Stated) > 0 {
+			stated.Length, stated.Empty = held.Length, held.Length == 0
+		}
 		missing := cmp.Or(held.Missing, &Missing{
 			Updated: held.Updated, Since: f.now(), Reason: "somebody has removed its file from the folder",
-			Representations: []Representation{{held.URL, held.Type}},
+			Representations: []Representation{{URL: held.URL, Type: held.Type, Fixity: stated}},
 		})
-		delete(f.names, held.File)
+		f.vacate(held.File)
 		f.state.Records[id] = &Held{Title: held.Title, Updated: held.Updated, Stale: held.Stale, Missing: missing}
 	}
 	return nil
+}
+
+// there returns the files that are in the folder itself, and in those in which files of
+// records should be.
+func (f *Folder) there() (map[string]bool, error) {
+	dirs := map[string]bool{".": true}
+	for _, held := range f.state.Records {
+		if held.File != "" {
+			dirs[path.Dir(held.File)] = true
+		}
+	}
+	there := make(map[string]bool, len(f.state.Records))
+	for dir := range dirs {
+		entries, err := fs.ReadDir(f.root.FS(), dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if info, lost := f.root.Lstat(dir); err != nil && dir != "." && (lost != nil || !info.IsDir()) { // it is no folder any more
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if !e.IsDir() {
+				there[path.Join(dir, e.Name())] = true
+			}
+		}
+	}
+	return there, nil
 }
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // Close ends the use of the folder.
 func (f *Folder) Close() error {
-	err := f.dir.Close() // and with it the lock
+	var err error
+	if f.whole {
+		err = f.removePackages()
+	}
+	err = errors.Join(err, f.dir.Close()) // and with it the lock
 	if f.root != nil {
 		err = errors.Join(err, f.root.Close())
+	}
+	return err
+}
+
+// removePackages removes what an interrupted round would have gone on with.
+func (f *Folder) removePackages() error {
+	names, err := fs.Glob(f.root.FS(), packagePrefix+"*")
+	for _, file := range names {
+		err = errors.Join(err, f.root.Remove(file))
 	}
 	return err
 }
@@ -188,14 +246,14 @@ func (f *Folder) want() bool {
 func (f *Folder) put(id string, held *Held, temp string) error {
 	before := f.state.Records[id]
 	f.state.Records[id] = held
-	if before != nil && before.File != "" && extension(before.Type) == extension(held.Type) {
+	if f.keepsName(before, held) {
 		held.File = before.File
 	} else {
 		if before != nil {
 			f.drop(before.File)
 		}
 		for n := 0; held.File == ""; n++ {
-			file := name(id, held.Type, n)
+			file := f.candidate(id, held.Type, n)
 			free, err := f.free(file)
 			if err != nil {
 				return err
@@ -204,7 +262,7 @@ func (f *Folder) put(id string, held *Held, temp string) error {
 				held.File = file
 			}
 		}
-		f.names[held.File] = id
+		f.occupy(held.File, id)
 	}
 	f.discard(held.File)
 	f.unfinished(held.File, temp)
@@ -223,27 +281,16 @@ func (f *Folder) forget(id string) bool {
 	return true
 }
 
-// free reports whether a name is neither that of another record's file nor that of a file
-// that is somebody else's.
-func (f *Folder) free(file string) (bool, error) {
-	if _, taken := f.names[file]; taken {
-		return false, nil
-	}
-	if _, ours := f.state.Unfinished[file]; ours { // it is to be removed
-		return true, nil
-	}
-	_, err := f.root.Lstat(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	return false, err
+// keepsName reports whether a new version of a record stands under the name of that before.
+func (f *Folder) keepsName(before, held *Held) bool {
+	return before != nil && before.File != "" && (f.Mirror || extension(before.Type) == extension(held.Type))
 }
 
 // drop removes a record's file, from the next save on.
 func (f *Folder) drop(file string) {
 	if file != "" {
 		f.discard(file)
-		delete(f.names, file)
+		f.vacate(file)
 		f.unfinished(file, "")
 	}
 }

@@ -55,7 +55,8 @@ func choose(all []Representation, formats []string) []Representation {
 	var chosen []Representation
 	for _, format := range formats {
 		for _, r := range all {
-			if is(r.Type, format) && !slices.Contains(chosen, r) {
+			there := slices.ContainsFunc(chosen, func(c Representation) bool { return c.URL == r.URL && c.Type == r.Type })
+			if is(r.Type, format) && !there {
 				chosen = append(chosen, r)
 			}
 		}

@@ -28,7 +28,12 @@ var (
 const childURL, childDir = "HARVEST_TEST_URL", "HARVEST_TEST_DIR"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childURL) != "" {
+	switch {
+	case os.Getenv(childURL) == "":
+	case os.Getenv(childAddress) != "":
+		mirrorChild()
+		return
+	default:
 		child()
 		return
 	}

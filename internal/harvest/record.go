@@ -1,6 +1,7 @@
 package harvest
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,10 @@ type Record struct {
 	// there if what represents it is.
 	Unsure bool
 
+	// Anew says that the record may have another version than the one held, though its
+	// time is the same, or is not known.
+	Anew bool
+
 	// TopicSI and TopicSL are subject identifiers and subject locators of what the
 	// record is about, where the source says so.
 	TopicSI, TopicSL []string
@@ -26,8 +31,13 @@ type Record struct {
 
 // Representation is one of the forms in which a record is to be had.
 type Representation struct {
-	URL  string `json:"url"`
-	Type string `json:"type,omitempty"` // media type
+	URL    string `json:"url"`
+	Type   string `json:"type,omitempty"` // media type
+	Fixity Fixity `json:"fixity,omitzero"`
+
+	// Open, if it is not nil, opens the content in a package that is already here, or
+	// soon will be.
+	Open func() (io.ReadCloser, error) `json:"-"`
 }
 
 // News is what a look at a source has brought.
@@ -48,9 +58,10 @@ type News struct {
 type Mark struct {
 	Feed     string    `json:"feed,omitempty"`     // the id of the feed
 	Updated  time.Time `json:"updated,omitzero"`   // the latest time of all entries
-	At       []string  `json:"at,omitempty"`       // the records with an entry at that time
+	At       []string  `json:"at,omitempty"`       // the records with an entry at that time, once for each
 	Complete bool      `json:"complete,omitempty"` // the feed was a complete one
 	ETag     string    `json:"etag,omitempty"`     // of the document to begin with
+	Document string    `json:"document,omitempty"` // which that is, where it is not always the same
 }
 
 // Holder knows which records are held.
@@ -61,6 +72,12 @@ type Holder interface {
 	Versions(ids []string) (map[string]time.Time, error)
 	// Each calls f with the id of every record that is held.
 	Each(f func(id string)) error
+}
+
+// Comparer is a [Holder] that knows the bytes of what it holds.
+type Comparer interface {
+	// Compare compares what is held of a record with what the source states.
+	Compare(id string, stated Fixity) Match
 }
 
 // Todo returns what is to be done so that h holds what the source has: records to
@@ -96,9 +113,18 @@ func (n *News) Todo(h Holder) ([]Record, error) {
 		case r.Deleted && isHeld && (n.Whole || !version.After(r.Updated)):
 			removed = append(removed, r)
 		case r.Deleted:
-		case !isHeld || n.Anew || r.Unsure || r.Updated.After(version) || n.Whole && !r.Updated.Equal(version):
+		case !isHeld || n.Anew || r.Anew || r.Unsure || r.Updated.After(version) || n.Whole && !r.Updated.Equal(version),
+			match(h, &r) == Different:
 			modified = append(modified, r)
 		}
 	}
 	return append(removed, modified...), nil
+}
+
+// match compares what is held of a record with what its best representation is stated to be.
+func match(h Holder, r *Record) Match {
+	if c, ok := h.(Comparer); ok && len(r.Representations) > 0 {
+		return c.Compare(r.ID, r.Representations[0].Fixity)
+	}
+	return Unknown
 }

@@ -37,7 +37,7 @@ type Round struct {
 type Problem struct {
 	ID      string    `json:"id"`
 	Title   string    `json:"title,omitempty"`
-	Updated time.Time `json:"updated"`
+	Updated time.Time `json:"updated,omitzero"`
 	Reason  string    `json:"reason"`
 	Since   time.Time `json:"since"`
 	Held    bool      `json:"held"` // in an earlier version
@@ -51,6 +51,7 @@ type round struct {
 	before  map[string]Held // what is held of those that are fetched
 	anew    bool            // what is held may be of another history
 	touched map[string]bool // the records that were tried for
+	hosts   *hosts
 	health  outOfOrder
 	changed bool // the state
 }
@@ -72,13 +73,14 @@ func (f *Folder) Harvest(ctx context.Context, s Source, ref string) (*Round, err
 	if err != nil {
 		return nil, err
 	}
-	r := &round{Folder: f, Round: &Round{URL: ref}, home: home, touched: map[string]bool{}}
+	r := &round{Folder: f, Round: &Round{URL: ref}, home: home, touched: map[string]bool{}, hosts: newHosts(f.Parallel)}
 	r.changed = f.want() && f.state.URL != ""
 	f.saved = f.now()
 	err = r.run(ctx, s)
 	if r.changed {
 		err = errors.Join(err, f.saveAll())
 	}
+	f.whole = err == nil
 	r.sum()
 	return r.Round, err
 }
@@ -104,19 +106,19 @@ func (r *round) run(ctx context.Context, s Source) error {
 	return nil
 }
 
-// follow does what the news say. Where a record is gone, though, its entry is out of date:
-// the feed is read once more, to see what has become of it (Atom-PMH, Resolvability of
-// URIs). It returns the last news.
+// follow does what the news say. Where a record is gone, though, or is not what it is said to
+// be, its entry is out of date: the feed is read once more, to see what has become of it
+// (Atom-PMH, Resolvability of URIs). It returns the last news.
 func (r *round) follow(ctx context.Context, s Source, news *News) (*News, error) {
-	gone, err := r.do(ctx, news, false)
-	if err != nil || len(gone) == 0 {
+	doubtful, err := r.do(ctx, news, false)
+	if err != nil || len(doubtful) == 0 {
 		return news, err
 	}
 	later, err := s.News(ctx, r.URL, news.Mark, r.Folder)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range gone {
+	for _, t := range doubtful {
 		delete(r.touched, t.record.ID)
 	}
 	known := map[string]Record{}
@@ -128,27 +130,35 @@ func (r *round) follow(ctx context.Context, s Source, news *News) (*News, error)
 			known[record.ID] = record
 		}
 	}
-	for _, t := range gone {
+	var again []Record
+	for _, t := range doubtful {
 		now, ok := known[t.record.ID]
 		if r.touched[t.record.ID] || ok && (now.Deleted || now.Updated.After(t.record.Updated)) || !ok && later.Whole {
 			continue // the feed has told what has become of it
+		}
+		if !Gone(t.err) { // perhaps it was the way here that has changed it
+			again = append(again, t.record)
+			continue
 		}
 		r.touched[t.record.ID] = true
 		if err := r.settle(t); err != nil {
 			return nil, err
 		}
 	}
+	if err := r.fetch(ctx, again, r.settle); err != nil {
+		return nil, err
+	}
 	return &News{Mark: later.Mark}, nil
 }
 
-// do does what the news say. It returns which records were gone: unless this is the last
-// look at the feed they are left as they are.
-func (r *round) do(ctx context.Context, news *News, last bool) (gone []taken, err error) {
+// do does what the news say. It returns which records were gone, or not what they are said to
+// be: unless this is the last look at the feed they are left as they are.
+func (r *round) do(ctx context.Context, news *News, last bool) (doubtful []taken, err error) {
 	todo, err := news.Todo(r.Folder)
 	if err != nil {
 		return nil, err
 	}
-	r.Ignored, r.anew = news.Ignored, news.Anew || news.Reason != ""
+	r.Ignored, r.anew = news.Ignored, news.Anew || news.Reason != "" && !r.Mirror
 	r.Documents += news.Documents
 	if news.Reason != "" {
 		r.Reason = news.Reason
@@ -164,13 +174,13 @@ func (r *round) do(ctx context.Context, news *News, last bool) (gone []taken, er
 	err = r.fetch(ctx, todo[removals:], func(t taken) error {
 		done++
 		r.tell(done, len(todo)-removals)
-		if Gone(t.err) && !t.record.Unsure && !last {
-			gone = append(gone, t)
+		if outOfDate(t.err) && !t.record.Unsure && !last {
+			doubtful = append(doubtful, t)
 			return nil
 		}
 		return r.settle(t)
 	})
-	return gone, err
+	return doubtful, err
 }
 
 // again tries for what could not be had in earlier rounds, that first which was not tried
@@ -233,7 +243,7 @@ func (r *round) settle(t taken) error {
 		r.remove(id)
 	case t.err != nil:
 		r.missing(t, before)
-	case before != nil && before.File != "" && (t.same || before.SHA256 == t.held.SHA256 && extension(before.Type) == extension(t.held.Type)):
+	case before != nil && before.File != "" && (t.same || before.SHA256 == t.held.SHA256 && r.keepsName(before, &t.held)):
 		t.held.File = before.File
 		r.state.Records[id] = &t.held
 		if t.temp != "" {
@@ -256,7 +266,7 @@ func (r *round) missing(t taken, before *Held) {
 	now := r.now()
 	m := &Missing{
 		Updated: t.record.Updated, Gone: Gone(t.err), Reason: t.err.Error(), Since: now, Tried: now,
-		Unsure: t.record.Unsure, Representations: t.record.Representations,
+		Unsure: t.record.Unsure, Representations: slices.DeleteFunc(slices.Clone(t.record.Representations), func(r Representation) bool { return r.Open != nil }),
 	}
 	held := &Held{Title: t.record.Title}
 	if before != nil {

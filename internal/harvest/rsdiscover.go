@@ -17,14 +17,14 @@ import (
 // capabilities are where the documents of a set of resources are, "" for those that there
 // are not.
 type capabilities struct {
-	at                                       string // the Capability List, or what else one began with
+	at                                   string // the Capability List, or what else one began with
 	resources, dump, changes, changeDump string
 }
 
 // ChoiceError says that a Source has several sets of resources.
 type ChoiceError struct {
 	URL  string
-	Sets []string // URIs of their Capability Lists
+	Sets []string // URIs of their Capability Lists, or of Sitemaps
 }
 
 func (e *ChoiceError) Error() string {
@@ -39,53 +39,60 @@ const maxDiscovery = 16 << 20
 // any other, of whose server the Source Description and robots.txt are asked for.
 func (l *look) discover(ctx context.Context, ref string) (*capabilities, error) {
 	seen := map[string]bool{}
+	var own *capabilities // by the document that has led here by its link up
+	var there *listing    // what is at the URL, if it has been read
 	for at := ref; ; {
 		if seen[at] {
 			return nil, fmt.Errorf("%s: the documents of the Source lead in a circle", at)
 		}
 		seen[at] = true
-		p, linked, err := l.look(ctx, at)
+		p, linked, err := there, []string(nil), error(nil)
+		if there = nil; p == nil {
+			p, linked, err = l.visit(ctx, at)
+		}
 		switch {
+		case err != nil && own != nil && Gone(err):
+			l.report(fmt.Sprintf("%s leads up to a document that is not there: %s", own.at, err))
+			return own, nil
 		case err != nil && (at != ref || !Gone(err)):
 			return nil, err
 		case p != nil:
-			next, c, err := l.down(ctx, p, at, ref)
-			if c != nil || err != nil {
+			next, c, err := l.up(ctx, p, at, ref)
+			if err != nil || next == "" {
 				return c, err
 			}
-			at = next
-		case len(linked) > 0:
-			if len(linked) > 1 {
-				return nil, &ChoiceError{at, linked}
-			}
+			at, own = next, c
+		case len(linked) > 1:
+			return nil, &ChoiceError{ref, linked}
+		case len(linked) == 1:
 			at = linked[0]
 		case at == ref:
-			next, err := l.elsewhere(ctx, ref)
-			if err != nil {
+			if at, there, err = l.elsewhere(ctx, ref); err != nil {
 				return nil, err
 			}
-			at = next
 		default:
 			return nil, fmt.Errorf("%s: this is no document of ResourceSync", at)
 		}
 	}
 }
 
-// look reads what is at a URL: a document, or links to Capability Lists.
-func (l *look) look(ctx context.Context, at string) (*page, []string, error) {
-	l.documents++
-	r := fetch.Request{URL: at, Accept: "application/xml, text/xml;q=0.9, text/html;q=0.8, */*;q=0.5", Max: 100 << 20, Home: l.home, Within: l.Fetcher.MaxTime}
+// visit reads what is at a URL: a document, or links to Capability Lists.
+func (l *look) visit(ctx context.Context, at string) (*listing, []string, error) {
+	if err := l.count(at); err != nil {
+		return nil, nil, err
+	}
+	r := fetch.Request{URL: at, Accept: "application/xml, text/xml;q=0.9, text/html;q=0.8, */*;q=0.5", Max: l.maxBytes(), Home: l.home, Within: l.Fetcher.MaxTime}
 	var linked []string
-	p, a, err := fetch.Do(ctx, l.Fetcher, r, func(a *fetch.Answer) (*page, error) {
+	p, a, err := fetch.Do(ctx, l.Fetcher, r, func(a *fetch.Answer) (*listing, error) {
 		linked = resourcesync.DiscoverInHeader(a.Header.Values("Link"), a.URL)
-		var start bytes.Buffer
-		p, err := l.page(io.TeeReader(a.Body, &capped{&start, maxDiscovery}), a.URL)
+		start := &capped{left: maxDiscovery}
+		p, err := readListing(io.TeeReader(a.Body, start), a.URL, l.Limits)
 		if errors.As(err, new(*resourcesync.SyntaxError)) { // no Sitemap at all
-			found, inPage := resourcesync.DiscoverInHTML(io.MultiReader(&start, a.Body), a.URL)
+			found, err := resourcesync.DiscoverInHTML(io.MultiReader(&start.Buffer, a.Body), a.URL)
 			linked = append(linked, found...)
-			return nil, inPage
+			return nil, err
 		}
-		if errors.As(err, new(*resourcesync.LimitError)) || errors.As(err, new(*resourcesync.InvalidError)) {
+		if isNoDocument(err) {
 			err = fetch.Permanent(err)
 		}
 		return p, err
@@ -99,7 +106,7 @@ func (l *look) look(ctx context.Context, at string) (*page, []string, error) {
 
 // capped keeps what is written to it, up to a size.
 type capped struct {
-	*bytes.Buffer
+	bytes.Buffer
 	left int
 }
 
@@ -110,46 +117,73 @@ func (c *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// down goes from a document towards the Capability List. It returns where that may be, or
-// what there is.
-func (l *look) down(ctx context.Context, p *page, at, ref string) (next string, c *capabilities, err error) {
-	up, hasUp := p.Link(resourcesync.RelUp)
-	switch p.Capability {
-	case resourcesync.CapabilityList:
+// up goes from a document to the Capability List, or to where that may be (Z39.99 §6.2,
+// Navigation). It returns what there is, and what there would be if next was not there.
+func (l *look) up(ctx context.Context, p *listing, at, ref string) (next string, c *capabilities, err error) {
+	switch {
+	case p.Capability == resourcesync.CapabilityList && !p.Index:
 		return "", capabilitiesOf(p, at), nil
-	case resourcesync.Description:
-		var sets []string
-		for i := range p.parts {
-			sets = append(sets, p.parts[i].Loc)
-		}
-		switch len(sets) {
-		case 0:
+	case p.Capability == resourcesync.Description || p.Capability == resourcesync.CapabilityList:
+		sets, err := l.sets(ctx, p, map[string]bool{at: true})
+		switch {
+		case err != nil:
+			return "", nil, err
+		case len(sets) == 0:
 			return "", nil, fmt.Errorf("%s: the Source has no set of resources", at)
-		case 1:
-			return sets[0], nil, nil
+		case len(sets) > 1:
+			return "", nil, &ChoiceError{ref, sets}
 		}
-		return "", nil, &ChoiceError{ref, sets}
+		return sets[0], nil, nil
 	}
-	if hasUp && up.Href != at {
-		return up.Href, nil, nil
-	}
-	c = &capabilities{at: at}
 	switch p.Capability {
 	case "", resourcesync.ResourceList: // a plain Sitemap is a list as well
-		c.resources = at
+		c = &capabilities{at: at, resources: at}
 	case resourcesync.ResourceDump:
-		c.dump = at
-	default:
-		return "", nil, fmt.Errorf("%s: this is a %s, without a link up to the Capability List: there is nothing to begin with", at, p.Capability)
+		c = &capabilities{at: at, dump: at}
 	}
-	return "", c, nil
+	for _, rel := range []string{resourcesync.RelUp, resourcesync.RelIndex} {
+		if link, ok := p.Link(rel); ok && link.Href != at {
+			return link.Href, c, nil
+		}
+	}
+	if c == nil {
+		err = fmt.Errorf("%s: this is a %s, without a link up to the Capability List: there is nothing to begin with", at, p.Capability)
+	}
+	return "", c, err
 }
 
-func capabilitiesOf(p *page, at string) *capabilities {
+// sets returns the Capability Lists that a Source Description, or an index of them, names
+// (Z39.99 §8, Describing the Source).
+func (l *look) sets(ctx context.Context, p *listing, seen map[string]bool) ([]string, error) {
+	var sets []string
+	for i := range p.items {
+		part := &p.items[i]
+		if seen[part.Loc] {
+			continue
+		}
+		seen[part.Loc] = true
+		if !p.Index || p.Capability == resourcesync.CapabilityList {
+			sets = append(sets, part.Loc)
+			continue
+		}
+		d, err := l.read(ctx, part.Loc, "")
+		if err != nil {
+			return nil, err
+		}
+		more, err := l.sets(ctx, d, seen)
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, more...)
+	}
+	return sets, nil
+}
+
+// capabilitiesOf: Z39.99 §9, Advertising Capabilities.
+func capabilitiesOf(p *listing, at string) *capabilities {
 	c := &capabilities{at: at}
-	for i := range p.parts {
-		part := &p.parts[i]
-		switch part.Capability {
+	for i := range p.items {
+		switch part := &p.items[i]; part.Capability {
 		case resourcesync.ResourceList:
 			c.resources = part.Loc
 		case resourcesync.ResourceDump:
@@ -163,18 +197,22 @@ func capabilitiesOf(p *page, at string) *capabilities {
 	return c
 }
 
-// elsewhere asks for the Source Description of a server, and for its robots.txt.
-func (l *look) elsewhere(ctx context.Context, ref string) (string, error) {
+// elsewhere asks for the Source Description of a server (Z39.99 §6.3.2), and for its
+// robots.txt (§6.3.4). It returns where a document is, and
+// the document, if it has been read.
+func (l *look) elsewhere(ctx context.Context, ref string) (string, *listing, error) {
 	wellKnown, err := resourcesync.WellKnown(ref)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	there, _, err := l.look(ctx, wellKnown)
-	if err == nil && there != nil {
-		return wellKnown, nil
-	}
-	if err != nil && !Gone(err) {
-		return "", err
+	if wellKnown != ref {
+		there, _, err := l.visit(ctx, wellKnown)
+		if err != nil && !Gone(err) {
+			return "", nil, err
+		}
+		if there != nil {
+			return wellKnown, there, nil
+		}
 	}
 	robots := strings.TrimSuffix(wellKnown, "/.well-known/resourcesync") + "/robots.txt"
 	r := fetch.Request{URL: robots, Accept: "text/plain, */*;q=0.1", Max: maxDiscovery, Home: l.home, Within: l.Fetcher.MaxTime, Also: []int{http.StatusNotFound}}
@@ -186,11 +224,39 @@ func (l *look) elsewhere(ctx context.Context, ref string) (string, error) {
 	})
 	switch {
 	case err != nil && !Gone(err):
-		return "", err
+		return "", nil, err
 	case len(lists) == 0:
-		return "", fmt.Errorf("%s: this is no document of ResourceSync, nor does it link to one; there is no Source Description at %s, nor a Sitemap in %s", ref, wellKnown, robots)
-	case len(lists) > 1:
-		return "", &ChoiceError{ref, lists}
+		return "", nil, fmt.Errorf("%s: this is no document of ResourceSync, nor does it link to one; there is no Source Description at %s, nor a Sitemap in %s", ref, wellKnown, robots)
+	case len(lists) == 1:
+		return lists[0], nil, nil
 	}
-	return lists[0], nil
+	at, err := l.among(ctx, ref, lists)
+	return at, nil, err
+}
+
+// among chooses among the Sitemaps of a robots.txt: those of ResourceSync, if there are any.
+func (l *look) among(ctx context.Context, ref string, lists []string) (string, error) {
+	var ours []string
+	for _, list := range lists {
+		p, _, err := l.visit(ctx, list)
+		if err != nil && ctx.Err() != nil {
+			return "", err
+		}
+		if err != nil || p == nil || p.Capability == "" {
+			continue
+		}
+		if link, ok := p.Link(resourcesync.RelUp); ok {
+			list = link.Href
+		}
+		if !slices.Contains(ours, list) {
+			ours = append(ours, list)
+		}
+	}
+	switch len(ours) {
+	case 0:
+		return "", &ChoiceError{ref, lists}
+	case 1:
+		return ours[0], nil
+	}
+	return "", &ChoiceError{ref, ours}
 }

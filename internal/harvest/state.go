@@ -9,9 +9,11 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -21,12 +23,15 @@ const (
 	StateFile  = ownPrefix + ".json"
 	ownPrefix  = ".tmshare-harvest"
 	tempSuffix = ".part"
+
+	packagePrefix = ownPrefix + "-package-"
 )
 
 // State is what is known of a folder, for programs too.
 type State struct {
 	Version int      `json:"version"` // of this description: 1
-	URL     string   `json:"url"`     // of the feed
+	URL     string   `json:"url"`     // of the feed, or where the Source was found
+	Mirror  bool     `json:"mirror,omitempty"`
 	Formats []string `json:"formats"` // the media types that are wanted, the best first; none: all
 	Mark    Mark     `json:"mark"`    // how far the feed has been followed
 
@@ -47,6 +52,7 @@ type Held struct {
 	ETag    string    `json:"etag,omitempty"`
 	Length  int64     `json:"length,omitempty"` // bytes
 	SHA256  string    `json:"sha256,omitempty"` // of the file, in hexadecimal
+	Stated  []string  `json:"stated,omitempty"` // digests that the source has stated and the file has: "md5:…"
 
 	Unwanted bool `json:"unwanted,omitempty"` // it is in none of the formats that are wanted
 	Stale    bool `json:"stale,omitempty"`    // to be looked at anew: other formats are wanted than before
@@ -164,18 +170,51 @@ func (f *Folder) writeState() error {
 
 // finish gives files their names, and removes those that are to go.
 func (f *Folder) finish() error {
+	for name, temp := range f.state.Unfinished { // first: a folder may take the place of a file
+		if temp != "" {
+			continue
+		}
+		if info, err := f.root.Lstat(name); err == nil && info.IsDir() {
+			continue // it has
+		}
+		if err := f.root.Remove(name); err != nil && !isMissing(err) {
+			return err
+		}
+		f.prune(path.Dir(name))
+		f.noteRenamed(name)
+	}
 	for name, temp := range f.state.Unfinished {
-		var err error
 		if temp == "" {
-			err = f.root.Remove(name)
-		} else {
-			err = f.root.Rename(temp, name)
+			continue
+		}
+		err := f.root.Rename(temp, name)
+		if dir := path.Dir(name); errors.Is(err, fs.ErrNotExist) && dir != "." {
+			if err = f.root.MkdirAll(dir, 0o777); err == nil {
+				err = f.root.Rename(temp, name)
+			}
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it is done
 			return err
 		}
+		f.noteRenamed(name)
 	}
 	return nil
+}
+
+// noteRenamed notes the folders that have changed with a file, whose names are to reach the
+// disk with the next save.
+func (f *Folder) noteRenamed(name string) {
+	for _, dir := range above(name) {
+		if f.renamed == nil {
+			f.renamed = map[string]bool{}
+		}
+		f.renamed[dir] = true
+	}
+}
+
+// isMissing reports whether there is no such file, nor can be: a folder on its way is none.
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // sync makes what was written to the folder last.
@@ -189,5 +228,9 @@ func (f *Folder) sync() error {
 			temps = append(temps, temp)
 		}
 	}
-	return syncFiles(f.root, f.dir, temps)
+	err := syncFiles(f.root, f.dir, temps, slices.Collect(maps.Keys(f.renamed)))
+	if err == nil {
+		f.renamed = nil
+	}
+	return err
 }

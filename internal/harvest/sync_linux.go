@@ -8,7 +8,7 @@ import (
 
 // syncFiles brings files of a folder, and what was renamed in it, to the disk: all at
 // once, which takes a fraction of the time of one after the other.
-func syncFiles(_ *os.Root, dir *os.File, _ []string) error {
+func syncFiles(_ *os.Root, dir *os.File, _, _ []string) error {
 	return os.NewSyscallError("syncfs", unix.Syncfs(int(dir.Fd())))
 }
 

@@ -7,8 +7,9 @@ import (
 	"os"
 )
 
-// syncFiles brings files of a folder, and what was renamed in it, to the disk.
-func syncFiles(root *os.Root, dir *os.File, names []string) error {
+// syncFiles brings files of a folder, and what was renamed in it and in folders below it, to
+// the disk.
+func syncFiles(root *os.Root, dir *os.File, names, below []string) error {
 	for _, name := range names {
 		file, err := root.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
@@ -16,6 +17,14 @@ func syncFiles(root *os.Root, dir *os.File, names []string) error {
 		}
 		if err := errors.Join(file.Sync(), file.Close()); err != nil {
 			return err
+		}
+	}
+	for _, name := range below {
+		if sub, err := root.Open(name); err == nil { // else it is empty by now, and gone
+			err = errors.Join(syncNames(sub), sub.Close())
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return syncNames(dir)

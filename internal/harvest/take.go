@@ -1,6 +1,7 @@
 package harvest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/fetch"
 )
 
@@ -41,7 +43,7 @@ func (r *round) takeAll(ctx context.Context, records []Record, done func(taken) 
 	work := make(chan Record)
 	results := make(chan taken)
 	var workers sync.WaitGroup
-	for range min(r.Parallel, len(records)) {
+	for range min(r.Parallel*(1+len(r.Fetcher.Hosts)), len(records)) {
 		workers.Go(func() {
 			for record := range work {
 				results <- r.take(ctx, record, r.before[record.ID])
@@ -77,61 +79,117 @@ func (r *round) takeAll(ctx context.Context, records []Record, done func(taken) 
 	return failed
 }
 
-// take fetches a record in the best of the forms that are wanted, and is there.
+// take fetches a record in the best of the forms that are wanted, and is there. Of copies,
+// any that can be had will do. What is held already is not fetched.
 func (r *round) take(ctx context.Context, record Record, before Held) taken {
 	wanted := choose(record.Representations, r.Formats)
 	if len(wanted) == 0 {
 		return taken{record: record, unwanted: true}
 	}
+	if before.File != "" && compare(before.fixity(), wanted[0].Fixity) == Same {
+		t := taken{record: record, from: wanted[0], same: true, held: before}
+		t.describe()
+		return t
+	}
 	var t taken
-	for _, from := range wanted {
-		if t = r.takeFrom(ctx, record, from, before); t.err == nil || !Gone(t.err) {
+	for i, from := range wanted {
+		if i < len(wanted)-1 && r.hosts.isDown(from.URL) {
+			continue
+		}
+		t = r.takeFrom(ctx, record, from, before)
+		if t.err == nil || !Gone(t.err) && !r.Mirror || ctx.Err() != nil || errors.As(t.err, new(*diskError)) {
 			return t
 		}
 	}
 	return t
 }
 
+// takeFrom takes one of the representations of a record.
 func (r *round) takeFrom(ctx context.Context, record Record, from Representation, before Held) taken {
 	t := taken{record: record, from: from}
-	q := fetch.Request{URL: from.URL, Accept: accept(from.Type), Max: r.MaxSize, Home: r.home, Within: r.Fetcher.MaxTime}
-	if before.File != "" && before.URL == from.URL && before.Type == from.Type && !r.anew && !strings.HasPrefix(before.ETag, "W/") {
-		q.ETag = before.ETag
-	}
 	temp := r.temp()
-	var answer *fetch.Answer
-	t.held, answer, t.err = fetch.Do(ctx, r.Fetcher, q, func(a *fetch.Answer) (Held, error) { return r.receive(temp, a) })
-	if t.err != nil {
-		_ = r.root.Remove(temp) // there may be none
-		return t
+	if from.Open != nil {
+		t.held, t.err = r.unpack(temp, from)
+	} else {
+		done, err := r.hosts.begin(ctx, from.URL)
+		if err != nil {
+			t.err = err
+			return t
+		}
+		t.held, t.same, t.err = r.download(ctx, temp, from, before)
+		done(t.err)
 	}
-	if answer.NotModified {
-		_ = r.root.Remove(temp) // that of a try before that was cut off
-		t.held, t.same = before, true
+	if t.err != nil || t.same {
+		_ = r.root.Remove(temp) // there may be none, or that of a try that was cut off
 	} else {
 		t.temp = temp
-		t.held.URL, t.held.Type, t.held.ETag = from.URL, from.Type, answer.ETag
-		if t.held.Type == "" {
-			t.held.Type = answer.ContentType
-		}
 	}
-	t.held.Title, t.held.Updated, t.held.Stale, t.held.Missing, t.held.Unwanted = record.Title, record.Updated, false, nil, false
+	if t.err == nil {
+		t.describe()
+	}
 	return t
 }
 
-// receive writes what comes to a file.
-func (r *round) receive(temp string, a *fetch.Answer) (Held, error) {
+// describe notes what the source says of the record.
+func (t *taken) describe() {
+	t.held.Title, t.held.Updated, t.held.Stale, t.held.Missing, t.held.Unwanted = t.record.Title, t.record.Updated, false, nil, false
+}
+
+// unpack takes a representation from its package.
+func (r *round) unpack(temp string, from Representation) (Held, error) {
+	content, err := from.Open()
+	if err != nil {
+		return Held{}, err
+	}
+	defer content.Close()
+	return r.receive(temp, from, content, from.Type)
+}
+
+// download fetches a representation, unless the server says that it is the one held.
+func (r *round) download(ctx context.Context, temp string, from Representation, before Held) (held Held, same bool, err error) {
+	q := fetch.Request{URL: from.URL, Accept: accept(from.Type), Max: r.MaxSize, Home: r.home, Within: r.Fetcher.MaxTime}
+	mayBeSame := before.File != "" && before.URL == from.URL && (before.Type == from.Type || r.Mirror && from.Type == "")
+	if mayBeSame && !r.anew && !strings.HasPrefix(before.ETag, "W/") && compare(before.fixity(), from.Fixity) != Different {
+		q.ETag = before.ETag
+	}
+	coded := from.Fixity.Encoding != ""
+	receive := func(a *fetch.Answer) (Held, error) {
+		coded = coded || a.Header.Get("Content-Encoding") != ""
+		return r.receive(temp, from, a.Body, a.ContentType)
+	}
+	held, answer, err := fetch.Do(ctx, r.Fetcher, q, receive)
+	if coded && errors.As(err, new(*resourcesync.MismatchError)) { // they may be those of the bytes as they are coded
+		q.Packed, q.Prepare = true, func(h http.Header) { h.Set("Accept-Encoding", cmp.Or(from.Fixity.Encoding, "identity")) }
+		held, answer, err = fetch.Do(ctx, r.Fetcher, q, receive)
+	}
+	switch {
+	case err != nil:
+		return Held{}, false, err
+	case answer.NotModified:
+		return before, true, nil
+	}
+	held.ETag = answer.ETag
+	return held, false, nil
+}
+
+// receive writes what comes to a file, and holds it to what the source states of it.
+func (r *round) receive(temp string, from Representation, content io.Reader, mediaType string) (Held, error) {
 	file, err := r.root.Create(temp)
 	if err != nil {
 		return Held{}, fetch.Permanent(&diskError{err})
 	}
 	sum := sha256.New()
 	to := &toDisk{to: file}
-	n, err := io.Copy(to, io.TeeReader(a.Body, sum))
+	n, err := io.Copy(to, io.TeeReader(from.Fixity.Verify(from.URL, content), sum))
 	if closed := file.Close(); closed != nil || to.err != nil {
 		return Held{}, fetch.Permanent(&diskError{errors.Join(to.err, closed)})
 	}
-	return Held{Length: n, SHA256: hex.EncodeToString(sum.Sum(nil))}, err
+	if errors.As(err, new(*resourcesync.MismatchError)) { // look what the source says now
+		err = fetch.Permanent(err)
+	}
+	return Held{
+		URL: from.URL, Type: cmp.Or(from.Type, mediaType), Length: n, SHA256: hex.EncodeToString(sum.Sum(nil)), Stated: from.Fixity.hashes(),
+	}, err
 }
 
 // toDisk remembers that it was not the source that failed.
@@ -167,7 +225,9 @@ func (o *outOfOrder) add(err error) error {
 	}
 	switch failed.Status {
 	case http.StatusTooManyRequests:
-		return &serverError{err}
+		if failed.RetryAfter == 0 {
+			return &serverError{err}
+		}
 	case http.StatusUnauthorized, http.StatusProxyAuthRequired:
 	default:
 		if !failed.Transient() {
@@ -175,11 +235,11 @@ func (o *outOfOrder) add(err error) error {
 			return nil
 		}
 	}
-	if o.row++; o.row < enough && failed.RetryAfter == 0 {
-		return nil
-	}
 	if failed.RetryAfter > 0 {
 		return &serverError{fmt.Errorf("the server asks to come back in %s: %w", failed.RetryAfter.Round(time.Second), err)}
+	}
+	if o.row++; o.row < enough {
+		return nil
 	}
 	return &serverError{fmt.Errorf("%d records in a row could not be had, the last one: %w", o.row, err)}
 }
