@@ -46,7 +46,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 		if err != nil {
 			return err
 		}
-		filled.Settings, filled.Segments = c.Settings, c.Segments
+		filled.Settings, filled.Segments, filled.Offers, filled.Restating = c.Settings, c.Segments, c.Offers, c.Restating
 		return t.putCollection(&filled)
 	})
 	unused := &empty

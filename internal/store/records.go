@@ -97,17 +97,18 @@ func (db *DB) Restate(ctx context.Context, name string) (records int, err error)
 
 // restate writes the rows of an entry that says of a topic what the one before says.
 func (db *DB) restate(t *tx, c *Collection, before, e *Entry) error {
-	var data [][]byte
+	var data *Fragment
 	if before.Stored {
 		row, err := t.get(sequenceKey(tableFragment, c.Number, before.Seq))
 		if err != nil {
 			return err
 		}
-		if data, err = unpackForms(row); err != nil {
+		data = &Fragment{Digests: before.Digests}
+		if data.Gzipped, err = unpackForms(row); err != nil {
 			return err
 		}
 	}
-	if err := forgetSuperseded(t, c, e.TopicSI); err != nil {
+	if err := db.succeed(t, c, e); err != nil {
 		return err
 	}
 	return logRows(c, e, data, t.put)
