@@ -1,0 +1,88 @@
+package resourcesync
+
+import (
+	"iter"
+	"strings"
+)
+
+// headerLink is a link-value of RFC 8288 §3.
+type headerLink struct {
+	target string
+	params map[string]string // by names in lower case; of several, the first counts
+}
+
+// headerLinks parses a Link header field as RFC 8288 Appendix B.2 and B.3 say.
+// Where that ends, so does the sequence.
+func headerLinks(field string) iter.Seq[headerLink] {
+	return func(yield func(headerLink) bool) {
+		for {
+			field = strings.TrimLeft(field, " \t,")
+			if !strings.HasPrefix(field, "<") {
+				return
+			}
+			target, rest, ok := strings.Cut(field[1:], ">")
+			if !ok {
+				return
+			}
+			link := headerLink{target, make(map[string]string)}
+			field = link.parseParams(rest)
+			if !yield(link) {
+				return
+			}
+		}
+	}
+}
+
+// parseParams reads parameters up to the end of the link and returns what is
+// behind it (RFC 8288 Appendix B.3).
+func (l *headerLink) parseParams(s string) string {
+	for {
+		s = strings.TrimLeft(s, " \t")
+		if s == "" || s[0] == ',' {
+			return s
+		}
+		s = strings.TrimLeft(strings.TrimPrefix(s, ";"), " \t")
+		end := strings.IndexAny(s, " \t=;,")
+		if end < 0 {
+			end = len(s)
+		}
+		name := strings.ToLower(s[:end])
+		s = strings.TrimLeft(s[end:], " \t")
+		value := ""
+		if rest, ok := strings.CutPrefix(s, "="); ok {
+			value, s = paramValue(strings.TrimLeft(rest, " \t"))
+		}
+		if _, ok := l.params[name]; !ok {
+			l.params[name] = value
+		}
+		// Anything else up to the next delimiter is passed over.
+		if end = strings.IndexAny(s, ";,"); end < 0 {
+			return ""
+		}
+		s = s[end:]
+	}
+}
+
+// paramValue reads a token or a quoted string and returns what is behind it.
+func paramValue(s string) (value, rest string) {
+	if !strings.HasPrefix(s, `"`) {
+		end := strings.IndexAny(s, ";,")
+		if end < 0 {
+			end = len(s)
+		}
+		return strings.TrimRight(s[:end], " \t"), s[end:]
+	}
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			return b.String(), s[i+1:]
+		case c == '\\' && i+1 < len(s):
+			i++
+			b.WriteByte(s[i])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String(), ""
+}

@@ -1,0 +1,104 @@
+package resourcesync
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrFull is what a document or package answers that has no room for an item. The
+// item has not been written: the document is to be closed and the next one begun.
+var ErrFull = errors.New("resourcesync: the document has no room for the item")
+
+// InvalidError reports a document that breaks a rule of Z39.99: it cannot be
+// written, or what was read cannot be used.
+type InvalidError struct {
+	URI          string // of the document, where one was read
+	Line, Column int    // likewise; both count from 1, columns are bytes
+	Element      string // where: "urlset/rs:md", "item 3 (http://example.com/res3)/lastmod"; items count from 1
+	Rule         string // what is wrong with it
+}
+
+func (e *InvalidError) Error() string {
+	if e.Line == 0 {
+		return "resourcesync: " + e.Element + ": " + e.Rule
+	}
+	return fmt.Sprintf("resourcesync: %s:%d:%d: %s: %s", e.URI, e.Line, e.Column, e.Element, e.Rule)
+}
+
+// SyntaxError reports a document that is not well-formed XML, or no Sitemap.
+type SyntaxError struct {
+	URI          string
+	Line, Column int // both count from 1; columns are bytes
+	Reason       string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("resourcesync: %s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)
+}
+
+// LimitError reports a document that exceeds one of its [Limits], or a package
+// that exceeds one of its [PackageLimits].
+type LimitError struct {
+	URI          string
+	Line, Column int    // where a document does; 0 in a package
+	Entry        string // which file of a package does; "" for all together
+	Limit        string // the field of Limits or PackageLimits
+	Max          int64  // its value
+}
+
+func (e *LimitError) Error() string {
+	switch {
+	case e.Line > 0:
+		return fmt.Sprintf("resourcesync: %s:%d:%d: exceeds Limits.%s, which is %d", e.URI, e.Line, e.Column, e.Limit, e.Max)
+	case e.Entry != "":
+		return fmt.Sprintf("resourcesync: %s: %q exceeds PackageLimits.%s, which is %d", e.URI, clip(e.Entry), e.Limit, e.Max)
+	}
+	return fmt.Sprintf("resourcesync: %s: exceeds PackageLimits.%s, which is %d", e.URI, e.Limit, e.Max)
+}
+
+// PackageError reports a ZIP package that is damaged, hostile, or does not have
+// what its manifest says.
+type PackageError struct {
+	URI    string // of the package
+	Entry  string // the file in it, or the path that the manifest gives; "" for the whole
+	Reason string
+	Err    error // what the reader of ZIP files said, or nil
+}
+
+func (e *PackageError) Error() string {
+	s := "resourcesync: " + e.URI + ": "
+	if e.Entry != "" {
+		s += fmt.Sprintf("%q ", clip(e.Entry))
+	}
+	s += e.Reason
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+func (e *PackageError) Unwrap() error { return e.Err }
+
+// MismatchError reports content that is not what its metadata says.
+type MismatchError struct {
+	URI       string // of the resource
+	Property  string // "length", or the algorithm of a hash: "sha-256"
+	Want, Got string
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("resourcesync: %s: its %s is %s, not %s", e.URI, e.Property, e.Got, clip(e.Want))
+}
+
+// clip shortens remote text for an error message.
+func clip(s string) string {
+	const most = 80
+	runes := 0
+	for i := range s {
+		if runes == most {
+			return s[:i] + "…"
+		}
+		runes++
+	}
+	return s
+}

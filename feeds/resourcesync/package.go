@@ -1,0 +1,256 @@
+package resourcesync
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"sync/atomic"
+)
+
+// PackageLimits bound what a remote package may cost. A zero field means the
+// default.
+type PackageLimits struct {
+	MaxEntries   int   // files and folders; default 100,000
+	MaxDirectory int64 // bytes of the list of files at the end; default 32 MiB
+	MaxUnpacked  int64 // bytes of all that is read, unpacked; default 16 GiB
+	MaxResource  int64 // bytes of one file, unpacked; default 1 GiB
+	MaxRatio     int64 // of the lengths of a file of more than 1 MiB, unpacked and packed; default 200
+	Manifest     Limits
+}
+
+func (l PackageLimits) withDefaults() PackageLimits {
+	or(&l.MaxEntries, 2*MaxItems)
+	or(&l.MaxDirectory, 32<<20)
+	or(&l.MaxUnpacked, 16<<30)
+	or(&l.MaxResource, 1<<30)
+	or(&l.MaxRatio, 200)
+	return l
+}
+
+// smallFile is what may be packed at any ratio.
+const smallFile = 1 << 20
+
+// Package reads a ZIP package of a dump. Its files may be read by several
+// goroutines at a time.
+type Package struct {
+	uri      string
+	limits   PackageLimits
+	files    map[string]*zip.File // by their clean names
+	manifest string               // the name of the manifest
+	unpacked atomic.Int64
+}
+
+// OpenPackage opens the package of that size; uri is where it came from. It looks
+// at the names and lengths of all files before anything is unpacked, and refuses
+// packages that nobody makes in good faith: names that lead out of the package,
+// names that occur twice, symbolic links and devices, bombs. The error then is a
+// *[PackageError] or a *[LimitError]; one of r is returned wrapped.
+//
+// Files that the manifest does not mention do no harm, and are never read.
+func OpenPackage(r io.ReaderAt, size int64, uri string, limits PackageLimits) (*Package, error) {
+	p := &Package{uri: uri, limits: limits.withDefaults(), files: make(map[string]*zip.File)}
+	directory := &metered{r: r, left: p.limits.MaxDirectory + endOfDirectory}
+	z, err := zip.NewReader(directory, size)
+	switch {
+	case directory.exceeded:
+		return nil, p.limitError("", "MaxDirectory", p.limits.MaxDirectory)
+	case directory.err != nil:
+		return nil, fmt.Errorf("resourcesync: reading %s: %w", uri, directory.err)
+	case err != nil && err != zip.ErrInsecurePath: // names are checked below
+		return nil, &PackageError{URI: uri, Reason: "is no ZIP file", Err: err}
+	case len(z.File) > p.limits.MaxEntries:
+		return nil, p.limitError("", "MaxEntries", int64(p.limits.MaxEntries))
+	}
+	directory.left = 0 // from here on, lengths of files are what counts
+	var unpacked uint64
+	for _, f := range z.File {
+		if err := p.check(f); err != nil {
+			return nil, err
+		}
+		if unpacked += f.UncompressedSize64; unpacked > uint64(p.limits.MaxUnpacked) {
+			return nil, p.limitError("", "MaxUnpacked", p.limits.MaxUnpacked)
+		}
+	}
+	if p.manifest == "" {
+		return nil, &PackageError{URI: uri, Reason: "has no " + manifestName}
+	}
+	return p, nil
+}
+
+// check looks at a file before anything of it is read.
+func (p *Package) check(f *zip.File) error {
+	refuse := func(reason string) error { return &PackageError{URI: p.uri, Entry: f.Name, Reason: reason} }
+	if reason := unsafeName(f.Name); reason != "" {
+		return refuse(reason)
+	}
+	name := path.Clean(f.Name)
+	if _, ok := p.files[name]; ok {
+		return refuse("occurs twice")
+	}
+	switch mode := f.Mode(); {
+	case mode.IsDir():
+		p.files[name] = nil
+		return nil
+	case !mode.IsRegular():
+		return refuse("is not a file but " + mode.Type().String())
+	}
+	switch {
+	case f.UncompressedSize64 > uint64(p.limits.MaxResource):
+		return p.limitError(f.Name, "MaxResource", p.limits.MaxResource)
+	case f.UncompressedSize64 > smallFile && f.UncompressedSize64/uint64(p.limits.MaxRatio) >= max(f.CompressedSize64, 1):
+		return p.limitError(f.Name, "MaxRatio", p.limits.MaxRatio)
+	}
+	p.files[name] = f
+	// Some Sources pack the folder that holds everything: the manifest is the
+	// one that is least deep.
+	if path.Base(name) == manifestName && (p.manifest == "" || strings.Count(name, "/") < strings.Count(p.manifest, "/")) {
+		p.manifest = name
+	}
+	return nil
+}
+
+// unsafeName returns why a name in a package, or a path in a manifest without its
+// first slash, is refused; or "".
+func unsafeName(name string) string {
+	switch {
+	case name == "":
+		return "has no name"
+	case strings.HasPrefix(name, "/"):
+		return "is an absolute path"
+	case strings.Contains(name, `\`):
+		return "has a backslash in its name"
+	case len(name) > 1 && name[1] == ':':
+		return "begins with the letter of a drive"
+	}
+	for i := range len(name) {
+		if name[i] < 0x20 || name[i] == 0x7F {
+			return "has a control character in its name"
+		}
+	}
+	for segment := range strings.SplitSeq(name, "/") {
+		if segment == ".." {
+			return "leads out of its folder"
+		}
+	}
+	return ""
+}
+
+// Manifest begins to read the manifest. Relative URIs in it are relative to that
+// of the package. Errors are those of [Read], and a *[PackageError] where the
+// document is no manifest.
+func (p *Package) Manifest() (*Reader, error) {
+	content, err := p.open(p.manifest)
+	if err != nil {
+		return nil, err
+	}
+	d, err := Read(content, p.uri, p.limits.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	if d.Document.Index || !kinds[d.Document.Capability].manifest {
+		return nil, &PackageError{URI: p.uri, Entry: p.manifest,
+			Reason: fmt.Sprintf("is no manifest: its capability is %q", clip(string(d.Document.Capability)))}
+	}
+	return d, nil
+}
+
+// Open returns the bitstream of the resource uri, for which the manifest states
+// r: its Path is opened, and the content held to the rest as by
+// [Representation.Verify]. The error is a *[PackageError] where the package has
+// no such file.
+func (p *Package) Open(uri string, r Representation) (io.ReadCloser, error) {
+	if r.Path == "" {
+		return nil, &PackageError{URI: p.uri, Reason: "the manifest has no path for " + clip(uri)}
+	}
+	name := strings.TrimPrefix(r.Path, "/")
+	if reason := unsafeName(name); reason != "" {
+		return nil, &PackageError{URI: p.uri, Entry: r.Path, Reason: reason}
+	}
+	// A path begins at the root of the package. Where the manifest is in a
+	// folder, that may be meant instead.
+	name = path.Clean(name)
+	if inFolder := path.Join(path.Dir(p.manifest), name); p.files[name] == nil && p.files[inFolder] != nil {
+		name = inFolder
+	}
+	content, err := p.open(name)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{r.Verify(uri, content), content}, nil
+}
+
+func (p *Package) open(name string) (io.ReadCloser, error) {
+	f := p.files[name]
+	if f == nil {
+		return nil, &PackageError{URI: p.uri, Entry: name, Reason: "is not in the package"}
+	}
+	if f.Flags&1 != 0 {
+		return nil, &PackageError{URI: p.uri, Entry: name, Reason: "is encrypted"}
+	}
+	content, err := f.Open()
+	if err != nil {
+		return nil, &PackageError{URI: p.uri, Entry: name, Reason: "cannot be unpacked", Err: err}
+	}
+	return &unpacking{p: p, name: name, content: content}, nil
+}
+
+// unpacking counts what comes out of all files: one of them may be read many
+// times. That none is longer than the directory says is seen to by archive/zip.
+type unpacking struct {
+	p       *Package
+	name    string
+	content io.ReadCloser
+}
+
+func (u *unpacking) Read(b []byte) (int, error) {
+	n, err := u.content.Read(b)
+	if u.p.unpacked.Add(int64(n)) > u.p.limits.MaxUnpacked {
+		return 0, u.p.limitError("", "MaxUnpacked", u.p.limits.MaxUnpacked)
+	}
+	if err != nil && err != io.EOF {
+		return n, &PackageError{URI: u.p.uri, Entry: u.name, Reason: "cannot be unpacked", Err: err}
+	}
+	return n, err
+}
+
+func (u *unpacking) Close() error { return u.content.Close() }
+
+func (p *Package) limitError(entry, limit string, most int64) error {
+	return &LimitError{URI: p.uri, Entry: entry, Limit: limit, Max: most}
+}
+
+// endOfDirectory is what reading a directory needs beside it: the search for
+// its end, and what is read ahead.
+const endOfDirectory = 128 << 10
+
+// metered stops reading once it has read so much: a directory goes on as long as
+// it likes, whatever its end says of it.
+type metered struct {
+	r        io.ReaderAt
+	left     int64 // 0: no end, and nothing is noted
+	exceeded bool
+	err      error // of r
+}
+
+var errMetered = errors.New("resourcesync: the directory is too long")
+
+func (m *metered) ReadAt(b []byte, at int64) (int, error) {
+	if m.left == 0 {
+		return m.r.ReadAt(b, at)
+	}
+	if m.left -= int64(len(b)); m.left <= 0 {
+		m.left, m.exceeded = 1, true
+		return 0, errMetered
+	}
+	n, err := m.r.ReadAt(b, at)
+	if err != nil && err != io.EOF {
+		m.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,342 @@
+package resourcesync
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/xmlscan"
+)
+
+// Reader reads one document, item by item. It must not be used by two
+// goroutines at a time.
+type Reader struct {
+	// Document is complete when Read returns, in a document that has its head
+	// first. Links that stand behind an item are there when [Reader.Next] has
+	// returned that item.
+	Document Document
+
+	xml    *xmlscan.Scanner
+	uri    string
+	limits Limits
+	items  int
+	ahead  []Item // read before the document said what it is
+	end    bool   // all of it has been read
+	err    error
+	buf    []byte            // text in hand
+	values map[string]string // values that occur again and again
+}
+
+// Read begins to read a document, whatever its encoding, its prefixes and the
+// order of its elements. uri is where the document came from: it stands in
+// errors, and is the base of relative URIs. A plain Sitemap is read too; its
+// capability is "".
+//
+// Times are taken as [ParseTime] takes them. Attributes and elements that are
+// not known are passed over, as are links that lead nowhere. Capabilities and
+// changes that Z39.99 does not define are kept.
+//
+// An item must have a URI; else, or where a time or length cannot be read, the
+// error is an *[InvalidError]. A document that is not well-formed, or no
+// Sitemap, gives a *[SyntaxError], and so does a DOCTYPE, which is never
+// accepted. A document that is too large gives a *[LimitError]. An error of r is
+// returned wrapped. All these may also come from [Reader.Next].
+//
+// Where the document says only behind items what it is, Read reads those too.
+func Read(r io.Reader, uri string, limits Limits) (*Reader, error) {
+	limits = limits.withDefaults()
+	d := &Reader{xml: newScanner(r, uri, limits), uri: uri, limits: limits, values: make(map[string]string)}
+	if _, err := d.next(); err != nil {
+		return nil, err
+	}
+	root := d.xml.Name()
+	if !isSitemap(root.Space) || root.Local != "urlset" && root.Local != "sitemapindex" {
+		return nil, d.errorf("root element is %s of the namespace %q, not that of a Sitemap", clip(root.Local), clip(root.Space))
+	}
+	d.Document.Index = root.Local == "sitemapindex"
+	for d.Document.Capability == "" {
+		item, err := d.child()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if item != nil {
+			d.ahead = append(d.ahead, *item)
+		}
+	}
+	slices.Reverse(d.ahead)
+	return d, nil
+}
+
+// Next returns the next item. At the end of a complete document the error is
+// io.EOF. Errors are final: they are returned again.
+func (d *Reader) Next() (Item, error) {
+	if n := len(d.ahead); n > 0 {
+		item := d.ahead[n-1]
+		d.ahead = d.ahead[:n-1]
+		return item, nil
+	}
+	for d.err == nil {
+		item, err := d.child()
+		if item != nil {
+			return *item, nil
+		}
+		d.err = err
+	}
+	return Item{}, d.err
+}
+
+// child reads on in the root element. It returns the item that it has read, or
+// nil where that was something else, and io.EOF at the end of the document.
+func (d *Reader) child() (*Item, error) {
+	if d.end {
+		return nil, io.EOF
+	}
+	kind, err := d.next()
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case xmlscan.EndElement:
+		d.end = true
+		// Nothing but white space and comments may follow; next sees to it.
+		_, err := d.next()
+		return nil, err
+	case xmlscan.StartElement:
+		n := d.xml.Name()
+		switch {
+		case isSitemap(n.Space) && (n.Local == "url" || n.Local == "sitemap"):
+			return d.item()
+		case isRS(n.Space) && n.Local == "md":
+			var m Metadata
+			err := d.metadata(&m)
+			if m.Capability != "" {
+				d.Document.Capability = m.Capability
+			}
+			d.Document.merge(&m.Times)
+			return nil, err
+		case isRS(n.Space) && n.Local == "ln":
+			return nil, d.link(&d.Document.Links)
+		default:
+			return nil, d.skip()
+		}
+	}
+	return nil, nil
+}
+
+// merge takes the times that are stated.
+func (t *Times) merge(other *Times) {
+	for _, pair := range [...]struct{ to, from *time.Time }{
+		{&t.At, &other.At}, {&t.Completed, &other.Completed}, {&t.From, &other.From}, {&t.Until, &other.Until},
+	} {
+		if !pair.from.IsZero() {
+			*pair.to = *pair.from
+		}
+	}
+}
+
+// item reads a <url> or <sitemap>, whose start has been read.
+func (d *Reader) item() (*Item, error) {
+	if d.items == d.limits.MaxItems {
+		line, column := d.xml.Position()
+		return nil, &LimitError{URI: d.uri, Line: line, Column: column, Limit: "MaxItems", Max: int64(d.limits.MaxItems)}
+	}
+	d.items++
+	i := new(Item)
+	for {
+		kind, err := d.next()
+		if err != nil {
+			return nil, err
+		}
+		if kind == xmlscan.EndElement {
+			break
+		}
+		if kind == xmlscan.Text {
+			continue
+		}
+		n := d.xml.Name()
+		switch {
+		case isSitemap(n.Space) && n.Local == "loc":
+			err = d.loc(i)
+		case isSitemap(n.Space) && n.Local == "lastmod":
+			if err = d.text(); err == nil {
+				err = d.time(&i.LastMod, d.buf, "lastmod")
+			}
+		case isSitemap(n.Space) && n.Local == "changefreq":
+			if err = d.text(); err == nil {
+				i.ChangeFreq = strings.ToLower(d.value(trim(d.buf)))
+			}
+		case isRS(n.Space) && n.Local == "md":
+			err = d.metadata(&i.Metadata)
+		case isRS(n.Space) && n.Local == "ln":
+			err = d.link(&i.Links)
+		default:
+			err = d.skip()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if i.Loc == "" {
+		return nil, d.invalid("loc", "is missing")
+	}
+	return i, nil
+}
+
+func (d *Reader) loc(i *Item) error {
+	if err := d.text(); err != nil {
+		return err
+	}
+	uri, err := d.resolve(d.buf)
+	if err != nil {
+		return d.invalid("loc", "%v", err)
+	}
+	i.Loc = uri
+	return nil
+}
+
+// time reads a time into t. White space only is no time.
+func (d *Reader) time(t *time.Time, value []byte, element string) error {
+	value = trim(value)
+	if len(value) == 0 {
+		return nil
+	}
+	parsed, ok := parseTime(value)
+	if !ok {
+		return d.invalid(element, "%q is not a W3C Datetime", clip(string(value)))
+	}
+	*t = parsed
+	return nil
+}
+
+// metadata reads a <rs:md>, whose start has been read. Of attributes that occur
+// in several <rs:md>, the last one counts.
+func (d *Reader) metadata(m *Metadata) error {
+	for _, a := range d.xml.Attrs() {
+		if a.Space != "" && !isRS(a.Space) {
+			continue
+		}
+		var err error
+		switch a.Local {
+		case "capability":
+			m.Capability = Capability(strings.ToLower(d.value(trim(a.Value))))
+		case "change":
+			m.Change = Change(strings.ToLower(d.value(trim(a.Value))))
+		case "datetime":
+			err = d.time(&m.Datetime, a.Value, "rs:md/@datetime")
+		case "at":
+			err = d.time(&m.At, a.Value, "rs:md/@at")
+		case "completed":
+			err = d.time(&m.Completed, a.Value, "rs:md/@completed")
+		case "from":
+			err = d.time(&m.From, a.Value, "rs:md/@from")
+		case "until":
+			err = d.time(&m.Until, a.Value, "rs:md/@until")
+		default:
+			err = d.representation(&m.Representation, &a, "rs:md")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return d.skip()
+}
+
+// link reads a <rs:ln>, whose start has been read. One that has no relation, or
+// no URI, leads nowhere: it is passed over.
+func (d *Reader) link(links *[]Link) error {
+	var l Link
+	for _, a := range d.xml.Attrs() {
+		if a.Space != "" && !isRS(a.Space) {
+			continue
+		}
+		var err error
+		switch a.Local {
+		case "rel":
+			l.Rel = canonicalRel(d.value(trim(a.Value)))
+		case "href":
+			if href, err := d.resolve(a.Value); err == nil {
+				l.Href = href
+			}
+		case "pri":
+			// One that makes no sense counts as none: links can be followed in
+			// any order.
+			if n, err := strconv.Atoi(string(trim(a.Value))); err == nil && n >= 1 && n <= lastPriority {
+				l.Pri = n
+			}
+		case "modified":
+			err = d.time(&l.Modified, a.Value, "rs:ln/@modified")
+		default:
+			err = d.representation(&l.Representation, &a, "rs:ln")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if l.Rel != "" && l.Href != "" {
+		if len(*links) == d.limits.MaxLinks {
+			line, column := d.xml.Position()
+			return &LimitError{URI: d.uri, Line: line, Column: column, Limit: "MaxLinks", Max: int64(d.limits.MaxLinks)}
+		}
+		*links = append(*links, l)
+	}
+	return d.skip()
+}
+
+// representation reads an attribute that <rs:md> and <rs:ln> share.
+func (d *Reader) representation(r *Representation, a *xmlscan.Attr, element string) error {
+	value := trim(a.Value)
+	switch a.Local {
+	case "hash":
+		r.Hashes = nil
+		for _, word := range strings.Fields(string(value)) {
+			r.Hashes = append(r.Hashes, parseHash(word))
+		}
+	case "length":
+		if len(value) == 0 {
+			break
+		}
+		n, err := strconv.ParseInt(string(value), 10, 64)
+		if err != nil || n < 0 {
+			return d.invalid(element+"/@length", "%q is no length", clip(string(value)))
+		}
+		r.Length, r.Empty = n, n == 0
+	case "type":
+		r.Type = d.value(value)
+	case "encoding":
+		r.Encoding = d.value(value)
+	case "path":
+		r.Path = string(a.Value) // names may have spaces anywhere
+	}
+	return nil
+}
+
+// resolve returns the URI that stands in the document. An absolute one is taken
+// as it is: resources are compared by it.
+func (d *Reader) resolve(text []byte) (string, error) {
+	return resolve(d.uri, string(trim(text)))
+}
+
+// resolve returns ref as an absolute URI. It joins what is wrapped across lines.
+func resolve(base, ref string) (string, error) {
+	if strings.ContainsAny(ref, "\t\r\n") {
+		ref = strings.Join(strings.Fields(ref), "")
+	}
+	if ref == "" {
+		return "", errors.New("is missing")
+	}
+	if iri.IsAbsolute(ref) {
+		if _, err := iri.Normalize(ref); err != nil {
+			return "", err
+		}
+		return iri.Escape(ref), nil
+	}
+	absolute, err := iri.Resolve(base, ref)
+	return iri.Escape(absolute), err
+}

@@ -1,0 +1,224 @@
+// Package resourcesync models, writes and reads the documents of ResourceSync
+// (ANSI/NISO Z39.99), by which a Source tells Destinations what resources it
+// has and how they change: Sitemaps with a few elements more, and ZIP packages
+// that hold the resources themselves.
+//
+// A [Document] is the head of any of them: what it is, which time it speaks of,
+// which documents are around it. What it lists are [Item] values. [Writer] and
+// [Read] handle documents item by item, so that none needs to be in memory:
+//
+//	r, err := resourcesync.Read(body, "http://example.com/changelist.xml", resourcesync.Limits{})
+//	for {
+//		item, err := r.Next()
+//		if err == io.EOF {
+//			break
+//		}
+//		… item.Loc, item.Change, item.ChangeTime() …
+//	}
+//
+// The writer is strict: it writes what the specification allows, in the form
+// that all known readers understand. The reader is lenient: it takes what
+// Sources are known to send. [PackageWriter] and [Package] do the same for
+// dumps. The Discover functions find a Source's documents from its resources.
+//
+// The package handles documents only. Fetching them belongs to the client,
+// which also undoes content codings, deciding what to list to the server. Its
+// sibling feeds does the same for Atom.
+package resourcesync
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The namespaces of Z39.99 §4 (Namespace Prefix Bindings). Versions 1.0 and 1.1
+// share them.
+const (
+	NamespaceSitemap = "http://www.sitemaps.org/schemas/sitemap/0.9"
+	NamespaceRS      = "http://www.openarchives.org/rs/terms/"
+)
+
+// MediaTypeXML is the media type of all documents, MediaTypeZIP that of packages.
+const (
+	MediaTypeXML = "application/xml"
+	MediaTypeZIP = "application/zip"
+)
+
+// What a document may hold (Z39.99 §7, Sitemap Document Formats).
+const (
+	MaxItems = 50_000
+	MaxBytes = 50_000_000
+)
+
+// Capability says what a document is (Z39.99 §7).
+type Capability string
+
+// The capabilities that Z39.99 defines.
+const (
+	Description          Capability = "description"    // §8: lists the Capability Lists of a Source
+	CapabilityList       Capability = "capabilitylist" // §9: lists the documents of one set of resources
+	ResourceList         Capability = "resourcelist"   // §10.1
+	ResourceDump         Capability = "resourcedump"   // §11.1: lists packages
+	ResourceDumpManifest Capability = "resourcedump-manifest"
+	ChangeList           Capability = "changelist" // §12.1
+	ChangeDump           Capability = "changedump" // §13.1: lists packages
+	ChangeDumpManifest   Capability = "changedump-manifest"
+)
+
+// Change is the nature of a change (Z39.99 §7).
+type Change string
+
+// The changes that Z39.99 defines.
+const (
+	Created Change = "created"
+	Updated Change = "updated"
+	Deleted Change = "deleted"
+)
+
+// The relations of links that Z39.99 §7 names, and in §6.3.3 (Links) the one of
+// discovery.
+const (
+	RelUp           = "up"    // to the Capability List, and from there to the Source Description
+	RelIndex        = "index" // to the index that lists the document
+	RelDescribedBy  = "describedby"
+	RelDescribes    = "describes"
+	RelContents     = "contents" // from a package in a dump to a copy of its manifest
+	RelDuplicate    = "duplicate"
+	RelAlternate    = "alternate"
+	RelCanonical    = "canonical"
+	RelPatch        = "http://www.openarchives.org/rs/terms/patch"
+	RelMemento      = "memento"
+	RelTimeGate     = "timegate"
+	RelTimeMap      = "timemap"
+	RelCollection   = "collection"
+	RelVia          = "via"
+	RelResourceSync = "resourcesync" // from a resource to its Capability List
+)
+
+// Document is the head of a document: everything but its items.
+type Document struct {
+	// Index tells a <sitemapindex>, which lists other documents of the same
+	// capability, from a <urlset>.
+	Index bool
+	// Capability is "" in a Sitemap that is read and is no ResourceSync document.
+	Capability Capability
+	Times
+	Links []Link
+}
+
+// Times are the times of a document, or of a document or package that an item
+// stands for (Z39.99 Appendix A, Time Attribute Requirements). Those that are
+// zero are not stated.
+type Times struct {
+	At        time.Time // a snapshot: when taking it began; it holds at least all changes until then
+	Completed time.Time // and when that ended
+	From      time.Time // changes: all since then are there
+	Until     time.Time // and up until then. Without it there will be more
+}
+
+// Item is what a document lists, a <url> or <sitemap>: a resource, a change, a
+// package or another document.
+type Item struct {
+	Loc string // its URI; absolute
+	// LastMod is when the resource was last modified. In a change it is the
+	// time of the change, as Datetime is.
+	LastMod    time.Time
+	ChangeFreq string // always, hourly, daily, weekly, monthly, yearly, never, or ""
+	Metadata
+	Links []Link // to related resources (Z39.99 §14, Linking to Related Resources)
+}
+
+// Metadata is the <rs:md> of an item (Z39.99 §7).
+type Metadata struct {
+	Capability Capability // in a Source Description and a Capability List
+	// Change is kept as it came where Z39.99 does not define it.
+	Change Change
+	// Datetime is the time of a change in version 1.1 of Z39.99. Version 1.0
+	// has LastMod only. [Item.ChangeTime] is what readers want.
+	Datetime time.Time
+	Times
+	Representation
+}
+
+// Representation describes the bytes that a URI leads to: the attributes that
+// <rs:md> and <rs:ln> share (Z39.99 §7, Table 3).
+type Representation struct {
+	Hashes   []Hash
+	Length   int64 // in bytes; 0 where it is not stated, and in an Empty one
+	Empty    bool  // the length is stated, and is 0
+	Type     string
+	Encoding string // content codings, as in Content-Encoding
+	// Path is where the bytes are in a package, with a leading slash. It is
+	// read as it came; [Package.Open] makes sense of it.
+	Path string
+}
+
+// Link is a <rs:ln> (Z39.99 §7).
+type Link struct {
+	Rel      string // a registered name in lower case, or a URI
+	Href     string // absolute
+	Pri      int    // from 1, which goes first, to 999,999; 0 counts as that
+	Modified time.Time
+	Representation
+}
+
+// ChangeTime is when the change happened that the item describes: Datetime,
+// which version 1.1 states, or LastMod. It is zero where neither is there.
+func (i *Item) ChangeTime() time.Time {
+	if !i.Datetime.IsZero() {
+		return i.Datetime
+	}
+	return i.LastMod
+}
+
+// Find returns the links of the document that have the relation rel, those of
+// the highest priority first.
+func (d *Document) Find(rel string) []Link { return find(d.Links, rel) }
+
+// Find returns the links of the item that have the relation rel, those of the
+// highest priority first (Z39.99 §14.2, Mirrored Content).
+func (i *Item) Find(rel string) []Link { return find(i.Links, rel) }
+
+// Link returns the first link that Find finds, and whether there is one.
+func (d *Document) Link(rel string) (Link, bool) { return first(d.Links, rel) }
+
+// Link returns the first link that Find finds, and whether there is one.
+func (i *Item) Link(rel string) (Link, bool) { return first(i.Links, rel) }
+
+func first(links []Link, rel string) (Link, bool) {
+	if found := find(links, rel); len(found) > 0 {
+		return found[0], true
+	}
+	return Link{}, false
+}
+
+func find(links []Link, rel string) []Link {
+	var found []Link
+	for _, l := range links {
+		if l.Rel == rel {
+			found = append(found, l)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Link) int { return cmp.Compare(a.priority(), b.priority()) })
+	return found
+}
+
+const lastPriority = 999_999
+
+func (l *Link) priority() int {
+	if l.Pri == 0 {
+		return lastPriority
+	}
+	return l.Pri
+}
+
+// canonicalRel returns the one spelling of a relation: registered names are
+// compared regardless of case (RFC 8288 §2.1.1), URIs are not.
+func canonicalRel(rel string) string {
+	if strings.Contains(rel, ":") {
+		return rel
+	}
+	return strings.ToLower(rel)
+}
