@@ -24,7 +24,8 @@ type ChangeList struct {
 }
 
 // Cut says when a change list is closed: when it has so many changes, or when its first
-// change is so old. Zero values set no limit.
+// change is so old. Zero values set no limit. The last change stays open, whatever its age:
+// the schemas of ResourceSync, and some readers, take no list without any.
 type Cut struct {
 	Changes uint64
 	After   time.Duration
@@ -32,12 +33,15 @@ type Cut struct {
 
 // CutChanges begins the change lists of a collection behind the entry with the sequence
 // after, which was at the given time, unless they have begun before; and closes those that
-// are due. It returns the collection after that.
-func (db *DB) CutChanges(name string, after uint64, at time.Time, cut Cut) (*Collection, error) {
+// are due, if the collection passes all checks. It returns the collection after that.
+func (db *DB) CutChanges(name string, after uint64, at time.Time, cut Cut, checks ...func(*Collection) error) (*Collection, error) {
 	var c *Collection
 	err := db.update(func(t *tx) error {
 		var err error
 		if c, err = getCollection(t, name); err != nil {
+			return err
+		}
+		if err := c.pass(checks); err != nil {
 			return err
 		}
 		if c.Changes == nil {
@@ -70,9 +74,9 @@ func (db *DB) CutChanges(name string, after uint64, at time.Time, cut Cut) (*Col
 // 0.
 func (v *View) due(changes *Changes, cut Cut, now time.Time) (uint64, error) {
 	switch n := v.Head + 1 - changes.Open; {
-	case n == 0:
+	case n <= 1:
 		return 0, nil
-	case cut.Changes > 0 && n >= cut.Changes:
+	case cut.Changes > 0 && n > cut.Changes:
 		return changes.Open + cut.Changes - 1, nil
 	case cut.After == 0:
 		return 0, nil
@@ -81,7 +85,7 @@ func (v *View) due(changes *Changes, cut Cut, now time.Time) (uint64, error) {
 	if err != nil || now.Sub(first.Updated) < cut.After {
 		return 0, err
 	}
-	return v.Head, nil
+	return v.Head - 1, nil
 }
 
 func (v *View) closeChanges(changes *Changes, last uint64) error {

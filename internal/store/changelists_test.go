@@ -58,8 +58,8 @@ func TestChangeListsAreARowWithoutGaps(t *testing.T) {
 				cut := Cut{Changes: rapid.Uint64Range(0, 5).Draw(t, "changes"), After: time.Duration(rapid.IntRange(0, 3).Draw(t, "hours")) * time.Hour}
 				got := cutChanges(t, db, "m", head.Head, head.Updated, cut)
 				open := got.Head + 1 - got.Changes.Open
-				require.True(t, cut.Changes == 0 || open < cut.Changes, "%d changes are open, and no more than %d ought to be", open, cut.Changes)
-				if cut.After > 0 && open > 0 {
+				require.True(t, cut.Changes == 0 || open <= max(cut.Changes, 1), "%d changes are open, and no more than %d ought to be", open, cut.Changes)
+				if cut.After > 0 && open > 1 {
 					view(t, db, "m", func(v *View) {
 						first, err := v.Entry(got.Changes.Open)
 						require.NoError(t, err)
@@ -108,7 +108,7 @@ func TestChangeListsAreDroppedFromTheOldestOn(t *testing.T) {
 	require.NoError(t, db.DropChangeLists("m", 2))
 	left, _ := changeLists(t, db, "m")
 	require.Equal(t, lists[2:], left)
-	publish(t, db, "m", rename(0, 2, "second"))
+	publish(t, db, "m", rename(0, 3, "second"))
 	cutChanges(t, db, "m", 0, c.Created, Cut{Changes: 3})
 	left, _ = changeLists(t, db, "m")
 	require.Len(t, left, 2)
@@ -122,6 +122,7 @@ func TestChangeListsBeginBehindWhatIsPruned(t *testing.T) {
 	h := pruneable(t, db, "m", 150)
 	cutChanges(t, db, "m", 0, h.log[0].Updated, Cut{})
 	require.NotZero(t, prune(t, db, "m", Retention{Entries: 1}))
+	publish(t, db, "m", rename(0, 2, "later"))
 	c := cutChanges(t, db, "m", 0, h.log[0].Updated, Cut{Changes: 1})
 	lists, _ := changeLists(t, db, "m")
 	require.NotEmpty(t, lists)
