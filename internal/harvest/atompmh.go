@@ -156,7 +156,7 @@ func (w *walk) read(ctx context.Context, ref string) (*News, error) {
 
 // Feed fetches a feed document, unless its ETag is still the given one.
 func Feed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref, etag string, home func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
-	r := fetch.Request{URL: ref, Accept: acceptAtom, ETag: etag, Max: cmp.Or(limits.MaxBytes, 64<<20), Home: home, Within: f.MaxTime}
+	r := fetch.Request{URL: ref, Accept: acceptAtom, ETag: etag, Max: cmp.Or(limits.MaxBytes, 64<<20) + 1, Home: home, Within: f.MaxTime}
 	return fetch.Do(ctx, f, r, func(a *fetch.Answer) (*feeds.Feed, error) {
 		feed, err := feeds.Decode(a.Body, a.URL, limits)
 		switch {
