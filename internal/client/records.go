@@ -38,6 +38,8 @@ type records struct {
 	waited map[string]time.Time
 	left   int // records that are to be tried again
 
+	begun json.RawMessage // the mark to keep with each commit
+
 	large  chan struct{} // as in update
 	faults int
 }
@@ -68,6 +70,9 @@ func (c *Client) harvest(ctx context.Context, s *store.Subscription, r *Round) e
 		}
 		todo, err := h.todo(news, again)
 		if err != nil {
+			return err
+		}
+		if err := h.begin(mark, news); err != nil {
 			return err
 		}
 		h.left = 0
@@ -109,7 +114,11 @@ func (h *records) Versions(ids []string) (map[string]time.Time, error) {
 		ids = []string{}
 	}
 	versions := map[string]time.Time{}
-	return versions, h.Store.HeldRecords(h.s.Name, ids, func(held store.Held) { versions[held.ID] = held.Updated })
+	return versions, h.Store.HeldRecords(h.s.Name, ids, func(held store.Held) {
+		if versions[held.ID] = held.Updated; held.Later {
+			versions[held.ID] = time.Time{}
+		}
+	})
 }
 
 // Each implements [harvest.Holder].
@@ -121,7 +130,7 @@ func (h *records) Each(f func(id string)) error {
 // in a round.
 func (h *records) todo(news *harvest.News, again bool) ([]harvest.Record, error) {
 	todo, err := news.Todo(h)
-	if err != nil || again {
+	if err != nil || again || h.s.Staging != nil { // what is in quarantine is so of the state that readers see
 		return todo, err
 	}
 	quarantine, err := h.Store.Quarantine(h.s.Name)
@@ -152,6 +161,7 @@ type obtained struct {
 	*harvest.Record
 	fragment *fragment.Fragment // nil where the record is deleted, or not to be had
 	size     int64
+	later    bool     // it is of a later version than the record
 	from     string   // the link that was tried last
 	links    []string // all to what represents it, the best first
 	bad      error
@@ -263,7 +273,7 @@ func (h *records) obtain(ctx context.Context, r *harvest.Record, last bool) obta
 		})
 		if o.bad = err; err == nil {
 			f.Deleted = false // else an entry says so
-			o.fragment, o.size = f, a.Body.Size()
+			o.fragment, o.size, o.later = f, a.Body.Size(), r.Later(a)
 			return o
 		}
 		if !harvest.Gone(err) || !last {
@@ -304,6 +314,14 @@ func (h *records) representations(r *harvest.Record) []harvest.Representation {
 	all := slices.DeleteFunc(slices.Clone(r.Representations), func(l harvest.Representation) bool { return h.rank(l.Type) == 0 })
 	slices.SortStableFunc(all, func(a, b harvest.Representation) int { return h.rank(b.Type) - h.rank(a.Type) })
 	return all
+}
+
+// begin lets each commit say what it is the beginning of.
+func (h *records) begin(mark harvest.Mark, news *harvest.News) (err error) {
+	if h.begun = nil; !news.Unchanged {
+		h.begun, err = json.Marshal(mark.Begin(news))
+	}
+	return err
 }
 
 // moveMark keeps how far the source was followed.

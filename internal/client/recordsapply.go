@@ -33,6 +33,9 @@ func (h *records) commit(ctx context.Context, batch []obtained) error {
 				waiting = append(waiting, batch[i].Record)
 			}
 		}
+		if h.begun != nil {
+			a.Records = h.begun
+		}
 		applied = len(told.applied)
 		a.Applied += applied
 		return told.keep(a)
@@ -192,17 +195,21 @@ func (h *records) inTheWay(a *store.Applying, o *obtained) (*store.Held, error) 
 	return nil, nil
 }
 
-// put applies the fragment of a record, which describes the topic.
+// put applies the fragment of a record, which describes the topic. Where that is another
+// record's, it is for that one to say what the topic is: what came under the address of
+// this one may be of the time when the two were merged.
 func (h *records) put(a *store.Applying, held *store.Held, o *obtained, topic fragment.Ref) error {
 	if held.TopicSI != topic { // it is about another one now
 		if err := h.drop(a, held); err != nil {
 			return err
 		}
 	}
-	if err := merge.Apply(a.State, o.fragment); err != nil {
-		return err
+	if topic != "" {
+		if err := merge.Apply(a.State, o.fragment); err != nil {
+			return err
+		}
 	}
-	return a.Hold(store.Held{ID: o.ID, Updated: o.Updated, TopicSI: topic, Named: slices.Contains(o.TopicSI, string(topic))})
+	return a.Hold(store.Held{ID: o.ID, Updated: o.Updated, TopicSI: topic, Later: o.later, Named: slices.Contains(o.TopicSI, string(topic))})
 }
 
 // forever is later than all times: what is in quarantine of a record that is no more is

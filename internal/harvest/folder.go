@@ -176,7 +176,7 @@ func (f *Folder) want() bool {
 		return false
 	}
 	f.state.Formats = f.Formats
-	f.state.Mark = Mark{Feed: f.state.Mark.Feed, Complete: f.state.Mark.Complete}
+	f.state.Mark = Mark{Feed: f.state.Mark.Feed, Complete: f.state.Mark.Complete, Begun: f.state.Mark.Begun}
 	for _, held := range f.state.Records {
 		held.Stale = true
 	}

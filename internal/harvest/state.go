@@ -49,7 +49,7 @@ type Held struct {
 	SHA256  string    `json:"sha256,omitempty"` // of the file, in hexadecimal
 
 	Unwanted bool `json:"unwanted,omitempty"` // it is in none of the formats that are wanted
-	Stale    bool `json:"stale,omitempty"`    // to be looked at anew: other formats are wanted than before
+	Stale    bool `json:"stale,omitempty"`    // to be looked at anew: other formats are wanted than before, or the version is not the one that it seemed to be
 
 	Missing *Missing `json:"missing,omitempty"` // a version that could not be had, and is tried for again
 }

@@ -115,7 +115,7 @@ func (r *round) takeFrom(ctx context.Context, record Record, from Representation
 			t.held.Type = answer.ContentType
 		}
 	}
-	t.held.Title, t.held.Updated, t.held.Stale, t.held.Missing, t.held.Unwanted = record.Title, record.Updated, false, nil, false
+	t.held.Title, t.held.Updated, t.held.Stale, t.held.Missing, t.held.Unwanted = record.Title, record.Updated, record.Later(answer), nil, false
 	return t
 }
 

@@ -50,6 +50,7 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		}
 		h := w.Header()
 		h.Set("Cache-Control", cacheShortly)
+		h.Set(recordVersion, feeds.FormatTime(e.Updated))
 		addLink(h, s.fragmentURL(&v.Collection, e.Seq), "memento", "datetime", e.Updated.UTC().Format(http.TimeFormat)) // RFC 7089 §2.2.4
 		modified := exchangeOf(r).settled
 		if !modified.IsZero() {
