@@ -122,8 +122,17 @@ func (h *records) Versions(ids []string) (map[string]time.Time, error) {
 }
 
 // Each implements [harvest.Holder].
-func (h *records) Each(f func(id string)) error {
-	return h.Store.HeldRecords(h.s.Name, nil, func(held store.Held) { f(held.ID) })
+func (h *records) Each(f func(harvest.Record)) error {
+	return h.Store.HeldRecords(h.s.Name, nil, func(held store.Held) {
+		r := harvest.Record{ID: held.ID, Updated: held.Updated}
+		if held.Link != "" {
+			r.Representations = []harvest.Representation{{URL: held.Link}}
+		}
+		if held.Named {
+			r.TopicSI = []string{string(held.TopicSI)}
+		}
+		f(r)
+	})
 }
 
 // todo returns what is to be done, and after it what is in quarantine, which is tried once
@@ -309,9 +318,10 @@ func (h *records) read(body *oneLarge, at string, r *harvest.Record) (*fragment.
 	return f, nil
 }
 
-// representations returns those of a record that may be XTM, the best first.
+// representations returns those of a record that may be XTM, the best first; of one format
+// alone where that was asked for.
 func (h *records) representations(r *harvest.Record) []harvest.Representation {
-	all := slices.DeleteFunc(slices.Clone(r.Representations), func(l harvest.Representation) bool { return h.rank(l.Type) == 0 })
+	all := slices.DeleteFunc(slices.Clone(r.Representations), func(l harvest.Representation) bool { return h.rank(l.Type) == 0 || h.otherFormat(l.Type) })
 	slices.SortStableFunc(all, func(a, b harvest.Representation) int { return h.rank(b.Type) - h.rank(a.Type) })
 	return all
 }

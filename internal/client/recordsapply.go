@@ -19,7 +19,7 @@ func (h *records) commit(ctx context.Context, batch []obtained) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	applied := 0
+	applied, unusable := 0, 0
 	var waiting []*harvest.Record
 	err := h.Store.ApplyEntries(ctx, h.s.Name, func(a *store.Applying) error {
 		var told notes
@@ -36,13 +36,14 @@ func (h *records) commit(ctx context.Context, batch []obtained) error {
 		if h.begun != nil {
 			a.Records = h.begun
 		}
-		applied = len(told.applied)
+		applied, unusable = len(told.applied), told.unusable
 		a.Applied += applied
 		return told.keep(a)
 	})
 	if err == nil {
 		h.r.Entries += len(batch) - len(waiting)
 		h.r.Applied += applied
+		h.r.Unusable += unusable
 		for _, r := range waiting {
 			h.wait(r)
 		}
@@ -103,6 +104,7 @@ func (h *records) apply(a *store.Applying, o *obtained, told *notes) (done bool,
 			return false, err
 		}
 		if !o.Deleted {
+			told.unusable++
 			if err := a.Hold(store.Held{ID: o.ID, Updated: o.Updated}); err != nil {
 				return false, err
 			}
@@ -209,7 +211,7 @@ func (h *records) put(a *store.Applying, held *store.Held, o *obtained, topic fr
 			return err
 		}
 	}
-	return a.Hold(store.Held{ID: o.ID, Updated: o.Updated, TopicSI: topic, Later: o.later, Named: slices.Contains(o.TopicSI, string(topic))})
+	return a.Hold(store.Held{ID: o.ID, Updated: o.Updated, TopicSI: topic, Link: o.from, Later: o.later, Named: slices.Contains(o.TopicSI, string(topic))})
 }
 
 // forever is later than all times: what is in quarantine of a record that is no more is

@@ -162,6 +162,8 @@ func Feed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref, etag 
 		switch {
 		case errors.As(err, new(*feeds.LimitError)):
 			err = fetch.Permanent(err)
+		case errors.As(err, new(*feeds.InvalidError)):
+			err = fmt.Errorf("%s: %w", a.URL, err)
 		case errors.As(err, new(*feeds.SyntaxError)):
 			err = fmt.Errorf("cannot be read as an Atom feed (Content-Type %q): %w", a.ContentType, err)
 		}

@@ -97,13 +97,14 @@ func Open(dir string, o Options) (_ *Folder, err error) {
 // look finds out which files are there. It removes what an interrupted round has left.
 // Files of records that somebody has removed are to be fetched again.
 func (f *Folder) look() error {
-	names, err := f.dir.Readdirnames(-1)
+	entries, err := f.dir.ReadDir(-1)
 	if err != nil {
 		return err
 	}
-	there := make(map[string]bool, len(names))
-	for _, file := range names {
-		there[file] = true
+	there := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		file := e.Name()
+		there[file] = e.Type().IsRegular() // whatever else has the name is not ours
 		if strings.HasPrefix(file, ownPrefix) && strings.HasSuffix(file, tempSuffix) {
 			if err := f.root.Remove(file); err != nil {
 				return err
@@ -158,9 +159,16 @@ func (f *Folder) Versions(ids []string) (map[string]time.Time, error) {
 }
 
 // Each implements Holder.
-func (f *Folder) Each(yield func(id string)) error {
-	for id := range f.state.Records {
-		yield(id)
+func (f *Folder) Each(yield func(Record)) error {
+	for id, held := range f.state.Records {
+		r := Record{ID: id, Title: held.Title, Updated: held.Updated}
+		switch {
+		case held.Missing != nil:
+			r.Updated, r.Representations = held.Missing.Updated, held.Missing.Representations
+		case held.URL != "":
+			r.Representations = []Representation{{held.URL, held.Type}}
+		}
+		yield(r)
 	}
 	return nil
 }
