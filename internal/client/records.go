@@ -122,17 +122,8 @@ func (h *records) Versions(ids []string) (map[string]time.Time, error) {
 }
 
 // Each implements [harvest.Holder].
-func (h *records) Each(f func(harvest.Record)) error {
-	return h.Store.HeldRecords(h.s.Name, nil, func(held store.Held) {
-		r := harvest.Record{ID: held.ID, Updated: held.Updated}
-		if held.Link != "" {
-			r.Representations = []harvest.Representation{{URL: held.Link}}
-		}
-		if held.Named {
-			r.TopicSI = []string{string(held.TopicSI)}
-		}
-		f(r)
-	})
+func (h *records) Each(f func(id string)) error {
+	return h.Store.HeldRecords(h.s.Name, nil, func(held store.Held) { f(held.ID) })
 }
 
 // todo returns what is to be done, and after it what is in quarantine, which is tried once

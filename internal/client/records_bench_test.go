@@ -107,7 +107,7 @@ func (n *recordsBench) inStep(form string) {
 type nothing struct{}
 
 func (nothing) Versions([]string) (map[string]time.Time, error) { return nil, nil }
-func (nothing) Each(func(harvest.Record)) error                 { return nil }
+func (nothing) Each(func(string)) error                         { return nil }
 
 func slicesOf(all []harvest.Record, size int) func(func([]harvest.Record) bool) {
 	return func(yield func([]harvest.Record) bool) {

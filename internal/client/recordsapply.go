@@ -211,7 +211,7 @@ func (h *records) put(a *store.Applying, held *store.Held, o *obtained, topic fr
 			return err
 		}
 	}
-	return a.Hold(store.Held{ID: o.ID, Updated: o.Updated, TopicSI: topic, Link: o.from, Later: o.later, Named: slices.Contains(o.TopicSI, string(topic))})
+	return a.Hold(store.Held{ID: o.ID, Updated: o.Updated, TopicSI: topic, Later: o.later, Named: slices.Contains(o.TopicSI, string(topic))})
 }
 
 // forever is later than all times: what is in quarantine of a record that is no more is

@@ -59,6 +59,9 @@ func (a *AtomPMH) News(ctx context.Context, ref string, mark Mark, h Holder) (*N
 		case err != nil:
 			return nil, err
 		}
+		if reason != "" && len(n.Records) == 0 && !n.Mark.Complete && n.Mark.Feed == mark.Feed {
+			return nil, fmt.Errorf("%s: the feed has no entries any more, and is no complete one: that would say that everything is deleted, without a word about it; nothing was changed", ref)
+		}
 		n.Reason = reason
 		n.Anew = mark.ofAnother(n.Mark.Feed)
 		return n, nil

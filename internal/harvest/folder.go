@@ -159,16 +159,9 @@ func (f *Folder) Versions(ids []string) (map[string]time.Time, error) {
 }
 
 // Each implements Holder.
-func (f *Folder) Each(yield func(Record)) error {
-	for id, held := range f.state.Records {
-		r := Record{ID: id, Title: held.Title, Updated: held.Updated}
-		switch {
-		case held.Missing != nil:
-			r.Updated, r.Representations = held.Missing.Updated, held.Missing.Representations
-		case held.URL != "":
-			r.Representations = []Representation{{held.URL, held.Type}}
-		}
-		yield(r)
+func (f *Folder) Each(yield func(id string)) error {
+	for id := range f.state.Records {
+		yield(id)
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ type Record struct {
 	Updated time.Time // last modified time, by the source's clock
 
 	Deleted bool
-	// Unsure says that the record is deleted and modified at the same time, or that all of a
-	// feed has no entry of it, which is not complete: it is there if what represents it is.
+	// Unsure says that the record is deleted and modified at the same time: it is
+	// there if what represents it is.
 	Unsure bool
 
 	// TopicSI and TopicSL are subject identifiers and subject locators of what the
@@ -47,7 +47,7 @@ type News struct {
 	Unchanged bool // the source is as it was at the mark: there is nothing else to say
 
 	Records []Record // of each the last state, the oldest change first
-	Whole   bool     // there are no other entries: records that are not among these are deleted if the feed is complete, else if they are gone
+	Whole   bool     // there are no other records any more
 	Anew    bool     // the history is another one: what is held may be other versions of the same time
 	Reason  string   // why all of the source was read, "" where it was not or nothing is held yet
 
@@ -98,9 +98,8 @@ type Holder interface {
 	// or were found not to be had in a format that is wanted. For others nothing is in
 	// the map.
 	Versions(ids []string) (map[string]time.Time, error)
-	// Each calls f with every record that is known, as it is held: with the representation
-	// that it was fetched from, or none.
-	Each(f func(Record)) error
+	// Each calls f with the id of every record that is held.
+	Each(f func(id string)) error
 }
 
 // Todo returns what is to be done so that h holds what the source has: records to
@@ -120,22 +119,15 @@ func (n *News) Todo(h Holder) ([]Record, error) {
 		for _, id := range ids {
 			there[id] = true
 		}
-		err := h.Each(func(r Record) {
-			switch {
-			case there[r.ID]:
-			case n.Mark.Complete || len(r.Representations) == 0:
-				removed = append(removed, Record{ID: r.ID, Title: r.Title, Deleted: true, Updated: n.Mark.Updated})
-			default: // the source ought to say that it is deleted
-				r.Unsure = true
-				modified = append(modified, r)
+		err := h.Each(func(id string) {
+			if !there[id] {
+				removed = append(removed, Record{ID: id, Deleted: true, Updated: n.Mark.Updated})
 			}
 		})
 		if err != nil {
 			return nil, err
 		}
-		byID := func(a, b Record) int { return strings.Compare(a.ID, b.ID) }
-		slices.SortFunc(removed, byID)
-		slices.SortFunc(modified, byID)
+		slices.SortFunc(removed, func(a, b Record) int { return strings.Compare(a.ID, b.ID) })
 	}
 	for _, r := range n.Records {
 		version, isHeld := held[r.ID]
