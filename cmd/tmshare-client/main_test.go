@@ -20,6 +20,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -35,6 +36,7 @@ func TestMain(m *testing.M) {
 //
 //	serve NAME=FILE...     start a server, $SERVER, with collections
 //	publish NAME FILE      publish a new version of a collection
+//	archive NAME           $ARCHIVE is a document of the records of a collection
 //	break STATUS [PART]    answer requests for paths with a part in them so; 0: not at all
 //	mend                   end that
 //	asked PART             wait until a path with a part in it is asked for
@@ -62,6 +64,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).serve(ts, args) },
 			"publish": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).publish(ts, args) },
+			"archive": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).archive(ts, args) },
 			"break":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).breakIt(ts, args) },
 			"mend":    func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).setFault(0, "\x00") },
 			"asked":   func(ts *testscript.TestScript, neg bool, args []string) { of(ts).asked(ts, args) },
@@ -159,6 +162,18 @@ func (o *origin) answer(w http.ResponseWriter, r *http.Request) {
 
 func (o *origin) publish(ts *testscript.TestScript, args []string) {
 	ts.Check(o.put(args[0], ts.ReadFile(args[1])))
+}
+
+func (o *origin) archive(ts *testscript.TestScript, args []string) {
+	w := httptest.NewRecorder()
+	o.server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, o.socket.URL+"/topicmaps/"+args[0]+"/records", nil))
+	feed, err := feeds.Decode(w.Body, o.socket.URL, feeds.Limits{})
+	ts.Check(err)
+	l, ok := feed.Link("via")
+	if !ok {
+		ts.Fatalf("the feed of records has no link to its own document")
+	}
+	ts.Setenv("ARCHIVE", l.Href)
 }
 
 func (o *origin) breakIt(ts *testscript.TestScript, args []string) {

@@ -22,7 +22,8 @@ func execute(ctx context.Context, r *control.Request, held *Holding) int {
 		Short: "Keep in step with topic maps that others publish",
 		Long: `tmshare-client subscribes to topic maps that servers publish, starts clean from
 a snapshot, applies the changes that come, and proves itself equal to its source.
-convert, cxtm, validate, stats and diff work on files and need no subscription.
+convert, cxtm, validate, stats and diff work on files and need no subscription,
+nor does harvest, which keeps records of any format in a folder.
 
 While a command holds the data folder (watch does as long as it runs) it takes
 the commands of others as well: they work as if they had it for themselves.

@@ -52,6 +52,7 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		}
 		h := w.Header()
 		h.Set("Cache-Control", cacheShortly)
+		h.Set(recordVersion, feeds.FormatTime(e.Updated))
 		addLink(h, s.fragmentURL(&v.Collection, e.Seq), "memento", "datetime", e.Updated.UTC().Format(http.TimeFormat)) // RFC 7089 §2.2.4
 		s.addTimeLinks(h, &v.Collection, e)
 		if !v.NoResourceSync && e.Lives() {
@@ -106,7 +107,7 @@ func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, v *store.
 				return fmt.Errorf("%w: topic %s has a later entry", store.ErrGone, e.TopicSI)
 			}
 		}
-		return s.writeRendered(w, r, v, extension(version), func(to io.Writer) error { return v.RenderFragment(to, e, version) })
+		return s.writeRendered(w, r, v, stateOf(&v.Collection)+extension(version), func(to io.Writer) error { return v.RenderFragment(to, e, version) })
 	}
 	data, err := v.StoredFragment(e, version)
 	if err != nil {
@@ -184,18 +185,18 @@ func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return s.writeRendered(w, r, v, extension(version), func(to io.Writer) error { return v.WriteSnapshot(to, version) })
+		return s.writeRendered(w, r, v, stateOf(&v.Collection)+extension(version), func(to io.Writer) error { return v.WriteSnapshot(to, version) })
 	})
 }
 
-// writeRendered streams what is made of the collection as it is now; form tells answers
-// at one address apart. Caches ask each time, but need not fetch it again.
-func (s *Server) writeRendered(w http.ResponseWriter, r *http.Request, v *store.View, form string, render func(io.Writer) error) error {
+// writeRendered streams what is made of the collection as it is now; state says all that
+// it depends on. Caches ask each time, but need not fetch it again.
+func (s *Server) writeRendered(w http.ResponseWriter, r *http.Request, v *store.View, state string, render func(io.Writer) error) error {
 	c, err := negotiateCoding(r, zstd1, gzipped)
 	if err != nil {
 		return err
 	}
-	tag := s.stateTag(r, stateOf(&v.Collection)+form)
+	tag := s.stateTag(r, state)
 	h := w.Header()
 	h.Set("Cache-Control", "no-cache")
 	h.Set(currentVersion, feeds.FormatTime(v.Updated))

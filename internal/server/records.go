@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -128,7 +129,8 @@ func (s *Server) completeRecords(w http.ResponseWriter, r *http.Request) error {
 		}
 		w.Header().Set("Vary", "Accept, Accept-Encoding")
 		w.Header().Set("Content-Type", feeds.MediaTypeAtom)
-		return s.writeRendered(w, r, v, "", func(to io.Writer) error { return feed.EncodeWith(to, s.activeEntries(v)) })
+		state := fmt.Sprint(c.Epoch, c.Head, c.Updated.UnixMicro(), name(c)) // not what is pruned, nor other settings
+		return s.writeRendered(w, r, v, state, func(to io.Writer) error { return feed.EncodeWith(to, s.activeEntries(v)) })
 	})
 }
 

@@ -14,12 +14,13 @@ const (
 )
 
 var childTasks = map[string]func(dir string) error{
-	"hold":   hold,
-	"work":   work,
-	"prune":  pruneOnce,
-	"delete": deleteOnce,
-	"retain": retain,
-	"stage":  stageForever,
+	"hold":    hold,
+	"work":    work,
+	"prune":   pruneOnce,
+	"delete":  deleteOnce,
+	"retain":  retain,
+	"stage":   stageForever,
+	"restate": restateOnce,
 }
 
 func TestMain(m *testing.M) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/dgraph-io/badger/v4"
+	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/xtm"
@@ -29,6 +30,7 @@ type Offer struct {
 // were in force at its last entry: so documents of entries never change, and
 // whoever reads them learns of each record that is offered otherwise.
 func (c *Collection) offer(forms []xtm.Version) {
+	slices.Sort(forms) // their order means nothing
 	if slices.Equal(forms, c.RecordForms) {
 		return
 	}
@@ -60,58 +62,65 @@ func (c *Collection) FormsOf(e *Entry) []xtm.Version {
 const restateBatch = 1000
 
 // Restate publishes those records again that are offered in other forms than they
-// ought to be. It returns how many there were.
+// ought to be. It returns how many there were. What is offered may change meanwhile.
 func (db *DB) Restate(ctx context.Context, name string) (records int, err error) {
-	from := []byte(nil)
+	var at restating
 	for {
 		if err := ctx.Err(); err != nil {
 			return records, err
 		}
 		n := 0
 		err := db.update(func(t *tx) error {
-			n = 0
 			c, err := getCollection(t, name)
 			if err != nil || !c.Restating {
+				at.next = nil
 				return err
 			}
-			var stale []Entry
-			if stale, from, err = (&View{Collection: *c, db: db, tx: t}).offeredOtherwise(from); err != nil {
-				return err
-			}
-			for i := range stale {
-				e := c.next(db.now(), fragment.Entry{TopicSI: stale[i].TopicSI, Topic: stale[i].TopicSI, Title: stale[i].Title})
-				if err := db.restate(t, c, &stale[i], &e); err != nil {
-					return err
-				}
-			}
-			n = len(stale)
-			c.Restating = from != nil
-			return t.putCollection(c)
+			n, err = db.restateSome(t, c, &at)
+			return err
 		})
 		records += n
-		if err != nil || from == nil {
+		if err != nil || at.next == nil {
 			return records, err
 		}
 	}
 }
 
-// restate writes the rows of an entry that says of a topic what the one before says.
-func (db *DB) restate(t *tx, c *Collection, before, e *Entry) error {
-	var data *Fragment
-	if before.Stored {
-		row, err := t.get(sequenceKey(tableFragment, c.Number, before.Seq))
-		if err != nil {
-			return err
-		}
-		data = &Fragment{Digests: before.Digests}
-		if data.Gzipped, err = unpackForms(row); err != nil {
-			return err
+// restating is how far Restate has come: with what is offered of a history.
+type restating struct {
+	epoch uuid.UUID
+	offer Offer
+	next  []byte // key of the row to go on with; nil: the first, or there are no more
+}
+
+// restateSome publishes some of the records again.
+func (db *DB) restateSome(t *tx, c *Collection, at *restating) (records int, err error) {
+	offer := c.Offers[len(c.Offers)-1]
+	if c.Epoch != at.epoch || offer.After != at.offer.After || !slices.Equal(offer.Forms, at.offer.Forms) {
+		*at = restating{c.Epoch, offer, nil} // what lies behind is offered otherwise now
+	}
+	var stale []Entry
+	if stale, at.next, err = (&View{Collection: *c, db: db, tx: t}).offeredOtherwise(at.next); err != nil {
+		return 0, err
+	}
+	for i := range stale {
+		e := c.next(db.now(), fragment.Entry{TopicSI: stale[i].TopicSI, Topic: stale[i].TopicSI, Title: stale[i].Title})
+		if err := db.restate(t, c, &e); err != nil {
+			return 0, err
 		}
 	}
+	c.Restating = at.next != nil
+	return len(stale), t.putCollection(c)
+}
+
+// restate writes the rows of an entry that says of a topic what it is. Its fragment is
+// rendered when it is asked for: that of the entry before may name instances of a class that
+// have gone since, whose own entries came in between.
+func (db *DB) restate(t *tx, c *Collection, e *Entry) error {
 	if err := db.succeed(t, c, e); err != nil {
 		return err
 	}
-	return logRows(c, e, data, t.put)
+	return logRows(c, e, nil, t.put)
 }
 
 // offeredOtherwise returns some of the last entries of records that are offered in
@@ -168,9 +177,10 @@ func (v *View) Records() iter.Seq2[Entry, error] {
 }
 
 // RecordEntries returns the entries of document n of the log, the oldest first, and
-// the number of the nearest document before it that has any, 0 if there is none. Where
-// the document is pruned, the entries are those that were the last of a key then
-// and are so still: so the documents together tell what has become of every record.
+// the number of the document before it, 0 if there is none. Where the document is
+// pruned, the entries are those that were the last of a key then and are so still: so
+// the documents together tell what has become of every record. Before it is then the
+// nearest one that has any: it may change, as that of others may not.
 func (v *View) RecordEntries(n uint64) (entries []Entry, before uint64, err error) {
 	first, size := v.Document(n)
 	for e, err := range v.kept(first) {
@@ -185,7 +195,7 @@ func (v *View) RecordEntries(n uint64) (entries []Entry, before uint64, err erro
 	switch {
 	case n == 1:
 		return entries, 0, nil
-	case first-1 > v.Horizon:
+	case first > v.Horizon:
 		return entries, n - 1, nil
 	}
 	last, err := v.lastBefore(first)

@@ -1,0 +1,239 @@
+package clientcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/harvest"
+)
+
+// harvested is what a round tells programs.
+type harvested struct {
+	Folder string `json:"folder"`
+	*harvest.Round
+	Error string `json:"error,omitempty"`
+}
+
+// harvestFlags are the flags of harvest.
+type harvestFlags struct {
+	harvest.Options
+	tokenFile string
+}
+
+// harvestLimits bound a document of a feed: a complete feed is one document.
+var harvestLimits = feeds.Limits{MaxBytes: 1 << 30, MaxEntries: 2_000_000}
+
+func (a *app) harvest() *cobra.Command {
+	var f harvestFlags
+	cmd := &cobra.Command{
+		Use:   "harvest [URL] FOLDER",
+		Short: "Keep the records of a repository in a folder, a file for each",
+		Long: `Do a round with the repository whose Atom-PMH feed (Atom Feed Protocol for Metadata
+Harvesting 1.0) is at URL: fetch the records that are new or have changed into files
+in FOLDER, and remove those of records that are deleted. The first round fetches all.
+Later ones may leave out URL: a folder belongs to one feed.
+
+Records come in the formats that --format names, media types, the best first; "*/*" is
+all others. A record that is in none of them any more is removed. Later rounds go on with
+these formats, unless they name others. If none was ever named, each record comes in
+the form that the feed names first.
+
+The name of a file is the last part of the record's id, a hash of the id, and an ending
+for the format. .tmshare-harvest.json says which file is of which record, and what is
+known of it. Files of others in the folder are left alone. A round that is interrupted,
+or killed, goes on the next time.
+
+A record that cannot be had is listed, keeps no other back, and is tried for again in each
+round; what was fetched of it before stays, unless the server says that it is gone.
+
+Exit codes: 0 done, 3 done but for some records that could not be had, 1 error, 2 usage.`,
+		Example: `  tmshare-client harvest https://data.example.org/feed collections
+  tmshare-client harvest collections                              # the next round
+
+  # Atom-RDC, as research data repositories publish it
+  tmshare-client harvest --format application/atom+xml https://data.example.org/feed collections
+  # RIF-CS, and RDF of what there is no RIF-CS of
+  tmshare-client harvest --format application/rifcs+xml --format application/rdf+xml https://data.example.org/feed rifcs
+  tmshare-client harvest --json rifcs                             # the next round, for programs`,
+		Args:    cli.Args(cobra.RangeArgs(1, 2)),
+		PreRunE: func(_ *cobra.Command, args []string) error { return f.check(args) },
+		RunE: a.onFiles(func(args []string) error {
+			ref := ""
+			if len(args) == 2 {
+				ref = args[0]
+			}
+			return a.harvestInto(args[len(args)-1], ref, &f)
+		}),
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.Formats, "format", nil, "`media type` of records that are wanted (repeatable, the best first; default: those of the last round, all in the first)")
+	fl.StringVar(&f.tokenFile, "token-file", "", "`file` with the token that the server wants of readers")
+	fl.IntVar(&f.Parallel, "parallel", 8, "`number` of records that are fetched at a time")
+	fl.Int64Var(&f.MaxSize, "max-size", 1<<30, "take so many `bytes` of a record at most, unpacked")
+	return cmd
+}
+
+// check finds what makes no sense before anything is asked for.
+func (f *harvestFlags) check(args []string) error {
+	if len(args) == 1 && (strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://")) {
+		return usageError(errors.New("into which folder? Use \"tmshare-client harvest URL FOLDER\""))
+	}
+	if f.Parallel < 1 || f.Parallel > 64 {
+		return usageError(fmt.Errorf("--parallel %d: it must be from 1 to 64", f.Parallel))
+	}
+	if f.MaxSize <= 0 {
+		return usageError(fmt.Errorf("--max-size %d: it must be more than 0", f.MaxSize))
+	}
+	for _, format := range f.Formats {
+		if err := harvest.CheckFormat(format); err != nil {
+			return usageError(fmt.Errorf("--format %w", err))
+		}
+	}
+	return nil
+}
+
+func (a *app) harvestInto(dir, ref string, f *harvestFlags) error {
+	if ref == "" {
+		if _, err := os.Stat(dir); err != nil {
+			return fmt.Errorf("%w: the first round needs a URL, as in \"tmshare-client harvest URL %s\"", err, dir)
+		}
+	}
+	ctx, stop := signal.NotifyContext(a.command.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	a.display = newDisplay(a.request, a.quiet, a.json)
+	defer a.display.clear()
+	tell := func(phase string, unit client.Unit) func(done, total int) {
+		return func(done, total int) {
+			a.display.progress(client.Progress{Source: dir, Phase: phase, Unit: unit, Done: int64(done), Total: int64(total)})
+		}
+	}
+	f.Progress = tell("fetching", client.Records)
+	folder, err := harvest.Open(dir, f.Options)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if ref == "" {
+		ref = folder.State().URL
+	}
+	if folder.Fetcher, err = a.fetcher(ref, f.tokenFile); err != nil {
+		return err
+	}
+	read := tell("reading the feed", client.Documents)
+	source := &harvest.AtomPMH{Fetcher: folder.Fetcher, Limits: harvestLimits, Progress: func(n int) { read(n, 0) }}
+	round, err := folder.Harvest(ctx, source, ref)
+	if err != nil && ctx.Err() != nil {
+		err = errors.New("interrupted; what was fetched stays, and the next harvest goes on from there")
+	}
+	return a.tellOfHarvest(dir, round, err)
+}
+
+// fetcher returns what fetches from the server of a URL.
+func (a *app) fetcher(ref, tokenFile string) (*fetch.Fetcher, error) {
+	f := fetch.Fetcher{Hosts: a.hosts, Logger: a.logger()}.WithDefaults()
+	if tokenFile == "" {
+		return f, nil
+	}
+	token, err := os.ReadFile(tokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("the token for reading: %w", err)
+	}
+	u, err := url.Parse(ref)
+	if err != nil {
+		return nil, err
+	}
+	f.HTTP = fetch.Bearer(f.HTTP, u, strings.TrimSpace(string(token)))
+	return f, nil
+}
+
+// tellOfHarvest says how a round has gone.
+func (a *app) tellOfHarvest(dir string, r *harvest.Round, err error) error {
+	switch {
+	case r == nil:
+		return err
+	case a.json:
+		h := harvested{Folder: dir, Round: r}
+		if err != nil {
+			h.Error = err.Error()
+		}
+		err = errors.Join(err, a.print(h))
+	default:
+		a.display.clear()
+		if r.Reason != "" && r.Changed+r.Removed > 0 { // cron's mail should say it
+			fmt.Fprintf(a.command.ErrOrStderr(), "%s: all of the feed was read again: %s\n", dir, r.Reason)
+		}
+		if err == nil || r.New+r.Changed+r.Removed > 0 {
+			a.printf("%s: %s\n", dir, describeHarvest(r))
+		}
+		a.listProblems("gone, though the feed says they are there", r.Gone)
+		a.listProblems("failed", r.Failed)
+	}
+	if err == nil && len(r.Gone)+len(r.Failed) > 0 {
+		return exit(cli.Quarantined)
+	}
+	return err
+}
+
+func describeHarvest(r *harvest.Round) string {
+	var b strings.Builder
+	if r.New+r.Changed+r.Removed == 0 {
+		b.WriteString("nothing new")
+	} else {
+		fmt.Fprintf(&b, "%d new, %d changed, %d removed", r.New, r.Changed, r.Removed)
+	}
+	if r.Held == 1 {
+		b.WriteString("; 1 record there")
+	} else {
+		fmt.Fprintf(&b, "; %d records there", r.Held)
+	}
+	also := func(n int, what string) {
+		if n > 0 {
+			fmt.Fprintf(&b, ", %d %s", n, what)
+		}
+	}
+	also(r.Unwanted, "in no format that is wanted")
+	also(len(r.Gone), "gone")
+	also(len(r.Failed), "failed")
+	also(r.Ignored, "entries that are no records")
+	return b.String()
+}
+
+// maxProblems is how many problems people are told one by one.
+const maxProblems = 10
+
+func (a *app) listProblems(what string, all []harvest.Problem) {
+	w := a.command.ErrOrStderr()
+	for i, p := range all {
+		if i == maxProblems {
+			fmt.Fprintf(w, "%s: … and %d more; --json lists them all\n", what, len(all)-maxProblems)
+			return
+		}
+		describeProblem(w, what, p)
+	}
+}
+
+func describeProblem(w io.Writer, what string, p harvest.Problem) {
+	title := ""
+	if p.Title != "" {
+		title = fmt.Sprintf(" (%s)", p.Title)
+	}
+	had := ""
+	if p.Held {
+		had = "; an earlier version is there"
+	}
+	fmt.Fprintf(w, "%s: %.200s%.200s: %s%s\n", what, p.ID, title, p.Reason, had)
+}

@@ -1,0 +1,235 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+// Formats that are withdrawn, and offered again.
+
+func TestWithdrawnFormatIsGone(t *testing.T) {
+	t.Parallel()
+	n := start(t, documentSize(4))
+	n.publish("small", small())
+	n.delete("small", psi+"tromsø")
+	w := walkRecords(n, "small")
+	oslo := n.find("small", psi+"oslo").Header.Get("Location")
+	gone := func(url string) {
+		t.Helper()
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			a := n.do(method, url, nil)
+			assert.Equal(t, http.StatusGone, a.StatusCode, "%s %s", method, url)
+			assert.Equal(t, "no-store", a.Header.Get("Cache-Control"), "it may be offered again")
+		}
+	}
+	answers := func(accept, want string) {
+		t.Helper()
+		a := n.mustGet(oslo, "Accept", accept)
+		assert.True(t, sameType(want, a.Header.Get("Content-Type")), "%s: %s", accept, a.Header.Get("Content-Type"))
+		assert.Equal(t, "Accept, Accept-Encoding", a.Header.Get("Vary"))
+	}
+
+	w.offer("xtm2.1")
+	w.settled()
+	gone(oslo + ".xtm1")
+	n.mustGet(oslo + ".xtm21")
+	for _, accept := range []string{"", "*/*", "application/xml", xtm1Type + ", */*;q=0.1", xtm21Type} {
+		answers(accept, xtm21Type)
+	}
+	refused := n.get(oslo, "Accept", xtm1Type)
+	assert.Equal(t, http.StatusNotAcceptable, refused.StatusCode)
+	assert.Contains(t, string(refused.body), xtm21Type, "says what there is")
+	assert.NotContains(t, string(refused.body), xtm1Type)
+	n.inBothForms("small")
+
+	w.offer("xtm1")
+	w.settled()
+	gone(oslo + ".xtm21")
+	for _, accept := range []string{"", "*/*", xtm1Type, "text/xml"} {
+		answers(accept, xtm1Type)
+	}
+	assert.Equal(t, http.StatusNotAcceptable, n.get(oslo, "Accept", xtm21Type).StatusCode)
+	n.inBothForms("small")
+
+	w.offer()
+	w.settled()
+	answers("", xtm1Type)
+	answers(xtm21Type, xtm21Type)
+	for _, ext := range []string{".xtm1", ".xtm21"} {
+		n.mustGet(oslo + ext)
+	}
+	n.inBothForms("small")
+	assert.Empty(t, n.errors())
+}
+
+// inBothForms checks that all fragments and snapshots are to be had in both forms.
+func (n *node) inBothForms(name string) {
+	n.t.Helper()
+	all, _ := n.history("/topicmaps/" + name + "/fragments")
+	for _, e := range append(all, n.feed("/topicmaps/"+name+"/snapshots").Entries...) {
+		data := e.typed(n.t, "topicmapdata")
+		assert.Len(n.t, data, 2)
+		for mediaType, href := range data {
+			assert.True(n.t, sameType(mediaType, n.mustGet(href).Header.Get("Content-Type")), href)
+		}
+	}
+	for _, ext := range []string{"", ".xtm1", ".xtm21"} {
+		n.mustGet("/topicmaps/" + name + "/snapshots/current" + ext)
+	}
+}
+
+// Every record learns of it by an entry of its own, and by one only.
+func TestEachRecordIsPublishedAgainWhenFormatsChange(t *testing.T) {
+	t.Parallel()
+	n := start(t, documentSize(4))
+	n.publish("towns", topicMap(topic("oslo", "Oslo"), topic("bergen", "Bergen")))
+	w := walkRecords(n, "towns")
+	w.check()
+	before := len(w.known)
+	for i, formats := range [][]string{{"xtm2.1"}, {"xtm1"}, {"xtm1", "xtm2.1"}, {"xtm2.1"}, {}} {
+		w.offer(formats...)
+		w.settled()
+		w.check()
+		assert.Len(t, w.known, before+(i+1)*3, "%v", formats)
+	}
+	w.offer("xtm1", "xtm2.1") // which is what there is
+	w.settled()
+	w.check()
+	assert.Len(t, w.known, before+5*3)
+	published(t, n.delete("towns", psi+"oslo"))
+	w.check()
+	w.offer("xtm1")
+	w.settled()
+	w.check()
+	assert.Len(t, w.known, before+5*3+1+2, "what is deleted is not")
+
+	// A collection may begin with a choice.
+	require.Equal(t, http.StatusCreated, n.putSettings("choice", `{"recordFormats": ["xtm2.1"]}`).StatusCode)
+	n.mustPut("choice", topicMap(topic("oslo", "Oslo")))
+	w = walkRecords(n, "choice")
+	w.formats = []string{xtm21Type}
+	w.check()
+	assert.Len(t, w.known, 2)
+
+	for settings, why := range map[string]string{
+		`{"recordFormats": ["rdf"]}`:          "rdf",
+		`{"recordFormats": ["xtm1", "xtm1"]}`: "twice",
+		`{"recordFormats": "xtm1"}`:           "recordFormats",
+	} {
+		a := n.putSettings("choice", settings)
+		assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, settings)
+		assert.Contains(t, string(a.body), why)
+	}
+}
+
+// halting is a store that publishes records again by one commit at a time while it is
+// told to.
+type halting struct {
+	server.Store
+	on      atomic.Bool
+	commits atomic.Int32
+}
+
+func (h *halting) Restate(ctx context.Context, name string) (int, error) {
+	if h.on.Load() {
+		ctx = &once{Context: ctx}
+		h.commits.Add(1)
+	}
+	return h.Store.Restate(ctx, name)
+}
+
+// once is a context that ends when it is looked at for the second time.
+type once struct {
+	context.Context
+	looks int
+}
+
+func (o *once) Err() error {
+	if o.looks++; o.looks > 1 {
+		return context.Canceled
+	}
+	return o.Context.Err()
+}
+
+// Formats are withdrawn and offered again while the job is half done, and the server is
+// stopped in the middle: every rule holds in between, and in the end all records are
+// offered as they ought to be.
+func TestFormatsThatChangeWhileTheJobIsHalfDone(t *testing.T) {
+	t.Parallel()
+	const topics = 1100 // two commits
+	dir := t.TempDir()
+	h := &halting{}
+	h.on.Store(true)
+	n := recordsAt(t, dir, documentSize(500), every(1_000_000), func(c *server.Config) { h.Store, c.Store = c.Store, h })
+	var parts []string
+	for i := range topics {
+		parts = append(parts, topic(fmt.Sprint("t", i), fmt.Sprint("Name ", i)))
+	}
+	n.publish("m", topicMap(parts...))
+	w := walkRecords(n, "m")
+	w.every = 100
+	w.check()
+
+	// step waits until the job has halted after one commit more.
+	step := func(formats ...string) {
+		t.Helper()
+		before := h.commits.Load()
+		w.offer(formats...)
+		require.Eventually(t, func() bool { return h.commits.Load() > before && n.errorsOf("looked after") >= int(h.commits.Load()) }, 30*time.Second, time.Millisecond)
+		w.formats = nil // some in these, some in those
+		w.check()
+	}
+	step("xtm2.1")
+	forms := func() (count map[int]int) {
+		count = map[int]int{}
+		for _, e := range parseAtom(t, w.complete).Entries {
+			count[len(e.typed(t, "alternate"))]++
+		}
+		return count
+	}
+	assert.Equal(t, map[int]int{1: 1000, 2: topics + 1 - 1000}, forms())
+	for i, e := range parseAtom(t, w.complete).Entries { // each as it says
+		if i%50 == 0 {
+			_, old := e.typed(t, "alternate")[xtm1Type]
+			want := map[bool]int{true: http.StatusOK, false: http.StatusGone}[old]
+			assert.Equal(t, want, n.get(strings.TrimSuffix(e.link(t, "self"), ".atom")+".xtm1").StatusCode)
+		}
+	}
+	published(t, n.postTopics("m", topicMap(topic("t1", "another name"), topic("t1050", "another, too")), nil))
+	w.check()
+	published(t, n.delete("m", psi+"t7"))
+	w.check()
+	step("xtm1")
+	step()
+	step("xtm2.1")
+
+	w.stop()
+	w.node = recordsAt(t, dir, every(1_000_000))
+	w.restarted()
+	w.check()
+	require.NoError(t, w.Start())
+	w.settled()
+	w.formats = []string{xtm21Type}
+	w.check()
+	assert.Equal(t, map[int]int{1: topics}, forms())
+}
+
+// errorsOf counts the errors in the log that mention something.
+func (n *node) errorsOf(what string) (count int) {
+	for _, line := range n.errors() {
+		if strings.Contains(line, what) {
+			count++
+		}
+	}
+	return count
+}

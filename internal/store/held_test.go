@@ -1,0 +1,144 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// heldOf returns what is known of the records of a subscription.
+func heldOf(t testing.TB, db *DB, name string, ids ...string) map[string]Held {
+	all := map[string]Held{}
+	require.NoError(t, db.HeldRecords(name, ids, func(h Held) { all[h.ID] = h }))
+	return all
+}
+
+func applying(t testing.TB, db *DB, f func(a *Applying) error) {
+	t.Helper()
+	require.NoError(t, db.ApplyEntries(t.Context(), "s", f))
+}
+
+func at(second int64) time.Time { return time.Unix(second, 0).UTC() }
+
+func TestRecordsThatAreHeld(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	subscribe(t, db, "s", mapOf(t, 1))
+	require.Empty(t, heldOf(t, db, "s"))
+	a1, b := Held{ID: "urn:a", Updated: at(1), TopicSI: ref(1), Named: true}, Held{ID: "urn:ab", Updated: at(2), TopicSI: ref(2)}
+	applying(t, db, func(a *Applying) error { return errors.Join(a.Hold(a1), a.Hold(b)) })
+	require.Equal(t, map[string]Held{"urn:a": a1, "urn:ab": b}, heldOf(t, db, "s"))
+	require.Equal(t, map[string]Held{"urn:ab": b}, heldOf(t, db, "s", "urn:ab", "urn:none"))
+	none := 0
+	require.NoError(t, db.HeldRecords("s", []string{}, func(Held) { none++ }))
+	require.Zero(t, none, "none was asked for")
+	require.ErrorIs(t, db.HeldRecords("nope", nil, func(Held) {}), ErrNotFound)
+
+	// What is held of a record takes the place of what was, and so does the topic.
+	applying(t, db, func(a *Applying) error {
+		h, err := a.Held("urn:a")
+		require.NoError(t, err)
+		require.Equal(t, a1, *h)
+		h.TopicSI = ref(3)
+		require.NoError(t, a.Hold(*h))
+		for topic, by := range map[fragment.Ref]string{ref(1): "", ref(2): "urn:ab", ref(3): "urn:a"} {
+			describing, err := a.Describing(topic)
+			require.NoError(t, err)
+			require.Equal(t, by, describing, topic)
+		}
+		return nil
+	})
+	db = reopen(t, db)
+	require.Equal(t, ref(3), heldOf(t, db, "s")["urn:a"].TopicSI)
+
+	// Another record that describes the topic takes it over: the first one's end does not
+	// take it away.
+	applying(t, db, func(a *Applying) error {
+		require.NoError(t, a.Hold(Held{ID: "urn:c", Updated: at(3), TopicSI: ref(3)}))
+		require.NoError(t, a.LetGo("urn:a"))
+		require.NoError(t, a.LetGo("urn:a"), "once more")
+		by, err := a.Describing(ref(3))
+		require.Equal(t, "urn:c", by)
+		h, _ := a.Held("urn:a")
+		require.Nil(t, h)
+		require.NoError(t, a.LetGo("urn:c"))
+		by, _ = a.Describing(ref(3))
+		require.Empty(t, by)
+		return err
+	})
+	require.Equal(t, map[string]Held{"urn:ab": b}, heldOf(t, db, "s"))
+}
+
+// An id that cannot be a key is an error, of which nothing is left.
+func TestARecordWithALongID(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	subscribe(t, db, "s", mapOf(t, 1))
+	long := strings.Repeat("x", maxRecordID)
+	applying(t, db, func(a *Applying) error { return a.Hold(Held{ID: long}) })
+	require.Len(t, heldOf(t, db, "s", long), 1)
+	err := db.ApplyEntries(t.Context(), "s", func(a *Applying) error {
+		return errors.Join(a.Hold(Held{ID: "urn:a"}), a.Hold(Held{ID: long + "x"}))
+	})
+	require.ErrorContains(t, err, "the id of a record has more than 8192 bytes")
+	require.Len(t, heldOf(t, db, "s"), 1)
+}
+
+// What is held belongs to a generation, and goes with it.
+func TestRecordsThatAreHeldBelongToAGeneration(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	require.NoError(t, db.AddSubscription(Subscription{Name: "s", SP: sp, Protocol: AtomPMH}))
+	require.Empty(t, heldOf(t, db, "s"), "there is no generation yet")
+	stage := func() {
+		require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(&merge.Memory{}), Mark{}, nil))
+	}
+	hold := func(id string) {
+		applying(t, db, func(a *Applying) error {
+			a.Records = []byte(fmt.Sprintf("%q", id))
+			return a.Hold(Held{ID: id, TopicSI: ref(1)})
+		})
+	}
+	stage()
+	hold("urn:first")
+	require.NoError(t, db.SwitchSource("s", ""))
+	require.Len(t, heldOf(t, db, "s", "urn:first"), 1)
+	const tables = "hd"
+	require.Equal(t, 2, rows(t, db, tables))
+
+	stage()
+	require.Empty(t, heldOf(t, db, "s"), "changes are applied to what is staged")
+	require.Nil(t, subscription(t, db, "s").Staging.Records)
+	hold("urn:second")
+	db = reopen(t, db)
+	require.Equal(t, `"urn:second"`, string(subscription(t, db, "s").Staging.Records))
+	require.Equal(t, `"urn:first"`, string(subscription(t, db, "s").State.Records))
+	require.Len(t, heldOf(t, db, "s"), 1)
+	require.NoError(t, db.SwitchSource("s", ""))
+	require.Equal(t, []int{1, 0}, []int{len(heldOf(t, db, "s", "urn:second")), len(heldOf(t, db, "s", "urn:first"))})
+	require.Equal(t, 2, rows(t, db, tables), "what the first one held is gone")
+	require.NoError(t, db.RemoveSubscription("s"))
+	require.Zero(t, rows(t, db, tables))
+}
+
+// A commit that fails leaves what is held as it was.
+func TestWhatIsHeldMovesWithTheData(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	subscribe(t, db, "s", mapOf(t, 2))
+	applying(t, db, func(a *Applying) error { return a.Hold(Held{ID: "urn:a", Updated: at(1), TopicSI: ref(1)}) })
+	failed := errors.New("failed")
+	require.ErrorIs(t, db.ApplyEntries(t.Context(), "s", func(a *Applying) error {
+		require.NoError(t, errors.Join(a.LetGo("urn:a"), a.Hold(Held{ID: "urn:b", TopicSI: ref(1)})))
+		return failed
+	}), failed)
+	require.Equal(t, map[string]Held{"urn:a": {ID: "urn:a", Updated: at(1), TopicSI: ref(1)}}, heldOf(t, db, "s"))
+	applying(t, db, func(a *Applying) error {
+		by, err := a.Describing(ref(1))
+		require.Equal(t, "urn:a", by)
+		return err
+	})
+}
