@@ -107,6 +107,11 @@ func (r *remote) printSettings(s shown) error {
 	row("snapshots-kept", said(s.SnapshotsKept))
 	row("keep-entries", said(s.KeepEntries))
 	row("keep-for", said((*time.Duration)(s.KeepFor)))
+	row("resource-sync", fmt.Sprint(s.ResourceSync == nil || *s.ResourceSync))
+	row("mirrors", strings.Join(*cmp.Or(s.Mirrors, new([]string)), ","))
+	row("via", said(s.Via))
+	row("changes-per-list", said(s.ChangesPerList))
+	row("change-list-after", said((*time.Duration)(s.ChangeListAfter)))
 	return w.Flush()
 }
 
@@ -157,6 +162,11 @@ fetch them again.`,
 	fl.Int("snapshots-kept", 0, "keep this `number` of snapshots")
 	fl.Uint64("keep-entries", 0, "give up changes before the last `number`")
 	fl.Duration("keep-for", 0, "give up changes older than this `time`")
+	fl.Bool("resource-sync", true, "offer the collection by ResourceSync")
+	fl.StringSlice("mirrors", nil, "`URLs` under which others serve the collection, the preferred first")
+	fl.String("via", "", "`URL` of the collection that this one republishes")
+	fl.Int("changes-per-list", 0, "close a change list of ResourceSync after this `number` of changes")
+	fl.Duration("change-list-after", 0, "close a change list of ResourceSync when its first change is this `time` old")
 	settings := map[string]bool{}
 	fl.VisitAll(func(f *pflag.Flag) { settings[f.Name] = true })
 	ifMatchFlag(cmd, &ifMatch)

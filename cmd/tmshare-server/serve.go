@@ -87,6 +87,10 @@ Without --token-file only requests from this machine may write.`,
 	fl.IntVar(&f.config.SnapshotsKept, "snapshots-kept", 3, "keep this `number` of snapshots")
 	fl.Uint64Var(&f.config.KeepEntries, "keep-entries", 0, "give up changes before the last `number` of a map (0: keep all)")
 	fl.DurationVar(&f.config.KeepFor, "keep-for", 0, "give up changes older than this `time` (0: keep all)")
+	fl.IntVar(&f.config.ChangesPerList, "changes-per-list", 1000, "close a change list of ResourceSync after this `number` of changes")
+	fl.DurationVar(&f.config.ChangeListAfter, "change-list-after", 24*time.Hour, "close a change list of ResourceSync when its first change is this `time` old")
+	fl.IntVar(&f.config.ResourceSizes.PackageItems, "package-resources", 10_000, "`number` of resources in a package of a resource dump")
+	fl.Int64Var(&f.config.ResourceSizes.PackageBytes, "package-bytes", 100_000_000, "largest package of a resource dump, in `bytes`")
 	fl.IntVar(&f.config.DocumentSize, "document-size", 100, "`number` of entries in an archive document, for new collections")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
 	return cmd

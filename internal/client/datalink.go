@@ -70,3 +70,15 @@ func rankType(mediaType string) int {
 	}
 	return 0
 }
+
+// otherFormat reports whether a media type is that of another format than the one that was
+// asked for alone.
+func (c *Client) otherFormat(mediaType string) bool {
+	switch r := rankType(mediaType); c.format {
+	case FormatXTM1:
+		return r > rankXTM1
+	case FormatXTM21:
+		return r == rankXTM1 || r == rankXTM1Own
+	}
+	return false
+}

@@ -35,7 +35,7 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 		}
 		all = slices.DeleteFunc(all, func(q store.Quarantined) bool { return !slices.Contains(topics, q.TopicSI) })
 	}
-	if len(all) == 0 {
+	if len(all) == 0 || s.Protocol != store.TMShare { // what records are in quarantine is tried as the round goes on
 		return nil
 	}
 	home, err := c.fetcher().Home(s.FragmentsFeed)

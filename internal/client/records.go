@@ -3,8 +3,8 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"time"
@@ -14,7 +14,6 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/harvest"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -31,9 +30,15 @@ type records struct {
 	r    *Round
 	home func(*url.URL) error
 
-	// gone are the records that were not to be had though they are said to be there. If the
-	// source has been asked again since, they are taken to be no more.
-	gone map[string]time.Time
+	// waited are the records, with the times of their versions, that were not to be had
+	// though they are said to be there, or in whose way another record stood. What makes it
+	// good, a deletion or a later version, may be on its way: so they are tried again when
+	// all else is done and the source has been asked again. What is still so then is an error
+	// of theirs.
+	waited map[string]time.Time
+	left   int // records that are to be tried again
+
+	begun json.RawMessage // the mark to keep with each commit
 
 	large  chan struct{} // as in update
 	faults int
@@ -46,7 +51,7 @@ func (c *Client) harvest(ctx context.Context, s *store.Subscription, r *Round) e
 	if err != nil {
 		return err
 	}
-	h := &records{Client: c, s: s, r: r, home: home, gone: map[string]time.Time{}, large: make(chan struct{}, 1)}
+	h := &records{Client: c, s: s, r: r, home: home, waited: map[string]time.Time{}, large: make(chan struct{}, 1)}
 	for again := false; ; again = true {
 		mark, err := h.mark()
 		if err != nil {
@@ -63,15 +68,18 @@ func (c *Client) harvest(ctx context.Context, s *store.Subscription, r *Round) e
 			c.Report(fmt.Sprintf("%s: %s; all of it was read", s.Name, news.Reason))
 			r.Reason = news.Reason
 		}
-		todo, err := h.todo(news)
+		todo, err := h.todo(news, again)
 		if err != nil {
 			return err
 		}
-		left, err := h.do(ctx, todo)
-		if err != nil {
+		if err := h.begin(mark, news); err != nil {
 			return err
 		}
-		if left == 0 {
+		h.left = 0
+		if err := h.do(ctx, todo); err != nil {
+			return err
+		}
+		if h.left == 0 {
 			return h.moveMark(ctx, news)
 		}
 	}
@@ -106,7 +114,11 @@ func (h *records) Versions(ids []string) (map[string]time.Time, error) {
 		ids = []string{}
 	}
 	versions := map[string]time.Time{}
-	return versions, h.Store.HeldRecords(h.s.Name, ids, func(held store.Held) { versions[held.ID] = held.Updated })
+	return versions, h.Store.HeldRecords(h.s.Name, ids, func(held store.Held) {
+		if versions[held.ID] = held.Updated; held.Later {
+			versions[held.ID] = time.Time{}
+		}
+	})
 }
 
 // Each implements [harvest.Holder].
@@ -114,11 +126,12 @@ func (h *records) Each(f func(id string)) error {
 	return h.Store.HeldRecords(h.s.Name, nil, func(held store.Held) { f(held.ID) })
 }
 
-// todo returns what is to be done, with what is in quarantine once more.
-func (h *records) todo(news *harvest.News) ([]harvest.Record, error) {
+// todo returns what is to be done, and after it what is in quarantine, which is tried once
+// in a round.
+func (h *records) todo(news *harvest.News, again bool) ([]harvest.Record, error) {
 	todo, err := news.Todo(h)
-	if err != nil {
-		return nil, err
+	if err != nil || again || h.s.Staging != nil { // what is in quarantine is so of the state that readers see
+		return todo, err
 	}
 	quarantine, err := h.Store.Quarantine(h.s.Name)
 	if err != nil {
@@ -130,11 +143,15 @@ func (h *records) todo(news *harvest.News) ([]harvest.Record, error) {
 	}
 	for i := range quarantine {
 		q := &quarantine[i]
-		if !known[q.Entry] {
-			todo = append(todo, harvest.Record{
-				ID: q.Entry, Title: q.Title, Updated: q.Updated, TopicSI: q.Names, Representations: []harvest.Representation{{URL: q.Link}},
-			})
+		h.waited[q.Entry] = q.Updated
+		if known[q.Entry] {
+			continue
 		}
+		r := harvest.Record{ID: q.Entry, Title: q.Title, Updated: q.Updated, TopicSI: q.Names, TopicSL: q.Located}
+		for _, link := range append([]string{q.Link}, q.Links...) {
+			r.Representations = append(r.Representations, harvest.Representation{URL: link})
+		}
+		todo = append(todo, r)
 	}
 	return todo, nil
 }
@@ -144,34 +161,41 @@ type obtained struct {
 	*harvest.Record
 	fragment *fragment.Fragment // nil where the record is deleted, or not to be had
 	size     int64
-	link     string // to what represents it
+	later    bool     // it is of a later version than the record
+	from     string   // the link that was tried last
+	links    []string // all to what represents it, the best first
 	bad      error
+
+	// missing is why a better form than that of the fragment was not to be had: it may say
+	// more.
+	missing error
 }
 
-// do fetches what is to be fetched ahead, and applies it in order, some to a commit. It
-// returns how many records were not to be had though they are said to be there.
-func (h *records) do(ctx context.Context, todo []harvest.Record) (gone int, err error) {
+// do fetches what is to be fetched ahead, and applies it in order, some to a commit.
+func (h *records) do(ctx context.Context, todo []harvest.Record) error {
 	for done := 0; done < len(todo); {
-		n, missing, err := h.doAhead(ctx, todo, done)
+		n, suspect, err := h.doAhead(ctx, todo, done)
 		done += n
-		gone += missing
-		if err == nil {
+		if err != nil {
+			return err
+		}
+		if suspect == nil {
 			continue
 		}
-		if h.outOfOrder(ctx, h.s, h.home, err, &h.faults, n > 0) {
-			return gone, err
+		if h.outOfOrder(ctx, h.s, h.home, suspect.bad, &h.faults, n > 0) {
+			return suspect.bad
 		}
-		if err := h.commit(ctx, []obtained{{Record: &todo[done], bad: err}}); err != nil { // this record is at fault
-			return gone, err
+		if err := h.commit(ctx, []obtained{*suspect}); err != nil { // this record is at fault
+			return err
 		}
 		done++
 	}
-	return gone, nil
+	return nil
 }
 
 // doAhead does what is to be done from a place on as long as nothing suggests that the
-// server is out of order. It returns how many it has done.
-func (h *records) doAhead(ctx context.Context, todo []harvest.Record, from int) (done, gone int, err error) {
+// server is out of order. It returns how many it has done, and the record that does.
+func (h *records) doAhead(ctx context.Context, todo []harvest.Record, from int) (done int, suspect *obtained, err error) {
 	var batch []obtained
 	var size int64
 	taken := 0
@@ -184,46 +208,64 @@ func (h *records) doAhead(ctx context.Context, todo []harvest.Record, from int) 
 		batch, size = batch[:0], 0
 		return nil
 	}
+	last := make([]bool, len(todo)-from)
+	for i := range last {
+		r := &todo[from+i]
+		last[i] = r.Unsure || h.hasWaited(r)
+	}
 	fetched := fetch.Ahead(ctx, h.Parallel, len(todo)-from, func(ctx context.Context, i int) (obtained, int64) {
-		o := h.obtain(ctx, &todo[from+i])
+		o := h.obtain(ctx, &todo[from+i], last[i])
 		return o, o.size
 	})
 	for o := range fetched {
 		if ctx.Err() != nil {
-			return done, gone, ctx.Err()
+			return done, nil, ctx.Err()
 		}
-		switch at, before := h.gone[o.ID]; {
+		switch {
 		case harvest.Gone(o.bad) && o.Unsure:
 			o.bad, o.Record = nil, &harvest.Record{ID: o.ID, Title: o.Title, Updated: o.Updated, Deleted: true}
-		case harvest.Gone(o.bad) && (!before || !at.Equal(o.Updated)):
-			h.gone[o.ID] = o.Updated // its deletion or its next version should be in the feed by now
-			gone++
+		case harvest.Gone(o.bad) && !h.hasWaited(o.Record):
+			h.wait(o.Record)
 			taken++
 			continue
 		case harvest.Gone(o.bad):
 		case tooMany(o.bad) || serverFault(o.bad):
-			if err := flush(); err != nil {
-				return done, gone, err
-			}
-			return done, gone, o.bad
+			err := flush()
+			return done, &o, err
 		}
 		taken++
 		batch = append(batch, o)
 		if size += o.size; len(batch) == h.Batch || size > maxCommit {
 			if err := flush(); err != nil {
-				return done, gone, err
+				return done, nil, err
 			}
 		}
 	}
-	return done, gone, flush()
+	err = flush()
+	return done, nil, err
 }
 
-// obtain fetches what represents a record, in the format that we like best.
-func (h *records) obtain(ctx context.Context, r *harvest.Record) obtained {
+func (h *records) wait(r *harvest.Record) {
+	h.waited[r.ID] = r.Updated
+	h.left++
+}
+
+func (h *records) hasWaited(r *harvest.Record) bool {
+	at, ok := h.waited[r.ID]
+	return ok && at.Equal(r.Updated)
+}
+
+// obtain fetches what represents a record, in the format that we like best. Where that is
+// gone, the entry is not the active one any more, or its links do not resolve as they shall:
+// the others are taken only if this is the last time that the record is tried.
+func (h *records) obtain(ctx context.Context, r *harvest.Record, last bool) obtained {
 	o := obtained{Record: r}
 	for _, link := range h.representations(r) {
-		o.link = link.URL
-		request := fetch.Request{URL: link.URL, Accept: h.accept(), Max: h.MaxFragment, Home: h.home, Within: h.MaxTime}
+		o.links = append(o.links, link.URL)
+	}
+	for _, link := range o.links {
+		o.from = link
+		request := fetch.Request{URL: link, Accept: h.accept(), Max: h.MaxFragment, Home: h.home, Within: h.MaxTime, Prepare: uncached}
 		f, a, err := fetch.Do(ctx, h.fetcher(), request, func(a *fetch.Answer) (*fragment.Fragment, error) {
 			body := &oneLarge{body: a.Body, ctx: ctx, room: h.large}
 			defer body.leave()
@@ -231,175 +273,56 @@ func (h *records) obtain(ctx context.Context, r *harvest.Record) obtained {
 		})
 		if o.bad = err; err == nil {
 			f.Deleted = false // else an entry says so
-			o.fragment, o.size = f, a.Body.Size()
+			o.fragment, o.size, o.later = f, a.Body.Size(), r.Later(a)
 			return o
 		}
-		if !harvest.Gone(err) {
+		if !harvest.Gone(err) || !last {
 			return o
+		}
+		if o.missing == nil {
+			o.missing = err
 		}
 	}
 	return o
 }
 
+// uncached asks caches for what the server has now (RFC 9111 §5.2.1.4, no-cache). The
+// address of a record is the same for all its versions: what a cache still has for a while
+// would be taken for the one that the entry tells of, and never be asked for again.
+func uncached(h http.Header) { h.Set("Cache-Control", "no-cache") }
+
 func (h *records) read(body *oneLarge, at string, r *harvest.Record) (*fragment.Fragment, error) {
 	o := h.xtmOptions(h.s.SP, at)
-	if len(r.TopicSI)+len(r.TopicSL) > 0 {
-		return fragment.ReadAs(body, o, fragment.Identity{SubjectIdentifiers: locators(r.TopicSI), SubjectLocators: locators(r.TopicSL)})
+	if len(r.TopicSI)+len(r.TopicSL) == 0 {
+		return fragment.ReadRecord(body, o, tmdm.Locator(r.ID), tmdm.Locator(at))
 	}
-	return fragment.ReadRecord(body, o, tmdm.Locator(r.ID), tmdm.Locator(at))
+	f, err := fragment.ReadAs(body, o, fragment.Identity{SubjectIdentifiers: locators(r.TopicSI), SubjectLocators: locators(r.TopicSL)})
+	if err != nil {
+		return nil, err
+	}
+	// That something is an instance of this topic is said by its own record: a source that
+	// says which topic a record is about has one of each. An instance that came and went
+	// since the feed was read would never be heard of, and its class does not change with it.
+	f.Associations = slices.DeleteFunc(f.Associations, func(a *fragment.Association) bool {
+		return a.Part(f.Topic.TopicSI()) == fragment.AsType
+	})
+	return f, nil
 }
 
-// representations returns those of a record that may be XTM, the best first.
+// representations returns those of a record that may be XTM, the best first; of one format
+// alone where that was asked for.
 func (h *records) representations(r *harvest.Record) []harvest.Representation {
-	all := slices.DeleteFunc(slices.Clone(r.Representations), func(l harvest.Representation) bool { return h.rank(l.Type) == 0 })
+	all := slices.DeleteFunc(slices.Clone(r.Representations), func(l harvest.Representation) bool { return h.rank(l.Type) == 0 || h.otherFormat(l.Type) })
 	slices.SortStableFunc(all, func(a, b harvest.Representation) int { return h.rank(b.Type) - h.rank(a.Type) })
 	return all
 }
 
-// commit applies what was obtained, and keeps what is held of each record with it.
-func (h *records) commit(ctx context.Context, batch []obtained) error {
-	if len(batch) == 0 {
-		return nil
-	}
-	applied := 0
-	err := h.Store.ApplyEntries(ctx, h.s.Name, func(a *store.Applying) error {
-		var told notes
-		for i := range batch {
-			if err := h.apply(a, &batch[i], &told); err != nil {
-				return fmt.Errorf("applying the record %s: %w", batch[i].ID, err)
-			}
-		}
-		applied = len(told.applied)
-		a.Applied += applied
-		return told.keep(a)
-	})
-	if err == nil {
-		h.r.Entries += len(batch)
-		h.r.Applied += applied
+// begin lets each commit say what it is the beginning of.
+func (h *records) begin(mark harvest.Mark, news *harvest.News) (err error) {
+	if h.begun = nil; !news.Unchanged {
+		h.begun, err = json.Marshal(mark.Begin(news))
 	}
 	return err
-}
-
-// apply does to the source what was obtained of a record.
-func (h *records) apply(a *store.Applying, o *obtained, told *notes) error {
-	held, err := a.Held(o.ID)
-	if err != nil {
-		return err
-	}
-	if held == nil {
-		held = &store.Held{ID: o.ID}
-	}
-	entry := store.ActivityEntry{TopicSI: string(held.TopicSI), Title: o.Title, State: string(feeds.StateLive), Updated: o.Updated}
-	if entry.TopicSI == "" {
-		entry.TopicSI = topicOf(&feeds.Entry{ID: o.ID, TopicSI: o.TopicSI, TopicSL: o.TopicSL})
-	}
-	bad, topic := o.bad, fragment.Ref("")
-	if bad == nil && o.fragment != nil {
-		if topic, bad, err = h.describe(a, o); err != nil {
-			return err
-		}
-	}
-	switch {
-	case bad != nil:
-		if harvest.Gone(bad) {
-			bad = fmt.Errorf("%w, though the feed says that it is there; the topic was removed", bad)
-			if err := h.drop(a, held); err != nil {
-				return err
-			}
-		}
-		entry.Error = bad.Error()
-		told.quarantined = append(told.quarantined, entry)
-		return errors.Join(
-			a.Hold(store.Held{ID: o.ID, Updated: o.Updated, TopicSI: held.TopicSI, Named: held.Named}),
-			a.Quarantine(store.Quarantined{
-				TopicSI: o.ID, Names: o.TopicSI, Entry: o.ID, Title: o.Title, State: entry.State, Link: o.link, Updated: o.Updated, Error: bad.Error(),
-			}))
-	case o.fragment == nil: // deleted, or not to be had in a format that is of use
-		if err := h.drop(a, held); err != nil {
-			return err
-		}
-		if err := a.LetGo(o.ID); err != nil {
-			return err
-		}
-		if !o.Deleted {
-			if err := a.Hold(store.Held{ID: o.ID, Updated: o.Updated}); err != nil {
-				return err
-			}
-		}
-		entry.State = string(feeds.StateDeleted)
-	default:
-		if err := h.put(a, held, o, topic); err != nil {
-			return err
-		}
-	}
-	told.applied = append(told.applied, entry)
-	at := o.Updated
-	if o.Deleted {
-		at = forever
-	}
-	was, err := a.Release(o.ID, at)
-	if was {
-		told.released = append(told.released, entry)
-	}
-	return err
-}
-
-// describe returns the topic that a record that was obtained describes from now on, ""
-// where it is another record that does. Of two records of one topic each would undo what
-// the other says. One of them gives way if the other alone bears the topic's name: it has
-// merged into it, and its deletion is to come. Else the conflict is an error of the
-// record's.
-func (h *records) describe(a *store.Applying, o *obtained) (topic fragment.Ref, conflict, err error) {
-	topic = o.fragment.Topic.TopicSI()
-	by, err := a.Describing(topic)
-	if err != nil || by == "" || by == o.ID {
-		return topic, nil, err
-	}
-	other, err := a.Held(by)
-	if err != nil {
-		return "", nil, err
-	}
-	switch named := slices.Contains(o.TopicSI, string(topic)); {
-	case named && !other.Named:
-		return topic, nil, a.Hold(store.Held{ID: other.ID, Updated: other.Updated})
-	case !named && other.Named && len(o.TopicSI) > 0:
-		return "", nil, nil
-	}
-	return "", fmt.Errorf("%s: the record %s describes the topic %s already", o.link, by, topic), nil
-}
-
-// put applies the fragment of a record, which describes the topic.
-func (h *records) put(a *store.Applying, held *store.Held, o *obtained, topic fragment.Ref) error {
-	if held.TopicSI != topic { // it is about another one now
-		if err := h.drop(a, held); err != nil {
-			return err
-		}
-	}
-	if err := merge.Apply(a.State, o.fragment); err != nil {
-		return err
-	}
-	return a.Hold(store.Held{ID: o.ID, Updated: o.Updated, TopicSI: topic, Named: slices.Contains(o.TopicSI, string(topic))})
-}
-
-// forever is later than all times: what is in quarantine of a record that is no more is
-// of no use, whatever its time is.
-var forever = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// drop removes the topic that a record described, if it is that one's still.
-func (h *records) drop(a *store.Applying, held *store.Held) error {
-	if held.TopicSI == "" {
-		return nil
-	}
-	topic, err := a.Topic(held.TopicSI)
-	if err != nil || topic != nil && topic.TopicSI() != held.TopicSI {
-		return err
-	}
-	ref := held.TopicSI
-	held.TopicSI = ""
-	return merge.Apply(a.State, &fragment.Fragment{
-		TopicSI: ref, Deleted: true,
-		Topic: &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref}}},
-	})
 }
 
 // moveMark keeps how far the source was followed.

@@ -159,6 +159,12 @@ func (c *Client) discover(ctx context.Context, ref, protocol, sp string) (*store
 				return nil, fmt.Errorf("%s: this Atom feed is no feed of records, nor does it link to one", at)
 			}
 		}
+		if slices.ContainsFunc(feed.Entries, func(e feeds.Entry) bool { return e.IsDeletion() }) {
+			return nil, fmt.Errorf("%s: this is a feed of records: follow it by --protocol %s", at, ProtocolAtomPMH)
+		}
+		if !linked && saysRecords(at) && len(feed.Entries) > 0 && isRecordsFeed(feed) {
+			return nil, fmt.Errorf("%s: this is a feed of records, not one of fragments: leave out --protocol %s", at, ProtocolTMShare)
+		}
 		if linked || isFragmentsFeed(feed) {
 			if l, ok := feed.Link("current"); ok && l.Href != a.URL && !seen[l.Href] { // an archive document was given
 				at = l.Href

@@ -23,6 +23,10 @@ type Round struct {
 	Applied    int       `json:"applied"`          // fragments applied for them
 	Mark       time.Time `json:"mark"`             // the server's time up to which all is applied, or in quarantine
 
+	// Unusable is how many records that were new in the round are in no format that can be
+	// read, or that was asked for: what the source had said by them is gone.
+	Unusable int `json:"unusable,omitempty"`
+
 	// Quarantined is how many topics are in quarantine after the round.
 	Quarantined int `json:"quarantined"`
 

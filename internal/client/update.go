@@ -191,7 +191,10 @@ func (u *update) applyBatch(a *store.Applying, entries []feeds.Entry, batch []ou
 }
 
 // notes are what is to be kept of a commit for people.
-type notes struct{ applied, released, quarantined []store.ActivityEntry }
+type notes struct {
+	applied, released, quarantined []store.ActivityEntry
+	unusable                       int // records that are in no format of use
+}
 
 func (n *notes) keep(a *store.Applying) error {
 	for _, note := range []store.Activity{

@@ -106,8 +106,18 @@ func describe(r *client.Round) string {
 }
 
 func describeChange(r *client.Round) string {
+	said := describeEntries(r)
+	if r.Unusable > 0 {
+		said += fmt.Sprintf("; %d of the records are in no format that can be read, or that was asked for", r.Unusable)
+	}
+	return said
+}
+
+func describeEntries(r *client.Round) string {
 	at := feeds.FormatTime(r.Mark)
 	switch {
+	case r.Mark.IsZero():
+		return fmt.Sprintf("%d changes, %d fragments applied; in step with an empty source", r.Entries, r.Applied)
 	case r.CleanStart && !r.Snapshot:
 		return fmt.Sprintf("loaded from the beginning of the feed, %d fragments applied; in step as of %s", r.Applied, at)
 	case r.CleanStart && r.Applied > 0:

@@ -41,11 +41,10 @@ func (b *Body) Read(p []byte) (int, error) {
 	if b.failed != nil {
 		return 0, b.failed
 	}
-	if b.left < 0 {
+	n, err := b.from.Read(p[:min(int64(len(p)), b.left+1)])
+	if b.left -= int64(n); b.left < 0 {
 		return 0, b.fail(fmt.Errorf("%w of %d bytes", errTooLong, b.max))
 	}
-	n, err := b.from.Read(p[:min(int64(len(p)), b.left+1)])
-	b.left -= int64(n)
 	if n > 0 {
 		b.timer.Reset(b.stall)
 	}

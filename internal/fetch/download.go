@@ -191,7 +191,7 @@ func (d *Download) write(a *Answer, limit int64) (err error) {
 	_, err = io.Copy(toFile{d}, io.LimitReader(a.Body, limit-d.size+1))
 	err = errors.Join(err, d.file.Close())
 	switch {
-	case d.size > limit:
+	case d.size > limit || errors.Is(err, errTooLong): // it may have been gone on with
 		return errors.Join(&Error{URL: a.URL, Err: fmt.Errorf("%w of %d bytes", errTooLong, limit)}, d.Remove())
 	case err != nil:
 		return err

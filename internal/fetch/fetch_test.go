@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -347,4 +348,26 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 	text, _, err := get(t, f, "http://maps.example.org/feed")
 	require.NoError(t, err)
 	assert.Equal(t, "hello", text)
+}
+
+// A body is as long as the limit, or an error, wherever its end comes.
+func TestTheLimitIsExact(t *testing.T) {
+	for _, over := range []int{0, 1, 2} {
+		answer := strings.Repeat("x", 100+over)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(answer))) // so that the end comes with the last bytes
+			io.WriteString(w, answer)
+		}))
+		f := fetch.Fetcher{Tries: 1}.WithDefaults()
+		home, err := f.Home(server.URL)
+		require.NoError(t, err)
+		got, _, err := fetch.Do(t.Context(), f, fetch.Request{URL: server.URL, Max: 100, Home: home}, func(a *fetch.Answer) ([]byte, error) { return io.ReadAll(a.Body) })
+		server.Close()
+		if over == 0 {
+			require.NoError(t, err)
+			require.Len(t, got, 100)
+			continue
+		}
+		require.ErrorContains(t, err, "longer than the limit", "%d bytes over it", over)
+	}
 }

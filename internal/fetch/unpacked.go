@@ -40,11 +40,10 @@ type unpacked struct {
 }
 
 func (u *unpacked) Read(p []byte) (int, error) {
-	if u.left < 0 {
+	n, err := u.from.Read(p[:min(int64(len(p)), u.left+1)])
+	if u.left -= int64(n); u.left < 0 {
 		return 0, &Error{URL: u.URL(), Err: fmt.Errorf("%w of %d bytes", errTooLong, u.limit)}
 	}
-	n, err := u.from.Read(p[:min(int64(len(p)), u.left+1)])
-	u.left -= int64(n)
 	if err != nil && err != io.EOF {
 		err = &Error{URL: u.URL(), Err: err}
 	}

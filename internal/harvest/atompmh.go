@@ -59,8 +59,11 @@ func (a *AtomPMH) News(ctx context.Context, ref string, mark Mark, h Holder) (*N
 		case err != nil:
 			return nil, err
 		}
+		if reason != "" && len(n.Records) == 0 && !n.Mark.Complete && n.Mark.Feed == mark.Feed {
+			return nil, fmt.Errorf("%s: the feed has no entries any more, and is no complete one: that would say that everything is deleted, without a word about it; nothing was changed", ref)
+		}
 		n.Reason = reason
-		n.Anew = mark.Feed != "" && n.Mark.Feed != mark.Feed
+		n.Anew = mark.ofAnother(n.Mark.Feed)
 		return n, nil
 	}
 }
@@ -156,12 +159,14 @@ func (w *walk) read(ctx context.Context, ref string) (*News, error) {
 
 // Feed fetches a feed document, unless its ETag is still the given one.
 func Feed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref, etag string, home func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
-	r := fetch.Request{URL: ref, Accept: acceptAtom, ETag: etag, Max: cmp.Or(limits.MaxBytes, 64<<20), Home: home, Within: f.MaxTime}
+	r := fetch.Request{URL: ref, Accept: acceptAtom, ETag: etag, Max: cmp.Or(limits.MaxBytes, 64<<20) + 1, Home: home, Within: f.MaxTime}
 	return fetch.Do(ctx, f, r, func(a *fetch.Answer) (*feeds.Feed, error) {
 		feed, err := feeds.Decode(a.Body, a.URL, limits)
 		switch {
 		case errors.As(err, new(*feeds.LimitError)):
 			err = fetch.Permanent(err)
+		case errors.As(err, new(*feeds.InvalidError)):
+			err = fmt.Errorf("%s: %w", a.URL, err)
 		case errors.As(err, new(*feeds.SyntaxError)):
 			err = fmt.Errorf("cannot be read as an Atom feed (Content-Type %q): %w", a.ContentType, err)
 		}
@@ -174,9 +179,7 @@ const acceptAtom = feeds.MediaTypeAtom + ", application/xml;q=0.5, text/xml;q=0.
 // compare finds out from the subscription document whether the mark belongs to another
 // feed than this one is.
 func (w *walk) compare(f *feeds.Feed) error {
-	switch {
-	case w.whole || w.mark.Feed == "" || f.Complete:
-	case f.ID != w.mark.Feed:
+	if !w.whole && !f.Complete && w.mark.ofAnother(f.ID) {
 		return &anewError{"the feed has a new id: its history is another one"}
 	}
 	return nil
@@ -268,20 +271,23 @@ func older(f *feeds.Feed) string {
 	return ""
 }
 
-// lost finds out whether the feed lacks what stood at the mark. A record that was there
-// has a later entry if it has not the same; a feed without any belongs to another history:
-// its producer may have been restored from a backup.
+// lost finds out whether the feed lacks what stood at the mark, or where a round that was
+// interrupted was to lead to. A record that was there has a later entry if it has not the
+// same; a feed without any belongs to another history: its producer may have been restored
+// from a backup.
 func (w *walk) lost(whole bool) error {
-	switch {
-	case whole:
+	if whole {
 		return nil
-	case w.mark.Complete: // known here only: an empty document may come before the complete one
-		return &anewError{"the feed was a complete one, and is an archived one now"}
 	}
-	for _, id := range w.mark.At {
-		at, ok := w.best[id]
-		if !ok || w.records[at].Updated.Before(w.mark.Updated) {
-			return &anewError{"the last entries that were handled are not in the feed any more"}
+	for _, m := range w.mark.known() {
+		if m.Complete { // known here only: an empty document may come before the complete one
+			return &anewError{"the feed was a complete one, and is an archived one now"}
+		}
+		for _, id := range m.At {
+			at, ok := w.best[id]
+			if !ok || w.records[at].Updated.Before(m.Updated) {
+				return &anewError{"the last entries that were handled are not in the feed any more"}
+			}
 		}
 	}
 	return nil

@@ -161,7 +161,7 @@ func (f *Folder) there() (map[string]bool, error) {
 			return nil, err
 		}
 		for _, e := range entries {
-			if !e.IsDir() {
+			if e.Type().IsRegular() { // whatever else has the name is not ours
 				there[path.Join(dir, e.Name())] = true
 			}
 		}
@@ -234,7 +234,7 @@ func (f *Folder) want() bool {
 		return false
 	}
 	f.state.Formats = f.Formats
-	f.state.Mark = Mark{Feed: f.state.Mark.Feed, Complete: f.state.Mark.Complete}
+	f.state.Mark = Mark{Feed: f.state.Mark.Feed, Complete: f.state.Mark.Complete, Begun: f.state.Mark.Begun}
 	for _, held := range f.state.Records {
 		held.Stale = true
 	}

@@ -306,3 +306,25 @@ func TestInterruptedRoundGoesOn(t *testing.T) {
 	c.equals(want)
 	require.NotContains(t, s.seen(), "/r/a")
 }
+
+// Something that is no file of ours stands where a record's file was: the record gets
+// another name, and nothing of that is touched.
+func TestWhatStandsInTheWayIsLeftAlone(t *testing.T) {
+	s := newSite(t)
+	want := s.records("a", "b")
+	s.chain([]entry{active("a", 10), active("b", 20)})
+	c := s.copy()
+	c.round()
+	file := filepath.Join(c.dir, c.state().Records["a"].File)
+	require.NoError(t, os.Remove(file))
+	require.NoError(t, os.MkdirAll(filepath.Join(file, "of the user"), 0o755))
+	c.round()
+	now := c.state().Records["a"].File
+	require.NotEqual(t, filepath.Base(file), now)
+	b, err := os.ReadFile(filepath.Join(c.dir, now))
+	require.NoError(t, err)
+	require.Equal(t, want["a"], string(b))
+	s.chain([]entry{deletion("a", 30), active("b", 20)})
+	require.Equal(t, 1, c.round().Removed)
+	require.DirExists(t, filepath.Join(file, "of the user"))
+}

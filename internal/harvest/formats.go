@@ -16,6 +16,9 @@ func CheckFormat(format string) error {
 	if main, sub, ok := strings.Cut(kind, "/"); err != nil || !ok || main == "" || sub == "" {
 		return fmt.Errorf("%q is no media type, such as application/atom+xml", format)
 	}
+	if kind != anyFormat && strings.Contains(kind, "*") {
+		return fmt.Errorf("%q is a range of media types: name each, or all that are left by \"*/*\"", format)
+	}
 	return nil
 }
 

@@ -173,7 +173,7 @@ func TestFiveFailuresInARowEndTheRound(t *testing.T) {
 	require.ErrorContains(t, err, "5 records in a row could not be had, the last one: http://example.org/r/g: the server answered 401")
 	require.Equal(t, []int{2, 5}, []int{r.New, len(r.Failed)})
 	c.equals(map[string]string{"a": want["a"], "b": want["b"]})
-	require.Zero(t, c.state().Mark)
+	require.Zero(t, c.state().Mark.Updated)
 	require.NotContains(t, s.seen(), "/r/i", "but for one that was under way")
 
 	s.breakWith(nil)

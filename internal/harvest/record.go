@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/fetch"
 )
 
 // Record is what a source says of one of its records.
@@ -40,6 +43,15 @@ type Representation struct {
 	Open func() (io.ReadCloser, error) `json:"-"`
 }
 
+// Later reports whether what was fetched of r says that it is a later version than that
+// which r is. Its entry is on its way then, unless the history turns out another one: the
+// producer is restored from a backup. So r is not held yet by what was fetched, and is to
+// be fetched again. Producers other than ours do not say.
+func (r *Record) Later(a *fetch.Answer) bool {
+	at, err := feeds.ParseTime(a.Header.Get("TMShare-Record-Updated"))
+	return err == nil && at.After(r.Updated)
+}
+
 // News is what a look at a source has brought.
 type News struct {
 	Unchanged bool // the source is as it was at the mark: there is nothing else to say
@@ -62,6 +74,33 @@ type Mark struct {
 	Complete bool      `json:"complete,omitempty"` // the feed was a complete one
 	ETag     string    `json:"etag,omitempty"`     // of the document to begin with
 	Document string    `json:"document,omitempty"` // which that is, where it is not always the same
+
+	// Begun is where a round was to lead to that has not been finished: some of what it
+	// brought may be held.
+	Begun *Mark `json:"begun,omitempty"`
+}
+
+// Begin returns the mark to keep before what the news say is done. If that is interrupted,
+// the next look goes on from m; but it finds out whether the history that it has begun with
+// is still that of the source.
+func (m Mark) Begin(n *News) Mark {
+	begun := n.Mark
+	begun.ETag, begun.Begun = "", nil
+	m.ETag, m.Begun = "", &begun
+	return m
+}
+
+// known returns m, and what is begun.
+func (m *Mark) known() []*Mark {
+	if m.Begun == nil {
+		return []*Mark{m}
+	}
+	return []*Mark{m, m.Begun}
+}
+
+// ofAnother reports whether something is known of another feed than the one with the id.
+func (m *Mark) ofAnother(feed string) bool {
+	return slices.ContainsFunc(m.known(), func(m *Mark) bool { return m.Feed != "" && m.Feed != feed })
 }
 
 // Holder knows which records are held.

@@ -95,6 +95,7 @@ func (r *round) run(ctx context.Context, s Source) error {
 		if r.state.URL == "" {
 			r.state.URL = r.URL
 		}
+		r.state.Mark = r.state.Mark.Begin(news)
 		if news, err = r.follow(ctx, s, news); err != nil {
 			return err
 		}
@@ -123,6 +124,7 @@ func (r *round) follow(ctx context.Context, s Source, news *News) (*News, error)
 	}
 	known := map[string]Record{}
 	if !later.Unchanged {
+		r.state.Mark = r.state.Mark.Begin(later)
 		if _, err := r.do(ctx, later, true); err != nil {
 			return nil, err
 		}

@@ -55,7 +55,7 @@ type Held struct {
 	Stated  []string  `json:"stated,omitempty"` // digests that the source has stated and the file has: "md5:…"
 
 	Unwanted bool `json:"unwanted,omitempty"` // it is in none of the formats that are wanted
-	Stale    bool `json:"stale,omitempty"`    // to be looked at anew: other formats are wanted than before
+	Stale    bool `json:"stale,omitempty"`    // to be looked at anew: other formats are wanted than before, or the version is not the one that it seemed to be
 
 	Missing *Missing `json:"missing,omitempty"` // a version that could not be had, and is tried for again
 }

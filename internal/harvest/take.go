@@ -116,7 +116,7 @@ func (r *round) takeFrom(ctx context.Context, record Record, from Representation
 			t.err = err
 			return t
 		}
-		t.held, t.same, t.err = r.download(ctx, temp, from, before)
+		t.held, t.same, t.err = r.download(ctx, temp, &record, from, before)
 		done(t.err)
 	}
 	if t.err != nil || t.same {
@@ -132,7 +132,7 @@ func (r *round) takeFrom(ctx context.Context, record Record, from Representation
 
 // describe notes what the source says of the record.
 func (t *taken) describe() {
-	t.held.Title, t.held.Updated, t.held.Stale, t.held.Missing, t.held.Unwanted = t.record.Title, t.record.Updated, false, nil, false
+	t.held.Title, t.held.Updated, t.held.Missing, t.held.Unwanted = t.record.Title, t.record.Updated, nil, false
 }
 
 // unpack takes a representation from its package.
@@ -146,7 +146,7 @@ func (r *round) unpack(temp string, from Representation) (Held, error) {
 }
 
 // download fetches a representation, unless the server says that it is the one held.
-func (r *round) download(ctx context.Context, temp string, from Representation, before Held) (held Held, same bool, err error) {
+func (r *round) download(ctx context.Context, temp string, record *Record, from Representation, before Held) (held Held, same bool, err error) {
 	q := fetch.Request{URL: from.URL, Accept: accept(from.Type), Max: r.MaxSize, Home: r.home, Within: r.Fetcher.MaxTime}
 	mayBeSame := before.File != "" && before.URL == from.URL && (before.Type == from.Type || r.Mirror && from.Type == "")
 	if mayBeSame && !r.anew && !strings.HasPrefix(before.ETag, "W/") && compare(before.fixity(), from.Fixity) != Different {
@@ -166,9 +166,10 @@ func (r *round) download(ctx context.Context, temp string, from Representation, 
 	case err != nil:
 		return Held{}, false, err
 	case answer.NotModified:
+		before.Stale = record.Later(answer)
 		return before, true, nil
 	}
-	held.ETag = answer.ETag
+	held.ETag, held.Stale = answer.ETag, record.Later(answer)
 	return held, false, nil
 }
 

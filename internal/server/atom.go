@@ -46,11 +46,18 @@ func (s *Server) writeAtomBytes(w http.ResponseWriter, r *http.Request, tag, cac
 	if err := acceptsAtom(r); err != nil {
 		return err
 	}
+	h.Set("Content-Type", feeds.MediaTypeAtom)
+	return s.writeBytes(w, r, tag, cache, encode)
+}
+
+// writeBytes answers with a document. It is encoded only for those who do not know it, and
+// where it was not lately.
+func (s *Server) writeBytes(w http.ResponseWriter, r *http.Request, tag, cache string, encode func() ([]byte, error)) error {
 	c, err := negotiateCoding(r, zstd1, gzipped)
 	if err != nil {
 		return err
 	}
-	h.Set("Content-Type", feeds.MediaTypeAtom)
+	h := w.Header()
 	h.Set("Cache-Control", cache)
 	setCoding(h, c)
 	v := validator{tag, exchangeOf(r).settled}

@@ -39,12 +39,13 @@ func (b *background) close() {
 }
 
 // begin runs a job unless the server is closed.
-func (b *background) begin(job func()) {
+func (b *background) begin(job func()) (begun bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ctx.Err() == nil {
+	if begun = b.ctx.Err() == nil; begun {
 		b.jobs.Go(job)
 	}
+	return begun
 }
 
 // next takes one of the waiting collections. Where there is none, the worker
@@ -110,6 +111,9 @@ func (s *Server) Start() error {
 
 func (s *Server) lookAfterAll(prune bool) error {
 	all, err := s.Store.Collections()
+	if err == nil && prune {
+		err = s.sweepSources()
+	}
 	for i := range all {
 		s.lookAfter(all[i].Name, prune)
 	}
@@ -148,7 +152,8 @@ func (s *Server) work() {
 }
 
 // keepUp publishes those records of the collection again that are offered in other
-// formats than they ought to be, takes a snapshot if one is due, and prunes after that.
+// formats than they ought to be, takes a snapshot if one is due, sees to what ResourceSync
+// offers, and prunes after that.
 func (s *Server) keepUp(name string, prune bool) error {
 	if err := s.restate(name); err != nil {
 		return err
@@ -166,6 +171,9 @@ func (s *Server) keepUp(name string, prune bool) error {
 		if _, _, err := s.takeSnapshot(s.background.ctx, name); err != nil {
 			return err
 		}
+	}
+	if err := s.keepSourceUp(s.background.ctx, name, prune); err != nil {
+		return err
 	}
 	if due || prune {
 		_, err = s.prune(s.background.ctx, name)

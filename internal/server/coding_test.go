@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -145,9 +146,13 @@ func TestDataLinksToWhatItBelongsTo(t *testing.T) {
 	n := start(t)
 	urls := negotiable(t, n)
 	entry := n.feed("/topicmaps/small/fragments").Entries[0]
+	key := urls["topic"][strings.LastIndex(urls["topic"], "/"):]
+	gate := "<" + n.url("/topicmaps/small/timegate") + key + `>; rel="timegate"`
+	times := "<" + n.url("/topicmaps/small/timemap") + key + `>; rel="timemap"; type="application/link-format"`
 	for kind, want := range map[string][]string{
-		"fragment":         {"<" + urls["topic"] + `>; rel="latest-version"`},
-		"topic":            {"<" + urls["fragment"] + `>; rel="memento"; datetime="` + at(t, entry.updated()).Format(http.TimeFormat) + `"`},
+		"fragment": {"<" + urls["topic"] + `>; rel="latest-version"`, "<" + urls["topic"] + `>; rel="original"`, gate, times},
+		"topic": {"<" + urls["fragment"] + `>; rel="memento"; datetime="` + at(t, entry.updated()).Format(http.TimeFormat) + `"`, gate, times,
+			"<" + n.url("/topicmaps/small/resourcesync/capabilitylist.xml") + `>; rel="resourcesync"`},
 		"snapshot":         nil,
 		"current snapshot": nil,
 	} {

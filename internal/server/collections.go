@@ -32,6 +32,12 @@ type CollectionSettings struct {
 	SnapshotsKept *int    `json:"snapshotsKept,omitempty"`
 	KeepEntries   *uint64 `json:"keepEntries,omitempty"`
 	KeepFor       *period `json:"keepFor,omitempty"`
+
+	ResourceSync    *bool     `json:"resourceSync,omitempty"` // whether it is offered
+	Mirrors         *[]string `json:"mirrors,omitempty"`
+	Via             *string   `json:"via,omitempty"`
+	ChangesPerList  *int      `json:"changesPerList,omitempty"`
+	ChangeListAfter *period   `json:"changeListAfter,omitempty"`
 }
 
 // form is an XTM version by the name of the format: "xtm1", "xtm2.1".
@@ -82,6 +88,13 @@ func (g *CollectionSettings) apply(s *store.Settings) {
 	set(&s.SnapshotsKept, g.SnapshotsKept)
 	set(&s.KeepEntries, g.KeepEntries)
 	set(&s.KeepFor, (*time.Duration)(g.KeepFor))
+	if g.ResourceSync != nil {
+		s.NoResourceSync = !*g.ResourceSync
+	}
+	set(&s.Mirrors, g.Mirrors)
+	set(&s.Via, g.Via)
+	set(&s.ChangesPerList, g.ChangesPerList)
+	set(&s.ChangeListAfter, (*time.Duration)(g.ChangeListAfter))
 }
 
 func set[T any](field, given *T) {
@@ -95,11 +108,14 @@ func settingsOf(c *store.Collection) CollectionSettings {
 	for _, v := range c.RecordForms {
 		offered = append(offered, form(v))
 	}
+	mirrors, offersSync := append([]string{}, c.Mirrors...), !c.NoResourceSync
 	return CollectionSettings{
 		RecordFormats: &offered,
 		Title:         &c.Title, Summary: &c.Summary, SP: &c.SP, DocumentSize: &c.DocumentSize, OmitInstances: &c.OmitInstances,
 		SnapshotEvery: &c.SnapshotEvery, SnapshotAfter: (*period)(&c.SnapshotAfter), SnapshotsKept: &c.SnapshotsKept,
 		KeepEntries: &c.KeepEntries, KeepFor: (*period)(&c.KeepFor),
+		ResourceSync: &offersSync, Mirrors: &mirrors, Via: &c.Via,
+		ChangesPerList: &c.ChangesPerList, ChangeListAfter: (*period)(&c.ChangeListAfter),
 	}
 }
 
@@ -247,6 +263,9 @@ func (s *Server) deleteCollection(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	s.Logger.Info("deleted", "collection", name, "topics", topics)
+	if err := s.sweepSources(); err != nil {
+		s.Logger.Error("files of a deleted collection not removed; it is tried again", "collection", name, "error", err)
+	}
 	return writeJSON(w, http.StatusOK, Published{Collection: name, Deleted: topics})
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/xtm"
@@ -31,6 +32,7 @@ type Reader interface {
 	View(name string, f func(*store.View) error) error
 	Latest(name string) (*store.Latest, error)
 	Sizes() (store.Sizes, error)
+	Dir() string
 }
 
 // Publisher changes what is published.
@@ -42,11 +44,15 @@ type Publisher interface {
 	DeleteCollection(name string, checks ...func(*store.Collection) error) error
 }
 
-// Keeper takes snapshots and gives up history.
+// Keeper takes snapshots, gives up history, and cuts it into change lists.
 type Keeper interface {
 	TakeSnapshot(ctx context.Context, name string, keep int) (*store.Snapshot, error)
 	Prune(ctx context.Context, name string, keep store.Retention) (entries uint64, err error)
 	Restate(ctx context.Context, name string) (records int, err error)
+	KeepFragments(ctx context.Context, name string) (records int, err error)
+	CutChanges(name string, after uint64, at time.Time, cut store.Cut, checks ...func(*store.Collection) error) (*store.Collection, error)
+	DropChangeLists(name string, upTo uint64) error
+	Room() error
 }
 
 // Config configures a Server. Store and BaseURL are required; zero values of
@@ -84,6 +90,10 @@ type Config struct {
 	KeepEntries   uint64        // how many of the last entries are kept; default all
 	KeepFor       time.Duration // how long entries are kept; default for ever
 
+	ChangesPerList  int           // changes after which a change list of ResourceSync is closed; default 1,000
+	ChangeListAfter time.Duration // age of its first change at which it is; default 24 hours
+	ResourceSizes   resources.Sizes
+
 	CheckEvery time.Duration // how often is looked for snapshots that are due; default a minute
 	PruneEvery time.Duration // how often history that need not be kept is given up; default an hour
 	WatchEvery time.Duration // how often is looked for changes of files that are watched; default a second
@@ -117,13 +127,13 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("server: a token has %d characters, at least %d are needed", len(t), minToken)
 		}
 	}
-	for name, n := range map[string]int{"SnapshotEvery": c.SnapshotEvery, "SnapshotsKept": c.SnapshotsKept, "DocumentSize": c.DocumentSize, "MaxUploads": c.MaxUploads} {
+	for name, n := range map[string]int{"SnapshotEvery": c.SnapshotEvery, "SnapshotsKept": c.SnapshotsKept, "DocumentSize": c.DocumentSize, "MaxUploads": c.MaxUploads, "ChangesPerList": c.ChangesPerList} {
 		if n < 0 {
 			return fmt.Errorf("server: %s is negative", name)
 		}
 	}
 	for name, d := range map[string]time.Duration{
-		"SnapshotAfter": c.SnapshotAfter, "KeepFor": c.KeepFor, "CheckEvery": c.CheckEvery, "PruneEvery": c.PruneEvery, "WatchEvery": c.WatchEvery, "Patience": c.Patience,
+		"SnapshotAfter": c.SnapshotAfter, "KeepFor": c.KeepFor, "ChangeListAfter": c.ChangeListAfter, "CheckEvery": c.CheckEvery, "PruneEvery": c.PruneEvery, "WatchEvery": c.WatchEvery, "Patience": c.Patience,
 	} {
 		if d < 0 {
 			return fmt.Errorf("server: %s is negative", name)
@@ -137,6 +147,8 @@ func (c *Config) Validate() error {
 	setDefault(&c.MaxUploads, 2)
 	setDefault(&c.SnapshotEvery, 1000)
 	setDefault(&c.SnapshotAfter, 24*time.Hour)
+	setDefault(&c.ChangesPerList, 1000)
+	setDefault(&c.ChangeListAfter, 24*time.Hour)
 	setDefault(&c.CheckEvery, time.Minute)
 	setDefault(&c.PruneEvery, time.Hour)
 	setDefault(&c.WatchEvery, time.Second)

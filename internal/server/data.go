@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
@@ -28,6 +29,7 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 		h := w.Header()
 		h.Set("Cache-Control", cacheForEver)
 		addLink(h, s.topicURL(&v.Collection, e.TopicSI), "latest-version") // RFC 5829 §3.2
+		s.addMementoHeaders(h, &v.Collection, e)
 		version, err := s.prepare(w, r, &v.Collection, store.Forms[:])
 		if err != nil {
 			return err
@@ -50,7 +52,12 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		}
 		h := w.Header()
 		h.Set("Cache-Control", cacheShortly)
+		h.Set(recordVersion, feeds.FormatTime(e.Updated))
 		addLink(h, s.fragmentURL(&v.Collection, e.Seq), "memento", "datetime", e.Updated.UTC().Format(http.TimeFormat)) // RFC 7089 §2.2.4
+		s.addTimeLinks(h, &v.Collection, e)
+		if !v.NoResourceSync && e.Lives() {
+			addLink(h, s.site(&v.Collection).CapabilityListURL(), resourcesync.RelResourceSync)
+		}
 		modified := exchangeOf(r).settled
 		if !modified.IsZero() {
 			modified = e.Updated
@@ -128,11 +135,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, c *store.Collec
 // addLink adds a link with parameters to the header (RFC 8288 §3, Link
 // Serialisation in HTTP Headers).
 func addLink(h http.Header, href, rel string, params ...string) {
-	link := fmt.Sprintf(`<%s>; rel=%q`, href, rel)
-	for i := 0; i < len(params); i += 2 {
-		link += fmt.Sprintf(`; %s=%q`, params[i], params[i+1])
-	}
-	h.Add("Link", link)
+	h.Add("Link", linkValue(href, rel, params...))
 }
 
 // sinceThen returns when something was made that never changes, once its second

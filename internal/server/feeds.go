@@ -16,7 +16,8 @@ const (
 	author         = "TMShare Server"
 	cacheShortly   = "public, max-age=5"
 	cacheForEver   = "public, max-age=31536000, immutable"
-	currentVersion = "TMShare-Updated" // header: the time of the last change that an answer contains
+	recordVersion  = "TMShare-Record-Updated" // header: the last modified time of the record that is the answer
+	currentVersion = "TMShare-Updated"        // header: the time of the last change that an answer contains
 )
 
 // view calls f with the state of the collection that the URL names.

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/feeds/resourcesync"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -68,10 +69,19 @@ func newLinter(t testing.TB) *linter {
 
 func (l *linter) add(t testing.TB, a answer) {
 	kind := map[string]string{"application/atom+xml": "atom", "application/xtm1+xml": "xtm1"}[a.mediaType()]
-	if kind == "" {
+	if kind == "" && a.mediaType() != resourcesync.MediaTypeXML {
 		return
 	}
 	document := string(a.plain(t))
+	switch {
+	case kind != "":
+	case strings.Contains(document, "<sitemapindex "):
+		kind = "siteindex11"
+	case strings.Contains(document, "<url>"): // the schemas allow none without any
+		kind = "sitemap11"
+	default:
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.seen[document] {
@@ -106,6 +116,8 @@ func (l *linter) validate(t testing.TB) (checked map[string]int, complaints stri
 				complaints += xmllint(t, batch, "--schematron", filepath.Join(folder, "atom.sch"))
 			case "xtm1":
 				complaints += xmllint(t, batch, "--dtdvalid", filepath.Join(folder, "xtm1.dtd"))
+			default:
+				complaints += xmllint(t, batch, "--schema", filepath.Join(folder, "resourcesync", "joint-"+kind+".xsd"))
 			}
 		}
 		checked[kind] = len(files)

@@ -120,7 +120,7 @@ func writeProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
 
 // takeBack removes what the headers say of an answer that is not given after all.
 func takeBack(h http.Header) {
-	for _, k := range []string{"ETag", "Last-Modified", "Content-Type", "Content-Encoding", "Content-Length", "Accept-Ranges", "Link", currentVersion} {
+	for _, k := range []string{"ETag", "Last-Modified", "Content-Type", "Content-Encoding", "Content-Length", "Accept-Ranges", "Link", currentVersion, recordVersion} {
 		h.Del(k)
 	}
 	h.Set("Cache-Control", "no-store")

@@ -60,6 +60,8 @@ func (s *Server) router() *mux.Router {
 	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}{ext:|\\.xtm1|\\.xtm21}", s.topicData)
 	write("DELETE", "/topicmaps/{map}/topics/{key:[a-z2-7]{26}}", s.deleteTopic)
 
+	s.resourceSyncRoutes(get)
+
 	get("/healthz", s.healthy)
 	get("/readyz", s.ready)
 	if !s.MetricsElsewhere {

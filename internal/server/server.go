@@ -2,7 +2,10 @@ package server
 
 import (
 	"net/http"
+	"path/filepath"
 	"sync/atomic"
+
+	"github.com/tmshare/tmshare/internal/resources"
 )
 
 // Server answers HTTP requests. It is safe for concurrent use.
@@ -23,6 +26,9 @@ type Server struct {
 	metrics    *metrics
 	stopping   atomic.Bool
 	watched    watched
+
+	resources resources.Folder
+	sourcing  sourcing
 }
 
 // recentLimit is how many bytes of documents are kept in memory.
@@ -45,6 +51,7 @@ func New(c Config) (*Server, error) {
 	s.packers.init()
 	s.metrics = newMetrics(s)
 	s.background.init()
+	s.resources = resources.Folder{Path: filepath.Join(c.Store.Dir(), "resourcesync"), Sizes: c.ResourceSizes}
 	s.handler = s.routes()
 	return s, nil
 }

@@ -72,6 +72,10 @@ func (s *Server) prune(ctx context.Context, name string) (entries uint64, err er
 	if err != nil || keep == (store.Retention{}) {
 		return 0, err
 	}
+	// What is in no closed change list yet must not go: it is closed first.
+	if err := s.keepSourceUp(ctx, name, false); err != nil {
+		return 0, err
+	}
 	changed := s.changes.begin(name)
 	defer changed()
 	entries, err = s.Store.Prune(ctx, name, keep)
@@ -107,6 +111,7 @@ func (s *Server) postSnapshot(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		w.Header().Set("Location", href)
+		s.lookAfter(c.Name, false) // a new resource list may be due
 	}
 	return writeJSON(w, status, TakenSnapshot{c.Name, href, feeds.FormatTime(snap.Updated), snap.Topics})
 }

@@ -85,8 +85,8 @@ func (s *Server) putFirst(w http.ResponseWriter, r *http.Request) error {
 	s.Logger.Info("published", "collection", c.Name, "added", c.Topics, "updated", 0, "deleted", 0, "took", s.Now().Sub(start).Round(time.Millisecond))
 	if _, err := s.Store.TakeSnapshot(r.Context(), c.Name, cmp.Or(c.SnapshotsKept, s.SnapshotsKept)); err != nil {
 		s.Logger.Warn("no snapshot of the first version yet", "collection", c.Name, "error", err)
-		s.afterChange(c)
 	}
+	s.afterChange(c)
 	return writeJSON(w, http.StatusOK, Published{
 		Collection: c.Name, Added: c.Topics, Topics: c.Topics, LastChange: feeds.FormatTime(c.Updated), DroppedItemIdentifiers: dropped,
 	})

@@ -36,6 +36,7 @@ type Collection struct {
 	Horizon     uint64    `json:",omitempty"` // the sequence up to which the log is pruned
 	HorizonTime time.Time // of the last entry that is
 	Offers      []Offer   `json:",omitempty"` // how RecordForms have changed
+	Changes     *Changes  `json:",omitempty"` // nil: nobody has asked for change lists yet
 	Restating   bool      `json:",omitempty"` // records are still to be published by which what is offered of them shows
 
 	Number     uint32
@@ -53,6 +54,10 @@ type Entry struct {
 	Title   string
 	Deleted bool `json:",omitempty"`
 	Stored  bool `json:",omitempty"` // the fragment's bytes are kept; else it is rendered when asked for
+
+	Prior    uint64   `json:",omitempty"` // sequence of the entry of the key before, 0: there was none
+	Modified bool     `json:",omitempty"` // the record lived before; else this is its creation
+	Digests  []Digest `json:",omitempty"` // of the fragment in each of Forms, where it is stored
 }
 
 // Describes returns the TopicSI of the topic that the entry's fragment describes.

@@ -217,9 +217,14 @@ func checkCrashed(t *testing.T, db *DB, h *versions) (published int) {
 		updated := v.Created
 		got := entries(t, v)
 		require.Len(t, got, len(log))
+		before := map[fragment.Ref]*Entry{}
 		for i, e := range got {
 			want := log[i]
-			want.Seq, want.Updated, want.Stored = uint64(i+1), e.Updated, e.Stored
+			want.Seq, want.Updated, want.Stored, want.Digests = uint64(i+1), e.Updated, e.Stored, e.Digests
+			if prior := before[e.TopicSI]; prior != nil {
+				want.Prior, want.Modified = prior.Seq, prior.Lives()
+			}
+			before[e.TopicSI] = &got[i]
 			require.Equal(t, want, e)
 			require.True(t, e.Updated.After(updated))
 			require.True(t, e.Stored || e.Seq <= uint64(len(h.said[0])), "only first fragments are not stored")

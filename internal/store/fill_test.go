@@ -48,7 +48,7 @@ func TestFillCollection(t *testing.T) {
 	// Nothing is kept under other numbers, neither of the empty map nor of the
 	// attempts that failed.
 	require.NoError(t, db.viewing(func(t2 *tx) error {
-		for _, table := range []byte(sourceTables + string([]byte{tableLog, tableFragment, tableKey, tableSnapshot})) {
+		for _, table := range []byte(sourceTables + string([]byte{tableLog, tableFragment, tableKey, tableSnapshot, tableChangeList})) {
 			for r, err := range t2.scan([]byte{table}, nil) {
 				require.NoError(t, err)
 				assert.Equal(t, filled.source().key(table)[:5], r.key[:5], "%c", table)

@@ -30,10 +30,12 @@ func rendered(t tester, v *View, e *Entry) (forms []string) {
 func stored(t tester, v *View, e *Entry) (forms []string) {
 	t.Helper()
 	require.True(t, e.Stored, "entry %d", e.Seq)
-	for _, version := range Forms {
+	require.Len(t, e.Digests, len(Forms))
+	for i, version := range Forms {
 		data, err := v.StoredFragment(e, version)
 		require.NoError(t, err)
 		forms = append(forms, unzip(t, data))
+		require.Equal(t, DigestOf([]byte(forms[i])), e.Digests[i])
 	}
 	return forms
 }

@@ -19,6 +19,7 @@ const (
 	tableLog           = 'e' // collection, sequence → entry (JSON)
 	tableFragment      = 'f' // collection, sequence → fragment data
 	tableKey           = 'k' // collection, topic key → last sequence, TopicSI
+	tableChangeList    = 'g' // collection, number → ChangeList (JSON)
 	tableSnapshot      = 's' // collection, number → Snapshot (JSON)
 	tableTopic         = 't' // source, TopicSI → topic record
 	tableIdentifier    = 'i' // source, other subject identifier → TopicSI

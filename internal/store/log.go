@@ -3,6 +3,9 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -64,10 +67,11 @@ type keyRow struct {
 	TopicSI fragment.Ref
 }
 
-// logRows calls put with the rows of an entry. data is its fragment in each of
-// Forms, gzipped, or nil.
-func logRows(c *Collection, e *Entry, data [][]byte, put func(key, value []byte) error) error {
-	e.Stored = data != nil
+// logRows calls put with the rows of an entry. data is its fragment, or nil.
+func logRows(c *Collection, e *Entry, data *Fragment, put func(key, value []byte) error) error {
+	if e.Stored = data != nil; e.Stored {
+		e.Digests = data.Digests
+	}
 	value, err := json.Marshal(e)
 	if err != nil {
 		return err
@@ -84,7 +88,7 @@ func logRows(c *Collection, e *Entry, data [][]byte, put func(key, value []byte)
 	if data == nil {
 		return nil
 	}
-	return put(sequenceKey(tableFragment, c.Number, e.Seq), packForms(data))
+	return put(sequenceKey(tableFragment, c.Number, e.Seq), packForms(data.Gzipped))
 }
 
 func topicKeyKey(c *Collection, key string) []byte {
@@ -117,10 +121,48 @@ func unpackForms(b []byte) ([][]byte, error) {
 	return data, nil
 }
 
-// render returns the fragment of an entry in each of Forms, gzipped, as src has
-// it now, or nil if it is too large to store.
-func render(c *Collection, src fragment.Source, e *fragment.Entry) ([][]byte, error) {
-	data := make([][]byte, len(Forms))
+// Fragment is the data of an entry in each of Forms.
+type Fragment struct {
+	Gzipped [][]byte
+	Digests []Digest // of what is in them
+}
+
+// Digest is what tells whether data are what they should be.
+type Digest struct {
+	Length int64
+	MD5    [md5.Size]byte
+	SHA256 [sha256.Size]byte
+}
+
+// DigestOf returns the digest of data.
+func DigestOf(data []byte) Digest {
+	return Digest{int64(len(data)), md5.Sum(data), sha256.Sum256(data)}
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (d Digest) MarshalText() ([]byte, error) {
+	b := binary.AppendVarint(nil, d.Length)
+	b = append(append(b, d.MD5[:]...), d.SHA256[:]...)
+	return base64.RawStdEncoding.AppendEncode(nil, b), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (d *Digest) UnmarshalText(text []byte) error {
+	b, err := base64.RawStdEncoding.AppendDecode(nil, text)
+	length, n := binary.Varint(b)
+	if err != nil || n <= 0 || len(b) != n+md5.Size+sha256.Size {
+		return errors.New("store: corrupt digest")
+	}
+	d.Length = length
+	copy(d.MD5[:], b[n:])
+	copy(d.SHA256[:], b[n+md5.Size:])
+	return nil
+}
+
+// render returns the fragment of an entry as src has it now, or nil if it is too large
+// to store.
+func render(c *Collection, src fragment.Source, e *fragment.Entry) (*Fragment, error) {
+	f := &Fragment{make([][]byte, len(Forms)), make([]Digest, len(Forms))}
 	plain := plains.Get().(*limitedBuffer)
 	defer plains.Put(plain)
 	for i, version := range Forms {
@@ -138,17 +180,18 @@ func render(c *Collection, src fragment.Source, e *fragment.Entry) ([][]byte, er
 		if err != nil {
 			return nil, fmt.Errorf("store: fragment of %s: %w", e.TopicSI, err)
 		}
-		if data[i], err = compress(plain.Bytes()); err != nil {
+		f.Digests[i] = DigestOf(plain.Bytes())
+		if f.Gzipped[i], err = compress(plain.Bytes()); err != nil {
 			return nil, err
 		}
 	}
-	return data, nil
+	return f, nil
 }
 
 // renderAll is render for each of the entries. It works on some at the same time:
 // it is what takes most of the time of a publication.
-func renderAll(ctx context.Context, c *Collection, src fragment.Source, entries []fragment.Entry) ([][][]byte, error) {
-	data := make([][][]byte, len(entries))
+func renderAll(ctx context.Context, c *Collection, src fragment.Source, entries []fragment.Entry) ([]*Fragment, error) {
+	data := make([]*Fragment, len(entries))
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var next atomic.Int64

@@ -37,10 +37,10 @@ func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, 
 			return err
 		}
 		for i := range change.Entries {
-			if err := forgetSuperseded(t, c, change.Entries[i].TopicSI); err != nil {
+			e := c.next(db.now(), change.Entries[i])
+			if err := db.succeed(t, c, &e); err != nil {
 				return err
 			}
-			e := c.next(db.now(), change.Entries[i])
 			if err := logRows(c, &e, data[i], t.put); err != nil {
 				return err
 			}
@@ -51,6 +51,19 @@ func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, 
 		return nil, err
 	}
 	return c, nil
+}
+
+// succeed puts e in the place of the last entry of its key.
+func (db *DB) succeed(t *tx, c *Collection, e *Entry) error {
+	v := View{Collection: *c, db: db, tx: t}
+	last, err := v.Last(fragment.Key(e.TopicSI))
+	if err != nil {
+		return err
+	}
+	if last != nil {
+		e.Prior, e.Modified = last.Seq, last.Lives()
+	}
+	return forgetSuperseded(t, c, e.TopicSI)
 }
 
 // keepFirstFragments stores the fragments of first entries, which are not stored

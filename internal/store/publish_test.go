@@ -38,11 +38,12 @@ func TestPublishingAppendsToTheLog(t *testing.T) {
 			log := entries(t, v)
 			require.Len(t, log, int(after.Head))
 			for i, want := range []Entry{
-				{TopicSI: ref(1), Title: "second"}, {TopicSI: ref(2), Title: "second"},
-				{TopicSI: ref(9), Title: "new"}, {TopicSI: ref(0), Title: "first", Deleted: true},
+				{TopicSI: ref(1), Title: "second", Prior: 2, Modified: true}, {TopicSI: ref(2), Title: "second", Prior: 3, Modified: true},
+				{TopicSI: ref(9), Title: "new"}, {TopicSI: ref(0), Title: "first", Deleted: true, Prior: 1, Modified: true},
 			} {
 				e := log[int(c.Head)+i]
-				want.Seq, want.Updated, want.Stored = c.Head+uint64(i)+1, e.Updated, true
+				require.Len(t, e.Digests, len(Forms))
+				want.Seq, want.Updated, want.Stored, want.Digests = c.Head+uint64(i)+1, e.Updated, true, e.Digests
 				require.Equal(t, want, e)
 				one, err := v.Entry(e.Seq)
 				require.NoError(t, err)

@@ -105,7 +105,7 @@ func (db *DB) restateSome(t *tx, c *Collection, at *restating) (records int, err
 	}
 	for i := range stale {
 		e := c.next(db.now(), fragment.Entry{TopicSI: stale[i].TopicSI, Topic: stale[i].TopicSI, Title: stale[i].Title})
-		if err := db.restate(t, c, &stale[i], &e); err != nil {
+		if err := db.restate(t, c, &e); err != nil {
 			return 0, err
 		}
 	}
@@ -113,22 +113,14 @@ func (db *DB) restateSome(t *tx, c *Collection, at *restating) (records int, err
 	return len(stale), t.putCollection(c)
 }
 
-// restate writes the rows of an entry that says of a topic what the one before says.
-func (db *DB) restate(t *tx, c *Collection, before, e *Entry) error {
-	var data [][]byte
-	if before.Stored {
-		row, err := t.get(sequenceKey(tableFragment, c.Number, before.Seq))
-		if err != nil {
-			return err
-		}
-		if data, err = unpackForms(row); err != nil {
-			return err
-		}
-	}
-	if err := forgetSuperseded(t, c, e.TopicSI); err != nil {
+// restate writes the rows of an entry that says of a topic what it is. Its fragment is
+// rendered when it is asked for: that of the entry before may name instances of a class that
+// have gone since, whose own entries came in between.
+func (db *DB) restate(t *tx, c *Collection, e *Entry) error {
+	if err := db.succeed(t, c, e); err != nil {
 		return err
 	}
-	return logRows(c, e, data, t.put)
+	return logRows(c, e, nil, t.put)
 }
 
 // offeredOtherwise returns some of the last entries of records that are offered in

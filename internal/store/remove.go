@@ -38,7 +38,7 @@ func (db *DB) deleteCollection(name string, checks []func(*Collection) error) er
 // names any more.
 func (db *DB) deleteRows(c *Collection) error {
 	err := db.deleteSource(c.source())
-	for _, table := range []byte{tableLog, tableFragment, tableKey, tableSnapshot} {
+	for _, table := range []byte{tableLog, tableFragment, tableKey, tableSnapshot, tableChangeList} {
 		err = errors.Join(err, db.deletePrefix(collectionKey(table, c.Number)))
 	}
 	return err

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,13 @@ type Settings struct {
 
 	KeepEntries uint64        `json:",omitempty"` // how many of the last entries are kept
 	KeepFor     time.Duration `json:",omitempty"` // how long entries are kept
+
+	// Of ResourceSync.
+	NoResourceSync  bool          `json:",omitempty"` // it is not offered
+	Mirrors         []string      `json:",omitempty"` // URLs under which others serve the collection, the preferred first
+	Via             string        `json:",omitempty"` // URL of the collection that this one republishes
+	ChangesPerList  int           `json:",omitempty"` // changes after which a change list is closed
+	ChangeListAfter time.Duration `json:",omitempty"` // age of its first change at which it is
 }
 
 // Validate checks s.
@@ -40,6 +48,7 @@ func (s *Settings) Validate() error {
 	for name, n := range map[string]int64{
 		"DocumentSize": int64(s.DocumentSize), "SnapshotEvery": int64(s.SnapshotEvery), "SnapshotAfter": int64(s.SnapshotAfter),
 		"SnapshotsKept": int64(s.SnapshotsKept), "KeepFor": int64(s.KeepFor),
+		"ChangesPerList": int64(s.ChangesPerList), "ChangeListAfter": int64(s.ChangeListAfter),
 	} {
 		if n < 0 {
 			return fmt.Errorf("store: %s is negative", name)
@@ -47,6 +56,20 @@ func (s *Settings) Validate() error {
 	}
 	if s.DocumentSize > maxDocumentSize {
 		return fmt.Errorf("store: DocumentSize is more than %d", maxDocumentSize)
+	}
+	if s.ChangesPerList > maxChangesPerList {
+		return fmt.Errorf("store: ChangesPerList is more than %d", maxChangesPerList)
+	}
+	if len(s.Mirrors) > maxMirrors {
+		return fmt.Errorf("store: there are more than %d Mirrors", maxMirrors)
+	}
+	for i, m := range s.Mirrors {
+		if !isBase(m) || slices.Contains(s.Mirrors[:i], m) {
+			return fmt.Errorf("store: Mirrors: %q is not the http or https URL of a collection, or is named twice", m)
+		}
+	}
+	if s.Via != "" && !isBase(s.Via) {
+		return fmt.Errorf("store: Via: %q is not the http or https URL of a collection", s.Via)
 	}
 	for i, v := range s.RecordForms {
 		if !slices.Contains(Forms[:], v) || slices.Contains(s.RecordForms[:i], v) {
@@ -62,9 +85,19 @@ func (s *Settings) Validate() error {
 }
 
 const (
-	maxDocumentSize = 10_000 // every reader gets documents of this size
-	maxSettingText  = 4 << 10
+	maxDocumentSize   = 10_000 // every reader gets documents of this size
+	maxChangesPerList = 5_000  // so do those of change lists
+	maxMirrors        = 10     // each is named with every resource
+	maxSettingText    = 4 << 10
+	maxBase           = 200
 )
+
+// isBase reports whether URLs can be made of s by adding segments to its path.
+func isBase(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && len(s) <= maxBase &&
+		!strings.HasSuffix(s, "/") && u.String() == s && !strings.ContainsAny(s, "?#")
+}
 
 // ChangeSettings lets change alter the settings of a collection, if it passes all
 // checks, and returns the collection as it is then. It publishes nothing.

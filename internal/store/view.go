@@ -114,6 +114,9 @@ func (v *View) Last(key string) (*Entry, error) {
 	return v.entry(k.Seq)
 }
 
+// LastOf is Last for the key of a TopicSI.
+func (v *View) LastOf(topicSI fragment.Ref) (*Entry, error) { return v.Last(fragment.Key(topicSI)) }
+
 // isLast reports whether e is the last entry of its topic.
 func (v *View) isLast(e *Entry) (bool, error) {
 	var k keyRow

@@ -1,0 +1,208 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/harvest"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// recordsBench is a server with many topics, and a client.
+type recordsBench struct {
+	tb       testing.TB
+	url      string // of the collection
+	sp       string
+	server   *server.Server
+	client   *client.Client
+	db       *store.DB
+	feeds    atomic.Int64 // documents of feeds that were asked for
+	records  atomic.Int64
+	versions int
+}
+
+func newRecordsBench(tb testing.TB, count int) *recordsBench {
+	n := &recordsBench{tb: tb}
+	open := func() *store.DB {
+		db, err := store.Open(store.Options{Dir: tb.TempDir(), Logger: silent})
+		require.NoError(tb, err)
+		tb.Cleanup(func() { db.Close() })
+		return db
+	}
+	published := open()
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case isRecord(r) || isFragment(r):
+			n.records.Add(1)
+		default:
+			n.feeds.Add(1)
+		}
+		n.server.ServeHTTP(w, r)
+	}))
+	tb.Cleanup(h.Close)
+	var err error
+	n.server, err = server.New(server.Config{Store: published, BaseURL: h.URL, OnLoopback: true, Logger: silent, SnapshotEvery: 1 << 30})
+	require.NoError(tb, err)
+	tb.Cleanup(n.server.Close)
+	n.url, n.sp = h.URL+"/topicmaps/m", server.DefaultPrefix(h.URL, "m")
+	_, err = n.server.Import(context.Background(), store.Collection{Name: "m", SP: n.sp}, strings.NewReader(doc(topics(count, "v0")...)), "m")
+	require.NoError(tb, err)
+	n.db = open()
+	n.client, err = client.New(client.Config{Store: n.db, Logger: silent})
+	require.NoError(tb, err)
+	return n
+}
+
+// inStep makes a source that follows the records hold them all, without fetching each.
+func (n *recordsBench) inStep(form string) {
+	tb, ctx := n.tb, context.Background()
+	s, err := n.client.Subscribe(ctx, n.url+form, client.SubscribeOptions{Name: "m"})
+	require.NoError(tb, err)
+	feed := harvest.AtomPMH{Fetcher: fetch.Fetcher{Logger: silent}.WithDefaults()}
+	news, err := feed.News(ctx, s.FragmentsFeed, harvest.Mark{}, nothing{})
+	require.NoError(tb, err)
+	a, err := http.Get(n.url + "/snapshots/current.xtm21")
+	require.NoError(tb, err)
+	defer a.Body.Close()
+	m, err := fragment.ReadSnapshot(a.Body, xtm.Options{Base: tmdm.Locator(n.sp)})
+	require.NoError(tb, err)
+	require.NoError(tb, n.db.StageSource(ctx, "m", fragment.Records(m), store.Mark{Updated: news.Mark.Updated}, nil))
+	mark, err := json.Marshal(news.Mark)
+	require.NoError(tb, err)
+	for some := range slicesOf(news.Records, 5000) {
+		require.NoError(tb, n.db.ApplyEntries(ctx, "m", func(a *store.Applying) error {
+			a.Records = mark
+			for _, r := range some {
+				if err := a.Hold(store.Held{ID: r.ID, Updated: r.Updated, TopicSI: tmdm.Locator(r.TopicSI[0]), Named: true}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}
+	require.NoError(tb, n.db.SwitchSource("m", ""))
+	r, err := n.client.Sync(ctx, "m")
+	require.NoError(tb, err)
+	require.Equal(tb, client.Round{Name: "m", Mark: r.Mark}, *r, "there is nothing to do")
+	n.asked()
+}
+
+// nothing is held.
+type nothing struct{}
+
+func (nothing) Versions([]string) (map[string]time.Time, error) { return nil, nil }
+func (nothing) Each(func(string)) error                         { return nil }
+
+func slicesOf(all []harvest.Record, size int) func(func([]harvest.Record) bool) {
+	return func(yield func([]harvest.Record) bool) {
+		for len(all) > 0 {
+			n := min(size, len(all))
+			if !yield(all[:n]) {
+				return
+			}
+			all = all[n:]
+		}
+	}
+}
+
+// asked returns how many requests there were since it was called last.
+func (n *recordsBench) asked() (feeds, records int64) { return n.feeds.Swap(0), n.records.Swap(0) }
+
+// change publishes another version of ten topics.
+func (n *recordsBench) change() {
+	n.versions++
+	r := httptest.NewRequest(http.MethodPost, n.url+"/topics", strings.NewReader(doc(topics(10, fmt.Sprint("v", n.versions))...)))
+	r.RemoteAddr = "127.0.0.1:1"
+	w := httptest.NewRecorder()
+	n.server.ServeHTTP(w, r)
+	require.Equal(n.tb, http.StatusOK, w.Code, "%s", w.Body)
+}
+
+// Of ten records that have changed, ten are fetched, beside however many others; and of an
+// archived feed the last documents are read.
+func TestPartialUpdateOfRecordsAsksForTheChangeAlone(t *testing.T) {
+	t.Parallel()
+	for _, form := range forms {
+		for _, size := range []int{500, 5000} {
+			n := newRecordsBench(t, size)
+			n.inStep(form)
+			for range 3 {
+				n.change()
+				r, err := n.client.Sync(context.Background(), "m")
+				require.NoError(t, err)
+				assert.Equal(t, 10, r.Applied)
+				feeds, records := n.asked()
+				assert.EqualValues(t, 10, records, "%s of %d", form, size)
+				assert.LessOrEqual(t, feeds, int64(2), "%s of %d", form, size)
+			}
+		}
+	}
+}
+
+// BenchmarkPartialUpdateOfRecords measures a round that brings ten changed records beside
+// 1,000 and beside 100,000 others: "×" is the one beside the other.
+func BenchmarkPartialUpdateOfRecords(b *testing.B) {
+	took := map[int]time.Duration{}
+	sizes := []int{1000, 100_000}
+	const rounds = 20
+	for _, size := range sizes {
+		n := newRecordsBench(b, size)
+		n.inStep(archived)
+		for range rounds {
+			n.change()
+			begin := time.Now()
+			r, err := n.client.Sync(context.Background(), "m")
+			took[size] += time.Since(begin)
+			require.NoError(b, err)
+			require.Equal(b, 10, r.Applied)
+		}
+	}
+	for range b.N { //nolint:revive // what is measured was measured above
+	}
+	for _, size := range sizes {
+		b.ReportMetric(float64(took[size].Microseconds())/1000/rounds, fmt.Sprintf("ms/round-of-%d", size))
+	}
+	b.ReportMetric(float64(took[sizes[1]])/float64(took[sizes[0]]), "×")
+}
+
+// BenchmarkBaselineOfRecords measures the first round of a source of 5,000 records, beside
+// that of a source that follows the fragments feed of the same map from its beginning.
+func BenchmarkBaselineOfRecords(b *testing.B) {
+	const size = 5000
+	took := map[string]time.Duration{}
+	n := newRecordsBench(b, size)
+	ctx := context.Background()
+	for range b.N {
+		for what, at := range map[string]string{"records": archived, "fragments": "/fragments"} {
+			s, err := n.client.Subscribe(ctx, n.url+at, client.SubscribeOptions{Name: what})
+			require.NoError(b, err)
+			require.NoError(b, n.db.UpdateSubscription(s.Name, func(s *store.Subscription) { s.SnapshotsFeed = "" }))
+			begin := time.Now()
+			r, err := n.client.Sync(ctx, what)
+			took[what] += time.Since(begin)
+			require.NoError(b, err)
+			require.GreaterOrEqual(b, r.Applied, size)
+			require.NoError(b, n.client.Unsubscribe(ctx, what))
+		}
+	}
+	for what, t := range took {
+		b.ReportMetric(float64(b.N*size)/t.Seconds(), what+"/s")
+	}
+	b.ReportMetric(float64(took["records"])/float64(took["fragments"]), "×")
+}

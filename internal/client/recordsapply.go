@@ -1,0 +1,236 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/harvest"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// commit applies what was obtained, and keeps what is held of each record with it.
+func (h *records) commit(ctx context.Context, batch []obtained) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	applied, unusable := 0, 0
+	var waiting []*harvest.Record
+	err := h.Store.ApplyEntries(ctx, h.s.Name, func(a *store.Applying) error {
+		var told notes
+		waiting = nil
+		for i := range batch {
+			done, err := h.apply(a, &batch[i], &told)
+			if err != nil {
+				return fmt.Errorf("applying the record %s: %w", batch[i].ID, err)
+			}
+			if !done {
+				waiting = append(waiting, batch[i].Record)
+			}
+		}
+		if h.begun != nil {
+			a.Records = h.begun
+		}
+		applied, unusable = len(told.applied), told.unusable
+		a.Applied += applied
+		return told.keep(a)
+	})
+	if err == nil {
+		h.r.Entries += len(batch) - len(waiting)
+		h.r.Applied += applied
+		h.r.Unusable += unusable
+		for _, r := range waiting {
+			h.wait(r)
+		}
+	}
+	return err
+}
+
+// apply does to the source what was obtained of a record. It is not done where another
+// record stands in its way, and this one has not waited for it yet.
+func (h *records) apply(a *store.Applying, o *obtained, told *notes) (done bool, err error) {
+	before, err := a.Held(o.ID)
+	if err != nil {
+		return false, err
+	}
+	held := store.Held{ID: o.ID}
+	if before != nil {
+		held = *before
+	}
+	entry := store.ActivityEntry{TopicSI: string(held.TopicSI), Title: o.Title, State: string(feeds.StateLive), Updated: o.Updated}
+	if entry.TopicSI == "" {
+		entry.TopicSI = topicOf(&feeds.Entry{ID: o.ID, TopicSI: o.TopicSI, TopicSL: o.TopicSL})
+	}
+	bad, topic := o.bad, fragment.Ref("")
+	if bad == nil && o.fragment != nil {
+		if topic, bad, err = h.describe(a, o); err != nil {
+			return false, err
+		}
+		if bad != nil && held.TopicSI != o.fragment.Topic.TopicSI() { // it is about that one no more
+			if err := h.drop(a, &held); err != nil {
+				return false, err
+			}
+		}
+		if bad != nil && !h.hasWaited(o.Record) {
+			if before != nil {
+				err = a.Hold(held)
+			}
+			return false, err
+		}
+	}
+	switch {
+	case bad != nil:
+		if harvest.Gone(bad) {
+			bad = fmt.Errorf("%w, though the feed says that it is there; the topic was removed", bad)
+			if err := h.drop(a, &held); err != nil {
+				return false, err
+			}
+		}
+		held.Updated = o.Updated
+		if err := a.Hold(held); err != nil {
+			return false, err
+		}
+		return true, told.quarantine(a, o, entry, bad)
+	case o.fragment == nil: // deleted, or not to be had in a format that is of use
+		if err := h.drop(a, &held); err != nil {
+			return false, err
+		}
+		if err := a.LetGo(o.ID); err != nil {
+			return false, err
+		}
+		if !o.Deleted {
+			told.unusable++
+			if err := a.Hold(store.Held{ID: o.ID, Updated: o.Updated}); err != nil {
+				return false, err
+			}
+		}
+		entry.State = string(feeds.StateDeleted)
+	default:
+		if err := h.put(a, &held, o, topic); err != nil {
+			return false, err
+		}
+	}
+	told.applied = append(told.applied, entry)
+	if o.fragment != nil && o.missing != nil {
+		return true, told.quarantine(a, o, entry, fmt.Errorf("%w; %s was taken, which may say less", o.missing, o.from))
+	}
+	at := o.Updated
+	if o.Deleted {
+		at = forever
+	}
+	was, err := a.Release(o.ID, at)
+	if was {
+		told.released = append(told.released, entry)
+	}
+	return true, err
+}
+
+// quarantine puts a record into quarantine.
+func (n *notes) quarantine(a *store.Applying, o *obtained, entry store.ActivityEntry, bad error) error {
+	entry.Error = bad.Error()
+	n.quarantined = append(n.quarantined, entry)
+	q := store.Quarantined{
+		TopicSI: o.ID, Names: o.TopicSI, Located: o.TopicSL, Entry: o.ID, Title: o.Title, State: entry.State, Updated: o.Updated, Error: entry.Error,
+	}
+	if len(o.links) > 0 {
+		q.Link, q.Links = o.links[0], o.links[1:]
+	}
+	return a.Quarantine(q)
+}
+
+// describe returns the topic that a record that was obtained describes from now on, ""
+// where it is another record that does. Of two records of one topic each would undo what
+// the other says. One of them gives way if the other alone bears the topic's name: it has
+// merged into it, and its deletion is to come. Else the conflict is an error of the
+// record's.
+func (h *records) describe(a *store.Applying, o *obtained) (topic fragment.Ref, conflict, err error) {
+	topic = o.fragment.Topic.TopicSI()
+	other, err := h.inTheWay(a, o)
+	if err != nil || other == nil {
+		return topic, nil, err
+	}
+	switch named := slices.Contains(o.TopicSI, string(topic)); {
+	case named && !other.Named:
+		return topic, nil, a.Hold(store.Held{ID: other.ID, Updated: other.Updated})
+	case !named && other.Named && len(o.TopicSI) > 0:
+		return "", nil, nil
+	}
+	return "", fmt.Errorf("%s: the record %s describes the topic %s already", o.from, other.ID, other.TopicSI), nil
+}
+
+// inTheWay returns another record that describes the topic that was obtained, nil if none
+// does. Where the source does not say which topics its records are about, those that share
+// any identifier are one.
+func (h *records) inTheWay(a *store.Applying, o *obtained) (*store.Held, error) {
+	t := o.fragment.Topic
+	topics := []fragment.Ref{t.TopicSI()}
+	if len(o.TopicSI) == 0 {
+		for _, sharing := range []struct {
+			locators []tmdm.Locator
+			topic    func(tmdm.Locator) (*fragment.Topic, error)
+		}{{t.SubjectIdentifiers, a.Topic}, {t.SubjectLocators, a.TopicBySubjectLocator}} {
+			for _, l := range sharing.locators {
+				other, err := sharing.topic(l)
+				if err != nil {
+					return nil, err
+				}
+				if other != nil {
+					topics = append(topics, other.TopicSI())
+				}
+			}
+		}
+	}
+	for _, topic := range topics {
+		by, err := a.Describing(topic)
+		if err != nil {
+			return nil, err
+		}
+		if by != "" && by != o.ID {
+			return a.Held(by)
+		}
+	}
+	return nil, nil
+}
+
+// put applies the fragment of a record, which describes the topic. Where that is another
+// record's, it is for that one to say what the topic is: what came under the address of
+// this one may be of the time when the two were merged.
+func (h *records) put(a *store.Applying, held *store.Held, o *obtained, topic fragment.Ref) error {
+	if held.TopicSI != topic { // it is about another one now
+		if err := h.drop(a, held); err != nil {
+			return err
+		}
+	}
+	if topic != "" {
+		if err := merge.Apply(a.State, o.fragment); err != nil {
+			return err
+		}
+	}
+	return a.Hold(store.Held{ID: o.ID, Updated: o.Updated, TopicSI: topic, Later: o.later, Named: slices.Contains(o.TopicSI, string(topic))})
+}
+
+// forever is later than all times: what is in quarantine of a record that is no more is
+// of no use, whatever its time is.
+var forever = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// drop removes the topic that a record described, if it is that one's still.
+func (h *records) drop(a *store.Applying, held *store.Held) error {
+	if held.TopicSI == "" {
+		return nil
+	}
+	topic, err := a.Topic(held.TopicSI)
+	if err != nil || topic != nil && topic.TopicSI() != held.TopicSI {
+		return err
+	}
+	ref := held.TopicSI
+	held.TopicSI = ""
+	return merge.Apply(a.State, &fragment.Fragment{
+		TopicSI: ref, Deleted: true,
+		Topic: &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref}}},
+	})
+}

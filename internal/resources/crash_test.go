@@ -1,0 +1,254 @@
+package resources_test
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// The test starts this program again, to build one set after the other until it is killed.
+const task = "TMSHARE_RESOURCES_TEST_FOLDER"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(task); dir != "" {
+		if err := buildOn(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+const sp = "http://example.org/topicmaps/m/"
+
+func mapOf(topics int, name string) (*fragment.Map, error) {
+	var b strings.Builder
+	b.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/1.0/" xmlns:xlink="http://www.w3.org/1999/xlink">`)
+	for i := range topics {
+		fmt.Fprintf(&b, `<topic id="t%d"><subjectIdentity><subjectIndicatorRef xlink:href="http://psi.example.org/%d"/></subjectIdentity><baseName><baseNameString>%s %d</baseNameString></baseName></topic>`, i, i, name, i)
+	}
+	b.WriteString(`</topicMap>`)
+	tm, err := xtm.Read(strings.NewReader(b.String()), xtm.Options{Base: tmdm.Locator(sp)})
+	if err != nil {
+		return nil, err
+	}
+	return fragment.NameTopics(tm, sp, nil)
+}
+
+var sizes = resources.Sizes{ListItems: 60, PackageItems: 50}
+
+func open(dir string) (*store.DB, *resources.Folder, error) {
+	db, err := store.Open(store.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)})
+	return db, &resources.Folder{Path: filepath.Join(dir, "resourcesync"), Sizes: sizes}, err
+}
+
+func siteOf(c *store.Collection) *resources.Site {
+	return &resources.Site{Server: "http://example.org", Map: "http://example.org/topicmaps/m", Epoch: c.Epoch}
+}
+
+// buildOn publishes and builds without end.
+func buildOn(dir string) error {
+	db, folder, err := open(dir)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	fmt.Println("open")
+	for i := 0; ; i++ {
+		next, err := mapOf(200, fmt.Sprint("name ", os.Getpid(), i))
+		if err != nil {
+			return err
+		}
+		_, err = db.Publish(ctx, "m", func(c store.Collection, prior merge.State) (*fragment.Change, error) {
+			return fragment.Diff(prior, next)
+		})
+		if err != nil {
+			return err
+		}
+		var set *resources.Set
+		err = db.View("m", func(v *store.View) (err error) {
+			set, err = folder.Build(ctx, siteOf(&v.Collection), v)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if _, err := db.CutChanges("m", set.Seq-1, set.At, store.Cut{Changes: 70}); err != nil {
+			return err
+		}
+		err = db.View("m", func(v *store.View) error {
+			lists, err := v.ChangeLists()
+			for _, list := range lists {
+				if err == nil {
+					err = folder.BuildPart(ctx, siteOf(&v.Collection), v, list)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// countItems reads a document to its end.
+func countItems(t *testing.T, path string, plain []byte) int {
+	packed, err := os.ReadFile(path + resources.Packed)
+	require.NoError(t, err)
+	require.Equal(t, plain, gunzip(t, packed), path)
+	r, err := resourcesync.Read(bytes.NewReader(plain), "http://example.org/x.xml", resourcesync.Limits{})
+	require.NoError(t, err, path)
+	for n := 0; ; n++ {
+		if _, err := r.Next(); err == io.EOF {
+			return n
+		} else if err != nil {
+			require.NoError(t, err, path)
+		}
+	}
+}
+
+func read(t *testing.T, f resources.File) []byte {
+	b, err := os.ReadFile(f.Path)
+	require.NoError(t, err)
+	return b
+}
+
+// checkSet sees that nothing of a set is missing.
+func checkSet(t *testing.T, set *resources.Set) {
+	require.Equal(t, 4, countItems(t, set.ResourceList().Path, read(t, set.ResourceList())), "parts")
+	listed, packed := 0, 0
+	for n := range set.Lists {
+		listed += countItems(t, set.List(n+1).Path, read(t, set.List(n+1)))
+	}
+	require.Equal(t, set.Items, listed)
+	require.Equal(t, 201, listed)
+	require.Equal(t, len(set.Packages), countItems(t, set.ResourceDump().Path, read(t, set.ResourceDump())))
+	for n, p := range set.Packages {
+		b := read(t, set.Package(n+1))
+		require.EqualValues(t, p.Length, len(b))
+		f := resourcesync.NewFixity()
+		_, _ = f.Write(b)
+		var r resourcesync.Representation
+		f.Describe(&r)
+		require.Equal(t, p.Hashes, r.Hashes)
+		_, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+		require.NoError(t, err)
+		packed += countItems(t, set.Manifest(n+1).Path, read(t, set.Manifest(n+1)))
+	}
+	require.Equal(t, listed, packed)
+}
+
+// Wherever the program is killed while it makes files: what is offered after that is whole.
+func TestWhatIsHalfMadeIsNotThere(t *testing.T) {
+	dir := t.TempDir()
+	db, _, err := open(dir)
+	require.NoError(t, err)
+	first, err := mapOf(200, "first")
+	require.NoError(t, err)
+	_, err = db.CreateCollection(t.Context(), store.Collection{Name: "m", SP: sp}, first, nil)
+	require.NoError(t, err)
+	_, err = db.KeepFragments(t.Context(), "m")
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	rng := rand.New(rand.NewPCG(1, 2))
+	kills := 12
+	if testing.Short() {
+		kills = 6
+	}
+	left, sets, parts := 0, 0, 0
+	for range kills {
+		kill(t, dir, time.Duration(rng.IntN(800))*time.Millisecond)
+		drafts, err := filepath.Glob(filepath.Join(dir, "resourcesync", "*", "*", "*.tmp"))
+		require.NoError(t, err)
+		left += len(drafts)
+		db, folder, err := open(dir)
+		require.NoError(t, err)
+		require.NoError(t, db.View("m", func(v *store.View) error {
+			site := siteOf(&v.Collection)
+			all, err := folder.Sets(site)
+			require.NoError(t, err)
+			for _, set := range all {
+				checkSet(t, set)
+				sets++
+			}
+			lists, err := v.ChangeLists()
+			require.NoError(t, err)
+			for _, list := range lists {
+				part, err := folder.Part(site, list.Number)
+				require.NoError(t, err)
+				if part == nil {
+					require.NoError(t, folder.BuildPart(t.Context(), site, v, list))
+				}
+				f := folder.ChangeList(site, list.Number)
+				require.EqualValues(t, list.Last-list.First+1, countItems(t, f.Path, read(t, f)))
+				m := folder.ChangeManifest(site, list.Number)
+				require.EqualValues(t, list.Last-list.First+1, countItems(t, m.Path, read(t, m)))
+				parts++
+			}
+			// What was left is cleared away, and all goes on.
+			set, err := folder.Build(t.Context(), site, v)
+			require.NoError(t, err)
+			checkSet(t, set)
+			again, err := folder.Build(t.Context(), site, v)
+			require.NoError(t, err)
+			require.Same(t, set, again, "it is made once")
+			return nil
+		}))
+		if len(drafts) > 0 {
+			drafts, err = filepath.Glob(filepath.Join(dir, "resourcesync", "*", "*", "set-*.tmp"))
+			require.NoError(t, err)
+			require.Empty(t, drafts)
+		}
+		require.NoError(t, db.Close())
+	}
+	require.Positive(t, left, "no kill came while something was made")
+	require.Positive(t, sets)
+	require.Positive(t, parts)
+	t.Logf("%d kills, %d drafts left, %d sets and %d change lists looked at", kills, left, sets, parts)
+}
+
+// kill runs the task on a folder and kills it a while after it has opened that.
+func kill(t *testing.T, dir string, after time.Duration) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), task+"="+dir)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	time.Sleep(after)
+	require.NoError(t, cmd.Process.Kill())
+	require.Error(t, cmd.Wait(), "it was killed, and had not ended by itself")
+}
+
+func gunzip(t *testing.T, b []byte) []byte {
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	require.NoError(t, err)
+	plain, err := io.ReadAll(z)
+	require.NoError(t, err)
+	return plain
+}

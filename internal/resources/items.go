@@ -1,0 +1,91 @@
+package resources
+
+import (
+	"encoding/hex"
+
+	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// resource returns the item of a topic in a list of resources or a manifest of them: the
+// generic URI, described as it is served to those who ask for no form, and the forms as
+// alternates (Z39.99 §14.3, Alternate Representations).
+func (s *Site) resource(c *store.Collection, e *store.Entry) resourcesync.Item {
+	offered := formsOf(c, e)
+	item := resourcesync.Item{Loc: s.topicURL(e.TopicSI), LastMod: e.Updated}
+	item.Representation = representation(e, offered[0], true)
+	for _, f := range offered {
+		item.Links = append(item.Links, resourcesync.Link{
+			Rel: resourcesync.RelAlternate, Href: item.Loc + f.ending, Modified: e.Updated, Representation: representation(e, f, false),
+		})
+	}
+	item.Links = append(item.Links, s.elsewhere(e)...)
+	item.Links = append(item.Links,
+		resourcesync.Link{Rel: resourcesync.RelCollection, Href: s.Map},
+		resourcesync.Link{Rel: resourcesync.RelTimeGate, Href: s.TimeGateURL(e.TopicSI)})
+	return item
+}
+
+// change returns the item of a change. What it says of the representation is what the
+// change made, and its memento: the resource may have changed again (Z39.99 §14.6, Prior
+// Versions of Resources).
+func (s *Site) change(c *store.Collection, e *store.Entry) resourcesync.Item {
+	item := resourcesync.Item{Loc: s.topicURL(e.TopicSI)}
+	if e.Lives() {
+		item = s.resource(c, e)
+		item.Change = resourcesync.Created
+		if e.Modified {
+			item.Change = resourcesync.Updated
+		}
+		if e.Stored {
+			// A version is to be had in all forms, in the first one where none is asked for.
+			f, href := formsOf(c, e)[0], s.fragmentURL(c, e)
+			if f.version != forms[0].version {
+				href += f.ending
+			}
+			item.Links = append(item.Links, resourcesync.Link{
+				Rel: resourcesync.RelMemento, Href: href, Modified: e.Updated, Representation: item.Representation,
+			})
+		}
+	} else {
+		item.Change = resourcesync.Deleted
+		item.Links = append(item.Links,
+			resourcesync.Link{Rel: resourcesync.RelCollection, Href: s.Map},
+			resourcesync.Link{Rel: resourcesync.RelTimeGate, Href: s.TimeGateURL(e.TopicSI)})
+	}
+	item.LastMod, item.Datetime = e.Updated, e.Updated
+	item.Links = append(item.Links, resourcesync.Link{Rel: resourcesync.RelTimeMap, Href: s.TimeMapURL(e.TopicSI), Representation: resourcesync.Representation{Type: linkFormat}})
+	return item
+}
+
+// linkFormat is the media type of TimeMaps (RFC 7089 §5).
+const linkFormat = "application/link-format"
+
+// elsewhere returns the links to a topic at other servers (Z39.99 §14.2, Mirrored Content;
+// §14.8, Republishing Resources).
+func (s *Site) elsewhere(e *store.Entry) (links []resourcesync.Link) {
+	path := s.topicURL(e.TopicSI)[len(s.Map):]
+	for i, mirror := range s.Mirrors {
+		links = append(links, resourcesync.Link{Rel: resourcesync.RelDuplicate, Href: mirror + path, Pri: i + 1})
+	}
+	if s.Via != "" {
+		links = append(links, resourcesync.Link{Rel: resourcesync.RelVia, Href: s.Via + path})
+	}
+	return links
+}
+
+// representation describes a form of a topic. A topic that is too large to be kept is made
+// when it is asked for: its bytes are not known before.
+func representation(e *store.Entry, f form, md5 bool) resourcesync.Representation {
+	r := resourcesync.Representation{Type: f.mediaType}
+	if !e.Stored || f.digest >= len(e.Digests) {
+		return r
+	}
+	d := &e.Digests[f.digest]
+	r.Length, r.Empty = d.Length, d.Length == 0
+	if md5 {
+		r.Hashes = append(r.Hashes, resourcesync.Hash{Algorithm: resourcesync.MD5, Digest: hex.EncodeToString(d.MD5[:])})
+	}
+	r.Hashes = append(r.Hashes, resourcesync.Hash{Algorithm: resourcesync.SHA256, Digest: hex.EncodeToString(d.SHA256[:])})
+	return r
+}

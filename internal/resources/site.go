@@ -1,0 +1,105 @@
+package resources
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Site says under which URLs everything of a collection is. No URL ends in a slash, and no
+// one is the beginning of the path of another: some readers make files of them.
+type Site struct {
+	Server  string // base URL of the server
+	Map     string // URL of the topic map
+	Epoch   uuid.UUID
+	Mirrors []string // URLs under which others serve the collection
+	Via     string   // URL of the collection that this one republishes, or ""
+}
+
+// layout is another number whenever documents are made otherwise than before: those that
+// are kept as files are made anew then.
+const layout = "1"
+
+// Tag stands in the names of all that is made once: what is made for another site, or in
+// another history of the collection, has other names.
+func (s *Site) Tag() string {
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{layout, s.Server, s.Map, s.Epoch.String(), s.Via}, s.Mirrors...), "\x00")))
+	return hex.EncodeToString(sum[:6])
+}
+
+// TagPattern is a regular expression for tags, SeqPattern for numbers in names.
+const (
+	TagPattern = "[0-9a-f]{12}"
+	SeqPattern = "[0-9]{1,18}"
+)
+
+// The URLs of documents.
+
+func SourceDescriptionURL(server string) string { return server + "/.well-known/resourcesync" }
+func (s *Site) document(name string) string     { return s.Map + "/resourcesync/" + name }
+func (s *Site) CapabilityListURL() string       { return s.document("capabilitylist.xml") }
+func (s *Site) ResourceListURL() string         { return s.document("resourcelist.xml") }
+func (s *Site) ResourceDumpURL() string         { return s.document("resourcedump.xml") }
+func (s *Site) ChangeListURL() string           { return s.document("changelist.xml") }
+func (s *Site) OpenChangesURL() string          { return s.document("changelist-open.xml") }
+func (s *Site) ChangeListIndexURL() string      { return s.document("changelist-index.xml") }
+func (s *Site) ChangeDumpURL() string           { return s.document("changedump.xml") }
+func (s *Site) AboutURL() string                { return s.Map + "/about" }
+
+func (s *Site) changesURL(number uint64, dump, ending string) string {
+	return s.document(fmt.Sprintf("%s-%s-%d%s", dump, s.Tag(), number, ending))
+}
+
+func (s *Site) setURL(kind string, seq uint64, n int, ending string) string {
+	return s.document(fmt.Sprintf("%s-%s-%d-%d%s", kind, s.Tag(), seq, n, ending))
+}
+
+// The URLs of resources and of what they are linked to.
+
+func (s *Site) topicURL(si fragment.Ref) string { return s.Map + "/topics/" + fragment.Key(si) }
+func (s *Site) TimeGateURL(si fragment.Ref) string {
+	return s.Map + "/timegate/" + fragment.Key(si)
+}
+func (s *Site) TimeMapURL(si fragment.Ref) string {
+	return s.Map + "/timemap/" + fragment.Key(si)
+}
+
+func (s *Site) fragmentURL(c *store.Collection, e *store.Entry) string {
+	return s.Map + "/fragments/" + c.ID(e.Seq).String()
+}
+
+// form is what a resource is served as.
+type form struct {
+	version   xtm.Version
+	digest    int // index of its digest in entries
+	ending    string
+	mediaType string
+}
+
+var forms = []form{
+	{xtm.V10, 0, ".xtm1", feeds.MediaTypeXTM1},
+	{xtm.V21, 1, ".xtm21", feeds.MediaTypeXTM21},
+}
+
+// formsOf returns the forms in which a record is offered, the one first that is served
+// without an ending to those who do not ask for any.
+func formsOf(c *store.Collection, e *store.Entry) []form {
+	offered := c.FormsOf(e)
+	var all []form
+	for _, f := range forms {
+		for _, v := range offered {
+			if v == f.version {
+				all = append(all, f)
+			}
+		}
+	}
+	return all
+}

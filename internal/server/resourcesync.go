@@ -1,0 +1,292 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// ResourceSync (ANSI/NISO Z39.99): each collection is a set of resources, which are its live
+// topics. What there is at one moment, and what has changed up to one, are files that are made
+// once: see package resources. The first who asks for them has to wait until they are made.
+
+func (s *Server) resourceSyncRoutes(get func(path string, h handler)) {
+	get("/.well-known/resourcesync", s.sourceDescription)
+	get("/robots.txt", s.robots)
+	get("/about", s.about)
+	get("/topicmaps/{map}/about", s.aboutCollection)
+
+	document := func(name string, h handler) { get("/topicmaps/{map}/resourcesync/"+name, h) }
+	document("capabilitylist.xml", s.capabilityList)
+	document("changelist.xml", s.changeList)
+	document("changelist-open.xml", s.openChanges)
+	document("changelist-index.xml", s.changeListIndex)
+	document("changedump.xml", s.changeDump)
+
+	newest := func(name string, file func(*resources.Set) resources.File) {
+		document(name, func(w http.ResponseWriter, r *http.Request) error { return s.newestSet(w, r, file) })
+	}
+	newest("resourcelist.xml", (*resources.Set).ResourceList)
+	newest("resourcedump.xml", (*resources.Set).ResourceDump)
+	const tag, seq, number = "{tag:" + resources.TagPattern + "}", "{seq:" + resources.SeqPattern + "}", "{n:" + resources.SeqPattern + "}"
+	some := func(name string, count func(*resources.Set) int, file func(*resources.Set, int) resources.File) {
+		document(name, func(w http.ResponseWriter, r *http.Request) error { return s.setFile(w, r, count, file) })
+	}
+	packages := func(set *resources.Set) int { return len(set.Packages) }
+	some("resourcelist-"+tag+"-"+seq+"-"+number+".xml", func(set *resources.Set) int { return set.Lists }, (*resources.Set).List)
+	some("resourcedump-"+tag+"-"+seq+"-"+number+".zip", packages, (*resources.Set).Package)
+	some("resourcedump-"+tag+"-"+seq+"-"+number+"-manifest.xml", packages, (*resources.Set).Manifest)
+	closed := func(name string, file func(*resources.Site, uint64) resources.File) {
+		document(name, func(w http.ResponseWriter, r *http.Request) error { return s.closedChanges(w, r, file) })
+	}
+	closed("changelist-"+tag+"-"+number+".xml", s.resources.ChangeList)
+	closed("changedump-"+tag+"-"+number+".zip", s.resources.ChangePackage)
+	closed("changedump-"+tag+"-"+number+"-manifest.xml", s.resources.ChangeManifest)
+
+	get("/topicmaps/{map}/timegate/{key:[a-z2-7]{26}}", s.timeGate)
+	get("/topicmaps/{map}/timemap/{key:[a-z2-7]{26}}{page:|-[0-9]{1,18}}", s.timeMap)
+}
+
+// site says where everything of a collection is.
+func (s *Server) site(c *store.Collection) *resources.Site {
+	return &resources.Site{Server: s.BaseURL, Map: s.mapURL(c), Epoch: c.Epoch, Mirrors: c.Mirrors, Via: c.Via}
+}
+
+// errNotMade says that files are to be made first.
+var errNotMade = errors.New("server: what ResourceSync offers is not made yet")
+
+// source calls f with a collection as it is offered. Where that is not made yet, it is now.
+// Lists are there only if f wants them.
+func (s *Server) source(w http.ResponseWriter, r *http.Request, lists bool, f func(*resources.Source, *store.View) error) error {
+	const tries = 5 // others may delete what is made, or change how it is to be
+	name := mux.Vars(r)["map"]
+	for range tries {
+		err := s.view(r, func(v *store.View) error {
+			src, err := s.sourceOf(v, lists)
+			if err != nil {
+				return err
+			}
+			return f(src, v)
+		})
+		if err != errNotMade {
+			return err
+		}
+		if err := s.awaitSource(w, r, name); err != nil {
+			return err
+		}
+	}
+	return busyMaking(w, name)
+}
+
+// sourceOf returns a collection as a Source has it. It is errNotMade where some of that is
+// missing.
+func (s *Server) sourceOf(v *store.View, lists bool) (*resources.Source, error) {
+	if v.NoResourceSync {
+		return nil, problem(http.StatusNotFound, "%s is not offered by ResourceSync", v.Name)
+	}
+	src := &resources.Source{Site: *s.site(&v.Collection), Collection: &v.Collection}
+	var err error
+	if src.Sets, err = s.resources.Sets(&src.Site); err != nil {
+		return nil, err
+	}
+	if len(src.Sets) == 0 || v.Changes == nil {
+		return nil, errNotMade
+	}
+	if !lists {
+		return src, nil
+	}
+	if src.Lists, err = v.ChangeLists(); err != nil {
+		return nil, err
+	}
+	for i := range src.Lists {
+		part, err := s.resources.Part(&src.Site, src.Lists[i].Number)
+		if err != nil {
+			return nil, err
+		}
+		if part == nil {
+			return nil, errNotMade
+		}
+		src.Parts = append(src.Parts, part)
+	}
+	return src, nil
+}
+
+// writeSmall answers with a document that is made each time. Its ETag is made of its bytes.
+func (s *Server) writeSmall(w http.ResponseWriter, r *http.Request, mediaType string, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	w.Header().Set("Vary", "Accept-Encoding")
+	w.Header().Set("Content-Type", mediaType)
+	return s.writeBytes(w, r, digest(b.Bytes()), cacheShortly, func() ([]byte, error) { return b.Bytes(), nil })
+}
+
+// writeChanges answers with a document that the log is read for. It is made only for those
+// who do not know it, and where it was not made lately.
+func (s *Server) writeChanges(w http.ResponseWriter, r *http.Request, write func(*resources.Source, io.Writer, *store.View) error) error {
+	return s.source(w, r, false, func(src *resources.Source, v *store.View) error {
+		state := stateOf(&v.Collection) + src.Tag() + fmt.Sprint(*v.Changes)
+		for _, set := range src.Sets {
+			state += fmt.Sprint(" ", set.Seq)
+		}
+		w.Header().Set("Vary", "Accept-Encoding")
+		w.Header().Set("Content-Type", resourcesync.MediaTypeXML)
+		return s.writeBytes(w, r, s.stateTag(r, state), cacheShortly, func() ([]byte, error) {
+			var b bytes.Buffer
+			err := write(src, &b, v)
+			return b.Bytes(), err
+		})
+	})
+}
+
+func (s *Server) changeList(w http.ResponseWriter, r *http.Request) error {
+	return s.writeChanges(w, r, (*resources.Source).WriteChangeList)
+}
+
+func (s *Server) openChanges(w http.ResponseWriter, r *http.Request) error {
+	return s.writeChanges(w, r, (*resources.Source).WriteOpenChanges)
+}
+
+func (s *Server) writeListed(w http.ResponseWriter, r *http.Request, write func(*resources.Source, io.Writer) error) error {
+	return s.source(w, r, true, func(src *resources.Source, v *store.View) error {
+		return s.writeSmall(w, r, resourcesync.MediaTypeXML, func(to io.Writer) error { return write(src, to) })
+	})
+}
+
+func (s *Server) capabilityList(w http.ResponseWriter, r *http.Request) error {
+	return s.writeListed(w, r, (*resources.Source).WriteCapabilityList)
+}
+
+func (s *Server) changeListIndex(w http.ResponseWriter, r *http.Request) error {
+	return s.writeListed(w, r, (*resources.Source).WriteChangeListIndex)
+}
+
+func (s *Server) changeDump(w http.ResponseWriter, r *http.Request) error {
+	return s.writeListed(w, r, (*resources.Source).WriteChangeDump)
+}
+
+// newestSet answers with a file of the newest set.
+func (s *Server) newestSet(w http.ResponseWriter, r *http.Request, file func(*resources.Set) resources.File) error {
+	var f resources.File
+	var tag string
+	err := s.source(w, r, false, func(src *resources.Source, _ *store.View) error {
+		f, tag = file(src.Sets[0]), s.stateTag(r, src.Tag()+fmt.Sprint(src.Sets[0].Seq))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return serveFile(w, r, f, tag, cacheShortly)
+}
+
+// setFile answers with a file of the set that the URL names.
+func (s *Server) setFile(w http.ResponseWriter, r *http.Request, count func(*resources.Set) int, file func(*resources.Set, int) resources.File) error {
+	var f *resources.File
+	vars := mux.Vars(r)
+	err := s.source(w, r, false, func(src *resources.Source, _ *store.View) error {
+		for _, set := range src.Sets {
+			if vars["tag"] != src.Tag() || vars["seq"] != strconv.FormatUint(set.Seq, 10) {
+				continue
+			}
+			n, err := strconv.Atoi(vars["n"])
+			if err != nil || n < 1 || n > count(set) {
+				return problem(http.StatusNotFound, "there are the numbers 1 to %d", count(set))
+			}
+			one := file(set, n)
+			f = &one
+			return nil
+		}
+		return problem(http.StatusGone, "this is not kept any more; the list of resources is at %s", src.ResourceListURL())
+	})
+	if err != nil {
+		return err
+	}
+	return serveFile(w, r, *f, digest([]byte(r.URL.Path)), cacheForEver)
+}
+
+// closedChanges answers with a file of the closed change list that the URL names.
+func (s *Server) closedChanges(w http.ResponseWriter, r *http.Request, file func(*resources.Site, uint64) resources.File) error {
+	var f resources.File
+	vars := mux.Vars(r)
+	err := s.source(w, r, false, func(src *resources.Source, v *store.View) error {
+		n, err := strconv.ParseUint(vars["n"], 10, 64)
+		if err != nil || n == 0 || vars["tag"] == src.Tag() && n > v.Changes.Closed {
+			return problem(http.StatusNotFound, "there are no such changes yet; the lists are at %s", src.ChangeListIndexURL())
+		}
+		part, err := s.resources.Part(&src.Site, n)
+		switch {
+		case err != nil:
+			return err
+		case vars["tag"] != src.Tag():
+		case part != nil:
+			f = file(&src.Site, n)
+			return nil
+		default:
+			lists, err := v.ChangeLists()
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(lists, func(l store.ChangeList) bool { return l.Number == n }) {
+				return errNotMade
+			}
+		}
+		return problem(http.StatusGone, "these changes are not kept any more; whoever lacks them starts again from the list of resources at %s", src.ResourceListURL())
+	})
+	if err != nil {
+		return err
+	}
+	return serveFile(w, r, f, digest([]byte(r.URL.Path)), cacheForEver)
+}
+
+// serveFile answers with a file, the gzipped copy if there is one and the client takes it.
+func serveFile(w http.ResponseWriter, r *http.Request, f resources.File, tag, cache string) error {
+	h, c, path := w.Header(), identity, f.Path
+	if f.Packed {
+		h.Set("Vary", "Accept-Encoding")
+		var err error
+		if c, err = negotiateCoding(r, gzipped); err != nil {
+			return err
+		}
+		if c == gzipped {
+			path += resources.Packed
+		}
+	}
+	h.Set("Content-Type", f.MediaType)
+	h.Set("Cache-Control", cache)
+	setCoding(h, c)
+	if done, err := unchanged(w, r, validator{tag: tag}, c); done || err != nil {
+		return err
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w: it was replaced a moment ago; ask again", store.ErrGone)
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	h.Set("Content-Length", strconv.FormatInt(info.Size(), 10)) // ranges have one of their own
+	ranged := &rangeWriter{ResponseWriter: w}
+	http.ServeContent(ranged, r, "", time.Time{}, file)
+	if ranged.failed {
+		return problem(http.StatusRequestedRangeNotSatisfiable, "the range %q is not among the %d bytes that there are", r.Header.Get("Range"), info.Size())
+	}
+	return nil
+}

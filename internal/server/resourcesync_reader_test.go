@@ -1,0 +1,520 @@
+package server_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// destination reads all that a Source offers of one collection, by its links alone, and holds
+// it to the rules of Z39.99 and to what the store has.
+type destination struct {
+	*node
+	name      string
+	documents int
+	packages  int
+
+	list, dump   map[string]string // state of the lists and of the packages: URI → bytes or hash
+	closed       []listed          // change lists
+	open, plain  *listed
+	at           time.Time
+	capabilities map[resourcesync.Capability]string
+}
+
+// listed is a document that has been read.
+type listed struct {
+	url string
+	resourcesync.Document
+	items []resourcesync.Item
+}
+
+func (d *destination) document(url string, index bool, capability resourcesync.Capability) *listed {
+	t := d.t
+	t.Helper()
+	a := d.mustGet(url)
+	d.documents++
+	require.Equal(t, resourcesync.MediaTypeXML, a.mediaType(), url)
+	doc := d.parse(url, a.body)
+	require.Equal(t, capability, doc.Capability, url)
+	require.Equal(t, index, doc.Index, url)
+	require.LessOrEqual(t, len(doc.items), resourcesync.MaxItems)
+	packed := d.mustGet(url, "Accept-Encoding", "gzip")
+	require.Equal(t, "gzip", packed.Header.Get("Content-Encoding"))
+	if !strings.Contains(a.Header.Get("Cache-Control"), "immutable") {
+		require.Contains(t, a.Header.Get("Cache-Control"), "max-age=5")
+	} else {
+		require.Equal(t, string(a.body), string(packed.plain(t)), "the gzipped copy of %s", url)
+	}
+	again := d.get(url, "If-None-Match", a.Header.Get("ETag"))
+	require.Equal(t, http.StatusNotModified, again.StatusCode, url)
+	return doc
+}
+
+func (d *destination) parse(url string, body []byte) *listed {
+	d.t.Helper()
+	r, err := resourcesync.Read(bytes.NewReader(body), url, resourcesync.Limits{})
+	require.NoError(d.t, err, "%s: %s", url, body)
+	doc := &listed{url: url}
+	for {
+		item, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(d.t, err)
+		doc.items = append(doc.items, item)
+	}
+	doc.Document = r.Document
+	return doc
+}
+
+// leads checks where a link of a document leads to.
+func (d *destination) leads(doc *listed, rel, to string) {
+	d.t.Helper()
+	links := doc.Find(rel)
+	if to == "" {
+		require.Empty(d.t, links, "%s of %s", rel, doc.url)
+		return
+	}
+	require.Len(d.t, links, 1, "%s of %s", rel, doc.url)
+	require.Equal(d.t, to, links[0].Href, "%s of %s", rel, doc.url)
+}
+
+func (d *destination) describedBy(links []resourcesync.Link) answer {
+	d.t.Helper()
+	require.Len(d.t, links, 1)
+	a := d.mustGet(links[0].Href)
+	require.Equal(d.t, "text/html", a.mediaType())
+	return a
+}
+
+// visit walks from the Source Description to everything that is offered of a collection.
+func (n *node) visit(name string) *destination {
+	t := n.t
+	t.Helper()
+	d := &destination{node: n, name: name, list: map[string]string{}, dump: map[string]string{}, capabilities: map[resourcesync.Capability]string{}}
+	wellKnown, err := resourcesync.WellKnown(n.url("/topicmaps"))
+	require.NoError(t, err)
+	source := d.document(wellKnown, false, resourcesync.Description)
+	d.describedBy(source.Find(resourcesync.RelDescribedBy))
+	at := slices.IndexFunc(source.items, func(i resourcesync.Item) bool { return strings.Contains(i.Loc, "/topicmaps/"+name+"/") })
+	require.GreaterOrEqual(t, at, 0)
+	require.Equal(t, resourcesync.CapabilityList, source.items[at].Capability)
+	capabilityList := source.items[at].Loc
+	page := d.describedBy(source.items[at].Find(resourcesync.RelDescribedBy))
+	found, err := resourcesync.DiscoverInHTML(bytes.NewReader(page.body), n.url("/topicmaps/"+name+"/about"))
+	require.NoError(t, err)
+	require.Equal(t, []string{capabilityList}, found)
+
+	capabilities := d.document(capabilityList, false, resourcesync.CapabilityList)
+	d.leads(capabilities, resourcesync.RelUp, wellKnown)
+	d.describedBy(capabilities.Find(resourcesync.RelDescribedBy))
+	for _, item := range capabilities.items {
+		require.NotContains(t, d.capabilities, item.Capability)
+		d.capabilities[item.Capability] = item.Loc
+	}
+	robots, err := resourcesync.DiscoverInRobots(bytes.NewReader(n.mustGet("/robots.txt").body), n.url("/robots.txt"))
+	require.NoError(t, err)
+	if list := d.capabilities[resourcesync.ResourceList]; list != "" {
+		require.Contains(t, robots, list)
+		d.readResources(capabilityList)
+		d.readDump(capabilityList)
+		require.Len(t, d.dump, len(d.list), "what is in the list is in the dump")
+	} else {
+		empty := d.document(n.url("/topicmaps/"+name+"/resourcesync/resourcelist.xml"), false, resourcesync.ResourceList)
+		require.Empty(t, empty.items)
+		d.at = empty.At
+	}
+	d.readChanges(capabilityList)
+	if d.capabilities[resourcesync.ChangeDump] != "" {
+		d.readChangeDump(capabilityList)
+	} else {
+		require.Empty(t, d.closed)
+	}
+	return d
+}
+
+func (d *destination) readResources(up string) {
+	t, url := d.t, d.capabilities[resourcesync.ResourceList]
+	a := d.mustGet(url)
+	parts := []*listed{}
+	if index := d.parse(url, a.body); index.Index {
+		index = d.document(url, true, resourcesync.ResourceList)
+		d.leads(index, resourcesync.RelUp, up)
+		require.Equal(t, index.At, index.Completed)
+		for _, item := range index.items {
+			part := d.document(item.Loc, false, resourcesync.ResourceList)
+			require.Equal(t, index.Times, part.Times, "one moment")
+			require.Equal(t, index.Times, item.Times)
+			d.leads(part, resourcesync.RelIndex, url)
+			parts = append(parts, part)
+		}
+		require.NotEmpty(t, parts)
+	} else {
+		parts = append(parts, d.document(url, false, resourcesync.ResourceList))
+		d.leads(parts[0], resourcesync.RelIndex, "")
+	}
+	for _, part := range parts {
+		d.leads(part, resourcesync.RelUp, up)
+		d.at = part.At
+		require.False(t, part.At.IsZero())
+		require.NotEmpty(t, part.items)
+		for i := range part.items {
+			item := &part.items[i]
+			require.NotContains(t, d.list, item.Loc, "listed once")
+			require.False(t, item.LastMod.After(part.At))
+			d.list[item.Loc] = d.described(item)
+			for _, rel := range []string{resourcesync.RelCollection, resourcesync.RelTimeGate} {
+				_, ok := item.Link(rel)
+				require.True(t, ok, rel)
+			}
+		}
+	}
+}
+
+// described checks what an item says of a resource, and returns its hash.
+func (d *destination) described(item *resourcesync.Item) string {
+	require.Len(d.t, item.Hashes, 2, "%s", item.Loc)
+	require.Equal(d.t, "md5", item.Hashes[0].Algorithm)
+	require.Equal(d.t, "sha-256", item.Hashes[1].Algorithm)
+	require.Positive(d.t, item.Length)
+	alternates := item.Find(resourcesync.RelAlternate)
+	require.NotEmpty(d.t, alternates)
+	require.Equal(d.t, item.Type, alternates[0].Type)
+	return item.Hashes[1].Digest
+}
+
+// open gets a package and checks it from the outside.
+func (d *destination) openPackage(item *resourcesync.Item) (*resourcesync.Package, *listed) {
+	t := d.t
+	a := d.mustGet(item.Loc)
+	d.packages++
+	require.Equal(t, resourcesync.MediaTypeZIP, a.mediaType())
+	d.measured(item.Loc, item.Representation, a.body)
+	require.Contains(t, a.Header.Get("Cache-Control"), "immutable")
+	ranged := d.get(item.Loc, "Range", "bytes=10-29")
+	require.Equal(t, http.StatusPartialContent, ranged.StatusCode)
+	require.Equal(t, a.body[10:30], ranged.body)
+
+	contents, ok := item.Link(resourcesync.RelContents)
+	require.True(t, ok)
+	outer := d.mustGet(contents.Href).body
+	z, err := zip.NewReader(bytes.NewReader(a.body), int64(len(a.body)))
+	require.NoError(t, err)
+	inner, err := z.Open("manifest.xml")
+	require.NoError(t, err)
+	b, err := io.ReadAll(inner)
+	require.NoError(t, err)
+	require.Equal(t, string(outer), string(b), "the manifests")
+	if unzip, err := exec.LookPath("unzip"); err == nil {
+		file := filepath.Join(t.TempDir(), "package.zip")
+		require.NoError(t, os.WriteFile(file, a.body, 0o600))
+		out, err := exec.Command(unzip, "-t", file).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	} else {
+		t.Log("NOT CHECKED: packages with unzip -t, which is not installed")
+	}
+	p, err := resourcesync.OpenPackage(bytes.NewReader(a.body), int64(len(a.body)), item.Loc, resourcesync.PackageLimits{})
+	require.NoError(t, err)
+	return p, d.parse(contents.Href, outer)
+}
+
+// measured checks bytes against what is said of them.
+func (d *destination) measured(uri string, r resourcesync.Representation, body []byte) {
+	d.t.Helper()
+	require.EqualValues(d.t, r.Length, len(body), uri)
+	require.NotEmpty(d.t, r.Hashes, uri)
+	for _, h := range r.Hashes {
+		sum := sha256.Sum256(body)
+		want := hex.EncodeToString(sum[:])
+		if h.Algorithm == "md5" {
+			sum := md5.Sum(body)
+			want = hex.EncodeToString(sum[:])
+		}
+		require.Equal(d.t, want, h.Digest, "%s of %s", h.Algorithm, uri)
+	}
+}
+
+func (d *destination) unpack(p *resourcesync.Package, uri string, r resourcesync.Representation) string {
+	content, err := p.Open(uri, r)
+	require.NoError(d.t, err)
+	defer content.Close()
+	b, err := io.ReadAll(content)
+	require.NoError(d.t, err)
+	d.measured(uri, r, b)
+	return string(b)
+}
+
+func (d *destination) readDump(up string) {
+	t := d.t
+	dump := d.document(d.capabilities[resourcesync.ResourceDump], false, resourcesync.ResourceDump)
+	d.leads(dump, resourcesync.RelUp, up)
+	require.Equal(t, d.at, dump.At)
+	for i := range dump.items {
+		require.Equal(t, dump.Times, dump.items[i].Times)
+		p, manifest := d.openPackage(&dump.items[i])
+		require.Equal(t, resourcesync.ResourceDumpManifest, manifest.Capability)
+		d.leads(manifest, resourcesync.RelUp, up)
+		require.Equal(t, dump.Times, manifest.Times)
+		for _, item := range manifest.items {
+			require.NotContains(t, d.dump, item.Loc)
+			require.True(t, strings.HasPrefix(item.Path, "/"))
+			d.dump[item.Loc] = d.unpack(p, item.Loc, item.Representation)
+			require.Equal(t, d.list[item.Loc], item.Hashes[1].Digest, "the list and the dump")
+			for _, l := range item.Find(resourcesync.RelAlternate)[1:] {
+				d.unpack(p, l.Href, l.Representation)
+			}
+		}
+	}
+}
+
+// readChanges reads the change lists by the index, if there is one, and the plain one.
+func (d *destination) readChanges(up string) {
+	t, base := d.t, d.url("/topicmaps/"+d.name+"/resourcesync/")
+	index := d.document(base+"changelist-index.xml", true, resourcesync.ChangeList)
+	d.leads(index, resourcesync.RelUp, up)
+	require.True(t, index.Until.IsZero())
+	require.False(t, index.From.After(d.at), "the lists go back to the moment of the list of resources")
+	from, last := index.From, time.Time{}
+	for i, item := range index.items {
+		list := d.document(item.Loc, false, resourcesync.ChangeList)
+		d.leads(list, resourcesync.RelUp, up)
+		d.leads(list, resourcesync.RelIndex, index.url)
+		require.Equal(t, item.Times, list.Times, "as the index says")
+		require.Equal(t, from, list.From, "each goes on where the one before ends")
+		from = list.Until
+		d.inOrder(list, &last)
+		if i == len(index.items)-1 {
+			require.True(t, list.Until.IsZero())
+			d.open = list
+			break
+		}
+		require.False(t, list.Until.IsZero())
+		require.NotEmpty(t, list.items)
+		require.Equal(t, list.Until, item.LastMod)
+		require.Equal(t, list.Until, list.items[len(list.items)-1].LastMod)
+		d.closed = append(d.closed, *list)
+	}
+	require.NotNil(t, d.open)
+
+	d.plain = d.document(base+"changelist.xml", false, resourcesync.ChangeList)
+	d.leads(d.plain, resourcesync.RelUp, up)
+	d.leads(d.plain, resourcesync.RelIndex, "")
+	require.True(t, d.plain.Until.IsZero())
+	require.False(t, d.plain.From.After(d.at), "the plain list goes back to the moment of the list of resources")
+	last = time.Time{}
+	d.inOrder(d.plain, &last)
+
+	all := d.plain
+	switch offered := d.capabilities[resourcesync.ChangeList]; offered {
+	case index.url:
+		require.NotEmpty(t, d.closed)
+		require.True(t, d.closed[0].From.Before(d.plain.From), "else there is no need for an index")
+		return
+	default:
+		require.Equal(t, d.plain.url, offered)
+		require.False(t, all.From.After(index.From), "it has all that the index has")
+	}
+}
+
+func (d *destination) inOrder(list *listed, last *time.Time) {
+	for i := range list.items {
+		item := &list.items[i]
+		require.Equal(d.t, item.LastMod, item.Datetime)
+		require.True(d.t, item.LastMod.After(*last), "changes in order")
+		require.True(d.t, item.LastMod.After(list.From))
+		*last = item.LastMod
+		_, hasMap := item.Link(resourcesync.RelTimeMap)
+		require.True(d.t, hasMap)
+		if item.Change == resourcesync.Deleted {
+			require.Empty(d.t, item.Hashes)
+			continue
+		}
+		if memento, ok := item.Link(resourcesync.RelMemento); ok {
+			require.Equal(d.t, item.Hashes, memento.Hashes)
+			require.Equal(d.t, item.Length, memento.Length)
+			require.Equal(d.t, item.Type, memento.Type)
+		}
+	}
+}
+
+func (d *destination) readChangeDump(up string) {
+	t := d.t
+	dump := d.document(d.capabilities[resourcesync.ChangeDump], false, resourcesync.ChangeDump)
+	d.leads(dump, resourcesync.RelUp, up)
+	require.Len(t, dump.items, len(d.closed))
+	require.True(t, dump.Until.IsZero())
+	for i := range dump.items {
+		list := d.closed[i]
+		require.Equal(t, list.Times, dump.items[i].Times)
+		p, manifest := d.openPackage(&dump.items[i])
+		require.Equal(t, resourcesync.ChangeDumpManifest, manifest.Capability)
+		require.Equal(t, list.Times, manifest.Times)
+		d.leads(manifest, resourcesync.RelUp, up)
+		require.Len(t, manifest.items, len(list.items))
+		for j, item := range manifest.items {
+			require.Equal(t, list.items[j].Loc, item.Loc)
+			require.Equal(t, list.items[j].Change, item.Change)
+			require.Equal(t, list.items[j].LastMod, item.LastMod)
+			content := ""
+			if item.Change != resourcesync.Deleted {
+				content = d.unpack(p, item.Loc, item.Representation)
+				for _, l := range item.Find(resourcesync.RelAlternate)[1:] {
+					d.unpack(p, l.Href, l.Representation)
+				}
+			}
+			if !item.LastMod.After(d.at) {
+				continue
+			}
+			if item.Change == resourcesync.Deleted {
+				delete(d.dump, item.Loc)
+			} else {
+				d.dump[item.Loc] = content
+			}
+		}
+	}
+}
+
+// live returns the topics of the collection as they are served, by URL.
+func (d *destination) live() map[string]string {
+	live := map[string]string{}
+	require.NoError(d.t, d.Store.View(d.name, func(v *store.View) error {
+		for e, err := range v.Records() {
+			require.NoError(d.t, err)
+			url := d.url("/topicmaps/" + d.name + "/topics/" + keyOf(e.TopicSI))
+			live[url] = ""
+		}
+		return nil
+	}))
+	for url := range live {
+		a := d.mustGet(url)
+		live[url] = string(a.body)
+		require.Equal(d.t, []string{d.url("/topicmaps/" + d.name + "/resourcesync/capabilitylist.xml")},
+			resourcesync.DiscoverInHeader(a.Header.Values("Link"), url))
+	}
+	return live
+}
+
+// check holds what follows from the list or the dump and all changes since to what is served
+// now: so nothing may change meanwhile.
+func (d *destination) check() {
+	t := d.t
+	live := d.live()
+	latest := map[string]*resourcesync.Item{}
+	byIndex, byPlain := mapsClone(d.list), mapsClone(d.list)
+	apply := func(state map[string]string, list *listed) {
+		for i := range list.items {
+			item := &list.items[i]
+			if !item.ChangeTime().After(d.at) {
+				continue
+			}
+			_, there := state[item.Loc]
+			switch item.Change {
+			case resourcesync.Deleted:
+				require.True(t, there, "%s is deleted and was not there", item.Loc)
+				delete(state, item.Loc)
+			default:
+				require.Equal(t, item.Change == resourcesync.Updated, there, "%s is %s", item.Loc, item.Change)
+				state[item.Loc] = d.described(item)
+				latest[item.Loc] = item
+			}
+		}
+	}
+	for i := range d.closed {
+		apply(byIndex, &d.closed[i])
+	}
+	apply(byIndex, d.open)
+	apply(byPlain, d.plain)
+	require.Equal(t, byIndex, byPlain)
+	require.Len(t, byIndex, len(live))
+	for url, body := range live {
+		sum := sha256.Sum256([]byte(body))
+		require.Equal(t, byIndex[url], hex.EncodeToString(sum[:]), url)
+	}
+	for i := range d.open.items {
+		switch item := &d.open.items[i]; {
+		case !item.LastMod.After(d.at):
+		case item.Change == resourcesync.Deleted:
+			delete(d.dump, item.Loc)
+		default:
+			memento, ok := item.Link(resourcesync.RelMemento)
+			require.True(t, ok)
+			a := d.mustGet(memento.Href)
+			d.measured(memento.Href, memento.Representation, a.body)
+			require.Equal(t, item.LastMod.Truncate(time.Second).Format(http.TimeFormat), a.Header.Get("Memento-Datetime"))
+			d.dump[item.Loc] = string(a.body)
+		}
+	}
+	require.Equal(t, live, d.dump, "the dump and all changes since")
+	for url, item := range latest {
+		if _, ok := live[url]; !ok {
+			continue
+		}
+		for _, l := range item.Find(resourcesync.RelAlternate) {
+			a := d.mustGet(l.Href)
+			d.measured(l.Href, l.Representation, a.body)
+			require.True(t, sameType(l.Type, a.Header.Get("Content-Type")))
+		}
+	}
+}
+
+func mapsClone(m map[string]string) map[string]string {
+	c := map[string]string{}
+	for k, v := range m {
+		c[k] = v
+	}
+	return c
+}
+
+// settle waits until the background has done all that is due of a collection.
+func (n *node) settle(name string) {
+	n.t.Helper()
+	require.Eventually(n.t, func() bool {
+		due, updated := false, time.Time{}
+		err := n.Store.View(name, func(v *store.View) error {
+			all, err := v.Snapshots()
+			if err != nil {
+				return err
+			}
+			updated = all[0].Updated
+			due = v.Restating || v.Head-all[0].Seq >= uint64(n.SnapshotEvery) ||
+				v.Changes != nil && v.Head+1-v.Changes.Open > uint64(n.ChangesPerList)
+			return nil
+		})
+		if err != nil || due {
+			return false
+		}
+		a := n.get("/topicmaps/" + name + "/resourcesync/resourcelist.xml")
+		r, err := resourcesync.Read(bytes.NewReader(a.body), a.Request.URL.String(), resourcesync.Limits{})
+		return err == nil && !r.Document.At.Before(updated)
+	}, 20*time.Second, 5*time.Millisecond)
+}
+
+// changesPerList closes change lists of so many changes.
+func changesPerList(changes int) func(*server.Config) {
+	return func(c *server.Config) { c.ChangesPerList = changes }
+}
+
+var datetimes = regexp.MustCompile(` datetime="[^"]*"| type="[^"]*\+[^"]*"`)
+
+// version10 returns a document without what the schema of Z39.99 1.0 does not know.
+func version10(document []byte) []byte { return datetimes.ReplaceAll(document, nil) }
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,569 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+)
+
+func keyOf(si fragment.Ref) string { return fragment.Key(si) }
+
+// cities is a map of so many topics, all of them called name. The server adds one: that of the
+// type of names.
+func cities(n int, name string) []byte {
+	var parts []string
+	for i := range n {
+		parts = append(parts, topic(fmt.Sprint("city-", i), name))
+	}
+	return topicMap(parts...)
+}
+
+// From any of its entrances, all that a Source has is found and is what it says.
+func TestResourceSyncIsWhatItSays(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("egov", maps.EGov)
+	d := n.visit("egov")
+	d.check()
+	assert.Empty(t, d.closed)
+	assert.NotEmpty(t, d.plain.items, "no list is empty")
+	assert.NotEmpty(t, d.open.items)
+	assert.NotContains(t, d.capabilities, resourcesync.ChangeDump)
+
+	n.publish("small", small())
+	n.mustPut("small", small("Oslo", "Christiania"))
+	before := n.visit("small")
+	n.mustPut("small", small("Oslo", "Kristiania"))
+	n.mustPut("small", replace(t, small(), topic("tromsø", "Tromsø"), ""))
+	n.mustPut("small", small())
+	d = n.visit("small")
+	d.check()
+	assert.Equal(t, before.at, d.at, "no new snapshot, no new list")
+	changes := ""
+	for _, item := range d.open.items {
+		changes += string(item.Change[0])
+	}
+	assert.Equal(t, "uuudc", changes)
+}
+
+// Documents and packages are divided where they would be too large.
+func TestResourceSyncIsDivided(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		sizes           resources.Sizes
+		lists, packages int
+	}{
+		"by number": {resources.Sizes{ListItems: 7, PackageItems: 5}, 3, 5},
+		"by bytes":  {resources.Sizes{ListBytes: 6000, PackageBytes: 16 << 10}, 0, 0},
+		"not":       {resources.Sizes{}, 1, 1},
+		"exactly":   {resources.Sizes{ListItems: 21, PackageItems: 21}, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := start(t, func(cfg *server.Config) { cfg.ResourceSizes = c.sizes }, changesPerList(4))
+			n.publish("m", cities(20, "a"))
+			n.visit("m").check()
+			n.mustPut("m", cities(11, "b"))
+			var d *destination
+			n.settle("m")
+			d = n.visit("m")
+			require.Len(t, d.closed, 5)
+			d.check()
+			lists := strings.Count(string(n.mustGet("/topicmaps/m/resourcesync/resourcelist.xml").body), "<sitemap>")
+			packages := strings.Count(string(n.mustGet("/topicmaps/m/resourcesync/resourcedump.xml").body), "<url>")
+			if c.lists > 0 {
+				assert.Equal(t, c.packages, packages)
+				assert.Equal(t, max(c.lists, 1), max(lists, 1))
+			} else {
+				assert.Greater(t, packages, 2)
+				assert.Greater(t, lists, 2)
+				for i := 1; i <= packages; i++ {
+					dump := d.document(d.capabilities[resourcesync.ResourceDump], false, resourcesync.ResourceDump)
+					assert.LessOrEqual(t, dump.items[i-1].Length, int64(16<<10))
+				}
+			}
+		})
+	}
+}
+
+// A collection without topics has a Capability List nevertheless; it lists what is not empty.
+func TestResourceSyncOfAnEmptyCollection(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	require.Equal(t, http.StatusCreated, n.do(http.MethodPut, "/topicmaps/m", strings.NewReader(`{"title":"M"}`), "Content-Type", "application/json").StatusCode)
+	d := n.visit("m")
+	assert.Equal(t, map[resourcesync.Capability]string{resourcesync.ChangeList: n.url("/topicmaps/m/resourcesync/changelist.xml")}, d.capabilities)
+	assert.NotContains(t, string(n.mustGet("/robots.txt").body), "Sitemap")
+	d.check()
+	n.mustPut("m", cities(3, "a"))
+	require.Eventually(t, func() bool {
+		return strings.Count(string(n.get("/topicmaps/m/resourcesync/resourcelist.xml").body), "<url>") == 4
+	}, 10*time.Second, 10*time.Millisecond, "the first topics are in a list at once")
+	n.visit("m").check()
+}
+
+// Documents of version 1.1 are good for readers of 1.0, whose schema only lacks datetime and
+// media types with a plus.
+func TestResourceSyncDocumentsSatisfyTheSchemaOfVersion10(t *testing.T) {
+	t.Parallel()
+	folder := testenv.Shared(t, "schemas/resourcesync")
+	testenv.Command(t, "xmllint")
+	n := start(t, changesPerList(3))
+	n.publish("m", cities(9, "a"))
+	n.visit("m")
+	n.mustPut("m", cities(5, "b"))
+	n.settle("m")
+	d := n.visit("m")
+	require.NotEmpty(t, d.closed)
+	dir := t.TempDir()
+	for i, c := range []struct {
+		url, schema string
+		strip       bool
+	}{
+		{n.url("/.well-known/resourcesync"), "joint-sitemap", false},
+		{n.url("/topicmaps/m/resourcesync/capabilitylist.xml"), "joint-sitemap", false},
+		{n.url("/topicmaps/m/resourcesync/resourcedump.xml"), "joint-sitemap", false},
+		{n.url("/topicmaps/m/resourcesync/changedump.xml"), "joint-sitemap", false},
+		{n.url("/topicmaps/m/resourcesync/changelist-index.xml"), "joint-siteindex", false},
+		{n.url("/topicmaps/m/resourcesync/resourcelist.xml"), "joint-sitemap", true},
+		{n.url("/topicmaps/m/resourcesync/changelist.xml"), "joint-sitemap", true},
+		{d.closed[0].url, "joint-sitemap", true},
+	} {
+		body := n.mustGet(c.url).body
+		file := filepath.Join(dir, itoa(i)+".xml")
+		if c.strip {
+			require.NoError(t, os.WriteFile(file, body, 0o600))
+			require.NotEmpty(t, xmllint(t, []string{file}, "--schema", filepath.Join(folder, c.schema+".xsd")), "the check can fail")
+			body = version10(body)
+		}
+		require.NoError(t, os.WriteFile(file, body, 0o600))
+		assert.Empty(t, xmllint(t, []string{file}, "--schema", filepath.Join(folder, c.schema+".xsd")), c.url)
+	}
+}
+
+// No URL of the Source ends in a slash or begins that of another, as some readers make files
+// of them.
+func TestNoURLOfTheSourceIsThePathOfAnother(t *testing.T) {
+	t.Parallel()
+	n := start(t, changesPerList(3))
+	n.publish("m", cities(9, "a"))
+	n.visit("m")
+	n.mustPut("m", cities(5, "b"))
+	n.settle("m")
+	d := n.visit("m")
+	require.NotEmpty(t, d.closed)
+	var urls []string
+	for url := range d.list {
+		urls = append(urls, url)
+	}
+	for _, url := range d.capabilities {
+		urls = append(urls, url)
+		for _, item := range d.parse(url, n.mustGet(url).body).items {
+			urls = append(urls, item.Loc)
+		}
+	}
+	for _, a := range urls {
+		require.False(t, strings.HasSuffix(a, "/"), a)
+		for _, b := range urls {
+			require.False(t, strings.HasPrefix(b, a+"/"), "%s and %s", a, b)
+		}
+	}
+	require.Greater(t, len(urls), 20)
+}
+
+// What the owner says of mirrors, of where the map comes from, and of the forms in which topics
+// are offered, stands with every resource.
+func TestResourceSyncSettings(t *testing.T) {
+	t.Parallel()
+	n := start(t, changesPerList(2))
+	n.publish("m", cities(5, "a"))
+	n.mustPut("m", cities(5, "b"))
+	first := n.visit("m")
+	first.check()
+	a := n.do(http.MethodPut, "/topicmaps/m", strings.NewReader(`{"mirrors":["http://one.example/m","http://two.example/x/m"],"via":"http://origin.example/m"}`), "Content-Type", "application/json")
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	d := n.visit("m")
+	d.check()
+	item := d.plain.items[0]
+	key := item.Loc[strings.LastIndex(item.Loc, "/"):]
+	for i, want := range []string{"http://one.example/m/topics" + key, "http://two.example/x/m/topics" + key} {
+		l := item.Find(resourcesync.RelDuplicate)[i]
+		assert.Equal(t, want, l.Href)
+		assert.Equal(t, i+1, l.Pri)
+	}
+	via, _ := item.Link(resourcesync.RelVia)
+	assert.Equal(t, "http://origin.example/m/topics"+key, via.Href)
+	for _, list := range first.closed {
+		assert.Equal(t, http.StatusGone, n.get(list.url).StatusCode, "what was made for other settings")
+	}
+
+	a = n.do(http.MethodPut, "/topicmaps/m", strings.NewReader(`{"recordFormats":["xtm2.1"]}`), "Content-Type", "application/json")
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	n.settle("m")
+	d = n.visit("m")
+	d.check()
+	assert.Equal(t, "application/x-tm+xml;version=2.1", d.plain.items[len(d.plain.items)-1].Type)
+
+	for _, wrong := range []string{`{"mirrors":["ftp://x.example"]}`, `{"mirrors":["http://x.example/"]}`, `{"via":"x"}`, `{"changesPerList":-1}`, `{"changesPerList":5001}`, `{"changeListAfter":"-1s"}`} {
+		a := n.do(http.MethodPut, "/topicmaps/m", strings.NewReader(wrong), "Content-Type", "application/json")
+		assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, wrong)
+	}
+
+	a = n.do(http.MethodPut, "/topicmaps/m", strings.NewReader(`{"resourceSync":false}`), "Content-Type", "application/json")
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	assert.Equal(t, http.StatusNotFound, n.get("/topicmaps/m/resourcesync/capabilitylist.xml").StatusCode)
+	assert.NotContains(t, string(n.mustGet("/.well-known/resourcesync").body), "<url>")
+	assert.NotContains(t, string(n.mustGet("/robots.txt").body), "Sitemap")
+	assert.NotContains(t, strings.Join(n.mustGet(d.plain.items[0].Loc).Header.Values("Link"), ""), "resourcesync")
+	assert.NotContains(t, string(n.mustGet("/topicmaps/m/about").body), "resourcesync")
+	a = n.do(http.MethodPut, "/topicmaps/m", strings.NewReader(`{"resourceSync":true}`), "Content-Type", "application/json")
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	n.visit("m").check()
+}
+
+// Who may not read a collection learns nothing of it, and caches of others keep nothing.
+func TestResourceSyncOfAPrivateCollection(t *testing.T) {
+	t.Parallel()
+	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"m": {"0123456789abcdef"}} })
+	n.publish("m", cities(2, "a"))
+	n.publish("open", cities(2, "a"))
+	for _, path := range []string{"/topicmaps/m/resourcesync/capabilitylist.xml", "/topicmaps/m/resourcesync/resourcelist.xml", "/topicmaps/m/about"} {
+		assert.Equal(t, http.StatusUnauthorized, n.get(path).StatusCode, path)
+		a := n.mustGet(path, "Authorization", "Bearer 0123456789abcdef")
+		assert.Contains(t, a.Header.Get("Cache-Control"), "private")
+	}
+	for _, path := range []string{"/.well-known/resourcesync", "/robots.txt", "/about"} {
+		a := n.mustGet(path)
+		assert.NotContains(t, string(a.body), "/topicmaps/m/", path)
+		assert.Contains(t, string(a.body), "/topicmaps/open/", path)
+		assert.Contains(t, a.Header.Get("Cache-Control"), "private")
+	}
+	assert.Contains(t, string(n.mustGet("/.well-known/resourcesync", "Authorization", "Bearer 0123456789abcdef").body), "/topicmaps/m/")
+	assert.NotContains(t, string(n.mustGet("/robots.txt", "Authorization", "Bearer 0123456789abcdef").body), "/topicmaps/m/", "crawlers have no tokens")
+}
+
+// What names a set or list that is not there says so.
+func TestWhatResourceSyncDoesNotHave(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", cities(2, "a"))
+	d := n.visit("m")
+	dump := d.document(d.capabilities[resourcesync.ResourceDump], false, resourcesync.ResourceDump)
+	zip := dump.items[0].Loc
+	for url, want := range map[string]int{
+		strings.Replace(zip, "-1.zip", "-2.zip", 1):               http.StatusNotFound,
+		strings.Replace(zip, "-1.zip", "-0.zip", 1):               http.StatusNotFound,
+		strings.Replace(zip, "-3-1.zip", "-1-1.zip", 1):           http.StatusGone,
+		strings.Replace(zip, "-3-1.zip", "-3-1.xml", 1):           http.StatusNotFound,
+		"/topicmaps/m/resourcesync/changelist-0123456789ab-1.xml": http.StatusGone,
+		"/topicmaps/m/resourcesync/":                              http.StatusNotFound,
+		"/topicmaps/none/resourcesync/capabilitylist.xml":         http.StatusNotFound,
+	} {
+		assert.Equal(t, want, n.get(url).StatusCode, url)
+	}
+	a := n.get(zip, "Range", "bytes=99999999-")
+	assert.Equal(t, http.StatusRequestedRangeNotSatisfiable, a.StatusCode)
+	h := n.do(http.MethodHead, zip, nil)
+	assert.EqualValues(t, dump.items[0].Length, h.ContentLength)
+	assert.Empty(t, h.body)
+}
+
+// Whoever began with a list can go on when there is a newer one; what a deleted collection
+// had is gone, and the one that is created anew in its place is another.
+func TestResourceSyncGoesOnAndEnds(t *testing.T) {
+	t.Parallel()
+	n := start(t, changesPerList(1))
+	n.publish("m", cities(3, "a"))
+	old := n.visit("m")
+	dump := old.document(old.capabilities[resourcesync.ResourceDump], false, resourcesync.ResourceDump)
+	renew := func(name string) {
+		t.Helper()
+		n.mustPut("m", cities(3, name))
+		at := n.visit("m").at
+		require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
+		n.settle("m")
+		d := n.visit("m")
+		require.True(t, d.at.After(at))
+		d.check()
+	}
+	renew("b")
+	old.openPackage(&dump.items[0])
+	require.False(t, n.visit("m").plain.From.After(old.at), "from there on, too")
+	renew("c")
+	require.Equal(t, http.StatusGone, n.get(dump.items[0].Loc).StatusCode, "the one before the last")
+
+	folder := filepath.Join(n.Store.Dir(), "resourcesync")
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	require.Equal(t, http.StatusOK, n.do(http.MethodDelete, "/topicmaps/m", nil).StatusCode)
+	entries, err = os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+	n.publish("m", cities(4, "d"))
+	n.visit("m").check()
+	require.Equal(t, http.StatusGone, n.get(dump.items[0].Loc).StatusCode)
+}
+
+// syncHistory is a node whose address stays when it is started again.
+type syncHistory struct {
+	*node
+	t     *testing.T
+	dir   string
+	clock *clock
+	rng   *rand.Rand
+	live  map[int]string
+}
+
+// restart starts the server again, and what it does by itself too, or not: then what is under
+// way stays half done, and nothing but requests changes anything.
+func (h *syncHistory) restart(background bool) {
+	if h.node != nil {
+		h.stop()
+	}
+	h.node = startOn(h.t, store.Options{Dir: h.dir, Now: h.clock.Now}, func(c *server.Config) {
+		c.BaseURL, c.Now = "http://127.0.0.1:1", h.clock.Now
+		c.ChangesPerList, c.SnapshotEvery, c.DocumentSize = 5, 25, 3
+		c.ResourceSizes = resources.Sizes{ListItems: 4, PackageItems: 3}
+		c.CheckEvery, c.PruneEvery = time.Hour, time.Hour
+	})
+	h.dialAll()
+	if background {
+		require.NoError(h.t, h.Start())
+	}
+}
+
+func (h *syncHistory) put() {
+	var parts []string
+	for i := range 40 {
+		if name, ok := h.live[i]; ok {
+			parts = append(parts, topic(fmt.Sprint("city-", i), name))
+		}
+	}
+	h.mustPut("m", topicMap(parts...))
+}
+
+// Whatever happens to a map, and to its server: what follows from the list or the dump, and
+// from the changes since, is what is served.
+func TestResourceSyncUnderRandomHistories(t *testing.T) {
+	t.Parallel()
+	const histories, steps = 4, 30
+	closed, indexed, pruned := 0, 0, 0
+	for seed := range uint64(histories) {
+		h := &syncHistory{t: t, dir: t.TempDir(), clock: newClock(), rng: rand.New(rand.NewPCG(seed, 7)), live: map[int]string{}}
+		h.restart(true)
+		for i := range h.rng.IntN(12) {
+			h.live[i] = "first"
+		}
+		var parts []string
+		for i := range len(h.live) {
+			parts = append(parts, topic(fmt.Sprint("city-", i), "first"))
+		}
+		h.publish("m", topicMap(parts...))
+		for step := range steps {
+			h.clock.advance(time.Duration(h.rng.IntN(3)) * time.Minute)
+			switch h.rng.IntN(14) {
+			case 0:
+				h.restart(true)
+			case 1:
+				h.post("/topicmaps/m/snapshots")
+			case 2:
+				h.post("/topicmaps/m/gc")
+			case 3:
+				h.settings("m", func(s *store.Settings) {
+					s.KeepEntries = []uint64{0, 1, 4, 30}[h.rng.IntN(4)]
+					s.KeepFor = []time.Duration{0, time.Minute, time.Hour}[h.rng.IntN(3)]
+				})
+				pruned++
+			case 4:
+				h.settings("m", func(s *store.Settings) {
+					s.Mirrors = [][]string{nil, {"http://a.example/m"}, {"http://b.example/m", "http://a.example/m"}}[h.rng.IntN(3)]
+				})
+			case 5:
+				h.settings("m", func(s *store.Settings) { s.OmitInstances = h.rng.IntN(2) == 0 })
+			case 6:
+				h.do(http.MethodPut, "/topicmaps/m", strings.NewReader(`{"recordFormats":`+[]string{`[]`, `["xtm1"]`, `["xtm2.1"]`, `["xtm2.1","xtm1"]`}[h.rng.IntN(4)]+`}`), "Content-Type", "application/json")
+			case 7:
+				h.clock.advance(25 * time.Hour)
+				h.restart(true)
+			default:
+				for range 1 + h.rng.IntN(8) {
+					if i := h.rng.IntN(40); h.rng.IntN(3) == 0 {
+						delete(h.live, i)
+					} else {
+						h.live[i] = fmt.Sprint("name ", h.rng.IntN(3))
+					}
+				}
+				h.put()
+			}
+			if step >= 5 && h.rng.IntN(3) == 0 {
+				if h.rng.IntN(2) == 0 {
+					h.settle("m")
+				}
+				h.restart(false)
+				d := h.visit("m")
+				d.check()
+				closed += len(d.closed)
+				if strings.HasSuffix(d.capabilities[resourcesync.ChangeList], "index.xml") {
+					indexed++
+				}
+				h.restart(true)
+			}
+		}
+		h.stop()
+	}
+	assert.Greater(t, closed, 50)
+	assert.Positive(t, indexed)
+	assert.Positive(t, pruned)
+	t.Logf("%d closed lists read, %d times an index", closed, indexed)
+}
+
+// Whoever asks while the first lists are made waits, but not for ever; they are made once.
+func TestWaitingForTheFirstList(t *testing.T) {
+	t.Parallel()
+	begun, goOn := make(chan struct{}, 10), make(chan struct{})
+	n := start(t, func(c *server.Config) {
+		c.Store = slowToKeep{c.Store, begun, goOn}
+		c.Patience = 100 * time.Millisecond
+	})
+	n.publish("m", cities(3, "a"))
+	for range 3 {
+		a := n.get("/topicmaps/m/resourcesync/resourcelist.xml")
+		require.Equal(t, http.StatusServiceUnavailable, a.StatusCode)
+		assert.Equal(t, "30", a.Header.Get("Retry-After"))
+	}
+	close(goOn)
+	require.Eventually(t, func() bool { return n.get("/topicmaps/m/resourcesync/resourcelist.xml").StatusCode == http.StatusOK }, 10*time.Second, 10*time.Millisecond)
+	n.visit("m").check()
+	assert.Len(t, begun, 1)
+}
+
+type slowToKeep struct {
+	server.Store
+	begun chan<- struct{}
+	goOn  <-chan struct{}
+}
+
+func (s slowToKeep) KeepFragments(ctx context.Context, name string) (int, error) {
+	s.begun <- struct{}{}
+	<-s.goOn
+	return s.Store.KeepFragments(ctx, name)
+}
+
+// What cannot be made is an error in the log, and is tried again.
+func TestListThatCannotBeMade(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", cities(3, "a"))
+	file := filepath.Join(n.Store.Dir(), "resourcesync")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	assert.Equal(t, http.StatusInternalServerError, n.get("/topicmaps/m/resourcesync/capabilitylist.xml").StatusCode)
+	assert.Contains(t, n.logs.String(), "not a directory")
+	require.NoError(t, os.Remove(file))
+	n.visit("m").check()
+}
+
+// Before history is pruned, what it tells is in closed lists: whoever comes later finds no gap.
+func TestRetentionLeavesNoGapInChangeLists(t *testing.T) {
+	t.Parallel()
+	n := start(t, documentSize(2), changesPerList(1000))
+	n.publish("m", cities(3, "a"))
+	old := n.visit("m")
+	n.settings("m", func(s *store.Settings) { s.KeepEntries = 2 })
+	for i := range 10 {
+		n.mustPut("m", cities(3, fmt.Sprint("b", i)))
+	}
+	require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
+	require.Equal(t, http.StatusOK, n.post("/topicmaps/m/gc").StatusCode)
+	n.settle("m")
+	require.Equal(t, http.StatusOK, n.post("/topicmaps/m/gc").StatusCode)
+	d := n.visit("m")
+	d.check()
+	require.NotEmpty(t, d.closed)
+	require.False(t, d.closed[0].From.After(old.at), "whoever has the first list can go on")
+	require.NoError(t, n.Store.View("m", func(v *store.View) error {
+		require.Greater(t, v.Horizon, uint64(20), "history was pruned")
+		return nil
+	}))
+}
+
+// A topic that is too large to be kept is made when it is asked for, so its length and hashes are
+// not told in lists. Packages have it as it was when they were made, and say what they have.
+func TestResourceSyncOfLargeTopics(t *testing.T) {
+	t.Parallel()
+	large := func(text string) []byte {
+		return topicMap(topic("large", "Large", note("note", strings.Repeat(text, store.MaxStoredFragment))), topic("note", "Note"), topic("other", "Other"))
+	}
+	n := start(t, changesPerList(2))
+	n.publish("m", large("x"))
+	url := n.url("/topicmaps/m/topics/" + fragment.Key(psi+"large"))
+	find := func(list *listed) *resourcesync.Item {
+		t.Helper()
+		for i := range list.items {
+			if list.items[i].Loc == url {
+				return &list.items[i]
+			}
+		}
+		require.Fail(t, "not listed")
+		return nil
+	}
+	was := string(n.mustGet(url).body)
+	d := &destination{node: n, name: "m"}
+	list := d.document(n.url("/topicmaps/m/resourcesync/resourcelist.xml"), false, resourcesync.ResourceList)
+	item := find(list)
+	assert.Zero(t, item.Length)
+	assert.Empty(t, item.Hashes)
+	assert.Equal(t, "application/xtm1+xml", item.Type)
+	dump := d.document(n.url("/topicmaps/m/resourcesync/resourcedump.xml"), false, resourcesync.ResourceDump)
+	p, manifest := d.openPackage(&dump.items[0])
+	item = find(manifest)
+	assert.True(t, was == d.unpack(p, item.Loc, item.Representation), "the package has it whole")
+
+	n.mustPut("m", large("y"))
+	n.mustPut("m", large("z"))
+	n.mustPut("m", replace(t, large("z"), "Other", "Others"))
+	n.settle("m")
+	changes := d.document(n.url("/topicmaps/m/resourcesync/changedump.xml"), false, resourcesync.ChangeDump)
+	p, manifest = d.openPackage(&changes.items[0])
+	item = find(manifest)
+	assert.True(t, string(n.mustGet(url).body) == d.unpack(p, item.Loc, item.Representation), "as it is now, which is newer than the change")
+	item = find(d.document(n.url("/topicmaps/m/resourcesync/changelist.xml"), false, resourcesync.ChangeList))
+	assert.Empty(t, item.Hashes)
+	_, ok := item.Link(resourcesync.RelMemento)
+	assert.False(t, ok, "the version is not kept")
+
+	// Where it was deleted before a package was made, the package only has the deletion.
+	n.mustPut("m", large("a"))
+	n.mustPut("m", topicMap(topic("note", "Note"), topic("other", "Others")))
+	n.mustPut("m", topicMap(topic("note", "Note"), topic("other", "Other")))
+	n.mustPut("m", topicMap(topic("note", "Note"), topic("other", "Others")))
+	n.settle("m")
+	changes = d.document(n.url("/topicmaps/m/resourcesync/changedump.xml"), false, resourcesync.ChangeDump)
+	var last *resourcesync.Item
+	for i := range changes.items {
+		_, manifest = d.openPackage(&changes.items[i])
+		for j := range manifest.items {
+			if manifest.items[j].Loc == url {
+				last = &manifest.items[j]
+			}
+		}
+	}
+	assert.Equal(t, resourcesync.Deleted, last.Change)
+}

@@ -1,0 +1,131 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func cutChanges(t tester, db *DB, name string, after uint64, at time.Time, cut Cut) *Collection {
+	t.Helper()
+	c, err := db.CutChanges(name, after, at, cut)
+	require.NoError(t, err)
+	return c
+}
+
+func changeLists(t tester, db *DB, name string) (lists []ChangeList, c Collection) {
+	t.Helper()
+	view(t, db, name, func(v *View) {
+		var err error
+		lists, err = v.ChangeLists()
+		require.NoError(t, err)
+		c = v.Collection
+	})
+	return lists, c
+}
+
+// Whatever is published and cut when: the lists have every entry behind their beginning
+// once, in order, and what one is up to the next one is from.
+func TestChangeListsAreARowWithoutGaps(t *testing.T) {
+	now := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
+	db := openUnsynced(t, t.TempDir())
+	db.now = func() time.Time { return now }
+	closed := 0
+	rapid.Check(t, func(t *rapid.T) {
+		defer func() { require.NoError(t, db.DeleteCollection("m")) }()
+		_, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp}, mapOf(t, 3), nil)
+		require.NoError(t, err)
+		begun := uint64(0)
+		live := map[int]bool{0: true, 1: true, 2: true}
+		var known []ChangeList
+		t.Repeat(map[string]func(*rapid.T){
+			"publish": func(t *rapid.T) {
+				names := map[int]string{}
+				for _, i := range rapid.SliceOfN(rapid.IntRange(0, 7), 1, 8).Draw(t, "topics") {
+					names[i] = rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
+				}
+				publish(t, db, "m", edit(live, names))
+			},
+			"time": func(*rapid.T) { now = now.Add(time.Hour) },
+			"cut": func(t *rapid.T) {
+				var head Collection
+				_, head = changeLists(t, db, "m")
+				if begun == 0 {
+					begun = head.Head
+				}
+				cut := Cut{Changes: rapid.Uint64Range(0, 5).Draw(t, "changes"), After: time.Duration(rapid.IntRange(0, 3).Draw(t, "hours")) * time.Hour}
+				got := cutChanges(t, db, "m", head.Head, head.Updated, cut)
+				open := got.Head + 1 - got.Changes.Open
+				require.True(t, cut.Changes == 0 || open <= max(cut.Changes, 1), "%d changes are open, and no more than %d ought to be", open, cut.Changes)
+				if cut.After > 0 && open > 1 {
+					view(t, db, "m", func(v *View) {
+						first, err := v.Entry(got.Changes.Open)
+						require.NoError(t, err)
+						require.Less(t, now.Sub(first.Updated), cut.After)
+					})
+				}
+			},
+			"": func(t *rapid.T) {
+				lists, c := changeLists(t, db, "m")
+				if begun == 0 {
+					require.Empty(t, lists)
+					require.Nil(t, c.Changes)
+					return
+				}
+				require.Equal(t, known, append([]ChangeList(nil), lists[:len(known)]...), "a closed list stays as it is")
+				known = append([]ChangeList(nil), lists...)
+				next, from := begun+1, c.Updated
+				view(t, db, "m", func(v *View) {
+					e, err := v.Entry(begun)
+					require.NoError(t, err)
+					from = e.Updated
+					for i, l := range lists {
+						require.EqualValues(t, i+1, l.Number)
+						require.Equal(t, next, l.First)
+						require.Equal(t, from, l.From)
+						last, err := v.Entry(l.Last)
+						require.NoError(t, err)
+						require.Equal(t, last.Updated, l.Until)
+						next, from = l.Last+1, l.Until
+					}
+				})
+				require.Equal(t, Changes{uint64(len(lists)), next, from}, *c.Changes)
+			},
+		})
+		closed += len(known)
+	})
+	require.Greater(t, closed, 100, "too few lists to mean anything")
+}
+
+func TestChangeListsAreDroppedFromTheOldestOn(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	c := collection(t, db, "m", 10)
+	cutChanges(t, db, "m", 0, c.Created, Cut{Changes: 3})
+	lists, _ := changeLists(t, db, "m")
+	require.Len(t, lists, 3)
+	require.NoError(t, db.DropChangeLists("m", 2))
+	left, _ := changeLists(t, db, "m")
+	require.Equal(t, lists[2:], left)
+	publish(t, db, "m", rename(0, 3, "second"))
+	cutChanges(t, db, "m", 0, c.Created, Cut{Changes: 3})
+	left, _ = changeLists(t, db, "m")
+	require.Len(t, left, 2)
+	require.EqualValues(t, 4, left[1].Number, "numbers are not used again")
+	require.ErrorIs(t, db.DropChangeLists("none", 2), ErrNotFound)
+}
+
+// What is pruned while nobody cut the log into lists is in none of them.
+func TestChangeListsBeginBehindWhatIsPruned(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	h := pruneable(t, db, "m", 150)
+	cutChanges(t, db, "m", 0, h.log[0].Updated, Cut{})
+	require.NotZero(t, prune(t, db, "m", Retention{Entries: 1}))
+	publish(t, db, "m", rename(0, 2, "later"))
+	c := cutChanges(t, db, "m", 0, h.log[0].Updated, Cut{Changes: 1})
+	lists, _ := changeLists(t, db, "m")
+	require.NotEmpty(t, lists)
+	require.Equal(t, c.Horizon+1, lists[0].First)
+	require.Equal(t, c.HorizonTime, lists[0].From)
+}
