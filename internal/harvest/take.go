@@ -88,6 +88,7 @@ func (r *round) take(ctx context.Context, record Record, before Held) taken {
 	}
 	if before.File != "" && compare(before.fixity(), wanted[0].Fixity) == Same {
 		t := taken{record: record, from: wanted[0], same: true, held: before}
+		t.held.Stale = false
 		t.describe()
 		return t
 	}
