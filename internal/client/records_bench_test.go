@@ -138,8 +138,12 @@ func (n *recordsBench) change() {
 // archived feed the last documents are read.
 func TestPartialUpdateOfRecordsAsksForTheChangeAlone(t *testing.T) {
 	t.Parallel()
+	sizes := []int{500, 5000}
+	if testing.Short() {
+		sizes = []int{100, 1000}
+	}
 	for _, form := range forms {
-		for _, size := range []int{500, 5000} {
+		for _, size := range sizes {
 			n := newRecordsBench(t, size)
 			n.inStep(form)
 			for range 3 {
