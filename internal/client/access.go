@@ -1,11 +1,6 @@
 package client
 
 import (
-	"fmt"
-	"net/url"
-	"os"
-	"strings"
-
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -15,19 +10,9 @@ import (
 func (c *Client) on(s *store.Subscription) (*Client, error) {
 	own := *c
 	own.format = s.Format
-	if s.TokenFile == "" {
-		return &own, nil
-	}
-	token, err := os.ReadFile(s.TokenFile)
-	if err != nil {
-		return nil, fmt.Errorf("the token for reading: %w", err)
-	}
-	u, err := url.Parse(s.FragmentsFeed)
-	if err != nil {
-		return nil, err
-	}
-	own.HTTP = fetch.Bearer(c.HTTP, u, strings.TrimSpace(string(token)))
-	return &own, nil
+	var err error
+	own.HTTP, err = fetch.BearerFrom(c.HTTP, s.FragmentsFeed, s.TokenFile)
+	return &own, err
 }
 
 // accept returns the Accept header for XTM.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -46,16 +46,12 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 	once.Tries = 1 // it has failed before
 	u := update{Client: &once, s: s, home: home, large: make(chan struct{}, 1)}
 	failed := make([]error, len(all))
-	room := make(chan struct{}, c.Parallel)
-	var trying sync.WaitGroup
-	for i := range all {
-		room <- struct{}{}
-		trying.Go(func() {
-			defer func() { <-room }()
-			_, _, failed[i] = u.fetchFragment(ctx, entryOf(&all[i]))
-		})
+	for o := range fetch.Ahead(ctx, c.Parallel, len(all), func(ctx context.Context, i int) (outcome, int64) {
+		_, _, err := u.fetchFragment(ctx, entryOf(&all[i]))
+		return outcome{at: i, bad: err}, 0
+	}) {
+		failed[o.at] = o.bad
 	}
-	trying.Wait()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

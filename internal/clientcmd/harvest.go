@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -145,19 +144,9 @@ func (a *app) harvestInto(dir, ref string, f *harvestFlags) error {
 // fetcher returns what fetches from the server of a URL.
 func (a *app) fetcher(ref, tokenFile string) (*fetch.Fetcher, error) {
 	f := fetch.Fetcher{Hosts: a.hosts, Logger: a.logger()}.WithDefaults()
-	if tokenFile == "" {
-		return f, nil
-	}
-	token, err := os.ReadFile(tokenFile)
-	if err != nil {
-		return nil, fmt.Errorf("the token for reading: %w", err)
-	}
-	u, err := url.Parse(ref)
-	if err != nil {
-		return nil, err
-	}
-	f.HTTP = fetch.Bearer(f.HTTP, u, strings.TrimSpace(string(token)))
-	return f, nil
+	var err error
+	f.HTTP, err = fetch.BearerFrom(f.HTTP, ref, tokenFile)
+	return f, err
 }
 
 // tellOfHarvest says how a round has gone.

@@ -1,9 +1,28 @@
 package fetch
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"strings"
 )
+
+// BearerFrom is Bearer with the token in a file. Without a file it returns h.
+func BearerFrom(h *http.Client, ref, file string) (*http.Client, error) {
+	if file == "" {
+		return h, nil
+	}
+	token, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("the token for reading: %w", err)
+	}
+	u, err := url.Parse(ref)
+	if err != nil {
+		return nil, err
+	}
+	return Bearer(h, u, strings.TrimSpace(string(token))), nil
+}
 
 // Bearer returns a client that does what h does, and shows a token to the server
 // of the URL.

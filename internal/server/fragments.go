@@ -61,13 +61,16 @@ func (s *Server) fragmentsLinks(c *store.Collection) []feeds.Link {
 
 // archiveDocument is a document of the fragments feed under its permanent URL.
 func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request) error {
-	return s.documentWith(w, r, s.fragmentsURL, s.archived)
+	return s.documentWith(w, r, s.fragmentsURL, func(c *store.Collection) error {
+		return s.pruned(c, "this document of the fragments feed")
+	}, s.archived)
 }
 
 // documentWith answers with the document of an archived feed that the URL names: build
-// makes it. Nothing is missing behind the horizon where the feed does without what is
-// pruned; else build must say so.
-func (s *Server) documentWith(w http.ResponseWriter, r *http.Request, feed func(*store.Collection) string, build func(*store.View, uint64) (*feeds.Feed, error)) error {
+// makes it. pruned is the answer behind the horizon; nil where the feed does without what
+// is pruned.
+func (s *Server) documentWith(w http.ResponseWriter, r *http.Request, feed func(*store.Collection) string,
+	pruned func(*store.Collection) error, build func(*store.View, uint64) (*feeds.Feed, error)) error {
 	return s.quickly(r, func(c *store.Collection, v *store.View) error {
 		if epoch := mux.Vars(r)["epoch"]; epoch != c.Epoch.String() {
 			return problem(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, feed(c))
@@ -78,6 +81,9 @@ func (s *Server) documentWith(w http.ResponseWriter, r *http.Request, feed func(
 			return problem(http.StatusNotFound, "the feed has the documents 1 to %d", open)
 		}
 		first, _ := c.Document(n)
+		if first <= c.Horizon && pruned != nil {
+			return pruned(c)
+		}
 		cache, state := cacheShortly, stateOf(c)
 		switch {
 		case first <= c.Horizon:
@@ -94,9 +100,6 @@ func (s *Server) documentWith(w http.ResponseWriter, r *http.Request, feed func(
 // permanent URL.
 func (s *Server) archived(v *store.View, n uint64) (*feeds.Feed, error) {
 	c := &v.Collection
-	if first, _ := c.Document(n); first <= c.Horizon {
-		return nil, s.pruned(c, "this document of the fragments feed")
-	}
 	feed, err := s.fragmentsDocument(v, n)
 	if err != nil {
 		return nil, err

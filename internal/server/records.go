@@ -45,7 +45,7 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 
 // recordsArchiveDocument is a document of the archived form under its permanent URL.
 func (s *Server) recordsArchiveDocument(w http.ResponseWriter, r *http.Request) error {
-	return s.documentWith(w, r, s.recordsURL, func(v *store.View, n uint64) (*feeds.Feed, error) {
+	return s.documentWith(w, r, s.recordsURL, nil, func(v *store.View, n uint64) (*feeds.Feed, error) {
 		c := &v.Collection
 		feed, err := s.recordsDocument(v, n)
 		if err == nil {
