@@ -46,6 +46,14 @@ const (
 	RelCompleteRecords Rel = NamespaceOwn + "/complete-records-feed" // the same as a complete feed
 )
 
+// The relations, our own too, by which a Capability List (Z39.99 §9) says what a feed of
+// fragments does: the ServerSrcLocatorPrefix, and which history of the topic map this is. Both
+// only name something.
+const (
+	RelPrefix  Rel = NamespaceOwn + "/source-locator-prefix"
+	RelHistory Rel = NamespaceOwn + "/history"
+)
+
 // The relations of SDShare 2012, which are written beside those of TMShare.
 const (
 	RelSDShareCollectionFeed Rel = NamespaceSDShare2012 + "collectionfeed"

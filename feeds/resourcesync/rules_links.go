@@ -3,6 +3,8 @@ package resourcesync
 import (
 	"fmt"
 	"strings"
+
+	"github.com/tmshare/tmshare/internal/iri"
 )
 
 // checkLinks checks the links of an item: Z39.99 §14 (Linking to Related
@@ -65,7 +67,7 @@ func (r *rules) checkLink(l *Link) string {
 		return fmt.Sprintf("%q is neither a registered relation nor a URI (Z39.99 §7)", clip(l.Rel))
 	}
 	rule := checkRepresentation(&l.Representation)
-	if bad := checkURI(l.Href); bad != "" {
+	if bad := checkHref(l); bad != "" {
 		rule = "href " + bad
 	}
 	switch {
@@ -102,4 +104,20 @@ func isRel(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+// checkHref returns what is wrong with the target of a link, or "". One that only names
+// something, as the subject of a record, is not fetched: it may be an IRI, as xsd:anyURI
+// allows, since its URI would be another name.
+func checkHref(l *Link) string {
+	if l.Rel != RelDescribes && (!strings.Contains(l.Rel, ":") || l.Rel == RelPatch) {
+		return checkURI(l.Href)
+	}
+	if l.Href == "" {
+		return "is missing"
+	}
+	if _, err := iri.Normalize(l.Href); err != nil || strings.Contains(l.Href, " ") {
+		return fmt.Sprintf("%q is not an absolute IRI", clip(l.Href))
+	}
+	return ""
 }

@@ -3,9 +3,12 @@ package resources
 import (
 	"errors"
 	"io"
+	"slices"
 	"time"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -57,8 +60,8 @@ func describedBy(page string) []resourcesync.Link {
 // WriteCapabilityList writes the Capability List (Z39.99 §9). It lists no document without
 // items, but for a change list where nothing at all has happened yet.
 func (s *Source) WriteCapabilityList(w io.Writer) error {
-	head := resourcesync.Document{Capability: resourcesync.CapabilityList, Links: append(
-		[]resourcesync.Link{{Rel: resourcesync.RelUp, Href: SourceDescriptionURL(s.Server)}}, describedBy(s.AboutURL())...)}
+	head := resourcesync.Document{Capability: resourcesync.CapabilityList, Links: slices.Concat(
+		[]resourcesync.Link{{Rel: resourcesync.RelUp, Href: SourceDescriptionURL(s.Server)}}, describedBy(s.AboutURL()), s.topicMap())}
 	var items []resourcesync.Item
 	list := func(capability resourcesync.Capability, url string) {
 		items = append(items, resourcesync.Item{Loc: url, Metadata: resourcesync.Metadata{Capability: capability}})
@@ -76,6 +79,16 @@ func (s *Source) WriteCapabilityList(w io.Writer) error {
 		list(resourcesync.ChangeDump, s.ChangeDumpURL())
 	}
 	return write(w, head, items)
+}
+
+// topicMap returns the links by which those who make a topic map of the resources know its
+// source locator prefix and its history, and have the map as of now to compare with.
+func (s *Source) topicMap() []resourcesync.Link {
+	return []resourcesync.Link{
+		{Rel: feeds.RelPrefix, Href: iri.Escape(s.Collection.SP)},
+		{Rel: feeds.RelHistory, Href: s.Epoch.URN()},
+		{Rel: feeds.RelCurrentSnapshot, Href: s.Map + "/snapshots/current"},
+	}
 }
 
 // spansAll reports whether the plain change list has all changes that any list has.

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -20,10 +21,20 @@ func (s *Site) resource(c *store.Collection, e *store.Entry) resourcesync.Item {
 		})
 	}
 	item.Links = append(item.Links, s.elsewhere(e)...)
-	item.Links = append(item.Links,
-		resourcesync.Link{Rel: resourcesync.RelCollection, Href: s.Map},
-		resourcesync.Link{Rel: resourcesync.RelTimeGate, Href: s.TimeGateURL(e.TopicSI)})
+	item.Links = append(item.Links, s.about(e)...)
 	return item
+}
+
+// about returns the links that every item of a topic has: to its subject (Z39.99 §14.5,
+// Resources and Metadata about Resources; by that identifier readers know which topic the
+// resource describes), to the topic map (§14.7, Collection Membership), and to its versions
+// (§14.6, Prior Versions of Resources).
+func (s *Site) about(e *store.Entry) []resourcesync.Link {
+	return []resourcesync.Link{
+		{Rel: resourcesync.RelDescribes, Href: iri.Escape(string(e.TopicSI))},
+		{Rel: resourcesync.RelCollection, Href: s.Map},
+		{Rel: resourcesync.RelTimeGate, Href: s.TimeGateURL(e.TopicSI)},
+	}
 }
 
 // change returns the item of a change. What it says of the representation is what the
@@ -49,9 +60,7 @@ func (s *Site) change(c *store.Collection, e *store.Entry) resourcesync.Item {
 		}
 	} else {
 		item.Change = resourcesync.Deleted
-		item.Links = append(item.Links,
-			resourcesync.Link{Rel: resourcesync.RelCollection, Href: s.Map},
-			resourcesync.Link{Rel: resourcesync.RelTimeGate, Href: s.TimeGateURL(e.TopicSI)})
+		item.Links = s.about(e)
 	}
 	item.LastMod, item.Datetime = e.Updated, e.Updated
 	item.Links = append(item.Links, resourcesync.Link{Rel: resourcesync.RelTimeMap, Href: s.TimeMapURL(e.TopicSI), Representation: resourcesync.Representation{Type: linkFormat}})

@@ -76,7 +76,7 @@ func (db *DB) Restate(ctx context.Context, name string) (records int, err error)
 				at.next = nil
 				return err
 			}
-			n, err = db.restateSome(t, c, &at)
+			n, err = db.restateSome(ctx, t, c, &at)
 			return err
 		})
 		records += n
@@ -94,7 +94,7 @@ type restating struct {
 }
 
 // restateSome publishes some of the records again.
-func (db *DB) restateSome(t *tx, c *Collection, at *restating) (records int, err error) {
+func (db *DB) restateSome(ctx context.Context, t *tx, c *Collection, at *restating) (records int, err error) {
 	offer := c.Offers[len(c.Offers)-1]
 	if c.Epoch != at.epoch || offer.After != at.offer.After || !slices.Equal(offer.Forms, at.offer.Forms) {
 		*at = restating{c.Epoch, offer, nil} // what lies behind is offered otherwise now
@@ -103,24 +103,35 @@ func (db *DB) restateSome(t *tx, c *Collection, at *restating) (records int, err
 	if stale, at.next, err = (&View{Collection: *c, db: db, tx: t}).offeredOtherwise(at.next); err != nil {
 		return 0, err
 	}
-	for i := range stale {
-		e := c.next(db.now(), fragment.Entry{TopicSI: stale[i].TopicSI, Topic: stale[i].TopicSI, Title: stale[i].Title})
-		if err := db.restate(t, c, &e); err != nil {
-			return 0, err
-		}
+	again := make([]fragment.Entry, len(stale))
+	for i, e := range stale {
+		again[i] = fragment.Entry{TopicSI: e.TopicSI, Topic: e.TopicSI, Title: e.Title}
+	}
+	if err := db.restate(ctx, t, c, again); err != nil {
+		return 0, err
 	}
 	c.Restating = at.next != nil
 	return len(stale), t.putCollection(c)
 }
 
-// restate writes the rows of an entry that says of a topic what it is. Its fragment is
-// rendered when it is asked for: that of the entry before may name instances of a class that
-// have gone since, whose own entries came in between.
-func (db *DB) restate(t *tx, c *Collection, e *Entry) error {
-	if err := db.succeed(t, c, e); err != nil {
+// restate writes the rows of entries that say of topics what they are now. The fragment of
+// the entry before would not do: it may name instances of a class that have gone since, whose
+// own entries came in between.
+func (db *DB) restate(ctx context.Context, t *tx, c *Collection, again []fragment.Entry) error {
+	data, err := renderAll(ctx, c, (&View{Collection: *c, db: db, tx: t}).Source(), again)
+	if err != nil {
 		return err
 	}
-	return logRows(c, e, nil, t.put)
+	for i := range again {
+		e := c.next(db.now(), again[i])
+		if err := db.succeed(t, c, &e); err != nil {
+			return err
+		}
+		if err := logRows(c, &e, data[i], t.put); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // offeredOtherwise returns some of the last entries of records that are offered in
