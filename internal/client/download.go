@@ -60,7 +60,7 @@ func (c *Client) tidyDownloads() error {
 	}
 	for _, f := range files {
 		if number, _, _ := strings.Cut(f.Name(), "."); !known[number] {
-			if err := os.Remove(filepath.Join(folder, f.Name())); err != nil {
+			if err := os.RemoveAll(filepath.Join(folder, f.Name())); err != nil {
 				return err
 			}
 		}

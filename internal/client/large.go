@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"io"
 
 	"github.com/tmshare/tmshare/internal/fetch"
 )
@@ -12,7 +13,7 @@ const largeFragment = 1 << 20
 
 // oneLarge reads a body. What is large waits until no other large one is read.
 type oneLarge struct {
-	body *fetch.Body
+	body io.Reader
 	ctx  context.Context
 	room chan struct{}
 	n    int64
@@ -21,18 +22,28 @@ type oneLarge struct {
 
 func (o *oneLarge) Read(p []byte) (int, error) {
 	if o.n > largeFragment && !o.held {
-		o.body.Pause()
-		select {
-		case o.room <- struct{}{}:
-			o.held = true
-		case <-o.ctx.Done():
-			return 0, o.ctx.Err()
+		if err := o.wait(); err != nil {
+			return 0, err
 		}
-		o.body.Resume()
 	}
 	n, err := o.body.Read(p)
 	o.n += int64(n)
 	return n, err
+}
+
+// wait waits until no other large one is read. A server is not to blame for that.
+func (o *oneLarge) wait() error {
+	if from, ok := o.body.(*fetch.Body); ok {
+		from.Pause()
+		defer from.Resume()
+	}
+	select {
+	case o.room <- struct{}{}:
+		o.held = true
+		return nil
+	case <-o.ctx.Done():
+		return o.ctx.Err()
+	}
 }
 
 func (o *oneLarge) leave() {

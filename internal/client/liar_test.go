@@ -252,7 +252,7 @@ func stale(l *liar, w http.ResponseWriter, r *http.Request, t truth) {
 	send(w, http.StatusOK, was.header, was.body)
 }
 
-var entryElement = regexp.MustCompile(`(?s)<entry>.*?</entry>\s*`)
+var entryElement = regexp.MustCompile(`(?s)<entry>.*?</entry>\s*|<url>.*?</url>\s*`)
 
 // shuffled answers with the entries of a feed in another order, one of them twice.
 func shuffled(l *liar, w http.ResponseWriter, _ *http.Request, t truth) {

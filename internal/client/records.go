@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -26,9 +27,10 @@ import (
 // records brings a source of records in step with its server.
 type records struct {
 	*Client
-	s    *store.Subscription
-	r    *Round
-	home func(*url.URL) error
+	s      *store.Subscription
+	r      *Round
+	home   func(*url.URL) error
+	source harvest.Source
 
 	// waited are the records, with the times of their versions, that were not to be had
 	// though they are said to be there, or in whose way another record stood. What makes it
@@ -36,7 +38,8 @@ type records struct {
 	// all else is done and the source has been asked again. What is still so then is an error
 	// of theirs.
 	waited map[string]time.Time
-	left   int // records that are to be tried again
+	left   int  // records that are to be tried again
+	last   bool // there will be no other try in this round
 
 	begun json.RawMessage // the mark to keep with each commit
 
@@ -52,21 +55,38 @@ func (c *Client) harvest(ctx context.Context, s *store.Subscription, r *Round) e
 		return err
 	}
 	h := &records{Client: c, s: s, r: r, home: home, waited: map[string]time.Time{}, large: make(chan struct{}, 1)}
-	for again := false; ; again = true {
+	if s.Protocol == store.ResourceSync {
+		return c.withPackages(s, func(source *harvest.ResourceSync) error {
+			h.source = source
+			return h.follow(ctx)
+		})
+	}
+	h.source = h.atomPMH()
+	return h.follow(ctx)
+}
+
+// maxTries is how often a source is asked what has become of records. One that changes all the
+// time is never found as its lists say.
+const maxTries = 10
+
+func (h *records) follow(ctx context.Context) error {
+	for tries := 1; ; tries++ {
 		mark, err := h.mark()
 		if err != nil {
 			return err
 		}
+		again := tries > 1
 		if again {
 			mark.ETag = ""
 		}
-		news, err := h.news(ctx, mark)
+		h.last = tries == maxTries
+		news, err := h.source.News(ctx, h.s.FragmentsFeed, mark, h)
 		if err != nil {
 			return err
 		}
 		if news.Reason != "" {
-			c.Report(fmt.Sprintf("%s: %s; all of it was read", s.Name, news.Reason))
-			r.Reason = news.Reason
+			h.Report(fmt.Sprintf("%s: %s; all of it was read", h.s.Name, news.Reason))
+			h.r.Reason = news.Reason
 		}
 		todo, err := h.todo(news, again)
 		if err != nil {
@@ -97,15 +117,14 @@ func (h *records) mark() (mark harvest.Mark, err error) {
 	return mark, err
 }
 
-func (h *records) news(ctx context.Context, mark harvest.Mark) (*harvest.News, error) {
-	feed := harvest.AtomPMH{
+func (h *records) atomPMH() *harvest.AtomPMH {
+	return &harvest.AtomPMH{
 		Fetcher: h.fetcher(), Limits: h.Feed, MaxDocs: h.MaxDocs,
 		Check: func(f *feeds.Feed, at string, _ bool) error { return checkPrefix(h.s, f, at, false) },
 		Progress: func(documents int) {
 			h.Client.Progress(Progress{h.s.Name, "reading the feed", int64(documents), 0, Documents})
 		},
 	}
-	return feed.News(ctx, h.s.FragmentsFeed, mark, h)
 }
 
 // Versions implements [harvest.Holder].
@@ -148,8 +167,11 @@ func (h *records) todo(news *harvest.News, again bool) ([]harvest.Record, error)
 			continue
 		}
 		r := harvest.Record{ID: q.Entry, Title: q.Title, Updated: q.Updated, TopicSI: q.Names, TopicSL: q.Located}
-		for _, link := range append([]string{q.Link}, q.Links...) {
-			r.Representations = append(r.Representations, harvest.Representation{URL: link})
+		r.Representations = []harvest.Representation{{URL: q.Link}} // of a version that kept no more
+		if len(q.Forms) > 0 {
+			if err := json.Unmarshal(q.Forms, &r.Representations); err != nil {
+				return nil, err
+			}
 		}
 		todo = append(todo, r)
 	}
@@ -161,9 +183,9 @@ type obtained struct {
 	*harvest.Record
 	fragment *fragment.Fragment // nil where the record is deleted, or not to be had
 	size     int64
-	later    bool     // it is of a later version than the record
-	from     string   // the link that was tried last
-	links    []string // all to what represents it, the best first
+	later    bool                     // it is of a later version than the record
+	from     string                   // the link that was tried last
+	forms    []harvest.Representation // all that there are, the best first
 	bad      error
 
 	// missing is why a better form than that of the fragment was not to be had: it may say
@@ -224,11 +246,11 @@ func (h *records) doAhead(ctx context.Context, todo []harvest.Record, from int) 
 		switch {
 		case harvest.Gone(o.bad) && o.Unsure:
 			o.bad, o.Record = nil, &harvest.Record{ID: o.ID, Title: o.Title, Updated: o.Updated, Deleted: true}
-		case harvest.Gone(o.bad) && !h.hasWaited(o.Record):
+		case harvest.OutOfDate(o.bad) && !h.hasWaited(o.Record):
 			h.wait(o.Record)
 			taken++
 			continue
-		case harvest.Gone(o.bad):
+		case harvest.OutOfDate(o.bad):
 		case tooMany(o.bad) || serverFault(o.bad):
 			err := flush()
 			return done, &o, err
@@ -252,31 +274,29 @@ func (h *records) wait(r *harvest.Record) {
 
 func (h *records) hasWaited(r *harvest.Record) bool {
 	at, ok := h.waited[r.ID]
-	return ok && at.Equal(r.Updated)
+	return h.last || ok && at.Equal(r.Updated)
 }
 
 // obtain fetches what represents a record, in the format that we like best. Where that is
-// gone, the entry is not the active one any more, or its links do not resolve as they shall:
-// the others are taken only if this is the last time that the record is tried.
+// gone, or is not what the source says that it is, what was said is out of date, or wrong:
+// other forms are taken only if this is the last time that the record is tried. What is
+// only a copy is passed over where it is no good.
 func (h *records) obtain(ctx context.Context, r *harvest.Record, last bool) obtained {
-	o := obtained{Record: r}
-	for _, link := range h.representations(r) {
-		o.links = append(o.links, link.URL)
-	}
-	for _, link := range o.links {
-		o.from = link
-		request := fetch.Request{URL: link, Accept: h.accept(), Max: h.MaxFragment, Home: h.home, Within: h.MaxTime, Prepare: uncached}
-		f, a, err := fetch.Do(ctx, h.fetcher(), request, func(a *fetch.Answer) (*fragment.Fragment, error) {
-			body := &oneLarge{body: a.Body, ctx: ctx, room: h.large}
-			defer body.leave()
-			return h.read(body, a.URL, r)
-		})
+	o := obtained{Record: r, forms: h.representations(r)}
+	for _, form := range o.forms {
+		o.from = form.URL
+		f, err := h.take(ctx, r, form)
 		if o.bad = err; err == nil {
 			f.Deleted = false // else an entry says so
-			o.fragment, o.size, o.later = f, a.Body.Size(), r.Later(a)
+			o.fragment, o.size, o.later = f.Fragment, f.size, f.later
 			return o
 		}
-		if !harvest.Gone(err) || !last {
+		switch {
+		case ctx.Err() != nil:
+			return o
+		case form.Copy || form.Open != nil:
+			continue
+		case !harvest.OutOfDate(err) || !last:
 			return o
 		}
 		if o.missing == nil {
@@ -286,12 +306,54 @@ func (h *records) obtain(ctx context.Context, r *harvest.Record, last bool) obta
 	return o
 }
 
+// taken is what was taken of a record.
+type taken struct {
+	*fragment.Fragment
+	size  int64
+	later bool
+}
+
+// take fetches a form of a record, or has it from a package.
+func (h *records) take(ctx context.Context, r *harvest.Record, form harvest.Representation) (taken, error) {
+	read := func(content io.Reader, at string) (t taken, err error) {
+		body := &oneLarge{body: content, ctx: ctx, room: h.large}
+		defer body.leave()
+		stated := form.Fixity.Verify(form.URL, body)
+		t.Fragment, err = h.read(stated, at, r)
+		if t.size = body.n; form.Fixity.IsZero() {
+			return t, err
+		}
+		// What is not what it should be may well not be XTM, and behind XTM there may be more.
+		_, rest := io.Copy(io.Discard, stated)
+		switch {
+		case harvest.OutOfDate(rest):
+			err = fetch.Permanent(rest)
+		case rest != nil:
+			err = rest
+		}
+		t.size = body.n
+		return t, err
+	}
+	if form.Open != nil {
+		content, err := form.Open()
+		if err != nil {
+			return taken{}, err
+		}
+		defer content.Close()
+		return read(content, form.URL)
+	}
+	request := fetch.Request{URL: form.URL, Accept: h.accept(), Max: h.MaxFragment, Home: h.home, Within: h.MaxTime, Prepare: uncached}
+	t, a, err := fetch.Do(ctx, h.fetcher(), request, func(a *fetch.Answer) (taken, error) { return read(a.Body, a.URL) })
+	t.later = err == nil && !form.Copy && r.Later(a)
+	return t, err
+}
+
 // uncached asks caches for what the server has now (RFC 9111 §5.2.1.4, no-cache). The
 // address of a record is the same for all its versions: what a cache still has for a while
 // would be taken for the one that the entry tells of, and never be asked for again.
 func uncached(h http.Header) { h.Set("Cache-Control", "no-cache") }
 
-func (h *records) read(body *oneLarge, at string, r *harvest.Record) (*fragment.Fragment, error) {
+func (h *records) read(body io.Reader, at string, r *harvest.Record) (*fragment.Fragment, error) {
 	o := h.xtmOptions(h.s.SP, at)
 	if len(r.TopicSI)+len(r.TopicSL) == 0 {
 		return fragment.ReadRecord(body, o, tmdm.Locator(r.ID), tmdm.Locator(at))

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/fetch"
@@ -74,8 +75,15 @@ func (n *recordsBench) inStep(form string) {
 	tb, ctx := n.tb, context.Background()
 	s, err := n.client.Subscribe(ctx, n.url+form, client.SubscribeOptions{Name: "m"})
 	require.NoError(tb, err)
-	feed := harvest.AtomPMH{Fetcher: fetch.Fetcher{Logger: silent}.WithDefaults()}
-	news, err := feed.News(ctx, s.FragmentsFeed, harvest.Mark{}, nothing{})
+	fetcher := fetch.Fetcher{Logger: silent}.WithDefaults()
+	var source harvest.Source = &harvest.AtomPMH{Fetcher: fetcher}
+	if form == lists {
+		source = &harvest.ResourceSync{Fetcher: fetcher, About: func(i *resourcesync.Item) []string {
+			subject, _ := i.Link(resourcesync.RelDescribes)
+			return []string{subject.Href}
+		}}
+	}
+	news, err := source.News(ctx, s.FragmentsFeed, harvest.Mark{}, nothing{})
 	require.NoError(tb, err)
 	a, err := http.Get(n.url + "/snapshots/current.xtm21")
 	require.NoError(tb, err)

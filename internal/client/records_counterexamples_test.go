@@ -130,6 +130,10 @@ func TestRecordThatIsNewerThanItsEntry(t *testing.T) {
 		mark := s.sync().Mark
 		s.has(o, doc(topics(3, "v3")...))
 		r := s.sync()
+		if form == lists { // the hashes have told that there is something later
+			assert.Zero(t, r.Entries)
+			return
+		}
 		assert.Equal(t, 3, r.Applied)
 		assert.True(t, r.Mark.After(mark))
 		s.has(o, doc(topics(3, "v3")...))
@@ -147,9 +151,13 @@ func TestTombstoneThatIsServedAsARecord(t *testing.T) {
 		o.put(doc(known("a x", "A changed"), known("b", "B")))
 		o.changeBetweenFeedAndFetch(doc(known("b x", "B")))
 		r := s.sync()
-		assert.Equal(t, []int{1, 0}, []int{r.Applied, r.Quarantined})
-		s.syncPasses(0)
+		assert.Zero(t, r.Quarantined)
+		if form != lists { // there the hash has told
+			assert.Equal(t, 1, r.Applied)
+			s.syncPasses(0)
+		}
 		s.has(o, doc(known("b x", "B")))
+		assert.Zero(t, s.sync().Entries)
 	})
 }
 

@@ -16,16 +16,19 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// What tests of sources of records share: sources that follow the two forms of Atom-PMH,
-// and what may happen to the records of a server.
+// What tests of sources of records share: sources that follow the two forms of Atom-PMH, or
+// the lists of ResourceSync, and what may happen to the records of a server.
 
-// The forms of a feed of records.
+// The forms in which records are published.
 const (
 	archived = "/records"
 	complete = "/records/complete"
+	lists    = "/resourcesync/capabilitylist.xml"
 )
 
-var forms = []string{archived, complete}
+var forms = []string{archived, complete, lists}
+
+var protocols = map[string]store.Protocol{archived: store.AtomPMH, complete: store.AtomPMH, lists: store.ResourceSync}
 
 func (o *origin) recordsURL(name, form string) string { return o.URL + "/topicmaps/" + name + form }
 
@@ -33,7 +36,7 @@ func (o *origin) recordsURL(name, form string) string { return o.URL + "/topicma
 func (s *subscriber) record(o *origin, collection, form, as string) {
 	sub, err := s.Subscribe(context.Background(), o.recordsURL(collection, form), client.SubscribeOptions{Name: as})
 	require.NoError(s.t, err)
-	require.Equal(s.t, store.AtomPMH, sub.Protocol)
+	require.Equal(s.t, protocols[form], sub.Protocol)
 }
 
 // recorded returns a subscriber whose egov follows records, and has made its clean start.
@@ -57,7 +60,9 @@ func inForms(t *testing.T, f func(t *testing.T, form string)) {
 
 func isRecord(r *http.Request) bool { return strings.Contains(r.URL.Path, "/topics/") }
 
-func isRecordsFeed(r *http.Request) bool { return strings.Contains(r.URL.Path, "/records") }
+func isRecordsFeed(r *http.Request) bool {
+	return strings.Contains(r.URL.Path, "/records") || strings.Contains(r.URL.Path, "/resourcesync/")
+}
 
 // ask makes a request as the server's administrator, not through the faults.
 func (o *origin) ask(method, path, contentType, body string) *httptest.ResponseRecorder {

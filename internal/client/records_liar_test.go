@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/store"
 )
 
 // TestNoLieDoesHarmToRecords keeps a source of records in step with a server through the
@@ -142,5 +141,4 @@ func (w *world) recordsConverge() {
 	if w.rng.IntN(3) == 0 {
 		require.True(w.t, w.s.verify().Equal)
 	}
-	require.Equal(w.t, store.AtomPMH, w.s.known("egov").Protocol)
 }

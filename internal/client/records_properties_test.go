@@ -64,7 +64,7 @@ func (h happening) String() string {
 func small(c *client.Config) { c.Batch, c.Parallel, c.Tries = 4, 3, 2 }
 
 // TestRecordsAreFollowedThroughRandomHistories follows 1 to 3 servers whose maps are edited
-// at random, each by the records in both forms and by the fragments. No source is changed
+// at random, each by the records in all forms and by the fragments. No source is changed
 // by what concerns another. In the end, after one round, each is record for record what
 // its server has, and "verify" says so too.
 func TestRecordsAreFollowedThroughRandomHistories(t *testing.T) {
@@ -78,7 +78,7 @@ func TestRecordsAreFollowedThroughRandomHistories(t *testing.T) {
 	steps := rapid.Custom(func(t *rapid.T) happening {
 		return happening{
 			rapid.SampledFrom(kinds).Draw(t, "what"), rapid.IntRange(0, 2).Draw(t, "server"),
-			rapid.IntRange(0, 2).Draw(t, "source"), rapid.IntRange(1, 6).Draw(t, "n"),
+			rapid.IntRange(0, 3).Draw(t, "source"), rapid.IntRange(1, 6).Draw(t, "n"),
 		}
 	})
 	done := map[string]int{}
@@ -109,7 +109,7 @@ type publisher struct {
 
 // sources are the names of what follows the server.
 func (p *publisher) sources() []string {
-	return []string{p.name + "-archived", p.name + "-complete", p.name + "-fragments"}
+	return []string{p.name + "-archived", p.name + "-complete", p.name + "-lists", p.name + "-fragments"}
 }
 
 func (p *publisher) subscribe(source string) {
@@ -119,6 +119,8 @@ func (p *publisher) subscribe(source string) {
 		at += archived
 	case "-complete":
 		at += complete
+	case "-lists":
+		at += lists
 	}
 	_, err := p.client.Subscribe(context.Background(), at, client.SubscribeOptions{Name: source})
 	require.NoError(p.t, err)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -137,8 +138,13 @@ func (n *notes) quarantine(a *store.Applying, o *obtained, entry store.ActivityE
 	q := store.Quarantined{
 		TopicSI: o.ID, Names: o.TopicSI, Located: o.TopicSL, Entry: o.ID, Title: o.Title, State: entry.State, Updated: o.Updated, Error: entry.Error,
 	}
-	if len(o.links) > 0 {
-		q.Link, q.Links = o.links[0], o.links[1:]
+	forms := slices.DeleteFunc(slices.Clone(o.forms), func(f harvest.Representation) bool { return f.Open != nil })
+	if len(forms) > 0 {
+		q.Link = forms[0].URL
+	}
+	var err error
+	if q.Forms, err = json.Marshal(forms); err != nil {
+		return err
 	}
 	return a.Quarantine(q)
 }

@@ -27,7 +27,7 @@ type SubscribeOptions struct {
 	SP string
 
 	// Protocol is how changes are to be learnt of. "" takes what the URL shows, which is
-	// ProtocolTMShare unless it is that of a feed of records.
+	// ProtocolTMShare unless it is that of a feed of records or of a document of ResourceSync.
 	Protocol string
 
 	// Format is FormatXTM1 or FormatXTM21 to ask for that alone; "" takes the
@@ -41,19 +41,21 @@ type SubscribeOptions struct {
 
 // The names of the protocols.
 const (
-	ProtocolTMShare = "tmshare"  // a fragments feed, in any dialect
-	ProtocolAtomPMH = "atom-pmh" // a feed of records
+	ProtocolTMShare      = "tmshare"      // a fragments feed, in any dialect
+	ProtocolAtomPMH      = "atom-pmh"     // a feed of records
+	ProtocolResourceSync = "resourcesync" // the lists of a ResourceSync Source
 )
 
 // Protocols are the names of all protocols.
-var Protocols = []string{ProtocolTMShare, ProtocolAtomPMH}
+var Protocols = []string{ProtocolTMShare, ProtocolAtomPMH, ProtocolResourceSync}
 
 // ProtocolOf returns the name of the protocol of a subscription.
 func ProtocolOf(s *store.Subscription) string { return cmp.Or(string(s.Protocol), ProtocolTMShare) }
 
 // Subscribe subscribes to the collection at a URL: that of an overview with one
-// collection, a topic map feed, a fragments feed or a feed of records. An overview
-// with several collections is a [*ChoiceError] that lists them.
+// collection, a topic map feed, a fragments feed or a feed of records, or anything that
+// leads to a set of resources of a ResourceSync Source. Where there are several
+// collections, a [*ChoiceError] lists them.
 func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) (*store.Subscription, error) {
 	if o.Format != "" && o.Format != FormatXTM1 && o.Format != FormatXTM21 {
 		return nil, fmt.Errorf("unknown format %q: ask for %s or %s", o.Format, FormatXTM21, FormatXTM1)
@@ -72,7 +74,12 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.discover(ctx, ref, o.Protocol, o.SP)
+	var s *store.Subscription
+	if o.Protocol == ProtocolResourceSync || o.Protocol == "" && saysResourceSync(ref) {
+		s, err = c.subscriptionToSet(ctx, ref, o.SP)
+	} else {
+		s, err = c.discover(ctx, ref, o.Protocol, o.SP)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -101,14 +108,17 @@ func validName(name string) bool {
 		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || r == '/' })
 }
 
-// nameFrom makes a name for a subscription from the URL of its fragments feed.
+// nameFrom makes a name for a subscription from the URL of what it follows.
 func nameFrom(ref string) string {
 	u, err := url.Parse(ref)
 	if err != nil {
 		return "source"
 	}
 	at := strings.TrimSuffix(u.Path, "/")
-	for _, feed := range []string{"/complete", "/fragments", "/records"} {
+	if strings.HasSuffix(at, ".xml") { // of a set of resources
+		at = strings.TrimSuffix(path.Dir(at), "/")
+	}
+	for _, feed := range []string{"/complete", "/fragments", "/records", "/resourcesync"} {
 		at = strings.TrimSuffix(at, feed)
 	}
 	name := path.Base(at)
@@ -260,16 +270,27 @@ func down(f *feeds.Feed, at string) (next string, fragments bool, err error) {
 }
 
 func (c *Client) subscriptionTo(feed *feeds.Feed, at, snapshots, sp string) (*store.Subscription, error) {
-	s := &store.Subscription{FragmentsFeed: at, SnapshotsFeed: snapshots, SP: feed.ServerSrcLocatorPrefix, FeedID: feed.ID}
+	s, err := c.subscriptionAt(at, feed.ServerSrcLocatorPrefix, sp)
+	if err != nil {
+		return nil, err
+	}
+	s.SnapshotsFeed, s.FeedID = snapshots, feed.ID
+	return s, nil
+}
+
+// subscriptionAt makes a subscription to what declares a source locator prefix, or where that
+// is "" to what does not.
+func (c *Client) subscriptionAt(at, declared, sp string) (*store.Subscription, error) {
+	s := &store.Subscription{FragmentsFeed: at, SP: declared}
 	switch {
 	case s.SP == "":
 		s.OwnSP = true
 		if s.SP = sp; sp == "" {
 			s.SP = prefixFor(at)
 		}
-		c.Report(fmt.Sprintf("%s: the feed declares no ServerSrcLocatorPrefix; its statements will bear %s", at, s.SP))
+		c.Report(fmt.Sprintf("%s declares no ServerSrcLocatorPrefix; its statements will bear %s", at, s.SP))
 	case sp != "" && sp != s.SP:
-		return nil, fmt.Errorf("%s: the feed's ServerSrcLocatorPrefix is %s; another one (%s) would never match it", at, s.SP, sp)
+		return nil, fmt.Errorf("%s: its ServerSrcLocatorPrefix is %s; another one (%s) would never match that", at, s.SP, sp)
 	}
 	if err := fragment.ValidatePrefix(s.SP); err != nil {
 		return nil, fmt.Errorf("%s: %w", at, err)

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -200,6 +202,9 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, u
 
 // stage loads the newest snapshot, or nothing where there is none.
 func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
+	if s.Protocol == store.ResourceSync { // it is looked at when its lists are read
+		return c.Store.StageSource(ctx, s.Name, fragment.Records(&merge.Memory{}), store.Mark{}, nil)
+	}
 	home, err := c.fetcher().Home(s.FragmentsFeed)
 	if err != nil {
 		return err

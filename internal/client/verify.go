@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -118,15 +119,11 @@ func (c *Client) currentMap(ctx context.Context, s *store.Subscription) (*fragme
 	if err != nil {
 		return nil, none, err
 	}
-	recent, _, err := c.getFeed(ctx, s.FragmentsFeed, "", home)
+	link, err := c.currentLink(ctx, s, home)
 	if err != nil {
 		return nil, none, err
 	}
-	link, ok := c.bestLink(recent.Find(feeds.RelCurrentSnapshot))
-	if !ok {
-		return nil, none, fmt.Errorf("%s: the feed does not link to the map as of now, so there is nothing to compare with", s.FragmentsFeed)
-	}
-	m, a, err := c.readMap(ctx, s, "server's map", link.Href, home)
+	m, a, err := c.readMap(ctx, s, "server's map", link, home)
 	if err != nil {
 		return nil, none, err
 	}
@@ -135,6 +132,22 @@ func (c *Client) currentMap(ctx context.Context, s *store.Subscription) (*fragme
 		return nil, none, fmt.Errorf("%s: the answer does not state its time: %w", a.URL, err)
 	}
 	return m, asOf, nil
+}
+
+// currentLink returns where the map as of now is.
+func (c *Client) currentLink(ctx context.Context, s *store.Subscription, home func(*url.URL) error) (string, error) {
+	if s.Protocol == store.ResourceSync {
+		return c.currentOfSet(ctx, s)
+	}
+	recent, _, err := c.getFeed(ctx, s.FragmentsFeed, "", home)
+	if err != nil {
+		return "", err
+	}
+	link, ok := c.bestLink(recent.Find(feeds.RelCurrentSnapshot))
+	if !ok {
+		return "", fmt.Errorf("%s: the feed does not link to the map as of now, so there is nothing to compare with", s.FragmentsFeed)
+	}
+	return link.Href, nil
 }
 
 func (v *Verdict) compare(sp string, here fragment.Source, server *fragment.Map) error {

@@ -122,8 +122,8 @@ func (f *Folder) Compare(id string, stated Fixity) Match {
 	return compare(held.fixity(), stated)
 }
 
-// outOfDate reports whether an error says that what the source lists is not what it has:
+// OutOfDate reports whether an error says that what the source lists is not what it has:
 // the list, or the resource, may have changed since the other was read.
-func outOfDate(err error) bool {
+func OutOfDate(err error) bool {
 	return Gone(err) || errors.As(err, new(*resourcesync.MismatchError))
 }

@@ -37,6 +37,7 @@ type Representation struct {
 	URL    string `json:"url"`
 	Type   string `json:"type,omitempty"` // media type
 	Fixity Fixity `json:"fixity,omitzero"`
+	Copy   bool   `json:"copy,omitempty"` // it is somebody else's: it may be out of date, or not there
 
 	// Open, if it is not nil, opens the content in a package that is already here, or
 	// soon will be.

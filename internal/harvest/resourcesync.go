@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/fetch"
 )
@@ -30,9 +31,17 @@ type ResourceSync struct {
 	Packages   resourcesync.PackageLimits
 	MaxPackage int64 // bytes of one package; default 16 GiB
 
-	// Represent returns where a resource is to be had, the best first. The default is
-	// [Mirrors].
+	// Represent returns where a resource is to be had, at last under its own URI. The
+	// default is [Mirrors].
 	Represent func(*resourcesync.Item) []Representation
+
+	// About returns subject identifiers of what a resource is about. nil: the source does not say.
+	About func(*resourcesync.Item) []string
+
+	// Check is given the set of resources before any of it is used. It may be nil.
+	Check func(*Set) error
+
+	Room func() error // asked now and then whether there is room for a package; may be nil
 
 	Progress    func(documents int)     // may be nil
 	Downloading func(done, total int64) // told of the bytes of packages; may be nil
@@ -56,6 +65,11 @@ func (s *ResourceSync) News(ctx context.Context, ref string, mark Mark, h Holder
 	if err != nil {
 		return nil, err
 	}
+	if s.Check != nil {
+		if err := s.Check(&c.Set); err != nil {
+			return nil, err
+		}
+	}
 	n, err := l.news(ctx, c, mark)
 	if err != nil {
 		return nil, err
@@ -64,8 +78,38 @@ func (s *ResourceSync) News(ctx context.Context, ref string, mark Mark, h Holder
 	if n.Unchanged {
 		return n, nil
 	}
-	n.Mark.Feed = c.at
+	n.Mark.Feed = c.id()
 	return n, l.pack(ctx, c, n, h)
+}
+
+// Set is a set of resources of a Source.
+type Set struct {
+	URL  string                // of its Capability List, or of what else one begins with
+	Head resourcesync.Document // of that one
+}
+
+// Find finds the set of resources that something at a URL belongs to. It is a *[ChoiceError]
+// where there are several.
+func (s *ResourceSync) Find(ctx context.Context, ref string) (*Set, error) {
+	home, err := s.Fetcher.Home(ref)
+	if err != nil {
+		return nil, err
+	}
+	l := &look{ResourceSync: s, home: home}
+	c, err := l.discover(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return &c.Set, nil
+}
+
+// id tells the set from others. Where the Source says which history of the resources it has,
+// one that starts over is another set.
+func (s *Set) id() string {
+	if history, ok := s.Head.Link(feeds.RelHistory); ok {
+		return s.URL + " " + history.Href
+	}
+	return s.URL
 }
 
 // look is one look at a Source.
@@ -80,8 +124,8 @@ func (l *look) news(ctx context.Context, c *capabilities, mark Mark) (*News, err
 	n := &News{}
 	var known []Record // of what has changed since the mark
 	switch {
-	case mark.Feed != "" && mark.Feed != c.at:
-		n.Anew, n.Reason, mark = true, "the Source has another Capability List", Mark{}
+	case mark.ofAnother(c.id()):
+		n.Anew, n.Reason, mark = true, "the Source has another Capability List, or another history", Mark{}
 	case c.changes != "" && !mark.Updated.IsZero():
 		changes, err := l.changes(ctx, c.changes, mark)
 		var gone *goneError
@@ -230,6 +274,9 @@ func (l *look) records(p *listing) []Record {
 	for i := range p.items {
 		item := &p.items[i]
 		r := Record{ID: item.Loc, Updated: item.ChangeTime(), Deleted: item.Change == resourcesync.Deleted}
+		if l.About != nil {
+			r.TopicSI = l.About(item)
+		}
 		switch {
 		case r.Deleted:
 		case l.Represent != nil:
@@ -249,7 +296,7 @@ func Mirrors(i *resourcesync.Item) []Representation {
 	var all []Representation
 	for _, m := range i.Find(resourcesync.RelDuplicate) {
 		if u, err := url.Parse(m.Href); err == nil && (u.Scheme == "http" || u.Scheme == "https") && m.Href != i.Loc {
-			all = append(all, Representation{URL: m.Href, Type: i.Type, Fixity: stated})
+			all = append(all, Representation{URL: m.Href, Type: i.Type, Fixity: stated, Copy: true})
 		}
 	}
 	return append(all, Representation{URL: i.Loc, Type: i.Type, Fixity: stated})

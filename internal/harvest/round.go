@@ -176,7 +176,7 @@ func (r *round) do(ctx context.Context, news *News, last bool) (doubtful []taken
 	err = r.fetch(ctx, todo[removals:], func(t taken) error {
 		done++
 		r.tell(done, len(todo)-removals)
-		if outOfDate(t.err) && !t.record.Unsure && !last {
+		if OutOfDate(t.err) && !t.record.Unsure && !last {
 			doubtful = append(doubtful, t)
 			return nil
 		}

@@ -17,7 +17,7 @@ import (
 // capabilities are where the documents of a set of resources are, "" for those that there
 // are not.
 type capabilities struct {
-	at                                   string // the Capability List, or what else one began with
+	Set
 	resources, dump, changes, changeDump string
 }
 
@@ -52,7 +52,7 @@ func (l *look) discover(ctx context.Context, ref string) (*capabilities, error) 
 		}
 		switch {
 		case err != nil && own != nil && Gone(err):
-			l.report(fmt.Sprintf("%s leads up to a document that is not there: %s", own.at, err))
+			l.report(fmt.Sprintf("%s leads up to a document that is not there: %s", own.URL, err))
 			return own, nil
 		case err != nil && (at != ref || !Gone(err)):
 			return nil, err
@@ -137,9 +137,9 @@ func (l *look) up(ctx context.Context, p *listing, at, ref string) (next string,
 	}
 	switch p.Capability {
 	case "", resourcesync.ResourceList: // a plain Sitemap is a list as well
-		c = &capabilities{at: at, resources: at}
+		c = &capabilities{Set: Set{at, p.Document}, resources: at}
 	case resourcesync.ResourceDump:
-		c = &capabilities{at: at, dump: at}
+		c = &capabilities{Set: Set{at, p.Document}, dump: at}
 	}
 	for _, rel := range []string{resourcesync.RelUp, resourcesync.RelIndex} {
 		if link, ok := p.Link(rel); ok && link.Href != at {
@@ -181,7 +181,7 @@ func (l *look) sets(ctx context.Context, p *listing, seen map[string]bool) ([]st
 
 // capabilitiesOf: Z39.99 §9, Advertising Capabilities.
 func capabilitiesOf(p *listing, at string) *capabilities {
-	c := &capabilities{at: at}
+	c := &capabilities{Set: Set{at, p.Document}}
 	for i := range p.items {
 		switch part := &p.items[i]; part.Capability {
 		case resourcesync.ResourceList:

@@ -125,12 +125,12 @@ func (l *look) supplyFrom(ctx context.Context, part *resourcesync.Item, all []wa
 		}
 		m = here.manifest
 	}
-	has := slices.DeleteFunc(all, func(w wanted) bool { return m.find(w) == nil })
+	has := slices.DeleteFunc(slices.Clone(all), func(w wanted) bool { return m.find(w) == nil })
 	if !isWorth(len(has), stated(has), part.Length) {
 		return nil
 	}
 	for _, w := range has {
-		p.supply(l, w)
+		p.supply(l, w, m.find(w))
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (l *look) dumpedAt(ctx context.Context, ref string, s *snapshot, seen map[s
 		records := l.records(m)
 		for i := range records {
 			if r := &records[i]; l.Temp != "" && len(r.Representations) > 0 {
-				p.supply(l, wanted{r, m.At})
+				p.supply(l, wanted{r, m.At}, &m.items[i])
 			}
 		}
 		s.records = append(s.records, records...)

@@ -22,7 +22,7 @@ type snapshot struct {
 func (l *look) snapshot(ctx context.Context, c *capabilities, mark Mark) (*snapshot, error) {
 	switch {
 	case c.resources == "" && c.dump == "":
-		return nil, fmt.Errorf("%s: the Source has neither a Resource List nor a Resource Dump to begin with", c.at)
+		return nil, fmt.Errorf("%s: the Source has neither a Resource List nor a Resource Dump to begin with", c.URL)
 	case c.resources == "":
 		return l.dumped(ctx, c.dump)
 	}

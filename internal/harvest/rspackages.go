@@ -79,32 +79,49 @@ func (m *manifest) find(w wanted) *resourcesync.Item {
 	return nil
 }
 
-// supply makes the package the first place where the content of a record is looked for; of
-// several representations, of the one that has the record's URI.
-func (p *pack) supply(l *look, w wanted) {
-	at := slices.IndexFunc(w.Representations, func(r Representation) bool { return r.URL == w.ID })
-	if at < 0 || slices.ContainsFunc(w.Representations, func(r Representation) bool { return r.Open != nil }) {
+// supply makes the package the first place where the content of a record is looked for: what
+// the item has of it, in all of its forms.
+func (p *pack) supply(l *look, w wanted, has *resourcesync.Item) {
+	if slices.ContainsFunc(w.Representations, func(r Representation) bool { return r.Open != nil }) {
 		return
 	}
-	packed := w.Representations[at]
-	// The manifest that counts is the one in the package.
 	record := *w.Record
-	packed.Open = func() (io.ReadCloser, error) {
-		content, err := p.content(wanted{&record, w.since})
-		if err != nil {
-			p.complain(l, err)
-			return nil, err
+	var packed []Representation
+	for _, r := range w.Representations {
+		if _, ok := bitstream(has, r.URL); !ok || r.Copy {
+			continue
 		}
-		return &packedContent{content, func(err error) { p.complain(l, err) }}, nil
+		// The manifest that counts is the one in the package.
+		r.Open = func() (io.ReadCloser, error) {
+			content, err := p.content(wanted{&record, w.since}, r)
+			if err != nil {
+				p.complain(l, err)
+				return nil, err
+			}
+			return &packedContent{content, func(err error) { p.complain(l, err) }}, nil
+		}
+		packed = append(packed, r)
 	}
-	if l.Represent == nil { // before the mirrors
-		at = 0
-	}
-	w.Representations = slices.Insert(slices.Clone(w.Representations), at, packed)
+	w.Representations = append(packed, w.Representations...)
 }
 
-// content opens the content of a record, held to what the manifest and the list say of it.
-func (p *pack) content(w wanted) (io.ReadCloser, error) {
+// bitstream returns what a manifest says of the content of a resource, or of one of its
+// alternates, that is in the package.
+func bitstream(i *resourcesync.Item, uri string) (resourcesync.Representation, bool) {
+	if uri == i.Loc {
+		return i.Representation, i.Path != ""
+	}
+	for _, l := range i.Find(resourcesync.RelAlternate) {
+		if l.Href == uri && l.Path != "" {
+			return l.Representation, true
+		}
+	}
+	return resourcesync.Representation{}, false
+}
+
+// content opens the content of a record in a form, held to what the manifest and the list say
+// of it.
+func (p *pack) content(w wanted, form Representation) (io.ReadCloser, error) {
 	here, err := p.open()
 	if err != nil {
 		return nil, err
@@ -113,12 +130,16 @@ func (p *pack) content(w wanted) (io.ReadCloser, error) {
 	if i == nil {
 		return nil, fmt.Errorf("%s is not in the package that should have it", w.ID)
 	}
-	content, err := here.Open(i.Loc, i.Representation)
-	if stated := w.Representations[len(w.Representations)-1].Fixity; err == nil && compare(Fixity{i.Representation}, stated) != Same {
+	packed, ok := bitstream(i, form.URL)
+	if !ok {
+		return nil, fmt.Errorf("%s is not in the package that should have it", form.URL)
+	}
+	content, err := here.Open(form.URL, packed)
+	if err == nil && compare(Fixity{packed}, form.Fixity) != Same {
 		return struct {
 			io.Reader
 			io.Closer
-		}{stated.Verify(i.Loc, content), content}, nil
+		}{form.Fixity.Verify(form.URL, content), content}, nil
 	}
 	return content, err
 }
@@ -164,7 +185,7 @@ func (l *look) packageAt(ctx context.Context, i *resourcesync.Item) *pack {
 // manifest. What is no good is removed, what is only not there in full stays.
 func (l *look) fetchPackage(ctx context.Context, p *pack, i *resourcesync.Item) (*opened, error) {
 	most := cmp.Or(l.MaxPackage, 16<<30)
-	d := &fetch.Download{Path: filepath.Join(l.Temp, packagePrefix+shortHash(i.Loc)), Key: i.Loc, Progress: l.Downloading}
+	d := &fetch.Download{Path: filepath.Join(l.Temp, packagePrefix+shortHash(i.Loc)), Key: i.Loc, Room: l.Room, Progress: l.Downloading}
 	request := fetch.Request{URL: i.Loc, Accept: resourcesync.MediaTypeZIP + ", */*;q=0.1", Max: most, Home: l.home}
 	if err := d.Fetch(ctx, l.Fetcher, request); err != nil {
 		return nil, err

@@ -12,16 +12,19 @@ import (
 // it, and what it says of its topic is missing until it is applied after all, or
 // a later entry for the topic is.
 type Quarantined struct {
-	TopicSI string    `json:"topicSI"`           // of a source of records: the id of the record
-	Names   []string  `json:"names,omitempty"`   // of the topic, where that is one
-	Located []string  `json:"located,omitempty"` // its subject locators, likewise
-	Entry   string    `json:"entry"`             // its id
-	Title   string    `json:"title,omitempty"`
-	State   string    `json:"state,omitempty"`
-	Link    string    `json:"link,omitempty"`  // to the fragment
-	Links   []string  `json:"links,omitempty"` // to other forms of it, of which none was to be had either
-	Updated time.Time `json:"updated"`         // the server's time, that of the entry
-	First   time.Time `json:"first"`           // by this node's clock, as is Last: when it failed
+	TopicSI string   `json:"topicSI"`           // of a source of records: the id of the record
+	Names   []string `json:"names,omitempty"`   // of the topic, where that is one
+	Located []string `json:"located,omitempty"` // its subject locators, likewise
+	Entry   string   `json:"entry"`             // its id
+	Title   string   `json:"title,omitempty"`
+	State   string   `json:"state,omitempty"`
+	Link    string   `json:"link,omitempty"` // to the fragment
+
+	// Forms are all forms of a record, as its source states them.
+	Forms json.RawMessage `json:"forms,omitempty"`
+
+	Updated time.Time `json:"updated"` // the server's time, that of the entry
+	First   time.Time `json:"first"`   // by this node's clock, as is Last: when it failed
 	Last    time.Time `json:"last"`
 	Tries   int       `json:"tries"` // rounds in which it failed
 	Error   string    `json:"error"`

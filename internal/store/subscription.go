@@ -47,8 +47,9 @@ type Protocol string
 
 // The protocols.
 const (
-	TMShare Protocol = ""         // a fragments feed, in any dialect
-	AtomPMH Protocol = "atom-pmh" // a feed of records
+	TMShare      Protocol = ""             // a fragments feed, in any dialect
+	AtomPMH      Protocol = "atom-pmh"     // a feed of records
+	ResourceSync Protocol = "resourcesync" // the lists of a set of resources; the feed is its Capability List
 )
 
 // Progress is how far a generation of a source has come.

@@ -1,0 +1,134 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/harvest"
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// A source may be a set of resources of a ResourceSync Source (ANSI/NISO Z39.99): each
+// resource is a record, and its URI the record's id.
+
+// withPackages calls f with what reads such a source. Packages of dumps are fetched to a folder
+// that stays where f fails: the next round goes on with what is there.
+func (c *Client) withPackages(s *store.Subscription, f func(*harvest.ResourceSync) error) error {
+	if err := c.tidyDownloads(); err != nil {
+		return err
+	}
+	folder := c.downloadPath(s) + ".packages"
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return err
+	}
+	source := &harvest.ResourceSync{
+		Fetcher: c.fetcher(), MaxDocs: c.MaxDocs,
+		Temp: folder, Packages: resourcesync.PackageLimits{MaxResource: c.MaxFragment}, MaxPackage: c.MaxSnapshot, Room: c.Store.Room,
+		Represent: represent,
+		Check: func(set *harvest.Set) error {
+			sp := prefixOf(set)
+			if sp == s.SP || sp == "" && s.OwnSP {
+				return nil
+			}
+			return &PrefixError{set.URL, s.SP, sp}
+		},
+		Progress: func(documents int) {
+			c.Progress(Progress{s.Name, "reading the lists", int64(documents), 0, Documents})
+		},
+		Downloading: func(done, total int64) { c.Progress(Progress{s.Name, "fetching a package", done, total, Bytes}) },
+		Report:      func(line string) { c.Report(s.Name + ": " + line) },
+	}
+	if !s.OwnSP { // what others call the subject of a resource need be none of its identifiers
+		source.About = about
+	}
+	if err := errors.Join(f(source), source.Close()); err != nil {
+		return err
+	}
+	return os.RemoveAll(folder)
+}
+
+// represent returns in what forms a resource is to be had: under its own URI, at its mirrors,
+// and as its alternates, which may be XTM of another version (Z39.99 §14.3, Alternate
+// Representations).
+func represent(i *resourcesync.Item) []harvest.Representation {
+	var forms []harvest.Representation
+	for _, l := range i.Find(resourcesync.RelAlternate) {
+		if u, err := url.Parse(l.Href); err == nil && (u.Scheme == "http" || u.Scheme == "https") && l.Href != i.Loc {
+			forms = append(forms, harvest.Representation{URL: l.Href, Type: l.Type, Fixity: harvest.Fixity{Representation: l.Representation}})
+		}
+	}
+	return append(forms, harvest.Mirrors(i)...)
+}
+
+// about returns the subject of a resource, where the source says it (Z39.99 §14.5, Resources
+// and Metadata about Resources).
+func about(i *resourcesync.Item) (subjects []string) {
+	for _, l := range i.Find(resourcesync.RelDescribes) {
+		if si, err := iri.Normalize(l.Href); err == nil {
+			subjects = append(subjects, si)
+		}
+	}
+	return subjects
+}
+
+// prefixOf returns the source locator prefix that a Source declares, "" where it declares none.
+func prefixOf(set *harvest.Set) string {
+	l, ok := set.Head.Link(feeds.RelPrefix)
+	if !ok {
+		return ""
+	}
+	sp, err := iri.Normalize(l.Href)
+	if err != nil {
+		return l.Href
+	}
+	return sp
+}
+
+// saysResourceSync reports whether a URL is that of a document of ResourceSync.
+func saysResourceSync(ref string) bool {
+	u, err := url.Parse(ref)
+	return err == nil && slices.Contains(strings.Split(u.Path, "/"), "resourcesync")
+}
+
+// subscriptionToSet makes a subscription to the set of resources to which something at a URL
+// belongs.
+func (c *Client) subscriptionToSet(ctx context.Context, ref, sp string) (*store.Subscription, error) {
+	set, err := (&harvest.ResourceSync{Fetcher: c.fetcher(), MaxDocs: c.MaxDocs}).Find(ctx, ref)
+	var choice *harvest.ChoiceError
+	if errors.As(err, &choice) {
+		var offers []Offer
+		for _, at := range choice.Sets {
+			offers = append(offers, Offer{nameFrom(at), at})
+		}
+		return nil, &ChoiceError{choice.URL, offers}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.subscriptionAt(set.URL, prefixOf(set), sp)
+	if err == nil {
+		s.Protocol = store.ResourceSync
+	}
+	return s, err
+}
+
+// currentOfSet returns the link to the map as of now of a Source, for verify.
+func (c *Client) currentOfSet(ctx context.Context, s *store.Subscription) (string, error) {
+	set, err := (&harvest.ResourceSync{Fetcher: c.fetcher(), MaxDocs: c.MaxDocs}).Find(ctx, s.FragmentsFeed)
+	if err != nil {
+		return "", err
+	}
+	l, ok := set.Head.Link(feeds.RelCurrentSnapshot)
+	if !ok {
+		return "", fmt.Errorf("%s: the Capability List does not link to the map as of now, so there is nothing to compare with", set.URL)
+	}
+	return l.Href, nil
+}
