@@ -159,7 +159,7 @@ func (w *world) publishSomething() {
 	case n < 8:
 		w.o.takeSnapshot()
 	case n < 14:
-		w.prune(uint64(1 + w.rng.IntN(12)))
+		w.o.collectGarbage("egov", 1+w.rng.IntN(12))
 	case n == 14:
 		w.o.rebuild()
 		w.o.create("egov", startOfWorld)
@@ -175,12 +175,6 @@ func (w *world) publishSomething() {
 		w.ledger.note()
 		w.put()
 	}
-}
-
-// prune gives up the history but for so many entries.
-func (w *world) prune(keep uint64) {
-	_, err := w.o.db.Prune(context.Background(), "egov", store.Retention{Entries: keep})
-	require.NoError(w.t, err)
 }
 
 // faultyRound does a round while the liar lies, more or less, and in some the

@@ -106,10 +106,21 @@ func (o *origin) resize(collection string, n int) {
 
 // prune takes a snapshot and gives up the history but for so many entries.
 func (o *origin) prune(collection string, keep int) {
-	_, err := o.db.TakeSnapshot(context.Background(), collection, 3)
-	require.NoError(o.t, err)
-	_, err = o.db.Prune(context.Background(), collection, store.Retention{Entries: uint64(keep)})
-	require.NoError(o.t, err)
+	w := o.ask(http.MethodPost, "/topicmaps/"+collection+"/snapshots", "", "")
+	require.Less(o.t, w.Code, 300, "%s", w.Body)
+	o.collectGarbage(collection, keep)
+}
+
+// collectGarbage has the server give up the history but for so many entries.
+func (o *origin) collectGarbage(collection string, keep int) {
+	keeping := func(n int) {
+		_, err := o.db.ChangeSettings(collection, func(s *store.Settings) error { s.KeepEntries = uint64(n); return nil })
+		require.NoError(o.t, err)
+	}
+	keeping(keep)
+	defer keeping(0)
+	w := o.ask(http.MethodPost, "/topicmaps/"+collection+"/gc", "", "")
+	require.Equal(o.t, http.StatusOK, w.Code, "%s", w.Body)
 }
 
 // hasRecordsOf asserts that a source has the records of the server, each as it is there.

@@ -77,8 +77,9 @@ type Mark struct {
 	Document string    `json:"document,omitempty"` // which that is, where it is not always the same
 
 	// Begun is where a round was to lead to that has not been finished: some of what it
-	// brought may be held.
+	// brought may be held. Whole says of such a one that it was to compare all that is held.
 	Begun *Mark `json:"begun,omitempty"`
+	Whole bool  `json:"whole,omitempty"`
 }
 
 // Begin returns the mark to keep before what the news say is done. If that is interrupted,
@@ -86,7 +87,7 @@ type Mark struct {
 // is still that of the source.
 func (m Mark) Begin(n *News) Mark {
 	begun := n.Mark
-	begun.ETag, begun.Begun = "", nil
+	begun.ETag, begun.Begun, begun.Whole = "", nil, n.Whole
 	m.ETag, m.Begun = "", &begun
 	return m
 }

@@ -126,6 +126,10 @@ func (l *look) news(ctx context.Context, c *capabilities, mark Mark) (*News, err
 	switch {
 	case mark.ofAnother(c.id()):
 		n.Anew, n.Reason, mark = true, "the Source has another Capability List, or another history", Mark{}
+	case mark.Begun != nil && mark.Begun.Whole:
+		// It may have gone back behind the mark, by lists that were out of date: what it has
+		// removed is no news since then.
+		mark = Mark{}
 	case c.changes != "" && !mark.Updated.IsZero():
 		changes, err := l.changes(ctx, c.changes, mark)
 		var gone *goneError

@@ -459,7 +459,7 @@ func TestAnotherCapabilityList(t *testing.T) {
 	s.pages, s.pool = other.pages, other.pool
 	s.mu.Unlock()
 	r := m.round()
-	require.Equal(t, "the Source has another Capability List", r.Reason)
+	require.Equal(t, "the Source has another Capability List, or another history", r.Reason)
 	require.Equal(t, []int{0, 1, 2}, []int{r.New, r.Changed, r.Removed})
 	require.Equal(t, s.pool, m.records())
 }

@@ -1,0 +1,602 @@
+package client_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// What is special about sources that follow the lists of a Source: packages, hashes, ways to
+// find it. What holds of all forms of records is tested with those.
+
+// rich returns n topics of which XTM 1.0 cannot carry all: their names have types, and every
+// fifth is the reifier of an association.
+func rich(n int, version string) []string {
+	all := []string{vocabulary, topic("nickname", "nickname")}
+	for i := range n {
+		id := fmt.Sprint("t", i)
+		all = append(all, fmt.Sprintf(`<topic><subjectIdentifier href=%q/><name><value>Topic %d %s</value></name><name><type><subjectIdentifierRef href=%q/></type><value>%d %s</value></name></topic>`,
+			si(id), i, version, si("nickname"), i, version))
+		if i%5 == 0 {
+			all = append(all, reified(link("near", id, fmt.Sprint("t", (i+1)%n)), id))
+		}
+	}
+	return all
+}
+
+func isPackage(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, ".zip") }
+
+func isDump(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/resourcedump.xml") }
+
+func isCapabilityList(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, lists) }
+
+// isTopic tells the requests for the topic that topics, or known, gives an id.
+func isTopic(id string) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		return strings.Contains(r.URL.Path, "/topics/"+fragment.Key(tmdm.Locator(si(id))))
+	}
+}
+
+func topicsAsked(seen []string) int { return times(seen, "/topics/") }
+
+// followed returns a subscriber whose egov follows the lists, and has not begun to.
+func followedByLists(t *testing.T, o *origin, change ...func(*client.Config)) *subscriber {
+	s := newSubscriber(t, change...)
+	s.record(o, "egov", lists, "egov")
+	o.seen()
+	return s
+}
+
+// hasTidied asserts that nothing is left of what was fetched.
+func (s *subscriber) hasTidied() {
+	s.t.Helper()
+	left, err := os.ReadDir(filepath.Join(s.dir, "downloads"))
+	require.NoError(s.t, err)
+	require.Empty(s.t, left)
+}
+
+// The baseline of a map is one package, which has the best form of each topic.
+func TestBaselineComesInAPackage(t *testing.T) {
+	t.Parallel()
+	whole := doc(rich(300, "v1")...)
+	o := publishing(t, whole)
+	s := followedByLists(t, o)
+	r := s.syncQuiet()
+	seen := o.seen()
+	assert.Zero(t, topicsAsked(seen))
+	assert.Equal(t, 1, times(seen, ".zip"))
+	assert.Less(t, len(seen), 12)
+	assert.True(t, r.CleanStart)
+	assert.Equal(t, r.Entries, r.Applied)
+	assert.Greater(t, r.Applied, 300)
+	s.has(o, whole)
+	s.hasRecordsOf(o, "egov", "egov")
+	s.hasTidied()
+	assert.True(t, s.verify().Equal)
+
+	one := newSubscriber(t)
+	_, err := one.Subscribe(context.Background(), o.recordsURL("egov", lists), client.SubscribeOptions{Format: client.FormatXTM1})
+	require.NoError(t, err)
+	o.seen()
+	one.syncQuiet()
+	assert.Zero(t, topicsAsked(o.seen()))
+	assert.NotEqual(t, s.canonicalOf("egov", o.sp("egov")), one.canonicalOf("egov", o.sp("egov")), "the package has XTM 1.0 as well, which says less")
+}
+
+// zipOf makes a package of files.
+func zipOf(t *testing.T, files map[string]string) string {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for name, content := range files {
+		f, err := w.Create(name)
+		require.NoError(t, err)
+		_, err = f.Write([]byte(content))
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	return b.String()
+}
+
+var fixities = regexp.MustCompile(` (hash|length)="[^"]*"`)
+
+// A package that is no good is passed over: the topics come one by one.
+func TestPackageThatIsBrokenIsPassedOver(t *testing.T) {
+	t.Parallel()
+	const n = 20
+	manifest := `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:rs="http://www.openarchives.org/rs/terms/">
+		<rs:md capability="resourcedump-manifest" at="2030-01-01T00:00:00Z"/></urlset>`
+	for name, c := range map[string]struct {
+		unstated bool // the dump says nothing of the bytes, so that they are looked into
+		change   func(body string) string
+		says     string
+	}{
+		"bits flipped":        {false, func(b string) string { return b[:len(b)/2] + string(b[len(b)/2]^0x10) + b[len(b)/2+1:] }, "sha-256"},
+		"bits of any flipped": {true, func(b string) string { return b[:300] + strings.Repeat("\x00", 40) + b[340:] }, ""},
+		"shorter":             {false, func(b string) string { return b[:len(b)/2] }, "its length is"},
+		"shorter, not stated": {true, func(b string) string { return b[:len(b)/2] }, "zip"},
+		"another package":     {false, func(string) string { return zipOf(t, map[string]string{"manifest.xml": manifest}) }, "its length is"},
+		"nothing in it":       {true, func(string) string { return zipOf(t, map[string]string{"manifest.xml": manifest}) }, "is not in the package that should have it"},
+		"without a manifest":  {true, func(string) string { return zipOf(t, map[string]string{"a": "b"}) }, "manifest"},
+		"leads out of itself": {true, func(string) string {
+			return zipOf(t, map[string]string{"manifest.xml": manifest, "../../../evil": "x"})
+		}, "evil"},
+		"a bomb":            {true, func(string) string { return zipOf(t, map[string]string{"manifest.xml": strings.Repeat(" ", 64<<20)}) }, "more"},
+		"a page, not a ZIP": {true, func(string) string { return "<html>come back later</html>" }, "zip"},
+		"empty":             {true, func(string) string { return "" }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := publishing(t, doc(topics(n, "v1")...))
+			s := followedByLists(t, o)
+			o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+				if c.unstated && isDump(r) {
+					return rewriting(isDump, func(body string) string { return fixities.ReplaceAllString(body, "") })(w, r, real)
+				}
+				return rewriting(isPackage, c.change)(w, r, real)
+			})
+			s.syncQuiet()
+			seen := o.seen()
+			assert.NotZero(t, times(seen, ".zip"), "it was asked for")
+			assert.GreaterOrEqual(t, topicsAsked(seen), 1)
+			if name != "bits of any flipped" {
+				assert.Equal(t, n+1, topicsAsked(seen), "with the type of the names, which the server adds")
+			}
+			report := s.reported()
+			assert.Equal(t, 1, strings.Count(report, "the package is not used for all that it should have"), report)
+			assert.Contains(t, report, c.says)
+			s.has(o, doc(topics(n, "v1")...))
+			s.hasTidied()
+		})
+	}
+	for name, broken := range map[string]fault{
+		"gone":      damage(isPackage, always, answering(http.StatusGone)),
+		"not there": damage(isPackage, always, answering(http.StatusNotFound)),
+		"cut off": damage(isPackage, always, func(w http.ResponseWriter, r *http.Request, real http.Handler) {
+			_, body := record(real, r)
+			w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+			_, _ = w.Write(body[:100])
+			panic(http.ErrAbortHandler)
+		}),
+		"no dump":          damage(isDump, always, answering(http.StatusNotFound)),
+		"a dump of no use": rewriting(isDump, func(string) string { return "<html/>" }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := publishing(t, doc(topics(n, "v1")...))
+			s := followedByLists(t, o, func(c *client.Config) { c.Tries = 2 })
+			o.breakWith(broken)
+			s.syncQuiet()
+			assert.Equal(t, n+1, topicsAsked(o.seen()))
+			assert.Len(t, strings.Split(s.reported(), "\n"), 1, s.reported())
+			s.has(o, doc(topics(n, "v1")...))
+			s.hasTidied()
+		})
+	}
+}
+
+// settleChanges waits until no more of the open change list of egov is due to be closed.
+func (o *origin) settleChanges() {
+	require.Eventually(o.t, func() bool {
+		due := true
+		require.NoError(o.t, o.db.View("egov", func(v *store.View) error {
+			due = v.Head+1-v.Changes.Open > uint64(o.config.ChangesPerList)
+			return nil
+		}))
+		return !due
+	}, 10*time.Second, time.Millisecond)
+}
+
+// Many changes come in the packages of the Change Dump; what is in none of them, and where the
+// packages would cost more, one by one.
+func TestChangesComeInPackagesWhereThatIsCheaper(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(60, "v1")...), func(c *server.Config) { c.ChangesPerList = 20 })
+	s := recorded(t, o, lists)
+	o.put(doc(topics(60, "v2")...))
+	o.put(doc(topics(50, "v2")...))
+	o.settleChanges()
+	r := s.syncQuiet()
+	seen := o.seen()
+	assert.Equal(t, 3, times(seen, ".zip"), "%v", seen)
+	assert.Zero(t, topicsAsked(seen), "the deletions are in no closed list yet, but need not be fetched")
+	assert.Equal(t, 60, r.Applied)
+	s.has(o, doc(topics(50, "v2")...))
+	s.hasTidied()
+	assert.True(t, s.verify().Equal)
+	o.seen()
+
+	// What is fetched would be more than what is wanted: the package has a large topic that is
+	// no more.
+	noise := make([]byte, 300_000)
+	for i := range noise {
+		noise[i] = byte(rand.Uint32())
+	}
+	large := topic("large", base64.StdEncoding.EncodeToString(noise))
+	few := append(topics(50, "v2")[2:], topic("t0", "T0"), topic("t1", "T1"))
+	o.put(doc(append(few, large)...))
+	o.put(doc(few...))
+	o.put(doc(append(few, topics(60, "v3")[50:]...)...)) // fills the list, and
+	o.put(doc(append(few, topics(60, "v4")[50:]...)...)) // makes it older than the open one
+	o.settleChanges()
+	s.syncQuiet()
+	seen = o.seen()
+	assert.Zero(t, times(seen, ".zip"), "%v", seen)
+	assert.Equal(t, 12, topicsAsked(seen))
+	s.has(o, doc(append(few, topics(60, "v4")[50:]...)...))
+}
+
+// Content that is not what the list states is not taken, whatever it is. It is in quarantine,
+// and its statement with it: no other round takes it, until the truth is told.
+func TestTopicThatIsNotWhatTheListStates(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lie  func(body string) string
+		says string
+	}{
+		"the version before":   {func(b string) string { return strings.ReplaceAll(b, "v2", "v1") }, "sha-256"},
+		"another topic": {func(b string) string { return strings.ReplaceAll(b, si("t1"), si("t9")) }, "sha-256"},
+		"shorter":              {func(b string) string { return b[:len(b)-20] }, "length"},
+		"longer":               {func(b string) string { return b + "<!-- -->" }, "length"},
+		"no XML":               {func(b string) string { return strings.Repeat("x", len(b)) }, "sha-256"},
+		"an empty map":         {func(string) string { return doc() }, "length"},
+		"empty":                {func(string) string { return "" }, "length"},
+		"a page for people":    {func(string) string { return "<!DOCTYPE html><html><body>down<br></body></html>" }, "length"},
+		"without what it says": {func(b string) string { return strings.ReplaceAll(b, "Topic 1 v2", "Topic 9 v9") }, "sha-256"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := publishing(t, doc(topics(4, "v1")...))
+			s := recorded(t, o, lists)
+			o.put(doc(topics(4, "v2")...))
+			o.breakWith(rewriting(isTopic("t1"), c.lie))
+			held := topics(4, "v2")
+			held[1] = topics(4, "v1")[1]
+			stale := doc(held...)
+			want := regexp.MustCompile(`its ` + c.says + ` is ([0-9a-f]+), not ([0-9a-f]+)$`)
+			var first []string
+			for round := 1; round <= 3; round++ {
+				_, bad := s.syncPasses(1)
+				said := want.FindStringSubmatch(bad[0].Error)
+				require.NotNil(t, said, bad[0].Error)
+				assert.NotEqual(t, said[1], said[2])
+				if first == nil {
+					first = said
+				}
+				assert.Equal(t, first, said, "what was stated goes on to be what is wanted")
+				assert.Equal(t, round, bad[0].Tries)
+				s.has(o, stale)
+			}
+			o.breakWith(nil)
+			s.syncQuiet()
+			s.has(o, doc(topics(4, "v2")...))
+			assert.Zero(t, s.syncQuiet().Entries)
+			assert.True(t, s.verify().Equal)
+		})
+	}
+}
+
+// A form that is not as stated may have another in its place, which may say less; people are
+// told.
+func TestFormThatIsNotWhatTheListStates(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(3, "v1")...))
+	s := recorded(t, o, lists)
+	o.put(doc(topics(3, "v2")...))
+	o.breakWith(rewriting(func(r *http.Request) bool { return isTopic("t1")(r) && strings.HasSuffix(r.URL.Path, ".xtm21") },
+		func(b string) string { return strings.ReplaceAll(b, "v2", "v1") }))
+	for range 2 {
+		_, bad := s.syncPasses(1)
+		assert.Regexp(t, `its sha-256 is [0-9a-f]{64}, not [0-9a-f]{64}; http.*\.xtm1 was taken, which may say less`, bad[0].Error)
+		s.has(o, doc(topics(3, "v2")...))
+	}
+	o.breakWith(nil)
+	s.syncQuiet()
+	s.has(o, doc(topics(3, "v2")...))
+}
+
+// A prefix that changes could delete everything: nothing is touched.
+func TestPrefixOfASourceThatChangesStopsEverything(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(3, "v1")...))
+	s := recorded(t, o, lists)
+	before := s.known("egov")
+	o.put(doc(topics(2, "v2")...))
+	link := regexp.MustCompile(`<rs:ln [^>]*source-locator-prefix[^>]*>`)
+	for name, c := range map[string]struct{ with, found string }{
+		"another":      {strings.Replace(link.FindString(o.get("/topicmaps/egov"+lists)), o.sp("egov"), "http://psi.example.org/map/", 1), "http://psi.example.org/map/"},
+		"a longer one": {strings.Replace(link.FindString(o.get("/topicmaps/egov"+lists)), o.sp("egov"), o.sp("egov")+"v2/", 1), o.sp("egov") + "v2/"},
+		"none":         {"", ""},
+	} {
+		require.Regexp(t, link, o.get("/topicmaps/egov"+lists))
+		o.breakWith(rewriting(isCapabilityList, func(b string) string { return link.ReplaceAllString(b, c.with) }))
+		for _, round := range []func(context.Context, string) (*client.Round, error){s.Sync, s.Replace} {
+			_, err := round(context.Background(), "egov")
+			var changed *client.PrefixError
+			require.ErrorAs(t, err, &changed, name)
+			assert.Equal(t, client.PrefixError{URL: o.recordsURL("egov", lists), Pinned: o.sp("egov"), Found: c.found}, *changed)
+			s.has(o, doc(topics(3, "v1")...))
+			now := s.known("egov")
+			assert.Equal(t, before.State, now.State)
+			assert.Equal(t, err.Error(), now.LastError)
+			assert.Equal(t, client.RoundFailed, client.StatusOf(&now, nil, s.Now()).State)
+		}
+	}
+	o.breakWith(nil)
+	s.syncQuiet()
+	s.has(o, doc(topics(2, "v2")...))
+	s.hasTidied()
+}
+
+// A collection that is created anew under the URLs of one that was deleted is another.
+func TestSourceThatBeginsAnewIsReadAnew(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...))
+	s := recorded(t, o, lists)
+	require.Equal(t, http.StatusOK, o.ask(http.MethodDelete, "/topicmaps/egov", "", "").Code)
+	_, err := s.syncFails()
+	assert.ErrorContains(t, err, "404 Not Found")
+	s.has(o, doc(topics(5, "v1")...))
+	again := doc(append(topics(3, "anew"), topic("other", "Other"))...)
+	o.create("egov", again)
+	r := s.syncQuiet()
+	assert.Equal(t, "the Source has another Capability List, or another history", r.Reason)
+	assert.Contains(t, s.reported(), r.Reason+"; all of it was read")
+	s.has(o, again)
+	s.hasRecordsOf(o, "egov", "egov")
+	assert.Empty(t, s.syncQuiet().Reason)
+	assert.True(t, s.verify().Equal)
+}
+
+// The collection is found from every address that the server gives.
+func TestSubscribeFindsTheSourceFromAnyAddress(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...), func(c *server.Config) { c.ChangesPerList = 2 })
+	s := recorded(t, o, lists)
+	o.put(doc(topics(5, "v2")...))
+	o.settleChanges()
+	part := func(document, like string) string {
+		found := regexp.MustCompile(regexp.QuoteMeta(o.URL) + `(/[^"<]*` + like + `)`).FindStringSubmatch(o.get("/topicmaps/egov/resourcesync/" + document))
+		require.NotNil(t, found, "%s: %s", document, like)
+		return found[1]
+	}
+	key := "/topics/" + fragment.Key(tmdm.Locator(si("t1")))
+	for _, at := range []string{
+		"", "/", "/topicmaps", "/about", "/topicmaps/egov", "/topicmaps/egov/about", "/topicmaps/egov" + key, "/topicmaps/egov" + key + ".xtm21",
+		"/.well-known/resourcesync", lists, "/resourcesync/resourcelist.xml", "/resourcesync/resourcedump.xml", "/resourcesync/changelist.xml",
+		"/resourcesync/changelist-open.xml", "/resourcesync/changelist-index.xml", "/resourcesync/changedump.xml",
+		part("changelist-index.xml", "-1.xml"), part("changedump.xml", "-manifest.xml"), part("resourcedump.xml", "-manifest.xml"),
+	} {
+		t.Run(at, func(t *testing.T) {
+			ref := o.URL + at
+			if strings.HasPrefix(at, "/resourcesync/") {
+				ref = o.recordsURL("egov", at)
+			}
+			for _, sp := range []string{"", o.sp("egov")} {
+				sub, err := s.Subscribe(context.Background(), ref, client.SubscribeOptions{Protocol: client.ProtocolResourceSync, SP: sp, Name: "x"})
+				require.NoError(t, err)
+				assert.Equal(t, []string{o.recordsURL("egov", lists), o.sp("egov")}, []string{sub.FragmentsFeed, sub.SP})
+				assert.Equal(t, store.ResourceSync, sub.Protocol)
+				require.NoError(t, s.Unsubscribe(context.Background(), "x"))
+			}
+		})
+	}
+
+	t.Run("the protocol is told by the URL", func(t *testing.T) {
+		sub, err := newSubscriber(t).Subscribe(context.Background(), o.recordsURL("egov", "/resourcesync/changelist.xml"), client.SubscribeOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"egov", o.recordsURL("egov", lists)}, []string{sub.Name, sub.FragmentsFeed})
+		assert.Equal(t, client.ProtocolResourceSync, client.ProtocolOf(sub))
+	})
+	t.Run("another prefix than the declared one", func(t *testing.T) {
+		s := newSubscriber(t)
+		_, err := s.Subscribe(context.Background(), o.recordsURL("egov", lists), client.SubscribeOptions{SP: "http://psi.example.org/"})
+		assert.ErrorContains(t, err, "its ServerSrcLocatorPrefix is "+o.sp("egov"))
+		_, err = s.Subscription("egov")
+		assert.Error(t, err, "nothing was subscribed to")
+	})
+	t.Run("several collections", func(t *testing.T) {
+		o.create("libraries", doc(topic("a", "A")))
+		o.create("with spaces", doc(topic("a", "A")))
+		for _, at := range []string{"", "/topicmaps", "/about", "/.well-known/resourcesync"} {
+			s := newSubscriber(t)
+			_, err := s.Subscribe(context.Background(), o.URL+at, client.SubscribeOptions{Protocol: client.ProtocolResourceSync})
+			var choice *client.ChoiceError
+			require.ErrorAs(t, err, &choice, at)
+			assert.Equal(t, client.ChoiceError{URL: o.URL + at, Collections: []client.Offer{
+				{Title: "egov", URL: o.recordsURL("egov", lists)}, {Title: "libraries", URL: o.recordsURL("libraries", lists)},
+				{Title: "with spaces", URL: o.recordsURL("with%20spaces", lists)},
+			}}, *choice)
+			assert.ErrorContains(t, err, "offers 3 collections")
+			for _, c := range choice.Collections {
+				sub, err := s.Subscribe(context.Background(), c.URL, client.SubscribeOptions{})
+				require.NoError(t, err)
+				assert.Equal(t, c.Title, sub.Name)
+				_, err = s.Sync(context.Background(), sub.Name)
+				require.NoError(t, err)
+			}
+		}
+		sub, err := newSubscriber(t).Subscribe(context.Background(), o.URL+"/topicmaps/egov"+key, client.SubscribeOptions{Protocol: client.ProtocolResourceSync})
+		require.NoError(t, err, "a topic leads to its own collection")
+		assert.Equal(t, "egov", sub.Name)
+	})
+}
+
+// Where there is nothing to follow, the message says what was looked for.
+func TestSubscribeToWhatIsNoSource(t *testing.T) {
+	t.Parallel()
+	empty := newOrigin(t)
+	off := publishing(t, doc(topic("a", "A")))
+	require.Equal(t, http.StatusOK, off.ask(http.MethodPut, "/topicmaps/egov", "application/json", `{"resourceSync":false}`).Code)
+	page := newProducer(t)
+	page.put("page", "<!DOCTYPE html><html><body>Hello<br></body></html>")
+	for name, c := range map[string]struct {
+		ref, protocol string
+		says          []string
+	}{
+		"no collections":     {empty.URL, "resourcesync", []string{"/.well-known/resourcesync", "the Source has no set of resources"}},
+		"not offered":        {off.URL + "/topicmaps/egov", "resourcesync", []string{"the Source has no set of resources"}},
+		"not offered, list":  {off.recordsURL("egov", lists), "", []string{"egov is not offered by ResourceSync"}},
+		"no such collection": {off.recordsURL("none", lists), "", []string{`"none"`}},
+		"a page":             {page.URL + "/page", "resourcesync", []string{page.URL + "/page: this is no document of ResourceSync", "/.well-known/resourcesync", "/robots.txt"}},
+		"not there":          {page.URL + "/nothing", "resourcesync", []string{page.URL + "/nothing", "/.well-known/resourcesync", "/robots.txt"}},
+		"nobody listens":     {"http://" + closedPort(t) + "/", "resourcesync", []string{"connection refused"}},
+		"another scheme":     {"ftp://example.org/resourcesync/list.xml", "", []string{"is not an http or https URL"}},
+		"unknown protocol":   {off.URL, "oai-pmh", []string{`unknown protocol "oai-pmh": there are tmshare, atom-pmh, resourcesync`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSubscriber(t, func(c *client.Config) { c.Tries = 1 })
+			_, err := s.Subscribe(context.Background(), c.ref, client.SubscribeOptions{Protocol: c.protocol})
+			for _, part := range c.says {
+				assert.ErrorContains(t, err, part)
+			}
+			all, err := s.db.Subscriptions()
+			assert.NoError(t, err)
+			assert.Empty(t, all)
+		})
+	}
+}
+
+// A Source that is for some only is found and read by those who have a token.
+func TestSourceThatWantsAToken(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"egov": {"0123456789abcdef"}} })
+	o.create("egov", doc(topics(15, "v1")...))
+	file := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(file, []byte("0123456789abcdef\n"), 0o600))
+	for at, says := range map[string]string{
+		"/topicmaps/egov" + lists:   "401 Unauthorized",
+		"":                          "the Source has no set of resources",
+		"/.well-known/resourcesync": "the Source has no set of resources",
+	} {
+		s := newSubscriber(t)
+		_, err := s.Subscribe(context.Background(), o.URL+at, client.SubscribeOptions{Protocol: client.ProtocolResourceSync})
+		assert.ErrorContains(t, err, says, at)
+		_, err = s.Subscribe(context.Background(), o.URL+at, client.SubscribeOptions{Protocol: client.ProtocolResourceSync, TokenFile: file, Name: "egov"})
+		require.NoError(t, err, at)
+		o.seen()
+		s.syncQuiet()
+		assert.Zero(t, topicsAsked(o.seen()), "the package is fetched with the token")
+		s.has(o, doc(topics(15, "v1")...))
+		assert.True(t, s.verify().Equal)
+	}
+}
+
+// A topic that changes whenever it is asked for, and a map that changes at each request at all:
+// the round comes to an end, and what is not in step then is so later.
+func TestTopicThatChangesAllTheTime(t *testing.T) {
+	t.Parallel()
+	for name, changes := range map[string]func(*http.Request) bool{
+		"when it is asked for":   isTopic("t1"),
+		"when any is asked for":  isRecord,
+		"when lists are asked":   isRecordsFeed,
+		"at each single request": anything,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := publishing(t, doc(topics(4, "v1")...))
+			s := recorded(t, o, lists)
+			var version atomic.Int64
+			now := func() string {
+				all := topics(4, "v2")
+				all[1] = topic("t1", fmt.Sprint("Topic 1 of ", version.Load()))
+				return doc(all...)
+			}
+			o.put(now())
+			o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if changes(r) {
+					version.Add(1)
+					o.put(now())
+				}
+				return false
+			})
+			for range 2 {
+				r := s.sync()
+				assert.LessOrEqual(t, r.Quarantined, 1)
+				for _, q := range s.quarantined() {
+					assert.Equal(t, []string{si("t1")}, q.Names)
+				}
+				assert.Less(t, len(o.seen()), 200, "it gives up in the end")
+				s.source("egov", func(_ store.Subscription, src fragment.Source) {
+					for _, id := range []string{"t0", "t1", "t2", "t3"} {
+						topic, err := src.Topic(tmdm.Locator(si(id)))
+						require.NoError(t, err)
+						require.NotNil(t, topic, "nothing is lost: %s", id)
+						if id != "t1" {
+							require.Contains(t, topic.Names[0].Value, "v2")
+						}
+					}
+				})
+			}
+			require.NotZero(t, version.Load())
+			o.breakWith(nil)
+			s.syncQuiet()
+			s.has(o, now())
+			s.hasRecordsOf(o, "egov", "egov")
+			assert.Zero(t, s.syncQuiet().Entries)
+			assert.True(t, s.verify().Equal)
+		})
+	}
+}
+
+func (s *subscriber) quarantined() []store.Quarantined {
+	all, err := s.db.Quarantine("egov")
+	require.NoError(s.t, err)
+	return all
+}
+
+// Whatever characters a subject identifier has, the list names the topic by it: each record is
+// about the topic that bears its name.
+func TestSubjectIdentifiersOfAllCharacters(t *testing.T) {
+	few(t, 25)
+	o := publishing(t, doc(topic("a", "A")))
+	s := recorded(t, o, lists)
+	characters := []rune(" \u00a0%&'\"<>+#?;=,~^`{}|[]\\()äß語\u0301\u2028\u3000\U0001F600\U000E0001aZ09-._/:@!$*")
+	pieces := rapid.OneOf(rapid.StringOfN(rapid.SampledFrom(characters), 0, 8, -1), rapid.SampledFrom([]string{"%20", "%2F", "%2f", "%C3%A4", "%", "%7E", "%zz", "&amp;", "%26", "%25", "..", "//", "&#38;"}))
+	rapid.Check(t, func(r *rapid.T) {
+		all := map[string]bool{}
+		var elements []string
+		for i, parts := range rapid.SliceOfN(rapid.SliceOfN(pieces, 1, 4), 1, 6).Draw(r, "identifiers") {
+			id, err := iri.Normalize(rapid.SampledFrom([]string{"http://psi.example.org/", "urn:x-", "HTTP://PSI.example.org/?"}).Draw(r, "begins") + strings.Join(parts, ""))
+			if err != nil || all[id] {
+				continue
+			}
+			all[id] = true
+			elements = append(elements, fmt.Sprintf(`<topic><subjectIdentifier href="%s"/><name><value>%d</value></name></topic>`, html.EscapeString(iri.Escape(id)), i))
+		}
+		o.put(doc(elements...))
+		round, err := s.Sync(context.Background(), "egov")
+		require.NoError(r, err)
+		require.Zero(r, round.Quarantined, s.quarantined())
+		require.NoError(r, s.db.HeldRecords("egov", nil, func(held store.Held) {
+			require.True(r, held.Named, "the list does not name %s", held.TopicSI)
+			delete(all, string(held.TopicSI))
+		}))
+		require.Empty(r, all)
+		s.hasRecordsOf(o, "egov", "egov")
+		s.has(o, doc(elements...))
+	})
+}
