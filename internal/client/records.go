@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -342,10 +343,24 @@ func (h *records) take(ctx context.Context, r *harvest.Record, form harvest.Repr
 		defer content.Close()
 		return read(content, form.URL)
 	}
-	request := fetch.Request{URL: form.URL, Accept: h.accept(), Max: h.MaxFragment, Home: h.home, Within: h.MaxTime, Prepare: uncached}
+	request := fetch.Request{URL: form.URL, Accept: h.acceptOf(form), Max: h.MaxFragment, Home: h.home, Within: h.MaxTime, Prepare: uncached}
 	t, a, err := fetch.Do(ctx, h.fetcher(), request, func(a *fetch.Answer) (taken, error) { return read(a.Body, a.URL) })
 	t.later = err == nil && !form.Copy && r.Later(a)
 	return t, err
+}
+
+// acceptOf returns the Accept header for a form of a record. What a source states of bytes is
+// so of one media type alone, or else of what is sent to those who ask for none; any other
+// would be refused for what is stated.
+func (h *records) acceptOf(form harvest.Representation) string {
+	if form.Fixity.IsZero() {
+		return h.accept()
+	}
+	base, parameters, err := mime.ParseMediaType(form.Type)
+	if err != nil {
+		return "*/*"
+	}
+	return mime.FormatMediaType(base, parameters) + ", */*;q=0.1"
 }
 
 // uncached asks caches for what the server has now (RFC 9111 §5.2.1.4, no-cache). The

@@ -117,7 +117,7 @@ func TestRecordsThatAreGone(t *testing.T) {
 				assert.Equal(t, "feed a b feed a a.other", p.seen(), "the feed might have said since that it is deleted")
 				assert.Equal(t, []int{2, 1}, []int{r.Entries, r.Applied})
 				assert.Contains(t, bad[0].Error, fmt.Sprint(status, " ", http.StatusText(status)))
-				assert.Contains(t, bad[0].Error, "though the feed says that it is there; the topic was removed")
+				assert.Contains(t, bad[0].Error, "though the source says that it is there; the topic was removed")
 				assert.Equal(t, []string{"urn:x:a", "urn:x:a", p.URL + "/a"}, []string{bad[0].TopicSI, bad[0].Entry, bad[0].Link})
 				s.holds(p, topic("b", "B changed"))
 

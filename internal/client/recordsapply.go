@@ -87,7 +87,7 @@ func (h *records) apply(a *store.Applying, o *obtained, told *notes) (done bool,
 	switch {
 	case bad != nil:
 		if harvest.Gone(bad) {
-			bad = fmt.Errorf("%w, though the feed says that it is there; the topic was removed", bad)
+			bad = fmt.Errorf("%w, though the source says that it is there; the topic was removed", bad)
 			if err := h.drop(a, &held); err != nil {
 				return false, err
 			}

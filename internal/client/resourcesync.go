@@ -34,6 +34,9 @@ func (c *Client) withPackages(s *store.Subscription, f func(*harvest.ResourceSyn
 		Temp: folder, Packages: resourcesync.PackageLimits{MaxResource: c.MaxFragment}, MaxPackage: c.MaxSnapshot, Room: c.Store.Room,
 		Represent: represent,
 		Check: func(set *harvest.Set) error {
+			if set.URL != s.FragmentsFeed { // where that is not there any more, the server may have led to any other
+				return fmt.Errorf("%s: this set of resources is not there any more; the server leads to %s now. Nothing was changed. If that is the same topic map, subscribe to it under another name", s.FragmentsFeed, set.URL)
+			}
 			sp := prefixOf(set)
 			if sp == s.SP || sp == "" && s.OwnSP {
 				return nil

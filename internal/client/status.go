@@ -8,12 +8,13 @@ import (
 
 // Status is what is known of a subscription, for people and programs.
 type Status struct {
-	Name    string     `json:"name"`
-	Feed    string     `json:"feed"`
-	SP      string     `json:"sourceLocatorPrefix"`
-	State   State      `json:"state"`
-	Mark    *time.Time `json:"mark,omitempty"` // the server's time
-	Applied int        `json:"applied"`        // since the clean start
+	Name     string     `json:"name"`
+	Feed     string     `json:"feed"`
+	Protocol string     `json:"protocol"`
+	SP       string     `json:"sourceLocatorPrefix"`
+	State    State      `json:"state"`
+	Mark     *time.Time `json:"mark,omitempty"` // the server's time
+	Applied  int        `json:"applied"`        // since the clean start
 
 	// InStep is a time at which nothing was known to be missing: that of the last
 	// round, or, if that has failed, the mark; but not later than when the first of
@@ -46,7 +47,7 @@ const (
 // StatusOf says what s is like at the time now.
 func StatusOf(s *store.Subscription, quarantine []store.Quarantined, now time.Time) Status {
 	st := Status{
-		Name: s.Name, Feed: s.FragmentsFeed, SP: s.SP, State: NotLoaded,
+		Name: s.Name, Feed: s.FragmentsFeed, Protocol: ProtocolOf(s), SP: s.SP, State: NotLoaded,
 		LastCheck: known(s.LastCheck), LastChange: known(s.LastChange), LastError: s.LastError,
 		Quarantined: len(quarantine), Quarantine: quarantine,
 	}

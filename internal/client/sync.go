@@ -19,7 +19,7 @@ import (
 type Round struct {
 	Name       string    `json:"name"`
 	CleanStart bool      `json:"cleanStart"`       // the map was loaded
-	Snapshot   bool      `json:"snapshot"`         // from a snapshot; else from the beginning of the feed
+	Snapshot   bool      `json:"snapshot"`         // from a snapshot; else from all that the source has published
 	Reason     string    `json:"reason,omitempty"` // why it was loaded anew
 	Entries    int       `json:"entries"`          // new entries that the mark moved over
 	Applied    int       `json:"applied"`          // fragments applied for them

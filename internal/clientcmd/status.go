@@ -89,6 +89,9 @@ func (a *app) printStatus(st *client.Status) {
 		a.printf("  %-12s "+format+"\n", append([]any{name}, args...)...)
 	}
 	row("feed", "%s", st.Feed)
+	if st.Protocol != client.ProtocolTMShare {
+		row("protocol", "%s", st.Protocol)
+	}
 	row("prefix", "%s", st.SP)
 	row("state", "%s", st.State)
 	row("in step with", "%s", at(st.Mark))

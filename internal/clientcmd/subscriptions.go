@@ -49,8 +49,15 @@ Other ways to follow a source:
   --protocol atom-pmh  a feed of records (Atom Feed Protocol for Metadata
                        Harvesting), of any producer whose records are topics in
                        XTM. It is recognised where the URL has the word records in
-                       it; with the flag, the URL may also be one of those above.`,
+                       it; with the flag, the URL may also be one of those above.
+  --protocol resourcesync
+                       the lists of a ResourceSync Source (ANSI/NISO Z39.99) whose
+                       resources are topics in XTM. It is recognised where the URL
+                       has the word resourcesync in it; with the flag, URL is any
+                       document of the Source, something that links to one, or the
+                       server's address. Lengths and hashes are verified.`,
 		Example: `  tmshare-client subscribe http://127.0.0.1:8080/topicmaps/egov
+  tmshare-client subscribe --protocol resourcesync https://maps.example.org/
   tmshare-client subscribe --as members --token-file token https://maps.example.org/topicmaps/members`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error {
