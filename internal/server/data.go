@@ -53,6 +53,7 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		h := w.Header()
 		h.Set("Cache-Control", cacheShortly)
 		h.Set(recordVersion, feeds.FormatTime(e.Updated))
+		s.addFormLinks(h, r, &v.Collection, e)
 		addLink(h, s.fragmentURL(&v.Collection, e.Seq), "memento", "datetime", e.Updated.UTC().Format(http.TimeFormat)) // RFC 7089 §2.2.4
 		s.addTimeLinks(h, &v.Collection, e)
 		if !v.NoResourceSync && e.Lives() {
@@ -64,6 +65,19 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		}
 		return s.writeFragment(w, r, v, e, version, modified)
 	})
+}
+
+// addFormLinks adds links from a topic to its forms, and from a form to the topic (RFC 6596,
+// The Canonical Link Relation; Z39.99 §14.3, Alternate Representations).
+func (s *Server) addFormLinks(h http.Header, r *http.Request, c *store.Collection, e *store.Entry) {
+	topic := s.topicURL(c, e.TopicSI)
+	if mux.Vars(r)["ext"] != "" {
+		addLink(h, topic, resourcesync.RelCanonical)
+		return
+	}
+	for _, version := range c.FormsOf(e) {
+		addLink(h, topic+extension(version), resourcesync.RelAlternate, "type", mediaType(version))
+	}
 }
 
 // lastEntry returns the last entry of the topic key in the URL.
