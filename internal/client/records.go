@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/harvest"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -71,15 +72,12 @@ func (c *Client) harvest(ctx context.Context, s *store.Subscription, r *Round) e
 const maxTries = 10
 
 func (h *records) follow(ctx context.Context) error {
+	mark, err := h.mark()
+	if err != nil {
+		return err
+	}
 	for tries := 1; ; tries++ {
-		mark, err := h.mark()
-		if err != nil {
-			return err
-		}
 		again := tries > 1
-		if again {
-			mark.ETag = ""
-		}
 		h.last = tries == maxTries
 		news, err := h.source.News(ctx, h.s.FragmentsFeed, mark, h)
 		if err != nil {
@@ -103,6 +101,7 @@ func (h *records) follow(ctx context.Context) error {
 		if h.left == 0 {
 			return h.moveMark(ctx, news)
 		}
+		mark = mark.Begin(news)
 	}
 }
 
@@ -344,7 +343,11 @@ func (h *records) take(ctx context.Context, r *harvest.Record, form harvest.Repr
 		return read(content, form.URL)
 	}
 	request := fetch.Request{URL: form.URL, Accept: h.acceptOf(form), Max: h.MaxFragment, Home: h.home, Within: h.MaxTime, Prepare: uncached}
-	t, a, err := fetch.Do(ctx, h.fetcher(), request, func(a *fetch.Answer) (taken, error) { return read(a.Body, a.URL) })
+	fetcher := h.fetcher()
+	if form.Copy {
+		fetcher.Tries = 1 // there is another place
+	}
+	t, a, err := fetch.Do(ctx, fetcher, request, func(a *fetch.Answer) (taken, error) { return read(a.Body, a.URL) })
 	t.later = err == nil && !form.Copy && r.Later(a)
 	return t, err
 }
@@ -371,7 +374,7 @@ func uncached(h http.Header) { h.Set("Cache-Control", "no-cache") }
 func (h *records) read(body io.Reader, at string, r *harvest.Record) (*fragment.Fragment, error) {
 	o := h.xtmOptions(h.s.SP, at)
 	if len(r.TopicSI)+len(r.TopicSL) == 0 {
-		return fragment.ReadRecord(body, o, tmdm.Locator(r.ID), tmdm.Locator(at))
+		return fragment.ReadRecord(body, o, named(r.ID), named(at))
 	}
 	f, err := fragment.ReadAs(body, o, fragment.Identity{SubjectIdentifiers: locators(r.TopicSI), SubjectLocators: locators(r.TopicSL)})
 	if err != nil {
@@ -384,6 +387,14 @@ func (h *records) read(body io.Reader, at string, r *harvest.Record) (*fragment.
 		return a.Part(f.Topic.TopicSI()) == fragment.AsType
 	})
 	return f, nil
+}
+
+// named returns the locator that a URI is as an identifier of a topic.
+func named(uri string) tmdm.Locator {
+	if l, err := iri.Normalize(uri); err == nil {
+		return tmdm.Locator(l)
+	}
+	return tmdm.Locator(uri)
 }
 
 // representations returns those of a record that may be XTM, the best first; of one format

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -170,12 +171,18 @@ func TestPartialUpdateOfRecordsAsksForTheChangeAlone(t *testing.T) {
 // BenchmarkPartialUpdateOfRecords measures a round that brings ten changed records beside
 // 1,000 and beside 100,000 others: "×" is the one beside the other.
 func BenchmarkPartialUpdateOfRecords(b *testing.B) {
+	for _, form := range []string{archived, lists} {
+		b.Run(path.Base(form), func(b *testing.B) { benchmarkPartialUpdate(b, form) })
+	}
+}
+
+func benchmarkPartialUpdate(b *testing.B, form string) {
 	took := map[int]time.Duration{}
 	sizes := []int{1000, 100_000}
 	const rounds = 20
 	for _, size := range sizes {
 		n := newRecordsBench(b, size)
-		n.inStep(archived)
+		n.inStep(form)
 		for range rounds {
 			n.change()
 			begin := time.Now()
@@ -193,15 +200,16 @@ func BenchmarkPartialUpdateOfRecords(b *testing.B) {
 	b.ReportMetric(float64(took[sizes[1]])/float64(took[sizes[0]]), "×")
 }
 
-// BenchmarkBaselineOfRecords measures the first round of a source of 5,000 records, beside
-// that of a source that follows the fragments feed of the same map from its beginning.
+// BenchmarkBaselineOfRecords measures the first round of a source of 5,000 records, by their
+// feed and by the lists and packages of ResourceSync, beside that of a source that follows the
+// fragments feed of the same map from its beginning.
 func BenchmarkBaselineOfRecords(b *testing.B) {
 	const size = 5000
 	took := map[string]time.Duration{}
 	n := newRecordsBench(b, size)
 	ctx := context.Background()
 	for range b.N {
-		for what, at := range map[string]string{"records": archived, "fragments": "/fragments"} {
+		for what, at := range map[string]string{"records": archived, "lists": lists, "fragments": "/fragments"} {
 			s, err := n.client.Subscribe(ctx, n.url+at, client.SubscribeOptions{Name: what})
 			require.NoError(b, err)
 			require.NoError(b, n.db.UpdateSubscription(s.Name, func(s *store.Subscription) { s.SnapshotsFeed = "" }))
@@ -216,5 +224,6 @@ func BenchmarkBaselineOfRecords(b *testing.B) {
 	for what, t := range took {
 		b.ReportMetric(float64(b.N*size)/t.Seconds(), what+"/s")
 	}
-	b.ReportMetric(float64(took["records"])/float64(took["fragments"]), "×")
+	b.ReportMetric(float64(took["records"])/float64(took["fragments"]), "records×")
+	b.ReportMetric(float64(took["lists"])/float64(took["fragments"]), "lists×")
 }
