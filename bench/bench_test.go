@@ -19,7 +19,7 @@ var (
 	topics  = flag.Int("topics", 10_000, "topics of the synthetic map")
 	rounds  = flag.Int("rounds", 3, "measure everything at least so many times, and take the best")
 	seconds = flag.Int("seconds", 1, "BenchmarkServing loads each server for at least so many seconds, and takes the best")
-	million = flag.Bool("million", false, "BenchmarkPeakMemory, BenchmarkCleanStart, BenchmarkPost and BenchmarkServingMemory take a map of a million topics (1.2 GB)")
+	million = flag.Bool("million", false, "BenchmarkPeakMemory, BenchmarkCleanStart, BenchmarkPost, BenchmarkResourceList and BenchmarkServingMemory take a map of a million topics (1.2 GB)")
 )
 
 func TestMain(m *testing.M) {

@@ -46,7 +46,8 @@ func (n *node) listed(at string) (l listedIn) {
 
 // BenchmarkResourceList measures how fast the parts of a large Resource List are served, beside
 // nginx, which has the same bytes in files; and how fast all that ResourceSync offers of a
-// collection is made.
+// collection is made, and in how much memory. -topics or -million say how many resources there
+// are; parts of more than 50,000 of them are all alike.
 func BenchmarkResourceList(b *testing.B) {
 	topics := manyTopics()
 	n := serve(b, importInto(b, synthesize(b, topics)))
@@ -65,6 +66,7 @@ func BenchmarkResourceList(b *testing.B) {
 		fmt.Println("NOT CHECKED: no Resource List served beside nginx:", missing)
 		b.SkipNow()
 	}
+	made := n.memory("RssAnon:")
 	for _, c := range []struct {
 		name    string
 		headers []string
@@ -86,6 +88,7 @@ func BenchmarkResourceList(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(own.perSecond*float64(len(body))/1e6, "MB/s")
 			b.ReportMetric(float64(topics)/took.Seconds(), "resources/s-made")
+			b.ReportMetric(made/1e6, "RssAnon-MB")
 			ratio(b, own.perSecond, ref.perSecond, "requests/s-of-nginx")
 			ratio(b, own.perCPUSecond, ref.perCPUSecond, "requests/cpu-s-of-nginx")
 		})

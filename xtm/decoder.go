@@ -458,7 +458,7 @@ func (d *Decoder) itemIdentifier(id []byte) tmdm.Locator {
 }
 
 func (d *Decoder) resolveAny(base, ref string) tmdm.Locator {
-	l, err := iri.Resolve(base, strings.TrimSpace(ref))
+	l, err := iri.Resolve(base, strings.Trim(ref, " \t\r\n"))
 	if err != nil {
 		d.fail("%q is not a usable reference: %s", ref, reasonOf(err))
 		return ""

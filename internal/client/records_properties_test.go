@@ -90,6 +90,9 @@ func TestRecordsAreFollowedThroughRandomHistories(t *testing.T) {
 		}
 	})
 	t.Logf("%v", done)
+	if testing.Short() { // a few histories need not have that
+		return
+	}
 	require.NotZero(t, done["records applied to a source that was there"])
 }
 

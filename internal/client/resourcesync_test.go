@@ -62,7 +62,7 @@ func isTopic(id string) func(*http.Request) bool {
 
 func topicsAsked(seen []string) int { return times(seen, "/topics/") }
 
-// followed returns a subscriber whose egov follows the lists, and has not begun to.
+// followedByLists returns a subscriber whose egov follows the lists, and has not begun to.
 func followedByLists(t *testing.T, o *origin, change ...func(*client.Config)) *subscriber {
 	s := newSubscriber(t, change...)
 	s.record(o, "egov", lists, "egov")
@@ -305,12 +305,15 @@ func TestFormThatIsNotWhatTheListStates(t *testing.T) {
 	o := publishing(t, doc(topics(3, "v1")...))
 	s := recorded(t, o, lists)
 	o.put(doc(topics(3, "v2")...))
-	o.breakWith(rewriting(func(r *http.Request) bool { return isTopic("t1")(r) && strings.HasSuffix(r.URL.Path, ".xtm21") },
-		func(b string) string { return strings.ReplaceAll(b, "v2", "v1") }))
-	for range 2 {
-		_, bad := s.syncPasses(1)
-		assert.Regexp(t, `its sha-256 is [0-9a-f]{64}, not [0-9a-f]{64}; http.*\.xtm1 was taken, which may say less`, bad[0].Error)
-		s.has(o, doc(topics(3, "v2")...))
+	for _, c := range []struct{ broken, taken string }{{`\.xtm21$`, `\.xtm1`}, {`\.xtm`, `/[a-z2-7]{26}`}} {
+		broken := regexp.MustCompile(c.broken)
+		o.breakWith(rewriting(func(r *http.Request) bool { return isTopic("t1")(r) && broken.MatchString(r.URL.Path) },
+			func(b string) string { return strings.ReplaceAll(b, "v2", "v1") }))
+		for range 2 {
+			_, bad := s.syncPasses(1)
+			assert.Regexp(t, `its sha-256 is [0-9a-f]{64}, not [0-9a-f]{64}; http.*`+c.taken+` was taken, which may say less`, bad[0].Error)
+			s.has(o, doc(topics(3, "v2")...))
+		}
 	}
 	o.breakWith(nil)
 	s.syncQuiet()
@@ -357,11 +360,11 @@ func TestSourceThatBeginsAnewIsReadAnew(t *testing.T) {
 	s := recorded(t, o, lists)
 	require.Equal(t, http.StatusOK, o.ask(http.MethodDelete, "/topicmaps/egov", "", "").Code)
 	_, err := s.syncFails()
-	assert.ErrorContains(t, err, "the Source has no set of resources")
+	assert.ErrorContains(t, err, o.recordsURL("egov", lists)+": the server answered 404 Not Found")
 	s.has(o, doc(topics(5, "v1")...))
-	o.create("libraries", doc(topic("other", "Other")))
+	o.create("libraries", doc(topic("other", "Other"))) // to which the server leads now
 	_, err = s.syncFails()
-	assert.ErrorContains(t, err, o.recordsURL("egov", lists)+": this set of resources is not there any more; the server leads to "+o.recordsURL("libraries", lists)+" now. Nothing was changed.")
+	assert.ErrorContains(t, err, o.recordsURL("egov", lists)+": the server answered 404 Not Found")
 	s.has(o, doc(topics(5, "v1")...))
 	again := doc(append(topics(3, "anew"), topic("other", "Other"))...)
 	o.create("egov", again)
@@ -460,11 +463,11 @@ func TestSubscribeToWhatIsNoSource(t *testing.T) {
 	}{
 		"no collections":     {empty.URL, "resourcesync", []string{"/.well-known/resourcesync", "the Source has no set of resources"}},
 		"not offered":        {off.URL + "/topicmaps/egov", "resourcesync", []string{"the Source has no set of resources"}},
-		"not offered, list":  {off.recordsURL("egov", lists), "", []string{"the Source has no set of resources"}},
-		"no such collection": {off.recordsURL("none", lists), "", []string{"the Source has no set of resources"}},
+		"not offered, list":  {off.recordsURL("egov", lists), "", []string{"egov is not offered by ResourceSync"}},
+		"no such collection": {off.recordsURL("none", lists), "", []string{`404 Not Found (not found: collection "none")`}},
 		"a page":             {page.URL + "/page", "resourcesync", []string{page.URL + "/page: this is no document of ResourceSync", "/.well-known/resourcesync", "/robots.txt"}},
-		"not there":          {page.URL + "/nothing", "resourcesync", []string{page.URL + "/nothing", "/.well-known/resourcesync", "/robots.txt"}},
-		"nobody listens":     {"http://" + closedPort(t) + "/", "resourcesync", []string{"connection refused"}},
+		"not there":          {page.URL + "/nothing", "resourcesync", []string{page.URL + "/nothing: the server answered 404 Not Found"}},
+		"nobody listens":     {"http://127.0.0.1:1/", "resourcesync", []string{"connection refused"}},
 		"another scheme":     {"ftp://example.org/resourcesync/list.xml", "", []string{"is not an http or https URL"}},
 		"unknown protocol":   {off.URL, "oai-pmh", []string{`unknown protocol "oai-pmh": there are tmshare, atom-pmh, resourcesync`}},
 	} {
@@ -541,7 +544,11 @@ func TestTopicThatChangesAllTheTime(t *testing.T) {
 				for _, q := range s.quarantined() {
 					assert.Equal(t, []string{si("t1")}, q.Names)
 				}
-				assert.Less(t, len(o.seen()), 200, "it gives up in the end")
+				seen := o.seen()
+				assert.Less(t, len(seen), 200, "it gives up in the end")
+				if name == "when it is asked for" {
+					assert.Greater(t, times(seen, "/changelist"), 2, "but not at once")
+				}
 				s.source("egov", func(_ store.Subscription, src fragment.Source) {
 					for _, id := range []string{"t0", "t1", "t2", "t3"} {
 						topic, err := src.Topic(tmdm.Locator(si(id)))
@@ -583,8 +590,8 @@ func TestSubjectIdentifiersOfAllCharacters(t *testing.T) {
 		var elements []string
 		for i, parts := range rapid.SliceOfN(rapid.SliceOfN(pieces, 1, 4), 1, 6).Draw(r, "identifiers") {
 			id, err := iri.Normalize(rapid.SampledFrom([]string{"http://psi.example.org/", "urn:x-", "HTTP://PSI.example.org/?"}).Draw(r, "begins") + strings.Join(parts, ""))
-			if err != nil || all[id] {
-				continue
+			if blank := strings.TrimRight(id, " "); err != nil || all[id] || strings.TrimSpace(blank) != blank {
+				continue // what reads XTM takes space of any kind off the end
 			}
 			all[id] = true
 			elements = append(elements, fmt.Sprintf(`<topic><subjectIdentifier href="%s"/><name><value>%d</value></name></topic>`, html.EscapeString(iri.Escape(id)), i))

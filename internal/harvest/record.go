@@ -39,6 +39,9 @@ type Representation struct {
 	Fixity Fixity `json:"fixity,omitzero"`
 	Copy   bool   `json:"copy,omitempty"` // it is somebody else's: it may be out of date, or not there
 
+	// Patch, if it is not nil, makes the content of that which the record had before.
+	Patch *Patch `json:"-"`
+
 	// Open, if it is not nil, opens the content in a package that is already here, or
 	// soon will be.
 	Open func() (io.ReadCloser, error) `json:"-"`

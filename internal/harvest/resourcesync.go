@@ -303,7 +303,9 @@ func Mirrors(i *resourcesync.Item) []Representation {
 			all = append(all, Representation{URL: m.Href, Type: i.Type, Fixity: stated, Copy: true})
 		}
 	}
-	return append(all, Representation{URL: i.Loc, Type: i.Type, Fixity: stated})
+	all = append(all, Representation{URL: i.Loc, Type: i.Type, Fixity: stated})
+	all[0].Patch = patchTo(i)
+	return all
 }
 
 func (l *look) report(line string) {

@@ -2,6 +2,8 @@ package harvest
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -37,8 +39,9 @@ func (l *look) changes(ctx context.Context, ref string, mark Mark) (*News, error
 	case p.NotModified:
 		return &News{Unchanged: true, Mark: mark}, nil
 	}
-	w := &changeWalk{look: l, mark: mark, read: map[string]*listing{ref: p}, added: map[string]bool{}}
-	n := &News{}
+	w := l.walk(mark)
+	w.read[ref] = p
+	n, at := &News{}, ref
 	// A list that is too late, or closed, is not all there is: the index has the others.
 	if index, ok := p.Link(resourcesync.RelIndex); ok && !p.Index && index.Href != ref && (!p.Until.IsZero() || !w.reaches(p.From)) {
 		indexed, err := l.read(ctx, index.Href, "")
@@ -48,15 +51,35 @@ func (l *look) changes(ctx context.Context, ref string, mark Mark) (*News, error
 		case err != nil && !Gone(err):
 			return nil, err
 		case err == nil && indexed.Index:
-			p = indexed
+			p, at = indexed, index.Href
 		}
 	} else if !p.Index {
 		n.Mark.Document, n.Mark.ETag = ref, p.ETag
 	}
-	if err := w.add(ctx, p, time.Time{}); err != nil {
-		return nil, err
+	for range mostReadings {
+		if err := w.add(ctx, p, time.Time{}); err != nil {
+			return nil, err
+		}
+		if !w.gap {
+			return n, w.end(n)
+		}
+		now, err := l.read(ctx, at, "")
+		switch {
+		case err != nil:
+			return nil, err
+		case reflect.DeepEqual(now.items, p.items): // the Source is not exact with its times
+			return n, w.end(n)
+		}
+		p, w = now, l.walk(mark)
 	}
-	return n, w.end(n)
+	return nil, fmt.Errorf("%s: the Change Lists change faster than they can be read", at)
+}
+
+// mostReadings is how often an index is read that changes while its lists are.
+const mostReadings = 5
+
+func (l *look) walk(mark Mark) *changeWalk {
+	return &changeWalk{look: l, mark: mark, read: map[string]*listing{}, added: map[string]bool{}}
 }
 
 // changeWalk is one reading of Change Lists.
@@ -71,6 +94,10 @@ type changeWalk struct {
 	first   time.Time           // when the first list begins that was read
 	reached bool                // all changes since the mark are there
 	covered bool                // and all that were at its time
+
+	// gap says that the index does not name what was before one of the lists: that was
+	// closed, and begun anew, after the index was read.
+	gap bool
 }
 
 // reaches reports whether what is from a time on holds all that is later than the mark.
@@ -101,18 +128,25 @@ func (w *changeWalk) add(ctx context.Context, p *listing, from time.Time) error 
 	return nil
 }
 
+// follows notes whether what is from a time on goes on where what was before it ends.
+func (w *changeWalk) follows(from, end time.Time) {
+	w.gap = w.gap || !end.IsZero() && from.After(end) && from.After(w.mark.Updated)
+}
+
 // addIndexed adds the lists of an index that are not older than the mark.
 func (w *changeWalk) addIndexed(ctx context.Context, p *listing) error {
 	parts := p.items
 	if !slices.ContainsFunc(parts, func(i resourcesync.Item) bool { return i.From.IsZero() }) {
 		slices.SortStableFunc(parts, func(a, b resourcesync.Item) int { return a.From.Compare(b.From) })
 	}
+	var next time.Time // when the list behind begins, as it says itself
 	for i := len(parts) - 1; i >= 0 && !w.covered; i-- {
 		part := &parts[i]
 		until := part.Until
 		if until.IsZero() && i+1 < len(parts) {
 			until = parts[i+1].From
 		}
+		w.follows(next, until)
 		if !until.IsZero() && until.Before(w.mark.Updated) {
 			w.reached = true // it is there, but has nothing new
 			continue
@@ -134,6 +168,11 @@ func (w *changeWalk) addIndexed(ctx context.Context, p *listing) error {
 		if err := w.add(ctx, list, part.From); err != nil {
 			return err
 		}
+		w.follows(next, list.Until)
+		next = list.From
+	}
+	if !w.covered {
+		w.follows(next, p.From)
 	}
 	return nil
 }
@@ -177,6 +216,9 @@ func (w *changeWalk) end(n *News) error {
 		r := &n.Records[i]
 		// Two changes at one time are told apart by their number alone.
 		r.Anew = r.Updated.After(at) && times[r.ID] > 1 || r.Updated.Equal(at) && found[r.ID] > known[r.ID]
+		if times[r.ID]-known[r.ID] > 1 {
+			r.dropPatches()
+		}
 	}
 	if !w.reached {
 		return &goneError{reason: "the Change Lists do not reach back to the last round", later: n.Records}

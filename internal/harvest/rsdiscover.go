@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -36,7 +37,8 @@ const maxDiscovery = 16 << 20
 
 // discover finds the Capability List by what is at a URL (Z39.99 §6.3, Discovery): a
 // document of ResourceSync; a page or a resource that links to its Capability List; or
-// any other, of whose server the Source Description and robots.txt are asked for.
+// any other, of whose server the Source Description and robots.txt are asked for. What is not
+// there leads nowhere, unless it is the server's own address.
 func (l *look) discover(ctx context.Context, ref string) (*capabilities, error) {
 	seen := map[string]bool{}
 	var own *capabilities // by the document that has led here by its link up
@@ -54,7 +56,7 @@ func (l *look) discover(ctx context.Context, ref string) (*capabilities, error) 
 		case err != nil && own != nil && Gone(err):
 			l.report(fmt.Sprintf("%s leads up to a document that is not there: %s", own.URL, err))
 			return own, nil
-		case err != nil && (at != ref || !Gone(err)):
+		case err != nil && (at != ref || !Gone(err) || !isServer(ref)):
 			return nil, err
 		case p != nil:
 			next, c, err := l.up(ctx, p, at, ref)
@@ -74,6 +76,12 @@ func (l *look) discover(ctx context.Context, ref string) (*capabilities, error) 
 			return nil, fmt.Errorf("%s: this is no document of ResourceSync", at)
 		}
 	}
+}
+
+// isServer reports whether a URL is that of a server.
+func isServer(ref string) bool {
+	u, err := url.Parse(ref)
+	return err == nil && (u.Path == "" || u.Path == "/") && u.RawQuery == ""
 }
 
 // visit reads what is at a URL: a document, or links to Capability Lists.

@@ -526,3 +526,77 @@ func TestContentOfPackagesWithoutHashes(t *testing.T) {
 		require.Equal(t, c.found, m.find(w) != nil, "%+v", c)
 	}
 }
+
+// A list that is closed while the index of the lists is read goes on in one that the index does
+// not name yet: the index is read again.
+func TestListThatIsClosedWhileTheIndexIsRead(t *testing.T) {
+	for _, changes := range []string{"index", "bareIndex", "closedIndex"} {
+		t.Run(changes, func(t *testing.T) {
+			style := careful
+			style.Changes, style.ChangeDump = changes, false
+			s, m := newMirror(t, style, 3)
+			m.noDumps = true
+			m.round()
+			lost, kept := rsHost+"/r/0.txt", rsHost+"/r/1.txt"
+			s.put(rsHost+"/r/2.txt", "an old change")
+			s.closeChanges()
+			m.round()
+			s.put(lost, "changed while the index was on its way")
+			closed := false
+			s.fault = func(_ http.ResponseWriter, r *http.Request) bool {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if strings.HasSuffix(r.URL.Path, "/changes.xml") && !closed {
+					closed = true
+					s.closeChanges()
+					s.put(kept, "changed after that")
+					s.publishOpen()
+				}
+				return false
+			}
+			m.round()
+			require.True(t, closed)
+			require.Equal(t, s.pool, m.records())
+			m.round()
+			require.Equal(t, s.pool, m.records())
+		})
+	}
+}
+
+// Lists that are made anew while they are read may have moved a resource from one to another: it
+// is in none of those that were read. They are read again.
+func TestListsThatAreMadeAnewWhileTheyAreRead(t *testing.T) {
+	style := careful
+	style.ListIndex, style.Dump = true, ""
+	s, m := newMirror(t, style, 4)
+	made := 0
+	s.fault = func(_ http.ResponseWriter, r *http.Request) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if strings.HasSuffix(r.URL.Path, "/list-1.xml") && made < 1 {
+			made++
+			s.change(rsHost+"/r/0.txt", "", resourcesync.Deleted) // 2.txt goes from the second list to the first
+			s.change(rsHost+"/r/1.txt", "", resourcesync.Deleted)
+			s.publishLists()
+			s.publishChanges()
+		}
+		return false
+	}
+	m.round()
+	require.Equal(t, 1, made)
+	require.Equal(t, s.pool, m.records())
+	require.Empty(t, m.reports)
+
+	// Where that happens again and again, it is told.
+	s.prune()
+	s.fault = func(_ http.ResponseWriter, r *http.Request) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if strings.HasSuffix(r.URL.Path, "/list-1.xml") {
+			s.publishLists()
+		}
+		return false
+	}
+	m.round()
+	require.Contains(t, strings.Join(m.reports, ""), "faster than they can be read")
+}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
+
+	"github.com/tmshare/tmshare/feeds/resourcesync"
 )
 
 // snapshot is all that a Source has at a time.
@@ -15,6 +18,8 @@ type snapshot struct {
 	// document is the one list, if it tells by itself whether a resource has changed, and
 	// etag its ETag.
 	document, etag string
+
+	indexes []*listing // of the lists
 }
 
 // snapshot reads the Resource List (Z39.99 §10, Describing Resources), or where there is none
@@ -30,6 +35,32 @@ func (l *look) snapshot(ctx context.Context, c *capabilities, mark Mark) (*snaps
 	if c.changes == "" && mark.Document == c.resources {
 		etag = mark.ETag
 	}
+	s, err := l.lists(ctx, c, etag)
+	for tries := 1; err == nil && s != nil; tries++ {
+		var moved bool
+		if moved, err = l.madeAnew(ctx, s.indexes); !moved || err != nil {
+			break
+		}
+		if tries == mostReadings {
+			l.report(fmt.Sprintf("%s: the Resource Lists are made anew faster than they can be read: what is in none of them may be missing until they are read again", c.resources))
+			break
+		}
+		s, err = l.lists(ctx, c, "")
+	}
+	if err != nil || s == nil {
+		return nil, err
+	}
+	for i := range s.records {
+		r := &s.records[i]
+		if again := r.Updated.IsZero() || !r.Updated.Before(s.at); again && !statesHashes(r) {
+			s.document, s.etag = "", "" // the list may be the same though this is not
+		}
+	}
+	return s, nil
+}
+
+// lists reads the Resource Lists. It is nil where the one list still has the ETag.
+func (l *look) lists(ctx context.Context, c *capabilities, etag string) (*snapshot, error) {
 	s := &snapshot{}
 	seen := map[string]bool{}
 	for lists := []string{c.resources}; len(lists) > 0; lists = lists[1:] {
@@ -47,6 +78,7 @@ func (l *look) snapshot(ctx context.Context, c *capabilities, mark Mark) (*snaps
 		}
 		s.begun(p.At)
 		if p.Index {
+			s.indexes = append(s.indexes, p)
 			for i := range p.items {
 				s.begun(p.items[i].At)
 				lists = append(lists, p.items[i].Loc)
@@ -64,13 +96,33 @@ func (l *look) snapshot(ctx context.Context, c *capabilities, mark Mark) (*snaps
 		}
 		s.records = append(s.records, l.records(p)...)
 	}
-	for i := range s.records {
-		r := &s.records[i]
-		if again := r.Updated.IsZero() || !r.Updated.Before(s.at); again && !statesHashes(r) {
-			s.document, s.etag = "", "" // the list may be the same though this is not
+	return s, nil
+}
+
+// madeAnew reports whether lists were made anew, at the same URIs, since an index of them was
+// read. Then some may be older than others, and a resource that has gone from one list to
+// another may be in none of those that were read, though it has not changed.
+func (l *look) madeAnew(ctx context.Context, indexes []*listing) (bool, error) {
+	for _, index := range indexes {
+		if index.At.IsZero() { // a plain one does not tell
+			continue
+		}
+		now, err := l.read(ctx, index.URL, index.ETag)
+		switch {
+		case err != nil:
+			return false, err
+		case now.NotModified || now.At.Equal(index.At):
+			continue
+		}
+		before := map[string]bool{}
+		for i := range index.items {
+			before[index.items[i].Loc] = true
+		}
+		if slices.ContainsFunc(now.items, func(i resourcesync.Item) bool { return before[i.Loc] }) {
+			return true, nil
 		}
 	}
-	return s, nil
+	return false, nil
 }
 
 // begun notes when one of the lists was begun: only all changes until the first was are in all

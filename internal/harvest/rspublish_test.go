@@ -191,30 +191,60 @@ func (s *rsSource) changesBetween(from, until time.Time) (items []resourcesync.I
 	return items
 }
 
-// publishChanges publishes what has changed.
+// publishChanges publishes what has changed: in the list that is open, or in one that is
+// closed now.
 func (s *rsSource) publishChanges() {
-	now := s.now()
-	begin := s.horizon
-	if n := len(s.sealed); n > 0 {
-		begin = s.sealed[n-1].until
+	switch s.Changes {
+	case "", "open":
+		s.publishOpen()
+	case "closed":
+		s.closeChanges()
+	default:
+		if s.rng.IntN(3) == 0 {
+			s.publishOpen()
+		} else {
+			s.closeChanges()
+		}
 	}
-	closed := s.Changes != "open" && len(s.changesBetween(begin, now)) > 0
-	head := resourcesync.Document{Capability: resourcesync.ChangeList, Times: resourcesync.Times{From: begin}}
-	indexed := s.Changes == "closedIndex"
-	if indexed {
+}
+
+// closeChanges publishes what has changed in a list that is closed, and begins another.
+func (s *rsSource) closeChanges() {
+	from, now := s.openFrom(), s.now()
+	if items := s.changesBetween(from, now); len(items) > 0 {
+		head := s.changeHead(from)
+		head.Until = now
+		sealed := rsSealed{fmt.Sprintf("%s/changes-%d.xml", s.home, now.UnixMicro()), from, now}
+		s.pages[sealed.path] = s.document(head, items...)
+		s.sealed = append(s.sealed, sealed)
+	}
+	s.publishOpen()
+}
+
+// openFrom is when the open list begins.
+func (s *rsSource) openFrom() time.Time {
+	if n := len(s.sealed); n > 0 {
+		return s.sealed[n-1].until
+	}
+	return s.horizon
+}
+
+func (s *rsSource) changeHead(from time.Time) resourcesync.Document {
+	head := resourcesync.Document{Capability: resourcesync.ChangeList, Times: resourcesync.Times{From: from}}
+	if s.Changes == "closedIndex" {
 		head.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: rsHost + s.home + "/changes.xml"}}
 	}
-	if closed {
-		sealed := rsSealed{fmt.Sprintf("%s/changes-%d.xml", s.home, now.UnixMicro()), begin, now}
-		head.Until = now
-		s.pages[sealed.path] = s.document(head, s.changesBetween(begin, now)...)
-		s.sealed, begin = append(s.sealed, sealed), now
-		head.From, head.Until = now, time.Time{}
-	}
+	return head
+}
+
+// publishOpen publishes the open list, and what leads to it.
+func (s *rsSource) publishOpen() {
+	from, now := s.openFrom(), s.now()
+	head := s.changeHead(from)
 	switch s.Changes {
 	case "":
 	case "open":
-		s.pages[s.home+"/changes.xml"] = s.document(head, s.changesBetween(begin, now)...)
+		s.pages[s.home+"/changes.xml"] = s.document(head, s.changesBetween(from, now)...)
 	case "closed":
 		if len(s.sealed) == 0 {
 			head.Until = now
@@ -222,9 +252,9 @@ func (s *rsSource) publishChanges() {
 		}
 	default:
 		open := s.home + "/changes-open.xml"
-		s.pages[open] = s.document(head)
+		s.pages[open] = s.document(head, s.changesBetween(from, now)...)
 		var items []resourcesync.Item
-		for _, one := range append(s.sealed, rsSealed{path: open, from: begin}) {
+		for _, one := range append(s.sealed, rsSealed{path: open, from: from}) {
 			i := resourcesync.Item{Loc: rsHost + one.path}
 			if s.Changes != "bareIndex" {
 				i.From, i.Until = one.from, one.until

@@ -166,6 +166,9 @@ func (s *rsSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if s.rng.IntN(2) == 0 {
 			s.publishChanges()
 		}
+		if !s.Coarse && s.rng.IntN(4) == 0 { // lists of the same second are the same to everybody
+			s.publishLists()
+		}
 	}
 	content, ok := s.pages[path]
 	kind := "application/xml"

@@ -92,6 +92,9 @@ func (r *round) take(ctx context.Context, record Record, before Held) taken {
 		t.describe()
 		return t
 	}
+	if t, ok := r.patched(ctx, record, wanted[0], before); ok {
+		return t
+	}
 	var t taken
 	for i, from := range wanted {
 		if i < len(wanted)-1 && r.hosts.isDown(from.URL) {

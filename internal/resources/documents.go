@@ -41,18 +41,6 @@ func write(w io.Writer, head resourcesync.Document, items []resourcesync.Item) e
 	return d.Close()
 }
 
-// WriteSourceDescription writes the Source Description (Z39.99 §8) of a server with
-// collections; about describes the server.
-func WriteSourceDescription(w io.Writer, about string, sites []*Site) error {
-	head := resourcesync.Document{Capability: resourcesync.Description, Links: describedBy(about)}
-	var items []resourcesync.Item
-	for _, s := range sites {
-		items = append(items, resourcesync.Item{Loc: s.CapabilityListURL(),
-			Metadata: resourcesync.Metadata{Capability: resourcesync.CapabilityList}, Links: describedBy(s.AboutURL())})
-	}
-	return write(w, head, items)
-}
-
 func describedBy(page string) []resourcesync.Link {
 	return []resourcesync.Link{{Rel: resourcesync.RelDescribedBy, Href: page, Representation: resourcesync.Representation{Type: "text/html"}}}
 }
@@ -178,7 +166,7 @@ func (s *Source) writeChanges(w io.Writer, v *store.View, head resourcesync.Docu
 		if err != nil {
 			return err
 		}
-		item := s.change(&v.Collection, &e)
+		item := s.listed(&v.Collection, &e)
 		if err := d.Write(&item); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/xmlpatch"
 )
 
 // resource returns the item of a topic in a list of resources or a manifest of them: the
@@ -64,6 +65,23 @@ func (s *Site) change(c *store.Collection, e *store.Entry) resourcesync.Item {
 	}
 	item.LastMod, item.Datetime = e.Updated, e.Updated
 	item.Links = append(item.Links, resourcesync.Link{Rel: resourcesync.RelTimeMap, Href: s.TimeMapURL(e.TopicSI), Representation: resourcesync.Representation{Type: linkFormat}})
+	return item
+}
+
+// listed is change for a change list, which also leads to what makes the representation of the
+// one before, where that is less (Z39.99 §14.4, Patch Content). Packages have the whole anyway.
+func (s *Site) listed(c *store.Collection, e *store.Entry) resourcesync.Item {
+	item := s.change(c, e)
+	if item.Change != resourcesync.Updated || len(item.Hashes) == 0 {
+		return item
+	}
+	f, before := formsOf(c, e)[0], formsOf(c, &store.Entry{Seq: e.Prior})[0]
+	if d := e.PatchOf(f.version); d != nil && before.version == f.version {
+		patch := resourcesync.Link{Rel: resourcesync.RelPatch, Href: s.fragmentURL(c, e) + f.ending + ".patch", Modified: e.Updated}
+		patch.Type, patch.Length = xmlpatch.MediaType, d.Length
+		patch.Hashes = []resourcesync.Hash{{Algorithm: resourcesync.SHA256, Digest: hex.EncodeToString(d.SHA256[:])}}
+		item.Links = append(item.Links, patch)
+	}
 	return item
 }
 

@@ -51,7 +51,7 @@ func buildPart(ctx context.Context, path string, site *Site, v *store.View, list
 		if e.Seq > list.Last {
 			break
 		}
-		item := site.change(&v.Collection, &e)
+		item := site.listed(&v.Collection, &e)
 		if err := document.Write(&item); err != nil {
 			return nil, err
 		}

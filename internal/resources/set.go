@@ -17,6 +17,8 @@ type Sizes struct {
 	ListBytes    int64 // its bytes; default and most: 50 MB
 	PackageItems int   // resources in a package; default 10,000
 	PackageBytes int64 // its bytes; default 100 MB
+
+	DescribedItems int // collections in a Source Description; default and most: 50,000
 }
 
 func (s Sizes) withDefaults() Sizes {

@@ -44,15 +44,18 @@ const (
 // The URLs of documents.
 
 func SourceDescriptionURL(server string) string { return server + "/.well-known/resourcesync" }
-func (s *Site) document(name string) string     { return s.Map + "/resourcesync/" + name }
-func (s *Site) CapabilityListURL() string       { return s.document("capabilitylist.xml") }
-func (s *Site) ResourceListURL() string         { return s.document("resourcelist.xml") }
-func (s *Site) ResourceDumpURL() string         { return s.document("resourcedump.xml") }
-func (s *Site) ChangeListURL() string           { return s.document("changelist.xml") }
-func (s *Site) OpenChangesURL() string          { return s.document("changelist-open.xml") }
-func (s *Site) ChangeListIndexURL() string      { return s.document("changelist-index.xml") }
-func (s *Site) ChangeDumpURL() string           { return s.document("changedump.xml") }
-func (s *Site) AboutURL() string                { return s.Map + "/about" }
+func descriptionURL(server string, n int) string {
+	return fmt.Sprintf("%s/resourcesync/description-%d.xml", server, n)
+}
+func (s *Site) document(name string) string { return s.Map + "/resourcesync/" + name }
+func (s *Site) CapabilityListURL() string   { return s.document("capabilitylist.xml") }
+func (s *Site) ResourceListURL() string     { return s.document("resourcelist.xml") }
+func (s *Site) ResourceDumpURL() string     { return s.document("resourcedump.xml") }
+func (s *Site) ChangeListURL() string       { return s.document("changelist.xml") }
+func (s *Site) OpenChangesURL() string      { return s.document("changelist-open.xml") }
+func (s *Site) ChangeListIndexURL() string  { return s.document("changelist-index.xml") }
+func (s *Site) ChangeDumpURL() string       { return s.document("changedump.xml") }
+func (s *Site) AboutURL() string            { return s.Map + "/about" }
 
 func (s *Site) changesURL(number uint64, dump, ending string) string {
 	return s.document(fmt.Sprintf("%s-%s-%d%s", dump, s.Tag(), number, ending))

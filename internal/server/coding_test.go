@@ -152,7 +152,9 @@ func TestDataLinksToWhatItBelongsTo(t *testing.T) {
 	for kind, want := range map[string][]string{
 		"fragment": {"<" + urls["topic"] + `>; rel="latest-version"`, "<" + urls["topic"] + `>; rel="original"`, gate, times},
 		"topic": {"<" + urls["fragment"] + `>; rel="memento"; datetime="` + at(t, entry.updated()).Format(http.TimeFormat) + `"`, gate, times,
-			"<" + n.url("/topicmaps/small/resourcesync/capabilitylist.xml") + `>; rel="resourcesync"`},
+			"<" + n.url("/topicmaps/small/resourcesync/capabilitylist.xml") + `>; rel="resourcesync"`,
+			"<" + urls["topic"] + `.xtm1>; rel="alternate"; type="application/xtm1+xml"`,
+			"<" + urls["topic"] + `.xtm21>; rel="alternate"; type="application/x-tm+xml;version=2.1"`},
 		"snapshot":         nil,
 		"current snapshot": nil,
 	} {

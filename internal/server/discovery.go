@@ -6,7 +6,10 @@ import (
 	html "html/template"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
+
+	"github.com/gorilla/mux"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/resources"
@@ -30,19 +33,40 @@ func (s *Server) offered(r *http.Request) ([]store.Collection, error) {
 	return some, err
 }
 
-// sourceDescription is the Source Description at its well-known URL (§6.3.2).
-func (s *Server) sourceDescription(w http.ResponseWriter, r *http.Request) error {
+// description returns the Source Description for a request.
+func (s *Server) description(r *http.Request) (*resources.Description, error) {
 	all, err := s.offered(r)
+	if err != nil {
+		return nil, err
+	}
+	d := &resources.Description{Server: s.BaseURL, About: s.BaseURL + "/about", Most: s.ResourceSizes.DescribedItems}
+	for i := range all {
+		d.Sites = append(d.Sites, s.site(&all[i]))
+	}
+	return d, nil
+}
+
+// sourceDescription is the Source Description at its well-known URL (§6.3.2), or an index of
+// several.
+func (s *Server) sourceDescription(w http.ResponseWriter, r *http.Request) error {
+	d, err := s.description(r)
 	if err != nil {
 		return err
 	}
-	var sites []*resources.Site
-	for i := range all {
-		sites = append(sites, s.site(&all[i]))
+	return s.writeSmall(w, r, resourcesync.MediaTypeXML, d.Write)
+}
+
+// sourceDescriptionPart is one of several.
+func (s *Server) sourceDescriptionPart(w http.ResponseWriter, r *http.Request) error {
+	d, err := s.description(r)
+	if err != nil {
+		return err
 	}
-	return s.writeSmall(w, r, resourcesync.MediaTypeXML, func(to io.Writer) error {
-		return resources.WriteSourceDescription(to, s.BaseURL+"/about", sites)
-	})
+	n, err := strconv.Atoi(mux.Vars(r)["n"])
+	if err != nil || n < 1 || n > d.Parts() {
+		return problem(http.StatusNotFound, "there are %d parts of the Source Description at %s", d.Parts(), resources.SourceDescriptionURL(s.BaseURL))
+	}
+	return s.writeSmall(w, r, resourcesync.MediaTypeXML, func(to io.Writer) error { return d.WritePart(to, n) })
 }
 
 // robots is the file in which crawlers look for Sitemaps: the Resource Lists of those

@@ -24,6 +24,7 @@ import (
 
 func (s *Server) resourceSyncRoutes(get func(path string, h handler)) {
 	get("/.well-known/resourcesync", s.sourceDescription)
+	get("/resourcesync/description-{n:"+resources.SeqPattern+"}.xml", s.sourceDescriptionPart)
 	get("/robots.txt", s.robots)
 	get("/about", s.about)
 	get("/topicmaps/{map}/about", s.aboutCollection)

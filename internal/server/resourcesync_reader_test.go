@@ -31,6 +31,7 @@ type destination struct {
 	name      string
 	documents int
 	packages  int
+	patches   int // that were there
 
 	list, dump   map[string]string // state of the lists and of the packages: URI → bytes or hash
 	closed       []listed          // change lists
@@ -346,6 +347,11 @@ func (d *destination) inOrder(list *listed, last *time.Time) {
 		if item.Change == resourcesync.Deleted {
 			require.Empty(d.t, item.Hashes)
 			continue
+		}
+		for _, patch := range item.Find(resourcesync.RelPatch) {
+			if d.checkPatch(d.name, item, patch) {
+				d.patches++
+			}
 		}
 		if memento, ok := item.Link(resourcesync.RelMemento); ok {
 			require.Equal(d.t, item.Hashes, memento.Hashes)

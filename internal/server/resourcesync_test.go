@@ -350,14 +350,21 @@ func (h *syncHistory) restart(background bool) {
 	}
 }
 
-func (h *syncHistory) put() {
+func (h *syncHistory) put() { h.mustPut("m", h.document()) }
+
+// document is the map as it is to be. Some of its topics are so large that patches of them pay.
+func (h *syncHistory) document() []byte {
 	var parts []string
 	for i := range 40 {
-		if name, ok := h.live[i]; ok {
+		name, ok := h.live[i]
+		switch {
+		case ok && i < 4:
+			parts = append(parts, hubOf(fmt.Sprint("city-", i), 25, name))
+		case ok:
 			parts = append(parts, topic(fmt.Sprint("city-", i), name))
 		}
 	}
-	h.mustPut("m", topicMap(parts...))
+	return topicMap(append(parts, topic("note", "Note"))...)
 }
 
 // Whatever happens to a map, and to its server: what follows from the list or the dump, and
@@ -365,18 +372,14 @@ func (h *syncHistory) put() {
 func TestResourceSyncUnderRandomHistories(t *testing.T) {
 	t.Parallel()
 	const histories, steps = 4, 30
-	closed, indexed, pruned := 0, 0, 0
+	closed, indexed, pruned, patches := 0, 0, 0, 0
 	for seed := range uint64(histories) {
 		h := &syncHistory{t: t, dir: t.TempDir(), clock: newClock(), rng: rand.New(rand.NewPCG(seed, 7)), live: map[int]string{}}
 		h.restart(true)
 		for i := range h.rng.IntN(12) {
 			h.live[i] = "first"
 		}
-		var parts []string
-		for i := range len(h.live) {
-			parts = append(parts, topic(fmt.Sprint("city-", i), "first"))
-		}
-		h.publish("m", topicMap(parts...))
+		h.publish("m", h.document())
 		for step := range steps {
 			h.clock.advance(time.Duration(h.rng.IntN(3)) * time.Minute)
 			switch h.rng.IntN(14) {
@@ -411,6 +414,7 @@ func TestResourceSyncUnderRandomHistories(t *testing.T) {
 						h.live[i] = fmt.Sprint("name ", h.rng.IntN(3))
 					}
 				}
+				h.live[h.rng.IntN(4)] = fmt.Sprint("name ", h.rng.IntN(3))
 				h.put()
 			}
 			if step >= 5 && h.rng.IntN(3) == 0 {
@@ -420,7 +424,11 @@ func TestResourceSyncUnderRandomHistories(t *testing.T) {
 				h.restart(false)
 				d := h.visit("m")
 				d.check()
+				if len(d.closed) > 0 {
+					require.NotEmpty(t, d.open.items, "the last change stays in the open list")
+				}
 				closed += len(d.closed)
+				patches += d.patches
 				if strings.HasSuffix(d.capabilities[resourcesync.ChangeList], "index.xml") {
 					indexed++
 				}
@@ -432,7 +440,8 @@ func TestResourceSyncUnderRandomHistories(t *testing.T) {
 	assert.Greater(t, closed, 50)
 	assert.Positive(t, indexed)
 	assert.Positive(t, pruned)
-	t.Logf("%d closed lists read, %d times an index", closed, indexed)
+	assert.Greater(t, patches, 10)
+	t.Logf("%d closed lists read, %d times an index, %d patches applied", closed, indexed, patches)
 }
 
 // Whoever asks while the first lists are made waits, but not for ever; they are made once.

@@ -266,6 +266,9 @@ func (s *Server) makeParts(ctx context.Context, name string, site *resources.Sit
 		if err != nil {
 			return err
 		}
+		if len(sets) == 0 { // how they are to be has changed since: whoever asks next has them made
+			return nil
+		}
 		oldest := sets[len(sets)-1].Seq
 		for i, list := range lists {
 			part, err := s.resources.Part(site, list.Number)

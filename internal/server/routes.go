@@ -48,6 +48,7 @@ func (s *Server) router() *mux.Router {
 	get("/topicmaps/{map}/fragments/archive/{epoch:[0-9a-f-]{36}}-{n:[0-9]{1,18}}", s.archiveDocument)
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}.atom", s.fragmentEntry)
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}{ext:|\\.xtm1|\\.xtm21}", s.fragmentData)
+	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}{ext:\\.xtm1|\\.xtm21}.patch", s.fragmentPatch)
 
 	get("/topicmaps/{map}/records", s.recordsFeed)
 	get("/topicmaps/{map}/records/archive/{epoch:[0-9a-f-]{36}}-{n:[0-9]{1,18}}", s.recordsArchiveDocument)

@@ -58,6 +58,7 @@ type Entry struct {
 	Prior    uint64   `json:",omitempty"` // sequence of the entry of the key before, 0: there was none
 	Modified bool     `json:",omitempty"` // the record lived before; else this is its creation
 	Digests  []Digest `json:",omitempty"` // of the fragment in each of Forms, where it is stored
+	Patches  []Digest `json:",omitempty"` // of the patch from the fragment of Prior, in each of Forms; of no length where there is none
 }
 
 // Describes returns the TopicSI of the topic that the entry's fragment describes.

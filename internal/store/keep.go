@@ -3,9 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"io"
-
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/tmshare/tmshare/fragment"
 )
@@ -127,11 +124,7 @@ func (v *View) digest(e *Entry) error {
 		if err != nil {
 			return err
 		}
-		z, err := gzip.NewReader(bytes.NewReader(packed))
-		if err != nil {
-			return err
-		}
-		plain, err := io.ReadAll(z)
+		plain, err := unpack(packed)
 		if err != nil {
 			return err
 		}

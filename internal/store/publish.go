@@ -38,7 +38,7 @@ func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, 
 		}
 		for i := range change.Entries {
 			e := c.next(db.now(), change.Entries[i])
-			if err := db.succeed(t, c, &e); err != nil {
+			if err := db.succeed(t, c, &e, data[i]); err != nil {
 				return err
 			}
 			if err := logRows(c, &e, data[i], t.put); err != nil {
@@ -53,8 +53,8 @@ func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, 
 	return c, nil
 }
 
-// succeed puts e in the place of the last entry of its key.
-func (db *DB) succeed(t *tx, c *Collection, e *Entry) error {
+// succeed puts e in the place of the last entry of its key. data is its fragment, or nil.
+func (db *DB) succeed(t *tx, c *Collection, e *Entry, data *Fragment) error {
 	v := View{Collection: *c, db: db, tx: t}
 	last, err := v.Last(fragment.Key(e.TopicSI))
 	if err != nil {
@@ -62,6 +62,9 @@ func (db *DB) succeed(t *tx, c *Collection, e *Entry) error {
 	}
 	if last != nil {
 		e.Prior, e.Modified = last.Seq, last.Lives()
+		if e.Patches, err = v.patches(last, e, data); err != nil {
+			return err
+		}
 	}
 	return forgetSuperseded(t, c, e.TopicSI)
 }

@@ -124,7 +124,7 @@ func (db *DB) restate(ctx context.Context, t *tx, c *Collection, again []fragmen
 	}
 	for i := range again {
 		e := c.next(db.now(), again[i])
-		if err := db.succeed(t, c, &e); err != nil {
+		if err := db.succeed(t, c, &e, data[i]); err != nil {
 			return err
 		}
 		if err := logRows(c, &e, data[i], t.put); err != nil {

@@ -1,0 +1,145 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/harvest"
+	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+// describedItems makes Source Descriptions of so many collections.
+func describedItems(most int) func(*server.Config) {
+	return func(c *server.Config) { c.ResourceSizes = resources.Sizes{DescribedItems: most} }
+}
+
+// create creates collections without topics.
+func (n *node) create(names ...string) {
+	n.t.Helper()
+	for _, name := range names {
+		a := n.do(http.MethodPut, "/topicmaps/"+name, strings.NewReader(`{"title":"M"}`), "Content-Type", "application/json")
+		require.Equal(n.t, http.StatusCreated, a.StatusCode, "%s", a.body)
+	}
+}
+
+// described reads the Source Description, and returns the names of the collections that each of
+// its parts lists; of one that is not divided, as of its only part.
+func (n *node) described(header ...string) (parts [][]string) {
+	t := n.t
+	t.Helper()
+	d := &destination{node: n}
+	names := func(doc *listed) (names []string) {
+		require.Equal(t, resourcesync.Description, doc.Capability)
+		d.describedBy(doc.Find(resourcesync.RelDescribedBy))
+		for _, item := range doc.items {
+			require.Equal(t, resourcesync.CapabilityList, item.Capability)
+			name, _, _ := strings.Cut(strings.TrimPrefix(item.Loc, n.url("/topicmaps/")), "/")
+			names = append(names, name)
+		}
+		return names
+	}
+	wellKnown := n.url("/.well-known/resourcesync")
+	top := d.parse(wellKnown, n.mustGet(wellKnown, header...).body)
+	if !top.Index {
+		d.leads(top, resourcesync.RelIndex, "")
+		return [][]string{names(top)}
+	}
+	require.Equal(t, resourcesync.Description, top.Capability)
+	d.describedBy(top.Find(resourcesync.RelDescribedBy))
+	for i, item := range top.items {
+		require.Equal(t, n.url(fmt.Sprintf("/resourcesync/description-%d.xml", i+1)), item.Loc)
+		require.Equal(t, resourcesync.Description, item.Capability)
+		a := n.mustGet(item.Loc, header...)
+		require.Equal(t, resourcesync.MediaTypeXML, a.mediaType())
+		part := d.parse(item.Loc, a.body)
+		require.False(t, part.Index)
+		d.leads(part, resourcesync.RelIndex, wellKnown)
+		parts = append(parts, names(part))
+	}
+	return parts
+}
+
+// More collections than a Source Description may list are in several, by an index at the
+// well-known URL (Z39.99 §8, Describing the Source).
+func TestSourceDescriptionIsDivided(t *testing.T) {
+	t.Parallel()
+	n := start(t, describedItems(2))
+	n.create("b", "a")
+	assert.Equal(t, [][]string{{"a", "b"}}, n.described())
+	assert.Equal(t, http.StatusNotFound, n.get("/resourcesync/description-1.xml").StatusCode, "there is only the one document")
+
+	n.create("d", "c")
+	assert.Equal(t, [][]string{{"a", "b"}, {"c", "d"}}, n.described())
+	n.create("e")
+	assert.Equal(t, [][]string{{"a", "b"}, {"c", "d"}, {"e"}}, n.described())
+	for _, url := range []string{"/resourcesync/description-0.xml", "/resourcesync/description-4.xml", "/resourcesync/description-999999999999999999.xml", "/resourcesync", "/resourcesync/"} {
+		assert.Equal(t, http.StatusNotFound, n.get(url).StatusCode, url)
+	}
+	a := n.mustGet("/resourcesync/description-3.xml")
+	assert.Equal(t, http.StatusNotModified, n.get("/resourcesync/description-3.xml", "If-None-Match", a.Header.Get("ETag")).StatusCode)
+	n.create("f")
+	assert.Equal(t, http.StatusOK, n.get("/resourcesync/description-3.xml", "If-None-Match", a.Header.Get("ETag")).StatusCode)
+
+	d := &destination{node: n}
+	list := n.url("/topicmaps/e/resourcesync/capabilitylist.xml")
+	d.leads(d.parse(list, n.mustGet(list).body), resourcesync.RelUp, n.url("/.well-known/resourcesync"))
+
+	a = n.do(http.MethodPut, "/topicmaps/a", strings.NewReader(`{"resourceSync":false}`), "Content-Type", "application/json")
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	assert.Equal(t, [][]string{{"b", "c"}, {"d", "e"}, {"f"}}, n.described())
+	if _, err := schemas(); err == nil {
+		checked, complaints := n.lint.validate(t)
+		assert.Empty(t, complaints)
+		assert.Positive(t, checked["siteindex11"])
+		assert.Greater(t, checked["sitemap11"], 4)
+	}
+}
+
+// Who may not read a collection does not learn from the parts how many there are.
+func TestPartsOfTheSourceDescriptionHaveWhatOneMayRead(t *testing.T) {
+	t.Parallel()
+	const token = "0123456789abcdef"
+	n := start(t, describedItems(2), func(c *server.Config) { c.ReadTokens = map[string][]string{"b": {token}} })
+	n.create("a", "b", "c", "d")
+	assert.Equal(t, [][]string{{"a", "c"}, {"d"}}, n.described())
+	assert.Equal(t, [][]string{{"a", "b"}, {"c", "d"}}, n.described("Authorization", "Bearer "+token))
+	assert.Contains(t, n.mustGet("/resourcesync/description-1.xml").Header.Get("Cache-Control"), "private")
+}
+
+// Whoever mirrors the server by nothing but its address finds the sets of all parts.
+func TestSetsOfADividedSourceDescriptionAreFound(t *testing.T) {
+	t.Parallel()
+	n := start(t, describedItems(2))
+	var sets []string
+	for i := range 5 {
+		name := fmt.Sprint("m", i)
+		n.publish(name, cities(2, name))
+		sets = append(sets, n.url("/topicmaps/"+name+"/resourcesync/capabilitylist.xml"))
+	}
+	mirror := func(ref string) (*harvest.News, error) {
+		source := &harvest.ResourceSync{Fetcher: fetch.Fetcher{HTTP: n.http}.WithDefaults()}
+		news, err := source.News(t.Context(), ref, harvest.Mark{}, nil)
+		require.NoError(t, source.Close())
+		return news, err
+	}
+	var choice *harvest.ChoiceError
+	for _, ref := range []string{n.url("/"), n.url("/.well-known/resourcesync")} {
+		_, err := mirror(ref)
+		require.ErrorAs(t, err, &choice)
+		assert.Equal(t, sets, choice.Sets)
+	}
+	_, err := mirror(n.url("/resourcesync/description-2.xml"))
+	require.ErrorAs(t, err, &choice)
+	assert.Equal(t, sets[2:4], choice.Sets, "one part alone")
+	news, err := mirror(sets[4])
+	require.NoError(t, err)
+	assert.Len(t, news.Records, 3)
+}

@@ -1,0 +1,113 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/tmshare/tmshare/internal/xmlpatch"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Where a little of a large topic has changed, a patch leads from its fragment before to the
+// one after (Z39.99 §14.4, Patch Content). The log keeps what the patch is, so that lists can
+// state it, but not its bytes: they are made again when somebody wants them.
+
+// leastPatched is the length of a fragment from which on a patch may pay, and patchShare the
+// part of it that the patch has at most.
+const (
+	leastPatched = 4 << 10
+	patchShare   = 2
+)
+
+// patches returns the digests of the patches that lead from the fragment of last to that of e,
+// which is data, in those forms in which it pays. Nobody needs them where the collection has
+// no change lists.
+func (v *View) patches(last, e *Entry, data *Fragment) ([]Digest, error) {
+	if data == nil || v.Changes == nil || v.NoResourceSync || !last.Stored || !last.Lives() || !e.Lives() || last.Seq <= v.Horizon {
+		return nil, nil
+	}
+	var digests []Digest
+	for i, version := range Forms {
+		if data.Digests[i].Length < leastPatched || i < len(last.Digests) && last.Digests[i] == data.Digests[i] {
+			continue
+		}
+		before, err := v.StoredFragment(last, version)
+		if errors.Is(err, ErrGone) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		patch, err := patchBetween(before, data.Gzipped[i])
+		if err != nil || int64(len(patch)) > data.Digests[i].Length/patchShare {
+			continue // whatever it is: patches are a convenience
+		}
+		if digests == nil {
+			digests = make([]Digest, len(Forms))
+		}
+		digests[i] = DigestOf(patch)
+	}
+	return digests, nil
+}
+
+// patchBetween returns the patch from one gzipped fragment to another.
+func patchBetween(before, after []byte) ([]byte, error) {
+	from, err := unpack(before)
+	if err != nil {
+		return nil, err
+	}
+	to, err := unpack(after)
+	if err != nil {
+		return nil, err
+	}
+	return xmlpatch.Make(from, to)
+}
+
+func unpack(gzipped []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(gzipped))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
+}
+
+// PatchOf returns the digest of the patch in a form that leads to the fragment of e, or nil
+// where there is none.
+func (e *Entry) PatchOf(version xtm.Version) *Digest {
+	if i := slices.Index(Forms[:], version); i >= 0 && i < len(e.Patches) && e.Patches[i].Length > 0 {
+		return &e.Patches[i]
+	}
+	return nil
+}
+
+// Patch returns the patch (see package xmlpatch) that makes the fragment of e, in a form, of
+// that of the entry before. It is ErrNotFound where there has never been one, and ErrGone where
+// what it leads from is not kept any more.
+func (v *View) Patch(e *Entry, version xtm.Version) ([]byte, error) {
+	stated := e.PatchOf(version)
+	if stated == nil {
+		return nil, fmt.Errorf("%w: patch to entry %d of collection %q", ErrNotFound, e.Seq, v.Name)
+	}
+	prior, err := v.Entry(e.Prior)
+	if err != nil {
+		return nil, err
+	}
+	before, err := v.StoredFragment(prior, version)
+	if err != nil {
+		return nil, err
+	}
+	after, err := v.StoredFragment(e, version)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := patchBetween(before, after)
+	if err != nil || DigestOf(patch) != *stated { // another version of the program has made it
+		return nil, fmt.Errorf("%w: patch to entry %d of collection %q", ErrGone, e.Seq, v.Name)
+	}
+	return patch, nil
+}
