@@ -159,6 +159,7 @@ func (l *look) dumpedAt(ctx context.Context, ref string, s *snapshot, seen map[s
 		return err
 	}
 	s.begun(d.At)
+	s.indexes = append(s.indexes, d)
 	for i := range d.items {
 		part := &d.items[i]
 		if d.Index {

@@ -598,5 +598,5 @@ func TestListsThatAreMadeAnewWhileTheyAreRead(t *testing.T) {
 		return false
 	}
 	m.round()
-	require.Contains(t, strings.Join(m.reports, ""), "faster than they can be read")
+	require.Contains(t, strings.Join(m.reports, ""), "faster than that can be read")
 }

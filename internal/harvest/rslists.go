@@ -1,6 +1,7 @@
 package harvest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -19,33 +20,36 @@ type snapshot struct {
 	// etag its ETag.
 	document, etag string
 
-	indexes []*listing // of the lists
+	indexes []*listing // of the lists, or the dumps of the packages
 }
 
 // snapshot reads the Resource List (Z39.99 §10, Describing Resources), or where there is none
 // the manifests of the Resource Dump. It is nil where the list is the one that the mark knows.
 func (l *look) snapshot(ctx context.Context, c *capabilities, mark Mark) (*snapshot, error) {
-	switch {
-	case c.resources == "" && c.dump == "":
+	if c.resources == "" && c.dump == "" {
 		return nil, fmt.Errorf("%s: the Source has neither a Resource List nor a Resource Dump to begin with", c.URL)
-	case c.resources == "":
-		return l.dumped(ctx, c.dump)
 	}
 	etag := ""
 	if c.changes == "" && mark.Document == c.resources {
 		etag = mark.ETag
 	}
-	s, err := l.lists(ctx, c, etag)
+	read := func(etag string) (*snapshot, error) {
+		if c.resources == "" {
+			return l.dumped(ctx, c.dump)
+		}
+		return l.lists(ctx, c, etag)
+	}
+	s, err := read(etag)
 	for tries := 1; err == nil && s != nil; tries++ {
 		var moved bool
 		if moved, err = l.madeAnew(ctx, s.indexes); !moved || err != nil {
 			break
 		}
 		if tries == mostReadings {
-			l.report(fmt.Sprintf("%s: the Resource Lists are made anew faster than they can be read: what is in none of them may be missing until they are read again", c.resources))
+			l.report(fmt.Sprintf("%s: what the Source has is listed anew faster than that can be read: what was in none of the lists may be missing until they are read again", cmp.Or(c.resources, c.dump)))
 			break
 		}
-		s, err = l.lists(ctx, c, "")
+		s, err = read("")
 	}
 	if err != nil || s == nil {
 		return nil, err

@@ -138,9 +138,9 @@ func recordsAt(t testing.TB, dir string, configure ...func(*server.Config)) *nod
 
 func TestRecordsKeepEveryRuleUnderRandomHistories(t *testing.T) {
 	t.Parallel()
-	histories := uint64(8)
+	histories, steps := uint64(8), 50
 	if testing.Short() {
-		histories = 1
+		histories, steps = 1, 20
 	}
 	var deletions, pruned, restated atomic.Int64
 	t.Run("histories", func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestRecordsKeepEveryRuleUnderRandomHistories(t *testing.T) {
 				w := walkRecords(n, "m")
 				w.check()
 				done := map[string]int{}
-				for range 50 {
+				for range steps {
 					done[w.step(world, dir)]++
 					w.settled()
 					w.check()

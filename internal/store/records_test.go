@@ -196,7 +196,11 @@ func TestRandomOffers(t *testing.T) {
 	collection(t, db, "m", topics)
 	random := rand.New(rand.NewPCG(*firstSeed, 10))
 	forms, stopped, finished := Forms[:], 0, 0
-	for turn := range 60 {
+	turns := 60
+	if testing.Short() {
+		turns = 12
+	}
+	for turn := range turns {
 		switch random.IntN(5) {
 		case 0, 1:
 			forms = [][]xtm.Version{onlyOld, onlyNew, Forms[:]}[random.IntN(3)]
