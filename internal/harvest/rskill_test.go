@@ -123,7 +123,8 @@ func TestKilledMirrorsAreInStepInTheEnd(t *testing.T) {
 	run(0)
 	require.Equal(t, s.pool, m.records())
 	t.Logf("killed %d times, %d times with files yet to be renamed, %d times with packages", killed, unfinished, packages)
-	if wanted >= 40 {
+	require.Equal(t, wanted, killed)
+	if wanted >= 200 { // in the long form: it is a matter of luck
 		require.NotZero(t, unfinished, "no kill came between a state and its files")
 		require.NotZero(t, packages)
 	}
