@@ -57,9 +57,11 @@ Without --token-file only requests from this machine may write.`,
       --base-url https://maps.example.org --token-file /etc/tmshare/tokens`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			told, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			context.AfterFunc(ctx, stop) // a second signal ends the program at once
+			ctx, end := context.WithCancel(cmd.Context())
+			defer end()
+			context.AfterFunc(told, func() { stop(); end() }) // from then on a second signal ends the program at once
 			return f.serve(ctx)
 		},
 	}

@@ -166,9 +166,12 @@ func (h *records) todo(news *harvest.News, again bool) ([]harvest.Record, error)
 		if known[q.Entry] {
 			continue
 		}
+		now := news.Stated(q.Entry, q.Updated)
 		r := harvest.Record{ID: q.Entry, Title: q.Title, Updated: q.Updated, TopicSI: q.Names, TopicSL: q.Located}
 		r.Representations = []harvest.Representation{{URL: q.Link}} // of a version that kept no more
-		if len(q.Forms) > 0 {
+		if len(now) > 0 {
+			r.Representations = now
+		} else if len(q.Forms) > 0 {
 			if err := json.Unmarshal(q.Forms, &r.Representations); err != nil {
 				return nil, err
 			}

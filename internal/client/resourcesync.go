@@ -123,9 +123,14 @@ func (c *Client) subscriptionToSet(ctx context.Context, ref, sp string) (*store.
 	return s, err
 }
 
+// setOf reads what a source follows.
+func (c *Client) setOf(ctx context.Context, s *store.Subscription) (*harvest.Set, error) {
+	return (&harvest.ResourceSync{Fetcher: c.fetcher(), MaxDocs: c.MaxDocs}).Find(ctx, s.FragmentsFeed)
+}
+
 // currentOfSet returns the link to the map as of now of a Source, for verify.
 func (c *Client) currentOfSet(ctx context.Context, s *store.Subscription) (string, error) {
-	set, err := (&harvest.ResourceSync{Fetcher: c.fetcher(), MaxDocs: c.MaxDocs}).Find(ctx, s.FragmentsFeed)
+	set, err := c.setOf(ctx, s)
 	if err != nil {
 		return "", err
 	}

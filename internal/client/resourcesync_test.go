@@ -391,7 +391,7 @@ func TestSubscribeFindsTheSourceFromAnyAddress(t *testing.T) {
 	}
 	key := "/topics/" + fragment.Key(tmdm.Locator(si("t1")))
 	for _, at := range []string{
-		"", "/", "/topicmaps", "/about", "/topicmaps/egov", "/topicmaps/egov/about", "/topicmaps/egov" + key, "/topicmaps/egov" + key + ".xtm21",
+		"", "/", "/topicmaps/egov", "/topicmaps/egov/fragments", "/topicmaps/egov/records", "/topicmaps/egov/about", "/topicmaps/egov" + key, "/topicmaps/egov" + key + ".xtm21",
 		"/.well-known/resourcesync", lists, "/resourcesync/resourcelist.xml", "/resourcesync/resourcedump.xml", "/resourcesync/changelist.xml",
 		"/resourcesync/changelist-open.xml", "/resourcesync/changelist-index.xml", "/resourcesync/changedump.xml",
 		part("changelist-index.xml", "-1.xml"), part("changedump.xml", "-manifest.xml"), part("resourcedump.xml", "-manifest.xml"),

@@ -117,8 +117,12 @@ func (c *Client) outOfOrder(ctx context.Context, s *store.Subscription, home fun
 	if ctx.Err() != nil || tooMany(err) || !serverFault(err) || *faults == maxFaults {
 		return true
 	}
-	_, _, unreachable := c.getFeed(ctx, s.FragmentsFeed, s.ETag, home)
-	return unreachable != nil
+	if s.Protocol == store.ResourceSync {
+		_, err = c.setOf(ctx, s)
+	} else {
+		_, _, err = c.getFeed(ctx, s.FragmentsFeed, s.ETag, home)
+	}
+	return err != nil
 }
 
 // commit applies what was fetched and moves the mark over the entries for which

@@ -52,7 +52,7 @@ func AuditMirror(ctx context.Context, dir string, s *ResourceSync, ref string, p
 	defer f.Close()
 	switch {
 	case f.state.URL == "":
-		return nil, fmt.Errorf("harvest: %s is no mirror yet", dir)
+		return nil, fmt.Errorf("%s is no mirror yet", dir)
 	case !f.state.Mirror:
 		return nil, fmt.Errorf("harvest: %s is no mirror, but a folder of records that are harvested", dir)
 	case ref == "":

@@ -68,6 +68,26 @@ type News struct {
 	Mark      Mark // where the next look goes on, once all this is done; where nothing has changed as it was
 	Documents int  // that were read
 	Ignored   int  // entries that stand for no record
+
+	Older  []Record           // other states that were read, the oldest first: they are no news
+	stated map[string]*Record // of Older and Records the last ones, once they were asked for
+}
+
+// Stated returns in what forms a version of a record is to be had, as far as the look has met
+// it: a source may have corrected what it says of it.
+func (n *News) Stated(id string, version time.Time) []Representation {
+	if n.stated == nil {
+		n.stated = map[string]*Record{}
+		for _, records := range [][]Record{n.Older, n.Records} {
+			for i := range records {
+				n.stated[records[i].ID] = &records[i]
+			}
+		}
+	}
+	if r := n.stated[id]; r != nil && !r.Deleted && r.Updated.Equal(version) {
+		return r.Representations
+	}
+	return nil
 }
 
 // Mark is how far a source has been followed. The zero Mark is its beginning.

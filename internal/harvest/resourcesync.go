@@ -117,6 +117,7 @@ type look struct {
 	*ResourceSync
 	home      func(*url.URL) error
 	documents int
+	guessed   bool      // nothing has led to the Source but that it is the server's
 	listed    time.Time // up to when the list of all resources has all changes
 }
 

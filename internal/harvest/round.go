@@ -54,6 +54,7 @@ type round struct {
 	hosts   *hosts
 	health  outOfOrder
 	changed bool // the state
+	last    *News
 }
 
 // Harvest does a round: it finds out at the URL what has become of the records, and does
@@ -63,7 +64,7 @@ type round struct {
 func (f *Folder) Harvest(ctx context.Context, s Source, ref string) (*Round, error) {
 	switch {
 	case ref == "" && f.state.URL == "":
-		return nil, fmt.Errorf("harvest: nothing has been harvested into %s yet: say from which URL", f.root.Name())
+		return nil, fmt.Errorf("%s holds nothing yet: say from which URL", f.root.Name())
 	case ref == "":
 		ref = f.state.URL
 	case f.state.URL != "" && f.state.URL != ref:
@@ -90,11 +91,15 @@ func (r *round) run(ctx context.Context, s Source) error {
 	if err != nil {
 		return err
 	}
+	r.last = news
+	if r.state.URL == "" { // whatever happens, the folder is this source's from now on
+		r.state.URL = r.URL
+		if err := r.saveAll(); err != nil {
+			return err
+		}
+	}
 	if !news.Unchanged {
 		r.changed = true // the mark at least
-		if r.state.URL == "" {
-			r.state.URL = r.URL
-		}
 		r.state.Mark = r.state.Mark.Begin(news)
 		if news, err = r.follow(ctx, s, news); err != nil {
 			return err
@@ -124,6 +129,7 @@ func (r *round) follow(ctx context.Context, s Source, news *News) (*News, error)
 	}
 	known := map[string]Record{}
 	if !later.Unchanged {
+		r.last = later
 		r.state.Mark = r.state.Mark.Begin(later)
 		if _, err := r.do(ctx, later, true); err != nil {
 			return nil, err
@@ -192,6 +198,9 @@ func (r *round) again(ctx context.Context) error {
 	var records []Record
 	for id, held := range r.state.Records {
 		if m := held.Missing; m != nil && !r.touched[id] {
+			if now := r.last.Stated(id, m.Updated); len(now) > 0 {
+				m.Representations = now
+			}
 			records = append(records, Record{ID: id, Title: held.Title, Updated: m.Updated, Unsure: m.Unsure, Representations: m.Representations})
 		}
 	}

@@ -206,7 +206,13 @@ func (w *changeWalk) end(n *News) error {
 		}
 		w.reached = w.reached || found[id] > 0 // what is behind it is all that is new (Z39.99 §12.1)
 	}
-	all = slices.DeleteFunc(all, func(r Record) bool { return r.Updated.Before(at) })
+	// A Source whose clock was wrong for a while lists what is earlier behind what is later: from
+	// the first change on that is not before the mark, what is held decides.
+	first := slices.IndexFunc(all, func(r Record) bool { return !r.Updated.Before(at) })
+	if first < 0 {
+		first = len(all)
+	}
+	n.Older, all = all[:first], all[first:]
 	times := map[string]int{}
 	for i := range all {
 		times[all[i].ID]++

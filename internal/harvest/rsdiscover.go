@@ -22,13 +22,16 @@ type capabilities struct {
 	resources, dump, changes, changeDump string
 }
 
-// ChoiceError says that a Source has several sets of resources.
+// ChoiceError says that a Source has several sets of resources, or one that nothing has led to.
 type ChoiceError struct {
 	URL  string
 	Sets []string // URIs of their Capability Lists, or of Sitemaps
 }
 
 func (e *ChoiceError) Error() string {
+	if len(e.Sets) == 1 {
+		return fmt.Sprintf("%s belongs to no set of resources that is known; its server has this one:\n  %s", e.URL, e.Sets[0])
+	}
 	return fmt.Sprintf("%s: the Source has %d sets of resources; take one of these:\n  %s", e.URL, len(e.Sets), strings.Join(e.Sets, "\n  "))
 }
 
@@ -72,6 +75,7 @@ func (l *look) discover(ctx context.Context, ref string) (*capabilities, error) 
 			if at, there, err = l.elsewhere(ctx, ref); err != nil {
 				return nil, err
 			}
+			l.guessed = true
 		default:
 			return nil, fmt.Errorf("%s: this is no document of ResourceSync", at)
 		}
@@ -138,6 +142,9 @@ func (l *look) up(ctx context.Context, p *listing, at, ref string) (next string,
 			return "", nil, err
 		case len(sets) == 0:
 			return "", nil, fmt.Errorf("%s: the Source has no set of resources", at)
+		case l.guessed:
+			set, err := among(ref, sets)
+			return set, nil, err
 		case len(sets) > 1:
 			return "", nil, &ChoiceError{ref, sets}
 		}
@@ -236,14 +243,29 @@ func (l *look) elsewhere(ctx context.Context, ref string) (string, *listing, err
 	case len(lists) == 0:
 		return "", nil, fmt.Errorf("%s: this is no document of ResourceSync, nor does it link to one; there is no Source Description at %s, nor a Sitemap in %s", ref, wellKnown, robots)
 	case len(lists) == 1:
-		return lists[0], nil, nil
+		at, err := among(ref, lists)
+		return at, nil, err
 	}
-	at, err := l.among(ctx, ref, lists)
+	at, err := l.amongLists(ctx, ref, lists)
 	return at, nil, err
 }
 
-// among chooses among the Sitemaps of a robots.txt: those of ResourceSync, if there are any.
-func (l *look) among(ctx context.Context, ref string, lists []string) (string, error) {
+// among chooses among the sets of resources of a server. At its own address the only one will
+// do; from any other place nothing has led to them, so it must lie below that.
+func among(ref string, sets []string) (string, error) {
+	meant := sets
+	if !isServer(ref) {
+		below := strings.TrimSuffix(ref, "/") + "/"
+		meant = slices.DeleteFunc(slices.Clone(sets), func(set string) bool { return !strings.HasPrefix(set, below) })
+	}
+	if len(meant) == 1 {
+		return meant[0], nil
+	}
+	return "", &ChoiceError{ref, sets}
+}
+
+// amongLists chooses among the Sitemaps of a robots.txt: those of ResourceSync, if there are any.
+func (l *look) amongLists(ctx context.Context, ref string, lists []string) (string, error) {
 	var ours []string
 	for _, list := range lists {
 		p, _, err := l.visit(ctx, list)
@@ -260,11 +282,8 @@ func (l *look) among(ctx context.Context, ref string, lists []string) (string, e
 			ours = append(ours, list)
 		}
 	}
-	switch len(ours) {
-	case 0:
+	if len(ours) == 0 {
 		return "", &ChoiceError{ref, lists}
-	case 1:
-		return ours[0], nil
 	}
-	return "", &ChoiceError{ref, ours}
+	return among(ref, ours)
 }

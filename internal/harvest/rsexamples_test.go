@@ -209,7 +209,6 @@ func TestSpecificationsDiscovery(t *testing.T) {
 	for ref, want := range map[string]string{
 		"http://example.com/.well-known/resourcesync":     "http://example.com/dataset1/capabilitylist.xml",
 		"http://example.com/":                             "http://example.com/dataset1/capabilitylist.xml",
-		"http://example.com/elsewhere":                    "http://example.com/dataset1/capabilitylist.xml",
 		"http://example.com/page":                         "http://www.example.com/dataset1/capabilitylist.xml",
 		"http://example.com/resource":                     "http://www.example.com/dataset1/capabilitylist.xml",
 		"http://example.com/dataset1/resourcelist.xml":    "http://example.com/dataset1/capabilitylist.xml",
@@ -223,6 +222,12 @@ func TestSpecificationsDiscovery(t *testing.T) {
 	} {
 		require.Equal(t, want, e.news(ref, Mark{}).Mark.Feed, ref)
 	}
+	_, err := e.try("http://example.com/elsewhere", Mark{})
+	var choice *ChoiceError
+	require.ErrorAs(t, err, &choice, "nothing leads from there to the set")
+	require.Equal(t, []string{"http://example.com/dataset1/capabilitylist.xml"}, choice.Sets)
+	e.pages["/dataset1"] = e.pages["/elsewhere"]
+	require.Equal(t, "http://example.com/dataset1/capabilitylist.xml", e.news("http://example.com/dataset1", Mark{}).Mark.Feed, "it lies below that")
 	delete(e.pages, "/.well-known/resourcesync")
 	require.Equal(t, "http://example.com/dataset1/capabilitylist.xml", e.news("http://example.com/", Mark{}).Mark.Feed, "by robots.txt")
 	// A plain Sitemap beside it is passed over.
@@ -232,8 +237,7 @@ func TestSpecificationsDiscovery(t *testing.T) {
 	// Two sets of resources: the user chooses.
 	e.pages["/robots.txt"] += "\nSitemap: http://example.com/dataset2/resourcelist.xml\n"
 	e.pages["/dataset2/resourcelist.xml"] = strings.ReplaceAll(e.pages["/dataset1/resourcelist.xml"], "dataset1", "dataset2")
-	_, err := e.try("http://example.com/", Mark{})
-	var choice *ChoiceError
+	_, err = e.try("http://example.com/", Mark{})
 	require.ErrorAs(t, err, &choice)
 	require.Equal(t, []string{"http://example.com/dataset1/capabilitylist.xml", "http://example.com/dataset2/capabilitylist.xml"}, choice.Sets)
 	_, err = e.try("http://example.com/resourcesync_description.xml", Mark{})

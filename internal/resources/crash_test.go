@@ -224,10 +224,13 @@ func TestWhatIsHalfMadeIsNotThere(t *testing.T) {
 		}
 		require.NoError(t, db.Close())
 	}
+	t.Logf("%d kills, %d drafts left, %d sets and %d change lists looked at", kills, left, sets, parts)
+	if testing.Short() { // so few kills may come at any time
+		return
+	}
 	require.Positive(t, left, "no kill came while something was made")
 	require.Positive(t, sets)
 	require.Positive(t, parts)
-	t.Logf("%d kills, %d drafts left, %d sets and %d change lists looked at", kills, left, sets, parts)
 }
 
 // kill runs the task on a folder and kills it a while after it has opened that.

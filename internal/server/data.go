@@ -56,8 +56,8 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		s.addFormLinks(h, r, &v.Collection, e)
 		addLink(h, s.fragmentURL(&v.Collection, e.Seq), "memento", "datetime", e.Updated.UTC().Format(http.TimeFormat)) // RFC 7089 §2.2.4
 		s.addTimeLinks(h, &v.Collection, e)
-		if !v.NoResourceSync && e.Lives() {
-			addLink(h, s.site(&v.Collection).CapabilityListURL(), resourcesync.RelResourceSync)
+		if e.Lives() {
+			s.addSourceLink(h, &v.Collection)
 		}
 		modified := exchangeOf(r).settled
 		if !modified.IsZero() {

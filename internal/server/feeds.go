@@ -9,6 +9,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -51,8 +52,17 @@ func (s *Server) feedWith(w http.ResponseWriter, r *http.Request, f func(*store.
 		if err != nil {
 			return err
 		}
+		s.addSourceLink(w.Header(), &v.Collection)
 		return s.writeAtom(w, r, feed, cacheShortly)
 	})
+}
+
+// addSourceLink adds the link from what belongs to a topic map to its Capability List (Z39.99
+// §6.3.3, Link).
+func (s *Server) addSourceLink(h http.Header, c *store.Collection) {
+	if !c.NoResourceSync {
+		addLink(h, s.site(c).CapabilityListURL(), resourcesync.RelResourceSync)
+	}
 }
 
 // entryWith answers with an entry document.

@@ -1,11 +1,14 @@
 package server_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/feeds/resourcesync"
 )
 
 // A topic leads to its forms, and each of these back (Z39.99 §14.3, Alternate Representations).
@@ -30,5 +33,24 @@ func TestTopicsAndTheirFormsLeadToEachOther(t *testing.T) {
 			assert.Equal(t, []string{topic}, links(form, "canonical"))
 			assert.Empty(t, links(form, "alternate"))
 		}
+	}
+}
+
+// From what belongs to a topic map its Capability List is found, where there is one.
+func TestFeedsLeadToTheCapabilityList(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", cities(1, "a"))
+	for _, path := range []string{"", "/fragments", "/snapshots", "/records", "/records/complete"} {
+		at := n.url("/topicmaps/m" + path)
+		for range 2 { // the second time it is known
+			found := resourcesync.DiscoverInHeader(n.mustGet(at).Header.Values("Link"), at)
+			assert.Equal(t, []string{n.url("/topicmaps/m/resourcesync/capabilitylist.xml")}, found, path)
+		}
+	}
+	a := n.do(http.MethodPut, "/topicmaps/m", strings.NewReader(`{"resourceSync":false}`), "Content-Type", "application/json")
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	for _, path := range []string{"", "/fragments", "/snapshots", "/records", "/records/complete"} {
+		assert.Empty(t, n.mustGet("/topicmaps/m"+path).Header.Values("Link"), path)
 	}
 }

@@ -33,6 +33,9 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 		return s.feedWith(w, r, func(v *store.View) (*feeds.Feed, error) { return s.sinceFeed(v, since) })
 	}
 	return s.quickly(r, func(c *store.Collection, v *store.View) error {
+		if v == nil { // the first time
+			s.addSourceLink(w.Header(), c)
+		}
 		return s.writeAtomOf(w, r, cacheShortly, stateOf(c), v, s.recentDocument)
 	})
 }

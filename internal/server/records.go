@@ -27,6 +27,9 @@ import (
 // recordsFeed is the subscription document of the archived form.
 func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 	return s.quickly(r, func(c *store.Collection, v *store.View) error {
+		if v == nil { // the first time
+			s.addSourceLink(w.Header(), c)
+		}
 		return s.writeAtomOf(w, r, cacheShortly, stateOf(c), v, func(v *store.View) (*feeds.Feed, error) {
 			n := c.OpenDocument()
 			feed, err := s.recordsDocument(v, n)
@@ -127,6 +130,7 @@ func (s *Server) completeRecords(w http.ResponseWriter, r *http.Request) error {
 				atomLink("self", s.completeRecordsURL(c)), atomLink("up", s.mapURL(c)), atomLink(feeds.RelRecordsFeed, s.recordsURL(c)),
 			}, s.currentLinks(c)...),
 		}
+		s.addSourceLink(w.Header(), c)
 		w.Header().Set("Vary", "Accept, Accept-Encoding")
 		w.Header().Set("Content-Type", feeds.MediaTypeAtom)
 		state := fmt.Sprint(c.Epoch, c.Head, c.Updated.UnixMicro(), name(c)) // not what is pruned, nor other settings
