@@ -71,7 +71,11 @@ type Offer struct {
 
 func (e *ChoiceError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s offers %d collections; subscribe to one of these:", e.URL, len(e.Collections))
+	if len(e.Collections) == 1 { // a set of resources that nothing leads to
+		fmt.Fprintf(&b, "%s belongs to no set of resources that is known; its server has this one:", e.URL)
+	} else {
+		fmt.Fprintf(&b, "%s offers %d collections; subscribe to one of these:", e.URL, len(e.Collections))
+	}
 	for _, o := range e.Collections {
 		fmt.Fprintf(&b, "\n  %s  (%s)", o.URL, o.Title)
 	}
