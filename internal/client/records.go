@@ -4,20 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"mime"
-	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/harvest"
-	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/tmdm"
 )
 
 // A source may publish records rather than fragments: of each topic what it is now, under
@@ -181,21 +174,6 @@ func (h *records) todo(news *harvest.News, again bool) ([]harvest.Record, error)
 	return todo, nil
 }
 
-// obtained is what came of fetching a record.
-type obtained struct {
-	*harvest.Record
-	fragment *fragment.Fragment // nil where the record is deleted, or not to be had
-	size     int64
-	later    bool                     // it is of a later version than the record
-	from     string                   // the link that was tried last
-	forms    []harvest.Representation // all that there are, the best first
-	bad      error
-
-	// missing is why a better form than that of the fragment was not to be had: it may say
-	// more.
-	missing error
-}
-
 // do fetches what is to be fetched ahead, and applies it in order, some to a commit.
 func (h *records) do(ctx context.Context, todo []harvest.Record) error {
 	for done := 0; done < len(todo); {
@@ -278,134 +256,6 @@ func (h *records) wait(r *harvest.Record) {
 func (h *records) hasWaited(r *harvest.Record) bool {
 	at, ok := h.waited[r.ID]
 	return h.last || ok && at.Equal(r.Updated)
-}
-
-// obtain fetches what represents a record, in the format that we like best. Where that is
-// gone, or is not what the source says that it is, what was said is out of date, or wrong:
-// other forms are taken only if this is the last time that the record is tried. What is
-// only a copy is passed over where it is no good.
-func (h *records) obtain(ctx context.Context, r *harvest.Record, last bool) obtained {
-	o := obtained{Record: r, forms: h.representations(r)}
-	for _, form := range o.forms {
-		o.from = form.URL
-		f, err := h.take(ctx, r, form)
-		if o.bad = err; err == nil {
-			f.Deleted = false // else an entry says so
-			o.fragment, o.size, o.later = f.Fragment, f.size, f.later
-			return o
-		}
-		switch {
-		case ctx.Err() != nil:
-			return o
-		case form.Copy || form.Open != nil:
-			continue
-		case !harvest.OutOfDate(err) || !last:
-			return o
-		}
-		if o.missing == nil {
-			o.missing = err
-		}
-	}
-	return o
-}
-
-// taken is what was taken of a record.
-type taken struct {
-	*fragment.Fragment
-	size  int64
-	later bool
-}
-
-// take fetches a form of a record, or has it from a package.
-func (h *records) take(ctx context.Context, r *harvest.Record, form harvest.Representation) (taken, error) {
-	read := func(content io.Reader, at string) (t taken, err error) {
-		body := &oneLarge{body: content, ctx: ctx, room: h.large}
-		defer body.leave()
-		stated := form.Fixity.Verify(form.URL, body)
-		t.Fragment, err = h.read(stated, at, r)
-		if t.size = body.n; form.Fixity.IsZero() {
-			return t, err
-		}
-		// What is not what it should be may well not be XTM, and behind XTM there may be more.
-		_, rest := io.Copy(io.Discard, stated)
-		switch {
-		case harvest.OutOfDate(rest):
-			err = fetch.Permanent(rest)
-		case rest != nil:
-			err = rest
-		}
-		t.size = body.n
-		return t, err
-	}
-	if form.Open != nil {
-		content, err := form.Open()
-		if err != nil {
-			return taken{}, err
-		}
-		defer content.Close()
-		return read(content, form.URL)
-	}
-	request := fetch.Request{URL: form.URL, Accept: h.acceptOf(form), Max: h.MaxFragment, Home: h.home, Within: h.MaxTime, Prepare: uncached}
-	fetcher := h.fetcher()
-	if form.Copy {
-		fetcher.Tries = 1 // there is another place
-	}
-	t, a, err := fetch.Do(ctx, fetcher, request, func(a *fetch.Answer) (taken, error) { return read(a.Body, a.URL) })
-	t.later = err == nil && !form.Copy && r.Later(a)
-	return t, err
-}
-
-// acceptOf returns the Accept header for a form of a record. What a source states of bytes is
-// so of one media type alone, or else of what is sent to those who ask for none; any other
-// would be refused for what is stated.
-func (h *records) acceptOf(form harvest.Representation) string {
-	if form.Fixity.IsZero() {
-		return h.accept()
-	}
-	base, parameters, err := mime.ParseMediaType(form.Type)
-	if err != nil {
-		return "*/*"
-	}
-	return mime.FormatMediaType(base, parameters) + ", */*;q=0.1"
-}
-
-// uncached asks caches for what the server has now (RFC 9111 §5.2.1.4, no-cache). The
-// address of a record is the same for all its versions: what a cache still has for a while
-// would be taken for the one that the entry tells of, and never be asked for again.
-func uncached(h http.Header) { h.Set("Cache-Control", "no-cache") }
-
-func (h *records) read(body io.Reader, at string, r *harvest.Record) (*fragment.Fragment, error) {
-	o := h.xtmOptions(h.s.SP, at)
-	if len(r.TopicSI)+len(r.TopicSL) == 0 {
-		return fragment.ReadRecord(body, o, named(r.ID), named(at))
-	}
-	f, err := fragment.ReadAs(body, o, fragment.Identity{SubjectIdentifiers: locators(r.TopicSI), SubjectLocators: locators(r.TopicSL)})
-	if err != nil {
-		return nil, err
-	}
-	// That something is an instance of this topic is said by its own record: a source that
-	// says which topic a record is about has one of each. An instance that came and went
-	// since the feed was read would never be heard of, and its class does not change with it.
-	f.Associations = slices.DeleteFunc(f.Associations, func(a *fragment.Association) bool {
-		return a.Part(f.Topic.TopicSI()) == fragment.AsType
-	})
-	return f, nil
-}
-
-// named returns the locator that a URI is as an identifier of a topic.
-func named(uri string) tmdm.Locator {
-	if l, err := iri.Normalize(uri); err == nil {
-		return tmdm.Locator(l)
-	}
-	return tmdm.Locator(uri)
-}
-
-// representations returns those of a record that may be XTM, the best first; of one format
-// alone where that was asked for.
-func (h *records) representations(r *harvest.Record) []harvest.Representation {
-	all := slices.DeleteFunc(slices.Clone(r.Representations), func(l harvest.Representation) bool { return h.rank(l.Type) == 0 || h.otherFormat(l.Type) })
-	slices.SortStableFunc(all, func(a, b harvest.Representation) int { return h.rank(b.Type) - h.rank(a.Type) })
-	return all
 }
 
 // begin lets each commit say what it is the beginning of.
