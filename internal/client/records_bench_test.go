@@ -179,6 +179,9 @@ func BenchmarkPartialUpdateOfRecords(b *testing.B) {
 func benchmarkPartialUpdate(b *testing.B, form string) {
 	took := map[int]time.Duration{}
 	sizes := []int{1000, 100_000}
+	if testing.Short() {
+		sizes[1] = 5000
+	}
 	const rounds = 20
 	for _, size := range sizes {
 		n := newRecordsBench(b, size)
