@@ -113,7 +113,9 @@ func (h *records) mark() (mark harvest.Mark, err error) {
 func (h *records) atomPMH() *harvest.AtomPMH {
 	return &harvest.AtomPMH{
 		Fetcher: h.fetcher(), Limits: h.Feed, MaxDocs: h.MaxDocs,
-		Check: func(f *feeds.Feed, at string, _ bool) error { return checkPrefix(h.s, f, at, false) },
+		Check: func(f *feeds.Feed, at string, _ bool) error {
+			return checkPrefix(h.s, f.ServerSrcLocatorPrefix, at, false)
+		},
 		Progress: func(documents int) {
 			h.Client.Progress(Progress{h.s.Name, "reading the feed", int64(documents), 0, Documents})
 		},

@@ -37,11 +37,7 @@ func (c *Client) withPackages(s *store.Subscription, f func(*harvest.ResourceSyn
 			if set.URL != s.FragmentsFeed { // where that is not there any more, the server may have led to any other
 				return fmt.Errorf("%s: this set of resources is not there any more; the server leads to %s now. Nothing was changed. If that is the same topic map, subscribe to it under another name", s.FragmentsFeed, set.URL)
 			}
-			sp := prefixOf(set)
-			if sp == s.SP || sp == "" && s.OwnSP {
-				return nil
-			}
-			return &PrefixError{set.URL, s.SP, sp}
+			return checkPrefix(s, prefixOf(set), set.URL, true)
 		},
 		Progress: func(documents int) {
 			c.Progress(Progress{s.Name, "reading the lists", int64(documents), 0, Documents})
@@ -62,13 +58,7 @@ func (c *Client) withPackages(s *store.Subscription, f func(*harvest.ResourceSyn
 // and as its alternates, which may be XTM of another version (Z39.99 §14.3, Alternate
 // Representations).
 func represent(i *resourcesync.Item) []harvest.Representation {
-	var forms []harvest.Representation
-	for _, l := range i.Find(resourcesync.RelAlternate) {
-		if u, err := url.Parse(l.Href); err == nil && (u.Scheme == "http" || u.Scheme == "https") && l.Href != i.Loc {
-			forms = append(forms, harvest.Representation{URL: l.Href, Type: l.Type, Fixity: harvest.Fixity{Representation: l.Representation}})
-		}
-	}
-	return append(forms, harvest.Mirrors(i)...)
+	return append(harvest.Alternates(i), harvest.Mirrors(i)...)
 }
 
 // about returns the subject of a resource, where the source says it (Z39.99 §14.5, Resources
@@ -104,7 +94,7 @@ func saysResourceSync(ref string) bool {
 // subscriptionToSet makes a subscription to the set of resources to which something at a URL
 // belongs.
 func (c *Client) subscriptionToSet(ctx context.Context, ref, sp string) (*store.Subscription, error) {
-	set, err := (&harvest.ResourceSync{Fetcher: c.fetcher(), MaxDocs: c.MaxDocs}).Find(ctx, ref)
+	set, err := c.findSet(ctx, ref)
 	var choice *harvest.ChoiceError
 	if errors.As(err, &choice) {
 		var offers []Offer
@@ -123,14 +113,14 @@ func (c *Client) subscriptionToSet(ctx context.Context, ref, sp string) (*store.
 	return s, err
 }
 
-// setOf reads what a source follows.
-func (c *Client) setOf(ctx context.Context, s *store.Subscription) (*harvest.Set, error) {
-	return (&harvest.ResourceSync{Fetcher: c.fetcher(), MaxDocs: c.MaxDocs}).Find(ctx, s.FragmentsFeed)
+// findSet finds the set of resources to which something at a URL belongs.
+func (c *Client) findSet(ctx context.Context, ref string) (*harvest.Set, error) {
+	return (&harvest.ResourceSync{Fetcher: c.fetcher(), MaxDocs: c.MaxDocs}).Find(ctx, ref)
 }
 
 // currentOfSet returns the link to the map as of now of a Source, for verify.
 func (c *Client) currentOfSet(ctx context.Context, s *store.Subscription) (string, error) {
-	set, err := c.setOf(ctx, s)
+	set, err := c.findSet(ctx, s.FragmentsFeed)
 	if err != nil {
 		return "", err
 	}

@@ -147,7 +147,7 @@ func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription, home
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPrefix(s, feed, a.URL, false); err != nil {
+	if err := checkPrefix(s, feed.ServerSrcLocatorPrefix, a.URL, false); err != nil {
 		return nil, err
 	}
 	var newest *feeds.Entry

@@ -213,7 +213,7 @@ func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
 	if err != nil {
 		return err
 	}
-	if err := checkPrefix(s, recent, s.FragmentsFeed, s.Protocol == store.TMShare); err != nil {
+	if err := checkPrefix(s, recent.ServerSrcLocatorPrefix, s.FragmentsFeed, s.Protocol == store.TMShare); err != nil {
 		return err
 	}
 	if err := c.stageSnapshot(ctx, s, home); err != nil {

@@ -118,7 +118,7 @@ func (c *Client) outOfOrder(ctx context.Context, s *store.Subscription, home fun
 		return true
 	}
 	if s.Protocol == store.ResourceSync {
-		_, err = c.setOf(ctx, s)
+		_, err = c.findSet(ctx, s.FragmentsFeed)
 	} else {
 		_, _, err = c.getFeed(ctx, s.FragmentsFeed, s.ETag, home)
 	}

@@ -84,7 +84,7 @@ type walker struct {
 
 // check compares what a document says of its feed with what was pinned.
 func (w *walker) check(s *store.Subscription, f *feeds.Feed, at string, recent bool) error {
-	if err := checkPrefix(s, f, at, recent); err != nil {
+	if err := checkPrefix(s, f.ServerSrcLocatorPrefix, at, recent); err != nil {
 		return err
 	}
 	switch {
@@ -96,10 +96,9 @@ func (w *walker) check(s *store.Subscription, f *feeds.Feed, at string, recent b
 	return nil
 }
 
-// checkPrefix compares the prefix that a feed declares with the one that was
-// pinned. Only the recent document must declare it.
-func checkPrefix(s *store.Subscription, f *feeds.Feed, at string, must bool) error {
-	sp := f.ServerSrcLocatorPrefix
+// checkPrefix compares the prefix that a document declares, or "", with the one that was
+// pinned. Of feeds only the recent document must declare it.
+func checkPrefix(s *store.Subscription, sp, at string, must bool) error {
 	if sp == s.SP || sp == "" && (s.OwnSP || !must) {
 		return nil
 	}

@@ -55,6 +55,14 @@ func (a *app) addCommands(root *cobra.Command) {
 // holds without taking commands: because it has just begun, or is about to end.
 const patience = 3 * time.Second
 
+// untilInterrupted returns a context that ends with the first signal that asks the program to
+// end. The second one ends it at once.
+func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
 // run makes the body of a command that works on the store. If another process
 // holds that, it is executed there; else the store is open to others, in the
 // same way, until the command is done.
@@ -64,9 +72,8 @@ func (a *app) run(body func(ctx context.Context, args []string) error) func(*cob
 		if a.held != nil {
 			return a.work(cmd.Context(), args, body)
 		}
-		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		ctx, stop := untilInterrupted(cmd.Context())
 		defer stop()
-		context.AfterFunc(ctx, stop) // a second signal ends the program at once
 		code, err := a.reach(ctx)
 		if err != nil {
 			return err

@@ -1,12 +1,8 @@
 package clientcmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -109,9 +105,8 @@ func (a *app) convertFile(f *fileFlags, in string, target mapfile.Target) error 
 		return err
 	}
 	// From here on there may be a temporary file to remove.
-	ctx, stop := signal.NotifyContext(a.command.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := untilInterrupted(a.command.Context())
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	target.Stdout = a.command.OutOrStdout()
 	lost, err := target.Write(ctx, d)
 	var loss *mapfile.LossError

@@ -1,14 +1,11 @@
 package clientcmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -68,7 +65,7 @@ Exit codes: 0 done, 3 done but for some records that could not be had, 1 error, 
   tmshare-client harvest --format application/rifcs+xml --format application/rdf+xml https://data.example.org/feed rifcs
   tmshare-client harvest --json rifcs                             # the next round, for programs`,
 		Args:    cli.Args(cobra.RangeArgs(1, 2)),
-		PreRunE: func(_ *cobra.Command, args []string) error { return f.check(args) },
+		PreRunE: func(_ *cobra.Command, args []string) error { return checkRound("harvest", args, &f.Options) },
 		RunE: a.onFiles(func(args []string) error {
 			ref := ""
 			if len(args) == 2 {
@@ -85,18 +82,19 @@ Exit codes: 0 done, 3 done but for some records that could not be had, 1 error, 
 	return cmd
 }
 
-// check finds what makes no sense before anything is asked for.
-func (f *harvestFlags) check(args []string) error {
-	if len(args) == 1 && (strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://")) {
-		return usageError(errors.New("into which folder? Use \"tmshare-client harvest URL FOLDER\""))
+// checkRound finds what makes no sense about a round of a folder by a command, before
+// anything is asked for.
+func checkRound(command string, args []string, o *harvest.Options) error {
+	if last := args[len(args)-1]; strings.HasPrefix(last, "http://") || strings.HasPrefix(last, "https://") {
+		return usageError(fmt.Errorf("into which folder? Use \"tmshare-client %s URL FOLDER\"", command))
 	}
-	if f.Parallel < 1 || f.Parallel > 64 {
-		return usageError(fmt.Errorf("--parallel %d: it must be from 1 to 64", f.Parallel))
+	if o.Parallel < 1 || o.Parallel > 64 {
+		return usageError(fmt.Errorf("--parallel %d: it must be from 1 to 64", o.Parallel))
 	}
-	if f.MaxSize <= 0 {
-		return usageError(fmt.Errorf("--max-size %d: it must be more than 0", f.MaxSize))
+	if o.MaxSize <= 0 {
+		return usageError(fmt.Errorf("--max-size %d: it must be more than 0", o.MaxSize))
 	}
-	for _, format := range f.Formats {
+	for _, format := range o.Formats {
 		if err := harvest.CheckFormat(format); err != nil {
 			return usageError(fmt.Errorf("--format %w", err))
 		}
@@ -110,9 +108,8 @@ func (a *app) harvestInto(dir, ref string, f *harvestFlags) error {
 			return fmt.Errorf("%w: the first round needs a URL, as in \"tmshare-client harvest URL %s\"", err, dir)
 		}
 	}
-	ctx, stop := signal.NotifyContext(a.command.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := untilInterrupted(a.command.Context())
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	a.display = newDisplay(a.request, a.quiet, a.json)
 	defer a.display.clear()
 	tell := func(phase string, unit client.Unit) func(done, total int) {

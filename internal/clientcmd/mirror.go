@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +68,7 @@ difference, 1 error, 2 usage, or several sets to choose from.`,
   tmshare-client mirror --host data.example.org --host mirror.example.net https://www.example.org/capabilitylist.xml data
   tmshare-client mirror --no-dumps --parallel 2 --json data       # gently, and for programs`,
 		Args:    cli.Args(cobra.RangeArgs(1, 2)),
-		PreRunE: func(_ *cobra.Command, args []string) error { return f.check(args) },
+		PreRunE: func(_ *cobra.Command, args []string) error { return checkRound("mirror", args, &f.Options) },
 		RunE: a.onFiles(func(args []string) error {
 			ref := ""
 			if len(args) == 2 {
@@ -88,22 +86,12 @@ difference, 1 error, 2 usage, or several sets to choose from.`,
 	return cmd
 }
 
-// check finds what makes no sense before anything is asked for.
-func (f *mirrorFlags) check(args []string) error {
-	h := harvestFlags{Options: f.Options}
-	if err := h.check(args[len(args)-1:]); err != nil {
-		return usageError(errors.New(strings.ReplaceAll(err.Error(), "harvest URL", "mirror URL")))
-	}
-	return nil
-}
-
 func (a *app) mirrorInto(dir, ref string, f *mirrorFlags) error {
 	if _, err := os.Stat(dir); err != nil && (ref == "" || f.audit) {
 		return fmt.Errorf("%w: the first round needs a URL, as in \"tmshare-client mirror URL %s\"", err, dir)
 	}
-	ctx, stop := signal.NotifyContext(a.command.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := untilInterrupted(a.command.Context())
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	a.display = newDisplay(a.request, a.quiet, a.json)
 	defer a.display.clear()
 	tell := func(phase string, unit client.Unit) func(done, total int64) {

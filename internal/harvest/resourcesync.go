@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -299,14 +300,30 @@ func (l *look) records(p *listing) []Record {
 func Mirrors(i *resourcesync.Item) []Representation {
 	stated := Fixity{i.Representation}
 	var all []Representation
-	for _, m := range i.Find(resourcesync.RelDuplicate) {
-		if u, err := url.Parse(m.Href); err == nil && (u.Scheme == "http" || u.Scheme == "https") && m.Href != i.Loc {
-			all = append(all, Representation{URL: m.Href, Type: i.Type, Fixity: stated, Copy: true})
-		}
+	for _, m := range elsewhere(i, resourcesync.RelDuplicate) {
+		all = append(all, Representation{URL: m.Href, Type: i.Type, Fixity: stated, Copy: true})
 	}
 	all = append(all, Representation{URL: i.Loc, Type: i.Type, Fixity: stated})
 	all[0].Patch = patchTo(i)
 	return all
+}
+
+// Alternates returns the forms of a resource that have URIs of their own (Z39.99 §14.3,
+// Alternate Representations).
+func Alternates(i *resourcesync.Item) (all []Representation) {
+	for _, l := range elsewhere(i, resourcesync.RelAlternate) {
+		all = append(all, Representation{URL: l.Href, Type: l.Type, Fixity: Fixity{l.Representation}})
+	}
+	return all
+}
+
+// elsewhere returns the links with a relation that lead to what can be fetched, and is not the
+// resource itself.
+func elsewhere(i *resourcesync.Item, rel string) []resourcesync.Link {
+	return slices.DeleteFunc(i.Find(rel), func(l resourcesync.Link) bool {
+		u, err := url.Parse(l.Href)
+		return err != nil || u.Scheme != "http" && u.Scheme != "https" || l.Href == i.Loc
+	})
 }
 
 func (l *look) report(line string) {
