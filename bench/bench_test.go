@@ -16,11 +16,29 @@ import (
 )
 
 var (
-	topics  = flag.Int("topics", 10_000, "topics of the synthetic map")
-	rounds  = flag.Int("rounds", 3, "measure everything at least so many times, and take the best")
+	topics  = flag.Int("topics", 0, "topics of the synthetic map; 0 means 10,000, and 1,000 with -short")
 	seconds = flag.Int("seconds", 1, "BenchmarkServing loads each server for at least so many seconds, and takes the best")
 	million = flag.Bool("million", false, "BenchmarkPeakMemory, BenchmarkCleanStart, BenchmarkPost, BenchmarkResourceList and BenchmarkServingMemory take a map of a million topics (1.2 GB)")
 )
+
+// mapSize returns how many topics the synthetic map has.
+func mapSize() int {
+	switch {
+	case *topics > 0:
+		return *topics
+	case testing.Short():
+		return 1000
+	}
+	return 10_000
+}
+
+// rounds returns how often everything is measured at least. The best counts.
+func rounds() int {
+	if testing.Short() {
+		return testenv.Rounds(1, 1)
+	}
+	return testenv.Rounds(3, 3)
+}
 
 func TestMain(m *testing.M) {
 	if file := os.Getenv(childFile); file != "" {
@@ -37,7 +55,7 @@ func TestMain(m *testing.M) {
 
 // BenchmarkSynthetic runs all flows on the map that bench/synthetic makes.
 func BenchmarkSynthetic(b *testing.B) {
-	c := synthesize(b, *topics)
+	c := synthesize(b, mapSize())
 	c.flows(b)
 }
 
@@ -89,7 +107,7 @@ func bestOf(b *testing.B, round func()) time.Duration {
 		shortest = min(shortest, testenv.CPUTime()-start)
 		done++
 	}
-	return min(shortest, best(*rounds-done, round))
+	return min(shortest, best(rounds()-done, round))
 }
 
 // rate reports how much of something is done in a second of processor time.

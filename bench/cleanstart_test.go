@@ -23,6 +23,8 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/tmdm"
@@ -44,7 +46,7 @@ const (
 // of their keys. That is done by the clock, where the clean start has the benefit
 // of a second processor, and in processor time.
 func BenchmarkCleanStart(b *testing.B) {
-	n := *topics
+	n := mapSize()
 	if *million {
 		n = 1_000_000
 	}
@@ -93,22 +95,11 @@ func cleanStart(b *testing.B, url, folder string) (took elapsed, peak float64) {
 	cmd.Env = append(os.Environ(), childCopy+"="+folder, childOrigin+"="+url)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	require.NoError(b, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	samples := time.NewTicker(5 * time.Millisecond)
-	defer samples.Stop()
-	for {
-		select {
-		case err := <-ended:
-			require.NoError(b, err, "%s", said.String())
-			_, err = fmt.Sscan(out.String(), &took.clock, &took.cpu)
-			require.NoError(b, err)
-			return took, peak
-		case <-samples.C:
-			peak = max(peak, anonymous(cmd.Process.Pid))
-		}
-	}
+	peak, err := sampled(b, cmd)
+	require.NoError(b, err, "%s", said.String())
+	_, err = fmt.Sscan(out.String(), &took.clock, &took.cpu)
+	require.NoError(b, err)
+	return took, peak
 }
 
 // syncAsChild is what the child process does. It prints what the round takes,
@@ -125,7 +116,7 @@ func syncFolder(folder string) (err error) {
 	debug.SetGCPercent(clientcmd.GCPercent) // as tmshare-client does
 	ctx := context.Background()
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	db, err := store.Open(store.Options{Dir: folder, Logger: logger})
+	db, err := store.Open(ctx, store.Options{Dir: folder, Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -163,11 +154,8 @@ func syncFolder(folder string) (err error) {
 
 // readSnapshot returns what it takes to read the snapshot, unpacked, into a map.
 func readSnapshot(b *testing.B, origin *node, topics int) elapsed {
-	_, feed := origin.do("GET", "/snapshots", nil, 200)
-	document, err := feeds.Decode(bytes.NewReader(feed), origin.url, feeds.Limits{})
-	require.NoError(b, err)
-	_, data := origin.do("GET", document.Entries[0].Find(feeds.RelTopicMapData)[0].Href, nil, 200,
-		"Accept", feeds.MediaTypeXTM21, "Accept-Encoding", "gzip")
+	newest := origin.document(origin.url + "/topicmaps/" + collection + "/snapshots").Entries[0]
+	_, data := origin.do("GET", newest.link(b, "alternate", feeds.MediaTypeXTM21), nil, 200, "Accept-Encoding", "gzip")
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	require.NoError(b, err)
 	file := filepath.Join(b.TempDir(), "snapshot.xtm")
@@ -180,7 +168,7 @@ func readSnapshot(b *testing.B, origin *node, topics int) elapsed {
 	require.NoError(b, err)
 	runtime.GC()
 	var tm *tmdm.TopicMap
-	took := elapsing(func() { tm, err = xtm.Read(f, xtm.Options{Base: tmdm.Locator(synthetic.Base)}) })
+	took := elapsing(func() { tm, err = xtm.Read(b.Context(), f, xtm.Options{Base: tmdm.Locator(synthetic.Base)}) })
 	require.NoError(b, err)
 	require.Equal(b, topics, count(tm.Topics()))
 	return took
@@ -189,28 +177,45 @@ func readSnapshot(b *testing.B, origin *node, topics int) elapsed {
 // writeRows returns what it takes to write the rows of a data folder to another
 // database with the same settings. They are read in pieces, which does not count.
 func writeRows(b *testing.B, folder string) (took elapsed) {
-	from, err := store.OpenBare(folder)
-	require.NoError(b, err)
-	defer from.Close()
-	to, err := store.OpenBare(b.TempDir())
-	require.NoError(b, err)
-	defer to.Close()
-	var piece []store.BareRow
+	from, to := openEngine(b, folder), openEngine(b, b.TempDir())
+	defer func() { require.NoError(b, errors.Join(from.Close(), to.Close())) }() // the folder is removed after that
+	var piece []kv.Row
 	rows := 0
 	write := func() {
-		d := elapsing(func() { require.NoError(b, to.Write(piece)) })
+		d := elapsing(func() {
+			w, err := to.Bulk(b.Context())
+			require.NoError(b, err)
+			for _, r := range piece {
+				require.NoError(b, w.Put(r.Key, r.Value))
+			}
+			require.NoError(b, w.Commit())
+		})
 		took.clock += d.clock
 		took.cpu += d.cpu
 		rows += len(piece)
 		piece = piece[:0]
 	}
-	require.NoError(b, from.Rows(func(r store.BareRow) error {
-		if piece = append(piece, r); len(piece) == 500_000 {
+	reader, err := from.Snapshot(b.Context())
+	require.NoError(b, err)
+	defer reader.Close()
+	for r, err := range reader.Range(nil, nil, false) {
+		require.NoError(b, err)
+		if piece = append(piece, kv.Row{Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value)}); len(piece) == 500_000 {
 			write()
 		}
-		return nil
-	}))
+	}
 	write()
 	b.ReportMetric(float64(rows), "rows")
 	return took
+}
+
+// openEngine opens the engine of a data folder that is closed, or of a new one.
+func openEngine(b *testing.B, dir string) kv.Engine {
+	path := filepath.Join(dir, "badger")
+	require.NoError(b, os.MkdirAll(path, 0o700))
+	f, err := badger.Lock(path, false)
+	require.NoError(b, err)
+	e, err := f.Open(badger.Options{Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(b, err)
+	return e
 }

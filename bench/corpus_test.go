@@ -94,7 +94,7 @@ func (c *corpus) open(b *testing.B) *os.File {
 func (c *corpus) read(b *testing.B) *tmdm.TopicMap {
 	f := c.open(b)
 	defer f.Close()
-	tm, err := xtm.Read(f, xtm.Options{Base: synthetic.Base})
+	tm, err := xtm.Read(b.Context(), f, xtm.Options{Base: synthetic.Base})
 	require.NoError(b, err)
 	return tm
 }
@@ -112,7 +112,7 @@ func (c *corpus) inMemory(b *testing.B) *tmdm.TopicMap {
 // loadTime returns the time that loading takes, the reference of all that writes.
 func (c *corpus) loadTime(b *testing.B) time.Duration {
 	if c.load == 0 {
-		c.load = best(*rounds, func() { c.read(b) })
+		c.load = best(rounds(), func() { c.read(b) })
 	}
 	return c.load
 }

@@ -30,7 +30,7 @@ const latency = 50 * time.Millisecond
 // -topics is more than 50,000.
 func BenchmarkLatency(b *testing.B) {
 	changes := 1000
-	if *topics > 50_000 {
+	if mapSize() > 50_000 {
 		changes = 5000
 	}
 	c := synthesize(b, changes)
@@ -45,7 +45,7 @@ func BenchmarkLatency(b *testing.B) {
 	var lacking float64
 	round := 0
 	for b.Loop() {
-		for range *rounds {
+		for range rounds() {
 			round++
 			changed := strings.ReplaceAll(string(original), ">Topic ", fmt.Sprintf(">Round %d, topic ", round))
 			origin.do("PUT", "", strings.NewReader(changed), http.StatusOK)
@@ -89,7 +89,7 @@ func newFollower(b *testing.B, origin *node, delay time.Duration) *follower {
 	at, err := url.Parse(proxy.URL)
 	require.NoError(b, err)
 	logger := slog.New(slog.DiscardHandler)
-	db, err := store.Open(store.Options{Dir: b.TempDir(), Logger: logger})
+	db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Logger: logger})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, db.Close()) })
 	transport := &http.Transport{Proxy: http.ProxyURL(at), MaxIdleConnsPerHost: 64}

@@ -37,7 +37,7 @@ func BenchmarkServingMemory(b *testing.B) {
 		b.SkipNow()
 	}
 	c := synthesize(b, manyTopics())
-	program := buildServer(b)
+	program := build(b, "tmshare-server")
 	folder := b.TempDir()
 	importing := runServer(b, program, folder, "--map", collection+"="+c.file, "--sp", collection+"="+synthetic.Base, "--max-body", "4000000000")
 	importing.do("GET", "", nil, http.StatusOK)
@@ -108,11 +108,9 @@ func peakOf(b *testing.B, program, folder string) (p peak) {
 	defer n.stop()
 	urls := n.addresses()
 	at := n.url + "/topicmaps/" + collection
-	archive := strings.TrimRight(urls.archive, "0123456789")
-	documents, err := strconv.Atoi(strings.TrimPrefix(urls.archive, archive))
-	require.NoError(b, err)
+	archive := n.archive(urls.archive)
 	const xtm21 = "application/x-tm+xml;version=2.1"
-	anyArchive := func() string { return archive + strconv.Itoa(1+rand.IntN(documents)) }
+	anyArchive := func() string { return archive[rand.IntN(len(archive))] }
 	mix := []func(){ // each a reader who comes again and again
 		func() { n.drain(urls.recent, "gzip") },
 		func() { n.drain(anyArchive(), "zstd") },
@@ -187,10 +185,10 @@ func (n *node) memory(line string) float64 {
 	return 0
 }
 
-// buildServer builds the program.
-func buildServer(b *testing.B) string {
-	program := filepath.Join(b.TempDir(), "tmshare-server")
-	out, err := exec.Command("go", "build", "-o", program, "github.com/tmshare/tmshare/cmd/tmshare-server").CombinedOutput()
+// build builds a program.
+func build(b *testing.B, name string) string {
+	program := filepath.Join(b.TempDir(), name)
+	out, err := exec.Command("go", "build", "-o", program, "github.com/tmshare/tmshare/cmd/"+name).CombinedOutput()
 	require.NoError(b, err, "%s", out)
 	return program
 }

@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/tmshare/tmshare/bench/synthetic"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -39,7 +41,7 @@ func importInto(b *testing.B, c *corpus) (folder string) {
 	b.Helper()
 	folder = b.TempDir()
 	logger := slog.New(slog.DiscardHandler)
-	db, err := store.Open(store.Options{Dir: folder, Logger: logger})
+	db, err := store.Open(b.Context(), store.Options{Dir: folder, Logger: logger})
 	require.NoError(b, err)
 	s, err := server.New(server.Config{Store: db, BaseURL: "http://127.0.0.1:1", Logger: logger, MaxBody: 4 << 30})
 	require.NoError(b, err)
@@ -133,7 +135,7 @@ func serveFolder(folder string) (err error) {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM)
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	db, err := store.Open(store.Options{Dir: folder, Logger: logger})
+	db, err := store.Open(context.Background(), store.Options{Dir: folder, Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -145,7 +147,7 @@ func serveFolder(folder string) (err error) {
 	url := "http://" + listener.Addr().String()
 	s, err := server.New(server.Config{
 		Store: db, BaseURL: url, OnLoopback: true, Logger: logger,
-		SnapshotEvery: 1 << 30, // when a benchmark asks for one
+		Policy: upkeep.Policy{SnapshotEvery: 1 << 30}, // when a benchmark asks for one
 	})
 	if err != nil {
 		return err

@@ -28,16 +28,14 @@ const changesPerUpdate = 10
 // be near 1. It reports the most anonymous memory that these processes ever have in
 // use, too.
 func BenchmarkPartialUpdate(b *testing.B) {
-	program := filepath.Join(b.TempDir(), "tmshare-client")
-	out, err := exec.Command("go", "build", "-o", program, "github.com/tmshare/tmshare/cmd/tmshare-client").CombinedOutput()
-	require.NoError(b, err, "%s", out)
-	n := *topics
+	program := build(b, "tmshare-client")
+	n := mapSize()
 	if *million {
 		n = 1_000_000
 	}
 	large, small := newUpdated(b, program, n), newUpdated(b, program, 1000)
 	for b.Loop() {
-		for range 5 * *rounds {
+		for range 5 * rounds() {
 			large.update()
 			small.update()
 		}

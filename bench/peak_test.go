@@ -3,6 +3,7 @@ package bench_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,7 +30,7 @@ func BenchmarkPeakMemory(b *testing.B) {
 		fmt.Println("NOT CHECKED: no peak memory: there is no /proc to read it from")
 		b.SkipNow()
 	}
-	n := *topics
+	n := mapSize()
 	if *million {
 		n = 1_000_000
 	}
@@ -53,6 +54,14 @@ func (c *corpus) loadInChild(b *testing.B) (peak float64, d time.Duration) {
 	cmd.Env = append(os.Environ(), childFile+"="+c.file)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
+	peak, err := sampled(b, cmd)
+	require.NoError(b, err, "%s", out.String())
+	require.Equal(b, strconv.Itoa(c.topics), strings.TrimSpace(out.String()), "topics that the child has loaded")
+	return peak, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+}
+
+// sampled runs a process and returns the peak of its anonymous memory in bytes, and how it ended.
+func sampled(b *testing.B, cmd *exec.Cmd) (peak float64, err error) {
 	require.NoError(b, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -61,9 +70,7 @@ func (c *corpus) loadInChild(b *testing.B) (peak float64, d time.Duration) {
 	for {
 		select {
 		case err := <-ended:
-			require.NoError(b, err, "%s", out.String())
-			require.Equal(b, strconv.Itoa(c.topics), strings.TrimSpace(out.String()), "topics that the child has loaded")
-			return peak, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+			return peak, err
 		case <-samples.C:
 			peak = max(peak, anonymous(cmd.Process.Pid))
 		}
@@ -95,7 +102,7 @@ func loadAsChild(file string) int {
 		return 1
 	}
 	defer f.Close()
-	tm, err := xtm.Read(f, xtm.Options{Base: synthetic.Base})
+	tm, err := xtm.Read(context.Background(), f, xtm.Options{Base: synthetic.Base})
 	if err != nil {
 		fmt.Println(err)
 		return 1

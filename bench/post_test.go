@@ -96,7 +96,7 @@ func manyTopics() int {
 	if *million {
 		return 1_000_000
 	}
-	return *topics
+	return mapSize()
 }
 
 // counted writes a number of topics as people say it.

@@ -24,9 +24,9 @@ import (
 // The memory is the most that the server has ever in use, beside that of a process
 // that only reads the file.
 func BenchmarkPutUnchanged(b *testing.B) {
-	c := synthesize(b, *topics)
+	c := synthesize(b, mapSize())
 	alone := spent{never, never}
-	for range *rounds {
+	for range rounds() {
 		alone = alone.least(c.readTimed(b))
 	}
 	n := serve(b, importInto(b, c))
@@ -35,7 +35,7 @@ func BenchmarkPutUnchanged(b *testing.B) {
 	put := spent{never, never}
 	peak := float64(0)
 	for b.Loop() {
-		for range *rounds {
+		for range rounds() {
 			peak = max(peak, n.peakDuring(func() { put = put.least(n.putUnchanged(document, c.topics)) }))
 		}
 	}

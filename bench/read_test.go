@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/xmlscan"
+	"github.com/tmshare/tmshare/internal/xml/scan"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// scan reads a document to its end, looks at all text and attributes, and returns
+// countElements reads a document to its end, looks at all text and attributes, and returns
 // how many elements there are.
-func scan(b *testing.B, s *xmlscan.Scanner) (elements int64) {
+func countElements(b *testing.B, s *scan.Scanner) (elements int64) {
 	size := 0
 	for {
 		kind, err := s.Next()
@@ -29,12 +29,12 @@ func scan(b *testing.B, s *xmlscan.Scanner) (elements int64) {
 			b.Fatal(err)
 		}
 		switch kind {
-		case xmlscan.StartElement:
+		case scan.StartElement:
 			elements++
 			for _, a := range s.Attrs() {
 				size += len(a.Value)
 			}
-		case xmlscan.Text:
+		case scan.Text:
 			size += len(s.Text())
 		}
 	}
@@ -51,7 +51,7 @@ func (c *corpus) benchmarkTokenize(b *testing.B) {
 	d := bestOf(b, func() {
 		f := c.open(b)
 		defer f.Close()
-		c.sameElements(b, scan(b, xmlscan.NewScanner(f, xmlscan.Options{})))
+		c.sameElements(b, countElements(b, scan.NewScanner(f, scan.Options{})))
 	})
 	rate(b, c.size/1e6, "MB", d)
 	c.compare(b, d)
@@ -109,15 +109,15 @@ func BenchmarkSmallDocument(b *testing.B) {
 	document := smallFragment(b)
 	const many = 2000
 	expected := rawTokens(b, bytes.NewReader(document))
-	rawToken := best(*rounds, func() {
+	rawToken := best(rounds(), func() {
 		for range many {
 			rawTokens(b, bytes.NewReader(document))
 		}
 	})
-	s := xmlscan.NewScanner(bytes.NewReader(nil), xmlscan.Options{})
+	s := scan.NewScanner(bytes.NewReader(nil), scan.Options{})
 	again := func() {
 		s.Reset(bytes.NewReader(document), "")
-		if n := scan(b, s); n != expected {
+		if n := countElements(b, s); n != expected {
 			b.Fatalf("%d elements, not %d", n, expected)
 		}
 	}
@@ -136,9 +136,9 @@ func BenchmarkSmallDocument(b *testing.B) {
 // 1 KB.
 func smallFragment(b *testing.B) []byte {
 	const sp = "http://example.org/egov/"
-	tm, err := xtm.Read(bytes.NewReader(maps.EGov), xtm.Options{Base: sp})
+	tm, err := xtm.Read(b.Context(), bytes.NewReader(maps.EGov), xtm.Options{Base: sp})
 	require.NoError(b, err)
-	m, err := fragment.NameTopics(tm, sp, nil)
+	m, err := fragment.NameTopics(b.Context(), tm, sp, nil)
 	require.NoError(b, err)
 	var all [][]byte
 	for _, ref := range refs(b, m) {

@@ -60,7 +60,7 @@ func (c *corpus) compare(b *testing.B, own time.Duration) {
 
 // rawToken is encoding/xml without its checks of names and tags.
 func rawToken(b *testing.B, c *corpus) (time.Duration, error) {
-	return best(*rounds, func() {
+	return best(rounds(), func() {
 		f := c.open(b)
 		defer f.Close()
 		c.sameElements(b, rawTokens(b, bufio.NewReaderSize(f, 64<<10)))
@@ -89,7 +89,7 @@ func xmllint(b *testing.B, c *corpus) (time.Duration, error) {
 		return 0, errors.New("xmllint is not installed")
 	}
 	shortest := never
-	for range *rounds {
+	for range rounds() {
 		cmd := exec.Command(path, "--stream", "--noout", "--nonet", c.file)
 		out, err := cmd.CombinedOutput()
 		require.NoError(b, err, "%s", out)

@@ -100,14 +100,26 @@ func (n *node) addresses() addresses {
 	}
 }
 
+// archive returns the addresses of a finished archive document and of all those before it.
+// They aren't guessed from the number: each has the run in it that wrote it last.
+func (n *node) archive(at string) (all []string) {
+	for found := true; found; {
+		all = append(all, at)
+		at, found = n.document(at).find("prev-archive", "")
+	}
+	return all
+}
+
 // document is what the benchmarks need of an Atom document.
 type document struct {
 	Entries []document `xml:"entry"`
-	Links   []struct {
-		Rel  string `xml:"rel,attr"`
-		Type string `xml:"type,attr"`
-		Href string `xml:"href,attr"`
-	} `xml:"link"`
+	Links   []link     `xml:"link"`
+}
+
+type link struct {
+	Rel  string `xml:"rel,attr"`
+	Type string `xml:"type,attr"`
+	Href string `xml:"href,attr"`
 }
 
 func (n *node) document(at string) (d document) {
@@ -117,13 +129,20 @@ func (n *node) document(at string) (d document) {
 	return d
 }
 
+func (d document) find(rel, media string) (href string, ok bool) {
+	for _, l := range d.Links {
+		if l.Rel == rel && (media == "" || l.Type == media) {
+			return l.Href, true
+		}
+	}
+	return "", false
+}
+
 // link returns the address of the link with a relation, and of a media type.
 func (d document) link(b *testing.B, rel, media string) string {
 	b.Helper()
-	for _, l := range d.Links {
-		if l.Rel == rel && (media == "" || l.Type == media) {
-			return l.Href
-		}
+	if href, ok := d.find(rel, media); ok {
+		return href
 	}
 	b.Fatalf("no link %s of type %q among %v", rel, media, d.Links)
 	return ""

@@ -58,11 +58,11 @@ func (c *corpus) benchmarkExport(b *testing.B) {
 // comes before it once for the whole map, is a benchmark of its own.
 func (c *corpus) benchmarkFragments(b *testing.B) {
 	tm := c.inMemory(b)
-	m, err := fragment.NameTopics(tm, synthetic.Base, nil)
+	m, err := fragment.NameTopics(b.Context(), tm, synthetic.Base, nil)
 	require.NoError(b, err)
 	b.Run("NameTopics", func(b *testing.B) {
 		d := bestOf(b, func() {
-			_, err := fragment.NameTopics(tm, synthetic.Base, nil)
+			_, err := fragment.NameTopics(b.Context(), tm, synthetic.Base, nil)
 			require.NoError(b, err)
 		})
 		rate(b, float64(c.topics), "topics", d)

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/iri"
-	"github.com/tmshare/tmshare/internal/xmlscan"
+	"github.com/tmshare/tmshare/internal/xml/read"
+	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
 // Decode reads a feed document in any of the dialects, whatever its encoding,
@@ -26,33 +27,31 @@ import (
 // is returned wrapped.
 func Decode(r io.Reader, uri string, limits Limits) (*Feed, error) {
 	limits = limits.withDefaults()
-	d := &decoder{xml: newScanner(r, uri, limits), uri: uri, maxEntries: limits.MaxEntries, feed: new(Feed)}
-	if _, err := d.next(); err != nil {
+	d := &decoder{Reader: newReader(r, uri, limits), limits: limits, feed: new(Feed)}
+	if _, err := d.Next(); err != nil {
 		return nil, err
 	}
-	root := d.xml.Name()
+	root := d.Name()
 	if root.Local != "feed" {
-		return nil, d.errorf("root element is %s, not an Atom feed", clip(root.Local))
+		return nil, d.Errorf("root element is %s, not an Atom feed", read.Clip(root.Local))
 	}
 	if root.Space != NamespaceAtom {
-		return nil, &InvalidError{"feed", fmt.Sprintf("is in the namespace %q, not in Atom's", clip(root.Space))}
+		return nil, &InvalidError{"feed", fmt.Sprintf("is in the namespace %q, not in Atom's", read.Clip(root.Space))}
 	}
 	if err := d.readFeed(); err != nil {
 		return nil, err
 	}
 	// Nothing but white space and comments may follow; next sees to it.
-	if _, err := d.next(); err != io.EOF {
+	if _, err := d.Next(); err != io.EOF {
 		return nil, err
 	}
 	return d.feed, nil
 }
 
 type decoder struct {
-	xml        *xmlscan.Scanner
-	uri        string
-	maxEntries int
-	feed       *Feed
-	buf        []byte // text in hand
+	*read.Reader
+	limits Limits
+	feed   *Feed
 	// fault is the first broken rule of the feed or entry being read. It is
 	// reported where that ends, when the entry's title is known and the
 	// document is known to be well-formed thus far.
@@ -72,9 +71,12 @@ func (d *decoder) faultIn(label string) error {
 
 func (d *decoder) readFeed() error {
 	f := d.feed
-	base := d.base(d.uri)
+	base, err := d.base(d.URI)
+	if err != nil {
+		return err
+	}
 	var updated, prefix string
-	err := d.children(func(n name) (err error) {
+	err = d.children(func(n name) (err error) {
 		switch n {
 		case name{NamespaceAtom, "id"}:
 			return d.once(&f.ID, "id")
@@ -94,15 +96,15 @@ func (d *decoder) readFeed() error {
 			return d.entry(base)
 		case name{NamespaceHistory, "complete"}:
 			f.Complete = true
-			return d.skip()
+			return d.Skip()
 		case name{NamespaceHistory, "archive"}:
 			f.Archive = true
-			return d.skip()
+			return d.Skip()
 		default:
 			if n.meaning() == elemPrefix {
 				return d.once(&prefix, n.local)
 			}
-			return d.skip()
+			return d.Skip()
 		}
 		return err
 	})
@@ -128,18 +130,21 @@ func (d *decoder) readFeed() error {
 
 func (d *decoder) entry(base string) error {
 	index := len(d.feed.Entries)
-	if index == d.maxEntries {
-		line, column := d.xml.Position()
-		return &LimitError{d.uri, line, column, "MaxEntries", int64(d.maxEntries)}
+	if index == d.limits.MaxEntries {
+		return d.TooMany("MaxEntries", d.limits.MaxEntries)
 	}
 	// A fault of the feed waits for the feed's end.
 	feedFault := d.fault
 	d.fault = nil
 
 	var e Entry
-	base = d.base(base)
 	var updated, state string
-	err := d.children(func(n name) (err error) {
+	var tmshare, sdshare bool // an element of that dialect names the topic
+	base, err := d.base(base)
+	if err != nil {
+		return err
+	}
+	err = d.children(func(n name) (err error) {
 		switch n {
 		case name{NamespaceAtom, "id"}:
 			return d.once(&e.ID, "id")
@@ -160,6 +165,10 @@ func (d *decoder) entry(base string) error {
 			return err
 		}
 		switch n.meaning() {
+		case elemTopicSI, elemTopicSL, elemTopicII:
+			tmshare, sdshare = tmshare || n.space == NamespaceTMShare, sdshare || n.space != NamespaceTMShare
+		}
+		switch n.meaning() {
 		case elemTopicSI:
 			return d.locator(&e.TopicSI, n.local)
 		case elemTopicSL:
@@ -169,7 +178,7 @@ func (d *decoder) entry(base string) error {
 		case elemState:
 			return d.once(&state, elemState)
 		}
-		return d.skip()
+		return d.Skip()
 	})
 	if err != nil {
 		return err
@@ -186,8 +195,9 @@ func (d *decoder) entry(base string) error {
 	switch e.State = State(state); e.State {
 	case "", StateLive, StateDeleted:
 	default:
-		d.invalid(elemState, "%q is neither %q nor %q", clip(state), StateLive, StateDeleted)
+		d.invalid(elemState, "%q is neither %q nor %q", read.Clip(state), StateLive, StateDeleted)
 	}
+	e.SDShare = sdshare && !tmshare && e.State == ""
 	if d.fault != nil {
 		return d.faultIn(entryLabel(index, e.Title))
 	}
@@ -198,37 +208,49 @@ func (d *decoder) entry(base string) error {
 
 // link reads an atom:link, whose start has been read.
 func (d *decoder) link(base string, links *[]Link) error {
-	base = d.base(base)
+	base, err := d.base(base)
+	if err != nil {
+		return err
+	}
 	l := Link{Rel: canonicalRel(strip(d.attr("rel"))), Type: line(d.attr("type"))}
 	// A length is advisory (RFC 4287 §4.2.7.6): a bad one is no length.
 	if n, err := strconv.ParseInt(strings.Trim(d.attr("length"), whiteSpace), 10, 64); err == nil && n > 0 {
 		l.Length = n
 	}
-	if href, ok := d.xml.Attr("", "href"); !ok {
-		d.invalid("link", "rel %q has no href", clip(l.Rel))
+	if href, ok := d.Attr("", "href"); !ok {
+		d.invalid("link", "rel %q has no href", read.Clip(l.Rel))
 	} else if target, err := iri.Resolve(base, strip(string(href))); err != nil {
-		d.invalid("link", "rel %q: %v", clip(l.Rel), err)
+		d.invalid("link", "rel %q: %v", read.Clip(l.Rel), err)
 	} else {
 		l.Href = iri.Escape(target)
+		if len(l.Href) > d.limits.MaxLocator {
+			return d.TooMany("MaxLocator", d.limits.MaxLocator)
+		}
+		if err := d.Grow(len(l.Href) - len(href)); err != nil {
+			return err
+		}
+	}
+	if len(*links) == d.limits.MaxLinks {
+		return d.TooMany("MaxLinks", d.limits.MaxLinks)
 	}
 	*links = append(*links, l)
-	return d.skip()
+	return d.Skip()
 }
 
 // content reads an atom:content, and tells whether there is anything in it. White
 // space is nothing: it is how some write an empty element.
 func (d *decoder) content() (Content, error) {
 	found := EmptyContent
-	if _, referred := d.xml.Attr("", "src"); referred {
+	if _, referred := d.Attr("", "src"); referred {
 		found = SomeContent
 	}
-	for depth := d.xml.Depth(); ; {
-		kind, err := d.next()
+	for depth := d.Depth(); ; {
+		kind, err := d.Next()
 		switch {
 		case err != nil:
 			return found, err
-		case kind == xmlscan.Text && len(bytes.Trim(d.xml.Text(), whiteSpace)) == 0:
-		case kind == xmlscan.EndElement && d.xml.Depth() == depth:
+		case kind == scan.Text && len(bytes.Trim(d.Text(), whiteSpace)) == 0:
+		case kind == scan.EndElement && d.Depth() == depth:
 			return found, nil
 		default:
 			found = SomeContent
@@ -241,7 +263,7 @@ func (d *decoder) content() (Content, error) {
 func (d *decoder) author(dst *string) error {
 	return d.children(func(n name) error {
 		if n != (name{NamespaceAtom, "name"}) {
-			return d.skip()
+			return d.Skip()
 		}
 		s, err := d.lineOfText()
 		if *dst == "" {
@@ -259,6 +281,9 @@ func (d *decoder) locator(dst *[]string, element string) error {
 	}
 	if normalized, err := iri.Normalize(s); err == nil {
 		s = normalized
+	}
+	if len(*dst) == d.limits.MaxLinks {
+		return d.TooMany("MaxLinks", d.limits.MaxLinks)
 	}
 	*dst = append(*dst, s)
 	return nil
@@ -285,7 +310,7 @@ func (d *decoder) once(dst *string, element string) error {
 		return err
 	}
 	if *dst != "" && s != *dst {
-		d.invalid(element, "is %q and also %q", clip(*dst), clip(s))
+		d.invalid(element, "is %q and also %q", read.Clip(*dst), read.Clip(s))
 	}
 	*dst = s
 	return nil
@@ -298,7 +323,10 @@ func (d *decoder) identifier(element string) (string, error) {
 	if nested {
 		d.invalid(element, "has child elements")
 	}
-	return unwrap(s), err
+	if s = unwrap(s); err == nil && len(s) > d.limits.MaxLocator {
+		err = d.TooMany("MaxLocator", d.limits.MaxLocator)
+	}
+	return s, err
 }
 
 func (d *decoder) lineOfText() (string, error) {
@@ -319,22 +347,25 @@ func (d *decoder) textConstruct() (string, error) {
 func (d *decoder) time(s string) time.Time {
 	t, err := ParseTime(s)
 	if err != nil {
-		d.invalid("updated", "%q is not a date and time", clip(s))
+		d.invalid("updated", "%q is not a date and time", read.Clip(s))
 	}
 	return t
 }
 
 // base returns the base of relative references in the element that started: its
 // xml:base, if it has one, resolved against that of its parent.
-func (d *decoder) base(parent string) string {
-	ref, ok := d.xml.Attr(namespaceXML, "base")
+func (d *decoder) base(parent string) (string, error) {
+	ref, ok := d.Attr(namespaceXML, "base")
 	if !ok {
-		return parent
+		return parent, nil
 	}
 	base, err := iri.Resolve(parent, strip(string(ref)))
 	if err != nil {
 		d.invalid("xml:base", "%v", err)
-		return parent
+		return parent, nil
 	}
-	return base
+	if len(base) > d.limits.MaxLocator {
+		return "", d.TooMany("MaxLocator", d.limits.MaxLocator)
+	}
+	return base, d.Grow(len(base) - len(ref))
 }

@@ -140,7 +140,7 @@ func TestDecodeEncodings(t *testing.T) {
 	}
 
 	_, err := decodeString("<?xml version='1.0' encoding='ISO-8859-1'?><feed xmlns='" + NamespaceAtom + "'>\n<a\xDF>\xDF\xDF</b>")
-	assert.EqualError(t, err, "feeds: http://server.example/feed:2:10: <aß> is closed by </b>")
+	assert.EqualError(t, err, "http://server.example/feed:2:10: <aß> is closed by </b>")
 }
 
 func TestDecodeLinks(t *testing.T) {

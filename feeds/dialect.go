@@ -63,6 +63,15 @@ const (
 	RelSDShareSnapshot       Rel = NamespaceSDShare2012 + "snapshot"
 )
 
+// The relations of the CWA era, which are written too: its clients look for no others.
+const (
+	RelCWACollectionFeed Rel = NamespaceCWA + "/collectionfeed"
+	RelCWAFragmentsFeed  Rel = NamespaceCWA + "/fragmentsfeed"
+	RelCWASnapshotsFeed  Rel = NamespaceCWA + "/snapshotsfeed"
+	RelCWAFragment       Rel = NamespaceCWA + "/fragment"
+	RelCWASnapshot       Rel = NamespaceCWA + "/snapshot"
+)
+
 // sdshareNames are the names that SDShare gives to the relations of TMShare.
 // They follow the namespace, with a slash between where it ends in none; some
 // servers leave that slash out.

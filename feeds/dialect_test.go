@@ -9,12 +9,12 @@ import (
 func TestFindKnowsEveryDialect(t *testing.T) {
 	const cwa, v2012 = "http://www.egovpt.org/sdshare", "http://www.sdshare.org/2012/core/"
 	spellings := map[Rel][]string{
-		RelTopicMapFeed: {"topicmapfeed", "TopicMapFeed", cwa + "/collectionfeed", cwa + "collectionfeed", v2012 + "collectionfeed", RelSDShareCollectionFeed},
-		RelFragmentFeed: {"fragmentfeed", cwa + "/fragmentsfeed", cwa + "fragmentsfeed", v2012 + "fragmentsfeed", RelSDShareFragmentsFeed},
-		RelSnapshotFeed: {"snapshotfeed", cwa + "/snapshotsfeed", cwa + "snapshotsfeed", v2012 + "snapshotsfeed", RelSDShareSnapshotsFeed},
+		RelTopicMapFeed: {"topicmapfeed", "TopicMapFeed", cwa + "/collectionfeed", cwa + "collectionfeed", v2012 + "collectionfeed", RelSDShareCollectionFeed, RelCWACollectionFeed},
+		RelFragmentFeed: {"fragmentfeed", cwa + "/fragmentsfeed", cwa + "fragmentsfeed", v2012 + "fragmentsfeed", RelSDShareFragmentsFeed, RelCWAFragmentsFeed},
+		RelSnapshotFeed: {"snapshotfeed", cwa + "/snapshotsfeed", cwa + "snapshotsfeed", v2012 + "snapshotsfeed", RelSDShareSnapshotsFeed, RelCWASnapshotsFeed},
 		RelTopicMapData: {
 			"topicmapdata", cwa + "/fragment", cwa + "/snapshot", cwa + "fragment", cwa + "snapshot",
-			v2012 + "fragment", v2012 + "snapshot", RelSDShareFragment, RelSDShareSnapshot, "HTTP://WWW.sdshare.org/2012/core/Fragment",
+			v2012 + "fragment", v2012 + "snapshot", RelSDShareFragment, RelSDShareSnapshot, RelCWAFragment, RelCWASnapshot, "HTTP://WWW.sdshare.org/2012/core/Fragment",
 		},
 		RelCurrentSnapshot: {"https://github.com/tmshare/tmshare/ns/1/current-snapshot"},
 		"self":             {"self", "Self", "http://www.iana.org/assignments/relation/self"},

@@ -209,6 +209,7 @@ func TestDecodeDocuments(t *testing.T) {
 				TopicSI: []string{"http://psi.example.org/tosca", "http://psi.example.org/la tosca"},
 				TopicSL: []string{"http://www.example.org/tosca.html"},
 				TopicII: []string{"http://cwa.example.org/maps/opera.xtm#tosca"},
+				SDShare: true,
 			}},
 		},
 		"sdshare/2012-fragments.xml": {
@@ -221,6 +222,7 @@ func TestDecodeDocuments(t *testing.T) {
 				Updated: utc(t, "2012-05-06T07:08:09.123456789Z"),
 				Links:   []Link{{Rel: RelSDShareFragment, Type: "application/rdf+xml", Href: "http://server.example/fragments/1.rdf"}},
 				TopicSI: []string{"http://psi.example.org/oslo"},
+				SDShare: true,
 			}},
 		},
 	}

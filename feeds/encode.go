@@ -7,11 +7,12 @@ import (
 	"strconv"
 
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/xml/write"
 )
 
 // Encode writes the feed as an Atom feed document: metadata, then extensions,
-// then entries, each as TMShare and as SDShare 2012 know it. Equal feeds give
-// equal bytes. A feed that breaks a rule of Atom or of the protocol is not
+// then entries, each as TMShare and both generations of SDShare know it. Equal
+// feeds give equal bytes. A feed that breaks a rule of Atom or of the protocol is not
 // written at all: the error is an *[InvalidError].
 //
 // Text is written on one line, and U+FFFD stands for characters that XML
@@ -62,6 +63,7 @@ func (f *Feed) encode(w io.Writer, entries iter.Seq2[*Entry, error]) error {
 	e.line(1, "generator", f.Generator)
 	e.links(1, f.Links)
 	e.element(1, "tmshare:"+elemPrefix, iri.Escape(f.ServerSrcLocatorPrefix))
+	e.element(1, "cwa:"+elemPrefix, iri.Escape(f.ServerSrcLocatorPrefix))
 	e.mark("fh:complete", f.Complete)
 	e.mark("fh:archive", f.Archive)
 	for entry, err := range entries {
@@ -101,6 +103,7 @@ func (e encoder) root(local string) {
 	e.raw(`<?xml version="1.0" encoding="utf-8"?>` + "\n<" + local + ` xmlns="` + NamespaceAtom + `"` +
 		"\n  " + `xmlns:fh="` + NamespaceHistory + `"` +
 		"\n  " + `xmlns:tmshare="` + NamespaceTMShare + `"` +
+		"\n  " + `xmlns:cwa="` + NamespaceCWA + `"` +
 		"\n  " + `xmlns:sdshare="` + NamespaceSDShare2012 + `"` +
 		"\n  " + `xmlns:own="` + NamespaceOwn + `"` + ">\n")
 }
@@ -114,6 +117,7 @@ func (e encoder) entry(indent int, entry *Entry) {
 	e.links(indent, entry.Links)
 	for _, si := range entry.TopicSI {
 		e.element(indent, "tmshare:"+elemTopicSI, iri.Escape(si))
+		e.element(indent, "cwa:"+elemTopicSI, iri.Escape(si))
 		e.element(indent, "sdshare:"+elemResource, iri.Escape(si))
 	}
 	e.element(indent, "own:"+elemState, string(entry.State))
@@ -187,24 +191,5 @@ func (e encoder) raw(s string) { _, _ = e.w.WriteString(s) }
 
 // escape writes text as character data or as an attribute value.
 func (e encoder) escape(s string) {
-	written := 0
-	for i := 0; i < len(s); i++ {
-		var ref string
-		switch s[i] {
-		case '&':
-			ref = "&amp;"
-		case '<':
-			ref = "&lt;"
-		case '>':
-			ref = "&gt;"
-		case '"':
-			ref = "&quot;"
-		default:
-			continue
-		}
-		e.raw(s[written:i])
-		e.raw(ref)
-		written = i + 1
-	}
-	e.raw(s[written:])
+	_, _ = e.w.Write(write.Escape(e.w.AvailableBuffer(), s, write.Either))
 }

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // fragmentsFeed is an archive document as our server writes it.
@@ -222,7 +223,7 @@ func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
 // Whatever feed can be encoded decodes to itself, and encodes to the same bytes.
 func TestRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testenv.Check(t, 25, 100, func(t *rapid.T) {
 		f := drawFeed(t)
 		var b, again bytes.Buffer
 		require.NoError(t, f.Encode(&b))

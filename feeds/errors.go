@@ -1,6 +1,10 @@
 package feeds
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tmshare/tmshare/internal/xml/read"
+)
 
 // InvalidError reports a feed that breaks a rule of Atom or of the protocol: it
 // cannot be encoded, or what was decoded cannot be used.
@@ -9,7 +13,7 @@ type InvalidError struct {
 	Rule    string // what is wrong with it
 }
 
-func (e *InvalidError) Error() string { return "feeds: " + e.Element + ": " + e.Rule }
+func (e *InvalidError) Error() string { return e.Element + ": " + e.Rule }
 
 // SyntaxError reports a document that is not well-formed XML, or no feed at all.
 type SyntaxError struct {
@@ -19,7 +23,7 @@ type SyntaxError struct {
 }
 
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("feeds: %s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)
+	return fmt.Sprintf("%s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)
 }
 
 // LimitError reports a document that exceeds one of its [Limits].
@@ -31,7 +35,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("feeds: %s:%d:%d: exceeds Limits.%s, which is %d", e.URI, e.Line, e.Column, e.Limit, e.Max)
+	return fmt.Sprintf("%s:%d:%d: exceeds Limits.%s, which is %d", e.URI, e.Line, e.Column, e.Limit, e.Max)
 }
 
 // entryLabel names an entry in errors by its position, from 0, and its title.
@@ -39,18 +43,5 @@ func entryLabel(index int, title string) string {
 	if title == "" {
 		return fmt.Sprintf("entry %d", index+1)
 	}
-	return fmt.Sprintf("entry %d (%q)", index+1, clip(title))
-}
-
-// clip shortens remote text for an error message.
-func clip(s string) string {
-	const most = 80
-	runes := 0
-	for i := range s {
-		if runes == most {
-			return s[:i] + "…"
-		}
-		runes++
-	}
-	return s
+	return fmt.Sprintf("entry %d (%q)", index+1, read.Clip(title))
 }

@@ -67,6 +67,9 @@ type Entry struct {
 	// instead of it: subject locators and item identifiers. They are read,
 	// never written.
 	TopicSL, TopicII []string
+	// SDShare says that a decoded entry names its topic in dialects of SDShare only, and
+	// states nothing of its own.
+	SDShare bool
 
 	State   State
 	Content Content

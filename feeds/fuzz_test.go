@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/testhostile"
 )
 
 // Whatever decodes satisfies what the model promises, and if it encodes too,
@@ -34,8 +35,10 @@ func FuzzDecode(f *testing.F) {
 	} {
 		f.Add([]byte(document))
 	}
+	f.Add([]byte(testhostile.Feed(5000, 20)))
+	f.Add([]byte(testhostile.Feed(9<<10, 2)))
 	f.Fuzz(func(t *testing.T, document []byte) {
-		limits := Limits{MaxBytes: 1 << 16, MaxDepth: 16, MaxEntries: 100}
+		limits := Limits{MaxBytes: 1 << 16, MaxDepth: 16, MaxEntries: 100, MaxGrowth: 1 << 16}
 		feed, err := Decode(bytes.NewReader(document), "http://server.example/feed", limits)
 		if err != nil {
 			var syntax *SyntaxError
@@ -51,6 +54,9 @@ func FuzzDecode(f *testing.F) {
 		}
 		if feed.ID == "" || len(feed.Entries) > limits.MaxEntries {
 			t.Fatalf("accepted %+v", feed)
+		}
+		if n := lengthOfLinks(feed); n > 1<<16+(16+3)*3*len(document) { // 3: what bytes become in UTF-8
+			t.Fatalf("%d bytes of links are made of %d", n, len(document))
 		}
 		for _, l := range feed.Links {
 			if l.Rel == "" || !iri.IsAbsolute(l.Href) {
@@ -89,4 +95,13 @@ func asWritten(f *Feed) *Feed {
 		}
 	}
 	return f
+}
+
+func lengthOfLinks(f *Feed) (n int) {
+	for _, e := range append(f.Entries, Entry{Links: f.Links}) {
+		for _, l := range e.Links {
+			n += len(l.Href)
+		}
+	}
+	return n
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testhostile"
 )
 
 func TestDecodeTruncated(t *testing.T) {
@@ -85,9 +86,9 @@ func TestDecodeIllFormed(t *testing.T) {
 
 func TestSyntaxErrorPosition(t *testing.T) {
 	_, err := decodeString("<feed xmlns='" + NamespaceAtom + "'>\n <id>urn:x:1</id>\n  <link rel='a' rel='b'/></feed>")
-	assert.EqualError(t, err, "feeds: http://server.example/feed:3:17: the attribute rel is there twice in <link>")
+	assert.EqualError(t, err, "http://server.example/feed:3:17: the attribute rel is there twice in <link>")
 	_, err = decodeString("<?pi?>\n<!-- \n --> <html/>")
-	assert.EqualError(t, err, "feeds: http://server.example/feed:3:6: root element is html, not an Atom feed")
+	assert.EqualError(t, err, "http://server.example/feed:3:6: root element is html, not an Atom feed")
 }
 
 // What is well-formed and unusual decodes.
@@ -140,6 +141,10 @@ func TestDecodeLimits(t *testing.T) {
 	}{
 		{entries(3), Limits{MaxEntries: 3}, ""},
 		{entries(4), Limits{MaxEntries: 3}, "MaxEntries"},
+		{testhostile.Feed(9<<10, 0), Limits{}, "MaxLocator"},
+		{testhostile.Feed(5000, 100), Limits{}, ""},
+		{testhostile.Feed(5000, 100), Limits{MaxGrowth: 1000}, "MaxGrowth"},
+		{testhostile.Feed(100, 100), Limits{MaxGrowth: 1000}, ""},
 		{nested(10), Limits{MaxDepth: 10}, ""},
 		{nested(11), Limits{MaxDepth: 10}, "MaxDepth"},
 		{nested(64), Limits{}, ""},
@@ -148,10 +153,17 @@ func TestDecodeLimits(t *testing.T) {
 		{attribute(1000), Limits{MaxBytes: size}, ""},
 		{attribute(1000), Limits{MaxBytes: math.MaxInt64}, ""},
 		{attribute(1000), Limits{MaxBytes: size - 1}, "MaxBytes"},
-		{attribute(1 << 20), Limits{}, ""},
-		{attribute(1<<20 + 1), Limits{}, "MaxToken"},
-		{attribute(1<<20 + 1), Limits{MaxToken: 2 << 20}, ""},
-		{attribute(1<<20 + 1), Limits{MaxToken: math.MaxInt64, MaxBytes: math.MaxInt64}, ""},
+		{attribute(1 << 20), Limits{MaxLocator: 2 << 20}, ""},
+		{attribute(1<<20 + 1), Limits{MaxLocator: 2 << 20}, "MaxToken"},
+		{attribute(1<<20 + 1), Limits{MaxLocator: 2 << 20, MaxToken: 2 << 20}, ""},
+		{attribute(1<<20 + 1), Limits{MaxLocator: 2 << 20, MaxToken: math.MaxInt64, MaxBytes: math.MaxInt64}, ""},
+		{attribute(8000), Limits{}, ""},
+		{attribute(9000), Limits{}, "MaxLocator"},
+		{inEntry(entryBasics + "<t:TopicSI>" + strings.Repeat("x", 8<<10) + "</t:TopicSI>"), Limits{}, ""},
+		{inEntry(entryBasics + "<t:TopicSI>" + strings.Repeat("x", 8<<10+1) + "</t:TopicSI>"), Limits{}, "MaxLocator"},
+		{inEntry(entryBasics + strings.Repeat("<link href='a'/>", 5)), Limits{MaxLinks: 5}, ""},
+		{inEntry(entryBasics + strings.Repeat("<link href='a'/>", 6)), Limits{MaxLinks: 5}, "MaxLinks"},
+		{inEntry(entryBasics + strings.Repeat("<t:TopicSI>x</t:TopicSI>", 6)), Limits{MaxLinks: 5}, "MaxLinks"},
 		{inFeed("<title>" + strings.Repeat("&lt;", 1000) + "</title>"), Limits{MaxToken: 900}, "MaxToken"},
 		{inFeed("<" + strings.Repeat("x", 5000) + "/>"), Limits{}, ""},
 		{inFeed("<" + strings.Repeat("x", 5000) + "/>"), Limits{MaxToken: 4500}, "MaxToken"},
@@ -174,10 +186,10 @@ func TestDecodeLimits(t *testing.T) {
 	}
 
 	_, err := Decode(strings.NewReader(inFeed("\n <x><y>")), "http://server.example/feed", Limits{MaxDepth: 2})
-	assert.EqualError(t, err, "feeds: http://server.example/feed:4:5: exceeds Limits.MaxDepth, which is 2")
+	assert.EqualError(t, err, "http://server.example/feed:4:5: exceeds Limits.MaxDepth, which is 2")
 	_, err = Decode(strings.NewReader(inEntry(entryBasics+"</entry>\n<entry>")), "http://server.example/feed", Limits{MaxEntries: 1})
-	assert.EqualError(t, err, "feeds: http://server.example/feed:4:1: exceeds Limits.MaxEntries, which is 1")
-	assert.Equal(t, Limits{MaxBytes: 32 << 20, MaxToken: 1 << 20, MaxDepth: 64, MaxAttributes: 1000, MaxEntries: 100_000}, Limits{}.withDefaults())
+	assert.EqualError(t, err, "http://server.example/feed:4:1: exceeds Limits.MaxEntries, which is 1")
+	assert.Equal(t, Limits{MaxBytes: 32 << 20, MaxToken: 1 << 20, MaxDepth: 64, MaxAttributes: 1000, MaxEntries: 100_000, MaxLocator: 8 << 10, MaxLinks: 1000, MaxGrowth: 8 << 20}, Limits{}.withDefaults())
 }
 
 // Endless input ends at the limit, whatever it is made of.
@@ -221,7 +233,7 @@ func TestDecodeTakesLinearTime(t *testing.T) {
 		short, long := document(n), document(16*n)
 		took := func(document string) time.Duration {
 			start := testenv.CPUTime()
-			f, err := decodeString(document)
+			f, err := Decode(strings.NewReader(document), "http://server.example/feed", Limits{MaxLinks: 1 << 30, MaxLocator: 1 << 30})
 			require.NoError(t, err, name)
 			for i := range f.Entries {
 				f.Entries[i].Find("alternate")
@@ -266,7 +278,7 @@ func TestDecodeReadError(t *testing.T) {
 		r := io.MultiReader(strings.NewReader(document[:n]), iotest.ErrReader(cause))
 		_, err := Decode(r, "http://server.example/feed", Limits{})
 		require.ErrorIs(t, err, cause, "after %d bytes", n)
-		require.EqualError(t, err, "feeds: reading http://server.example/feed: connection reset")
+		require.EqualError(t, err, "reading http://server.example/feed: connection reset")
 	}
 	// Readers may give one byte at a time.
 	f, err := Decode(iotest.OneByteReader(strings.NewReader(document)), "http://server.example/feed", Limits{})

@@ -45,6 +45,7 @@ func TestEncodedDocumentsSatisfyTheSchemas(t *testing.T) {
 			{Type: MediaTypeAtom, Href: "http://a/topicmaps/ö 1?x=<&>"},
 			{Rel: RelTopicMapFeed, Type: MediaTypeAtom, Href: "http://a/topicmaps/ö 1?x=<&>"},
 			{Rel: RelSDShareCollectionFeed, Type: MediaTypeAtom, Href: "http://a/topicmaps/ö 1?x=<&>"},
+			{Rel: RelCWACollectionFeed, Type: MediaTypeAtom, Href: "http://a/topicmaps/ö 1?x=<&>"},
 		}
 	}
 	feeds["maps"] = maps

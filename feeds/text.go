@@ -4,6 +4,8 @@ import (
 	"html"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
 // whiteSpace is that of XML 1.0 §2.3. Other spaces, such as U+00A0, are content.
@@ -11,17 +13,11 @@ const whiteSpace = " \t\r\n"
 
 func isWhiteSpace(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == '\n' }
 
-// isChar reports whether XML 1.0 §2.2 has the character.
-func isChar(r rune) bool {
-	return r >= 0x20 && r <= 0xD7FF || r == '\t' || r == '\n' || r == '\r' ||
-		r >= 0xE000 && r <= 0xFFFD || r >= 0x10000 && r <= 0x10FFFF
-}
-
 // line returns s on one line: each run of white space is one space, none is
 // left at the ends, and what XML cannot hold is U+FFFD.
 func line(s string) string {
 	s = strings.Map(func(r rune) rune { // also replaces what is not UTF-8
-		if isChar(r) {
+		if scan.IsChar(r) {
 			return r
 		}
 		return utf8.RuneError

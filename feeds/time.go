@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tmshare/tmshare/internal/xml/read"
 )
 
 // FormatTime returns t as feeds state it: in UTC, with exactly six fractional
@@ -26,7 +28,7 @@ var timePattern = regexp.MustCompile(
 // of which nine count. A leap second is the first instant of the next minute.
 func ParseTime(s string) (time.Time, error) {
 	fail := func() (time.Time, error) {
-		return time.Time{}, fmt.Errorf("feeds: %q is not a date and time of RFC 3339", clip(s))
+		return time.Time{}, fmt.Errorf("%q is not a date and time of RFC 3339", read.Clip(s))
 	}
 	m := timePattern.FindStringSubmatch(s)
 	if m == nil {
@@ -61,5 +63,9 @@ func ParseTime(s string) (time.Time, error) {
 	if d := time.Date(year, month, day, 0, 0, 0, 0, time.UTC); d.Year() != year || d.Month() != month || d.Day() != day {
 		return fail()
 	}
-	return time.Date(year, month, day, hour, minute-offset, second, nanos, time.UTC), nil
+	t := time.Date(year, month, day, hour, minute-offset, second, nanos, time.UTC)
+	if t.Year() < 1 || t.Year() > 9999 { // RFC 3339 cannot state it in UTC
+		return fail()
+	}
+	return t, nil
 }

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/xml/read"
+	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
 // validate holds the rules that an encoded feed keeps: those of RFC 4287 and
@@ -27,7 +29,7 @@ func (f *Feed) validate() error {
 		}
 		// http://example.org/a would also begin http://example.org/ab.
 		if !strings.HasSuffix(sp, "/") && !strings.HasSuffix(sp, "#") {
-			return invalid(elemPrefix, "%q does not end in / or #", clip(sp))
+			return invalid(elemPrefix, "%q does not end in / or #", read.Clip(sp))
 		}
 	}
 	// RFC 5005 §1 leaves combinations of the three kinds of feeds undefined.
@@ -97,7 +99,7 @@ func (e *Entry) validate(label string, authored bool) error {
 			return invalid(elemState, "is stated of no topic: %s is missing", elemTopicSI)
 		}
 	default:
-		return invalid(elemState, "%q is neither %q nor %q", clip(string(e.State)), StateLive, StateDeleted)
+		return invalid(elemState, "%q is neither %q nor %q", read.Clip(string(e.State)), StateLive, StateDeleted)
 	}
 	return nil
 }
@@ -133,16 +135,16 @@ func checkLinks(label string, links []Link) error {
 	for _, l := range links {
 		rel := canonicalRel(l.Rel)
 		if !isText(rel) || strings.ContainsAny(rel, whiteSpace) {
-			return invalid("%q is no link relation", clip(rel))
+			return invalid("%q is no link relation", read.Clip(rel))
 		}
 		if rule := checkLocator(l.Href); rule != "" {
-			return invalid("rel %q: href %s", clip(rel), rule)
+			return invalid("rel %q: href %s", read.Clip(rel), rule)
 		}
 		if l.Type != "" && !isMediaType(l.Type) {
-			return invalid("rel %q: %q is no media type", clip(rel), clip(l.Type))
+			return invalid("rel %q: %q is no media type", read.Clip(rel), read.Clip(l.Type))
 		}
 		if l.Length < 0 {
-			return invalid("rel %q: the length %d is negative", clip(rel), l.Length)
+			return invalid("rel %q: the length %d is negative", read.Clip(rel), l.Length)
 		}
 		switch rel {
 		case "self":
@@ -153,7 +155,7 @@ func checkLinks(label string, links []Link) error {
 		case "alternate":
 			mediaType := strings.ToLower(l.Type)
 			if alternates[mediaType] {
-				return invalid("more than one of rel \"alternate\" and type %q (RFC 4287 §4.1.1, §4.1.2)", clip(l.Type))
+				return invalid("more than one of rel \"alternate\" and type %q (RFC 4287 §4.1.1, §4.1.2)", read.Clip(l.Type))
 			}
 			alternates[mediaType] = true
 		}
@@ -168,7 +170,7 @@ func checkLocator(s string) string {
 	case s == "":
 		return "is missing"
 	case !isText(s):
-		return fmt.Sprintf("%q has characters that XML cannot hold", clip(s))
+		return fmt.Sprintf("%q has characters that XML cannot hold", read.Clip(s))
 	}
 	if _, err := iri.Normalize(s); err != nil {
 		return err.Error()
@@ -189,7 +191,7 @@ func isText(s string) bool {
 		return false
 	}
 	for _, r := range s {
-		if !isChar(r) {
+		if !scan.IsChar(r) {
 			return false
 		}
 	}

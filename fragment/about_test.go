@@ -60,7 +60,7 @@ func TestReadRecordFindsWhatADocumentIsAbout(t *testing.T) {
 					doc += bareTopic(id)
 				}
 			}
-			f, err := fragment.ReadRecord(strings.NewReader(doc+`</topicMap>`), xtm.Options{Base: "http://a.org/", URI: "doc.xtm"}, c.hints...)
+			f, err := fragment.ReadRecord(t.Context(), strings.NewReader(doc+`</topicMap>`), xtm.Options{Base: "http://a.org/", URI: "doc.xtm"}, c.hints...)
 			if c.about == "" {
 				var ambiguous *fragment.AmbiguousError
 				require.ErrorAs(t, err, &ambiguous)

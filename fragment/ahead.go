@@ -13,11 +13,23 @@ import (
 // the other is made from memory, which takes about as long. It works in batches,
 // whose memory is used again.
 type ahead struct {
-	made chan *batch // in the order of topics
-	used chan *batch // to be filled again
-	stop chan struct{}
-	now  *batch
-	left []nextTopic // of now
+	made  chan *batch // in the order of topics
+	used  chan *batch // to be filled again
+	stop  chan struct{}
+	now   *batch
+	left  []nextTopic // of now
+	large map[*tmdm.Association]largeAssociation
+}
+
+// manyRoles is how many roles an association may have for its stored form to be made
+// for each of its players.
+const manyRoles = 8
+
+// largeAssociation is what is kept of one with more roles, once its least player has
+// been met.
+type largeAssociation struct {
+	key   AssociationKey
+	least *tmdm.Topic
 }
 
 // batchSize is how many topics are in a batch.
@@ -53,10 +65,11 @@ func (t *nextTopic) playing() []playing { return t.batch.playing[t.first:t.last]
 
 // playing says that a topic takes part in an association.
 type playing struct {
-	part Part
-	key  AssociationKey
-	a    *tmdm.Association
-	form span
+	part      Part
+	key       AssociationKey
+	a         *tmdm.Association
+	form      span
+	elsewhere bool // it is large, and its form is made for its least player alone
 }
 
 func (p *playing) compare(part Part, key *AssociationKey) int {
@@ -69,7 +82,7 @@ type span struct{ start, end int }
 // newAhead begins to make the stored forms of m. The caller ends it.
 func newAhead(m *Map) *ahead {
 	const batches = 3 // one is looked at, one is ready, one is being made
-	a := &ahead{made: make(chan *batch, batches), used: make(chan *batch, batches), stop: make(chan struct{})}
+	a := &ahead{made: make(chan *batch, batches), used: make(chan *batch, batches), stop: make(chan struct{}), large: map[*tmdm.Association]largeAssociation{}}
 	for range batches {
 		a.used <- &batch{records: recorder{m: m, room: 64}}
 	}
@@ -84,7 +97,7 @@ func (a *ahead) make(m *Map) {
 		case <-a.stop:
 			return
 		case b := <-a.used:
-			b.fill(some)
+			b.fill(some, a.large)
 			a.made <- b
 		}
 	}
@@ -114,7 +127,7 @@ func (a *ahead) peek() *nextTopic {
 // step goes on to the next topic.
 func (a *ahead) step() { a.left = a.left[1:] }
 
-func (b *batch) fill(some []namedTopic) {
+func (b *batch) fill(some []namedTopic, large map[*tmdm.Association]largeAssociation) {
 	b.topics, b.playing, b.forms = b.topics[:0], b.playing[:0], b.forms[:0]
 	for _, n := range some {
 		t := nextTopic{namedTopic: n, batch: b, first: len(b.playing)}
@@ -123,28 +136,42 @@ func (b *batch) fill(some []namedTopic) {
 		start := len(b.forms)
 		b.forms = appendTopic(b.forms, record, b.content)
 		t.form = span{start, len(b.forms)}
-		b.associations(n.t)
+		b.associations(n.t, large)
 		t.last = len(b.playing)
 		b.topics = append(b.topics, t)
 	}
 }
 
-// associations adds the associations that belong to t.
-func (b *batch) associations(t *tmdm.Topic) {
+// associations adds the associations that belong to t. Topics come in the order of
+// their TopicSIs, so the first player of an association that is met is the least.
+func (b *batch) associations(t *tmdm.Topic, large map[*tmdm.Association]largeAssociation) {
 	first := len(b.playing)
 	for _, r := range t.RolesPlayed() {
 		a := r.Association()
 		part := b.records.m.part(a, t)
-		if part == AsType || !isFirst(r) {
+		isLarge := len(a.Roles()) > manyRoles
+		if part == AsType || !isLarge && !isFirst(r) {
+			continue
+		}
+		if known, ok := large[a]; ok {
+			if known.least != t {
+				b.playing = append(b.playing, playing{part: part, key: known.key, a: a, elsewhere: true})
+			}
 			continue
 		}
 		record := b.records.association(a, &b.association)
 		b.content = appendAssociationContent(b.content[:0], record)
 		start := len(b.forms)
 		b.forms = appendAssociation(b.forms, record, b.content)
-		b.playing = append(b.playing, playing{part, record.Key(), a, span{start, len(b.forms)}})
+		key := record.Key()
+		b.playing = append(b.playing, playing{part: part, key: key, a: a, form: span{start, len(b.forms)}})
+		if isLarge {
+			large[a] = largeAssociation{key, t}
+		}
 	}
 	if mine := b.playing[first:]; len(mine) > 1 {
 		slices.SortFunc(mine, func(a, b playing) int { return a.compare(b.part, &b.key) })
+		mine = slices.CompactFunc(mine, func(a, b playing) bool { return a.a == b.a }) // several roles in a large one
+		b.playing = b.playing[:first+len(mine)]
 	}
 }

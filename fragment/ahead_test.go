@@ -26,7 +26,7 @@ func large(t *testing.T, seed uint64) *Map {
 	for range 2 * batchSize {
 		editor.Edit()
 	}
-	m, err := NameTopics(tm, sp, nil)
+	m, err := NameTopics(t.Context(), tm, sp, nil)
 	require.NoError(t, err)
 	return m
 }
@@ -99,10 +99,10 @@ func TestNothingGoesOnAfterAComparison(t *testing.T) {
 	before := runtime.NumGoroutine()
 	boom := errors.New("boom")
 	for _, at := range []int{0, 1, batchSize - 1, batchSize, batchSize + 1, 3 * batchSize, len(m.sorted) - 1} {
-		_, err := Diff(failing{m, at, boom}, m)
+		_, err := Diff(t.Context(), failing{m, at, boom}, m)
 		require.ErrorIs(t, err, boom)
 	}
-	change, err := Diff(failing{m, -1, boom}, m)
+	change, err := Diff(t.Context(), failing{m, -1, boom}, m)
 	require.NoError(t, err)
 	require.Equal(t, &Change{}, change)
 	for range 500 { // the last is done, but may not be gone

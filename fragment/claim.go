@@ -21,7 +21,7 @@ func NameClaim(sp string, topic Ref, n *Name) tmdm.Locator {
 func VariantClaim(sp string, topic Ref, n *Name, v *Variant) tmdm.Locator {
 	e := nameKey(topic, n)
 	e.text(v.Value)
-	e.text(v.Datatype)
+	e.text(datatype(v.Datatype))
 	e.locators(v.Scope)
 	return claim(sp, "variant", e)
 }
@@ -31,7 +31,7 @@ func OccurrenceClaim(sp string, topic Ref, o *Occurrence) tmdm.Locator {
 	var e encoder
 	e.text(string(topic))
 	e.text(o.Value)
-	e.text(o.Datatype)
+	e.text(datatype(o.Datatype))
 	e.text(string(o.Type))
 	e.locators(o.Scope)
 	return claim(sp, "occurrence", e)

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -38,7 +39,7 @@ func TestEqualStatementsHaveTheSameClaim(t *testing.T) {
 	sameOccurrence := o
 	sameOccurrence.Reifier, sameOccurrence.ItemIdentifiers = e, []tmdm.Locator{sp + "#o"}
 	require.Equal(t, fragment.OccurrenceClaim(sp, a, &o), fragment.OccurrenceClaim(sp, a, &sameOccurrence))
-	rapid.Check(t, func(t *rapid.T) {
+	testenv.Check(t, 25, 100, func(t *rapid.T) {
 		association := genAssociation.Draw(t, "association")
 		other := *association
 		other.Reifier, other.ItemIdentifiers = genReifier.Draw(t, "reifier"), genIDs.Draw(t, "ids")

@@ -107,9 +107,9 @@ func TestAnItemIdentifierThatMovesIsWrittenAndNotPublished(t *testing.T) {
 			<association>`+id(onAssociation)+`<type>`+ref("subjectIdentifierRef", "http://x")+`</type>
 				<role><type>`+ref("subjectIdentifierRef", "http://x")+`</type>`+ref("subjectIdentifierRef", "http://a")+`</role></association>`)
 	}
-	prior, err := fragment.NameTopics(version("n1", "", "n2"), sp, nil)
+	prior, err := fragment.NameTopics(t.Context(), version("n1", "", "n2"), sp, nil)
 	require.NoError(t, err)
-	next, err := fragment.NameTopics(version("n2", "n1", ""), sp, prior)
+	next, err := fragment.NameTopics(t.Context(), version("n2", "n1", ""), sp, prior)
 	require.NoError(t, err)
 	made := diff(t, prior, next)
 	require.True(t, made.Empty())
@@ -121,7 +121,7 @@ func TestAnItemIdentifierThatMovesIsWrittenAndNotPublished(t *testing.T) {
 	require.Empty(t, made.PutAssociations[0].ItemIdentifiers)
 	require.Empty(t, made.DeleteAssociations)
 
-	next, err = fragment.NameTopics(read(t, sp, `<topic><subjectIdentifier href="http://a"/><name><value>A</value></name></topic>
+	next, err = fragment.NameTopics(t.Context(), read(t, sp, `<topic><subjectIdentifier href="http://a"/><name><value>A</value></name></topic>
 		<topic><subjectIdentifier href="http://b"/><name>`+ref("itemIdentity", "#n1")+`<value>B</value></name></topic>
 		<topic><subjectIdentifier href="http://x"/></topic>`), sp, prior)
 	require.NoError(t, err)
@@ -143,11 +143,11 @@ func TestTheOrderOfADocumentChangesNothing(t *testing.T) {
 		var document bytes.Buffer
 		_, err := xtm.Write(&document, tm, xtm.WriteOptions{Base: sp})
 		require.NoError(t, err)
-		first, err := xtm.Read(bytes.NewReader(document.Bytes()), xtm.Options{Base: sp})
+		first, err := xtm.Read(t.Context(), bytes.NewReader(document.Bytes()), xtm.Options{Base: sp})
 		require.NoError(t, err)
-		prior, err := fragment.NameTopics(first, sp, nil)
+		prior, err := fragment.NameTopics(t.Context(), first, sp, nil)
 		require.NoError(t, err)
-		next, err := fragment.NameTopics(shuffled(t, document.Bytes(), seed), sp, prior)
+		next, err := fragment.NameTopics(t.Context(), shuffled(t, document.Bytes(), seed), sp, prior)
 		require.NoError(t, err)
 		made := diff(t, prior, next)
 		require.True(t, made.Empty(), "seed %d: %v", seed, entries(made))
@@ -195,7 +195,7 @@ func shuffled(t *testing.T, document []byte, seed uint64) *tmdm.TopicMap {
 	}
 	require.NoError(t, enc.Close())
 	require.NotEqual(t, document, out.Bytes())
-	tm, err := xtm.Read(&out, xtm.Options{Base: sp})
+	tm, err := xtm.Read(t.Context(), &out, xtm.Options{Base: sp})
 	require.NoError(t, err)
 	return tm
 }
@@ -211,7 +211,7 @@ func TestDiffReturnsTheErrorOfTheState(t *testing.T) {
 	next := published(t, prior, func(m draft) { m.associate(x, m.topic(a), m.topic(d)) })
 	n := 0
 	for ; ; n++ {
-		_, err := fragment.Diff(&broken{Map: prior, after: n, err: boom}, next)
+		_, err := fragment.Diff(t.Context(), &broken{Map: prior, after: n, err: boom}, next)
 		if err == nil {
 			break
 		}

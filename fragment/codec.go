@@ -16,7 +16,7 @@ import (
 // equal, whatever the identifiers. The layout is part of the on-disk format.
 
 // ErrCorrupt says that stored bytes are no record.
-var ErrCorrupt = errors.New("fragment: corrupt record")
+var ErrCorrupt = errors.New("corrupt record")
 
 var base32lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 

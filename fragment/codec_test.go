@@ -10,11 +10,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
 func TestRecordsComeBackAsTheyWere(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testenv.Check(t, 50, 200, func(t *rapid.T) {
 		topic := genTopic.Draw(t, "topic")
 		read, err := fragment.UnmarshalTopic(fragment.MarshalTopic(topic))
 		require.NoError(t, err)
@@ -28,7 +29,7 @@ func TestRecordsComeBackAsTheyWere(t *testing.T) {
 
 // Whatever order a map or a document has things in, the bytes are the same.
 func TestCanonicalRecordsHaveOneOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testenv.Check(t, 50, 200, func(t *rapid.T) {
 		topic, association := genTopic.Draw(t, "topic"), genAssociation.Draw(t, "association")
 		mixed, err := fragment.UnmarshalTopic(fragment.MarshalTopic(topic))
 		require.NoError(t, err)
@@ -72,7 +73,7 @@ func mix[T any](t *rapid.T, list []T) {
 // Item identifiers say where a statement was read, and Provisional how a
 // subscriber knows a topic. Neither is part of what a record says.
 func TestItemIdentifiersDoNotMakeRecordsDifferent(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testenv.Check(t, 50, 200, func(t *rapid.T) {
 		topic, association := genTopic.Draw(t, "topic"), genAssociation.Draw(t, "association")
 		other, err := fragment.UnmarshalTopic(fragment.MarshalTopic(topic))
 		require.NoError(t, err)
@@ -170,7 +171,7 @@ func TestUnequalAssociationsHaveDifferentKeys(t *testing.T) {
 		require.Equal(t, a.Key(), reified.Key())
 		require.False(t, fragment.SameAssociation(a, &reified))
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	testenv.Check(t, 50, 200, func(t *rapid.T) {
 		one, two := genAssociation.Draw(t, "one"), genAssociation.Draw(t, "two")
 		equal := one.Type == two.Type && slices.Equal(one.Scope, two.Scope) && slices.EqualFunc(one.Roles, two.Roles, func(r, s fragment.Role) bool {
 			return r.Type == s.Type && r.Player == s.Player
@@ -202,7 +203,7 @@ func TestTheStoredFormIsFixed(t *testing.T) {
 }
 
 func TestDamagedRecordsAreCorrupt(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testenv.Check(t, 50, 200, func(t *rapid.T) {
 		topic := fragment.MarshalTopic(genTopic.Draw(t, "topic"))
 		association := fragment.MarshalAssociation(genAssociation.Draw(t, "association"))
 		cut := rapid.IntRange(0, len(topic)-1).Draw(t, "cut")

@@ -14,7 +14,7 @@ type InUseError struct {
 }
 
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("fragment: topic %s is in use: %s", e.Topic, strings.Join(e.Users, "; "))
+	return fmt.Sprintf("topic %s is in use: %s", e.Topic, strings.Join(e.Users, "; "))
 }
 
 // maxUsers is how many users an InUseError names.
@@ -31,10 +31,10 @@ func Delete(prior Source, ref Ref, mentions int) (*Change, error) {
 		return nil, err
 	}
 	if topic == nil {
-		return nil, fmt.Errorf("fragment: no topic has the subject identifier %s", ref)
+		return nil, fmt.Errorf("no topic has the subject identifier %s", ref)
 	}
 	if topic.TopicSI() != ref { // mentions says nothing about it then
-		return nil, fmt.Errorf("fragment: %s is an identifier of the topic %s, not its TopicSI", ref, topic.TopicSI())
+		return nil, fmt.Errorf("%s is an identifier of the topic %s, not its TopicSI", ref, topic.TopicSI())
 	}
 	c := &Change{DeleteTopics: []Ref{ref}, Deleted: 1}
 	own := 0

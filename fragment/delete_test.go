@@ -105,7 +105,7 @@ func TestDeleteRefusesWhatIsInUse(t *testing.T) {
 			require.ErrorAs(t, err, &inUse)
 			require.Equal(t, b, inUse.Topic)
 			require.Equal(t, []string{o.user}, inUse.Users)
-			require.EqualError(t, err, "fragment: topic http://b is in use: "+o.user)
+			require.EqualError(t, err, "topic http://b is in use: "+o.user)
 		})
 	}
 }
@@ -146,11 +146,11 @@ func TestDeleteNamesSomeOfManyUsers(t *testing.T) {
 func TestDeleteTakesTheTopicSIOfATopicThatIsThere(t *testing.T) {
 	m := published(t, nil, func(m draft) { m.topic(c).AddName("typed", m.topic(a, b)) })
 	_, err := fragment.Delete(m, d, 0)
-	require.EqualError(t, err, "fragment: no topic has the subject identifier http://d")
+	require.EqualError(t, err, "no topic has the subject identifier http://d")
 	// The count of references is one to the TopicSI. By another identifier it
 	// would be zero, and the topic looked unused.
 	_, err = fragment.Delete(m, b, mentionsOf(t, m, b))
-	require.EqualError(t, err, "fragment: http://b is an identifier of the topic http://a, not its TopicSI")
+	require.EqualError(t, err, "http://b is an identifier of the topic http://a, not its TopicSI")
 }
 
 func TestDeleteReturnsTheErrorOfTheState(t *testing.T) {

@@ -2,7 +2,9 @@ package fragment
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -37,6 +39,15 @@ type Entry struct {
 	Tombstone Identity
 }
 
+// Write writes the document of the entry: [WriteTombstone] of what it deletes, or
+// else [Write] of the topic that it describes, as src has it.
+func (e *Entry) Write(w io.Writer, src Source, form Form) error {
+	if e.Deleted {
+		return WriteTombstone(w, e.Tombstone, form)
+	}
+	return Write(w, src, e.Topic, form)
+}
+
 // Diff compares the published state with the next one. A topic has changed when
 // its identifiers, its statements or the associations in which it plays have,
 // references written as TopicSIs; type-instance associations do not change the
@@ -46,11 +57,12 @@ type Entry struct {
 // The item identifiers that documents give to statements are written along, but
 // are no reason to publish: where nothing else changes, nothing need be written.
 //
-// It reads both states once, in order. Every reference in next must be the
-// TopicSI of a topic in next.
-func Diff(prior Source, next *Map) (*Change, error) {
+// It reads both states once, in order, an association with many roles as well. Every
+// reference in next must be the TopicSI of a topic in next. Where ctx ends first, its
+// cause is the error.
+func Diff(ctx context.Context, prior Source, next *Map) (*Change, error) {
 	stored := storedForms(prior)
-	d := differ{associations: stored.StoredAssociations(), next: next, change: &Change{}}
+	d := differ{ctx: ctx, associations: stored.StoredAssociations(), next: next, change: &Change{}, differ: map[AssociationKey]bool{}}
 	defer d.associations.Close()
 	news := newAhead(next)
 	defer news.end()
@@ -87,13 +99,18 @@ func Diff(prior Source, next *Map) (*Change, error) {
 // differ compares stored forms: nearly all that is compared is equal, and so need
 // not be decoded.
 type differ struct {
+	ctx          context.Context
 	associations StoredAssociations
 	next         *Map
 	change       *Change
+	differ       map[AssociationKey]bool // associations that say something else than before, known from their least players
 }
 
 // topic compares the two states of the topic with one TopicSI; either may be nil.
 func (d *differ) topic(stored *StoredTopic, next *nextTopic) error {
+	if d.ctx.Err() != nil {
+		return context.Cause(d.ctx)
+	}
 	if stored != nil && next != nil && bytes.Equal(stored.Record, next.record()) {
 		changed, err := d.compareAssociations(next.ref, next)
 		if err == nil && changed {
@@ -236,6 +253,10 @@ func (d *differ) compareAssociations(ref Ref, next *nextTopic) (changed bool, er
 		}
 		new := &news[0]
 		news = news[1:]
+		if old.Record == nil || new.elsewhere {
+			changed = changed || d.differ[old.Key]
+			continue
+		}
 		if bytes.Equal(old.Record, next.formOf(new.form)) {
 			continue
 		}
@@ -243,7 +264,9 @@ func (d *differ) compareAssociations(ref Ref, next *nextTopic) (changed bool, er
 		if err != nil {
 			return false, err
 		}
-		changed = changed || !SameAssociation(was, d.next.association(new.a))
+		if !SameAssociation(was, d.next.association(new.a)) {
+			changed, d.differ[old.Key] = true, true
+		}
 		d.put(ref, new)
 	}
 	for i := range news {
@@ -256,6 +279,9 @@ func (d *differ) compareAssociations(ref Ref, next *nextTopic) (changed bool, er
 // put writes an association of the topic with the TopicSI ref, if it is recorded
 // there.
 func (d *differ) put(ref Ref, p *playing) {
+	if p.elsewhere {
+		return
+	}
 	if a := d.next.association(p.a); p.part == AsInstance || a.Players()[0] == ref {
 		d.change.PutAssociations = append(d.change.PutAssociations, a)
 	}
@@ -263,6 +289,9 @@ func (d *differ) put(ref Ref, p *playing) {
 
 // delete is the opposite of put.
 func (d *differ) delete(ref Ref, old *StoredAssociation) error {
+	if old.Record == nil {
+		return nil
+	}
 	a, err := old.unmarshal()
 	if err == nil && (old.Part == AsInstance || a.Players()[0] == ref) {
 		d.change.DeleteAssociations = append(d.change.DeleteAssociations, a)

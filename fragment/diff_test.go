@@ -19,7 +19,7 @@ func change(t testing.TB, before, after func(draft)) *fragment.Change {
 
 func diff(t testing.TB, prior fragment.Source, next *fragment.Map) *fragment.Change {
 	t.Helper()
-	c, err := fragment.Diff(prior, next)
+	c, err := fragment.Diff(t.Context(), prior, next)
 	require.NoError(t, err)
 	return c
 }

@@ -9,7 +9,8 @@
 // they live; and [Map] shows a tmdm.TopicMap that way.
 //
 //   - [Write] and [WriteSnapshot] turn records into XTM, [Read] and
-//     [ReadSnapshot] turn XTM into records.
+//     [ReadSnapshot] turn XTM into records. Package fragment/stream reads large
+//     snapshots in little memory.
 //   - [NameTopics] gives every topic of a map that is to be published its TopicSI.
 //   - [Diff] and [Delete] say what a new state changes: the records to write
 //     and the feed entries to publish.

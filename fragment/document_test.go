@@ -28,7 +28,7 @@ const (
 // read reads what is between the tags of an XTM 2.1 document.
 func read(t testing.TB, base, body string) *tmdm.TopicMap {
 	t.Helper()
-	tm, err := xtm.Read(strings.NewReader(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`+body+`</topicMap>`), xtm.Options{Base: tmdm.Locator(base)})
+	tm, err := xtm.Read(t.Context(), strings.NewReader(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`+body+`</topicMap>`), xtm.Options{Base: tmdm.Locator(base), Limits: xtm.Limits{Locator: 1 << 20}})
 	require.NoError(t, err)
 	return tm
 }
@@ -73,8 +73,8 @@ func published(t testing.TB, prior fragment.Source, build func(draft)) *fragment
 	t.Helper()
 	tm := tmdm.New()
 	build(draft{tm})
-	require.Empty(t, tm.Normalize())
-	m, err := fragment.NameTopics(tm, sp, prior)
+	require.NoError(t, tm.Normalize(t.Context()))
+	m, err := fragment.NameTopics(t.Context(), tm, sp, prior)
 	require.NoError(t, err)
 	return m
 }

@@ -37,7 +37,7 @@ type namedTopic struct {
 func NewMap(tm *tmdm.TopicMap, sp string) (*Map, error) {
 	for t := range tm.Topics() {
 		if len(t.SubjectIdentifiers()) == 0 {
-			return nil, fmt.Errorf("fragment: %s has no subject identifier", tmdm.Describe(t))
+			return nil, fmt.Errorf("%s has no subject identifier", tmdm.Describe(t))
 		}
 	}
 	return newMap(tm, sp, nil)
@@ -130,7 +130,7 @@ func (m *Map) AssociationsOf(player Ref, part Part) iter.Seq2[*Association, erro
 		var room [8]keyedAssociation // most topics have few
 		found := room[:0]
 		for _, r := range t.RolesPlayed() {
-			if a := r.Association(); m.part(a, t) == part && isFirst(r) {
+			if a := r.Association(); m.part(a, t) == part && (len(a.Roles()) > manyRoles || isFirst(r)) {
 				found = append(found, keyedAssociation{a: m.association(a)})
 			}
 		}
@@ -139,6 +139,7 @@ func (m *Map) AssociationsOf(player Ref, part Part) iter.Seq2[*Association, erro
 				found[i].key = found[i].a.Key()
 			}
 			slices.SortFunc(found, compareKeys)
+			found = slices.CompactFunc(found, func(a, b keyedAssociation) bool { return a.key == b.key }) // several roles in a large one
 		}
 		for _, f := range found {
 			if !yield(f.a, nil) {
@@ -227,12 +228,12 @@ func (m *Map) identity(t *tmdm.Topic) Identity {
 }
 
 func (m *Map) association(a *tmdm.Association) *Association {
-	return (&recorder{m: m}).association(a, newAssociation(len(a.Roles())))
+	return (&recorder{m: m}).association(a, NewAssociation(len(a.Roles())))
 }
 
-// newAssociation makes an association with room for its roles, and in one piece
+// NewAssociation makes an association of so many roles, all empty, and in one piece
 // where it is binary, as most are.
-func newAssociation(roles int) *Association {
+func NewAssociation(roles int) *Association {
 	if roles != 2 {
 		return &Association{Roles: make([]Role, roles)}
 	}

@@ -25,9 +25,9 @@ func TestMapAnswersConsistently(t *testing.T) {
 		}
 		if seed%3 == 0 { // the vocabulary of typing gets mixed up
 			_ = tm.CreateTopicBySubjectIdentifier(tmdm.PSIType).Merge(tm.CreateTopicBySubjectIdentifier(tmdm.PSIInstance))
-			tm.Normalize()
+			tm.Normalize(t.Context())
 		}
-		m, err := fragment.NameTopics(tm, sp, nil)
+		m, err := fragment.NameTopics(t.Context(), tm, sp, nil)
 		require.NoError(t, err)
 
 		inAll := map[fragment.AssociationKey]int{}
@@ -111,10 +111,10 @@ func TestATooLongLocatorIsRefused(t *testing.T) {
 		_, err = fragment.NewMap(read(t, sp, fmt.Sprintf(topic, element, fits+"x")), sp)
 		require.ErrorContains(t, err, "a locator of 8193 bytes is too long (8192 at most): http://long.example.org/")
 		require.Less(t, len(err.Error()), 300)
-		_, err = fragment.NameTopics(read(t, sp, fmt.Sprintf(topic, element, fits+"x")), sp, nil)
+		_, err = fragment.NameTopics(t.Context(), read(t, sp, fmt.Sprintf(topic, element, fits+"x")), sp, nil)
 		require.ErrorContains(t, err, "too long")
 	}
-	_, err := fragment.NameTopics(read(t, sp, fmt.Sprintf(`<topic id="%s"/>`, strings.Repeat("x", fragment.MaxLocator))), sp, nil)
+	_, err := fragment.NameTopics(t.Context(), read(t, sp, fmt.Sprintf(`<topic id="%s"/>`, strings.Repeat("x", fragment.MaxLocator))), sp, nil)
 	require.ErrorContains(t, err, "too long", "an assigned one too")
 }
 
@@ -124,7 +124,7 @@ func TestATooLongLocatorIsRefused(t *testing.T) {
 func TestAnAssociationWithoutRolesCannotBePublished(t *testing.T) {
 	tm := tmdm.New()
 	draft{tm}.associate(x)
-	_, err := fragment.NameTopics(tm, sp, nil)
+	_, err := fragment.NameTopics(t.Context(), tm, sp, nil)
 	require.ErrorContains(t, err, "has no roles")
 	m, err := fragment.NewMap(tm, sp)
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package fragment
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,7 +33,7 @@ func ValidatePrefix(sp string) error {
 }
 
 // NameTopics prepares a map for publication under the prefix sp, on which it was read
-// as its base. It gives each topic without a subject identifier one, adding it
+// as its base; [ValidatePrefix] says which prefixes are refused. It gives each topic without a subject identifier one, adding it
 // to tm, and chooses each topic's TopicSI. prior is the state that is published
 // now (nil for none): what a topic was assigned there it keeps, and its TopicSI
 // changes only if the topic has lost it.
@@ -40,19 +41,23 @@ func ValidatePrefix(sp string) error {
 // The assigned identifier is sp + "topic/" + the topic's id in the document;
 // for a topic without one, or whose id another topic has as its subject
 // identifier in that form, it is made from one of the topic's other locators.
-func NameTopics(tm *tmdm.TopicMap, sp string, prior Source) (*Map, error) {
+// Where ctx ends first, its cause is the error.
+func NameTopics(ctx context.Context, tm *tmdm.TopicMap, sp string, prior Source) (*Map, error) {
+	if err := ValidatePrefix(sp); err != nil {
+		return nil, err
+	}
 	known, err := publishedIn(tm, sp, prior)
 	if err != nil {
 		return nil, err
 	}
-	if err := assignIdentifiers(tm, sp, prior, known); err != nil {
+	if err := assignIdentifiers(ctx, tm, sp, prior, known); err != nil {
 		return nil, err
 	}
-	return chooseTopicSIs(tm, sp, known)
+	return chooseTopicSIs(ctx, tm, sp, known)
 }
 
 // assignIdentifiers gives each topic of tm without a subject identifier one.
-func assignIdentifiers(tm *tmdm.TopicMap, sp string, prior Source, known published) error {
+func assignIdentifiers(ctx context.Context, tm *tmdm.TopicMap, sp string, prior Source, known published) error {
 	n := namer{tm: tm, sp: sp, prior: prior, published: known}
 	// What topics had comes before what new ones could get, so that the order
 	// of the topics does not matter.
@@ -62,6 +67,9 @@ func assignIdentifiers(tm *tmdm.TopicMap, sp string, prior Source, known publish
 	}
 	for _, pass := range passes {
 		for t := range tm.Topics() {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			if err := pass(t); err != nil {
 				return err
 			}
@@ -72,7 +80,7 @@ func assignIdentifiers(tm *tmdm.TopicMap, sp string, prior Source, known publish
 
 // chooseTopicSIs shows tm, in which each topic has a subject identifier, with the
 // TopicSIs that its topics get.
-func chooseTopicSIs(tm *tmdm.TopicMap, sp string, known published) (*Map, error) {
+func chooseTopicSIs(ctx context.Context, tm *tmdm.TopicMap, sp string, known published) (*Map, error) {
 	for a := range tm.Associations() {
 		if len(a.Roles()) == 0 {
 			return nil, documentError("%s has no roles (ISO 13250-2 §5.7 asks for one at least): it belongs to no topic, so no fragment could carry it", tmdm.Describe(a))
@@ -81,6 +89,9 @@ func chooseTopicSIs(tm *tmdm.TopicMap, sp string, known published) (*Map, error)
 	n := namer{tm: tm, sp: sp, published: known}
 	others := map[*tmdm.Topic]Ref{}
 	for t := range tm.Topics() {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		ref, err := n.choose(t)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package fragment_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // versions names the topics of one version of a map after the other, each after
@@ -21,7 +23,7 @@ func versions(t *testing.T, base string, bodies ...string) *fragment.Map {
 		if m != nil {
 			prior = m
 		}
-		next, err := fragment.NameTopics(read(t, base, body), base, prior)
+		next, err := fragment.NameTopics(t.Context(), read(t, base, body), base, prior)
 		require.NoError(t, err)
 		m = next
 	}
@@ -60,6 +62,13 @@ func TestAPrefixIsAbsoluteAndEndsInASlashOrAHash(t *testing.T) {
 		"http://example.org/a#b#":  `"#" before its end`,
 	} {
 		require.ErrorContains(t, fragment.ValidatePrefix(bad), reason, bad)
+		tm := tmdm.New()
+		tm.CreateTopic()
+		_, err := fragment.NameTopics(t.Context(), tm, bad, nil)
+		require.ErrorContains(t, err, reason, "NameTopics: %s", bad)
+		for topic := range tm.Topics() {
+			require.Empty(t, topic.SubjectIdentifiers(), "nothing is named")
+		}
 	}
 }
 
@@ -75,7 +84,7 @@ func TestATopicWithoutIdentifierGetsOneFromItsId(t *testing.T) {
 // NameTopics adds what it assigns to the map, which is then what is published.
 func TestAssignedIdentifiersAreAddedToTheMap(t *testing.T) {
 	tm := read(t, sp, `<topic id="t1"/>`)
-	m, err := fragment.NameTopics(tm, sp, nil)
+	m, err := fragment.NameTopics(t.Context(), tm, sp, nil)
 	require.NoError(t, err)
 	require.Same(t, tm, m.TopicMap())
 	require.NotNil(t, tm.TopicBySubjectIdentifier(sp+"topic/t1"))
@@ -211,11 +220,29 @@ func TestNameTopicsReturnsTheErrorOfTheState(t *testing.T) {
 	prior := versions(t, sp, body)
 	n := 0
 	for ; ; n++ {
-		_, err := fragment.NameTopics(read(t, sp, body), sp, &broken{Map: prior, after: n, err: boom})
+		_, err := fragment.NameTopics(t.Context(), read(t, sp, body), sp, &broken{Map: prior, after: n, err: boom})
 		if err == nil {
 			break
 		}
 		require.ErrorIs(t, err, boom)
 	}
 	require.Greater(t, n, 4, "each call has failed once")
+}
+
+// What takes time in the size of a map ends with its context.
+func TestMapsAreNotNamedAfterTheEnd(t *testing.T) {
+	stop := errors.New("stop")
+	ended, end := context.WithCancelCause(t.Context())
+	end(stop)
+	document := func() *tmdm.TopicMap {
+		return read(t, sp, `<topic><subjectIdentifier href="http://a"/><name><value>n</value></name></topic>`)
+	}
+	_, err := fragment.NameTopics(ended, document(), sp, nil)
+	require.ErrorIs(t, err, stop)
+	prior, err := fragment.NameTopics(t.Context(), document(), sp, nil)
+	require.NoError(t, err)
+	_, err = fragment.Replace(ended, count(t, prior), document(), sp)
+	require.ErrorIs(t, err, stop)
+	_, err = fragment.ReadSnapshot(ended, strings.NewReader(head+`</topicMap>`), xtm.Options{Base: sp})
+	require.ErrorIs(t, err, stop)
 }

@@ -2,11 +2,13 @@ package fragment
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -19,6 +21,9 @@ type Fragment struct {
 	// identifiers.
 	TopicSI Ref
 	Deleted bool
+
+	// Formerly are subject identifiers that were made for the topic while it had none.
+	Formerly []Ref
 
 	Topic        *Topic         // identifiers only, where the topic is deleted
 	Associations []*Association // those in which the topic plays a role
@@ -42,25 +47,56 @@ func (e *MissingTopicError) Error() string {
 //
 // Only what is said of the topic itself is taken: statements about other topics
 // arrive with their own fragments, and would otherwise never be taken back.
-func Read(r io.Reader, o xtm.Options, topicSI Ref) (*Fragment, error) {
-	return ReadAs(r, o, Identity{SubjectIdentifiers: []tmdm.Locator{topicSI}})
+func Read(ctx context.Context, r io.Reader, o xtm.Options, topicSI Ref) (*Fragment, error) {
+	return ReadAs(ctx, r, o, Named{Identity: Identity{SubjectIdentifiers: []tmdm.Locator{topicSI}}})
+}
+
+// Named is how the entry of a feed names its topic. The topic has one of the identifiers.
+type Named struct {
+	Identity
+	ItemIdentifiers []tmdm.Locator
+
+	// EmptyDeletes says that a document without any topic deletes the topic, as on servers
+	// of SDShare. Elsewhere such a document is bad input.
+	EmptyDeletes bool
 }
 
 // ReadAs is Read for entries of servers that name the topic by several
-// identifiers, or by subject locators alone: the topic has one of them.
-func ReadAs(r io.Reader, o xtm.Options, named Identity) (*Fragment, error) {
-	m, err := readMap(r, o)
+// identifiers, or by subject locators or item identifiers alone.
+func ReadAs(ctx context.Context, r io.Reader, o xtm.Options, named Named) (*Fragment, error) {
+	m, err := readMap(ctx, r, o)
 	if err != nil {
 		return nil, err
+	}
+	var made []Ref
+	for _, iid := range callings(m.sp, named.ItemIdentifiers) {
+		made = append(made, unidentified(m.sp, iid))
+	}
+	if names := len(named.SubjectIdentifiers) + len(named.SubjectLocators) + len(made); named.EmptyDeletes && len(m.sorted) == 0 && names > 0 {
+		return named.deletion(m.sp, made), nil
 	}
 	topicSI, topic, err := m.find(named)
 	if err != nil {
 		return nil, err
 	}
 	if topic == nil {
-		return nil, &MissingTopicError{o.URI, cmp.Or(slices.Concat(named.SubjectIdentifiers, named.SubjectLocators)...)}
+		return nil, &MissingTopicError{o.URI, cmp.Or(slices.Concat(named.SubjectIdentifiers, named.SubjectLocators, named.ItemIdentifiers)...)}
 	}
-	return m.describing(topicSI, topic)
+	f, err := m.describing(topicSI, topic)
+	if err == nil {
+		f.Formerly = made
+	}
+	return f, err
+}
+
+// deletion says that the topic with one of the identifiers is deleted. made are those that it
+// may have got here.
+func (named *Named) deletion(sp string, made []Ref) *Fragment {
+	id := Identity{SubjectIdentifiers: slices.Concat(named.SubjectIdentifiers, made), SubjectLocators: named.SubjectLocators}
+	if len(id.SubjectIdentifiers) == 0 {
+		id.SubjectIdentifiers = []Ref{located(sp, id.SubjectLocators)}
+	}
+	return &Fragment{TopicSI: id.TopicSI(), Deleted: true, Topic: &Topic{Identity: id}}
 }
 
 // AmbiguousError says that a document describes several topics, or none, and nothing
@@ -81,12 +117,12 @@ func (e *AmbiguousError) Error() string {
 // topic it is about. That is a topic that has one of the hints as an identifier, such as
 // the identifier of the record and the address of the document; or else the only one with
 // names or occurrences; or else the only one that takes part in all associations.
-func ReadRecord(r io.Reader, o xtm.Options, hints ...tmdm.Locator) (*Fragment, error) {
-	m, err := readMap(r, o)
+func ReadRecord(ctx context.Context, r io.Reader, o xtm.Options, hints ...tmdm.Locator) (*Fragment, error) {
+	m, err := readMap(ctx, r, o)
 	if err != nil {
 		return nil, err
 	}
-	topicSI, topic, err := m.find(Identity{SubjectIdentifiers: hints, SubjectLocators: hints})
+	topicSI, topic, err := m.find(Named{Identity: Identity{SubjectIdentifiers: hints, SubjectLocators: hints}})
 	if err != nil {
 		return nil, err
 	}
@@ -179,13 +215,18 @@ func (m *Map) describing(topicSI Ref, topic *Topic) (*Fragment, error) {
 
 // find returns the topic that has one of the identifiers, and the subject
 // identifier by which it was found.
-func (m *Map) find(id Identity) (Ref, *Topic, error) {
-	for _, si := range id.SubjectIdentifiers {
+func (m *Map) find(named Named) (Ref, *Topic, error) {
+	for _, si := range named.SubjectIdentifiers {
 		if t, err := m.Topic(si); t != nil || err != nil {
 			return si, t, err
 		}
 	}
-	for _, sl := range id.SubjectLocators {
+	for _, si := range named.SubjectIdentifiers {
+		if t := m.withURI(si); t != nil {
+			return m.ref(t), m.topic(t), nil
+		}
+	}
+	for _, sl := range named.SubjectLocators {
 		if t, err := m.TopicBySubjectLocator(sl); t != nil || err != nil {
 			if err != nil {
 				return "", nil, err
@@ -193,38 +234,38 @@ func (m *Map) find(id Identity) (Ref, *Topic, error) {
 			return t.TopicSI(), t, nil
 		}
 	}
+	for _, iid := range callings(m.sp, named.ItemIdentifiers) {
+		if t, ok := m.tm.ConstructByItemIdentifier(iid).(*tmdm.Topic); ok {
+			return m.ref(t), m.topic(t), nil
+		}
+	}
 	return "", nil, nil
 }
 
-// ReadSnapshot reads the XTM document of a snapshot; o.Base is the source
-// locator prefix.
-func ReadSnapshot(r io.Reader, o xtm.Options) (*Map, error) { return readMap(r, o) }
-
-// nameLocated gives topics that have subject locators and no subject identifier
-// one that is made of the least locator: other servers publish such topics, and
-// records refer to topics by subject identifiers.
-func nameLocated(tm *tmdm.TopicMap, sp string) error {
-	var located []*tmdm.Topic
-	for t := range tm.Topics() {
-		if len(t.SubjectIdentifiers()) == 0 && len(t.SubjectLocators()) > 0 {
-			located = append(located, t)
-		}
-	}
-	for _, t := range located {
-		made := tmdm.Locator(sp + "topic/" + xtm.TopicID(slices.Min(t.SubjectLocators())))
-		if err := t.AddSubjectIdentifier(made); err != nil {
-			return err
+// withURI returns the topic with a subject identifier whose URI is that of si: some documents
+// can have no IRIs.
+func (m *Map) withURI(si Ref) *tmdm.Topic {
+	uri := iri.ToURI(string(si))
+	for _, n := range m.sorted {
+		if slices.ContainsFunc(n.t.SubjectIdentifiers(), func(si Ref) bool { return iri.ToURI(string(si)) == uri }) {
+			return n.t
 		}
 	}
 	return nil
 }
 
-func readMap(r io.Reader, o xtm.Options) (*Map, error) {
-	tm, err := xtm.Read(r, o)
+// ReadSnapshot reads the XTM document of a snapshot; o.Base is the source
+// locator prefix.
+func ReadSnapshot(ctx context.Context, r io.Reader, o xtm.Options) (*Map, error) {
+	return readMap(ctx, r, o)
+}
+
+func readMap(ctx context.Context, r io.Reader, o xtm.Options) (*Map, error) {
+	tm, err := xtm.Read(ctx, r, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := nameLocated(tm, string(o.Base)); err != nil {
+	if err := identify(tm, string(o.Base)); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.URI, err)
 	}
 	m, err := NewMap(tm, string(o.Base))

@@ -18,7 +18,7 @@ import (
 
 func readFragment(t testing.TB, doc string, topicSI fragment.Ref) *fragment.Fragment {
 	t.Helper()
-	f, err := fragment.Read(strings.NewReader(doc), xtm.Options{Base: sp, URI: "http://fragment"}, topicSI)
+	f, err := fragment.Read(t.Context(), strings.NewReader(doc), xtm.Options{Base: sp, URI: "http://fragment"}, topicSI)
 	require.NoError(t, err)
 	return f
 }
@@ -36,9 +36,9 @@ func randomMap(t testing.TB, seed uint64) *fragment.Map {
 	var doc bytes.Buffer // written and read once, so that it is as a document can say it
 	_, err := xtm.Write(&doc, m.TopicMap, xtm.WriteOptions{Base: sp})
 	require.NoError(t, err)
-	tm, err := xtm.Read(&doc, xtm.Options{Base: sp})
+	tm, err := xtm.Read(t.Context(), &doc, xtm.Options{Base: sp})
 	require.NoError(t, err)
-	named, err := fragment.NameTopics(tm, sp, nil)
+	named, err := fragment.NameTopics(t.Context(), tm, sp, nil)
 	require.NoError(t, err)
 	return named
 }
@@ -84,7 +84,7 @@ func TestASnapshotComesBackAsTheMapItWasMadeOf(t *testing.T) {
 		}
 		var doc bytes.Buffer
 		require.NoError(t, fragment.WriteSnapshot(&doc, m, fragment.Form{Version: xtm.V21, SP: sp}))
-		read, err := fragment.ReadSnapshot(bytes.NewReader(doc.Bytes()), xtm.Options{Base: sp})
+		read, err := fragment.ReadSnapshot(t.Context(), bytes.NewReader(doc.Bytes()), xtm.Options{Base: sp})
 		require.NoError(t, err)
 		made := diff(t, m, read)
 		require.True(t, made.Empty(), "%v", entries(made))
@@ -108,7 +108,7 @@ func TestTheTopicOfAFragmentHasTheTopicSIOfTheEntry(t *testing.T) {
 	require.Equal(t, b, f.TopicSI)
 	require.Equal(t, a, f.Topic.TopicSI())
 
-	_, err := fragment.Read(strings.NewReader(doc), xtm.Options{Base: sp, URI: "http://fragment"}, c)
+	_, err := fragment.Read(t.Context(), strings.NewReader(doc), xtm.Options{Base: sp, URI: "http://fragment"}, c)
 	var missing *fragment.MissingTopicError
 	require.ErrorAs(t, err, &missing)
 	require.Equal(t, &fragment.MissingTopicError{URI: "http://fragment", TopicSI: c}, missing)
@@ -118,26 +118,57 @@ func TestTheTopicOfAFragmentHasTheTopicSIOfTheEntry(t *testing.T) {
 		`<topic><subjectIdentifier href="http://x"/><subjectLocator href="http://a"/></topic>`,
 		`<topic><subjectIdentifier href="http://x"/><itemIdentity href="http://a"/></topic>`,
 	} {
-		_, err := fragment.Read(strings.NewReader(head+other+`</topicMap>`), xtm.Options{Base: sp}, a)
+		_, err := fragment.Read(t.Context(), strings.NewReader(head+other+`</topicMap>`), xtm.Options{Base: sp}, a)
 		require.ErrorAs(t, err, &missing, "no other identifier will do")
 	}
 }
 
 func TestBadDocumentsAreErrors(t *testing.T) {
 	for doc, reason := range map[string]string{
-		`<topicMap`:                         "",
-		`<html/>`:                           "",
-		head + `<topic id="t"/></topicMap>`: "no subject identifier",
-		head + `<topic><subjectIdentifier href="http://a"/></topic>`: "",
+		`<topicMap`: "the document ends inside a tag",
+		`<html/>`:   "this looks like an HTML page, not XTM",
+		head + `<topic><subjectIdentifier href="http://a"/></topic>`: "the document ends inside",
 	} {
-		_, err := fragment.Read(strings.NewReader(doc), xtm.Options{Base: sp, URI: "http://fragment"}, a)
+		_, err := fragment.Read(t.Context(), strings.NewReader(doc), xtm.Options{Base: sp, URI: "http://fragment"}, a)
 		require.ErrorContains(t, err, reason, doc)
 		require.ErrorContains(t, err, "http://fragment", doc)
 		var missing *fragment.MissingTopicError
 		require.False(t, errors.As(err, &missing), doc)
-		_, err = fragment.ReadSnapshot(strings.NewReader(doc), xtm.Options{Base: sp, URI: "http://fragment"})
+		_, err = fragment.ReadSnapshot(t.Context(), strings.NewReader(doc), xtm.Options{Base: sp, URI: "http://fragment"})
 		require.ErrorContains(t, err, reason, doc)
 	}
+}
+
+// A topic with neither a subject identifier nor a subject locator is known by what the source
+// calls it: the same in each document, another for each source.
+func TestTopicsThatASourceDoesNotIdentify(t *testing.T) {
+	read := func(base, body string, named ...tmdm.Locator) fragment.Ref {
+		f, err := fragment.ReadAs(t.Context(), strings.NewReader(head+body+`</topicMap>`), xtm.Options{Base: tmdm.Locator(base), URI: "http://fragment"}, fragment.Named{ItemIdentifiers: named})
+		require.NoError(t, err)
+		require.True(t, f.Topic.Unidentified())
+		require.False(t, strings.HasPrefix(string(f.Topic.TopicSI()), base))
+		return f.Topic.TopicSI()
+	}
+	name := `<name><value>n</value></name></topic>`
+	x := read(sp, `<topic id="x">`+name, sp+"#x")
+	for _, same := range []fragment.Ref{
+		read(sp, `<topic id="y"/><topic id="x">`+name, "file:/maps/old.xtm#x"), // the id is what the two have in common
+		read(sp, `<topic><itemIdentity href="`+sp+`#x"/>`+name, sp+"#x"),
+		read(sp, `<topic id="t1"><itemIdentity href="`+sp+`#x"/>`+name, sp+"#x"),
+	} {
+		require.Equal(t, x, same)
+	}
+	require.NotEqual(t, x, read(sp, `<topic id="y">`+name, sp+"#y"))
+	require.NotEqual(t, x, read("http://elsewhere/", `<topic id="x">`+name, "http://elsewhere/#x"))
+
+	m, err := fragment.ReadSnapshot(t.Context(), strings.NewReader(head+`<topic id="x"/><topic id="y"/><topic><subjectIdentifier href="http://a"/></topic></topicMap>`), xtm.Options{Base: sp})
+	require.NoError(t, err)
+	topic, err := m.Topic(x)
+	require.NoError(t, err)
+	require.NotNil(t, topic, "the snapshot calls it so too")
+	topic, err = m.Topic("http://a")
+	require.NoError(t, err)
+	require.False(t, topic.Unidentified())
 }
 
 // Without a state in the entry, a topic with identifiers and nothing else is

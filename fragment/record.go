@@ -63,7 +63,8 @@ type Name struct {
 	ItemIdentifiers []tmdm.Locator // those given by the document, here and below
 }
 
-// Variant is a variant of a name. Its scope includes the name's.
+// Variant is a variant of a name. Its scope includes the name's. An empty
+// datatype is xsd:string.
 type Variant struct {
 	Value, Datatype string
 	Scope           []Ref
@@ -71,7 +72,7 @@ type Variant struct {
 	ItemIdentifiers []tmdm.Locator
 }
 
-// Occurrence is an occurrence.
+// Occurrence is an occurrence. An empty datatype is xsd:string.
 type Occurrence struct {
 	Value, Datatype string
 	Type            Ref
@@ -165,7 +166,8 @@ func sortLocators(list []tmdm.Locator) {
 	}
 }
 
-// Canonical puts the sets of t in order, so that equal records have equal bytes.
+// Canonical puts the sets of t in order and gives each value its datatype, so
+// that equal records have equal bytes.
 func (t *Topic) Canonical() {
 	t.Identity.canonical()
 	for i := range t.Names {
@@ -173,6 +175,7 @@ func (t *Topic) Canonical() {
 		sortLocators(n.Scope)
 		sortLocators(n.ItemIdentifiers)
 		for j := range n.Variants {
+			n.Variants[j].Datatype = datatype(n.Variants[j].Datatype)
 			sortLocators(n.Variants[j].Scope)
 			sortLocators(n.Variants[j].ItemIdentifiers)
 		}
@@ -180,11 +183,15 @@ func (t *Topic) Canonical() {
 	}
 	slices.SortFunc(t.Names, compareNames)
 	for i := range t.Occurrences {
+		t.Occurrences[i].Datatype = datatype(t.Occurrences[i].Datatype)
 		sortLocators(t.Occurrences[i].Scope)
 		sortLocators(t.Occurrences[i].ItemIdentifiers)
 	}
 	slices.SortFunc(t.Occurrences, compareOccurrences)
 }
+
+// datatype returns the datatype of a value: that of strings where none is given.
+func datatype(iri string) string { return cmp.Or(iri, tmdm.XSDString) }
 
 // Canonical puts the sets of a in order, so that equal records have equal bytes.
 func (a *Association) Canonical() {

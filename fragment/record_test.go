@@ -98,3 +98,21 @@ func TestTheTitleIsTheBestName(t *testing.T) {
 	topic.Names = append(topic.Names, fragment.Name{Value: "plain too", Type: tmdm.PSIDefaultNameType})
 	require.Equal(t, "plain", topic.Title(), "the first of equally good ones")
 }
+
+// A record without a datatype says the same as one with that of strings: the
+// canonical forms, the claims and the stored forms are equal.
+func TestAnEmptyDatatypeIsString(t *testing.T) {
+	record := func(datatype string) *fragment.Topic {
+		topic := &fragment.Topic{
+			Identity:    fragment.Identity{SubjectIdentifiers: []tmdm.Locator{a}},
+			Names:       []fragment.Name{{Value: "n", Type: x, Variants: []fragment.Variant{{Value: "v", Datatype: datatype, Scope: []fragment.Ref{b}}}}},
+			Occurrences: []fragment.Occurrence{{Value: "o", Datatype: datatype, Type: x}},
+		}
+		topic.Canonical()
+		return topic
+	}
+	require.Equal(t, record(tmdm.XSDString), record(""))
+	n, v, o := &fragment.Name{Value: "n"}, &fragment.Variant{Value: "v"}, &fragment.Occurrence{Value: "o"}
+	require.Equal(t, fragment.VariantClaim(sp, a, n, &fragment.Variant{Value: "v", Datatype: tmdm.XSDString}), fragment.VariantClaim(sp, a, n, v))
+	require.Equal(t, fragment.OccurrenceClaim(sp, a, &fragment.Occurrence{Value: "o", Datatype: tmdm.XSDString}), fragment.OccurrenceClaim(sp, a, o))
+}

@@ -2,6 +2,7 @@ package fragment
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,7 +22,7 @@ type Published interface {
 // DocumentError says why what a document says cannot be published.
 type DocumentError struct{ Reason string }
 
-func (e *DocumentError) Error() string { return "fragment: " + e.Reason }
+func (e *DocumentError) Error() string { return e.Reason }
 
 func documentError(format string, args ...any) error {
 	return &DocumentError{fmt.Sprintf(format, args...)}
@@ -51,14 +52,15 @@ func documentError(format string, args ...any) error {
 // rewrite what others say takes a whole version.
 //
 // It reads what the document is about and no more, unless it ends in an error.
-// tm is changed and must not be used any more.
-func Replace(prior Published, tm *tmdm.TopicMap, sp string, named ...Ref) (*Change, error) {
-	p := post{prior: prior, tm: tm, sp: sp}
+// tm is changed and must not be used any more. Where ctx ends first, its cause is
+// the error.
+func Replace(ctx context.Context, prior Published, tm *tmdm.TopicMap, sp string, named ...Ref) (*Change, error) {
+	p := post{ctx: ctx, prior: prior, tm: tm, sp: sp}
 	if err := p.forgetIDs(); err != nil {
 		return nil, err
 	}
 	known := asked{prior}
-	if err := assignIdentifiers(tm, sp, prior, known); err != nil {
+	if err := assignIdentifiers(ctx, tm, sp, prior, known); err != nil {
 		return nil, err
 	}
 	for joined := true; joined; {
@@ -76,7 +78,7 @@ func Replace(prior Published, tm *tmdm.TopicMap, sp string, named ...Ref) (*Chan
 	if err := p.checkVariants(); err != nil {
 		return nil, err
 	}
-	m, err := chooseTopicSIs(tm, sp, known)
+	m, err := chooseTopicSIs(ctx, tm, sp, known)
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +87,7 @@ func Replace(prior Published, tm *tmdm.TopicMap, sp string, named ...Ref) (*Chan
 
 // post is a document that is posted, and what is published of it.
 type post struct {
+	ctx       context.Context
 	prior     Published
 	tm        *tmdm.TopicMap
 	sp        string
@@ -99,9 +102,7 @@ func (p *post) forgetIDs() error {
 		if len(t.SubjectIdentifiers())+len(t.SubjectLocators()) == 0 {
 			return documentError("%s has neither a subject identifier nor a subject locator: ids hold inside a document only, so nothing tells which topic it is", tmdm.Describe(t))
 		}
-		for _, l := range slices.Clone(t.ItemIdentifiers()) {
-			tmdm.RemoveItemIdentifier(t, l)
-		}
+		tmdm.RemoveItemIdentifier(t, t.ItemIdentifiers()...)
 	}
 	return nil
 }
@@ -176,8 +177,10 @@ func (p *post) findTargets() error {
 // once.
 func (p *post) publishedAs(t *tmdm.Topic) ([]*Topic, error) {
 	var found []*Topic
+	known := map[Ref]bool{}
 	note := func(published *Topic, err error) error {
-		if published != nil && err == nil && !slices.ContainsFunc(found, func(f *Topic) bool { return f.TopicSI() == published.TopicSI() }) {
+		if published != nil && err == nil && !known[published.TopicSI()] {
+			known[published.TopicSI()] = true
 			found = append(found, published)
 		}
 		return err
@@ -234,14 +237,8 @@ func topicSIs(topics []*Topic) []Ref {
 
 // reduce makes ref the only identifier of t.
 func (p *post) reduce(t *tmdm.Topic, ref Ref) (joined bool, err error) {
-	for _, si := range slices.Clone(t.SubjectIdentifiers()) {
-		if si != ref {
-			t.RemoveSubjectIdentifier(si)
-		}
-	}
-	for _, sl := range slices.Clone(t.SubjectLocators()) {
-		t.RemoveSubjectLocator(sl)
-	}
+	t.RemoveSubjectIdentifier(slices.DeleteFunc(slices.Clone(t.SubjectIdentifiers()), func(si tmdm.Locator) bool { return si == ref })...)
+	t.RemoveSubjectLocator(t.SubjectLocators()...)
 	err = t.AddSubjectIdentifier(ref)
 	var taken *tmdm.IdentityError
 	if !errors.As(err, &taken) {
@@ -251,10 +248,12 @@ func (p *post) reduce(t *tmdm.Topic, ref Ref) (joined bool, err error) {
 	if err := other.Merge(t); err != nil {
 		return false, documentError("%s and another topic of the document are one: %s", tmdm.Describe(other), err)
 	}
-	if conflicts := p.tm.Normalize(); len(conflicts) > 0 {
-		return false, documentError("%s", conflicts[0])
+	err = p.tm.Normalize(p.ctx)
+	var conflicts tmdm.Conflicts
+	if errors.As(err, &conflicts) {
+		return false, documentError("%s", conflicts)
 	}
-	return true, nil
+	return true, err
 }
 
 // checkVariants makes sure that each variant still adds a theme to those of its

@@ -27,8 +27,8 @@ func post(t testing.TB, prior, build func(draft), named ...fragment.Ref) (*fragm
 	t.Helper()
 	tm := tmdm.New()
 	build(draft{tm})
-	require.Empty(t, tm.Normalize())
-	return fragment.Replace(count(t, published(t, nil, prior)), tm, sp, named...)
+	require.NoError(t, tm.Normalize(t.Context()))
+	return fragment.Replace(t.Context(), count(t, published(t, nil, prior)), tm, sp, named...)
 }
 
 func TestReplace(t *testing.T) {
@@ -154,10 +154,10 @@ func TestReplaceRefusesWhatTheDocumentCannotSay(t *testing.T) {
 // Ids hold inside the document: a topic is not known by them, and a statement
 // keeps one only if it replaces what had it.
 func TestReplaceTakesNoIDsFromTheDocument(t *testing.T) {
-	prior, err := fragment.NameTopics(read(t, sp, `<topic id="t1"><name><value>First</value></name></topic>
+	prior, err := fragment.NameTopics(t.Context(), read(t, sp, `<topic id="t1"><name><value>First</value></name></topic>
 		<topic id="t2"><subjectIdentifier href="http://a"/><name>`+ref("itemIdentity", "#n1")+`<value>A</value></name></topic>`), sp, nil)
 	require.NoError(t, err)
-	made, err := fragment.Replace(count(t, prior), read(t, sp, `<topic id="t1"><subjectIdentifier href="http://a"/>
+	made, err := fragment.Replace(t.Context(), count(t, prior), read(t, sp, `<topic id="t1"><subjectIdentifier href="http://a"/>
 		<name>`+ref("itemIdentity", "#n2")+`<value>new</value></name><name>`+ref("itemIdentity", "#n1")+`<value>A</value></name></topic>
 		<association>`+ref("itemIdentity", "#n3")+`<type>`+ref("subjectIdentifierRef", "http://x")+`</type><role>`+ref("itemIdentity", "#n4")+`<type>`+ref("subjectIdentifierRef", "http://x")+`</type>`+ref("subjectIdentifierRef", "http://a")+`</role></association>`), sp)
 	require.NoError(t, err)
@@ -189,9 +189,9 @@ func TestReplaceReturnsTheErrorOfTheState(t *testing.T) {
 		tm := tmdm.New()
 		m := draft{tm}
 		m.named("Both", a, c).AddType(m.topic(b))
-		require.Empty(t, tm.Normalize())
+		require.NoError(t, tm.Normalize(t.Context()))
 		prior := published(t, nil, base)
-		_, err := fragment.Replace(counted{&broken{Map: prior, after: n, err: boom}, t, prior}, tm, sp)
+		_, err := fragment.Replace(t.Context(), counted{&broken{Map: prior, after: n, err: boom}, t, prior}, tm, sp)
 		if err == nil {
 			break
 		}

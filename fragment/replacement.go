@@ -166,38 +166,43 @@ func (r *replacement) checkCeased() error {
 // who reifies what: where the mentions do not settle the question, the whole
 // state is read.
 func (r *replacement) checkReifiers() error {
-	for _, ref := range slices.Sorted(maps.Keys(r.after.reifiers)) {
+	open := map[Ref]*InUseError{} // those that the mentions do not settle
+	for ref := range r.after.reifiers {
 		n, err := r.prior.Mentions(ref)
 		if err != nil {
 			return err
 		}
-		if r.before.reifiers[ref] || n <= r.before.mentions[ref] {
-			continue
+		if !r.before.reifiers[ref] && n > r.before.mentions[ref] {
+			open[ref] = &InUseError{Topic: ref}
 		}
-		e := &InUseError{Topic: ref}
-		rest := untouched{r.prior, r}
-		for t, err := range rest.Topics() {
-			if err != nil {
-				return err
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	rest := untouched{r.prior, r}
+	for t, err := range rest.Topics() {
+		if err != nil {
+			return err
+		}
+		t.statements(func(reifier Ref, _ *[]tmdm.Locator) {
+			if e := open[reifier]; e != nil {
+				e.Users = append(e.Users, fmt.Sprintf("statements of %q", t.Title()))
 			}
-			t.statements(func(reifier Ref, _ *[]tmdm.Locator) {
-				if reifier == ref {
-					e.Users = append(e.Users, fmt.Sprintf("statements of %q", t.Title()))
-				}
-			})
+		})
+	}
+	for a, err := range rest.Associations() {
+		if err != nil {
+			return err
 		}
-		for a, err := range rest.Associations() {
-			if err != nil {
-				return err
+		a.statements(func(reifier Ref, _ *[]tmdm.Locator) {
+			if e := open[reifier]; e != nil {
+				e.Users = append(e.Users, describePlayers(a))
 			}
-			a.statements(func(reifier Ref, _ *[]tmdm.Locator) {
-				if reifier == ref {
-					e.Users = append(e.Users, describePlayers(a))
-				}
-			})
-		}
-		if len(e.Users) > 0 {
-			return e
+		})
+	}
+	for _, ref := range slices.Sorted(maps.Keys(open)) {
+		if len(open[ref].Users) > 0 {
+			return open[ref]
 		}
 	}
 	return nil

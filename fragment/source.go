@@ -54,3 +54,25 @@ func identityOf(src Source, si Ref) (Identity, bool, error) {
 	}
 	return t.Identity, true, nil
 }
+
+// Record is a topic or an association; the other one is nil.
+type Record struct {
+	Topic       *Topic
+	Association *Association
+}
+
+// Records iterates over all records of src: the topics, then the associations.
+func Records(src Source) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for t, err := range src.Topics() {
+			if !yield(Record{Topic: t}, err) || err != nil {
+				return
+			}
+		}
+		for a, err := range src.Associations() {
+			if !yield(Record{Association: a}, err) || err != nil {
+				return
+			}
+		}
+	}
+}

@@ -36,7 +36,9 @@ type StoredAssociations interface {
 
 // StoredAssociation is an association in its stored form, that of
 // [MarshalAssociation], and the way in which the player takes part in it. It is
-// valid until the next one is asked for.
+// valid until the next one is asked for. Record may be nil where the player is not
+// the least one: to read a large association again for each of its players would
+// take quadratic time.
 type StoredAssociation struct {
 	Part   Part
 	Key    AssociationKey

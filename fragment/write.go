@@ -14,8 +14,21 @@ type Form struct {
 	Version xtm.Version
 	SP      string // the source locator prefix, which is the base of the document
 
-	// OmitInstances leaves the instances out of the fragment of a class.
+	// OmitInstances leaves the instances out of the fragment of a class: what is left is the
+	// record form of the topic.
 	OmitInstances bool
+
+	// ContentOnly leaves out what may change without an entry for the topic (see [Diff]): the
+	// item identifiers of statements, and all identifiers of stubs but the TopicSI.
+	ContentOnly bool
+}
+
+// IsClass reports whether the topic of src with the TopicSI ref has instances.
+func IsClass(src Source, ref Ref) (bool, error) {
+	for _, err := range src.AssociationsOf(ref, AsType) {
+		return err == nil, err
+	}
+	return false, nil
 }
 
 // Write writes the fragment of the topic of src whose TopicSI is ref (TMShare,
@@ -29,7 +42,7 @@ func Write(w io.Writer, src Source, ref Ref, form Form) error {
 		return err
 	}
 	if t == nil {
-		return fmt.Errorf("fragment: no topic has the subject identifier %s", ref)
+		return fmt.Errorf("no topic has the subject identifier %s", ref)
 	}
 	f := newWriter(w, src, form)
 	defer f.release()
@@ -103,6 +116,7 @@ func WriteMap(w io.Writer, src Source, form Form) (xtm.Losses, error) {
 type writer struct {
 	enc     xtm.Encoder
 	src     Source
+	content bool           // see Form.ContentOnly
 	written map[Ref]bool   // topics that the document has
 	types   []Ref          // classes of the topic, to be written as instanceOf
 	typings []*Association // type-instance associations that cannot
@@ -123,7 +137,7 @@ var writers = sync.Pool{New: func() any { return new(writer) }}
 func newWriter(w io.Writer, src Source, form Form) *writer {
 	f := writers.Get().(*writer)
 	f.enc.Reset(w, form.Version, tmdm.Locator(form.SP))
-	f.src, f.err = src, nil
+	f.src, f.content, f.err = src, form.ContentOnly, nil
 	if f.written == nil {
 		f.written = map[Ref]bool{}
 	}
@@ -158,7 +172,7 @@ func (f *writer) classes(instance Ref) {
 			f.err = err
 			return false
 		}
-		if class, _, ok := a.TypeInstance(); ok && isBare(a) {
+		if class, _, ok := a.TypeInstance(); ok && (f.content || isBare(a)) {
 			f.types = append(f.types, class)
 		} else {
 			f.typings = append(f.typings, a)
@@ -206,15 +220,24 @@ func (f *writer) mention(ref Ref) {
 		return
 	}
 	f.written[ref] = true
-	id, ok, err := identityOf(f.src, ref)
-	if err != nil {
-		f.err = err
-		return
+	id, ok := Identity{}, false
+	if !f.content {
+		if id, ok, f.err = identityOf(f.src, ref); f.err != nil {
+			return
+		}
 	}
 	if !ok || id.TopicSI() != ref {
 		id = Identity{SubjectIdentifiers: []tmdm.Locator{ref}}
 	}
 	f.stub(id)
+}
+
+// ids returns the item identifiers of a statement that are written.
+func (f *writer) ids(all []tmdm.Locator) []tmdm.Locator {
+	if f.content {
+		return nil
+	}
+	return all
 }
 
 func (f *writer) stub(id Identity) {
@@ -233,19 +256,19 @@ func (f *writer) topic(t *Topic, types []Ref) {
 		for j := range n.Variants {
 			v := &n.Variants[j]
 			f.variants = append(f.variants, xtm.Variant{
-				ItemIdentifiers: v.ItemIdentifiers, Reifier: reference(v.Reifier),
+				ItemIdentifiers: f.ids(v.ItemIdentifiers), Reifier: reference(v.Reifier),
 				Value: v.Value, Datatype: v.Datatype, Scope: f.references(v.Scope),
 			})
 		}
 		f.names = append(f.names, xtm.Name{
-			ItemIdentifiers: n.ItemIdentifiers, Reifier: reference(n.Reifier),
+			ItemIdentifiers: f.ids(n.ItemIdentifiers), Reifier: reference(n.Reifier),
 			Value: n.Value, Type: reference(n.Type), Scope: f.references(n.Scope), Variants: f.variants[before:],
 		})
 	}
 	for i := range t.Occurrences {
 		o := &t.Occurrences[i]
 		f.occurrences = append(f.occurrences, xtm.Occurrence{
-			ItemIdentifiers: o.ItemIdentifiers, Reifier: reference(o.Reifier),
+			ItemIdentifiers: f.ids(o.ItemIdentifiers), Reifier: reference(o.Reifier),
 			Value: o.Value, Datatype: o.Datatype, Type: reference(o.Type), Scope: f.references(o.Scope),
 		})
 	}
@@ -264,12 +287,12 @@ func (f *writer) element(a *Association) {
 	for i := range a.Roles {
 		r := &a.Roles[i]
 		f.roles = append(f.roles, xtm.Role{
-			ItemIdentifiers: r.ItemIdentifiers, Reifier: reference(r.Reifier),
+			ItemIdentifiers: f.ids(r.ItemIdentifiers), Reifier: reference(r.Reifier),
 			Type: reference(r.Type), Player: reference(r.Player),
 		})
 	}
 	f.err = f.enc.Association(&xtm.Association{
-		ItemIdentifiers: a.ItemIdentifiers, Reifier: reference(a.Reifier),
+		ItemIdentifiers: f.ids(a.ItemIdentifiers), Reifier: reference(a.Reifier),
 		Type: reference(a.Type), Scope: f.references(a.Scope), Roles: f.roles,
 	})
 }

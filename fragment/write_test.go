@@ -190,10 +190,25 @@ func TestATombstoneIsIdentifiersAndNothingElse(t *testing.T) {
 	require.Equal(t, document{topics: []*xtm.Topic{{SubjectIdentifiers: id.SubjectIdentifiers, SubjectLocators: id.SubjectLocators}}}, decode(t, doc.Bytes()))
 }
 
+// The entry knows which document it has: that of the topic that has its TopicSI
+// now, or the empty one.
+func TestAnEntryWritesItsDocument(t *testing.T) {
+	form := fragment.Form{Version: xtm.V21, SP: sp}
+	src := published(t, nil, func(m draft) { m.named("A", a, b) })
+	gone := fragment.Identity{SubjectIdentifiers: []tmdm.Locator{d}}
+	var closing, live, empty, tombstone bytes.Buffer
+	require.NoError(t, (&fragment.Entry{TopicSI: b, Topic: a}).Write(&closing, src, form))
+	require.NoError(t, fragment.Write(&live, src, a, form))
+	require.Equal(t, live.String(), closing.String())
+	require.NoError(t, (&fragment.Entry{TopicSI: d, Deleted: true, Tombstone: gone}).Write(&empty, src, form))
+	require.NoError(t, fragment.WriteTombstone(&tombstone, gone, form))
+	require.Equal(t, tombstone.String(), empty.String())
+}
+
 func TestNothingIsWrittenOfATopicThatIsNotThere(t *testing.T) {
 	var doc bytes.Buffer
 	err := fragment.Write(&doc, published(t, nil, func(draft) {}), a, fragment.Form{Version: xtm.V21, SP: sp})
-	require.EqualError(t, err, "fragment: no topic has the subject identifier http://a")
+	require.EqualError(t, err, "no topic has the subject identifier http://a")
 	require.Empty(t, doc.Bytes())
 }
 

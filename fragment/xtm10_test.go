@@ -111,7 +111,7 @@ func TestFragmentsInXTM10LoseNameTypesAndDatatypesAlone(t *testing.T) {
 	for topic := range m.Topics() {
 		var doc bytes.Buffer
 		require.NoError(t, fragment.Write(&doc, m, topic.TopicSI(), xtm10))
-		f, err := fragment.Read(&doc, xtm.Options{Base: sp}, topic.TopicSI())
+		f, err := fragment.Read(t.Context(), &doc, xtm.Options{Base: sp}, topic.TopicSI())
 		require.NoError(t, err)
 		expected, err := fragment.UnmarshalTopic(fragment.MarshalTopic(topic))
 		require.NoError(t, err)

@@ -2,6 +2,7 @@ package merge_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/testedit"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -24,15 +26,15 @@ import (
 // publishers' maps say together.
 func TestAggregates(t *testing.T) {
 	counts := map[string]int{}
-	for n := range uint64(*histories / 5) {
-		seed := *firstSeed + n
+	for n := range uint64(histories() / 5) {
+		seed := testenv.Seed() + n
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { runAggregate(t, seed, counts) })
 		if t.Failed() {
 			return
 		}
 	}
-	require.Greater(t, counts["joined"], *histories/5, "the sources met too rarely to mean anything")
-	require.Greater(t, counts["compared"], *histories/5, "documents could be compared too rarely to mean anything")
+	require.Greater(t, counts["joined"], histories()/5, "the sources met too rarely to mean anything")
+	require.Greater(t, counts["compared"], histories()/5, "documents could be compared too rarely to mean anything")
 	require.Positive(t, counts["conflicts"])
 }
 
@@ -91,7 +93,7 @@ func shareStatement(rng *rand.Rand, tm *tmdm.TopicMap) string {
 	if r.Reified() == nil {
 		_ = tmdm.SetReifier(n, r)
 	}
-	tm.Normalize()
+	tm.Normalize(context.Background())
 	return "share a name: " + tmdm.Describe(t)
 }
 
@@ -106,9 +108,9 @@ func (s *sources) compareViews(counts map[string]int) {
 			topics++
 		}
 	}
-	here, conflictsHere, err := merge.Join(s.parts()...)
+	here, conflictsHere, err := merge.Join(s.t.Context(), s.parts()...)
 	require.NoError(s.t, err)
-	there, conflictsThere, err := merge.Join(published...)
+	there, conflictsThere, err := merge.Join(s.t.Context(), published...)
 	require.NoError(s.t, err)
 	require.Equal(s.t, string(canonical(s.t, there)), string(canonical(s.t, here)), "the view of the states is the view of the publishers' maps")
 	require.Equal(s.t, said(conflictsThere), said(conflictsHere))
@@ -158,7 +160,7 @@ func (s *sources) readTogether() *tmdm.TopicMap {
 		}
 	}
 	require.NoError(s.t, enc.Close())
-	tm, err := xtm.Read(&all, xtm.Options{Base: sp})
+	tm, err := xtm.Read(s.t.Context(), &all, xtm.Options{Base: sp})
 	if err != nil {
 		require.ErrorContains(s.t, err, "reif")
 		return nil

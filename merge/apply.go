@@ -112,7 +112,7 @@ func (a *applier) keep(ref fragment.Ref) { delete(a.dropped, ref) }
 // entry's TopicSI or an identifier of its topic, and every subject identifier
 // under which they may play roles.
 func (a *applier) targets(f *fragment.Fragment) ([]*fragment.Topic, []fragment.Ref, error) {
-	names := append([]fragment.Ref{f.TopicSI}, f.Topic.SubjectIdentifiers...)
+	names := slices.Concat([]fragment.Ref{f.TopicSI}, f.Topic.SubjectIdentifiers, f.Formerly)
 	var targets []*fragment.Topic
 	add := func(target *fragment.Topic, err error) error {
 		if target == nil || err != nil {

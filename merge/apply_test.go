@@ -147,7 +147,7 @@ func TestASourceMayContradictItselfBetweenEntries(t *testing.T) {
 	s := h.subscriber()
 	h.version(func(m draft) { m.named("A", a); m.reified("B", b, c) })
 	requireApply(t, s, h.log[h.from(1, b)].parsed)
-	_, conflicts, err := merge.Join(merge.Part{SP: sp, Source: &s.state})
+	_, conflicts, err := merge.Join(t.Context(), merge.Part{SP: sp, Source: &s.state})
 	require.NoError(t, err)
 	require.Len(t, conflicts, 1, "the view has to choose, and says so")
 	h.follow(s, false)

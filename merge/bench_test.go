@@ -34,7 +34,7 @@ func BenchmarkApply(b *testing.B) {
 		fragments = fragments[:0]
 		start := testenv.CPUTime()
 		for i := range documents {
-			f, err := fragment.Read(bytes.NewReader(documents[i]), xtm.Options{Base: sp}, refs[i])
+			f, err := fragment.Read(b.Context(), bytes.NewReader(documents[i]), xtm.Options{Base: sp}, refs[i])
 			require.NoError(b, err)
 			f.Deleted = false
 			fragments = append(fragments, f)
@@ -68,11 +68,11 @@ func BenchmarkHub(b *testing.B) {
 				}
 			}
 		})
-		next, err := fragment.NameTopics(crowd(n), sp, state)
+		next, err := fragment.NameTopics(b.Context(), crowd(n), sp, state)
 		require.NoError(b, err)
 		b.Run(fmt.Sprintf("Diff/%d", n), func(b *testing.B) {
 			for b.Loop() {
-				if change, err := fragment.Diff(state, next); err != nil || !change.Empty() {
+				if change, err := fragment.Diff(b.Context(), state, next); err != nil || !change.Empty() {
 					b.Fatal(err, change.Entries)
 				}
 			}
@@ -80,7 +80,7 @@ func BenchmarkHub(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("Join/%d", n), func(b *testing.B) {
 			for b.Loop() {
-				if _, _, err := merge.Join(merge.Part{SP: sp, Source: state}); err != nil {
+				if _, _, err := merge.Join(b.Context(), merge.Part{SP: sp, Source: state}); err != nil {
 					b.Fatal(err)
 				}
 			}

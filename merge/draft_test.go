@@ -57,7 +57,7 @@ func (h *history) version(build func(draft)) (entries []string) {
 	h.t.(*testing.T).Helper()
 	tm := tmdm.New()
 	build(draft{tm})
-	require.Empty(h.t, tm.Normalize())
+	require.NoError(h.t, tm.Normalize(h.t.Context()))
 	h.expected = h.publish(tm, h.commits)
 	for _, l := range h.log {
 		if l.commit != h.commits {

@@ -22,7 +22,7 @@ const people = "http://foreign.example.org/people#"
 // entries no state.
 func foreign(t *testing.T, topicSI tmdm.Locator, body string) *fragment.Fragment {
 	t.Helper()
-	f, err := fragment.Read(strings.NewReader(`<topicMap xmlns="http://www.topicmaps.org/xtm/1.0/" xmlns:xlink="http://www.w3.org/1999/xlink">`+
+	f, err := fragment.Read(t.Context(), strings.NewReader(`<topicMap xmlns="http://www.topicmaps.org/xtm/1.0/" xmlns:xlink="http://www.w3.org/1999/xlink">`+
 		body+`</topicMap>`), xtm.Options{Base: foreignSP}, topicSI)
 	require.NoError(t, err)
 	return f

@@ -3,7 +3,6 @@ package merge_test
 import (
 	"bytes"
 	"cmp"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -14,14 +13,16 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/testedit"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/tmdm/cxtm"
 	"github.com/tmshare/tmshare/xtm"
 )
 
-var histories = flag.Int("histories", 300, "random histories to run")
-var firstSeed = flag.Uint64("seed", 1, "seed of the first history")
+// histories returns how many random histories are run; some tests run a part of
+// them, or several times as many.
+func histories() int { return testenv.Rounds(60, 200) }
 
 const sp = "http://maps.example.org/topicmaps/test/"
 
@@ -58,11 +59,11 @@ func (p *publisher) publish(input *tmdm.TopicMap, commit int) []byte {
 	var doc bytes.Buffer
 	_, err := xtm.Write(&doc, input, xtm.WriteOptions{Version: xtm.V21, Base: p.options().Base})
 	require.NoError(p.t, err)
-	tm, err := xtm.Read(bytes.NewReader(doc.Bytes()), p.options())
+	tm, err := xtm.Read(p.t.Context(), bytes.NewReader(doc.Bytes()), p.options())
 	require.NoError(p.t, err, "%s", doc.Bytes())
-	next, err := fragment.NameTopics(tm, p.prefix(), &p.state)
+	next, err := fragment.NameTopics(p.t.Context(), tm, p.prefix(), &p.state)
 	require.NoError(p.t, err)
-	change, err := fragment.Diff(&p.state, next)
+	change, err := fragment.Diff(p.t.Context(), &p.state, next)
 	require.NoError(p.t, err)
 	p.commit(change, commit)
 	expected := canonical(p.t, tm)
@@ -75,14 +76,8 @@ func (p *publisher) commit(change *fragment.Change, commit int) {
 	apply(p.t, &p.state, change)
 	for _, e := range change.Entries {
 		var b bytes.Buffer
-		var err error
-		if e.Deleted {
-			err = fragment.WriteTombstone(&b, e.Tombstone, p.served())
-		} else {
-			err = fragment.Write(&b, &p.state, e.Topic, p.served())
-		}
-		require.NoError(p.t, err)
-		f, err := fragment.Read(bytes.NewReader(b.Bytes()), p.options(), e.TopicSI)
+		require.NoError(p.t, e.Write(&b, &p.state, p.served()))
+		f, err := fragment.Read(p.t.Context(), bytes.NewReader(b.Bytes()), p.options(), e.TopicSI)
 		require.NoError(p.t, err, "%s", b.Bytes())
 		f.Deleted = e.Deleted
 		p.log = append(p.log, logged{commit, e, b.Bytes(), f})
@@ -115,7 +110,7 @@ func canonical(t testing.TB, tm *tmdm.TopicMap) []byte {
 }
 
 func joined(t testing.TB, src fragment.Source) []byte {
-	tm, _, err := merge.Join(merge.Part{SP: sp, Source: src})
+	tm, _, err := merge.Join(t.Context(), merge.Part{SP: sp, Source: src})
 	require.NoError(t, err)
 	return canonical(t, tm)
 }
@@ -169,7 +164,7 @@ func contents(t testing.TB, src fragment.Source) string {
 func (p *publisher) snapshot() *fragment.Map {
 	var b bytes.Buffer
 	require.NoError(p.t, fragment.WriteSnapshot(&b, &p.state, p.served()))
-	m, err := fragment.ReadSnapshot(&b, p.options())
+	m, err := fragment.ReadSnapshot(p.t.Context(), &b, p.options())
 	require.NoError(p.t, err)
 	return m
 }
@@ -227,23 +222,23 @@ func smallMap(t testing.TB) *tmdm.TopicMap {
 // rounds, coalescing or not, with duplicates and replays of everything after
 // some entry, end with the publisher's state, record for record.
 func TestHistories(t *testing.T) {
-	require.Positive(t, *histories)
+	require.Positive(t, histories())
 	entries := 0
-	for n := range uint64(*histories) {
-		seed := *firstSeed + n
+	for n := range uint64(histories()) {
+		seed := testenv.Seed() + n
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { entries += runHistory(t, seed, &publisher{t: t}, nil) })
 		if t.Failed() {
 			return
 		}
 	}
-	require.Greater(t, entries, *histories*10, "the histories published too little to mean anything")
+	require.Greater(t, entries, histories()*10, "the histories published too little to mean anything")
 }
 
 // TestHistoriesInXTM10 is TestHistories for subscribers that can only read
 // XTM 1.0. What it cannot carry is lost alike in fragments and snapshots.
 func TestHistoriesInXTM10(t *testing.T) {
-	for n := range uint64(*histories / 3) {
-		seed := *firstSeed + n
+	for n := range uint64(histories() / 3) {
+		seed := testenv.Seed() + n
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			require.Positive(t, runHistory(t, seed, &publisher{t: t, form: xtm.V10}, nil))
 		})

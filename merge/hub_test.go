@@ -62,7 +62,7 @@ func crowd(n int) *tmdm.TopicMap {
 
 // crowdState publishes a crowd and returns the state.
 func crowdState(t testing.TB, n int) *merge.Memory {
-	m, err := fragment.NameTopics(crowd(n), sp, nil)
+	m, err := fragment.NameTopics(t.Context(), crowd(n), sp, nil)
 	require.NoError(t, err)
 	var state merge.Memory
 	require.NoError(t, state.Load(m))
@@ -73,7 +73,7 @@ func crowdState(t testing.TB, n int) *merge.Memory {
 func fragmentOf(t testing.TB, src fragment.Source, ref tmdm.Locator) *fragment.Fragment {
 	var b bytes.Buffer
 	require.NoError(t, fragment.Write(&b, src, ref, fragment.Form{Version: xtm.V21, SP: sp}))
-	f, err := fragment.Read(&b, xtm.Options{Base: sp}, ref)
+	f, err := fragment.Read(t.Context(), &b, xtm.Options{Base: sp}, ref)
 	require.NoError(t, err)
 	return f
 }
@@ -130,11 +130,11 @@ func TestDiffReadsEachRecordOnce(t *testing.T) {
 	state := &counting{State: crowdState(t, n)}
 	tm := crowd(n)
 	tm.TopicBySubjectIdentifier(instance(7)).AddName("another", nil)
-	next, err := fragment.NameTopics(tm, sp, state.State)
+	next, err := fragment.NameTopics(t.Context(), tm, sp, state.State)
 	require.NoError(t, err)
 	topics := len(slices.Collect(tm.Topics()))
 	associations := len(slices.Collect(tm.Associations()))
-	change, err := fragment.Diff(state, next)
+	change, err := fragment.Diff(t.Context(), state, next)
 	require.NoError(t, err)
 	require.Len(t, change.Entries, 1)
 	require.Len(t, change.PutTopics, 1)

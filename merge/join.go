@@ -3,6 +3,7 @@ package merge
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 
@@ -31,8 +32,9 @@ type Part struct {
 // equal statements have different reifiers those are one too. A topic that
 // reifies different statements in several sources keeps the first, by prefix
 // and key; the others come back as conflicts. An item identifier that two
-// unequal statements claim stays with the first.
-func Join(parts ...Part) (tm *tmdm.TopicMap, conflicts []*tmdm.ReifierError, err error) {
+// unequal statements claim stays with the first. Where ctx ends first, its cause
+// is the error.
+func Join(ctx context.Context, parts ...Part) (tm *tmdm.TopicMap, conflicts []*tmdm.ReifierError, err error) {
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(a.SP, b.SP) })
 	j := joiner{tm: tmdm.New()}
@@ -46,7 +48,8 @@ func Join(parts ...Part) (tm *tmdm.TopicMap, conflicts []*tmdm.ReifierError, err
 			return nil, nil, err
 		}
 	}
-	return j.tm, j.reify(), nil
+	conflicts, err = j.reify(ctx)
+	return j.tm, conflicts, err
 }
 
 type joiner struct {
@@ -193,16 +196,19 @@ func (j *joiner) claim(c tmdm.Construct, derived tmdm.Locator) {
 // reify sets the reifiers once all statements are there, normalises the map, and
 // returns what could not be. Whether a topic may reify a second statement depends
 // on whether the two are equal.
-func (j *joiner) reify() (conflicts []*tmdm.ReifierError) {
+func (j *joiner) reify(ctx context.Context) (conflicts []*tmdm.ReifierError, err error) {
 	for _, r := range j.reifiers {
 		var conflict *tmdm.ReifierError
 		if errors.As(tmdm.SetReifier(r.construct, r.reifier), &conflict) {
 			conflicts = append(conflicts, conflict)
 		}
 	}
-	unjoined := j.tm.Normalize()
+	var unjoined tmdm.Conflicts
+	if err := j.tm.Normalize(ctx); err != nil && !errors.As(err, &unjoined) {
+		return nil, err
+	}
 	// Statements that looked unequal may have become one by the joining of
 	// other reifiers.
 	conflicts = slices.DeleteFunc(conflicts, func(c *tmdm.ReifierError) bool { return tmdm.Equal(c.Construct, c.Existing) })
-	return append(conflicts, unjoined...)
+	return append(conflicts, unjoined...), nil
 }

@@ -63,7 +63,7 @@ func TestATopicThatReifiesDifferentThingsKeepsTheOneOfTheLeastPrefix(t *testing.
 		reversed := o.sources.parts()
 		slices.Reverse(reversed)
 		for _, parts := range [][]merge.Part{o.sources.parts(), reversed} {
-			tm, conflicts, err := merge.Join(parts...)
+			tm, conflicts, err := merge.Join(t.Context(), parts...)
 			require.NoError(t, err)
 			var kept, lost tmdm.Reifiable = tm.TopicBySubjectIdentifier(a).Names()[0], tm.TopicBySubjectIdentifier(c).RolesPlayed()[0].Association()
 			if o.wins == "association" {
@@ -111,7 +111,7 @@ func TestATopicThatReifiesTwoThingsOfOneSourceKeepsTheOneOfTheLeastKey(t *testin
 	}
 	least := slices.SortedFunc(maps.Keys(players), func(a, b fragment.AssociationKey) int { return bytes.Compare(a[:], b[:]) })[0]
 	for _, src := range []fragment.Source{&m, backwards{&m}} {
-		tm, conflicts, err := merge.Join(merge.Part{SP: sp, Source: src})
+		tm, conflicts, err := merge.Join(t.Context(), merge.Part{SP: sp, Source: src})
 		require.NoError(t, err)
 		require.Len(t, conflicts, 3)
 		kept := tm.TopicBySubjectIdentifier(e).Reified().(*tmdm.Association)
@@ -143,7 +143,7 @@ func TestAStatementWhoseIdentifierIsTakenGetsADerivedClaim(t *testing.T) {
 			Names:    []fragment.Name{{Value: "n", Type: tmdm.PSIDefaultNameType, ItemIdentifiers: []tmdm.Locator{sp + "#n1"}}},
 		}))
 	}
-	tm, _, err := merge.Join(merge.Part{SP: sp, Source: &m, Claims: true})
+	tm, _, err := merge.Join(t.Context(), merge.Part{SP: sp, Source: &m, Claims: true})
 	require.NoError(t, err)
 	first, second := tm.TopicBySubjectIdentifier(a).Names()[0], tm.TopicBySubjectIdentifier(b).Names()[0]
 	require.Equal(t, []tmdm.Locator{sp + "#n1"}, first.ItemIdentifiers())
@@ -155,7 +155,7 @@ func TestWithoutClaimsOnlyGivenIdentifiersShow(t *testing.T) {
 	s := newSources(t, func(m draft) { m.named("n", a) })
 	parts := s.parts()
 	parts[0].Claims = false
-	tm, _, err := merge.Join(parts...)
+	tm, _, err := merge.Join(t.Context(), parts...)
 	require.NoError(t, err)
 	require.Empty(t, tm.TopicBySubjectIdentifier(a).Names()[0].ItemIdentifiers())
 }
@@ -164,7 +164,7 @@ func TestWithoutClaimsOnlyGivenIdentifiersShow(t *testing.T) {
 func TestAReferenceWithoutARecordIsATopicInTheView(t *testing.T) {
 	var m merge.Memory
 	require.NoError(t, m.PutAssociation(&fragment.Association{Type: x, Roles: []fragment.Role{{Type: c, Player: a}, {Type: d, Player: b}}}))
-	tm, conflicts, err := merge.Join(merge.Part{SP: sp, Source: &m})
+	tm, conflicts, err := merge.Join(t.Context(), merge.Part{SP: sp, Source: &m})
 	require.NoError(t, err)
 	require.Empty(t, conflicts)
 	for _, si := range []tmdm.Locator{a, b, c, d, x} {
@@ -175,7 +175,7 @@ func TestAReferenceWithoutARecordIsATopicInTheView(t *testing.T) {
 func TestJoinReturnsTheErrorOfASource(t *testing.T) {
 	boom := errors.New("boom")
 	for n := range 2 {
-		_, _, err := merge.Join(merge.Part{SP: sp, Source: &failing{State: &merge.Memory{}, after: n, err: boom}})
+		_, _, err := merge.Join(t.Context(), merge.Part{SP: sp, Source: &failing{State: &merge.Memory{}, after: n, err: boom}})
 		require.ErrorIs(t, err, boom)
 	}
 }

@@ -53,7 +53,7 @@ func (v *View) settle() error {
 	if v.settled {
 		return nil
 	}
-	*v = View{parts: v.parts, sources: v.sources, only: v.only, refs: map[fragment.Ref]resolved{}} // nothing of an attempt that failed
+	*v = View{ctx: v.ctx, parts: v.parts, sources: v.sources, only: v.only, refs: map[fragment.Ref]resolved{}} // nothing of an attempt that failed
 	if err := v.settleReifiers(); err != nil {
 		return err
 	}
@@ -115,7 +115,9 @@ func (v *View) settleReifiers() error {
 		}
 		j.orderReifiers(inTopics)
 	}
-	v.conflicts = j.reify()
+	if v.conflicts, err = j.reify(v.ctx); err != nil {
+		return err
+	}
 	if err := v.joinReifiers(j.tm, before); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/testedit"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -51,7 +52,7 @@ func document(t testing.TB, all []xtm.Element, form fragment.Form) (*tmdm.TopicM
 	}
 	require.NoError(t, enc.Close())
 	text := b.String()
-	tm, err := xtm.Read(&b, xtm.Options{Base: tmdm.Locator(form.SP)})
+	tm, err := xtm.Read(t.Context(), &b, xtm.Options{Base: tmdm.Locator(form.SP)})
 	require.NoError(t, err, "%s", text)
 	return tm, text
 }
@@ -65,11 +66,11 @@ func (p *publisher) next(editor *testedit.Editor, edits int) (*fragment.Map, *fr
 	var b bytes.Buffer
 	_, err := xtm.Write(&b, editor.Map, xtm.WriteOptions{Version: xtm.V21, Base: p.options().Base})
 	require.NoError(p.t, err)
-	tm, err := xtm.Read(&b, p.options())
+	tm, err := xtm.Read(p.t.Context(), &b, p.options())
 	require.NoError(p.t, err)
-	m, err := fragment.NameTopics(tm, p.prefix(), &p.state)
+	m, err := fragment.NameTopics(p.t.Context(), tm, p.prefix(), &p.state)
 	require.NoError(p.t, err)
-	change, err := fragment.Diff(&p.state, m)
+	change, err := fragment.Diff(p.t.Context(), &p.state, m)
 	require.NoError(p.t, err)
 	return m, change
 }
@@ -143,11 +144,11 @@ func (p *publisher) whole() {
 	}
 	var b bytes.Buffer
 	require.NoError(p.t, fragment.WriteSnapshot(&b, &p.state, fragment.Form{Version: xtm.V21, SP: p.prefix()}))
-	tm, err := xtm.Read(&b, p.options())
+	tm, err := xtm.Read(p.t.Context(), &b, p.options())
 	require.NoError(p.t, err)
-	m, err := fragment.NameTopics(tm, p.prefix(), &p.state)
+	m, err := fragment.NameTopics(p.t.Context(), tm, p.prefix(), &p.state)
 	require.NoError(p.t, err)
-	c, err := fragment.Diff(&p.state, m)
+	c, err := fragment.Diff(p.t.Context(), &p.state, m)
 	require.NoError(p.t, err)
 	require.Empty(p.t, c.Entries, "the map as it is served, published again:\n%s\n---\n%s", dump(p.t, &p.state), dump(p.t, m))
 }
@@ -164,8 +165,8 @@ func (p *publisher) logEdits() {
 // the entries has the server's state.
 func TestPostedTopicsAreWhatAWholeVersionWouldMakeThem(t *testing.T) {
 	posts, closing := 0, 0
-	for n := range uint64(*histories) {
-		seed := *firstSeed + n
+	for n := range uint64(histories()) {
+		seed := testenv.Seed() + n
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			p := &publisher{t: t}
 			defer p.logEdits()
@@ -186,7 +187,7 @@ func TestPostedTopicsAreWhatAWholeVersionWouldMakeThem(t *testing.T) {
 				form := fragment.Form{Version: xtm.V21, SP: sp, OmitInstances: rng.IntN(2) == 0}
 				posted := func() (*fragment.Change, string) {
 					tm, text := document(t, elements(t, next, form, topics), form)
-					got, err := fragment.Replace(&p.state, tm, sp, topics...)
+					got, err := fragment.Replace(t.Context(), &p.state, tm, sp, topics...)
 					require.NoError(t, err, "%s", text)
 					return got, text
 				}
@@ -214,8 +215,8 @@ func TestPostedTopicsAreWhatAWholeVersionWouldMakeThem(t *testing.T) {
 			return
 		}
 	}
-	require.Greater(t, posts, 2**histories, "too few posts to mean anything")
-	require.Greater(t, closing, *histories/4, "too few of them closed a TopicSI")
+	require.Greater(t, posts, 2*histories(), "too few posts to mean anything")
+	require.Greater(t, closing, histories()/4, "too few of them closed a TopicSI")
 }
 
 // TestFragmentsAsServedChangeNothingWhenPosted posts every fragment of random maps
@@ -223,9 +224,9 @@ func TestPostedTopicsAreWhatAWholeVersionWouldMakeThem(t *testing.T) {
 // scoped statements.
 func TestFragmentsAsServedChangeNothingWhenPosted(t *testing.T) {
 	unnamed := 0
-	for n := range uint64(*histories / 3) {
+	for n := range uint64(histories() / 3) {
 		p := &publisher{t: t}
-		editor := testedit.New(smallMap(t), sp, *firstSeed+n)
+		editor := testedit.New(smallMap(t), sp, testenv.Seed()+n)
 		for range 25 {
 			p.said = append(p.said, editor.Edit())
 		}
@@ -236,7 +237,7 @@ func TestFragmentsAsServedChangeNothingWhenPosted(t *testing.T) {
 				form := fragment.Form{Version: xtm.V21, SP: sp, OmitInstances: omit}
 				refs := []fragment.Ref{topic.TopicSI()}
 				tm, text := document(t, elements(t, &p.state, form, refs), form)
-				c, err := fragment.Replace(&p.state, tm, sp, refs...)
+				c, err := fragment.Replace(t.Context(), &p.state, tm, sp, refs...)
 				require.NoError(t, err, "%s", text)
 				require.Empty(t, c.Entries, "%s", text)
 				if len(topic.Names)+len(topic.Occurrences) == 0 {
@@ -244,13 +245,13 @@ func TestFragmentsAsServedChangeNothingWhenPosted(t *testing.T) {
 				}
 				unnamed++
 				tm, _ = document(t, elements(t, &p.state, form, refs), form)
-				c, err = fragment.Replace(&p.state, tm, sp)
+				c, err = fragment.Replace(t.Context(), &p.state, tm, sp)
 				require.NoError(t, err, "%s", text)
 				require.Empty(t, c.Entries, "%s", text)
 			}
 		}
 	}
-	require.Greater(t, unnamed, *histories)
+	require.Greater(t, unnamed, histories())
 }
 
 // TestWhateverIsPostedLeavesAWholeMap posts documents that are about some of what
@@ -259,8 +260,8 @@ func TestFragmentsAsServedChangeNothingWhenPosted(t *testing.T) {
 // map that is whole, and subscribers in step with it.
 func TestWhateverIsPostedLeavesAWholeMap(t *testing.T) {
 	done, refused := 0, map[string]int{}
-	for n := range uint64(*histories) {
-		seed := *firstSeed + n
+	for n := range uint64(histories()) {
+		seed := testenv.Seed() + n
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			p := &publisher{t: t}
 			defer p.logEdits()
@@ -295,7 +296,7 @@ func TestWhateverIsPostedLeavesAWholeMap(t *testing.T) {
 					}
 				}
 				before := clone(t, &p.state)
-				c, err := fragment.Replace(&p.state, tm, sp)
+				c, err := fragment.Replace(t.Context(), &p.state, tm, sp)
 				var document *fragment.DocumentError
 				var inUse *fragment.InUseError
 				switch {
@@ -332,6 +333,6 @@ func TestWhateverIsPostedLeavesAWholeMap(t *testing.T) {
 		}
 	}
 	t.Logf("%d posts, refused %v", done, refused)
-	require.Greater(t, done, 5**histories)
-	require.Greater(t, refused["in use"], *histories/4)
+	require.Greater(t, done, 5*histories())
+	require.Greater(t, refused["in use"], histories()/4)
 }

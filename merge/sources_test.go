@@ -62,7 +62,7 @@ func (s *sources) parts() (parts []merge.Part) {
 // view returns the merged view, which must be free of conflicts.
 func (s *sources) view() *tmdm.TopicMap {
 	s.t.Helper()
-	tm, conflicts, err := merge.Join(s.parts()...)
+	tm, conflicts, err := merge.Join(s.t.Context(), s.parts()...)
 	require.NoError(s.t, err)
 	require.Empty(s.t, conflicts)
 	return tm

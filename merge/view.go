@@ -2,6 +2,7 @@ package merge
 
 import (
 	"cmp"
+	"context"
 	"iter"
 	"slices"
 
@@ -45,6 +46,7 @@ import (
 // The sources must not change while the view is in use. A View is not safe for
 // concurrent use.
 type View struct {
+	ctx     context.Context   // of all that is read
 	parts   []Part            // by prefix
 	sources []fragment.Source // those of the parts; last joined
 	only    fragment.Source   // the one source that is the view as it is, if any
@@ -60,11 +62,12 @@ type View struct {
 }
 
 // NewView returns the merged view of the parts. One part alone that is Published
-// and without Claims is the view as it is, at no cost.
-func NewView(parts ...Part) *View {
+// and without Claims is the view as it is, at no cost. Where ctx ends before reifiers
+// are joined, its cause is the error of the first read.
+func NewView(ctx context.Context, parts ...Part) *View {
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(a.SP, b.SP) })
-	v := &View{parts: parts, refs: map[fragment.Ref]resolved{}}
+	v := &View{ctx: ctx, parts: parts, refs: map[fragment.Ref]resolved{}}
 	if len(parts) == 1 && parts[0].Published && !parts[0].Claims {
 		v.only = parts[0].Source
 	}

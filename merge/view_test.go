@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/tmdm/cxtm"
@@ -23,8 +24,8 @@ import (
 // only the joining of others makes equal, reifiers that contradict each other.
 func TestTheViewSaysWhatJoinSays(t *testing.T) {
 	counts := map[string]int{}
-	for n := range uint64(*histories * 2) {
-		seed := *firstSeed + n
+	for n := range uint64(histories() * 2) {
+		seed := testenv.Seed() + n
 		rng := rand.New(rand.NewPCG(seed, 17))
 		w := newWild(rng, 1+rng.IntN(4))
 		for step := range 3 {
@@ -38,7 +39,7 @@ func TestTheViewSaysWhatJoinSays(t *testing.T) {
 	}
 	t.Logf("%v", counts)
 	for _, what := range []string{"conflicts", "joined", "reifiers joined"} {
-		require.Greater(t, counts[what], *histories/3, what)
+		require.Greater(t, counts[what], histories()/4, what)
 	}
 }
 
@@ -53,13 +54,13 @@ func canonicalWithIDs(t testing.TB, tm *tmdm.TopicMap) string {
 func exported(t testing.TB, src fragment.Source, at string) (*tmdm.TopicMap, []byte) {
 	var b bytes.Buffer
 	require.NoError(t, fragment.WriteSnapshot(&b, src, fragment.Form{Version: xtm.V21, SP: sp}))
-	tm, err := xtm.Read(bytes.NewReader(b.Bytes()), xtm.Options{Base: sp})
+	tm, err := xtm.Read(t.Context(), bytes.NewReader(b.Bytes()), xtm.Options{Base: sp})
 	require.NoError(t, err, "%s\n%s", at, b.Bytes())
 	return tm, b.Bytes()
 }
 
 func compareViewWithJoin(t *testing.T, at string, counts map[string]int, parts []merge.Part) {
-	want, conflicts, err := merge.Join(parts...)
+	want, conflicts, err := merge.Join(t.Context(), parts...)
 	require.NoError(t, err)
 	for topic := range want.Topics() {
 		for _, n := range topic.Names() {
@@ -70,7 +71,7 @@ func compareViewWithJoin(t *testing.T, at string, counts map[string]int, parts [
 			}
 		}
 	}
-	view := merge.NewView(parts...)
+	view := merge.NewView(t.Context(), parts...)
 	got, text := exported(t, view, at)
 	require.Equal(t, canonicalWithIDs(t, want), canonicalWithIDs(t, got), "%s\n%s", at, text)
 	found, err := view.Conflicts()
@@ -84,7 +85,7 @@ func compareViewWithJoin(t *testing.T, at string, counts map[string]int, parts [
 		}
 	}
 	last := fragment.Ref("")
-	single := merge.NewView(parts...)
+	single := merge.NewView(t.Context(), parts...)
 	for topic, err := range view.Topics() {
 		require.NoError(t, err)
 		require.Less(t, last, topic.TopicSI(), "%s: Topics is in order", at)

@@ -68,9 +68,9 @@ func (w *heldWhile) Write(b []byte) (int, error) {
 func TestTheViewIsWrittenAsAStream(t *testing.T) {
 	parts := crowds(t, 5_000, false)
 	w := &heldWhile{next: 1 << 18, before: live()}
-	require.NoError(t, fragment.WriteSnapshot(w, merge.NewView(parts...), fragment.Form{Version: xtm.V21, SP: sp}))
+	require.NoError(t, fragment.WriteSnapshot(w, merge.NewView(t.Context(), parts...), fragment.Form{Version: xtm.V21, SP: sp}))
 	before := live()
-	tm, _, err := merge.Join(parts...)
+	tm, _, err := merge.Join(t.Context(), parts...)
 	require.NoError(t, err)
 	whole := live() - before
 	runtime.KeepAlive(tm)
@@ -88,7 +88,7 @@ func BenchmarkView(b *testing.B) {
 	for _, claims := range []bool{false, true} {
 		parts := crowds(b, n, claims)
 		write := func(w io.Writer) {
-			require.NoError(b, fragment.WriteSnapshot(w, merge.NewView(parts...), fragment.Form{Version: xtm.V21, SP: sp}))
+			require.NoError(b, fragment.WriteSnapshot(w, merge.NewView(b.Context(), parts...), fragment.Form{Version: xtm.V21, SP: sp}))
 		}
 		least := func(f func()) (t time.Duration) {
 			t = time.Hour
@@ -100,11 +100,11 @@ func BenchmarkView(b *testing.B) {
 			return t
 		}
 		joining := least(func() {
-			_, _, err := merge.Join(parts...)
+			_, _, err := merge.Join(b.Context(), parts...)
 			require.NoError(b, err)
 		})
 		joiningAndWriting := least(func() {
-			tm, _, err := merge.Join(parts...)
+			tm, _, err := merge.Join(b.Context(), parts...)
 			require.NoError(b, err)
 			_, err = xtm.Write(io.Discard, tm, xtm.WriteOptions{Version: xtm.V21, Base: tmdm.Locator(sp)})
 			require.NoError(b, err)
@@ -125,7 +125,7 @@ func BenchmarkView(b *testing.B) {
 			b.ReportMetric(each.Seconds()/joining.Seconds(), "×Join")
 		})
 	}
-	view := func() *merge.View { return merge.NewView(crowds(b, n, false)...) }()
+	view := func() *merge.View { return merge.NewView(b.Context(), crowds(b, n, false)...) }()
 	b.Run("Topic", func(b *testing.B) {
 		for b.Loop() {
 			if topic, err := view.Topic(instance(7)); topic == nil || err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/testedit"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -23,8 +24,8 @@ import (
 // share identifiers and statements, after each commit.
 func TestTheViewOfPublishers(t *testing.T) {
 	counts := map[string]int{}
-	for n := range uint64(max(*histories/12, 1)) {
-		seed := *firstSeed + n
+	for n := range uint64(max(histories()/12, 1)) {
+		seed := testenv.Seed() + n
 		rng := rand.New(rand.NewPCG(seed, 19))
 		s := &sources{t: t}
 		var editors []*testedit.Editor
@@ -46,7 +47,7 @@ func TestTheViewOfPublishers(t *testing.T) {
 			compareViewWithJoin(t, fmt.Sprintf("seed %d, commit %d", seed, commit), counts, s.parts())
 		}
 	}
-	require.Greater(t, counts["joined"], *histories/12)
+	require.Greater(t, counts["joined"], histories()/12)
 }
 
 // countedMemory counts the records that a source gives.
@@ -98,7 +99,7 @@ func TestATopicOfTheViewCostsItsRecords(t *testing.T) {
 			counters = append(counters, c)
 			parts = append(parts, merge.Part{SP: fmt.Sprintf("http://%d.example.org/", i), Source: c, Claims: true})
 		}
-		read(merge.NewView(parts...))
+		read(merge.NewView(t.Context(), parts...))
 		for _, c := range counters {
 			records += c.records
 		}
@@ -157,7 +158,7 @@ func TestAHubIsReadInPieces(t *testing.T) {
 	}
 	compareViewWithJoin(t, "hub", map[string]int{}, parts)
 	n := 0
-	for _, err := range merge.NewView(parts...).AssociationsOf(a, fragment.AsPlayer) {
+	for _, err := range merge.NewView(t.Context(), parts...).AssociationsOf(a, fragment.AsPlayer) {
 		require.NoError(t, err)
 		n++
 	}
@@ -181,7 +182,7 @@ func TestClaimsTellWhoSaysWhat(t *testing.T) {
 			m.topic(e).AddType(m.topic(b))
 		},
 		func(m draft) { m.named("unrelated", d) })
-	view := merge.NewView(s.parts()...)
+	view := merge.NewView(t.Context(), s.parts()...)
 	said := func(instances bool) (lines []string) {
 		claims, err := view.Claims(c, instances)
 		require.NoError(t, err)
@@ -224,7 +225,7 @@ func TestTheViewOfOnePublishedStateIsThatState(t *testing.T) {
 	h := newHistory(t)
 	h.version(func(m draft) { m.associate(x, m.named("n", a), m.topic(b)) })
 	counted := &countedMemory{Memory: &h.state}
-	view := merge.NewView(merge.Part{SP: sp, Source: counted, Published: true})
+	view := merge.NewView(t.Context(), merge.Part{SP: sp, Source: counted, Published: true})
 	want, err := h.state.Topic(a)
 	require.NoError(t, err)
 	got, err := view.Topic(a)
@@ -243,7 +244,7 @@ func TestTheViewOfOnePublishedStateIsThatState(t *testing.T) {
 	located, err := view.TopicBySubjectLocator(c)
 	require.NoError(t, err)
 	require.Equal(t, a, located.TopicSI())
-	withClaims := merge.NewView(merge.Part{SP: sp, Source: &h.state, Published: true, Claims: true})
+	withClaims := merge.NewView(t.Context(), merge.Part{SP: sp, Source: &h.state, Published: true, Claims: true})
 	got, err = withClaims.Topic(a)
 	require.NoError(t, err)
 	require.NotEmpty(t, got.Names[0].ItemIdentifiers)
@@ -258,7 +259,7 @@ func TestTheViewOfOneStateRewritesItsReferences(t *testing.T) {
 	require.NoError(t, m.PutAssociation(&fragment.Association{Type: tmdm.PSITypeInstance, Roles: []fragment.Role{
 		{Type: tmdm.PSIInstance, Player: b}, {Type: tmdm.PSIType, Player: c}}}))
 	types := func(published bool) int {
-		tm, _ := exported(t, merge.NewView(merge.Part{SP: sp, Source: &m, Published: published}), "")
+		tm, _ := exported(t, merge.NewView(t.Context(), merge.Part{SP: sp, Source: &m, Published: published}), "")
 		return len(slices.Collect(tm.TopicBySubjectIdentifier(a).Types()))
 	}
 	require.Equal(t, 1, types(false))
@@ -271,7 +272,7 @@ func TestTheVocabularyKeepsItsNames(t *testing.T) {
 	s := newSources(t, func(m draft) { m.topic(a).AddType(m.topic(b)) })
 	var other merge.Memory
 	require.NoError(t, other.PutTopic(&fragment.Topic{Identity: identity("http://aaa.example.org/", tmdm.PSITypeInstance)}))
-	view := merge.NewView(s.parts()[0], merge.Part{SP: sp, Source: &other})
+	view := merge.NewView(t.Context(), s.parts()[0], merge.Part{SP: sp, Source: &other})
 	topic, err := view.Topic("http://aaa.example.org/")
 	require.NoError(t, err)
 	require.Equal(t, tmdm.PSITypeInstance, topic.TopicSI())
@@ -290,7 +291,7 @@ func TestTheViewOfOddRecords(t *testing.T) {
 	}
 	var one, other merge.Memory
 	require.NoError(t, one.PutTopic(&fragment.Topic{Identity: identity(a), Names: []fragment.Name{name(""), name(b)}}))
-	topic, err := merge.NewView(merge.Part{SP: sp, Source: &one}).Topic(a)
+	topic, err := merge.NewView(t.Context(), merge.Part{SP: sp, Source: &one}).Topic(a)
 	require.NoError(t, err)
 	require.Equal(t, []fragment.Name{name(b)}, topic.Names)
 	var many []tmdm.Locator
@@ -321,7 +322,7 @@ func TestTheViewReturnsTheErrorOfASource(t *testing.T) {
 		failed := 0
 		for after := range 1_000 {
 			f := &failing{State: &h.state, after: after, err: boom}
-			v := merge.NewView(merge.Part{SP: sp, Source: f}, merge.Part{SP: sp, Source: &other.state})
+			v := merge.NewView(t.Context(), merge.Part{SP: sp, Source: f}, merge.Part{SP: sp, Source: &other.state})
 			err := read(v)
 			if err == nil {
 				break

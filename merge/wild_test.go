@@ -1,6 +1,7 @@
 package merge_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -15,14 +17,14 @@ import (
 // documents can nevertheless hold.
 func TestWildHistories(t *testing.T) {
 	entries := 0
-	for n := range uint64(*histories / 2) {
-		seed := *firstSeed + n
+	for n := range uint64(histories() / 2) {
+		seed := testenv.Seed() + n
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { entries += runHistory(t, seed, &publisher{t: t}, wildEdit) })
 		if t.Failed() {
 			return
 		}
 	}
-	require.Greater(t, entries, *histories*5, "the histories published too little to mean anything")
+	require.Greater(t, entries, histories()*5, "the histories published too little to mean anything")
 }
 
 // wildEdit makes one wild edit, or none where the map has nothing for it, and
@@ -34,7 +36,7 @@ func wildEdit(rng *rand.Rand, tm *tmdm.TopicMap) string {
 		reifyPart, identifyStatement, addLocatorTopic, nameLocatorTopic, addToItself, takeVocabulary, reifyMap,
 	}
 	said := edits[rng.IntN(len(edits))](rng, t)
-	tm.Normalize()
+	tm.Normalize(context.Background())
 	return said
 }
 

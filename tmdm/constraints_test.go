@@ -33,6 +33,7 @@ func TestTopicsThatCannotTakePart(t *testing.T) {
 		}
 		assert.ErrorIs(t, here.Merge(topic), err)
 		if topic != nil {
+			assert.PanicsWithValue(t, err, func() { name.SetType(topic) }, "a nil type is the default one")
 			assert.ErrorIs(t, SetReifier(name, topic), err)
 		}
 	}
@@ -40,6 +41,9 @@ func TestTopicsThatCannotTakePart(t *testing.T) {
 	assert.ErrorIs(t, removed.AddSubjectLocator("http://example.org/x"), ErrRemoved)
 	assert.ErrorIs(t, AddItemIdentifier(removed, "http://example.org/x"), ErrRemoved)
 	assert.PanicsWithValue(t, ErrRemoved, func() { removed.AddName("lost", nil) })
+	assert.PanicsWithValue(t, ErrRemoved, func() { removed.AddType(here) })
+	assert.PanicsWithValue(t, ErrRemoved, func() { removed.AddSupertype(here) })
+	assert.ErrorIs(t, AddItemIdentifier((*Topic)(nil), "http://example.org/x"), ErrNoTopic)
 	assert.Nil(t, tm.TopicByIdentifier("http://example.org/x"))
 
 	assert.Equal(t, before, canonical(tm))

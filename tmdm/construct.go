@@ -134,14 +134,16 @@ func (s *statement) settle() {
 // another item, or c is a topic and loc the subject identifier of another, it
 // returns an [*IdentityError].
 func AddItemIdentifier(c Construct, loc Locator) error {
-	tm := c.TopicMap()
 	if t, isTopic := c.(*Topic); isTopic {
-		t = t.live()
-		if other := tm.items[loc]; other != nil {
+		if t = t.live(); t == nil {
+			return ErrNoTopic
+		}
+		if other := t.tm.items[loc]; other != nil {
 			return &IdentityError{t, other, loc}
 		}
 		return t.addItemIdentifier(loc)
 	}
+	tm := c.TopicMap()
 	switch other := tm.ConstructByItemIdentifier(loc); other {
 	case c:
 		return nil
@@ -154,10 +156,14 @@ func AddItemIdentifier(c Construct, loc Locator) error {
 	}
 }
 
-// RemoveItemIdentifier takes loc from the item identifiers of c, if it is there.
-func RemoveItemIdentifier(c Construct, loc Locator) {
-	if list := c.ItemIdentifiers(); slices.Contains(list, loc) {
-		c.setItemIdentifiers(without(list, loc))
+// RemoveItemIdentifier takes those of locs that are there from the item
+// identifiers of c.
+func RemoveItemIdentifier(c Construct, locs ...Locator) {
+	left, gone := withoutAll(c.ItemIdentifiers(), locs)
+	if len(gone) > 0 {
+		c.setItemIdentifiers(left)
+	}
+	for _, loc := range gone {
 		c.TopicMap().forget(c, loc)
 	}
 }
@@ -179,6 +185,28 @@ func without[T comparable](list []T, x T) []T {
 		return list
 	}
 	return slices.Concat(list[:i], list[i+1:])
+}
+
+// withoutAll is without for several, and returns those that were there as well.
+func withoutAll(list, locs []Locator) (left, gone []Locator) {
+	if len(locs) == 1 {
+		if !slices.Contains(list, locs[0]) {
+			return list, nil
+		}
+		return without(list, locs[0]), locs
+	}
+	drop := make(map[Locator]bool, len(locs))
+	for _, l := range locs {
+		drop[l] = true
+	}
+	for _, l := range list {
+		if drop[l] {
+			gone = append(gone, l)
+		} else {
+			left = append(left, l)
+		}
+	}
+	return left, gone
 }
 
 // SetReifier makes t the reifier of c, in place of any other; nil takes the

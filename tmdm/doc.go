@@ -16,8 +16,7 @@
 // From a topic one goes on by its names, occurrences and roles, all of them or
 // those of a type, and from a role to the [AssociationRole.Others].
 // [Topic.DisplayName] chooses a name for a reader. [TopicMap.Constructs] walks
-// through everything; an [Index] answers repeated questions for what has a
-// type, a theme or a value.
+// through everything.
 //
 // Two topics that come to share an identifier must be merged. An operation that
 // would make them share one changes nothing and returns an [*IdentityError]
@@ -26,6 +25,11 @@
 // on it act on the other. Statements that become equal, by construction or
 // through a merge, stay side by side until [TopicMap.Normalize] removes the
 // duplicates; readers of documents call it once at the end.
+//
+// The topics of a statement must belong to its map: nil, a topic of another map
+// or one that was removed is [ErrNoTopic], [ErrOtherMap] or [ErrRemoved], as an
+// error or as a panic that changes nothing. Questions take any topic; nothing is
+// true of a foreign one.
 //
 // Everything is iterated in order of creation, so that the same input gives the
 // same output. A map may be read by several goroutines at once as long as none

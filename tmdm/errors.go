@@ -5,12 +5,14 @@ import (
 	"fmt"
 )
 
-// Errors for topics that cannot take part. Methods that return no error panic
-// with them: using such a topic is a mistake of the program, not of its input.
+// Errors for topics that cannot take part in a statement. Methods that return an
+// error return one of these; all others panic with it, before they change
+// anything: using such a topic is a mistake of the program, not of its input. A
+// nil type of a name is the default name type, a nil reifier means none.
 var (
-	ErrOtherMap = errors.New("tmdm: the topic belongs to another topic map")
-	ErrRemoved  = errors.New("tmdm: the topic was removed")
-	ErrNoTopic  = errors.New("tmdm: a topic is missing")
+	ErrOtherMap = errors.New("the topic belongs to another topic map")
+	ErrRemoved  = errors.New("the topic was removed")
+	ErrNoTopic  = errors.New("a topic is missing")
 )
 
 // usable returns why t cannot be part of a statement of tm, or nil.
@@ -50,7 +52,7 @@ func (e *IdentityError) Error() string {
 	if e.Construct != nil {
 		construct = Describe(e.Construct)
 	}
-	return fmt.Sprintf("tmdm: %s cannot have the identifier %s: it identifies %s", construct, e.Locator, Describe(e.Existing))
+	return fmt.Sprintf("%s cannot have the identifier %s: it identifies %s", construct, e.Locator, Describe(e.Existing))
 }
 
 // ReifierError says that Topic cannot reify Construct because it reifies
@@ -63,7 +65,17 @@ type ReifierError struct {
 }
 
 func (e *ReifierError) Error() string {
-	return fmt.Sprintf("tmdm: %s cannot reify %s: it reifies %s", Describe(e.Topic), Describe(e.Construct), Describe(e.Existing))
+	return fmt.Sprintf("%s cannot reify %s: it reifies %s", Describe(e.Topic), Describe(e.Construct), Describe(e.Existing))
+}
+
+// Conflicts are the reifiers that [TopicMap.Normalize] could not join.
+type Conflicts []*ReifierError
+
+func (c Conflicts) Error() string {
+	if len(c) == 1 {
+		return c[0].Error()
+	}
+	return fmt.Sprintf("%s, and %d more such conflicts", c[0], len(c)-1)
 }
 
 // InUseError says that Topic cannot be removed because User refers to it.
@@ -73,7 +85,7 @@ type InUseError struct {
 }
 
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("tmdm: %s cannot be removed: %s refers to it", Describe(e.Topic), Describe(e.User))
+	return fmt.Sprintf("%s cannot be removed: %s refers to it", Describe(e.Topic), Describe(e.User))
 }
 
 // Describe names c for an error message: its kind and what tells it apart.

@@ -1,6 +1,7 @@
 package tmdm_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,7 +18,7 @@ func Example() {
     <name><value>Oslo</value></name>
   </topic>
 </topicMap>`
-	tm, err := xtm.Read(strings.NewReader(document), xtm.Options{Base: "http://example.org/cities.xtm"})
+	tm, err := xtm.Read(context.Background(), strings.NewReader(document), xtm.Options{Base: "http://example.org/cities.xtm"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -29,7 +30,7 @@ func Example() {
 	}
 	latin := tm.CreateTopicBySubjectIdentifier("http://example.org/latin")
 	oslo.AddName("Asloia", nil, latin)
-	tm.Normalize() // someone may have said so before
+	tm.Normalize(context.Background()) // someone may have said so before
 	if _, err := xtm.Write(os.Stdout, tm, xtm.WriteOptions{Base: "http://example.org/cities.xtm"}); err != nil {
 		fmt.Println(err)
 	}
@@ -100,10 +101,10 @@ func ExampleTopic_Merge() {
 		}
 	}
 	fmt.Println(err, len(oslo.Names()))
-	tm.Normalize()
+	tm.Normalize(context.Background())
 	fmt.Println(oslo.SubjectIdentifiers(), len(oslo.Names()))
 	// Output:
-	// tmdm: topic http://example.org/capital-of-norway cannot have the identifier http://example.org/oslo: it identifies topic http://example.org/oslo
+	// topic http://example.org/capital-of-norway cannot have the identifier http://example.org/oslo: it identifies topic http://example.org/oslo
 	// <nil> 2
 	// [http://example.org/oslo http://example.org/capital-of-norway] 1
 }
@@ -179,27 +180,17 @@ func ExampleTopic_DisplayName() {
 	// Copenhagen
 }
 
-// What a map is about: its classes, and how many instances they have.
-func ExampleIndex() {
+// A walk finds items of all kinds, and Parent says whose they are.
+func ExampleParent() {
 	tm := tmdm.New()
-	topic := func(name string) *tmdm.Topic {
-		return tm.CreateTopicBySubjectIdentifier(tmdm.Locator("http://example.org/" + name))
-	}
-	topic("oslo").AddType(topic("city"))
-	topic("bergen").AddType(topic("city"))
-	topic("norway").AddType(topic("country"))
-	topic("norway").AddOccurrence("https://www.norge.no/", tmdm.XSDAnyURI, topic("homepage"))
-
-	x := tmdm.NewIndex(tm)
-	for _, class := range x.TopicTypes() {
-		fmt.Println(class.SubjectIdentifiers()[0], len(x.TopicsByType(class)))
-	}
-	for _, found := range x.ByValue("https://www.norge.no/") {
-		fmt.Println(tmdm.Describe(tmdm.Parent(found)))
+	norway := tm.CreateTopicBySubjectIdentifier("http://example.org/norway")
+	norway.AddOccurrence("https://www.norge.no/", tmdm.XSDAnyURI, tm.CreateTopicBySubjectIdentifier("http://example.org/homepage"))
+	for c := range tm.Constructs() {
+		if o, ok := c.(*tmdm.Occurrence); ok && o.Value() == "https://www.norge.no/" {
+			fmt.Println(tmdm.Describe(tmdm.Parent(o)))
+		}
 	}
 	// Output:
-	// http://example.org/city 2
-	// http://example.org/country 1
 	// topic http://example.org/norway
 }
 

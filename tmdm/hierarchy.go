@@ -115,11 +115,18 @@ func (t *Topic) IsInstanceOf(class *Topic) bool {
 
 // AddSupertype makes t a subtype of super (ISO 13250-2 §7.3).
 func (t *Topic) AddSupertype(super *Topic) *Association {
+	return t.relate(super, PSISupertypeSubtype, PSISubtype, PSISupertype)
+}
+
+// relate adds the association that [Topic.relations] finds. Nothing is changed
+// before it is clear that both topics can take part.
+func (t *Topic) relate(to *Topic, association, own, other Locator) *Association {
 	tm := t.TopicMap()
+	t, to = tm.mustUse(t), tm.mustUse(to)
 	psi := tm.CreateTopicBySubjectIdentifier
-	a := tm.CreateAssociation(psi(PSISupertypeSubtype))
-	a.AddRole(psi(PSISupertype), super)
-	a.AddRole(psi(PSISubtype), t)
+	a := tm.CreateAssociation(psi(association))
+	a.AddRole(psi(other), to)
+	a.AddRole(psi(own), t)
 	return a
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -174,7 +175,7 @@ func pairs(tm *tmdm.TopicMap, association, from, to tmdm.Locator) map[[2]*tmdm.T
 // The relations agree with a plain walk over the associations and with the
 // definition of transitivity, whatever loops there are.
 func TestHierarchyOfRandomMaps(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testenv.Check(t, 50, 300, func(t *rapid.T) {
 		tm, _ := randomMap(t)
 		instances := pairs(tm, tmdm.PSITypeInstance, tmdm.PSIInstance, tmdm.PSIType)
 		direct := pairs(tm, tmdm.PSISupertypeSubtype, tmdm.PSISubtype, tmdm.PSISupertype)

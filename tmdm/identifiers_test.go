@@ -6,12 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // The table of identifiers behaves as two maps would, whatever is added and
 // removed, and lists that were made of it stay as they are.
 func TestIdentifiersAreMaps(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testenv.Check(t, 50, 300, func(t *rapid.T) {
 		var x identifiers
 		known := map[role]map[Locator]*Topic{asSubject: {}, asItem: {}}
 		lists := map[Locator][]Locator{}

@@ -1,6 +1,7 @@
 package tmdm
 
 import (
+	"context"
 	"slices"
 
 	"github.com/stretchr/testify/assert"
@@ -166,7 +167,7 @@ func checkNormal(t require.TestingT, tm *TopicMap) {
 		}
 	}
 	before := canonical(tm)
-	require.Empty(t, tm.Normalize(), "conflicts of a normal map")
+	require.NoError(t, tm.Normalize(context.Background()), "conflicts of a normal map")
 	assert.Equal(t, before, canonical(tm), "Normalize is idempotent")
 }
 

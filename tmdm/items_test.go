@@ -226,7 +226,7 @@ func TestStatementsChangedToBeEqual(t *testing.T) {
 	one.AddRole(x, y)
 	r := two.AddRole(y, x)
 	third := two.AddRole(x, x)
-	require.Empty(t, tm.Normalize())
+	require.NoError(t, tm.Normalize(t.Context()))
 
 	m.SetValue("A")
 	m.SetType(x)
@@ -244,11 +244,29 @@ func TestStatementsChangedToBeEqual(t *testing.T) {
 	for _, pair := range [][2]tmdm.Reifiable{{n, m}, {v, w}, {o, p}, {one, two}} {
 		assert.True(t, tmdm.Equal(pair[0], pair[1]), tmdm.Describe(pair[1]))
 	}
-	require.Empty(t, tm.Normalize())
+	require.NoError(t, tm.Normalize(t.Context()))
 	assert.Equal(t, []*tmdm.TopicName{n}, a.Names())
 	assert.Equal(t, []*tmdm.Variant{v}, n.Variants())
 	assert.Equal(t, []*tmdm.Occurrence{o}, a.Occurrences())
 	assert.Equal(t, []*tmdm.Association{one}, list(tm.Associations()))
 	assert.Equal(t, one.Roles(), y.RolesPlayed())
 	assert.Empty(t, x.RolesPlayed())
+}
+
+// ISO 13250-2 §4.4: a value without a datatype is a string.
+func TestAnEmptyDatatypeIsString(t *testing.T) {
+	tm := tmdm.New()
+	a, typ := topic(tm, "a"), topic(tm, "type")
+	o, n := a.AddOccurrence("1", "", typ), a.AddName("A", typ)
+	v := n.AddVariant("v", "", typ)
+	assert.Equal(t, tmdm.XSDString, o.Datatype())
+	assert.Equal(t, tmdm.XSDString, v.Datatype())
+	assert.True(t, tmdm.Equal(o, a.AddOccurrence("1", tmdm.XSDString, typ)))
+	assert.True(t, tmdm.Equal(v, n.AddVariant("v", tmdm.XSDString, typ)))
+	o.SetValue("2", tmdm.XSDInteger)
+	v.SetValue("2", tmdm.XSDInteger)
+	o.SetValue("3", "")
+	v.SetValue("3", "")
+	assert.Equal(t, tmdm.XSDString, o.Datatype())
+	assert.Equal(t, tmdm.XSDString, v.Datatype())
 }

@@ -1,5 +1,7 @@
 package tmdm
 
+import "cmp"
+
 // kind is what many statements have in common: their type, their scope and the
 // datatype of their value. A map has one kind for each combination, so that a
 // statement needs one pointer for all three. A statement with something that
@@ -10,6 +12,12 @@ type kind struct {
 	datatype string   // "" for names and associations
 	own      *details // of the only statement with this kind; nil where many share it
 	removed  bool     // the mark of associations that were removed
+}
+
+// valueKind is kind for statements with a value that has a datatype. An empty
+// one is that of strings (ISO 13250-2 §5.5, §5.6: every value has a datatype).
+func (tm *TopicMap) valueKind(typ *Topic, scope *Scope, datatype string) *kind {
+	return tm.kind(typ, scope, cmp.Or(datatype, XSDString))
 }
 
 func (tm *TopicMap) kind(typ *Topic, scope *Scope, datatype string) *kind {

@@ -8,8 +8,7 @@ import (
 // Constructs iterates over every item of the map: the map itself, each topic
 // followed by its names, their variants and its occurrences, then each
 // association followed by its roles, all in order of creation. The map must not
-// be changed meanwhile. Whoever looks for the same kind of thing more than once
-// is better served by an [Index].
+// be changed meanwhile.
 func (tm *TopicMap) Constructs() iter.Seq[Construct] {
 	return func(yield func(Construct) bool) {
 		if !yield(tm) {

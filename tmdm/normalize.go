@@ -2,6 +2,7 @@ package tmdm
 
 import (
 	"bytes"
+	"context"
 	"hash/maphash"
 	"slices"
 )
@@ -10,12 +11,18 @@ import (
 // variants, occurrences, associations and roles are merged) and settles all
 // references to merged topics. Duplicates with different reifiers join the
 // reifiers, which may make further statements equal; it goes on until nothing
-// changes. It returns the conflicts: reifiers that could not be joined because
+// changes. Its error is a [Conflicts]: reifiers that could not be joined because
 // each reifies something else as well, and reifiers of two statements that
 // ceased to be equal. The first statement and its reifier keep each other.
-func (tm *TopicMap) Normalize() []*ReifierError {
+//
+// A map can be made so that there are as many passes as statements. Where ctx ends
+// between two passes, its cause is the error, and the map still has duplicates.
+func (tm *TopicMap) Normalize(ctx context.Context) error {
 	n := normalizer{tm: tm}
 	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if tm.merged {
 			tm.ids.settle()
 			tm.sls.settle()
@@ -26,7 +33,10 @@ func (tm *TopicMap) Normalize() []*ReifierError {
 		n.associations()
 		if !n.mergeReifiers() {
 			n.pack()
-			return n.conflicts()
+			if errs := n.conflicts(); len(errs) > 0 {
+				return errs
+			}
+			return nil
 		}
 	}
 }
@@ -36,6 +46,7 @@ type normalizer struct {
 	reifiers [][2]*Topic // pairs to merge at the end of the pass
 	seen     map[statementKey]Reifiable
 	rolesOf  map[roleKey]*AssociationRole
+	joined   map[*AssociationRole]bool // to others of their association in this pass; they keep what made them equal
 }
 
 func (n *normalizer) topics() {
@@ -120,6 +131,7 @@ func (n *normalizer) associations() {
 	}
 	seen := newAssociationSet(len(tm.associations))
 	removed := false
+	n.joined = nil
 	tm.associations = slices.DeleteFunc(tm.associations, func(a *Association) bool {
 		if a.removed() {
 			return true
@@ -142,7 +154,7 @@ func (n *normalizer) associations() {
 		return
 	}
 	for _, t := range tm.topics {
-		t.roles = slices.DeleteFunc(t.roles, (*AssociationRole).removed)
+		t.roles = slices.DeleteFunc(t.roles, func(r *AssociationRole) bool { return r.removed() || n.joined[r] })
 	}
 }
 
@@ -200,7 +212,10 @@ func (n *normalizer) joinRoles(roles, more []*AssociationRole) []*AssociationRol
 		}
 		n.join(first, r)
 		if r.assoc == first.assoc { // or else the whole association goes
-			r.typ = nil
+			if n.joined == nil {
+				n.joined = map[*AssociationRole]bool{}
+			}
+			n.joined[r] = true
 		}
 	}
 	return roles
@@ -261,7 +276,7 @@ func (n *normalizer) settleReified() {
 
 // conflicts returns the errors that are left when no more can be merged. What a
 // topic still reifies beside the first statement is no duplicate of that.
-func (n *normalizer) conflicts() (errs []*ReifierError) {
+func (n *normalizer) conflicts() (errs Conflicts) {
 	for _, pair := range n.reifiers {
 		if err := pair[1].live().reifierConflict(pair[0].live()); err != nil {
 			errs = append(errs, err)

@@ -1,6 +1,8 @@
 package tmdm
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -42,7 +44,7 @@ func TestNormalizeNames(t *testing.T) {
 	identify(t, names[0], names[2], names[4])
 	require.NoError(t, AddItemIdentifier(same, ex+"v"))
 
-	require.Empty(t, tm.Normalize())
+	require.NoError(t, tm.Normalize(t.Context()))
 	assert.Equal(t, []*TopicName{names[0], names[1], names[3]}, a.Names())
 	assert.Equal(t, []*Variant{v, w}, names[0].Variants())
 	assert.Same(t, names[0], w.Name())
@@ -63,7 +65,7 @@ func TestNormalizeOccurrences(t *testing.T) {
 		a.AddOccurrence("1", XSDString, typ), a.AddOccurrence("1", XSDString, typ, typ),
 	}
 	identify(t, os[0], os[2])
-	require.Empty(t, tm.Normalize())
+	require.NoError(t, tm.Normalize(t.Context()))
 	assert.Equal(t, []*Occurrence{os[0], os[1], os[3]}, a.Occurrences())
 	requireJoined(t, tm, os[0], 2)
 }
@@ -83,7 +85,7 @@ func TestNormalizeAssociations(t *testing.T) {
 	require.NoError(t, AddItemIdentifier(two.Roles()[0], ex+"role"))
 	role := one.Roles()[1]
 
-	require.Empty(t, tm.Normalize())
+	require.NoError(t, tm.Normalize(t.Context()))
 	assert.Equal(t, []*Association{one, other}, slices.Collect(tm.Associations()))
 	assert.Same(t, role, tm.ConstructByItemIdentifier(ex+"role"), "the role of b")
 	assert.Equal(t, []*AssociationRole{one.Roles()[0], other.Roles()[0]}, a.RolesPlayed(), "no role of what is gone")
@@ -102,7 +104,7 @@ func TestNormalizeRoles(t *testing.T) {
 	one, other, two := as.AddRole(typ, a), as.AddRole(a, a), as.AddRole(typ, b)
 	identify(t, one, two)
 	require.NoError(t, a.Merge(b))
-	require.Empty(t, tm.Normalize())
+	require.NoError(t, tm.Normalize(t.Context()))
 	assert.Equal(t, []*AssociationRole{one, other}, as.Roles())
 	assert.ElementsMatch(t, []*AssociationRole{one, other}, a.RolesPlayed())
 	requireJoined(t, tm, one, 2)
@@ -116,7 +118,7 @@ func TestNormalizeAfterRemoval(t *testing.T) {
 	a, typ := si(tm, "a"), si(tm, "type")
 	first, second, third := a.AddType(typ), a.AddType(typ), typ.AddType(a)
 	first.Remove()
-	require.Empty(t, tm.Normalize())
+	require.NoError(t, tm.Normalize(t.Context()))
 	assert.Equal(t, []*Association{second, third}, slices.Collect(tm.Associations()))
 	checkNormal(t, tm)
 	second.Remove()
@@ -136,7 +138,7 @@ func TestNormalizeManyStatements(t *testing.T) {
 	for i := range 4 {
 		b.AddName(fmt.Sprint(i%2), nil)
 	}
-	require.Empty(t, tm.Normalize())
+	require.NoError(t, tm.Normalize(t.Context()))
 	assert.Len(t, a.Names(), 500)
 	assert.Len(t, b.Names(), 2)
 	assert.Len(t, as.Roles(), 500)
@@ -160,11 +162,25 @@ func TestReadTogether(t *testing.T) {
 	for _, pair := range [][2]*Topic{{b, c}, {a, b}, {y, z}, {x, y}} { // c and z are two steps off
 		require.NoError(t, pair[0].Merge(pair[1]))
 	}
-	require.Empty(t, tm.Normalize())
+	require.NoError(t, tm.Normalize(t.Context()))
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() { canonical(tm) })
 	}
 	group.Wait()
 	checkNormal(t, tm)
+}
+
+func TestNormalizingEndsWithItsContext(t *testing.T) {
+	tm := New()
+	topic := tm.CreateTopic()
+	topic.AddName("twice", nil)
+	topic.AddName("twice", nil)
+	stop := errors.New("stop")
+	ended, end := context.WithCancelCause(t.Context())
+	end(stop)
+	require.ErrorIs(t, tm.Normalize(ended), stop)
+	require.Len(t, topic.Names(), 2)
+	require.NoError(t, tm.Normalize(t.Context()))
+	require.Len(t, topic.Names(), 1)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // workshop changes a map at random. Few identifiers and values, so that much
@@ -247,7 +249,11 @@ func (w *workshop) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"normalize": func(t *rapid.T) {
-			for _, conflict := range w.tm.Normalize() {
+			var conflicts Conflicts
+			if err := w.tm.Normalize(t.Context()); err != nil {
+				require.ErrorAs(t, err, &conflicts)
+			}
+			for _, conflict := range conflicts {
 				require.NotEmpty(t, conflict.Error())
 				require.False(t, equalStatements(conflict.Construct, conflict.Existing))
 			}
@@ -259,7 +265,7 @@ func (w *workshop) actions() map[string]func(*rapid.T) {
 
 // Whatever is done to a map, its invariants hold after each step.
 func TestInvariants(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testenv.Check(t, 50, 300, func(t *rapid.T) {
 		t.Repeat(newWorkshop().actions())
 	})
 }

@@ -61,8 +61,8 @@ func randomMap(t *rapid.T) (*tmdm.TopicMap, []*tmdm.Topic) {
 			t.Fatal(err)
 		}
 	}
-	if conflicts := tm.Normalize(); len(conflicts) > 0 {
-		t.Fatal(conflicts)
+	if err := tm.Normalize(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	return tm, topics
 }

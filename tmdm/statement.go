@@ -63,13 +63,14 @@ func (n *TopicName) setVariants(list []*Variant) {
 
 // AddVariant adds a variant. Its scope is that of the name and the given
 // themes, of which at least one should be new (ISO 13250-2 §5.5, Variant items).
+// An empty datatype is xsd:string.
 func (n *TopicName) AddVariant(value, datatype string, themes ...*Topic) *Variant {
 	tm := n.TopicMap()
 	scope := n.Scope()
 	if !scope.containsAll(themes) {
 		scope = tm.Scope(slices.Concat(scope.Themes(), themes)...)
 	}
-	v := &Variant{statement{kind: tm.kind(nil, scope, datatype)}, n, value}
+	v := &Variant{statement{kind: tm.valueKind(nil, scope, datatype)}, n, value}
 	n.setVariants(append(n.Variants(), v))
 	return v
 }
@@ -108,10 +109,10 @@ func (v *Variant) Value() string { return v.value }
 // Datatype returns the IRI of the value's datatype.
 func (v *Variant) Datatype() string { return v.kind.datatype }
 
-// SetValue changes the value and its datatype.
+// SetValue changes the value and its datatype. An empty datatype is xsd:string.
 func (v *Variant) SetValue(value, datatype string) {
 	v.value = value
-	v.setKind(v.TopicMap().kind(nil, v.Scope(), datatype))
+	v.setKind(v.TopicMap().valueKind(nil, v.Scope(), datatype))
 }
 
 // SetScope changes the scope to that of the name and the given themes.
@@ -145,10 +146,10 @@ func (o *Occurrence) Value() string { return o.value }
 // Datatype returns the IRI of the value's datatype.
 func (o *Occurrence) Datatype() string { return o.kind.datatype }
 
-// SetValue changes the value and its datatype.
+// SetValue changes the value and its datatype. An empty datatype is xsd:string.
 func (o *Occurrence) SetValue(value, datatype string) {
 	o.value = value
-	o.setKind(o.TopicMap().kind(o.Type(), o.Scope(), datatype))
+	o.setKind(o.TopicMap().valueKind(o.Type(), o.Scope(), datatype))
 }
 
 // Type returns the occurrence type.

@@ -168,20 +168,26 @@ func (t *Topic) AddSubjectLocator(loc Locator) error {
 	return nil
 }
 
-// RemoveSubjectIdentifier takes loc from the subject identifiers, if it is there.
-func (t *Topic) RemoveSubjectIdentifier(loc Locator) {
+// RemoveSubjectIdentifier takes those of locs that are there from the subject
+// identifiers.
+func (t *Topic) RemoveSubjectIdentifier(locs ...Locator) {
 	t = t.live()
-	if slices.Contains(t.sis, loc) {
-		t.sis = without(t.sis, loc)
+	left, gone := withoutAll(t.sis, locs)
+	t.sis = left
+	for _, loc := range gone {
 		t.tm.ids.remove(loc, asSubject)
 	}
 }
 
-// RemoveSubjectLocator takes loc from the subject locators, if it is there.
-func (t *Topic) RemoveSubjectLocator(loc Locator) {
+// RemoveSubjectLocator takes those of locs that are there from the subject
+// locators.
+func (t *Topic) RemoveSubjectLocator(locs ...Locator) {
 	t = t.live()
-	if slices.Contains(t.SubjectLocators(), loc) {
-		t.more.sls = without(t.more.sls, loc)
+	left, gone := withoutAll(t.SubjectLocators(), locs)
+	if len(gone) > 0 {
+		t.more.sls = left
+	}
+	for _, loc := range gone {
 		t.tm.sls.remove(loc, asSubject)
 	}
 }
@@ -190,31 +196,28 @@ func (t *Topic) RemoveSubjectLocator(loc Locator) {
 // (ISO 13250-2 §7.5, The default name type).
 func (t *Topic) AddName(value string, typ *Topic, themes ...*Topic) *TopicName {
 	t = t.tm.mustUse(t)
+	scope := t.tm.Scope(themes...)
 	if typ == nil {
 		typ = t.tm.CreateTopicBySubjectIdentifier(PSIDefaultNameType)
 	}
 	n := t.tm.slabs.names.take()
-	*n = TopicName{statement{kind: t.tm.kind(t.tm.mustUse(typ), t.tm.Scope(themes...), "")}, t, value}
+	*n = TopicName{statement{kind: t.tm.kind(t.tm.mustUse(typ), scope, "")}, t, value}
 	t.names = append(t.names, n)
 	return n
 }
 
-// AddOccurrence adds an occurrence.
+// AddOccurrence adds an occurrence. An empty datatype is xsd:string.
 func (t *Topic) AddOccurrence(value, datatype string, typ *Topic, themes ...*Topic) *Occurrence {
 	t = t.tm.mustUse(t)
 	o := t.tm.slabs.occurrences.take()
-	*o = Occurrence{statement{kind: t.tm.kind(t.tm.mustUse(typ), t.tm.Scope(themes...), datatype)}, t, value}
+	*o = Occurrence{statement{kind: t.tm.valueKind(t.tm.mustUse(typ), t.tm.Scope(themes...), datatype)}, t, value}
 	t.occurrences = append(t.occurrences, o)
 	return o
 }
 
 // AddType makes t an instance of class.
 func (t *Topic) AddType(class *Topic) *Association {
-	psi := t.tm.CreateTopicBySubjectIdentifier
-	a := t.tm.CreateAssociation(psi(PSITypeInstance))
-	a.AddRole(psi(PSIType), class)
-	a.AddRole(psi(PSIInstance), t)
-	return a
+	return t.relate(class, PSITypeInstance, PSIInstance, PSIType)
 }
 
 // Types iterates over the classes of which t is said to be an instance in the

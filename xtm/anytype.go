@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tmshare/tmshare/internal/xmlscan"
+	"github.com/tmshare/tmshare/internal/xml/scan"
+	"github.com/tmshare/tmshare/internal/xml/write"
 )
 
 // embedded returns the content of the resourceData element that started, in
@@ -14,19 +15,22 @@ import (
 // value: Exclusive XML Canonicalization 1.0, without comments.
 func (d *Decoder) embedded() string {
 	var c canonicalizer
+	held := 0 // of c.out
 	for depth := d.xml.Depth(); d.err == nil; {
+		d.hold(len(c.out) - held)
+		held = len(c.out)
 		if len(c.out) > d.limits.Token {
-			d.fail(limitReasons["Token"], d.limits.Token)
-			c.out = c.out[:0]
+			d.failLimit(limitReasons["Token"], d.limits.Token)
+			c.out, held = c.out[:0], 0
 		}
 		switch d.next() {
-		case xmlscan.StartElement:
-			c.start(d.xml)
-		case xmlscan.Text:
-			c.out = appendEscaped(c.out, string(d.xml.Text()), false)
-		case xmlscan.ProcInst:
+		case scan.StartElement:
+			d.declared(c.start(d.xml))
+		case scan.Text:
+			c.out = write.Escape(c.out, string(d.xml.Text()), write.Text)
+		case scan.ProcInst:
 			c.procInst(d.xml.Target(), d.xml.Text())
-		case xmlscan.EndElement:
+		case scan.EndElement:
 			if d.xml.Depth() == depth {
 				return string(c.out)
 			}
@@ -36,10 +40,21 @@ func (d *Decoder) embedded() string {
 	return ""
 }
 
+// declared counts the declarations that a start tag of the value makes: in the
+// document there may be one of them for many values.
+func (d *Decoder) declared(bindings []binding) {
+	for _, b := range bindings {
+		if len(b.space) > d.limits.Locator {
+			d.failLimit("the name of a namespace of %d bytes is too long (%d at most): %s", len(b.space), d.limits.Locator, excerpt(b.space))
+		}
+		d.grow(len(b.space))
+	}
+}
+
 // isEmbedded reports whether value is what embedded would return for it, so
 // that it can be written as markup.
 func isEmbedded(value string) bool {
-	o := Options{Limits: Limits{Token: len(value) + 16}.withDefaults()}
+	o := Options{Limits: Limits{Token: len(value) + 16, Locator: len(value) + 16}.withDefaults()}
 	d := Decoder{
 		limits: o.Limits,
 		xml:    newScanner(strings.NewReader("<r>"+value+"</r>"), o, o.Limits),
@@ -64,8 +79,8 @@ type canonicalizer struct {
 }
 
 // start writes a start tag with the declarations that it makes use of and no
-// output ancestor has made.
-func (c *canonicalizer) start(x *xmlscan.Scanner) {
+// output ancestor has made, and returns these.
+func (c *canonicalizer) start(x *scan.Scanner) []binding {
 	c.outside = append(c.outside, len(c.rendered))
 	c.declare(x.Name())
 	attrs := slices.Clone(x.Attrs())
@@ -85,7 +100,7 @@ func (c *canonicalizer) start(x *xmlscan.Scanner) {
 		}
 		c.attrValue(b.space)
 	}
-	slices.SortFunc(attrs, func(a, b xmlscan.Attr) int {
+	slices.SortFunc(attrs, func(a, b scan.Attr) int {
 		return cmp.Or(cmp.Compare(a.Space, b.Space), cmp.Compare(a.Local, b.Local))
 	})
 	for _, a := range attrs {
@@ -94,6 +109,7 @@ func (c *canonicalizer) start(x *xmlscan.Scanner) {
 		c.attrValue(string(a.Value))
 	}
 	c.out = append(c.out, '>')
+	return declared
 }
 
 func (c *canonicalizer) procInst(target string, text []byte) {
@@ -106,10 +122,10 @@ func (c *canonicalizer) procInst(target string, text []byte) {
 
 func (c *canonicalizer) attrValue(s string) {
 	c.out = append(c.out, `="`...)
-	c.out = append(appendEscaped(c.out, s, true), '"')
+	c.out = append(write.Escape(c.out, s, write.Attr), '"')
 }
 
-func (c *canonicalizer) declare(n xmlscan.Name) {
+func (c *canonicalizer) declare(n scan.Name) {
 	for i := len(c.rendered) - 1; i >= 0; i-- {
 		if c.rendered[i].prefix == n.Prefix {
 			if c.rendered[i].space == n.Space {
@@ -124,14 +140,14 @@ func (c *canonicalizer) declare(n xmlscan.Name) {
 	}
 }
 
-func (c *canonicalizer) end(n xmlscan.Name) {
+func (c *canonicalizer) end(n scan.Name) {
 	c.out = append(c.out, "</"...)
 	c.out = append(appendName(c.out, n), '>')
 	last := len(c.outside) - 1
 	c.rendered, c.outside = c.rendered[:c.outside[last]], c.outside[:last]
 }
 
-func appendName(b []byte, n xmlscan.Name) []byte {
+func appendName(b []byte, n scan.Name) []byte {
 	if n.Prefix != "" {
 		b = append(append(b, n.Prefix...), ':')
 	}

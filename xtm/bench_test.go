@@ -38,7 +38,7 @@ func BenchmarkRead(b *testing.B) {
 		}
 		tokens += time.Since(start)
 		start = time.Now()
-		if _, err := xtm.Read(bytes.NewReader(data), xtm.Options{Base: fuzzBase}); err != nil {
+		if _, err := xtm.Read(b.Context(), bytes.NewReader(data), xtm.Options{Base: fuzzBase}); err != nil {
 			b.Fatal(err)
 		}
 		reading += time.Since(start)
@@ -75,7 +75,7 @@ func BenchmarkWrite(b *testing.B) {
 	for range 5 {
 		start := testenv.CPUTime()
 		var err error
-		tm, err = xtm.Read(bytes.NewReader(data), xtm.Options{Base: fuzzBase})
+		tm, err = xtm.Read(b.Context(), bytes.NewReader(data), xtm.Options{Base: fuzzBase})
 		require.NoError(b, err)
 		reading = min(reading, testenv.CPUTime()-start)
 	}

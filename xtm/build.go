@@ -1,7 +1,7 @@
 package xtm
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -11,13 +11,14 @@ import (
 
 // Read reads a document into a new topic map: topics that share an identifier
 // are merged, documents that mergeMap names are merged in, reifiers are joined
-// to what they reify, and duplicates are removed.
-func Read(r io.Reader, o Options) (*tmdm.TopicMap, error) {
+// to what they reify, and duplicates are removed. Where ctx ends while that is
+// done, its cause is the error; whoever is to stop the reading ends r as well.
+func Read(ctx context.Context, r io.Reader, o Options) (*tmdm.TopicMap, error) {
 	b := builder{tm: tmdm.New(), visited: map[tmdm.Locator]bool{document(o.Base): true}}
 	if err := b.document(r, o, nil); err != nil {
 		return nil, err
 	}
-	if err := b.finish(); err != nil {
+	if err := b.finish(ctx); err != nil {
 		return nil, err
 	}
 	return b.tm, nil
@@ -35,6 +36,7 @@ type builder struct {
 	clashes []identifier // item identifiers that something else had already
 	reified []reification
 	assocs  []reifiedRoles
+	memory  int64 // that the map takes, about
 }
 
 // source is what is to be known about a document while it is read and when
@@ -48,7 +50,7 @@ type source struct {
 }
 
 // errorAt returns an error about s that came from cause, if that is not nil.
-func (s *source) errorAt(p Position, cause error, format string, args ...any) error {
+func (s *source) errorAt(p Position, cause error, format string, args ...any) *SyntaxError {
 	return &SyntaxError{URI: s.o.name(), Line: p.Line, Column: p.Column, Reason: fmt.Sprintf(format, args...), Err: cause}
 }
 
@@ -76,6 +78,9 @@ type reifiedRoles struct {
 
 func (b *builder) document(r io.Reader, o Options, themes []*tmdm.Topic) error {
 	outer := b.doc
+	if outer != nil {
+		o.FoundVersion = nil
+	}
 	defer func() { b.doc = outer }()
 	b.doc = &source{o: o, dec: NewDecoder(r, o), merged: outer != nil, themes: themes}
 	b.doc.dec.own = &ownership{}
@@ -101,16 +106,50 @@ func (b *builder) document(r io.Reader, o Options, themes []*tmdm.Topic) error {
 		if err := b.doc.o.problem(err); err != nil {
 			return err
 		}
+		if limit := b.doc.dec.limits.Memory; limit > 0 && b.memory > limit {
+			return b.doc.errorAt(e.Position(), ErrMemory, "the map takes more than %d bytes of memory", limit)
+		}
 	}
 }
 
-// mapItem gives the topic map its identity. That of a merged document in XTM
-// 1.0 is not one of ours.
+// What things take in bytes, besides their text: about as measured.
+const (
+	topicMemory     = 180
+	locatorMemory   = 50
+	statementMemory = 100
+	roleMemory      = 60
+	themeMemory     = 20
+	reifierMemory   = 100
+)
+
+// charge counts what a statement takes.
+func (b *builder) charge(text string, scope []Ref, ids []tmdm.Locator, reifier Ref) {
+	n := statementMemory + len(text) + themeMemory*len(scope)
+	for _, l := range ids {
+		n += locatorMemory + len(l)
+	}
+	if !reifier.IsZero() {
+		n += reifierMemory
+	}
+	b.memory += int64(n)
+}
+
+// mapItem gives the topic map its identity. From a document that is merged in
+// it takes the item identifiers, but for those of XTM 1.0, and never the
+// reifier: the topic that stands for the other map is then a topic like others.
 func (b *builder) mapItem(m *Map) error {
-	if b.doc.merged && b.doc.version == V10 {
+	switch {
+	case !b.doc.merged:
+		return b.identity(b.tm, m.ItemIdentifiers, m.Reifier, m.Pos)
+	case b.doc.version == V10:
 		return nil
 	}
-	return b.identity(b.tm, m.ItemIdentifiers, m.Reifier, m.Pos)
+	if !m.Reifier.IsZero() {
+		if _, err := b.ref(m.Reifier, m.Pos); err != nil {
+			return err
+		}
+	}
+	return b.identity(b.tm, m.ItemIdentifiers, Ref{}, m.Pos)
 }
 
 // mergeMap reads another document into the same map.
@@ -121,7 +160,7 @@ func (b *builder) mergeMap(m *MergeMap) error {
 	}
 	b.visited[loc] = true
 	if len(b.visited) > limits.Documents {
-		return b.doc.errorAt(m.Pos, nil, "<mergeMap> brings in more than %d documents", limits.Documents)
+		return b.doc.errorAt(m.Pos, ErrLimit, "<mergeMap> brings in more than %d documents", limits.Documents)
 	}
 	themes, err := b.topics(m.Themes, m.Pos)
 	if err != nil {
@@ -129,7 +168,7 @@ func (b *builder) mergeMap(m *MergeMap) error {
 	}
 	themes = append(themes, b.doc.themes...)
 	if len(themes) > limits.Themes {
-		return b.doc.errorAt(m.Pos, nil, "<mergeMap> adds more than %d topics to every scope", limits.Themes)
+		return b.doc.errorAt(m.Pos, ErrLimit, "<mergeMap> adds more than %d topics to every scope", limits.Themes)
 	}
 	r, err := b.doc.o.Loader(loc)
 	if err != nil {
@@ -139,7 +178,7 @@ func (b *builder) mergeMap(m *MergeMap) error {
 	o.Base, o.URI = loc, string(loc)
 	err = b.document(r, o, themes)
 	if closing := r.Close(); err == nil && closing != nil {
-		err = fmt.Errorf("xtm: reading %s: %w", loc, closing)
+		err = fmt.Errorf("reading %s: %w", loc, closing)
 	}
 	return err
 }
@@ -160,6 +199,7 @@ func (b *builder) topic(e *Topic) error {
 		if err != nil {
 			return err
 		}
+		b.charge("", nil, nil, Ref{})
 		t.AddType(class)
 	}
 	for i := range e.Names {
@@ -175,84 +215,12 @@ func (b *builder) topic(e *Topic) error {
 	return nil
 }
 
-// identify returns the topic of e with all identifiers of e. Topics that have
-// some of them become one.
-func (b *builder) identify(e *Topic) (*tmdm.Topic, error) {
-	tm := b.tm
-	var t *tmdm.Topic
-	join := func(other *tmdm.Topic) {
-		switch {
-		case other == nil || other == t:
-		case t == nil:
-			t = other
-		default:
-			t = merge(t, other)
-		}
-	}
-	for _, l := range e.ItemIdentifiers {
-		known := tm.TopicByIdentifier(l)
-		if known == nil {
-			if c := tm.ConstructByItemIdentifier(l); c != nil { // before a topic is made that cannot have it
-				return nil, b.identityError(&tmdm.IdentityError{Existing: c, Locator: l}, e.Pos)
-			}
-		}
-		join(known)
-	}
-	for _, l := range e.SubjectIdentifiers {
-		join(tm.TopicByIdentifier(l))
-	}
-	for _, l := range e.SubjectLocators {
-		join(tm.TopicBySubjectLocator(l))
-	}
-	if t == nil {
-		t = tm.CreateTopic()
-	}
-	if err := addIdentity(t, e); err != nil {
-		return nil, b.identityError(err, e.Pos)
-	}
-	return t, nil
-}
-
-// addIdentity gives t the identifiers of e.
-func addIdentity(t *tmdm.Topic, e *Topic) error {
-	for _, l := range e.ItemIdentifiers {
-		if err := tmdm.AddItemIdentifier(t, l); err != nil {
-			return err
-		}
-	}
-	for _, l := range e.SubjectIdentifiers {
-		if err := t.AddSubjectIdentifier(l); err != nil {
-			return err
-		}
-	}
-	for _, l := range e.SubjectLocators {
-		if err := t.AddSubjectLocator(l); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// merge makes one topic of two and returns it. The one with less to move is
-// moved. No reifiers are set as long as a document is read, so that nothing can
-// keep the topics apart.
-func merge(t, other *tmdm.Topic) *tmdm.Topic {
-	if size(other) > size(t) {
-		t, other = other, t
-	}
-	_ = t.Merge(other) // fails for reifiers only
-	return t
-}
-
-func size(t *tmdm.Topic) int {
-	return len(t.Names()) + len(t.Occurrences()) + len(t.SubjectIdentifiers()) + len(t.SubjectLocators()) + len(t.ItemIdentifiers())
-}
-
 func (b *builder) name(t *tmdm.Topic, e *Name, pos Position) error {
 	typ, themes, err := b.typeAndScope(e.Type, e.Scope, pos)
 	if err != nil {
 		return err
 	}
+	b.charge(e.Value, e.Scope, e.ItemIdentifiers, e.Reifier)
 	n := t.AddName(e.Value, typ, themes...)
 	if err := b.identity(n, e.ItemIdentifiers, e.Reifier, pos); err != nil {
 		return err
@@ -263,6 +231,7 @@ func (b *builder) name(t *tmdm.Topic, e *Name, pos Position) error {
 		if err != nil {
 			return err
 		}
+		b.charge(v.Value, v.Scope, v.ItemIdentifiers, v.Reifier)
 		variant := n.AddVariant(v.Value, v.Datatype, themes...)
 		if err := b.identity(variant, v.ItemIdentifiers, v.Reifier, pos); err != nil {
 			return err
@@ -276,6 +245,7 @@ func (b *builder) occurrence(t *tmdm.Topic, e *Occurrence, pos Position) error {
 	if err != nil {
 		return err
 	}
+	b.charge(e.Value, e.Scope, e.ItemIdentifiers, e.Reifier)
 	o := t.AddOccurrence(e.Value, e.Datatype, typ, themes...)
 	return b.identity(o, e.ItemIdentifiers, e.Reifier, pos)
 }
@@ -285,6 +255,8 @@ func (b *builder) association(e *Association) error {
 	if err != nil {
 		return err
 	}
+	b.charge("", e.Scope, e.ItemIdentifiers, e.Reifier)
+	b.memory += int64(roleMemory * len(e.Roles))
 	a := b.tm.CreateAssociation(typ, themes...)
 	reified := 0
 	for i := range e.Roles {
@@ -323,7 +295,7 @@ func (b *builder) typeAndScope(typ Ref, scope []Ref, pos Position) (*tmdm.Topic,
 	}
 	themes, err := b.topics(scope, pos)
 	if limit := b.doc.dec.limits.Themes; err == nil && len(themes)+len(b.doc.themes) > limit {
-		err = b.doc.errorAt(pos, nil, "a scope of more than %d topics, with those that a <mergeMap> adds", limit)
+		err = b.doc.errorAt(pos, ErrLimit, "a scope of more than %d topics, with those that a <mergeMap> adds", limit)
 	}
 	return t, append(themes, b.doc.themes...), err
 }
@@ -341,29 +313,4 @@ func (b *builder) topics(refs []Ref, pos Position) ([]*tmdm.Topic, error) {
 		topics = append(topics, t)
 	}
 	return topics, nil
-}
-
-// ref returns the topic that r refers to, and creates it where it has not been
-// seen yet.
-func (b *builder) ref(r Ref, pos Position) (*tmdm.Topic, error) {
-	switch r.Kind {
-	case BySubjectIdentifier:
-		return b.tm.CreateTopicBySubjectIdentifier(r.Locator), nil
-	case BySubjectLocator:
-		return b.tm.CreateTopicBySubjectLocator(r.Locator), nil
-	}
-	t, err := b.tm.CreateTopicByItemIdentifier(r.Locator)
-	if err != nil {
-		return nil, b.identityError(err, pos)
-	}
-	return t, nil
-}
-
-// identityError makes a syntax error of a tmdm.IdentityError.
-func (b *builder) identityError(err error, pos Position) error {
-	var e *tmdm.IdentityError
-	if errors.As(err, &e) {
-		err = b.doc.errorAt(pos, e, "%s identifies %s, so it cannot identify a topic", e.Locator, tmdm.Describe(e.Existing))
-	}
-	return err
 }

@@ -21,13 +21,13 @@ const clashing = `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">
 
 func TestDropClashesKeepsTheFirstAndReportsTheSecond(t *testing.T) {
 	o := xtm.Options{Base: "http://example.org/map"}
-	_, err := xtm.Read(strings.NewReader(clashing), o)
+	_, err := xtm.Read(t.Context(), strings.NewReader(clashing), o)
 	var syntax *xtm.SyntaxError
 	require.ErrorAs(t, err, &syntax)
 
 	var dropped []*xtm.SyntaxError
-	o.DropClashes, o.Dropped = true, func(e *xtm.SyntaxError) { dropped = append(dropped, e) }
-	tm, err := xtm.Read(strings.NewReader(clashing), o)
+	o.DropClashes, o.Tolerated = true, func(e *xtm.SyntaxError) { dropped = append(dropped, e) }
+	tm, err := xtm.Read(t.Context(), strings.NewReader(clashing), o)
 	require.NoError(t, err)
 	require.Len(t, dropped, 1)
 	assert.Equal(t, 2, dropped[0].Line, "where the topic begins")

@@ -1,72 +1,16 @@
 package xtm
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/tmshare/tmshare/internal/iri"
-	"github.com/tmshare/tmshare/internal/xmlscan"
+	"github.com/tmshare/tmshare/internal/xml/scan"
 	"github.com/tmshare/tmshare/tmdm"
 )
-
-// Options say how to read a document. All but Base have a useful zero value.
-type Options struct {
-	// Base is the locator of the document: all others resolve against it and
-	// against xml:base.
-	Base tmdm.Locator
-	// URI names the document in errors; the default is Base.
-	URI string
-	// Lenient accepts what widely used software writes against the rules:
-	// a type in the baseName of XTM 1.0 (Ontopia), the prefix xlink and the
-	// namespace of XTM 1.0 left to the DTD, text between elements, and an item
-	// identifier given to a second statement, which is left out there.
-	Lenient bool
-	// DropClashes leaves out an item identifier given to a second statement, as
-	// Lenient does, and is strict otherwise: servers repeat ids that mean nothing
-	// beyond one document.
-	DropClashes bool
-	// Limits bound what the document may cost.
-	Limits Limits
-	// Loader opens the documents that mergeMap names. Without it, a document
-	// with a mergeMap is an error.
-	Loader func(loc tmdm.Locator) (io.ReadCloser, error)
-	// Dropped, if not nil, is called for each thing that Lenient or DropClashes
-	// made the reader leave out.
-	Dropped func(*SyntaxError)
-	// Problem, if not nil, is called for each thing that is wrong in the document,
-	// and reading goes on behind the topic or association that it was found in.
-	// Only a document that is not well-formed XML, or cannot be read, is still an
-	// error. What was wrong is not in the result.
-	Problem func(*SyntaxError)
-}
-
-func (o Options) name() string {
-	if o.URI != "" {
-		return o.URI
-	}
-	return string(o.Base)
-}
-
-// dropped reports what err says was left out.
-func (o Options) dropped(err error) {
-	var syntax *SyntaxError
-	if o.Dropped != nil && errors.As(err, &syntax) {
-		o.Dropped(syntax)
-	}
-}
-
-// problem reports err where problems are collected and it is one of a document,
-// and returns it otherwise.
-func (o Options) problem(err error) error {
-	var syntax *SyntaxError
-	if err == nil || o.Problem == nil || !errors.As(err, &syntax) {
-		return err
-	}
-	o.Problem(syntax)
-	return nil
-}
 
 // Decoder reads a document element by element, in memory that depends on the
 // largest element only. It applies what a version of the syntax says about one
@@ -77,7 +21,7 @@ func (o Options) problem(err error) error {
 type Decoder struct {
 	o        Options
 	limits   Limits
-	xml      *xmlscan.Scanner
+	xml      *scan.Scanner
 	bases    []scopedBase // the last one holds for the current element
 	baseEnds bool         // the last one's element has ended
 	badBase  bool         // the xml:base seen last is not usable
@@ -87,8 +31,9 @@ type Decoder struct {
 	queue    []Element
 	inMap    bool // between the start and the end of topicMap
 	seenMap  bool
-	reified  bool // the topic map has a reifier
-	broken   bool // there was a problem with the element that is being read
+	reified  bool  // the topic map has a reifier
+	broken   bool  // there was a problem with the element that is being read
+	held     int64 // bytes of memory that this element takes, about
 	err      error
 
 	text     []byte        // of the element that is being read
@@ -96,12 +41,6 @@ type Decoder struct {
 	refs     arena[Ref]
 	locators arena[tmdm.Locator]
 	own      *ownership // nil where the caller keeps elements
-}
-
-// resolved is a reference and what it came to with the base that held there.
-type resolved struct {
-	base, ref string
-	locator   tmdm.Locator
 }
 
 // ownership is for the reader of whole maps, which does not keep elements: each
@@ -125,7 +64,7 @@ func NewDecoder(r io.Reader, o Options) *Decoder {
 	d.xml = newScanner(r, o, d.limits)
 	base, err := iri.Normalize(string(o.Base))
 	if err != nil {
-		d.err = fmt.Errorf("xtm: the base of the document: %w", err)
+		d.err = fmt.Errorf("the base of the document: %w", err)
 	}
 	base, _, _ = strings.Cut(base, "#")
 	d.bases = []scopedBase{{-1, base, base + "#"}}
@@ -163,7 +102,7 @@ func (d *Decoder) outside() {
 			d.notTopicMap()
 			return
 		}
-		if kind != xmlscan.StartElement {
+		if kind != scan.StartElement {
 			continue
 		}
 		if d.root == "" {
@@ -181,19 +120,29 @@ func (d *Decoder) outside() {
 	}
 }
 
-// notTopicMap makes the error of a document without topicMap say so.
+// notTopicMap makes the error of a document without topicMap say so, and what the
+// document looks like.
 func (d *Decoder) notTopicMap() {
 	var syntax *SyntaxError
 	isSyntax := errors.As(d.err, &syntax) && syntax.Err != nil // the XML is to blame
 	switch {
-	case d.seenMap || d.root == "" || !isSyntax && d.err != io.EOF:
+	case d.seenMap || !isSyntax && d.err != io.EOF:
 		return
+	case d.root == "":
+		if o := otherFormat("", d.xml.Unread()); isSyntax && o != nil {
+			syntax.Reason = o.explain(syntax.Reason)
+		}
 	case d.root == "topicMap":
-		d.err = d.errorAt(d.pos(), "the root element <topicMap> is not in a namespace of XTM; the lenient option takes it as XTM 1.0 where it has none")
+		e := d.errorAt(d.pos(), "the root element <topicMap> is not in a namespace of XTM; lenient reading takes it as XTM 1.0 where it has none")
+		e.Rule = InNamespace
+		d.err = e
 	default:
 		e := &SyntaxError{URI: d.o.name(), Line: 1, Column: 1, Reason: "root element is <" + d.root + ">, not a topic map"}
 		if isSyntax {
 			e.Line, e.Column, e.Err = syntax.Line, syntax.Column, d.err
+		}
+		if o := otherFormat(d.root, nil); o != nil {
+			e.Reason = o.explain(e.Reason)
 		}
 		d.err = e
 	}
@@ -212,6 +161,7 @@ func (d *Decoder) isTopicMap() bool {
 		return true
 	case n.Space == "" && d.o.Lenient:
 		d.space = ""
+		d.tolerate(InNamespace, "<topicMap> has no namespace")
 		return true
 	}
 	return false
@@ -220,6 +170,7 @@ func (d *Decoder) isTopicMap() bool {
 func (d *Decoder) topicMap() {
 	d.version = V10
 	if d.space != nsXTM2 {
+		d.foundVersion()
 		d.topicMap10()
 		return
 	}
@@ -232,7 +183,14 @@ func (d *Decoder) topicMap() {
 	case string(v) != string(V21):
 		d.fail("version %q of XTM is not known: this reads 1.0, 2.0 and 2.1", v)
 	}
+	d.foundVersion()
 	d.topicMap2x()
+}
+
+func (d *Decoder) foundVersion() {
+	if d.o.FoundVersion != nil && d.err == nil {
+		d.o.FoundVersion(d.version)
+	}
 }
 
 // element reads one child of topicMap. It returns nil at the end of the
@@ -241,7 +199,7 @@ func (d *Decoder) element() Element {
 	if d.own != nil {
 		d.refs.buf, d.locators.buf = d.refs.buf[:0], d.locators.buf[:0]
 	}
-	d.badBase = false
+	d.badBase, d.held = false, 0
 	name := d.child("topicMap")
 	d.broken = d.badBase // text before the element does not break it
 	switch {
@@ -294,7 +252,7 @@ func (d *Decoder) newAssociation() *Association {
 
 // next moves on to the next event and keeps the stack of bases. Comments are
 // passed over.
-func (d *Decoder) next() xmlscan.Kind {
+func (d *Decoder) next() scan.Kind {
 	if d.err != nil {
 		return 0
 	}
@@ -307,9 +265,9 @@ func (d *Decoder) next() xmlscan.Kind {
 		case 0:
 			d.err = d.scanError(err)
 			return 0
-		case xmlscan.Comment:
+		case scan.Comment:
 			continue
-		case xmlscan.StartElement:
+		case scan.StartElement:
 			if base, ok := d.xml.Attr(nsXML, "base"); ok {
 				doc := string(document(d.locator(base)))
 				if d.badBase = doc == ""; d.badBase {
@@ -317,7 +275,7 @@ func (d *Decoder) next() xmlscan.Kind {
 				}
 				d.bases = append(d.bases, scopedBase{d.xml.Depth(), doc, doc + "#"})
 			}
-		case xmlscan.EndElement:
+		case scan.EndElement:
 			d.baseEnds = d.bases[len(d.bases)-1].depth == d.xml.Depth()
 		}
 		return kind
@@ -329,41 +287,27 @@ func (d *Decoder) next() xmlscan.Kind {
 func (d *Decoder) child(parent string) string {
 	for d.err == nil {
 		switch d.next() {
-		case xmlscan.StartElement:
+		case scan.StartElement:
 			if n := d.xml.Name(); n.Space == d.space {
+				d.hold(childMemory)
 				return n.Local
 			}
 			d.skip()
-		case xmlscan.EndElement:
+		case scan.EndElement:
 			return ""
-		case xmlscan.Text:
-			text := d.xml.Text()
-			if isSpace(text) {
-				continue
-			}
-			if d.o.Lenient {
-				d.o.dropped(d.errorAt(d.pos(), "<%s> cannot hold text: %q", parent, excerpt(text)))
-			} else {
-				d.fail("<%s> cannot hold text: %q", parent, excerpt(text))
+		case scan.Text:
+			if text := bytes.TrimLeft(d.xml.Text(), " \t\r\n"); len(text) > 0 {
+				d.tolerate(NoTextBetween, "<%s> cannot hold text: %q", parent, excerpt(text))
 			}
 		}
 	}
 	return ""
 }
 
-func isSpace(text []byte) bool {
-	for _, c := range text {
-		if c > ' ' { // no other control characters are left in text
-			return false
-		}
-	}
-	return true
-}
-
 // skip reads to the end of the element that started, whatever it holds.
 func (d *Decoder) skip() {
 	for depth := d.xml.Depth(); ; {
-		if kind := d.next(); d.err != nil || kind == xmlscan.EndElement && d.xml.Depth() == depth {
+		if kind := d.next(); d.err != nil || kind == scan.EndElement && d.xml.Depth() == depth {
 			return
 		}
 	}
@@ -381,150 +325,42 @@ func (d *Decoder) content(name string) string {
 	d.text = d.text[:0]
 	for d.err == nil {
 		switch d.next() {
-		case xmlscan.StartElement:
+		case scan.StartElement:
 			d.fail("<%s> can only hold text, not <%s>", name, d.xml.Name().Local)
 			d.skip()
-		case xmlscan.Text:
+		case scan.Text:
 			if d.text = append(d.text, d.xml.Text()...); len(d.text) > d.limits.Token { // in pieces
-				d.fail(limitReasons["Token"], d.limits.Token)
+				d.failLimit(limitReasons["Token"], d.limits.Token)
 				d.text = d.text[:0]
 			}
-		case xmlscan.EndElement:
+		case scan.EndElement:
 			return d.string("", d.text)
 		}
 	}
 	return ""
 }
 
+// What parts of an element take in bytes, besides their text: about as measured.
+const (
+	childMemory = 100 // with what lists have in reserve
+	refMemory   = 24
+)
+
+// hold counts the memory of the element that is being read, of which nothing can be made before its end.
+func (d *Decoder) hold(bytes int) {
+	d.held += int64(bytes)
+	if limit := d.limits.Memory; limit > 0 && d.held > limit && d.err == nil {
+		err := d.errorAt(d.pos(), "a topic or association takes more than %d bytes of memory", limit)
+		err.Err = ErrMemory
+		d.err = err // also where problems are collected
+	}
+}
+
 // string makes the string of an element.
 func (d *Decoder) string(head string, tail []byte) string {
+	d.hold(len(head) + len(tail))
 	if d.own != nil {
 		return d.own.texts.string(head, tail)
 	}
 	return head + string(tail)
-}
-
-// locator resolves a reference against the base of the current element.
-// Documents refer to the same things again and again.
-func (d *Decoder) locator(ref []byte) tmdm.Locator {
-	if len(ref) == 0 {
-		return d.resolve(ref)
-	}
-	base := d.bases[len(d.bases)-1].base
-	n := len(ref)
-	known := &d.resolved[(uint(ref[n-1])*31+uint(ref[n/2])*7+uint(ref[max(n-2, 0)])+uint(n))%uint(len(d.resolved))]
-	if known.ref == string(ref) && known.base == base {
-		return known.locator
-	}
-	l := d.resolve(ref)
-	if l != "" {
-		known.base, known.locator = base, l
-		if ref[0] == '#' && len(l) == len(base)+n {
-			known.ref = string(l[len(base):])
-		} else {
-			known.ref = string(ref)
-		}
-	}
-	return l
-}
-
-// resolve is locator for a reference that is not likely to be seen again.
-func (d *Decoder) resolve(ref []byte) tmdm.Locator {
-	base := d.bases[len(d.bases)-1].base
-	// Most references name an element of the same document; the base is in
-	// normal form already.
-	if len(ref) > 0 && ref[0] == '#' && isPlain(ref) {
-		return tmdm.Locator(base + string(ref))
-	}
-	return d.resolveAny(base, string(ref))
-}
-
-// identity is resolve for what identifies an item of the map that is read, or is
-// a value in it.
-func (d *Decoder) identity(ref []byte) tmdm.Locator {
-	if len(ref) > 0 && ref[0] == '#' && isPlain(ref) {
-		return tmdm.Locator(d.string(d.bases[len(d.bases)-1].base, ref))
-	}
-	return d.resolveAny(d.bases[len(d.bases)-1].base, d.string("", ref))
-}
-
-// itemIdentifier returns the locator that the id of an element makes.
-func (d *Decoder) itemIdentifier(id []byte) tmdm.Locator {
-	base := d.bases[len(d.bases)-1]
-	if isPlain(id) {
-		return tmdm.Locator(d.string(base.item, id))
-	}
-	return d.resolveAny(base.base, "#"+string(id))
-}
-
-func (d *Decoder) resolveAny(base, ref string) tmdm.Locator {
-	l, err := iri.Resolve(base, strings.Trim(ref, " \t\r\n"))
-	if err != nil {
-		d.fail("%q is not a usable reference: %s", ref, reasonOf(err))
-		return ""
-	}
-	return tmdm.Locator(l)
-}
-
-func isPlain(ref []byte) bool {
-	for _, c := range ref {
-		if c == '%' || c <= ' ' || c == 0x7F {
-			return false
-		}
-	}
-	return true
-}
-
-func reasonOf(err error) string {
-	var e *iri.Error
-	if errors.As(err, &e) {
-		return e.Reason
-	}
-	return err.Error()
-}
-
-// pos returns where the current event begins.
-func (d *Decoder) pos() Position {
-	line, column := d.xml.Position()
-	return Position{line, column}
-}
-
-func (d *Decoder) errorAt(p Position, format string, args ...any) *SyntaxError {
-	return &SyntaxError{URI: d.o.name(), Line: p.Line, Column: p.Column, Reason: fmt.Sprintf(format, args...)}
-}
-
-// fail says what is wrong at the current position. That ends the reading, unless
-// problems are collected.
-func (d *Decoder) fail(format string, args ...any) {
-	if d.err == nil {
-		d.failAt(d.pos(), format, args...)
-	}
-}
-
-func (d *Decoder) failAt(p Position, format string, args ...any) {
-	if d.err != nil {
-		return
-	}
-	err := d.errorAt(p, format, args...)
-	if d.o.Problem == nil {
-		d.err = err
-		return
-	}
-	d.broken = true
-	d.o.Problem(err)
-}
-
-// unexpected fails because of the element that started, and passes over it.
-func (d *Decoder) unexpected(parent string) {
-	d.fail("<%s> cannot hold <%s>", parent, d.xml.Name().Local)
-	d.skip()
-}
-
-// excerpt returns the beginning of a text for a message.
-func excerpt(text []byte) string {
-	s := strings.TrimSpace(string(text[:min(len(text), 400)]))
-	if r := []rune(s); len(r) > 40 {
-		return string(r[:40]) + "…"
-	}
-	return s
 }

@@ -99,7 +99,7 @@ type Name struct {
 	Variants        []Variant
 }
 
-// Variant is another form of a name.
+// Variant is another form of a name. An empty datatype is xsd:string.
 type Variant struct {
 	ItemIdentifiers []tmdm.Locator
 	Reifier         Ref
@@ -110,7 +110,7 @@ type Variant struct {
 	Scope []Ref
 }
 
-// Occurrence is an occurrence.
+// Occurrence is an occurrence. An empty datatype is xsd:string.
 type Occurrence struct {
 	ItemIdentifiers []tmdm.Locator
 	Reifier         Ref

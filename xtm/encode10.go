@@ -104,7 +104,7 @@ func (e *Encoder) topic10(t *Topic) {
 		e.openID("topic", e.made(madeID(SubjectLocator(l)), SubjectLocator(l)))
 		e.open("subjectIdentity")
 		e.link("resourceRef", l)
-		e.link("topicRef", tmdm.Locator("#"+id))
+		e.href("topicRef", "#"+id)
 		e.close("subjectIdentity")
 		e.close("topic")
 	}
@@ -145,9 +145,6 @@ func without(list []tmdm.Locator, l tmdm.Locator) []tmdm.Locator {
 
 // withoutAt leaves list as it is.
 func withoutAt(list []tmdm.Locator, i int) []tmdm.Locator {
-	if len(list) == 1 {
-		return nil
-	}
 	return slices.Concat(list[:i], list[i+1:])
 }
 
@@ -166,7 +163,7 @@ func (e *Encoder) subjectIdentity10(t *Topic, iids []tmdm.Locator) {
 		e.link("subjectIndicatorRef", l)
 	}
 	for _, l := range iids {
-		e.link("topicRef", e.relative(l))
+		e.itemLink("topicRef", l)
 	}
 	e.close("subjectIdentity")
 }
@@ -278,13 +275,13 @@ func (e *Encoder) refs10(name string, refs []Ref, resources bool) {
 func (e *Encoder) pointer10(r Ref, resources bool) {
 	switch {
 	case r.Kind == ByItemIdentifier:
-		e.link("topicRef", e.relative(r.Locator))
+		e.href("topicRef", e.topicRef(r.Locator))
 	case r.Kind == BySubjectIdentifier:
 		e.link("subjectIndicatorRef", r.Locator)
 	case r.Kind == BySubjectLocator && resources:
 		e.link("resourceRef", r.Locator)
 	case r.Kind == BySubjectLocator:
-		e.link("topicRef", tmdm.Locator("#"+madeID(r)))
+		e.href("topicRef", "#"+madeID(r))
 	default:
 		e.fail("a reference", "it refers to no topic")
 	}
@@ -319,7 +316,7 @@ func (e *Encoder) writeStubs10() {
 		e.openID("topic", e.made("r-"+s.id, s.reifier))
 		e.open("subjectIdentity")
 		e.pointer10(s.reifier, true)
-		e.link("subjectIndicatorRef", tmdm.Locator("#"+s.id))
+		e.href("subjectIndicatorRef", "#"+s.id)
 		e.close("subjectIdentity")
 		e.close("topic")
 	}

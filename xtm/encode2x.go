@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -22,7 +21,7 @@ func (e *Encoder) topic2x(t *Topic) {
 	id, rest := e.topicID2x(t)
 	e.openID("topic", id)
 	for _, l := range rest {
-		e.link("itemIdentity", e.relative(l))
+		e.itemLink("itemIdentity", l)
 	}
 	for _, l := range t.SubjectLocators {
 		e.link("subjectLocator", l)
@@ -108,7 +107,11 @@ func (e *Encoder) resource2x(value, datatype string, construct func() string) {
 		e.embedded2x(value, construct)
 	default:
 		e.tag("resourceData")
-		e.attr("datatype", datatype)
+		e.checkLocator(datatype)
+		if datatype == tmdm.XSDAnyURI { // readers resolve the value
+			e.checkLocator(value)
+		}
+		e.locatorAttr("datatype", datatype)
 		e.endText("resourceData", value)
 	}
 }
@@ -166,7 +169,9 @@ func (e *Encoder) type2x(typ Ref, construct func() string) {
 // its reifier, which is an attribute where that can express it.
 func (e *Encoder) reifiable2x(iids []tmdm.Locator, reifier Ref) {
 	if e.version == V20 || reifier.Kind == ByItemIdentifier {
-		e.optional("reifier", iri.Escape(string(e.topicRef2x(reifier))))
+		if !reifier.IsZero() {
+			e.locatorAttr("reifier", e.topicRef2x(reifier))
+		}
 		reifier = Ref{}
 	}
 	e.content()
@@ -174,7 +179,7 @@ func (e *Encoder) reifiable2x(iids []tmdm.Locator, reifier Ref) {
 		e.refs2x("reifier", []Ref{reifier})
 	}
 	for _, l := range iids {
-		e.link("itemIdentity", e.relative(l))
+		e.itemLink("itemIdentity", l)
 	}
 }
 
@@ -194,7 +199,7 @@ func (e *Encoder) pointer2x(r Ref) {
 	case r.IsZero():
 		e.fail("a reference", "it refers to no topic")
 	case e.version == V20, r.Kind == ByItemIdentifier:
-		e.link("topicRef", e.topicRef2x(r))
+		e.href("topicRef", e.topicRef2x(r))
 	case r.Kind == BySubjectIdentifier:
 		e.link("subjectIdentifierRef", r.Locator)
 	default:
@@ -202,14 +207,11 @@ func (e *Encoder) pointer2x(r Ref) {
 	}
 }
 
-// topicRef2x returns r as a reference to a topic element, or "" where it is
-// none. In XTM 2.0 there is no other.
-func (e *Encoder) topicRef2x(r Ref) tmdm.Locator {
-	if r.IsZero() {
-		return ""
-	}
+// topicRef2x returns r as a reference to a topic element. In XTM 2.0 there is no
+// other.
+func (e *Encoder) topicRef2x(r Ref) string {
 	if e.version == V20 && (r.Kind != ByItemIdentifier || !strings.Contains(string(r.Locator), "#")) {
 		e.fail(r.describe(), "XTM 2.0 can only refer to the id of a topic element")
 	}
-	return e.relative(r.Locator)
+	return e.topicRef(r.Locator)
 }

@@ -8,18 +8,20 @@ import (
 	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/xml/scan"
+	"github.com/tmshare/tmshare/internal/xml/write"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
 // Losses counts what a version of the syntax could not carry and the encoder
 // left out.
 type Losses struct {
-	NameTypes          int // types of names other than the default (XTM 1.0)
-	Datatypes          int // datatypes other than string and IRI (XTM 1.0); the values are written
-	ItemIdentifiers    int // item identifiers of statements for which there is no place (XTM 1.0)
-	SubjectIdentifiers int // subject identifiers whose successors readers put in their place (XTM 1.0); they are written
-	Variants           int // variants whose scope adds nothing to that of their name
-	Associations       int // associations without roles (XTM 2.x)
+	NameTypes          int `json:"nameTypes"`          // types of names other than the default (XTM 1.0)
+	Datatypes          int `json:"datatypes"`          // datatypes other than string and IRI (XTM 1.0); the values are written
+	ItemIdentifiers    int `json:"itemIdentifiers"`    // item identifiers of statements for which there is no place (XTM 1.0)
+	SubjectIdentifiers int `json:"subjectIdentifiers"` // subject identifiers whose successors readers put in their place (XTM 1.0); they are written
+	Variants           int `json:"variants"`           // variants whose scope adds nothing to that of their name
+	Associations       int `json:"associations"`       // associations without roles (XTM 2.x)
 }
 
 // Total returns the number of all losses.
@@ -35,7 +37,7 @@ const (
 	// OmitNameTypes leaves them out and counts them.
 	OmitNameTypes NameTypes = iota
 	// OntopiaNameTypes writes them the way Ontopia does, as an instanceOf in
-	// baseName. Such a document is not valid XTM 1.0; the lenient option reads it.
+	// baseName. Such a document is not valid XTM 1.0; lenient reading accepts it.
 	OntopiaNameTypes
 )
 
@@ -68,6 +70,9 @@ type Encoder struct {
 	taken func(id string, self Ref) bool
 }
 
+// noBase is the prefix of the ids that are made up where the document has no base.
+const noBase = "#"
+
 // NewEncoder returns an encoder that writes a document of version v to w. Item
 // identifiers base#name become XML ids and references to them; an empty base
 // means that there are none.
@@ -84,13 +89,13 @@ func (e *Encoder) Reset(w io.Writer, v Version, base tmdm.Locator) {
 	if base != "" {
 		normal, err := iri.Normalize(string(base))
 		if err != nil {
-			e.err = fmt.Errorf("xtm: the base of the document: %w", err)
+			e.err = fmt.Errorf("the base of the document: %w", err)
 		}
 		normal, _, _ = strings.Cut(normal, "#")
 		e.prefix = normal + "#"
 	}
 	if v != V10 && v != V20 && v != V21 {
-		e.err = fmt.Errorf("xtm: version %q is not known: documents are written in 1.0, 2.0 and 2.1", v)
+		e.err = fmt.Errorf("version %q is not known: documents are written in 1.0, 2.0 and 2.1", v)
 	}
 }
 
@@ -167,7 +172,7 @@ func (e *Encoder) begin(m *Map) {
 func (e *Encoder) flush(all bool) error {
 	if e.err == nil && (all || len(e.buf) >= 32<<10) {
 		if _, err := e.w.Write(e.buf); err != nil {
-			e.err = fmt.Errorf("xtm: writing: %w", err)
+			e.err = fmt.Errorf("writing: %w", err)
 		}
 		e.buf = e.buf[:0]
 	}
@@ -204,12 +209,12 @@ func (e *Encoder) optional(name, value string) {
 }
 
 func (e *Encoder) attrValue(value string) {
-	if plain(value, inAttr|inDoubt) == len(value) {
+	if write.Plain(value, write.Attr|write.NonASCII) == len(value) {
 		e.buf = append(append(e.buf, value...), '"')
 		return
 	}
 	e.checkText(value, func() string { return fmt.Sprintf("the locator %q", value) })
-	e.buf = append(appendEscaped(e.buf, value, true), '"')
+	e.buf = append(write.Escape(e.buf, value, write.Attr), '"')
 }
 
 // content ends the start tag of an element that holds others.
@@ -231,22 +236,6 @@ func (e *Encoder) close(name string) {
 	e.buf = append(append(e.buf, name...), ">\n"...)
 }
 
-// link writes an element that does nothing but refer.
-func (e *Encoder) link(name string, to tmdm.Locator) {
-	e.tag(name)
-	if e.version == V10 {
-		e.buf = append(e.buf, ` xlink:href="`...)
-	} else {
-		e.buf = append(e.buf, ` href="`...)
-	}
-	if href := string(to); plain(href, inAttr|inHref|inDoubt) == len(href) {
-		e.buf = append(append(e.buf, href...), '"')
-	} else {
-		e.attrValue(iri.Escape(href))
-	}
-	e.buf = append(e.buf, "/>\n"...)
-}
-
 // text writes an element that holds text. The text must be checked.
 func (e *Encoder) text(name, text string) {
 	e.tag(name)
@@ -255,14 +244,14 @@ func (e *Encoder) text(name, text string) {
 
 // endText ends the start tag of an element and adds its text and its end tag.
 func (e *Encoder) endText(name, text string) {
-	e.buf = append(appendEscaped(append(e.buf, '>'), text, false), "</"...)
+	e.buf = append(write.Escape(append(e.buf, '>'), text, write.Text), "</"...)
 	e.buf = append(append(e.buf, name...), ">\n"...)
 }
 
 // checkText fails where value has a character that XML cannot carry (XML 1.0
 // §2.2, Characters).
 func (e *Encoder) checkText(value string, construct func() string) {
-	from := plain(value, inDoubt)
+	from := write.Plain(value, write.NonASCII)
 	for i, r := range value[from:] {
 		if r == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(value[from+i:]); size == 1 {
@@ -270,28 +259,20 @@ func (e *Encoder) checkText(value string, construct func() string) {
 				return
 			}
 		}
-		if !isXMLChar(r) {
+		if !scan.IsChar(r) {
 			e.fail(construct(), "XML cannot carry the character %U", r)
 			return
 		}
 	}
 }
 
-// relative returns the form in which a reference to an item identifier is written.
-func (e *Encoder) relative(l tmdm.Locator) tmdm.Locator {
-	if e.prefix != "" && strings.HasPrefix(string(l), e.prefix) {
-		return l[len(e.prefix)-1:]
-	}
-	return l
-}
-
 // xmlID returns the XML id that makes the item identifier l, if one does.
 func (e *Encoder) xmlID(l tmdm.Locator) (string, bool) {
-	if e.prefix == "" {
+	if e.prefix == "" || e.prefix == noBase {
 		return "", false
 	}
 	id, ok := strings.CutPrefix(string(l), e.prefix)
-	return id, ok && isNCName(id)
+	return id, ok && scan.IsNCName(id)
 }
 
 // claim reports whether id is free, and takes it.

@@ -1,6 +1,16 @@
 package xtm
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrLimit is in the tree of each error that says that a document goes beyond one of its
+// [Limits], for errors.Is: another try will end in the same way.
+var ErrLimit = errors.New("beyond a limit")
+
+// ErrMemory is an ErrLimit: the map would take more memory than Limits.Memory.
+var ErrMemory = fmt.Errorf("%w: memory", ErrLimit)
 
 // SyntaxError says why and where a document was rejected: it is not XML, not a
 // topic map, breaks the rules of its version of XTM, or contradicts itself.
@@ -8,11 +18,12 @@ type SyntaxError struct {
 	URI          string // name of the document, see [Options]
 	Line, Column int    // where the trouble was noticed, counted from 1; columns count bytes
 	Reason       string
+	Rule         Rule  // what lenient reading would tolerate, or has tolerated; "" for all else
 	Err          error // what Reason came from, if anything
 }
 
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("xtm: %s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)
+	return fmt.Sprintf("%s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)
 }
 
 // Unwrap returns what the error came from, if anything.
@@ -25,7 +36,7 @@ type EncodeError struct {
 	Reason    string
 }
 
-func (e *EncodeError) Error() string { return fmt.Sprintf("xtm: %s: %s", e.Construct, e.Reason) }
+func (e *EncodeError) Error() string { return fmt.Sprintf("%s: %s", e.Construct, e.Reason) }
 
 // describe names the topic that r refers to.
 func (r Ref) describe() string {

@@ -1,6 +1,11 @@
 package xtm
 
-import "github.com/tmshare/tmshare/tmdm"
+import (
+	"context"
+	"errors"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
 
 // identity gives c, a statement or the map, its item identifiers, and notes its
 // reifier for the end.
@@ -26,13 +31,16 @@ func (b *builder) identity(c tmdm.Reifiable, iids []tmdm.Locator, reifier Ref, p
 
 // finish does what needs all of the documents: it settles item identifiers and
 // reifiers and removes duplicates.
-func (b *builder) finish() error {
+func (b *builder) finish(ctx context.Context) error {
 	b.reifiers10()
 	waiting := b.reify(b.reified)
 	if err := b.unequalReifiers(); err != nil {
 		return err
 	}
-	conflicts := b.tm.Normalize()
+	var conflicts tmdm.Conflicts
+	if err := b.tm.Normalize(ctx); err != nil && !errors.As(err, &conflicts) {
+		return err
+	}
 	// What looked unequal may have become equal by the merging of reifiers.
 	for _, r := range b.reify(waiting) {
 		err := r.doc.errorAt(r.pos, nil, "%s reifies both %s and %s", tmdm.Describe(r.reifier), tmdm.Describe(r.reifier.Reified()), tmdm.Describe(r.c))
@@ -51,12 +59,18 @@ func (b *builder) finish() error {
 // reifiers10 finds the reifiers of XTM 1.0: a topic reifies the statement whose
 // id is its subject identifier. Both locators are used up by that.
 func (b *builder) reifiers10() {
+	used := map[*tmdm.Topic][]tmdm.Locator{} // taken away at once: one topic may have many
+	known := map[tmdm.Locator]bool{}
 	for _, id := range b.ids10 {
-		if t := b.tm.TopicBySubjectIdentifier(id.loc); t != nil {
-			t.RemoveSubjectIdentifier(id.loc)
+		if t := b.tm.TopicBySubjectIdentifier(id.loc); t != nil && !known[id.loc] {
+			known[id.loc] = true
+			used[t] = append(used[t], id.loc)
 			tmdm.RemoveItemIdentifier(id.c, id.loc)
 			b.reified = append(b.reified, reification{id.c, t, id.doc, id.pos})
 		}
+	}
+	for t, locs := range used {
+		t.RemoveSubjectIdentifier(locs...)
 	}
 }
 
@@ -113,8 +127,9 @@ func (b *builder) settleClashes() error {
 			continue
 		}
 		err := id.doc.errorAt(id.pos, nil, "the item identifier %s of %s identifies %s already", id.loc, tmdm.Describe(id.c), tmdm.Describe(id.holder))
+		err.Rule = ItemIdentifiers
 		if id.doc.o.Lenient || id.doc.o.DropClashes {
-			id.doc.o.dropped(err)
+			id.doc.o.tolerated(err)
 		} else if err := id.doc.o.problem(err); err != nil {
 			return err
 		}

@@ -2,10 +2,12 @@ package xtm_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -16,6 +18,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testhostile"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -30,7 +33,7 @@ func read(doc string, o xtm.Options) (*tmdm.TopicMap, error) {
 	if o.Base == "" {
 		o.Base = fuzzBase
 	}
-	return xtm.Read(strings.NewReader(doc), o)
+	return xtm.Read(context.Background(), strings.NewReader(doc), o)
 }
 
 // rejected returns the error of a document that must be refused.
@@ -59,6 +62,11 @@ func TestTruncatedDocuments(t *testing.T) {
 
 func TestErrorsSayWhereAndWhat(t *testing.T) {
 	const xmlns = `xmlns="http://www.topicmaps.org/xtm/1.0/"`
+	const page = "this looks like an HTML page, not XTM: give the address or the file of the map itself"
+	convertIt := func(format, reason string) string {
+		return "this looks like " + format + ", not XTM: convert it to XTM first, with Wandora or Ontopia for example (" + reason + ")"
+	}
+	tag := func(found string) string { return "a document begins with a tag, not '" + found + "'" }
 	for _, c := range []struct {
 		doc          string
 		line, column int // a column of 0 is any
@@ -66,10 +74,25 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 	}{
 		{"", 1, 1, "the document is empty"},
 		{" \n ", 2, 0, "the document ends before its root element"},
-		{`{"topics": []}`, 1, 1, "a document begins with a tag, not '{'"},
-		{"<html>\n<body/></html>", 1, 1, "root element is <html>, not a topic map"},
-		{"<html>\n<br></html>", 2, 5, "root element is <html>, not a topic map"},
-		{"<topicMap/>", 1, 0, "the root element <topicMap> is not in a namespace of XTM; the lenient option takes it as XTM 1.0 where it has none"},
+		{"plain text", 1, 1, "a document begins with a tag, not 'p'"},
+		{`{"topics": []}`, 1, 1, convertIt("JSON", tag("{"))},
+		{" [ {\"id\": 1} ]", 1, 2, convertIt("JSON", tag("["))},
+		{"@prefix ex: <http://example.org/> .\nex:a a ex:B .", 1, 1, convertIt("Turtle", tag("@"))},
+		{"# written by hand\n\nPREFIX ex: <http://example.org/>", 1, 1, convertIt("Turtle", tag("#"))},
+		{"<http://example.org/a> <http://example.org/b> 'c' .", 1, 0, convertIt("Turtle", "the name http: has a colon, but not a name on both of its sides")},
+		{"#VERSION \"1.3\"\n[a : b = \"A\"]", 1, 1, convertIt("LTM", tag("#"))},
+		{"[a : b = \"A\"]", 1, 1, convertIt("LTM", tag("["))},
+		{"%encoding \"utf-8\"\n%version 1.0", 1, 1, convertIt("CTM", tag("%"))},
+		{"id,name\r\n1,\"Ann, Bob\"\r\n", 1, 1, convertIt("CSV", tag("i"))},
+		{"\ufeffid;name\n1;Ann", 1, 0, convertIt("CSV", tag("i"))},
+		{"PK\x03\x04\x14", 1, 1, "this looks like a ZIP archive, not XTM: unpack it first (" + tag("P") + ")"},
+		{`<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>`, 1, 1, convertIt("RDF/XML", "root element is <RDF>, not a topic map")},
+		{"<feed xmlns='http://www.w3.org/2005/Atom'/>", 1, 1, "this looks like an Atom feed, not XTM: give the address or the file of a map, or follow the feed with \"tmshare-client subscribe\" (root element is <feed>, not a topic map)"},
+		{"<!doctype html>\n<title>x</title>", 1, 3, page + " (outside of the root element, <! begins a comment or, before it, <!DOCTYPE, not 'd')"},
+		{"<html>\n<body/></html>", 1, 1, page + " (root element is <html>, not a topic map)"},
+		{"<html>\n<br></html>", 2, 5, page + " (root element is <html>, not a topic map)"},
+		{"<topicMap " + xmlns + " a>", 1, 0, "'=' is expected behind the name of the attribute a, not '>'"},
+		{"<topicMap/>", 1, 0, "the root element <topicMap> is not in a namespace of XTM; lenient reading takes it as XTM 1.0 where it has none"},
 		{head10 + "\n <topic/>" + foot, 2, 2, "<topic> has no id"},
 		{head10 + "\n\n  <topic id='t'><baseName>\n </baseName>", 3, 17, "<baseName> has no <baseNameString>"},
 		{head10 + "<topic id='a'></topicMap>", 1, 110, "<topic> is closed by </topicMap>"},
@@ -103,16 +126,24 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		if c.column > 0 {
 			assert.Equal(t, c.column, syntax.Column, "column in %s: %s", c.doc, c.reason)
 		}
-		assert.Equal(t, fmt.Sprintf("xtm: the.xtm:%d:%d: %s", syntax.Line, syntax.Column, syntax.Reason), syntax.Error())
+		assert.Equal(t, fmt.Sprintf("the.xtm:%d:%d: %s", syntax.Line, syntax.Column, syntax.Reason), syntax.Error())
 	}
+}
+
+// beyond reads a document that must be rejected because it goes beyond a limit.
+func beyond(t *testing.T, doc string, o xtm.Options) *xtm.SyntaxError {
+	t.Helper()
+	err := rejected(t, doc, o)
+	assert.ErrorIs(t, err, xtm.ErrLimit)
+	return err
 }
 
 func TestLimits(t *testing.T) {
 	deep := head10 + `<topic id="t"><baseName><baseNameString/>` + strings.Repeat(`<variant><parameters><topicRef xlink:href="#s"/></parameters>`, 100_000)
-	assert.Equal(t, "elements are nested more than 200 deep", rejected(t, deep, xtm.Options{}).Reason)
-	assert.Equal(t, "elements are nested more than 9 deep", rejected(t, deep, xtm.Options{Limits: xtm.Limits{Depth: 9}}).Reason)
+	assert.Equal(t, "elements are nested more than 200 deep", beyond(t, deep, xtm.Options{}).Reason)
+	assert.Equal(t, "elements are nested more than 9 deep", beyond(t, deep, xtm.Options{Limits: xtm.Limits{Depth: 9}}).Reason)
 	foreign := head10 + strings.Repeat(`<x xmlns="urn:x">`, 100_000)
-	assert.Equal(t, "elements are nested more than 200 deep", rejected(t, foreign, xtm.Options{}).Reason)
+	assert.Equal(t, "elements are nested more than 200 deep", beyond(t, foreign, xtm.Options{}).Reason)
 
 	for _, long := range []string{
 		head10 + `<topic id="t"><baseName><baseNameString>` + strings.Repeat("x", 200_000),
@@ -120,15 +151,15 @@ func TestLimits(t *testing.T) {
 		head10 + `<!-- ` + strings.Repeat("x", 200_000),
 		`<a x="` + strings.Repeat("x", 200_000),
 	} {
-		assert.Equal(t, "a tag or text is longer than 50000 bytes", rejected(t, long, xtm.Options{Limits: xtm.Limits{Token: 50_000}}).Reason)
+		assert.Equal(t, "a tag or text is longer than 50000 bytes", beyond(t, long, xtm.Options{Limits: xtm.Limits{Token: 50_000}}).Reason)
 	}
 	name := head10 + `<` + strings.Repeat("x", 5000) + `/>`
-	assert.Equal(t, "a name is longer than 4096 bytes", rejected(t, name, xtm.Options{}).Reason)
-	assert.Equal(t, "a name is longer than 99 bytes", rejected(t, name, xtm.Options{Limits: xtm.Limits{Name: 99}}).Reason)
+	assert.Equal(t, "a name is longer than 4096 bytes", beyond(t, name, xtm.Options{}).Reason)
+	assert.Equal(t, "a name is longer than 99 bytes", beyond(t, name, xtm.Options{Limits: xtm.Limits{Name: 99}}).Reason)
 	pieces := `<topic id="t"><baseName><baseNameString>` + strings.Repeat(strings.Repeat("x", 40)+"<!-- -->", 3) + `</baseNameString></baseName></topic>`
-	assert.Equal(t, "a tag or text is longer than 100 bytes", rejected(t, head10+pieces+foot, xtm.Options{Limits: xtm.Limits{Token: 100}}).Reason)
+	assert.Equal(t, "a tag or text is longer than 100 bytes", beyond(t, head10+pieces+foot, xtm.Options{Limits: xtm.Limits{Token: 100}}).Reason)
 	many := head10 + strings.Repeat(`<topic id="t"/>`, 100_000) + foot
-	assert.Equal(t, "the document is longer than 1000000 bytes", rejected(t, many, xtm.Options{Limits: xtm.Limits{Bytes: 1_000_000}}).Reason)
+	assert.Equal(t, "the document is longer than 1000000 bytes", beyond(t, many, xtm.Options{Limits: xtm.Limits{Bytes: 1_000_000}}).Reason)
 	_, err := read(many, xtm.Options{Limits: xtm.Limits{Bytes: 2_000_000, Token: 100}})
 	assert.NoError(t, err, "the limit of a token is not one of the document")
 }
@@ -137,7 +168,7 @@ func TestLimits(t *testing.T) {
 func TestWhatGrowsIsBounded(t *testing.T) {
 	scope := "<scope>" + strings.Repeat(`<topicRef xlink:href="#s"/>`, 201) + "</scope>"
 	name := `<topic id="t"><baseName>` + scope + `<baseNameString/></baseName></topic>`
-	assert.Equal(t, "a scope of more than 200 topics", rejected(t, head10+name+foot, xtm.Options{}).Reason)
+	assert.Equal(t, "a scope of more than 200 topics", beyond(t, head10+name+foot, xtm.Options{}).Reason)
 	_, err := read(head10+name+foot, xtm.Options{Limits: xtm.Limits{Themes: 201}})
 	assert.NoError(t, err)
 
@@ -147,17 +178,17 @@ func TestWhatGrowsIsBounded(t *testing.T) {
 	}
 	nested := variants.String() + "<variantName><resourceData/></variantName>" + strings.Repeat("</variant>", 190)
 	assert.Equal(t, "a scope of more than 200 topics",
-		rejected(t, head10+`<topic id="t"><baseName><baseNameString/>`+nested+`</baseName></topic>`+foot, xtm.Options{}).Reason)
+		beyond(t, head10+`<topic id="t"><baseName><baseNameString/>`+nested+`</baseName></topic>`+foot, xtm.Options{}).Reason)
 
 	attributes, prefixes := strings.Builder{}, strings.Builder{}
 	for i := range 300 {
 		fmt.Fprintf(&attributes, ` a%d=""`, i)
 		fmt.Fprintf(&prefixes, `<p%d:x xmlns:p%d="urn:p" xmlns:q%d="urn:q">`, i, i, i)
 	}
-	assert.Equal(t, "an element has more than 256 attributes", rejected(t, head10+"<x"+attributes.String()+"/>", xtm.Options{}).Reason)
+	assert.Equal(t, "an element has more than 256 attributes", beyond(t, head10+"<x"+attributes.String()+"/>", xtm.Options{}).Reason)
 	assert.Equal(t, "an element has more than 9 attributes",
-		rejected(t, head10+"<x"+attributes.String()+"/>", xtm.Options{Limits: xtm.Limits{Attributes: 9}}).Reason)
-	assert.Equal(t, "more than 256 prefixes are in scope", rejected(t, head10+prefixes.String(), xtm.Options{}).Reason)
+		beyond(t, head10+"<x"+attributes.String()+"/>", xtm.Options{Limits: xtm.Limits{Attributes: 9}}).Reason)
+	assert.Equal(t, "more than 256 prefixes are in scope", beyond(t, head10+prefixes.String(), xtm.Options{}).Reason)
 
 	o := xtm.Options{Base: "http://example.org/0", Limits: xtm.Limits{Themes: 9}}
 	o.Loader = func(l tmdm.Locator) (io.ReadCloser, error) {
@@ -169,8 +200,8 @@ func TestWhatGrowsIsBounded(t *testing.T) {
 		return io.NopCloser(strings.NewReader(head10 + `<topic id="t"><baseName><scope>` + themes + `</scope><baseNameString/></baseName></topic>` + foot)), nil
 	}
 	adds := head10 + `<mergeMap xlink:href="x">` + strings.Repeat(`<topicRef xlink:href="#t"/>`, 5) + `</mergeMap>` + foot
-	assert.Equal(t, "a scope of more than 9 topics, with those that a <mergeMap> adds", rejected(t, adds, inner).Reason)
-	assert.Equal(t, "<mergeMap> adds more than 9 topics to every scope", rejected(t, head10+`<mergeMap xlink:href="x"/>`+foot, o).Reason)
+	assert.Equal(t, "a scope of more than 9 topics, with those that a <mergeMap> adds", beyond(t, adds, inner).Reason)
+	assert.Equal(t, "<mergeMap> adds more than 9 topics to every scope", beyond(t, head10+`<mergeMap xlink:href="x"/>`+foot, o).Reason)
 }
 
 // Entities and document types outside of the document are not fetched, not even
@@ -213,7 +244,7 @@ func TestEntitiesAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, nameOf(t, tm, "t"), 100_000)
 	tight := xtm.Options{Limits: xtm.Limits{Expansion: 50_000}}
-	assert.Equal(t, "entities add more than 50000 bytes to the document", rejected(t, doc, tight).Reason)
+	assert.Equal(t, "entities add more than 50000 bytes to the document", beyond(t, doc, tight).Reason)
 }
 
 func TestMergeMapIsBounded(t *testing.T) {
@@ -224,7 +255,7 @@ func TestMergeMapIsBounded(t *testing.T) {
 		loads++
 		return io.NopCloser(strings.NewReader(head21 + `<mergeMap href="` + string(l) + `x"/>` + foot)), nil
 	}
-	syntax := rejected(t, head21+`<mergeMap href="x"/>`+foot, o)
+	syntax := beyond(t, head21+`<mergeMap href="x"/>`+foot, o)
 	assert.Equal(t, "<mergeMap> brings in more than 50 documents", syntax.Reason)
 	assert.Equal(t, 49, loads)
 }
@@ -234,7 +265,7 @@ var errDisk = errors.New("disk on fire")
 func TestErrorsOfTheReaderAreKept(t *testing.T) {
 	for n := range 200 {
 		doc := io.MultiReader(strings.NewReader((head10 + `<topic id="t"/>` + foot)[:min(n, len(head10)+26)]), iotest.ErrReader(errDisk))
-		_, err := xtm.Read(doc, xtm.Options{Base: fuzzBase})
+		_, err := xtm.Read(t.Context(), doc, xtm.Options{Base: fuzzBase})
 		if n >= len(head10)+26 {
 			break
 		}
@@ -254,7 +285,7 @@ func TestReadingByteByByte(t *testing.T) {
 		iotest.DataErrReader(strings.NewReader(doc)),
 		iotest.HalfReader(strings.NewReader(doc)),
 	} {
-		tm, err := xtm.Read(r, xtm.Options{Base: fuzzBase})
+		tm, err := xtm.Read(t.Context(), r, xtm.Options{Base: fuzzBase})
 		require.NoError(t, err)
 		assert.Equal(t, "größe 𝄞", nameOf(t, tm, "t"))
 	}
@@ -304,8 +335,12 @@ func TestLenient(t *testing.T) {
 </topicMap>`
 	_, err := read(doc, xtm.Options{})
 	require.Error(t, err)
-	var dropped []string
-	tm, err := read(doc, xtm.Options{Lenient: true, URI: "x", Dropped: func(e *xtm.SyntaxError) { dropped = append(dropped, e.Error()) }})
+	var tally xtm.Tally
+	var tolerated []string
+	tm, err := read(doc, xtm.Options{Lenient: true, URI: "x", Tolerated: func(e *xtm.SyntaxError) {
+		tally.Add(e)
+		tolerated = append(tolerated, fmt.Sprint(e.Rule, " ", e.Error()))
+	}})
 	require.NoError(t, err)
 	topic := tm.ConstructByItemIdentifier(fuzzBase + "#t").(*tmdm.Topic)
 	assert.Equal(t, tm.ConstructByItemIdentifier(fuzzBase+"#type"), tmdm.Construct(topic.Names()[0].Type()))
@@ -313,13 +348,31 @@ func TestLenient(t *testing.T) {
 	assert.Empty(t, topic.Occurrences()[0].ItemIdentifiers())
 	base := fuzzBase
 	assert.Equal(t, []string{
-		`xtm: x:2:11: <topicMap> cannot hold text: "lost"`,
-		fmt.Sprintf(`xtm: x:3:3: the item identifier %s#n of occurrence "o" of topic %s#t identifies name "T" of topic %s#t already`, base, base, base),
-	}, dropped)
+		"in-namespace x:2:1: <topicMap> has no namespace",
+		`no-text-between x:2:11: <topicMap> cannot hold text: "lost"`,
+		"untyped-names x:4:22: <baseName> cannot hold <instanceOf> in XTM 1.0; lenient reading takes it as the type of the name, as Ontopia means it",
+		"declared-prefix x:4:35: the prefix xlink is not declared",
+		fmt.Sprintf(`item-identifiers x:3:3: the item identifier %s#n of occurrence "o" of topic %s#t identifies name "T" of topic %s#t already`, base, base, base),
+	}, tolerated)
+	for i, c := range tally.Counts() {
+		assert.Equal(t, 1, c.Times)
+		assert.Equal(t, 1, tally.Times(c.Rule))
+		tally.Add(&c.First)
+		assert.Regexp(t, `^[^;]+ \(2 times\); it is [^.]+(\.0)?\. \w.+$`, tally.Counts()[i].Warning())
+		assert.Regexp(t, `^[^;]+ \(2 times\)\. \w.+$`, tally.Counts()[i].Problem())
+	}
+	assert.Empty(t, (*xtm.Tally)(nil).Counts())
+
+	var strict []xtm.Rule
+	_, err = read(`<topicMap xmlns="http://www.topicmaps.org/xtm/1.0/">`+doc[strings.Index(doc, "lost"):], xtm.Options{Problem: func(e *xtm.SyntaxError) { strict = append(strict, e.Rule) }})
+	assert.Equal(t, []xtm.Rule{xtm.NoTextBetween, xtm.UntypedNames}, strict)
+	var syntax *xtm.SyntaxError
+	require.ErrorAs(t, err, &syntax, "what is not declared is not well-formed")
+	assert.Equal(t, xtm.DeclaredPrefix, syntax.Rule)
 }
 
 func TestBaseMustBeAbsolute(t *testing.T) {
-	_, err := xtm.Read(strings.NewReader(head10+foot), xtm.Options{})
+	_, err := xtm.Read(t.Context(), strings.NewReader(head10+foot), xtm.Options{})
 	assert.ErrorContains(t, err, "the base of the document")
 }
 
@@ -333,4 +386,124 @@ func TestManyReifiedRoles(t *testing.T) {
 	doc.WriteString(`</association>` + foot)
 	_, err := read(doc.String(), xtm.Options{})
 	assert.NoError(t, err)
+}
+
+// A base, a namespace or a scope that is written once can be meant a thousand
+// times: what that adds is bounded by the length of the document.
+func TestAmplificationIsBounded(t *testing.T) {
+	for name, hostile := range testhostile.Amplifying {
+		short := xtm.Limits{Locator: 200, Growth: 10_000}
+		_, err := read(hostile(100, 50), xtm.Options{Limits: short})
+		assert.NoError(t, err, name)
+		tooLong := rejected(t, hostile(9<<10, 3), xtm.Options{})
+		assert.Contains(t, tooLong.Reason, "is too long (8192 at most): ", name)
+		assert.Less(t, len(tooLong.Reason), 400, name)
+		assert.Contains(t, rejected(t, hostile(250, 3), xtm.Options{Limits: short}).Reason, "is too long (200 at most): ", name)
+
+		// Many times one of a length that is allowed.
+		_, err = read(hostile(8000, 100), xtm.Options{})
+		assert.NoError(t, err, "%s: small documents may", name)
+		o := xtm.Options{Limits: xtm.Limits{Growth: 10_000}}
+		syntax := rejected(t, hostile(8000, 100), o)
+		assert.Contains(t, syntax.Reason, "add more than 16 times the document and 10000 bytes", name)
+		o.Problem = func(*xtm.SyntaxError) {}
+		assert.Equal(t, syntax.Reason, rejected(t, hostile(8000, 100), o).Reason, "%s: this is final", name)
+	}
+	limits := xtm.Limits{Growth: 1000}
+	assert.Contains(t, rejected(t, testhostile.Scope(100, 100, 100), xtm.Options{Limits: limits}).Reason, "inherited themes")
+	_, err := read(testhostile.Scope(10, 10, 100), xtm.Options{Limits: limits})
+	assert.NoError(t, err)
+
+	// A value may be long: it is not multiplied.
+	data := "data:text/plain," + strings.Repeat("x", 20_000)
+	tm, err := read(head21+`<topic><subjectIdentifier href="x:a"/><occurrence><type><topicRef href="#t"/></type><resourceRef href="`+data+`"/></occurrence></topic>`+foot, xtm.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, data, tm.TopicBySubjectIdentifier("x:a").Occurrences()[0].Value())
+}
+
+func TestRolesAreLimited(t *testing.T) {
+	_, err := read(testhostile.Association(9), xtm.Options{Limits: xtm.Limits{Roles: 9}})
+	assert.NoError(t, err)
+	assert.Equal(t, "<association> has 9 roles (8 at most): make several associations of it",
+		rejected(t, testhostile.Association(9), xtm.Options{Limits: xtm.Limits{Roles: 8}}).Reason)
+	members := head10 + `<association><member>` + strings.Repeat(`<topicRef xlink:href="#p"/>`, 9) + `</member></association>` + foot
+	assert.Equal(t, "<association> has 9 roles (8 at most): make several associations of it", rejected(t, members, xtm.Options{Limits: xtm.Limits{Roles: 8}}).Reason)
+}
+
+// A topic of XTM 1.0 that reifies thousands of statements by their ids is settled in one go.
+func TestManyReifiedIDs(t *testing.T) {
+	var statements, ids strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&statements, `<baseName id="n%d"><baseNameString>same</baseNameString></baseName>`, i)
+		fmt.Fprintf(&ids, `<subjectIndicatorRef xlink:href="#n%d"/>`, i)
+	}
+	_, err := read(head10+`<topic id="t">`+statements.String()+`</topic><topic id="r"><subjectIdentity>`+ids.String()+`</subjectIdentity></topic>`+foot, xtm.Options{})
+	assert.NoError(t, err)
+}
+
+// What is estimated of the memory of a map is about what it takes: a limit on it holds
+// for documents of many small things, too.
+func TestMemoryIsLimited(t *testing.T) {
+	for name, unit := range map[string]string{
+		"topics":            `<topic id="a%d"/>`,
+		"topics by mention": `<association><type><topicRef href="#t"/></type><role><type><topicRef href="#t"/></type><topicRef href="#p%d"/></role></association>`,
+		"types":             `<topic id="a%d"><instanceOf><topicRef href="#t"/></instanceOf></topic>`,
+		"reifiers":          `<topic id="a"><name reifier="#r%[1]d"><value>n%[1]d</value></name></topic>`,
+		"scopes":            `<topic id="a"><name><scope><topicRef href="#s%[1]d"/></scope><value>n%[1]d</value></name></topic>`,
+		"long names":        `<topic id="a"><name><value>n%d` + strings.Repeat("x", 5000) + `</value></name></topic>`,
+	} {
+		const n = 3000
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, unit, i)
+		}
+		doc := head21 + b.String() + foot
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		tm, err := read(doc, xtm.Options{})
+		require.NoError(t, err)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		takes := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+		runtime.KeepAlive(tm)
+		_, err = read(doc, xtm.Options{Limits: xtm.Limits{Memory: takes * 5 / 2}})
+		assert.NoError(t, err, "%s: %d bytes", name, takes)
+		syntax := rejected(t, doc, xtm.Options{Limits: xtm.Limits{Memory: takes / 2}})
+		assert.ErrorIs(t, syntax, xtm.ErrMemory, name)
+		assert.ErrorIs(t, syntax, xtm.ErrLimit, name)
+	}
+}
+
+// The limit of memory holds for a single element, too, before anything is made of it: each variant
+// has the themes of its name.
+func TestMemoryOfOneElementIsLimited(t *testing.T) {
+	const limit = 2 << 20
+	var roles, members strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&roles, `<role><type><topicRef href="#t"/></type><topicRef href="#p%d"/></role>`, i)
+		fmt.Fprintf(&members, `<topicRef xlink:href="#p%d"/>`, i)
+	}
+	for name, doc := range map[string]string{
+		"variants":    testhostile.Scope(199, 5, 1000),
+		"roles":       head21 + `<association><type><topicRef href="#t"/></type>` + roles.String() + `</association>` + foot,
+		"players":     head10 + `<association><member>` + members.String() + `</member></association>` + foot,
+		"identifiers": testhostile.Identifiers(20_000, "n"),
+		"names":       head21 + `<topic id="t">` + strings.Repeat(`<name><value/></name>`, 50_000) + `</topic>` + foot,
+		"text":        head21 + `<topic id="t"><occurrence><resourceData>` + strings.Repeat("x", limit) + `</resourceData></occurrence></topic>` + foot,
+		"XML":         head21 + `<topic id="t"><occurrence><resourceData datatype="http://www.w3.org/2001/XMLSchema#anyType">` + strings.Repeat("<x/>", limit/4) + `</resourceData></occurrence></topic>` + foot,
+	} {
+		d := xtm.NewDecoder(strings.NewReader(doc), xtm.Options{Base: "http://example.org/m", Limits: xtm.Limits{Memory: limit}})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		var err error
+		for err == nil {
+			_, err = d.Next()
+		}
+		runtime.ReadMemStats(&after)
+		assert.ErrorIs(t, err, xtm.ErrMemory, name)
+		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8*limit), name)
+		_, err = read(doc, xtm.Options{Limits: xtm.Limits{Memory: 100 * limit}})
+		assert.NotErrorIs(t, err, xtm.ErrMemory, name)
+	}
 }

@@ -1,11 +1,11 @@
 package xtm
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -17,10 +17,12 @@ func (n *Name) key(t *Topic) string {
 	return quoted("name", t.self().key(), n.Value, n.Type.key()) + " " + keys(n.Scope)
 }
 
-func (v *Variant) key() string { return quoted("variant", v.Value, v.Datatype) + " " + keys(v.Scope) }
+func (v *Variant) key() string {
+	return quoted("variant", v.Value, cmp.Or(v.Datatype, tmdm.XSDString)) + " " + keys(v.Scope)
+}
 
 func (o *Occurrence) key(t *Topic) string {
-	return quoted("occurrence", t.self().key(), o.Value, o.Datatype, o.Type.key()) + " " + keys(o.Scope)
+	return quoted("occurrence", t.self().key(), o.Value, cmp.Or(o.Datatype, tmdm.XSDString), o.Type.key()) + " " + keys(o.Scope)
 }
 
 func (a *Association) key() string {
@@ -55,14 +57,4 @@ func quoted(kind string, parts ...string) string {
 		b = strconv.AppendQuote(append(b, ' '), p)
 	}
 	return string(b)
-}
-
-// isLocator reports whether a value is an IRI that survives being written as a
-// reference: one in the normal form of locators.
-func isLocator(value, datatype string) bool {
-	if datatype != tmdm.XSDAnyURI {
-		return false
-	}
-	normal, err := iri.Normalize(value)
-	return err == nil && normal == value
 }

@@ -145,7 +145,7 @@ func TestProblemsOfMergedDocuments(t *testing.T) {
 func TestIllFormedXMLIsAnErrorAmongProblems(t *testing.T) {
 	for _, c := range []struct{ doc, reason string }{
 		{"", "the document is empty"},
-		{"<html/>", "root element is <html>, not a topic map"},
+		{"<rss/>", "root element is <rss>, not a topic map"},
 		{head10 + "<topic/><topic id='t'>" + foot, "<topic> is closed by </topicMap>"},
 		{head10 + "<topic/>&x;" + foot, "the entity x is not declared"},
 		{head10 + "<topic/><p:x/>" + foot, "the prefix of the element p:x is not declared"},

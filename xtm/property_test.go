@@ -1,21 +1,80 @@
 package xtm_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/tmdm/cxtm"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // Any map that the model allows can be written in all versions, and what is
 // read then is the same but for what the writer counted as lost.
 func TestAnyMapSurvives(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	testenv.Check(t, 50, 300, func(r *rapid.T) {
 		tm := drawMap(r)
 		checkRoundTrip(t, tm)
 	})
+}
+
+// Whatever string is given as a locator, wherever one can stand: it comes back as
+// it was, or is refused.
+func TestAnyLocatorComesBackOrIsRefused(t *testing.T) {
+	parts := rapid.SampledFrom([]string{"http", "HTTP", "urn", ":", "//", "/", ".", "..", "#", "?", "%", "%7E", "%7e", "%2F", "%20", " ", "+", "é", "\t", "\n", "\x7f", "\xff", "a", "1", "&", "\"", string(fuzzBase), "#t-aaaaaaaaaaaaaaaaaaaaaaaaaa", "anonymous-1"})
+	refused, returned := 0, 0
+	testenv.Check(t, 50, 300, func(r *rapid.T) {
+		l := tmdm.Locator(strings.Join(rapid.SliceOfN(parts, 0, 6).Draw(r, "parts"), ""))
+		tm := tmdm.New()
+		typ := tm.CreateTopicBySubjectIdentifier("http://example.org/type")
+		value, datatype := "v", tmdm.XSDInteger
+		var topic *tmdm.Topic
+		switch rapid.IntRange(0, 4).Draw(r, "place") {
+		case 0:
+			topic = tm.CreateTopicBySubjectIdentifier(l)
+		case 1:
+			topic = tm.CreateTopicBySubjectLocator(l)
+		case 2:
+			topic, _ = tm.CreateTopicByItemIdentifier(l)
+		case 3:
+			topic, datatype = tm.CreateTopicBySubjectIdentifier("http://example.org/o"), string(l)
+		default:
+			topic, value, datatype = tm.CreateTopicBySubjectIdentifier("http://example.org/o"), string(l), tmdm.XSDAnyURI
+		}
+		tm.CreateAssociation(typ, topic).AddRole(topic, topic)
+		topic.AddOccurrence(value, datatype, typ)
+		base := rapid.SampledFrom([]tmdm.Locator{"", fuzzBase}).Draw(r, "base")
+		version := rapid.SampledFrom([]xtm.Version{xtm.V10, xtm.V20, xtm.V21}).Draw(r, "version")
+		var doc bytes.Buffer
+		losses, err := xtm.Write(&doc, tm, xtm.WriteOptions{Version: version, Base: base})
+		var encode *xtm.EncodeError
+		if errors.As(err, &encode) {
+			refused++
+			return
+		}
+		require.NoError(r, err)
+		returned++
+		again, err := xtm.Read(r.Context(), &doc, xtm.Options{Base: fuzzBase})
+		require.NoError(r, err, "%q", l)
+		if losses.Total() > 0 {
+			return
+		}
+		if version != xtm.V21 || base == "" {
+			dropMadeIDs(tm, again, fuzzBase)
+		}
+		o := cxtm.Options{Base: "http://elsewhere.example.org/"}
+		require.Equal(r, canonical(t, tm, o), canonical(t, again, o), "%q", l)
+	})
+	assert.Positive(t, refused)
+	assert.Positive(t, returned)
 }
 
 // drawMap makes a map with few identifiers, so that they meet: the same locator
@@ -119,6 +178,6 @@ func drawMap(r *rapid.T) *tmdm.TopicMap {
 		}
 	}
 	statement(tm)
-	tm.Normalize()
+	tm.Normalize(r.Context())
 	return tm
 }

@@ -78,7 +78,7 @@ func TestRealMaps(t *testing.T) {
 			assert.Equal(t, m.elements, topics)
 			assert.Equal(t, m.associations, associations)
 
-			tm, err := xtm.Read(openMap(t, path), o)
+			tm, err := xtm.Read(t.Context(), openMap(t, path), o)
 			require.NoError(t, err)
 			n := 0
 			for range tm.Topics() {
@@ -92,7 +92,7 @@ func TestRealMaps(t *testing.T) {
 				losses, err := xtm.Write(&doc, tm, xtm.WriteOptions{Version: v, Base: o.Base})
 				require.NoError(t, err)
 				assert.Zero(t, losses)
-				again, err := xtm.Read(&doc, xtm.Options{Base: o.Base})
+				again, err := xtm.Read(t.Context(), &doc, xtm.Options{Base: o.Base})
 				require.NoError(t, err)
 				if v == xtm.V20 {
 					dropMadeIDs(tm, again, o.Base)
@@ -102,7 +102,7 @@ func TestRealMaps(t *testing.T) {
 			var doc bytes.Buffer
 			_, err = xtm.Write(&doc, tm, xtm.WriteOptions{Version: xtm.V10, Base: o.Base, NameTypes: xtm.OntopiaNameTypes})
 			require.NoError(t, err)
-			again, err := xtm.Read(&doc, xtm.Options{Base: o.Base, Lenient: true})
+			again, err := xtm.Read(t.Context(), &doc, xtm.Options{Base: o.Base, Lenient: true})
 			require.NoError(t, err)
 			assert.True(t, content == canonical(t, again, cxtm.Options{Base: o.Base, OmitItemIdentifiers: true}), "XTM 1.0 means something else")
 		})
@@ -130,7 +130,7 @@ func TestWrittenXTM10IsValid(t *testing.T) {
 	args := []string{"--noout", "--dtdvalid", dtd}
 	for i, path := range files {
 		base := fileURL(path)
-		tm, err := xtm.Read(openMap(t, path), xtm.Options{Base: base, Loader: loadOrEmpty, Lenient: true})
+		tm, err := xtm.Read(t.Context(), openMap(t, path), xtm.Options{Base: base, Loader: loadOrEmpty, Lenient: true})
 		require.NoError(t, err, path)
 		for _, b := range []tmdm.Locator{base, "http://example.net/elsewhere", ""} {
 			var doc bytes.Buffer

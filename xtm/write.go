@@ -31,7 +31,7 @@ func Write(w io.Writer, tm *tmdm.TopicMap, o WriteOptions) (Losses, error) {
 	e := NewEncoder(w, o.Version, o.Base)
 	e.NameTypes = o.NameTypes
 	if e.prefix == "" {
-		e.prefix = "#" // for ids that are made up
+		e.prefix = noBase
 	}
 	x := exporter{tm: tm, enc: e, ids: map[*tmdm.Topic]tmdm.Locator{}}
 	x.typeInstance = tm.TopicBySubjectIdentifier(tmdm.PSITypeInstance)

@@ -76,9 +76,7 @@ func (d *Decoder) baseName10() Name {
 	for name := d.child("baseName"); name != ""; name = d.child("baseName") {
 		switch name {
 		case "instanceOf":
-			if !d.o.Lenient {
-				d.fail("<baseName> cannot hold <instanceOf> in XTM 1.0; the lenient option reads it as the type of the name, as Ontopia means it")
-			}
+			d.tolerate(UntypedNames, "<baseName> cannot hold <instanceOf> in XTM 1.0; lenient reading takes it as the type of the name, as Ontopia means it")
 			d.one(&n.Type, d.ref10(name), "baseName", name)
 		case "scope":
 			n.Scope = d.scope(n.Scope, d.someRefs10(name))
@@ -91,13 +89,11 @@ func (d *Decoder) baseName10() Name {
 			d.unexpected("baseName")
 		}
 	}
-	if strings != 1 {
-		d.count(pos, strings, "baseName", "baseNameString")
-	}
+	d.count(pos, strings, "baseName", "baseNameString")
 	d.defaultType(&n.Type, tmdm.PSIDefaultNameType)
 	// Only now is the whole scope of the name known.
 	for i := range n.Variants {
-		n.Variants[i].Scope = d.scope(n.Scope, n.Variants[i].Scope)
+		n.Variants[i].Scope = d.inherit(n.Scope, n.Variants[i].Scope)
 	}
 	return n
 }
@@ -122,18 +118,13 @@ func (d *Decoder) variant10(variants []Variant) []Variant {
 			d.unexpected("variant")
 		}
 	}
-	if parameters != 1 {
-		d.count(pos, parameters, "variant", "parameters")
-	}
-	switch values {
-	case 0:
-	case 1:
-		variants = append(variants, v)
-	default:
+	d.count(pos, parameters, "variant", "parameters")
+	if values > 0 {
 		d.count(pos, values, "variant", "variantName")
+		variants = append(variants, v)
 	}
 	for _, n := range inner {
-		n.Scope = d.scope(v.Scope, n.Scope)
+		n.Scope = d.inherit(v.Scope, n.Scope)
 		variants = append(variants, n)
 	}
 	return variants
@@ -145,9 +136,7 @@ func (d *Decoder) variantName10(v *Variant) {
 		v.Value, v.Datatype = d.resource10(name, "variantName")
 		values++
 	}
-	if values != 1 {
-		d.count(pos, values, "variantName", "resourceRef> or <resourceData")
-	}
+	d.count(pos, values, "variantName", "resourceRef> or <resourceData")
 }
 
 func (d *Decoder) occurrence10() Occurrence {
@@ -164,9 +153,7 @@ func (d *Decoder) occurrence10() Occurrence {
 			values++
 		}
 	}
-	if values != 1 {
-		d.count(pos, values, "occurrence", "resourceRef> or <resourceData")
-	}
+	d.count(pos, values, "occurrence", "resourceRef> or <resourceData")
 	d.defaultType(&o.Type, PSIOccurrence)
 	return o
 }
@@ -175,7 +162,7 @@ func (d *Decoder) occurrence10() Occurrence {
 func (d *Decoder) resource10(name, parent string) (value, datatype string) {
 	switch name {
 	case "resourceRef":
-		value = string(d.identity(d.href10(name)))
+		value = d.value(d.href10(name))
 		d.end(name)
 		return value, tmdm.XSDAnyURI
 	case "resourceData":
@@ -206,7 +193,18 @@ func (d *Decoder) association10() *Association {
 		d.failAt(a.Pos, "<association> has no <member>")
 	}
 	d.defaultType(&a.Type, PSIAssociation)
+	d.fewRoles(a)
 	return a
+}
+
+// fewRoles fails where an association has more roles than the limit allows: each of
+// its players has all of them in its fragment.
+func (d *Decoder) fewRoles(a *Association) {
+	if n, limit := len(a.Roles), d.limits.Roles; n > limit {
+		err := d.errorAt(a.Pos, "<association> has %d roles (%d at most): make several associations of it", n, limit)
+		err.Err = ErrLimit
+		d.report(err)
+	}
 }
 
 // member10 appends a role for each player. The id of a member identifies a
@@ -228,6 +226,7 @@ func (d *Decoder) member10(roles []Role) []Role {
 	if len(players) != 1 {
 		ids = nil
 	}
+	d.hold(childMemory * len(players)) // a role each
 	for _, p := range players {
 		roles = append(roles, Role{ItemIdentifiers: ids, Type: typ, Player: p})
 	}
@@ -328,7 +327,7 @@ func (d *Decoder) id10() []tmdm.Locator {
 	if l == "" {
 		return nil
 	}
-	return d.locators.one(l)
+	return d.locators.keep(l)
 }
 
 // one sets *r, which can be set once.
@@ -345,13 +344,27 @@ func (d *Decoder) defaultType(r *Ref, psi tmdm.Locator) {
 	}
 }
 
-// count fails because parent has n elements of a kind rather than one.
+// count fails where parent has n elements of a kind rather than one.
 func (d *Decoder) count(pos Position, n int, parent, child string) {
-	if n == 0 {
+	switch n {
+	case 0:
 		d.failAt(pos, "<%s> has no <%s>", parent, child)
-	} else {
+	case 1:
+	default:
 		d.failAt(pos, "<%s> has more than one <%s>", parent, child)
 	}
+}
+
+// inherit returns the scope of a variant: its own themes, and those of the name
+// or variant that it stands in, which are not written again.
+func (d *Decoder) inherit(outer, own []Ref) []Ref {
+	if d.err != nil {
+		return nil
+	}
+	for _, r := range outer {
+		d.grow(refMemory + len(r.Locator))
+	}
+	return d.scope(outer, own)
 }
 
 // scope returns the themes of a and b, each once. A limit on their number keeps
@@ -362,7 +375,8 @@ func (d *Decoder) scope(a, b []Ref) []Ref {
 	case len(a) == 0:
 		a = b
 	case len(b) > 0:
-		a = slices.Clone(a)
+		d.hold((len(a) + len(b)) * refMemory)
+		a = append(make([]Ref, 0, len(a)+len(b)), a...)
 		for _, r := range b {
 			if !slices.Contains(a, r) {
 				a = append(a, r)
@@ -370,7 +384,7 @@ func (d *Decoder) scope(a, b []Ref) []Ref {
 		}
 	}
 	if limit := d.limits.Themes; len(a) > limit || len(b) > limit {
-		d.fail("a scope of more than %d topics", limit)
+		d.failLimit("a scope of more than %d topics", limit)
 	}
 	return a
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/xml/scan"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -49,7 +50,7 @@ func (d *Decoder) topic2x() *Topic {
 	t := d.newTopic()
 	id, hasID := d.xml.Attr("", "id")
 	switch {
-	case hasID && !isNCName(string(id)):
+	case hasID && !scan.IsNCName(string(id)):
 		d.fail("the id %q of <topic> is not an XML name", id)
 	case hasID:
 		t.ItemIdentifiers = append(t.ItemIdentifiers, d.itemIdentifier(id))
@@ -103,17 +104,15 @@ func (d *Decoder) name2x() Name {
 			d.unexpected("name")
 		}
 	}
-	if values != 1 {
-		d.count(pos, values, "name", "value")
-	}
+	d.count(pos, values, "name", "value")
 	d.defaultType(&n.Type, tmdm.PSIDefaultNameType)
 	for i := range n.Variants {
 		v := &n.Variants[i]
 		adds := func(r Ref) bool { return !slices.Contains(n.Scope, r) }
 		if !slices.ContainsFunc(v.Scope, adds) {
-			d.failAt(pos, "the scope of the <variant> %q adds no topic to that of its name", excerpt([]byte(v.Value)))
+			d.failAt(pos, "the scope of the <variant> %q adds no topic to that of its name", excerpt(v.Value))
 		}
-		v.Scope = d.scope(n.Scope, v.Scope)
+		v.Scope = d.inherit(n.Scope, v.Scope)
 	}
 	return n
 }
@@ -135,9 +134,7 @@ func (d *Decoder) variant2x() Variant {
 			values++
 		}
 	}
-	if values != 1 {
-		d.count(pos, values, "variant", "resourceRef> or <resourceData")
-	}
+	d.count(pos, values, "variant", "resourceRef> or <resourceData")
 	if len(v.Scope) == 0 {
 		d.failAt(pos, "<variant> has no <scope>")
 	}
@@ -164,9 +161,7 @@ func (d *Decoder) occurrence2x() Occurrence {
 		}
 	}
 	d.typed(pos, o.Type, "occurrence")
-	if values != 1 {
-		d.count(pos, values, "occurrence", "resourceRef> or <resourceData")
-	}
+	d.count(pos, values, "occurrence", "resourceRef> or <resourceData")
 	return o
 }
 
@@ -175,7 +170,7 @@ func (d *Decoder) occurrence2x() Occurrence {
 func (d *Decoder) resource2x(name, parent string) (value, datatype string) {
 	switch name {
 	case "resourceRef":
-		value = string(d.identity(d.href2x(name)))
+		value = d.value(d.href2x(name))
 		d.end(name)
 		return value, tmdm.XSDAnyURI
 	case "resourceData":
@@ -187,7 +182,7 @@ func (d *Decoder) resource2x(name, parent string) (value, datatype string) {
 		case tmdm.XSDAnyType:
 			return d.embedded(), datatype
 		case tmdm.XSDAnyURI:
-			return string(d.identity([]byte(d.content(name)))), datatype
+			return d.value([]byte(d.content(name))), datatype
 		}
 		return d.content(name), datatype
 	}
@@ -218,6 +213,7 @@ func (d *Decoder) association2x() *Association {
 	if len(a.Roles) == 0 {
 		d.failAt(a.Pos, "<association> has no <role>")
 	}
+	d.fewRoles(a)
 	return a
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/bench/synthetic"
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -19,7 +20,7 @@ func TestWriteMakesTheShapeThatItPromises(t *testing.T) {
 	assert.True(t, bytes.Equal(doc.Bytes(), again.Bytes()), "the same for the same size")
 	assert.InDelta(t, 1180, doc.Len()/n, 50, "bytes per topic")
 
-	tm, err := xtm.Read(&doc, xtm.Options{Base: synthetic.Base})
+	tm, err := xtm.Read(t.Context(), &doc, xtm.Options{Base: synthetic.Base})
 	require.NoError(t, err)
 	topics, names, occurrences, scoped := 0, 0, 0, 0
 	for topic := range tm.Topics() {

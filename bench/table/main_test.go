@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
 const output = `goos: linux

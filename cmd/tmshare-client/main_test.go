@@ -24,6 +24,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -38,6 +39,7 @@ func TestMain(m *testing.M) {
 //	publish NAME FILE      publish a new version of a collection
 //	archive NAME           $ARCHIVE is a document of the records of a collection
 //	files FOLDER           serve the files of a folder, at $FILES; what begins with "hang" never answers
+//	many N                 serve N records, in $MANY/feed and in $MANY/list.xml
 //	await FILE             wait until a file is there
 //	break STATUS [PART]    answer requests for paths with a part in them so; 0: not at all
 //	mend                   end that
@@ -47,6 +49,7 @@ func TestMain(m *testing.M) {
 //	hold FOLDER            keep a data folder open, as another process would
 //	tamper FOLDER NAME SI  change the name of a topic in the store
 func TestScripts(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireUniqueNames:  true,
@@ -68,6 +71,7 @@ func TestScripts(t *testing.T) {
 			"publish": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).publish(ts, args) },
 			"archive": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).archive(ts, args) },
 			"files":   serveFiles,
+			"many":    many,
 			"await":   waitFor,
 			"break":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).breakIt(ts, args) },
 			"mend":    func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).setFault(0, "\x00") },
@@ -110,7 +114,7 @@ func (o *origin) close() {
 func (o *origin) start() error {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var err error
-	if o.db, err = store.Open(store.Options{Dir: o.dir, Logger: log}); err != nil {
+	if o.db, err = store.Open(context.Background(), store.Options{Dir: o.dir, Logger: log}); err != nil {
 		return err
 	}
 	o.part = "\x00"
@@ -128,6 +132,7 @@ func (o *origin) create(name, content string) error {
 // put publishes a new version of a collection, past the faults.
 func (o *origin) put(name, content string) error {
 	r := httptest.NewRequest(http.MethodPut, o.socket.URL+"/topicmaps/"+name, strings.NewReader(content))
+	r.Header.Set("TMShare-Max-Delete", "all")
 	r.RemoteAddr = "127.0.0.1:1"
 	w := httptest.NewRecorder()
 	o.server.ServeHTTP(w, r)
@@ -276,7 +281,7 @@ func inJSON(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func open(ts *testscript.TestScript, dir string) *store.DB {
-	db, err := store.Open(store.Options{Dir: ts.MkAbs(dir), Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	db, err := store.Open(context.Background(), store.Options{Dir: ts.MkAbs(dir), Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	ts.Check(err)
 	return db
 }

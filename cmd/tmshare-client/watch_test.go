@@ -19,6 +19,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // long bounds waits for what should happen soon.
@@ -86,7 +88,7 @@ func (n *node) status(name string) map[string]any {
 
 func (n *node) eventually(what string, ok func() bool) {
 	n.t.Helper()
-	require.Eventually(n.t, ok, long, 50*time.Millisecond, what)
+	testenv.Eventually(n.t, ok, what)
 }
 
 // process is a program that runs.
@@ -261,13 +263,19 @@ func TestWatchAfterAKill(t *testing.T) {
 
 func TestWatchNeedsTheFolderForItself(t *testing.T) {
 	t.Parallel()
-	n := newNode(t)
+	o, n := newOrigin(t, version("1"), "egov"), newNode(t)
+	n.run("subscribe", o.collection("egov"))
 	w := n.start(nil, "watch")
 	w.says("watching")
 	second := n.start(nil, "watch")
 	assert.Equal(t, 1, second.ends())
 	second.says(fmt.Sprintf(`is in use by tmshare-client watch \(process %d\)`, w.cmd.Process.Pid))
-	unknown := newNode(t).start(nil, "watch", "nope")
+	nowhere := newNode(t).start(nil, "watch")
+	assert.Equal(t, 1, nowhere.ends())
+	nowhere.says("no data folder at ")
+	w.signal(os.Interrupt)
+	w.ends()
+	unknown := n.start(nil, "watch", "nope")
 	assert.Equal(t, 1, unknown.ends())
 	unknown.says(`there is no subscription "nope"`)
 	for _, args := range [][]string{{"--interval", "0s"}, {"--jitter", "2"}, {"--interval", "often"}} {

@@ -69,7 +69,7 @@ func showCollection() *cobra.Command {
 		Short: "Show the settings of a collection, and its ETag",
 		Long: `Show the settings of the collection NAME, and the ETag that it has now, for
 --if-match.`,
-		Args: cli.Args(cobra.ExactArgs(1)),
+		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
 	}
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		// The ETag first: should the collection change in between, it is the one
@@ -149,7 +149,7 @@ who harvest them: xtm1, xtm2.1, or with "" both. All records are published again
 then, as whoever has them must learn of it, and subscribers to the fragments
 fetch them again.`,
 		Example: `  tmshare-server collections set egov --title "Municipal services" --keep-for 2160h`,
-		Args:    cli.Args(cobra.ExactArgs(1)),
+		Args:    cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
 	}
 	fl := cmd.Flags()
 	fl.String("title", "", "`title`")
@@ -222,7 +222,7 @@ func deleteCollection() *cobra.Command {
 		Short: "Delete a collection and its history",
 		Long: `Delete the collection NAME and its history. It asks on a terminal; elsewhere it
 needs --yes.`,
-		Args: cli.Args(cobra.ExactArgs(1)),
+		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	ifMatchFlag(cmd, &ifMatch)

@@ -2,9 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
 )
@@ -12,26 +17,39 @@ import (
 func importCommand() *cobra.Command {
 	var r remote
 	var im admin.Import
+	var root string
 	cmd := &cobra.Command{
 		Use:   "import NAME FILE",
 		Short: "Publish a file as the new version of a map of a running server",
 		Long: `Publish FILE (XTM 1.0, 2.0 or 2.1, gzipped or not; "-" is standard input) as the
-new version of the collection NAME of a running server. If there is no such
-collection, it is created.
+new version of the collection NAME of a running server. --create makes the
+collection if there is none.
 
 The server finds out which topics have changed and publishes those, all at once
-or, if anything goes wrong, not at all.`,
-		Example: `  tmshare-server import egov egov.xtm
+or, if anything goes wrong, not at all. --dry-run shows what it would publish.
+
+If the file has a mergeMap, it is merged here first, with files below its folder or
+below --root. For standard input, whose folder is the current one, give --root.
+
+A version that would delete more than half of a collection of 20 or more topics is
+held back: the file may have been cut short, or be another one. --max-delete says
+how many topics it may delete: a number, a percentage such as 80%, or all.`,
+		Example: `  tmshare-server import egov egov.xtm --create
+  tmshare-server import egov egov.xtm --dry-run
+  tmshare-server import egov egov-small.xtm --max-delete 180
   tmshare-server import egov egov.xtm.gz --server https://maps.example.org --token-file token`,
-		Args: cli.Args(cobra.ExactArgs(2)),
+		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(2))),
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&im.Title, "title", "", "`title` of the collection (default: as it is; of a new one: its name)")
 	fl.StringVar(&im.Summary, "summary", "", "`text` that describes the collection (default: as it is)")
-	fl.StringVar(&im.SP, "sp", "", "source locator prefix, an `IRI`, of a new collection; ends in / or #, is fixed for ever (default: base URL + /topicmaps/NAME/)")
-	ifMatchFlag(cmd, &im.IfMatch)
+	fl.StringVar(&im.SP, "sp", "", "source locator prefix, an `IRI`, of a new collection; ends in / or #, is fixed for ever (default: base URL + /topicmaps/NAME/, then a random part where the base URL is not public)")
+	fl.StringVar(&root, "root", "", "`folder` below which the files are that a mergeMap names (default: that of FILE)")
+	fl.BoolVar(&im.Create, "create", false, "make the collection if there is none of that name")
+	fl.TextVar(&im.MaxDelete, "max-delete", fragment.MaxDelete{}, "delete at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
+	writeFlags(cmd, &im.Write)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
-		doc, done, err := openXTM(args[1])
+		doc, done, err := openMap(ctx, args[1], root)
 		if err != nil {
 			return err
 		}
@@ -39,12 +57,31 @@ or, if anything goes wrong, not at all.`,
 		im.Name = args[0]
 		imported, err := r.server.Import(ctx, im, doc)
 		if err != nil {
-			return about(args[1], err)
+			return heldBack(args, about(args[1], err))
 		}
+		r.warn(args[1], &imported.Published)
 		text := published(&imported.Published)
 		if imported.Created {
 			text += " (a new collection)"
 		}
 		return r.print(imported, text)
 	})
+}
+
+// heldBack adds to a refusal, because too many topics would be deleted, how the command is to be
+// repeated.
+func heldBack(args []string, err error) error {
+	var refused *admin.Refusal
+	if !errors.As(err, &refused) || refused.HeldBack == nil {
+		return err
+	}
+	return fmt.Errorf("%w; here: tmshare-server import %s %s --max-delete %d", err, args[0], shellWord(args[1]), refused.HeldBack.Deleted)
+}
+
+// shellWord quotes what a shell would take for several words, or for something else.
+func shellWord(text string) string {
+	if strings.ContainsAny(text, " \t\n'\"`$&|;<>()*?[]#~\\!{}") {
+		return strconv.Quote(text)
+	}
+	return text
 }

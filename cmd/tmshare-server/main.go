@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/clientcmd"
 )
 
 func main() {
@@ -20,5 +21,6 @@ Every flag can also be set by the environment, --base-url as TMSHARE_BASE_URL,
 except those that say what of a running server to change.`,
 	}
 	root.AddCommand(serveCommand(), importCommand(), topicsCommand(), collectionsCommand(), snapshotCommand(), gcCommand(), demoCommand())
+	root.AddCommand(clientcmd.FolderCommands(root.Name(), cli.StateDir("server"))...)
 	os.Exit(cli.Run(root))
 }

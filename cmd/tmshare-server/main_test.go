@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/clientcmd"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -37,9 +39,12 @@ func TestMain(m *testing.M) {
 //	sigterm                      send SIGTERM to what runs in the background
 //	exits CODE PROGRAM...        run a program that must end with an exit code
 //	hold FOLDER                  keep a data folder open, as another process would
+//	rmfiles FOLDER               remove all files below a folder
+//	cut FILE                     remove the last half of a file
 //
 // $LISTEN is an address that is free, and $URL the server's on it.
 func TestScripts(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireUniqueNames:  true,
@@ -67,8 +72,25 @@ func TestScripts(t *testing.T) {
 			"sigterm": sigterm,
 			"exits":   exits,
 			"hold":    hold,
+			"rmfiles": rmfiles,
+			"cut":     cut,
 		},
 	})
+}
+
+func rmfiles(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			err = os.Remove(path)
+		}
+		return err
+	}))
+}
+
+func cut(ts *testscript.TestScript, _ bool, args []string) {
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()/2))
 }
 
 func get(ts *testscript.TestScript, neg bool, args []string) {
@@ -143,7 +165,7 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func hold(ts *testscript.TestScript, _ bool, args []string) {
-	db, err := store.Open(store.Options{Dir: ts.MkAbs(args[0]), Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	db, err := store.Open(context.Background(), store.Options{Dir: ts.MkAbs(args[0]), Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	ts.Check(err)
 	ts.Defer(func() { db.Close() })
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"os"
@@ -46,4 +47,17 @@ func TestTheNullDeviceIsNoTerminal(t *testing.T) {
 	require.NoError(t, err)
 	defer file.Close()
 	assert.False(t, isTerminal(file))
+}
+
+// Where there is no terminal, a line now and then says that an import goes on.
+func TestImportReportsWithoutATerminal(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	done := reportWaiting(w, "map.xtm", time.Millisecond, func() int64 { return 2_500_000 })
+	line, err := bufio.NewReader(r).ReadString('\n')
+	require.NoError(t, err)
+	assert.Equal(t, "map.xtm: 2.5 MB sent, waiting for the server\n", line)
+	done()
+	require.NoError(t, w.Close())
+	require.NoError(t, r.Close())
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server"
 )
 
@@ -74,6 +76,12 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 	return cmd
 }
 
+// writeFlags adds to a command on which conditions it is to change a collection.
+func writeFlags(cmd *cobra.Command, w *admin.Write) {
+	ifMatchFlag(cmd, &w.IfMatch)
+	cmd.Flags().BoolVar(&w.DryRun, "dry-run", false, "publish nothing; print what would be published")
+}
+
 // ifMatchFlag adds the guard against lost updates to a command.
 func ifMatchFlag(cmd *cobra.Command, ifMatch *string) {
 	cmd.Flags().StringVar(ifMatch, "if-match", "", "only if the collection has this `etag` still; \"collections show\" has it")
@@ -90,46 +98,79 @@ func (r *remote) print(answer any, text string) error {
 	return err
 }
 
+// warn says on standard error how the document in a file was read although it
+// breaks the rules of XTM. Programs find that in the answer.
+func (r *remote) warn(path string, p *server.Published) {
+	if r.json {
+		return
+	}
+	for _, w := range p.Warnings {
+		fmt.Fprintf(os.Stderr, "%s:%d:%d: warning: %s\n", path, w.Line, w.Column, w.Text)
+	}
+}
+
 // published says in a line what a write has published.
 func published(p *server.Published) string {
 	var said string
-	if p.Added+p.Updated+p.Deleted == 0 {
+	switch {
+	case p.Added+p.Updated+p.Deleted == 0:
 		said = fmt.Sprintf("%s: nothing has changed, %d topics", p.Collection, p.Topics)
-	} else {
+	case p.DryRun:
+		said = listedChanges(p) + fmt.Sprintf("%s: dry run, nothing is published. Would be: %d added, %d updated, %d deleted, %d topics then", p.Collection, p.Added, p.Updated, p.Deleted, p.Topics)
+	default:
 		said = fmt.Sprintf("%s: %d added, %d updated, %d deleted, %d topics now", p.Collection, p.Added, p.Updated, p.Deleted, p.Topics)
 	}
-	if n := p.DroppedItemIdentifiers; n > 0 {
-		said += fmt.Sprintf("; %d item identifiers left out that another statement had already", n)
-	}
 	return said
+}
+
+// maxChanges is how many topics a dry run names to people.
+const maxChanges = 20
+
+// listedChanges names the topics that a dry run would publish, each in a line.
+func listedChanges(p *server.Published) string {
+	var b strings.Builder
+	for i, c := range p.Changes {
+		if i == maxChanges {
+			break
+		}
+		fmt.Fprintf(&b, "  %-7s %s", c.Change, c.TopicSI)
+		if c.Title != "" && c.Title != c.TopicSI {
+			fmt.Fprintf(&b, " %q", c.Title)
+		}
+		b.WriteByte('\n')
+	}
+	if all := p.Added + p.Updated + p.Deleted; all > maxChanges {
+		fmt.Fprintf(&b, "  … and %d more; --json lists the first %d\n", all-maxChanges, len(p.Changes))
+	}
+	return b.String()
 }
 
 // openXTM opens the file that is sent; "-" is standard input.
 func openXTM(path string) (*admin.Document, func(), error) {
 	if path == "-" {
-		return admin.XTM(os.Stdin, 0), func() {}, nil
+		r := &counted{r: os.Stdin}
+		return admin.XTM(r, 0), reporting(formats.Stdin, r), nil
 	}
-	f, err := os.Open(path)
+	f, size, err := formats.Open(path, func(string, fs.FileInfo) {})
 	if err != nil {
 		return nil, nil, err
 	}
 	done := func() { f.Close() }
-	info, err := f.Stat()
-	if err == nil && info.IsDir() {
-		err = fmt.Errorf("%s is a folder", path)
+	if size >= showProgress && isTerminal(os.Stderr) {
+		return admin.XTM(&progress{r: f, to: os.Stderr, name: path, size: size, now: time.Now}, size), done, nil
 	}
-	if err != nil {
-		done()
-		return nil, nil, err
+	r := &counted{r: f}
+	reported := reporting(path, r)
+	return admin.XTM(r, size), func() { reported(); done() }, nil
+}
+
+// reporting says every five seconds how far an upload is, where there is no
+// terminal.
+func reporting(name string, r *counted) (done func()) {
+	if isTerminal(os.Stderr) {
+		return func() {}
 	}
-	if !info.Mode().IsRegular() { // a pipe, of which the size is not known
-		return admin.XTM(f, 0), done, nil
-	}
-	var r io.Reader = f
-	if info.Size() >= showProgress && isTerminal(os.Stderr) {
-		r = &progress{r: f, to: os.Stderr, name: path, size: info.Size(), now: time.Now}
-	}
-	return admin.XTM(r, info.Size()), done, nil
+	return reportWaiting(os.Stderr, name, reportEvery, r.n.Load)
 }
 
 // about puts the file in front of what a server says of the document in it.

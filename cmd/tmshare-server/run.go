@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/web"
 )
 
 // runFlags say how the server runs, not what it serves.
@@ -98,7 +99,7 @@ func (f *runFlags) serve(ctx context.Context, s *server.Server, listener net.Lis
 
 // httpServer returns a server that waits for nobody: for headers 10 seconds, for
 // the next request on a connection two minutes, for answers to its pings on
-// HTTP/2 fifteen seconds. Bodies and answers have the patience of the handler.
+// HTTP/2 fifteen seconds. Bodies and answers have the limit of the handler (--slow-client-timeout).
 func (f *runFlags) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
@@ -114,7 +115,7 @@ type bufferedListener struct{ net.Listener }
 func (l bufferedListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(server.WriteBuffer) // as much as the system allows
+		_ = tcp.SetWriteBuffer(web.WriteBuffer) // as much as the system allows
 	}
 	return c, err
 }

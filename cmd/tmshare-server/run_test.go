@@ -24,9 +24,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -84,7 +86,7 @@ func launch(t *testing.T, document []byte, args ...string) *program {
 	p.Stderr = p.log
 	require.NoError(t, p.Start())
 	t.Cleanup(func() { _ = p.Process.Kill(); p.log.Close() })
-	require.Eventually(t, func() bool { return strings.Contains(p.said(), "msg=serving ") }, 30*time.Second, 10*time.Millisecond)
+	testenv.Eventually(t, func() bool { return strings.Contains(p.said(), "msg=serving ") })
 	return p
 }
 
@@ -227,7 +229,7 @@ func TestSIGTERMFinishesADownload(t *testing.T) {
 	p := launch(t, largeMap())
 	rest := p.slowDownload()
 	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
-	require.Eventually(t, func() bool { return strings.Contains(p.said(), "msg=stopping") }, 10*time.Second, 10*time.Millisecond)
+	testenv.Eventually(t, func() bool { return strings.Contains(p.said(), "msg=stopping") })
 	time.Sleep(500 * time.Millisecond)
 	body, err := io.ReadAll(rest)
 	require.NoError(t, err)
@@ -251,7 +253,7 @@ func TestShutdownDelayTellsLoadBalancersFirst(t *testing.T) {
 	p := launch(t, maps.Libraries, "--shutdown-delay", "2s")
 	assert.Equal(t, http.StatusOK, p.status("/readyz"))
 	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
-	require.Eventually(t, func() bool { return p.status("/readyz") == http.StatusServiceUnavailable }, time.Second, 10*time.Millisecond)
+	testenv.Eventually(t, func() bool { return p.status("/readyz") == http.StatusServiceUnavailable })
 	assert.Equal(t, http.StatusOK, p.status("/topicmaps"), "new requests are still taken")
 	assert.NoError(t, p.ended())
 }
@@ -259,7 +261,7 @@ func TestShutdownDelayTellsLoadBalancersFirst(t *testing.T) {
 func TestFlagsThatMakeNoSenseAreUsageErrors(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"--tls-cert", "x.pem"}, {"--tls-key", "x.pem"}, {"--shutdown-grace", "-1s"}, {"--read-token-file", "x"}, {"--max-uploads", "-1"}, {"--patience", "-1s"},
+		{"--tls-cert", "x.pem"}, {"--tls-key", "x.pem"}, {"--shutdown-grace", "-1s"}, {"--read-token-file", "x"}, {"--max-uploads", "-1"}, {"--slow-client-timeout", "-1s"}, {"--patience", "-1s"},
 	} {
 		cmd := exec.Command("tmshare-server", append([]string{"serve", "--listen", "127.0.0.1:0", "--data", t.TempDir()}, args...)...)
 		out, err := cmd.CombinedOutput()
@@ -267,4 +269,28 @@ func TestFlagsThatMakeNoSenseAreUsageErrors(t *testing.T) {
 		require.ErrorAs(t, err, &exit, "%v: %s", args, out)
 		assert.Equal(t, 2, exit.ExitCode(), "%v: %s", args, out)
 	}
+}
+
+// A 0 that somebody has typed is not taken for the default.
+func TestNumbersThatMustBeGreaterThanZero(t *testing.T) {
+	t.Parallel()
+	flags := serveCommand().Flags()
+	checked := 0
+	flags.VisitAll(func(f *pflag.Flag) {
+		if t := f.Value.Type(); t != "int" && t != "int64" && t != "duration" || f.Name == "keep-for" || strings.HasPrefix(f.Name, "shutdown-") {
+			return
+		}
+		checked++
+		for _, value := range []string{"0", "-1"} {
+			if f.Value.Type() == "duration" {
+				value += "s"
+			}
+			out, err := exec.Command("tmshare-server", "serve", "--data", t.TempDir(), "--"+f.Name, value).CombinedOutput()
+			var exit *exec.ExitError
+			require.ErrorAs(t, err, &exit, "--%s %s", f.Name, value)
+			assert.Equal(t, 2, exit.ExitCode())
+			assert.Contains(t, string(out), fmt.Sprintf("--%s %s: give more than 0, or leave the flag out for %s", f.Name, value, f.DefValue))
+		}
+	})
+	assert.Greater(t, checked, 10)
 }

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"os/signal"
 	"slices"
@@ -16,10 +16,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -27,8 +29,11 @@ import (
 type serveFlags struct {
 	maps, prefixes, titles []string
 	data, listen, baseURL  string
+	root                   string
+	lenient, strict        bool
 	tokenFile              string
 	readTokenFiles         []string
+	trustedProxies         []string
 	config                 server.Config
 	run                    runFlags
 	verbose, watch         bool
@@ -47,16 +52,24 @@ has, and its file is not read again. Publish a new version with
 
     tmshare-server import NAME FILE
 
+A mergeMap in it merges in files below its folder, or below --root. XTM that breaks
+the rules where what is meant is plain, as Ontopia writes it, is read with a warning,
+unless --strict refuses it.
+
 With --watch the collections follow their files: each is published at the start,
 and whenever it changes, if it says anything else than the collection. A file that
-is broken or missing is reported, and the last good version stays.
+is broken or missing, or would delete more topics than --max-delete allows, is
+reported, and the last good version stays.
 
 Without --token-file only requests from this machine may write.`,
 		Example: `  tmshare-server serve --map egov=egov.xtm
-  tmshare-server serve --map gcl=GCL-2-1.xtm --lenient --listen :8080 \
+  tmshare-server serve --map gcl=GCL-2-1.xtm --listen :8080 \
       --base-url https://maps.example.org --token-file /etc/tmshare/tokens`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := greaterThanZero(cmd.Flags()); err != nil {
+				return err
+			}
 			told, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			ctx, end := context.WithCancel(cmd.Context())
@@ -68,7 +81,7 @@ Without --token-file only requests from this machine may write.`,
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.maps, "map", nil, "`NAME=FILE`: publish the file as collection NAME, if there is none yet (repeatable)")
 	fl.BoolVar(&f.watch, "watch", false, "follow the files of --map: publish them whenever they change")
-	fl.StringArrayVar(&f.prefixes, "sp", nil, "`NAME=IRI`: source locator prefix of a new collection; ends in / or #, is fixed for ever (default: base URL + /topicmaps/NAME/)")
+	fl.StringArrayVar(&f.prefixes, "sp", nil, "`NAME=IRI`: source locator prefix of a new collection; ends in / or #, is fixed for ever (default: base URL + /topicmaps/NAME/, then a random part where the base URL is not public)")
 	fl.StringArrayVar(&f.titles, "title", nil, "`NAME=TITLE` of a new collection (default: its name)")
 	fl.StringVar(&f.data, "data", cli.StateDir("server"), "data `folder`")
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to listen on")
@@ -77,13 +90,21 @@ Without --token-file only requests from this machine may write.`,
 	fl.StringArrayVar(&f.readTokenFiles, "read-token-file", nil, "`NAME=FILE`: only who has one of the tokens in the file, or one that may write, may read collection NAME (repeatable)")
 	fl.StringVar(&f.run.cert, "tls-cert", "", "`file` with the certificate and those that lead to its root, PEM; with --tls-key, serve HTTPS")
 	fl.StringVar(&f.run.key, "tls-key", "", "`file` with the key of the certificate, PEM")
-	fl.StringVar(&f.run.metrics, "metrics-listen", "", "`address` to serve /metrics at, instead of with all else")
+	fl.StringVar(&f.run.metrics, "metrics-listen", "", "`address` to serve /metrics at, for all (default: with all else, for this machine and write tokens only)")
+	fl.StringSliceVar(&f.trustedProxies, "trusted-proxy", nil, "`address` or network, such as 10.0.0.0/8, of a proxy: the log has the client that it names in X-Forwarded-For (repeatable; this machine is trusted anyway)")
 	fl.DurationVar(&f.run.delay, "shutdown-delay", 0, "after SIGTERM, take requests for this `time` while /readyz already says no")
 	fl.DurationVar(&f.run.grace, "shutdown-grace", 30*time.Second, "after that, finish what runs for at most this `time`")
 	fl.IntVar(&f.config.MaxUploads, "max-uploads", 2, "`number` of maps that are read from requests at a time; others are told to try again")
-	fl.DurationVar(&f.config.Patience, "patience", 30*time.Second, "`time` that a client may take to send or take 64 KiB")
-	fl.BoolVar(&f.config.Lenient, "lenient", false, "read XTM 1.0 leniently: take baseName/instanceOf, an Ontopia extension, as the name's type")
-	fl.Int64Var(&f.config.MaxBody, "max-body", 1<<30, "largest request body, unpacked, in `bytes`")
+	fl.DurationVar(&f.config.SlowClientTimeout, "slow-client-timeout", 30*time.Second, "`time` in which a client must send, or take, 64 KiB")
+	fl.DurationVar(&f.config.SlowClientTimeout, "patience", 30*time.Second, "the same")
+	_ = fl.MarkDeprecated("patience", "use --slow-client-timeout")
+	fl.StringVar(&f.root, "root", "", "`folder` below which the files are that a mergeMap of a --map names (default: that of the map)")
+	fl.BoolVar(&f.strict, "strict", false, "refuse XTM that breaks the rules of its version where what is meant is plain")
+	fl.BoolVar(&f.lenient, "lenient", true, "read such XTM as it is meant, and log a warning (default)")
+	fl.Int64Var(&f.config.MaxBody, "max-body", 1<<30, "largest map that is taken, of a request or a file, unpacked, in `bytes`")
+	fl.IntVar(&f.config.Limits.Roles, "max-roles", 1000, "largest `number` of roles of an association that is taken: each of its players has all of them in its fragment")
+	fl.DurationVar(&f.config.PublishTimeout, "publish-timeout", 10*time.Minute, "`time` that a publication may take once its map is read; others wait meanwhile")
+	fl.TextVar(&f.config.MaxDelete, "max-delete", fragment.MaxDelete{}, "let a new version of a map delete at most so many topics, unless its writer says otherwise: `N`, N% or all (default: half, and any number of fewer than 20)")
 	fl.IntVar(&f.config.SnapshotEvery, "snapshot-every", 1000, "take a new snapshot after this `number` of changes")
 	fl.DurationVar(&f.config.SnapshotAfter, "snapshot-after", 24*time.Hour, "take a new snapshot when a change has waited for it for this `time`")
 	fl.IntVar(&f.config.SnapshotsKept, "snapshots-kept", 3, "keep this `number` of snapshots")
@@ -98,7 +119,29 @@ Without --token-file only requests from this machine may write.`,
 	return cmd
 }
 
+// maybeZero are the flags with numbers and times that may be 0.
+var maybeZero = []string{"keep-entries", "keep-for", "shutdown-delay", "shutdown-grace"}
+
+// greaterThanZero refuses numbers and times that are not: 0 would be taken for the default.
+func greaterThanZero(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		given := f.Value.String()
+		number := slices.Contains([]string{"int", "int64", "duration"}, f.Value.Type()) && !slices.Contains(maybeZero, f.Name)
+		if number && (given == "0" || given == "0s" || strings.HasPrefix(given, "-")) {
+			err = usage(fmt.Errorf("--%s %s: give more than 0, or leave the flag out for %s", f.Name, given, f.DefValue))
+		}
+	})
+	return err
+}
+
+// leastPublication is the memory in bytes that any publication may take until it is
+// committed, however small the documents: a deletion changes all that it was related to.
+const leastPublication = 256 << 20
+
 func (f *serveFlags) serve(ctx context.Context) (err error) {
+	if f.data == "" {
+		return cli.ErrNoData
+	}
 	maps, err := pairs("map", f.maps)
 	if err != nil {
 		return err
@@ -137,10 +180,14 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if f.config.TrustedProxies, err = networks(f.trustedProxies); err != nil {
+		return usage(fmt.Errorf("--trusted-proxy: %w", err))
+	}
 	readers, err := pairs("read-token-file", f.readTokenFiles)
 	if err != nil {
 		return err
 	}
+	f.config.Lenient = f.lenient && !f.strict
 	f.config.ReadTokens = map[string][]string{}
 	for _, name := range sortedKeys(readers) {
 		if f.config.ReadTokens[name], err = readTokens(readers[name]); err != nil {
@@ -161,8 +208,13 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	defer f.run.close()
 	f.config.MetricsElsewhere = f.run.metrics != ""
 	listener, err := net.Listen("tcp", f.listen)
-	if err != nil {
-		return err
+	switch malformed := (*net.AddrError)(nil); {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("--listen: %w; stop the program that listens there, or give another address, and --data for a second server", err)
+	case errors.As(err, &malformed):
+		return usage(fmt.Errorf("--listen: %w; write HOST:PORT, as in 127.0.0.1:8080", err))
+	case err != nil:
+		return fmt.Errorf("--listen: %w", err)
 	}
 	defer listener.Close()
 	ip := listener.Addr().(*net.TCPAddr).IP
@@ -173,7 +225,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		}
 		f.config.BaseURL = f.run.scheme() + "://" + listener.Addr().String()
 	}
-	db, err := store.Open(store.Options{Dir: f.data, Logger: log})
+	db, err := store.Open(ctx, store.Options{Dir: f.data, Logger: log, MaxPublication: max(f.config.MaxBody, leastPublication)})
 	if err != nil {
 		return err
 	}
@@ -191,17 +243,22 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		return usage(err)
 	}
 	defer s.Close()
-	var watched []server.Watched
+	var watched []publish.Watched
 	for _, name := range sortedKeys(maps) {
-		c := store.Collection{Name: name, SP: cmp.Or(prefixes[name], server.DefaultPrefix(s.BaseURL, name)), Settings: store.Settings{Title: titles[name]}}
-		read, err := importFile(ctx, s, c, prefixes[name], maps[name])
+		sp, err := s.NewPrefix(name)
 		if err != nil {
 			return err
 		}
-		if read == nil && !f.watch {
+		c := store.Collection{Name: name, SP: cmp.Or(prefixes[name], sp), Settings: store.Settings{Title: titles[name]}}
+		w := publish.Watched{Collection: name, File: maps[name], Root: f.root}
+		imported, err := importFile(ctx, s, c, prefixes[name], &w)
+		if err != nil {
+			return err // nothing is served: whoever has named the map would think that it is
+		}
+		if !imported && !f.watch {
 			log.Info("collection exists; its file is not read (publish it with \"import\", or let --watch do so)", "collection", name, "file", maps[name])
 		}
-		watched = append(watched, server.Watched{Collection: name, File: maps[name], Published: read})
+		watched = append(watched, w)
 	}
 	if err := s.Start(); err != nil {
 		return err
@@ -213,34 +270,25 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 }
 
 // importFile creates a collection, unless it is there already. prefix is the
-// source locator prefix asked for, "" where the default will do. read is the file
-// as it was when it was read, nil if it was not.
-func importFile(ctx context.Context, s *server.Server, c store.Collection, prefix, path string) (read fs.FileInfo, err error) {
-	err = s.Store.View(c.Name, func(v *store.View) error {
+// source locator prefix asked for, "" where the default will do.
+func importFile(ctx context.Context, s *server.Server, c store.Collection, prefix string, w *publish.Watched) (imported bool, err error) {
+	err = s.Store.View(ctx, c.Name, func(v *store.View) error {
 		if c.SP != v.SP && prefix != "" {
 			return usage(fmt.Errorf("--sp %s=%s: the collection is there already, and its prefix is %s for ever; publish the map under another name", c.Name, prefix, v.SP))
 		}
 		return nil
 	})
 	if err == nil || !errors.Is(err, store.ErrNotFound) {
-		return nil, err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if read, err = f.Stat(); err != nil {
-		return nil, err
+		return false, err
 	}
 	start := time.Now()
-	s.Logger.Info("importing", "collection", c.Name, "file", path)
-	created, err := s.Import(ctx, c, f, path)
+	s.Logger.Info("importing", "collection", c.Name, "file", w.File)
+	created, err := s.ImportFile(ctx, c, w)
 	if err != nil {
-		return nil, err
+		return false, fmt.Errorf("--map %s=%s: %w", c.Name, w.File, err)
 	}
 	s.Logger.Info("imported", "collection", c.Name, "topics", created.Topics, "sp", created.SP, "took", time.Since(start).Round(time.Millisecond))
-	return read, nil
+	return true, nil
 }
 
 func usage(err error) error { return &cli.ExitError{Code: cli.Usage, Err: err} }
@@ -273,7 +321,7 @@ func sortedKeys(m map[string]string) []string {
 func readTokens(path string) ([]string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the file with tokens: %w", err)
 	}
 	defer f.Close()
 	tokens, err := server.ReadTokens(f)
@@ -281,4 +329,19 @@ func readTokens(path string) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return tokens, nil
+}
+
+// networks reads addresses and networks.
+func networks(texts []string) (all []netip.Prefix, err error) {
+	for _, text := range texts {
+		p, err := netip.ParsePrefix(text)
+		if a, single := netip.ParseAddr(text); single == nil {
+			p, err = netip.PrefixFrom(a, a.BitLen()), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither an address such as 10.0.0.1 nor a network such as 10.0.0.0/8", text)
+		}
+		all = append(all, p)
+	}
+	return all, nil
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -16,7 +18,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // busyServer starts the program, and a request to it whose body does not end
@@ -32,20 +37,20 @@ func busyServer(t *testing.T) (cmd *exec.Cmd, addr string, finish func() string)
 	cmd = exec.Command("tmshare-server", "serve", "--listen", addr, "--data", dir, "--map", "lib="+file)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	require.Eventually(t, func() bool {
+	testenv.Eventually(t, func() bool {
 		res, err := http.Get("http://" + addr + "/healthz")
 		if err == nil {
 			res.Body.Close()
 		}
 		return err == nil
-	}, 10*time.Second, 10*time.Millisecond)
+	})
 
 	const document = "<topicMap xmlns='http://www.topicmaps.org/xtm/' version='2.1'/>"
 	c, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	answers := bufio.NewReader(c)
-	fmt.Fprintf(c, "PUT /topicmaps/lib HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", addr, len(document))
+	fmt.Fprintf(c, "PUT /topicmaps/lib HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nTMShare-Max-Delete: all\r\nExpect: 100-continue\r\n\r\n", addr, len(document))
 	line, err := answers.ReadString('\n') // comes when the body is being read
 	require.NoError(t, err)
 	require.Equal(t, "HTTP/1.1 100 Continue\r\n", line)
@@ -61,13 +66,13 @@ func TestSIGTERMFinishesTheRequestsThatRun(t *testing.T) {
 	t.Parallel()
 	cmd, addr, finish := busyServer(t)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	require.Eventually(t, func() bool {
+	testenv.Eventually(t, func() bool {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
 			c.Close()
 		}
 		return err != nil
-	}, 10*time.Second, 10*time.Millisecond, "new connections are refused")
+	}, "new connections are refused")
 	assert.Equal(t, "HTTP/1.1 200 OK", finish())
 	assert.NoError(t, cmd.Wait(), "exit code 0")
 }
@@ -76,12 +81,109 @@ func TestSecondSIGTERMEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	cmd, addr, _ := busyServer(t)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	require.Eventually(t, func() bool {
+	testenv.Eventually(t, func() bool {
 		_, err := net.Dial("tcp", addr)
 		return err != nil
-	}, 10*time.Second, 10*time.Millisecond)
+	})
 	start := time.Now()
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	assert.EqualError(t, cmd.Wait(), "signal: terminated")
 	assert.Less(t, time.Since(start), 10*time.Second)
+}
+
+// A publication that takes longer than the grace period is ended with it, and leaves nothing: the
+// map is the old one or the new one.
+func TestGraceEndsAPublicationAsAWhole(t *testing.T) {
+	t.Parallel()
+	before := largeMap()
+	after := bytes.ReplaceAll(before, []byte("<name><value>0"), []byte("<name><value>new"))
+	p := launch(t, before, "--shutdown-grace", "100ms")
+	request, err := http.NewRequest(http.MethodPut, "http://"+p.addr+"/topicmaps/lib", &signalling{Reader: bytes.NewReader(after), atEnd: func() {
+		assert.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	}})
+	require.NoError(t, err)
+	published := false
+	if res, err := http.DefaultClient.Do(request); err == nil {
+		published = res.StatusCode == http.StatusOK
+		res.Body.Close()
+	}
+	assert.NoError(t, p.ended(), "exit code 0")
+
+	db, err := store.Open(p.t.Context(), store.Options{Dir: filepath.Dir(p.log.Name()), Access: store.Read})
+	require.NoError(t, err)
+	defer db.Close()
+	var now bytes.Buffer
+	require.NoError(t, db.View(p.t.Context(), "lib", func(v *store.View) error { return v.WriteSnapshot(&now, xtm.V21) }))
+	changed := bytes.Count(now.Bytes(), []byte("<value>new"))
+	t.Logf("acknowledged: %v, topics changed: %d of 20,000", published, changed)
+	assert.Contains(t, []int{0, 20_000}, changed, "nothing is half-applied")
+	if published {
+		assert.Equal(t, 20_000, changed)
+	}
+}
+
+// signalling calls atEnd when all of it is read.
+type signalling struct {
+	io.Reader
+	atEnd func()
+}
+
+func (s *signalling) Read(b []byte) (int, error) {
+	n, err := s.Reader.Read(b)
+	if err == io.EOF {
+		s.atEnd()
+	}
+	return n, err
+}
+
+// A client that is gone in the middle of its publication leaves the map that was there, or the whole new one, and a
+// server that serves on.
+func TestALostConnectionLeavesAllOrNothing(t *testing.T) {
+	t.Parallel()
+	before := largeMap()
+	p := launch(t, before)
+	for i, c := range []struct {
+		name   string
+		part   float64 // of the document that is sent
+		reset  bool    // the connection is not closed in order
+		change bool    // whether the map may change
+	}{
+		{"half of the body, closed", 0.5, false, false},
+		{"half of the body, reset", 0.5, true, false},
+		{"all of the body, closed before the answer", 1, false, true},
+		{"all of the body, reset before the answer", 1, true, true},
+	} {
+		value := fmt.Sprint("changed", i)
+		after := bytes.ReplaceAll(before, []byte("<name><value>0"), []byte("<name><value>"+value))
+		conn, err := net.Dial("tcp", p.addr)
+		require.NoError(t, err)
+		fmt.Fprintf(conn, "PUT /topicmaps/lib HTTP/1.1\r\nHost: %s\r\nX-Request-Id: lost%d\r\nContent-Length: %d\r\n\r\n", p.addr, i, len(after))
+		_, err = conn.Write(after[:int(c.part*float64(len(after)))])
+		require.NoError(t, err, c.name)
+		if c.reset {
+			require.NoError(t, conn.(*net.TCPConn).SetLinger(0))
+		}
+		require.NoError(t, conn.Close())
+		require.Eventually(t, func() bool { return strings.Contains(p.said(), fmt.Sprint("request=lost", i)) }, 30*time.Second, 10*time.Millisecond, c.name)
+
+		res, err := http.Get("http://" + p.addr + "/topicmaps/lib/snapshots/current.xtm21")
+		require.NoError(t, err, c.name)
+		now, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		require.NoError(t, err, c.name)
+		changed := bytes.Count(now, []byte("<value>"+value))
+		t.Logf("%s: topics changed: %d of 20,000", c.name, changed)
+		if c.change {
+			assert.Contains(t, []int{0, 20_000}, changed, c.name)
+		} else {
+			assert.Zero(t, changed, c.name)
+		}
+	}
+	request, err := http.NewRequest(http.MethodPut, "http://"+p.addr+"/topicmaps/lib", bytes.NewReader(before))
+	require.NoError(t, err)
+	res, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	res.Body.Close()
+	assert.Equal(t, http.StatusOK, res.StatusCode, "it serves on")
+	assert.NotContains(t, p.said(), "level=ERROR", "a client that is gone is no failure of the server")
 }

@@ -6,7 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/formats"
 )
 
 func topicsCommand() *cobra.Command {
@@ -23,7 +25,7 @@ func topicsCommand() *cobra.Command {
 func putTopics() *cobra.Command {
 	var r remote
 	var topics []string
-	var ifMatch string
+	var w admin.Write
 	cmd := &cobra.Command{
 		Use:   "put NAME FILE",
 		Short: "Publish what a file says of some topics",
@@ -36,48 +38,45 @@ topics of the file only resolve references, except those named with --topic:
 they are replaced as well, by nothing but their identifiers and associations.`,
 		Example: `  tmshare-server topics get egov https://psi.egov.example.org/service/dog-licence > topic.xtm
   tmshare-server topics put egov topic.xtm`,
-		Args: cli.Args(cobra.ExactArgs(2)),
+		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(2))),
 	}
 	cmd.Flags().StringArrayVar(&topics, "topic", nil, "`subject identifier` of a topic to replace in any case (repeatable)")
-	ifMatchFlag(cmd, &ifMatch)
+	writeFlags(cmd, &w)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		doc, done, err := openXTM(args[1])
 		if err != nil {
 			return err
 		}
 		defer done()
-		p, err := r.server.PutTopics(ctx, args[0], topics, doc, ifMatch)
+		p, err := r.server.PutTopics(ctx, args[0], topics, doc, w)
 		if err != nil {
 			return about(args[1], err)
 		}
+		r.warn(args[1], p)
 		return r.print(p, published(p))
 	})
 }
 
 func deleteTopic() *cobra.Command {
 	var r remote
-	var ifMatch string
+	var w admin.Write
 	cmd := &cobra.Command{
 		Use:   "delete NAME SUBJECT-IDENTIFIER",
 		Short: "Delete a topic, with the associations in which it plays",
 		Long: `Delete a topic of the collection NAME, with the associations in which it plays. A
 topic that still types, scopes or reifies something is refused, with the list of
 what.`,
-		Args: cli.Args(cobra.ExactArgs(2)),
+		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(2))),
 	}
-	ifMatchFlag(cmd, &ifMatch)
+	writeFlags(cmd, &w)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
-		p, err := r.server.DeleteTopic(ctx, args[0], args[1], ifMatch)
+		p, err := r.server.DeleteTopic(ctx, args[0], args[1], w)
 		if err != nil {
 			return err
 		}
 		return r.print(p, published(p))
 	})
 }
-
-// extensions are the forms of a topic, by the names that tmshare-client export
-// has for them.
-var extensions = map[string]string{"xtm1": ".xtm1", "xtm2.1": ".xtm21"}
 
 func getTopic() *cobra.Command {
 	var r remote
@@ -87,14 +86,14 @@ func getTopic() *cobra.Command {
 		Short: "Print the fragment of a topic",
 		Long: `Print the fragment of a topic of the collection NAME: all that the map says of it,
 and the identifiers of the topics that it mentions.`,
-		Args: cli.Args(cobra.ExactArgs(2)),
+		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(2))),
 	}
 	cmd.Flags().StringVar(&format, "format", "xtm2.1", "`format`: xtm2.1, which loses nothing, or xtm1")
 	return r.command(cmd, func(ctx context.Context, args []string) error {
-		extension, ok := extensions[format]
-		if !ok {
-			return usage(fmt.Errorf("--format %s: it is xtm2.1 or xtm1", format))
+		f, err := formats.ServedNamed(format)
+		if err != nil {
+			return usage(fmt.Errorf("--format: %w", err))
 		}
-		return r.server.Topic(ctx, args[0], args[1], extension, r.out)
+		return r.server.Topic(ctx, args[0], args[1], f.URLEnding, r.out)
 	})
 }

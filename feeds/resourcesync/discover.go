@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"github.com/tmshare/tmshare/internal/xml/read"
 )
 
 // mostDiscovery is how much of a page or of robots.txt is looked at, in bytes:
@@ -22,10 +24,10 @@ const mostDiscovery = 1 << 20
 func WellKnown(uri string) (string, error) {
 	u, err := url.Parse(uri)
 	if err != nil {
-		return "", fmt.Errorf("resourcesync: %w", err)
+		return "", fmt.Errorf("%w", err)
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return "", fmt.Errorf("resourcesync: %q is no address of a web server", clip(uri))
+		return "", fmt.Errorf("%q is no address of a web server", read.Clip(uri))
 	}
 	return u.Scheme + "://" + u.Host + "/.well-known/resourcesync", nil
 }
@@ -59,7 +61,7 @@ func DiscoverInHTML(r io.Reader, uri string) ([]string, error) {
 		switch tokens.Next() {
 		case html.ErrorToken:
 			if err := tokens.Err(); err != io.EOF && err != html.ErrBufferExceeded {
-				return nil, fmt.Errorf("resourcesync: reading %s: %w", uri, err)
+				return nil, fmt.Errorf("reading %s: %w", uri, err)
 			}
 			return found, nil
 		case html.EndTagToken:
@@ -112,7 +114,7 @@ func DiscoverInRobots(r io.Reader, uri string) ([]string, error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("resourcesync: reading %s: %w", uri, err)
+		return nil, fmt.Errorf("reading %s: %w", uri, err)
 	}
 	return found, nil
 }
@@ -140,8 +142,14 @@ func hasRel(rels string) bool {
 	return false
 }
 
-// add adds a URI, if it is one and is not there yet.
+// maxFound is how many URIs are found in one place, at most. Those behind them are passed over.
+const maxFound = 1000
+
+// add adds a URI, if it is one, is not too long, and is not there yet.
 func add(found []string, base, ref string) []string {
+	if len(found) == maxFound {
+		return found
+	}
 	uri, err := resolve(base, strings.TrimSpace(ref))
 	if err != nil || slices.Contains(found, uri) {
 		return found

@@ -2,12 +2,15 @@ package resourcesync
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/xml/read"
 )
 
 const (
@@ -86,7 +89,7 @@ func TestDiscoverInHTML(t *testing.T) {
 	} {
 		got, err := DiscoverInHTML(strings.NewReader(document), page)
 		require.NoError(t, err)
-		assert.Equal(t, want, got, clip(document))
+		assert.Equal(t, want, got, read.Clip(document))
 	}
 	lost := errors.New("connection reset")
 	_, err := DiscoverInHTML(iotest.ErrReader(lost), page)
@@ -107,9 +110,39 @@ func TestDiscoverInRobots(t *testing.T) {
 	} {
 		got, err := DiscoverInRobots(strings.NewReader(document), "http://example.com/robots.txt")
 		require.NoError(t, err)
-		assert.Equal(t, want, got, clip(document))
+		assert.Equal(t, want, got, read.Clip(document))
 	}
 	lost := errors.New("connection reset")
 	_, err := DiscoverInRobots(iotest.ErrReader(lost), page)
 	assert.ErrorIs(t, err, lost)
+}
+
+// A base that is written once would stand in every URI that is found.
+func TestDiscoveryIsBounded(t *testing.T) {
+	links := func(of string) string {
+		var b strings.Builder
+		for i := range 5000 {
+			fmt.Fprintf(&b, of, i)
+		}
+		return b.String()
+	}
+	const link, sitemap = "<link rel=resourcesync href=a%d>", "Sitemap: /%d\n"
+	long := "http://example.com/" + strings.Repeat("b", 100_000) + "/"
+	for name, o := range map[string]struct {
+		page, robots, uri string
+		found             int
+	}{
+		"a long base":       {`<base href="` + long + `">` + links(link), "", "http://example.com/", maxFound}, // it is passed over
+		"a long address":    {links(link), links(sitemap), long, 0},
+		"many":              {links(link), links(sitemap), "http://example.com/", maxFound},
+		"absolute and long": {`<link rel=resourcesync href="` + long + `">`, "Sitemap: " + long, "http://example.com/", 0},
+	} {
+		found, err := DiscoverInHTML(strings.NewReader(o.page), o.uri)
+		require.NoError(t, err)
+		assert.Len(t, found, o.found, name)
+		if found, err = DiscoverInRobots(strings.NewReader(o.robots), o.uri); o.robots != "" {
+			require.NoError(t, err)
+			assert.Len(t, found, o.found, name)
+		}
+	}
 }

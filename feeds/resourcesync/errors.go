@@ -3,11 +3,13 @@ package resourcesync
 import (
 	"errors"
 	"fmt"
+
+	"github.com/tmshare/tmshare/internal/xml/read"
 )
 
 // ErrFull is what a document or package answers that has no room for an item. The
 // item has not been written: the document is to be closed and the next one begun.
-var ErrFull = errors.New("resourcesync: the document has no room for the item")
+var ErrFull = errors.New("the document has no room for the item")
 
 // InvalidError reports a document that breaks a rule of Z39.99: it cannot be
 // written, or what was read cannot be used.
@@ -20,9 +22,9 @@ type InvalidError struct {
 
 func (e *InvalidError) Error() string {
 	if e.Line == 0 {
-		return "resourcesync: " + e.Element + ": " + e.Rule
+		return e.Element + ": " + e.Rule
 	}
-	return fmt.Sprintf("resourcesync: %s:%d:%d: %s: %s", e.URI, e.Line, e.Column, e.Element, e.Rule)
+	return fmt.Sprintf("%s:%d:%d: %s: %s", e.URI, e.Line, e.Column, e.Element, e.Rule)
 }
 
 // SyntaxError reports a document that is not well-formed XML, or no Sitemap.
@@ -33,7 +35,7 @@ type SyntaxError struct {
 }
 
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("resourcesync: %s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)
+	return fmt.Sprintf("%s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)
 }
 
 // LimitError reports a document that exceeds one of its [Limits], or a package
@@ -49,11 +51,11 @@ type LimitError struct {
 func (e *LimitError) Error() string {
 	switch {
 	case e.Line > 0:
-		return fmt.Sprintf("resourcesync: %s:%d:%d: exceeds Limits.%s, which is %d", e.URI, e.Line, e.Column, e.Limit, e.Max)
+		return fmt.Sprintf("%s:%d:%d: exceeds Limits.%s, which is %d", e.URI, e.Line, e.Column, e.Limit, e.Max)
 	case e.Entry != "":
-		return fmt.Sprintf("resourcesync: %s: %q exceeds PackageLimits.%s, which is %d", e.URI, clip(e.Entry), e.Limit, e.Max)
+		return fmt.Sprintf("%s: %q exceeds PackageLimits.%s, which is %d", e.URI, read.Clip(e.Entry), e.Limit, e.Max)
 	}
-	return fmt.Sprintf("resourcesync: %s: exceeds PackageLimits.%s, which is %d", e.URI, e.Limit, e.Max)
+	return fmt.Sprintf("%s: exceeds PackageLimits.%s, which is %d", e.URI, e.Limit, e.Max)
 }
 
 // PackageError reports a ZIP package that is damaged, hostile, or does not have
@@ -66,9 +68,9 @@ type PackageError struct {
 }
 
 func (e *PackageError) Error() string {
-	s := "resourcesync: " + e.URI + ": "
+	s := e.URI + ": "
 	if e.Entry != "" {
-		s += fmt.Sprintf("%q ", clip(e.Entry))
+		s += fmt.Sprintf("%q ", read.Clip(e.Entry))
 	}
 	s += e.Reason
 	if e.Err != nil {
@@ -87,18 +89,5 @@ type MismatchError struct {
 }
 
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("resourcesync: %s: its %s is %s, not %s", e.URI, e.Property, e.Got, clip(e.Want))
-}
-
-// clip shortens remote text for an error message.
-func clip(s string) string {
-	const most = 80
-	runes := 0
-	for i := range s {
-		if runes == most {
-			return s[:i] + "…"
-		}
-		runes++
-	}
-	return s
+	return fmt.Sprintf("%s: its %s is %s, not %s", e.URI, e.Property, e.Got, read.Clip(e.Want))
 }

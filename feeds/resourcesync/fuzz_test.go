@@ -14,6 +14,13 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 )
 
+var long = strings.Repeat("a", 5000)
+
+// amplifyingPage returns a page with a base of a length, and links on it.
+func amplifyingPage(length, links int) string {
+	return `<base href="http://example.com/` + strings.Repeat("b", length) + `/">` + strings.Repeat(`<link rel="resourcesync" href="a">`, links)
+}
+
 // Whatever is read satisfies what the model promises, and if it can be written
 // too, means the same then.
 func FuzzRead(f *testing.F) {
@@ -27,6 +34,10 @@ func FuzzRead(f *testing.F) {
 	}
 	for _, document := range []string{
 		"", "<", "<urlset/>", "\uFEFF" + inList(""),
+		// What is written once and meant often: the names of namespaces, a base that nobody asks for.
+		strings.Replace(inList(strings.Repeat(`<url><loc>a</loc><n:x/><rs:ln rel="alternate" href="b" n:y="z"/></url>`, 20)), "<urlset", `<urlset xml:base="http://example.com/`+long+`/" xmlns:n="urn:`+long+`"`, 1),
+		inList(`<url xmlns="` + NamespaceSitemap + `"><loc>` + long + long + `</loc></url>`),
+		`<!DOCTYPE urlset [<!ENTITY a "` + long + `"><!ENTITY b "` + strings.Repeat("&a;", 20) + `"><!ATTLIST url x CDATA "` + long + `">]>` + inList("<url><loc>&b;</loc></url>"),
 		inList(`<url><loc>%%20 a</loc><rs:md hash="MD5: :x sha1:=" length="0" path=" / " datetime="2016-12-31T23:59:60.9999999999-23:59"/></url>`),
 		rootStart + `<url><loc>x:</loc></url><rs:ln href="//" rel="A b:"/><rs:md capability=" X "/></urlset>`,
 		`<!DOCTYPE urlset [<!ENTITY a "b">]>` + inList("<url><loc>&a;</loc></url>"),
@@ -39,6 +50,17 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			requireTyped(t, err)
 			return
+		}
+		size := 0
+		for _, i := range items {
+			size += len(i.Loc)
+			for _, l := range i.Links {
+				size += len(l.Href)
+			}
+		}
+		// Each may bring in the address of the document. 9: what a byte becomes in UTF-8, escaped.
+		if most := 9*len(document) + 100*len(items)*(1+limits.MaxLinks); size > most {
+			t.Fatalf("%d bytes of URIs are made of %d", size, len(document))
 		}
 		if len(items) > limits.MaxItems || len(d.Links) > limits.MaxLinks {
 			t.Fatalf("accepted %d items, %d links", len(items), len(d.Links))
@@ -89,6 +111,7 @@ func FuzzDiscover(f *testing.F) {
 	for _, s := range []string{
 		string(page), `<http://example.com/a.xml>; rel="resourcesync", <b>;rel=resourcesync;anchor="#"`, `<>;;=",\`,
 		"Sitemap: /a\r\nsitemap:%\n", `<base href="x:"><link rel=resourcesync href=a>`,
+		amplifyingPage(5000, 20), amplifyingPage(9<<10, 20), strings.Repeat("Sitemap: a\n", 20),
 	} {
 		f.Add(s)
 	}
@@ -99,8 +122,11 @@ func FuzzDiscover(f *testing.F) {
 		require.NoError(t, err)
 		for _, found := range [][]string{inHTML, inRobots, DiscoverInHeader([]string{s}, "http://example.com/page")} {
 			seen := map[string]bool{}
+			if len(found) > maxFound {
+				t.Fatalf("found %d", len(found))
+			}
 			for _, uri := range found {
-				if !iri.IsAbsolute(uri) || strings.ContainsAny(uri, " \t\r\n\x00") || seen[uri] {
+				if len(uri) > maxURI || !iri.IsAbsolute(uri) || strings.ContainsAny(uri, " \t\r\n\x00") || seen[uri] {
 					t.Fatalf("found %q", found)
 				}
 				seen[uri] = true

@@ -8,6 +8,8 @@ import (
 	"path"
 	"strings"
 	"sync/atomic"
+
+	"github.com/tmshare/tmshare/internal/xml/read"
 )
 
 // PackageLimits bound what a remote package may cost. A zero field means the
@@ -22,11 +24,11 @@ type PackageLimits struct {
 }
 
 func (l PackageLimits) withDefaults() PackageLimits {
-	or(&l.MaxEntries, 2*MaxItems)
-	or(&l.MaxDirectory, 32<<20)
-	or(&l.MaxUnpacked, 16<<30)
-	or(&l.MaxResource, 1<<30)
-	or(&l.MaxRatio, 200)
+	read.Or(&l.MaxEntries, 2*MaxItems)
+	read.Or(&l.MaxDirectory, 32<<20)
+	read.Or(&l.MaxUnpacked, 16<<30)
+	read.Or(&l.MaxResource, 1<<30)
+	read.Or(&l.MaxRatio, 200)
 	return l
 }
 
@@ -58,7 +60,7 @@ func OpenPackage(r io.ReaderAt, size int64, uri string, limits PackageLimits) (*
 	case directory.exceeded:
 		return nil, p.limitError("", "MaxDirectory", p.limits.MaxDirectory)
 	case directory.err != nil:
-		return nil, fmt.Errorf("resourcesync: reading %s: %w", uri, directory.err)
+		return nil, fmt.Errorf("reading %s: %w", uri, directory.err)
 	case err != nil && err != zip.ErrInsecurePath: // names are checked below
 		return nil, &PackageError{URI: uri, Reason: "is no ZIP file", Err: err}
 	case len(z.File) > p.limits.MaxEntries:
@@ -152,7 +154,7 @@ func (p *Package) Manifest() (*Reader, error) {
 	}
 	if d.Document.Index || !kinds[d.Document.Capability].manifest {
 		return nil, &PackageError{URI: p.uri, Entry: p.manifest,
-			Reason: fmt.Sprintf("is no manifest: its capability is %q", clip(string(d.Document.Capability)))}
+			Reason: fmt.Sprintf("is no manifest: its capability is %q", read.Clip(string(d.Document.Capability)))}
 	}
 	return d, nil
 }
@@ -163,7 +165,7 @@ func (p *Package) Manifest() (*Reader, error) {
 // no such file.
 func (p *Package) Open(uri string, r Representation) (io.ReadCloser, error) {
 	if r.Path == "" {
-		return nil, &PackageError{URI: p.uri, Reason: "the manifest has no path for " + clip(uri)}
+		return nil, &PackageError{URI: p.uri, Reason: "the manifest has no path for " + read.Clip(uri)}
 	}
 	name := strings.TrimPrefix(r.Path, "/")
 	if reason := unsafeName(name); reason != "" {
@@ -238,7 +240,7 @@ type metered struct {
 	err      error // of r
 }
 
-var errMetered = errors.New("resourcesync: the directory is too long")
+var errMetered = errors.New("the directory is too long")
 
 func (m *metered) ReadAt(b []byte, at int64) (int, error) {
 	if m.left == 0 {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // entry is a file of a package that a test makes by hand.
@@ -114,6 +116,7 @@ func TestHostilePackagesAreRefused(t *testing.T) {
 }
 
 func TestBombsAreRefused(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	zeros := strings.Repeat("\x00", 4<<20)
 	manifest := entry{name: manifestName, content: manifestOfA}
 	for _, c := range []struct {
@@ -170,6 +173,7 @@ func manyEntries(t testing.TB, count int, said uint16) []byte {
 
 // What a directory says may be a lie; what comes out is what counts.
 func TestLiesAboutContent(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	var packed bytes.Buffer
 	w := zip.NewWriter(&packed)
 	file, err := w.CreateHeader(&zip.FileHeader{Name: "x", Method: zip.Deflate})

@@ -196,7 +196,7 @@ func TestPackageNames(t *testing.T) {
 	} {
 		assert.Equal(t, want, fileName(uri), uri)
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	testenv.Check(t, 25, 100, func(t *rapid.T) {
 		uri := rapid.String().Draw(t, "uri")
 		name := "resources/000001-" + fileName(uri)
 		if reason := unsafeName(name); reason != "" || strings.Count(name, "/") != 1 || len(name) > 100 {
@@ -206,6 +206,7 @@ func TestPackageNames(t *testing.T) {
 }
 
 func TestPackageWriterTellsWhenItIsFull(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	random := rand.New(rand.NewPCG(1, 2)) // content that packing makes no shorter
 	noise := make([]byte, 1000)
 	for _, max := range []int64{20_000, 100_000, 1_000_000} {
@@ -299,9 +300,7 @@ func TestPackagesOpenElsewhere(t *testing.T) {
 
 // A package of more files than the old ZIP format can count.
 func TestPackageZip64(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT CHECKED: packages of more than 65,535 files, with -short")
-	}
+	testenv.SkipUnderRace(t)
 	var b bytes.Buffer
 	w, err := NewPackageWriter(&b, manifestFile(t), changeManifest(), PackageOptions{})
 	require.NoError(t, err)

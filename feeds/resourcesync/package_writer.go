@@ -8,6 +8,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/tmshare/tmshare/internal/xml/read"
 )
 
 // manifestName is the name of the manifest in a package (Z39.99 §11.1.1, §13.1.1).
@@ -60,7 +62,7 @@ func (c *counter) Write(p []byte) (int, error) {
 // (Z39.99 §11.1, §13.1), and only the directory of the package is in memory.
 func NewPackageWriter(w io.Writer, manifest io.ReadWriteSeeker, d Document, options PackageOptions) (*PackageWriter, error) {
 	if d.Index || !kinds[d.Capability].manifest {
-		return nil, &InvalidError{Element: "urlset/rs:md", Rule: fmt.Sprintf("%q is not the capability of a manifest", clip(string(d.Capability)))}
+		return nil, &InvalidError{Element: "urlset/rs:md", Rule: fmt.Sprintf("%q is not the capability of a manifest", read.Clip(string(d.Capability)))}
 	}
 	m, err := NewWriter(manifest, d, options.Manifest)
 	if err != nil {
@@ -88,7 +90,7 @@ func (p *PackageWriter) Add(item Item, content io.Reader) error {
 	}
 	deleted := item.Change == Deleted
 	if deleted != (content == nil) {
-		return &InvalidError{Element: "item (" + clip(item.Loc) + ")", Rule: "deletions have no content, all else has"}
+		return &InvalidError{Element: "item (" + read.Clip(item.Loc) + ")", Rule: "deletions have no content, all else has"}
 	}
 	folder := "resources"
 	if p.manifest.rules.changes {
@@ -152,7 +154,7 @@ func (p *PackageWriter) write(uri string, r, want *Representation, content io.Re
 	}
 	fixity, check := NewFixity(), newFixityFor(want)
 	if p.pending, err = io.Copy(io.MultiWriter(file, fixity, check), content); err != nil {
-		return fmt.Errorf("resourcesync: packing %s: %w", uri, err)
+		return fmt.Errorf("packing %s: %w", uri, err)
 	}
 	fixity.Describe(r)
 	return check.check(uri, want)
@@ -194,7 +196,7 @@ func (p *PackageWriter) Close() error {
 		p.err = p.close()
 	}
 	err := p.err
-	p.err = errors.Join(err, errors.New("resourcesync: the package is closed"))
+	p.err = errors.Join(err, errors.New("the package is closed"))
 	return err
 }
 
@@ -210,7 +212,7 @@ func (p *PackageWriter) close() error {
 		return err
 	}
 	if _, err := io.CopyN(file, p.copy, p.manifest.bytes); err != nil {
-		return fmt.Errorf("resourcesync: packing the manifest: %w", err)
+		return fmt.Errorf("packing the manifest: %w", err)
 	}
 	return p.zip.Close()
 }

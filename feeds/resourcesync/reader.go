@@ -2,6 +2,7 @@ package resourcesync
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -9,7 +10,8 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/iri"
-	"github.com/tmshare/tmshare/internal/xmlscan"
+	"github.com/tmshare/tmshare/internal/xml/read"
+	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
 // Reader reads one document, item by item. It must not be used by two
@@ -20,14 +22,12 @@ type Reader struct {
 	// returned that item.
 	Document Document
 
-	xml    *xmlscan.Scanner
-	uri    string
+	in     *read.Reader
 	limits Limits
 	items  int
 	ahead  []Item // read before the document said what it is
 	end    bool   // all of it has been read
 	err    error
-	buf    []byte            // text in hand
 	values map[string]string // values that occur again and again
 }
 
@@ -36,7 +36,7 @@ type Reader struct {
 // errors, and is the base of relative URIs. A plain Sitemap is read too; its
 // capability is "".
 //
-// Times are taken as [ParseTime] takes them. Attributes and elements that are
+// Times are W3C Datetimes (Z39.99 §7), in UTC where they name no zone. Attributes and elements that are
 // not known are passed over, as are links that lead nowhere. Capabilities and
 // changes that Z39.99 does not define are kept.
 //
@@ -49,13 +49,13 @@ type Reader struct {
 // Where the document says only behind items what it is, Read reads those too.
 func Read(r io.Reader, uri string, limits Limits) (*Reader, error) {
 	limits = limits.withDefaults()
-	d := &Reader{xml: newScanner(r, uri, limits), uri: uri, limits: limits, values: make(map[string]string)}
-	if _, err := d.next(); err != nil {
+	d := &Reader{in: newReader(r, uri, limits), limits: limits, values: make(map[string]string)}
+	if _, err := d.in.Next(); err != nil {
 		return nil, err
 	}
-	root := d.xml.Name()
+	root := d.in.Name()
 	if !isSitemap(root.Space) || root.Local != "urlset" && root.Local != "sitemapindex" {
-		return nil, d.errorf("root element is %s of the namespace %q, not that of a Sitemap", clip(root.Local), clip(root.Space))
+		return nil, d.in.Errorf("root element is %s of the namespace %q, not that of a Sitemap", read.Clip(root.Local), read.Clip(root.Space))
 	}
 	d.Document.Index = root.Local == "sitemapindex"
 	for d.Document.Capability == "" {
@@ -98,18 +98,18 @@ func (d *Reader) child() (*Item, error) {
 	if d.end {
 		return nil, io.EOF
 	}
-	kind, err := d.next()
+	kind, err := d.in.Next()
 	if err != nil {
 		return nil, err
 	}
 	switch kind {
-	case xmlscan.EndElement:
+	case scan.EndElement:
 		d.end = true
 		// Nothing but white space and comments may follow; next sees to it.
-		_, err := d.next()
+		_, err := d.in.Next()
 		return nil, err
-	case xmlscan.StartElement:
-		n := d.xml.Name()
+	case scan.StartElement:
+		n := d.in.Name()
 		switch {
 		case isSitemap(n.Space) && (n.Local == "url" || n.Local == "sitemap"):
 			return d.item()
@@ -124,7 +124,7 @@ func (d *Reader) child() (*Item, error) {
 		case isRS(n.Space) && n.Local == "ln":
 			return nil, d.link(&d.Document.Links)
 		default:
-			return nil, d.skip()
+			return nil, d.in.Skip()
 		}
 	}
 	return nil, nil
@@ -144,40 +144,39 @@ func (t *Times) merge(other *Times) {
 // item reads a <url> or <sitemap>, whose start has been read.
 func (d *Reader) item() (*Item, error) {
 	if d.items == d.limits.MaxItems {
-		line, column := d.xml.Position()
-		return nil, &LimitError{URI: d.uri, Line: line, Column: column, Limit: "MaxItems", Max: int64(d.limits.MaxItems)}
+		return nil, d.in.TooMany("MaxItems", d.limits.MaxItems)
 	}
 	d.items++
 	i := new(Item)
 	for {
-		kind, err := d.next()
+		kind, err := d.in.Next()
 		if err != nil {
 			return nil, err
 		}
-		if kind == xmlscan.EndElement {
+		if kind == scan.EndElement {
 			break
 		}
-		if kind == xmlscan.Text {
+		if kind == scan.Text {
 			continue
 		}
-		n := d.xml.Name()
+		n := d.in.Name()
 		switch {
 		case isSitemap(n.Space) && n.Local == "loc":
 			err = d.loc(i)
 		case isSitemap(n.Space) && n.Local == "lastmod":
 			if err = d.text(); err == nil {
-				err = d.time(&i.LastMod, d.buf, "lastmod")
+				err = d.time(&i.LastMod, d.in.Buf, "lastmod")
 			}
 		case isSitemap(n.Space) && n.Local == "changefreq":
 			if err = d.text(); err == nil {
-				i.ChangeFreq = strings.ToLower(d.value(trim(d.buf)))
+				i.ChangeFreq = strings.ToLower(d.value(trim(d.in.Buf)))
 			}
 		case isRS(n.Space) && n.Local == "md":
 			err = d.metadata(&i.Metadata)
 		case isRS(n.Space) && n.Local == "ln":
 			err = d.link(&i.Links)
 		default:
-			err = d.skip()
+			err = d.in.Skip()
 		}
 		if err != nil {
 			return nil, err
@@ -193,7 +192,7 @@ func (d *Reader) loc(i *Item) error {
 	if err := d.text(); err != nil {
 		return err
 	}
-	uri, err := d.resolve(d.buf)
+	uri, err := d.resolve(d.in.Buf)
 	if err != nil {
 		return d.invalid("loc", "%v", err)
 	}
@@ -209,7 +208,7 @@ func (d *Reader) time(t *time.Time, value []byte, element string) error {
 	}
 	parsed, ok := parseTime(value)
 	if !ok {
-		return d.invalid(element, "%q is not a W3C Datetime", clip(string(value)))
+		return d.invalid(element, "%q is not a W3C Datetime", read.Clip(string(value)))
 	}
 	*t = parsed
 	return nil
@@ -218,7 +217,7 @@ func (d *Reader) time(t *time.Time, value []byte, element string) error {
 // metadata reads a <rs:md>, whose start has been read. Of attributes that occur
 // in several <rs:md>, the last one counts.
 func (d *Reader) metadata(m *Metadata) error {
-	for _, a := range d.xml.Attrs() {
+	for _, a := range d.in.Attrs() {
 		if a.Space != "" && !isRS(a.Space) {
 			continue
 		}
@@ -245,14 +244,14 @@ func (d *Reader) metadata(m *Metadata) error {
 			return err
 		}
 	}
-	return d.skip()
+	return d.in.Skip()
 }
 
 // link reads a <rs:ln>, whose start has been read. One that has no relation, or
 // no URI, leads nowhere: it is passed over.
 func (d *Reader) link(links *[]Link) error {
 	var l Link
-	for _, a := range d.xml.Attrs() {
+	for _, a := range d.in.Attrs() {
 		if a.Space != "" && !isRS(a.Space) {
 			continue
 		}
@@ -281,16 +280,15 @@ func (d *Reader) link(links *[]Link) error {
 	}
 	if l.Rel != "" && l.Href != "" {
 		if len(*links) == d.limits.MaxLinks {
-			line, column := d.xml.Position()
-			return &LimitError{URI: d.uri, Line: line, Column: column, Limit: "MaxLinks", Max: int64(d.limits.MaxLinks)}
+			return d.in.TooMany("MaxLinks", d.limits.MaxLinks)
 		}
 		*links = append(*links, l)
 	}
-	return d.skip()
+	return d.in.Skip()
 }
 
 // representation reads an attribute that <rs:md> and <rs:ln> share.
-func (d *Reader) representation(r *Representation, a *xmlscan.Attr, element string) error {
+func (d *Reader) representation(r *Representation, a *scan.Attr, element string) error {
 	value := trim(a.Value)
 	switch a.Local {
 	case "hash":
@@ -304,7 +302,7 @@ func (d *Reader) representation(r *Representation, a *xmlscan.Attr, element stri
 		}
 		n, err := strconv.ParseInt(string(value), 10, 64)
 		if err != nil || n < 0 {
-			return d.invalid(element+"/@length", "%q is no length", clip(string(value)))
+			return d.invalid(element+"/@length", "%q is no length", read.Clip(string(value)))
 		}
 		r.Length, r.Empty = n, n == 0
 	case "type":
@@ -320,10 +318,14 @@ func (d *Reader) representation(r *Representation, a *xmlscan.Attr, element stri
 // resolve returns the URI that stands in the document. An absolute one is taken
 // as it is: resources are compared by it.
 func (d *Reader) resolve(text []byte) (string, error) {
-	return resolve(d.uri, string(trim(text)))
+	return resolve(d.in.URI, string(trim(text)))
 }
 
-// resolve returns ref as an absolute URI. It joins what is wrapped across lines.
+// maxURI bounds the URIs that are read, in bytes: four times what Sitemaps may have.
+const maxURI = 8 << 10
+
+// resolve returns ref as an absolute URI. It joins what is wrapped across lines. A base is written
+// once, and would stand in each URI: so neither is longer than maxURI.
 func resolve(base, ref string) (string, error) {
 	if strings.ContainsAny(ref, "\t\r\n") {
 		ref = strings.Join(strings.Fields(ref), "")
@@ -331,12 +333,22 @@ func resolve(base, ref string) (string, error) {
 	if ref == "" {
 		return "", errors.New("is missing")
 	}
-	if iri.IsAbsolute(ref) {
-		if _, err := iri.Normalize(ref); err != nil {
-			return "", err
-		}
-		return iri.Escape(ref), nil
+	absolute := ref
+	var err error
+	switch {
+	case len(ref) > maxURI:
+	case iri.IsAbsolute(ref):
+		_, err = iri.Normalize(ref)
+	case len(base) > maxURI:
+		err = fmt.Errorf("is relative to a URI that is longer than %d bytes", maxURI)
+	default:
+		absolute, err = iri.Resolve(base, ref)
 	}
-	absolute, err := iri.Resolve(base, ref)
-	return iri.Escape(absolute), err
+	if err != nil {
+		return "", err
+	}
+	if absolute = iri.Escape(absolute); len(absolute) > maxURI {
+		return "", fmt.Errorf("is longer than %d bytes", maxURI)
+	}
+	return absolute, nil
 }

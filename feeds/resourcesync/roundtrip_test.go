@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // maker draws documents that Z39.99 allows, of all kinds and with all
@@ -162,7 +164,7 @@ func (m *maker) representation() Representation {
 
 // What is written is read again, to the last attribute.
 func TestRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testenv.Check(t, 25, 100, func(t *rapid.T) {
 		d, items := drawDocument(t, false)
 		var b bytes.Buffer
 		require.NoError(t, writeAll(&b, d, items, Options{}))

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/xml/read"
+	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
 // kind is what Z39.99 §8 to §13 and Appendix A, Table 4, say of the documents
@@ -63,7 +65,7 @@ func (r *rules) checkHead() error {
 	}
 	k, ok := kinds[d.Capability]
 	if !ok {
-		return invalid("rs:md", "%q is not a capability that Z39.99 §7 defines", clip(string(d.Capability)))
+		return invalid("rs:md", "%q is not a capability that Z39.99 §7 defines", read.Clip(string(d.Capability)))
 	}
 	r.kind = k
 	if d.Index {
@@ -141,7 +143,7 @@ func (r *rules) complete(item *Item) Item {
 func (r *rules) checkItem(i *Item) error {
 	invalid := func(element, format string, args ...any) error {
 		return &InvalidError{
-			Element: fmt.Sprintf("item %d (%s)/%s", r.items+1, clip(i.Loc), element),
+			Element: fmt.Sprintf("item %d (%s)/%s", r.items+1, read.Clip(i.Loc), element),
 			Rule:    fmt.Sprintf(format, args...),
 		}
 	}
@@ -179,7 +181,7 @@ func (r *rules) checkChangeFreq(s string) string {
 			return "does not occur in an index"
 		}
 	default:
-		return fmt.Sprintf("%q is not a value that Z39.99 §7 defines", clip(s))
+		return fmt.Sprintf("%q is not a value that Z39.99 §7 defines", read.Clip(s))
 	}
 	return ""
 }
@@ -223,7 +225,7 @@ func (r *rules) checkChange(i *Item) string {
 	case "":
 		return "change is missing (Z39.99 §12.1, §13.1.1)"
 	default:
-		return fmt.Sprintf("%q is not a change that Z39.99 §7 defines", clip(string(i.Change)))
+		return fmt.Sprintf("%q is not a change that Z39.99 §7 defines", read.Clip(string(i.Change)))
 	}
 	at := written(i.LastMod)
 	switch {
@@ -320,20 +322,20 @@ func checkRepresentation(p *Representation) string {
 		size, known := digestSizes[h.Algorithm]
 		switch {
 		case h.Algorithm == "" || h.Digest == "" || !isToken(h.Algorithm) || !isToken(h.Digest) || strings.Contains(h.Algorithm, ":"):
-			return fmt.Sprintf("%q is no hash (Z39.99 §7)", clip(h.String()))
+			return fmt.Sprintf("%q is no hash (Z39.99 §7)", read.Clip(h.String()))
 		case known && (!isHex(h.Digest) || len(h.Digest) != 2*size):
-			return fmt.Sprintf("%q is not the digest of %s in hexadecimal (Z39.99 §7)", clip(h.Digest), h.Algorithm)
+			return fmt.Sprintf("%q is not the digest of %s in hexadecimal (Z39.99 §7)", read.Clip(h.Digest), h.Algorithm)
 		}
 	}
 	switch {
 	case p.Length < 0 || p.Empty && p.Length > 0:
 		return fmt.Sprintf("the length %d makes no sense", p.Length)
 	case p.Type != "" && !isMediaType(p.Type):
-		return fmt.Sprintf("%q is no media type", clip(p.Type))
+		return fmt.Sprintf("%q is no media type", read.Clip(p.Type))
 	case !isLine(p.Encoding):
 		return "encoding has characters that no content coding has"
 	case p.Path != "" && (!isLine(p.Path) || !strings.HasPrefix(p.Path, "/") || strings.HasSuffix(p.Path, "/")):
-		return fmt.Sprintf("the path %q does not begin with a slash, or ends with one", clip(p.Path))
+		return fmt.Sprintf("the path %q does not begin with a slash, or ends with one", read.Clip(p.Path))
 	}
 	return ""
 }
@@ -345,18 +347,18 @@ func checkURI(s string) string {
 		return "is missing"
 	}
 	if !iri.IsAbsolute(s) {
-		return fmt.Sprintf("%q is not an absolute URI", clip(s))
+		return fmt.Sprintf("%q is not an absolute URI", read.Clip(s))
 	}
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
 		case c == '%':
 			if i+2 >= len(s) || !isHex(s[i+1:i+3]) {
-				return fmt.Sprintf("%q has a percent sign that begins no escape", clip(s))
+				return fmt.Sprintf("%q has a percent sign that begins no escape", read.Clip(s))
 			}
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
 		case strings.IndexByte("-._~:/?#[]@!$&'()*+,;=", c) < 0: // RFC 3986 §2.2, §2.3
-			return fmt.Sprintf("%q has characters that must be escaped in a URI", clip(s))
+			return fmt.Sprintf("%q has characters that must be escaped in a URI", read.Clip(s))
 		}
 	}
 	return ""
@@ -377,7 +379,7 @@ func isLine(s string) bool {
 		return false
 	}
 	for i, c := range s {
-		if c < 0x20 || c == 0xFFFE || c == 0xFFFF || c == utf8.RuneError && !utf8.ValidString(s[i:]) {
+		if c < 0x20 || !scan.IsChar(c) || c == utf8.RuneError && !utf8.ValidString(s[i:]) {
 			return false
 		}
 	}

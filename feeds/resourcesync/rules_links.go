@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/xml/read"
 )
 
 // checkLinks checks the links of an item: Z39.99 §14 (Linking to Related
@@ -64,7 +65,7 @@ func repeats(a, b *Representation) bool {
 // checkLink checks what holds for any link (Z39.99 §7).
 func (r *rules) checkLink(l *Link) string {
 	if !isRel(l.Rel) {
-		return fmt.Sprintf("%q is neither a registered relation nor a URI (Z39.99 §7)", clip(l.Rel))
+		return fmt.Sprintf("%q is neither a registered relation nor a URI (Z39.99 §7)", read.Clip(l.Rel))
 	}
 	rule := checkRepresentation(&l.Representation)
 	if bad := checkHref(l); bad != "" {
@@ -82,7 +83,7 @@ func (r *rules) checkLink(l *Link) string {
 		rule = "a TimeGate has no representation to describe (Z39.99 §14.6)"
 	}
 	if rule != "" {
-		return "rel " + clip(l.Rel) + ": " + rule
+		return "rel " + read.Clip(l.Rel) + ": " + rule
 	}
 	return ""
 }
@@ -107,8 +108,7 @@ func isRel(s string) bool {
 }
 
 // checkHref returns what is wrong with the target of a link, or "". One that only names
-// something, as the subject of a record, is not fetched: it may be an IRI, as xsd:anyURI
-// allows, since its URI would be another name.
+// something, as the subject of a record, is not fetched: it may be an IRI. Its URI is written.
 func checkHref(l *Link) string {
 	if l.Rel != RelDescribes && (!strings.Contains(l.Rel, ":") || l.Rel == RelPatch) {
 		return checkURI(l.Href)
@@ -117,7 +117,7 @@ func checkHref(l *Link) string {
 		return "is missing"
 	}
 	if _, err := iri.Normalize(l.Href); err != nil || strings.Contains(l.Href, " ") {
-		return fmt.Sprintf("%q is not an absolute IRI", clip(l.Href))
+		return fmt.Sprintf("%q is not an absolute IRI", read.Clip(l.Href))
 	}
 	return ""
 }

@@ -1,9 +1,6 @@
 package resourcesync
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // FormatTime returns t as documents state it: in UTC, with exactly six
 // fractional digits, so that times of one Source also sort as strings. Anything
@@ -43,20 +40,13 @@ func written(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
-// ParseTime reads a W3C Datetime, which is what Z39.99 §7 asks for, and returns
+// parseTime reads a W3C Datetime, which is what Z39.99 §7 asks for, and returns
 // it in UTC. What is left out from the right (seconds, time of day, day, month)
 // counts as the first; without a zone the time is taken for UTC. Beyond the
 // standard, a space may stand for the T, zones may lack their colon, and
 // fractions may have any number of digits, of which nine count.
-func ParseTime(s string) (time.Time, error) {
-	if t, ok := parseTime(s); ok {
-		return t, nil
-	}
-	return time.Time{}, fmt.Errorf("resourcesync: %q is not a W3C Datetime", clip(s))
-}
-
-func parseTime[T string | []byte](s T) (time.Time, bool) {
-	c := timeCursor[T]{rest: s, ok: true}
+func parseTime(s []byte) (time.Time, bool) {
+	c := timeCursor{rest: s, ok: true}
 	year, month, day := c.number(4), 1, 1
 	var hour, minute, second, nanos, offset int
 	if c.skip("-") {
@@ -89,13 +79,13 @@ func parseTime[T string | []byte](s T) (time.Time, bool) {
 
 // timeCursor reads a time from left to right. ok stays false once something was
 // not there.
-type timeCursor[T string | []byte] struct {
-	rest T
+type timeCursor struct {
+	rest []byte
 	ok   bool
 }
 
 // number reads exactly so many digits.
-func (c *timeCursor[T]) number(digits int) int {
+func (c *timeCursor) number(digits int) int {
 	if len(c.rest) < digits {
 		c.ok = false
 		return 0
@@ -114,7 +104,7 @@ func (c *timeCursor[T]) number(digits int) int {
 }
 
 // skip reads one of the characters, if one is there.
-func (c *timeCursor[T]) skip(any string) bool {
+func (c *timeCursor) skip(any string) bool {
 	if len(c.rest) == 0 {
 		return false
 	}
@@ -128,7 +118,7 @@ func (c *timeCursor[T]) skip(any string) bool {
 }
 
 // fraction reads at least one digit and returns nanoseconds.
-func (c *timeCursor[T]) fraction() int {
+func (c *timeCursor) fraction() int {
 	nanos, digits := 0, 0
 	for len(c.rest) > 0 && c.rest[0]-'0' <= 9 {
 		if digits < 9 {
@@ -147,7 +137,7 @@ func (c *timeCursor[T]) fraction() int {
 }
 
 // zone reads Z, an offset, or nothing, and returns minutes east of Greenwich.
-func (c *timeCursor[T]) zone() int {
+func (c *timeCursor) zone() int {
 	if len(c.rest) == 0 || c.skip("Zz") {
 		return 0
 	}

@@ -3,8 +3,11 @@ package resourcesync
 import (
 	"io"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/xml/read"
+	"github.com/tmshare/tmshare/internal/xml/write"
 )
 
 // Options say how a document is written. The zero value is useful.
@@ -108,7 +111,7 @@ func (w *Writer) add(i *Item) error {
 	if w.bytes+int64(len(w.buf)-before+len(w.footer)) > w.options.MaxBytes {
 		w.buf = w.buf[:before]
 		if w.rules.items == 0 {
-			return &InvalidError{Element: "item 1 (" + clip(i.Loc) + ")", Rule: "is too long for any document"}
+			return &InvalidError{Element: "item 1 (" + read.Clip(i.Loc) + ")", Rule: "is too long for any document"}
 		}
 		return ErrFull
 	}
@@ -144,7 +147,7 @@ func (w *Writer) appendItem(b []byte, i *Item) []byte {
 		element = "sitemap>"
 	}
 	b = append(append(b, '<'), element...)
-	b = append(appendEscaped(append(b, "<loc>"...), i.Loc), "</loc>"...)
+	b = append(write.Escape(append(b, "<loc>"...), i.Loc, write.Either), "</loc>"...)
 	if !i.LastMod.IsZero() {
 		b = append(appendTime(append(b, "<lastmod>"...), i.LastMod), "</lastmod>"...)
 	}
@@ -181,7 +184,7 @@ func (w *Writer) appendMetadata(b []byte, m *Metadata) []byte {
 
 func appendLink(b []byte, l *Link) []byte {
 	b = appendAttribute(append(b, "<rs:ln"...), "rel", l.Rel)
-	b = appendAttribute(b, "href", l.Href)
+	b = appendAttribute(b, "href", iri.ToURI(l.Href))
 	b = appendNumber(b, "pri", int64(l.Pri), false)
 	b = appendTimeAttribute(b, "modified", l.Modified)
 	return append(appendRepresentation(b, &l.Representation), "/>"...)
@@ -194,8 +197,8 @@ func appendRepresentation(b []byte, r *Representation) []byte {
 		} else {
 			b = append(b, ' ')
 		}
-		b = appendEscaped(b, h.Algorithm)
-		b = appendEscaped(append(b, ':'), h.Digest)
+		b = write.Escape(b, h.Algorithm, write.Either)
+		b = write.Escape(append(b, ':'), h.Digest, write.Either)
 	}
 	if len(r.Hashes) > 0 {
 		b = append(b, '"')
@@ -211,7 +214,7 @@ func appendAttribute(b []byte, name, value string) []byte {
 		return b
 	}
 	b = append(append(append(b, ' '), name...), `="`...)
-	return append(appendEscaped(b, value), '"')
+	return append(write.Escape(b, value, write.Either), '"')
 }
 
 // appendNumber writes a number that is not 0, or a 0 that is stated.
@@ -229,26 +232,4 @@ func appendTimeAttribute(b []byte, name string, t time.Time) []byte {
 	}
 	b = append(append(append(b, ' '), name...), `="`...)
 	return append(appendTime(b, t), '"')
-}
-
-// appendEscaped writes character data or an attribute value.
-func appendEscaped(b []byte, s string) []byte {
-	for {
-		n := strings.IndexAny(s, `&<>"`)
-		if n < 0 {
-			return append(b, s...)
-		}
-		b = append(b, s[:n]...)
-		switch s[n] {
-		case '&':
-			b = append(b, "&amp;"...)
-		case '<':
-			b = append(b, "&lt;"...)
-		case '>':
-			b = append(b, "&gt;"...)
-		case '"':
-			b = append(b, "&quot;"...)
-		}
-		s = s[n+1:]
-	}
 }

@@ -12,6 +12,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/xml/read"
 )
 
 func writeAll(w io.Writer, d Document, items []Item, options Options) error {
@@ -296,9 +299,30 @@ func TestItemsThatAreAllowed(t *testing.T) {
 	}
 }
 
+// What names a resource by an IRI is written as its URI (RFC 3987 §3.1).
+func TestLinksAreURIs(t *testing.T) {
+	for href, want := range map[string]string{
+		"http://example.com/tromsø":      "http://example.com/troms%C3%B8",
+		"http://example.com/%C3%B8ø?a=1": "http://example.com/%C3%B8%C3%B8?a=1",
+		"urn:x-語":                        "urn:x-%E8%AA%9E",
+	} {
+		i := resource("x")
+		i.Links = []Link{{Rel: RelDescribes, Href: href}}
+		head := resourceList()
+		head.Links = []Link{{Rel: "http://example.com/rel", Href: href}}
+		var b bytes.Buffer
+		require.NoError(t, writeAll(&b, head, []Item{i}, Options{}))
+		d, items, err := readString(b.String())
+		require.NoError(t, err)
+		assert.Equal(t, want, d.Links[0].Href)
+		assert.Equal(t, want, items[0].Links[0].Href)
+	}
+}
+
 // A document ends before its limits are passed, and what is refused then begins
 // the next one.
 func TestDocumentsFillUp(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	fill := func(options Options, item func(n int) Item) (b bytes.Buffer, n int) {
 		w, err := NewWriter(&b, resourceList(), options)
 		require.NoError(t, err)
@@ -342,7 +366,7 @@ func TestDocumentsFillUp(t *testing.T) {
 	w, err := NewWriter(&b, resourceList(), Options{MaxBytes: 400})
 	require.NoError(t, err)
 	item := resource(long)
-	assert.EqualError(t, w.Write(&item), "resourcesync: item 1 ("+clip(item.Loc)+"): is too long for any document")
+	assert.EqualError(t, w.Write(&item), "item 1 ("+read.Clip(item.Loc)+"): is too long for any document")
 	_, err = NewWriter(&b, resourceList(), Options{MaxBytes: 100})
 	assert.ErrorContains(t, err, "urlset: is too long")
 }

@@ -14,10 +14,12 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server"
 )
 
@@ -33,10 +35,10 @@ type Client struct {
 func New(address, token string) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(address, "?#") {
-		return nil, fmt.Errorf("%q is not an http or https URL without query and fragment", address)
+		return nil, fmt.Errorf("%q is not an http or https URL without query and fragment: write it as in http://127.0.0.1:8080", address)
 	}
 	return &Client{
-		base:  strings.TrimSuffix(address, "/"),
+		base:  strings.TrimSuffix(strings.TrimSuffix(address, "/"), "/topicmaps"), // that of the overview will do
 		token: token,
 		http: &http.Client{
 			Transport: http.DefaultTransport.(*http.Transport).Clone(),
@@ -52,6 +54,12 @@ type Refusal struct{ server.Problem }
 
 func (r *Refusal) Error() string {
 	s := r.Detail
+	if r.Status == http.StatusUnauthorized {
+		s += "; here: --token-file FILE"
+	}
+	if r.Status == http.StatusNotFound && strings.HasPrefix(r.Detail, "not found: collection ") {
+		s += "; \"tmshare-server collections\" lists those that are there"
+	}
 	if r.RequestID != "" {
 		s += " (request " + r.RequestID + ")"
 	}
@@ -63,11 +71,19 @@ func (r *Refusal) Error() string {
 
 // request is what is asked of the server.
 type request struct {
-	method  string
-	path    string // below the server's address, escaped
-	accept  string
-	body    *Document
-	ifMatch string
+	method string
+	path   string // below the server's address, escaped
+	query  string // with its question mark
+	accept string
+	body   *Document
+	Write
+}
+
+// Write says on which conditions the server is to change a collection.
+type Write struct {
+	IfMatch   string             // only from the state with this ETag
+	MaxDelete fragment.MaxDelete // of a whole version; the zero value leaves the choice to the server
+	DryRun    bool               // change nothing, and answer what would change
 }
 
 // send sends a request. Where the answer is no success, it is a [*Refusal].
@@ -76,7 +92,10 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if r.body != nil {
 		body = r.body.Reader
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, body)
+	if r.DryRun {
+		r.path += "/dry-run"
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path+r.query, body)
 	if err != nil {
 		return nil, err
 	}
@@ -95,14 +114,24 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if c.token != "" {
 		h.Set("Authorization", "Bearer "+c.token)
 	}
-	if r.ifMatch != "" {
-		h.Set("If-Match", quoted(r.ifMatch))
+	if r.IfMatch != "" {
+		h.Set("If-Match", quoted(r.IfMatch))
+	}
+	if limit, _ := r.MaxDelete.MarshalText(); len(limit) > 0 {
+		h.Set("TMShare-Max-Delete", string(limit))
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
 		var inner *url.Error
 		if errors.As(err, &inner) {
 			err = inner.Err
+		}
+		var op *net.OpError
+		if errors.As(err, &op) && op.Op == "dial" {
+			return nil, fmt.Errorf("no answer from %s: %w; check that the server runs, and its address (--server)", c.base, err)
+		}
+		if errors.Is(err, http.ErrSchemeMismatch) {
+			return nil, fmt.Errorf("no answer from %s: %w; begin the address with http:// (--server)", c.base, err)
 		}
 		return nil, fmt.Errorf("no answer from %s: %w", c.base, err)
 	}

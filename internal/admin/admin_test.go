@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
 const token = "a-token-of-the-test"
@@ -24,7 +25,7 @@ const token = "a-token-of-the-test"
 // serve starts a server below a path, under an address that is not its public
 // one, and returns a client for it.
 func serve(t *testing.T) (*admin.Client, *server.Server, string) {
-	db, err := store.Open(store.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
+	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	s, err := server.New(server.Config{
 		Store: db, BaseURL: "https://maps.example.org/public", Tokens: []string{token}, Logger: slog.New(slog.DiscardHandler),
@@ -58,27 +59,27 @@ const a, b = "http://psi.example.org/a", "http://psi.example.org/b"
 
 func TestImportCreatesAndPublishes(t *testing.T) {
 	c, s, _ := serve(t)
-	got, err := c.Import(t.Context(), admin.Import{Name: "map", Title: "The Map", SP: "http://psi.example.org/map/"}, doc(xtm21(named(a, "A"))))
+	got, err := c.Import(t.Context(), admin.Import{Name: "map", Create: true, Title: "The Map", SP: "http://psi.example.org/map/"}, doc(xtm21(named(a, "A"))))
 	require.NoError(t, err)
 	assert.True(t, got.Created)
 	assert.Equal(t, 2, got.Added, "the topic and the type of names")
-	require.NoError(t, s.Store.View("map", func(v *store.View) error {
+	require.NoError(t, s.Store.View(t.Context(), "map", func(v *store.View) error {
 		assert.Equal(t, "The Map", v.Title)
 		assert.Equal(t, "http://psi.example.org/map/", v.SP)
 		return nil
 	}))
 
-	got, err = c.Import(t.Context(), admin.Import{Name: "map", Summary: "Described", SP: "http://psi.example.org/map/"}, doc(xtm21(named(a, "B"))))
+	got, err = c.Import(t.Context(), admin.Import{Name: "map", Create: true, Summary: "Described", SP: "http://psi.example.org/map/"}, doc(xtm21(named(a, "B"))))
 	require.NoError(t, err)
 	assert.False(t, got.Created)
 	assert.Equal(t, 1, got.Updated)
-	require.NoError(t, s.Store.View("map", func(v *store.View) error {
+	require.NoError(t, s.Store.View(t.Context(), "map", func(v *store.View) error {
 		assert.Equal(t, "The Map", v.Title, "what is not given stays")
 		assert.Equal(t, "Described", v.Summary)
 		return nil
 	}))
 
-	_, err = c.Import(t.Context(), admin.Import{Name: "map", SP: "http://psi.example.org/other/"}, doc(xtm21("")))
+	_, err = c.Import(t.Context(), admin.Import{Name: "map", Create: true, SP: "http://psi.example.org/other/"}, doc(xtm21("")))
 	assert.EqualError(t, err, "the source locator prefix of map is http://psi.example.org/map/ for ever; publish the map under another name")
 }
 
@@ -89,14 +90,14 @@ func TestImportTakesGzipAndUnknownSizes(t *testing.T) {
 	_, err := io.WriteString(z, xtm21(named(a, "A")))
 	require.NoError(t, err)
 	require.NoError(t, z.Close())
-	got, err := c.Import(t.Context(), admin.Import{Name: "map"}, admin.XTM(&packed, 0))
+	got, err := c.Import(t.Context(), admin.Import{Name: "map", Create: true}, admin.XTM(&packed, 0))
 	require.NoError(t, err)
 	assert.Equal(t, 2, got.Topics)
 }
 
 func TestImportRemovesTheCollectionOfARefusedDocument(t *testing.T) {
 	c, _, _ := serve(t)
-	_, err := c.Import(t.Context(), admin.Import{Name: "map"}, doc("<topicMap>"))
+	_, err := c.Import(t.Context(), admin.Import{Name: "map", Create: true}, doc("<topicMap>"))
 	var refused *admin.Refusal
 	require.ErrorAs(t, err, &refused)
 	assert.Equal(t, http.StatusUnprocessableEntity, refused.Status)
@@ -124,10 +125,10 @@ func TestImportKeepsWhatOthersPublishMeanwhile(t *testing.T) {
 	broken := &meanwhile{strings.NewReader(strings.Repeat(" ", 10_000) + "<topicMap>"), nil}
 	d := &admin.Document{Reader: broken}
 	broken.do = func() {
-		_, err := c.Import(t.Context(), admin.Import{Name: "map"}, doc(xtm21(named(a, "A"))))
+		_, err := c.Import(t.Context(), admin.Import{Name: "map", Create: true}, doc(xtm21(named(a, "A"))))
 		assert.NoError(t, err)
 	}
-	_, err := c.Import(t.Context(), admin.Import{Name: "map"}, d)
+	_, err := c.Import(t.Context(), admin.Import{Name: "map", Create: true}, d)
 	require.ErrorContains(t, err, "The collection map, created for this, is still there: map has changed since")
 	all, err := c.Collections(t.Context())
 	require.NoError(t, err)
@@ -138,7 +139,7 @@ func TestImportKeepsWhatOthersPublishMeanwhile(t *testing.T) {
 func TestImportRemovesTheCollectionWhenInterrupted(t *testing.T) {
 	c, _, _ := serve(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := c.Import(ctx, admin.Import{Name: "map"}, &admin.Document{Reader: &meanwhile{strings.NewReader(strings.Repeat(" ", 50<<20) + xtm21(named(a, "A"))), cancel}})
+	_, err := c.Import(ctx, admin.Import{Name: "map", Create: true}, &admin.Document{Reader: &meanwhile{strings.NewReader(strings.Repeat(" ", 50<<20) + xtm21(named(a, "A"))), cancel}})
 	require.ErrorIs(t, err, context.Canceled)
 	all, err := c.Collections(t.Context())
 	require.NoError(t, err)
@@ -155,7 +156,7 @@ func TestUploadsSayWhatTheyAre(t *testing.T) {
 	c, err := admin.New(h.URL, "")
 	require.NoError(t, err)
 	for _, d := range []*admin.Document{doc("<topicMap/>"), admin.XTM(strings.NewReader("\x1F\x8Bpacked"), 0)} {
-		_, err := c.PutTopics(t.Context(), "map", nil, d, "")
+		_, err := c.PutTopics(t.Context(), "map", nil, d, admin.Write{})
 		require.NoError(t, err)
 	}
 	require.Len(t, got, 2)
@@ -170,26 +171,27 @@ func TestUploadsSayWhatTheyAre(t *testing.T) {
 func TestIfMatchGuardsEveryWrite(t *testing.T) {
 	c, _, _ := serve(t)
 	ctx := t.Context()
-	_, err := c.Import(ctx, admin.Import{Name: "map"}, doc(xtm21(named(a, "A"))))
+	_, err := c.Import(ctx, admin.Import{Name: "map", Create: true}, doc(xtm21(named(a, "A"))))
 	require.NoError(t, err)
-	old, err := c.ETag(ctx, "map")
+	tag, err := c.ETag(ctx, "map")
 	require.NoError(t, err)
-	_, err = c.Import(ctx, admin.Import{Name: "map", IfMatch: strings.Trim(old, `"`)}, doc(xtm21(named(a, "B"))))
+	old := admin.Write{IfMatch: tag}
+	_, err = c.Import(ctx, admin.Import{Name: "map", Write: admin.Write{IfMatch: strings.Trim(tag, `"`)}}, doc(xtm21(named(a, "B"))))
 	require.NoError(t, err, "without the quotes as well")
 
 	writes := map[string]func() error{
 		"import": func() error {
-			_, err := c.Import(ctx, admin.Import{Name: "map", IfMatch: old}, doc(xtm21("")))
+			_, err := c.Import(ctx, admin.Import{Name: "map", Write: old}, doc(xtm21("")))
 			return err
 		},
 		"import to a new collection": func() error {
-			_, err := c.Import(ctx, admin.Import{Name: "new", IfMatch: old}, doc(xtm21("")))
+			_, err := c.Import(ctx, admin.Import{Name: "new", Create: true, Write: old}, doc(xtm21("")))
 			return err
 		},
 		"put topics":   func() error { _, err := c.PutTopics(ctx, "map", nil, doc(xtm21(named(b, "B"))), old); return err },
 		"delete topic": func() error { _, err := c.DeleteTopic(ctx, "map", a, old); return err },
-		"settings":     func() error { _, _, err := c.Put(ctx, "map", admin.Change{"title": "x"}, old); return err },
-		"delete":       func() error { _, err := c.Delete(ctx, "map", old); return err },
+		"settings":     func() error { _, _, err := c.Put(ctx, "map", admin.Change{"title": "x"}, tag); return err },
+		"delete":       func() error { _, err := c.Delete(ctx, "map", tag); return err },
 	}
 	for name, write := range writes {
 		var refused *admin.Refusal
@@ -206,17 +208,17 @@ func TestEverythingGoesToTheAddressGiven(t *testing.T) {
 	_, created, err := c.Put(ctx, "map", admin.Change{"documentSize": 1, "keepEntries": 1}, "")
 	require.NoError(t, err)
 	assert.True(t, created)
-	_, err = c.Import(ctx, admin.Import{Name: "map"}, doc(xtm21(named(a, "A"))))
+	_, err = c.Import(ctx, admin.Import{Name: "map", Create: true}, doc(xtm21(named(a, "A"))))
 	require.NoError(t, err)
 
-	p, err := c.PutTopics(ctx, "map", nil, doc(xtm21(named(b, "B"))), "")
+	p, err := c.PutTopics(ctx, "map", nil, doc(xtm21(named(b, "B"))), admin.Write{})
 	require.NoError(t, err)
 	assert.Equal(t, 1, p.Added)
 	var fragment bytes.Buffer
 	require.NoError(t, c.Topic(ctx, "map", b, ".xtm21", &fragment))
 	assert.Contains(t, fragment.String(), "<value>B</value>")
 	assert.Contains(t, fragment.String(), `version="2.1"`)
-	p, err = c.DeleteTopic(ctx, "map", b, "")
+	p, err = c.DeleteTopic(ctx, "map", b, admin.Write{})
 	require.NoError(t, err)
 	assert.Equal(t, 1, p.Deleted)
 
@@ -235,10 +237,10 @@ func TestEverythingGoesToTheAddressGiven(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, taken)
 
-	pruned, err := c.Prune(ctx, "map")
+	pruned, err := c.Prune(ctx, "map", false)
 	require.NoError(t, err)
 	assert.Equal(t, "map", pruned.Collection)
-	require.NoError(t, s.Store.View("map", func(v *store.View) error {
+	require.NoError(t, s.Store.View(ctx, "map", func(v *store.View) error {
 		assert.Equal(t, v.Head-1, v.Horizon)
 		return nil
 	}))
@@ -251,20 +253,20 @@ func TestEverythingGoesToTheAddressGiven(t *testing.T) {
 func TestSubjectIdentifiersAreEncoded(t *testing.T) {
 	c, _, _ := serve(t)
 	const si = "http://psi.example.org/a?b=c&d=%20+#e"
-	_, err := c.Import(t.Context(), admin.Import{Name: "map"}, doc(xtm21(named("http://psi.example.org/a?b=c&amp;d=%20+#e", "A"))))
+	_, err := c.Import(t.Context(), admin.Import{Name: "map", Create: true}, doc(xtm21(named("http://psi.example.org/a?b=c&amp;d=%20+#e", "A"))))
 	require.NoError(t, err)
-	_, err = c.PutTopics(t.Context(), "map", []string{si}, doc(xtm21(`<topic><subjectIdentifier href="http://psi.example.org/a?b=c&amp;d=%20+#e"/></topic>`)), "")
+	_, err = c.PutTopics(t.Context(), "map", []string{si}, doc(xtm21(`<topic><subjectIdentifier href="http://psi.example.org/a?b=c&amp;d=%20+#e"/></topic>`)), admin.Write{})
 	require.NoError(t, err)
-	_, err = c.DeleteTopic(t.Context(), "map", si, "")
+	_, err = c.DeleteTopic(t.Context(), "map", si, admin.Write{})
 	require.NoError(t, err)
 }
 
 func TestRefusalsAreAsTheServerSaysThem(t *testing.T) {
 	c, _, address := serve(t)
-	_, err := c.Import(t.Context(), admin.Import{Name: "map"},
+	_, err := c.Import(t.Context(), admin.Import{Name: "map", Create: true},
 		doc(xtm21(named(a, "A")+`<topic><subjectIdentifier href="`+b+`"/><name><type><subjectIdentifierRef href="`+a+`"/></type><value>B</value></name></topic>`)))
 	require.NoError(t, err)
-	_, err = c.DeleteTopic(t.Context(), "map", a, "")
+	_, err = c.DeleteTopic(t.Context(), "map", a, admin.Write{})
 	var refused *admin.Refusal
 	require.ErrorAs(t, err, &refused)
 	assert.Regexp(t, `^the topic `+a+` still types, scopes or reifies something \(request [0-9a-f]+\)\n  statements of "B"$`, err.Error())
@@ -306,7 +308,7 @@ func TestForeignAnswersAreNotShown(t *testing.T) {
 		assert.EqualError(t, err, strings.ReplaceAll(c.want, "URL", h.URL), name)
 		_, err = client.Collections(t.Context())
 		assert.Error(t, err, name)
-		_, err = client.DeleteTopic(t.Context(), "map", a, "")
+		_, err = client.DeleteTopic(t.Context(), "map", a, admin.Write{})
 		assert.Error(t, err, name)
 		h.Close()
 	}
@@ -322,15 +324,60 @@ func TestAddressesMakeSense(t *testing.T) {
 // A server that stops reading a long document and answers must be heard.
 func TestRefusalsOfLongDocumentsArrive(t *testing.T) {
 	c, _, _ := serve(t)
-	_, err := c.Import(t.Context(), admin.Import{Name: "map"}, doc(xtm21("")))
+	_, err := c.Import(t.Context(), admin.Import{Name: "map", Create: true}, doc(xtm21("")))
 	require.NoError(t, err)
 	long := "<nothing>" + strings.Repeat(" ", 20<<20)
 	for range 5 {
 		for _, size := range []int64{int64(len(long)), 0} {
-			_, err := c.Import(t.Context(), admin.Import{Name: "map"}, admin.XTM(strings.NewReader(long), size))
+			_, err := c.Import(t.Context(), admin.Import{Name: "map", Create: true}, admin.XTM(strings.NewReader(long), size))
 			var refused *admin.Refusal
 			require.ErrorAs(t, err, &refused)
 			assert.Equal(t, http.StatusUnprocessableEntity, refused.Status)
 		}
 	}
+}
+
+// A name that is not there may be mistyped: only who asks for it gets a new
+// collection.
+func TestImportToANameThatIsNotThere(t *testing.T) {
+	c, _, _ := serve(t)
+	_, err := c.Import(t.Context(), admin.Import{Name: "musik"}, doc(xtm21("")))
+	assert.EqualError(t, err, `there is no collection "musik"; the server has no collections yet. To make a new one of that name, add --create`)
+	dry, err := c.Import(t.Context(), admin.Import{Name: "music", Create: true, Write: admin.Write{DryRun: true}}, doc(xtm21(named(a, "A"))))
+	require.NoError(t, err)
+	assert.True(t, dry.DryRun && dry.Created)
+	assert.Equal(t, 2, dry.Added)
+	_, err = c.Import(t.Context(), admin.Import{Name: "music", Create: true}, doc(xtm21(named(a, "A"))))
+	require.NoError(t, err)
+	_, err = c.Import(t.Context(), admin.Import{Name: "musik"}, doc(xtm21("")))
+	assert.EqualError(t, err, `there is no collection "musik"; there are music. To make a new one of that name, add --create`)
+	dry, err = c.Import(t.Context(), admin.Import{Name: "music", Title: "Music", Write: admin.Write{DryRun: true}}, doc(xtm21(named(a, "B"))))
+	require.NoError(t, err)
+	assert.Equal(t, 1, dry.Updated)
+	all, err := c.Collections(t.Context())
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.NotEqual(t, "Music", all[0].Title, "a dry run changes no settings")
+}
+
+// A dry run of a first version names topics as the import does, those of a document
+// that is merged here too.
+func TestDryRunOfAFirstVersionNamesTopicsAsTheImportDoes(t *testing.T) {
+	c, s, _ := serve(t)
+	sp, err := s.NewPrefix("new")
+	require.NoError(t, err)
+	const unnamed = `<topic id="x"/>`
+	for given, want := range map[string]string{"": sp, "https://id.example.org/": "https://id.example.org/"} {
+		for kind, d := range map[string]*admin.Document{
+			"sent":   doc(xtm21(unnamed)),
+			"merged": admin.Merged(func(sp string) (*admin.Document, error) { assert.Equal(t, want, sp); return doc(xtm21(unnamed)), nil }),
+		} {
+			dry, err := c.Import(t.Context(), admin.Import{Name: "new", SP: given, Create: true, Write: admin.Write{DryRun: true}}, d)
+			require.NoError(t, err, kind)
+			require.Len(t, dry.Changes, 1, kind)
+			assert.Equal(t, want+"topic/x", dry.Changes[0].TopicSI, kind)
+		}
+	}
+	_, err = c.Import(t.Context(), admin.Import{Name: "new", SP: "map", Create: true, Write: admin.Write{DryRun: true}}, doc(xtm21(unnamed)))
+	assert.ErrorContains(t, err, "source locator prefix", "as the import refuses it")
 }

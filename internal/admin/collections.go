@@ -91,14 +91,14 @@ func (c *Client) Put(ctx context.Context, name string, change Change, ifMatch st
 	}
 	body := &Document{Reader: bytes.NewReader(b), Size: int64(len(b)), mediaType: "application/json"}
 	s = &server.CollectionSettings{}
-	status, err := c.ask(ctx, request{method: http.MethodPut, path: mapPath(name), body: body, ifMatch: ifMatch}, s)
+	status, err := c.ask(ctx, request{method: http.MethodPut, path: mapPath(name), body: body, Write: Write{IfMatch: ifMatch}}, s)
 	return s, status == http.StatusCreated, err
 }
 
 // Delete removes a collection and its history.
 func (c *Client) Delete(ctx context.Context, name, ifMatch string) (*server.Published, error) {
 	var p server.Published
-	_, err := c.ask(ctx, request{method: http.MethodDelete, path: mapPath(name), ifMatch: ifMatch}, &p)
+	_, err := c.ask(ctx, request{method: http.MethodDelete, path: mapPath(name), Write: Write{IfMatch: ifMatch}}, &p)
 	return &p, err
 }
 
@@ -110,9 +110,10 @@ func (c *Client) TakeSnapshot(ctx context.Context, name string) (snap *server.Ta
 	return snap, status == http.StatusCreated, err
 }
 
-// Prune has the server give up now what need not be kept of the history.
-func (c *Client) Prune(ctx context.Context, name string) (*server.Pruned, error) {
+// Prune has the server give up now what need not be kept of the history, or, in a
+// dry run, count it.
+func (c *Client) Prune(ctx context.Context, name string, dryRun bool) (*server.Pruned, error) {
 	var p server.Pruned
-	_, err := c.ask(ctx, request{method: http.MethodPost, path: mapPath(name) + "/gc"}, &p)
+	_, err := c.ask(ctx, request{method: http.MethodPost, path: mapPath(name) + "/gc", Write: Write{DryRun: dryRun}}, &p)
 	return &p, err
 }

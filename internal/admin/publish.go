@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/server"
@@ -21,6 +22,19 @@ type Document struct {
 
 	mediaType string
 	gzipped   bool
+	merged    func(sp string) (*Document, error)
+}
+
+// Merged returns a document that is made by merging others, on the source locator
+// prefix of the collection that it is imported to.
+func Merged(merge func(sp string) (*Document, error)) *Document { return &Document{merged: merge} }
+
+// on returns the document on the prefix of a collection, which sp points to.
+func (d *Document) on(sp *string) (*Document, error) {
+	if d.merged == nil || sp == nil {
+		return d, nil
+	}
+	return d.merged(*sp)
 }
 
 // XTM returns an XTM document of size bytes, gzipped or not; 0 is a size that is
@@ -36,7 +50,8 @@ func XTM(r io.Reader, size int64) *Document {
 type Import struct {
 	Name, Title, Summary string
 	SP                   string // source locator prefix; fixed when the collection is created
-	IfMatch              string // publish only on the state with this ETag
+	Create               bool   // make the collection if there is none
+	Write
 }
 
 // Imported is what became of an [Import].
@@ -45,8 +60,7 @@ type Imported struct {
 	Created bool `json:"created"` // there was no such collection before
 }
 
-// Import publishes a document as the new version of a collection, which it
-// creates if there is none. A collection that was created for a document that
+// Import publishes a document as the new version of a collection. A collection that was created for a document that
 // the server then refuses is removed again.
 func (c *Client) Import(ctx context.Context, im Import, doc *Document) (*Imported, error) {
 	change := Change{}
@@ -57,6 +71,10 @@ func (c *Client) Import(ctx context.Context, im Import, doc *Document) (*Importe
 	}
 	there, err := c.Settings(ctx, im.Name)
 	switch {
+	case isMissing(err) && !im.Create:
+		return nil, c.missing(ctx, im.Name)
+	case isMissing(err) && im.DryRun:
+		return c.previewNew(ctx, im, doc)
 	case isMissing(err):
 		return c.create(ctx, im, change, doc)
 	case err != nil:
@@ -64,11 +82,14 @@ func (c *Client) Import(ctx context.Context, im Import, doc *Document) (*Importe
 	case im.SP != "" && there.SP != nil && im.SP != *there.SP:
 		return nil, fmt.Errorf("the source locator prefix of %s is %s for ever; publish the map under another name", im.Name, *there.SP)
 	}
-	p, err := c.publish(ctx, mapPath(im.Name), http.MethodPut, doc, im.IfMatch)
+	if doc, err = doc.on(there.SP); err != nil {
+		return nil, err
+	}
+	p, err := c.publish(ctx, request{method: http.MethodPut, path: mapPath(im.Name), body: doc, Write: im.Write})
 	if err != nil {
 		return nil, err
 	}
-	if len(change) > 0 {
+	if len(change) > 0 && !im.DryRun {
 		if _, _, err := c.Put(ctx, im.Name, change, ""); err != nil {
 			return nil, fmt.Errorf("the map is published, but not its title and summary: %w", err)
 		}
@@ -76,11 +97,51 @@ func (c *Client) Import(ctx context.Context, im Import, doc *Document) (*Importe
 	return &Imported{Published: *p}, nil
 }
 
+// previewNew says what the first version of a collection that is not there yet would
+// publish. A document that is merged here asks for the prefix first.
+func (c *Client) previewNew(ctx context.Context, im Import, doc *Document) (*Imported, error) {
+	preview := func(body *Document) (*server.Published, error) {
+		r := request{method: http.MethodPut, path: mapPath(im.Name), body: body, Write: im.Write}
+		if im.SP != "" {
+			r.query = "?" + url.Values{"sp": {im.SP}}.Encode()
+		}
+		return c.publish(ctx, r)
+	}
+	if doc.merged != nil {
+		nothing, err := preview(XTM(strings.NewReader(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"/>`), 0))
+		if err != nil {
+			return nil, err
+		}
+		if doc, err = doc.merged(nothing.SP); err != nil {
+			return nil, err
+		}
+	}
+	p, err := preview(doc)
+	return &Imported{Published: *p, Created: true}, err
+}
+
+// missing returns the error of a name that no collection has: it may be mistyped.
+func (c *Client) missing(ctx context.Context, name string) error {
+	all, err := c.Collections(ctx)
+	if err != nil {
+		return err
+	}
+	there := "the server has no collections yet"
+	if len(all) > 0 {
+		names := make([]string, len(all))
+		for i := range all {
+			names[i] = all[i].Name
+		}
+		there = "there are " + strings.Join(names, ", ")
+	}
+	return fmt.Errorf("there is no collection %q; %s. To make a new one of that name, add --create", name, there)
+}
+
 func (c *Client) create(ctx context.Context, im Import, change Change, doc *Document) (*Imported, error) {
 	if im.SP != "" {
 		change["sp"] = im.SP
 	}
-	_, created, err := c.Put(ctx, im.Name, change, im.IfMatch)
+	settings, created, err := c.Put(ctx, im.Name, change, im.IfMatch)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +149,10 @@ func (c *Client) create(ctx context.Context, im Import, change Change, doc *Docu
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.publish(ctx, mapPath(im.Name), http.MethodPut, doc, "")
+	p := &server.Published{}
+	if doc, err = doc.on(settings.SP); err == nil {
+		p, err = c.publish(ctx, request{method: http.MethodPut, path: mapPath(im.Name), body: doc})
+	}
 	if err == nil {
 		return &Imported{Published: *p, Created: created}, nil
 	}
@@ -107,31 +171,27 @@ func (c *Client) create(ctx context.Context, im Import, change Change, doc *Docu
 // PutTopics publishes what a document says of some topics. topics are subject
 // identifiers of topics in it that are published even if it says nothing of them
 // but their identifiers.
-func (c *Client) PutTopics(ctx context.Context, name string, topics []string, doc *Document, ifMatch string) (*server.Published, error) {
-	p := mapPath(name) + "/topics"
+func (c *Client) PutTopics(ctx context.Context, name string, topics []string, doc *Document, w Write) (*server.Published, error) {
+	r := request{method: http.MethodPost, path: mapPath(name) + "/topics", body: doc, Write: w}
 	if len(topics) > 0 {
-		p += "?" + url.Values{"topic": topics}.Encode()
+		r.query = "?" + url.Values{"topic": topics}.Encode()
 	}
-	return c.publish(ctx, p, http.MethodPost, doc, ifMatch)
+	return c.publish(ctx, r)
 }
 
-func (c *Client) publish(ctx context.Context, path, method string, doc *Document, ifMatch string) (*server.Published, error) {
-	var p server.Published
-	if _, err := c.ask(ctx, request{method: method, path: path, body: doc, ifMatch: ifMatch}, &p); err != nil {
-		return nil, err
-	}
-	return &p, nil
+func (c *Client) publish(ctx context.Context, r request) (*server.Published, error) {
+	p := &server.Published{}
+	_, err := c.ask(ctx, r, p)
+	return p, err
 }
 
 // DeleteTopic deletes the topic with a subject identifier.
-func (c *Client) DeleteTopic(ctx context.Context, name, si, ifMatch string) (*server.Published, error) {
+func (c *Client) DeleteTopic(ctx context.Context, name, si string, w Write) (*server.Published, error) {
 	at, err := c.topicPath(ctx, name, si)
 	if err != nil {
 		return nil, err
 	}
-	var p server.Published
-	_, err = c.ask(ctx, request{method: http.MethodDelete, path: at, ifMatch: ifMatch}, &p)
-	return &p, err
+	return c.publish(ctx, request{method: http.MethodDelete, path: at, Write: w})
 }
 
 // Topic writes the current fragment of a topic to w. extension is that of the
@@ -156,7 +216,7 @@ func (c *Client) Topic(ctx context.Context, name, si, extension string, w io.Wri
 // whose last part is the topic's key.
 func (c *Client) topicPath(ctx context.Context, name, si string) (string, error) {
 	find := mapPath(name) + "/topics"
-	res, err := c.send(ctx, request{method: http.MethodGet, path: find + "?" + url.Values{"si": {si}}.Encode()})
+	res, err := c.send(ctx, request{method: http.MethodGet, path: find, query: "?" + url.Values{"si": {si}}.Encode()})
 	if err != nil {
 		return "", err
 	}

@@ -20,32 +20,51 @@ const module = "github.com/tmshare/tmshare"
 // whom": each package and what it may import of the project.
 var layers = map[string][]string{
 	"internal/iri":       {},
-	"internal/xmlscan":   {},
-	"internal/xmlpatch":  {"internal/xmlscan"},
+	"internal/xml/scan":  {},
+	"internal/xml/patch": {"internal/xml/scan"},
+	"internal/xml/read":  {"internal/xml/scan"},
+	"internal/xml/write": {},
 	"tmdm":               {"internal/iri"},
-	"tmdm/cxtm":          {"tmdm", "internal/iri"},
-	"xtm":                {"tmdm", "internal/iri", "internal/xmlscan"},
+	"tmdm/cxtm":          {"tmdm", "internal/iri", "internal/xml/write"},
+	"xtm":                {"tmdm", "internal/iri", "internal/xml/scan", "internal/xml/write"},
 	"fragment":           {"tmdm", "xtm", "internal/iri"},
-	"feeds":              {"internal/iri", "internal/xmlscan"},
-	"feeds/resourcesync": {"internal/iri", "internal/xmlscan"},
+	"fragment/stream":    {"tmdm", "xtm", "fragment"},
+	"feeds":              {"internal/iri", "internal/xml/read", "internal/xml/scan", "internal/xml/write"},
+	"feeds/resourcesync": {"internal/iri", "internal/xml/read", "internal/xml/scan", "internal/xml/write"},
 	"merge":              {"tmdm", "fragment"},
-	"internal/store":     {"tmdm", "xtm", "fragment", "merge", "internal/xmlpatch"},
-	"internal/resources": {"internal/iri", "xtm", "fragment", "feeds", "feeds/resourcesync", "internal/store", "internal/xmlpatch"},
-	"internal/server": {"internal/iri", "tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "feeds/resourcesync", "merge", "internal/store",
-		"internal/resources", "internal/xmlpatch"},
-	"internal/fetch":   {},
-	"internal/harvest": {"feeds", "feeds/resourcesync", "internal/fetch", "internal/xmlpatch"},
-	"internal/client": {"internal/iri", "tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "feeds/resourcesync", "merge", "internal/store",
-		"internal/fetch", "internal/harvest"},
-	"internal/admin":   {"feeds", "internal/server"},
-	"internal/mapfile": {"internal/iri", "tmdm", "tmdm/cxtm", "xtm"},
-	"internal/mapdiff": {"tmdm", "tmdm/cxtm"},
-	"internal/cli":     {},
-	"internal/control": {},
+	"internal/extsort":   {},
+	"internal/durable":   {},
+	"internal/kv":        {},
+	"internal/kv/memory": {"internal/kv"},
+	"internal/kv/badger": {"internal/kv", "internal/durable"},
+	"internal/store":     {"tmdm", "xtm", "fragment", "merge", "internal/xml/patch", "internal/extsort", "internal/durable", "internal/kv", "internal/kv/badger"},
+	"internal/backup":    {"internal/durable", "internal/store"},
+	"internal/resources": {"internal/durable", "internal/iri", "internal/formats", "xtm", "fragment", "feeds", "feeds/resourcesync", "internal/store", "internal/xml/patch"},
+	"internal/publish":   {"tmdm", "xtm", "fragment", "merge", "feeds", "internal/formats", "internal/store"},
+	"internal/server": {"internal/durable", "internal/server/web", "internal/server/upkeep", "internal/iri", "internal/publish", "tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "feeds/resourcesync", "merge", "internal/store",
+		"internal/resources", "internal/formats", "internal/xml/patch"},
+	"internal/server/web":    {},
+	"internal/server/upkeep": {"internal/durable", "internal/store", "internal/resources"},
+
+	"internal/fetch":               {},
+	"internal/follow":              {"feeds", "feeds/resourcesync", "internal/extsort", "internal/fetch"},
+	"internal/follow/atompmh":      {"feeds", "internal/fetch", "internal/follow"},
+	"internal/follow/resourcesync": {"feeds", "feeds/resourcesync", "internal/extsort", "internal/fetch", "internal/follow", "internal/xml/patch"},
+	"internal/follow/folder":       {"feeds/resourcesync", "internal/fetch", "internal/follow", "internal/xml/patch"},
+	"internal/client": {"internal/iri", "tmdm", "tmdm/cxtm", "xtm", "fragment", "fragment/stream", "feeds", "feeds/resourcesync", "merge", "internal/store",
+		"internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/resourcesync", "internal/extsort", "internal/formats", "internal/formats/format"},
+	"internal/admin":              {"feeds", "fragment", "internal/server"},
+	"internal/formats/format":     {"tmdm", "xtm", "fragment"},
+	"internal/formats/formatxtm":  {"tmdm", "xtm", "fragment", "feeds", "internal/formats/format"},
+	"internal/formats/formatcxtm": {"tmdm", "tmdm/cxtm", "xtm", "internal/formats/format"},
+	"internal/formats":            {"internal/iri", "tmdm", "xtm", "internal/formats/format", "internal/formats/formatxtm", "internal/formats/formatcxtm"},
+	"internal/formats/mapdiff":    {"tmdm", "tmdm/cxtm"},
+	"internal/cli":                {},
+	"internal/control":            {},
 	"internal/demo": {"tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "merge", "internal/store", "internal/server", "internal/client",
 		"testdata/xtm"},
-	"cmd/tmshare-server": {"fragment", "internal/admin", "internal/cli", "internal/clientcmd", "internal/demo", "internal/server", "internal/store"},
-	"internal/clientcmd": {"feeds", "tmdm", "xtm", "internal/cli", "internal/client", "internal/control", "internal/fetch", "internal/harvest", "internal/mapdiff", "internal/mapfile", "internal/store"},
+	"cmd/tmshare-server": {"fragment", "internal/admin", "internal/cli", "internal/clientcmd", "internal/demo", "internal/formats", "internal/publish", "internal/server", "internal/server/web", "internal/store", "tmdm", "xtm"},
+	"internal/clientcmd": {"internal/backup", "feeds", "fragment", "tmdm", "xtm", "internal/cli", "internal/client", "internal/control", "internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/folder", "internal/follow/resourcesync", "internal/formats/mapdiff", "internal/formats", "internal/store"},
 	"cmd/tmshare-client": {"internal/clientcmd"},
 	"testdata/xtm":       {},
 
@@ -56,30 +75,34 @@ var layers = map[string][]string{
 	"bench/table":              {},
 	"internal/testenv":         {},
 	"internal/testedit":        {"tmdm"},
+	"internal/testhostile":     {},
+	"internal/testkit/kill":    {},
+	"internal/testkit/anyhost": {"internal/fetch"},
+	"internal/kv/kvtest":       {"internal/kv"},
 	"internal/store/storetest": {"tmdm", "fragment", "merge", "internal/testedit", "xtm"},
 	"internal/archtest":        {},
 	"internal/e2e":             {},
 }
 
 // testOnly are the packages that nothing but tests imports.
-var testOnly = []string{"internal/testenv", "internal/testedit", "internal/store/storetest"}
+var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/kv/kvtest", "internal/store/storetest"}
 
 // onlyIn are libraries that one package alone may import, and standard packages
 // that do input, output or logging and are kept out of the model.
 var onlyIn = map[string]string{
-	"github.com/dgraph-io/badger/v4": "internal/store",
-	"github.com/gorilla/mux":         "internal/server",
+	"github.com/dgraph-io/badger/v4": "internal/kv/badger",
+	"github.com/gorilla/mux":         "internal/server/web",
 }
 
 var notInModel = []string{"net/http", "os", "log", "log/slog"}
 
 type listed struct {
-	ImportPath string
-	Imports    []string
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
 }
 
 func packages(t *testing.T) []listed {
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...", module+"/testdata/xtm").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...", module+"/testdata/xtm").Output()
 	require.NoError(t, err)
 	var all []listed
 	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
@@ -107,11 +130,15 @@ func TestPackagesImportWhatTheTableAllows(t *testing.T) {
 					assert.NotContains(t, testOnly, own, "%s is for tests", own)
 				}
 			}
-			if only, ok := onlyIn[i]; ok {
-				assert.Equal(t, only, p.ImportPath, "only %s may import %s", only, i)
-			}
-			if slices.Contains([]string{"tmdm", "tmdm/cxtm", "merge", "fragment"}, p.ImportPath) {
+			if slices.Contains([]string{"tmdm", "tmdm/cxtm", "merge", "fragment", "fragment/stream"}, p.ImportPath) {
 				assert.NotContains(t, notInModel, i, "%s does no input, output or logging", p.ImportPath)
+			}
+		}
+		for _, i := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			for library, only := range onlyIn {
+				if i == library || strings.HasPrefix(i, library+"/") {
+					assert.Equal(t, only, p.ImportPath, "only %s may import %s, in tests too", only, i)
+				}
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,7 +21,9 @@ const (
 	Failed      = 1 // an error
 	Usage       = 2 // the command line makes no sense
 	Quarantined = 3 // sync, retry, status, verify: in step, but for what is in quarantine; harvest, mirror: but for what could not be had
-	Differs     = 4 // verify, diff, mirror --audit: what was compared is not equal
+	Differs     = 4 // verify, diff, mirror --audit: what was compared is not equal; check: damaged, but can be repaired
+
+	ClosedPipe = 128 + 13 // nobody reads the output any more: what shells tell of SIGPIPE
 )
 
 // ExitError carries an exit code other than Failed.
@@ -49,9 +52,14 @@ func RunWith(root *cobra.Command, getenv func(string) string) int {
 		root.Version = info.Main.Version + " " + info.GoVersion
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &ExitError{Usage, fmt.Errorf("%w\nTry \"%s --help\"", err, cmd.CommandPath())}
+		return &ExitError{Usage, fmt.Errorf("%w%s\nTry \"%s --help\"", err, howToWrite(err), cmd.CommandPath())}
 	})
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags(), getenv) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if data := cmd.Flags().Lookup("data"); data != nil && data.Changed && data.Value.String() == "" {
+			return &ExitError{Usage, errors.New("--data is empty: name a folder")}
+		}
+		return fromEnvironment(cmd.Flags(), getenv)
+	}
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "help" { // it would show something else and succeed
@@ -61,6 +69,9 @@ func RunWith(root *cobra.Command, getenv func(string) string) int {
 	err := root.Execute()
 	if err == nil {
 		return OK
+	}
+	if errors.Is(err, syscall.EPIPE) { // nobody reads any more, and nobody would read why
+		return ClosedPipe
 	}
 	var exit *ExitError
 	code := Failed
@@ -76,6 +87,23 @@ func RunWith(root *cobra.Command, getenv func(string) string) int {
 	return code
 }
 
+// howToWrite says how the value of a flag is written, where the parser does not.
+func howToWrite(err error) string {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return ""
+	}
+	switch invalid.GetFlag().Value.Type() {
+	case "duration":
+		return "; write a time such as 30s, 5m or 24h"
+	case "int", "int64", "uint64":
+		return "; write a whole number"
+	case "bool":
+		return "; write true or false"
+	}
+	return ""
+}
+
 // Args wraps a check of positional arguments so that it is a usage error.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
@@ -85,6 +113,22 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// NotEmpty wraps a check of positional arguments, none of which may be empty, as a variable of a
+// script that is not set leaves them.
+func NotEmpty(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		for i, arg := range args {
+			if arg == "" {
+				return fmt.Errorf("argument %d is empty", i+1)
+			}
+		}
+		return check(cmd, args)
+	}
+}
+
+// ErrNoData says that no data folder is named, and that there is no default.
+var ErrNoData error = &ExitError{Usage, errors.New("no data folder: there is neither $XDG_STATE_HOME nor a home folder for the default; name one with --data")}
 
 // commandLineOnly marks flags that have no environment variable.
 const commandLineOnly = "tmshare_command_line_only"
@@ -108,7 +152,7 @@ func fromEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
 		name := "TMSHARE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		if value := getenv(name); value != "" {
 			if err := flags.Set(f.Name, value); err != nil {
-				failed = &ExitError{Usage, fmt.Errorf("%s: %w", name, err)}
+				failed = &ExitError{Usage, fmt.Errorf("%s: %w%s", name, err, howToWrite(err))}
 			}
 		}
 	})

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
+
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
 // program runs a small program with one command and returns the exit code and

@@ -11,31 +11,32 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/xtm"
 )
 
 // Subscriptions is what the client needs to know its subscriptions.
 type Subscriptions interface {
-	Subscriptions() ([]store.Subscription, error)
-	AddSubscription(store.Subscription) error
-	UpdateSubscription(name string, change func(*store.Subscription)) error
-	RemoveSubscription(name string) error
+	Subscriptions(ctx context.Context) ([]store.Subscription, error)
+	AddSubscription(context.Context, store.Subscription) error
+	UpdateSubscription(ctx context.Context, name string, change func(*store.Subscription)) error
+	RemoveSubscription(ctx context.Context, name string) error
 }
 
 // Quarantine is what the client needs to look after what it could not apply.
 type Quarantine interface {
-	Quarantine(name string) ([]store.Quarantined, error)
-	Forget(name string, topics ...string) ([]store.Quarantined, error)
+	Quarantine(ctx context.Context, name string) ([]store.Quarantined, error)
+	Forget(ctx context.Context, name string, topics ...string) ([]store.Quarantined, error)
 }
 
 // Sources is what the client needs to keep the records of its sources.
 type Sources interface {
 	StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark, progress func(store.Loading)) error
-	SwitchSource(name, note string) error
+	SwitchSource(ctx context.Context, name, note string) error
 	ApplyEntries(ctx context.Context, name string, f func(*store.Applying) error) error
-	HeldRecords(name string, ids []string, f func(store.Held)) error
-	ReadSources(f func([]store.Subscription, []fragment.Source) error) error
+	HeldRecords(ctx context.Context, name string, ids []string, f func(store.Held) error) error
+	ReadSources(ctx context.Context, f func([]store.Subscription, []fragment.Source) error) error
 }
 
 // Store is what the client needs of the store.
@@ -44,8 +45,9 @@ type Store interface {
 	Sources
 	Quarantine
 	Local
-	Dir() string // the data folder
-	Room() error // if there is none on its disk
+	Dir() string           // the data folder
+	Scratch() string       // the folder for files that nobody needs after the process has ended
+	CheckFreeSpace() error // if there is none on its disk
 }
 
 // Config configures a Client. Store is required; zero values of the others mean
@@ -61,18 +63,22 @@ type Config struct {
 	// "host:port").
 	Hosts []string
 
-	Parallel    int           // fragments fetched at a time; default 32
-	Batch       int           // entries applied in one commit, at most; default 200
-	Tries       int           // of each request; default 4
-	Backoff     time.Duration // before the second try, growing; default 250 ms
-	Stall       time.Duration // a try ends after this long without a byte; default 1 min
-	MaxTime     time.Duration // for a feed document or a fragment; default 15 min
-	MaxFragment int64         // bytes, unpacked; default 256 MiB
-	MaxSnapshot int64         // bytes, unpacked; default 16 GiB
-	MaxDocs     int           // documents of a feed in one round; default 100,000
-	Feed        feeds.Limits  // of one feed document
-	Document    xtm.Limits    // of one XTM document
-	Lenient     bool          // read XTM 1.0 leniently
+	Parallel      int           // fragments fetched at a time; default 32
+	Batch         int           // entries applied in one commit, at most; default 200
+	Tries         int           // of each request; default 4
+	Backoff       time.Duration // before the second try, growing; default 250 ms
+	Stall         time.Duration // a try ends after this long without a byte; default 1 min
+	MinRate       int64         // bytes per second, on an average of each Stall; fewer end a try; default 100
+	MaxTime       time.Duration // for a feed document or a fragment; default 15 min
+	MaxFragment   int64         // bytes, unpacked; default 256 MiB
+	MaxSnapshot   int64         // bytes, unpacked; default 16 GiB
+	MaxDocs       int           // documents of a feed in one round; default 100,000
+	MaxQuarantine int           // topics of a source in quarantine; default 10,000
+	MaxEntries    int           // entries of a feed or of lists that one round handles; default 10,000,000
+	MaxFeed       int64         // bytes of the documents of a feed in one round, unpacked; default 16 GiB
+	Feed          feeds.Limits  // of one feed document
+	Document      xtm.Limits    // of one XTM document
+	Lenient       bool          // read XTM 1.0 leniently
 
 	// Report is told, in a line of text, what long work is doing.
 	Report func(line string)
@@ -91,7 +97,10 @@ type Config struct {
 // not overlap.
 type Client struct {
 	Config
-	format string // to ask for alone; "" = what is best
+	format *formats.Format // to ask for alone; nil: what is best
+	queues queueLimits
+
+	tolerated *tolerated
 }
 
 // New returns a client for c.
@@ -101,19 +110,24 @@ func New(c Config) (*Client, error) {
 	}
 	for name, n := range map[string]int64{
 		"Parallel": int64(c.Parallel), "Batch": int64(c.Batch), "Tries": int64(c.Tries), "Backoff": int64(c.Backoff),
-		"Stall": int64(c.Stall), "MaxTime": int64(c.MaxTime), "MaxFragment": c.MaxFragment, "MaxSnapshot": c.MaxSnapshot, "MaxDocs": int64(c.MaxDocs),
+		"Stall": int64(c.Stall), "MinRate": c.MinRate, "MaxTime": int64(c.MaxTime), "MaxFragment": c.MaxFragment, "MaxSnapshot": c.MaxSnapshot, "MaxDocs": int64(c.MaxDocs),
+		"MaxQuarantine": int64(c.MaxQuarantine), "MaxEntries": int64(c.MaxEntries), "MaxFeed": c.MaxFeed,
 	} {
 		if n < 0 {
 			return nil, fmt.Errorf("client: %s is negative", name)
 		}
 	}
 	f := c.fetcher().WithDefaults()
-	c.HTTP, c.Tries, c.Backoff, c.Stall, c.MaxTime, c.Logger, c.Now = f.HTTP, f.Tries, f.Backoff, f.Stall, f.MaxTime, f.Logger, f.Now
+	c.HTTP, c.Tries, c.Backoff, c.Logger, c.Now = f.HTTP, f.Tries, f.Backoff, f.Logger, f.Now
+	c.Stall, c.MinRate, c.MaxTime = f.Stall, f.MinRate, f.MaxTime
 	setDefault(&c.Parallel, 32)
 	setDefault(&c.Batch, 200)
 	setDefault(&c.MaxFragment, 256<<20)
 	setDefault(&c.MaxSnapshot, 16<<30)
 	setDefault(&c.MaxDocs, 100_000)
+	setDefault(&c.MaxQuarantine, 10_000)
+	setDefault(&c.MaxEntries, 10_000_000)
+	setDefault(&c.MaxFeed, 16<<30)
 	if c.Report == nil {
 		c.Report = func(string) {}
 	}
@@ -123,7 +137,7 @@ func New(c Config) (*Client, error) {
 	if c.Locks == nil {
 		c.Locks = &Locks{}
 	}
-	return &Client{Config: c}, nil
+	return &Client{Config: c, queues: queueLimits{memory: 8 << 20, chunk: 4000}}, nil
 }
 
 func setDefault[T int | int64 | time.Duration](field *T, value T) {
@@ -134,8 +148,8 @@ func setDefault[T int | int64 | time.Duration](field *T, value T) {
 
 // Subscription returns the subscription with a name; an [*UnknownError] says
 // that there is none.
-func (c *Client) Subscription(name string) (*store.Subscription, error) {
-	all, err := c.Store.Subscriptions()
+func (c *Client) Subscription(ctx context.Context, name string) (*store.Subscription, error) {
+	all, err := c.Store.Subscriptions(ctx)
 	if err != nil {
 		return nil, err
 	}

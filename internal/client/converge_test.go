@@ -15,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/testedit"
+	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -24,7 +25,8 @@ import (
 // source is equal to the server's map.
 func TestSourceConvergesAfterRandomEditsAndFaults(t *testing.T) {
 	t.Parallel()
-	for _, seed := range []uint64{1, 2, 3} {
+	for n := range uint64(testenv.Rounds(1, 6)) {
+		seed := testenv.Seed() + n
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { converges(t, seed) })
 	}
 }
@@ -34,7 +36,7 @@ func converges(t *testing.T, seed uint64) {
 	o := publishing(t, string(maps.Libraries), documentSize(7))
 	sp := o.sp("egov")
 	s := subscribed(t, o)
-	tm, err := xtm.Read(bytes.NewReader(maps.Libraries), xtm.Options{Base: tmdm.Locator(sp)})
+	tm, err := xtm.Read(t.Context(), bytes.NewReader(maps.Libraries), xtm.Options{Base: tmdm.Locator(sp)})
 	require.NoError(t, err)
 	editor := testedit.New(tm, sp, seed)
 	chaos := newChaos(seed)
@@ -60,6 +62,7 @@ func converges(t *testing.T, seed uint64) {
 
 		o.breakWith(chaos.answer)
 		s.restart(func(c *client.Config) { c.Batch, c.Tries, c.Parallel = 1+rng.IntN(5), 2, 1+rng.IntN(4) })
+		s.LimitQueue(2000, 3)
 		if rng.IntN(3) == 0 {
 			dying := &dyingStore{Store: s.db, left: rng.IntN(12)}
 			s.configure(func(c *client.Config) { c.Store, c.Batch, c.Tries = dying, 2, 2 })
@@ -77,9 +80,9 @@ func converges(t *testing.T, seed uint64) {
 		s.restart()
 		s.sync()
 		server := o.get("/topicmaps/egov/snapshots/current.xtm21")
-		now, err := xtm.Read(strings.NewReader(server), xtm.Options{Base: tmdm.Locator(sp)})
+		now, err := xtm.Read(t.Context(), strings.NewReader(server), xtm.Options{Base: tmdm.Locator(sp)})
 		require.NoError(t, err)
-		view, _, err := s.Merged(false, "egov")
+		view, _, err := s.Merged(o.t.Context(), false, "egov")
 		require.NoError(t, err)
 		require.Equal(t, canonical(t, now, sp), canonical(t, view, sp), "version %d", version)
 	}

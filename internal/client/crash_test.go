@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // dyingStore carries out some writes and then none any more, as if the process
@@ -39,16 +39,16 @@ func (d *dyingStore) write(what string, f func() error) error {
 	return f()
 }
 
-func (d *dyingStore) UpdateSubscription(name string, change func(*store.Subscription)) error {
-	return d.write("update", func() error { return d.Store.UpdateSubscription(name, change) })
+func (d *dyingStore) UpdateSubscription(ctx context.Context, name string, change func(*store.Subscription)) error {
+	return d.write("update", func() error { return d.Store.UpdateSubscription(ctx, name, change) })
 }
 
 func (d *dyingStore) StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark, progress func(store.Loading)) error {
 	return d.write("stage", func() error { return d.Store.StageSource(ctx, name, records, mark, progress) })
 }
 
-func (d *dyingStore) SwitchSource(name, note string) error {
-	return d.write("switch", func() error { return d.Store.SwitchSource(name, note) })
+func (d *dyingStore) SwitchSource(ctx context.Context, name, note string) error {
+	return d.write("switch", func() error { return d.Store.SwitchSource(ctx, name, note) })
 }
 
 func (d *dyingStore) ApplyEntries(ctx context.Context, name string, f func(*store.Applying) error) error {
@@ -125,7 +125,7 @@ func TestStagedGenerationIsTakenOn(t *testing.T) {
 	o.breakWith(damage(isFragmentOf(o, "t5"), always, answering(429)))
 	r, _ := s.syncFails()
 	assert.Equal(t, 5, r.Applied)
-	_, _, err := s.Merged(false, "egov")
+	_, _, err := s.Merged(o.t.Context(), false, "egov")
 	assert.ErrorContains(t, err, "not loaded yet", "what is staged is not shown")
 	o.breakWith(nil)
 	s.restart()
@@ -254,6 +254,6 @@ func TestRoundsLeaveNoGoroutines(t *testing.T) {
 	o.breakWith(nil)
 	s.sync()
 	transport.CloseIdleConnections()
-	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, 5*time.Second, 10*time.Millisecond,
+	testenv.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 },
 		"%d goroutines before", before)
 }

@@ -5,6 +5,7 @@ import (
 	"mime"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/formats"
 )
 
 // dataLink chooses the link to the data of an entry.
@@ -32,7 +33,7 @@ func (c *Client) bestLink(links []feeds.Link) (best feeds.Link, ok bool) {
 // rank is rankType with what was asked for first.
 func (c *Client) rank(mediaType string) int {
 	r := rankType(mediaType)
-	if c.format == FormatXTM1 && (r == rankXTM1 || r == rankXTM1Own) {
+	if c.format == formats.XTM10 && (r == rankXTM1 || r == rankXTM1Own) {
 		r += 10
 	}
 	return r
@@ -75,9 +76,9 @@ func rankType(mediaType string) int {
 // asked for alone.
 func (c *Client) otherFormat(mediaType string) bool {
 	switch r := rankType(mediaType); c.format {
-	case FormatXTM1:
+	case formats.XTM10:
 		return r > rankXTM1
-	case FormatXTM21:
+	case formats.XTM21:
 		return r == rankXTM1 || r == rankXTM1Own
 	}
 	return false

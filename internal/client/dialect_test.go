@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // site serves documents by their paths, as they are.
@@ -27,10 +28,11 @@ type site struct {
 	documents map[string]string
 	requests  []string
 	token     string // that is asked for, "" = none
+	missing   int    // status of what there is not
 }
 
 func newSite(t *testing.T) *site {
-	s := &site{documents: map[string]string{}}
+	s := &site{documents: map[string]string{}, missing: http.StatusNotFound}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -41,7 +43,7 @@ func newSite(t *testing.T) *site {
 		}
 		document, ok := s.documents[r.URL.RequestURI()]
 		if !ok {
-			w.WriteHeader(http.StatusNotFound)
+			w.WriteHeader(s.missing)
 			return
 		}
 		if strings.Contains(document, "<topicMap") {
@@ -171,7 +173,7 @@ func TestEntriesThatNameTheirTopicDifferently(t *testing.T) {
 	s.documents["/data/2"] = doc(page("<name><value>Page</value></name>"))
 	s.feed("/feed", declared, located, second, first)
 	c.syncPasses(0)
-	tm, _, err := c.Merged(false, "egov")
+	tm, _, err := c.Merged(c.t.Context(), false, "egov")
 	require.NoError(t, err)
 	require.NotNil(t, tm.TopicBySubjectLocator("http://example.org/page"))
 	s.feed("/feed", declared, strings.ReplaceAll(strings.Replace(located, "00:00:02", "00:00:03", 1), "/data/2", "/data/3"), located, second, first)
@@ -218,7 +220,8 @@ func TestTokenForReading(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("secret\n"), 0o600))
 	c := newSubscriber(t, func(c *client.Config) { c.Hosts = []string{elsewhere.Listener.Addr().String()} })
 	_, err := c.Subscribe(context.Background(), s.URL+"/feed", client.SubscribeOptions{Name: "egov"})
-	assert.ErrorContains(t, err, "401")
+	assert.ErrorContains(t, err, "401 Unauthorized")
+	assert.ErrorContains(t, err, "--token-file FILE")
 	_, err = c.Subscribe(context.Background(), s.URL+"/feed", client.SubscribeOptions{Name: "egov", TokenFile: file})
 	require.NoError(t, err)
 	c.sync()
@@ -236,7 +239,7 @@ func TestTokenForReading(t *testing.T) {
 // A format that is asked for is the one that is fetched.
 func TestFormatThatIsAskedFor(t *testing.T) {
 	t.Parallel()
-	for format, ending := range map[string]string{client.FormatXTM1: ".xtm1", client.FormatXTM21: ".xtm21"} {
+	for format, ending := range map[string]string{"xtm1": ".xtm1", "xtm1.0": ".xtm1", "xtm2.1": ".xtm21"} {
 		o := publishing(t, doc(topics(2, "v1")...))
 		s := newSubscriber(t)
 		_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{Format: format})
@@ -331,7 +334,7 @@ func TestVerifyOfAFormatThatWasAskedFor(t *testing.T) {
 	typed := `<topic><subjectIdentifier href="http://psi.example.org/a"/><name><type><subjectIdentifierRef href="http://psi.example.org/type"/></type><value>A</value></name></topic>`
 	o := publishing(t, doc(typed))
 	s := newSubscriber(t)
-	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{Format: client.FormatXTM1})
+	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{Format: "xtm1.0"})
 	require.NoError(t, err)
 	s.sync()
 	assert.True(t, s.verify().Equal)
@@ -339,6 +342,7 @@ func TestVerifyOfAFormatThatWasAskedFor(t *testing.T) {
 
 // Of large fragments, one at a time is read: many cannot fill the memory.
 func TestLargeFragmentsAreReadOneAtATime(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	o := publishing(t, doc(topics(4, "v1")...))
 	s := inStep(t, o)

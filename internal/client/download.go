@@ -19,12 +19,12 @@ const downloadFolder = "downloads"
 
 // fetchSnapshot fetches the data of a snapshot, or the rest of them. What an
 // error leaves is gone on with by the next call, if that is for the same snapshot.
-func (c *Client) fetchSnapshot(ctx context.Context, s *store.Subscription, e *feeds.Entry, link string, home func(*url.URL) error) (*fetch.Download, error) {
-	if err := c.tidyDownloads(); err != nil {
+func (c *Client) fetchSnapshot(ctx context.Context, s *store.Subscription, e *feeds.Entry, link string, allowURL func(*url.URL) error) (*fetch.Download, error) {
+	if err := c.tidyDownloads(ctx); err != nil {
 		return nil, err
 	}
 	steps := int64(-1) // that were reported; those of a former round are not
-	d := &fetch.Download{Path: c.downloadPath(s), Key: key(e) + "\x00" + link, Room: c.Store.Room, Progress: func(done, total int64) {
+	d := &fetch.Download{Path: c.downloadPath(s), Key: key(e) + "\x00" + link, Room: c.Store.CheckFreeSpace, Progress: func(done, total int64) {
 		c.Progress(Progress{s.Name, "fetching the snapshot", done, total, Bytes})
 		if n := done / progressStep; n != steps {
 			if steps >= 0 && n > steps {
@@ -33,7 +33,7 @@ func (c *Client) fetchSnapshot(ctx context.Context, s *store.Subscription, e *fe
 			steps = n
 		}
 	}}
-	return d, d.Fetch(ctx, c.fetcher(), fetch.Request{URL: link, Accept: c.accept(), Max: c.MaxSnapshot, Home: home})
+	return d, d.Fetch(ctx, c.fetcher(), fetch.Request{URL: link, Accept: c.accept(), Max: c.MaxSnapshot, AllowURL: allowURL})
 }
 
 func (c *Client) downloadPath(s *store.Subscription) string {
@@ -41,12 +41,12 @@ func (c *Client) downloadPath(s *store.Subscription) string {
 }
 
 // tidyDownloads removes what was fetched for subscriptions that are no more.
-func (c *Client) tidyDownloads() error {
+func (c *Client) tidyDownloads(ctx context.Context) error {
 	folder := filepath.Join(c.Store.Dir(), downloadFolder)
-	if err := os.MkdirAll(folder, 0o750); err != nil {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	subscriptions, err := c.Store.Subscriptions()
+	subscriptions, err := c.Store.Subscriptions(ctx)
 	if err != nil {
 		return err
 	}

@@ -22,12 +22,16 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 )
 
-// unlike returns topics that do not pack well, so that a snapshot has some size.
-func unlike(n int, seed uint64) []string {
+// unlike returns topics with names that do not pack well, so that a snapshot has some size.
+func unlike(n, bytesOfName int, seed uint64) []string {
 	random := rand.New(rand.NewPCG(seed, seed))
 	all := make([]string, n)
 	for i := range all {
-		all[i] = topic(fmt.Sprintf("t%d", i), fmt.Sprintf("%x%x%x%x", random.Uint64(), random.Uint64(), random.Uint64(), random.Uint64()))
+		var name []byte
+		for len(name) < bytesOfName {
+			name = fmt.Appendf(name, "%016x", random.Uint64())
+		}
+		all[i] = topic(fmt.Sprintf("t%d", i), string(name))
 	}
 	return all
 }
@@ -129,7 +133,7 @@ func zipped(t *testing.T, document string) []byte {
 // farther: nothing is fetched twice.
 func TestBrokenConnectionsAreGoneOnFrom(t *testing.T) {
 	t.Parallel()
-	document := doc(unlike(2000, 1)...)
+	document := doc(unlike(100, 2000, 1)...)
 	for seed := range uint64(5) {
 		o := publishing(t, document)
 		s := subscribed(t, o)
@@ -155,7 +159,7 @@ func TestBrokenConnectionsAreGoneOnFrom(t *testing.T) {
 // A round that ends in the middle is taken up by the next, in another process too.
 func TestInterruptedDownloadIsTakenUpByTheNextRound(t *testing.T) {
 	t.Parallel()
-	document := doc(unlike(2000, 1)...)
+	document := doc(unlike(100, 2000, 1)...)
 	o := publishing(t, document)
 	s := subscribed(t, o)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -196,7 +200,7 @@ func TestInterruptedDownloadIsTakenUpByTheNextRound(t *testing.T) {
 // fetches it again.
 func TestSnapshotThatCannotBeReadIsThrownAway(t *testing.T) {
 	t.Parallel()
-	document := doc(unlike(3000, 1)...)
+	document := doc(unlike(25, 2000, 1)...)
 	packed := zipped(t, document)
 	changed := func(at int) []byte {
 		b := bytes.Clone(packed)
@@ -257,13 +261,13 @@ func TestSnapshotsAreBounded(t *testing.T) {
 func TestSnapshotThatIsPrunedMeanwhileIsReplacedByTheNewest(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{404, 410} {
-		o := publishing(t, doc(unlike(2000, 1)...))
+		o := publishing(t, doc(unlike(100, 2000, 1)...))
 		s := subscribed(t, o, func(c *client.Config) { c.Tries = 1 })
 		w := &wire{}
 		o.breakWith(w.cutting(func(n int) int { return 20_000 * (1 - n) })) // the second gets no farther
 		s.syncFails()
 		require.Len(t, s.downloads(), 2)
-		o.put(doc(unlike(2000, 2)...))
+		o.put(doc(unlike(100, 2000, 2)...))
 		pruned := false
 		o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
 			if !isSnapshot(r) || pruned {
@@ -276,7 +280,7 @@ func TestSnapshotThatIsPrunedMeanwhileIsReplacedByTheNewest(t *testing.T) {
 			return true
 		})
 		s.sync()
-		s.has(o, doc(unlike(2000, 2)...))
+		s.has(o, doc(unlike(100, 2000, 2)...))
 		assert.Empty(t, s.downloads())
 
 		o.breakWith(damage(isSnapshot, always, answering(status)))
@@ -284,13 +288,32 @@ func TestSnapshotThatIsPrunedMeanwhileIsReplacedByTheNewest(t *testing.T) {
 		_, err := s.Replace(context.Background(), "egov")
 		assert.ErrorContains(t, err, fmt.Sprint("the server answered ", status))
 		assert.Equal(t, 1, times(o.seen(), "/snapshots/"), "the newest one is not asked for again")
+
+		named := 0
+		o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+			switch {
+			case isSnapshot(r):
+				w.WriteHeader(status)
+			case isSnapshots(r):
+				named++
+				was, body := record(real, r)
+				w.Header().Set("Content-Type", was.Header().Get("Content-Type"))
+				_, _ = w.Write(bytes.ReplaceAll(body, []byte("/snapshots/"), fmt.Appendf(nil, "/snapshots/%d-", named)))
+			default:
+				return false
+			}
+			return true
+		})
+		_, err = s.Replace(t.Context(), "egov")
+		assert.ErrorContains(t, err, "the feed has named 5 snapshots, one after the other, of which none is there; try again later")
+		assert.Equal(t, 5, named)
 	}
 }
 
 // Of downloads that were left, only what can still be of use is kept.
 func TestLeftoversAreRemoved(t *testing.T) {
 	t.Parallel()
-	o := publishing(t, doc(unlike(2000, 1)...))
+	o := publishing(t, doc(unlike(100, 2000, 1)...))
 	s := subscribed(t, o, func(c *client.Config) { c.Tries = 1 })
 	w := &wire{}
 	o.breakWith(w.cutting(func(n int) int { return 20_000 * (1 - n) }))
@@ -300,7 +323,7 @@ func TestLeftoversAreRemoved(t *testing.T) {
 	stranger := filepath.Join(filepath.Dir(left[0]), "4711")
 	require.NoError(t, os.WriteFile(stranger, []byte("x"), 0o600))
 	require.NoError(t, os.WriteFile(stranger+".json", []byte("{}"), 0o600))
-	o.put(doc(unlike(2000, 2)...))
+	o.put(doc(unlike(100, 2000, 2)...))
 	o.takeSnapshot()
 	w = &wire{}
 	o.breakWith(w.cutting(func(int) int { return 0 }))
@@ -310,14 +333,14 @@ func TestLeftoversAreRemoved(t *testing.T) {
 	assert.NoFileExists(t, stranger+".json")
 	o.breakWith(nil)
 	s.sync()
-	s.has(o, doc(unlike(2000, 2)...))
+	s.has(o, doc(unlike(100, 2000, 2)...))
 	assert.Empty(t, s.downloads())
 }
 
 // What is beside the file may be damaged: then it is of no use.
 func TestDamagedNotesAreNotTrusted(t *testing.T) {
 	t.Parallel()
-	document := doc(unlike(2000, 1)...)
+	document := doc(unlike(100, 2000, 1)...)
 	for _, damaged := range []func(note map[string]any) any{
 		func(map[string]any) any { return 5 },
 		func(note map[string]any) any { delete(note, "ETag"); return note },

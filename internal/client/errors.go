@@ -1,9 +1,7 @@
 package client
 
 import (
-	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/tmshare/tmshare/internal/fetch"
@@ -11,26 +9,6 @@ import (
 
 // FetchError says that a document could not be fetched.
 type FetchError = fetch.Error
-
-// serverFault reports whether err may be one of the server as a whole, or of the
-// way to it, rather than one of the document that was asked for.
-func serverFault(err error) bool {
-	var failed *FetchError
-	if !errors.As(err, &failed) {
-		return false
-	}
-	switch failed.Status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
-		return true
-	}
-	return failed.Transient()
-}
-
-// tooMany reports whether the server wants to be left alone for a while.
-func tooMany(err error) bool {
-	var failed *FetchError
-	return errors.As(err, &failed) && (failed.Status == http.StatusTooManyRequests || failed.RetryAfter > 0)
-}
 
 // goneError says that the fragment of an entry is not kept any more, and that
 // no later entry for its topic was known.
@@ -94,7 +72,18 @@ func (e *PrefixError) Error() string {
 	if e.Found == "" {
 		return fmt.Sprintf("%s: the feed has no ServerSrcLocatorPrefix any more (it was %s); nothing was changed", e.URL, e.Pinned)
 	}
-	return fmt.Sprintf("%s: the feed's ServerSrcLocatorPrefix is %s, it was %s; nothing was changed. If the server's owner confirms the new prefix, subscribe anew under another name", e.URL, e.Found, e.Pinned)
+	return fmt.Sprintf("%s: the feed's ServerSrcLocatorPrefix is %s, it was %s; nothing was changed. If the server's owner confirms the new prefix, subscribe again (--again) under another name (--as)", e.URL, e.Found, e.Pinned)
+}
+
+// SharedPrefixError says that a source has the source locator prefix of another one, on another
+// server. Identifiers under the prefix would name the topics of both.
+type SharedPrefixError struct {
+	SP, URL         string
+	Other, OtherURL string // the subscription that has the prefix
+}
+
+func (e *SharedPrefixError) Error() string {
+	return fmt.Sprintf("%s has the ServerSrcLocatorPrefix %s, and so has the subscription %q, which follows another server (%s): their topics would be taken for each other. Ask the owner of one server for another prefix; if both publish one collection, give --allow-shared-prefix", e.URL, e.SP, e.Other, e.OtherURL)
 }
 
 // historyError says that partial updates cannot go on from the mark, and why. A

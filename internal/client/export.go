@@ -1,33 +1,27 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/formats/format"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
-	"github.com/tmshare/tmshare/tmdm/cxtm"
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Formats in which a map can be exported.
-const (
-	FormatXTM1  = "xtm1"
-	FormatXTM21 = "xtm2.1"
-	FormatCXTM  = "cxtm"
-)
-
 // parts calls f with the parts of the merged view: all, or those named.
-func (c *Client) parts(claims bool, sources []string, f func([]merge.Part) error) error {
-	if err := c.loaded(sources); err != nil {
+func (c *Client) parts(ctx context.Context, claims bool, sources []string, f func([]merge.Part) error) error {
+	if err := c.loaded(ctx, sources); err != nil {
 		return err
 	}
-	return c.Store.ReadParts(LocalName, func(all []store.Part) error {
+	return c.Store.ReadParts(ctx, LocalName, func(all []store.Part) error {
 		var parts []merge.Part
 		for _, p := range all {
 			if len(sources) == 0 || slices.Contains(sources, p.Name) {
@@ -40,11 +34,11 @@ func (c *Client) parts(claims bool, sources []string, f func([]merge.Part) error
 
 // Merged returns the merged view of the named sources, or of all where none is
 // named, and how many reifications they disagree about.
-func (c *Client) Merged(claims bool, sources ...string) (*tmdm.TopicMap, int, error) {
+func (c *Client) Merged(ctx context.Context, claims bool, sources ...string) (*tmdm.TopicMap, int, error) {
 	var tm *tmdm.TopicMap
 	conflicts := 0
-	err := c.parts(claims, sources, func(parts []merge.Part) error {
-		joined, conflicting, err := merge.Join(parts...)
+	err := c.parts(ctx, claims, sources, func(parts []merge.Part) error {
+		joined, conflicting, err := merge.Join(ctx, parts...)
 		tm, conflicts = joined, len(conflicting)
 		return err
 	})
@@ -53,12 +47,12 @@ func (c *Client) Merged(claims bool, sources ...string) (*tmdm.TopicMap, int, er
 
 // loaded checks that there is something to merge, and that all is there that was
 // named.
-func (c *Client) loaded(sources []string) error {
-	all, err := c.Store.Subscriptions()
+func (c *Client) loaded(ctx context.Context, sources []string) error {
+	all, err := c.Store.Subscriptions(ctx)
 	if err != nil {
 		return err
 	}
-	local, _, err := c.localPrefix()
+	local, _, err := c.localPrefix(ctx)
 	if err != nil {
 		return err
 	}
@@ -88,42 +82,28 @@ func (c *Client) loaded(sources []string) error {
 	return nil
 }
 
-// CheckFormat checks the name of a format.
-func CheckFormat(format string) error {
-	switch format {
-	case FormatXTM1, FormatXTM21, FormatCXTM:
-		return nil
-	}
-	return fmt.Errorf("unknown format %q: use %s, %s or %s", format, FormatXTM21, FormatXTM1, FormatCXTM)
-}
-
-// Export writes the merged view of the named sources, or of all. It returns what
-// XTM 1.0 could not carry. XTM is written as it is read, in memory that does not
-// grow with the map; the canonical form needs the whole map in memory.
-func (c *Client) Export(w io.Writer, format string, claims bool, sources ...string) (losses xtm.Losses, err error) {
-	if err := CheckFormat(format); err != nil {
-		return losses, err
-	}
-	if format == FormatCXTM {
-		tm, conflicts, err := c.Merged(claims, sources...)
+// Export writes the merged view of the named sources, or of all, in a format. It returns what the
+// format could not carry. Where the format can write records, the memory in use does not grow with
+// the map. claims gives each statement the item identifiers of the sources that assert it, in
+// formats that keep them.
+func (c *Client) Export(ctx context.Context, w io.Writer, f *formats.Format, claims bool, sources ...string) (losses xtm.Losses, err error) {
+	claims = claims && f.Claims
+	if f.WriteRecords == nil {
+		tm, conflicts, err := c.Merged(ctx, claims, sources...)
 		if err != nil {
 			return losses, err
 		}
 		c.reportConflicts(conflicts)
-		return losses, cxtm.Write(w, tm, cxtm.Options{})
+		return f.Write(w, tm, format.WriteOptions{})
 	}
-	form := fragment.Form{Version: xtm.V21}
-	if format == FormatXTM1 {
-		form.Version = xtm.V10
-	}
-	return losses, c.parts(claims, sources, func(parts []merge.Part) error {
-		view := merge.NewView(parts...)
+	return losses, c.parts(ctx, claims, sources, func(parts []merge.Part) error {
+		view := merge.NewView(ctx, parts...)
 		conflicts, err := view.Conflicts()
 		if err != nil {
 			return err
 		}
 		c.reportConflicts(len(conflicts))
-		losses, err = fragment.WriteMap(w, view, form)
+		losses, err = f.WriteRecords(w, view)
 		return err
 	})
 }

@@ -9,3 +9,6 @@ import (
 func (c *Client) SyncUntil(ctx context.Context, name string, until time.Time) (*Round, error) {
 	return c.syncUntil(ctx, name, until)
 }
+
+// LimitQueue makes so few bytes of entries go to files, and so few entries come back at a time.
+func (c *Client) LimitQueue(memory, chunk int) { c.queues = queueLimits{memory, chunk} }

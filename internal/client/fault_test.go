@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // damage answers the requests that it is for, some times, with a fault.
@@ -110,6 +111,7 @@ func isFragmentOf(o *origin, id string) func(*http.Request) bool {
 }
 
 func TestPassingFaultsAreTriedAgain(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	o := publishing(t, doc(topics(4, "v1")...))
 	s := inStep(t, o, func(c *client.Config) { c.Parallel = 1 })
@@ -190,7 +192,7 @@ func TestLastingFaultsAnywhereFailTheCleanStart(t *testing.T) {
 				require.NotNil(t, faults[fault])
 				o.breakWith(damage(wanted, always, faults[fault]))
 				s.syncFails()
-				_, _, err := s.Merged(false, "egov")
+				_, _, err := s.Merged(o.t.Context(), false, "egov")
 				assert.ErrorContains(t, err, "not loaded yet", fault)
 				assert.Zero(t, s.known("egov").LastChange)
 			}

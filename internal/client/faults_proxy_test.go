@@ -3,7 +3,6 @@ package client_test
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -16,13 +15,9 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testedit"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
-)
-
-var (
-	faultRounds = flag.Int("fault-rounds", 250, "rounds through a proxy that lies")
-	faultSeed   = flag.Uint64("fault-seed", 1, "what the rounds through that proxy begin from")
 )
 
 // TestNoLieDoesHarm keeps a source in step with a server through a proxy that
@@ -36,12 +31,9 @@ var (
 //     after one round, and the next has nothing to do.
 func TestNoLieDoesHarm(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, *faultSeed)
+	w := newWorld(t, testenv.Seed())
 	failed, clean, whole, quarantined := 0, 0, 0, 0
-	rounds := *faultRounds
-	if testing.Short() {
-		rounds = min(rounds, 60)
-	}
+	rounds := testenv.Rounds(60, 250)
 	for round := range rounds {
 		if !t.Run(fmt.Sprint(round), func(t *testing.T) {
 			w.on(t)
@@ -106,7 +98,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	second := newOrigin(t)
 	second.create("libraries", doc(topic("b", "B"), topic("c", "C"), vocabulary, link("near", "b", "c")))
 	sp := o.sp("egov")
-	tm, err := xtm.Read(bytes.NewReader([]byte(startOfWorld)), xtm.Options{Base: tmdm.Locator(sp)})
+	tm, err := xtm.Read(t.Context(), bytes.NewReader([]byte(startOfWorld)), xtm.Options{Base: tmdm.Locator(sp)})
 	require.NoError(t, err)
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 0)), o: o, liar: newLiar(seed), tm: tm,
@@ -133,7 +125,7 @@ func (w *world) on(t *testing.T) { w.t, w.s.t, w.ledger.t = t, t, t }
 // tell says what has happened, if the test has failed.
 func (w *world) tell() {
 	if w.t.Failed() {
-		all, _ := w.s.db.Quarantine("egov")
+		all, _ := w.s.db.Quarantine(w.t.Context(), "egov")
 		w.t.Logf("quarantine: %+v", all)
 		w.t.Logf("edits: %q\nrequests: %q\nlies: %q\nreported: %s", w.edits, w.o.seen(), w.liar.log, w.s.reported())
 	}
@@ -226,7 +218,7 @@ func (w *world) converges() {
 	require.Equal(w.t, w.ledger.latest, r.Mark.UTC())
 	w.check(r, nil)
 	require.Equal(w.t, client.Round{Name: "egov", Mark: r.Mark}, *w.s.sync())
-	all, err := client.Statuses(w.s.db, time.Now())
+	all, err := client.Statuses(w.t.Context(), w.s.db, time.Now())
 	require.NoError(w.t, err)
 	for _, status := range all {
 		require.Equal(w.t, client.InStep, status.State, status.Name)

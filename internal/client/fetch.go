@@ -2,11 +2,14 @@ package client
 
 import (
 	"context"
+	"errors"
 	"net/url"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/fetch"
-	"github.com/tmshare/tmshare/internal/harvest"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // acceptXTM is the Accept header for XTM, what we like best first.
@@ -15,12 +18,33 @@ const acceptXTM = feeds.MediaTypeXTM21 + ", " + feeds.MediaTypeXTM1 + ";q=0.8, t
 // fetcher is what c says of fetching.
 func (c *Config) fetcher() *fetch.Fetcher {
 	return &fetch.Fetcher{
-		HTTP: c.HTTP, Hosts: c.Hosts, Tries: c.Tries, Backoff: c.Backoff, Stall: c.Stall, MaxTime: c.MaxTime,
+		HTTP: c.HTTP, Hosts: c.Hosts, Tries: c.Tries, Backoff: c.Backoff, Stall: c.Stall, MinRate: c.MinRate, MaxTime: c.MaxTime,
 		Logger: c.Logger, Now: c.Now,
 	}
 }
 
+// limitsLast marks an error that says that a document goes beyond a limit as one that
+// another try does not mend.
+func limitsLast(err error) error {
+	if errors.Is(err, xtm.ErrLimit) {
+		return fetch.Permanent(err)
+	}
+	return err
+}
+
 // getFeed fetches a feed document; nil means that it has not changed.
-func (c *Client) getFeed(ctx context.Context, ref, etag string, home func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
-	return harvest.Feed(ctx, c.fetcher(), c.Feed, ref, etag, home)
+func (c *Client) getFeed(ctx context.Context, ref, etag string, allowURL func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
+	return follow.Feed(ctx, c.fetcher(), c.Feed, ref, etag, allowURL)
+}
+
+// healthOf returns what tells whether the server of a subscription is out of order.
+func (c *Client) healthOf(s *store.Subscription, allowURL func(*url.URL) error) follow.Health {
+	return follow.Health{Alive: func(ctx context.Context) (err error) {
+		if s.Protocol == store.ResourceSync {
+			_, err = c.findSet(ctx, s.FragmentsFeed)
+		} else {
+			_, _, err = c.getFeed(ctx, s.FragmentsFeed, s.ETag, allowURL)
+		}
+		return err
+	}}
 }

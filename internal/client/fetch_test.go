@@ -27,6 +27,7 @@ func TestWhatExceedsALimitIsNotTriedAgain(t *testing.T) {
 		says   string
 	}{
 		"fragment":            {func(c *client.Config) { c.MaxFragment = 100 }, ".xtm21", 9, "longer than the limit of 100 bytes"},
+		"text":                {func(c *client.Config) { c.Document.Token = 50 }, ".xtm21", 9, "a tag or text is longer than 50 bytes"},
 		"feed":                {func(c *client.Config) { c.Feed.MaxBytes = 2000 }, "/egov/fragments", 1, "Limits.MaxBytes, which is 2000"},
 		"entries of the feed": {func(c *client.Config) { c.Feed = feeds.Limits{MaxEntries: 3} }, "/egov/fragments", 1, "Limits.MaxEntries, which is 3"},
 	} {
@@ -37,7 +38,7 @@ func TestWhatExceedsALimitIsNotTriedAgain(t *testing.T) {
 			s.configure(c.change, func(c *client.Config) { c.Parallel = 1 })
 			o.put(doc(topics(9, "v2")...))
 			says := ""
-			if name == "fragment" {
+			if c.counts == ".xtm21" {
 				_, bad := s.syncPasses(9)
 				says = bad[8].Error
 			} else {
@@ -182,7 +183,7 @@ func TestLargeFragmentsAreNotAllKeptAtOnce(t *testing.T) {
 	})
 	assert.Equal(t, 6, s.sync().Applied)
 	var commits []int
-	require.NoError(t, s.db.Activity(func(a store.Activity) bool {
+	require.NoError(t, s.db.Activity(o.t.Context(), func(a store.Activity) bool {
 		if a.Kind == store.ActivityApplied {
 			commits = append(commits, len(a.Entries))
 		}
@@ -222,6 +223,7 @@ func TestLongWorkReportsProgress(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, s.reported(), "egov: 16 MB of the snapshot read")
 
+	o.resize("egov", 100)
 	o.put(doc(topics(1050, "v2")...))
 	o.takeSnapshot()
 	s.sync()

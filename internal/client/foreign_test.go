@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -24,6 +25,7 @@ type foreign struct {
 	entries  string
 	data     map[string]string // path → document; none: 410
 	requests []string
+	date     func() time.Time // of the answers, if not nil
 }
 
 func newForeign(t *testing.T) *foreign {
@@ -38,6 +40,9 @@ func (f *foreign) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.requests = append(f.requests, r.URL.Path)
+	if f.date != nil {
+		w.Header().Set("Date", f.date().UTC().Format(http.TimeFormat))
+	}
 	if r.URL.Path == "/egov/fragments" {
 		w.Header().Set("Content-Type", "application/atom+xml")
 		fmt.Fprintf(w, `<a:feed xmlns:a="http://www.w3.org/2005/Atom" xmlns:s="http://www.egovpt.org/sdshare" xml:base="%s/egov/">
@@ -242,4 +247,19 @@ func TestIdsOfTopicsInDocumentsJoinNothing(t *testing.T) {
 	s := followingForeign(t, f)
 	s.sync()
 	s.hasForeign(topics(5, "v1")...)
+}
+
+// What widely used software writes against the rules of XTM is read as it is
+// meant, with a warning in each round that meets it.
+func TestForeignXTMIsReadLeniently(t *testing.T) {
+	t.Parallel()
+	f := newForeign(t)
+	typed := strings.Replace(xtm1("a", "A"), "<baseName>", `<baseName><instanceOf><topicRef xlink:href="#nick"/></instanceOf>`, 1)
+	f.put("e1", "2008-07-17T15:00:00Z", si("a"), typed)
+	s := followingForeign(t, f)
+	_, bad := s.syncPasses(1)
+	assert.Contains(t, bad[0].Error, "lenient")
+	s.configure(func(c *client.Config) { c.Lenient = true })
+	s.sync()
+	assert.Regexp(t, "egov: warning: in the source's XTM, <baseName> holds <instanceOf>, .*; it is read as the type of the name; first in "+f.URL+"/egov/e1, line 2", s.reported())
 }

@@ -41,7 +41,7 @@ func newSubscriber(t *testing.T, change ...func(*client.Config)) *subscriber {
 }
 
 func (s *subscriber) open() {
-	db, err := store.Open(store.Options{Dir: s.dir, Logger: silent})
+	db, err := store.Open(s.t.Context(), store.Options{Dir: s.dir, Logger: silent})
 	require.NoError(s.t, err)
 	s.db = db
 }
@@ -65,6 +65,7 @@ func (s *subscriber) configure(change ...func(*client.Config)) {
 	}
 	c, err := client.New(config)
 	require.NoError(s.t, err)
+	c.LimitQueue(4000, 50)
 	s.Client = c
 }
 
@@ -96,7 +97,7 @@ func (s *subscriber) sync() *client.Round {
 func (s *subscriber) syncPasses(n int) (*client.Round, []store.Quarantined) {
 	r := s.sync()
 	require.Equal(s.t, n, r.Quarantined)
-	all, err := s.db.Quarantine("egov")
+	all, err := s.db.Quarantine(s.t.Context(), "egov")
 	require.NoError(s.t, err)
 	require.Len(s.t, all, n)
 	return r, all
@@ -111,7 +112,7 @@ func (s *subscriber) syncFails() (*client.Round, error) {
 
 // known returns what the store knows of a subscription.
 func (s *subscriber) known(name string) store.Subscription {
-	all, err := s.db.Subscriptions()
+	all, err := s.db.Subscriptions(s.t.Context())
 	require.NoError(s.t, err)
 	for _, sub := range all {
 		if sub.Name == name {
@@ -138,16 +139,16 @@ func (s *subscriber) has(o *origin, doc string) {
 
 func (s *subscriber) hasAs(name, sp, doc string) {
 	s.t.Helper()
-	tm, _, err := s.Merged(false, name)
+	tm, _, err := s.Merged(s.t.Context(), false, name)
 	require.NoError(s.t, err)
 	require.Equal(s.t, canonical(s.t, published(s.t, doc, sp), sp), canonical(s.t, tm, sp))
 }
 
 // published returns a document with the subject identifiers that a server assigns.
 func published(t *testing.T, doc, sp string) *tmdm.TopicMap {
-	tm, err := xtm.Read(strings.NewReader(doc), xtm.Options{Base: tmdm.Locator(sp)})
+	tm, err := xtm.Read(t.Context(), strings.NewReader(doc), xtm.Options{Base: tmdm.Locator(sp)})
 	require.NoError(t, err)
-	m, err := fragment.NameTopics(tm, sp, nil)
+	m, err := fragment.NameTopics(t.Context(), tm, sp, nil)
 	require.NoError(t, err)
 	return m.TopicMap()
 }

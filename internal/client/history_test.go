@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 // rewriting answers the requests that it is for with the server's answer,
@@ -264,6 +266,123 @@ func TestServerRestoredFromABackupMeansACleanReplacement(t *testing.T) {
 	}
 }
 
+// A server may be put back to a copy of its data folder that nobody has declared, while its
+// clock is behind its last entry. Then its next entries have the times and the sequences
+// of those that are lost, but neither their identifiers nor their addresses.
+func TestRestoredServerWhoseClockWasAheadIsNoticed(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2031, 5, 1, 0, 0, 0, 0, time.UTC)
+	o := publishing(t, doc(topics(5, "v1")...), documentSize(4), func(c *server.Config) { c.Now = func() time.Time { return now } })
+	now = now.AddDate(-6, 0, 0)
+	saved := o.backup()
+	s := inStep(t, o)
+	o.put(doc(topics(9, "lost")...))
+	s.sync()
+	lost := closedDocuments(t, o)
+	mark := s.known("egov").State.Mark
+
+	o.restore(saved)
+	o.put(doc(topics(9, "after")...))
+	r := s.sync()
+	assert.True(t, r.CleanStart)
+	assert.Equal(t, "the last entry that was applied is not in the feed any more", r.Reason)
+	assert.Equal(t, mark.Updated, r.Mark, "the times are the same")
+	s.has(o, doc(topics(9, "after")...))
+	verified, err := s.Verify(context.Background(), "egov")
+	require.NoError(t, err)
+	assert.True(t, verified.Equal)
+	for _, address := range closedDocuments(t, o) {
+		assert.NotContains(t, lost[1:], address)
+	}
+	for _, address := range lost[1:] {
+		w := httptest.NewRecorder()
+		o.server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, o.URL+address, nil))
+		assert.Equal(t, http.StatusGone, w.Code, address)
+	}
+}
+
+// closedDocuments returns the addresses of the archive documents of egov, the oldest first.
+func closedDocuments(t *testing.T, o *origin) (all []string) {
+	t.Helper()
+	for at := prevArchive(t, o.get("/topicmaps/egov/fragments")); at != ""; at = attribute(o.get(at), `rel="prev-archive"`, "href") {
+		all = append([]string{at}, all...)
+	}
+	require.Greater(t, len(all), 2)
+	return all
+}
+
+// A clean start that was interrupted right after the snapshot was loaded has applied no
+// entry yet. When the server is restored from a backup meanwhile, what was loaded is of a
+// history that is lost.
+func TestServerRestoredDuringACleanStartIsNoticed(t *testing.T) {
+	t.Parallel()
+	for name, kept := range map[string]bool{"the newest entry is known": true, "no entry is known, as in earlier programs": false} {
+		for since, publish := range map[string]func(*origin) string{
+			"nothing published since": func(o *origin) string { return doc(topics(3, "v1")...) },
+			"published since":         func(o *origin) string { o.put(doc(topics(2, "after")...)); return doc(topics(2, "after")...) },
+		} {
+			for behind, snapshotLast := range map[string]bool{"the snapshot is the last change": true, "more came after it": false} {
+				t.Run(strings.Join([]string{name, since, behind}, "/"), func(t *testing.T) {
+					t.Parallel()
+					o := publishing(t, doc(topics(3, "v1")...), documentSize(4))
+					saved := o.backup()
+					o.put(doc(topics(40, "lost")...))
+					o.takeSnapshot()
+					if !snapshotLast {
+						o.put(doc(topics(41, "lost")...))
+					}
+					s := subscribed(t, o)
+					stagedOnly(t, s, o)
+					if !kept {
+						require.NoError(t, s.db.UpdateSubscription(o.t.Context(), "egov", func(s *store.Subscription) {
+							s.Staging.Mark.Handled, s.Staging.Mark.Relied = nil, ""
+						}))
+					}
+					o.restore(saved)
+					expected := publish(o)
+					s.sync()
+					s.has(o, expected)
+					assert.False(t, s.sync().CleanStart)
+				})
+			}
+		}
+	}
+}
+
+// A clean start that was interrupted goes on with what is loaded where the history is the same.
+func TestCleanStartGoesOnWithTheSnapshotThatIsLoaded(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(3, "v1")...))
+	o.put(doc(topics(4, "v2")...))
+	s := subscribed(t, o)
+	stagedOnly(t, s, o)
+	o.put(doc(topics(5, "v3")...))
+	o.seen()
+	s.sync()
+	assert.Zero(t, times(o.seen(), "/snapshots"))
+	s.has(o, doc(topics(5, "v3")...))
+}
+
+// stagedOnly interrupts the clean start of egov when the snapshot is loaded and nothing else
+// is done.
+func stagedOnly(t *testing.T, s *subscriber, o *origin) {
+	t.Helper()
+	interrupted, cancel := context.WithCancel(context.Background())
+	o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if isRecent(r) && s.known("egov").Staging != nil {
+			cancel()
+		}
+		return false
+	})
+	_, err := s.Sync(interrupted, "egov")
+	require.ErrorIs(t, err, context.Canceled)
+	staging := s.known("egov").Staging
+	require.NotNil(t, staging)
+	require.True(t, staging.Snapshot)
+	require.Zero(t, staging.Applied)
+	o.breakWith(nil)
+}
+
 // A round passes over entries for the sake of later ones of the same topics. One
 // that ends half way relies on those, so that they must be there the next time.
 func TestServerRestoredFromABackupAfterHalfARoundIsNoticed(t *testing.T) {
@@ -286,7 +405,7 @@ func TestServerRestoredFromABackupAfterHalfARoundIsNoticed(t *testing.T) {
 // A prefix that changes could delete everything: nothing is touched.
 func TestPrefixThatChangesStopsEverything(t *testing.T) {
 	t.Parallel()
-	sp := regexp.MustCompile(`<tmshare:ServerSrcLocatorPrefix>[^<]*</tmshare:ServerSrcLocatorPrefix>`)
+	sp := regexp.MustCompile(`<(tmshare|cwa):ServerSrcLocatorPrefix>[^<]*</(tmshare|cwa):ServerSrcLocatorPrefix>`)
 	for name, f := range map[string]func(found string) fault{
 		"in the recent document": func(found string) fault {
 			return rewriting(isRecent, func(body string) string { return sp.ReplaceAllString(body, found) })
@@ -331,7 +450,7 @@ func TestPrefixOfTheSnapshotsMustBeTheSame(t *testing.T) {
 	o := publishing(t, doc(topics(3, "v1")...))
 	s := subscribed(t, o)
 	o.breakWith(rewriting(isSnapshots, func(body string) string {
-		return strings.Replace(body, o.sp("egov")+"<", "http://other.example.org/<", 1)
+		return strings.ReplaceAll(body, o.sp("egov")+"<", "http://other.example.org/<")
 	}))
 	_, err := s.syncFails()
 	var changed *client.PrefixError

@@ -4,16 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,14 +18,11 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testedit"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/kill"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
-)
-
-var (
-	kills    = flag.Int("kills", 16, "how often the kill test kills its process")
-	killSeed = flag.Uint64("kill-seed", 1, "what the kill test begins from")
 )
 
 // TestKilledClientsAreInStepInTheEnd kills real processes of tmshare-client at random
@@ -38,17 +30,14 @@ var (
 // some fragments cannot be had. In the end the state is that of the server, and of a
 // client that was never killed.
 func TestKilledClientsAreInStepInTheEnd(t *testing.T) {
-	wanted := *kills
-	if testing.Short() {
-		wanted = min(wanted, 3)
-	}
+	wanted := testenv.Rounds(4, 40)
 	k := newKilling(t)
 	for k.killed < wanted {
 		k.something()
 		if k.rng.IntN(4) == 0 {
-			k.run(k.killAfter(), "replace", "egov")
+			k.run("replace", "egov")
 		} else {
-			k.run(k.killAfter(), "sync")
+			k.run("sync")
 		}
 		if k.rng.IntN(5) == 0 {
 			k.inStep()
@@ -62,7 +51,7 @@ func TestKilledClientsAreInStepInTheEnd(t *testing.T) {
 	k.publishMuch()
 	k.broken.Store(true)
 	for range 3 {
-		k.run(k.killAfter(), "sync")
+		k.run("sync")
 	}
 	k.command("sync")
 	k.healthy.sync()
@@ -73,9 +62,8 @@ func TestKilledClientsAreInStepInTheEnd(t *testing.T) {
 	require.True(t, k.healthy.verify().Equal)
 
 	t.Logf("killed %d times: %v; %d runs ended before", k.killed, k.during, k.ended)
-	require.LessOrEqual(t, k.ended, 2*k.killed, "most runs end before they are killed")
-	require.GreaterOrEqual(t, k.killed-k.during["beginning"], wanted/4, "few were killed at work")
-	if wanted >= 100 {
+	require.LessOrEqual(t, k.ended, 3*k.killed, "most runs end before they are killed")
+	if wanted >= 40 {
 		for _, work := range []string{"clean start", "reading the feed", "update"} {
 			require.NotZero(t, k.during[work], work)
 		}
@@ -91,13 +79,14 @@ type killing struct {
 	tm      *tmdm.TopicMap
 	editor  *testedit.Editor
 	healthy *subscriber
-	program string
 	dir     string // the data folder of the client that is killed
 
-	saved       string        // a backup of the server
-	versions    int           // of many topics
-	broken      atomic.Bool   // some fragments cannot be had
-	took        time.Duration // by the last run that was not killed
+	saved       string       // a backup of the server
+	versions    int          // of many topics
+	broken      atomic.Bool  // some fragments cannot be had
+	asked       atomic.Int64 // requests since the last run began
+	usual       int64        // requests of the last round that was not killed
+	meet        atomic.Pointer[meeting]
 	killed      int
 	ended       int            // runs that were to be killed, but ended before
 	during      map[string]int // kills, by what was done
@@ -105,22 +94,16 @@ type killing struct {
 }
 
 func newKilling(t *testing.T) *killing {
-	k := &killing{t: t, rng: rand.New(rand.NewPCG(*killSeed, 3)), dir: t.TempDir(), during: map[string]int{}}
-	k.program = filepath.Join(t.TempDir(), "tmshare-client")
-	build := []string{"build", "-o", k.program}
-	if raceDetector {
-		build = append(build, "-race")
-	}
-	out, err := exec.Command("go", append(build, "github.com/tmshare/tmshare/cmd/tmshare-client")...).CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	k := &killing{t: t, rng: testenv.Rand(3), dir: t.TempDir(), during: map[string]int{}}
 	k.o = newOrigin(t, documentSize(10))
 	sp := k.o.sp("egov")
-	k.tm, err = xtm.Read(bytes.NewReader(maps.Libraries), xtm.Options{Base: tmdm.Locator(sp)})
+	var err error
+	k.tm, err = xtm.Read(t.Context(), bytes.NewReader(maps.Libraries), xtm.Options{Base: tmdm.Locator(sp)})
 	require.NoError(t, err)
 	for i := range 400 {
 		k.tm.CreateTopicBySubjectIdentifier(tmdm.Locator(si(fmt.Sprint("many/", i))))
 	}
-	k.editor = testedit.New(k.tm, sp, *killSeed)
+	k.editor = testedit.New(k.tm, sp, testenv.Seed())
 	k.o.create("egov", k.document())
 	k.publish(1)
 	k.healthy = subscribed(t, k.o)
@@ -130,35 +113,54 @@ func newKilling(t *testing.T) *killing {
 	return k
 }
 
-// fault makes some requests take their time, so that kills meet all kinds of work,
-// and keeps back the fragments of some topics.
+// meeting is the request at which a process is killed, before it gets the answer or
+// a moment later.
+type meeting struct {
+	request int64
+	moment  time.Duration
+	process *kill.Process
+}
+
+// fault kills the client where that is due, and keeps back the fragments of some
+// topics.
 func (k *killing) fault(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
-	if isFragment(r) || isSnapshot(r) {
-		time.Sleep(15 * time.Millisecond)
+	k.meets()
+	return isFragment(r) && k.keepsBack(w, r, real)
+}
+
+func (k *killing) meets() {
+	n := k.asked.Add(1)
+	m := k.meet.Load()
+	switch {
+	case m == nil || n != m.request:
+	case m.moment > 0:
+		time.AfterFunc(m.moment, m.process.Signal)
+	default:
+		m.process.Signal()
 	}
-	if !k.broken.Load() || !isFragment(r) {
+}
+
+// keepsBack answers that a fragment or record does not exist, for some of them and
+// while the server is broken.
+func (k *killing) keepsBack(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+	if !k.broken.Load() {
 		return false
 	}
-	if _, body := record(real, r); len(body)%3 == 0 {
-		w.WriteHeader(http.StatusNotFound)
-		return true
+	_, body := record(real, r)
+	if len(body)%3 != 0 {
+		return false
 	}
-	return false
+	w.WriteHeader(http.StatusNotFound)
+	return true
 }
 
 // command runs tmshare-client to its end, and returns what it says.
-func (k *killing) command(args ...string) []byte {
+func (k *killing) command(args ...string) string {
 	k.t.Helper()
-	var said, complaint bytes.Buffer
-	cmd := exec.Command(k.program, append(args, "--data", k.dir)...)
-	cmd.Stdout, cmd.Stderr = &said, &complaint
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 3 { // something is in quarantine
-		err = nil
-	}
-	require.NoError(k.t, err, "%v: %s", args, complaint.String())
-	return said.Bytes()
+	k.asked.Store(0)
+	p := kill.Start(k.t, "client", append(args, "--data", k.dir)...).Expect(3) // something is in quarantine
+	require.False(k.t, p.Wait())
+	return strings.Join(p.Rest(), "\n")
 }
 
 func (k *killing) publish(edits int) {
@@ -216,22 +218,23 @@ func (k *killing) something() {
 	}
 }
 
-// killAfter returns for how long the next run may go on: somewhat less than it takes,
-// since its start, while nothing is done, takes its time too.
-func (k *killing) killAfter() time.Duration {
-	return time.Duration(k.rng.Int64N(int64(k.took)))
-}
-
-// run lets the client do a round, and kills it.
-func (k *killing) run(after time.Duration, what ...string) {
+// run lets the client do a round, and kills it at one of its requests: one of the
+// first, which read feeds or a snapshot, or any. Half of the time it is killed a
+// moment later, in the middle of what it makes of the answers.
+func (k *killing) run(what ...string) {
 	k.o.seen()
-	cmd := exec.Command(k.program, append(what, "--data", k.dir)...)
-	require.NoError(k.t, cmd.Start())
-	kill := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
-	_ = cmd.Wait()
-	kill.Stop()
-	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() {
-		require.Contains(k.t, []int{0, 3}, status.ExitStatus())
+	m := &meeting{request: 1 + k.rng.Int64N(4)}
+	if k.rng.IntN(2) == 0 {
+		m.request = 1 + k.rng.Int64N(max(k.usual, 1))
+	}
+	if k.rng.IntN(2) == 0 {
+		m.moment = time.Duration(k.rng.Int64N(int64(20 * time.Millisecond)))
+	}
+	k.asked.Store(0)
+	m.process = kill.Start(k.t, "client", append(what, "--data", k.dir)...).Expect(3)
+	k.meet.Store(m)
+	defer k.meet.Store(nil)
+	if !m.process.Wait() {
 		k.ended++
 		return
 	}
@@ -257,9 +260,8 @@ func doing(requests []string) string {
 // inStep lets both clients do a round, and compares them.
 func (k *killing) inStep() {
 	k.t.Helper()
-	begin := time.Now()
 	k.command("sync")
-	k.took = time.Since(begin)
+	k.usual = k.asked.Load()
 	if !k.broken.Load() { // a round that takes on what an earlier one has staged leaves its quarantine to the next
 		k.command("sync")
 	}
@@ -273,12 +275,12 @@ func (k *killing) inStep() {
 		require.Empty(k.t, quarantineOf(k.t, here.db))
 		require.Empty(k.t, quarantineOf(k.t, k.healthy.db))
 		sp := k.o.sp("egov")
-		own, _, err := here.Merged(false, "egov")
+		own, _, err := here.Merged(here.t.Context(), false, "egov")
 		require.NoError(k.t, err)
-		other, _, err := k.healthy.Merged(false, "egov")
+		other, _, err := k.healthy.Merged(here.t.Context(), false, "egov")
 		require.NoError(k.t, err)
 		here.source("egov", func(_ store.Subscription, src fragment.Source) {
-			require.NoError(k.t, k.o.db.View("egov", func(v *store.View) error {
+			require.NoError(k.t, k.o.db.View(here.t.Context(), "egov", func(v *store.View) error {
 				sameRecords(k.t, contents(k.t, v.Source()), contents(k.t, src), "the server's")
 				return nil
 			}))
@@ -289,7 +291,7 @@ func (k *killing) inStep() {
 
 // opened calls f with the store of the client that is killed.
 func (k *killing) opened(f func(*subscriber)) {
-	db, err := store.Open(store.Options{Dir: k.dir, Logger: silent})
+	db, err := store.Open(k.t.Context(), store.Options{Dir: k.dir, Logger: silent})
 	require.NoError(k.t, err)
 	defer func() { require.NoError(k.t, db.Close()) }()
 	here := &subscriber{t: k.t, db: db}
@@ -299,7 +301,7 @@ func (k *killing) opened(f func(*subscriber)) {
 
 // quarantineOf lists the topics that are in quarantine, with their entries.
 func quarantineOf(t *testing.T, db *store.DB) (all []string) {
-	list, err := db.Quarantine("egov")
+	list, err := db.Quarantine(t.Context(), "egov")
 	require.NoError(t, err)
 	for _, q := range list {
 		all = append(all, q.TopicSI+" "+q.Entry)
@@ -316,7 +318,7 @@ func (k *killing) quarantine() (all []string) {
 // verdict is what "verify" says of the client that was killed.
 func (k *killing) verdict() *client.Verdict {
 	var all []client.Verdict
-	require.NoError(k.t, json.Unmarshal(k.command("verify", "--json"), &all))
+	require.NoError(k.t, json.Unmarshal([]byte(k.command("verify", "--json")), &all))
 	require.Len(k.t, all, 1)
 	return &all[0]
 }

@@ -91,7 +91,7 @@ func newLedger(t *testing.T, o *origin, name string) *ledger {
 // note remembers what the server has now.
 func (l *ledger) note() {
 	l.t.Helper()
-	require.NoError(l.t, l.o.db.View(l.name, func(v *store.View) error {
+	require.NoError(l.t, l.o.db.View(l.t.Context(), l.name, func(v *store.View) error {
 		l.latest = v.Updated.UTC()
 		now := contents(l.t, v.Source())
 		l.states[l.latest] = now
@@ -135,7 +135,7 @@ func (l *ledger) was(at time.Time, src fragment.Source) {
 
 // source calls f with the records of a source.
 func (s *subscriber) source(name string, f func(store.Subscription, fragment.Source)) {
-	require.NoError(s.t, s.db.ReadSources(func(subscriptions []store.Subscription, sources []fragment.Source) error {
+	require.NoError(s.t, s.db.ReadSources(s.t.Context(), func(subscriptions []store.Subscription, sources []fragment.Source) error {
 		for i := range subscriptions {
 			if subscriptions[i].Name == name {
 				f(subscriptions[i], sources[i])

@@ -22,8 +22,8 @@ const LocalName = "local"
 type Local interface {
 	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source, progress func(records int)) (*store.Collection, error)
 	PublishLocal(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
-	DeleteCollection(name string, checks ...func(*store.Collection) error) error
-	ReadParts(local string, f func([]store.Part) error) error
+	DeleteCollection(ctx context.Context, name string, checks ...func(*store.Collection) error) error
+	ReadParts(ctx context.Context, local string, f func([]store.Part) error) error
 }
 
 // Edit says what a change of local statements did.
@@ -38,7 +38,7 @@ type Edit struct {
 // prefix ("" makes one up). It returns the prefix, which does not change as long
 // as there are local statements.
 func (c *Client) EnsureLocal(ctx context.Context, sp string) (string, error) {
-	has, empty, err := c.localPrefix()
+	has, empty, err := c.localPrefix(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -46,7 +46,7 @@ func (c *Client) EnsureLocal(ctx context.Context, sp string) (string, error) {
 		return sp, err
 	}
 	if has != "" { // nothing has been said under it
-		if err := c.Store.DeleteCollection(LocalName); err != nil {
+		if err := c.Store.DeleteCollection(ctx, LocalName); err != nil {
 			return "", err
 		}
 	}
@@ -73,9 +73,9 @@ func choosePrefix(has string, empty bool, sp string) (string, error) {
 
 // localPrefix returns the prefix of the local statements, "" where there is no
 // source of them, and whether there are none.
-func (c *Client) localPrefix() (sp string, empty bool, err error) {
+func (c *Client) localPrefix(ctx context.Context) (sp string, empty bool, err error) {
 	empty = true
-	err = c.Store.ReadParts(LocalName, func(parts []store.Part) error {
+	err = c.Store.ReadParts(ctx, LocalName, func(parts []store.Part) error {
 		for _, p := range parts {
 			if !p.Local {
 				continue
@@ -94,10 +94,10 @@ func (c *Client) localPrefix() (sp string, empty bool, err error) {
 // ImportLocal makes local statements of a document, which read reads on the
 // prefix of the local statements: each topic that it describes (with a name, an
 // occurrence or a type) is replaced by what it says, as far as the local
-// statements go. With whole, the document takes the place of all of them. sp is
-// the prefix to have if there are none yet.
-func (c *Client) ImportLocal(ctx context.Context, sp string, whole bool, read func(base tmdm.Locator) (*tmdm.TopicMap, error)) (*Edit, error) {
-	has, empty, err := c.localPrefix()
+// statements go. With whole, the document takes the place of all of them, unless that deletes
+// more topics than limit allows (a [*fragment.MassDeletionError]). sp is the prefix to have if there are none yet.
+func (c *Client) ImportLocal(ctx context.Context, sp string, whole bool, limit fragment.MaxDelete, read func(base tmdm.Locator) (*tmdm.TopicMap, error)) (*Edit, error) {
+	has, empty, err := c.localPrefix(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -111,20 +111,24 @@ func (c *Client) ImportLocal(ctx context.Context, sp string, whole bool, read fu
 	if _, err := c.EnsureLocal(ctx, sp); err != nil { // not before the document is known to be good
 		return nil, err
 	}
-	return c.edit(ctx, func(sp string, state merge.State) (*fragment.Change, error) {
+	return c.edit(ctx, func(col store.Collection, state merge.State) (*fragment.Change, error) {
 		if !whole {
-			change, err := fragment.Replace(state, tm, sp)
+			change, err := fragment.Replace(ctx, state, tm, sp)
 			var refused *fragment.DocumentError
 			if errors.As(err, &refused) {
 				return nil, fmt.Errorf("%w (a document that takes the place of all local statements may have such topics)", err)
 			}
 			return change, err
 		}
-		next, err := fragment.NameTopics(tm, sp, state)
+		next, err := fragment.NameTopics(ctx, tm, sp, state)
 		if err != nil {
 			return nil, err
 		}
-		return fragment.Diff(state, next)
+		change, err := fragment.Diff(ctx, state, next)
+		if err == nil {
+			err = limit.Check(col.Topics, change)
+		}
+		return change, err
 	})
 }
 
@@ -134,7 +138,7 @@ func (c *Client) ImportLocal(ctx context.Context, sp string, whole bool, read fu
 // it alone, so that it can still be split (protocol: local edits about a foreign
 // topic assert one identifier).
 func (c *Client) EditTopic(ctx context.Context, ref, sp string, f func(tm *tmdm.TopicMap, topic *tmdm.Topic) error) (*Edit, error) {
-	si, err := c.reference(ref)
+	si, err := c.reference(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +146,8 @@ func (c *Client) EditTopic(ctx context.Context, ref, sp string, f func(tm *tmdm.
 		return nil, err
 	}
 	var mentioned []tmdm.Locator
-	e, err := c.edit(ctx, func(sp string, state merge.State) (*fragment.Change, error) {
-		tm, err := described(sp, state, si)
+	e, err := c.edit(ctx, func(col store.Collection, state merge.State) (*fragment.Change, error) {
+		tm, err := described(ctx, col.SP, state, si)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +161,7 @@ func (c *Client) EditTopic(ctx context.Context, ref, sp string, f func(tm *tmdm.
 				return gone, err
 			}
 		}
-		return fragment.Replace(state, tm, sp, topic.SubjectIdentifiers()[0])
+		return fragment.Replace(ctx, state, tm, col.SP, topic.SubjectIdentifiers()[0])
 	})
 	if err != nil {
 		return nil, err
@@ -180,7 +184,7 @@ func others(tm *tmdm.TopicMap, topic *tmdm.Topic) []tmdm.Locator {
 // any more, and counts them in e.
 func (c *Client) tidy(ctx context.Context, e *Edit, topics []tmdm.Locator) error {
 	for _, si := range topics {
-		removed, err := c.edit(ctx, func(_ string, state merge.State) (*fragment.Change, error) {
+		removed, err := c.edit(ctx, func(_ store.Collection, state merge.State) (*fragment.Change, error) {
 			t, err := state.Topic(si)
 			if err != nil || t == nil || len(t.Names)+len(t.Occurrences)+len(t.SubjectLocators) > 0 || len(t.SubjectIdentifiers) > 1 {
 				return &fragment.Change{}, err
@@ -202,12 +206,12 @@ func (c *Client) tidy(ctx context.Context, e *Edit, topics []tmdm.Locator) error
 // identifier, its associations included. A [*fragment.InUseError] says what
 // still uses it.
 func (c *Client) RemoveTopic(ctx context.Context, ref string) (*Edit, error) {
-	si, err := c.reference(ref)
+	si, err := c.reference(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	var mentioned []tmdm.Locator
-	e, err := c.edit(ctx, func(sp string, state merge.State) (*fragment.Change, error) {
+	e, err := c.edit(ctx, func(col store.Collection, state merge.State) (*fragment.Change, error) {
 		t, err := state.Topic(si)
 		if err != nil {
 			return nil, err
@@ -215,7 +219,7 @@ func (c *Client) RemoveTopic(ctx context.Context, ref string) (*Edit, error) {
 		if t == nil {
 			return nil, notLocal(ref)
 		}
-		tm, err := described(sp, state, t.TopicSI())
+		tm, err := described(ctx, col.SP, state, t.TopicSI())
 		if err != nil {
 			return nil, err
 		}
@@ -237,10 +241,10 @@ func notLocal(ref string) error {
 }
 
 // edit commits a change of the local statements.
-func (c *Client) edit(ctx context.Context, decide func(sp string, state merge.State) (*fragment.Change, error)) (*Edit, error) {
+func (c *Client) edit(ctx context.Context, decide func(col store.Collection, state merge.State) (*fragment.Change, error)) (*Edit, error) {
 	e := &Edit{}
 	_, err := c.Store.PublishLocal(ctx, LocalName, func(col store.Collection, state merge.State) (*fragment.Change, error) {
-		change, err := decide(col.SP, state)
+		change, err := decide(col, state)
 		if err == nil {
 			*e = Edit{SP: col.SP, Added: change.Added, Updated: change.Updated, Deleted: change.Deleted}
 		}
@@ -258,13 +262,13 @@ func (c *Client) edit(ctx context.Context, decide func(sp string, state merge.St
 // reference returns the subject identifier by which local statements refer to
 // the topic with the subject identifier si: that of the local source if it has
 // the topic, else that of the first other source.
-func (c *Client) reference(si string) (tmdm.Locator, error) {
+func (c *Client) reference(ctx context.Context, si string) (tmdm.Locator, error) {
 	l, err := tmdm.ParseLocator(si)
 	if err != nil {
 		return "", fmt.Errorf("%q is no subject identifier: %w", si, err)
 	}
 	best := l
-	err = c.Store.ReadParts(LocalName, func(parts []store.Part) error {
+	err = c.Store.ReadParts(ctx, LocalName, func(parts []store.Part) error {
 		found := false
 		for _, p := range parts {
 			t, err := p.Source.Topic(l)
@@ -282,7 +286,7 @@ func (c *Client) reference(si string) (tmdm.Locator, error) {
 
 // described returns a map with what a source says of one topic, and the others
 // that this mentions as bare ones.
-func described(sp string, state merge.State, si tmdm.Locator) (*tmdm.TopicMap, error) {
+func described(ctx context.Context, sp string, state merge.State, si tmdm.Locator) (*tmdm.TopicMap, error) {
 	var own merge.Memory
 	t, err := state.Topic(si)
 	if err != nil {
@@ -304,7 +308,7 @@ func described(sp string, state merge.State, si tmdm.Locator) (*tmdm.TopicMap, e
 			}
 		}
 	}
-	tm, _, err := merge.Join(merge.Part{SP: sp, Source: &own})
+	tm, _, err := merge.Join(ctx, merge.Part{SP: sp, Source: &own})
 	return tm, err
 }
 
@@ -338,8 +342,8 @@ func deleteUnused(state merge.State, topic *tmdm.Topic) (*fragment.Change, error
 
 // Named returns the topic of tm that stands for the topic with a subject
 // identifier: its type, a theme, a player.
-func (c *Client) Named(tm *tmdm.TopicMap, si string) (*tmdm.Topic, error) {
-	ref, err := c.reference(si)
+func (c *Client) Named(ctx context.Context, tm *tmdm.TopicMap, si string) (*tmdm.Topic, error) {
+	ref, err := c.reference(ctx, si)
 	if err != nil {
 		return nil, err
 	}
@@ -347,11 +351,11 @@ func (c *Client) Named(tm *tmdm.TopicMap, si string) (*tmdm.Topic, error) {
 }
 
 // AllNamed is Named for several.
-func (c *Client) AllNamed(tm *tmdm.TopicMap, sis []string) ([]*tmdm.Topic, error) {
+func (c *Client) AllNamed(ctx context.Context, tm *tmdm.TopicMap, sis []string) ([]*tmdm.Topic, error) {
 	out := make([]*tmdm.Topic, len(sis))
 	for i, si := range sis {
 		var err error
-		if out[i], err = c.Named(tm, si); err != nil {
+		if out[i], err = c.Named(ctx, tm, si); err != nil {
 			return nil, err
 		}
 	}

@@ -18,14 +18,14 @@ import (
 func reading(t *testing.T, doc string) func(tmdm.Locator) (*tmdm.TopicMap, error) {
 	return func(base tmdm.Locator) (*tmdm.TopicMap, error) {
 		assert.NotEmpty(t, base)
-		return xtm.Read(strings.NewReader(doc), xtm.Options{Base: base})
+		return xtm.Read(t.Context(), strings.NewReader(doc), xtm.Options{Base: base})
 	}
 }
 
 const localSP = "http://node.example.org/local/"
 
 func (s *subscriber) importLocal(doc string, whole bool) *client.Edit {
-	e, err := s.ImportLocal(context.Background(), "", whole, reading(s.t, doc))
+	e, err := s.ImportLocal(context.Background(), "", whole, fragment.MaxDelete{}, reading(s.t, doc))
 	require.NoError(s.t, err)
 	return e
 }
@@ -56,7 +56,7 @@ func TestLocalStatementsSurviveEverything(t *testing.T) {
 	check := func() {
 		t.Helper()
 		s.hasAs(client.LocalName, localSP, mine)
-		tm, _, err := s.Merged(false)
+		tm, _, err := s.Merged(o.t.Context(), false)
 		require.NoError(t, err)
 		values := []string{}
 		for _, n := range tm.TopicBySubjectIdentifier(tmdm.Locator(si("t1"))).Names() {
@@ -86,7 +86,7 @@ func TestLocalEditsAssertOneIdentifier(t *testing.T) {
 	s.edit("x", func(_ *tmdm.TopicMap, t *tmdm.Topic) { t.AddName("mine", nil) })
 	s.hasAs(client.LocalName, s.localSP(), doc(topic("a", "mine")))
 
-	v, err := s.Topic(si("x"), false)
+	v, err := s.Topic(o.t.Context(), si("x"), false)
 	require.NoError(t, err)
 	assert.Equal(t, si("a"), v.TopicSI)
 	by := map[string][]string{}
@@ -100,11 +100,11 @@ func TestLocalEditsAssertOneIdentifier(t *testing.T) {
 
 	o.put(doc(topic("a", "A"), topic("x", "X"), topic("b", "B"))) // it comes apart
 	s.sync()
-	v, err = s.Topic(si("x"), false)
+	v, err = s.Topic(o.t.Context(), si("x"), false)
 	require.NoError(t, err)
 	require.Len(t, v.Names, 1)
 	assert.Equal(t, "X", v.Names[0].Value)
-	_, err = s.Topic(si("nobody"), false)
+	_, err = s.Topic(o.t.Context(), si("nobody"), false)
 	assert.ErrorContains(t, err, "no source says anything of")
 }
 
@@ -117,7 +117,7 @@ func (s *subscriber) localSP() string {
 func TestImportLocal(t *testing.T) {
 	t.Parallel()
 	s := newSubscriber(t)
-	_, _, err := s.Merged(false)
+	_, _, err := s.Merged(s.t.Context(), false)
 	assert.ErrorContains(t, err, "there are no subscriptions")
 	e := s.importLocal(doc(topics(3, "v1")...), false)
 	assert.Equal(t, 4, e.Added, "and the type of names")
@@ -128,11 +128,11 @@ func TestImportLocal(t *testing.T) {
 	assert.Equal(t, 2, s.importLocal(doc(topics(1, "v2")...), true).Deleted)
 	s.hasAs(client.LocalName, e.SP, doc(topics(1, "v2")...))
 
-	_, err = s.ImportLocal(context.Background(), "", false, reading(t, "<topicMap"))
+	_, err = s.ImportLocal(context.Background(), "", false, fragment.MaxDelete{}, reading(t, "<topicMap"))
 	assert.Error(t, err)
 	s.hasAs(client.LocalName, e.SP, doc(topics(1, "v2")...))
 	last := store.Activity{}
-	require.NoError(t, s.db.Activity(func(a store.Activity) bool { last = a; return false }))
+	require.NoError(t, s.db.Activity(s.t.Context(), func(a store.Activity) bool { last = a; return false }))
 	assert.Equal(t, store.ActivityEdited, last.Kind)
 }
 
@@ -159,7 +159,7 @@ func TestEditsCanBeTakenBack(t *testing.T) {
 	_, err = s.RemoveTopic(context.Background(), si("a"))
 	assert.ErrorContains(t, err, "there are no local statements about")
 	s.edit("b", func(_ *tmdm.TopicMap, b *tmdm.Topic) { b.Names()[0].Remove() })
-	v, err := s.Topic(si("b"), false)
+	v, err := s.Topic(s.t.Context(), si("b"), false)
 	assert.Error(t, err, "%v", v)
 
 	e = s.edit("c", func(*tmdm.TopicMap, *tmdm.Topic) {})
@@ -179,13 +179,13 @@ func TestNoSubscriptionIsCalledLocal(t *testing.T) {
 func TestPrefixOfLocalStatementsCanBeChosenAsLongAsThereAreNone(t *testing.T) {
 	t.Parallel()
 	s := newSubscriber(t)
-	_, err := s.ImportLocal(context.Background(), "", false, reading(t, "<topicMap"))
+	_, err := s.ImportLocal(context.Background(), "", false, fragment.MaxDelete{}, reading(t, "<topicMap"))
 	require.Error(t, err)
-	all, err := s.db.Collections()
+	all, err := s.db.Collections(s.t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, all)
 	made := s.localSP()
-	e, err := s.ImportLocal(context.Background(), localSP, false, reading(t, doc(topic("a", "A"))))
+	e, err := s.ImportLocal(context.Background(), localSP, false, fragment.MaxDelete{}, reading(t, doc(topic("a", "A"))))
 	require.NoError(t, err)
 	assert.Equal(t, localSP, e.SP)
 	assert.NotEqual(t, made, localSP)

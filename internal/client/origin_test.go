@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -46,7 +47,7 @@ func newOrigin(t *testing.T, change ...func(*server.Config)) *origin {
 	o := &origin{t: t}
 	socket := httptest.NewServer(http.HandlerFunc(o.answer))
 	o.URL = socket.URL
-	o.config = server.Config{BaseURL: o.URL, OnLoopback: true, Logger: silent, SnapshotEvery: 1_000_000}
+	o.config = server.Config{BaseURL: o.URL, OnLoopback: true, Logger: silent, Policy: upkeep.Policy{SnapshotEvery: 1_000_000}}
 	for _, f := range change {
 		f(&o.config)
 	}
@@ -70,7 +71,7 @@ func documentSize(n int) func(*server.Config) {
 }
 
 func (o *origin) start(dir string) {
-	db, err := store.Open(store.Options{Dir: dir, Logger: silent, Now: o.config.Now})
+	db, err := store.Open(o.t.Context(), store.Options{Dir: dir, Logger: silent, Now: o.config.Now})
 	require.NoError(o.t, err)
 	o.config.Store = db
 	s, err := server.New(o.config)
@@ -138,8 +139,10 @@ func (o *origin) seen() []string {
 }
 
 // create imports a collection, and takes its first snapshot.
-func (o *origin) create(name, doc string) {
-	c := store.Collection{Name: name, SP: o.sp(name)}
+func (o *origin) create(name, doc string) { o.createWithPrefix(name, o.sp(name), doc) }
+
+func (o *origin) createWithPrefix(name, sp, doc string) {
+	c := store.Collection{Name: name, SP: sp}
 	_, err := o.server.Import(context.Background(), c, strings.NewReader(doc), name+".xtm")
 	require.NoError(o.t, err)
 }
@@ -153,6 +156,7 @@ func (o *origin) put(doc string) server.Published { return o.putAs("egov", doc) 
 
 func (o *origin) putAs(name, doc string) server.Published {
 	r := httptest.NewRequest(http.MethodPut, o.URL+"/topicmaps/"+name, strings.NewReader(doc))
+	r.Header.Set("TMShare-Max-Delete", "all")
 	r.RemoteAddr = "127.0.0.1:1"
 	w := httptest.NewRecorder()
 	o.server.ServeHTTP(w, r)

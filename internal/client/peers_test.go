@@ -41,7 +41,7 @@ func TestPeersFallSilent(t *testing.T) {
 		require.NoError(t, err)
 	}
 	head := func(i int) (head uint64) {
-		require.NoError(t, origins[i].db.View(names[i], func(v *store.View) error { head = v.Head; return nil }))
+		require.NoError(t, origins[i].db.View(t.Context(), names[i], func(v *store.View) error { head = v.Head; return nil }))
 		return head
 	}
 	round := func() (entries int) {
@@ -77,8 +77,8 @@ func TestPeersFallSilent(t *testing.T) {
 	}
 	for i, p := range peers {
 		p.hasAs(names[1-i], origins[1-i].sp(names[1-i]), said[1-i])
-		require.NoError(t, origins[i].db.View(names[i], func(v *store.View) error {
-			m, err := fragment.NameTopics(published(t, said[i], v.SP), v.SP, nil)
+		require.NoError(t, origins[i].db.View(p.t.Context(), names[i], func(v *store.View) error {
+			m, err := fragment.NameTopics(t.Context(), published(t, said[i], v.SP), v.SP, nil)
 			require.NoError(t, err)
 			sameRecords(t, contents(t, m), contents(t, v.Source()), "%s's own", names[i])
 			return nil

@@ -3,7 +3,6 @@ package client_test
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testedit"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -55,34 +55,22 @@ func (s step) String() string {
 // memory, and the others are as they were; in the end each is equal to its
 // server's map, and the merged view to the maps joined.
 func TestSourcesFollowTheirServers(t *testing.T) {
-	few(t, 10)
 	steps := rapid.Custom(func(t *rapid.T) step {
 		return step{action(rapid.IntRange(0, int(numberOfActions)-1).Draw(t, "action")), rapid.IntRange(0, 3).Draw(t, "server"), rapid.IntRange(1, 6).Draw(t, "n")}
 	})
 	applied := 0
-	rapid.Check(t, func(r *rapid.T) {
+	testenv.Check(t, 4, 20, func(r *rapid.T) {
 		servers, seed := rapid.IntRange(1, 4).Draw(r, "servers"), rapid.Uint64().Draw(r, "seed")
 		plan := rapid.SliceOfN(steps, 10, 40).Draw(r, "steps")
-		if !t.Run("", func(t *testing.T) { applied += follow(t, servers, seed, plan) }) {
+		if !t.Run("", func(t *testing.T) { applied += followHistory(t, servers, seed, plan) }) {
 			r.FailNow()
 		}
 	})
 	require.NotZero(t, applied, "no fragment was applied to a source that was there")
 }
 
-// few makes n the number of checks, and makes them the same each time, where the
-// command line says nothing of it. In short runs they are a fifth.
-func few(t *testing.T, n int) {
-	given := map[string]bool{}
-	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	if !given["rapid.checks"] && !given["rapid.seed"] {
-		require.NoError(t, flag.Set("rapid.checks", fmt.Sprint(n)))
-		require.NoError(t, flag.Set("rapid.seed", "1"))
-	}
-}
-
-// follow runs one history, and returns how many fragments were applied.
-func follow(t *testing.T, servers int, seed uint64, plan []step) (applied int) {
+// followHistory runs one history, and returns how many fragments were applied.
+func followHistory(t *testing.T, servers int, seed uint64, plan []step) (applied int) {
 	s := newSubscriber(t)
 	var all []*followed
 	for i := range servers {
@@ -112,14 +100,14 @@ func follow(t *testing.T, servers int, seed uint64, plan []step) (applied int) {
 		f.check(t, step{action: syncs})
 		sameRecords(t, f.published(t), f.here(t), "%s in the end", f.name)
 		sp, m := f.origin.sp(f.name), f.edited(t)
-		own, _, err := s.Merged(false, f.name)
+		own, _, err := s.Merged(s.t.Context(), false, f.name)
 		require.NoError(t, err)
 		require.Equal(t, canonical(t, m.TopicMap(), sp), canonical(t, own, sp))
 		parts = append(parts, merge.Part{SP: sp, Source: m})
 	}
-	joined, _, err := merge.Join(parts...)
+	joined, _, err := merge.Join(t.Context(), parts...)
 	require.NoError(t, err)
-	merged, _, err := s.Merged(false)
+	merged, _, err := s.Merged(s.t.Context(), false)
 	require.NoError(t, err)
 	require.Equal(t, canonical(t, joined, ""), canonical(t, merged, ""))
 	return applied
@@ -149,7 +137,7 @@ func newFollowed(t *testing.T, s *subscriber, i int, seed uint64) *followed {
 	text := doc(topics.String(), `<topic id="own"><instanceOf><topicRef href="#t0"/></instanceOf></topic>`)
 	f.origin.create(f.name, text)
 	sp := f.origin.sp(f.name)
-	tm, err := xtm.Read(strings.NewReader(text), xtm.Options{Base: tmdm.Locator(sp)})
+	tm, err := xtm.Read(t.Context(), strings.NewReader(text), xtm.Options{Base: tmdm.Locator(sp)})
 	require.NoError(t, err)
 	f.tm, f.editor = tm, testedit.New(tm, sp, seed)
 	f.subscribe(t)
@@ -214,7 +202,7 @@ func (f *followed) do(t *testing.T, s step) (applied int) {
 
 // somewhere returns a time in the part of the log that is not applied yet.
 func (f *followed) somewhere(t *testing.T, n int) (at time.Time) {
-	require.NoError(t, f.origin.db.View(f.name, func(v *store.View) error {
+	require.NoError(t, f.origin.db.View(t.Context(), f.name, func(v *store.View) error {
 		at = v.Updated
 		for e, err := range v.Entries(1) {
 			require.NoError(t, err)
@@ -235,7 +223,7 @@ func (f *followed) sync(t *testing.T, round func(context.Context, string) (*clie
 	r, err := round(context.Background(), f.name)
 	require.NoError(t, err)
 	require.Zero(t, r.Quarantined)
-	require.NoError(t, f.origin.db.View(f.name, func(v *store.View) error {
+	require.NoError(t, f.origin.db.View(t.Context(), f.name, func(v *store.View) error {
 		if f.memory == nil || r.CleanStart {
 			f.memory = &merge.Memory{}
 			f.mark = f.load(t, v)
@@ -257,7 +245,7 @@ func (f *followed) load(t *testing.T, v *store.View) (mark time.Time) {
 	all, err := v.Snapshots()
 	require.NoError(t, err)
 	text := f.origin.get(fmt.Sprintf("/topicmaps/%s/snapshots/%s.xtm21", f.name, all[0].ID))
-	m, err := fragment.ReadSnapshot(strings.NewReader(text), f.options())
+	m, err := fragment.ReadSnapshot(t.Context(), strings.NewReader(text), f.options())
 	require.NoError(t, err)
 	require.NoError(t, f.memory.Load(m))
 	return all[0].Updated
@@ -268,8 +256,8 @@ func (f *followed) options() xtm.Options {
 }
 
 func (f *followed) apply(t *testing.T, v *store.View, e *store.Entry) {
-	text := f.origin.get(fmt.Sprintf("/topicmaps/%s/fragments/%s.xtm21", f.name, v.ID(e.Seq)))
-	read, err := fragment.ReadAs(strings.NewReader(text), f.options(), fragment.Identity{SubjectIdentifiers: []tmdm.Locator{e.TopicSI}})
+	text := f.origin.get(fmt.Sprintf("/topicmaps/%s/fragments/%s.xtm21", f.name, v.ID(e)))
+	read, err := fragment.ReadAs(t.Context(), strings.NewReader(text), f.options(), fragment.Named{Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{e.TopicSI}}})
 	require.NoError(t, err)
 	read.Deleted = e.Deleted
 	require.NoError(t, merge.Apply(f.memory, read))
@@ -294,7 +282,7 @@ func (f *followed) here(t *testing.T) (all map[string]string) {
 
 // published returns the records of the server.
 func (f *followed) published(t *testing.T) (all map[string]string) {
-	require.NoError(t, f.origin.db.View(f.name, func(v *store.View) error {
+	require.NoError(t, f.origin.db.View(t.Context(), f.name, func(v *store.View) error {
 		all = contents(t, v.Source())
 		return nil
 	}))
@@ -304,10 +292,10 @@ func (f *followed) published(t *testing.T) (all map[string]string) {
 // edited returns the edited input, with the subject identifiers that the server has
 // assigned.
 func (f *followed) edited(t *testing.T) (m *fragment.Map) {
-	tm, err := xtm.Read(strings.NewReader(f.document(t)), f.options())
+	tm, err := xtm.Read(t.Context(), strings.NewReader(f.document(t)), f.options())
 	require.NoError(t, err)
-	require.NoError(t, f.origin.db.View(f.name, func(v *store.View) error {
-		m, err = fragment.NameTopics(tm, v.SP, v.Source())
+	require.NoError(t, f.origin.db.View(t.Context(), f.name, func(v *store.View) error {
+		m, err = fragment.NameTopics(t.Context(), tm, v.SP, v.Source())
 		return err
 	}))
 	return m

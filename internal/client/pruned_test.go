@@ -16,12 +16,12 @@ import (
 func (o *origin) pruneTo() (horizon uint64) {
 	_, err := o.db.Prune(context.Background(), "egov", store.Retention{Entries: 1})
 	require.NoError(o.t, err)
-	require.NoError(o.t, o.db.View("egov", func(v *store.View) error { horizon = v.Horizon; return nil }))
+	require.NoError(o.t, o.db.View(o.t.Context(), "egov", func(v *store.View) error { horizon = v.Horizon; return nil }))
 	return horizon
 }
 
 func (o *origin) head() (head uint64) {
-	require.NoError(o.t, o.db.View("egov", func(v *store.View) error { head = v.Head; return nil }))
+	require.NoError(o.t, o.db.View(o.t.Context(), "egov", func(v *store.View) error { head = v.Head; return nil }))
 	return head
 }
 

@@ -19,7 +19,7 @@ import (
 // it, and the walk that follows applies it and all that came after it. It returns a
 // [*historyError] where only a clean replacement can bring what is in quarantine.
 func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...string) error {
-	all, err := c.Store.Quarantine(s.Name)
+	all, err := c.Store.Quarantine(ctx, s.Name)
 	if err != nil {
 		return err
 	}
@@ -38,16 +38,16 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 	if len(all) == 0 || s.Protocol != store.TMShare { // what records are in quarantine is tried as the round goes on
 		return nil
 	}
-	home, err := c.fetcher().Home(s.FragmentsFeed)
+	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
 	if err != nil {
 		return err
 	}
 	once := *c
 	once.Tries = 1 // it has failed before
-	u := update{Client: &once, s: s, home: home, large: make(chan struct{}, 1)}
+	u := update{Client: &once, s: s, allowURL: allowURL, large: make(chan struct{}, 1)}
 	failed := make([]error, len(all))
 	for o := range fetch.Ahead(ctx, c.Parallel, len(all), func(ctx context.Context, i int) (outcome, int64) {
-		_, _, err := u.fetchFragment(ctx, entryOf(&all[i]))
+		_, err := u.fetchFragment(ctx, entryOf(&all[i]))
 		return outcome{at: i, bad: err}, 0
 	}) {
 		failed[o.at] = o.bad
@@ -55,7 +55,11 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err := c.checkKept(ctx, s, all, failed, home); err != nil {
+	if err := c.checkKept(ctx, s, all, failed, allowURL); err != nil {
+		return err
+	}
+	left, err := u.retryRestated(ctx, all, failed)
+	if err != nil {
 		return err
 	}
 	var back time.Time
@@ -65,6 +69,11 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 		}
 	}
 	err = c.Store.ApplyEntries(ctx, s.Name, func(a *store.Applying) error {
+		for _, q := range left {
+			if _, err := a.Release(q.TopicSI, q.Updated); err != nil {
+				return err
+			}
+		}
 		for i, q := range all {
 			if failed[i] == nil {
 				continue
@@ -88,9 +97,9 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 }
 
 // checkKept returns a [*historyError] where the data of an entry in quarantine are
-// not kept by the server any more, and so never to be had, but its newest snapshot
+// not kept by the server any more, and so will never be available, but its newest snapshot
 // has what the entry says.
-func (c *Client) checkKept(ctx context.Context, s *store.Subscription, all []store.Quarantined, failed []error, home func(*url.URL) error) error {
+func (c *Client) checkKept(ctx context.Context, s *store.Subscription, all []store.Quarantined, failed []error, allowURL func(*url.URL) error) error {
 	var gone time.Time // the time of the last such entry
 	for i := range all {
 		var answer *FetchError
@@ -101,16 +110,42 @@ func (c *Client) checkKept(ctx context.Context, s *store.Subscription, all []sto
 	if gone.IsZero() {
 		return nil
 	}
-	snapshot, err := c.newestSnapshot(ctx, s, home)
+	snapshot, err := c.newestSnapshot(ctx, s, allowURL)
 	if err != nil || snapshot == nil || snapshot.Updated.Before(gone) {
 		return err
 	}
 	return &historyError{"the server does not keep what was in quarantine any more"}
 }
 
+// quarantineCount counts what is in quarantine of a source: all of it is tried again in each
+// round, so that it is bounded.
+type quarantineCount struct {
+	known bool
+	n     int
+}
+
+// add counts what a commit is to put into quarantine, and fails where that is too much.
+func (q *quarantineCount) add(ctx context.Context, c *Client, s *store.Subscription, bad []error) error {
+	if len(bad) == 0 {
+		return nil
+	}
+	q.n += len(bad)
+	if !q.known || q.n > c.MaxQuarantine { // some may have been there before
+		all, err := c.Store.Quarantine(ctx, s.Name)
+		if err != nil {
+			return err
+		}
+		q.known, q.n = true, len(all)+len(bad)
+	}
+	if q.n <= c.MaxQuarantine {
+		return nil
+	}
+	return fmt.Errorf("%s: more than %d topics of the source cannot be had, the last one: %w. Tell the owner of the server; \"replace %s\" starts afresh, \"forget %s --all\" gives them up", s.Name, c.MaxQuarantine, bad[len(bad)-1], s.Name, s.Name)
+}
+
 // entryOf returns the entry that is in quarantine.
 func entryOf(q *store.Quarantined) *feeds.Entry {
-	e := &feeds.Entry{ID: q.Entry, Title: q.Title, Updated: q.Updated, State: feeds.State(q.State), TopicSI: []string{q.TopicSI}, TopicSL: []string{q.TopicSI}}
+	e := &feeds.Entry{ID: q.Entry, Title: q.Title, Updated: q.Updated, State: feeds.State(q.State), TopicSI: []string{q.TopicSI}, TopicSL: []string{q.TopicSI}, TopicII: []string{q.TopicSI}, SDShare: q.SDShare}
 	if q.Link != "" {
 		e.Links = []feeds.Link{{Rel: feeds.RelTopicMapData, Href: q.Link}}
 	}

@@ -2,7 +2,9 @@ package client_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -98,6 +100,84 @@ func TestRetry(t *testing.T) {
 	s.has(o, doc(topics(5, "v2")...))
 }
 
+// An entry that was wrong itself is applied once the feed has it right, wherever it stands by
+// then and whatever it is about.
+func TestEntryThatTheFeedCorrectsIsApplied(t *testing.T) {
+	t.Parallel()
+	for name, wrong := range map[string]func(entry string) string{
+		"link":  func(e string) string { return strings.Replace(e, "/data/1", "/nothing", 1) },
+		"none":  func(e string) string { return strings.Replace(e, "<link", "<x", 1) },
+		"topic": func(e string) string { return strings.Replace(e, si("t1"), si("other"), 1) },
+		"names": func(e string) string { return strings.ReplaceAll(e, "t:TopicSI", "t:x") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			e := []string{s.entryOf(0, "t0", "T0"), s.entryOf(1, "t1", "T1"), s.entryOf(2, "t2", "T2"), s.entryOf(3, "t3", "T3")}
+			s.feed("/feed", declared, wrong(e[1]), e[0])
+			f := following(t, s)
+			f.syncPasses(1)
+			s.feed("/feed", declared, e[2], wrong(e[1]), e[0])
+			f.syncPasses(1)
+			f.hasForeign(topic("t0", "T0"), topic("t2", "T2"))
+			// It has gone to an archive document, and is still wrong.
+			s.feed("/feed", declared+`<link rel="prev-archive" href="/archive/2"/>`, e[3])
+			s.feed("/archive/2", `<link rel="prev-archive" href="/archive/1"/>`, e[2], wrong(e[1]))
+			s.feed("/archive/1", "", e[0])
+			f.syncPasses(1)
+			s.seen()
+			f.syncPasses(1)
+			assert.Zero(t, times(s.seen(), "/archive/1"), "it is known where it stands")
+			s.feed("/archive/2", `<link rel="prev-archive" href="/archive/1"/>`, e[2], e[1])
+			f.syncPasses(0)
+			f.hasForeign(topic("t0", "T0"), topic("t1", "T1"), topic("t2", "T2"), topic("t3", "T3"))
+		})
+	}
+}
+
+// The documents in which entries have stood are read some at a time, and each has its turn.
+func TestDocumentsOfEntriesInQuarantineAreReadInTurn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		documents, atMost, rounds int
+		change                    func(*client.Config)
+	}{
+		"many":  {130, 100, 2, func(*client.Config) {}},
+		"large": {5, 2, 3, func(c *client.Config) { c.MaxFeed = 4000 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			entry := func(i int) string {
+				return strings.Replace(s.entryOf(i, fmt.Sprint("t", i), "T"), fmt.Sprintf(":00:%02dZ", i), fmt.Sprintf(":%02d:%02dZ", i/60, i%60), 1)
+			}
+			filler := "<!--" + strings.Repeat("x", 2000) + "-->" // so that two documents have more than 4,000 bytes
+			path := func(i int) string { return fmt.Sprintf("/archive/%d", i) }
+			for i := range c.documents {
+				s.feed(path(i), filler+fmt.Sprintf(`<link rel="prev-archive" href="%s"/>`, path(i-1)), strings.Replace(entry(i), "<link", "<x", 1))
+			}
+			s.feed(path(-1), "")
+			s.feed("/feed", declared+fmt.Sprintf(`<link rel="prev-archive" href="%s"/>`, path(c.documents-1)), entry(c.documents))
+			f := following(t, s)
+			f.syncPasses(c.documents)
+			f.configure(c.change)
+			seen := map[string]bool{}
+			for range c.rounds {
+				s.seen()
+				f.syncPasses(c.documents)
+				all := s.seen()
+				assert.LessOrEqual(t, times(all, "/archive/"), c.atMost)
+				for _, path := range all {
+					seen[path] = true
+				}
+			}
+			for i := range c.documents {
+				assert.True(t, seen[path(i)], path(i))
+			}
+		})
+	}
+}
+
 // A clean replacement has what was in quarantine.
 func TestReplaceEndsTheQuarantine(t *testing.T) {
 	t.Parallel()
@@ -152,7 +232,7 @@ func TestActivityTellsWhatWasDone(t *testing.T) {
 	s.syncPasses(0)
 	require.NoError(t, s.Unsubscribe(context.Background(), "egov"))
 	var kinds []store.ActivityKind
-	require.NoError(t, s.db.Activity(func(a store.Activity) bool {
+	require.NoError(t, s.db.Activity(o.t.Context(), func(a store.Activity) bool {
 		assert.Equal(t, "egov", a.Source)
 		kinds = append(kinds, a.Kind)
 		return true
@@ -171,7 +251,7 @@ func TestUnsubscribe(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Unsubscribe(context.Background(), "egov"))
 	s.hasAs("libraries", second.sp("libraries"), doc(topic("b", "B"), topic("c", "C")))
-	tm, _, err := s.Merged(false)
+	tm, _, err := s.Merged(first.t.Context(), false)
 	require.NoError(t, err)
 	assert.Nil(t, tm.TopicBySubjectIdentifier("http://psi.example.org/a"))
 	assert.ErrorAs(t, s.Unsubscribe(context.Background(), "egov"), new(*client.UnknownError))

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/fetch"
-	"github.com/tmshare/tmshare/internal/harvest"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/follow/atompmh"
+	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -19,87 +20,52 @@ import (
 // than the entry that led to it, and then comes once more with a later one. Records that
 // are deleted go before others come: an identifier may have moved on.
 
-// records brings a source of records in step with its server.
+// records is a source of records in the store, as a [follow.Sink].
 type records struct {
 	*Client
-	s      *store.Subscription
-	r      *Round
-	home   func(*url.URL) error
-	source harvest.Source
+	s        *store.Subscription
+	r        *Round
+	allowURL func(*url.URL) error
 
-	// waited are the records, with the times of their versions, that were not to be had
-	// though they are said to be there, or in whose way another record stood. What makes it
-	// good, a deletion or a later version, may be on its way: so they are tried again when
-	// all else is done and the source has been asked again. What is still so then is an error
-	// of theirs.
-	waited map[string]time.Time
-	left   int  // records that are to be tried again
-	last   bool // there will be no other try in this round
+	begun      json.RawMessage     // the mark to keep with each commit
+	quarantine []store.Quarantined // what is tried again in this look
 
-	begun json.RawMessage // the mark to keep with each commit
+	inQuarantine quarantineCount
 
-	large  chan struct{} // as in update
-	faults int
+	large chan struct{} // as in update
 }
 
 // harvest does what the source has beyond its mark. The mark moves when all of that is
 // done; until then the next round knows by what is held what is left to do.
 func (c *Client) harvest(ctx context.Context, s *store.Subscription, r *Round) error {
-	home, err := c.fetcher().Home(s.FragmentsFeed)
+	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
 	if err != nil {
 		return err
 	}
-	h := &records{Client: c, s: s, r: r, home: home, waited: map[string]time.Time{}, large: make(chan struct{}, 1)}
+	h := &records{Client: c, s: s, r: r, allowURL: allowURL, large: make(chan struct{}, 1)}
 	if s.Protocol == store.ResourceSync {
-		return c.withPackages(s, func(source *harvest.ResourceSync) error {
-			h.source = source
-			return h.follow(ctx)
-		})
+		return c.withPackages(ctx, s, func(source *rs.Source) error { return h.sync(ctx, source) })
 	}
-	h.source = h.atomPMH()
-	return h.follow(ctx)
+	return h.sync(ctx, h.atomPMH())
 }
 
-// maxTries is how often a source is asked what has become of records. One that changes all the
-// time is never found as its lists say.
-const maxTries = 10
-
-func (h *records) follow(ctx context.Context) error {
+func (h *records) sync(ctx context.Context, source follow.Source) error {
 	mark, err := h.mark()
 	if err != nil {
 		return err
 	}
-	for tries := 1; ; tries++ {
-		again := tries > 1
-		h.last = tries == maxTries
-		news, err := h.source.News(ctx, h.s.FragmentsFeed, mark, h)
-		if err != nil {
-			return err
-		}
-		if news.Reason != "" {
-			h.Report(fmt.Sprintf("%s: %s; all of it was read", h.s.Name, news.Reason))
-			h.r.Reason = news.Reason
-		}
-		todo, err := h.todo(news, again)
-		if err != nil {
-			return err
-		}
-		if err := h.begin(mark, news); err != nil {
-			return err
-		}
-		h.left = 0
-		if err := h.do(ctx, todo); err != nil {
-			return err
-		}
-		if h.left == 0 {
-			return h.moveMark(ctx, news)
-		}
-		mark = mark.Begin(news)
+	e := follow.Engine[obtained]{
+		Source: source, URL: h.s.FragmentsFeed, Sink: h,
+		Parallel: h.Parallel, Batch: h.Batch, BatchBytes: maxCommit, MaxWaiting: 2 * h.MaxQuarantine, Health: h.healthOf(h.s, h.allowURL),
+		Progress: func(done, total int) {
+			h.Client.Progress(Progress{h.s.Name, "applying changes", int64(done), int64(total), Fragments})
+		},
 	}
+	return e.Run(ctx, mark)
 }
 
 // mark returns how far the source was followed, its beginning if it never was.
-func (h *records) mark() (mark harvest.Mark, err error) {
+func (h *records) mark() (mark follow.Mark, err error) {
 	p := h.s.State
 	if h.s.Staging != nil {
 		p = h.s.Staging
@@ -110,9 +76,9 @@ func (h *records) mark() (mark harvest.Mark, err error) {
 	return mark, err
 }
 
-func (h *records) atomPMH() *harvest.AtomPMH {
-	return &harvest.AtomPMH{
-		Fetcher: h.fetcher(), Limits: h.Feed, MaxDocs: h.MaxDocs,
+func (h *records) atomPMH() *atompmh.Source {
+	return &atompmh.Source{
+		Fetcher: h.fetcher(), Limits: h.Feed, MaxDocs: h.MaxDocs, Scratch: h.scratch(h.s),
 		Check: func(f *feeds.Feed, at string, _ bool) error {
 			return checkPrefix(h.s, f.ServerSrcLocatorPrefix, at, false)
 		},
@@ -122,164 +88,82 @@ func (h *records) atomPMH() *harvest.AtomPMH {
 	}
 }
 
-// Versions implements [harvest.Holder].
-func (h *records) Versions(ids []string) (map[string]time.Time, error) {
-	if ids == nil {
-		ids = []string{}
-	}
+// Versions implements [follow.Inventory].
+func (h *records) Versions(ctx context.Context, ids []string) (map[string]time.Time, error) {
 	versions := map[string]time.Time{}
-	return versions, h.Store.HeldRecords(h.s.Name, ids, func(held store.Held) {
+	return versions, h.Store.HeldRecords(ctx, h.s.Name, ids, func(held store.Held) error {
 		if versions[held.ID] = held.Updated; held.Later {
 			versions[held.ID] = time.Time{}
 		}
+		return nil
 	})
 }
 
-// Each implements [harvest.Holder].
-func (h *records) Each(f func(id string)) error {
-	return h.Store.HeldRecords(h.s.Name, nil, func(held store.Held) { f(held.ID) })
+// Each implements [follow.Inventory].
+func (h *records) Each(ctx context.Context, f func(id string) error) error {
+	return h.Store.HeldRecords(ctx, h.s.Name, nil, func(held store.Held) error { return f(held.ID) })
 }
 
-// todo returns what is to be done, and after it what is in quarantine, which is tried once
-// in a round.
-func (h *records) todo(news *harvest.News, again bool) ([]harvest.Record, error) {
-	todo, err := news.Todo(h)
-	if err != nil || again || h.s.Staging != nil { // what is in quarantine is so of the state that readers see
-		return todo, err
+// Missing implements [follow.Sink].
+func (h *records) Missing(ctx context.Context) (versions map[string]time.Time, err error) {
+	h.quarantine = nil
+	if h.s.Staging != nil { // what is in quarantine is so of the state that readers see
+		return nil, nil
 	}
-	quarantine, err := h.Store.Quarantine(h.s.Name)
-	if err != nil {
-		return nil, err
+	h.quarantine, err = h.Store.Quarantine(ctx, h.s.Name)
+	versions = map[string]time.Time{}
+	for i := range h.quarantine {
+		versions[h.quarantine[i].Entry] = h.quarantine[i].Updated
 	}
-	known := map[string]bool{}
-	for i := range todo {
-		known[todo[i].ID] = true
-	}
-	for i := range quarantine {
-		q := &quarantine[i]
-		h.waited[q.Entry] = q.Updated
-		if known[q.Entry] {
+	return versions, err
+}
+
+// Retry implements [follow.Sink].
+func (h *records) Retry(p *follow.Plan, first bool) ([]follow.Record, error) {
+	var again []follow.Record
+	for i := range h.quarantine {
+		q := &h.quarantine[i]
+		if now := p.About(q.Entry); !first || now != nil && now.Planned {
 			continue
 		}
-		now := news.Stated(q.Entry, q.Updated)
-		r := harvest.Record{ID: q.Entry, Title: q.Title, Updated: q.Updated, TopicSI: q.Names, TopicSL: q.Located}
-		r.Representations = []harvest.Representation{{URL: q.Link}} // of a version that kept no more
-		if len(now) > 0 {
+		r := follow.Record{ID: q.Entry, Title: q.Title, Updated: q.Updated, TopicSI: q.Names, TopicSL: q.Located}
+		r.Representations = []follow.Representation{{URL: q.Link}} // of a version that kept no more
+		if now := p.Stated(q.Entry, q.Updated); len(now) > 0 {
 			r.Representations = now
 		} else if len(q.Forms) > 0 {
 			if err := json.Unmarshal(q.Forms, &r.Representations); err != nil {
 				return nil, err
 			}
 		}
-		todo = append(todo, r)
+		again = append(again, r)
 	}
-	return todo, nil
+	return again, nil
 }
 
-// do fetches what is to be fetched ahead, and applies it in order, some to a commit.
-func (h *records) do(ctx context.Context, todo []harvest.Record) error {
-	for done := 0; done < len(todo); {
-		n, suspect, err := h.doAhead(ctx, todo, done)
-		done += n
-		if err != nil {
-			return err
-		}
-		if suspect == nil {
-			continue
-		}
-		if h.outOfOrder(ctx, h.s, h.home, suspect.bad, &h.faults, n > 0) {
-			return suspect.bad
-		}
-		if err := h.commit(ctx, []obtained{*suspect}); err != nil { // this record is at fault
-			return err
-		}
-		done++
+// Begin implements [follow.Sink]: it lets each commit say what it is the beginning of.
+func (h *records) Begin(_ context.Context, n *follow.Delta, mark follow.Mark) (err error) {
+	if n.Reason != "" {
+		h.Report(fmt.Sprintf("%s: %s; all of it was read", h.s.Name, n.Reason))
+		h.r.Reason = n.Reason
 	}
-	return nil
-}
-
-// doAhead does what is to be done from a place on as long as nothing suggests that the
-// server is out of order. It returns how many it has done, and the record that does.
-func (h *records) doAhead(ctx context.Context, todo []harvest.Record, from int) (done int, suspect *obtained, err error) {
-	var batch []obtained
-	var size int64
-	taken := 0
-	flush := func() error {
-		if err := h.commit(ctx, batch); err != nil {
-			return err
-		}
-		done = taken
-		h.Client.Progress(Progress{h.s.Name, "applying changes", int64(from + done), int64(len(todo)), Fragments})
-		batch, size = batch[:0], 0
-		return nil
-	}
-	last := make([]bool, len(todo)-from)
-	for i := range last {
-		r := &todo[from+i]
-		last[i] = r.Unsure || h.hasWaited(r)
-	}
-	fetched := fetch.Ahead(ctx, h.Parallel, len(todo)-from, func(ctx context.Context, i int) (obtained, int64) {
-		o := h.obtain(ctx, &todo[from+i], last[i])
-		return o, o.size
-	})
-	for o := range fetched {
-		if ctx.Err() != nil {
-			return done, nil, ctx.Err()
-		}
-		switch {
-		case harvest.Gone(o.bad) && o.Unsure:
-			o.bad, o.Record = nil, &harvest.Record{ID: o.ID, Title: o.Title, Updated: o.Updated, Deleted: true}
-		case harvest.OutOfDate(o.bad) && !h.hasWaited(o.Record):
-			h.wait(o.Record)
-			taken++
-			continue
-		case harvest.OutOfDate(o.bad):
-		case tooMany(o.bad) || serverFault(o.bad):
-			err := flush()
-			return done, &o, err
-		}
-		taken++
-		batch = append(batch, o)
-		if size += o.size; len(batch) == h.Batch || size > maxCommit {
-			if err := flush(); err != nil {
-				return done, nil, err
-			}
-		}
-	}
-	err = flush()
-	return done, nil, err
-}
-
-func (h *records) wait(r *harvest.Record) {
-	h.waited[r.ID] = r.Updated
-	h.left++
-}
-
-func (h *records) hasWaited(r *harvest.Record) bool {
-	at, ok := h.waited[r.ID]
-	return h.last || ok && at.Equal(r.Updated)
-}
-
-// begin lets each commit say what it is the beginning of.
-func (h *records) begin(mark harvest.Mark, news *harvest.News) (err error) {
-	if h.begun = nil; !news.Unchanged {
-		h.begun, err = json.Marshal(mark.Begin(news))
+	if h.begun = nil; !n.Unchanged {
+		h.begun, err = json.Marshal(mark)
 	}
 	return err
 }
 
-// moveMark keeps how far the source was followed.
-func (h *records) moveMark(ctx context.Context, news *harvest.News) error {
-	if news.Unchanged {
+// End implements [follow.Sink]: it keeps how far the source was followed.
+func (h *records) End(ctx context.Context, n *follow.Delta) error {
+	if n.Unchanged {
 		return nil
 	}
-	mark, err := json.Marshal(news.Mark)
+	mark, err := json.Marshal(n.Mark)
 	if err != nil {
 		return err
 	}
 	return h.Store.ApplyEntries(ctx, h.s.Name, func(a *store.Applying) error {
 		a.Records = mark
-		a.Mark = store.Mark{Updated: news.Mark.Updated}
+		a.Mark = store.Mark{Updated: n.Mark.Updated}
 		return nil
 	})
 }

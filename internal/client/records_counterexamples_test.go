@@ -216,7 +216,7 @@ func TestRecordsWithoutInstances(t *testing.T) {
 	t.Parallel()
 	inForms(t, func(t *testing.T, form string) {
 		o := publishing(t, doc(known("k", "class"), known("i", "I", instanceOf("k")), known("j", "J", instanceOf("k"))))
-		_, err := o.db.ChangeSettings("egov", func(s *store.Settings) error { s.OmitInstances = true; return nil })
+		_, err := o.db.ChangeSettings(o.t.Context(), "egov", func(s *store.Settings) error { s.OmitInstances = true; return nil })
 		require.NoError(t, err)
 		s := recorded(t, o, form)
 		version := doc(known("k", "the class"), known("i", "I", instanceOf("k")), known("j", "J"))

@@ -287,7 +287,7 @@ func TestStatusOfRecords(t *testing.T) {
 	p.feed(live("a", 1, "a"), live("b", 2, "b"))
 	s := harvesting(t, p)
 	states := func() (all []client.State) {
-		list, err := client.Statuses(s.db, s.Now())
+		list, err := client.Statuses(p.t.Context(), s.db, s.Now())
 		require.NoError(t, err)
 		return append(all, list[0].State)
 	}

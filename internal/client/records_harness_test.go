@@ -100,7 +100,7 @@ func (o *origin) offer(collection string, formats ...string) {
 
 // resize changes how many entries a document of the feeds has.
 func (o *origin) resize(collection string, n int) {
-	_, err := o.db.ChangeSettings(collection, func(s *store.Settings) error { s.DocumentSize = n; return nil })
+	_, err := o.db.ChangeSettings(o.t.Context(), collection, func(s *store.Settings) error { s.DocumentSize = n; return nil })
 	require.NoError(o.t, err)
 }
 
@@ -114,7 +114,7 @@ func (o *origin) prune(collection string, keep int) {
 // collectGarbage has the server give up the history but for so many entries.
 func (o *origin) collectGarbage(collection string, keep int) {
 	keeping := func(n int) {
-		_, err := o.db.ChangeSettings(collection, func(s *store.Settings) error { s.KeepEntries = uint64(n); return nil })
+		_, err := o.db.ChangeSettings(o.t.Context(), collection, func(s *store.Settings) error { s.KeepEntries = uint64(n); return nil })
 		require.NoError(o.t, err)
 	}
 	keeping(keep)
@@ -127,7 +127,7 @@ func (o *origin) collectGarbage(collection string, keep int) {
 func (s *subscriber) hasRecordsOf(o *origin, collection, name string) {
 	s.t.Helper()
 	var theirs map[string]string
-	require.NoError(s.t, o.db.View(collection, func(v *store.View) error {
+	require.NoError(s.t, o.db.View(o.t.Context(), collection, func(v *store.View) error {
 		theirs = contents(s.t, v.Source())
 		return nil
 	}))

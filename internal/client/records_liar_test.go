@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // TestNoLieDoesHarmToRecords keeps a source of records in step with a server through the
@@ -26,14 +27,11 @@ func TestNoLieDoesHarmToRecords(t *testing.T) {
 	for _, form := range forms {
 		t.Run(strings.ReplaceAll(form[1:], "/", " "), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, *faultSeed)
+			w := newWorld(t, testenv.Seed())
 			require.NoError(t, w.s.Unsubscribe(context.Background(), "egov"))
 			w.s.record(w.o, "egov", form, "egov")
 			failed, quarantined, clean := 0, 0, 0
-			rounds := *faultRounds / 2
-			if testing.Short() {
-				rounds = min(rounds, 30)
-			}
+			rounds := testenv.Rounds(30, 125)
 			for round := range rounds {
 				if !t.Run(fmt.Sprint(round), func(t *testing.T) {
 					w.on(t)
@@ -107,7 +105,7 @@ func (w *world) saysWhatHappened(r *client.Round, failed error) {
 	if failed != nil && !w.dies {
 		require.Equal(w.t, failed.Error(), s.LastError, "what failed stands in the status")
 	}
-	quarantine, err := w.s.db.Quarantine("egov")
+	quarantine, err := w.s.db.Quarantine(w.t.Context(), "egov")
 	require.NoError(w.t, err)
 	require.Len(w.t, quarantine, r.Quarantined)
 	status := client.StatusOf(&s, quarantine, time.Now())
@@ -133,7 +131,7 @@ func (w *world) recordsConverge() {
 	w.s.hasRecordsOf(w.o, "egov", "egov")
 	again := w.s.sync()
 	require.Equal(w.t, client.Round{Name: "egov", Mark: again.Mark}, *again)
-	all, err := client.Statuses(w.s.db, time.Now())
+	all, err := client.Statuses(w.t.Context(), w.s.db, time.Now())
 	require.NoError(w.t, err)
 	for _, status := range all {
 		require.Equal(w.t, client.InStep, status.State, status.Name)

@@ -9,24 +9,31 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/harvest"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// commit applies what was obtained, and keeps what is held of each record with it.
-func (h *records) commit(ctx context.Context, batch []obtained) error {
-	if len(batch) == 0 {
-		return nil
+// Commit implements [follow.Sink]: it applies what was obtained, and keeps what is held of each
+// record with it.
+func (h *records) Commit(ctx context.Context, batch []follow.Result[obtained], waited func(*follow.Record) bool) (waiting []*follow.Record, err error) {
+	var bad []error
+	for i := range batch {
+		if batch[i].Err != nil {
+			bad = append(bad, batch[i].Err)
+		}
+	}
+	if err := h.inQuarantine.add(ctx, h.Client, h.s, bad); err != nil {
+		return nil, err
 	}
 	applied, unusable := 0, 0
-	var waiting []*harvest.Record
-	err := h.Store.ApplyEntries(ctx, h.s.Name, func(a *store.Applying) error {
+	err = h.Store.ApplyEntries(ctx, h.s.Name, func(a *store.Applying) error {
 		var told notes
 		waiting = nil
 		for i := range batch {
-			done, err := h.apply(a, &batch[i], &told)
+			done, err := h.apply(a, &batch[i], &told, waited)
 			if err != nil {
 				return fmt.Errorf("applying the record %s: %w", batch[i].ID, err)
 			}
@@ -45,16 +52,13 @@ func (h *records) commit(ctx context.Context, batch []obtained) error {
 		h.r.Entries += len(batch) - len(waiting)
 		h.r.Applied += applied
 		h.r.Unusable += unusable
-		for _, r := range waiting {
-			h.wait(r)
-		}
 	}
-	return err
+	return waiting, err
 }
 
 // apply does to the source what was obtained of a record. It is not done where another
 // record stands in its way, and this one has not waited for it yet.
-func (h *records) apply(a *store.Applying, o *obtained, told *notes) (done bool, err error) {
+func (h *records) apply(a *store.Applying, o *follow.Result[obtained], told *notes, waited func(*follow.Record) bool) (done bool, err error) {
 	before, err := a.Held(o.ID)
 	if err != nil {
 		return false, err
@@ -67,17 +71,17 @@ func (h *records) apply(a *store.Applying, o *obtained, told *notes) (done bool,
 	if entry.TopicSI == "" {
 		entry.TopicSI = topicOf(&feeds.Entry{ID: o.ID, TopicSI: o.TopicSI, TopicSL: o.TopicSL})
 	}
-	bad, topic := o.bad, fragment.Ref("")
-	if bad == nil && o.fragment != nil {
+	bad, topic := o.Err, fragment.Ref("")
+	if bad == nil && o.Content.fragment != nil {
 		if topic, bad, err = h.describe(a, o); err != nil {
 			return false, err
 		}
-		if bad != nil && held.TopicSI != o.fragment.Topic.TopicSI() { // it is about that one no more
+		if bad != nil && held.TopicSI != o.Content.fragment.Topic.TopicSI() { // it is about that one no more
 			if err := h.drop(a, &held); err != nil {
 				return false, err
 			}
 		}
-		if bad != nil && !h.hasWaited(o.Record) {
+		if bad != nil && !waited(o.Record) {
 			if before != nil {
 				err = a.Hold(held)
 			}
@@ -86,7 +90,7 @@ func (h *records) apply(a *store.Applying, o *obtained, told *notes) (done bool,
 	}
 	switch {
 	case bad != nil:
-		if harvest.Gone(bad) {
+		if follow.Gone(bad) {
 			bad = fmt.Errorf("%w, though the source says that it is there; the topic was removed", bad)
 			if err := h.drop(a, &held); err != nil {
 				return false, err
@@ -97,7 +101,7 @@ func (h *records) apply(a *store.Applying, o *obtained, told *notes) (done bool,
 			return false, err
 		}
 		return true, told.quarantine(a, o, entry, bad)
-	case o.fragment == nil: // deleted, or not to be had in a format that is of use
+	case o.Content.fragment == nil: // deleted, or available in no format that we read
 		if err := h.drop(a, &held); err != nil {
 			return false, err
 		}
@@ -117,8 +121,8 @@ func (h *records) apply(a *store.Applying, o *obtained, told *notes) (done bool,
 		}
 	}
 	told.applied = append(told.applied, entry)
-	if o.fragment != nil && o.missing != nil {
-		return true, told.quarantine(a, o, entry, fmt.Errorf("%w; %s was taken, which may say less", o.missing, o.from))
+	if o.Content.fragment != nil && o.Content.missing != nil {
+		return true, told.quarantine(a, o, entry, fmt.Errorf("%w; %s was taken, which may say less", o.Content.missing, o.Content.from))
 	}
 	at := o.Updated
 	if o.Deleted {
@@ -132,13 +136,13 @@ func (h *records) apply(a *store.Applying, o *obtained, told *notes) (done bool,
 }
 
 // quarantine puts a record into quarantine.
-func (n *notes) quarantine(a *store.Applying, o *obtained, entry store.ActivityEntry, bad error) error {
+func (n *notes) quarantine(a *store.Applying, o *follow.Result[obtained], entry store.ActivityEntry, bad error) error {
 	entry.Error = bad.Error()
 	n.quarantined = append(n.quarantined, entry)
 	q := store.Quarantined{
 		TopicSI: o.ID, Names: o.TopicSI, Located: o.TopicSL, Entry: o.ID, Title: o.Title, State: entry.State, Updated: o.Updated, Error: entry.Error,
 	}
-	forms := slices.DeleteFunc(slices.Clone(o.forms), func(f harvest.Representation) bool { return f.Open != nil })
+	forms := follow.Lasting(o.Content.forms)
 	if len(forms) > 0 {
 		q.Link = forms[0].URL
 	}
@@ -154,26 +158,26 @@ func (n *notes) quarantine(a *store.Applying, o *obtained, entry store.ActivityE
 // the other says. One of them gives way if the other alone bears the topic's name: it has
 // merged into it, and its deletion is to come. Else the conflict is an error of the
 // record's.
-func (h *records) describe(a *store.Applying, o *obtained) (topic fragment.Ref, conflict, err error) {
-	topic = o.fragment.Topic.TopicSI()
+func (h *records) describe(a *store.Applying, o *follow.Result[obtained]) (topic fragment.Ref, conflict, err error) {
+	topic = o.Content.fragment.Topic.TopicSI()
 	other, err := h.inTheWay(a, o)
 	if err != nil || other == nil {
 		return topic, nil, err
 	}
-	switch named := slices.Contains(o.TopicSI, string(topic)); {
+	switch named := areNamesOf(o.TopicSI, topic); {
 	case named && !other.Named:
 		return topic, nil, a.Hold(store.Held{ID: other.ID, Updated: other.Updated})
 	case !named && other.Named && len(o.TopicSI) > 0:
 		return "", nil, nil
 	}
-	return "", fmt.Errorf("%s: the record %s describes the topic %s already", o.from, other.ID, other.TopicSI), nil
+	return "", fmt.Errorf("%s: the record %s describes the topic %s already", o.Content.from, other.ID, other.TopicSI), nil
 }
 
 // inTheWay returns another record that describes the topic that was obtained, nil if none
 // does. Where the source does not say which topics its records are about, those that share
 // any identifier are one.
-func (h *records) inTheWay(a *store.Applying, o *obtained) (*store.Held, error) {
-	t := o.fragment.Topic
+func (h *records) inTheWay(a *store.Applying, o *follow.Result[obtained]) (*store.Held, error) {
+	t := o.Content.fragment.Topic
 	topics := []fragment.Ref{t.TopicSI()}
 	if len(o.TopicSI) == 0 {
 		for _, sharing := range []struct {
@@ -206,18 +210,24 @@ func (h *records) inTheWay(a *store.Applying, o *obtained) (*store.Held, error) 
 // put applies the fragment of a record, which describes the topic. Where that is another
 // record's, it is for that one to say what the topic is: what came under the address of
 // this one may be of the time when the two were merged.
-func (h *records) put(a *store.Applying, held *store.Held, o *obtained, topic fragment.Ref) error {
+func (h *records) put(a *store.Applying, held *store.Held, o *follow.Result[obtained], topic fragment.Ref) error {
 	if held.TopicSI != topic { // it is about another one now
 		if err := h.drop(a, held); err != nil {
 			return err
 		}
 	}
 	if topic != "" {
-		if err := merge.Apply(a.State, o.fragment); err != nil {
+		if err := merge.Apply(a.State, o.Content.fragment); err != nil {
 			return err
 		}
 	}
-	return a.Hold(store.Held{ID: o.ID, Updated: o.Updated, TopicSI: topic, Later: o.later, Named: slices.Contains(o.TopicSI, string(topic))})
+	return a.Hold(store.Held{ID: o.ID, Updated: o.Updated, TopicSI: topic, Later: o.Content.later, Named: areNamesOf(o.TopicSI, topic)})
+}
+
+// areNamesOf reports whether one of the identifiers by which a source names a topic, or their
+// URIs, is the topic's.
+func areNamesOf(topicSI []string, topic fragment.Ref) bool {
+	return slices.ContainsFunc(topicSI, func(si string) bool { return iri.ToURI(si) == iri.ToURI(string(topic)) })
 }
 
 // forever is later than all times: what is in quarantine of a record that is no more is

@@ -9,55 +9,52 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/fetch"
-	"github.com/tmshare/tmshare/internal/harvest"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
 // How a record is fetched.
 
-// obtained is what came of fetching a record.
+// obtained is what was fetched of a record.
 type obtained struct {
-	*harvest.Record
-	fragment *fragment.Fragment // nil where the record is deleted, or not to be had
-	size     int64
-	later    bool                     // it is of a later version than the record
-	from     string                   // the link that was tried last
-	forms    []harvest.Representation // all that there are, the best first
-	bad      error
+	fragment *fragment.Fragment      // nil where the record is deleted, or available in no form of use
+	later    bool                    // it is of a later version than the record
+	from     string                  // the link that was tried last
+	forms    []follow.Representation // all that there are, the best first
 
-	// missing is why a better form than that of the fragment was not to be had: it may say
+	// missing is why a better form than that of the fragment was not available: it may say
 	// more.
 	missing error
 }
 
-// obtain fetches what represents a record, in the format that we like best. Where that is
-// gone, or is not what the source says that it is, what was said is out of date, or wrong:
-// other forms are taken only if this is the last time that the record is tried. What is
-// only a copy is passed over where it is no good.
-func (h *records) obtain(ctx context.Context, r *harvest.Record, last bool) obtained {
-	o := obtained{Record: r, forms: h.representations(r)}
+// Fetch implements [follow.Sink]: it fetches what represents a record, in the format that we like
+// best. Where that is gone, or is not what the source says that it is, what was said is out of
+// date, or wrong: other forms are taken only if this is the last time that the record is tried.
+// What is only a copy is passed over where it is no good.
+func (h *records) Fetch(ctx context.Context, r *follow.Record, last bool) (o obtained, size int64, err error) {
+	o.forms = h.representations(r)
 	for _, form := range o.forms {
 		o.from = form.URL
-		f, err := h.take(ctx, r, form)
-		if o.bad = err; err == nil {
+		var f taken
+		if f, err = h.take(ctx, r, form); err == nil {
 			f.Deleted = false // else an entry says so
-			o.fragment, o.size, o.later = f.Fragment, f.size, f.later
-			return o
+			o.fragment, o.later = f.Fragment, f.later
+			return o, f.size, nil
 		}
 		switch {
 		case ctx.Err() != nil:
-			return o
+			return o, 0, err
 		case form.Copy || form.Open != nil:
 			continue
-		case !harvest.OutOfDate(err) || !last:
-			return o
+		case !follow.OutOfDate(err) || !last:
+			return o, 0, err
 		}
 		if o.missing == nil {
 			o.missing = err
 		}
 	}
-	return o
+	return o, 0, err
 }
 
 // taken is what was taken of a record.
@@ -68,19 +65,19 @@ type taken struct {
 }
 
 // take fetches a form of a record, or has it from a package.
-func (h *records) take(ctx context.Context, r *harvest.Record, form harvest.Representation) (taken, error) {
+func (h *records) take(ctx context.Context, r *follow.Record, form follow.Representation) (taken, error) {
 	read := func(content io.Reader, at string) (t taken, err error) {
 		body := &oneLarge{body: content, ctx: ctx, room: h.large}
 		defer body.leave()
 		stated := form.Fixity.Verify(form.URL, body)
-		t.Fragment, err = h.read(stated, at, r)
+		t.Fragment, err = h.read(ctx, stated, at, r)
 		if t.size = body.n; form.Fixity.IsZero() {
 			return t, err
 		}
 		// What is not what it should be may well not be XTM, and behind XTM there may be more.
 		_, rest := io.Copy(io.Discard, stated)
 		switch {
-		case harvest.OutOfDate(rest):
+		case follow.OutOfDate(rest):
 			err = fetch.Permanent(rest)
 		case rest != nil:
 			err = rest
@@ -96,12 +93,15 @@ func (h *records) take(ctx context.Context, r *harvest.Record, form harvest.Repr
 		defer content.Close()
 		return read(content, form.URL)
 	}
-	request := fetch.Request{URL: form.URL, Accept: h.acceptOf(form), Max: h.MaxFragment, Home: h.home, Within: h.MaxTime, Prepare: uncached}
+	request := fetch.Request{URL: form.URL, Accept: h.acceptOf(form), Max: h.MaxFragment, AllowURL: h.allowURL, Within: h.MaxTime, Prepare: uncached}
 	fetcher := h.fetcher()
 	if form.Copy {
 		fetcher.Tries = 1 // there is another place
 	}
-	t, a, err := fetch.Do(ctx, fetcher, request, func(a *fetch.Answer) (taken, error) { return read(a.Body, a.URL) })
+	t, a, err := fetch.Do(ctx, fetcher, request, func(a *fetch.Answer) (taken, error) {
+		t, err := read(a.Body, a.URL)
+		return t, limitsLast(err)
+	})
 	t.later = err == nil && !form.Copy && r.Later(a)
 	return t, err
 }
@@ -109,7 +109,7 @@ func (h *records) take(ctx context.Context, r *harvest.Record, form harvest.Repr
 // acceptOf returns the Accept header for a form of a record. What a source states of bytes is
 // so of one media type alone, or else of what is sent to those who ask for none; any other
 // would be refused for what is stated.
-func (h *records) acceptOf(form harvest.Representation) string {
+func (h *records) acceptOf(form follow.Representation) string {
 	if form.Fixity.IsZero() {
 		return h.accept()
 	}
@@ -125,12 +125,12 @@ func (h *records) acceptOf(form harvest.Representation) string {
 // would be taken for the one that the entry tells of, and never be asked for again.
 func uncached(h http.Header) { h.Set("Cache-Control", "no-cache") }
 
-func (h *records) read(body io.Reader, at string, r *harvest.Record) (*fragment.Fragment, error) {
+func (h *records) read(ctx context.Context, body io.Reader, at string, r *follow.Record) (*fragment.Fragment, error) {
 	o := h.xtmOptions(h.s.SP, at)
 	if len(r.TopicSI)+len(r.TopicSL) == 0 {
-		return fragment.ReadRecord(body, o, named(r.ID), named(at))
+		return fragment.ReadRecord(ctx, body, o, named(r.ID), named(at))
 	}
-	f, err := fragment.ReadAs(body, o, fragment.Identity{SubjectIdentifiers: locators(r.TopicSI), SubjectLocators: locators(r.TopicSL)})
+	f, err := fragment.ReadAs(ctx, body, o, fragment.Named{Identity: fragment.Identity{SubjectIdentifiers: locators(r.TopicSI), SubjectLocators: locators(r.TopicSL)}})
 	if err != nil {
 		return nil, err
 	}
@@ -153,8 +153,8 @@ func named(uri string) tmdm.Locator {
 
 // representations returns those of a record that may be XTM, the best first; of one format
 // alone where that was asked for.
-func (h *records) representations(r *harvest.Record) []harvest.Representation {
-	all := slices.DeleteFunc(slices.Clone(r.Representations), func(l harvest.Representation) bool { return h.rank(l.Type) == 0 || h.otherFormat(l.Type) })
-	slices.SortStableFunc(all, func(a, b harvest.Representation) int { return h.rank(b.Type) - h.rank(a.Type) })
+func (h *records) representations(r *follow.Record) []follow.Representation {
+	all := slices.DeleteFunc(slices.Clone(r.Representations), func(l follow.Representation) bool { return h.rank(l.Type) == 0 || h.otherFormat(l.Type) })
+	slices.SortStableFunc(all, func(a, b follow.Representation) int { return h.rank(b.Type) - h.rank(a.Type) })
 	return all
 }

@@ -11,7 +11,8 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/feeds/resourcesync"
-	"github.com/tmshare/tmshare/internal/harvest"
+	"github.com/tmshare/tmshare/internal/follow"
+	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -21,23 +22,27 @@ import (
 
 // withPackages calls f with what reads such a source. Packages of dumps are fetched to a folder
 // that stays where f fails: the next round goes on with what is there.
-func (c *Client) withPackages(s *store.Subscription, f func(*harvest.ResourceSync) error) error {
-	if err := c.tidyDownloads(); err != nil {
+func (c *Client) withPackages(ctx context.Context, s *store.Subscription, f func(*rs.Source) error) error {
+	if err := c.tidyDownloads(ctx); err != nil {
 		return err
 	}
 	folder := c.downloadPath(s) + ".packages"
-	if err := os.MkdirAll(folder, 0o750); err != nil {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	source := &harvest.ResourceSync{
-		Fetcher: c.fetcher(), MaxDocs: c.MaxDocs,
-		Temp: folder, Packages: resourcesync.PackageLimits{MaxResource: c.MaxFragment}, MaxPackage: c.MaxSnapshot, Room: c.Store.Room,
+	source := &rs.Source{
+		Fetcher: c.fetcher(), MaxDocs: c.MaxDocs, Scratch: c.scratch(s),
+		Temp: folder, Packages: resourcesync.PackageLimits{MaxResource: c.MaxFragment}, MaxPackage: c.MaxSnapshot,
 		Represent: represent,
-		Check: func(set *harvest.Set) error {
+		Check: func(set *rs.Set) error {
 			if set.URL != s.FragmentsFeed { // where that is not there any more, the server may have led to any other
 				return fmt.Errorf("%s: this set of resources is not there any more; the server leads to %s now. Nothing was changed. If that is the same topic map, subscribe to it under another name", s.FragmentsFeed, set.URL)
 			}
-			return checkPrefix(s, prefixOf(set), set.URL, true)
+			sp := prefixOf(set)
+			if iri.ToURI(sp) == iri.ToURI(s.SP) { // which of the two it is, a document cannot say
+				sp = s.SP
+			}
+			return checkPrefix(s, sp, set.URL, true)
 		},
 		Progress: func(documents int) {
 			c.Progress(Progress{s.Name, "reading the lists", int64(documents), 0, Documents})
@@ -54,15 +59,15 @@ func (c *Client) withPackages(s *store.Subscription, f func(*harvest.ResourceSyn
 	return os.RemoveAll(folder)
 }
 
-// represent returns in what forms a resource is to be had: under its own URI, at its mirrors,
+// represent returns in what forms a resource is available: under its own URI, at its mirrors,
 // and as its alternates, which may be XTM of another version (Z39.99 §14.3, Alternate
 // Representations).
-func represent(i *resourcesync.Item) []harvest.Representation {
-	return append(harvest.Alternates(i), harvest.Mirrors(i)...)
+func represent(i *resourcesync.Item) []follow.Representation {
+	return append(rs.Alternates(i), rs.Mirrors(i)...)
 }
 
 // about returns the subject of a resource, where the source says it (Z39.99 §14.5, Resources
-// and Metadata about Resources).
+// and Metadata about Resources). Documents have the URI of its identifier.
 func about(i *resourcesync.Item) (subjects []string) {
 	for _, l := range i.Find(resourcesync.RelDescribes) {
 		if si, err := iri.Normalize(l.Href); err == nil {
@@ -73,12 +78,12 @@ func about(i *resourcesync.Item) (subjects []string) {
 }
 
 // prefixOf returns the source locator prefix that a Source declares, "" where it declares none.
-func prefixOf(set *harvest.Set) string {
+func prefixOf(set *rs.Set) string {
 	l, ok := set.Head.Link(feeds.RelPrefix)
 	if !ok {
 		return ""
 	}
-	sp, err := iri.Normalize(l.Href)
+	sp, err := iri.Normalize(iri.FromURI(l.Href))
 	if err != nil {
 		return l.Href
 	}
@@ -95,7 +100,7 @@ func saysResourceSync(ref string) bool {
 // belongs.
 func (c *Client) subscriptionToSet(ctx context.Context, ref, sp string) (*store.Subscription, error) {
 	set, err := c.findSet(ctx, ref)
-	var choice *harvest.ChoiceError
+	var choice *rs.ChoiceError
 	if errors.As(err, &choice) {
 		var offers []Offer
 		for _, at := range choice.Sets {
@@ -114,8 +119,8 @@ func (c *Client) subscriptionToSet(ctx context.Context, ref, sp string) (*store.
 }
 
 // findSet finds the set of resources to which something at a URL belongs.
-func (c *Client) findSet(ctx context.Context, ref string) (*harvest.Set, error) {
-	return (&harvest.ResourceSync{Fetcher: c.fetcher(), MaxDocs: c.MaxDocs}).Find(ctx, ref)
+func (c *Client) findSet(ctx context.Context, ref string) (*rs.Set, error) {
+	return (&rs.Source{Fetcher: c.fetcher(), MaxDocs: c.MaxDocs}).Find(ctx, ref)
 }
 
 // currentOfSet returns the link to the map as of now of a Source, for verify.

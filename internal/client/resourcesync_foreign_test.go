@@ -294,6 +294,17 @@ func TestPrefixOfAForeignSource(t *testing.T) {
 	sub, err = s.Subscribe(context.Background(), p.URL+"/declared.xml", client.SubscribeOptions{Name: "egov", Protocol: client.ProtocolResourceSync})
 	require.NoError(t, err)
 	assert.Equal(t, "http://psi.example.org/map/", sub.SP)
+
+	// Documents have the URI of a prefix, whatever that is.
+	p.sitemap("ø.xml", `capability="resourcelist" at="`+second(5)+`"`,
+		linkTo("https://github.com/tmshare/tmshare/ns/1/source-locator-prefix", "http://psi.example.org/%C3%B8/", ""), p.item("a", 1, "", describes("a")), p.item("b", 1, "", describes("b")))
+	o, err := s.Subscribe(context.Background(), p.URL+"/%C3%B8.xml", client.SubscribeOptions{Name: "ø", Protocol: client.ProtocolResourceSync})
+	require.NoError(t, err)
+	assert.Equal(t, "http://psi.example.org/ø/", o.SP)
+	require.NoError(t, s.db.UpdateSubscription(p.t.Context(), "ø", func(s *store.Subscription) { s.SP = "http://psi.example.org/%C3%B8/" }))
+	_, err = s.Sync(context.Background(), "ø")
+	require.NoError(t, err)
+	require.NoError(t, s.Unsubscribe(context.Background(), "ø"))
 	s.syncQuiet()
 	s.hasAs("egov", sub.SP, doc(topic("a", "A"), topic("b", "B")))
 }

@@ -44,7 +44,7 @@ func TestSubscribeFindsTheSourceFromAnyAddress(t *testing.T) {
 				ref = o.recordsURL("egov", at)
 			}
 			for _, sp := range []string{"", o.sp("egov")} {
-				sub, err := s.Subscribe(context.Background(), ref, client.SubscribeOptions{Protocol: client.ProtocolResourceSync, SP: sp, Name: "x"})
+				sub, err := s.Subscribe(context.Background(), ref, client.SubscribeOptions{Protocol: client.ProtocolResourceSync, SP: sp, Name: "x", Again: true})
 				require.NoError(t, err)
 				assert.Equal(t, []string{o.recordsURL("egov", lists), o.sp("egov")}, []string{sub.FragmentsFeed, sub.SP})
 				assert.Equal(t, store.ResourceSync, sub.Protocol)
@@ -63,7 +63,7 @@ func TestSubscribeFindsTheSourceFromAnyAddress(t *testing.T) {
 		s := newSubscriber(t)
 		_, err := s.Subscribe(context.Background(), o.recordsURL("egov", lists), client.SubscribeOptions{SP: "http://psi.example.org/"})
 		assert.ErrorContains(t, err, "its ServerSrcLocatorPrefix is "+o.sp("egov"))
-		_, err = s.Subscription("egov")
+		_, err = s.Subscription(s.t.Context(), "egov")
 		assert.Error(t, err, "nothing was subscribed to")
 	})
 	t.Run("several collections", func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestSubscribeToWhatIsNoSource(t *testing.T) {
 			for _, part := range c.says {
 				assert.ErrorContains(t, err, part)
 			}
-			all, err := s.db.Subscriptions()
+			all, err := s.db.Subscriptions(s.t.Context())
 			assert.NoError(t, err)
 			assert.Empty(t, all)
 		})

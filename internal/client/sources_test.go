@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -32,6 +33,7 @@ func (s *subscriber) syncLibraries() {
 // Two sources that speak of the same subjects are kept apart: each stays equal
 // to its server, whatever happens to the other.
 func TestSourcesWithCommonSubjectsAreKeptApart(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	s, first, second := both(t, string(maps.EGov), string(maps.Libraries))
 	check := func(egov, libraries string) {
@@ -65,7 +67,7 @@ func TestMergedViewJoinsWhatSourcesSayOfASubject(t *testing.T) {
 		doc(oslo+`<name><value>Kristiania</value></name></topic>`, topic("bergen", "Bergen")))
 
 	merged := func() string {
-		tm, conflicts, err := s.Merged(false)
+		tm, conflicts, err := s.Merged(first.t.Context(), false)
 		require.NoError(t, err)
 		assert.Zero(t, conflicts)
 		return canonical(t, tm, first.sp("egov"))
@@ -90,7 +92,7 @@ func TestSubjectsJoinedByASourceComeApartAgain(t *testing.T) {
 	alone := doc(topic("a", "A"), topic("b", "B"))
 	bridge := doc(`<topic><subjectIdentifier href="http://psi.example.org/a"/><subjectIdentifier href="http://psi.example.org/b"/><name><value>A is B</value></name></topic>`)
 	s, first, second := both(t, alone, bridge)
-	tm, _, err := s.Merged(false)
+	tm, _, err := s.Merged(first.t.Context(), false)
 	require.NoError(t, err)
 	one := tm.TopicBySubjectIdentifier("http://psi.example.org/a")
 	assert.Same(t, one, tm.TopicBySubjectIdentifier("http://psi.example.org/b"))
@@ -101,10 +103,37 @@ func TestSubjectsJoinedByASourceComeApartAgain(t *testing.T) {
 	second.putAs("libraries", doc())
 	s.syncLibraries()
 	s.has(first, doc(topic("a", "A changed"), topic("b", "B")))
-	tm, _, err = s.Merged(false)
+	tm, _, err = s.Merged(first.t.Context(), false)
 	require.NoError(t, err)
 	sp := first.sp("egov")
 	assert.Equal(t, canonical(t, published(t, doc(topic("a", "A changed"), topic("b", "B")), sp), sp), canonical(t, tm, sp))
+}
+
+// Two servers that have one prefix by accident call different topics by one name. So a second
+// one is refused, unless the subscriber knows better; several collections of one server may
+// have one prefix.
+func TestPrefixOfAnotherServerIsRefused(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	first, second := publishing(t, doc(topic("a", "A"))), newOrigin(t)
+	second.createWithPrefix("egov", first.sp("egov"), doc(topic("b", "B")))
+	s := inStep(t, first)
+	_, err := s.Subscribe(ctx, second.feedURL("egov"), client.SubscribeOptions{Name: "second"})
+	var shared *client.SharedPrefixError
+	require.ErrorAs(t, err, &shared)
+	assert.Equal(t, client.SharedPrefixError{SP: first.sp("egov"), URL: second.feedURL("egov"), Other: "egov", OtherURL: first.feedURL("egov")}, *shared)
+	assert.ErrorContains(t, err, "--allow-shared-prefix")
+	_, err = s.Subscription(ctx, "second")
+	assert.ErrorAs(t, err, new(*client.UnknownError))
+
+	_, err = s.Subscribe(ctx, second.feedURL("egov"), client.SubscribeOptions{Name: "second", AllowSharedPrefix: true})
+	require.NoError(t, err)
+	first.createWithPrefix("more", first.sp("egov"), doc(topic("c", "C")))
+	_, err = s.Subscribe(ctx, first.feedURL("more"), client.SubscribeOptions{})
+	assert.ErrorAs(t, err, &shared, "the second server has it too now")
+	require.NoError(t, s.Unsubscribe(ctx, "second"))
+	_, err = s.Subscribe(ctx, first.feedURL("more"), client.SubscribeOptions{})
+	require.NoError(t, err)
 }
 
 // Two subscriptions to one collection do not disturb each other either, though
@@ -113,7 +142,7 @@ func TestTwoSubscriptionsToOneCollection(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(4, "v1")...))
 	s := inStep(t, o)
-	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{Name: "again"})
+	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{Name: "again", Again: true})
 	require.NoError(t, err)
 	_, err = s.Sync(context.Background(), "again")
 	require.NoError(t, err)

@@ -11,26 +11,32 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/stream"
 	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/xtm"
 )
 
+// maxMissing is how many snapshots may be missing, one after the other, that the feed names.
+const maxMissing = 5
+
 // stageSnapshot loads the newest snapshot as a new generation of the source, or
-// nothing where there is none. The snapshot is fetched to a file first: so the
+// nothing where there is none. recent is the recent document of the fragments feed
+// as it was before. The snapshot is fetched to a file first: so the
 // server is not kept waiting, an interrupted fetch goes on where it ended, and
 // nothing is read from what is not whole.
-func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, home func(*url.URL) error) error {
+func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recent *feeds.Feed, allowURL func(*url.URL) error) error {
 	var missing error // of the link
-	for link := ""; ; {
-		snapshot, err := c.newestSnapshot(ctx, s, home)
+	link := ""
+	for tries := 1; ; tries++ {
+		snapshot, err := c.newestSnapshot(ctx, s, allowURL)
 		if err != nil {
 			return err
 		}
 		if snapshot == nil {
 			c.Report(s.Name + ": no snapshot; reading the feed from its beginning")
-			return c.Store.StageSource(ctx, s.Name, fragment.Records(&merge.Memory{}), store.Mark{}, nil)
+			return c.Store.StageSource(ctx, s.Name, func(func(fragment.Record, error) bool) {}, store.Mark{}, nil)
 		}
 		data, ok := c.dataLink(snapshot)
 		if !ok {
@@ -40,20 +46,52 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, home 
 			return missing
 		}
 		c.Report(fmt.Sprintf("%s: loading the snapshot of %s", s.Name, feeds.FormatTime(snapshot.Updated)))
-		d, err := c.fetchSnapshot(ctx, s, snapshot, data.Href, home)
+		d, err := c.fetchSnapshot(ctx, s, snapshot, data.Href, allowURL)
 		var failed *FetchError
 		if errors.As(err, &failed) && (failed.Status == http.StatusNotFound || failed.Status == http.StatusGone) {
 			missing, link = err, data.Href // there may be a newer one by now
 			if err := d.Remove(); err != nil {
 				return err
 			}
+			if tries == maxMissing {
+				return fmt.Errorf("%s: the feed has named %d snapshots, one after the other, of which none is there; try again later, and if it stays so, tell the owner of the server: %w", s.SnapshotsFeed, tries, missing)
+			}
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		return c.loadSnapshot(ctx, s, d, store.Mark{Updated: snapshot.Updated})
+		return c.loadSnapshot(ctx, s, d, markOf(snapshot, recent))
 	}
+}
+
+// markOf returns the mark of a snapshot, with an entry that must be in the feed when that is
+// read next: else the server was restored from a backup while the snapshot was loaded, or
+// while the client was not running. The newest entry of the recent document will do, unless it
+// is older than the snapshot. It is an entry of servers that state the state of each: elsewhere
+// entries may move.
+func markOf(snapshot *feeds.Entry, recent *feeds.Feed) store.Mark {
+	mark := store.Mark{Updated: snapshot.Updated}
+	var newest feeds.Entry
+	for _, e := range recent.Entries {
+		if e.Updated.After(newest.Updated) {
+			newest = e
+		}
+	}
+	switch {
+	case newest.State == "" || newest.Updated.Before(mark.Updated):
+	case newest.Updated.Equal(mark.Updated):
+		mark.Handled = []string{newest.ID}
+	default:
+		mark.Relied = key(&newest)
+	}
+	return mark
+}
+
+// provable reports whether the feed can show that its history is the one that a mark belongs
+// to. Right after a snapshot it may not be: the feed's later entries fit another history as well.
+func provable(mark store.Mark) bool {
+	return mark.Updated.IsZero() || len(mark.Handled) > 0 || mark.Relied != ""
 }
 
 // loadSnapshot stages what was fetched. The file is removed once that is done, and
@@ -63,23 +101,30 @@ func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fet
 	o := c.xtmOptions(s.SP, d.URL())
 	open := func() (io.ReadCloser, error) {
 		r, err := d.Open(c.MaxSnapshot)
-		return untilDone{ctx, r}, err
+		return struct {
+			io.Reader
+			io.Closer
+		}{formats.UntilDone(ctx, r), r}, err
 	}
 	var unreadable error
+	unidentified := 0
 	stage := func(records iter.Seq2[fragment.Record, error]) error {
-		unreadable = nil
-		records = noticing(records, &unreadable)
+		unreadable, unidentified = nil, 0
+		records = noticing(records, &unreadable, &unidentified)
 		return c.Store.StageSource(ctx, s.Name, records, mark, func(l store.Loading) { c.tellLoading(s.Name, l) })
 	}
-	err := stage(fragment.StreamSnapshot(open, o))
-	if errors.Is(err, fragment.ErrNotStreamable) {
+	err := stage(stream.Snapshot(open, o))
+	if errors.Is(err, stream.ErrNotStreamable) {
 		c.Logger.Info("the snapshot is read as a whole", "subscription", s.Name, "reason", err)
 		var m *fragment.Map
-		if m, err = readWhole(open, o); err != nil {
+		if m, err = readWhole(ctx, open, o); err != nil {
 			unreadable = err
 		} else {
 			err = stage(fragment.Records(m))
 		}
+	}
+	if err == nil && unidentified > 0 {
+		c.Report(fmt.Sprintf("%s: the source gives %d topics neither a subject identifier nor a subject locator; their identifiers are made here and begin with %s", s.Name, unidentified, fragment.UnidentifiedPrefix))
 	}
 	if err == nil || unreadable != nil && ctx.Err() == nil {
 		err = errors.Join(err, d.Remove())
@@ -103,21 +148,24 @@ func (c *Client) tellLoading(source string, l store.Loading) {
 	}
 }
 
-func readWhole(open func() (io.ReadCloser, error), o xtm.Options) (*fragment.Map, error) {
+func readWhole(ctx context.Context, open func() (io.ReadCloser, error), o xtm.Options) (*fragment.Map, error) {
 	r, err := open()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	return fragment.ReadSnapshot(r, o)
+	return fragment.ReadSnapshot(ctx, r, o)
 }
 
-// noticing iterates over records and keeps the error that ends them.
-func noticing(records iter.Seq2[fragment.Record, error], failed *error) iter.Seq2[fragment.Record, error] {
+// noticing iterates over records. It keeps the error that ends them, and counts the topics
+// that are unidentified.
+func noticing(records iter.Seq2[fragment.Record, error], failed *error, unidentified *int) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
 		for r, err := range records {
 			if err != nil {
 				*failed = err
+			} else if r.Topic != nil && r.Topic.Unidentified() {
+				*unidentified++
 			}
 			if !yield(r, err) {
 				return
@@ -126,24 +174,11 @@ func noticing(records iter.Seq2[fragment.Record, error], failed *error) iter.Seq
 	}
 }
 
-// untilDone reads until a context ends.
-type untilDone struct {
-	ctx context.Context
-	io.ReadCloser
-}
-
-func (u untilDone) Read(p []byte) (int, error) {
-	if err := u.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return u.ReadCloser.Read(p)
-}
-
-func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription, home func(*url.URL) error) (*feeds.Entry, error) {
+func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription, allowURL func(*url.URL) error) (*feeds.Entry, error) {
 	if s.SnapshotsFeed == "" {
 		return nil, nil
 	}
-	feed, a, err := c.getFeed(ctx, s.SnapshotsFeed, "", home)
+	feed, a, err := c.getFeed(ctx, s.SnapshotsFeed, "", allowURL)
 	if err != nil {
 		return nil, err
 	}
@@ -164,10 +199,10 @@ func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription, home
 }
 
 // readMap reads a whole map, and says how far it has come with what it is.
-func (c *Client) readMap(ctx context.Context, s *store.Subscription, what, link string, home func(*url.URL) error) (*fragment.Map, *fetch.Answer, error) {
-	r := fetch.Request{URL: link, Accept: c.accept(), Max: c.MaxSnapshot, Home: home}
+func (c *Client) readMap(ctx context.Context, s *store.Subscription, what, link string, allowURL func(*url.URL) error) (*fragment.Map, *fetch.Answer, error) {
+	r := fetch.Request{URL: link, Accept: c.accept(), Max: c.MaxSnapshot, AllowURL: allowURL}
 	return fetch.Do(ctx, c.fetcher(), r, func(a *fetch.Answer) (*fragment.Map, error) {
-		return fragment.ReadSnapshot(&progressReader{r: a.Body, report: func(bytes int64) {
+		return fragment.ReadSnapshot(ctx, &progressReader{r: a.Body, report: func(bytes int64) {
 			c.Report(fmt.Sprintf("%s: %d MB of the %s read", s.Name, bytes>>20, what))
 		}}, c.xtmOptions(s.SP, a.URL))
 	})

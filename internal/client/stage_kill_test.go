@@ -2,11 +2,9 @@ package client_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,26 +14,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/clientcmd"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/kill"
 )
 
-// childDir names, in the environment of a child process, the data folder in
-// which it does a round of egov.
-const childDir = "TMSHARE_CLIENT_TEST_DIR"
-
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(childDir); dir != "" {
-		if err := roundIn(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
+	kill.Main(m, kill.Tasks{
+		"client": func([]string) error { return kill.Exit(clientcmd.Main()) },
+		"round":  func(args []string) error { return roundIn(args[0]) },
+	})
 }
 
+// roundIn does a round of egov in a data folder.
 func roundIn(dir string) error {
-	db, err := store.Open(store.Options{Dir: dir, Logger: silent})
+	db, err := store.Open(context.Background(), store.Options{Dir: dir, Logger: silent})
 	if err != nil {
 		return err
 	}
@@ -52,18 +45,13 @@ func roundIn(dir string) error {
 // killed starts a round in a process of its own and kills that when it is time.
 func killed(t *testing.T, dir string, whenTrue func() bool, later time.Duration) {
 	t.Helper()
-	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), childDir+"="+dir)
-	child.Stderr = os.Stderr
-	require.NoError(t, child.Start())
+	p := kill.Start(t, "round", dir)
 	deadline := time.Now().Add(time.Minute)
 	for !whenTrue() && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
 	}
 	reached := whenTrue()
-	time.Sleep(later)
-	_ = child.Process.Kill() // it may have ended
-	_ = child.Wait()
+	p.Kill(later) // it may have ended
 	require.True(t, reached, "the round has not come so far in a minute")
 }
 
@@ -71,7 +59,7 @@ func killed(t *testing.T, dir string, whenTrue func() bool, later time.Duration)
 // one goes on with: nothing is fetched twice, and nothing is left in the end.
 func TestKillsDuringACleanStart(t *testing.T) {
 	t.Parallel()
-	document := doc(unlike(6000, 1)...)
+	document := doc(unlike(6000, 64, 1)...)
 	o := publishing(t, document)
 	s := subscribed(t, o)
 	require.NoError(t, s.db.Close())

@@ -1,8 +1,10 @@
 package client
 
 import (
+	"context"
 	"time"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -14,7 +16,10 @@ type Status struct {
 	SP       string     `json:"sourceLocatorPrefix"`
 	State    State      `json:"state"`
 	Mark     *time.Time `json:"mark,omitempty"` // the server's time
-	Applied  int        `json:"applied"`        // since the clean start
+	// Ahead is how many seconds the mark is ahead of the clock here, where that is more than
+	// clocks differ. What the server dates before the mark by then is not noticed.
+	Ahead   float64 `json:"markAheadSeconds,omitempty"`
+	Applied int     `json:"applied"` // since the clean start
 
 	// InStep is a time at which nothing was known to be missing: that of the last
 	// round, or, if that has failed, the mark; but not later than when the first of
@@ -23,10 +28,14 @@ type Status struct {
 	// Lag is the time since then, in seconds: the copy is not older than that.
 	Lag *float64 `json:"lagSeconds,omitempty"`
 
-	LastCheck   *time.Time          `json:"lastCheck,omitempty"`
-	LastChange  *time.Time          `json:"lastChange,omitempty"`
-	LastError   string              `json:"lastError,omitempty"`
-	LastErrorAt *time.Time          `json:"lastErrorAt,omitempty"`
+	LastCheck   *time.Time `json:"lastCheck,omitempty"`
+	LastChange  *time.Time `json:"lastChange,omitempty"`
+	LastError   string     `json:"lastError,omitempty"`
+	LastErrorAt *time.Time `json:"lastErrorAt,omitempty"`
+	// Unidentified is how many topics the source gives neither a subject identifier nor a
+	// subject locator. They have identifiers that begin with fragment.UnidentifiedPrefix.
+	Unidentified int `json:"unidentified,omitempty"`
+
 	Quarantined int                 `json:"quarantined"`
 	Quarantine  []store.Quarantined `json:"quarantine,omitempty"`
 }
@@ -69,6 +78,9 @@ func StatusOf(s *store.Subscription, quarantine []store.Quarantined, now time.Ti
 	}
 	if s.State != nil {
 		st.Mark, st.Applied = known(s.State.Mark.Updated), s.State.Applied
+		if ahead := s.State.Mark.Updated.Sub(now); ahead > maxAhead {
+			st.Ahead = ahead.Seconds()
+		}
 		if st.InStep = st.LastCheck; s.LastError != "" {
 			st.InStep = st.Mark
 		}
@@ -81,6 +93,9 @@ func StatusOf(s *store.Subscription, quarantine []store.Quarantined, now time.Ti
 	}
 	return st
 }
+
+// maxAhead is how far the clocks of two computers may differ.
+const maxAhead = 5 * time.Minute
 
 func (st *Status) lagAt(now time.Time) {
 	if st.InStep != nil {
@@ -98,23 +113,28 @@ func known(t time.Time) *time.Time {
 
 // StatusStore is what [Statuses] needs of the store.
 type StatusStore interface {
-	Subscriptions() ([]store.Subscription, error)
-	Quarantine(name string) ([]store.Quarantined, error)
+	Subscriptions(ctx context.Context) ([]store.Subscription, error)
+	Quarantine(ctx context.Context, name string) ([]store.Quarantined, error)
+	CountTopics(ctx context.Context, name, prefix string) (int, error)
 }
 
 // Statuses returns the status of each subscription by name.
-func Statuses(db StatusStore, now time.Time) ([]Status, error) {
-	all, err := db.Subscriptions()
+func Statuses(ctx context.Context, db StatusStore, now time.Time) ([]Status, error) {
+	all, err := db.Subscriptions(ctx)
 	if err != nil {
 		return nil, err
 	}
 	list := []Status{}
 	for i := range all {
-		quarantine, err := db.Quarantine(all[i].Name)
+		quarantine, err := db.Quarantine(ctx, all[i].Name)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, StatusOf(&all[i], quarantine, now))
+		st := StatusOf(&all[i], quarantine, now)
+		if st.Unidentified, err = db.CountTopics(ctx, st.Name, fragment.UnidentifiedPrefix); err != nil {
+			return nil, err
+		}
+		list = append(list, st)
 	}
 	return list, nil
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -44,9 +45,9 @@ func (w *Watcher) Handler() http.Handler {
 	routes.HandleFunc("GET /{$}", func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "/status", http.StatusFound) })
 	routes.HandleFunc("GET /status", func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Vary", "Accept")
-		w.serveStatus(rw, wantsJSON(r.Header.Values("Accept")))
+		w.serveStatus(r.Context(), rw, wantsJSON(r.Header.Values("Accept")))
 	})
-	routes.HandleFunc("GET /status.json", func(rw http.ResponseWriter, _ *http.Request) { w.serveStatus(rw, true) })
+	routes.HandleFunc("GET /status.json", func(rw http.ResponseWriter, r *http.Request) { w.serveStatus(r.Context(), rw, true) })
 	routes.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprintln(rw, "ok") })
 	routes.HandleFunc("GET /readyz", func(rw http.ResponseWriter, _ *http.Request) {
 		if err := w.Ready(); err != nil {
@@ -63,8 +64,8 @@ func (w *Watcher) Handler() http.Handler {
 	})
 }
 
-func (w *Watcher) serveStatus(rw http.ResponseWriter, asJSON bool) {
-	all, err := w.Status()
+func (w *Watcher) serveStatus(ctx context.Context, rw http.ResponseWriter, asJSON bool) {
+	all, err := w.Status(ctx)
 	if err != nil {
 		w.client.Logger.Error("the status cannot be read", "error", err)
 		http.Error(rw, "the store cannot be read; the log says why", http.StatusServiceUnavailable)

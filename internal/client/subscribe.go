@@ -15,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -30,13 +31,28 @@ type SubscribeOptions struct {
 	// ProtocolTMShare unless it is that of a feed of records or of a document of ResourceSync.
 	Protocol string
 
-	// Format is FormatXTM1 or FormatXTM21 to ask for that alone; "" takes the
+	// Format is the name of a format to ask for alone, one that servers offer; "" takes the
 	// best that the server has.
 	Format string
 
 	// TokenFile is the path of a file with the token that the server wants of
 	// readers. It is read anew in each round and sent to no other host.
 	TokenFile string
+
+	// AllowSharedPrefix allows a source to have the source locator prefix of a subscription
+	// that follows another server.
+	AllowSharedPrefix bool
+
+	// Again allows a second subscription to a source, by the same protocol and in the same
+	// format, under another name.
+	Again bool
+
+	// Hosts may be followed to besides the one of the URL, in each round ("host" or
+	// "host:port").
+	Hosts []string
+
+	// Strict says whether XTM is read strictly in each round. nil is what Config says.
+	Strict *bool
 }
 
 // The names of the protocols.
@@ -57,8 +73,12 @@ func ProtocolOf(s *store.Subscription) string { return cmp.Or(string(s.Protocol)
 // leads to a set of resources of a ResourceSync Source. Where there are several
 // collections, a [*ChoiceError] lists them.
 func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) (*store.Subscription, error) {
-	if o.Format != "" && o.Format != FormatXTM1 && o.Format != FormatXTM21 {
-		return nil, fmt.Errorf("unknown format %q: ask for %s or %s", o.Format, FormatXTM21, FormatXTM1)
+	if o.Format != "" {
+		f, err := formats.ServedNamed(o.Format)
+		if err != nil {
+			return nil, err
+		}
+		o.Format = f.Name
 	}
 	if o.Protocol != "" && !slices.Contains(Protocols, o.Protocol) {
 		return nil, fmt.Errorf("unknown protocol %q: there are %s", o.Protocol, strings.Join(Protocols, ", "))
@@ -70,7 +90,7 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 		}
 		o.TokenFile = path
 	}
-	c, err := c.on(&store.Subscription{FragmentsFeed: ref, Format: o.Format, TokenFile: o.TokenFile})
+	c, err := c.forSubscription(&store.Subscription{FragmentsFeed: ref, Format: o.Format, TokenFile: o.TokenFile, Hosts: o.Hosts, Strict: o.Strict})
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +103,7 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 	if err != nil {
 		return nil, err
 	}
-	s.Format, s.TokenFile = o.Format, o.TokenFile
+	s.Format, s.TokenFile, s.Hosts, s.Strict = o.Format, o.TokenFile, o.Hosts, o.Strict
 	if s.Name = o.Name; s.Name == "" {
 		s.Name = nameFrom(s.FragmentsFeed)
 	}
@@ -93,13 +113,62 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 	if s.Name == LocalName {
 		return nil, fmt.Errorf("%q is the name of the local statements; choose another name with --as", s.Name)
 	}
-	if err := c.Store.AddSubscription(*s); err != nil {
+	if !o.Again {
+		if err := c.checkNew(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	if !o.AllowSharedPrefix {
+		if err := c.checkUnshared(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.Store.AddSubscription(ctx, *s); err != nil {
 		if errors.Is(err, store.ErrExists) {
 			return nil, fmt.Errorf("there is a subscription %q already; choose another name with --as", s.Name)
 		}
 		return nil, err
 	}
 	return s, nil
+}
+
+// checkNew returns an error where a subscription follows the source of s already, by the same
+// protocol and in the same format.
+func (c *Client) checkNew(ctx context.Context, s *store.Subscription) error {
+	all, err := c.Store.Subscriptions(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if o := &all[i]; o.FragmentsFeed == s.FragmentsFeed && sameFormat(o.Format, s.Format) && ProtocolOf(o) == ProtocolOf(s) {
+			return fmt.Errorf("%s is subscribed to already, as %q: use that, or \"unsubscribe %[2]s\" first; --again follows it twice", s.FragmentsFeed, o.Name)
+		}
+	}
+	return nil
+}
+
+// checkUnshared returns a [*SharedPrefixError] where a subscription to another server has the
+// source locator prefix of s. The collections of one server may share one.
+func (c *Client) checkUnshared(ctx context.Context, s *store.Subscription) error {
+	all, err := c.Store.Subscriptions(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if o := &all[i]; o.SP == s.SP && serverOf(o.FragmentsFeed) != serverOf(s.FragmentsFeed) {
+			return &SharedPrefixError{s.SP, s.FragmentsFeed, o.Name, o.FragmentsFeed}
+		}
+	}
+	return nil
+}
+
+// serverOf returns the host and port of a URL.
+func serverOf(ref string) string {
+	u, err := url.Parse(ref)
+	if err != nil {
+		return ref
+	}
+	return strings.ToLower(u.Host)
 }
 
 // validName reports whether people can type a name and see it in a line.
@@ -130,7 +199,7 @@ func nameFrom(ref string) string {
 
 // discover follows the feeds from the URL to the fragments feed, or to that of records.
 func (c *Client) discover(ctx context.Context, ref, protocol, sp string) (*store.Subscription, error) {
-	home, err := c.fetcher().Home(ref)
+	allowURL, err := c.fetcher().AllowURL(ref)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +211,7 @@ func (c *Client) discover(ctx context.Context, ref, protocol, sp string) (*store
 			return nil, fmt.Errorf("%s: the feeds lead in a circle", at)
 		}
 		seen[at] = true
-		feed, a, err := c.getFeed(ctx, at, "", home)
+		feed, a, err := c.getFeed(ctx, at, "", allowURL)
 		if err != nil {
 			return nil, err
 		}
@@ -223,7 +292,7 @@ func leadsDown(f *feeds.Feed) bool {
 func isFragmentsFeed(f *feeds.Feed) bool {
 	for i := range f.Entries {
 		e := &f.Entries[i]
-		if len(e.TopicSI) > 0 {
+		if len(e.TopicSI)+len(e.TopicSL)+len(e.TopicII) > 0 {
 			return true
 		}
 		if _, ok := e.Link(feeds.RelTopicMapData); ok {

@@ -91,14 +91,30 @@ func TestSubscribeTakesTheNameFromTheURL(t *testing.T) {
 	assert.Equal(t, "egov", sub.Name)
 }
 
-func TestSubscribeRefusesATakenName(t *testing.T) {
+// A source is subscribed to once, unless the subscriber insists or asks for something else.
+func TestSubscribeRefusesATakenNameAndASourceThatIsFollowed(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc())
 	s := subscribed(t, o)
-	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{})
-	assert.EqualError(t, err, `there is a subscription "egov" already; choose another name with --as`)
-	_, err = s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{Name: "other"})
-	assert.NoError(t, err)
+	already := o.feedURL("egov") + ` is subscribed to already, as "egov": use that, or "unsubscribe egov" first; --again follows it twice`
+	for _, c := range []struct {
+		options client.SubscribeOptions
+		fails   string
+	}{
+		{client.SubscribeOptions{}, already},
+		{client.SubscribeOptions{Name: "other"}, already},
+		{client.SubscribeOptions{Again: true}, `there is a subscription "egov" already; choose another name with --as`},
+		{client.SubscribeOptions{Name: "twice", Again: true}, ""},
+		{client.SubscribeOptions{Name: "format", Format: "xtm1.0"}, ""},
+		{client.SubscribeOptions{Name: "protocol", Protocol: client.ProtocolAtomPMH}, ""},
+	} {
+		_, err := s.Subscribe(context.Background(), o.feedURL("egov"), c.options)
+		if c.fails == "" {
+			assert.NoError(t, err, "%+v", c.options)
+		} else {
+			assert.EqualError(t, err, c.fails, "%+v", c.options)
+		}
+	}
 }
 
 // What is no feed of a collection is refused with what is wrong, and nothing is
@@ -142,7 +158,7 @@ func TestSubscribeRefusesWhatIsNoCollection(t *testing.T) {
 			s := newSubscriber(t)
 			_, err := s.Subscribe(context.Background(), c.ref, client.SubscribeOptions{})
 			assert.ErrorContains(t, err, c.says)
-			all, err := s.db.Subscriptions()
+			all, err := s.db.Subscriptions(s.t.Context())
 			assert.NoError(t, err)
 			assert.Empty(t, all)
 		})

@@ -75,10 +75,10 @@ func (c *Client) Forget(ctx context.Context, name string, topics ...string) (int
 		return 0, err
 	}
 	defer unlock()
-	if _, err := c.Subscription(name); err != nil {
+	if _, err := c.Subscription(ctx, name); err != nil {
 		return 0, err
 	}
-	gone, err := c.Store.Forget(name, topics...)
+	gone, err := c.Store.Forget(ctx, name, topics...)
 	return len(gone), err
 }
 
@@ -90,10 +90,10 @@ func (c *Client) Unsubscribe(ctx context.Context, name string) error {
 		return err
 	}
 	defer unlock()
-	if _, err := c.Subscription(name); err != nil {
+	if _, err := c.Subscription(ctx, name); err != nil {
 		return err
 	}
-	return c.Store.RemoveSubscription(name)
+	return c.Store.RemoveSubscription(ctx, name)
 }
 
 func (c *Client) syncUntil(ctx context.Context, name string, until time.Time) (*Round, error) {
@@ -135,17 +135,19 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 		return nil, err
 	}
 	defer unlock()
-	s, err := c.Subscription(name)
+	s, err := c.Subscription(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	r := &Round{Name: name}
-	own, failed := c.on(s)
+	own, failed := c.forSubscription(s)
 	if failed == nil {
 		failed = f(own, s, r)
+		own.reportTolerated(name)
 	}
 	now := c.Now().UTC()
-	err = c.Store.UpdateSubscription(name, func(kept *store.Subscription) {
+	ctx = context.WithoutCancel(ctx) // also a round that was interrupted says so
+	err = c.Store.UpdateSubscription(ctx, name, func(kept *store.Subscription) {
 		kept.LastCheck = now
 		kept.LastError = ""
 		if failed != nil {
@@ -159,7 +161,7 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 			r.Mark = kept.State.Mark.Updated
 		}
 	})
-	quarantined, counted := c.Store.Quarantine(name)
+	quarantined, counted := c.Store.Quarantine(ctx, name)
 	r.Quarantined = len(quarantined)
 	return r, cmp.Or(failed, err, counted)
 }
@@ -169,14 +171,14 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 // round has left is taken on.
 func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, until time.Time) error {
 	r.CleanStart = true
-	staged := s.Staging != nil && r.Reason == ""
+	staged := s.Staging != nil && r.Reason == "" && provable(s.Staging.Mark)
 	for {
 		if !staged {
 			if err := c.stage(ctx, s); err != nil {
 				return err
 			}
 		}
-		current, err := c.Subscription(s.Name)
+		current, err := c.Subscription(ctx, s.Name)
 		if err != nil {
 			return err
 		}
@@ -193,7 +195,7 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, u
 		case err != nil:
 			return err
 		}
-		if err := c.Store.SwitchSource(s.Name, r.Reason); err != nil {
+		if err := c.Store.SwitchSource(ctx, s.Name, r.Reason); err != nil {
 			return err
 		}
 		return (&fetch.Download{Path: c.downloadPath(s)}).Remove() // what a crash has left
@@ -205,27 +207,31 @@ func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
 	if s.Protocol == store.ResourceSync { // it is looked at when its lists are read
 		return c.Store.StageSource(ctx, s.Name, fragment.Records(&merge.Memory{}), store.Mark{}, nil)
 	}
-	home, err := c.fetcher().Home(s.FragmentsFeed)
+	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
 	if err != nil {
 		return err
 	}
-	recent, _, err := c.getFeed(ctx, s.FragmentsFeed, "", home)
+	recent, _, err := c.getFeed(ctx, s.FragmentsFeed, "", allowURL)
 	if err != nil {
 		return err
 	}
 	if err := checkPrefix(s, recent.ServerSrcLocatorPrefix, s.FragmentsFeed, s.Protocol == store.TMShare); err != nil {
 		return err
 	}
-	if err := c.stageSnapshot(ctx, s, home); err != nil {
+	if err := c.stageSnapshot(ctx, s, recent, allowURL); err != nil {
 		return err
 	}
 	// Last, since the state that is still shown belongs to the feed it came
 	// from: without this a staged generation is not taken on, but made anew.
-	return c.Store.UpdateSubscription(s.Name, func(kept *store.Subscription) { kept.FeedID = recent.ID })
+	return c.Store.UpdateSubscription(ctx, s.Name, func(kept *store.Subscription) { kept.FeedID = recent.ID })
 }
 
 func (c *Client) xtmOptions(sp, uri string) xtm.Options {
-	return xtm.Options{Base: tmdm.Locator(sp), URI: uri, Lenient: c.Lenient, Limits: c.Document, DropClashes: true}
+	o := xtm.Options{Base: tmdm.Locator(sp), URI: uri, Lenient: c.Lenient, Limits: c.Document, DropClashes: true}
+	if c.tolerated != nil {
+		o.Tolerated = c.tolerated.add
+	}
+	return o
 }
 
 // partialUpdate applies what the fragments feed has beyond the mark.
@@ -233,7 +239,7 @@ func (c *Client) partialUpdate(ctx context.Context, s *store.Subscription, r *Ro
 	if s.Protocol != store.TMShare {
 		return c.harvest(ctx, s, r)
 	}
-	home, err := c.fetcher().Home(s.FragmentsFeed)
+	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
 	if err != nil {
 		return err
 	}
@@ -241,27 +247,22 @@ func (c *Client) partialUpdate(ctx context.Context, s *store.Subscription, r *Ro
 	if s.Staging != nil {
 		p = s.Staging
 	}
-	u := update{Client: c, s: s, r: r, home: home, mark: p.Mark, large: make(chan struct{}, 1)}
+	u := update{Client: c, s: s, r: r, allowURL: allowURL, mark: p.Mark, large: make(chan struct{}, 1), health: c.healthOf(s, allowURL)}
 	for {
-		n, err := c.walk(ctx, s, u.mark, s.ETag, until, home)
+		n, err := c.walk(ctx, s, u.mark, s.ETag, until, allowURL)
 		if err != nil || n.unchanged {
 			return err
 		}
 		s.ETag = "" // until all of this document is applied
-		if len(u.mark.Handled) == 0 && len(n.atMark) > 0 {
-			// The snapshot contains them. They are kept, because a feed in which
-			// they are missing one day is that of a server restored from a backup.
-			if err := u.handle(ctx, n.atMark); err != nil {
-				return err
-			}
-		}
-		err = u.apply(ctx, n.entries)
+		u.settling = newSettling(n.asOf, u.mark)
+		err = errors.Join(u.follow(ctx, n), n.entries.close())
 		var gone *goneError
-		if errors.As(err, &gone) && gone.entry != u.missing {
+		if errors.As(err, &gone) && u.mayReread(gone) {
 			u.missing = gone.entry // a later entry for the topic should be there by now
+			u.rereads++
 			continue
 		}
-		if err == nil && until.IsZero() {
+		if err == nil && until.IsZero() && len(u.mark.Unsettled) == 0 {
 			s.ETag = n.etag
 		}
 		return err

@@ -14,7 +14,9 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -109,6 +111,7 @@ func TestRoundReadsBackThroughTheArchiveAsFarAsNeeded(t *testing.T) {
 }
 
 func TestBatchesOfAnySizeGiveTheSame(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	for _, batch := range []int{1, 3, 1000} {
 		o := publishing(t, doc(topics(8, "v1")...), documentSize(3))
@@ -231,7 +234,7 @@ func TestTopicWithIdentifiersOnlyIsNotTakenForDeleted(t *testing.T) {
 	o.put(bare)
 	s.sync()
 	s.has(o, bare)
-	assert.Contains(t, s.export(client.FormatXTM21, false), si("t2"))
+	assert.Contains(t, s.export(formats.XTM21, false), si("t2"))
 }
 
 func TestRoundOfAnUnknownSubscriptionNamesTheOthers(t *testing.T) {

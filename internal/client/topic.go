@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -59,14 +60,14 @@ type ClaimedRole struct {
 // Topic returns the topic of the merged view that has a subject identifier, with
 // the sources that say each thing of it. Its instances are left out unless they
 // are asked for: a class may have many.
-func (c *Client) Topic(si string, instances bool) (*TopicView, error) {
+func (c *Client) Topic(ctx context.Context, si string, instances bool) (*TopicView, error) {
 	l, err := tmdm.ParseLocator(si)
 	if err != nil {
 		return nil, fmt.Errorf("%q is no subject identifier: %w", si, err)
 	}
 	var t *TopicView
-	err = c.parts(false, nil, func(parts []merge.Part) error {
-		view := merge.NewView(parts...)
+	err = c.parts(ctx, false, nil, func(parts []merge.Part) error {
+		view := merge.NewView(ctx, parts...)
 		claims, err := view.Claims(l, instances)
 		if err != nil {
 			return err

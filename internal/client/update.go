@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -18,57 +18,100 @@ import (
 // update applies the entries of one walk.
 type update struct {
 	*Client
-	s    *store.Subscription
-	r    *Round
-	home func(*url.URL) error
-	mark store.Mark // moves with each commit
+	s        *store.Subscription
+	r        *Round
+	allowURL func(*url.URL) error
+	mark     store.Mark // moves with each commit
+
+	settling settling
+
+	entries *entryQueue // of the walk
+	chunk   *chunk      // of these
+	done    int         // entries of the chunk that the mark is past
 
 	// relies says that entries were passed over for the sake of later ones.
 	relies bool
 	// missing is the entry whose fragment was gone though no later entry for its
-	// topic was known; the feed has been read again since.
+	// topic was known; the feed has been read again since, for so many such entries.
 	missing string
+	rereads int
+
+	inQuarantine quarantineCount
 
 	large  chan struct{} // held by the fetch of a large fragment: one at a time
-	faults int           // fragments in a row that failed as if the server were out of order
+	health follow.Health
 }
-
-// maxFaults is how many fragments in a row may fail, as if the server were out
-// of order, before it is taken to be.
-const maxFaults = 5
 
 // maxCommit bounds, roughly, the bytes of fragments that are applied in one
 // commit.
 const maxCommit = 8 << 20
 
-// apply fetches the fragments of entries ahead and applies them in order, some
-// to a commit. What cannot be had goes into quarantine; an error is one of the
-// server, or of the round, and what came before it is applied.
-func (u *update) apply(ctx context.Context, entries []feeds.Entry) error {
-	wanted := latest(entries)
-	u.relies = len(wanted) < len(entries)
-	done := 0 // entries that the mark is past
-	for len(wanted) > 0 {
-		n, err := u.applyAhead(ctx, entries, wanted, &done)
-		wanted = wanted[n:]
+// follow handles what a walk has found. What cannot be had goes into quarantine; an
+// error is one of the server, or of the round, and what came before it is applied.
+func (u *update) follow(ctx context.Context, n *news) error {
+	if len(n.contained) > 0 {
+		// They are kept, because a feed in which they are missing one day is that
+		// of a server restored from a backup.
+		if err := u.handle(ctx, n.contained); err != nil {
+			return err
+		}
+	}
+	u.entries = n.entries
+	u.relies = n.entries.coalesce && n.entries.superseded > 0
+	for c, err := range n.entries.chunks() {
 		if err == nil {
-			continue
+			err = u.apply(ctx, c)
 		}
-		if u.outOfOrder(ctx, u.s, u.home, err, &u.faults, n > 0) {
+		if err != nil {
 			return err
 		}
-		// The server is there, so this fragment is at fault.
-		if err := u.commit(ctx, entries, []outcome{{at: wanted[0], bad: err}}, &done); err != nil {
-			return err
-		}
-		wanted = wanted[1:]
 	}
 	return nil
 }
 
+// apply fetches the fragments of entries ahead and applies them in order, some
+// to a commit.
+func (u *update) apply(ctx context.Context, c *chunk) error {
+	u.chunk, u.done = c, 0
+	wanted := u.wanted()
+	for len(wanted) > 0 {
+		n, err := u.applyAhead(ctx, wanted)
+		wanted = wanted[n:]
+		if err == nil {
+			continue
+		}
+		if err := u.health.EndsRound(ctx, err, n > 0); err != nil {
+			return err
+		}
+		// The server is there, so this fragment is at fault.
+		if err := u.commit(ctx, []outcome{{at: wanted[0], bad: err}}); err != nil {
+			return err
+		}
+		wanted = wanted[1:]
+	}
+	// Behind the last that was wanted there may be others. The next commit keeps the mark.
+	mark, err := u.markBehind(len(c.entries))
+	if err == nil {
+		u.moved(mark, len(c.entries))
+	}
+	return err
+}
+
+// wanted returns the places of the entries of the chunk to apply: the last for each topic
+// where that is enough, else all.
+func (u *update) wanted() []int {
+	var wanted []int
+	for i := range u.chunk.entries {
+		if !u.entries.coalesce || !u.chunk.superseded[i] {
+			wanted = append(wanted, i)
+		}
+	}
+	return wanted
+}
+
 // applyAhead applies the wanted entries as long as nothing suggests that the
 // server is out of order. It returns how many the mark is past.
-func (u *update) applyAhead(ctx context.Context, entries []feeds.Entry, wanted []int, done *int) (int, error) {
+func (u *update) applyAhead(ctx context.Context, wanted []int) (int, error) {
 	var batch []outcome
 	var size int64
 	passed := 0
@@ -76,26 +119,27 @@ func (u *update) applyAhead(ctx context.Context, entries []feeds.Entry, wanted [
 		if len(batch) == 0 {
 			return nil
 		}
-		if err := u.commit(ctx, entries, batch, done); err != nil {
+		if err := u.commit(ctx, batch); err != nil {
 			return err
 		}
 		passed += len(batch)
-		u.Progress(Progress{u.s.Name, "applying changes", int64(*done), int64(len(entries)), Fragments})
+		u.Progress(Progress{u.s.Name, "applying changes", int64(u.chunk.before + u.done), int64(u.entries.total()), Fragments})
 		batch, size = batch[:0], 0
 		return nil
 	}
-	for o := range u.fetchAhead(ctx, entries, wanted) {
+	for o := range u.fetchAhead(ctx, wanted) {
 		if ctx.Err() != nil {
 			return passed, ctx.Err()
 		}
 		var gone *goneError
-		if errors.As(o.bad, &gone) && gone.entry != u.missing || serverFault(o.bad) || tooMany(o.bad) {
+		if errors.As(o.bad, &gone) && u.mayReread(gone) || follow.IsServerFault(o.bad) || follow.WantsPause(o.bad) {
 			if err := flush(); err != nil {
 				return passed, err
 			}
 			return passed, o.bad
 		}
-		u.relies = u.relies || o.bad == nil && o.fragment == nil
+		u.settling.compare(&u.chunk.entries[o.at], &o)
+		u.relies = u.relies || o.bad == nil && o.fragment == nil && !o.unchanged
 		batch = append(batch, o)
 		if size += o.size; len(batch) == u.Batch || size > maxCommit {
 			if err := flush(); err != nil {
@@ -107,45 +151,33 @@ func (u *update) applyAhead(ctx context.Context, entries []feeds.Entry, wanted [
 	return passed, err
 }
 
-// outOfOrder reports whether an error ends the round: it is not one of a document alone.
-// faults counts the documents in a row that fail as if the server were out of order;
-// progress says that others were fetched since the last one.
-func (c *Client) outOfOrder(ctx context.Context, s *store.Subscription, home func(*url.URL) error, err error, faults *int, progress bool) bool {
-	if *faults++; progress {
-		*faults = 1
-	}
-	if ctx.Err() != nil || tooMany(err) || !serverFault(err) || *faults == maxFaults {
-		return true
-	}
-	if s.Protocol == store.ResourceSync {
-		_, err = c.findSet(ctx, s.FragmentsFeed)
-	} else {
-		_, _, err = c.getFeed(ctx, s.FragmentsFeed, s.ETag, home)
-	}
-	return err != nil
+// maxRereads is how often a round reads the feed again for entries whose fragments are gone.
+const maxRereads = 3
+
+// mayReread reports whether the feed may have a later entry for the topic of one whose
+// fragment is gone, if it is read again.
+func (u *update) mayReread(gone *goneError) bool {
+	return gone.entry != u.missing && u.rereads < maxRereads
 }
 
 // commit applies what was fetched and moves the mark over the entries for which
-// it stands; done is how many of entries the mark is past.
-func (u *update) commit(ctx context.Context, entries []feeds.Entry, batch []outcome, done *int) error {
-	// Entries that were passed over have a later one of the same topic, which
-	// is still to come.
+// it stands. Entries that were passed over have a later one of the same topic, which
+// is still to come.
+func (u *update) commit(ctx context.Context, batch []outcome) error {
 	end := batch[len(batch)-1].at + 1
-	mark := store.Mark{Updated: u.mark.Updated, Handled: slices.Clone(u.mark.Handled)}
-	for i := range entries[*done:end] {
-		e := &entries[*done+i]
-		if e.Updated.After(mark.Updated) {
-			mark = store.Mark{Updated: e.Updated}
-		}
-		mark.Handled = append(mark.Handled, e.ID)
+	for i := range batch {
+		u.settling.note(&u.chunk.entries[batch[i].at], &batch[i])
 	}
-	if u.relies && end < len(entries) {
-		// If the newest entry is there the next time, so are those relied on.
-		mark.Relied = key(&entries[len(entries)-1])
+	mark, err := u.markBehind(end)
+	if err == nil {
+		err = u.inQuarantine.add(ctx, u.Client, u.s, badOf(batch))
+	}
+	if err != nil {
+		return err
 	}
 	applied := 0
-	err := u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) (err error) {
-		if applied, err = u.applyBatch(a, entries, batch); err != nil {
+	err = u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) (err error) {
+		if applied, err = u.applyBatch(a, batch); err != nil {
 			return err
 		}
 		a.Mark = mark
@@ -153,25 +185,33 @@ func (u *update) commit(ctx context.Context, entries []feeds.Entry, batch []outc
 		return nil
 	})
 	if err == nil {
-		u.mark = mark
-		u.r.Entries += end - *done
 		u.r.Applied += applied
-		*done = end
+		u.r.Entries -= unchanged(batch)
+		u.moved(mark, end)
 	}
 	return err
 }
 
+func badOf(batch []outcome) (bad []error) {
+	for _, o := range batch {
+		if o.bad != nil {
+			bad = append(bad, o.bad)
+		}
+	}
+	return bad
+}
+
 // applyBatch applies what was fetched, puts what could not be had into quarantine,
 // and notes what was done. It returns how many fragments it has applied.
-func (u *update) applyBatch(a *store.Applying, entries []feeds.Entry, batch []outcome) (int, error) {
+func (u *update) applyBatch(a *store.Applying, batch []outcome) (int, error) {
 	var told notes
 	for _, o := range batch {
-		e := &entries[o.at]
+		e := &u.chunk.entries[o.at]
 		entry := store.ActivityEntry{TopicSI: topicOf(e), Title: e.Title, State: string(e.State), Updated: e.Updated}
 		if o.bad != nil {
 			entry.Error = o.bad.Error()
 			told.quarantined = append(told.quarantined, entry)
-			if err := a.Quarantine(u.quarantined(e, o.bad)); err != nil {
+			if err := a.Quarantine(u.quarantined(e, u.chunk.documents[o.at], o.bad)); err != nil {
 				return 0, err
 			}
 			continue
@@ -215,15 +255,6 @@ func (n *notes) keep(a *store.Applying) error {
 	return nil
 }
 
-// handle moves the mark over entries that are contained in the state already.
-func (u *update) handle(ctx context.Context, ids []string) error {
-	u.mark.Handled = ids
-	return u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) error {
-		a.Mark = u.mark
-		return nil
-	})
-}
-
 // topicOf names the topic of an entry, for people and for the quarantine.
 func topicOf(e *feeds.Entry) string {
 	for _, names := range [][]string{e.TopicSI, e.TopicSL, e.TopicII} {
@@ -234,8 +265,8 @@ func topicOf(e *feeds.Entry) string {
 	return e.ID
 }
 
-func (u *update) quarantined(e *feeds.Entry, err error) store.Quarantined {
-	q := store.Quarantined{TopicSI: topicOf(e), Entry: e.ID, Title: e.Title, State: string(e.State), Updated: e.Updated, Error: err.Error()}
+func (u *update) quarantined(e *feeds.Entry, document string, err error) store.Quarantined {
+	q := store.Quarantined{TopicSI: topicOf(e), Entry: e.ID, Title: e.Title, State: string(e.State), SDShare: e.SDShare, Updated: e.Updated, Document: document, Error: err.Error()}
 	if link, ok := u.dataLink(e); ok {
 		q.Link = link.Href
 	}
@@ -243,28 +274,35 @@ func (u *update) quarantined(e *feeds.Entry, err error) store.Quarantined {
 }
 
 // fetchFragment fetches what an entry says of its topic.
-func (u *update) fetchFragment(ctx context.Context, e *feeds.Entry) (*fragment.Fragment, int64, error) {
-	topic := fragment.Identity{SubjectIdentifiers: locators(e.TopicSI), SubjectLocators: locators(e.TopicSL)}
-	if len(e.TopicSI)+len(e.TopicSL) == 0 {
-		return nil, 0, fmt.Errorf("%s: the entry %s (%q) names no topic (TopicSI)", u.s.FragmentsFeed, e.ID, e.Title)
+func (u *update) fetchFragment(ctx context.Context, e *feeds.Entry) (received, error) {
+	topic := fragment.Named{
+		Identity:        fragment.Identity{SubjectIdentifiers: locators(e.TopicSI), SubjectLocators: locators(e.TopicSL)},
+		ItemIdentifiers: locators(e.TopicII), EmptyDeletes: e.SDShare,
+	}
+	if len(e.TopicSI)+len(e.TopicSL)+len(e.TopicII) == 0 {
+		return received{}, fmt.Errorf("%s: the entry %s (%q) names no topic (TopicSI)", u.s.FragmentsFeed, e.ID, e.Title)
 	}
 	link, ok := u.dataLink(e)
 	if !ok {
-		return nil, 0, noData(u.s.FragmentsFeed, e)
+		return received{}, noData(u.s.FragmentsFeed, e)
 	}
-	r := fetch.Request{URL: link.Href, Accept: u.accept(), Max: u.MaxFragment, Home: u.home, Within: u.MaxTime}
-	f, a, err := fetch.Do(ctx, u.fetcher(), r, func(a *fetch.Answer) (*fragment.Fragment, error) {
+	r := fetch.Request{URL: link.Href, Accept: u.accept(), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
+	got, a, err := fetch.Do(ctx, u.fetcher(), r, func(a *fetch.Answer) (got received, err error) {
 		body := &oneLarge{body: a.Body, ctx: ctx, room: u.large}
 		defer body.leave()
-		return fragment.ReadAs(body, u.xtmOptions(u.s.SP, a.URL), topic)
+		digest := u.settling.digest(e)
+		got.fragment, err = fragment.ReadAs(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL), topic)
+		got.digest = digest.sum()
+		return got, limitsLast(err)
 	})
 	if err != nil {
-		return nil, 0, err
+		return received{}, err
 	}
 	if e.State != "" {
-		f.Deleted = e.State == feeds.StateDeleted
+		got.fragment.Deleted = e.State == feeds.StateDeleted
 	}
-	return f, a.Body.Size(), nil
+	got.size = a.Body.Size()
+	return got, nil
 }
 
 func locators(texts []string) []tmdm.Locator {

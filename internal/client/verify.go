@@ -79,11 +79,11 @@ func (e *laterError) Error() string {
 }
 
 func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
-	s, err := c.Subscription(name)
+	s, err := c.Subscription(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	own, err := c.on(s)
+	own, err := c.forSubscription(s)
 	if err != nil {
 		return nil, err
 	}
@@ -95,13 +95,13 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 		return nil, err
 	}
 	v := &Verdict{Name: name, AsOf: asOf}
-	err = c.Store.ReadSources(func(subscriptions []store.Subscription, sources []fragment.Source) error {
+	err = c.Store.ReadSources(ctx, func(subscriptions []store.Subscription, sources []fragment.Source) error {
 		for i := range subscriptions {
 			if subscriptions[i].Name == name {
 				if at := subscriptions[i].State.Mark.Updated; at.After(asOf) {
 					return &laterError{name, at, asOf}
 				}
-				return v.compare(s.SP, sources[i], server)
+				return v.compare(ctx, s.SP, sources[i], server)
 			}
 		}
 		return &UnknownError{name, names(subscriptions)}
@@ -115,15 +115,15 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 // currentMap fetches the map as of now and the time of its last change.
 func (c *Client) currentMap(ctx context.Context, s *store.Subscription) (*fragment.Map, time.Time, error) {
 	var none time.Time
-	home, err := c.fetcher().Home(s.FragmentsFeed)
+	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
 	if err != nil {
 		return nil, none, err
 	}
-	link, err := c.currentLink(ctx, s, home)
+	link, err := c.currentLink(ctx, s, allowURL)
 	if err != nil {
 		return nil, none, err
 	}
-	m, a, err := c.readMap(ctx, s, "server's map", link, home)
+	m, a, err := c.readMap(ctx, s, "server's map", link, allowURL)
 	if err != nil {
 		return nil, none, err
 	}
@@ -135,11 +135,11 @@ func (c *Client) currentMap(ctx context.Context, s *store.Subscription) (*fragme
 }
 
 // currentLink returns where the map as of now is.
-func (c *Client) currentLink(ctx context.Context, s *store.Subscription, home func(*url.URL) error) (string, error) {
+func (c *Client) currentLink(ctx context.Context, s *store.Subscription, allowURL func(*url.URL) error) (string, error) {
 	if s.Protocol == store.ResourceSync {
 		return c.currentOfSet(ctx, s)
 	}
-	recent, _, err := c.getFeed(ctx, s.FragmentsFeed, "", home)
+	recent, _, err := c.getFeed(ctx, s.FragmentsFeed, "", allowURL)
 	if err != nil {
 		return "", err
 	}
@@ -150,12 +150,12 @@ func (c *Client) currentLink(ctx context.Context, s *store.Subscription, home fu
 	return link.Href, nil
 }
 
-func (v *Verdict) compare(sp string, here fragment.Source, server *fragment.Map) error {
-	mine, err := canonical(sp, here)
+func (v *Verdict) compare(ctx context.Context, sp string, here fragment.Source, server *fragment.Map) error {
+	mine, err := canonical(ctx, sp, here)
 	if err != nil {
 		return err
 	}
-	theirs, err := canonical(sp, server)
+	theirs, err := canonical(ctx, sp, server)
 	if err != nil {
 		return err
 	}
@@ -170,13 +170,13 @@ func (v *Verdict) compare(sp string, here fragment.Source, server *fragment.Map)
 		v.Digest = hex.EncodeToString(sum[:])
 		return nil
 	}
-	v.Differences, err = differences(here, server)
+	v.Differences, err = differences(ctx, here, server)
 	return err
 }
 
 // canonical returns the canonical form of a source.
-func canonical(sp string, src fragment.Source) ([]byte, error) {
-	tm, _, err := merge.Join(merge.Part{SP: sp, Source: src})
+func canonical(ctx context.Context, sp string, src fragment.Source) ([]byte, error) {
+	tm, _, err := merge.Join(ctx, merge.Part{SP: sp, Source: src})
 	if err != nil {
 		return nil, err
 	}
@@ -186,8 +186,8 @@ func canonical(sp string, src fragment.Source) ([]byte, error) {
 }
 
 // differences compares two sources topic by topic.
-func differences(here fragment.Source, server *fragment.Map) ([]Difference, error) {
-	change, err := fragment.Diff(here, server)
+func differences(ctx context.Context, here fragment.Source, server *fragment.Map) ([]Difference, error) {
+	change, err := fragment.Diff(ctx, here, server)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
@@ -32,6 +33,7 @@ func (s *subscriber) tamper(f func(merge.State) error) {
 }
 
 func TestVerifyProvesEquality(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	o := publishing(t, string(maps.EGov))
 	s := subscribed(t, o) // not even synced
@@ -168,6 +170,7 @@ func join(errs ...error) error {
 
 // Every kind of tampering is a difference, and names at least one topic.
 func TestVerifySeesEveryKindOfDifference(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	typed := `<topic><subjectIdentifier href="http://psi.example.org/a"/><subjectIdentifier href="http://psi.example.org/a2"/><instanceOf><subjectIdentifierRef href="http://psi.example.org/near"/></instanceOf>` +
 		`<name><value>A</value><variant><scope><subjectIdentifierRef href="http://psi.example.org/b"/></scope><resourceData>a</resourceData></variant></name>` +

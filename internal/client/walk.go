@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/url"
@@ -14,10 +15,11 @@ import (
 
 // news is what a fragments feed has beyond a mark.
 type news struct {
-	entries   []feeds.Entry // to apply, oldest first
-	atMark    []string      // ids of the entries at the mark's time
-	etag      string        // of the recent document
-	unchanged bool          // the recent document is as it was
+	entries   *entryQueue // to apply
+	contained []string    // ids of the entries at the mark's time that the snapshot contains
+	etag      string      // of the recent document
+	asOf      time.Time   // see [fetch.Answer], of the recent document
+	unchanged bool        // the recent document is as it was
 }
 
 // walk reads the fragments feed of s from the recent document back to the mark:
@@ -25,61 +27,105 @@ type news struct {
 // Paged Feeds), of those servers that have pages; a complete feed (§2) is one
 // document. Entries later than until are left for later, unless until is zero.
 // It returns a [*historyError] where the feed shows that the history is not the
-// one that the mark belongs to, or does not reach back to it.
-func (c *Client) walk(ctx context.Context, s *store.Subscription, mark store.Mark, etag string, until time.Time, home func(*url.URL) error) (*news, error) {
-	w := walker{mark: mark, found: map[string]feeds.Entry{}}
-	n := &news{}
-	seen := map[string]bool{}
-	for at := s.FragmentsFeed; at != ""; {
-		if seen[at] {
-			return nil, fmt.Errorf("%s: the documents of the feed lead in a circle", at)
+// one that the mark belongs to, or does not reach back to it. The entries of what
+// it returns are to be closed.
+func (c *Client) walk(ctx context.Context, s *store.Subscription, mark store.Mark, etag string, until time.Time, allowURL func(*url.URL) error) (*news, error) {
+	w := c.newWalker(s, mark, until)
+	n, err := w.walk(ctx, etag, allowURL)
+	if err != nil {
+		return nil, errors.Join(err, w.entries.close())
+	}
+	return n, nil
+}
+
+func (w *walker) walk(ctx context.Context, etag string, allowURL func(*url.URL) error) (*news, error) {
+	s, n := w.s, &news{entries: w.entries}
+	seen := map[[sha256.Size]byte]bool{} // of the URLs, which may be long
+	for at, size := s.FragmentsFeed, int64(0); at != ""; {
+		digest := sha256.Sum256([]byte(at))
+		if seen[digest] {
+			return nil, fmt.Errorf("%s: the documents of the feed lead in a circle; tell the owner of the server, %s", at, afresh(s))
 		}
-		if len(seen) >= c.MaxDocs {
-			return nil, fmt.Errorf("%s: the feed has more than %d documents since the last round", s.FragmentsFeed, c.MaxDocs)
+		if len(seen) >= w.MaxDocs {
+			return nil, fmt.Errorf("%s: the feed has more than %d documents since the last round: either its server makes them up, or %s", s.FragmentsFeed, w.MaxDocs, afresh(s))
 		}
-		feed, a, err := c.getFeed(ctx, at, etag, home)
+		feed, a, err := w.getFeed(ctx, at, etag, allowURL)
 		var failed *FetchError
 		switch {
 		case errors.As(err, &failed) && failed.Gone() && len(seen) > 0:
 			return nil, &historyError{"the server keeps no history as old as the last round"}
 		case err != nil && len(seen) > 0 && ctx.Err() == nil:
-			return nil, fmt.Errorf("the chain of the feed's documents is broken: %w; if it stays so, \"replace %s\" starts afresh from the server's newest snapshot", err, s.Name)
+			return nil, fmt.Errorf("the chain of the feed's documents is broken: %w; if it stays so, %s", err, afresh(s))
 		case err != nil:
 			return nil, err
 		case a.NotModified:
 			n.unchanged = true
 			return n, nil
 		}
+		if size += a.Body.Size(); size > w.MaxFeed {
+			return nil, fmt.Errorf("%s: the documents of the feed since the last round have more than %d MB: either its server makes them up, or %s", s.FragmentsFeed, w.MaxFeed>>20, afresh(s))
+		}
 		if len(seen) == 0 {
-			n.etag = a.ETag
+			n.etag, n.asOf = a.ETag, a.AsOf
 		}
 		if err := w.check(s, feed, a.URL, len(seen) == 0); err != nil {
 			return nil, err
 		}
-		seen[at], etag = true, ""
-		c.Progress(Progress{s.Name, "reading the feed", int64(len(seen)), 0, Documents})
-		w.add(c, feed)
+		seen[digest], etag = true, ""
+		w.Progress(Progress{s.Name, "reading the feed", int64(len(seen)), 0, Documents})
+		if err := w.add(feed, at); err != nil {
+			return nil, err
+		}
 		if w.complete() {
 			break
 		}
 		at = w.older(feed)
 	}
+	if err := w.entries.sort(ctx); err != nil {
+		return nil, err
+	}
 	if w.lost() {
 		return nil, &historyError{"the last entry that was applied is not in the feed any more"}
 	}
-	n.entries, n.atMark = w.news(until)
+	n.contained = w.contained
 	return n, nil
+}
+
+// afresh says how to get past a feed that cannot be read back to the last round.
+func afresh(s *store.Subscription) string {
+	return fmt.Sprintf("\"replace %s\" starts afresh from the server's newest snapshot", s.Name)
 }
 
 // walker collects the entries of the documents of a feed.
 type walker struct {
+	*Client
+	s       *store.Subscription
 	mark    store.Mark
-	found   map[string]feeds.Entry // by key
-	order   []string
-	passed  bool // an entry before the mark was seen
-	paged   bool
-	mixed   bool      // the entries are not in descending order
-	earlier time.Time // the time of the last entry that was added
+	until   time.Time
+	entries *entryQueue
+
+	found     map[string]bool // by key, whether the entries were found that are to be there
+	missing   int             // how many of those that stood at the mark were not
+	relied    bool            // the entry that the state relies on was found, or there is none
+	contained []string        // see news
+	handled   int             // bytes of these
+	atMark    int             // entries of the queue at the mark's time
+	beyond    int             // entries later than until
+	reached   bool            // an entry at the mark, or before it, was seen
+	passed    bool            // an entry before the mark was seen
+	paged     bool
+	stated    bool      // entries state whether their topic is deleted: the server is one of TMShare in Go
+	mixed     bool      // the entries are not in descending order
+	earlier   time.Time // the time of the last entry that was added
+}
+
+func (c *Client) newWalker(s *store.Subscription, mark store.Mark, until time.Time) *walker {
+	w := &walker{Client: c, s: s, mark: mark, until: until, entries: c.newEntryQueue(s), found: map[string]bool{}, relied: mark.Relied == ""}
+	for _, id := range mark.Handled {
+		w.found[key(&feeds.Entry{ID: id, Updated: mark.Updated})] = false
+	}
+	w.missing = len(w.found)
+	return w
 }
 
 // check compares what a document says of its feed with what was pinned.
@@ -105,27 +151,78 @@ func checkPrefix(s *store.Subscription, sp, at string, must bool) error {
 	return &PrefixError{at, s.SP, sp}
 }
 
-func (w *walker) add(c *Client, f *feeds.Feed) {
+func (w *walker) add(f *feeds.Feed, at string) error {
 	if n := len(f.Entries); n > 0 && f.Entries[0].Updated.Before(f.Entries[n-1].Updated) {
 		slices.Reverse(f.Entries) // so that entries of one time are in the order of the others
 		w.mixed = true
 	}
-	for _, e := range f.Entries {
-		link, ok := c.dataLink(&e)
-		if e.Links = nil; ok { // the others take memory in a long feed, and are not needed
-			e.Links = []feeds.Link{link}
-		}
-		k := key(&e)
-		if _, again := w.found[k]; !again {
-			w.order = append(w.order, k)
-		}
-		w.found[k] = e
-		// Right after a snapshot, which has all up to the mark, an entry at it will
-		// do: those before it may be pruned.
-		w.passed = w.passed || e.Updated.Before(w.mark.Updated) || len(w.mark.Handled) == 0 && e.Updated.Equal(w.mark.Updated)
-		w.mixed = w.mixed || len(w.order) > 1 && e.Updated.After(w.earlier)
+	for i := range f.Entries {
+		e := &f.Entries[i]
+		w.stated = w.stated || e.State != ""
+		w.mixed = w.mixed || !w.earlier.IsZero() && e.Updated.After(w.earlier)
 		w.earlier = e.Updated
+		// Where the snapshot contains the entry at its time, that one will do: those
+		// before it may be pruned.
+		w.passed = w.passed || w.isBefore(e) || w.isContained(e)
+		w.reached = w.reached || !e.Updated.After(w.mark.Updated)
+		if err := w.take(e, at); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// take puts an entry into the queue, or notes that it is handled.
+func (w *walker) take(e *feeds.Entry, at string) error {
+	k := key(e)
+	w.relied = w.relied || k == w.mark.Relied
+	found, handled := w.found[k]
+	switch {
+	case w.isBefore(e):
+	case w.isContained(e):
+		if !found {
+			w.contained = append(w.contained, e.ID)
+			w.found[k] = true
+			w.handled += len(e.ID)
+			return checkHandledSize(w.s, e.Updated, w.handled)
+		}
+	case handled:
+		if !found {
+			w.found[k] = true
+			w.missing--
+			if _, again := w.mark.Unsettled[e.ID]; again {
+				w.atMark++
+				return w.queue(e, at)
+			}
+		}
+	case !w.until.IsZero() && e.Updated.After(w.until):
+		w.beyond++
+	default:
+		if !e.Updated.After(w.mark.Updated) {
+			w.atMark++
+		}
+		return w.queue(e, at)
+	}
+	return nil
+}
+
+// isBefore reports whether an entry is from before the mark. Nothing is before the beginning.
+func (w *walker) isBefore(e *feeds.Entry) bool {
+	return !w.mark.Updated.IsZero() && e.Updated.Before(w.mark.Updated)
+}
+
+// queue adds an entry to those that are to be handled.
+func (w *walker) queue(e *feeds.Entry, at string) error {
+	if n := w.entries.byTopic.Count(); n >= w.MaxEntries {
+		return fmt.Errorf("%s: the feed has more than %d entries since the last round: either its server makes them up, or a higher --max-entries takes them, or %s", w.s.FragmentsFeed, n, afresh(w.s))
+	}
+	link, ok := w.dataLink(e)
+	kept := queuedEntry{*e, at}
+	kept.Summary, kept.Author, kept.Links = "", "", nil // of no use here
+	if ok {
+		kept.Links = []feeds.Link{link}
+	}
+	return w.entries.add(&kept)
 }
 
 // older returns the URL of the document with the entries before those of f, ""
@@ -151,62 +248,29 @@ func (w *walker) complete() bool {
 	if w.mark.Updated.IsZero() || w.paged && w.mixed {
 		return false
 	}
-	return w.passed || len(w.mark.Handled) > 0 && !w.lost()
+	return w.passed || len(w.mark.Handled) > 0 && w.missing == 0 && w.relied
 }
 
-// lost reports whether entries that stood at the mark are missing, or one that
-// the state relies on.
-func (w *walker) lost() bool {
-	for _, id := range w.mark.Handled {
-		if _, ok := w.found[key(&feeds.Entry{ID: id, Updated: w.mark.Updated})]; !ok {
-			return true
-		}
-	}
-	if w.mark.Relied == "" {
-		return false
-	}
-	_, ok := w.found[w.mark.Relied]
-	return !ok
+// lost reports whether the feed has another history than the one of the mark, or does
+// not reach back to it: entries that stood at the mark are missing, or one that the
+// state relies on.
+func (w *walker) lost() bool { return w.missing > 0 && !w.moved() || !w.relied }
+
+// moved reports whether the entries that are missing at the mark may have moved. Servers of
+// SDShare list each topic once, with the time of its last change. A change then takes the
+// entry away from the mark, and a later one is there.
+func (w *walker) moved() bool {
+	later := w.entries.total() - w.atMark + w.beyond
+	return !w.stated && w.reached && later >= w.missing
+}
+
+// isContained reports whether the snapshot that the source was just loaded from is known to
+// contain an entry. An entry at the snapshot's time is contained where times strictly
+// increase, as they do on servers that state what is deleted. Others have whole seconds, and
+// may have published the entry after the snapshot.
+func (w *walker) isContained(e *feeds.Entry) bool {
+	return len(w.mark.Handled) == 0 && !w.mark.Updated.IsZero() && e.State != "" && e.Updated.Equal(w.mark.Updated)
 }
 
 // key tells entries apart by id and time: other servers repeat ids.
 func key(e *feeds.Entry) string { return e.ID + "\x00" + feeds.FormatTime(e.Updated) }
-
-func (w *walker) news(until time.Time) (entries []feeds.Entry, atMark []string) {
-	for i := len(w.order) - 1; i >= 0; i-- { // feeds have the newest first
-		e := w.found[w.order[i]]
-		switch {
-		case e.Updated.Equal(w.mark.Updated):
-			atMark = append(atMark, e.ID)
-			// Right after a snapshot the entry at its time is contained in it.
-			if len(w.mark.Handled) > 0 && !slices.Contains(w.mark.Handled, e.ID) {
-				entries = append(entries, e)
-			}
-		case e.Updated.After(w.mark.Updated) && (until.IsZero() || !e.Updated.After(until)):
-			entries = append(entries, e)
-		}
-	}
-	slices.SortStableFunc(entries, func(a, b feeds.Entry) int { return a.Updated.Compare(b.Updated) })
-	return entries, atMark
-}
-
-// latest returns the places of the entries to apply: the last for each TopicSI.
-// That is enough where the server publishes closing entries, which it shows by
-// stating the state of every entry; from other servers all are applied.
-func latest(entries []feeds.Entry) []int {
-	last := map[string]int{}
-	all := make([]int, len(entries))
-	coalesce := true
-	for i := range entries {
-		all[i] = i
-		if entries[i].State == "" || len(entries[i].TopicSI) != 1 {
-			coalesce = false
-		} else {
-			last[entries[i].TopicSI[0]] = i
-		}
-	}
-	if !coalesce {
-		return all
-	}
-	return slices.DeleteFunc(all, func(i int) bool { return last[entries[i].TopicSI[0]] != i })
-}

@@ -63,7 +63,7 @@ var (
 // NewWatcher returns a watcher of the client's subscriptions.
 func (c *Client) NewWatcher(o Watching) (*Watcher, error) {
 	if o.Interval < 0 || o.Jitter < 0 || o.Jitter > 1 || o.Beat < 0 {
-		return nil, errors.New("client: the interval must be positive, and the jitter from 0 to 1")
+		return nil, errors.New("the interval must be positive, and the jitter from 0 to 1")
 	}
 	setDefault(&o.Interval, 5*time.Minute)
 	setDefault(&o.Beat, 10*time.Second)
@@ -112,7 +112,7 @@ func poke(c chan struct{}) {
 func (w *Watcher) Run(ctx context.Context) error {
 	defer w.running.Wait()
 	defer w.setReady(errStopping)
-	if err := w.known(); err != nil {
+	if err := w.known(ctx); err != nil {
 		return err
 	}
 	if err := w.look(ctx); err != nil {
@@ -162,8 +162,8 @@ func (w *Watcher) Ready() error {
 }
 
 // known checks the names that were given.
-func (w *Watcher) known() error {
-	all, err := w.Store.Subscriptions()
+func (w *Watcher) known(ctx context.Context) error {
+	all, err := w.Store.Subscriptions(ctx)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (w *Watcher) known() error {
 
 // look follows the subscriptions that are new, and those that are gone no more.
 func (w *Watcher) look(ctx context.Context) error {
-	all, err := w.Store.Subscriptions()
+	all, err := w.Store.Subscriptions(ctx)
 	if err != nil {
 		return err
 	}
@@ -285,9 +285,9 @@ type Watched struct {
 }
 
 // Status returns the status of each subscription.
-func (w *Watcher) Status() ([]Watched, error) {
+func (w *Watcher) Status(ctx context.Context) ([]Watched, error) {
 	now := w.client.Now()
-	all, err := Statuses(w.Store, now)
+	all, err := Statuses(ctx, w.Store, now)
 	if err != nil {
 		return nil, err
 	}

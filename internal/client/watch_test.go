@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // long bounds waits for what should happen soon.
@@ -50,7 +51,7 @@ func watch(t *testing.T, s *subscriber, o client.Watching) *watching {
 
 // of returns the status of a subscription.
 func (w *watching) of(name string) client.Watched {
-	all, err := w.Status()
+	all, err := w.Status(w.t.Context())
 	require.NoError(w.t, err)
 	for _, s := range all {
 		if s.Name == name {
@@ -62,7 +63,7 @@ func (w *watching) of(name string) client.Watched {
 
 func (w *watching) eventually(what string, ok func() bool) {
 	w.t.Helper()
-	require.Eventually(w.t, ok, long, 5*time.Millisecond, what)
+	testenv.Eventually(w.t, ok, what)
 }
 
 func TestWatchingFollowsChanges(t *testing.T) {
@@ -182,7 +183,7 @@ func TestWatchingSomeOnly(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(1, "v1")...))
 	s := subscribed(t, o)
-	_, err := s.Subscribe(t.Context(), o.URL+"/topicmaps", client.SubscribeOptions{Name: "other"})
+	_, err := s.Subscribe(t.Context(), o.URL+"/topicmaps", client.SubscribeOptions{Name: "other", Again: true})
 	require.NoError(t, err)
 	w := watch(t, s, client.Watching{Names: []string{"other"}, Interval: 5 * time.Millisecond})
 	w.eventually("some rounds", func() bool { return w.of("other").Rounds > 3 })

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,7 +45,7 @@ func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (c watchCollector) Collect(out chan<- prometheus.Metric) {
-	all, err := c.w.Status()
+	all, err := c.w.Status(context.Background()) // a collector is given none
 	if err != nil {
 		out <- prometheus.NewInvalidMetric(sourcesDesc, err)
 		return

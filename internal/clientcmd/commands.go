@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
@@ -24,9 +25,12 @@ type app struct {
 	request     *control.Request // never os.Args, os.Stdout and their like
 	data        string
 	hosts       []string
+	maxEntries  int
 	lenient     bool
+	strict      bool
 	json, quiet bool
 	verbose     bool
+	waited      bool // for commands that read, which was said
 
 	held    *Holding // nil: the store is not open
 	client  *client.Client
@@ -37,18 +41,25 @@ type app struct {
 
 func (a *app) addCommands(root *cobra.Command) {
 	fl := root.PersistentFlags()
-	fl.StringVar(&a.data, "data", cli.StateDir("client"), "data `folder`")
+	a.addFolderFlags(fl, cli.StateDir("client"))
 	fl.StringArrayVar(&a.hosts, "host", nil, "follow links to this `host` too, besides the one subscribed to (repeatable)")
-	fl.BoolVar(&a.lenient, "lenient", false, "read XTM 1.0 leniently: take baseName/instanceOf as the name's type")
+	fl.BoolVar(&a.strict, "strict", false, "refuse XTM that breaks the rules of its version where what is meant is plain")
+	fl.BoolVar(&a.lenient, "lenient", true, "read such XTM as it is meant, with a warning (default)")
+	fl.IntVar(&a.maxEntries, "max-entries", 10_000_000, "take this `number` of entries of a feed, or of lists, in one round, at most")
+	root.AddCommand(a.subscribe(), a.subscriptions(), a.unsubscribe())
+	root.AddCommand(a.sync(), a.replace(), a.retry(), a.forget(), a.status(), a.log(), a.verify(), a.export())
+	root.AddCommand(a.topic(), a.edit(), a.backup(), a.check())
+	if a.held == nil { // what needs the store for itself, or not at all, is not executed for others
+		root.AddCommand(a.restore(), a.watch(), a.harvest(), a.mirror(), a.convert(), a.cxtm(), a.validate(), a.stats(), a.diff())
+	}
+}
+
+// addFolderFlags adds the flags of commands that work on a data folder.
+func (a *app) addFolderFlags(fl *pflag.FlagSet, data string) {
+	fl.StringVar(&a.data, "data", data, "data `folder`")
 	fl.BoolVar(&a.json, "json", false, "print JSON for programs")
 	fl.BoolVarP(&a.quiet, "quiet", "q", false, "print errors only")
 	fl.BoolVarP(&a.verbose, "verbose", "v", false, "say more")
-	root.AddCommand(a.subscribe(), a.subscriptions(), a.unsubscribe())
-	root.AddCommand(a.sync(), a.replace(), a.retry(), a.forget(), a.status(), a.log(), a.verify(), a.export())
-	root.AddCommand(a.topic(), a.edit())
-	if a.held == nil { // what needs the store for itself, or not at all, is not executed for others
-		root.AddCommand(a.watch(), a.harvest(), a.mirror(), a.convert(), a.cxtm(), a.validate(), a.stats(), a.diff())
-	}
 }
 
 // patience is how long a command waits for a data folder that another process
@@ -63,10 +74,28 @@ func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 	return ctx, stop
 }
 
-// run makes the body of a command that works on the store. If another process
+// body is what a command that works on the store does.
+type body func(ctx context.Context, args []string) error
+
+// run makes the body of a command that changes the store. If another process
 // holds that, it is executed there; else the store is open to others, in the
 // same way, until the command is done.
-func (a *app) run(body func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) run(body body) func(*cobra.Command, []string) error {
+	return a.runWith(store.Write, body)
+}
+
+// runReading makes the body of a command that only reads the store. If nobody holds that, it is
+// open for reading: others can read it at the same time, and who wants to write waits.
+func (a *app) runReading(body body) func(*cobra.Command, []string) error {
+	return a.runWith(store.Read, body)
+}
+
+// runCreating makes the body of a command that makes a data folder where there is none.
+func (a *app) runCreating(body body) func(*cobra.Command, []string) error {
+	return a.runWith(store.Create, body)
+}
+
+func (a *app) runWith(access store.Access, body body) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		a.command = cmd
 		if a.held != nil {
@@ -74,7 +103,7 @@ func (a *app) run(body func(ctx context.Context, args []string) error) func(*cob
 		}
 		ctx, stop := untilInterrupted(cmd.Context())
 		defer stop()
-		code, err := a.reach(ctx)
+		code, err := a.reach(ctx, access)
 		if err != nil {
 			return err
 		}
@@ -85,7 +114,7 @@ func (a *app) run(body func(ctx context.Context, args []string) error) func(*cob
 			if n := a.held.busy(); n > 0 && !a.quiet {
 				fmt.Fprintf(a.command.ErrOrStderr(), "waiting for commands that others have sent: %d\n", n)
 			}
-			err = errors.Join(err, a.held.close(ctx))
+			err = errors.Join(err, a.held.close(ctx, err != nil))
 		}()
 		return a.work(ctx, args, body)
 	}
@@ -101,7 +130,10 @@ func exit(code int) error {
 
 // reach opens the store, or has the process that holds it execute the command
 // and returns the exit code.
-func (a *app) reach(ctx context.Context) (code int, err error) {
+func (a *app) reach(ctx context.Context, access store.Access) (code int, err error) {
+	if a.data == "" {
+		return 0, cli.ErrNoData
+	}
 	sent := *a.request
 	sent.Env = map[string]string{dataVariable: a.data} // the default may be another there
 	for name, value := range a.request.Env {
@@ -114,20 +146,45 @@ func (a *app) reach(ctx context.Context) (code int, err error) {
 		if !errors.Is(err, control.ErrNobody) {
 			return code, err
 		}
-		err = a.open(a.logger())
-		if !errors.Is(err, store.ErrLocked) || time.Now().After(deadline) || ctx.Err() != nil {
+		err = a.open(ctx, a.logger(), access)
+		switch {
+		case !errors.Is(err, store.ErrLocked) || ctx.Err() != nil:
+			return 0, err
+		case errors.Is(err, store.ErrBeingRead):
+			a.waitForReaders(ctx)
+		case time.Now().After(deadline):
 			return 0, err
 		}
+	}
+}
+
+// waitForReaders waits a moment for commands that only read: they take none of others.
+func (a *app) waitForReaders(ctx context.Context) {
+	if !a.waited && !a.quiet {
+		a.waited = true
+		fmt.Fprintf(a.command.ErrOrStderr(), "waiting for commands that read %s\n", a.data)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(50 * time.Millisecond):
 	}
 }
 
 const dataVariable = control.Prefix + "DATA"
 
 // open opens the store.
-func (a *app) open(log *slog.Logger) error {
-	db, err := store.Open(store.Options{Dir: a.data, Logger: log})
+func (a *app) open(ctx context.Context, log *slog.Logger, access store.Access) error {
+	var damage func(error) // of a command: withDamage tells it
+	if a.command.Name() != "watch" {
+		damage = func(error) {}
+	}
+	db, err := store.Open(ctx, store.Options{Dir: a.data, Access: access, Logger: log, Damage: damage})
 	if err != nil {
 		return err
+	}
+	if access == store.Read {
+		a.held = &Holding{db: db, owned: true}
+		return nil
 	}
 	if a.held, err = Hold(db, a.command.CommandPath()); err != nil {
 		log.Warn("other commands will not find this one, and have to wait", "error", err)
@@ -148,15 +205,19 @@ func (a *app) logger() *slog.Logger {
 // work does what is to be done with an open store.
 func (a *app) work(ctx context.Context, args []string, body func(context.Context, []string) error) (err error) {
 	a.db = a.held.db
+	if a.maxEntries < 0 {
+		return usageError(errors.New("--max-entries cannot be negative"))
+	}
 	a.display = newDisplay(a.request, a.quiet, a.json)
 	defer a.display.clear()
 	a.client, err = client.New(client.Config{
-		Store: a.db, Locks: &a.held.locks, Hosts: a.hosts, Lenient: a.lenient, Logger: a.logger(),
+		Store: a.db, Locks: &a.held.locks, Hosts: a.hosts, MaxEntries: a.maxEntries, Lenient: a.readsLeniently(), Logger: a.logger(),
 		Report: a.display.line, Progress: a.display.progress,
 	})
 	if err != nil {
 		return err
 	}
+	defer func() { err = a.withDamage(ctx, err) }()
 	if err = body(ctx, args); err != nil && ctx.Err() != nil {
 		why := "interrupted"
 		if cause := context.Cause(ctx); errors.Is(cause, control.ErrStopping) {
@@ -167,12 +228,28 @@ func (a *app) work(ctx context.Context, args []string, body func(context.Context
 	return err
 }
 
+// withDamage adds to the outcome of a command that rows of the store are damaged: what it has
+// said may be wrong.
+func (a *app) withDamage(ctx context.Context, err error) error {
+	ctx, stop := context.WithTimeout(ctx, time.Second/4) // longer is not worth while
+	defer stop()
+	damage := a.db.Damage(ctx)
+	var said *cli.ExitError
+	switch {
+	case damage == nil || errors.Is(err, store.ErrDamaged):
+		return err
+	case err == nil, errors.As(err, &said) && said.Err == nil:
+		return damage
+	}
+	return errors.Join(err, damage)
+}
+
 // names returns the subscriptions that args name, or all.
-func (a *app) names(args []string) ([]string, error) {
+func (a *app) names(ctx context.Context, args []string) ([]string, error) {
 	if len(args) > 0 {
 		return args, nil
 	}
-	all, err := a.db.Subscriptions()
+	all, err := a.db.Subscriptions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -199,5 +276,8 @@ func (a *app) print(value any) error {
 	e.SetIndent("", "  ")
 	return e.Encode(value)
 }
+
+// readsLeniently reports whether XTM that breaks rules is read as it is meant.
+func (a *app) readsLeniently() bool { return a.lenient && !a.strict }
 
 func usageError(err error) error { return &cli.ExitError{Code: cli.Usage, Err: err} }

@@ -7,99 +7,93 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/mapfile"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/xtm"
 )
 
 // converted is what a conversion tells programs.
 type converted struct {
-	In           string         `json:"in"`
-	Version      xtm.Version    `json:"version"`
-	Out          string         `json:"out"`
-	Format       mapfile.Format `json:"format"`
-	Topics       int            `json:"topics"`
-	Associations int            `json:"associations"`
-	Losses       losses         `json:"losses"`
+	In           string          `json:"in"`
+	Version      xtm.Version     `json:"version"`
+	Out          string          `json:"out"`
+	Format       *formats.Format `json:"format"`
+	Topics       int             `json:"topics"`
+	Associations int             `json:"associations"`
+	Losses       xtm.Losses      `json:"losses"`
 }
 
-// losses are xtm.Losses for programs.
-type losses struct {
-	NameTypes          int `json:"nameTypes"`
-	Datatypes          int `json:"datatypes"`
-	ItemIdentifiers    int `json:"itemIdentifiers"`
-	SubjectIdentifiers int `json:"subjectIdentifiers"`
-	Variants           int `json:"variants"`
-	Associations       int `json:"associations"`
+// convertOptions say how a file is converted.
+type convertOptions struct {
+	format    *formats.Format
+	nameTypes xtm.NameTypes
+	target    formats.Target
 }
 
 func (a *app) convert() *cobra.Command {
 	var f fileFlags
 	var to, nameTypes string
-	target := mapfile.Target{}
+	var o convertOptions
 	cmd := &cobra.Command{
 		Use:   "convert IN OUT",
-		Short: "Convert a file to another version of XTM, or to CXTM",
+		Short: "Convert a file to another format",
 		Long: `Read the topic map in IN and write it to OUT. --to says in which format, or else the
 ending of OUT:
 
-  .xtm, .xtm21  xtm2.1  XTM 2.1; also for OUT "-", standard output
-  .xtm2         xtm2.0  XTM 2.0
-  .xtm1         xtm1.0  XTM 1.0
-  .cxtm         cxtm    the canonical form of ISO 13250-4
+` + formats.Help() + `
 
-A further ending .gz gzips OUT, which appears when it is complete; if anything goes
+The default for OUT "-", standard output, is ` + formats.Default.Name + `. CXTM is the canonical form of ISO 13250-4. A further ending .gz gzips OUT, which appears when it is complete; if anything goes
 wrong, what was there before stays.
 
 ` + aboutFiles + `
 
 What a format cannot carry is counted on standard error. XTM 1.0 has no datatypes,
 no item identifiers beside ids, and no types of names: --name-types=ontopia writes
-these as Ontopia does, as baseName/instanceOf, which --lenient reads.
+these as Ontopia does, as baseName/instanceOf, which is read as it is meant unless with --strict.
 
 The ids of IN are those of OUT. Other relative locators become absolute ones.
 
 Exit codes: 0 done, 1 error, or something was lost with --fail-on-loss, 2 usage.`,
 		Example: `  tmshare-client convert egov.xtm egov.xtm1
-  tmshare-client convert --lenient GCL-2-1.xtm gcl.xtm.gz
+  tmshare-client convert GCL-2-1.xtm gcl.xtm.gz
   tmshare-client convert --to xtm1.0 --name-types ontopia egov.xtm - | gzip > egov.gz`,
 		Args: cli.Args(cobra.ExactArgs(2)),
-		RunE: a.onFiles(func(args []string) error { return a.convertFile(&f, args[0], target) }),
+		RunE: a.onFiles(func(args []string) error { return a.convertFile(&f, args[0], o) }),
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&to, "to", "", "`format`: xtm2.1, xtm2.0, xtm1.0 or cxtm (default: by the ending of OUT)")
+	cmd.Flags().StringVar(&to, "to", "", "`format`: "+formats.List(formats.All)+" (default: by the ending of OUT)")
 	cmd.Flags().StringVar(&nameTypes, "name-types", "omit", "what becomes of the types of names in XTM 1.0: `omit` or ontopia")
-	cmd.Flags().BoolVar(&target.FailOnLoss, "fail-on-loss", false, "write nothing, exit code 1, where the format cannot carry all")
+	cmd.Flags().BoolVar(&o.target.FailOnLoss, "fail-on-loss", false, "write nothing, exit code 1, where the format cannot carry all")
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) (err error) {
-		if target.Format, err = formatFor(to, args[1]); err != nil {
+		if o.format, err = formatFor(to, args[1]); err != nil {
 			return usageError(err)
 		}
 		switch nameTypes {
 		case "omit":
 		case "ontopia":
-			target.NameTypes = xtm.OntopiaNameTypes
+			o.nameTypes = xtm.OntopiaNameTypes
 		default:
 			return usageError(fmt.Errorf("--name-types %q: use omit or ontopia", nameTypes))
 		}
-		target.Path = args[1]
+		o.target.Path = args[1]
 		return f.check(cmd, args)
 	}
 	return cmd
 }
 
-func formatFor(to, out string) (mapfile.Format, error) {
+func formatFor(to, out string) (*formats.Format, error) {
 	if to != "" {
-		return mapfile.ParseFormat(to)
+		return formats.Named(to)
 	}
-	if format, ok := mapfile.FormatOf(out); ok {
+	if format, ok := formats.OfFile(out); ok {
 		return format, nil
 	}
 	if out == "-" {
-		return mapfile.XTM21, nil
+		return formats.Default, nil
 	}
-	return "", fmt.Errorf("%s: its ending does not tell the format: say it with --to", out)
+	return nil, fmt.Errorf("%s: its ending does not tell the format: say it with --to", out)
 }
 
-func (a *app) convertFile(f *fileFlags, in string, target mapfile.Target) error {
+func (a *app) convertFile(f *fileFlags, in string, o convertOptions) error {
 	d, err := a.read(f, in)
 	if err != nil {
 		return err
@@ -107,27 +101,26 @@ func (a *app) convertFile(f *fileFlags, in string, target mapfile.Target) error 
 	// From here on there may be a temporary file to remove.
 	ctx, stop := untilInterrupted(a.command.Context())
 	defer stop()
+	target := o.target
 	target.Stdout = a.command.OutOrStdout()
-	lost, err := target.Write(ctx, d)
-	var loss *mapfile.LossError
+	lost, err := target.Write(ctx, d.As(o.format, o.nameTypes))
+	var loss *formats.LossError
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("interrupted; %s is as it was", target.Path)
 	case errors.As(err, &loss):
-		return fmt.Errorf("%s is not written, because %s cannot carry all of %s: %s", target.Path, target.Format, d.Name, describeLosses(lost))
+		return fmt.Errorf("%s is not written, because %s cannot carry all of %s: %s", target.Path, o.format, d.Name, describeLosses(lost))
 	case err != nil:
 		return err
 	}
-	if lost.Total() > 0 && !a.quiet {
-		fmt.Fprintf(a.command.ErrOrStderr(), "left out, because %s cannot carry it: %s\n", target.Format, describeLosses(lost))
-	}
+	a.reportLosses(o.format, lost)
 	if target.Path == "-" { // the map is there
 		return nil
 	}
 	topics, associations := count(d.Map)
 	if a.json {
-		return a.print(converted{d.Name, d.Version, target.Path, target.Format, topics, associations, losses(lost)})
+		return a.print(converted{d.Name, d.Version, target.Path, o.format, topics, associations, lost})
 	}
-	a.printf("%s (XTM %s) written to %s as %s: %d topics, %d associations\n", d.Name, d.Version, target.Path, target.Format, topics, associations)
+	a.printf("%s (XTM %s) written to %s as %s: %d topics, %d associations\n", d.Name, d.Version, target.Path, o.format, topics, associations)
 	return nil
 }

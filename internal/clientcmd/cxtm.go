@@ -6,7 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/mapfile"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 func (a *app) cxtm() *cobra.Command {
@@ -33,7 +34,7 @@ Exit codes: 0 done, 1 error, 2 usage.`,
 			if err != nil {
 				return err
 			}
-			_, err = mapfile.Target{Path: "-", Stdout: a.command.OutOrStdout(), Format: mapfile.CXTM}.Write(context.Background(), d)
+			_, err = formats.Target{Path: "-", Stdout: a.command.OutOrStdout()}.Write(context.Background(), d.As(formats.CXTM, xtm.OmitNameTypes))
 			return err
 		}),
 	}

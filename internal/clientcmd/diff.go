@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/mapdiff"
-	"github.com/tmshare/tmshare/internal/mapfile"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/formats/mapdiff"
 )
 
 // comparison is what diff tells programs.
@@ -38,7 +38,9 @@ reifies them. A changed association is listed with each of its players.
 
 A topic of A is the one of B that shares a subject identifier or a subject locator
 with it. Those without are found by what is said of them and by their ids in the
-files, which otherwise do not matter: item identifiers are not compared.
+files, which otherwise do not matter: item identifiers are not compared. The id of
+a topic without a name may be the end of a subject identifier in the other file, as
+in copies from servers.
 
 Both files are read as if they stood in the place of A, or on --base. Of the two,
 one may be "-".
@@ -76,11 +78,10 @@ func (a *app) diffFiles(f *fileFlags, pathA, pathB string, limit int) error {
 		return err
 	}
 	s.Base = inA.Base
-	inB, err := s.Read()
+	inB, err := a.readSource(s)
 	if err != nil {
 		return err
 	}
-	a.leftOutMore(f)
 	differences, err := mapdiff.Compare(inA.Map, inB.Map, inA.Base)
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ func (a *app) diffFiles(f *fileFlags, pathA, pathB string, limit int) error {
 	return exit
 }
 
-func comparedOf(d *mapfile.Document) compared {
+func comparedOf(d *formats.Document) compared {
 	topics, associations := count(d.Map)
 	return compared{d.Name, topics, associations}
 }

@@ -1,18 +1,16 @@
 package clientcmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/mapfile"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -38,37 +36,42 @@ func (a *app) edit() *cobra.Command {
 func (a *app) importLocal() *cobra.Command {
 	var sp string
 	var all bool
+	var limit fragment.MaxDelete
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Make local statements of an XTM file",
 		Long: `Make local statements of an XTM file ("-" is standard input; gzip is unpacked).
 Each topic that it describes, with a name, an occurrence or a type, is replaced by
-what it says; other local statements stay. With --all they go.
+what it says; other local statements stay. With --all they go, unless these are more
+than half of 20 topics or more: then --max-delete must say so.
 
 ` + aboutLocal,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: a.run(func(ctx context.Context, args []string) error {
-			dropped := 0
-			e, err := a.client.ImportLocal(ctx, sp, all, func(base tmdm.Locator) (*tmdm.TopicMap, error) {
-				d, err := mapfile.Source{
-					Path: a.request.Path(args[0]), Stdin: a.request.Stdin, Base: base, Root: a.request.Dir, Lenient: a.lenient,
-					Dropped: func(*xtm.SyntaxError) { dropped++ },
-				}.Read()
+			var tolerated xtm.Tally
+			e, err := a.client.ImportLocal(ctx, sp, all, limit, func(base tmdm.Locator) (*tmdm.TopicMap, error) {
+				d, err := formats.Source{
+					Path: a.request.Path(args[0]), Stdin: a.request.Stdin, Base: base, Root: a.request.Dir, Lenient: a.readsLeniently(),
+					Tolerated: tolerated.Add,
+				}.Read(ctx)
 				if err != nil {
 					return nil, err
 				}
 				return d.Map, nil
 			})
+			var deletes *fragment.MassDeletionError
+			if errors.As(err, &deletes) {
+				return fmt.Errorf("%w. To import it all the same, add --max-delete %d", err, deletes.Deleted)
+			}
 			if err != nil {
 				return err
 			}
-			if dropped > 0 && !a.quiet {
-				a.display.line(fmt.Sprintf("item identifiers given to a second statement and left out there: %d", dropped))
-			}
+			a.warn(&tolerated)
 			return a.edited(e)
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "let the file take the place of all local statements")
+	cmd.Flags().TextVar(&limit, "max-delete", fragment.MaxDelete{}, "with --all, delete at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	prefixFlag(cmd, &sp)
 	return cmd
 }
@@ -77,7 +80,18 @@ func prefixFlag(cmd *cobra.Command, sp *string) {
 	cmd.Flags().StringVar(sp, "sp", "", "source locator `prefix` of the local statements, set with the first of them (default: one is made up)")
 }
 
-// edited says what a change did.
+// stated says what adding or removing one statement did. cmd is the command: its
+// name is what was added or removed.
+func (a *app) stated(cmd *cobra.Command, e *client.Edit) error {
+	if a.json || e.Added+e.Updated+e.Deleted == 0 {
+		return a.edited(e)
+	}
+	done := map[string]string{"add": "added", "remove": "removed"}[cmd.Parent().Name()]
+	a.printf("local: 1 %s %s\n", cmd.Name(), done)
+	return nil
+}
+
+// edited says what a change of many topics did.
 func (a *app) edited(e *client.Edit) error {
 	if a.json {
 		return a.print(e)
@@ -88,299 +102,4 @@ func (a *app) edited(e *client.Edit) error {
 	}
 	a.printf("local: topics added %d, updated %d, deleted %d\n", e.Added, e.Updated, e.Deleted)
 	return nil
-}
-
-// statement is what add and remove are told of a statement.
-type statement struct {
-	typ, datatype, sp string
-	scope             []string
-}
-
-func (st *statement) flags(cmd *cobra.Command, typ, datatype bool) {
-	if typ {
-		cmd.Flags().StringVar(&st.typ, "type", "", "its type, by subject `identifier`")
-	}
-	if datatype {
-		cmd.Flags().StringVar(&st.datatype, "datatype", "", "`IRI` of its datatype (default: that of strings)")
-	}
-	cmd.Flags().StringArrayVar(&st.scope, "scope", nil, "a theme of its scope, by subject `identifier` (repeatable)")
-}
-
-// in returns the topics of a map that stand for type and scope.
-func (st *statement) in(a *app, tm *tmdm.TopicMap) (typ *tmdm.Topic, scope []*tmdm.Topic, err error) {
-	if st.typ != "" {
-		if typ, err = a.client.Named(tm, st.typ); err != nil {
-			return nil, nil, err
-		}
-	}
-	scope, err = a.client.AllNamed(tm, st.scope)
-	return typ, scope, err
-}
-
-func (a *app) add() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "add",
-		Short: "Add a local statement",
-		Long:  "Add a local statement.\n\n" + aboutLocal,
-		Example: `  tmshare-client edit add name http://psi.example.org/oslo "Oslo" --scope http://psi.example.org/lang/no
-  tmshare-client edit add occurrence http://psi.example.org/oslo https://www.oslo.kommune.no/ --type http://psi.example.org/website --datatype http://www.w3.org/2001/XMLSchema#anyURI
-  tmshare-client edit add association --type http://psi.example.org/located-in http://psi.example.org/place=http://psi.example.org/oslo http://psi.example.org/area=http://psi.example.org/norway
-  tmshare-client edit add type http://psi.example.org/oslo http://psi.example.org/city`,
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usageError(errors.New("say what to add: name, occurrence, association, type or identifier"))
-		},
-	}
-	cmd.AddCommand(
-		a.editCommand("name TOPIC VALUE", "Add a name", 2, true, false, func(st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-			typ, scope, err := st.in(a, tm)
-			if err != nil {
-				return err
-			}
-			t.AddName(args[1], typ, scope...)
-			return nil
-		}),
-		a.editCommand("occurrence TOPIC VALUE --type TYPE", "Add an occurrence", 2, true, true, func(st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-			typ, scope, err := st.in(a, tm)
-			if err != nil {
-				return err
-			}
-			if typ == nil {
-				return usageError(errors.New("an occurrence needs a --type"))
-			}
-			t.AddOccurrence(args[1], cmp.Or(st.datatype, tmdm.XSDString), typ, scope...)
-			return nil
-		}),
-		a.editCommand("type TOPIC TYPE", "Make a topic an instance of another", 2, false, false, func(_ *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-			class, err := a.client.Named(tm, args[1])
-			if err != nil {
-				return err
-			}
-			t.AddType(class)
-			return nil
-		}),
-		a.editCommand("identifier TOPIC IDENTIFIER", "Give a topic another subject identifier", 2, false, false, func(_ *statement, args []string, _ *tmdm.TopicMap, t *tmdm.Topic) error {
-			l, err := tmdm.ParseLocator(args[1])
-			if err != nil {
-				return err
-			}
-			return t.AddSubjectIdentifier(l)
-		}),
-		a.associationCommand("Add an association", func(tm *tmdm.TopicMap, typ *tmdm.Topic, scope []*tmdm.Topic, roles [][2]*tmdm.Topic) error {
-			assoc := tm.CreateAssociation(typ, scope...)
-			for _, r := range roles {
-				assoc.AddRole(r[0], r[1])
-			}
-			return nil
-		}),
-	)
-	return cmd
-}
-
-func (a *app) remove() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "remove",
-		Short: "Remove a local statement, or all about a topic",
-		Long:  "Remove a local statement, or all about a topic. Those of other sources are theirs\nto change.\n\n" + aboutLocal,
-		Args:  cli.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			return usageError(errors.New("say what to remove: name, occurrence, association, type, identifier or topic"))
-		},
-	}
-	cmd.AddCommand(
-		a.editCommand("name TOPIC VALUE", "Remove a name", 2, true, false, func(st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-			typ, scope, err := st.in(a, tm)
-			if err != nil {
-				return err
-			}
-			found := false
-			for _, n := range slices.Clone(t.Names()) {
-				if n.Value() == args[1] && (typ == nil || n.Type() == typ) && sameScope(n, scope) {
-					n.Remove()
-					found = true
-				}
-			}
-			return mustBe(found, "name "+args[1], args[0])
-		}),
-		a.editCommand("occurrence TOPIC VALUE", "Remove an occurrence", 2, true, true, func(st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-			typ, scope, err := st.in(a, tm)
-			if err != nil {
-				return err
-			}
-			found := false
-			for _, o := range slices.Clone(t.Occurrences()) {
-				if o.Value() == args[1] && o.Datatype() == cmp.Or(st.datatype, tmdm.XSDString) && (typ == nil || o.Type() == typ) && sameScope(o, scope) {
-					o.Remove()
-					found = true
-				}
-			}
-			return mustBe(found, "occurrence "+args[1], args[0])
-		}),
-		a.editCommand("type TOPIC TYPE", "Take a topic from its type", 2, false, false, func(_ *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-			class, err := a.client.Named(tm, args[1])
-			if err != nil {
-				return err
-			}
-			was := false
-			for typ := range t.Types() {
-				was = was || typ == class
-			}
-			t.RemoveType(class)
-			return mustBe(was, "type "+args[1], args[0])
-		}),
-		a.editCommand("identifier TOPIC IDENTIFIER", "Take a subject identifier from a topic", 2, false, false, func(_ *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-			l, err := tmdm.ParseLocator(args[1])
-			if err != nil {
-				return err
-			}
-			if len(t.SubjectIdentifiers()) == 1 {
-				return errors.New("it is the only one; remove the topic instead")
-			}
-			was := tm.TopicBySubjectIdentifier(l) == t
-			t.RemoveSubjectIdentifier(l)
-			return mustBe(was, "identifier "+args[1], args[0])
-		}),
-		a.associationCommand("Remove an association", func(tm *tmdm.TopicMap, typ *tmdm.Topic, scope []*tmdm.Topic, roles [][2]*tmdm.Topic) error {
-			wanted := tm.CreateAssociation(typ, scope...)
-			for _, r := range roles {
-				wanted.AddRole(r[0], r[1])
-			}
-			found := false
-			for _, r := range slices.Clone(roles[0][1].RolesPlayed()) {
-				if other := r.Association(); other != wanted && tmdm.Equal(other, wanted) {
-					other.Remove()
-					found = true
-					break
-				}
-			}
-			wanted.Remove()
-			return mustBe(found, "association", string(roles[0][1].SubjectIdentifiers()[0]))
-		}),
-		&cobra.Command{
-			Use:   "topic TOPIC",
-			Short: "Remove all local statements about a topic",
-			Args:  cli.Args(cobra.ExactArgs(1)),
-			RunE: a.run(func(ctx context.Context, args []string) error {
-				e, err := a.client.RemoveTopic(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return a.edited(e)
-			}),
-		},
-	)
-	return cmd
-}
-
-// mustBe is the error that a statement to remove is not there.
-func mustBe(found bool, what, topic string) error {
-	if found {
-		return nil
-	}
-	return fmt.Errorf("there is no such local statement about %s: %s (other sources change their own)", topic, what)
-}
-
-func sameScope(c tmdm.Scoped, scope []*tmdm.Topic) bool {
-	themes := c.Scope().Themes()
-	if len(themes) != len(scope) {
-		return false
-	}
-	for _, t := range scope {
-		if !slices.Contains(themes, t) {
-			return false
-		}
-	}
-	return true
-}
-
-// editCommand makes a command that changes what is said of one topic.
-func (a *app) editCommand(use, short string, args int, typed, datatype bool, change func(*statement, []string, *tmdm.TopicMap, *tmdm.Topic) error) *cobra.Command {
-	var st statement
-	cmd := &cobra.Command{
-		Use: use, Short: short, Long: short + ".\n\n" + aboutLocal,
-		Args: cli.Args(cobra.ExactArgs(args)),
-		RunE: a.run(func(ctx context.Context, args []string) error {
-			e, err := a.client.EditTopic(ctx, args[0], st.sp, func(tm *tmdm.TopicMap, t *tmdm.Topic) error {
-				return change(&st, args, tm, t)
-			})
-			if err != nil {
-				return err
-			}
-			return a.edited(e)
-		}),
-	}
-	if typed {
-		st.flags(cmd, true, datatype)
-	}
-	prefixFlag(cmd, &st.sp)
-	return cmd
-}
-
-// associationCommand makes a command about one association.
-func (a *app) associationCommand(short string, change func(tm *tmdm.TopicMap, typ *tmdm.Topic, scope []*tmdm.Topic, roles [][2]*tmdm.Topic) error) *cobra.Command {
-	var st statement
-	cmd := &cobra.Command{
-		Use: "association --type TYPE ROLE=PLAYER...", Short: short, Long: short + ". Role types and players are subject identifiers; the last \"=\" that is\nfollowed by a scheme (\"http:\") stands between them.\n\n" + aboutLocal,
-		Args: cli.Args(cobra.MinimumNArgs(1)),
-		RunE: a.run(func(ctx context.Context, args []string) error {
-			if st.typ == "" {
-				return usageError(errors.New("an association needs a --type"))
-			}
-			pairs := make([][2]string, len(args))
-			for i, arg := range args {
-				role, player, ok := splitRole(arg)
-				if !ok {
-					return usageError(fmt.Errorf("%q is not ROLE=PLAYER, two subject identifiers", arg))
-				}
-				pairs[i] = [2]string{role, player}
-			}
-			e, err := a.client.EditTopic(ctx, pairs[0][1], st.sp, func(tm *tmdm.TopicMap, _ *tmdm.Topic) error {
-				typ, scope, err := st.in(a, tm)
-				if err != nil {
-					return err
-				}
-				roles := make([][2]*tmdm.Topic, len(pairs))
-				for i, p := range pairs {
-					for k := range p {
-						if roles[i][k], err = a.client.Named(tm, p[k]); err != nil {
-							return err
-						}
-					}
-				}
-				return change(tm, typ, scope, roles)
-			})
-			if err != nil {
-				return err
-			}
-			return a.edited(e)
-		}),
-	}
-	st.flags(cmd, true, false)
-	prefixFlag(cmd, &st.sp)
-	return cmd
-}
-
-// splitRole splits ROLE=PLAYER. IRIs may have "=" in them, so the place is one
-// that is followed by the beginning of an absolute IRI.
-func splitRole(arg string) (role, player string, ok bool) {
-	for i := len(arg) - 1; i > 0; i-- {
-		if arg[i] != '=' {
-			continue
-		}
-		if scheme, rest, found := strings.Cut(arg[i+1:], ":"); found && rest != "" && isScheme(scheme) {
-			return arg[:i], arg[i+1:], true
-		}
-	}
-	return "", "", false
-}
-
-// isScheme reports whether s can be the scheme of an IRI (RFC 3986 §3.1, Scheme).
-func isScheme(s string) bool {
-	for i, r := range s {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-		if !letter && (i == 0 || !strings.ContainsRune("0123456789+-.", r)) {
-			return false
-		}
-	}
-	return s != ""
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tmshare/tmshare/internal/mapfile"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -25,8 +25,6 @@ type fileFlags struct {
 	base, root string
 	maxSize    int64
 	noMerge    bool
-
-	dropped int // what was left out in reading
 }
 
 func (f *fileFlags) add(cmd *cobra.Command) {
@@ -34,7 +32,7 @@ func (f *fileFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.base, "base", "", "`URL` that locators in the file are relative to (default: its own file URL; for -, that of the current folder)")
 	fl.StringVar(&f.root, "root", "", "`folder` below which the files that mergeMap names are opened (default: that of the file)")
 	fl.BoolVar(&f.noMerge, "no-merge", false, "leave out the documents that mergeMap names")
-	fl.Int64Var(&f.maxSize, "max-size", mapfile.DefaultMaxSize, "read so many `bytes` at most, unpacked and with what is merged in")
+	fl.Int64Var(&f.maxSize, "max-size", formats.DefaultMaxSize, "read so many `bytes` at most, unpacked and with what is merged in")
 	cmd.PreRunE = f.check
 }
 
@@ -44,7 +42,7 @@ func (f *fileFlags) check(*cobra.Command, []string) error {
 		return usageError(fmt.Errorf("--max-size %d: it must be more than 0", f.maxSize))
 	}
 	if f.base != "" {
-		if _, err := mapfile.Base(f.base); err != nil {
+		if _, err := formats.Base(f.base); err != nil {
 			return usageError(err)
 		}
 	}
@@ -62,53 +60,57 @@ func (a *app) onFiles(body func(args []string) error) func(*cobra.Command, []str
 }
 
 // source returns how to read a file.
-func (a *app) source(f *fileFlags, path string) (mapfile.Source, error) {
-	s := mapfile.Source{
-		Path: path, Stdin: a.command.InOrStdin(), Root: f.root, MaxSize: f.maxSize, Lenient: a.lenient,
-		Dropped: func(e *xtm.SyntaxError) { a.leftOut(f, fmt.Sprintf("%s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)) },
+func (a *app) source(f *fileFlags, path string) (formats.Source, error) {
+	s := formats.Source{
+		Path: path, Stdin: a.command.InOrStdin(), Root: f.root, MaxSize: f.maxSize, Lenient: a.readsLeniently(),
 	}
 	if f.noMerge {
-		s.Unmerged = func(l tmdm.Locator) { a.leftOut(f, fmt.Sprintf("%s, which a mergeMap names", l)) }
+		s.Unmerged = func(l tmdm.Locator) {
+			if !a.quiet {
+				fmt.Fprintf(a.command.ErrOrStderr(), "left out: %s, which a mergeMap names\n", l)
+			}
+		}
 	}
 	if !a.quiet {
-		s.Progress = mapfile.Terminal(os.Stderr) // these commands are never executed for another process
+		s.Progress = formats.Terminal(os.Stderr) // these commands are never executed for another process
 	}
 	if f.base == "" {
 		return s, nil
 	}
 	var err error
-	s.Base, err = mapfile.Base(f.base)
+	s.Base, err = formats.Base(f.base)
 	return s, err
 }
 
 // read reads a file.
-func (a *app) read(f *fileFlags, path string) (*mapfile.Document, error) {
+func (a *app) read(f *fileFlags, path string) (*formats.Document, error) {
 	s, err := a.source(f, path)
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.Read()
+	return a.readSource(s)
+}
+
+// readSource reads a file, and says what was tolerated in it.
+func (a *app) readSource(s formats.Source) (*formats.Document, error) {
+	var tolerated xtm.Tally
+	s.Tolerated = tolerated.Add
+	d, err := s.Read(a.command.Context())
 	if err != nil {
 		return nil, err
 	}
-	a.leftOutMore(f)
+	a.warn(&tolerated)
 	return d, nil
 }
 
-// maxLeftOut is how many things that were left out people are told one by one.
-const maxLeftOut = 10
-
-func (a *app) leftOut(f *fileFlags, what string) {
-	if f.dropped++; !a.quiet && f.dropped <= maxLeftOut {
-		fmt.Fprintf(a.command.ErrOrStderr(), "left out: %s\n", what)
+// warn says how a document was read although it breaks the rules of XTM.
+func (a *app) warn(tolerated *xtm.Tally) {
+	if a.quiet {
+		return
 	}
-}
-
-func (a *app) leftOutMore(f *fileFlags) {
-	if more := f.dropped - maxLeftOut; !a.quiet && more > 0 {
-		fmt.Fprintf(a.command.ErrOrStderr(), "left out: … and %d more; validate --lenient lists them all\n", more)
+	for _, c := range tolerated.Counts() {
+		fmt.Fprintf(a.command.ErrOrStderr(), "%s:%d:%d: warning: %s\n", c.First.URI, c.First.Line, c.First.Column, c.Warning())
 	}
-	f.dropped = 0
 }
 
 // report prints for people, unless they want to hear of errors only.

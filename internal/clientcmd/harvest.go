@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,27 +14,19 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/fetch"
-	"github.com/tmshare/tmshare/internal/harvest"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/follow/atompmh"
+	"github.com/tmshare/tmshare/internal/follow/folder"
 )
-
-// harvested is what a round tells programs.
-type harvested struct {
-	Folder string `json:"folder"`
-	*harvest.Round
-	Error string `json:"error,omitempty"`
-}
-
-// harvestFlags are the flags of harvest.
-type harvestFlags struct {
-	harvest.Options
-	tokenFile string
-}
 
 // harvestLimits bound a document of a feed: a complete feed is one document.
 var harvestLimits = feeds.Limits{MaxBytes: 1 << 30, MaxEntries: 2_000_000}
 
 func (a *app) harvest() *cobra.Command {
-	var f harvestFlags
+	f := folderRound{
+		command: "harvest", record: "record", reading: "reading the feed",
+		again: "all of the feed was read again", gone: "gone, though the feed says they are there",
+	}
 	cmd := &cobra.Command{
 		Use:   "harvest [URL] FOLDER",
 		Short: "Keep the records of a repository in a folder, a file for each",
@@ -65,13 +58,11 @@ Exit codes: 0 done, 3 done but for some records that could not be had, 1 error, 
   tmshare-client harvest --format application/rifcs+xml --format application/rdf+xml https://data.example.org/feed rifcs
   tmshare-client harvest --json rifcs                             # the next round, for programs`,
 		Args:    cli.Args(cobra.RangeArgs(1, 2)),
-		PreRunE: func(_ *cobra.Command, args []string) error { return checkRound("harvest", args, &f.Options) },
+		PreRunE: func(_ *cobra.Command, args []string) error { return f.check(args) },
 		RunE: a.onFiles(func(args []string) error {
-			ref := ""
-			if len(args) == 2 {
-				ref = args[0]
-			}
-			return a.harvestInto(args[len(args)-1], ref, &f)
+			return a.roundInto(args, &f, func(dir string, fetcher *fetch.Fetcher, read func(documents int)) follow.Source {
+				return &atompmh.Source{Fetcher: fetcher, Limits: harvestLimits, Scratch: a.scratch(dir), Progress: read}
+			})
 		}),
 	}
 	fl := cmd.Flags()
@@ -82,11 +73,30 @@ Exit codes: 0 done, 3 done but for some records that could not be had, 1 error, 
 	return cmd
 }
 
-// checkRound finds what makes no sense about a round of a folder by a command, before
-// anything is asked for.
-func checkRound(command string, args []string, o *harvest.Options) error {
+// folderRound is a round of a source into a folder: harvest, or mirror.
+type folderRound struct {
+	folder.Options
+	tokenFile string
+
+	command string
+	record  string // what a file holds
+	reading string // what is done first
+	again   string // what a round has done for a Reason
+	gone    string // what a record is that is at none of its addresses
+}
+
+// harvested is what a round tells programs.
+type harvested struct {
+	Folder string `json:"folder"`
+	*folder.Round
+	Error string `json:"error,omitempty"`
+}
+
+// check finds what makes no sense about the arguments, before anything is asked for.
+func (f *folderRound) check(args []string) error {
+	o := &f.Options
 	if last := args[len(args)-1]; strings.HasPrefix(last, "http://") || strings.HasPrefix(last, "https://") {
-		return usageError(fmt.Errorf("into which folder? Use \"tmshare-client %s URL FOLDER\"", command))
+		return usageError(fmt.Errorf("into which folder? Use \"tmshare-client %s URL FOLDER\"", f.command))
 	}
 	if o.Parallel < 1 || o.Parallel > 64 {
 		return usageError(fmt.Errorf("--parallel %d: it must be from 1 to 64", o.Parallel))
@@ -95,47 +105,62 @@ func checkRound(command string, args []string, o *harvest.Options) error {
 		return usageError(fmt.Errorf("--max-size %d: it must be more than 0", o.MaxSize))
 	}
 	for _, format := range o.Formats {
-		if err := harvest.CheckFormat(format); err != nil {
+		if err := folder.CheckFormat(format); err != nil {
 			return usageError(fmt.Errorf("--format %w", err))
 		}
 	}
 	return nil
 }
 
-func (a *app) harvestInto(dir, ref string, f *harvestFlags) error {
-	if ref == "" {
-		if _, err := os.Stat(dir); err != nil {
-			return fmt.Errorf("%w: the first round needs a URL, as in \"tmshare-client harvest URL %s\"", err, dir)
-		}
+// split returns the folder that arguments name, and the URL, "" where they name none.
+func (f *folderRound) split(args []string) (dir, ref string) {
+	if len(args) == 2 {
+		ref = args[0]
+	}
+	return args[len(args)-1], ref
+}
+
+// told returns what shows how far a phase of a round into a folder has come.
+func (a *app) told(dir, phase string, unit client.Unit) func(done, total int64) {
+	return func(done, total int64) {
+		a.display.progress(client.Progress{Source: dir, Phase: phase, Unit: unit, Done: done, Total: total})
+	}
+}
+
+// roundInto does a round of the source that make returns, and says how it has gone.
+func (a *app) roundInto(args []string, f *folderRound, source func(dir string, fetcher *fetch.Fetcher, read func(documents int)) follow.Source) error {
+	dir, ref := f.split(args)
+	if _, err := os.Stat(dir); err != nil && ref == "" {
+		return fmt.Errorf("%w: the first round needs a URL, as in \"tmshare-client %s URL %s\"", err, f.command, dir)
 	}
 	ctx, stop := untilInterrupted(a.command.Context())
 	defer stop()
 	a.display = newDisplay(a.request, a.quiet, a.json)
 	defer a.display.clear()
-	tell := func(phase string, unit client.Unit) func(done, total int) {
-		return func(done, total int) {
-			a.display.progress(client.Progress{Source: dir, Phase: phase, Unit: unit, Done: int64(done), Total: int64(total)})
-		}
-	}
-	f.Progress = tell("fetching", client.Records)
-	folder, err := harvest.Open(dir, f.Options)
+	fetching := a.told(dir, "fetching", client.Unit(f.record+"s"))
+	f.Progress = func(done, total int) { fetching(int64(done), int64(total)) }
+	into, err := folder.Open(dir, f.Options)
 	if err != nil {
 		return err
 	}
-	defer folder.Close()
+	defer into.Close()
 	if ref == "" {
-		ref = folder.State().URL
+		ref = into.State().URL
 	}
-	if folder.Fetcher, err = a.fetcher(ref, f.tokenFile); err != nil {
+	if into.Fetcher, err = a.fetcher(ref, f.tokenFile); err != nil {
 		return err
 	}
-	read := tell("reading the feed", client.Documents)
-	source := &harvest.AtomPMH{Fetcher: folder.Fetcher, Limits: harvestLimits, Progress: func(n int) { read(n, 0) }}
-	round, err := folder.Harvest(ctx, source, ref)
+	read := a.told(dir, f.reading, client.Documents)
+	round, err := into.Harvest(ctx, source(dir, into.Fetcher, func(n int) { read(int64(n), 0) }), ref)
 	if err != nil && ctx.Err() != nil {
-		err = errors.New("interrupted; what was fetched stays, and the next harvest goes on from there")
+		err = fmt.Errorf("interrupted; what was fetched stays, and the next %s goes on from there", f.command)
 	}
-	return a.tellOfHarvest(dir, round, err)
+	return a.tellOfRound(dir, f, round, err)
+}
+
+// scratch is where a round into a folder keeps what the source says of its records.
+func (a *app) scratch(dir string) follow.Scratch {
+	return follow.Scratch{Path: filepath.Join(dir, follow.OwnPrefix), MaxEntries: a.maxEntries}
 }
 
 // fetcher returns what fetches from the server of a URL.
@@ -146,8 +171,8 @@ func (a *app) fetcher(ref, tokenFile string) (*fetch.Fetcher, error) {
 	return f, err
 }
 
-// tellOfHarvest says how a round has gone.
-func (a *app) tellOfHarvest(dir string, r *harvest.Round, err error) error {
+// tellOfRound says how a round has gone.
+func (a *app) tellOfRound(dir string, f *folderRound, r *folder.Round, err error) error {
 	switch {
 	case r == nil:
 		return err
@@ -159,13 +184,13 @@ func (a *app) tellOfHarvest(dir string, r *harvest.Round, err error) error {
 		err = errors.Join(err, a.print(h))
 	default:
 		a.display.clear()
-		if r.Reason != "" && r.Changed+r.Removed > 0 { // cron's mail should say it
-			fmt.Fprintf(a.command.ErrOrStderr(), "%s: all of the feed was read again: %s\n", dir, r.Reason)
+		if r.Reason != "" && (f.Mirror || r.Changed+r.Removed > 0) { // cron's mail should say it
+			fmt.Fprintf(a.command.ErrOrStderr(), "%s: %s: %s\n", dir, f.again, r.Reason)
 		}
 		if err == nil || r.New+r.Changed+r.Removed > 0 {
-			a.printf("%s: %s\n", dir, describeHarvest(r))
+			a.printf("%s: %s\n", dir, f.describe(r))
 		}
-		a.listProblems("gone, though the feed says they are there", r.Gone)
+		a.listProblems(f.gone, r.Gone)
 		a.listProblems("failed", r.Failed)
 	}
 	if err == nil && len(r.Gone)+len(r.Failed) > 0 {
@@ -174,34 +199,36 @@ func (a *app) tellOfHarvest(dir string, r *harvest.Round, err error) error {
 	return err
 }
 
-func describeHarvest(r *harvest.Round) string {
-	var b strings.Builder
-	if r.New+r.Changed+r.Removed == 0 {
-		b.WriteString("nothing new")
-	} else {
-		fmt.Fprintf(&b, "%d new, %d changed, %d removed", r.New, r.Changed, r.Removed)
+func (f *folderRound) describe(r *folder.Round) string {
+	text := "nothing new"
+	if r.New+r.Changed+r.Removed > 0 {
+		text = fmt.Sprintf("%d new, %d changed, %d removed", r.New, r.Changed, r.Removed)
 	}
-	if r.Held == 1 {
-		b.WriteString("; 1 record there")
-	} else {
-		fmt.Fprintf(&b, "; %d records there", r.Held)
-	}
+	text += "; " + countOf(r.Held, f.record) + " there"
 	also := func(n int, what string) {
 		if n > 0 {
-			fmt.Fprintf(&b, ", %d %s", n, what)
+			text += fmt.Sprintf(", %d %s", n, what)
 		}
 	}
 	also(r.Unwanted, "in no format that is wanted")
 	also(len(r.Gone), "gone")
 	also(len(r.Failed), "failed")
 	also(r.Ignored, "entries that are no records")
-	return b.String()
+	return text
+}
+
+// countOf returns a number of things.
+func countOf(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // maxProblems is how many problems people are told one by one.
 const maxProblems = 10
 
-func (a *app) listProblems(what string, all []harvest.Problem) {
+func (a *app) listProblems(what string, all []folder.Problem) {
 	w := a.command.ErrOrStderr()
 	for i, p := range all {
 		if i == maxProblems {
@@ -212,7 +239,7 @@ func (a *app) listProblems(what string, all []harvest.Problem) {
 	}
 }
 
-func describeProblem(w io.Writer, what string, p harvest.Problem) {
+func describeProblem(w io.Writer, what string, p folder.Problem) {
 	title := ""
 	if p.Title != "" {
 		title = fmt.Sprintf(" (%s)", p.Title)

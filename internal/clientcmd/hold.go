@@ -43,9 +43,12 @@ func (h *Holding) Close(ctx context.Context) {
 	}
 }
 
-func (h *Holding) close(ctx context.Context) (err error) {
+func (h *Holding) close(ctx context.Context, failed bool) (err error) {
 	h.Close(ctx)
 	if h.owned {
+		if failed { // a folder that was made for nothing looks like one that matters
+			err = h.db.Discard(context.WithoutCancel(ctx))
+		}
 		err = errors.Join(err, h.db.Close())
 	}
 	return err

@@ -31,9 +31,9 @@ changes applied, sources replaced, what came into quarantine and out of it. With
 			}
 			return nil
 		},
-		RunE: a.run(func(_ context.Context, args []string) error {
+		RunE: a.runReading(func(ctx context.Context, args []string) error {
 			list := []store.Activity{}
-			err := a.db.Activity(func(act store.Activity) bool {
+			err := a.db.Activity(ctx, func(act store.Activity) bool {
 				if len(args) > 0 && act.Source != args[0] {
 					return true
 				}
@@ -47,7 +47,7 @@ changes applied, sources replaced, what came into quarantine and out of it. With
 				return len(list) != most
 			})
 			if err == nil && len(list) == 0 && len(args) > 0 {
-				_, err = a.client.Subscription(args[0]) // misspelt, perhaps
+				_, err = a.client.Subscription(ctx, args[0]) // misspelt, perhaps
 			}
 			if err != nil {
 				return err

@@ -2,29 +2,28 @@ package clientcmd
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/harvest"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/follow/folder"
+	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 )
 
-// mirrorFlags are the flags of mirror.
-type mirrorFlags struct {
-	harvest.Options
-	tokenFile string
-	noDumps   bool
-	audit     bool
-}
-
 func (a *app) mirror() *cobra.Command {
-	f := mirrorFlags{Options: harvest.Options{Mirror: true}}
+	f := folderRound{
+		Options: folder.Options{Mirror: true}, command: "mirror", record: "resource", reading: "reading the lists",
+		again: "all was compared again", gone: "gone, though the Source lists it",
+	}
+	noDumps, audit := false, false
 	cmd := &cobra.Command{
 		Use:   "mirror [URL] FOLDER",
 		Short: "Keep a copy of what a ResourceSync Source has in a folder",
@@ -56,7 +55,9 @@ A resource that cannot be had is listed, keeps no other back, and is tried for a
 round; what was fetched of it before stays, unless the server says that it is gone.
 
 With --audit nothing is fetched or changed: the files are compared, by the hashes that they
-have now, with what the Source lists. To mend a file that differs, remove it and mirror again.
+have now, with what the Source lists. They are not called equal where the Source does not
+say all that has changed since its list was made. To mend a file that differs, remove it and
+mirror again.
 
 Exit codes: 0 done, 3 done but for some resources that could not be had, 4 the audit found a
 difference, 1 error, 2 usage, or several sets to choose from.`,
@@ -68,102 +69,87 @@ difference, 1 error, 2 usage, or several sets to choose from.`,
   tmshare-client mirror --host data.example.org --host mirror.example.net https://www.example.org/capabilitylist.xml data
   tmshare-client mirror --no-dumps --parallel 2 --json data       # gently, and for programs`,
 		Args:    cli.Args(cobra.RangeArgs(1, 2)),
-		PreRunE: func(_ *cobra.Command, args []string) error { return checkRound("mirror", args, &f.Options) },
+		PreRunE: func(_ *cobra.Command, args []string) error { return f.check(args) },
 		RunE: a.onFiles(func(args []string) error {
-			ref := ""
-			if len(args) == 2 {
-				ref = args[0]
+			if audit {
+				return a.auditMirror(args, &f)
 			}
-			return a.mirrorInto(args[len(args)-1], ref, &f)
+			var source *rs.Source
+			err := a.roundInto(args, &f, func(dir string, fetcher *fetch.Fetcher, read func(documents int)) follow.Source {
+				source = a.resourceSync(dir, fetcher, &f, read)
+				if !noDumps {
+					source.Temp = dir
+				}
+				return source
+			})
+			if source != nil {
+				err = errors.Join(err, source.Close())
+			}
+			return choice(err)
 		}),
 	}
 	fl := cmd.Flags()
-	fl.BoolVar(&f.noDumps, "no-dumps", false, "fetch no packages, only single resources")
-	fl.BoolVar(&f.audit, "audit", false, "compare the files with what the Source has, and change nothing")
+	fl.BoolVar(&noDumps, "no-dumps", false, "fetch no packages, only single resources")
+	fl.BoolVar(&audit, "audit", false, "compare the files with what the Source has, and change nothing")
 	fl.StringVar(&f.tokenFile, "token-file", "", "`file` with the token that the server wants of readers")
 	fl.IntVar(&f.Parallel, "parallel", 8, "`number` of requests to one host at a time")
 	fl.Int64Var(&f.MaxSize, "max-size", 1<<30, "take so many `bytes` of a resource at most, unpacked")
 	return cmd
 }
 
-func (a *app) mirrorInto(dir, ref string, f *mirrorFlags) error {
-	if _, err := os.Stat(dir); err != nil && (ref == "" || f.audit) {
+// resourceSync returns what reads the documents of a Source.
+func (a *app) resourceSync(dir string, fetcher *fetch.Fetcher, f *folderRound, read func(documents int)) *rs.Source {
+	s := &rs.Source{
+		Fetcher: fetcher, Scratch: a.scratch(dir), Progress: read,
+		Downloading: a.told(dir, "fetching a package", client.Bytes),
+		Report: func(line string) {
+			a.display.clear()
+			fmt.Fprintf(a.command.ErrOrStderr(), "%s: %s\n", dir, line)
+		},
+	}
+	s.Packages.MaxResource = f.MaxSize
+	return s
+}
+
+// choice makes several sets of resources a matter of usage.
+func choice(err error) error {
+	if errors.As(err, new(*rs.ChoiceError)) {
+		return usageError(err)
+	}
+	return err
+}
+
+func (a *app) auditMirror(args []string, f *folderRound) error {
+	dir, ref := f.split(args)
+	held, err := folder.URLOf(dir)
+	if err != nil {
 		return fmt.Errorf("%w: the first round needs a URL, as in \"tmshare-client mirror URL %s\"", err, dir)
 	}
 	ctx, stop := untilInterrupted(a.command.Context())
 	defer stop()
 	a.display = newDisplay(a.request, a.quiet, a.json)
 	defer a.display.clear()
-	tell := func(phase string, unit client.Unit) func(done, total int64) {
-		return func(done, total int64) {
-			a.display.progress(client.Progress{Source: dir, Phase: phase, Unit: unit, Done: done, Total: total})
-		}
+	fetcher, err := a.fetcher(cmp.Or(ref, held), f.tokenFile)
+	if err != nil {
+		return err
 	}
-	read := tell("reading the lists", client.Documents)
-	source := &harvest.ResourceSync{
-		Progress:    func(n int) { read(int64(n), 0) },
-		Downloading: tell("fetching a package", client.Bytes),
-		Report: func(line string) {
-			a.display.clear()
-			fmt.Fprintf(a.command.ErrOrStderr(), "%s: %s\n", dir, line)
-		},
-	}
+	read := a.told(dir, f.reading, client.Documents)
+	source := a.resourceSync(dir, fetcher, f, func(n int) { read(int64(n), 0) })
 	defer source.Close()
-	count := func(phase string) func(done, total int) {
-		told := tell(phase, "resources")
-		return func(done, total int) { told(int64(done), int64(total)) }
-	}
-	if f.audit {
-		return a.auditMirror(ctx, dir, ref, f, source, count("comparing"))
-	}
-	f.Progress = count("fetching")
-	folder, err := harvest.Open(dir, f.Options)
-	if err != nil {
+	if source.Temp, err = os.MkdirTemp("", "tmshare-audit-"); err != nil { // for manifests that are in packages only
 		return err
 	}
-	defer folder.Close()
-	if ref == "" {
-		ref = folder.State().URL
-	}
-	if folder.Fetcher, err = a.fetcher(ref, f.tokenFile); err != nil {
-		return err
-	}
-	source.Fetcher, source.Packages.MaxResource = folder.Fetcher, f.MaxSize
-	if !f.noDumps {
-		source.Temp = dir
-	}
-	round, err := folder.Harvest(ctx, source, ref)
-	err = errors.Join(err, source.Close())
-	if err != nil && ctx.Err() != nil {
-		err = errors.New("interrupted; what was fetched stays, and the next mirror goes on from there")
-	}
-	return a.tellOfMirror(dir, round, choice(err))
-}
-
-// choice makes several sets of resources a matter of usage.
-func choice(err error) error {
-	if errors.As(err, new(*harvest.ChoiceError)) {
-		return usageError(err)
-	}
-	return err
-}
-
-func (a *app) auditMirror(ctx context.Context, dir, ref string, f *mirrorFlags, source *harvest.ResourceSync, progress func(done, total int)) error {
-	held, err := harvest.URLOf(dir)
-	if err != nil {
-		return err
-	}
-	if source.Fetcher, err = a.fetcher(cmp.Or(ref, held), f.tokenFile); err != nil {
-		return err
-	}
-	audit, err := harvest.AuditMirror(ctx, dir, source, ref, progress)
+	defer os.RemoveAll(source.Temp)
+	source.Scratch.Path = filepath.Join(source.Temp, follow.OwnPrefix) // nothing changes in the mirror
+	compared := a.told(dir, "comparing", "resources")
+	audit, err := folder.AuditMirror(ctx, dir, source, ref, func(done, total int) { compared(int64(done), int64(total)) })
 	if err != nil {
 		return choice(err)
 	}
 	if a.json {
 		err = a.print(struct {
 			Folder string `json:"folder"`
-			*harvest.Audit
+			*folder.Audit
 			Equal bool `json:"equal"`
 		}{dir, audit, audit.Equal()})
 	} else {
@@ -171,7 +157,7 @@ func (a *app) auditMirror(ctx context.Context, dir, ref string, f *mirrorFlags, 
 		a.printf("%s: %s\n", dir, describeAudit(audit))
 		for _, list := range []struct {
 			what string
-			all  []harvest.Difference
+			all  []folder.Difference
 		}{{"missing", audit.Missing}, {"different", audit.Different}, {"superfluous", audit.Superfluous}} {
 			for i, d := range list.all {
 				if i == maxProblems {
@@ -192,12 +178,15 @@ func (a *app) auditMirror(ctx context.Context, dir, ref string, f *mirrorFlags, 
 	return exit
 }
 
-func describeAudit(audit *harvest.Audit) string {
+func describeAudit(audit *folder.Audit) string {
 	var b strings.Builder
 	if audit.Equal() {
-		fmt.Fprintf(&b, "equal to what the Source lists: %s", countResources(audit.Compared))
+		fmt.Fprintf(&b, "equal to what the Source lists: %s", countOf(audit.Compared, "resource"))
 	} else {
-		fmt.Fprintf(&b, "of %s %d missing, %d different; %d superfluous", countResources(audit.Compared), len(audit.Missing), len(audit.Different), len(audit.Superfluous))
+		fmt.Fprintf(&b, "of %s %d missing, %d different; %d superfluous", countOf(audit.Compared, "resource"), len(audit.Missing), len(audit.Different), len(audit.Superfluous))
+	}
+	if audit.Gap != "" {
+		fmt.Fprintf(&b, "; not compared with the Source as it is now: %s", audit.Gap)
 	}
 	if audit.Unstated > 0 {
 		fmt.Fprintf(&b, "; of %d the Source states neither length nor hash: they are as they were fetched, or listed here", audit.Unstated)
@@ -209,54 +198,4 @@ func describeAudit(audit *harvest.Audit) string {
 		fmt.Fprintf(&b, "; %d files of others", n)
 	}
 	return b.String()
-}
-
-func countResources(n int) string {
-	if n == 1 {
-		return "1 resource"
-	}
-	return fmt.Sprintf("%d resources", n)
-}
-
-// tellOfMirror says how a round has gone.
-func (a *app) tellOfMirror(dir string, r *harvest.Round, err error) error {
-	switch {
-	case r == nil:
-		return err
-	case a.json:
-		m := harvested{Folder: dir, Round: r}
-		if err != nil {
-			m.Error = err.Error()
-		}
-		err = errors.Join(err, a.print(m))
-	default:
-		a.display.clear()
-		if r.Reason != "" { // cron's mail should say it
-			fmt.Fprintf(a.command.ErrOrStderr(), "%s: all was compared again: %s\n", dir, r.Reason)
-		}
-		if err == nil || r.New+r.Changed+r.Removed > 0 {
-			a.printf("%s: %s\n", dir, describeMirror(r))
-		}
-		a.listProblems("gone, though the Source lists it", r.Gone)
-		a.listProblems("failed", r.Failed)
-	}
-	if err == nil && len(r.Gone)+len(r.Failed) > 0 {
-		return exit(cli.Quarantined)
-	}
-	return err
-}
-
-func describeMirror(r *harvest.Round) string {
-	text := "nothing new"
-	if r.New+r.Changed+r.Removed > 0 {
-		text = fmt.Sprintf("%d new, %d changed, %d removed", r.New, r.Changed, r.Removed)
-	}
-	text += fmt.Sprintf("; %s there", countResources(r.Held))
-	if len(r.Gone) > 0 {
-		text += fmt.Sprintf(", %d gone", len(r.Gone))
-	}
-	if len(r.Failed) > 0 {
-		text += fmt.Sprintf(", %d failed", len(r.Failed))
-	}
-	return text
 }

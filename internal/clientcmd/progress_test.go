@@ -9,6 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/control"
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
 // screen is a display whose clock the test moves.

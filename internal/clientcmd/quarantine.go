@@ -22,7 +22,7 @@ well, for all of them.
 Exit codes: 0 nothing is in quarantine any more, 3 something still is, 1 error.`,
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		RunE: a.run(func(ctx context.Context, args []string) error {
-			if err := a.areQuarantined(args[0], args[1:]); err != nil {
+			if err := a.areQuarantined(ctx, args[0], args[1:]); err != nil {
 				return err
 			}
 			return a.rounds(args[:1], func(ctx context.Context, name string) (*client.Round, error) {
@@ -48,7 +48,7 @@ them, until the next change of the topic or a replace; verify will tell.`,
 			return nil
 		},
 		RunE: a.run(func(ctx context.Context, args []string) error {
-			if err := a.areQuarantined(args[0], args[1:]); err != nil {
+			if err := a.areQuarantined(ctx, args[0], args[1:]); err != nil {
 				return err
 			}
 			n, err := a.client.Forget(ctx, args[0], args[1:]...)
@@ -70,11 +70,11 @@ them, until the next change of the topic or a replace; verify will tell.`,
 }
 
 // areQuarantined finds what is misspelt before anything is done.
-func (a *app) areQuarantined(name string, topics []string) error {
-	if _, err := a.client.Subscription(name); err != nil {
+func (a *app) areQuarantined(ctx context.Context, name string, topics []string) error {
+	if _, err := a.client.Subscription(ctx, name); err != nil {
 		return err
 	}
-	list, err := a.db.Quarantine(name)
+	list, err := a.db.Quarantine(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,10 @@
 package clientcmd
 
 import (
+	"cmp"
 	"context"
+	"io"
+	"log"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -12,13 +15,18 @@ import (
 )
 
 // Main runs the command line of this process and returns the exit code.
-func Main() int { return execute(context.Background(), control.Local(os.Args[1:]), nil) }
+func Main() int {
+	log.SetOutput(io.Discard) // net/http says there that a server has sent more than it announced
+	return execute(context.Background(), control.Local(program, os.Args[1:]), nil)
+}
+
+const program = "tmshare-client"
 
 // execute runs a command line and returns the exit code. held is the store that
 // this process holds already, where the command line comes from another one.
 func execute(ctx context.Context, r *control.Request, held *Holding) int {
 	root := &cobra.Command{
-		Use:   "tmshare-client",
+		Use:   cmp.Or(r.Program, program), // that of whoever has sent the command line
 		Short: "Keep in step with topic maps that others publish",
 		Long: `tmshare-client subscribes to topic maps that servers publish, starts clean from
 a snapshot, applies the changes that come, and proves itself equal to its source.
@@ -30,7 +38,7 @@ While a command holds the data folder (watch does as long as it runs) it takes
 the commands of others as well: they work as if they had it for themselves.
 
 Exit codes: 0 done, 1 error, 2 usage, 3 in step but for what is in quarantine,
-4 verify, diff or an audit found a difference.
+4 verify, diff or an audit found a difference, or check what --repair mends.
 Every flag can also be set by the environment: --data as TMSHARE_DATA.`,
 		Example: `  tmshare-client subscribe http://127.0.0.1:8080/topicmaps/egov
   tmshare-client sync

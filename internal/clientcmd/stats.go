@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/mapdiff"
-	"github.com/tmshare/tmshare/internal/mapfile"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/formats/mapdiff"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -81,7 +81,7 @@ is not counted as an association, but as a type-instance relation.
 
 Exit codes: 0 done, 1 error, 2 usage.`,
 		Example: `  tmshare-client stats egov.xtm
-  tmshare-client stats --lenient --top 0 GCL-2-1.xtm
+  tmshare-client stats --top 0 GCL-2-1.xtm
   tmshare-client stats --json mondial.xtm.gz | jq .topics`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: a.onFiles(func(args []string) error {
@@ -114,7 +114,7 @@ type counter struct {
 	types, assocs, occurrences, naming map[*tmdm.Topic]int
 }
 
-func statisticsOf(d *mapfile.Document, top int) *statistics {
+func statisticsOf(d *formats.Document, top int) *statistics {
 	c := counter{
 		statistics: statistics{File: d.Name, Base: d.Base, Version: d.Version},
 		scopes:     map[any]bool{}, themes: map[any]bool{},

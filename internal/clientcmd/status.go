@@ -3,6 +3,7 @@ package clientcmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,9 +16,9 @@ import (
 
 func (a *app) status() *cobra.Command {
 	return &cobra.Command{
-		Use:   "status",
+		Use:   "status [NAME]...",
 		Short: "Show the subscriptions and how far each has come",
-		Long: `Show the subscriptions: the server's time up to which each is applied, how old the
+		Long: `Show the subscriptions, all or those with a NAME: the server's time up to which each is applied, how old the
 copy can be at most (its lag), what has gone wrong, and how many topics are in
 quarantine, because their last change could not be applied; with --verbose, or
 --json, which ones, and why.
@@ -26,12 +27,17 @@ Exit codes: 0 done, 3 something is in quarantine, 1 error. A last round that
 failed is no error of this command: it is in the output.`,
 		Example: `  tmshare-client status
   tmshare-client status --json | jq -r '.[] | [.name, .lagSeconds, .quarantined] | @tsv'`,
-		Args: cli.Args(cobra.NoArgs),
-		RunE: a.run(func(context.Context, []string) error {
-			list, err := client.Statuses(a.db, a.client.Now())
+		RunE: a.runReading(func(ctx context.Context, names []string) error {
+			list, err := client.Statuses(ctx, a.db, a.client.Now())
 			if err != nil {
 				return err
 			}
+			for _, name := range names {
+				if _, err := a.client.Subscription(ctx, name); err != nil {
+					return err
+				}
+			}
+			list = slices.DeleteFunc(list, func(st client.Status) bool { return len(names) > 0 && !slices.Contains(names, st.Name) })
 			if a.json {
 				err = a.print(list)
 			} else if len(list) == 0 {
@@ -95,10 +101,17 @@ func (a *app) printStatus(st *client.Status) {
 	row("prefix", "%s", st.SP)
 	row("state", "%s", st.State)
 	row("in step with", "%s", at(st.Mark))
+	if st.Ahead > 0 {
+		row("", "which is later than now: changes that the server dates before that are not noticed;")
+		row("", "tell its owner, and when its clock is right: \"tmshare-client replace %s\"", st.Name)
+	}
 	if st.Lag != nil {
 		row("lag", "%s at most", time.Duration(*st.Lag*float64(time.Second)).Round(time.Second))
 	}
 	row("fragments", "%d applied", st.Applied)
+	if st.Unidentified > 0 {
+		row("unidentified", "%s, to which the source gives no subject identifier; theirs are made here", countTopics(st.Unidentified))
+	}
 	row("last change", "%s", at(st.LastChange))
 	row("last check", "%s", at(st.LastCheck))
 	if st.LastError != "" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -25,14 +26,16 @@ type subscription struct {
 	Protocol  string       `json:"protocol"`
 	Format    string       `json:"format,omitempty"`    // what is asked for, where that is one alone
 	TokenFile string       `json:"tokenFile,omitempty"` // the path on the machine of the data folder
+	Hosts     []string     `json:"hosts,omitempty"`
+	Strict    *bool        `json:"strict,omitempty"` // where subscribe was told so
 	State     client.State `json:"state"`
 }
 
-func (a *app) describeSubscription(s *store.Subscription) (subscription, error) {
-	quarantine, err := a.db.Quarantine(s.Name)
+func (a *app) describeSubscription(ctx context.Context, s *store.Subscription) (subscription, error) {
+	quarantine, err := a.db.Quarantine(ctx, s.Name)
 	return subscription{
 		Name: s.Name, Feed: s.FragmentsFeed, Snapshots: s.SnapshotsFeed, SP: s.SP, Protocol: client.ProtocolOf(s), Format: s.Format, TokenFile: s.TokenFile,
-		State: client.StatusOf(s, quarantine, a.client.Now()).State,
+		Hosts: s.Hosts, Strict: s.Strict, State: client.StatusOf(s, quarantine, a.client.Now()).State,
 	}, err
 }
 
@@ -44,6 +47,9 @@ func (a *app) subscribe() *cobra.Command {
 		Long: `Subscribe to the collection at URL: that of a server's overview (/topicmaps), of a
 topic map feed or of a fragments feed. An overview with several collections is
 answered with the list. The next sync loads the map.
+
+What is said here of --host, --strict and --lenient holds for each later round of the
+subscription.
 
 Other ways to follow a source:
   --protocol atom-pmh  a feed of records (Atom Feed Protocol for Metadata
@@ -64,13 +70,15 @@ Other ways to follow a source:
 			if o.Protocol != "" && !slices.Contains(client.Protocols, o.Protocol) {
 				return usageError(fmt.Errorf("--protocol %s: there are %s", o.Protocol, strings.Join(client.Protocols, ", ")))
 			}
-			if o.Format != "" && o.Format != client.FormatXTM1 && o.Format != client.FormatXTM21 {
-				return usageError(fmt.Errorf("--format %s: ask for %s or %s", o.Format, client.FormatXTM21, client.FormatXTM1))
+			if o.Format != "" {
+				if _, err := formats.ServedNamed(o.Format); err != nil {
+					return usageError(fmt.Errorf("--format: %w", err))
+				}
 			}
 			return nil
 		},
-		RunE: a.run(func(ctx context.Context, args []string) error {
-			o.TokenFile = a.request.Path(o.TokenFile)
+		RunE: a.runCreating(func(ctx context.Context, args []string) error {
+			o.TokenFile, o.Hosts, o.Strict = a.request.Path(o.TokenFile), a.hosts, a.strictly()
 			s, err := a.client.Subscribe(ctx, args[0], o)
 			var choice *client.ChoiceError
 			if errors.As(err, &choice) {
@@ -95,7 +103,20 @@ Other ways to follow a source:
 	fl.StringVar(&o.Protocol, "protocol", "", "`protocol` to follow the source by: "+strings.Join(client.Protocols, ", ")+" (default: what the URL shows)")
 	fl.StringVar(&o.Format, "format", "", "`format` to ask for alone, xtm2.1 or xtm1 (default: the best that the server has)")
 	fl.StringVar(&o.TokenFile, "token-file", "", "`file` with the token that the server wants of readers; it is read in each round")
+	fl.BoolVar(&o.AllowSharedPrefix, "allow-shared-prefix", false, "take a source though its source locator prefix is that of another server's")
+	fl.BoolVar(&o.Again, "again", false, "take a source that another subscription follows in the same way, under another name (--as)")
 	return cmd
+}
+
+// strictly returns what the flags say of how XTM is read, nil where they say nothing.
+func (a *app) strictly() *bool {
+	for name, strict := range map[string]bool{"strict": true, "lenient": false} {
+		if f := a.command.Flags().Lookup(name); f != nil && f.Changed {
+			strict = strict == (f.Value.String() == "true")
+			return &strict
+		}
+	}
+	return nil
 }
 
 func (a *app) subscriptions() *cobra.Command {
@@ -105,14 +126,14 @@ func (a *app) subscriptions() *cobra.Command {
 		Long: `List the subscriptions: their names, states and fragments feeds. "status" says more
 of how far each has come.`,
 		Args: cli.Args(cobra.NoArgs),
-		RunE: a.run(func(context.Context, []string) error {
-			all, err := a.db.Subscriptions()
+		RunE: a.runReading(func(ctx context.Context, _ []string) error {
+			all, err := a.db.Subscriptions(ctx)
 			if err != nil {
 				return err
 			}
 			list := []subscription{}
 			for i := range all {
-				s, err := a.describeSubscription(&all[i])
+				s, err := a.describeSubscription(ctx, &all[i])
 				if err != nil {
 					return err
 				}
@@ -144,7 +165,7 @@ sources and local edits keep what is theirs. A round that another command does i
 waited for, one of "watch" is ended.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: a.run(func(ctx context.Context, args []string) error {
-			s, err := a.client.Subscription(args[0])
+			s, err := a.client.Subscription(ctx, args[0])
 			if err != nil {
 				return err
 			}

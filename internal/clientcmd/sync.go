@@ -61,7 +61,7 @@ func (a *app) spareMemory(*cobra.Command, []string) {
 // rounds does a round of each subscription; one that fails does not keep the
 // others from theirs.
 func (a *app) rounds(args []string, round func(context.Context, string) (*client.Round, error), ctx context.Context) error {
-	names, err := a.names(args)
+	names, err := a.names(ctx, args)
 	if err != nil {
 		return err
 	}

@@ -21,8 +21,8 @@ func (a *app) topic() *cobra.Command {
 names, occurrences and associations, each followed by the sources that say so in
 brackets. It costs what the topic weighs, not the map.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
-		RunE: a.run(func(_ context.Context, args []string) error {
-			t, err := a.client.Topic(args[0], instances)
+		RunE: a.runReading(func(ctx context.Context, args []string) error {
+			t, err := a.client.Topic(ctx, args[0], instances)
 			if err != nil {
 				return err
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/mapfile"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -21,11 +21,13 @@ type problem struct {
 	Line    int    `json:"line"`
 	Column  int    `json:"column"`
 	Problem string `json:"problem"`
-	Warning bool   `json:"warning,omitempty"` // --lenient passes it over
+	Warning bool   `json:"warning,omitempty"` // it is read as it is meant, unless with --strict
+
+	Rule xtm.Rule `json:"rule,omitempty"`
 }
 
 func problemOf(e *xtm.SyntaxError) problem {
-	return problem{File: e.URI, Line: e.Line, Column: e.Column, Problem: e.Reason}
+	return problem{File: e.URI, Line: e.Line, Column: e.Column, Problem: e.Reason, Rule: e.Rule}
 }
 
 func (a *app) validate() *cobra.Command {
@@ -37,16 +39,18 @@ func (a *app) validate() *cobra.Command {
 model, and list all problems, each with its file, line and column (in bytes). Only
 what is no well-formed XML ends the list early.
 
-With --lenient, what it makes the other commands leave out is a warning, which does
-not change the exit code; without it, all of that is an error.
+What breaks a rule, but is read as it is meant (XTM 1.0 of Ontopia, for example), is
+a warning, which does not change the exit code; with --strict it is an error. Such
+things are listed once for each rule, with their number and what to do about them;
+with --verbose, each.
 
 ` + aboutFiles + `
 
 Exit codes: 0 valid, perhaps with warnings, 1 problems or an error, 2 usage.
 --json prints an array of {file, line, column, problem}, with "warning": true for
-warnings.`,
+warnings, and the "rule" that is broken where there is a name for it.`,
 		Example: `  tmshare-client validate egov.xtm
-  tmshare-client validate --lenient GCL-2-1.xtm
+  tmshare-client validate --strict GCL-2-1.xtm
   tmshare-client validate --json egov.xtm | jq -r '.[].problem'`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: a.onFiles(func(args []string) error { return a.validateFile(&f, args[0]) }),
@@ -62,16 +66,19 @@ func (a *app) validateFile(f *fileFlags, path string) error {
 	}
 	list := []problem{}
 	wrong := 0
+	var tally xtm.Tally
 	s.Problem = func(e *xtm.SyntaxError) {
 		wrong++
+		tally.Add(e)
 		list = append(list, problemOf(e))
 	}
-	s.Dropped = func(e *xtm.SyntaxError) {
+	s.Tolerated = func(e *xtm.SyntaxError) {
+		tally.Add(e)
 		p := problemOf(e)
 		p.Warning = true
 		list = append(list, p)
 	}
-	d, err := s.Read()
+	d, err := s.Read(a.command.Context())
 	var syntax *xtm.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
@@ -87,7 +94,11 @@ func (a *app) validateFile(f *fileFlags, path string) error {
 	if a.json {
 		err = errors.Join(err, a.print(list))
 	} else {
-		err = errors.Join(err, a.report(func(w io.Writer) { writeProblems(w, list) }))
+		kinds := list
+		if !a.verbose {
+			kinds = onceEach(list, &tally)
+		}
+		err = errors.Join(err, a.report(func(w io.Writer) { writeProblems(w, kinds) }))
 	}
 	switch {
 	case err != nil:
@@ -107,12 +118,36 @@ func (a *app) invalid(path string, wrong int) error {
 		return &cli.ExitError{Code: cli.Failed}
 	}
 	if path == "-" {
-		path = mapfile.Stdin
+		path = formats.Stdin
 	}
 	if wrong == 1 {
 		return fmt.Errorf("%s: 1 problem", path)
 	}
 	return fmt.Errorf("%s: %d problems", path, wrong)
+}
+
+// onceEach returns the problems with the first one of each rule only, which says how
+// many there are.
+func onceEach(list []problem, tally *xtm.Tally) []problem {
+	counts := map[xtm.Rule]*xtm.Count{}
+	for _, c := range tally.Counts() {
+		counts[c.Rule] = &c
+	}
+	var kinds []problem
+	for _, p := range list {
+		if p.Rule != "" {
+			c := counts[p.Rule]
+			if c == nil { // it was there before
+				continue
+			}
+			counts[p.Rule] = nil
+			if p.Problem = c.Problem(); p.Warning {
+				p.Problem = c.Warning()
+			}
+		}
+		kinds = append(kinds, p)
+	}
+	return kinds
 }
 
 func writeProblems(w io.Writer, list []problem) {
@@ -128,7 +163,7 @@ func writeProblems(w io.Writer, list []problem) {
 	}
 }
 
-func writeValid(w io.Writer, d *mapfile.Document, warnings int) {
+func writeValid(w io.Writer, d *formats.Document, warnings int) {
 	topics, associations := count(d.Map)
 	with := ""
 	switch {

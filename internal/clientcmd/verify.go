@@ -22,7 +22,10 @@ the two in canonical form (ISO 13250-4).
 
 Exit codes: 0 equal, 4 different, 1 error, 3 equal, but something is in quarantine.`,
 		RunE: a.run(func(ctx context.Context, args []string) error {
-			names, err := a.names(args)
+			if err := a.db.Damage(ctx); err != nil {
+				return err
+			}
+			names, err := a.names(ctx, args)
 			if err != nil {
 				return err
 			}
@@ -40,7 +43,7 @@ Exit codes: 0 equal, 4 different, 1 error, 3 equal, but something is in quaranti
 					continue
 				}
 				verdicts = append(verdicts, v)
-				left, err := a.db.Quarantine(name)
+				left, err := a.db.Quarantine(ctx, name)
 				if err != nil {
 					return err
 				}

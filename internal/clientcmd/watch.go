@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/store"
@@ -91,10 +92,10 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 	if err := a.openAlone(ctx, log); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, a.held.close(ctx)) }()
+	defer func() { err = errors.Join(err, a.held.close(ctx, false)) }()
 	a.db = a.held.db
 	a.client, err = client.New(client.Config{
-		Store: a.db, Locks: &a.held.locks, Hosts: a.hosts, Lenient: a.lenient, Logger: log,
+		Store: a.db, Locks: &a.held.locks, Hosts: a.hosts, MaxEntries: a.maxEntries, Lenient: a.readsLeniently(), Logger: log,
 		Report: func(line string) { log.Info(line) },
 	})
 	if err != nil {
@@ -138,11 +139,17 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 // openAlone opens the store, and waits for a moment if another process has it:
 // a short command, or the one that this one replaces.
 func (a *app) openAlone(ctx context.Context, log *slog.Logger) error {
+	if a.data == "" {
+		return cli.ErrNoData
+	}
 	for deadline := time.Now().Add(patience); ; {
-		err := a.open(log)
+		err := a.open(ctx, log, store.Write)
 		switch {
 		case !errors.Is(err, store.ErrLocked) || ctx.Err() != nil:
 			return err
+		case errors.Is(err, store.ErrBeingRead):
+			a.waitForReaders(ctx)
+			continue
 		case time.Now().Before(deadline):
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrNobody says that no process takes commands for a data folder.
-var ErrNobody = errors.New("control: no process serves the data folder")
+var ErrNobody = errors.New("no process serves the data folder")
 
 // Call has the process that holds dir execute r, and returns the exit code. What
 // the command prints goes to r.Stdout and r.Stderr, and what it reads comes from
@@ -32,7 +32,7 @@ func Call(ctx context.Context, dir string, r *Request) (code int, err error) {
 	}
 	out := &output{w: conn}
 	if err := out.writeJSON(frameRequest, r); err != nil {
-		return 0, fmt.Errorf("control: %s: %w", who.name(), err)
+		return 0, fmt.Errorf("%s: %w", who.name(), err)
 	}
 	_ = conn.SetDeadline(time.Time{})
 	defer context.AfterFunc(ctx, func() { _ = conn.CloseWrite() })()
@@ -51,7 +51,7 @@ func Call(ctx context.Context, dir string, r *Request) (code int, err error) {
 		case frameExit:
 			return strconv.Atoi(string(content))
 		default:
-			err = fmt.Errorf("control: %s sent a frame %q", who.name(), kind)
+			err = fmt.Errorf("%s sent a frame %q", who.name(), kind)
 		}
 		if err != nil {
 			return 0, err

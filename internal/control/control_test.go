@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // long bounds waits for what should happen at once.
@@ -130,7 +132,7 @@ func TestACallerThatIsGoneInterruptsItsCommand(t *testing.T) {
 	conn, _, err := dial(dir)
 	require.NoError(t, err)
 	require.NoError(t, (&output{w: conn}).writeJSON(frameRequest, &Request{}))
-	require.Eventually(t, func() bool { return s.Busy() == 1 }, long, time.Millisecond)
+	testenv.Eventually(t, func() bool { return s.Busy() == 1 })
 	conn.Close()
 	select {
 	case cause := <-ends:
@@ -138,7 +140,7 @@ func TestACallerThatIsGoneInterruptsItsCommand(t *testing.T) {
 	case <-time.After(long):
 		t.Fatal("it goes on")
 	}
-	assert.Eventually(t, func() bool { return s.Busy() == 0 }, long, time.Millisecond)
+	testenv.Eventually(t, func() bool { return s.Busy() == 0 })
 }
 
 func TestCloseWaitsForCommands(t *testing.T) {
@@ -158,7 +160,7 @@ func TestCloseWaitsForCommands(t *testing.T) {
 	<-begun
 	closed := make(chan struct{})
 	go func() { s.Close(context.Background()); close(closed) }()
-	require.Eventually(t, func() bool { _, err := Holder(dir); return errors.Is(err, ErrNobody) }, long, time.Millisecond)
+	testenv.Eventually(t, func() bool { _, err := Holder(dir); return errors.Is(err, ErrNobody) })
 	select {
 	case <-closed:
 		t.Fatal("it has not waited")
@@ -313,7 +315,7 @@ func TestALongFrameIsRefused(t *testing.T) {
 func TestLocal(t *testing.T) {
 	t.Setenv("TMSHARE_DATA", "/data")
 	t.Setenv("OTHER", "x")
-	r := Local([]string{"status"})
+	r := Local("tmshare-client", []string{"status"})
 	assert.Equal(t, []string{"status"}, r.Args)
 	assert.Equal(t, "/data", r.Getenv("TMSHARE_DATA"))
 	assert.Empty(t, r.Getenv("OTHER"))

@@ -81,7 +81,7 @@ func readFrame(r io.Reader) (kind byte, content []byte, err error) {
 	}
 	n := binary.BigEndian.Uint32(head[1:])
 	if n > maxFrame {
-		return 0, nil, fmt.Errorf("control: a frame of %d bytes is too long", n)
+		return 0, nil, fmt.Errorf("a frame of %d bytes is too long", n)
 	}
 	content = make([]byte, n)
 	_, err = io.ReadFull(r, content)
@@ -94,7 +94,7 @@ func readJSON(r io.Reader, kind byte, value any) error {
 		return err
 	}
 	if got != kind {
-		return fmt.Errorf("control: a frame %q where %q is due", got, kind)
+		return fmt.Errorf("a frame %q where %q is due", got, kind)
 	}
 	return json.Unmarshal(content, value)
 }

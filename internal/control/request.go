@@ -16,9 +16,10 @@ import (
 // Request is a command line, and what it needs of the process in which it was
 // typed.
 type Request struct {
-	Args []string
-	Dir  string            // what relative paths are relative to
-	Env  map[string]string // the variables that begin with Prefix
+	Program string // which begins its messages
+	Args    []string
+	Dir     string            // what relative paths are relative to
+	Env     map[string]string // the variables that begin with Prefix
 
 	// StdoutTerminal and StderrTerminal tell whether somebody looks on.
 	StdoutTerminal, StderrTerminal bool
@@ -32,10 +33,10 @@ type Request struct {
 // Prefix begins the names of the environment variables that commands heed.
 const Prefix = "TMSHARE_"
 
-// Local returns the request of this process.
-func Local(args []string) *Request {
+// Local returns the request of this process, which runs program.
+func Local(program string, args []string) *Request {
 	r := &Request{
-		Args: args, Env: map[string]string{}, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Program: program, Args: args, Env: map[string]string{}, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())), StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
 	r.Dir, _ = os.Getwd() // a folder that is gone: relative paths will fail where they are used

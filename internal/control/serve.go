@@ -56,18 +56,18 @@ func Serve(dir, program string, run func(context.Context, *Request) int) (*Serve
 func serveAs(dir string, h hello, run func(context.Context, *Request) int) (*Server, error) {
 	s := &Server{run: run, path: filepath.Join(dir, socketName), hello: h}
 	if err := os.Remove(s.path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("control: %w", err)
+		return nil, err
 	}
 	err := withAddress(dir, func(address string) (err error) {
 		s.listener, err = (&net.ListenConfig{Control: private}).Listen(context.Background(), "unix", address)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("control: %w", err)
+		return nil, err
 	}
 	s.listener.(*net.UnixListener).SetUnlinkOnClose(false) // it may know another path
 	if err := os.Chmod(s.path, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("control: %w", err), s.listener.Close())
+		return nil, errors.Join(err, s.listener.Close())
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	go s.accept()

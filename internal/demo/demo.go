@@ -44,7 +44,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	defer os.RemoveAll(dir)
 	d := &demo{out: o.Out, dir: dir}
 	defer d.close()
-	if err := d.start(o.Listen); err != nil {
+	if err := d.start(ctx, o.Listen); err != nil {
 		return err
 	}
 	for _, step := range []func(context.Context) error{
@@ -81,8 +81,8 @@ func (d *demo) head(title string) {
 	fmt.Fprintf(d.out, "\n%d. %s\n", d.step, title)
 }
 
-func (d *demo) open(name string, log *slog.Logger) (*store.DB, error) {
-	db, err := store.Open(store.Options{Dir: filepath.Join(d.dir, name), Logger: log})
+func (d *demo) open(ctx context.Context, name string, log *slog.Logger) (*store.DB, error) {
+	db, err := store.Open(ctx, store.Options{Dir: filepath.Join(d.dir, name), Logger: log})
 	if err == nil {
 		d.stores = append(d.stores, db)
 	}
@@ -90,9 +90,9 @@ func (d *demo) open(name string, log *slog.Logger) (*store.DB, error) {
 }
 
 // start starts the server and makes the two clients.
-func (d *demo) start(listen string) error {
+func (d *demo) start(ctx context.Context, listen string) error {
 	log := slog.New(slog.NewTextHandler(d.out, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	db, err := d.open("server", log)
+	db, err := d.open(ctx, "server", log)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (d *demo) start(listen string) error {
 	d.http = &http.Server{Handler: d.server, ReadHeaderTimeout: 10 * time.Second}
 	go d.http.Serve(listener)
 	for name, c := range map[string]**client.Client{"subscriber": &d.subscriber, "aggregator": &d.aggregator} {
-		db, err := d.open(name, log)
+		db, err := d.open(ctx, name, log)
 		if err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (d *demo) cleanStart(ctx context.Context) error {
 func (d *demo) change(ctx context.Context) error {
 	d.head("The editors publish a new version of the whole map")
 	sp := server.DefaultPrefix(d.server.BaseURL, "egov")
-	tm, err := xtm.Read(bytes.NewReader(maps.EGov), xtm.Options{Base: tmdm.Locator(sp), URI: "egov.xtm"})
+	tm, err := xtm.Read(ctx, bytes.NewReader(maps.EGov), xtm.Options{Base: tmdm.Locator(sp), URI: "egov.xtm"})
 	if err != nil {
 		return err
 	}
@@ -219,13 +219,13 @@ func (d *demo) aggregate(ctx context.Context) error {
 		if err := d.sync(ctx, d.aggregator, name); err != nil {
 			return err
 		}
-		tm, _, err := d.aggregator.Merged(false, name)
+		tm, _, err := d.aggregator.Merged(ctx, false, name)
 		if err != nil {
 			return err
 		}
 		total += count(tm)
 	}
-	tm, _, err := d.aggregator.Merged(false)
+	tm, _, err := d.aggregator.Merged(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func (d *demo) remove(ctx context.Context) error {
 		if err := d.sync(ctx, c, "egov"); err != nil {
 			return err
 		}
-		tm, _, err := c.Merged(false)
+		tm, _, err := c.Merged(ctx, false)
 		if err != nil {
 			return err
 		}
@@ -282,11 +282,11 @@ func (d *demo) prove(ctx context.Context) error {
 		}
 	}
 	var canonical [2]bytes.Buffer
-	mine, _, err := d.aggregator.Merged(false)
+	mine, _, err := d.aggregator.Merged(ctx, false)
 	if err != nil {
 		return err
 	}
-	theirs, err := d.mergedAtServer()
+	theirs, err := d.mergedAtServer(ctx)
 	if err != nil {
 		return err
 	}

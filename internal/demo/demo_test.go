@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
 func TestDemoEndsWithProof(t *testing.T) {

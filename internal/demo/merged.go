@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -13,8 +14,8 @@ import (
 
 // mergedAtServer merges the server's maps by XTM's own means, with neither feeds
 // nor the update algorithm: a document that names each with a mergeMap.
-func (d *demo) mergedAtServer() (*tmdm.TopicMap, error) {
-	collections, err := d.server.Store.Collections()
+func (d *demo) mergedAtServer(ctx context.Context) (*tmdm.TopicMap, error) {
+	collections, err := d.server.Store.Collections(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -26,11 +27,11 @@ func (d *demo) mergedAtServer() (*tmdm.TopicMap, error) {
 		fmt.Fprintf(&doc, `<mergeMap href="%s"/>`, c.SP)
 	}
 	doc.WriteString(`</topicMap>`)
-	return xtm.Read(strings.NewReader(doc.String()), xtm.Options{
+	return xtm.Read(ctx, strings.NewReader(doc.String()), xtm.Options{
 		Base: tmdm.Locator(d.server.BaseURL),
 		Loader: func(loc tmdm.Locator) (io.ReadCloser, error) {
 			var b bytes.Buffer
-			err := d.server.Store.View(byLocator[loc], func(v *store.View) error { return v.WriteSnapshot(&b, xtm.V21) })
+			err := d.server.Store.View(ctx, byLocator[loc], func(v *store.View) error { return v.WriteSnapshot(&b, xtm.V21) })
 			return io.NopCloser(&b), err
 		},
 	})

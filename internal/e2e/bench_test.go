@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -47,7 +48,7 @@ type alternating struct {
 }
 
 func newAlternating(b *testing.B, name string, doc []byte) *alternating {
-	a := &alternating{server: startServer(b, server.Config{Lenient: true, SnapshotEvery: 1 << 30}), client: newClient(b), name: name}
+	a := &alternating{server: startServer(b, server.Config{Lenient: true, Policy: upkeep.Policy{SnapshotEvery: 1 << 30}}), client: newClient(b), name: name}
 	sp := importMap(b, a.server, name, doc)
 	for i, value := range []string{"one", "other"} {
 		tm := readXTM(b, doc, sp, true)

@@ -25,7 +25,7 @@ import (
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 func openStore(t testing.TB) *store.DB {
-	db, err := store.Open(store.Options{Dir: t.TempDir(), Logger: quiet})
+	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Logger: quiet})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
@@ -65,6 +65,7 @@ func importMap(t testing.TB, s *server.Server, name string, doc []byte) (sp stri
 func put(t testing.TB, s *server.Server, name string, doc []byte) server.Published {
 	req, err := http.NewRequest(http.MethodPut, s.BaseURL+"/topicmaps/"+name, bytes.NewReader(doc))
 	require.NoError(t, err)
+	req.Header.Set("TMShare-Max-Delete", "all")
 	res, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
 	defer res.Body.Close()
@@ -77,7 +78,7 @@ func put(t testing.TB, s *server.Server, name string, doc []byte) server.Publish
 }
 
 func readXTM(t testing.TB, doc []byte, base string, lenient bool) *tmdm.TopicMap {
-	tm, err := xtm.Read(bytes.NewReader(doc), xtm.Options{Base: tmdm.Locator(base), Lenient: lenient})
+	tm, err := xtm.Read(t.Context(), bytes.NewReader(doc), xtm.Options{Base: tmdm.Locator(base), Lenient: lenient})
 	require.NoError(t, err)
 	return tm
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/testedit"
 	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
@@ -22,6 +23,7 @@ import (
 
 // realMap returns one of the real maps beside the checkout.
 func realMap(t testing.TB, file string) []byte {
+	testenv.SkipUnderRace(t) // the maps of the clone show the same
 	b, err := os.ReadFile(testenv.Shared(t, "data/"+file))
 	require.NoError(t, err)
 	if strings.HasSuffix(file, ".gz") {
@@ -36,17 +38,11 @@ func realMap(t testing.TB, file string) []byte {
 // The edits in each version that a map goes through.
 const editsEach = 10
 
-// versions returns how many versions are published; a few with -short, which
-// the race detector's run uses.
-func versions() int {
-	if testing.Short() {
-		return 3
-	}
-	return 20
-}
+// versions returns how many versions are published.
+func versions() int { return testenv.Rounds(3, 20) }
 
 // TestMapsStayInStep imports a map, syncs, and then publishes 200 random edits
-// in 20 versions (fewer with -short). After each the client does a partial update, and is equal to
+// in 20 versions (fewer in the short form). After each the client does a partial update, and is equal to
 // the edited input with the subject identifiers that the server assigned: not
 // only to what the server serves.
 func TestMapsStayInStep(t *testing.T) {
@@ -63,7 +59,7 @@ func TestMapsStayInStep(t *testing.T) {
 
 func staysInStep(t *testing.T, name string, doc []byte) {
 	ctx := context.Background()
-	s := startServer(t, server.Config{Lenient: true, SnapshotEvery: 500})
+	s := startServer(t, server.Config{Lenient: true, Policy: upkeep.Policy{SnapshotEvery: 500}})
 	sp := importMap(t, s, name, doc)
 	c := newClient(t)
 	_, err := c.Subscribe(ctx, s.BaseURL+"/topicmaps/"+name, client.SubscribeOptions{})
@@ -112,7 +108,7 @@ func entries(p server.Published) int { return p.Added + p.Updated + p.Deleted }
 func requireInStep(t *testing.T, c *client.Client, input *tmdm.TopicMap, sp string, assigned assignments) {
 	t.Helper()
 	assigned.add(t, input, sp)
-	tm, conflicts, err := c.Merged(false)
+	tm, conflicts, err := c.Merged(t.Context(), false)
 	require.NoError(t, err)
 	require.Zero(t, conflicts)
 	want, got := canonical(t, input, sp), canonical(t, tm, sp)

@@ -4,16 +4,20 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 )
 
 // Body is the body of an answer. It fails, rather than ends, at its limit, and
-// when the server sends nothing for too long. Its errors name the document.
+// when the server sends nothing, or too little, for too long. Its errors name the
+// document.
 type Body struct {
 	from      io.ReadCloser // nil as long as there is no answer
 	url       string
 	left, max int64
 	stall     time.Duration
+	rate      int64         // bytes per second, as they come, that are enough
+	came      atomic.Int64  // bytes since the clock of stall was set
 	within    time.Duration // from the request to the end of the body; 0: no limit
 	failed    error
 
@@ -29,7 +33,13 @@ type Body struct {
 func (b *Body) watch(ctx context.Context) context.Context {
 	b.caller = ctx
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
-	b.timer = time.AfterFunc(b.stall, func() { b.cancel(fmt.Errorf("the server has sent nothing for %s", b.stall)) })
+	b.timer = time.AfterFunc(b.stall, func() {
+		if b.came.Load() == 0 {
+			b.cancel(fmt.Errorf("the server has sent nothing for %s", b.stall))
+			return
+		}
+		b.cancel(fmt.Errorf("%w: the server has sent less than %d bytes per second for %s", errTooSlow, b.rate, b.stall))
+	})
 	if b.within > 0 {
 		b.whole = time.AfterFunc(b.within, func() { b.cancel(fmt.Errorf("the server has not sent all within %s", b.within)) })
 	}
@@ -45,13 +55,32 @@ func (b *Body) Read(p []byte) (int, error) {
 	if b.left -= int64(n); b.left < 0 {
 		return 0, b.fail(fmt.Errorf("%w of %d bytes", errTooLong, b.max))
 	}
-	if n > 0 {
-		b.timer.Reset(b.stall)
-	}
 	if err != nil && err != io.EOF {
 		err = b.fail(err)
 	}
 	return n, err
+}
+
+// arriving counts what comes of the body, packed as it is. The clock is set anew when
+// enough has come for all of its time.
+type arriving struct {
+	io.ReadCloser
+	*Body
+}
+
+func (a arriving) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if a.came.Add(int64(n)) >= max(1, int64(float64(a.rate)*a.stall.Seconds())) {
+		a.restart()
+	}
+	return n, err
+}
+
+func (a arriving) Close() error { return a.ReadCloser.Close() }
+
+func (b *Body) restart() {
+	b.came.Store(0)
+	b.timer.Reset(b.stall)
 }
 
 // Pause stops the clocks: it is not the server that keeps us waiting.
@@ -64,7 +93,7 @@ func (b *Body) Pause() {
 
 // Resume sets the clocks going anew.
 func (b *Body) Resume() {
-	b.timer.Reset(b.stall)
+	b.restart()
 	if b.whole != nil {
 		b.whole.Reset(b.within)
 	}

@@ -2,7 +2,7 @@
 // Whatever the project reads of other servers comes through it.
 //
 // A [Fetcher] says how: with what patience, and to which hosts links may lead
-// ([Fetcher.Home]). [Do] fetches one document and reads it, again after a while
+// ([Fetcher.AllowURL]). [Do] fetches one document and reads it, again after a while
 // where that may help; what it cannot have is an [*Error]. A [Download] fetches
 // a large one to a file, and goes on where it was interrupted. [Bearer] shows a
 // token to one server alone.

@@ -54,7 +54,7 @@ func (d *Download) Fetch(ctx context.Context, f *Fetcher, r Request) error {
 	for farthest := d.size; ; farthest = d.size { // as long as all tries together get farther
 		_, _, err := Do(ctx, f, r, func(a *Answer) (struct{}, error) { return struct{}{}, d.receive(a, r.Max) })
 		var failed *Error
-		if err == nil || ctx.Err() != nil || !errors.As(err, &failed) || !failed.Transient() || d.size <= farthest {
+		if err == nil || ctx.Err() != nil || !errors.As(err, &failed) || !failed.Transient() || errors.Is(err, errTooSlow) || d.size <= farthest {
 			return err
 		}
 	}
@@ -176,7 +176,7 @@ func (d *Download) begin(a *Answer) error {
 func (d *Download) note() error {
 	b, err := json.Marshal(&d.known)
 	if err == nil {
-		err = os.WriteFile(d.Path+".json.new", b, 0o640)
+		err = os.WriteFile(d.Path+".json.new", b, 0o600)
 	}
 	if err == nil {
 		err = os.Rename(d.Path+".json.new", d.Path+".json")
@@ -185,7 +185,7 @@ func (d *Download) note() error {
 }
 
 func (d *Download) write(a *Answer, limit int64) (err error) {
-	if d.file, err = os.OpenFile(d.Path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640); err != nil {
+	if d.file, err = os.OpenFile(d.Path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
 		return err
 	}
 	_, err = io.Copy(toFile{d}, io.LimitReader(a.Body, limit-d.size+1))

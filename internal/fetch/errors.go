@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -25,13 +27,33 @@ type Error struct {
 
 func (e *Error) Error() string {
 	if e.Err != nil {
-		return fmt.Sprintf("%s: %v", e.URL, e.Err)
+		return fmt.Sprintf("%s: %v%s", e.URL, e.Err, remedy(e.Err))
 	}
 	text := fmt.Sprintf("%s: the server answered %d %s", e.URL, e.Status, http.StatusText(e.Status))
 	if e.Detail != "" {
 		text += fmt.Sprintf(" (%s)", e.Detail)
 	}
+	if e.Status == http.StatusUnauthorized {
+		text += "; subscribe, mirror and harvest take a file with the token: --token-file FILE"
+	}
 	return text
+}
+
+// remedy says what to do where there was no connection, or no whole answer.
+func remedy(err error) string {
+	var op *net.OpError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return ": the answer was cut off; try again, and if it stays so, tell the owner of the server"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "; begin the address with http://"
+	case !errors.As(err, &op):
+	case op.Op == "proxyconnect":
+		return "; check the proxy (HTTP_PROXY, HTTPS_PROXY)"
+	case op.Op == "dial":
+		return "; check the address, and that the server runs"
+	}
+	return ""
 }
 
 // Unwrap returns Err.
@@ -50,6 +72,9 @@ func (e *Error) Transient() bool {
 	}
 	return e.Status >= 500
 }
+
+// errTooSlow is in errors of what would take too long: another server, or time, may do better.
+var errTooSlow = errors.New("too slow")
 
 // What no other try can mend.
 var (

@@ -18,12 +18,12 @@ const userAgent = "tmshare-client (+https://github.com/tmshare/tmshare)"
 
 // Request is one document to fetch.
 type Request struct {
-	URL    string
-	Accept string
-	ETag   string               // "" = unconditionally
-	Max    int64                // bytes of the body, unpacked; more are an error
-	Home   func(*url.URL) error // why a URL is not gone to; as of [Fetcher.Home]
-	Within time.Duration        // for all of the answer; 0: as long as it takes
+	URL      string
+	Accept   string
+	ETag     string               // "" = unconditionally
+	Max      int64                // bytes of the body, unpacked; more are an error
+	AllowURL func(*url.URL) error // why a URL is not gone to; as of [Fetcher.AllowURL]
+	Within   time.Duration        // for all of the answer; 0: as long as it takes
 
 	Packed  bool              // the body is read as it came, packed
 	Prepare func(http.Header) // called before each try, if not nil
@@ -41,6 +41,11 @@ type Answer struct {
 	Status int
 	Header http.Header
 	Length int64 // Content-Length, -1 if it was not given
+
+	// AsOf is a time, by the server's clock, from before the answer was made: it shows whatever
+	// had happened by then. It is the Date less the time that the server took; without a Date,
+	// the time of the request by the own clock (RFC 9110 §6.6.1).
+	AsOf time.Time
 }
 
 // Do fetches a document and reads it with read, which is not called for an
@@ -95,12 +100,12 @@ func (f *Fetcher) backoff() backoff.BackOff {
 func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 	u, err := url.Parse(r.URL)
 	if err == nil {
-		err = r.Home(u)
+		err = r.AllowURL(u)
 	}
 	if err != nil {
 		return nil, &Error{URL: r.URL, Err: fmt.Errorf("%w: %w", errNotAllowed, err)}
 	}
-	b := &Body{url: r.URL, left: r.Max, max: r.Max, stall: f.Stall, within: r.Within}
+	b := &Body{url: r.URL, left: r.Max, max: r.Max, stall: f.Stall, rate: f.MinRate, within: r.Within}
 	ctx = b.watch(ctx)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL, nil)
 	if err != nil {
@@ -120,11 +125,12 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 		if len(via) >= 10 {
 			return fmt.Errorf("%w: more than 10 in a row", errNotAllowed)
 		}
-		if err := r.Home(to.URL); err != nil {
+		if err := r.AllowURL(to.URL); err != nil {
 			return fmt.Errorf("%w: %w", errNotAllowed, err)
 		}
 		return nil
 	}
+	sent, began := f.Now(), time.Now()
 	res, err := h.Do(req)
 	if err != nil {
 		var inner *url.Error
@@ -133,9 +139,9 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 		}
 		return nil, b.fail(err)
 	}
-	b.from = res.Body
+	b.from = arriving{res.Body, b}
 	if !r.Packed && res.StatusCode != http.StatusNotModified {
-		if b.from, err = withoutCoding(res.Body, contentCoding(res.Header)); err != nil {
+		if b.from, err = withoutCoding(b.from, contentCoding(res.Header)); err != nil {
 			res.Body.Close()
 			return nil, b.fail(err)
 		}
@@ -143,6 +149,10 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 	a := &Answer{
 		Body: b, URL: res.Request.URL.String(), ContentType: res.Header.Get("Content-Type"), ETag: res.Header.Get("ETag"),
 		Status: res.StatusCode, Header: res.Header, Length: res.ContentLength,
+		AsOf: sent,
+	}
+	if date, err := http.ParseTime(res.Header.Get("Date")); err == nil {
+		a.AsOf = date.Add(-time.Since(began))
 	}
 	switch {
 	case res.StatusCode == http.StatusNotModified && r.ETag != "":

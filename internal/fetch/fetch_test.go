@@ -11,8 +11,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/fetch"
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
 func fetcher(change ...func(*fetch.Fetcher)) *fetch.Fetcher {
@@ -41,9 +44,9 @@ func serve(t *testing.T, answer http.HandlerFunc) *httptest.Server {
 
 // get fetches a text.
 func get(t *testing.T, f *fetch.Fetcher, at string, change ...func(*fetch.Request)) (string, *fetch.Answer, error) {
-	home, err := f.Home(at)
+	allowURL, err := f.AllowURL(at)
 	require.NoError(t, err)
-	r := fetch.Request{URL: at, Accept: "text/plain", Max: 1000, Home: home}
+	r := fetch.Request{URL: at, Accept: "text/plain", Max: 1000, AllowURL: allowURL}
 	for _, c := range change {
 		c(&r)
 	}
@@ -106,16 +109,16 @@ func TestTries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tries := 0
+			var tries atomic.Int64
 			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				if tries++; tries == 1 {
+				if tries.Add(1) == 1 {
 					c.first(w, r)
 					return
 				}
 				_, _ = w.Write([]byte("hello"))
 			})
 			text, _, err := get(t, fetcher(func(f *fetch.Fetcher) { f.Stall = 200 * time.Millisecond }), s.URL)
-			assert.Equal(t, c.tries, tries)
+			assert.EqualValues(t, c.tries, tries.Load())
 			if c.says == "" {
 				require.NoError(t, err)
 				assert.Equal(t, "hello", text)
@@ -145,10 +148,10 @@ func TestPermanentErrorsOfTheReader(t *testing.T) {
 		{fmt.Errorf("it is %w", fetch.Permanent(bad)), fetcher(), 1},
 		{fetch.Permanent(bad), fetcher(func(f *fetch.Fetcher) { f.Tries = 1 }), 1},
 	} {
-		home, err := c.f.Home(s.URL)
+		allowURL, err := c.f.AllowURL(s.URL)
 		require.NoError(t, err)
 		reads := 0
-		_, _, err = fetch.Do(context.Background(), c.f, fetch.Request{URL: s.URL, Max: 1, Home: home}, func(*fetch.Answer) (int, error) {
+		_, _, err = fetch.Do(context.Background(), c.f, fetch.Request{URL: s.URL, Max: 1, AllowURL: allowURL}, func(*fetch.Answer) (int, error) {
 			reads++
 			return 0, c.err
 		})
@@ -178,58 +181,114 @@ func TestRetryAfter(t *testing.T) {
 // time in which it is not read does not count.
 func TestTimeForTheWholeAnswer(t *testing.T) {
 	t.Parallel()
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		for range 20 {
-			_, _ = w.Write([]byte(" "))
-			_ = http.NewResponseController(w).Flush()
-			time.Sleep(20 * time.Millisecond)
+	byteByByte := func(w http.ResponseWriter) error {
+		_, _ = w.Write([]byte(" "))
+		return http.NewResponseController(w).Flush()
+	}
+	endless := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil && byteByByte(w) == nil {
+			time.Sleep(5 * time.Millisecond)
 		}
 	})
 	once := fetcher(func(f *fetch.Fetcher) { f.Tries = 1 })
-	_, _, err := get(t, once, s.URL, func(r *fetch.Request) { r.Within = 200 * time.Millisecond })
+	_, _, err := get(t, once, endless.URL, func(r *fetch.Request) { r.Within = 200 * time.Millisecond })
 	assert.ErrorContains(t, err, "the server has not sent all within 200ms")
-	text, _, err := get(t, once, s.URL)
-	require.NoError(t, err)
-	assert.Len(t, text, 20)
 
-	halting := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+	// What is not read does not count: the rest comes once more time has gone by than there is.
+	const within = time.Second
+	goOn := make(chan struct{})
+	halting := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte("hel"))
 		_ = http.NewResponseController(w).Flush()
-		time.Sleep(800 * time.Millisecond)
-		_, _ = w.Write([]byte("lo"))
+		select {
+		case <-goOn:
+			_, _ = w.Write([]byte("lo"))
+		case <-r.Context().Done():
+		}
 	})
-	patient := fetcher(func(f *fetch.Fetcher) { f.Tries, f.Stall = 1, 500*time.Millisecond })
-	home, err := patient.Home(halting.URL)
+	patient := fetcher(func(f *fetch.Fetcher) { f.Tries, f.Stall = 1, within })
+	allowURL, err := patient.AllowURL(halting.URL)
 	require.NoError(t, err)
 	for _, paused := range []bool{false, true} {
-		r := fetch.Request{URL: halting.URL, Max: 10, Home: home, Within: 500 * time.Millisecond}
-		_, _, err = fetch.Do(context.Background(), patient, r, func(a *fetch.Answer) (string, error) {
+		r := fetch.Request{URL: halting.URL, Max: 10, AllowURL: allowURL, Within: within}
+		text, _, err := fetch.Do(context.Background(), patient, r, func(a *fetch.Answer) (string, error) {
 			if paused {
 				a.Body.Pause()
-			}
-			time.Sleep(700 * time.Millisecond)
-			if paused {
+				time.Sleep(within + 100*time.Millisecond)
+				close(goOn)
 				a.Body.Resume()
 			}
 			b, err := io.ReadAll(a.Body)
 			return string(b), err
 		})
-		assert.Equal(t, paused, err == nil, "%v", err)
+		if paused {
+			require.NoError(t, err)
+			assert.Equal(t, "hello", text)
+		} else {
+			assert.ErrorContains(t, err, "1s", "all is not there in time, or nothing more comes")
+		}
 	}
 
 	silent := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
-	home, err = patient.Home(silent.URL)
+	allowURL, err = patient.AllowURL(silent.URL)
 	require.NoError(t, err)
-	_, _, err = fetch.Do(context.Background(), patient, fetch.Request{URL: silent.URL, Max: 10, Home: home}, func(a *fetch.Answer) (string, error) {
+	_, _, err = fetch.Do(context.Background(), patient, fetch.Request{URL: silent.URL, Max: 10, AllowURL: allowURL}, func(a *fetch.Answer) (string, error) {
 		a.Body.Pause()
 		a.Body.Resume()
 		b, err := io.ReadAll(a.Body)
 		return string(b), err
 	})
-	assert.ErrorContains(t, err, "the server has sent nothing for 500ms")
+	assert.ErrorContains(t, err, "the server has sent nothing for 1s")
+}
+
+// What comes too slowly for too long is given up, however long it may take; at once what
+// goes on where it ended. A small answer may come as slowly as it likes.
+func TestLeastRate(t *testing.T) {
+	t.Parallel()
+	requests, asked := 0, 0
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		w.Header().Set("ETag", `"1"`)
+		if r.Header.Get("Range") != "" {
+			asked++
+			w.Header().Set("Content-Range", strings.Replace(r.Header.Get("Range"), "=", " ", 1)+"199/200")
+			w.WriteHeader(http.StatusPartialContent)
+		}
+		for r.Context().Err() == nil {
+			_, _ = w.Write([]byte(" "))
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	slow := fetcher(func(f *fetch.Fetcher) { f.Tries, f.Stall, f.MinRate = 1, 100*time.Millisecond, 1000 })
+	_, _, err := get(t, slow, s.URL)
+	assert.ErrorContains(t, err, "the server has sent less than 1000 bytes per second for 100ms")
+	var failed *fetch.Error
+	require.ErrorAs(t, err, &failed)
+	assert.True(t, failed.Transient())
+
+	requests = 0
+	allowURL, err := slow.AllowURL(s.URL)
+	require.NoError(t, err)
+	d := &fetch.Download{Path: filepath.Join(t.TempDir(), "d"), Key: "k"}
+	for i := range 2 {
+		assert.ErrorContains(t, d.Fetch(context.Background(), slow, fetch.Request{URL: s.URL, Max: 1000, AllowURL: allowURL}), "less than 1000 bytes per second")
+		assert.Equal(t, []int{i + 1, i}, []int{requests, asked})
+	}
+
+	small := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		for range 10 {
+			_, _ = w.Write(make([]byte, 10))
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	text, _, err := get(t, fetcher(func(f *fetch.Fetcher) { f.Tries, f.Stall, f.MinRate = 1, time.Second, 1<<20 }), small.URL)
+	require.NoError(t, err)
+	assert.Len(t, text, 100)
 }
 
 // What the server says about an error is passed on, as far as it is a line of text.
@@ -256,7 +315,7 @@ func TestWhatTheServerSaysIsPassedOn(t *testing.T) {
 func TestHome(t *testing.T) {
 	t.Parallel()
 	f := fetcher(func(f *fetch.Fetcher) { f.Hosts = []string{"mirror.example.org", "other.example.org:8080"} })
-	home, err := f.Home("http://maps.example.org/feed")
+	allowURL, err := f.AllowURL("http://maps.example.org/feed")
 	require.NoError(t, err)
 	for to, ok := range map[string]bool{
 		"http://maps.example.org/x": true, "https://maps.example.org/x": true, "http://maps.example.org:81/": true,
@@ -266,10 +325,10 @@ func TestHome(t *testing.T) {
 	} {
 		u, err := url.Parse(to)
 		require.NoError(t, err)
-		assert.Equal(t, ok, home(u) == nil, to)
+		assert.Equal(t, ok, allowURL(u) == nil, to)
 	}
 	for _, bad := range []string{"", "maps.example.org", "ftp://maps.example.org/", "http:///x", "http://user:secret@maps.example.org/"} {
-		_, err := f.Home(bad)
+		_, err := f.AllowURL(bad)
 		require.Error(t, err, bad)
 		assert.NotContains(t, err.Error(), "secret")
 	}
@@ -359,9 +418,9 @@ func TestTheLimitIsExact(t *testing.T) {
 			io.WriteString(w, answer)
 		}))
 		f := fetch.Fetcher{Tries: 1}.WithDefaults()
-		home, err := f.Home(server.URL)
+		allowURL, err := f.AllowURL(server.URL)
 		require.NoError(t, err)
-		got, _, err := fetch.Do(t.Context(), f, fetch.Request{URL: server.URL, Max: 100, Home: home}, func(a *fetch.Answer) ([]byte, error) { return io.ReadAll(a.Body) })
+		got, _, err := fetch.Do(t.Context(), f, fetch.Request{URL: server.URL, Max: 100, AllowURL: allowURL}, func(a *fetch.Answer) ([]byte, error) { return io.ReadAll(a.Body) })
 		server.Close()
 		if over == 0 {
 			require.NoError(t, err)
@@ -369,5 +428,25 @@ func TestTheLimitIsExact(t *testing.T) {
 			continue
 		}
 		require.ErrorContains(t, err, "longer than the limit", "%d bytes over it", over)
+	}
+}
+
+// What to do stands in the error.
+func TestErrorsSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	short := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		fmt.Fprint(w, "less")
+	})
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	once := fetcher(func(f *fetch.Fetcher) { f.Tries = 1 })
+	for at, says := range map[string]string{
+		short.URL:  ": unexpected EOF: the answer was cut off; try again, and if it stays so, tell the owner of the server",
+		closed.URL: "connection refused; check the address, and that the server runs",
+		strings.Replace(short.URL, "http:", "https:", 1): "server gave HTTP response to HTTPS client; begin the address with http://",
+	} {
+		_, _, err := get(t, once, at)
+		assert.ErrorContains(t, err, says)
 	}
 }

@@ -24,6 +24,7 @@ type Fetcher struct {
 	Tries   int           // of each request; default 4
 	Backoff time.Duration // before the second try, growing; default 250 ms
 	Stall   time.Duration // a try ends after this long without a byte; default 1 min
+	MinRate int64         // bytes per second, on an average of each Stall: a try ends where fewer come; default 100
 	MaxTime time.Duration // for a document that is read at once: the usual Request.Within; default 15 min
 
 	Logger *slog.Logger
@@ -38,6 +39,7 @@ func (f Fetcher) WithDefaults() *Fetcher {
 	f.Tries = cmp.Or(f.Tries, 4)
 	f.Backoff = cmp.Or(f.Backoff, 250*time.Millisecond)
 	f.Stall = cmp.Or(f.Stall, time.Minute)
+	f.MinRate = cmp.Or(f.MinRate, 100)
 	f.MaxTime = cmp.Or(f.MaxTime, 15*time.Minute)
 	f.Logger = cmp.Or(f.Logger, slog.Default())
 	if f.Now == nil {
@@ -53,12 +55,12 @@ func defaultHTTP() *http.Client {
 	return &http.Client{Transport: t}
 }
 
-// Home returns a predicate for the hosts to which links may lead, from what was
+// AllowURL returns a predicate for the hosts to which links may lead, from what was
 // subscribed to at the URL.
-func (f *Fetcher) Home(subscribed string) (func(*url.URL) error, error) {
+func (f *Fetcher) AllowURL(subscribed string) (func(*url.URL) error, error) {
 	u, err := url.Parse(subscribed)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%q is not an http or https URL", subscribed)
+		return nil, fmt.Errorf("%q is not an http or https URL: write it as in http://127.0.0.1:8080/topicmaps", subscribed)
 	}
 	if u.User != nil { // it would stand in every list and message
 		return nil, fmt.Errorf("the URL on %s has a name or a password in it: put a token for reading into a file instead (--token-file)", u.Host)

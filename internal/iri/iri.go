@@ -18,7 +18,7 @@ type Error struct {
 	Reason string
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("iri: %q: %s", e.IRI, e.Reason) }
+func (e *Error) Error() string { return fmt.Sprintf("%.200q: %s", e.IRI, e.Reason) }
 
 // parts are the five components of RFC 3986 §3 (Syntax Components). The has
 // flags tell an empty component from an undefined one.
@@ -101,7 +101,7 @@ func Resolve(base, ref string) (string, error) {
 		return Normalize(ref)
 	}
 	if !IsAbsolute(base) {
-		return "", &Error{ref, fmt.Sprintf("is relative, and its base %q is not absolute", base)}
+		return "", &Error{ref, fmt.Sprintf("is relative, and its base %.200q is not absolute", base)}
 	}
 	b := split(base)
 	t := parts{scheme: b.scheme, query: r.query, hasQuery: r.hasQuery, fragment: r.fragment, hasFragment: r.hasFragment}
@@ -119,7 +119,7 @@ func Resolve(base, ref string) (string, error) {
 			t.path = removeDotSegments(r.path)
 		} else {
 			if b.opaque() {
-				return "", &Error{ref, fmt.Sprintf("is relative, and its base %q has no hierarchy", base)}
+				return "", &Error{ref, fmt.Sprintf("is relative, and its base %.200q has no hierarchy", base)}
 			}
 			t.path = removeDotSegments(merge(b, r.path))
 		}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
 // The examples of RFC 3986 §5.4.1 and §5.4.2, and the cases beyond them that

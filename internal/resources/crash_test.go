@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +22,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -51,17 +51,17 @@ func mapOf(topics int, name string) (*fragment.Map, error) {
 		fmt.Fprintf(&b, `<topic id="t%d"><subjectIdentity><subjectIndicatorRef xlink:href="http://psi.example.org/%d"/></subjectIdentity><baseName><baseNameString>%s %d</baseNameString></baseName></topic>`, i, i, name, i)
 	}
 	b.WriteString(`</topicMap>`)
-	tm, err := xtm.Read(strings.NewReader(b.String()), xtm.Options{Base: tmdm.Locator(sp)})
+	tm, err := xtm.Read(context.Background(), strings.NewReader(b.String()), xtm.Options{Base: tmdm.Locator(sp)})
 	if err != nil {
 		return nil, err
 	}
-	return fragment.NameTopics(tm, sp, nil)
+	return fragment.NameTopics(context.Background(), tm, sp, nil)
 }
 
 var sizes = resources.Sizes{ListItems: 60, PackageItems: 50}
 
 func open(dir string) (*store.DB, *resources.Folder, error) {
-	db, err := store.Open(store.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)})
+	db, err := store.Open(context.Background(), store.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)})
 	return db, &resources.Folder{Path: filepath.Join(dir, "resourcesync"), Sizes: sizes}, err
 }
 
@@ -83,23 +83,23 @@ func buildOn(dir string) error {
 			return err
 		}
 		_, err = db.Publish(ctx, "m", func(c store.Collection, prior merge.State) (*fragment.Change, error) {
-			return fragment.Diff(prior, next)
+			return fragment.Diff(ctx, prior, next)
 		})
 		if err != nil {
 			return err
 		}
 		var set *resources.Set
-		err = db.View("m", func(v *store.View) (err error) {
+		err = db.View(ctx, "m", func(v *store.View) (err error) {
 			set, err = folder.Build(ctx, siteOf(&v.Collection), v)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		if _, err := db.CutChanges("m", set.Seq-1, set.At, store.Cut{Changes: 70}); err != nil {
+		if _, err := db.CutChanges(ctx, "m", set.Seq-1, set.At, store.Cut{Changes: 70}); err != nil {
 			return err
 		}
-		err = db.View("m", func(v *store.View) error {
+		err = db.View(ctx, "m", func(v *store.View) error {
 			lists, err := v.ChangeLists()
 			for _, list := range lists {
 				if err == nil {
@@ -170,14 +170,11 @@ func TestWhatIsHalfMadeIsNotThere(t *testing.T) {
 	require.NoError(t, err)
 	_, err = db.CreateCollection(t.Context(), store.Collection{Name: "m", SP: sp}, first, nil)
 	require.NoError(t, err)
-	_, err = db.KeepFragments(t.Context(), "m")
+	_, err = db.MaterializeFragments(t.Context(), "m")
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
-	rng := rand.New(rand.NewPCG(1, 2))
-	kills := 12
-	if testing.Short() {
-		kills = 6
-	}
+	rng := testenv.Rand(2)
+	kills := testenv.Rounds(6, 12)
 	left, sets, parts := 0, 0, 0
 	for range kills {
 		kill(t, dir, time.Duration(rng.IntN(800))*time.Millisecond)
@@ -186,7 +183,7 @@ func TestWhatIsHalfMadeIsNotThere(t *testing.T) {
 		left += len(drafts)
 		db, folder, err := open(dir)
 		require.NoError(t, err)
-		require.NoError(t, db.View("m", func(v *store.View) error {
+		require.NoError(t, db.View(t.Context(), "m", func(v *store.View) error {
 			site := siteOf(&v.Collection)
 			all, err := folder.Sets(site)
 			require.NoError(t, err)
@@ -225,7 +222,7 @@ func TestWhatIsHalfMadeIsNotThere(t *testing.T) {
 		require.NoError(t, db.Close())
 	}
 	t.Logf("%d kills, %d drafts left, %d sets and %d change lists looked at", kills, left, sets, parts)
-	if testing.Short() { // so few kills may come at any time
+	if kills < 12 { // so few kills may come at any time
 		return
 	}
 	require.Positive(t, left, "no kill came while something was made")

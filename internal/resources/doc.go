@@ -5,5 +5,5 @@
 // was at one moment: Resource Lists and a Resource Dump. A [Part] is a closed change list,
 // with the package of a Change Dump. Both are folders that show when they are complete, and
 // never change. What does change is small, and is made when it is asked for: see
-// [Documents].
+// [Source].
 package resources

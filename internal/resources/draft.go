@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/durable"
 )
 
 // draft is a folder in the making. It shows under its name when it is complete and on
@@ -32,11 +32,11 @@ func begin(path string) (*draft, error) {
 	if err := os.RemoveAll(path + unfinished); err != nil {
 		return nil, err
 	}
-	return d, os.MkdirAll(path+unfinished, 0o750)
+	return d, os.MkdirAll(path+unfinished, 0o700)
 }
 
 func (d *draft) create(name string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(d.path+unfinished, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o640)
+	f, err := os.OpenFile(filepath.Join(d.path+unfinished, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		d.open = append(d.open, f)
 	}
@@ -62,7 +62,7 @@ func (d *draft) finish(about any) error {
 		}
 	}
 	d.open = nil
-	if err := syncFolder(d.path + unfinished); err != nil {
+	if err := durable.SyncFolder(d.path + unfinished); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(d.path); err != nil { // one whose notes cannot be read
@@ -71,7 +71,7 @@ func (d *draft) finish(about any) error {
 	if err := os.Rename(d.path+unfinished, d.path); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(d.path))
+	return durable.SyncFolder(filepath.Dir(d.path))
 }
 
 // end closes what is open. A draft that is not finished is gone then.
@@ -91,18 +91,6 @@ func (d *draft) done(f *os.File) error {
 		}
 	}
 	return errors.Join(f.Sync(), f.Close())
-}
-
-func syncFolder(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("resources: sync %s: %w", path, err)
-	}
-	return nil
 }
 
 // packedEnding is added to the name of a document for its gzipped copy.

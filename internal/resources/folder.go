@@ -139,13 +139,13 @@ func (f *Folder) Build(ctx context.Context, site *Site, v *store.View) (*Set, er
 		}
 	}
 	path := f.path(site)
-	if err := os.MkdirAll(path, 0o750); err != nil {
+	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
 	}
 	f.sweep(site, k)
 	set, err := build(ctx, filepath.Join(path, fmt.Sprint(setPrefix, v.Head)), site, v, f.Sizes)
 	if err != nil {
-		return nil, fmt.Errorf("resources: %w", err)
+		return nil, fmt.Errorf("the files of ResourceSync: %w", err)
 	}
 	f.change(site, func(k *kept) {
 		k.sets = slices.Insert(k.sets, 0, set)
@@ -162,12 +162,12 @@ func (f *Folder) BuildPart(ctx context.Context, site *Site, v *store.View, list 
 		return err
 	}
 	path := f.path(site)
-	if err := os.MkdirAll(path, 0o750); err != nil {
+	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
 	}
 	part, err := buildPart(ctx, filepath.Join(path, fmt.Sprint(partPrefix, list.Number)), site, v, list)
 	if err != nil {
-		return fmt.Errorf("resources: change list %d: %w", list.Number, err)
+		return fmt.Errorf("the files of ResourceSync: change list %d: %w", list.Number, err)
 	}
 	f.change(site, func(k *kept) { k.parts[list.Number] = part })
 	return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/internal/xmlpatch"
+	"github.com/tmshare/tmshare/internal/xml/patch"
 )
 
 // resource returns the item of a topic in a list of resources or a manifest of them: the
@@ -49,9 +49,9 @@ func (s *Site) change(c *store.Collection, e *store.Entry) resourcesync.Item {
 		if e.Modified {
 			item.Change = resourcesync.Updated
 		}
-		if e.Stored {
+		if e.RecordStored() {
 			// A version is to be had in all forms, in the first one where none is asked for.
-			f, href := formsOf(c, e)[0], s.fragmentURL(c, e)
+			f, href := formsOf(c, e)[0], s.mementoURL(c, e)
 			if f.version != forms[0].version {
 				href += f.ending
 			}
@@ -77,10 +77,10 @@ func (s *Site) listed(c *store.Collection, e *store.Entry) resourcesync.Item {
 	}
 	f, before := formsOf(c, e)[0], formsOf(c, &store.Entry{Seq: e.Prior})[0]
 	if d := e.PatchOf(f.version); d != nil && before.version == f.version {
-		patch := resourcesync.Link{Rel: resourcesync.RelPatch, Href: s.fragmentURL(c, e) + f.ending + ".patch", Modified: e.Updated}
-		patch.Type, patch.Length = xmlpatch.MediaType, d.Length
-		patch.Hashes = []resourcesync.Hash{{Algorithm: resourcesync.SHA256, Digest: hex.EncodeToString(d.SHA256[:])}}
-		item.Links = append(item.Links, patch)
+		link := resourcesync.Link{Rel: resourcesync.RelPatch, Href: s.mementoURL(c, e) + f.ending + ".patch", Modified: e.Updated}
+		link.Type, link.Length = patch.MediaType, d.Length
+		link.Hashes = []resourcesync.Hash{{Algorithm: resourcesync.SHA256, Digest: hex.EncodeToString(d.SHA256[:])}}
+		item.Links = append(item.Links, link)
 	}
 	return item
 }
@@ -101,11 +101,11 @@ func (s *Site) elsewhere(e *store.Entry) (links []resourcesync.Link) {
 	return links
 }
 
-// representation describes a form of a topic. A topic that is too large to be kept is made
-// when it is asked for: its bytes are not known before.
+// representation describes a form of a topic. A topic that is too large to be stored is
+// rendered when it is asked for: its digests are known only where it was rendered to be packed.
 func representation(e *store.Entry, f form, md5 bool) resourcesync.Representation {
 	r := resourcesync.Representation{Type: f.mediaType}
-	if !e.Stored || f.digest >= len(e.Digests) {
+	if f.digest >= len(e.Digests) {
 		return r
 	}
 	d := &e.Digests[f.digest]

@@ -95,8 +95,8 @@ type contents struct {
 // of returns the bytes of a form of the topic that an entry is the last of: as they are
 // stored, or as they are now. They are good until the next ones are asked for.
 func (c *contents) of(e *store.Entry, f form) (io.Reader, error) {
-	if e.Stored {
-		packed, err := c.view.StoredFragment(e, f.version)
+	if e.RecordStored() {
+		packed, err := c.view.StoredRecord(e, f.version)
 		if err != nil {
 			return nil, err
 		}
@@ -116,13 +116,30 @@ func (c *contents) of(e *store.Entry, f form) (io.Reader, error) {
 	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	if err := c.view.RenderFragment(c.file, e, f.version); err != nil {
+	if err := c.view.RenderRecord(c.file, e, f.version); err != nil {
 		return nil, err
 	}
 	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
 	return c.file, nil
+}
+
+// describe gives an entry that is the last of its key the digests of its record, where that is
+// not stored. Until the next entry it is always rendered to the same bytes.
+func (c *contents) describe(e *store.Entry) error {
+	if e.RecordStored() || !e.Lives() {
+		return nil
+	}
+	e.Digests = make([]store.Digest, len(store.Forms))
+	for i, version := range store.Forms {
+		d := store.NewDigester()
+		if err := c.view.RenderRecord(d, e, version); err != nil {
+			return err
+		}
+		e.Digests[i] = d.Digest()
+	}
+	return nil
 }
 
 func (c *contents) close() {

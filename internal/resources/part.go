@@ -51,6 +51,13 @@ func buildPart(ctx context.Context, path string, site *Site, v *store.View, list
 		if e.Seq > list.Last {
 			break
 		}
+		if last, err := v.LastOf(e.TopicSI); err != nil {
+			return nil, err
+		} else if last != nil && last.Seq == e.Seq {
+			if err := bytes.describe(&e); err != nil {
+				return nil, err
+			}
+		}
 		item := site.listed(&v.Collection, &e)
 		if err := document.Write(&item); err != nil {
 			return nil, err
@@ -87,7 +94,7 @@ func addChange(pack *packaging, site *Site, v *store.View, e *store.Entry, bytes
 // laterContent returns the entry whose content is to be had for e: e itself, or the first
 // after it, or the last of its key if that lives; or nil.
 func laterContent(v *store.View, e *store.Entry) (*store.Entry, error) {
-	if e.Stored {
+	if e.RecordStored() {
 		return e, nil
 	}
 	last, err := v.LastOf(e.TopicSI)
@@ -99,7 +106,7 @@ func laterContent(v *store.View, e *store.Entry) (*store.Entry, error) {
 		found = last
 	}
 	for at := last; at.Seq > e.Seq; {
-		if at.Stored && at.Lives() {
+		if at.RecordStored() && at.Lives() {
 			found = at
 		}
 		if at.Prior <= e.Seq {

@@ -126,6 +126,9 @@ func (b *builder) resources(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := bytes.describe(&e); err != nil {
+			return err
+		}
 		item := b.site.resource(&b.view.Collection, &e)
 		if err := b.addToList(&item); err != nil {
 			return err

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -26,7 +26,7 @@ type Site struct {
 
 // layout is another number whenever documents are made otherwise than before: those that
 // are kept as files are made anew then.
-const layout = "1"
+const layout = "2"
 
 // Tag stands in the names of all that is made once: what is made for another site, or in
 // another history of the collection, has other names.
@@ -35,10 +35,11 @@ func (s *Site) Tag() string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// TagPattern is a regular expression for tags, SeqPattern for numbers in names.
+// TagPattern is a regular expression for tags, SeqPattern for numbers in names, which have one
+// spelling.
 const (
 	TagPattern = "[0-9a-f]{12}"
-	SeqPattern = "[0-9]{1,18}"
+	SeqPattern = "0|[1-9][0-9]{0,17}"
 )
 
 // The URLs of documents.
@@ -75,8 +76,8 @@ func (s *Site) TimeMapURL(si fragment.Ref) string {
 	return s.Map + "/timemap/" + fragment.Key(si)
 }
 
-func (s *Site) fragmentURL(c *store.Collection, e *store.Entry) string {
-	return s.Map + "/fragments/" + c.ID(e.Seq).String()
+func (s *Site) mementoURL(c *store.Collection, e *store.Entry) string {
+	return s.Map + "/mementos/" + c.ID(e).String()
 }
 
 // form is what a resource is served as.
@@ -87,10 +88,13 @@ type form struct {
 	mediaType string
 }
 
-var forms = []form{
-	{xtm.V10, 0, ".xtm1", feeds.MediaTypeXTM1},
-	{xtm.V21, 1, ".xtm21", feeds.MediaTypeXTM21},
-}
+var forms = func() (all []form) {
+	for i, v := range store.Forms {
+		f := formats.Stored(v)
+		all = append(all, form{v, i, f.URLEnding, f.MediaType()})
+	}
+	return all
+}()
 
 // formsOf returns the forms in which a record is offered, the one first that is served
 // without an ending to those who do not ask for any.

@@ -238,6 +238,8 @@ func TestDocumentsThatAreNotThereAreNotFoundOrGone(t *testing.T) {
 	for url, status := range map[string]int{
 		to("-1"):                   http.StatusOK,
 		to("-0"):                   http.StatusNotFound,
+		to("-01"):                  http.StatusNotFound, // it has one spelling
+		to("-0000001"):             http.StatusNotFound,
 		to("-4"):                   http.StatusNotFound,
 		to("-999999999999999999"):  http.StatusNotFound,
 		to("-9999999999999999999"): http.StatusNotFound,

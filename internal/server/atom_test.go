@@ -15,12 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
 // The names of the protocol are spelled out here once more, as the tests are to
 // notice when those of the package change.
 const (
 	sdshare   = "http://www.sdshare.org/2012/core/"
+	cwa       = "http://www.egovpt.org/sdshare"
 	own       = "https://github.com/tmshare/tmshare/ns/1"
 	atomType  = "application/atom+xml"
 	xtm1Type  = "application/xtm1+xml"
@@ -167,21 +169,17 @@ func checkCommon(t testing.TB, d *document) {
 // assertEntriesAreLast checks that nothing of the feed follows its first entry.
 func assertEntriesAreLast(t testing.TB, raw string) {
 	t.Helper()
-	depth, seen := 0, false
-	for x := xml.NewDecoder(strings.NewReader(raw)); ; {
-		token, err := x.Token()
+	seen := false
+	for s := scan.NewScanner(strings.NewReader(raw), scan.Options{}); ; {
+		kind, err := s.Next()
 		if errors.Is(err, io.EOF) {
 			return
 		}
 		require.NoError(t, err)
-		switch e := token.(type) {
-		case xml.StartElement:
-			if depth++; depth == 2 {
-				assert.False(t, seen && e.Name.Local != "entry", "<%s> follows an entry", e.Name.Local)
-				seen = seen || e.Name.Local == "entry"
-			}
-		case xml.EndElement:
-			depth--
+		if kind == scan.StartElement && s.Depth() == 2 {
+			entry := s.Name().Local == "entry"
+			assert.False(t, seen && !entry, "<%s> follows an entry", s.Name().Local)
+			seen = seen || entry
 		}
 	}
 }

@@ -85,6 +85,15 @@ func TestWithoutTokensOnlyThisMachineWrites(t *testing.T) {
 		{"X-Forwarded-Proto", "https"},
 		{"Via", "1.1 proxy.example.org"},
 		{"X-Real-IP", "192.0.2.1"},
+		{"X-Client-IP", "192.0.2.1"},
+		{"X-Cluster-Client-IP", "192.0.2.1"},
+		{"True-Client-IP", "192.0.2.1"},
+		{"CF-Connecting-IP", "192.0.2.1"},
+		{"Fastly-Client-IP", "192.0.2.1"},
+		{"Sec-Fetch-Site", "cross-site"}, // a browser, without Origin
+		{"Sec-Fetch-Site", "same-site"},
+		{"Sec-Fetch-Site", ""},
+		{"Sec-Fetch-Site", "none", "Sec-Fetch-Site", "cross-site"},
 		{"Authorization", "Bearer " + token, "Origin", "http://elsewhere.example"},
 	} {
 		for _, a := range n.writes(header...) {
@@ -96,6 +105,9 @@ func TestWithoutTokensOnlyThisMachineWrites(t *testing.T) {
 	assert.Equal(t, before, n.state("small"))
 	for _, a := range n.writes() {
 		assert.Equal(t, http.StatusOK, a.StatusCode)
+	}
+	for _, site := range []string{"none", "same-origin"} { // what the user has asked for, or a page of this server
+		assert.Equal(t, http.StatusOK, n.put("small", small(), "Sec-Fetch-Site", site).StatusCode)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -46,6 +47,7 @@ func uncompressed(t testing.TB, data []byte) []byte {
 }
 
 func TestBadInputIsAnsweredAndChangesNothing(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t, documentSize(4), func(c *server.Config) { c.MaxBody, c.Limits = maxBody, xtm.Limits{Depth: 100} })
 	n.publish("small", small())
@@ -71,11 +73,11 @@ func TestBadInputIsAnsweredAndChangesNothing(t *testing.T) {
 		"element out of place":              {topicMap("<topic id='x'>\n<member/></topic>"), 422, []string{":4:1:", "member"}},
 		"topic without id":                  {topicMap("<topic/>"), 422, []string{":3:1:", "id"}},
 		"mergeMap":                          {topicMap(`<mergeMap xlink:href="http://127.0.0.1/other.xtm"/>`), 422, []string{":3:1:", "mergeMap"}},
-		"deep nesting":                      {topicMap("<topic id='x'>" + strings.Repeat("<variant>", 50_000)), 422, []string{":3:"}},
+		"deep nesting":                      {topicMap("<topic id='x'>" + strings.Repeat("<variant>", 20_000)), 422, []string{":3:"}},
 		"deep nesting of others":            {[]byte(strings.Repeat("<a>", 90_000)), 422, []string{":1:301:"}},
 		"external entity":                   {[]byte(`<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>`), 422, []string{":1:"}},
 		"entities that multiply":            {[]byte(`<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]><a>&b;</a>`), 422, []string{":1:"}},
-		"type of a name":                    {topicMap(`<topic id="x"><baseName>`, `<instanceOf><topicRef xlink:href="#x"/></instanceOf><baseNameString>n</baseNameString></baseName></topic>`), 422, []string{":4:1:", "instanceOf", "lenient option"}},
+		"type of a name":                    {topicMap(`<topic id="x"><baseName>`, `<instanceOf><topicRef xlink:href="#x"/></instanceOf><baseNameString>n</baseNameString></baseName></topic>`), 422, []string{":4:1:", "instanceOf", "lenient reading"}},
 		"locator too long":                  {topicMap(identified("x", []string{"http://x/" + long}, "x")), 422, []string{"9009 bytes", "8192"}},
 		"identifier not absolute":           {topicMap(identified("x", []string{"//"}, "x"), `<topic id="y"><subjectIdentity><subjectIndicatorRef xlink:href="&#x1;"/></subjectIdentity></topic>`), 422, []string{":4:"}},
 		"over the limit":                    {append(bytes.Clone(maps.EGov), bytes.Repeat([]byte(" "), maxBody)...), 413, []string{"300000 bytes"}},
@@ -85,14 +87,14 @@ func TestBadInputIsAnsweredAndChangesNothing(t *testing.T) {
 		"gzip bomb after the map":           {gzipped(t, append(topicMap(), bytes.Repeat([]byte(" "), 50<<20)...)), 413, []string{"300000 bytes"}},
 		"gzip larger than the limit":        {uncompressed(t, append(topicMap(), bytes.Repeat([]byte(" "), maxBody)...)), 413, []string{"300000 bytes"}},
 		"beginning of gzip":                 {zipped[:2], 400, []string{"gzip"}},
-		"header of gzip":                    {zipped[:10], 400, []string{"EOF"}},
-		"half of gzip":                      {zipped[:len(zipped)/2], 400, []string{"EOF"}},
-		"gzip without its end":              {zipped[:len(zipped)-8], 400, []string{"EOF"}},
+		"header of gzip":                    {zipped[:10], 400, []string{"ends early"}},
+		"half of gzip":                      {zipped[:len(zipped)/2], 400, []string{"ends early"}},
+		"gzip without its end":              {zipped[:len(zipped)-8], 400, []string{"ends early"}},
 		"gzip with a wrong checksum":        {flip(zipped, len(zipped)-6), 400, []string{"checksum"}},
 		"gzip with a wrong length":          {flip(zipped, len(zipped)-1), 400, []string{"gzip"}},
 		"gzip and more":                     {append(bytes.Clone(zipped), "more"...), 400, []string{"cannot be read"}},
 		"gzip of a broken map":              {gzipped(t, topicMap("<topic id='x'>\n  </topik>")), 422, []string{":4:", "topik"}},
-		"gzip in gzip":                      {gzipped(t, zipped), 422, []string{"not allowed in XML"}},
+		"gzip in gzip":                      {gzipped(t, zipped), 400, []string{"gzipped twice: unpack it once"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := n.put("small", c.body, "Accept", "text/plain")
@@ -109,7 +111,9 @@ func TestBadInputIsAnsweredAndChangesNothing(t *testing.T) {
 			assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"))
 			require.NoError(t, json.Unmarshal(a.body, &p))
 			assert.Equal(t, c.status, a.StatusCode)
-			assert.Equal(t, server.Problem{Title: http.StatusText(c.status), Status: c.status, Detail: p.Detail, RequestID: a.Header.Get("X-Request-Id")}, p)
+			var want server.Problem
+			want.Title, want.Status, want.Detail, want.RequestID = http.StatusText(c.status), c.status, p.Detail, a.Header.Get("X-Request-Id")
+			assert.Equal(t, want, p)
 			for _, s := range c.says {
 				assert.Contains(t, p.Detail, s)
 			}
@@ -144,6 +148,7 @@ func TestLenientServerTakesTypesOfNames(t *testing.T) {
 // Whatever the example documents of the project hold, the server publishes it
 // or says what is wrong, and the feeds remain readable. None makes it fail.
 func TestNoDocumentMakesTheServerFail(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t, documentSize(10_000))
 	files, err := filepath.Glob("../../testdata/xtm/*/*/*.xtm")

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/feeds/resourcesync"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -129,14 +130,41 @@ func TestRangeThatIsNotThereIsSaidSo(t *testing.T) {
 	t.Parallel()
 	n := start(t)
 	for _, url := range stored(t, n) {
-		a := n.get(url, "Accept-Encoding", "gzip", "Range", "bytes=99999999-")
-		assert.Equal(t, http.StatusRequestedRangeNotSatisfiable, a.StatusCode)
-		assert.Regexp(t, `^bytes \*/\d+$`, a.Header.Get("Content-Range"))
-		assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"))
-		assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
-		assert.Contains(t, string(a.body), "bytes=99999999-")
-		for _, h := range []string{"ETag", "Content-Encoding", "Last-Modified", "Link"} {
-			assert.Empty(t, a.Header.Get(h), h)
+		for _, wanted := range []string{"bytes=99999999-", "bytes=x-y", "bytes=5-3"} {
+			a := n.get(url, "Accept-Encoding", "gzip", "Range", wanted)
+			assert.Equal(t, http.StatusRequestedRangeNotSatisfiable, a.StatusCode)
+			assert.Regexp(t, `^bytes \*/\d+$`, a.Header.Get("Content-Range"))
+			assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"))
+			assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
+			assert.Contains(t, string(a.body), wanted)
+			for _, h := range []string{"ETag", "Content-Encoding", "Last-Modified", "Link"} {
+				assert.Empty(t, a.Header.Get(h), h)
+			}
+		}
+	}
+}
+
+// Ranges are of bytes, and of answers to GET: in other units, and with other methods, there are
+// none (RFC 9110 §14.2, Range).
+func TestRangesOfOtherUnitsAndMethodsAreIgnored(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	all := stored(t, n)
+	d := n.visit("small")
+	all = append(all, d.capabilities[resourcesync.ResourceList])
+	for _, url := range all {
+		whole := n.mustGet(url, "Accept-Encoding", "gzip")
+		for _, wanted := range []string{"items=0-9", "lines=1-2, 5-6", "bytes", "nothing", "bytes 0-9"} {
+			a := n.mustGet(url, "Accept-Encoding", "gzip", "Range", wanted)
+			assert.True(t, bytes.Equal(whole.body, a.body), "%s: %s", url, wanted)
+		}
+		a := n.get(url, "Accept-Encoding", "gzip", "Range", "Bytes=0-9")
+		assert.Equal(t, http.StatusPartialContent, a.StatusCode, "the names of units have no case")
+		for _, wanted := range []string{"bytes=0-9", "bytes=99999999-"} {
+			a := n.do(http.MethodHead, url, nil, "Accept-Encoding", "gzip", "Range", wanted)
+			assert.Equal(t, http.StatusOK, a.StatusCode, "%s: %s", url, wanted)
+			assert.EqualValues(t, len(whole.body), a.ContentLength)
+			assert.Empty(t, a.Header.Get("Content-Range"))
 		}
 	}
 }
@@ -149,9 +177,12 @@ func TestDataLinksToWhatItBelongsTo(t *testing.T) {
 	key := urls["topic"][strings.LastIndex(urls["topic"], "/"):]
 	gate := "<" + n.url("/topicmaps/small/timegate") + key + `>; rel="timegate"`
 	times := "<" + n.url("/topicmaps/small/timemap") + key + `>; rel="timemap"; type="application/link-format"`
+	memento := strings.Replace(urls["fragment"], "/fragments/", "/mementos/", 1)
+	assert.ElementsMatch(t, []string{"<" + urls["topic"] + `>; rel="original"`, gate, times, "<" + n.url("/topicmaps/small") + `>; rel="collection"`},
+		n.mustGet(memento).Header.Values("Link"))
 	for kind, want := range map[string][]string{
-		"fragment": {"<" + urls["topic"] + `>; rel="latest-version"`, "<" + urls["topic"] + `>; rel="original"`, gate, times},
-		"topic": {"<" + urls["fragment"] + `>; rel="memento"; datetime="` + at(t, entry.updated()).Format(http.TimeFormat) + `"`, gate, times,
+		"fragment": {"<" + urls["topic"] + `>; rel="latest-version"`},
+		"topic": {"<" + memento + `>; rel="memento"; datetime="` + at(t, entry.updated()).Format(http.TimeFormat) + `"`, gate, times,
 			"<" + n.url("/topicmaps/small/resourcesync/capabilitylist.xml") + `>; rel="resourcesync"`,
 			"<" + urls["topic"] + `.xtm1>; rel="alternate"; type="application/xtm1+xml"`,
 			"<" + urls["topic"] + `.xtm21>; rel="alternate"; type="application/x-tm+xml;version=2.1"`},

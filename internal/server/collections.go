@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,28 +11,27 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gorilla/mux"
-
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
-	"github.com/tmshare/tmshare/xtm"
 )
 
 // CollectionSettings are the settings of a collection as JSON: what PUT takes
 // and GET …/settings answers. A field that is left out stays as it is.
 type CollectionSettings struct {
-	Title         *string `json:"title,omitempty"`
-	Summary       *string `json:"summary,omitempty"`
-	SP            *string `json:"sp,omitempty"` // only for a new collection
-	DocumentSize  *int    `json:"documentSize,omitempty"`
-	OmitInstances *bool   `json:"omitInstances,omitempty"`
-	RecordFormats *[]form `json:"recordFormats,omitempty"` // "xtm1", "xtm2.1"; none: both
-	SnapshotEvery *int    `json:"snapshotEvery,omitempty"`
-	SnapshotAfter *period `json:"snapshotAfter,omitempty"`
-	SnapshotsKept *int    `json:"snapshotsKept,omitempty"`
-	KeepEntries   *uint64 `json:"keepEntries,omitempty"`
-	KeepFor       *period `json:"keepFor,omitempty"`
+	Title         *string         `json:"title,omitempty"`
+	Summary       *string         `json:"summary,omitempty"`
+	SP            *string         `json:"sp,omitempty"` // only for a new collection
+	DocumentSize  *int            `json:"documentSize,omitempty"`
+	OmitInstances *bool           `json:"omitInstances,omitempty"`
+	RecordFormats *[]recordFormat `json:"recordFormats,omitempty"` // "xtm1", "xtm2.1"; none: both
+	SnapshotEvery *int            `json:"snapshotEvery,omitempty"`
+	SnapshotAfter *period         `json:"snapshotAfter,omitempty"`
+	SnapshotsKept *int            `json:"snapshotsKept,omitempty"`
+	KeepEntries   *uint64         `json:"keepEntries,omitempty"`
+	KeepFor       *period         `json:"keepFor,omitempty"`
 
 	ResourceSync    *bool     `json:"resourceSync,omitempty"` // whether it is offered
 	Mirrors         *[]string `json:"mirrors,omitempty"`
@@ -40,21 +40,12 @@ type CollectionSettings struct {
 	ChangeListAfter *period   `json:"changeListAfter,omitempty"`
 }
 
-// form is an XTM version by the name of the format: "xtm1", "xtm2.1".
-type form xtm.Version
+// recordFormat is a format in which records are offered, by its name.
+type recordFormat struct{ *formats.Format }
 
-func (f form) MarshalText() ([]byte, error) {
-	return []byte("xtm" + strings.TrimSuffix(string(f), ".0")), nil
-}
-
-func (f *form) UnmarshalText(b []byte) error {
-	for _, v := range store.Forms {
-		if name, _ := form(v).MarshalText(); bytes.Equal(b, name) {
-			*f = form(v)
-			return nil
-		}
-	}
-	return fmt.Errorf("%q is no format: there are \"xtm1\" and \"xtm2.1\"", b)
+func (f *recordFormat) UnmarshalText(name []byte) (err error) {
+	f.Format, err = formats.ServedNamed(string(name))
+	return err
 }
 
 // period is a time.Duration that JSON has as text: "36h", "15m".
@@ -80,7 +71,7 @@ func (g *CollectionSettings) apply(s *store.Settings) {
 	if g.RecordFormats != nil {
 		s.RecordForms = nil
 		for _, f := range *g.RecordFormats {
-			s.RecordForms = append(s.RecordForms, xtm.Version(f))
+			s.RecordForms = append(s.RecordForms, f.Stored)
 		}
 	}
 	set(&s.SnapshotEvery, g.SnapshotEvery)
@@ -104,9 +95,9 @@ func set[T any](field, given *T) {
 }
 
 func settingsOf(c *store.Collection) CollectionSettings {
-	offered := []form{}
+	offered := []recordFormat{}
 	for _, v := range c.RecordForms {
-		offered = append(offered, form(v))
+		offered = append(offered, recordFormat{formats.Stored(v)})
 	}
 	mirrors, offersSync := append([]string{}, c.Mirrors...), !c.NoResourceSync
 	return CollectionSettings{
@@ -127,14 +118,17 @@ func (s *Server) getSettings(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		w.Header().Set("ETag", (&validator{tag: tag}).etag(identity))
-		return writeJSON(w, http.StatusOK, settingsOf(&v.Collection))
+		w.Header().Set("Cache-Control", "no-store")
+		if done, err := web.Unchanged(w, r, web.Validator{Tag: tag}, web.Identity); done || err != nil {
+			return err
+		}
+		return web.WriteJSON(w, http.StatusOK, settingsOf(&v.Collection))
 	})
 }
 
 func settingsTag(c *store.Collection) (string, error) {
 	b, err := json.Marshal(settingsOf(c))
-	return digest(append(b, c.Epoch[:]...)), err
+	return web.Digest(append(b, c.Epoch[:]...)), err
 }
 
 // maxSettings is the size in bytes of the largest settings that are read.
@@ -143,18 +137,18 @@ const maxSettings = 64 << 10
 // readSettings reads the settings in the body of a request.
 func readSettings(w http.ResponseWriter, r *http.Request) (*CollectionSettings, error) {
 	if c := r.Header.Get("Content-Encoding"); c != "" && !strings.EqualFold(c, "identity") {
-		return nil, problem(http.StatusUnsupportedMediaType, "settings are sent without a content coding, not as %q", c)
+		return nil, web.Problemf(http.StatusUnsupportedMediaType, "settings are sent without a content coding, not as %q", c)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxSettings))
-	var slow *Problem
+	var slow *web.Problem
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &slow) || errors.As(err, &large):
 		return nil, err
 	case err != nil:
-		return nil, problem(http.StatusBadRequest, "request body: cannot be read to its end: %s", err)
+		return nil, web.Problemf(http.StatusBadRequest, "request body: cannot be read to its end: %s", err)
 	case !json.Valid(body):
-		return nil, problem(http.StatusBadRequest, "the request body is not JSON: a collection is made of settings such as {\"title\": \"…\"}")
+		return nil, web.Problemf(http.StatusBadRequest, "the request body is not JSON: a collection is made of settings such as {\"title\": \"…\"}")
 	}
 	var given CollectionSettings
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -163,14 +157,14 @@ func readSettings(w http.ResponseWriter, r *http.Request) (*CollectionSettings, 
 	err = d.Decode(&given)
 	switch {
 	case errors.As(err, &wrong) && wrong.Field != "":
-		return nil, problem(http.StatusUnprocessableEntity, "%s cannot be a JSON %s", wrong.Field, wrong.Value)
+		return nil, web.Problemf(http.StatusUnprocessableEntity, "%s cannot be a JSON %s", wrong.Field, wrong.Value)
 	case err != nil:
-		return nil, problem(http.StatusUnprocessableEntity, "these are no settings: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return nil, web.Problemf(http.StatusUnprocessableEntity, "these are no settings: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	var checked store.Settings
 	given.apply(&checked)
 	if err := checked.Validate(); err != nil {
-		return nil, problem(http.StatusUnprocessableEntity, "%s", strings.TrimPrefix(err.Error(), "store: "))
+		return nil, web.Problemf(http.StatusUnprocessableEntity, "%s", err)
 	}
 	return &given, nil
 }
@@ -181,11 +175,11 @@ func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	name := mux.Vars(r)["map"]
-	changed := s.changes.begin(name)
+	name := web.Var(r, "map")
+	changed := s.keeper.Changes.Begin(name)
 	defer changed()
 	change := func() (*store.Collection, error) {
-		return s.Store.ChangeSettings(name, func(settings *store.Settings) error {
+		return s.Store.ChangeSettings(r.Context(), name, func(settings *store.Settings) error {
 			given.apply(settings)
 			return nil
 		}, func(c *store.Collection) error { return s.mayChange(r, c, given) })
@@ -203,13 +197,13 @@ func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.afterChange(c) // by the new settings a snapshot may be due, or records are to be published again
-	return writeJSON(w, status, settingsOf(c))
+	s.keeper.Changed(c) // by the new settings a snapshot may be due, or records are to be published again
+	return web.WriteJSON(w, status, settingsOf(c))
 }
 
 func (s *Server) mayChange(r *http.Request, c *store.Collection, given *CollectionSettings) error {
 	if given.SP != nil && *given.SP != c.SP {
-		return problem(http.StatusConflict, "the source locator prefix of %s is %s for ever; create another collection, or delete this one", c.Name, c.SP)
+		return web.Problemf(http.StatusConflict, "the source locator prefix of %s is %s for ever; create another collection, or delete this one", c.Name, c.SP)
 	}
 	tag, err := settingsTag(c)
 	if err != nil {
@@ -221,19 +215,14 @@ func (s *Server) mayChange(r *http.Request, c *store.Collection, given *Collecti
 // createEmpty creates a collection without topics, and takes its first snapshot.
 func (s *Server) createEmpty(r *http.Request, name string, given *CollectionSettings) (*store.Collection, error) {
 	if r.Header.Get("If-Match") != "" {
-		return nil, problem(http.StatusPreconditionFailed, "there is no collection %s", name)
+		return nil, web.Problemf(http.StatusPreconditionFailed, "there is no collection %s", name)
 	}
-	c := store.Collection{Name: name, SP: DefaultPrefix(s.BaseURL, name), Settings: store.Settings{DocumentSize: s.DocumentSize}}
+	sp, err := s.prefixFor(name, given.SP)
+	if err != nil {
+		return nil, err
+	}
+	c := store.Collection{Name: name, SP: sp, Settings: store.Settings{DocumentSize: s.DocumentSize}}
 	given.apply(&c.Settings)
-	if given.SP != nil {
-		c.SP = *given.SP
-	}
-	if err := ValidateName(name); err != nil {
-		return nil, problem(http.StatusUnprocessableEntity, "%s", err)
-	}
-	if err := fragment.ValidatePrefix(c.SP); err != nil {
-		return nil, problem(http.StatusUnprocessableEntity, "%s", strings.TrimPrefix(err.Error(), "fragment: "))
-	}
 	nothing, err := fragment.NewMap(tmdm.New(), c.SP)
 	if err != nil {
 		return nil, err
@@ -243,7 +232,7 @@ func (s *Server) createEmpty(r *http.Request, name string, given *CollectionSett
 		return nil, err
 	}
 	s.Logger.Info("created", "collection", name, "sp", c.SP)
-	if _, _, err := s.takeSnapshot(r.Context(), name); err != nil {
+	if _, _, err := s.keeper.TakeSnapshot(r.Context(), name); err != nil {
 		s.Logger.Error("no snapshot taken; it is tried again", "collection", name, "error", err)
 	}
 	return created, nil
@@ -251,11 +240,11 @@ func (s *Server) createEmpty(r *http.Request, name string, given *CollectionSett
 
 // deleteCollection removes a collection and its history.
 func (s *Server) deleteCollection(w http.ResponseWriter, r *http.Request) error {
-	name := mux.Vars(r)["map"]
-	changed := s.changes.begin(name)
+	name := web.Var(r, "map")
+	changed := s.keeper.Changes.Begin(name)
 	defer changed()
 	topics := 0
-	err := s.Store.DeleteCollection(name, func(c *store.Collection) error {
+	err := s.Store.DeleteCollection(r.Context(), name, func(c *store.Collection) error {
 		topics = c.Topics
 		return s.ifMatch(r, c)
 	})
@@ -263,15 +252,8 @@ func (s *Server) deleteCollection(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	s.Logger.Info("deleted", "collection", name, "topics", topics)
-	if err := s.sweepSources(); err != nil {
+	if err := s.keeper.SweepSources(context.WithoutCancel(r.Context())); err != nil {
 		s.Logger.Error("files of a deleted collection not removed; it is tried again", "collection", name, "error", err)
 	}
-	return writeJSON(w, http.StatusOK, Published{Collection: name, Deleted: topics})
-}
-
-func writeJSON(w http.ResponseWriter, status int, value any) error {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	return json.NewEncoder(w).Encode(value)
+	return web.WriteJSON(w, http.StatusOK, Published{Collection: name, Deleted: topics})
 }

@@ -343,6 +343,25 @@ func TestIfMatchOnWrites(t *testing.T) {
 	before := n.get("/topicmaps/small/settings")
 	assert.Equal(t, http.StatusOK, n.putSettings("small", `{"keepEntries": 10}`, "If-Match", before.Header.Get("ETag")).StatusCode)
 	assert.Equal(t, http.StatusPreconditionFailed, n.putSettings("small", `{"keepEntries": 20}`, "If-Match", before.Header.Get("ETag")).StatusCode, "no feed shows this one")
+
+	// Reading is conditional, too.
+	now := n.mustGet("/topicmaps/small/settings").Header.Get("ETag")
+	for _, method := range []string{http.MethodGet, http.MethodHead} {
+		for headers, want := range map[[2]string]int{
+			{"If-None-Match", now}:                       http.StatusNotModified,
+			{"If-None-Match", "W/" + now}:                http.StatusNotModified,
+			{"If-None-Match", before.Header.Get("ETag")}: http.StatusOK,
+			{"If-Match", now}:                            http.StatusOK,
+			{"If-Match", before.Header.Get("ETag")}:      http.StatusPreconditionFailed,
+		} {
+			a := n.do(method, "/topicmaps/small/settings", nil, headers[:]...)
+			assert.Equal(t, want, a.StatusCode, "%s %v", method, headers)
+			if want == http.StatusNotModified {
+				assert.Empty(t, a.body)
+				assert.Equal(t, now, a.Header.Get("ETag"))
+			}
+		}
+	}
 	assert.Equal(t, http.StatusCreated, n.putSettings("new", `{}`, "If-None-Match", "*").StatusCode)
 	assert.Equal(t, http.StatusOK, n.remove("small", "If-Match", n.tag("small")).StatusCode)
 }

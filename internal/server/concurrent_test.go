@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -92,11 +92,11 @@ func TestReadersSeeWholeVersionsWhileOthersArePublished(t *testing.T) {
 	}
 	total := c.Topics
 	for i := range 12 {
-		require.Eventually(t, func() bool { // so that readers see several states
+		testenv.Eventually(t, func() bool { // so that readers see several states
 			mu.Lock()
 			defer mu.Unlock()
 			return len(snapshots) > 3*i
-		}, 30*time.Second, time.Millisecond)
+		})
 		p := n.mustPut("libraries", v[(i+1)%2])
 		total += p.Added + p.Updated + p.Deleted
 		require.Greater(t, p.Added+p.Updated+p.Deleted, 10)

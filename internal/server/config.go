@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/xtm"
@@ -23,16 +24,16 @@ import (
 type Store interface {
 	Reader
 	Publisher
-	Keeper
+	upkeep.Store
 }
 
 // Reader reads what is published.
 type Reader interface {
-	Collections() ([]store.Collection, error)
-	View(name string, f func(*store.View) error) error
-	Latest(name string) (*store.Latest, error)
+	Collections(ctx context.Context) ([]store.Collection, error)
+	View(ctx context.Context, name string, f func(*store.View) error) error
+	Latest(ctx context.Context, name string) (*store.Latest, error)
+	Version(ctx context.Context) (store.Version, error)
 	Sizes() (store.Sizes, error)
-	Dir() string
 }
 
 // Publisher changes what is published.
@@ -40,19 +41,9 @@ type Publisher interface {
 	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source, progress func(records int)) (*store.Collection, error)
 	FillCollection(ctx context.Context, name string, src fragment.Source, checks ...func(*store.Collection) error) (*store.Collection, error)
 	Publish(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
-	ChangeSettings(name string, change func(*store.Settings) error, checks ...func(*store.Collection) error) (*store.Collection, error)
-	DeleteCollection(name string, checks ...func(*store.Collection) error) error
-}
-
-// Keeper takes snapshots, gives up history, and cuts it into change lists.
-type Keeper interface {
-	TakeSnapshot(ctx context.Context, name string, keep int) (*store.Snapshot, error)
-	Prune(ctx context.Context, name string, keep store.Retention) (entries uint64, err error)
-	Restate(ctx context.Context, name string) (records int, err error)
-	KeepFragments(ctx context.Context, name string) (records int, err error)
-	CutChanges(name string, after uint64, at time.Time, cut store.Cut, checks ...func(*store.Collection) error) (*store.Collection, error)
-	DropChangeLists(name string, upTo uint64) error
-	Room() error
+	Preview(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
+	ChangeSettings(ctx context.Context, name string, change func(*store.Settings) error, checks ...func(*store.Collection) error) (*store.Collection, error)
+	DeleteCollection(ctx context.Context, name string, checks ...func(*store.Collection) error) error
 }
 
 // Config configures a Server. Store and BaseURL are required; zero values of
@@ -74,28 +65,23 @@ type Config struct {
 	// A collection without any is for all.
 	ReadTokens map[string][]string
 
-	Patience         time.Duration // how long a client may take to send or take 64 KiB; default 30 seconds
-	MaxUploads       int           // maps that are read at a time; default 2
-	MetricsElsewhere bool          // there is no /metrics here: MetricsHandler is served at another address
+	// TrustedProxies are the addresses of proxies, beside those of this machine, from which the
+	// log takes the address of the client (X-Forwarded-For). Nothing else depends on it.
+	TrustedProxies []netip.Prefix
 
-	Lenient      bool       // read XTM 1.0 leniently
-	MaxBody      int64      // bytes of a request body, unpacked; default 1 GiB
-	Limits       xtm.Limits // on documents that are read
-	DocumentSize int        // entries of an archive document, for new collections; default 100
+	SlowClientTimeout time.Duration // how long a client may take to send or take 64 KiB; default 30 seconds
+	PublishTimeout    time.Duration // how long a publication may take once its document is read; default 10 minutes
+	MaxUploads        int           // maps that are read at a time; default 2
+	MetricsElsewhere  bool          // there is no /metrics here: MetricsHandler is served at another address
 
-	// Of collections that have no settings of their own for it.
-	SnapshotEvery int           // changes after which a new snapshot is taken; default 1,000
-	SnapshotAfter time.Duration // after which a change gets into a snapshot; default 24 hours
-	SnapshotsKept int           // default 3
-	KeepEntries   uint64        // how many of the last entries are kept; default all
-	KeepFor       time.Duration // how long entries are kept; default for ever
+	Lenient      bool               // read XTM 1.0 leniently
+	MaxBody      int64              // bytes of a request body, unpacked; default 1 GiB
+	Limits       xtm.Limits         // on documents that are read; default of Roles: 1,000, of Memory: MaxBody, at least 256 MiB
+	MaxDelete    fragment.MaxDelete // of a new version of a map, where its writer does not say
+	DocumentSize int                // entries of an archive document, for new collections; default 100
 
-	ChangesPerList  int           // changes after which a change list of ResourceSync is closed; default 1,000
-	ChangeListAfter time.Duration // age of its first change at which it is; default 24 hours
-	ResourceSizes   resources.Sizes
+	upkeep.Policy // of what is kept
 
-	CheckEvery time.Duration // how often is looked for snapshots that are due; default a minute
-	PruneEvery time.Duration // how often history that need not be kept is given up; default an hour
 	WatchEvery time.Duration // how often is looked for changes of files that are watched; default a second
 
 	Logger *slog.Logger     // default slog.Default()
@@ -109,50 +95,52 @@ func (c *Config) Validate() error {
 	}
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(c.BaseURL, "?#") {
-		return fmt.Errorf("server: BaseURL %q is not an absolute http or https URL without query and fragment", c.BaseURL)
+		return fmt.Errorf("the BaseURL %q is not an absolute http or https URL without query and fragment", c.BaseURL)
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	all := slices.Clone(c.Tokens)
 	for collection, some := range c.ReadTokens {
 		if err := ValidateName(collection); err != nil {
-			return fmt.Errorf("server: read tokens: %w", err)
+			return fmt.Errorf("read tokens: %w", err)
 		}
 		if len(some) == 0 {
-			return fmt.Errorf("server: no read tokens given for %s, which would be open to all", collection)
+			return fmt.Errorf("no read tokens are given for %s, which would be open to all: name a file with at least one", collection)
 		}
 		all = append(all, some...)
 	}
 	for _, t := range all {
 		if len(t) < minToken {
-			return fmt.Errorf("server: a token has %d characters, at least %d are needed", len(t), minToken)
+			return fmt.Errorf("a token has %d characters, at least %d are needed", len(t), minToken)
 		}
 	}
-	for name, n := range map[string]int{"SnapshotEvery": c.SnapshotEvery, "SnapshotsKept": c.SnapshotsKept, "DocumentSize": c.DocumentSize, "MaxUploads": c.MaxUploads, "ChangesPerList": c.ChangesPerList} {
+	for name, n := range map[string]int{"DocumentSize": c.DocumentSize, "MaxUploads": c.MaxUploads} {
 		if n < 0 {
 			return fmt.Errorf("server: %s is negative", name)
 		}
 	}
 	for name, d := range map[string]time.Duration{
-		"SnapshotAfter": c.SnapshotAfter, "KeepFor": c.KeepFor, "ChangeListAfter": c.ChangeListAfter, "CheckEvery": c.CheckEvery, "PruneEvery": c.PruneEvery, "WatchEvery": c.WatchEvery, "Patience": c.Patience,
+		"WatchEvery": c.WatchEvery, "SlowClientTimeout": c.SlowClientTimeout, "PublishTimeout": c.PublishTimeout,
 	} {
 		if d < 0 {
 			return fmt.Errorf("server: %s is negative", name)
 		}
 	}
+	if err := c.Policy.Validate(); err != nil {
+		return err
+	}
 	if c.MaxBody < 0 {
 		return errors.New("server: MaxBody is negative")
 	}
+	if c.Limits.Roles < 0 {
+		return errors.New("server: Limits.Roles is negative")
+	}
 	setDefault(&c.MaxBody, 1<<30)
-	setDefault(&c.Patience, 30*time.Second)
+	setDefault(&c.SlowClientTimeout, 30*time.Second)
+	setDefault(&c.PublishTimeout, 10*time.Minute)
+	setDefault(&c.Limits.Roles, 1000)
+	setDefault(&c.Limits.Memory, max(c.MaxBody, 256<<20))
 	setDefault(&c.MaxUploads, 2)
-	setDefault(&c.SnapshotEvery, 1000)
-	setDefault(&c.SnapshotAfter, 24*time.Hour)
-	setDefault(&c.ChangesPerList, 1000)
-	setDefault(&c.ChangeListAfter, 24*time.Hour)
-	setDefault(&c.CheckEvery, time.Minute)
-	setDefault(&c.PruneEvery, time.Hour)
 	setDefault(&c.WatchEvery, time.Second)
-	setDefault(&c.SnapshotsKept, 3)
 	setDefault(&c.DocumentSize, 100)
 	if c.Logger == nil {
 		c.Logger = slog.Default()

@@ -1,20 +1,17 @@
 package server
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
-
-	"github.com/gorilla/mux"
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -28,17 +25,13 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 		}
 		h := w.Header()
 		h.Set("Cache-Control", cacheForEver)
-		addLink(h, s.topicURL(&v.Collection, e.TopicSI), "latest-version") // RFC 5829 §3.2
-		s.addMementoHeaders(h, &v.Collection, e)
-		version, err := s.prepare(w, r, &v.Collection, store.Forms[:])
-		if err != nil {
-			return err
-		}
-		return s.writeFragment(w, r, v, e, version, s.sinceThen(e.Updated))
+		web.AddLink(h, s.topicURL(&v.Collection, e.TopicSI), "latest-version") // RFC 5829 §3.2
+		web.AddLink(h, s.mapURL(&v.Collection), "collection")                  // RFC 6573 §2.2
+		return web.Represent(s, w, r, fragmentForms, version{v, e, s.keeper.Changes.Made(e.Updated)})
 	})
 }
 
-// topicData answers with the record of a topic: the fragment of its last entry, in
+// topicData answers with the record of a topic: the record form of its last entry, in
 // the forms in which it is offered. Where the topic is deleted, that says so.
 func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 	return s.view(r, func(v *store.View) error {
@@ -46,24 +39,21 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		version, err := s.prepare(w, r, &v.Collection, v.FormsOf(e))
-		if err != nil {
-			return err
-		}
 		h := w.Header()
+		web.AddLink(h, s.mapURL(&v.Collection), "collection")
 		h.Set("Cache-Control", cacheShortly)
 		h.Set(recordVersion, feeds.FormatTime(e.Updated))
 		s.addFormLinks(h, r, &v.Collection, e)
-		addLink(h, s.fragmentURL(&v.Collection, e.Seq), "memento", "datetime", e.Updated.UTC().Format(http.TimeFormat)) // RFC 7089 §2.2.4
+		web.AddLink(h, s.mementoURL(&v.Collection, e), "memento", "datetime", web.HTTPTime(e.Updated)) // RFC 7089 §2.2.4
 		s.addTimeLinks(h, &v.Collection, e)
 		if e.Lives() {
 			s.addSourceLink(h, &v.Collection)
 		}
-		modified := exchangeOf(r).settled
+		modified := web.RecorderOf(r).Settled
 		if !modified.IsZero() {
 			modified = e.Updated
 		}
-		return s.writeFragment(w, r, v, e, version, modified)
+		return web.Represent(s, w, r, offered(topicForms, v.FormsOf(e)), version{v, e, modified})
 	})
 }
 
@@ -71,21 +61,21 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 // The Canonical Link Relation; Z39.99 §14.3, Alternate Representations).
 func (s *Server) addFormLinks(h http.Header, r *http.Request, c *store.Collection, e *store.Entry) {
 	topic := s.topicURL(c, e.TopicSI)
-	if mux.Vars(r)["ext"] != "" {
-		addLink(h, topic, resourcesync.RelCanonical)
+	if web.Var(r, web.EndingVar) != "" {
+		web.AddLink(h, topic, resourcesync.RelCanonical)
 		return
 	}
-	for _, version := range c.FormsOf(e) {
-		addLink(h, topic+extension(version), resourcesync.RelAlternate, "type", mediaType(version))
+	for _, p := range offered(topicForms, c.FormsOf(e)) {
+		web.AddLink(h, topic+p.Ending, resourcesync.RelAlternate, "type", p.MediaType)
 	}
 }
 
 // lastEntry returns the last entry of the topic key in the URL.
 func lastEntry(v *store.View, r *http.Request) (*store.Entry, error) {
-	key := mux.Vars(r)["key"]
+	key := web.Var(r, "key")
 	e, err := v.Last(key)
 	if err == nil && e == nil {
-		err = problem(http.StatusNotFound, "there is no topic with the key %s in %s", key, v.Name)
+		err = web.Problemf(http.StatusNotFound, "there is no topic with the key %s in %s", key, v.Name)
 	}
 	return e, err
 }
@@ -94,7 +84,7 @@ func lastEntry(v *store.View, r *http.Request) (*store.Entry, error) {
 func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 	si, err := iri.Normalize(r.URL.Query().Get("si"))
 	if err != nil {
-		return problem(http.StatusBadRequest, "name a topic by its subject identifier: ?si=…")
+		return web.Problemf(http.StatusBadRequest, "name a topic by its subject identifier: ?si=…")
 	}
 	return s.view(r, func(v *store.View) error {
 		t, err := v.Source().Topic(fragment.Ref(si))
@@ -102,7 +92,7 @@ func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if t == nil {
-			return problem(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, si)
+			return web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, si)
 		}
 		w.Header().Set("Location", s.topicURL(&v.Collection, t.TopicSI()))
 		w.WriteHeader(http.StatusSeeOther)
@@ -110,66 +100,80 @@ func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// version is what an entry of the log says of a topic.
+type version struct {
+	view     *store.View
+	entry    *store.Entry
+	modified time.Time // of what is stored; zero: not told
+}
+
 // writeFragment answers with the fragment of an entry, as it is stored or, where
 // it is not, as the map is now.
-func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, v *store.View, e *store.Entry, version xtm.Version, modified time.Time) error {
+func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, of version, in xtm.Version) error {
+	v, e := of.view, of.entry
 	if !e.Stored {
-		if r.Method == http.MethodHead { // there may be none any more
-			if there, err := v.Renders(e); err != nil {
-				return err
-			} else if !there {
-				return fmt.Errorf("%w: topic %s has a later entry", store.ErrGone, e.TopicSI)
-			}
+		if err := renders(r, v, e); err != nil {
+			return err
 		}
-		return s.writeRendered(w, r, v, stateOf(&v.Collection)+extension(version), func(to io.Writer) error { return v.RenderFragment(to, e, version) })
+		made := s.asOfNow(w, r, v, stateOf(&v.Collection)+ending(in))
+		return s.answers.WriteRendered(w, r, made, func(to io.Writer) error { return v.RenderFragment(to, e, in) })
 	}
-	data, err := v.StoredFragment(e, version)
+	data, err := v.StoredFragment(e, in)
 	if err != nil {
 		return err
 	}
-	return writeStored(w, r, validator{digest(data), modified}, func() (packed, error) {
-		return packed{bytes.NewReader(data), io.NopCloser(nil), int64(len(data))}, nil
-	})
+	return writePacked(w, r, data, of.modified)
 }
 
-// prepare chooses the form of an answer with XTM among those offered, and sets what all
-// of them have in common.
-func (s *Server) prepare(w http.ResponseWriter, r *http.Request, c *store.Collection, offered []xtm.Version) (xtm.Version, error) {
-	h := w.Header()
-	h.Set("Vary", "Accept, Accept-Encoding")
-	version, err := negotiateXTM(r, mux.Vars(r)["ext"], offered)
+// writeRecord is writeFragment for the record form. That of the last entry of a live topic is
+// the same whenever it is rendered.
+func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version, in xtm.Version) error {
+	v, e := of.view, of.entry
+	if e.RecordStored() {
+		data, err := v.StoredRecord(e, in)
+		if err != nil {
+			return err
+		}
+		return writePacked(w, r, data, of.modified)
+	}
+	if err := renders(r, v, e); err != nil {
+		return err
+	}
+	last, err := v.LastOf(e.TopicSI)
 	if err != nil {
-		return "", err
+		return err
 	}
-	h.Set("Content-Type", mediaType(version))
-	addLink(h, s.mapURL(c), "collection") // RFC 6573 §2.2
-	return version, nil
+	made := web.Validator{Tag: s.stateTag(r, v.ID(e).String()+ending(in)), Modified: of.modified}
+	if last.Seq != e.Seq || !e.Lives() {
+		made = s.asOfNow(w, r, v, stateOf(&v.Collection)+ending(in))
+	}
+	return s.answers.WriteRendered(w, r, made, func(to io.Writer) error { return v.RenderRecord(to, e, in) })
 }
 
-// addLink adds a link with parameters to the header (RFC 8288 §3, Link
-// Serialisation in HTTP Headers).
-func addLink(h http.Header, href, rel string, params ...string) {
-	h.Add("Link", linkValue(href, rel, params...))
+// renders checks for a request that renders nothing whether there is something to render.
+func renders(r *http.Request, v *store.View, e *store.Entry) error {
+	if r.Method != http.MethodHead {
+		return nil
+	}
+	there, err := v.Renders(e)
+	if err == nil && !there {
+		err = fmt.Errorf("%w: topic %s has a later entry", store.ErrGone, e.TopicSI)
+	}
+	return err
 }
 
-// sinceThen returns when something was made that never changes, once its second
-// is over.
-func (s *Server) sinceThen(t time.Time) time.Time {
-	if !secondIsOver(t, s.Now()) {
-		return time.Time{}
-	}
-	return t
+// writePacked answers with what is in the store.
+func writePacked(w http.ResponseWriter, r *http.Request, data []byte, modified time.Time) error {
+	return web.WriteKept(w, r, web.Validator{Tag: web.Digest(data), Modified: modified}, func(web.Coding) (web.Kept, error) {
+		return web.KeptBytes(data), nil
+	}, web.Gzipped)
 }
 
 // snapshotData serves a snapshot's file.
 func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
-	name := mux.Vars(r)["map"]
-	exchangeOf(r).settled = s.changes.settled(name)
-	l, err := s.Store.Latest(name)
-	if err != nil {
-		return err
-	}
-	version, err := s.prepare(w, r, &l.Collection, store.Forms[:])
+	name := web.Var(r, "map")
+	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
+	l, err := s.Store.Latest(r.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -178,120 +182,45 @@ func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", cacheForEver)
-	return writeStored(w, r, validator{snap.ID.String() + extension(version), s.sinceThen(snap.Updated)}, func() (packed, error) {
-		f, err := l.OpenSnapshot(snap, version)
-		if err != nil {
-			return packed{}, err
+	web.AddLink(w.Header(), s.mapURL(&l.Collection), "collection")
+	return web.Represent(s, w, r, snapshotForms, keptSnapshot{l, snap})
+}
+
+// keptSnapshot is a snapshot that the feed of a collection lists.
+type keptSnapshot struct {
+	of   *store.Latest
+	snap *store.Snapshot
+}
+
+func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, k keptSnapshot, in xtm.Version) error {
+	return web.WriteKept(w, r, web.Validator{Tag: k.snap.ID.String() + ending(in), Modified: s.keeper.Changes.Made(k.snap.Updated)}, func(web.Coding) (web.Kept, error) {
+		f, err := k.of.OpenSnapshot(k.snap, in)
+		if errors.Is(err, store.ErrLost) {
+			err = s.snapshotWasLost(r.Context(), k.of.Name, k.snap)
 		}
-		info, err := f.Stat()
 		if err != nil {
-			f.Close()
-			return packed{}, err
+			return web.Kept{}, err
 		}
-		return packed{f, f, info.Size()}, nil
-	})
+		return web.KeptFile(f)
+	}, web.Gzipped)
 }
 
 // currentSnapshot streams the map as it is now and says as of when.
 func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
 	return s.view(r, func(v *store.View) error {
-		version, err := s.prepare(w, r, &v.Collection, store.Forms[:])
-		if err != nil {
-			return err
-		}
-		return s.writeRendered(w, r, v, stateOf(&v.Collection)+extension(version), func(to io.Writer) error { return v.WriteSnapshot(to, version) })
+		web.AddLink(w.Header(), s.mapURL(&v.Collection), "collection")
+		return web.Represent(s, w, r, currentForms, v)
 	})
 }
 
-// writeRendered streams what is made of the collection as it is now; state says all that
-// it depends on. Caches ask each time, but need not fetch it again.
-func (s *Server) writeRendered(w http.ResponseWriter, r *http.Request, v *store.View, state string, render func(io.Writer) error) error {
-	c, err := negotiateCoding(r, zstd1, gzipped)
-	if err != nil {
-		return err
-	}
-	tag := s.stateTag(r, state)
-	h := w.Header()
-	h.Set("Cache-Control", "no-cache")
-	h.Set(currentVersion, feeds.FormatTime(v.Updated))
-	setCoding(h, c)
-	if done, err := unchanged(w, r, validator{tag, exchangeOf(r).settled}, c); done || err != nil {
-		return err
-	}
-	if r.Method == http.MethodHead {
-		return nil
-	}
-	return few(w, r, s.renders, s.Patience/3, "large answers", func() error { return s.packers.pack(w, c, render) })
+func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, v *store.View, in xtm.Version) error {
+	made := s.asOfNow(w, r, v, stateOf(&v.Collection)+ending(in))
+	return s.answers.WriteRendered(w, r, made, func(to io.Writer) error { return v.WriteSnapshot(to, in) })
 }
 
-// packed is what is kept packed, and its size.
-type packed struct {
-	io.ReadSeeker
-	io.Closer
-	size int64
-}
-
-// writeStored answers with what is kept packed. It is opened only for those who do
-// not have it. Ranges are served of that coding only; without a coding it is
-// unpacked on the way.
-func writeStored(w http.ResponseWriter, r *http.Request, v validator, open func() (packed, error)) error {
-	c, err := negotiateCoding(r, gzipped)
-	if err != nil {
-		return err
-	}
-	h := w.Header()
-	setCoding(h, c)
-	if done, err := unchanged(w, r, v, c); done || err != nil {
-		return err
-	}
-	p, err := open()
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	if c != identity {
-		h.Set("Content-Length", strconv.FormatInt(p.size, 10)) // ranges have one of their own
-		ranged := &rangeWriter{ResponseWriter: w}
-		http.ServeContent(ranged, r, "", v.modified, p.ReadSeeker)
-		if ranged.failed {
-			return problem(http.StatusRequestedRangeNotSatisfiable, "the range %q is not among the %d bytes that there are", r.Header.Get("Range"), p.size)
-		}
-		return nil
-	}
-	z, err := gzip.NewReader(p)
-	if err != nil {
-		return err
-	}
-	if r.Method == http.MethodHead {
-		return nil
-	}
-	_, err = io.Copy(w, z)
-	return err
-}
-
-// rangeWriter keeps back the answer of http.ServeContent to a range that cannot
-// be served, but for its headers.
-type rangeWriter struct {
-	http.ResponseWriter
-	failed bool
-}
-
-func (w *rangeWriter) WriteHeader(status int) {
-	if w.failed = status == http.StatusRequestedRangeNotSatisfiable; !w.failed {
-		w.ResponseWriter.WriteHeader(status)
-	}
-}
-
-func (w *rangeWriter) Write(p []byte) (int, error) {
-	if w.failed {
-		return len(p), nil
-	}
-	return w.ResponseWriter.Write(p)
-}
-
-func (w *rangeWriter) ReadFrom(from io.Reader) (int64, error) {
-	if w.failed {
-		return io.Copy(io.Discard, from)
-	}
-	return io.Copy(w.ResponseWriter, from)
+// asOfNow says as of when an answer is that is made of the collection as it is now, and returns
+// its validator; state says all that it depends on.
+func (s *Server) asOfNow(w http.ResponseWriter, r *http.Request, v *store.View, state string) web.Validator {
+	w.Header().Set(currentVersion, feeds.FormatTime(v.Updated))
+	return web.Validator{Tag: s.stateTag(r, state), Modified: web.RecorderOf(r).Settled}
 }

@@ -8,10 +8,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/server"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -173,7 +175,8 @@ func TestRangesOfThePackedSnapshotAreServed(t *testing.T) {
 // when the content is made may be missing.
 func TestHeadHasTheHeadersOfGet(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(4))
+	later := time.Now().Add(time.Hour) // the second of each change is over: all that is dated has its date
+	n := start(t, documentSize(4), func(c *server.Config) { c.Now = func() time.Time { return later } })
 	urls := []string{"/topicmaps", "/topicmaps/small", "/topicmaps/small.atom", "/topicmaps/small/fragments", "/topicmaps/small/snapshots", "/healthz", "/nothing", "/topicmaps/none", "/topicmaps/small/topics?si=http://psi.example.org/oslo"}
 	for _, url := range negotiable(t, n) {
 		urls = append(urls, url, url+".xtm21")

@@ -40,7 +40,7 @@ func TestDeletedTopicIsPublishedAsAnEmptyTopic(t *testing.T) {
 	n.checkData(e, "fragment")
 	n.sameEntry(e)
 	for _, href := range e.typed(t, "topicmapdata") {
-		f, err := fragment.Read(bytes.NewReader(n.mustGet(href).body), xtm.Options{Base: tmdm.Locator(c.SP)}, "http://psi.example.org/oslo")
+		f, err := fragment.Read(t.Context(), bytes.NewReader(n.mustGet(href).body), xtm.Options{Base: tmdm.Locator(c.SP)}, "http://psi.example.org/oslo")
 		require.NoError(t, err)
 		assert.True(t, f.Deleted)
 		assert.Equal(t, []tmdm.Locator{"http://psi.example.org/oslo", "http://psi.example.org/christiania"}, f.Topic.SubjectIdentifiers, "the former identifiers")

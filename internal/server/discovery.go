@@ -9,10 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gorilla/mux"
-
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -53,7 +52,7 @@ func (s *Server) sourceDescription(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	return s.writeSmall(w, r, resourcesync.MediaTypeXML, d.Write)
+	return s.answers.WriteSmall(w, r, resourcesync.MediaTypeXML, cacheShortly, d.Write)
 }
 
 // sourceDescriptionPart is one of several.
@@ -62,11 +61,11 @@ func (s *Server) sourceDescriptionPart(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	n, err := strconv.Atoi(mux.Vars(r)["n"])
+	n, err := strconv.Atoi(web.Var(r, "n"))
 	if err != nil || n < 1 || n > d.Parts() {
-		return problem(http.StatusNotFound, "there are %d parts of the Source Description at %s", d.Parts(), resources.SourceDescriptionURL(s.BaseURL))
+		return web.Problemf(http.StatusNotFound, "there are %d parts of the Source Description at %s", d.Parts(), resources.SourceDescriptionURL(s.BaseURL))
 	}
-	return s.writeSmall(w, r, resourcesync.MediaTypeXML, func(to io.Writer) error { return d.WritePart(to, n) })
+	return s.answers.WriteSmall(w, r, resourcesync.MediaTypeXML, cacheShortly, func(to io.Writer) error { return d.WritePart(to, n) })
 }
 
 // robots is the file in which crawlers look for Sitemaps: the Resource Lists of those
@@ -84,7 +83,7 @@ func (s *Server) robots(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	b.WriteString("\n")
-	return s.writeSmall(w, r, "text/plain; charset=utf-8", func(to io.Writer) error {
+	return s.answers.WriteSmall(w, r, "text/plain; charset=utf-8", cacheShortly, func(to io.Writer) error {
 		_, err := to.Write(b.Bytes())
 		return err
 	})
@@ -120,7 +119,7 @@ var pages = html.Must(html.New("page").Parse(`<!DOCTYPE html>
 `))
 
 func (s *Server) writePage(w http.ResponseWriter, r *http.Request, p *page) error {
-	return s.writeSmall(w, r, "text/html; charset=utf-8", func(to io.Writer) error { return pages.Execute(to, p) })
+	return s.answers.WriteSmall(w, r, "text/html; charset=utf-8", cacheShortly, func(to io.Writer) error { return pages.Execute(to, p) })
 }
 
 // about describes the server: to it leads the describedby link of the Source Description (§8).
@@ -164,7 +163,7 @@ func (s *Server) aboutCollection(w http.ResponseWriter, r *http.Request) error {
 		if !c.NoResourceSync {
 			p.CapabilityList = site.CapabilityListURL()
 			p.Links = append(p.Links, link{"ResourceSync Capability List", p.CapabilityList,
-				"the live topics, for those who copy them: each has a URL that stays, and is to be had as XTM 1.0 or XTM 2.1"})
+				"the live topics, for those who copy them: each has a URL that stays, and is available as XTM 1.0 or XTM 2.1"})
 		}
 		return s.writePage(w, r, &p)
 	})

@@ -11,7 +11,8 @@ import (
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/fetch"
-	"github.com/tmshare/tmshare/internal/harvest"
+	"github.com/tmshare/tmshare/internal/follow"
+	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server"
 )
@@ -124,13 +125,12 @@ func TestSetsOfADividedSourceDescriptionAreFound(t *testing.T) {
 		n.publish(name, cities(2, name))
 		sets = append(sets, n.url("/topicmaps/"+name+"/resourcesync/capabilitylist.xml"))
 	}
-	mirror := func(ref string) (*harvest.News, error) {
-		source := &harvest.ResourceSync{Fetcher: fetch.Fetcher{HTTP: n.http}.WithDefaults()}
-		news, err := source.News(t.Context(), ref, harvest.Mark{}, nil)
-		require.NoError(t, source.Close())
-		return news, err
+	mirror := func(ref string) (*follow.Delta, error) {
+		source := &rs.Source{Fetcher: fetch.Fetcher{HTTP: n.http}.WithDefaults()}
+		t.Cleanup(func() { require.NoError(t, source.Close()) })
+		return source.Delta(t.Context(), ref, follow.Mark{}, nil)
 	}
-	var choice *harvest.ChoiceError
+	var choice *rs.ChoiceError
 	for _, ref := range []string{n.url("/"), n.url("/.well-known/resourcesync")} {
 		_, err := mirror(ref)
 		require.ErrorAs(t, err, &choice)
@@ -141,5 +141,10 @@ func TestSetsOfADividedSourceDescriptionAreFound(t *testing.T) {
 	assert.Equal(t, sets[2:4], choice.Sets, "one part alone")
 	news, err := mirror(sets[4])
 	require.NoError(t, err)
-	assert.Len(t, news.Records, 3)
+	records := 0
+	for _, err := range news.Records(t.Context()) {
+		require.NoError(t, err)
+		records++
+	}
+	assert.Equal(t, 3, records)
 }

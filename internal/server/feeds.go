@@ -1,15 +1,17 @@
 package server
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/gorilla/mux"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -23,17 +25,17 @@ const (
 
 // view calls f with the state of the collection that the URL names.
 func (s *Server) view(r *http.Request, f func(*store.View) error) error {
-	name := mux.Vars(r)["map"]
-	exchangeOf(r).settled = s.changes.settled(name)
-	return s.Store.View(name, f)
+	name := web.Var(r, "map")
+	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
+	return s.Store.View(r.Context(), name, f)
 }
 
-// quickly calls f with the collection as it is, and without a view. Where that does
-// not do, f returns errNeedsView, and is called again with a view.
-func (s *Server) quickly(r *http.Request, f func(*store.Collection, *store.View) error) error {
-	name := mux.Vars(r)["map"]
-	exchangeOf(r).settled = s.changes.settled(name)
-	l, err := s.Store.Latest(name)
+// withLatest calls f with the latest state of the collection, from memory and without a view.
+// An f that needs a view returns errNeedsView, and is called again with one.
+func (s *Server) withLatest(r *http.Request, f func(*store.Collection, *store.View) error) error {
+	name := web.Var(r, "map")
+	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
+	l, err := s.Store.Latest(r.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -61,7 +63,7 @@ func (s *Server) feedWith(w http.ResponseWriter, r *http.Request, f func(*store.
 // §6.3.3, Link).
 func (s *Server) addSourceLink(h http.Header, c *store.Collection) {
 	if !c.NoResourceSync {
-		addLink(h, s.site(c).CapabilityListURL(), resourcesync.RelResourceSync)
+		web.AddLink(h, s.site(c).CapabilityListURL(), resourcesync.RelResourceSync)
 	}
 }
 
@@ -88,4 +90,56 @@ func name(c *store.Collection) string {
 // derived returns the Atom id of something about the collection, from its epoch.
 func derived(c *store.Collection, what string) string {
 	return uuid.NewSHA1(c.Epoch, []byte(what)).URN()
+}
+
+// atomDocument is a feed or an entry.
+type atomDocument interface{ Encode(io.Writer) error }
+
+// feedDocument is a feed, or an entry of one, that is made only for those who do not know it.
+type feedDocument struct {
+	tag, cache string // of the ETag; Cache-Control
+	build      func() (atomDocument, error)
+}
+
+// writeAtom answers with an Atom document. Its ETag is made of its bytes.
+func (s *Server) writeAtom(w http.ResponseWriter, r *http.Request, document atomDocument, cache string) error {
+	var b bytes.Buffer
+	if err := document.Encode(&b); err != nil {
+		return err
+	}
+	return web.Represent(s, w, r, feedForms, feedDocument{web.Digest(b.Bytes()), cache, func() (atomDocument, error) { return document, nil }})
+}
+
+// writeAtomOf answers with the Atom document that build makes of a state. It is
+// made only for those who do not know it, and where it was not made lately: then
+// it needs a view.
+func (s *Server) writeAtomOf(w http.ResponseWriter, r *http.Request, cache, state string, v *store.View, build func(*store.View) (*feeds.Feed, error)) error {
+	return web.Represent(s, w, r, feedForms, feedDocument{s.stateTag(r, state), cache, func() (atomDocument, error) {
+		if v == nil {
+			return nil, errNeedsView
+		}
+		return build(v)
+	}})
+}
+
+func (s *Server) writeAtomDocument(w http.ResponseWriter, r *http.Request, d feedDocument) error {
+	return s.answers.WriteBytes(w, r, d.tag, d.cache, func() ([]byte, error) {
+		document, err := d.build()
+		if err != nil {
+			return nil, err
+		}
+		var b bytes.Buffer
+		err = document.Encode(&b)
+		return b.Bytes(), err
+	})
+}
+
+// stream is what is written as it is made.
+type stream struct {
+	made   web.Validator
+	render func(io.Writer) error
+}
+
+func (s *Server) writeStream(w http.ResponseWriter, r *http.Request, of stream) error {
+	return s.answers.WriteRendered(w, r, of.made, of.render)
 }

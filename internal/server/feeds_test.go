@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -44,7 +45,7 @@ func TestTopicMapsFeedHasAnEntryForEachMap(t *testing.T) {
 		e := d.Entries[i]
 		href := n.url("/topicmaps/" + c.Name)
 		assert.Equal(t, feedTime(c), e.updated())
-		for _, rel := range []string{"topicmapfeed", sdshare + "collectionfeed", "alternate"} {
+		for _, rel := range []string{"topicmapfeed", sdshare + "collectionfeed", cwa + "/collectionfeed", "alternate"} {
 			assert.Equal(t, map[string]string{atomType: href}, e.typed(t, rel), rel)
 		}
 		assert.Empty(t, e.TopicSI)
@@ -79,10 +80,10 @@ func TestTopicMapFeedHasExactlyTwoEntries(t *testing.T) {
 		{"snapshotfeed", "snapshotsfeed", "/topicmaps/egov/snapshots"},
 	} {
 		e := d.Entries[i]
-		for _, rel := range []string{want.rel, sdshare + want.sdshare, "alternate"} {
+		for _, rel := range []string{want.rel, sdshare + want.sdshare, cwa + "/" + want.sdshare, "alternate"} {
 			assert.Equal(t, map[string]string{atomType: n.url(want.path)}, e.typed(t, rel), rel)
 		}
-		assert.Len(t, e.Links, 4)
+		assert.Len(t, e.Links, 5)
 		n.sameEntry(e)
 	}
 	assert.NotEqual(t, d.Entries[0].id(), d.Entries[1].id())
@@ -98,8 +99,9 @@ func (n *node) checkData(e document, sdshareName string) {
 	require.NotEmpty(n.t, data[xtm21Type])
 	assert.NotEqual(n.t, data[xtm1Type], data[xtm21Type])
 	assert.Equal(n.t, data, e.typed(n.t, sdshare+sdshareName))
+	assert.Equal(n.t, data, e.typed(n.t, cwa+"/"+sdshareName))
 	assert.Equal(n.t, data, e.typed(n.t, "alternate"))
-	assert.Len(n.t, e.Links, 7, "and self")
+	assert.Len(n.t, e.Links, 9, "and self")
 }
 
 func TestSnapshotsFeedListsTheSnapshotsNewestFirst(t *testing.T) {
@@ -147,6 +149,7 @@ func TestSnapshotsFeedListsTheSnapshotsNewestFirst(t *testing.T) {
 }
 
 func TestFragmentsFeedStatesTopicAndStateOfEachEntry(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t)
 	c := n.publish("egov", maps.EGov)
@@ -185,6 +188,7 @@ func TestFragmentsFeedStatesTopicAndStateOfEachEntry(t *testing.T) {
 // A reader must be able to show an entry, whatever the topic is called, and a
 // name of any length must not make the feed too large for its readers.
 func TestEveryEntryHasATitleThatReadersCanShow(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t)
 	n.publish("small", small())

@@ -19,14 +19,14 @@ func TestFirstVersionOfAnEmptyCollection(t *testing.T) {
 	n := start(t)
 	require.Equal(t, http.StatusCreated, n.putSettings("new", `{"title": "New"}`).StatusCode)
 	var empty store.Collection
-	require.NoError(t, n.Store.View("new", func(v *store.View) error { empty = v.Collection; return nil }))
+	require.NoError(t, n.Store.View(n.t.Context(), "new", func(v *store.View) error { empty = v.Collection; return nil }))
 
 	a := n.put("new", maps.EGov)
 	require.Equal(t, http.StatusOK, a.StatusCode, string(a.body))
 	var p server.Published
 	require.NoError(t, json.Unmarshal(a.body, &p))
 	assert.Equal(t, 226, p.Added)
-	require.NoError(t, n.Store.View("new", func(v *store.View) error {
+	require.NoError(t, n.Store.View(n.t.Context(), "new", func(v *store.View) error {
 		assert.EqualValues(t, 226, v.Head)
 		assert.Equal(t, 226, v.Topics)
 		assert.Equal(t, "New", v.Title)

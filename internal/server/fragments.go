@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/gorilla/mux"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -32,7 +32,7 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 	if since != nil {
 		return s.feedWith(w, r, func(v *store.View) (*feeds.Feed, error) { return s.sinceFeed(v, since) })
 	}
-	return s.quickly(r, func(c *store.Collection, v *store.View) error {
+	return s.withLatest(r, func(c *store.Collection, v *store.View) error {
 		if v == nil { // the first time
 			s.addSourceLink(w.Header(), c)
 		}
@@ -47,19 +47,21 @@ func (s *Server) recentDocument(v *store.View) (*feeds.Feed, error) {
 	if err != nil {
 		return nil, err
 	}
+	via, err := archiveURL(v, s.fragmentsURL(c), n)
+	if err != nil {
+		return nil, err
+	}
 	feed.Title = name(c) + ": Fragments"
-	feed.Links = append(feed.Links, atomLink("self", s.fragmentsURL(c)), atomLink("via", s.archiveURL(c, n)))
+	feed.Links = append(feed.Links, atomLink("self", s.fragmentsURL(c)), atomLink("via", via))
 	feed.Links = append(feed.Links, s.fragmentsLinks(c)...)
 	return feed, nil
 }
 
 // fragmentsLinks returns the links from the fragments feed to what belongs to it.
 func (s *Server) fragmentsLinks(c *store.Collection) []feeds.Link {
-	return append([]feeds.Link{
-		atomLink("up", s.mapURL(c)),
-		atomLink(feeds.RelSnapshotFeed, s.snapshotsURL(c)), atomLink(feeds.RelSDShareSnapshotsFeed, s.snapshotsURL(c)),
-		atomLink(feeds.RelRecordsFeed, s.recordsURL(c)),
-	}, s.currentLinks(c)...)
+	return slices.Concat(
+		atomLinks(s.mapURL(c), "up"), atomLinks(s.snapshotsURL(c), snapshotsFeedRels...),
+		atomLinks(s.recordsURL(c), feeds.RelRecordsFeed), s.currentLinks(c))
 }
 
 // archiveDocument is a document of the fragments feed under its permanent URL.
@@ -74,22 +76,36 @@ func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request) error {
 // is pruned.
 func (s *Server) documentWith(w http.ResponseWriter, r *http.Request, feed func(*store.Collection) string,
 	pruned func(*store.Collection) error, build func(*store.View, uint64) (*feeds.Feed, error)) error {
-	return s.quickly(r, func(c *store.Collection, v *store.View) error {
-		if epoch := mux.Vars(r)["epoch"]; epoch != c.Epoch.String() {
-			return problem(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, feed(c))
+	return s.withLatest(r, func(c *store.Collection, v *store.View) error {
+		earlier := web.Problemf(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, feed(c))
+		history, err := uuid.Parse(web.Var(r, "history"))
+		run, ok := c.RunOf(history)
+		if err != nil || !ok {
+			return earlier
 		}
-		n, err := strconv.ParseUint(mux.Vars(r)["n"], 10, 64)
+		n, err := strconv.ParseUint(web.Var(r, "n"), 10, 64)
 		open := c.OpenDocument()
 		if err != nil || n == 0 || n > open {
-			return problem(http.StatusNotFound, "the feed has the documents 1 to %d", open)
+			return web.Problemf(http.StatusNotFound, "the feed has the documents 1 to %d", open)
 		}
 		first, _ := c.Document(n)
 		if first <= c.Horizon && pruned != nil {
 			return pruned(c)
 		}
+		if v != nil { // the ETag of another answer is of this URL, too, and so of the same run
+			last, known, err := v.DocumentRun(n)
+			if err != nil {
+				return err
+			}
+			if known && last != run {
+				return leadTo(w, v, n, run, feed(c), earlier)
+			}
+		}
 		cache, state := cacheShortly, stateOf(c)
 		switch {
 		case first <= c.Horizon:
+		case n+1 < open && pruned == nil: // until pruning rewrites it
+			state = "finished"
 		case n+1 < open:
 			cache, state = cacheForEver, "finished"
 		case n < open:
@@ -97,6 +113,26 @@ func (s *Server) documentWith(w http.ResponseWriter, r *http.Request, feed func(
 		}
 		return s.writeAtomOf(w, r, cache, state, v, func(v *store.View) (*feeds.Feed, error) { return build(v, n) })
 	})
+}
+
+// leadTo redirects from the URL that document n had in an earlier run to the one that it has
+// now. Where it had none in that run, the answer is none.
+func leadTo(w http.ResponseWriter, v *store.View, n uint64, run uint32, feed string, none error) error {
+	written, err := v.WrittenIn(n, run)
+	if err != nil {
+		return err
+	}
+	if !written {
+		return none
+	}
+	now, err := archiveURL(v, feed, n)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", cacheShortly)
+	w.Header().Set("Location", now)
+	w.WriteHeader(http.StatusFound)
+	return nil
 }
 
 // archived returns document n of the fragments feed as it stands under its
@@ -107,24 +143,32 @@ func (s *Server) archived(v *store.View, n uint64) (*feeds.Feed, error) {
 	if err != nil {
 		return nil, err
 	}
-	markArchived(feed, c, n, s.fragmentsURL(c), func(n uint64) string { return s.archiveURL(c, n) })
-	return feed, nil
+	return feed, markArchived(feed, v, n, s.fragmentsURL(c))
 }
 
 // markArchived adds to document n of an archived feed what it has under its permanent
-// URL (RFC 5005 §4, Archived Feeds).
-func markArchived(feed *feeds.Feed, c *store.Collection, n uint64, current string, permanent func(uint64) string) {
-	feed.Links = append(feed.Links, atomLink("self", permanent(n)), atomLink("current", current))
-	open := c.OpenDocument()
-	if feed.Archive = n < open; n+1 < open {
-		feed.Links = append(feed.Links, atomLink("next-archive", permanent(n+1)))
+// URL (RFC 5005 §4, Archived Feeds). current is the URL of the feed.
+func markArchived(feed *feeds.Feed, v *store.View, n uint64, current string) error {
+	self, err := archiveURL(v, current, n)
+	if err != nil {
+		return err
 	}
+	feed.Links = append(feed.Links, atomLink("self", self), atomLink("current", current))
+	open := v.OpenDocument()
+	if feed.Archive = n < open; n+1 < open {
+		next, err := archiveURL(v, current, n+1)
+		if err != nil {
+			return err
+		}
+		feed.Links = append(feed.Links, atomLink("next-archive", next))
+	}
+	return nil
 }
 
 // pruned is the answer for what retention has given up. Links to it stay (RFC
 // 5005 §4.1: archive documents need not all be available).
 func (s *Server) pruned(c *store.Collection, what string) error {
-	return problem(http.StatusGone,
+	return web.Problemf(http.StatusGone,
 		"%s is not kept any more; whoever lacks what was in it starts again from the newest snapshot at %s and goes on with the later entries at %s",
 		what, s.snapshotsURL(c), s.fragmentsURL(c))
 }
@@ -136,7 +180,11 @@ func (s *Server) fragmentsDocument(v *store.View, n uint64) (*feeds.Feed, error)
 	c := &v.Collection
 	feed := s.fragmentsHead(c)
 	if n > 1 {
-		feed.Links = append(feed.Links, atomLink("prev-archive", s.archiveURL(c, n-1)))
+		prev, err := archiveURL(v, s.fragmentsURL(c), n-1)
+		if err != nil {
+			return nil, err
+		}
+		feed.Links = append(feed.Links, atomLink("prev-archive", prev))
 	}
 	first, size := c.Document(n)
 	for e, err := range v.Entries(first) {
@@ -162,15 +210,15 @@ func (s *Server) fragmentsHead(c *store.Collection) *feeds.Feed {
 }
 
 func (s *Server) fragmentFeedEntry(c *store.Collection, e *store.Entry) feeds.Entry {
-	href := s.fragmentURL(c, e.Seq)
+	href := s.fragmentURL(c, e)
 	state := feeds.StateLive
 	if e.Deleted {
 		state = feeds.StateDeleted
 	}
 	return feeds.Entry{
-		ID: c.ID(e.Seq).URN(), Title: title(e), Updated: e.Updated,
+		ID: c.ID(e).URN(), Title: title(e), Updated: e.Updated,
 		TopicSI: []string{string(e.TopicSI)}, State: state,
-		Links: append([]feeds.Link{atomLink("self", href+".atom")}, dataLinks(href, feeds.RelSDShareFragment)...),
+		Links: append([]feeds.Link{atomLink("self", href+".atom")}, dataLinks(href, feeds.RelSDShareFragment, feeds.RelCWAFragment)...),
 	}
 }
 
@@ -204,14 +252,16 @@ func (s *Server) fragmentEntry(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) findEntry(v *store.View, r *http.Request) (*store.Entry, error) {
-	id, err := uuid.Parse(mux.Vars(r)["id"])
-	seq := v.Seq(id)
-	if err != nil || seq == 0 {
-		return nil, problem(http.StatusNotFound, "there is no fragment %s", mux.Vars(r)["id"])
+	id, err := uuid.Parse(web.Var(r, "id"))
+	if err != nil {
+		return nil, web.Problemf(http.StatusNotFound, "there is no fragment %s", web.Var(r, "id"))
 	}
-	e, err := v.Entry(seq)
-	if errors.Is(err, store.ErrGone) {
+	e, err := v.EntryOf(id)
+	switch {
+	case errors.Is(err, store.ErrGone):
 		return nil, s.pruned(&v.Collection, "this fragment")
+	case errors.Is(err, store.ErrNotFound):
+		return nil, web.Problemf(http.StatusNotFound, "there is no fragment %s", id)
 	}
 	return e, err
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
@@ -46,12 +47,13 @@ func start(t testing.TB, configure ...func(*server.Config)) *node {
 func startOn(t testing.TB, o store.Options, configure ...func(*server.Config)) *node {
 	t.Helper()
 	n := &node{t: t, logs: &logBuffer{}, lint: newLinter(t), http: &http.Client{
-		Transport:     &http.Transport{DisableCompression: true},
+		// A body that the server is to ask for is not sent before that.
+		Transport:     &http.Transport{DisableCompression: true, ExpectContinueTimeout: time.Hour},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	logger := slog.New(slog.NewTextHandler(n.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	o.Logger = slog.New(slog.DiscardHandler)
-	db, err := store.Open(o)
+	db, err := store.Open(n.t.Context(), o)
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -89,7 +91,13 @@ func (n *node) publish(name string, doc []byte) *store.Collection {
 	return c
 }
 
-func (n *node) sp(name string) string { return server.DefaultPrefix(n.BaseURL, name) }
+// sp returns the prefix of a collection, or the one to import it with.
+func (n *node) sp(name string) string {
+	if l, err := n.Store.Latest(n.t.Context(), name); err == nil {
+		return l.SP
+	}
+	return server.DefaultPrefix(n.BaseURL, name)
+}
 
 func (n *node) url(path string) string { return n.BaseURL + path }
 
@@ -197,7 +205,7 @@ func gzipped(t testing.TB, data []byte) []byte {
 // canonical returns the content of an XTM document as CXTM.
 func canonical(t testing.TB, doc []byte, sp string) string {
 	t.Helper()
-	tm, err := xtm.Read(bytes.NewReader(doc), xtm.Options{Base: tmdm.Locator(sp)})
+	tm, err := xtm.Read(t.Context(), bytes.NewReader(doc), xtm.Options{Base: tmdm.Locator(sp)})
 	require.NoError(t, err)
 	var b bytes.Buffer
 	require.NoError(t, cxtm.Write(&b, tm, cxtm.Options{Base: tmdm.Locator(sp), OmitItemIdentifiers: true}))

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -150,6 +151,7 @@ func xmllint(t testing.TB, files []string, args ...string) string {
 // Every kind of document is checked, so that no test passes by having nothing
 // to check, and the check can fail.
 func TestEveryKindOfDocumentIsValidatedAgainstItsSchema(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	if _, err := schemas(); err != nil {
 		t.Skipf("NOT CHECKED: documents against the schemas of Atom and XTM 1.0: %v", err)

@@ -80,9 +80,9 @@ func small(renames ...string) []byte {
 func (n *node) expected(name string, doc []byte) string {
 	n.t.Helper()
 	sp := n.sp(name)
-	tm, err := xtm.Read(bytes.NewReader(doc), xtm.Options{Base: tmdm.Locator(sp), DropClashes: true})
+	tm, err := xtm.Read(n.t.Context(), bytes.NewReader(doc), xtm.Options{Base: tmdm.Locator(sp), DropClashes: true})
 	require.NoError(n.t, err)
-	named, err := fragment.NameTopics(tm, sp, nil)
+	named, err := fragment.NameTopics(n.t.Context(), tm, sp, nil)
 	require.NoError(n.t, err)
 	var b bytes.Buffer
 	require.NoError(n.t, cxtm.Write(&b, named.TopicMap(), cxtm.Options{Base: tmdm.Locator(sp), OmitItemIdentifiers: true}))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -120,13 +121,12 @@ func TestTimeMapListsAllVersions(t *testing.T) {
 // sequence returns that of the entry with a fragment.
 func (n *node) sequence(url string) (seq uint64) {
 	id := url[strings.LastIndex(url, "/")+1:]
-	require.NoError(n.t, n.Store.View("m", func(v *store.View) error {
-		for i := uint64(1); i <= v.Head; i++ {
-			if v.ID(i).String() == id {
-				seq = i
-			}
+	require.NoError(n.t, n.Store.View(n.t.Context(), "m", func(v *store.View) error {
+		e, err := v.EntryOf(uuid.MustParse(id))
+		if err == nil {
+			seq = e.Seq
 		}
-		return nil
+		return err
 	}))
 	return seq
 }

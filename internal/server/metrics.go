@@ -1,9 +1,8 @@
 package server
 
 import (
+	"context"
 	"net/http"
-	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -11,38 +10,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
 // metrics are what Prometheus gets to see.
 type metrics struct {
-	requests *prometheus.CounterVec
-	seconds  *prometheus.HistogramVec
-	running  prometheus.Gauge
-	counts   sync.Map // kind → *counted
-	sent     prometheus.Counter
-
+	http        *web.Metrics
 	public, all http.Handler // without the collections that have read tokens, and with them
 }
 
 func newMetrics(s *Server) *metrics {
-	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tmshare_http_requests_total", Help: "Requests answered.",
-		}, []string{"route", "method", "code"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "tmshare_http_request_duration_seconds", Help: "Time from the request's header to the end of the answer.",
-			Buckets: []float64{.001, .005, .02, .1, .5, 2, 10, 60, 300},
-		}, []string{"route", "method"}),
-		running: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tmshare_http_requests_running", Help: "Requests under way."}),
-		sent:    prometheus.NewCounter(prometheus.CounterOpts{Name: "tmshare_http_sent_bytes_total", Help: "Bytes of the bodies of answers."}),
-	}
+	m := &metrics{http: web.NewMetrics()}
 	sizes := &cachedSizes{s: s}
 	handler := func(shown func(collection string) bool) http.Handler {
 		r := prometheus.NewRegistry()
-		r.MustRegister(m.requests, m.seconds, m.running, m.sent,
-			collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-			&storeCollector{s, sizes, shown})
+		m.http.Register(r)
+		r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &storeCollector{s, sizes, shown})
 		return promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: metricsLog{s}})
 	}
 	m.public = handler(func(collection string) bool { return len(s.readers[collection]) == 0 })
@@ -50,46 +34,12 @@ func newMetrics(s *Server) *metrics {
 	return m
 }
 
-// observe counts a request that is answered.
-func (m *metrics) observe(x *exchange, r *http.Request, took time.Duration) {
-	route, method := x.route, r.Method
-	if route == "" {
-		route = "none"
-	}
-	if !slices.Contains(methods, method) {
-		method = "other" // whoever asks must not choose our labels
-	}
-	c := m.counted(kind{route, method, x.status})
-	c.requests.Inc()
-	c.seconds.Observe(took.Seconds())
-	m.sent.Add(float64(x.sent))
-}
-
-// kind is what requests are counted by.
-type kind struct {
-	route, method string
-	status        int
-}
-
-// counted are the metrics of one kind. To find them by their labels costs more than
-// to count.
-type counted struct {
-	requests prometheus.Counter
-	seconds  prometheus.Observer
-}
-
-func (m *metrics) counted(k kind) *counted {
-	if c, ok := m.counts.Load(k); ok {
-		return c.(*counted)
-	}
-	c, _ := m.counts.LoadOrStore(k, &counted{
-		m.requests.WithLabelValues(k.route, k.method, strconv.Itoa(k.status)), m.seconds.WithLabelValues(k.route, k.method),
-	})
-	return c.(*counted)
-}
-
-// publicMetrics does not show the collections that only some may read.
+// publicMetrics does not show the collections that only some may read. It is for programs on this
+// machine, and for those who may write: what a server does is nobody else's business.
 func (s *Server) publicMetrics(w http.ResponseWriter, r *http.Request) error {
+	if !web.IsLocal(r) && !s.writers.Holds(r) {
+		return web.Problemf(http.StatusForbidden, "metrics are for programs on the server's own machine, and with a write token; --metrics-listen gives them an address of their own")
+	}
 	w.Header().Set("Cache-Control", "no-store")
 	s.metrics.public.ServeHTTP(w, r)
 	return nil
@@ -140,7 +90,7 @@ func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 		gauge(bytesDesc, float64(sizes.Records), "records")
 		gauge(bytesDesc, float64(sizes.Snapshots), "snapshots")
 	}
-	all, err := c.s.Store.Collections()
+	all, err := c.s.Store.Collections(context.Background()) // a collector is given none
 	if err != nil {
 		out <- prometheus.NewInvalidMetric(headDesc, err)
 	}
@@ -151,7 +101,7 @@ func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 			continue
 		}
 		var snapshots []store.Snapshot
-		err := c.s.Store.View(name, func(v *store.View) error {
+		err := c.s.Store.View(context.Background(), name, func(v *store.View) error {
 			all[i] = v.Collection // of one state with the snapshots
 			var err error
 			snapshots, err = v.Snapshots()
@@ -166,7 +116,7 @@ func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 		gauge(headDesc, float64(all[i].Head), name)
 		gauge(unchangedDesc, now.Sub(all[i].Updated).Seconds(), name)
 		gauge(snapshotsDesc, float64(len(snapshots)), name)
-		if broken, follows := c.s.watched.of(name); broken {
+		if broken, follows := c.s.watcher.Broken(name); broken {
 			gauge(fileBrokenDesc, 1, name)
 		} else if follows {
 			gauge(fileBrokenDesc, 0, name)

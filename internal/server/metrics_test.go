@@ -1,9 +1,12 @@
 package server_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -37,7 +41,7 @@ func TestMetricsSayWhatPrometheusWants(t *testing.T) {
 	n.mustPut("small", small("Oslo", "Christiania", "Bergen", "Bjørgvin"))
 	now.advance(time.Hour)
 	n.get("/topicmaps/small/fragments", "If-None-Match", "*")
-	n.get("/topicmaps/small/fragments/" + c.ID(1).String() + ".xtm21")
+	n.get(strings.TrimSuffix(n.feed("/topicmaps/small/fragments").Entries[0].link(t, "self"), ".atom") + ".xtm21")
 	n.get("/nowhere/1")
 	n.get("/nowhere/2")
 	n.do("BREW", "/topicmaps", nil)
@@ -51,7 +55,7 @@ func TestMetricsSayWhatPrometheusWants(t *testing.T) {
 		`tmshare_http_requests_total{code="304",method="GET",route="/topicmaps/{map}/fragments"}`:           1,
 		`tmshare_http_requests_total{code="200",method="GET",route="/topicmaps/{map}/fragments/{id}{ext}"}`: 1,
 		`tmshare_http_requests_total{code="404",method="GET",route="none"}`:                                 2,
-		`tmshare_http_requests_total{code="405",method="other",route="none"}`:                               1,
+		`tmshare_http_requests_total{code="501",method="other",route="none"}`:                               1,
 		`tmshare_http_request_duration_seconds_count{method="PUT",route="/topicmaps/{map}"}`:                1,
 		`tmshare_http_requests_running`:                               1, // this one
 		`tmshare_collection_topics{collection="small"}`:               float64(c.Topics),
@@ -127,6 +131,22 @@ func TestReadinessIsOfTheStoreAndEndsWithTheServer(t *testing.T) {
 
 type failingOverview struct{ server.Store }
 
-func (failingOverview) Collections() ([]store.Collection, error) {
+func (failingOverview) Collections(context.Context) ([]store.Collection, error) {
 	return nil, errors.New("/var/lib/tmshare is gone")
+}
+
+// A collection that follows a file has a metric that says whether the file can be published.
+func TestMetricsShowFilesThatAreBroken(t *testing.T) {
+	t.Parallel()
+	n := start(t, func(c *server.Config) { c.WatchEvery = time.Millisecond })
+	n.publish("small", small())
+	const series = `tmshare_collection_file_broken{collection="small"}`
+	assert.NotContains(t, string(n.mustGet("/metrics").body), series)
+	file := filepath.Join(t.TempDir(), "map.xtm")
+	require.NoError(t, os.WriteFile(file, small(), 0o600))
+	n.Watch([]publish.Watched{{Collection: "small", File: file}})
+	assert.Zero(t, sample(t, string(n.mustGet("/metrics").body), series))
+	require.NoError(t, os.Remove(file))
+	n.lines("file not published")
+	assert.Equal(t, 1.0, sample(t, string(n.mustGet("/metrics").body), series))
 }

@@ -1,18 +1,19 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // lines returns the lines of the log with a piece of text, once there are some:
@@ -20,7 +21,7 @@ import (
 func (n *node) lines(piece string) []string {
 	n.t.Helper()
 	var found []string
-	require.Eventually(n.t, func() bool {
+	testenv.Eventually(n.t, func() bool {
 		found = nil
 		for line := range strings.Lines(n.logs.String()) {
 			if strings.Contains(line, piece) {
@@ -28,7 +29,7 @@ func (n *node) lines(piece string) []string {
 			}
 		}
 		return len(found) > 0
-	}, 5*time.Second, time.Millisecond, piece)
+	}, piece)
 	return found
 }
 
@@ -115,8 +116,8 @@ func TestPanicInTheMiddleOfAnAnswerCutsItOff(t *testing.T) {
 
 type panicsLate struct{ server.Store }
 
-func (s panicsLate) View(name string, f func(*store.View) error) error {
-	if err := s.Store.View(name, f); err != nil {
+func (s panicsLate) View(ctx context.Context, name string, f func(*store.View) error) error {
+	if err := s.Store.View(ctx, name, f); err != nil {
 		return err
 	}
 	panic("the end is bad")

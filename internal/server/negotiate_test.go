@@ -70,6 +70,12 @@ func TestDataIsNegotiatedByAccept(t *testing.T) {
 		{[]string{"*/*, application/xtm1+xml;q=0"}, xtm21Type},
 		{[]string{"application/x-tm+xml;version=2.1;q=0, */*;q=0.1"}, xtm1Type},
 		{[]string{"application/x-tm+xml;version=2.1;q=0.1, */*;q=0.9"}, xtm1Type},
+		{[]string{"application/*;q=0, */*"}, ""},
+		{[]string{"*/*, application/*;q=0"}, ""},
+		{[]string{"application/xml;q=0.2, application/*;q=0, */*;q=0.9"}, xtm1Type},
+		{[]string{"application/xml;q=0, application/*"}, xtm1Type}, // it is not what this is
+		{[]string{"application/x-tm+xml;q=0, application/x-tm+xml;version=2.1"}, xtm21Type},
+		{[]string{"application/x-tm+xml;version=2.1;q=0, application/x-tm+xml, application/xtm1+xml;q=0.1"}, xtm1Type},
 		{[]string{"*/*;q=0"}, ""},
 		{[]string{"application/xtm1+xml;q=0"}, ""},
 		{[]string{"application/xtm1+xml;q=0.000, application/x-tm+xml;q=0.0"}, ""},
@@ -98,12 +104,18 @@ func TestDataIsNegotiatedByAccept(t *testing.T) {
 	}
 }
 
-func TestFixedFormsDoNotNegotiate(t *testing.T) {
+func TestFixedFormsAreWhatTheyAre(t *testing.T) {
 	t.Parallel()
 	n := start(t)
 	for kind, url := range negotiable(t, n) {
 		for ext, want := range map[string]string{".xtm1": xtm1Type, ".xtm21": xtm21Type} {
-			fixed := n.mustGet(url+ext, "Accept", "text/html")
+			fixed := n.mustGet(url + ext)
+			assert.Equal(t, string(fixed.body), string(n.mustGet(url+ext, "Accept", "text/html, application/xml;q=0.1").body))
+			for _, accept := range []string{"text/html", want + ";q=0, */*", "application/*;q=0, */*"} {
+				a := n.get(url+ext, "Accept", accept)
+				assert.Equal(t, http.StatusNotAcceptable, a.StatusCode, "%s%s: %s", kind, ext, accept)
+				assert.Contains(t, string(a.body), want)
+			}
 			assert.Equal(t, want, fixed.Header.Get("Content-Type"))
 			negotiated := n.mustGet(url, "Accept", want)
 			assert.Equal(t, string(negotiated.body), string(fixed.body), "%s%s", kind, ext)
@@ -138,6 +150,8 @@ func TestFeedsAreForWhomeverAcceptsAtom(t *testing.T) {
 		"*/*;q=0":                             false,
 		"application/atom+xml;q=0, */*":       false, // the more specific range decides
 		"*/*;q=0, application/atom+xml;q=0.5": true,
+		"application/*;q=0, */*;q=0.9":        false,
+		"application/xml;q=0, application/*":  true, // it is not what this is
 	} {
 		for _, url := range urls {
 			a := n.get(url, "Accept", accept)

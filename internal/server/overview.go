@@ -44,10 +44,7 @@ func (s *Server) collectionEntry(c *store.Collection) feeds.Entry {
 	}
 	return feeds.Entry{
 		ID: derived(c, "topicmap"), Title: name(c), Updated: c.Updated, Summary: summary,
-		Links: []feeds.Link{
-			atomLink("self", href+".atom"), atomLink("alternate", href),
-			atomLink(feeds.RelTopicMapFeed, href), atomLink(feeds.RelSDShareCollectionFeed, href),
-		},
+		Links: append([]feeds.Link{atomLink("self", href+".atom"), atomLink("alternate", href)}, atomLinks(href, collectionFeedRels...)...),
 	}
 }
 
@@ -73,10 +70,7 @@ func (s *Server) fragmentsEntry(c *store.Collection) feeds.Entry {
 	href := s.fragmentsURL(c)
 	return feeds.Entry{
 		ID: derived(c, "fragments"), Title: name(c) + ": Fragments", Updated: c.Updated,
-		Links: []feeds.Link{
-			atomLink("self", href+".atom"), atomLink("alternate", href),
-			atomLink(feeds.RelFragmentFeed, href), atomLink(feeds.RelSDShareFragmentsFeed, href),
-		},
+		Links: append([]feeds.Link{atomLink("self", href+".atom"), atomLink("alternate", href)}, atomLinks(href, fragmentsFeedRels...)...),
 	}
 }
 
@@ -84,10 +78,7 @@ func (s *Server) snapshotsEntry(c *store.Collection) feeds.Entry {
 	href := s.snapshotsURL(c)
 	return feeds.Entry{
 		ID: derived(c, "snapshots"), Title: name(c) + ": Snapshots", Updated: c.Updated,
-		Links: []feeds.Link{
-			atomLink("self", href+".atom"), atomLink("alternate", href),
-			atomLink(feeds.RelSnapshotFeed, href), atomLink(feeds.RelSDShareSnapshotsFeed, href),
-		},
+		Links: append([]feeds.Link{atomLink("self", href+".atom"), atomLink("alternate", href)}, atomLinks(href, snapshotsFeedRels...)...),
 	}
 }
 

@@ -108,15 +108,20 @@ func TestServedFragmentIsEditedAndPosted(t *testing.T) {
 	n.publish("egov", maps.EGov)
 	class := "https://psi.egov.example.org/type/topic-type"
 	a := n.find("egov", class)
-	f := n.mustGet(a.Header.Get("Location") + ".xtm21").body
+	record := n.mustGet(a.Header.Get("Location") + ".xtm21").body
+	assert.Zero(t, bytes.Count(record, []byte("iso13250/model/instance")), "the record is without instances")
+	p := published(t, n.postTopics("egov", record, nil))
+	assert.Zero(t, p.Added+p.Updated+p.Deleted)
+	entries, _ := n.history("/topicmaps/egov/fragments")
+	f := n.mustGet(dataURL(t, entries[entryOf(entries, class)]) + ".xtm21").body
 	require.Greater(t, bytes.Count(f, []byte("iso13250/model/instance")), 30, "a class with instances")
-	p := published(t, n.postTopics("egov", f, nil))
+	p = published(t, n.postTopics("egov", f, nil))
 	assert.Zero(t, p.Added+p.Updated+p.Deleted)
 	edited := replace(t, f, "<value>Topic type</value>", "<value>Kind</value>")
 	p = published(t, n.postTopics("egov", edited, nil))
 	assert.Equal(t, 1, p.Updated)
 	assert.Zero(t, p.Added+p.Deleted)
-	tm, err := xtm.Read(bytes.NewReader(maps.EGov), xtm.Options{Base: tmdm.Locator(n.sp("egov"))})
+	tm, err := xtm.Read(t.Context(), bytes.NewReader(maps.EGov), xtm.Options{Base: tmdm.Locator(n.sp("egov"))})
 	require.NoError(t, err)
 	for _, name := range tm.TopicBySubjectIdentifier(tmdm.Locator(class)).Names() {
 		if name.Value() == "Topic type" {
@@ -217,6 +222,6 @@ func TestTopicIsDeletedByItsSubjectIdentifier(t *testing.T) {
 	assert.Equal(t, http.StatusConflict, a.StatusCode, "%s", a.body)
 	assert.Contains(t, string(a.body), `statements of \"Oslo\"`)
 	assert.Equal(t, http.StatusMethodNotAllowed, n.do(http.MethodPut, "/topicmaps/towns/topics", nil).StatusCode)
-	_, err := fragment.Read(bytesOf(n, n.find("towns", psi+"bergen").Header.Get("Location")), xtm.Options{Base: tmdm.Locator(n.sp("towns"))}, psi+"bergen")
+	_, err := fragment.Read(t.Context(), bytesOf(n, n.find("towns", psi+"bergen").Header.Get("Location")), xtm.Options{Base: tmdm.Locator(n.sp("towns"))}, psi+"bergen")
 	assert.NoError(t, err, "it is still there")
 }

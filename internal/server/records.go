@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -26,7 +27,7 @@ import (
 
 // recordsFeed is the subscription document of the archived form.
 func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
-	return s.quickly(r, func(c *store.Collection, v *store.View) error {
+	return s.withLatest(r, func(c *store.Collection, v *store.View) error {
 		if v == nil { // the first time
 			s.addSourceLink(w.Header(), c)
 		}
@@ -36,9 +37,13 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return nil, err
 			}
+			via, err := archiveURL(v, s.recordsURL(c), n)
+			if err != nil {
+				return nil, err
+			}
 			feed.Title = name(c) + ": Records"
 			feed.Links = append(feed.Links,
-				atomLink("self", s.recordsURL(c)), atomLink("current", s.recordsURL(c)), atomLink("via", s.recordsArchiveURL(c, n)),
+				atomLink("self", s.recordsURL(c)), atomLink("current", s.recordsURL(c)), atomLink("via", via),
 				atomLink("up", s.mapURL(c)), atomLink(feeds.RelCompleteRecords, s.completeRecordsURL(c)))
 			feed.Links = append(feed.Links, s.currentLinks(c)...)
 			return feed, nil
@@ -49,12 +54,11 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 // recordsArchiveDocument is a document of the archived form under its permanent URL.
 func (s *Server) recordsArchiveDocument(w http.ResponseWriter, r *http.Request) error {
 	return s.documentWith(w, r, s.recordsURL, nil, func(v *store.View, n uint64) (*feeds.Feed, error) {
-		c := &v.Collection
 		feed, err := s.recordsDocument(v, n)
-		if err == nil {
-			markArchived(feed, c, n, s.recordsURL(c), func(n uint64) string { return s.recordsArchiveURL(c, n) })
+		if err != nil {
+			return nil, err
 		}
-		return feed, err
+		return feed, markArchived(feed, v, n, s.recordsURL(&v.Collection))
 	})
 }
 
@@ -70,7 +74,11 @@ func (s *Server) recordsDocument(v *store.View, n uint64) (*feeds.Feed, error) {
 		ID: derived(c, "records"), Title: c.Name + ": Records", Author: author, Updated: c.Created, ServerSrcLocatorPrefix: c.SP,
 	}
 	if before > 0 {
-		feed.Links = append(feed.Links, atomLink("prev-archive", s.recordsArchiveURL(c, before)))
+		prev, err := archiveURL(v, s.recordsURL(c), before)
+		if err != nil {
+			return nil, err
+		}
+		feed.Links = append(feed.Links, atomLink("prev-archive", prev))
 	}
 	for i := range entries {
 		feed.Entries = append(feed.Entries, s.recordFeedEntry(c, &entries[i]))
@@ -98,8 +106,8 @@ func (s *Server) recordFeedEntry(c *store.Collection, e *store.Entry) feeds.Entr
 		out.State, out.Content = feeds.StateDeleted, feeds.EmptyContent
 		return out
 	}
-	for _, version := range c.FormsOf(e) {
-		out.Links = append(out.Links, feeds.Link{Rel: "alternate", Type: mediaType(version), Href: href + extension(version)})
+	for _, p := range offered(topicForms, c.FormsOf(e)) {
+		out.Links = append(out.Links, feeds.Link{Rel: "alternate", Type: p.MediaType, Href: href + p.Ending})
 	}
 	return out
 }
@@ -119,9 +127,6 @@ func (s *Server) recordEntry(w http.ResponseWriter, r *http.Request) error {
 // the active entries of all records, and no others. It is a feed of its own.
 func (s *Server) completeRecords(w http.ResponseWriter, r *http.Request) error {
 	return s.view(r, func(v *store.View) error {
-		if err := acceptsAtom(r); err != nil {
-			return err
-		}
 		c := &v.Collection
 		feed := &feeds.Feed{
 			ID: derived(c, "records/complete"), Title: name(c) + ": Records", Author: author, Updated: c.Updated,
@@ -131,10 +136,8 @@ func (s *Server) completeRecords(w http.ResponseWriter, r *http.Request) error {
 			}, s.currentLinks(c)...),
 		}
 		s.addSourceLink(w.Header(), c)
-		w.Header().Set("Vary", "Accept, Accept-Encoding")
-		w.Header().Set("Content-Type", feeds.MediaTypeAtom)
-		state := fmt.Sprint(c.Epoch, c.Head, c.Updated.UnixMicro(), name(c)) // not what is pruned, nor other settings
-		return s.writeRendered(w, r, v, state, func(to io.Writer) error { return feed.EncodeWith(to, s.activeEntries(v)) })
+		state := fmt.Sprint(c.Epoch, c.Run, c.Head, c.Updated.UnixMicro(), name(c)) // not what is pruned, nor other settings
+		return web.Represent(s, w, r, completeForms, stream{s.asOfNow(w, r, v, state), func(to io.Writer) error { return feed.EncodeWith(to, s.activeEntries(v)) }})
 	})
 }
 

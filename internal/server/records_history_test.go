@@ -16,6 +16,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // The records under random histories.
@@ -137,11 +138,10 @@ func recordsAt(t testing.TB, dir string, configure ...func(*server.Config)) *nod
 }
 
 func TestRecordsKeepEveryRuleUnderRandomHistories(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
-	histories, steps := uint64(8), 50
-	if testing.Short() {
-		histories, steps = 1, 20
-	}
+	const steps = 25
+	histories := uint64(testenv.Rounds(2, 16))
 	var deletions, pruned, restated atomic.Int64
 	t.Run("histories", func(t *testing.T) {
 		for seed := range histories {
@@ -174,7 +174,7 @@ func TestRecordsKeepEveryRuleUnderRandomHistories(t *testing.T) {
 			})
 		}
 	})
-	if testing.Short() {
+	if histories < 8 {
 		assert.Positive(t, deletions.Load(), "deletion entries")
 		return
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,12 +10,10 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"time"
-
-	"github.com/gorilla/mux"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -22,14 +21,14 @@ import (
 // topics. What there is at one moment, and what has changed up to one, are files that are made
 // once: see package resources. The first who asks for them has to wait until they are made.
 
-func (s *Server) resourceSyncRoutes(get func(path string, h handler)) {
+func (s *Server) resourceSyncRoutes(get func(path string, h web.Handler)) {
 	get("/.well-known/resourcesync", s.sourceDescription)
 	get("/resourcesync/description-{n:"+resources.SeqPattern+"}.xml", s.sourceDescriptionPart)
 	get("/robots.txt", s.robots)
 	get("/about", s.about)
 	get("/topicmaps/{map}/about", s.aboutCollection)
 
-	document := func(name string, h handler) { get("/topicmaps/{map}/resourcesync/"+name, h) }
+	document := func(name string, h web.Handler) { get("/topicmaps/{map}/resourcesync/"+name, h) }
 	document("capabilitylist.xml", s.capabilityList)
 	document("changelist.xml", s.changeList)
 	document("changelist-open.xml", s.openChanges)
@@ -52,12 +51,14 @@ func (s *Server) resourceSyncRoutes(get func(path string, h handler)) {
 	closed := func(name string, file func(*resources.Site, uint64) resources.File) {
 		document(name, func(w http.ResponseWriter, r *http.Request) error { return s.closedChanges(w, r, file) })
 	}
-	closed("changelist-"+tag+"-"+number+".xml", s.resources.ChangeList)
-	closed("changedump-"+tag+"-"+number+".zip", s.resources.ChangePackage)
-	closed("changedump-"+tag+"-"+number+"-manifest.xml", s.resources.ChangeManifest)
+	closed("changelist-"+tag+"-"+number+".xml", s.keeper.Resources.ChangeList)
+	closed("changedump-"+tag+"-"+number+".zip", s.keeper.Resources.ChangePackage)
+	closed("changedump-"+tag+"-"+number+"-manifest.xml", s.keeper.Resources.ChangeManifest)
 
+	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithEndings(topicForms), s.memento)
+	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithAnEnding(topicForms)+".patch", s.mementoPatch)
 	get("/topicmaps/{map}/timegate/{key:[a-z2-7]{26}}", s.timeGate)
-	get("/topicmaps/{map}/timemap/{key:[a-z2-7]{26}}{page:|-[0-9]{1,18}}", s.timeMap)
+	get("/topicmaps/{map}/timemap/{key:[a-z2-7]{26}}{page:|-[1-9][0-9]{0,17}}", s.timeMap)
 }
 
 // site says where everything of a collection is.
@@ -72,7 +73,7 @@ var errNotMade = errors.New("server: what ResourceSync offers is not made yet")
 // Lists are there only if f wants them.
 func (s *Server) source(w http.ResponseWriter, r *http.Request, lists bool, f func(*resources.Source, *store.View) error) error {
 	const tries = 5 // others may delete what is made, or change how it is to be
-	name := mux.Vars(r)["map"]
+	name := web.Var(r, "map")
 	for range tries {
 		err := s.view(r, func(v *store.View) error {
 			src, err := s.sourceOf(v, lists)
@@ -95,11 +96,11 @@ func (s *Server) source(w http.ResponseWriter, r *http.Request, lists bool, f fu
 // missing.
 func (s *Server) sourceOf(v *store.View, lists bool) (*resources.Source, error) {
 	if v.NoResourceSync {
-		return nil, problem(http.StatusNotFound, "%s is not offered by ResourceSync", v.Name)
+		return nil, web.Problemf(http.StatusNotFound, "%s is not offered by ResourceSync", v.Name)
 	}
 	src := &resources.Source{Site: *s.site(&v.Collection), Collection: &v.Collection}
 	var err error
-	if src.Sets, err = s.resources.Sets(&src.Site); err != nil {
+	if src.Sets, err = s.keeper.Resources.Sets(&src.Site); err != nil {
 		return nil, err
 	}
 	if len(src.Sets) == 0 || v.Changes == nil {
@@ -112,7 +113,7 @@ func (s *Server) sourceOf(v *store.View, lists bool) (*resources.Source, error) 
 		return nil, err
 	}
 	for i := range src.Lists {
-		part, err := s.resources.Part(&src.Site, src.Lists[i].Number)
+		part, err := s.keeper.Resources.Part(&src.Site, src.Lists[i].Number)
 		if err != nil {
 			return nil, err
 		}
@@ -122,17 +123,6 @@ func (s *Server) sourceOf(v *store.View, lists bool) (*resources.Source, error) 
 		src.Parts = append(src.Parts, part)
 	}
 	return src, nil
-}
-
-// writeSmall answers with a document that is made each time. Its ETag is made of its bytes.
-func (s *Server) writeSmall(w http.ResponseWriter, r *http.Request, mediaType string, write func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		return err
-	}
-	w.Header().Set("Vary", "Accept-Encoding")
-	w.Header().Set("Content-Type", mediaType)
-	return s.writeBytes(w, r, digest(b.Bytes()), cacheShortly, func() ([]byte, error) { return b.Bytes(), nil })
 }
 
 // writeChanges answers with a document that the log is read for. It is made only for those
@@ -145,7 +135,7 @@ func (s *Server) writeChanges(w http.ResponseWriter, r *http.Request, write func
 		}
 		w.Header().Set("Vary", "Accept-Encoding")
 		w.Header().Set("Content-Type", resourcesync.MediaTypeXML)
-		return s.writeBytes(w, r, s.stateTag(r, state), cacheShortly, func() ([]byte, error) {
+		return s.answers.WriteBytes(w, r, s.stateTag(r, state), cacheShortly, func() ([]byte, error) {
 			var b bytes.Buffer
 			err := write(src, &b, v)
 			return b.Bytes(), err
@@ -163,7 +153,7 @@ func (s *Server) openChanges(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) writeListed(w http.ResponseWriter, r *http.Request, write func(*resources.Source, io.Writer) error) error {
 	return s.source(w, r, true, func(src *resources.Source, v *store.View) error {
-		return s.writeSmall(w, r, resourcesync.MediaTypeXML, func(to io.Writer) error { return write(src, to) })
+		return s.answers.WriteSmall(w, r, resourcesync.MediaTypeXML, cacheShortly, func(to io.Writer) error { return write(src, to) })
 	})
 }
 
@@ -196,42 +186,42 @@ func (s *Server) newestSet(w http.ResponseWriter, r *http.Request, file func(*re
 // setFile answers with a file of the set that the URL names.
 func (s *Server) setFile(w http.ResponseWriter, r *http.Request, count func(*resources.Set) int, file func(*resources.Set, int) resources.File) error {
 	var f *resources.File
-	vars := mux.Vars(r)
+	tag, seq := web.Var(r, "tag"), web.Var(r, "seq")
 	err := s.source(w, r, false, func(src *resources.Source, _ *store.View) error {
 		for _, set := range src.Sets {
-			if vars["tag"] != src.Tag() || vars["seq"] != strconv.FormatUint(set.Seq, 10) {
+			if tag != src.Tag() || seq != strconv.FormatUint(set.Seq, 10) {
 				continue
 			}
-			n, err := strconv.Atoi(vars["n"])
+			n, err := strconv.Atoi(web.Var(r, "n"))
 			if err != nil || n < 1 || n > count(set) {
-				return problem(http.StatusNotFound, "there are the numbers 1 to %d", count(set))
+				return web.Problemf(http.StatusNotFound, "there are the numbers 1 to %d", count(set))
 			}
 			one := file(set, n)
 			f = &one
 			return nil
 		}
-		return problem(http.StatusGone, "this is not kept any more; the list of resources is at %s", src.ResourceListURL())
+		return web.Problemf(http.StatusGone, "this is not kept any more; the list of resources is at %s", src.ResourceListURL())
 	})
 	if err != nil {
 		return err
 	}
-	return serveFile(w, r, *f, digest([]byte(r.URL.Path)), cacheForEver)
+	return serveFile(w, r, *f, web.Digest([]byte(r.URL.Path)), cacheForEver)
 }
 
 // closedChanges answers with a file of the closed change list that the URL names.
 func (s *Server) closedChanges(w http.ResponseWriter, r *http.Request, file func(*resources.Site, uint64) resources.File) error {
 	var f resources.File
-	vars := mux.Vars(r)
+	tag := web.Var(r, "tag")
 	err := s.source(w, r, false, func(src *resources.Source, v *store.View) error {
-		n, err := strconv.ParseUint(vars["n"], 10, 64)
-		if err != nil || n == 0 || vars["tag"] == src.Tag() && n > v.Changes.Closed {
-			return problem(http.StatusNotFound, "there are no such changes yet; the lists are at %s", src.ChangeListIndexURL())
+		n, err := strconv.ParseUint(web.Var(r, "n"), 10, 64)
+		if err != nil || n == 0 || tag == src.Tag() && n > v.Changes.Closed {
+			return web.Problemf(http.StatusNotFound, "there are no such changes yet; the lists are at %s", src.ChangeListIndexURL())
 		}
-		part, err := s.resources.Part(&src.Site, n)
+		part, err := s.keeper.Resources.Part(&src.Site, n)
 		switch {
 		case err != nil:
 			return err
-		case vars["tag"] != src.Tag():
+		case tag != src.Tag():
 		case part != nil:
 			f = file(&src.Site, n)
 			return nil
@@ -244,50 +234,53 @@ func (s *Server) closedChanges(w http.ResponseWriter, r *http.Request, file func
 				return errNotMade
 			}
 		}
-		return problem(http.StatusGone, "these changes are not kept any more; whoever lacks them starts again from the list of resources at %s", src.ResourceListURL())
+		return web.Problemf(http.StatusGone, "these changes are not kept any more; whoever lacks them starts again from the list of resources at %s", src.ResourceListURL())
 	})
 	if err != nil {
 		return err
 	}
-	return serveFile(w, r, f, digest([]byte(r.URL.Path)), cacheForEver)
+	return serveFile(w, r, f, web.Digest([]byte(r.URL.Path)), cacheForEver)
 }
 
 // serveFile answers with a file, the gzipped copy if there is one and the client takes it.
 func serveFile(w http.ResponseWriter, r *http.Request, f resources.File, tag, cache string) error {
-	h, c, path := w.Header(), identity, f.Path
+	h := w.Header()
+	in := []web.Coding{web.Identity}
 	if f.Packed {
 		h.Set("Vary", "Accept-Encoding")
-		var err error
-		if c, err = negotiateCoding(r, gzipped); err != nil {
-			return err
-		}
-		if c == gzipped {
-			path += resources.Packed
-		}
+		in = []web.Coding{web.Gzipped, web.Identity}
 	}
 	h.Set("Content-Type", f.MediaType)
 	h.Set("Cache-Control", cache)
-	setCoding(h, c)
-	if done, err := unchanged(w, r, validator{tag: tag}, c); done || err != nil {
-		return err
+	return web.WriteKept(w, r, web.Validator{Tag: tag}, func(c web.Coding) (web.Kept, error) {
+		path := f.Path
+		if c == web.Gzipped {
+			path += resources.Packed
+		}
+		file, err := os.Open(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return web.Kept{}, fmt.Errorf("%w: it was replaced a moment ago; ask again", store.ErrGone)
+		}
+		if err != nil {
+			return web.Kept{}, err
+		}
+		return web.KeptFile(file)
+	}, in...)
+}
+
+// awaitSource waits for what ResourceSync offers of a collection, but not for long: making it
+// goes on when the client has gone.
+func (s *Server) awaitSource(w http.ResponseWriter, r *http.Request, name string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), s.SlowClientTimeout)
+	defer cancel()
+	err := s.keeper.AwaitSource(ctx, name)
+	if r.Context().Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+		return busyMaking(w, name)
 	}
-	file, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%w: it was replaced a moment ago; ask again", store.ErrGone)
-	}
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	h.Set("Content-Length", strconv.FormatInt(info.Size(), 10)) // ranges have one of their own
-	ranged := &rangeWriter{ResponseWriter: w}
-	http.ServeContent(ranged, r, "", time.Time{}, file)
-	if ranged.failed {
-		return problem(http.StatusRequestedRangeNotSatisfiable, "the range %q is not among the %d bytes that there are", r.Header.Get("Range"), info.Size())
-	}
-	return nil
+	return err
+}
+
+func busyMaking(w http.ResponseWriter, name string) error {
+	w.Header().Set("Retry-After", "30")
+	return web.Problemf(http.StatusServiceUnavailable, "the lists of %s are being made; try again", name)
 }

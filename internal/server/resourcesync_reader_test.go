@@ -22,6 +22,7 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // destination reads all that a Source offers of one collection, by its links alone, and holds
@@ -150,6 +151,14 @@ func (n *node) visit(name string) *destination {
 		require.Empty(t, d.closed)
 	}
 	return d
+}
+
+// visited visits once nothing is due: a change list that is closed between two requests would be
+// in the answers to both, or to neither.
+func (n *node) visited(name string) *destination {
+	n.t.Helper()
+	n.settle(name)
+	return n.visit(name)
 }
 
 func (d *destination) readResources(up string) {
@@ -401,7 +410,7 @@ func (d *destination) readChangeDump(up string) {
 // live returns the topics of the collection as they are served, by URL.
 func (d *destination) live() map[string]string {
 	live := map[string]string{}
-	require.NoError(d.t, d.Store.View(d.name, func(v *store.View) error {
+	require.NoError(d.t, d.Store.View(d.t.Context(), d.name, func(v *store.View) error {
 		for e, err := range v.Records() {
 			require.NoError(d.t, err)
 			url := d.url("/topicmaps/" + d.name + "/topics/" + keyOf(e.TopicSI))
@@ -492,9 +501,9 @@ func mapsClone(m map[string]string) map[string]string {
 // settle waits until the background has done all that is due of a collection.
 func (n *node) settle(name string) {
 	n.t.Helper()
-	require.Eventually(n.t, func() bool {
+	testenv.Eventually(n.t, func() bool {
 		due, updated := false, time.Time{}
-		err := n.Store.View(name, func(v *store.View) error {
+		err := n.Store.View(n.t.Context(), name, func(v *store.View) error {
 			all, err := v.Snapshots()
 			if err != nil {
 				return err
@@ -510,7 +519,7 @@ func (n *node) settle(name string) {
 		a := n.get("/topicmaps/" + name + "/resourcesync/resourcelist.xml")
 		r, err := resourcesync.Read(bytes.NewReader(a.body), a.Request.URL.String(), resourcesync.Limits{})
 		return err == nil && !r.Document.At.Before(updated)
-	}, 20*time.Second, 5*time.Millisecond)
+	})
 }
 
 // changesPerList closes change lists of so many changes.

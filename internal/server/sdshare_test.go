@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/xml"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,17 +12,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sdshareClient is a client of SDShare 2012 as there were some: it knows the
-// names of that generation and Atom, and nothing of ours. It starts at the
-// overview, and asks for what is new by a time in whole seconds without a zone.
+// sdshareClient is a client of SDShare as there were some: it knows the names of
+// one generation and Atom, and nothing of ours. It starts at the overview. That of
+// 2012 asks for what is new by a time in whole seconds without a zone; that of the
+// CWA era reads the feed.
 type sdshareClient struct {
 	*node
+	rels      string // what relations begin with
+	prefix    string // that the last feed declares
 	fragments string // URL of the fragments feed
 	recorded  time.Time
 	topics    map[string][]byte // resource → its last fragment
 }
 
 type sdshareFeed struct {
+	Prefix  string         `xml:"http://www.egovpt.org/sdshare ServerSrcLocatorPrefix"`
 	Links   []link         `xml:"http://www.w3.org/2005/Atom link"`
 	Entries []sdshareEntry `xml:"http://www.w3.org/2005/Atom entry"`
 }
@@ -30,6 +35,7 @@ type sdshareEntry struct {
 	Updated   time.Time `xml:"http://www.w3.org/2005/Atom updated"`
 	Links     []link    `xml:"http://www.w3.org/2005/Atom link"`
 	Resources []string  `xml:"http://www.sdshare.org/2012/core/ resource"`
+	TopicSIs  []string  `xml:"http://www.egovpt.org/sdshare TopicSI"`
 }
 
 func (c *sdshareClient) feed(url string) (f sdshareFeed) {
@@ -54,26 +60,36 @@ func (c *sdshareClient) the(links []link, rel, mediaType string) string {
 // subscribe takes the snapshot of the first collection and finds its changes.
 func (c *sdshareClient) subscribe(overview string) (snapshot []byte) {
 	c.t.Helper()
-	collection := c.the(c.feed(overview).Entries[0].Links, sdshare+"collectionfeed", atomType)
+	collection := c.the(c.feed(overview).Entries[0].Links, c.rels+"collectionfeed", atomType)
 	var links []link
 	for _, e := range c.feed(collection).Entries {
 		links = append(links, e.Links...)
 	}
-	c.fragments = c.the(links, sdshare+"fragmentsfeed", atomType)
-	newest := c.feed(c.the(links, sdshare+"snapshotsfeed", atomType)).Entries[0]
+	c.fragments = c.the(links, c.rels+"fragmentsfeed", atomType)
+	newest := c.feed(c.the(links, c.rels+"snapshotsfeed", atomType)).Entries[0]
 	c.recorded = newest.Updated
-	return c.mustGet(c.the(newest.Links, sdshare+"snapshot", xtm1Type)).body
+	return c.mustGet(c.the(newest.Links, c.rels+"snapshot", xtm1Type)).body
 }
 
 // poll fetches the fragments of what has changed since the last time.
 func (c *sdshareClient) poll() (entries int) {
 	c.t.Helper()
-	next := c.fragments + "?since=" + url.QueryEscape(c.recorded.UTC().Format("2006-01-02T15:04:05"))
+	next := c.fragments
+	if c.rels == sdshare {
+		next += "?since=" + url.QueryEscape(c.recorded.UTC().Format("2006-01-02T15:04:05"))
+	}
 	for next != "" {
 		f := c.feed(next)
-		for _, e := range f.Entries {
-			require.Len(c.t, e.Resources, 1)
-			c.topics[e.Resources[0]] = c.mustGet(c.the(e.Links, sdshare+"fragment", xtm1Type)).body
+		c.prefix = f.Prefix
+		for _, e := range slices.Backward(oldestLast(f.Entries)) {
+			named := e.Resources
+			if c.rels != sdshare {
+				if named = e.TopicSIs; e.Updated.Before(c.recorded) {
+					continue
+				}
+			}
+			require.Len(c.t, named, 1)
+			c.topics[named[0]] = c.mustGet(c.the(e.Links, c.rels+"fragment", xtm1Type)).body
 			if e.Updated.After(c.recorded) {
 				c.recorded = e.Updated
 			}
@@ -89,12 +105,23 @@ func (c *sdshareClient) poll() (entries int) {
 	return entries
 }
 
-func TestClientOfSDShare2012Follows(t *testing.T) {
+// oldestLast puts entries into the order of TMShare.
+func oldestLast(entries []sdshareEntry) []sdshareEntry {
+	return slices.SortedStableFunc(slices.Values(entries), func(a, b sdshareEntry) int { return b.Updated.Compare(a.Updated) })
+}
+
+func TestClientOfSDShareFollows(t *testing.T) {
 	t.Parallel()
+	for name, rels := range map[string]string{"2012": sdshare, "CWA": cwa + "/"} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); clientOfSDShareFollows(t, rels) })
+	}
+}
+
+func clientOfSDShareFollows(t *testing.T, rels string) {
 	now := newClock()
-	n := startAt(t, now, documentSize(3))
+	n := startAt(t, now, documentSize(30))
 	n.publish("small", small())
-	c := &sdshareClient{node: n, topics: map[string][]byte{}}
+	c := &sdshareClient{node: n, rels: rels, topics: map[string][]byte{}}
 	assert.Equal(t, n.expected("small", small()), canonical(t, c.subscribe(n.url("/topicmaps")), n.sp("small")))
 	now.advance(time.Hour)
 	for _, step := range []string{"A", "B", "C"} {
@@ -109,6 +136,7 @@ func TestClientOfSDShare2012Follows(t *testing.T) {
 		now.advance(time.Hour)
 	}
 	n.delete("small", "http://psi.example.org/tromsø")
+	assert.Equal(t, n.sp("small"), c.prefix)
 	assert.LessOrEqual(t, c.poll(), 5, "what it has not seen, and that of the second when it last looked")
 	deleted := string(c.topics["http://psi.example.org/troms%C3%B8"]) + string(c.topics["http://psi.example.org/tromsø"])
 	assert.Contains(t, deleted, "<topic ")
@@ -116,7 +144,7 @@ func TestClientOfSDShare2012Follows(t *testing.T) {
 }
 
 // Names of one generation must not get into the way of another: each entry has
-// one alternate link of a type, and both dialects lead to the same.
+// one alternate link of a type, and all dialects lead to the same.
 func TestDialectsLeadToTheSame(t *testing.T) {
 	t.Parallel()
 	n := start(t, documentSize(3))
@@ -130,24 +158,27 @@ func TestDialectsLeadToTheSame(t *testing.T) {
 	for _, d := range w.feeds {
 		for _, e := range append([]document{*d}, d.Entries...) {
 			for ours, theirs := range pairs {
-				var links map[string]string
-				for _, name := range theirs {
-					if l := e.typed(t, sdshare+name); len(l) > 0 {
-						links = l
-						seen[name]++
+				for _, namespace := range []string{sdshare, cwa + "/"} {
+					var links map[string]string
+					for _, name := range theirs {
+						if l := e.typed(t, namespace+name); len(l) > 0 {
+							links = l
+							seen[namespace+name]++
+						}
 					}
-				}
-				if have := e.typed(t, ours); len(have) > 0 {
-					assert.Equal(t, have, links, "%s of %s", ours, e.Titles[0])
-				} else {
-					assert.Empty(t, links)
+					if have := e.typed(t, ours); len(have) > 0 {
+						assert.Equal(t, have, links, "%s of %s", ours, e.Titles[0])
+					} else {
+						assert.Empty(t, links)
+					}
 				}
 			}
 		}
 	}
 	for _, names := range pairs {
 		for _, name := range names {
-			assert.Positive(t, seen[name], name)
+			assert.Positive(t, seen[sdshare+name], name)
+			assert.Equal(t, seen[sdshare+name], seen[cwa+"/"+name], name)
 		}
 	}
 }

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"context"
 	"net/http"
-	"path/filepath"
 	"sync/atomic"
 
-	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/server/upkeep"
+	"github.com/tmshare/tmshare/internal/server/web"
 )
 
 // Server answers HTTP requests. It is safe for concurrent use.
@@ -14,25 +16,25 @@ type Server struct {
 	handler http.Handler
 	program string // see stateTag
 
-	writers tokens
-	readers map[string]tokens // by collection
+	writers web.Tokens
+	readers map[string]web.Tokens // by collection
 
-	background background
-	changes    changes
-	recent     *recentBytes // Atom documents, by ETag
-	packers    packers
-	uploads    chan struct{} // holds one for each that is under way
-	renders    chan struct{} // likewise
-	metrics    *metrics
-	stopping   atomic.Bool
-	watched    watched
-
-	resources resources.Folder
-	sourcing  sourcing
+	keeper    *upkeep.Keeper
+	answers   *web.Answers
+	uploads   chan struct{} // holds one for each that is under way
+	metrics   *metrics
+	stopping  atomic.Bool
+	reader    *publish.Reader
+	watcher   *publish.Watcher
+	publisher *publish.Publisher
 }
 
 // recentLimit is how many bytes of documents are kept in memory.
 const recentLimit = 16 << 20
+
+// maxRenders is how many answers that are made of the records while they are sent
+// are made at the same time: a topic of which much is said takes memory.
+const maxRenders = 32
 
 // New returns a server for c.
 func New(c Config) (*Server, error) {
@@ -41,21 +43,42 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		Config: c, program: program(&c),
-		writers: sums(c.Tokens), readers: map[string]tokens{},
-		recent: newRecentBytes(recentLimit), uploads: make(chan struct{}, c.MaxUploads), renders: make(chan struct{}, maxRenders),
+		writers: web.NewTokens(c.Tokens), readers: map[string]web.Tokens{},
+		answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads),
 	}
 	for collection, plain := range c.ReadTokens {
-		s.readers[collection] = sums(plain)
+		s.readers[collection] = web.NewTokens(plain)
 	}
-	s.changes.init(c.Now)
-	s.packers.init()
+	s.keeper = upkeep.New(upkeep.Config{Policy: c.Policy, Store: c.Store, Site: s.site, Logger: c.Logger, Now: c.Now})
+	s.reader = &publish.Reader{MaxSize: c.MaxBody, Lenient: c.Lenient, Limits: c.Limits, Logger: c.Logger}
+	s.publisher = &publish.Publisher{
+		Store: c.Store, Logger: c.Logger, Now: c.Now, Timeout: c.PublishTimeout, SnapshotsKept: c.SnapshotsKept,
+		Begin: s.keeper.Changes.Begin, After: s.keeper.Changed,
+	}
+	s.watcher = publish.NewWatcher(s.publisher, s.reader, c.MaxDelete, c.WatchEvery)
 	s.metrics = newMetrics(s)
-	s.background.init()
-	s.resources = resources.Folder{Path: filepath.Join(c.Store.Dir(), "resourcesync"), Sizes: c.ResourceSizes}
 	s.handler = s.routes()
 	return s, nil
 }
 
 // Close stops what runs in the background and waits for it. The store stays
 // open. What requests still under way would begin is left undone.
-func (s *Server) Close() { s.background.close() }
+func (s *Server) Close() { s.keeper.Close() }
+
+// Start looks after the collections in the background, until Close.
+func (s *Server) Start() error {
+	if err := s.warnOfPrefixes(context.Background()); err != nil {
+		return err
+	}
+	return s.keeper.Start()
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// Watch publishes the files whenever they change, until Close.
+func (s *Server) Watch(files []publish.Watched) {
+	for _, file := range files {
+		s.keeper.Run(s.watcher.Follow(file))
+	}
+}

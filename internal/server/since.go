@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -34,17 +35,17 @@ func parseSince(query string) (*since, error) {
 	q, err := url.ParseQuery(query)
 	switch {
 	case err != nil:
-		return nil, problem(http.StatusBadRequest, "the query cannot be read: %s", err)
+		return nil, web.Problemf(http.StatusBadRequest, "the query cannot be read: %s", err)
 	case q.Has("page"):
 		page, err := parsePage(q.Get("page"))
 		if err != nil {
-			return nil, problem(http.StatusBadRequest, "page is no position of this server; follow the next links, from ?since= on")
+			return nil, web.Problemf(http.StatusBadRequest, "page is no position of this server; follow the next links, from ?since= on")
 		}
 		return page, nil
 	case q.Has("since"):
 		from, err := parseSinceTime(q.Get("since"))
 		if err != nil {
-			return nil, problem(http.StatusBadRequest, "since is not a date and time of RFC 3339 (as 2012-07-10T12:00:00Z): %s", err)
+			return nil, web.Problemf(http.StatusBadRequest, "since is not a date and time of RFC 3339 (as 2012-07-10T12:00:00Z): %s", err)
 		}
 		return &since{from: from}, nil
 	}
@@ -99,7 +100,7 @@ func parsePage(text string) (*since, error) {
 func (s *Server) sinceFeed(v *store.View, p *since) (*feeds.Feed, error) {
 	c := &v.Collection
 	if p.after > 0 && p.epoch != c.Epoch {
-		return nil, problem(http.StatusGone, "this page belongs to an earlier history of %s; the feed is at %s", c.Name, s.fragmentsURL(c))
+		return nil, web.Problemf(http.StatusGone, "this page belongs to an earlier history of %s; the feed is at %s", c.Name, s.fragmentsURL(c))
 	}
 	first := since{from: p.from}
 	self := first

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // since follows ?since= to its last page. between is called before each page but
@@ -46,6 +47,7 @@ func (n *node) latest(name string, since time.Time) (ids []string) {
 }
 
 func TestSinceAnswersTheLastEntryOfEachTopicTheOldestFirst(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t, documentSize(3))
 	n.publish("small", small())
@@ -117,7 +119,7 @@ func TestSinceMissesNothingThatIsPublishedBetweenItsPages(t *testing.T) {
 	n.publish("small", small())
 	names := []string{"Oslo", "Bergen", "Norway", "City", "Note", "part", "whole", "Tromsø"}
 	random := rand.New(rand.NewPCG(2012, 7))
-	for round := range 10 {
+	for round := range testenv.Rounds(3, 10) {
 		begin := n.feed("/topicmaps/small/fragments").updated()
 		publish := func(i int) {
 			var renames []string
@@ -214,7 +216,7 @@ func TestSinceBeforeTheHorizonIsGone(t *testing.T) {
 	all, _ := n.history("/topicmaps/small/fragments") // 13 entries
 	before := n.feed(third).Entries
 	n.do(http.MethodPost, "/topicmaps/small/snapshots", nil)
-	_, err := n.Store.ChangeSettings("small", func(s *store.Settings) error { s.KeepEntries = 7; return nil })
+	_, err := n.Store.ChangeSettings(n.t.Context(), "small", func(s *store.Settings) error { s.KeepEntries = 7; return nil })
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"collection": "small", "entries": 6}`, string(n.do(http.MethodPost, "/topicmaps/small/gc", nil).body))
 
@@ -238,7 +240,7 @@ func TestPageOfAnEarlierHistoryIsGone(t *testing.T) {
 	n := start(t, documentSize(3))
 	n.publish("small", small())
 	next := n.feed("/topicmaps/small/fragments?since=2001-01-01").link(t, "next")
-	require.NoError(t, n.Store.DeleteCollection("small"))
+	require.NoError(t, n.Store.DeleteCollection(n.t.Context(), "small"))
 	n.publish("small", small())
 	assert.Equal(t, http.StatusGone, n.get(next).StatusCode)
 }

@@ -1,13 +1,13 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
 
-	"github.com/gorilla/mux"
-
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -37,8 +37,8 @@ func (s *Server) snapshotsFeed(w http.ResponseWriter, r *http.Request) error {
 // currentLinks returns the links to the map as of now.
 func (s *Server) currentLinks(c *store.Collection) []feeds.Link {
 	var links []feeds.Link
-	for _, v := range store.Forms {
-		links = append(links, feeds.Link{Rel: feeds.RelCurrentSnapshot, Type: mediaType(v), Href: s.currentURL(c) + extension(v)})
+	for _, f := range currentForms {
+		links = append(links, feeds.Link{Rel: feeds.RelCurrentSnapshot, Type: f.MediaType, Href: s.currentURL(c) + f.Ending})
 	}
 	return links
 }
@@ -48,7 +48,7 @@ func (s *Server) snapshotFeedEntry(c *store.Collection, snap *store.Snapshot) fe
 	return feeds.Entry{
 		ID: snap.ID.URN(), Title: "Snapshot of " + snap.Updated.Format(time.DateTime) + " UTC", Updated: snap.Updated,
 		Summary: strconv.Itoa(snap.Topics) + " topics",
-		Links:   append([]feeds.Link{atomLink("self", href+".atom")}, dataLinks(href, feeds.RelSDShareSnapshot)...),
+		Links:   append([]feeds.Link{atomLink("self", href+".atom")}, dataLinks(href, feeds.RelSDShareSnapshot, feeds.RelCWASnapshot)...),
 	}
 }
 
@@ -72,11 +72,29 @@ func findSnapshot(v *store.View, r *http.Request) (*store.Snapshot, error) {
 
 // snapshotIn returns the snapshot with the id in the URL.
 func snapshotIn(all []store.Snapshot, r *http.Request) (*store.Snapshot, error) {
-	id := mux.Vars(r)["id"]
+	id := web.Var(r, "id")
 	for i := range all {
 		if all[i].ID.String() == id {
 			return &all[i], nil
 		}
 	}
-	return nil, problem(http.StatusNotFound, "there is no snapshot %s (any more); the snapshots feed lists those that are kept", id)
+	return nil, noSnapshot(id)
+}
+
+// snapshotWasLost is the answer to a request for a snapshot without its file. By then another
+// one has been taken, which the feed lists.
+func (s *Server) snapshotWasLost(ctx context.Context, name string, snap *store.Snapshot) error {
+	taken, err := s.keeper.ReplaceLost(ctx, name)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-taken:
+	case <-ctx.Done():
+	}
+	return noSnapshot(snap.ID.String())
+}
+
+func noSnapshot(id string) error {
+	return web.Problemf(http.StatusNotFound, "there is no snapshot %s (any more); the snapshots feed lists those that are kept", id)
 }

@@ -1,10 +1,13 @@
 package server
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -17,14 +20,15 @@ func (s *Server) postTopics(w http.ResponseWriter, r *http.Request) error {
 	for _, si := range r.URL.Query()["topic"] {
 		normal, err := iri.Normalize(si)
 		if err != nil {
-			return problem(http.StatusBadRequest, "?topic=%s is no subject identifier: %s", si, err)
+			return web.Problemf(http.StatusBadRequest, "?topic=%s is no subject identifier: %s", si, err)
 		}
 		named = append(named, fragment.Ref(normal))
 	}
-	return s.publishBody(w, r, func(tm *tmdm.TopicMap) decision {
-		return func(c store.Collection, prior merge.State) (*fragment.Change, error) {
-			return fragment.Replace(prior, tm, c.SP, named...)
-		}
+	return s.publish(w, r, publish.Publication{
+		Read: s.bodyOf(w, r),
+		Decide: func(ctx context.Context, c store.Collection, prior merge.State, tm *tmdm.TopicMap) (*fragment.Change, error) {
+			return fragment.Replace(ctx, prior, tm, c.SP, named...)
+		},
 	})
 }
 
@@ -41,23 +45,23 @@ func (s *Server) deleteTopic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.publish(w, r, 0, func(_ store.Collection, prior merge.State) (*fragment.Change, error) {
+	return s.publish(w, r, publish.Publication{Decide: func(_ context.Context, _ store.Collection, prior merge.State, _ *tmdm.TopicMap) (*fragment.Change, error) {
 		t, err := prior.Topic(ref)
 		if err != nil {
 			return nil, err
 		}
 		if t != nil && t.TopicSI() != ref {
-			return nil, problem(http.StatusConflict, "the identifier %s belongs to topic %s now: delete that", ref, t.TopicSI())
+			return nil, web.Problemf(http.StatusConflict, "the identifier %s belongs to topic %s now: delete that", ref, t.TopicSI())
 		}
 		return deletion(prior, t)
-	})
+	}})
 }
 
 // deleteTopicBySI deletes the topic that has the subject identifier ?si=.
 func (s *Server) deleteTopicBySI(w http.ResponseWriter, r *http.Request) error {
 	si, err := iri.Normalize(r.URL.Query().Get("si"))
 	if err != nil {
-		return problem(http.StatusBadRequest, "name a topic by its subject identifier: ?si=…")
+		return web.Problemf(http.StatusBadRequest, "name a topic by its subject identifier: ?si=…")
 	}
 	err = s.view(r, func(v *store.View) error {
 		t, err := v.Source().Topic(fragment.Ref(si))
@@ -66,20 +70,20 @@ func (s *Server) deleteTopicBySI(w http.ResponseWriter, r *http.Request) error {
 		}
 		last, err := v.Last(fragment.Key(fragment.Ref(si)))
 		if err == nil && last == nil {
-			err = problem(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, si)
+			err = web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, si)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return s.publish(w, r, 0, func(_ store.Collection, prior merge.State) (*fragment.Change, error) {
+	return s.publish(w, r, publish.Publication{Decide: func(_ context.Context, _ store.Collection, prior merge.State, _ *tmdm.TopicMap) (*fragment.Change, error) {
 		t, err := prior.Topic(fragment.Ref(si))
 		if err != nil {
 			return nil, err
 		}
 		return deletion(prior, t)
-	})
+	}})
 }
 
 // deletion deletes a topic, or nil: what is not there need not be deleted.

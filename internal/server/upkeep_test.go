@@ -1,14 +1,10 @@
 package server_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,9 +34,6 @@ func startAt(t testing.TB, c *clock, configure ...func(*server.Config)) *node {
 	return startOn(t, store.Options{Dir: t.TempDir(), Now: c.Now}, append(configure, func(cfg *server.Config) { cfg.Now = c.Now })...)
 }
 
-// often makes the server look every few milliseconds for snapshots that are due.
-func often(c *server.Config) { c.CheckEvery = 5 * time.Millisecond }
-
 func (n *node) post(path string, headers ...string) answer {
 	n.t.Helper()
 	return n.do(http.MethodPost, path, nil, headers...)
@@ -48,7 +41,7 @@ func (n *node) post(path string, headers ...string) answer {
 
 func (n *node) settings(name string, change func(*store.Settings)) {
 	n.t.Helper()
-	_, err := n.Store.ChangeSettings(name, func(s *store.Settings) error { change(s); return nil })
+	_, err := n.Store.ChangeSettings(n.t.Context(), name, func(s *store.Settings) error { change(s); return nil })
 	require.NoError(n.t, err)
 }
 
@@ -112,34 +105,6 @@ func TestUpkeepIsForThoseWhoMayWrite(t *testing.T) {
 	}
 }
 
-func TestSnapshotIsTakenAfterATime(t *testing.T) {
-	t.Parallel()
-	now := newClock()
-	n := startAt(t, now, often)
-	n.publish("small", small())
-	n.publish("hasty", small())
-	n.settings("hasty", func(s *store.Settings) { s.SnapshotAfter = time.Hour })
-	require.NoError(t, n.Start())
-	now.advance(100 * time.Hour)
-	n.mustPut("small", small("Oslo", "Christiania"))
-	n.mustPut("hasty", small("Oslo", "Christiania"))
-	time.Sleep(30 * time.Millisecond)
-	assert.Len(t, n.snapshotIDs("hasty"), 1, "the change is new, however old the snapshot")
-	now.advance(time.Hour - time.Second)
-	n.mustPut("hasty", small("Oslo", "Oslo"))
-	time.Sleep(30 * time.Millisecond)
-	assert.Len(t, n.snapshotIDs("hasty"), 1)
-	now.advance(time.Second)
-	require.Eventually(t, func() bool { return len(n.snapshotIDs("hasty")) == 2 }, 10*time.Second, 5*time.Millisecond)
-	assert.Len(t, n.snapshotIDs("small"), 1, "which has the default")
-	now.advance(23 * time.Hour)
-	require.Eventually(t, func() bool { return len(n.snapshotIDs("small")) == 2 }, 10*time.Second, 5*time.Millisecond)
-	now.advance(1000 * time.Hour)
-	time.Sleep(30 * time.Millisecond)
-	assert.Len(t, n.snapshotIDs("small"), 2, "nothing has changed")
-	assert.Len(t, n.snapshotIDs("hasty"), 2)
-}
-
 func TestSettingsOfACollectionOutweighThoseOfTheServer(t *testing.T) {
 	t.Parallel()
 	n := start(t, every(1000), func(c *server.Config) { c.SnapshotsKept = 1 })
@@ -149,7 +114,8 @@ func TestSettingsOfACollectionOutweighThoseOfTheServer(t *testing.T) {
 		before := n.snapshotIDs("small")
 		n.mustPut("small", small("Oslo", fmt.Sprint(i)))
 		if i%2 == 1 {
-			require.Eventually(t, func() bool { return n.snapshotIDs("small")[0] != before[0] }, 10*time.Second, 5*time.Millisecond)
+			n.Idle()
+			assert.NotEqual(t, before[0], n.snapshotIDs("small")[0])
 		}
 		assert.Len(t, n.snapshotIDs("small"), min(1+(i+1)/2, 3))
 	}
@@ -168,35 +134,10 @@ func TestHistoryIsPrunedAfterEachSnapshot(t *testing.T) {
 	for _, name := range []string{"small", "other"} {
 		n.mustPut(name, small("Oslo", "last", "Bergen", "last", "Norway", "last", "City", "last"))
 	}
-	require.Eventually(t, func() bool { return n.documents("small") == 3 }, 10*time.Second, 5*time.Millisecond, "13 to 17 are kept, on whole documents")
-	require.Eventually(t, func() bool { return len(n.snapshotIDs("other")) == 2 }, 10*time.Second, 5*time.Millisecond)
-	time.Sleep(20 * time.Millisecond)
+	n.Idle()
+	assert.Equal(t, 3, n.documents("small"), "13 to 17 are kept, on whole documents")
+	assert.Len(t, n.snapshotIDs("other"), 2)
 	assert.Equal(t, 7, n.documents("other"), "which keeps more")
-}
-
-func TestHistoryIsPrunedByAgeNowAndThen(t *testing.T) {
-	t.Parallel()
-	now := newClock()
-	n := startAt(t, now, documentSize(2), func(c *server.Config) {
-		c.KeepFor, c.PruneEvery = 24*time.Hour, 5*time.Millisecond
-	})
-	n.publish("small", small())
-	require.NoError(t, n.Start())
-	now.advance(23 * time.Hour)
-	n.mustPut("small", small("Oslo", "Christiania"))
-	time.Sleep(30 * time.Millisecond)
-	assert.Equal(t, 6, n.documents("small"))
-	now.advance(2 * time.Hour)
-	require.Eventually(t, func() bool { return n.documents("small") == 2 }, 10*time.Second, 5*time.Millisecond, "the last entry of the snapshot stays, and its document")
-	require.Contains(t, n.logs.String(), "pruned")
-
-	// The recent document has the most recent entries, however old they are.
-	n.mustPut("small", small("Oslo", "Oslo")) // now it is full
-	require.Equal(t, http.StatusCreated, n.post("/topicmaps/small/snapshots").StatusCode)
-	now.advance(1000 * time.Hour)
-	time.Sleep(30 * time.Millisecond)
-	assert.JSONEq(t, `{"collection": "small", "entries": 0}`, string(n.post("/topicmaps/small/gc").body))
-	assert.Len(t, n.feed("/topicmaps/small/fragments").Entries, 2)
 }
 
 // What is given up is gone, says what to do, and leaves what it was linked from
@@ -250,83 +191,4 @@ func TestWhatIsPrunedIsGone(t *testing.T) {
 		n.mustGet(e.typed(t, "topicmapdata")[xtm21Type])
 	}
 	assert.Equal(t, string(norway), string(n.mustGet(topicURL+".xtm21").body), "a topic that lives has its current fragment, though its entry is gone")
-}
-
-func TestNoTwoSnapshotsOfACollectionAtOnce(t *testing.T) {
-	t.Parallel()
-	n, w := watch(t, every(1), func(c *server.Config) { c.MaxUploads = 4 })
-	var running, most atomic.Int32
-	w.snapshot = func(context.Context) error {
-		most.Store(max(most.Load(), running.Add(1)))
-		defer running.Add(-1)
-		time.Sleep(10 * time.Millisecond)
-		return nil
-	}
-	var askers sync.WaitGroup
-	for i := range 4 {
-		askers.Go(func() {
-			for j := range 3 {
-				n.mustPut("small", small("Oslo", fmt.Sprint(i, j)))
-				assert.Less(t, n.post("/topicmaps/small/snapshots").StatusCode, 300)
-			}
-		})
-	}
-	askers.Wait()
-	assert.EqualValues(t, 1, most.Load())
-}
-
-func TestSnapshotThatFailsIsTriedAgainWithoutAnotherChange(t *testing.T) {
-	t.Parallel()
-	n, w := watch(t, every(1), often)
-	var tries atomic.Int32
-	w.snapshot = func(context.Context) error {
-		if tries.Add(1) < 4 {
-			return errors.New("the disk is full")
-		}
-		return nil
-	}
-	require.NoError(t, n.Start())
-	n.mustPut("small", small("Oslo", "Oslo 1"))
-	require.Eventually(t, func() bool { return len(n.snapshotIDs("small")) == 2 }, 10*time.Second, 5*time.Millisecond)
-	assert.Equal(t, 3, strings.Count(n.logs.String(), "the disk is full"))
-	assert.Contains(t, n.logs.String(), "level=ERROR")
-}
-
-func TestCloseEndsWhatIsDoneNowAndThen(t *testing.T) {
-	t.Parallel()
-	n, w := watch(t, every(1), often)
-	var looks atomic.Int32
-	w.view = func() error { looks.Add(1); return nil }
-	require.NoError(t, n.Start())
-	require.Eventually(t, func() bool { return looks.Load() > 3 }, 10*time.Second, time.Millisecond)
-	n.Close()
-	before := looks.Load()
-	time.Sleep(30 * time.Millisecond)
-	assert.Equal(t, before, looks.Load())
-}
-
-// A collection that is removed while its snapshot is taken, which takes the files
-// along, is no failure, and those that wait behind it get theirs.
-func TestRemovedCollectionIsNotLookedAfter(t *testing.T) {
-	t.Parallel()
-	n, w := watch(t, every(1))
-	n.publish("other", small())
-	begun, goOn := make(chan bool), make(chan bool)
-	var calls atomic.Int32
-	w.snapshot = func(context.Context) error {
-		if calls.Add(1) > 1 {
-			return nil
-		}
-		close(begun)
-		<-goOn
-		return os.ErrNotExist
-	}
-	n.mustPut("small", small("Oslo", "Christiania"))
-	<-begun
-	n.mustPut("other", small("Oslo", "Christiania"))
-	require.NoError(t, n.Store.DeleteCollection("small"))
-	n.publish("small", small())
-	close(goOn)
-	require.Eventually(t, func() bool { return len(n.snapshotIDs("other")) == 2 }, 10*time.Second, 5*time.Millisecond)
-	assert.NotContains(t, n.logs.String(), "level=ERROR")
 }

@@ -3,6 +3,7 @@ package server_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -136,4 +141,38 @@ func TestRefusalComesBeforeTheBody(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusNotFound, res.StatusCode)
 	res.Body.Close()
+}
+
+// A client that goes while its change is being committed leaves all of it or nothing.
+func TestClientThatGoesWhileItsChangeIsCommitted(t *testing.T) {
+	t.Parallel()
+	n, w := watch(t)
+	changed := small("Oslo", "Christiania", "Bergen", "Bjørgvin")
+	either := []string{n.expected("small", small()), n.expected("small", changed)}
+	c, _ := n.raw()
+	w.Store = decided{w.Store, func(ctx context.Context) {
+		c.Close()
+		<-ctx.Done() // the server has noticed
+	}}
+	_, err := c.Write(bytes.Replace(upload(len(changed), changed), []byte("/egov "), []byte("/small "), 1))
+	require.NoError(t, err)
+	n.lines("method=PUT path=/topicmaps/small")
+	assert.Contains(t, either, n.current("small"))
+	w.Store = w.Store.(decided).Store
+	n.mustPut("small", small("Oslo", "Kristiania"))
+	assert.Equal(t, n.expected("small", small("Oslo", "Kristiania")), n.current("small"), "the server serves on")
+}
+
+// decided is a store that calls then when a change is decided and not committed yet.
+type decided struct {
+	server.Store
+	then func(context.Context)
+}
+
+func (s decided) Publish(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error) {
+	return s.Store.Publish(ctx, name, func(c store.Collection, published merge.State) (*fragment.Change, error) {
+		change, err := decide(c, published)
+		s.then(ctx)
+		return change, err
+	})
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -30,43 +31,58 @@ func (s *Server) currentURL(c *store.Collection) string { return s.snapshotsURL(
 
 func (s *Server) fragmentsURL(c *store.Collection) string { return s.mapURL(c) + "/fragments" }
 
-func (s *Server) fragmentURL(c *store.Collection, seq uint64) string {
-	return s.fragmentsURL(c) + "/" + c.ID(seq).String()
+func (s *Server) fragmentURL(c *store.Collection, e *store.Entry) string {
+	return s.fragmentsURL(c) + "/" + c.ID(e).String()
+}
+
+func (s *Server) mementoURL(c *store.Collection, e *store.Entry) string {
+	return s.mapURL(c) + "/mementos/" + c.ID(e).String()
 }
 
 func (s *Server) topicURL(c *store.Collection, topicSI fragment.Ref) string {
 	return s.mapURL(c) + "/topics/" + url.PathEscape(fragment.Key(topicSI))
 }
 
-func (s *Server) archiveURL(c *store.Collection, n uint64) string {
-	return fmt.Sprintf("%s/archive/%s-%d", s.fragmentsURL(c), c.Epoch, n)
-}
-
 func (s *Server) recordsURL(c *store.Collection) string { return s.mapURL(c) + "/records" }
 
 func (s *Server) completeRecordsURL(c *store.Collection) string { return s.recordsURL(c) + "/complete" }
 
-func (s *Server) recordsArchiveURL(c *store.Collection, n uint64) string {
-	return fmt.Sprintf("%s/archive/%s-%d", s.recordsURL(c), c.Epoch, n)
-}
-
-// DefaultPrefix is the source locator prefix of a collection for which none is
-// given.
-func DefaultPrefix(baseURL, name string) string {
-	return baseURL + "/topicmaps/" + url.PathEscape(name) + "/"
+// archiveURL is the permanent URL of document n of a feed that is made of the log. The run of
+// the document's last entry is in it. So it never names other content, even when the data
+// folder was put back to an older copy. It stays the same when the document is closed, unless
+// the server was started anew while the document was open: then the URL until then leads to it.
+func archiveURL(v *store.View, feed string, n uint64) (string, error) {
+	run, _, err := v.DocumentRun(n)
+	return fmt.Sprintf("%s/archive/%s-%d", feed, v.History(run), n), err
 }
 
 func atomLink(rel, href string) feeds.Link {
 	return feeds.Link{Rel: rel, Type: feeds.MediaTypeAtom, Href: href}
 }
 
+// atomLinks returns the links with one meaning, as each dialect calls it.
+func atomLinks(href string, rels ...feeds.Rel) []feeds.Link {
+	links := make([]feeds.Link, len(rels))
+	for i, rel := range rels {
+		links[i] = atomLink(rel, href)
+	}
+	return links
+}
+
+// What the dialects call the feeds (protocol: TMShare, SDShare 2012, SDShare of the CWA era).
+var (
+	collectionFeedRels = []feeds.Rel{feeds.RelTopicMapFeed, feeds.RelSDShareCollectionFeed, feeds.RelCWACollectionFeed}
+	fragmentsFeedRels  = []feeds.Rel{feeds.RelFragmentFeed, feeds.RelSDShareFragmentsFeed, feeds.RelCWAFragmentsFeed}
+	snapshotsFeedRels  = []feeds.Rel{feeds.RelSnapshotFeed, feeds.RelSDShareSnapshotsFeed, feeds.RelCWASnapshotsFeed}
+)
+
 // dataLinks returns the links to both forms of a fragment or a snapshot: as
 // TMShare and SDShare name them, and as alternates for feed readers.
-func dataLinks(href, sdshareRel string) []feeds.Link {
+func dataLinks(href string, sdshareRels ...feeds.Rel) []feeds.Link {
 	var links []feeds.Link
-	for _, v := range store.Forms {
-		for _, rel := range []string{feeds.RelTopicMapData, sdshareRel, "alternate"} {
-			links = append(links, feeds.Link{Rel: rel, Type: mediaType(v), Href: href + extension(v)})
+	for _, f := range topicForms {
+		for _, rel := range slices.Concat([]feeds.Rel{feeds.RelTopicMapData}, sdshareRels, []feeds.Rel{"alternate"}) {
+			links = append(links, feeds.Link{Rel: rel, Type: f.MediaType, Href: href + f.Ending})
 		}
 	}
 	return links

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -63,6 +64,7 @@ func (n *node) walk(path string) *walked {
 
 // Whoever follows links finds everything, and everything is what its link says.
 func TestEveryLinkResolvesToTheTypeItStates(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t, documentSize(10))
 	n.publish("egov", maps.EGov)
@@ -96,6 +98,7 @@ func TestEveryLinkResolvesToTheTypeItStates(t *testing.T) {
 // each fragment has the topic that its entry names. (The example maps say
 // nothing that XTM 1.0 cannot.)
 func TestBothFormsOfEveryFragmentSayTheSame(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t, documentSize(1000))
 	n.publish("libraries", maps.Libraries)
@@ -113,7 +116,7 @@ func TestBothFormsOfEveryFragmentSayTheSame(t *testing.T) {
 		if len(e.TopicSI) == 0 {
 			continue // a snapshot
 		}
-		f, err := fragment.Read(bytes.NewReader(lossless.body), xtm.Options{Base: tmdm.Locator(sp)}, fragment.Ref(e.TopicSI[0]))
+		f, err := fragment.Read(t.Context(), bytes.NewReader(lossless.body), xtm.Options{Base: tmdm.Locator(sp)}, fragment.Ref(e.TopicSI[0]))
 		require.NoError(t, err)
 		assert.Equal(t, fragment.Ref(e.TopicSI[0]), f.Topic.TopicSI(), "the TopicSI is the first subject identifier")
 		assert.False(t, f.Deleted)

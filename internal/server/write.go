@@ -1,280 +1,157 @@
 package server
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"time"
+	"strings"
 
-	"github.com/klauspost/compress/gzip"
-
-	"github.com/gorilla/mux"
-	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Published is the answer to a change: how many entries it made, and the time
-// of the collection's last change.
-type Published struct {
-	Collection string `json:"collection"`
-	Added      int    `json:"added"`
-	Updated    int    `json:"updated"`
-	Deleted    int    `json:"deleted"`
-	Topics     int    `json:"topics"`
-	LastChange string `json:"lastChange,omitempty"`
-
-	// DroppedItemIdentifiers counts the item identifiers of the document that
-	// another statement had already.
-	DroppedItemIdentifiers int `json:"droppedItemIdentifiers,omitempty"`
-}
+// Published, ChangedTopic and Warning are what requests that publish are answered with.
+type (
+	Published    = publish.Published
+	ChangedTopic = publish.ChangedTopic
+	Warning      = publish.Warning
+)
 
 // put publishes a new version of a map, or, where the body is JSON, changes the
 // settings of the collection.
 func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
+	if err := ValidateName(web.Var(r, "map")); err != nil {
+		return web.Problemf(http.StatusUnprocessableEntity, "%s", err)
+	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && media == "application/json" {
+		if isDryRun(r) {
+			return web.Problemf(http.StatusUnsupportedMediaType, "settings have no dry run: send the map as XTM, or the settings to the address without /dry-run")
+		}
 		return s.putCollection(w, r)
 	}
 	return s.fewUploads(s.putVersion)(w, r)
 }
 
-// putVersion publishes the document in the body. The first version of a map goes
-// the way that is made for that.
+// putVersion publishes the document in the body as the whole map.
 func (s *Server) putVersion(w http.ResponseWriter, r *http.Request) error {
-	empty := false
-	err := s.view(r, func(v *store.View) error { empty = v.Head == 0; return nil })
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return problem(http.StatusNotFound, "there is no collection %q; create it with its settings first: PUT {} as application/json", mux.Vars(r)["map"])
-	case err != nil:
-		return err
-	case empty:
-		return s.putFirst(w, r)
-	}
-	return s.publishBody(w, r, newVersion)
-}
-
-func (s *Server) putFirst(w http.ResponseWriter, r *http.Request) error {
-	tm, was, dropped, err := s.readVersion(w, r)
+	limit, err := s.maxDelete(r)
 	if err != nil {
 		return err
 	}
-	first, err := fragment.NameTopics(tm, was.SP, nil)
-	if err != nil {
-		return err
-	}
-	start := s.Now()
-	changed := s.changes.begin(was.Name)
-	defer changed()
-	c, err := s.Store.FillCollection(r.Context(), was.Name, first, func(c *store.Collection) error { return s.ifMatch(r, c) })
-	switch {
-	case errors.Is(err, store.ErrExists): // somebody was quicker
-		return s.publishRead(w, r, was, dropped, newVersion(tm))
-	case err != nil:
-		return err
-	}
-	s.Logger.Info("published", "collection", c.Name, "added", c.Topics, "updated", 0, "deleted", 0, "took", s.Now().Sub(start).Round(time.Millisecond))
-	if _, err := s.Store.TakeSnapshot(r.Context(), c.Name, cmp.Or(c.SnapshotsKept, s.SnapshotsKept)); err != nil {
-		s.Logger.Warn("no snapshot of the first version yet", "collection", c.Name, "error", err)
-	}
-	s.afterChange(c)
-	return writeJSON(w, http.StatusOK, Published{
-		Collection: c.Name, Added: c.Topics, Topics: c.Topics, LastChange: feeds.FormatTime(c.Updated), DroppedItemIdentifiers: dropped,
+	err = s.publish(w, r, publish.Publication{
+		Read: s.bodyOf(w, r), Decide: publish.NewVersion(limit), Version: true,
+		Missing: func() (store.Collection, error) { return s.missing(r) },
 	})
+	if errors.Is(err, store.ErrNotFound) {
+		return web.Problemf(http.StatusNotFound, "there is no collection %q; create it with its settings first: PUT {} as application/json", web.Var(r, "map"))
+	}
+	return err
 }
 
-// newVersion decides on the change that makes a map the published state.
-func newVersion(tm *tmdm.TopicMap) decision {
-	return func(c store.Collection, prior merge.State) (*fragment.Change, error) {
-		next, err := fragment.NameTopics(tm, c.SP, prior)
-		if err != nil {
-			return nil, err
+// requestBody is what the document in a request is called in errors.
+const requestBody = "request body"
+
+// bodyOf reads the document in the body of a request.
+func (s *Server) bodyOf(w http.ResponseWriter, r *http.Request) func(sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
+	return func(sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
+		if err := checkContent(w, r); err != nil {
+			return nil, nil, err
 		}
-		return fragment.Diff(prior, next)
+		return s.reader.Read(r.Context(), r.Body, formats.ToRead(r.Header.Get("Content-Type")), requestBody, sp)
 	}
 }
 
-// decision says what is to change in the published state of a collection.
-type decision = func(store.Collection, merge.State) (*fragment.Change, error)
-
-// publishBody publishes what decide makes of the XTM document in the body of a
-// request to a collection.
-func (s *Server) publishBody(w http.ResponseWriter, r *http.Request, decide func(*tmdm.TopicMap) decision) error {
-	tm, was, dropped, err := s.readVersion(w, r)
+// publish takes a publication all the way for a request, and answers with what has changed.
+func (s *Server) publish(w http.ResponseWriter, r *http.Request, pub publish.Publication) error {
+	pub.Collection, pub.DryRun = web.Var(r, "map"), isDryRun(r)
+	pub.Allowed = func(c *store.Collection) error { return s.ifMatch(r, c) }
+	p, err := s.publisher.Publish(r.Context(), pub)
 	if err != nil {
 		return err
 	}
-	return s.publishRead(w, r, was, dropped, decide(tm))
-}
-
-// readVersion reads the XTM document in the body of a request to a collection,
-// and says which collection it was read for.
-func (s *Server) readVersion(w http.ResponseWriter, r *http.Request) (tm *tmdm.TopicMap, was store.Collection, dropped int, err error) {
-	if err := checkContent(w, r); err != nil {
-		return nil, was, 0, err
-	}
-	err = s.view(r, func(v *store.View) error {
-		was = v.Collection
-		return s.ifMatch(r, &was) // and again when it is published: this saves the work
-	})
-	if err != nil {
-		return nil, was, 0, err
-	}
-	tm, dropped, err = s.read(http.MaxBytesReader(w, r.Body, s.MaxBody), "request body", was.SP)
-	return tm, was, dropped, err
-}
-
-// publishRead publishes what was read for the collection was.
-func (s *Server) publishRead(w http.ResponseWriter, r *http.Request, was store.Collection, dropped int, decide decision) error {
-	return s.publish(w, r, dropped, func(c store.Collection, prior merge.State) (*fragment.Change, error) {
-		if c.Epoch != was.Epoch { // the document was read on the prefix of another
-			return nil, problem(http.StatusConflict, "%s was deleted and created anew while the document came; send it again if it belongs there", c.Name)
-		}
-		return decide(c, prior)
-	})
-}
-
-// publish publishes the change that decide makes of the published state, and
-// answers with what it was.
-func (s *Server) publish(w http.ResponseWriter, r *http.Request, dropped int, decide decision) error {
-	p, err := s.commit(r.Context(), mux.Vars(r)["map"], dropped, func(c store.Collection, prior merge.State) (*fragment.Change, error) {
-		if err := s.ifMatch(r, &c); err != nil {
-			return nil, err
-		}
-		return decide(c, prior)
-	})
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, p)
-}
-
-// commit publishes the change that decide makes of the published state, and says
-// what it was.
-func (s *Server) commit(ctx context.Context, name string, dropped int, decide decision) (*Published, error) {
-	start := s.Now()
-	changed := s.changes.begin(name)
-	defer changed()
-	var change *fragment.Change
-	c, err := s.Store.Publish(ctx, name, func(c store.Collection, prior merge.State) (*fragment.Change, error) {
-		var err error
-		change, err = decide(c, prior)
-		return change, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if !change.Empty() {
-		s.Logger.Info("published", "collection", c.Name, "added", change.Added, "updated", change.Updated,
-			"deleted", change.Deleted, "took", s.Now().Sub(start).Round(time.Millisecond))
-		s.afterChange(c)
-	}
-	return &Published{
-		Collection: c.Name, Added: change.Added, Updated: change.Updated, Deleted: change.Deleted,
-		Topics: c.Topics, LastChange: feeds.FormatTime(c.Updated),
-		DroppedItemIdentifiers: dropped,
-	}, nil
-}
-
-// read reads an XTM document, gzipped or not, on the source locator prefix as
-// its base. Item identifiers that a second statement has are dropped, logged and
-// counted.
-func (s *Server) read(r io.Reader, uri, sp string) (tm *tmdm.TopicMap, dropped int, err error) {
-	b := bufio.NewReaderSize(r, 64<<10)
-	r = b
-	if magic, _ := b.Peek(2); bytes.Equal(magic, []byte{0x1F, 0x8B}) {
-		z, err := gzip.NewReader(b)
-		if err != nil {
-			return nil, 0, problem(http.StatusBadRequest, "%s: not a gzip file: %s", uri, err)
-		}
-		defer z.Close()
-		r = z
-	}
-	limited := &countedReader{r: r, left: s.MaxBody}
-	tm, err = xtm.Read(limited, xtm.Options{
-		Base: tmdm.Locator(sp), URI: uri, Lenient: s.Lenient, Limits: s.Limits, DropClashes: true,
-		Dropped: func(e *xtm.SyntaxError) {
-			if dropped++; dropped <= maxLogged {
-				s.Logger.Warn("left out", "error", e)
-			}
-		},
-	})
-	var tooSlow *Problem
-	switch tooBig := (*http.MaxBytesError)(nil); {
-	case limited.left < 0:
-		return nil, 0, &http.MaxBytesError{Limit: s.MaxBody}
-	case errors.As(limited.err, &tooBig):
-		return nil, 0, tooBig
-	case errors.As(limited.err, &tooSlow):
-		return nil, 0, tooSlow
-	case limited.err != nil:
-		return nil, 0, problem(http.StatusBadRequest, "%s: cannot be read to its end: %s", uri, limited.err)
-	}
-	return tm, dropped, err
-}
-
-// maxLogged is how many things that were left out of a document are logged.
-const maxLogged = 10
-
-// countedReader bounds what a packed body unpacks to, and remembers the error
-// that ended it, which the XML reader may report as a truncated document.
-type countedReader struct {
-	r    io.Reader
-	left int64
-	err  error
-}
-
-func (c *countedReader) Read(p []byte) (int, error) {
-	if c.left < 0 {
-		return 0, errors.New("too long")
-	}
-	n, err := c.r.Read(p[:min(int64(len(p)), c.left+1)])
-	c.left -= int64(n)
-	if err != nil && err != io.EOF {
-		c.err = err
-	}
-	return n, err
+	return web.WriteJSON(w, http.StatusOK, p)
 }
 
 // Import creates a collection from an XTM document and takes its first snapshot.
 // c needs Name and SP. uri names the document in errors.
 func (s *Server) Import(ctx context.Context, c store.Collection, r io.Reader, uri string) (*store.Collection, error) {
+	return s.create(ctx, c, uri, func(sp string) (*tmdm.TopicMap, error) {
+		tm, _, err := s.reader.Read(ctx, r, formats.Default, uri, sp)
+		return tm, err
+	})
+}
+
+// ImportFile does the same with a file and those that it merges in. file is what
+// [Server.Watch] is to follow then.
+func (s *Server) ImportFile(ctx context.Context, c store.Collection, file *publish.Watched) (*store.Collection, error) {
+	return s.create(ctx, c, file.File, func(sp string) (*tmdm.TopicMap, error) { return s.reader.First(ctx, file, sp) })
+}
+
+func (s *Server) create(ctx context.Context, c store.Collection, uri string, read func(string) (*tmdm.TopicMap, error)) (*store.Collection, error) {
 	if err := ValidateName(c.Name); err != nil {
 		return nil, err
 	}
-	if err := fragment.ValidatePrefix(c.SP); err != nil {
-		return nil, fmt.Errorf("collection %s: %w", c.Name, err)
-	}
-	tm, _, err := s.read(r, uri, c.SP)
-	if err != nil {
-		return nil, err
-	}
-	named, err := fragment.NameTopics(tm, c.SP, nil)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", uri, err)
-	}
 	c.DocumentSize = s.DocumentSize
-	changed := s.changes.begin(c.Name)
-	defer changed()
-	created, err := s.Store.CreateCollection(ctx, c, named, func(records int) {
-		s.Logger.Debug("importing", "collection", c.Name, "records", records)
-	})
-	if err != nil {
-		return nil, err
+	return s.publisher.Create(ctx, c, uri, read)
+}
+
+// maxDeleteHeader says how many topics a new version may delete: see
+// [fragment.MaxDelete].
+const maxDeleteHeader = "TMShare-Max-Delete"
+
+// maxDelete returns how many topics the version in a request may delete.
+func (s *Server) maxDelete(r *http.Request) (fragment.MaxDelete, error) {
+	limit := s.MaxDelete
+	if given := r.Header.Get(maxDeleteHeader); given != "" {
+		if err := limit.UnmarshalText([]byte(given)); err != nil {
+			return limit, web.Problemf(http.StatusBadRequest, "%s: %s", maxDeleteHeader, err)
+		}
 	}
-	if _, err := s.Store.TakeSnapshot(ctx, c.Name, s.SnapshotsKept); err != nil {
-		return nil, err
+	return limit, nil
+}
+
+type dryRunKey struct{}
+
+// dryRun makes a handler that writes answer what it would publish.
+func dryRun(h web.Handler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		return h(w, r.WithContext(context.WithValue(r.Context(), dryRunKey{}, true)))
 	}
-	return created, nil
+}
+
+func isDryRun(r *http.Request) bool { return r.Context().Value(dryRunKey{}) != nil }
+
+// missing is the collection that a dry run is of where there is none of the name. ?sp= is
+// the source locator prefix that it would be given.
+func (s *Server) missing(r *http.Request) (store.Collection, error) {
+	name := web.Var(r, "map")
+	var given *string
+	if q := r.URL.Query(); q.Has("sp") {
+		given = new(q.Get("sp"))
+	}
+	sp, err := s.prefixFor(name, given)
+	return store.Collection{Name: name, SP: sp}, err
+}
+
+// fewUploads keeps the number of documents that are read into memory at the same
+// time small. Others wait for their turn, unread, but not for long. Nothing is read of
+// a body that says of itself that it is too large: net/http closes the connection
+// rather than read so much in vain.
+func (s *Server) fewUploads(h web.Handler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if r.ContentLength > s.MaxBody {
+			return s.reader.TooLarge(requestBody)
+		}
+		return web.InTurn(w, r, s.uploads, s.SlowClientTimeout/3, "uploads", func() error { return h(w, r) })
+	}
 }
 
 // ValidateName checks the name of a collection, which stands in URLs.
@@ -292,3 +169,38 @@ func ValidateName(name string) error {
 	}
 	return nil
 }
+
+// checkContent checks that the body of a request says of itself that it can be
+// read: where it names a type or a coding, that must be one of a topic map. What
+// curl calls a file when it is not told is taken, too.
+func checkContent(w http.ResponseWriter, r *http.Request) error {
+	switch c := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); c {
+	case "", "identity", "gzip":
+	default:
+		w.Header().Set("Accept-Encoding", "gzip")
+		return web.Problemf(http.StatusUnsupportedMediaType, "the content coding %q is not understood; send the document as it is, or gzipped", c)
+	}
+	given := r.Header.Get("Content-Type")
+	if given == "" {
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(given)
+	switch {
+	case err != nil:
+	case strings.HasSuffix(media, "+xml"), strings.HasSuffix(media, "/xml"), media == "text/plain",
+		media == "application/octet-stream", media == "application/x-www-form-urlencoded", media == "application/gzip", media == "application/x-gzip":
+		return nil
+	}
+	w.Header().Set("Accept", takenTypes)
+	return web.Problemf(http.StatusUnsupportedMediaType, "a topic map is expected (%s), not %q", takenTypes, given)
+}
+
+var takenTypes = func() string {
+	var types []string
+	for _, f := range formats.All {
+		if f.Read != nil && f.URLEnding != "" {
+			types = append(types, f.MediaType())
+		}
+	}
+	return strings.Join(append(types, "application/xml", "application/gzip"), ", ")
+}()

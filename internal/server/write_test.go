@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -109,6 +110,7 @@ var constructs = regexp.MustCompile(`(?s)[ \t]*<(topic|association)[ >].*?</(top
 
 // Only content counts: not its order in the file, its layout or its syntax.
 func TestSameContentInAnotherFormPublishesNothing(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t)
 	doc := maps.Libraries
@@ -122,7 +124,7 @@ func TestSameContentInAnotherFormPublishesNothing(t *testing.T) {
 		all = all[:len(all)-1]
 		return last
 	})
-	tm, err := xtm.Read(bytes.NewReader(doc), xtm.Options{Base: tmdm.Locator(n.sp("libraries"))})
+	tm, err := xtm.Read(t.Context(), bytes.NewReader(doc), xtm.Options{Base: tmdm.Locator(n.sp("libraries"))})
 	require.NoError(t, err)
 	var lossless bytes.Buffer
 	_, err = xtm.Write(&lossless, tm, xtm.WriteOptions{Version: xtm.V21, Base: tmdm.Locator(n.sp("libraries"))})
@@ -211,7 +213,7 @@ func TestMethodsThatAreNotPossibleSayWhichAre(t *testing.T) {
 		key + ".xtm1":                                 "GET, HEAD",
 		"/topicmaps/none/topics/" + key[len(key)-26:]: "GET, HEAD, DELETE",
 	} {
-		for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "PATCH", "OPTIONS", "TRACE", "PROPFIND"} {
+		for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "PATCH", "OPTIONS", "TRACE"} {
 			if slices.Contains(strings.Split(allow, ", "), method) {
 				continue
 			}
@@ -222,4 +224,44 @@ func TestMethodsThatAreNotPossibleSayWhichAre(t *testing.T) {
 		}
 	}
 	assert.Equal(t, http.StatusNotFound, n.do(http.MethodPost, "/nothing", nil).StatusCode)
+	for _, method := range []string{"PROPFIND", "BREW", "get"} { // RFC 9110 §9.1: 501 for what is not known at all
+		for _, url := range []string{"/topicmaps", "/topicmaps/small", key, "/nothing"} {
+			a := n.do(method, url, nil)
+			assert.Equal(t, http.StatusNotImplemented, a.StatusCode, "%s %s", method, url)
+			assert.Empty(t, a.Header.Get("Allow"))
+		}
+	}
+}
+
+// A name that no collection can have is refused as such.
+func TestPutOfAnImpossibleName(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	for _, name := range []string{"a.b", "-a", "a%20b", "a%2Fb", "%C3%B8", strings.Repeat("a", 65)} {
+		for _, contentType := range []string{"application/json", "application/xml"} {
+			a := n.do(http.MethodPut, "/topicmaps/"+name, strings.NewReader("{}"), "Content-Type", contentType)
+			assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, "%s: %s", name, a.body)
+			assert.Contains(t, string(a.body), "collection name")
+		}
+	}
+}
+
+// Letters are the same with percent-encoding and without (RFC 3986 §6.2.2.2, Percent-Encoding
+// Normalization). A slash is not.
+func TestPercentEncodedNamesAreTheSameNames(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("small", small())
+	for url, same := range map[string]string{
+		"/topicmaps/%73mall": "/topicmaps/small", "/%74opicmaps": "/topicmaps",
+		"/topicmaps/sm%61ll/snapshots/curren%74%2extm1": "/topicmaps/small/snapshots/current.xtm1",
+	} {
+		want, a := n.mustGet(same), n.mustGet(url)
+		assert.Equal(t, string(want.body), string(a.body), url)
+		assert.Equal(t, want.Header.Get("ETag"), a.Header.Get("ETag"), url)
+	}
+	assert.Equal(t, http.StatusNotFound, n.get("/topicmaps%2Fsmall").StatusCode)
+	assert.Equal(t, http.StatusNotFound, n.get("/topicmaps/small%2ffragments").StatusCode)
+	published(t, n.do(http.MethodPut, "/topicmaps/%73mall", bytes.NewReader(small("Oslo", "Christiania"))))
+	assert.Contains(t, string(n.mustGet("/topicmaps/small/snapshots/current").body), "Christiania")
 }

@@ -83,8 +83,8 @@ func activityKey(number uint64) []byte {
 
 // Activity calls f with the activities that are kept, the newest first, until it
 // returns false.
-func (db *DB) Activity(f func(Activity) bool) error {
-	return db.viewing(func(t *tx) error {
+func (db *DB) Activity(ctx context.Context, f func(Activity) bool) error {
+	return db.viewing(ctx, func(t *tx) error {
 		b, err := t.get(metaKey(lastActivity))
 		if len(b) != 8 || err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/bench/synthetic"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
@@ -34,12 +35,12 @@ func BenchmarkApply(b *testing.B) {
 	silent := slog.New(slog.DiscardHandler)
 	var file bytes.Buffer
 	require.NoError(b, synthetic.Write(&file, topics))
-	published, err := store.Open(store.Options{Dir: b.TempDir(), Logger: silent})
+	published, err := store.Open(ctx, store.Options{Dir: b.TempDir(), Logger: silent})
 	require.NoError(b, err)
 	defer published.Close()
 	h := httptest.NewServer(nil)
 	defer h.Close()
-	s, err := server.New(server.Config{Store: published, BaseURL: h.URL, OnLoopback: true, Logger: silent, SnapshotEvery: 1 << 30})
+	s, err := server.New(server.Config{Store: published, BaseURL: h.URL, OnLoopback: true, Logger: silent, Policy: upkeep.Policy{SnapshotEvery: 1 << 30}})
 	require.NoError(b, err)
 	defer s.Close()
 	h.Config.Handler = s
@@ -47,7 +48,7 @@ func BenchmarkApply(b *testing.B) {
 	require.NoError(b, err)
 
 	folder, copied := b.TempDir(), b.TempDir()
-	db, err := store.Open(store.Options{Dir: folder, Logger: silent})
+	db, err := store.Open(ctx, store.Options{Dir: folder, Logger: silent})
 	require.NoError(b, err)
 	c := newClient(b, db)
 	_, err = c.Subscribe(ctx, h.URL+"/topicmaps/m", client.SubscribeOptions{})
@@ -56,7 +57,7 @@ func BenchmarkApply(b *testing.B) {
 	require.NoError(b, err)
 	require.NoError(b, db.Close())
 	require.NoError(b, os.CopyFS(copied, os.DirFS(folder)))
-	db, err = store.Open(store.Options{Dir: folder, Logger: silent})
+	db, err = store.Open(ctx, store.Options{Dir: folder, Logger: silent})
 	require.NoError(b, err)
 	defer db.Close()
 	c = newClient(b, db)

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgraph-io/badger/v4"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -97,7 +97,7 @@ func batches(b *testing.B, topics, size int) [][]*fragment.Fragment {
 			require.NoError(b, src.PutTopic(named(ref(i), name)))
 			var doc bytes.Buffer
 			require.NoError(b, fragment.Write(&doc, src, ref(i), fragment.Form{Version: xtm.V21, SP: sp}))
-			f, err := fragment.Read(&doc, xtm.Options{Base: sp}, ref(i))
+			f, err := fragment.Read(b.Context(), &doc, xtm.Options{Base: sp}, ref(i))
 			require.NoError(b, err)
 			if i%size == 0 {
 				list = append(list, nil)
@@ -132,12 +132,11 @@ func BenchmarkApplyEntries(b *testing.B) {
 		b.Run(fmt.Sprintf("synced=%v/rows", synced), func(b *testing.B) {
 			db := open(b)
 			id := subscription(b, db, "s")
-			changes := func(i int) (changes []change) {
+			changes := func(i int) (changes []row) {
 				notKept := errors.New("not kept")
-				require.ErrorIs(b, db.update(func(tx *tx) error {
+				require.ErrorIs(b, db.update(b.Context(), func(tx *tx) error {
 					require.NoError(b, applyAll(records{tx, id.source(id.State)}, work[i%len(work)]))
-					var err error
-					changes, err = tx.changes()
+					err := tx.changes(func(r row) error { changes = append(changes, r); return nil })
 					return errors.Join(notKept, err)
 				}), notKept)
 				return changes
@@ -147,7 +146,7 @@ func BenchmarkApplyEntries(b *testing.B) {
 			for b.Loop() {
 				todo := changes(i)
 				start := time.Now()
-				require.NoError(b, db.badger.Update(func(txn *badger.Txn) error { return apply(todo, txn) }))
+				require.NoError(b, writeAll(db.engine, committed(b, db), todo))
 				took += time.Since(start)
 				rows += len(todo)
 				i++
@@ -183,28 +182,26 @@ func BenchmarkLoad(b *testing.B) {
 	b.Run("rows", func(b *testing.B) {
 		from := openDB(b, b.TempDir())
 		subscribe(b, from, "s", src)
-		var all []change
-		require.NoError(b, from.viewing(func(tx *tx) error {
+		var all []row
+		require.NoError(b, from.viewing(b.Context(), func(tx *tx) error {
 			for _, table := range []byte(sourceTables) {
 				for r, err := range tx.scan([]byte{table}, nil) {
 					require.NoError(b, err)
-					all = append(all, change(r))
+					all = append(all, r)
 				}
 			}
 			return nil
 		}))
 		db := openDB(b, b.TempDir())
 		for b.Loop() {
-			batch := db.badger.NewWriteBatch()
-			require.NoError(b, apply(all, batch))
-			require.NoError(b, batch.Flush())
+			require.NoError(b, writeAll(db.engine, kv.Unsettled, all))
 		}
 		raw = float64(b.Elapsed()) / float64(b.N)
 		b.ReportMetric(float64(b.N*len(all))/b.Elapsed().Seconds(), "rows/s")
 	})
 	b.Run("source", func(b *testing.B) {
 		db := openDB(b, b.TempDir())
-		require.NoError(b, db.AddSubscription(Subscription{Name: "s", SP: sp}))
+		require.NoError(b, db.AddSubscription(b.Context(), Subscription{Name: "s", SP: sp}))
 		generation := uint32(0)
 		for b.Loop() {
 			generation++

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 )
@@ -34,9 +35,9 @@ type Cut struct {
 // CutChanges begins the change lists of a collection behind the entry with the sequence
 // after, which was at the given time, unless they have begun before; and closes those that
 // are due, if the collection passes all checks. It returns the collection after that.
-func (db *DB) CutChanges(name string, after uint64, at time.Time, cut Cut, checks ...func(*Collection) error) (*Collection, error) {
+func (db *DB) CutChanges(ctx context.Context, name string, after uint64, at time.Time, cut Cut, checks ...func(*Collection) error) (*Collection, error) {
 	var c *Collection
-	err := db.update(func(t *tx) error {
+	err := db.update(ctx, func(t *tx) error {
 		var err error
 		if c, err = getCollection(t, name); err != nil {
 			return err
@@ -105,7 +106,7 @@ func (v *View) ChangeLists() ([]ChangeList, error) {
 	for r, err := range v.tx.scan(collectionKey(tableChangeList, v.Number), nil) {
 		var list ChangeList
 		if err == nil {
-			err = json.Unmarshal(r.value, &list)
+			err = json.Unmarshal(r.Value, &list)
 		}
 		if err != nil {
 			return nil, err
@@ -116,8 +117,8 @@ func (v *View) ChangeLists() ([]ChangeList, error) {
 }
 
 // DropChangeLists removes the closed change lists up to a number.
-func (db *DB) DropChangeLists(name string, upTo uint64) error {
-	return db.update(func(t *tx) error {
+func (db *DB) DropChangeLists(ctx context.Context, name string, upTo uint64) error {
+	return db.update(ctx, func(t *tx) error {
 		c, err := getCollection(t, name)
 		if err != nil {
 			return err

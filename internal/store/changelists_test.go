@@ -6,11 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 func cutChanges(t tester, db *DB, name string, after uint64, at time.Time, cut Cut) *Collection {
 	t.Helper()
-	c, err := db.CutChanges(name, after, at, cut)
+	c, err := db.CutChanges(t.Context(), name, after, at, cut)
 	require.NoError(t, err)
 	return c
 }
@@ -26,16 +28,33 @@ func changeLists(t tester, db *DB, name string) (lists []ChangeList, c Collectio
 	return lists, c
 }
 
+// The change lists of a collection go with it, also where its deletion was interrupted.
+func TestInterruptedDeletionsLeaveNoChangeLists(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	for _, name := range []string{"deleted", "kept"} {
+		c := collection(t, db, name, 3)
+		publish(t, db, name, rename(0, 3, "second"))
+		cutChanges(t, db, name, c.Head, c.Updated, Cut{Changes: 1})
+	}
+	require.Equal(t, 4, rows(t, db, "g"))
+	require.NoError(t, db.update(t.Context(), func(t *tx) error { return t.delete(nameKey(tableCollection, "deleted")) })) // and then nothing
+	db = reopen(t, db)
+	lists, _ := changeLists(t, db, "kept")
+	require.Len(t, lists, 2)
+	require.Equal(t, 2, rows(t, db, "g"))
+}
+
 // Whatever is published and cut when: the lists have every entry behind their beginning
 // once, in order, and what one is up to the next one is from. Once there are changes, the one
 // that is open is never empty.
 func TestChangeListsAreARowWithoutGaps(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	now := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
 	db := openUnsynced(t, t.TempDir())
 	db.now = func() time.Time { return now }
 	closed := 0
-	rapid.Check(t, func(t *rapid.T) {
-		defer func() { require.NoError(t, db.DeleteCollection("m")) }()
+	testenv.Check(t, 15, 100, func(t *rapid.T) {
+		defer func() { require.NoError(t, db.DeleteCollection(t.Context(), "m")) }()
 		_, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp}, mapOf(t, 3), nil)
 		require.NoError(t, err)
 		begun := uint64(0)
@@ -107,7 +126,7 @@ func TestChangeListsAreDroppedFromTheOldestOn(t *testing.T) {
 	cutChanges(t, db, "m", 0, c.Created, Cut{Changes: 3})
 	lists, _ := changeLists(t, db, "m")
 	require.Len(t, lists, 3)
-	require.NoError(t, db.DropChangeLists("m", 2))
+	require.NoError(t, db.DropChangeLists(t.Context(), "m", 2))
 	left, _ := changeLists(t, db, "m")
 	require.Equal(t, lists[2:], left)
 	publish(t, db, "m", rename(0, 3, "second"))
@@ -115,7 +134,7 @@ func TestChangeListsAreDroppedFromTheOldestOn(t *testing.T) {
 	left, _ = changeLists(t, db, "m")
 	require.Len(t, left, 2)
 	require.EqualValues(t, 4, left[1].Number, "numbers are not used again")
-	require.ErrorIs(t, db.DropChangeLists("none", 2), ErrNotFound)
+	require.ErrorIs(t, db.DropChangeLists(t.Context(), "none", 2), ErrNotFound)
 }
 
 // What is pruned while nobody cut the log into lists is in none of them.

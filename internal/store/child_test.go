@@ -1,46 +1,31 @@
 package store
 
 import (
+	"context"
 	"fmt"
-	"os"
 	"testing"
-)
 
-// Tests that need another process start this program again, with a task in its
-// environment.
-const (
-	childTask = "TMSHARE_STORE_TEST_TASK"
-	childDir  = "TMSHARE_STORE_TEST_DIR"
+	"github.com/tmshare/tmshare/internal/testkit/kill"
 )
-
-var childTasks = map[string]func(dir string) error{
-	"hold":    hold,
-	"work":    work,
-	"prune":   pruneOnce,
-	"delete":  deleteOnce,
-	"retain":  retain,
-	"stage":   stageForever,
-	"restate": restateOnce,
-}
 
 func TestMain(m *testing.M) {
-	if name := os.Getenv(childTask); name != "" {
-		task := childTasks[name]
-		if task == nil {
-			task = func(string) error { return fmt.Errorf("no task %q", name) }
-		}
-		if err := task(os.Getenv(childDir)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+	on := func(task func(dir string) error) func([]string) error {
+		return func(args []string) error { return task(args[0]) }
 	}
-	os.Exit(m.Run())
+	kill.Main(m, kill.Tasks{
+		"hold":    on(hold),
+		"work":    on(work),
+		"prune":   on(pruneOnce),
+		"delete":  on(deleteOnce),
+		"retain":  on(retain),
+		"stage":   on(stageForever),
+		"restate": on(restateOnce),
+	})
 }
 
 // hold keeps a database open until it is killed.
 func hold(dir string) error {
-	if _, err := Open(testOptions(dir)); err != nil {
+	if _, err := Open(context.Background(), testOptions(dir)); err != nil {
 		return err
 	}
 	fmt.Println("open")

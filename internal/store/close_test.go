@@ -8,12 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgraph-io/badger/v4"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // Sizes say what is on disk, of records and of snapshots.
 func TestSizesFollowWhatIsKept(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	db := openDB(t, t.TempDir())
 	empty, err := db.Sizes()
 	require.NoError(t, err)
@@ -27,39 +30,17 @@ func TestSizesFollowWhatIsKept(t *testing.T) {
 	require.Equal(t, s.Sizes[Forms[0]]+s.Sizes[Forms[1]], full.Snapshots)
 	// Badger packs what it moves out of memory; its logs are as they were written.
 	require.Greater(t, full.Records, empty.Records+int64(1<<20))
-	require.NoError(t, db.DeleteCollection("m"))
+	require.NoError(t, db.DeleteCollection(t.Context(), "m"))
 	gone, err := db.Sizes()
 	require.NoError(t, err)
 	require.Zero(t, gone.Snapshots)
-}
-
-// The collection of garbage sleeps most of the time: closing wakes it, and may
-// be done twice.
-func TestClosingDoesNotWaitForTheNextCollectionOfGarbage(t *testing.T) {
-	for range 3 {
-		db := openDB(t, t.TempDir())
-		closed := make(chan error)
-		go func() { closed <- db.Close() }()
-		select {
-		case err := <-closed:
-			require.NoError(t, err)
-		case <-time.After(time.Minute):
-			require.Fail(t, "it waits for the next collection of garbage")
-		}
-		require.NoError(t, db.Close())
-		select {
-		case <-db.done:
-		default:
-			require.Fail(t, "the collection of garbage goes on")
-		}
-	}
 }
 
 // Closing lets what is under way end; what begins later is refused. A deletion
 // goes on to its end, or does not begin.
 func TestClosingWaitsForDeletions(t *testing.T) {
 	for turn := range 10 {
-		db, err := Open(testOptions(t.TempDir()))
+		db, err := Open(t.Context(), testOptions(t.TempDir()))
 		require.NoError(t, err)
 		other := collection(t, db, "other", 3)
 		takeSnapshot(t, db, "other", 1)
@@ -69,17 +50,17 @@ func TestClosingWaitsForDeletions(t *testing.T) {
 		begun := make(chan struct{})
 		var deleted error
 		deleting.Go(func() {
-			deleted = db.DeleteCollection("m", func(*Collection) error { close(begun); return nil })
+			deleted = db.DeleteCollection(t.Context(), "m", func(*Collection) error { close(begun); return nil })
 		})
 		<-begun
 		time.Sleep(time.Duration(turn) * time.Millisecond)
 		require.NoError(t, db.Close())
 		deleting.Wait()
 		require.NoError(t, deleted, "turn %d", turn)
-		require.ErrorIs(t, db.DeleteCollection("other"), errClosed)
+		require.ErrorIs(t, db.DeleteCollection(t.Context(), "other"), errClosed)
 		_, err = db.Prune(t.Context(), "other", Retention{Entries: 1})
 		require.ErrorIs(t, err, errClosed)
-		again, err := openTuned(db.Dir(), db.log, func(o badger.Options) badger.Options { return o })
+		again, err := openTuned(db.Dir(), db.log, badger.Settings{})
 		require.NoError(t, err, fmt.Sprint("turn ", turn))
 		checkOnly(t, again, other, before)
 		require.NoError(t, again.Close())

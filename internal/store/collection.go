@@ -10,13 +10,18 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv"
 )
 
 // Errors that callers tell apart.
 var (
-	ErrNotFound = errors.New("store: not found")
-	ErrExists   = errors.New("store: exists already")
-	ErrGone     = errors.New("store: gone") // was there and is not kept
+	ErrNotFound = errors.New("not found")
+	ErrExists   = errors.New("exists already")
+	ErrTooLarge = errors.New("too large a change")
+	ErrGone     = errors.New("gone") // was there and is not kept
+
+	// ErrRecordTooLarge says that what is said of one topic, or one association, takes too much.
+	ErrRecordTooLarge = kv.ErrTooLarge
 )
 
 // Collection is a published topic map. The exported fields above the line are
@@ -30,14 +35,20 @@ type Collection struct {
 	Created time.Time
 	Head    uint64    // sequence of the last entry; the first is 1
 	Updated time.Time // of the last entry; strictly increasing
+	Run     uint32    `json:",omitempty"` // of the last entry, see [Entry]
 	Topics  int
 
 	Segments    []Segment `json:",omitempty"` // of the fragments feed; none: all documents have the same size
 	Horizon     uint64    `json:",omitempty"` // the sequence up to which the log is pruned
 	HorizonTime time.Time // of the last entry that is
+	HorizonRun  uint32    `json:",omitempty"` // of that entry
 	Offers      []Offer   `json:",omitempty"` // how RecordForms have changed
 	Changes     *Changes  `json:",omitempty"` // nil: nobody has asked for change lists yet
 	Restating   bool      `json:",omitempty"` // records are still to be published by which what is offered of them shows
+
+	// OldRecords is the sequence up to which entries may be of a version whose records of
+	// classes had their instances. Such a version has written the collection where it is nil.
+	OldRecords *uint64 `json:",omitempty"`
 
 	Number     uint32
 	Generation uint32
@@ -48,17 +59,19 @@ func (c *Collection) source() sourceID { return sourceID{c.Number, c.Generation}
 // Entry is an entry of the change log: one fragment.
 type Entry struct {
 	Seq     uint64
+	Run     uint32 `json:",omitempty"` // a random number of the process that wrote the entry; 0 in entries of earlier programs
 	Updated time.Time
 	TopicSI fragment.Ref
 	Topic   fragment.Ref `json:",omitempty"` // the topic described, where its TopicSI is another
 	Title   string
 	Deleted bool `json:",omitempty"`
 	Stored  bool `json:",omitempty"` // the fragment's bytes are kept; else it is rendered when asked for
+	Apart   bool `json:",omitempty"` // the bytes of the record form are kept, and are others than those of the fragment
 
 	Prior    uint64   `json:",omitempty"` // sequence of the entry of the key before, 0: there was none
 	Modified bool     `json:",omitempty"` // the record lived before; else this is its creation
-	Digests  []Digest `json:",omitempty"` // of the fragment in each of Forms, where it is stored
-	Patches  []Digest `json:",omitempty"` // of the patch from the fragment of Prior, in each of Forms; of no length where there is none
+	Digests  []Digest `json:",omitempty"` // of the record form in each of Forms, where it is stored
+	Patches  []Digest `json:",omitempty"` // of the patch from the record form of Prior, in each of Forms; of no length where there is none
 }
 
 // Describes returns the TopicSI of the topic that the entry's fragment describes.
@@ -73,28 +86,9 @@ func (e *Entry) Describes() fragment.Ref {
 // else that is deleted, or goes on under another key.
 func (e *Entry) Lives() bool { return !e.Deleted && e.Topic == "" }
 
-// ID returns the identifier of the entry with the sequence: a UUID of version 8
-// (RFC 9562 §5.8) made of 74 bits of the epoch and the sequence.
-func (c *Collection) ID(seq uint64) uuid.UUID {
-	id := c.Epoch
-	id[6] = 0x80 | id[6]&0x0F
-	for i := range 6 {
-		id[15-i] = byte(seq >> (8 * i))
-	}
-	return id
-}
-
-// Seq is the inverse of ID. It returns 0 where the id is none of the collection.
-func (c *Collection) Seq(id uuid.UUID) uint64 {
-	var seq uint64
-	for _, b := range id[10:] {
-		seq = seq<<8 | uint64(b)
-	}
-	if c.ID(seq) != id || seq > c.Head {
-		return 0
-	}
-	return seq
-}
+// RecordStored reports whether the bytes of the record form are kept; else it is rendered when
+// asked for.
+func (e *Entry) RecordStored() bool { return e.Stored || e.Apart }
 
 func getCollection(t *tx, name string) (*Collection, error) {
 	var c Collection
@@ -113,29 +107,34 @@ func (t *tx) putCollection(c *Collection) error {
 }
 
 // Collections returns all collections by name.
-func (db *DB) Collections() ([]Collection, error) {
-	var all []Collection
-	err := db.viewing(func(t *tx) error {
-		for r, err := range t.scan([]byte{tableCollection}, nil) {
-			if err != nil {
-				return err
-			}
-			var c Collection
-			if err := json.Unmarshal(r.value, &c); err != nil {
-				return err
-			}
-			all = append(all, c)
-		}
-		return nil
+func (db *DB) Collections(ctx context.Context) (all []Collection, err error) {
+	err = db.viewing(ctx, func(t *tx) (err error) {
+		all, err = t.collections()
+		return err
 	})
 	return all, err
 }
 
+func (t *tx) collections() (all []Collection, err error) {
+	for r, err := range t.scan([]byte{tableCollection}, nil) {
+		if err != nil {
+			return nil, err
+		}
+		var c Collection
+		if err := json.Unmarshal(r.Value, &c); err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
 // nextNumber returns a number that neither a source nor a generation of a
 // subscription has had.
-func (db *DB) nextNumber() (uint32, error) {
+func (db *DB) nextNumber(ctx context.Context) (uint32, error) {
 	var n uint32
-	err := db.update(func(t *tx) error {
+	err := db.update(ctx, func(t *tx) error {
+		n = 0
 		if _, err := t.getJSON(metaKey("next"), &n); err != nil {
 			return err
 		}
@@ -147,7 +146,7 @@ func (db *DB) nextNumber() (uint32, error) {
 
 // CreateCollection publishes a map that was not there before, with an entry for
 // each topic. It shows all at once, when it is whole. A collection of the name
-// that exists already is ErrExists.
+// that exists already is ErrExists. What was written of one that fails is removed.
 func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.Source, progress func(records int)) (*Collection, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -155,15 +154,16 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 	if c.DocumentSize == 0 {
 		c.DocumentSize = 100
 	}
-	err := db.viewing(func(t *tx) error { return absent(t, c.Name) })
+	err := db.viewing(ctx, func(t *tx) error { return absent(t, c.Name) })
 	if err != nil {
 		return nil, err
 	}
-	if c.Number, err = db.nextNumber(); err != nil {
+	if c.Number, err = db.nextNumber(ctx); err != nil {
 		return nil, err
 	}
 	c.Generation = 1
 	c.Epoch = uuid.New()
+	c.OldRecords = new(uint64)
 	c.Created = db.now().UTC().Truncate(time.Microsecond)
 	c.Updated = c.Created
 	err = db.load(ctx, c.source(), fragment.Records(src), func(l Loading) {
@@ -171,20 +171,19 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 			progress(l.Records)
 		}
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = db.loadLog(ctx, &c, src)
 	}
-	if err := db.loadLog(ctx, &c, src); err != nil {
-		return nil, err
+	if err == nil {
+		err = db.update(ctx, func(t *tx) error {
+			if err := absent(t, c.Name); err != nil {
+				return err
+			}
+			return t.putCollection(&c)
+		})
 	}
-	err = db.update(func(t *tx) error {
-		if err := absent(t, c.Name); err != nil {
-			return err
-		}
-		return t.putCollection(&c)
-	})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, db.deleteRows(ctx, &c))
 	}
 	return &c, nil
 }
@@ -202,20 +201,23 @@ func absent(t *tx, name string) error {
 
 // loadLog writes the first entries of a collection that nothing shows yet.
 func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) error {
-	batch := db.badger.NewWriteBatch()
-	defer batch.Cancel()
+	bulk, err := db.engine.Bulk(ctx)
+	if err != nil {
+		return err
+	}
+	defer bulk.Cancel()
 	for t, err := range src.Topics() {
 		if err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil {
+		if err := context.Cause(ctx); err != nil {
 			return err
 		}
 		c.Topics++
-		e := c.next(db.now(), fragment.Entry{TopicSI: t.TopicSI(), Topic: t.TopicSI(), Title: t.Title()})
-		if err := logRows(c, &e, nil, batch.Set); err != nil {
+		e := db.next(c, fragment.Entry{TopicSI: t.TopicSI(), Topic: t.TopicSI(), Title: t.Title()})
+		if err := logRows(c, &e, nil, bulk.Put); err != nil {
 			return err
 		}
 	}
-	return batch.Flush()
+	return bulk.Commit()
 }

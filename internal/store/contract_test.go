@@ -1,29 +1,44 @@
 package store
 
 import (
-	"flag"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/store/storetest"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 )
 
-var histories = flag.Int("histories", 12, "random histories to run")
-var firstSeed = flag.Uint64("seed", 1, "seed of the first history")
+// histories returns how many random histories are run.
+func histories() int { return testenv.Rounds(4, 12) }
 
-// subscribed is the source of a subscription on disk as a backend of records. It
-// does not wait for the disk: only crashes show the difference.
+// subscribed is the source of a subscription as a backend of records.
 type subscribed struct {
-	t  *testing.T
-	db *DB
+	t    *testing.T
+	db   *DB
+	open func(dir string) *DB
 }
 
-func openSubscribed(t *testing.T) storetest.Backend {
-	db := openUnsynced(t, t.TempDir())
+// onDisk does not wait for the disk: only crashes show the difference.
+func onDisk(t *testing.T) storetest.Backend {
+	return subscribedIn(t, func(dir string) *DB { return openUnsynced(t, dir) })
+}
+
+func inMemory(t *testing.T) storetest.Backend { return over(t, memory.New()) }
+
+func tried(t *testing.T) storetest.Backend { return over(t, &conflicting{Engine: memory.New()}) }
+
+func over(t *testing.T, engine kv.Engine) storetest.Backend {
+	return subscribedIn(t, func(dir string) *DB { return openOverEngine(t, dir, engine) })
+}
+
+func subscribedIn(t *testing.T, open func(dir string) *DB) storetest.Backend {
+	db := open(t.TempDir())
 	subscribe(t, db, "s", &merge.Memory{})
-	return &subscribed{t, db}
+	return &subscribed{t, db, open}
 }
 
 func (s *subscribed) Update(f func(merge.State) error) error {
@@ -34,28 +49,37 @@ func (s *subscribed) Reopen() error {
 	if err := s.db.Close(); err != nil {
 		return err
 	}
-	s.db = openUnsynced(s.t, s.db.Dir())
+	s.db = s.open(s.db.Dir())
 	return nil
 }
 
-func TestSourcesOnDiskKeepTheRules(t *testing.T) {
+// The store keeps the rules over each engine, and also where others commit meanwhile.
+var backends = map[string]func(*testing.T) storetest.Backend{"badger": onDisk, "memory": inMemory, "conflicts": tried}
+
+func TestSourcesKeepTheRules(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
-	storetest.Run(t, openSubscribed)
+	for name, open := range backends {
+		t.Run(name, func(t *testing.T) { storetest.Run(t, open) })
+	}
 }
 
-func TestSourcesOnDiskAgreeWithMemory(t *testing.T) {
+func TestSourcesAgreeWithMemory(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
-	storetest.Histories(t, openSubscribed, *histories, *firstSeed)
+	for name, open := range backends {
+		t.Run(name, func(t *testing.T) { storetest.Histories(t, open, histories(), testenv.Seed()) })
+	}
 }
 
 // A publisher's records, changed by differences, agree with those in memory as
 // a subscriber's do, and its log says what the differences say.
 func TestPublishedRecordsAgreeWithMemory(t *testing.T) {
 	t.Parallel()
-	require.Positive(t, *histories)
+	require.Positive(t, histories())
 	published := 0
-	for i := range uint64(*histories) {
-		seed := *firstSeed + i
+	for i := range uint64(histories()) {
+		seed := testenv.Seed() + i
 		editor := storetest.NewEditor(t, seed)
 		var want merge.Memory
 		first := editor.Version(nil)

@@ -3,11 +3,12 @@ package store
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // document is what tests know of a document of the fragments feed.
@@ -55,7 +56,7 @@ func (c *cut) check(t tester, got *Collection) {
 // documents are contiguous, and the boundaries of those that there are stay.
 func TestDocumentsKeepTheirBoundaries(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	testenv.Check(t, 25, 100, func(t *rapid.T) {
 		sizes := rapid.OneOf(rapid.IntRange(1, 4), rapid.IntRange(1, 60))
 		c := &Collection{Settings: Settings{DocumentSize: sizes.Draw(t, "first size")}}
 		naive := &cut{size: uint64(c.DocumentSize)}
@@ -85,8 +86,9 @@ func TestDocumentsKeepTheirBoundaries(t *testing.T) {
 
 // The same through the store, over restarts.
 func TestDocumentsOfAPublishedMap(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
-	rng := rand.New(rand.NewPCG(*firstSeed, 5))
+	rng := testenv.Rand(5)
 	db := openDB(t, t.TempDir())
 	c := collection(t, db, "m", 30)
 	naive := &cut{size: 100}
@@ -98,7 +100,7 @@ func TestDocumentsOfAPublishedMap(t *testing.T) {
 			size := 1 + rng.IntN(12)
 			naive.growTo(c.Head)
 			naive.size = uint64(size)
-			changed, err := db.ChangeSettings("m", func(s *Settings) error { s.DocumentSize = size; return nil })
+			changed, err := db.ChangeSettings(t.Context(), "m", func(s *Settings) error { s.DocumentSize = size; return nil })
 			require.NoError(t, err)
 			require.Equal(t, c.Head, changed.Head, "it publishes nothing")
 		default:

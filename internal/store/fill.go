@@ -15,7 +15,7 @@ import (
 // that is not empty, or is not any more in the end, is ErrExists.
 func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Source, checks ...func(*Collection) error) (*Collection, error) {
 	var empty, filled Collection
-	err := db.viewing(func(t *tx) error {
+	err := db.viewing(ctx, func(t *tx) error {
 		c, err := getCollection(t, name)
 		if err == nil {
 			empty, filled = *c, *c
@@ -26,16 +26,16 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	if err != nil {
 		return nil, err
 	}
-	if filled.Number, err = db.nextNumber(); err != nil { // rows of its own, that nothing shows yet
+	if filled.Number, err = db.nextNumber(ctx); err != nil { // rows of its own, that nothing shows yet
 		return nil, err
 	}
-	if err := db.load(ctx, filled.source(), fragment.Records(src), nil); err != nil {
-		return nil, err
+	if err = db.load(ctx, filled.source(), fragment.Records(src), nil); err == nil {
+		err = db.loadLog(ctx, &filled, src)
 	}
-	if err := db.loadLog(ctx, &filled, src); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, errors.Join(err, db.deleteRows(ctx, &filled))
 	}
-	err = db.update(func(t *tx) error {
+	err = db.update(ctx, func(t *tx) error {
 		c, err := getCollection(t, name)
 		if err == nil {
 			err = stillEmpty(c, &empty)
@@ -53,7 +53,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	if err != nil {
 		unused = &filled
 	}
-	return &filled, errors.Join(err, db.deleteRows(unused))
+	return &filled, errors.Join(err, db.deleteRows(ctx, unused))
 }
 
 // stillEmpty checks that c is the collection that was empty, and is so still.

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"context"
 	"errors"
+	"iter"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,18 +23,28 @@ func TestFillCollection(t *testing.T) {
 	require.NoError(t, err)
 	tm := tmdm.New()
 	tm.CreateTopicBySubjectIdentifier("http://example.org/a").AddName("A", nil)
-	src, err := fragment.NameTopics(tm, sp, nil)
+	src, err := fragment.NameTopics(t.Context(), tm, sp, nil)
 	require.NoError(t, err)
 
 	no := errors.New("no")
 	_, err = db.FillCollection(t.Context(), "m", src, func(*Collection) error { return no })
 	require.ErrorIs(t, err, no)
-	require.NoError(t, db.View("m", func(v *View) error { assert.Zero(t, v.Head); return nil }))
+	require.NoError(t, db.View(t.Context(), "m", func(v *View) error { assert.Zero(t, v.Head); return nil }))
+
+	// The time is up when the records are stored already.
+	late := errors.New("late")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	_, err = db.FillCollection(ctx, "m", &lastTopics{Source: src, then: func() { cancel(late) }})
+	require.ErrorIs(t, err, late)
+	onlyOf(t, db, empty)
+	_, err = db.FillCollection(ctx, "m", src)
+	require.ErrorIs(t, err, late)
+	onlyOf(t, db, empty)
 
 	filled, err := db.FillCollection(t.Context(), "m", src)
 	require.NoError(t, err)
 	assert.Equal(t, empty.Epoch, filled.Epoch)
-	require.NoError(t, db.View("m", func(v *View) error {
+	require.NoError(t, db.View(t.Context(), "m", func(v *View) error {
 		assert.EqualValues(t, 2, v.Head)
 		assert.Equal(t, 2, v.Topics)
 		got, err := v.Source().Topic("http://example.org/a")
@@ -45,15 +57,56 @@ func TestFillCollection(t *testing.T) {
 	_, err = db.FillCollection(t.Context(), "m", src)
 	require.ErrorIs(t, err, ErrExists)
 
-	// Nothing is kept under other numbers, neither of the empty map nor of the
-	// attempts that failed.
-	require.NoError(t, db.viewing(func(t2 *tx) error {
+	onlyOf(t, db, filled)
+}
+
+// Of a collection that could not be created nothing is left, whenever it failed.
+func TestACollectionThatIsNotCreatedLeavesNothing(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	src := mapOf(t, 50)
+	create := func(ctx context.Context, src fragment.Source) error {
+		_, err := db.CreateCollection(ctx, Collection{Name: "m", SP: sp}, src, nil)
+		return err
+	}
+	all := sourceTables + "efkg"
+	late := errors.New("late")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	require.ErrorIs(t, create(ctx, &lastTopics{Source: src, then: func() { cancel(late) }}), late)
+	require.Zero(t, rows(t, db, all))
+	require.ErrorIs(t, create(t.Context(), &lastTopics{Source: src, then: func() {
+		collection(t, db, "m", 3) // somebody else is quicker
+	}}), ErrExists)
+	view(t, db, "m", func(v *View) {
+		require.Equal(t, 4, v.Topics)
+		onlyOf(t, db, &v.Collection)
+	})
+}
+
+// onlyOf checks that nothing is kept under other numbers than that of a collection,
+// neither of a map that was replaced nor of attempts that failed.
+func onlyOf(t *testing.T, db *DB, c *Collection) {
+	t.Helper()
+	require.NoError(t, db.viewing(t.Context(), func(rows *tx) error {
 		for _, table := range []byte(sourceTables + string([]byte{tableLog, tableFragment, tableKey, tableSnapshot, tableChangeList})) {
-			for r, err := range t2.scan([]byte{table}, nil) {
+			for r, err := range rows.scan([]byte{table}, nil) {
 				require.NoError(t, err)
-				assert.Equal(t, filled.source().key(table)[:5], r.key[:5], "%c", table)
+				assert.Equal(t, c.source().key(table)[:5], r.Key[:5], "%c", table)
 			}
 		}
 		return nil
 	}))
+}
+
+// lastTopics calls then when the topics are read again, for the entries.
+type lastTopics struct {
+	fragment.Source
+	then  func()
+	times int
+}
+
+func (l *lastTopics) Topics() iter.Seq2[*fragment.Topic, error] {
+	if l.times++; l.times == 2 {
+		l.then()
+	}
+	return l.Source.Topics()
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -23,7 +24,7 @@ const maxRecordID = 8 << 10
 
 func (s sourceID) heldKey(id string) ([]byte, error) {
 	if len(id) > maxRecordID {
-		return nil, fmt.Errorf("store: the id of a record has more than %d bytes: %.80q…", maxRecordID, id)
+		return nil, fmt.Errorf("the id of a record has more than %d bytes: %.80q…", maxRecordID, id)
 	}
 	return append(s.key(tableHeld), id...), nil
 }
@@ -97,9 +98,9 @@ func (a *Applying) LetGo(id string) error {
 
 // HeldRecords calls f with what is known of the records of a subscription: of those with
 // the given ids, or of all where ids is nil. It is the generation that changes are
-// applied to.
-func (db *DB) HeldRecords(name string, ids []string, f func(Held)) error {
-	return db.viewing(func(t *tx) error {
+// applied to. It ends where f fails.
+func (db *DB) HeldRecords(ctx context.Context, name string, ids []string, f func(Held) error) error {
+	return db.viewing(ctx, func(t *tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
@@ -109,26 +110,28 @@ func (db *DB) HeldRecords(name string, ids []string, f func(Held)) error {
 			return nil
 		}
 		source := s.source(p)
-		if ids == nil {
-			for r, err := range t.glance(source.key(tableHeld), nil) {
-				var h Held
-				if err == nil {
-					err = json.Unmarshal(r.value, &h)
-				}
-				if err != nil {
-					return err
-				}
-				f(h)
-			}
-			return nil
-		}
 		for _, id := range ids {
 			h, err := held(t, source, id)
+			if err == nil && h != nil {
+				err = f(*h)
+			}
 			if err != nil {
 				return err
 			}
-			if h != nil {
-				f(*h)
+		}
+		if ids != nil {
+			return nil
+		}
+		for r, err := range t.glance(source.key(tableHeld), nil) {
+			var h Held
+			if err == nil {
+				err = json.Unmarshal(r.Value, &h)
+			}
+			if err == nil {
+				err = f(h)
+			}
+			if err != nil {
+				return err
 			}
 		}
 		return nil

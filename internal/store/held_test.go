@@ -16,7 +16,7 @@ import (
 // heldOf returns what is known of the records of a subscription.
 func heldOf(t testing.TB, db *DB, name string, ids ...string) map[string]Held {
 	all := map[string]Held{}
-	require.NoError(t, db.HeldRecords(name, ids, func(h Held) { all[h.ID] = h }))
+	require.NoError(t, db.HeldRecords(t.Context(), name, ids, func(h Held) error { all[h.ID] = h; return nil }))
 	return all
 }
 
@@ -36,9 +36,9 @@ func TestRecordsThatAreHeld(t *testing.T) {
 	require.Equal(t, map[string]Held{"urn:a": a1, "urn:ab": b}, heldOf(t, db, "s"))
 	require.Equal(t, map[string]Held{"urn:ab": b}, heldOf(t, db, "s", "urn:ab", "urn:none"))
 	none := 0
-	require.NoError(t, db.HeldRecords("s", []string{}, func(Held) { none++ }))
+	require.NoError(t, db.HeldRecords(t.Context(), "s", []string{}, func(Held) error { none++; return nil }))
 	require.Zero(t, none, "none was asked for")
-	require.ErrorIs(t, db.HeldRecords("nope", nil, func(Held) {}), ErrNotFound)
+	require.ErrorIs(t, db.HeldRecords(t.Context(), "nope", nil, func(Held) error { return nil }), ErrNotFound)
 
 	// What is held of a record takes the place of what was, and so does the topic.
 	applying(t, db, func(a *Applying) error {
@@ -92,7 +92,7 @@ func TestARecordWithALongID(t *testing.T) {
 // What is held belongs to a generation, and goes with it.
 func TestRecordsThatAreHeldBelongToAGeneration(t *testing.T) {
 	db := openDB(t, t.TempDir())
-	require.NoError(t, db.AddSubscription(Subscription{Name: "s", SP: sp, Protocol: AtomPMH}))
+	require.NoError(t, db.AddSubscription(t.Context(), Subscription{Name: "s", SP: sp, Protocol: AtomPMH}))
 	require.Empty(t, heldOf(t, db, "s"), "there is no generation yet")
 	stage := func() {
 		require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(&merge.Memory{}), Mark{}, nil))
@@ -105,7 +105,7 @@ func TestRecordsThatAreHeldBelongToAGeneration(t *testing.T) {
 	}
 	stage()
 	hold("urn:first")
-	require.NoError(t, db.SwitchSource("s", ""))
+	require.NoError(t, db.SwitchSource(t.Context(), "s", ""))
 	require.Len(t, heldOf(t, db, "s", "urn:first"), 1)
 	const tables = "hd"
 	require.Equal(t, 2, rows(t, db, tables))
@@ -118,10 +118,10 @@ func TestRecordsThatAreHeldBelongToAGeneration(t *testing.T) {
 	require.Equal(t, `"urn:second"`, string(subscription(t, db, "s").Staging.Records))
 	require.Equal(t, `"urn:first"`, string(subscription(t, db, "s").State.Records))
 	require.Len(t, heldOf(t, db, "s"), 1)
-	require.NoError(t, db.SwitchSource("s", ""))
+	require.NoError(t, db.SwitchSource(t.Context(), "s", ""))
 	require.Equal(t, []int{1, 0}, []int{len(heldOf(t, db, "s", "urn:second")), len(heldOf(t, db, "s", "urn:first"))})
 	require.Equal(t, 2, rows(t, db, tables), "what the first one held is gone")
-	require.NoError(t, db.RemoveSubscription("s"))
+	require.NoError(t, db.RemoveSubscription(t.Context(), "s"))
 	require.Zero(t, rows(t, db, tables))
 }
 

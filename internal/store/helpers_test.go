@@ -3,22 +3,20 @@ package store
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/dgraph-io/badger/v4"
 	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -42,32 +40,25 @@ func openDB(t testing.TB, dir string) *DB { return openWith(t, testOptions(dir))
 
 func openWith(t testing.TB, o Options) *DB {
 	t.Helper()
-	db, err := Open(o)
+	db, err := Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
 
-// openTuned opens a database as Open does, with other options for Badger.
-func openTuned(dir string, log *slog.Logger, tune func(badger.Options) badger.Options) (*DB, error) {
-	if err := os.MkdirAll(filepath.Join(dir, snapshotFolder), 0o750); err != nil {
-		return nil, err
+// openTuned opens a database as Open does, with other settings of its engine.
+func openTuned(dir string, log *slog.Logger, s badger.Settings) (*DB, error) {
+	db, err := Open(context.Background(), Options{Dir: dir, Logger: log, settings: s})
+	if err == nil {
+		db.run = 0 // entries of any process can be compared
 	}
-	b, err := openBadger(tune(badgerOptions(filepath.Join(dir, "badger"), log)))
-	if err != nil {
-		return nil, err
-	}
-	db := &DB{dir: dir, badger: b, log: log, now: time.Now}
-	if err := db.recover(); err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	return db, nil
+	return db, err
 }
 
 // openUnsynced opens a database whose commits do not wait for the disk.
 func openUnsynced(t testing.TB, dir string) *DB {
 	t.Helper()
-	db, err := openTuned(dir, testOptions("").Logger, func(o badger.Options) badger.Options { return o.WithSyncWrites(false) })
+	db, err := openTuned(dir, testOptions("").Logger, badger.Settings{Unsynced: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
@@ -160,7 +151,7 @@ func publish(t tester, db *DB, name string, change *fragment.Change) *Collection
 func publishMap(t testing.TB, db *DB, name string, next *fragment.Map) *Collection {
 	t.Helper()
 	c, err := db.Publish(t.Context(), name, func(_ Collection, prior merge.State) (*fragment.Change, error) {
-		return fragment.Diff(prior, next)
+		return fragment.Diff(t.Context(), prior, next)
 	})
 	require.NoError(t, err)
 	return c
@@ -169,7 +160,7 @@ func publishMap(t testing.TB, db *DB, name string, next *fragment.Map) *Collecti
 // view calls f with the current state of a collection.
 func view(t tester, db *DB, name string, f func(*View)) {
 	t.Helper()
-	require.NoError(t, db.View(name, func(v *View) error { f(v); return nil }))
+	require.NoError(t, db.View(t.Context(), name, func(v *View) error { f(v); return nil }))
 }
 
 // entries returns the log of a view.
@@ -209,11 +200,53 @@ func unzip(t tester, data []byte) string {
 	return plain.String()
 }
 
+// countWrites counts the rows that the engine of a database is given from now on, and calls f with
+// the number at each.
+func countWrites(db *DB, f func(n int)) *int {
+	e := &countingEngine{Engine: db.engine, f: f}
+	db.engine = e
+	return &e.n
+}
+
+type countingEngine struct {
+	kv.Engine
+	n int
+	f func(n int)
+}
+
+func (e *countingEngine) Bulk(ctx context.Context) (kv.Writer, error) {
+	w, err := e.Engine.Bulk(ctx)
+	return &countingWriter{w, e}, err
+}
+
+func (e *countingEngine) Begin(ctx context.Context, since kv.Version) (kv.Writer, error) {
+	w, err := e.Engine.Begin(ctx, since)
+	return &countingWriter{w, e}, err
+}
+
+type countingWriter struct {
+	kv.Writer
+	engine *countingEngine
+}
+
+func (w *countingWriter) Put(key, value []byte) error {
+	w.engine.n++
+	w.engine.f(w.engine.n)
+	return w.Writer.Put(key, value)
+}
+
+// rowAt returns the value of a key.
+func rowAt(t testing.TB, db *DB, key []byte) (value []byte) {
+	t.Helper()
+	require.NoError(t, db.viewing(t.Context(), func(tx *tx) (err error) { value, err = tx.get(key); return err }))
+	return value
+}
+
 // rows counts the rows of tables, by the letters of the tables.
 func rows(t tester, db *DB, tables string) int {
 	t.Helper()
 	n := 0
-	require.NoError(t, db.viewing(func(tx *tx) error {
+	require.NoError(t, db.viewing(t.Context(), func(tx *tx) error {
 		for _, table := range []byte(tables) {
 			for _, err := range tx.scan([]byte{table}, nil) {
 				require.NoError(t, err)
@@ -225,22 +258,27 @@ func rows(t tester, db *DB, tables string) int {
 	return n
 }
 
-// committed returns the number of Badger's transactions so far.
-func committed(db *DB) uint64 { return db.badger.MaxVersion() }
+// committed returns the version of the present state, which each commit changes.
+func committed(t testing.TB, db *DB) kv.Version {
+	t.Helper()
+	v, err := db.engine.Version(t.Context())
+	require.NoError(t, err)
+	return v
+}
 
 // journaled reports whether the one commit that f makes goes through the journal.
 func journaled(t testing.TB, db *DB, f func()) bool {
 	t.Helper()
-	before := committed(db)
+	before, engine := committed(t, db), db.engine.(*badger.Engine)
+	through := engine.Journaled()
 	f()
-	n := committed(db) - before
-	require.Positive(t, n, "nothing is committed")
-	return n > 1
+	require.Equal(t, before+1, committed(t, db), "there is one commit")
+	return engine.Journaled() > through
 }
 
 func mustDiff(t testing.TB, prior fragment.Source, next *fragment.Map) *fragment.Change {
 	t.Helper()
-	change, err := fragment.Diff(prior, next)
+	change, err := fragment.Diff(t.Context(), prior, next)
 	require.NoError(t, err)
 	return change
 }
@@ -258,9 +296,9 @@ func topicsOf(t testing.TB, src fragment.Source) []*fragment.Topic {
 // subscribe adds a subscription whose source has a state.
 func subscribe(t testing.TB, db *DB, name string, src fragment.Source) {
 	t.Helper()
-	require.NoError(t, db.AddSubscription(Subscription{Name: name, SP: sp}))
+	require.NoError(t, db.AddSubscription(t.Context(), Subscription{Name: name, SP: sp}))
 	require.NoError(t, db.StageSource(t.Context(), name, fragment.Records(src), Mark{}, nil))
-	require.NoError(t, db.UpdateSubscription(name, switchOver))
+	require.NoError(t, db.UpdateSubscription(t.Context(), name, switchOver))
 }
 
 // switchOver makes what is staged the state that readers see.

@@ -13,26 +13,25 @@ const FormatVersion = 2
 // A key is a table letter and what the table is sorted by. Numbers are
 // big-endian, so that they sort.
 const (
-	tableMeta          = 'm' // name → value: format, next number
-	tableCollection    = 'c' // name → Collection (JSON)
-	tableSubscription  = 'b' // name → Subscription (JSON)
-	tableLog           = 'e' // collection, sequence → entry (JSON)
-	tableFragment      = 'f' // collection, sequence → fragment data
-	tableKey           = 'k' // collection, topic key → last sequence, TopicSI
-	tableChangeList    = 'g' // collection, number → ChangeList (JSON)
-	tableSnapshot      = 's' // collection, number → Snapshot (JSON)
-	tableTopic         = 't' // source, TopicSI → topic record
-	tableIdentifier    = 'i' // source, other subject identifier → TopicSI
-	tableLocator       = 'l' // source, subject locator → TopicSI
-	tableAssociation   = 'a' // source, player, 0, part, key → association record
-	tableMentions      = 'n' // source, reference → count
-	tableReified       = 'r' // source, 't' or 'a', the rest of the key of a record → nothing: something in it is reified
-	tableQuarantine    = 'q' // source, TopicSI → Quarantined (JSON)
-	tableHeld          = 'h' // source, record id → Held (JSON)
-	tableDescribed     = 'd' // source, TopicSI → record id
-	tableActivity      = 'y' // number → Activity (JSON)
-	tableJournal       = 'j' // number → piece of a commit that outgrew a transaction
-	tableJournalCommit = 'J' // → number of pieces: the commit is decided
+	tableMeta         = 'm' // name → value: format, next number
+	tableCollection   = 'c' // name → Collection (JSON)
+	tableSubscription = 'b' // name → Subscription (JSON)
+	tableLog          = 'e' // collection, sequence → entry (JSON)
+	tableFragment     = 'f' // collection, sequence → fragment data
+	tableKey          = 'k' // collection, topic key → last sequence, TopicSI
+	tableChangeList   = 'g' // collection, number → ChangeList (JSON)
+	tableSnapshot     = 's' // collection, number → Snapshot (JSON)
+	tableTopic        = 't' // source, TopicSI → topic record
+	tableIdentifier   = 'i' // source, other subject identifier → TopicSI
+	tableLocator      = 'l' // source, subject locator → TopicSI
+	tableAssociation  = 'a' // source, player, 0, part, key → association record
+	tableMentions     = 'n' // source, reference → count
+	tableReified      = 'r' // source, 't' or 'a', the rest of the key of a record → nothing: something in it is reified
+	tableQuarantine   = 'q' // source, TopicSI → Quarantined (JSON)
+	tableHeld         = 'h' // source, record id → Held (JSON)
+	tableDescribed    = 'd' // source, TopicSI → record id
+	tableActivity     = 'y' // number → Activity (JSON)
+	// j and J are those of the engine.
 )
 
 // The tables that hold the records of a generation of a source, and all that

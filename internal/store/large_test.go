@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -55,7 +56,7 @@ func countNames(src fragment.Source) (map[string]int, error) {
 // subscribedTo calls f with the source of the only subscription.
 func subscribedTo(t testing.TB, db *DB, f func(Subscription, fragment.Source)) {
 	t.Helper()
-	require.NoError(t, db.ReadSources(func(subscriptions []Subscription, sources []fragment.Source) error {
+	require.NoError(t, db.ReadSources(t.Context(), func(subscriptions []Subscription, sources []fragment.Source) error {
 		require.Len(t, sources, 1)
 		f(subscriptions[0], sources[0])
 		return nil
@@ -83,7 +84,7 @@ func TestReadersSeeALargeCommitWholeOrNotAtAll(t *testing.T) {
 					return
 				default:
 				}
-				err := db.ReadSources(func(list []Subscription, sources []fragment.Source) error {
+				err := db.ReadSources(t.Context(), func(list []Subscription, sources []fragment.Source) error {
 					names, err := countNames(sources[0])
 					if err == nil && names[name(list[0].State.Applied)] != topics {
 						err = errors.New("a state between two commits is seen")
@@ -100,7 +101,6 @@ func TestReadersSeeALargeCommitWholeOrNotAtAll(t *testing.T) {
 	}
 	for commit := 2; commit <= commits; commit++ {
 		require.True(t, journaled(t, db, func() { renameAll(t, db, "s", topics, name(commit)) }), "the commit goes through the journal")
-		require.Zero(t, rows(t, db, "jJ"), "nothing is left of it")
 		subscribedTo(t, db, func(s Subscription, src fragment.Source) {
 			require.Equal(t, map[string]int{name(commit): topics}, namesOf(t, src), "the writer sees its commit")
 		})
@@ -118,6 +118,7 @@ func TestReadersSeeALargeCommitWholeOrNotAtAll(t *testing.T) {
 // A reader that began before a commit of more rows than a transaction takes goes
 // on with what it saw.
 func TestAViewOutlivesALargeCommit(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "s", mapOf(t, manyTopics))
@@ -151,6 +152,7 @@ func TestACommitOfFewLargeRowsGoesThroughTheJournal(t *testing.T) {
 
 // A new version of a whole map is one commit, log and all.
 func TestPublishingAWholeMapIsOneCommit(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	const n = 600
 	db := openDB(t, t.TempDir())
 	c := collection(t, db, "m", n)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // fewInMemory makes a load of some hundred records take several runs.
@@ -22,7 +22,7 @@ const fewInMemory = 100_000
 // the load has come some way: 1 while it reads, 2 while it stores, 3 when it has
 // staged the generation.
 func stageForever(dir string) error {
-	db, err := Open(testOptions(dir))
+	db, err := Open(context.Background(), testOptions(dir))
 	if err != nil {
 		return err
 	}
@@ -52,18 +52,18 @@ func TestKilledWhileLoading(t *testing.T) {
 	state, count := subscription(t, db, "s").State, rows(t, db, sourceTables)
 	require.NoError(t, db.Close())
 
-	random := rand.New(rand.NewPCG(*firstSeed, 9))
+	random := testenv.Rand(9)
 	phases, left := map[uint64]int{}, 0
-	for n := range max(8, *kills) {
+	for n := range max(8, kills()) {
 		phases[runAndKill(t, "stage", dir, 1+n%16, time.Duration(random.IntN(5))*time.Millisecond)]++
 		left += len(loadingFiles(t, &DB{dir: dir}))
 
-		db, err := Open(testOptions(dir))
+		db, err := Open(t.Context(), testOptions(dir))
 		require.NoError(t, err)
 		require.Empty(t, loadingFiles(t, db))
 		require.Equal(t, state, subscription(t, db, "s").State)
 		if subscription(t, db, "s").Staging != nil {
-			require.NoError(t, db.UpdateSubscription("s", func(s *Subscription) { s.Staging = nil }))
+			require.NoError(t, db.UpdateSubscription(t.Context(), "s", func(s *Subscription) { s.Staging = nil }))
 		}
 		require.Equal(t, count, rows(t, db, sourceTables), "after kill %d", n)
 		require.NoError(t, db.Close())
@@ -114,7 +114,7 @@ func TestALoadWithoutRoomLeavesNothing(t *testing.T) {
 			subscribe(t, db, "s", mapOf(t, 5))
 			before, count := *subscription(t, db, "s"), rows(t, db, sourceTables)
 			require.EqualValues(t, 1, before.Number)
-			folder := filepath.Join(db.dir, loadingFolder)
+			folder := filepath.Join(db.dir, scratchFolder)
 			without.room(t, folder, before.State.Generation+1)
 			load := func() error {
 				var records iter.Seq2[fragment.Record, error] = yielding(reifying(2000))

@@ -11,10 +11,19 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/dgraph-io/badger/v4"
-
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/extsort"
+	"github.com/tmshare/tmshare/internal/kv"
 )
+
+// scratchFolder is where in the data folder files are that are of no use to another
+// process: what is there when the database is opened goes.
+const scratchFolder = "loading"
+
+// Scratch returns the path of a folder for files that are of no use once the database is
+// closed: what an interrupted process has left there is removed when it is opened. The
+// folder need not be there.
+func (db *DB) Scratch() string { return filepath.Join(db.dir, scratchFolder) }
 
 // Loading says how far a load has come. First all records are read and their rows
 // sorted; then these are stored.
@@ -33,8 +42,8 @@ func (db *DB) load(ctx context.Context, id sourceID, records iter.Seq2[fragment.
 	if progress != nil {
 		l.progress = progress
 	}
-	if err := errors.Join(l.load(ctx, records), l.sorter.close()); err != nil {
-		return fmt.Errorf("store: %w", err)
+	if err := errors.Join(l.load(ctx, records), l.sorter.Close()); err != nil {
+		return err
 	}
 	return nil
 }
@@ -42,9 +51,9 @@ func (db *DB) load(ctx context.Context, id sourceID, records iter.Seq2[fragment.
 func (db *DB) newLoading(id sourceID) *loading {
 	file := fmt.Sprintf("%d-%d", id.number, id.generation)
 	l := &loading{db: db, id: id, mentions: map[fragment.Ref]uint64{}, most: maxMentions, progress: func(Loading) {}}
-	l.sorter = sorter{path: filepath.Join(db.dir, loadingFolder, file), most: maxSortMemory}
+	l.sorter = extsort.Sorter{Path: filepath.Join(db.Scratch(), file), Most: maxSortMemory}
 	if db.sortMemory > 0 {
-		l.sorter.most = db.sortMemory
+		l.sorter.Most = db.sortMemory
 	}
 	return l
 }
@@ -56,9 +65,9 @@ func (db *DB) newLoading(id sourceID) *loading {
 type loading struct {
 	db       *DB
 	id       sourceID
-	batch    *badger.WriteBatch
+	bulk     kv.Writer
 	last     []byte                  // key of the topic row that was written last
-	sorter   sorter                  // of the other rows
+	sorter   extsort.Sorter          // of the other rows
 	mentions map[fragment.Ref]uint64 // that the sorter does not have yet
 	most     int                     // so many of them at a time
 	progress func(Loading)
@@ -72,14 +81,12 @@ const maxSortMemory = 32 << 20
 // themes are few, but there may be as many reifiers as statements.
 const maxMentions = 50_000
 
-// maxPending bounds the transactions of a batch that are waiting to be written,
-// each of about 2 MB.
-const maxPending = 4
-
 func (l *loading) load(ctx context.Context, records iter.Seq2[fragment.Record, error]) error {
-	l.batch = l.db.badger.NewWriteBatch()
-	l.batch.SetMaxPendingTxns(maxPending)
-	defer l.batch.Cancel()
+	var err error
+	if l.bulk, err = l.db.engine.Bulk(ctx); err != nil {
+		return err
+	}
+	defer l.bulk.Cancel()
 	if err := l.sort(ctx, records); err != nil {
 		return err
 	}
@@ -90,7 +97,7 @@ func (l *loading) load(ctx context.Context, records iter.Seq2[fragment.Record, e
 func (l *loading) sort(ctx context.Context, records iter.Seq2[fragment.Record, error]) error {
 	for ahead, err := range readAhead(ctx, records) {
 		if err == nil {
-			err = cmp.Or(ctx.Err(), l.db.Room())
+			err = cmp.Or(context.Cause(ctx), l.db.CheckFreeSpace())
 		}
 		if err != nil {
 			return err
@@ -131,9 +138,9 @@ func (l *loading) add(r fragment.Record) error {
 func (l *loading) put(key, value []byte) error {
 	if key[0] == tableTopic && bytes.Compare(key, l.last) > 0 {
 		l.last = key
-		return l.batch.Set(key, value)
+		return l.bulk.Put(key, value)
 	}
-	return l.sorter.add(key, value)
+	return l.sorter.Add(key, value)
 }
 
 func (l *loading) mention(ref fragment.Ref) {
@@ -148,7 +155,7 @@ func (l *loading) mention(ref fragment.Ref) {
 // topics already.
 func (l *loading) addMentions() error {
 	for ref, n := range l.mentions {
-		if err := l.sorter.add(l.id.locatorKey(tableMentions, ref), binary.BigEndian.AppendUint64(nil, n)); err != nil {
+		if err := l.sorter.Add(l.id.locatorKey(tableMentions, ref), binary.BigEndian.AppendUint64(nil, n)); err != nil {
 			return err
 		}
 	}
@@ -156,39 +163,53 @@ func (l *loading) addMentions() error {
 	return nil
 }
 
-// store writes the rows that are sorted. Mentions of the same topic are added up.
+// store writes the rows that are sorted.
 func (l *loading) store(ctx context.Context) error {
 	l.mentions = nil
-	var held row
 	stored := 0
-	for r, err := range l.sorter.sorted() {
+	for r, err := range l.combined() {
 		if err != nil {
 			return err
 		}
 		if stored++; stored%1000 == 0 {
-			if err := ctx.Err(); err != nil {
+			if err := context.Cause(ctx); err != nil {
 				return err
 			}
-			l.progress(Loading{Records: l.read, Stored: stored, Rows: l.sorter.count})
+			l.progress(Loading{Records: l.read, Stored: stored, Rows: l.sorter.Count()})
 		}
-		switch {
-		case held.key == nil:
-		case held.key[0] == tableMentions && bytes.Equal(held.key, r.key):
-			held.value = binary.BigEndian.AppendUint64(nil, binary.BigEndian.Uint64(held.value)+binary.BigEndian.Uint64(r.value))
-			continue
-		default:
-			if err := l.batch.Set(held.key, held.value); err != nil {
-				return err
-			}
-		}
-		held = r
-	}
-	if held.key != nil {
-		if err := l.batch.Set(held.key, held.value); err != nil {
+		if err := l.bulk.Put(r.Key, r.Value); err != nil {
 			return err
 		}
 	}
-	return l.batch.Flush()
+	return l.bulk.Commit()
+}
+
+// combined iterates over the rows that are sorted. Those with one key are one: mentions of the
+// same topic are added up.
+func (l *loading) combined() iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		var held row
+		for sorted, err := range l.sorter.Sorted() {
+			r := row{Key: sorted.Key, Value: sorted.Value}
+			switch {
+			case err != nil:
+				yield(row{}, err)
+				return
+			case held.Key == nil:
+			case !bytes.Equal(held.Key, r.Key):
+				if !yield(held, nil) {
+					return
+				}
+			case held.Key[0] == tableMentions:
+				sum := binary.BigEndian.Uint64(held.Value) + binary.BigEndian.Uint64(r.Value)
+				r.Value = binary.BigEndian.AppendUint64(nil, sum)
+			}
+			held = r
+		}
+		if held.Key != nil {
+			yield(held, nil)
+		}
+	}
 }
 
 // aheadSize is about how many bytes of records are handed on at once.
@@ -218,8 +239,8 @@ func weight(r fragment.Record) int {
 var errLeft = errors.New("the rest is not wanted")
 
 // readAhead iterates over records on a goroutine of its own, some of them ahead:
-// reading them costs about as much as writing them. It ends with an error when
-// ctx does.
+// reading them costs about as much as writing them. When ctx ends, it
+// ends with its cause.
 func readAhead(ctx context.Context, records iter.Seq2[fragment.Record, error]) iter.Seq2[[]fragment.Record, error] {
 	return func(yield func([]fragment.Record, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -239,7 +260,7 @@ func readAhead(ctx context.Context, records iter.Seq2[fragment.Record, error]) i
 			}
 			for r, err := range records {
 				if failed = err; failed == nil {
-					failed = ctx.Err()
+					failed = context.Cause(ctx)
 				}
 				if failed == nil {
 					list = append(list, r)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5"
 	"crypto/sha256"
@@ -10,7 +11,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
+	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,14 +40,15 @@ func (c *Collection) form(version xtm.Version) fragment.Form {
 
 // next makes the next entry of the log. Times are those of commits, and
 // strictly increase whatever the clock does.
-func (c *Collection) next(now time.Time, e fragment.Entry) Entry {
-	now = now.UTC().Truncate(time.Microsecond)
+func (db *DB) next(c *Collection, e fragment.Entry) Entry {
+	now := db.now().UTC().Truncate(time.Microsecond)
 	if least := c.Updated.Add(time.Microsecond); now.Before(least) {
 		now = least
 	}
 	c.Head++
 	c.Updated = now
-	entry := Entry{Seq: c.Head, Updated: now, TopicSI: e.TopicSI, Title: shortTitle(e.Title), Deleted: e.Deleted}
+	c.Run = db.run
+	entry := Entry{Seq: c.Head, Run: c.Run, Updated: now, TopicSI: e.TopicSI, Title: shortTitle(e.Title), Deleted: e.Deleted}
 	if e.Topic != e.TopicSI {
 		entry.Topic = e.Topic
 	}
@@ -67,36 +72,59 @@ type keyRow struct {
 	TopicSI fragment.Ref
 }
 
-// logRows calls put with the rows of an entry. data is its fragment, or nil.
+// logRows calls put with the rows of an entry that is the last of its key. data is its fragment,
+// or nil.
 func logRows(c *Collection, e *Entry, data *Fragment, put func(key, value []byte) error) error {
-	if e.Stored = data != nil; e.Stored {
-		e.Digests = data.Digests
-	}
-	value, err := json.Marshal(e)
+	value, err := json.Marshal(keyRow{e.Seq, e.TopicSI})
 	if err != nil {
-		return err
-	}
-	if err := put(sequenceKey(tableLog, c.Number, e.Seq), value); err != nil {
-		return err
-	}
-	if value, err = json.Marshal(keyRow{e.Seq, e.TopicSI}); err != nil {
 		return err
 	}
 	if err := put(topicKeyKey(c, fragment.Key(e.TopicSI)), value); err != nil {
 		return err
 	}
-	if data == nil {
-		return nil
+	return entryRows(c, e, data, put)
+}
+
+// entryRows is logRows for an entry that is in the log already.
+func entryRows(c *Collection, e *Entry, data *Fragment, put func(key, value []byte) error) error {
+	if data != nil {
+		e.Stored, e.Apart, e.Digests = data.Gzipped != nil, data.Record != nil, data.Digests
 	}
-	return put(sequenceKey(tableFragment, c.Number, e.Seq), packForms(data.Gzipped))
+	value, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if err := put(sequenceKey(tableLog, c.Number, e.Seq), value); err != nil || data == nil {
+		return err
+	}
+	return put(sequenceKey(tableFragment, c.Number, e.Seq), data.pack())
 }
 
 func topicKeyKey(c *Collection, key string) []byte {
 	return append(collectionKey(tableKey, c.Number), key...)
 }
 
-// packForms puts the bytes of each form into one value.
-func packForms(data [][]byte) []byte {
+// Fragment is the data of an entry in each of Forms, gzipped.
+type Fragment struct {
+	Gzipped [][]byte // nil: the fragment is too large to store
+	Record  [][]byte // the record form; nil: it has the same bytes
+	Digests []Digest // of what is in the record form
+}
+
+// record returns the record form.
+func (f *Fragment) record() [][]byte {
+	if f.Record != nil {
+		return f.Record
+	}
+	return f.Gzipped
+}
+
+// pack puts all that there is into one value: the fragment in each form, of no bytes where it is
+// too large, and the record form behind it, where it has other bytes.
+func (f *Fragment) pack() []byte {
+	data := make([][]byte, len(Forms), 2*len(Forms))
+	copy(data, f.Gzipped)
+	data = append(data, f.Record...)
 	size := 0
 	for _, d := range data {
 		size += binary.MaxVarintLen32 + len(d)
@@ -109,22 +137,18 @@ func packForms(data [][]byte) []byte {
 	return b
 }
 
-func unpackForms(b []byte) ([][]byte, error) {
-	data := make([][]byte, len(Forms))
-	for i := range data {
-		n, size := binary.Uvarint(b)
-		if size <= 0 || n > uint64(len(b)-size) {
-			return nil, errors.New("store: corrupt fragment data")
+// unpackForm returns the n-th of what is packed into one value.
+func unpackForm(b []byte, n int) ([]byte, error) {
+	for ; ; n-- {
+		length, size := binary.Uvarint(b)
+		if size <= 0 || length > uint64(len(b)-size) {
+			return nil, fmt.Errorf("%w: a fragment has no length. %s", ErrDamaged, damagedRows)
 		}
-		data[i], b = b[size:size+int(n)], b[size+int(n):]
+		if n == 0 {
+			return b[size : size+int(length)], nil
+		}
+		b = b[size+int(length):]
 	}
-	return data, nil
-}
-
-// Fragment is the data of an entry in each of Forms.
-type Fragment struct {
-	Gzipped [][]byte
-	Digests []Digest // of what is in them
 }
 
 // Digest is what tells whether data are what they should be.
@@ -139,6 +163,29 @@ func DigestOf(data []byte) Digest {
 	return Digest{int64(len(data)), md5.Sum(data), sha256.Sum256(data)}
 }
 
+// Digester computes the digest of what is written to it.
+type Digester struct {
+	length int64
+	md5    hash.Hash
+	sha256 hash.Hash
+}
+
+// NewDigester returns a Digester to which nothing was written.
+func NewDigester() *Digester { return &Digester{md5: md5.New(), sha256: sha256.New()} }
+
+// Write adds data. It never fails.
+func (d *Digester) Write(data []byte) (int, error) {
+	d.length += int64(len(data))
+	d.md5.Write(data)
+	d.sha256.Write(data)
+	return len(data), nil
+}
+
+// Digest returns the digest of what was written.
+func (d *Digester) Digest() Digest {
+	return Digest{d.length, [md5.Size]byte(d.md5.Sum(nil)), [sha256.Size]byte(d.sha256.Sum(nil))}
+}
+
 // MarshalText implements [encoding.TextMarshaler].
 func (d Digest) MarshalText() ([]byte, error) {
 	b := binary.AppendVarint(nil, d.Length)
@@ -151,7 +198,7 @@ func (d *Digest) UnmarshalText(text []byte) error {
 	b, err := base64.RawStdEncoding.AppendDecode(nil, text)
 	length, n := binary.Varint(b)
 	if err != nil || n <= 0 || len(b) != n+md5.Size+sha256.Size {
-		return errors.New("store: corrupt digest")
+		return fmt.Errorf("%w: a digest cannot be read. %s", ErrDamaged, damagedRows)
 	}
 	d.Length = length
 	copy(d.MD5[:], b[n:])
@@ -159,39 +206,98 @@ func (d *Digest) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// render returns the fragment of an entry as src has it now, or nil if it is too large
-// to store.
-func render(c *Collection, src fragment.Source, e *fragment.Entry) (*Fragment, error) {
-	f := &Fragment{make([][]byte, len(Forms)), make([]Digest, len(Forms))}
+// render returns the data of an entry as src has it now, or nil if all of it is too large to
+// store, and how many bytes were written. The record form of one that is rendered late, after its
+// entry was published, has only what cannot have changed since.
+func render(c *Collection, src fragment.Source, e *fragment.Entry, late bool) (f *Fragment, written int, err error) {
+	record, written, err := renderForms(e, nil, func(w io.Writer, version xtm.Version) error {
+		form := c.form(version)
+		form.OmitInstances, form.ContentOnly = true, late
+		return e.Write(w, src, form)
+	})
+	if record == nil || err != nil {
+		return nil, written, err
+	}
+	differs := late && !e.Deleted
+	if !differs && !e.Deleted && !c.OmitInstances {
+		if differs, err = fragment.IsClass(src, e.Topic); err != nil {
+			return nil, written, err
+		}
+	}
+	f = &Fragment{Gzipped: record.gzipped, Digests: record.digests}
+	if !differs {
+		return f, written, nil
+	}
+	whole, more, err := renderForms(e, record, func(w io.Writer, version xtm.Version) error { return e.Write(w, src, c.form(version)) })
+	written += more
+	switch {
+	case err != nil:
+		return nil, written, err
+	case whole == nil:
+		f.Gzipped, f.Record = nil, record.gzipped
+	case !slices.Equal(whole.digests, record.digests):
+		f.Gzipped, f.Record = whole.gzipped, record.gzipped
+	}
+	return f, written, nil
+}
+
+// forms are documents in each of Forms.
+type forms struct {
+	gzipped [][]byte
+	digests []Digest
+}
+
+// renderForms returns what write writes, or nil if it is too large to store, and how many bytes were
+// written. What is the same as in known, which may be nil, is not packed again.
+func renderForms(e *fragment.Entry, known *forms, write func(io.Writer, xtm.Version) error) (f *forms, written int, err error) {
+	f = &forms{make([][]byte, len(Forms)), make([]Digest, len(Forms))}
 	plain := plains.Get().(*limitedBuffer)
 	defer plains.Put(plain)
 	for i, version := range Forms {
-		form := c.form(version)
 		plain.Reset()
-		var err error
-		if e.Deleted {
-			err = fragment.WriteTombstone(plain, e.Tombstone, form)
-		} else {
-			err = fragment.Write(plain, src, e.Topic, form)
-		}
+		err = write(plain, version)
+		written += plain.Len()
 		if errors.Is(err, errTooLarge) {
-			return nil, nil
+			return nil, written, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("store: fragment of %s: %w", e.TopicSI, err)
+			return nil, written, fmt.Errorf("fragment of %s: %w", e.TopicSI, err)
 		}
-		f.Digests[i] = DigestOf(plain.Bytes())
-		if f.Gzipped[i], err = compress(plain.Bytes()); err != nil {
-			return nil, err
+		f.digests[i] = DigestOf(plain.Bytes())
+		if known != nil && known.digests[i] == f.digests[i] {
+			f.gzipped[i] = known.gzipped[i]
+		} else if f.gzipped[i], err = compress(plain.Bytes()); err != nil {
+			return nil, written, err
 		}
 	}
-	return f, nil
+	return f, written, nil
 }
 
-// renderAll is render for each of the entries. It works on some at the same time:
-// it is what takes most of the time of a publication.
-func renderAll(ctx context.Context, c *Collection, src fragment.Source, entries []fragment.Entry) ([]*Fragment, error) {
+// A change may mention what is large in each of many entries: topics with thousands of
+// identifiers, for instance, which each stub repeats. What is rendered at a commit is
+// therefore bounded by the number of its entries, and the rest rendered when asked for.
+const (
+	renderedAnyway   = 64 << 20
+	renderedPerEntry = 8 << 10
+)
+
+// renderBudget is how many bytes of fragments are rendered at a commit of so many
+// entries.
+func (db *DB) renderBudget(entries int) int64 {
+	return cmp.Or(db.rendered, renderedAnyway) + renderedPerEntry*int64(entries)
+}
+
+// renderedAtOnce is how many fragments are rendered, and are in memory, before their rows are put.
+const renderedAtOnce = 100
+
+// renderAll is render for each of the entries, as long as they have no more than budget
+// bytes, of which it takes what it has used; those that are left have no fragment, as those that are too large. It works on
+// some at the same time: it is what takes most of the time of a publication.
+func renderAll(ctx context.Context, c *Collection, src *decodedRecords, entries []fragment.Entry, budget *int64, late bool) ([]*Fragment, error) {
 	data := make([]*Fragment, len(entries))
+	left := atomic.Int64{}
+	left.Store(*budget)
+	defer func() { *budget = left.Load() }()
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var next atomic.Int64
@@ -201,10 +307,15 @@ func renderAll(ctx context.Context, c *Collection, src fragment.Source, entries 
 			if i >= len(entries) {
 				return
 			}
+			if left.Load() < 0 && !entries[i].Deleted {
+				continue
+			}
+			var written int
 			var err error
-			if data[i], err = render(c, src, &entries[i]); err != nil {
+			if data[i], written, err = render(c, storable{src}, &entries[i], late); err != nil {
 				fail(err)
 			}
+			left.Add(-int64(written))
 		}
 	}
 	var workers sync.WaitGroup
@@ -216,7 +327,12 @@ func renderAll(ctx context.Context, c *Collection, src fragment.Source, entries 
 	return data, context.Cause(ctx)
 }
 
-var errTooLarge = errors.New("store: fragment too large to store")
+var errTooLarge = errors.New("fragment too large to store")
+
+// maxStoredAssociation is the length in bytes of the longest record of an association
+// in a fragment that is stored. All players of an association have it in their
+// fragments: to render one for each of thousands would take quadratic time and room.
+const maxStoredAssociation = 4 << 10
 
 type limitedBuffer struct{ bytes.Buffer }
 
@@ -230,6 +346,9 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
+// packs are buffers for reuse.
+var packs = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
 // compressors are kept for reuse: each has hundreds of kilobytes of tables. They
 // are the fast ones: packing is much of the work of a publication, and what is small
 // becomes only a tenth larger.
@@ -242,16 +361,17 @@ var compressors = sync.Pool{New: func() any {
 }}
 
 func compress(plain []byte) ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(len(plain) / 3)
+	b := packs.Get().(*bytes.Buffer)
+	defer packs.Put(b)
+	b.Reset()
 	z := compressors.Get().(*gzip.Writer)
 	defer compressors.Put(z)
-	z.Reset(&b)
+	z.Reset(b)
 	if _, err := z.Write(plain); err != nil {
 		return nil, err
 	}
 	if err := z.Close(); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), nil
+	return bytes.Clone(b.Bytes()), nil // of just its length: there may be many
 }

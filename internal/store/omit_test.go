@@ -8,6 +8,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/storetest"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -15,7 +16,7 @@ import (
 
 func setOmitInstances(t testing.TB, db *DB, name string, omit bool) {
 	t.Helper()
-	_, err := db.ChangeSettings(name, func(s *Settings) error { s.OmitInstances = omit; return nil })
+	_, err := db.ChangeSettings(t.Context(), name, func(s *Settings) error { s.OmitInstances = omit; return nil })
 	require.NoError(t, err)
 }
 
@@ -58,6 +59,7 @@ func TestFragmentsOfClassesWithoutInstances(t *testing.T) {
 // A client that applies fragments without instances, and some with them, ends
 // with the map, wherever it has begun.
 func TestFragmentsWithoutInstancesLeadToTheMap(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	typings := 0
 	for seed := range uint64(8) {
@@ -104,7 +106,7 @@ func TestFragmentsWithoutInstancesLeadToTheMap(t *testing.T) {
 					for _, topic := range topicsOf(t, v.Source()) {
 						e := last(t, v, topic.TopicSI())
 						forms := rendered(t, v, e)
-						f, err := fragment.Read(strings.NewReader(forms[1]), xtm.Options{Base: sp}, topic.TopicSI())
+						f, err := fragment.Read(t.Context(), strings.NewReader(forms[1]), xtm.Options{Base: sp}, topic.TopicSI())
 						require.NoError(t, err)
 						for _, a := range f.Associations {
 							require.NotEqual(t, fragment.AsType, a.Part(topic.TopicSI()), "%s is a class here", topic.TopicSI())

@@ -1,48 +1,84 @@
 package store
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/dgraph-io/badger/v4"
-	"github.com/dgraph-io/badger/v4/options"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/testkit/kill"
 	"github.com/tmshare/tmshare/merge"
 )
 
+// What was made for nothing is removed, and nothing else.
+func TestDiscardRemovesWhatWasMadeForNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		before func(t *testing.T, dir string)
+		use    func(t *testing.T, db *DB)
+		left   []string // nil: no folder
+	}{
+		"nothing was there": {func(*testing.T, string) {}, func(*testing.T, *DB) {}, nil},
+		"an empty folder":   {func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o700)) }, func(*testing.T, *DB) {}, []string{}},
+		"another file": {func(t *testing.T, dir string) {
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600))
+		}, func(*testing.T, *DB) {}, []string{"mine"}},
+		"something was stored": {func(*testing.T, string) {}, func(t *testing.T, db *DB) {
+			require.NoError(t, db.AddSubscription(t.Context(), Subscription{Name: "s", SP: sp}))
+		}, []string{"badger", "node.json", "snapshots"}},
+		"it was there": {func(t *testing.T, dir string) { require.NoError(t, openDB(t, dir).Close()) }, func(*testing.T, *DB) {}, []string{"badger", "node.json", "snapshots"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			c.before(t, dir)
+			db := openDB(t, dir)
+			c.use(t, db)
+			require.NoError(t, db.Discard(t.Context()))
+			require.NoError(t, db.Close())
+			if c.left == nil {
+				require.NoDirExists(t, dir)
+				return
+			}
+			entries, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			names := []string{}
+			for _, e := range entries {
+				names = append(names, e.Name())
+			}
+			require.Equal(t, c.left, names)
+		})
+	}
+}
+
 func TestADataFolderIsNeeded(t *testing.T) {
-	_, err := Open(Options{})
+	_, err := Open(t.Context(), Options{})
 	require.ErrorContains(t, err, "no data folder")
 }
 
 func TestOpeningMakesTheFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	db, err := Open(Options{Dir: dir}) // the defaults will do
+	db, err := Open(t.Context(), Options{Dir: dir}) // the defaults will do
 	require.NoError(t, err)
 	require.Equal(t, dir, db.Dir())
 	collection(t, db, "m", 1)
 	require.NoError(t, db.Close())
-	list, err := openDB(t, dir).Collections()
+	list, err := openDB(t, dir).Collections(t.Context())
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.WithinDuration(t, time.Now(), list[0].Created, time.Minute)
 }
 
 func TestASecondOpenIsLockedOut(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	db := openDB(t, dir)
 	collection(t, db, "m", 3)
 	for range 2 {
-		_, err := Open(testOptions(dir))
+		_, err := Open(t.Context(), testOptions(dir))
 		require.ErrorIs(t, err, ErrLocked)
 		require.ErrorContains(t, err, dir)
 		require.ErrorContains(t, err, "another")
@@ -55,21 +91,15 @@ func TestASecondOpenIsLockedOut(t *testing.T) {
 // A process that has the folder keeps others out, until it ends, however it
 // ends.
 func TestAnotherProcessIsLockedOut(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), childTask+"=hold", childDir+"="+dir)
-	out, err := child.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, child.Start())
-	t.Cleanup(func() { child.Process.Kill() })
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
-	require.Equal(t, "open\n", line)
-	_, err = Open(testOptions(dir))
+	p := kill.Start(t, "hold", dir)
+	line, _ := p.Line()
+	require.Equal(t, "open", line)
+	_, err := Open(t.Context(), testOptions(dir))
 	require.ErrorIs(t, err, ErrLocked)
 	require.ErrorContains(t, err, dir)
-	require.NoError(t, child.Process.Kill())
-	_ = child.Wait()
+	require.True(t, p.Kill(0))
 	db := openDB(t, dir)
 	collection(t, db, "m", 1)
 }
@@ -78,9 +108,9 @@ func TestOtherFormatsAreRefused(t *testing.T) {
 	for _, format := range []string{"3", "17", "0", "", "1x", "x"} {
 		db := openDB(t, t.TempDir())
 		collection(t, db, "m", 1)
-		require.NoError(t, db.update(func(tx *tx) error { return tx.put(metaKey("format"), []byte(format)) }))
+		require.NoError(t, db.update(t.Context(), func(tx *tx) error { return tx.put(metaKey("format"), []byte(format)) }))
 		require.NoError(t, db.Close())
-		_, err := Open(testOptions(db.Dir()))
+		_, err := Open(t.Context(), testOptions(db.Dir()))
 		require.ErrorContains(t, err, "format "+format)
 		require.ErrorContains(t, err, "this program reads format 2")
 		require.ErrorContains(t, err, db.Dir())
@@ -125,7 +155,7 @@ func TestFoldersThatCannotBeUsedAreErrors(t *testing.T) {
 			return errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, snapshotFolder), nil, 0o600))
 		},
 		"the database is damaged": func(dir string) error {
-			db, err := Open(testOptions(dir))
+			db, err := Open(t.Context(), testOptions(dir))
 			if err != nil {
 				return err
 			}
@@ -134,7 +164,7 @@ func TestFoldersThatCannotBeUsedAreErrors(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
 		require.NoError(t, spoil(dir), name)
-		_, err := Open(testOptions(dir))
+		_, err := Open(t.Context(), testOptions(dir))
 		require.Error(t, err, name)
 		require.NotErrorIs(t, err, ErrLocked, name)
 		require.ErrorContains(t, err, dir, name)
@@ -149,7 +179,7 @@ func TestAFolderWithoutPermissionIsAnError(t *testing.T) {
 	require.NoError(t, openDB(t, dir).Close())
 	require.NoError(t, os.Chmod(filepath.Join(dir, "badger"), 0))
 	t.Cleanup(func() { os.Chmod(filepath.Join(dir, "badger"), 0o700) })
-	_, err := Open(testOptions(dir))
+	_, err := Open(t.Context(), testOptions(dir))
 	require.ErrorIs(t, err, os.ErrPermission)
 }
 
@@ -165,7 +195,7 @@ func TestClosingWaitsForReaders(t *testing.T) {
 	view(t, db, "m", func(v *View) {
 		close(inside)
 		for {
-			if err := db.viewing(func(*tx) error { return nil }); err != nil {
+			if err := db.viewing(t.Context(), func(*tx) error { return nil }); err != nil {
 				require.ErrorIs(t, err, errClosed)
 				break // closing has begun
 			}
@@ -181,8 +211,8 @@ func TestClosingWaitsForReaders(t *testing.T) {
 	require.NoError(t, <-closed)
 	require.NoError(t, db.Close(), "once more does no harm")
 	for name, use := range map[string]func() error{
-		"view":        func() error { return db.View("m", func(*View) error { return nil }) },
-		"collections": func() error { _, err := db.Collections(); return err },
+		"view":        func() error { return db.View(t.Context(), "m", func(*View) error { return nil }) },
+		"collections": func() error { _, err := db.Collections(t.Context()); return err },
 		"publish": func() error {
 			_, err := db.Publish(t.Context(), "m", func(Collection, merge.State) (*fragment.Change, error) { return rename(0, 1, "x"), nil })
 			return err
@@ -192,32 +222,11 @@ func TestClosingWaitsForReaders(t *testing.T) {
 			return err
 		},
 		"snapshot":  func() error { _, err := db.TakeSnapshot(t.Context(), "m", 1); return err },
-		"subscribe": func() error { return db.AddSubscription(Subscription{Name: "s"}) },
-		"sources":   func() error { return db.ReadSources(func([]Subscription, []fragment.Source) error { return nil }) },
+		"subscribe": func() error { return db.AddSubscription(t.Context(), Subscription{Name: "s"}) },
+		"sources": func() error {
+			return db.ReadSources(t.Context(), func([]Subscription, []fragment.Source) error { return nil })
+		},
 	} {
 		require.ErrorIs(t, use(), errClosed, name)
 	}
-}
-
-// Tables were compressed once. What was written then stays readable.
-func TestCompressedTablesAreRead(t *testing.T) {
-	o := testOptions(t.TempDir())
-	dir := filepath.Join(o.Dir, "badger")
-	compressed := badgerOptions(dir, o.Logger).WithCompression(options.Snappy).WithBlockCacheSize(1 << 20)
-	require.NoError(t, os.MkdirAll(dir, 0o750))
-	b, err := badger.Open(compressed)
-	require.NoError(t, err)
-	value := bytes.Repeat([]byte("row "), 1000)
-	require.NoError(t, b.Update(func(txn *badger.Txn) error { return txn.Set([]byte("mtest"), value) }))
-	require.NoError(t, b.Close())
-
-	db := openDB(t, o.Dir)
-	tables := db.badger.Tables()
-	require.Len(t, tables, 1)
-	assert.Greater(t, tables[0].UncompressedSize, 2*tables[0].OnDiskSize, "it is compressed")
-	require.NoError(t, db.viewing(func(tx *tx) error {
-		got, err := tx.get([]byte("mtest"))
-		assert.Equal(t, value, got)
-		return err
-	}))
 }

@@ -9,26 +9,26 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/tmshare/tmshare/internal/xmlpatch"
+	"github.com/tmshare/tmshare/internal/xml/patch"
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Where a little of a large topic has changed, a patch leads from its fragment before to the
-// one after (Z39.99 §14.4, Patch Content). The log keeps what the patch is, so that lists can
+// Where a little of a large topic has changed, a patch leads from its record before to the one
+// after (Z39.99 §14.4, Patch Content). The log keeps what the patch is, so that lists can
 // state it, but not its bytes: they are made again when somebody wants them.
 
-// leastPatched is the length of a fragment from which on a patch may pay, and patchShare the
+// leastPatched is the length of a record from which on a patch may pay, and patchShare the
 // part of it that the patch has at most.
 const (
 	leastPatched = 4 << 10
 	patchShare   = 2
 )
 
-// patches returns the digests of the patches that lead from the fragment of last to that of e,
-// which is data, in those forms in which it pays. Nobody needs them where the collection has
+// patches returns the digests of the patches that lead from the record form of last to that of e,
+// which is in data, in those forms in which it pays. Nobody needs them where the collection has
 // no change lists.
 func (v *View) patches(last, e *Entry, data *Fragment) ([]Digest, error) {
-	if data == nil || v.Changes == nil || v.NoResourceSync || !last.Stored || !last.Lives() || !e.Lives() || last.Seq <= v.Horizon {
+	if data == nil || v.Changes == nil || v.NoResourceSync || !last.RecordStored() || !last.Lives() || !e.Lives() || last.Seq <= v.Horizon {
 		return nil, nil
 	}
 	var digests []Digest
@@ -36,14 +36,14 @@ func (v *View) patches(last, e *Entry, data *Fragment) ([]Digest, error) {
 		if data.Digests[i].Length < leastPatched || i < len(last.Digests) && last.Digests[i] == data.Digests[i] {
 			continue
 		}
-		before, err := v.StoredFragment(last, version)
+		before, err := v.StoredRecord(last, version)
 		if errors.Is(err, ErrGone) {
 			return nil, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		patch, err := patchBetween(before, data.Gzipped[i])
+		patch, err := patchBetween(before, data.record()[i])
 		if err != nil || int64(len(patch)) > data.Digests[i].Length/patchShare {
 			continue // whatever it is: patches are a convenience
 		}
@@ -55,7 +55,7 @@ func (v *View) patches(last, e *Entry, data *Fragment) ([]Digest, error) {
 	return digests, nil
 }
 
-// patchBetween returns the patch from one gzipped fragment to another.
+// patchBetween returns the patch from one gzipped document to another.
 func patchBetween(before, after []byte) ([]byte, error) {
 	from, err := unpack(before)
 	if err != nil {
@@ -65,7 +65,7 @@ func patchBetween(before, after []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return xmlpatch.Make(from, to)
+	return patch.Make(from, to)
 }
 
 func unpack(gzipped []byte) ([]byte, error) {
@@ -76,7 +76,7 @@ func unpack(gzipped []byte) ([]byte, error) {
 	return io.ReadAll(z)
 }
 
-// PatchOf returns the digest of the patch in a form that leads to the fragment of e, or nil
+// PatchOf returns the digest of the patch in a form that leads to the record form of e, or nil
 // where there is none.
 func (e *Entry) PatchOf(version xtm.Version) *Digest {
 	if i := slices.Index(Forms[:], version); i >= 0 && i < len(e.Patches) && e.Patches[i].Length > 0 {
@@ -85,7 +85,7 @@ func (e *Entry) PatchOf(version xtm.Version) *Digest {
 	return nil
 }
 
-// Patch returns the patch (see package xmlpatch) that makes the fragment of e, in a form, of
+// Patch returns the patch (see internal/xml/patch) that makes the record form of e, in a form, of
 // that of the entry before. It is ErrNotFound where there has never been one, and ErrGone where
 // what it leads from is not kept any more.
 func (v *View) Patch(e *Entry, version xtm.Version) ([]byte, error) {
@@ -97,11 +97,11 @@ func (v *View) Patch(e *Entry, version xtm.Version) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, err := v.StoredFragment(prior, version)
+	before, err := v.StoredRecord(prior, version)
 	if err != nil {
 		return nil, err
 	}
-	after, err := v.StoredFragment(e, version)
+	after, err := v.StoredRecord(e, version)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/xmlpatch"
+	"github.com/tmshare/tmshare/internal/xml/patch"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -43,21 +43,21 @@ func patched(t *testing.T, db *DB, si fragment.Ref) (last *Entry) {
 		require.NotNil(t, last)
 		require.True(t, last.Patches == nil || len(last.Patches) == len(Forms))
 		for i, form := range Forms {
-			patch, err := v.Patch(last, form)
+			changes, err := v.Patch(last, form)
 			if last.PatchOf(form) == nil {
 				require.ErrorIs(t, err, ErrNotFound)
 				continue
 			}
 			require.NoError(t, err)
-			require.Equal(t, last.Patches[i], DigestOf(patch))
-			require.LessOrEqual(t, 2*int64(len(patch)), last.Digests[i].Length)
+			require.Equal(t, last.Patches[i], DigestOf(changes))
+			require.LessOrEqual(t, 2*int64(len(changes)), last.Digests[i].Length)
 			prior, err := v.Entry(last.Prior)
 			require.NoError(t, err)
 			before, err := v.StoredFragment(prior, form)
 			require.NoError(t, err)
 			after, err := v.StoredFragment(last, form)
 			require.NoError(t, err)
-			got, err := xmlpatch.Apply([]byte(unzip(t, before)), patch)
+			got, err := patch.Apply([]byte(unzip(t, before)), changes)
 			require.NoError(t, err)
 			require.Equal(t, unzip(t, after), string(got))
 		}
@@ -72,7 +72,7 @@ func offered(t *testing.T, db *DB) *Collection {
 	require.NoError(t, src.PutTopic(saying(ref(10), 100, "first")))
 	c, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp, Settings: Settings{DocumentSize: 1}}, src, nil)
 	require.NoError(t, err)
-	_, err = db.KeepFragments(t.Context(), "m")
+	_, err = db.MaterializeFragments(t.Context(), "m")
 	require.NoError(t, err)
 	return cutChanges(t, db, "m", c.Head, c.Updated, Cut{})
 }
@@ -153,7 +153,7 @@ func TestPatchesWithoutLists(t *testing.T) {
 	cutChanges(t, db, "m", c.Head, c.Updated, Cut{})
 	say(t, db, saying(ref(10), 100, "third"))
 	require.NotEmpty(t, patched(t, db, ref(10)).Patches)
-	_, err := db.ChangeSettings("m", func(s *Settings) error { s.NoResourceSync = true; return nil })
+	_, err := db.ChangeSettings(t.Context(), "m", func(s *Settings) error { s.NoResourceSync = true; return nil })
 	require.NoError(t, err)
 	say(t, db, saying(ref(10), 100, "fourth"))
 	require.Empty(t, patched(t, db, ref(10)).Patches)
@@ -182,7 +182,7 @@ func TestPatchesOfPrunedHistory(t *testing.T) {
 	})
 	prune(1)
 	view(t, db, "m", func(v *View) { require.GreaterOrEqual(t, v.Horizon, e.Seq) })
-	n, err := db.KeepFragments(t.Context(), "m")
+	n, err := db.MaterializeFragments(t.Context(), "m")
 	require.NoError(t, err)
 	require.Zero(t, n)
 	say(t, db, saying(ref(10), 100, "third"))
@@ -196,7 +196,7 @@ func TestPatchesOfRestatedRecords(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	offered(t, db)
 	say(t, db, saying(ref(10), 100, "second"))
-	_, err := db.ChangeSettings("m", func(s *Settings) error { s.RecordForms = Forms[1:]; return nil })
+	_, err := db.ChangeSettings(t.Context(), "m", func(s *Settings) error { s.RecordForms = Forms[1:]; return nil })
 	require.NoError(t, err)
 	n, err := db.Restate(t.Context(), "m")
 	require.NoError(t, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/tmshare/tmshare/bench/synthetic"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/xtm"
@@ -38,7 +39,7 @@ func BenchmarkPostBatches(b *testing.B) {
 	copied := b.TempDir()
 	require.NoError(b, os.CopyFS(copied, os.DirFS(folder)))
 
-	db, err := store.Open(store.Options{Dir: folder, Logger: slog.New(slog.DiscardHandler)})
+	db, err := store.Open(b.Context(), store.Options{Dir: folder, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
 	defer db.Close()
 	s := newServer(b, db)
@@ -83,14 +84,14 @@ func BenchmarkPostBatches(b *testing.B) {
 // describe so many of its topics each, all topics in all.
 func publishSynthetic(b *testing.B, folder string, topics, each int) (documents []string) {
 	b.Helper()
-	db, err := store.Open(store.Options{Dir: folder, Logger: slog.New(slog.DiscardHandler)})
+	db, err := store.Open(b.Context(), store.Options{Dir: folder, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
 	s := newServer(b, db)
 	var file bytes.Buffer
 	require.NoError(b, synthetic.Write(&file, topics))
 	_, err = s.Import(b.Context(), store.Collection{Name: "m", SP: synthetic.Base}, &file, "the synthetic map")
 	require.NoError(b, err)
-	require.NoError(b, db.View("m", func(v *store.View) error {
+	require.NoError(b, db.View(b.Context(), "m", func(v *store.View) error {
 		var all strings.Builder
 		for i := range topics {
 			if i%each == 0 {
@@ -122,7 +123,7 @@ func inner(b *testing.B, v *store.View, topic fragment.Ref) string {
 func newServer(b *testing.B, db *store.DB) *server.Server {
 	s, err := server.New(server.Config{
 		Store: db, BaseURL: "http://127.0.0.1:1", OnLoopback: true, Logger: slog.New(slog.DiscardHandler),
-		SnapshotEvery: 1 << 30, // not while it is measured
+		Policy: upkeep.Policy{SnapshotEvery: 1 << 30}, // not while it is measured
 	})
 	require.NoError(b, err)
 	return s

@@ -29,7 +29,7 @@ type Retention struct {
 // were.
 func (db *DB) Prune(ctx context.Context, name string, keep Retention) (entries uint64, err error) {
 	for {
-		n, more, err := db.pruneSome(name, keep)
+		n, more, err := db.pruneSome(ctx, name, keep)
 		entries += n
 		if err != nil || !more {
 			return entries, err
@@ -41,8 +41,9 @@ func (db *DB) Prune(ctx context.Context, name string, keep Retention) (entries u
 }
 
 // pruneSome removes some of the entries to prune. More says that there are others.
-func (db *DB) pruneSome(name string, keep Retention) (entries uint64, more bool, err error) {
-	err = db.update(func(t *tx) error {
+func (db *DB) pruneSome(ctx context.Context, name string, keep Retention) (entries uint64, more bool, err error) {
+	err = db.update(ctx, func(t *tx) error {
+		entries, more = 0, false
 		c, err := getCollection(t, name)
 		if err != nil {
 			return err
@@ -64,12 +65,21 @@ func (db *DB) pruneSome(name string, keep Retention) (entries uint64, more bool,
 			if err := forget(t, c, e); err != nil {
 				return err
 			}
-			c.HorizonTime = e.Updated
+			c.HorizonTime, c.HorizonRun = e.Updated, e.Run
 		}
 		c.Horizon = horizon
 		return t.putCollection(c)
 	})
 	return entries, more, err
+}
+
+// Prunable returns how many entries Prune would remove now.
+func (v *View) Prunable(keep Retention) (entries uint64, err error) {
+	horizon, err := v.pruneTo(keep, v.db.now())
+	if err != nil || horizon <= v.Horizon {
+		return 0, err
+	}
+	return horizon - v.Horizon, nil
 }
 
 // pruneTo returns the sequence of the last entry that is not to be kept.

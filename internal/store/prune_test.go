@@ -3,17 +3,17 @@ package store
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/dgraph-io/badger/v4"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -22,16 +22,17 @@ import (
 // Whatever is published, deleted, snapshotted, resized and pruned, in whatever
 // order: the log loses whole documents that need not be kept, and nothing else.
 func TestRetentionKeepsWhatItMust(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	now := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
 	o := testOptions(t.TempDir())
 	o.Now = func() time.Time { return now }
-	db, err := openTuned(o.Dir, o.Logger, func(o badger.Options) badger.Options { return o.WithSyncWrites(false) })
+	db, err := openTuned(o.Dir, o.Logger, badger.Settings{Unsynced: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	db.now = o.Now
 	histories, pruned := 0, uint64(0)
-	rapid.Check(t, func(t *rapid.T) {
+	testenv.Check(t, 15, 100, func(t *rapid.T) {
 		histories++
 		name := fmt.Sprintf("m%d", histories)
 		size := rapid.IntRange(1, 6).Draw(t, "size")
@@ -60,7 +61,7 @@ func TestRetentionKeepsWhatItMust(t *testing.T) {
 			},
 			"resize": func(t *rapid.T) {
 				size := rapid.IntRange(1, 6).Draw(t, "size")
-				_, err := db.ChangeSettings(name, func(s *Settings) error { s.DocumentSize = size; return nil })
+				_, err := db.ChangeSettings(t.Context(), name, func(s *Settings) error { s.DocumentSize = size; return nil })
 				require.NoError(t, err)
 				h.cut.size = uint64(size)
 			},
@@ -78,7 +79,7 @@ func TestRetentionKeepsWhatItMust(t *testing.T) {
 			},
 			"": func(t *rapid.T) { h.check(t, db, name) },
 		})
-		require.NoError(t, db.DeleteCollection(name))
+		require.NoError(t, db.DeleteCollection(t.Context(), name))
 	})
 	require.Greater(t, pruned, uint64(histories), "too little was pruned to mean anything")
 }
@@ -104,14 +105,14 @@ func prune(t testing.TB, db *DB, name string, keep Retention) uint64 {
 func TestNothingIsPrunedWithoutNeed(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 250)
-	written := committed(db)
+	written := committed(t, db)
 	require.Zero(t, prune(t, db, "m", Retention{Entries: 1}), "there is no snapshot")
 	takeSnapshot(t, db, "m", 1)
 	written++
 	for name, keep := range map[string]Retention{"no limit": {}, "many": {Entries: 1000}, "all": {Entries: 251}, "for long": {For: time.Hour}, "a document": {Entries: 152}} {
 		require.Zero(t, prune(t, db, "m", keep), name)
 	}
-	require.Equal(t, written, committed(db))
+	require.Equal(t, written, committed(t, db))
 	require.EqualValues(t, 100, prune(t, db, "m", Retention{Entries: 151}))
 	require.EqualValues(t, 100, prune(t, db, "m", Retention{For: 1}), "the open document stays")
 	require.Zero(t, prune(t, db, "m", Retention{Entries: 1}))
@@ -124,6 +125,7 @@ func TestNothingIsPrunedWithoutNeed(t *testing.T) {
 
 // What stayed for the sake of a live topic goes with the topic's next entry.
 func TestCurrentFragmentsGoWhenTheyAreSuperseded(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	db := openDB(t, t.TempDir())
 	h := pruneable(t, db, "m", 250) // 501 entries: the first 251 are not stored, or were when their topics changed
 	h.prune(Retention{Entries: 1}, time.Now())
@@ -189,6 +191,7 @@ func TestClosingEntriesArePruned(t *testing.T) {
 // Pruning that is stopped between two commits leaves a log that is whole behind
 // its horizon, and goes on where it stopped.
 func TestPruningThatIsStoppedGoesOn(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	db := openUnsynced(t, t.TempDir())
 	h := pruneable(t, db, "m", 1800) // 3601 entries
 	for at := 1; ; at++ {
@@ -219,7 +222,7 @@ func TestPruningWhileOthersWriteAndRead(t *testing.T) {
 	t.Parallel()
 	db := openUnsynced(t, t.TempDir())
 	collection(t, db, "m", 20)
-	_, err := db.ChangeSettings("m", func(s *Settings) error { s.DocumentSize = 10; return nil })
+	_, err := db.ChangeSettings(t.Context(), "m", func(s *Settings) error { s.DocumentSize = 10; return nil })
 	require.NoError(t, err)
 	done := make(chan struct{})
 	written := make(chan struct{})
@@ -246,7 +249,7 @@ func TestPruningWhileOthersWriteAndRead(t *testing.T) {
 	})
 	for r := range 2 {
 		readers.Go(func() {
-			rng := rand.New(rand.NewPCG(*firstSeed, uint64(r)))
+			rng := testenv.Rand(uint64(r))
 			for {
 				select {
 				case <-done:

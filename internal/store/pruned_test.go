@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 // rowCounts counts the rows that a collection has in tables.
 func rowCounts(t tester, db *DB, number uint32, tables string) (counts []int) {
 	t.Helper()
-	require.NoError(t, db.viewing(func(tx *tx) error {
+	require.NoError(t, db.viewing(t.Context(), func(tx *tx) error {
 		for _, table := range []byte(tables) {
 			n := 0
 			for _, err := range tx.scan(collectionKey(table, number), nil) {
@@ -121,7 +122,7 @@ func (h *history) check(t tester, db *DB, name string) {
 		}
 		same := func(want, got Entry) {
 			t.Helper()
-			want.Stored, want.Digests = got.Stored, got.Digests // a first fragment is stored when its topic changes
+			want.Stored, want.Apart, want.Digests = got.Stored, got.Apart, got.Digests // a first fragment is stored when its topic changes
 			require.Equal(t, want, got)
 		}
 		shown := entries(t, v)
@@ -167,7 +168,7 @@ func (h *history) check(t tester, db *DB, name string) {
 				} else {
 					forms = rendered(t, v, got)
 				}
-				f, err := fragment.Read(strings.NewReader(forms[1]), xtm.Options{Base: sp}, si)
+				f, err := fragment.Read(context.Background(), strings.NewReader(forms[1]), xtm.Options{Base: sp}, si)
 				require.NoError(t, err)
 				require.Equal(t, want.Title, f.Topic.Title(), "the current fragment of %s", si)
 			}

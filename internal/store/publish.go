@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/merge"
@@ -12,16 +13,31 @@ import (
 // is empty publishes nothing. It returns the collection after the commit.
 //
 // Writers run one at a time, so decide sees the state that its change applies
-// to; it must not keep it.
+// to; it must not keep it, and nobody else may use its change: it is taken apart while it is
+// published. Where ctx ends before the commit its cause is the error and nothing is published.
 func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
+	return db.publish(ctx, db.update, name, decide)
+}
+
+// Preview does all that Publish does but for the commit: nothing changes. The
+// collection is as it would be.
+func (db *DB) Preview(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
+	return db.publish(ctx, db.changing, name, decide)
+}
+
+func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx) error) error, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
 	var c *Collection
-	err := db.update(func(t *tx) error {
+	err := update(ctx, func(t *tx) error {
 		var err error
 		if c, err = getCollection(t, name); err != nil {
 			return err
 		}
+		t.most = db.maxPublication
 		state := &decodedRecords{records: records{t, c.source()}}
 		change, err := decide(*c, state)
+		if !db.shared {
+			decide = nil // it may hold a whole map, and is not asked again
+		}
 		if err != nil || change == nil || change.Empty() {
 			return err
 		}
@@ -32,17 +48,21 @@ func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, 
 			return err
 		}
 		c.Topics += change.Added - len(change.DeleteTopics)
-		data, err := renderAll(ctx, c, state, change.Entries)
-		if err != nil {
-			return err
-		}
-		for i := range change.Entries {
-			e := c.next(db.now(), change.Entries[i])
-			if err := db.succeed(t, c, &e, data[i]); err != nil {
+		change.PutTopics, change.PutAssociations, change.DeleteAssociations = nil, nil, nil // they may be many
+		budget := db.renderBudget(len(change.Entries))
+		for some := range slices.Chunk(change.Entries, renderedAtOnce) {
+			data, err := renderAll(ctx, c, state, some, &budget, false)
+			if err != nil {
 				return err
 			}
-			if err := logRows(c, &e, data[i], t.put); err != nil {
-				return err
+			for i := range some {
+				e := db.next(c, some[i])
+				if err := db.supersede(t, c, &e, data[i]); err != nil {
+					return err
+				}
+				if err := logRows(c, &e, data[i], t.putUnread); err != nil {
+					return err
+				}
 			}
 		}
 		return t.putCollection(c)
@@ -53,8 +73,8 @@ func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, 
 	return c, nil
 }
 
-// succeed puts e in the place of the last entry of its key. data is its fragment, or nil.
-func (db *DB) succeed(t *tx, c *Collection, e *Entry, data *Fragment) error {
+// supersede puts e in the place of the last entry of its key. data is its fragment, or nil.
+func (db *DB) supersede(t *tx, c *Collection, e *Entry, data *Fragment) error {
 	v := View{Collection: *c, db: db, tx: t}
 	last, err := v.Last(fragment.Key(e.TopicSI))
 	if err != nil {
@@ -70,8 +90,9 @@ func (db *DB) succeed(t *tx, c *Collection, e *Entry, data *Fragment) error {
 }
 
 // keepFirstFragments stores the fragments of first entries, which are not stored
-// when a collection is created, before their topics change.
-func (db *DB) keepFirstFragments(ctx context.Context, t *tx, c *Collection, prior fragment.Source, change *fragment.Change) error {
+// when a collection is created, before their topics change. Nothing reads their rows before the
+// commit but to make patches, and there are none from fragments that nobody was told of.
+func (db *DB) keepFirstFragments(ctx context.Context, t *tx, c *Collection, prior *decodedRecords, change *fragment.Change) error {
 	v := View{Collection: *c, db: db, tx: t}
 	var first []*Entry
 	var toRender []fragment.Entry
@@ -80,23 +101,27 @@ func (db *DB) keepFirstFragments(ctx context.Context, t *tx, c *Collection, prio
 		if err != nil {
 			return err
 		}
-		if last == nil || last.Seq <= c.Horizon || last.Stored || last.Deleted || last.Topic != "" {
+		if last == nil || last.Seq <= c.Horizon || last.RecordStored() || last.Deleted || last.Topic != "" {
 			continue // a large closing entry describes a topic that may be gone
 		}
 		first = append(first, last)
 		toRender = append(toRender, fragment.Entry{TopicSI: last.TopicSI, Topic: last.TopicSI})
 	}
-	data, err := renderAll(ctx, c, prior, toRender)
-	if err != nil {
-		return err
-	}
-	for i, e := range first {
-		if data[i] == nil {
-			continue // too large: it stays unstored, and shows the topic as it will be
-		}
-		if err := logRows(c, e, data[i], t.put); err != nil {
+	budget := db.renderBudget(len(toRender))
+	for some := range slices.Chunk(toRender, renderedAtOnce) {
+		data, err := renderAll(ctx, c, prior, some, &budget, true)
+		if err != nil {
 			return err
 		}
+		for i := range some {
+			if data[i] == nil {
+				continue // too large: it stays unstored, and shows the topic as it will be
+			}
+			if err := entryRows(c, first[i], data[i], t.putUnread); err != nil {
+				return err
+			}
+		}
+		first = first[len(some):]
 	}
 	return nil
 }

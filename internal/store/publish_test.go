@@ -43,7 +43,7 @@ func TestPublishingAppendsToTheLog(t *testing.T) {
 			} {
 				e := log[int(c.Head)+i]
 				require.Len(t, e.Digests, len(Forms))
-				want.Seq, want.Updated, want.Stored, want.Digests = c.Head+uint64(i)+1, e.Updated, true, e.Digests
+				want.Run, want.Seq, want.Updated, want.Stored, want.Apart, want.Digests = c.Run, c.Head+uint64(i)+1, e.Updated, true, e.Apart, e.Digests
 				require.Equal(t, want, e)
 				one, err := v.Entry(e.Seq)
 				require.NoError(t, err)
@@ -76,14 +76,15 @@ func TestEntriesBeginWhereAsked(t *testing.T) {
 func TestEntriesAboveTheHeadAreInvisible(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collection(t, db, "m", 3)
-	require.NoError(t, db.update(func(tx *tx) error {
+	require.NoError(t, db.update(t.Context(), func(tx *tx) error {
 		return tx.putJSON(sequenceKey(tableLog, c.Number, c.Head+1), Entry{Seq: c.Head + 1, TopicSI: ref(0)})
 	}))
 	view(t, db, "m", func(v *View) {
 		require.Len(t, entries(t, v), int(c.Head))
 		_, err := v.Entry(c.Head + 1)
 		require.ErrorIs(t, err, ErrNotFound)
-		require.Zero(t, v.Seq(v.ID(c.Head+1)))
+		_, err = v.EntryOf(v.ID(&Entry{Seq: c.Head + 1}))
+		require.ErrorIs(t, err, ErrNotFound)
 	})
 }
 
@@ -91,9 +92,9 @@ func TestAnEmptyChangePublishesNothing(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collection(t, db, "m", 3)
 	for name, change := range map[string]*fragment.Change{"nil": nil, "empty": {}, "without entries": {PutTopics: []*fragment.Topic{named(ref(0), "second")}}} {
-		before := committed(db)
+		before := committed(t, db)
 		require.Equal(t, c, publish(t, db, "m", change), name)
-		require.Equal(t, before, committed(db), name)
+		require.Equal(t, before, committed(t, db), name)
 	}
 	next := version(t, func(tm *tmdm.TopicMap) {
 		for i := range 3 {
@@ -108,7 +109,7 @@ func version(t testing.TB, build func(*tmdm.TopicMap)) *fragment.Map {
 	t.Helper()
 	tm := tmdm.New()
 	build(tm)
-	tm.Normalize()
+	tm.Normalize(t.Context())
 	m, err := fragment.NewMap(tm, sp)
 	require.NoError(t, err)
 	return m
@@ -117,7 +118,7 @@ func version(t testing.TB, build func(*tmdm.TopicMap)) *fragment.Map {
 func TestADecisionThatFailsChangesNothing(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collection(t, db, "m", 3)
-	before, written := recordsOf(t, db, "m"), committed(db)
+	before, written := recordsOf(t, db, "m"), committed(t, db)
 	failed := errors.New("no")
 	for name, decide := range map[string]func(Collection, merge.State) (*fragment.Change, error){
 		"error":            func(Collection, merge.State) (*fragment.Change, error) { return nil, failed },
@@ -131,7 +132,7 @@ func TestADecisionThatFailsChangesNothing(t *testing.T) {
 		require.ErrorIs(t, err, failed, name)
 		require.Nil(t, got, name)
 		require.Equal(t, before, recordsOf(t, db, "m"), name)
-		require.Equal(t, written, committed(db), name)
+		require.Equal(t, written, committed(t, db), name)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := db.Publish(ctx, "m", func(Collection, merge.State) (*fragment.Change, error) {
@@ -144,7 +145,7 @@ func TestADecisionThatFailsChangesNothing(t *testing.T) {
 	})
 	require.ErrorContains(t, err, "http://nobody", "a fragment of no topic")
 	require.Equal(t, before, recordsOf(t, db, "m"))
-	require.Equal(t, written, committed(db))
+	require.Equal(t, written, committed(t, db))
 	require.Equal(t, c.Head+3, publish(t, db, "m", rename(0, 3, "second")).Head, "and no number is used up")
 }
 
@@ -232,4 +233,24 @@ func TestAViewIsStable(t *testing.T) {
 		require.NotEqual(t, before[0], v.Collection)
 		require.Equal(t, 5, v.Topics)
 	})
+}
+
+// A preview does all that publishing does but for the commit, and what it has read
+// and made does not show in what is published next.
+func TestPreviewChangesNothing(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	before := collection(t, db, "m", 4)
+	records, at := recordsOf(t, db, "m"), committed(t, db)
+	change := rename(1, 3, "second")
+	change.DeleteTopics, change.Deleted = []fragment.Ref{ref(0)}, 1
+	change.Entries = append(change.Entries, fragment.Entry{TopicSI: ref(0), Deleted: true, Tombstone: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref(0)}}})
+	would, err := db.Preview(t.Context(), "m", func(Collection, merge.State) (*fragment.Change, error) { return change, nil })
+	require.NoError(t, err)
+	require.Equal(t, before.Head+3, would.Head)
+	require.Equal(t, before.Topics-1, would.Topics)
+	require.Equal(t, at, committed(t, db))
+	require.Equal(t, records, recordsOf(t, db, "m"))
+	view(t, db, "m", func(v *View) { require.Equal(t, *before, v.Collection) })
+	require.Equal(t, before.Head+3, publish(t, db, "m", change).Head)
+	require.Equal(t, recordsOf(t, db, "m"), recordsOf(t, reopen(t, db), "m"))
 }

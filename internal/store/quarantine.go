@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"time"
@@ -18,7 +19,11 @@ type Quarantined struct {
 	Entry   string   `json:"entry"`             // its id
 	Title   string   `json:"title,omitempty"`
 	State   string   `json:"state,omitempty"`
-	Link    string   `json:"link,omitempty"` // to the fragment
+	Link    string   `json:"link,omitempty"`    // to the fragment
+	SDShare bool     `json:"sdshare,omitempty"` // the entry is one of SDShare only
+
+	// Document is the URL of the feed document in which the entry was found last.
+	Document string `json:"document,omitempty"`
 
 	// Forms are all forms of a record, as its source states them.
 	Forms json.RawMessage `json:"forms,omitempty"`
@@ -28,6 +33,9 @@ type Quarantined struct {
 	Last    time.Time `json:"last"`
 	Tries   int       `json:"tries"` // rounds in which it failed
 	Error   string    `json:"error"`
+
+	// Looked is when Document was last read for the entry, zero where it never was.
+	Looked time.Time `json:"looked,omitzero"`
 }
 
 // Applying is a change of a subscription's source under way: its records, how
@@ -56,6 +64,9 @@ func (a *Applying) Quarantine(q Quarantined) error {
 	q.First, q.Last, q.Tries = now, now, 1
 	if ok && before.Entry == q.Entry && before.Updated.Equal(q.Updated) {
 		q.First, q.Tries = before.First, before.Tries+1
+		if q.Looked.IsZero() {
+			q.Looked = before.Looked
+		}
 	}
 	return a.tx.putJSON(a.quarantineKey(q.TopicSI), q)
 }
@@ -76,7 +87,7 @@ func quarantined(t *tx, id sourceID) ([]Quarantined, error) {
 	for r, err := range t.scan(id.key(tableQuarantine), nil) {
 		var q Quarantined
 		if err == nil {
-			err = json.Unmarshal(r.value, &q)
+			err = json.Unmarshal(r.Value, &q)
 		}
 		if err != nil {
 			return nil, err
@@ -88,9 +99,9 @@ func quarantined(t *tx, id sourceID) ([]Quarantined, error) {
 
 // Quarantine returns what is in quarantine of a subscription, by topic: of the
 // generation that readers see, or of the first one while that is being loaded.
-func (db *DB) Quarantine(name string) ([]Quarantined, error) {
+func (db *DB) Quarantine(ctx context.Context, name string) ([]Quarantined, error) {
 	var all []Quarantined
-	err := db.viewing(func(t *tx) error {
+	err := db.viewing(ctx, func(t *tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
@@ -109,9 +120,9 @@ func (db *DB) Quarantine(name string) ([]Quarantined, error) {
 
 // Forget takes topics out of quarantine, or all where none is named, without
 // applying their entries. It returns those that were there.
-func (db *DB) Forget(name string, topics ...string) ([]Quarantined, error) {
+func (db *DB) Forget(ctx context.Context, name string, topics ...string) ([]Quarantined, error) {
 	var gone []Quarantined
-	err := db.update(func(t *tx) error {
+	err := db.update(ctx, func(t *tx) error {
 		gone = nil
 		s, err := getSubscription(t, name)
 		if err != nil {
@@ -156,9 +167,9 @@ func entriesOf(all []Quarantined) []ActivityEntry {
 }
 
 // RemoveSubscription removes a subscription and all that its source says.
-func (db *DB) RemoveSubscription(name string) error {
+func (db *DB) RemoveSubscription(ctx context.Context, name string) error {
 	var dropped []sourceID
-	err := db.update(func(t *tx) error {
+	err := db.update(ctx, func(t *tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
@@ -170,5 +181,5 @@ func (db *DB) RemoveSubscription(name string) error {
 	if err != nil {
 		return err
 	}
-	return db.drop(dropped)
+	return db.drop(ctx, dropped)
 }

@@ -23,7 +23,7 @@ func quarantine(t testing.TB, db *DB, name string, all ...Quarantined) {
 
 func inQuarantine(t testing.TB, db *DB, name string) map[string]Quarantined {
 	t.Helper()
-	all, err := db.Quarantine(name)
+	all, err := db.Quarantine(t.Context(), name)
 	require.NoError(t, err)
 	byTopic := map[string]Quarantined{}
 	for _, q := range all {
@@ -35,7 +35,7 @@ func inQuarantine(t testing.TB, db *DB, name string) map[string]Quarantined {
 func activities(t testing.TB, db *DB) []Activity {
 	t.Helper()
 	var all []Activity
-	require.NoError(t, db.Activity(func(a Activity) bool { all = append(all, a); return true }))
+	require.NoError(t, db.Activity(t.Context(), func(a Activity) bool { all = append(all, a); return true }))
 	return all
 }
 
@@ -76,14 +76,14 @@ func TestQuarantine(t *testing.T) {
 	}))
 	require.Len(t, inQuarantine(t, db, "s"), 1)
 
-	gone, err := db.Forget("s", "b")
+	gone, err := db.Forget(t.Context(), "s", "b")
 	require.NoError(t, err)
 	require.Empty(t, gone, "it is not in quarantine")
-	gone, err = db.Forget("s", "a")
+	gone, err = db.Forget(t.Context(), "s", "a")
 	require.NoError(t, err)
 	require.Len(t, gone, 1)
 	require.Empty(t, inQuarantine(t, db, "s"))
-	_, err = db.Forget("nobody")
+	_, err = db.Forget(t.Context(), "nobody")
 	require.ErrorIs(t, err, ErrNotFound)
 }
 
@@ -96,13 +96,13 @@ func TestQuarantineGoesWithItsGeneration(t *testing.T) {
 	require.Len(t, inQuarantine(t, db, "s"), 1, "of the state that readers see")
 	quarantine(t, db, "s", Quarantined{TopicSI: "c", Entry: "9"})
 	require.Contains(t, inQuarantine(t, db, "s"), "a")
-	require.NoError(t, db.SwitchSource("s", "for a reason"))
+	require.NoError(t, db.SwitchSource(t.Context(), "s", "for a reason"))
 	require.Contains(t, inQuarantine(t, db, "s"), "c")
 	require.Len(t, inQuarantine(t, db, "s"), 1)
 	require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(mapOf(t, 4)), Mark{}, nil))
-	require.NoError(t, db.SwitchSource("s", ""))
+	require.NoError(t, db.SwitchSource(t.Context(), "s", ""))
 	require.Empty(t, inQuarantine(t, db, "s"))
-	require.ErrorIs(t, db.SwitchSource("s", ""), ErrNotFound, "nothing is staged")
+	require.ErrorIs(t, db.SwitchSource(t.Context(), "s", ""), ErrNotFound, "nothing is staged")
 
 	log := activities(t, db)
 	require.Equal(t, ActivityReplaced, log[0].Kind)
@@ -116,7 +116,7 @@ func TestRemoveSubscription(t *testing.T) {
 	subscribe(t, db, "other", mapOf(t, 3))
 	count := func() map[byte]int {
 		rows := map[byte]int{}
-		require.NoError(t, db.viewing(func(tx *tx) error {
+		require.NoError(t, db.viewing(t.Context(), func(tx *tx) error {
 			for _, table := range []byte(sourceTables + string(rune(tableSubscription))) {
 				for _, err := range tx.scan([]byte{table}, nil) {
 					require.NoError(t, err)
@@ -132,10 +132,10 @@ func TestRemoveSubscription(t *testing.T) {
 	quarantine(t, db, "s", Quarantined{TopicSI: "a", Entry: "1"})
 	require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(mapOf(t, 4)), Mark{}, nil))
 	require.NotEqual(t, before, count())
-	require.NoError(t, db.RemoveSubscription("s"))
+	require.NoError(t, db.RemoveSubscription(t.Context(), "s"))
 	require.Equal(t, before, count())
-	require.ErrorIs(t, db.RemoveSubscription("s"), ErrNotFound)
-	require.NoError(t, db.AddSubscription(Subscription{Name: "s", SP: sp}), "the name is free again")
+	require.ErrorIs(t, db.RemoveSubscription(t.Context(), "s"), ErrNotFound)
+	require.NoError(t, db.AddSubscription(t.Context(), Subscription{Name: "s", SP: sp}), "the name is free again")
 	log := activities(t, db)
 	require.Equal(t, ActivitySubscribed, log[0].Kind)
 	require.Equal(t, ActivityUnsubscribed, log[1].Kind)
@@ -160,7 +160,7 @@ func TestActivitiesAreBounded(t *testing.T) {
 	require.Equal(t, ActivityApplied, log[0].Kind)
 	require.Equal(t, "s", log[0].Source)
 	rows := 0
-	require.NoError(t, db.viewing(func(tx *tx) error {
+	require.NoError(t, db.viewing(t.Context(), func(tx *tx) error {
 		for _, err := range tx.scan([]byte{tableActivity}, nil) {
 			require.NoError(t, err)
 			rows++

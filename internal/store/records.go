@@ -3,15 +3,16 @@ package store
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"iter"
+	"math"
 	"slices"
 
-	"github.com/dgraph-io/badger/v4"
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -61,27 +62,40 @@ func (c *Collection) FormsOf(e *Entry) []xtm.Version {
 // restateBatch is how many records are published again in one commit.
 const restateBatch = 1000
 
+// MustRestate reports whether there is something to do for Restate.
+func (c *Collection) MustRestate() bool { return c.Restating || c.OldRecords == nil }
+
 // Restate publishes those records again that are offered in other forms than they
-// ought to be. It returns how many there were. What is offered may change meanwhile.
+// ought to be: other versions of XTM, or with the instances of a class, as earlier versions of
+// this program had it. It returns how many there were. What is offered may change meanwhile.
 func (db *DB) Restate(ctx context.Context, name string) (records int, err error) {
 	var at restating
 	for {
 		if err := ctx.Err(); err != nil {
 			return records, err
 		}
-		n := 0
-		err := db.update(func(t *tx) error {
+		var n int
+		var next restating
+		err := db.update(ctx, func(t *tx) error {
+			n, next = 0, at
 			c, err := getCollection(t, name)
-			if err != nil || !c.Restating {
-				at.next = nil
+			if err != nil || !c.MustRestate() {
+				next.next = nil
 				return err
 			}
-			n, err = db.restateSome(ctx, t, c, &at)
+			if c.OldRecords == nil {
+				head := c.Head
+				c.OldRecords = &head
+			}
+			n, err = db.restateSome(ctx, t, c, &next)
 			return err
 		})
-		records += n
-		if err != nil || at.next == nil {
+		if err != nil {
 			return records, err
+		}
+		records += n
+		if at = next; at.next == nil {
+			return records, nil
 		}
 	}
 }
@@ -95,7 +109,10 @@ type restating struct {
 
 // restateSome publishes some of the records again.
 func (db *DB) restateSome(ctx context.Context, t *tx, c *Collection, at *restating) (records int, err error) {
-	offer := c.Offers[len(c.Offers)-1]
+	offer := Offer{0, c.RecordForms}
+	if last := len(c.Offers) - 1; last >= 0 {
+		offer = c.Offers[last]
+	}
 	if c.Epoch != at.epoch || offer.After != at.offer.After || !slices.Equal(offer.Forms, at.offer.Forms) {
 		*at = restating{c.Epoch, offer, nil} // what lies behind is offered otherwise now
 	}
@@ -118,13 +135,14 @@ func (db *DB) restateSome(ctx context.Context, t *tx, c *Collection, at *restati
 // the entry before would not do: it may name instances of a class that have gone since, whose
 // own entries came in between.
 func (db *DB) restate(ctx context.Context, t *tx, c *Collection, again []fragment.Entry) error {
-	data, err := renderAll(ctx, c, (&View{Collection: *c, db: db, tx: t}).Source(), again)
+	unlimited := int64(math.MaxInt64)
+	data, err := renderAll(ctx, c, &decodedRecords{records: records{t, c.source()}}, again, &unlimited, false)
 	if err != nil {
 		return err
 	}
 	for i := range again {
-		e := c.next(db.now(), again[i])
-		if err := db.succeed(t, c, &e, data[i]); err != nil {
+		e := db.next(c, again[i])
+		if err := db.supersede(t, c, &e, data[i]); err != nil {
 			return err
 		}
 		if err := logRows(c, &e, data[i], t.put); err != nil {
@@ -145,18 +163,54 @@ func (v *View) offeredOtherwise(from []byte) (stale []Entry, next []byte, err er
 			return nil, nil, err
 		}
 		if looked == restateBatch {
-			return stale, r.key, nil
+			return stale, r.Key, nil
 		}
 		looked++
-		e, err := v.lastOf(r.value)
+		e, err := v.lastOf(r.Value)
 		if err != nil {
 			return nil, nil, err
 		}
-		if e.Lives() && !slices.Equal(v.FormsOf(e), want) {
+		if !e.Lives() {
+			continue
+		}
+		otherwise := !slices.Equal(v.FormsOf(e), want)
+		if !otherwise {
+			if otherwise, err = v.hasOldRecord(e); err != nil {
+				return nil, nil, err
+			}
+		}
+		if otherwise {
 			stale = append(stale, *e)
 		}
 	}
 	return stale, nil, nil
+}
+
+// hasOldRecord reports whether the record whose last entry is e is that of an earlier version,
+// and may be another than that of this one.
+func (v *View) hasOldRecord(e *Entry) (bool, error) {
+	switch {
+	case e.Apart || v.OldRecords != nil && e.Seq > *v.OldRecords:
+		return false, nil
+	case !e.Stored && v.Changes != nil: // all that is not too large was stored then
+		return true, nil
+	case !e.Stored:
+		return fragment.IsClass(v.Source(), e.TopicSI)
+	}
+	packed, err := v.StoredFragment(e, xtm.V21)
+	if err != nil {
+		return false, err
+	}
+	plain, err := unpack(packed)
+	if err == nil {
+		var f *fragment.Fragment
+		f, err = fragment.Read(v.tx.ctx, bytes.NewReader(plain), xtm.Options{Base: tmdm.Locator(v.SP)}, e.TopicSI)
+		isType := func(a *fragment.Association) bool { return a.Part(e.TopicSI) == fragment.AsType }
+		if err == nil && !slices.ContainsFunc(f.Associations, isType) {
+			return false, nil
+		}
+	}
+	return true, nil // also where it cannot be read: what is published again can be
 }
 
 func (v *View) lastOf(value []byte) (*Entry, error) {
@@ -175,7 +229,7 @@ func (v *View) Records() iter.Seq2[Entry, error] {
 				yield(Entry{}, err)
 				return
 			}
-			e, err := v.lastOf(r.value)
+			e, err := v.lastOf(r.Value)
 			if err != nil {
 				yield(Entry{}, err)
 				return
@@ -219,19 +273,11 @@ func (v *View) RecordEntries(n uint64) (entries []Entry, before uint64, err erro
 // lastBefore returns the sequence of the last entry that is kept before seq, 0 if there
 // is none.
 func (v *View) lastBefore(seq uint64) (uint64, error) {
-	o := badger.DefaultIteratorOptions
-	o.PrefetchValues, o.Reverse = false, true
-	it := v.tx.base.NewIterator(o)
-	defer it.Close()
-	prefix := collectionKey(tableLog, v.Number)
-	it.Seek(sequenceKey(tableLog, v.Number, seq-1))
-	if !it.Valid() || !bytes.HasPrefix(it.Item().Key(), prefix) {
-		return 0, nil
+	for r, err := range v.tx.base.Range(collectionKey(tableLog, v.Number), sequenceKey(tableLog, v.Number, seq-1), true) {
+		if err != nil {
+			return 0, err
+		}
+		return binary.BigEndian.Uint64(r.Key[5:]), nil
 	}
-	var e Entry
-	err := it.Item().Value(func(value []byte) error { return json.Unmarshal(value, &e) })
-	if err != nil {
-		return 0, fmt.Errorf("store: entry before %d: %w", seq, err)
-	}
-	return e.Seq, nil
+	return 0, nil
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -21,7 +21,7 @@ var (
 
 func offer(t testing.TB, db *DB, forms []xtm.Version) {
 	t.Helper()
-	_, err := db.ChangeSettings("m", func(s *Settings) error { s.RecordForms = forms; return nil })
+	_, err := db.ChangeSettings(t.Context(), "m", func(s *Settings) error { s.RecordForms = forms; return nil })
 	require.NoError(t, err)
 }
 
@@ -139,6 +139,7 @@ func TestRecordsArePublishedAgainAsTheyAre(t *testing.T) {
 // The offer changes between two commits, and what was published again already must be
 // once more.
 func TestOfferThatChangesWhileRecordsArePublishedAgain(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	db := openUnsynced(t, t.TempDir())
 	collection(t, db, "m", 2500) // three commits
 	offer(t, db, onlyNew)
@@ -168,7 +169,7 @@ func TestCollectionThatIsReplacedWhileItsRecordsArePublishedAgain(t *testing.T) 
 		defer stop()
 		n, err := db.Restate(meanwhile(ctx, func(commits int) {
 			if commits == 1 {
-				require.NoError(t, db.DeleteCollection("m"))
+				require.NoError(t, db.DeleteCollection(ctx, "m"))
 				collection(t, db, "m", 5)
 				if restated {
 					offer(t, db, onlyOld)
@@ -190,17 +191,14 @@ func TestCollectionThatIsReplacedWhileItsRecordsArePublishedAgain(t *testing.T) 
 // Whatever changes, in whatever order, and however often the job is stopped: once it
 // has come to its end, all records are offered as they ought to be.
 func TestRandomOffers(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	db := openUnsynced(t, t.TempDir())
 	const topics = 1500
 	collection(t, db, "m", topics)
-	random := rand.New(rand.NewPCG(*firstSeed, 10))
+	random := testenv.Rand(10)
 	forms, stopped, finished := Forms[:], 0, 0
-	turns := 60
-	if testing.Short() {
-		turns = 12
-	}
-	for turn := range turns {
+	for turn := range testenv.Rounds(12, 60) {
 		switch random.IntN(5) {
 		case 0, 1:
 			forms = [][]xtm.Version{onlyOld, onlyNew, Forms[:]}[random.IntN(3)]
@@ -259,9 +257,6 @@ func restateOnce(dir string) error {
 // A process that is killed while it publishes records again has done whole commits, and
 // the next goes on with what is left.
 func TestPublishingAgainKilledAtAnyInstant(t *testing.T) {
-	if testing.Short() {
-		t.Skip("processes that publish and prune are enough for the short form")
-	}
 	t.Parallel()
 	template := t.TempDir()
 	db := openDB(t, template)
@@ -278,9 +273,9 @@ func TestPublishingAgainKilledAtAnyInstant(t *testing.T) {
 	start := time.Now()
 	require.Equal(t, topics+1, restate(t, db))
 	long := time.Since(start)
-	random := rand.New(rand.NewPCG(*firstSeed, 19))
+	random := testenv.Rand(19)
 	done := map[int]int{}
-	for range *kills {
+	for range kills() {
 		dir := copied()
 		runAndKill(t, "restate", dir, 1, time.Duration(random.Int64N(int64(long)*2/3)))
 		db := openDB(t, dir)
@@ -309,6 +304,7 @@ func TestPublishingAgainKilledAtAnyInstant(t *testing.T) {
 // Documents that are not pruned lead to the one before, the others to the nearest that
 // has any entry left.
 func TestRecordEntriesOfAnyDocument(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	db := openDB(t, t.TempDir())
 	h := pruneable(t, db, "m", 450) // 901 entries, ten documents
 	publish(t, db, "m", rename(0, 80, "third"))

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"fmt"
+	"context"
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -23,11 +23,11 @@ func (s records) reifiedRecords(table byte) iter.Seq2[row, error] {
 		for r, err := range s.tx.scan(prefix, nil) {
 			var record row
 			if err == nil {
-				record.key = append(s.id.key(table), r.key[len(prefix):]...)
-				record.value, err = s.tx.get(record.key)
+				record.Key = append(s.id.key(table), r.Key[len(prefix):]...)
+				record.Value, err = s.tx.get(record.Key)
 			}
-			if err == nil && record.value == nil {
-				err = fmt.Errorf("store: row %x: %w", r.key, fragment.ErrCorrupt)
+			if err == nil && record.Value == nil {
+				err = corruptRow("reified", r.Key, fragment.ErrCorrupt)
 			}
 			if !yield(record, err) || err != nil {
 				return
@@ -42,7 +42,7 @@ func (s records) ReifiedTopics() iter.Seq2[*fragment.Topic, error] {
 		for r, err := range s.reifiedRecords(tableTopic) {
 			var t *fragment.Topic
 			if err == nil {
-				t, err = fragment.UnmarshalTopic(r.value)
+				t, err = fragment.UnmarshalTopic(r.Value)
 			}
 			if !yield(t, err) || err != nil {
 				return
@@ -68,41 +68,44 @@ func (s records) ReifiedAssociations() iter.Seq2[*fragment.Association, error] {
 
 // migrateReified makes the rows of the table of what is reified, which format 1
 // did not have. To do it again does no harm.
-func (db *DB) migrateReified() error {
+func (db *DB) migrateReified(ctx context.Context) error {
 	db.log.Info("bringing the data to format 2")
-	batch := db.badger.NewWriteBatch()
-	defer batch.Cancel()
+	bulk, err := db.engine.Bulk(ctx)
+	if err != nil {
+		return err
+	}
+	defer bulk.Cancel()
 	note := func(key []byte, reified bool) error {
 		if !reified {
 			return nil
 		}
-		return batch.Set(idOf(key).reifiedKey(key), nil)
+		return bulk.Put(idOf(key).reifiedKey(key), nil)
 	}
-	err := db.viewing(func(t *tx) error {
+	err = db.viewing(ctx, func(t *tx) error {
 		for r, err := range t.scan([]byte{tableTopic}, nil) {
 			if err != nil {
 				return err
 			}
-			topic, err := fragment.UnmarshalTopic(r.value)
+			topic, err := fragment.UnmarshalTopic(r.Value)
 			if err == nil {
-				err = note(r.key, topic.HasReifiers())
+				err = note(r.Key, topic.HasReifiers())
 			}
 			if err != nil {
-				return fmt.Errorf("topic row %x: %w", r.key, err)
+				return corruptRow("topic", r.Key, err)
 			}
 		}
 		for r, err := range t.scan([]byte{tableAssociation}, nil) {
 			if err != nil {
 				return err
 			}
-			if len(r.value) > 0 && r.value[0] == rowElsewhere {
+			if len(r.Value) > 0 && r.Value[0] == rowElsewhere {
 				continue
 			}
-			a, err := records{t, idOf(r.key)}.association(r, fragment.AsPlayer)
+			a, err := records{t, idOf(r.Key)}.association(r, fragment.AsPlayer)
 			if err != nil {
 				return err
 			}
-			least := idOf(r.key).associationKey(a.Players()[0], a.Part(a.Players()[0]), a.Key())
+			least := idOf(r.Key).associationKey(a.Players()[0], a.Part(a.Players()[0]), a.Key())
 			if err := note(least, a.HasReifiers()); err != nil {
 				return err
 			}
@@ -112,5 +115,5 @@ func (db *DB) migrateReified() error {
 	if err != nil {
 		return err
 	}
-	return batch.Flush()
+	return bulk.Commit()
 }

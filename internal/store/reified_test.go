@@ -32,10 +32,10 @@ func reifiedState(t testing.TB) *merge.Memory {
 	for i, change := range []func(*fragment.Topic){
 		func(t *fragment.Topic) { t.Names[0].Reifier = ref(9) },
 		func(t *fragment.Topic) {
-			t.Names[0].Variants = []fragment.Variant{{Value: "v", Datatype: "d", Scope: []fragment.Ref{ref(0)}, Reifier: ref(8)}}
+			t.Names[0].Variants = []fragment.Variant{{Value: "v", Datatype: "http://d", Scope: []fragment.Ref{ref(0)}, Reifier: ref(8)}}
 		},
 		func(t *fragment.Topic) {
-			t.Occurrences = []fragment.Occurrence{{Value: "o", Datatype: "d", Type: ref(0), Reifier: ref(7)}}
+			t.Occurrences = []fragment.Occurrence{{Value: "o", Datatype: "http://d", Type: ref(0), Reifier: ref(7)}}
 		},
 	} {
 		topic := named(ref(i), "reified")
@@ -56,7 +56,7 @@ func listed[T any](t testing.TB, seq iter.Seq2[T, error]) (list []T) {
 
 func requireReified(t testing.TB, db *DB, want merge.Reified) {
 	t.Helper()
-	require.NoError(t, db.ReadParts("", func(parts []Part) error {
+	require.NoError(t, db.ReadParts(t.Context(), "", func(parts []Part) error {
 		got, ok := parts[0].Source.(merge.Reified)
 		require.True(t, ok)
 		require.Equal(t, listed(t, want.ReifiedTopics()), listed(t, got.ReifiedTopics()))
@@ -77,15 +77,15 @@ func TestReifiedRecords(t *testing.T) {
 
 	// format 1 had no such rows
 	rows := func() (n int) {
-		require.NoError(t, db.viewing(func(tx *tx) error {
+		require.NoError(t, db.viewing(t.Context(), func(tx *tx) error {
 			n = len(listed(t, tx.scan([]byte{tableReified}, nil)))
 			return nil
 		}))
 		return n
 	}
 	require.Equal(t, 5, rows())
-	require.NoError(t, db.deletePrefix([]byte{tableReified}))
-	require.NoError(t, db.update(func(tx *tx) error { return tx.put(metaKey("format"), []byte("1")) }))
+	require.NoError(t, db.engine.DeletePrefix(t.Context(), []byte{tableReified}))
+	require.NoError(t, db.update(t.Context(), func(tx *tx) error { return tx.put(metaKey("format"), []byte("1")) }))
 	require.Zero(t, rows())
 	db = reopen(t, db)
 	requireReified(t, db, want)

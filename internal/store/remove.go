@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"os"
 )
@@ -8,13 +9,13 @@ import (
 // DeleteCollection removes a collection with its log and snapshots, if it passes
 // all checks. From its commit on it is not there; what it took on disk is given
 // up after that, and by the next Open where that is interrupted.
-func (db *DB) DeleteCollection(name string, checks ...func(*Collection) error) error {
-	return db.viewing(func(*tx) error { return db.deleteCollection(name, checks) }) // Close waits for all of it
+func (db *DB) DeleteCollection(ctx context.Context, name string, checks ...func(*Collection) error) error {
+	return db.viewing(ctx, func(*tx) error { return db.deleteCollection(ctx, name, checks) }) // Close waits for all of it
 }
 
-func (db *DB) deleteCollection(name string, checks []func(*Collection) error) error {
+func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*Collection) error) error {
 	var c *Collection
-	err := db.update(func(t *tx) error {
+	err := db.update(ctx, func(t *tx) error {
 		var err error
 		if c, err = getCollection(t, name); err != nil {
 			return err
@@ -27,7 +28,7 @@ func (db *DB) deleteCollection(name string, checks []func(*Collection) error) er
 	if err != nil {
 		return err
 	}
-	err = db.deleteRows(c)
+	err = db.deleteRows(ctx, c)
 	db.rows.Delete(name)
 	db.latest.Delete(name)
 	os.RemoveAll(db.snapshotFolder(c)) // what a snapshot puts there meanwhile, it takes away again
@@ -35,11 +36,11 @@ func (db *DB) deleteCollection(name string, checks []func(*Collection) error) er
 }
 
 // deleteRows removes what is kept under the number of a collection that nothing
-// names any more.
-func (db *DB) deleteRows(c *Collection) error {
-	err := db.deleteSource(c.source())
+// names any more, also where ctx ends.
+func (db *DB) deleteRows(ctx context.Context, c *Collection) error {
+	err := db.deleteSource(ctx, c.source())
 	for _, table := range []byte{tableLog, tableFragment, tableKey, tableSnapshot, tableChangeList} {
-		err = errors.Join(err, db.deletePrefix(collectionKey(table, c.Number)))
+		err = errors.Join(err, db.engine.DeletePrefix(context.WithoutCancel(ctx), collectionKey(table, c.Number)))
 	}
 	return err
 }

@@ -1,12 +1,15 @@
 package store
 
 import (
+	"context"
 	"path/filepath"
 	"sync"
 	"testing"
 
-	"github.com/dgraph-io/badger/v4"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 )
 
 // Recording remembers what the last commit has read and written, for benchmarks
@@ -20,7 +23,7 @@ type Recording struct {
 // it reads, and the rows that it writes.
 type operations struct {
 	keys, prefixes map[string]bool
-	changes        []change
+	changes        []row
 }
 
 // Record lets the recording begin.
@@ -45,7 +48,7 @@ func (r *Recording) scanned(prefix []byte) {
 	r.reading.prefixes[string(prefix)] = true
 }
 
-func (r *Recording) commits(changes []change) {
+func (r *Recording) commits(changes []row) {
 	r.last = r.reading
 	r.last.changes = changes
 	r.reset()
@@ -54,31 +57,62 @@ func (r *Recording) commits(changes []change) {
 // Rows is how many rows the last commit has written.
 func (r *Recording) Rows() int { return len(r.last.changes) }
 
-// OpenRaw opens the Badger database in a data folder, with the options of Open.
-func OpenRaw(b *testing.B, dir string) *badger.DB {
-	o := testOptions(dir)
-	db, err := openBadger(badgerOptions(filepath.Join(o.Dir, "badger"), o.Logger))
+// OpenRaw opens the engine of the data folder that was closed, with the settings of Open.
+func OpenRaw(b *testing.B, dir string) kv.Engine {
+	f, err := badger.Lock(filepath.Join(dir, databaseFolder), false)
 	require.NoError(b, err)
-	b.Cleanup(func() { db.Close() })
-	return db
+	e, err := f.Open(badger.Options{Logger: testOptions("").Logger})
+	require.NoError(b, err)
+	b.Cleanup(func() { e.Close() })
+	return e
 }
 
-// Replay does what the last commit has done, in one transaction.
-func (r *Recording) Replay(db *badger.DB) error {
-	return db.Update(func(txn *badger.Txn) error {
-		read := &tx{base: txn}
-		for key := range r.last.keys {
-			if _, err := read.stored([]byte(key)); err != nil {
+// Replay does what the last commit has done, in one commit.
+func (r *Recording) Replay(e kv.Engine) error { return r.last.replay(e) }
+
+func (o *operations) replay(e kv.Engine) error {
+	reader, err := e.Snapshot(context.Background())
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	for key := range o.keys {
+		if _, err := reader.Get([]byte(key)); err != nil {
+			return err
+		}
+	}
+	for prefix := range o.prefixes {
+		for r, err := range reader.Range([]byte(prefix), nil, false) {
+			if _ = cloned(r); err != nil {
 				return err
 			}
 		}
-		for prefix := range r.last.prefixes {
-			for _, err := range read.scan([]byte(prefix), nil) {
-				if err != nil {
-					return err
-				}
-			}
+	}
+	return writeAll(e, reader.Version(), o.changes)
+}
+
+// writeAll commits changes, as one or, without a version, in bulk.
+func writeAll(e kv.Engine, since kv.Version, changes []row) error {
+	var w kv.Writer
+	var err error
+	if since == kv.Unsettled {
+		w, err = e.Bulk(context.Background())
+	} else {
+		w, err = e.Begin(context.Background(), since)
+	}
+	if err != nil {
+		return err
+	}
+	defer w.Cancel()
+	for _, c := range changes {
+		if c.Value == nil {
+			err = w.Delete(c.Key)
+		} else {
+			err = w.Put(c.Key, c.Value)
 		}
-		return apply(r.last.changes, txn)
-	})
+		if err != nil {
+			return err
+		}
+	}
+	return w.Commit()
 }

@@ -1,6 +1,6 @@
 package store
 
-import "github.com/dgraph-io/badger/v4"
+import "github.com/tmshare/tmshare/internal/kv"
 
 // RecordingAll remembers what every commit has read and written, until it is
 // told to begin anew.
@@ -16,7 +16,7 @@ func (r *RecordingAll) Record(db *DB) {
 	db.tap = r
 }
 
-func (r *RecordingAll) commits(changes []change) {
+func (r *RecordingAll) commits(changes []row) {
 	r.Recording.commits(changes)
 	r.all = append(r.all, r.last)
 }
@@ -29,11 +29,10 @@ func (r *RecordingAll) Rows() (n int) {
 	return n
 }
 
-// Replay does what the commits have done, in a transaction for each.
-func (r *RecordingAll) Replay(db *badger.DB) error {
+// Replay does what the commits have done.
+func (r *RecordingAll) Replay(e kv.Engine) error {
 	for i := range r.all {
-		one := Recording{last: r.all[i]}
-		if err := one.Replay(db); err != nil {
+		if err := r.all[i].replay(e); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,23 +14,32 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/storetest"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 )
 
-// onOpen is a task that opens the database, says so, does something and waits to
-// be killed.
+// onOpen is a task that opens the database, says a line then and at the beginning
+// of each commit, does something and waits to be killed.
 func onOpen(dir string, do func(*DB) error) error {
-	db, err := Open(testOptions(dir))
+	db, err := Open(context.Background(), testOptions(dir))
 	if err != nil {
 		return err
 	}
 	fmt.Println("open")
+	db.tap = onCommit(func() { fmt.Println("commit") })
 	if err := do(db); err != nil {
 		return err
 	}
 	fmt.Println("done")
 	select {}
 }
+
+// onCommit is called at the beginning of each commit.
+type onCommit func()
+
+func (f onCommit) got([]byte)     {}
+func (f onCommit) scanned([]byte) {}
+func (f onCommit) commits([]row)  { f() }
 
 func pruneOnce(dir string) error {
 	return onOpen(dir, func(db *DB) error {
@@ -41,43 +49,49 @@ func pruneOnce(dir string) error {
 }
 
 func deleteOnce(dir string) error {
-	return onOpen(dir, func(db *DB) error { return db.DeleteCollection("m") })
+	return onOpen(dir, func(db *DB) error { return db.DeleteCollection(context.Background(), "m") })
 }
 
-// killOften makes copies of a data folder, runs the task in each and kills it at
-// any moment between its first line and somewhat after its end.
+// killOften makes copies of a data folder, runs the task in each and kills it
+// shortly after one of its lines. Lines, not times, spread the kills over the
+// task: a loaded machine delays both alike.
 func killOften(t *testing.T, task, template string, check func(*DB)) {
 	t.Helper()
-	rng := rand.New(rand.NewPCG(*firstSeed, 17))
+	rng := testenv.Rand(17)
 	copied := func() string {
 		dir := t.TempDir()
 		require.NoError(t, os.CopyFS(dir, os.DirFS(template)))
 		return dir
 	}
 	db := openDB(t, copied())
+	commits := 0
+	db.tap = onCommit(func() { commits++ })
 	start := time.Now()
 	switch task {
 	case "prune":
 		prune(t, db, "m", Retention{Entries: 150})
 	case "delete":
-		require.NoError(t, db.DeleteCollection("m"))
+		require.NoError(t, db.DeleteCollection(t.Context(), "m"))
 	}
-	long := time.Since(start)
+	each := time.Since(start) / time.Duration(max(commits, 1))
 	require.NoError(t, db.Close())
+	require.Positive(t, commits)
 	swept := &messages{count: "removing rows"}
-	n := *kills
-	if testing.Short() {
-		n = (n + 1) / 2
-	}
+	n := kills()
 	for range n {
 		dir := copied()
-		runAndKill(t, task, dir, 1, time.Duration(rng.Int64N(int64(long)*5/4)))
+		lines := 1 + rng.IntN(commits+2) // "open", the commits, "done"
+		moment := time.Duration(rng.Int64N(int64(each)))
+		if rng.IntN(2) == 0 {
+			moment = 0 // before or within the commit
+		}
+		runAndKill(t, task, dir, lines, moment)
 		db := openWith(t, Options{Dir: dir, Logger: slog.New(swept)})
 		check(db)
 		require.NoError(t, db.Close())
 		require.NoError(t, os.RemoveAll(dir))
 	}
-	t.Logf("%d kills, %d tables with rows that were left", n, swept.n.Load())
+	t.Logf("%d kills, %d commits, %d tables with rows that were left", n, commits, swept.n.Load())
 }
 
 // Pruning that is killed, between two commits or within one, has moved the
@@ -116,7 +130,7 @@ func TestDeletingKilledAtAnyInstant(t *testing.T) {
 	require.NoError(t, db.Close())
 	gone := 0
 	killOften(t, "delete", template, func(db *DB) {
-		err := db.View("m", func(*View) error { return nil })
+		err := db.View(t.Context(), "m", func(*View) error { return nil })
 		if errors.Is(err, ErrNotFound) {
 			gone++
 			checkOnly(t, db, other, left)
@@ -128,7 +142,7 @@ func TestDeletingKilledAtAnyInstant(t *testing.T) {
 		h.check(t, db, "m")
 		content(t, db, "m", &snapshots(t, db, "m")[0], Forms[1])
 	})
-	require.Positive(t, gone)
+	require.Positive(t, gone, "no kill came after the deletion")
 	t.Logf("gone after %d kills", gone)
 }
 
@@ -156,7 +170,7 @@ func retain(dir string) error {
 		if _, err := db.Prune(ctx, "m", Retention{Entries: 100 + c.Head%100}); err != nil {
 			return err
 		}
-		if err := db.DeleteCollection("x"); err != nil && !errors.Is(err, ErrNotFound) {
+		if err := db.DeleteCollection(ctx, "x"); err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}
 		if _, err := db.CreateCollection(ctx, Collection{Name: "x", SP: sp}, crowd(50+turn%3*50), nil); err != nil {
@@ -183,7 +197,7 @@ func crowd(n int) *merge.Memory {
 // have, and that there are no others.
 func checkWhole(t *testing.T, db *DB) {
 	t.Helper()
-	list, err := db.Collections()
+	list, err := db.Collections(t.Context())
 	require.NoError(t, err)
 	want, files := map[byte]int{}, []string{}
 	for _, c := range list {
@@ -237,7 +251,7 @@ func checkWhole(t *testing.T, db *DB) {
 // leaves collections that are whole, and nothing else.
 func TestRetentionKilledAtAnyInstant(t *testing.T) {
 	t.Parallel()
-	rng := rand.New(rand.NewPCG(*firstSeed, 19))
+	rng := testenv.Rand(19)
 	dir := t.TempDir()
 	db := openDB(t, dir)
 	_, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp, Settings: Settings{DocumentSize: 20}}, crowd(120), nil)
@@ -245,7 +259,7 @@ func TestRetentionKilledAtAnyInstant(t *testing.T) {
 	require.NoError(t, db.Close())
 	var head, horizon, said uint64
 	present := map[bool]int{}
-	for range *kills {
+	for range kills() {
 		if at := runAndKill(t, "retain", dir, rng.IntN(5), time.Duration(rng.Int64N(int64(60*time.Millisecond)))); at > 0 {
 			said = at
 		}
@@ -257,7 +271,7 @@ func TestRetentionKilledAtAnyInstant(t *testing.T) {
 			require.GreaterOrEqual(t, v.Horizon, horizon)
 			head, horizon = v.Head, v.Horizon
 		})
-		list, err := db.Collections()
+		list, err := db.Collections(t.Context())
 		require.NoError(t, err)
 		present[len(list) == 2]++
 		require.NoError(t, db.Close())

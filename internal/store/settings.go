@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -51,34 +52,34 @@ func (s *Settings) Validate() error {
 		"ChangesPerList": int64(s.ChangesPerList), "ChangeListAfter": int64(s.ChangeListAfter),
 	} {
 		if n < 0 {
-			return fmt.Errorf("store: %s is negative", name)
+			return fmt.Errorf("%s is negative", name)
 		}
 	}
 	if s.DocumentSize > maxDocumentSize {
-		return fmt.Errorf("store: DocumentSize is more than %d", maxDocumentSize)
+		return fmt.Errorf("DocumentSize is more than %d", maxDocumentSize)
 	}
 	if s.ChangesPerList > maxChangesPerList {
-		return fmt.Errorf("store: ChangesPerList is more than %d", maxChangesPerList)
+		return fmt.Errorf("ChangesPerList is more than %d", maxChangesPerList)
 	}
 	if len(s.Mirrors) > maxMirrors {
-		return fmt.Errorf("store: there are more than %d Mirrors", maxMirrors)
+		return fmt.Errorf("there are more than %d Mirrors", maxMirrors)
 	}
 	for i, m := range s.Mirrors {
 		if !isBase(m) || slices.Contains(s.Mirrors[:i], m) {
-			return fmt.Errorf("store: Mirrors: %q is not the http or https URL of a collection, or is named twice", m)
+			return fmt.Errorf("the mirror %q is not the http or https URL of a collection, or is named twice", m)
 		}
 	}
 	if s.Via != "" && !isBase(s.Via) {
-		return fmt.Errorf("store: Via: %q is not the http or https URL of a collection", s.Via)
+		return fmt.Errorf("the source %q (via) is not the http or https URL of a collection", s.Via)
 	}
 	for i, v := range s.RecordForms {
 		if !slices.Contains(Forms[:], v) || slices.Contains(s.RecordForms[:i], v) {
-			return fmt.Errorf("store: RecordForms: there is no XTM %s, or it is named twice", v)
+			return fmt.Errorf("RecordForms: there is no XTM %s, or it is named twice", v)
 		}
 	}
 	for name, text := range map[string]string{"Title": s.Title, "Summary": s.Summary} {
 		if len(text) > maxSettingText || strings.ContainsFunc(text, unicode.IsControl) {
-			return fmt.Errorf("store: %s has control characters or more than %d bytes", name, maxSettingText)
+			return fmt.Errorf("%s has control characters or more than %d bytes", name, maxSettingText)
 		}
 	}
 	return nil
@@ -101,9 +102,9 @@ func isBase(s string) bool {
 
 // ChangeSettings lets change alter the settings of a collection, if it passes all
 // checks, and returns the collection as it is then. It publishes nothing.
-func (db *DB) ChangeSettings(name string, change func(*Settings) error, checks ...func(*Collection) error) (*Collection, error) {
+func (db *DB) ChangeSettings(ctx context.Context, name string, change func(*Settings) error, checks ...func(*Collection) error) (*Collection, error) {
 	var c *Collection
-	err := db.update(func(t *tx) error {
+	err := db.update(ctx, func(t *tx) error {
 		var err error
 		if c, err = getCollection(t, name); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // since collects what View.Since yields until an error.
@@ -70,13 +71,14 @@ func checkSince(t tester, rng *rand.Rand, v *View, log []Entry) (gone int) {
 // Over random histories, Since yields what a walk over all entries finds: of each
 // topic the last, as long as nothing since then is pruned.
 func TestSinceIsTheLastOfEachTopic(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
-	rng := rand.New(rand.NewPCG(*firstSeed, 7))
+	rng := testenv.Rand(7)
 	o := testOptions(t.TempDir())
 	o.Now = tick()
 	db := openWith(t, o)
 	collection(t, db, "m", 20)
-	_, err := db.ChangeSettings("m", func(s *Settings) error { s.DocumentSize = 5; return nil })
+	_, err := db.ChangeSettings(t.Context(), "m", func(s *Settings) error { s.DocumentSize = 5; return nil })
 	require.NoError(t, err)
 	var log []Entry
 	gone := 0

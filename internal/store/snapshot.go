@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -21,13 +22,16 @@ import (
 // epoch.
 const snapshotFolder = "snapshots"
 
+const snapshotEnding = ".gz"
+
 // Snapshot is a whole map at one moment, kept as a gzipped file in each of Forms.
 type Snapshot struct {
 	ID      uuid.UUID
 	Seq     uint64    // of the last entry that it contains
 	Updated time.Time // of that entry
 	Topics  int
-	Sizes   map[xtm.Version]int64 // of the files, in bytes
+	Sizes   map[xtm.Version]int64  // of the files, in bytes
+	Ends    map[xtm.Version]uint64 // of the files: see gzipEnd
 }
 
 func (db *DB) snapshotFolder(c *Collection) string {
@@ -41,9 +45,9 @@ func (db *DB) snapshotFile(c *Collection, s *Snapshot, version xtm.Version) stri
 
 func snapshotExt(version xtm.Version) string {
 	if version == xtm.V10 {
-		return ".xtm1.gz"
+		return ".xtm1" + snapshotEnding
 	}
-	return ".xtm21.gz"
+	return ".xtm21" + snapshotEnding
 }
 
 // TakeSnapshot writes the map as it is now to files, and keeps the newest keep
@@ -53,7 +57,7 @@ func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapsho
 	var s *Snapshot
 	var c Collection
 	taken := false
-	err := db.View(name, func(v *View) error {
+	err := db.View(ctx, name, func(v *View) error {
 		c = v.Collection
 		all, err := v.Snapshots()
 		if err != nil {
@@ -63,8 +67,11 @@ func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapsho
 			s = &all[0]
 			return nil
 		}
+		if err := db.CheckFreeSpace(); err != nil {
+			return err
+		}
 		taken = true
-		s = &Snapshot{ID: uuid.New(), Seq: v.Head, Updated: v.Updated, Topics: v.Topics, Sizes: map[xtm.Version]int64{}}
+		s = &Snapshot{ID: uuid.New(), Seq: v.Head, Updated: v.Updated, Topics: v.Topics, Sizes: map[xtm.Version]int64{}, Ends: map[xtm.Version]uint64{}}
 		for _, version := range Forms {
 			if s.Sizes[version], err = db.writeSnapshotFile(ctx, v, s, version); err != nil {
 				return err
@@ -78,11 +85,11 @@ func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapsho
 	var listed *Snapshot
 	var old []Snapshot
 	if err == nil {
-		listed, old, err = db.listSnapshot(&c, s, max(keep, 1))
+		listed, old, err = db.listSnapshot(ctx, &c, s, max(keep, 1))
 	}
 	if err != nil && taken {
 		db.removeSnapshot(&c, s)
-		err = db.unlessDeleted(&c, err)
+		err = db.unlessDeleted(context.WithoutCancel(ctx), &c, err)
 	}
 	if err != nil {
 		return nil, err
@@ -95,8 +102,8 @@ func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapsho
 
 // unlessDeleted returns err, or ErrNotFound where c was deleted meanwhile, and its
 // folder with it: that may be why.
-func (db *DB) unlessDeleted(c *Collection, err error) error {
-	gone := db.View(c.Name, func(v *View) error {
+func (db *DB) unlessDeleted(ctx context.Context, c *Collection, err error) error {
+	gone := db.View(ctx, c.Name, func(v *View) error {
 		if v.Epoch != c.Epoch {
 			return fmt.Errorf("%w: collection %q, which was created anew meanwhile", ErrNotFound, c.Name)
 		}
@@ -112,8 +119,9 @@ func (db *DB) unlessDeleted(c *Collection, err error) error {
 // listSnapshot lists a snapshot whose files are written, and drops those beyond
 // the newest keep. Where another was listed meanwhile that makes this one
 // needless, it is the one to drop, and listed is the other.
-func (db *DB) listSnapshot(c *Collection, s *Snapshot, keep int) (listed *Snapshot, old []Snapshot, err error) {
-	err = db.update(func(t *tx) error {
+func (db *DB) listSnapshot(ctx context.Context, c *Collection, s *Snapshot, keep int) (listed *Snapshot, old []Snapshot, err error) {
+	err = db.update(ctx, func(t *tx) error {
+		listed, old = nil, nil
 		now, err := getCollection(t, c.Name)
 		if err == nil && now.Epoch != c.Epoch {
 			err = fmt.Errorf("%w: collection %q, which was created anew meanwhile", ErrNotFound, c.Name)
@@ -164,10 +172,10 @@ func (db *DB) removeSnapshot(c *Collection, s *Snapshot) {
 // it into place.
 func (db *DB) writeSnapshotFile(ctx context.Context, v *View, s *Snapshot, version xtm.Version) (size int64, err error) {
 	path := db.snapshotFile(&v.Collection, s, version)
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return 0, err
 	}
-	if err := syncFolder(filepath.Dir(filepath.Dir(path))); err != nil { // the folder may be new
+	if err := durable.SyncFolder(filepath.Dir(filepath.Dir(path))); err != nil { // the folder may be new
 		return 0, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "*.tmp")
@@ -198,22 +206,13 @@ func (db *DB) writeSnapshotFile(ctx context.Context, v *View, s *Snapshot, versi
 	if err != nil {
 		return 0, err
 	}
+	if s.Ends[version], err = gzipEnd(f, info.Size()); err != nil {
+		return 0, err
+	}
 	if err := os.Rename(f.Name(), path); err != nil {
 		return 0, err
 	}
-	return info.Size(), syncFolder(filepath.Dir(path))
-}
-
-func syncFolder(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("store: sync %s: %w", path, err)
-	}
-	return nil
+	return info.Size(), durable.SyncFolder(filepath.Dir(path))
 }
 
 // contextWriter stops writing when its context ends.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -97,12 +98,12 @@ func TestASnapshotIsTheMap(t *testing.T) {
 				require.NoError(t, v.WriteSnapshot(&now, version))
 				require.Equal(t, now.String(), content(t, db, "m", s, version), "XTM %s", version)
 			}
-			m, err := fragment.ReadSnapshot(strings.NewReader(content(t, db, "m", s, xtm.V21)), xtm.Options{Base: sp})
+			m, err := fragment.ReadSnapshot(t.Context(), strings.NewReader(content(t, db, "m", s, xtm.V21)), xtm.Options{Base: sp})
 			require.NoError(t, err)
 			var loaded merge.Memory
 			require.NoError(t, loaded.Load(m))
 			require.Equal(t, storetest.Dump(t, v.Source()), storetest.Dump(t, &loaded))
-			m, err = fragment.ReadSnapshot(strings.NewReader(content(t, db, "m", s, xtm.V10)), xtm.Options{Base: sp})
+			m, err = fragment.ReadSnapshot(t.Context(), strings.NewReader(content(t, db, "m", s, xtm.V10)), xtm.Options{Base: sp})
 			require.NoError(t, err)
 			for _, topic := range topicsOf(t, v.Source()) {
 				again, err := m.Topic(topic.TopicSI())
@@ -149,7 +150,7 @@ func TestTheNewestSnapshotsAreKept(t *testing.T) {
 	require.Equal(t, []Snapshot{*one}, snapshots(t, db, "m"))
 	view(t, db, "m", func(v *View) {
 		_, err := v.OpenSnapshot(&list[0], xtm.V10)
-		require.ErrorIs(t, err, ErrGone)
+		require.ErrorIs(t, err, ErrLost)
 	})
 	db = reopen(t, db)
 	require.Equal(t, []Snapshot{*one}, snapshots(t, db, "m"))
@@ -201,7 +202,8 @@ func TestOpeningSweepsSnapshotFiles(t *testing.T) {
 	content(t, db, "m", s, xtm.V10)
 }
 
-// counted is a context that calls back at each look, and ends at one of them.
+// counted is a context that calls back at each look of a job, and ends at one of them. Looks of
+// the engine do not count.
 type counted struct {
 	context.Context
 	mu    sync.Mutex
@@ -211,6 +213,16 @@ type counted struct {
 }
 
 func (c *counted) Err() error {
+	callers := make([]uintptr, 2)
+	for frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)]); ; {
+		frame, more := frames.Next()
+		if strings.Contains(frame.Function, "/internal/kv/") {
+			return c.Context.Err()
+		}
+		if !more {
+			break
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.looks++
@@ -220,7 +232,7 @@ func (c *counted) Err() error {
 	if c.at > 0 && c.looks >= c.at {
 		return context.Canceled
 	}
-	return nil
+	return c.Context.Err()
 }
 
 // Wherever a snapshot is interrupted, it leaves no trace.
@@ -229,13 +241,13 @@ func TestAnInterruptedSnapshotLeavesNoTrace(t *testing.T) {
 	c := collection(t, db, "m", 100)
 	s := takeSnapshot(t, db, "m", 3)
 	publish(t, db, "m", rename(0, 100, "second"))
-	files, written := snapshotFiles(t, db), committed(db)
+	files, written := snapshotFiles(t, db), committed(t, db)
 	whole := &counted{Context: t.Context()}
 	all, err := db.TakeSnapshot(whole, "m", 9)
 	require.NoError(t, err)
 	require.Greater(t, whole.looks, 1, "each form looks at the context")
 	db.removeSnapshot(c, all)
-	require.NoError(t, db.update(func(tx *tx) error { return tx.delete(sequenceKey(tableSnapshot, c.Number, all.Seq)) }))
+	require.NoError(t, db.update(t.Context(), func(tx *tx) error { return tx.delete(sequenceKey(tableSnapshot, c.Number, all.Seq)) }))
 	written += 2 // listed, and unlisted
 	for at := 1; at <= whole.looks; at += max(1, whole.looks/20) {
 		got, err := db.TakeSnapshot(&counted{Context: t.Context(), at: at}, "m", 9)
@@ -243,7 +255,7 @@ func TestAnInterruptedSnapshotLeavesNoTrace(t *testing.T) {
 		require.Nil(t, got)
 		require.Equal(t, files, snapshotFiles(t, db), "look %d of %d", at, whole.looks)
 		require.Equal(t, []Snapshot{*s}, snapshots(t, db, "m"))
-		require.Equal(t, written, committed(db))
+		require.Equal(t, written, committed(t, db))
 	}
 }
 

@@ -57,7 +57,7 @@ func (s records) topicAt(ref fragment.Ref) (*fragment.Topic, error) {
 	}
 	t, err := fragment.UnmarshalTopic(b)
 	if err != nil {
-		return nil, fmt.Errorf("store: topic %s: %w", ref, err)
+		return nil, fmt.Errorf("topic %s: %w", ref, err)
 	}
 	return t, nil
 }
@@ -67,7 +67,7 @@ func (s records) Topics() iter.Seq2[*fragment.Topic, error] {
 		for r, err := range s.tx.scan(s.id.key(tableTopic), nil) {
 			var t *fragment.Topic
 			if err == nil {
-				t, err = fragment.UnmarshalTopic(r.value)
+				t, err = fragment.UnmarshalTopic(r.Value)
 			}
 			if !yield(t, err) || err != nil {
 				return
@@ -94,14 +94,14 @@ func (s records) Associations() iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
 		prefix := s.id.key(tableAssociation)
 		for r, err := range s.tx.scan(prefix, nil) {
-			if err == nil && len(r.value) > 0 && r.value[0] == rowElsewhere {
+			if err == nil && elsewhere(r) {
 				continue
 			}
 			var a *fragment.Association
 			if err == nil {
 				a, err = s.association(r, fragment.AsPlayer)
 			}
-			if err == nil && !bytes.HasPrefix(r.key[len(prefix):], append([]byte(a.Players()[0]), 0)) {
+			if err == nil && !bytes.HasPrefix(r.Key[len(prefix):], append([]byte(a.Players()[0]), 0)) {
 				continue // it comes with the least of its players
 			}
 			if !yield(a, err) || err != nil {
@@ -117,7 +117,7 @@ func (s records) association(r row, part fragment.Part) (*fragment.Association, 
 	if err != nil {
 		return nil, err
 	}
-	return unmarshalAssociation(r.key, record)
+	return unmarshalAssociation(r.Key, record)
 }
 
 func unmarshalAssociation(key, record []byte) (*fragment.Association, error) {
@@ -126,7 +126,7 @@ func unmarshalAssociation(key, record []byte) (*fragment.Association, error) {
 		err = fragment.ErrCorrupt
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store: association row %x: %w", key, err)
+		return nil, corruptRow("association", key, err)
 	}
 	return a, nil
 }
@@ -137,7 +137,7 @@ func (s records) Mentions(ref fragment.Ref) (int, error) {
 		return 0, err
 	}
 	if len(b) != 8 {
-		return 0, fmt.Errorf("store: mentions of %s: %w", ref, fragment.ErrCorrupt)
+		return 0, fmt.Errorf("mentions of %s: %w", ref, fragment.ErrCorrupt)
 	}
 	return int(binary.BigEndian.Uint64(b)), nil
 }
@@ -154,7 +154,7 @@ func (s records) PutTopic(t *fragment.Topic) error {
 	if before != nil {
 		old, err := fragment.UnmarshalTopic(before)
 		if err != nil {
-			return fmt.Errorf("store: topic %s: %w", t.TopicSI(), err)
+			return fmt.Errorf("topic %s: %w", t.TopicSI(), err)
 		}
 		if err := topicRows(s.id, old, s.deleteRow); err != nil {
 			return err
@@ -245,7 +245,7 @@ func (s records) like(a *fragment.Association) (key, record []byte, err error) {
 			return nil, nil, err
 		}
 		if value != nil {
-			record, err := s.stored(row{key, value}, part)
+			record, err := s.stored(row{Key: key, Value: value}, part)
 			return key, record, err
 		}
 	}
@@ -279,7 +279,7 @@ func (s records) count(c counting) error {
 		key := s.id.locatorKey(tableMentions, ref)
 		switch n += step; {
 		case n < 0:
-			err = fmt.Errorf("store: more references to %s taken away than there were", ref)
+			err = fmt.Errorf("more references to %s taken away than there were", ref)
 		case n == 0:
 			err = s.tx.delete(key)
 		default:
@@ -309,8 +309,8 @@ func (s records) Playing(player fragment.Ref) iter.Seq2[*fragment.Association, e
 		prefix := append(append(s.id.key(tableAssociation), player...), 0)
 		for r, err := range s.tx.scan(prefix, nil) {
 			part := fragment.AsType
-			if err == nil && len(r.key) > len(prefix) {
-				part = fragment.Part(r.key[len(prefix)])
+			if err == nil && len(r.Key) > len(prefix) {
+				part = fragment.Part(r.Key[len(prefix)])
 			}
 			if err == nil && part == fragment.AsType { // the last
 				return

@@ -9,13 +9,13 @@ import (
 // maps its files into memory, and a full disk under such a file ends the process.
 const minFree = 64 << 20
 
-// Room returns an error, which is ENOSPC, if the disk is nearly full.
-func (db *DB) Room() error { return room(db.dir) }
+// CheckFreeSpace returns an error, which is ENOSPC, if the disk is nearly full.
+func (db *DB) CheckFreeSpace() error { return checkFreeSpace(db.dir) }
 
-func room(dir string) error {
+func checkFreeSpace(dir string) error {
 	free, err := freeBytes(dir)
 	if err != nil || free >= minFree { // where nothing can be known, writing shows it
 		return nil
 	}
-	return fmt.Errorf("store: %s: %w: %d MB are free, %d MB must be", dir, syscall.ENOSPC, free>>20, minFree>>20)
+	return fmt.Errorf("%s: %w: %d MB are free, %d MB must be. Nothing was changed; make room on this disk, and try again", dir, syscall.ENOSPC, free>>20, minFree>>20)
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"fmt"
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -20,7 +19,7 @@ func (s records) StoredTopics() iter.Seq2[fragment.StoredTopic, error] {
 				yield(fragment.StoredTopic{}, err)
 				return
 			}
-			if !yield(fragment.StoredTopic{TopicSI: r.key[len(prefix):], Record: r.value}, nil) {
+			if !yield(fragment.StoredTopic{TopicSI: r.Key[len(prefix):], Record: r.Value}, nil) {
 				return
 			}
 		}
@@ -29,7 +28,7 @@ func (s records) StoredTopics() iter.Seq2[fragment.StoredTopic, error] {
 
 // StoredAssociations implements [fragment.Stored].
 func (s records) StoredAssociations() fragment.StoredAssociations {
-	w := &associationWalk{records: s, prefix: len(s.id.key(tableAssociation))}
+	w := &associationWalk{records: s, prefix: len(s.id.key(tableAssociation)), homes: map[string]bool{}}
 	w.begin(nil)
 	return w
 }
@@ -44,8 +43,9 @@ type associationWalk struct {
 	row     row // that is looked at, if more
 	err     error
 	more    bool
-	given   bool // the row was given out
-	skipped int  // rows of classes, one after the other
+	given   bool            // the row was given out
+	skipped int             // rows of classes, one after the other
+	homes   map[string]bool // keys of rows that are there, with large associations
 
 	association fragment.StoredAssociation
 }
@@ -68,10 +68,10 @@ func (w *associationWalk) Next(player fragment.Ref) (*fragment.StoredAssociation
 		w.step()
 	}
 	for w.more && w.err == nil {
-		of, part, key, ok := splitPlaying(w.row.key[w.prefix:])
+		of, part, key, ok := splitPlaying(w.row.Key[w.prefix:])
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("store: association row %x: %w", w.row.key, fragment.ErrCorrupt)
+			return nil, corruptRow("association", w.row.Key, fragment.ErrCorrupt)
 		case string(of) > string(player):
 			return nil, nil
 		case part == fragment.AsType:
@@ -81,8 +81,14 @@ func (w *associationWalk) Next(player fragment.Ref) (*fragment.StoredAssociation
 			w.step()
 		default:
 			w.skipped, w.given = 0, true
-			record, err := w.stored(w.row, part)
-			w.association = fragment.StoredAssociation{Part: part, Key: fragment.AssociationKey(key), Record: record}
+			w.association = fragment.StoredAssociation{Part: part, Key: fragment.AssociationKey(key)}
+			var err error
+			if !elsewhere(w.row) {
+				w.association.Record, err = w.stored(w.row, part)
+			} else if home := string(w.home(w.row, part)); !w.homes[home] { // it comes with the least of its players, if it is there
+				_, err = w.stored(w.row, part)
+				w.homes[home] = true
+			}
 			return &w.association, err
 		}
 	}
@@ -115,18 +121,27 @@ func splitPlaying(key []byte) (player []byte, part fragment.Part, digest []byte,
 	return key[:end], fragment.Part(key[end+1]), key[end+2:], true
 }
 
+// elsewhere reports whether an association row only says where the record is.
+func elsewhere(r row) bool { return len(r.Value) > 0 && r.Value[0] == rowElsewhere }
+
+// home returns the key of the row with the record of an association row that has it
+// elsewhere.
+func (s records) home(r row, part fragment.Part) []byte {
+	return s.id.associationKey(fragment.Ref(r.Value[1:]), part, fragment.AssociationKey(r.Key[len(r.Key)-len(fragment.AssociationKey{}):]))
+}
+
 // stored returns the record of a row, which is elsewhere for large associations.
 func (s records) stored(r row, part fragment.Part) ([]byte, error) {
-	if len(r.value) > 0 && r.value[0] == rowElsewhere {
-		r.key = s.id.associationKey(fragment.Ref(r.value[1:]), part, fragment.AssociationKey(r.key[len(r.key)-len(fragment.AssociationKey{}):]))
+	if elsewhere(r) {
+		r.Key = s.home(r, part)
 		var err error
-		if r.value, err = s.tx.get(r.key); err != nil {
+		if r.Value, err = s.tx.get(r.Key); err != nil {
 			return nil, err
 		}
 	}
-	record, ok := bytes.CutPrefix(r.value, []byte{rowInline})
+	record, ok := bytes.CutPrefix(r.Value, []byte{rowInline})
 	if !ok {
-		return nil, fmt.Errorf("store: association row %x: %w", r.key, fragment.ErrCorrupt)
+		return nil, corruptRow("association", r.Key, fragment.ErrCorrupt)
 	}
 	return record, nil
 }
@@ -139,7 +154,7 @@ func (s records) SubjectIdentifiers(prefix string) iter.Seq2[fragment.SubjectIde
 			for r, err := range s.tx.glance(s.id.locatorKey(table, fragment.Ref(prefix)), nil) {
 				var si fragment.SubjectIdentifier
 				if err == nil {
-					si = fragment.SubjectIdentifier{Locator: fragment.Ref(r.key[start:]), IsTopicSI: table == tableTopic}
+					si = fragment.SubjectIdentifier{Locator: fragment.Ref(r.Key[start:]), IsTopicSI: table == tableTopic}
 				}
 				if !yield(si, err) || err != nil {
 					return

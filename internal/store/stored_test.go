@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testedit"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -49,7 +50,7 @@ func hubs(t testing.TB) *tmdm.TopicMap {
 		idOnly.AddName(fmt.Sprint(i), nil)
 		crowd.AddRole(topic("http://z"), idOnly)
 	}
-	require.Empty(t, tm.Normalize())
+	require.NoError(t, tm.Normalize(t.Context()))
 	return tm
 }
 
@@ -61,12 +62,10 @@ type oneByOne struct{ fragment.Source }
 // a view, in an update that has written something already, and where records are
 // missing to which others refer.
 func TestWhatIsReadAtOnceComesToTheSameChange(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	const versions = 8
-	histories := 8
-	if testing.Short() {
-		histories = 3
-	}
+	histories := testenv.Rounds(2, 8)
 	changed, kept := 0, 0
 	for seed := range uint64(histories) {
 		rng := rand.New(rand.NewPCG(seed, 5))
@@ -78,9 +77,9 @@ func TestWhatIsReadAtOnceComesToTheSameChange(t *testing.T) {
 			return doc.Bytes()
 		}
 		compare := func(prior fragment.Source, doc []byte) (*fragment.Change, string) {
-			tm, err := xtm.Read(bytes.NewReader(doc), xtm.Options{Base: sp})
+			tm, err := xtm.Read(t.Context(), bytes.NewReader(doc), xtm.Options{Base: sp})
 			require.NoError(t, err)
-			next, err := fragment.NameTopics(tm, sp, prior)
+			next, err := fragment.NameTopics(t.Context(), tm, sp, prior)
 			require.NoError(t, err)
 			var named merge.Memory
 			require.NoError(t, named.Load(next))
@@ -108,7 +107,7 @@ func TestWhatIsReadAtOnceComesToTheSameChange(t *testing.T) {
 				known, assigned := editor.Map.TopicBySubjectIdentifier("http://example.org/one/1"), editor.Map.ConstructByItemIdentifier(sp+"#i1")
 				if assigned, ok := assigned.(*tmdm.Topic); ok && known != nil {
 					require.NoError(t, known.Merge(assigned))
-					editor.Map.Normalize()
+					editor.Map.Normalize(t.Context())
 					kept++
 				}
 			}
@@ -137,7 +136,7 @@ func comparedWithout(t testing.TB, db *DB, want *merge.Memory, rng *rand.Rand, c
 	undone := errors.New("undone")
 	var taken []*fragment.Topic
 	var gone *fragment.Association
-	err := db.update(func(tx *tx) error {
+	err := db.update(t.Context(), func(tx *tx) error {
 		c, err := getCollection(tx, "m")
 		require.NoError(t, err)
 		state := records{tx, c.source()}
@@ -187,7 +186,7 @@ func byPart(t testing.TB, src fragment.Source) (players, others []*fragment.Topi
 // Players come with all that belongs to them, whoever is passed over in between.
 func TestTheWalkPassesOverWhatNobodyAsksFor(t *testing.T) {
 	db := openDB(t, t.TempDir())
-	next, err := fragment.NameTopics(hubs(t), sp, nil)
+	next, err := fragment.NameTopics(t.Context(), hubs(t), sp, nil)
 	require.NoError(t, err)
 	collectionOf(t, db, "m", next)
 	view(t, db, "m", func(v *View) {
@@ -216,7 +215,11 @@ func walkedEvery(t testing.TB, walk fragment.StoredAssociations, src fragment.So
 				require.NoError(t, err)
 				got, err := walk.Next(topic.TopicSI())
 				require.NoError(t, err)
-				require.Equal(t, &fragment.StoredAssociation{Part: part, Key: a.Key(), Record: fragment.MarshalAssociation(a)}, got)
+				want := &fragment.StoredAssociation{Part: part, Key: a.Key(), Record: fragment.MarshalAssociation(a)}
+				if players := a.Players(); len(players) > inlinePlayers && topic.TopicSI() != players[0] {
+					want.Record = nil
+				}
+				require.Equal(t, want, got)
 				read++
 			}
 		}
@@ -254,15 +257,15 @@ func TestDamagedRecordsAreFoundInComparing(t *testing.T) {
 		if what == "topic" {
 			table = tableTopic
 		}
-		require.NoError(t, db.update(func(tx *tx) error {
+		require.NoError(t, db.update(t.Context(), func(tx *tx) error {
 			for r, err := range tx.scan(c.source().key(table), nil) {
 				require.NoError(t, err)
-				return tx.put(damage(c.source(), r.key, r.value))
+				return tx.put(damage(c.source(), r.Key, r.Value))
 			}
 			return nil
 		}))
 		view(t, db, "m", func(v *View) {
-			_, err := fragment.Diff(v.Source(), next)
+			_, err := fragment.Diff(t.Context(), v.Source(), next)
 			require.ErrorIs(t, err, fragment.ErrCorrupt, what)
 			if !strings.Contains(what, "topic") {
 				require.ErrorContains(t, err, "association", what)

@@ -27,6 +27,9 @@ type Subscription struct {
 	Format    string `json:",omitempty"` // "xtm1" or "xtm2.1": asked for alone; "" = what is best
 	TokenFile string `json:",omitempty"` // path of the file with the token for reading
 
+	Hosts  []string `json:",omitempty"` // that links may lead to besides the one of the feed
+	Strict *bool    `json:",omitempty"` // whether XTM is read strictly; nil: as the program does
+
 	// State is what readers see; nil until the first clean start is done.
 	State *Progress `json:",omitempty"`
 	// Staging is a clean start or replacement under way: it becomes State when
@@ -68,6 +71,10 @@ type Mark struct {
 	// Handled are the ids of the entries at Updated that are applied. It is
 	// empty right after a snapshot, whose last change need not be in the feed.
 	Handled []string `json:",omitempty"`
+	// Unsettled are those of the handled entries whose topics may have changed once more at
+	// Updated, by a change that the feed shows as the same entry: by id, the digest of what was
+	// read for them. They are read again.
+	Unsettled map[string]string `json:",omitempty"`
 	// Relied is the id and time of a later entry, "" if none: if the feed has
 	// it the next time, it has those for whose sake earlier ones were passed
 	// over.
@@ -95,7 +102,7 @@ func (t *tx) subscriptions() iter.Seq2[Subscription, error] {
 		for r, err := range t.scan([]byte{tableSubscription}, nil) {
 			var s Subscription
 			if err == nil {
-				err = json.Unmarshal(r.value, &s)
+				err = json.Unmarshal(r.Value, &s)
 			}
 			if !yield(s, err) || err != nil {
 				return
@@ -105,9 +112,9 @@ func (t *tx) subscriptions() iter.Seq2[Subscription, error] {
 }
 
 // Subscriptions returns all subscriptions by name.
-func (db *DB) Subscriptions() ([]Subscription, error) {
+func (db *DB) Subscriptions(ctx context.Context) ([]Subscription, error) {
 	var all []Subscription
-	err := db.viewing(func(t *tx) error {
+	err := db.viewing(ctx, func(t *tx) error {
 		for s, err := range t.subscriptions() {
 			if err != nil {
 				return err
@@ -120,12 +127,12 @@ func (db *DB) Subscriptions() ([]Subscription, error) {
 }
 
 // AddSubscription adds a subscription. A name that is taken is ErrExists.
-func (db *DB) AddSubscription(s Subscription) error {
+func (db *DB) AddSubscription(ctx context.Context, s Subscription) error {
 	var err error
-	if s.Number, err = db.nextNumber(); err != nil {
+	if s.Number, err = db.nextNumber(ctx); err != nil {
 		return err
 	}
-	return db.update(func(t *tx) error {
+	return db.update(ctx, func(t *tx) error {
 		if b, err := t.get(nameKey(tableSubscription, s.Name)); b != nil || err != nil {
 			if err == nil {
 				err = fmt.Errorf("%w: subscription %q", ErrExists, s.Name)
@@ -141,15 +148,16 @@ func (db *DB) AddSubscription(s Subscription) error {
 
 // UpdateSubscription changes what is known of a subscription. Generations that
 // it names no longer are removed.
-func (db *DB) UpdateSubscription(name string, change func(*Subscription)) error {
+func (db *DB) UpdateSubscription(ctx context.Context, name string, change func(*Subscription)) error {
 	var dropped []sourceID
-	err := db.update(func(t *tx) error {
+	err := db.update(ctx, func(t *tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
 		}
 		before := s.generations()
 		change(s)
+		dropped = nil
 		kept := map[sourceID]bool{}
 		for _, id := range s.generations() {
 			kept[id] = true
@@ -164,17 +172,17 @@ func (db *DB) UpdateSubscription(name string, change func(*Subscription)) error 
 	if err != nil {
 		return err
 	}
-	return db.drop(dropped)
+	return db.drop(ctx, dropped)
 }
 
 // drop removes generations that nothing names any more.
-func (db *DB) drop(dropped []sourceID) error {
+func (db *DB) drop(ctx context.Context, dropped []sourceID) error {
 	if len(dropped) == 0 {
 		return nil
 	}
-	return db.viewing(func(*tx) error { // Close waits for it
+	return db.viewing(context.WithoutCancel(ctx), func(*tx) error { // Close waits for it
 		for _, id := range dropped {
-			if err := db.deleteSource(id); err != nil {
+			if err := db.deleteSource(ctx, id); err != nil {
 				return err
 			}
 		}
@@ -198,7 +206,7 @@ func (s *Subscription) generations() []sourceID {
 // among them, stages nothing.
 func (db *DB) StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark Mark, progress func(Loading)) error {
 	var id sourceID
-	err := db.viewing(func(t *tx) error {
+	err := db.viewing(ctx, func(t *tx) error {
 		s, err := getSubscription(t, name)
 		id.number = s.Number
 		return err
@@ -208,13 +216,13 @@ func (db *DB) StageSource(ctx context.Context, name string, records iter.Seq2[fr
 	}
 	// Never a number again: another load, or the removal of what another has
 	// left, may still be writing.
-	if id.generation, err = db.nextNumber(); err != nil {
+	if id.generation, err = db.nextNumber(ctx); err != nil {
 		return err
 	}
 	if err := db.load(ctx, id, records, progress); err != nil {
-		return errors.Join(err, db.deleteSource(id))
+		return errors.Join(err, db.deleteSource(ctx, id))
 	}
-	return db.UpdateSubscription(name, func(s *Subscription) {
+	return db.UpdateSubscription(ctx, name, func(s *Subscription) {
 		s.Staging = &Progress{Generation: id.generation, Snapshot: !mark.Updated.IsZero(), Mark: mark}
 	})
 }
@@ -223,7 +231,7 @@ func (db *DB) StageSource(ctx context.Context, name string, records iter.Seq2[fr
 // commit. It works on the staged generation where there is one, so that readers
 // go on seeing the state before a clean replacement.
 func (db *DB) ApplyEntries(ctx context.Context, name string, f func(*Applying) error) error {
-	return db.update(func(t *tx) error {
+	return db.update(ctx, func(t *tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
@@ -244,8 +252,8 @@ func (db *DB) ApplyEntries(ctx context.Context, name string, f func(*Applying) e
 
 // ReadSources calls f with the subscriptions that have a state and their
 // records, all as of one moment. The sources are valid until f returns.
-func (db *DB) ReadSources(f func([]Subscription, []fragment.Source) error) error {
-	return db.viewing(func(t *tx) error {
+func (db *DB) ReadSources(ctx context.Context, f func([]Subscription, []fragment.Source) error) error {
+	return db.viewing(ctx, func(t *tx) error {
 		var subscriptions []Subscription
 		var sources []fragment.Source
 		for s, err := range t.subscriptions() {
@@ -261,11 +269,30 @@ func (db *DB) ReadSources(f func([]Subscription, []fragment.Source) error) error
 	})
 }
 
+// CountTopics returns how many topics of a subscription have a TopicSI that begins with
+// prefix, in the generation that readers see. It reads as many keys.
+func (db *DB) CountTopics(ctx context.Context, name, prefix string) (n int, err error) {
+	err = db.viewing(ctx, func(t *tx) error {
+		s, err := getSubscription(t, name)
+		if err != nil || s.State == nil {
+			return err
+		}
+		for _, err := range t.glance(s.source(s.State).locatorKey(tableTopic, fragment.Ref(prefix)), nil) {
+			if err != nil {
+				return err
+			}
+			n++
+		}
+		return nil
+	})
+	return n, err
+}
+
 // SwitchSource makes the staged generation of a subscription the one that
 // readers see. note says why the source was replaced, "" for a clean start.
-func (db *DB) SwitchSource(name, note string) error {
+func (db *DB) SwitchSource(ctx context.Context, name, note string) error {
 	var dropped []sourceID
-	err := db.update(func(t *tx) error {
+	err := db.update(ctx, func(t *tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
@@ -273,6 +300,7 @@ func (db *DB) SwitchSource(name, note string) error {
 		if s.Staging == nil {
 			return fmt.Errorf("%w: subscription %q has nothing staged", ErrNotFound, name)
 		}
+		dropped = nil
 		if s.State != nil {
 			dropped = []sourceID{s.source(s.State)}
 		}
@@ -285,7 +313,7 @@ func (db *DB) SwitchSource(name, note string) error {
 	if err != nil {
 		return err
 	}
-	return db.drop(dropped)
+	return db.drop(ctx, dropped)
 }
 
 // Part is a source of a node's merged view.
@@ -299,8 +327,8 @@ type Part struct {
 // ReadParts calls f with the sources of the merged view, all as of one moment:
 // those subscriptions that have a state, by name, and the local collection if it
 // is there. The sources are valid until f returns.
-func (db *DB) ReadParts(local string, f func([]Part) error) error {
-	return db.viewing(func(t *tx) error {
+func (db *DB) ReadParts(ctx context.Context, local string, f func([]Part) error) error {
+	return db.viewing(ctx, func(t *tx) error {
 		var parts []Part
 		for s, err := range t.subscriptions() {
 			if err != nil {

@@ -16,7 +16,7 @@ import (
 
 func subscription(t testing.TB, db *DB, name string) *Subscription {
 	t.Helper()
-	list, err := db.Subscriptions()
+	list, err := db.Subscriptions(t.Context())
 	require.NoError(t, err)
 	for i := range list {
 		if list[i].Name == name {
@@ -49,15 +49,15 @@ func TestSubscriptionsAreKept(t *testing.T) {
 		Name: "b", FragmentsFeed: "http://h/f", SnapshotsFeed: "http://h/s", SP: sp, FeedID: "urn:x", ETag: `"e"`,
 		LastCheck: at, LastChange: at.Add(time.Second), LastError: "no", LastErrorAt: at.Add(time.Minute),
 	}
-	require.NoError(t, db.AddSubscription(want))
-	require.NoError(t, db.AddSubscription(Subscription{Name: "a", SP: sp}))
+	require.NoError(t, db.AddSubscription(t.Context(), want))
+	require.NoError(t, db.AddSubscription(t.Context(), Subscription{Name: "a", SP: sp}))
 	want.Number = subscription(t, db, "b").Number
 	require.NotEqual(t, want.Number, subscription(t, db, "a").Number)
 	require.Equal(t, want, *subscription(t, db, "b"))
-	require.NoError(t, db.UpdateSubscription("b", func(s *Subscription) { s.LastError, s.ETag = "", `"f"` }))
+	require.NoError(t, db.UpdateSubscription(t.Context(), "b", func(s *Subscription) { s.LastError, s.ETag = "", `"f"` }))
 	want.LastError, want.ETag = "", `"f"`
 	db = reopen(t, db)
-	list, err := db.Subscriptions()
+	list, err := db.Subscriptions(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []Subscription{*subscription(t, db, "a"), want}, list, "by name")
 }
@@ -66,7 +66,7 @@ func TestASubscriptionThatExists(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "s", mapOf(t, 3))
 	before := *subscription(t, db, "s")
-	err := db.AddSubscription(Subscription{Name: "s", SP: "http://other/"})
+	err := db.AddSubscription(t.Context(), Subscription{Name: "s", SP: "http://other/"})
 	require.ErrorIs(t, err, ErrExists)
 	require.ErrorContains(t, err, `"s"`)
 	require.Equal(t, before, *subscription(t, db, "s"))
@@ -75,12 +75,12 @@ func TestASubscriptionThatExists(t *testing.T) {
 
 func TestASubscriptionWithoutAState(t *testing.T) {
 	db := openDB(t, t.TempDir())
-	require.NoError(t, db.AddSubscription(Subscription{Name: "s", SP: sp}))
+	require.NoError(t, db.AddSubscription(t.Context(), Subscription{Name: "s", SP: sp}))
 	err := db.ApplyEntries(t.Context(), "s", func(*Applying) error { return errors.New("it is called") })
 	require.ErrorIs(t, err, ErrNotFound)
 	require.ErrorContains(t, err, "no state")
 	read := func() (n int) {
-		require.NoError(t, db.ReadSources(func(s []Subscription, src []fragment.Source) error {
+		require.NoError(t, db.ReadSources(t.Context(), func(s []Subscription, src []fragment.Source) error {
 			require.Equal(t, len(s), len(src))
 			n = len(s)
 			return nil
@@ -91,7 +91,7 @@ func TestASubscriptionWithoutAState(t *testing.T) {
 	require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(mapOf(t, 3)), Mark{}, nil))
 	applyRename(t, db, "s", 0, 1, "second")
 	require.Zero(t, read(), "what is staged is not shown")
-	require.NoError(t, db.UpdateSubscription("s", switchOver))
+	require.NoError(t, db.UpdateSubscription(t.Context(), "s", switchOver))
 	require.Equal(t, 1, read())
 }
 
@@ -106,7 +106,7 @@ func TestACleanReplacementIsASwitch(t *testing.T) {
 	count := rows(t, db, sourceTables)
 	names := func() map[string]int {
 		var n map[string]int
-		require.NoError(t, db.ReadSources(func(s []Subscription, src []fragment.Source) error {
+		require.NoError(t, db.ReadSources(t.Context(), func(s []Subscription, src []fragment.Source) error {
 			require.Equal(t, "s", s[1].Name)
 			n = namesOf(t, src[1])
 			return nil
@@ -131,8 +131,8 @@ func TestACleanReplacementIsASwitch(t *testing.T) {
 	s = subscription(t, db, "s")
 	require.Equal(t, 1500, s.Staging.Applied)
 
-	require.NoError(t, db.ReadSources(func(_ []Subscription, src []fragment.Source) error {
-		require.NoError(t, db.UpdateSubscription("s", switchOver))
+	require.NoError(t, db.ReadSources(t.Context(), func(_ []Subscription, src []fragment.Source) error {
+		require.NoError(t, db.UpdateSubscription(t.Context(), "s", switchOver))
 		require.Equal(t, map[string]int{"old": 5}, namesOf(t, src[1]), "a reader keeps what it sees")
 		return nil
 	}))
@@ -154,7 +154,7 @@ func TestStagingAgainDropsWhatWasStaged(t *testing.T) {
 	count := rows(t, db, sourceTables)
 	require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(mapOf(t, 10)), Mark{}, nil))
 	require.Equal(t, count-90, rows(t, db, sourceTables))
-	require.NoError(t, db.UpdateSubscription("s", func(s *Subscription) { s.Staging = nil }))
+	require.NoError(t, db.UpdateSubscription(t.Context(), "s", func(s *Subscription) { s.Staging = nil }))
 	require.Equal(t, count-101-1, rows(t, db, sourceTables), "what is given up is gone, its counts too")
 	subscribedTo(t, db, func(_ Subscription, src fragment.Source) { require.Len(t, topicsOf(t, src), 6) })
 }
@@ -166,9 +166,9 @@ func TestAnInterruptedLoadIsSwept(t *testing.T) {
 	before, count := *subscription(t, db, "s"), rows(t, db, sourceTables)
 	broken := errors.New("broken")
 	src := &failing{Source: heavy(t), n: 1, after: 40, fail: func() error { return broken }}
-	written := committed(db)
+	written := countWrites(db, func(int) {})
 	require.ErrorIs(t, db.StageSource(t.Context(), "s", fragment.Records(src), Mark{}, nil), broken)
-	require.Greater(t, committed(db), written+2, "it wrote something")
+	require.Positive(t, *written, "it wrote something")
 	require.Equal(t, count, rows(t, db, sourceTables), "what it wrote is removed")
 	require.Equal(t, before, *subscription(t, db, "s"))
 
@@ -198,7 +198,7 @@ func TestLoadsAtOnceDoNotMix(t *testing.T) {
 	}
 	group.Wait()
 	require.NoError(t, errors.Join(errs...))
-	require.NoError(t, db.UpdateSubscription("s", switchOver))
+	require.NoError(t, db.UpdateSubscription(t.Context(), "s", switchOver))
 	subscribedTo(t, db, func(_ Subscription, src fragment.Source) {
 		names := namesOf(t, src)
 		require.Len(t, names, 1, "the topics are of one source")
@@ -215,9 +215,9 @@ func TestLoadsAtOnceDoNotMix(t *testing.T) {
 func TestMarkAndDataMoveTogether(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "s", mapOf(t, 5))
-	written := committed(db)
+	written := committed(t, db)
 	applyRename(t, db, "s", 0, 5, "second")
-	require.Equal(t, written+1, committed(db))
+	require.Equal(t, written+1, committed(t, db))
 	s := *subscription(t, db, "s")
 	require.Equal(t, Mark{Updated: time.Unix(5, 0).UTC(), Handled: []string{"second"}}, s.State.Mark)
 
@@ -241,7 +241,7 @@ func TestMarkAndDataMoveTogether(t *testing.T) {
 		require.Equal(t, s, *subscription(t, db, "s"))
 		subscribedTo(t, db, func(_ Subscription, src fragment.Source) { require.Equal(t, before, all(t, src.(merge.State))) })
 	}
-	require.Equal(t, written+1, committed(db))
+	require.Equal(t, written+1, committed(t, db))
 	db = reopen(t, db)
 	require.Equal(t, s, *subscription(t, db, "s"))
 }
@@ -252,7 +252,7 @@ func TestSourcesAreReadAsOfOneMoment(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		subscribe(t, db, name, mapOf(t, 20))
 	}
-	require.NoError(t, db.AddSubscription(Subscription{Name: "aa", SP: sp})) // nothing to see yet
+	require.NoError(t, db.AddSubscription(t.Context(), Subscription{Name: "aa", SP: sp})) // nothing to see yet
 	stop := make(chan struct{})
 	var group sync.WaitGroup
 	group.Go(func() {
@@ -262,7 +262,7 @@ func TestSourcesAreReadAsOfOneMoment(t *testing.T) {
 				return
 			default:
 			}
-			err := db.ReadSources(func(list []Subscription, sources []fragment.Source) error {
+			err := db.ReadSources(t.Context(), func(list []Subscription, sources []fragment.Source) error {
 				if len(list) != 3 || list[0].Name != "a" || list[1].Name != "b" || list[2].Name != "c" {
 					return fmt.Errorf("not the subscriptions with a state, by name: %v", list)
 				}

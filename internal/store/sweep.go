@@ -1,50 +1,80 @@
 package store
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/dgraph-io/badger/v4"
+	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// deleteSource removes the records of a generation.
-func (db *DB) deleteSource(id sourceID) error {
+// deleteSource removes the records of a generation, also where ctx ends: nothing names them any more.
+func (db *DB) deleteSource(ctx context.Context, id sourceID) error {
 	for _, table := range []byte(sourceTables) {
-		if err := db.deletePrefix(id.key(table)); err != nil {
+		if err := db.engine.DeletePrefix(context.WithoutCancel(ctx), id.key(table)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sweep removes what crashes have left: generations that nothing names, the logs
-// of collections that were never finished, files of snapshots not listed, and
-// those of loads.
-func (db *DB) sweep() error {
+// sweep removes what crashes have left.
+func (db *DB) sweep(ctx context.Context) error {
+	left, err := db.leftovers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, prefix := range left.rows {
+		db.log.Debug("removing rows that an interrupted load or deletion has left", "table", string(prefix[:1]))
+		if err := db.engine.DeletePrefix(ctx, prefix); err != nil {
+			return err
+		}
+	}
+	for _, file := range left.files {
+		if err := os.Remove(file); err != nil {
+			return err
+		}
+	}
+	for _, folder := range slices.Backward(left.folders) {
+		os.Remove(folder) // fails where something is in it
+	}
+	return os.RemoveAll(db.Scratch())
+}
+
+// leftovers are what crashes have left: rows of generations that nothing names, rows of
+// collections that were never finished, and files of snapshots not listed. It holds only while
+// nobody writes: what is being loaded looks the same.
+type leftovers struct {
+	rows           [][]byte // the prefixes of their keys
+	files, folders []string // of snapshots; folders of which some may be in use
+}
+
+func (db *DB) leftovers(ctx context.Context) (*leftovers, error) {
 	live := map[sourceID]bool{}
 	numbers := map[uint32]bool{}
 	files := map[string]bool{}
-	subscriptions, err := db.Subscriptions()
+	subscriptions, err := db.Subscriptions(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range subscriptions {
 		for _, id := range subscriptions[i].generations() {
 			live[id] = true
 		}
 	}
-	collections, err := db.Collections()
+	collections, err := db.Collections(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range collections {
 		c := &collections[i]
 		live[c.source()] = true
 		numbers[c.Number] = true
-		err := db.View(c.Name, func(v *View) error {
+		err := db.View(ctx, c.Name, func(v *View) error {
 			snapshots, err := v.Snapshots()
 			for j := range snapshots {
 				for _, version := range Forms {
@@ -54,85 +84,60 @@ func (db *DB) sweep() error {
 			return err
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	for _, table := range []byte(sourceTables) {
-		err := db.sweepTable(table, 8, func(id []byte) bool {
+	left := &leftovers{}
+	err = db.viewing(ctx, func(t *tx) error {
+		err := left.addRows(t, sourceTables, 8, func(id []byte) bool {
 			return live[sourceID{binary.BigEndian.Uint32(id), binary.BigEndian.Uint32(id[4:])}]
 		})
 		if err != nil {
 			return err
 		}
-	}
-	for _, table := range []byte{tableLog, tableFragment, tableKey, tableSnapshot} {
-		err := db.sweepTable(table, 4, func(id []byte) bool { return numbers[binary.BigEndian.Uint32(id)] })
-		if err != nil {
-			return err
-		}
-	}
-	if err := os.RemoveAll(filepath.Join(db.dir, loadingFolder)); err != nil {
-		return err
-	}
-	return db.sweepFiles(files)
-}
-
-// sweepTable removes the rows of a table whose owners, the first bytes of the
-// key, are not live. It looks at one row of each owner.
-func (db *DB) sweepTable(table byte, ownerSize int, live func(owner []byte) bool) error {
-	var dead [][]byte
-	err := db.viewing(func(t *tx) error {
-		o := badger.DefaultIteratorOptions
-		o.Prefix, o.PrefetchValues = []byte{table}, false
-		it := t.base.NewIterator(o)
-		defer it.Close()
-		for it.Rewind(); it.Valid(); {
-			prefix := it.Item().KeyCopy(nil)[:1+ownerSize]
-			if !live(prefix[1:]) {
-				dead = append(dead, prefix)
-			}
-			after := append([]byte(nil), prefix...)
-			for i := len(after) - 1; ; i-- { // the next possible owner
-				if after[i]++; after[i] != 0 {
-					break
-				}
-			}
-			it.Seek(after)
-		}
-		return nil
+		tables := string([]byte{tableLog, tableFragment, tableKey, tableChangeList, tableSnapshot})
+		return left.addRows(t, tables, 4, func(id []byte) bool { return numbers[binary.BigEndian.Uint32(id)] })
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, prefix := range dead {
-		db.log.Debug("removing rows that an interrupted load or deletion has left", "table", string(table))
-		if err := db.deletePrefix(prefix); err != nil {
-			return err
+	return left, left.addFiles(filepath.Join(db.dir, snapshotFolder), files)
+}
+
+// addRows adds the rows of tables whose owners, the first bytes of the key, are not live. It
+// looks at one row of each owner.
+func (l *leftovers) addRows(t *tx, tables string, ownerSize int, live func(owner []byte) bool) error {
+	for _, table := range []byte(tables) {
+		all := []byte{table}
+		for from := all; from != nil; {
+			next := []byte(nil)
+			for r, err := range t.glance(all, from) {
+				if err != nil {
+					return err
+				}
+				owner := bytes.Clone(r.Key[:1+ownerSize])
+				if !live(owner[1:]) {
+					l.rows = append(l.rows, owner)
+				}
+				next = kv.After(owner)
+				break
+			}
+			from = next
 		}
 	}
 	return nil
 }
 
-func (db *DB) sweepFiles(listed map[string]bool) error {
-	root := filepath.Join(db.dir, snapshotFolder)
-	var folders []string
-	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil || listed[path] {
+func (l *leftovers) addFiles(root string, listed map[string]bool) error {
+	return filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		switch {
+		case err != nil || listed[path]:
 			return err
-		}
-		if d.IsDir() {
-			if path != root {
-				folders = append(folders, path)
-			}
-			return nil
-		}
-		if strings.HasSuffix(path, ".gz") || strings.HasSuffix(path, ".tmp") {
-			return os.Remove(path)
+		case d.IsDir() && path != root:
+			l.folders = append(l.folders, path)
+		case strings.HasSuffix(path, snapshotEnding) || strings.HasSuffix(path, ".tmp"):
+			l.files = append(l.files, path)
 		}
 		return nil
 	})
-	for _, folder := range slices.Backward(folders) {
-		os.Remove(folder) // fails where something is in it
-	}
-	return err
 }

@@ -2,12 +2,13 @@ package store
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // Two writers at once, a clock that jumps, restarts, pruning: the times of
@@ -16,7 +17,7 @@ import (
 func TestTimesIncreaseWithTwoWritersAndAJumpingClock(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	rng := rand.New(rand.NewPCG(*firstSeed, 9))
+	rng := testenv.Rand(9)
 	start := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
 	back := 0
 	o := testOptions(t.TempDir())

@@ -1,52 +1,67 @@
 package store
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
+	"strings"
 
-	"github.com/dgraph-io/badger/v4"
 	"github.com/tidwall/btree"
+
+	"github.com/tmshare/tmshare/internal/kv"
 )
 
 // tx reads one state of the database. In an update it also collects changes,
 // which its own reads see and which are committed together.
 type tx struct {
-	base    *badger.Txn
+	ctx     context.Context // where it ends, so do all reads
+	base    kv.Reader
 	pending *btree.Map[string, []byte] // nil value = delete; nil map = read only
 	reads   reads
 	tap     tap
+
+	size, most int64 // of the rows that are pending, and how large they may be; 0: as large as they are
+
+	commit kv.Writer // nil: nothing is committed
+	unread int       // how many rows it has already, because nobody reads them in this state
+	told   []row     // these, where there is a tap
 }
 
 // tap is told what an update reads and writes. Benchmarks repeat that without us.
 type tap interface {
 	got(key []byte)
 	scanned(prefix []byte)
-	commits([]change)
+	commits(changes []row)
 }
 
-var errReadOnly = errors.New("store: write in a read-only view")
+var errReadOnly = errors.New("write in a read-only view")
 
 // begin opens the current state for reading. The caller ends it.
-func (db *DB) begin() (*tx, error) {
-	db.view.RLock()
-	defer db.view.RUnlock()
-	if db.unusable != nil {
-		return nil, db.unusable
+func (db *DB) begin(ctx context.Context) (*tx, error) {
+	db.open.RLock()
+	defer db.open.RUnlock()
+	if db.closed {
+		return nil, errClosed
+	}
+	base, err := db.engine.Snapshot(ctx)
+	if err != nil {
+		return nil, err
 	}
 	db.users.Add(1)
-	return &tx{base: db.badger.NewTransaction(false)}, nil
+	return &tx{ctx: ctx, base: base}, nil
 }
 
 func (db *DB) end(t *tx) {
-	t.discard()
+	t.base.Close()
 	db.users.Done()
 }
 
-// viewing calls f with the current state; later writes do not show in it.
-func (db *DB) viewing(f func(*tx) error) error {
-	t, err := db.begin()
+// viewing calls f with the current state; later writes do not show in it. Reading fails once
+// ctx has ended.
+func (db *DB) viewing(ctx context.Context, f func(*tx) error) error {
+	t, err := db.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,25 +71,51 @@ func (db *DB) viewing(f func(*tx) error) error {
 
 // update calls f with the current state and commits what it changes, all or
 // nothing. An error of f, or of the commit, changes nothing.
-func (db *DB) update(f func(*tx) error) error {
-	if err := db.Room(); err != nil {
+//
+// Where another process that shares the engine has committed meanwhile, f is called
+// again with what is there then: it must not count on being called once. Nothing is
+// committed once ctx has ended, and nobody waits longer for other changes to end.
+func (db *DB) update(ctx context.Context, f func(*tx) error) error {
+	for {
+		err := db.changing(ctx, func(t *tx) (err error) {
+			if t.commit, err = db.engine.Begin(ctx, t.base.Version()); err != nil {
+				return err
+			}
+			defer t.commit.Cancel()
+			if err := f(t); err != nil {
+				return err
+			}
+			return t.end()
+		})
+		if !errors.Is(err, kv.ErrConflict) {
+			return err
+		}
+	}
+}
+
+// changing calls f with the current state, which it may change, while nobody else in this
+// process does. Nothing is committed.
+func (db *DB) changing(ctx context.Context, f func(*tx) error) error {
+	if db.readOnly {
+		return fmt.Errorf("%s is opened for reading only", db.dir)
+	}
+	if err := db.CheckFreeSpace(); err != nil {
 		return err
 	}
-	db.write.Lock()
-	defer db.write.Unlock()
-	t, err := db.begin()
+	select {
+	case db.write <- struct{}{}:
+		defer func() { <-db.write }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	t, err := db.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer db.end(t)
 	t.pending, t.tap = btree.NewMap[string, []byte](0), db.tap
-	if err := f(t); err != nil {
-		return err
-	}
-	return db.commit(t)
+	return f(t)
 }
-
-func (t *tx) discard() { t.base.Discard() }
 
 // get returns the value of key, or nil. It stays valid, and must not be changed.
 func (t *tx) get(key []byte) ([]byte, error) {
@@ -86,26 +127,40 @@ func (t *tx) get(key []byte) ([]byte, error) {
 	return t.stored(key)
 }
 
+// ended returns why nobody waits for what is read any more.
+func (t *tx) ended() error {
+	select {
+	case <-t.ctx.Done():
+		return context.Cause(t.ctx)
+	default:
+		return nil
+	}
+}
+
 func (t *tx) stored(key []byte) ([]byte, error) {
+	if t.pending == nil {
+		return t.base.Get(key)
+	}
+	if err := t.ended(); err != nil {
+		return nil, err
+	}
 	if t.tap != nil {
 		t.tap.got(key)
 	}
-	if t.pending != nil {
-		if value, known := t.reads.value(key); known {
-			return value, nil
-		}
-	}
-	var value []byte
-	item, err := t.base.Get(key)
-	if err == nil {
-		value, err = item.ValueCopy([]byte{}) // an empty one is not nil
-	} else if errors.Is(err, badger.ErrKeyNotFound) {
-		err = nil
-	}
-	if err == nil && t.pending != nil {
+	value, known, err := t.before(key)
+	if err == nil && !known {
 		t.reads.keepValue(key, value)
 	}
 	return value, err
+}
+
+// before returns the value of key in the database, and whether it is remembered.
+func (t *tx) before(key []byte) (value []byte, known bool, err error) {
+	if value, known := t.reads.value(key); known {
+		return value, true, nil
+	}
+	value, err = t.base.Get(key)
+	return value, false, err
 }
 
 func (t *tx) put(key, value []byte) error {
@@ -116,7 +171,34 @@ func (t *tx) put(key, value []byte) error {
 		value = []byte{}
 	}
 	t.pending.Set(string(key), value)
+	return t.grow(len(key) + len(value))
+}
+
+// perPending is about what it takes to keep a row until the commit, besides the row.
+const perPending = 100
+
+// grow counts a row that is kept until the commit.
+func (t *tx) grow(size int) error {
+	if t.size += int64(size + perPending); t.most > 0 && t.size > t.most {
+		return fmt.Errorf("%w: it takes more than %d bytes of memory until it is committed", ErrTooLarge, t.most)
+	}
 	return nil
+}
+
+// putUnread is put of a row that nothing reads before the commit. The engine has it from now on:
+// memory does not grow with such rows.
+func (t *tx) putUnread(key, value []byte) error {
+	if t.pending == nil {
+		return errReadOnly
+	}
+	if t.commit == nil {
+		return nil
+	}
+	t.unread++
+	if t.tap != nil {
+		t.told = append(t.told, row{Key: key, Value: value})
+	}
+	return t.commit.Put(key, value)
 }
 
 func (t *tx) delete(key []byte) error {
@@ -124,7 +206,7 @@ func (t *tx) delete(key []byte) error {
 		return errReadOnly
 	}
 	t.pending.Set(string(key), nil)
-	return nil
+	return t.grow(len(key))
 }
 
 func (t *tx) putJSON(key []byte, value any) error {
@@ -141,10 +223,13 @@ func (t *tx) getJSON(key []byte, value any) (bool, error) {
 	if b == nil || err != nil {
 		return false, err
 	}
-	return true, json.Unmarshal(b, value)
+	if err := json.Unmarshal(b, value); err != nil {
+		return true, corruptRow(string(key[:1]), key, err)
+	}
+	return true, nil
 }
 
-type row struct{ key, value []byte }
+type row = kv.Row
 
 // scan iterates over the rows whose keys begin with prefix, from the key from
 // on (nil for the first), in ascending order. Changes made meanwhile may show
@@ -157,58 +242,74 @@ func (t *tx) glance(prefix, from []byte) iter.Seq2[row, error] { return t.rows(p
 
 func (t *tx) rows(prefix, from []byte, stay bool) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
-		if from == nil {
-			from = prefix
+		if t.pending == nil {
+			t.storedRows(prefix, from, stay, yield)
+			return
 		}
 		if t.tap != nil {
 			t.tap.scanned(prefix)
 		}
-		stored, err := t.cursor(prefix, from, stay)
-		if err != nil {
-			yield(row{}, err)
-			return
-		}
-		defer stored.close()
-
-		next := func() (string, []byte, bool) { return "", nil, false }
-		if t.pending != nil {
-			after := string(from)
-			first := true
-			next = func() (key string, value []byte, ok bool) {
-				t.pending.Ascend(after, func(k string, v []byte) bool {
-					if !first && k == after {
-						return true
-					}
-					key, value, ok = k, v, bytes.HasPrefix([]byte(k), prefix)
-					return false
-				})
-				after, first = key, false
-				return key, value, ok
-			}
-		}
-		pendingKey, pendingValue, hasPending := next()
-		for stored.valid() || hasPending {
-			order := 1
-			if stored.valid() {
-				order = -1
-				if hasPending {
-					order = bytes.Compare(stored.key(), []byte(pendingKey))
-				}
-			}
-			if order < 0 {
-				if r, err := stored.row(); !yield(r, err) || err != nil {
-					return
-				}
-				stored.next()
-				continue
-			}
-			if pendingValue != nil && !yield(row{[]byte(pendingKey), pendingValue}, nil) {
-				return
-			}
-			if order == 0 {
-				stored.next()
-			}
-			pendingKey, pendingValue, hasPending = next()
+		p := &pendingRows{tx: t, prefix: string(prefix), yield: yield, more: true}
+		p.seek(max(string(from), p.prefix), true)
+		t.storedRows(prefix, from, stay, p.stored)
+		for p.more && p.ok {
+			p.next()
 		}
 	}
+}
+
+// pendingRows goes through the changes of an update in the order of keys, beside the rows that are
+// stored.
+type pendingRows struct {
+	*tx
+	prefix string
+	yield  func(row, error) bool
+	more   bool // are wanted
+
+	key   string // of the change that it is at, if ok
+	value []byte // nil: the row goes
+	ok    bool
+}
+
+// seek goes to the first change from a key on, or behind it.
+func (p *pendingRows) seek(from string, including bool) {
+	p.ok = false
+	p.pending.Ascend(from, func(key string, value []byte) bool {
+		if key == from && !including {
+			return true
+		}
+		p.key, p.value, p.ok = key, value, strings.HasPrefix(key, p.prefix)
+		return false
+	})
+}
+
+// next yields the row, if it does not go, and goes on to the next change.
+func (p *pendingRows) next() {
+	if p.value != nil {
+		p.more = p.yield(row{Key: []byte(p.key), Value: p.value}, nil)
+	}
+	p.seek(p.key, false)
+}
+
+// stored yields the changes up to a stored row, and that, unless it is changed.
+func (p *pendingRows) stored(r row, err error) bool {
+	if err == nil {
+		err = p.ended()
+	}
+	if err != nil {
+		p.yield(row{}, err)
+		p.more = false
+		return false
+	}
+	for p.more && p.ok && p.key < string(r.Key) {
+		p.next()
+	}
+	switch {
+	case !p.more:
+	case p.ok && p.key == string(r.Key):
+		p.next()
+	default:
+		p.more = p.yield(r, nil)
+	}
+	return p.more
 }

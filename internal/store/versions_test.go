@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,7 +40,7 @@ func writeVersions(t *testing.T, folder string, n int, seed uint64) {
 				topic.AddName(fmt.Sprintf("bulk of version %d", i), nil)
 			}
 		}
-		state, err := fragment.NameTopics(next.TopicMap(), sp, &prior)
+		state, err := fragment.NameTopics(t.Context(), next.TopicMap(), sp, &prior)
 		require.NoError(t, err)
 		prior = merge.Memory{}
 		require.NoError(t, prior.Load(state))
@@ -60,7 +61,7 @@ func readVersions(folder string) (*versions, error) {
 		if err != nil {
 			return nil, err
 		}
-		m, err := fragment.ReadSnapshot(bytes.NewReader(doc), xtm.Options{Base: sp})
+		m, err := fragment.ReadSnapshot(context.Background(), bytes.NewReader(doc), xtm.Options{Base: sp})
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +70,7 @@ func readVersions(folder string) (*versions, error) {
 	var prior fragment.Source = &merge.Memory{}
 	for i := range len(h.maps) + 1 {
 		next := h.maps[i%len(h.maps)]
-		change, err := fragment.Diff(prior, next)
+		change, err := fragment.Diff(context.Background(), prior, next)
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +131,7 @@ func fragments(v *View, from uint64) ([]*fragment.Fragment, error) {
 		} else if err := v.RenderFragment(&doc, &e, xtm.V21); err != nil {
 			return nil, err
 		}
-		f, err := fragment.Read(&doc, xtm.Options{Base: tmdm.Locator(v.SP)}, e.TopicSI)
+		f, err := fragment.Read(context.Background(), &doc, xtm.Options{Base: tmdm.Locator(v.SP)}, e.TopicSI)
 		if err != nil {
 			return nil, err
 		}

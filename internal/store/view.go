@@ -2,10 +2,12 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"slices"
@@ -23,8 +25,8 @@ type View struct {
 
 // View calls f with the current state of a collection. It is valid until f
 // returns.
-func (db *DB) View(name string, f func(*View) error) error {
-	return db.viewing(func(t *tx) error {
+func (db *DB) View(ctx context.Context, name string, f func(*View) error) error {
+	return db.viewing(ctx, func(t *tx) error {
 		c, err := db.decoded(t, name)
 		if err != nil {
 			return err
@@ -73,7 +75,7 @@ func (v *View) kept(from uint64) iter.Seq2[Entry, error] {
 		for r, err := range v.tx.scan(prefix, sequenceKey(tableLog, v.Number, from)) {
 			var e Entry
 			if err == nil {
-				err = json.Unmarshal(r.value, &e)
+				err = json.Unmarshal(r.Value, &e)
 			}
 			if err == nil && e.Seq > v.Head {
 				return
@@ -127,6 +129,20 @@ func (v *View) isLast(e *Entry) (bool, error) {
 // StoredFragment returns the stored fragment of an entry, gzipped. It is ErrGone where
 // that is not kept.
 func (v *View) StoredFragment(e *Entry, version xtm.Version) ([]byte, error) {
+	return v.storedForm(e, 0, version)
+}
+
+// StoredRecord returns the stored record form of an entry, gzipped. It is ErrGone where that is
+// not kept.
+func (v *View) StoredRecord(e *Entry, version xtm.Version) ([]byte, error) {
+	if e.Apart {
+		return v.storedForm(e, len(Forms), version)
+	}
+	return v.StoredFragment(e, version)
+}
+
+// storedForm returns what is stored in a form with an entry, of those from the first on.
+func (v *View) storedForm(e *Entry, first int, version xtm.Version) ([]byte, error) {
 	value, err := v.tx.get(sequenceKey(tableFragment, v.Number, e.Seq))
 	if err != nil {
 		return nil, err
@@ -134,22 +150,28 @@ func (v *View) StoredFragment(e *Entry, version xtm.Version) ([]byte, error) {
 	if value == nil {
 		return nil, fmt.Errorf("%w: fragment of entry %d of collection %q", ErrGone, e.Seq, v.Name)
 	}
-	data, err := unpackForms(value)
-	if err != nil {
-		return nil, err
+	at := slices.Index(Forms[:], version)
+	if at < 0 {
+		return nil, fmt.Errorf("no fragments are kept as XTM %s", version)
 	}
-	for i, form := range Forms {
-		if form == version {
-			return data[i], nil
-		}
-	}
-	return nil, fmt.Errorf("store: no fragments are kept as XTM %s", version)
+	return unpackForm(value, first+at)
 }
 
 // RenderFragment writes the fragment of an entry that is not stored, as the map
 // is now: that of the topic which has the entry's TopicSI. It is ErrGone where
 // none has it any more.
 func (v *View) RenderFragment(w io.Writer, e *Entry, version xtm.Version) error {
+	return v.render(w, e, v.form(version))
+}
+
+// RenderRecord writes the record form of an entry that is not stored, as the map is now. If the
+// entry is the last of its key and lives, the bytes are always the same. The errors are those of
+// RenderFragment.
+func (v *View) RenderRecord(w io.Writer, e *Entry, version xtm.Version) error {
+	return v.render(w, e, fragment.Form{Version: version, SP: v.SP, OmitInstances: true, ContentOnly: true})
+}
+
+func (v *View) render(w io.Writer, e *Entry, form fragment.Form) error {
 	src := v.Source()
 	t, err := src.Topic(e.TopicSI)
 	if err != nil {
@@ -158,7 +180,7 @@ func (v *View) RenderFragment(w io.Writer, e *Entry, version xtm.Version) error 
 	if t == nil {
 		return fmt.Errorf("%w: topic %s has a later entry", ErrGone, e.TopicSI)
 	}
-	return fragment.Write(w, src, t.TopicSI(), v.form(version))
+	return fragment.Write(w, src, t.TopicSI(), form)
 }
 
 // Renders reports whether RenderFragment has something to write for e.
@@ -185,7 +207,7 @@ func (v *View) Snapshots() ([]Snapshot, error) {
 			return nil, err
 		}
 		var s Snapshot
-		if err := json.Unmarshal(r.value, &s); err != nil {
+		if err := json.Unmarshal(r.Value, &s); err != nil {
 			return nil, err
 		}
 		all = append([]Snapshot{s}, all...)
@@ -194,11 +216,19 @@ func (v *View) Snapshots() ([]Snapshot, error) {
 }
 
 // OpenSnapshot opens the gzipped file of a snapshot. It stays readable when the
-// snapshot is superseded meanwhile.
+// snapshot is superseded meanwhile. It is ErrLost where the file is missing, as
+// it is when the snapshot is not listed any more, or another one than was written.
 func (v *View) OpenSnapshot(s *Snapshot, version xtm.Version) (*os.File, error) {
 	f, err := os.Open(v.db.snapshotFile(&v.Collection, s, version))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%w: snapshot %s", ErrGone, s.ID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: snapshot %s", ErrLost, s.ID)
 	}
-	return f, err
+	if err != nil {
+		return nil, err
+	}
+	if err := s.check(f, version); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }

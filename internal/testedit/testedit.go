@@ -4,6 +4,7 @@
 package testedit
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -48,7 +49,7 @@ func (e *Editor) Edit() string {
 		for _, x := range edits {
 			if n -= x.weight; n < 0 {
 				if said := x.try(); said != "" {
-					e.Map.Normalize()
+					e.Map.Normalize(context.Background())
 					return said
 				}
 				break

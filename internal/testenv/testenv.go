@@ -40,3 +40,12 @@ func Command(t testing.TB, name string) string {
 	}
 	return path
 }
+
+// SkipUnderRace skips a long test under the race detector. It is for tests that do one thing at a
+// time: the detector can find nothing there, and takes ten times the time.
+func SkipUnderRace(t testing.TB) {
+	t.Helper()
+	if Race {
+		t.Skip("does one thing at a time: the race detector can find nothing")
+	}
+}

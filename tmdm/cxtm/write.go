@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/tmshare/tmshare/internal/xml/write"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -173,26 +174,7 @@ func (p *printer) text(name, value string) {
 	p.raw("<")
 	p.raw(name)
 	p.raw(">")
-	from := 0
-	for i := range len(value) {
-		esc := ""
-		switch value[i] {
-		case '&':
-			esc = "&amp;"
-		case '<':
-			esc = "&lt;"
-		case '>':
-			esc = "&gt;"
-		case '\r':
-			esc = "&#xD;"
-		default:
-			continue
-		}
-		p.raw(value[from:i])
-		p.raw(esc)
-		from = i + 1
-	}
-	p.raw(value[from:])
+	_, _ = p.w.Write(write.Escape(p.w.AvailableBuffer(), value, write.Text))
 	p.raw("</")
 	p.raw(name)
 	p.raw(">\n")

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/tmdm/cxtm"
 )
@@ -265,7 +266,7 @@ func TestAnonymousTopicsHaveAnOrder(t *testing.T) {
 		require.NoError(t, tmdm.SetReifier(v, topics[21]))
 		require.NoError(t, tmdm.SetReifier(n, topics[22]))
 		require.NoError(t, tmdm.SetReifier(tm, topics[23]))
-		tm.Normalize()
+		tm.Normalize(t.Context())
 		return tm
 	}
 	order := make([]int, 24)
@@ -320,7 +321,7 @@ func BenchmarkWrite(b *testing.B) {
 		}
 		last = t
 	}
-	tm.Normalize()
+	tm.Normalize(b.Context())
 	for b.Loop() {
 		if err := cxtm.Write(discard{}, tm, cxtm.Options{Base: base}); err != nil {
 			b.Fatal(err)

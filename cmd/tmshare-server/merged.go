@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/tmshare/tmshare/internal/admin"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// openMap opens the file that is sent as a whole map. The server does not open what
+// a mergeMap names, so a file that may have one is merged here, with files below
+// root ("": its own folder).
+func openMap(ctx context.Context, path, root string) (*admin.Document, func(), error) {
+	merges := root != ""
+	if info, err := os.Stat(path); !merges && err == nil && info.Mode().IsRegular() {
+		if merges, err = formats.MayMerge(path); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	if !merges {
+		return openXTM(path)
+	}
+	r, w := io.Pipe()
+	return admin.Merged(func(sp string) (*admin.Document, error) {
+		var tolerated xtm.Tally
+		d, err := formats.Source{Path: path, Root: root, Base: tmdm.Locator(sp), Lenient: true, Tolerated: tolerated.Add}.Read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range tolerated.Counts() {
+			fmt.Fprintf(os.Stderr, "%s:%d:%d: warning: %s\n", c.First.URI, c.First.Line, c.First.Column, c.Warning())
+		}
+		go func() {
+			_, err := formats.Target{Path: "-", Stdout: w}.Write(ctx, d.As(formats.XTM21, xtm.OmitNameTypes))
+			w.CloseWithError(err)
+		}()
+		return admin.XTM(r, 0), nil
+	}), func() { r.Close() }, nil
+}

@@ -1,0 +1,166 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/tmshare/tmshare/internal/durable"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Restore makes a data folder at dir of the backup at path: a file, the newest backup of a
+// folder, or the one that a manifest in a folder is of. The folder must be missing or empty. All
+// of the backup is checked before anything is made. The new folder is of a new node, and
+// each collection begins a new epoch. What ends Restore early leaves a folder that nothing opens.
+func Restore(ctx context.Context, path, dir string, log *slog.Logger, progress func(Progress)) (_ *Result, err error) {
+	s, m, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if err := errors.Join(notAmongBackups(s, dir), mustBeEmpty(dir)); err != nil {
+		return nil, err
+	}
+	if err := verify(ctx, s, m, progress); err != nil {
+		return nil, err
+	}
+	if err := fill(ctx, s, m, dir, log, progress); err != nil {
+		return nil, fmt.Errorf("%w; %s is not complete: remove it, and restore again", err, dir)
+	}
+	return &Result{Path: dir, Taken: m.Taken, Rows: m.Rows, Files: len(m.Files), Bytes: m.size()}, nil
+}
+
+// notAmongBackups refuses a data folder in the folder of the backup: no other backup could be
+// written there any more.
+func notAmongBackups(s source, dir string) error {
+	backups, ok := s.(folderSource)
+	if !ok {
+		return nil
+	}
+	folder, err := os.Stat(backups.path)
+	if err != nil {
+		return err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	for above := dir; ; above = filepath.Dir(above) {
+		if info, err := os.Stat(above); err == nil && os.SameFile(info, folder) {
+			return fmt.Errorf("%s is in the folder of the backups: restore into a folder outside of it with --data", dir)
+		}
+		if above == filepath.Dir(above) {
+			return nil
+		}
+	}
+}
+
+func mustBeEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case len(entries) > 0:
+		return fmt.Errorf("%s is not empty: restore into a new folder with --data, and put that in its place when you are content with it", dir)
+	}
+	return nil
+}
+
+// fill makes the data folder.
+func fill(ctx context.Context, s source, m *Manifest, dir string, log *slog.Logger, progress func(Progress)) (err error) {
+	db, err := store.Open(ctx, store.Options{Dir: dir, Access: store.Restore, Logger: log})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	w := &filling{ctx, s, progress, 0, m.size()}
+	for _, f := range m.Files {
+		if err := w.file(dir, f); err != nil {
+			return err
+		}
+	}
+	rows := int64(0)
+	if err := db.Load(ctx, w.rows(m.Chunks, &rows)); err != nil {
+		return err
+	}
+	if rows != m.Rows {
+		return fmt.Errorf("%w: it has %d rows, not %d", ErrDamaged, rows, m.Rows)
+	}
+	if err := db.BeginEpochs(ctx); err != nil {
+		return err
+	}
+	return db.Complete(ctx)
+}
+
+// filling is a data folder that is being made.
+type filling struct {
+	ctx      context.Context
+	source   source
+	progress func(Progress)
+	done     int64
+	total    int64
+}
+
+func (w *filling) read(c chunk) ([]byte, error) {
+	if err := w.ctx.Err(); err != nil {
+		return nil, err
+	}
+	packed, err := w.source.read(c)
+	if err != nil {
+		return nil, err
+	}
+	w.done += c.Size
+	w.progress(Progress{"restoring", w.done, w.total})
+	return unpack(packed)
+}
+
+func (w *filling) file(dir string, f file) (err error) {
+	path := filepath.Join(dir, filepath.FromSlash(f.Path))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	for _, c := range f.Chunks {
+		plain, err := w.read(c)
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(plain); err != nil {
+			return err
+		}
+	}
+	if err := out.Sync(); err != nil {
+		return err
+	}
+	return durable.SyncFolder(filepath.Dir(path))
+}
+
+func (w *filling) rows(chunks []chunk, count *int64) iter.Seq2[store.Row, error] {
+	return func(yield func(store.Row, error) bool) {
+		for _, c := range chunks {
+			plain, err := w.read(c)
+			if err != nil {
+				yield(store.Row{}, err)
+				return
+			}
+			all := rowsOf(plain, func(r store.Row, err error) bool {
+				*count++
+				return yield(r, err)
+			})
+			if !all {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// restatement is what a feed says by now of an entry in quarantine, where that is something
+// else than before: it was the entry that was wrong.
+type restatement struct {
+	at    int // its place among those in quarantine
+	entry *feeds.Entry
+}
+
+// retryRestated looks for entries that failed in the documents where they stand, takes over
+// what these say of them by now, and tries for their fragments once more. It returns what is
+// to leave the quarantine, because its entry is about another topic.
+func (u *update) retryRestated(ctx context.Context, all []store.Quarantined, failed []error) ([]store.Quarantined, error) {
+	restated, err := u.lookForRestated(ctx, all, failed)
+	if err != nil {
+		return nil, err
+	}
+	var left []store.Quarantined
+	for _, r := range restated {
+		before := all[r.at]
+		all[r.at] = u.quarantined(r.entry, before.Document, failed[r.at])
+		all[r.at].Looked = before.Looked
+		if before.TopicSI != all[r.at].TopicSI {
+			left = append(left, before)
+		}
+	}
+	for o := range fetch.Ahead(ctx, u.Parallel, len(restated), func(ctx context.Context, i int) (outcome, int64) {
+		_, err := u.fetchFragment(ctx, restated[i].entry)
+		return outcome{at: restated[i].at, bad: err}, 0
+	}) {
+		failed[o.at] = o.bad
+	}
+	return left, ctx.Err()
+}
+
+// maxLookedAt is how many documents are read for an entry, from the one in which it has stood
+// on: in time it goes from the recent document to those behind it.
+const maxLookedAt = 5
+
+// maxLooks is how many documents are read for all entries in one round.
+const maxLooks = 100
+
+// lookForRestated reads the documents in which entries that failed have stood: first those that
+// were not read for the longest time, as many as one round may. Where one cannot be read, its
+// entries stay as they are.
+func (u *update) lookForRestated(ctx context.Context, all []store.Quarantined, failed []error) (restated []restatement, err error) {
+	byDocument := map[string]map[string]int{} // by URL: the entries that have stood there, by key
+	for i := range all {
+		q := &all[i]
+		if failed[i] == nil || q.Document == "" || follow.IsServerFault(failed[i]) || follow.WantsPause(failed[i]) {
+			continue
+		}
+		if byDocument[q.Document] == nil {
+			byDocument[q.Document] = map[string]int{}
+		}
+		byDocument[q.Document][key(&feeds.Entry{ID: q.Entry, Updated: q.Updated})] = i
+	}
+	looks, size := 0, int64(0)
+	for _, at := range longestNotRead(all, byDocument) {
+		if looks+maxLookedAt > maxLooks || size > u.MaxFeed {
+			break
+		}
+		wanted := byDocument[at]
+		for _, i := range wanted {
+			all[i].Looked = u.Now().UTC()
+		}
+		w := walker{Client: u.Client}
+		for range maxLookedAt {
+			looks++
+			feed, a, err := u.getFeed(ctx, at, "", u.allowURL)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err != nil || w.check(u.s, feed, a.URL, false) != nil {
+				break
+			}
+			size += a.Body.Size()
+			for j := range feed.Entries {
+				e := &feed.Entries[j]
+				i, ok := wanted[key(e)]
+				if !ok {
+					continue
+				}
+				delete(wanted, key(e))
+				q := &all[i]
+				q.Document = at
+				if now := u.quarantined(e, at, failed[i]); now.TopicSI != q.TopicSI || now.Link != q.Link || now.State != q.State {
+					kept := *e // without the others of the document
+					restated = append(restated, restatement{i, &kept})
+				}
+			}
+			if at = w.older(feed); at == "" || len(wanted) == 0 {
+				break
+			}
+		}
+	}
+	return restated, nil
+}
+
+// longestNotRead returns the documents in the order in which they are to be read: those come
+// first of which an entry has waited the longest.
+func longestNotRead(all []store.Quarantined, byDocument map[string]map[string]int) []string {
+	last := map[string]time.Time{}
+	for at, wanted := range byDocument {
+		for _, i := range wanted {
+			if before, ok := last[at]; !ok || all[i].Looked.Before(before) {
+				last[at] = all[i].Looked
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(last), func(a, b string) int {
+		return cmp.Or(last[a].Compare(last[b]), cmp.Compare(a, b))
+	})
+}

@@ -1,0 +1,121 @@
+package client
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"hash"
+	"io"
+	"maps"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// settling tells which entries are settled: what they say of their topics is their last word.
+//
+// The times of other servers than those of TMShare in Go are whole seconds, and some list each
+// topic once, under an id that is made of the topic and the time. When such a topic changes
+// twice in one second, the feed before and after the second change is the same. So the fragment
+// of an entry is read again in later rounds, until the feed was written when the second was over.
+type settling struct {
+	asOf    time.Time         // the feed shows what had happened by then, by the server's clock
+	mark    store.Mark        // of the earlier rounds
+	digests map[string]string // by id: of what they and this round have applied, where it is not settled
+	differs bool              // a fragment was another one than in earlier rounds
+}
+
+// grace is how long after its time an entry may still change: it has the time when the change
+// began, and shows when that is committed.
+const grace = 2 * time.Second
+
+func newSettling(asOf time.Time, mark store.Mark) settling {
+	s := settling{asOf: asOf, mark: mark, digests: map[string]string{}}
+	maps.Copy(s.digests, mark.Unsettled)
+	return s
+}
+
+// settled reports whether no change has the time any more.
+func (s *settling) settled(at time.Time) bool {
+	return at.Nanosecond() != 0 || !s.asOf.Before(at.Add(grace))
+}
+
+// applied returns the digest of what earlier rounds have applied for an entry that was not
+// settled then.
+func (s *settling) applied(e *feeds.Entry) (string, bool) {
+	if !e.Updated.Equal(s.mark.Updated) {
+		return "", false
+	}
+	digest, ok := s.mark.Unsettled[e.ID]
+	return digest, ok
+}
+
+// digest returns the digest for the bytes of an entry's fragment, nil where none is needed.
+func (s *settling) digest(e *feeds.Entry) *digest {
+	if _, again := s.applied(e); e.State != "" || s.settled(e.Updated) && !again {
+		return nil
+	}
+	return &digest{}
+}
+
+// compare notes whether a fragment is the one that was applied already. Once one has differed,
+// all that follow are applied, in their order: they may be of the same topic.
+func (s *settling) compare(e *feeds.Entry, o *outcome) {
+	before, again := s.applied(e)
+	if !again || o.bad != nil {
+		return
+	}
+	if s.differs = s.differs || o.digest != before; !s.differs {
+		o.fragment, o.unchanged = nil, true
+	}
+}
+
+// note keeps the digest of what is applied.
+func (s *settling) note(e *feeds.Entry, o *outcome) {
+	if delete(s.digests, e.ID); o.bad == nil && o.digest != "" && !s.settled(e.Updated) {
+		s.digests[e.ID] = o.digest
+	}
+}
+
+// unsettled returns the entries at the mark that are to be read again in the next round, nil
+// for none. Those in quarantine are tried again in any case.
+func (s *settling) unsettled(m *store.Mark) map[string]string {
+	var unsettled map[string]string
+	for _, id := range m.Handled {
+		if digest, ok := s.digests[id]; ok {
+			if unsettled == nil {
+				unsettled = map[string]string{}
+			}
+			unsettled[id] = digest
+		}
+	}
+	return unsettled
+}
+
+func unchanged(batch []outcome) (n int) {
+	for i := range batch {
+		if batch[i].unchanged {
+			n++
+		}
+	}
+	return n
+}
+
+// digest is that of what is read through it. A nil one does nothing.
+type digest struct{ hash hash.Hash }
+
+// of begins anew: what is read may be another try.
+func (d *digest) of(r io.Reader) io.Reader {
+	if d == nil {
+		return r
+	}
+	d.hash = sha256.New()
+	return io.TeeReader(r, d.hash)
+}
+
+func (d *digest) sum() string {
+	if d == nil {
+		return ""
+	}
+	return base64.RawStdEncoding.EncodeToString(d.hash.Sum(nil)[:12])
+}

@@ -1,0 +1,158 @@
+package clientcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/backup"
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/control"
+)
+
+// FolderCommands returns the commands that look after a data folder as such, whoever it is of:
+// backup, restore and check, for another program than tmshare-client. data is the folder that they
+// work on by default. A process that holds the folder executes backup and check, as it does the
+// commands of tmshare-client.
+func FolderCommands(program, data string) []*cobra.Command {
+	a := &app{request: control.Local(program, os.Args[1:])}
+	all := []*cobra.Command{a.backup(), a.restore(), a.check()}
+	for _, cmd := range all {
+		a.addFolderFlags(cmd.Flags(), data)
+	}
+	return all
+}
+
+func (a *app) backup() *cobra.Command {
+	var keep int
+	cmd := &cobra.Command{
+		Use:   "backup FILE|DIR",
+		Short: "Make a backup of the data folder",
+		Long: `Make a backup of the data folder: of all collections with their history, all
+subscriptions, local statements and snapshots, as of one moment. It need not be
+stopped: a process that serves it, or watches, goes on meanwhile.
+
+DIR is a folder that is there, or a path that ends in a slash. It holds many
+backups, each complete by itself, which share what is the same: the next one
+writes only what has changed. --keep removes the oldest there. FILE must not be
+there.
+
+A backup appears when it is complete. Files with tokens, and what else lies outside
+the data folder, are not in it.`,
+		Example: `  tmshare-server backup /var/backups/tmshare/
+  tmshare-client backup monday.backup`,
+		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
+		PreRunE: func(*cobra.Command, []string) error {
+			if keep < 0 {
+				return usageError(fmt.Errorf("--keep %d: it cannot be negative", keep))
+			}
+			return nil
+		},
+		RunE: a.runReading(func(ctx context.Context, args []string) error {
+			path := a.request.Path(args[0])
+			if last := args[0][len(args[0])-1]; os.IsPathSeparator(last) { // which joining takes away
+				path += string(last)
+			}
+			if err := a.checkBackupPath(args[0], path); err != nil {
+				return err
+			}
+			if keep > 0 && !backup.IsFolder(path) {
+				return usageError(fmt.Errorf("--keep %d: %s is no folder of backups, so there are no older ones in it; name a folder, with a slash at its end where it is new", keep, args[0]))
+			}
+			r, err := backup.Make(ctx, a.db, path, a.folderProgress)
+			if err != nil {
+				return err
+			}
+			if keep > 0 {
+				if _, err := backup.Prune(filepath.Dir(r.Path), keep); err != nil {
+					return fmt.Errorf("the backup %s is made, but older ones could not be removed: %w", r.Path, err)
+				}
+			}
+			if a.json {
+				return a.print(r)
+			}
+			for _, lost := range r.Missing {
+				a.display.line(fmt.Sprintf("%s is lost and not in the backup: \"check --repair\" has it taken anew", lost))
+			}
+			a.printf("%s: %d rows and %d files of snapshots as of %s, %s; %s written\n",
+				r.Path, r.Rows, r.Files, feeds.FormatTime(r.Taken), megabytes(r.Bytes), megabytes(r.Written))
+			return nil
+		}),
+	}
+	cmd.Flags().IntVar(&keep, "keep", 0, "in DIR, keep this `number` of the newest backups and remove the others; 0: keep all")
+	cli.CommandLineOnly(cmd.Flags())
+	return cmd
+}
+
+// checkBackupPath refuses a path for a backup that cannot be meant. given is what was typed.
+func (a *app) checkBackupPath(given, path string) error {
+	clean := filepath.Clean(path)
+	_, err := os.Stat(filepath.Dir(clean))
+	if folder := os.IsPathSeparator(path[len(path)-1]); errors.Is(err, fs.ErrNotExist) && !folder {
+		return fmt.Errorf("the folder %s, into which the backup is to go, is missing: make it, or name another path", filepath.Dir(filepath.Clean(given)))
+	}
+	data, err := os.Stat(a.db.Dir())
+	if err != nil {
+		return err
+	}
+	for above := clean; ; above = filepath.Dir(above) {
+		if info, err := os.Stat(above); err == nil && os.SameFile(info, data) {
+			return fmt.Errorf("%s is inside of the data folder: a backup there would be lost with it; name a path outside", given)
+		}
+		if above == filepath.Dir(above) {
+			return nil
+		}
+	}
+}
+
+func (a *app) restore() *cobra.Command {
+	return &cobra.Command{
+		Use:   "restore FILE|DIR",
+		Short: "Make a data folder of a backup",
+		Long: `Make a data folder, which must be missing or empty, of a backup: of FILE, of the
+newest backup in DIR, or of the one whose manifest (DIR/backup-….json) is named. All
+of the backup is checked before anything is made. If this is interrupted, remove the
+folder and do it again: nothing opens it.
+
+Each collection begins a new epoch, since its history may have gone on elsewhere
+after the backup: subscribers notice it and replace what they have. Do not run the
+old folder and the restored one at the same time.`,
+		Example: `  tmshare-server restore /var/backups/tmshare --data /var/lib/tmshare-new
+  tmshare-client restore monday.backup --data new`,
+		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.command = cmd
+			if a.data == "" {
+				return cli.ErrNoData
+			}
+			ctx, stop := untilInterrupted(cmd.Context())
+			defer stop()
+			a.display = newDisplay(a.request, a.quiet, a.json)
+			defer a.display.clear()
+			r, err := backup.Restore(ctx, a.request.Path(args[0]), a.request.Path(a.data), a.logger(), a.folderProgress)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(r)
+			}
+			a.printf("%s: restored as of %s, %d rows and %d files of snapshots; start the program with --data %s\n",
+				r.Path, feeds.FormatTime(r.Taken), r.Rows, r.Files, a.data)
+			return nil
+		},
+	}
+}
+
+// folderProgress shows how far a backup, a restore or a check has come.
+func (a *app) folderProgress(p backup.Progress) {
+	a.display.progress(client.Progress{Source: a.data, Phase: p.Phase, Done: p.Done, Total: p.Total, Unit: client.Bytes})
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

@@ -1,0 +1,98 @@
+package clientcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/backup"
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// checked is the outcome of a check, for programs.
+type checked struct {
+	Data     string          `json:"data"`
+	Sound    bool            `json:"sound"` // nothing is wrong, or nothing any more
+	Findings []store.Finding `json:"findings"`
+}
+
+func (a *app) check() *cobra.Command {
+	var repair bool
+	check := func(ctx context.Context, _ []string) error {
+		c := checked{Data: a.data, Findings: []store.Finding{}}
+		err := a.db.Check(ctx, repair, func(f store.Finding) {
+			c.Findings = append(c.Findings, f)
+			if !a.json {
+				a.printf("%s: %s\n  to do: %s\n", f.Where, f.What, f.Remedy)
+			}
+		}, func(what string) { a.folderProgress(backup.Progress{Phase: "checking " + what}) })
+		if err != nil {
+			return err
+		}
+		return a.tellChecked(&c)
+	}
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Check the data folder",
+		Long: `Check the data folder: all checksums, and whatever must hold between its parts. The
+logs of changes have no gaps, fragments are those of their entries, indexes agree
+with the records, files of snapshots are there and whole. Each finding is printed with
+what is to be done. It need not be stopped: a process that serves it, or watches,
+goes on meanwhile.
+
+--repair makes again what follows from the rest: indexes, lost snapshots, leftovers.
+Make a copy of the folder before.
+
+Exit codes: 0 sound, or all was repaired; 4 damaged, but --repair mends it; 1 damaged,
+so that a backup is needed.`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			access := store.Read
+			if repair {
+				access = store.Write
+			}
+			err := a.runWith(access, check)(cmd, args)
+			if errors.Is(err, store.ErrDamaged) && a.json { // for programs it is a finding
+				return errors.Join(a.print(checked{Data: a.data, Findings: []store.Finding{{Where: "files", What: err.Error(), Remedy: "restore the data folder from a backup"}}}), exit(cli.Failed))
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&repair, "repair", false, "make again what follows from the rest")
+	cli.CommandLineOnly(cmd.Flags())
+	return cmd
+}
+
+// tellChecked says how a check has ended.
+func (a *app) tellChecked(c *checked) error {
+	repaired, repairable := 0, 0
+	for _, f := range c.Findings {
+		switch {
+		case f.Repaired:
+			repaired++
+		case f.Repairable:
+			repairable++
+		}
+	}
+	lost := len(c.Findings) - repaired - repairable
+	c.Sound = lost+repairable == 0
+	if a.json {
+		if err := a.print(c); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.Sound && !a.json && repaired > 0:
+		a.printf("%s is sound; repaired: %d\n", a.data, repaired)
+	case c.Sound && !a.json:
+		a.printf("%s is sound\n", a.data)
+	case lost > 0:
+		return fmt.Errorf("%s is damaged; findings: %d, beyond repair: %d; restore it from a backup (\"restore\")", a.data, len(c.Findings), lost)
+	case repairable > 0:
+		return &cli.ExitError{Code: cli.Differs, Err: fmt.Errorf("%s is damaged; \"check --repair\" mends all findings: %d", a.data, repairable)}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package extsort
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
+)
+
+// sorting returns a sorter with rows, some of one key and some large, in no order.
+func sorting(t *testing.T, most int) (*Sorter, []Row) {
+	s := &Sorter{Path: filepath.Join(t.TempDir(), "some", "rows"), Most: most}
+	t.Cleanup(func() { _ = s.Close() })
+	random := rand.New(rand.NewPCG(1, 2))
+	var list []Row
+	for i := range 3000 {
+		r := Row{fmt.Append(nil, random.IntN(2000)), fmt.Append(nil, i)}
+		switch random.IntN(100) {
+		case 0:
+			r.Value = bytes.Repeat(r.Value, 50_000)
+		case 1:
+			r.Value = nil
+		}
+		require.NoError(t, s.Add(r.Key, r.Value))
+		list = append(list, r)
+	}
+	return s, list
+}
+
+// Rows come by key, with and without a file; those of one key in any order.
+func TestSorted(t *testing.T) {
+	order := func(a, b Row) int {
+		if by := bytes.Compare(a.Key, b.Key); by != 0 {
+			return by
+		}
+		return bytes.Compare(a.Value, b.Value)
+	}
+	for _, most := range []int{1, 10_000, 1 << 20, 1 << 30} {
+		s, list := sorting(t, most)
+		var got []Row
+		for r, err := range s.Sorted() {
+			require.NoError(t, err)
+			if len(got) > 0 {
+				require.LessOrEqual(t, string(got[len(got)-1].Key), string(r.Key))
+			}
+			got = append(got, r)
+		}
+		require.Equal(t, most == 1<<30, len(s.runs) == 0)
+		slices.SortFunc(list, order)
+		slices.SortFunc(got, order)
+		require.Len(t, got, len(list))
+		for i := range list {
+			require.Equal(t, string(list[i].Key), string(got[i].Key))
+			require.Equal(t, string(list[i].Value), string(got[i].Value))
+		}
+		require.NoError(t, s.Close())
+		require.NoFileExists(t, s.Path)
+	}
+}
+
+// A file that is not what it was is an error wherever it ends, not a smaller map.
+func TestSortedFromADamagedFile(t *testing.T) {
+	whole, _ := sorting(t, 1<<20)
+	for _, err := range whole.Sorted() {
+		require.NoError(t, err)
+	}
+	ends := []int64{0, 1, 1000, whole.runs[0].offset - 1}
+	for _, r := range whole.runs[:len(whole.runs)-1] {
+		ends = append(ends, r.offset)
+	}
+	for _, ends := range ends {
+		s, _ := sorting(t, 1<<20)
+		require.NoError(t, s.writeRun(), "the rest")
+		require.NoError(t, os.Truncate(s.Path, ends))
+		var failed error
+		for _, err := range s.Sorted() {
+			failed = err
+		}
+		require.Error(t, failed, "it ends after %d bytes", ends)
+	}
+}

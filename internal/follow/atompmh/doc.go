@@ -1,0 +1,2 @@
+// Package atompmh reads feeds of the Atom Feed Protocol for Metadata Harvesting.
+package atompmh

@@ -1,0 +1,331 @@
+package atompmh
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
+)
+
+// Source reads feeds of the Atom Feed Protocol for Metadata Harvesting.
+type Source struct {
+	Fetcher *fetch.Fetcher
+	Limits  feeds.Limits // of one document
+	MaxDocs int          // in one look; default 100,000
+
+	Scratch follow.Scratch // for the entries
+
+	// Check is given each document of the feed, where it came from, and whether it is the
+	// first, before any of it is used. It may be nil.
+	Check func(f *feeds.Feed, at string, first bool) error
+
+	Progress func(documents int) // may be nil
+}
+
+// Delta reads the feed at the URL from its subscription document back to where h holds
+// all that it says, or to its end, and returns what is new since the mark.
+//
+// The documents are in the order of time, the entries in each are in none (Atom-PMH,
+// Timestamps). So the walk ends at a document which has an entry from before the mark:
+// those behind it have nothing that is later. It goes on, though,
+// as long as h lacks something of that document: what has been handled in the order of
+// time lacks nothing behind it.
+//
+// A complete feed says of each record that is not in it that it is deleted. An archived
+// one does so by deletion entries; that it has no entry of a record means nothing, unless
+// all of it is read for another reason: its id has changed, or entries that stood at the
+// mark are gone, or it was a complete feed before, which has no deletion entries
+// (Atom-PMH, Detecting deleted metadata records).
+func (a *Source) Delta(ctx context.Context, ref string, mark follow.Mark, h follow.Inventory) (*follow.Delta, error) {
+	allowURL, err := a.Fetcher.AllowURL(ref)
+	if err != nil {
+		return nil, err
+	}
+	reason := ""
+	for again := 0; ; again++ {
+		w := a.walk(ref, mark, h, reason != "")
+		w.allowURL = allowURL
+		n, err := w.read(ctx, ref)
+		if err == nil {
+			err = w.refuseEmptiness(n, reason)
+		}
+		if err == nil {
+			n.Reason = reason
+			n.Anew = mark.OfAnother(n.Mark.Feed)
+			return n, nil
+		}
+		err = errors.Join(err, w.stated.Close())
+		var anew *anewError
+		switch {
+		case errors.As(err, &anew) && reason == "":
+			reason = anew.reason
+		case errors.As(err, new(*brokenError)) && follow.Gone(err) && again < 3: // the feed was cut into other documents meanwhile
+		default:
+			return nil, err
+		}
+	}
+}
+
+// refuseEmptiness fails where a feed that is read anew has no entries any more.
+func (w *walk) refuseEmptiness(n *follow.Delta, reason string) error {
+	if reason == "" || w.stated.Count() > 0 || n.Mark.Complete || n.Mark.Feed != w.mark.Feed {
+		return nil
+	}
+	return fmt.Errorf("%s: the feed has no entries any more, and is no complete one: that would say that everything is deleted, without a word about it; nothing was changed", w.url)
+}
+
+// anewError says why all of the feed must be read.
+type anewError struct{ reason string }
+
+func (e *anewError) Error() string { return e.reason }
+
+// brokenError says that a document cannot be fetched though another links to it.
+type brokenError struct{ err error }
+
+func (e *brokenError) Error() string {
+	return "the chain of the feed's documents is broken: " + e.err.Error()
+}
+func (e *brokenError) Unwrap() error { return e.err }
+
+// walk is one reading of a feed.
+type walk struct {
+	*Source
+	allowURL func(*url.URL) error
+	holder   follow.Inventory
+	mark     follow.Mark
+	whole    bool // read all of it
+
+	url     string
+	stated  *follow.Statements
+	ignored int
+	last    follow.Instant       // the latest entries
+	atMarks map[string]time.Time // of the records at the marks, the time of the last entry
+
+	// So that a walk knows where to end, it remembers the last state of each record, by a hash
+	// of its id. nil: it reads all of the feed anyway.
+	states map[uint64]lastState
+	seed   maphash.Seed
+}
+
+// lastState is the last that a walk has seen of a record.
+type lastState struct {
+	updated int64 // microseconds since 1970
+	deleted bool
+}
+
+func (a *Source) walk(ref string, mark follow.Mark, h follow.Inventory, whole bool) *walk {
+	w := &walk{Source: a, holder: h, mark: mark, whole: whole, url: ref, stated: follow.NewStatements(ref, &a.Scratch), atMarks: map[string]time.Time{}, seed: maphash.MakeSeed()}
+	w.stated.Rules.Unsure = true
+	for _, m := range mark.Known() {
+		for _, id := range m.At {
+			w.atMarks[id] = time.Time{}
+		}
+	}
+	if !whole && !mark.Updated.IsZero() {
+		w.states = map[uint64]lastState{}
+	}
+	return w
+}
+
+func (w *walk) read(ctx context.Context, ref string) (*follow.Delta, error) {
+	n := &follow.Delta{}
+	seen := map[string]bool{}
+	etag := w.mark.ETag
+	if w.whole {
+		etag = ""
+	}
+	for at := ref; at != ""; {
+		if seen[at] {
+			return nil, fmt.Errorf("%s: the documents of the feed lead in a circle: tell the owner of the server", at)
+		}
+		if limit := cmp.Or(w.MaxDocs, 100_000); len(seen) >= limit {
+			return nil, fmt.Errorf("%s: the feed has more than %d documents: its server makes them up; tell its owner", ref, limit)
+		}
+		first := len(seen) == 0
+		feed, a, err := follow.Feed(ctx, w.Fetcher, w.Limits, at, etag, w.allowURL)
+		switch {
+		case err != nil && !first && ctx.Err() == nil:
+			return nil, &brokenError{err}
+		case err != nil:
+			return nil, err
+		case a.NotModified:
+			return &follow.Delta{Unchanged: true, Mark: w.mark}, w.stated.Close()
+		}
+		if w.Check != nil {
+			if err := w.Check(feed, a.URL, first); err != nil {
+				return nil, err
+			}
+		}
+		if first {
+			n.Mark = follow.Mark{Feed: feed.ID, ETag: a.ETag}
+			if err := w.compare(feed); err != nil {
+				return nil, err
+			}
+		}
+		seen[at], etag = true, ""
+		if w.Progress != nil {
+			w.Progress(len(seen))
+		}
+		if err := w.add(feed); err != nil {
+			return nil, err
+		}
+		if feed.Complete { // it has all active entries, whatever there is behind it
+			n.Whole, n.Mark.Complete = true, true
+			break
+		}
+		done, err := w.handled(ctx, feed)
+		if err != nil {
+			return nil, err
+		}
+		if done {
+			break
+		}
+		at = older(feed)
+	}
+	n.Whole = n.Whole || w.whole
+	if err := w.lost(n.Whole); err != nil {
+		return nil, err
+	}
+	n.Stated, n.Scratch, n.Documents, n.Ignored = w.stated, &w.Scratch, len(seen), w.ignored
+	w.last.Move(&n.Mark)
+	return n, nil
+}
+
+// compare finds out from the subscription document whether the mark belongs to another
+// feed than this one is.
+func (w *walk) compare(f *feeds.Feed) error {
+	if !w.whole && !f.Complete && w.mark.OfAnother(f.ID) {
+		return &anewError{"the feed has a new id: its history is another one"}
+	}
+	return nil
+}
+
+// add takes the entries of a document.
+func (w *walk) add(f *feeds.Feed) error {
+	if n := len(f.Entries); n > 0 && f.Entries[0].Updated.Before(f.Entries[n-1].Updated) {
+		slices.Reverse(f.Entries) // so that of entries at one time the later ones come first, as in others
+	}
+	for i := range f.Entries {
+		r, ok := recordOf(&f.Entries[i])
+		if !ok {
+			w.ignored++
+			continue
+		}
+		// Of entries at one time the first that is read counts.
+		one, err := follow.StatementOf(&r, follow.KindChanged, math.MaxUint64-uint64(w.stated.Count()))
+		if err == nil {
+			err = w.stated.Add(&one)
+		}
+		if err != nil {
+			return err
+		}
+		w.notice(&r)
+	}
+	return nil
+}
+
+// notice remembers what the walk must know of an entry.
+func (w *walk) notice(r *follow.Record) {
+	w.last.Latest(r.ID, r.Updated)
+	if last, ok := w.atMarks[r.ID]; ok && r.Updated.After(last) {
+		w.atMarks[r.ID] = r.Updated
+	}
+	if w.states == nil {
+		return
+	}
+	id := maphash.String(w.seed, r.ID)
+	now := lastState{r.Updated.UnixMicro(), r.Deleted}
+	switch before, again := w.states[id]; {
+	case again && before.updated > now.updated:
+	case again && before.updated == now.updated:
+		now.deleted = before.deleted && now.deleted // one of them may be there
+		fallthrough
+	default:
+		w.states[id] = now
+	}
+}
+
+// recordOf returns what an entry says of a record (Atom-PMH, Detecting entry type): that
+// it is deleted, or where it is available, now or before a later entry. Other entries are
+// of no defined type. One with links to representations is taken for what it is to all
+// other readers of Atom, though, whatever it contains.
+func recordOf(e *feeds.Entry) (follow.Record, bool) {
+	r := follow.Record{ID: e.ID, Title: e.Title, Updated: e.Updated, Deleted: e.IsDeletion(), TopicSI: e.TopicSI, TopicSL: e.TopicSL}
+	for _, l := range e.Find("alternate") {
+		r.Representations = append(r.Representations, follow.Representation{URL: l.Href, Type: l.Type})
+	}
+	return r, r.Deleted || len(r.Representations) > 0
+}
+
+// handled reports whether the documents behind f have nothing new.
+func (w *walk) handled(ctx context.Context, f *feeds.Feed) (bool, error) {
+	if w.states == nil {
+		return false, nil
+	}
+	before := false
+	ids := make([]string, len(f.Entries))
+	for i := range f.Entries {
+		before = before || f.Entries[i].Updated.Before(w.mark.Updated)
+		ids[i] = f.Entries[i].ID
+	}
+	if !before {
+		return false, nil
+	}
+	held, err := w.holder.Versions(ctx, ids)
+	if err != nil {
+		return false, err
+	}
+	for i := range f.Entries {
+		e := &f.Entries[i]
+		last, ok := w.states[maphash.String(w.seed, e.ID)]
+		if !ok || last.deleted || last.updated > e.Updated.UnixMicro() {
+			continue // of no record; or what it says is out of date
+		}
+		if version, ok := held[e.ID]; !ok || version.Before(e.Updated) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// older returns the URL of the document behind f, "" where there is none. Pages (RFC 5005
+// §3, Paged Feeds) are no part of Atom-PMH; where there are any, nothing is to be lost.
+func older(f *feeds.Feed) string {
+	if l, ok := f.Link("prev-archive"); ok {
+		return l.Href
+	}
+	if l, ok := f.Link("next"); ok && !f.Archive {
+		return l.Href
+	}
+	return ""
+}
+
+// lost finds out whether the feed lacks what stood at the mark, or where a round that was
+// interrupted was to lead to. A record that was there has a later entry if it has not the
+// same; a feed without any belongs to another history: its producer may have been restored
+// from a backup.
+func (w *walk) lost(whole bool) error {
+	if whole {
+		return nil
+	}
+	for _, m := range w.mark.Known() {
+		if m.Complete { // known here only: an empty document may come before the complete one
+			return &anewError{"the feed was a complete one, and is an archived one now"}
+		}
+		for _, id := range m.At {
+			if w.atMarks[id].Before(m.Updated) {
+				return &anewError{"the last entries that were handled are not in the feed any more"}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/fetch"
+)
+
+// Sink does what a source says to the records that it holds. T is what it fetches of a record.
+// Only Fetch is called by several goroutines at a time.
+type Sink[T any] interface {
+	Inventory
+
+	// Missing returns the versions of the records that could not be had in earlier rounds, by id.
+	// They are tried again once in a round.
+	Missing(ctx context.Context) (map[string]time.Time, error)
+	// Retry returns those that are to be tried again when the plan is done. first says that it is
+	// the first look of the round.
+	Retry(p *Plan, first bool) ([]Record, error)
+
+	// Begin is told what a look has brought, and the mark to keep from now on, before any of the
+	// plan is done.
+	Begin(ctx context.Context, n *Delta, mark Mark) error
+	// Fetch fetches a record that is not deleted. Where last is not set, the record is tried again
+	// if what the source says of it turns out to be out of date.
+	Fetch(ctx context.Context, r *Record, last bool) (content T, size int64, err error)
+	// Commit does what is said of some records. It returns those that have to wait for others;
+	// none of those of which waited is true.
+	Commit(ctx context.Context, some []Result[T], waited func(*Record) bool) (waiting []*Record, err error)
+	// End is told where the next round goes on, when all is done.
+	End(ctx context.Context, n *Delta) error
+}
+
+// Result is what came of fetching a record.
+type Result[T any] struct {
+	*Record
+	Content T
+	Size    int64 // bytes of memory that it takes, about
+	Err     error // why the record could not be had
+}
+
+// Engine brings a sink in step with a source: it looks what has become of the records, plans what
+// is to be done, fetches ahead, and has the sink do it in order.
+//
+// A record may be gone, or be other than the source says, or another record may stand in its way.
+// What makes that good, a deletion or a later version, may be on its way. So such a record waits
+// until all else is done and the source has been asked again. What is still so then is an error of
+// the record, which keeps no other back.
+type Engine[T any] struct {
+	Source Source
+	URL    string
+	Sink   Sink[T]
+
+	Parallel   int   // records fetched at a time
+	Batch      int   // records of one commit
+	BatchBytes int64 // of these, about
+	MaxWaiting int   // records that may wait
+
+	Health   Health
+	Progress func(done, total int) // told of the records of a look; may be nil
+
+	waited      map[string]time.Time // by id, the versions that have waited
+	waiting     map[string]Record    // by id, the records that wait for the next look
+	last        bool                 // there is no other look in this round
+	done, total int
+}
+
+// maxLooks is how often a source is asked in a round what has become of records. One that changes
+// all the time is never found as it says.
+const maxLooks = 10
+
+// Run does a round from a mark on. With an error all that was done stays, and the next round does
+// the rest.
+func (e *Engine[T]) Run(ctx context.Context, mark Mark) error {
+	e.waited = map[string]time.Time{}
+	for look := 1; ; look++ {
+		e.last = look == maxLooks
+		if err := e.look(ctx, &mark, look == 1); err != nil || len(e.waiting) == 0 {
+			return err
+		}
+	}
+}
+
+// look looks once at the source, and does what it says. It moves the mark to where the next look
+// is to begin.
+func (e *Engine[T]) look(ctx context.Context, mark *Mark, first bool) (err error) {
+	n, err := e.Source.Delta(ctx, e.URL, *mark, e.Sink)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.Close()) }()
+	missing, err := e.Sink.Missing(ctx)
+	if err != nil {
+		return err
+	}
+	if first {
+		maps.Copy(e.waited, missing)
+	}
+	asked := maps.Clone(missing)
+	if len(e.waiting) > 0 && asked == nil {
+		asked = map[string]time.Time{}
+	}
+	for id, r := range e.waiting {
+		asked[id] = r.Updated
+	}
+	p, err := n.Plan(ctx, e.Sink, asked)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if !n.Unchanged {
+		*mark = mark.Begin(n)
+	}
+	if err := e.Sink.Begin(ctx, n, *mark); err != nil {
+		return err
+	}
+	if err := e.follow(ctx, n, p, first); err != nil || len(e.waiting) > 0 {
+		return err
+	}
+	return e.Sink.End(ctx, n)
+}
+
+func (e *Engine[T]) follow(ctx context.Context, n *Delta, p *Plan, first bool) error {
+	e.done, e.total = 0, p.Total
+	var again []Record
+	for id, r := range e.waiting {
+		if now := p.About(id); (now == nil || !now.News) && !n.Whole { // the source says no more of it
+			again = append(again, r)
+		}
+	}
+	e.waiting = map[string]Record{}
+	for chunk, err := range p.Chunks() {
+		if err == nil {
+			err = e.do(ctx, chunk)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	missing, err := e.Sink.Retry(p, first)
+	if err != nil {
+		return err
+	}
+	again = append(again, missing...)
+	e.total += len(again)
+	err = e.do(ctx, again)
+	if errors.As(err, new(*outOfOrderError)) { // they keep nothing back
+		return nil
+	}
+	return err
+}
+
+// do does what is said of some records.
+func (e *Engine[T]) do(ctx context.Context, some []Record) error {
+	for len(some) > 0 {
+		n, suspect, err := e.doAhead(ctx, some)
+		some, e.done = some[n:], e.done+n
+		if err != nil {
+			return err
+		}
+		if suspect == nil {
+			continue
+		}
+		if err := e.Health.EndsRound(ctx, suspect.Err, n > 0); err != nil {
+			return err
+		}
+		if err := e.commit(ctx, []Result[T]{*suspect}); err != nil { // this record is at fault
+			return err
+		}
+		some, e.done = some[1:], e.done+1
+	}
+	return nil
+}
+
+// doAhead does what is said of some records as long as nothing suggests that the server is out of
+// order. It returns how many it has done, and the record that does.
+func (e *Engine[T]) doAhead(ctx context.Context, some []Record) (done int, suspect *Result[T], err error) {
+	var batch []Result[T]
+	var size int64
+	passed := 0
+	flush := func() error {
+		if err := e.commit(ctx, batch); err != nil {
+			return err
+		}
+		done = passed
+		if e.Progress != nil {
+			e.Progress(e.done+done, e.total)
+		}
+		batch, size = nil, 0
+		return nil
+	}
+	last := make([]bool, len(some))
+	for i := range some {
+		last[i] = some[i].Unsure || e.hasWaited(&some[i])
+	}
+	fetched := fetch.Ahead(ctx, e.Parallel, len(some), func(ctx context.Context, i int) (Result[T], int64) {
+		r := Result[T]{Record: &some[i]}
+		if !r.Deleted {
+			r.Content, r.Size, r.Err = e.Sink.Fetch(ctx, r.Record, last[i])
+		}
+		return r, r.Size
+	})
+	for r := range fetched {
+		if ctx.Err() != nil {
+			return done, nil, context.Cause(ctx)
+		}
+		switch {
+		case Gone(r.Err) && r.Unsure:
+			r.Err, r.Record = nil, &Record{ID: r.ID, Title: r.Title, Updated: r.Updated, Deleted: true}
+		case OutOfDate(r.Err) && !e.hasWaited(r.Record):
+			e.wait(r.Record)
+			passed++
+			continue
+		case OutOfDate(r.Err):
+		case IsServerFault(r.Err) || WantsPause(r.Err):
+			err := flush()
+			return done, &r, err
+		}
+		passed++
+		batch = append(batch, r)
+		if size += r.Size; len(batch) >= e.Batch || size > e.BatchBytes {
+			if err := flush(); err != nil {
+				return done, nil, err
+			}
+		}
+	}
+	err = flush()
+	return done, nil, err
+}
+
+func (e *Engine[T]) commit(ctx context.Context, batch []Result[T]) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	waiting, err := e.Sink.Commit(ctx, batch, e.hasWaited)
+	for _, r := range waiting {
+		e.wait(r)
+	}
+	return err
+}
+
+func (e *Engine[T]) wait(r *Record) {
+	e.waited[r.ID], e.waiting[r.ID] = r.Updated, *r
+}
+
+// hasWaited reports whether a record waits no more: what is wrong with it now is its error.
+func (e *Engine[T]) hasWaited(r *Record) bool {
+	at, ok := e.waited[r.ID]
+	return e.last || ok && at.Equal(r.Updated) || !ok && len(e.waited) >= e.MaxWaiting
+}

@@ -1,0 +1,353 @@
+package folder
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
+)
+
+// ErrLocked says that another process has a folder open.
+var ErrLocked = errors.New("another process is harvesting into it")
+
+// Options say what is harvested into a folder, and how.
+type Options struct {
+	Fetcher *fetch.Fetcher // for the records
+	// Formats are the media types that are wanted, the best first; "*/*" is all that are
+	// left. A record that is in none of them counts as deleted. With none here those of
+	// the last round stay, which are all in the first one.
+	Formats  []string
+	Parallel int   // records that are fetched from one host at a time; default 8
+	MaxSize  int64 // bytes of a record; default 1 GiB
+
+	// Mirror lays out the files as the ids of the records are, which are URIs
+	// (tree.go). All representations of a record are then copies of one another.
+	Mirror bool
+
+	Progress func(done, total int) // told of the records of a round; may be nil
+}
+
+// Folder is a folder with a file for each record of one source, and a state file: all in
+// one, or in folders as their URIs are. It
+// holds at any Instant what its state file says, or will when it is opened the next time.
+// Files that others put there are left alone. One goroutine may use it at a time.
+type Folder struct {
+	Options
+	root    *os.Root
+	dir     *os.File // for the lock
+	state   *State
+	names   map[string]string // of files, in lower case, as they will be when nothing is unfinished: the record's id
+	dirs    map[string]int    // folders below this one, in lower case: how many files are in them
+	renamed map[string]bool   // folders in which names have changed since the last save
+	durable bool              // what is done lasts even if the machine fails; tests do without
+	every   time.Duration     // the least time between two saves in a round
+	now     func() time.Time
+	own     string // in names of temporary files
+
+	journal *os.File // what was fetched since the last save; nil: nothing
+
+	temps atomic.Int64  // number of the last temporary file
+	whole bool          // the last round was done to its end
+	saved time.Time     // when the state was written last
+	took  time.Duration // how long that took
+}
+
+// Open opens the folder, which is made where there is none, for this process alone, and
+// finishes what an interrupted round has left.
+func Open(dir string, o Options) (_ *Folder, err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	o.Parallel = cmp.Or(o.Parallel, 8)
+	o.MaxSize = cmp.Or(o.MaxSize, 1<<30)
+	f := &Folder{Options: o, durable: true, every: 2 * time.Second, now: now, names: map[string]string{}, dirs: map[string]int{}, own: fmt.Sprintf("%08x", rand.Uint32())}
+	if f.dir, err = os.Open(dir); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	if err := lock(f.dir); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	if f.root, err = os.OpenRoot(dir); err != nil {
+		return nil, err
+	}
+	if f.state, err = readState(f.root); err != nil {
+		return nil, err
+	}
+	if f.state.URL != "" && f.state.Mirror != f.Mirror {
+		return nil, fmt.Errorf("%s is %s: it goes on as that", dir, map[bool]string{true: "a mirror", false: "a folder of records that are harvested, no mirror"}[f.state.Mirror])
+	}
+	f.state.Mirror = f.Mirror
+	for id, held := range f.state.Records {
+		if held.File != "" {
+			f.occupy(held.File, id)
+		}
+	}
+	if err := f.finish(); err != nil {
+		return nil, err
+	}
+	f.state.Unfinished = nil
+	if err := f.replay(); err != nil {
+		return nil, err
+	}
+	return f, f.look()
+}
+
+// look finds out which files are there. It removes what an interrupted round has left.
+// Files of records that somebody has removed are to be fetched again.
+func (f *Folder) look() error {
+	there, err := f.there()
+	if err != nil {
+		return err
+	}
+	for file := range there {
+		if strings.HasPrefix(file, follow.OwnPrefix) && strings.HasSuffix(file, follow.TempSuffix) {
+			if err := f.root.Remove(file); err != nil {
+				return err
+			}
+		}
+	}
+	for id, held := range f.state.Records {
+		if held.File == "" || there[held.File] {
+			continue
+		}
+		stated := follow.FixityOf(held.Stated...)
+		if len(held.Stated) > 0 {
+			stated.Length, stated.Empty = held.Length, held.Length == 0
+		}
+		missing := cmp.Or(held.Missing, &Missing{
+			Updated: held.Updated, Since: f.now(), Reason: "somebody has removed its file from the folder",
+			Representations: []follow.Representation{{URL: held.URL, Type: held.Type, Fixity: stated}},
+		})
+		f.vacate(held.File)
+		f.state.Records[id] = &Held{Title: held.Title, Updated: held.Updated, Stale: held.Stale, Missing: missing}
+	}
+	return nil
+}
+
+// there returns the files that are in the folder itself, and in those in which files of
+// records should be.
+func (f *Folder) there() (map[string]bool, error) {
+	dirs := map[string]bool{".": true}
+	for _, held := range f.state.Records {
+		if held.File != "" {
+			dirs[path.Dir(held.File)] = true
+		}
+	}
+	there := make(map[string]bool, len(f.state.Records))
+	for dir := range dirs {
+		entries, err := fs.ReadDir(f.root.FS(), dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if info, lost := f.root.Lstat(dir); err != nil && dir != "." && (lost != nil || !info.IsDir()) { // it is no folder any more
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if e.Type().IsRegular() { // whatever else has the name is not ours
+				there[path.Join(dir, e.Name())] = true
+			}
+		}
+	}
+	return there, nil
+}
+
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// Close ends the use of the folder.
+func (f *Folder) Close() error {
+	var err error
+	if f.whole {
+		err = f.removeAll(follow.PackagePrefix + "*") // which an interrupted round would have gone on with
+	}
+	if f.journal != nil { // what is in it was not saved
+		err = errors.Join(err, f.journal.Close())
+	}
+	err = errors.Join(err, f.dir.Close()) // and with it the lock
+	if f.root != nil {
+		err = errors.Join(err, f.root.Close())
+	}
+	return err
+}
+
+// removeAll removes the files whose names match a pattern.
+func (f *Folder) removeAll(pattern string) error {
+	names, err := fs.Glob(f.root.FS(), pattern)
+	for _, file := range names {
+		err = errors.Join(err, f.root.Remove(file))
+	}
+	return err
+}
+
+// State returns what is known of the folder. It is not to be changed.
+func (f *Folder) State() *State { return f.state }
+
+// Versions implements Inventory. A version that could not be had is known as well: it is
+// tried for again without the feed.
+func (f *Folder) Versions(_ context.Context, ids []string) (map[string]time.Time, error) {
+	versions := make(map[string]time.Time, len(ids))
+	for _, id := range ids {
+		held, ok := f.state.Records[id]
+		switch {
+		case !ok:
+		case held.Stale:
+			versions[id] = time.Time{}
+		case held.Missing != nil:
+			versions[id] = held.Missing.Updated
+		default:
+			versions[id] = held.Updated
+		}
+	}
+	return versions, nil
+}
+
+// Each implements Inventory.
+func (f *Folder) Each(_ context.Context, yield func(id string) error) error {
+	for id := range f.state.Records {
+		if err := yield(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// want makes the formats of the state those that are wanted now. If they are others, all
+// records are looked at anew: the feed is read whole, whatever is held. It reports whether
+// they are.
+func (f *Folder) want() bool {
+	if len(f.Formats) == 0 {
+		f.Formats = f.state.Formats
+	}
+	if slices.Equal(f.state.Formats, f.Formats) {
+		return false
+	}
+	f.state.Formats = f.Formats
+	f.state.Mark = follow.Mark{Feed: f.state.Mark.Feed, Complete: f.state.Mark.Complete, Begun: f.state.Mark.Begun}
+	for _, held := range f.state.Records {
+		held.Stale = true
+	}
+	return true
+}
+
+// put gives a temporary file the name of the record's file, from the next save on. It
+// takes the place of the file that the record had before.
+func (f *Folder) put(id string, held *Held, temp string) error {
+	if err := f.place(id, held, temp); err != nil {
+		return err
+	}
+	return f.enter(id, held, temp)
+}
+
+func (f *Folder) place(id string, held *Held, temp string) error {
+	before := f.state.Records[id]
+	f.state.Records[id] = held
+	if f.keepsName(before, held) {
+		held.File = before.File
+	} else {
+		if before != nil {
+			f.drop(before.File)
+		}
+		for n := 0; held.File == ""; n++ {
+			file := f.candidate(id, held.Type, n)
+			free, err := f.free(file)
+			if err != nil {
+				return err
+			}
+			if free {
+				held.File = file
+			}
+		}
+		f.occupy(held.File, id)
+	}
+	f.discard(held.File)
+	f.unfinished(held.File, temp)
+	return nil
+}
+
+// forget removes a record, and its file from the next save on. It reports whether there
+// was one.
+func (f *Folder) forget(id string) bool {
+	held := f.state.Records[id]
+	delete(f.state.Records, id)
+	if held == nil || held.File == "" {
+		return false
+	}
+	f.drop(held.File)
+	return true
+}
+
+// keepsName reports whether a new version of a record stands under the name of that before.
+func (f *Folder) keepsName(before, held *Held) bool {
+	return before != nil && before.File != "" && (f.Mirror || extension(before.Type) == extension(held.Type))
+}
+
+// drop removes a record's file, from the next save on.
+func (f *Folder) drop(file string) {
+	if file != "" {
+		f.discard(file)
+		f.vacate(file)
+		f.unfinished(file, "")
+	}
+}
+
+// discard removes the temporary file that was to have a name, and has not got it yet.
+func (f *Folder) discard(file string) {
+	if temp := f.state.Unfinished[file]; temp != "" {
+		_ = f.root.Remove(temp) // if it stays, the next one who opens the folder removes it
+	}
+}
+
+func (f *Folder) unfinished(file, temp string) {
+	if f.state.Unfinished == nil {
+		f.state.Unfinished = map[string]string{}
+	}
+	f.state.Unfinished[file] = temp
+}
+
+// temp returns a new name for a temporary file. No other process has used it either: a
+// state that one has left may speak of its files.
+func (f *Folder) temp() string {
+	return fmt.Sprintf("%s-%s-%d%s", follow.OwnPrefix, f.own, f.temps.Add(1), follow.TempSuffix)
+}
+
+// saveNowAndThen saves what was done, so that little is lost by an interruption and
+// little time by saving.
+func (f *Folder) saveNowAndThen() error {
+	const share = 10
+	if f.now().Sub(f.saved) < max(f.every, share*f.took) {
+		return nil
+	}
+	begin := f.now()
+	err := f.save()
+	f.saved = f.now()
+	f.took = f.saved.Sub(begin)
+	return err
+}
+
+// saveAll saves what was done, and that nothing is unfinished.
+func (f *Folder) saveAll() error {
+	unfinished := len(f.state.Unfinished) > 0
+	err := f.save()
+	if err == nil && unfinished {
+		err = f.save()
+	}
+	return err
+}

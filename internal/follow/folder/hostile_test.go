@@ -1,0 +1,203 @@
+package folder
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tmshare/tmshare/internal/follow/atompmh"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Whatever ids and types contain, files stay in the folder, under names that are none
+// elsewhere.
+func TestNamesOfFiles(t *testing.T) {
+	good := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$`)
+	seen := map[string]string{}
+	for _, id := range []string{
+		"../../etc/passwd", "..", ".", "/", "", "a/../..", `..\..\windows`, "con", "NUL", "a\x00b", "x\ny", "-rf", "~", "$(id)", ".tmshare-harvest.json", "é/ü", "urn:", "urn:x:?",
+		"http://example.org/records/1", "http://example.org/other/1", "http://example.org/records/1/", strings.Repeat("x", 1<<20), "http://a/" + strings.Repeat("é", 100), "a b", "..a..",
+	} {
+		for _, kind := range []string{"", "application/xml", "../../x", "text/../../y", "a/b+xml", "application/../rdf+xml", strings.Repeat("a", 1000) + "/x", "x/y\x00"} {
+			for n := range 2 {
+				file := name(id, kind, n)
+				require.Regexp(t, good, file, "%.60q %.60q", id, kind)
+				require.Equal(t, file, filepath.Base(file))
+				require.NotContains(t, file, "..")
+				if n == 0 && kind == "" {
+					require.Empty(t, seen[file], "%.60q", id)
+					seen[file] = id
+				}
+			}
+		}
+	}
+	require.Equal(t, "1-"+sha("http://example.org/records/1")[:12]+".rdf", name("http://example.org/records/1", "application/RDF+XML;charset=utf-8", 0))
+	require.Equal(t, "passwd-"+sha("../../etc/passwd")[:12]+".bin", name("../../etc/passwd", "x/../../y", 0))
+	require.Equal(t, "a-b-"+sha("urn:a b")[:12]+"-2.xml", name("urn:a b", "application/foo+xml", 1))
+}
+
+func TestHostileFeed(t *testing.T) {
+	s := newSite(t)
+	dir := t.TempDir()
+	outside := filepath.Join(dir, "passwd")
+	require.NoError(t, os.WriteFile(outside, []byte("safe"), 0o666))
+	long := strings.Repeat("long ", 1600) // as long as an id may be, about
+	s.set("/r/x", "evil")
+	want := map[string]string{}
+	var entries []entry
+	for i, id := range []string{"../passwd", "../../etc/passwd", long, ".tmshare-harvest.json", "<&\"'>", "a/" + strings.Repeat("b", 3000)} {
+		entries = append(entries, entry{id: id, at: i, links: []string{"../../x;a=\"/../\" /r/x"}})
+		want[strings.ReplaceAll(strings.TrimSpace(id), "\n", "")] = "evil"
+	}
+	s.chain(entries)
+	c := s.copy()
+	c.dir = filepath.Join(dir, "in", "folder")
+	c.round()
+	c.equals(want)
+	require.Zero(t, c.round().New)
+	b, err := os.ReadFile(outside)
+	require.NoError(t, err)
+	require.Equal(t, "safe", string(b))
+	all, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+}
+
+// A state that somebody has tampered with leads nowhere else.
+func TestTamperedState(t *testing.T) {
+	s := newSite(t)
+	dir := t.TempDir()
+	outside := filepath.Join(dir, "outside")
+	require.NoError(t, os.WriteFile(outside, []byte("safe"), 0o666))
+	c := s.copy()
+	c.dir = filepath.Join(dir, "folder")
+	require.NoError(t, os.Mkdir(c.dir, 0o777))
+	for _, state := range []string{
+		`{"version": 1, "unfinished": {"../outside": ""}}`,
+		`{"version": 1, "unfinished": {"here": "../outside"}}`,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(c.dir, StateFile), []byte(state), 0o666))
+		_, err := Open(c.dir, Options{})
+		require.Error(t, err)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(c.dir, StateFile), []byte(`{"version": 1, "url": "`+feedURL+`", "records": {"a": {"file": "../outside"}}}`), 0o666))
+	s.set("/feed", document{complete: true}.String())
+	_, _ = c.try()
+	b, err := os.ReadFile(outside)
+	require.NoError(t, err)
+	require.Equal(t, "safe", string(b))
+}
+
+// A link in the folder leads nowhere else.
+func TestLinksInTheFolder(t *testing.T) {
+	s := newSite(t)
+	want := s.records("a")
+	s.chain([]entry{active("a", 1)})
+	c := s.copy()
+	c.round()
+	outside := filepath.Join(t.TempDir(), "outside")
+	require.NoError(t, os.WriteFile(outside, []byte("safe"), 0o666))
+	file := filepath.Join(c.dir, name("a", "application/xml", 0))
+	require.NoError(t, os.Remove(file))
+	require.NoError(t, os.Symlink(outside, file))
+	s.set("/r/a", "new")
+	want["a"] = "new"
+	s.chain([]entry{active("a", 2)})
+	c.round()
+	got, err := os.ReadFile(filepath.Join(c.dir, c.state().Records["a"].File))
+	require.NoError(t, err)
+	require.Equal(t, want["a"], string(got), "under another name")
+	b, err := os.ReadFile(outside)
+	require.NoError(t, err)
+	require.Equal(t, "safe", string(b))
+}
+
+func TestRecordThatIsTooLarge(t *testing.T) {
+	s := newSite(t)
+	want := s.records("a")
+	s.set("/r/b", strings.Repeat("b", 2000))
+	s.set("/r/c", strings.Repeat("c", 1000))
+	want["c"] = strings.Repeat("c", 1000)
+	s.chain([]entry{active("a", 1), active("b", 2), active("c", 3)})
+	c := s.copy()
+	c.MaxSize = 1000
+	r := c.round()
+	require.Len(t, r.Failed, 1)
+	require.Contains(t, r.Failed[0].Reason, "longer than the limit of 1000 bytes")
+	c.equals(want)
+	c.MaxSize = 2000
+	require.Empty(t, c.round().Failed)
+}
+
+// Five in a row that are too large say nothing of the server.
+func TestManyThatAreTooLarge(t *testing.T) {
+	s := newSite(t)
+	var entries []entry
+	for i := range 8 {
+		s.set(fmt.Sprintf("/r/%d", i), "too much")
+		entries = append(entries, active(fmt.Sprint(i), i))
+	}
+	s.chain(entries)
+	c := s.copy()
+	c.MaxSize = 3
+	require.Len(t, c.round().Failed, 8)
+}
+
+func TestManyEntries(t *testing.T) {
+	const records, files = 100_000, 3000
+	pages := map[string]string{}
+	var d document
+	for i := range records {
+		e := active(fmt.Sprintf("http://example.org/records/%d", i), i)
+		if i >= files {
+			e.links = []string{"text/plain /nowhere"}
+		}
+		d.entries = append(d.entries, e)
+	}
+	pages["/feed"] = d.String() // one document
+	dir := t.TempDir()
+	options := Options{Fetcher: serving(pages), Formats: []string{"application/xml"}}
+	round := func() *Round {
+		f, err := Open(dir, options)
+		require.NoError(t, err)
+		defer f.Close()
+		f.durable = false
+		r, err := f.Harvest(t.Context(), &atompmh.Source{Fetcher: options.Fetcher}, feedURL)
+		require.NoError(t, err)
+		return r
+	}
+	r := round()
+	require.Equal(t, []int{files, files, records - files}, []int{r.New, r.Held, r.Unwanted})
+	r = round()
+	require.Equal(t, []int{0, files}, []int{r.New, r.Held})
+	pages["/feed"] = document{complete: true}.String()
+	r = round()
+	require.Equal(t, []int{files, 0, 0}, []int{r.Removed, r.Held, r.Unwanted})
+}
+
+// All of a feed whose server says that nothing is there any more is kept.
+func TestServerThatHasLostItsFeed(t *testing.T) {
+	s := newSite(t)
+	want := s.records("a")
+	s.chain([]entry{active("a", 1)})
+	c := s.copy()
+	c.round()
+	for _, status := range []int{http.StatusNotFound, http.StatusGone, http.StatusForbidden, http.StatusUnauthorized, http.StatusInternalServerError} {
+		s.answer("/feed", status)
+		_, err := c.try()
+		require.ErrorContains(t, err, fmt.Sprint(status))
+		c.equals(want)
+	}
+	s.breakWith(nil)
+	for _, page := range []string{"", "<html/>", "<feed xmlns='http://www.w3.org/2005/Atom'>", strings.Repeat("x", 1000)} {
+		s.set("/feed", page)
+		_, err := c.try()
+		require.Error(t, err)
+		c.equals(want)
+	}
+}

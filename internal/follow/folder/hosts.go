@@ -1,0 +1,74 @@
+package folder
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"sync"
+
+	"github.com/tmshare/tmshare/internal/fetch"
+)
+
+// hosts sees to it that no host gets more requests at a time than it should, and knows
+// which have failed.
+type hosts struct {
+	most int
+
+	mu  sync.Mutex
+	all map[string]*host
+}
+
+// maxConsecutiveFailures is how often a host may fail in a row before another one is asked.
+const maxConsecutiveFailures = 5
+
+type host struct {
+	slots  chan struct{}
+	failed int // in a row
+}
+
+func newHosts(most int) *hosts { return &hosts{most: most, all: map[string]*host{}} }
+
+func (h *hosts) of(ref string) *host {
+	name := ""
+	if u, err := url.Parse(ref); err == nil {
+		name = u.Host
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one := h.all[name]
+	if one == nil {
+		one = &host{slots: make(chan struct{}, h.most)}
+		h.all[name] = one
+	}
+	return one
+}
+
+// begin waits until the host of a URL may be asked. done is told how that went.
+func (h *hosts) begin(ctx context.Context, ref string) (done func(error), err error) {
+	one := h.of(ref)
+	select {
+	case one.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return func(err error) {
+		<-one.slots
+		var failed *fetch.Error
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if errors.As(err, &failed) && failed.Transient() {
+			one.failed++
+		} else {
+			one.failed = 0
+		}
+	}, nil
+}
+
+// isDown reports whether the host of a URL has failed so often that another one is to be
+// asked, where there is one.
+func (h *hosts) isDown(ref string) bool {
+	one := h.of(ref)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return one.failed >= maxConsecutiveFailures
+}

@@ -1,0 +1,200 @@
+package folder
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/feeds/resourcesync"
+)
+
+// rsStyle is how a Source of ResourceSync publishes: what the specification and the known
+// readers want, or the opposite of it.
+type rsStyle struct {
+	LastMod, Hashes, Lengths bool // stated in lists
+	Coarse                   bool // times of whole seconds
+	Zoneless                 bool
+	Prefixes                 bool // other prefixes than usual
+	ListIndex                bool
+	Plain                    bool   // a Sitemap and nothing else
+	Changes                  string // "", open, index, bareIndex (without times), closed, closedIndex (a closed list that leads to an index)
+	OnlyDatetime             bool   // no lastmod in changes
+	OnlyLastMod              bool   // no datetime: version 1.0
+	Dump                     string // "", plain, copies (of manifests), index
+	ChangeDump               bool
+	DumpOnly                 bool // no Resource List
+	Awkward                  bool // URIs with trailing slashes, that are prefixes of others, that differ by case
+}
+
+// rsSource is a Source with a history, at http://example.org.
+type rsSource struct {
+	rsStyle
+	rng *rand.Rand
+	t   require.TestingT
+
+	mu       sync.Mutex
+	clock    time.Time
+	version  int
+	home     string            // folder of the documents
+	pool     map[string]string // by URI: what is there now
+	modified map[string]time.Time
+	log      []rsChange
+	horizon  time.Time
+	sealed   []rsSealed // closed lists
+	packed   int        // changes that are in packages
+	dumpedAt []resourcesync.Item
+	pages    map[string]string // documents, by path
+	fault    func(w http.ResponseWriter, r *http.Request) bool
+	events   int // that are still to happen while somebody looks
+	requests []string
+}
+
+type rsChange struct {
+	uri, content string
+	at           time.Time
+	kind         resourcesync.Change
+}
+
+type rsSealed struct {
+	path        string
+	from, until time.Time
+}
+
+const rsHost = "http://example.org"
+
+func newRSSource(t require.TestingT, seed uint64, style rsStyle) *rsSource {
+	s := &rsSource{
+		rsStyle: style, rng: rand.New(rand.NewPCG(seed, 11)), t: t, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), home: "/d",
+		pool: map[string]string{}, modified: map[string]time.Time{}, pages: map[string]string{},
+	}
+	s.horizon = s.now()
+	return s
+}
+
+func (s *rsSource) now() time.Time {
+	s.clock = s.clock.Add(time.Microsecond)
+	return s.clock
+}
+
+var rsNames = []string{"/r/a", "/r/b", "/r/c.xml", "/r/d", "/q?a=1&b=../x", "/r/%2e%2e/e"}
+var rsAwkward = []string{"/r", "/r/", "/r/a", "/r/a/", "/r/A", "/r/a/b", "/r//a", "/r/a/b?x=/"}
+
+func (s *rsSource) uris() []string {
+	if s.Awkward {
+		return rsAwkward
+	}
+	return rsNames
+}
+
+// event changes a resource.
+func (s *rsSource) event() {
+	if s.rng.IntN(3) == 0 {
+		s.clock = s.clock.Add(time.Duration(s.rng.IntN(3)) * time.Second)
+	}
+	uri := rsHost + s.uris()[s.rng.IntN(len(s.uris()))]
+	if _, there := s.pool[uri]; there && s.rng.IntN(4) == 0 {
+		s.change(uri, "", resourcesync.Deleted)
+		return
+	}
+	s.version++
+	s.put(uri, fmt.Sprintf("%s in version %d%s", uri, s.version, strings.Repeat(".", s.rng.IntN(200))))
+}
+
+func (s *rsSource) put(uri, content string) {
+	kind := resourcesync.Created
+	if _, there := s.pool[uri]; there {
+		kind = resourcesync.Updated
+	}
+	s.change(uri, content, kind)
+}
+
+func (s *rsSource) change(uri, content string, kind resourcesync.Change) {
+	at := s.now()
+	if kind == resourcesync.Deleted {
+		delete(s.pool, uri)
+		delete(s.modified, uri)
+	} else {
+		s.pool[uri], s.modified[uri] = content, at
+	}
+	s.log = append(s.log, rsChange{uri, content, at, kind})
+}
+
+// prune forgets all changes: whoever has not seen them must begin again.
+func (s *rsSource) prune() {
+	s.clock = s.clock.Add(2 * time.Second)
+	s.forget()
+	s.clock = s.clock.Add(2 * time.Second)
+	s.publish()
+}
+
+func (s *rsSource) forget() {
+	s.horizon = s.now()
+	s.log, s.sealed, s.packed, s.dumpedAt = nil, nil, 0, nil
+}
+
+// move publishes all documents elsewhere.
+func (s *rsSource) move() {
+	for path := range s.pages {
+		if strings.HasPrefix(path, s.home+"/") {
+			delete(s.pages, path)
+		}
+	}
+	s.home += "d"
+	s.prune()
+}
+
+// url is where the Source is found.
+func (s *rsSource) url() string {
+	if s.Plain {
+		return rsHost + "/d/list.xml"
+	}
+	return rsHost + "/"
+}
+
+func (s *rsSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	path := r.URL.RequestURI()
+	s.requests = append(s.requests, path)
+	if s.events > 0 && s.rng.IntN(4) == 0 {
+		s.events--
+		s.event()
+		if s.rng.IntN(2) == 0 {
+			s.publishChanges()
+		}
+		if !s.Coarse && s.rng.IntN(4) == 0 { // lists of the same second are the same to everybody
+			s.publishLists()
+		}
+	}
+	content, ok := s.pages[path]
+	kind := "application/xml"
+	if !ok {
+		content, ok = s.pool[rsHost+path]
+		kind = "text/plain"
+	}
+	fault, now := s.fault, s.clock
+	s.mu.Unlock()
+	w.Header().Set("Date", now.Format(http.TimeFormat))
+	if fault != nil && fault(w, r) {
+		return
+	}
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("ETag", etagOf(content))
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(content))
+}
+
+func (s *rsSource) seen() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := s.requests
+	s.requests = nil
+	return seen
+}

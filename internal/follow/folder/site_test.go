@@ -1,0 +1,188 @@
+package folder
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/follow/atompmh"
+	"github.com/tmshare/tmshare/internal/testkit/anyhost"
+)
+
+// site is http://example.org, served by a real server on a loopback socket.
+type site struct {
+	t testing.TB
+	*anyhost.Server
+
+	mu       sync.Mutex
+	pages    map[string]string // by path: what is there
+	types    map[string]string // by path: Content-Type
+	fault    func(w http.ResponseWriter, r *http.Request) bool
+	requests []string // paths, in the order in which they came
+}
+
+const feedURL = "http://example.org/feed"
+
+func newSite(t testing.TB) *site {
+	s := &site{t: t, pages: map[string]string{}, types: map[string]string{}}
+	s.Server = anyhost.Serve(t, s)
+	return s
+}
+
+// ServeHTTP answers with the page; its ETag is made of what is in it.
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.requests = append(s.requests, r.URL.Path)
+	page, ok := s.pages[r.URL.Path]
+	kind, fault := s.types[r.URL.Path], s.fault
+	s.mu.Unlock()
+	if fault != nil && fault(w, r) {
+		return
+	}
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	if kind != "" {
+		w.Header().Set("Content-Type", kind)
+	}
+	w.Header().Set("ETag", etagOf(page))
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(page))
+}
+
+func (s *site) set(path, page string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pages[path] = page
+}
+
+func (s *site) remove(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pages, path)
+}
+
+func (s *site) breakWith(fault func(http.ResponseWriter, *http.Request) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = fault
+}
+
+// answer makes the site answer requests for a path with a status.
+func (s *site) answer(path string, status int) {
+	s.breakWith(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != path {
+			return false
+		}
+		w.WriteHeader(status)
+		return true
+	})
+}
+
+// seen returns what was asked for since it was called last.
+func (s *site) seen() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := s.requests
+	s.requests = nil
+	return seen
+}
+
+// tester is a test, of rapid too.
+type tester interface {
+	require.TestingT
+	Helper()
+}
+
+// copyOf is a folder that follows a site.
+type copyOf struct {
+	t    tester
+	dir  string
+	site *site
+	url  string
+	Options
+}
+
+func (s *site) copy(formats ...string) *copyOf {
+	return &copyOf{t: s.t, dir: filepath.Join(s.t.TempDir(), "copy"), site: s, url: feedURL, Options: Options{Fetcher: s.Fetcher(), Formats: formats}}
+}
+
+// try does a round as a new process would.
+func (c *copyOf) try() (*Round, error) {
+	c.t.Helper()
+	f, err := Open(c.dir, c.Options)
+	require.NoError(c.t, err)
+	f.durable = false // the machine does not fail
+	r, err := f.Harvest(context.Background(), &atompmh.Source{Fetcher: c.Fetcher}, c.url)
+	require.Empty(c.t, f.state.Unfinished)
+	require.NoError(c.t, f.Close())
+	return r, err
+}
+
+func (c *copyOf) round() *Round {
+	c.t.Helper()
+	r, err := c.try()
+	require.NoError(c.t, err)
+	return r
+}
+
+// files returns what is in the folder, by name, and checks that the state says the same.
+func (c *copyOf) files() map[string]string {
+	c.t.Helper()
+	entries, err := os.ReadDir(c.dir)
+	require.NoError(c.t, err)
+	files := map[string]string{}
+	for _, e := range entries {
+		if e.Name() == StateFile {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(c.dir, e.Name()))
+		require.NoError(c.t, err)
+		files[e.Name()] = string(b)
+	}
+	return files
+}
+
+func (c *copyOf) state() *State {
+	c.t.Helper()
+	root, err := os.OpenRoot(c.dir)
+	require.NoError(c.t, err)
+	defer root.Close()
+	s, err := readState(root)
+	require.NoError(c.t, err)
+	return s
+}
+
+// records returns the contents of the files by the ids of their records. There is no other
+// file in the folder, and the state says of each what it is.
+func (c *copyOf) records() map[string]string {
+	c.t.Helper()
+	files := c.files()
+	records := map[string]string{}
+	for id, held := range c.state().Records {
+		if held.File == "" {
+			continue
+		}
+		content, ok := files[held.File]
+		require.True(c.t, ok, "%s is not there", held.File)
+		require.Equal(c.t, held.SHA256, sha(content), held.File)
+		require.EqualValues(c.t, held.Length, len(content))
+		records[id] = content
+		delete(files, held.File)
+	}
+	require.Empty(c.t, files, "these are of no record")
+	return records
+}
+
+// equals requires that the folder holds these records and no others.
+func (c *copyOf) equals(want map[string]string) {
+	c.t.Helper()
+	require.Equal(c.t, want, c.records())
+}

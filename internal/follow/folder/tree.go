@@ -1,0 +1,200 @@
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/tmshare/tmshare/internal/follow"
+)
+
+// candidate returns the name, in the folder, that the file of a record is to get, the n-th
+// best from 0.
+func (f *Folder) candidate(id, mediaType string, n int) string {
+	if !f.Mirror {
+		return name(id, mediaType, n)
+	}
+	if n < 2 {
+		if p := treePath(id, n == 1); p != "" {
+			return p
+		}
+	}
+	return name(id, mediaType, max(n-2, 0))
+}
+
+// treePath returns where a resource goes in a mirror: the host of its URI, and below it the
+// path, segment by segment. What a segment cannot be on some file system is escaped as in
+// URIs; so is the query, which becomes part of the last one. What ends in "/" is an
+// index.html. With own a hash makes the name that of no other URI. It is "" for URIs that
+// are not laid out so.
+func treePath(uri string, own bool) string {
+	const most = 1000 // bytes: there are systems that take no more
+	u, err := url.Parse(uri)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	_, rest, _ := strings.Cut(uri, "://")
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[i:]
+	} else {
+		rest = ""
+	}
+	way, tail := rest, ""
+	if i := strings.IndexAny(rest, "?#"); i >= 0 {
+		way, tail = rest[:i], rest[i:]
+	}
+	host := segment(strings.ReplaceAll(strings.ToLower(u.Host), ":", "+"))
+	if strings.HasPrefix(host, ".") { // not as what is ours
+		host = "%2E" + host[1:]
+	}
+	segments := strings.Split(strings.TrimPrefix(way, "/"), "/")
+	last := len(segments) - 1
+	segments[last] += tail
+	if segments[last] == "" {
+		segments[last] = "index.html"
+	}
+	for i, s := range segments {
+		if segments[i] = segment(s); s == "" {
+			segments[i] = "%2F"
+		}
+	}
+	if own {
+		stem, ending := segments[last], path.Ext(segments[last])
+		if stem = strings.TrimSuffix(stem, ending); stem == "" || len(ending) > 20 {
+			stem, ending = segments[last], ""
+		}
+		segments[last] = cut(stem, longestOwn) + "~" + follow.ShortHash(uri) + ending
+	}
+	whole := host + "/" + strings.Join(segments, "/")
+	if len(whole) > most {
+		return ""
+	}
+	return whole
+}
+
+// Bytes of a name; file systems have 255.
+const (
+	longest    = 200
+	longestOwn = 160
+)
+
+// devices are names that mean something else on Windows, whatever their ending.
+var devices = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
+
+// segment returns a segment of a URI as a name that is one on all file systems.
+func segment(s string) string {
+	var b strings.Builder
+	escape := func(c byte) { fmt.Fprintf(&b, "%%%02X", c) }
+	dots := strings.Trim(s, ".") == ""
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '.' && (dots || i == len(s)-1), c == '-' && i == 0:
+			escape(c)
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-._~!$&'()+,;=@[]%", c) >= 0:
+			b.WriteByte(c)
+		default:
+			escape(c)
+		}
+	}
+	clean := b.String()
+	if devices.MatchString(clean) {
+		clean = fmt.Sprintf("%%%02X", clean[0]) + clean[1:]
+	}
+	if len(clean) > longest {
+		clean = cut(clean, longestOwn) + "~" + follow.ShortHash(s)
+	}
+	return clean
+}
+
+func cut(s string, most int) string { return s[:min(len(s), most)] }
+
+// occupy notes that a name is that of a record's file. Names that differ by case alone are
+// one name, as they are on some file systems.
+func (f *Folder) occupy(file, id string) {
+	f.names[strings.ToLower(file)] = id
+	for _, dir := range above(file) {
+		f.dirs[strings.ToLower(dir)]++
+	}
+}
+
+func (f *Folder) vacate(file string) {
+	if _, ok := f.names[strings.ToLower(file)]; !ok {
+		return
+	}
+	delete(f.names, strings.ToLower(file))
+	for _, dir := range above(file) {
+		if key := strings.ToLower(dir); f.dirs[key] > 1 {
+			f.dirs[key]--
+		} else {
+			delete(f.dirs, key)
+		}
+	}
+}
+
+// above returns the folders in which a file is, but for the one of all.
+func above(file string) []string {
+	var dirs []string
+	for i := range len(file) {
+		if file[i] == '/' {
+			dirs = append(dirs, file[:i])
+		}
+	}
+	return dirs
+}
+
+// free reports whether a name is neither that of another record's file, nor in its way, nor
+// that of what is somebody else's.
+func (f *Folder) free(file string) (bool, error) {
+	key := strings.ToLower(file)
+	if _, taken := f.names[key]; taken || f.dirs[key] > 0 {
+		return false, nil
+	}
+	for _, dir := range above(file) {
+		if _, taken := f.names[strings.ToLower(dir)]; taken {
+			return false, nil
+		}
+	}
+	for _, dir := range above(file) {
+		if f.toBeRemoved(dir) { // a file, whose place a folder takes
+			return true, nil
+		}
+		info, err := f.root.Lstat(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return true, nil
+		case err != nil:
+			return false, err
+		case !info.IsDir():
+			return false, nil
+		}
+	}
+	if f.toBeRemoved(file) {
+		return true, nil
+	}
+	_, err := f.root.Lstat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return false, err
+}
+
+func (f *Folder) toBeRemoved(file string) bool {
+	temp, ours := f.state.Unfinished[file]
+	return ours && temp == ""
+}
+
+// prune removes folders in which nothing is left.
+func (f *Folder) prune(dir string) {
+	for ; dir != "."; dir = path.Dir(dir) {
+		if info, err := f.root.Lstat(dir); err == nil && !info.IsDir() {
+			return
+		}
+		if err := f.root.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+	}
+}

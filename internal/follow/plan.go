@@ -1,0 +1,270 @@
+package follow
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/extsort"
+)
+
+// Inventory knows which records are held.
+type Inventory interface {
+	// Versions returns the last modified times of those of the records that are held, and of
+	// those that are known to be available in no format that is wanted. The map has no others.
+	Versions(ctx context.Context, ids []string) (map[string]time.Time, error)
+	// Each calls f with the id of every record that is held, until that fails.
+	Each(ctx context.Context, f func(id string) error) error
+}
+
+// Comparer is an [Inventory] that knows the bytes of what it holds.
+type Comparer interface {
+	// Compare compares what is held of a record with what the source states.
+	Compare(id string, stated Fixity) Match
+}
+
+// Plan is what is to be done so that an inventory holds what the source has: records to remove,
+// and then those to fetch. It may be too much for the memory.
+type Plan struct {
+	Removals int // records to remove
+	Total    int // all records of the plan
+
+	asked   map[string]Asked
+	rows    *extsort.Sorter
+	scratch *Scratch
+	open    func(*Record) // see Delta
+}
+
+// Asked is what a look at a source has brought about a record that was asked for.
+type Asked struct {
+	Record
+	News    bool // else it was said before the mark
+	Planned bool // it is in the plan
+}
+
+// About returns what the source says of a record that was asked for when the plan was made.
+// It is nil where that was not read, or
+// the source says nothing. The plan may be nil: then nothing has changed.
+func (p *Plan) About(id string) *Asked {
+	if p == nil {
+		return nil
+	}
+	if a, ok := p.asked[id]; ok {
+		return &a
+	}
+	return nil
+}
+
+// Stated returns the representations that the source lists for a version of a record that was
+// asked for, as far as it was read. The source may have corrected them.
+func (p *Plan) Stated(id string, version time.Time) []Representation {
+	if a := p.About(id); a != nil && !a.Deleted && a.Updated.Equal(version) {
+		return a.Representations
+	}
+	return nil
+}
+
+// Close removes the files of the plan.
+func (p *Plan) Close() error { return p.rows.Close() }
+
+// Planning makes a plan.
+type Planning struct {
+	*Plan
+	*Delta
+	h      Inventory
+	Wanted *extsort.Sorter // by id, what is to be fetched and may be in a package; nil: there are none
+}
+
+// maxLookups is how many records an inventory is asked for at a time.
+const maxLookups = 1000
+
+// Plan returns what is to be done so that h holds what the source has, and what the source says
+// of the records that are asked for. It can be made once, and is to be closed.
+func (n *Delta) Plan(ctx context.Context, h Inventory, asked map[string]time.Time) (*Plan, error) {
+	if n.Scratch == nil {
+		n.Scratch = &Scratch{}
+	}
+	p := &Planning{Plan: &Plan{asked: map[string]Asked{}, rows: n.Scratch.Sorter(), scratch: n.Scratch, open: n.Open}, Delta: n, h: h}
+	if n.Supply != nil {
+		p.Wanted = n.Scratch.Sorter()
+		defer p.Wanted.Close()
+	}
+	err := p.fill(ctx, asked)
+	if err == nil && p.Wanted != nil {
+		err = n.Supply(ctx, p)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Plan.Close())
+	}
+	return p.Plan, nil
+}
+
+func (p *Planning) fill(ctx context.Context, asked map[string]time.Time) error {
+	if p.Whole && p.Delta.Stated != nil {
+		err := p.h.Each(ctx, func(id string) error {
+			one := Statement{ID: id, Kind: kindHeld}
+			return p.Delta.Stated.rows.Add(one.byID(), one.value())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	var some []*state
+	for one, err := range p.Delta.Stated.states(ctx) {
+		if err != nil {
+			return err
+		}
+		if _, ok := asked[one.ID]; ok {
+			if err := p.note(one); err != nil {
+				return err
+			}
+		}
+		if some = append(some, one); len(some) == maxLookups {
+			if err := p.decideAll(ctx, some); err != nil {
+				return err
+			}
+			some = some[:0]
+		}
+	}
+	return p.decideAll(ctx, some)
+}
+
+// note notes what the source says of a record that was asked for.
+func (p *Planning) note(one *state) error {
+	last := one.Statement
+	if !one.news {
+		if one.older == nil {
+			return nil
+		}
+		last = *one.older
+	}
+	r, err := last.Record()
+	if p.Plan.open != nil {
+		p.Plan.open(&r)
+	}
+	p.asked[one.ID] = Asked{Record: r, News: one.news}
+	return err
+}
+
+func (p *Planning) decideAll(ctx context.Context, some []*state) error {
+	ids := make([]string, len(some))
+	for i, one := range some {
+		ids[i] = one.ID
+	}
+	versions, err := p.h.Versions(ctx, ids)
+	for _, one := range some {
+		version, isHeld := versions[one.ID]
+		if err == nil {
+			err = p.decide(one, version, isHeld)
+		}
+	}
+	return err
+}
+
+// decide puts a record into the plan, if it is to be removed or fetched.
+func (p *Planning) decide(one *state, version time.Time, isHeld bool) error {
+	switch {
+	case !one.news && one.held:
+		return p.remove(&Statement{ID: one.ID, Updated: p.Mark.Updated, Deleted: true, rest: []byte("{}")})
+	case !one.news:
+		return nil
+	case one.Deleted && isHeld && (p.Whole || !version.After(one.Updated)):
+		return p.remove(&one.Statement)
+	case one.Deleted:
+		return nil
+	}
+	match, err := p.match(&one.Statement)
+	if err != nil {
+		return err
+	}
+	if isHeld && !p.Anew && !one.Anew && !one.Unsure && !one.Updated.After(version) && (!p.Whole || one.Updated.Equal(version)) && match != Different {
+		return nil
+	}
+	if p.Wanted != nil && match != Same && one.Pack == 0 {
+		return p.Wanted.Add(one.byID(), one.value())
+	}
+	return p.Fetch(&one.Statement)
+}
+
+// match compares what is held of a record with what its best representation is stated to be.
+func (p *Planning) match(one *Statement) (Match, error) {
+	c, ok := p.h.(Comparer)
+	if !ok {
+		return Unknown, nil
+	}
+	r, err := one.Record()
+	if err != nil || len(r.Representations) == 0 {
+		return Unknown, err
+	}
+	return c.Compare(r.ID, r.Representations[0].Fixity), nil
+}
+
+func (p *Planning) remove(one *Statement) error {
+	p.Removals++
+	return p.put(0, one)
+}
+
+// Fetch puts a record to fetch into the plan.
+func (p *Planning) Fetch(one *Statement) error { return p.put(1, one) }
+
+// put puts a record into the order of the plan: removals first, what a package has together, and
+// then by time.
+func (p *Planning) put(order byte, one *Statement) error {
+	p.Total++
+	if a, ok := p.asked[one.ID]; ok {
+		a.Planned = true
+		p.asked[one.ID] = a
+	}
+	if p.Total%10_000 == 0 && p.Plan.scratch.Room != nil {
+		if err := p.Plan.scratch.Room(); err != nil {
+			return err
+		}
+	}
+	key := binary.BigEndian.AppendUint32([]byte{order}, one.Pack)
+	key = binary.BigEndian.AppendUint64(extsort.AppendTime(key, one.Updated), one.Place)
+	row := one.InOrder(key)
+	return p.rows.Add(row.Key, row.Value)
+}
+
+// A chunk of a plan has so many records, and about so many bytes, at most.
+const (
+	maxChunk      = 4000
+	maxChunkBytes = 4 << 20
+)
+
+// Chunks iterates over the records of the plan, some at a time. A chunk has either records to
+// remove or records to fetch.
+func (p *Plan) Chunks() iter.Seq2[[]Record, error] {
+	return func(yield func([]Record, error) bool) {
+		var chunk []Record
+		size := 0
+		for row, err := range p.rows.Sorted() {
+			var r Record
+			if err == nil {
+				one := ReadInOrder(row)
+				r, err = one.Record()
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("reading the plan of the round back: %w", err))
+				return
+			}
+			if p.open != nil {
+				p.open(&r)
+			}
+			if n := len(chunk); n == maxChunk || n > 0 && (size > maxChunkBytes || chunk[0].Deleted != r.Deleted) {
+				if !yield(chunk, nil) {
+					return
+				}
+				chunk, size = nil, 0
+			}
+			chunk = append(chunk, r)
+			size += len(row.Value)
+		}
+		if len(chunk) > 0 {
+			yield(chunk, nil)
+		}
+	}
+}

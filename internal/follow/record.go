@@ -1,0 +1,192 @@
+package follow
+
+import (
+	"context"
+	"io"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/fetch"
+)
+
+// Record is what a source says of one of its records.
+type Record struct {
+	ID      string    `json:"-"`
+	Title   string    `json:",omitempty"` // for people; may be ""
+	Updated time.Time `json:"-"`          // last modified time, by the source's clock
+
+	Deleted bool `json:"-"`
+	// Unsure says that the record is deleted and modified at the same time: it is
+	// there if what represents it is.
+	Unsure bool `json:"-"`
+
+	// Placed says that the source does not state when the record was changed. Updated is then
+	// the time of the change before it in the list; Before is when its list ends, zero where
+	// that is open.
+	Placed bool      `json:"-"`
+	Before time.Time `json:",omitzero"`
+
+	// Anew says that the record may have another version than the one held, though its
+	// time is the same, or is not known.
+	Anew bool `json:"-"`
+
+	// TopicSI and TopicSL are subject identifiers and subject locators of what the
+	// record is about, where the source says so.
+	TopicSI []string `json:",omitempty"`
+	TopicSL []string `json:",omitempty"`
+
+	Representations []Representation `json:",omitempty"` // in the order of the source
+
+	// Packed are the representations, by their places, whose content is in a package. Alone says
+	// that the manifest of the package is the only list of the record: what the package has of
+	// it is all that there is.
+	Packed []int  `json:",omitempty"`
+	Alone  bool   `json:",omitempty"`
+	Pack   uint32 `json:"-"` // the number of the package; 0: none
+}
+
+// Representation is one of the forms in which a record is available.
+type Representation struct {
+	URL    string `json:"url"`
+	Type   string `json:"type,omitempty"` // media type
+	Fixity Fixity `json:"fixity,omitzero"`
+	Copy   bool   `json:"copy,omitempty"` // it is somebody else's: it may be out of date, or not there
+
+	// Patch, if it is not nil, makes the content of that which the record had before.
+	Patch *Patch `json:"patch,omitempty"`
+
+	// Open, if it is not nil, opens the content in a package that is already here, or
+	// soon will be.
+	Open func() (io.ReadCloser, error) `json:"-"`
+}
+
+// Later reports whether what was fetched of r says that it is a later version than that
+// which r is. Its entry is on its way then, unless the history turns out another one: the
+// producer is restored from a backup. So r is not held yet by what was fetched, and is to
+// be fetched again. Producers other than ours do not say.
+func (r *Record) Later(a *fetch.Answer) bool {
+	at, err := feeds.ParseTime(a.Header.Get("TMShare-Record-Updated"))
+	return err == nil && at.After(r.Updated)
+}
+
+// Lasting returns the representations that may be kept for later rounds: those that are in no
+// package, and without the patches, which lead from a version that nobody may have then.
+func Lasting(all []Representation) []Representation {
+	var lasting []Representation
+	for _, r := range all {
+		if r.Patch = nil; r.Open == nil {
+			lasting = append(lasting, r)
+		}
+	}
+	return lasting
+}
+
+// A Source says what has become of its records since a mark. What h holds decides how far it is read.
+type Source interface {
+	Delta(ctx context.Context, ref string, mark Mark, h Inventory) (*Delta, error)
+}
+
+// Delta is what a look at a source has brought. It is to be closed.
+type Delta struct {
+	Unchanged bool // the source is as it was at the mark: there is nothing else to say
+
+	Whole  bool   // there are no other records any more
+	Anew   bool   // the history is another one: what is held may be other versions of the same time
+	Reason string // why all of the source was read, "" where it was not or nothing is held yet
+
+	Gap string // why what has changed since the list of all was made is not known, "" where it is
+
+	Placed bool // some changes have no time of their own
+
+	Mark      Mark // where the next look goes on, once all this is done; where nothing has changed as it was
+	Documents int  // that were read
+	Ignored   int  // entries that stand for no record
+
+	Stated  *Statements // nil: nothing
+	Scratch *Scratch    // for the plan
+
+	// Supply puts what is wanted into the plan, with the packages that have the content. nil: there are none.
+	Supply func(context.Context, *Planning) error
+	// Open opens the content of a record in its package. It may be nil.
+	Open func(*Record)
+}
+
+// Close removes the files of the look.
+func (n *Delta) Close() error { return n.Stated.Close() }
+
+// Records iterates over the records that the source says something new about, in the order of
+// their ids, each in its last state.
+func (n *Delta) Records(ctx context.Context) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for one, err := range n.Stated.states(ctx) {
+			var r Record
+			if err == nil && !one.news {
+				continue
+			}
+			if err == nil {
+				r, err = one.Record()
+			}
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Mark is how far a source has been followed. The zero Mark is its beginning.
+type Mark struct {
+	Feed     string    `json:"feed,omitempty"`     // the id of the feed
+	Updated  time.Time `json:"updated,omitzero"`   // the latest time of all entries
+	At       []string  `json:"at,omitempty"`       // records with an entry at that time, once for each
+	AllAt    string    `json:"allAt,omitempty"`    // the digest of all of them, where there are more
+	Complete bool      `json:"complete,omitempty"` // the feed was a complete one
+	ETag     string    `json:"etag,omitempty"`     // of the document to begin with
+	Document string    `json:"document,omitempty"` // which that is, where it is not always the same
+
+	// Begun is where a round was to lead to that has not been finished: some of what it
+	// brought may be held. Whole says of such a one that it was to compare all that is held.
+	Begun *Mark `json:"begun,omitempty"`
+	Whole bool  `json:"whole,omitempty"`
+}
+
+// Begin returns the mark to keep before what the news say is done. If that is interrupted,
+// the next look goes on from m; but it finds out whether the history that it has begun with
+// is still that of the source.
+func (m Mark) Begin(n *Delta) Mark {
+	begun := n.Mark
+	begun.ETag, begun.Begun, begun.Whole = "", nil, n.Whole
+	m.ETag, m.Begun = "", &begun
+	return m
+}
+
+// Known returns m, and what is begun.
+func (m *Mark) Known() []*Mark {
+	if m.Begun == nil {
+		return []*Mark{m}
+	}
+	return []*Mark{m, m.Begun}
+}
+
+// OfAnother reports whether something is known of another feed than the one with the id.
+func (m *Mark) OfAnother(feed string) bool {
+	return slices.ContainsFunc(m.Known(), func(m *Mark) bool { return m.Feed != "" && m.Feed != feed })
+}
+
+// Patch is what makes a representation of that which the record had before (Z39.99 §14.4, Patch
+// Content).
+type Patch struct {
+	URL    string
+	Fixity Fixity
+}
+
+// MaxPatched is the length in bytes up to which a file is patched: that is done in memory.
+const MaxPatched = 4 << 20
+
+// dropPatches forgets the patch to a record. It leads from a version that nobody may have.
+func (r *Record) dropPatches() {
+	for i := range r.Representations {
+		r.Representations[i].Patch = nil
+	}
+}

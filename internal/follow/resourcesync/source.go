@@ -1,0 +1,362 @@
+package resourcesync
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/xml/patch"
+)
+
+// Source follows a set of resources that a Source publishes by ResourceSync (ANSI/NISO
+// Z39.99). Their URIs are the ids of the records.
+type Source struct {
+	Fetcher *fetch.Fetcher
+	Limits  resourcesync.Limits // of one document
+	MaxDocs int                 // in one look; default 100,000
+
+	Scratch follow.Scratch // for what lists say
+
+	// Packages are fetched to the folder Temp, if that is set, where they cost less than
+	// single requests. They stay there until a folder.Folder of that place is done.
+	Temp       string
+	Packages   resourcesync.PackageLimits
+	MaxPackage int64 // bytes of one package; default 16 GiB
+
+	// Represent returns where a resource is available, at last under its own URI. The
+	// default is [Mirrors].
+	Represent func(*resourcesync.Item) []follow.Representation
+
+	// About returns subject identifiers of what a resource is about. nil: the source does not say.
+	About func(*resourcesync.Item) []string
+
+	// Check is given the set of resources before any of it is used. It may be nil.
+	Check func(*Set) error
+
+	Progress    func(documents int)     // may be nil
+	Downloading func(done, total int64) // told of the bytes of packages; may be nil
+	Report      func(line string)       // told what is not as it should be but does no harm; may be nil
+
+	packages  packages
+	reporting sync.Mutex
+}
+
+// Delta implements [Source]. It begins with the Resource List, or where there is none the
+// Resource Dump (Z39.99 §5.2, Baseline Synchronization), and goes on with the Change Lists
+// (Incremental Synchronization). Where these do not reach back to the mark it begins again;
+// so it does each time where there are none.
+func (s *Source) Delta(ctx context.Context, ref string, mark follow.Mark, h follow.Inventory) (*follow.Delta, error) {
+	allowURL, err := s.Fetcher.AllowURL(ref)
+	if err != nil {
+		return nil, err
+	}
+	l := &look{Source: s, url: ref, allowURL: allowURL}
+	c, err := l.discover(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if s.Check != nil {
+		if err := s.Check(&c.Set); err != nil {
+			return nil, err
+		}
+	}
+	n, err := l.news(ctx, c, mark)
+	if err != nil {
+		return nil, err
+	}
+	n.Documents = l.documents
+	if n.Unchanged {
+		return n, nil
+	}
+	n.Mark.Feed, n.Scratch = c.id(), &s.Scratch
+	n.Open = l.attach
+	if l.hasPackages(c, n, h) {
+		n.Supply = func(ctx context.Context, p *follow.Planning) error { return l.pack(ctx, c, n, p) }
+	}
+	return n, nil
+}
+
+// Set is a set of resources of a Source.
+type Set struct {
+	URL  string                // of its Capability List, or of what else one begins with
+	Head resourcesync.Document // of that one
+}
+
+// Find finds the set of resources that something at a URL belongs to. It is a *[ChoiceError]
+// where there are several.
+func (s *Source) Find(ctx context.Context, ref string) (*Set, error) {
+	allowURL, err := s.Fetcher.AllowURL(ref)
+	if err != nil {
+		return nil, err
+	}
+	l := &look{Source: s, url: ref, allowURL: allowURL}
+	c, err := l.discover(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return &c.Set, nil
+}
+
+// id tells the set from others. Where the Source says which history of the resources it has,
+// one that starts over is another set.
+func (s *Set) id() string {
+	if history, ok := s.Head.Link(feeds.RelHistory); ok {
+		return s.URL + " " + history.Href
+	}
+	return s.URL
+}
+
+// look is one look at a Source.
+type look struct {
+	*Source
+	url       string // of what the look began with
+	allowURL  func(*url.URL) error
+	documents int
+	places    uint64    // how many statements were read
+	guessed   bool      // nothing has led to the Source but that it is the server's
+	dumpOnly  bool      // the Source has no Resource List: what is in packages may be nowhere else
+	listed    time.Time // up to when the list of all resources has all changes
+}
+
+func (l *look) news(ctx context.Context, c *capabilities, mark follow.Mark) (*follow.Delta, error) {
+	n := &follow.Delta{}
+	var known *follow.Statements // about what has changed since the mark
+	switch {
+	case mark.OfAnother(c.id()):
+		n.Anew, n.Reason, mark = true, "the Source has another Capability List, or another history", follow.Mark{}
+	case mark.Begun != nil && mark.Begun.Whole:
+		// It may have gone back behind the mark, by lists that were out of date: what it has
+		// removed is no news since then.
+		mark = follow.Mark{}
+	case c.changes != "" && !mark.Updated.IsZero():
+		known = follow.NewStatements(l.url, &l.Scratch)
+		changes, err := l.changes(ctx, c.changes, mark, known)
+		var gone *goneError
+		switch {
+		case err == nil:
+			changes.Stated = known
+			return changes, nil
+		case !errors.As(err, &gone):
+			return nil, errors.Join(err, known.Close())
+		}
+		n.Anew, n.Reason = gone.anew, gone.reason
+	}
+	err := l.baseline(ctx, c, mark, n, known)
+	if n.Stated != known || err != nil {
+		err = errors.Join(err, known.Close())
+	}
+	return n, err
+}
+
+// baseline reads all that there is, and what has changed since then. A list that is older than
+// the mark would undo what was done since: then what is known of the changes must do.
+func (l *look) baseline(ctx context.Context, c *capabilities, mark follow.Mark, n *follow.Delta, known *follow.Statements) (err error) {
+	s, err := l.snapshot(ctx, c, mark)
+	switch {
+	case err != nil:
+		return err
+	case s == nil:
+		n.Unchanged, n.Mark = true, mark
+		return nil
+	}
+	defer func() {
+		if n.Stated != s.stated {
+			err = errors.Join(err, s.stated.Close())
+		}
+	}()
+	if c.changes != "" && !n.Anew && s.at.Before(mark.Updated) && !s.at.IsZero() {
+		l.report(fmt.Sprintf("%s: %s, and the list of all resources (%s) is older than that round: what has changed in between stays unknown until the Source publishes a newer list", c.changes, n.Reason, resourcesync.FormatTime(s.at)))
+		n.Stated, n.Mark, n.Reason = known, mark, ""
+		return nil
+	}
+	l.listed = s.at
+	n.Whole, n.Mark = true, follow.Mark{Updated: s.at, ETag: s.etag, Document: s.document, Complete: c.changes == ""}
+	if c.changes != "" {
+		changes, err := l.changes(ctx, c.changes, follow.Mark{Updated: s.at}, s.stated)
+		var gone *goneError
+		switch {
+		case errors.As(err, &gone):
+			n.Gap = fmt.Sprintf("%s: %s: what has changed since the list of all resources was made (%s) stays unknown until the Source publishes a newer list", c.changes, gone.reason, resourcesync.FormatTime(s.at))
+			l.report(n.Gap)
+		case err != nil:
+			return err
+		default:
+			n.Mark, n.Placed = changes.Mark, changes.Placed
+		}
+	}
+	n.Stated = s.stated
+	return nil
+}
+
+// listing is a document that was read.
+type listing struct {
+	*fetch.Answer
+	resourcesync.Document
+	items []resourcesync.Item
+}
+
+// isNoDocument reports whether an error says that what was read is no document, or none that
+// can be used: it will be the same the next time.
+func isNoDocument(err error) bool {
+	return errors.As(err, new(*resourcesync.LimitError)) || errors.As(err, new(*resourcesync.InvalidError))
+}
+
+// read fetches a document. Where its ETag is still the given one, only the answer is there.
+func (l *look) read(ctx context.Context, at, etag string) (*listing, error) {
+	if err := l.count(at); err != nil {
+		return nil, err
+	}
+	r := fetch.Request{URL: at, Accept: acceptSitemap, ETag: etag, Max: l.maxBytes(), AllowURL: l.allowURL, Within: l.Fetcher.MaxTime}
+	p, a, err := fetch.Do(ctx, l.Fetcher, r, func(a *fetch.Answer) (*listing, error) {
+		p, err := readListing(a.Body, a.URL, l.Limits)
+		if isNoDocument(err) {
+			err = fetch.Permanent(err)
+		}
+		return p, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		p = &listing{}
+	}
+	p.Answer = a
+	return p, nil
+}
+
+const acceptSitemap = "application/xml, text/xml;q=0.9, */*;q=0.1"
+
+// maxBytes is more than a document may have: others have longer ones.
+func (l *look) maxBytes() int64 { return cmp.Or(l.Limits.MaxBytes, 100<<20) }
+
+// count counts a document that is to be read.
+func (l *look) count(at string) error {
+	if most := cmp.Or(l.MaxDocs, 100_000); l.documents >= most {
+		return fmt.Errorf("%s: the Source has more than %d documents", at, most)
+	}
+	l.documents++
+	if l.Progress != nil {
+		l.Progress(l.documents)
+	}
+	return nil
+}
+
+// readListing reads a document; Sitemaps are often packed, whatever the server says of them.
+func readListing(from io.Reader, uri string, limits resourcesync.Limits) (*listing, error) {
+	start := bufio.NewReader(from)
+	from = start
+	if magic, _ := start.Peek(2); string(magic) == "\x1f\x8b" { // RFC 1952 §2.3.1
+		unpacked, err := gzip.NewReader(start)
+		if err != nil {
+			return nil, err
+		}
+		from = unpacked // as long as the limits allow
+	}
+	d, err := resourcesync.Read(from, uri, limits)
+	if err != nil {
+		return nil, err
+	}
+	return listingOf(d)
+}
+
+func listingOf(d *resourcesync.Reader) (*listing, error) {
+	p := &listing{}
+	for {
+		i, err := d.Next()
+		switch {
+		case err == io.EOF:
+			p.Document = d.Document
+			return p, nil
+		case err != nil:
+			return nil, err
+		}
+		p.items = append(p.items, i)
+	}
+}
+
+// record returns what a list says of a resource.
+func (l *look) record(i *resourcesync.Item) follow.Record {
+	r := follow.Record{ID: i.Loc, Updated: i.ChangeTime(), Deleted: i.Change == resourcesync.Deleted}
+	if l.About != nil {
+		r.TopicSI = l.About(i)
+	}
+	switch {
+	case r.Deleted:
+	case l.Represent != nil:
+		r.Representations = l.Represent(i)
+	default:
+		r.Representations = Mirrors(i)
+	}
+	return r
+}
+
+// Mirrors returns where a resource is available: at its mirrors by their priority, which
+// are there to spare the Source (Z39.99 §14.2, Mirrored Content), then at its own URI.
+func Mirrors(i *resourcesync.Item) []follow.Representation {
+	stated := follow.Fixity{Representation: i.Representation}
+	var all []follow.Representation
+	for _, m := range elsewhere(i, resourcesync.RelDuplicate) {
+		all = append(all, follow.Representation{URL: m.Href, Type: i.Type, Fixity: stated, Copy: true})
+	}
+	all = append(all, follow.Representation{URL: i.Loc, Type: i.Type, Fixity: stated})
+	all[0].Patch = patchTo(i)
+	return all
+}
+
+// Alternates returns the forms of a resource that have URIs of their own (Z39.99 §14.3,
+// Alternate Representations).
+func Alternates(i *resourcesync.Item) (all []follow.Representation) {
+	for _, l := range elsewhere(i, resourcesync.RelAlternate) {
+		all = append(all, follow.Representation{URL: l.Href, Type: l.Type, Fixity: follow.Fixity{Representation: l.Representation}})
+	}
+	return all
+}
+
+// elsewhere returns the links with a relation that lead to what can be fetched, and is not the
+// resource itself.
+func elsewhere(i *resourcesync.Item, rel string) []resourcesync.Link {
+	return slices.DeleteFunc(i.Find(rel), func(l resourcesync.Link) bool {
+		u, err := url.Parse(l.Href)
+		return err != nil || u.Scheme != "http" && u.Scheme != "https" || l.Href == i.Loc
+	})
+}
+
+func (l *look) report(line string) {
+	l.reporting.Lock()
+	defer l.reporting.Unlock()
+	if l.Report != nil {
+		l.Report(line)
+	}
+}
+
+// strong are the algorithms whose digests tell that what a patch has made is what it should be.
+var strong = []string{resourcesync.SHA256, "sha-512"}
+
+// patchTo returns the patch to the representation of an item, or nil where there is none that
+// is known, that says what it is, and that leads to something which can be told to be right; or
+// where it spares little.
+func patchTo(i *resourcesync.Item) *follow.Patch {
+	isStrong := func(h resourcesync.Hash) bool { return slices.Contains(strong, h.Algorithm) }
+	if i.Length > follow.MaxPatched || i.Encoding != "" || !slices.ContainsFunc(i.Hashes, isStrong) {
+		return nil
+	}
+	for _, l := range i.Find(resourcesync.RelPatch) {
+		if l.Type == patch.MediaType && l.Length > 0 && l.Length < i.Length/2 && l.Encoding == "" {
+			return &follow.Patch{URL: l.Href, Fixity: follow.Fixity{Representation: l.Representation}}
+		}
+	}
+	return nil
+}

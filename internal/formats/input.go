@@ -1,0 +1,147 @@
+package formats
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// DefaultMaxSize is the largest size in bytes of what is read, unpacked: more
+// than most machines can hold as a map, and little enough to meet soon.
+const DefaultMaxSize = 4 << 30
+
+// input is what the readers of one document, and of those that it merges in,
+// have in common: how much may be read in all.
+type input struct {
+	left, max int64
+}
+
+var gzipMagic = []byte{0x1F, 0x8B} // RFC 1952 §2.3.1, Member header and trailer
+
+// unpack returns the content of r, which may be gzipped (RFC 1952).
+func (in *input) unpack(r io.Reader) (*limited, error) {
+	packed := bufio.NewReaderSize(r, 64<<10)
+	head, err := packed.Peek(len(gzipMagic))
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if !bytes.Equal(head, gzipMagic) {
+		return &limited{r: packed, in: in}, nil
+	}
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		return nil, broken(err)
+	}
+	content := bufio.NewReaderSize(&gunzip{z}, 64<<10)
+	if head, _ := content.Peek(len(gzipMagic)); bytes.Equal(head, gzipMagic) {
+		return nil, errors.New("it is gzipped twice: unpack it once")
+	}
+	return &limited{r: content, in: in}, nil
+}
+
+// gunzip makes the errors of a gzip reader speak of gzip.
+type gunzip struct{ r io.Reader }
+
+func (g *gunzip) Read(p []byte) (int, error) {
+	n, err := g.r.Read(p)
+	if err != nil && err != io.EOF {
+		err = broken(err)
+	}
+	return n, err
+}
+
+func broken(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return errors.New("it is gzipped, and ends early: fetch or pack it again")
+	}
+	return err
+}
+
+// limited reads as long as the input may go on.
+type limited struct {
+	r   io.Reader
+	in  *input
+	err error // that has ended it
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if l.in.left < 0 {
+		return 0, &TooLargeError{l.in.max}
+	}
+	n, err := l.r.Read(p)
+	l.in.left -= int64(n)
+	if err != nil && err != io.EOF {
+		l.err = err
+	}
+	return n, err
+}
+
+// InputError says that a document could not be read to its end.
+type InputError struct {
+	Name string // of the document
+	Err  error
+}
+
+func (e *InputError) Error() string {
+	return fmt.Sprintf("%s: cannot be read to its end: %s", e.Name, e.Err)
+}
+
+func (e *InputError) Unwrap() error { return e.Err }
+
+// TooLargeError says that a document, unpacked and with what it merges in, has
+// more than Max bytes.
+type TooLargeError struct{ Max int64 }
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("it has more than %d bytes, unpacked and with what it merges in: raise the limit with --max-size, or divide it", e.Max)
+}
+
+// Open opens a file for reading and returns its size, 0 where it has none, as a pipe.
+// It calls looked with what the file was like before. A folder, which could be opened
+// but not read, is an error.
+func Open(path string, looked func(string, fs.FileInfo)) (*os.File, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		info, _ := os.Stat(path)
+		looked(path, info)
+		return nil, 0, unreadable(path, err)
+	}
+	info, err := f.Stat()
+	looked(path, info)
+	switch {
+	case err != nil:
+		return nil, 0, errors.Join(unreadable(path, err), f.Close())
+	case info.IsDir():
+		return nil, 0, errors.Join(fmt.Errorf("%s is a folder: name a file in it", path), f.Close())
+	case info.Mode().IsRegular():
+		return f, info.Size(), nil
+	}
+	return f, 0, nil
+}
+
+// unreadable says of a file why it cannot be read, and what to do.
+func unreadable(path string, err error) error {
+	return fmt.Errorf("%s: %w; name a file that is there and that you may read", path, causeOf(err))
+}
+
+// UntilDone returns a reader of r that fails with the error of ctx once that has ended.
+func UntilDone(ctx context.Context, r io.Reader) io.Reader { return untilDone{ctx, r} }
+
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u untilDone) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.r.Read(p)
+}

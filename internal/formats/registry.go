@@ -1,0 +1,112 @@
+package formats
+
+import (
+	"fmt"
+	"mime"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tmshare/tmshare/internal/formats/format"
+	"github.com/tmshare/tmshare/internal/formats/formatcxtm"
+	"github.com/tmshare/tmshare/internal/formats/formatxtm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Format is one notation in which topic maps are read, written, or both.
+type Format = format.Format
+
+// The formats, for those who need a certain one.
+var (
+	XTM10 = formatxtm.XTM10
+	XTM20 = formatxtm.XTM20
+	XTM21 = formatxtm.XTM21
+	CXTM  = formatcxtm.CXTM
+)
+
+// All are the formats, in the order in which messages name them. A new format is a package, and
+// one entry here.
+var All = []*Format{XTM21, XTM20, XTM10, CXTM}
+
+// Default is the format of what no name and no ending says otherwise.
+var Default = XTM21
+
+// Named returns the format with a name or an alias.
+func Named(name string) (*Format, error) { return among(All, name) }
+
+// ServedNamed is Named for the formats that servers offer.
+func ServedNamed(name string) (*Format, error) {
+	return among(slices.DeleteFunc(slices.Clone(All), func(f *Format) bool { return f.URLEnding == "" }), name)
+}
+
+func among(all []*Format, name string) (*Format, error) {
+	for _, f := range all {
+		if f.Name == name || slices.Contains(f.Aliases, name) {
+			return f, nil
+		}
+	}
+	return nil, fmt.Errorf("unknown format %q: use %s", name, List(all))
+}
+
+// List names the formats in a sentence: "a, b or c".
+func List(all []*Format) string {
+	var b strings.Builder
+	for i, f := range all {
+		switch {
+		case i > 0 && i == len(all)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(f.Name)
+	}
+	return b.String()
+}
+
+// OfFile returns the format that the ending of a file's name tells.
+func OfFile(path string) (*Format, bool) {
+	ending := filepath.Ext(strings.TrimSuffix(path, gzipEnding))
+	for _, f := range All {
+		if slices.Contains(f.Endings, ending) {
+			return f, true
+		}
+	}
+	return nil, false
+}
+
+// ToRead returns the format to read content with that bears a media type: Default where the type
+// says nothing of a format that can be read.
+func ToRead(mediaType string) *Format {
+	base, params, err := mime.ParseMediaType(mediaType)
+	if err != nil {
+		return Default
+	}
+	for _, f := range All {
+		for _, known := range f.MediaTypes {
+			knownBase, knownParams, _ := mime.ParseMediaType(known)
+			if f.Read != nil && base == knownBase && params["version"] == knownParams["version"] {
+				return f
+			}
+		}
+	}
+	return Default
+}
+
+// Stored returns the format of a form in which servers keep fragments and snapshots.
+func Stored(v xtm.Version) *Format {
+	for _, f := range All {
+		if f.Stored == v {
+			return f
+		}
+	}
+	panic("no format is stored as XTM " + string(v)) // a list in the program is wrong
+}
+
+// Help is the table of formats for the help of a command: endings, names, titles.
+func Help() string {
+	var b strings.Builder
+	for _, f := range All {
+		fmt.Fprintf(&b, "  %-13s %-7s %s\n", strings.Join(f.Endings, ", "), f.Name, f.Title)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,174 @@
+package formats
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Source says which file to read and how.
+type Source struct {
+	Path  string    // "-" is Stdin
+	Stdin io.Reader // default os.Stdin
+	Name  string    // of the document, for messages; default Path, or "standard input"
+
+	Format *Format // default: the one that the ending of Path tells
+
+	// Base is the locator that the document is read on. The default is its file
+	// URL, and that of the current folder for Stdin.
+	Base tmdm.Locator
+	// Root is the folder below which the files that mergeMap names are opened.
+	// The default is the folder of the document, the current one for Stdin.
+	Root string
+	// Unmerged, if not nil, is called for each document that mergeMap names
+	// instead of opening it.
+	Unmerged func(tmdm.Locator)
+	// Alone says that a document with mergeMap is refused.
+	Alone   bool
+	MaxSize int64 // bytes of all that is read, unpacked; default DefaultMaxSize
+
+	Lenient     bool                   // as in xtm.Options
+	DropClashes bool                   // as in xtm.Options
+	Limits      xtm.Limits             // as in xtm.Options
+	Tolerated   func(*xtm.SyntaxError) // as in xtm.Options
+	Problem     func(*xtm.SyntaxError) // as in xtm.Options
+
+	// Looked, if not nil, is called for each file, those that mergeMap names
+	// included, with what it was like before it was opened; nil where it is not there.
+	Looked func(path string, info fs.FileInfo)
+
+	Progress io.Writer // where to say how far a long document is read; nil: nowhere
+}
+
+// Document is a topic map that was read.
+type Document struct {
+	Name    string // of the file, for messages
+	Base    tmdm.Locator
+	Version xtm.Version // of its syntax; that of documents merged in may be another
+	Map     *tmdm.TopicMap
+}
+
+// Stdin is the name of standard input in messages.
+const Stdin = "standard input"
+
+// Read reads the document, until ctx ends.
+func (s Source) Read(ctx context.Context) (*Document, error) {
+	d := &Document{Name: cmp.Or(s.Name, s.Path), Base: s.Base}
+	var r io.Reader
+	var size int64
+	if s.Path == "-" {
+		d.Name = cmp.Or(s.Name, Stdin)
+		if r = s.Stdin; r == nil {
+			r = os.Stdin
+		}
+	} else {
+		f, n, err := Open(s.Path, s.looked)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		r, size = f, n
+	}
+	r = UntilDone(ctx, r)
+	if d.Base == "" {
+		base, err := s.place()
+		if err != nil {
+			return nil, err
+		}
+		d.Base = base
+	}
+	if s.Progress != nil {
+		p := &progress{r: r, out: s.Progress, name: d.Name, size: size}
+		defer p.done()
+		r = p
+	}
+	return d, s.read(ctx, d, r)
+}
+
+// place returns the base of a document for which none is given. That of
+// standard input is the folder in which the shell would look for its file.
+func (s Source) place() (tmdm.Locator, error) {
+	if s.Path != "-" {
+		return FileURL(s.Path)
+	}
+	here, err := FileURL(".")
+	return tmdm.Locator(strings.TrimSuffix(string(here), "/") + "/"), err
+}
+
+func (s Source) read(ctx context.Context, d *Document, r io.Reader) (err error) {
+	in := &input{max: s.MaxSize}
+	if in.max <= 0 {
+		in.max = DefaultMaxSize
+	}
+	in.left = in.max
+	content, err := in.unpack(r)
+	if err != nil {
+		return &InputError{d.Name, err}
+	}
+	o := xtm.Options{
+		Base: d.Base, URI: d.Name, Lenient: s.Lenient, DropClashes: s.DropClashes, Limits: s.Limits,
+		Tolerated: s.Tolerated, Problem: s.Problem, FoundVersion: func(v xtm.Version) { d.Version = v },
+	}
+	switch {
+	case s.Unmerged != nil:
+		o.Loader = s.unmerged
+	case !s.Alone:
+		dir := "."
+		if s.Path != "-" {
+			dir = filepath.Dir(s.Path)
+		}
+		var f *folder
+		if f, err = openFolder(s.Root, dir, d.Base, in, s.looked); err != nil {
+			return err
+		}
+		defer f.root.Close()
+		o.Loader, o.Tolerated, o.Problem = f.load, f.renaming(o.Tolerated), f.renaming(o.Problem)
+		defer func() {
+			var refused *xtm.SyntaxError
+			if errors.As(err, &refused) {
+				f.rename(refused)
+			}
+		}()
+	}
+	d.Map, err = s.format().Read(ctx, content, o)
+	var tooLarge *TooLargeError
+	switch {
+	case errors.As(err, &tooLarge):
+		return fmt.Errorf("%s: %w", d.Name, tooLarge)
+	case content.err != nil: // which the reader of the format may take for the end of the document
+		return &InputError{d.Name, content.err}
+	}
+	return err
+}
+
+// format is the one that the ending of the file's name tells, if it can be read.
+func (s Source) format() *Format {
+	if s.Format != nil {
+		return s.Format
+	}
+	if f, ok := OfFile(s.Path); ok && f.Read != nil {
+		return f
+	}
+	return Default
+}
+
+func (s Source) looked(path string, info fs.FileInfo) {
+	if s.Looked != nil {
+		s.Looked(path, info)
+	}
+}
+
+// unmerged stands for a document that mergeMap names and that is left out.
+func (s Source) unmerged(l tmdm.Locator) (io.ReadCloser, error) {
+	s.Unmerged(l)
+	return io.NopCloser(strings.NewReader(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"/>`)), nil
+}

@@ -1,0 +1,172 @@
+package formats
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/tmshare/tmshare/internal/formats/format"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// gzipEnding is that of the names of gzipped files (RFC 1952).
+const gzipEnding = ".gz"
+
+// Target says where to write a map.
+type Target struct {
+	Path       string    // "-" is Stdout; what ends in .gz is gzipped
+	Stdout     io.Writer // default os.Stdout
+	FailOnLoss bool      // write nothing that lacks something: a *LossError instead
+}
+
+// Encoder writes a map, and returns what its format could not carry. It may be called twice.
+type Encoder func(io.Writer) (xtm.Losses, error)
+
+// As returns an Encoder of the document in a format.
+func (d *Document) As(f *Format, names xtm.NameTypes) Encoder {
+	return func(w io.Writer) (xtm.Losses, error) {
+		return f.Write(w, d.Map, format.WriteOptions{Base: d.Base, NameTypes: names})
+	}
+}
+
+// LossError says that a map was not written because the format cannot carry all
+// of it.
+type LossError struct{ Losses xtm.Losses }
+
+func (e *LossError) Error() string {
+	return fmt.Sprintf("the format cannot carry all of the map, %d things would be lost: choose another format", e.Losses.Total())
+}
+
+// Write writes a map and returns what the format could not carry. A file appears,
+// or takes the place of the old one, when it is complete; an error, or the end
+// of ctx, leaves everything as it was. What is no regular file is written to as
+// it is.
+func (t Target) Write(ctx context.Context, encode Encoder) (xtm.Losses, error) {
+	if t.Path == "-" {
+		w := t.Stdout
+		if w == nil {
+			w = os.Stdout
+		}
+		return t.direct(ctx, w, encode, "standard output")
+	}
+	info, err := os.Stat(t.Path)
+	switch {
+	case err != nil: // there is no such file yet, or else creating it will say what is wrong
+		return t.replace(ctx, t.Path, 0, encode)
+	case info.IsDir():
+		return xtm.Losses{}, fmt.Errorf("%s is a folder: name a file in it", t.Path)
+	case !info.Mode().IsRegular():
+		f, err := os.OpenFile(t.Path, os.O_WRONLY, 0)
+		if err != nil {
+			return xtm.Losses{}, wrap(t.Path, err)
+		}
+		losses, err := t.direct(ctx, f, encode, t.Path)
+		return losses, errors.Join(err, f.Close())
+	}
+	path, err := filepath.EvalSymlinks(t.Path) // a symbolic link stays one
+	if err != nil {
+		return xtm.Losses{}, wrap(t.Path, err)
+	}
+	return t.replace(ctx, path, info.Mode().Perm(), encode)
+}
+
+// replace writes a file under a temporary name and renames it when it is
+// complete. The mode is that of the old file, 0 where there is none.
+func (t Target) replace(ctx context.Context, path string, mode os.FileMode, encode Encoder) (losses xtm.Losses, err error) {
+	f, err := os.OpenFile(path+"."+rand.Text()+".tmp", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return losses, wrap(t.Path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	defer f.Close()
+	if losses, err = t.encode(ctx, f, encode); err != nil {
+		return losses, wrap(t.Path, err)
+	}
+	if t.FailOnLoss && losses.Total() > 0 {
+		return losses, &LossError{losses}
+	}
+	if mode != 0 {
+		err = f.Chmod(mode)
+	}
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return losses, wrap(t.Path, err)
+	}
+	return losses, wrap(t.Path, os.Rename(f.Name(), path))
+}
+
+// direct writes to what cannot be taken back. So losses are counted before.
+func (t Target) direct(ctx context.Context, w io.Writer, encode Encoder, name string) (xtm.Losses, error) {
+	if t.FailOnLoss {
+		losses, err := t.encode(ctx, io.Discard, encode)
+		if err != nil {
+			return losses, wrap(name, err)
+		}
+		if losses.Total() > 0 {
+			return losses, &LossError{losses}
+		}
+	}
+	losses, err := t.encode(ctx, w, encode)
+	return losses, wrap(name, err)
+}
+
+func (t Target) encode(ctx context.Context, w io.Writer, encode Encoder) (losses xtm.Losses, err error) {
+	w = &interruptible{ctx, w}
+	if strings.HasSuffix(t.Path, gzipEnding) {
+		z := gzip.NewWriter(w)
+		defer func() { err = errors.Join(err, z.Close()) }()
+		w = z
+	}
+	return encode(w)
+}
+
+// wrap names the file as the user does, in errors of writing it.
+func wrap(name string, err error) error {
+	cause := causeOf(err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+	case !errors.As(err, new(*os.PathError)) && !errors.As(err, new(*os.LinkError)): // it is about what is written
+		return err
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("writing %s: %w; make its folder first", name, cause)
+	}
+	return fmt.Errorf("writing %s: %w", name, cause)
+}
+
+// causeOf returns what the system says of a file, without the names that it had here.
+func causeOf(err error) error {
+	var pathErr *os.PathError
+	var linkErr *os.LinkError
+	switch {
+	case errors.As(err, &pathErr):
+		return pathErr.Err
+	case errors.As(err, &linkErr):
+		return linkErr.Err
+	}
+	return err
+}
+
+// interruptible writes until its context ends.
+type interruptible struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (i *interruptible) Write(p []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return i.w.Write(p)
+}

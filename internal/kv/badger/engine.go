@@ -1,0 +1,165 @@
+// Package badger is the engine that keeps the rows of a node on disk, in a database of
+// Badger. It is the only package that knows Badger.
+//
+// A database is opened in steps: [Lock] its folder, look whether it is whole
+// ([Folder.Inspect]), and open it ([Folder.Open]).
+package badger
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	badgerdb "github.com/dgraph-io/badger/v4"
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/internal/kv"
+)
+
+// Engine implements [kv.Engine] and [kv.Verifier].
+type Engine struct {
+	folder   *Folder
+	badger   *badgerdb.DB
+	log      *slog.Logger
+	readOnly bool
+	node     uuid.UUID // whose record is kept; none until KeepRecord
+	closed   func() error
+
+	view     sync.RWMutex // held for writing while a journal is rolled forward
+	unusable error        // under view: why nothing can be read or written any more
+
+	committing   sync.Mutex    // held by the commit that is under way
+	begun, ended atomic.Uint64 // how many commits have
+	journal      chan struct{} // of one place: that of the transaction that has the journal
+	journaled    atomic.Uint64 // how many commits went through it
+
+	stopped    context.Context // ends with Close: what is done in the background ends
+	stop       context.CancelFunc
+	background sync.WaitGroup
+}
+
+func newEngine(f *Folder, o Options) *Engine {
+	e := &Engine{folder: f, log: o.Logger, readOnly: o.ReadOnly && CanShare, closed: o.Closed, journal: make(chan struct{}, 1)}
+	if e.log == nil {
+		e.log = slog.Default()
+	}
+	e.stopped, e.stop = context.WithCancel(context.Background())
+	return e
+}
+
+// Snapshot implements [kv.Engine].
+func (e *Engine) Snapshot(ctx context.Context) (kv.Reader, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	e.view.RLock()
+	defer e.view.RUnlock()
+	if e.unusable != nil {
+		return nil, e.unusable
+	}
+	ended := e.ended.Load()
+	r := e.reader(ctx)
+	r.version = e.settled(ended)
+	return r, nil
+}
+
+// Version implements [kv.Engine].
+func (e *Engine) Version(ctx context.Context) (kv.Version, error) {
+	if err := context.Cause(ctx); err != nil {
+		return kv.Unsettled, err
+	}
+	if err := e.usable(); err != nil {
+		return kv.Unsettled, err
+	}
+	return e.settled(e.ended.Load()), nil
+}
+
+// settled returns the version of the state that was there when so many commits had ended, if
+// no other has begun since.
+func (e *Engine) settled(ended uint64) kv.Version {
+	if e.begun.Load() != ended {
+		return kv.Unsettled
+	}
+	return kv.Version(ended + 1)
+}
+
+func (e *Engine) usable() error {
+	e.view.RLock()
+	defer e.view.RUnlock()
+	return e.unusable
+}
+
+// Journaled returns how many commits went through the journal since the database was opened.
+func (e *Engine) Journaled() uint64 { return e.journaled.Load() }
+
+// DeletePrefix implements [kv.Engine].
+func (e *Engine) DeletePrefix(ctx context.Context, prefix []byte) error {
+	if err := e.writable(ctx); err != nil {
+		return err
+	}
+	return e.deletePrefix(ctx, prefix)
+}
+
+func (e *Engine) deletePrefix(ctx context.Context, prefix []byte) error {
+	r := e.reader(ctx)
+	defer r.Close()
+	batch := e.newBatch()
+	defer batch.Cancel()
+	for row, err := range r.rows(rowRange{prefix: prefix, own: true, keysOnly: true}) {
+		if err == nil {
+			err = batch.Delete(append([]byte(nil), row.Key...))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return batch.Flush()
+}
+
+// collectGarbage gives back the space of old values now and then.
+func (e *Engine) collectGarbage() {
+	for {
+		select {
+		case <-e.stopped.Done():
+			return
+		case <-time.After(10 * time.Minute):
+			for e.badger.RunValueLogGC(0.5) == nil { // as long as there was something to do
+			}
+		}
+	}
+}
+
+// Close implements [kv.Engine]. It also unlocks the folder.
+func (e *Engine) Close() error {
+	e.view.Lock()
+	again := e.unusable == kv.ErrClosed
+	e.unusable = kv.ErrClosed
+	e.view.Unlock()
+	if again {
+		return nil
+	}
+	e.stop()
+	e.background.Wait()
+	defer e.folder.Unlock()
+	err := e.closeRecorded()
+	if err == nil && e.closed != nil {
+		err = e.closed()
+	}
+	return err
+}
+
+func (e *Engine) closeRecorded() error {
+	if e.node == uuid.Nil || e.readOnly {
+		return e.badger.Close()
+	}
+	if err := e.folder.recordMoving(e.node); err != nil {
+		return fmt.Errorf("%w; the database is left as it is, and will be recovered when it is opened again", err)
+	}
+	if err := e.badger.Close(); err != nil {
+		return err
+	}
+	return e.folder.recordClosed(e.node)
+}

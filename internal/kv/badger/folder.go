@@ -1,0 +1,212 @@
+package badger
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	badgerdb "github.com/dgraph-io/badger/v4"
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/internal/kv"
+)
+
+var (
+	// ErrLocked says that another process has the database open.
+	ErrLocked = errors.New("the data folder is in use by another process")
+	// ErrBeingRead says that all who have it open only read.
+	ErrBeingRead = errors.New("commands are reading it; wait for them to end")
+	// ErrRecover says that a database cannot be opened for reading only: a crash has left
+	// something in it. Opening it for writing recovers it.
+	ErrRecover = errors.New("the database was not closed; another process may be recovering it: try again")
+)
+
+// damaged returns an error that is [kv.ErrDamaged] about a file.
+func damaged(path, format string, args ...any) error {
+	return fmt.Errorf("%w: %s %s", kv.ErrDamaged, path, fmt.Sprintf(format, args...))
+}
+
+// Folder is the folder of a database, which this process has locked.
+type Folder struct {
+	path      string
+	lock      *os.File // nil where Badger has a lock of its own
+	record    *record  // nil: there is none, or it was not looked at
+	condition condition
+	written   os.FileInfo // of MANIFEST, when its record was written
+}
+
+// Lock locks the folder of a database: for this process alone, or shared with others that only
+// read. It is [ErrLocked] where another process has it, and also [ErrBeingRead] where all others
+// only read. A process that has just been killed gets another moment to lose its lock, since its
+// supervisor may have started the next one already.
+func Lock(path string, shared bool) (*Folder, error) {
+	f := &Folder{path: path}
+	var err error
+	for range 20 {
+		if f.lock, err = flock(path, shared); !errors.Is(err, ErrLocked) || errors.Is(err, ErrBeingRead) {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = damaged(path, "is missing")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Unlock lets other processes have the folder. An engine does so when it is closed.
+func (f *Folder) Unlock() {
+	if f.lock != nil {
+		f.lock.Close()
+		f.lock = nil
+	}
+}
+
+// Inspect looks whether the database is whole, and the one of a node. It is [kv.ErrDamaged]
+// where it is not, and changes nothing. Without Inspect, a folder is opened as a new one, or one
+// whose creation was interrupted.
+func (f *Folder) Inspect(node uuid.UUID) error {
+	r, err := readRecord(f.path)
+	if err != nil {
+		return err
+	}
+	if r.Node != node {
+		return damaged(filepath.Join(f.path, recordFile), "is of another node (%s) than the data folder (%s)", r.Node, node)
+	}
+	f.record = r
+	return f.inspect()
+}
+
+// InspectUnrecorded is Inspect for a database that no record is kept of yet. Less can be said
+// of it.
+func (f *Folder) InspectUnrecorded() error { return f.inspect() }
+
+func (f *Folder) inspect() error {
+	c, err := preflight(f.path, f.record)
+	if err == nil {
+		f.condition = *c
+	}
+	return err
+}
+
+// HasRecord reports whether Inspect has found a record.
+func (f *Folder) HasRecord() bool { return f.record != nil }
+
+// MustRecover reports whether Inspect has found that something is to be recovered. Until it is,
+// the database cannot be opened for reading only.
+func (f *Folder) MustRecover() bool { return f.condition.recover }
+
+// HasRecordFile reports whether there is a record in the folder of a database.
+func HasRecordFile(path string) bool {
+	_, err := os.Stat(filepath.Join(path, recordFile))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// IsFile reports whether a file of some name has, or names, rows of a database, or is the record
+// of one.
+func IsFile(name string) bool {
+	switch filepath.Ext(name) {
+	case tableExt, memtableExt, valueLogExt:
+		return true
+	}
+	return name == manifestFile || name == recordFile
+}
+
+// Open opens the database, and finishes a commit that was interrupted. The engine unlocks the
+// folder when it is closed; after an error the folder is locked still.
+func (f *Folder) Open(o Options) (*Engine, error) {
+	if !o.ReadOnly {
+		if err := f.prepare(o.Node); err != nil {
+			return nil, err
+		}
+	}
+	e, err := f.open(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.begin(o); err != nil {
+		e.stop()
+		return nil, errors.Join(err, e.badger.Close())
+	}
+	return e, nil
+}
+
+// prepare makes the folder ready for Badger to open the database for writing.
+func (f *Folder) prepare(node uuid.UUID) error {
+	for _, path := range f.condition.emptied { // Badger would fail
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	if f.record == nil {
+		return nil
+	}
+	return f.recordMoving(node)
+}
+
+// open has Badger open the database.
+func (f *Folder) open(o Options) (e *Engine, err error) {
+	e = newEngine(f, o)
+	defer panicked(&err)
+	e.badger, err = badgerdb.Open(o.badgerOptions(f.path, e.log).WithBypassLockGuard(CanShare).WithReadOnly(e.readOnly))
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Look opens the database for reading, and has o accept it. Nothing is changed, and a commit that
+// was interrupted is left as it is.
+func (f *Folder) Look(o Options) error {
+	o.ReadOnly = true
+	e, err := f.open(o)
+	if err != nil {
+		return err
+	}
+	defer e.stop()
+	return errors.Join(e.accept(o), e.badger.Close())
+}
+
+func (e *Engine) accept(o Options) error {
+	if o.Accept == nil {
+		return nil
+	}
+	r := e.reader(e.stopped)
+	defer r.Close()
+	return o.Accept(r)
+}
+
+// begin has the rows accepted, and brings them to the state after the last commit.
+func (e *Engine) begin(o Options) error {
+	if err := e.accept(o); err != nil {
+		return err
+	}
+	if e.readOnly { // a commit that is decided shows when it is carried out
+		if _, decided, err := e.decided(); decided || err != nil {
+			return errors.Join(err, ErrRecover)
+		}
+		return nil
+	}
+	if err := e.recoverJournal(); err != nil {
+		return err
+	}
+	e.background.Go(e.collectGarbage)
+	return nil
+}
+
+// KeepRecord begins to keep the record of a new database: from now on it must have what it has.
+// The record of one that was inspected is kept anyway as it was until KeepRecord is called.
+func (e *Engine) KeepRecord(node uuid.UUID) error {
+	if err := e.folder.recordOpen(node); err != nil {
+		return err
+	}
+	e.node = node
+	e.background.Go(e.followManifest)
+	return nil
+}

@@ -1,0 +1,11 @@
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly)
+
+package badger
+
+import "os"
+
+// CanShare is false where there is no flock: Badger keeps other processes out in its own way,
+// and a database is always opened for writing, since Badger cannot share it there.
+const CanShare = false
+
+func flock(string, bool) (*os.File, error) { return nil, nil }

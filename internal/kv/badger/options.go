@@ -1,0 +1,94 @@
+package badger
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	badgerdb "github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/internal/kv"
+)
+
+// Options say how a database is opened.
+type Options struct {
+	ReadOnly bool         // the folder must have been inspected, and have nothing to recover
+	Logger   *slog.Logger // default: slog.Default()
+	Settings
+
+	// Node is the one that the folder was inspected for.
+	Node uuid.UUID
+
+	// Accept, if not nil, is asked whether the rows are those that they should be, before any
+	// is changed. Its error is that of Open.
+	Accept func(kv.Reader) error
+
+	// Closed, if not nil, is called when the database is closed, before others can lock its folder.
+	Closed func() error
+}
+
+// Settings differ from those of a node in tests and benchmarks only. Sizes are in bytes; zero
+// is what a node has.
+type Settings struct {
+	Unsynced         bool  // commits do not wait for the disk
+	MemTableSize     int64 // a transaction has room for less than a sixth of it
+	ValueLogFileSize int64
+	ValueThreshold   int64 // length from which on values are in value logs
+}
+
+// badgerOptions are sized for small machines: at most about 45 MB of buffers and
+// caches. The buffers in which Badger makes tables are three times the largest,
+// which is a memtable: so those are small, too. Tables are not compressed: they are
+// read where the system has mapped them, so there is no cache of unpacked blocks,
+// and a compaction, which builds up to a dozen tables at a time in memory, needs no
+// room for what they are unpacked. What is large is gzipped anyway. Tables are
+// small, also on the lower levels, for the same reason, and there are two
+// compactions at a time. Conflicts are not looked for: a commit is based on a version,
+// and what is written in bulk is nobody else's; Badger would remember every key that is
+// written while a reader is there.
+func (s *Settings) badgerOptions(dir string, log *slog.Logger) badgerdb.Options {
+	o := badgerdb.DefaultOptions(dir)
+	o.TableSizeMultiplier = 1
+	o = o.
+		WithNumCompactors(2).
+		WithSyncWrites(!s.Unsynced).
+		WithDetectConflicts(false).
+		WithMemTableSize(8 << 20).
+		WithNumMemtables(3).
+		WithBaseTableSize(2 << 20).
+		WithCompression(options.None).
+		WithBlockCacheSize(0).
+		WithIndexCacheSize(16 << 20).
+		WithValueLogFileSize(64 << 20).
+		WithNumVersionsToKeep(1).
+		WithVerifyValueChecksum(true).
+		WithCompactL0OnClose(false).
+		WithMetricsEnabled(false).
+		WithLogger(badgerLog{log})
+	if s.MemTableSize > 0 {
+		o = o.WithMemTableSize(s.MemTableSize)
+	}
+	if s.ValueLogFileSize > 0 {
+		o = o.WithValueLogFileSize(s.ValueLogFileSize)
+	}
+	if s.ValueThreshold > 0 {
+		o = o.WithValueThreshold(s.ValueThreshold)
+	}
+	return o
+}
+
+// badgerLog passes Badger's warnings and errors on; the rest is for debugging.
+type badgerLog struct{ log *slog.Logger }
+
+func (l badgerLog) line(format string, args []any) string {
+	return strings.TrimSpace(fmt.Sprintf("badger: "+format, args...))
+}
+func (l badgerLog) Errorf(f string, a ...any)   { l.log.Error(l.line(f, a)) }
+func (l badgerLog) Warningf(f string, a ...any) { l.log.Warn(l.line(f, a)) }
+func (l badgerLog) Infof(f string, a ...any) {
+	l.log.Log(context.Background(), slog.LevelDebug-4, l.line(f, a)) // its own affairs
+}
+func (l badgerLog) Debugf(string, ...any) {}

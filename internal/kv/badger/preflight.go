@@ -1,0 +1,185 @@
+package badger
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/dgraph-io/badger/v4/pb"
+	"github.com/dgraph-io/badger/v4/table"
+	"github.com/dgraph-io/badger/v4/y"
+	"google.golang.org/protobuf/proto"
+)
+
+// The files of Badger's database.
+const (
+	manifestFile = "MANIFEST" // names the tables
+	tableExt     = ".sst"
+	memtableExt  = ".mem"  // the log of a memtable: what is in no table yet
+	valueLogExt  = ".vlog" // large values
+)
+
+// emptyLog is the size in bytes of a log of Badger with nothing in it.
+const emptyLog = 20
+
+// condition is in what state the files of a database are, none of which are damaged.
+type condition struct {
+	recover bool     // there is something to recover, so Badger cannot open it without writing
+	emptied []string // logs that a process was killed in creating
+}
+
+// preflight looks whether a database is what its record says, and touches nothing. r is nil
+// where the first release made the folder: then there is no record.
+//
+// Badger deletes each table that MANIFEST does not name, opens without those whose index is
+// damaged, and drops what it cannot read at the end of a log. That is right after a crash, and
+// a loss otherwise. After a crash, there may be tables that are not named yet, or not deleted
+// yet, MANIFEST may end with a part of an entry, and so may logs.
+func preflight(folder string, r *record) (*condition, error) {
+	m, err := readManifest(folder)
+	if err != nil {
+		return nil, err
+	}
+	grown := false
+	if r != nil {
+		if grown, err = r.compare(folder, m); err != nil {
+			return nil, err
+		}
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	c := &condition{recover: r != nil && !r.Closed || grown}
+	var unnamed []string
+	logs := 0
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return nil, err
+		}
+		switch name := e.Name(); filepath.Ext(name) {
+		case tableExt:
+			if id, ok := table.ParseFileID(name); ok {
+				if _, named := m.Tables[id]; !named {
+					unnamed = append(unnamed, filepath.Join(folder, name))
+				}
+			}
+		case memtableExt, valueLogExt:
+			if info.Size() == 0 {
+				c.emptied = append(c.emptied, filepath.Join(folder, name))
+			}
+			if filepath.Ext(name) == memtableExt {
+				logs++
+			}
+		}
+	}
+	if r == nil && len(unnamed) > 0 {
+		return nil, damaged(filepath.Join(folder, manifestFile), "does not name %s. If the first release of tmshare was killed here, copy the folder, and start and stop that release on the copy once", unnamed[0])
+	}
+	if r == nil && logs == 0 && m.whole < int64(len(m.content)) {
+		return nil, damaged(filepath.Join(folder, manifestFile), "ends in the middle of an entry")
+	}
+	if len(unnamed) > 0 || len(c.emptied) > 0 || logs > 0 {
+		c.recover = true
+	}
+	for id := range m.Tables {
+		if err := checkTable(table.NewFilename(id, folder)); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// compare looks whether MANIFEST still has what the record says, and reports whether it has
+// more. Where it has not, the logs that the record names must be there.
+func (r *record) compare(folder string, m *manifest) (grown bool, err error) {
+	path := filepath.Join(folder, manifestFile)
+	size := int64(len(m.content))
+	switch {
+	case size >= r.Manifest.Size && hashOf(m.content[:r.Manifest.Size]) == r.Manifest.SHA256:
+	case !r.Closed && r.Manifest.Deletions >= rewrittenFrom && m.Deletions < r.Manifest.Deletions:
+		return true, nil // Badger has written it anew since, as a whole
+	case size < r.Manifest.Size:
+		return false, damaged(path, "is shorter than it was: %d bytes, not %d", size, r.Manifest.Size)
+	default:
+		return false, damaged(path, "is not the one of this database, or was changed")
+	}
+	if size > r.Manifest.Size {
+		return true, nil
+	}
+	for name, size := range r.Files {
+		path := filepath.Join(folder, name)
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return false, damaged(path, "is missing")
+		case err != nil:
+			return false, err
+		case info.Size() < size:
+			return false, damaged(path, "is shorter than it was: %d bytes, not %d", info.Size(), size)
+		}
+	}
+	return false, nil
+}
+
+// checkTable looks whether a table of Badger that MANIFEST names is whole. It does not read the
+// rows.
+func checkTable(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return damaged(path, "is missing, which MANIFEST names")
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return checkIndex(path, f, info.Size())
+}
+
+// checkIndex looks whether the index of a table has the checksum that stands there. A table
+// ends with the index, the length of that in four bytes, the checksum, and the length of that.
+func checkIndex(path string, content io.ReaderAt, size int64) error {
+	end := size
+	before := func(n int64) ([]byte, error) { // the n bytes before end, which is moved there
+		if n <= 0 || n > end {
+			return nil, damaged(path, "is cut: %d bytes", size)
+		}
+		end -= n
+		b := make([]byte, n)
+		if _, err := content.ReadAt(b, end); err != nil {
+			return nil, err
+		}
+		return b, nil
+	}
+	part := func() ([]byte, error) {
+		length, err := before(4)
+		if err != nil {
+			return nil, err
+		}
+		return before(int64(binary.BigEndian.Uint32(length)))
+	}
+	sum, err := part()
+	if err != nil {
+		return err
+	}
+	var expected pb.Checksum
+	if err := proto.Unmarshal(sum, &expected); err != nil {
+		return damaged(path, "has no checksum (%v)", err)
+	}
+	index, err := part()
+	if err != nil {
+		return err
+	}
+	if err := y.VerifyChecksum(index, &expected); err != nil {
+		return damaged(path, "has an index that its checksum does not fit")
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package badger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	badgerdb "github.com/dgraph-io/badger/v4"
+
+	"github.com/tmshare/tmshare/internal/kv"
+)
+
+// reader implements [kv.Reader].
+type reader struct {
+	txn     *badgerdb.Txn
+	ctx     context.Context
+	version kv.Version
+}
+
+func (e *Engine) reader(ctx context.Context) *reader {
+	return &reader{txn: e.badger.NewTransaction(false), ctx: ctx}
+}
+
+func (r *reader) Version() kv.Version { return r.version }
+func (r *reader) Close()              { r.txn.Discard() }
+
+// ended returns why nobody waits for what is read any more.
+func (r *reader) ended() error {
+	select {
+	case <-r.ctx.Done():
+		return context.Cause(r.ctx)
+	default:
+		return nil
+	}
+}
+
+// Get implements [kv.Reader].
+func (r *reader) Get(key []byte) (value []byte, err error) {
+	if err := r.ended(); err != nil {
+		return nil, err
+	}
+	defer panicked(&err)
+	item, err := r.txn.Get(key)
+	if errors.Is(err, badgerdb.ErrKeyNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return item.ValueCopy([]byte{}) // an empty one is not nil
+}
+
+// panicked makes an error of a panic: Badger trusts what it reads from its files.
+func panicked(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%w: the database cannot be read here (%v)", kv.ErrDamaged, p)
+	}
+}
+
+// Range implements [kv.Reader].
+func (r *reader) Range(prefix, from []byte, reverse bool) iter.Seq2[kv.Row, error] {
+	return r.rows(rowRange{prefix: prefix, from: from, reverse: reverse})
+}
+
+// rowRange says which rows are read.
+type rowRange struct {
+	prefix, from []byte
+	reverse      bool
+	own          bool // also rows of the engine's own
+	keysOnly     bool
+}
+
+func (r *reader) rows(of rowRange) iter.Seq2[kv.Row, error] {
+	return func(yield func(kv.Row, error) bool) {
+		c := cursors.Get().(*cursor)
+		c.rowRange = of
+		defer c.close()
+		for more, err := c.seek(r); ; more, err = c.next() {
+			if err == nil {
+				err = r.ended()
+			}
+			if err != nil {
+				yield(kv.Row{}, err)
+				return
+			}
+			if !more || !yield(c.row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// cursor goes from row to row.
+type cursor struct {
+	rowRange
+	it  *badgerdb.Iterator
+	row kv.Row // the value has the room of the one before
+}
+
+// cursors are kept for reuse, with the room for a value.
+var cursors = sync.Pool{New: func() any { return new(cursor) }}
+
+// mostRoom is how much room for a value is kept, in bytes.
+const mostRoom = 64 << 10
+
+func (c *cursor) close() {
+	if c.it != nil {
+		c.it.Close()
+	}
+	c.rowRange, c.it, c.row.Key = rowRange{}, nil, nil
+	if cap(c.row.Value) <= mostRoom {
+		cursors.Put(c)
+	}
+}
+
+// seek goes to the first row, and reports whether there is one.
+func (c *cursor) seek(r *reader) (more bool, err error) {
+	defer panicked(&err)
+	o := badgerdb.DefaultIteratorOptions
+	o.PrefetchValues, o.Reverse = false, c.reverse
+	if !c.reverse { // else Badger takes it for the key to begin with
+		o.Prefix = c.prefix
+	}
+	c.it = r.txn.NewIterator(o)
+	if c.reverse {
+		c.seekLast()
+	} else if bytes.Compare(c.from, c.prefix) > 0 {
+		c.it.Seek(c.from)
+	} else {
+		c.it.Seek(c.prefix)
+	}
+	return c.read()
+}
+
+// seekLast goes to the last row.
+func (c *cursor) seekLast() {
+	switch last := kv.After(c.prefix); {
+	case c.from != nil && len(c.from) == 0: // which Badger takes for no key
+		if c.it.Seek([]byte{0}); c.it.Valid() {
+			c.it.Next()
+		}
+	case c.from != nil && (last == nil || bytes.Compare(c.from, last) < 0):
+		c.it.Seek(c.from)
+	case last == nil:
+		c.it.Rewind()
+	default:
+		if c.it.Seek(last); c.it.Valid() && bytes.Equal(c.it.Item().Key(), last) {
+			c.it.Next()
+		}
+	}
+}
+
+func (c *cursor) next() (more bool, err error) {
+	defer panicked(&err)
+	c.it.Next()
+	return c.read()
+}
+
+func (c *cursor) read() (more bool, err error) {
+	for ; c.it.ValidForPrefix(c.prefix); c.it.Next() {
+		item := c.it.Item()
+		if c.row.Key = item.Key(); !c.own && kv.IsReserved(c.row.Key) {
+			continue
+		}
+		if !c.keysOnly {
+			c.row.Value, err = item.ValueCopy(c.row.Value)
+		}
+		return true, err
+	}
+	return false, nil
+}

@@ -1,0 +1,206 @@
+package badger
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	badgerdb "github.com/dgraph-io/badger/v4"
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/internal/durable"
+)
+
+// recordFile says what Badger's files were like when they were last known to be whole. It is
+// among them, so that the database of another node brings that one's.
+const recordFile = "database.json"
+
+// record is what Badger's files must still have. Badger cannot tell a MANIFEST that
+// was cut, or an older one, from a whole one: it would delete all tables that it does not
+// name. The record is written when the database is opened and closed, and within a second
+// after each change of MANIFEST.
+type record struct {
+	Node     uuid.UUID      `json:"node"`
+	Closed   bool           `json:"closed"` // nobody has the database open, nor had when it was last closed
+	Manifest manifestRecord `json:"manifest"`
+	// Files must be there, and have at least these sizes in bytes, as long as MANIFEST has
+	// not grown: where the database is closed the value logs, where it is open the newest
+	// memtable. While Badger opens or closes the database there are none, since it then
+	// deletes what is empty.
+	Files map[string]int64 `json:"files,omitempty"`
+}
+
+// manifestRecord is the part of MANIFEST that is known to be whole. Badger appends to it.
+type manifestRecord struct {
+	Size      int64  `json:"size"`
+	SHA256    string `json:"sha256"`
+	Deletions int    `json:"deletions"` // how many it has
+}
+
+// rewrittenFrom is the least number of deletions that a MANIFEST must have had in its record
+// so that Badger may have written it anew since: it does so after 10,000.
+const rewrittenFrom = 5_000
+
+func readRecord(folder string) (*record, error) {
+	path := filepath.Join(folder, recordFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, damaged(path, "is missing")
+	}
+	if err != nil {
+		return nil, err
+	}
+	var r record
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, damaged(path, "cannot be read (%v)", err)
+	}
+	return &r, nil
+}
+
+// manifest is what MANIFEST says.
+type manifest struct {
+	badgerdb.Manifest
+	content []byte
+	whole   int64 // how many bytes of it are whole entries
+}
+
+// readManifestInUse reads a MANIFEST that Badger may be writing to.
+func readManifestInUse(folder string) (m *manifest, err error) {
+	for range 3 {
+		if m, err = readManifest(folder); err == nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return m, err
+}
+
+// readManifest reads the MANIFEST of a database.
+func readManifest(folder string) (*manifest, error) {
+	path := filepath.Join(folder, manifestFile)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, damaged(path, "is missing")
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	m := &manifest{}
+	if m.Manifest, m.whole, err = badgerdb.ReplayManifestFile(f, 0, badgerdb.Options{}); err != nil {
+		return nil, damaged(path, "cannot be read (%v)", err)
+	}
+	if _, err = f.Seek(0, io.SeekStart); err == nil {
+		m.content, err = io.ReadAll(f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *manifest) record() manifestRecord {
+	return manifestRecord{Size: m.whole, SHA256: hashOf(m.content[:m.whole]), Deletions: m.Deletions}
+}
+
+func hashOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// recordClosed writes what Badger's files are like now that the database is closed.
+func (f *Folder) recordClosed(node uuid.UUID) error {
+	return f.write(node, true, func(logs []string) []string {
+		return slices.DeleteFunc(logs, func(name string) bool { return filepath.Ext(name) != valueLogExt })
+	})
+}
+
+// recordOpen writes what they are like while it is open.
+func (f *Folder) recordOpen(node uuid.UUID) error {
+	return f.write(node, false, func(logs []string) []string {
+		logs = slices.DeleteFunc(logs, func(name string) bool { return filepath.Ext(name) != memtableExt })
+		return logs[max(len(logs)-1, 0):]
+	})
+}
+
+// recordMoving writes what they are like before Badger opens or closes the database.
+func (f *Folder) recordMoving(node uuid.UUID) error {
+	return f.write(node, false, func([]string) []string { return nil })
+}
+
+// write writes what Badger's files are like. mustHave chooses of the names of logs, in
+// ascending order, those that must be there.
+func (f *Folder) write(node uuid.UUID, closed bool, mustHave func(logs []string) []string) error {
+	seen, err := os.Stat(filepath.Join(f.path, manifestFile))
+	if err != nil {
+		return err
+	}
+	m, err := readManifestInUse(f.path) // before the logs are listed: a memtable goes only after MANIFEST has grown
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		return err
+	}
+	sizes := map[string]int64{}
+	var logs []string
+	for _, e := range entries {
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if info.Size() > emptyLog {
+			sizes[e.Name()] = info.Size()
+			logs = append(logs, e.Name())
+		}
+		if info.Mode().Perm()&0o077 != 0 { // Badger makes them as the umask of the process allows
+			_ = os.Chmod(filepath.Join(f.path, e.Name()), 0o600)
+		}
+	}
+	r := record{Node: node, Closed: closed, Manifest: m.record(), Files: map[string]int64{}}
+	for _, name := range mustHave(logs) {
+		r.Files[name] = sizes[name]
+	}
+	if err := durable.SyncFolder(f.path); err != nil {
+		return err
+	}
+	if err := durable.WriteJSON(filepath.Join(f.path, recordFile), &r); err != nil {
+		return err
+	}
+	f.written = seen
+	return nil
+}
+
+// followManifest writes the record anew whenever MANIFEST has changed.
+func (e *Engine) followManifest() {
+	f := e.folder
+	path := filepath.Join(f.path, manifestFile)
+	for {
+		select {
+		case <-e.stopped.Done():
+			return
+		case <-time.After(time.Second):
+		}
+		info, err := os.Stat(path)
+		if err == nil && info.Size() == f.written.Size() && info.ModTime().Equal(f.written.ModTime()) {
+			continue
+		}
+		if err == nil {
+			err = f.recordOpen(e.node)
+		}
+		if err != nil { // the record from before is right, it only says less
+			e.log.Warn("cannot write down what the files of the database are like; after a crash, a MANIFEST that is cut might go unnoticed", "error", err)
+		}
+	}
+}

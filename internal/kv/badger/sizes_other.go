@@ -1,0 +1,7 @@
+//go:build !unix
+
+package badger
+
+import "os"
+
+func allocated(info os.FileInfo) int64 { return info.Size() }

@@ -1,0 +1,190 @@
+package badger
+
+import (
+	"context"
+	"errors"
+
+	badgerdb "github.com/dgraph-io/badger/v4"
+
+	"github.com/tmshare/tmshare/internal/kv"
+)
+
+func (e *Engine) writable(ctx context.Context) error {
+	if e.readOnly {
+		return kv.ErrReadOnly
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return e.usable()
+}
+
+// bulk implements [kv.Writer].
+type bulk struct {
+	*badgerdb.WriteBatch
+	ctx context.Context
+}
+
+// maxPending bounds the transactions of a batch that are waiting to be written,
+// each of about 2 MB.
+const maxPending = 4
+
+func (e *Engine) newBatch() *badgerdb.WriteBatch {
+	b := e.badger.NewWriteBatch()
+	b.SetMaxPendingTxns(maxPending)
+	return b
+}
+
+// Bulk implements [kv.Engine].
+func (e *Engine) Bulk(ctx context.Context) (kv.Writer, error) {
+	if err := e.writable(ctx); err != nil {
+		return nil, err
+	}
+	return &bulk{e.newBatch(), ctx}, nil
+}
+
+// Put implements [kv.Writer].
+func (b *bulk) Put(key, value []byte) error {
+	if err := errors.Join(context.Cause(b.ctx), kv.CheckRow(key, value)); err != nil {
+		return err
+	}
+	return b.Set(key, value)
+}
+
+// Delete implements [kv.Writer].
+func (b *bulk) Delete(key []byte) error {
+	if err := errors.Join(context.Cause(b.ctx), kv.CheckKey(key)); err != nil {
+		return err
+	}
+	return b.WriteBatch.Delete(key)
+}
+
+// Commit implements [kv.Writer].
+func (b *bulk) Commit() error {
+	if err := context.Cause(b.ctx); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// transaction implements [kv.Writer]. Its changes are in memory as long as a transaction of
+// Badger has room for them, and then in the journal.
+type transaction struct {
+	engine  *Engine
+	ctx     context.Context
+	since   kv.Version
+	changes []kv.Row // that are not in the journal; a nil value removes the row
+	size    int64    // of these, as Badger counts it
+	journal *journal // nil: all are in memory
+}
+
+// Begin implements [kv.Engine].
+func (e *Engine) Begin(ctx context.Context, since kv.Version) (kv.Writer, error) {
+	if err := e.writable(ctx); err != nil {
+		return nil, err
+	}
+	return &transaction{engine: e, ctx: ctx, since: since}, nil
+}
+
+// Put implements [kv.Writer].
+func (t *transaction) Put(key, value []byte) error {
+	if value == nil {
+		value = []byte{}
+	}
+	return t.add(kv.Row{Key: key, Value: value})
+}
+
+// Delete implements [kv.Writer].
+func (t *transaction) Delete(key []byte) error { return t.add(kv.Row{Key: key}) }
+
+// perChange is what Badger counts for a change besides the row.
+const perChange = 12
+
+func (t *transaction) add(c kv.Row) error {
+	if err := errors.Join(context.Cause(t.ctx), kv.CheckRow(c.Key, c.Value)); err != nil {
+		return err
+	}
+	t.changes = append(t.changes, c)
+	t.size += int64(len(c.Key) + len(c.Value) + perChange)
+	if t.size < t.engine.badger.MaxBatchSize() && int64(len(t.changes)) < t.engine.badger.MaxBatchCount() {
+		return nil
+	}
+	return t.spill()
+}
+
+// spill moves the changes to the journal.
+func (t *transaction) spill() (err error) {
+	if t.journal == nil {
+		if t.journal, err = t.engine.beginJournal(t.ctx); err != nil {
+			return err
+		}
+	}
+	err = t.journal.add(t.changes)
+	t.changes, t.size = nil, 0
+	return err
+}
+
+// Cancel implements [kv.Writer].
+func (t *transaction) Cancel() {
+	if t.journal != nil {
+		t.journal.drop()
+	}
+	t.journal, t.changes = nil, nil
+}
+
+// Commit implements [kv.Writer].
+func (t *transaction) Commit() error {
+	defer t.Cancel()
+	if t.journal == nil {
+		err := t.engine.commit(t, func() error {
+			return t.engine.badger.Update(func(txn *badgerdb.Txn) error { return apply(t.changes, txn) })
+		})
+		if !errors.Is(err, badgerdb.ErrTxnTooBig) {
+			return err
+		}
+	}
+	if err := t.spill(); err != nil {
+		return err
+	}
+	pieces, err := t.journal.end()
+	if err != nil {
+		return err
+	}
+	return t.engine.commit(t, func() error { return t.journal.carryOut(pieces) })
+}
+
+// commit calls f, which commits, if the state that t is based on is still the present one.
+func (e *Engine) commit(t *transaction, f func() error) error {
+	e.committing.Lock()
+	defer e.committing.Unlock()
+	if err := e.writable(t.ctx); err != nil {
+		return err
+	}
+	if !e.settled(e.ended.Load()).Same(t.since) {
+		return kv.ErrConflict
+	}
+	e.begun.Add(1)
+	defer e.ended.Add(1)
+	return f()
+}
+
+// sink is what a transaction and a batch of Badger have in common.
+type sink interface {
+	Set(key, value []byte) error
+	Delete(key []byte) error
+}
+
+func apply(changes []kv.Row, to sink) error {
+	for _, c := range changes {
+		var err error
+		if c.Value == nil {
+			err = to.Delete(c.Key)
+		} else {
+			err = to.Set(c.Key, c.Value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

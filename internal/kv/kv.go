@@ -1,0 +1,173 @@
+// Package kv is the seam between a node's store and the engine that keeps its rows: an
+// ordered map of keys to values that many read while some write.
+//
+// [Engine] is the contract. Package badger keeps the rows on disk, package memory in the
+// process, and package kvtest holds the tests that every engine passes.
+//
+// The store above is one of several writers. It reads a state ([Engine.Snapshot]), decides
+// what to change, and commits that ([Engine.Begin]) on the condition that the state is still
+// the present one. Whoever is late gets [ErrConflict], and decides again.
+package kv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+)
+
+// Engine keeps rows in the order of their keys, compared byte by byte. It is safe for
+// concurrent use, also by several stores.
+type Engine interface {
+	// Snapshot returns a reader of the present state: all commits that have returned are in
+	// it. The reader is of no use once ctx has ended.
+	Snapshot(ctx context.Context) (Reader, error)
+
+	// Version returns the version of the present state. It costs next to nothing.
+	Version(ctx context.Context) (Version, error)
+
+	// Begin collects changes that are committed together, at any size: readers see all of
+	// them or none, and so it is after a crash. The commit is [ErrConflict] unless the state
+	// with the version since is still the present one. One that is large may wait until another
+	// is committed or cancelled.
+	Begin(ctx context.Context, since Version) (Writer, error)
+
+	// Bulk writes rows in no single commit: for rows that nothing shows yet. Readers may see
+	// some of them meanwhile, and after a crash or an error some may be there. It changes no
+	// version, and no transaction waits for it.
+	Bulk(ctx context.Context) (Writer, error)
+
+	// DeletePrefix removes all rows whose keys begin with prefix, in no single commit: for
+	// rows that nothing shows any more. It changes no version. An interrupted deletion can
+	// be done again.
+	DeletePrefix(ctx context.Context, prefix []byte) error
+
+	// Size returns how many bytes the rows take, on disk or in memory.
+	Size() (int64, error)
+
+	// Close gives up what the engine holds. It comes after all readers are closed, and all
+	// writers committed or cancelled; it can be called again. All else is [ErrClosed] after it.
+	Close() error
+}
+
+// Version stands for a state that commits have led to. It grows with each commit, for all
+// who share the engine. Two readers with the same version see the same rows, but for those
+// of [Engine.Bulk] and [Engine.DeletePrefix]. The [Unsettled] version equals no other.
+type Version uint64
+
+// Unsettled is the version of a state that may change under who asks: a commit is under way.
+// No commit can follow it.
+const Unsettled Version = 0
+
+// Same reports whether two versions stand for the same state for certain.
+func (v Version) Same(other Version) bool { return v == other && v != Unsettled }
+
+// Reader reads one state; later commits do not show in it. It is safe for concurrent use.
+// All its methods fail with the cause of its context once that has ended.
+type Reader interface {
+	// Get returns the value of a key, or nil where there is no row. A row without a value has
+	// an empty one. The value stays as it is, and must not be changed.
+	Get(key []byte) ([]byte, error)
+
+	// Range iterates over the rows whose keys begin with prefix, in the order of keys or in
+	// the reverse one. It begins with the key from, or behind it where there is none of that
+	// key; with the first or the last of the rows where from is nil. A row is valid until the
+	// next one. An error is the last that it yields.
+	Range(prefix, from []byte, reverse bool) iter.Seq2[Row, error]
+
+	// Version returns the version of the state.
+	Version() Version
+
+	// Close ends reading. No iteration may be under way.
+	Close()
+}
+
+// Row is a row: a value under a key.
+type Row struct{ Key, Value []byte }
+
+// Writer collects changes. It is not safe for concurrent use. What it is given must not be
+// changed until Commit or Cancel has returned. Of several changes of one key the last counts.
+type Writer interface {
+	// Put writes a row; nil is an empty value.
+	Put(key, value []byte) error
+	// Delete removes a row, if it is there.
+	Delete(key []byte) error
+	// Commit returns when all changes are durable, as far as the engine is. After an error of
+	// a transaction nothing is changed. Where the context of the writer has ended before,
+	// nothing is committed.
+	Commit() error
+	// Cancel gives the changes up, unless they are committed. Each writer is committed or
+	// cancelled; both is fine.
+	Cancel()
+}
+
+// Verifier is an Engine that can look whether its rows are as they were written.
+type Verifier interface {
+	Engine
+	// Verify reads all rows, while others may write. It is [ErrDamaged] where something is
+	// not as it was written.
+	Verify(ctx context.Context) error
+}
+
+var (
+	// ErrConflict says that others have committed since the state that a transaction is based
+	// on. Nothing was changed: read the state anew and decide again.
+	ErrConflict = errors.New("others have written meanwhile; decide again on the present state")
+	// ErrClosed says that an engine is closed.
+	ErrClosed = errors.New("the database is closed")
+	// ErrReadOnly says that an engine was opened for reading.
+	ErrReadOnly = errors.New("the database is opened for reading only")
+	// ErrDamaged says that what an engine keeps is not as it was written.
+	ErrDamaged = errors.New("the data folder is damaged")
+	// ErrTooLarge says that a row has more bytes than [MaxValue] allows.
+	ErrTooLarge = errors.New("too large a record")
+)
+
+// MaxKey is the length in bytes of the longest key.
+const MaxKey = 65000
+
+// MaxValue is the length in bytes of the longest value.
+const MaxValue = 64 << 20
+
+// reserved are the first bytes of keys that belong to engines: one may keep rows of its own
+// there. They are in no iteration over all rows.
+const reserved = "Jj"
+
+// CheckRow returns an error where there can be no such row, [ErrTooLarge] where its value is too long.
+func CheckRow(key, value []byte) error {
+	if len(value) > MaxValue {
+		return fmt.Errorf("%w: it has %d bytes, %d are allowed", ErrTooLarge, len(value), MaxValue)
+	}
+	return CheckKey(key)
+}
+
+// CheckKey returns an error where a row may not have a key.
+func CheckKey(key []byte) error {
+	switch {
+	case len(key) == 0:
+		return errors.New("a row needs a key")
+	case len(key) > MaxKey:
+		return fmt.Errorf("a key of %d bytes is too long, %d are allowed: %.80q…", len(key), MaxKey, key)
+	case IsReserved(key):
+		return fmt.Errorf("keys that begin with %q are those of the engine", key[0])
+	}
+	return nil
+}
+
+// IsReserved reports whether a key belongs to the engine.
+func IsReserved(key []byte) bool {
+	return len(key) > 0 && (key[0] == reserved[0] || key[0] == reserved[1])
+}
+
+// After returns the least key that is behind all keys with a prefix, nil where there is none.
+func After(prefix []byte) []byte {
+	for i := len(prefix) - 1; i >= 0; i-- {
+		if prefix[i] < 0xFF {
+			key := bytes.Clone(prefix[:i+1])
+			key[i]++
+			return key
+		}
+	}
+	return nil
+}

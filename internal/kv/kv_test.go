@@ -1,0 +1,39 @@
+package kv
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	_ "github.com/tmshare/tmshare/internal/testenv" // the flags of tests
+)
+
+func TestKeys(t *testing.T) {
+	for key, ok := range map[string]bool{"a": true, "\x00": true, strings.Repeat("k", MaxKey): true, "": false, "j": false, "J1": false, strings.Repeat("k", MaxKey+1): false} {
+		require.Equal(t, ok, CheckKey([]byte(key)) == nil, "%.20q", key)
+	}
+}
+
+// After is greater than all keys with the prefix, and there is nothing in between.
+func TestAfter(t *testing.T) {
+	require.Nil(t, After(nil))
+	require.Nil(t, After([]byte("\xff\xff")))
+	require.Equal(t, []byte("b"), After([]byte("a\xff")))
+	rapid.Check(t, func(r *rapid.T) {
+		bytesOf := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 0xFE, 0xFF}), 0, 4)
+		prefix, key := bytesOf.Draw(r, "prefix"), bytesOf.Draw(r, "key")
+		if after := After(prefix); after != nil {
+			behind := bytes.Compare(key, prefix) > 0 && !bytes.HasPrefix(key, prefix)
+			require.Equal(r, behind, bytes.Compare(key, after) >= 0, "prefix %x, key %x, after %x", prefix, key, after)
+		}
+	})
+}
+
+func TestUnsettledIsNoVersion(t *testing.T) {
+	require.True(t, Version(3).Same(3))
+	require.False(t, Version(3).Same(4))
+	require.False(t, Unsettled.Same(Unsettled))
+}

@@ -1,0 +1,18 @@
+package memory
+
+import (
+	"testing"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/kvtest"
+	"github.com/tmshare/tmshare/internal/testenv"
+)
+
+func open(*testing.T) kv.Engine { return New() }
+
+func TestContract(t *testing.T) { kvtest.Run(t, open) }
+
+func TestHistories(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	kvtest.Histories(t, open)
+}

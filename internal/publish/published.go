@@ -1,0 +1,82 @@
+package publish
+
+import (
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Published is the answer to a change: how many entries it made, and the time
+// of the collection's last change.
+type Published struct {
+	Collection string `json:"collection"`
+	Added      int    `json:"added"`
+	Updated    int    `json:"updated"`
+	Deleted    int    `json:"deleted"`
+	Topics     int    `json:"topics"`
+	LastChange string `json:"lastChange,omitempty"`
+
+	// DryRun says that nothing was published: the counts are what would have been.
+	// Changes are the first of these changes.
+	DryRun  bool           `json:"dryRun,omitempty"`
+	Changes []ChangedTopic `json:"changes,omitempty"`
+
+	// SP is the source locator prefix that the collection would have, where a dry run
+	// is that of a collection which is not there.
+	SP string `json:"sp,omitempty"`
+
+	// Warnings are what the document breaks the rules of XTM by, and how it was read
+	// all the same.
+	Warnings []Warning `json:"warnings,omitempty"`
+
+	// DroppedItemIdentifiers counts the item identifiers of the document that
+	// another statement had already.
+	DroppedItemIdentifiers int `json:"droppedItemIdentifiers,omitempty"`
+}
+
+// Warning says in words how often a document breaks a rule, and where first.
+type Warning struct {
+	Rule   xtm.Rule `json:"rule"`
+	Times  int      `json:"times"`
+	Line   int      `json:"line"`
+	Column int      `json:"column"`
+	Text   string   `json:"text"`
+}
+
+// warn adds what was tolerated in the document that was published.
+func (d *Published) warn(tolerated *xtm.Tally) {
+	d.DroppedItemIdentifiers = tolerated.Times(xtm.ItemIdentifiers)
+	for _, c := range tolerated.Counts() {
+		d.Warnings = append(d.Warnings, Warning{c.Rule, c.Times, c.First.Line, c.First.Column, c.Warning()})
+	}
+}
+
+// ChangedTopic is a topic of which a dry run would publish a fragment.
+type ChangedTopic struct {
+	TopicSI string `json:"topicSI"`
+	Title   string `json:"title,omitempty"`
+	Change  string `json:"change"` // "added", "updated", "deleted"
+}
+
+// maxChanges is how many topics a dry run lists.
+const maxChanges = 1000
+
+// preview notes a change of the published state, and lists its first topics.
+func (d *Published) preview(published merge.State, change *fragment.Change) error {
+	d.Added, d.Updated, d.Deleted = change.Added, change.Updated, change.Deleted
+	d.Changes = nil // the store may ask more than once
+	for _, e := range change.Entries[:min(len(change.Entries), maxChanges)] {
+		c := ChangedTopic{TopicSI: string(e.TopicSI), Title: e.Title, Change: "updated"}
+		old, err := published.Topic(e.TopicSI)
+		switch {
+		case err != nil:
+			return err
+		case e.Deleted:
+			c.Change = "deleted"
+		case e.Topic == e.TopicSI && (old == nil || old.TopicSI() != e.TopicSI):
+			c.Change = "added"
+		}
+		d.Changes = append(d.Changes, c)
+	}
+	return nil
+}

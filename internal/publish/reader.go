@@ -1,0 +1,95 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Reader reads documents that are to be published. It may be used by several goroutines at the same time.
+type Reader struct {
+	MaxSize int64      // bytes of a document, unpacked, with what it merges in
+	Lenient bool       // as in xtm.Options
+	Limits  xtm.Limits // as in xtm.Options
+	Logger  *slog.Logger
+}
+
+// LimitError says that a document is larger than it may be.
+type LimitError struct{ what string }
+
+func (e *LimitError) Error() string {
+	return e.what + ", which is the limit; publish it in parts, or raise the limit of the server (--max-body)"
+}
+
+// TooLarge refuses a document by its size. name is that of the document.
+func (d *Reader) TooLarge(name string) error {
+	return &LimitError{fmt.Sprintf("%s: larger than %d bytes, unpacked", name, d.MaxSize)}
+}
+
+// Read reads a document in a format, gzipped or not, on a source locator prefix as its base, until ctx ends. Nothing is
+// merged into it. What breaks the rules and is tolerated is logged and counted.
+func (d *Reader) Read(ctx context.Context, r io.Reader, f *formats.Format, name, sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
+	tolerated := &xtm.Tally{}
+	tm, err := d.from(ctx, formats.Source{Path: "-", Stdin: r, Name: name, Format: f, Alone: true}, name, sp, tolerated)
+	if err != nil {
+		return nil, nil, err
+	}
+	d.logTolerated(tolerated)
+	return tm, tolerated, nil
+}
+
+// fileRead is what came of reading a file.
+type fileRead struct {
+	tm        *tmdm.TopicMap
+	tolerated xtm.Tally // what breaks the rules and was read as it is meant
+	seen      looks     // the files, with those that it merges in, as they were before they were opened
+}
+
+// readFile reads a file of this machine, and what it merges in from the folder root ("": its own). With an error
+// the files that it has looked at are known.
+func (d *Reader) readFile(ctx context.Context, w *Watched, sp string) (*fileRead, error) {
+	f := &fileRead{seen: looks{}}
+	var err error
+	f.tm, err = d.from(ctx, formats.Source{
+		Path: w.File, Root: w.Root, Looked: func(path string, info fs.FileInfo) { f.seen[path] = info },
+	}, w.File, sp, &f.tolerated)
+	return f, err
+}
+
+func (d *Reader) from(ctx context.Context, src formats.Source, name, sp string, tolerated *xtm.Tally) (*tmdm.TopicMap, error) {
+	src.MaxSize, src.Base, src.Tolerated = d.MaxSize, tmdm.Locator(sp), tolerated.Add
+	src.Lenient, src.Limits, src.DropClashes = d.Lenient, d.Limits, true
+	document, err := src.Read(ctx)
+	var large *formats.TooLargeError
+	switch {
+	case errors.As(err, &large):
+		return nil, d.TooLarge(name)
+	case errors.Is(err, xtm.ErrMemory):
+		return nil, &LimitError{err.Error()}
+	case err != nil:
+		return nil, err
+	}
+	return document.Map, nil
+}
+
+func (d *Reader) logTolerated(t *xtm.Tally) {
+	for _, c := range t.Counts() {
+		d.Logger.Warn(c.Warning(), "file", c.First.URI, "line", c.First.Line, "column", c.First.Column)
+	}
+}
+
+// First reads the first version of a collection from its file.
+func (d *Reader) First(ctx context.Context, w *Watched, sp string) (*tmdm.TopicMap, error) {
+	file, err := d.readFile(ctx, w, sp)
+	if w.was = file.seen; err == nil {
+		d.logTolerated(&file.tolerated)
+	}
+	return file.tm, err
+}

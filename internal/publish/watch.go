@@ -1,0 +1,241 @@
+package publish
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Watched is a file that a collection follows, with those that it merges in.
+type Watched struct {
+	Collection, File string
+	Root             string // the folder below which these are opened; "": that of the file
+
+	// was is what the files were like when the collection was last published
+	// from them; nil: not known, so they are published if they say anything else than
+	// the collection.
+	was looks
+}
+
+// looks is what some files were like, by their paths; nil: not there.
+type looks map[string]fs.FileInfo
+
+// again looks at the same files once more.
+func (l looks) again() looks {
+	now := looks{}
+	for path := range l {
+		now[path], _ = os.Stat(path)
+	}
+	return now
+}
+
+// same reports whether two looks were at the same files, and nothing has happened
+// to them in between.
+func (l looks) same(now looks) bool { return maps.EqualFunc(l, now, sameFile) }
+
+// agree reports whether nothing has happened to the files that both were at.
+func (l looks) agree(now looks) bool {
+	for path, info := range now {
+		if before, ok := l[path]; ok && !sameFile(before, info) {
+			return false
+		}
+	}
+	return true
+}
+
+// Watcher publishes files whenever they change.
+//
+// It looks at each file every second (Every) rather than be notified of
+// changes. A look is a stat, which costs nothing beside what it watches for, and
+// it sees what notifications do not: changes by other machines on a network
+// file system, files replaced by renaming, removed and put back, and the symbolic
+// links of links that a Kubernetes config map consists of, all without knowing
+// of any of them. What it may miss is a change that leaves the identity, the
+// size and the modification time of the file as they were.
+//
+// It is safe for concurrent use.
+type Watcher struct {
+	Publisher *Publisher
+	Reader    *Reader
+	MaxDelete fragment.MaxDelete // of a new version of a map
+	Every     time.Duration
+
+	turn chan struct{} // full while a file is read, so that one map at a time is in memory
+
+	mu     sync.Mutex
+	broken map[string]bool // by collection: whether its file cannot be published
+}
+
+// NewWatcher returns a watcher that follows nothing yet.
+func NewWatcher(p *Publisher, r *Reader, limit fragment.MaxDelete, every time.Duration) *Watcher {
+	return &Watcher{Publisher: p, Reader: r, MaxDelete: limit, Every: every, turn: make(chan struct{}, 1), broken: map[string]bool{}}
+}
+
+// Follow returns a job that publishes a file whenever it changes, until its context ends.
+func (w *Watcher) Follow(file Watched) (job func(context.Context)) {
+	w.set(file.Collection, false)
+	f := &follower{Watched: file, w: w}
+	return f.follow
+}
+
+// Broken reports whether a collection follows a file that cannot be published.
+func (w *Watcher) Broken(collection string) (broken, follows bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	broken, follows = w.broken[collection]
+	return broken, follows
+}
+
+func (w *Watcher) set(collection string, broken bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken[collection] = broken
+}
+
+// follower follows one file.
+type follower struct {
+	Watched
+	w *Watcher
+
+	last     looks  // at the look before; all files that the last reading looked at
+	failures int    // in a row, of the file as it is
+	wait     int    // looks until the next try
+	reported string // the failure that the log has last, "" when all is well
+	warned   looks  // the files whose tolerated faults the log has last
+}
+
+func (f *follower) follow(ctx context.Context) {
+	t := time.NewTicker(f.w.Every)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			f.look(ctx)
+		}
+	}
+}
+
+// look publishes the file if it has changed, and then rested from one look to the
+// next: whoever writes it should be given the time to finish. That the same file
+// is seen twice also makes sure that no later change has the same modification
+// time, as long as the clock of the file system is as fine as the looks.
+func (f *follower) look(ctx context.Context) {
+	if f.last == nil {
+		f.last = looks{f.File: nil}
+		maps.Copy(f.last, f.was)
+	}
+	before, now := f.last, f.last.again()
+	f.last = now
+	switch {
+	case now[f.File] == nil:
+		_, err := os.Stat(f.File)
+		f.failed(cmp.Or(err, errNotRested)) // nil: it is there since a moment ago
+		return
+	case !before.same(now):
+		f.failures, f.wait = 0, 0
+		return
+	case f.was.same(now):
+		f.fine()
+		return
+	case f.wait > 0:
+		f.wait--
+		return
+	}
+	seen, err := f.publish(ctx, now)
+	if len(seen) > 0 {
+		f.last = seen
+	}
+	switch {
+	case err == nil:
+		f.was = seen
+		f.fine()
+	case ctx.Err() == nil:
+		f.failed(err)
+		// A broken file stays so until it changes, and then it is read at once.
+		// Other things mend themselves.
+		f.wait = min(1<<min(f.failures, 30), maxLooks)
+	}
+}
+
+// maxLooks is how many looks lie between two tries at most: with the default,
+// about ten minutes.
+const maxLooks = 600
+
+// errNotRested says that a file has changed while it was read.
+var errNotRested = errors.New("the file is being written")
+
+// publish publishes the file, with what it merges in, as the files look now. seen is
+// what the files were like that it has looked at.
+func (f *follower) publish(ctx context.Context, now looks) (seen looks, err error) {
+	select {
+	case f.w.turn <- struct{}{}:
+		defer func() { <-f.w.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if !now[f.File].Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", f.File)
+	}
+	_, err = f.w.Publisher.Publish(ctx, Publication{
+		Collection: f.Collection, Decide: NewVersion(f.w.MaxDelete),
+		Read: func(sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
+			file, err := f.w.Reader.readFile(ctx, &f.Watched, sp)
+			seen = file.seen
+			if !now.agree(seen) || !seen.same(seen.again()) {
+				return nil, nil, errNotRested // half of the old content and half of the new may even be well-formed
+			}
+			if err == nil && (f.warned == nil || !f.warned.same(seen)) { // it is tried again and again while it is held back
+				f.warned = seen
+				f.w.Reader.logTolerated(&file.tolerated)
+			}
+			return file.tm, &file.tolerated, err
+		},
+	})
+	return seen, err
+}
+
+// sameFile reports whether a file is the same as it was before; nil: not there.
+func sameFile(before, now fs.FileInfo) bool {
+	if before == nil || now == nil {
+		return before == nil && now == nil
+	}
+	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
+}
+
+// failed reports a failure, once. Many pass by themselves: a file that is written
+// slowly, or replaced. So only the second one in a row counts.
+func (f *follower) failed(err error) {
+	f.failures++
+	reason := err.Error()
+	var deletes *fragment.MassDeletionError
+	if errors.As(err, &deletes) {
+		reason = fmt.Sprintf("%s. To publish it all the same: tmshare-server import %s %s --max-delete %d", deletes, f.Collection, f.File, deletes.Deleted)
+	}
+	if f.failures < 2 || reason == f.reported {
+		return
+	}
+	f.reported = reason
+	f.w.set(f.Collection, true)
+	f.w.Publisher.Logger.Error("file not published; the version before stays", "collection", f.Collection, "file", f.File, "error", reason)
+}
+
+func (f *follower) fine() {
+	f.failures = 0
+	if f.reported != "" {
+		f.reported = ""
+		f.w.set(f.Collection, false)
+		f.w.Publisher.Logger.Info("file is in order again", "collection", f.Collection, "file", f.File)
+	}
+}

@@ -1,0 +1,100 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/durable"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Problem is the answer to a request that cannot be done, with what is wrong.
+type Problem struct {
+	web.Problem
+	Users    []string  `json:"users,omitempty"` // what uses a topic that cannot be deleted
+	HeldBack *HeldBack `json:"heldBack,omitempty"`
+}
+
+// HeldBack counts the topics of a map, and what a new version that deletes too many
+// of them would change.
+type HeldBack struct {
+	Topics  int `json:"topics"`
+	Added   int `json:"added"`
+	Updated int `json:"updated"`
+	Deleted int `json:"deleted"`
+}
+
+// explain returns what is told of an error, and whether it is the server's fault.
+func explain(err error) (answer web.Described, serverFault bool) {
+	if p := asProblem(err); p != nil {
+		return p, false
+	}
+	return serverFailed(err), true
+}
+
+// asProblem is the one table of errors and statuses. It returns nil for errors
+// that say something about this server rather than the request.
+func asProblem(err error) web.Described {
+	var (
+		known   *web.Problem
+		syntax  *xtm.SyntaxError
+		inUse   *fragment.InUseError
+		refused *fragment.DocumentError
+		deletes *fragment.MassDeletionError
+		anew    *publish.ReplacedError
+		tooSlow *publish.SlowError
+		unread  *formats.InputError
+		large   *publish.LimitError
+		tooBig  *http.MaxBytesError
+		missing = errors.Is(err, store.ErrNotFound)
+	)
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &tooBig):
+		return web.Problemf(http.StatusRequestEntityTooLarge, "the body is larger than the limit of %d bytes", tooBig.Limit)
+	case errors.As(err, &large):
+		return web.Problemf(http.StatusRequestEntityTooLarge, "%s", large)
+	case errors.As(err, &unread):
+		return web.Problemf(http.StatusBadRequest, "%s", unread)
+	case errors.As(err, &syntax):
+		return web.Problemf(http.StatusUnprocessableEntity, "%s", err)
+	case errors.As(err, &refused):
+		return web.Problemf(http.StatusUnprocessableEntity, "%s", refused.Reason)
+	case errors.As(err, &inUse):
+		p := web.Problemf(http.StatusConflict, "the topic %s still types, scopes or reifies something", inUse.Topic)
+		p.Lines = inUse.Users
+		return &Problem{Problem: *p, Users: inUse.Users}
+	case errors.As(err, &deletes):
+		p := web.Problemf(http.StatusConflict, "%s. To publish it all the same, send it with the header %s: %d", deletes, maxDeleteHeader, deletes.Deleted)
+		return &Problem{Problem: *p, HeldBack: &HeldBack{deletes.Topics, deletes.Added, deletes.Updated, deletes.Deleted}}
+	case errors.As(err, &anew):
+		return web.Problemf(http.StatusConflict, "%s", anew)
+	case errors.As(err, &tooSlow):
+		return web.Problemf(http.StatusServiceUnavailable, "%s", tooSlow)
+	case missing:
+		return web.Problemf(http.StatusNotFound, "%s", err)
+	case errors.Is(err, store.ErrExists):
+		return web.Problemf(http.StatusConflict, "%s", err)
+	case errors.Is(err, store.ErrRecordTooLarge):
+		return web.Problemf(http.StatusRequestEntityTooLarge, "a topic or an association cannot be stored: %s; say less of it, or divide it among several", err)
+	case errors.Is(err, store.ErrTooLarge):
+		return web.Problemf(http.StatusRequestEntityTooLarge, "%s; publish it in parts, or raise the limit of the server (--max-body)", err)
+	case errors.Is(err, store.ErrGone):
+		return web.Problemf(http.StatusGone, "%s", err)
+	}
+	return nil
+}
+
+// serverFailed is what those who ask are told of an error that is the server's.
+func serverFailed(err error) *web.Problem {
+	if durable.IsDiskFull(err) {
+		return web.Problemf(http.StatusInsufficientStorage, "the disk of the server is full, or nearly so: nothing was changed. Reading goes on. Make room on the disk that has the data folder, then send the request again")
+	}
+	return web.Problemf(http.StatusInternalServerError, "the server failed; its log says why")
+}

@@ -1,0 +1,90 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// DefaultPrefix is the source locator prefix that a base URL gives a collection.
+func DefaultPrefix(baseURL, name string) string {
+	return baseURL + "/topicmaps/" + url.PathEscape(name) + "/"
+}
+
+// NewPrefix returns the source locator prefix of a new collection for which none is
+// given: the default one. Where the base URL is not public, it has a random part, which is that
+// of the data folder: a collection that is created anew has it again. Two servers on
+// http://127.0.0.1:8080 would else call different topics by one name, and whoever follows
+// both would merge them.
+func (s *Server) NewPrefix(name string) (string, error) {
+	prefix := DefaultPrefix(s.BaseURL, name)
+	if isPublic(s.BaseURL) {
+		return prefix, nil
+	}
+	identity, err := store.ReadIdentity(s.Store.Dir())
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s%x/", prefix, identity.Node[:6]), nil
+}
+
+// prefixFor returns the source locator prefix of a new collection: the one that a
+// request gives, if it is valid, or that of [Server.NewPrefix].
+func (s *Server) prefixFor(name string, given *string) (string, error) {
+	if given == nil {
+		return s.NewPrefix(name)
+	}
+	if err := fragment.ValidatePrefix(*given); err != nil {
+		return "", web.Problemf(http.StatusUnprocessableEntity, "%s", err)
+	}
+	return *given, nil
+}
+
+// sharedAddresses are those of carriers' networks (RFC 6598), which no site has to itself.
+var sharedAddresses = netip.MustParsePrefix("100.64.0.0/10")
+
+// isPublic reports whether the host of a URL is the same one for everybody: neither a
+// loopback, private or link-local address nor a name without a dot or of a private domain.
+func isPublic(baseURL string) bool {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return false
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if ip, err := netip.ParseAddr(host); err == nil {
+		ip = ip.Unmap()
+		return ip.IsGlobalUnicast() && !ip.IsPrivate() && !sharedAddresses.Contains(ip)
+	}
+	for _, private := range []string{".localhost", ".local", ".internal", ".lan", ".home.arpa"} {
+		if strings.HasSuffix(host, private) {
+			return false
+		}
+	}
+	return strings.Contains(host, ".")
+}
+
+// warnOfPrefixes logs which collections have a prefix that was made of another base URL
+// than the present one.
+func (s *Server) warnOfPrefixes(ctx context.Context) error {
+	all, err := s.Store.Collections(ctx)
+	for i := range all {
+		c := &all[i]
+		base, rest, ok := strings.Cut(c.SP, DefaultPrefix("", c.Name))
+		if !ok || strings.Contains(rest, "#") || base == s.BaseURL {
+			continue
+		}
+		advice := "nothing needs to be done: the names of its topics stay valid, although that address does not lead to this server"
+		if !isPublic(base) {
+			advice = "other servers may use this prefix for other topics: before others subscribe, import the map under another name with --sp, and delete this one"
+		}
+		s.Logger.Warn("the source locator prefix was made of another base URL and stays as it is", "collection", c.Name, "prefix", c.SP, "base-url", s.BaseURL, "advice", advice)
+	}
+	return err
+}

@@ -1,0 +1,151 @@
+package server_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testenv"
+)
+
+// The log has the client, not the proxy, where that is trusted; and nothing that a client has made up.
+func TestTheLogHasTheAddressOfTheClient(t *testing.T) {
+	t.Parallel()
+	n := start(t, func(c *server.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")} })
+	for i, c := range []struct {
+		peer      string
+		forwarded []string
+		want      string
+	}{
+		{"127.0.0.1:99", nil, "127.0.0.1:99"},
+		{"127.0.0.1:99", []string{"192.0.2.7"}, "192.0.2.7"},
+		{"[::1]:99", []string{"2001:db8::7"}, "2001:db8::7"},
+		{"10.1.2.3:99", []string{" [2001:db8::7] "}, "2001:db8::7"},
+		{"10.1.2.3:99", []string{"192.0.2.7:1234"}, "192.0.2.7"},
+		{"10.1.2.3:99", []string{"6.6.6.6, 192.0.2.7"}, "192.0.2.7"},
+		{"10.1.2.3:99", []string{"6.6.6.6", "192.0.2.7, 10.9.9.9"}, "192.0.2.7"},
+		{"10.1.2.3:99", []string{"10.4.4.4, 127.0.0.1"}, "10.4.4.4"},
+		{"[::ffff:10.1.2.3]:99", []string{"::ffff:192.0.2.7"}, "192.0.2.7"},
+		{"10.1.2.3:99", []string{"unknown"}, "10.1.2.3:99"},
+		{"10.1.2.3:99", []string{"192.0.2.7, _hidden"}, "10.1.2.3:99"},
+		{"10.1.2.3:99", []string{"x\" status=200"}, "10.1.2.3:99"},
+		{"192.0.2.1:99", []string{"192.0.2.7"}, "192.0.2.1:99"}, // anybody
+		{"@", []string{"192.0.2.7"}, "@"},
+	} {
+		r := httptest.NewRequest(http.MethodGet, fmt.Sprint("/topicmaps?", i), nil)
+		r.RemoteAddr = c.peer
+		r.Header["X-Forwarded-For"] = c.forwarded
+		r.Header.Set("X-Request-Id", fmt.Sprint("request-", i))
+		n.ServeHTTP(httptest.NewRecorder(), r)
+		line := regexp.MustCompile(fmt.Sprintf(`.*request=request-%d\b`, i)).FindString(n.logs.String())
+		assert.Contains(t, line+" ", "remote="+c.want+" ", "%v", c)
+	}
+}
+
+// Metrics are for this machine, and for who may write.
+func TestMetricsAreNotPublic(t *testing.T) {
+	t.Parallel()
+	n := start(t, func(c *server.Config) { c.Tokens = []string{token} })
+	for _, c := range []struct {
+		peer, host string
+		headers    []string
+		want       int
+	}{
+		{"127.0.0.1:99", "127.0.0.1:8080", nil, http.StatusOK},
+		{"127.0.0.1:99", "localhost", nil, http.StatusOK},
+		{"192.0.2.7:99", "127.0.0.1:8080", nil, http.StatusForbidden},
+		{"127.0.0.1:99", "maps.example.org", nil, http.StatusForbidden}, // through a proxy that says nothing
+		{"127.0.0.1:99", "127.0.0.1:8080", []string{"X-Forwarded-For", "192.0.2.7"}, http.StatusForbidden},
+		{"127.0.0.1:99", "127.0.0.1:8080", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
+		{"192.0.2.7:99", "maps.example.org", []string{"Authorization", "Bearer " + token}, http.StatusOK},
+		{"192.0.2.7:99", "maps.example.org", []string{"Authorization", "Bearer x"}, http.StatusForbidden},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.RemoteAddr, r.Host = c.peer, c.host
+		for i := 0; i < len(c.headers); i += 2 {
+			r.Header.Set(c.headers[i], c.headers[i+1])
+		}
+		w := httptest.NewRecorder()
+		n.ServeHTTP(w, r)
+		assert.Equal(t, c.want, w.Code, "%v", c)
+		if c.want == http.StatusForbidden {
+			assert.Contains(t, w.Body.String(), "--metrics-listen")
+		}
+	}
+}
+
+var nginxBlock = regexp.MustCompile("(?s)```nginx\n(.*?)```")
+
+// Behind nginx as the documentation has it, the log has the client, metrics are not public, and what
+// comes through nginx does not write without a token.
+func TestBehindTheNginxOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	path, err := exec.LookPath("nginx")
+	if err != nil {
+		if path, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
+			t.Skip("NOT CHECKED: the configuration for nginx, which is not installed")
+		}
+	}
+	doc, err := os.ReadFile("../../docs/operations.md")
+	require.NoError(t, err)
+	block := nginxBlock.FindSubmatch(doc)
+	require.NotNil(t, block)
+	n := start(t)
+	n.publish("small", small())
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	front := free.Addr().String()
+	require.NoError(t, free.Close())
+	dir, err := os.MkdirTemp("", "nginx") // its workers may run as another user, who cannot see into TempDir
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	var temp strings.Builder
+	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		fmt.Fprintf(&temp, "%s_temp_path %s/%s;\n", kind, dir, kind)
+	}
+	locations := strings.ReplaceAll(string(block[1]), "127.0.0.1:8080", n.address)
+	require.Contains(t, locations, n.address)
+	config := filepath.Join(dir, "nginx.conf")
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, "daemon off; pid %s/pid; error_log %[1]s/error.log;\nevents {}\nhttp {\naccess_log off;\n%s\nserver { listen %s;\n%s\n}\n}\n",
+		dir, temp.String(), front, locations), 0o644))
+	cmd := exec.Command(path, "-p", dir, "-c", config)
+	var complaint strings.Builder
+	cmd.Stdout, cmd.Stderr = &complaint, &complaint
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		assert.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+		assert.NoError(t, cmd.Wait(), "%s", complaint.String())
+	})
+	testenv.Eventually(t, func() bool {
+		c, err := net.Dial("tcp", front)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	}, "%s", &complaint)
+	// Another address of this machine, to tell it from that of nginx.
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	n.http.Transport.(*http.Transport).DialContext = from.DialContext
+	a := n.do(http.MethodGet, "http://"+front+"/topicmaps/small", nil)
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	line := regexp.MustCompile(".*request=" + a.Header.Get("X-Request-Id") + `\b`).FindString(n.logs.String())
+	assert.Contains(t, line, "remote=127.0.0.2 ")
+	for _, url := range []string{"/metrics", "//metrics", "/%6detrics", "/metrics?x"} {
+		assert.Contains(t, []int{http.StatusNotFound, http.StatusForbidden}, n.do(http.MethodGet, "http://"+front+url, nil).StatusCode, url)
+	}
+	assert.Equal(t, http.StatusForbidden, n.do(http.MethodPut, "http://"+front+"/topicmaps/small", strings.NewReader(string(small()))).StatusCode)
+}

@@ -1,0 +1,88 @@
+package server
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// stateTag returns a tag for what this server makes of a state of a collection,
+// so that an answer need not be made to see that it is known. The state must say
+// all that the answer at this address depends on, but for configuration and
+// program.
+func (s *Server) stateTag(r *http.Request, state string) string {
+	b := make([]byte, 0, 512)
+	b = append(b, state...)
+	b = append(b, 0)
+	b = append(b, r.URL.Path...)
+	b = append(b, 0)
+	return web.Digest(append(b, s.program...))
+}
+
+// stateOf says all that may change of a collection, but for its snapshots.
+func stateOf(c *store.Collection) string {
+	settings, _ := json.Marshal(&c.Settings) // numbers and strings: this cannot fail
+	b := append(settings, c.Epoch[:]...)
+	for _, n := range []uint64{c.Head, c.Horizon, uint64(len(c.Segments)), uint64(c.Updated.UnixMicro()), uint64(c.Topics), uint64(c.Run)} {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	return string(b)
+}
+
+// program returns what stands for this program and its configuration: others may
+// make another answer of the same state.
+func program(c *Config) string {
+	build := strconv.FormatInt(c.Now().UnixNano(), 36) // built from edited sources: nothing is known of it
+	if info, ok := debug.ReadBuildInfo(); ok {
+		settings := map[string]string{}
+		for _, set := range info.Settings {
+			settings[set.Key] = set.Value
+		}
+		if settings["vcs.revision"] != "" && settings["vcs.modified"] == "false" {
+			build = settings["vcs.revision"]
+		}
+	}
+	return build + " " + c.BaseURL
+}
+
+// ifMatch checks that the collection is as the writer knows it: an If-Match with
+// the ETag of the Topic Map Feed, in whatever content coding it was got, guards
+// against lost updates (RFC 9110 §13.1.1, If-Match). It is called with the state
+// that the write applies to. tags are those that will do as well.
+func (s *Server) ifMatch(r *http.Request, c *store.Collection, tags ...string) error {
+	if none := r.Header.Values("If-None-Match"); web.NamesETag(none, "", false) {
+		return web.Problemf(http.StatusPreconditionFailed, "%s is there", c.Name)
+	}
+	given := r.Header.Values("If-Match")
+	if len(given) == 0 {
+		// RFC 9110 §13.1.4, If-Unmodified-Since
+		if since, err := http.ParseTime(r.Header.Get("If-Unmodified-Since")); err == nil && c.Updated.Truncate(time.Second).After(since) {
+			return web.Problemf(http.StatusPreconditionFailed, "%s has changed since, at %s", c.Name, c.Updated.Format(http.TimeFormat))
+		}
+		return nil
+	}
+	tag, err := s.topicMapTag(c)
+	if err != nil {
+		return err
+	}
+	for _, t := range append(tags, tag) {
+		if web.NamesVersion(given, t) {
+			return nil
+		}
+	}
+	return web.Problemf(http.StatusPreconditionFailed, `%s has changed since: its ETag is "%s" now`, c.Name, tag)
+}
+
+// topicMapTag returns the ETag of the Topic Map Feed, without quotes.
+func (s *Server) topicMapTag(c *store.Collection) (string, error) {
+	var b bytes.Buffer
+	err := s.topicMapDocument(c).Encode(&b)
+	return web.Digest(b.Bytes()), err
+}

@@ -1,0 +1,225 @@
+package upkeep
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// background is what the server does by itself: it takes the snapshots that are
+// due, gives up the history that need not be kept, and publishes records again that are
+// offered in other formats. One worker looks at one
+// collection after the other.
+type background struct {
+	ctx  context.Context // ends with close
+	stop context.CancelFunc
+	jobs sync.WaitGroup
+
+	mu      sync.Mutex
+	waiting map[string]bool  // collections to look at; true: prune them in any case
+	busy    bool             // a worker is at them
+	idle    sync.Cond        // busy is false
+	taking  map[string]*turn // whose snapshot is being taken, or is to be
+}
+
+// turn lets one after the other take a snapshot of a collection.
+type turn struct {
+	free  chan struct{} // of one element
+	users int           // who has the turn, and who waits for it
+}
+
+func (b *background) init() {
+	b.ctx, b.stop = context.WithCancel(context.Background())
+	b.waiting, b.taking = map[string]bool{}, map[string]*turn{}
+	b.idle.L = &b.mu
+}
+
+// close stops what runs and waits for it. Nothing begins after that.
+func (b *background) close() {
+	b.mu.Lock()
+	b.stop()
+	b.mu.Unlock()
+	b.jobs.Wait()
+}
+
+// begin runs a job unless the server is closed.
+func (b *background) begin(job func()) (begun bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if begun = b.ctx.Err() == nil; begun {
+		b.jobs.Go(job)
+	}
+	return begun
+}
+
+// next takes one of the waiting collections. Where there is none, the worker
+// must end: the next collection that waits begins another.
+func (b *background) next() (name string, prune, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ctx.Err() == nil {
+		for name, prune = range b.waiting {
+			delete(b.waiting, name)
+			return name, prune, true
+		}
+	}
+	b.busy = false
+	b.idle.Broadcast()
+	return "", false, false
+}
+
+// alone waits until no snapshot of the collection is being taken, and keeps
+// others from beginning one until done is called.
+func (b *background) alone(ctx context.Context, collection string) (done func(), err error) {
+	b.mu.Lock()
+	t := b.taking[collection]
+	if t == nil {
+		t = &turn{free: make(chan struct{}, 1)}
+		b.taking[collection] = t
+	}
+	t.users++
+	b.mu.Unlock()
+	leave := func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if t.users--; t.users == 0 {
+			delete(b.taking, collection)
+		}
+	}
+	select {
+	case t.free <- struct{}{}:
+		return func() { <-t.free; leave() }, nil
+	case <-ctx.Done():
+		leave()
+		return nil, ctx.Err()
+	}
+}
+
+func (k *Keeper) lookAfterAll(ctx context.Context, prune bool) error {
+	all, err := k.Store.Collections(ctx)
+	if err == nil {
+		k.Changes.keep(all)
+	}
+	if err == nil && prune {
+		err = k.SweepSources(ctx)
+	}
+	for i := range all {
+		k.lookAfter(all[i].Name, prune)
+	}
+	return err
+}
+
+// Changed takes a snapshot in the background where enough has changed since
+// the last one.
+func (k *Keeper) Changed(c *store.Collection) { k.lookAfter(c.Name, false) }
+
+// lookAfter has the worker look at a collection.
+func (k *Keeper) lookAfter(collection string, prune bool) {
+	b := &k.background
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ctx.Err() != nil {
+		return
+	}
+	b.waiting[collection] = b.waiting[collection] || prune
+	if !b.busy {
+		b.busy = true
+		b.jobs.Go(k.work)
+	}
+}
+
+// Wait waits until no collection is being looked after, nor waits for it.
+func (k *Keeper) Wait() {
+	b := &k.background
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.busy {
+		b.idle.Wait()
+	}
+}
+
+func (k *Keeper) work() {
+	for {
+		name, prune, ok := k.background.next()
+		if !ok {
+			return
+		}
+		if err := k.keepUp(k.background.ctx, name, prune); err != nil && k.background.ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
+			k.Logger.Error("a collection could not be looked after; it is tried again", "collection", name, "error", err)
+		}
+	}
+}
+
+// keepUp publishes those records of the collection again that are offered in other
+// formats than they ought to be, takes a snapshot if one is due, sees to what ResourceSync
+// offers, and prunes after that.
+func (k *Keeper) keepUp(ctx context.Context, name string, prune bool) error {
+	if err := k.restate(ctx, name); err != nil {
+		return err
+	}
+	if _, err := k.ReplaceLost(ctx, name); err != nil {
+		return err
+	}
+	due := false
+	err := k.Store.View(ctx, name, func(v *store.View) error {
+		var err error
+		due, err = k.snapshotDue(v)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if due {
+		if _, _, err := k.TakeSnapshot(ctx, name); err != nil {
+			return err
+		}
+	}
+	if err := k.keepSourceUp(ctx, name, prune); err != nil {
+		return err
+	}
+	if due || prune {
+		_, err = k.Prune(ctx, name)
+	}
+	return err
+}
+
+func (k *Keeper) restate(ctx context.Context, name string) error {
+	l, err := k.Store.Latest(ctx, name)
+	if err != nil || !l.MustRestate() {
+		return err
+	}
+	changed := k.Changes.Begin(name)
+	defer changed()
+	records, err := k.Store.Restate(ctx, name)
+	if records > 0 {
+		k.Logger.Info("published again, as they are offered in another form", "collection", name, "records", records)
+	}
+	return err
+}
+
+// snapshotDue reports whether so much has changed since the newest snapshot, or
+// for so long there has been a change that it lacks, that it is time for another.
+func (k *Keeper) snapshotDue(v *store.View) (bool, error) {
+	all, err := v.Snapshots()
+	if err != nil || len(all) == 0 {
+		return err == nil, err
+	}
+	if all[0].Seq < v.Horizon { // who started from it could not go on: a newer one was lost
+		return true, nil
+	}
+	changes := v.Head - all[0].Seq
+	if changes == 0 {
+		return false, nil
+	}
+	if changes >= uint64(cmp.Or(v.SnapshotEvery, k.SnapshotEvery)) {
+		return true, nil
+	}
+	first, err := v.Entry(all[0].Seq + 1)
+	if err != nil {
+		return false, err
+	}
+	return k.Now().Sub(first.Updated) >= cmp.Or(v.SnapshotAfter, k.SnapshotAfter), nil
+}

@@ -1,0 +1,155 @@
+package upkeep
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Changes knows when each collection was last changed, for Last-Modified. What
+// is published says so itself, but settings, snapshots and retention change what
+// is served too, and a commit has its time before it shows.
+//
+// Last-Modified has whole seconds, so two states of one second would look the
+// same. It is therefore not given before the second is over, nor while a change
+// is under way (RFC 9110 §8.8.2.1, Generation).
+//
+// Others may change a store whose engine they share. So each time the state is compared with the
+// one that was seen last: what differs changed when that is noticed.
+type Changes struct {
+	store   Store
+	started time.Time // when the server was, or later: what changed of collections not in last changed before that
+	now     func() time.Time
+
+	mu      sync.Mutex
+	running map[string]int // by collection
+	last    map[string]time.Time
+	seen    map[string]*store.Latest
+	version store.Version // of the state in which all collections were seen
+}
+
+func (c *Changes) init(s Store, now func() time.Time) {
+	c.store, c.now, c.started = s, now, now()
+	c.running, c.last, c.seen = map[string]int{}, map[string]time.Time{}, map[string]*store.Latest{}
+}
+
+// look notes whether a collection is another than when it was seen last.
+func (c *Changes) look(ctx context.Context, collection string) {
+	l, err := c.store.Latest(ctx, collection)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if was := c.seen[collection]; err != nil && was != nil { // it may be deleted
+		delete(c.seen, collection)
+	} else if err == nil && l != was {
+		c.seen[collection] = l
+	} else {
+		return
+	}
+	c.last[collection] = c.now()
+}
+
+// lookAtAll is look for all collections.
+func (c *Changes) lookAtAll(ctx context.Context) {
+	version, err := c.store.Version(ctx)
+	if err != nil {
+		return // who reads the state is told
+	}
+	c.mu.Lock()
+	names := make(map[string]bool, len(c.seen))
+	for name := range c.seen {
+		names[name] = true
+	}
+	known := c.version.Same(version)
+	c.mu.Unlock()
+	if known {
+		return
+	}
+	all, err := c.store.Collections(ctx)
+	for i := range all {
+		names[all[i].Name] = true
+	}
+	for name := range names {
+		c.look(ctx, name)
+	}
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.version = version
+	}
+}
+
+// Begin is called before a collection is changed, and what it returns after that.
+func (c *Changes) Begin(collection string) (done func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running[collection]++
+	return func() {
+		c.look(context.Background(), collection)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.running[collection]--; c.running[collection] == 0 {
+			delete(c.running, collection)
+		}
+		c.last[collection] = c.now()
+	}
+}
+
+// Settled returns when a collection was last changed, or "" any of them: zero if
+// that cannot be said yet. It is to be called before the state is read: if that
+// is later than settled says, the client only asks once too often.
+func (c *Changes) Settled(ctx context.Context, collection string) time.Time {
+	if collection == "" {
+		c.lookAtAll(ctx)
+	} else {
+		c.look(ctx, collection)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, running := c.started, len(c.running)
+	if collection != "" {
+		running = c.running[collection]
+	}
+	for name, t := range c.last {
+		if (collection == "" || name == collection) && t.After(last) {
+			last = t
+		}
+	}
+	if running > 0 || !secondIsOver(last, c.now()) {
+		return time.Time{}
+	}
+	return last
+}
+
+// keep forgets all collections but those that there are. All that is known of the others is that
+// they changed before: what is said of collections that are not in last is later then, never earlier.
+func (c *Changes) keep(all []store.Collection) {
+	there := make(map[string]bool, len(all))
+	for i := range all {
+		there[all[i].Name] = true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, t := range c.last {
+		if there[name] {
+			continue
+		}
+		delete(c.seen, name)
+		if delete(c.last, name); t.After(c.started) {
+			c.started = t
+		}
+	}
+}
+
+func secondIsOver(t, now time.Time) bool {
+	return !now.Before(t.Truncate(time.Second).Add(time.Second))
+}
+
+// Made returns when something was made that never changes, once its second is over, else zero.
+func (c *Changes) Made(t time.Time) time.Time {
+	if !secondIsOver(t, c.now()) {
+		return time.Time{}
+	}
+	return t
+}

@@ -1,0 +1,139 @@
+package upkeep
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Store is what a Keeper needs of the store.
+type Store interface {
+	Dir() string
+	Collections(ctx context.Context) ([]store.Collection, error)
+	View(ctx context.Context, name string, f func(*store.View) error) error
+	Latest(ctx context.Context, name string) (*store.Latest, error)
+	Version(ctx context.Context) (store.Version, error)
+
+	TakeSnapshot(ctx context.Context, name string, keep int) (*store.Snapshot, error)
+	DropLostSnapshots(ctx context.Context, name string) (dropped []store.Snapshot, err error)
+	Prune(ctx context.Context, name string, keep store.Retention) (entries uint64, err error)
+	Restate(ctx context.Context, name string) (records int, err error)
+	MaterializeFragments(ctx context.Context, name string) (records int, err error)
+	CutChanges(ctx context.Context, name string, after uint64, at time.Time, cut store.Cut, checks ...func(*store.Collection) error) (*store.Collection, error)
+	DropChangeLists(ctx context.Context, name string, upTo uint64) error
+	CheckFreeSpace() error
+}
+
+// Policy says what is kept, and when something is due. Zero values mean the defaults.
+type Policy struct {
+	// Of collections that have no settings of their own for it.
+	SnapshotEvery int           // changes after which a new snapshot is taken; default 1,000
+	SnapshotAfter time.Duration // after which a change gets into a snapshot; default 24 hours
+	SnapshotsKept int           // default 3
+	KeepEntries   uint64        // how many of the last entries are kept; default all
+	KeepFor       time.Duration // how long entries are kept; default for ever
+
+	ChangesPerList  int           // changes after which a change list of ResourceSync is closed; default 1,000
+	ChangeListAfter time.Duration // age of its first change at which it is; default 24 hours
+	ResourceSizes   resources.Sizes
+
+	CheckEvery time.Duration // how often is looked for snapshots that are due; default a minute
+	PruneEvery time.Duration // how often history that need not be kept is given up; default an hour
+}
+
+// Validate checks p and fills in the defaults.
+func (p *Policy) Validate() error {
+	for name, n := range map[string]int{"SnapshotEvery": p.SnapshotEvery, "SnapshotsKept": p.SnapshotsKept, "ChangesPerList": p.ChangesPerList} {
+		if n < 0 {
+			return fmt.Errorf("%s is negative", name)
+		}
+	}
+	for name, d := range map[string]time.Duration{
+		"SnapshotAfter": p.SnapshotAfter, "KeepFor": p.KeepFor, "ChangeListAfter": p.ChangeListAfter, "CheckEvery": p.CheckEvery, "PruneEvery": p.PruneEvery,
+	} {
+		if d < 0 {
+			return fmt.Errorf("%s is negative", name)
+		}
+	}
+	p.SnapshotEvery = cmp.Or(p.SnapshotEvery, 1000)
+	p.SnapshotAfter = cmp.Or(p.SnapshotAfter, 24*time.Hour)
+	p.SnapshotsKept = cmp.Or(p.SnapshotsKept, 3)
+	p.ChangesPerList = cmp.Or(p.ChangesPerList, 1000)
+	p.ChangeListAfter = cmp.Or(p.ChangeListAfter, 24*time.Hour)
+	p.CheckEvery = cmp.Or(p.CheckEvery, time.Minute)
+	p.PruneEvery = cmp.Or(p.PruneEvery, time.Hour)
+	return nil
+}
+
+// Keeper looks after the collections of a store: it takes the snapshots that are due, makes what ResourceSync offers, gives
+// up the history that need not be kept, and publishes records again that are offered in other formats. It is safe for
+// concurrent use.
+type Keeper struct {
+	Config
+	Changes    Changes // when collections were changed, by requests too
+	Resources  resources.Folder
+	background background
+	sourcing   sourcing
+}
+
+// Config is what a Keeper works with.
+type Config struct {
+	Policy
+	Store  Store
+	Site   func(*store.Collection) *resources.Site // where everything of a collection is
+	Logger *slog.Logger
+	Now    func() time.Time
+}
+
+// New returns a keeper that waits for Start, and for what is changed.
+func New(c Config) *Keeper {
+	k := &Keeper{Config: c, Resources: resources.Folder{Path: filepath.Join(c.Store.Dir(), "resourcesync"), Sizes: c.ResourceSizes}}
+	k.Changes.init(c.Store, c.Now)
+	k.background.init()
+	return k
+}
+
+// Run runs a job in the background, with a context that ends with Close. It is left undone when the keeper is closed.
+func (k *Keeper) Run(job func(context.Context)) {
+	k.background.begin(func() { job(k.background.ctx) })
+}
+
+// Close stops what runs in the background and waits for it. Nothing begins after that.
+func (k *Keeper) Close() { k.background.close() }
+
+// Start looks after the collections in the background: now, since a crash may
+// have kept a snapshot from being taken, and from then on until Close.
+func (k *Keeper) Start() error {
+	if err := k.replaceAllLost(k.background.ctx); err != nil {
+		return err
+	}
+	if err := k.lookAfterAll(k.background.ctx, true); err != nil {
+		return err
+	}
+	k.background.begin(func() {
+		check, prune := time.NewTicker(k.CheckEvery), time.NewTicker(k.PruneEvery)
+		defer check.Stop()
+		defer prune.Stop()
+		for {
+			var err error
+			select {
+			case <-k.background.ctx.Done():
+				return
+			case <-check.C:
+				err = k.lookAfterAll(k.background.ctx, false)
+			case <-prune.C:
+				err = k.lookAfterAll(k.background.ctx, true)
+			}
+			if err != nil {
+				k.Logger.Error("collections not looked after", "error", err)
+			}
+		}
+	})
+	return nil
+}

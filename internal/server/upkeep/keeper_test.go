@@ -1,0 +1,345 @@
+package upkeep
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// kept is a keeper of a store, on a clock that the test sets. What the keeper does by the clock, the test has it do.
+type kept struct {
+	*Keeper
+	t    *testing.T
+	db   *store.DB
+	now  atomic.Int64 // microseconds
+	logs syncBuffer
+	// snapshot, if not nil, is called before a snapshot is taken, and may refuse it.
+	snapshot func(context.Context) error
+}
+
+// syncBuffer is a buffer for several goroutines.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+func (b *syncBuffer) String() string { b.mu.Lock(); defer b.mu.Unlock(); return b.b.String() }
+
+type refusing struct {
+	*store.DB
+	k *kept
+}
+
+func (r refusing) TakeSnapshot(ctx context.Context, name string, keep int) (*store.Snapshot, error) {
+	if r.k.snapshot != nil {
+		if err := r.k.snapshot(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r.DB.TakeSnapshot(ctx, name, keep)
+}
+
+func keep(t *testing.T, p Policy) *kept {
+	k := &kept{t: t}
+	k.now.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro())
+	now := func() time.Time { return time.UnixMicro(k.now.Load()) }
+	var err error
+	k.db, err = store.Open(t.Context(), store.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler), Now: now})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, k.db.Close()) })
+	require.NoError(t, p.Validate())
+	k.Keeper = New(Config{
+		Policy: p, Store: refusing{k.db, k}, Logger: slog.New(slog.NewTextHandler(&k.logs, nil)), Now: now,
+		Site: func(c *store.Collection) *resources.Site {
+			return &resources.Site{Server: "http://localhost", Map: "http://localhost/" + c.Name, Epoch: c.Epoch}
+		},
+	})
+	t.Cleanup(k.Close)
+	return k
+}
+
+func (k *kept) advance(d time.Duration) { k.now.Add(d.Microseconds()) }
+
+// document is a map in which one topic has a name.
+func (k *kept) document(sp, name string) *fragment.Map {
+	tm, err := xtm.Read(k.t.Context(), strings.NewReader(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="oslo"><subjectIdentifier href="http://psi.example.org/oslo"/><name><value>`+name+`</value></name></topic></topicMap>`), xtm.Options{Base: tmdm.Locator(sp)})
+	require.NoError(k.t, err)
+	m, err := fragment.NewMap(tm, sp)
+	require.NoError(k.t, err)
+	return m
+}
+
+// create makes a collection with its first snapshot.
+func (k *kept) create(name string) {
+	k.t.Helper()
+	sp := "http://localhost/" + name + "/"
+	_, err := k.db.CreateCollection(k.t.Context(), store.Collection{Name: name, SP: sp, Settings: store.Settings{DocumentSize: 2}}, k.document(sp, "Oslo"), nil)
+	require.NoError(k.t, err)
+	_, err = k.db.TakeSnapshot(k.t.Context(), name, 1)
+	require.NoError(k.t, err)
+}
+
+// rename publishes another name of the topic: one entry. The keeper is told.
+func (k *kept) rename(collection, to string) {
+	k.t.Helper()
+	c, err := k.db.Publish(k.t.Context(), collection, func(c store.Collection, published merge.State) (*fragment.Change, error) {
+		tm, err := xtm.Read(k.t.Context(), strings.NewReader(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="oslo"><subjectIdentifier href="http://psi.example.org/oslo"/><name><value>`+to+`</value></name></topic></topicMap>`), xtm.Options{Base: tmdm.Locator(c.SP)})
+		if err != nil {
+			return nil, err
+		}
+		return fragment.Replace(k.t.Context(), published, tm, c.SP)
+	})
+	require.NoError(k.t, err)
+	k.Changed(c)
+}
+
+func (k *kept) settings(name string, change func(*store.Settings)) {
+	k.t.Helper()
+	_, err := k.db.ChangeSettings(k.t.Context(), name, func(s *store.Settings) error { change(s); return nil })
+	require.NoError(k.t, err)
+}
+
+// look has the keeper do what it does now and then, and waits until it is done.
+func (k *kept) look(prune bool) {
+	k.t.Helper()
+	require.NoError(k.t, k.lookAfterAll(k.t.Context(), prune))
+	k.Wait()
+}
+
+func (k *kept) latest(name string) *store.Latest {
+	k.t.Helper()
+	l, err := k.db.Latest(k.t.Context(), name)
+	require.NoError(k.t, err)
+	return l
+}
+
+func (k *kept) snapshots(name string) int { k.t.Helper(); return len(k.latest(name).Snapshots) }
+
+func TestSnapshotIsTakenAfterATime(t *testing.T) {
+	t.Parallel()
+	k := keep(t, Policy{})
+	k.create("small")
+	k.create("hasty")
+	k.settings("hasty", func(s *store.Settings) { s.SnapshotAfter = time.Hour })
+	k.advance(100 * time.Hour)
+	k.rename("small", "Christiania")
+	k.rename("hasty", "Christiania")
+	k.look(false)
+	assert.Equal(t, 1, k.snapshots("hasty"), "the change is new, however old the snapshot")
+	k.advance(time.Hour - time.Second)
+	k.rename("hasty", "Oslo")
+	k.look(false)
+	assert.Equal(t, 1, k.snapshots("hasty"))
+	k.advance(time.Second)
+	k.look(false)
+	assert.Equal(t, 2, k.snapshots("hasty"))
+	assert.Equal(t, 1, k.snapshots("small"), "which has the default")
+	k.advance(23 * time.Hour)
+	k.look(false)
+	assert.Equal(t, 2, k.snapshots("small"))
+	k.advance(1000 * time.Hour)
+	k.look(true)
+	assert.Equal(t, 2, k.snapshots("small"), "nothing has changed")
+	assert.Equal(t, 2, k.snapshots("hasty"))
+}
+
+func TestHistoryIsPrunedByAgeNowAndThen(t *testing.T) {
+	t.Parallel()
+	k := keep(t, Policy{KeepFor: 24 * time.Hour})
+	k.create("small")
+	for _, name := range []string{"a", "b", "c", "d"} {
+		k.rename("small", name)
+	}
+	last, _, err := k.TakeSnapshot(t.Context(), "small")
+	require.NoError(t, err)
+	k.advance(23 * time.Hour)
+	k.rename("small", "Christiania")
+	k.look(true)
+	assert.Zero(t, k.latest("small").Horizon)
+	k.advance(2 * time.Hour)
+	k.look(false)
+	assert.Zero(t, k.latest("small").Horizon, "not in each look")
+	k.look(true)
+	assert.NotZero(t, k.latest("small").Horizon)
+	assert.Less(t, k.latest("small").Horizon, last.Seq, "the last entry of the snapshot stays, and its document")
+	assert.Contains(t, k.logs.String(), "pruned")
+
+	// The recent document has the most recent entries, however old they are.
+	for _, name := range []string{"a", "b", "c"} {
+		k.rename("small", name)
+	}
+	_, _, err = k.TakeSnapshot(t.Context(), "small")
+	require.NoError(t, err)
+	k.advance(1000 * time.Hour)
+	k.look(true)
+	l := k.latest("small")
+	open, _ := l.Document(l.OpenDocument())
+	assert.Less(t, l.Horizon, open)
+}
+
+func TestSnapshotThatFailsIsTriedAgainWithoutAnotherChange(t *testing.T) {
+	t.Parallel()
+	k := keep(t, Policy{SnapshotEvery: 1})
+	k.create("small")
+	tries := 0
+	k.snapshot = func(context.Context) error {
+		if tries++; tries < 4 {
+			return errors.New("the disk is full")
+		}
+		return nil
+	}
+	k.rename("small", "Christiania")
+	k.Wait()
+	for range 3 {
+		assert.Equal(t, 1, k.snapshots("small"))
+		k.look(false)
+	}
+	assert.Equal(t, 2, k.snapshots("small"))
+	assert.Equal(t, 3, strings.Count(k.logs.String(), "the disk is full"))
+	assert.Contains(t, k.logs.String(), "level=ERROR")
+}
+
+// A collection that is removed while its snapshot is taken, which takes the files
+// along, is no failure, and those that wait behind it get theirs.
+func TestRemovedCollectionIsNotLookedAfter(t *testing.T) {
+	t.Parallel()
+	k := keep(t, Policy{SnapshotEvery: 1})
+	k.create("small")
+	k.create("other")
+	begun, goOn := make(chan bool), make(chan bool)
+	calls := 0
+	k.snapshot = func(context.Context) error {
+		if calls++; calls > 1 {
+			return nil
+		}
+		close(begun)
+		<-goOn
+		return os.ErrNotExist
+	}
+	k.rename("small", "Christiania")
+	<-begun
+	k.rename("other", "Christiania")
+	require.NoError(t, k.db.DeleteCollection(t.Context(), "small"))
+	sp := "http://localhost/small/"
+	_, err := k.db.CreateCollection(t.Context(), store.Collection{Name: "small", SP: sp, Settings: store.Settings{DocumentSize: 2}}, k.document(sp, "Oslo"), nil)
+	require.NoError(t, err)
+	close(goOn)
+	k.Wait()
+	assert.Equal(t, 2, k.snapshots("other"))
+	assert.NotContains(t, k.logs.String(), "level=ERROR")
+}
+
+func TestNoTwoSnapshotsOfACollectionAtOnce(t *testing.T) {
+	t.Parallel()
+	k := keep(t, Policy{})
+	k.create("small")
+	k.rename("small", "Christiania")
+	inside, goOn := make(chan bool, 10), make(chan bool)
+	k.snapshot = func(context.Context) error {
+		inside <- true
+		<-goOn
+		return nil
+	}
+	const askers = 3
+	var all sync.WaitGroup
+	for range askers {
+		all.Go(func() {
+			_, _, err := k.TakeSnapshot(t.Context(), "small")
+			assert.NoError(t, err)
+		})
+	}
+	for range askers {
+		<-inside
+		b := &k.background
+		require.Eventually(t, func() bool { // all others wait for their turn, or have had it
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.taking["small"].users+len(goOn) >= 1
+		}, 10*time.Second, time.Millisecond)
+		assert.Empty(t, inside, "two at a time")
+		goOn <- true
+	}
+	all.Wait()
+	assert.Equal(t, 2, k.snapshots("small"))
+}
+
+func TestCloseStopsASnapshotAndWaitsForIt(t *testing.T) {
+	t.Parallel()
+	k := keep(t, Policy{SnapshotEvery: 1})
+	k.create("small")
+	begun := make(chan bool)
+	var done atomic.Bool
+	k.snapshot = func(ctx context.Context) error {
+		close(begun)
+		<-ctx.Done() // fails the test by its timeout where Close does not stop it
+		done.Store(true)
+		return ctx.Err()
+	}
+	k.rename("small", "Christiania")
+	<-begun
+	k.Close()
+	assert.True(t, done.Load(), "Close has waited")
+	assert.NotContains(t, k.logs.String(), "level=ERROR", "to be stopped is no failure")
+	k.Close() // once more does no harm
+	k.snapshot = func(context.Context) error { panic("a snapshot was begun after Close") }
+	k.rename("small", "Oslo")
+	k.Run(func(context.Context) { panic("a job was begun after Close") })
+	k.Wait()
+}
+
+// counting is a store without collections that counts the looks.
+type counting struct {
+	Store
+	looks atomic.Int32
+}
+
+func (c *counting) Dir() string { return "" }
+
+func (c *counting) Collections(context.Context) ([]store.Collection, error) {
+	c.looks.Add(1)
+	return nil, nil
+}
+
+// Looks come once a minute and once an hour until Close. Time passes when all wait.
+func TestLooksComeNowAndThenUntilClose(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := &counting{}
+		p := Policy{}
+		require.NoError(t, p.Validate())
+		k := New(Config{Policy: p, Store: c, Logger: slog.New(slog.DiscardHandler), Now: time.Now})
+		k.Resources.Path = dir
+		require.NoError(t, k.Start())
+		atOnce := c.looks.Load()
+		time.Sleep(59*time.Minute + 30*time.Second)
+		assert.EqualValues(t, 59, c.looks.Load()-atOnce, "one each minute")
+		time.Sleep(time.Minute)
+		assert.EqualValues(t, 62, c.looks.Load()-atOnce, "and one that prunes, which looks for leftovers of collections too")
+		k.Close()
+		time.Sleep(24 * time.Hour)
+		assert.EqualValues(t, 62, c.looks.Load()-atOnce)
+	})
+}

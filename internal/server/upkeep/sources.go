@@ -1,0 +1,295 @@
+package upkeep
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// What ResourceSync offers of a collection is made when somebody asks for it first. From then
+// on it is kept up: there is a new set whenever there is a new snapshot, and a change list is
+// closed when it is long or old enough. Before history is pruned, all of it is in closed lists
+// that need it no more.
+
+// sourcing is what is being made, by collection.
+type sourcing struct {
+	mu   sync.Mutex
+	jobs map[string]*sourceJob
+}
+
+type sourceJob struct {
+	done chan struct{}
+	err  error // once it is done
+}
+
+// makingSource returns the job that makes what ResourceSync offers of a collection. There is
+// one at a time; begun says that it is new.
+func (k *Keeper) makingSource(name string) (job *sourceJob, begun bool) {
+	q := &k.sourcing
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if job := q.jobs[name]; job != nil {
+		return job, false
+	}
+	if q.jobs == nil {
+		q.jobs = map[string]*sourceJob{}
+	}
+	job = &sourceJob{done: make(chan struct{})}
+	q.jobs[name] = job
+	end := func(err error) {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		delete(q.jobs, name)
+		job.err = err
+		close(job.done)
+	}
+	if !k.background.begin(func() { end(k.makeSource(k.background.ctx, name)) }) {
+		delete(q.jobs, name)
+		job.err = context.Canceled
+		close(job.done)
+	}
+	return job, true
+}
+
+// AwaitSource waits until what ResourceSync offers of a collection is made, or until ctx ends. Making it goes on
+// then; it ends with [context.Canceled] where the keeper is closed.
+func (k *Keeper) AwaitSource(ctx context.Context, name string) error {
+	job, _ := k.makingSource(name)
+	select {
+	case <-job.done:
+		return job.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// keepSourceUp sees to what ResourceSync offers of a collection, if anybody has asked for it
+// and something is due, or in any case.
+func (k *Keeper) keepSourceUp(ctx context.Context, name string, anyway bool) error {
+	due := false
+	err := k.Store.View(ctx, name, func(v *store.View) (err error) {
+		if v.Changes != nil {
+			due, err = k.sourceDue(v)
+		}
+		due = due || anyway && v.Changes != nil
+		return err
+	})
+	if err != nil || !due {
+		return err
+	}
+	for {
+		job, begun := k.makingSource(name)
+		select {
+		case <-job.done:
+			if begun { // one that ran already may not have seen what is due
+				return job.err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (k *Keeper) sourceDue(v *store.View) (bool, error) {
+	if v.NoResourceSync {
+		return false, nil
+	}
+	sets, err := k.Resources.Sets(k.Site(&v.Collection))
+	if err != nil {
+		return false, err
+	}
+	old, err := isOld(v, sets)
+	if err != nil || old {
+		return old, err
+	}
+	return k.changesDue(v)
+}
+
+// isOld reports whether a new set is to be made: there is none, or a snapshot that has more, or
+// the plain change list cannot go back to it, or it was the first and had nothing.
+func isOld(v *store.View, sets []*resources.Set) (bool, error) {
+	if len(sets) == 0 || sets[0].Seq < v.Horizon || v.Head-sets[0].Seq >= resources.MostPlain || sets[0].Items == 0 && v.Topics > 0 {
+		return true, nil
+	}
+	snapshots, err := v.Snapshots()
+	return len(snapshots) > 0 && snapshots[0].Seq > sets[0].Seq, err
+}
+
+// cut says when change lists of a collection are closed: also before retention could take
+// something away that is in none.
+func (k *Keeper) cut(c *store.Collection) store.Cut {
+	cut := store.Cut{
+		Changes: uint64(cmp.Or(c.ChangesPerList, k.ChangesPerList)),
+		After:   cmp.Or(c.ChangeListAfter, k.ChangeListAfter),
+	}
+	if keep := cmp.Or(c.KeepEntries, k.KeepEntries); keep > 0 {
+		cut.Changes = min(cut.Changes, keep)
+	}
+	if keep := cmp.Or(c.KeepFor, k.KeepFor); keep > 0 {
+		cut.After = min(cut.After, max(keep/2, 1)) // some time passes until something is pruned
+	}
+	return cut
+}
+
+// changesDue reports whether the open change list is to be closed.
+func (k *Keeper) changesDue(v *store.View) (bool, error) {
+	open, cut := v.Changes.Open, k.cut(&v.Collection)
+	switch n := v.Head + 1 - open; {
+	case open <= v.Horizon:
+		return true, nil
+	case n <= 1:
+		return false, nil
+	case n > cut.Changes:
+		return true, nil
+	}
+	first, err := v.Entry(open)
+	return err == nil && k.Now().Sub(first.Updated) >= cut.After, err
+}
+
+// makeSource makes the set that is due, closes the change lists that are, and makes their
+// files.
+func (k *Keeper) makeSource(ctx context.Context, name string) error {
+	set, err := k.makeSet(ctx, name)
+	if err != nil || set == nil {
+		return err
+	}
+	var site *resources.Site
+	var cut store.Cut
+	var after uint64 // behind which change lists begin, and when that was
+	var at time.Time
+	due := true
+	err = k.Store.View(ctx, name, func(v *store.View) (err error) {
+		site, cut = k.Site(&v.Collection), k.cut(&v.Collection)
+		if v.Changes != nil {
+			due, err = k.changesDue(v)
+		} else {
+			after, at, err = resources.Beginning(v, set)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if due {
+		if _, err := k.Store.CutChanges(ctx, name, after, at, cut, sameHistory(site.Epoch)); err != nil {
+			return err
+		}
+	}
+	lost, err := k.makeParts(ctx, name, site)
+	if err != nil || lost == 0 {
+		return err
+	}
+	return errors.Join(k.Store.DropChangeLists(ctx, name, lost), k.Resources.DropParts(site, lost))
+}
+
+// sameHistory checks that a collection is the one that was looked at before.
+func sameHistory(epoch uuid.UUID) func(*store.Collection) error {
+	return func(c *store.Collection) error {
+		if c.Epoch != epoch {
+			return fmt.Errorf("%w: collection %q, which was created anew meanwhile", store.ErrNotFound, c.Name)
+		}
+		return nil
+	}
+}
+
+// makeSet makes a new set, if one is due, and returns the newest. It is nil where none is
+// offered.
+func (k *Keeper) makeSet(ctx context.Context, name string) (set *resources.Set, err error) {
+	old := false
+	err = k.Store.View(ctx, name, func(v *store.View) error {
+		if v.NoResourceSync {
+			return nil
+		}
+		sets, err := k.Resources.Sets(k.Site(&v.Collection))
+		if err != nil {
+			return err
+		}
+		if old, err = isOld(v, sets); !old && err == nil {
+			set = sets[0]
+		}
+		return err
+	})
+	if err != nil || !old {
+		return set, err
+	}
+	if err := k.Store.CheckFreeSpace(); err != nil {
+		return nil, err
+	}
+	if _, err := k.Store.MaterializeFragments(ctx, name); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	err = k.Store.View(ctx, name, func(v *store.View) (err error) {
+		set, err = k.Resources.Build(ctx, k.Site(&v.Collection), v)
+		return err
+	})
+	if err == nil {
+		k.Logger.Info("resource list made", "collection", name, "resources", set.Items, "took", time.Since(began))
+	}
+	return set, err
+}
+
+// makeParts makes the files of closed change lists. It returns the number up to which lists
+// are to be dropped: those that need not be kept, and those that cannot be made any more, with
+// all before them.
+func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Site) (lost uint64, err error) {
+	err = k.Store.View(ctx, name, func(v *store.View) error {
+		if v.Epoch != site.Epoch {
+			return sameHistory(site.Epoch)(&v.Collection)
+		}
+		lists, err := v.ChangeLists()
+		if err != nil {
+			return err
+		}
+		sets, err := k.Resources.Sets(site)
+		if err != nil {
+			return err
+		}
+		if len(sets) == 0 { // how they are to be has changed since: whoever asks next has them made
+			return nil
+		}
+		oldest := sets[len(sets)-1].Seq
+		for i, list := range lists {
+			part, err := k.Resources.Part(site, list.Number)
+			if err != nil {
+				return err
+			}
+			next := v.Changes.OpenFrom
+			if i+1 < len(lists) {
+				next = lists[i+1].From
+			}
+			switch {
+			case part == nil && list.First <= v.Horizon, // what it lists is gone
+				!next.Equal(list.Until),                      // there is a gap behind it
+				list.Last <= v.Horizon && list.Last < oldest, // nobody who begins now needs it
+				len(lists)-i > resources.MostLists:
+				lost = list.Number
+				continue
+			}
+			if err := k.Resources.BuildPart(ctx, site, v, list); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return lost, err
+}
+
+// SweepSources removes what is kept of collections that are not there any more.
+func (k *Keeper) SweepSources(ctx context.Context) error {
+	return k.Resources.Sweep(func() (epochs []uuid.UUID, err error) {
+		all, err := k.Store.Collections(ctx)
+		for i := range all {
+			epochs = append(epochs, all[i].Epoch)
+		}
+		return epochs, err
+	})
+}

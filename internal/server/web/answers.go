@@ -1,0 +1,90 @@
+package web
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Answers writes answers: it packs them, and keeps those that were made lately. It is safe for concurrent use.
+type Answers struct {
+	recent  *recentBytes // by ETag
+	packers packers
+	renders chan struct{} // holds one for each stream that is under way
+	wait    time.Duration // for a place among them
+}
+
+// NewAnswers keeps at most so many bytes of answers, and writes at most so many streams at a time. A client
+// waits for a place among them for the time that is given, and then has to try again.
+func NewAnswers(recent, streams int, wait time.Duration) *Answers {
+	a := &Answers{recent: newRecentBytes(recent), renders: make(chan struct{}, streams), wait: wait}
+	a.packers.init()
+	return a
+}
+
+// WriteSmall answers with a document that is made each time. Its ETag is made of its bytes.
+func (a *Answers) WriteSmall(w http.ResponseWriter, r *http.Request, mediaType, cache string, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	w.Header().Set("Vary", "Accept-Encoding")
+	w.Header().Set("Content-Type", mediaType)
+	return a.WriteBytes(w, r, Digest(b.Bytes()), cache, func() ([]byte, error) { return b.Bytes(), nil })
+}
+
+// WriteBytes answers with a document. It is encoded only for those who do not know it, and
+// where it was not lately.
+func (a *Answers) WriteBytes(w http.ResponseWriter, r *http.Request, tag, cache string, encode func() ([]byte, error)) error {
+	c, err := negotiateCoding(r, zstd1, Gzipped)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Cache-Control", cache)
+	setCoding(h, c)
+	v := Validator{tag, RecorderOf(r).Settled}
+	if done, err := Unchanged(w, r, v, c); done || err != nil {
+		return err
+	}
+	b := a.recent.get(v.etag(c))
+	if b == nil {
+		if b, err = encode(); err != nil {
+			return err
+		}
+		if b, err = a.packers.packed(b, c); err != nil {
+			return err
+		}
+		a.recent.put(v.etag(c), b)
+	}
+	h.Set("Content-Length", strconv.Itoa(len(b)))
+	_, err = w.Write(b)
+	return err
+}
+
+func setCoding(h http.Header, c Coding) {
+	if c != Identity {
+		h.Set("Content-Encoding", string(c))
+	}
+}
+
+// WriteRendered streams what is made when it is asked for. Caches ask each time, but
+// need not fetch it again.
+func (a *Answers) WriteRendered(w http.ResponseWriter, r *http.Request, made Validator, render func(io.Writer) error) error {
+	c, err := negotiateCoding(r, zstd1, Gzipped)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Cache-Control", "no-cache")
+	setCoding(h, c)
+	if done, err := Unchanged(w, r, made, c); done || err != nil {
+		return err
+	}
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	return InTurn(w, r, a.renders, a.wait, "large answers", func() error { return a.packers.pack(w, c, render) })
+}

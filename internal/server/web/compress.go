@@ -1,0 +1,78 @@
+package web
+
+import (
+	"bytes"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Coding is a content coding (RFC 9110 §8.4.1, Content Codings).
+type Coding string
+
+// The codings that are offered. Identity is none.
+const (
+	Identity Coding = "identity"
+	Gzipped  Coding = "gzip"
+	zstd1    Coding = "zstd" // RFC 8878
+)
+
+// packers packs answers. The writers are used again and again, as each takes
+// hundreds of kilobytes.
+type packers struct {
+	gzip, zstd sync.Pool
+}
+
+// resettable are the packing writers of both libraries.
+type resettable interface {
+	io.WriteCloser
+	Reset(io.Writer)
+}
+
+func (p *packers) init() {
+	p.gzip.New = func() any { return gzip.NewWriter(nil) }
+	p.zstd.New = func() any {
+		// One goroutine and a window of 1 MB for each answer: many run at once.
+		z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
+		if err != nil {
+			panic(err) // the options are wrong
+		}
+		return z
+	}
+}
+
+// pack lets write write to w in a coding.
+func (p *packers) pack(w io.Writer, c Coding, write func(io.Writer) error) error {
+	var pool *sync.Pool
+	switch c {
+	case Gzipped:
+		pool = &p.gzip
+	case zstd1:
+		pool = &p.zstd
+	default:
+		return write(w)
+	}
+	z := pool.Get().(resettable)
+	defer pool.Put(z)
+	z.Reset(w)
+	defer z.Reset(nil) // do not hold on to w
+	if err := write(z); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+// packed returns b in a coding.
+func (p *packers) packed(b []byte, c Coding) ([]byte, error) {
+	if c == Identity {
+		return b, nil
+	}
+	var out bytes.Buffer
+	err := p.pack(&out, c, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+	return out.Bytes(), err
+}

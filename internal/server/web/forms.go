@@ -1,0 +1,143 @@
+package web
+
+import (
+	"mime"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Form is what an answer can have: a media type, and perhaps an address that offers it alone.
+type Form struct {
+	Ending    string      // of that address; "": there is none
+	MediaType string      // of answers
+	known     []knownType // by which requests name it
+}
+
+// knownType is a media type. Of the parameters, the version alone tells forms apart.
+type knownType struct{ base, version string }
+
+// NewForm makes a form of the media types by which requests name it. Answers bear the first. ending is that of the
+// address that offers it alone, "" for none.
+func NewForm(ending string, mediaTypes ...string) Form {
+	f := Form{Ending: ending, MediaType: mediaTypes[0]}
+	for _, t := range mediaTypes {
+		base, params, err := mime.ParseMediaType(t)
+		if err != nil {
+			panic("web: " + t + ": " + err.Error()) // a table in the program is wrong
+		}
+		f.known = append(f.known, knownType{base, params["version"]})
+	}
+	return f
+}
+
+// Representation is one form of a thing T, and how a server S answers with it.
+type Representation[S, T any] struct {
+	Form
+	Write func(S, http.ResponseWriter, *http.Request, T) error
+}
+
+// Represent answers with the representation of a thing that the request asks for, the first one
+// in the table where several are equally welcome. Conditions, codings and ranges are up to what
+// the representation is written with: [Answers] or [WriteKept].
+func Represent[S, T any](s S, w http.ResponseWriter, r *http.Request, table []Representation[S, T], of T) error {
+	h := w.Header()
+	h.Set("Vary", "Accept, Accept-Encoding")
+	all := make([]Form, len(table))
+	for i := range table {
+		all[i] = table[i].Form
+	}
+	chosen, err := negotiate(r, all)
+	if err != nil {
+		return err
+	}
+	h.Set("Content-Type", table[chosen].MediaType)
+	return table[chosen].Write(s, w, r, of)
+}
+
+// EndingVar is the variable of routes that [WithEndings] and [WithAnEnding] make.
+const EndingVar = "ext"
+
+// WithEndings is the part of a route that names a form by its ending, or none.
+func WithEndings[S, T any](table []Representation[S, T]) string {
+	return "{" + EndingVar + ":" + strings.Join(append([]string{""}, endings(table)...), "|") + "}"
+}
+
+// WithAnEnding is [WithEndings] where one must be there.
+func WithAnEnding[S, T any](table []Representation[S, T]) string {
+	return "{" + EndingVar + ":" + strings.Join(endings(table), "|") + "}"
+}
+
+// endings are those of a table, as regular expressions.
+func endings[S, T any](table []Representation[S, T]) (all []string) {
+	for _, p := range table {
+		if p.Ending != "" {
+			all = append(all, regexp.QuoteMeta(p.Ending))
+		}
+	}
+	return all
+}
+
+// negotiate chooses a form by the ending of the URL, else by the Accept header (RFC 9110 §12.5.1,
+// Accept): the most welcome one, the first of those that are equally welcome.
+func negotiate(r *http.Request, offered []Form) (int, error) {
+	candidates := offered
+	if ending := Var(r, EndingVar); ending != "" {
+		candidates = slices.DeleteFunc(slices.Clone(offered), func(f Form) bool { return f.Ending != ending })
+		if len(candidates) == 0 {
+			return 0, Problemf(http.StatusGone, "this form is no longer offered; available forms: %s", listed(offered))
+		}
+	}
+	best, most := -1, 0.0
+	for i, welcome := range qualities(r, candidates) {
+		if welcome.q > most {
+			best, most = i, welcome.q
+		}
+	}
+	if best < 0 {
+		return 0, Problemf(http.StatusNotAcceptable, "the Accept header excludes what is here; available forms: %s", listed(candidates))
+	}
+	return slices.IndexFunc(offered, func(f Form) bool { return f.MediaType == candidates[best].MediaType }), nil
+}
+
+// listed lists the media types of forms, for people.
+func listed(all []Form) string {
+	types := make([]string, len(all))
+	for i, f := range all {
+		types[i] = f.MediaType
+	}
+	return strings.Join(types, " or ")
+}
+
+// qualities returns how welcome each form is to a request.
+func qualities(r *http.Request, of []Form) []choice {
+	all := make([]choice, len(of))
+	accepted(r, func(mediaRange string, params map[string]string, q float64) {
+		for i := range of {
+			if by := of[i].within(mediaRange, params["version"]); by > 0 {
+				all[i].offer(q, by)
+			}
+		}
+	})
+	return all
+}
+
+// within returns how specifically a media range includes the form, 0 if it does not.
+func (f *Form) within(mediaRange, version string) (by specificity) {
+	if mediaRange == "*/*" {
+		return anything
+	}
+	for _, known := range f.known {
+		major, minor, _ := strings.Cut(known.base, "/")
+		switch {
+		case mediaRange == known.base && known.version == version && version != "":
+			return exactly
+		case mediaRange == known.base && known.version == version:
+			by = named
+		case mediaRange == major+"/*", mediaRange == major+"/xml" && strings.HasSuffix(minor, "+xml"):
+			by = max(by, anyOf)
+		}
+	}
+	return by
+}

@@ -1,0 +1,131 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Handler answers a request or says why it cannot.
+type Handler func(w http.ResponseWriter, r *http.Request) error
+
+// Front is what each request passes: it gets an id, its client is held to the limits on time, its errors become
+// answers, and it is logged and counted.
+type Front struct {
+	Logger            *slog.Logger
+	Metrics           *Metrics
+	SlowClientTimeout time.Duration // how long a client may take to send, or take, 64 KiB
+
+	// trustedProxies are the addresses of proxies, beside those of this machine, from which the log takes the
+	// address of the client (X-Forwarded-For).
+	TrustedProxies []netip.Prefix
+
+	// explain returns what is told of an error, and whether it is the server's fault.
+	Explain func(error) (answer Described, serverFault bool)
+
+	OwnHeaders []string // headers of answers, beside those of HTTP, that errors do not have
+	Quiet      []string // routes that are asked for all the time: they are logged for debugging only
+}
+
+// record calls next with a request, and records what comes of it.
+func (f *Front) record(w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
+	start := time.Now()
+	x, r := newRecorder(w, r, f.SlowClientTimeout)
+	x.Header().Set("X-Content-Type-Options", "nosniff")
+	x.Header().Set("X-Request-Id", x.id)
+	f.Metrics.running.Inc()
+	defer func() {
+		f.end(x, r, recover())
+		f.Metrics.running.Dec()
+		took := time.Since(start)
+		f.Metrics.observe(x, r, took)
+		f.logAccess(x, r, took)
+		if x.truncated {
+			panic(http.ErrAbortHandler) // net/http closes the connection
+		}
+	}()
+	next(x, r)
+}
+
+// answer turns h into an http.Handler: the only place where errors become
+// answers. route names the URLs that it is for.
+func (f *Front) answer(route string, h Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := RecorderOf(r)
+		x.route = route
+		err := h(w, r)
+		if err == nil {
+			return
+		}
+		p, serverFault := f.Explain(err)
+		if serverFault {
+			if r.Context().Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
+				panic(http.ErrAbortHandler) // the client has gone; an empty answer would say 200
+			}
+			x.Failure = err
+		}
+		if x.status != 0 {
+			panic(http.ErrAbortHandler) // cut the answer off, so that nobody takes it for whole
+		}
+		f.writeProblem(w, r, p)
+	})
+}
+
+// end ends the answer as it should, also where the handler has panicked.
+func (f *Front) end(x *Recorder, r *http.Request, cause any) {
+	switch {
+	case cause == nil && x.status == 0:
+		x.WriteHeader(http.StatusOK)
+	case cause == nil:
+	case cause == http.ErrAbortHandler:
+		x.truncated = true
+	default:
+		x.Failure = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		if x.truncated = x.status != 0; !x.truncated {
+			p, _ := f.Explain(x.Failure)
+			f.writeProblem(x, r, p)
+		}
+	}
+}
+
+// logAccess writes the one line of the log that each request has. It says
+// nothing of headers, as they may have tokens in them.
+func (f *Front) logAccess(x *Recorder, r *http.Request, took time.Duration) {
+	level := slog.LevelInfo
+	switch {
+	case x.Failure != nil:
+		level = slog.LevelError
+	case slices.Contains(f.Quiet, x.route):
+		level = slog.LevelDebug
+	}
+	if !f.Logger.Enabled(r.Context(), level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("method", cut(r.Method)), slog.String("path", cut(r.URL.Path)), slog.Int("status", x.status),
+		slog.Int64("bytes", x.sent), slog.Duration("took", took), slog.String("remote", clientOf(r, f.TrustedProxies)), slog.String("request", x.id),
+	}
+	if x.truncated {
+		attrs = append(attrs, slog.Bool("truncated", true))
+	}
+	if x.Failure != nil {
+		attrs = append(attrs, slog.Any("error", x.Failure))
+	}
+	f.Logger.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// cut keeps lines of the log readable, whatever is asked for.
+func cut(text string) string {
+	const most = 1000
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}

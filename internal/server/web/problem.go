@@ -1,0 +1,58 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+// Problem is an answer that says what is wrong (RFC 9457, Problem Details for
+// HTTP APIs). Programs get it as JSON, people as text. A struct that embeds it has further members.
+type Problem struct {
+	Title     string   `json:"title"`
+	Status    int      `json:"status"`
+	Detail    string   `json:"detail"`
+	RequestID string   `json:"requestId,omitempty"` // by which the log has it
+	Lines     []string `json:"-"`                   // that people get below it
+}
+
+// Described is a [Problem], or a struct that embeds one.
+type Described interface {
+	error
+	base() *Problem
+}
+
+func (p *Problem) Error() string { return p.Detail }
+
+func (p *Problem) base() *Problem { return p }
+
+// Problemf makes an answer with an HTTP status. What follows it says what is wrong, and what to do.
+func Problemf(status int, format string, args ...any) *Problem {
+	return &Problem{Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
+}
+
+func (f *Front) writeProblem(w http.ResponseWriter, r *http.Request, answer Described) {
+	h := w.Header()
+	// What the headers say of an answer that is not given after all.
+	for _, k := range append([]string{"ETag", "Last-Modified", "Content-Type", "Content-Encoding", "Content-Length", "Accept-Ranges", "Link"}, f.OwnHeaders...) {
+		h.Del(k)
+	}
+	h.Set("Cache-Control", "no-store")
+	p := answer.base()
+	p.RequestID = RecorderOf(r).id
+	if !wantsText(r) {
+		h.Set("Content-Type", "application/problem+json")
+		w.WriteHeader(p.Status)
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		_ = e.Encode(answer)
+		return
+	}
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(p.Status)
+	fmt.Fprintf(w, "%s: %s\n", p.Title, p.Detail)
+	for _, line := range p.Lines {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
+	fmt.Fprintf(w, "(request %s)\n", p.RequestID)
+}

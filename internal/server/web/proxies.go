@@ -1,0 +1,96 @@
+package web
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// What is known of who sends a request, when browsers and proxies stand between.
+
+// proxyHeaders are what browsers and proxies add to a request, beside X-Forwarded-….
+var proxyHeaders = []string{
+	"Origin", "Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Originating-Ip",
+	"True-Client-Ip", "Cf-Connecting-Ip", "Cf-Connecting-Ipv6", "Fastly-Client-Ip",
+}
+
+// PassedOn returns a header that only browsers on behalf of a page, or proxies, send, or "". Browsers
+// say where the page is from by Sec-Fetch-Site (Fetch Metadata Request Headers, W3C); "none" is what
+// the user has asked for.
+func PassedOn(r *http.Request) string {
+	for name := range r.Header {
+		if slices.Contains(proxyHeaders, name) || strings.HasPrefix(name, "X-Forwarded-") {
+			return name
+		}
+	}
+	for _, site := range r.Header.Values("Sec-Fetch-Site") {
+		if site != "same-origin" && site != "none" {
+			return "Sec-Fetch-Site"
+		}
+	}
+	return ""
+}
+
+// IsLocal reports whether a program on this machine has sent the request itself.
+func IsLocal(r *http.Request) bool { return FromLoopback(r) && IsLoopback(r.Host) && PassedOn(r) == "" }
+
+// FromLoopback reports whether whoever has connected is on this machine.
+func FromLoopback(r *http.Request) bool {
+	peer, ok := peerOf(r)
+	return ok && peer.IsLoopback()
+}
+
+// peerOf returns the address of whoever has connected.
+func peerOf(r *http.Request) (netip.Addr, bool) {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	a, err := netip.ParseAddr(host)
+	return a.Unmap(), err == nil
+}
+
+// clientOf returns the address of the client, for the log: of whoever has connected or, where that is
+// a proxy that is trusted, of whoever has connected to it. A proxy adds that to X-Forwarded-For, so
+// what stands before the last address that is not of a trusted proxy is what anybody may say.
+func clientOf(r *http.Request, trusted []netip.Prefix) string {
+	trusts := func(a netip.Addr) bool {
+		return a.IsLoopback() || slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(a) })
+	}
+	peer, ok := peerOf(r)
+	if !ok || !trusts(peer) {
+		return r.RemoteAddr
+	}
+	client := r.RemoteAddr
+	told := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, text := range slices.Backward(told) {
+		a, err := netip.ParseAddr(strings.Trim(strings.TrimSpace(text), "[]"))
+		if err != nil {
+			if a, err = addrOf(text); err != nil {
+				break
+			}
+		}
+		if client = a.Unmap().String(); !trusts(a.Unmap()) {
+			break
+		}
+	}
+	return client
+}
+
+// addrOf returns the address in one with a port.
+func addrOf(text string) (netip.Addr, error) {
+	withPort, err := netip.ParseAddrPort(strings.TrimSpace(text))
+	return withPort.Addr(), err
+}
+
+// IsLoopback reports whether a host, with a port or without, as people write it,
+// is this machine itself.
+func IsLoopback(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}

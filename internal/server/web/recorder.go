@@ -1,0 +1,188 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Recorder is the ResponseWriter of all handlers. It records what the log and the metrics
+// say of a request and its answer, and holds the client to the limits on time. A handler that
+// knows more sets the exported fields before the answer begins.
+type Recorder struct {
+	http.ResponseWriter
+	control           *http.ResponseController
+	slowClientTimeout time.Duration
+	body              *timedBody // nil: the request has none
+
+	id      string    // of the request
+	route   string    // template of the URL, "" where there is no such URL
+	Private bool      // the answer depends on who asks
+	Settled time.Time // when what the answer shows was last changed; zero: too recently to say
+
+	status    int       // of the answer, 0 until it begins
+	sent      int64     // bytes of the body
+	extended  time.Time // when the client was last given more time
+	Failure   error     // what is wrong with the server
+	truncated bool      // the answer was cut off
+}
+
+type recorderKey struct{}
+
+func newRecorder(w http.ResponseWriter, r *http.Request, slowClientTimeout time.Duration) (*Recorder, *http.Request) {
+	x := &Recorder{ResponseWriter: w, control: http.NewResponseController(w), slowClientTimeout: slowClientTimeout, id: requestID(r)}
+	r = r.WithContext(context.WithValue(r.Context(), recorderKey{}, x))
+	if r.Body != nil && r.Body != http.NoBody {
+		x.body = &timedBody{ReadCloser: r.Body, x: x}
+		r.Body = x.body
+	}
+	return x, r
+}
+
+// RecorderOf returns the recorder of the request r of a handler.
+func RecorderOf(r *http.Request) *Recorder {
+	return r.Context().Value(recorderKey{}).(*Recorder)
+}
+
+// requestID returns the X-Request-Id of a proxy in front, if it can be logged and
+// sent back without harm, or a new one.
+func requestID(r *http.Request) string {
+	given := r.Header.Get("X-Request-Id")
+	harmless := func(c rune) bool {
+		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-", c)
+	}
+	if given != "" && len(given) <= 64 && strings.TrimFunc(given, harmless) == "" {
+		return given
+	}
+	return strconv.FormatUint(rand.Uint64()|1<<63, 16)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (x *Recorder) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+func (x *Recorder) WriteHeader(status int) {
+	if status < 200 {
+		x.ResponseWriter.WriteHeader(status)
+		return
+	}
+	x.status = status
+	if x.Private {
+		keepPrivate(x.Header())
+	}
+	if x.body != nil && !x.body.ended {
+		// net/http reads some of what the handler has left before the answer goes
+		// out: as long as the client is waited for, the answer must be able to wait.
+		x.extended = time.Now().Add(x.slowClientTimeout)
+		_ = x.control.SetReadDeadline(x.extended)
+		_ = x.control.SetWriteDeadline(x.extended.Add(x.slowClientTimeout))
+	}
+	x.extend()
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// keepPrivate keeps an answer out of caches that several people use (RFC 9111
+// §5.2.2.7, private).
+func keepPrivate(h http.Header) {
+	if !strings.Contains(strings.Join(h.Values("Vary"), ","), "Authorization") {
+		h.Add("Vary", "Authorization")
+	}
+	switch cache := h.Get("Cache-Control"); {
+	case strings.Contains(cache, "public"):
+		h.Set("Cache-Control", strings.Replace(cache, "public", "private", 1))
+	case cache == "":
+		h.Set("Cache-Control", "private")
+	case !strings.Contains(cache, "private") && !strings.Contains(cache, "no-store"):
+		h.Set("Cache-Control", "private, "+cache)
+	}
+}
+
+// piece is how many bytes a client must send, or take, within slowClientTimeout.
+const piece = 64 << 10
+
+func (x *Recorder) Write(p []byte) (n int, err error) {
+	if x.status == 0 {
+		x.WriteHeader(http.StatusOK)
+	}
+	for {
+		x.extend()
+		m, err := x.ResponseWriter.Write(p[:min(len(p), piece)])
+		n += m
+		x.sent += int64(m)
+		if p = p[m:]; err != nil || len(p) == 0 {
+			return n, err
+		}
+	}
+}
+
+// ReadFrom lets the system send a file.
+func (x *Recorder) ReadFrom(from io.Reader) (n int64, err error) {
+	to, ok := x.ResponseWriter.(io.ReaderFrom)
+	if !ok {
+		return io.Copy(struct{ io.Writer }{x}, from)
+	}
+	if x.status == 0 {
+		x.WriteHeader(http.StatusOK)
+	}
+	left := &io.LimitedReader{R: from, N: math.MaxInt64}
+	if limited, ok := from.(*io.LimitedReader); ok { // only one around the file may be left
+		left = limited
+	}
+	for left.N > 0 {
+		x.extend()
+		m, err := to.ReadFrom(&io.LimitedReader{R: left.R, N: min(left.N, WriteBuffer)})
+		n += m
+		x.sent += m
+		if left.N -= m; err != nil || m == 0 {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// WriteBuffer is how much of an answer may wait in the system, in bytes, for the
+// client to take it; connections are set to it. A write goes on only when a good
+// part of that is taken, so the client gets the time for all of it at once.
+const WriteBuffer = 4 * piece
+
+// extend gives the client more time to take the answer. Not at every write, as
+// there are many small ones.
+func (x *Recorder) extend() {
+	if now := time.Now(); now.Sub(x.extended) >= x.slowClientTimeout/10 {
+		x.extended = now
+		_ = x.control.SetWriteDeadline(now.Add(2 * WriteBuffer / piece * x.slowClientTimeout)) // not possible without a connection, in tests
+	}
+}
+
+// timedBody is the body of a request. Only the time in which the server waits
+// for the client counts.
+type timedBody struct {
+	io.ReadCloser
+	x     *Recorder
+	left  time.Duration
+	due   int // bytes that are to come until there is no time left
+	ended bool
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	if b.due <= 0 {
+		b.left, b.due = b.x.slowClientTimeout, piece
+	}
+	start := time.Now()
+	_ = b.x.control.SetReadDeadline(start.Add(b.left))
+	n, err := b.ReadCloser.Read(p)
+	_ = b.x.control.SetReadDeadline(time.Time{}) // on HTTP/2 it would end the body while the handler works
+	b.left -= time.Since(start)
+	b.due -= n
+	b.ended = b.ended || err == io.EOF
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = Problemf(http.StatusRequestTimeout, "the body came too slowly: %d bytes are expected within %s", piece, b.x.slowClientTimeout)
+	}
+	return n, err
+}

@@ -1,0 +1,399 @@
+package store
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+)
+
+// Finding is something in a data folder that is not as it must be.
+type Finding struct {
+	Where      string `json:"where"` // a collection, a subscription, or a part of the folder
+	What       string `json:"what"`
+	Remedy     string `json:"remedy"`
+	Repairable bool   `json:"repairable"` // it can be made again of the rest
+	Repaired   bool   `json:"repaired"`
+
+	mend func(*tx) error // nil: no change of rows mends it
+	redo func() error    // nil: nothing else is to be done. After the rows are mended
+}
+
+// What is to be done about findings.
+const (
+	restoreRemedy = "restore the data folder from a backup, or make it again: import the map, or subscribe again"
+	repairRemedy  = "\"check --repair\" makes it again"
+	repairedNow   = "nothing: it was made again"
+)
+
+// Check looks whether all checksums and invariants of the database hold, and calls report with
+// each finding: a log has no gap, fragments are those of their entries, indexes agree
+// with the records, snapshot files are there and whole. Where repair is set, it makes again
+// what can be. It reads one state after the other, so the database may be in use.
+// progress is told what is looked at.
+func (db *DB) Check(ctx context.Context, repair bool, report func(Finding), progress func(string)) error {
+	progress("checksums")
+	if err := db.CompareChecksums(ctx); errors.Is(err, ErrDamaged) { // reading on might fail anywhere
+		report(Finding{Where: databaseFolder, What: err.Error(), Remedy: restoreRemedy})
+		return nil
+	} else if err != nil {
+		return err
+	}
+	var told []string
+	for turn := range 3 { // what is mended may show what else is to be
+		c := &checker{db: db, ctx: ctx, progress: progress}
+		err := c.all()
+		if err == nil && db.readOnly { // else they were removed when it was opened
+			err = c.leftovers()
+		}
+		if err != nil {
+			return err
+		}
+		mended := false
+		for _, f := range c.findings {
+			if repair && f.Repairable && turn < 2 {
+				var err error
+				if f.Repaired, err = db.mend(c.ctx, &f); err != nil {
+					return err
+				}
+				mended = true
+				if !f.Repaired {
+					continue // somebody changed it meanwhile: the next turn shows what is so now
+				}
+				f.Remedy = repairedNow
+			}
+			if id := f.Where + "\x00" + f.What; f.Repaired || !slices.Contains(told, id) {
+				told = append(told, id)
+				report(f)
+			}
+		}
+		if !mended {
+			return nil
+		}
+	}
+	return nil
+}
+
+// checker collects findings.
+type checker struct {
+	db       *DB
+	ctx      context.Context
+	progress func(string)
+	findings []Finding
+	most     uint32 // of the numbers that are given out
+}
+
+func (c *checker) lost(where, what string, args ...any) {
+	c.findings = append(c.findings, Finding{Where: where, What: fmt.Sprintf(what, args...), Remedy: restoreRemedy})
+}
+
+func (c *checker) repairable(where string, mend func(*tx) error, redo func() error, what string, args ...any) {
+	c.findings = append(c.findings, Finding{
+		Where: where, What: fmt.Sprintf(what, args...), Remedy: repairRemedy, Repairable: true, mend: mend, redo: redo,
+	})
+}
+
+func (c *checker) all() error {
+	collections, err := c.db.Collections(c.ctx)
+	if err != nil {
+		c.lost("collections", "a row cannot be read: %v", err)
+		return nil
+	}
+	for i := range collections {
+		c.most = max(c.most, collections[i].Number, collections[i].Generation)
+		err := c.db.View(c.ctx, collections[i].Name, func(v *View) error { return c.collection(v) })
+		if err != nil && !errors.Is(err, ErrNotFound) { // it was deleted meanwhile
+			return err
+		}
+	}
+	return c.db.viewing(c.ctx, func(t *tx) error {
+		for s, err := range t.subscriptions() {
+			if err != nil {
+				c.lost("subscriptions", "a row cannot be read: %v", err)
+				return nil
+			}
+			c.most = max(c.most, s.Number)
+			for _, id := range s.generations() {
+				c.most = max(c.most, id.generation)
+				if _, err := c.records(t, "subscription "+s.Name, id); err != nil {
+					return err
+				}
+			}
+		}
+		return c.numbers(t)
+	})
+}
+
+// numbers checks that no number that is in use will be given out again.
+func (c *checker) numbers(t *tx) error {
+	var next uint32
+	if _, err := t.getJSON(metaKey("next"), &next); err != nil || next < c.most {
+		most := c.most
+		c.repairable("numbers", func(t *tx) error {
+			var now uint32
+			if _, err := t.getJSON(metaKey("next"), &now); err == nil && now >= most {
+				return errHoldsNoMore
+			}
+			return t.putJSON(metaKey("next"), most)
+		}, nil, "the last number that was given out is %d, though %d is in use", next, most)
+	}
+	return nil
+}
+
+func (c *checker) collection(v *View) error {
+	where := "collection " + v.Name
+	c.progress(where)
+	topics, err := c.records(v.tx, where, v.source())
+	if err != nil {
+		return err
+	}
+	if topics >= 0 && topics != v.Topics {
+		head, said := v.Head, v.Topics
+		c.repairable(where, v.again(func(now *View) error {
+			if now.Head != head || now.Topics != said {
+				return errHoldsNoMore
+			}
+			now.Topics = topics
+			return now.tx.putCollection(&now.Collection)
+		}), nil, "it has %d topics, not %d as is said", topics, v.Topics)
+	}
+	for _, check := range []func(string, *View) error{c.log, c.keys, c.fragments, c.snapshots} {
+		if err := check(where, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// log checks the entries in the order of sequences.
+func (c *checker) log(where string, v *View) error {
+	expected, last := v.Horizon+1, v.HorizonTime
+	for r, err := range v.tx.scan(collectionKey(tableLog, v.Number), nil) {
+		if err == nil {
+			err = c.ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		var e Entry
+		seq := binary.BigEndian.Uint64(r.Key[5:])
+		switch err := json.Unmarshal(r.Value, &e); {
+		case seq > v.Head:
+			c.leftover(where, v, r.Key, func(now *View, _ []byte) (bool, error) { return seq <= now.Head, nil }, "entry %d is behind the last one", seq)
+			continue
+		case err != nil || e.Seq != seq:
+			c.lost(where, "entry %d of the log cannot be read", seq)
+			e.Seq, e.Updated = seq, last
+		case seq > v.Horizon && !e.Updated.After(last) && seq > 1:
+			c.lost(where, "entry %d of the log is not later than the one before", seq)
+		}
+		if seq > v.Horizon {
+			if seq != expected {
+				c.lost(where, "the log lacks the entries %d to %d", expected, seq-1)
+			}
+			expected, last = seq+1, e.Updated
+		}
+		if e.TopicSI != "" {
+			if err := c.entry(where, v, &e); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case expected <= v.Head:
+		c.lost(where, "the log lacks the entries %d to %d", expected, v.Head)
+	case v.Head > v.Horizon && !last.Equal(v.Updated):
+		c.lost(where, "the last entry of the log is of another time than the last change")
+	}
+	return nil
+}
+
+// entry checks what an entry leads to.
+func (c *checker) entry(where string, v *View, e *Entry) error {
+	k, leads := v.leadsTo(e)
+	if !leads {
+		want := keyRow{e.Seq, e.TopicSI}
+		c.repairable(where, v.again(func(now *View) error {
+			there, err := now.isEntry(e.Seq)
+			if err != nil {
+				return err
+			}
+			if _, leads := now.leadsTo(e); leads || !there {
+				return errHoldsNoMore
+			}
+			return now.tx.putJSON(topicKeyKey(&now.Collection, fragment.Key(e.TopicSI)), want)
+		}), nil, "the topic %s does not lead to its last entry, %d", e.TopicSI, e.Seq)
+		k = want
+	}
+	if !e.RecordStored() || e.Seq <= v.Horizon && (k.Seq != e.Seq || !e.Lives()) {
+		return nil // it is rendered when asked for, or given up
+	}
+	value, err := v.tx.get(sequenceKey(tableFragment, v.Number, e.Seq))
+	if err != nil {
+		return err
+	}
+	why := fragmentFault(e, value)
+	switch {
+	case why == "":
+	case e.Deleted:
+		c.lost(where, "the fragment of entry %d %s", e.Seq, why)
+	default:
+		seq := e.Seq
+		c.repairable(where, v.again(func(now *View) error { // then it is rendered when it is asked for
+			var e Entry
+			at, stored := sequenceKey(tableLog, now.Number, seq), sequenceKey(tableFragment, now.Number, seq)
+			there, err := now.tx.getJSON(at, &e)
+			if err != nil {
+				return err
+			}
+			value, err := now.tx.get(stored)
+			if err != nil {
+				return err
+			}
+			if !there || !e.RecordStored() || fragmentFault(&e, value) == "" {
+				return errHoldsNoMore
+			}
+			e.Stored, e.Apart, e.Digests, e.Patches = false, false, nil, nil
+			return errors.Join(now.tx.putJSON(at, e), now.tx.delete(stored))
+		}), nil, "the fragment of entry %d %s", seq, why)
+	}
+	return nil
+}
+
+// leadsTo returns the row of the key of an entry, and whether that leads to it or a later one.
+func (v *View) leadsTo(e *Entry) (k keyRow, ok bool) {
+	there, err := v.tx.getJSON(topicKeyKey(&v.Collection, fragment.Key(e.TopicSI)), &k)
+	return k, there && err == nil && k.Seq >= e.Seq
+}
+
+// isEntry reports whether there is an entry with a sequence, readable or not.
+func (v *View) isEntry(seq uint64) (bool, error) {
+	if seq > v.Head {
+		return false, nil
+	}
+	row, err := v.tx.get(sequenceKey(tableLog, v.Number, seq))
+	return row != nil, err
+}
+
+// fragmentFault says what is wrong with the stored fragment of an entry, "" if nothing is.
+func fragmentFault(e *Entry, value []byte) string {
+	if value == nil {
+		return "is missing"
+	}
+	for n := range 2 * len(Forms) { // the fragment, and the record form behind it where that is another
+		i, isRecord := n%len(Forms), n >= len(Forms)
+		if isRecord && !e.Apart || !isRecord && !e.Stored {
+			continue
+		}
+		packed, err := unpackForm(value, n)
+		if err != nil {
+			return "cannot be read"
+		}
+		z, err := gzip.NewReader(bytes.NewReader(packed))
+		if err != nil {
+			return "cannot be unpacked"
+		}
+		plain, err := io.ReadAll(z)
+		if err != nil {
+			return "cannot be unpacked"
+		}
+		if isRecord == e.Apart && i < len(e.Digests) && e.Digests[i] != DigestOf(plain) {
+			return "has not the digest that it should have"
+		}
+	}
+	return ""
+}
+
+// keys checks that the rows of topic keys lead to entries of the topics.
+func (c *checker) keys(where string, v *View) error {
+	prefix := collectionKey(tableKey, v.Number)
+	for r, err := range v.tx.scan(prefix, nil) {
+		if err != nil {
+			return err
+		}
+		key := string(r.Key[len(prefix):])
+		leads := func(v *View, value []byte) (bool, error) {
+			e, err := v.lastOf(value)
+			return err == nil && fragment.Key(e.TopicSI) == key, nil
+		}
+		if ok, _ := leads(v, r.Value); !ok {
+			c.leftover(where, v, r.Key, leads, "the key %s leads to no entry of its topic", key)
+		}
+	}
+	return nil
+}
+
+// fragments checks that fragments are those of entries.
+func (c *checker) fragments(where string, v *View) error {
+	for r, err := range v.tx.glance(collectionKey(tableFragment, v.Number), nil) {
+		if err != nil {
+			return err
+		}
+		seq := binary.BigEndian.Uint64(r.Key[5:])
+		if ok, err := v.isEntry(seq); err != nil {
+			return err
+		} else if !ok {
+			c.leftover(where, v, r.Key, func(now *View, _ []byte) (bool, error) { return now.isEntry(seq) }, "a fragment is of an entry that is not there, %d", seq)
+		}
+	}
+	return nil
+}
+
+// snapshots checks that the files of snapshots are there and whole. One whose files are not is
+// given up; a new one takes its place.
+func (c *checker) snapshots(where string, v *View) error {
+	all, err := v.Snapshots()
+	if err != nil {
+		c.lost(where, "the list of snapshots cannot be read: %v", err)
+		return nil
+	}
+	for i := range all {
+		s, name := &all[i], v.Name
+		fault := snapshotFault(v, s)
+		if fault == nil || !c.stillListed(name, s) {
+			continue
+		}
+		c.repairable(where, v.again(func(now *View) error { return now.unlist(s) }), func() error {
+			c.db.removeSnapshot(&v.Collection, s)
+			_, err := c.db.TakeSnapshot(c.ctx, name, len(all))
+			if errors.Is(err, ErrNotFound) { // it was deleted meanwhile
+				err = nil
+			}
+			return err
+		}, "%s", fault)
+	}
+	return nil
+}
+
+// stillListed reports whether a snapshot is listed now. The files of one that was superseded
+// since the check began are gone.
+func (c *checker) stillListed(name string, s *Snapshot) bool {
+	l, err := c.db.Latest(c.ctx, name)
+	return err == nil && slices.ContainsFunc(l.Snapshots, func(now Snapshot) bool { return now.ID == s.ID })
+}
+
+// snapshotFault says what is wrong with the files of a snapshot, nil if nothing is.
+func snapshotFault(v *View, s *Snapshot) error {
+	for _, version := range Forms {
+		f, err := v.OpenSnapshot(s, version)
+		if err != nil {
+			return err
+		}
+		z, err := gzip.NewReader(f)
+		if err == nil {
+			_, err = io.Copy(io.Discard, z) // which compares the checksum
+		}
+		f.Close()
+		if err != nil {
+			return fmt.Errorf("the file of a snapshot cannot be unpacked: snapshot %s: %w", s.ID, err)
+		}
+	}
+	return nil
+}

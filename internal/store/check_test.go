@@ -1,0 +1,314 @@
+package store
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/testenv"
+)
+
+func checked(t testing.TB, db *DB, repair bool) (found []Finding) {
+	t.Helper()
+	require.NoError(t, db.Check(t.Context(), repair, func(f Finding) { found = append(found, f) }, func(string) {}))
+	return found
+}
+
+// checkable returns a database with everything that is checked.
+func checkable(t testing.TB) (*DB, *Collection) {
+	t.Helper()
+	db := openDB(t, t.TempDir())
+	state := reifiedState(t)
+	hub := named(ref(20), "hub")
+	hub.SubjectIdentifiers = append(hub.SubjectIdentifiers, "http://example.org/other")
+	hub.SubjectLocators = []fragment.Ref{"http://example.org/locator"}
+	require.NoError(t, state.PutTopic(hub))
+	_, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp, Settings: Settings{DocumentSize: 4}}, state, nil)
+	require.NoError(t, err)
+	for i := range 12 {
+		publish(t, db, "m", rename(4, 6, fmt.Sprint("version ", i)))
+	}
+	takeSnapshot(t, db, "m", 2)
+	require.Positive(t, prune(t, db, "m", Retention{Entries: 12}))
+	publish(t, db, "m", rename(4, 5, "last"))
+	takeSnapshot(t, db, "m", 2)
+	_, err = db.CutChanges(t.Context(), "m", 20, time.Unix(0, 0), Cut{Changes: 2})
+	require.NoError(t, err)
+	subscribe(t, db, "s", state)
+	var c *Collection
+	view(t, db, "m", func(v *View) { c = &v.Collection })
+	return db, c
+}
+
+// A folder that nothing has happened to is sound, whatever was done with it.
+func TestASoundFolderHasNoFindings(t *testing.T) {
+	db, _ := checkable(t)
+	require.Empty(t, checked(t, db, false))
+	require.Empty(t, checked(t, db, true))
+	db = reopen(t, db)
+	require.NoError(t, db.DeleteCollection(t.Context(), "m"))
+	require.Empty(t, checked(t, db, false))
+}
+
+// Who only reads the folder is told what a crash has left. Whoever writes removes it.
+func TestLeftoversAreFound(t *testing.T) {
+	db, c := checkable(t)
+	raw(t, db, func(w kv.Writer) error {
+		return w.Put(append(sourceID{c.Number, c.Generation + 7}.key(tableTopic), "left"...), []byte("left"))
+	})
+	file := filepath.Join(filepath.Dir(db.snapshotFile(c, &Snapshot{}, Forms[0])), "left"+snapshotEnding)
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, db.Close())
+
+	reading := testOptions(db.Dir())
+	reading.Access = Read
+	db = openWith(t, reading)
+	found := checked(t, db, false)
+	require.Len(t, found, 1)
+	require.Equal(t, "interrupted loads or deletions have left 1 groups of rows and 1 files", found[0].What)
+	require.True(t, found[0].Repairable)
+	require.FileExists(t, file)
+
+	db = reopen(t, db)
+	require.NoFileExists(t, file)
+	require.NoError(t, db.Close())
+	require.Empty(t, checked(t, openWith(t, reading), false))
+}
+
+// raw changes rows past all checks.
+func raw(t testing.TB, db *DB, f func(kv.Writer) error) {
+	t.Helper()
+	w, err := db.engine.Begin(t.Context(), committed(t, db))
+	require.NoError(t, err)
+	require.NoError(t, f(w))
+	require.NoError(t, w.Commit())
+}
+
+// Each damage is found. What can be made again of the rest is, and nothing else.
+func TestDamageIsFoundAndRepaired(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	sub := func(t *testing.T, db *DB) (id sourceID) {
+		subscribedTo(t, db, func(s Subscription, _ fragment.Source) { id = s.source(s.State) })
+		return id
+	}
+	for name, d := range map[string]struct {
+		damage     func(*testing.T, *DB, *Collection)
+		what       string
+		repairable bool
+	}{
+		"a snapshot file is lost": {func(t *testing.T, db *DB, c *Collection) {
+			require.NoError(t, os.Remove(listedFiles(t, db, c)[0]))
+		}, "the file of a snapshot is lost", true},
+		"a snapshot file is cut": {func(t *testing.T, db *DB, c *Collection) {
+			require.NoError(t, os.Truncate(listedFiles(t, db, c)[1], 30))
+		}, "has 30 bytes, not", true},
+		"a snapshot file is altered": {func(t *testing.T, db *DB, c *Collection) {
+			path := listedFiles(t, db, c)[2]
+			b, err := os.ReadFile(path)
+			require.NoError(t, err)
+			b[len(b)/2] ^= 1
+			require.NoError(t, os.WriteFile(path, b, 0o600))
+		}, "cannot be unpacked", true},
+		"a snapshot file is another": {func(t *testing.T, db *DB, c *Collection) {
+			path := listedFiles(t, db, c)[2]
+			b, err := os.ReadFile(path)
+			require.NoError(t, err)
+			b[len(b)-6] ^= 1 // in the checksum of the content
+			require.NoError(t, os.WriteFile(path, b, 0o600))
+		}, "has another content than was written", true},
+		"an identifier leads nowhere": {func(t *testing.T, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error {
+				return w.Delete(c.source().locatorKey(tableIdentifier, "http://example.org/other"))
+			})
+		}, `table 'i' .*is missing`, true},
+		"a locator leads elsewhere": {func(t *testing.T, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error {
+				return w.Put(c.source().locatorKey(tableLocator, "http://example.org/locator"), []byte(ref(1)))
+			})
+		}, `table 'l' .*something else`, true},
+		"an association has lost a player": {func(t *testing.T, db *DB, c *Collection) {
+			id := sub(t, db)
+			deleteFirst(t, db, id.playingPrefix(ref(5), fragment.AsPlayer))
+		}, `subscription s.*table 'a' .*is missing`, true},
+		"an association has lost its first player": {func(t *testing.T, db *DB, c *Collection) {
+			deleteFirst(t, db, c.source().playingPrefix(ref(4), fragment.AsPlayer))
+		}, `table 'a' .*is missing`, true},
+		"a count is wrong": {func(t *testing.T, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error {
+				return w.Put(c.source().locatorKey(tableMentions, ref(2)), make([]byte, 8))
+			})
+		}, `table 'n' .*something else`, true},
+		"a row of reifiers belongs to nothing": {func(t *testing.T, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error {
+				return w.Put(c.source().reifiedKey(c.source().locatorKey(tableTopic, ref(6))), nil)
+			})
+		}, `table 'r' .*belongs to no record`, true},
+		"the number of topics is wrong": {func(t *testing.T, db *DB, c *Collection) {
+			require.NoError(t, db.update(t.Context(), func(t *tx) error { other := *c; other.Topics += 2; return t.putCollection(&other) }))
+		}, "topics, not", true},
+		"a fragment is lost": {func(t *testing.T, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error { return w.Delete(sequenceKey(tableFragment, c.Number, c.Head)) })
+		}, "the fragment of entry .* is missing", true},
+		"a fragment is another": {func(t *testing.T, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error {
+				value := rowAt(t, db, sequenceKey(tableFragment, c.Number, c.Head-1))
+				return w.Put(sequenceKey(tableFragment, c.Number, c.Head), value)
+			})
+		}, "the fragment of entry .* has not the digest", true},
+		"a fragment has no entry": {func(t *testing.T, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error {
+				return w.Put(sequenceKey(tableFragment, c.Number, c.Head+1), []byte("x"))
+			})
+		}, "a fragment is of an entry that is not there", true},
+		"a topic key is lost": {func(t *testing.T, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error { return w.Delete(topicKeyKey(c, fragment.Key(ref(4)))) })
+		}, "does not lead to its last entry", true},
+		"a topic key leads nowhere": {func(t *testing.T, db *DB, c *Collection) {
+			require.NoError(t, db.update(t.Context(), func(t *tx) error { return t.putJSON(topicKeyKey(c, fragment.Key(ref(4))), keyRow{c.Head + 7, ref(4)}) }))
+		}, "leads to no entry of its topic", true},
+		"numbers would be given out again": {func(t *testing.T, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error { return w.Delete(metaKey("next")) })
+		}, "the last number that was given out is 0", true},
+		"an entry is lost": {func(t *testing.T, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error { return w.Delete(sequenceKey(tableLog, c.Number, c.Head-3)) })
+		}, "the log lacks the entries", false},
+		"a topic cannot be read": {func(t *testing.T, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error { return w.Put(c.source().locatorKey(tableTopic, ref(3)), []byte{255}) })
+		}, "the record of the topic .* cannot be read", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, c := checkable(t)
+			records := recordsOf(t, db, "m")
+			d.damage(t, db, c)
+			found := checked(t, db, false)
+			require.NotEmpty(t, found)
+			var told []string
+			lost := false
+			for _, f := range found {
+				told = append(told, f.Where+": "+f.What)
+				lost = lost || !f.Repairable
+				require.NotEmpty(t, f.Remedy)
+			}
+			require.Regexp(t, d.what, strings.Join(told, "\n"))
+			require.Equal(t, d.repairable, !lost, told)
+			checked(t, db, true)
+			found = checked(t, db, false)
+			require.Equal(t, d.repairable, len(found) == 0, "%v", found)
+			if d.repairable {
+				require.Equal(t, records, recordsOf(t, db, "m"))
+				view(t, db, "m", func(v *View) {
+					all, err := v.Snapshots()
+					require.NoError(t, err)
+					require.NotEmpty(t, all)
+				})
+			}
+		})
+	}
+}
+
+func listedFiles(t testing.TB, db *DB, c *Collection) (files []string) {
+	t.Helper()
+	view(t, db, "m", func(v *View) {
+		all, err := v.Snapshots()
+		require.NoError(t, err)
+		for i := range all {
+			for _, version := range Forms {
+				files = append(files, db.snapshotFile(c, &all[i], version))
+			}
+		}
+	})
+	return files
+}
+
+func deleteFirst(t testing.TB, db *DB, prefix []byte) {
+	t.Helper()
+	var key []byte
+	require.NoError(t, db.viewing(t.Context(), func(tx *tx) error {
+		for r, err := range tx.scan(prefix, nil) {
+			require.NoError(t, err)
+			key = r.Key
+			break
+		}
+		return nil
+	}))
+	require.NotNil(t, key)
+	raw(t, db, func(w kv.Writer) error { return w.Delete(key) })
+}
+
+// What is published between a finding and its mending stays, though the finding is of the same
+// row.
+func TestMendingKeepsWhatOthersWroteMeanwhile(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	put := func(key func(c *Collection) []byte) func(testing.TB, *DB, *Collection) {
+		return func(t testing.TB, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error { return w.Put(key(c), []byte("{}")) })
+		}
+	}
+	more := func(t testing.TB, db *DB) { publish(t, db, "m", rename(4, 6, "meanwhile")) }
+	for name, d := range map[string]struct {
+		damage    func(testing.TB, *DB, *Collection)
+		meanwhile func(testing.TB, *DB)
+	}{
+		"an entry":   {put(func(c *Collection) []byte { return sequenceKey(tableLog, c.Number, c.Head+1) }), more},
+		"a fragment": {put(func(c *Collection) []byte { return sequenceKey(tableFragment, c.Number, c.Head+1) }), more},
+		"a topic key": {func(t testing.TB, db *DB, c *Collection) {
+			require.NoError(t, db.update(t.Context(), func(t *tx) error { return t.putJSON(topicKeyKey(c, fragment.Key(ref(900))), keyRow{c.Head, ref(900)}) }))
+		}, func(t testing.TB, db *DB) {
+			publish(t, db, "m", &fragment.Change{
+				PutTopics: []*fragment.Topic{named(ref(900), "new")}, Added: 1,
+				Entries: []fragment.Entry{{TopicSI: ref(900), Topic: ref(900), Title: "new"}},
+			})
+		}},
+		"a snapshot": {func(t testing.TB, db *DB, c *Collection) {
+			publish(t, db, "m", rename(4, 6, "not in a snapshot"))
+			takeSnapshot(t, db, "m", 2)
+			require.NoError(t, os.Remove(listedFiles(t, db, c)[0]))
+		}, func(t testing.TB, db *DB) {
+			_, err := db.DropLostSnapshots(t.Context(), "m")
+			require.NoError(t, err)
+			takeSnapshot(t, db, "m", 2)
+		}},
+		"numbers": {func(t testing.TB, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error { return w.Put(metaKey("next"), []byte("0")) })
+		}, func(t testing.TB, db *DB) {
+			raw(t, db, func(w kv.Writer) error { return w.Put(metaKey("next"), []byte("99")) })
+		}},
+		"a collection": {put(func(c *Collection) []byte { return sequenceKey(tableLog, c.Number, c.Head+1) }), func(t testing.TB, db *DB) {
+			require.NoError(t, db.DeleteCollection(t.Context(), "m"))
+			collection(t, db, "m", 2)
+		}},
+		"an index": {func(t testing.TB, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error {
+				return w.Delete(c.source().locatorKey(tableIdentifier, "http://example.org/other"))
+			})
+		}, func(t testing.TB, db *DB) {
+			require.NoError(t, db.Check(t.Context(), true, func(Finding) {}, func(string) {}))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, c := checkable(t)
+			d.damage(t, db, c)
+			ck := &checker{db: db, ctx: t.Context(), progress: func(string) {}}
+			require.NoError(t, ck.all())
+			require.NotEmpty(t, ck.findings)
+			d.meanwhile(t, db)
+			before := rows(t, db, sourceTables+"cbekgsmf")
+			for i := range ck.findings {
+				mended, err := db.mend(ck.ctx, &ck.findings[i])
+				require.NoError(t, err)
+				require.False(t, mended, ck.findings[i].What)
+			}
+			require.Equal(t, before, rows(t, db, sourceTables+"cbekgsmf"))
+			require.Empty(t, checked(t, db, false))
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Between a finding and its mending others may write. So what mends looks in its own
+// transaction whether the finding still holds.
+
+// errHoldsNoMore says that a finding does not hold any more: nothing is to be mended.
+var errHoldsNoMore = errors.New("the finding does not hold any more")
+
+// mend mends a finding, if that still holds.
+func (db *DB) mend(ctx context.Context, f *Finding) (mended bool, err error) {
+	if f.mend != nil {
+		if err := db.update(ctx, f.mend); err != nil {
+			if errors.Is(err, errHoldsNoMore) {
+				return false, nil
+			}
+			return false, fmt.Errorf("repairing %s (%s): %w", f.Where, f.What, err)
+		}
+	}
+	if f.redo != nil {
+		if err := f.redo(); err != nil {
+			return false, fmt.Errorf("repairing %s (%s): %w", f.Where, f.What, err)
+		}
+	}
+	return true, nil
+}
+
+// again returns what mends a finding in a collection: f with the collection as it is then. Where
+// that was deleted, or created anew, the finding does not hold any more.
+func (v *View) again(f func(*View) error) func(*tx) error {
+	name, number, db := v.Name, v.Number, v.db
+	return func(t *tx) error {
+		now, err := getCollection(t, name)
+		if errors.Is(err, ErrNotFound) || err == nil && now.Number != number {
+			return errHoldsNoMore
+		}
+		if err != nil {
+			return err
+		}
+		return f(&View{Collection: *now, db: db, tx: t})
+	}
+}
+
+// leftover reports a row that belongs to nothing. It is deleted unless it belongs to something
+// by then.
+func (c *checker) leftover(where string, v *View, key []byte, belongs func(now *View, value []byte) (bool, error), what string, args ...any) {
+	key = bytes.Clone(key)
+	c.repairable(where, v.again(func(now *View) error {
+		value, err := now.tx.get(key)
+		if err != nil {
+			return err
+		}
+		if value == nil {
+			return errHoldsNoMore
+		}
+		ok, err := belongs(now, value)
+		if err != nil {
+			return err
+		}
+		if ok {
+			return errHoldsNoMore
+		}
+		return now.tx.delete(key)
+	}), nil, what, args...)
+}
+
+// unlist takes a snapshot off the list. Another that has taken its place there stays.
+func (v *View) unlist(s *Snapshot) error {
+	all, err := v.Snapshots()
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(all, func(now Snapshot) bool { return now.ID == s.ID }) {
+		return errHoldsNoMore
+	}
+	return v.tx.delete(sequenceKey(tableSnapshot, v.Number, s.Seq))
+}
+
+// leftovers finds what crashes have left. It does no harm but takes space.
+func (c *checker) leftovers() error {
+	left, err := c.db.leftovers(c.ctx)
+	if err == nil && len(left.rows)+len(left.files) > 0 {
+		c.repairable("leftovers", nil, nil, "interrupted loads or deletions have left %d groups of rows and %d files", len(left.rows), len(left.files))
+		c.findings[len(c.findings)-1].Remedy = "\"check --repair\" removes them, and so does every command that writes"
+	}
+	return err
+}

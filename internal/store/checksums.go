@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// An engine whose rows may be damaged, as files may be, compares their checksums only when it
+// is asked to. So it is asked in the background: once after the database is opened, and once a
+// day.
+const verifyEvery = 24 * time.Hour
+
+// damagedRows ends the messages about rows that are damaged.
+const damagedRows = "What is read may be wrong or incomplete. \"check\" says what else is damaged. Restore the folder from a backup with \"restore\"; " +
+	"a subscriber can also subscribe again with another --data"
+
+// corruptRow returns the error of a row that cannot be read.
+func corruptRow(table string, key []byte, err error) error {
+	return fmt.Errorf("%w: %s row %x: %w. %s", ErrDamaged, table, key, err, damagedRows)
+}
+
+// keepChecksums compares the checksums of all rows, again and again.
+func (db *DB) keepChecksums() {
+	for first := true; ; first = false {
+		damage := db.CompareChecksums(db.stopped)
+		switch {
+		case db.stopped.Err() != nil && !first: // not all were compared
+			return
+		case db.stopped.Err() != nil:
+			damage = nil
+		case damage != nil:
+			db.onDamage(damage)
+		}
+		db.damage.Store(&damage)
+		if first {
+			close(db.compared)
+		}
+		select {
+		case <-db.stopped.Done():
+			return
+		case <-db.again:
+		case <-time.After(verifyEvery):
+		}
+	}
+}
+
+// Damage returns what was found when the checksums of all rows were last compared, in tables
+// (not in logs). It is nil where all are right, and where they are not compared yet when ctx ends.
+func (db *DB) Damage(ctx context.Context) error {
+	select {
+	case <-db.compared:
+		return *db.damage.Load()
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// CompareChecksums compares the checksums of all rows in tables (not in logs). It is [ErrDamaged]
+// for the first table with rows that their checksums do not fit, and the cause of ctx where that
+// ends before.
+func (db *DB) CompareChecksums(ctx context.Context) error {
+	if db.verifier == nil {
+		return nil
+	}
+	err := db.verifier.Verify(ctx)
+	if errors.Is(err, ErrDamaged) {
+		return fmt.Errorf("%w. %s", err, damagedRows)
+	}
+	return err
+}

@@ -1,0 +1,285 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testhostile"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+func readXTM(t testing.TB, document string) *tmdm.TopicMap {
+	t.Helper()
+	tm, err := xtm.Read(t.Context(), strings.NewReader(document), xtm.Options{Base: sp})
+	require.NoError(t, err)
+	return tm
+}
+
+// publishVersion publishes a document as a version and returns how many bytes were
+// allocated for that: a measure of the work that knows no clock.
+func publishVersion(t testing.TB, db *DB, document string) uint64 {
+	t.Helper()
+	tm := readXTM(t, document)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := db.Publish(t.Context(), "m", func(c Collection, prior merge.State) (*fragment.Change, error) {
+		next, err := fragment.NameTopics(t.Context(), tm, c.SP, prior)
+		if err != nil {
+			return nil, err
+		}
+		return fragment.Diff(t.Context(), prior, next)
+	})
+	require.NoError(t, err)
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// workOf is what it takes to publish a document, to publish it with a small change, to
+// post it and to take it all away.
+func workOf(t testing.TB, document, changed string) (total []uint64) {
+	t.Helper()
+	db := openDB(t, t.TempDir())
+	db.rendered = 1 << 10
+	collectionOf(t, db, "m", hostileMap(t, testhostile.Head21+testhostile.Foot))
+	total = append(total, publishVersion(t, db, document), publishVersion(t, db, changed))
+	var before, after runtime.MemStats
+	tm := readXTM(t, document)
+	runtime.ReadMemStats(&before)
+	_, err := db.Publish(t.Context(), "m", func(c Collection, prior merge.State) (*fragment.Change, error) {
+		return fragment.Replace(t.Context(), prior, tm, c.SP, "x:p0")
+	})
+	require.NoError(t, err)
+	runtime.ReadMemStats(&after)
+	return append(total, after.TotalAlloc-before.TotalAlloc, publishVersion(t, db, testhostile.Head21+testhostile.Foot))
+}
+
+func hostileMap(t testing.TB, document string) *fragment.Map {
+	t.Helper()
+	m, err := fragment.NameTopics(t.Context(), readXTM(t, document), sp, nil)
+	require.NoError(t, err)
+	return m
+}
+
+// The work of a commit grows with the document, not with its square.
+func TestHostileDocumentsTakeLinearWork(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	for name, document := range map[string]func(n int) string{
+		"an association with many roles":    testhostile.Association,
+		"a topic that many others refer to": testhostile.Hub,
+		"identifiers of a topic that others refer to": func(n int) string {
+			many := testhostile.Identifiers(n, "many")
+			return strings.Replace(testhostile.Hub(n), testhostile.Foot, "", 1) +
+				strings.Replace(strings.TrimPrefix(many, testhostile.Head21), `href="x:s0"`, `href="x:hub"`, 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const n = 100
+			at := func(n int) []uint64 {
+				d := strings.Replace(document(n), testhostile.Foot, `<topic><subjectIdentifier href="x:p0"/><name><value>first</value></name></topic>`+testhostile.Foot, 1)
+				return workOf(t, d, strings.ReplaceAll(d, "first", "second"))
+			}
+			few, many := at(n), at(8*n)
+			for i := range few {
+				require.Less(t, many[i], 24*few[i], "step %d: %d bytes for %d, %d for 8 times as many", i, few[i], n, many[i])
+			}
+		})
+	}
+}
+
+// A fragment with a large association is not stored for each of its players. It is made
+// when it is asked for, and whole.
+func TestLargeAssociationsAreRenderedOnRequest(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collectionOf(t, db, "m", hostileMap(t, testhostile.Head21+testhostile.Foot))
+	publishVersion(t, db, testhostile.Association(10))
+	publishVersion(t, db, testhostile.Association(300)) // the first ten lose one and gain another
+	view(t, db, "m", func(v *View) {
+		players := 0
+		for e, err := range v.Records() {
+			require.NoError(t, err)
+			if !strings.HasPrefix(string(e.TopicSI), "x:p") {
+				require.True(t, e.Stored, "%s", e.TopicSI)
+				continue
+			}
+			players++
+			require.False(t, e.Stored, "%s", e.TopicSI)
+			if players > 3 {
+				continue
+			}
+			for _, form := range Forms {
+				var b bytes.Buffer
+				require.NoError(t, v.RenderFragment(&b, &e, form))
+				f, err := fragment.Read(t.Context(), &b, xtm.Options{Base: sp}, e.TopicSI)
+				require.NoError(t, err)
+				require.Len(t, f.Associations[0].Roles, 300)
+			}
+		}
+		require.Equal(t, 300, players)
+		for e := range v.Entries(1) {
+			if e.Prior == 0 && e.TopicSI == "x:p1" {
+				require.True(t, e.Stored, "of ten it was stored")
+			}
+		}
+	})
+	for range 2 { // those who promise lengths and digests get on
+		n, err := db.MaterializeFragments(t.Context(), "m")
+		require.NoError(t, err)
+		require.Zero(t, n)
+	}
+	publishVersion(t, db, testhostile.Association(10))
+	view(t, db, "m", func(v *View) {
+		e, err := v.Last(fragment.Key("x:p1"))
+		require.NoError(t, err)
+		require.True(t, e.Stored)
+	})
+}
+
+// Who has gone away publishes nothing, wherever that is noticed.
+func TestAPublicationEndsWithItsContext(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collectionOf(t, db, "m", hostileMap(t, testhostile.Hub(5)))
+	next := hostileMap(t, testhostile.Hub(20))
+	publishFor := func(ctx context.Context) error {
+		_, err := db.Publish(ctx, "m", func(_ Collection, prior merge.State) (*fragment.Change, error) {
+			return fragment.Diff(ctx, prior, next)
+		})
+		return err
+	}
+	for left := int64(0); left < 10_000; left += 1 + left/10 {
+		ctx := &leaving{Context: t.Context()}
+		ctx.left.Store(left)
+		before, err := db.Latest(t.Context(), "m")
+		require.NoError(t, err)
+		failed := publishFor(ctx)
+		if failed == nil {
+			require.Greater(t, left, int64(100), "it is looked at often enough")
+			return
+		}
+		require.ErrorIs(t, failed, context.Canceled)
+		after, err := db.Latest(t.Context(), "m")
+		require.NoError(t, err)
+		require.Equal(t, before.Updated, after.Updated, "after %d looks", left)
+	}
+	t.Error("it never ends")
+}
+
+// Who waits for the publication of somebody else can go away.
+func TestWhoWaitsToPublishCanLeave(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 1)
+	begun, end, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		ended <- db.update(t.Context(), func(*tx) error { close(begun); <-end; return nil })
+	}()
+	<-begun
+	gone := errors.New("gone")
+	ctx, leave := context.WithCancelCause(t.Context())
+	waiting := make(chan error)
+	go func() {
+		_, err := db.Publish(ctx, "m", func(Collection, merge.State) (*fragment.Change, error) {
+			return nil, errors.New("it had its turn")
+		})
+		waiting <- err
+	}()
+	leave(gone)
+	require.ErrorIs(t, <-waiting, gone)
+	close(end)
+	require.NoError(t, <-ended)
+}
+
+// leaving is the context of somebody who goes away when it has been looked at often
+// enough.
+type leaving struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (l *leaving) Value(any) any         { return nil } // nor is there a cause
+func (l *leaving) Done() <-chan struct{} { return nil }
+func (l *leaving) Err() error {
+	if l.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// What is kept until a commit has a limit. Nothing is left of what is more.
+func TestAPublicationHasALimitOfMemory(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collectionOf(t, db, "m", hostileMap(t, testhostile.Head21+testhostile.Foot))
+	next := hostileMap(t, testhostile.Hub(100))
+	db.maxPublication = 10_000
+	before, err := db.Latest(t.Context(), "m")
+	require.NoError(t, err)
+	_, err = db.Publish(t.Context(), "m", func(_ Collection, prior merge.State) (*fragment.Change, error) {
+		return fragment.Diff(t.Context(), prior, next)
+	})
+	require.ErrorIs(t, err, ErrTooLarge)
+	after, err := db.Latest(t.Context(), "m")
+	require.NoError(t, err)
+	require.Equal(t, before.Updated, after.Updated)
+}
+
+// The log and the fragments do not wait in memory for the commit.
+func TestThePublicationOfManyTopicsTakesLittleMemory(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	const n = 20_000
+	db := openUnsynced(t, t.TempDir())
+	collectionOf(t, db, "m", hostileMap(t, testhostile.Head21+testhostile.Foot))
+	first := hostileMap(t, testhostile.Topics(n))
+	db.maxPublication = 500 * n
+	publishMap(t, db, "m", first)
+	view(t, db, "m", func(v *View) {
+		require.Equal(t, n, v.Topics)
+		for e, err := range v.Records() {
+			require.NoError(t, err)
+			require.True(t, e.Stored, "entry %d", e.Seq)
+		}
+	})
+}
+
+// Nothing shows, and nothing is left, of a publication that fails when much of it is in the
+// journal already, nor of a preview.
+func TestAPublicationThatFailsLeavesNoJournal(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	db := openUnsynced(t, t.TempDir())
+	collection(t, db, "m", 3_000)
+	before, count := recordsOf(t, db, "m"), rows(t, db, "efk")
+	at := committed(t, db)
+	_, err := db.Preview(t.Context(), "m", func(Collection, merge.State) (*fragment.Change, error) {
+		return rename(0, 3_000, words(100)), nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, at, committed(t, db), "a preview writes nothing")
+
+	ctx, leave := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	engine := db.engine
+	const many = 5_000 // more than a transaction of Badger takes
+	written := countWrites(db, func(n int) {
+		if n == many {
+			leave(gone)
+		}
+	})
+	_, err = db.Publish(ctx, "m", func(Collection, merge.State) (*fragment.Change, error) { return rename(0, 3_000, words(100)), nil })
+	require.ErrorIs(t, err, gone)
+	require.GreaterOrEqual(t, *written, many, "much was written")
+	require.Equal(t, at, committed(t, db))
+	require.Equal(t, before, recordsOf(t, db, "m"))
+	require.Equal(t, count, rows(t, db, "efk"))
+
+	db.engine = engine
+	publish(t, db, "m", rename(0, 3_000, words(100)))
+	view(t, db, "m", func(v *View) { require.Equal(t, map[string]int{words(100): 3_000}, namesOf(t, v.Source())) })
+}

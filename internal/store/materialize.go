@@ -1,0 +1,135 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"math"
+
+	"github.com/tmshare/tmshare/fragment"
+)
+
+// The first entries of a collection come without fragments: they are rendered when they
+// are asked for, as the map is then. Whoever promises lengths and digests of the records, as
+// ResourceSync does, has the fragments kept first.
+
+// keepBatch is how many fragments are stored in one commit, keepScan how many entries are
+// looked at without writing.
+const (
+	keepBatch = 200
+	keepScan  = 5000
+)
+
+// MaterializeFragments stores the fragments and the record forms of all records, as the map is now, that
+// are not stored yet and are not too large to be, and the digests of those that are stored without. It
+// returns how many records it has changed. Nothing is published.
+func (db *DB) MaterializeFragments(ctx context.Context, name string) (records int, err error) {
+	for from := []byte(nil); ; {
+		if err := ctx.Err(); err != nil {
+			return records, err
+		}
+		var keys [][]byte
+		if err := db.View(ctx, name, func(v *View) error { keys, from, err = v.notKept(from); return err }); err != nil {
+			return records, err
+		}
+		if len(keys) > 0 {
+			n := 0
+			err := db.update(ctx, func(t *tx) (err error) {
+				n, err = db.keep(ctx, t, name, keys)
+				return err
+			})
+			if records += n; err != nil {
+				return records, err
+			}
+		}
+		if from == nil {
+			return records, nil
+		}
+	}
+}
+
+// kept reports whether the record form of an entry and its digests are there.
+func (e *Entry) kept() bool { return e.RecordStored() && len(e.Digests) == len(Forms) }
+
+// notKept returns rows of records, from the one with a key on, whose last entries are not
+// kept. next is the key to go on with, nil where there are no more.
+func (v *View) notKept(from []byte) (keys [][]byte, next []byte, err error) {
+	looked := 0
+	for r, err := range v.tx.scan(collectionKey(tableKey, v.Number), from) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if looked++; looked > keepScan || len(keys) == keepBatch {
+			return keys, bytes.Clone(r.Key), nil
+		}
+		e, err := v.lastOf(r.Value)
+		if err != nil {
+			return nil, nil, err
+		}
+		if e.Lives() && !e.kept() {
+			keys = append(keys, bytes.Clone(r.Key))
+		}
+	}
+	return keys, nil, nil
+}
+
+// keep stores the fragments of the records with these rows.
+func (db *DB) keep(ctx context.Context, t *tx, name string, keys [][]byte) (kept int, err error) {
+	c, err := getCollection(t, name)
+	if err != nil {
+		return 0, err
+	}
+	v := &View{Collection: *c, db: db, tx: t}
+	var entries []*Entry
+	var wanted []fragment.Entry
+	for _, key := range keys {
+		row, err := t.get(key)
+		if err != nil || row == nil { // there is another collection of the name by now
+			return 0, err
+		}
+		e, err := v.lastOf(row)
+		switch {
+		case err != nil:
+			return 0, err
+		case !e.Lives() || e.kept(): // by now
+		case e.RecordStored():
+			if err := v.digest(e); err != nil {
+				return 0, err
+			}
+			kept++
+		default:
+			entries = append(entries, e)
+			wanted = append(wanted, fragment.Entry{TopicSI: e.TopicSI, Topic: e.TopicSI})
+		}
+	}
+	unlimited := int64(math.MaxInt64)
+	data, err := renderAll(ctx, c, &decodedRecords{records: records{t, c.source()}}, wanted, &unlimited, true)
+	if err != nil {
+		return 0, err
+	}
+	for i, f := range data {
+		if f == nil { // too large
+			continue
+		}
+		kept++
+		if err := entryRows(c, entries[i], f, t.put); err != nil {
+			return 0, err
+		}
+	}
+	return kept, nil
+}
+
+// digest adds the digests of its record form to an entry of a version that knew none.
+func (v *View) digest(e *Entry) error {
+	for _, form := range Forms {
+		packed, err := v.StoredRecord(e, form)
+		if err != nil {
+			return err
+		}
+		plain, err := unpack(packed)
+		if err != nil {
+			return err
+		}
+		e.Digests = append(e.Digests, DigestOf(plain))
+	}
+	return v.tx.putJSON(sequenceKey(tableLog, v.Number, e.Seq), e)
+}

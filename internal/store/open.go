@@ -1,0 +1,319 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/badger"
+)
+
+var (
+	// ErrLocked says that another process has the data folder open.
+	ErrLocked = badger.ErrLocked
+	// ErrBeingRead says that all who have it open only read.
+	ErrBeingRead = badger.ErrBeingRead
+)
+
+// Access is what a database is opened for.
+type Access int
+
+const (
+	// Create is reading and writing. The data folder is made where there is none.
+	Create Access = iota
+	// Write is reading and writing a data folder that is there.
+	Write
+	// Read is reading one that is there. Several processes can do it at the same time. What a
+	// crash has left is recovered first, for which the folder is opened for writing.
+	Read
+	// Restore is making a data folder of a backup. The folder must not be there. It is of no
+	// use to anybody, and nothing but rows may be written to it, until [DB.Complete].
+	Restore
+)
+
+// Options configure a database. Only Dir is required.
+type Options struct {
+	Dir string
+
+	// Engine keeps the rows, where one is given. It is not closed with the database. Several
+	// stores can be opened over it, also by several processes if it can be shared by them: each
+	// sees at once what the others have committed. They share Dir as well, which has the files of
+	// snapshots. No folder is locked or looked at, and nothing that others may be writing is
+	// removed: what a crash has left stays. Access is Create, Write or Read.
+	Engine kv.Engine
+
+	Access Access
+	Logger *slog.Logger     // default: slog.Default()
+	Now    func() time.Time // default: time.Now
+	Damage func(error)      // is told of damaged rows, see [DB.Damage]; default: Logger is
+
+	// MaxPublication bounds the memory of the records that a publication changes until it is
+	// committed, in bytes; default: no limit. Beyond it there is an error that is ErrTooLarge.
+	// Log and fragments take no memory.
+	MaxPublication int64
+
+	settings badger.Settings // for tests
+}
+
+// Open opens the database in o.Dir, and finishes what a crash interrupted, unless ctx ends before.
+//
+// It is [ErrNoFolder] where there is no data folder to open, [ErrDamaged] where files are
+// missing, short or of another node, and [ErrLocked] where another process has it. In these
+// cases nothing is changed.
+func Open(ctx context.Context, o Options) (*DB, error) {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Damage == nil {
+		o.Damage = func(err error) { o.Logger.Error("damage was found", "error", err) }
+	}
+	if o.Dir == "" {
+		return nil, errors.New("no data folder is named: use --data FOLDER")
+	}
+	if o.Engine != nil {
+		return openOver(ctx, o)
+	}
+	if o.Access == Read && badger.CanShare {
+		return openToRead(ctx, o)
+	}
+	return openToWrite(ctx, o)
+}
+
+// openOver opens a database over an engine that others may use.
+func openOver(ctx context.Context, o Options) (*DB, error) {
+	if o.Access == Restore {
+		return nil, errors.New("store: a backup is restored into a data folder: restore it without an Engine")
+	}
+	db := newDB(o, o.Engine)
+	db.shared, db.readOnly = true, o.Access == Read
+	format := func(t *tx) error {
+		version, err := formatOf(t)
+		switch {
+		case err != nil:
+			return err
+		case version == strconv.Itoa(FormatVersion):
+			return nil
+		case version != "":
+			return fmt.Errorf("the data are in format %s, and brought to format %d only in a data folder: open that without an Engine once", version, FormatVersion)
+		}
+		return t.put(metaKey("format"), []byte(strconv.Itoa(FormatVersion)))
+	}
+	begin := db.update
+	if db.readOnly {
+		begin = db.viewing
+	}
+	if err := begin(ctx, format); err != nil {
+		return nil, fmt.Errorf("store: open: %w", err)
+	}
+	db.users.Go(db.keepChecksums)
+	return db, nil
+}
+
+func openToRead(ctx context.Context, o Options) (*DB, error) {
+	for recovered := false; ; recovered = true {
+		db, err := tryToRead(ctx, o)
+		if !errors.Is(err, errNotClosed) || recovered {
+			return db, err
+		}
+		write := o
+		write.Access = Write
+		if db, err = openToWrite(ctx, write); err != nil {
+			return nil, err
+		}
+		if err := db.Close(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+var errNotClosed = errors.New("the database was not closed, or not brought to this format; another process may be doing it: try again")
+
+// tryToRead opens a database that was closed, or returns errNotClosed.
+func tryToRead(ctx context.Context, o Options) (db *DB, err error) {
+	f, err := lockFolder(ctx, o, true)
+	if err != nil {
+		return nil, err
+	}
+	if !f.identity.Complete || !f.database.HasRecord() || f.database.MustRecover() {
+		f.database.Unlock()
+		return nil, errNotClosed
+	}
+	if db, err = f.open(ctx, true); err != nil {
+		return nil, err
+	}
+	version := ""
+	err = db.viewing(ctx, func(t *tx) (err error) { version, err = f.check(t); return err })
+	if err == nil && version != strconv.Itoa(FormatVersion) {
+		err = errNotClosed
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.engine.Close())
+	}
+	db.users.Go(db.keepChecksums)
+	return db, nil
+}
+
+func openToWrite(ctx context.Context, o Options) (*DB, error) {
+	f, err := lockFolder(ctx, o, false)
+	if err != nil {
+		return nil, err
+	}
+	if err = checkFreeSpace(o.Dir); err == nil {
+		err = f.prepare()
+	}
+	if err != nil {
+		f.database.Unlock()
+		return nil, err
+	}
+	db, err := f.open(ctx, false)
+	if err != nil || o.Access == Restore {
+		return db, f.unlessAdopted(err)
+	}
+	if err := db.Complete(ctx); err != nil {
+		err = errors.Join(fmt.Errorf("open %s: %w", o.Dir, err), db.engine.Close())
+		return nil, f.unlessAdopted(err)
+	}
+	return db, nil
+}
+
+// unlessAdopted returns err. A folder that was to be adopted, and is damaged, goes on without an
+// identity.
+func (f *folder) unlessAdopted(err error) error {
+	if f.adopting && errors.Is(err, ErrDamaged) {
+		err = errors.Join(err, os.Remove(filepath.Join(f.Dir, identityFile)))
+	}
+	return err
+}
+
+// open opens the database in the folder. After an error it is locked no more.
+func (f *folder) open(ctx context.Context, readOnly bool) (db *DB, err error) {
+	o := f.engineOptions(ctx, readOnly)
+	o.Closed = func() error {
+		if db.discarded {
+			return f.remove()
+		}
+		return nil
+	}
+	if f.engine, err = f.database.Open(o); err != nil {
+		f.database.Unlock()
+		if errors.Is(err, badger.ErrRecover) {
+			return nil, errNotClosed
+		}
+		return nil, fmt.Errorf("open %s: %w", f.Dir, withRemedy(err))
+	}
+	db = newDB(f.Options, f.engine)
+	db.folder, db.readOnly = f, readOnly
+	return db, nil
+}
+
+func newDB(o Options, engine kv.Engine) *DB {
+	db := &DB{
+		dir: o.Dir, engine: engine, log: o.Logger, now: o.Now, run: rand.Uint32(),
+		compared: make(chan struct{}), again: make(chan struct{}), onDamage: o.Damage, maxPublication: o.MaxPublication,
+	}
+	db.verifier, _ = engine.(kv.Verifier)
+	db.write = make(chan struct{}, 1)
+	db.stopped, db.stop = context.WithCancel(context.Background())
+	return db
+}
+
+const nodeKey = "node"
+
+// check looks whether the database is of the node that the folder is of, and of a format that
+// this program reads. It returns the format, "" where the database is new.
+func (f *folder) check(t *tx) (version string, err error) {
+	node, err := t.get(metaKey(nodeKey))
+	if err != nil {
+		return "", err
+	}
+	switch of, _ := uuid.FromBytes(node); {
+	case f.identity.Origin == Restored && !f.identity.Complete: // it may have that of the backup
+	case node == nil && f.identity.Complete:
+		return "", missing(filepath.Join(f.Dir, databaseFolder), "has the database of no node")
+	case node != nil && of != f.identity.Node && f.identity.Origin == Adopted && !f.identity.Complete:
+		return "", missing(filepath.Join(f.Dir, identityFile), "is missing: the database is of the node %s", of)
+	case node != nil && of != f.identity.Node:
+		return "", missing(filepath.Join(f.Dir, databaseFolder), "has the database of another node (%s) than %s (%s)", of, identityFile, f.identity.Node)
+	}
+	return formatOf(t)
+}
+
+// formatOf returns the format of the rows, "" where there are none. It is an error where this
+// program does not read it.
+func formatOf(t *tx) (string, error) {
+	format, err := t.get(metaKey("format"))
+	version := string(format)
+	if err == nil && format != nil && version != strconv.Itoa(FormatVersion) && version != "1" {
+		err = fmt.Errorf("the data are in format %s, this program reads format %d: use the version of tmshare that wrote them, or a newer one", version, FormatVersion)
+	}
+	return version, err
+}
+
+// Complete finishes what a crash interrupted, writes the node into the database, and says that
+// the folder has all that it must have. [Open] does it, but where the folder is restored: then
+// the rows of the backup are to be written first, which may be those of another node.
+func (db *DB) Complete(ctx context.Context) error {
+	if err := db.recover(ctx); err != nil {
+		return err
+	}
+	identity := db.folder.identity
+	err := db.update(ctx, func(t *tx) error {
+		return errors.Join(t.put(metaKey(nodeKey), identity.Node[:]), t.put(metaKey("format"), []byte(strconv.Itoa(FormatVersion))))
+	})
+	if err != nil {
+		return err
+	}
+	if err := db.folder.engine.KeepRecord(identity.Node); err != nil {
+		return err
+	}
+	if !identity.Complete {
+		identity.Complete = true
+		if err := writeIdentity(db.dir, identity); err != nil {
+			return err
+		}
+	}
+	db.users.Go(db.keepChecksums)
+	return nil
+}
+
+// recover brings the data to this format, and removes what no collection or subscription owns.
+func (db *DB) recover(ctx context.Context) error {
+	version := ""
+	err := db.viewing(ctx, func(t *tx) (err error) { version, err = db.folder.check(t); return err })
+	if err != nil {
+		return withRemedy(err)
+	}
+	if version == "1" {
+		if err := db.migrateReified(ctx); err != nil {
+			return fmt.Errorf("bringing the data from format 1 to format %d: %w", FormatVersion, err)
+		}
+	}
+	return db.sweep(ctx)
+}
+
+// Close closes the database, though not an engine that was given, once the views and updates that are under way have
+// ended. No others begin.
+func (db *DB) Close() error {
+	db.open.Lock()
+	again := db.closed
+	db.closed = true
+	db.open.Unlock()
+	db.stop()
+	db.users.Wait()
+	if again || db.shared {
+		return nil
+	}
+	return db.engine.Close()
+}

@@ -1,0 +1,248 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/storetest"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// recordOf returns the record form of an entry, in each form, as readers get it.
+func recordOf(t tester, v *View, e *Entry) (forms []string) {
+	t.Helper()
+	for i, version := range Forms {
+		if !e.RecordStored() {
+			var b bytes.Buffer
+			require.NoError(t, v.RenderRecord(&b, e, version))
+			forms = append(forms, b.String())
+			continue
+		}
+		data, err := v.StoredRecord(e, version)
+		require.NoError(t, err)
+		forms = append(forms, unzip(t, data))
+		require.Equal(t, DigestOf([]byte(forms[i])), e.Digests[i])
+	}
+	return forms
+}
+
+// long returns a subject identifier such that 150 make a fragment too large to store.
+func long(i int) tmdm.Locator {
+	return tmdm.Locator(fmt.Sprint("http://long/", strings.Repeat("long-", 200), i))
+}
+
+// withHubs adds to a map a class with instances that come and go, and a hub that is whole too large:
+// its associations stay, but for their item identifiers, and the players gain identifiers.
+func withHubs(t *testing.T, m *fragment.Map, prior fragment.Source, random *rand.Rand, turn int) *fragment.Map {
+	tm := m.TopicMap()
+	class, hub := tm.CreateTopicBySubjectIdentifier("http://class"), tm.CreateTopicBySubjectIdentifier("http://hub")
+	class.AddType(tm.CreateTopicBySubjectIdentifier("http://metaclass"))
+	hub.AddName(fmt.Sprint("turn ", turn/3), nil)
+	for i := range 150 {
+		player := tm.CreateTopicBySubjectIdentifier(long(i))
+		a := tm.CreateAssociation(class)
+		a.AddRole(class, hub)
+		a.AddRole(hub, player)
+		if i < 10 {
+			require.NoError(t, tmdm.AddItemIdentifier(a, tmdm.Locator(fmt.Sprint(sp, "#a", i, "-", turn))))
+			if random.IntN(4) == 0 {
+				require.NoError(t, player.AddSubjectIdentifier(tmdm.Locator(fmt.Sprint("http://short/", i))))
+			}
+			if random.IntN(4) == 0 {
+				continue
+			}
+		}
+		player.AddType(class)
+	}
+	next, err := fragment.NameTopics(t.Context(), tm, sp, prior)
+	require.NoError(t, err)
+	return next
+}
+
+// The bytes of a record change when an entry for it is published, and not else: whether they are
+// kept or rendered, whatever instances come and go, and whatever else changes of the topics that
+// are mentioned. They say what the topic is, and nothing of its instances.
+func TestRecordsChangeOnlyWithTheirEntries(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	histories, turns := uint64(testenv.Rounds(1, 4)), 8
+	var unstored, apart, unchanged int
+	for seed := range histories {
+		random := rand.New(rand.NewPCG(seed, 21))
+		db := openUnsynced(t, t.TempDir())
+		editor := storetest.NewEditor(t, 500+seed)
+		first := collectionOf(t, db, "m", withHubs(t, editor.Version(nil), nil, random, 0))
+		type record struct {
+			seq   uint64
+			forms []string
+		}
+		was := map[fragment.Ref]record{}
+		check := func(what string) {
+			view(t, db, "m", func(v *View) {
+				src := v.Source()
+				for e, err := range v.Records() {
+					require.NoError(t, err)
+					r := record{e.Seq, recordOf(t, v, &e)}
+					if prior, ok := was[e.TopicSI]; ok && prior.seq == e.Seq {
+						unchanged++
+						require.Equal(t, prior.forms, r.forms, "seed %d, %s: %s: %q", seed, what, e.TopicSI, editor.Said)
+						continue
+					}
+					was[e.TopicSI] = r
+					switch {
+					case e.Apart:
+						apart++
+					case !e.Stored && e.Seq > first.Head: // not for being one of the first, but too large
+						unstored++
+					}
+					topic, err := src.Topic(e.TopicSI)
+					require.NoError(t, err)
+					f, err := fragment.Read(t.Context(), strings.NewReader(r.forms[1]), xtm.Options{Base: sp}, e.TopicSI)
+					require.NoError(t, err)
+					require.True(t, fragment.SameTopic(topic, f.Topic), "%s", e.TopicSI)
+					said := map[fragment.AssociationKey]bool{}
+					for _, a := range f.Associations {
+						require.NotEqual(t, fragment.AsType, a.Part(e.TopicSI), "%s is a class here", e.TopicSI)
+						said[a.Key()] = true
+					}
+					for _, part := range []fragment.Part{fragment.AsInstance, fragment.AsPlayer} {
+						for a, err := range src.AssociationsOf(e.TopicSI, part) {
+							require.NoError(t, err)
+							require.True(t, said[a.Key()], "%s of %s", a.Type, e.TopicSI)
+							delete(said, a.Key())
+						}
+					}
+					require.Empty(t, said, "%s", e.TopicSI)
+				}
+			})
+		}
+		check("the first version")
+		for turn := 1; turn <= turns; turn++ {
+			var next *fragment.Map
+			view(t, db, "m", func(v *View) { next = withHubs(t, editor.Version(v.Source()), v.Source(), random, turn) })
+			publishMap(t, db, "m", next)
+			check("a version")
+			switch random.IntN(6) {
+			case 0, 1:
+				_, err := db.MaterializeFragments(t.Context(), "m")
+				require.NoError(t, err)
+				check("kept")
+			case 2:
+				setOmitInstances(t, db, "m", turn%2 == 0)
+			case 3:
+				offer(t, db, [][]xtm.Version{onlyOld, onlyNew, Forms[:]}[random.IntN(3)])
+				restate(t, db)
+				check("published again")
+			case 4:
+				takeSnapshot(t, db, "m", 1)
+				_, err := db.Prune(t.Context(), "m", Retention{Entries: 100})
+				require.NoError(t, err)
+				check("pruned")
+			}
+		}
+		require.NoError(t, db.Close())
+	}
+	t.Logf("%d records as before, %d that are kept apart from their fragments, %d that are not kept", unchanged, apart, unstored)
+	require.Greater(t, unchanged, 500)
+	require.Positive(t, apart)
+	require.Positive(t, unstored)
+}
+
+// A collection of a version whose records of classes had their instances is brought up to date:
+// each of these records is published again, once; the others are not. Until then they are as
+// they were.
+func TestRecordsOfAnEarlierVersionArePublishedAgain(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	build := func(instances int) *fragment.Map {
+		return version(t, func(tm *tmdm.TopicMap) {
+			for _, si := range []tmdm.Locator{"http://class", "http://large", "http://was"} {
+				class := tm.CreateTopicBySubjectIdentifier(si)
+				class.AddName(string(si), nil)
+				for i := range instances {
+					switch topic := tm.CreateTopicBySubjectIdentifier(long(i)); {
+					case si == "http://was" && instances < 150: // a class no more
+					case i < 3, si == "http://large":
+						topic.AddType(class)
+					}
+				}
+			}
+			tm.CreateTopicBySubjectIdentifier("http://other").AddName("other", nil)
+		})
+	}
+	collectionOf(t, db, "m", build(149))
+	_, err := db.CutChanges(t.Context(), "m", 0, time.Time{}, Cut{})
+	require.NoError(t, err)
+	asBefore := func() {
+		require.NoError(t, db.update(t.Context(), func(x *tx) error { // as that version has left it
+			c, err := getCollection(x, "m")
+			require.NoError(t, err)
+			v := &View{Collection: *c, db: db, tx: x}
+			for e, err := range v.Records() {
+				require.NoError(t, err)
+				if !e.Apart {
+					continue
+				}
+				f := &Fragment{}
+				for _, form := range Forms {
+					if e.Stored {
+						data, err := v.StoredFragment(&e, form)
+						require.NoError(t, err)
+						f.Gzipped, f.Digests = append(f.Gzipped, data), append(f.Digests, DigestOf([]byte(unzip(t, data))))
+					}
+				}
+				if e.Apart = false; !e.Stored {
+					f, e.Digests = nil, nil
+					require.NoError(t, x.delete(sequenceKey(tableFragment, c.Number, e.Seq)))
+				}
+				require.NoError(t, logRows(c, &e, f, x.put))
+			}
+			c.OldRecords = nil
+			value, err := json.Marshal(c)
+			require.NoError(t, err)
+			require.NotContains(t, string(value), "OldRecords")
+			return x.putCollection(c)
+		}))
+	}
+	publishMap(t, db, "m", build(150))
+	_, err = db.MaterializeFragments(t.Context(), "m")
+	require.NoError(t, err)
+	asBefore()
+	publishMap(t, db, "m", build(149))
+	heads := map[fragment.Ref]uint64{}
+	view(t, db, "m", func(v *View) {
+		require.True(t, v.MustRestate())
+		for _, si := range []fragment.Ref{"http://class", "http://was"} {
+			require.Contains(t, recordOf(t, v, last(t, v, si))[1], "http://long/", "%s: as before", si)
+		}
+		for e, err := range v.Records() {
+			require.NoError(t, err)
+			heads[e.TopicSI] = e.Seq
+		}
+	})
+	require.Equal(t, 3, restate(t, db))
+	view(t, db, "m", func(v *View) {
+		require.False(t, v.MustRestate())
+		for e, err := range v.Records() {
+			require.NoError(t, err)
+			again := strings.Contains("http://class http://large http://was", string(e.TopicSI))
+			require.Equal(t, again, e.Seq > heads[e.TopicSI], "%s", e.TopicSI)
+			if again {
+				for _, form := range recordOf(t, v, &e) {
+					require.NotContains(t, form, "http://long/")
+				}
+			}
+		}
+	})
+	require.Zero(t, restate(t, db))
+	require.Zero(t, restate(t, reopen(t, db)))
+}

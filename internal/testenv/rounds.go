@@ -1,0 +1,79 @@
+package testenv
+
+import (
+	"flag"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Every test package links this package, so that "go test ./..." takes these
+// flags: a test in internal/archtest holds that.
+var (
+	long   = flag.Bool("long", false, "run the long forms: more random histories, kills and faults")
+	rounds = flag.Int("rounds", 0, "run random tests this many times, whatever the form")
+	seed   = flag.Uint64("seed", 1, "what random tests begin from")
+)
+
+// Long reports whether the command line asks for the long forms of the tests.
+func Long() bool { return *long }
+
+// Rounds returns how often a random test repeats itself: short by default, long
+// with -long, and n with "-rounds n". Under the race detector it is a tenth of that:
+// what matters there is what runs at once, and each round does that.
+func Rounds(short, long int) int {
+	n := short
+	if Long() {
+		n = long
+	}
+	switch {
+	case *rounds > 0:
+		return *rounds
+	case Race:
+		return (n + 9) / 10
+	}
+	return n
+}
+
+// Seed returns the number that random tests begin from. It is always the same
+// number unless the command line says "-seed".
+func Seed() uint64 { return *seed }
+
+// Rand returns a source of random numbers that depends on Seed and on the test's
+// own number.
+func Rand(own uint64) *rand.Rand { return rand.New(rand.NewPCG(Seed(), own)) }
+
+// properties is held while rapid runs, because its settings are global.
+var properties sync.Mutex
+
+// onCommandLine holds the flags that the command line sets.
+var onCommandLine = sync.OnceValue(func() map[string]bool {
+	given := map[string]bool{}
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	return given
+})
+
+// Check runs rapid.Check with Rounds(short, long) checks that begin from Seed,
+// unless -rapid.checks and -rapid.seed say otherwise. Of several properties that
+// run in parallel, one runs at a time.
+func Check(t *testing.T, short, long int, property func(*rapid.T)) {
+	t.Helper()
+	properties.Lock()
+	defer properties.Unlock()
+	given := onCommandLine()
+	for name, value := range map[string]string{
+		"rapid.checks": strconv.Itoa(Rounds(short, long)),
+		"rapid.seed":   strconv.FormatUint(Seed(), 10),
+	} {
+		if given[name] {
+			continue
+		}
+		if err := flag.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rapid.Check(t, property)
+}

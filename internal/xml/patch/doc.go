@@ -1,0 +1,29 @@
+// Package patch makes and applies patches of XML documents: documents of RFC 7351 (A Media
+// Type for XML Patch Operations), whose operations are those of RFC 5261 (XML Patch Operations
+// Framework Utilizing XPath Selectors).
+//
+// It works on bytes. A document is a root element with elements in it that white space parts,
+// and so are these, as far down as it pays to look: whatever else is in an element, the element
+// is compared and replaced as a whole. So the result of a patch is the new document byte for
+// byte, and a processor that works on trees gets the same tree.
+package patch
+
+import "errors"
+
+// MediaType is that of patches (RFC 7351 §5, IANA Considerations).
+const MediaType = "application/xml-patch+xml"
+
+// namespace is that of the elements of patches (RFC 7351 §2, Patch Documents).
+const namespace = "urn:ietf:rfc:7351"
+
+// ErrNone says that two documents differ in what [Make] cannot express: outside of the root
+// element, in its tag, or in text between elements.
+var ErrNone = errors.New("no patch leads from the one document to the other")
+
+// What a patch may have, and what it may cost. Results need no limit: they have at most the
+// bytes of the document and of the patch.
+const (
+	maxOperations = 10_000
+	maxDepth      = 6           // steps of a selector behind the root
+	maxMoves      = 100_000_000 // elements that are moved to make room for others, in all
+)

@@ -1,0 +1,155 @@
+// Package read reads documents of data, such as feeds and lists: elements and attributes, text
+// in one piece, no DTD, and bounds on all that a document may cost.
+package read
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/tmshare/tmshare/internal/xml/scan"
+)
+
+// Limits bound what a document may cost. All must be positive, but MaxGrowth, where 0 is the
+// default of scan.
+type Limits struct {
+	MaxBytes      int64 // length of the document
+	MaxToken      int64 // bytes of one tag, text or comment
+	MaxDepth      int   // nesting of elements
+	MaxAttributes int   // of one element, and namespace prefixes in scope
+	MaxGrowth     int64 // bytes that bases may add to links, beyond what scan allows for the document's size
+}
+
+// Place is where something is in a document. Lines and columns count from 1, columns are bytes.
+type Place struct {
+	URI          string
+	Line, Column int
+}
+
+// Errors makes the errors of a package of what is wrong with a document.
+type Errors struct {
+	Syntax func(at Place, reason string) error
+	Limit  func(at Place, field string, most int64) error // field is the one of Limits
+}
+
+// Reader reads one document. The methods of the scanner say what the current event is.
+type Reader struct {
+	*scan.Scanner
+	URI    string
+	Buf    []byte // what ReadText has read last
+	errors Errors
+}
+
+// NewReader returns a Reader. uri names the document in errors.
+func NewReader(r io.Reader, uri string, l Limits, e Errors) *Reader {
+	token := int(min(l.MaxToken, math.MaxInt))
+	return &Reader{URI: uri, errors: e, Scanner: scan.NewScanner(r, scan.Options{
+		URI: uri,
+		Limits: scan.Limits{
+			Bytes: l.MaxBytes, Token: token, Name: token, Depth: l.MaxDepth,
+			Attributes: l.MaxAttributes, Namespaces: l.MaxAttributes, Growth: l.MaxGrowth,
+		},
+		// No such document needs a DTD, and entities are what makes small documents large.
+		NoDTD: true,
+	})}
+}
+
+// fields are the names here of scan.Limits. The rest of those is about DTDs.
+var fields = map[string]string{
+	"Bytes": "MaxBytes", "Token": "MaxToken", "Name": "MaxToken", "Depth": "MaxDepth",
+	"Attributes": "MaxAttributes", "Namespaces": "MaxAttributes", "Growth": "MaxGrowth",
+}
+
+// Next moves on to the next event, which is the start or end of an element or
+// text. Its errors are final; io.EOF comes after a complete document only.
+func (r *Reader) Next() (scan.Kind, error) {
+	kind, err := r.Scanner.Next()
+	return kind, r.translated(err)
+}
+
+// Grow counts bytes that the document makes of its own, such as resolved links, against MaxGrowth.
+func (r *Reader) Grow(n int) error { return r.translated(r.Scanner.Grow(max(0, n))) }
+
+func (r *Reader) translated(err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	var syntax *scan.SyntaxError
+	var limit *scan.LimitError
+	switch {
+	case errors.As(err, &syntax):
+		return r.errors.Syntax(Place{syntax.URI, syntax.Line, syntax.Column}, syntax.Reason)
+	case errors.As(err, &limit):
+		return r.errors.Limit(Place{limit.URI, limit.Line, limit.Column}, fields[limit.Limit], limit.Max)
+	}
+	// What is left is an error of the reader, which the scanner wraps.
+	return fmt.Errorf("reading %s: %w", r.URI, errors.Unwrap(err))
+}
+
+// Place is where the current event is.
+func (r *Reader) Place() Place {
+	line, column := r.Position()
+	return Place{r.URI, line, column}
+}
+
+// Errorf returns a syntax error at the current event.
+func (r *Reader) Errorf(format string, args ...any) error {
+	return r.errors.Syntax(r.Place(), fmt.Sprintf(format, args...))
+}
+
+// TooMany returns an error of a limit at the current event.
+func (r *Reader) TooMany(field string, most int) error {
+	return r.errors.Limit(r.Place(), field, int64(most))
+}
+
+// ReadText reads the element that started to its end, and leaves all text in it in Buf. nested
+// says that there are elements in it too.
+func (r *Reader) ReadText() (nested bool, err error) {
+	r.Buf = r.Buf[:0]
+	for depth := r.Depth(); ; {
+		switch kind, err := r.Next(); {
+		case err != nil:
+			return nested, err
+		case kind == scan.Text:
+			r.Buf = append(r.Buf, r.Text()...)
+		case kind == scan.StartElement:
+			nested = true
+		case r.Depth() == depth:
+			return nested, nil
+		}
+	}
+}
+
+// Skip reads the element that started to its end.
+func (r *Reader) Skip() error {
+	for depth := r.Depth(); ; {
+		kind, err := r.Next()
+		if err != nil {
+			return err
+		}
+		if kind == scan.EndElement && r.Depth() == depth {
+			return nil
+		}
+	}
+}
+
+// Or gives a limit its default where it is not positive.
+func Or[T int | int64](field *T, otherwise T) {
+	if *field <= 0 {
+		*field = otherwise
+	}
+}
+
+// Clip shortens text of a document for an error message.
+func Clip(s string) string {
+	const most = 80
+	runes := 0
+	for i := range s {
+		if runes == most {
+			return s[:i] + "…"
+		}
+		runes++
+	}
+	return s
+}
