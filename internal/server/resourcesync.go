@@ -103,7 +103,7 @@ func (s *Server) sourceOf(v *store.View, lists bool) (*resources.Source, error) 
 	if src.Sets, err = s.keeper.Resources.Sets(&src.Site); err != nil {
 		return nil, err
 	}
-	if len(src.Sets) == 0 || v.Changes == nil {
+	if len(src.Sets) == 0 || v.Changes == nil || v.Changes.Pruned(v.Horizon) {
 		return nil, errNotMade
 	}
 	if !lists {

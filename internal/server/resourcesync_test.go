@@ -509,6 +509,35 @@ func TestRetentionLeavesNoGapInChangeLists(t *testing.T) {
 	}))
 }
 
+// Another program may prune the store, without knowing of change lists. What was in the open list
+// is gone then: no list claims to have it, and whoever asks begins from a list of what there is.
+func TestWhatAnotherProgramPrunesIsInNoList(t *testing.T) {
+	t.Parallel()
+	n := start(t, documentSize(2), changesPerList(5))
+	n.publish("m", cities(3, "a"))
+	n.visit("m").check()
+	for i := range 20 {
+		n.mustPut("m", cities(3, fmt.Sprint("b", i)))
+		n.settle("m")
+	}
+	require.NotEmpty(t, n.visit("m").closed)
+	n.settings("m", func(s *store.Settings) { s.ChangesPerList = 1000 })
+	for i := range 10 {
+		n.mustPut("m", cities(3, fmt.Sprint("c", i)))
+	}
+	_, err := n.Store.TakeSnapshot(t.Context(), "m", 3)
+	require.NoError(t, err)
+	pruned, err := n.Store.Prune(t.Context(), "m", store.Retention{Entries: 1})
+	require.NoError(t, err)
+	require.Greater(t, pruned, uint64(60))
+	d := n.visit("m")
+	d.check()
+	require.Empty(t, d.closed, "none of them leads to the open list")
+	parts, err := filepath.Glob(filepath.Join(n.Store.Dir(), "resourcesync", "*", "*", "changes-*"))
+	require.NoError(t, err)
+	require.Empty(t, parts)
+}
+
 // A topic that is too large to be stored is rendered when it is asked for. Lists that are made
 // ahead state its length and hashes, which are those of what is served until its next change; the
 // open change list does not. Packages have it as it was when they were made, and say what they have.

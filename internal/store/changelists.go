@@ -17,6 +17,10 @@ type Changes struct {
 	OpenFrom time.Time // what it is from on: the time of the entry before
 }
 
+// Pruned reports whether history up to a sequence has gone that the open list had: by a program that
+// does not know of change lists, or while they were not offered. The list may not be read then.
+func (c *Changes) Pruned(horizon uint64) bool { return c.Open <= horizon }
+
 // ChangeList is a row of entries of the log: all that changed after From, up to Until.
 type ChangeList struct {
 	Number      uint64
@@ -34,7 +38,8 @@ type Cut struct {
 
 // CutChanges begins the change lists of a collection behind the entry with the sequence
 // after, which was at the given time, unless they have begun before; and closes those that
-// are due, if the collection passes all checks. It returns the collection after that.
+// are due, if the collection passes all checks. Where the open list was pruned it begins anew, and
+// the closed ones are dropped. It returns the collection after that.
 func (db *DB) CutChanges(ctx context.Context, name string, after uint64, at time.Time, cut Cut, checks ...func(*Collection) error) (*Collection, error) {
 	var c *Collection
 	err := db.update(ctx, func(t *tx) error {
@@ -48,10 +53,13 @@ func (db *DB) CutChanges(ctx context.Context, name string, after uint64, at time
 		if c.Changes == nil {
 			c.Changes = &Changes{Open: after + 1, OpenFrom: at}
 		}
-		if c.Changes.Open <= c.Horizon { // what is pruned is in no list any more
-			c.Changes.Open, c.Changes.OpenFrom = c.Horizon+1, c.HorizonTime
-		}
 		v := &View{Collection: *c, db: db, tx: t}
+		if c.Changes.Pruned(c.Horizon) { // the closed lists lead to what is in no list any more
+			c.Changes.Open, c.Changes.OpenFrom = c.Horizon+1, c.HorizonTime
+			if err := v.dropChangeLists(c.Changes.Closed); err != nil {
+				return err
+			}
+		}
 		for {
 			last, err := v.due(c.Changes, cut, db.now())
 			if err != nil {
@@ -123,12 +131,16 @@ func (db *DB) DropChangeLists(ctx context.Context, name string, upTo uint64) err
 		if err != nil {
 			return err
 		}
-		lists, err := (&View{Collection: *c, db: db, tx: t}).ChangeLists()
-		for i := range lists {
-			if err == nil && lists[i].Number <= upTo {
-				err = t.delete(sequenceKey(tableChangeList, c.Number, lists[i].Number))
-			}
-		}
-		return err
+		return (&View{Collection: *c, db: db, tx: t}).dropChangeLists(upTo)
 	})
+}
+
+func (v *View) dropChangeLists(upTo uint64) error {
+	lists, err := v.ChangeLists()
+	for i := range lists {
+		if err == nil && lists[i].Number <= upTo {
+			err = v.tx.delete(sequenceKey(tableChangeList, v.Number, lists[i].Number))
+		}
+	}
+	return err
 }

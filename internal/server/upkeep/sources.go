@@ -143,7 +143,7 @@ func (k *Keeper) cut(c *store.Collection) store.Cut {
 func (k *Keeper) changesDue(v *store.View) (bool, error) {
 	open, cut := v.Changes.Open, k.cut(&v.Collection)
 	switch n := v.Head + 1 - open; {
-	case open <= v.Horizon:
+	case v.Changes.Pruned(v.Horizon):
 		return true, nil
 	case n <= 1:
 		return false, nil
@@ -257,6 +257,9 @@ func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Sit
 			return nil
 		}
 		oldest := sets[len(sets)-1].Seq
+		if lost = v.Changes.Closed; len(lists) > 0 { // the files of lists that are dropped already go, too
+			lost = lists[0].Number - 1
+		}
 		for i, list := range lists {
 			part, err := k.Resources.Part(site, list.Number)
 			if err != nil {
