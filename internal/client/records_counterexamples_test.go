@@ -366,3 +366,28 @@ func TestRecordsOfAServerThatBeganAnew(t *testing.T) {
 		}
 	})
 }
+
+// What was in quarantine, and is not in another history, is no more.
+func TestQuarantineOfALostHistory(t *testing.T) {
+	t.Parallel()
+	inForms(t, func(t *testing.T, form string) {
+		o := publishing(t, doc(topics(3, "v1")...), documentSize(2))
+		s := recorded(t, o, form)
+		o.put(doc(topics(7, "v1")...))
+		o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+			_, body := record(real, r)
+			if !isRecord(r) || !strings.Contains(string(body), si("t5")) {
+				return false
+			}
+			w.WriteHeader(http.StatusNotFound)
+			return true
+		})
+		s.syncPasses(1)
+		o.breakWith(nil)
+		o.rebuild()
+		o.create("egov", doc(topics(3, "after")...))
+		s.syncPasses(0)
+		s.has(o, doc(topics(3, "after")...))
+		assert.Zero(t, s.sync().Entries)
+	})
+}

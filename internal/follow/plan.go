@@ -104,12 +104,17 @@ func (n *Delta) Plan(ctx context.Context, h Inventory, asked map[string]time.Tim
 
 func (p *Planning) fill(ctx context.Context, asked map[string]time.Time) error {
 	if p.Whole && p.Delta.Stated != nil {
-		err := p.h.Each(ctx, func(id string) error {
+		isHeld := func(id string) error {
 			one := Statement{ID: id, Kind: kindHeld}
 			return p.Delta.Stated.rows.Add(one.byID(), one.value())
-		})
-		if err != nil {
+		}
+		if err := p.h.Each(ctx, isHeld); err != nil {
 			return err
+		}
+		for id := range asked { // what is to be tried again is to be removed as well, if there is no such record
+			if err := isHeld(id); err != nil {
+				return err
+			}
 		}
 	}
 	var some []*state
@@ -135,11 +140,14 @@ func (p *Planning) fill(ctx context.Context, asked map[string]time.Time) error {
 // note notes what the source says of a record that was asked for.
 func (p *Planning) note(one *state) error {
 	last := one.Statement
-	if !one.news {
-		if one.older == nil {
-			return nil
-		}
+	switch {
+	case one.news:
+	case one.held:
+		last = p.removal(one.ID)
+	case one.older != nil:
 		last = *one.older
+	default:
+		return nil
 	}
 	r, err := last.Record()
 	if p.Plan.open != nil {
@@ -147,6 +155,11 @@ func (p *Planning) note(one *state) error {
 	}
 	p.asked[one.ID] = Asked{Record: r, News: one.news}
 	return err
+}
+
+// removal says that a record is not among all those that there are.
+func (p *Planning) removal(id string) Statement {
+	return Statement{ID: id, Updated: p.Mark.Updated, Deleted: true, rest: []byte("{}")}
 }
 
 func (p *Planning) decideAll(ctx context.Context, some []*state) error {
@@ -168,7 +181,8 @@ func (p *Planning) decideAll(ctx context.Context, some []*state) error {
 func (p *Planning) decide(one *state, version time.Time, isHeld bool) error {
 	switch {
 	case !one.news && one.held:
-		return p.remove(&Statement{ID: one.ID, Updated: p.Mark.Updated, Deleted: true, rest: []byte("{}")})
+		last := p.removal(one.ID)
+		return p.remove(&last)
 	case !one.news:
 		return nil
 	case one.Deleted && isHeld && (p.Whole || !version.After(one.Updated)):
