@@ -28,6 +28,7 @@ type records struct {
 	allowURL func(*url.URL) error
 
 	begun      json.RawMessage     // the mark to keep with each commit
+	whole      bool                // the look says of all records what they are
 	quarantine []store.Quarantined // what is tried again in this look
 
 	inQuarantine quarantineCount
@@ -146,6 +147,7 @@ func (h *records) Begin(_ context.Context, n *follow.Delta, mark follow.Mark) (e
 		h.Report(fmt.Sprintf("%s: %s; all of it was read", h.s.Name, n.Reason))
 		h.r.Reason = n.Reason
 	}
+	h.whole = n.Whole
 	if h.begun = nil; !n.Unchanged {
 		h.begun, err = json.Marshal(mark)
 	}

@@ -367,27 +367,33 @@ func TestRecordsOfAServerThatBeganAnew(t *testing.T) {
 	})
 }
 
-// What was in quarantine, and is not in another history, is no more.
+// What was in quarantine is of no use in another history: the record is no more, or has an older
+// version.
 func TestQuarantineOfALostHistory(t *testing.T) {
 	t.Parallel()
-	inForms(t, func(t *testing.T, form string) {
-		o := publishing(t, doc(topics(3, "v1")...), documentSize(2))
-		s := recorded(t, o, form)
-		o.put(doc(topics(7, "v1")...))
-		o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
-			_, body := record(real, r)
-			if !isRecord(r) || !strings.Contains(string(body), si("t5")) {
-				return false
-			}
-			w.WriteHeader(http.StatusNotFound)
-			return true
+	for name, before := range map[string][]string{"it is no more": topics(3, "v1"), "it is older": topics(7, "v1")} {
+		t.Run(name, func(t *testing.T) {
+			inForms(t, func(t *testing.T, form string) {
+				o := publishing(t, doc(before...), documentSize(2))
+				saved := o.backup()
+				s := recorded(t, o, form)
+				o.put(doc(topics(7, "v2")...))
+				o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+					_, body := record(real, r)
+					if !isRecord(r) || !strings.Contains(string(body), si("t5")) {
+						return false
+					}
+					w.WriteHeader(http.StatusNotFound)
+					return true
+				})
+				s.syncPasses(1)
+				o.breakWith(nil)
+				o.restore(saved)
+				o.put(doc(append(before, topic("new", "new"))...))
+				s.syncPasses(0)
+				s.has(o, doc(append(before, topic("new", "new"))...))
+				assert.Zero(t, s.sync().Entries)
+			})
 		})
-		s.syncPasses(1)
-		o.breakWith(nil)
-		o.rebuild()
-		o.create("egov", doc(topics(3, "after")...))
-		s.syncPasses(0)
-		s.has(o, doc(topics(3, "after")...))
-		assert.Zero(t, s.sync().Entries)
-	})
+	}
 }

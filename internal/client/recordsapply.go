@@ -125,7 +125,7 @@ func (h *records) apply(a *store.Applying, o *follow.Result[obtained], told *not
 		return true, told.quarantine(a, o, entry, fmt.Errorf("%w; %s was taken, which may say less", o.Content.missing, o.Content.from))
 	}
 	at := o.Updated
-	if o.Deleted {
+	if o.Deleted || h.whole {
 		at = forever
 	}
 	was, err := a.Release(o.ID, at)
@@ -230,8 +230,9 @@ func areNamesOf(topicSI []string, topic fragment.Ref) bool {
 	return slices.ContainsFunc(topicSI, func(si string) bool { return iri.ToURI(si) == iri.ToURI(string(topic)) })
 }
 
-// forever is later than all times: what is in quarantine of a record that is no more is
-// of no use, whatever its time is.
+// forever is later than all times: what is in quarantine is of no use, whatever its time is, where
+// the record is no more, or where the source has said what it is in all: in another history it may
+// be older.
 var forever = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // drop removes the topic that a record described, if it is that one's still.
