@@ -129,14 +129,12 @@ func (h *records) Retry(p *follow.Plan, first bool) ([]follow.Record, error) {
 		}
 		r := follow.Record{ID: q.Entry, Title: q.Title, Updated: q.Updated, TopicSI: q.Names, TopicSL: q.Located}
 		r.Representations = []follow.Representation{{URL: q.Link}} // of a version that kept no more
-		if now := p.Stated(q.Entry, q.Updated); len(now) > 0 {
-			r.Representations = now
-		} else if len(q.Forms) > 0 {
+		if len(q.Forms) > 0 {
 			if err := json.Unmarshal(q.Forms, &r.Representations); err != nil {
 				return nil, err
 			}
 		}
-		again = append(again, r)
+		again = append(again, p.Again(r))
 	}
 	return again, nil
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -102,7 +103,9 @@ func (h *records) take(ctx context.Context, r *follow.Record, form follow.Repres
 		t, err := read(a.Body, a.URL)
 		return t, limitsLast(err)
 	})
-	t.later = err == nil && !form.Copy && r.Later(a)
+	if t.later = err == nil && !form.Copy && r.Later(a); t.later && r.Unsure {
+		err = fmt.Errorf("%s: %w", form.URL, follow.ErrChangedSince)
+	}
 	return t, err
 }
 

@@ -45,6 +45,36 @@ func TestChangeThatIsDatedInTheFuture(t *testing.T) {
 	assert.Zero(t, s.sync().Applied)
 }
 
+// A Change List that is out of order does not bring back what it says was deleted later: as it may be
+// that a clock was set back, what is served decides.
+func TestChangesOutOfOrder(t *testing.T) {
+	t.Parallel()
+	p := newProducer(t)
+	was, again := doc(topic("b", "B")), doc(topic("b", "B again"))
+	p.put("a", doc(topic("a", "A")))
+	p.put("b", was)
+	all := []string{p.item("a", 1, ""), p.item("b", 1, "")}
+	p.source(5, all, nil)
+	s := p.following(t, "capabilities.xml")
+	s.syncQuiet()
+	changed, deleted := p.change("b", 10, stated(was)), p.item("b", 20, `change="deleted" datetime="`+second(20)+`"`)
+	last := p.change("a", 30, "")
+	p.put("b", doc(topic("b", ""))) // as deletions are served
+	p.source(5, all, []string{changed, deleted, last})
+	s.syncQuiet()
+	s.hasOf(p, "capabilities.xml", topic("a", "A"))
+
+	p.source(5, all, []string{deleted, last, changed})
+	s.syncQuiet()
+	s.hasOf(p, "capabilities.xml", topic("a", "A"))
+
+	p.put("b", again)
+	p.source(5, all, []string{changed, deleted, last, p.change("b", 15, stated(again))})
+	s.syncQuiet()
+	s.hasOf(p, "capabilities.xml", topic("a", "A"), topic("b", "B again"))
+	assert.Zero(t, s.sync().Applied)
+}
+
 // A hash that was wrong is corrected, and nothing else of the change.
 func TestHashThatIsCorrected(t *testing.T) {
 	t.Parallel()

@@ -208,7 +208,7 @@ func (e *Engine[T]) doAhead(ctx context.Context, some []Record) (done int, suspe
 			return done, nil, context.Cause(ctx)
 		}
 		switch {
-		case Gone(r.Err) && r.Unsure:
+		case OutOfDate(r.Err) && r.Unsure:
 			r.Err, r.Record = nil, &Record{ID: r.ID, Title: r.Title, Updated: r.Updated, Deleted: true}
 		case OutOfDate(r.Err) && !e.hasWaited(r.Record):
 			e.wait(r.Record)

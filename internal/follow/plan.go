@@ -58,13 +58,18 @@ func (p *Plan) About(id string) *Asked {
 	return nil
 }
 
-// Stated returns the representations that the source lists for a version of a record that was
-// asked for, as far as it was read. The source may have corrected them.
-func (p *Plan) Stated(id string, version time.Time) []Representation {
-	if a := p.About(id); a != nil && !a.Deleted && a.Updated.Equal(version) {
-		return a.Representations
+// Again returns what is to be done about a record that could not be had, and was asked for: what the
+// source says of it now, as far as that was read, unless it is about an earlier version. It may be that
+// the record is deleted, or that its representations are other ones.
+func (p *Plan) Again(r Record) Record {
+	switch now := p.About(r.ID); {
+	case now == nil || now.Updated.Before(r.Updated):
+	case now.Updated.After(r.Updated):
+		return now.Record
+	case !now.Deleted && len(now.Representations) > 0:
+		r.Representations = now.Representations
 	}
-	return nil
+	return r
 }
 
 // Close removes the files of the plan.
@@ -190,6 +195,7 @@ func (p *Planning) decide(one *state, version time.Time, isHeld bool) error {
 	case one.Deleted:
 		return nil
 	}
+	one.Unsure = one.Unsure || one.disputed && !isHeld
 	match, err := p.match(&one.Statement)
 	if err != nil {
 		return err

@@ -18,8 +18,8 @@ type Record struct {
 	Updated time.Time `json:"-"`          // last modified time, by the source's clock
 
 	Deleted bool `json:"-"`
-	// Unsure says that the record is deleted and modified at the same time: it is
-	// there if what represents it is.
+	// Unsure says that the record is deleted and modified at the same time, or that nobody knows which
+	// of both was later: it is there if what represents it is, as the source states it.
 	Unsure bool `json:"-"`
 
 	// Placed says that the source does not state when the record was changed. Updated is then

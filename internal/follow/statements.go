@@ -70,8 +70,9 @@ type state struct {
 	older     *Statement // the last one that is none
 	news      bool
 	held      bool
-	changes   int // how many there are
-	again     int // how many of these are at the time of the mark
+	disputed  bool // news is a change behind a deletion with a later time: a clock was set back, or the list is out of order
+	changes   int  // how many there are
+	again     int  // how many of these are at the time of the mark
 }
 
 // add adds the next statement about the record.
@@ -106,6 +107,7 @@ func (s *state) add(one Statement, by *Rules) {
 
 // end finds out what all statements together tell.
 func (s *state) end(by *Rules) {
+	s.disputed = s.news && !s.Deleted && s.older != nil && s.older.Deleted && s.older.Updated.After(s.Updated)
 	if by.Since == nil || s.Kind != KindChanged {
 		return
 	}

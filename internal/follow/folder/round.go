@@ -114,10 +114,7 @@ func (r *round) Retry(p *follow.Plan, first bool) ([]follow.Record, error) {
 		if now := p.About(id); !first || m == nil || now != nil && now.Planned {
 			continue
 		}
-		if now := p.Stated(id, m.Updated); len(now) > 0 {
-			m.Representations = now
-		}
-		again = append(again, follow.Record{ID: id, Title: held.Title, Updated: m.Updated, Unsure: m.Unsure, Representations: m.Representations})
+		again = append(again, p.Again(follow.Record{ID: id, Title: held.Title, Updated: m.Updated, Unsure: m.Unsure, Representations: m.Representations}))
 	}
 	slices.SortFunc(again, func(a, b follow.Record) int {
 		return r.state.Records[a.ID].Missing.Tried.Compare(r.state.Records[b.ID].Missing.Tried)

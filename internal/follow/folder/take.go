@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -127,7 +128,9 @@ func (r *round) download(ctx context.Context, temp string, record *follow.Record
 		before.Stale = record.Later(answer)
 		return before, true, nil
 	}
-	held.ETag, held.Stale = answer.ETag, record.Later(answer)
+	if held.ETag, held.Stale = answer.ETag, record.Later(answer); held.Stale && record.Unsure {
+		return Held{}, false, fmt.Errorf("%s: %w", from.URL, follow.ErrChangedSince)
+	}
 	return held, false, nil
 }
 
