@@ -367,6 +367,27 @@ func TestRecordsOfAServerThatBeganAnew(t *testing.T) {
 	})
 }
 
+// The record that was changed last in a lost history, and again in the one that took its place, does
+// not hide that.
+func TestRecordOfTheMarkThatChangesInAnotherHistory(t *testing.T) {
+	t.Parallel()
+	inForms(t, func(t *testing.T, form string) {
+		o := publishing(t, doc(topics(5, "v1")...), documentSize(2))
+		saved := o.backup()
+		s := recorded(t, o, form)
+		o.put(doc(topics(7, "lost")...))
+		o.put(doc(append(topics(7, "lost"), topic("last", "lost"))...))
+		s.sync()
+		o.restore(saved)
+		now := append(topics(5, "v1"), topic("last", "found"))
+		o.put(doc(now...))
+		s.sync()
+		s.has(o, doc(now...))
+		s.hasRecordsOf(o, "egov", "egov")
+		assert.Zero(t, s.sync().Entries)
+	})
+}
+
 // What was in quarantine is of no use in another history: the record is no more, or has an older
 // version.
 func TestQuarantineOfALostHistory(t *testing.T) {

@@ -109,6 +109,8 @@ type walk struct {
 	ignored int
 	last    follow.Instant       // the latest entries
 	atMarks map[string]time.Time // of the records at the marks, the time of the last entry
+	seen    map[string]bool      // of these, whether there is an entry at the time of a mark
+	keeps   bool                 // the server keeps the entries that later ones of the record supersede
 
 	// So that a walk knows where to end, it remembers the last state of each record, by a hash
 	// of its id. nil: it reads all of the feed anyway.
@@ -123,7 +125,7 @@ type lastState struct {
 }
 
 func (a *Source) walk(ref string, mark follow.Mark, h follow.Inventory, whole bool) *walk {
-	w := &walk{Source: a, holder: h, mark: mark, whole: whole, url: ref, stated: follow.NewStatements(ref, &a.Scratch), atMarks: map[string]time.Time{}, seed: maphash.MakeSeed()}
+	w := &walk{Source: a, holder: h, mark: mark, whole: whole, url: ref, stated: follow.NewStatements(ref, &a.Scratch), atMarks: map[string]time.Time{}, seen: map[string]bool{}, seed: maphash.MakeSeed()}
 	w.stated.Rules.Unsure = true
 	for _, m := range mark.Known() {
 		for _, id := range m.At {
@@ -228,6 +230,7 @@ func (w *walk) add(f *feeds.Feed) error {
 		if err != nil {
 			return err
 		}
+		w.keeps = f.Entries[i].State != "" // as servers of ours do
 		w.notice(&r)
 	}
 	return nil
@@ -236,8 +239,11 @@ func (w *walk) add(f *feeds.Feed) error {
 // notice remembers what the walk must know of an entry.
 func (w *walk) notice(r *follow.Record) {
 	w.last.Latest(r.ID, r.Updated)
-	if last, ok := w.atMarks[r.ID]; ok && r.Updated.After(last) {
-		w.atMarks[r.ID] = r.Updated
+	if last, ok := w.atMarks[r.ID]; ok {
+		if r.Updated.After(last) {
+			w.atMarks[r.ID] = r.Updated
+		}
+		w.seen[atTime(r.ID, r.Updated)] = true
 	}
 	if w.states == nil {
 		return
@@ -253,6 +259,9 @@ func (w *walk) notice(r *follow.Record) {
 		w.states[id] = now
 	}
 }
+
+// atTime is a key for an entry of a record at a time.
+func atTime(id string, at time.Time) string { return at.UTC().Format(time.RFC3339Nano) + " " + id }
 
 // recordOf returns what an entry says of a record (Atom-PMH, Detecting entry type): that
 // it is deleted, or where it is available, now or before a later entry. Other entries are
@@ -312,7 +321,8 @@ func older(f *feeds.Feed) string {
 // lost finds out whether the feed lacks what stood at the mark, or where a round that was
 // interrupted was to lead to. A record that was there has a later entry if it has not the
 // same; a feed without any belongs to another history: its producer may have been restored
-// from a backup.
+// from a backup. So does one without the same entry, if its server keeps those that are
+// superseded; it may have given up that much of its history, but then all is to be read too.
 func (w *walk) lost(whole bool) error {
 	if whole {
 		return nil
@@ -322,7 +332,7 @@ func (w *walk) lost(whole bool) error {
 			return &anewError{"the feed was a complete one, and is an archived one now"}
 		}
 		for _, id := range m.At {
-			if w.atMarks[id].Before(m.Updated) {
+			if w.atMarks[id].Before(m.Updated) || w.keeps && !w.seen[atTime(id, m.Updated)] {
 				return &anewError{"the last entries that were handled are not in the feed any more"}
 			}
 		}

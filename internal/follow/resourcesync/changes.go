@@ -261,7 +261,7 @@ func (w *changeWalk) end(ctx context.Context, n *follow.Delta, to *follow.Statem
 	}
 	to.Rules.Since = follow.SeenAt(&w.mark, now)
 	for id, n := range known {
-		if w.covered && n == 0 && !later[id] {
+		if w.covered && n == 0 && (!later[id] || w.keeps) {
 			return &goneError{reason: "the last changes that were handled are not in the Change Lists any more", anew: true}
 		}
 		w.reached = w.reached || n > 0 // what is behind it is all that is new (Z39.99 §12.1)

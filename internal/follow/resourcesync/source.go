@@ -73,6 +73,7 @@ func (s *Source) Delta(ctx context.Context, ref string, mark follow.Mark, h foll
 			return nil, err
 		}
 	}
+	_, l.keeps = c.Head.Link(feeds.RelHistory) // as servers of ours do
 	n, err := l.news(ctx, c, mark)
 	if err != nil {
 		return nil, err
@@ -127,6 +128,7 @@ type look struct {
 	documents int
 	places    uint64    // how many statements were read
 	guessed   bool      // nothing has led to the Source but that it is the server's
+	keeps     bool      // the Source lists a change though there is a later one of the resource
 	dumpOnly  bool      // the Source has no Resource List: what is in packages may be nowhere else
 	listed    time.Time // up to when the list of all resources has all changes
 }
