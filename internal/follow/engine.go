@@ -128,7 +128,7 @@ func (e *Engine[T]) follow(ctx context.Context, n *Delta, p *Plan, first bool) e
 	var again []Record
 	for id, r := range e.waiting {
 		if now := p.About(id); (now == nil || !now.News) && !n.Whole { // the source says no more of it
-			again = append(again, r)
+			again = append(again, p.Again(r))
 		}
 	}
 	e.waiting = map[string]Record{}
