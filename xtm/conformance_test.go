@@ -219,7 +219,7 @@ func roundTrip(t *testing.T, path string, compared comparisons) {
 		again, err := xtm.Read(t.Context(), bytes.NewReader(doc.Bytes()), xtm.Options{Base: base, Lenient: way.names == xtm.OntopiaNameTypes})
 		require.NoError(t, err, "%s\n%s", way.name, doc.String())
 		if way.version == xtm.V21 {
-			// These contradict the data model, so that nothing else is to be had.
+			// These contradict the data model, so that nothing else is possible.
 			assert.Zero(t, losses.Total()-losses.Variants-losses.Associations)
 		}
 		if losses.Total() > 0 {

@@ -186,7 +186,7 @@ func TestWatchBringsChanges(t *testing.T) {
 	assert.Contains(t, n.run("export", "-"), "A 2")
 	assert.Contains(t, n.run("verify"), "egov: equal to the server's map")
 
-	// What others change is heeded at once.
+	// What others change takes effect at once.
 	n.run("subscribe", o.collection("libraries"))
 	w.says("loaded from a snapshot.*source=libraries")
 	n.run("unsubscribe", "egov")

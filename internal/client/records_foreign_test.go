@@ -45,7 +45,7 @@ func TestRecordsOfAForeignProducer(t *testing.T) {
 	assert.Zero(t, s.syncQuiet().Entries)
 }
 
-// The best format is taken, the next where that is not to be had. That none of use is left
+// The best format is taken, the next where that is not available. That none of use is left
 // is treated as a deletion (Atom-PMH, Processing deleted formats).
 func TestRecordsInSeveralFormats(t *testing.T) {
 	t.Parallel()
@@ -128,7 +128,7 @@ func TestRecordsThatAreGone(t *testing.T) {
 				p.put("a.other", doc(topic("a", "A again")))
 				r, err := s.Retry(context.Background(), "egov", "urn:x:a")
 				require.NoError(t, err)
-				assert.Equal(t, []int{1, 1}, []int{r.Applied, r.Quarantined}, "the other link is not what was to be had")
+				assert.Equal(t, []int{1, 1}, []int{r.Applied, r.Quarantined}, "the other link is not what was available")
 				s.holds(p, topic("a", "A again"), topic("b", "B changed"))
 				p.put("a", doc(topic("a", "A as it should be")))
 				s.syncQuiet()

@@ -19,7 +19,7 @@ import (
 // and formats are withdrawn. A record is asked for under one address, whatever its version,
 // so that the source is seldom what the server had at one time. But after each round:
 //   - another source is as it was;
-//   - where the round failed, the status says why, and where records were not to be had, they
+//   - where the round failed, the status says why, and where records were not available, they
 //     are in quarantine;
 //   - and now and then, through a proxy that does not lie, the source is in step after one
 //     round, record for record, and the next has nothing to do.

@@ -41,7 +41,7 @@ After a round that failed the wait doubles, up to an hour, and is as long as the
 server asks for (Retry-After).
 
 Meanwhile all other commands work as ever; a subscription that they add or remove
-is heeded at once. A command that changes a subscription waits for a round of it
+is handled at once. A command that changes a subscription waits for a round of it
 that is under way.
 
 SIGHUP  looks at the subscriptions anew and begins a round of each at once

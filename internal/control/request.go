@@ -30,7 +30,7 @@ type Request struct {
 	Stdout, Stderr io.Writer `json:"-"`
 }
 
-// Prefix begins the names of the environment variables that commands heed.
+// Prefix begins the names of the environment variables that commands read.
 const Prefix = "TMSHARE_"
 
 // Local returns the request of this process, which runs program.

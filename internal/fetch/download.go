@@ -132,11 +132,11 @@ func (d *Download) startOver(a *Answer, why string) error {
 // fits returns why the answer is not the rest of the file, "" if it is.
 func (d *Download) fits(a *Answer) string {
 	var first, last, total int64
-	said := a.Header.Get("Content-Range")
-	if _, err := fmt.Sscanf(said, "bytes %d-%d/%d", &first, &last, &total); err != nil {
+	stated := a.Header.Get("Content-Range")
+	if _, err := fmt.Sscanf(stated, "bytes %d-%d/%d", &first, &last, &total); err != nil {
 		total = -1
-		if _, err := fmt.Sscanf(said, "bytes %d-%d/*", &first, &last); err != nil {
-			return fmt.Sprintf("its Content-Range is %q", said)
+		if _, err := fmt.Sscanf(stated, "bytes %d-%d/*", &first, &last); err != nil {
+			return fmt.Sprintf("its Content-Range is %q", stated)
 		}
 	}
 	switch {

@@ -89,15 +89,15 @@ func Permanent(err error) error { return backoff.Permanent(err) }
 
 // detail returns what an error says of itself: the detail of a problem (RFC 9457
 // §3.1.4, "detail"), or the first line of a page that is plain text.
-func detail(res *http.Response, said []byte) string {
+func detail(res *http.Response, body []byte) string {
 	var line string
 	switch kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind {
 	case "application/problem+json":
 		var problem struct{ Detail string }
-		_ = json.Unmarshal(said, &problem) // where it cannot be read, the status must do
+		_ = json.Unmarshal(body, &problem) // where it cannot be read, the status must do
 		line = problem.Detail
 	case "text/plain":
-		line, _, _ = strings.Cut(strings.TrimSpace(string(said)), "\n")
+		line, _, _ = strings.Cut(strings.TrimSpace(string(body)), "\n")
 		line = strings.TrimPrefix(line, http.StatusText(res.StatusCode)+": ")
 	}
 	line = strings.Map(func(r rune) rune {

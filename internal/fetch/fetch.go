@@ -160,9 +160,9 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 		a.NotModified = true
 		return a, nil
 	case res.StatusCode != http.StatusOK && !slices.Contains(r.Also, res.StatusCode):
-		said, _ := io.ReadAll(io.LimitReader(b, 4096)) // also so that the connection can be used again
+		body, _ := io.ReadAll(io.LimitReader(b, 4096)) // also so that the connection can be used again
 		b.Close()
-		return nil, &Error{URL: r.URL, Status: res.StatusCode, Detail: detail(res, said), RetryAfter: retryAfter(res, f.Now())}
+		return nil, &Error{URL: r.URL, Status: res.StatusCode, Detail: detail(res, body), RetryAfter: retryAfter(res, f.Now())}
 	}
 	return a, nil
 }

@@ -50,7 +50,7 @@ func (s *Site) change(c *store.Collection, e *store.Entry) resourcesync.Item {
 			item.Change = resourcesync.Updated
 		}
 		if e.RecordStored() {
-			// A version is to be had in all forms, in the first one where none is asked for.
+			// A version is available in all forms, in the first one where none is asked for.
 			f, href := formsOf(c, e)[0], s.mementoURL(c, e)
 			if f.version != forms[0].version {
 				href += f.ending

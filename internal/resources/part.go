@@ -77,7 +77,7 @@ func buildPart(ctx context.Context, path string, site *Site, v *store.View, list
 
 // addChange puts a change into a package, with what the resource was after it. Where that
 // was too large to be kept, it is what the resource became later; where it was deleted
-// before that, nothing is to be had, and a deletion follows.
+// before that, nothing is available, and a deletion follows.
 func addChange(pack *packaging, site *Site, v *store.View, e *store.Entry, bytes *contents) error {
 	item := site.change(&v.Collection, e)
 	if !e.Lives() {
@@ -91,7 +91,7 @@ func addChange(pack *packaging, site *Site, v *store.View, e *store.Entry, bytes
 	return pack.add(item, offered, func(f form) (io.Reader, error) { return bytes.of(source, f) })
 }
 
-// laterContent returns the entry whose content is to be had for e: e itself, or the first
+// laterContent returns the entry whose content is available for e: e itself, or the first
 // after it, or the last of its key if that lives; or nil.
 func laterContent(v *store.View, e *store.Entry) (*store.Entry, error) {
 	if e.RecordStored() {

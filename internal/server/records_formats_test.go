@@ -73,7 +73,7 @@ func TestWithdrawnFormatIsGone(t *testing.T) {
 	assert.Empty(t, n.errors())
 }
 
-// inBothForms checks that all fragments and snapshots are to be had in both forms.
+// inBothForms checks that all fragments and snapshots are available in both forms.
 func (n *node) inBothForms(name string) {
 	n.t.Helper()
 	all, _ := n.history("/topicmaps/" + name + "/fragments")

@@ -50,7 +50,7 @@ func (n *node) snapshotIDs(name string) []string {
 	return ids(n.feed("/topicmaps/" + name + "/snapshots").Entries)
 }
 
-// first returns how many documents of the fragments feed are to be had.
+// first returns how many documents of the fragments feed are available.
 func (n *node) documents(name string) int {
 	n.t.Helper()
 	count := 0

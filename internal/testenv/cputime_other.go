@@ -7,5 +7,5 @@ import "time"
 var begin = time.Now()
 
 // CPUTime returns the time since the process began, where its processor time is
-// not to be had.
+// not available.
 func CPUTime() time.Duration { return time.Since(begin) }

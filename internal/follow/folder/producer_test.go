@@ -83,7 +83,7 @@ func (p *producer) event(quiet bool, remembered *follow.Mark) {
 	p.publish()
 }
 
-// modify creates a record, or modifies it: what it says, the forms in which it is to be had,
+// modify creates a record, or modifies it: what it says, the forms in which it is available,
 // or both.
 func (p *producer) modify(id string) {
 	if last, ok := p.active[id]; ok && last >= p.clock {
