@@ -2,13 +2,10 @@ package folder
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,36 +14,46 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/atompmh"
+	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/anyhost"
+	"github.com/tmshare/tmshare/internal/testkit/kill"
 )
 
-// childVariables are the URL and the folder of a process that harvests, and is killed.
-const childURL, childDir = "HARVEST_TEST_URL", "HARVEST_TEST_DIR"
-
 func TestMain(m *testing.M) {
-	switch {
-	case os.Getenv(childURL) == "":
-	case os.Getenv(childAddress) != "":
-		mirrorChild()
-		return
-	default:
-		child()
-		return
-	}
-	os.Exit(m.Run())
+	kill.Main(m, kill.Tasks{
+		"harvest": func(args []string) error {
+			f := fetch.Fetcher{}.WithDefaults()
+			return killedRound(args[1], args[0], &atompmh.Source{Fetcher: f}, Options{Fetcher: f, Formats: []string{"application/json", "application/xml"}})
+		},
+		"mirror": func(args []string) error { // all hosts are at the third argument
+			f := fetch.Fetcher{HTTP: anyhost.ClientOf(args[2])}.WithDefaults()
+			return killedRound(args[1], args[0], &rs.Source{Fetcher: f, Temp: args[1]}, Options{Fetcher: f, Mirror: true})
+		},
+	})
 }
 
-// child does a round, and saves much more often than others do.
-func child() {
-	f, err := Open(os.Getenv(childDir), Options{Fetcher: fetch.Fetcher{}.WithDefaults(), Formats: []string{"application/json", "application/xml"}})
-	if err == nil {
-		f.every, f.durable = time.Nanosecond, false // the machine does not fail
-		_, err = f.Harvest(context.Background(), &atompmh.Source{Fetcher: f.Fetcher}, os.Getenv(childURL))
-	}
+// killedRound does a round, and saves much more often than others do.
+func killedRound(dir, url string, s follow.Source, o Options) error {
+	f, err := Open(dir, o)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return err
 	}
+	f.every, f.durable = time.Nanosecond, false // the machine does not fail
+	if _, err := f.Harvest(context.Background(), s, url); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// runFor runs a task, and kills it after a while if that is not 0. It reports whether it was killed.
+func runFor(t *testing.T, after time.Duration, task string, args ...string) (killed bool) {
+	t.Helper()
+	p := kill.Start(t, task, args...)
+	if after == 0 {
+		return p.Wait()
+	}
+	return p.Kill(after)
 }
 
 // TestKilledHarvestsAreInStepInTheEnd kills processes that harvest at random instants,
@@ -66,23 +73,7 @@ func TestKilledHarvestsAreInStepInTheEnd(t *testing.T) {
 	mine := filepath.Join(dir, "mine.txt")
 	require.NoError(t, os.MkdirAll(dir, 0o777))
 	require.NoError(t, os.WriteFile(mine, []byte("mine"), 0o666))
-	run := func(kill time.Duration) (killed bool) {
-		t.Helper()
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), childURL+"="+server.URL+"/feed", childDir+"="+dir)
-		cmd.Stderr = os.Stderr
-		require.NoError(t, cmd.Start())
-		if kill > 0 {
-			timer := time.AfterFunc(kill, func() { _ = cmd.Process.Kill() })
-			defer timer.Stop()
-		}
-		err := cmd.Wait()
-		if cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
-			return true
-		}
-		require.NoError(t, err)
-		return false
-	}
+	run := func(after time.Duration) bool { return runFor(t, after, "harvest", server.URL+"/feed", dir) }
 	change := func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

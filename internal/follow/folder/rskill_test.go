@@ -1,45 +1,19 @@
 package folder
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
-	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/testenv"
-	"github.com/tmshare/tmshare/internal/testkit/anyhost"
 )
-
-// childAddress is where all hosts are, for a process that mirrors, and is killed.
-const childAddress = "HARVEST_TEST_ADDRESS"
-
-// mirrorChild does a round, and saves much more often than others do.
-func mirrorChild() {
-	dir := os.Getenv(childDir)
-	f, err := Open(dir, Options{Fetcher: fetch.Fetcher{HTTP: anyhost.ClientOf(os.Getenv(childAddress))}.WithDefaults(), Mirror: true})
-	if err == nil {
-		f.every, f.durable = time.Nanosecond, false // the machine does not fail
-		s := &rs.Source{Fetcher: f.Fetcher, Temp: dir}
-		if _, err = f.Harvest(context.Background(), s, os.Getenv(childURL)); err == nil {
-			err = f.Close()
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
 
 // TestKilledMirrorsAreInStepInTheEnd kills processes that mirror at random instants, while the
 // resources change, by lists and by packages. A round that is not killed then leaves the folder
@@ -71,22 +45,8 @@ func TestKilledMirrorsAreInStepInTheEnd(t *testing.T) {
 	}))
 	defer server.Close()
 	m := &mirror{t: t, dir: filepath.Join(t.TempDir(), "m")}
-	run := func(kill time.Duration) (killed bool) {
-		t.Helper()
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), childURL+"="+s.url(), childDir+"="+m.dir, childAddress+"="+server.Listener.Addr().String())
-		cmd.Stderr = os.Stderr
-		require.NoError(t, cmd.Start())
-		if kill > 0 {
-			timer := time.AfterFunc(kill, func() { _ = cmd.Process.Kill() })
-			defer timer.Stop()
-		}
-		err := cmd.Wait()
-		if cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
-			return true
-		}
-		require.NoError(t, err)
-		return false
+	run := func(after time.Duration) bool {
+		return runFor(t, after, "mirror", s.url(), m.dir, server.Listener.Addr().String())
 	}
 	var took time.Duration
 	killed, unfinished, packages := 0, 0, 0
