@@ -23,7 +23,7 @@ const (
 // when it has shrunk.
 var tooLarge = map[string]struct{ files, lines int }{
 	"internal/client": {35, 5245},
-	"internal/store":  {46, 7100},
+	"internal/store":  {41, 6740},
 }
 
 // slack is how many lines the figures of tooLarge may be above those of the package.

@@ -21,6 +21,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/backup"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -152,9 +153,9 @@ func TestARestoredFolderHoldsTheStateOfTheBackup(t *testing.T) {
 		again := open(t, dir, store.Write)
 		assert.True(t, maps.Equal(want, rows(t, again)))
 		assert.Equal(t, files, snapshots(t, again))
-		was, err := store.ReadIdentity(db.Dir())
+		was, err := datafolder.ReadIdentity(db.Dir())
 		require.NoError(t, err)
-		now, err := store.ReadIdentity(dir)
+		now, err := datafolder.ReadIdentity(dir)
 		require.NoError(t, err)
 		assert.NotEqual(t, was.Node, now.Node)
 		for i, e := range epochs(t, again) {

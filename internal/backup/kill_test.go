@@ -14,6 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/backup"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
 )
@@ -120,7 +121,7 @@ func TestAKilledRestoreLeavesNothingThatOpens(t *testing.T) {
 		if left, err := os.ReadDir(dir); err != nil || len(left) == 0 {
 			continue // the backup was still being checked
 		}
-		identity, err := store.ReadIdentity(dir)
+		identity, err := datafolder.ReadIdentity(dir)
 		require.NoError(t, err, "kill %d: the folder has an identity before anything else", n)
 		if identity.Complete {
 			complete++

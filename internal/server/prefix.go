@@ -10,7 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server/web"
-	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 )
 
 // DefaultPrefix is the source locator prefix that a base URL gives a collection.
@@ -28,7 +28,7 @@ func (s *Server) NewPrefix(name string) (string, error) {
 	if isPublic(s.BaseURL) {
 		return prefix, nil
 	}
-	identity, err := store.ReadIdentity(s.Store.Dir())
+	identity, err := datafolder.ReadIdentity(s.Store.Dir())
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 )
 
 // Finding is something in a data folder that is not as it must be.
@@ -41,7 +42,7 @@ const (
 func (db *DB) Check(ctx context.Context, repair bool, report func(Finding), progress func(string)) error {
 	progress("checksums")
 	if err := db.CompareChecksums(ctx); errors.Is(err, ErrDamaged) { // reading on might fail anywhere
-		report(Finding{Where: databaseFolder, What: err.Error(), Remedy: restoreRemedy})
+		report(Finding{Where: datafolder.Database, What: err.Error(), Remedy: restoreRemedy})
 		return nil
 	} else if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
@@ -63,7 +64,7 @@ func TestLeftoversAreFound(t *testing.T) {
 	raw(t, db, func(w kv.Writer) error {
 		return w.Put(append(sourceID{c.Number, c.Generation + 7}.key(tableTopic), "left"...), []byte("left"))
 	})
-	file := filepath.Join(filepath.Dir(db.snapshotFile(c, &Snapshot{}, Forms[0])), "left"+snapshotEnding)
+	file := filepath.Join(filepath.Dir(db.snapshotFile(c, &Snapshot{}, Forms[0])), "left"+datafolder.SnapshotEnding)
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	require.NoError(t, db.Close())
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 )
 
 // DB is a node's database. It is safe for concurrent use; writes run one at a
@@ -15,8 +16,8 @@ import (
 type DB struct {
 	dir      string
 	engine   kv.Engine
-	verifier kv.Verifier // compares the engine's checksums; nil where it has none
-	folder   *folder     // with the engine in it
+	verifier kv.Verifier        // compares the engine's checksums; nil where it has none
+	folder   *datafolder.Folder // with the engine in it
 	readOnly bool
 	shared   bool // the engine was given: others may use it
 	log      *slog.Logger
@@ -37,8 +38,6 @@ type DB struct {
 	again    chan struct{}         // tests have them compared again
 	onDamage func(error)
 
-	discarded bool // see Discard
-
 	rows   sync.Map // name → *decodedRow: collections as readers saw them last
 	latest sync.Map // name → *latestAt
 
@@ -52,3 +51,6 @@ var errClosed = kv.ErrClosed
 
 // Dir returns the data folder.
 func (db *DB) Dir() string { return db.dir }
+
+// CheckFreeSpace returns an error, which is ENOSPC, if the disk is nearly full.
+func (db *DB) CheckFreeSpace() error { return datafolder.CheckFreeSpace(db.dir) }

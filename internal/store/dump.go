@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 )
 
 // Row is a row of the database.
@@ -110,6 +111,6 @@ func (db *DB) BeginEpochs(ctx context.Context) error {
 				return err
 			}
 		}
-		return durable.SyncFolder(filepath.Join(db.dir, snapshotFolder))
+		return durable.SyncFolder(filepath.Join(db.dir, datafolder.Snapshots))
 	})
 }

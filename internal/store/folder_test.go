@@ -13,14 +13,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
@@ -92,6 +93,11 @@ func state(t *testing.T, dir string) map[string]string {
 		return nil
 	}))
 	return files
+}
+
+// writeIdentity gives a folder an identity.
+func writeIdentity(dir string, id *datafolder.Identity) error {
+	return durable.WriteJSON(filepath.Join(dir, "node.json"), id)
 }
 
 func rewrite(path string, f func([]byte) []byte) error {
@@ -306,31 +312,6 @@ func TestDamageIsWhatTheLastComparisonFound(t *testing.T) {
 	require.NoError(t, compareAgain())
 }
 
-// A restore that is killed at once leaves a folder that nobody takes for a new one.
-func TestAFolderThatIsRestoredAppearsWithItsIdentity(t *testing.T) {
-	t.Parallel()
-	for name, before := range map[string]func(dir string) error{
-		"missing": func(string) error { return nil },
-		"empty":   func(dir string) error { return os.Mkdir(dir, 0o700) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "data")
-			require.NoError(t, before(dir))
-			o := testOptions(dir)
-			o.Access, o.Now = Restore, time.Now
-			require.NoError(t, markRestored(o)) // and then nothing
-			for _, access := range []Access{Create, Write, Read, Restore} {
-				o.Access = access
-				_, err := Open(t.Context(), o)
-				require.ErrorContains(t, err, "was not restored completely: remove it, and restore it again")
-			}
-			siblings, err := os.ReadDir(filepath.Dir(dir))
-			require.NoError(t, err)
-			require.Len(t, siblings, 1)
-		})
-	}
-}
-
 // Only who may make a data folder does, and not inside of another one.
 func TestNothingIsMadeWhereThereIsNoFolder(t *testing.T) {
 	t.Parallel()
@@ -370,16 +351,16 @@ func TestCreatingIsDoneAgainWhereItWasInterrupted(t *testing.T) {
 	db, err := openCompact(whole, Create)
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
-	id, err := ReadIdentity(whole)
+	id, err := datafolder.ReadIdentity(whole)
 	require.NoError(t, err)
 	require.True(t, id.Complete)
-	require.Equal(t, Created, id.Origin)
+	require.Equal(t, datafolder.Created, id.Origin)
 	id.Complete = false
 	for what, leave := range map[string]func(dir string) error{
 		"an empty folder for the database": func(dir string) error { return os.MkdirAll(filepath.Join(dir, "badger"), 0o700) },
 		"an identity":                      func(dir string) error { return errors.Join(os.MkdirAll(dir, 0o700), writeIdentity(dir, id)) },
 		"a database without a MANIFEST": func(dir string) error {
-			return errors.Join(os.CopyFS(dir, os.DirFS(whole)), os.Remove(filepath.Join(dir, databaseFolder, "database.json")),
+			return errors.Join(os.CopyFS(dir, os.DirFS(whole)), os.Remove(filepath.Join(dir, datafolder.Database, "database.json")),
 				os.Remove(filepath.Join(dir, "badger", "MANIFEST")), writeIdentity(dir, id))
 		},
 		"all": func(dir string) error { return errors.Join(os.CopyFS(dir, os.DirFS(whole)), writeIdentity(dir, id)) },
@@ -402,13 +383,13 @@ func TestCreatingIsDoneAgainWhereItWasInterrupted(t *testing.T) {
 // asFirstRelease makes a folder one of the first release: without identity.
 func asFirstRelease(t *testing.T, dir string) {
 	t.Helper()
-	f, err := badger.Lock(filepath.Join(dir, databaseFolder), false)
+	f, err := badger.Lock(filepath.Join(dir, datafolder.Database), false)
 	require.NoError(t, err)
 	e, err := f.Open(badger.Options{Logger: testOptions("").Logger})
 	require.NoError(t, err)
 	require.NoError(t, writeAll(e, kv.Unsettled, []row{{Key: metaKey(nodeKey)}}))
 	require.NoError(t, e.Close())
-	require.NoError(t, errors.Join(os.Remove(filepath.Join(dir, identityFile)), os.Remove(filepath.Join(dir, databaseFolder, "database.json"))))
+	require.NoError(t, errors.Join(os.Remove(filepath.Join(dir, "node.json")), os.Remove(filepath.Join(dir, datafolder.Database, "database.json"))))
 }
 
 // A folder of the first release gets an identity, once it has been found whole.
@@ -427,23 +408,23 @@ func TestFoldersOfTheFirstReleaseAreAdopted(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, records, recordsOf(t, db, "m"))
 		require.NoError(t, db.Close())
-		id, err := ReadIdentity(dir)
+		id, err := datafolder.ReadIdentity(dir)
 		require.NoError(t, err)
 		require.True(t, id.Complete)
-		require.Equal(t, Adopted, id.Origin)
+		require.Equal(t, datafolder.Adopted, id.Origin)
 		db, err = openCompact(dir, Read)
 		require.NoError(t, err)
 		require.NoError(t, db.Close())
 
 		// A process that was killed before the folder was complete is no damage.
 		id.Complete = false
-		require.NoError(t, errors.Join(writeIdentity(dir, id), os.Remove(filepath.Join(dir, databaseFolder, "database.json"))))
+		require.NoError(t, errors.Join(writeIdentity(dir, id), os.Remove(filepath.Join(dir, datafolder.Database, "database.json"))))
 		db, err = openCompact(dir, access)
 		require.NoError(t, err)
 		require.NoError(t, db.Close())
 
 		// One that has lost its files is none of the first release: it has a node.
-		require.NoError(t, errors.Join(os.Remove(filepath.Join(dir, identityFile)), os.Remove(filepath.Join(dir, databaseFolder, "database.json"))))
+		require.NoError(t, errors.Join(os.Remove(filepath.Join(dir, "node.json")), os.Remove(filepath.Join(dir, datafolder.Database, "database.json"))))
 		before := state(t, dir)
 		_, err = openCompact(dir, access)
 		require.ErrorIs(t, err, ErrDamaged)
@@ -552,9 +533,9 @@ func TestARestoredFolderIsRefusedUntilItIsComplete(t *testing.T) {
 			require.Equal(t, records, recordsOf(t, db, "m"))
 			require.NoError(t, db.Close())
 		}
-		was, err := ReadIdentity(from)
+		was, err := datafolder.ReadIdentity(from)
 		require.NoError(t, err)
-		is, err := ReadIdentity(dir)
+		is, err := datafolder.ReadIdentity(dir)
 		require.NoError(t, err)
 		assert.NotEqual(t, was.Node, is.Node)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
@@ -114,7 +115,7 @@ func TestALoadWithoutRoomLeavesNothing(t *testing.T) {
 			subscribe(t, db, "s", mapOf(t, 5))
 			before, count := *subscription(t, db, "s"), rows(t, db, sourceTables)
 			require.EqualValues(t, 1, before.Number)
-			folder := filepath.Join(db.dir, scratchFolder)
+			folder := filepath.Join(db.dir, datafolder.Scratch)
 			without.room(t, folder, before.State.Generation+1)
 			load := func() error {
 				var records iter.Seq2[fragment.Record, error] = yielding(reifying(2000))

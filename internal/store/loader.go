@@ -14,16 +14,13 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/extsort"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 )
-
-// scratchFolder is where in the data folder files are that are of no use to another
-// process: what is there when the database is opened goes.
-const scratchFolder = "loading"
 
 // Scratch returns the path of a folder for files that are of no use once the database is
 // closed: what an interrupted process has left there is removed when it is opened. The
 // folder need not be there.
-func (db *DB) Scratch() string { return filepath.Join(db.dir, scratchFolder) }
+func (db *DB) Scratch() string { return filepath.Join(db.dir, datafolder.Scratch) }
 
 // Loading says how far a load has come. First all records are read and their rows
 // sorted; then these are stored.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -119,7 +120,7 @@ func allRows(t testing.TB, db *DB) []row {
 // loadingFiles returns the names of the files of loads.
 func loadingFiles(t testing.TB, db *DB) (names []string) {
 	t.Helper()
-	files, err := os.ReadDir(filepath.Join(db.dir, scratchFolder))
+	files, err := os.ReadDir(filepath.Join(db.dir, datafolder.Scratch))
 	if !errors.Is(err, os.ErrNotExist) {
 		require.NoError(t, err)
 	}

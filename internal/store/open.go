@@ -6,18 +6,20 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 )
 
 var (
+	// ErrNoFolder says that there is no data folder where one must be.
+	ErrNoFolder = datafolder.ErrNoFolder
+	// ErrDamaged says that files of a data folder are missing, short, or of another node.
+	// Nothing was changed.
+	ErrDamaged = kv.ErrDamaged
 	// ErrLocked says that another process has the data folder open.
 	ErrLocked = badger.ErrLocked
 	// ErrBeingRead says that all who have it open only read.
@@ -25,19 +27,14 @@ var (
 )
 
 // Access is what a database is opened for.
-type Access int
+type Access = datafolder.Access
 
+// What a database is opened for. After Restore there is no use in it until [DB.Complete].
 const (
-	// Create is reading and writing. The data folder is made where there is none.
-	Create Access = iota
-	// Write is reading and writing a data folder that is there.
-	Write
-	// Read is reading one that is there. Several processes can do it at the same time. What a
-	// crash has left is recovered first, for which the folder is opened for writing.
-	Read
-	// Restore is making a data folder of a backup. The folder must not be there. It is of no
-	// use to anybody, and nothing but rows may be written to it, until [DB.Complete].
-	Restore
+	Create  = datafolder.Create
+	Write   = datafolder.Write
+	Read    = datafolder.Read
+	Restore = datafolder.Restore
 )
 
 // Options configure a database. Only Dir is required.
@@ -146,15 +143,15 @@ func tryToRead(ctx context.Context, o Options) (db *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !f.identity.Complete || !f.database.HasRecord() || f.database.MustRecover() {
-		f.database.Unlock()
+	if !f.CanBeRead() {
+		f.Unlock()
 		return nil, errNotClosed
 	}
-	if db, err = f.open(ctx, true); err != nil {
+	if db, err = openFolder(f, o, true); err != nil {
 		return nil, err
 	}
 	version := ""
-	err = db.viewing(ctx, func(t *tx) (err error) { version, err = f.check(t); return err })
+	err = db.viewing(ctx, func(t *tx) (err error) { version, err = checkFolder(f, t); return err })
 	if err == nil && version != strconv.Itoa(FormatVersion) {
 		err = errNotClosed
 	}
@@ -170,50 +167,44 @@ func openToWrite(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = checkFreeSpace(o.Dir); err == nil {
-		err = f.prepare()
+	if err = datafolder.CheckFreeSpace(o.Dir); err == nil {
+		err = f.Prepare()
 	}
 	if err != nil {
-		f.database.Unlock()
+		f.Unlock()
 		return nil, err
 	}
-	db, err := f.open(ctx, false)
+	db, err := openFolder(f, o, false)
 	if err != nil || o.Access == Restore {
-		return db, f.unlessAdopted(err)
+		return db, f.UnlessAdopted(err)
 	}
 	if err := db.Complete(ctx); err != nil {
 		err = errors.Join(fmt.Errorf("open %s: %w", o.Dir, err), db.engine.Close())
-		return nil, f.unlessAdopted(err)
+		return nil, f.UnlessAdopted(err)
 	}
 	return db, nil
 }
 
-// unlessAdopted returns err. A folder that was to be adopted, and is damaged, goes on without an
-// identity.
-func (f *folder) unlessAdopted(err error) error {
-	if f.adopting && errors.Is(err, ErrDamaged) {
-		err = errors.Join(err, os.Remove(filepath.Join(f.Dir, identityFile)))
-	}
-	return err
+func lockFolder(ctx context.Context, o Options, shared bool) (*datafolder.Folder, error) {
+	return datafolder.Lock(datafolder.Options{
+		Dir: o.Dir, Access: o.Access, Shared: shared, Now: o.Now, Logger: o.Logger, Settings: o.settings,
+		Accept: func(f *datafolder.Folder, r kv.Reader) error {
+			_, err := checkFolder(f, &tx{ctx: ctx, base: r})
+			return err
+		},
+	})
 }
 
-// open opens the database in the folder. After an error it is locked no more.
-func (f *folder) open(ctx context.Context, readOnly bool) (db *DB, err error) {
-	o := f.engineOptions(ctx, readOnly)
-	o.Closed = func() error {
-		if db.discarded {
-			return f.remove()
-		}
-		return nil
+// openFolder opens the database in a folder. After an error that is locked no more.
+func openFolder(f *datafolder.Folder, o Options, readOnly bool) (*DB, error) {
+	engine, err := f.Open(readOnly)
+	if errors.Is(err, badger.ErrRecover) {
+		return nil, errNotClosed
 	}
-	if f.engine, err = f.database.Open(o); err != nil {
-		f.database.Unlock()
-		if errors.Is(err, badger.ErrRecover) {
-			return nil, errNotClosed
-		}
-		return nil, fmt.Errorf("open %s: %w", f.Dir, withRemedy(err))
+	if err != nil {
+		return nil, err
 	}
-	db = newDB(f.Options, f.engine)
+	db := newDB(o, engine)
 	db.folder, db.readOnly = f, readOnly
 	return db, nil
 }
@@ -231,21 +222,15 @@ func newDB(o Options, engine kv.Engine) *DB {
 
 const nodeKey = "node"
 
-// check looks whether the database is of the node that the folder is of, and of a format that
-// this program reads. It returns the format, "" where the database is new.
-func (f *folder) check(t *tx) (version string, err error) {
+// checkFolder looks whether the database is of the node that the folder is of, and of a format
+// that this program reads. It returns the format, "" where the database is new.
+func checkFolder(f *datafolder.Folder, t *tx) (version string, err error) {
 	node, err := t.get(metaKey(nodeKey))
 	if err != nil {
 		return "", err
 	}
-	switch of, _ := uuid.FromBytes(node); {
-	case f.identity.Origin == Restored && !f.identity.Complete: // it may have that of the backup
-	case node == nil && f.identity.Complete:
-		return "", missing(filepath.Join(f.Dir, databaseFolder), "has the database of no node")
-	case node != nil && of != f.identity.Node && f.identity.Origin == Adopted && !f.identity.Complete:
-		return "", missing(filepath.Join(f.Dir, identityFile), "is missing: the database is of the node %s", of)
-	case node != nil && of != f.identity.Node:
-		return "", missing(filepath.Join(f.Dir, databaseFolder), "has the database of another node (%s) than %s (%s)", of, identityFile, f.identity.Node)
+	if err := f.CheckNode(node); err != nil {
+		return "", err
 	}
 	return formatOf(t)
 }
@@ -268,21 +253,15 @@ func (db *DB) Complete(ctx context.Context) error {
 	if err := db.recover(ctx); err != nil {
 		return err
 	}
-	identity := db.folder.identity
+	node := db.folder.Node()
 	err := db.update(ctx, func(t *tx) error {
-		return errors.Join(t.put(metaKey(nodeKey), identity.Node[:]), t.put(metaKey("format"), []byte(strconv.Itoa(FormatVersion))))
+		return errors.Join(t.put(metaKey(nodeKey), node[:]), t.put(metaKey("format"), []byte(strconv.Itoa(FormatVersion))))
 	})
 	if err != nil {
 		return err
 	}
-	if err := db.folder.engine.KeepRecord(identity.Node); err != nil {
+	if err := db.folder.Complete(); err != nil {
 		return err
-	}
-	if !identity.Complete {
-		identity.Complete = true
-		if err := writeIdentity(db.dir, identity); err != nil {
-			return err
-		}
 	}
 	db.users.Go(db.keepChecksums)
 	return nil
@@ -291,9 +270,9 @@ func (db *DB) Complete(ctx context.Context) error {
 // recover brings the data to this format, and removes what no collection or subscription owns.
 func (db *DB) recover(ctx context.Context) error {
 	version := ""
-	err := db.viewing(ctx, func(t *tx) (err error) { version, err = db.folder.check(t); return err })
+	err := db.viewing(ctx, func(t *tx) (err error) { version, err = checkFolder(db.folder, t); return err })
 	if err != nil {
-		return withRemedy(err)
+		return datafolder.WithRemedy(err)
 	}
 	if version == "1" {
 		if err := db.migrateReified(ctx); err != nil {
@@ -301,6 +280,22 @@ func (db *DB) recover(ctx context.Context) error {
 		}
 	}
 	return db.sweep(ctx)
+}
+
+// Discard has [DB.Close] remove the data folder if this process has made it and nothing was stored in it.
+func (db *DB) Discard(ctx context.Context) error {
+	if db.folder == nil || !db.folder.Made() {
+		return nil
+	}
+	return db.viewing(ctx, func(t *tx) error {
+		for r, err := range t.glance(nil, nil) {
+			if err != nil || r.Key[0] != tableMeta {
+				return err
+			}
+		}
+		db.folder.Discard()
+		return nil
+	})
 }
 
 // Close closes the database, though not an engine that was given, once the views and updates that are under way have

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -152,7 +153,7 @@ func TestFoldersThatCannotBeUsedAreErrors(t *testing.T) {
 			return errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "badger"), nil, 0o600))
 		},
 		"the folder of snapshots is a file": func(dir string) error {
-			return errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, snapshotFolder), nil, 0o600))
+			return errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, datafolder.Snapshots), nil, 0o600))
 		},
 		"the database is damaged": func(dir string) error {
 			db, err := Open(t.Context(), testOptions(dir))

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -19,7 +20,7 @@ import (
 // folders returns the folders of snapshots, one for each history that has some.
 func folders(t testing.TB, db *DB) []string {
 	t.Helper()
-	list, err := os.ReadDir(filepath.Join(db.Dir(), snapshotFolder))
+	list, err := os.ReadDir(filepath.Join(db.Dir(), datafolder.Snapshots))
 	require.NoError(t, err)
 	names := []string{}
 	for _, d := range list {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 )
 
 // Recording remembers what the last commit has read and written, for benchmarks
@@ -59,7 +60,7 @@ func (r *Recording) Rows() int { return len(r.last.changes) }
 
 // OpenRaw opens the engine of the data folder that was closed, with the settings of Open.
 func OpenRaw(b *testing.B, dir string) kv.Engine {
-	f, err := badger.Lock(filepath.Join(dir, databaseFolder), false)
+	f, err := badger.Lock(filepath.Join(dir, datafolder.Database), false)
 	require.NoError(b, err)
 	e, err := f.Open(badger.Options{Logger: testOptions("").Logger})
 	require.NoError(b, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
@@ -241,7 +242,7 @@ func checkWhole(t *testing.T, db *DB) {
 	}
 	require.ElementsMatch(t, files, snapshotFiles(t, db))
 	for _, folder := range folders(t, db) {
-		inside, err := os.ReadDir(filepath.Join(db.Dir(), snapshotFolder, folder))
+		inside, err := os.ReadDir(filepath.Join(db.Dir(), datafolder.Snapshots, folder))
 		require.NoError(t, err)
 		require.NotEmpty(t, inside)
 	}

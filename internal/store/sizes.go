@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 )
 
 // Sizes are the bytes that a database takes on disk.
@@ -18,7 +20,7 @@ func (db *DB) Sizes() (s Sizes, err error) {
 	if s.Records, err = db.engine.Size(); err != nil {
 		return s, err
 	}
-	s.Snapshots, err = sizeOf(filepath.Join(db.dir, snapshotFolder))
+	s.Snapshots, err = sizeOf(filepath.Join(db.dir, datafolder.Snapshots))
 	return s, err
 }
 

@@ -15,14 +15,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/tmshare/tmshare/internal/durable"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/xtm"
 )
-
-// snapshotFolder holds the snapshot files, in a folder for each collection's
-// epoch.
-const snapshotFolder = "snapshots"
-
-const snapshotEnding = ".gz"
 
 // Snapshot is a whole map at one moment, kept as a gzipped file in each of Forms.
 type Snapshot struct {
@@ -35,7 +30,7 @@ type Snapshot struct {
 }
 
 func (db *DB) snapshotFolder(c *Collection) string {
-	return filepath.Join(db.dir, snapshotFolder, c.Epoch.String())
+	return filepath.Join(db.dir, datafolder.Snapshots, c.Epoch.String())
 }
 
 // snapshotFile returns the path of a snapshot's file.
@@ -45,9 +40,9 @@ func (db *DB) snapshotFile(c *Collection, s *Snapshot, version xtm.Version) stri
 
 func snapshotExt(version xtm.Version) string {
 	if version == xtm.V10 {
-		return ".xtm1" + snapshotEnding
+		return ".xtm1" + datafolder.SnapshotEnding
 	}
-	return ".xtm21" + snapshotEnding
+	return ".xtm21" + datafolder.SnapshotEnding
 }
 
 // TakeSnapshot writes the map as it is now to files, and keeps the newest keep

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/xtm"
@@ -59,7 +60,7 @@ func content(t testing.TB, db *DB, name string, s *Snapshot, version xtm.Version
 func snapshotFiles(t testing.TB, db *DB) []string {
 	t.Helper()
 	files := []string{}
-	root := filepath.Join(db.Dir(), snapshotFolder)
+	root := filepath.Join(db.Dir(), datafolder.Snapshots)
 	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			name, _ := filepath.Rel(root, path)
@@ -185,7 +186,7 @@ func TestOpeningSweepsSnapshotFiles(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collection(t, db, "m", 3)
 	s := takeSnapshot(t, db, "m", 3)
-	folder := filepath.Join(db.Dir(), snapshotFolder)
+	folder := filepath.Join(db.Dir(), datafolder.Snapshots)
 	stray := []string{
 		filepath.Join(c.Epoch.String(), "123.tmp"),
 		filepath.Join(c.Epoch.String(), uuid.NewString()+".xtm21.gz"),

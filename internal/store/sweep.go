@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 )
 
 // deleteSource removes the records of a generation, also where ctx ends: nothing names them any more.
@@ -101,7 +102,7 @@ func (db *DB) leftovers(ctx context.Context) (*leftovers, error) {
 	if err != nil {
 		return nil, err
 	}
-	return left, left.addFiles(filepath.Join(db.dir, snapshotFolder), files)
+	return left, left.addFiles(filepath.Join(db.dir, datafolder.Snapshots), files)
 }
 
 // addRows adds the rows of tables whose owners, the first bytes of the key, are not live. It
@@ -135,7 +136,7 @@ func (l *leftovers) addFiles(root string, listed map[string]bool) error {
 			return err
 		case d.IsDir() && path != root:
 			l.folders = append(l.folders, path)
-		case strings.HasSuffix(path, snapshotEnding) || strings.HasSuffix(path, ".tmp"):
+		case strings.HasSuffix(path, datafolder.SnapshotEnding) || strings.HasSuffix(path, ".tmp"):
 			l.files = append(l.files, path)
 		}
 		return nil

@@ -1,4 +1,4 @@
-package store
+package datafolder
 
 import (
 	"fmt"
@@ -9,10 +9,8 @@ import (
 // maps its files into memory, and a full disk under such a file ends the process.
 const minFree = 64 << 20
 
-// CheckFreeSpace returns an error, which is ENOSPC, if the disk is nearly full.
-func (db *DB) CheckFreeSpace() error { return checkFreeSpace(db.dir) }
-
-func checkFreeSpace(dir string) error {
+// CheckFreeSpace returns an error, which is ENOSPC, if the disk of a folder is nearly full.
+func CheckFreeSpace(dir string) error {
 	free, err := freeBytes(dir)
 	if err != nil || free >= minFree { // where nothing can be known, writing shows it
 		return nil

@@ -1,10 +1,9 @@
-package store
+package datafolder
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/kv"
-	"github.com/tmshare/tmshare/internal/kv/badger"
 )
 
 // identityFile says whose a data folder is. It is written when the folder is made.
@@ -42,43 +40,27 @@ const (
 	Adopted  Origin = "adopted"  // made by the first release, which wrote no identity
 )
 
-var (
-	// ErrNoFolder says that there is no data folder where one must be.
-	ErrNoFolder = errors.New("no data folder")
-	// ErrDamaged says that files of a data folder are missing, short, or of another node.
-	// Nothing was changed.
-	ErrDamaged = kv.ErrDamaged
-)
+// ErrNoFolder says that there is no data folder where one must be.
+var ErrNoFolder = errors.New("no data folder")
 
-// remedy ends the messages of ErrDamaged.
+// remedy ends the messages of kv.ErrDamaged.
 const remedy = "Nothing was changed. Keep the folder, and restore it from a backup into a new one with \"restore\"; " +
 	"a subscriber can also subscribe again with another --data"
 
-// damaged returns an ErrDamaged about a file of a data folder, with what to do.
+// damaged returns a kv.ErrDamaged about a file of a data folder, with what to do.
 func damaged(path, format string, args ...any) error {
-	return withRemedy(missing(path, format, args...))
+	return WithRemedy(missing(path, format, args...))
 }
 
 // missing is damaged without what to do.
 func missing(path, format string, args ...any) error {
-	return fmt.Errorf("%w: %s %s", ErrDamaged, path, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s %s", kv.ErrDamaged, path, fmt.Sprintf(format, args...))
 }
 
-// withRemedy adds to an [ErrDamaged] of the engine what to do.
-func withRemedy(err error) error {
-	if errors.Is(err, ErrDamaged) {
+// WithRemedy adds to a [kv.ErrDamaged] what to do about a folder that was refused.
+func WithRemedy(err error) error {
+	if errors.Is(err, kv.ErrDamaged) {
 		return fmt.Errorf("%w. %s", err, remedy)
-	}
-	return err
-}
-
-func noFolder(dir, remedy string) error { return fmt.Errorf("%w at %s: %s", ErrNoFolder, dir, remedy) }
-
-// withoutPath returns an error of the system without the name of the file.
-func withoutPath(err error) error {
-	var e *fs.PathError
-	if errors.As(err, &e) {
-		return e.Err
 	}
 	return err
 }
@@ -111,36 +93,4 @@ func writeIdentity(dir string, id *Identity) error {
 
 func newIdentity(origin Origin, now time.Time) *Identity {
 	return &Identity{Format: identityFormat, Node: uuid.New(), Origin: origin, Created: now.UTC().Truncate(time.Second)}
-}
-
-// findFolder reports whether there is a data folder at dir, whole or damaged. It looks for an
-// identity and for the files of a database, so neither an empty folder nor a folder of other
-// things is one. A file in its place, or the folder of the database itself, is an error.
-func findFolder(dir string) (found bool, err error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, noFolder(dir, fmt.Sprintf("%v; name a folder with --data", withoutPath(err)))
-	}
-	for _, e := range entries {
-		switch name := e.Name(); {
-		case name == identityFile:
-			return true, nil
-		case badger.IsFile(name):
-			return false, noFolder(dir, fmt.Sprintf("it is the database inside of one; name the folder above it, --data %s", filepath.Dir(filepath.Clean(dir))))
-		}
-	}
-	inside, err := os.ReadDir(filepath.Join(dir, databaseFolder))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
-	for _, e := range inside {
-		if badger.IsFile(e.Name()) {
-			return true, nil
-		}
-	}
-	snapshots, err := filepath.Glob(filepath.Join(dir, snapshotFolder, "*", "*"+snapshotEnding))
-	return len(snapshots) > 0, err
 }

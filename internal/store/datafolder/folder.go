@@ -1,0 +1,244 @@
+package datafolder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/durable"
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/badger"
+)
+
+// The files and folders in a data folder, besides the identity.
+const (
+	Database  = "badger"
+	Snapshots = "snapshots" // the store's, with a folder for each collection's epoch
+	Scratch   = "loading"   // files of no use to another process: they go when the store is opened
+
+	SnapshotEnding = ".gz" // of the names of files in Snapshots
+)
+
+// Access is what a data folder is opened for.
+type Access int
+
+const (
+	// Create is reading and writing. The data folder is made where there is none.
+	Create Access = iota
+	// Write is reading and writing a data folder that is there.
+	Write
+	// Read is reading one that is there. Several processes can do it at the same time. What a
+	// crash has left is recovered first, for which the folder is opened for writing.
+	Read
+	// Restore is making a data folder of a backup. The folder must not be there. It is of no
+	// use to anybody, and nothing but rows may be written to it, until [Folder.Complete].
+	Restore
+)
+
+// Options say which folder is locked, and how its database is opened. All are required but
+// Settings.
+type Options struct {
+	Dir    string
+	Access Access
+	Shared bool // others may have it too, who only read
+	Now    func() time.Time
+	Logger *slog.Logger
+
+	// Accept is asked whether the rows of the database fit the folder, before any is changed.
+	Accept func(*Folder, kv.Reader) error
+
+	Settings badger.Settings
+}
+
+// Folder is a data folder whose database this process has locked.
+type Folder struct {
+	options   Options
+	identity  *Identity
+	adopting  bool // the first release made it, and it has no identity yet
+	made      bool // there was no data folder
+	madeAll   bool // nor an empty folder in its place
+	discarded bool
+	database  *badger.Folder
+	engine    *badger.Engine // once it is open
+}
+
+// Lock locks a data folder and looks whether it is whole. It changes nothing, but makes
+// the folders where there is none and o asks for one. It is [ErrNoFolder] where there must be
+// one, [kv.ErrDamaged] where files are missing, short or of another node, and [badger.ErrLocked]
+// where another process has it.
+func Lock(o Options) (f *Folder, err error) {
+	found, err := findFolder(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if id, err := ReadIdentity(o.Dir); err == nil && !id.Complete && id.Origin == Created {
+		found = false // a process was killed in making it
+	} else if err == nil && !id.Complete && id.Origin == Restored {
+		return nil, fmt.Errorf("the data folder at %s was not restored completely: remove it, and restore it again", o.Dir)
+	}
+	switch {
+	case found && o.Access == Restore:
+		return nil, fmt.Errorf("there is a data folder at %s already: restore into a new one", o.Dir)
+	case !found && (o.Access == Write || o.Access == Read):
+		return nil, noFolder(o.Dir, `name the right one with --data, or make one with "tmshare-client subscribe URL" or "tmshare-server serve"`)
+	}
+	f = &Folder{options: o, made: !found}
+	if !found {
+		if err := notInside(o.Dir); err != nil {
+			return nil, err
+		}
+		_, err := os.Stat(o.Dir)
+		f.madeAll = errors.Is(err, fs.ErrNotExist)
+		if o.Access == Restore {
+			if err := markRestored(o); err != nil {
+				return nil, err
+			}
+		}
+		if err := os.MkdirAll(filepath.Join(o.Dir, Database), 0o700); err != nil {
+			return nil, err
+		}
+		if err := durable.SyncFolder(filepath.Dir(o.Dir)); err != nil {
+			return nil, err
+		}
+	}
+	if f.database, err = badger.Lock(filepath.Join(o.Dir, Database), o.Shared); err != nil {
+		return nil, WithRemedy(err)
+	}
+	if err := f.look(); err != nil {
+		f.database.Unlock()
+		return nil, err
+	}
+	return f, nil
+}
+
+// markRestored makes a data folder that nothing opens until it is restored. It appears with its
+// identity: whatever kills this process leaves what was there before, or that.
+func markRestored(o Options) error {
+	above := filepath.Dir(filepath.Clean(o.Dir))
+	if err := os.MkdirAll(above, 0o700); err != nil {
+		return err
+	}
+	identity := newIdentity(Restored, o.Now())
+	if err := os.Remove(o.Dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return writeIdentity(o.Dir, identity) // it is empty, but cannot be replaced, as where a disk is mounted
+	}
+	made, err := os.MkdirTemp(above, filepath.Base(o.Dir)+".restoring-*")
+	if err != nil {
+		return err
+	}
+	if err = writeIdentity(made, identity); err == nil {
+		err = os.Rename(made, o.Dir)
+	}
+	if err != nil {
+		os.RemoveAll(made)
+		return err
+	}
+	return nil
+}
+
+// remove removes what a new data folder has. Until it is done the folder is one that was never
+// made completely.
+func (f *Folder) remove() error {
+	identity := *f.identity
+	identity.Complete = false
+	if err := writeIdentity(f.options.Dir, &identity); err != nil {
+		return err
+	}
+	for _, name := range []string{Scratch, Snapshots, Database, identityFile} {
+		if err := os.RemoveAll(filepath.Join(f.options.Dir, name)); err != nil {
+			return err
+		}
+	}
+	if f.madeAll {
+		_ = os.Remove(f.options.Dir) // somebody may have put something there
+	}
+	return nil
+}
+
+// look finds out what is in a folder, and whether it is whole.
+func (f *Folder) look() (err error) {
+	f.identity, err = ReadIdentity(f.options.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return f.lookWithoutIdentity()
+	case err != nil:
+		return err
+	case f.identity.Complete:
+		return WithRemedy(f.database.Inspect(f.identity.Node))
+	case f.identity.Origin == Adopted: // which was interrupted
+		return WithRemedy(f.database.InspectUnrecorded())
+	}
+	return nil // it was not created completely, so nothing is in it
+}
+
+// lookWithoutIdentity looks at a folder that is new, or that the first release made.
+func (f *Folder) lookWithoutIdentity() (err error) {
+	found, err := findFolder(f.options.Dir)
+	switch {
+	case err != nil:
+		return err
+	case !found && f.options.Access == Restore:
+		f.identity = newIdentity(Restored, f.options.Now())
+		return nil
+	case !found:
+		f.identity = newIdentity(Created, f.options.Now())
+		return nil
+	}
+	if badger.HasRecordFile(filepath.Join(f.options.Dir, Database)) {
+		return damaged(filepath.Join(f.options.Dir, identityFile), "is missing")
+	}
+	if err := f.database.InspectUnrecorded(); err != nil {
+		return WithRemedy(err)
+	}
+	f.identity, f.adopting = newIdentity(Adopted, f.options.Now()), true
+	if f.database.MustRecover() || !badger.CanShare {
+		return nil
+	}
+	return WithRemedy(f.database.Look(f.engineOptions(true))) // the first release has written no node into the database
+}
+
+// engineOptions say how the engine is opened, which looks at what is in the database first.
+func (f *Folder) engineOptions(readOnly bool) badger.Options {
+	return badger.Options{
+		ReadOnly: readOnly, Logger: f.options.Logger, Settings: f.options.Settings, Node: f.identity.Node,
+		Accept: func(r kv.Reader) error { return f.options.Accept(f, r) },
+		Closed: func() error {
+			if f.discarded {
+				return f.remove()
+			}
+			return nil
+		},
+	}
+}
+
+// Prepare makes a folder ready for its database to be opened for writing.
+func (f *Folder) Prepare() error {
+	if err := os.MkdirAll(filepath.Join(f.options.Dir, Snapshots), 0o700); err != nil {
+		return err
+	}
+	tighten(f.options.Dir)
+	if !f.database.HasRecord() {
+		return writeIdentity(f.options.Dir, f.identity)
+	}
+	return nil
+}
+
+// tighten takes from others what a data folder of the first release let them read.
+func tighten(dir string) {
+	for _, name := range []string{Database, Snapshots, Scratch, "downloads", "resourcesync"} {
+		_ = filepath.WalkDir(filepath.Join(dir, name), func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return nil
+			}
+			info, err := d.Info()
+			if err == nil && info.Mode().Perm()&0o077 != 0 && (d.IsDir() || d.Type().IsRegular()) {
+				_ = os.Chmod(path, info.Mode().Perm()&^0o077)
+			}
+			return nil
+		})
+	}
+}

@@ -1,0 +1,79 @@
+package datafolder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/badger"
+)
+
+// Node returns the node that the folder belongs to.
+func (f *Folder) Node() uuid.UUID { return f.identity.Node }
+
+// Made reports whether this process has made the folder.
+func (f *Folder) Made() bool { return f.made }
+
+// CanBeRead reports whether the folder has all that it must have, and there is nothing to recover.
+func (f *Folder) CanBeRead() bool {
+	return f.identity.Complete && f.database.HasRecord() && !f.database.MustRecover()
+}
+
+// Unlock gives the folder up, unless [Folder.Open] has been called.
+func (f *Folder) Unlock() { f.database.Unlock() }
+
+// Open opens the database in the folder, which is unlocked when the engine is closed. After an
+// error it is locked no more. The error is [badger.ErrRecover] where the database is opened for
+// reading, and has a commit that was interrupted.
+func (f *Folder) Open(readOnly bool) (engine *badger.Engine, err error) {
+	if f.engine, err = f.database.Open(f.engineOptions(readOnly)); err != nil {
+		f.database.Unlock()
+		return nil, fmt.Errorf("open %s: %w", f.options.Dir, WithRemedy(err))
+	}
+	return f.engine, nil
+}
+
+// CheckNode looks whether the node that stands in the database, nil where there is none, is the
+// one that the folder belongs to.
+func (f *Folder) CheckNode(node []byte) error {
+	database, identity := filepath.Join(f.options.Dir, Database), filepath.Join(f.options.Dir, identityFile)
+	switch of, _ := uuid.FromBytes(node); {
+	case f.identity.Origin == Restored && !f.identity.Complete: // it may have that of the backup
+	case node == nil && f.identity.Complete:
+		return missing(database, "has the database of no node")
+	case node != nil && of != f.identity.Node && f.identity.Origin == Adopted && !f.identity.Complete:
+		return missing(identity, "is missing: the database is of the node %s", of)
+	case node != nil && of != f.identity.Node:
+		return missing(database, "has the database of another node (%s) than %s (%s)", of, identityFile, f.identity.Node)
+	}
+	return nil
+}
+
+// Complete says that the folder has all that it must have. The database is open, and the node
+// stands in it.
+func (f *Folder) Complete() error {
+	if err := f.engine.KeepRecord(f.identity.Node); err != nil {
+		return err
+	}
+	if f.identity.Complete {
+		return nil
+	}
+	f.identity.Complete = true
+	return writeIdentity(f.options.Dir, f.identity)
+}
+
+// Discard has the folder removed when its engine is closed.
+func (f *Folder) Discard() { f.discarded = true }
+
+// UnlessAdopted returns err. A folder that was to be adopted, and is damaged, goes on without an
+// identity.
+func (f *Folder) UnlessAdopted(err error) error {
+	if f.adopting && errors.Is(err, kv.ErrDamaged) {
+		err = errors.Join(err, os.Remove(filepath.Join(f.options.Dir, identityFile)))
+	}
+	return err
+}
