@@ -55,6 +55,7 @@ var layers = map[string][]string{
 	"internal/follow/folder":       {"feeds/resourcesync", "internal/fetch", "internal/follow", "internal/xml/patch"},
 	"internal/client": {"internal/iri", "tmdm", "tmdm/cxtm", "xtm", "fragment", "fragment/stream", "feeds", "feeds/resourcesync", "merge", "internal/store",
 		"internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/resourcesync", "internal/extsort", "internal/formats", "internal/formats/format"},
+	"internal/client/watch":       {"internal/client", "internal/store"},
 	"internal/admin":              {"feeds", "fragment", "internal/server"},
 	"internal/formats/format":     {"tmdm", "xtm", "fragment"},
 	"internal/formats/formatxtm":  {"tmdm", "xtm", "fragment", "feeds", "internal/formats/format"},
@@ -66,7 +67,7 @@ var layers = map[string][]string{
 	"internal/demo": {"tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "merge", "internal/store", "internal/server", "internal/client",
 		"testdata/xtm"},
 	"cmd/tmshare-server": {"fragment", "internal/admin", "internal/cli", "internal/clientcmd", "internal/demo", "internal/formats", "internal/publish", "internal/server", "internal/server/web", "internal/store", "tmdm", "xtm"},
-	"internal/clientcmd": {"internal/backup", "feeds", "fragment", "tmdm", "xtm", "internal/cli", "internal/client", "internal/control", "internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/folder", "internal/follow/resourcesync", "internal/formats/mapdiff", "internal/formats", "internal/store"},
+	"internal/clientcmd": {"internal/backup", "feeds", "fragment", "tmdm", "xtm", "internal/cli", "internal/client", "internal/client/watch", "internal/control", "internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/folder", "internal/follow/resourcesync", "internal/formats/mapdiff", "internal/formats", "internal/store"},
 	"cmd/tmshare-client": {"internal/clientcmd"},
 	"testdata/xtm":       {},
 

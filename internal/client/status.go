@@ -97,6 +97,15 @@ func StatusOf(s *store.Subscription, quarantine []store.Quarantined, now time.Ti
 // maxAhead is how far the clocks of two computers may differ.
 const maxAhead = 5 * time.Minute
 
+// AdvanceInStep makes InStep a later time at which nothing was known to be missing. A subscription
+// that has no such time keeps none.
+func (st *Status) AdvanceInStep(at, now time.Time) {
+	if st.InStep != nil && at.After(*st.InStep) {
+		st.InStep = &at
+		st.lagAt(now)
+	}
+}
+
 func (st *Status) lagAt(now time.Time) {
 	if st.InStep != nil {
 		seconds := max(0, now.Sub(*st.InStep).Seconds())

@@ -15,23 +15,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // long bounds waits for what should happen soon.
 const long = 20 * time.Second
 
-// watching is a watcher at work.
-type watching struct {
-	*client.Watcher
+// watcher is a watcher at work.
+type watcher struct {
+	*watch.Watcher
 	t    *testing.T
 	stop func() // and wait
 }
 
-func watch(t *testing.T, s *subscriber, o client.Watching) *watching {
+func watching(t *testing.T, s *subscriber, o watch.Options) *watcher {
 	t.Helper()
 	o.Store = s.db
-	w, err := s.NewWatcher(o)
+	w, err := watch.New(s.Client, o)
 	require.NoError(t, err)
 	ctx, end := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -46,11 +47,11 @@ func watch(t *testing.T, s *subscriber, o client.Watching) *watching {
 		}
 	})
 	t.Cleanup(stop)
-	return &watching{w, t, stop}
+	return &watcher{w, t, stop}
 }
 
 // of returns the status of a subscription.
-func (w *watching) of(name string) client.Watched {
+func (w *watcher) of(name string) watch.Status {
 	all, err := w.Status(w.t.Context())
 	require.NoError(w.t, err)
 	for _, s := range all {
@@ -58,10 +59,10 @@ func (w *watching) of(name string) client.Watched {
 			return s
 		}
 	}
-	return client.Watched{}
+	return watch.Status{}
 }
 
-func (w *watching) eventually(what string, ok func() bool) {
+func (w *watcher) eventually(what string, ok func() bool) {
 	w.t.Helper()
 	testenv.Eventually(w.t, ok, what)
 }
@@ -70,7 +71,7 @@ func TestWatchingFollowsChanges(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...))
 	s := subscribed(t, o)
-	w := watch(t, s, client.Watching{Interval: 20 * time.Millisecond, Jitter: 0.5})
+	w := watching(t, s, watch.Options{Interval: 20 * time.Millisecond, Jitter: 0.5})
 	w.eventually("loaded", func() bool { return w.of("egov").State == client.InStep })
 	changed := doc(topics(3, "v2")...)
 	o.put(changed)
@@ -100,7 +101,7 @@ func TestASourceThatIsDeadDelaysNoOther(t *testing.T) {
 	}
 	slow.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool { <-r.Context().Done(); return true })
 	bad.breakWith(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool { w.WriteHeader(500); return true })
-	w := watch(t, s, client.Watching{Interval: 10 * time.Millisecond})
+	w := watching(t, s, watch.Options{Interval: 10 * time.Millisecond})
 	w.eventually("the good one goes on", func() bool { return w.of("c good").Rounds > 20 })
 	assert.Zero(t, w.of("a slow").Rounds)
 	assert.True(t, w.of("a slow").Running)
@@ -130,7 +131,7 @@ func TestWaitsGrowAfterFailures(t *testing.T) {
 		}
 	}
 	o.breakWith(fail(""))
-	w := watch(t, s, client.Watching{Interval: 12 * time.Minute})
+	w := watching(t, s, watch.Options{Interval: 12 * time.Minute})
 	round := int64(0)
 	// wait is the time to the next round after one more.
 	wait := func() float64 {
@@ -164,7 +165,7 @@ func TestSubscriptionsThatComeAndGoWhileWatching(t *testing.T) {
 	o.create("libraries", doc(topics(2, "v1")...))
 	s := newSubscriber(t)
 	alive := make(chan struct{}, 1)
-	w := watch(t, s, client.Watching{Interval: time.Hour, Beat: time.Hour, Scheduled: func() { alive <- struct{}{} }})
+	w := watching(t, s, watch.Options{Interval: time.Hour, Beat: time.Hour, Scheduled: func() { alive <- struct{}{} }})
 	<-alive
 	assert.NoError(t, w.Ready())
 	_, err := s.Subscribe(t.Context(), o.URL+"/topicmaps/egov", client.SubscribeOptions{})
@@ -185,15 +186,15 @@ func TestWatchingSomeOnly(t *testing.T) {
 	s := subscribed(t, o)
 	_, err := s.Subscribe(t.Context(), o.URL+"/topicmaps", client.SubscribeOptions{Name: "other", Again: true})
 	require.NoError(t, err)
-	w := watch(t, s, client.Watching{Names: []string{"other"}, Interval: 5 * time.Millisecond})
+	w := watching(t, s, watch.Options{Names: []string{"other"}, Interval: 5 * time.Millisecond})
 	w.eventually("some rounds", func() bool { return w.of("other").Rounds > 3 })
 	assert.False(t, w.of("egov").Watched)
 	assert.Equal(t, client.NotLoaded, w.of("egov").State)
 
-	unknown, err := s.NewWatcher(client.Watching{Store: s.db, Names: []string{"nope"}})
+	unknown, err := watch.New(s.Client, watch.Options{Store: s.db, Names: []string{"nope"}})
 	require.NoError(t, err)
 	assert.ErrorContains(t, unknown.Run(t.Context()), `there is no subscription "nope"`)
-	_, err = s.NewWatcher(client.Watching{Store: s.db, Jitter: 2})
+	_, err = watch.New(s.Client, watch.Options{Store: s.db, Jitter: 2})
 	assert.ErrorContains(t, err, "jitter")
 }
 
@@ -210,7 +211,7 @@ func TestRoundsOfOneSubscriptionDoNotOverlap(t *testing.T) {
 		}
 		return false
 	})
-	w := watch(t, s, client.Watching{Interval: time.Hour})
+	w := watching(t, s, watch.Options{Interval: time.Hour})
 	w.eventually("a round is under way", func() bool { return times(o.seen(), "/snapshots/") == 1 })
 	result := make(chan *client.Round, 1)
 	go func() { result <- s.sync() }()
@@ -231,7 +232,7 @@ func TestYielding(t *testing.T) {
 	s := subscribed(t, o)
 	o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool { <-r.Context().Done(); return true })
 	o.seen() // what subscribing has asked for
-	w := watch(t, s, client.Watching{Interval: time.Hour})
+	w := watching(t, s, watch.Options{Interval: time.Hour})
 	w.Yield("nope")
 	w.eventually("a round is under way", func() bool { return times(o.seen(), "/fragments") > 0 })
 	w.Yield("egov")
@@ -244,7 +245,7 @@ func TestStatusPages(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(2, "v1")...))
 	s := subscribed(t, o)
-	w := watch(t, s, client.Watching{Interval: time.Hour})
+	w := watching(t, s, watch.Options{Interval: time.Hour})
 	w.eventually("loaded", func() bool { st := w.of("egov"); return st.State == client.InStep && !st.Running })
 	h := w.Handler()
 	get := func(path, accept string) *httptest.ResponseRecorder {

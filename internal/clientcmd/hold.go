@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -17,7 +18,7 @@ type Holding struct {
 	owned   bool         // close closes the store as well
 	locks   client.Locks // of all commands that are executed here
 	server  *control.Server
-	watcher atomic.Pointer[client.Watcher] // nil: none is at work
+	watcher atomic.Pointer[watch.Watcher] // nil: none is at work
 }
 
 // Hold takes the commands of other processes for db. program is the name that

@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -102,7 +103,7 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 		return err
 	}
 	o := a.watchOptions(f, names, log)
-	w, err := a.client.NewWatcher(o)
+	w, err := watch.New(a.client, o)
 	if err != nil {
 		return err
 	}
@@ -174,10 +175,10 @@ func (a *app) watchLog() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.command.ErrOrStderr(), o))
 }
 
-func (a *app) watchOptions(f *watching, names []string, log *slog.Logger) client.Watching {
+func (a *app) watchOptions(f *watching, names []string, log *slog.Logger) watch.Options {
 	failing := map[string]bool{}
 	var mu sync.Mutex
-	o := client.Watching{
+	o := watch.Options{
 		Store: a.db, Names: names, Interval: f.interval, Jitter: f.jitter,
 		Scheduled: func() {
 			log.Info("watching", "data", a.data, "interval", f.interval)

@@ -1,4 +1,4 @@
-package client
+package watch
 
 import (
 	"io"
@@ -6,20 +6,22 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tmshare/tmshare/internal/client"
 )
 
 // Seen is what a watcher has seen of a source since it was started.
 type Seen struct {
-	Running  bool      `json:"running"`             // a round is under way
-	Progress *Progress `json:"progress,omitempty"`  // of it
-	Next     time.Time `json:"nextRound,omitzero"`  // when none is
-	Took     float64   `json:"lastRoundSeconds"`    // the last one that ended
-	Rounds   int64     `json:"rounds"`              // that ended, those that failed among them
-	Failures int64     `json:"failedRounds"`        // rounds that failed
-	InARow   int64     `json:"failedRoundsInARow"`  // the last ones
-	Entries  int64     `json:"entriesSinceStart"`   // that the mark moved over
-	Applied  int64     `json:"fragmentsSinceStart"` // applied for them
-	Fetched  int64     `json:"bytesSinceStart"`     // of the bodies of answers, unpacked where the transport unpacks
+	Running  bool             `json:"running"`             // a round is under way
+	Progress *client.Progress `json:"progress,omitempty"`  // of it
+	Next     time.Time        `json:"nextRound,omitzero"`  // when none is
+	Took     float64          `json:"lastRoundSeconds"`    // the last one that ended
+	Rounds   int64            `json:"rounds"`              // that ended, those that failed among them
+	Failures int64            `json:"failedRounds"`        // rounds that failed
+	InARow   int64            `json:"failedRoundsInARow"`  // the last ones
+	Entries  int64            `json:"entriesSinceStart"`   // that the mark moved over
+	Applied  int64            `json:"fragmentsSinceStart"` // applied for them
+	Fetched  int64            `json:"bytesSinceStart"`     // of the bodies of answers, unpacked where the transport unpacks
 }
 
 // seen gathers it.
@@ -48,7 +50,7 @@ func (s *seen) interrupt() {
 	}
 }
 
-func (s *seen) end(r *Round, err error, stopped bool) {
+func (s *seen) end(r *client.Round, err error, stopped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.s.Running, s.s.Progress = false, nil
@@ -75,7 +77,7 @@ func (s *seen) next(at time.Time) {
 	s.s.Next = at
 }
 
-func (s *seen) progress(p Progress) {
+func (s *seen) progress(p client.Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.s.Running {
@@ -98,12 +100,12 @@ func (s *seen) inStep() time.Time {
 }
 
 // observed returns a client that does the same as c and lets the watcher see it.
-func (w *Watcher) observed(c *Client) *Client {
+func (w *Watcher) observed(c *client.Client) *client.Client {
 	own := *c
 	h := *c.HTTP
 	h.Transport = counting{h.Transport}
 	own.HTTP = &h
-	own.Progress = func(p Progress) {
+	own.Progress = func(p client.Progress) {
 		w.mu.Lock()
 		f := w.followers[p.Source]
 		w.mu.Unlock()

@@ -1,6 +1,9 @@
-package client
+// Package watch keeps the subscriptions of a client up to date, round after round, and says how
+// they are: to programs, to people and to monitoring.
+package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -10,12 +13,13 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Watching says how a [Watcher] works. Store is required.
-type Watching struct {
-	Store StatusStore // the one of the client
+// Options say how a [Watcher] works. Store is required.
+type Options struct {
+	Store client.StatusStore // the one of the client
 
 	// Names are the subscriptions to watch; none means all, also those to come.
 	Names []string
@@ -31,7 +35,7 @@ type Watching struct {
 	Scheduled func()
 
 	// Done is told how each round went; several goroutines call it.
-	Done func(name string, r *Round, err error)
+	Done func(name string, r *client.Round, err error)
 }
 
 // Bounds on waiting after rounds that failed: ours, and what a server can make
@@ -44,8 +48,8 @@ const (
 // Watcher does rounds of subscriptions again and again, each source by itself:
 // one that is slow or dead does not delay the others.
 type Watcher struct {
-	Watching
-	client  *Client
+	Options
+	client  *client.Client
 	refresh chan struct{} // look at the subscriptions anew
 	now     chan struct{} // and begin a round of each at once
 
@@ -60,13 +64,13 @@ var (
 	errStopping = errors.New("stopping")
 )
 
-// NewWatcher returns a watcher of the client's subscriptions.
-func (c *Client) NewWatcher(o Watching) (*Watcher, error) {
+// New returns a watcher of the client's subscriptions.
+func New(c *client.Client, o Options) (*Watcher, error) {
 	if o.Interval < 0 || o.Jitter < 0 || o.Jitter > 1 || o.Beat < 0 {
 		return nil, errors.New("the interval must be positive, and the jitter from 0 to 1")
 	}
-	setDefault(&o.Interval, 5*time.Minute)
-	setDefault(&o.Beat, 10*time.Second)
+	o.Interval = cmp.Or(o.Interval, 5*time.Minute)
+	o.Beat = cmp.Or(o.Beat, 10*time.Second)
 	if o.Alive == nil {
 		o.Alive = func() {}
 	}
@@ -74,10 +78,10 @@ func (c *Client) NewWatcher(o Watching) (*Watcher, error) {
 		o.Scheduled = func() {}
 	}
 	if o.Done == nil {
-		o.Done = func(string, *Round, error) {}
+		o.Done = func(string, *client.Round, error) {}
 	}
 	w := &Watcher{
-		Watching: o, refresh: make(chan struct{}, 1), now: make(chan struct{}, 1),
+		Options: o, refresh: make(chan struct{}, 1), now: make(chan struct{}, 1),
 		followers: map[string]*follower{}, ready: errStarting,
 	}
 	w.client = w.observed(c)
@@ -163,13 +167,9 @@ func (w *Watcher) Ready() error {
 
 // known checks the names that were given.
 func (w *Watcher) known(ctx context.Context) error {
-	all, err := w.Store.Subscriptions(ctx)
-	if err != nil {
-		return err
-	}
 	for _, name := range w.Names {
-		if !slices.Contains(names(all), name) {
-			return &UnknownError{name, names(all)}
+		if _, err := w.client.Subscription(ctx, name); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -269,31 +269,31 @@ func (w *Watcher) wait(waits *backoff.ExponentialBackOff, err error) time.Durati
 		return time.Duration(float64(w.Interval) * (1 + w.Jitter*(2*rand.Float64()-1)))
 	}
 	wait := waits.NextBackOff()
-	var failed *FetchError
+	var failed *client.FetchError
 	if errors.As(err, &failed) {
 		wait = max(wait, min(failed.RetryAfter, maxRetryAfter))
 	}
 	return wait
 }
 
-// Watched is the status of a subscription with what the watcher has seen since
+// Status is the status of a subscription with what the watcher has seen since
 // it was started.
-type Watched struct {
-	Status
+type Status struct {
+	client.Status
 	Seen
 	Watched bool `json:"watched"` // false: it is none of those named
 }
 
 // Status returns the status of each subscription.
-func (w *Watcher) Status(ctx context.Context) ([]Watched, error) {
+func (w *Watcher) Status(ctx context.Context) ([]Status, error) {
 	now := w.client.Now()
-	all, err := Statuses(ctx, w.Store, now)
+	all, err := client.Statuses(ctx, w.Store, now)
 	if err != nil {
 		return nil, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	list := make([]Watched, len(all))
+	list := make([]Status, len(all))
 	for i := range all {
 		list[i].Status = all[i]
 		f := w.followers[all[i].Name]
@@ -301,12 +301,9 @@ func (w *Watcher) Status(ctx context.Context) ([]Watched, error) {
 			continue
 		}
 		list[i].Watched, list[i].Seen = true, f.all()
-		if at := f.inStep(); list[i].InStep != nil && at.After(*list[i].InStep) {
-			list[i].InStep = &at
-			list[i].lagAt(now)
-		}
+		list[i].AdvanceInStep(f.inStep(), now)
 	}
 	return list, nil
 }
 
-var _ StatusStore = (*store.DB)(nil)
+var _ client.StatusStore = (*store.DB)(nil)
