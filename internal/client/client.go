@@ -44,7 +44,6 @@ type Store interface {
 	Subscriptions
 	Sources
 	Quarantine
-	Local
 	Dir() string           // the data folder
 	Scratch() string       // the folder for files that nobody needs after the process has ended
 	CheckFreeSpace() error // if there is none on its disk

@@ -19,7 +19,7 @@ import (
 
 func (s *subscriber) export(format *formats.Format, claims bool, sources ...string) string {
 	var b bytes.Buffer
-	losses, err := s.Export(s.t.Context(), &b, format, claims, sources...)
+	losses, err := s.merged().Export(s.t.Context(), &b, format, claims, sources...)
 	require.NoError(s.t, err)
 	if format != formats.XTM10 {
 		require.Zero(s.t, losses.Total(), "%+v", losses)
@@ -139,7 +139,7 @@ func TestExportWithoutALoadedSourceIsAnError(t *testing.T) {
 	fails := func(says string, sources ...string) {
 		t.Helper()
 		var b bytes.Buffer
-		_, err := s.Export(o.t.Context(), &b, formats.XTM21, true, sources...)
+		_, err := s.merged().Export(o.t.Context(), &b, formats.XTM21, true, sources...)
 		assert.EqualError(t, err, says)
 		assert.Zero(t, b.Len())
 	}
@@ -169,7 +169,7 @@ func TestExportCountsWhatXTM1CannotCarry(t *testing.T) {
 	t.Parallel()
 	s := inStep(t, publishing(t, doc(`<topic><subjectIdentifier href="http://psi.example.org/a"/><name><type><subjectIdentifierRef href="http://psi.example.org/nick"/></type><value>A</value></name>`+
 		`<occurrence><type><subjectIdentifierRef href="http://psi.example.org/nick"/></type><resourceData datatype="http://www.w3.org/2001/XMLSchema#integer">1</resourceData></occurrence></topic>`, topic("nick", "nickname"))))
-	losses, err := s.Export(s.t.Context(), &bytes.Buffer{}, formats.XTM10, false)
+	losses, err := s.merged().Export(s.t.Context(), &bytes.Buffer{}, formats.XTM10, false)
 	require.NoError(t, err)
 	assert.Equal(t, xtm.Losses{NameTypes: 1, Datatypes: 1}, losses)
 }
@@ -184,7 +184,7 @@ func TestExportTellsOfConflictingReifications(t *testing.T) {
 	}
 	s, _, _ := both(t, reifying("A"), reifying("B"))
 	var b bytes.Buffer
-	_, err := s.Export(s.t.Context(), &b, formats.XTM21, false)
+	_, err := s.merged().Export(s.t.Context(), &b, formats.XTM21, false)
 	require.NoError(t, err)
 	assert.Contains(t, s.reported(), "topics that reify different statements in several sources: 1; the first by prefix is exported")
 	assert.Equal(t, 1, strings.Count(b.String(), "reifier=")+strings.Count(b.String(), "<reifier>"))

@@ -15,6 +15,8 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/local"
+	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/tmdm/cxtm"
@@ -39,6 +41,19 @@ func newSubscriber(t *testing.T, change ...func(*client.Config)) *subscriber {
 	s.configure(change...)
 	return s
 }
+
+// merged is the merged view of the subscriber's sources.
+func (s *subscriber) merged() merged.View {
+	return merged.View{Store: s.db, Report: s.Client.Report}
+}
+
+// Merged returns what the named sources, or all, say together.
+func (s *subscriber) Merged(ctx context.Context, claims bool, sources ...string) (*tmdm.TopicMap, int, error) {
+	return s.merged().Map(ctx, claims, sources...)
+}
+
+// local are the subscriber's local statements.
+func (s *subscriber) local() local.Statements { return local.Statements{Store: s.db} }
 
 func (s *subscriber) open() {
 	db, err := store.Open(s.t.Context(), store.Options{Dir: s.dir, Logger: silent})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testedit"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -278,7 +279,7 @@ func (p *publisher) dies(source string, n int) error {
 // here returns the records of each source at the subscriber, and of what is local.
 func (s *subscriber) here() map[string]map[string]string {
 	all := map[string]map[string]string{}
-	require.NoError(s.t, s.db.ReadParts(s.t.Context(), client.LocalName, func(parts []store.Part) error {
+	require.NoError(s.t, s.db.ReadParts(s.t.Context(), local.Name, func(parts []store.Part) error {
 		for _, p := range parts {
 			all[p.Name] = contents(s.t, p.Source)
 		}
@@ -290,7 +291,7 @@ func (s *subscriber) here() map[string]map[string]string {
 // followRecords runs one history.
 func followRecords(t *testing.T, servers int, seed uint64, plan []happening, done map[string]int) {
 	s := newSubscriber(t, small)
-	_, err := s.EnsureLocal(context.Background(), localSP)
+	_, err := s.local().Ensure(context.Background(), localSP)
 	require.NoError(t, err)
 	s.importLocal(doc(topic("mine", "mine"), `<topic><subjectIdentifier href="`+shared(1)+`"/><name><value>my name for it</value></name></topic>`), true)
 	var all []*publisher
@@ -315,7 +316,7 @@ func followRecords(t *testing.T, servers int, seed uint64, plan []happening, don
 			p.settles(source)
 		}
 	}
-	require.Equal(t, canonical(t, published(t, doc(topic("mine", "mine"), `<topic><subjectIdentifier href="`+shared(1)+`"/><name><value>my name for it</value></name></topic>`), localSP), localSP), s.canonicalOf(client.LocalName, localSP))
+	require.Equal(t, canonical(t, published(t, doc(topic("mine", "mine"), `<topic><subjectIdentifier href="`+shared(1)+`"/><name><value>my name for it</value></name></topic>`), localSP), localSP), s.canonicalOf(local.Name, localSP))
 }
 
 // settles asserts that one round brings a source in step.

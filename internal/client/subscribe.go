@@ -15,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -110,7 +111,7 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 	if !validName(s.Name) {
 		return nil, fmt.Errorf("%q cannot be the name of a subscription: use up to 100 letters, digits and marks, no line breaks, and no \"-\" at the beginning (--as)", s.Name)
 	}
-	if s.Name == LocalName {
+	if s.Name == local.Name {
 		return nil, fmt.Errorf("%q is the name of the local statements; choose another name with --as", s.Name)
 	}
 	if !o.Again {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -49,7 +49,7 @@ than half of 20 topics or more: then --max-delete must say so.
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: a.run(func(ctx context.Context, args []string) error {
 			var tolerated xtm.Tally
-			e, err := a.client.ImportLocal(ctx, sp, all, limit, func(base tmdm.Locator) (*tmdm.TopicMap, error) {
+			e, err := a.local().Import(ctx, sp, all, limit, func(base tmdm.Locator) (*tmdm.TopicMap, error) {
 				d, err := formats.Source{
 					Path: a.request.Path(args[0]), Stdin: a.request.Stdin, Base: base, Root: a.request.Dir, Lenient: a.readsLeniently(),
 					Tolerated: tolerated.Add,
@@ -80,9 +80,12 @@ func prefixFlag(cmd *cobra.Command, sp *string) {
 	cmd.Flags().StringVar(sp, "sp", "", "source locator `prefix` of the local statements, set with the first of them (default: one is made up)")
 }
 
+// local are the local statements of the open store.
+func (a *app) local() local.Statements { return local.Statements{Store: a.db} }
+
 // stated says what adding or removing one statement did. cmd is the command: its
 // name is what was added or removed.
-func (a *app) stated(cmd *cobra.Command, e *client.Edit) error {
+func (a *app) stated(cmd *cobra.Command, e *local.Edit) error {
 	if a.json || e.Added+e.Updated+e.Deleted == 0 {
 		return a.edited(e)
 	}
@@ -92,7 +95,7 @@ func (a *app) stated(cmd *cobra.Command, e *client.Edit) error {
 }
 
 // edited says what a change of many topics did.
-func (a *app) edited(e *client.Edit) error {
+func (a *app) edited(e *local.Edit) error {
 	if a.json {
 		return a.print(e)
 	}

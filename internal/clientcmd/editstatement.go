@@ -32,11 +32,11 @@ func (st *statement) flags(cmd *cobra.Command, typ, datatype bool) {
 // in returns the topics of a map that stand for type and scope.
 func (st *statement) in(ctx context.Context, a *app, tm *tmdm.TopicMap) (typ *tmdm.Topic, scope []*tmdm.Topic, err error) {
 	if st.typ != "" {
-		if typ, err = a.client.Named(ctx, tm, st.typ); err != nil {
+		if typ, err = a.local().Named(ctx, tm, st.typ); err != nil {
 			return nil, nil, err
 		}
 	}
-	scope, err = a.client.AllNamed(ctx, tm, st.scope)
+	scope, err = a.local().AllNamed(ctx, tm, st.scope)
 	return typ, scope, err
 }
 
@@ -99,7 +99,7 @@ func (a *app) add() *cobra.Command {
 			return nil
 		}),
 		a.editCommand("type TOPIC TYPE", "Make a topic an instance of another", 2, false, false, func(ctx context.Context, _ *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-			class, err := a.client.Named(ctx, tm, args[1])
+			class, err := a.local().Named(ctx, tm, args[1])
 			if err != nil {
 				return err
 			}
@@ -168,7 +168,7 @@ func (a *app) remove() *cobra.Command {
 			return mustBe(found, "occurrence "+args[1], args[0])
 		}),
 		a.editCommand("type TOPIC TYPE", "Take a topic from its type", 2, false, false, func(ctx context.Context, _ *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-			class, err := a.client.Named(ctx, tm, args[1])
+			class, err := a.local().Named(ctx, tm, args[1])
 			if err != nil {
 				return err
 			}
@@ -212,7 +212,7 @@ func (a *app) remove() *cobra.Command {
 			Short: "Remove all local statements about a topic",
 			Args:  cli.Args(cobra.ExactArgs(1)),
 			RunE: a.run(func(ctx context.Context, args []string) error {
-				e, err := a.client.RemoveTopic(ctx, args[0])
+				e, err := a.local().RemoveTopic(ctx, args[0])
 				if err != nil {
 					return err
 				}
@@ -251,7 +251,7 @@ func (a *app) editCommand(use, short string, args int, typed, datatype bool, cha
 		Use: use, Short: short, Long: short + ".\n\n" + aboutLocal,
 		Args: cli.Args(cobra.ExactArgs(args)),
 		RunE: a.run(func(ctx context.Context, args []string) error {
-			e, err := a.client.EditTopic(ctx, args[0], st.sp, func(tm *tmdm.TopicMap, t *tmdm.Topic) error {
+			e, err := a.local().EditTopic(ctx, args[0], st.sp, func(tm *tmdm.TopicMap, t *tmdm.Topic) error {
 				return change(ctx, &st, args, tm, t)
 			})
 			if err != nil {
@@ -285,7 +285,7 @@ func (a *app) associationCommand(short string, change func(tm *tmdm.TopicMap, ty
 				}
 				pairs[i] = [2]string{role, player}
 			}
-			e, err := a.client.EditTopic(ctx, pairs[0][1], st.sp, func(tm *tmdm.TopicMap, _ *tmdm.Topic) error {
+			e, err := a.local().EditTopic(ctx, pairs[0][1], st.sp, func(tm *tmdm.TopicMap, _ *tmdm.Topic) error {
 				typ, scope, err := st.in(ctx, a, tm)
 				if err != nil {
 					return err
@@ -293,7 +293,7 @@ func (a *app) associationCommand(short string, change func(tm *tmdm.TopicMap, ty
 				roles := make([][2]*tmdm.Topic, len(pairs))
 				for i, p := range pairs {
 					for k := range p {
-						if roles[i][k], err = a.client.Named(ctx, tm, p[k]); err != nil {
+						if roles[i][k], err = a.local().Named(ctx, tm, p[k]); err != nil {
 							return err
 						}
 					}

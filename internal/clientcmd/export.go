@@ -62,7 +62,7 @@ ending .gz gzips it.`,
 			}
 			target := formats.Target{Path: file, Stdout: a.command.OutOrStdout()}
 			losses, err := target.Write(ctx, func(w io.Writer) (xtm.Losses, error) {
-				losses, err := a.client.Export(ctx, w, format, claims, sources...)
+				losses, err := a.merged().Export(ctx, w, format, claims, sources...)
 				return losses, cmp.Or(err, a.db.Damage(ctx)) // before a file is replaced
 			})
 			if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -22,7 +22,7 @@ names, occurrences and associations, each followed by the sources that say so in
 brackets. It costs what the topic weighs, not the map.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: a.runReading(func(ctx context.Context, args []string) error {
-			t, err := a.client.Topic(ctx, args[0], instances)
+			t, err := a.merged().Topic(ctx, args[0], instances)
 			if err != nil {
 				return err
 			}
@@ -37,7 +37,10 @@ brackets. It costs what the topic weighs, not the map.`,
 	return cmd
 }
 
-func (a *app) printTopic(t *client.TopicView) {
+// merged is the merged view of the sources of the open store.
+func (a *app) merged() merged.View { return merged.View{Store: a.db, Report: a.client.Report} }
+
+func (a *app) printTopic(t *merged.Topic) {
 	a.printf("%s\n", t.TopicSI)
 	for _, l := range t.SubjectIdentifiers {
 		a.printf("  identifier   %s%s\n", l.Locator, sayers(l.By))

@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
@@ -69,9 +70,15 @@ type demo struct {
 	server     *server.Server
 	http       *http.Server
 	stores     []*store.DB
-	subscriber *client.Client // of egov
-	aggregator *client.Client // of both maps
+	subscriber node // of egov
+	aggregator node // of both maps
 	step       int
+}
+
+// node is a client and what its sources say together.
+type node struct {
+	*client.Client
+	merged merged.View
 }
 
 func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.out, "   "+format+"\n", args...) }
@@ -110,14 +117,16 @@ func (d *demo) start(ctx context.Context, listen string) error {
 	}
 	d.http = &http.Server{Handler: d.server, ReadHeaderTimeout: 10 * time.Second}
 	go d.http.Serve(listener)
-	for name, c := range map[string]**client.Client{"subscriber": &d.subscriber, "aggregator": &d.aggregator} {
+	for name, n := range map[string]*node{"subscriber": &d.subscriber, "aggregator": &d.aggregator} {
 		db, err := d.open(ctx, name, log)
 		if err != nil {
 			return err
 		}
-		if *c, err = client.New(client.Config{Store: db, Logger: log}); err != nil {
+		c, err := client.New(client.Config{Store: db, Logger: log})
+		if err != nil {
 			return err
 		}
+		*n = node{c, merged.View{Store: db, Report: c.Report}}
 	}
 	return nil
 }
@@ -219,13 +228,13 @@ func (d *demo) aggregate(ctx context.Context) error {
 		if err := d.sync(ctx, d.aggregator, name); err != nil {
 			return err
 		}
-		tm, _, err := d.aggregator.Merged(ctx, false, name)
+		tm, _, err := d.aggregator.merged.Map(ctx, false, name)
 		if err != nil {
 			return err
 		}
 		total += count(tm)
 	}
-	tm, _, err := d.aggregator.Merged(ctx, false)
+	tm, _, err := d.aggregator.merged.Map(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -253,11 +262,11 @@ func (d *demo) remove(ctx context.Context) error {
 	}
 	d.say("curl -X DELETE %s", ref)
 	d.say("  %d deleted, %d topics updated that were associated with it", p.Deleted, p.Updated)
-	for _, c := range []*client.Client{d.subscriber, d.aggregator} {
+	for _, c := range []node{d.subscriber, d.aggregator} {
 		if err := d.sync(ctx, c, "egov"); err != nil {
 			return err
 		}
-		tm, _, err := c.Merged(ctx, false)
+		tm, _, err := c.merged.Map(ctx, false)
 		if err != nil {
 			return err
 		}
@@ -282,7 +291,7 @@ func (d *demo) prove(ctx context.Context) error {
 		}
 	}
 	var canonical [2]bytes.Buffer
-	mine, _, err := d.aggregator.Merged(ctx, false)
+	mine, _, err := d.aggregator.merged.Map(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -302,7 +311,7 @@ func (d *demo) prove(ctx context.Context) error {
 	return nil
 }
 
-func (d *demo) sync(ctx context.Context, c *client.Client, name string) error {
+func (d *demo) sync(ctx context.Context, c node, name string) error {
 	r, err := c.Sync(ctx, name)
 	if err != nil {
 		return err
@@ -315,7 +324,7 @@ func (d *demo) sync(ctx context.Context, c *client.Client, name string) error {
 	return nil
 }
 
-func (d *demo) verify(ctx context.Context, c *client.Client, name string) error {
+func (d *demo) verify(ctx context.Context, c node, name string) error {
 	v, err := c.Verify(ctx, name)
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ func median(d []time.Duration) time.Duration {
 // differ in one topic, and a client.
 type alternating struct {
 	server   *server.Server
-	client   *client.Client
+	client   *node
 	name     string
 	versions [2][]byte
 	next     int

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
@@ -48,10 +49,17 @@ func startServer(t testing.TB, config server.Config) *server.Server {
 	return s
 }
 
-func newClient(t testing.TB) *client.Client {
-	c, err := client.New(client.Config{Store: openStore(t), Logger: quiet})
+// node is a client and what its sources say together.
+type node struct {
+	*client.Client
+	merged merged.View
+}
+
+func newClient(t testing.TB) *node {
+	db := openStore(t)
+	c, err := client.New(client.Config{Store: db, Logger: quiet})
 	require.NoError(t, err)
-	return c
+	return &node{c, merged.View{Store: db, Report: c.Report}}
 }
 
 func importMap(t testing.TB, s *server.Server, name string, doc []byte) (sp string) {

@@ -105,10 +105,10 @@ func entries(p server.Published) int { return p.Added + p.Updated + p.Deleted }
 
 // requireInStep compares the client's state with an input to which the
 // identifiers are added that the server must have assigned.
-func requireInStep(t *testing.T, c *client.Client, input *tmdm.TopicMap, sp string, assigned assignments) {
+func requireInStep(t *testing.T, c *node, input *tmdm.TopicMap, sp string, assigned assignments) {
 	t.Helper()
 	assigned.add(t, input, sp)
-	tm, conflicts, err := c.Merged(t.Context(), false)
+	tm, conflicts, err := c.merged.Map(t.Context(), false)
 	require.NoError(t, err)
 	require.Zero(t, conflicts)
 	want, got := canonical(t, input, sp), canonical(t, tm, sp)

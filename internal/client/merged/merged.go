@@ -1,4 +1,5 @@
-package client
+// Package merged shows what all sources say together, and who says what.
+package merged
 
 import (
 	"context"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/formats/format"
 	"github.com/tmshare/tmshare/internal/store"
@@ -16,12 +19,24 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
+// Store is what a view needs of the store.
+type Store interface {
+	local.Reader
+	Subscriptions(ctx context.Context) ([]store.Subscription, error)
+}
+
+// View is the merged view of the sources of a store.
+type View struct {
+	Store  Store
+	Report func(line string) // is told what is left out
+}
+
 // parts calls f with the parts of the merged view: all, or those named.
-func (c *Client) parts(ctx context.Context, claims bool, sources []string, f func([]merge.Part) error) error {
-	if err := c.loaded(ctx, sources); err != nil {
+func (v View) parts(ctx context.Context, claims bool, sources []string, f func([]merge.Part) error) error {
+	if err := v.loaded(ctx, sources); err != nil {
 		return err
 	}
-	return c.Store.ReadParts(ctx, LocalName, func(all []store.Part) error {
+	return v.Store.ReadParts(ctx, local.Name, func(all []store.Part) error {
 		var parts []merge.Part
 		for _, p := range all {
 			if len(sources) == 0 || slices.Contains(sources, p.Name) {
@@ -32,12 +47,12 @@ func (c *Client) parts(ctx context.Context, claims bool, sources []string, f fun
 	})
 }
 
-// Merged returns the merged view of the named sources, or of all where none is
+// Map returns the merged view of the named sources, or of all where none is
 // named, and how many reifications they disagree about.
-func (c *Client) Merged(ctx context.Context, claims bool, sources ...string) (*tmdm.TopicMap, int, error) {
+func (v View) Map(ctx context.Context, claims bool, sources ...string) (*tmdm.TopicMap, int, error) {
 	var tm *tmdm.TopicMap
 	conflicts := 0
-	err := c.parts(ctx, claims, sources, func(parts []merge.Part) error {
+	err := v.parts(ctx, claims, sources, func(parts []merge.Part) error {
 		joined, conflicting, err := merge.Join(ctx, parts...)
 		tm, conflicts = joined, len(conflicting)
 		return err
@@ -47,18 +62,21 @@ func (c *Client) Merged(ctx context.Context, claims bool, sources ...string) (*t
 
 // loaded checks that there is something to merge, and that all is there that was
 // named.
-func (c *Client) loaded(ctx context.Context, sources []string) error {
-	all, err := c.Store.Subscriptions(ctx)
+func (v View) loaded(ctx context.Context, sources []string) error {
+	all, err := v.Store.Subscriptions(ctx)
 	if err != nil {
 		return err
 	}
-	local, _, err := c.localPrefix(ctx)
+	prefix, _, err := local.Prefix(ctx, v.Store)
 	if err != nil {
 		return err
 	}
-	known := names(all)
-	if local != "" {
-		known = append(known, LocalName)
+	known := []string{}
+	for i := range all {
+		known = append(known, all[i].Name)
+	}
+	if prefix != "" {
+		known = append(known, local.Name)
 	}
 	missing := []string{}
 	for i := range all {
@@ -68,7 +86,7 @@ func (c *Client) loaded(ctx context.Context, sources []string) error {
 	}
 	for _, name := range sources {
 		if !slices.Contains(known, name) {
-			return &UnknownError{name, known}
+			return &client.UnknownError{Name: name, Known: known}
 		}
 	}
 	switch {
@@ -77,7 +95,7 @@ func (c *Client) loaded(ctx context.Context, sources []string) error {
 	case len(missing) == len(known), len(missing) > 0 && len(sources) > 0:
 		return fmt.Errorf("not loaded yet: %s; sync first", strings.Join(missing, ", "))
 	case len(missing) > 0:
-		c.Report(fmt.Sprintf("not loaded yet and left out: %s", strings.Join(missing, ", ")))
+		v.Report(fmt.Sprintf("not loaded yet and left out: %s", strings.Join(missing, ", ")))
 	}
 	return nil
 }
@@ -86,30 +104,30 @@ func (c *Client) loaded(ctx context.Context, sources []string) error {
 // format could not carry. Where the format can write records, the memory in use does not grow with
 // the map. claims gives each statement the item identifiers of the sources that assert it, in
 // formats that keep them.
-func (c *Client) Export(ctx context.Context, w io.Writer, f *formats.Format, claims bool, sources ...string) (losses xtm.Losses, err error) {
+func (v View) Export(ctx context.Context, w io.Writer, f *formats.Format, claims bool, sources ...string) (losses xtm.Losses, err error) {
 	claims = claims && f.Claims
 	if f.WriteRecords == nil {
-		tm, conflicts, err := c.Merged(ctx, claims, sources...)
+		tm, conflicts, err := v.Map(ctx, claims, sources...)
 		if err != nil {
 			return losses, err
 		}
-		c.reportConflicts(conflicts)
+		v.reportConflicts(conflicts)
 		return f.Write(w, tm, format.WriteOptions{})
 	}
-	return losses, c.parts(ctx, claims, sources, func(parts []merge.Part) error {
+	return losses, v.parts(ctx, claims, sources, func(parts []merge.Part) error {
 		view := merge.NewView(ctx, parts...)
 		conflicts, err := view.Conflicts()
 		if err != nil {
 			return err
 		}
-		c.reportConflicts(len(conflicts))
+		v.reportConflicts(len(conflicts))
 		losses, err = f.WriteRecords(w, view)
 		return err
 	})
 }
 
-func (c *Client) reportConflicts(n int) {
+func (v View) reportConflicts(n int) {
 	if n > 0 {
-		c.Report(fmt.Sprintf("topics that reify different statements in several sources: %d; the first by prefix is exported", n))
+		v.Report(fmt.Sprintf("topics that reify different statements in several sources: %d; the first by prefix is exported", n))
 	}
 }

@@ -1,4 +1,6 @@
-package client
+// Package local changes the statements of a node's own. They are a source among the others, which
+// no subscription touches.
+package local
 
 import (
 	"context"
@@ -13,18 +15,26 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// LocalName is the name of the source of local statements: a collection of the
+// Name is the name of the source of local statements: a collection of the
 // node's own, which a server on the same data folder publishes like any other,
 // and which no subscription touches.
-const LocalName = "local"
+const Name = "local"
 
-// Local is what the client needs to keep local statements.
-type Local interface {
+// Reader reads what the sources say.
+type Reader interface {
+	ReadParts(ctx context.Context, local string, f func([]store.Part) error) error
+}
+
+// Store keeps local statements.
+type Store interface {
+	Reader
 	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source, progress func(records int)) (*store.Collection, error)
 	PublishLocal(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
 	DeleteCollection(ctx context.Context, name string, checks ...func(*store.Collection) error) error
-	ReadParts(ctx context.Context, local string, f func([]store.Part) error) error
 }
+
+// Statements are the local statements of a store.
+type Statements struct{ Store Store }
 
 // Edit says what a change of local statements did.
 type Edit struct {
@@ -34,11 +44,11 @@ type Edit struct {
 	Deleted int    `json:"deleted"`
 }
 
-// EnsureLocal makes the source of local statements where there is none, with a
+// Ensure makes the source of local statements where there is none, with a
 // prefix ("" makes one up). It returns the prefix, which does not change as long
 // as there are local statements.
-func (c *Client) EnsureLocal(ctx context.Context, sp string) (string, error) {
-	has, empty, err := c.localPrefix(ctx)
+func (s Statements) Ensure(ctx context.Context, sp string) (string, error) {
+	has, empty, err := Prefix(ctx, s.Store)
 	if err != nil {
 		return "", err
 	}
@@ -46,13 +56,13 @@ func (c *Client) EnsureLocal(ctx context.Context, sp string) (string, error) {
 		return sp, err
 	}
 	if has != "" { // nothing has been said under it
-		if err := c.Store.DeleteCollection(ctx, LocalName); err != nil {
+		if err := s.Store.DeleteCollection(ctx, Name); err != nil {
 			return "", err
 		}
 	}
-	_, err = c.Store.CreateCollection(ctx, store.Collection{Name: LocalName, SP: sp}, &merge.Memory{}, nil)
+	_, err = s.Store.CreateCollection(ctx, store.Collection{Name: Name, SP: sp}, &merge.Memory{}, nil)
 	if errors.Is(err, store.ErrExists) { // another command was faster
-		return c.EnsureLocal(ctx, "")
+		return s.Ensure(ctx, "")
 	}
 	return sp, err
 }
@@ -71,11 +81,11 @@ func choosePrefix(has string, empty bool, sp string) (string, error) {
 	return sp, fragment.ValidatePrefix(sp)
 }
 
-// localPrefix returns the prefix of the local statements, "" where there is no
+// Prefix returns the prefix of the local statements, "" where there is no
 // source of them, and whether there are none.
-func (c *Client) localPrefix(ctx context.Context) (sp string, empty bool, err error) {
+func Prefix(ctx context.Context, r Reader) (sp string, empty bool, err error) {
 	empty = true
-	err = c.Store.ReadParts(ctx, LocalName, func(parts []store.Part) error {
+	err = r.ReadParts(ctx, Name, func(parts []store.Part) error {
 		for _, p := range parts {
 			if !p.Local {
 				continue
@@ -91,13 +101,13 @@ func (c *Client) localPrefix(ctx context.Context) (sp string, empty bool, err er
 	return sp, empty, err
 }
 
-// ImportLocal makes local statements of a document, which read reads on the
+// Import makes local statements of a document, which read reads on the
 // prefix of the local statements: each topic that it describes (with a name, an
 // occurrence or a type) is replaced by what it says, as far as the local
 // statements go. With whole, the document takes the place of all of them, unless that deletes
 // more topics than limit allows (a [*fragment.MassDeletionError]). sp is the prefix to have if there are none yet.
-func (c *Client) ImportLocal(ctx context.Context, sp string, whole bool, limit fragment.MaxDelete, read func(base tmdm.Locator) (*tmdm.TopicMap, error)) (*Edit, error) {
-	has, empty, err := c.localPrefix(ctx)
+func (s Statements) Import(ctx context.Context, sp string, whole bool, limit fragment.MaxDelete, read func(base tmdm.Locator) (*tmdm.TopicMap, error)) (*Edit, error) {
+	has, empty, err := Prefix(ctx, s.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -108,10 +118,10 @@ func (c *Client) ImportLocal(ctx context.Context, sp string, whole bool, limit f
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.EnsureLocal(ctx, sp); err != nil { // not before the document is known to be good
+	if _, err := s.Ensure(ctx, sp); err != nil { // not before the document is known to be good
 		return nil, err
 	}
-	return c.edit(ctx, func(col store.Collection, state merge.State) (*fragment.Change, error) {
+	return s.edit(ctx, func(col store.Collection, state merge.State) (*fragment.Change, error) {
 		if !whole {
 			change, err := fragment.Replace(ctx, state, tm, sp)
 			var refused *fragment.DocumentError
@@ -137,16 +147,16 @@ func (c *Client) ImportLocal(ctx context.Context, sp string, whole bool, limit f
 // it so far. A topic that others speak of is referred to by their identifier for
 // it alone, so that it can still be split (protocol: local edits about a foreign
 // topic assert one identifier).
-func (c *Client) EditTopic(ctx context.Context, ref, sp string, f func(tm *tmdm.TopicMap, topic *tmdm.Topic) error) (*Edit, error) {
-	si, err := c.reference(ctx, ref)
+func (s Statements) EditTopic(ctx context.Context, ref, sp string, f func(tm *tmdm.TopicMap, topic *tmdm.Topic) error) (*Edit, error) {
+	si, err := s.reference(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.EnsureLocal(ctx, sp); err != nil {
+	if _, err := s.Ensure(ctx, sp); err != nil {
 		return nil, err
 	}
 	var mentioned []tmdm.Locator
-	e, err := c.edit(ctx, func(col store.Collection, state merge.State) (*fragment.Change, error) {
+	e, err := s.edit(ctx, func(col store.Collection, state merge.State) (*fragment.Change, error) {
 		tm, err := described(ctx, col.SP, state, si)
 		if err != nil {
 			return nil, err
@@ -166,7 +176,7 @@ func (c *Client) EditTopic(ctx context.Context, ref, sp string, f func(tm *tmdm.
 	if err != nil {
 		return nil, err
 	}
-	return e, c.tidy(ctx, e, mentioned)
+	return e, s.tidy(ctx, e, mentioned)
 }
 
 // others returns how the other topics of a map are referred to.
@@ -182,9 +192,9 @@ func others(tm *tmdm.TopicMap, topic *tmdm.Topic) []tmdm.Locator {
 
 // tidy removes those topics of which nothing is said, and to which nothing refers
 // any more, and counts them in e.
-func (c *Client) tidy(ctx context.Context, e *Edit, topics []tmdm.Locator) error {
+func (s Statements) tidy(ctx context.Context, e *Edit, topics []tmdm.Locator) error {
 	for _, si := range topics {
-		removed, err := c.edit(ctx, func(_ store.Collection, state merge.State) (*fragment.Change, error) {
+		removed, err := s.edit(ctx, func(_ store.Collection, state merge.State) (*fragment.Change, error) {
 			t, err := state.Topic(si)
 			if err != nil || t == nil || len(t.Names)+len(t.Occurrences)+len(t.SubjectLocators) > 0 || len(t.SubjectIdentifiers) > 1 {
 				return &fragment.Change{}, err
@@ -205,13 +215,13 @@ func (c *Client) tidy(ctx context.Context, e *Edit, topics []tmdm.Locator) error
 // RemoveTopic removes all local statements about the topic with a subject
 // identifier, its associations included. A [*fragment.InUseError] says what
 // still uses it.
-func (c *Client) RemoveTopic(ctx context.Context, ref string) (*Edit, error) {
-	si, err := c.reference(ctx, ref)
+func (s Statements) RemoveTopic(ctx context.Context, ref string) (*Edit, error) {
+	si, err := s.reference(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	var mentioned []tmdm.Locator
-	e, err := c.edit(ctx, func(col store.Collection, state merge.State) (*fragment.Change, error) {
+	e, err := s.edit(ctx, func(col store.Collection, state merge.State) (*fragment.Change, error) {
 		t, err := state.Topic(si)
 		if err != nil {
 			return nil, err
@@ -233,7 +243,7 @@ func (c *Client) RemoveTopic(ctx context.Context, ref string) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e, c.tidy(ctx, e, mentioned)
+	return e, s.tidy(ctx, e, mentioned)
 }
 
 func notLocal(ref string) error {
@@ -241,9 +251,9 @@ func notLocal(ref string) error {
 }
 
 // edit commits a change of the local statements.
-func (c *Client) edit(ctx context.Context, decide func(col store.Collection, state merge.State) (*fragment.Change, error)) (*Edit, error) {
+func (s Statements) edit(ctx context.Context, decide func(col store.Collection, state merge.State) (*fragment.Change, error)) (*Edit, error) {
 	e := &Edit{}
-	_, err := c.Store.PublishLocal(ctx, LocalName, func(col store.Collection, state merge.State) (*fragment.Change, error) {
+	_, err := s.Store.PublishLocal(ctx, Name, func(col store.Collection, state merge.State) (*fragment.Change, error) {
 		change, err := decide(col, state)
 		if err == nil {
 			*e = Edit{SP: col.SP, Added: change.Added, Updated: change.Updated, Deleted: change.Deleted}
@@ -262,13 +272,13 @@ func (c *Client) edit(ctx context.Context, decide func(col store.Collection, sta
 // reference returns the subject identifier by which local statements refer to
 // the topic with the subject identifier si: that of the local source if it has
 // the topic, else that of the first other source.
-func (c *Client) reference(ctx context.Context, si string) (tmdm.Locator, error) {
+func (s Statements) reference(ctx context.Context, si string) (tmdm.Locator, error) {
 	l, err := tmdm.ParseLocator(si)
 	if err != nil {
 		return "", fmt.Errorf("%q is no subject identifier: %w", si, err)
 	}
 	best := l
-	err = c.Store.ReadParts(ctx, LocalName, func(parts []store.Part) error {
+	err = s.Store.ReadParts(ctx, Name, func(parts []store.Part) error {
 		found := false
 		for _, p := range parts {
 			t, err := p.Source.Topic(l)
@@ -342,8 +352,8 @@ func deleteUnused(state merge.State, topic *tmdm.Topic) (*fragment.Change, error
 
 // Named returns the topic of tm that stands for the topic with a subject
 // identifier: its type, a theme, a player.
-func (c *Client) Named(ctx context.Context, tm *tmdm.TopicMap, si string) (*tmdm.Topic, error) {
-	ref, err := c.reference(ctx, si)
+func (s Statements) Named(ctx context.Context, tm *tmdm.TopicMap, si string) (*tmdm.Topic, error) {
+	ref, err := s.reference(ctx, si)
 	if err != nil {
 		return nil, err
 	}
@@ -351,11 +361,11 @@ func (c *Client) Named(ctx context.Context, tm *tmdm.TopicMap, si string) (*tmdm
 }
 
 // AllNamed is Named for several.
-func (c *Client) AllNamed(ctx context.Context, tm *tmdm.TopicMap, sis []string) ([]*tmdm.Topic, error) {
+func (s Statements) AllNamed(ctx context.Context, tm *tmdm.TopicMap, sis []string) ([]*tmdm.Topic, error) {
 	out := make([]*tmdm.Topic, len(sis))
 	for i, si := range sis {
 		var err error
-		if out[i], err = c.Named(ctx, tm, si); err != nil {
+		if out[i], err = s.Named(ctx, tm, si); err != nil {
 			return nil, err
 		}
 	}

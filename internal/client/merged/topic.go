@@ -1,4 +1,4 @@
-package client
+package merged
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// TopicView is one topic of the merged view. By names the sources that say
+// Topic is one topic of the merged view. By names the sources that say
 // something; where it is empty, the topic is only referred to.
-type TopicView struct {
+type Topic struct {
 	TopicSI            string            `json:"topicSI"` // in the merged view
 	SubjectIdentifiers []ClaimedLocator  `json:"subjectIdentifiers"`
 	SubjectLocators    []ClaimedLocator  `json:"subjectLocators,omitempty"`
@@ -60,13 +60,13 @@ type ClaimedRole struct {
 // Topic returns the topic of the merged view that has a subject identifier, with
 // the sources that say each thing of it. Its instances are left out unless they
 // are asked for: a class may have many.
-func (c *Client) Topic(ctx context.Context, si string, instances bool) (*TopicView, error) {
+func (v View) Topic(ctx context.Context, si string, instances bool) (*Topic, error) {
 	l, err := tmdm.ParseLocator(si)
 	if err != nil {
 		return nil, fmt.Errorf("%q is no subject identifier: %w", si, err)
 	}
-	var t *TopicView
-	err = c.parts(ctx, false, nil, func(parts []merge.Part) error {
+	var t *Topic
+	err = v.parts(ctx, false, nil, func(parts []merge.Part) error {
 		view := merge.NewView(ctx, parts...)
 		claims, err := view.Claims(l, instances)
 		if err != nil {
@@ -81,7 +81,7 @@ func (c *Client) Topic(ctx context.Context, si string, instances bool) (*TopicVi
 	return t, err
 }
 
-func topicView(c *merge.Claims, parts []merge.Part) *TopicView {
+func topicView(c *merge.Claims, parts []merge.Part) *Topic {
 	by := func(indexes []int) []string {
 		names := []string{}
 		for _, i := range indexes {
@@ -95,7 +95,7 @@ func topicView(c *merge.Claims, parts []merge.Part) *TopicView {
 		}
 		return out
 	}
-	t := &TopicView{
+	t := &Topic{
 		TopicSI:            string(c.SubjectIdentifiers[0].Value),
 		SubjectIdentifiers: located(c.SubjectIdentifiers), SubjectLocators: located(c.SubjectLocators),
 	}
