@@ -491,3 +491,36 @@ func TestFragmentThatIsGoneWithoutALaterEntryIsInQuarantine(t *testing.T) {
 	s.sync()
 	s.has(o, doc(topics(5, "v2")...))
 }
+
+// A mark that has gone back to what was in quarantine, and whose round then failed, still shows
+// that the server was restored meanwhile.
+func TestRestoredServerWhileTheMarkIsBack(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...), documentSize(3))
+	s := subscribed(t, o)
+	saved := o.backup()
+	o.put(doc(topics(7, "lost")...))
+	var part func(*http.Request) bool
+	o.breakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if part(r) {
+			w.WriteHeader(http.StatusNotFound)
+			return true
+		}
+		return false
+	})
+	unlucky := ""
+	part = func(r *http.Request) bool { // of the fragments, the first one that is asked for
+		if isFragment(r) && unlucky == "" {
+			unlucky = r.URL.Path
+		}
+		return r.URL.Path == unlucky
+	}
+	s.configure(func(c *client.Config) { c.Parallel = 1 })
+	s.syncPasses(1)
+	part = func(r *http.Request) bool { return !isFragment(r) }
+	s.syncFails()
+	o.breakWith(nil)
+	o.restore(saved)
+	s.sync()
+	s.has(o, doc(topics(5, "v1")...))
+}

@@ -84,7 +84,7 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 			}
 		}
 		if !back.IsZero() && !back.After(a.Mark.Updated) {
-			a.Mark = store.Mark{Updated: back.Add(-time.Microsecond)}
+			a.Mark = store.Mark{Updated: back.Add(-time.Microsecond), Relied: reliedOn(a.Mark, all)}
 		}
 		s.State = a.Progress
 		return nil
@@ -94,6 +94,16 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 		c.Report(fmt.Sprintf("%s: going back to %s, since what was in quarantine can be had by now", s.Name, feeds.FormatTime(back)))
 	}
 	return err
+}
+
+// reliedOn returns the entry by which a feed shows, once the mark has gone back, that its history is
+// still the one that was applied: else a server that was restored from a backup meanwhile would go
+// unnoticed. On servers that do not state the state of each entry, entries may move.
+func reliedOn(mark store.Mark, quarantined []store.Quarantined) string {
+	if mark.Relied != "" || len(mark.Handled) == 0 || quarantined[0].State == "" {
+		return mark.Relied
+	}
+	return key(&feeds.Entry{ID: mark.Handled[0], Updated: mark.Updated})
 }
 
 // checkKept returns a [*historyError] where the data of an entry in quarantine are
