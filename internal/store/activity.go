@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -56,25 +57,25 @@ func (a *Applying) Note(activity Activity) error {
 	return a.db.note(a.tx, activity)
 }
 
-func (db *DB) note(t *tx, a Activity) error {
+func (db *DB) note(t *txn.Tx, a Activity) error {
 	a.Time = db.now().UTC()
 	number := uint64(1)
-	b, err := t.get(metaKey(lastActivity))
+	b, err := t.Get(metaKey(lastActivity))
 	if err != nil {
 		return err
 	}
 	if len(b) == 8 {
 		number = binary.BigEndian.Uint64(b) + 1
 	}
-	if err := t.put(metaKey(lastActivity), binary.BigEndian.AppendUint64(nil, number)); err != nil {
+	if err := t.Put(metaKey(lastActivity), binary.BigEndian.AppendUint64(nil, number)); err != nil {
 		return err
 	}
 	if number > maxActivities {
-		if err := t.delete(activityKey(number - maxActivities)); err != nil {
+		if err := t.Delete(activityKey(number - maxActivities)); err != nil {
 			return err
 		}
 	}
-	return t.putJSON(activityKey(number), a)
+	return t.PutJSON(activityKey(number), a)
 }
 
 func activityKey(number uint64) []byte {
@@ -84,14 +85,14 @@ func activityKey(number uint64) []byte {
 // Activity calls f with the activities that are kept, the newest first, until it
 // returns false.
 func (db *DB) Activity(ctx context.Context, f func(Activity) bool) error {
-	return db.viewing(ctx, func(t *tx) error {
-		b, err := t.get(metaKey(lastActivity))
+	return db.rows.View(ctx, func(t *txn.Tx) error {
+		b, err := t.Get(metaKey(lastActivity))
 		if len(b) != 8 || err != nil {
 			return err
 		}
 		last := binary.BigEndian.Uint64(b)
 		for number := last; number > 0 && last-number < maxActivities; number-- {
-			row, err := t.get(activityKey(number))
+			row, err := t.Get(activityKey(number))
 			if row == nil || err != nil {
 				return err
 			}
@@ -125,7 +126,7 @@ func (db *DB) PublishLocal(ctx context.Context, name string, decide func(Collect
 		if left := len(change.Entries) - len(a.Entries); left > 0 {
 			a.Note = fmt.Sprintf("and %d more", left)
 		}
-		return change, db.note(state.(interface{ transaction() *tx }).transaction(), a)
+		return change, db.note(state.(interface{ transaction() *txn.Tx }).transaction(), a)
 	})
 }
 

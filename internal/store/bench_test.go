@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -134,9 +135,9 @@ func BenchmarkApplyEntries(b *testing.B) {
 			id := subscription(b, db, "s")
 			changes := func(i int) (changes []row) {
 				notKept := errors.New("not kept")
-				require.ErrorIs(b, db.update(b.Context(), func(tx *tx) error {
+				require.ErrorIs(b, db.rows.Update(b.Context(), func(tx *txn.Tx) error {
 					require.NoError(b, applyAll(records{tx, id.source(id.State)}, work[i%len(work)]))
-					err := tx.changes(func(r row) error { changes = append(changes, r); return nil })
+					err := tx.Changes(func(r row) error { changes = append(changes, r); return nil })
 					return errors.Join(notKept, err)
 				}), notKept)
 				return changes
@@ -146,7 +147,7 @@ func BenchmarkApplyEntries(b *testing.B) {
 			for b.Loop() {
 				todo := changes(i)
 				start := time.Now()
-				require.NoError(b, writeAll(db.engine, committed(b, db), todo))
+				require.NoError(b, writeAll(db.rows.Engine, committed(b, db), todo))
 				took += time.Since(start)
 				rows += len(todo)
 				i++
@@ -183,9 +184,9 @@ func BenchmarkLoad(b *testing.B) {
 		from := openDB(b, b.TempDir())
 		subscribe(b, from, "s", src)
 		var all []row
-		require.NoError(b, from.viewing(b.Context(), func(tx *tx) error {
+		require.NoError(b, from.rows.View(b.Context(), func(tx *txn.Tx) error {
 			for _, table := range []byte(sourceTables) {
-				for r, err := range tx.scan([]byte{table}, nil) {
+				for r, err := range tx.Scan([]byte{table}, nil) {
 					require.NoError(b, err)
 					all = append(all, r)
 				}
@@ -194,7 +195,7 @@ func BenchmarkLoad(b *testing.B) {
 		}))
 		db := openDB(b, b.TempDir())
 		for b.Loop() {
-			require.NoError(b, writeAll(db.engine, kv.Unsettled, all))
+			require.NoError(b, writeAll(db.rows.Engine, kv.Unsettled, all))
 		}
 		raw = float64(b.Elapsed()) / float64(b.N)
 		b.ReportMetric(float64(b.N*len(all))/b.Elapsed().Seconds(), "rows/s")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // The change lists of ResourceSync cut the log at places of their own: after a number of
@@ -42,7 +44,7 @@ type Cut struct {
 // the closed ones are dropped. It returns the collection after that.
 func (db *DB) CutChanges(ctx context.Context, name string, after uint64, at time.Time, cut Cut, checks ...func(*Collection) error) (*Collection, error) {
 	var c *Collection
-	err := db.update(ctx, func(t *tx) error {
+	err := db.rows.Update(ctx, func(t *txn.Tx) error {
 		var err error
 		if c, err = getCollection(t, name); err != nil {
 			return err
@@ -66,7 +68,7 @@ func (db *DB) CutChanges(ctx context.Context, name string, after uint64, at time
 				return err
 			}
 			if last == 0 {
-				return t.putCollection(c)
+				return putCollection(t, c)
 			}
 			if err := v.closeChanges(c.Changes, last); err != nil {
 				return err
@@ -105,13 +107,13 @@ func (v *View) closeChanges(changes *Changes, last uint64) error {
 	changes.Closed++
 	list := ChangeList{changes.Closed, changes.Open, last, changes.OpenFrom, e.Updated}
 	changes.Open, changes.OpenFrom = last+1, e.Updated
-	return v.tx.putJSON(sequenceKey(tableChangeList, v.Number, list.Number), list)
+	return v.tx.PutJSON(sequenceKey(tableChangeList, v.Number, list.Number), list)
 }
 
 // ChangeLists returns the closed change lists that are kept, the oldest first.
 func (v *View) ChangeLists() ([]ChangeList, error) {
 	var all []ChangeList
-	for r, err := range v.tx.scan(collectionKey(tableChangeList, v.Number), nil) {
+	for r, err := range v.tx.Scan(collectionKey(tableChangeList, v.Number), nil) {
 		var list ChangeList
 		if err == nil {
 			err = json.Unmarshal(r.Value, &list)
@@ -126,7 +128,7 @@ func (v *View) ChangeLists() ([]ChangeList, error) {
 
 // DropChangeLists removes the closed change lists up to a number.
 func (db *DB) DropChangeLists(ctx context.Context, name string, upTo uint64) error {
-	return db.update(ctx, func(t *tx) error {
+	return db.rows.Update(ctx, func(t *txn.Tx) error {
 		c, err := getCollection(t, name)
 		if err != nil {
 			return err
@@ -139,7 +141,7 @@ func (v *View) dropChangeLists(upTo uint64) error {
 	lists, err := v.ChangeLists()
 	for i := range lists {
 		if err == nil && lists[i].Number <= upTo {
-			err = v.tx.delete(sequenceKey(tableChangeList, v.Number, lists[i].Number))
+			err = v.tx.Delete(sequenceKey(tableChangeList, v.Number, lists[i].Number))
 		}
 	}
 	return err

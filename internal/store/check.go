@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // Finding is something in a data folder that is not as it must be.
@@ -23,8 +24,8 @@ type Finding struct {
 	Repairable bool   `json:"repairable"` // it can be made again of the rest
 	Repaired   bool   `json:"repaired"`
 
-	mend func(*tx) error // nil: no change of rows mends it
-	redo func() error    // nil: nothing else is to be done. After the rows are mended
+	mend func(*txn.Tx) error // nil: no change of rows mends it
+	redo func() error        // nil: nothing else is to be done. After the rows are mended
 }
 
 // What is to be done about findings.
@@ -95,7 +96,7 @@ func (c *checker) lost(where, what string, args ...any) {
 	c.findings = append(c.findings, Finding{Where: where, What: fmt.Sprintf(what, args...), Remedy: restoreRemedy})
 }
 
-func (c *checker) repairable(where string, mend func(*tx) error, redo func() error, what string, args ...any) {
+func (c *checker) repairable(where string, mend func(*txn.Tx) error, redo func() error, what string, args ...any) {
 	c.findings = append(c.findings, Finding{
 		Where: where, What: fmt.Sprintf(what, args...), Remedy: repairRemedy, Repairable: true, mend: mend, redo: redo,
 	})
@@ -114,8 +115,8 @@ func (c *checker) all() error {
 			return err
 		}
 	}
-	return c.db.viewing(c.ctx, func(t *tx) error {
-		for s, err := range t.subscriptions() {
+	return c.db.rows.View(c.ctx, func(t *txn.Tx) error {
+		for s, err := range allSubscriptions(t) {
 			if err != nil {
 				c.lost("subscriptions", "a row cannot be read: %v", err)
 				return nil
@@ -132,22 +133,6 @@ func (c *checker) all() error {
 	})
 }
 
-// numbers checks that no number that is in use will be given out again.
-func (c *checker) numbers(t *tx) error {
-	var next uint32
-	if _, err := t.getJSON(metaKey("next"), &next); err != nil || next < c.most {
-		most := c.most
-		c.repairable("numbers", func(t *tx) error {
-			var now uint32
-			if _, err := t.getJSON(metaKey("next"), &now); err == nil && now >= most {
-				return errHoldsNoMore
-			}
-			return t.putJSON(metaKey("next"), most)
-		}, nil, "the last number that was given out is %d, though %d is in use", next, most)
-	}
-	return nil
-}
-
 func (c *checker) collection(v *View) error {
 	where := "collection " + v.Name
 	c.progress(where)
@@ -162,7 +147,7 @@ func (c *checker) collection(v *View) error {
 				return errHoldsNoMore
 			}
 			now.Topics = topics
-			return now.tx.putCollection(&now.Collection)
+			return putCollection(now.tx, &now.Collection)
 		}), nil, "it has %d topics, not %d as is said", topics, v.Topics)
 	}
 	for _, check := range []func(string, *View) error{c.log, c.keys, c.fragments, c.snapshots} {
@@ -176,7 +161,7 @@ func (c *checker) collection(v *View) error {
 // log checks the entries in the order of sequences.
 func (c *checker) log(where string, v *View) error {
 	expected, last := v.Horizon+1, v.HorizonTime
-	for r, err := range v.tx.scan(collectionKey(tableLog, v.Number), nil) {
+	for r, err := range v.tx.Scan(collectionKey(tableLog, v.Number), nil) {
 		if err == nil {
 			err = c.ctx.Err()
 		}
@@ -229,14 +214,14 @@ func (c *checker) entry(where string, v *View, e *Entry) error {
 			if _, leads := now.leadsTo(e); leads || !there {
 				return errHoldsNoMore
 			}
-			return now.tx.putJSON(topicKeyKey(&now.Collection, fragment.Key(e.TopicSI)), want)
+			return now.tx.PutJSON(topicKeyKey(&now.Collection, fragment.Key(e.TopicSI)), want)
 		}), nil, "the topic %s does not lead to its last entry, %d", e.TopicSI, e.Seq)
 		k = want
 	}
 	if !e.RecordStored() || e.Seq <= v.Horizon && (k.Seq != e.Seq || !e.Lives()) {
 		return nil // it is rendered when asked for, or given up
 	}
-	value, err := v.tx.get(sequenceKey(tableFragment, v.Number, e.Seq))
+	value, err := v.tx.Get(sequenceKey(tableFragment, v.Number, e.Seq))
 	if err != nil {
 		return err
 	}
@@ -250,11 +235,11 @@ func (c *checker) entry(where string, v *View, e *Entry) error {
 		c.repairable(where, v.again(func(now *View) error { // then it is rendered when it is asked for
 			var e Entry
 			at, stored := sequenceKey(tableLog, now.Number, seq), sequenceKey(tableFragment, now.Number, seq)
-			there, err := now.tx.getJSON(at, &e)
+			there, err := now.tx.GetJSON(at, &e)
 			if err != nil {
 				return err
 			}
-			value, err := now.tx.get(stored)
+			value, err := now.tx.Get(stored)
 			if err != nil {
 				return err
 			}
@@ -262,7 +247,7 @@ func (c *checker) entry(where string, v *View, e *Entry) error {
 				return errHoldsNoMore
 			}
 			e.Stored, e.Apart, e.Digests, e.Patches = false, false, nil, nil
-			return errors.Join(now.tx.putJSON(at, e), now.tx.delete(stored))
+			return errors.Join(now.tx.PutJSON(at, e), now.tx.Delete(stored))
 		}), nil, "the fragment of entry %d %s", seq, why)
 	}
 	return nil
@@ -270,7 +255,7 @@ func (c *checker) entry(where string, v *View, e *Entry) error {
 
 // leadsTo returns the row of the key of an entry, and whether that leads to it or a later one.
 func (v *View) leadsTo(e *Entry) (k keyRow, ok bool) {
-	there, err := v.tx.getJSON(topicKeyKey(&v.Collection, fragment.Key(e.TopicSI)), &k)
+	there, err := v.tx.GetJSON(topicKeyKey(&v.Collection, fragment.Key(e.TopicSI)), &k)
 	return k, there && err == nil && k.Seq >= e.Seq
 }
 
@@ -279,7 +264,7 @@ func (v *View) isEntry(seq uint64) (bool, error) {
 	if seq > v.Head {
 		return false, nil
 	}
-	row, err := v.tx.get(sequenceKey(tableLog, v.Number, seq))
+	row, err := v.tx.Get(sequenceKey(tableLog, v.Number, seq))
 	return row != nil, err
 }
 
@@ -315,7 +300,7 @@ func fragmentFault(e *Entry, value []byte) string {
 // keys checks that the rows of topic keys lead to entries of the topics.
 func (c *checker) keys(where string, v *View) error {
 	prefix := collectionKey(tableKey, v.Number)
-	for r, err := range v.tx.scan(prefix, nil) {
+	for r, err := range v.tx.Scan(prefix, nil) {
 		if err != nil {
 			return err
 		}
@@ -333,7 +318,7 @@ func (c *checker) keys(where string, v *View) error {
 
 // fragments checks that fragments are those of entries.
 func (c *checker) fragments(where string, v *View) error {
-	for r, err := range v.tx.glance(collectionKey(tableFragment, v.Number), nil) {
+	for r, err := range v.tx.Glance(collectionKey(tableFragment, v.Number), nil) {
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
@@ -86,7 +87,7 @@ func TestLeftoversAreFound(t *testing.T) {
 // raw changes rows past all checks.
 func raw(t testing.TB, db *DB, f func(kv.Writer) error) {
 	t.Helper()
-	w, err := db.engine.Begin(t.Context(), committed(t, db))
+	w, err := db.rows.Engine.Begin(t.Context(), committed(t, db))
 	require.NoError(t, err)
 	require.NoError(t, f(w))
 	require.NoError(t, w.Commit())
@@ -152,7 +153,7 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 			})
 		}, `table 'r' .*belongs to no record`, true},
 		"the number of topics is wrong": {func(t *testing.T, db *DB, c *Collection) {
-			require.NoError(t, db.update(t.Context(), func(t *tx) error { other := *c; other.Topics += 2; return t.putCollection(&other) }))
+			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error { other := *c; other.Topics += 2; return putCollection(t, &other) }))
 		}, "topics, not", true},
 		"a fragment is lost": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error { return w.Delete(sequenceKey(tableFragment, c.Number, c.Head)) })
@@ -172,7 +173,9 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 			raw(t, db, func(w kv.Writer) error { return w.Delete(topicKeyKey(c, fragment.Key(ref(4)))) })
 		}, "does not lead to its last entry", true},
 		"a topic key leads nowhere": {func(t *testing.T, db *DB, c *Collection) {
-			require.NoError(t, db.update(t.Context(), func(t *tx) error { return t.putJSON(topicKeyKey(c, fragment.Key(ref(4))), keyRow{c.Head + 7, ref(4)}) }))
+			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error {
+				return t.PutJSON(topicKeyKey(c, fragment.Key(ref(4))), keyRow{c.Head + 7, ref(4)})
+			}))
 		}, "leads to no entry of its topic", true},
 		"numbers would be given out again": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error { return w.Delete(metaKey("next")) })
@@ -232,8 +235,8 @@ func listedFiles(t testing.TB, db *DB, c *Collection) (files []string) {
 func deleteFirst(t testing.TB, db *DB, prefix []byte) {
 	t.Helper()
 	var key []byte
-	require.NoError(t, db.viewing(t.Context(), func(tx *tx) error {
-		for r, err := range tx.scan(prefix, nil) {
+	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
+		for r, err := range tx.Scan(prefix, nil) {
 			require.NoError(t, err)
 			key = r.Key
 			break
@@ -261,7 +264,9 @@ func TestMendingKeepsWhatOthersWroteMeanwhile(t *testing.T) {
 		"an entry":   {put(func(c *Collection) []byte { return sequenceKey(tableLog, c.Number, c.Head+1) }), more},
 		"a fragment": {put(func(c *Collection) []byte { return sequenceKey(tableFragment, c.Number, c.Head+1) }), more},
 		"a topic key": {func(t testing.TB, db *DB, c *Collection) {
-			require.NoError(t, db.update(t.Context(), func(t *tx) error { return t.putJSON(topicKeyKey(c, fragment.Key(ref(900))), keyRow{c.Head, ref(900)}) }))
+			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error {
+				return t.PutJSON(topicKeyKey(c, fragment.Key(ref(900))), keyRow{c.Head, ref(900)})
+			}))
 		}, func(t testing.TB, db *DB) {
 			publish(t, db, "m", &fragment.Change{
 				PutTopics: []*fragment.Topic{named(ref(900), "new")}, Added: 1,

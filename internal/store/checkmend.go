@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // Between a finding and its mending others may write. So what mends looks in its own
@@ -17,7 +19,7 @@ var errHoldsNoMore = errors.New("the finding does not hold any more")
 // mend mends a finding, if that still holds.
 func (db *DB) mend(ctx context.Context, f *Finding) (mended bool, err error) {
 	if f.mend != nil {
-		if err := db.update(ctx, f.mend); err != nil {
+		if err := db.rows.Update(ctx, f.mend); err != nil {
 			if errors.Is(err, errHoldsNoMore) {
 				return false, nil
 			}
@@ -34,9 +36,9 @@ func (db *DB) mend(ctx context.Context, f *Finding) (mended bool, err error) {
 
 // again returns what mends a finding in a collection: f with the collection as it is then. Where
 // that was deleted, or created anew, the finding does not hold any more.
-func (v *View) again(f func(*View) error) func(*tx) error {
+func (v *View) again(f func(*View) error) func(*txn.Tx) error {
 	name, number, db := v.Name, v.Number, v.db
-	return func(t *tx) error {
+	return func(t *txn.Tx) error {
 		now, err := getCollection(t, name)
 		if errors.Is(err, ErrNotFound) || err == nil && now.Number != number {
 			return errHoldsNoMore
@@ -53,7 +55,7 @@ func (v *View) again(f func(*View) error) func(*tx) error {
 func (c *checker) leftover(where string, v *View, key []byte, belongs func(now *View, value []byte) (bool, error), what string, args ...any) {
 	key = bytes.Clone(key)
 	c.repairable(where, v.again(func(now *View) error {
-		value, err := now.tx.get(key)
+		value, err := now.tx.Get(key)
 		if err != nil {
 			return err
 		}
@@ -67,7 +69,7 @@ func (c *checker) leftover(where string, v *View, key []byte, belongs func(now *
 		if ok {
 			return errHoldsNoMore
 		}
-		return now.tx.delete(key)
+		return now.tx.Delete(key)
 	}), nil, what, args...)
 }
 
@@ -80,7 +82,7 @@ func (v *View) unlist(s *Snapshot) error {
 	if !slices.ContainsFunc(all, func(now Snapshot) bool { return now.ID == s.ID }) {
 		return errHoldsNoMore
 	}
-	return v.tx.delete(sequenceKey(tableSnapshot, v.Number, s.Seq))
+	return v.tx.Delete(sequenceKey(tableSnapshot, v.Number, s.Seq))
 }
 
 // leftovers finds what crashes have left. It does no harm but takes space.
@@ -91,4 +93,20 @@ func (c *checker) leftovers() error {
 		c.findings[len(c.findings)-1].Remedy = "\"check --repair\" removes them, and so does every command that writes"
 	}
 	return err
+}
+
+// numbers checks that no number that is in use will be given out again.
+func (c *checker) numbers(t *txn.Tx) error {
+	var next uint32
+	if _, err := t.GetJSON(metaKey("next"), &next); err != nil || next < c.most {
+		most := c.most
+		c.repairable("numbers", func(t *txn.Tx) error {
+			var now uint32
+			if _, err := t.GetJSON(metaKey("next"), &now); err == nil && now >= most {
+				return errHoldsNoMore
+			}
+			return t.PutJSON(metaKey("next"), most)
+		}, nil, "the last number that was given out is %d, though %d is in use", next, most)
+	}
+	return nil
 }

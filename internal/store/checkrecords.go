@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // derivedTables are the tables of which each row follows from the topics of a source and the
@@ -20,7 +21,7 @@ const fewDifferences = 20
 // records checks that the indexes of a source agree with its records: all rows that follow from
 // the records are there, and no others. It returns the number of topics, -1 where a record
 // cannot be read. Memory does not grow with the number of records.
-func (c *checker) records(t *tx, where string, id sourceID) (topics int, err error) {
+func (c *checker) records(t *txn.Tx, where string, id sourceID) (topics int, err error) {
 	folder, err := os.MkdirTemp("", "tmshare-check-")
 	if err != nil {
 		return 0, err
@@ -38,7 +39,7 @@ func (c *checker) records(t *tx, where string, id sourceID) (topics int, err err
 	}
 	count, first := 0, len(c.findings)
 	mended := errHoldsNoMore // until something was mended
-	withFirst := func(*tx) error { return mended }
+	withFirst := func(*txn.Tx) error { return mended }
 	err = differences(t, l, func(key, want, have []byte) {
 		if count++; count > fewDifferences {
 			return
@@ -58,7 +59,7 @@ func (c *checker) records(t *tx, where string, id sourceID) (topics int, err err
 	if count > fewDifferences {
 		c.repairable(where, withFirst, nil, "%d rows of indexes differ from the records", count)
 	}
-	c.findings[first].mend = func(t *tx) error { // all at once, compared with what is there then
+	c.findings[first].mend = func(t *txn.Tx) error { // all at once, compared with what is there then
 		l := c.db.newLoading(id)
 		defer l.sorter.Close()
 		again := &checker{db: c.db, ctx: c.ctx, progress: c.progress}
@@ -74,9 +75,9 @@ func (c *checker) records(t *tx, where string, id sourceID) (topics int, err err
 		err := differences(t, l, func(key, want, _ []byte) {
 			differ = true
 			if want == nil {
-				failed = errors.Join(failed, t.delete(bytes.Clone(key)))
+				failed = errors.Join(failed, t.Delete(bytes.Clone(key)))
 			} else {
-				failed = errors.Join(failed, t.put(bytes.Clone(key), bytes.Clone(want)))
+				failed = errors.Join(failed, t.Put(bytes.Clone(key), bytes.Clone(want)))
 			}
 		})
 		if err := errors.Join(err, failed); err != nil {
@@ -91,7 +92,7 @@ func (c *checker) records(t *tx, where string, id sourceID) (topics int, err err
 }
 
 // expect gives l the rows that follow from the records. It returns the number of topics.
-func (c *checker) expect(t *tx, where string, l *loading) (topics int, err error) {
+func (c *checker) expect(t *txn.Tx, where string, l *loading) (topics int, err error) {
 	put := func(key, value []byte) error {
 		if key[0] == tableTopic {
 			return nil
@@ -109,7 +110,7 @@ func (c *checker) expect(t *tx, where string, l *loading) (topics int, err error
 		return l.addMentions()
 	}
 	prefix := l.id.key(tableTopic)
-	for r, err := range t.glance(prefix, nil) {
+	for r, err := range t.Glance(prefix, nil) {
 		if err == nil {
 			err = c.ctx.Err()
 		}
@@ -127,7 +128,7 @@ func (c *checker) expect(t *tx, where string, l *loading) (topics int, err error
 		}
 	}
 	prefix = l.id.key(tableAssociation)
-	for r, err := range t.glance(prefix, nil) {
+	for r, err := range t.Glance(prefix, nil) {
 		if err == nil {
 			err = c.ctx.Err()
 		}
@@ -146,7 +147,7 @@ func (c *checker) expect(t *tx, where string, l *loading) (topics int, err error
 		}
 		first := a.Players()[0]
 		if string(player) != string(first) { // it follows from the row of the first player, if that is there
-			there, err := t.get(l.id.associationKey(first, a.Part(first), a.Key()))
+			there, err := t.Get(l.id.associationKey(first, a.Part(first), a.Key()))
 			if err != nil {
 				return 0, err
 			}
@@ -163,7 +164,7 @@ func (c *checker) expect(t *tx, where string, l *loading) (topics int, err error
 
 // differences calls f with each row that is not as l has it: want is nil where there should be
 // none, have where there is none.
-func differences(t *tx, l *loading, f func(key, want, have []byte)) error {
+func differences(t *txn.Tx, l *loading, f func(key, want, have []byte)) error {
 	want, stopWant := iter.Pull2(l.combined())
 	defer stopWant()
 	have, stopHave := iter.Pull2(derived(t, l.id))
@@ -200,10 +201,10 @@ func differences(t *tx, l *loading, f func(key, want, have []byte)) error {
 }
 
 // derived iterates over the rows of a source that follow from its records.
-func derived(t *tx, id sourceID) iter.Seq2[row, error] {
+func derived(t *txn.Tx, id sourceID) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		for _, table := range derivedTables {
-			for r, err := range t.scan(id.key(table), nil) {
+			for r, err := range t.Scan(id.key(table), nil) {
 				if !yield(r, err) || err != nil {
 					return
 				}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // An engine whose rows may be damaged, as files may be, compares their checksums only when it
@@ -12,23 +14,14 @@ import (
 // day.
 const verifyEvery = 24 * time.Hour
 
-// damagedRows ends the messages about rows that are damaged.
-const damagedRows = "What is read may be wrong or incomplete. \"check\" says what else is damaged. Restore the folder from a backup with \"restore\"; " +
-	"a subscriber can also subscribe again with another --data"
-
-// corruptRow returns the error of a row that cannot be read.
-func corruptRow(table string, key []byte, err error) error {
-	return fmt.Errorf("%w: %s row %x: %w. %s", ErrDamaged, table, key, err, damagedRows)
-}
-
 // keepChecksums compares the checksums of all rows, again and again.
-func (db *DB) keepChecksums() {
+func (db *DB) keepChecksums(stopped context.Context) {
 	for first := true; ; first = false {
-		damage := db.CompareChecksums(db.stopped)
+		damage := db.CompareChecksums(stopped)
 		switch {
-		case db.stopped.Err() != nil && !first: // not all were compared
+		case stopped.Err() != nil && !first: // not all were compared
 			return
-		case db.stopped.Err() != nil:
+		case stopped.Err() != nil:
 			damage = nil
 		case damage != nil:
 			db.onDamage(damage)
@@ -38,7 +31,7 @@ func (db *DB) keepChecksums() {
 			close(db.compared)
 		}
 		select {
-		case <-db.stopped.Done():
+		case <-stopped.Done():
 			return
 		case <-db.again:
 		case <-time.After(verifyEvery):
@@ -66,7 +59,7 @@ func (db *DB) CompareChecksums(ctx context.Context) error {
 	}
 	err := db.verifier.Verify(ctx)
 	if errors.Is(err, ErrDamaged) {
-		return fmt.Errorf("%w. %s", err, damagedRows)
+		return fmt.Errorf("%w. %s", err, txn.DamageRemedy)
 	}
 	return err
 }

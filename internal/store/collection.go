@@ -11,13 +11,14 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // Errors that callers tell apart.
 var (
 	ErrNotFound = errors.New("not found")
 	ErrExists   = errors.New("exists already")
-	ErrTooLarge = errors.New("too large a change")
+	ErrTooLarge = txn.ErrTooLarge
 	ErrGone     = errors.New("gone") // was there and is not kept
 
 	// ErrRecordTooLarge says that what is said of one topic, or one association, takes too much.
@@ -90,9 +91,9 @@ func (e *Entry) Lives() bool { return !e.Deleted && e.Topic == "" }
 // asked for.
 func (e *Entry) RecordStored() bool { return e.Stored || e.Apart }
 
-func getCollection(t *tx, name string) (*Collection, error) {
+func getCollection(t *txn.Tx, name string) (*Collection, error) {
 	var c Collection
-	ok, err := t.getJSON(nameKey(tableCollection, name), &c)
+	ok, err := t.GetJSON(nameKey(tableCollection, name), &c)
 	if err != nil {
 		return nil, err
 	}
@@ -102,21 +103,21 @@ func getCollection(t *tx, name string) (*Collection, error) {
 	return &c, nil
 }
 
-func (t *tx) putCollection(c *Collection) error {
-	return t.putJSON(nameKey(tableCollection, c.Name), c)
+func putCollection(t *txn.Tx, c *Collection) error {
+	return t.PutJSON(nameKey(tableCollection, c.Name), c)
 }
 
 // Collections returns all collections by name.
 func (db *DB) Collections(ctx context.Context) (all []Collection, err error) {
-	err = db.viewing(ctx, func(t *tx) (err error) {
-		all, err = t.collections()
+	err = db.rows.View(ctx, func(t *txn.Tx) (err error) {
+		all, err = allCollections(t)
 		return err
 	})
 	return all, err
 }
 
-func (t *tx) collections() (all []Collection, err error) {
-	for r, err := range t.scan([]byte{tableCollection}, nil) {
+func allCollections(t *txn.Tx) (all []Collection, err error) {
+	for r, err := range t.Scan([]byte{tableCollection}, nil) {
 		if err != nil {
 			return nil, err
 		}
@@ -133,13 +134,13 @@ func (t *tx) collections() (all []Collection, err error) {
 // subscription has had.
 func (db *DB) nextNumber(ctx context.Context) (uint32, error) {
 	var n uint32
-	err := db.update(ctx, func(t *tx) error {
+	err := db.rows.Update(ctx, func(t *txn.Tx) error {
 		n = 0
-		if _, err := t.getJSON(metaKey("next"), &n); err != nil {
+		if _, err := t.GetJSON(metaKey("next"), &n); err != nil {
 			return err
 		}
 		n++
-		return t.putJSON(metaKey("next"), n)
+		return t.PutJSON(metaKey("next"), n)
 	})
 	return n, err
 }
@@ -154,7 +155,7 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 	if c.DocumentSize == 0 {
 		c.DocumentSize = 100
 	}
-	err := db.viewing(ctx, func(t *tx) error { return absent(t, c.Name) })
+	err := db.rows.View(ctx, func(t *txn.Tx) error { return absent(t, c.Name) })
 	if err != nil {
 		return nil, err
 	}
@@ -175,11 +176,11 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 		err = db.loadLog(ctx, &c, src)
 	}
 	if err == nil {
-		err = db.update(ctx, func(t *tx) error {
+		err = db.rows.Update(ctx, func(t *txn.Tx) error {
 			if err := absent(t, c.Name); err != nil {
 				return err
 			}
-			return t.putCollection(&c)
+			return putCollection(t, &c)
 		})
 	}
 	if err != nil {
@@ -188,7 +189,7 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 	return &c, nil
 }
 
-func absent(t *tx, name string) error {
+func absent(t *txn.Tx, name string) error {
 	_, err := getCollection(t, name)
 	switch {
 	case err == nil:
@@ -201,7 +202,7 @@ func absent(t *tx, name string) error {
 
 // loadLog writes the first entries of a collection that nothing shows yet.
 func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) error {
-	bulk, err := db.engine.Bulk(ctx)
+	bulk, err := db.rows.Engine.Bulk(ctx)
 	if err != nil {
 		return err
 	}

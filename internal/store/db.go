@@ -1,7 +1,7 @@
 package store
 
 import (
-	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -9,13 +9,14 @@ import (
 
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // DB is a node's database. It is safe for concurrent use; writes run one at a
 // time.
 type DB struct {
 	dir      string
-	engine   kv.Engine
+	rows     *txn.DB
 	verifier kv.Verifier        // compares the engine's checksums; nil where it has none
 	folder   *datafolder.Folder // with the engine in it
 	readOnly bool
@@ -24,33 +25,31 @@ type DB struct {
 	now      func() time.Time
 	run      uint32 // of the entries that it writes
 
-	write chan struct{} // of one place: that of the one writer of this process
-
-	open   sync.RWMutex   // of closed, and of the beginning of views
-	closed bool           // nothing begins any more
-	users  sync.WaitGroup // the views and updates that are under way
-
-	stopped context.Context // ends with Close: what is done in the background ends
-	stop    context.CancelFunc
-
 	compared chan struct{}         // closed when the checksums of all rows have been compared once
 	damage   atomic.Pointer[error] // what was found the last time, after that
 	again    chan struct{}         // tests have them compared again
 	onDamage func(error)
 
-	rows   sync.Map // name → *decodedRow: collections as readers saw them last
+	seen   sync.Map // name → *decodedRow: collections as readers saw them last
 	latest sync.Map // name → *latestAt
 
-	tap            tap // of updates; nil but in benchmarks
 	maxPublication int64
 	sortMemory     int   // for the rows of a load, in bytes; 0: as much as usual. Others are for tests
 	rendered       int64 // likewise, of fragments that a commit may render, however few entries it has
 }
 
-var errClosed = kv.ErrClosed
+type row = kv.Row
 
 // Dir returns the data folder.
 func (db *DB) Dir() string { return db.dir }
 
 // CheckFreeSpace returns an error, which is ENOSPC, if the disk is nearly full.
 func (db *DB) CheckFreeSpace() error { return datafolder.CheckFreeSpace(db.dir) }
+
+// writable returns why nothing may be changed now.
+func (db *DB) writable() error {
+	if db.readOnly {
+		return fmt.Errorf("%s is opened for reading only", db.dir)
+	}
+	return db.CheckFreeSpace()
+}

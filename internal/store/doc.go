@@ -6,7 +6,7 @@
 // [Collection] is a published source with its change log; a [Subscription] is a
 // source that follows another server's collection.
 //
-// Every write is one [DB.update]: it collects its changes over a snapshot of the
+// Every write is one update of package txn: it collects its changes over a snapshot of the
 // database and commits them at once, if nobody else has committed meanwhile. A
 // crash leaves the state before or after, never between. A whole map is loaded
 // into a new generation ([DB.StageSource]) that one small commit switches to.

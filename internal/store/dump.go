@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // Row is a row of the database.
@@ -23,19 +24,19 @@ type Row = kv.Row
 // rest: later writes do not show in it. What is not in it is made again when it is asked for.
 type Dump struct {
 	db *DB
-	tx *tx
+	tx *txn.Tx
 }
 
 // Dump calls f with the present state. It is valid until f returns. Reading and writing go on
 // meanwhile.
 func (db *DB) Dump(ctx context.Context, f func(*Dump) error) error {
-	return db.viewing(ctx, func(t *tx) error { return f(&Dump{db, t}) })
+	return db.rows.View(ctx, func(t *txn.Tx) error { return f(&Dump{db, t}) })
 }
 
 // Rows iterates over all rows in the order of keys. A row is valid until the next one.
 func (d *Dump) Rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		for r, err := range d.tx.glance(nil, nil) {
+		for r, err := range d.tx.Glance(nil, nil) {
 			if !yield(r, err) || err != nil {
 				return
 			}
@@ -46,7 +47,7 @@ func (d *Dump) Rows() iter.Seq2[Row, error] {
 // SnapshotFiles returns the paths of the files of all snapshots that are listed, relative to
 // the data folder and with slashes.
 func (d *Dump) SnapshotFiles() (paths []string, err error) {
-	collections, err := d.tx.collections()
+	collections, err := allCollections(d.tx)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func (d *Dump) SnapshotFiles() (paths []string, err error) {
 
 // Load writes the rows of a dump to a database that was opened for that ([Restore]).
 func (db *DB) Load(ctx context.Context, rows iter.Seq2[Row, error]) error {
-	bulk, err := db.engine.Bulk(ctx)
+	bulk, err := db.rows.Engine.Bulk(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,8 +93,8 @@ func (db *DB) Load(ctx context.Context, rows iter.Seq2[Row, error]) error {
 // a new feed id tells subscribers to replace what they have.
 func (db *DB) BeginEpochs(ctx context.Context) error {
 	epochs := map[uint32]uuid.UUID{} // by the numbers of collections: the same ones if this is tried again
-	return db.update(ctx, func(t *tx) error {
-		collections, err := t.collections()
+	return db.rows.Update(ctx, func(t *txn.Tx) error {
+		collections, err := allCollections(t)
 		if err != nil {
 			return err
 		}
@@ -107,7 +108,7 @@ func (db *DB) BeginEpochs(ctx context.Context) error {
 			if err := os.Rename(was, db.snapshotFolder(c)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			if err := t.putCollection(c); err != nil {
+			if err := putCollection(t, c); err != nil {
 				return err
 			}
 		}

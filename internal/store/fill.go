@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // FillCollection publishes the first version of a map in a collection in which
@@ -15,7 +16,7 @@ import (
 // that is not empty, or is not any more in the end, is ErrExists.
 func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Source, checks ...func(*Collection) error) (*Collection, error) {
 	var empty, filled Collection
-	err := db.viewing(ctx, func(t *tx) error {
+	err := db.rows.View(ctx, func(t *txn.Tx) error {
 		c, err := getCollection(t, name)
 		if err == nil {
 			empty, filled = *c, *c
@@ -35,7 +36,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	if err != nil {
 		return nil, errors.Join(err, db.deleteRows(ctx, &filled))
 	}
-	err = db.update(ctx, func(t *tx) error {
+	err = db.rows.Update(ctx, func(t *txn.Tx) error {
 		c, err := getCollection(t, name)
 		if err == nil {
 			err = stillEmpty(c, &empty)
@@ -47,7 +48,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 			return err
 		}
 		filled.Settings, filled.Segments, filled.Offers, filled.Restating = c.Settings, c.Segments, c.Offers, c.Restating
-		return t.putCollection(&filled)
+		return putCollection(t, &filled)
 	})
 	unused := &empty
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -86,9 +87,9 @@ func TestACollectionThatIsNotCreatedLeavesNothing(t *testing.T) {
 // neither of a map that was replaced nor of attempts that failed.
 func onlyOf(t *testing.T, db *DB, c *Collection) {
 	t.Helper()
-	require.NoError(t, db.viewing(t.Context(), func(rows *tx) error {
+	require.NoError(t, db.rows.View(t.Context(), func(rows *txn.Tx) error {
 		for _, table := range []byte(sourceTables + string([]byte{tableLog, tableFragment, tableKey, tableSnapshot, tableChangeList})) {
-			for r, err := range rows.scan([]byte{table}, nil) {
+			for r, err := range rows.Scan([]byte{table}, nil) {
 				require.NoError(t, err)
 				assert.Equal(t, c.source().key(table)[:5], r.Key[:5], "%c", table)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/storetest"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -267,9 +268,14 @@ func TestLargeFragmentsAreRenderedOnDemand(t *testing.T) {
 	})
 }
 
-func rowsOf(t testing.TB, tx *tx, prefix []byte) int {
+func rowsOf(t testing.TB, tx *txn.Tx, prefix []byte) int {
 	t.Helper()
-	return len(scanned(t, tx, prefix, nil))
+	n := 0
+	for _, err := range tx.Scan(prefix, nil) {
+		require.NoError(t, err)
+		n++
+	}
+	return n
 }
 
 // The large fragment of a closing entry is that of whoever has the TopicSI when

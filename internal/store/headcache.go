@@ -29,12 +29,12 @@ type Version = kv.Version
 
 // Version returns the version of the present state, which each commit changes, those of other
 // stores over the engine too.
-func (db *DB) Version(ctx context.Context) (Version, error) { return db.engine.Version(ctx) }
+func (db *DB) Version(ctx context.Context) (Version, error) { return db.rows.Engine.Version(ctx) }
 
 // Latest returns a collection as it is now. It costs nothing as long as nothing is
 // committed, and it is the same pointer as long as it says the same.
 func (db *DB) Latest(ctx context.Context, name string) (*Latest, error) {
-	version, err := db.engine.Version(ctx)
+	version, err := db.rows.Engine.Version(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (db *DB) Latest(ctx context.Context, name string) (*Latest, error) {
 	}
 	l := &Latest{db: db}
 	err = db.View(ctx, name, func(v *View) (err error) {
-		version, l.Collection = v.tx.base.Version(), v.Collection
+		version, l.Collection = v.tx.Version(), v.Collection
 		l.Snapshots, err = v.Snapshots()
 		return err
 	})

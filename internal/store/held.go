@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // A source whose server publishes records, rather than fragments, is what all its records
@@ -29,13 +30,13 @@ func (s sourceID) heldKey(id string) ([]byte, error) {
 	return append(s.key(tableHeld), id...), nil
 }
 
-func held(t *tx, source sourceID, id string) (*Held, error) {
+func held(t *txn.Tx, source sourceID, id string) (*Held, error) {
 	key, err := source.heldKey(id)
 	if err != nil {
 		return nil, err
 	}
 	var h Held
-	ok, err := t.getJSON(key, &h)
+	ok, err := t.GetJSON(key, &h)
 	if !ok || err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func (a *Applying) Held(id string) (*Held, error) {
 
 // Describing returns the id of the record that describes a topic, "" if none does.
 func (a *Applying) Describing(topicSI fragment.Ref) (string, error) {
-	b, err := a.tx.get(a.subscription.source(a.Progress).locatorKey(tableDescribed, topicSI))
+	b, err := a.tx.Get(a.subscription.source(a.Progress).locatorKey(tableDescribed, topicSI))
 	return string(b), err
 }
 
@@ -64,11 +65,11 @@ func (a *Applying) Hold(h Held) error {
 		return err
 	}
 	if h.TopicSI != "" {
-		if err := a.tx.put(source.locatorKey(tableDescribed, h.TopicSI), []byte(h.ID)); err != nil {
+		if err := a.tx.Put(source.locatorKey(tableDescribed, h.TopicSI), []byte(h.ID)); err != nil {
 			return err
 		}
 	}
-	return a.tx.putJSON(key, h)
+	return a.tx.PutJSON(key, h)
 }
 
 // LetGo forgets a record.
@@ -88,19 +89,19 @@ func (a *Applying) LetGo(id string) error {
 			return err
 		}
 		if by == id {
-			if err := a.tx.delete(source.locatorKey(tableDescribed, h.TopicSI)); err != nil {
+			if err := a.tx.Delete(source.locatorKey(tableDescribed, h.TopicSI)); err != nil {
 				return err
 			}
 		}
 	}
-	return a.tx.delete(key)
+	return a.tx.Delete(key)
 }
 
 // HeldRecords calls f with what is known of the records of a subscription: of those with
 // the given ids, or of all where ids is nil. It is the generation that changes are
 // applied to. It ends where f fails.
 func (db *DB) HeldRecords(ctx context.Context, name string, ids []string, f func(Held) error) error {
-	return db.viewing(ctx, func(t *tx) error {
+	return db.rows.View(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
@@ -122,7 +123,7 @@ func (db *DB) HeldRecords(ctx context.Context, name string, ids []string, f func
 		if ids != nil {
 			return nil
 		}
-		for r, err := range t.glance(source.key(tableHeld), nil) {
+		for r, err := range t.Glance(source.key(tableHeld), nil) {
 			var h Held
 			if err == nil {
 				err = json.Unmarshal(r.Value, &h)

@@ -18,9 +18,14 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store/storetest"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
+
+var errClosed = kv.ErrClosed
+
+func cloned(r row) row { return row{Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value)} }
 
 const sp = storetest.SP
 
@@ -203,8 +208,8 @@ func unzip(t tester, data []byte) string {
 // countWrites counts the rows that the engine of a database is given from now on, and calls f with
 // the number at each.
 func countWrites(db *DB, f func(n int)) *int {
-	e := &countingEngine{Engine: db.engine, f: f}
-	db.engine = e
+	e := &countingEngine{Engine: db.rows.Engine, f: f}
+	db.rows.Engine = e
 	return &e.n
 }
 
@@ -238,7 +243,7 @@ func (w *countingWriter) Put(key, value []byte) error {
 // rowAt returns the value of a key.
 func rowAt(t testing.TB, db *DB, key []byte) (value []byte) {
 	t.Helper()
-	require.NoError(t, db.viewing(t.Context(), func(tx *tx) (err error) { value, err = tx.get(key); return err }))
+	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) (err error) { value, err = tx.Get(key); return err }))
 	return value
 }
 
@@ -246,9 +251,9 @@ func rowAt(t testing.TB, db *DB, key []byte) (value []byte) {
 func rows(t tester, db *DB, tables string) int {
 	t.Helper()
 	n := 0
-	require.NoError(t, db.viewing(t.Context(), func(tx *tx) error {
+	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
 		for _, table := range []byte(tables) {
-			for _, err := range tx.scan([]byte{table}, nil) {
+			for _, err := range tx.Scan([]byte{table}, nil) {
 				require.NoError(t, err)
 				n++
 			}
@@ -261,7 +266,7 @@ func rows(t tester, db *DB, tables string) int {
 // committed returns the version of the present state, which each commit changes.
 func committed(t testing.TB, db *DB) kv.Version {
 	t.Helper()
-	v, err := db.engine.Version(t.Context())
+	v, err := db.rows.Engine.Version(t.Context())
 	require.NoError(t, err)
 	return v
 }
@@ -269,7 +274,7 @@ func committed(t testing.TB, db *DB) kv.Version {
 // journaled reports whether the one commit that f makes goes through the journal.
 func journaled(t testing.TB, db *DB, f func()) bool {
 	t.Helper()
-	before, engine := committed(t, db), db.engine.(*badger.Engine)
+	before, engine := committed(t, db), db.rows.Engine.(*badger.Engine)
 	through := engine.Journaled()
 	f()
 	require.Equal(t, before+1, committed(t, db), "there is one commit")

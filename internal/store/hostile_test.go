@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testhostile"
 	"github.com/tmshare/tmshare/merge"
@@ -180,7 +181,7 @@ func TestWhoWaitsToPublishCanLeave(t *testing.T) {
 	collection(t, db, "m", 1)
 	begun, end, ended := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
-		ended <- db.update(t.Context(), func(*tx) error { close(begun); <-end; return nil })
+		ended <- db.rows.Update(t.Context(), func(*txn.Tx) error { close(begun); <-end; return nil })
 	}()
 	<-begun
 	gone := errors.New("gone")
@@ -265,7 +266,7 @@ func TestAPublicationThatFailsLeavesNoJournal(t *testing.T) {
 
 	ctx, leave := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")
-	engine := db.engine
+	engine := db.rows.Engine
 	const many = 5_000 // more than a transaction of Badger takes
 	written := countWrites(db, func(n int) {
 		if n == many {
@@ -279,7 +280,7 @@ func TestAPublicationThatFailsLeavesNoJournal(t *testing.T) {
 	require.Equal(t, before, recordsOf(t, db, "m"))
 	require.Equal(t, count, rows(t, db, "efk"))
 
-	db.engine = engine
+	db.rows.Engine = engine
 	publish(t, db, "m", rename(0, 3_000, words(100)))
 	view(t, db, "m", func(v *View) { require.Equal(t, map[string]int{words(100): 3_000}, namesOf(t, v.Source())) })
 }

@@ -80,7 +80,7 @@ const maxMentions = 50_000
 
 func (l *loading) load(ctx context.Context, records iter.Seq2[fragment.Record, error]) error {
 	var err error
-	if l.bulk, err = l.db.engine.Bulk(ctx); err != nil {
+	if l.bulk, err = l.db.rows.Engine.Bulk(ctx); err != nil {
 		return err
 	}
 	defer l.bulk.Cancel()

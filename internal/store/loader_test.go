@@ -15,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -80,7 +81,7 @@ func TestRecordsAreLoadedInAnyOrder(t *testing.T) {
 		require.Equal(t, bounds.sort < 32<<20, len(loadingFiles(t, db)) > 0, "%+v", bounds)
 		require.NoError(t, l.sorter.Close())
 		require.Empty(t, loadingFiles(t, db))
-		require.NoError(t, db.viewing(t.Context(), func(tx *tx) error {
+		require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
 			got := records{tx, id}
 			require.Equal(t, all(t, want), all(t, got), "%+v", bounds)
 			for i := range 3 * 200 {
@@ -105,9 +106,9 @@ func TestRecordsAreLoadedInAnyOrder(t *testing.T) {
 func allRows(t testing.TB, db *DB) []row {
 	t.Helper()
 	var list []row
-	require.NoError(t, db.viewing(t.Context(), func(tx *tx) error {
+	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
 		for _, table := range []byte(sourceTables) {
-			for r, err := range tx.scan([]byte{table}, nil) {
+			for r, err := range tx.Scan([]byte{table}, nil) {
 				require.NoError(t, err)
 				list = append(list, r)
 			}

@@ -23,6 +23,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -142,7 +143,7 @@ func unpackForm(b []byte, n int) ([]byte, error) {
 	for ; ; n-- {
 		length, size := binary.Uvarint(b)
 		if size <= 0 || length > uint64(len(b)-size) {
-			return nil, fmt.Errorf("%w: a fragment has no length. %s", ErrDamaged, damagedRows)
+			return nil, fmt.Errorf("%w: a fragment has no length. %s", ErrDamaged, txn.DamageRemedy)
 		}
 		if n == 0 {
 			return b[size : size+int(length)], nil
@@ -198,7 +199,7 @@ func (d *Digest) UnmarshalText(text []byte) error {
 	b, err := base64.RawStdEncoding.AppendDecode(nil, text)
 	length, n := binary.Varint(b)
 	if err != nil || n <= 0 || len(b) != n+md5.Size+sha256.Size {
-		return fmt.Errorf("%w: a digest cannot be read. %s", ErrDamaged, damagedRows)
+		return fmt.Errorf("%w: a digest cannot be read. %s", ErrDamaged, txn.DamageRemedy)
 	}
 	d.Length = length
 	copy(d.MD5[:], b[n:])

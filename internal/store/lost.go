@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -70,7 +71,7 @@ func (db *DB) DropLostSnapshots(ctx context.Context, name string) (dropped []Sna
 	if err != nil || len(lost) == 0 {
 		return nil, err
 	}
-	err = db.update(ctx, func(t *tx) error {
+	err = db.rows.Update(ctx, func(t *txn.Tx) error {
 		dropped = nil
 		now, err := getCollection(t, name)
 		if err != nil || now.Epoch != c.Epoch {
@@ -85,7 +86,7 @@ func (db *DB) DropLostSnapshots(ctx context.Context, name string) (dropped []Sna
 				continue
 			}
 			dropped = append(dropped, s)
-			if err := t.delete(sequenceKey(tableSnapshot, c.Number, s.Seq)); err != nil {
+			if err := t.Delete(sequenceKey(tableSnapshot, c.Number, s.Seq)); err != nil {
 				return err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // The first entries of a collection come without fragments: they are rendered when they
@@ -33,7 +34,7 @@ func (db *DB) MaterializeFragments(ctx context.Context, name string) (records in
 		}
 		if len(keys) > 0 {
 			n := 0
-			err := db.update(ctx, func(t *tx) (err error) {
+			err := db.rows.Update(ctx, func(t *txn.Tx) (err error) {
 				n, err = db.keep(ctx, t, name, keys)
 				return err
 			})
@@ -54,7 +55,7 @@ func (e *Entry) kept() bool { return e.RecordStored() && len(e.Digests) == len(F
 // kept. next is the key to go on with, nil where there are no more.
 func (v *View) notKept(from []byte) (keys [][]byte, next []byte, err error) {
 	looked := 0
-	for r, err := range v.tx.scan(collectionKey(tableKey, v.Number), from) {
+	for r, err := range v.tx.Scan(collectionKey(tableKey, v.Number), from) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -73,7 +74,7 @@ func (v *View) notKept(from []byte) (keys [][]byte, next []byte, err error) {
 }
 
 // keep stores the fragments of the records with these rows.
-func (db *DB) keep(ctx context.Context, t *tx, name string, keys [][]byte) (kept int, err error) {
+func (db *DB) keep(ctx context.Context, t *txn.Tx, name string, keys [][]byte) (kept int, err error) {
 	c, err := getCollection(t, name)
 	if err != nil {
 		return 0, err
@@ -82,7 +83,7 @@ func (db *DB) keep(ctx context.Context, t *tx, name string, keys [][]byte) (kept
 	var entries []*Entry
 	var wanted []fragment.Entry
 	for _, key := range keys {
-		row, err := t.get(key)
+		row, err := t.Get(key)
 		if err != nil || row == nil { // there is another collection of the name by now
 			return 0, err
 		}
@@ -111,7 +112,7 @@ func (db *DB) keep(ctx context.Context, t *tx, name string, keys [][]byte) (kept
 			continue
 		}
 		kept++
-		if err := entryRows(c, entries[i], f, t.put); err != nil {
+		if err := entryRows(c, entries[i], f, t.Put); err != nil {
 			return 0, err
 		}
 	}
@@ -131,5 +132,5 @@ func (v *View) digest(e *Entry) error {
 		}
 		e.Digests = append(e.Digests, DigestOf(plain))
 	}
-	return v.tx.putJSON(sequenceKey(tableLog, v.Number, e.Seq), e)
+	return v.tx.PutJSON(sequenceKey(tableLog, v.Number, e.Seq), e)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // What is kept is what was rendered before, with its digests; it stays when others change.
@@ -49,14 +51,14 @@ func TestFragmentsAreKept(t *testing.T) {
 	require.Zero(t, n, "there is nothing left to do")
 
 	// Those of versions that knew no digests get them.
-	require.NoError(t, db.update(t.Context(), func(x *tx) error {
+	require.NoError(t, db.rows.Update(t.Context(), func(x *txn.Tx) error {
 		c, err := getCollection(x, "m")
 		require.NoError(t, err)
 		v := &View{Collection: *c, db: db, tx: x}
 		e, err := v.entry(7)
 		require.NoError(t, err)
 		e.Digests = nil
-		return x.putJSON(sequenceKey(tableLog, c.Number, 7), e)
+		return x.PutJSON(sequenceKey(tableLog, c.Number, 7), e)
 	}))
 	n, err = db.MaterializeFragments(t.Context(), "m")
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 var (
@@ -95,7 +96,7 @@ func openOver(ctx context.Context, o Options) (*DB, error) {
 	}
 	db := newDB(o, o.Engine)
 	db.shared, db.readOnly = true, o.Access == Read
-	format := func(t *tx) error {
+	format := func(t *txn.Tx) error {
 		version, err := formatOf(t)
 		switch {
 		case err != nil:
@@ -105,16 +106,16 @@ func openOver(ctx context.Context, o Options) (*DB, error) {
 		case version != "":
 			return fmt.Errorf("the data are in format %s, and brought to format %d only in a data folder: open that without an Engine once", version, FormatVersion)
 		}
-		return t.put(metaKey("format"), []byte(strconv.Itoa(FormatVersion)))
+		return t.Put(metaKey("format"), []byte(strconv.Itoa(FormatVersion)))
 	}
-	begin := db.update
+	begin := db.rows.Update
 	if db.readOnly {
-		begin = db.viewing
+		begin = db.rows.View
 	}
 	if err := begin(ctx, format); err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
-	db.users.Go(db.keepChecksums)
+	db.rows.Go(db.keepChecksums)
 	return db, nil
 }
 
@@ -151,14 +152,14 @@ func tryToRead(ctx context.Context, o Options) (db *DB, err error) {
 		return nil, err
 	}
 	version := ""
-	err = db.viewing(ctx, func(t *tx) (err error) { version, err = checkFolder(f, t); return err })
+	err = db.rows.View(ctx, func(t *txn.Tx) (err error) { version, err = checkFolder(f, t); return err })
 	if err == nil && version != strconv.Itoa(FormatVersion) {
 		err = errNotClosed
 	}
 	if err != nil {
-		return nil, errors.Join(err, db.engine.Close())
+		return nil, errors.Join(err, db.rows.Engine.Close())
 	}
-	db.users.Go(db.keepChecksums)
+	db.rows.Go(db.keepChecksums)
 	return db, nil
 }
 
@@ -179,7 +180,7 @@ func openToWrite(ctx context.Context, o Options) (*DB, error) {
 		return db, f.UnlessAdopted(err)
 	}
 	if err := db.Complete(ctx); err != nil {
-		err = errors.Join(fmt.Errorf("open %s: %w", o.Dir, err), db.engine.Close())
+		err = errors.Join(fmt.Errorf("open %s: %w", o.Dir, err), db.rows.Engine.Close())
 		return nil, f.UnlessAdopted(err)
 	}
 	return db, nil
@@ -189,7 +190,7 @@ func lockFolder(ctx context.Context, o Options, shared bool) (*datafolder.Folder
 	return datafolder.Lock(datafolder.Options{
 		Dir: o.Dir, Access: o.Access, Shared: shared, Now: o.Now, Logger: o.Logger, Settings: o.settings,
 		Accept: func(f *datafolder.Folder, r kv.Reader) error {
-			_, err := checkFolder(f, &tx{ctx: ctx, base: r})
+			_, err := checkFolder(f, txn.Over(ctx, r))
 			return err
 		},
 	})
@@ -211,12 +212,11 @@ func openFolder(f *datafolder.Folder, o Options, readOnly bool) (*DB, error) {
 
 func newDB(o Options, engine kv.Engine) *DB {
 	db := &DB{
-		dir: o.Dir, engine: engine, log: o.Logger, now: o.Now, run: rand.Uint32(),
+		dir: o.Dir, log: o.Logger, now: o.Now, run: rand.Uint32(),
 		compared: make(chan struct{}), again: make(chan struct{}), onDamage: o.Damage, maxPublication: o.MaxPublication,
 	}
 	db.verifier, _ = engine.(kv.Verifier)
-	db.write = make(chan struct{}, 1)
-	db.stopped, db.stop = context.WithCancel(context.Background())
+	db.rows = txn.New(engine, db.writable)
 	return db
 }
 
@@ -224,8 +224,8 @@ const nodeKey = "node"
 
 // checkFolder looks whether the database is of the node that the folder is of, and of a format
 // that this program reads. It returns the format, "" where the database is new.
-func checkFolder(f *datafolder.Folder, t *tx) (version string, err error) {
-	node, err := t.get(metaKey(nodeKey))
+func checkFolder(f *datafolder.Folder, t *txn.Tx) (version string, err error) {
+	node, err := t.Get(metaKey(nodeKey))
 	if err != nil {
 		return "", err
 	}
@@ -237,8 +237,8 @@ func checkFolder(f *datafolder.Folder, t *tx) (version string, err error) {
 
 // formatOf returns the format of the rows, "" where there are none. It is an error where this
 // program does not read it.
-func formatOf(t *tx) (string, error) {
-	format, err := t.get(metaKey("format"))
+func formatOf(t *txn.Tx) (string, error) {
+	format, err := t.Get(metaKey("format"))
 	version := string(format)
 	if err == nil && format != nil && version != strconv.Itoa(FormatVersion) && version != "1" {
 		err = fmt.Errorf("the data are in format %s, this program reads format %d: use the version of tmshare that wrote them, or a newer one", version, FormatVersion)
@@ -254,8 +254,8 @@ func (db *DB) Complete(ctx context.Context) error {
 		return err
 	}
 	node := db.folder.Node()
-	err := db.update(ctx, func(t *tx) error {
-		return errors.Join(t.put(metaKey(nodeKey), node[:]), t.put(metaKey("format"), []byte(strconv.Itoa(FormatVersion))))
+	err := db.rows.Update(ctx, func(t *txn.Tx) error {
+		return errors.Join(t.Put(metaKey(nodeKey), node[:]), t.Put(metaKey("format"), []byte(strconv.Itoa(FormatVersion))))
 	})
 	if err != nil {
 		return err
@@ -263,14 +263,14 @@ func (db *DB) Complete(ctx context.Context) error {
 	if err := db.folder.Complete(); err != nil {
 		return err
 	}
-	db.users.Go(db.keepChecksums)
+	db.rows.Go(db.keepChecksums)
 	return nil
 }
 
 // recover brings the data to this format, and removes what no collection or subscription owns.
 func (db *DB) recover(ctx context.Context) error {
 	version := ""
-	err := db.viewing(ctx, func(t *tx) (err error) { version, err = checkFolder(db.folder, t); return err })
+	err := db.rows.View(ctx, func(t *txn.Tx) (err error) { version, err = checkFolder(db.folder, t); return err })
 	if err != nil {
 		return datafolder.WithRemedy(err)
 	}
@@ -287,8 +287,8 @@ func (db *DB) Discard(ctx context.Context) error {
 	if db.folder == nil || !db.folder.Made() {
 		return nil
 	}
-	return db.viewing(ctx, func(t *tx) error {
-		for r, err := range t.glance(nil, nil) {
+	return db.rows.View(ctx, func(t *txn.Tx) error {
+		for r, err := range t.Glance(nil, nil) {
 			if err != nil || r.Key[0] != tableMeta {
 				return err
 			}
@@ -301,14 +301,8 @@ func (db *DB) Discard(ctx context.Context) error {
 // Close closes the database, though not an engine that was given, once the views and updates that are under way have
 // ended. No others begin.
 func (db *DB) Close() error {
-	db.open.Lock()
-	again := db.closed
-	db.closed = true
-	db.open.Unlock()
-	db.stop()
-	db.users.Wait()
-	if again || db.shared {
+	if !db.rows.Close() || db.shared {
 		return nil
 	}
-	return db.engine.Close()
+	return db.rows.Engine.Close()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -109,7 +110,7 @@ func TestOtherFormatsAreRefused(t *testing.T) {
 	for _, format := range []string{"3", "17", "0", "", "1x", "x"} {
 		db := openDB(t, t.TempDir())
 		collection(t, db, "m", 1)
-		require.NoError(t, db.update(t.Context(), func(tx *tx) error { return tx.put(metaKey("format"), []byte(format)) }))
+		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(metaKey("format"), []byte(format)) }))
 		require.NoError(t, db.Close())
 		_, err := Open(t.Context(), testOptions(db.Dir()))
 		require.ErrorContains(t, err, "format "+format)
@@ -196,7 +197,7 @@ func TestClosingWaitsForReaders(t *testing.T) {
 	view(t, db, "m", func(v *View) {
 		close(inside)
 		for {
-			if err := db.viewing(t.Context(), func(*tx) error { return nil }); err != nil {
+			if err := db.rows.View(t.Context(), func(*txn.Tx) error { return nil }); err != nil {
 				require.ErrorIs(t, err, errClosed)
 				break // closing has begun
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // Retention: the log may lose its oldest documents, whole ones only, and none
@@ -42,7 +43,7 @@ func (db *DB) Prune(ctx context.Context, name string, keep Retention) (entries u
 
 // pruneSome removes some of the entries to prune. More says that there are others.
 func (db *DB) pruneSome(ctx context.Context, name string, keep Retention) (entries uint64, more bool, err error) {
-	err = db.update(ctx, func(t *tx) error {
+	err = db.rows.Update(ctx, func(t *txn.Tx) error {
 		entries, more = 0, false
 		c, err := getCollection(t, name)
 		if err != nil {
@@ -68,7 +69,7 @@ func (db *DB) pruneSome(ctx context.Context, name string, keep Retention) (entri
 			c.HorizonTime, c.HorizonRun = e.Updated, e.Run
 		}
 		c.Horizon = horizon
-		return t.putCollection(c)
+		return putCollection(t, c)
 	})
 	return entries, more, err
 }
@@ -113,10 +114,10 @@ func (v *View) pruneTo(keep Retention, now time.Time) (uint64, error) {
 
 // forget removes the rows of an entry that is pruned. Of the last one of a key it
 // removes the fragment at most.
-func forget(t *tx, c *Collection, e *Entry) error {
+func forget(t *txn.Tx, c *Collection, e *Entry) error {
 	var k keyRow
 	key := topicKeyKey(c, fragment.Key(e.TopicSI))
-	if _, err := t.getJSON(key, &k); err != nil {
+	if _, err := t.GetJSON(key, &k); err != nil {
 		return err
 	}
 	switch {
@@ -125,24 +126,24 @@ func forget(t *tx, c *Collection, e *Entry) error {
 	case e.Lives():
 		return nil
 	}
-	return t.delete(sequenceKey(tableFragment, c.Number, e.Seq))
+	return t.Delete(sequenceKey(tableFragment, c.Number, e.Seq))
 }
 
-func deleteEntry(t *tx, c *Collection, seq uint64) error {
-	if err := t.delete(sequenceKey(tableLog, c.Number, seq)); err != nil {
+func deleteEntry(t *txn.Tx, c *Collection, seq uint64) error {
+	if err := t.Delete(sequenceKey(tableLog, c.Number, seq)); err != nil {
 		return err
 	}
-	return t.delete(sequenceKey(tableFragment, c.Number, seq))
+	return t.Delete(sequenceKey(tableFragment, c.Number, seq))
 }
 
 // forgetSuperseded removes the entry that a topic had before the one that is
 // about to be published, where it is pruned and was kept for the topic's sake.
-func forgetSuperseded(t *tx, c *Collection, topicSI fragment.Ref) error {
+func forgetSuperseded(t *txn.Tx, c *Collection, topicSI fragment.Ref) error {
 	if c.Horizon == 0 {
 		return nil
 	}
 	var k keyRow
-	ok, err := t.getJSON(topicKeyKey(c, fragment.Key(topicSI)), &k)
+	ok, err := t.GetJSON(topicKeyKey(c, fragment.Key(topicSI)), &k)
 	if err != nil || !ok || k.Seq > c.Horizon {
 		return err
 	}

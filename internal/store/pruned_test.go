@@ -8,16 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
 
 // rowCounts counts the rows that a collection has in tables.
 func rowCounts(t tester, db *DB, number uint32, tables string) (counts []int) {
 	t.Helper()
-	require.NoError(t, db.viewing(t.Context(), func(tx *tx) error {
+	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
 		for _, table := range []byte(tables) {
 			n := 0
-			for _, err := range tx.scan(collectionKey(table, number), nil) {
+			for _, err := range tx.Scan(collectionKey(table, number), nil) {
 				require.NoError(t, err)
 				n++
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -16,23 +17,23 @@ import (
 // to; it must not keep it, and nobody else may use its change: it is taken apart while it is
 // published. Where ctx ends before the commit its cause is the error and nothing is published.
 func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
-	return db.publish(ctx, db.update, name, decide)
+	return db.publish(ctx, db.rows.Update, name, decide)
 }
 
 // Preview does all that Publish does but for the commit: nothing changes. The
 // collection is as it would be.
 func (db *DB) Preview(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
-	return db.publish(ctx, db.changing, name, decide)
+	return db.publish(ctx, db.rows.Preview, name, decide)
 }
 
-func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx) error) error, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
+func (db *DB) publish(ctx context.Context, update func(context.Context, func(*txn.Tx) error) error, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
 	var c *Collection
-	err := update(ctx, func(t *tx) error {
+	err := update(ctx, func(t *txn.Tx) error {
 		var err error
 		if c, err = getCollection(t, name); err != nil {
 			return err
 		}
-		t.most = db.maxPublication
+		t.Limit(db.maxPublication)
 		state := &decodedRecords{records: records{t, c.source()}}
 		change, err := decide(*c, state)
 		if !db.shared {
@@ -60,12 +61,12 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 				if err := db.supersede(t, c, &e, data[i]); err != nil {
 					return err
 				}
-				if err := logRows(c, &e, data[i], t.putUnread); err != nil {
+				if err := logRows(c, &e, data[i], t.PutUnread); err != nil {
 					return err
 				}
 			}
 		}
-		return t.putCollection(c)
+		return putCollection(t, c)
 	})
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 }
 
 // supersede puts e in the place of the last entry of its key. data is its fragment, or nil.
-func (db *DB) supersede(t *tx, c *Collection, e *Entry, data *Fragment) error {
+func (db *DB) supersede(t *txn.Tx, c *Collection, e *Entry, data *Fragment) error {
 	v := View{Collection: *c, db: db, tx: t}
 	last, err := v.Last(fragment.Key(e.TopicSI))
 	if err != nil {
@@ -92,7 +93,7 @@ func (db *DB) supersede(t *tx, c *Collection, e *Entry, data *Fragment) error {
 // keepFirstFragments stores the fragments of first entries, which are not stored
 // when a collection is created, before their topics change. Nothing reads their rows before the
 // commit but to make patches, and there are none from fragments that nobody was told of.
-func (db *DB) keepFirstFragments(ctx context.Context, t *tx, c *Collection, prior *decodedRecords, change *fragment.Change) error {
+func (db *DB) keepFirstFragments(ctx context.Context, t *txn.Tx, c *Collection, prior *decodedRecords, change *fragment.Change) error {
 	v := View{Collection: *c, db: db, tx: t}
 	var first []*Entry
 	var toRender []fragment.Entry
@@ -117,7 +118,7 @@ func (db *DB) keepFirstFragments(ctx context.Context, t *tx, c *Collection, prio
 			if data[i] == nil {
 				continue // too large: it stays unstored, and shows the topic as it will be
 			}
-			if err := entryRows(c, first[i], data[i], t.putUnread); err != nil {
+			if err := entryRows(c, first[i], data[i], t.PutUnread); err != nil {
 				return err
 			}
 		}

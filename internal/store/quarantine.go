@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -43,7 +44,7 @@ type Quarantined struct {
 type Applying struct {
 	merge.State
 	*Progress
-	tx           *tx
+	tx           *txn.Tx
 	subscription *Subscription
 	db           *DB
 }
@@ -56,7 +57,7 @@ func (a *Applying) quarantineKey(topicSI string) []byte {
 // same topic; one that was there before only counts up.
 func (a *Applying) Quarantine(q Quarantined) error {
 	var before Quarantined
-	ok, err := a.tx.getJSON(a.quarantineKey(q.TopicSI), &before)
+	ok, err := a.tx.GetJSON(a.quarantineKey(q.TopicSI), &before)
 	if err != nil {
 		return err
 	}
@@ -68,23 +69,23 @@ func (a *Applying) Quarantine(q Quarantined) error {
 			q.Looked = before.Looked
 		}
 	}
-	return a.tx.putJSON(a.quarantineKey(q.TopicSI), q)
+	return a.tx.PutJSON(a.quarantineKey(q.TopicSI), q)
 }
 
 // Release ends the quarantine of a topic by an entry of the given time. A later
 // entry stays. It reports whether there was one to release.
 func (a *Applying) Release(topicSI string, updated time.Time) (bool, error) {
 	var q Quarantined
-	ok, err := a.tx.getJSON(a.quarantineKey(topicSI), &q)
+	ok, err := a.tx.GetJSON(a.quarantineKey(topicSI), &q)
 	if !ok || err != nil || q.Updated.After(updated) {
 		return false, err
 	}
-	return true, a.tx.delete(a.quarantineKey(topicSI))
+	return true, a.tx.Delete(a.quarantineKey(topicSI))
 }
 
-func quarantined(t *tx, id sourceID) ([]Quarantined, error) {
+func quarantined(t *txn.Tx, id sourceID) ([]Quarantined, error) {
 	var all []Quarantined
-	for r, err := range t.scan(id.key(tableQuarantine), nil) {
+	for r, err := range t.Scan(id.key(tableQuarantine), nil) {
 		var q Quarantined
 		if err == nil {
 			err = json.Unmarshal(r.Value, &q)
@@ -101,7 +102,7 @@ func quarantined(t *tx, id sourceID) ([]Quarantined, error) {
 // generation that readers see, or of the first one while that is being loaded.
 func (db *DB) Quarantine(ctx context.Context, name string) ([]Quarantined, error) {
 	var all []Quarantined
-	err := db.viewing(ctx, func(t *tx) error {
+	err := db.rows.View(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
@@ -122,7 +123,7 @@ func (db *DB) Quarantine(ctx context.Context, name string) ([]Quarantined, error
 // applying their entries. It returns those that were there.
 func (db *DB) Forget(ctx context.Context, name string, topics ...string) ([]Quarantined, error) {
 	var gone []Quarantined
-	err := db.update(ctx, func(t *tx) error {
+	err := db.rows.Update(ctx, func(t *txn.Tx) error {
 		gone = nil
 		s, err := getSubscription(t, name)
 		if err != nil {
@@ -144,7 +145,7 @@ func (db *DB) Forget(ctx context.Context, name string, topics ...string) ([]Quar
 				if len(topics) > 0 && !named[q.TopicSI] {
 					continue
 				}
-				if err := t.delete(append(s.source(p).key(tableQuarantine), q.TopicSI...)); err != nil {
+				if err := t.Delete(append(s.source(p).key(tableQuarantine), q.TopicSI...)); err != nil {
 					return err
 				}
 				gone = append(gone, q)
@@ -169,13 +170,13 @@ func entriesOf(all []Quarantined) []ActivityEntry {
 // RemoveSubscription removes a subscription and all that its source says.
 func (db *DB) RemoveSubscription(ctx context.Context, name string) error {
 	var dropped []sourceID
-	err := db.update(ctx, func(t *tx) error {
+	err := db.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
 		}
 		dropped = s.generations()
-		return errors.Join(t.delete(nameKey(tableSubscription, name)),
+		return errors.Join(t.Delete(nameKey(tableSubscription, name)),
 			db.note(t, Activity{Source: name, Kind: ActivityUnsubscribed, Note: s.FragmentsFeed}))
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 func quarantine(t testing.TB, db *DB, name string, all ...Quarantined) {
@@ -116,9 +117,9 @@ func TestRemoveSubscription(t *testing.T) {
 	subscribe(t, db, "other", mapOf(t, 3))
 	count := func() map[byte]int {
 		rows := map[byte]int{}
-		require.NoError(t, db.viewing(t.Context(), func(tx *tx) error {
+		require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
 			for _, table := range []byte(sourceTables + string(rune(tableSubscription))) {
-				for _, err := range tx.scan([]byte{table}, nil) {
+				for _, err := range tx.Scan([]byte{table}, nil) {
 					require.NoError(t, err)
 					rows[table]++
 				}
@@ -160,8 +161,8 @@ func TestActivitiesAreBounded(t *testing.T) {
 	require.Equal(t, ActivityApplied, log[0].Kind)
 	require.Equal(t, "s", log[0].Source)
 	rows := 0
-	require.NoError(t, db.viewing(t.Context(), func(tx *tx) error {
-		for _, err := range tx.scan([]byte{tableActivity}, nil) {
+	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
+		for _, err := range tx.Scan([]byte{tableActivity}, nil) {
 			require.NoError(t, err)
 			rows++
 		}

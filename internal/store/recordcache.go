@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -36,7 +37,7 @@ type decodedList struct {
 }
 
 // mostDecoded is how many topics are kept, and in how many lists of associations
-// that have as many at most as fewRows.
+// that have as many at most as txn.FewRows.
 const mostDecoded = 10_000
 
 func (s *decodedRecords) Topic(si fragment.Ref) (*fragment.Topic, error) {
@@ -66,7 +67,7 @@ func (s *decodedRecords) TopicBySubjectLocator(sl tmdm.Locator) (*fragment.Topic
 // via finds a topic by one of its further identifiers. There may be thousands, and it
 // is not decoded again for each.
 func (s *decodedRecords) via(table byte, l tmdm.Locator) (*fragment.Topic, error) {
-	ref, err := s.tx.get(s.id.locatorKey(table, l))
+	ref, err := s.tx.Get(s.id.locatorKey(table, l))
 	if ref == nil || err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (s *decodedRecords) associationsOf(player fragment.Ref, part fragment.Part,
 			return
 		}
 		few, read := true, decodedList{}
-		for r, err := range s.tx.scan(s.id.playingPrefix(player, part), nil) {
+		for r, err := range s.tx.Scan(s.id.playingPrefix(player, part), nil) {
 			var a *fragment.Association
 			var large bool
 			if err == nil {
@@ -119,7 +120,7 @@ func (s *decodedRecords) associationsOf(player fragment.Ref, part fragment.Part,
 				return
 			}
 			read.large = read.large || large
-			if few = few && len(read.list) < fewRows; few {
+			if few = few && len(read.list) < txn.FewRows; few {
 				read.list = append(read.list, a)
 			}
 		}
@@ -145,7 +146,7 @@ func (s *decodedRecords) isLarge(r row, part fragment.Part) (bool, error) {
 	if known {
 		return large, nil
 	}
-	value, err := s.tx.get(home)
+	value, err := s.tx.Get(home)
 	if err != nil {
 		return false, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/storetest"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -183,7 +184,7 @@ func TestRecordsOfAnEarlierVersionArePublishedAgain(t *testing.T) {
 	_, err := db.CutChanges(t.Context(), "m", 0, time.Time{}, Cut{})
 	require.NoError(t, err)
 	asBefore := func() {
-		require.NoError(t, db.update(t.Context(), func(x *tx) error { // as that version has left it
+		require.NoError(t, db.rows.Update(t.Context(), func(x *txn.Tx) error { // as that version has left it
 			c, err := getCollection(x, "m")
 			require.NoError(t, err)
 			v := &View{Collection: *c, db: db, tx: x}
@@ -202,15 +203,15 @@ func TestRecordsOfAnEarlierVersionArePublishedAgain(t *testing.T) {
 				}
 				if e.Apart = false; !e.Stored {
 					f, e.Digests = nil, nil
-					require.NoError(t, x.delete(sequenceKey(tableFragment, c.Number, e.Seq)))
+					require.NoError(t, x.Delete(sequenceKey(tableFragment, c.Number, e.Seq)))
 				}
-				require.NoError(t, logRows(c, &e, f, x.put))
+				require.NoError(t, logRows(c, &e, f, x.Put))
 			}
 			c.OldRecords = nil
 			value, err := json.Marshal(c)
 			require.NoError(t, err)
 			require.NotContains(t, string(value), "OldRecords")
-			return x.putCollection(c)
+			return putCollection(x, c)
 		}))
 	}
 	publishMap(t, db, "m", build(150))

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -76,7 +77,7 @@ func (db *DB) Restate(ctx context.Context, name string) (records int, err error)
 		}
 		var n int
 		var next restating
-		err := db.update(ctx, func(t *tx) error {
+		err := db.rows.Update(ctx, func(t *txn.Tx) error {
 			n, next = 0, at
 			c, err := getCollection(t, name)
 			if err != nil || !c.MustRestate() {
@@ -108,7 +109,7 @@ type restating struct {
 }
 
 // restateSome publishes some of the records again.
-func (db *DB) restateSome(ctx context.Context, t *tx, c *Collection, at *restating) (records int, err error) {
+func (db *DB) restateSome(ctx context.Context, t *txn.Tx, c *Collection, at *restating) (records int, err error) {
 	offer := Offer{0, c.RecordForms}
 	if last := len(c.Offers) - 1; last >= 0 {
 		offer = c.Offers[last]
@@ -128,13 +129,13 @@ func (db *DB) restateSome(ctx context.Context, t *tx, c *Collection, at *restati
 		return 0, err
 	}
 	c.Restating = at.next != nil
-	return len(stale), t.putCollection(c)
+	return len(stale), putCollection(t, c)
 }
 
 // restate writes the rows of entries that say of topics what they are now. The fragment of
 // the entry before would not do: it may name instances of a class that have gone since, whose
 // own entries came in between.
-func (db *DB) restate(ctx context.Context, t *tx, c *Collection, again []fragment.Entry) error {
+func (db *DB) restate(ctx context.Context, t *txn.Tx, c *Collection, again []fragment.Entry) error {
 	unlimited := int64(math.MaxInt64)
 	data, err := renderAll(ctx, c, &decodedRecords{records: records{t, c.source()}}, again, &unlimited, false)
 	if err != nil {
@@ -145,7 +146,7 @@ func (db *DB) restate(ctx context.Context, t *tx, c *Collection, again []fragmen
 		if err := db.supersede(t, c, &e, data[i]); err != nil {
 			return err
 		}
-		if err := logRows(c, &e, data[i], t.put); err != nil {
+		if err := logRows(c, &e, data[i], t.Put); err != nil {
 			return err
 		}
 	}
@@ -158,7 +159,7 @@ func (db *DB) restate(ctx context.Context, t *tx, c *Collection, again []fragmen
 func (v *View) offeredOtherwise(from []byte) (stale []Entry, next []byte, err error) {
 	want := v.FormsOf(&Entry{Seq: v.Head + 1})
 	looked := 0
-	for r, err := range v.tx.scan(collectionKey(tableKey, v.Number), from) {
+	for r, err := range v.tx.Scan(collectionKey(tableKey, v.Number), from) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -204,7 +205,7 @@ func (v *View) hasOldRecord(e *Entry) (bool, error) {
 	plain, err := unpack(packed)
 	if err == nil {
 		var f *fragment.Fragment
-		f, err = fragment.Read(v.tx.ctx, bytes.NewReader(plain), xtm.Options{Base: tmdm.Locator(v.SP)}, e.TopicSI)
+		f, err = fragment.Read(v.tx.Context(), bytes.NewReader(plain), xtm.Options{Base: tmdm.Locator(v.SP)}, e.TopicSI)
 		isType := func(a *fragment.Association) bool { return a.Part(e.TopicSI) == fragment.AsType }
 		if err == nil && !slices.ContainsFunc(f.Associations, isType) {
 			return false, nil
@@ -224,7 +225,7 @@ func (v *View) lastOf(value []byte) (*Entry, error) {
 // Records iterates over the last entry of each topic, in the order of keys.
 func (v *View) Records() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		for r, err := range v.tx.scan(collectionKey(tableKey, v.Number), nil) {
+		for r, err := range v.tx.Scan(collectionKey(tableKey, v.Number), nil) {
 			if err != nil {
 				yield(Entry{}, err)
 				return
@@ -273,7 +274,7 @@ func (v *View) RecordEntries(n uint64) (entries []Entry, before uint64, err erro
 // lastBefore returns the sequence of the last entry that is kept before seq, 0 if there
 // is none.
 func (v *View) lastBefore(seq uint64) (uint64, error) {
-	for r, err := range v.tx.base.Range(collectionKey(tableLog, v.Number), sequenceKey(tableLog, v.Number, seq-1), true) {
+	for r, err := range v.tx.Descend(collectionKey(tableLog, v.Number), sequenceKey(tableLog, v.Number, seq-1)) {
 		if err != nil {
 			return 0, err
 		}

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // reifiedKey returns the key of the row which says that something is reified in
@@ -20,14 +21,14 @@ func (s sourceID) reifiedKey(record []byte) []byte {
 func (s records) reifiedRecords(table byte) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		prefix := append(s.id.key(tableReified), table)
-		for r, err := range s.tx.scan(prefix, nil) {
+		for r, err := range s.tx.Scan(prefix, nil) {
 			var record row
 			if err == nil {
 				record.Key = append(s.id.key(table), r.Key[len(prefix):]...)
-				record.Value, err = s.tx.get(record.Key)
+				record.Value, err = s.tx.Get(record.Key)
 			}
 			if err == nil && record.Value == nil {
-				err = corruptRow("reified", r.Key, fragment.ErrCorrupt)
+				err = txn.Corrupt("reified", r.Key, fragment.ErrCorrupt)
 			}
 			if !yield(record, err) || err != nil {
 				return
@@ -70,7 +71,7 @@ func (s records) ReifiedAssociations() iter.Seq2[*fragment.Association, error] {
 // did not have. To do it again does no harm.
 func (db *DB) migrateReified(ctx context.Context) error {
 	db.log.Info("bringing the data to format 2")
-	bulk, err := db.engine.Bulk(ctx)
+	bulk, err := db.rows.Engine.Bulk(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,8 +82,8 @@ func (db *DB) migrateReified(ctx context.Context) error {
 		}
 		return bulk.Put(idOf(key).reifiedKey(key), nil)
 	}
-	err = db.viewing(ctx, func(t *tx) error {
-		for r, err := range t.scan([]byte{tableTopic}, nil) {
+	err = db.rows.View(ctx, func(t *txn.Tx) error {
+		for r, err := range t.Scan([]byte{tableTopic}, nil) {
 			if err != nil {
 				return err
 			}
@@ -91,10 +92,10 @@ func (db *DB) migrateReified(ctx context.Context) error {
 				err = note(r.Key, topic.HasReifiers())
 			}
 			if err != nil {
-				return corruptRow("topic", r.Key, err)
+				return txn.Corrupt("topic", r.Key, err)
 			}
 		}
-		for r, err := range t.scan([]byte{tableAssociation}, nil) {
+		for r, err := range t.Scan([]byte{tableAssociation}, nil) {
 			if err != nil {
 				return err
 			}

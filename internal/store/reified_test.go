@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -77,15 +78,15 @@ func TestReifiedRecords(t *testing.T) {
 
 	// format 1 had no such rows
 	rows := func() (n int) {
-		require.NoError(t, db.viewing(t.Context(), func(tx *tx) error {
-			n = len(listed(t, tx.scan([]byte{tableReified}, nil)))
+		require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
+			n = len(listed(t, tx.Scan([]byte{tableReified}, nil)))
 			return nil
 		}))
 		return n
 	}
 	require.Equal(t, 5, rows())
-	require.NoError(t, db.engine.DeletePrefix(t.Context(), []byte{tableReified}))
-	require.NoError(t, db.update(t.Context(), func(tx *tx) error { return tx.put(metaKey("format"), []byte("1")) }))
+	require.NoError(t, db.rows.Engine.DeletePrefix(t.Context(), []byte{tableReified}))
+	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(metaKey("format"), []byte("1")) }))
 	require.Zero(t, rows())
 	db = reopen(t, db)
 	requireReified(t, db, want)

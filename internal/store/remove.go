@@ -4,18 +4,20 @@ import (
 	"context"
 	"errors"
 	"os"
+
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // DeleteCollection removes a collection with its log and snapshots, if it passes
 // all checks. From its commit on it is not there; what it took on disk is given
 // up after that, and by the next Open where that is interrupted.
 func (db *DB) DeleteCollection(ctx context.Context, name string, checks ...func(*Collection) error) error {
-	return db.viewing(ctx, func(*tx) error { return db.deleteCollection(ctx, name, checks) }) // Close waits for all of it
+	return db.rows.View(ctx, func(*txn.Tx) error { return db.deleteCollection(ctx, name, checks) }) // Close waits for all of it
 }
 
 func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*Collection) error) error {
 	var c *Collection
-	err := db.update(ctx, func(t *tx) error {
+	err := db.rows.Update(ctx, func(t *txn.Tx) error {
 		var err error
 		if c, err = getCollection(t, name); err != nil {
 			return err
@@ -23,13 +25,13 @@ func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*
 		if err := c.pass(checks); err != nil {
 			return err
 		}
-		return t.delete(nameKey(tableCollection, name))
+		return t.Delete(nameKey(tableCollection, name))
 	})
 	if err != nil {
 		return err
 	}
 	err = db.deleteRows(ctx, c)
-	db.rows.Delete(name)
+	db.seen.Delete(name)
 	db.latest.Delete(name)
 	os.RemoveAll(db.snapshotFolder(c)) // what a snapshot puts there meanwhile, it takes away again
 	return err
@@ -40,7 +42,7 @@ func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*
 func (db *DB) deleteRows(ctx context.Context, c *Collection) error {
 	err := db.deleteSource(ctx, c.source())
 	for _, table := range []byte{tableLog, tableFragment, tableKey, tableSnapshot, tableChangeList} {
-		err = errors.Join(err, db.engine.DeletePrefix(context.WithoutCancel(ctx), collectionKey(table, c.Number)))
+		err = errors.Join(err, db.rows.Engine.DeletePrefix(context.WithoutCancel(ctx), collectionKey(table, c.Number)))
 	}
 	return err
 }

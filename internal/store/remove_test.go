@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -159,18 +160,18 @@ func TestDeletingBeforeASnapshotIsListed(t *testing.T) {
 		successor := collection(t, db, "successor", 10)
 		var taken error
 		var taking sync.WaitGroup
-		require.NoError(t, db.update(t.Context(), func(tx *tx) error { // whoever lists waits for it
+		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { // whoever lists waits for it
 			taking.Go(func() { _, taken = db.TakeSnapshot(t.Context(), "m", 3) })
 			testenv.Eventually(t, func() bool {
 				files := snapshotFiles(t, db)
 				return len(files) == 2 && !strings.Contains(strings.Join(files, " "), ".tmp")
 			})
 			if !anew {
-				return tx.delete(nameKey(tableCollection, "m"))
+				return tx.Delete(nameKey(tableCollection, "m"))
 			}
 			next := *successor
 			next.Name = "m"
-			return errors.Join(tx.delete(nameKey(tableCollection, "successor")), tx.putCollection(&next))
+			return errors.Join(tx.Delete(nameKey(tableCollection, "successor")), putCollection(tx, &next))
 		}))
 		taking.Wait()
 		require.ErrorIs(t, taken, ErrNotFound)
@@ -253,10 +254,10 @@ func TestOpeningFinishesADeletion(t *testing.T) {
 		pruneable(t, db, "m", 50)
 		var c *Collection
 		view(t, db, "m", func(v *View) { c = &v.Collection })
-		require.NoError(t, db.update(t.Context(), func(tx *tx) error { return tx.delete(nameKey(tableCollection, "m")) }))
+		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Delete(nameKey(tableCollection, "m")) }))
 		for _, table := range []byte("tilanefks") {
 			if !strings.ContainsRune(left, rune(table)) {
-				require.NoError(t, db.engine.DeletePrefix(t.Context(), collectionKey(table, c.Number)))
+				require.NoError(t, db.rows.Engine.DeletePrefix(t.Context(), collectionKey(table, c.Number)))
 			}
 		}
 		db = reopen(t, db)

@@ -30,26 +30,26 @@ type operations struct {
 // Record lets the recording begin.
 func (r *Recording) Record(db *DB) {
 	r.reset()
-	db.tap = r
+	db.rows.Tap = r
 }
 
 func (r *Recording) reset() {
 	r.reading = operations{keys: map[string]bool{}, prefixes: map[string]bool{}}
 }
 
-func (r *Recording) got(key []byte) {
+func (r *Recording) Got(key []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reading.keys[string(key)] = true
 }
 
-func (r *Recording) scanned(prefix []byte) {
+func (r *Recording) Scanned(prefix []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reading.prefixes[string(prefix)] = true
 }
 
-func (r *Recording) commits(changes []row) {
+func (r *Recording) Commits(changes []row) {
 	r.last = r.reading
 	r.last.changes = changes
 	r.reset()

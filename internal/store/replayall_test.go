@@ -13,11 +13,11 @@ type RecordingAll struct {
 func (r *RecordingAll) Record(db *DB) {
 	r.all = nil
 	r.reset()
-	db.tap = r
+	db.rows.Tap = r
 }
 
-func (r *RecordingAll) commits(changes []row) {
-	r.Recording.commits(changes)
+func (r *RecordingAll) Commits(changes []row) {
+	r.Recording.Commits(changes)
 	r.all = append(r.all, r.last)
 }
 

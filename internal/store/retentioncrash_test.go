@@ -27,7 +27,7 @@ func onOpen(dir string, do func(*DB) error) error {
 		return err
 	}
 	fmt.Println("open")
-	db.tap = onCommit(func() { fmt.Println("commit") })
+	db.rows.Tap = onCommit(func() { fmt.Println("commit") })
 	if err := do(db); err != nil {
 		return err
 	}
@@ -38,9 +38,9 @@ func onOpen(dir string, do func(*DB) error) error {
 // onCommit is called at the beginning of each commit.
 type onCommit func()
 
-func (f onCommit) got([]byte)     {}
-func (f onCommit) scanned([]byte) {}
-func (f onCommit) commits([]row)  { f() }
+func (f onCommit) Got([]byte)     {}
+func (f onCommit) Scanned([]byte) {}
+func (f onCommit) Commits([]row)  { f() }
 
 func pruneOnce(dir string) error {
 	return onOpen(dir, func(db *DB) error {
@@ -66,7 +66,7 @@ func killOften(t *testing.T, task, template string, check func(*DB)) {
 	}
 	db := openDB(t, copied())
 	commits := 0
-	db.tap = onCommit(func() { commits++ })
+	db.rows.Tap = onCommit(func() { commits++ })
 	start := time.Now()
 	switch task {
 	case "prune":

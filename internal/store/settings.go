@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -104,7 +105,7 @@ func isBase(s string) bool {
 // checks, and returns the collection as it is then. It publishes nothing.
 func (db *DB) ChangeSettings(ctx context.Context, name string, change func(*Settings) error, checks ...func(*Collection) error) (*Collection, error) {
 	var c *Collection
-	err := db.update(ctx, func(t *tx) error {
+	err := db.rows.Update(ctx, func(t *txn.Tx) error {
 		var err error
 		if c, err = getCollection(t, name); err != nil {
 			return err
@@ -125,7 +126,7 @@ func (db *DB) ChangeSettings(ctx context.Context, name string, change func(*Sett
 		c.resizeDocuments(next.DocumentSize)
 		c.offer(next.RecordForms)
 		c.Settings = next
-		return t.putCollection(c)
+		return putCollection(t, c)
 	})
 	if err != nil {
 		return nil, err

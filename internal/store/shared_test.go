@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/memory"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -138,8 +139,8 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 		}
 	})
 	requireWhole(t, db)
-	require.NoError(t, db.viewing(ctx, func(t *tx) error {
-		for r, err := range t.scan(nil, nil) {
+	require.NoError(t, db.rows.View(ctx, func(t *txn.Tx) error {
+		for r, err := range t.Scan(nil, nil) {
 			if err != nil {
 				return err
 			}

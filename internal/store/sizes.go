@@ -17,7 +17,7 @@ type Sizes struct {
 
 // Sizes returns how much room the database takes. It looks at each file.
 func (db *DB) Sizes() (s Sizes, err error) {
-	if s.Records, err = db.engine.Size(); err != nil {
+	if s.Records, err = db.rows.Engine.Size(); err != nil {
 		return s, err
 	}
 	s.Snapshots, err = sizeOf(filepath.Join(db.dir, datafolder.Snapshots))

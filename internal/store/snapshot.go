@@ -16,6 +16,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -115,7 +116,7 @@ func (db *DB) unlessDeleted(ctx context.Context, c *Collection, err error) error
 // the newest keep. Where another was listed meanwhile that makes this one
 // needless, it is the one to drop, and listed is the other.
 func (db *DB) listSnapshot(ctx context.Context, c *Collection, s *Snapshot, keep int) (listed *Snapshot, old []Snapshot, err error) {
-	err = db.update(ctx, func(t *tx) error {
+	err = db.rows.Update(ctx, func(t *txn.Tx) error {
 		listed, old = nil, nil
 		now, err := getCollection(t, c.Name)
 		if err == nil && now.Epoch != c.Epoch {
@@ -136,7 +137,7 @@ func (db *DB) listSnapshot(ctx context.Context, c *Collection, s *Snapshot, keep
 			listed, old = &all[at], []Snapshot{*s}
 			return nil
 		}
-		if err := t.putJSON(sequenceKey(tableSnapshot, c.Number, s.Seq), s); err != nil {
+		if err := t.PutJSON(sequenceKey(tableSnapshot, c.Number, s.Seq), s); err != nil {
 			return err
 		}
 		all = slices.Insert(all, at, *s)
@@ -146,7 +147,7 @@ func (db *DB) listSnapshot(ctx context.Context, c *Collection, s *Snapshot, keep
 		for len(all) > keep {
 			last := all[len(all)-1]
 			all, old = all[:len(all)-1], append(old, last)
-			if err := t.delete(sequenceKey(tableSnapshot, c.Number, last.Seq)); err != nil {
+			if err := t.Delete(sequenceKey(tableSnapshot, c.Number, last.Seq)); err != nil {
 				return err
 			}
 		}

@@ -7,13 +7,14 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
 // records reads and writes the records of one generation of one source. It
 // implements merge.State; over a read-only tx, writes fail.
 type records struct {
-	tx *tx
+	tx *txn.Tx
 	id sourceID
 }
 
@@ -28,7 +29,7 @@ const (
 	rowElsewhere = 1 // the player with which the record is stored follows
 )
 
-func (s records) transaction() *tx { return s.tx }
+func (s records) transaction() *txn.Tx { return s.tx }
 
 func (s records) Topic(si fragment.Ref) (*fragment.Topic, error) {
 	t, err := s.topicAt(si)
@@ -43,7 +44,7 @@ func (s records) TopicBySubjectLocator(sl tmdm.Locator) (*fragment.Topic, error)
 }
 
 func (s records) topicVia(table byte, l tmdm.Locator) (*fragment.Topic, error) {
-	ref, err := s.tx.get(s.id.locatorKey(table, l))
+	ref, err := s.tx.Get(s.id.locatorKey(table, l))
 	if ref == nil || err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (s records) topicVia(table byte, l tmdm.Locator) (*fragment.Topic, error) {
 }
 
 func (s records) topicAt(ref fragment.Ref) (*fragment.Topic, error) {
-	b, err := s.tx.get(s.id.locatorKey(tableTopic, ref))
+	b, err := s.tx.Get(s.id.locatorKey(tableTopic, ref))
 	if b == nil || err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func (s records) topicAt(ref fragment.Ref) (*fragment.Topic, error) {
 
 func (s records) Topics() iter.Seq2[*fragment.Topic, error] {
 	return func(yield func(*fragment.Topic, error) bool) {
-		for r, err := range s.tx.scan(s.id.key(tableTopic), nil) {
+		for r, err := range s.tx.Scan(s.id.key(tableTopic), nil) {
 			var t *fragment.Topic
 			if err == nil {
 				t, err = fragment.UnmarshalTopic(r.Value)
@@ -78,7 +79,7 @@ func (s records) Topics() iter.Seq2[*fragment.Topic, error] {
 
 func (s records) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
-		for r, err := range s.tx.scan(s.id.playingPrefix(player, part), nil) {
+		for r, err := range s.tx.Scan(s.id.playingPrefix(player, part), nil) {
 			var a *fragment.Association
 			if err == nil {
 				a, err = s.association(r, part)
@@ -93,7 +94,7 @@ func (s records) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Se
 func (s records) Associations() iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
 		prefix := s.id.key(tableAssociation)
-		for r, err := range s.tx.scan(prefix, nil) {
+		for r, err := range s.tx.Scan(prefix, nil) {
 			if err == nil && elsewhere(r) {
 				continue
 			}
@@ -126,13 +127,13 @@ func unmarshalAssociation(key, record []byte) (*fragment.Association, error) {
 		err = fragment.ErrCorrupt
 	}
 	if err != nil {
-		return nil, corruptRow("association", key, err)
+		return nil, txn.Corrupt("association", key, err)
 	}
 	return a, nil
 }
 
 func (s records) Mentions(ref fragment.Ref) (int, error) {
-	b, err := s.tx.get(s.id.locatorKey(tableMentions, ref))
+	b, err := s.tx.Get(s.id.locatorKey(tableMentions, ref))
 	if b == nil || err != nil {
 		return 0, err
 	}
@@ -146,7 +147,7 @@ func (s records) Mentions(ref fragment.Ref) (int, error) {
 // is there.
 func (s records) PutTopic(t *fragment.Topic) error {
 	key := s.id.locatorKey(tableTopic, t.TopicSI())
-	before, err := s.tx.get(key)
+	before, err := s.tx.Get(key)
 	if err != nil || before != nil && bytes.Equal(before, fragment.MarshalTopic(t)) {
 		return err
 	}
@@ -161,14 +162,14 @@ func (s records) PutTopic(t *fragment.Topic) error {
 		}
 		old.Mentions(count.down)
 	}
-	if err := topicRows(s.id, t, s.tx.put); err != nil {
+	if err := topicRows(s.id, t, s.tx.Put); err != nil {
 		return err
 	}
 	t.Mentions(count.up)
 	return s.count(count)
 }
 
-func (s records) deleteRow(key, _ []byte) error { return s.tx.delete(key) }
+func (s records) deleteRow(key, _ []byte) error { return s.tx.Delete(key) }
 
 // DeleteTopic implements [merge.State].
 func (s records) DeleteTopic(t *fragment.Topic) error {
@@ -202,7 +203,7 @@ func (s records) PutAssociation(a *fragment.Association) error {
 		}
 		old.Mentions(count.down)
 	}
-	if err := associationRows(s.id, a, s.tx.put); err != nil {
+	if err := associationRows(s.id, a, s.tx.Put); err != nil {
 		return err
 	}
 	a.Mentions(count.up)
@@ -240,7 +241,7 @@ func (s records) like(a *fragment.Association) (key, record []byte, err error) {
 	}
 	for _, part := range parts {
 		key := s.id.associationKey(players[0], part, a.Key())
-		value, err := s.tx.get(key)
+		value, err := s.tx.Get(key)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -281,9 +282,9 @@ func (s records) count(c counting) error {
 		case n < 0:
 			err = fmt.Errorf("more references to %s taken away than there were", ref)
 		case n == 0:
-			err = s.tx.delete(key)
+			err = s.tx.Delete(key)
 		default:
-			err = s.tx.put(key, binary.BigEndian.AppendUint64(nil, uint64(n)))
+			err = s.tx.Put(key, binary.BigEndian.AppendUint64(nil, uint64(n)))
 		}
 		if err != nil {
 			return err
@@ -295,7 +296,7 @@ func (s records) count(c counting) error {
 // Has implements [merge.Directory].
 func (s records) Has(si fragment.Ref) (bool, error) {
 	for _, table := range []byte{tableTopic, tableIdentifier} {
-		row, err := s.tx.get(s.id.locatorKey(table, si))
+		row, err := s.tx.Get(s.id.locatorKey(table, si))
 		if row != nil || err != nil {
 			return row != nil, err
 		}
@@ -307,7 +308,7 @@ func (s records) Has(si fragment.Ref) (bool, error) {
 func (s records) Playing(player fragment.Ref) iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
 		prefix := append(append(s.id.key(tableAssociation), player...), 0)
-		for r, err := range s.tx.scan(prefix, nil) {
+		for r, err := range s.tx.Scan(prefix, nil) {
 			part := fragment.AsType
 			if err == nil && len(r.Key) > len(prefix) {
 				part = fragment.Part(r.Key[len(prefix)])

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // What is stored is in the form and the order in which fragment.Diff compares: a
@@ -14,7 +15,7 @@ import (
 func (s records) StoredTopics() iter.Seq2[fragment.StoredTopic, error] {
 	return func(yield func(fragment.StoredTopic, error) bool) {
 		prefix := s.id.key(tableTopic)
-		for r, err := range s.tx.glance(prefix, nil) {
+		for r, err := range s.tx.Glance(prefix, nil) {
 			if err != nil {
 				yield(fragment.StoredTopic{}, err)
 				return
@@ -52,7 +53,7 @@ type associationWalk struct {
 
 // begin goes to the first row from a key on.
 func (w *associationWalk) begin(from []byte) {
-	w.next, w.stop = iter.Pull2(w.tx.glance(w.id.key(tableAssociation), from))
+	w.next, w.stop = iter.Pull2(w.tx.Glance(w.id.key(tableAssociation), from))
 	w.step()
 }
 
@@ -71,7 +72,7 @@ func (w *associationWalk) Next(player fragment.Ref) (*fragment.StoredAssociation
 		of, part, key, ok := splitPlaying(w.row.Key[w.prefix:])
 		switch {
 		case !ok:
-			return nil, corruptRow("association", w.row.Key, fragment.ErrCorrupt)
+			return nil, txn.Corrupt("association", w.row.Key, fragment.ErrCorrupt)
 		case string(of) > string(player):
 			return nil, nil
 		case part == fragment.AsType:
@@ -135,13 +136,13 @@ func (s records) stored(r row, part fragment.Part) ([]byte, error) {
 	if elsewhere(r) {
 		r.Key = s.home(r, part)
 		var err error
-		if r.Value, err = s.tx.get(r.Key); err != nil {
+		if r.Value, err = s.tx.Get(r.Key); err != nil {
 			return nil, err
 		}
 	}
 	record, ok := bytes.CutPrefix(r.Value, []byte{rowInline})
 	if !ok {
-		return nil, corruptRow("association", r.Key, fragment.ErrCorrupt)
+		return nil, txn.Corrupt("association", r.Key, fragment.ErrCorrupt)
 	}
 	return record, nil
 }
@@ -151,7 +152,7 @@ func (s records) SubjectIdentifiers(prefix string) iter.Seq2[fragment.SubjectIde
 	return func(yield func(fragment.SubjectIdentifier, error) bool) {
 		for _, table := range []byte{tableTopic, tableIdentifier} {
 			start := len(s.id.key(table))
-			for r, err := range s.tx.glance(s.id.locatorKey(table, fragment.Ref(prefix)), nil) {
+			for r, err := range s.tx.Glance(s.id.locatorKey(table, fragment.Ref(prefix)), nil) {
 				var si fragment.SubjectIdentifier
 				if err == nil {
 					si = fragment.SubjectIdentifier{Locator: fragment.Ref(r.Key[start:]), IsTopicSI: table == tableTopic}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/storetest"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testedit"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
@@ -136,7 +137,7 @@ func comparedWithout(t testing.TB, db *DB, want *merge.Memory, rng *rand.Rand, c
 	undone := errors.New("undone")
 	var taken []*fragment.Topic
 	var gone *fragment.Association
-	err := db.update(t.Context(), func(tx *tx) error {
+	err := db.rows.Update(t.Context(), func(tx *txn.Tx) error {
 		c, err := getCollection(tx, "m")
 		require.NoError(t, err)
 		state := records{tx, c.source()}
@@ -257,10 +258,10 @@ func TestDamagedRecordsAreFoundInComparing(t *testing.T) {
 		if what == "topic" {
 			table = tableTopic
 		}
-		require.NoError(t, db.update(t.Context(), func(tx *tx) error {
-			for r, err := range tx.scan(c.source().key(table), nil) {
+		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
+			for r, err := range tx.Scan(c.source().key(table), nil) {
 				require.NoError(t, err)
-				return tx.put(damage(c.source(), r.Key, r.Value))
+				return tx.Put(damage(c.source(), r.Key, r.Value))
 			}
 			return nil
 		}))

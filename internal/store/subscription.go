@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // Subscription is a source that follows a collection of another server.
@@ -83,23 +84,23 @@ type Mark struct {
 
 func (s *Subscription) source(p *Progress) sourceID { return sourceID{s.Number, p.Generation} }
 
-func getSubscription(t *tx, name string) (*Subscription, error) {
+func getSubscription(t *txn.Tx, name string) (*Subscription, error) {
 	var s Subscription
-	ok, err := t.getJSON(nameKey(tableSubscription, name), &s)
+	ok, err := t.GetJSON(nameKey(tableSubscription, name), &s)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: subscription %q", ErrNotFound, name)
 	}
 	return &s, err
 }
 
-func (t *tx) putSubscription(s *Subscription) error {
-	return t.putJSON(nameKey(tableSubscription, s.Name), s)
+func putSubscription(t *txn.Tx, s *Subscription) error {
+	return t.PutJSON(nameKey(tableSubscription, s.Name), s)
 }
 
-// subscriptions iterates over all subscriptions by name.
-func (t *tx) subscriptions() iter.Seq2[Subscription, error] {
+// allSubscriptions iterates over all subscriptions by name.
+func allSubscriptions(t *txn.Tx) iter.Seq2[Subscription, error] {
 	return func(yield func(Subscription, error) bool) {
-		for r, err := range t.scan([]byte{tableSubscription}, nil) {
+		for r, err := range t.Scan([]byte{tableSubscription}, nil) {
 			var s Subscription
 			if err == nil {
 				err = json.Unmarshal(r.Value, &s)
@@ -114,8 +115,8 @@ func (t *tx) subscriptions() iter.Seq2[Subscription, error] {
 // Subscriptions returns all subscriptions by name.
 func (db *DB) Subscriptions(ctx context.Context) ([]Subscription, error) {
 	var all []Subscription
-	err := db.viewing(ctx, func(t *tx) error {
-		for s, err := range t.subscriptions() {
+	err := db.rows.View(ctx, func(t *txn.Tx) error {
+		for s, err := range allSubscriptions(t) {
 			if err != nil {
 				return err
 			}
@@ -132,14 +133,14 @@ func (db *DB) AddSubscription(ctx context.Context, s Subscription) error {
 	if s.Number, err = db.nextNumber(ctx); err != nil {
 		return err
 	}
-	return db.update(ctx, func(t *tx) error {
-		if b, err := t.get(nameKey(tableSubscription, s.Name)); b != nil || err != nil {
+	return db.rows.Update(ctx, func(t *txn.Tx) error {
+		if b, err := t.Get(nameKey(tableSubscription, s.Name)); b != nil || err != nil {
 			if err == nil {
 				err = fmt.Errorf("%w: subscription %q", ErrExists, s.Name)
 			}
 			return err
 		}
-		if err := t.putSubscription(&s); err != nil {
+		if err := putSubscription(t, &s); err != nil {
 			return err
 		}
 		return db.note(t, Activity{Source: s.Name, Kind: ActivitySubscribed, Note: s.FragmentsFeed})
@@ -150,7 +151,7 @@ func (db *DB) AddSubscription(ctx context.Context, s Subscription) error {
 // it names no longer are removed.
 func (db *DB) UpdateSubscription(ctx context.Context, name string, change func(*Subscription)) error {
 	var dropped []sourceID
-	err := db.update(ctx, func(t *tx) error {
+	err := db.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
@@ -167,7 +168,7 @@ func (db *DB) UpdateSubscription(ctx context.Context, name string, change func(*
 				dropped = append(dropped, id)
 			}
 		}
-		return t.putSubscription(s)
+		return putSubscription(t, s)
 	})
 	if err != nil {
 		return err
@@ -180,7 +181,7 @@ func (db *DB) drop(ctx context.Context, dropped []sourceID) error {
 	if len(dropped) == 0 {
 		return nil
 	}
-	return db.viewing(context.WithoutCancel(ctx), func(*tx) error { // Close waits for it
+	return db.rows.View(context.WithoutCancel(ctx), func(*txn.Tx) error { // Close waits for it
 		for _, id := range dropped {
 			if err := db.deleteSource(ctx, id); err != nil {
 				return err
@@ -206,7 +207,7 @@ func (s *Subscription) generations() []sourceID {
 // among them, stages nothing.
 func (db *DB) StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark Mark, progress func(Loading)) error {
 	var id sourceID
-	err := db.viewing(ctx, func(t *tx) error {
+	err := db.rows.View(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		id.number = s.Number
 		return err
@@ -231,7 +232,7 @@ func (db *DB) StageSource(ctx context.Context, name string, records iter.Seq2[fr
 // commit. It works on the staged generation where there is one, so that readers
 // go on seeing the state before a clean replacement.
 func (db *DB) ApplyEntries(ctx context.Context, name string, f func(*Applying) error) error {
-	return db.update(ctx, func(t *tx) error {
+	return db.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
@@ -246,17 +247,17 @@ func (db *DB) ApplyEntries(ctx context.Context, name string, f func(*Applying) e
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		return t.putSubscription(s)
+		return putSubscription(t, s)
 	})
 }
 
 // ReadSources calls f with the subscriptions that have a state and their
 // records, all as of one moment. The sources are valid until f returns.
 func (db *DB) ReadSources(ctx context.Context, f func([]Subscription, []fragment.Source) error) error {
-	return db.viewing(ctx, func(t *tx) error {
+	return db.rows.View(ctx, func(t *txn.Tx) error {
 		var subscriptions []Subscription
 		var sources []fragment.Source
-		for s, err := range t.subscriptions() {
+		for s, err := range allSubscriptions(t) {
 			if err != nil {
 				return err
 			}
@@ -272,12 +273,12 @@ func (db *DB) ReadSources(ctx context.Context, f func([]Subscription, []fragment
 // CountTopics returns how many topics of a subscription have a TopicSI that begins with
 // prefix, in the generation that readers see. It reads as many keys.
 func (db *DB) CountTopics(ctx context.Context, name, prefix string) (n int, err error) {
-	err = db.viewing(ctx, func(t *tx) error {
+	err = db.rows.View(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil || s.State == nil {
 			return err
 		}
-		for _, err := range t.glance(s.source(s.State).locatorKey(tableTopic, fragment.Ref(prefix)), nil) {
+		for _, err := range t.Glance(s.source(s.State).locatorKey(tableTopic, fragment.Ref(prefix)), nil) {
 			if err != nil {
 				return err
 			}
@@ -292,7 +293,7 @@ func (db *DB) CountTopics(ctx context.Context, name, prefix string) (n int, err 
 // readers see. note says why the source was replaced, "" for a clean start.
 func (db *DB) SwitchSource(ctx context.Context, name, note string) error {
 	var dropped []sourceID
-	err := db.update(ctx, func(t *tx) error {
+	err := db.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
@@ -305,7 +306,7 @@ func (db *DB) SwitchSource(ctx context.Context, name, note string) error {
 			dropped = []sourceID{s.source(s.State)}
 		}
 		s.State, s.Staging = s.Staging, nil
-		if err := t.putSubscription(s); err != nil {
+		if err := putSubscription(t, s); err != nil {
 			return err
 		}
 		return db.note(t, Activity{Source: name, Kind: ActivityReplaced, Note: note})
@@ -328,9 +329,9 @@ type Part struct {
 // those subscriptions that have a state, by name, and the local collection if it
 // is there. The sources are valid until f returns.
 func (db *DB) ReadParts(ctx context.Context, local string, f func([]Part) error) error {
-	return db.viewing(ctx, func(t *tx) error {
+	return db.rows.View(ctx, func(t *txn.Tx) error {
 		var parts []Part
-		for s, err := range t.subscriptions() {
+		for s, err := range allSubscriptions(t) {
 			if err != nil {
 				return err
 			}

@@ -11,12 +11,13 @@ import (
 
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // deleteSource removes the records of a generation, also where ctx ends: nothing names them any more.
 func (db *DB) deleteSource(ctx context.Context, id sourceID) error {
 	for _, table := range []byte(sourceTables) {
-		if err := db.engine.DeletePrefix(context.WithoutCancel(ctx), id.key(table)); err != nil {
+		if err := db.rows.Engine.DeletePrefix(context.WithoutCancel(ctx), id.key(table)); err != nil {
 			return err
 		}
 	}
@@ -31,7 +32,7 @@ func (db *DB) sweep(ctx context.Context) error {
 	}
 	for _, prefix := range left.rows {
 		db.log.Debug("removing rows that an interrupted load or deletion has left", "table", string(prefix[:1]))
-		if err := db.engine.DeletePrefix(ctx, prefix); err != nil {
+		if err := db.rows.Engine.DeletePrefix(ctx, prefix); err != nil {
 			return err
 		}
 	}
@@ -89,7 +90,7 @@ func (db *DB) leftovers(ctx context.Context) (*leftovers, error) {
 		}
 	}
 	left := &leftovers{}
-	err = db.viewing(ctx, func(t *tx) error {
+	err = db.rows.View(ctx, func(t *txn.Tx) error {
 		err := left.addRows(t, sourceTables, 8, func(id []byte) bool {
 			return live[sourceID{binary.BigEndian.Uint32(id), binary.BigEndian.Uint32(id[4:])}]
 		})
@@ -107,12 +108,12 @@ func (db *DB) leftovers(ctx context.Context) (*leftovers, error) {
 
 // addRows adds the rows of tables whose owners, the first bytes of the key, are not live. It
 // looks at one row of each owner.
-func (l *leftovers) addRows(t *tx, tables string, ownerSize int, live func(owner []byte) bool) error {
+func (l *leftovers) addRows(t *txn.Tx, tables string, ownerSize int, live func(owner []byte) bool) error {
 	for _, table := range []byte(tables) {
 		all := []byte{table}
 		for from := all; from != nil; {
 			next := []byte(nil)
-			for r, err := range t.glance(all, from) {
+			for r, err := range t.Glance(all, from) {
 				if err != nil {
 					return err
 				}

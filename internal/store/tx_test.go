@@ -4,89 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"maps"
-	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
-
-// scanned returns the rows of a scan as "key=value".
-func scanned(t testing.TB, tx *tx, prefix, from []byte) []string {
-	t.Helper()
-	rows := []string{}
-	for r, err := range tx.scan(prefix, from) {
-		require.NoError(t, err)
-		rows = append(rows, fmt.Sprintf("%s=%s", r.Key, r.Value))
-	}
-	return rows
-}
-
-// The rows that are kept and the changes that are pending look like one table,
-// however they lie: this compares random ones with a sorted list.
-func TestScanShowsPendingChangesInTheirPlaces(t *testing.T) {
-	db := openDB(t, t.TempDir())
-	failed := errors.New("the changes are not to be kept")
-	for seed := range uint64(300) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		key := func() []byte { return fmt.Appendf(nil, "x%03d/%c%d", seed, 'a'+rng.IntN(3), rng.IntN(12)) }
-		model := map[string]string{}
-		require.NoError(t, db.update(t.Context(), func(tx *tx) error {
-			for range rng.IntN(12) {
-				k := key()
-				model[string(k)] = "kept"
-				require.NoError(t, tx.put(k, []byte("kept")))
-			}
-			return nil
-		}))
-		err := db.update(t.Context(), func(tx *tx) error {
-			for i := range rng.IntN(16) {
-				k, v := key(), fmt.Sprint("new ", i)
-				if rng.IntN(3) == 0 {
-					delete(model, string(k))
-					require.NoError(t, tx.delete(k))
-				} else {
-					model[string(k)] = v
-					require.NoError(t, tx.put(k, []byte(v)))
-				}
-			}
-			for _, part := range []string{"", "a", "b", "c"} {
-				prefix := fmt.Appendf(nil, "x%03d/%s", seed, part)
-				var from []byte
-				if rng.IntN(2) == 0 {
-					if from = key(); !bytes.HasPrefix(from, prefix) {
-						from = nil
-					}
-				}
-				want := []string{}
-				for _, k := range slices.Sorted(maps.Keys(model)) {
-					if bytes.HasPrefix([]byte(k), prefix) && bytes.Compare([]byte(k), from) >= 0 {
-						want = append(want, k+"="+model[k])
-					}
-				}
-				require.Equal(t, want, scanned(t, tx, prefix, from), "seed %d, rows of %s from %s", seed, prefix, from)
-			}
-			for k, v := range model {
-				got, err := tx.get([]byte(k))
-				require.NoError(t, err)
-				require.Equal(t, v, string(got))
-			}
-			return failed
-		})
-		require.ErrorIs(t, err, failed)
-	}
-	require.NoError(t, db.viewing(t.Context(), func(tx *tx) error {
-		for _, r := range scanned(t, tx, []byte("x"), nil) {
-			require.Contains(t, r, "=kept", "an update that fails changes nothing")
-		}
-		return nil
-	}))
-}
 
 func TestWritesThatChangeNothingDoNotTouchTheDisk(t *testing.T) {
 	db := openDB(t, t.TempDir())
@@ -95,18 +21,18 @@ func TestWritesThatChangeNothingDoNotTouchTheDisk(t *testing.T) {
 	before := committed(t, db)
 	for name, write := range map[string]func() error{
 		"a row as it is": func() error {
-			return db.update(t.Context(), func(tx *tx) error { return tx.put(metaKey("format"), fmt.Append(nil, FormatVersion)) })
+			return db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(metaKey("format"), fmt.Append(nil, FormatVersion)) })
 		},
 		"a row that comes and goes": func() error {
-			return db.update(t.Context(), func(tx *tx) error { return errors.Join(tx.put([]byte("x"), []byte("y")), tx.delete([]byte("x"))) })
+			return db.rows.Update(t.Context(), func(tx *txn.Tx) error { return errors.Join(tx.Put([]byte("x"), []byte("y")), tx.Delete([]byte("x"))) })
 		},
 		"a row that goes and comes": func() error {
-			return db.update(t.Context(), func(tx *tx) error {
-				return errors.Join(tx.delete(metaKey("format")), tx.put(metaKey("format"), fmt.Append(nil, FormatVersion)))
+			return db.rows.Update(t.Context(), func(tx *txn.Tx) error {
+				return errors.Join(tx.Delete(metaKey("format")), tx.Put(metaKey("format"), fmt.Append(nil, FormatVersion)))
 			})
 		},
 		"deleting what is not there": func() error {
-			return db.update(t.Context(), func(tx *tx) error { return tx.delete([]byte("x")) })
+			return db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Delete([]byte("x")) })
 		},
 		"publishing nothing": func() error {
 			_, err := db.Publish(t.Context(), "m", func(Collection, merge.State) (*fragment.Change, error) { return &fragment.Change{}, nil })
@@ -125,7 +51,7 @@ func TestWritesThatChangeNothingDoNotTouchTheDisk(t *testing.T) {
 	db = reopen(t, db)
 	before = committed(t, db)
 	require.Equal(t, kv.Version(1), before, "opening again commits nothing")
-	require.NoError(t, db.update(t.Context(), func(tx *tx) error { return tx.put([]byte("x"), []byte("y")) }))
+	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put([]byte("x"), []byte("y")) }))
 	require.Greater(t, committed(t, db), before, "the measure is right")
 }
 
@@ -155,9 +81,9 @@ func TestAViewCannotWrite(t *testing.T) {
 	a := &fragment.Association{Type: ref(0), Roles: []fragment.Role{{Type: ref(0), Player: ref(1)}}}
 	view(t, db, "m", func(v *View) {
 		s := v.Source().(merge.State)
-		require.ErrorIs(t, s.PutTopic(named(ref(9), "new")), errReadOnly)
-		require.ErrorIs(t, s.DeleteTopic(named(ref(1), "")), errReadOnly)
-		require.ErrorIs(t, s.PutAssociation(a), errReadOnly)
+		require.ErrorIs(t, s.PutTopic(named(ref(9), "new")), txn.ErrReadOnly)
+		require.ErrorIs(t, s.DeleteTopic(named(ref(1), "")), txn.ErrReadOnly)
+		require.ErrorIs(t, s.PutAssociation(a), txn.ErrReadOnly)
 	})
 }
 
@@ -179,11 +105,11 @@ func TestDamagedRowsAreErrors(t *testing.T) {
 	notKept := errors.New("the damage is not kept")
 	for _, table := range []byte(recordTables) {
 		for _, damage := range [][]byte{{}, {0}, {1}, {2}, {0xFF, 0xFF}, bytes.Repeat([]byte{0xFF}, 20), []byte("http://example.org/")} {
-			require.ErrorIs(t, db.update(t.Context(), func(tx *tx) error {
+			require.ErrorIs(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
 				damaged := 0
-				for r, err := range tx.scan([]byte{table}, nil) {
+				for r, err := range tx.Scan([]byte{table}, nil) {
 					require.NoError(t, err)
-					require.NoError(t, tx.put(r.Key, damage))
+					require.NoError(t, tx.Put(r.Key, damage))
 					damaged++
 				}
 				require.Positive(t, damaged, "table %c has rows", table)
@@ -231,7 +157,7 @@ func askEverything(s records, topic *fragment.Topic, associations ...*fragment.A
 	for _, err := range s.Associations() {
 		note(err)
 	}
-	if s.tx.pending != nil {
+	if len(associations) > 0 {
 		for _, a := range associations {
 			note(s.DeleteAssociation(a))
 		}

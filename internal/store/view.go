@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -20,13 +21,13 @@ import (
 type View struct {
 	Collection
 	db *DB
-	tx *tx
+	tx *txn.Tx
 }
 
 // View calls f with the current state of a collection. It is valid until f
 // returns.
 func (db *DB) View(ctx context.Context, name string, f func(*View) error) error {
-	return db.viewing(ctx, func(t *tx) error {
+	return db.rows.View(ctx, func(t *txn.Tx) error {
 		c, err := db.decoded(t, name)
 		if err != nil {
 			return err
@@ -37,18 +38,18 @@ func (db *DB) View(ctx context.Context, name string, f func(*View) error) error 
 
 // decoded is getCollection for readers, of which there are many more than there
 // are changes: it decodes a row once.
-func (db *DB) decoded(t *tx, name string) (*Collection, error) {
-	row, err := t.get(nameKey(tableCollection, name))
+func (db *DB) decoded(t *txn.Tx, name string) (*Collection, error) {
+	row, err := t.Get(nameKey(tableCollection, name))
 	if err != nil {
 		return nil, err
 	}
-	if last, ok := db.rows.Load(name); ok && bytes.Equal(last.(*decodedRow).row, row) {
+	if last, ok := db.seen.Load(name); ok && bytes.Equal(last.(*decodedRow).row, row) {
 		c := last.(*decodedRow).c
 		return &c, nil
 	}
 	c, err := getCollection(t, name)
 	if err == nil {
-		db.rows.Store(name, &decodedRow{slices.Clone(row), *c})
+		db.seen.Store(name, &decodedRow{slices.Clone(row), *c})
 	}
 	return c, err
 }
@@ -72,7 +73,7 @@ func (v *View) Entries(from uint64) iter.Seq2[Entry, error] {
 func (v *View) kept(from uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		prefix := collectionKey(tableLog, v.Number)
-		for r, err := range v.tx.scan(prefix, sequenceKey(tableLog, v.Number, from)) {
+		for r, err := range v.tx.Scan(prefix, sequenceKey(tableLog, v.Number, from)) {
 			var e Entry
 			if err == nil {
 				err = json.Unmarshal(r.Value, &e)
@@ -99,7 +100,7 @@ func (v *View) Entry(seq uint64) (*Entry, error) {
 // entry is Entry for those too that are kept for the sake of their topics.
 func (v *View) entry(seq uint64) (*Entry, error) {
 	var e Entry
-	ok, err := v.tx.getJSON(sequenceKey(tableLog, v.Number, seq), &e)
+	ok, err := v.tx.GetJSON(sequenceKey(tableLog, v.Number, seq), &e)
 	if err == nil && (!ok || seq > v.Head) {
 		err = fmt.Errorf("%w: entry %d of collection %q", ErrNotFound, seq, v.Name)
 	}
@@ -109,7 +110,7 @@ func (v *View) entry(seq uint64) (*Entry, error) {
 // Last returns the last entry of a topic key, or nil.
 func (v *View) Last(key string) (*Entry, error) {
 	var k keyRow
-	ok, err := v.tx.getJSON(topicKeyKey(&v.Collection, key), &k)
+	ok, err := v.tx.GetJSON(topicKeyKey(&v.Collection, key), &k)
 	if !ok || err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func (v *View) LastOf(topicSI fragment.Ref) (*Entry, error) { return v.Last(frag
 // isLast reports whether e is the last entry of its topic.
 func (v *View) isLast(e *Entry) (bool, error) {
 	var k keyRow
-	ok, err := v.tx.getJSON(topicKeyKey(&v.Collection, fragment.Key(e.TopicSI)), &k)
+	ok, err := v.tx.GetJSON(topicKeyKey(&v.Collection, fragment.Key(e.TopicSI)), &k)
 	return ok && k.Seq == e.Seq, err
 }
 
@@ -143,7 +144,7 @@ func (v *View) StoredRecord(e *Entry, version xtm.Version) ([]byte, error) {
 
 // storedForm returns what is stored in a form with an entry, of those from the first on.
 func (v *View) storedForm(e *Entry, first int, version xtm.Version) ([]byte, error) {
-	value, err := v.tx.get(sequenceKey(tableFragment, v.Number, e.Seq))
+	value, err := v.tx.Get(sequenceKey(tableFragment, v.Number, e.Seq))
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +187,7 @@ func (v *View) render(w io.Writer, e *Entry, form fragment.Form) error {
 // Renders reports whether RenderFragment has something to write for e.
 func (v *View) Renders(e *Entry) (bool, error) {
 	for _, table := range []byte{tableTopic, tableIdentifier} {
-		row, err := v.tx.get(v.source().locatorKey(table, e.TopicSI))
+		row, err := v.tx.Get(v.source().locatorKey(table, e.TopicSI))
 		if row != nil || err != nil {
 			return row != nil, err
 		}
@@ -202,7 +203,7 @@ func (v *View) WriteSnapshot(w io.Writer, version xtm.Version) error {
 // Snapshots returns the snapshots that are kept, the newest first.
 func (v *View) Snapshots() ([]Snapshot, error) {
 	var all []Snapshot
-	for r, err := range v.tx.scan(collectionKey(tableSnapshot, v.Number), nil) {
+	for r, err := range v.tx.Scan(collectionKey(tableSnapshot, v.Number), nil) {
 		if err != nil {
 			return nil, err
 		}

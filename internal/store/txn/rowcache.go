@@ -1,4 +1,4 @@
-package store
+package txn
 
 import (
 	"bytes"
@@ -57,13 +57,13 @@ func (r *reads) makeRoom(size int) {
 	}
 }
 
-// fewRows is how many rows a range may have to be remembered. Larger ones, such as
+// FewRows is how many rows a range may have to be remembered. Larger ones, such as
 // the instances of a class, are read as they are asked for.
-const fewRows = 64
+const FewRows = 64
 
 // storedRows calls yield with the rows of the database that begin with a prefix, from a key on,
 // until it returns false. They stay valid, or where stay is not set are valid until the next one.
-func (t *tx) storedRows(prefix, from []byte, stay bool, yield func(row, error) bool) {
+func (t *Tx) storedRows(prefix, from []byte, stay bool, yield func(row, error) bool) {
 	if t.pending == nil || len(from) > 0 && string(from) != string(prefix) {
 		for r, err := range t.base.Range(prefix, from, false) {
 			if stay && err == nil {
@@ -89,7 +89,7 @@ func (t *tx) storedRows(prefix, from []byte, stay bool, yield func(row, error) b
 			yield(row{}, err)
 			return
 		}
-		if !read.many && len(read.few) < fewRows {
+		if !read.many && len(read.few) < FewRows {
 			read.few = append(read.few, cloned(r))
 			read.size += len(r.Key) + len(r.Value) + perRead
 			continue

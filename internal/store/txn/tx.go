@@ -1,4 +1,4 @@
-package store
+package txn
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// tx reads one state of the database. In an update it also collects changes,
+// Tx reads one state of the database. In an update it also collects changes,
 // which its own reads see and which are committed together.
-type tx struct {
+type Tx struct {
 	ctx     context.Context // where it ends, so do all reads
 	base    kv.Reader
 	pending *btree.Map[string, []byte] // nil value = delete; nil map = read only
 	reads   reads
-	tap     tap
+	tap     Tap
 
 	size, most int64 // of the rows that are pending, and how large they may be; 0: as large as they are
 
@@ -29,96 +29,31 @@ type tx struct {
 	told   []row     // these, where there is a tap
 }
 
-// tap is told what an update reads and writes. Benchmarks repeat that without us.
-type tap interface {
-	got(key []byte)
-	scanned(prefix []byte)
-	commits(changes []row)
+// Tap is told what an update reads and writes. Benchmarks repeat that without us.
+type Tap interface {
+	Got(key []byte)
+	Scanned(prefix []byte)
+	Commits(changes []kv.Row)
 }
 
-var errReadOnly = errors.New("write in a read-only view")
+// ErrReadOnly says that a view is not for changing anything.
+var ErrReadOnly = errors.New("write in a read-only view")
 
-// begin opens the current state for reading. The caller ends it.
-func (db *DB) begin(ctx context.Context) (*tx, error) {
-	db.open.RLock()
-	defer db.open.RUnlock()
-	if db.closed {
-		return nil, errClosed
-	}
-	base, err := db.engine.Snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	db.users.Add(1)
-	return &tx{ctx: ctx, base: base}, nil
-}
+// Over returns a Tx that reads with a reader, and changes nothing.
+func Over(ctx context.Context, base kv.Reader) *Tx { return &Tx{ctx: ctx, base: base} }
 
-func (db *DB) end(t *tx) {
-	t.base.Close()
-	db.users.Done()
-}
+// Context returns the context with which all reading ends.
+func (t *Tx) Context() context.Context { return t.ctx }
 
-// viewing calls f with the current state; later writes do not show in it. Reading fails once
-// ctx has ended.
-func (db *DB) viewing(ctx context.Context, f func(*tx) error) error {
-	t, err := db.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.end(t)
-	return f(t)
-}
+// Version returns the version of the state.
+func (t *Tx) Version() kv.Version { return t.base.Version() }
 
-// update calls f with the current state and commits what it changes, all or
-// nothing. An error of f, or of the commit, changes nothing.
-//
-// Where another process that shares the engine has committed meanwhile, f is called
-// again with what is there then: it must not count on being called once. Nothing is
-// committed once ctx has ended, and nobody waits longer for other changes to end.
-func (db *DB) update(ctx context.Context, f func(*tx) error) error {
-	for {
-		err := db.changing(ctx, func(t *tx) (err error) {
-			if t.commit, err = db.engine.Begin(ctx, t.base.Version()); err != nil {
-				return err
-			}
-			defer t.commit.Cancel()
-			if err := f(t); err != nil {
-				return err
-			}
-			return t.end()
-		})
-		if !errors.Is(err, kv.ErrConflict) {
-			return err
-		}
-	}
-}
+// Limit bounds the memory of the rows that an update keeps until the commit, in bytes; 0 sets
+// no limit. Beyond it there is an error that is [ErrTooLarge].
+func (t *Tx) Limit(bytes int64) { t.most = bytes }
 
-// changing calls f with the current state, which it may change, while nobody else in this
-// process does. Nothing is committed.
-func (db *DB) changing(ctx context.Context, f func(*tx) error) error {
-	if db.readOnly {
-		return fmt.Errorf("%s is opened for reading only", db.dir)
-	}
-	if err := db.CheckFreeSpace(); err != nil {
-		return err
-	}
-	select {
-	case db.write <- struct{}{}:
-		defer func() { <-db.write }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	t, err := db.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.end(t)
-	t.pending, t.tap = btree.NewMap[string, []byte](0), db.tap
-	return f(t)
-}
-
-// get returns the value of key, or nil. It stays valid, and must not be changed.
-func (t *tx) get(key []byte) ([]byte, error) {
+// Get returns the value of key, or nil. It stays valid, and must not be changed.
+func (t *Tx) Get(key []byte) ([]byte, error) {
 	if t.pending != nil {
 		if v, ok := t.pending.Get(string(key)); ok {
 			return v, nil
@@ -128,7 +63,7 @@ func (t *tx) get(key []byte) ([]byte, error) {
 }
 
 // ended returns why nobody waits for what is read any more.
-func (t *tx) ended() error {
+func (t *Tx) ended() error {
 	select {
 	case <-t.ctx.Done():
 		return context.Cause(t.ctx)
@@ -137,7 +72,7 @@ func (t *tx) ended() error {
 	}
 }
 
-func (t *tx) stored(key []byte) ([]byte, error) {
+func (t *Tx) stored(key []byte) ([]byte, error) {
 	if t.pending == nil {
 		return t.base.Get(key)
 	}
@@ -145,7 +80,7 @@ func (t *tx) stored(key []byte) ([]byte, error) {
 		return nil, err
 	}
 	if t.tap != nil {
-		t.tap.got(key)
+		t.tap.Got(key)
 	}
 	value, known, err := t.before(key)
 	if err == nil && !known {
@@ -155,7 +90,7 @@ func (t *tx) stored(key []byte) ([]byte, error) {
 }
 
 // before returns the value of key in the database, and whether it is remembered.
-func (t *tx) before(key []byte) (value []byte, known bool, err error) {
+func (t *Tx) before(key []byte) (value []byte, known bool, err error) {
 	if value, known := t.reads.value(key); known {
 		return value, true, nil
 	}
@@ -163,9 +98,10 @@ func (t *tx) before(key []byte) (value []byte, known bool, err error) {
 	return value, false, err
 }
 
-func (t *tx) put(key, value []byte) error {
+// Put writes a row.
+func (t *Tx) Put(key, value []byte) error {
 	if t.pending == nil {
-		return errReadOnly
+		return ErrReadOnly
 	}
 	if value == nil {
 		value = []byte{}
@@ -178,18 +114,18 @@ func (t *tx) put(key, value []byte) error {
 const perPending = 100
 
 // grow counts a row that is kept until the commit.
-func (t *tx) grow(size int) error {
+func (t *Tx) grow(size int) error {
 	if t.size += int64(size + perPending); t.most > 0 && t.size > t.most {
 		return fmt.Errorf("%w: it takes more than %d bytes of memory until it is committed", ErrTooLarge, t.most)
 	}
 	return nil
 }
 
-// putUnread is put of a row that nothing reads before the commit. The engine has it from now on:
+// PutUnread is Put of a row that nothing reads before the commit. The engine has it from now on:
 // memory does not grow with such rows.
-func (t *tx) putUnread(key, value []byte) error {
+func (t *Tx) PutUnread(key, value []byte) error {
 	if t.pending == nil {
-		return errReadOnly
+		return ErrReadOnly
 	}
 	if t.commit == nil {
 		return nil
@@ -201,55 +137,63 @@ func (t *tx) putUnread(key, value []byte) error {
 	return t.commit.Put(key, value)
 }
 
-func (t *tx) delete(key []byte) error {
+// Delete removes a row, if it is there.
+func (t *Tx) Delete(key []byte) error {
 	if t.pending == nil {
-		return errReadOnly
+		return ErrReadOnly
 	}
 	t.pending.Set(string(key), nil)
 	return t.grow(len(key))
 }
 
-func (t *tx) putJSON(key []byte, value any) error {
+// PutJSON writes a row with a value in JSON.
+func (t *Tx) PutJSON(key []byte, value any) error {
 	b, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	return t.put(key, b)
+	return t.Put(key, b)
 }
 
-// getJSON reports whether key is there, and reads it into value if it is.
-func (t *tx) getJSON(key []byte, value any) (bool, error) {
-	b, err := t.get(key)
+// GetJSON reports whether key is there, and reads it into value if it is.
+func (t *Tx) GetJSON(key []byte, value any) (bool, error) {
+	b, err := t.Get(key)
 	if b == nil || err != nil {
 		return false, err
 	}
 	if err := json.Unmarshal(b, value); err != nil {
-		return true, corruptRow(string(key[:1]), key, err)
+		return true, Corrupt(string(key[:1]), key, err)
 	}
 	return true, nil
 }
 
 type row = kv.Row
 
-// scan iterates over the rows whose keys begin with prefix, from the key from
+// Scan iterates over the rows whose keys begin with prefix, from the key from
 // on (nil for the first), in ascending order. Changes made meanwhile may show
 // or not; the rows stay valid.
-func (t *tx) scan(prefix, from []byte) iter.Seq2[row, error] { return t.rows(prefix, from, true) }
+func (t *Tx) Scan(prefix, from []byte) iter.Seq2[kv.Row, error] { return t.rows(prefix, from, true) }
 
-// glance is scan, but that a row is valid only until the next one: for who looks
+// Glance is Scan, but that a row is valid only until the next one: for who looks
 // at many rows and keeps few.
-func (t *tx) glance(prefix, from []byte) iter.Seq2[row, error] { return t.rows(prefix, from, false) }
+func (t *Tx) Glance(prefix, from []byte) iter.Seq2[kv.Row, error] { return t.rows(prefix, from, false) }
 
-func (t *tx) rows(prefix, from []byte, stay bool) iter.Seq2[row, error] {
+// Descend is Glance in descending order, from the key from on, of the rows as they were before
+// an update.
+func (t *Tx) Descend(prefix, from []byte) iter.Seq2[kv.Row, error] {
+	return t.base.Range(prefix, from, true)
+}
+
+func (t *Tx) rows(prefix, from []byte, stay bool) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		if t.pending == nil {
 			t.storedRows(prefix, from, stay, yield)
 			return
 		}
 		if t.tap != nil {
-			t.tap.scanned(prefix)
+			t.tap.Scanned(prefix)
 		}
-		p := &pendingRows{tx: t, prefix: string(prefix), yield: yield, more: true}
+		p := &pendingRows{Tx: t, prefix: string(prefix), yield: yield, more: true}
 		p.seek(max(string(from), p.prefix), true)
 		t.storedRows(prefix, from, stay, p.stored)
 		for p.more && p.ok {
@@ -261,7 +205,7 @@ func (t *tx) rows(prefix, from []byte, stay bool) iter.Seq2[row, error] {
 // pendingRows goes through the changes of an update in the order of keys, beside the rows that are
 // stored.
 type pendingRows struct {
-	*tx
+	*Tx
 	prefix string
 	yield  func(row, error) bool
 	more   bool // are wanted

@@ -1,14 +1,16 @@
-package store
+package txn
 
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/tmshare/tmshare/internal/kv"
 )
 
 // end commits what an update has changed, synced, all or nothing.
-func (t *tx) end() error {
+func (t *Tx) end() error {
 	written := t.unread
-	err := t.changes(func(c row) error {
+	err := t.Changes(func(c row) error {
 		written++
 		if t.tap != nil {
 			t.told = append(t.told, c)
@@ -20,7 +22,7 @@ func (t *tx) end() error {
 	})
 	if err == nil && written > 0 {
 		if t.tap != nil {
-			t.tap.commits(t.told)
+			t.tap.Commits(t.told)
 		}
 		t.pending, t.reads = nil, reads{} // the engine has them
 		err = t.commit.Commit()
@@ -31,9 +33,9 @@ func (t *tx) end() error {
 	return nil
 }
 
-// changes calls f with what t really changes of what it may read again, in the order of keys: a
+// Changes calls f with what t really changes of what it may read again, in the order of keys: a
 // nil value is of a row that goes.
-func (t *tx) changes(f func(row) error) (err error) {
+func (t *Tx) Changes(f func(kv.Row) error) (err error) {
 	t.pending.Scan(func(key string, value []byte) bool {
 		var old []byte
 		if old, _, err = t.before([]byte(key)); err == nil && ((old == nil) != (value == nil) || !bytes.Equal(old, value)) {

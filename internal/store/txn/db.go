@@ -1,0 +1,127 @@
+package txn
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/tidwall/btree"
+
+	"github.com/tmshare/tmshare/internal/kv"
+)
+
+// DB reads and changes the rows of an engine. It is safe for concurrent use; changes run one
+// at a time.
+type DB struct {
+	Engine kv.Engine
+	Tap    Tap // of updates; nil but in benchmarks
+
+	writable func() error
+	write    chan struct{} // of one place: that of the one writer of this process
+
+	open   sync.RWMutex   // of closed, and of the beginning of views
+	closed bool           // nothing begins any more
+	users  sync.WaitGroup // the views and updates that are under way
+
+	stopped context.Context // ends with Close: what is done in the background ends
+	stop    context.CancelFunc
+}
+
+// New returns a DB over an engine. writable is asked before each change; its error is that of
+// the change.
+func New(engine kv.Engine, writable func() error) *DB {
+	db := &DB{Engine: engine, writable: writable, write: make(chan struct{}, 1)}
+	db.stopped, db.stop = context.WithCancel(context.Background())
+	return db
+}
+
+// Go calls f in the background. Its context ends when the database is closed, which waits for it.
+func (db *DB) Go(f func(context.Context)) { db.users.Go(func() { f(db.stopped) }) }
+
+// Close returns when the views and updates that are under way have ended. No others begin. It
+// reports whether the database was open. The engine stays open.
+func (db *DB) Close() bool {
+	db.open.Lock()
+	again := db.closed
+	db.closed = true
+	db.open.Unlock()
+	db.stop()
+	db.users.Wait()
+	return !again
+}
+
+// begin opens the current state for reading. The caller ends it.
+func (db *DB) begin(ctx context.Context) (*Tx, error) {
+	db.open.RLock()
+	defer db.open.RUnlock()
+	if db.closed {
+		return nil, kv.ErrClosed
+	}
+	base, err := db.Engine.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	db.users.Add(1)
+	return Over(ctx, base), nil
+}
+
+func (db *DB) end(t *Tx) {
+	t.base.Close()
+	db.users.Done()
+}
+
+// View calls f with the current state; later writes do not show in it. Reading fails once
+// ctx has ended.
+func (db *DB) View(ctx context.Context, f func(*Tx) error) error {
+	t, err := db.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.end(t)
+	return f(t)
+}
+
+// Update calls f with the current state and commits what it changes, all or
+// nothing. An error of f, or of the commit, changes nothing.
+//
+// Where another process that shares the engine has committed meanwhile, f is called
+// again with what is there then: it must not count on being called once. Nothing is
+// committed once ctx has ended, and nobody waits longer for other changes to end.
+func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
+	for {
+		err := db.Preview(ctx, func(t *Tx) (err error) {
+			if t.commit, err = db.Engine.Begin(ctx, t.base.Version()); err != nil {
+				return err
+			}
+			defer t.commit.Cancel()
+			if err := f(t); err != nil {
+				return err
+			}
+			return t.end()
+		})
+		if !errors.Is(err, kv.ErrConflict) {
+			return err
+		}
+	}
+}
+
+// Preview calls f with the current state, which it may change, while nobody else in this
+// process does. Nothing is committed.
+func (db *DB) Preview(ctx context.Context, f func(*Tx) error) error {
+	if err := db.writable(); err != nil {
+		return err
+	}
+	select {
+	case db.write <- struct{}{}:
+		defer func() { <-db.write }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	t, err := db.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.end(t)
+	t.pending, t.tap = btree.NewMap[string, []byte](0), db.Tap
+	return f(t)
+}

@@ -1,0 +1,20 @@
+package txn
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tmshare/tmshare/internal/kv"
+)
+
+// ErrTooLarge says that a change takes more memory than it may.
+var ErrTooLarge = errors.New("too large a change")
+
+// DamageRemedy ends the messages about rows that are damaged.
+const DamageRemedy = "What is read may be wrong or incomplete. \"check\" says what else is damaged. Restore the folder from a backup with \"restore\"; " +
+	"a subscriber can also subscribe again with another --data"
+
+// Corrupt returns the error of a row that cannot be read.
+func Corrupt(table string, key []byte, err error) error {
+	return fmt.Errorf("%w: %s row %x: %w. %s", kv.ErrDamaged, table, key, err, DamageRemedy)
+}
