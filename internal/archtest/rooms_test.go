@@ -23,7 +23,7 @@ const (
 // when it has shrunk.
 var tooLarge = map[string]struct{ files, lines int }{
 	"internal/client": {28, 4003},
-	"internal/store":  {38, 6262},
+	"internal/store":  {33, 4953},
 }
 
 // slack is how many lines the figures of tooLarge may be above those of the package.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -60,14 +61,14 @@ func (a *Applying) Note(activity Activity) error {
 func (db *DB) note(t *txn.Tx, a Activity) error {
 	a.Time = db.now().UTC()
 	number := uint64(1)
-	b, err := t.Get(metaKey(lastActivity))
+	b, err := t.Get(keys.Meta(lastActivity))
 	if err != nil {
 		return err
 	}
 	if len(b) == 8 {
 		number = binary.BigEndian.Uint64(b) + 1
 	}
-	if err := t.Put(metaKey(lastActivity), binary.BigEndian.AppendUint64(nil, number)); err != nil {
+	if err := t.Put(keys.Meta(lastActivity), binary.BigEndian.AppendUint64(nil, number)); err != nil {
 		return err
 	}
 	if number > maxActivities {
@@ -79,14 +80,14 @@ func (db *DB) note(t *txn.Tx, a Activity) error {
 }
 
 func activityKey(number uint64) []byte {
-	return binary.BigEndian.AppendUint64([]byte{tableActivity}, number)
+	return binary.BigEndian.AppendUint64([]byte{keys.TableActivity}, number)
 }
 
 // Activity calls f with the activities that are kept, the newest first, until it
 // returns false.
 func (db *DB) Activity(ctx context.Context, f func(Activity) bool) error {
 	return db.rows.View(ctx, func(t *txn.Tx) error {
-		b, err := t.Get(metaKey(lastActivity))
+		b, err := t.Get(keys.Meta(lastActivity))
 		if len(b) != 8 || err != nil {
 			return err
 		}
@@ -126,7 +127,7 @@ func (db *DB) PublishLocal(ctx context.Context, name string, decide func(Collect
 		if left := len(change.Entries) - len(a.Entries); left > 0 {
 			a.Note = fmt.Sprintf("and %d more", left)
 		}
-		return change, db.note(state.(interface{ transaction() *txn.Tx }).transaction(), a)
+		return change, db.note(state.(interface{ Tx() *txn.Tx }).Tx(), a)
 	})
 }
 

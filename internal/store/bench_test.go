@@ -13,6 +13,8 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -136,7 +138,7 @@ func BenchmarkApplyEntries(b *testing.B) {
 			changes := func(i int) (changes []row) {
 				notKept := errors.New("not kept")
 				require.ErrorIs(b, db.rows.Update(b.Context(), func(tx *txn.Tx) error {
-					require.NoError(b, applyAll(records{tx, id.source(id.State)}, work[i%len(work)]))
+					require.NoError(b, applyAll(records.Of(tx, id.source(id.State)), work[i%len(work)]))
 					err := tx.Changes(func(r row) error { changes = append(changes, r); return nil })
 					return errors.Join(notKept, err)
 				}), notKept)
@@ -185,7 +187,7 @@ func BenchmarkLoad(b *testing.B) {
 		subscribe(b, from, "s", src)
 		var all []row
 		require.NoError(b, from.rows.View(b.Context(), func(tx *txn.Tx) error {
-			for _, table := range []byte(sourceTables) {
+			for _, table := range []byte(keys.SourceTables) {
 				for r, err := range tx.Scan([]byte{table}, nil) {
 					require.NoError(b, err)
 					all = append(all, r)
@@ -206,7 +208,7 @@ func BenchmarkLoad(b *testing.B) {
 		generation := uint32(0)
 		for b.Loop() {
 			generation++
-			require.NoError(b, db.load(context.Background(), sourceID{99, generation}, fragment.Records(src), nil))
+			require.NoError(b, db.load(context.Background(), keys.Source{Number: 99, Generation: generation}, fragment.Records(src), nil))
 		}
 		b.ReportMetric(float64(b.N*topics)/b.Elapsed().Seconds(), "topics/s")
 		if raw > 0 {

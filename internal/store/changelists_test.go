@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
@@ -38,7 +39,7 @@ func TestInterruptedDeletionsLeaveNoChangeLists(t *testing.T) {
 		cutChanges(t, db, name, c.Head, c.Updated, Cut{Changes: 1})
 	}
 	require.Equal(t, 4, rows(t, db, "g"))
-	require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error { return t.Delete(nameKey(tableCollection, "deleted")) })) // and then nothing
+	require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error { return t.Delete(keys.Name(keys.TableCollection, "deleted")) })) // and then nothing
 	db = reopen(t, db)
 	lists, _ := changeLists(t, db, "kept")
 	require.Len(t, lists, 2)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -123,7 +124,7 @@ func (c *checker) all() error {
 			}
 			c.most = max(c.most, s.Number)
 			for _, id := range s.generations() {
-				c.most = max(c.most, id.generation)
+				c.most = max(c.most, id.Generation)
 				if _, err := c.records(t, "subscription "+s.Name, id); err != nil {
 					return err
 				}
@@ -161,7 +162,7 @@ func (c *checker) collection(v *View) error {
 // log checks the entries in the order of sequences.
 func (c *checker) log(where string, v *View) error {
 	expected, last := v.Horizon+1, v.HorizonTime
-	for r, err := range v.tx.Scan(collectionKey(tableLog, v.Number), nil) {
+	for r, err := range v.tx.Scan(keys.Collection(keys.TableLog, v.Number), nil) {
 		if err == nil {
 			err = c.ctx.Err()
 		}
@@ -221,7 +222,7 @@ func (c *checker) entry(where string, v *View, e *Entry) error {
 	if !e.RecordStored() || e.Seq <= v.Horizon && (k.Seq != e.Seq || !e.Lives()) {
 		return nil // it is rendered when asked for, or given up
 	}
-	value, err := v.tx.Get(sequenceKey(tableFragment, v.Number, e.Seq))
+	value, err := v.tx.Get(keys.Sequence(keys.TableFragment, v.Number, e.Seq))
 	if err != nil {
 		return err
 	}
@@ -234,7 +235,7 @@ func (c *checker) entry(where string, v *View, e *Entry) error {
 		seq := e.Seq
 		c.repairable(where, v.again(func(now *View) error { // then it is rendered when it is asked for
 			var e Entry
-			at, stored := sequenceKey(tableLog, now.Number, seq), sequenceKey(tableFragment, now.Number, seq)
+			at, stored := keys.Sequence(keys.TableLog, now.Number, seq), keys.Sequence(keys.TableFragment, now.Number, seq)
 			there, err := now.tx.GetJSON(at, &e)
 			if err != nil {
 				return err
@@ -264,7 +265,7 @@ func (v *View) isEntry(seq uint64) (bool, error) {
 	if seq > v.Head {
 		return false, nil
 	}
-	row, err := v.tx.Get(sequenceKey(tableLog, v.Number, seq))
+	row, err := v.tx.Get(keys.Sequence(keys.TableLog, v.Number, seq))
 	return row != nil, err
 }
 
@@ -299,7 +300,7 @@ func fragmentFault(e *Entry, value []byte) string {
 
 // keys checks that the rows of topic keys lead to entries of the topics.
 func (c *checker) keys(where string, v *View) error {
-	prefix := collectionKey(tableKey, v.Number)
+	prefix := keys.Collection(keys.TableKey, v.Number)
 	for r, err := range v.tx.Scan(prefix, nil) {
 		if err != nil {
 			return err
@@ -318,7 +319,7 @@ func (c *checker) keys(where string, v *View) error {
 
 // fragments checks that fragments are those of entries.
 func (c *checker) fragments(where string, v *View) error {
-	for r, err := range v.tx.Glance(collectionKey(tableFragment, v.Number), nil) {
+	for r, err := range v.tx.Glance(keys.Collection(keys.TableFragment, v.Number), nil) {
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
@@ -63,7 +64,7 @@ func TestASoundFolderHasNoFindings(t *testing.T) {
 func TestLeftoversAreFound(t *testing.T) {
 	db, c := checkable(t)
 	raw(t, db, func(w kv.Writer) error {
-		return w.Put(append(sourceID{c.Number, c.Generation + 7}.key(tableTopic), "left"...), []byte("left"))
+		return w.Put(append(keys.Source{Number: c.Number, Generation: c.Generation + 7}.Key(keys.TableTopic), "left"...), []byte("left"))
 	})
 	file := filepath.Join(filepath.Dir(db.snapshotFile(c, &Snapshot{}, Forms[0])), "left"+datafolder.SnapshotEnding)
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
@@ -96,7 +97,7 @@ func raw(t testing.TB, db *DB, f func(kv.Writer) error) {
 // Each damage is found. What can be made again of the rest is, and nothing else.
 func TestDamageIsFoundAndRepaired(t *testing.T) {
 	testenv.SkipUnderRace(t)
-	sub := func(t *testing.T, db *DB) (id sourceID) {
+	sub := func(t *testing.T, db *DB) (id keys.Source) {
 		subscribedTo(t, db, func(s Subscription, _ fragment.Source) { id = s.source(s.State) })
 		return id
 	}
@@ -127,46 +128,46 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 		}, "has another content than was written", true},
 		"an identifier leads nowhere": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
-				return w.Delete(c.source().locatorKey(tableIdentifier, "http://example.org/other"))
+				return w.Delete(c.source().LocatorKey(keys.TableIdentifier, "http://example.org/other"))
 			})
 		}, `table 'i' .*is missing`, true},
 		"a locator leads elsewhere": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
-				return w.Put(c.source().locatorKey(tableLocator, "http://example.org/locator"), []byte(ref(1)))
+				return w.Put(c.source().LocatorKey(keys.TableLocator, "http://example.org/locator"), []byte(ref(1)))
 			})
 		}, `table 'l' .*something else`, true},
 		"an association has lost a player": {func(t *testing.T, db *DB, c *Collection) {
 			id := sub(t, db)
-			deleteFirst(t, db, id.playingPrefix(ref(5), fragment.AsPlayer))
+			deleteFirst(t, db, id.PlayingPrefix(ref(5), fragment.AsPlayer))
 		}, `subscription s.*table 'a' .*is missing`, true},
 		"an association has lost its first player": {func(t *testing.T, db *DB, c *Collection) {
-			deleteFirst(t, db, c.source().playingPrefix(ref(4), fragment.AsPlayer))
+			deleteFirst(t, db, c.source().PlayingPrefix(ref(4), fragment.AsPlayer))
 		}, `table 'a' .*is missing`, true},
 		"a count is wrong": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
-				return w.Put(c.source().locatorKey(tableMentions, ref(2)), make([]byte, 8))
+				return w.Put(c.source().LocatorKey(keys.TableMentions, ref(2)), make([]byte, 8))
 			})
 		}, `table 'n' .*something else`, true},
 		"a row of reifiers belongs to nothing": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
-				return w.Put(c.source().reifiedKey(c.source().locatorKey(tableTopic, ref(6))), nil)
+				return w.Put(c.source().ReifiedKey(c.source().LocatorKey(keys.TableTopic, ref(6))), nil)
 			})
 		}, `table 'r' .*belongs to no record`, true},
 		"the number of topics is wrong": {func(t *testing.T, db *DB, c *Collection) {
 			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error { other := *c; other.Topics += 2; return putCollection(t, &other) }))
 		}, "topics, not", true},
 		"a fragment is lost": {func(t *testing.T, db *DB, c *Collection) {
-			raw(t, db, func(w kv.Writer) error { return w.Delete(sequenceKey(tableFragment, c.Number, c.Head)) })
+			raw(t, db, func(w kv.Writer) error { return w.Delete(keys.Sequence(keys.TableFragment, c.Number, c.Head)) })
 		}, "the fragment of entry .* is missing", true},
 		"a fragment is another": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
-				value := rowAt(t, db, sequenceKey(tableFragment, c.Number, c.Head-1))
-				return w.Put(sequenceKey(tableFragment, c.Number, c.Head), value)
+				value := rowAt(t, db, keys.Sequence(keys.TableFragment, c.Number, c.Head-1))
+				return w.Put(keys.Sequence(keys.TableFragment, c.Number, c.Head), value)
 			})
 		}, "the fragment of entry .* has not the digest", true},
 		"a fragment has no entry": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
-				return w.Put(sequenceKey(tableFragment, c.Number, c.Head+1), []byte("x"))
+				return w.Put(keys.Sequence(keys.TableFragment, c.Number, c.Head+1), []byte("x"))
 			})
 		}, "a fragment is of an entry that is not there", true},
 		"a topic key is lost": {func(t *testing.T, db *DB, c *Collection) {
@@ -178,13 +179,13 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 			}))
 		}, "leads to no entry of its topic", true},
 		"numbers would be given out again": {func(t *testing.T, db *DB, c *Collection) {
-			raw(t, db, func(w kv.Writer) error { return w.Delete(metaKey("next")) })
+			raw(t, db, func(w kv.Writer) error { return w.Delete(keys.Meta("next")) })
 		}, "the last number that was given out is 0", true},
 		"an entry is lost": {func(t *testing.T, db *DB, c *Collection) {
-			raw(t, db, func(w kv.Writer) error { return w.Delete(sequenceKey(tableLog, c.Number, c.Head-3)) })
+			raw(t, db, func(w kv.Writer) error { return w.Delete(keys.Sequence(keys.TableLog, c.Number, c.Head-3)) })
 		}, "the log lacks the entries", false},
 		"a topic cannot be read": {func(t *testing.T, db *DB, c *Collection) {
-			raw(t, db, func(w kv.Writer) error { return w.Put(c.source().locatorKey(tableTopic, ref(3)), []byte{255}) })
+			raw(t, db, func(w kv.Writer) error { return w.Put(c.source().LocatorKey(keys.TableTopic, ref(3)), []byte{255}) })
 		}, "the record of the topic .* cannot be read", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -261,8 +262,8 @@ func TestMendingKeepsWhatOthersWroteMeanwhile(t *testing.T) {
 		damage    func(testing.TB, *DB, *Collection)
 		meanwhile func(testing.TB, *DB)
 	}{
-		"an entry":   {put(func(c *Collection) []byte { return sequenceKey(tableLog, c.Number, c.Head+1) }), more},
-		"a fragment": {put(func(c *Collection) []byte { return sequenceKey(tableFragment, c.Number, c.Head+1) }), more},
+		"an entry":   {put(func(c *Collection) []byte { return keys.Sequence(keys.TableLog, c.Number, c.Head+1) }), more},
+		"a fragment": {put(func(c *Collection) []byte { return keys.Sequence(keys.TableFragment, c.Number, c.Head+1) }), more},
 		"a topic key": {func(t testing.TB, db *DB, c *Collection) {
 			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error {
 				return t.PutJSON(topicKeyKey(c, fragment.Key(ref(900))), keyRow{c.Head, ref(900)})
@@ -283,17 +284,17 @@ func TestMendingKeepsWhatOthersWroteMeanwhile(t *testing.T) {
 			takeSnapshot(t, db, "m", 2)
 		}},
 		"numbers": {func(t testing.TB, db *DB, c *Collection) {
-			raw(t, db, func(w kv.Writer) error { return w.Put(metaKey("next"), []byte("0")) })
+			raw(t, db, func(w kv.Writer) error { return w.Put(keys.Meta("next"), []byte("0")) })
 		}, func(t testing.TB, db *DB) {
-			raw(t, db, func(w kv.Writer) error { return w.Put(metaKey("next"), []byte("99")) })
+			raw(t, db, func(w kv.Writer) error { return w.Put(keys.Meta("next"), []byte("99")) })
 		}},
-		"a collection": {put(func(c *Collection) []byte { return sequenceKey(tableLog, c.Number, c.Head+1) }), func(t testing.TB, db *DB) {
+		"a collection": {put(func(c *Collection) []byte { return keys.Sequence(keys.TableLog, c.Number, c.Head+1) }), func(t testing.TB, db *DB) {
 			require.NoError(t, db.DeleteCollection(t.Context(), "m"))
 			collection(t, db, "m", 2)
 		}},
 		"an index": {func(t testing.TB, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
-				return w.Delete(c.source().locatorKey(tableIdentifier, "http://example.org/other"))
+				return w.Delete(c.source().LocatorKey(keys.TableIdentifier, "http://example.org/other"))
 			})
 		}, func(t testing.TB, db *DB) {
 			require.NoError(t, db.Check(t.Context(), true, func(Finding) {}, func(string) {}))
@@ -307,13 +308,13 @@ func TestMendingKeepsWhatOthersWroteMeanwhile(t *testing.T) {
 			require.NoError(t, ck.all())
 			require.NotEmpty(t, ck.findings)
 			d.meanwhile(t, db)
-			before := rows(t, db, sourceTables+"cbekgsmf")
+			before := rows(t, db, keys.SourceTables+"cbekgsmf")
 			for i := range ck.findings {
 				mended, err := db.mend(ck.ctx, &ck.findings[i])
 				require.NoError(t, err)
 				require.False(t, mended, ck.findings[i].What)
 			}
-			require.Equal(t, before, rows(t, db, sourceTables+"cbekgsmf"))
+			require.Equal(t, before, rows(t, db, keys.SourceTables+"cbekgsmf"))
 			require.Empty(t, checked(t, db, false))
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -82,7 +83,7 @@ func (v *View) unlist(s *Snapshot) error {
 	if !slices.ContainsFunc(all, func(now Snapshot) bool { return now.ID == s.ID }) {
 		return errHoldsNoMore
 	}
-	return v.tx.Delete(sequenceKey(tableSnapshot, v.Number, s.Seq))
+	return v.tx.Delete(keys.Sequence(keys.TableSnapshot, v.Number, s.Seq))
 }
 
 // leftovers finds what crashes have left. It does no harm but takes space.
@@ -98,14 +99,14 @@ func (c *checker) leftovers() error {
 // numbers checks that no number that is in use will be given out again.
 func (c *checker) numbers(t *txn.Tx) error {
 	var next uint32
-	if _, err := t.GetJSON(metaKey("next"), &next); err != nil || next < c.most {
+	if _, err := t.GetJSON(keys.Meta("next"), &next); err != nil || next < c.most {
 		most := c.most
 		c.repairable("numbers", func(t *txn.Tx) error {
 			var now uint32
-			if _, err := t.GetJSON(metaKey("next"), &now); err == nil && now >= most {
+			if _, err := t.GetJSON(keys.Meta("next"), &now); err == nil && now >= most {
 				return errHoldsNoMore
 			}
-			return t.PutJSON(metaKey("next"), most)
+			return t.PutJSON(keys.Meta("next"), most)
 		}, nil, "the last number that was given out is %d, though %d is in use", next, most)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -55,7 +56,9 @@ type Collection struct {
 	Generation uint32
 }
 
-func (c *Collection) source() sourceID { return sourceID{c.Number, c.Generation} }
+func (c *Collection) source() keys.Source {
+	return keys.Source{Number: c.Number, Generation: c.Generation}
+}
 
 // Entry is an entry of the change log: one fragment.
 type Entry struct {
@@ -93,7 +96,7 @@ func (e *Entry) RecordStored() bool { return e.Stored || e.Apart }
 
 func getCollection(t *txn.Tx, name string) (*Collection, error) {
 	var c Collection
-	ok, err := t.GetJSON(nameKey(tableCollection, name), &c)
+	ok, err := t.GetJSON(keys.Name(keys.TableCollection, name), &c)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +107,7 @@ func getCollection(t *txn.Tx, name string) (*Collection, error) {
 }
 
 func putCollection(t *txn.Tx, c *Collection) error {
-	return t.PutJSON(nameKey(tableCollection, c.Name), c)
+	return t.PutJSON(keys.Name(keys.TableCollection, c.Name), c)
 }
 
 // Collections returns all collections by name.
@@ -117,7 +120,7 @@ func (db *DB) Collections(ctx context.Context) (all []Collection, err error) {
 }
 
 func allCollections(t *txn.Tx) (all []Collection, err error) {
-	for r, err := range t.Scan([]byte{tableCollection}, nil) {
+	for r, err := range t.Scan([]byte{keys.TableCollection}, nil) {
 		if err != nil {
 			return nil, err
 		}
@@ -136,11 +139,11 @@ func (db *DB) nextNumber(ctx context.Context) (uint32, error) {
 	var n uint32
 	err := db.rows.Update(ctx, func(t *txn.Tx) error {
 		n = 0
-		if _, err := t.GetJSON(metaKey("next"), &n); err != nil {
+		if _, err := t.GetJSON(keys.Meta("next"), &n); err != nil {
 			return err
 		}
 		n++
-		return t.PutJSON(metaKey("next"), n)
+		return t.PutJSON(keys.Meta("next"), n)
 	})
 	return n, err
 }

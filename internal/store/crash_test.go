@@ -16,6 +16,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
@@ -236,7 +237,7 @@ func checkCrashed(t *testing.T, db *DB, h *versions) (published int) {
 		return nil
 	})
 	if errors.Is(err, ErrNotFound) {
-		require.Zero(t, rows(t, db, sourceTables+"efk"), "a collection that is not finished leaves nothing")
+		require.Zero(t, rows(t, db, keys.SourceTables+"efk"), "a collection that is not finished leaves nothing")
 		return 0
 	}
 	require.NoError(t, err)

@@ -11,5 +11,6 @@
 // crash leaves the state before or after, never between. A whole map is loaded
 // into a new generation ([DB.StageSource]) that one small commit switches to.
 //
-// The layout of the keys is in keys.go; its version is [FormatVersion].
+// The layout of the rows is in package keys. Package records has the records of sources, and
+// package datafolder the folder in which all of it is.
 package store

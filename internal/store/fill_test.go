@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -69,7 +70,7 @@ func TestACollectionThatIsNotCreatedLeavesNothing(t *testing.T) {
 		_, err := db.CreateCollection(ctx, Collection{Name: "m", SP: sp}, src, nil)
 		return err
 	}
-	all := sourceTables + "efkg"
+	all := keys.SourceTables + "efkg"
 	late := errors.New("late")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	require.ErrorIs(t, create(ctx, &lastTopics{Source: src, then: func() { cancel(late) }}), late)
@@ -88,10 +89,10 @@ func TestACollectionThatIsNotCreatedLeavesNothing(t *testing.T) {
 func onlyOf(t *testing.T, db *DB, c *Collection) {
 	t.Helper()
 	require.NoError(t, db.rows.View(t.Context(), func(rows *txn.Tx) error {
-		for _, table := range []byte(sourceTables + string([]byte{tableLog, tableFragment, tableKey, tableSnapshot, tableChangeList})) {
+		for _, table := range []byte(keys.SourceTables + string([]byte{keys.TableLog, keys.TableFragment, keys.TableKey, keys.TableSnapshot, keys.TableChangeList})) {
 			for r, err := range rows.Scan([]byte{table}, nil) {
 				require.NoError(t, err)
-				assert.Equal(t, c.source().key(table)[:5], r.Key[:5], "%c", table)
+				assert.Equal(t, c.source().Key(table)[:5], r.Key[:5], "%c", table)
 			}
 		}
 		return nil

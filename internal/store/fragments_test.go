@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -243,7 +244,7 @@ func TestLargeFragmentsAreRenderedOnDemand(t *testing.T) {
 		for _, form := range rendered(t, v, entry) {
 			require.Contains(t, form, large)
 		}
-		require.Zero(t, rowsOf(t, v.tx, sequenceKey(tableFragment, v.Number, entry.Seq)))
+		require.Zero(t, rowsOf(t, v.tx, keys.Sequence(keys.TableFragment, v.Number, entry.Seq)))
 	})
 	publish(t, db, "m", rename(0, 1, "small again"))
 	view(t, db, "m", func(v *View) {

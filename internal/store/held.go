@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -23,15 +24,15 @@ type Held struct {
 // maxRecordID is the length in bytes of the longest id of a record: it is part of a key.
 const maxRecordID = 8 << 10
 
-func (s sourceID) heldKey(id string) ([]byte, error) {
+func heldKey(s keys.Source, id string) ([]byte, error) {
 	if len(id) > maxRecordID {
 		return nil, fmt.Errorf("the id of a record has more than %d bytes: %.80q…", maxRecordID, id)
 	}
-	return append(s.key(tableHeld), id...), nil
+	return append(s.Key(keys.TableHeld), id...), nil
 }
 
-func held(t *txn.Tx, source sourceID, id string) (*Held, error) {
-	key, err := source.heldKey(id)
+func held(t *txn.Tx, source keys.Source, id string) (*Held, error) {
+	key, err := heldKey(source, id)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func (a *Applying) Held(id string) (*Held, error) {
 
 // Describing returns the id of the record that describes a topic, "" if none does.
 func (a *Applying) Describing(topicSI fragment.Ref) (string, error) {
-	b, err := a.tx.Get(a.subscription.source(a.Progress).locatorKey(tableDescribed, topicSI))
+	b, err := a.tx.Get(a.subscription.source(a.Progress).LocatorKey(keys.TableDescribed, topicSI))
 	return string(b), err
 }
 
@@ -60,12 +61,12 @@ func (a *Applying) Hold(h Held) error {
 		return err
 	}
 	source := a.subscription.source(a.Progress)
-	key, err := source.heldKey(h.ID)
+	key, err := heldKey(source, h.ID)
 	if err != nil {
 		return err
 	}
 	if h.TopicSI != "" {
-		if err := a.tx.Put(source.locatorKey(tableDescribed, h.TopicSI), []byte(h.ID)); err != nil {
+		if err := a.tx.Put(source.LocatorKey(keys.TableDescribed, h.TopicSI), []byte(h.ID)); err != nil {
 			return err
 		}
 	}
@@ -79,7 +80,7 @@ func (a *Applying) LetGo(id string) error {
 		return err
 	}
 	source := a.subscription.source(a.Progress)
-	key, err := source.heldKey(id)
+	key, err := heldKey(source, id)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (a *Applying) LetGo(id string) error {
 			return err
 		}
 		if by == id {
-			if err := a.tx.Delete(source.locatorKey(tableDescribed, h.TopicSI)); err != nil {
+			if err := a.tx.Delete(source.LocatorKey(keys.TableDescribed, h.TopicSI)); err != nil {
 				return err
 			}
 		}
@@ -123,7 +124,7 @@ func (db *DB) HeldRecords(ctx context.Context, name string, ids []string, f func
 		if ids != nil {
 			return nil
 		}
-		for r, err := range t.Glance(source.key(tableHeld), nil) {
+		for r, err := range t.Glance(source.Key(keys.TableHeld), nil) {
 			var h Held
 			if err == nil {
 				err = json.Unmarshal(r.Value, &h)

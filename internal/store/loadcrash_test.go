@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
@@ -50,7 +51,7 @@ func TestKilledWhileLoading(t *testing.T) {
 	dir := t.TempDir()
 	db := openDB(t, dir)
 	subscribe(t, db, "s", mapOf(t, 5))
-	state, count := subscription(t, db, "s").State, rows(t, db, sourceTables)
+	state, count := subscription(t, db, "s").State, rows(t, db, keys.SourceTables)
 	require.NoError(t, db.Close())
 
 	random := testenv.Rand(9)
@@ -66,7 +67,7 @@ func TestKilledWhileLoading(t *testing.T) {
 		if subscription(t, db, "s").Staging != nil {
 			require.NoError(t, db.UpdateSubscription(t.Context(), "s", func(s *Subscription) { s.Staging = nil }))
 		}
-		require.Equal(t, count, rows(t, db, sourceTables), "after kill %d", n)
+		require.Equal(t, count, rows(t, db, keys.SourceTables), "after kill %d", n)
 		require.NoError(t, db.Close())
 	}
 	require.Positive(t, left, "no kill has left a file")
@@ -113,7 +114,7 @@ func TestALoadWithoutRoomLeavesNothing(t *testing.T) {
 			db := openDB(t, t.TempDir())
 			db.sortMemory = fewInMemory
 			subscribe(t, db, "s", mapOf(t, 5))
-			before, count := *subscription(t, db, "s"), rows(t, db, sourceTables)
+			before, count := *subscription(t, db, "s"), rows(t, db, keys.SourceTables)
 			require.EqualValues(t, 1, before.Number)
 			folder := filepath.Join(db.dir, datafolder.Scratch)
 			without.room(t, folder, before.State.Generation+1)
@@ -123,7 +124,7 @@ func TestALoadWithoutRoomLeavesNothing(t *testing.T) {
 			}
 			require.ErrorContains(t, load(), without.says)
 			require.Equal(t, before, *subscription(t, db, "s"))
-			require.Equal(t, count, rows(t, db, sourceTables))
+			require.Equal(t, count, rows(t, db, keys.SourceTables))
 
 			require.NoError(t, os.RemoveAll(folder))
 			require.NoError(t, load(), "once there is room")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,9 +14,8 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
-	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/testenv"
-	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -56,68 +54,6 @@ func yielding(list []fragment.Record) iter.Seq2[fragment.Record, error] {
 	}
 }
 
-// What is stored does not depend on the order in which records come, nor on how
-// many rows are sorted and mentions counted in memory.
-func TestRecordsAreLoadedInAnyOrder(t *testing.T) {
-	testenv.SkipUnderRace(t)
-	list := reifying(200)
-	want := &merge.Memory{}
-	for _, r := range list {
-		if r.Topic != nil {
-			require.NoError(t, want.PutTopic(r.Topic))
-		} else {
-			require.NoError(t, want.PutAssociation(r.Association))
-		}
-	}
-	var first []row
-	for seed, bounds := range []struct{ mentions, sort int }{
-		{1 << 20, 32 << 20}, {1, 1}, {2, 32 << 20}, {30, 5_000}, {400, 100_000}, {1 << 20, 20_000},
-	} {
-		db := openUnsynced(t, t.TempDir())
-		id := sourceID{7, 7}
-		l := db.newLoading(id)
-		l.most, l.sorter.Most = bounds.mentions, bounds.sort
-		require.NoError(t, l.load(t.Context(), yielding(list)))
-		require.Equal(t, bounds.sort < 32<<20, len(loadingFiles(t, db)) > 0, "%+v", bounds)
-		require.NoError(t, l.sorter.Close())
-		require.Empty(t, loadingFiles(t, db))
-		require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
-			got := records{tx, id}
-			require.Equal(t, all(t, want), all(t, got), "%+v", bounds)
-			for i := range 3 * 200 {
-				wanted, err := want.Mentions(ref(i))
-				require.NoError(t, err)
-				n, err := got.Mentions(ref(i))
-				require.NoError(t, err)
-				require.Equal(t, wanted, n, "mentions of %s with %+v", ref(i), bounds)
-			}
-			return nil
-		}))
-		if seed == 0 {
-			first = allRows(t, db)
-		}
-		require.Equal(t, first, allRows(t, db), "%+v", bounds)
-		random := rand.New(rand.NewPCG(uint64(seed), 0))
-		random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	}
-}
-
-// allRows returns the rows of records.
-func allRows(t testing.TB, db *DB) []row {
-	t.Helper()
-	var list []row
-	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
-		for _, table := range []byte(sourceTables) {
-			for r, err := range tx.Scan([]byte{table}, nil) {
-				require.NoError(t, err)
-				list = append(list, r)
-			}
-		}
-		return nil
-	}))
-	return list
-}
-
 // loadingFiles returns the names of the files of loads.
 func loadingFiles(t testing.TB, db *DB) (names []string) {
 	t.Helper()
@@ -137,7 +73,7 @@ func TestALoadThatEndsEarlyLeavesNothing(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	db.sortMemory = 100_000
 	subscribe(t, db, "s", mapOf(t, 5))
-	before, count := *subscription(t, db, "s"), rows(t, db, sourceTables)
+	before, count := *subscription(t, db, "s"), rows(t, db, keys.SourceTables)
 	routines := runtime.NumGoroutine()
 	for i := range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -167,7 +103,7 @@ func TestALoadThatEndsEarlyLeavesNothing(t *testing.T) {
 		cancel()
 		require.True(t, left, "nobody reads on")
 		require.Equal(t, before, *subscription(t, db, "s"))
-		require.Equal(t, count, rows(t, db, sourceTables))
+		require.Equal(t, count, rows(t, db, keys.SourceTables))
 		require.Empty(t, loadingFiles(t, db))
 	}
 	testenv.Eventually(t, func() bool { return runtime.NumGoroutine() <= routines+1 })

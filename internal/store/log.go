@@ -23,6 +23,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -95,14 +97,14 @@ func entryRows(c *Collection, e *Entry, data *Fragment, put func(key, value []by
 	if err != nil {
 		return err
 	}
-	if err := put(sequenceKey(tableLog, c.Number, e.Seq), value); err != nil || data == nil {
+	if err := put(keys.Sequence(keys.TableLog, c.Number, e.Seq), value); err != nil || data == nil {
 		return err
 	}
-	return put(sequenceKey(tableFragment, c.Number, e.Seq), data.pack())
+	return put(keys.Sequence(keys.TableFragment, c.Number, e.Seq), data.pack())
 }
 
 func topicKeyKey(c *Collection, key string) []byte {
-	return append(collectionKey(tableKey, c.Number), key...)
+	return append(keys.Collection(keys.TableKey, c.Number), key...)
 }
 
 // Fragment is the data of an entry in each of Forms, gzipped.
@@ -258,7 +260,7 @@ func renderForms(e *fragment.Entry, known *forms, write func(io.Writer, xtm.Vers
 		plain.Reset()
 		err = write(plain, version)
 		written += plain.Len()
-		if errors.Is(err, errTooLarge) {
+		if errors.Is(err, records.ErrNotStorable) {
 			return nil, written, nil
 		}
 		if err != nil {
@@ -294,7 +296,7 @@ const renderedAtOnce = 100
 // renderAll is render for each of the entries, as long as they have no more than budget
 // bytes, of which it takes what it has used; those that are left have no fragment, as those that are too large. It works on
 // some at the same time: it is what takes most of the time of a publication.
-func renderAll(ctx context.Context, c *Collection, src *decodedRecords, entries []fragment.Entry, budget *int64, late bool) ([]*Fragment, error) {
+func renderAll(ctx context.Context, c *Collection, src *records.Cached, entries []fragment.Entry, budget *int64, late bool) ([]*Fragment, error) {
 	data := make([]*Fragment, len(entries))
 	left := atomic.Int64{}
 	left.Store(*budget)
@@ -313,7 +315,7 @@ func renderAll(ctx context.Context, c *Collection, src *decodedRecords, entries 
 			}
 			var written int
 			var err error
-			if data[i], written, err = render(c, storable{src}, &entries[i], late); err != nil {
+			if data[i], written, err = render(c, src.Storable(), &entries[i], late); err != nil {
 				fail(err)
 			}
 			left.Add(-int64(written))
@@ -328,13 +330,6 @@ func renderAll(ctx context.Context, c *Collection, src *decodedRecords, entries 
 	return data, context.Cause(ctx)
 }
 
-var errTooLarge = errors.New("fragment too large to store")
-
-// maxStoredAssociation is the length in bytes of the longest record of an association
-// in a fragment that is stored. All players of an association have it in their
-// fragments: to render one for each of thousands would take quadratic time and room.
-const maxStoredAssociation = 4 << 10
-
 type limitedBuffer struct{ bytes.Buffer }
 
 // plains are buffers for reuse.
@@ -342,7 +337,7 @@ var plains = sync.Pool{New: func() any { return new(limitedBuffer) }}
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > MaxStoredFragment {
-		return 0, errTooLarge
+		return 0, records.ErrNotStorable
 	}
 	return b.Buffer.Write(p)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -86,7 +87,7 @@ func (db *DB) DropLostSnapshots(ctx context.Context, name string) (dropped []Sna
 				continue
 			}
 			dropped = append(dropped, s)
-			if err := t.Delete(sequenceKey(tableSnapshot, c.Number, s.Seq)); err != nil {
+			if err := t.Delete(keys.Sequence(keys.TableSnapshot, c.Number, s.Seq)); err != nil {
 				return err
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -28,14 +30,14 @@ func (db *DB) MaterializeFragments(ctx context.Context, name string) (records in
 		if err := ctx.Err(); err != nil {
 			return records, err
 		}
-		var keys [][]byte
-		if err := db.View(ctx, name, func(v *View) error { keys, from, err = v.notKept(from); return err }); err != nil {
+		var unkept [][]byte
+		if err := db.View(ctx, name, func(v *View) error { unkept, from, err = v.notKept(from); return err }); err != nil {
 			return records, err
 		}
-		if len(keys) > 0 {
+		if len(unkept) > 0 {
 			n := 0
 			err := db.rows.Update(ctx, func(t *txn.Tx) (err error) {
-				n, err = db.keep(ctx, t, name, keys)
+				n, err = db.keep(ctx, t, name, unkept)
 				return err
 			})
 			if records += n; err != nil {
@@ -53,28 +55,28 @@ func (e *Entry) kept() bool { return e.RecordStored() && len(e.Digests) == len(F
 
 // notKept returns rows of records, from the one with a key on, whose last entries are not
 // kept. next is the key to go on with, nil where there are no more.
-func (v *View) notKept(from []byte) (keys [][]byte, next []byte, err error) {
+func (v *View) notKept(from []byte) (unkept [][]byte, next []byte, err error) {
 	looked := 0
-	for r, err := range v.tx.Scan(collectionKey(tableKey, v.Number), from) {
+	for r, err := range v.tx.Scan(keys.Collection(keys.TableKey, v.Number), from) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if looked++; looked > keepScan || len(keys) == keepBatch {
-			return keys, bytes.Clone(r.Key), nil
+		if looked++; looked > keepScan || len(unkept) == keepBatch {
+			return unkept, bytes.Clone(r.Key), nil
 		}
 		e, err := v.lastOf(r.Value)
 		if err != nil {
 			return nil, nil, err
 		}
 		if e.Lives() && !e.kept() {
-			keys = append(keys, bytes.Clone(r.Key))
+			unkept = append(unkept, bytes.Clone(r.Key))
 		}
 	}
-	return keys, nil, nil
+	return unkept, nil, nil
 }
 
 // keep stores the fragments of the records with these rows.
-func (db *DB) keep(ctx context.Context, t *txn.Tx, name string, keys [][]byte) (kept int, err error) {
+func (db *DB) keep(ctx context.Context, t *txn.Tx, name string, unkept [][]byte) (kept int, err error) {
 	c, err := getCollection(t, name)
 	if err != nil {
 		return 0, err
@@ -82,7 +84,7 @@ func (db *DB) keep(ctx context.Context, t *txn.Tx, name string, keys [][]byte) (
 	v := &View{Collection: *c, db: db, tx: t}
 	var entries []*Entry
 	var wanted []fragment.Entry
-	for _, key := range keys {
+	for _, key := range unkept {
 		row, err := t.Get(key)
 		if err != nil || row == nil { // there is another collection of the name by now
 			return 0, err
@@ -103,7 +105,7 @@ func (db *DB) keep(ctx context.Context, t *txn.Tx, name string, keys [][]byte) (
 		}
 	}
 	unlimited := int64(math.MaxInt64)
-	data, err := renderAll(ctx, c, &decodedRecords{records: records{t, c.source()}}, wanted, &unlimited, true)
+	data, err := renderAll(ctx, c, records.Cache(t, c.source()), wanted, &unlimited, true)
 	if err != nil {
 		return 0, err
 	}
@@ -132,5 +134,5 @@ func (v *View) digest(e *Entry) error {
 		}
 		e.Digests = append(e.Digests, DigestOf(plain))
 	}
-	return v.tx.PutJSON(sequenceKey(tableLog, v.Number, e.Seq), e)
+	return v.tx.PutJSON(keys.Sequence(keys.TableLog, v.Number, e.Seq), e)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -58,7 +59,7 @@ func TestFragmentsAreKept(t *testing.T) {
 		e, err := v.entry(7)
 		require.NoError(t, err)
 		e.Digests = nil
-		return x.PutJSON(sequenceKey(tableLog, c.Number, 7), e)
+		return x.PutJSON(keys.Sequence(keys.TableLog, c.Number, 7), e)
 	}))
 	n, err = db.MaterializeFragments(t.Context(), "m")
 	require.NoError(t, err)

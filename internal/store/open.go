@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -101,12 +102,12 @@ func openOver(ctx context.Context, o Options) (*DB, error) {
 		switch {
 		case err != nil:
 			return err
-		case version == strconv.Itoa(FormatVersion):
+		case version == strconv.Itoa(keys.FormatVersion):
 			return nil
 		case version != "":
-			return fmt.Errorf("the data are in format %s, and brought to format %d only in a data folder: open that without an Engine once", version, FormatVersion)
+			return fmt.Errorf("the data are in format %s, and brought to format %d only in a data folder: open that without an Engine once", version, keys.FormatVersion)
 		}
-		return t.Put(metaKey("format"), []byte(strconv.Itoa(FormatVersion)))
+		return t.Put(keys.Meta("format"), []byte(strconv.Itoa(keys.FormatVersion)))
 	}
 	begin := db.rows.Update
 	if db.readOnly {
@@ -153,7 +154,7 @@ func tryToRead(ctx context.Context, o Options) (db *DB, err error) {
 	}
 	version := ""
 	err = db.rows.View(ctx, func(t *txn.Tx) (err error) { version, err = checkFolder(f, t); return err })
-	if err == nil && version != strconv.Itoa(FormatVersion) {
+	if err == nil && version != strconv.Itoa(keys.FormatVersion) {
 		err = errNotClosed
 	}
 	if err != nil {
@@ -225,7 +226,7 @@ const nodeKey = "node"
 // checkFolder looks whether the database is of the node that the folder is of, and of a format
 // that this program reads. It returns the format, "" where the database is new.
 func checkFolder(f *datafolder.Folder, t *txn.Tx) (version string, err error) {
-	node, err := t.Get(metaKey(nodeKey))
+	node, err := t.Get(keys.Meta(nodeKey))
 	if err != nil {
 		return "", err
 	}
@@ -238,10 +239,10 @@ func checkFolder(f *datafolder.Folder, t *txn.Tx) (version string, err error) {
 // formatOf returns the format of the rows, "" where there are none. It is an error where this
 // program does not read it.
 func formatOf(t *txn.Tx) (string, error) {
-	format, err := t.Get(metaKey("format"))
+	format, err := t.Get(keys.Meta("format"))
 	version := string(format)
-	if err == nil && format != nil && version != strconv.Itoa(FormatVersion) && version != "1" {
-		err = fmt.Errorf("the data are in format %s, this program reads format %d: use the version of tmshare that wrote them, or a newer one", version, FormatVersion)
+	if err == nil && format != nil && version != strconv.Itoa(keys.FormatVersion) && version != "1" {
+		err = fmt.Errorf("the data are in format %s, this program reads format %d: use the version of tmshare that wrote them, or a newer one", version, keys.FormatVersion)
 	}
 	return version, err
 }
@@ -255,7 +256,7 @@ func (db *DB) Complete(ctx context.Context) error {
 	}
 	node := db.folder.Node()
 	err := db.rows.Update(ctx, func(t *txn.Tx) error {
-		return errors.Join(t.Put(metaKey(nodeKey), node[:]), t.Put(metaKey("format"), []byte(strconv.Itoa(FormatVersion))))
+		return errors.Join(t.Put(keys.Meta(nodeKey), node[:]), t.Put(keys.Meta("format"), []byte(strconv.Itoa(keys.FormatVersion))))
 	})
 	if err != nil {
 		return err
@@ -276,7 +277,7 @@ func (db *DB) recover(ctx context.Context) error {
 	}
 	if version == "1" {
 		if err := db.migrateReified(ctx); err != nil {
-			return fmt.Errorf("bringing the data from format 1 to format %d: %w", FormatVersion, err)
+			return fmt.Errorf("bringing the data from format 1 to format %d: %w", keys.FormatVersion, err)
 		}
 	}
 	return db.sweep(ctx)
@@ -289,7 +290,7 @@ func (db *DB) Discard(ctx context.Context) error {
 	}
 	return db.rows.View(ctx, func(t *txn.Tx) error {
 		for r, err := range t.Glance(nil, nil) {
-			if err != nil || r.Key[0] != tableMeta {
+			if err != nil || r.Key[0] != keys.TableMeta {
 				return err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -126,14 +127,14 @@ func forget(t *txn.Tx, c *Collection, e *Entry) error {
 	case e.Lives():
 		return nil
 	}
-	return t.Delete(sequenceKey(tableFragment, c.Number, e.Seq))
+	return t.Delete(keys.Sequence(keys.TableFragment, c.Number, e.Seq))
 }
 
 func deleteEntry(t *txn.Tx, c *Collection, seq uint64) error {
-	if err := t.Delete(sequenceKey(tableLog, c.Number, seq)); err != nil {
+	if err := t.Delete(keys.Sequence(keys.TableLog, c.Number, seq)); err != nil {
 		return err
 	}
-	return t.Delete(sequenceKey(tableFragment, c.Number, seq))
+	return t.Delete(keys.Sequence(keys.TableFragment, c.Number, seq))
 }
 
 // forgetSuperseded removes the entry that a topic had before the one that is

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -18,7 +19,7 @@ func rowCounts(t tester, db *DB, number uint32, tables string) (counts []int) {
 	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
 		for _, table := range []byte(tables) {
 			n := 0
-			for _, err := range tx.Scan(collectionKey(table, number), nil) {
+			for _, err := range tx.Scan(keys.Collection(table, number), nil) {
 				require.NoError(t, err)
 				n++
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -34,7 +35,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 			return err
 		}
 		t.Limit(db.maxPublication)
-		state := &decodedRecords{records: records{t, c.source()}}
+		state := records.Cache(t, c.source())
 		change, err := decide(*c, state)
 		if !db.shared {
 			decide = nil // it may hold a whole map, and is not asked again
@@ -93,7 +94,7 @@ func (db *DB) supersede(t *txn.Tx, c *Collection, e *Entry, data *Fragment) erro
 // keepFirstFragments stores the fragments of first entries, which are not stored
 // when a collection is created, before their topics change. Nothing reads their rows before the
 // commit but to make patches, and there are none from fragments that nobody was told of.
-func (db *DB) keepFirstFragments(ctx context.Context, t *txn.Tx, c *Collection, prior *decodedRecords, change *fragment.Change) error {
+func (db *DB) keepFirstFragments(ctx context.Context, t *txn.Tx, c *Collection, prior *records.Cached, change *fragment.Change) error {
 	v := View{Collection: *c, db: db, tx: t}
 	var first []*Entry
 	var toRender []fragment.Entry

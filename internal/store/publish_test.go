@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -78,7 +79,7 @@ func TestEntriesAboveTheHeadAreInvisible(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collection(t, db, "m", 3)
 	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
-		return tx.PutJSON(sequenceKey(tableLog, c.Number, c.Head+1), Entry{Seq: c.Head + 1, TopicSI: ref(0)})
+		return tx.PutJSON(keys.Sequence(keys.TableLog, c.Number, c.Head+1), Entry{Seq: c.Head + 1, TopicSI: ref(0)})
 	}))
 	view(t, db, "m", func(v *View) {
 		require.Len(t, entries(t, v), int(c.Head))

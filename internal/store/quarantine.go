@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -50,7 +51,7 @@ type Applying struct {
 }
 
 func (a *Applying) quarantineKey(topicSI string) []byte {
-	return append(a.subscription.source(a.Progress).key(tableQuarantine), topicSI...)
+	return append(a.subscription.source(a.Progress).Key(keys.TableQuarantine), topicSI...)
 }
 
 // Quarantine puts an entry into quarantine. It takes the place of another of the
@@ -83,9 +84,9 @@ func (a *Applying) Release(topicSI string, updated time.Time) (bool, error) {
 	return true, a.tx.Delete(a.quarantineKey(topicSI))
 }
 
-func quarantined(t *txn.Tx, id sourceID) ([]Quarantined, error) {
+func quarantined(t *txn.Tx, id keys.Source) ([]Quarantined, error) {
 	var all []Quarantined
-	for r, err := range t.Scan(id.key(tableQuarantine), nil) {
+	for r, err := range t.Scan(id.Key(keys.TableQuarantine), nil) {
 		var q Quarantined
 		if err == nil {
 			err = json.Unmarshal(r.Value, &q)
@@ -145,7 +146,7 @@ func (db *DB) Forget(ctx context.Context, name string, topics ...string) ([]Quar
 				if len(topics) > 0 && !named[q.TopicSI] {
 					continue
 				}
-				if err := t.Delete(append(s.source(p).key(tableQuarantine), q.TopicSI...)); err != nil {
+				if err := t.Delete(append(s.source(p).Key(keys.TableQuarantine), q.TopicSI...)); err != nil {
 					return err
 				}
 				gone = append(gone, q)
@@ -169,14 +170,14 @@ func entriesOf(all []Quarantined) []ActivityEntry {
 
 // RemoveSubscription removes a subscription and all that its source says.
 func (db *DB) RemoveSubscription(ctx context.Context, name string) error {
-	var dropped []sourceID
+	var dropped []keys.Source
 	err := db.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
 		}
 		dropped = s.generations()
-		return errors.Join(t.Delete(nameKey(tableSubscription, name)),
+		return errors.Join(t.Delete(keys.Name(keys.TableSubscription, name)),
 			db.note(t, Activity{Source: name, Kind: ActivityUnsubscribed, Note: s.FragmentsFeed}))
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -118,7 +119,7 @@ func TestRemoveSubscription(t *testing.T) {
 	count := func() map[byte]int {
 		rows := map[byte]int{}
 		require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
-			for _, table := range []byte(sourceTables + string(rune(tableSubscription))) {
+			for _, table := range []byte(keys.SourceTables + string(rune(keys.TableSubscription))) {
 				for _, err := range tx.Scan([]byte{table}, nil) {
 					require.NoError(t, err)
 					rows[table]++
@@ -162,7 +163,7 @@ func TestActivitiesAreBounded(t *testing.T) {
 	require.Equal(t, "s", log[0].Source)
 	rows := 0
 	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
-		for _, err := range tx.Scan([]byte{tableActivity}, nil) {
+		for _, err := range tx.Scan([]byte{keys.TableActivity}, nil) {
 			require.NoError(t, err)
 			rows++
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -203,7 +204,7 @@ func TestRecordsOfAnEarlierVersionArePublishedAgain(t *testing.T) {
 				}
 				if e.Apart = false; !e.Stored {
 					f, e.Digests = nil, nil
-					require.NoError(t, x.Delete(sequenceKey(tableFragment, c.Number, e.Seq)))
+					require.NoError(t, x.Delete(keys.Sequence(keys.TableFragment, c.Number, e.Seq)))
 				}
 				require.NoError(t, logRows(c, &e, f, x.Put))
 			}

@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -137,7 +139,7 @@ func (db *DB) restateSome(ctx context.Context, t *txn.Tx, c *Collection, at *res
 // own entries came in between.
 func (db *DB) restate(ctx context.Context, t *txn.Tx, c *Collection, again []fragment.Entry) error {
 	unlimited := int64(math.MaxInt64)
-	data, err := renderAll(ctx, c, &decodedRecords{records: records{t, c.source()}}, again, &unlimited, false)
+	data, err := renderAll(ctx, c, records.Cache(t, c.source()), again, &unlimited, false)
 	if err != nil {
 		return err
 	}
@@ -159,7 +161,7 @@ func (db *DB) restate(ctx context.Context, t *txn.Tx, c *Collection, again []fra
 func (v *View) offeredOtherwise(from []byte) (stale []Entry, next []byte, err error) {
 	want := v.FormsOf(&Entry{Seq: v.Head + 1})
 	looked := 0
-	for r, err := range v.tx.Scan(collectionKey(tableKey, v.Number), from) {
+	for r, err := range v.tx.Scan(keys.Collection(keys.TableKey, v.Number), from) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -225,7 +227,7 @@ func (v *View) lastOf(value []byte) (*Entry, error) {
 // Records iterates over the last entry of each topic, in the order of keys.
 func (v *View) Records() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		for r, err := range v.tx.Scan(collectionKey(tableKey, v.Number), nil) {
+		for r, err := range v.tx.Scan(keys.Collection(keys.TableKey, v.Number), nil) {
 			if err != nil {
 				yield(Entry{}, err)
 				return
@@ -274,7 +276,7 @@ func (v *View) RecordEntries(n uint64) (entries []Entry, before uint64, err erro
 // lastBefore returns the sequence of the last entry that is kept before seq, 0 if there
 // is none.
 func (v *View) lastBefore(seq uint64) (uint64, error) {
-	for r, err := range v.tx.Descend(collectionKey(tableLog, v.Number), sequenceKey(tableLog, v.Number, seq-1)) {
+	for r, err := range v.tx.Descend(keys.Collection(keys.TableLog, v.Number), keys.Sequence(keys.TableLog, v.Number, seq-1)) {
 		if err != nil {
 			return 0, err
 		}

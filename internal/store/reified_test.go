@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -19,7 +21,7 @@ func reifiedState(t testing.TB) *merge.Memory {
 		return fragment.Role{Type: ref(0), Player: ref(i), Reifier: reifier}
 	}
 	large := &fragment.Association{Type: ref(1)}
-	for i := range inlinePlayers + 2 {
+	for i := range records.InlinePlayers + 2 {
 		large.Roles = append(large.Roles, role(i, ""))
 	}
 	large.Roles[3].Reifier = ref(11)
@@ -79,14 +81,14 @@ func TestReifiedRecords(t *testing.T) {
 	// format 1 had no such rows
 	rows := func() (n int) {
 		require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
-			n = len(listed(t, tx.Scan([]byte{tableReified}, nil)))
+			n = len(listed(t, tx.Scan([]byte{keys.TableReified}, nil)))
 			return nil
 		}))
 		return n
 	}
 	require.Equal(t, 5, rows())
-	require.NoError(t, db.rows.Engine.DeletePrefix(t.Context(), []byte{tableReified}))
-	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(metaKey("format"), []byte("1")) }))
+	require.NoError(t, db.rows.Engine.DeletePrefix(t.Context(), []byte{keys.TableReified}))
+	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(keys.Meta("format"), []byte("1")) }))
 	require.Zero(t, rows())
 	db = reopen(t, db)
 	requireReified(t, db, want)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -25,7 +26,7 @@ func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*
 		if err := c.pass(checks); err != nil {
 			return err
 		}
-		return t.Delete(nameKey(tableCollection, name))
+		return t.Delete(keys.Name(keys.TableCollection, name))
 	})
 	if err != nil {
 		return err
@@ -41,8 +42,8 @@ func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*
 // names any more, also where ctx ends.
 func (db *DB) deleteRows(ctx context.Context, c *Collection) error {
 	err := db.deleteSource(ctx, c.source())
-	for _, table := range []byte{tableLog, tableFragment, tableKey, tableSnapshot, tableChangeList} {
-		err = errors.Join(err, db.rows.Engine.DeletePrefix(context.WithoutCancel(ctx), collectionKey(table, c.Number)))
+	for _, table := range []byte{keys.TableLog, keys.TableFragment, keys.TableKey, keys.TableSnapshot, keys.TableChangeList} {
+		err = errors.Join(err, db.rows.Engine.DeletePrefix(context.WithoutCancel(ctx), keys.Collection(table, c.Number)))
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
@@ -31,7 +32,7 @@ func folders(t testing.TB, db *DB) []string {
 }
 
 // collectionTables are all tables that have rows of collections.
-const collectionTables = sourceTables + "efksc"
+const collectionTables = keys.SourceTables + "efksc"
 
 // checkOnly checks that nothing is there but one collection, with the rows that
 // it had.
@@ -167,11 +168,11 @@ func TestDeletingBeforeASnapshotIsListed(t *testing.T) {
 				return len(files) == 2 && !strings.Contains(strings.Join(files, " "), ".tmp")
 			})
 			if !anew {
-				return tx.Delete(nameKey(tableCollection, "m"))
+				return tx.Delete(keys.Name(keys.TableCollection, "m"))
 			}
 			next := *successor
 			next.Name = "m"
-			return errors.Join(tx.Delete(nameKey(tableCollection, "successor")), putCollection(tx, &next))
+			return errors.Join(tx.Delete(keys.Name(keys.TableCollection, "successor")), putCollection(tx, &next))
 		}))
 		taking.Wait()
 		require.ErrorIs(t, taken, ErrNotFound)
@@ -254,10 +255,10 @@ func TestOpeningFinishesADeletion(t *testing.T) {
 		pruneable(t, db, "m", 50)
 		var c *Collection
 		view(t, db, "m", func(v *View) { c = &v.Collection })
-		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Delete(nameKey(tableCollection, "m")) }))
+		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Delete(keys.Name(keys.TableCollection, "m")) }))
 		for _, table := range []byte("tilanefks") {
 			if !strings.ContainsRune(left, rune(table)) {
-				require.NoError(t, db.rows.Engine.DeletePrefix(t.Context(), collectionKey(table, c.Number)))
+				require.NoError(t, db.rows.Engine.DeletePrefix(t.Context(), keys.Collection(table, c.Number)))
 			}
 		}
 		db = reopen(t, db)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
@@ -206,10 +207,10 @@ func checkWhole(t *testing.T, db *DB) {
 			log := entries(t, v)
 			require.Len(t, log, int(v.Head-v.Horizon))
 			require.Equal(t, []uint64{v.Horizon + 1, v.Head, uint64(v.Topics)}, []uint64{log[0].Seq, log[len(log)-1].Seq, uint64(len(topicsOf(t, v.Source())))})
-			want[tableLog] += len(log)
+			want[keys.TableLog] += len(log)
 			for _, e := range log {
 				if e.Stored {
-					want[tableFragment]++
+					want[keys.TableFragment]++
 					stored(t, v, &e)
 				}
 			}
@@ -217,11 +218,11 @@ func checkWhole(t *testing.T, db *DB) {
 				e := last(t, v, topic.TopicSI())
 				require.NotNil(t, e)
 				require.Equal(t, topic.Title(), e.Title)
-				want[tableKey]++
+				want[keys.TableKey]++
 				if e.Seq <= v.Horizon {
-					want[tableLog]++
+					want[keys.TableLog]++
 					if e.Stored {
-						want[tableFragment]++
+						want[keys.TableFragment]++
 						stored(t, v, e)
 					}
 				}
@@ -231,9 +232,9 @@ func checkWhole(t *testing.T, db *DB) {
 			if v.Horizon > 0 {
 				require.GreaterOrEqual(t, snapshots[0].Seq, v.Horizon)
 			}
-			want[tableSnapshot] += len(snapshots)
+			want[keys.TableSnapshot] += len(snapshots)
 			files = append(files, filesOf(&v.Collection, snapshots...)...)
-			want[tableTopic] += v.Topics
+			want[keys.TableTopic] += v.Topics
 			storetest.Dump(t, v.Source())
 		})
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -137,7 +138,7 @@ func (db *DB) listSnapshot(ctx context.Context, c *Collection, s *Snapshot, keep
 			listed, old = &all[at], []Snapshot{*s}
 			return nil
 		}
-		if err := t.PutJSON(sequenceKey(tableSnapshot, c.Number, s.Seq), s); err != nil {
+		if err := t.PutJSON(keys.Sequence(keys.TableSnapshot, c.Number, s.Seq), s); err != nil {
 			return err
 		}
 		all = slices.Insert(all, at, *s)
@@ -147,7 +148,7 @@ func (db *DB) listSnapshot(ctx context.Context, c *Collection, s *Snapshot, keep
 		for len(all) > keep {
 			last := all[len(all)-1]
 			all, old = all[:len(all)-1], append(old, last)
-			if err := t.Delete(sequenceKey(tableSnapshot, c.Number, last.Seq)); err != nil {
+			if err := t.Delete(keys.Sequence(keys.TableSnapshot, c.Number, last.Seq)); err != nil {
 				return err
 			}
 		}

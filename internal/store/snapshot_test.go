@@ -18,6 +18,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
@@ -249,7 +250,7 @@ func TestAnInterruptedSnapshotLeavesNoTrace(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, whole.looks, 1, "each form looks at the context")
 	db.removeSnapshot(c, all)
-	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Delete(sequenceKey(tableSnapshot, c.Number, all.Seq)) }))
+	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Delete(keys.Sequence(keys.TableSnapshot, c.Number, all.Seq)) }))
 	written += 2 // listed, and unlisted
 	for at := 1; at <= whole.looks; at += max(1, whole.looks/20) {
 		got, err := db.TakeSnapshot(&counted{Context: t.Context(), at: at}, "m", 9)

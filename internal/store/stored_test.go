@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testedit"
@@ -18,6 +20,13 @@ import (
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
+)
+
+// fewInstances is how many rows of a class are passed over one by one, and elsewhere the first
+// byte of the row of an association that names the player with the record: see package records.
+const (
+	fewInstances = 100
+	elsewhere    = 1
 )
 
 // hubs is a map with pairs, and with what random edits seldom make: a class of more instances than
@@ -140,7 +149,7 @@ func comparedWithout(t testing.TB, db *DB, want *merge.Memory, rng *rand.Rand, c
 	err := db.rows.Update(t.Context(), func(tx *txn.Tx) error {
 		c, err := getCollection(tx, "m")
 		require.NoError(t, err)
-		state := records{tx, c.source()}
+		state := records.Of(tx, c.source())
 		players, others := byPart(t, want)
 		for _, from := range [][]*fragment.Topic{players, players, others, others} {
 			topic := from[rng.IntN(len(from))]
@@ -217,7 +226,7 @@ func walkedEvery(t testing.TB, walk fragment.StoredAssociations, src fragment.So
 				got, err := walk.Next(topic.TopicSI())
 				require.NoError(t, err)
 				want := &fragment.StoredAssociation{Part: part, Key: a.Key(), Record: fragment.MarshalAssociation(a)}
-				if players := a.Players(); len(players) > inlinePlayers && topic.TopicSI() != players[0] {
+				if players := a.Players(); len(players) > records.InlinePlayers && topic.TopicSI() != players[0] {
 					want.Record = nil
 				}
 				require.Equal(t, want, got)
@@ -235,15 +244,15 @@ func walkedEvery(t testing.TB, walk fragment.StoredAssociations, src fragment.So
 
 // What cannot be read is an error of the comparison, and names the row.
 func TestDamagedRecordsAreFoundInComparing(t *testing.T) {
-	for what, damage := range map[string]func(id sourceID, key, value []byte) (newKey, newValue []byte){
-		"topic":       func(_ sourceID, key, value []byte) ([]byte, []byte) { return key, value[:len(value)-1] },
-		"association": func(_ sourceID, key, value []byte) ([]byte, []byte) { return key, append(value, 1) },
-		"no form":     func(_ sourceID, key, value []byte) ([]byte, []byte) { return key, []byte{7} },
-		"nowhere": func(_ sourceID, key, value []byte) ([]byte, []byte) {
-			return key, append([]byte{rowElsewhere}, "http://nobody"...)
+	for what, damage := range map[string]func(id keys.Source, key, value []byte) (newKey, newValue []byte){
+		"topic":       func(_ keys.Source, key, value []byte) ([]byte, []byte) { return key, value[:len(value)-1] },
+		"association": func(_ keys.Source, key, value []byte) ([]byte, []byte) { return key, append(value, 1) },
+		"no form":     func(_ keys.Source, key, value []byte) ([]byte, []byte) { return key, []byte{7} },
+		"nowhere": func(_ keys.Source, key, value []byte) ([]byte, []byte) {
+			return key, append([]byte{elsewhere}, "http://nobody"...)
 		},
-		"key": func(id sourceID, key, value []byte) ([]byte, []byte) {
-			return append(id.key(tableAssociation), "http://a"...), value
+		"key": func(id keys.Source, key, value []byte) ([]byte, []byte) {
+			return append(id.Key(keys.TableAssociation), "http://a"...), value
 		},
 	} {
 		db := openDB(t, t.TempDir())
@@ -254,12 +263,12 @@ func TestDamagedRecordsAreFoundInComparing(t *testing.T) {
 		require.NoError(t, err)
 		c := collectionOf(t, db, "m", next)
 		require.True(t, mustDiffStored(t, db, next).Empty())
-		table := byte(tableAssociation)
+		table := byte(keys.TableAssociation)
 		if what == "topic" {
-			table = tableTopic
+			table = keys.TableTopic
 		}
 		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
-			for r, err := range tx.Scan(c.source().key(table), nil) {
+			for r, err := range tx.Scan(c.source().Key(table), nil) {
 				require.NoError(t, err)
 				return tx.Put(damage(c.source(), r.Key, r.Value))
 			}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -82,11 +84,13 @@ type Mark struct {
 	Relied string `json:",omitempty"`
 }
 
-func (s *Subscription) source(p *Progress) sourceID { return sourceID{s.Number, p.Generation} }
+func (s *Subscription) source(p *Progress) keys.Source {
+	return keys.Source{Number: s.Number, Generation: p.Generation}
+}
 
 func getSubscription(t *txn.Tx, name string) (*Subscription, error) {
 	var s Subscription
-	ok, err := t.GetJSON(nameKey(tableSubscription, name), &s)
+	ok, err := t.GetJSON(keys.Name(keys.TableSubscription, name), &s)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: subscription %q", ErrNotFound, name)
 	}
@@ -94,13 +98,13 @@ func getSubscription(t *txn.Tx, name string) (*Subscription, error) {
 }
 
 func putSubscription(t *txn.Tx, s *Subscription) error {
-	return t.PutJSON(nameKey(tableSubscription, s.Name), s)
+	return t.PutJSON(keys.Name(keys.TableSubscription, s.Name), s)
 }
 
 // allSubscriptions iterates over all subscriptions by name.
 func allSubscriptions(t *txn.Tx) iter.Seq2[Subscription, error] {
 	return func(yield func(Subscription, error) bool) {
-		for r, err := range t.Scan([]byte{tableSubscription}, nil) {
+		for r, err := range t.Scan([]byte{keys.TableSubscription}, nil) {
 			var s Subscription
 			if err == nil {
 				err = json.Unmarshal(r.Value, &s)
@@ -134,7 +138,7 @@ func (db *DB) AddSubscription(ctx context.Context, s Subscription) error {
 		return err
 	}
 	return db.rows.Update(ctx, func(t *txn.Tx) error {
-		if b, err := t.Get(nameKey(tableSubscription, s.Name)); b != nil || err != nil {
+		if b, err := t.Get(keys.Name(keys.TableSubscription, s.Name)); b != nil || err != nil {
 			if err == nil {
 				err = fmt.Errorf("%w: subscription %q", ErrExists, s.Name)
 			}
@@ -150,7 +154,7 @@ func (db *DB) AddSubscription(ctx context.Context, s Subscription) error {
 // UpdateSubscription changes what is known of a subscription. Generations that
 // it names no longer are removed.
 func (db *DB) UpdateSubscription(ctx context.Context, name string, change func(*Subscription)) error {
-	var dropped []sourceID
+	var dropped []keys.Source
 	err := db.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
@@ -159,7 +163,7 @@ func (db *DB) UpdateSubscription(ctx context.Context, name string, change func(*
 		before := s.generations()
 		change(s)
 		dropped = nil
-		kept := map[sourceID]bool{}
+		kept := map[keys.Source]bool{}
 		for _, id := range s.generations() {
 			kept[id] = true
 		}
@@ -177,7 +181,7 @@ func (db *DB) UpdateSubscription(ctx context.Context, name string, change func(*
 }
 
 // drop removes generations that nothing names any more.
-func (db *DB) drop(ctx context.Context, dropped []sourceID) error {
+func (db *DB) drop(ctx context.Context, dropped []keys.Source) error {
 	if len(dropped) == 0 {
 		return nil
 	}
@@ -191,8 +195,8 @@ func (db *DB) drop(ctx context.Context, dropped []sourceID) error {
 	})
 }
 
-func (s *Subscription) generations() []sourceID {
-	var ids []sourceID
+func (s *Subscription) generations() []keys.Source {
+	var ids []keys.Source
 	for _, p := range []*Progress{s.State, s.Staging} {
 		if p != nil {
 			ids = append(ids, s.source(p))
@@ -206,10 +210,10 @@ func (s *Subscription) generations() []sourceID {
 // What was staged before goes. An error, that of an iteration or the end of ctx
 // among them, stages nothing.
 func (db *DB) StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark Mark, progress func(Loading)) error {
-	var id sourceID
+	var id keys.Source
 	err := db.rows.View(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
-		id.number = s.Number
+		id.Number = s.Number
 		return err
 	})
 	if err != nil {
@@ -217,14 +221,14 @@ func (db *DB) StageSource(ctx context.Context, name string, records iter.Seq2[fr
 	}
 	// Never a number again: another load, or the removal of what another has
 	// left, may still be writing.
-	if id.generation, err = db.nextNumber(ctx); err != nil {
+	if id.Generation, err = db.nextNumber(ctx); err != nil {
 		return err
 	}
 	if err := db.load(ctx, id, records, progress); err != nil {
 		return errors.Join(err, db.deleteSource(ctx, id))
 	}
 	return db.UpdateSubscription(ctx, name, func(s *Subscription) {
-		s.Staging = &Progress{Generation: id.generation, Snapshot: !mark.Updated.IsZero(), Mark: mark}
+		s.Staging = &Progress{Generation: id.Generation, Snapshot: !mark.Updated.IsZero(), Mark: mark}
 	})
 }
 
@@ -241,7 +245,7 @@ func (db *DB) ApplyEntries(ctx context.Context, name string, f func(*Applying) e
 		if p == nil {
 			return fmt.Errorf("%w: subscription %q has no state yet", ErrNotFound, name)
 		}
-		if err := f(&Applying{records{t, s.source(p)}, p, t, s, db}); err != nil {
+		if err := f(&Applying{records.Of(t, s.source(p)), p, t, s, db}); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -263,7 +267,7 @@ func (db *DB) ReadSources(ctx context.Context, f func([]Subscription, []fragment
 			}
 			if s.State != nil {
 				subscriptions = append(subscriptions, s)
-				sources = append(sources, records{t, s.source(s.State)})
+				sources = append(sources, records.Of(t, s.source(s.State)))
 			}
 		}
 		return f(subscriptions, sources)
@@ -278,7 +282,7 @@ func (db *DB) CountTopics(ctx context.Context, name, prefix string) (n int, err 
 		if err != nil || s.State == nil {
 			return err
 		}
-		for _, err := range t.Glance(s.source(s.State).locatorKey(tableTopic, fragment.Ref(prefix)), nil) {
+		for _, err := range t.Glance(s.source(s.State).LocatorKey(keys.TableTopic, fragment.Ref(prefix)), nil) {
 			if err != nil {
 				return err
 			}
@@ -292,7 +296,7 @@ func (db *DB) CountTopics(ctx context.Context, name, prefix string) (n int, err 
 // SwitchSource makes the staged generation of a subscription the one that
 // readers see. note says why the source was replaced, "" for a clean start.
 func (db *DB) SwitchSource(ctx context.Context, name, note string) error {
-	var dropped []sourceID
+	var dropped []keys.Source
 	err := db.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
@@ -303,7 +307,7 @@ func (db *DB) SwitchSource(ctx context.Context, name, note string) error {
 		}
 		dropped = nil
 		if s.State != nil {
-			dropped = []sourceID{s.source(s.State)}
+			dropped = []keys.Source{s.source(s.State)}
 		}
 		s.State, s.Staging = s.Staging, nil
 		if err := putSubscription(t, s); err != nil {
@@ -336,13 +340,13 @@ func (db *DB) ReadParts(ctx context.Context, local string, f func([]Part) error)
 				return err
 			}
 			if s.State != nil {
-				parts = append(parts, Part{Name: s.Name, SP: s.SP, Source: records{t, s.source(s.State)}})
+				parts = append(parts, Part{Name: s.Name, SP: s.SP, Source: records.Of(t, s.source(s.State))})
 			}
 		}
 		c, err := getCollection(t, local)
 		switch {
 		case err == nil:
-			parts = append(parts, Part{Name: c.Name, SP: c.SP, Local: true, Source: records{t, c.source()}})
+			parts = append(parts, Part{Name: c.Name, SP: c.SP, Local: true, Source: records.Of(t, c.source())})
 		case !errors.Is(err, ErrNotFound):
 			return err
 		}

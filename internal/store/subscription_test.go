@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -103,7 +104,7 @@ func TestACleanReplacementIsASwitch(t *testing.T) {
 	subscribe(t, db, "bystander", mapOf(t, 7))
 	applyRename(t, db, "s", 0, 5, "old")
 	old := subscription(t, db, "s").State
-	count := rows(t, db, sourceTables)
+	count := rows(t, db, keys.SourceTables)
 	names := func() map[string]int {
 		var n map[string]int
 		require.NoError(t, db.ReadSources(t.Context(), func(s []Subscription, src []fragment.Source) error {
@@ -137,25 +138,25 @@ func TestACleanReplacementIsASwitch(t *testing.T) {
 		return nil
 	}))
 	require.Equal(t, map[string]int{"caught up": 1500}, names())
-	require.Equal(t, count+1500-5, rows(t, db, sourceTables), "the old generation is gone, and nothing else")
+	require.Equal(t, count+1500-5, rows(t, db, keys.SourceTables), "the old generation is gone, and nothing else")
 	now := subscription(t, db, "s")
 	require.Nil(t, now.Staging)
 	require.Equal(t, s.Staging, now.State)
 	applyRename(t, db, "s", 0, 1, "after")
 	db = reopen(t, db)
 	require.Equal(t, map[string]int{"caught up": 1499, "after": 1}, names())
-	require.Equal(t, count+1500-5, rows(t, db, sourceTables))
+	require.Equal(t, count+1500-5, rows(t, db, keys.SourceTables))
 }
 
 func TestStagingAgainDropsWhatWasStaged(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "s", mapOf(t, 5))
 	require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(mapOf(t, 100)), Mark{}, nil))
-	count := rows(t, db, sourceTables)
+	count := rows(t, db, keys.SourceTables)
 	require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(mapOf(t, 10)), Mark{}, nil))
-	require.Equal(t, count-90, rows(t, db, sourceTables))
+	require.Equal(t, count-90, rows(t, db, keys.SourceTables))
 	require.NoError(t, db.UpdateSubscription(t.Context(), "s", func(s *Subscription) { s.Staging = nil }))
-	require.Equal(t, count-101-1, rows(t, db, sourceTables), "what is given up is gone, its counts too")
+	require.Equal(t, count-101-1, rows(t, db, keys.SourceTables), "what is given up is gone, its counts too")
 	subscribedTo(t, db, func(_ Subscription, src fragment.Source) { require.Len(t, topicsOf(t, src), 6) })
 }
 
@@ -163,20 +164,20 @@ func TestStagingAgainDropsWhatWasStaged(t *testing.T) {
 func TestAnInterruptedLoadIsSwept(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "s", mapOf(t, 5))
-	before, count := *subscription(t, db, "s"), rows(t, db, sourceTables)
+	before, count := *subscription(t, db, "s"), rows(t, db, keys.SourceTables)
 	broken := errors.New("broken")
 	src := &failing{Source: heavy(t), n: 1, after: 40, fail: func() error { return broken }}
 	written := countWrites(db, func(int) {})
 	require.ErrorIs(t, db.StageSource(t.Context(), "s", fragment.Records(src), Mark{}, nil), broken)
 	require.Positive(t, *written, "it wrote something")
-	require.Equal(t, count, rows(t, db, sourceTables), "what it wrote is removed")
+	require.Equal(t, count, rows(t, db, keys.SourceTables), "what it wrote is removed")
 	require.Equal(t, before, *subscription(t, db, "s"))
 
-	id := sourceID{before.Number, before.State.Generation + 100}
+	id := keys.Source{Number: before.Number, Generation: before.State.Generation + 100}
 	require.NoError(t, db.load(t.Context(), id, fragment.Records(mapOf(t, 1000)), nil)) // and here the process ends
-	require.Equal(t, count+1002, rows(t, db, sourceTables))
+	require.Equal(t, count+1002, rows(t, db, keys.SourceTables))
 	db = reopen(t, db)
-	require.Equal(t, count, rows(t, db, sourceTables), "what it wrote is swept")
+	require.Equal(t, count, rows(t, db, keys.SourceTables), "what it wrote is swept")
 	require.Equal(t, before, *subscription(t, db, "s"))
 	subscribedTo(t, db, func(_ Subscription, src fragment.Source) { require.Len(t, topicsOf(t, src), 6) })
 }

@@ -11,13 +11,14 @@ import (
 
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // deleteSource removes the records of a generation, also where ctx ends: nothing names them any more.
-func (db *DB) deleteSource(ctx context.Context, id sourceID) error {
-	for _, table := range []byte(sourceTables) {
-		if err := db.rows.Engine.DeletePrefix(context.WithoutCancel(ctx), id.key(table)); err != nil {
+func (db *DB) deleteSource(ctx context.Context, id keys.Source) error {
+	for _, table := range []byte(keys.SourceTables) {
+		if err := db.rows.Engine.DeletePrefix(context.WithoutCancel(ctx), id.Key(table)); err != nil {
 			return err
 		}
 	}
@@ -56,7 +57,7 @@ type leftovers struct {
 }
 
 func (db *DB) leftovers(ctx context.Context) (*leftovers, error) {
-	live := map[sourceID]bool{}
+	live := map[keys.Source]bool{}
 	numbers := map[uint32]bool{}
 	files := map[string]bool{}
 	subscriptions, err := db.Subscriptions(ctx)
@@ -91,13 +92,13 @@ func (db *DB) leftovers(ctx context.Context) (*leftovers, error) {
 	}
 	left := &leftovers{}
 	err = db.rows.View(ctx, func(t *txn.Tx) error {
-		err := left.addRows(t, sourceTables, 8, func(id []byte) bool {
-			return live[sourceID{binary.BigEndian.Uint32(id), binary.BigEndian.Uint32(id[4:])}]
+		err := left.addRows(t, keys.SourceTables, 8, func(id []byte) bool {
+			return live[keys.Source{Number: binary.BigEndian.Uint32(id), Generation: binary.BigEndian.Uint32(id[4:])}]
 		})
 		if err != nil {
 			return err
 		}
-		tables := string([]byte{tableLog, tableFragment, tableKey, tableChangeList, tableSnapshot})
+		tables := string([]byte{keys.TableLog, keys.TableFragment, keys.TableKey, keys.TableChangeList, keys.TableSnapshot})
 		return left.addRows(t, tables, 4, func(id []byte) bool { return numbers[binary.BigEndian.Uint32(id)] })
 	})
 	if err != nil {

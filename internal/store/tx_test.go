@@ -10,6 +10,8 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -21,14 +23,14 @@ func TestWritesThatChangeNothingDoNotTouchTheDisk(t *testing.T) {
 	before := committed(t, db)
 	for name, write := range map[string]func() error{
 		"a row as it is": func() error {
-			return db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(metaKey("format"), fmt.Append(nil, FormatVersion)) })
+			return db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(keys.Meta("format"), fmt.Append(nil, keys.FormatVersion)) })
 		},
 		"a row that comes and goes": func() error {
 			return db.rows.Update(t.Context(), func(tx *txn.Tx) error { return errors.Join(tx.Put([]byte("x"), []byte("y")), tx.Delete([]byte("x"))) })
 		},
 		"a row that goes and comes": func() error {
 			return db.rows.Update(t.Context(), func(tx *txn.Tx) error {
-				return errors.Join(tx.Delete(metaKey("format")), tx.Put(metaKey("format"), fmt.Append(nil, FormatVersion)))
+				return errors.Join(tx.Delete(keys.Meta("format")), tx.Put(keys.Meta("format"), fmt.Append(nil, keys.FormatVersion)))
 			})
 		},
 		"deleting what is not there": func() error {
@@ -69,9 +71,9 @@ func TestAChangeIsOneCommit(t *testing.T) {
 		tables[r.Key[0]]++
 	}
 	require.Equal(t, map[byte]int{
-		tableCollection: 1, tableTopic: 6, tableKey: 6,
-		tableFragment: 12, // the first fragments of the six, and the new ones
-		tableLog:      12, // likewise: those of the first ones are marked as stored
+		keys.TableCollection: 1, keys.TableTopic: 6, keys.TableKey: 6,
+		keys.TableFragment: 12, // the first fragments of the six, and the new ones
+		keys.TableLog:      12, // likewise: those of the first ones are marked as stored
 	}, tables)
 }
 
@@ -91,7 +93,7 @@ func TestAViewCannotWrite(t *testing.T) {
 func TestDamagedRowsAreErrors(t *testing.T) {
 	a := &fragment.Association{Type: ref(0), Roles: []fragment.Role{{Type: ref(0), Player: ref(1)}, {Type: ref(0), Player: ref(2)}}}
 	large := &fragment.Association{Type: ref(0)}
-	for i := range inlinePlayers + 2 {
+	for i := range records.InlinePlayers + 2 {
 		large.Roles = append(large.Roles, fragment.Role{Type: ref(0), Player: ref(i)})
 	}
 	topic := named(ref(7), "identified")
@@ -103,7 +105,7 @@ func TestDamagedRowsAreErrors(t *testing.T) {
 	subscribe(t, db, "s", src)
 	s := subscription(t, db, "s")
 	notKept := errors.New("the damage is not kept")
-	for _, table := range []byte(recordTables) {
+	for _, table := range []byte(keys.RecordTables) {
 		for _, damage := range [][]byte{{}, {0}, {1}, {2}, {0xFF, 0xFF}, bytes.Repeat([]byte{0xFF}, 20), []byte("http://example.org/")} {
 			require.ErrorIs(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
 				damaged := 0
@@ -113,8 +115,8 @@ func TestDamagedRowsAreErrors(t *testing.T) {
 					damaged++
 				}
 				require.Positive(t, damaged, "table %c has rows", table)
-				err := askEverything(records{tx, s.source(s.State)}, topic, a, large)
-				if table != tableIdentifier && table != tableLocator { // a reference that leads nowhere finds nothing
+				err := askEverything(records.Of(tx, s.source(s.State)), topic, a, large)
+				if table != keys.TableIdentifier && table != keys.TableLocator { // a reference that leads nowhere finds nothing
 					require.Error(t, err, "table %c, damage %q", table, damage)
 				}
 				return notKept
@@ -122,14 +124,14 @@ func TestDamagedRowsAreErrors(t *testing.T) {
 		}
 	}
 	subscribedTo(t, db, func(_ Subscription, now fragment.Source) {
-		require.NoError(t, askEverything(now.(records), topic))
+		require.NoError(t, askEverything(now.(records.State), topic))
 		require.Equal(t, all(t, src), all(t, now.(merge.State)))
 	})
 }
 
 // askEverything asks a state everything about some records, and then, where it
 // can be changed, writes and deletes them. It returns the errors.
-func askEverything(s records, topic *fragment.Topic, associations ...*fragment.Association) error {
+func askEverything(s records.State, topic *fragment.Topic, associations ...*fragment.Association) error {
 	var errs []error
 	note := func(err error) { errs = append(errs, err) }
 	for i := range 8 {

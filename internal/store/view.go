@@ -13,6 +13,8 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -39,7 +41,7 @@ func (db *DB) View(ctx context.Context, name string, f func(*View) error) error 
 // decoded is getCollection for readers, of which there are many more than there
 // are changes: it decodes a row once.
 func (db *DB) decoded(t *txn.Tx, name string) (*Collection, error) {
-	row, err := t.Get(nameKey(tableCollection, name))
+	row, err := t.Get(keys.Name(keys.TableCollection, name))
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +63,7 @@ type decodedRow struct {
 }
 
 // Source returns the records of the published map.
-func (v *View) Source() fragment.Source { return records{v.tx, v.source()} }
+func (v *View) Source() fragment.Source { return records.Of(v.tx, v.source()) }
 
 // Entries iterates over the entries from a sequence on, ascending, without those
 // that are pruned.
@@ -72,8 +74,8 @@ func (v *View) Entries(from uint64) iter.Seq2[Entry, error] {
 // kept is Entries with those too that are pruned, but for being the last of a key.
 func (v *View) kept(from uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		prefix := collectionKey(tableLog, v.Number)
-		for r, err := range v.tx.Scan(prefix, sequenceKey(tableLog, v.Number, from)) {
+		prefix := keys.Collection(keys.TableLog, v.Number)
+		for r, err := range v.tx.Scan(prefix, keys.Sequence(keys.TableLog, v.Number, from)) {
 			var e Entry
 			if err == nil {
 				err = json.Unmarshal(r.Value, &e)
@@ -100,7 +102,7 @@ func (v *View) Entry(seq uint64) (*Entry, error) {
 // entry is Entry for those too that are kept for the sake of their topics.
 func (v *View) entry(seq uint64) (*Entry, error) {
 	var e Entry
-	ok, err := v.tx.GetJSON(sequenceKey(tableLog, v.Number, seq), &e)
+	ok, err := v.tx.GetJSON(keys.Sequence(keys.TableLog, v.Number, seq), &e)
 	if err == nil && (!ok || seq > v.Head) {
 		err = fmt.Errorf("%w: entry %d of collection %q", ErrNotFound, seq, v.Name)
 	}
@@ -144,7 +146,7 @@ func (v *View) StoredRecord(e *Entry, version xtm.Version) ([]byte, error) {
 
 // storedForm returns what is stored in a form with an entry, of those from the first on.
 func (v *View) storedForm(e *Entry, first int, version xtm.Version) ([]byte, error) {
-	value, err := v.tx.Get(sequenceKey(tableFragment, v.Number, e.Seq))
+	value, err := v.tx.Get(keys.Sequence(keys.TableFragment, v.Number, e.Seq))
 	if err != nil {
 		return nil, err
 	}
@@ -186,8 +188,8 @@ func (v *View) render(w io.Writer, e *Entry, form fragment.Form) error {
 
 // Renders reports whether RenderFragment has something to write for e.
 func (v *View) Renders(e *Entry) (bool, error) {
-	for _, table := range []byte{tableTopic, tableIdentifier} {
-		row, err := v.tx.Get(v.source().locatorKey(table, e.TopicSI))
+	for _, table := range []byte{keys.TableTopic, keys.TableIdentifier} {
+		row, err := v.tx.Get(v.source().LocatorKey(table, e.TopicSI))
 		if row != nil || err != nil {
 			return row != nil, err
 		}
@@ -203,7 +205,7 @@ func (v *View) WriteSnapshot(w io.Writer, version xtm.Version) error {
 // Snapshots returns the snapshots that are kept, the newest first.
 func (v *View) Snapshots() ([]Snapshot, error) {
 	var all []Snapshot
-	for r, err := range v.tx.Scan(collectionKey(tableSnapshot, v.Number), nil) {
+	for r, err := range v.tx.Scan(keys.Collection(keys.TableSnapshot, v.Number), nil) {
 		if err != nil {
 			return nil, err
 		}

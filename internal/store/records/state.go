@@ -1,4 +1,4 @@
-package store
+package records
 
 import (
 	"bytes"
@@ -7,21 +7,28 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// records reads and writes the records of one generation of one source. It
+// State reads and writes the records of one generation of one source. It
 // implements merge.State; over a read-only tx, writes fail.
-type records struct {
+type State struct {
 	tx *txn.Tx
-	id sourceID
+	id keys.Source
 }
 
-// inlinePlayers is the largest number of players of an association that is
+type row = kv.Row
+
+// Of returns the records of a generation of a source.
+func Of(t *txn.Tx, id keys.Source) State { return State{t, id} }
+
+// InlinePlayers is the largest number of players of an association that is
 // stored with each of them. Those of larger ones are stored once, with the
 // least player, and the other rows name that player.
-const inlinePlayers = 4
+const InlinePlayers = 4
 
 // The first byte of an association row.
 const (
@@ -29,30 +36,33 @@ const (
 	rowElsewhere = 1 // the player with which the record is stored follows
 )
 
-func (s records) transaction() *txn.Tx { return s.tx }
+// Tx returns what the records are read and written with.
+func (s State) Tx() *txn.Tx { return s.tx }
 
-func (s records) Topic(si fragment.Ref) (*fragment.Topic, error) {
+// Topic implements [fragment.Source].
+func (s State) Topic(si fragment.Ref) (*fragment.Topic, error) {
 	t, err := s.topicAt(si)
 	if t != nil || err != nil {
 		return t, err
 	}
-	return s.topicVia(tableIdentifier, si)
+	return s.topicVia(keys.TableIdentifier, si)
 }
 
-func (s records) TopicBySubjectLocator(sl tmdm.Locator) (*fragment.Topic, error) {
-	return s.topicVia(tableLocator, sl)
+// TopicBySubjectLocator implements [fragment.Source].
+func (s State) TopicBySubjectLocator(sl tmdm.Locator) (*fragment.Topic, error) {
+	return s.topicVia(keys.TableLocator, sl)
 }
 
-func (s records) topicVia(table byte, l tmdm.Locator) (*fragment.Topic, error) {
-	ref, err := s.tx.Get(s.id.locatorKey(table, l))
+func (s State) topicVia(table byte, l tmdm.Locator) (*fragment.Topic, error) {
+	ref, err := s.tx.Get(s.id.LocatorKey(table, l))
 	if ref == nil || err != nil {
 		return nil, err
 	}
 	return s.topicAt(fragment.Ref(ref))
 }
 
-func (s records) topicAt(ref fragment.Ref) (*fragment.Topic, error) {
-	b, err := s.tx.Get(s.id.locatorKey(tableTopic, ref))
+func (s State) topicAt(ref fragment.Ref) (*fragment.Topic, error) {
+	b, err := s.tx.Get(s.id.LocatorKey(keys.TableTopic, ref))
 	if b == nil || err != nil {
 		return nil, err
 	}
@@ -63,9 +73,10 @@ func (s records) topicAt(ref fragment.Ref) (*fragment.Topic, error) {
 	return t, nil
 }
 
-func (s records) Topics() iter.Seq2[*fragment.Topic, error] {
+// Topics implements [fragment.Source].
+func (s State) Topics() iter.Seq2[*fragment.Topic, error] {
 	return func(yield func(*fragment.Topic, error) bool) {
-		for r, err := range s.tx.Scan(s.id.key(tableTopic), nil) {
+		for r, err := range s.tx.Scan(s.id.Key(keys.TableTopic), nil) {
 			var t *fragment.Topic
 			if err == nil {
 				t, err = fragment.UnmarshalTopic(r.Value)
@@ -77,9 +88,10 @@ func (s records) Topics() iter.Seq2[*fragment.Topic, error] {
 	}
 }
 
-func (s records) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
+// AssociationsOf implements [fragment.Source].
+func (s State) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
-		for r, err := range s.tx.Scan(s.id.playingPrefix(player, part), nil) {
+		for r, err := range s.tx.Scan(s.id.PlayingPrefix(player, part), nil) {
 			var a *fragment.Association
 			if err == nil {
 				a, err = s.association(r, part)
@@ -91,9 +103,10 @@ func (s records) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Se
 	}
 }
 
-func (s records) Associations() iter.Seq2[*fragment.Association, error] {
+// Associations implements [fragment.Source].
+func (s State) Associations() iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
-		prefix := s.id.key(tableAssociation)
+		prefix := s.id.Key(keys.TableAssociation)
 		for r, err := range s.tx.Scan(prefix, nil) {
 			if err == nil && elsewhere(r) {
 				continue
@@ -113,7 +126,7 @@ func (s records) Associations() iter.Seq2[*fragment.Association, error] {
 }
 
 // association reads the record of a row.
-func (s records) association(r row, part fragment.Part) (*fragment.Association, error) {
+func (s State) association(r row, part fragment.Part) (*fragment.Association, error) {
 	record, err := s.stored(r, part)
 	if err != nil {
 		return nil, err
@@ -132,8 +145,9 @@ func unmarshalAssociation(key, record []byte) (*fragment.Association, error) {
 	return a, nil
 }
 
-func (s records) Mentions(ref fragment.Ref) (int, error) {
-	b, err := s.tx.Get(s.id.locatorKey(tableMentions, ref))
+// Mentions implements [merge.State].
+func (s State) Mentions(ref fragment.Ref) (int, error) {
+	b, err := s.tx.Get(s.id.LocatorKey(keys.TableMentions, ref))
 	if b == nil || err != nil {
 		return 0, err
 	}
@@ -145,8 +159,8 @@ func (s records) Mentions(ref fragment.Ref) (int, error) {
 
 // PutTopic implements [merge.State]. It writes what differs from the record that
 // is there.
-func (s records) PutTopic(t *fragment.Topic) error {
-	key := s.id.locatorKey(tableTopic, t.TopicSI())
+func (s State) PutTopic(t *fragment.Topic) error {
+	key := s.id.LocatorKey(keys.TableTopic, t.TopicSI())
 	before, err := s.tx.Get(key)
 	if err != nil || before != nil && bytes.Equal(before, fragment.MarshalTopic(t)) {
 		return err
@@ -169,10 +183,10 @@ func (s records) PutTopic(t *fragment.Topic) error {
 	return s.count(count)
 }
 
-func (s records) deleteRow(key, _ []byte) error { return s.tx.Delete(key) }
+func (s State) deleteRow(key, _ []byte) error { return s.tx.Delete(key) }
 
 // DeleteTopic implements [merge.State].
-func (s records) DeleteTopic(t *fragment.Topic) error {
+func (s State) DeleteTopic(t *fragment.Topic) error {
 	old, err := s.topicAt(t.TopicSI())
 	if old == nil || err != nil {
 		return err
@@ -187,7 +201,7 @@ func (s records) DeleteTopic(t *fragment.Topic) error {
 
 // PutAssociation implements [merge.State]. It writes what differs from the record
 // that is there.
-func (s records) PutAssociation(a *fragment.Association) error {
+func (s State) PutAssociation(a *fragment.Association) error {
 	key, before, err := s.like(a)
 	if err != nil || before != nil && bytes.Equal(before, fragment.MarshalAssociation(a)) {
 		return err
@@ -211,7 +225,7 @@ func (s records) PutAssociation(a *fragment.Association) error {
 }
 
 // DeleteAssociation implements [merge.State].
-func (s records) DeleteAssociation(a *fragment.Association) error {
+func (s State) DeleteAssociation(a *fragment.Association) error {
 	key, record, err := s.like(a)
 	if record == nil || err != nil {
 		return err
@@ -230,7 +244,7 @@ func (s records) DeleteAssociation(a *fragment.Association) error {
 
 // like returns the stored record of the association with the key of a, and the
 // key of its row; nil if there is none.
-func (s records) like(a *fragment.Association) (key, record []byte, err error) {
+func (s State) like(a *fragment.Association) (key, record []byte, err error) {
 	players := a.Players()
 	if len(players) == 0 {
 		return nil, nil, nil
@@ -240,7 +254,7 @@ func (s records) like(a *fragment.Association) (key, record []byte, err error) {
 		parts = []fragment.Part{fragment.AsPlayer}
 	}
 	for _, part := range parts {
-		key := s.id.associationKey(players[0], part, a.Key())
+		key := s.id.AssociationKey(players[0], part, a.Key())
 		value, err := s.tx.Get(key)
 		if err != nil {
 			return nil, nil, err
@@ -268,7 +282,7 @@ func (c *counting) up(ref fragment.Ref)   { c.add(ref, 1) }
 func (c *counting) down(ref fragment.Ref) { c.add(ref, -1) }
 
 // count changes the counts of mentions.
-func (s records) count(c counting) error {
+func (s State) count(c counting) error {
 	for ref, step := range c {
 		if step == 0 {
 			continue
@@ -277,7 +291,7 @@ func (s records) count(c counting) error {
 		if err != nil {
 			return err
 		}
-		key := s.id.locatorKey(tableMentions, ref)
+		key := s.id.LocatorKey(keys.TableMentions, ref)
 		switch n += step; {
 		case n < 0:
 			err = fmt.Errorf("more references to %s taken away than there were", ref)
@@ -294,9 +308,9 @@ func (s records) count(c counting) error {
 }
 
 // Has implements [merge.Directory].
-func (s records) Has(si fragment.Ref) (bool, error) {
-	for _, table := range []byte{tableTopic, tableIdentifier} {
-		row, err := s.tx.Get(s.id.locatorKey(table, si))
+func (s State) Has(si fragment.Ref) (bool, error) {
+	for _, table := range []byte{keys.TableTopic, keys.TableIdentifier} {
+		row, err := s.tx.Get(s.id.LocatorKey(table, si))
 		if row != nil || err != nil {
 			return row != nil, err
 		}
@@ -305,9 +319,9 @@ func (s records) Has(si fragment.Ref) (bool, error) {
 }
 
 // Playing implements [merge.Directory]: the parts of a player stand side by side.
-func (s records) Playing(player fragment.Ref) iter.Seq2[*fragment.Association, error] {
+func (s State) Playing(player fragment.Ref) iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
-		prefix := append(append(s.id.key(tableAssociation), player...), 0)
+		prefix := append(append(s.id.Key(keys.TableAssociation), player...), 0)
 		for r, err := range s.tx.Scan(prefix, nil) {
 			part := fragment.AsType
 			if err == nil && len(r.Key) > len(prefix) {
@@ -328,23 +342,23 @@ func (s records) Playing(player fragment.Ref) iter.Seq2[*fragment.Association, e
 }
 
 // topicRows calls put with each row of a topic.
-func topicRows(id sourceID, t *fragment.Topic, put func(key, value []byte) error) error {
+func topicRows(id keys.Source, t *fragment.Topic, put func(key, value []byte) error) error {
 	ref := t.TopicSI()
-	if err := put(id.locatorKey(tableTopic, ref), fragment.MarshalTopic(t)); err != nil {
+	if err := put(id.LocatorKey(keys.TableTopic, ref), fragment.MarshalTopic(t)); err != nil {
 		return err
 	}
 	if t.HasReifiers() {
-		if err := put(id.reifiedKey(id.locatorKey(tableTopic, ref)), nil); err != nil {
+		if err := put(id.ReifiedKey(id.LocatorKey(keys.TableTopic, ref)), nil); err != nil {
 			return err
 		}
 	}
 	for _, si := range t.SubjectIdentifiers[1:] {
-		if err := put(id.locatorKey(tableIdentifier, si), []byte(ref)); err != nil {
+		if err := put(id.LocatorKey(keys.TableIdentifier, si), []byte(ref)); err != nil {
 			return err
 		}
 	}
 	for _, sl := range t.SubjectLocators {
-		if err := put(id.locatorKey(tableLocator, sl), []byte(ref)); err != nil {
+		if err := put(id.LocatorKey(keys.TableLocator, sl), []byte(ref)); err != nil {
 			return err
 		}
 	}
@@ -352,20 +366,20 @@ func topicRows(id sourceID, t *fragment.Topic, put func(key, value []byte) error
 }
 
 // associationRows calls put with each row of an association: one for each player.
-func associationRows(id sourceID, a *fragment.Association, put func(key, value []byte) error) error {
+func associationRows(id keys.Source, a *fragment.Association, put func(key, value []byte) error) error {
 	players, key := a.Players(), a.Key()
 	inline := append([]byte{rowInline}, fragment.MarshalAssociation(a)...)
 	for i, p := range players {
 		value := inline
-		if i > 0 && len(players) > inlinePlayers {
+		if i > 0 && len(players) > InlinePlayers {
 			value = append([]byte{rowElsewhere}, players[0]...)
 		}
-		at := id.associationKey(p, a.Part(p), key)
+		at := id.AssociationKey(p, a.Part(p), key)
 		if err := put(at, value); err != nil {
 			return err
 		}
 		if i == 0 && a.HasReifiers() {
-			if err := put(id.reifiedKey(at), nil); err != nil {
+			if err := put(id.ReifiedKey(at), nil); err != nil {
 				return err
 			}
 		}

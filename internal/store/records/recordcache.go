@@ -1,20 +1,22 @@
-package store
+package records
 
 import (
+	"errors"
 	"iter"
 	"sync"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// decodedRecords are the records of a collection that is published to. Fragments
+// Cached are the records of a collection that is published to. Fragments
 // mention the same few classes and types again and again, and each is rendered in
 // every form, so what is read is decoded once. It is safe for concurrent use as
 // long as nothing is written.
-type decodedRecords struct {
-	records
+type Cached struct {
+	State
 
 	mu     sync.Mutex
 	topics map[fragment.Ref]*fragment.Topic // by any subject identifier; nil: there is none
@@ -23,6 +25,9 @@ type decodedRecords struct {
 	roles  int                              // of large
 	sizes  map[string]bool                  // likewise: whether they are too large for fragments that are stored
 }
+
+// Cache returns the records of a generation of a source, which are decoded once.
+func Cache(t *txn.Tx, id keys.Source) *Cached { return &Cached{State: Of(t, id)} }
 
 // playing is a way in which a topic takes part in associations.
 type playing struct {
@@ -40,16 +45,17 @@ type decodedList struct {
 // that have as many at most as txn.FewRows.
 const mostDecoded = 10_000
 
-func (s *decodedRecords) Topic(si fragment.Ref) (*fragment.Topic, error) {
+// Topic implements [fragment.Source].
+func (s *Cached) Topic(si fragment.Ref) (*fragment.Topic, error) {
 	s.mu.Lock()
 	t, known := s.topics[si]
 	s.mu.Unlock()
 	if known {
 		return t, nil
 	}
-	t, err := s.records.topicAt(si)
+	t, err := s.State.topicAt(si)
 	if t == nil && err == nil {
-		t, err = s.via(tableIdentifier, si)
+		t, err = s.via(keys.TableIdentifier, si)
 	}
 	if err == nil {
 		s.mu.Lock()
@@ -60,40 +66,52 @@ func (s *decodedRecords) Topic(si fragment.Ref) (*fragment.Topic, error) {
 	return t, err
 }
 
-func (s *decodedRecords) TopicBySubjectLocator(sl tmdm.Locator) (*fragment.Topic, error) {
-	return s.via(tableLocator, sl)
+// TopicBySubjectLocator implements [fragment.Source].
+func (s *Cached) TopicBySubjectLocator(sl tmdm.Locator) (*fragment.Topic, error) {
+	return s.via(keys.TableLocator, sl)
 }
 
 // via finds a topic by one of its further identifiers. There may be thousands, and it
 // is not decoded again for each.
-func (s *decodedRecords) via(table byte, l tmdm.Locator) (*fragment.Topic, error) {
-	ref, err := s.tx.Get(s.id.locatorKey(table, l))
+func (s *Cached) via(table byte, l tmdm.Locator) (*fragment.Topic, error) {
+	ref, err := s.tx.Get(s.id.LocatorKey(table, l))
 	if ref == nil || err != nil {
 		return nil, err
 	}
 	return s.Topic(fragment.Ref(ref))
 }
 
-func (s *decodedRecords) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
+// AssociationsOf implements [fragment.Source].
+func (s *Cached) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
 	return s.associationsOf(player, part, false)
 }
 
-// storable is a source of fragments to store: at an association that is too large for
-// these it ends with errTooLarge, without having read it.
-type storable struct{ *decodedRecords }
+// ErrNotStorable says that a fragment is too large to be stored.
+var ErrNotStorable = errors.New("fragment too large to store")
+
+// maxStoredAssociation is the length in bytes of the longest record of an association
+// in a fragment that is stored. All players of an association have it in their
+// fragments: to render one for each of thousands would take quadratic time and room.
+const maxStoredAssociation = 4 << 10
+
+// Storable returns a source of fragments to store: at an association that is too large for
+// these it ends with [ErrNotStorable], without having read it.
+func (s *Cached) Storable() fragment.Source { return storable{s} }
+
+type storable struct{ *Cached }
 
 func (s storable) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
 	return s.associationsOf(player, part, true)
 }
 
-func (s *decodedRecords) associationsOf(player fragment.Ref, part fragment.Part, storable bool) iter.Seq2[*fragment.Association, error] {
+func (s *Cached) associationsOf(player fragment.Ref, part fragment.Part, storable bool) iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
 		s.mu.Lock()
 		known := s.lists[playing{player, part}]
 		s.mu.Unlock()
 		if known != nil {
 			if storable && known.large {
-				yield(nil, errTooLarge)
+				yield(nil, ErrNotStorable)
 				return
 			}
 			for _, a := range known.list {
@@ -104,14 +122,14 @@ func (s *decodedRecords) associationsOf(player fragment.Ref, part fragment.Part,
 			return
 		}
 		few, read := true, decodedList{}
-		for r, err := range s.tx.Scan(s.id.playingPrefix(player, part), nil) {
+		for r, err := range s.tx.Scan(s.id.PlayingPrefix(player, part), nil) {
 			var a *fragment.Association
 			var large bool
 			if err == nil {
 				large, err = s.isLarge(r, part)
 			}
 			if err == nil && large && storable {
-				err = errTooLarge
+				err = ErrNotStorable
 			}
 			if err == nil {
 				a, err = s.decoded(r, part)
@@ -135,7 +153,7 @@ func (s *decodedRecords) associationsOf(player fragment.Ref, part fragment.Part,
 
 // isLarge reports whether the association of a row is too large for fragments that are
 // stored.
-func (s *decodedRecords) isLarge(r row, part fragment.Part) (bool, error) {
+func (s *Cached) isLarge(r row, part fragment.Part) (bool, error) {
 	if !elsewhere(r) {
 		return len(r.Value) > maxStoredAssociation, nil
 	}
@@ -159,9 +177,9 @@ func (s *decodedRecords) isLarge(r row, part fragment.Part) (bool, error) {
 	return len(value) > maxStoredAssociation, nil
 }
 
-// decoded is records.association for associations that have other players, too, who
+// decoded is State.association for associations that have other players, too, who
 // may be asked for.
-func (s *decodedRecords) decoded(r row, part fragment.Part) (*fragment.Association, error) {
+func (s *Cached) decoded(r row, part fragment.Part) (*fragment.Association, error) {
 	if !elsewhere(r) {
 		return s.association(r, part)
 	}
@@ -188,7 +206,7 @@ func (s *decodedRecords) decoded(r row, part fragment.Part) (*fragment.Associati
 // other players.
 const mostRoles = 200_000
 
-func (s *decodedRecords) makeRoom() {
+func (s *Cached) makeRoom() {
 	full := len(s.topics)+len(s.lists) >= mostDecoded
 	if s.topics == nil || full {
 		s.topics = map[fragment.Ref]*fragment.Topic{}
@@ -201,22 +219,26 @@ func (s *decodedRecords) makeRoom() {
 // What changes a topic leaves the associations as they are, and the other way
 // round: most changes are of topics alone.
 
-func (s *decodedRecords) PutTopic(t *fragment.Topic) error {
+// PutTopic implements [merge.State].
+func (s *Cached) PutTopic(t *fragment.Topic) error {
 	s.topics = nil
-	return s.records.PutTopic(t)
+	return s.State.PutTopic(t)
 }
 
-func (s *decodedRecords) DeleteTopic(t *fragment.Topic) error {
+// DeleteTopic implements [merge.State].
+func (s *Cached) DeleteTopic(t *fragment.Topic) error {
 	s.topics = nil
-	return s.records.DeleteTopic(t)
+	return s.State.DeleteTopic(t)
 }
 
-func (s *decodedRecords) PutAssociation(a *fragment.Association) error {
+// PutAssociation implements [merge.State].
+func (s *Cached) PutAssociation(a *fragment.Association) error {
 	s.lists, s.large, s.sizes = nil, nil, nil
-	return s.records.PutAssociation(a)
+	return s.State.PutAssociation(a)
 }
 
-func (s *decodedRecords) DeleteAssociation(a *fragment.Association) error {
+// DeleteAssociation implements [merge.State].
+func (s *Cached) DeleteAssociation(a *fragment.Association) error {
 	s.lists, s.large, s.sizes = nil, nil, nil
-	return s.records.DeleteAssociation(a)
+	return s.State.DeleteAssociation(a)
 }

@@ -1,10 +1,11 @@
-package store
+package records
 
 import (
 	"bytes"
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -12,9 +13,9 @@ import (
 // row each, and the rows of associations stand by player, as topics do by TopicSI.
 
 // StoredTopics implements [fragment.Stored].
-func (s records) StoredTopics() iter.Seq2[fragment.StoredTopic, error] {
+func (s State) StoredTopics() iter.Seq2[fragment.StoredTopic, error] {
 	return func(yield func(fragment.StoredTopic, error) bool) {
-		prefix := s.id.key(tableTopic)
+		prefix := s.id.Key(keys.TableTopic)
 		for r, err := range s.tx.Glance(prefix, nil) {
 			if err != nil {
 				yield(fragment.StoredTopic{}, err)
@@ -28,15 +29,15 @@ func (s records) StoredTopics() iter.Seq2[fragment.StoredTopic, error] {
 }
 
 // StoredAssociations implements [fragment.Stored].
-func (s records) StoredAssociations() fragment.StoredAssociations {
-	w := &associationWalk{records: s, prefix: len(s.id.key(tableAssociation)), homes: map[string]bool{}}
+func (s State) StoredAssociations() fragment.StoredAssociations {
+	w := &associationWalk{State: s, prefix: len(s.id.Key(keys.TableAssociation)), homes: map[string]bool{}}
 	w.begin(nil)
 	return w
 }
 
 // associationWalk goes through the rows of all associations once.
 type associationWalk struct {
-	records
+	State
 	prefix int // length of what the keys begin with
 	next   func() (row, error, bool)
 	stop   func()
@@ -53,7 +54,7 @@ type associationWalk struct {
 
 // begin goes to the first row from a key on.
 func (w *associationWalk) begin(from []byte) {
-	w.next, w.stop = iter.Pull2(w.tx.Glance(w.id.key(tableAssociation), from))
+	w.next, w.stop = iter.Pull2(w.tx.Glance(w.id.Key(keys.TableAssociation), from))
 	w.step()
 }
 
@@ -107,7 +108,7 @@ func (w *associationWalk) skip(class []byte) {
 		return
 	}
 	w.skipped = 0
-	behind := w.id.playingPrefix(fragment.Ref(class), fragment.AsType+1)
+	behind := w.id.PlayingPrefix(fragment.Ref(class), fragment.AsType+1)
 	w.stop()
 	w.begin(behind)
 }
@@ -127,12 +128,12 @@ func elsewhere(r row) bool { return len(r.Value) > 0 && r.Value[0] == rowElsewhe
 
 // home returns the key of the row with the record of an association row that has it
 // elsewhere.
-func (s records) home(r row, part fragment.Part) []byte {
-	return s.id.associationKey(fragment.Ref(r.Value[1:]), part, fragment.AssociationKey(r.Key[len(r.Key)-len(fragment.AssociationKey{}):]))
+func (s State) home(r row, part fragment.Part) []byte {
+	return s.id.AssociationKey(fragment.Ref(r.Value[1:]), part, fragment.AssociationKey(r.Key[len(r.Key)-len(fragment.AssociationKey{}):]))
 }
 
 // stored returns the record of a row, which is elsewhere for large associations.
-func (s records) stored(r row, part fragment.Part) ([]byte, error) {
+func (s State) stored(r row, part fragment.Part) ([]byte, error) {
 	if elsewhere(r) {
 		r.Key = s.home(r, part)
 		var err error
@@ -148,14 +149,14 @@ func (s records) stored(r row, part fragment.Part) ([]byte, error) {
 }
 
 // SubjectIdentifiers implements [fragment.Identifying].
-func (s records) SubjectIdentifiers(prefix string) iter.Seq2[fragment.SubjectIdentifier, error] {
+func (s State) SubjectIdentifiers(prefix string) iter.Seq2[fragment.SubjectIdentifier, error] {
 	return func(yield func(fragment.SubjectIdentifier, error) bool) {
-		for _, table := range []byte{tableTopic, tableIdentifier} {
-			start := len(s.id.key(table))
-			for r, err := range s.tx.Glance(s.id.locatorKey(table, fragment.Ref(prefix)), nil) {
+		for _, table := range []byte{keys.TableTopic, keys.TableIdentifier} {
+			start := len(s.id.Key(table))
+			for r, err := range s.tx.Glance(s.id.LocatorKey(table, fragment.Ref(prefix)), nil) {
 				var si fragment.SubjectIdentifier
 				if err == nil {
-					si = fragment.SubjectIdentifier{Locator: fragment.Ref(r.Key[start:]), IsTopicSI: table == tableTopic}
+					si = fragment.SubjectIdentifier{Locator: fragment.Ref(r.Key[start:]), IsTopicSI: table == keys.TableTopic}
 				}
 				if !yield(si, err) || err != nil {
 					return

@@ -1,0 +1,100 @@
+// Package keys has the layout of the rows of a store: the tables, and the keys in them.
+package keys
+
+import (
+	"encoding/binary"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// FormatVersion is the version of the layout. A store refuses a newer one.
+const FormatVersion = 2
+
+// The tables. A key is a table letter and what the table is sorted by. Numbers are
+// big-endian, so that they sort.
+const (
+	TableMeta         = 'm' // name → value: format, next number
+	TableCollection   = 'c' // name → Collection (JSON)
+	TableSubscription = 'b' // name → Subscription (JSON)
+	TableLog          = 'e' // collection, sequence → entry (JSON)
+	TableFragment     = 'f' // collection, sequence → fragment data
+	TableKey          = 'k' // collection, topic key → last sequence, TopicSI
+	TableChangeList   = 'g' // collection, number → ChangeList (JSON)
+	TableSnapshot     = 's' // collection, number → Snapshot (JSON)
+	TableTopic        = 't' // source, TopicSI → topic record
+	TableIdentifier   = 'i' // source, other subject identifier → TopicSI
+	TableLocator      = 'l' // source, subject locator → TopicSI
+	TableAssociation  = 'a' // source, player, 0, part, key → association record
+	TableMentions     = 'n' // source, reference → count
+	TableReified      = 'r' // source, 't' or 'a', the rest of the key of a record → nothing: something in it is reified
+	TableQuarantine   = 'q' // source, TopicSI → Quarantined (JSON)
+	TableHeld         = 'h' // source, record id → Held (JSON)
+	TableDescribed    = 'd' // source, TopicSI → record id
+	TableActivity     = 'y' // number → Activity (JSON)
+	// j and J are those of the engine.
+)
+
+// The tables that hold the records of a generation of a source, and all that
+// belongs to one.
+const (
+	RecordTables = "tilan"
+	SourceTables = RecordTables + "rqhd"
+)
+
+// Source names one generation of one source.
+type Source struct {
+	Number     uint32
+	Generation uint32
+}
+
+// SourceOf returns the source to whose records the row with a key belongs.
+func SourceOf(key []byte) Source {
+	return Source{binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint32(key[5:])}
+}
+
+// Key returns what the keys of the source in a table begin with.
+func (s Source) Key(table byte) []byte {
+	k := make([]byte, 0, 96)
+	k = append(k, table)
+	k = binary.BigEndian.AppendUint32(k, s.Number)
+	return binary.BigEndian.AppendUint32(k, s.Generation)
+}
+
+// LocatorKey returns the key of the row of a locator.
+func (s Source) LocatorKey(table byte, l tmdm.Locator) []byte { return append(s.Key(table), l...) }
+
+// PlayingPrefix begins the keys of the associations that player takes part in.
+// Locators have no control characters, so the zero byte ends the player.
+func (s Source) PlayingPrefix(player fragment.Ref, part fragment.Part) []byte {
+	return append(append(s.Key(TableAssociation), player...), 0, byte(part))
+}
+
+// AssociationKey returns the key of the row of an association with one of its players.
+func (s Source) AssociationKey(player fragment.Ref, part fragment.Part, key fragment.AssociationKey) []byte {
+	return append(s.PlayingPrefix(player, part), key[:]...)
+}
+
+// ReifiedKey returns the key of the row which says that something is reified in
+// the record with a key: that of a topic, or of an association with the least of
+// its players.
+func (s Source) ReifiedKey(record []byte) []byte {
+	k := append(s.Key(TableReified), record[0])
+	return append(k, record[len(s.Key(TableReified)):]...)
+}
+
+// Meta returns the key of something that there is once.
+func Meta(name string) []byte { return append([]byte{TableMeta}, name...) }
+
+// Name returns the key of what has a name.
+func Name(table byte, name string) []byte { return append([]byte{table}, name...) }
+
+// Collection returns what the keys of a collection in a table begin with.
+func Collection(table byte, number uint32) []byte {
+	return binary.BigEndian.AppendUint32([]byte{table}, number)
+}
+
+// Sequence returns the key of what has a sequence, or another number, in a collection.
+func Sequence(table byte, collection uint32, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(Collection(table, collection), seq)
+}

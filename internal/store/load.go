@@ -1,0 +1,45 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"path/filepath"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// Scratch returns the path of a folder for files that are of no use once the database is
+// closed: what an interrupted process has left there is removed when it is opened. The
+// folder need not be there.
+func (db *DB) Scratch() string { return filepath.Join(db.dir, datafolder.Scratch) }
+
+// Loading says how far a load has come.
+type Loading = records.Loading
+
+// load writes records, each of which comes once, into a new generation that nothing shows.
+func (db *DB) load(ctx context.Context, id keys.Source, all iter.Seq2[fragment.Record, error], progress func(Loading)) error {
+	return db.loader().Load(ctx, id, all, progress)
+}
+
+func (db *DB) loader() records.Loader {
+	return records.Loader{Engine: db.rows.Engine, Scratch: db.Scratch(), Ready: db.CheckFreeSpace, Memory: db.sortMemory}
+}
+
+// migrateReified makes the rows of the table of what is reified, which format 1
+// did not have.
+func (db *DB) migrateReified(ctx context.Context) error {
+	db.log.Info("bringing the data to format 2")
+	bulk, err := db.rows.Engine.Bulk(ctx)
+	if err != nil {
+		return err
+	}
+	defer bulk.Cancel()
+	if err := db.rows.View(ctx, func(t *txn.Tx) error { return records.MigrateReified(t, bulk.Put) }); err != nil {
+		return err
+	}
+	return bulk.Commit()
+}

@@ -1,0 +1,91 @@
+package records
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"iter"
+	"strings"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/extsort"
+	"github.com/tmshare/tmshare/internal/store/keys"
+)
+
+// derived are the rows of a source that follow from its records, in the order of their keys.
+// What is much is in a file.
+type derived struct {
+	id       keys.Source
+	sorter   extsort.Sorter
+	mentions map[fragment.Ref]uint64 // that the sorter does not have yet
+	most     int                     // so many of them at a time
+}
+
+// maxSortMemory bounds the rows that are sorted in memory, in bytes.
+const maxSortMemory = 32 << 20
+
+// maxMentions bounds the counts of mentions that are held in memory. Types and
+// themes are few, but there may be as many reifiers as statements.
+const maxMentions = 50_000
+
+func newDerived(id keys.Source, file string, memory int) *derived {
+	sorter := extsort.Sorter{Path: file, Most: cmp.Or(memory, maxSortMemory)}
+	return &derived{id: id, sorter: sorter, mentions: map[fragment.Ref]uint64{}, most: maxMentions}
+}
+
+// mention counts what a record mentions.
+func (l *derived) mention(mentions func(func(fragment.Ref))) error {
+	mentions(l.count)
+	if len(l.mentions) < l.most {
+		return nil
+	}
+	return l.addMentions()
+}
+
+func (l *derived) count(ref fragment.Ref) {
+	if n, ok := l.mentions[ref]; ok {
+		l.mentions[ref] = n + 1
+	} else {
+		l.mentions[fragment.Ref(strings.Clone(string(ref)))] = 1 // not with what stood around it
+	}
+}
+
+// addMentions gives the mentions to the sorter, which may have some of the same
+// topics already.
+func (l *derived) addMentions() error {
+	for ref, n := range l.mentions {
+		if err := l.sorter.Add(l.id.LocatorKey(keys.TableMentions, ref), binary.BigEndian.AppendUint64(nil, n)); err != nil {
+			return err
+		}
+	}
+	clear(l.mentions)
+	return nil
+}
+
+// combined iterates over the rows that are sorted. Those with one key are one: mentions of the
+// same topic are added up.
+func (l *derived) combined() iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		var held row
+		for sorted, err := range l.sorter.Sorted() {
+			r := row{Key: sorted.Key, Value: sorted.Value}
+			switch {
+			case err != nil:
+				yield(row{}, err)
+				return
+			case held.Key == nil:
+			case !bytes.Equal(held.Key, r.Key):
+				if !yield(held, nil) {
+					return
+				}
+			case held.Key[0] == keys.TableMentions:
+				sum := binary.BigEndian.Uint64(held.Value) + binary.BigEndian.Uint64(r.Value)
+				r.Value = binary.BigEndian.AppendUint64(nil, sum)
+			}
+			held = r
+		}
+		if held.Key != nil {
+			yield(held, nil)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package records
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/keys"
+)
+
+// Loader loads records into new generations of sources.
+type Loader struct {
+	Engine  kv.Engine
+	Scratch string       // path of a folder for files, which need not be there
+	Ready   func() error // is asked from time to time; its error ends the load
+	Memory  int          // for the rows that are sorted, in bytes; 0: as much as usual
+}
+
+// Loading says how far a load has come. First all records are read and their rows
+// sorted; then these are stored.
+type Loading struct {
+	Records      int // that are read
+	Stored, Rows int // of so many rows so many are stored; 0 of 0 while records are read
+}
+
+// Load writes records, each of which comes once, into a new generation, in no
+// single transaction: nothing shows a generation until a commit switches to it,
+// and one that nothing switched to is removed when the database is opened.
+// progress, if not nil, is told from time to time. Memory does not grow with the
+// number of records: what is much goes through a file in the data folder.
+func (o Loader) Load(ctx context.Context, id keys.Source, records iter.Seq2[fragment.Record, error], progress func(Loading)) error {
+	l := o.loading(id)
+	if progress != nil {
+		l.progress = progress
+	}
+	return errors.Join(l.load(ctx, records), l.sorter.Close())
+}
+
+func (o Loader) loading(id keys.Source) *loading {
+	l := &loading{Loader: o, derived: newDerived(id, filepath.Join(o.Scratch, fmt.Sprintf("%d-%d", id.Number, id.Generation)), o.Memory)}
+	l.progress = func(Loading) {}
+	return l
+}
+
+// loading writes the rows of a new generation, in the order of their keys as far
+// as possible. Badger first keeps what is written in tables as it comes, and then
+// joins those of which the keys overlap: of rows in any order, it would write each
+// several times, and need much memory for that.
+type loading struct {
+	Loader
+	*derived
+	bulk     kv.Writer
+	last     []byte // key of the topic row that was written last
+	progress func(Loading)
+	read     int // records
+}
+
+func (l *loading) load(ctx context.Context, records iter.Seq2[fragment.Record, error]) error {
+	var err error
+	if l.bulk, err = l.Engine.Bulk(ctx); err != nil {
+		return err
+	}
+	defer l.bulk.Cancel()
+	if err := l.sort(ctx, records); err != nil {
+		return err
+	}
+	return l.store(ctx)
+}
+
+// sort reads all records.
+func (l *loading) sort(ctx context.Context, records iter.Seq2[fragment.Record, error]) error {
+	for ahead, err := range readAhead(ctx, records) {
+		if err == nil {
+			err = cmp.Or(context.Cause(ctx), l.Ready())
+		}
+		if err != nil {
+			return err
+		}
+		for _, r := range ahead {
+			if err := l.add(r); err != nil {
+				return err
+			}
+			if l.read++; l.read%1000 == 0 {
+				l.progress(Loading{Records: l.read})
+			}
+		}
+	}
+	return l.addMentions()
+}
+
+func (l *loading) add(r fragment.Record) error {
+	if r.Topic != nil {
+		if err := errors.Join(topicRows(l.id, r.Topic, l.put), l.mention(r.Topic.Mentions)); err != nil {
+			return err
+		}
+	}
+	if r.Association != nil {
+		return errors.Join(associationRows(l.id, r.Association, l.put), l.mention(r.Association.Mentions))
+	}
+	return nil
+}
+
+// put writes the rows of topics that come in the order of their keys at once: in a
+// snapshot they do. Their table is behind all others.
+func (l *loading) put(key, value []byte) error {
+	if key[0] == keys.TableTopic && bytes.Compare(key, l.last) > 0 {
+		l.last = key
+		return l.bulk.Put(key, value)
+	}
+	return l.sorter.Add(key, value)
+}
+
+// store writes the rows that are sorted.
+func (l *loading) store(ctx context.Context) error {
+	l.mentions = nil
+	stored := 0
+	for r, err := range l.combined() {
+		if err != nil {
+			return err
+		}
+		if stored++; stored%1000 == 0 {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			l.progress(Loading{Records: l.read, Stored: stored, Rows: l.sorter.Count()})
+		}
+		if err := l.bulk.Put(r.Key, r.Value); err != nil {
+			return err
+		}
+	}
+	return l.bulk.Commit()
+}

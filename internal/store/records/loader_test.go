@@ -1,0 +1,153 @@
+package records
+
+import (
+	"fmt"
+	"iter"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/storetest"
+	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// reifying returns the records of n topics, each with a reified occurrence, and
+// of n reified associations of two of them.
+func reifying(n int) []fragment.Record {
+	var list []fragment.Record
+	for i := range n {
+		t := named(ref(i), "first")
+		t.Occurrences = []fragment.Occurrence{{
+			Value: "x", Datatype: tmdm.XSDString, Type: ref(n), Scope: []fragment.Ref{ref(n + 1)}, Reifier: ref(n + 2 + i),
+		}}
+		a := &fragment.Association{Type: ref(i % 7), Reifier: ref(2*n + 2 + i), Roles: []fragment.Role{
+			{Type: ref(n), Player: ref(i)}, {Type: ref(n + 1), Player: ref((i + 1) % n)},
+		}}
+		a.Canonical()
+		list = append(list, fragment.Record{Topic: t}, fragment.Record{Association: a})
+	}
+	return list
+}
+
+// ref returns the i-th of the subject identifiers that tests use.
+func ref(i int) fragment.Ref { return fragment.Ref(fmt.Sprintf("http://example.org/%06d", i)) }
+
+// named returns the record of a topic with one name.
+func named(si fragment.Ref, name string) *fragment.Topic {
+	return &fragment.Topic{
+		Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{si}},
+		Names:    []fragment.Name{{Value: name, Type: tmdm.PSIDefaultNameType}},
+	}
+}
+
+// open returns a database over an engine on disk, until the test ends.
+func open(t testing.TB) *txn.DB {
+	t.Helper()
+	f, err := badger.Lock(t.TempDir(), false)
+	require.NoError(t, err)
+	e, err := f.Open(badger.Options{Logger: slog.New(slog.DiscardHandler), Settings: badger.Settings{Unsynced: true}})
+	require.NoError(t, err)
+	db := txn.New(e, func() error { return nil })
+	t.Cleanup(func() {
+		require.True(t, db.Close())
+		require.NoError(t, e.Close())
+	})
+	return db
+}
+
+// everything lists the records and answers of a state.
+func everything(t testing.TB, s merge.State) string {
+	return storetest.Dump(t, s) + storetest.Answers(t, s)
+}
+
+// filesIn returns the names of the files in a folder.
+func filesIn(t testing.TB, folder string) (names []string) {
+	t.Helper()
+	files, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+func yielding(list []fragment.Record) iter.Seq2[fragment.Record, error] {
+	return func(yield func(fragment.Record, error) bool) {
+		for _, r := range list {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// What is stored does not depend on the order in which records come, nor on how
+// many rows are sorted and mentions counted in memory.
+func TestRecordsAreLoadedInAnyOrder(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	list := reifying(200)
+	want := &merge.Memory{}
+	for _, r := range list {
+		if r.Topic != nil {
+			require.NoError(t, want.PutTopic(r.Topic))
+		} else {
+			require.NoError(t, want.PutAssociation(r.Association))
+		}
+	}
+	var first []row
+	for seed, bounds := range []struct{ mentions, sort int }{
+		{1 << 20, 32 << 20}, {1, 1}, {2, 32 << 20}, {30, 5_000}, {400, 100_000}, {1 << 20, 20_000},
+	} {
+		db, scratch := open(t), t.TempDir()
+		id := keys.Source{Number: 7, Generation: 7}
+		l := Loader{Engine: db.Engine, Scratch: scratch, Ready: func() error { return nil }}.loading(id)
+		l.most, l.sorter.Most = bounds.mentions, bounds.sort
+		require.NoError(t, l.load(t.Context(), yielding(list)))
+		require.Equal(t, bounds.sort < 32<<20, len(filesIn(t, scratch)) > 0, "%+v", bounds)
+		require.NoError(t, l.sorter.Close())
+		require.Empty(t, filesIn(t, scratch))
+		require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
+			got := Of(tx, id)
+			require.Equal(t, everything(t, want), everything(t, got), "%+v", bounds)
+			for i := range 3 * 200 {
+				wanted, err := want.Mentions(ref(i))
+				require.NoError(t, err)
+				n, err := got.Mentions(ref(i))
+				require.NoError(t, err)
+				require.Equal(t, wanted, n, "mentions of %s with %+v", ref(i), bounds)
+			}
+			return nil
+		}))
+		if seed == 0 {
+			first = allRows(t, db)
+		}
+		require.Equal(t, first, allRows(t, db), "%+v", bounds)
+		random := rand.New(rand.NewPCG(uint64(seed), 0))
+		random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	}
+}
+
+// allRows returns the rows of records.
+func allRows(t testing.TB, db *txn.DB) []row {
+	t.Helper()
+	var list []row
+	require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
+		for _, table := range []byte(keys.SourceTables) {
+			for r, err := range tx.Scan([]byte{table}, nil) {
+				require.NoError(t, err)
+				list = append(list, r)
+			}
+		}
+		return nil
+	}))
+	return list
+}
