@@ -35,31 +35,6 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("there is no subscription %q; there are: %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// ChoiceError says that a URL offers several collections.
-type ChoiceError struct {
-	URL         string
-	Collections []Offer
-}
-
-// Offer is a collection that can be subscribed to.
-type Offer struct {
-	Title string `json:"title"`
-	URL   string `json:"url"`
-}
-
-func (e *ChoiceError) Error() string {
-	var b strings.Builder
-	if len(e.Collections) == 1 { // a set of resources that nothing leads to
-		fmt.Fprintf(&b, "%s belongs to no set of resources that is known; its server has this one:", e.URL)
-	} else {
-		fmt.Fprintf(&b, "%s offers %d collections; subscribe to one of these:", e.URL, len(e.Collections))
-	}
-	for _, o := range e.Collections {
-		fmt.Fprintf(&b, "\n  %s  (%s)", o.URL, o.Title)
-	}
-	return b.String()
-}
-
 // PrefixError says that a feed declares another source locator prefix than the
 // one that was pinned when subscribing. Nothing was changed: following it could
 // delete everything.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/client/discover"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
@@ -37,11 +38,16 @@ func (c *Client) getFeed(ctx context.Context, ref, etag string, allowURL func(*u
 	return follow.Feed(ctx, c.fetcher(), c.Feed, ref, etag, allowURL)
 }
 
+// finder finds what can be subscribed to.
+func (c *Client) finder() discover.Finder {
+	return discover.Finder{Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, Report: c.Report}
+}
+
 // healthOf returns what tells whether the server of a subscription is out of order.
 func (c *Client) healthOf(s *store.Subscription, allowURL func(*url.URL) error) follow.Health {
 	return follow.Health{Alive: func(ctx context.Context) (err error) {
 		if s.Protocol == store.ResourceSync {
-			_, err = c.findSet(ctx, s.FragmentsFeed)
+			_, err = c.finder().Set(ctx, s.FragmentsFeed)
 		} else {
 			_, _, err = c.getFeed(ctx, s.FragmentsFeed, s.ETag, allowURL)
 		}

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/client/discover"
 	"github.com/tmshare/tmshare/internal/follow"
 	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/iri"
@@ -38,7 +36,7 @@ func (c *Client) withPackages(ctx context.Context, s *store.Subscription, f func
 			if set.URL != s.FragmentsFeed { // where that is not there any more, the server may have led to any other
 				return fmt.Errorf("%s: this set of resources is not there any more; the server leads to %s now. Nothing was changed. If that is the same topic map, subscribe to it under another name", s.FragmentsFeed, set.URL)
 			}
-			sp := prefixOf(set)
+			sp := discover.PrefixOf(set)
 			if iri.ToURI(sp) == iri.ToURI(s.SP) { // which of the two it is, a document cannot say
 				sp = s.SP
 			}
@@ -77,55 +75,9 @@ func about(i *resourcesync.Item) (subjects []string) {
 	return subjects
 }
 
-// prefixOf returns the source locator prefix that a Source declares, "" where it declares none.
-func prefixOf(set *rs.Set) string {
-	l, ok := set.Head.Link(feeds.RelPrefix)
-	if !ok {
-		return ""
-	}
-	sp, err := iri.Normalize(iri.FromURI(l.Href))
-	if err != nil {
-		return l.Href
-	}
-	return sp
-}
-
-// saysResourceSync reports whether a URL is that of a document of ResourceSync.
-func saysResourceSync(ref string) bool {
-	u, err := url.Parse(ref)
-	return err == nil && slices.Contains(strings.Split(u.Path, "/"), "resourcesync")
-}
-
-// subscriptionToSet makes a subscription to the set of resources to which something at a URL
-// belongs.
-func (c *Client) subscriptionToSet(ctx context.Context, ref, sp string) (*store.Subscription, error) {
-	set, err := c.findSet(ctx, ref)
-	var choice *rs.ChoiceError
-	if errors.As(err, &choice) {
-		var offers []Offer
-		for _, at := range choice.Sets {
-			offers = append(offers, Offer{nameFrom(at), at})
-		}
-		return nil, &ChoiceError{choice.URL, offers}
-	}
-	if err != nil {
-		return nil, err
-	}
-	s, err := c.subscriptionAt(set.URL, prefixOf(set), sp)
-	if err == nil {
-		s.Protocol = store.ResourceSync
-	}
-	return s, err
-}
-
-// findSet finds the set of resources to which something at a URL belongs.
-func (c *Client) findSet(ctx context.Context, ref string) (*rs.Set, error) {
-	return (&rs.Source{Fetcher: c.fetcher(), MaxDocs: c.MaxDocs}).Find(ctx, ref)
-}
-
 // currentOfSet returns the link to the map as of now of a Source, for verify.
 func (c *Client) currentOfSet(ctx context.Context, s *store.Subscription) (string, error) {
-	set, err := c.findSet(ctx, s.FragmentsFeed)
+	set, err := c.finder().Set(ctx, s.FragmentsFeed)
 	if err != nil {
 		return "", err
 	}

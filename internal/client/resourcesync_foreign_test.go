@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/discover"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -392,9 +393,9 @@ func TestSourceThatOnlyRobotsTxtNames(t *testing.T) {
 
 	p.put("robots.txt", "User-agent: *\nSitemap: /maps/list.xml\nSitemap: /pages/list.xml\n")
 	_, err := newSubscriber(t).Subscribe(context.Background(), p.URL, client.SubscribeOptions{Protocol: client.ProtocolResourceSync})
-	var choice *client.ChoiceError
+	var choice *discover.ChoiceError
 	require.ErrorAs(t, err, &choice)
-	assert.Equal(t, []client.Offer{{Title: "maps", URL: p.URL + "/maps/list.xml"}, {Title: "pages", URL: p.URL + "/pages/list.xml"}}, choice.Collections)
+	assert.Equal(t, []discover.Offer{{Title: "maps", URL: p.URL + "/maps/list.xml"}, {Title: "pages", URL: p.URL + "/pages/list.xml"}}, choice.Collections)
 
 	// The list that is followed is not there for a while, and robots.txt leads to another one.
 	s := p.following(t, "maps/list.xml")

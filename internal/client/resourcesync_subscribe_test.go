@@ -14,6 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/discover"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
@@ -71,9 +72,9 @@ func TestSubscribeFindsTheSourceFromAnyAddress(t *testing.T) {
 		for _, at := range []string{"", "/topicmaps", "/about", "/.well-known/resourcesync"} {
 			s := newSubscriber(t)
 			_, err := s.Subscribe(context.Background(), o.URL+at, client.SubscribeOptions{Protocol: client.ProtocolResourceSync})
-			var choice *client.ChoiceError
+			var choice *discover.ChoiceError
 			require.ErrorAs(t, err, &choice, at)
-			assert.Equal(t, client.ChoiceError{URL: o.URL + at, Collections: []client.Offer{
+			assert.Equal(t, discover.ChoiceError{URL: o.URL + at, Collections: []discover.Offer{
 				{Title: "egov", URL: o.recordsURL("egov", lists)}, {Title: "libraries", URL: o.recordsURL("libraries", lists)},
 			}}, *choice)
 			assert.ErrorContains(t, err, "offers 2 collections")

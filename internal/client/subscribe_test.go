@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/discover"
 )
 
 // From each address that a server gives, the same feeds are found.
@@ -74,9 +75,9 @@ func TestSubscribeListsTheCollectionsOfAnOverview(t *testing.T) {
 	o := publishing(t, doc())
 	o.create("libraries", doc())
 	_, err := newSubscriber(t).Subscribe(context.Background(), o.URL+"/topicmaps", client.SubscribeOptions{})
-	var choice *client.ChoiceError
+	var choice *discover.ChoiceError
 	require.ErrorAs(t, err, &choice)
-	assert.Equal(t, []client.Offer{
+	assert.Equal(t, []discover.Offer{
 		{Title: "egov", URL: o.URL + "/topicmaps/egov"},
 		{Title: "libraries", URL: o.URL + "/topicmaps/libraries"},
 	}, choice.Collections)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/discover"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -80,7 +81,7 @@ Other ways to follow a source:
 		RunE: a.runCreating(func(ctx context.Context, args []string) error {
 			o.TokenFile, o.Hosts, o.Strict = a.request.Path(o.TokenFile), a.hosts, a.strictly()
 			s, err := a.client.Subscribe(ctx, args[0], o)
-			var choice *client.ChoiceError
+			var choice *discover.ChoiceError
 			if errors.As(err, &choice) {
 				if a.json {
 					return errors.Join(a.print(choice.Collections), &cli.ExitError{Code: cli.Usage})

@@ -1,0 +1,163 @@
+package discover
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// collection follows the feeds from the URL to the fragments feed, or to that of records.
+func (f Finder) collection(ctx context.Context, ref, protocol, sp string) (*store.Subscription, error) {
+	allowURL, err := f.Fetcher.AllowURL(ref)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	snapshots := ""
+	linked := false // at is what a topic map feed calls its fragments feed
+	for at := ref; ; {
+		if seen[at] {
+			return nil, fmt.Errorf("%s: the feeds lead in a circle", at)
+		}
+		seen[at] = true
+		feed, a, err := follow.Feed(ctx, f.Fetcher, f.Limits, at, "", allowURL)
+		if err != nil {
+			return nil, err
+		}
+		if l, ok := feed.Link(feeds.RelSnapshotFeed); ok {
+			snapshots = l.Href
+		}
+		wanted := protocol == string(store.AtomPMH)
+		if wanted || protocol == "" && saysRecords(at) {
+			switch next, ok := feed.Link(feeds.RelRecordsFeed); {
+			case linked || isRecordsFeed(feed):
+				if l, ok := feed.Link("current"); ok && l.Href != a.URL && !seen[l.Href] {
+					at = l.Href
+					continue
+				}
+				s, err := f.subscriptionTo(feed, a.URL, "", sp)
+				if err == nil {
+					s.Protocol = store.AtomPMH
+				}
+				return s, err
+			case wanted && ok:
+				at, linked = next.Href, true
+				continue
+			case wanted && !leadsDown(feed):
+				return nil, fmt.Errorf("%s: this Atom feed is no feed of records, nor does it link to one", at)
+			}
+		}
+		if slices.ContainsFunc(feed.Entries, func(e feeds.Entry) bool { return e.IsDeletion() }) {
+			return nil, fmt.Errorf("%s: this is a feed of records: follow it by --protocol %s", at, store.AtomPMH)
+		}
+		if !linked && saysRecords(at) && len(feed.Entries) > 0 && isRecordsFeed(feed) {
+			return nil, fmt.Errorf("%s: this is a feed of records, not one of fragments: leave out --protocol tmshare", at)
+		}
+		if linked || isFragmentsFeed(feed) {
+			if l, ok := feed.Link("current"); ok && l.Href != a.URL && !seen[l.Href] { // an archive document was given
+				at = l.Href
+				continue
+			}
+			return f.subscriptionTo(feed, a.URL, snapshots, sp)
+		}
+		for i := range feed.Entries { // a topic map feed knows both
+			if l, ok := feed.Entries[i].Link(feeds.RelSnapshotFeed); ok {
+				snapshots = l.Href
+			}
+		}
+		if at, linked, err = down(feed, a.URL); err != nil {
+			return nil, err
+		}
+		linked = linked && !wanted
+	}
+}
+
+// saysRecords reports whether a URL is that of a feed of records.
+func saysRecords(ref string) bool {
+	u, err := url.Parse(ref)
+	return err == nil && slices.Contains(strings.Split(u.Path, "/"), "records")
+}
+
+// isRecordsFeed reports whether nothing in a feed says that it is another one: feeds of
+// records are plain Atom.
+func isRecordsFeed(f *feeds.Feed) bool {
+	_, other := f.Link(feeds.RelSnapshotFeed)
+	for i := range f.Entries {
+		for _, rel := range []feeds.Rel{feeds.RelTopicMapFeed, feeds.RelFragmentFeed, feeds.RelSnapshotFeed, feeds.RelTopicMapData} {
+			_, found := f.Entries[i].Link(rel)
+			other = other || found
+		}
+	}
+	return !other
+}
+
+// leadsDown reports whether a feed is an overview.
+func leadsDown(f *feeds.Feed) bool {
+	return slices.ContainsFunc(f.Entries, func(e feeds.Entry) bool { _, ok := e.Link(feeds.RelTopicMapFeed); return ok })
+}
+
+// isFragmentsFeed tells a fragments feed by its prefix and by what it links to;
+// a snapshots feed has a prefix too.
+func isFragmentsFeed(f *feeds.Feed) bool {
+	for i := range f.Entries {
+		e := &f.Entries[i]
+		if len(e.TopicSI)+len(e.TopicSL)+len(e.TopicII) > 0 {
+			return true
+		}
+		if _, ok := e.Link(feeds.RelTopicMapData); ok {
+			return false
+		}
+	}
+	for _, rel := range []feeds.Rel{"prev-archive", "current", feeds.RelSnapshotFeed} {
+		if _, ok := f.Link(rel); ok && f.ServerSrcLocatorPrefix != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// down returns the URL of the next feed on the way to a fragments feed, and
+// whether it is that feed.
+func down(f *feeds.Feed, at string) (next string, fragments bool, err error) {
+	var offers []Offer
+	for i := range f.Entries {
+		e := &f.Entries[i]
+		if l, ok := e.Link(feeds.RelFragmentFeed); ok {
+			return l.Href, true, nil
+		}
+		if l, ok := e.Link(feeds.RelTopicMapFeed); ok {
+			offers = append(offers, Offer{e.Title, l.Href})
+		}
+	}
+	switch {
+	case len(offers) == 1:
+		return offers[0].URL, false, nil
+	case len(offers) > 1:
+		return "", false, &ChoiceError{at, offers}
+	}
+	if l, ok := f.Link(feeds.RelFragmentFeed); ok { // SDShare 2012 may link from the feed itself
+		return l.Href, true, nil
+	}
+	if l, ok := f.Link("up"); ok && f.ServerSrcLocatorPrefix != "" { // a snapshots feed
+		return l.Href, false, nil
+	}
+	if len(f.Entries) == 0 && f.ServerSrcLocatorPrefix == "" && len(f.Links) > 0 {
+		return "", false, fmt.Errorf("%s: there is nothing to subscribe to: the feed lists no topic maps (a server may show some to those only who have a token: --token-file)", at)
+	}
+	return "", false, fmt.Errorf("%s: this Atom feed is neither an overview of topic maps, nor the feed of a topic map, nor a fragments feed with entries; there is nothing to subscribe to", at)
+}
+
+func (f Finder) subscriptionTo(feed *feeds.Feed, at, snapshots, sp string) (*store.Subscription, error) {
+	s, err := f.subscriptionAt(at, feed.ServerSrcLocatorPrefix, sp)
+	if err != nil {
+		return nil, err
+	}
+	s.SnapshotsFeed, s.FeedID = snapshots, feed.ID
+	return s, nil
+}
