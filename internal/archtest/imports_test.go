@@ -61,7 +61,8 @@ var layers = map[string][]string{
 		"internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/resourcesync", "internal/extsort", "internal/formats"},
 	"internal/client/local":       {"tmdm", "fragment", "merge", "internal/store"},
 	"internal/client/merged":      {"internal/client", "internal/client/local", "internal/formats", "internal/formats/format", "tmdm", "xtm", "fragment", "merge", "internal/store"},
-	"internal/client/watch":       {"internal/client", "internal/store"},
+	"internal/client/status":      {"internal/client", "fragment", "internal/store"},
+	"internal/client/watch":       {"internal/client", "internal/client/status", "internal/store"},
 	"internal/admin":              {"feeds", "fragment", "internal/server"},
 	"internal/formats/format":     {"tmdm", "xtm", "fragment"},
 	"internal/formats/formatxtm":  {"tmdm", "xtm", "fragment", "feeds", "internal/formats/format"},
@@ -73,7 +74,7 @@ var layers = map[string][]string{
 	"internal/demo": {"tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "merge", "internal/store", "internal/server", "internal/client", "internal/client/merged",
 		"testdata/xtm"},
 	"cmd/tmshare-server": {"fragment", "internal/admin", "internal/cli", "internal/clientcmd", "internal/demo", "internal/formats", "internal/publish", "internal/server", "internal/server/web", "internal/store", "tmdm", "xtm"},
-	"internal/clientcmd": {"internal/backup", "feeds", "fragment", "tmdm", "xtm", "internal/cli", "internal/client", "internal/client/discover", "internal/client/local", "internal/client/merged", "internal/client/watch", "internal/control", "internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/folder", "internal/follow/resourcesync", "internal/formats/mapdiff", "internal/formats", "internal/store"},
+	"internal/clientcmd": {"internal/backup", "feeds", "fragment", "tmdm", "xtm", "internal/cli", "internal/client", "internal/client/discover", "internal/client/local", "internal/client/merged", "internal/client/status", "internal/client/watch", "internal/control", "internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/folder", "internal/follow/resourcesync", "internal/formats/mapdiff", "internal/formats", "internal/store"},
 	"cmd/tmshare-client": {"internal/clientcmd"},
 	"testdata/xtm":       {},
 

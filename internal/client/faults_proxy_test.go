@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testedit"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -218,10 +219,10 @@ func (w *world) converges() {
 	require.Equal(w.t, w.ledger.latest, r.Mark.UTC())
 	w.check(r, nil)
 	require.Equal(w.t, client.Round{Name: "egov", Mark: r.Mark}, *w.s.sync())
-	all, err := client.Statuses(w.t.Context(), w.s.db, time.Now())
+	all, err := status.All(w.t.Context(), w.s.db, time.Now())
 	require.NoError(w.t, err)
-	for _, status := range all {
-		require.Equal(w.t, client.InStep, status.State, status.Name)
+	for _, st := range all {
+		require.Equal(w.t, status.InStep, st.State, st.Name)
 	}
 	if w.rng.IntN(4) == 0 {
 		require.True(w.t, w.s.verify().Equal)

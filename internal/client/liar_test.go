@@ -148,7 +148,7 @@ type lie struct {
 	tell func(l *liar, w http.ResponseWriter, r *http.Request, t truth)
 }
 
-func status(code int, headers ...string) func(*liar, http.ResponseWriter, *http.Request, truth) {
+func sendStatus(code int, headers ...string) func(*liar, http.ResponseWriter, *http.Request, truth) {
 	return func(_ *liar, w http.ResponseWriter, _ *http.Request, _ truth) {
 		for i := 0; i < len(headers); i += 2 {
 			w.Header().Set(headers[i], headers[i+1])
@@ -158,15 +158,15 @@ func status(code int, headers ...string) func(*liar, http.ResponseWriter, *http.
 }
 
 var lies = []lie{
-	{"500", anything, false, status(500)},
-	{"503", anything, false, status(503)},
-	{"403", anything, false, status(403)},
-	{"404", anything, false, status(404)},
-	{"410", anything, false, status(410)},
-	{"429", anything, false, status(429)},
-	{"304", anything, false, status(304)},
-	{"503, Retry-After 0", anything, false, status(503, "Retry-After", "0")},
-	{"429, Retry-After 1", anything, true, status(429, "Retry-After", "1")},
+	{"500", anything, false, sendStatus(500)},
+	{"503", anything, false, sendStatus(503)},
+	{"403", anything, false, sendStatus(403)},
+	{"404", anything, false, sendStatus(404)},
+	{"410", anything, false, sendStatus(410)},
+	{"429", anything, false, sendStatus(429)},
+	{"304", anything, false, sendStatus(304)},
+	{"503, Retry-After 0", anything, false, sendStatus(503, "Retry-After", "0")},
+	{"429, Retry-After 1", anything, true, sendStatus(429, "Retry-After", "1")},
 	{"302 in a circle", anything, false, func(_ *liar, w http.ResponseWriter, r *http.Request, _ truth) {
 		http.Redirect(w, r, r.URL.Path, http.StatusFound)
 	}},

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -286,19 +287,19 @@ func TestStatusOfRecords(t *testing.T) {
 	p.put("a", doc(topic("a", "A")))
 	p.feed(live("a", 1, "a"), live("b", 2, "b"))
 	s := harvesting(t, p)
-	states := func() (all []client.State) {
-		list, err := client.Statuses(p.t.Context(), s.db, s.Now())
+	states := func() (all []status.State) {
+		list, err := status.All(p.t.Context(), s.db, s.Now())
 		require.NoError(t, err)
 		return append(all, list[0].State)
 	}
-	assert.Equal(t, []client.State{client.NotLoaded}, states())
+	assert.Equal(t, []status.State{status.NotLoaded}, states())
 	s.syncPasses(1)
-	assert.Equal(t, []client.State{client.Incomplete}, states())
+	assert.Equal(t, []status.State{status.Incomplete}, states())
 	p.fail("feed", http.StatusInternalServerError)
 	s.syncFails()
-	assert.Equal(t, []client.State{client.RoundFailed}, states())
+	assert.Equal(t, []status.State{status.RoundFailed}, states())
 	p.feed(live("a", 1, "a"), dead("b", 3))
 	s.syncQuiet()
-	assert.Equal(t, []client.State{client.InStep}, states())
+	assert.Equal(t, []status.State{status.InStep}, states())
 	require.Equal(t, store.AtomPMH, s.known("egov").Protocol)
 }

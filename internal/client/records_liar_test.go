@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
@@ -108,12 +109,12 @@ func (w *world) saysWhatHappened(r *client.Round, failed error) {
 	quarantine, err := w.s.db.Quarantine(w.t.Context(), "egov")
 	require.NoError(w.t, err)
 	require.Len(w.t, quarantine, r.Quarantined)
-	status := client.StatusOf(&s, quarantine, time.Now())
+	st := status.Of(&s, quarantine, time.Now())
 	switch {
 	case failed != nil && s.LastError != "" && s.State != nil:
-		require.Equal(w.t, client.RoundFailed, status.State)
+		require.Equal(w.t, status.RoundFailed, st.State)
 	case failed == nil && len(quarantine) > 0:
-		require.Equal(w.t, client.Incomplete, status.State)
+		require.Equal(w.t, status.Incomplete, st.State)
 	}
 }
 
@@ -131,10 +132,10 @@ func (w *world) recordsConverge() {
 	w.s.hasRecordsOf(w.o, "egov", "egov")
 	again := w.s.sync()
 	require.Equal(w.t, client.Round{Name: "egov", Mark: again.Mark}, *again)
-	all, err := client.Statuses(w.t.Context(), w.s.db, time.Now())
+	all, err := status.All(w.t.Context(), w.s.db, time.Now())
 	require.NoError(w.t, err)
-	for _, status := range all {
-		require.Equal(w.t, client.InStep, status.State, status.Name)
+	for _, st := range all {
+		require.Equal(w.t, status.InStep, st.State, st.Name)
 	}
 	if w.rng.IntN(3) == 0 {
 		require.True(w.t, w.s.verify().Equal)

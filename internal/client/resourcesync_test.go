@@ -22,6 +22,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -345,7 +346,7 @@ func TestPrefixOfASourceThatChangesStopsEverything(t *testing.T) {
 			now := s.known("egov")
 			assert.Equal(t, before.State, now.State)
 			assert.Equal(t, err.Error(), now.LastError)
-			assert.Equal(t, client.RoundFailed, client.StatusOf(&now, nil, s.Now()).State)
+			assert.Equal(t, status.RoundFailed, status.Of(&now, nil, s.Now()).State)
 		}
 	}
 	o.breakWith(nil)

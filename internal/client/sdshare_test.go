@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/status"
 )
 
 // Times of whole seconds do not tell whether a change was before a snapshot or after it.
@@ -166,7 +167,7 @@ func TestTopicsWithoutSubjectIdentifiers(t *testing.T) {
 				return all
 			}
 			assert.Equal(t, []string{"A", "X", "Y"}, names())
-			list, err := client.Statuses(c.t.Context(), c.db, c.Now())
+			list, err := status.All(c.t.Context(), c.db, c.Now())
 			require.NoError(t, err)
 			assert.Equal(t, 2, list[0].Unidentified)
 

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
@@ -72,7 +73,7 @@ func TestWatchingFollowsChanges(t *testing.T) {
 	o := publishing(t, doc(topics(3, "v1")...))
 	s := subscribed(t, o)
 	w := watching(t, s, watch.Options{Interval: 20 * time.Millisecond, Jitter: 0.5})
-	w.eventually("loaded", func() bool { return w.of("egov").State == client.InStep })
+	w.eventually("loaded", func() bool { return w.of("egov").State == status.InStep })
 	changed := doc(topics(3, "v2")...)
 	o.put(changed)
 	w.eventually("changed", func() bool { return w.of("egov").Status.Applied == 3 })
@@ -111,7 +112,7 @@ func TestASourceThatIsDeadDelaysNoOther(t *testing.T) {
 	assert.Less(t, st.Rounds, w.of("c good").Rounds, "it is asked less and less often")
 	bad.breakWith(nil)
 	w.Now()
-	w.eventually("it is back", func() bool { st := w.of("b bad"); return st.State == client.InStep && st.InARow == 0 })
+	w.eventually("it is back", func() bool { st := w.of("b bad"); return st.State == status.InStep && st.InARow == 0 })
 	w.stop() // although one is waiting for an answer
 }
 
@@ -171,12 +172,12 @@ func TestSubscriptionsThatComeAndGoWhileWatching(t *testing.T) {
 	_, err := s.Subscribe(t.Context(), o.URL+"/topicmaps/egov", client.SubscribeOptions{})
 	require.NoError(t, err)
 	w.Refresh()
-	w.eventually("it came", func() bool { return w.of("egov").State == client.InStep })
+	w.eventually("it came", func() bool { return w.of("egov").State == status.InStep })
 	require.NoError(t, s.Unsubscribe(t.Context(), "egov"))
 	_, err = s.Subscribe(t.Context(), o.URL+"/topicmaps/libraries", client.SubscribeOptions{Name: "egov"}) // another one of that name
 	require.NoError(t, err)
 	w.Refresh()
-	w.eventually("another came", func() bool { return w.of("egov").State == client.InStep && w.of("egov").Rounds == 1 })
+	w.eventually("another came", func() bool { return w.of("egov").State == status.InStep && w.of("egov").Rounds == 1 })
 	s.hasAs("egov", o.sp("libraries"), doc(topics(2, "v1")...))
 }
 
@@ -189,7 +190,7 @@ func TestWatchingSomeOnly(t *testing.T) {
 	w := watching(t, s, watch.Options{Names: []string{"other"}, Interval: 5 * time.Millisecond})
 	w.eventually("some rounds", func() bool { return w.of("other").Rounds > 3 })
 	assert.False(t, w.of("egov").Watched)
-	assert.Equal(t, client.NotLoaded, w.of("egov").State)
+	assert.Equal(t, status.NotLoaded, w.of("egov").State)
 
 	unknown, err := watch.New(s.Client, watch.Options{Store: s.db, Names: []string{"nope"}})
 	require.NoError(t, err)
@@ -246,7 +247,7 @@ func TestStatusPages(t *testing.T) {
 	o := publishing(t, doc(topics(2, "v1")...))
 	s := subscribed(t, o)
 	w := watching(t, s, watch.Options{Interval: time.Hour})
-	w.eventually("loaded", func() bool { st := w.of("egov"); return st.State == client.InStep && !st.Running })
+	w.eventually("loaded", func() bool { st := w.of("egov"); return st.State == status.InStep && !st.Running })
 	h := w.Handler()
 	get := func(path, accept string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, path, nil)

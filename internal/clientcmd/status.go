@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/status"
 )
 
 func (a *app) status() *cobra.Command {
@@ -28,7 +29,7 @@ failed is no error of this command: it is in the output.`,
 		Example: `  tmshare-client status
   tmshare-client status --json | jq -r '.[] | [.name, .lagSeconds, .quarantined] | @tsv'`,
 		RunE: a.runReading(func(ctx context.Context, names []string) error {
-			list, err := client.Statuses(ctx, a.db, a.client.Now())
+			list, err := status.All(ctx, a.db, a.client.Now())
 			if err != nil {
 				return err
 			}
@@ -37,7 +38,7 @@ failed is no error of this command: it is in the output.`,
 					return err
 				}
 			}
-			list = slices.DeleteFunc(list, func(st client.Status) bool { return len(names) > 0 && !slices.Contains(names, st.Name) })
+			list = slices.DeleteFunc(list, func(st status.Status) bool { return len(names) > 0 && !slices.Contains(names, st.Name) })
 			if a.json {
 				err = a.print(list)
 			} else if len(list) == 0 {
@@ -83,7 +84,7 @@ func (a *app) inQuarantine(list []string) error {
 	return end
 }
 
-func (a *app) printStatus(st *client.Status) {
+func (a *app) printStatus(st *status.Status) {
 	at := func(t *time.Time) string {
 		if t == nil {
 			return "never"

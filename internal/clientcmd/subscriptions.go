@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/discover"
+	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -29,14 +30,14 @@ type subscription struct {
 	TokenFile string       `json:"tokenFile,omitempty"` // the path on the machine of the data folder
 	Hosts     []string     `json:"hosts,omitempty"`
 	Strict    *bool        `json:"strict,omitempty"` // where subscribe was told so
-	State     client.State `json:"state"`
+	State     status.State `json:"state"`
 }
 
 func (a *app) describeSubscription(ctx context.Context, s *store.Subscription) (subscription, error) {
 	quarantine, err := a.db.Quarantine(ctx, s.Name)
 	return subscription{
 		Name: s.Name, Feed: s.FragmentsFeed, Snapshots: s.SnapshotsFeed, SP: s.SP, Protocol: client.ProtocolOf(s), Format: s.Format, TokenFile: s.TokenFile,
-		Hosts: s.Hosts, Strict: s.Strict, State: client.StatusOf(s, quarantine, a.client.Now()).State,
+		Hosts: s.Hosts, Strict: s.Strict, State: status.Of(s, quarantine, a.client.Now()).State,
 	}, err
 }
 
@@ -92,7 +93,7 @@ Other ways to follow a source:
 				return err
 			}
 			if a.json {
-				return a.print(client.StatusOf(s, nil, a.client.Now()))
+				return a.print(status.Of(s, nil, a.client.Now()))
 			}
 			a.printf("subscribed to %s as %q; its statements begin with %s\n", s.FragmentsFeed, s.Name, s.SP)
 			return nil

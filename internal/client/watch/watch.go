@@ -14,12 +14,13 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
 // Options say how a [Watcher] works. Store is required.
 type Options struct {
-	Store client.StatusStore // the one of the client
+	Store status.Store // the one of the client
 
 	// Names are the subscriptions to watch; none means all, also those to come.
 	Names []string
@@ -279,7 +280,7 @@ func (w *Watcher) wait(waits *backoff.ExponentialBackOff, err error) time.Durati
 // Status is the status of a subscription with what the watcher has seen since
 // it was started.
 type Status struct {
-	client.Status
+	status.Status
 	Seen
 	Watched bool `json:"watched"` // false: it is none of those named
 }
@@ -287,7 +288,7 @@ type Status struct {
 // Status returns the status of each subscription.
 func (w *Watcher) Status(ctx context.Context) ([]Status, error) {
 	now := w.client.Now()
-	all, err := client.Statuses(ctx, w.Store, now)
+	all, err := status.All(ctx, w.Store, now)
 	if err != nil {
 		return nil, err
 	}
@@ -306,4 +307,4 @@ func (w *Watcher) Status(ctx context.Context) ([]Status, error) {
 	return list, nil
 }
 
-var _ client.StatusStore = (*store.DB)(nil)
+var _ status.Store = (*store.DB)(nil)

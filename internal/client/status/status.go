@@ -1,10 +1,12 @@
-package client
+// Package status says how subscriptions are, as far as the store knows.
+package status
 
 import (
 	"context"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -53,10 +55,10 @@ const (
 	RoundFailed  State = "last round failed"
 )
 
-// StatusOf says what s is like at the time now.
-func StatusOf(s *store.Subscription, quarantine []store.Quarantined, now time.Time) Status {
+// Of says what s is like at the time now.
+func Of(s *store.Subscription, quarantine []store.Quarantined, now time.Time) Status {
 	st := Status{
-		Name: s.Name, Feed: s.FragmentsFeed, Protocol: ProtocolOf(s), SP: s.SP, State: NotLoaded,
+		Name: s.Name, Feed: s.FragmentsFeed, Protocol: client.ProtocolOf(s), SP: s.SP, State: NotLoaded,
 		LastCheck: known(s.LastCheck), LastChange: known(s.LastChange), LastError: s.LastError,
 		Quarantined: len(quarantine), Quarantine: quarantine,
 	}
@@ -120,15 +122,15 @@ func known(t time.Time) *time.Time {
 	return &t
 }
 
-// StatusStore is what [Statuses] needs of the store.
-type StatusStore interface {
+// Store is what [All] needs of the store.
+type Store interface {
 	Subscriptions(ctx context.Context) ([]store.Subscription, error)
 	Quarantine(ctx context.Context, name string) ([]store.Quarantined, error)
 	CountTopics(ctx context.Context, name, prefix string) (int, error)
 }
 
-// Statuses returns the status of each subscription by name.
-func Statuses(ctx context.Context, db StatusStore, now time.Time) ([]Status, error) {
+// All returns the status of each subscription by name.
+func All(ctx context.Context, db Store, now time.Time) ([]Status, error) {
 	all, err := db.Subscriptions(ctx)
 	if err != nil {
 		return nil, err
@@ -139,7 +141,7 @@ func Statuses(ctx context.Context, db StatusStore, now time.Time) ([]Status, err
 		if err != nil {
 			return nil, err
 		}
-		st := StatusOf(&all[i], quarantine, now)
+		st := Of(&all[i], quarantine, now)
 		if st.Unidentified, err = db.CountTopics(ctx, st.Name, fragment.UnidentifiedPrefix); err != nil {
 			return nil, err
 		}
