@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client/entries"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/xtm"
@@ -97,7 +98,7 @@ type Config struct {
 type Client struct {
 	Config
 	format *formats.Format // to ask for alone; nil: what is best
-	queues queueLimits
+	queues entries.Limits
 
 	tolerated *tolerated
 }
@@ -136,7 +137,7 @@ func New(c Config) (*Client, error) {
 	if c.Locks == nil {
 		c.Locks = &Locks{}
 	}
-	return &Client{Config: c, queues: queueLimits{memory: 8 << 20, chunk: 4000}}, nil
+	return &Client{Config: c, queues: entries.Limits{Memory: 8 << 20, Chunk: 4000}}, nil
 }
 
 func setDefault[T int | int64 | time.Duration](field *T, value T) {

@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"time"
+
+	"github.com/tmshare/tmshare/internal/client/entries"
 )
 
 // SyncUntil is Sync but for entries later than a time, which it leaves for later.
@@ -11,4 +13,6 @@ func (c *Client) SyncUntil(ctx context.Context, name string, until time.Time) (*
 }
 
 // LimitQueue makes so few bytes of entries go to files, and so few entries come back at a time.
-func (c *Client) LimitQueue(memory, chunk int) { c.queues = queueLimits{memory, chunk} }
+func (c *Client) LimitQueue(memory, chunk int) {
+	c.queues = entries.Limits{Memory: memory, Chunk: chunk}
+}

@@ -26,8 +26,8 @@ const maxHandled = 4 << 20
 // markBehind returns the mark that is behind the entries of the chunk up to the end.
 func (u *update) markBehind(end int) (store.Mark, error) {
 	mark := store.Mark{Updated: u.mark.Updated, Handled: slices.Clone(u.mark.Handled)}
-	for i := range u.chunk.entries[u.done:end] {
-		e := &u.chunk.entries[u.done+i]
+	for i := range u.chunk.Entries[u.done:end] {
+		e := &u.chunk.Entries[u.done+i]
 		if e.Updated.After(mark.Updated) {
 			mark = store.Mark{Updated: e.Updated}
 		}
@@ -36,9 +36,9 @@ func (u *update) markBehind(end int) (store.Mark, error) {
 		}
 	}
 	mark.Unsettled = u.settling.unsettled(&mark)
-	if u.relies && u.chunk.before+end < u.entries.total() {
+	if u.relies && u.chunk.Before+end < u.entries.Total() {
 		// If the newest entry is there the next time, so are those relied on.
-		mark.Relied = u.entries.last
+		mark.Relied = u.entries.Newest()
 	}
 	return mark, u.checkHandled(&mark)
 }

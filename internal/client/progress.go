@@ -1,7 +1,5 @@
 package client
 
-import "io"
-
 // Progress says how far long work has come. It is given to [Config.Progress],
 // which shows it or not: whoever does the work tells it whenever that is easy
 // (after each read, record, commit), without thinking of how often.
@@ -29,23 +27,3 @@ const (
 	Documents Unit = "documents"
 	Rows      Unit = "rows" // of the database
 )
-
-// progressReader tells now and then how much was read.
-type progressReader struct {
-	r      io.Reader
-	n      int64
-	report func(bytes int64)
-}
-
-// progressStep is the number of bytes between two reports.
-const progressStep = 16 << 20
-
-func (p *progressReader) Read(b []byte) (int, error) {
-	n, err := p.r.Read(b)
-	before := p.n / progressStep
-	p.n += int64(n)
-	if p.n/progressStep > before {
-		p.report(p.n)
-	}
-	return n, err
-}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/client/entries"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -103,7 +104,7 @@ func reliedOn(mark store.Mark, quarantined []store.Quarantined) string {
 	if mark.Relied != "" || len(mark.Handled) == 0 || quarantined[0].State == "" {
 		return mark.Relied
 	}
-	return key(&feeds.Entry{ID: mark.Handled[0], Updated: mark.Updated})
+	return entries.Key(&feeds.Entry{ID: mark.Handled[0], Updated: mark.Updated})
 }
 
 // checkKept returns a [*historyError] where the data of an entry in quarantine are

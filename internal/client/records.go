@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -86,6 +88,14 @@ func (h *records) atomPMH() *atompmh.Source {
 		Progress: func(documents int) {
 			h.Client.Progress(Progress{h.s.Name, "reading the feed", int64(documents), 0, Documents})
 		},
+	}
+}
+
+// scratch is where a round keeps what a source of records says.
+func (c *Client) scratch(s *store.Subscription) follow.Scratch {
+	return follow.Scratch{
+		Path: filepath.Join(c.Store.Scratch(), "records-"+strconv.FormatUint(uint64(s.Number), 10)), Memory: c.queues.Memory,
+		Room: c.Store.CheckFreeSpace, MaxEntries: c.MaxEntries,
 	}
 }
 

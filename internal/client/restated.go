@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/client/entries"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
@@ -66,7 +67,7 @@ func (u *update) lookForRestated(ctx context.Context, all []store.Quarantined, f
 		if byDocument[q.Document] == nil {
 			byDocument[q.Document] = map[string]int{}
 		}
-		byDocument[q.Document][key(&feeds.Entry{ID: q.Entry, Updated: q.Updated})] = i
+		byDocument[q.Document][entries.Key(&feeds.Entry{ID: q.Entry, Updated: q.Updated})] = i
 	}
 	looks, size := 0, int64(0)
 	for _, at := range longestNotRead(all, byDocument) {
@@ -90,11 +91,11 @@ func (u *update) lookForRestated(ctx context.Context, all []store.Quarantined, f
 			size += a.Body.Size()
 			for j := range feed.Entries {
 				e := &feed.Entries[j]
-				i, ok := wanted[key(e)]
+				i, ok := wanted[entries.Key(e)]
 				if !ok {
 					continue
 				}
-				delete(wanted, key(e))
+				delete(wanted, entries.Key(e))
 				q := &all[i]
 				q.Document = at
 				if now := u.quarantined(e, at, failed[i]); now.TopicSI != q.TopicSI || now.Link != q.Link || now.State != q.State {

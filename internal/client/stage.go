@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/stream"
+	"github.com/tmshare/tmshare/internal/client/entries"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
@@ -83,7 +84,7 @@ func markOf(snapshot *feeds.Entry, recent *feeds.Feed) store.Mark {
 	case newest.Updated.Equal(mark.Updated):
 		mark.Handled = []string{newest.ID}
 	default:
-		mark.Relied = key(&newest)
+		mark.Relied = entries.Key(&newest)
 	}
 	return mark
 }

@@ -255,7 +255,7 @@ func (c *Client) partialUpdate(ctx context.Context, s *store.Subscription, r *Ro
 		}
 		s.ETag = "" // until all of this document is applied
 		u.settling = newSettling(n.asOf, u.mark)
-		err = errors.Join(u.follow(ctx, n), n.entries.close())
+		err = errors.Join(u.follow(ctx, n), n.entries.Close())
 		var gone *goneError
 		if errors.As(err, &gone) && u.mayReread(gone) {
 			u.missing = gone.entry // a later entry for the topic should be there by now

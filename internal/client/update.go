@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/url"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client/entries"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
@@ -25,9 +27,9 @@ type update struct {
 
 	settling settling
 
-	entries *entryQueue // of the walk
-	chunk   *chunk      // of these
-	done    int         // entries of the chunk that the mark is past
+	entries *entries.Queue // of the walk
+	chunk   *entries.Chunk // of these
+	done    int            // entries of the chunk that the mark is past
 
 	// relies says that entries were passed over for the sake of later ones.
 	relies bool
@@ -40,6 +42,22 @@ type update struct {
 
 	large  chan struct{} // held by the fetch of a large fragment: one at a time
 	health follow.Health
+}
+
+// outcome is what came of fetching the fragment of one entry.
+type outcome struct {
+	at int // the entry's place
+	received
+	bad error
+}
+
+// received is the fragment of an entry.
+type received struct {
+	fragment *fragment.Fragment // nil where nothing is to be applied: a later entry stands for this one, or it is unchanged
+	size     int64              // bytes
+	digest   string             // of the bytes, where the entry is unsettled
+
+	unchanged bool // since it was applied
 }
 
 // maxCommit bounds, roughly, the bytes of fragments that are applied in one
@@ -57,8 +75,8 @@ func (u *update) follow(ctx context.Context, n *news) error {
 		}
 	}
 	u.entries = n.entries
-	u.relies = n.entries.coalesce && n.entries.superseded > 0
-	for c, err := range n.entries.chunks() {
+	u.relies = n.entries.LastSuffices() && n.entries.Superseded() > 0
+	for c, err := range n.entries.Chunks() {
 		if err == nil {
 			err = u.apply(ctx, c)
 		}
@@ -71,7 +89,7 @@ func (u *update) follow(ctx context.Context, n *news) error {
 
 // apply fetches the fragments of entries ahead and applies them in order, some
 // to a commit.
-func (u *update) apply(ctx context.Context, c *chunk) error {
+func (u *update) apply(ctx context.Context, c *entries.Chunk) error {
 	u.chunk, u.done = c, 0
 	wanted := u.wanted()
 	for len(wanted) > 0 {
@@ -90,9 +108,9 @@ func (u *update) apply(ctx context.Context, c *chunk) error {
 		wanted = wanted[1:]
 	}
 	// Behind the last that was wanted there may be others. The next commit keeps the mark.
-	mark, err := u.markBehind(len(c.entries))
+	mark, err := u.markBehind(len(c.Entries))
 	if err == nil {
-		u.moved(mark, len(c.entries))
+		u.moved(mark, len(c.Entries))
 	}
 	return err
 }
@@ -101,8 +119,8 @@ func (u *update) apply(ctx context.Context, c *chunk) error {
 // where that is enough, else all.
 func (u *update) wanted() []int {
 	var wanted []int
-	for i := range u.chunk.entries {
-		if !u.entries.coalesce || !u.chunk.superseded[i] {
+	for i := range u.chunk.Entries {
+		if !u.entries.LastSuffices() || !u.chunk.Superseded[i] {
 			wanted = append(wanted, i)
 		}
 	}
@@ -123,7 +141,7 @@ func (u *update) applyAhead(ctx context.Context, wanted []int) (int, error) {
 			return err
 		}
 		passed += len(batch)
-		u.Progress(Progress{u.s.Name, "applying changes", int64(u.chunk.before + u.done), int64(u.entries.total()), Fragments})
+		u.Progress(Progress{u.s.Name, "applying changes", int64(u.chunk.Before + u.done), int64(u.entries.Total()), Fragments})
 		batch, size = batch[:0], 0
 		return nil
 	}
@@ -138,7 +156,7 @@ func (u *update) applyAhead(ctx context.Context, wanted []int) (int, error) {
 			}
 			return passed, o.bad
 		}
-		u.settling.compare(&u.chunk.entries[o.at], &o)
+		u.settling.compare(&u.chunk.Entries[o.at], &o)
 		u.relies = u.relies || o.bad == nil && o.fragment == nil && !o.unchanged
 		batch = append(batch, o)
 		if size += o.size; len(batch) == u.Batch || size > maxCommit {
@@ -149,6 +167,29 @@ func (u *update) applyAhead(ctx context.Context, wanted []int) (int, error) {
 	}
 	err := flush()
 	return passed, err
+}
+
+// fetchAhead fetches the fragments of the wanted entries, several at a time,
+// and yields them in order.
+func (u *update) fetchAhead(ctx context.Context, wanted []int) iter.Seq[outcome] {
+	return fetch.Ahead(ctx, u.Parallel, len(wanted), func(ctx context.Context, i int) (outcome, int64) {
+		o := u.fetchOne(ctx, wanted[i])
+		return o, o.size
+	})
+}
+
+// fetchOne fetches the fragment of one entry. One that is gone is passed over
+// where a later entry is of the same topic.
+func (u *update) fetchOne(ctx context.Context, at int) outcome {
+	r, err := u.fetchFragment(ctx, &u.chunk.Entries[at])
+	var answer *FetchError
+	if errors.As(err, &answer) && answer.Gone() {
+		if u.chunk.Superseded[at] {
+			return outcome{at: at}
+		}
+		err = &goneError{u.chunk.Entries[at].ID, err}
+	}
+	return outcome{at: at, received: r, bad: err}
 }
 
 // maxRereads is how often a round reads the feed again for entries whose fragments are gone.
@@ -166,7 +207,7 @@ func (u *update) mayReread(gone *goneError) bool {
 func (u *update) commit(ctx context.Context, batch []outcome) error {
 	end := batch[len(batch)-1].at + 1
 	for i := range batch {
-		u.settling.note(&u.chunk.entries[batch[i].at], &batch[i])
+		u.settling.note(&u.chunk.Entries[batch[i].at], &batch[i])
 	}
 	mark, err := u.markBehind(end)
 	if err == nil {
@@ -206,12 +247,12 @@ func badOf(batch []outcome) (bad []error) {
 func (u *update) applyBatch(a *store.Applying, batch []outcome) (int, error) {
 	var told notes
 	for _, o := range batch {
-		e := &u.chunk.entries[o.at]
+		e := &u.chunk.Entries[o.at]
 		entry := store.ActivityEntry{TopicSI: topicOf(e), Title: e.Title, State: string(e.State), Updated: e.Updated}
 		if o.bad != nil {
 			entry.Error = o.bad.Error()
 			told.quarantined = append(told.quarantined, entry)
-			if err := a.Quarantine(u.quarantined(e, u.chunk.documents[o.at], o.bad)); err != nil {
+			if err := a.Quarantine(u.quarantined(e, u.chunk.Documents[o.at], o.bad)); err != nil {
 				return 0, err
 			}
 			continue

@@ -6,20 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/client/entries"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
 // news is what a fragments feed has beyond a mark.
 type news struct {
-	entries   *entryQueue // to apply
-	contained []string    // ids of the entries at the mark's time that the snapshot contains
-	etag      string      // of the recent document
-	asOf      time.Time   // see [fetch.Answer], of the recent document
-	unchanged bool        // the recent document is as it was
+	entries   *entries.Queue // to apply
+	contained []string       // ids of the entries at the mark's time that the snapshot contains
+	etag      string         // of the recent document
+	asOf      time.Time      // see [fetch.Answer], of the recent document
+	unchanged bool           // the recent document is as it was
 }
 
 // walk reads the fragments feed of s from the recent document back to the mark:
@@ -33,7 +36,7 @@ func (c *Client) walk(ctx context.Context, s *store.Subscription, mark store.Mar
 	w := c.newWalker(s, mark, until)
 	n, err := w.walk(ctx, etag, allowURL)
 	if err != nil {
-		return nil, errors.Join(err, w.entries.close())
+		return nil, errors.Join(err, w.entries.Close())
 	}
 	return n, nil
 }
@@ -81,7 +84,7 @@ func (w *walker) walk(ctx context.Context, etag string, allowURL func(*url.URL) 
 		}
 		at = w.older(feed)
 	}
-	if err := w.entries.sort(ctx); err != nil {
+	if err := w.entries.Sort(ctx); err != nil {
 		return nil, err
 	}
 	if w.lost() {
@@ -102,7 +105,7 @@ type walker struct {
 	s       *store.Subscription
 	mark    store.Mark
 	until   time.Time
-	entries *entryQueue
+	entries *entries.Queue
 
 	found     map[string]bool // by key, whether the entries were found that are to be there
 	missing   int             // how many of those that stood at the mark were not
@@ -119,10 +122,15 @@ type walker struct {
 	earlier   time.Time // the time of the last entry that was added
 }
 
+// entryQueue returns a queue for the entries of a walk.
+func (c *Client) entryQueue(s *store.Subscription) *entries.Queue {
+	return entries.New(filepath.Join(c.Store.Scratch(), "entries-"+strconv.FormatUint(uint64(s.Number), 10)), c.queues, c.Store.CheckFreeSpace)
+}
+
 func (c *Client) newWalker(s *store.Subscription, mark store.Mark, until time.Time) *walker {
-	w := &walker{Client: c, s: s, mark: mark, until: until, entries: c.newEntryQueue(s), found: map[string]bool{}, relied: mark.Relied == ""}
+	w := &walker{Client: c, s: s, mark: mark, until: until, entries: c.entryQueue(s), found: map[string]bool{}, relied: mark.Relied == ""}
 	for _, id := range mark.Handled {
-		w.found[key(&feeds.Entry{ID: id, Updated: mark.Updated})] = false
+		w.found[entries.Key(&feeds.Entry{ID: id, Updated: mark.Updated})] = false
 	}
 	w.missing = len(w.found)
 	return w
@@ -174,7 +182,7 @@ func (w *walker) add(f *feeds.Feed, at string) error {
 
 // take puts an entry into the queue, or notes that it is handled.
 func (w *walker) take(e *feeds.Entry, at string) error {
-	k := key(e)
+	k := entries.Key(e)
 	w.relied = w.relied || k == w.mark.Relied
 	found, handled := w.found[k]
 	switch {
@@ -213,16 +221,16 @@ func (w *walker) isBefore(e *feeds.Entry) bool {
 
 // queue adds an entry to those that are to be handled.
 func (w *walker) queue(e *feeds.Entry, at string) error {
-	if n := w.entries.byTopic.Count(); n >= w.MaxEntries {
+	if n := w.entries.Added(); n >= w.MaxEntries {
 		return fmt.Errorf("%s: the feed has more than %d entries since the last round: either its server makes them up, or a higher --max-entries takes them, or %s", w.s.FragmentsFeed, n, afresh(w.s))
 	}
 	link, ok := w.dataLink(e)
-	kept := queuedEntry{*e, at}
+	kept := entries.Entry{Entry: *e, Document: at}
 	kept.Summary, kept.Author, kept.Links = "", "", nil // of no use here
 	if ok {
 		kept.Links = []feeds.Link{link}
 	}
-	return w.entries.add(&kept)
+	return w.entries.Add(&kept)
 }
 
 // older returns the URL of the document with the entries before those of f, ""
@@ -260,7 +268,7 @@ func (w *walker) lost() bool { return w.missing > 0 && !w.moved() || !w.relied }
 // SDShare list each topic once, with the time of its last change. A change then takes the
 // entry away from the mark, and a later one is there.
 func (w *walker) moved() bool {
-	later := w.entries.total() - w.atMark + w.beyond
+	later := w.entries.Total() - w.atMark + w.beyond
 	return !w.stated && w.reached && later >= w.missing
 }
 
@@ -271,6 +279,3 @@ func (w *walker) moved() bool {
 func (w *walker) isContained(e *feeds.Entry) bool {
 	return len(w.mark.Handled) == 0 && !w.mark.Updated.IsZero() && e.State != "" && e.Updated.Equal(w.mark.Updated)
 }
-
-// key tells entries apart by id and time: other servers repeat ids.
-func key(e *feeds.Entry) string { return e.ID + "\x00" + feeds.FormatTime(e.Updated) }

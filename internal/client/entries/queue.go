@@ -1,4 +1,5 @@
-package client
+// Package entries holds the entries of a feed that a round is to handle.
+package entries
 
 import (
 	"bytes"
@@ -8,22 +9,18 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"path/filepath"
-	"strconv"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/extsort"
-	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/store"
 )
 
-// entryQueue holds the entries that a round is to handle. A walk adds the newest first; they
+// Queue holds the entries that a round is to handle. A walk adds the newest first; they
 // come back the oldest first, each once. What is more than fits into memory goes to files, so
 // that memory does not grow with the feed.
 //
 // The entries are sorted twice: first by their topics, which shows those that are superseded,
 // then by their times.
-type entryQueue struct {
+type Queue struct {
 	byTopic, byTime extsort.Sorter
 	chunk           int
 	room            func() error // if there is none on the disk of the files
@@ -33,39 +30,31 @@ type entryQueue struct {
 	last       string // key of the newest entry
 }
 
-// queueLimits bound what an entryQueue has in memory.
-type queueLimits struct {
-	memory int // bytes that are sorted, about, in each of two sorters
-	chunk  int // entries that are read at a time
+// Limits bound what a Queue has in memory.
+type Limits struct {
+	Memory int // bytes that are sorted, about, in each of two sorters
+	Chunk  int // entries that are read at a time
 }
 
 // maxChunk bounds the bytes of the entries that are read at a time.
 const maxChunk = 4 << 20
 
-// scratch is where a round keeps what a source of records says.
-func (c *Client) scratch(s *store.Subscription) follow.Scratch {
-	return follow.Scratch{
-		Path: filepath.Join(c.Store.Scratch(), "records-"+strconv.FormatUint(uint64(s.Number), 10)), Memory: c.queues.memory,
-		Room: c.Store.CheckFreeSpace, MaxEntries: c.MaxEntries,
+// New returns an empty queue. Its files begin with path, and need room.
+func New(path string, l Limits, room func() error) *Queue {
+	return &Queue{
+		byTopic: extsort.Sorter{Path: path + "-by-topic", Most: l.Memory}, byTime: extsort.Sorter{Path: path + "-by-time", Most: l.Memory},
+		chunk: l.Chunk, room: room, coalesce: true,
 	}
 }
 
-func (c *Client) newEntryQueue(s *store.Subscription) *entryQueue {
-	path := filepath.Join(c.Store.Scratch(), "entries-"+strconv.FormatUint(uint64(s.Number), 10))
-	return &entryQueue{
-		byTopic: extsort.Sorter{Path: path + "-by-topic", Most: c.queues.memory}, byTime: extsort.Sorter{Path: path + "-by-time", Most: c.queues.memory},
-		chunk: c.queues.chunk, room: c.Store.CheckFreeSpace, coalesce: true,
-	}
-}
-
-// queuedEntry is an entry and the URL of the document in which it was found.
-type queuedEntry struct {
+// Entry is an entry and the URL of the document in which it was found.
+type Entry struct {
 	feeds.Entry
 	Document string
 }
 
-// add adds an entry, which is older than those that were added before, or seems so.
-func (q *entryQueue) add(e *queuedEntry) error {
+// Add adds an entry, which is older than those that were added before, or seems so.
+func (q *Queue) Add(e *Entry) error {
 	// Servers that publish closing entries show it by stating the state of every entry.
 	q.coalesce = q.coalesce && e.State != "" && len(e.TopicSI) == 1
 	place := q.byTopic.Count()
@@ -103,8 +92,8 @@ type queued struct {
 	value []byte
 }
 
-// sort makes the queue ready to be read, when all entries are added.
-func (q *entryQueue) sort(ctx context.Context) error {
+// Sort makes the queue ready to be read, when all entries are added.
+func (q *Queue) Sort(ctx context.Context) error {
 	var latest, newest queued // of the topic, and of all
 	var before []byte
 	for row, err := range q.byTopic.Sorted() {
@@ -146,12 +135,12 @@ func (q *entryQueue) sort(ctx context.Context) error {
 	if err := json.Unmarshal(newest.value, &e); err != nil {
 		return err
 	}
-	q.last = key(&e)
+	q.last = Key(&e)
 	return errors.Join(q.put(latest, false), q.byTopic.Close())
 }
 
 // put puts an entry into the order of time.
-func (q *entryQueue) put(e queued, superseded bool) error {
+func (q *Queue) put(e queued, superseded bool) error {
 	if e.value == nil {
 		return nil
 	}
@@ -163,23 +152,36 @@ func (q *entryQueue) put(e queued, superseded bool) error {
 	return q.byTime.Add(append(e.order, mark), e.value)
 }
 
-// total returns how many entries there are, once they are sorted.
-func (q *entryQueue) total() int { return q.byTime.Count() }
+// Added returns how many were added.
+func (q *Queue) Added() int { return q.byTopic.Count() }
 
-// chunk is some of the entries of a queue, as many as are held in memory.
-type chunk struct {
-	entries    []feeds.Entry
-	documents  []string // in which they were found
-	superseded []bool   // by a later entry for the same topic
-	before     int      // how many are in the chunks before
+// LastSuffices reports whether the last entry for each topic is enough. It is known once they
+// are sorted.
+func (q *Queue) LastSuffices() bool { return q.coalesce }
+
+// Superseded returns how many entries have a later one for the same topic.
+func (q *Queue) Superseded() int { return q.superseded }
+
+// Newest returns the key of the newest entry.
+func (q *Queue) Newest() string { return q.last }
+
+// Total returns how many entries there are, once they are sorted.
+func (q *Queue) Total() int { return q.byTime.Count() }
+
+// Chunk is some of the entries of a queue, as many as are held in memory.
+type Chunk struct {
+	Entries    []feeds.Entry
+	Documents  []string // in which they were found
+	Superseded []bool   // by a later entry for the same topic
+	Before     int      // how many are in the chunks before
 }
 
-// chunks iterates over the entries, the oldest first. A chunk is valid until the next one.
-func (q *entryQueue) chunks() iter.Seq2[*chunk, error] {
-	return func(yield func(*chunk, error) bool) {
-		c, size := &chunk{}, 0
+// Chunks iterates over the entries, the oldest first. A chunk is valid until the next one.
+func (q *Queue) Chunks() iter.Seq2[*Chunk, error] {
+	return func(yield func(*Chunk, error) bool) {
+		c, size := &Chunk{}, 0
 		for row, err := range q.byTime.Sorted() {
-			var e queuedEntry
+			var e Entry
 			if err == nil {
 				err = json.Unmarshal(row.Value, &e)
 			}
@@ -187,20 +189,23 @@ func (q *entryQueue) chunks() iter.Seq2[*chunk, error] {
 				yield(nil, fmt.Errorf("reading the entries of the feed back: %w", err))
 				return
 			}
-			if size += len(row.Value); len(c.entries) == q.chunk || size > maxChunk && len(c.entries) > 0 {
+			if size += len(row.Value); len(c.Entries) == q.chunk || size > maxChunk && len(c.Entries) > 0 {
 				if !yield(c, nil) {
 					return
 				}
-				c, size = &chunk{before: c.before + len(c.entries)}, len(row.Value)
+				c, size = &Chunk{Before: c.Before + len(c.Entries)}, len(row.Value)
 			}
-			c.entries, c.documents = append(c.entries, e.Entry), append(c.documents, e.Document)
-			c.superseded = append(c.superseded, row.Key[len(row.Key)-1] == 1)
+			c.Entries, c.Documents = append(c.Entries, e.Entry), append(c.Documents, e.Document)
+			c.Superseded = append(c.Superseded, row.Key[len(row.Key)-1] == 1)
 		}
-		if len(c.entries) > 0 {
+		if len(c.Entries) > 0 {
 			yield(c, nil)
 		}
 	}
 }
 
-// close removes the files.
-func (q *entryQueue) close() error { return errors.Join(q.byTopic.Close(), q.byTime.Close()) }
+// Close removes the files.
+func (q *Queue) Close() error { return errors.Join(q.byTopic.Close(), q.byTime.Close()) }
+
+// Key tells entries apart by id and time: other servers repeat ids.
+func Key(e *feeds.Entry) string { return e.ID + "\x00" + feeds.FormatTime(e.Updated) }
