@@ -22,7 +22,7 @@ const (
 // lines that each may have. A package may shrink and leave this list, not grow: lower the figures
 // when it has shrunk.
 var tooLarge = map[string]struct{ files, lines int }{
-	"internal/store": {33, 4953},
+	"internal/store": {33, 4660},
 }
 
 // slack is how many lines the figures of tooLarge may be above those of the package.

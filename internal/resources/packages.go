@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 )
 
 // Package is what a dump says of a package.
@@ -131,9 +132,9 @@ func (c *contents) describe(e *store.Entry) error {
 	if e.RecordStored() || !e.Lives() {
 		return nil
 	}
-	e.Digests = make([]store.Digest, len(store.Forms))
+	e.Digests = make([]rendered.Digest, len(store.Forms))
 	for i, version := range store.Forms {
-		d := store.NewDigester()
+		d := rendered.NewDigester()
 		if err := c.view.RenderRecord(d, e, version); err != nil {
 			return err
 		}

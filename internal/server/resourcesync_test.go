@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
@@ -545,7 +546,7 @@ func TestResourceSyncOfLargeTopics(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	large := func(text string) []byte {
-		return topicMap(topic("large", "Large", note("note", strings.Repeat(text, store.MaxStoredFragment))), topic("note", "Note"), topic("other", "Other"))
+		return topicMap(topic("large", "Large", note("note", strings.Repeat(text, rendered.MaxSize))), topic("note", "Note"), topic("other", "Other"))
 	}
 	n := start(t, changesPerList(2))
 	n.publish("m", large("x"))

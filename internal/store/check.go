@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -279,7 +280,7 @@ func fragmentFault(e *Entry, value []byte) string {
 		if isRecord && !e.Apart || !isRecord && !e.Stored {
 			continue
 		}
-		packed, err := unpackForm(value, n)
+		packed, err := rendered.Unpack(value, n)
 		if err != nil {
 			return "cannot be read"
 		}
@@ -291,7 +292,7 @@ func fragmentFault(e *Entry, value []byte) string {
 		if err != nil {
 			return "cannot be unpacked"
 		}
-		if isRecord == e.Apart && i < len(e.Digests) && e.Digests[i] != DigestOf(plain) {
+		if isRecord == e.Apart && i < len(e.Digests) && e.Digests[i] != rendered.DigestOf(plain) {
 			return "has not the digest that it should have"
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -72,10 +73,10 @@ type Entry struct {
 	Stored  bool `json:",omitempty"` // the fragment's bytes are kept; else it is rendered when asked for
 	Apart   bool `json:",omitempty"` // the bytes of the record form are kept, and are others than those of the fragment
 
-	Prior    uint64   `json:",omitempty"` // sequence of the entry of the key before, 0: there was none
-	Modified bool     `json:",omitempty"` // the record lived before; else this is its creation
-	Digests  []Digest `json:",omitempty"` // of the record form in each of Forms, where it is stored
-	Patches  []Digest `json:",omitempty"` // of the patch from the record form of Prior, in each of Forms; of no length where there is none
+	Prior    uint64            `json:",omitempty"` // sequence of the entry of the key before, 0: there was none
+	Modified bool              `json:",omitempty"` // the record lived before; else this is its creation
+	Digests  []rendered.Digest `json:",omitempty"` // of the record form in each of Forms, where it is stored
+	Patches  []rendered.Digest `json:",omitempty"` // of the patch from the record form of Prior, in each of Forms; of no length where there is none
 }
 
 // Describes returns the TopicSI of the topic that the entry's fragment describes.

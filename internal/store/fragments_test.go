@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -18,8 +19,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// rendered returns the fragment of an entry as it is now, in each form.
-func rendered(t tester, v *View, e *Entry) (forms []string) {
+// renderedNow returns the fragment of an entry as it is now, in each form.
+func renderedNow(t tester, v *View, e *Entry) (forms []string) {
 	t.Helper()
 	for _, version := range Forms {
 		var b bytes.Buffer
@@ -38,7 +39,7 @@ func stored(t tester, v *View, e *Entry) (forms []string) {
 		data, err := v.StoredFragment(e, version)
 		require.NoError(t, err)
 		forms = append(forms, unzip(t, data))
-		require.Equal(t, e.Apart, DigestOf([]byte(forms[i])) != e.Digests[i])
+		require.Equal(t, e.Apart, rendered.DigestOf([]byte(forms[i])) != e.Digests[i])
 	}
 	return forms
 }
@@ -62,7 +63,7 @@ func TestFragmentsAreKeptAsTheyWere(t *testing.T) {
 	view(t, db, "m", func(v *View) {
 		e = last(t, v, ref(1))
 		was = stored(t, v, e)
-		require.Equal(t, rendered(t, v, e), was)
+		require.Equal(t, renderedNow(t, v, e), was)
 		for i, version := range Forms {
 			f, err := fragment.Read(t.Context(), strings.NewReader(was[i]), xtm.Options{Base: sp}, e.TopicSI)
 			require.NoError(t, err)
@@ -101,7 +102,7 @@ func TestFirstFragmentsAreStoredBeforeTheirTopicsChange(t *testing.T) {
 	view(t, db, "m", func(v *View) {
 		for _, e := range entries(t, v) {
 			require.False(t, e.Stored)
-			first[e.Seq] = rendered(t, v, &e)
+			first[e.Seq] = renderedNow(t, v, &e)
 			_, err := v.StoredFragment(&e, xtm.V21)
 			require.Error(t, err)
 		}
@@ -133,7 +134,7 @@ func TestFirstFragmentsAreStoredBeforeTheirTopicsChange(t *testing.T) {
 				require.Equal(t, first[e.Seq], stored(t, v, &e), "the first fragment of %s", e.TopicSI)
 			default:
 				require.False(t, e.Stored, "%s has not changed", e.TopicSI)
-				require.Equal(t, first[e.Seq], rendered(t, v, &e))
+				require.Equal(t, first[e.Seq], renderedNow(t, v, &e))
 			}
 		}
 		require.Equal(t, 4, v.Topics)
@@ -146,7 +147,7 @@ func TestFirstFragmentsAreStoredBeforeTheirTopicsChange(t *testing.T) {
 }
 
 // Over random histories, a subscriber that reads what is stored, or else what is
-// rendered at the end, ends with the published records.
+// renderedNow at the end, ends with the published records.
 func TestTheLogAloneRebuildsTheMap(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	for seed := range uint64(8) {
@@ -175,7 +176,7 @@ func TestTheLogAloneRebuildsTheMap(t *testing.T) {
 				if e.Stored {
 					doc = stored(t, v, &e)[1]
 				} else {
-					doc = rendered(t, v, &e)[1]
+					doc = renderedNow(t, v, &e)[1]
 				}
 				f, err := fragment.Read(t.Context(), strings.NewReader(doc), xtm.Options{Base: sp}, e.TopicSI)
 				require.NoError(t, err)
@@ -208,7 +209,7 @@ func words(n int) string {
 func TestFragmentsUpToALimitAreStored(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 1)
-	text := words(MaxStoredFragment)
+	text := words(rendered.MaxSize)
 	named := func(n int) *Entry {
 		c := rename(0, 1, text[:n])
 		c.Entries[0].Title = "a title"
@@ -224,7 +225,7 @@ func TestFragmentsUpToALimitAreStored(t *testing.T) {
 			size = max(size, len(form)-1000) // the larger form, without the name
 		}
 	})
-	largest := MaxStoredFragment - size
+	largest := rendered.MaxSize - size
 	require.True(t, named(largest).Stored)
 	require.False(t, named(largest+1).Stored)
 	require.True(t, named(largest-1).Stored)
@@ -235,13 +236,13 @@ func TestFragmentsUpToALimitAreStored(t *testing.T) {
 func TestLargeFragmentsAreRenderedOnDemand(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 2)
-	large := words(MaxStoredFragment)
+	large := words(rendered.MaxSize)
 	publish(t, db, "m", rename(0, 1, large))
 	var entry *Entry
 	view(t, db, "m", func(v *View) {
 		entry = last(t, v, ref(0))
 		require.False(t, entry.Stored)
-		for _, form := range rendered(t, v, entry) {
+		for _, form := range renderedNow(t, v, entry) {
 			require.Contains(t, form, large)
 		}
 		require.Zero(t, rowsOf(t, v.tx, keys.Sequence(keys.TableFragment, v.Number, entry.Seq)))
@@ -251,7 +252,7 @@ func TestLargeFragmentsAreRenderedOnDemand(t *testing.T) {
 		again, err := v.Entry(entry.Seq)
 		require.NoError(t, err)
 		require.False(t, again.Stored, "it was too large and stays so")
-		for _, form := range rendered(t, v, again) {
+		for _, form := range renderedNow(t, v, again) {
 			require.Contains(t, form, "small again")
 			require.NotContains(t, form, large)
 		}
@@ -291,7 +292,7 @@ func TestALargeFragmentFollowsItsTopicSI(t *testing.T) {
 		return topic
 	}
 	entry := func(i, owner int) fragment.Entry { return fragment.Entry{TopicSI: ref(i), Topic: ref(owner)} }
-	large := words(MaxStoredFragment)
+	large := words(rendered.MaxSize)
 	publish(t, db, "m", &fragment.Change{DeleteTopics: []fragment.Ref{ref(0)}, PutTopics: []*fragment.Topic{owner(1, large, ref(0))}, Entries: []fragment.Entry{
 		entry(0, 1), entry(1, 1),
 	}})
@@ -303,7 +304,7 @@ func TestALargeFragmentFollowsItsTopicSI(t *testing.T) {
 		var f *fragment.Fragment
 		view(t, db, "m", func(v *View) {
 			var err error
-			f, err = fragment.Read(t.Context(), strings.NewReader(rendered(t, v, closing)[1]), xtm.Options{Base: sp}, ref(0))
+			f, err = fragment.Read(t.Context(), strings.NewReader(renderedNow(t, v, closing)[1]), xtm.Options{Base: sp}, ref(0))
 			require.NoError(t, err)
 		})
 		return f.Topic.TopicSI()

@@ -8,6 +8,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -105,7 +106,7 @@ func (db *DB) keep(ctx context.Context, t *txn.Tx, name string, unkept [][]byte)
 		}
 	}
 	unlimited := int64(math.MaxInt64)
-	data, err := renderAll(ctx, c, records.Cache(t, c.source()), wanted, &unlimited, true)
+	data, err := rendered.All(ctx, c.form(""), records.Cache(t, c.source()), wanted, &unlimited, true)
 	if err != nil {
 		return 0, err
 	}
@@ -128,11 +129,11 @@ func (v *View) digest(e *Entry) error {
 		if err != nil {
 			return err
 		}
-		plain, err := unpack(packed)
+		plain, err := rendered.Gunzip(packed)
 		if err != nil {
 			return err
 		}
-		e.Digests = append(e.Digests, DigestOf(plain))
+		e.Digests = append(e.Digests, rendered.DigestOf(plain))
 	}
 	return v.tx.PutJSON(keys.Sequence(keys.TableLog, v.Number, e.Seq), e)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -26,7 +27,7 @@ func TestFragmentsAreKept(t *testing.T) {
 						data, err := v.StoredFragment(&e, form)
 						require.NoError(t, err)
 						b.WriteString(unzip(t, data))
-						require.Equal(t, DigestOf(b.Bytes()), e.Digests[i])
+						require.Equal(t, rendered.DigestOf(b.Bytes()), e.Digests[i])
 					} else {
 						require.NoError(t, v.RenderFragment(&b, &e, form))
 					}

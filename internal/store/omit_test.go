@@ -105,7 +105,7 @@ func TestFragmentsWithoutInstancesLeadToTheMap(t *testing.T) {
 				if turn == 7 { // all fragments so far are without instances
 					for _, topic := range topicsOf(t, v.Source()) {
 						e := last(t, v, topic.TopicSI())
-						forms := rendered(t, v, e)
+						forms := renderedNow(t, v, e)
 						f, err := fragment.Read(t.Context(), strings.NewReader(forms[1]), xtm.Options{Base: sp}, topic.TopicSI())
 						require.NoError(t, err)
 						for _, a := range f.Associations {

@@ -1,14 +1,11 @@
 package store
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
-	"github.com/klauspost/compress/gzip"
-
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/xml/patch"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -27,11 +24,11 @@ const (
 // patches returns the digests of the patches that lead from the record form of last to that of e,
 // which is in data, in those forms in which it pays. Nobody needs them where the collection has
 // no change lists.
-func (v *View) patches(last, e *Entry, data *Fragment) ([]Digest, error) {
+func (v *View) patches(last, e *Entry, data *rendered.Fragment) ([]rendered.Digest, error) {
 	if data == nil || v.Changes == nil || v.NoResourceSync || !last.RecordStored() || !last.Lives() || !e.Lives() || last.Seq <= v.Horizon {
 		return nil, nil
 	}
-	var digests []Digest
+	var digests []rendered.Digest
 	for i, version := range Forms {
 		if data.Digests[i].Length < leastPatched || i < len(last.Digests) && last.Digests[i] == data.Digests[i] {
 			continue
@@ -43,42 +40,34 @@ func (v *View) patches(last, e *Entry, data *Fragment) ([]Digest, error) {
 		if err != nil {
 			return nil, err
 		}
-		patch, err := patchBetween(before, data.record()[i])
+		patch, err := patchBetween(before, data.RecordForm()[i])
 		if err != nil || int64(len(patch)) > data.Digests[i].Length/patchShare {
 			continue // whatever it is: patches are a convenience
 		}
 		if digests == nil {
-			digests = make([]Digest, len(Forms))
+			digests = make([]rendered.Digest, len(Forms))
 		}
-		digests[i] = DigestOf(patch)
+		digests[i] = rendered.DigestOf(patch)
 	}
 	return digests, nil
 }
 
 // patchBetween returns the patch from one gzipped document to another.
 func patchBetween(before, after []byte) ([]byte, error) {
-	from, err := unpack(before)
+	from, err := rendered.Gunzip(before)
 	if err != nil {
 		return nil, err
 	}
-	to, err := unpack(after)
+	to, err := rendered.Gunzip(after)
 	if err != nil {
 		return nil, err
 	}
 	return patch.Make(from, to)
 }
 
-func unpack(gzipped []byte) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(gzipped))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(z)
-}
-
 // PatchOf returns the digest of the patch in a form that leads to the record form of e, or nil
 // where there is none.
-func (e *Entry) PatchOf(version xtm.Version) *Digest {
+func (e *Entry) PatchOf(version xtm.Version) *rendered.Digest {
 	if i := slices.Index(Forms[:], version); i >= 0 && i < len(e.Patches) && e.Patches[i].Length > 0 {
 		return &e.Patches[i]
 	}
@@ -106,7 +95,7 @@ func (v *View) Patch(e *Entry, version xtm.Version) ([]byte, error) {
 		return nil, err
 	}
 	patch, err := patchBetween(before, after)
-	if err != nil || DigestOf(patch) != *stated { // another version of the program has made it
+	if err != nil || rendered.DigestOf(patch) != *stated { // another version of the program has made it
 		return nil, fmt.Errorf("%w: patch to entry %d of collection %q", ErrGone, e.Seq, v.Name)
 	}
 	return patch, nil

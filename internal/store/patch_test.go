@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/xml/patch"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -49,7 +50,7 @@ func patched(t *testing.T, db *DB, si fragment.Ref) (last *Entry) {
 				continue
 			}
 			require.NoError(t, err)
-			require.Equal(t, last.Patches[i], DigestOf(changes))
+			require.Equal(t, last.Patches[i], rendered.DigestOf(changes))
 			require.LessOrEqual(t, 2*int64(len(changes)), last.Digests[i].Length)
 			prior, err := v.Entry(last.Prior)
 			require.NoError(t, err)
@@ -90,7 +91,7 @@ func TestPatches(t *testing.T) {
 	view(t, db, "m", func(v *View) {
 		prior, err := v.Entry(e.Prior)
 		require.NoError(t, err)
-		data := &Fragment{Digests: e.Digests}
+		data := &rendered.Fragment{Digests: e.Digests}
 		for _, form := range Forms {
 			gzipped, err := v.StoredFragment(e, form)
 			require.NoError(t, err)
@@ -115,7 +116,7 @@ func TestPatches(t *testing.T) {
 	e = patched(t, db, ref(10))
 	require.NotEmpty(t, e.Patches)
 
-	say(t, db, saying(ref(10), 90, strings.Repeat("large ", MaxStoredFragment)))
+	say(t, db, saying(ref(10), 90, strings.Repeat("large ", rendered.MaxSize)))
 	require.Empty(t, patched(t, db, ref(10)).Patches, "too large to be stored")
 	say(t, db, saying(ref(10), 90, "seventh"))
 	require.Empty(t, patched(t, db, ref(10)).Patches, "what was before is not stored")

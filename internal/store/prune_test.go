@@ -266,7 +266,7 @@ func TestPruningWhileOthersWriteAndRead(t *testing.T) {
 						if e.Stored {
 							stored(t, v, e)
 						} else {
-							rendered(t, v, e)
+							renderedNow(t, v, e)
 						}
 					}
 					from := all[rng.IntN(len(all))]

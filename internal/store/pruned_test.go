@@ -168,7 +168,7 @@ func (h *history) check(t tester, db *DB, name string) {
 				if got.Stored {
 					forms = stored(t, v, got)
 				} else {
-					forms = rendered(t, v, got)
+					forms = renderedNow(t, v, got)
 				}
 				f, err := fragment.Read(context.Background(), strings.NewReader(forms[1]), xtm.Options{Base: sp}, si)
 				require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -51,9 +52,9 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		}
 		c.Topics += change.Added - len(change.DeleteTopics)
 		change.PutTopics, change.PutAssociations, change.DeleteAssociations = nil, nil, nil // they may be many
-		budget := db.renderBudget(len(change.Entries))
-		for some := range slices.Chunk(change.Entries, renderedAtOnce) {
-			data, err := renderAll(ctx, c, state, some, &budget, false)
+		budget := rendered.Budget(db.rendered, len(change.Entries))
+		for some := range slices.Chunk(change.Entries, rendered.AtOnce) {
+			data, err := rendered.All(ctx, c.form(""), state, some, &budget, false)
 			if err != nil {
 				return err
 			}
@@ -76,7 +77,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 }
 
 // supersede puts e in the place of the last entry of its key. data is its fragment, or nil.
-func (db *DB) supersede(t *txn.Tx, c *Collection, e *Entry, data *Fragment) error {
+func (db *DB) supersede(t *txn.Tx, c *Collection, e *Entry, data *rendered.Fragment) error {
 	v := View{Collection: *c, db: db, tx: t}
 	last, err := v.Last(fragment.Key(e.TopicSI))
 	if err != nil {
@@ -109,9 +110,9 @@ func (db *DB) keepFirstFragments(ctx context.Context, t *txn.Tx, c *Collection, 
 		first = append(first, last)
 		toRender = append(toRender, fragment.Entry{TopicSI: last.TopicSI, Topic: last.TopicSI})
 	}
-	budget := db.renderBudget(len(toRender))
-	for some := range slices.Chunk(toRender, renderedAtOnce) {
-		data, err := renderAll(ctx, c, prior, some, &budget, true)
+	budget := rendered.Budget(db.rendered, len(toRender))
+	for some := range slices.Chunk(toRender, rendered.AtOnce) {
+		data, err := rendered.All(ctx, c.form(""), prior, some, &budget, true)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -33,7 +34,7 @@ func recordOf(t tester, v *View, e *Entry) (forms []string) {
 		data, err := v.StoredRecord(e, version)
 		require.NoError(t, err)
 		forms = append(forms, unzip(t, data))
-		require.Equal(t, DigestOf([]byte(forms[i])), e.Digests[i])
+		require.Equal(t, rendered.DigestOf([]byte(forms[i])), e.Digests[i])
 	}
 	return forms
 }
@@ -194,12 +195,12 @@ func TestRecordsOfAnEarlierVersionArePublishedAgain(t *testing.T) {
 				if !e.Apart {
 					continue
 				}
-				f := &Fragment{}
+				f := &rendered.Fragment{}
 				for _, form := range Forms {
 					if e.Stored {
 						data, err := v.StoredFragment(&e, form)
 						require.NoError(t, err)
-						f.Gzipped, f.Digests = append(f.Gzipped, data), append(f.Digests, DigestOf([]byte(unzip(t, data))))
+						f.Gzipped, f.Digests = append(f.Gzipped, data), append(f.Digests, rendered.DigestOf([]byte(unzip(t, data))))
 					}
 				}
 				if e.Apart = false; !e.Stored {

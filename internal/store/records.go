@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -139,7 +140,7 @@ func (db *DB) restateSome(ctx context.Context, t *txn.Tx, c *Collection, at *res
 // own entries came in between.
 func (db *DB) restate(ctx context.Context, t *txn.Tx, c *Collection, again []fragment.Entry) error {
 	unlimited := int64(math.MaxInt64)
-	data, err := renderAll(ctx, c, records.Cache(t, c.source()), again, &unlimited, false)
+	data, err := rendered.All(ctx, c.form(""), records.Cache(t, c.source()), again, &unlimited, false)
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func (v *View) hasOldRecord(e *Entry) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	plain, err := unpack(packed)
+	plain, err := rendered.Gunzip(packed)
 	if err == nil {
 		var f *fragment.Fragment
 		f, err = fragment.Read(v.tx.Context(), bytes.NewReader(plain), xtm.Options{Base: tmdm.Locator(v.SP)}, e.TopicSI)

@@ -111,7 +111,7 @@ func TestRecordsArePublishedAgainAsTheyAre(t *testing.T) {
 				if e.Stored {
 					all[e.TopicSI] = append(stored(t, v, &e), e.Title)
 				} else {
-					all[e.TopicSI] = append(rendered(t, v, &e), e.Title)
+					all[e.TopicSI] = append(renderedNow(t, v, &e), e.Title)
 				}
 			}
 		})

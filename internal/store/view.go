@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -157,7 +158,7 @@ func (v *View) storedForm(e *Entry, first int, version xtm.Version) ([]byte, err
 	if at < 0 {
 		return nil, fmt.Errorf("no fragments are kept as XTM %s", version)
 	}
-	return unpackForm(value, first+at)
+	return rendered.Unpack(value, first+at)
 }
 
 // RenderFragment writes the fragment of an entry that is not stored, as the map
