@@ -89,6 +89,7 @@ var layers = map[string][]string{
 	"internal/testedit":        {"tmdm"},
 	"internal/testhostile":     {},
 	"internal/testkit/kill":    {},
+	"internal/testkit/docs":    {"tmdm", "tmdm/cxtm", "xtm", "fragment"},
 	"internal/testkit/anyhost": {"internal/fetch"},
 	"internal/kv/kvtest":       {"internal/kv"},
 	"internal/store/storetest": {"tmdm", "fragment", "merge", "internal/testedit", "xtm"},
@@ -97,7 +98,7 @@ var layers = map[string][]string{
 }
 
 // testOnly are the packages that nothing but tests imports.
-var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/kv/kvtest", "internal/store/storetest"}
+var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/testkit/docs", "internal/kv/kvtest", "internal/store/storetest"}
 
 // onlyIn are libraries that one package alone may import, and standard packages
 // that do input, output or logging and are kept out of the model.

@@ -2,9 +2,7 @@
 package client_test
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"net/url"
 	"strings"
 	"sync"
@@ -13,14 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/docs"
 	"github.com/tmshare/tmshare/tmdm"
-	"github.com/tmshare/tmshare/tmdm/cxtm"
-	"github.com/tmshare/tmshare/xtm"
 )
 
 // subscriber is a client on a store of its own.
@@ -159,49 +155,11 @@ func (s *subscriber) hasAs(name, sp, doc string) {
 	require.Equal(s.t, canonical(s.t, published(s.t, doc, sp), sp), canonical(s.t, tm, sp))
 }
 
-// published returns a document with the subject identifiers that a server assigns.
-func published(t *testing.T, doc, sp string) *tmdm.TopicMap {
-	tm, err := xtm.Read(t.Context(), strings.NewReader(doc), xtm.Options{Base: tmdm.Locator(sp)})
-	require.NoError(t, err)
-	m, err := fragment.NameTopics(t.Context(), tm, sp, nil)
-	require.NoError(t, err)
-	return m.TopicMap()
-}
-
-func canonical(t *testing.T, tm *tmdm.TopicMap, sp string) string {
-	var b bytes.Buffer
-	require.NoError(t, cxtm.Write(&b, tm, cxtm.Options{Base: tmdm.Locator(sp), OmitItemIdentifiers: true}))
-	return b.String()
-}
-
-// doc returns an XTM 2.1 document of some topics and associations.
-func doc(elements ...string) string {
-	return `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">` + "\n" + strings.Join(elements, "\n") + "\n</topicMap>\n"
-}
-
-func si(id string) string { return "http://psi.example.org/" + id }
-
-// topic returns a topic with a name, and the subject identifier si(id).
-func topic(id, name string) string {
-	return fmt.Sprintf(`<topic><subjectIdentifier href=%q/><name><value>%s</value></name></topic>`, si(id), name)
-}
-
-// link returns an association of two topics.
-func link(typ, a, b string) string {
-	role := func(typ, player string) string {
-		return fmt.Sprintf(`<role><type><subjectIdentifierRef href=%q/></type><subjectIdentifierRef href=%q/></role>`, si(typ), si(player))
-	}
-	return fmt.Sprintf(`<association><type><subjectIdentifierRef href=%q/></type>%s%s</association>`, si(typ), role("from", a), role("to", b))
-}
-
-// topics returns n topics t0, t1, … whose names end in version.
-func topics(n int, version string) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = topic(fmt.Sprintf("t%d", i), fmt.Sprintf("Topic %d %s", i, version))
-	}
-	return all
-}
+// Documents of a few topics, and what servers make of them.
+var (
+	doc, si, topic, topics, link = docs.Of, docs.SI, docs.Topic, docs.Topics, docs.Link
+	published, canonical         = docs.Published, docs.Canonical
+)
 
 // vocabulary are the topics that link uses.
 var vocabulary = strings.Join([]string{topic("near", "near"), topic("from", "from"), topic("to", "to")}, "\n")
