@@ -21,9 +21,7 @@ const (
 // tooLarge are packages that are above a limit since before there was one, with the most files and
 // lines that each may have. A package may shrink and leave this list, not grow: lower the figures
 // when it has shrunk.
-var tooLarge = map[string]struct{ files, lines int }{
-	"internal/store": {33, 4660},
-}
+var tooLarge = map[string]struct{ files, lines int }{}
 
 // slack is how many lines the figures of tooLarge may be above those of the package.
 const slack = 150

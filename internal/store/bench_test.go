@@ -138,7 +138,7 @@ func BenchmarkApplyEntries(b *testing.B) {
 			changes := func(i int) (changes []row) {
 				notKept := errors.New("not kept")
 				require.ErrorIs(b, db.rows.Update(b.Context(), func(tx *txn.Tx) error {
-					require.NoError(b, applyAll(records.Of(tx, id.source(id.State)), work[i%len(work)]))
+					require.NoError(b, applyAll(records.Of(tx, id.Source(id.State)), work[i%len(work)]))
 					err := tx.Changes(func(r row) error { changes = append(changes, r); return nil })
 					return errors.Join(notKept, err)
 				}), notKept)

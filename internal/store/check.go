@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/rendered"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -118,13 +119,13 @@ func (c *checker) all() error {
 		}
 	}
 	return c.db.rows.View(c.ctx, func(t *txn.Tx) error {
-		for s, err := range allSubscriptions(t) {
+		for s, err := range sources.All(t) {
 			if err != nil {
 				c.lost("subscriptions", "a row cannot be read: %v", err)
 				return nil
 			}
 			c.most = max(c.most, s.Number)
-			for _, id := range s.generations() {
+			for _, id := range s.Generations() {
 				c.most = max(c.most, id.Generation)
 				if _, err := c.records(t, "subscription "+s.Name, id); err != nil {
 					return err

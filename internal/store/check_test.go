@@ -98,7 +98,7 @@ func raw(t testing.TB, db *DB, f func(kv.Writer) error) {
 func TestDamageIsFoundAndRepaired(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	sub := func(t *testing.T, db *DB) (id keys.Source) {
-		subscribedTo(t, db, func(s Subscription, _ fragment.Source) { id = s.source(s.State) })
+		subscribedTo(t, db, func(s Subscription, _ fragment.Source) { id = s.Source(s.State) })
 		return id
 	}
 	for name, d := range map[string]struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,14 +13,15 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // Errors that callers tell apart.
 var (
-	ErrNotFound = errors.New("not found")
-	ErrExists   = errors.New("exists already")
+	ErrNotFound = txn.ErrNotFound
+	ErrExists   = txn.ErrExists
 	ErrTooLarge = txn.ErrTooLarge
 	ErrGone     = errors.New("gone") // was there and is not kept
 
@@ -134,21 +136,6 @@ func allCollections(t *txn.Tx) (all []Collection, err error) {
 	return all, nil
 }
 
-// nextNumber returns a number that neither a source nor a generation of a
-// subscription has had.
-func (db *DB) nextNumber(ctx context.Context) (uint32, error) {
-	var n uint32
-	err := db.rows.Update(ctx, func(t *txn.Tx) error {
-		n = 0
-		if _, err := t.GetJSON(keys.Meta("next"), &n); err != nil {
-			return err
-		}
-		n++
-		return t.PutJSON(keys.Meta("next"), n)
-	})
-	return n, err
-}
-
 // CreateCollection publishes a map that was not there before, with an entry for
 // each topic. It shows all at once, when it is whole. A collection of the name
 // that exists already is ErrExists. What was written of one that fails is removed.
@@ -163,7 +150,7 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 	if err != nil {
 		return nil, err
 	}
-	if c.Number, err = db.nextNumber(ctx); err != nil {
+	if c.Number, err = records.NextNumber(ctx, db.rows); err != nil {
 		return nil, err
 	}
 	c.Generation = 1
@@ -225,4 +212,99 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) e
 		}
 	}
 	return bulk.Commit()
+}
+
+// FillCollection publishes the first version of a map in a collection in which
+// nothing was published yet, if it passes all checks. It costs less than Publish,
+// because nothing need be compared and no commit need hold it all: as when a
+// collection is created, it shows all at once, when it is whole. A collection
+// that is not empty, or is not any more in the end, is ErrExists.
+func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Source, checks ...func(*Collection) error) (*Collection, error) {
+	var empty, filled Collection
+	err := db.rows.View(ctx, func(t *txn.Tx) error {
+		c, err := getCollection(t, name)
+		if err == nil {
+			empty, filled = *c, *c
+			err = stillEmpty(c, &empty)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if filled.Number, err = records.NextNumber(ctx, db.rows); err != nil { // rows of its own, that nothing shows yet
+		return nil, err
+	}
+	if err = db.load(ctx, filled.source(), fragment.Records(src), nil); err == nil {
+		err = db.loadLog(ctx, &filled, src)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.deleteRows(ctx, &filled))
+	}
+	err = db.rows.Update(ctx, func(t *txn.Tx) error {
+		c, err := getCollection(t, name)
+		if err == nil {
+			err = stillEmpty(c, &empty)
+		}
+		if err == nil {
+			err = c.pass(checks)
+		}
+		if err != nil {
+			return err
+		}
+		filled.Settings, filled.Segments, filled.Offers, filled.Restating = c.Settings, c.Segments, c.Offers, c.Restating
+		return putCollection(t, &filled)
+	})
+	unused := &empty
+	if err != nil {
+		unused = &filled
+	}
+	return &filled, errors.Join(err, db.deleteRows(ctx, unused))
+}
+
+// stillEmpty checks that c is the collection that was empty, and is so still.
+func stillEmpty(c, was *Collection) error {
+	if c.Head > 0 || c.Number != was.Number {
+		return fmt.Errorf("%w: something was published in collection %q", ErrExists, c.Name)
+	}
+	return nil
+}
+
+// DeleteCollection removes a collection with its log and snapshots, if it passes
+// all checks. From its commit on it is not there; what it took on disk is given
+// up after that, and by the next Open where that is interrupted.
+func (db *DB) DeleteCollection(ctx context.Context, name string, checks ...func(*Collection) error) error {
+	return db.rows.View(ctx, func(*txn.Tx) error { return db.deleteCollection(ctx, name, checks) }) // Close waits for all of it
+}
+
+func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*Collection) error) error {
+	var c *Collection
+	err := db.rows.Update(ctx, func(t *txn.Tx) error {
+		var err error
+		if c, err = getCollection(t, name); err != nil {
+			return err
+		}
+		if err := c.pass(checks); err != nil {
+			return err
+		}
+		return t.Delete(keys.Name(keys.TableCollection, name))
+	})
+	if err != nil {
+		return err
+	}
+	err = db.deleteRows(ctx, c)
+	db.seen.Delete(name)
+	db.latest.Delete(name)
+	os.RemoveAll(db.snapshotFolder(c)) // what a snapshot puts there meanwhile, it takes away again
+	return err
+}
+
+// deleteRows removes what is kept under the number of a collection that nothing
+// names any more, also where ctx ends.
+func (db *DB) deleteRows(ctx context.Context, c *Collection) error {
+	err := records.Delete(ctx, db.rows.Engine, c.source())
+	for _, table := range []byte{keys.TableLog, keys.TableFragment, keys.TableKey, keys.TableSnapshot, keys.TableChangeList} {
+		err = errors.Join(err, db.rows.Engine.DeletePrefix(context.WithoutCancel(ctx), keys.Collection(table, c.Number)))
+	}
+	return err
 }

@@ -1,20 +1,27 @@
 package store
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // DB is a node's database. It is safe for concurrent use; writes run one at a
 // time.
 type DB struct {
+	*sources.Store // of what is followed
+
 	dir      string
 	rows     *txn.DB
 	verifier kv.Verifier        // compares the engine's checksums; nil where it has none
@@ -52,4 +59,37 @@ func (db *DB) writable() error {
 		return fmt.Errorf("%s is opened for reading only", db.dir)
 	}
 	return db.CheckFreeSpace()
+}
+
+// Sizes are the bytes that a database takes on disk.
+type Sizes struct {
+	Records   int64 // all rows
+	Snapshots int64
+}
+
+// Sizes returns how much room the database takes. It looks at each file.
+func (db *DB) Sizes() (s Sizes, err error) {
+	if s.Records, err = db.rows.Engine.Size(); err != nil {
+		return s, err
+	}
+	s.Snapshots, err = sizeOf(filepath.Join(db.dir, datafolder.Snapshots))
+	return s, err
+}
+
+// sizeOf adds up the sizes of the files in a folder. Files and folders that go
+// meanwhile have none.
+func sizeOf(folder string) (bytes int64, err error) {
+	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+		var info os.FileInfo
+		if err == nil && !d.IsDir() {
+			if info, err = d.Info(); err == nil {
+				bytes += info.Size()
+			}
+		}
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	return bytes, err
 }

@@ -11,6 +11,7 @@
 // crash leaves the state before or after, never between. A whole map is loaded
 // into a new generation ([DB.StageSource]) that one small commit switches to.
 //
-// The layout of the rows is in package keys. Package records has the records of sources, and
-// package datafolder the folder in which all of it is.
+// The layout of the rows is in package keys. Package records has the records of sources,
+// package sources what is followed, and package rendered the bytes of fragments. All of it is
+// in a folder that package datafolder keeps.
 package store

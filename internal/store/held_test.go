@@ -79,7 +79,7 @@ func TestRecordsThatAreHeld(t *testing.T) {
 func TestARecordWithALongID(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "s", mapOf(t, 1))
-	long := strings.Repeat("x", maxRecordID)
+	long := strings.Repeat("x", 8<<10)
 	applying(t, db, func(a *Applying) error { return a.Hold(Held{ID: long}) })
 	require.Len(t, heldOf(t, db, "s", long), 1)
 	err := db.ApplyEntries(t.Context(), "s", func(a *Applying) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -218,6 +219,7 @@ func newDB(o Options, engine kv.Engine) *DB {
 	}
 	db.verifier, _ = engine.(kv.Verifier)
 	db.rows = txn.New(engine, db.writable)
+	db.Store = sources.New(db.rows, func() time.Time { return db.now() }, db.loader)
 	return db
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -159,3 +160,28 @@ func applyChange(state merge.State, change *fragment.Change) error {
 	}
 	return nil
 }
+
+// PublishLocal is Publish for local statements: it keeps an activity with it.
+func (db *DB) PublishLocal(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
+	return db.Publish(ctx, name, func(c Collection, state merge.State) (*fragment.Change, error) {
+		change, err := decide(c, state)
+		if err != nil || change.Empty() {
+			return change, err
+		}
+		a := Activity{Source: name, Kind: ActivityEdited}
+		for _, e := range change.Entries[:min(len(change.Entries), maxEntries)] {
+			state := "live"
+			if e.Deleted {
+				state = "deleted"
+			}
+			a.Entries = append(a.Entries, ActivityEntry{TopicSI: string(e.TopicSI), Title: e.Title, State: state, Updated: db.now().UTC()})
+		}
+		if left := len(change.Entries) - len(a.Entries); left > 0 {
+			a.Note = fmt.Sprintf("and %d more", left)
+		}
+		return change, db.Note(state.(interface{ Tx() *txn.Tx }).Tx(), a)
+	})
+}
+
+// maxEntries is how many entries an activity of local statements lists.
+const maxEntries = 200

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -150,7 +151,7 @@ func TestActivitiesAreBounded(t *testing.T) {
 	before := len(activities(t, db))
 	const more = 3
 	require.NoError(t, db.ApplyEntries(t.Context(), "s", func(a *Applying) error {
-		for i := range maxActivities + more - before {
+		for i := range sources.MaxActivities + more - before {
 			if err := a.Note(Activity{Kind: ActivityApplied, Entries: []ActivityEntry{{TopicSI: "a", Updated: time.Unix(int64(i), 0)}}}); err != nil {
 				return err
 			}
@@ -158,7 +159,7 @@ func TestActivitiesAreBounded(t *testing.T) {
 		return nil
 	}))
 	log := activities(t, db)
-	require.Len(t, log, maxActivities)
+	require.Len(t, log, sources.MaxActivities)
 	require.Equal(t, ActivityApplied, log[0].Kind)
 	require.Equal(t, "s", log[0].Source)
 	rows := 0
@@ -169,5 +170,5 @@ func TestActivitiesAreBounded(t *testing.T) {
 		}
 		return nil
 	}))
-	require.Equal(t, maxActivities, rows)
+	require.Equal(t, sources.MaxActivities, rows)
 }

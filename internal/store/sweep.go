@@ -15,16 +15,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// deleteSource removes the records of a generation, also where ctx ends: nothing names them any more.
-func (db *DB) deleteSource(ctx context.Context, id keys.Source) error {
-	for _, table := range []byte(keys.SourceTables) {
-		if err := db.rows.Engine.DeletePrefix(context.WithoutCancel(ctx), id.Key(table)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // sweep removes what crashes have left.
 func (db *DB) sweep(ctx context.Context) error {
 	left, err := db.leftovers(ctx)
@@ -65,7 +55,7 @@ func (db *DB) leftovers(ctx context.Context) (*leftovers, error) {
 		return nil, err
 	}
 	for i := range subscriptions {
-		for _, id := range subscriptions[i].generations() {
+		for _, id := range subscriptions[i].Generations() {
 			live[id] = true
 		}
 	}

@@ -7,8 +7,12 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// ErrTooLarge says that a change takes more memory than it may.
-var ErrTooLarge = errors.New("too large a change")
+// Errors that callers tell apart.
+var (
+	ErrNotFound = errors.New("not found")
+	ErrExists   = errors.New("exists already")
+	ErrTooLarge = errors.New("too large a change") // it takes more memory than it may
+)
 
 // DamageRemedy ends the messages about rows that are damaged.
 const DamageRemedy = "What is read may be wrong or incomplete. \"check\" says what else is damaged. Restore the folder from a backup with \"restore\"; " +

@@ -1,4 +1,4 @@
-package store
+package sources
 
 import (
 	"context"
@@ -84,7 +84,8 @@ type Mark struct {
 	Relied string `json:",omitempty"`
 }
 
-func (s *Subscription) source(p *Progress) keys.Source {
+// Source names the generation with a progress.
+func (s *Subscription) Source(p *Progress) keys.Source {
 	return keys.Source{Number: s.Number, Generation: p.Generation}
 }
 
@@ -92,7 +93,7 @@ func getSubscription(t *txn.Tx, name string) (*Subscription, error) {
 	var s Subscription
 	ok, err := t.GetJSON(keys.Name(keys.TableSubscription, name), &s)
 	if err == nil && !ok {
-		err = fmt.Errorf("%w: subscription %q", ErrNotFound, name)
+		err = fmt.Errorf("%w: subscription %q", txn.ErrNotFound, name)
 	}
 	return &s, err
 }
@@ -101,8 +102,8 @@ func putSubscription(t *txn.Tx, s *Subscription) error {
 	return t.PutJSON(keys.Name(keys.TableSubscription, s.Name), s)
 }
 
-// allSubscriptions iterates over all subscriptions by name.
-func allSubscriptions(t *txn.Tx) iter.Seq2[Subscription, error] {
+// All iterates over all subscriptions by name.
+func All(t *txn.Tx) iter.Seq2[Subscription, error] {
 	return func(yield func(Subscription, error) bool) {
 		for r, err := range t.Scan([]byte{keys.TableSubscription}, nil) {
 			var s Subscription
@@ -117,10 +118,10 @@ func allSubscriptions(t *txn.Tx) iter.Seq2[Subscription, error] {
 }
 
 // Subscriptions returns all subscriptions by name.
-func (db *DB) Subscriptions(ctx context.Context) ([]Subscription, error) {
+func (st *Store) Subscriptions(ctx context.Context) ([]Subscription, error) {
 	var all []Subscription
-	err := db.rows.View(ctx, func(t *txn.Tx) error {
-		for s, err := range allSubscriptions(t) {
+	err := st.rows.View(ctx, func(t *txn.Tx) error {
+		for s, err := range All(t) {
 			if err != nil {
 				return err
 			}
@@ -131,40 +132,40 @@ func (db *DB) Subscriptions(ctx context.Context) ([]Subscription, error) {
 	return all, err
 }
 
-// AddSubscription adds a subscription. A name that is taken is ErrExists.
-func (db *DB) AddSubscription(ctx context.Context, s Subscription) error {
+// AddSubscription adds a subscription. A name that is taken is txn.ErrExists.
+func (st *Store) AddSubscription(ctx context.Context, s Subscription) error {
 	var err error
-	if s.Number, err = db.nextNumber(ctx); err != nil {
+	if s.Number, err = records.NextNumber(ctx, st.rows); err != nil {
 		return err
 	}
-	return db.rows.Update(ctx, func(t *txn.Tx) error {
+	return st.rows.Update(ctx, func(t *txn.Tx) error {
 		if b, err := t.Get(keys.Name(keys.TableSubscription, s.Name)); b != nil || err != nil {
 			if err == nil {
-				err = fmt.Errorf("%w: subscription %q", ErrExists, s.Name)
+				err = fmt.Errorf("%w: subscription %q", txn.ErrExists, s.Name)
 			}
 			return err
 		}
 		if err := putSubscription(t, &s); err != nil {
 			return err
 		}
-		return db.note(t, Activity{Source: s.Name, Kind: ActivitySubscribed, Note: s.FragmentsFeed})
+		return st.Note(t, Activity{Source: s.Name, Kind: ActivitySubscribed, Note: s.FragmentsFeed})
 	})
 }
 
 // UpdateSubscription changes what is known of a subscription. Generations that
 // it names no longer are removed.
-func (db *DB) UpdateSubscription(ctx context.Context, name string, change func(*Subscription)) error {
+func (st *Store) UpdateSubscription(ctx context.Context, name string, change func(*Subscription)) error {
 	var dropped []keys.Source
-	err := db.rows.Update(ctx, func(t *txn.Tx) error {
+	err := st.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
 		}
-		before := s.generations()
+		before := s.Generations()
 		change(s)
 		dropped = nil
 		kept := map[keys.Source]bool{}
-		for _, id := range s.generations() {
+		for _, id := range s.Generations() {
 			kept[id] = true
 		}
 		for _, id := range before {
@@ -177,17 +178,17 @@ func (db *DB) UpdateSubscription(ctx context.Context, name string, change func(*
 	if err != nil {
 		return err
 	}
-	return db.drop(ctx, dropped)
+	return st.drop(ctx, dropped)
 }
 
 // drop removes generations that nothing names any more.
-func (db *DB) drop(ctx context.Context, dropped []keys.Source) error {
+func (st *Store) drop(ctx context.Context, dropped []keys.Source) error {
 	if len(dropped) == 0 {
 		return nil
 	}
-	return db.rows.View(context.WithoutCancel(ctx), func(*txn.Tx) error { // Close waits for it
+	return st.rows.View(context.WithoutCancel(ctx), func(*txn.Tx) error { // Close waits for it
 		for _, id := range dropped {
-			if err := db.deleteSource(ctx, id); err != nil {
+			if err := records.Delete(ctx, st.rows.Engine, id); err != nil {
 				return err
 			}
 		}
@@ -195,11 +196,12 @@ func (db *DB) drop(ctx context.Context, dropped []keys.Source) error {
 	})
 }
 
-func (s *Subscription) generations() []keys.Source {
+// Generations returns the generations that there are.
+func (s *Subscription) Generations() []keys.Source {
 	var ids []keys.Source
 	for _, p := range []*Progress{s.State, s.Staging} {
 		if p != nil {
-			ids = append(ids, s.source(p))
+			ids = append(ids, s.Source(p))
 		}
 	}
 	return ids
@@ -209,9 +211,9 @@ func (s *Subscription) generations() []keys.Source {
 // subscription's source, to be caught up by ApplyEntries and then switched to.
 // What was staged before goes. An error, that of an iteration or the end of ctx
 // among them, stages nothing.
-func (db *DB) StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark Mark, progress func(Loading)) error {
+func (st *Store) StageSource(ctx context.Context, name string, all iter.Seq2[fragment.Record, error], mark Mark, progress func(records.Loading)) error {
 	var id keys.Source
-	err := db.rows.View(ctx, func(t *txn.Tx) error {
+	err := st.rows.View(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		id.Number = s.Number
 		return err
@@ -221,13 +223,13 @@ func (db *DB) StageSource(ctx context.Context, name string, records iter.Seq2[fr
 	}
 	// Never a number again: another load, or the removal of what another has
 	// left, may still be writing.
-	if id.Generation, err = db.nextNumber(ctx); err != nil {
+	if id.Generation, err = records.NextNumber(ctx, st.rows); err != nil {
 		return err
 	}
-	if err := db.load(ctx, id, records, progress); err != nil {
-		return errors.Join(err, db.deleteSource(ctx, id))
+	if err := st.loader().Load(ctx, id, all, progress); err != nil {
+		return errors.Join(err, records.Delete(ctx, st.rows.Engine, id))
 	}
-	return db.UpdateSubscription(ctx, name, func(s *Subscription) {
+	return st.UpdateSubscription(ctx, name, func(s *Subscription) {
 		s.Staging = &Progress{Generation: id.Generation, Snapshot: !mark.Updated.IsZero(), Mark: mark}
 	})
 }
@@ -235,17 +237,17 @@ func (db *DB) StageSource(ctx context.Context, name string, records iter.Seq2[fr
 // ApplyEntries changes the records of a source and moves its mark, in one
 // commit. It works on the staged generation where there is one, so that readers
 // go on seeing the state before a clean replacement.
-func (db *DB) ApplyEntries(ctx context.Context, name string, f func(*Applying) error) error {
-	return db.rows.Update(ctx, func(t *txn.Tx) error {
+func (st *Store) ApplyEntries(ctx context.Context, name string, f func(*Applying) error) error {
+	return st.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
 		}
 		p := s.applied()
 		if p == nil {
-			return fmt.Errorf("%w: subscription %q has no state yet", ErrNotFound, name)
+			return fmt.Errorf("%w: subscription %q has no state yet", txn.ErrNotFound, name)
 		}
-		if err := f(&Applying{records.Of(t, s.source(p)), p, t, s, db}); err != nil {
+		if err := f(&Applying{records.Of(t, s.Source(p)), p, t, s, st}); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -257,32 +259,32 @@ func (db *DB) ApplyEntries(ctx context.Context, name string, f func(*Applying) e
 
 // ReadSources calls f with the subscriptions that have a state and their
 // records, all as of one moment. The sources are valid until f returns.
-func (db *DB) ReadSources(ctx context.Context, f func([]Subscription, []fragment.Source) error) error {
-	return db.rows.View(ctx, func(t *txn.Tx) error {
+func (st *Store) ReadSources(ctx context.Context, f func([]Subscription, []fragment.Source) error) error {
+	return st.rows.View(ctx, func(t *txn.Tx) error {
 		var subscriptions []Subscription
-		var sources []fragment.Source
-		for s, err := range allSubscriptions(t) {
+		var all []fragment.Source
+		for s, err := range All(t) {
 			if err != nil {
 				return err
 			}
 			if s.State != nil {
 				subscriptions = append(subscriptions, s)
-				sources = append(sources, records.Of(t, s.source(s.State)))
+				all = append(all, records.Of(t, s.Source(s.State)))
 			}
 		}
-		return f(subscriptions, sources)
+		return f(subscriptions, all)
 	})
 }
 
 // CountTopics returns how many topics of a subscription have a TopicSI that begins with
 // prefix, in the generation that readers see. It reads as many keys.
-func (db *DB) CountTopics(ctx context.Context, name, prefix string) (n int, err error) {
-	err = db.rows.View(ctx, func(t *txn.Tx) error {
+func (st *Store) CountTopics(ctx context.Context, name, prefix string) (n int, err error) {
+	err = st.rows.View(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil || s.State == nil {
 			return err
 		}
-		for _, err := range t.Glance(s.source(s.State).LocatorKey(keys.TableTopic, fragment.Ref(prefix)), nil) {
+		for _, err := range t.Glance(s.Source(s.State).LocatorKey(keys.TableTopic, fragment.Ref(prefix)), nil) {
 			if err != nil {
 				return err
 			}
@@ -295,61 +297,28 @@ func (db *DB) CountTopics(ctx context.Context, name, prefix string) (n int, err 
 
 // SwitchSource makes the staged generation of a subscription the one that
 // readers see. note says why the source was replaced, "" for a clean start.
-func (db *DB) SwitchSource(ctx context.Context, name, note string) error {
+func (st *Store) SwitchSource(ctx context.Context, name, note string) error {
 	var dropped []keys.Source
-	err := db.rows.Update(ctx, func(t *txn.Tx) error {
+	err := st.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
 		}
 		if s.Staging == nil {
-			return fmt.Errorf("%w: subscription %q has nothing staged", ErrNotFound, name)
+			return fmt.Errorf("%w: subscription %q has nothing staged", txn.ErrNotFound, name)
 		}
 		dropped = nil
 		if s.State != nil {
-			dropped = []keys.Source{s.source(s.State)}
+			dropped = []keys.Source{s.Source(s.State)}
 		}
 		s.State, s.Staging = s.Staging, nil
 		if err := putSubscription(t, s); err != nil {
 			return err
 		}
-		return db.note(t, Activity{Source: name, Kind: ActivityReplaced, Note: note})
+		return st.Note(t, Activity{Source: name, Kind: ActivityReplaced, Note: note})
 	})
 	if err != nil {
 		return err
 	}
-	return db.drop(ctx, dropped)
-}
-
-// Part is a source of a node's merged view.
-type Part struct {
-	Name   string // of the subscription, or of the local collection
-	SP     string
-	Local  bool
-	Source fragment.Source
-}
-
-// ReadParts calls f with the sources of the merged view, all as of one moment:
-// those subscriptions that have a state, by name, and the local collection if it
-// is there. The sources are valid until f returns.
-func (db *DB) ReadParts(ctx context.Context, local string, f func([]Part) error) error {
-	return db.rows.View(ctx, func(t *txn.Tx) error {
-		var parts []Part
-		for s, err := range allSubscriptions(t) {
-			if err != nil {
-				return err
-			}
-			if s.State != nil {
-				parts = append(parts, Part{Name: s.Name, SP: s.SP, Source: records.Of(t, s.source(s.State))})
-			}
-		}
-		c, err := getCollection(t, local)
-		switch {
-		case err == nil:
-			parts = append(parts, Part{Name: c.Name, SP: c.SP, Local: true, Source: records.Of(t, c.source())})
-		case !errors.Is(err, ErrNotFound):
-			return err
-		}
-		return f(parts)
-	})
+	return st.drop(ctx, dropped)
 }

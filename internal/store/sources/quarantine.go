@@ -1,4 +1,4 @@
-package store
+package sources
 
 import (
 	"context"
@@ -47,11 +47,11 @@ type Applying struct {
 	*Progress
 	tx           *txn.Tx
 	subscription *Subscription
-	db           *DB
+	st           *Store
 }
 
 func (a *Applying) quarantineKey(topicSI string) []byte {
-	return append(a.subscription.source(a.Progress).Key(keys.TableQuarantine), topicSI...)
+	return append(a.subscription.Source(a.Progress).Key(keys.TableQuarantine), topicSI...)
 }
 
 // Quarantine puts an entry into quarantine. It takes the place of another of the
@@ -62,7 +62,7 @@ func (a *Applying) Quarantine(q Quarantined) error {
 	if err != nil {
 		return err
 	}
-	now := a.db.now().UTC()
+	now := a.st.now().UTC()
 	q.First, q.Last, q.Tries = now, now, 1
 	if ok && before.Entry == q.Entry && before.Updated.Equal(q.Updated) {
 		q.First, q.Tries = before.First, before.Tries+1
@@ -101,9 +101,9 @@ func quarantined(t *txn.Tx, id keys.Source) ([]Quarantined, error) {
 
 // Quarantine returns what is in quarantine of a subscription, by topic: of the
 // generation that readers see, or of the first one while that is being loaded.
-func (db *DB) Quarantine(ctx context.Context, name string) ([]Quarantined, error) {
+func (st *Store) Quarantine(ctx context.Context, name string) ([]Quarantined, error) {
 	var all []Quarantined
-	err := db.rows.View(ctx, func(t *txn.Tx) error {
+	err := st.rows.View(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
@@ -113,7 +113,7 @@ func (db *DB) Quarantine(ctx context.Context, name string) ([]Quarantined, error
 			p = s.Staging
 		}
 		if p != nil {
-			all, err = quarantined(t, s.source(p))
+			all, err = quarantined(t, s.Source(p))
 		}
 		return err
 	})
@@ -122,9 +122,9 @@ func (db *DB) Quarantine(ctx context.Context, name string) ([]Quarantined, error
 
 // Forget takes topics out of quarantine, or all where none is named, without
 // applying their entries. It returns those that were there.
-func (db *DB) Forget(ctx context.Context, name string, topics ...string) ([]Quarantined, error) {
+func (st *Store) Forget(ctx context.Context, name string, topics ...string) ([]Quarantined, error) {
 	var gone []Quarantined
-	err := db.rows.Update(ctx, func(t *txn.Tx) error {
+	err := st.rows.Update(ctx, func(t *txn.Tx) error {
 		gone = nil
 		s, err := getSubscription(t, name)
 		if err != nil {
@@ -138,7 +138,7 @@ func (db *DB) Forget(ctx context.Context, name string, topics ...string) ([]Quar
 			if p == nil {
 				continue
 			}
-			all, err := quarantined(t, s.source(p))
+			all, err := quarantined(t, s.Source(p))
 			if err != nil {
 				return err
 			}
@@ -146,7 +146,7 @@ func (db *DB) Forget(ctx context.Context, name string, topics ...string) ([]Quar
 				if len(topics) > 0 && !named[q.TopicSI] {
 					continue
 				}
-				if err := t.Delete(append(s.source(p).Key(keys.TableQuarantine), q.TopicSI...)); err != nil {
+				if err := t.Delete(append(s.Source(p).Key(keys.TableQuarantine), q.TopicSI...)); err != nil {
 					return err
 				}
 				gone = append(gone, q)
@@ -155,7 +155,7 @@ func (db *DB) Forget(ctx context.Context, name string, topics ...string) ([]Quar
 		if len(gone) == 0 {
 			return nil
 		}
-		return db.note(t, Activity{Source: name, Kind: ActivityForgotten, Entries: entriesOf(gone)})
+		return st.Note(t, Activity{Source: name, Kind: ActivityForgotten, Entries: entriesOf(gone)})
 	})
 	return gone, err
 }
@@ -169,19 +169,19 @@ func entriesOf(all []Quarantined) []ActivityEntry {
 }
 
 // RemoveSubscription removes a subscription and all that its source says.
-func (db *DB) RemoveSubscription(ctx context.Context, name string) error {
+func (st *Store) RemoveSubscription(ctx context.Context, name string) error {
 	var dropped []keys.Source
-	err := db.rows.Update(ctx, func(t *txn.Tx) error {
+	err := st.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
 		}
-		dropped = s.generations()
+		dropped = s.Generations()
 		return errors.Join(t.Delete(keys.Name(keys.TableSubscription, name)),
-			db.note(t, Activity{Source: name, Kind: ActivityUnsubscribed, Note: s.FragmentsFeed}))
+			st.Note(t, Activity{Source: name, Kind: ActivityUnsubscribed, Note: s.FragmentsFeed}))
 	})
 	if err != nil {
 		return err
 	}
-	return db.drop(ctx, dropped)
+	return st.drop(ctx, dropped)
 }

@@ -1,4 +1,4 @@
-package store
+package sources
 
 import (
 	"context"
@@ -46,12 +46,12 @@ func held(t *txn.Tx, source keys.Source, id string) (*Held, error) {
 
 // Held returns what is known of a record, nil if nothing is.
 func (a *Applying) Held(id string) (*Held, error) {
-	return held(a.tx, a.subscription.source(a.Progress), id)
+	return held(a.tx, a.subscription.Source(a.Progress), id)
 }
 
 // Describing returns the id of the record that describes a topic, "" if none does.
 func (a *Applying) Describing(topicSI fragment.Ref) (string, error) {
-	b, err := a.tx.Get(a.subscription.source(a.Progress).LocatorKey(keys.TableDescribed, topicSI))
+	b, err := a.tx.Get(a.subscription.Source(a.Progress).LocatorKey(keys.TableDescribed, topicSI))
 	return string(b), err
 }
 
@@ -60,7 +60,7 @@ func (a *Applying) Hold(h Held) error {
 	if err := a.LetGo(h.ID); err != nil {
 		return err
 	}
-	source := a.subscription.source(a.Progress)
+	source := a.subscription.Source(a.Progress)
 	key, err := heldKey(source, h.ID)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (a *Applying) LetGo(id string) error {
 	if h == nil || err != nil {
 		return err
 	}
-	source := a.subscription.source(a.Progress)
+	source := a.subscription.Source(a.Progress)
 	key, err := heldKey(source, id)
 	if err != nil {
 		return err
@@ -101,8 +101,8 @@ func (a *Applying) LetGo(id string) error {
 // HeldRecords calls f with what is known of the records of a subscription: of those with
 // the given ids, or of all where ids is nil. It is the generation that changes are
 // applied to. It ends where f fails.
-func (db *DB) HeldRecords(ctx context.Context, name string, ids []string, f func(Held) error) error {
-	return db.rows.View(ctx, func(t *txn.Tx) error {
+func (st *Store) HeldRecords(ctx context.Context, name string, ids []string, f func(Held) error) error {
+	return st.rows.View(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (db *DB) HeldRecords(ctx context.Context, name string, ids []string, f func
 		if p == nil {
 			return nil
 		}
-		source := s.source(p)
+		source := s.Source(p)
 		for _, id := range ids {
 			h, err := held(t, source, id)
 			if err == nil && h != nil {

@@ -1,0 +1,34 @@
+package records
+
+import (
+	"context"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// NextNumber returns a number that neither a source nor a generation of one has had.
+func NextNumber(ctx context.Context, rows *txn.DB) (uint32, error) {
+	var n uint32
+	err := rows.Update(ctx, func(t *txn.Tx) error {
+		n = 0
+		if _, err := t.GetJSON(keys.Meta("next"), &n); err != nil {
+			return err
+		}
+		n++
+		return t.PutJSON(keys.Meta("next"), n)
+	})
+	return n, err
+}
+
+// Delete removes the records of a generation, and all that belongs to it, also where ctx ends:
+// nothing names them any more.
+func Delete(ctx context.Context, engine kv.Engine, id keys.Source) error {
+	for _, table := range []byte(keys.SourceTables) {
+		if err := engine.DeletePrefix(context.WithoutCancel(ctx), id.Key(table)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

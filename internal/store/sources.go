@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/sources"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// What a store keeps of the sources that are followed: see package sources.
+type (
+	// Subscription is a source that follows a collection of another server.
+	Subscription = sources.Subscription
+	// Protocol is a way to follow a source.
+	Protocol = sources.Protocol
+	// Progress is how far a generation of a source has come.
+	Progress = sources.Progress
+	// Mark is the point in a feed up to which everything is applied.
+	Mark = sources.Mark
+	// Applying is a change of a subscription's source under way.
+	Applying = sources.Applying
+	// Held is what is known of a record of a source.
+	Held = sources.Held
+	// Quarantined is an entry that could not be applied.
+	Quarantined = sources.Quarantined
+	// Activity is what was done with a source at one time.
+	Activity = sources.Activity
+	// ActivityEntry is an entry of a feed in an activity.
+	ActivityEntry = sources.ActivityEntry
+	// ActivityKind says what was done.
+	ActivityKind = sources.ActivityKind
+)
+
+// The protocols.
+const (
+	TMShare      = sources.TMShare
+	AtomPMH      = sources.AtomPMH
+	ResourceSync = sources.ResourceSync
+)
+
+// The kinds of activities.
+const (
+	ActivityApplied      = sources.ActivityApplied
+	ActivityQuarantined  = sources.ActivityQuarantined
+	ActivityReleased     = sources.ActivityReleased
+	ActivityForgotten    = sources.ActivityForgotten
+	ActivityReplaced     = sources.ActivityReplaced
+	ActivityEdited       = sources.ActivityEdited
+	ActivitySubscribed   = sources.ActivitySubscribed
+	ActivityUnsubscribed = sources.ActivityUnsubscribed
+)
+
+// Part is a source of a node's merged view.
+type Part struct {
+	Name   string // of the subscription, or of the local collection
+	SP     string
+	Local  bool
+	Source fragment.Source
+}
+
+// ReadParts calls f with the sources of the merged view, all as of one moment:
+// those subscriptions that have a state, by name, and the local collection if it
+// is there. The sources are valid until f returns.
+func (db *DB) ReadParts(ctx context.Context, local string, f func([]Part) error) error {
+	return db.rows.View(ctx, func(t *txn.Tx) error {
+		var parts []Part
+		for s, err := range sources.All(t) {
+			if err != nil {
+				return err
+			}
+			if s.State != nil {
+				parts = append(parts, Part{Name: s.Name, SP: s.SP, Source: records.Of(t, s.Source(s.State))})
+			}
+		}
+		c, err := getCollection(t, local)
+		switch {
+		case err == nil:
+			parts = append(parts, Part{Name: c.Name, SP: c.SP, Local: true, Source: records.Of(t, c.source())})
+		case !errors.Is(err, ErrNotFound):
+			return err
+		}
+		return f(parts)
+	})
+}

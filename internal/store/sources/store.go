@@ -1,0 +1,23 @@
+// Package sources has what a node follows: its subscriptions, how far each has come, what is in
+// quarantine, which records it holds, and what was done. The records themselves are in package
+// records.
+package sources
+
+import (
+	"time"
+
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// Store keeps subscriptions as rows.
+type Store struct {
+	rows   *txn.DB
+	now    func() time.Time
+	loader func() records.Loader
+}
+
+// New returns a store over rows.
+func New(rows *txn.DB, now func() time.Time, loader func() records.Loader) *Store {
+	return &Store{rows, now, loader}
+}
