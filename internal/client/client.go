@@ -34,7 +34,7 @@ type Quarantine interface {
 // Sources is what the client needs to keep the records of its sources.
 type Sources interface {
 	StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark, progress func(store.Loading)) error
-	SwitchSource(ctx context.Context, name, note string) error
+	SwitchSource(ctx context.Context, name string, generation uint32, note string) error
 	ApplyEntries(ctx context.Context, name string, f func(*store.Applying) error) error
 	HeldRecords(ctx context.Context, name string, ids []string, f func(store.Held) error) error
 	ReadSources(ctx context.Context, f func([]store.Subscription, []fragment.Source) error) error

@@ -47,8 +47,8 @@ func (d *dyingStore) StageSource(ctx context.Context, name string, records iter.
 	return d.write("stage", func() error { return d.Store.StageSource(ctx, name, records, mark, progress) })
 }
 
-func (d *dyingStore) SwitchSource(ctx context.Context, name, note string) error {
-	return d.write("switch", func() error { return d.Store.SwitchSource(ctx, name, note) })
+func (d *dyingStore) SwitchSource(ctx context.Context, name string, generation uint32, note string) error {
+	return d.write("switch", func() error { return d.Store.SwitchSource(ctx, name, generation, note) })
 }
 
 func (d *dyingStore) ApplyEntries(ctx context.Context, name string, f func(*store.Applying) error) error {

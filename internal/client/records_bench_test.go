@@ -116,7 +116,9 @@ func (n *recordsBench) inStep(form string) {
 			return nil
 		}))
 	}
-	require.NoError(tb, n.db.SwitchSource(ctx, "m", ""))
+	kept, err := n.db.Subscriptions(ctx)
+	require.NoError(tb, err)
+	require.NoError(tb, n.db.SwitchSource(ctx, "m", kept[0].Staging.Generation, ""))
 	r, err := n.client.Sync(ctx, "m")
 	require.NoError(tb, err)
 	require.Equal(tb, client.Round{Name: "m", Mark: r.Mark}, *r, "there is nothing to do")

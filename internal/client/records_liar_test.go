@@ -120,7 +120,7 @@ func (w *world) saysWhatHappened(r *client.Round, failed error) {
 
 // recordsConverge asserts that a round without lies brings the source in step.
 func (w *world) recordsConverge() {
-	w.s.restart(tight)
+	w.s.restart(calm)
 	w.o.offer("egov")
 	r, err := w.s.Sync(context.Background(), "egov")
 	require.NoError(w.t, err)

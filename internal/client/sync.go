@@ -142,6 +142,7 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 	r := &Round{Name: name}
 	own, failed := c.forSubscription(s)
 	if failed == nil {
+		own.Store = newRoundStore(c.Store, s)
 		failed = f(own, s, r)
 		own.reportTolerated(name)
 	}
@@ -183,6 +184,7 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, u
 			return err
 		}
 		*s = *current
+		c.Store = newRoundStore(c.Store, s)
 		s.ETag, r.Snapshot = "", s.Staging.Snapshot
 		err = c.partialUpdate(ctx, s, r, until)
 		var history *historyError
@@ -195,7 +197,7 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, u
 		case err != nil:
 			return err
 		}
-		if err := c.Store.SwitchSource(ctx, s.Name, r.Reason); err != nil {
+		if err := c.Store.SwitchSource(ctx, s.Name, s.Staging.Generation, r.Reason); err != nil {
 			return err
 		}
 		return (&fetch.Download{Path: c.downloadPath(s)}).Remove() // what a crash has left

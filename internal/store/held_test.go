@@ -20,6 +20,14 @@ func heldOf(t testing.TB, db *DB, name string, ids ...string) map[string]Held {
 	return all
 }
 
+// staged returns the generation of the subscription "s" that is staged, 0 if none is.
+func staged(t testing.TB, db *DB) uint32 {
+	if p := subscription(t, db, "s").Staging; p != nil {
+		return p.Generation
+	}
+	return 0
+}
+
 func applying(t testing.TB, db *DB, f func(a *Applying) error) {
 	t.Helper()
 	require.NoError(t, db.ApplyEntries(t.Context(), "s", f))
@@ -105,7 +113,7 @@ func TestRecordsThatAreHeldBelongToAGeneration(t *testing.T) {
 	}
 	stage()
 	hold("urn:first")
-	require.NoError(t, db.SwitchSource(t.Context(), "s", ""))
+	require.NoError(t, db.SwitchSource(t.Context(), "s", staged(t, db), ""))
 	require.Len(t, heldOf(t, db, "s", "urn:first"), 1)
 	const tables = "hd"
 	require.Equal(t, 2, rows(t, db, tables))
@@ -118,11 +126,27 @@ func TestRecordsThatAreHeldBelongToAGeneration(t *testing.T) {
 	require.Equal(t, `"urn:second"`, string(subscription(t, db, "s").Staging.Records))
 	require.Equal(t, `"urn:first"`, string(subscription(t, db, "s").State.Records))
 	require.Len(t, heldOf(t, db, "s"), 1)
-	require.NoError(t, db.SwitchSource(t.Context(), "s", ""))
+	require.NoError(t, db.SwitchSource(t.Context(), "s", staged(t, db), ""))
 	require.Equal(t, []int{1, 0}, []int{len(heldOf(t, db, "s", "urn:second")), len(heldOf(t, db, "s", "urn:first"))})
 	require.Equal(t, 2, rows(t, db, tables), "what the first one held is gone")
 	require.NoError(t, db.RemoveSubscription(t.Context(), "s"))
 	require.Zero(t, rows(t, db, tables))
+}
+
+// What another has staged is not switched to.
+func TestOnlyTheOwnGenerationIsSwitchedTo(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	require.NoError(t, db.AddSubscription(t.Context(), Subscription{Name: "s", SP: sp}))
+	stage := func() uint32 {
+		require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(&merge.Memory{}), Mark{}, nil))
+		return staged(t, db)
+	}
+	first := stage()
+	second := stage()
+	require.ErrorIs(t, db.SwitchSource(t.Context(), "s", first, ""), ErrOvertaken)
+	require.Nil(t, subscription(t, db, "s").State)
+	require.NoError(t, db.SwitchSource(t.Context(), "s", second, ""))
+	require.Equal(t, second, subscription(t, db, "s").State.Generation)
 }
 
 // A commit that fails leaves what is held as it was.

@@ -112,7 +112,7 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 	for i := range 2 { // the first is replaced before anybody has seen it
 		said(db.StageSource(ctx, "s", fragment.Records(mapOf(t, 5+i)), Mark{}, nil))
 	}
-	said(db.SwitchSource(ctx, "s", "for a test"))
+	said(db.SwitchSource(ctx, "s", staged(t, db), "for a test"))
 	said(db.ApplyEntries(ctx, "s", func(a *Applying) error {
 		for i := range 3 {
 			if err := a.Quarantine(Quarantined{TopicSI: string(ref(i)), Entry: fmt.Sprint(i)}); err != nil {

@@ -34,6 +34,9 @@ type (
 	ActivityKind = sources.ActivityKind
 )
 
+// ErrOvertaken says that another process works on the same subscription.
+var ErrOvertaken = sources.ErrOvertaken
+
 // The protocols.
 const (
 	TMShare      = sources.TMShare

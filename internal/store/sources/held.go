@@ -107,7 +107,7 @@ func (st *Store) HeldRecords(ctx context.Context, name string, ids []string, f f
 		if err != nil {
 			return err
 		}
-		p := s.applied()
+		p := s.Applied()
 		if p == nil {
 			return nil
 		}
@@ -140,9 +140,9 @@ func (st *Store) HeldRecords(ctx context.Context, name string, ids []string, f f
 	})
 }
 
-// applied returns the generation that changes are applied to: the staged one where there
+// Applied returns the generation that changes are applied to: the staged one where there
 // is one, nil where there is none at all.
-func (s *Subscription) applied() *Progress {
+func (s *Subscription) Applied() *Progress {
 	if s.Staging != nil {
 		return s.Staging
 	}

@@ -61,7 +61,8 @@ const (
 // Progress is how far a generation of a source has come.
 type Progress struct {
 	Generation uint32
-	Snapshot   bool `json:",omitempty"` // it began with a snapshot
+	Revision   uint64 `json:",omitempty"` // how often rounds have changed it
+	Snapshot   bool   `json:",omitempty"` // it began with a snapshot
 	Mark       Mark
 	Applied    int             // entries applied since the clean start
 	Records    json.RawMessage `json:",omitempty"` // how far a source of records was followed, as its protocol has it
@@ -243,7 +244,7 @@ func (st *Store) ApplyEntries(ctx context.Context, name string, f func(*Applying
 		if err != nil {
 			return err
 		}
-		p := s.applied()
+		p := s.Applied()
 		if p == nil {
 			return fmt.Errorf("%w: subscription %q has no state yet", txn.ErrNotFound, name)
 		}
@@ -296,8 +297,9 @@ func (st *Store) CountTopics(ctx context.Context, name, prefix string) (n int, e
 }
 
 // SwitchSource makes the staged generation of a subscription the one that
-// readers see. note says why the source was replaced, "" for a clean start.
-func (st *Store) SwitchSource(ctx context.Context, name, note string) error {
+// readers see. It is [ErrOvertaken] if another one is staged. note says why the
+// source was replaced, "" for a clean start.
+func (st *Store) SwitchSource(ctx context.Context, name string, generation uint32, note string) error {
 	var dropped []keys.Source
 	err := st.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := getSubscription(t, name)
@@ -306,6 +308,9 @@ func (st *Store) SwitchSource(ctx context.Context, name, note string) error {
 		}
 		if s.Staging == nil {
 			return fmt.Errorf("%w: subscription %q has nothing staged", txn.ErrNotFound, name)
+		}
+		if s.Staging.Generation != generation {
+			return fmt.Errorf("%s: %w", name, ErrOvertaken)
 		}
 		dropped = nil
 		if s.State != nil {
@@ -322,3 +327,6 @@ func (st *Store) SwitchSource(ctx context.Context, name, note string) error {
 	}
 	return st.drop(ctx, dropped)
 }
+
+// ErrOvertaken says that another process works on the same subscription.
+var ErrOvertaken = errors.New("another process has gone on with the subscription meanwhile; nothing is lost: try again")

@@ -1,0 +1,44 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// roundStore is the store as a round sees it. A round decides on a subscription as it was when that
+// was read. If another process has changed the source since, as stores may share an engine, the
+// changes of the round fail with [store.ErrOvertaken].
+type roundStore struct {
+	Store
+	generation uint32
+	revision   uint64
+}
+
+// newRoundStore returns the store for a round that has just read the subscription.
+func newRoundStore(db Store, s *store.Subscription) *roundStore {
+	if of, ok := db.(*roundStore); ok {
+		db = of.Store
+	}
+	r := &roundStore{Store: db}
+	if p := s.Applied(); p != nil {
+		r.generation, r.revision = p.Generation, p.Revision
+	}
+	return r
+}
+
+// ApplyEntries implements [Sources].
+func (r *roundStore) ApplyEntries(ctx context.Context, name string, f func(*store.Applying) error) error {
+	err := r.Store.ApplyEntries(ctx, name, func(a *store.Applying) error {
+		if a.Generation != r.generation || a.Revision != r.revision {
+			return fmt.Errorf("%s: %w", name, store.ErrOvertaken)
+		}
+		a.Revision++
+		return f(a)
+	})
+	if err == nil {
+		r.revision++
+	}
+	return err
+}
