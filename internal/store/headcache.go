@@ -38,11 +38,8 @@ func (db *DB) Latest(ctx context.Context, name string) (*Latest, error) {
 	if err != nil {
 		return nil, err
 	}
-	var known *latestAt
-	if before, ok := db.latest.Load(name); ok {
-		if known = before.(*latestAt); known.version.Same(version) {
-			return known.Latest, nil
-		}
+	if known, ok := db.latest.Load(name); ok && known.(*latestAt).version.Same(version) {
+		return known.(*latestAt).Latest, nil
 	}
 	l := &Latest{db: db}
 	err = db.View(ctx, name, func(v *View) (err error) {
@@ -53,13 +50,34 @@ func (db *DB) Latest(ctx context.Context, name string) (*Latest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if known != nil && reflect.DeepEqual(l.Collection, known.Collection) && reflect.DeepEqual(l.Snapshots, known.Snapshots) {
-		l = known.Latest
+	return db.remember(name, &latestAt{version, l}), nil
+}
+
+// remember keeps what was read of a state, unless a later one is known: others may read at the same
+// time. It returns what is known already, if that says the same.
+func (db *DB) remember(name string, now *latestAt) *Latest {
+	for {
+		before, ok := db.latest.Load(name)
+		if ok {
+			known := before.(*latestAt)
+			if reflect.DeepEqual(now.Collection, known.Collection) && reflect.DeepEqual(now.Snapshots, known.Snapshots) {
+				now.Latest = known.Latest
+			}
+			if known.version > now.version {
+				return now.Latest
+			}
+		}
+		switch {
+		case now.version == kv.Unsettled:
+			return now.Latest
+		case ok && db.latest.CompareAndSwap(name, before, now):
+			return now.Latest
+		case !ok:
+			if _, there := db.latest.LoadOrStore(name, now); !there {
+				return now.Latest
+			}
+		}
 	}
-	if version != kv.Unsettled {
-		db.latest.Store(name, &latestAt{version, l})
-	}
-	return l, nil
 }
 
 // OpenSnapshot is [View.OpenSnapshot].

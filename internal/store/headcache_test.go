@@ -1,6 +1,8 @@
 package store
 
 import (
+	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -45,4 +47,24 @@ func TestLatestIsNeverBehind(t *testing.T) {
 	require.NoError(t, db.Close())
 	_, err = db.Latest(t.Context(), "m")
 	assert.ErrorIs(t, err, errClosed)
+}
+
+// Those who read a state at the same time get the same pointer, as it says the same.
+func TestLatestIsOneForAllWhoReadAtATime(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 3)
+	for round := range 200 {
+		publish(t, db, "m", rename(0, 1, fmt.Sprint("name ", round)))
+		var all [4]*Latest
+		var readers sync.WaitGroup
+		for i := range all {
+			readers.Go(func() { all[i], _ = db.Latest(t.Context(), "m") })
+		}
+		readers.Wait()
+		last, err := db.Latest(t.Context(), "m")
+		require.NoError(t, err)
+		for _, l := range all {
+			require.Same(t, last, l)
+		}
+	}
 }
