@@ -77,8 +77,29 @@ func longTopic(w http.ResponseWriter, number string) {
 	fmt.Fprintf(w, `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic><subjectIdentifier href="http://psi.example.org/%s"/><name><value>Topic %s</value></name></topic></topicMap>`, number, number)
 }
 
-// longFeed serves an archived feed (RFC 5005 §4) of so many entries, a thousand in a document.
+// longFeed serves an archived feed (RFC 5005 §4) of so many entries, all live.
 func longFeed(entries int) http.Handler {
+	const head = `<author><name>a</name></author>`
+	return longArchive(entries, head, func(w http.ResponseWriter, i int, updated string) {
+		fmt.Fprintf(w, `<entry><id>urn:uuid:00000000-0000-4000-8000-%012d</id><title>Topic %d</title><updated>%s</updated><link rel="alternate" type="application/x-tm+xml;version=2.1" href="/data/%d"/><t:TopicSI>http://psi.example.org/%d</t:TopicSI><g:state>live</g:state></entry>`,
+			i, i%100, updated, i%100, i%100)
+	})
+}
+
+// longRecords serves an archived feed of so many records (Atom-PMH), all but 100 of which are deleted.
+func longRecords(entries int) http.Handler {
+	return longArchive(entries, "", func(w http.ResponseWriter, i int, updated string) {
+		fmt.Fprintf(w, `<entry><id>urn:uuid:00000000-0000-4000-8000-%012d</id><title>Topic %d</title><updated>%s</updated>`, i, i, updated)
+		if i < 100 {
+			fmt.Fprintf(w, `<link rel="alternate" type="application/x-tm+xml;version=2.1" href="/data/%d"/><t:TopicSI>http://psi.example.org/%d</t:TopicSI></entry>`, i, i)
+		} else {
+			fmt.Fprint(w, `<content/></entry>`)
+		}
+	})
+}
+
+// longArchive serves an archived feed of so many entries, a thousand in a document, the newest first.
+func longArchive(entries int, head string, entry func(w http.ResponseWriter, i int, updated string)) http.Handler {
 	const perDocument = 1000
 	begin := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -93,46 +114,13 @@ func longFeed(entries int) http.Handler {
 		}
 		w.Header().Set("Content-Type", "application/atom+xml")
 		fmt.Fprint(w, `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:t="http://www.egovpt.org/tmshare" xmlns:g="https://github.com/tmshare/tmshare/ns/1">`,
-			`<id>urn:feed</id><title>Long</title><updated>2024-01-01T00:00:00Z</updated><author><name>a</name></author>`,
+			`<id>urn:feed</id><title>Long</title><updated>2024-01-01T00:00:00Z</updated>`, head,
 			`<t:ServerSrcLocatorPrefix>http://example.org/long/</t:ServerSrcLocatorPrefix>`)
 		if document > 0 {
 			fmt.Fprintf(w, `<link rel="prev-archive" href="/archive/%d"/>`, document-1)
 		}
 		for i := min((document+1)*perDocument, entries) - 1; i >= document*perDocument; i-- {
-			fmt.Fprintf(w, `<entry><id>urn:uuid:00000000-0000-4000-8000-%012d</id><title>Topic %d</title><updated>%s</updated><link rel="alternate" type="application/x-tm+xml;version=2.1" href="/data/%d"/><t:TopicSI>http://psi.example.org/%d</t:TopicSI><g:state>live</g:state></entry>`,
-				i, i%100, begin.Add(time.Duration(i)*time.Second).Format(time.RFC3339), i%100, i%100)
-		}
-		fmt.Fprint(w, `</feed>`)
-	})
-}
-
-// longRecords serves an archived feed of so many records (Atom-PMH), all but 100 of which are deleted.
-func longRecords(entries int) http.Handler {
-	const perDocument = 1000
-	begin := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		number := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
-		if strings.HasPrefix(r.URL.Path, "/data/") {
-			longTopic(w, number)
-			return
-		}
-		document := (entries - 1) / perDocument // the newest
-		if r.URL.Path != "/feed" {
-			document, _ = strconv.Atoi(number)
-		}
-		w.Header().Set("Content-Type", "application/atom+xml")
-		fmt.Fprint(w, `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:t="http://www.egovpt.org/tmshare"><id>urn:feed</id><title>Long</title><updated>2024-01-01T00:00:00Z</updated>`,
-			`<t:ServerSrcLocatorPrefix>http://example.org/long/</t:ServerSrcLocatorPrefix>`)
-		if document > 0 {
-			fmt.Fprintf(w, `<link rel="prev-archive" href="/archive/%d"/>`, document-1)
-		}
-		for i := min((document+1)*perDocument, entries) - 1; i >= document*perDocument; i-- {
-			fmt.Fprintf(w, `<entry><id>urn:uuid:00000000-0000-4000-8000-%012d</id><title>Topic %d</title><updated>%s</updated>`, i, i, begin.Add(time.Duration(i)*time.Second).Format(time.RFC3339))
-			if i < 100 {
-				fmt.Fprintf(w, `<link rel="alternate" type="application/x-tm+xml;version=2.1" href="/data/%d"/><t:TopicSI>http://psi.example.org/%d</t:TopicSI></entry>`, i, i)
-			} else {
-				fmt.Fprint(w, `<content/></entry>`)
-			}
+			entry(w, i, begin.Add(time.Duration(i)*time.Second).Format(time.RFC3339))
 		}
 		fmt.Fprint(w, `</feed>`)
 	})

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -103,8 +102,8 @@ func (h *records) take(ctx context.Context, r *follow.Record, form follow.Repres
 		t, err := read(a.Body, a.URL)
 		return t, limitsLast(err)
 	})
-	if t.later = err == nil && !form.Copy && r.Later(a); t.later && r.Unsure {
-		err = fmt.Errorf("%s: %w", form.URL, follow.ErrChangedSince)
+	if err == nil && !form.Copy {
+		t.later, err = r.Later(a)
 	}
 	return t, err
 }

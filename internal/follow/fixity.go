@@ -100,11 +100,11 @@ func Compare(known, stated Fixity) Match {
 // OutOfDate reports whether an error says that what the source lists is not what it has:
 // the list, or the resource, may have changed since the other was read.
 func OutOfDate(err error) bool {
-	return Gone(err) || errors.As(err, new(*resourcesync.MismatchError)) || errors.Is(err, ErrChangedSince)
+	return Gone(err) || errors.As(err, new(*resourcesync.MismatchError)) || errors.Is(err, errChangedSince)
 }
 
-// ErrChangedSince says that a record has changed since what an unsure statement says of it.
-var ErrChangedSince = errors.New("the record has changed since")
+// errChangedSince says that a record has changed since what an unsure statement says of it.
+var errChangedSince = errors.New("the record has changed since")
 
 // Gone reports whether an error says that what was asked for is not there (Atom-PMH,
 // Resolvability of URIs). A 401 does not prove that the record is gone.

@@ -2,6 +2,7 @@ package follow
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
 	"slices"
@@ -65,10 +66,14 @@ type Representation struct {
 // Later reports whether what was fetched of r says that it is a later version than that
 // which r is. Its entry is on its way then, unless the history turns out another one: the
 // producer is restored from a backup. So r is not held yet by what was fetched, and is to
-// be fetched again. Producers other than ours do not say.
-func (r *Record) Later(a *fetch.Answer) bool {
-	at, err := feeds.ParseTime(a.Header.Get("TMShare-Record-Updated"))
-	return err == nil && at.After(r.Updated)
+// be fetched again. Producers other than ours do not say. What is unsure of a record that has
+// changed since is out of date, which is an error.
+func (r *Record) Later(a *fetch.Answer) (later bool, err error) {
+	at, unsaid := feeds.ParseTime(a.Header.Get("TMShare-Record-Updated"))
+	if later = unsaid == nil && at.After(r.Updated); later && r.Unsure {
+		err = fmt.Errorf("%s: %w", a.URL, errChangedSince)
+	}
+	return later, err
 }
 
 // Lasting returns the representations that may be kept for later rounds: those that are in no

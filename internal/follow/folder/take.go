@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -125,13 +124,12 @@ func (r *round) download(ctx context.Context, temp string, record *follow.Record
 	case err != nil:
 		return Held{}, false, err
 	case answer.NotModified:
-		before.Stale = record.Later(answer)
+		before.Stale, _ = record.Later(answer) // it is there, whatever was unsure
 		return before, true, nil
 	}
-	if held.ETag, held.Stale = answer.ETag, record.Later(answer); held.Stale && record.Unsure {
-		return Held{}, false, fmt.Errorf("%s: %w", from.URL, follow.ErrChangedSince)
-	}
-	return held, false, nil
+	held.ETag = answer.ETag
+	held.Stale, err = record.Later(answer)
+	return held, false, err
 }
 
 // receive writes what comes to a file, and holds it to what the source states of it.
