@@ -93,10 +93,10 @@ func elapsing(f func()) elapsed {
 func cleanStart(b *testing.B, url, folder string) (took elapsed, peak float64) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childCopy+"="+folder, childOrigin+"="+url)
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	var out, output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &output
 	peak, err := sampled(b, cmd)
-	require.NoError(b, err, "%s", said.String())
+	require.NoError(b, err, "%s", output.String())
 	_, err = fmt.Sscan(out.String(), &took.clock, &took.cpu)
 	require.NoError(b, err)
 	return took, peak

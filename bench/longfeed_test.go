@@ -63,11 +63,11 @@ func (s *longSource) follow(b *testing.B, program string, entries int) float64 {
 	out, err := exec.Command(program, "subscribe", site.URL+s.path, "--protocol", s.protocol, "--as", "long", "--data", folder).CombinedOutput()
 	require.NoError(b, err, "%s", out)
 	cmd := exec.Command(program, "sync", "--json", "--data", folder)
-	var said bytes.Buffer
-	cmd.Stdout = &said
+	var output bytes.Buffer
+	cmd.Stdout = &output
 	peak, err := sampled(b, cmd)
-	require.NoError(b, err, "%s", said.String())
-	require.Contains(b, said.String(), `"applied": 100`)
+	require.NoError(b, err, "%s", output.String())
+	require.Contains(b, output.String(), `"applied": 100`)
 	return peak
 }
 

@@ -30,7 +30,7 @@ import (
 //
 // RssAnon is what the process has allocated. VmHWM is all that is resident, which
 // includes those pages of the database's files that the system keeps in memory as
-// long as there is room.
+// long as memory is free.
 func BenchmarkServingMemory(b *testing.B) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		fmt.Println("NOT CHECKED: no memory of the server: there is no /proc to read it from")

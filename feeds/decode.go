@@ -177,6 +177,8 @@ func (d *decoder) entry(base string) error {
 			return d.locator(&e.TopicII, n.local)
 		case elemState:
 			return d.once(&state, elemState)
+		case elemDigest:
+			return d.once(&e.Digest, elemDigest)
 		}
 		return d.Skip()
 	})

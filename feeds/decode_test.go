@@ -233,3 +233,107 @@ func TestDecodeInvalid(t *testing.T) {
 	_, err = Decode(strings.NewReader(inFeed(`<link href="http://a/x"/>`)), "", Limits{})
 	assert.NoError(t, err)
 }
+
+func TestFormatTime(t *testing.T) {
+	berlin := time.FixedZone("", 3600)
+	for want, at := range map[string]time.Time{
+		"2008-07-17T14:04:42.205299Z": time.Date(2008, 7, 17, 14, 4, 42, 205299000, time.UTC),
+		"2008-07-17T14:04:42.000000Z": time.Date(2008, 7, 17, 14, 4, 42, 0, time.UTC),
+		"2008-07-17T14:04:42.000001Z": time.Date(2008, 7, 17, 14, 4, 42, 1999, time.UTC),
+		"2007-12-31T23:30:00.500000Z": time.Date(2008, 1, 1, 0, 30, 0, 5e8, berlin),
+	} {
+		assert.Equal(t, want, FormatTime(at))
+	}
+}
+
+func TestParseTime(t *testing.T) {
+	for in, want := range map[string]string{
+		"2008-12-13T18:30:02Z":                "2008-12-13T18:30:02Z",
+		"2008-12-13t18:30:02z":                "2008-12-13T18:30:02Z",
+		"2008-12-13T18:30:02.25+01:00":        "2008-12-13T17:30:02.25Z",
+		"2008-09-26T11:13:40-01:00":           "2008-09-26T12:13:40Z",
+		"2008-01-01T00:15:00+00:30":           "2007-12-31T23:45:00Z",
+		"2008-12-31T20:00:00-11:30":           "2009-01-01T07:30:00Z",
+		"2008-12-13T18:30:02.1Z":              "2008-12-13T18:30:02.1Z",
+		"2008-12-13T18:30:02.123456789Z":      "2008-12-13T18:30:02.123456789Z",
+		"2008-12-13T18:30:02.1234567899999Z":  "2008-12-13T18:30:02.123456789Z",
+		"2008-12-13T18:30Z":                   "2008-12-13T18:30:00Z",
+		"2008-12-13T18:30+02:00":              "2008-12-13T16:30:00Z",
+		"2008-12-13T18:30:02":                 "2008-12-13T18:30:02Z",
+		"2008-12-13":                          "2008-12-13T00:00:00Z",
+		"2008-12-13Z":                         "2008-12-13T00:00:00Z",
+		"2008-02-29T00:00:00Z":                "2008-02-29T00:00:00Z",
+		"2016-12-31T23:59:60Z":                "2017-01-01T00:00:00Z",
+		"2017-01-01T00:59:60+01:00":           "2017-01-01T00:00:00Z",
+		"2008-12-13T18:30:02.00000000000000Z": "2008-12-13T18:30:02Z",
+		"2008-12-13T18:30:02.000000999-00:00": "2008-12-13T18:30:02.000000999Z",
+	} {
+		got, err := ParseTime(in)
+		require.NoError(t, err, in)
+		assert.Equal(t, utc(t, want), got, in)
+	}
+	for _, in := range []string{
+		"", "yesterday", "2008", "2008-12", "2008-13-01", "2008-00-01", "2009-02-29", "2008-12-00", "2008-12-32",
+		"2008-12-13T", "2008-12-13T18", "2008-12-13T18Z", "2008-12-13T24:00Z", "2008-12-13T18:60Z", "2008-12-13T18:30:61Z",
+		"2008-12-13T18:30:02.Z", "2008-12-13T18:30.5Z", "2008-12-13T8:30:02Z", "2008-12-13T18:30:02+1:00",
+		"2008-12-13T18:30:02+0100", "2008-12-13T18:30:02+24:00", "2008-12-13T18:30:02+01:60", "2008-12-13 18:30:02Z",
+		" 2008-12-13", "2008-12-13\n", "12008-12-13", "-2008-12-13", "２００８-12-13", "1229193002",
+	} {
+		got, err := ParseTime(in)
+		assert.Error(t, err, in)
+		assert.True(t, got.IsZero(), in)
+	}
+}
+
+func TestFindKnowsEveryDialect(t *testing.T) {
+	const cwa, v2012 = "http://www.egovpt.org/sdshare", "http://www.sdshare.org/2012/core/"
+	spellings := map[Rel][]string{
+		RelTopicMapFeed: {"topicmapfeed", "TopicMapFeed", cwa + "/collectionfeed", cwa + "collectionfeed", v2012 + "collectionfeed", RelSDShareCollectionFeed, RelCWACollectionFeed},
+		RelFragmentFeed: {"fragmentfeed", cwa + "/fragmentsfeed", cwa + "fragmentsfeed", v2012 + "fragmentsfeed", RelSDShareFragmentsFeed, RelCWAFragmentsFeed},
+		RelSnapshotFeed: {"snapshotfeed", cwa + "/snapshotsfeed", cwa + "snapshotsfeed", v2012 + "snapshotsfeed", RelSDShareSnapshotsFeed, RelCWASnapshotsFeed},
+		RelTopicMapData: {
+			"topicmapdata", cwa + "/fragment", cwa + "/snapshot", cwa + "fragment", cwa + "snapshot",
+			v2012 + "fragment", v2012 + "snapshot", RelSDShareFragment, RelSDShareSnapshot, RelCWAFragment, RelCWASnapshot, "HTTP://WWW.sdshare.org/2012/core/Fragment",
+		},
+		RelCurrentSnapshot: {"https://github.com/tmshare/tmshare/ns/1/current-snapshot"},
+		"self":             {"self", "Self", "http://www.iana.org/assignments/relation/self"},
+		"prev-archive":     {"prev-archive", "http://www.iana.org/assignments/relation/prev-archive"},
+		"alternate":        {"", "alternate"},
+		"via":              {"via"},
+		"":                 {"alternate"},
+	}
+	for rel, names := range spellings {
+		for _, spelled := range names {
+			links := []Link{{Rel: "unrelated", Href: "http://a/0"}, {Rel: spelled, Href: "http://a/1"}}
+			want := links[1:]
+			f, e := Feed{Links: links}, Entry{Links: links}
+			assert.Equal(t, want, f.Find(rel), "%s as %s", rel, spelled)
+			assert.Equal(t, want, e.Find(rel), "%s as %s", rel, spelled)
+			l, ok := f.Link(rel)
+			assert.True(t, ok)
+			assert.Equal(t, want[0], l)
+			l, ok = e.Link(rel)
+			assert.True(t, ok)
+			assert.Equal(t, want[0], l)
+		}
+	}
+	// What is near to a spelling is none.
+	for _, other := range []string{"fragment", "fragmentsfeed", v2012 + "topicmapdata", v2012 + "/fragment", "http://www.sdshare.org/2012/corefragment", cwa + "/"} {
+		e := Entry{Links: []Link{{Rel: other, Href: "http://a/1"}}}
+		for rel := range spellings {
+			assert.Empty(t, e.Find(rel), "%s as %s", rel, other)
+			_, ok := e.Link(rel)
+			assert.False(t, ok)
+		}
+	}
+}
+
+func TestFindReturnsALinkOnce(t *testing.T) {
+	e := Entry{Links: []Link{
+		{Rel: RelTopicMapData, Type: MediaTypeXTM1, Href: "http://a/1"},
+		{Rel: RelSDShareFragment, Type: MediaTypeXTM1, Href: "http://a/1"},
+		{Rel: RelTopicMapData, Type: MediaTypeXTM21, Href: "http://a/1"},
+		{Rel: RelSDShareFragment, Type: MediaTypeXTM21, Href: "http://a/2"},
+	}}
+	assert.Equal(t, []Link{e.Links[0], e.Links[2], e.Links[3]}, e.Find(RelTopicMapData))
+}

@@ -40,6 +40,10 @@ const (
 // RelCurrentSnapshot is our own relation, to a map as of now.
 const RelCurrentSnapshot Rel = NamespaceOwn + "/current-snapshot"
 
+// RelStateDigest is our own relation, from a map's fragments to the tree of its state digest. The paths to nodes
+// are below that address.
+const RelStateDigest Rel = NamespaceOwn + "/state-digest"
+
 // The relations, our own too, by which other feeds lead to a feed of records (Atom-PMH).
 const (
 	RelRecordsFeed     Rel = NamespaceOwn + "/records-feed"
@@ -127,6 +131,7 @@ const (
 	elemTopicII    = "TopicII"
 	elemResource   = "resource"
 	elemState      = "state"
+	elemDigest     = "digest"
 )
 
 // name is an expanded name (Namespaces in XML 1.0 §2.1).
@@ -148,8 +153,9 @@ func (n name) meaning() string {
 			return n.local
 		}
 	case NamespaceOwn:
-		if n.local == elemState {
-			return elemState
+		switch n.local {
+		case elemState, elemDigest:
+			return n.local
 		}
 	}
 	return ""

@@ -121,6 +121,7 @@ func (e encoder) entry(indent int, entry *Entry) {
 		e.element(indent, "sdshare:"+elemResource, iri.Escape(si))
 	}
 	e.element(indent, "own:"+elemState, string(entry.State))
+	e.element(indent, "own:"+elemDigest, entry.Digest)
 	if entry.Content == EmptyContent {
 		e.indent(indent)
 		e.raw("<content/>\n")

@@ -73,6 +73,10 @@ type Entry struct {
 
 	State   State
 	Content Content
+
+	// Digest is the state digest of the topic map after the change of a fragment, or of that of a
+	// snapshot, "" where it is not stated. Only the last entry of a commit states it.
+	Digest string
 }
 
 // Content says what an entry has of atom:content (RFC 4287 §4.1.3). The content

@@ -84,7 +84,7 @@ func newAhead(m *Map) *ahead {
 	const batches = 3 // one is looked at, one is ready, one is being made
 	a := &ahead{made: make(chan *batch, batches), used: make(chan *batch, batches), stop: make(chan struct{}), large: map[*tmdm.Association]largeAssociation{}}
 	for range batches {
-		a.used <- &batch{records: recorder{m: m, room: 64}}
+		a.used <- &batch{records: recorder{m: m, capacity: 64}}
 	}
 	go a.make(m)
 	return a

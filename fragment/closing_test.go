@@ -25,15 +25,15 @@ func TestATopicSIThatCeasesGetsAClosingEntry(t *testing.T) {
 		entries       []string
 		counts        [3]int
 	}{
-		"added":                                 {func(m draft) { m.topic(a) }, func(m draft) { m.topic(a); m.topic(b) }, []string{"http://b"}, [3]int{1, 0, 0}},
-		"deleted":                               {func(m draft) { m.topic(a); m.topic(b) }, func(m draft) { m.topic(b) }, []string{"no http://a"}, [3]int{0, 0, 1}},
-		"merged":                                {func(m draft) { m.topic(a); m.topic(b) }, func(m draft) { m.topic(a, b) }, []string{"http://a", "http://b of http://a"}, [3]int{0, 2, 0}},
-		"split":                                 {func(m draft) { m.topic(a, b) }, func(m draft) { m.topic(a); m.topic(b) }, []string{"http://a", "http://b"}, [3]int{1, 1, 0}},
-		"renamed":                               {func(m draft) { m.topic(a, b) }, func(m draft) { m.topic(b) }, []string{"no http://a", "http://b"}, [3]int{1, 0, 1}},
-		"moved":                                 {func(m draft) { m.topic(d, b); m.topic(c) }, func(m draft) { m.topic(b); m.topic(c, d) }, []string{"http://b", "http://c", "http://d of http://c"}, [3]int{1, 2, 0}},
-		"exchanged":                             {func(m draft) { m.named("A", a); m.named("B", b) }, func(m draft) { m.named("B", a); m.named("A", b) }, []string{"http://a", "http://b"}, [3]int{0, 2, 0}},
-		"an identifier that is no TopicSI lost": {func(m draft) { m.topic(a, b) }, func(m draft) { m.topic(a) }, []string{"http://a"}, [3]int{0, 1, 0}},
-		"nothing":                               {func(m draft) { m.topic(a, b) }, func(m draft) { m.topic(a, b) }, nil, [3]int{}},
+		"added":                                 {func(m draft) { m.Topic(a) }, func(m draft) { m.Topic(a); m.Topic(b) }, []string{"http://b"}, [3]int{1, 0, 0}},
+		"deleted":                               {func(m draft) { m.Topic(a); m.Topic(b) }, func(m draft) { m.Topic(b) }, []string{"no http://a"}, [3]int{0, 0, 1}},
+		"merged":                                {func(m draft) { m.Topic(a); m.Topic(b) }, func(m draft) { m.Topic(a, b) }, []string{"http://a", "http://b of http://a"}, [3]int{0, 2, 0}},
+		"split":                                 {func(m draft) { m.Topic(a, b) }, func(m draft) { m.Topic(a); m.Topic(b) }, []string{"http://a", "http://b"}, [3]int{1, 1, 0}},
+		"renamed":                               {func(m draft) { m.Topic(a, b) }, func(m draft) { m.Topic(b) }, []string{"no http://a", "http://b"}, [3]int{1, 0, 1}},
+		"moved":                                 {func(m draft) { m.Topic(d, b); m.Topic(c) }, func(m draft) { m.Topic(b); m.Topic(c, d) }, []string{"http://b", "http://c", "http://d of http://c"}, [3]int{1, 2, 0}},
+		"exchanged":                             {func(m draft) { m.Named("A", a); m.Named("B", b) }, func(m draft) { m.Named("B", a); m.Named("A", b) }, []string{"http://a", "http://b"}, [3]int{0, 2, 0}},
+		"an identifier that is no TopicSI lost": {func(m draft) { m.Topic(a, b) }, func(m draft) { m.Topic(a) }, []string{"http://a"}, [3]int{0, 1, 0}},
+		"nothing":                               {func(m draft) { m.Topic(a, b) }, func(m draft) { m.Topic(a, b) }, nil, [3]int{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := change(t, o.before, o.after)
@@ -48,12 +48,12 @@ func TestATopicSIThatCeasesGetsAClosingEntry(t *testing.T) {
 // by which a live topic is known now.
 func TestATombstoneListsFormerIdentifiersMinusLiveOnes(t *testing.T) {
 	made := change(t, func(m draft) {
-		gone := m.named("Gone", d, a, b, c)
+		gone := m.Named("Gone", d, a, b, c)
 		require.NoError(t, gone.AddSubjectLocator("http://d1"))
 		require.NoError(t, gone.AddSubjectLocator("http://d2"))
-		m.named("X", x)
+		m.Named("X", x)
 	}, func(m draft) {
-		require.NoError(t, m.named("X", x, b).AddSubjectLocator("http://d2"))
+		require.NoError(t, m.Named("X", x, b).AddSubjectLocator("http://d2"))
 	})
 	require.Equal(t, []string{"no http://d", "http://x"}, entries(made))
 	tombstone := made.Entries[0]
@@ -63,7 +63,7 @@ func TestATombstoneListsFormerIdentifiersMinusLiveOnes(t *testing.T) {
 }
 
 func TestAClosingEntryHasTheTitleOfTheOwner(t *testing.T) {
-	made := change(t, func(m draft) { m.named("A", a); m.named("B", b) }, func(m draft) { m.named("Both", a, b) })
+	made := change(t, func(m draft) { m.Named("A", a); m.Named("B", b) }, func(m draft) { m.Named("Both", a, b) })
 	require.Equal(t, "Both", made.Entries[0].Title)
 	require.Equal(t, "Both", made.Entries[1].Title)
 }
@@ -71,15 +71,15 @@ func TestAClosingEntryHasTheTitleOfTheOwner(t *testing.T) {
 // The records of a change turn the state before into the state after.
 func TestTheRecordsOfAChange(t *testing.T) {
 	made := change(t, func(m draft) {
-		m.topic(a).AddType(m.topic(b))
-		m.topic(e).AddType(m.topic(b))
-		m.associate(x, m.topic(a), m.topic(c))
-		m.topic(d)
+		m.Topic(a).AddType(m.Topic(b))
+		m.Topic(e).AddType(m.Topic(b))
+		m.Associate(x, m.Topic(a), m.Topic(c))
+		m.Topic(d)
 	}, func(m draft) {
-		m.topic(a).AddType(m.topic(b))
-		m.topic(e)
-		m.associate(x, m.topic(a), m.topic(c), m.topic(b))
-		m.named("new", "http://new").AddType(m.topic(b))
+		m.Topic(a).AddType(m.Topic(b))
+		m.Topic(e)
+		m.Associate(x, m.Topic(a), m.Topic(c), m.Topic(b))
+		m.Named("new", "http://new").AddType(m.Topic(b))
 	})
 	var put []fragment.Ref
 	for _, topic := range made.PutTopics {
@@ -133,7 +133,7 @@ func TestAnItemIdentifierThatMovesIsWrittenAndNotPublished(t *testing.T) {
 // The order of a document's elements, names, roles and identifiers says nothing.
 func TestTheOrderOfADocumentChangesNothing(t *testing.T) {
 	for seed := range uint64(80) {
-		m := draft{read(t, sp, `<topic id="t1"/><topic id="t2"/><topic id="t3"/><topic><subjectLocator href="http://d"/></topic>`)}
+		m := draft{TopicMap: read(t, sp, `<topic id="t1"/><topic id="t2"/><topic id="t3"/><topic><subjectLocator href="http://d"/></topic>`)}
 		base(m)
 		tm := m.TopicMap
 		editor := testedit.New(tm, sp, seed)
@@ -206,9 +206,9 @@ func mixList[T any](rng *rand.Rand, list []T) {
 
 func TestDiffReturnsTheErrorOfTheState(t *testing.T) {
 	boom := errors.New("boom")
-	before := func(m draft) { m.associate(x, m.topic(a), m.topic(b)); m.topic(c) }
+	before := func(m draft) { m.Associate(x, m.Topic(a), m.Topic(b)); m.Topic(c) }
 	prior := published(t, nil, before)
-	next := published(t, prior, func(m draft) { m.associate(x, m.topic(a), m.topic(d)) })
+	next := published(t, prior, func(m draft) { m.Associate(x, m.Topic(a), m.Topic(d)) })
 	n := 0
 	for ; ; n++ {
 		_, err := fragment.Diff(t.Context(), &broken{Map: prior, after: n, err: boom}, next)

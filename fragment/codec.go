@@ -33,8 +33,8 @@ type AssociationKey [sha256.Size]byte
 
 // Key returns the key of a, which must be canonical.
 func (a *Association) Key() AssociationKey {
-	var room [512]byte // on the stack: keys are made very often
-	b := appendText(binary.AppendUvarint(room[:0], 1), string(a.Type))
+	var buffer [512]byte // on the stack: keys are made very often
+	b := appendText(binary.AppendUvarint(buffer[:0], 1), string(a.Type))
 	b = binary.AppendUvarint(b, uint64(len(a.Scope)))
 	for _, theme := range a.Scope {
 		b = appendText(b, string(theme))
@@ -69,6 +69,26 @@ func appendTopic(e encoder, t *Topic, content encoder) encoder {
 		e.locators(t.Occurrences[i].ItemIdentifiers)
 	}
 	return e
+}
+
+// TopicContent returns the content in the stored form of a topic: all but the item identifiers that
+// documents gave, in canonical form. It is nil where the bytes are no such form.
+func TopicContent(record []byte) []byte {
+	if len(record) == 0 {
+		return nil
+	}
+	return contentOf(record[1:])
+}
+
+// AssociationContent is TopicContent of an association.
+func AssociationContent(record []byte) []byte { return contentOf(record) }
+
+func contentOf(b []byte) []byte {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)-size) {
+		return nil
+	}
+	return b[size : size+int(n)]
 }
 
 // SameTopic reports whether a and b, both canonical, say the same.

@@ -39,11 +39,11 @@ func remove(t testing.TB, build func(draft), ref fragment.Ref) (*fragment.Change
 
 func TestDeletePublishesATombstoneAndItsFellowPlayers(t *testing.T) {
 	build := func(m draft) {
-		require.NoError(t, m.named("Gone", b, e).AddSubjectLocator("http://document"))
-		m.topic(b).AddType(m.named("its class", c))
-		m.associate(x, m.topic(b), m.named("player", a), m.topic(d))
-		m.associate(x, m.topic(b), m.topic(d))
-		m.associate(x, m.topic(c), m.topic(d))
+		require.NoError(t, m.Named("Gone", b, e).AddSubjectLocator("http://document"))
+		m.Topic(b).AddType(m.Named("its class", c))
+		m.Associate(x, m.Topic(b), m.Named("player", a), m.Topic(d))
+		m.Associate(x, m.Topic(b), m.Topic(d))
+		m.Associate(x, m.Topic(c), m.Topic(d))
 	}
 	made, err := remove(t, build, b)
 	require.NoError(t, err)
@@ -60,12 +60,12 @@ func TestDeletePublishesATombstoneAndItsFellowPlayers(t *testing.T) {
 
 	prior := published(t, nil, build)
 	next := published(t, prior, func(m draft) {
-		m.named("its class", c)
-		m.named("player", a)
-		m.associate(x, m.topic(c), m.topic(d))
-		m.topic(tmdm.PSIType)
-		m.topic(tmdm.PSIInstance)
-		m.topic(tmdm.PSITypeInstance)
+		m.Named("its class", c)
+		m.Named("player", a)
+		m.Associate(x, m.Topic(c), m.Topic(d))
+		m.Topic(tmdm.PSIType)
+		m.Topic(tmdm.PSIInstance)
+		m.Topic(tmdm.PSITypeInstance)
 	})
 	require.Equal(t, diff(t, prior, next).Entries, made.Entries, "Diff says the same of a map without the topic")
 }
@@ -76,26 +76,26 @@ func TestDeleteRefusesWhatIsInUse(t *testing.T) {
 		use  func(m draft, gone *tmdm.Topic)
 		user string
 	}{
-		"type of a name":         {func(m draft, t *tmdm.Topic) { m.named("User", a).AddName("n", t) }, `statements of "User"`},
-		"theme of a name":        {func(m draft, t *tmdm.Topic) { m.named("User", a).AddName("n", nil, t) }, `statements of "User"`},
-		"theme of a variant":     {func(m draft, t *tmdm.Topic) { m.named("User", a).Names()[0].AddVariant("v", tmdm.XSDString, t) }, `statements of "User"`},
-		"reifier of a name":      {func(m draft, t *tmdm.Topic) { m.reify(m.named("User", a).Names()[0], b) }, `statements of "User"`},
-		"type of an occurrence":  {func(m draft, t *tmdm.Topic) { m.topic(a).AddOccurrence("o", tmdm.XSDString, t) }, `statements of "http://a"`},
-		"theme of an occurrence": {func(m draft, t *tmdm.Topic) { m.topic(a).AddOccurrence("o", tmdm.XSDString, m.topic(x), t) }, `statements of "http://a"`},
+		"type of a name":         {func(m draft, t *tmdm.Topic) { m.Named("User", a).AddName("n", t) }, `statements of "User"`},
+		"theme of a name":        {func(m draft, t *tmdm.Topic) { m.Named("User", a).AddName("n", nil, t) }, `statements of "User"`},
+		"theme of a variant":     {func(m draft, t *tmdm.Topic) { m.Named("User", a).Names()[0].AddVariant("v", tmdm.XSDString, t) }, `statements of "User"`},
+		"reifier of a name":      {func(m draft, t *tmdm.Topic) { m.Reify(m.Named("User", a).Names()[0], b) }, `statements of "User"`},
+		"type of an occurrence":  {func(m draft, t *tmdm.Topic) { m.Topic(a).AddOccurrence("o", tmdm.XSDString, t) }, `statements of "http://a"`},
+		"theme of an occurrence": {func(m draft, t *tmdm.Topic) { m.Topic(a).AddOccurrence("o", tmdm.XSDString, m.Topic(x), t) }, `statements of "http://a"`},
 		"reifier of an occurrence": {func(m draft, t *tmdm.Topic) {
-			m.reify(m.topic(a).AddOccurrence("o", tmdm.XSDString, m.topic(x)), b)
+			m.Reify(m.Topic(a).AddOccurrence("o", tmdm.XSDString, m.Topic(x)), b)
 		}, `statements of "http://a"`},
-		"type of an association":    {func(m draft, t *tmdm.Topic) { m.CreateAssociation(t).AddRole(m.topic(x), m.topic(a)) }, "an association of http://a"},
-		"theme of an association":   {func(m draft, t *tmdm.Topic) { m.CreateAssociation(m.topic(x), t).AddRole(m.topic(x), m.topic(a)) }, "an association of http://a"},
-		"type of a role":            {func(m draft, t *tmdm.Topic) { m.CreateAssociation(m.topic(x)).AddRole(t, m.topic(a)) }, "an association of http://a"},
-		"reifier of an association": {func(m draft, t *tmdm.Topic) { m.reify(m.associate(x, m.topic(a), m.topic(c)), b) }, "an association of http://a, http://c"},
-		"reifier of a role":         {func(m draft, t *tmdm.Topic) { m.reify(m.associate(x, m.topic(a)).Roles()[0], b) }, "an association of http://a"},
-		"class":                     {func(m draft, t *tmdm.Topic) { m.topic(a).AddType(t) }, "its instance http://a"},
+		"type of an association":    {func(m draft, t *tmdm.Topic) { m.CreateAssociation(t).AddRole(m.Topic(x), m.Topic(a)) }, "an association of http://a"},
+		"theme of an association":   {func(m draft, t *tmdm.Topic) { m.CreateAssociation(m.Topic(x), t).AddRole(m.Topic(x), m.Topic(a)) }, "an association of http://a"},
+		"type of a role":            {func(m draft, t *tmdm.Topic) { m.CreateAssociation(m.Topic(x)).AddRole(t, m.Topic(a)) }, "an association of http://a"},
+		"reifier of an association": {func(m draft, t *tmdm.Topic) { m.Reify(m.Associate(x, m.Topic(a), m.Topic(c)), b) }, "an association of http://a, http://c"},
+		"reifier of a role":         {func(m draft, t *tmdm.Topic) { m.Reify(m.Associate(x, m.Topic(a)).Roles()[0], b) }, "an association of http://a"},
+		"class":                     {func(m draft, t *tmdm.Topic) { m.Topic(a).AddType(t) }, "its instance http://a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			build := func(m draft) {
-				gone := m.named("Gone", b)
-				m.associate("http://own", gone, gone).AddRole(gone, gone) // never a user
+				gone := m.Named("Gone", b)
+				m.Associate("http://own", gone, gone).AddRole(gone, gone) // never a user
 				gone.AddType(gone)
 				gone.AddName("of itself", gone)
 				o.use(m, gone)
@@ -113,14 +113,14 @@ func TestDeleteRefusesWhatIsInUse(t *testing.T) {
 // What the topic says of itself goes with it.
 func TestItsOwnMentionsDoNotKeepATopic(t *testing.T) {
 	made, err := remove(t, func(m draft) {
-		own := m.named("n", a)
+		own := m.Named("n", a)
 		own.AddName("typed and scoped by itself", own, own)
 		own.AddOccurrence("o", tmdm.XSDString, own, own)
 		own.AddType(own)
 		association := m.CreateAssociation(own, own)
 		association.AddRole(own, own)
-		association.AddRole(own, m.topic(b))
-		m.reify(association, a)
+		association.AddRole(own, m.Topic(b))
+		m.Reify(association, a)
 	}, a)
 	require.NoError(t, err)
 	require.Equal(t, []string{"no http://a", "http://b"}, entries(made))
@@ -129,12 +129,12 @@ func TestItsOwnMentionsDoNotKeepATopic(t *testing.T) {
 
 func TestDeleteNamesSomeOfManyUsers(t *testing.T) {
 	for name, use := range map[string]func(m draft, user *tmdm.Topic){
-		"statements": func(m draft, user *tmdm.Topic) { user.AddName("n", m.topic(b)) },
-		"instances":  func(m draft, user *tmdm.Topic) { user.AddType(m.topic(b)) },
+		"statements": func(m draft, user *tmdm.Topic) { user.AddName("n", m.Topic(b)) },
+		"instances":  func(m draft, user *tmdm.Topic) { user.AddType(m.Topic(b)) },
 	} {
 		_, err := remove(t, func(m draft) {
 			for i := range 50 {
-				use(m, m.topic(tmdm.Locator(fmt.Sprintf("http://user/%d", i))))
+				use(m, m.Topic(tmdm.Locator(fmt.Sprintf("http://user/%d", i))))
 			}
 		}, b)
 		var inUse *fragment.InUseError
@@ -144,7 +144,7 @@ func TestDeleteNamesSomeOfManyUsers(t *testing.T) {
 }
 
 func TestDeleteTakesTheTopicSIOfATopicThatIsThere(t *testing.T) {
-	m := published(t, nil, func(m draft) { m.topic(c).AddName("typed", m.topic(a, b)) })
+	m := published(t, nil, func(m draft) { m.Topic(c).AddName("typed", m.Topic(a, b)) })
 	_, err := fragment.Delete(m, d, 0)
 	require.EqualError(t, err, "no topic has the subject identifier http://d")
 	// The count of references is one to the TopicSI. By another identifier it
@@ -157,9 +157,9 @@ func TestDeleteReturnsTheErrorOfTheState(t *testing.T) {
 	boom := errors.New("boom")
 	for name, use := range map[string]func(m draft){
 		"unused": func(m draft) {},
-		"used":   func(m draft) { m.topic(c).AddName("n", m.topic(a)); m.associate(a, m.topic(c)) },
+		"used":   func(m draft) { m.Topic(c).AddName("n", m.Topic(a)); m.Associate(a, m.Topic(c)) },
 	} {
-		m := published(t, nil, func(m draft) { m.associate(x, m.named("A", a), m.topic(b)); use(m) })
+		m := published(t, nil, func(m draft) { m.Associate(x, m.Named("A", a), m.Topic(b)); use(m) })
 		mentions, n := mentionsOf(t, m, a), 0
 		for ; ; n++ {
 			_, err := fragment.Delete(&broken{Map: m, after: n, err: boom}, a, mentions)

@@ -20,6 +20,8 @@ type Change struct {
 	Added              int     // entries for topics that were not there before
 	Updated            int     // entries for topics that were
 	Deleted            int     // tombstones
+
+	Author, Note string // who makes the change, and why; "" where nobody says
 }
 
 // Empty reports whether nothing is to be published.

@@ -2,12 +2,14 @@ package fragment_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/testedit"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -33,46 +35,13 @@ func read(t testing.TB, base, body string) *tmdm.TopicMap {
 	return tm
 }
 
-// draft is a map under construction.
-type draft struct{ *tmdm.TopicMap }
-
-func (d draft) topic(sis ...tmdm.Locator) *tmdm.Topic {
-	t := d.CreateTopicBySubjectIdentifier(sis[0])
-	for _, si := range sis[1:] {
-		if err := t.AddSubjectIdentifier(si); err != nil {
-			panic(err)
-		}
-	}
-	return t
-}
-
-func (d draft) named(value string, sis ...tmdm.Locator) *tmdm.Topic {
-	t := d.topic(sis...)
-	t.AddName(value, nil)
-	return t
-}
-
-// associate relates topics by an association whose type stands for all roles.
-func (d draft) associate(typ tmdm.Locator, players ...*tmdm.Topic) *tmdm.Association {
-	a := d.CreateAssociation(d.topic(typ))
-	for _, p := range players {
-		a.AddRole(d.topic(typ), p)
-	}
-	return a
-}
-
-// reify makes the topic with the identifier the reifier of c.
-func (d draft) reify(c tmdm.Reifiable, si tmdm.Locator) {
-	if err := tmdm.SetReifier(c, d.topic(si)); err != nil {
-		panic(err)
-	}
-}
+type draft = testedit.Draft
 
 // published builds a map and prepares it for publication after prior.
 func published(t testing.TB, prior fragment.Source, build func(draft)) *fragment.Map {
 	t.Helper()
 	tm := tmdm.New()
-	build(draft{tm})
+	build(draft{TopicMap: tm})
 	require.NoError(t, tm.Normalize(t.Context()))
 	m, err := fragment.NameTopics(t.Context(), tm, sp, prior)
 	require.NoError(t, err)
@@ -119,4 +88,82 @@ func refs(t testing.TB, src fragment.Source) (list []fragment.Ref) {
 		}
 	}
 	return list
+}
+
+func describe(t testing.TB, src fragment.Source, ref fragment.Ref) []string {
+	t.Helper()
+	lines, err := fragment.Describe(src, ref)
+	require.NoError(t, err)
+	return lines
+}
+
+func TestDescribeSaysEverything(t *testing.T) {
+	m := published(t, nil, func(m draft) {
+		topic := m.Topic(a, b)
+		require.NoError(t, topic.AddSubjectLocator("http://document"))
+		plain := topic.AddName("plain", nil)
+		plain.AddVariant("other form", tmdm.XSDString, m.Topic(c))
+		typed := topic.AddName("typed", m.Topic(d), m.Topic(e), m.Topic(c))
+		m.Reify(typed, x)
+		m.Reify(typed.AddVariant("http://variant", tmdm.XSDAnyURI, m.Topic(x)), c)
+		topic.AddOccurrence("text", tmdm.XSDString, m.Topic(d))
+		m.Reify(topic.AddOccurrence("12", tmdm.XSDInteger, m.Topic(d), m.Topic(e)), "http://r1")
+		topic.AddType(m.Topic(e))
+		association := m.CreateAssociation(m.Topic(x), m.Topic(c))
+		association.AddRole(m.Topic(d), topic)
+		m.Reify(association.AddRole(m.Topic(e), m.Topic(c)), "http://r2")
+		m.Reify(association, "http://r3")
+	})
+	require.Equal(t, []string{
+		"subject identifier http://a",
+		"subject identifier http://b",
+		"subject locator http://document",
+		`name "plain"`,
+		`variant "other form" of name "plain" in scope http://c`,
+		`name "typed" (http://d) in scope http://c, http://e reified by http://x`,
+		`variant "http://variant" of name "typed" (http://www.w3.org/2001/XMLSchema#anyURI) in scope http://c, http://e, http://x reified by http://c`,
+		`occurrence "12" of type http://d (http://www.w3.org/2001/XMLSchema#integer) in scope http://e reified by http://r1`,
+		`occurrence "text" of type http://d`,
+		"instance of http://e",
+		"association http://x (http://d: http://a, http://e: http://c reified by http://r2) in scope http://c reified by http://r3",
+	}, describe(t, m, a))
+	require.Equal(t, []string{"is an identifier of topic http://a"}, describe(t, m, b))
+	require.Equal(t, []string{"subject identifier http://e"}, describe(t, m, e), "a class is not described by its instances")
+	require.Empty(t, describe(t, m, "http://not-there"))
+}
+
+// Two states differ in what they say of a topic if and only if its entry says so.
+func TestDescriptionsDifferWhereDiffFindsAChange(t *testing.T) {
+	prior := published(t, nil, base)
+	next := published(t, prior, func(m draft) {
+		base(m)
+		m.Named("another", c)
+		m.Reify(m.Topic(a).Names()[0], e)
+	})
+	changed := map[fragment.Ref]bool{}
+	for _, entry := range diff(t, prior, next).Entries {
+		changed[entry.TopicSI] = true
+	}
+	require.Len(t, changed, 2)
+	for _, ref := range refs(t, next) {
+		if changed[ref] {
+			require.NotEqual(t, describe(t, prior, ref), describe(t, next, ref))
+		} else {
+			require.Equal(t, describe(t, prior, ref), describe(t, next, ref))
+		}
+	}
+}
+
+func TestDescribeReturnsTheErrorOfTheState(t *testing.T) {
+	boom := errors.New("boom")
+	m := published(t, nil, base)
+	n := 0
+	for ; ; n++ {
+		_, err := fragment.Describe(&broken{Map: m, after: n, err: boom}, a)
+		if err == nil {
+			break
+		}
+		require.ErrorIs(t, err, boom)
+	}
+	require.Equal(t, 5, n, "the topic, and two associations in two iterations, have failed")
 }

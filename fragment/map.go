@@ -127,8 +127,8 @@ func (m *Map) AssociationsOf(player Ref, part Part) iter.Seq2[*Association, erro
 		if t == nil {
 			return
 		}
-		var room [8]keyedAssociation // most topics have few
-		found := room[:0]
+		var few [8]keyedAssociation // most topics have few
+		found := few[:0]
 		for _, r := range t.RolesPlayed() {
 			if a := r.Association(); m.part(a, t) == part && (len(a.Roles()) > manyRoles || isFirst(r)) {
 				found = append(found, keyedAssociation{a: m.association(a)})

@@ -73,7 +73,7 @@ func TestMapAnswersConsistently(t *testing.T) {
 }
 
 func TestWhatIsNotThereIsNil(t *testing.T) {
-	m := published(t, nil, func(m draft) { m.named("n", a) })
+	m := published(t, nil, func(m draft) { m.Named("n", a) })
 	topic, err := m.Topic(b)
 	require.NoError(t, err)
 	require.Nil(t, topic)
@@ -123,7 +123,7 @@ func TestATooLongLocatorIsRefused(t *testing.T) {
 // is sent one has nothing to keep.
 func TestAnAssociationWithoutRolesCannotBePublished(t *testing.T) {
 	tm := tmdm.New()
-	draft{tm}.associate(x)
+	draft{TopicMap: tm}.Associate(x)
 	_, err := fragment.NameTopics(t.Context(), tm, sp, nil)
 	require.ErrorContains(t, err, "has no roles")
 	m, err := fragment.NewMap(tm, sp)

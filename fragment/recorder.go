@@ -10,9 +10,9 @@ import (
 // what it made be kept; or again and again, where a record is only looked at, and
 // then there is no garbage: the next record stands in the memory of the last.
 type recorder struct {
-	m    *Map
-	refs []Ref // scopes are pieces of it
-	room int   // for so many references at a time; 0: for just those of one scope
+	m        *Map
+	refs     []Ref // scopes are pieces of it
+	capacity int   // for so many references at a time; 0: for just those of one scope
 }
 
 // topic makes the record of a topic in the memory of record. Its scopes are valid
@@ -80,7 +80,7 @@ func (r *recorder) scope(c tmdm.Scoped) []Ref {
 	}
 	start := len(r.refs)
 	if start+len(themes) > cap(r.refs) {
-		start, r.refs = 0, make([]Ref, 0, max(r.room, len(themes)))
+		start, r.refs = 0, make([]Ref, 0, max(r.capacity, len(themes)))
 	}
 	for _, t := range themes {
 		r.refs = append(r.refs, r.m.ref(t))

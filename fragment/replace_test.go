@@ -26,51 +26,51 @@ func count(t testing.TB, m *fragment.Map) counted { return counted{m, t, m} }
 func post(t testing.TB, prior, build func(draft), named ...fragment.Ref) (*fragment.Change, error) {
 	t.Helper()
 	tm := tmdm.New()
-	build(draft{tm})
+	build(draft{TopicMap: tm})
 	require.NoError(t, tm.Normalize(t.Context()))
 	return fragment.Replace(t.Context(), count(t, published(t, nil, prior)), tm, sp, named...)
 }
 
 func TestReplace(t *testing.T) {
-	mentioned := func(m draft) { m.named("M", d).AddOccurrence("o", tmdm.XSDString, m.topic(b)) }
+	mentioned := func(m draft) { m.Named("M", d).AddOccurrence("o", tmdm.XSDString, m.Topic(b)) }
 	for name, o := range map[string]struct {
 		prior, posted func(draft)
 		named         []fragment.Ref
 		entries       []string
 		counts        [3]int
 	}{
-		"renamed":                         {base, func(m draft) { m.named("N", a).AddType(m.topic(b)); m.associate(x, m.topic(a), m.topic(c)) }, nil, []string{"http://a"}, [3]int{0, 1, 0}},
-		"the same":                        {base, func(m draft) { m.named("A", a).AddType(m.topic(b)); m.associate(x, m.topic(a), m.topic(c)) }, nil, nil, [3]int{}},
-		"an association left out":         {base, func(m draft) { m.named("A", a).AddType(m.topic(b)) }, nil, []string{"http://a", "http://c"}, [3]int{0, 2, 0}},
-		"only a type":                     {base, func(m draft) { m.topic(a).AddType(m.topic(b)) }, nil, []string{"http://a", "http://c"}, [3]int{0, 2, 0}},
-		"a class with its instance":       {base, func(m draft) { m.topic(a).AddType(m.named("B!", b)) }, nil, []string{"http://b"}, [3]int{0, 1, 0}},
-		"a class with another instance":   {base, func(m draft) { m.topic(e).AddType(m.named("B", b)) }, nil, []string{"http://e"}, [3]int{0, 1, 0}},
-		"a class, its instance named":     {base, func(m draft) { m.topic(a).AddType(m.named("B", b)) }, []fragment.Ref{a}, []string{"http://a", "http://c"}, [3]int{0, 2, 0}},
-		"named, and nothing said":         {base, func(m draft) { m.topic(e, "http://e2") }, []fragment.Ref{e}, []string{"http://e"}, [3]int{0, 1, 0}},
-		"new, without a statement":        {base, func(m draft) { m.topic("http://new") }, []fragment.Ref{"http://new"}, []string{"http://new"}, [3]int{1, 0, 0}},
-		"a stub that nothing mentions":    {base, func(m draft) { m.named("E", e); m.topic("http://new") }, nil, []string{"http://e"}, [3]int{0, 1, 0}},
-		"a stub that is new":              {base, func(m draft) { m.named("E", e).AddOccurrence("o", "", m.topic("http://new", "http://too")) }, nil, []string{"http://e", "http://new"}, [3]int{1, 1, 0}},
-		"a stub by another identifier":    {func(m draft) { m.topic(a, b); m.topic(c) }, func(m draft) { m.named("C", c).AddOccurrence("o", "", m.topic(b, "http://more")) }, nil, []string{"http://c", string(tmdm.PSIDefaultNameType)}, [3]int{1, 1, 0}},
-		"merged":                          {func(m draft) { m.named("A", a); m.named("B", b) }, func(m draft) { m.named("Both", a, b) }, nil, []string{"http://a", "http://b of http://a"}, [3]int{0, 2, 0}},
-		"split":                           {func(m draft) { m.named("A", a, b) }, func(m draft) { m.named("A", a); m.named("B", b) }, nil, []string{"http://a", "http://b"}, [3]int{1, 1, 0}},
-		"split by a stub":                 {func(m draft) { m.named("A", a, b) }, func(m draft) { m.named("A", a, c).AddOccurrence("o", "", m.topic(b)) }, nil, []string{"http://a", "http://b"}, [3]int{1, 1, 0}},
-		"an identifier lost":              {func(m draft) { m.named("A", a, b) }, func(m draft) { m.named("A", a) }, nil, []string{"http://a"}, [3]int{0, 1, 0}},
-		"the TopicSI lost":                {func(m draft) { m.named("A", a, b) }, func(m draft) { m.named("A", b) }, nil, []string{"no http://a", "http://b"}, [3]int{1, 0, 1}},
-		"an identifier that was assigned": {func(m draft) { m.named("A", sp+"topic/t1", a) }, func(m draft) { m.named("A!", a) }, nil, []string{sp + "topic/t1"}, [3]int{0, 1, 0}},
-		"two stubs of one topic": {func(m draft) { m.topic(a, b); m.named("C", c) }, func(m draft) {
-			n := m.named("C", c)
-			n.AddOccurrence("o", "", m.topic(a))
-			n.AddOccurrence("o", "", m.topic(b))
+		"renamed":                         {base, func(m draft) { m.Named("N", a).AddType(m.Topic(b)); m.Associate(x, m.Topic(a), m.Topic(c)) }, nil, []string{"http://a"}, [3]int{0, 1, 0}},
+		"the same":                        {base, func(m draft) { m.Named("A", a).AddType(m.Topic(b)); m.Associate(x, m.Topic(a), m.Topic(c)) }, nil, nil, [3]int{}},
+		"an association left out":         {base, func(m draft) { m.Named("A", a).AddType(m.Topic(b)) }, nil, []string{"http://a", "http://c"}, [3]int{0, 2, 0}},
+		"only a type":                     {base, func(m draft) { m.Topic(a).AddType(m.Topic(b)) }, nil, []string{"http://a", "http://c"}, [3]int{0, 2, 0}},
+		"a class with its instance":       {base, func(m draft) { m.Topic(a).AddType(m.Named("B!", b)) }, nil, []string{"http://b"}, [3]int{0, 1, 0}},
+		"a class with another instance":   {base, func(m draft) { m.Topic(e).AddType(m.Named("B", b)) }, nil, []string{"http://e"}, [3]int{0, 1, 0}},
+		"a class, its instance named":     {base, func(m draft) { m.Topic(a).AddType(m.Named("B", b)) }, []fragment.Ref{a}, []string{"http://a", "http://c"}, [3]int{0, 2, 0}},
+		"named, and nothing said":         {base, func(m draft) { m.Topic(e, "http://e2") }, []fragment.Ref{e}, []string{"http://e"}, [3]int{0, 1, 0}},
+		"new, without a statement":        {base, func(m draft) { m.Topic("http://new") }, []fragment.Ref{"http://new"}, []string{"http://new"}, [3]int{1, 0, 0}},
+		"a stub that nothing mentions":    {base, func(m draft) { m.Named("E", e); m.Topic("http://new") }, nil, []string{"http://e"}, [3]int{0, 1, 0}},
+		"a stub that is new":              {base, func(m draft) { m.Named("E", e).AddOccurrence("o", "", m.Topic("http://new", "http://too")) }, nil, []string{"http://e", "http://new"}, [3]int{1, 1, 0}},
+		"a stub by another identifier":    {func(m draft) { m.Topic(a, b); m.Topic(c) }, func(m draft) { m.Named("C", c).AddOccurrence("o", "", m.Topic(b, "http://more")) }, nil, []string{"http://c", string(tmdm.PSIDefaultNameType)}, [3]int{1, 1, 0}},
+		"merged":                          {func(m draft) { m.Named("A", a); m.Named("B", b) }, func(m draft) { m.Named("Both", a, b) }, nil, []string{"http://a", "http://b of http://a"}, [3]int{0, 2, 0}},
+		"split":                           {func(m draft) { m.Named("A", a, b) }, func(m draft) { m.Named("A", a); m.Named("B", b) }, nil, []string{"http://a", "http://b"}, [3]int{1, 1, 0}},
+		"split by a stub":                 {func(m draft) { m.Named("A", a, b) }, func(m draft) { m.Named("A", a, c).AddOccurrence("o", "", m.Topic(b)) }, nil, []string{"http://a", "http://b"}, [3]int{1, 1, 0}},
+		"an identifier lost":              {func(m draft) { m.Named("A", a, b) }, func(m draft) { m.Named("A", a) }, nil, []string{"http://a"}, [3]int{0, 1, 0}},
+		"the TopicSI lost":                {func(m draft) { m.Named("A", a, b) }, func(m draft) { m.Named("A", b) }, nil, []string{"no http://a", "http://b"}, [3]int{1, 0, 1}},
+		"an identifier that was assigned": {func(m draft) { m.Named("A", sp+"topic/t1", a) }, func(m draft) { m.Named("A!", a) }, nil, []string{sp + "topic/t1"}, [3]int{0, 1, 0}},
+		"two stubs of one topic": {func(m draft) { m.Topic(a, b); m.Named("C", c) }, func(m draft) {
+			n := m.Named("C", c)
+			n.AddOccurrence("o", "", m.Topic(a))
+			n.AddOccurrence("o", "", m.Topic(b))
 		}, nil, []string{"http://c"}, [3]int{0, 1, 0}},
-		"a mentioned topic":                 {func(m draft) { mentioned(m); m.named("B", b) }, func(m draft) { m.named("B!", b) }, nil, []string{"http://b"}, [3]int{0, 1, 0}},
-		"the mention itself moves":          {mentioned, func(m draft) { m.named("M", d).AddOccurrence("o", tmdm.XSDString, m.named("B", c)); m.named("B", c) }, nil, []string{"http://c", "http://d"}, [3]int{1, 1, 0}},
-		"a reifier that stays":              {func(m draft) { m.reify(m.named("A", a).Names()[0], b) }, func(m draft) { m.reify(m.named("A!", a).Names()[0], b) }, nil, []string{"http://a"}, [3]int{0, 1, 0}},
-		"a reifier that is a type as well":  {func(m draft) { mentioned(m); m.named("A", a) }, func(m draft) { m.reify(m.named("A", a).Names()[0], b) }, nil, []string{"http://a"}, [3]int{0, 1, 0}},
-		"a typing that is no longer scoped": {func(m draft) { scopedTyping(m, e) }, func(m draft) { m.named("A", a).AddType(m.topic(b)) }, nil, []string{"http://a", "http://b", string(tmdm.PSIDefaultNameType)}, [3]int{1, 2, 0}},
-		"a typing that is no longer reified": {func(m draft) { m.reify(m.named("A", a).AddType(m.topic(b)), e) },
-			func(m draft) { m.named("A", a).AddType(m.topic(b)) }, nil, []string{"http://a", "http://b"}, [3]int{0, 2, 0}},
-		"the same, about the class": {func(m draft) { m.reify(m.named("A", a).AddType(m.named("B", b)), e) },
-			func(m draft) { m.topic(a).AddType(m.named("B", b)) }, nil, []string{"http://a", "http://b"}, [3]int{0, 2, 0}},
+		"a mentioned topic":                 {func(m draft) { mentioned(m); m.Named("B", b) }, func(m draft) { m.Named("B!", b) }, nil, []string{"http://b"}, [3]int{0, 1, 0}},
+		"the mention itself moves":          {mentioned, func(m draft) { m.Named("M", d).AddOccurrence("o", tmdm.XSDString, m.Named("B", c)); m.Named("B", c) }, nil, []string{"http://c", "http://d"}, [3]int{1, 1, 0}},
+		"a reifier that stays":              {func(m draft) { m.Reify(m.Named("A", a).Names()[0], b) }, func(m draft) { m.Reify(m.Named("A!", a).Names()[0], b) }, nil, []string{"http://a"}, [3]int{0, 1, 0}},
+		"a reifier that is a type as well":  {func(m draft) { mentioned(m); m.Named("A", a) }, func(m draft) { m.Reify(m.Named("A", a).Names()[0], b) }, nil, []string{"http://a"}, [3]int{0, 1, 0}},
+		"a typing that is no longer scoped": {func(m draft) { scopedTyping(m, e) }, func(m draft) { m.Named("A", a).AddType(m.Topic(b)) }, nil, []string{"http://a", "http://b", string(tmdm.PSIDefaultNameType)}, [3]int{1, 2, 0}},
+		"a typing that is no longer reified": {func(m draft) { m.Reify(m.Named("A", a).AddType(m.Topic(b)), e) },
+			func(m draft) { m.Named("A", a).AddType(m.Topic(b)) }, nil, []string{"http://a", "http://b"}, [3]int{0, 2, 0}},
+		"the same, about the class": {func(m draft) { m.Reify(m.Named("A", a).AddType(m.Named("B", b)), e) },
+			func(m draft) { m.Topic(a).AddType(m.Named("B", b)) }, nil, []string{"http://a", "http://b"}, [3]int{0, 2, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made, err := post(t, o.prior, o.posted, o.named...)
@@ -83,9 +83,9 @@ func TestReplace(t *testing.T) {
 
 // scopedTyping makes a an instance of b in a scope, which is no type of a.
 func scopedTyping(m draft, theme tmdm.Locator) {
-	typing := m.CreateAssociation(m.topic(tmdm.PSITypeInstance), m.topic(theme))
-	typing.AddRole(m.topic(tmdm.PSIType), m.topic(b))
-	typing.AddRole(m.topic(tmdm.PSIInstance), m.topic(a))
+	typing := m.CreateAssociation(m.Topic(tmdm.PSITypeInstance), m.Topic(theme))
+	typing.AddRole(m.Topic(tmdm.PSIType), m.Topic(b))
+	typing.AddRole(m.Topic(tmdm.PSIInstance), m.Topic(a))
 }
 
 // What others say is not rewritten by a post: it is refused, with who they are.
@@ -94,26 +94,26 @@ func TestReplaceRefusesWhatOthersNeed(t *testing.T) {
 		prior, posted func(draft)
 		user          string
 	}{
-		"merged away, a type of occurrences": {func(m draft) { m.named("A", a); m.named("B", b); m.named("M", d).AddOccurrence("o", "", m.topic(b)) },
-			func(m draft) { m.named("Both", a, b) }, `statements of "M"`},
+		"merged away, a type of occurrences": {func(m draft) { m.Named("A", a); m.Named("B", b); m.Named("M", d).AddOccurrence("o", "", m.Topic(b)) },
+			func(m draft) { m.Named("Both", a, b) }, `statements of "M"`},
 		"merged away, a type of what goes as well": {func(m draft) {
-			m.named("A", a).AddOccurrence("o", "", m.named("B", b))
-			m.associate(b, m.topic(a), m.topic(c))
-			m.named("M", d).AddOccurrence("o", "", m.topic(b))
-		}, func(m draft) { m.named("Both", a, b) }, `statements of "M"`},
-		"merged away, a class": {func(m draft) { m.named("A", a); m.named("B", b); m.topic(d).AddType(m.topic(b)) },
-			func(m draft) { m.named("Both", a, b) }, "its instance http://d"},
+			m.Named("A", a).AddOccurrence("o", "", m.Named("B", b))
+			m.Associate(b, m.Topic(a), m.Topic(c))
+			m.Named("M", d).AddOccurrence("o", "", m.Topic(b))
+		}, func(m draft) { m.Named("Both", a, b) }, `statements of "M"`},
+		"merged away, a class": {func(m draft) { m.Named("A", a); m.Named("B", b); m.Topic(d).AddType(m.Topic(b)) },
+			func(m draft) { m.Named("Both", a, b) }, "its instance http://d"},
 		"merged away, a role type": {func(m draft) {
-			m.named("A", a)
-			m.named("B", b)
-			m.CreateAssociation(m.topic(x)).AddRole(m.topic(b), m.topic(d))
-		}, func(m draft) { m.named("Both", a, b) }, "an association of http://d"},
-		"its TopicSI lost, a theme": {func(m draft) { m.named("A", a, b); m.topic(d).AddName("n", nil, m.topic(a)) },
-			func(m draft) { m.named("A", b) }, `statements of "n"`},
-		"a reifier of another name": {func(m draft) { m.reify(m.named("M", d).Names()[0], e); m.named("A", a) },
-			func(m draft) { m.reify(m.named("A", a).Names()[0], e) }, `statements of "M"`},
-		"a reifier of another association": {func(m draft) { m.reify(m.associate(x, m.topic(c), m.topic(d)), e); m.named("A", a) },
-			func(m draft) { m.reify(m.named("A", a).Names()[0], e) }, "an association of http://c, http://d"},
+			m.Named("A", a)
+			m.Named("B", b)
+			m.CreateAssociation(m.Topic(x)).AddRole(m.Topic(b), m.Topic(d))
+		}, func(m draft) { m.Named("Both", a, b) }, "an association of http://d"},
+		"its TopicSI lost, a theme": {func(m draft) { m.Named("A", a, b); m.Topic(d).AddName("n", nil, m.Topic(a)) },
+			func(m draft) { m.Named("A", b) }, `statements of "n"`},
+		"a reifier of another name": {func(m draft) { m.Reify(m.Named("M", d).Names()[0], e); m.Named("A", a) },
+			func(m draft) { m.Reify(m.Named("A", a).Names()[0], e) }, `statements of "M"`},
+		"a reifier of another association": {func(m draft) { m.Reify(m.Associate(x, m.Topic(c), m.Topic(d)), e); m.Named("A", a) },
+			func(m draft) { m.Reify(m.Named("A", a).Names()[0], e) }, "an association of http://c, http://d"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := post(t, o.prior, o.posted)
@@ -131,16 +131,16 @@ func TestReplaceRefusesWhatTheDocumentCannotSay(t *testing.T) {
 		says          string
 	}{
 		"nothing":                    {base, func(draft) {}, nil, "describes no topic"},
-		"stubs":                      {base, func(m draft) { m.topic(a) }, nil, "describes no topic"},
-		"a topic that is not there":  {base, func(m draft) { m.named("A", a) }, []fragment.Ref{b}, "no topic with the subject identifier http://b"},
-		"an association of stubs":    {base, func(m draft) { m.named("E", e); m.associate(x, m.topic(a), m.topic(c)) }, nil, "no player"},
-		"no roles":                   {base, func(m draft) { m.named("E", e); m.CreateAssociation(m.topic(x)) }, nil, "no player"},
+		"stubs":                      {base, func(m draft) { m.Topic(a) }, nil, "describes no topic"},
+		"a topic that is not there":  {base, func(m draft) { m.Named("A", a) }, []fragment.Ref{b}, "no topic with the subject identifier http://b"},
+		"an association of stubs":    {base, func(m draft) { m.Named("E", e); m.Associate(x, m.Topic(a), m.Topic(c)) }, nil, "no player"},
+		"no roles":                   {base, func(m draft) { m.Named("E", e); m.CreateAssociation(m.Topic(x)) }, nil, "no player"},
 		"no identifier":              {base, func(m draft) { m.CreateTopic().AddName("n", nil) }, nil, "neither a subject identifier nor a subject locator"},
-		"an id":                      {base, func(m draft) { require.NoError(t, tmdm.AddItemIdentifier(m.CreateTopic(), sp+"#t1")); m.named("E", e) }, nil, "#t1 has neither"},
-		"a stub of two topics":       {base, func(m draft) { m.named("E", e).AddOccurrence("o", "", m.topic(b, d)) }, nil, "http://b, http://d"},
-		"a reifier of two":           {func(m draft) { m.topic(a, b) }, func(m draft) { n := m.named("E", e); m.reify(n.Names()[0], a); m.reify(n.AddName("N", nil), b) }, nil, "are one"},
-		"themes that are one topic":  {func(m draft) { m.topic(a, b) }, func(m draft) { m.topic(e).AddName("n", nil, m.topic(a)).AddVariant("v", "", m.topic(b)) }, nil, "adds no topic"},
-		"a class that is one itself": {base, func(m draft) { m.topic(a).AddType(m.topic(b)); m.topic(b).AddType(m.topic(a)) }, nil, "describes no topic"},
+		"an id":                      {base, func(m draft) { require.NoError(t, tmdm.AddItemIdentifier(m.CreateTopic(), sp+"#t1")); m.Named("E", e) }, nil, "#t1 has neither"},
+		"a stub of two topics":       {base, func(m draft) { m.Named("E", e).AddOccurrence("o", "", m.Topic(b, d)) }, nil, "http://b, http://d"},
+		"a reifier of two":           {func(m draft) { m.Topic(a, b) }, func(m draft) { n := m.Named("E", e); m.Reify(n.Names()[0], a); m.Reify(n.AddName("N", nil), b) }, nil, "are one"},
+		"themes that are one topic":  {func(m draft) { m.Topic(a, b) }, func(m draft) { m.Topic(e).AddName("n", nil, m.Topic(a)).AddVariant("v", "", m.Topic(b)) }, nil, "adds no topic"},
+		"a class that is one itself": {base, func(m draft) { m.Topic(a).AddType(m.Topic(b)); m.Topic(b).AddType(m.Topic(a)) }, nil, "describes no topic"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := post(t, o.prior, o.posted, o.named...)
@@ -187,8 +187,8 @@ func TestReplaceReturnsTheErrorOfTheState(t *testing.T) {
 	n := 0
 	for ; ; n++ {
 		tm := tmdm.New()
-		m := draft{tm}
-		m.named("Both", a, c).AddType(m.topic(b))
+		m := draft{TopicMap: tm}
+		m.Named("Both", a, c).AddType(m.Topic(b))
 		require.NoError(t, tm.Normalize(t.Context()))
 		prior := published(t, nil, base)
 		_, err := fragment.Replace(t.Context(), counted{&broken{Map: prior, after: n, err: boom}, t, prior}, tm, sp)

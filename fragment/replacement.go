@@ -22,19 +22,19 @@ type replacement struct {
 	byLocator    map[tmdm.Locator]*Topic
 
 	removed, added map[AssociationKey]*Association
-	before, after  said // in what goes, and in what comes
+	before, after  references // in what goes, and in what comes
 }
 
-// said is what statements refer to and are called.
-type said struct {
+// references is what statements refer to, and what they are called.
+type references struct {
 	mentions map[Ref]int
 	reifiers map[Ref]bool
 	players  map[Ref]bool
 	ids      map[tmdm.Locator]bool
 }
 
-func newSaid() said {
-	return said{map[Ref]int{}, map[Ref]bool{}, map[Ref]bool{}, map[tmdm.Locator]bool{}}
+func newReferences() references {
+	return references{map[Ref]int{}, map[Ref]bool{}, map[Ref]bool{}, map[tmdm.Locator]bool{}}
 }
 
 // replace makes the change, now that all references of the document are resolved.
@@ -43,7 +43,7 @@ func (p *post) replace(m *Map) (*Change, error) {
 		prior: p.prior, targets: p.targets, topics: map[Ref]*Topic{},
 		byIdentifier: map[tmdm.Locator]*Topic{}, byLocator: map[tmdm.Locator]*Topic{},
 		removed: map[AssociationKey]*Association{}, added: map[AssociationKey]*Association{},
-		before: newSaid(), after: newSaid(),
+		before: newReferences(), after: newReferences(),
 	}
 	if err := r.takeAway(); err != nil {
 		return nil, err
@@ -330,12 +330,12 @@ func (r *replacement) unlessTarget(t *Topic, err error) (*Topic, error) {
 	return t, nil
 }
 
-func (s *said) addTopic(t *Topic) {
+func (s *references) addTopic(t *Topic) {
 	t.Mentions(s.mention)
 	t.statements(s.note)
 }
 
-func (s *said) addAssociation(a *Association) {
+func (s *references) addAssociation(a *Association) {
 	a.Mentions(s.mention)
 	a.statements(s.note)
 	for i := range a.Roles {
@@ -343,9 +343,9 @@ func (s *said) addAssociation(a *Association) {
 	}
 }
 
-func (s *said) mention(ref Ref) { s.mentions[ref]++ }
+func (s *references) mention(ref Ref) { s.mentions[ref]++ }
 
-func (s *said) note(reifier Ref, ids *[]tmdm.Locator) {
+func (s *references) note(reifier Ref, ids *[]tmdm.Locator) {
 	if reifier != "" {
 		s.reifiers[reifier] = true
 	}
@@ -356,7 +356,7 @@ func (s *said) note(reifier Ref, ids *[]tmdm.Locator) {
 
 // keepIDs takes from a statement the item identifiers that are not in s. The list
 // may be the map's own.
-func (s *said) keepIDs(_ Ref, ids *[]tmdm.Locator) {
+func (s *references) keepIDs(_ Ref, ids *[]tmdm.Locator) {
 	var kept []tmdm.Locator
 	for _, l := range *ids {
 		if s.ids[l] {

@@ -61,35 +61,35 @@ func TestAFragmentHasAStubForEveryTopicMentioned(t *testing.T) {
 		"theme of a name": {func(m draft, t, s *tmdm.Topic) { t.AddName("n", nil, s) }, name},
 		"theme of a variant": {func(m draft, t, s *tmdm.Topic) { t.AddName("n", nil).AddVariant("v", tmdm.XSDString, s) },
 			name},
-		"reifier of a name": {func(m draft, t, s *tmdm.Topic) { m.reify(t.AddName("n", nil), stub) }, name},
+		"reifier of a name": {func(m draft, t, s *tmdm.Topic) { m.Reify(t.AddName("n", nil), stub) }, name},
 		"reifier of a variant": {func(m draft, t, s *tmdm.Topic) {
-			m.reify(t.AddName("n", nil).AddVariant("v", tmdm.XSDString, m.topic(c)), stub)
+			m.Reify(t.AddName("n", nil).AddVariant("v", tmdm.XSDString, m.Topic(c)), stub)
 		},
 			[]fragment.Ref{c, tmdm.PSIDefaultNameType}},
 		"occurrence type":          {func(m draft, t, s *tmdm.Topic) { t.AddOccurrence("o", tmdm.XSDString, s) }, nil},
-		"theme of an occurrence":   {func(m draft, t, s *tmdm.Topic) { t.AddOccurrence("o", tmdm.XSDString, m.topic(c), s) }, []fragment.Ref{c}},
-		"reifier of an occurrence": {func(m draft, t, s *tmdm.Topic) { m.reify(t.AddOccurrence("o", tmdm.XSDString, m.topic(c)), stub) }, []fragment.Ref{c}},
+		"theme of an occurrence":   {func(m draft, t, s *tmdm.Topic) { t.AddOccurrence("o", tmdm.XSDString, m.Topic(c), s) }, []fragment.Ref{c}},
+		"reifier of an occurrence": {func(m draft, t, s *tmdm.Topic) { m.Reify(t.AddOccurrence("o", tmdm.XSDString, m.Topic(c)), stub) }, []fragment.Ref{c}},
 		"class": {func(m draft, t, s *tmdm.Topic) { t.AddType(s) },
 			typing},
 		"instance": {func(m draft, t, s *tmdm.Topic) { s.AddType(t) },
 			typing},
-		"association type":            {func(m draft, t, s *tmdm.Topic) { m.CreateAssociation(s).AddRole(m.topic(c), t) }, []fragment.Ref{c}},
-		"theme of an association":     {func(m draft, t, s *tmdm.Topic) { m.CreateAssociation(m.topic(c), s).AddRole(m.topic(c), t) }, []fragment.Ref{c}},
-		"reifier of an association":   {func(m draft, t, s *tmdm.Topic) { m.reify(m.associate(c, t), stub) }, []fragment.Ref{c}},
-		"role type":                   {func(m draft, t, s *tmdm.Topic) { m.CreateAssociation(m.topic(c)).AddRole(s, t) }, []fragment.Ref{c}},
-		"reifier of a role":           {func(m draft, t, s *tmdm.Topic) { m.reify(m.associate(c, t).Roles()[0], stub) }, []fragment.Ref{c}},
-		"role type of another's role": {func(m draft, t, s *tmdm.Topic) { m.associate(c, t, m.topic(d)).AddRole(s, m.topic(d)) }, []fragment.Ref{c, d}},
-		"player":                      {func(m draft, t, s *tmdm.Topic) { m.associate(c, t, s) }, []fragment.Ref{c}},
+		"association type":            {func(m draft, t, s *tmdm.Topic) { m.CreateAssociation(s).AddRole(m.Topic(c), t) }, []fragment.Ref{c}},
+		"theme of an association":     {func(m draft, t, s *tmdm.Topic) { m.CreateAssociation(m.Topic(c), s).AddRole(m.Topic(c), t) }, []fragment.Ref{c}},
+		"reifier of an association":   {func(m draft, t, s *tmdm.Topic) { m.Reify(m.Associate(c, t), stub) }, []fragment.Ref{c}},
+		"role type":                   {func(m draft, t, s *tmdm.Topic) { m.CreateAssociation(m.Topic(c)).AddRole(s, t) }, []fragment.Ref{c}},
+		"reifier of a role":           {func(m draft, t, s *tmdm.Topic) { m.Reify(m.Associate(c, t).Roles()[0], stub) }, []fragment.Ref{c}},
+		"role type of another's role": {func(m draft, t, s *tmdm.Topic) { m.Associate(c, t, m.Topic(d)).AddRole(s, m.Topic(d)) }, []fragment.Ref{c, d}},
+		"player":                      {func(m draft, t, s *tmdm.Topic) { m.Associate(c, t, s) }, []fragment.Ref{c}},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			m := published(t, nil, func(m draft) {
-				s := m.named("what is said of stubs", stub, b)
+				s := m.Named("what is said of stubs", stub, b)
 				require.NoError(t, s.AddSubjectLocator("http://document"))
-				s.AddOccurrence("o", tmdm.XSDString, m.topic("http://of a stub"))
-				s.AddType(m.topic("http://of a stub"))
-				m.associate("http://of a stub", s)
-				o.say(m, m.topic(a), s)
-				m.named("elsewhere", "http://elsewhere")
+				s.AddOccurrence("o", tmdm.XSDString, m.Topic("http://of a stub"))
+				s.AddType(m.Topic("http://of a stub"))
+				m.Associate("http://of a stub", s)
+				o.say(m, m.Topic(a), s)
+				m.Named("elsewhere", "http://elsewhere")
 			})
 			found := decode(t, written(t, m, a, false))
 			require.Equal(t, a, found.topics[0].SubjectIdentifiers[0])
@@ -109,12 +109,12 @@ func TestAFragmentHasAStubForEveryTopicMentioned(t *testing.T) {
 // A topic that mentions itself is no stub, and one that is mentioned twice is one.
 func TestEveryTopicComesOnce(t *testing.T) {
 	m := published(t, nil, func(m draft) {
-		own := m.named("n", a)
+		own := m.Named("n", a)
 		own.AddName("of itself", own, own)
 		own.AddType(own)
-		m.associate(a, own, own)
-		own.AddOccurrence("o", tmdm.XSDString, m.topic(b), m.topic(b))
-		m.associate(b, own, m.topic(b))
+		m.Associate(a, own, own)
+		own.AddOccurrence("o", tmdm.XSDString, m.Topic(b), m.Topic(b))
+		m.Associate(b, own, m.Topic(b))
 	})
 	found := decode(t, written(t, m, a, false))
 	require.ElementsMatch(t, []fragment.Ref{b, tmdm.PSIInstance, tmdm.PSIType, tmdm.PSITypeInstance, tmdm.PSIDefaultNameType}, found.stubs())
@@ -124,15 +124,15 @@ func TestEveryTopicComesOnce(t *testing.T) {
 // player, and no others.
 func TestAFragmentIsTheTopicAndItsAssociations(t *testing.T) {
 	m := published(t, nil, func(m draft) {
-		topic := m.topic(a, b)
+		topic := m.Topic(a, b)
 		require.NoError(t, topic.AddSubjectLocator("http://document"))
-		n := topic.AddName("name", m.topic(c), m.topic(d))
-		n.AddVariant("http://variant", tmdm.XSDAnyURI, m.topic(e))
+		n := topic.AddName("name", m.Topic(c), m.Topic(d))
+		n.AddVariant("http://variant", tmdm.XSDAnyURI, m.Topic(e))
 		require.NoError(t, tmdm.AddItemIdentifier(n, sp+"#n1"))
-		topic.AddOccurrence("12", tmdm.XSDInteger, m.topic(c))
-		topic.AddType(m.topic(e))
-		m.associate(x, topic, m.topic(c), m.topic(d))
-		m.associate(x, m.topic(c), m.topic(d))
+		topic.AddOccurrence("12", tmdm.XSDInteger, m.Topic(c))
+		topic.AddType(m.Topic(e))
+		m.Associate(x, topic, m.Topic(c), m.Topic(d))
+		m.Associate(x, m.Topic(c), m.Topic(d))
 	})
 	found := decode(t, written(t, m, b, false))
 	by := xtm.SubjectIdentifier
@@ -151,11 +151,11 @@ func TestAFragmentIsTheTopicAndItsAssociations(t *testing.T) {
 // typings that are not plain ones.
 func TestInstancesCanBeLeftOut(t *testing.T) {
 	m := published(t, nil, func(m draft) {
-		class := m.topic(a)
-		m.topic(b).AddType(class)
-		m.topic(c).AddType(class)
-		class.AddType(m.topic(d))
-		m.reify(m.topic(e).AddType(class), x)
+		class := m.Topic(a)
+		m.Topic(b).AddType(class)
+		m.Topic(c).AddType(class)
+		class.AddType(m.Topic(d))
+		m.Reify(m.Topic(e).AddType(class), x)
 	})
 	all := decode(t, written(t, m, a, false))
 	require.Len(t, all.associations, 3)
@@ -172,11 +172,11 @@ func TestInstancesCanBeLeftOut(t *testing.T) {
 // instanceOf has no room for item identifiers, so such a typing is written out.
 func TestATypingWithItemIdentifiersKeepsThem(t *testing.T) {
 	m := published(t, nil, func(m draft) {
-		typing := m.topic(a).AddType(m.topic(b))
+		typing := m.Topic(a).AddType(m.Topic(b))
 		require.NoError(t, tmdm.AddItemIdentifier(typing, sp+"#typing"))
-		role := m.topic(a).AddType(m.topic(c))
+		role := m.Topic(a).AddType(m.Topic(c))
 		require.NoError(t, tmdm.AddItemIdentifier(role.Roles()[0], sp+"#role"))
-		m.topic(a).AddType(m.topic(d))
+		m.Topic(a).AddType(m.Topic(d))
 	})
 	found := decode(t, written(t, m, a, false))
 	require.Equal(t, []xtm.Ref{xtm.SubjectIdentifier(d)}, found.topics[0].Types)
@@ -194,7 +194,7 @@ func TestATombstoneIsIdentifiersAndNothingElse(t *testing.T) {
 // now, or the empty one.
 func TestAnEntryWritesItsDocument(t *testing.T) {
 	form := fragment.Form{Version: xtm.V21, SP: sp}
-	src := published(t, nil, func(m draft) { m.named("A", a, b) })
+	src := published(t, nil, func(m draft) { m.Named("A", a, b) })
 	gone := fragment.Identity{SubjectIdentifiers: []tmdm.Locator{d}}
 	var closing, live, empty, tombstone bytes.Buffer
 	require.NoError(t, (&fragment.Entry{TopicSI: b, Topic: a}).Write(&closing, src, form))
@@ -221,9 +221,9 @@ func TestWritingReturnsErrors(t *testing.T) {
 	boom := errors.New("boom")
 	form := fragment.Form{Version: xtm.V21, SP: sp}
 	m := published(t, nil, func(m draft) {
-		m.topic(a).AddType(m.topic(b))
-		m.topic(a).AddName("n", m.topic(c), m.topic(d))
-		m.associate(x, m.topic(a), m.topic(e))
+		m.Topic(a).AddType(m.Topic(b))
+		m.Topic(a).AddName("n", m.Topic(c), m.Topic(d))
+		m.Associate(x, m.Topic(a), m.Topic(e))
 	})
 	for name, write := range map[string]func(io.Writer, fragment.Source) error{
 		"fragment": func(w io.Writer, src fragment.Source) error { return fragment.Write(w, src, a, form) },

@@ -40,19 +40,19 @@ func documents10(t *testing.T, m *fragment.Map) map[string][]byte {
 func everything(t *testing.T) *fragment.Map {
 	return published(t, nil, func(m draft) {
 		base(m)
-		full := m.topic("http://full?x=1&y=<2>", "http://full/é 東京")
+		full := m.Topic("http://full?x=1&y=<2>", "http://full/é 東京")
 		for i := range 3 {
 			require.NoError(t, full.AddSubjectLocator(tmdm.Locator(fmt.Sprint("http://document/", i))))
 		}
-		n := full.AddName("<name> & \"more\"", m.topic(d), m.topic(a), m.topic(b))
-		v := n.AddVariant("http://variant", tmdm.XSDAnyURI, m.topic(c))
-		n.AddVariant("12", tmdm.XSDInteger, m.topic(d))
-		o := full.AddOccurrence("http://occurrence?a=1&b=2", tmdm.XSDAnyURI, m.topic(x), m.topic(c))
-		full.AddOccurrence("", tmdm.XSDString, m.topic(xtm.PSIOccurrence))
-		full.AddType(m.topic(b))
-		association := m.associate(x, full, m.topic(a), m.topic(e))
+		n := full.AddName("<name> & \"more\"", m.Topic(d), m.Topic(a), m.Topic(b))
+		v := n.AddVariant("http://variant", tmdm.XSDAnyURI, m.Topic(c))
+		n.AddVariant("12", tmdm.XSDInteger, m.Topic(d))
+		o := full.AddOccurrence("http://occurrence?a=1&b=2", tmdm.XSDAnyURI, m.Topic(x), m.Topic(c))
+		full.AddOccurrence("", tmdm.XSDString, m.Topic(xtm.PSIOccurrence))
+		full.AddType(m.Topic(b))
+		association := m.Associate(x, full, m.Topic(a), m.Topic(e))
 		for i, reified := range []tmdm.Reifiable{n, v, o, association, association.Roles()[1]} {
-			m.reify(reified, tmdm.Locator(fmt.Sprint("http://reifier/", i)))
+			m.Reify(reified, tmdm.Locator(fmt.Sprint("http://reifier/", i)))
 			require.NoError(t, tmdm.AddItemIdentifier(reified, tmdm.Locator(fmt.Sprint(sp, "#id", i))))
 		}
 	})

@@ -48,11 +48,11 @@ func runAggregate(t *testing.T, seed uint64, counts map[string]int) {
 		h.at = fmt.Sprintf("http://%d.example.org/maps/", i)
 		s.publishers = append(s.publishers, h)
 		s.subscribers = append(s.subscribers, &subscriber{})
-		maps = append(maps, smallMap(t))
+		maps = append(maps, testedit.SmallMap(sp))
 		editors = append(editors, testedit.New(maps[i], h.at, seed*8+uint64(i)))
 		defer func() {
 			if t.Failed() {
-				t.Logf("source %d:\n%s", i, strings.Join(h.said, "\n"))
+				t.Logf("source %d:\n%s", i, strings.Join(h.edits, "\n"))
 			}
 		}()
 	}
@@ -60,7 +60,7 @@ func runAggregate(t *testing.T, seed uint64, counts map[string]int) {
 		i := rng.IntN(len(maps))
 		h, sub := s.publishers[i], s.subscribers[i]
 		for range 1 + rng.IntN(4) {
-			h.said = append(h.said, fmt.Sprintf("%d: %s", commit, editors[i].Edit()), shareIdentifier(rng, maps[i]), shareStatement(rng, maps[i]))
+			h.edits = append(h.edits, fmt.Sprintf("%d: %s", commit, editors[i].Edit()), shareIdentifier(rng, maps[i]), shareStatement(rng, maps[i]))
 		}
 		h.publish(maps[i], commit)
 		before := s.dumps()
@@ -113,7 +113,7 @@ func (s *sources) compareViews(counts map[string]int) {
 	there, conflictsThere, err := merge.Join(s.t.Context(), published...)
 	require.NoError(s.t, err)
 	require.Equal(s.t, string(canonical(s.t, there)), string(canonical(s.t, here)), "the view of the states is the view of the publishers' maps")
-	require.Equal(s.t, said(conflictsThere), said(conflictsHere))
+	require.Equal(s.t, linesOf(conflictsThere), linesOf(conflictsHere))
 	if len(slices.Collect(here.Topics())) < topics {
 		counts["joined"]++
 	}
@@ -127,7 +127,7 @@ func (s *sources) compareViews(counts map[string]int) {
 	}
 }
 
-func said(conflicts []*tmdm.ReifierError) (lines []string) {
+func linesOf(conflicts []*tmdm.ReifierError) (lines []string) {
 	for _, c := range conflicts {
 		lines = append(lines, c.Error())
 	}

@@ -54,10 +54,10 @@ func Apply(s State, f *fragment.Fragment) error {
 	if err != nil {
 		return err
 	}
-	said := map[fragment.AssociationKey]*fragment.Association{} // nil: it is there as it is
+	stated := map[fragment.AssociationKey]*fragment.Association{} // nil: it is there as it is
 	if !f.Deleted {
 		for _, assoc := range f.Associations {
-			said[assoc.Key()] = assoc
+			stated[assoc.Key()] = assoc
 		}
 	}
 	for _, t := range targets {
@@ -69,7 +69,7 @@ func Apply(s State, f *fragment.Fragment) error {
 		}
 	}
 	for _, si := range names {
-		if err := a.clearAssociations(si, said); err != nil {
+		if err := a.clearAssociations(si, stated); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func Apply(s State, f *fragment.Fragment) error {
 		}
 		f.Topic.Mentions(a.keep)
 		for _, assoc := range f.Associations {
-			if said[assoc.Key()] != nil { // else it is there as it is
+			if stated[assoc.Key()] != nil { // else it is there as it is
 				if err := s.PutAssociation(assoc); err != nil {
 					return err
 				}
@@ -144,7 +144,7 @@ func (a *applier) targets(f *fragment.Fragment) ([]*fragment.Topic, []fragment.R
 // clearAssociations removes the associations in which the subject identifier
 // names a player, but for those that are said again, and for type-instance ones
 // in which it names the class: those belong to the instance.
-func (a *applier) clearAssociations(si fragment.Ref, said map[fragment.AssociationKey]*fragment.Association) error {
+func (a *applier) clearAssociations(si fragment.Ref, stated map[fragment.AssociationKey]*fragment.Association) error {
 	var found []*fragment.Association
 	for assoc, err := range a.playing(si) {
 		if err != nil {
@@ -155,9 +155,9 @@ func (a *applier) clearAssociations(si fragment.Ref, said map[fragment.Associati
 	for _, assoc := range found {
 		assoc.Mentions(a.drop)
 		key := assoc.Key()
-		if again, ok := said[key]; ok { // it is written over, if that changes anything
+		if again, ok := stated[key]; ok { // it is written over, if that changes anything
 			if again != nil && bytes.Equal(fragment.MarshalAssociation(assoc), fragment.MarshalAssociation(again)) {
-				said[key] = nil
+				stated[key] = nil
 			}
 			continue
 		}

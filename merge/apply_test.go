@@ -37,10 +37,10 @@ func TestDeletingWhatIsNotThereIsSuccess(t *testing.T) {
 func TestATombstoneTakesEveryTopicThatItNames(t *testing.T) {
 	h := newHistory(t)
 	h.version(func(m draft) {
-		m.named("A", a)
-		m.named("B", b)
-		require.NoError(t, m.named("C", c).AddSubjectLocator(x))
-		m.topic(d).AddName("typed by A", m.topic(a))
+		m.Named("A", a)
+		m.Named("B", b)
+		require.NoError(t, m.Named("C", c).AddSubjectLocator(x))
+		m.Topic(d).AddName("typed by A", m.Topic(a))
 	})
 	s := h.subscriber()
 	f := tombstone(a, b)
@@ -65,21 +65,21 @@ func TestABareTopicThatIsAnnouncedStays(t *testing.T) {
 // with what its stub said of it.
 func TestAProvisionalTopicLivesAsLongAsItIsReferredTo(t *testing.T) {
 	refer := map[string]func(m draft, t *tmdm.Topic){
-		"type of a name":         func(m draft, t *tmdm.Topic) { m.topic(a).AddName("n", t) },
-		"theme of a name":        func(m draft, t *tmdm.Topic) { m.topic(a).AddName("n", nil, t) },
-		"theme of a variant":     func(m draft, t *tmdm.Topic) { m.topic(a).AddName("n", nil).AddVariant("v", tmdm.XSDString, t) },
-		"reifier of a name":      func(m draft, t *tmdm.Topic) { _ = tmdm.SetReifier(m.topic(a).AddName("n", nil), t) },
-		"type of an occurrence":  func(m draft, t *tmdm.Topic) { m.topic(a).AddOccurrence("o", tmdm.XSDString, t) },
-		"class":                  func(m draft, t *tmdm.Topic) { m.topic(a).AddType(t) },
-		"player":                 func(m draft, t *tmdm.Topic) { m.associate(x, m.topic(a), t) },
-		"type of a role":         func(m draft, t *tmdm.Topic) { m.CreateAssociation(m.topic(x)).AddRole(t, m.topic(a)) },
-		"type of an association": func(m draft, t *tmdm.Topic) { m.CreateAssociation(t).AddRole(m.topic(x), m.topic(a)) },
+		"type of a name":         func(m draft, t *tmdm.Topic) { m.Topic(a).AddName("n", t) },
+		"theme of a name":        func(m draft, t *tmdm.Topic) { m.Topic(a).AddName("n", nil, t) },
+		"theme of a variant":     func(m draft, t *tmdm.Topic) { m.Topic(a).AddName("n", nil).AddVariant("v", tmdm.XSDString, t) },
+		"reifier of a name":      func(m draft, t *tmdm.Topic) { _ = tmdm.SetReifier(m.Topic(a).AddName("n", nil), t) },
+		"type of an occurrence":  func(m draft, t *tmdm.Topic) { m.Topic(a).AddOccurrence("o", tmdm.XSDString, t) },
+		"class":                  func(m draft, t *tmdm.Topic) { m.Topic(a).AddType(t) },
+		"player":                 func(m draft, t *tmdm.Topic) { m.Associate(x, m.Topic(a), t) },
+		"type of a role":         func(m draft, t *tmdm.Topic) { m.CreateAssociation(m.Topic(x)).AddRole(t, m.Topic(a)) },
+		"type of an association": func(m draft, t *tmdm.Topic) { m.CreateAssociation(t).AddRole(m.Topic(x), m.Topic(a)) },
 	}
 	for name, say := range refer {
 		t.Run(name, func(t *testing.T) {
 			h := newHistory(t)
-			h.version(func(m draft) { say(m, m.named("not to be seen by a", b, c)) })
-			h.version(func(m draft) { m.topic(a); m.named("not to be seen by a", b, c) })
+			h.version(func(m draft) { say(m, m.Named("not to be seen by a", b, c)) })
+			h.version(func(m draft) { m.Topic(a); m.Named("not to be seen by a", b, c) })
 			s := &subscriber{}
 			requireApply(t, s, h.log[h.from(0, a)].parsed)
 			stub := s.topic(t, b)
@@ -95,8 +95,8 @@ func TestAProvisionalTopicLivesAsLongAsItIsReferredTo(t *testing.T) {
 
 func TestAProvisionalTopicIsAnnouncedByItsFragment(t *testing.T) {
 	h := newHistory(t)
-	h.version(func(m draft) { m.associate(x, m.topic(a), m.named("B", b, c)) })
-	h.version(func(m draft) { m.topic(a); m.topic(x); m.named("B", b, c) })
+	h.version(func(m draft) { m.Associate(x, m.Topic(a), m.Named("B", b, c)) })
+	h.version(func(m draft) { m.Topic(a); m.Topic(x); m.Named("B", b, c) })
 	s := &subscriber{}
 	requireApply(t, s, h.log[h.from(0, a)].parsed)
 	requireApply(t, s, h.log[h.from(0, b)].parsed)
@@ -111,7 +111,7 @@ func TestAProvisionalTopicIsAnnouncedByItsFragment(t *testing.T) {
 // to the topic nor takes them.
 func TestAStubOfAKnownTopicIsIgnored(t *testing.T) {
 	h := newHistory(t)
-	h.version(func(m draft) { m.associate(x, m.topic(a), m.topic(b, c)) })
+	h.version(func(m draft) { m.Associate(x, m.Topic(a), m.Topic(b, c)) })
 	for _, known := range [][]tmdm.Locator{{b}, {b, d}, {d, b}} {
 		s := &subscriber{}
 		f := tombstone(known...)
@@ -143,9 +143,9 @@ func TestAStubGetsOnlyWhatNoTopicHas(t *testing.T) {
 // A reifier has moved from a to b, and only b's fragment has arrived.
 func TestASourceMayContradictItselfBetweenEntries(t *testing.T) {
 	h := newHistory(t)
-	h.version(func(m draft) { m.reified("A", a, c); m.named("B", b) })
+	h.version(func(m draft) { reified(m, "A", a, c); m.Named("B", b) })
 	s := h.subscriber()
-	h.version(func(m draft) { m.named("A", a); m.reified("B", b, c) })
+	h.version(func(m draft) { m.Named("A", a); reified(m, "B", b, c) })
 	requireApply(t, s, h.log[h.from(1, b)].parsed)
 	_, conflicts, err := merge.Join(t.Context(), merge.Part{SP: sp, Source: &s.state})
 	require.NoError(t, err)
@@ -158,15 +158,15 @@ func TestASourceMayContradictItselfBetweenEntries(t *testing.T) {
 func TestApplyReturnsTheErrorsOfTheState(t *testing.T) {
 	h := newHistory(t)
 	h.version(func(m draft) {
-		m.associate(x, m.named("A", a), m.topic(b))
-		require.NoError(t, m.topic(a).AddSubjectLocator(d))
-		m.topic(a).AddType(m.topic(c))
+		m.Associate(x, m.Named("A", a), m.Topic(b))
+		require.NoError(t, m.Topic(a).AddSubjectLocator(d))
+		m.Topic(a).AddType(m.Topic(c))
 	})
 	h.version(func(m draft) {
-		m.named("A", a)
-		m.associate(e, m.topic(a), m.topic("http://new", "http://newer"))
-		require.NoError(t, m.topic("http://new").AddSubjectLocator("http://newest"))
-		require.NoError(t, m.topic(a).AddSubjectLocator(d))
+		m.Named("A", a)
+		m.Associate(e, m.Topic(a), m.Topic("http://new", "http://newer"))
+		require.NoError(t, m.Topic("http://new").AddSubjectLocator("http://newest"))
+		require.NoError(t, m.Topic(a).AddSubjectLocator(d))
 	})
 	boom := errors.New("boom")
 	calls := 0

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -50,10 +51,10 @@ const (
 // the last entry of each TopicSI must still learn that b is gone.
 func mergedTopic(t *testing.T) {
 	h := newHistory(t)
-	h.version(func(m draft) { m.named("A", a); m.named("B", b) })
+	h.version(func(m draft) { m.Named("A", a); m.Named("B", b) })
 	before, fromStart := h.subscriber(), &subscriber{}
-	require.Equal(t, []string{"http://a", "http://b of http://a"}, h.version(func(m draft) { m.named("A", a, b) }))
-	require.Equal(t, []string{"http://a"}, h.version(func(m draft) { m.named("A", a) }))
+	require.Equal(t, []string{"http://a", "http://b of http://a"}, h.version(func(m draft) { m.Named("A", a, b) }))
+	require.Equal(t, []string{"http://a"}, h.version(func(m draft) { m.Named("A", a) }))
 	for _, s := range []*subscriber{before, fromStart} {
 		h.follow(s, true)
 		require.False(t, has(t, &s.state, b))
@@ -66,9 +67,9 @@ func mergedTopic(t *testing.T) {
 // of a" back; only an entry under c can take it away again.
 func lostTopicSI(t *testing.T) {
 	h := newHistory(t)
-	h.version(func(m draft) { m.topic(c, d).AddType(m.named("class", a)) })
-	h.version(func(m draft) { m.topic(c, d).AddType(m.named("renamed", a)) })
-	require.Equal(t, []string{"no http://c", "http://d"}, h.version(func(m draft) { m.topic(d).AddType(m.named("renamed", a)) }))
+	h.version(func(m draft) { m.Topic(c, d).AddType(m.Named("class", a)) })
+	h.version(func(m draft) { m.Topic(c, d).AddType(m.Named("renamed", a)) })
+	require.Equal(t, []string{"no http://c", "http://d"}, h.version(func(m draft) { m.Topic(d).AddType(m.Named("renamed", a)) }))
 	s := h.subscriber()
 	s.mark = h.from(1, a)
 	h.follow(s, false)
@@ -81,9 +82,9 @@ func lostTopicSI(t *testing.T) {
 // tombstone of b comes last and must not meet the live topic.
 func movedIdentifier(t *testing.T) {
 	h := newHistory(t)
-	h.version(func(m draft) { m.named("A", a); m.named("B", b, x) })
+	h.version(func(m draft) { m.Named("A", a); m.Named("B", b, x) })
 	s := h.subscriber()
-	require.Equal(t, []string{"http://a", "no http://b"}, h.version(func(m draft) { m.named("A", a, x) }))
+	require.Equal(t, []string{"http://a", "no http://b"}, h.version(func(m draft) { m.Named("A", a, x) }))
 	h.follow(s, false)
 	require.Equal(t, "A", s.topic(t, x).Names[0].Value)
 	h.requireInStep(s, "tombstone after the fragment")
@@ -93,9 +94,9 @@ func movedIdentifier(t *testing.T) {
 // "the same topic", but each has a TopicSI of its own, and both are needed.
 func renamedTopic(t *testing.T) {
 	h := newHistory(t)
-	h.version(func(m draft) { m.named("T", b, a) })
+	h.version(func(m draft) { m.Named("T", b, a) })
 	s := h.subscriber()
-	require.Equal(t, []string{"http://a", "no http://b"}, h.version(func(m draft) { m.named("T", a) }))
+	require.Equal(t, []string{"http://a", "no http://b"}, h.version(func(m draft) { m.Named("T", a) }))
 	h.follow(s, true)
 	require.Equal(t, "T", s.topic(t, a).Names[0].Value)
 	h.requireInStep(s, "coalesced by TopicSI")
@@ -111,18 +112,18 @@ func renamedTopic(t *testing.T) {
 func splitClass(t *testing.T) {
 	h := newHistory(t)
 	h.version(func(m draft) {
-		class := m.named("class", a, b)
-		m.topic(c).AddType(class)
-		m.topic(d).AddName("typed by the class", class)
-		m.topic(e).AddOccurrence("scoped by the class", tmdm.XSDString, m.topic(x), class)
+		class := m.Named("class", a, b)
+		m.Topic(c).AddType(class)
+		m.Topic(d).AddName("typed by the class", class)
+		m.Topic(e).AddOccurrence("scoped by the class", tmdm.XSDString, m.Topic(x), class)
 	})
 	s := h.subscriber()
 	require.Equal(t, []string{"http://a", "http://b", "http://c", "http://d", "http://e"}, h.version(func(m draft) {
-		m.named("class", a)
-		class := m.topic(b)
-		m.topic(c).AddType(class)
-		m.topic(d).AddName("typed by the class", class)
-		m.topic(e).AddOccurrence("scoped by the class", tmdm.XSDString, m.topic(x), class)
+		m.Named("class", a)
+		class := m.Topic(b)
+		m.Topic(c).AddType(class)
+		m.Topic(d).AddName("typed by the class", class)
+		m.Topic(e).AddOccurrence("scoped by the class", tmdm.XSDString, m.Topic(x), class)
 	}))
 	h.follow(s, false)
 	require.Empty(t, playing(t, &s.state, a), "c is no instance of a any more")
@@ -135,21 +136,148 @@ func splitClass(t *testing.T) {
 func referenceByAnotherIdentifier(t *testing.T) {
 	h := newHistory(t)
 	asB := func(m draft) { // b is the first identifier by which the document knows the class
-		class := m.topic(b)
-		m.topic(c).AddType(class)
+		class := m.Topic(b)
+		m.Topic(c).AddType(class)
 		require.NoError(t, class.AddSubjectIdentifier(a))
 	}
-	h.version(func(m draft) { m.topic(a) })
+	h.version(func(m draft) { m.Topic(a) })
 	h.version(asB)
 	fragmentOfC := h.log[h.from(1, c)].parsed
 	require.Len(t, fragmentOfC.Associations, 1)
 	class, _, _ := fragmentOfC.Associations[0].TypeInstance()
 	require.Equal(t, a, class)
 	s := h.subscriber()
-	require.Equal(t, []string{"http://a", "http://b", "http://c"}, h.version(func(m draft) { m.topic(a); m.topic(c).AddType(m.topic(b)) }))
+	require.Equal(t, []string{"http://a", "http://b", "http://c"}, h.version(func(m draft) { m.Topic(a); m.Topic(c).AddType(m.Topic(b)) }))
 	h.follow(s, false)
 	h.requireInStep(s, "class split")
 	s.mark = h.from(1, c)
 	h.follow(s, true)
 	h.requireInStep(s, "replayed")
+}
+
+// These are the histories of TestCounterexamples that need a rule of the
+// subscriber.
+
+// c{c} types a name of d. It gains b, and splits into c{c} and b{b} again. d
+// says nothing new all the while, so what the subscriber has stored of it must
+// still mean c, not the smallest identifier that the type had when it was read.
+func gainedAndSplitType(t *testing.T) {
+	h := newHistory(t)
+	typed := func(m draft) { m.Topic(d).AddName("typed", m.Topic(c)) }
+	h.version(typed)
+	first := h.subscriber()
+	require.Equal(t, []string{"http://c"}, h.version(func(m draft) { typed(m); require.NoError(t, m.Topic(c).AddSubjectIdentifier(b)) }))
+	meanwhile := h.subscriber()
+	require.Equal(t, []string{"http://b", "http://c"}, h.version(func(m draft) { typed(m); m.Topic(b) }))
+	for _, s := range []*subscriber{first, meanwhile} {
+		h.follow(s, false)
+		require.Equal(t, c, s.topic(t, d).Names[0].Type)
+		h.requireInStep(s, "type split")
+	}
+}
+
+// a{a} and b{b} become a{a,b} at a server that publishes no closing entries.
+// The one fragment that there is takes the place of both.
+func mergeWithoutClosingEntry(t *testing.T) {
+	h := newHistory(t)
+	h.version(func(m draft) {
+		m.Named("A", a)
+		m.Associate(x, m.Named("B", b), m.Topic(c))
+	})
+	s := h.subscriber()
+	h.version(func(m draft) { m.Named("A", a, b); m.Topic(c); m.Topic(x) })
+	require.NoError(t, merge.Apply(&s.state, h.log[h.from(1, a)].parsed))
+	merged := s.topic(t, b)
+	require.Equal(t, a, merged.TopicSI())
+	require.Len(t, merged.Names, 1, "what the lost half was called is gone")
+	require.Empty(t, playing(t, &s.state, b), "and so are its associations")
+	h.follow(s, true)
+	h.requireInStep(s, "after the other entries")
+}
+
+// a{a,x} loses x.
+func lostIdentifier(t *testing.T) {
+	h := newHistory(t)
+	h.version(func(m draft) { require.NoError(t, m.Topic(a, x).AddSubjectLocator(d)) })
+	s := h.subscriber()
+	require.Equal(t, []string{"http://a"}, h.version(func(m draft) { m.Topic(a) }))
+	h.follow(s, false)
+	require.Equal(t, fragment.Identity{SubjectIdentifiers: []fragment.Ref{a}}, s.topic(t, a).Identity)
+	require.False(t, has(t, &s.state, x))
+	h.requireInStep(s, "identifier lost")
+}
+
+// c's fragment has a stub of a{a,x}. Then a is deleted and x moves to b. When
+// the old fragment is replayed, its stub names what is b's by now: it makes a
+// topic of the rest, and leaves b alone.
+func staleStub(t *testing.T) {
+	h := newHistory(t)
+	h.version(func(m draft) {
+		m.Named("B", b)
+		m.Associate(e, m.Topic(c), m.Topic(a, x))
+	})
+	h.version(func(m draft) {
+		m.Named("B", b, x)
+		m.Topic(c)
+		m.Topic(e)
+	})
+	s := h.subscriber()
+	live := fragment.MarshalTopic(s.topic(t, b))
+	old := h.from(0, c)
+	require.NoError(t, merge.Apply(&s.state, h.log[old].parsed))
+	require.Equal(t, live, fragment.MarshalTopic(s.topic(t, x)), "b as it was, x included")
+	stub := s.topic(t, a)
+	require.True(t, stub.Provisional)
+	require.Equal(t, fragment.Identity{SubjectIdentifiers: []fragment.Ref{a}}, stub.Identity)
+	s.mark = old + 1
+	h.follow(s, false)
+	h.requireInStep(s, "every later entry followed")
+}
+
+// b is known only as a player of an association of a: there is no record of it.
+// Its tombstone takes the association all the same.
+func playerWithoutRecord(t *testing.T) {
+	h := newHistory(t)
+	h.version(func(m draft) { m.Associate(x, m.Topic(a), m.Topic(b)) })
+	h.version(func(m draft) { m.Topic(a); m.Topic(x) })
+	s := &subscriber{}
+	withoutStubs := *h.log[h.from(0, a)].parsed
+	withoutStubs.Stubs = nil
+	require.NoError(t, merge.Apply(&s.state, &withoutStubs))
+	require.False(t, has(t, &s.state, b))
+	require.Len(t, playing(t, &s.state, b), 1)
+	require.NoError(t, merge.Apply(&s.state, h.log[h.from(1, b)].parsed))
+	require.Empty(t, playing(t, &s.state, a))
+	require.Empty(t, playing(t, &s.state, b))
+}
+
+// A server that leaves instances out of the fragments of classes renames one.
+func classWithoutInstances(t *testing.T) {
+	h := newHistory(t)
+	h.omit = true
+	h.version(func(m draft) { m.Topic(c).AddType(m.Named("class", a)) })
+	s := h.subscriber()
+	require.Equal(t, []string{"http://a"}, h.version(func(m draft) { m.Topic(c).AddType(m.Named("renamed", a)) }))
+	require.Empty(t, h.log[h.from(1, a)].parsed.Associations)
+	h.follow(s, false)
+	require.Len(t, playing(t, &s.state, c), 1, "c is still an instance")
+	h.requireInStep(s, "class renamed")
+}
+
+// That no old entry is applied on its own is the client's job: it skips entries
+// at or below its mark by id. Here is why, and that going back does no harm as
+// long as every later entry follows.
+func singleOldEntry(t *testing.T) {
+	h := newHistory(t)
+	for _, name := range []string{"first", "second", "third"} {
+		h.version(func(m draft) { m.Named(name, a) })
+	}
+	s := h.subscriber()
+	now := dump(t, &s.state)
+	old := h.from(1, a)
+	require.NoError(t, merge.Apply(&s.state, h.log[old].parsed))
+	require.NotEqual(t, now, dump(t, &s.state), "the entry brings back what it says")
+	s.mark = old + 1
+	h.follow(s, true)
+	h.requireInStep(s, "every later entry followed")
 }

@@ -8,38 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/testedit"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// draft is one version of a map under construction. Topics are created by
-// their subject identifiers; the first is the TopicSI of a topic that is new.
-type draft struct{ *tmdm.TopicMap }
-
-func (d draft) topic(sis ...tmdm.Locator) *tmdm.Topic {
-	t := d.CreateTopicBySubjectIdentifier(sis[0])
-	for _, si := range sis[1:] {
-		if err := t.AddSubjectIdentifier(si); err != nil {
-			panic(err)
-		}
-	}
-	return t
-}
-
-func (d draft) named(value string, sis ...tmdm.Locator) *tmdm.Topic {
-	t := d.topic(sis...)
-	t.AddName(value, nil)
-	return t
-}
-
-// associate relates topics by an association whose type stands for all roles.
-func (d draft) associate(typ tmdm.Locator, players ...*tmdm.Topic) *tmdm.Association {
-	a := d.CreateAssociation(d.topic(typ))
-	for _, p := range players {
-		a.AddRole(d.topic(typ), p)
-	}
-	return a
-}
+type draft = testedit.Draft
 
 // history is a publisher and the versions that it has published.
 type history struct {
@@ -56,7 +30,7 @@ func newHistory(t *testing.T) *history { return &history{publisher: &publisher{t
 func (h *history) version(build func(draft)) (entries []string) {
 	h.t.(*testing.T).Helper()
 	tm := tmdm.New()
-	build(draft{tm})
+	build(draft{TopicMap: tm})
 	require.NoError(h.t, tm.Normalize(h.t.Context()))
 	h.expected = h.publish(tm, h.commits)
 	for _, l := range h.log {

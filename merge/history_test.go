@@ -35,7 +35,7 @@ type publisher struct {
 	at    string      // source locator prefix; default sp
 	form  xtm.Version // of what is served; default 2.1
 	omit  bool        // instances are left out of the fragments of classes
-	said  []string    // the edits, for the message of a failure
+	edits []string    // the edits, for the message of a failure
 }
 
 func (p *publisher) prefix() string { return cmp.Or(p.at, sp) }
@@ -196,27 +196,6 @@ func (s *subscriber) round(p *publisher, until int, coalesce, twice bool) {
 	}
 }
 
-// smallMap is a map in which random edits soon meet each other.
-func smallMap(t testing.TB) *tmdm.TopicMap {
-	tm := tmdm.New()
-	var topics []*tmdm.Topic
-	for i, si := range []tmdm.Locator{"http://a", "http://b", "http://c", "http://d", ""} {
-		topic := tm.CreateTopic()
-		require.NoError(t, tmdm.AddItemIdentifier(topic, tmdm.Locator(fmt.Sprintf("%s#t%d", sp, i))))
-		if si != "" {
-			require.NoError(t, topic.AddSubjectIdentifier(si))
-		}
-		topics = append(topics, topic)
-	}
-	topics[0].AddName("class", nil)
-	topics[1].AddType(topics[0])
-	topics[2].AddType(topics[0])
-	a := tm.CreateAssociation(topics[3])
-	a.AddRole(topics[3], topics[1])
-	a.AddRole(topics[3], topics[4])
-	return tm
-}
-
 // TestHistories runs random histories of edits. Subscribers that start at
 // different times, from snapshots or from the beginning of the log, in partial
 // rounds, coalescing or not, with duplicates and replays of everything after
@@ -255,21 +234,21 @@ func runHistory(t *testing.T, seed uint64, p *publisher, more func(*rand.Rand, *
 	p.omit = rng.IntN(2) == 0
 	defer func() {
 		if t.Failed() {
-			t.Logf("edits:\n%s", strings.Join(p.said, "\n"))
+			t.Logf("edits:\n%s", strings.Join(p.edits, "\n"))
 			for i, l := range p.log {
 				t.Logf("entry %d (commit %d) TopicSI %s deleted %v\n%s", i, l.commit, l.entry.TopicSI, l.entry.Deleted, l.xtm)
 			}
 		}
 	}()
-	tm := smallMap(t)
+	tm := testedit.SmallMap(sp)
 	editor := testedit.New(tm, sp, seed)
 	var subscribers []*subscriber
 	var expected []byte
 	for commit := range 2 + rng.IntN(13) {
 		for range 1 + rng.IntN(4) {
-			p.said = append(p.said, fmt.Sprintf("%d: %s", commit, editor.Edit()))
+			p.edits = append(p.edits, fmt.Sprintf("%d: %s", commit, editor.Edit()))
 			if more != nil {
-				p.said = append(p.said, fmt.Sprintf("%d: %s", commit, more(rng, tm)))
+				p.edits = append(p.edits, fmt.Sprintf("%d: %s", commit, more(rng, tm)))
 			}
 		}
 		expected = p.publish(tm, commit)

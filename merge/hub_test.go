@@ -51,11 +51,11 @@ func instance(i int) tmdm.Locator { return tmdm.Locator(fmt.Sprintf("http://inst
 // crowd is a map with a class of n instances, each of which has a name and is
 // related to the next one.
 func crowd(n int) *tmdm.TopicMap {
-	m := draft{tmdm.New()}
+	m := draft{TopicMap: tmdm.New()}
 	for i := range n {
-		t := m.named(fmt.Sprint("instance ", i), instance(i))
-		t.AddType(m.topic(hub))
-		m.associate(x, t, m.topic(instance((i+1)%n)))
+		t := m.Named(fmt.Sprint("instance ", i), instance(i))
+		t.AddType(m.Topic(hub))
+		m.Associate(x, t, m.Topic(instance((i+1)%n)))
 	}
 	return m.TopicMap
 }

@@ -17,33 +17,30 @@ import (
 
 // reified gives the topic with the first identifier a name that the topic with
 // the second one reifies, and returns the reifier.
-func (d draft) reified(value string, named, reifier tmdm.Locator) *tmdm.Topic {
-	r := d.topic(reifier)
-	if err := tmdm.SetReifier(d.topic(named).AddName(value, nil), r); err != nil {
-		panic(err)
-	}
-	return r
+func reified(d draft, value string, named, reifier tmdm.Locator) *tmdm.Topic {
+	d.Reify(d.Topic(named).AddName(value, nil), reifier)
+	return d.Topic(reifier)
 }
 
 func TestReifiersOfEqualStatementsAreJoined(t *testing.T) {
 	s := newSources(t,
-		func(m draft) { m.reified("same", a, b).AddName("r0", nil) },
-		func(m draft) { m.reified("same", a, c).AddName("r1", nil) },
-		func(m draft) { m.named("same", a) })
+		func(m draft) { reified(m, "same", a, b).AddName("r0", nil) },
+		func(m draft) { reified(m, "same", a, c).AddName("r1", nil) },
+		func(m draft) { m.Named("same", a) })
 	view := s.view()
 	require.Equal(t, []tmdm.Locator{b, c}, identifiers(view, b))
 	require.Equal(t, []string{"r0", "r1"}, names(t, view, c))
 	require.Len(t, view.TopicBySubjectIdentifier(a).Names(), 1)
 
-	s.update(1, func(m draft) { m.named("same", a); m.named("r1", c) })
+	s.update(1, func(m draft) { m.Named("same", a); m.Named("r1", c) })
 	require.Equal(t, []string{"r0"}, names(t, s.view(), b), "the joined reifiers come apart again")
 }
 
 // Joined reifiers have equal names by that, whose reifiers are joined in turn.
 func TestReifiersAreJoinedUntilNothingChanges(t *testing.T) {
 	s := newSources(t,
-		func(m draft) { m.reified("same", a, b); m.reified("of the reifier", b, d) },
-		func(m draft) { m.reified("same", a, c); m.reified("of the reifier", c, e) })
+		func(m draft) { reified(m, "same", a, b); reified(m, "of the reifier", b, d) },
+		func(m draft) { reified(m, "same", a, c); reified(m, "of the reifier", c, e) })
 	require.Equal(t, []tmdm.Locator{b, c}, identifiers(s.view(), b))
 	require.Equal(t, []tmdm.Locator{d, e}, identifiers(s.view(), d))
 }
@@ -51,8 +48,8 @@ func TestReifiersAreJoinedUntilNothingChanges(t *testing.T) {
 // The topic b reifies a name in one source and an association in another. The
 // one of the least prefix wins, whatever the order in which they are given.
 func TestATopicThatReifiesDifferentThingsKeepsTheOneOfTheLeastPrefix(t *testing.T) {
-	name := func(m draft) { m.reified("name", a, b) }
-	association := func(m draft) { require.NoError(t, tmdm.SetReifier(m.associate(x, m.topic(c)), m.topic(b))) }
+	name := func(m draft) { reified(m, "name", a, b) }
+	association := func(m draft) { require.NoError(t, tmdm.SetReifier(m.Associate(x, m.Topic(c)), m.Topic(b))) }
 	for _, o := range []struct {
 		wins    string
 		sources *sources
@@ -123,8 +120,8 @@ func TestATopicThatReifiesTwoThingsOfOneSourceKeepsTheOneOfTheLeastKey(t *testin
 // same name, have become one. Then d reifies one association, not two.
 func TestStatementsThatTheJoiningOfReifiersMakesEqualAreNoConflict(t *testing.T) {
 	typed := func(m draft, typ tmdm.Locator) {
-		m.reified("same", a, typ)
-		require.NoError(t, tmdm.SetReifier(m.associate(typ, m.topic(e)), m.topic(d)))
+		reified(m, "same", a, typ)
+		require.NoError(t, tmdm.SetReifier(m.Associate(typ, m.Topic(e)), m.Topic(d)))
 	}
 	s := newSources(t, func(m draft) { typed(m, b) }, func(m draft) { typed(m, c) })
 	view := s.view()
@@ -152,7 +149,7 @@ func TestAStatementWhoseIdentifierIsTakenGetsADerivedClaim(t *testing.T) {
 }
 
 func TestWithoutClaimsOnlyGivenIdentifiersShow(t *testing.T) {
-	s := newSources(t, func(m draft) { m.named("n", a) })
+	s := newSources(t, func(m draft) { m.Named("n", a) })
 	parts := s.parts()
 	parts[0].Claims = false
 	tm, _, err := merge.Join(t.Context(), parts...)

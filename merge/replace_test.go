@@ -61,7 +61,7 @@ func document(t testing.TB, all []xtm.Element, form fragment.Form) (*tmdm.TopicM
 // what that changes.
 func (p *publisher) next(editor *testedit.Editor, edits int) (*fragment.Map, *fragment.Change) {
 	for range edits {
-		p.said = append(p.said, editor.Edit())
+		p.edits = append(p.edits, editor.Edit())
 	}
 	var b bytes.Buffer
 	_, err := xtm.Write(&b, editor.Map, xtm.WriteOptions{Version: xtm.V21, Base: p.options().Base})
@@ -155,7 +155,7 @@ func (p *publisher) whole() {
 
 func (p *publisher) logEdits() {
 	if p.t.Failed() {
-		p.t.Logf("edits:\n%s", strings.Join(p.said, "\n"))
+		p.t.Logf("edits:\n%s", strings.Join(p.edits, "\n"))
 	}
 }
 
@@ -172,7 +172,7 @@ func TestPostedTopicsAreWhatAWholeVersionWouldMakeThem(t *testing.T) {
 			defer p.logEdits()
 			rng := rand.New(rand.NewPCG(seed, 11))
 			p.omit = rng.IntN(2) == 0
-			editor := testedit.New(smallMap(t), sp, seed)
+			editor := testedit.New(testedit.SmallMap(sp), sp, seed)
 			p.publish(editor.Map, 0)
 			follower := &subscriber{}
 			follower.round(p, len(p.log), false, false)
@@ -226,9 +226,9 @@ func TestFragmentsAsServedChangeNothingWhenPosted(t *testing.T) {
 	unnamed := 0
 	for n := range uint64(histories() / 3) {
 		p := &publisher{t: t}
-		editor := testedit.New(smallMap(t), sp, testenv.Seed()+n)
+		editor := testedit.New(testedit.SmallMap(sp), sp, testenv.Seed()+n)
 		for range 25 {
-			p.said = append(p.said, editor.Edit())
+			p.edits = append(p.edits, editor.Edit())
 		}
 		p.publish(editor.Map, 0)
 		for topic, err := range p.state.Topics() {
@@ -266,7 +266,7 @@ func TestWhateverIsPostedLeavesAWholeMap(t *testing.T) {
 			p := &publisher{t: t}
 			defer p.logEdits()
 			rng := rand.New(rand.NewPCG(seed, 13))
-			editor := testedit.New(smallMap(t), sp, seed)
+			editor := testedit.New(testedit.SmallMap(sp), sp, seed)
 			for range 10 {
 				editor.Edit()
 			}

@@ -91,16 +91,16 @@ func identifiers(tm *tmdm.TopicMap, si tmdm.Locator) []tmdm.Locator {
 // could bring back, and a and b stay fused when source 1 takes its word back.
 func TestASourceThatJoinsTopicsOfAnotherTakesNothingFromThem(t *testing.T) {
 	s := newSources(t,
-		func(m draft) { m.named("x", a); m.associate(c, m.named("y", b), m.topic(d)) },
-		func(m draft) { m.topic(a, b) })
+		func(m draft) { m.Named("x", a); m.Associate(c, m.Named("y", b), m.Topic(d)) },
+		func(m draft) { m.Topic(a, b) })
 	require.Equal(t, []string{"x", "y"}, names(t, s.view(), a))
 
-	s.update(0, func(m draft) { m.named("x2", a); m.associate(c, m.named("y", b), m.topic(d)) })
+	s.update(0, func(m draft) { m.Named("x2", a); m.Associate(c, m.Named("y", b), m.Topic(d)) })
 	require.Equal(t, []string{"x2", "y"}, names(t, s.view(), a), "the sibling keeps its statements")
 	require.Equal(t, []tmdm.Locator{a, b}, identifiers(s.view(), a))
 	require.Len(t, s.view().TopicBySubjectIdentifier(a).RolesPlayed(), 1)
 
-	s.update(1, func(m draft) { m.topic(a) })
+	s.update(1, func(m draft) { m.Topic(a) })
 	require.Equal(t, []string{"x2"}, names(t, s.view(), a), "the topics come apart again")
 	require.Equal(t, []string{"y"}, names(t, s.view(), b))
 	require.Equal(t, []tmdm.Locator{a}, identifiers(s.view(), a))
@@ -109,39 +109,39 @@ func TestASourceThatJoinsTopicsOfAnotherTakesNothingFromThem(t *testing.T) {
 
 func TestADeletedTopicDoesNotRemainInTheView(t *testing.T) {
 	s := newSources(t,
-		func(m draft) { m.named("x", a); m.associate(c, m.named("y", b), m.topic(d)) },
-		func(m draft) { m.named("elsewhere", e) })
-	s.update(0, func(m draft) { m.named("x", a); m.topic(c); m.topic(d) })
+		func(m draft) { m.Named("x", a); m.Associate(c, m.Named("y", b), m.Topic(d)) },
+		func(m draft) { m.Named("elsewhere", e) })
+	s.update(0, func(m draft) { m.Named("x", a); m.Topic(c); m.Topic(d) })
 	require.Nil(t, s.view().TopicBySubjectIdentifier(b), "not even as a bare topic")
 	require.Empty(t, s.view().TopicBySubjectIdentifier(d).RolesPlayed())
 }
 
 func TestATopicDeletedByOneSourceKeepsWhatOthersSay(t *testing.T) {
 	s := newSources(t,
-		func(m draft) { m.named("x", a); m.named("y", b) },
-		func(m draft) { m.named("z", a, b) })
-	s.update(0, func(m draft) { m.named("y", b) })
+		func(m draft) { m.Named("x", a); m.Named("y", b) },
+		func(m draft) { m.Named("z", a, b) })
+	s.update(0, func(m draft) { m.Named("y", b) })
 	require.Equal(t, []string{"y", "z"}, names(t, s.view(), a), "x went; y is said of b, which source 1 takes for a")
-	s.update(1, func(m draft) { m.named("unrelated", e) })
+	s.update(1, func(m draft) { m.Named("unrelated", e) })
 	require.Nil(t, s.view().TopicBySubjectIdentifier(a), "the last that announced it is gone")
 	require.Equal(t, []string{"y"}, names(t, s.view(), b))
 }
 
 func TestALostIdentifierGoesUnlessAnotherSourceGivesIt(t *testing.T) {
 	s := newSources(t,
-		func(m draft) { m.topic(a, x, c); m.topic(b) },
-		func(m draft) { m.topic(a, c) })
-	s.update(0, func(m draft) { m.topic(a); m.topic(b, x) })
+		func(m draft) { m.Topic(a, x, c); m.Topic(b) },
+		func(m draft) { m.Topic(a, c) })
+	s.update(0, func(m draft) { m.Topic(a); m.Topic(b, x) })
 	require.Equal(t, []tmdm.Locator{a, c}, identifiers(s.view(), a))
 	require.Equal(t, []tmdm.Locator{b, x}, identifiers(s.view(), x))
 }
 
 func TestAStatementOfTwoSourcesIsOneWithTwoClaims(t *testing.T) {
 	say := func(m draft) {
-		t := m.named("same", a)
-		t.AddOccurrence("value", tmdm.XSDString, m.topic(c))
-		t.AddType(m.topic(d))
-		m.associate(e, t, m.topic(b))
+		t := m.Named("same", a)
+		t.AddOccurrence("value", tmdm.XSDString, m.Topic(c))
+		t.AddType(m.Topic(d))
+		m.Associate(e, t, m.Topic(b))
 	}
 	s := newSources(t, say, say)
 	claims := func() (counts []int) {
@@ -156,7 +156,7 @@ func TestAStatementOfTwoSourcesIsOneWithTwoClaims(t *testing.T) {
 		return counts
 	}
 	require.Equal(t, []int{2, 2, 2, 2}, claims())
-	s.update(0, func(m draft) { m.named("other", b) })
+	s.update(0, func(m draft) { m.Named("other", b) })
 	require.Equal(t, []int{1, 1, 1, 1}, claims(), "the statements stay on the word of the other source")
 	for _, l := range s.view().TopicBySubjectIdentifier(a).Names()[0].ItemIdentifiers() {
 		require.Regexp(t, `^http://1\.example\.org/maps/`, string(l))
@@ -166,7 +166,7 @@ func TestAStatementOfTwoSourcesIsOneWithTwoClaims(t *testing.T) {
 // The map of a publisher may be reified. That says nothing about a view of
 // several maps.
 func TestAReifierOfARemoteMapDoesNotReifyTheView(t *testing.T) {
-	s := newSources(t, func(m draft) { require.NoError(t, tmdm.SetReifier(m.TopicMap, m.named("the map", a))) })
+	s := newSources(t, func(m draft) { require.NoError(t, tmdm.SetReifier(m.TopicMap, m.Named("the map", a))) })
 	require.Nil(t, s.view().Reifier())
 	require.Equal(t, []string{"the map"}, names(t, s.view(), a), "but its reifier is a topic like others")
 }

@@ -52,18 +52,18 @@ func (v *View) streams(part fragment.Part) []fragment.Part {
 }
 
 // Associations implements [fragment.Source]. Each association is given with its
-// home, a player; so the equal ones of other sources are at hand.
+// owner, a player; so the equal ones of other sources come at the same time.
 func (v *View) Associations() iter.Seq2[*fragment.Association, error] {
 	if v.only != nil {
 		return v.only.Associations()
 	}
 	return func(yield func(*fragment.Association, error) bool) {
-		streams := []fragment.Part{fragment.AsInstance, fragment.AsPlayer} // no home is only a class
+		streams := []fragment.Part{fragment.AsInstance, fragment.AsPlayer} // no owner is only a class
 		if v.vocabulary {
 			streams = fragment.Parts[:]
 		}
 		at := func(s *subject) bool {
-			for a, err := range v.associationsOf(s, streams, func(a *fragment.Association) bool { return home(a) == s.ref }) {
+			for a, err := range v.associationsOf(s, streams, func(a *fragment.Association) bool { return owner(a) == s.ref }) {
 				if !yield(a.Value, err) || err != nil {
 					return false
 				}
@@ -79,13 +79,13 @@ func (v *View) Associations() iter.Seq2[*fragment.Association, error] {
 				return
 			}
 		}
-		v.homeless(at, func(err error) { yield(nil, err) })
+		v.withoutRecord(at, func(err error) { yield(nil, err) })
 	}
 }
 
-// homeless calls at for every topic that is home of associations but has no
+// withoutRecord calls at for every topic with which associations are given but that has no
 // record. There are few: the sources speak of topics that they have.
-func (v *View) homeless(at func(*subject) bool, fail func(error)) {
+func (v *View) withoutRecord(at func(*subject) bool, fail func(error)) {
 	done := map[fragment.Ref]bool{}
 	for i, p := range v.parts {
 		if p.Published {
@@ -109,7 +109,7 @@ func (v *View) homeless(at func(*subject) bool, fail func(error)) {
 				continue
 			}
 			r := rewriter{v: v}
-			player := home(r.association(i, a))
+			player := owner(r.association(i, a))
 			s, err := v.subject(false, player)
 			if err = firstError(r.err, err); err != nil {
 				fail(err)
@@ -135,9 +135,9 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// home returns the player with which an association is given: the instance of
+// owner returns the player with which an association is given: the instance of
 // what says that a topic is one, reified or not; of others the least.
-func home(a *fragment.Association) fragment.Ref {
+func owner(a *fragment.Association) fragment.Ref {
 	if a.Type == tmdm.PSITypeInstance && len(a.Scope) == 0 && len(a.Roles) == 2 {
 		for i := range a.Roles {
 			if a.Roles[i].Type == tmdm.PSIInstance && a.Roles[1-i].Type == tmdm.PSIType {

@@ -33,7 +33,7 @@ func TestTheViewOfPublishers(t *testing.T) {
 			h := newHistory(t)
 			h.at = fmt.Sprintf("http://%d.example.org/maps/", i)
 			s.publishers, s.subscribers = append(s.publishers, h), append(s.subscribers, &subscriber{})
-			editors = append(editors, testedit.New(smallMap(t), h.at, seed*8+uint64(i)))
+			editors = append(editors, testedit.New(testedit.SmallMap(sp), h.at, seed*8+uint64(i)))
 		}
 		for commit := range 6 {
 			i := rng.IntN(len(editors))
@@ -168,20 +168,20 @@ func TestAHubIsReadInPieces(t *testing.T) {
 func TestClaimsTellWhoSaysWhat(t *testing.T) {
 	s := newSources(t,
 		func(m draft) {
-			n := m.topic(a, c).AddName("same", nil)
-			n.AddVariant("both", tmdm.XSDString, m.topic(d))
-			n.AddVariant("first", tmdm.XSDString, m.topic(d))
-			m.associate(x, m.topic(a), m.topic(b))
-			m.topic(e).AddType(m.topic(a))
+			n := m.Topic(a, c).AddName("same", nil)
+			n.AddVariant("both", tmdm.XSDString, m.Topic(d))
+			n.AddVariant("first", tmdm.XSDString, m.Topic(d))
+			m.Associate(x, m.Topic(a), m.Topic(b))
+			m.Topic(e).AddType(m.Topic(a))
 		},
 		func(m draft) {
-			n := m.topic(b, c).AddName("same", nil)
-			n.AddVariant("both", tmdm.XSDString, m.topic(d))
-			m.topic(b).AddOccurrence("second", tmdm.XSDString, m.topic(d))
-			m.associate(x, m.topic(b), m.topic(b))
-			m.topic(e).AddType(m.topic(b))
+			n := m.Topic(b, c).AddName("same", nil)
+			n.AddVariant("both", tmdm.XSDString, m.Topic(d))
+			m.Topic(b).AddOccurrence("second", tmdm.XSDString, m.Topic(d))
+			m.Associate(x, m.Topic(b), m.Topic(b))
+			m.Topic(e).AddType(m.Topic(b))
 		},
-		func(m draft) { m.named("unrelated", d) })
+		func(m draft) { m.Named("unrelated", d) })
 	view := merge.NewView(t.Context(), s.parts()...)
 	said := func(instances bool) (lines []string) {
 		claims, err := view.Claims(c, instances)
@@ -223,7 +223,7 @@ func TestClaimsTellWhoSaysWhat(t *testing.T) {
 // The view of one published state is that state: not even records are made.
 func TestTheViewOfOnePublishedStateIsThatState(t *testing.T) {
 	h := newHistory(t)
-	h.version(func(m draft) { m.associate(x, m.named("n", a), m.topic(b)) })
+	h.version(func(m draft) { m.Associate(x, m.Named("n", a), m.Topic(b)) })
 	counted := &countedMemory{Memory: &h.state}
 	view := merge.NewView(t.Context(), merge.Part{SP: sp, Source: counted, Published: true})
 	want, err := h.state.Topic(a)
@@ -240,7 +240,7 @@ func TestTheViewOfOnePublishedStateIsThatState(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, claims.Associations, 1)
 
-	h.version(func(m draft) { require.NoError(t, m.named("n", a).AddSubjectLocator(c)) })
+	h.version(func(m draft) { require.NoError(t, m.Named("n", a).AddSubjectLocator(c)) })
 	located, err := view.TopicBySubjectLocator(c)
 	require.NoError(t, err)
 	require.Equal(t, a, located.TopicSI())
@@ -269,7 +269,7 @@ func TestTheViewOfOneStateRewritesItsReferences(t *testing.T) {
 // Records know type-instance associations by the names of the standard, so these
 // are the TopicSIs of their topics, whatever else those are called.
 func TestTheVocabularyKeepsItsNames(t *testing.T) {
-	s := newSources(t, func(m draft) { m.topic(a).AddType(m.topic(b)) })
+	s := newSources(t, func(m draft) { m.Topic(a).AddType(m.Topic(b)) })
 	var other merge.Memory
 	require.NoError(t, other.PutTopic(&fragment.Topic{Identity: identity("http://aaa.example.org/", tmdm.PSITypeInstance)}))
 	view := merge.NewView(t.Context(), s.parts()[0], merge.Part{SP: sp, Source: &other})
@@ -306,9 +306,9 @@ func TestTheViewOfOddRecords(t *testing.T) {
 func TestTheViewReturnsTheErrorOfASource(t *testing.T) {
 	boom := errors.New("boom")
 	h := newHistory(t)
-	h.version(func(m draft) { m.reified("n", a, b); m.associate(x, m.topic(a), m.topic(c)) })
+	h.version(func(m draft) { reified(m, "n", a, b); m.Associate(x, m.Topic(a), m.Topic(c)) })
 	other := newHistory(t)
-	other.version(func(m draft) { m.reified("n", a, d) })
+	other.version(func(m draft) { reified(m, "n", a, d) })
 	for _, read := range []func(*merge.View) error{
 		func(v *merge.View) error { _, err := v.Topic(a); return err },
 		func(v *merge.View) error { _, err := v.Identity(a); return err },

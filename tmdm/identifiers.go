@@ -119,7 +119,7 @@ func (x *identifiers) put(hash uint64, pos uint32) {
 	x.live++
 }
 
-// grow makes room for twice as many entries as there are now. Where most were
+// grow makes space for twice as many entries as there are now. Where most were
 // removed, those that are left get new places, so that the old ones can go.
 func (x *identifiers) grow() {
 	if x.slots == nil {

@@ -1,10 +1,14 @@
 package tmdm
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 const ex = "http://example.org/"
@@ -241,4 +245,116 @@ func TestDescribe(t *testing.T) {
 	} {
 		assert.Equal(t, want, Describe(c))
 	}
+}
+
+// Topics of another map, topics that were removed and topics that are missing
+// take part in nothing: errors where a method has one, panics elsewhere, and in
+// no case a change.
+func TestTopicsThatCannotTakePart(t *testing.T) {
+	tm, other := New(), New()
+	here, foreign, removed := si(tm, "here"), si(other, "foreign"), si(tm, "removed")
+	require.NoError(t, removed.Remove())
+	a := tm.CreateAssociation(here)
+	name := here.AddName("name", nil)
+	before, beforeOther := canonical(tm), canonical(other)
+
+	for err, topic := range map[error]*Topic{ErrOtherMap: foreign, ErrRemoved: removed, ErrNoTopic: nil} {
+		for what, f := range map[string]func(){
+			"association type": func() { tm.CreateAssociation(topic) },
+			"theme":            func() { tm.CreateAssociation(here, topic) },
+			"themes":           func() { here.AddName("x", here, here, topic) },
+			"occurrence type":  func() { here.AddOccurrence("x", XSDString, topic) },
+			"role type":        func() { a.AddRole(topic, here) },
+			"player":           func() { a.AddRole(here, topic) },
+			"new type":         func() { a.SetType(topic) },
+			"new scope":        func() { name.SetScope(topic) },
+		} {
+			assert.PanicsWithValue(t, err, f, "%s: %s", what, err)
+		}
+		assert.ErrorIs(t, here.Merge(topic), err)
+		if topic != nil {
+			assert.PanicsWithValue(t, err, func() { name.SetType(topic) }, "a nil type is the default one")
+			assert.ErrorIs(t, SetReifier(name, topic), err)
+		}
+	}
+	assert.ErrorIs(t, removed.AddSubjectIdentifier("http://example.org/x"), ErrRemoved)
+	assert.ErrorIs(t, removed.AddSubjectLocator("http://example.org/x"), ErrRemoved)
+	assert.ErrorIs(t, AddItemIdentifier(removed, "http://example.org/x"), ErrRemoved)
+	assert.PanicsWithValue(t, ErrRemoved, func() { removed.AddName("lost", nil) })
+	assert.PanicsWithValue(t, ErrRemoved, func() { removed.AddType(here) })
+	assert.PanicsWithValue(t, ErrRemoved, func() { removed.AddSupertype(here) })
+	assert.ErrorIs(t, AddItemIdentifier((*Topic)(nil), "http://example.org/x"), ErrNoTopic)
+	assert.Nil(t, tm.TopicByIdentifier("http://example.org/x"))
+
+	assert.Equal(t, before, canonical(tm))
+	assert.Equal(t, beforeOther, canonical(other))
+}
+
+func TestParseLocator(t *testing.T) {
+	l, err := ParseLocator("HTTP://example.org/%7Ea%20b")
+	require.NoError(t, err)
+	assert.Equal(t, Locator("http://example.org/~a b"), l)
+	for _, bad := range []string{"", "relative", "#x", "http://example.org/\x00"} {
+		_, err := ParseLocator(bad)
+		assert.Error(t, err, bad)
+	}
+}
+
+// The table of identifiers behaves as two maps would, whatever is added and
+// removed, and lists that were made of it stay as they are.
+func TestIdentifiersAreMaps(t *testing.T) {
+	testenv.Check(t, 50, 300, func(t *rapid.T) {
+		var x identifiers
+		known := map[role]map[Locator]*Topic{asSubject: {}, asItem: {}}
+		lists := map[Locator][]Locator{}
+		topic := &Topic{}
+		locators := rapid.SampledFrom([]int{5, 300}).Draw(t, "locators")
+		for range rapid.IntRange(1, 1000).Draw(t, "steps") {
+			loc := Locator(fmt.Sprint("http://example.org/", rapid.IntRange(0, locators).Draw(t, "locator")))
+			as := rapid.SampledFrom([]role{asSubject, asItem}).Draw(t, "as")
+			if rapid.Bool().Draw(t, "remove") {
+				x.remove(loc, as)
+				delete(known[as], loc)
+				continue
+			}
+			owner := topic
+			for _, m := range known {
+				if m[loc] != nil {
+					owner = m[loc]
+				}
+			}
+			list, other := x.add(loc, owner, as)
+			require.Nil(t, other)
+			require.Equal(t, known[as][loc] == nil, list != nil)
+			if list != nil {
+				lists[loc] = list
+			}
+			_, other = x.add(loc, &Topic{}, asSubject|asItem)
+			require.Same(t, owner, other)
+			known[as][loc] = owner
+			topic = &Topic{}
+		}
+		for as, m := range known {
+			for i := range locators + 1 {
+				loc := Locator(fmt.Sprint("http://example.org/", i))
+				require.Same(t, m[loc], x.topic(loc, as), "%s as %d", loc, as)
+			}
+			require.Equal(t, len(m), count(x, as))
+		}
+		for loc, list := range lists {
+			require.Equal(t, []Locator{loc}, list)
+		}
+	})
+}
+
+// Adding and removing without end takes no more space than what is there at once.
+func TestIdentifiersAreReused(t *testing.T) {
+	var x identifiers
+	for i := range 100_000 {
+		loc := Locator(fmt.Sprint("http://example.org/", i))
+		x.add(loc, &Topic{}, asItem)
+		x.remove(loc, asItem)
+	}
+	require.LessOrEqual(t, len(x.slots), 64)
+	require.LessOrEqual(t, len(x.chunks), 2)
 }

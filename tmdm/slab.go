@@ -21,7 +21,7 @@ func (s *slab[T]) take() *T {
 	return item
 }
 
-// packer moves lists that were given room to grow into arrays without gaps.
+// packer moves lists that were given space to grow into arrays without gaps.
 type packer[T any] struct{ array []T }
 
 func (p *packer[T]) pack(list []T) []T {

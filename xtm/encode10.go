@@ -58,9 +58,9 @@ func (e *Encoder) topicID(r Ref) string {
 
 // digest returns prefix and the first 16 bytes of the SHA-256 of s in base32.
 func digest(prefix, s string) string {
-	var room [512]byte // on the stack: there are many ids
-	sum := sha256.Sum256(append(room[:0], s...))
-	return string(lowerBase32.AppendEncode(append(room[:0], prefix...), sum[:16]))
+	var buffer [512]byte // on the stack: there are many ids
+	sum := sha256.Sum256(append(buffer[:0], s...))
+	return string(lowerBase32.AppendEncode(append(buffer[:0], prefix...), sum[:16]))
 }
 
 var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
@@ -270,7 +270,7 @@ func (e *Encoder) refs10(name string, refs []Ref, resources bool) {
 	e.close(name)
 }
 
-// pointer10 writes a reference. Where the DTD has no room for a resourceRef, a
+// pointer10 writes a reference. Where the DTD allows no resourceRef, a
 // topic is referred to by the id that its element has.
 func (e *Encoder) pointer10(r Ref, resources bool) {
 	switch {

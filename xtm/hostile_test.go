@@ -164,7 +164,7 @@ func TestLimits(t *testing.T) {
 	assert.NoError(t, err, "the limit of a token is not one of the document")
 }
 
-// Documents must not take more time or room than they are long.
+// Documents must not take more time or space than they are long.
 func TestWhatGrowsIsBounded(t *testing.T) {
 	scope := "<scope>" + strings.Repeat(`<topicRef xlink:href="#s"/>`, 201) + "</scope>"
 	name := `<topic id="t"><baseName>` + scope + `<baseNameString/></baseName></topic>`

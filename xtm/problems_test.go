@@ -1,6 +1,7 @@
 package xtm_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -196,5 +197,76 @@ func TestProblemsOfTheMapItself(t *testing.T) {
 		tm, problems := problemsOf(t, `<topicMap xmlns="http://www.topicmaps.org/xtm/1.0/" `+xlink+` `+attr+`><topic id="t"/></topicMap>`, xtm.Options{})
 		assert.Len(t, problems, 1, attr)
 		requireSameMap(t, head21+`<topic id="t"/>`+foot, tm)
+	}
+}
+
+// Two unequal statements with one item identifier: an error, or the second goes
+// without.
+const clashing = `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">
+<topic id="t">
+  <name><itemIdentity href="#n1"/><value>one</value></name>
+  <name><itemIdentity href="#n1"/><value>other</value></name>
+</topic>
+</topicMap>`
+
+func TestDropClashesKeepsTheFirstAndReportsTheSecond(t *testing.T) {
+	o := xtm.Options{Base: "http://example.org/map"}
+	_, err := xtm.Read(t.Context(), strings.NewReader(clashing), o)
+	var syntax *xtm.SyntaxError
+	require.ErrorAs(t, err, &syntax)
+
+	var dropped []*xtm.SyntaxError
+	o.DropClashes, o.Tolerated = true, func(e *xtm.SyntaxError) { dropped = append(dropped, e) }
+	tm, err := xtm.Read(t.Context(), strings.NewReader(clashing), o)
+	require.NoError(t, err)
+	require.Len(t, dropped, 1)
+	assert.Equal(t, 2, dropped[0].Line, "where the topic begins")
+	for topic := range tm.Topics() {
+		names := topic.Names()
+		if len(names) == 2 {
+			assert.Len(t, names[0].ItemIdentifiers(), 1)
+			assert.Empty(t, names[1].ItemIdentifiers())
+		}
+	}
+}
+
+// What an encoder did before it was reset, and how that ended, must not show.
+func TestResetEncoder(t *testing.T) {
+	reifier := xtm.SubjectIdentifier("urn:reifier")
+	topic := &xtm.Topic{
+		SubjectIdentifiers: []tmdm.Locator{"urn:x"},
+		ItemIdentifiers:    []tmdm.Locator{sp + "#x"}, // taken only once in each document
+		Names:              []xtm.Name{{Value: "n", Type: xtm.SubjectIdentifier("urn:type"), Reifier: reifier}},
+	}
+	write := func(e *xtm.Encoder, out *bytes.Buffer) (string, xtm.Losses) {
+		require.NoError(t, e.Topic(topic))
+		require.NoError(t, e.Close())
+		return out.String(), e.Losses()
+	}
+	for _, v := range []xtm.Version{xtm.V10, xtm.V20, xtm.V21} {
+		if v == xtm.V20 { // it knows topics by their ids alone
+			reifier = xtm.ItemIdentifier(sp + "#reifier")
+			topic.Names[0].Type, topic.Names[0].Reifier = xtm.ItemIdentifier(sp+"#type"), reifier
+		}
+		var fresh bytes.Buffer
+		want, losses := write(xtm.NewEncoder(&fresh, v, sp), &fresh)
+		ends := map[string]func(*xtm.Encoder){
+			"closed":  func(e *xtm.Encoder) { _, _ = e.Topic(topic), e.Close() },
+			"left":    func(e *xtm.Encoder) { _ = e.Topic(topic) },
+			"in need": func(e *xtm.Encoder) { _ = e.Topic(&xtm.Topic{}) },
+			"amid an element": func(e *xtm.Encoder) {
+				_ = e.Topic(&xtm.Topic{SubjectIdentifiers: topic.SubjectIdentifiers, Names: []xtm.Name{{Value: "\x00", Reifier: reifier}}})
+			},
+		}
+		for name, end := range ends {
+			e := xtm.NewEncoder(io.Discard, xtm.V10, "http://elsewhere.example.org/")
+			e.NameTypes = xtm.OntopiaNameTypes
+			end(e)
+			var out bytes.Buffer
+			e.Reset(&out, v, sp)
+			got, gotLosses := write(e, &out)
+			assert.Equal(t, want, got, "XTM %s after one that was %s", v, name)
+			assert.Equal(t, losses, gotLosses)
+		}
 	}
 }

@@ -1,8 +1,6 @@
 package xtm
 
 import (
-	"slices"
-
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -24,8 +22,8 @@ func (d *Decoder) element10(name string) Element {
 	case "association":
 		return d.association10()
 	case "mergeMap":
-		m := d.mergeMap(d.href10(name))
-		m.Themes = d.scope(nil, d.refs10(name))
+		m := d.mergeMap(d.href(name))
+		m.Themes = d.scope(nil, d.allRefs(name))
 		return m
 	}
 	d.unexpected("topicMap")
@@ -41,7 +39,7 @@ func (d *Decoder) topic10() *Topic {
 	for name := d.child("topic"); name != ""; name = d.child("topic") {
 		switch name {
 		case "instanceOf":
-			t.Types = append(t.Types, d.someRefs10(name)...)
+			t.Types = append(t.Types, d.someRefs(name)...)
 		case "subjectIdentity":
 			d.subjectIdentity10(t)
 		case "baseName":
@@ -77,9 +75,9 @@ func (d *Decoder) baseName10() Name {
 		switch name {
 		case "instanceOf":
 			d.tolerate(UntypedNames, "<baseName> cannot hold <instanceOf> in XTM 1.0; lenient reading takes it as the type of the name, as Ontopia means it")
-			d.one(&n.Type, d.ref10(name), "baseName", name)
+			d.one(&n.Type, d.ref(name), "baseName", name)
 		case "scope":
-			n.Scope = d.scope(n.Scope, d.someRefs10(name))
+			n.Scope = d.scope(n.Scope, d.someRefs(name))
 		case "baseNameString":
 			n.Value = d.content(name)
 			strings++
@@ -107,7 +105,7 @@ func (d *Decoder) variant10(variants []Variant) []Variant {
 	for name := d.child("variant"); name != ""; name = d.child("variant") {
 		switch name {
 		case "parameters":
-			v.Scope = d.scope(v.Scope, d.someRefs10(name))
+			v.Scope = d.scope(v.Scope, d.someRefs(name))
 			parameters++
 		case "variantName":
 			d.variantName10(&v)
@@ -133,7 +131,7 @@ func (d *Decoder) variant10(variants []Variant) []Variant {
 func (d *Decoder) variantName10(v *Variant) {
 	pos, values := d.pos(), 0
 	for name := d.child("variantName"); name != ""; name = d.child("variantName") {
-		v.Value, v.Datatype = d.resource10(name, "variantName")
+		v.Value, v.Datatype = d.resource(name, "variantName")
 		values++
 	}
 	d.count(pos, values, "variantName", "resourceRef> or <resourceData")
@@ -145,31 +143,17 @@ func (d *Decoder) occurrence10() Occurrence {
 	for name := d.child("occurrence"); name != ""; name = d.child("occurrence") {
 		switch name {
 		case "instanceOf":
-			d.one(&o.Type, d.ref10(name), "occurrence", name)
+			d.one(&o.Type, d.ref(name), "occurrence", name)
 		case "scope":
-			o.Scope = d.scope(o.Scope, d.someRefs10(name))
+			o.Scope = d.scope(o.Scope, d.someRefs(name))
 		default:
-			o.Value, o.Datatype = d.resource10(name, "occurrence")
+			o.Value, o.Datatype = d.resource(name, "occurrence")
 			values++
 		}
 	}
 	d.count(pos, values, "occurrence", "resourceRef> or <resourceData")
 	d.defaultType(&o.Type, PSIOccurrence)
 	return o
-}
-
-// resource10 reads a value, by reference or in place.
-func (d *Decoder) resource10(name, parent string) (value, datatype string) {
-	switch name {
-	case "resourceRef":
-		value = d.value(d.href10(name))
-		d.end(name)
-		return value, tmdm.XSDAnyURI
-	case "resourceData":
-		return d.content(name), tmdm.XSDString
-	}
-	d.unexpected(parent)
-	return "", ""
 }
 
 func (d *Decoder) association10() *Association {
@@ -179,9 +163,9 @@ func (d *Decoder) association10() *Association {
 	for name := d.child("association"); name != ""; name = d.child("association") {
 		switch name {
 		case "instanceOf":
-			d.one(&a.Type, d.ref10(name), "association", name)
+			d.one(&a.Type, d.ref(name), "association", name)
 		case "scope":
-			a.Scope = d.scope(a.Scope, d.someRefs10(name))
+			a.Scope = d.scope(a.Scope, d.someRefs(name))
 		case "member":
 			a.Roles = d.member10(a.Roles)
 			members++
@@ -197,16 +181,6 @@ func (d *Decoder) association10() *Association {
 	return a
 }
 
-// fewRoles fails where an association has more roles than the limit allows: each of
-// its players has all of them in its fragment.
-func (d *Decoder) fewRoles(a *Association) {
-	if n, limit := len(a.Roles), d.limits.Roles; n > limit {
-		err := d.errorAt(a.Pos, "<association> has %d roles (%d at most): make several associations of it", n, limit)
-		err.Err = ErrLimit
-		d.report(err)
-	}
-}
-
 // member10 appends a role for each player. The id of a member identifies a
 // role only where there is one player.
 func (d *Decoder) member10(roles []Role) []Role {
@@ -217,7 +191,7 @@ func (d *Decoder) member10(roles []Role) []Role {
 	for name := d.child("member"); name != ""; name = d.child("member") {
 		switch name {
 		case "roleSpec":
-			d.one(&typ, d.ref10(name), "member", name)
+			d.one(&typ, d.ref(name), "member", name)
 		default:
 			players = append(players, d.pointer10("member"))
 		}
@@ -231,49 +205,6 @@ func (d *Decoder) member10(roles []Role) []Role {
 		roles = append(roles, Role{ItemIdentifiers: ids, Type: typ, Player: p})
 	}
 	return roles
-}
-
-// refs10 reads the references that an element holds.
-func (d *Decoder) refs10(parent string) []Ref {
-	var few [4]Ref
-	refs := few[:0]
-	for name := d.child(parent); name != ""; name = d.child(parent) {
-		refs = append(refs, d.pointer10(parent))
-	}
-	return d.refs.keep(refs...)
-}
-
-// someRefs10 reads the references of an element that must hold one at least.
-func (d *Decoder) someRefs10(parent string) []Ref {
-	pos := d.pos()
-	refs := d.refs10(parent)
-	if len(refs) == 0 {
-		d.exactlyOne(pos, 0, parent)
-	}
-	return refs
-}
-
-// ref10 reads the reference of an element that must hold exactly one.
-func (d *Decoder) ref10(parent string) Ref {
-	pos, n := d.pos(), 0
-	var r Ref
-	for name := d.child(parent); name != ""; name = d.child(parent) {
-		r = d.pointer10(parent)
-		n++
-	}
-	d.exactlyOne(pos, n, parent)
-	return r
-}
-
-// exactlyOne fails where an element that names one topic names n.
-func (d *Decoder) exactlyOne(pos Position, n int, parent string) {
-	switch n {
-	case 0:
-		d.failAt(pos, "<%s> names no topic", parent)
-	case 1:
-	default:
-		d.failAt(pos, "<%s> names more than one topic", parent)
-	}
 }
 
 // pointer10 reads topicRef, subjectIndicatorRef or resourceRef.
@@ -294,7 +225,7 @@ func (d *Decoder) reference10(parent string, resolve func([]byte) tmdm.Locator) 
 		d.unexpected(parent)
 		return r
 	}
-	r.Locator = resolve(d.href10(name))
+	r.Locator = resolve(d.href(name))
 	if r.Kind == BySubjectIdentifier {
 		if s, ok := successors[r.Locator]; ok {
 			r.Locator = s
@@ -302,14 +233,6 @@ func (d *Decoder) reference10(parent string, resolve func([]byte) tmdm.Locator) 
 	}
 	d.end(name)
 	return r
-}
-
-func (d *Decoder) href10(name string) []byte {
-	href, ok := d.xml.Attr(nsXLink, "href")
-	if !ok {
-		d.fail("<%s> has no xlink:href", name)
-	}
-	return href
 }
 
 // id10 returns the item identifier that the id of the element makes, if it has
@@ -328,63 +251,4 @@ func (d *Decoder) id10() []tmdm.Locator {
 		return nil
 	}
 	return d.locators.keep(l)
-}
-
-// one sets *r, which can be set once.
-func (d *Decoder) one(r *Ref, to Ref, parent, name string) {
-	if !r.IsZero() {
-		d.fail("<%s> has more than one <%s>", parent, name)
-	}
-	*r = to
-}
-
-func (d *Decoder) defaultType(r *Ref, psi tmdm.Locator) {
-	if r.IsZero() {
-		*r = SubjectIdentifier(psi)
-	}
-}
-
-// count fails where parent has n elements of a kind rather than one.
-func (d *Decoder) count(pos Position, n int, parent, child string) {
-	switch n {
-	case 0:
-		d.failAt(pos, "<%s> has no <%s>", parent, child)
-	case 1:
-	default:
-		d.failAt(pos, "<%s> has more than one <%s>", parent, child)
-	}
-}
-
-// inherit returns the scope of a variant: its own themes, and those of the name
-// or variant that it stands in, which are not written again.
-func (d *Decoder) inherit(outer, own []Ref) []Ref {
-	if d.err != nil {
-		return nil
-	}
-	for _, r := range outer {
-		d.grow(refMemory + len(r.Locator))
-	}
-	return d.scope(outer, own)
-}
-
-// scope returns the themes of a and b, each once. A limit on their number keeps
-// small documents from growing: every variant has the themes of its name too.
-func (d *Decoder) scope(a, b []Ref) []Ref {
-	switch {
-	case len(a)+len(b) > 2*d.limits.Themes:
-	case len(a) == 0:
-		a = b
-	case len(b) > 0:
-		d.hold((len(a) + len(b)) * refMemory)
-		a = append(make([]Ref, 0, len(a)+len(b)), a...)
-		for _, r := range b {
-			if !slices.Contains(a, r) {
-				a = append(a, r)
-			}
-		}
-	}
-	if limit := d.limits.Themes; len(a) > limit || len(b) > limit {
-		d.failLimit("a scope of more than %d topics", limit)
-	}
-	return a
 }

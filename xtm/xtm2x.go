@@ -38,7 +38,7 @@ func (d *Decoder) element2x(name string) Element {
 		d.reified = true
 		return m
 	case "mergeMap":
-		m := d.mergeMap(d.href2x(name))
+		m := d.mergeMap(d.href(name))
 		d.end(name)
 		return m
 	}
@@ -66,7 +66,7 @@ func (d *Decoder) topic2x() *Topic {
 		case "subjectLocator":
 			t.SubjectLocators = append(t.SubjectLocators, d.identity2x(name))
 		case "instanceOf":
-			t.Types = append(t.Types, d.refs2x(name)...)
+			t.Types = append(t.Types, d.someRefs(name)...)
 		case "name":
 			t.Names = append(t.Names, d.name2x())
 		case "occurrence":
@@ -81,20 +81,38 @@ func (d *Decoder) topic2x() *Topic {
 	return t
 }
 
+// parts2x are what statements have in common. Those that a kind of statement cannot have are nil.
+type parts2x struct {
+	ids     *[]tmdm.Locator
+	reifier *Ref
+	typ     *Ref
+	scope   *[]Ref
+}
+
+// statement2x reads an element that makes a statement; other reads the children that only its kind has.
+func (d *Decoder) statement2x(element string, p parts2x, other func(name string)) {
+	d.reifierAttr(p.reifier)
+	for name := d.child(element); name != ""; name = d.child(element) {
+		switch {
+		case name == "itemIdentity":
+			*p.ids = append(*p.ids, d.identity2x(name))
+		case name == "reifier":
+			d.reifier2x(p.reifier, element)
+		case name == "type" && p.typ != nil:
+			d.one(p.typ, d.ref(name), element, name)
+		case name == "scope" && p.scope != nil:
+			*p.scope = d.scope(*p.scope, d.someRefs(name))
+		default:
+			other(name)
+		}
+	}
+}
+
 func (d *Decoder) name2x() Name {
 	var n Name
-	d.reifierAttr(&n.Reifier)
 	pos, values := d.pos(), 0
-	for name := d.child("name"); name != ""; name = d.child("name") {
+	d.statement2x("name", parts2x{&n.ItemIdentifiers, &n.Reifier, &n.Type, &n.Scope}, func(name string) {
 		switch name {
-		case "itemIdentity":
-			n.ItemIdentifiers = append(n.ItemIdentifiers, d.identity2x(name))
-		case "reifier":
-			d.reifier2x(&n.Reifier, "name")
-		case "type":
-			d.one(&n.Type, d.ref2x(name), "name", name)
-		case "scope":
-			n.Scope = d.scope(n.Scope, d.refs2x(name))
 		case "value":
 			n.Value = d.content(name)
 			values++
@@ -103,7 +121,7 @@ func (d *Decoder) name2x() Name {
 		default:
 			d.unexpected("name")
 		}
-	}
+	})
 	d.count(pos, values, "name", "value")
 	d.defaultType(&n.Type, tmdm.PSIDefaultNameType)
 	for i := range n.Variants {
@@ -119,21 +137,11 @@ func (d *Decoder) name2x() Name {
 
 func (d *Decoder) variant2x() Variant {
 	var v Variant
-	d.reifierAttr(&v.Reifier)
 	pos, values := d.pos(), 0
-	for name := d.child("variant"); name != ""; name = d.child("variant") {
-		switch name {
-		case "itemIdentity":
-			v.ItemIdentifiers = append(v.ItemIdentifiers, d.identity2x(name))
-		case "reifier":
-			d.reifier2x(&v.Reifier, "variant")
-		case "scope":
-			v.Scope = d.scope(v.Scope, d.refs2x(name))
-		default:
-			v.Value, v.Datatype = d.resource2x(name, "variant")
-			values++
-		}
-	}
+	d.statement2x("variant", parts2x{&v.ItemIdentifiers, &v.Reifier, nil, &v.Scope}, func(name string) {
+		v.Value, v.Datatype = d.resource(name, "variant")
+		values++
+	})
 	d.count(pos, values, "variant", "resourceRef> or <resourceData")
 	if len(v.Scope) == 0 {
 		d.failAt(pos, "<variant> has no <scope>")
@@ -143,72 +151,25 @@ func (d *Decoder) variant2x() Variant {
 
 func (d *Decoder) occurrence2x() Occurrence {
 	var o Occurrence
-	d.reifierAttr(&o.Reifier)
 	pos, values := d.pos(), 0
-	for name := d.child("occurrence"); name != ""; name = d.child("occurrence") {
-		switch name {
-		case "itemIdentity":
-			o.ItemIdentifiers = append(o.ItemIdentifiers, d.identity2x(name))
-		case "reifier":
-			d.reifier2x(&o.Reifier, "occurrence")
-		case "type":
-			d.one(&o.Type, d.ref2x(name), "occurrence", name)
-		case "scope":
-			o.Scope = d.scope(o.Scope, d.refs2x(name))
-		default:
-			o.Value, o.Datatype = d.resource2x(name, "occurrence")
-			values++
-		}
-	}
+	d.statement2x("occurrence", parts2x{&o.ItemIdentifiers, &o.Reifier, &o.Type, &o.Scope}, func(name string) {
+		o.Value, o.Datatype = d.resource(name, "occurrence")
+		values++
+	})
 	d.typed(pos, o.Type, "occurrence")
 	d.count(pos, values, "occurrence", "resourceRef> or <resourceData")
 	return o
 }
 
-// resource2x reads a value (ISO 13250-3 §4.16, The resourceData element; §4.17,
-// The resourceRef element).
-func (d *Decoder) resource2x(name, parent string) (value, datatype string) {
-	switch name {
-	case "resourceRef":
-		value = d.value(d.href2x(name))
-		d.end(name)
-		return value, tmdm.XSDAnyURI
-	case "resourceData":
-		datatype = tmdm.XSDString
-		if a, ok := d.xml.Attr("", "datatype"); ok {
-			datatype = string(d.locator(a))
-		}
-		switch datatype {
-		case tmdm.XSDAnyType:
-			return d.embedded(), datatype
-		case tmdm.XSDAnyURI:
-			return d.value([]byte(d.content(name))), datatype
-		}
-		return d.content(name), datatype
-	}
-	d.unexpected(parent)
-	return "", ""
-}
-
 func (d *Decoder) association2x() *Association {
 	a := d.newAssociation()
-	d.reifierAttr(&a.Reifier)
-	for name := d.child("association"); name != ""; name = d.child("association") {
-		switch name {
-		case "itemIdentity":
-			a.ItemIdentifiers = append(a.ItemIdentifiers, d.identity2x(name))
-		case "reifier":
-			d.reifier2x(&a.Reifier, "association")
-		case "type":
-			d.one(&a.Type, d.ref2x(name), "association", name)
-		case "scope":
-			a.Scope = d.scope(a.Scope, d.refs2x(name))
-		case "role":
-			a.Roles = append(a.Roles, d.role2x())
-		default:
+	d.statement2x("association", parts2x{&a.ItemIdentifiers, &a.Reifier, &a.Type, &a.Scope}, func(name string) {
+		if name != "role" {
 			d.unexpected("association")
+			return
 		}
-	}
+		a.Roles = append(a.Roles, d.role2x())
+	})
 	d.typed(a.Pos, a.Type, "association")
 	if len(a.Roles) == 0 {
 		d.failAt(a.Pos, "<association> has no <role>")
@@ -219,21 +180,10 @@ func (d *Decoder) association2x() *Association {
 
 func (d *Decoder) role2x() Role {
 	var r Role
-	d.reifierAttr(&r.Reifier)
 	pos := d.pos()
-	for name := d.child("role"); name != ""; name = d.child("role") {
-		switch name {
-		case "itemIdentity":
-			r.ItemIdentifiers = append(r.ItemIdentifiers, d.identity2x(name))
-		case "reifier":
-			d.reifier2x(&r.Reifier, "role")
-		case "type":
-			d.one(&r.Type, d.ref2x(name), "role", name)
-		default:
-			player := d.pointer2x("role")
-			d.one(&r.Player, player, "role", "topicRef")
-		}
-	}
+	d.statement2x("role", parts2x{&r.ItemIdentifiers, &r.Reifier, &r.Type, nil}, func(string) {
+		d.one(&r.Player, d.pointer2x("role"), "role", "topicRef")
+	})
 	d.typed(pos, r.Type, "role")
 	if r.Player.IsZero() {
 		d.failAt(pos, "<role> has no player")
@@ -263,33 +213,7 @@ func (d *Decoder) reifier2x(r *Ref, parent string) {
 	if !r.IsZero() {
 		d.fail("<%s> has more than one reifier", parent)
 	}
-	*r = d.ref2x("reifier")
-}
-
-// refs2x reads the references of an element that must hold one at least.
-func (d *Decoder) refs2x(parent string) []Ref {
-	pos := d.pos()
-	var few [4]Ref
-	refs := few[:0]
-	for name := d.child(parent); name != ""; name = d.child(parent) {
-		refs = append(refs, d.pointer2x(parent))
-	}
-	if len(refs) == 0 {
-		d.exactlyOne(pos, 0, parent)
-	}
-	return d.refs.keep(refs...)
-}
-
-// ref2x reads the reference of an element that must hold exactly one.
-func (d *Decoder) ref2x(parent string) Ref {
-	pos, n := d.pos(), 0
-	var r Ref
-	for name := d.child(parent); name != ""; name = d.child(parent) {
-		r = d.pointer2x(parent)
-		n++
-	}
-	d.exactlyOne(pos, n, parent)
-	return r
+	*r = d.ref("reifier")
 }
 
 // pointer2x reads topicRef, subjectIdentifierRef or subjectLocatorRef
@@ -299,7 +223,7 @@ func (d *Decoder) pointer2x(parent string) Ref {
 	name := d.xml.Name().Local
 	switch name {
 	case "topicRef":
-		r = ItemIdentifier(d.topicRef2x(d.href2x(name)))
+		r = ItemIdentifier(d.topicRef2x(d.href(name)))
 		d.end(name)
 		return r
 	case "subjectIdentifierRef":
@@ -313,7 +237,7 @@ func (d *Decoder) pointer2x(parent string) Ref {
 	if d.version == V20 {
 		d.fail("<%s> is not part of XTM 2.0", name)
 	}
-	r.Locator = d.locator(d.href2x(name))
+	r.Locator = d.locator(d.href(name))
 	d.end(name)
 	return r
 }
@@ -330,15 +254,7 @@ func (d *Decoder) topicRef2x(href []byte) tmdm.Locator {
 
 // identity2x reads an empty element whose href is a locator.
 func (d *Decoder) identity2x(name string) tmdm.Locator {
-	l := d.identity(d.href2x(name))
+	l := d.identity(d.href(name))
 	d.end(name)
 	return l
-}
-
-func (d *Decoder) href2x(name string) []byte {
-	href, ok := d.xml.Attr("", "href")
-	if !ok {
-		d.fail("<%s> has no href", name)
-	}
-	return href
 }

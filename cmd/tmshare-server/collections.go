@@ -96,27 +96,27 @@ func (r *remote) printSettings(s shown) error {
 	if s.ETag != "" {
 		row("etag", s.ETag)
 	}
-	row("sp", said(s.SP))
-	row("title", said(s.Title))
-	row("summary", said(s.Summary))
-	row("document-size", said(s.DocumentSize))
+	row("sp", settingText(s.SP))
+	row("title", settingText(s.Title))
+	row("summary", settingText(s.Summary))
+	row("document-size", settingText(s.DocumentSize))
 	row("omit-instances", fmt.Sprint(s.OmitInstances != nil && *s.OmitInstances))
 	row("record-formats", listed(s.RecordFormats))
-	row("snapshot-every", said(s.SnapshotEvery))
-	row("snapshot-after", said((*time.Duration)(s.SnapshotAfter)))
-	row("snapshots-kept", said(s.SnapshotsKept))
-	row("keep-entries", said(s.KeepEntries))
-	row("keep-for", said((*time.Duration)(s.KeepFor)))
+	row("snapshot-every", settingText(s.SnapshotEvery))
+	row("snapshot-after", settingText((*time.Duration)(s.SnapshotAfter)))
+	row("snapshots-kept", settingText(s.SnapshotsKept))
+	row("keep-entries", settingText(s.KeepEntries))
+	row("keep-for", settingText((*time.Duration)(s.KeepFor)))
 	row("resource-sync", fmt.Sprint(s.ResourceSync == nil || *s.ResourceSync))
 	row("mirrors", strings.Join(*cmp.Or(s.Mirrors, new([]string)), ","))
-	row("via", said(s.Via))
-	row("changes-per-list", said(s.ChangesPerList))
-	row("change-list-after", said((*time.Duration)(s.ChangeListAfter)))
+	row("via", settingText(s.Via))
+	row("changes-per-list", settingText(s.ChangesPerList))
+	row("change-list-after", settingText((*time.Duration)(s.ChangeListAfter)))
 	return w.Flush()
 }
 
-// said returns a setting as text, "" where the choice is left to the server.
-func said[T comparable](setting *T) string {
+// settingText returns a setting as text, "" where the choice is left to the server.
+func settingText[T comparable](setting *T) string {
 	var none T
 	if setting == nil || *setting == none {
 		return ""

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -15,11 +18,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
@@ -168,4 +176,70 @@ func hold(ts *testscript.TestScript, _ bool, args []string) {
 	db, err := store.Open(context.Background(), store.Options{Dir: ts.MkAbs(args[0]), Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	ts.Check(err)
 	ts.Defer(func() { db.Close() })
+}
+
+// What "collections set" can change is all that the server lets change.
+func TestEverySettingHasAFlag(t *testing.T) {
+	var all server.CollectionSettings
+	require.NoError(t, json.Unmarshal([]byte(`{"title":"","summary":"","documentSize":1,"omitInstances":true,"snapshotEvery":1,
+		"snapshotAfter":"1s","snapshotsKept":1,"keepEntries":1,"keepFor":"1s"}`), &all))
+	b, err := json.Marshal(all)
+	require.NoError(t, err)
+	var settings map[string]any
+	require.NoError(t, json.Unmarshal(b, &settings))
+	flags := map[string]bool{}
+	setCollection().Flags().VisitAll(func(f *pflag.Flag) { flags[camelCase(f.Name)] = true })
+	require.Len(t, settings, 9)
+	for name := range settings {
+		assert.Contains(t, flags, name)
+	}
+}
+
+func TestProgressIsShownNowAndThen(t *testing.T) {
+	var shown bytes.Buffer
+	now := time.Unix(0, 0)
+	file := bytes.Repeat([]byte("x"), 9<<20)
+	p := &progress{r: bytes.NewReader(file), to: &shown, name: "map.xtm", size: 9 << 20, now: func() time.Time {
+		now = now.Add(50 * time.Millisecond)
+		return now
+	}}
+	for {
+		n, err := p.Read(make([]byte, 1<<20))
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		require.Equal(t, 1<<20, n)
+	}
+	assert.Equal(t, "\r\x1b[Kmap.xtm: 1 of 9 MB\r\x1b[Kmap.xtm: 5 of 9 MB\r\x1b[Kmap.xtm: 9 of 9 MB"+
+		"\r\x1b[Kmap.xtm: 9 MB sent, the server is working on it\n", shown.String())
+}
+
+func TestProgressPassesOnWhatItReads(t *testing.T) {
+	p := &progress{r: bytes.NewReader([]byte("content")), to: io.Discard, now: time.Now}
+	assert.NoError(t, iotest.TestReader(p, []byte("content")))
+}
+
+func TestTheNullDeviceIsNoTerminal(t *testing.T) {
+	null, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer null.Close()
+	assert.False(t, isTerminal(null))
+	file, err := os.Create(t.TempDir() + "/file")
+	require.NoError(t, err)
+	defer file.Close()
+	assert.False(t, isTerminal(file))
+}
+
+// Where there is no terminal, a line now and then says that an import goes on.
+func TestImportReportsWithoutATerminal(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	done := reportWaiting(w, "map.xtm", time.Millisecond, func() int64 { return 2_500_000 })
+	line, err := bufio.NewReader(r).ReadString('\n')
+	require.NoError(t, err)
+	assert.Equal(t, "map.xtm: 2.5 MB sent, waiting for the server\n", line)
+	done()
+	require.NoError(t, w.Close())
+	require.NoError(t, r.Close())
 }

@@ -43,7 +43,7 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var token string
 		if r.tokenFile != "" {
-			tokens, err := readTokens(r.tokenFile)
+			tokens, _, err := readTokens(r.tokenFile)
 			if err != nil {
 				return err
 			}
@@ -79,6 +79,8 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 // writeFlags adds to a command on which conditions it is to change a collection.
 func writeFlags(cmd *cobra.Command, w *admin.Write) {
 	ifMatchFlag(cmd, &w.IfMatch)
+	cmd.Flags().StringVar(&w.Author, "author", "", "`name` of who makes the change; history shows it (default: that of the token, if it has one)")
+	cmd.Flags().StringVar(&w.Message, "message", "", "`text` that says why; history shows it")
 	cmd.Flags().BoolVar(&w.DryRun, "dry-run", false, "publish nothing; print what would be published")
 }
 
@@ -111,16 +113,16 @@ func (r *remote) warn(path string, p *server.Published) {
 
 // published says in a line what a write has published.
 func published(p *server.Published) string {
-	var said string
+	var text string
 	switch {
 	case p.Added+p.Updated+p.Deleted == 0:
-		said = fmt.Sprintf("%s: nothing has changed, %d topics", p.Collection, p.Topics)
+		text = fmt.Sprintf("%s: nothing has changed, %d topics", p.Collection, p.Topics)
 	case p.DryRun:
-		said = listedChanges(p) + fmt.Sprintf("%s: dry run, nothing is published. Would be: %d added, %d updated, %d deleted, %d topics then", p.Collection, p.Added, p.Updated, p.Deleted, p.Topics)
+		text = listedChanges(p) + fmt.Sprintf("%s: dry run, nothing is published. Would be: %d added, %d updated, %d deleted, %d topics then", p.Collection, p.Added, p.Updated, p.Deleted, p.Topics)
 	default:
-		said = fmt.Sprintf("%s: %d added, %d updated, %d deleted, %d topics now", p.Collection, p.Added, p.Updated, p.Deleted, p.Topics)
+		text = fmt.Sprintf("%s: %d added, %d updated, %d deleted, %d topics now", p.Collection, p.Added, p.Updated, p.Deleted, p.Topics)
 	}
-	return said
+	return text
 }
 
 // maxChanges is how many topics a dry run names to people.

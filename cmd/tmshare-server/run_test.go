@@ -86,12 +86,12 @@ func launch(t *testing.T, document []byte, args ...string) *program {
 	p.Stderr = p.log
 	require.NoError(t, p.Start())
 	t.Cleanup(func() { _ = p.Process.Kill(); p.log.Close() })
-	testenv.Eventually(t, func() bool { return strings.Contains(p.said(), "msg=serving ") })
+	testenv.Eventually(t, func() bool { return strings.Contains(p.logged(), "msg=serving ") })
 	return p
 }
 
-// said returns the log so far.
-func (p *program) said() string {
+// logged returns the log so far.
+func (p *program) logged() string {
 	b, err := os.ReadFile(p.log.Name())
 	require.NoError(p.t, err)
 	return string(b)
@@ -195,7 +195,7 @@ func TestReadTokensComeFromAFile(t *testing.T) {
 	require.NoError(t, err)
 	res.Body.Close()
 	assert.Equal(t, http.StatusOK, res.StatusCode)
-	assert.NotContains(t, p.said(), "a-token")
+	assert.NotContains(t, p.logged(), "a-token")
 }
 
 // slowDownload asks for the current map and reads its beginning only.
@@ -213,12 +213,16 @@ func (p *program) slowDownload() *bufio.Reader {
 	return r
 }
 
-// largeMap does not fit into the buffers of a connection.
+// largeTopics is how many topics largeMap has.
+const largeTopics = 2_000
+
+// largeMap fits neither into the buffers of a connection nor into a transaction of the database. It
+// is large by its names, not by the number of its topics, which would take more time.
 func largeMap() []byte {
 	var b strings.Builder
 	b.WriteString("<topicMap xmlns='http://www.topicmaps.org/xtm/' version='2.1'>")
-	for i := range 20_000 {
-		fmt.Fprintf(&b, "<topic id='t%d'><subjectIdentifier href='http://psi.example.org/%d'/><name><value>%0300d</value></name></topic>", i, i, i)
+	for i := range largeTopics {
+		fmt.Fprintf(&b, "<topic id='t%d'><subjectIdentifier href='http://psi.example.org/%d'/><name><value>%04000d</value></name></topic>", i, i, i)
 	}
 	b.WriteString("</topicMap>")
 	return []byte(b.String())
@@ -229,7 +233,7 @@ func TestSIGTERMFinishesADownload(t *testing.T) {
 	p := launch(t, largeMap())
 	rest := p.slowDownload()
 	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
-	testenv.Eventually(t, func() bool { return strings.Contains(p.said(), "msg=stopping") })
+	testenv.Eventually(t, func() bool { return strings.Contains(p.logged(), "msg=stopping") })
 	time.Sleep(500 * time.Millisecond)
 	body, err := io.ReadAll(rest)
 	require.NoError(t, err)
@@ -245,7 +249,7 @@ func TestGraceEndsADownloadThatTakesLonger(t *testing.T) {
 	assert.NoError(t, p.ended(), "exit code 0")
 	body, _ := io.ReadAll(rest)
 	assert.NotContains(t, string(body[max(0, len(body)-100):]), "</topicMap>")
-	assert.Contains(t, p.said(), "requests cut off")
+	assert.Contains(t, p.logged(), "requests cut off")
 }
 
 func TestShutdownDelayTellsLoadBalancersFirst(t *testing.T) {

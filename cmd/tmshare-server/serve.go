@@ -86,7 +86,7 @@ Without --token-file only requests from this machine may write.`,
 	fl.StringVar(&f.data, "data", cli.StateDir("server"), "data `folder`")
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to listen on")
 	fl.StringVar(&f.baseURL, "base-url", "", "public `URL` of the server (default: the address listened on)")
-	fl.StringVar(&f.tokenFile, "token-file", "", "`file` with the tokens that may write, one on each line")
+	fl.StringVar(&f.tokenFile, "token-file", "", "`file` with the tokens that may write, one on each line, or NAME: TOKEN")
 	fl.StringArrayVar(&f.readTokenFiles, "read-token-file", nil, "`NAME=FILE`: only who has one of the tokens in the file, or one that may write, may read collection NAME (repeatable)")
 	fl.StringVar(&f.run.cert, "tls-cert", "", "`file` with the certificate and those that lead to its root, PEM; with --tls-key, serve HTTPS")
 	fl.StringVar(&f.run.key, "tls-key", "", "`file` with the key of the certificate, PEM")
@@ -176,7 +176,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		return usage(errors.New("--watch: there is no --map to follow"))
 	}
 	if f.tokenFile != "" {
-		if f.config.Tokens, err = readTokens(f.tokenFile); err != nil {
+		if f.config.Tokens, f.config.TokenNames, err = readTokens(f.tokenFile); err != nil {
 			return err
 		}
 	}
@@ -190,7 +190,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	f.config.Lenient = f.lenient && !f.strict
 	f.config.ReadTokens = map[string][]string{}
 	for _, name := range sortedKeys(readers) {
-		if f.config.ReadTokens[name], err = readTokens(readers[name]); err != nil {
+		if f.config.ReadTokens[name], _, err = readTokens(readers[name]); err != nil {
 			return err
 		}
 	}
@@ -318,17 +318,16 @@ func sortedKeys(m map[string]string) []string {
 	return keys
 }
 
-func readTokens(path string) ([]string, error) {
+func readTokens(path string) (tokens []string, names map[string]string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("the file with tokens: %w", err)
+		return nil, nil, fmt.Errorf("the file with tokens: %w", err)
 	}
 	defer f.Close()
-	tokens, err := server.ReadTokens(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if tokens, names, err = server.ReadTokens(f); err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
 	}
-	return tokens, nil
+	return tokens, names, err
 }
 
 // networks reads addresses and networks.

@@ -85,10 +85,8 @@ func TestSecondSIGTERMEndsAtOnce(t *testing.T) {
 		_, err := net.Dial("tcp", addr)
 		return err != nil
 	})
-	start := time.Now()
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	assert.EqualError(t, cmd.Wait(), "signal: terminated")
-	assert.Less(t, time.Since(start), 10*time.Second)
+	assert.EqualError(t, cmd.Wait(), "signal: terminated", "it does not wait for the request, which never ends")
 }
 
 // A publication that takes longer than the grace period is ended with it, and leaves nothing: the
@@ -97,7 +95,7 @@ func TestGraceEndsAPublicationAsAWhole(t *testing.T) {
 	t.Parallel()
 	before := largeMap()
 	after := bytes.ReplaceAll(before, []byte("<name><value>0"), []byte("<name><value>new"))
-	p := launch(t, before, "--shutdown-grace", "100ms")
+	p := launch(t, before, "--shutdown-grace", "20ms")
 	request, err := http.NewRequest(http.MethodPut, "http://"+p.addr+"/topicmaps/lib", &signalling{Reader: bytes.NewReader(after), atEnd: func() {
 		assert.NoError(t, p.Process.Signal(syscall.SIGTERM))
 	}})
@@ -115,10 +113,10 @@ func TestGraceEndsAPublicationAsAWhole(t *testing.T) {
 	var now bytes.Buffer
 	require.NoError(t, db.View(p.t.Context(), "lib", func(v *store.View) error { return v.WriteSnapshot(&now, xtm.V21) }))
 	changed := bytes.Count(now.Bytes(), []byte("<value>new"))
-	t.Logf("acknowledged: %v, topics changed: %d of 20,000", published, changed)
-	assert.Contains(t, []int{0, 20_000}, changed, "nothing is half-applied")
+	t.Logf("acknowledged: %v, topics changed: %d of %d", published, changed, largeTopics)
+	assert.Contains(t, []int{0, largeTopics}, changed, "nothing is half-applied")
 	if published {
-		assert.Equal(t, 20_000, changed)
+		assert.Equal(t, largeTopics, changed)
 	}
 }
 
@@ -164,7 +162,7 @@ func TestALostConnectionLeavesAllOrNothing(t *testing.T) {
 			require.NoError(t, conn.(*net.TCPConn).SetLinger(0))
 		}
 		require.NoError(t, conn.Close())
-		require.Eventually(t, func() bool { return strings.Contains(p.said(), fmt.Sprint("request=lost", i)) }, 30*time.Second, 10*time.Millisecond, c.name)
+		require.Eventually(t, func() bool { return strings.Contains(p.logged(), fmt.Sprint("request=lost", i)) }, 30*time.Second, 10*time.Millisecond, c.name)
 
 		res, err := http.Get("http://" + p.addr + "/topicmaps/lib/snapshots/current.xtm21")
 		require.NoError(t, err, c.name)
@@ -172,9 +170,9 @@ func TestALostConnectionLeavesAllOrNothing(t *testing.T) {
 		res.Body.Close()
 		require.NoError(t, err, c.name)
 		changed := bytes.Count(now, []byte("<value>"+value))
-		t.Logf("%s: topics changed: %d of 20,000", c.name, changed)
+		t.Logf("%s: topics changed: %d of %d", c.name, changed, largeTopics)
 		if c.change {
-			assert.Contains(t, []int{0, 20_000}, changed, c.name)
+			assert.Contains(t, []int{0, largeTopics}, changed, c.name)
 		} else {
 			assert.Zero(t, changed, c.name)
 		}
@@ -185,5 +183,5 @@ func TestALostConnectionLeavesAllOrNothing(t *testing.T) {
 	require.NoError(t, err)
 	res.Body.Close()
 	assert.Equal(t, http.StatusOK, res.StatusCode, "it serves on")
-	assert.NotContains(t, p.said(), "level=ERROR", "a client that is gone is no failure of the server")
+	assert.NotContains(t, p.logged(), "level=ERROR", "a client that is gone is no failure of the server")
 }

@@ -81,19 +81,25 @@ what.`,
 func getTopic() *cobra.Command {
 	var r remote
 	var format string
+	var at times
 	cmd := &cobra.Command{
 		Use:   "get NAME SUBJECT-IDENTIFIER",
 		Short: "Print the fragment of a topic",
 		Long: `Print the fragment of a topic of the collection NAME: all that the map says of it,
-and the identifiers of the topics that it mentions.`,
+and the identifiers of the topics that it mentions. --at prints what it was at a
+time. A topic that has been deleted since is named by the identifier that "history"
+shows it under.`,
+		Example: `  tmshare-server topics get egov https://psi.egov.example.org/service/dog-licence
+  tmshare-server topics get egov https://psi.egov.example.org/service/dog-licence --at 2026-11-01`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(2))),
 	}
 	cmd.Flags().StringVar(&format, "format", "xtm2.1", "`format`: xtm2.1, which loses nothing, or xtm1")
+	at.add(cmd, 1, "at", "as it was at this `time`")
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		f, err := formats.ServedNamed(format)
 		if err != nil {
 			return usage(fmt.Errorf("--format: %w", err))
 		}
-		return r.server.Topic(ctx, args[0], args[1], f.URLEnding, r.out)
+		return r.server.Topic(ctx, args[0], args[1], f.URLEnding, at.first(), r.out)
 	})
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/read"
 )
 
-// ErrFull is what a document or package answers that has no room for an item. The
+// ErrFull is what a document or package answers that has no space for an item. The
 // item has not been written: the document is to be closed and the next one begun.
-var ErrFull = errors.New("the document has no room for the item")
+var ErrFull = errors.New("the document has no space for the item")
 
 // InvalidError reports a document that breaks a rule of Z39.99: it cannot be
 // written, or what was read cannot be used.

@@ -148,7 +148,7 @@ func TestBombsAreRefused(t *testing.T) {
 
 // manyEntries makes a directory by hand that has so many files, and says that
 // it has another number of them.
-func manyEntries(t testing.TB, count int, said uint16) []byte {
+func manyEntries(t testing.TB, count int, stated uint16) []byte {
 	var b bytes.Buffer
 	for n := range count {
 		name := fmt.Sprintf("%07d", n)
@@ -163,8 +163,8 @@ func manyEntries(t testing.TB, count int, said uint16) []byte {
 	}
 	end := make([]byte, 22)
 	copy(end, "PK\x05\x06")
-	binary.LittleEndian.PutUint16(end[8:], said)
-	binary.LittleEndian.PutUint16(end[10:], said)
+	binary.LittleEndian.PutUint16(end[8:], stated)
+	binary.LittleEndian.PutUint16(end[10:], stated)
 	binary.LittleEndian.PutUint32(end[12:], uint32(b.Len()))
 	b.Write(end)
 	require.Less(t, b.Len(), 1<<32)

@@ -80,9 +80,9 @@ func NewPackageWriter(w io.Writer, manifest io.ReadWriteSeeker, d Document, opti
 // hashes of the item; a length and hashes that it has already must agree, else
 // the error is a *[MismatchError]. content is nil for a deletion.
 //
-// The error is [ErrFull] where the package or its manifest has no room for the
+// The error is [ErrFull] where the package or its manifest has no space for the
 // item; nothing has been written then, nor where the item is invalid. There is
-// room for one item, however long its content is. After other errors, the
+// space for one item, however long its content is. After other errors, the
 // package is of no use.
 func (p *PackageWriter) Add(item Item, content io.Reader) error {
 	if p.err != nil {
@@ -96,7 +96,7 @@ func (p *PackageWriter) Add(item Item, content io.Reader) error {
 	if p.manifest.rules.changes {
 		folder = "changes"
 	}
-	// What the item will look like: there must be room for it, before its
+	// What the item will look like: there must be space for it, before its
 	// content is written.
 	want := item.Representation
 	item.Path = ""
@@ -125,7 +125,7 @@ func (p *PackageWriter) Add(item Item, content io.Reader) error {
 // AddLinked adds the bitstream of a resource that an item of a manifest links
 // to, such as a patch (Z39.99 §14.4, Patching Content), and sets the path, the
 // length and the hashes of the link. The link then belongs to an item that is
-// yet to be added; where there is no room for that, the file does no harm. Errors
+// yet to be added; where there is no space for that, the file does no harm. Errors
 // are as with Add.
 func (p *PackageWriter) AddLinked(link *Link, content io.Reader) error {
 	if p.err != nil {

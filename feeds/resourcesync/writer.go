@@ -72,7 +72,7 @@ func NewWriter(w io.Writer, d Document, options Options) (*Writer, error) {
 	return wr, nil
 }
 
-// Write adds an item. The error is [ErrFull] where the document has no room for
+// Write adds an item. The error is [ErrFull] where the document has no space for
 // it. Of LastMod and Datetime of a change, one is enough: both are written.
 func (w *Writer) Write(item *Item) error {
 	if w.err != nil {

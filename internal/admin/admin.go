@@ -84,6 +84,8 @@ type Write struct {
 	IfMatch   string             // only from the state with this ETag
 	MaxDelete fragment.MaxDelete // of a whole version; the zero value leaves the choice to the server
 	DryRun    bool               // change nothing, and answer what would change
+
+	Author, Message string // who makes the change, and why; "" leaves the author to the token
 }
 
 // send sends a request. Where the answer is no success, it is a [*Refusal].
@@ -116,6 +118,11 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	}
 	if r.IfMatch != "" {
 		h.Set("If-Match", quoted(r.IfMatch))
+	}
+	for name, text := range map[string]string{"TMShare-Author": r.Author, "TMShare-Note": r.Message} {
+		if text = strings.Join(strings.Fields(text), " "); text != "" {
+			h.Set(name, text)
+		}
 	}
 	if limit, _ := r.MaxDelete.MarshalText(); len(limit) > 0 {
 		h.Set("TMShare-Max-Delete", string(limit))
@@ -167,7 +174,7 @@ func (c *Client) ask(ctx context.Context, r request, answer any) (status int, er
 		return 0, err
 	}
 	defer res.Body.Close()
-	if err := json.NewDecoder(io.LimitReader(res.Body, 16<<20)).Decode(answer); err != nil {
+	if err := json.NewDecoder(io.LimitReader(res.Body, 256<<20)).Decode(answer); err != nil {
 		return 0, fmt.Errorf("%s answers what is not this server's: %w", c.base+r.path, err)
 	}
 	return res.StatusCode, nil

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,7 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
-	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 const token = "a-token-of-the-test"
@@ -215,7 +216,7 @@ func TestEverythingGoesToTheAddressGiven(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 1, p.Added)
 	var fragment bytes.Buffer
-	require.NoError(t, c.Topic(ctx, "map", b, ".xtm21", &fragment))
+	require.NoError(t, c.Topic(ctx, "map", b, ".xtm21", time.Time{}, &fragment))
 	assert.Contains(t, fragment.String(), "<value>B</value>")
 	assert.Contains(t, fragment.String(), `version="2.1"`)
 	p, err = c.DeleteTopic(ctx, "map", b, admin.Write{})
@@ -327,7 +328,7 @@ func TestRefusalsOfLongDocumentsArrive(t *testing.T) {
 	_, err := c.Import(t.Context(), admin.Import{Name: "map", Create: true}, doc(xtm21("")))
 	require.NoError(t, err)
 	long := "<nothing>" + strings.Repeat(" ", 20<<20)
-	for range 5 {
+	for range testenv.Rounds(5, 20) {
 		for _, size := range []int64{int64(len(long)), 0} {
 			_, err := c.Import(t.Context(), admin.Import{Name: "map", Create: true}, admin.XTM(strings.NewReader(long), size))
 			var refused *admin.Refusal

@@ -151,7 +151,7 @@ func (c *Client) create(ctx context.Context, im Import, change Change, doc *Docu
 	}
 	p := &server.Published{}
 	if doc, err = doc.on(settings.SP); err == nil {
-		p, err = c.publish(ctx, request{method: http.MethodPut, path: mapPath(im.Name), body: doc})
+		p, err = c.publish(ctx, request{method: http.MethodPut, path: mapPath(im.Name), body: doc, Write: Write{Author: im.Author, Message: im.Message}})
 	}
 	if err == nil {
 		return &Imported{Published: *p, Created: created}, nil
@@ -187,36 +187,28 @@ func (c *Client) publish(ctx context.Context, r request) (*server.Published, err
 
 // DeleteTopic deletes the topic with a subject identifier.
 func (c *Client) DeleteTopic(ctx context.Context, name, si string, w Write) (*server.Published, error) {
-	at, err := c.topicPath(ctx, name, si)
+	at, err := c.topicPath(ctx, name, si, time.Time{})
 	if err != nil {
 		return nil, err
 	}
 	return c.publish(ctx, request{method: http.MethodDelete, path: at, Write: w})
 }
 
-// Topic writes the current fragment of a topic to w. extension is that of the
+// Topic writes the fragment of a topic to w, as it is now, or as it was at a time that is not zero. extension is that of the
 // form in which it is wanted, such as ".xtm21".
-func (c *Client) Topic(ctx context.Context, name, si, extension string, w io.Writer) error {
-	at, err := c.topicPath(ctx, name, si)
+func (c *Client) Topic(ctx context.Context, name, si, extension string, at time.Time, w io.Writer) error {
+	path, err := c.topicPath(ctx, name, si, at)
 	if err != nil {
 		return err
 	}
-	res, err := c.send(ctx, request{method: http.MethodGet, path: at + extension, accept: "*/*"})
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	if _, err := io.Copy(w, res.Body); err != nil {
-		return fmt.Errorf("%s: cut off: %w", c.base+at, err)
-	}
-	return nil
+	return c.copy(ctx, request{method: http.MethodGet, path: path + extension, query: atQuery(nil, at), accept: "*/*"}, w)
 }
 
-// topicPath finds the address of a topic. The server leads to its public one,
-// whose last part is the topic's key.
-func (c *Client) topicPath(ctx context.Context, name, si string) (string, error) {
+// topicPath finds the address of a topic, or of one that was there at a time that is not zero. The server leads to its public
+// one, whose last part is the topic's key.
+func (c *Client) topicPath(ctx context.Context, name, si string, at time.Time) (string, error) {
 	find := mapPath(name) + "/topics"
-	res, err := c.send(ctx, request{method: http.MethodGet, path: find, query: "?" + url.Values{"si": {si}}.Encode()})
+	res, err := c.send(ctx, request{method: http.MethodGet, path: find, query: atQuery(url.Values{"si": {si}}, at)})
 	if err != nil {
 		return "", err
 	}

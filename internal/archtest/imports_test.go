@@ -2,16 +2,21 @@
 package archtest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
 const module = "github.com/tmshare/tmshare"
@@ -38,17 +43,19 @@ var layers = map[string][]string{
 	"internal/kv/memory":        {"internal/kv"},
 	"internal/kv/badger":        {"internal/kv", "internal/durable"},
 	"internal/store/txn":        {"internal/kv"},
+	"internal/statedigest":      {"fragment", "internal/extsort", "internal/fetch"},
 	"internal/store/keys":       {"tmdm", "fragment"},
-	"internal/store/records":    {"tmdm", "fragment", "internal/extsort", "internal/kv", "internal/store/keys", "internal/store/txn"},
+	"internal/store/records":    {"tmdm", "fragment", "internal/extsort", "internal/kv", "internal/statedigest", "internal/store/keys", "internal/store/txn"},
 	"internal/store/rendered":   {"xtm", "fragment", "internal/kv", "internal/store/records", "internal/store/txn"},
-	"internal/store/sources":    {"fragment", "merge", "internal/store/keys", "internal/store/records", "internal/store/txn"},
+	"internal/store/sources":    {"fragment", "merge", "internal/statedigest", "internal/store/keys", "internal/store/records", "internal/store/txn"},
 	"internal/store/datafolder": {"internal/durable", "internal/kv", "internal/kv/badger"},
-	"internal/store": {"tmdm", "xtm", "fragment", "merge", "internal/xml/patch", "internal/durable", "internal/kv", "internal/kv/badger",
+	"internal/store": {"tmdm", "xtm", "fragment", "merge", "internal/xml/patch", "internal/durable", "internal/kv", "internal/kv/badger", "internal/statedigest",
 		"internal/store/datafolder", "internal/store/keys", "internal/store/records", "internal/store/rendered", "internal/store/sources", "internal/store/txn"},
+	"internal/history":   {"feeds", "tmdm", "xtm", "fragment", "fragment/stream", "merge", "internal/extsort", "internal/formats/mapdiff", "internal/store"},
 	"internal/backup":    {"internal/durable", "internal/store", "internal/store/datafolder"},
 	"internal/resources": {"internal/durable", "internal/iri", "internal/formats", "xtm", "fragment", "feeds", "feeds/resourcesync", "internal/store", "internal/store/rendered", "internal/xml/patch"},
 	"internal/publish":   {"tmdm", "xtm", "fragment", "merge", "feeds", "internal/formats", "internal/store"},
-	"internal/server": {"internal/durable", "internal/server/web", "internal/server/upkeep", "internal/iri", "internal/publish", "tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "feeds/resourcesync", "merge", "internal/store",
+	"internal/server": {"internal/durable", "internal/history", "internal/statedigest", "internal/server/web", "internal/server/upkeep", "internal/iri", "internal/publish", "tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "feeds/resourcesync", "merge", "internal/store",
 		"internal/store/datafolder", "internal/resources", "internal/formats", "internal/xml/patch"},
 	"internal/server/web":    {},
 	"internal/server/upkeep": {"internal/durable", "internal/store", "internal/resources"},
@@ -57,11 +64,11 @@ var layers = map[string][]string{
 	"internal/follow":              {"feeds", "feeds/resourcesync", "internal/extsort", "internal/fetch"},
 	"internal/follow/atompmh":      {"feeds", "internal/fetch", "internal/follow"},
 	"internal/follow/resourcesync": {"feeds", "feeds/resourcesync", "internal/extsort", "internal/fetch", "internal/follow", "internal/xml/patch"},
+	"internal/follow/tmshare":      {"feeds", "internal/fetch", "internal/follow"},
 	"internal/follow/folder":       {"feeds/resourcesync", "internal/fetch", "internal/follow", "internal/xml/patch"},
-	"internal/client/entries":      {"feeds", "internal/extsort"},
 	"internal/client/discover":     {"internal/iri", "feeds", "fragment", "internal/fetch", "internal/follow", "internal/follow/resourcesync", "internal/store"},
-	"internal/client": {"internal/client/discover", "internal/client/entries", "internal/client/local", "internal/iri", "tmdm", "tmdm/cxtm", "xtm", "fragment", "fragment/stream", "feeds", "feeds/resourcesync", "merge", "internal/store",
-		"internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/resourcesync", "internal/extsort", "internal/formats"},
+	"internal/client": {"internal/statedigest", "internal/client/discover", "internal/client/local", "internal/iri", "tmdm", "tmdm/cxtm", "xtm", "fragment", "fragment/stream", "feeds", "feeds/resourcesync", "merge", "internal/store",
+		"internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/resourcesync", "internal/follow/tmshare", "internal/formats"},
 	"internal/client/local":       {"tmdm", "fragment", "merge", "internal/store"},
 	"internal/client/merged":      {"internal/client", "internal/client/local", "internal/formats", "internal/formats/format", "tmdm", "xtm", "fragment", "merge", "internal/store"},
 	"internal/client/status":      {"internal/client", "fragment", "internal/store"},
@@ -76,30 +83,33 @@ var layers = map[string][]string{
 	"internal/control":            {},
 	"internal/demo": {"tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "merge", "internal/store", "internal/server", "internal/client", "internal/client/merged",
 		"testdata/xtm"},
-	"cmd/tmshare-server": {"fragment", "internal/admin", "internal/cli", "internal/clientcmd", "internal/demo", "internal/formats", "internal/publish", "internal/server", "internal/server/web", "internal/store", "tmdm", "xtm"},
-	"internal/clientcmd": {"internal/backup", "feeds", "fragment", "tmdm", "xtm", "internal/cli", "internal/client", "internal/client/discover", "internal/client/local", "internal/client/merged", "internal/client/status", "internal/client/watch", "internal/control", "internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/folder", "internal/follow/resourcesync", "internal/formats/mapdiff", "internal/formats", "internal/store"},
+	"cmd/tmshare-server": {"fragment", "internal/admin", "internal/cli", "internal/clientcmd", "internal/demo", "internal/formats", "internal/history", "internal/publish", "internal/server", "internal/server/web", "internal/store", "tmdm", "xtm"},
+	"internal/clientcmd": {"internal/backup", "feeds", "fragment", "tmdm", "xtm", "internal/cli", "internal/client", "internal/client/discover", "internal/client/local", "internal/client/merged", "internal/client/status", "internal/client/watch", "internal/control", "internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/folder", "internal/follow/resourcesync", "internal/formats/mapdiff", "internal/formats", "internal/history", "internal/store"},
 	"cmd/tmshare-client": {"internal/clientcmd"},
 	"testdata/xtm":       {},
 
 	// for tests only
-	"bench":                    {},
-	"bench/synthetic":          {},
-	"bench/generate":           {"bench/synthetic"},
-	"bench/table":              {},
-	"internal/testenv":         {},
-	"internal/testedit":        {"tmdm"},
-	"internal/testhostile":     {},
-	"internal/testkit/kill":    {},
-	"internal/testkit/docs":    {"tmdm", "tmdm/cxtm", "xtm", "fragment"},
-	"internal/testkit/anyhost": {"internal/fetch"},
-	"internal/kv/kvtest":       {"internal/kv"},
-	"internal/store/storetest": {"tmdm", "fragment", "merge", "internal/testedit", "xtm"},
-	"internal/archtest":        {},
-	"internal/e2e":             {},
+	"bench":                      {},
+	"bench/synthetic":            {},
+	"bench/generate":             {"bench/synthetic"},
+	"bench/table":                {},
+	"internal/testenv":           {},
+	"internal/testedit":          {"tmdm"},
+	"internal/testhostile":       {},
+	"internal/testkit/kill":      {},
+	"internal/testkit/faults":    {},
+	"internal/testkit/node":      {"fragment", "internal/server", "internal/server/upkeep", "internal/store", "internal/testkit/faults"},
+	"internal/testkit/docs":      {"tmdm", "tmdm/cxtm", "xtm", "fragment"},
+	"internal/testkit/anyhost":   {"internal/fetch"},
+	"internal/follow/followtest": {"tmdm", "xtm", "fragment", "internal/server", "internal/store", "internal/testedit", "internal/testenv", "internal/testkit/docs", "internal/testkit/faults", "internal/testkit/kill", "internal/testkit/node"},
+	"internal/kv/kvtest":         {"internal/kv"},
+	"internal/store/storetest":   {"tmdm", "fragment", "merge", "internal/testedit", "xtm"},
+	"internal/archtest":          {},
+	"internal/e2e":               {},
 }
 
 // testOnly are the packages that nothing but tests imports.
-var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/testkit/docs", "internal/kv/kvtest", "internal/store/storetest"}
+var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/testkit/docs", "internal/testkit/anyhost", "internal/testkit/faults", "internal/testkit/node", "internal/follow/followtest", "internal/kv/kvtest", "internal/store/storetest"}
 
 // onlyIn are libraries that one package alone may import, and standard packages
 // that do input, output or logging and are kept out of the model.
@@ -166,4 +176,77 @@ func TestTableNamesNoPackageThatIsGone(t *testing.T) {
 	for name := range layers {
 		assert.Contains(t, there, name)
 	}
+}
+
+// Limits of what one can keep in mind, tests aside.
+const (
+	maxFiles     = 25   // of a package
+	maxLines     = 4000 // of a package
+	maxFileLines = 400
+)
+
+// tooLarge are packages that are above a limit since before there was one, with the most files and
+// lines that each may have. A package may shrink and leave this list, not grow: lower the figures
+// when it has shrunk.
+var tooLarge = map[string]struct{ files, lines int }{}
+
+// slack is how many lines the figures of tooLarge may be above those of the package.
+const slack = 150
+
+func TestPackagesAndFilesAreSmall(t *testing.T) {
+	type size struct{ files, lines int }
+	sizes := map[string]size{}
+	files := 0
+	for _, path := range goFiles(t) {
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		lines := bytes.Count(content, []byte("\n"))
+		assert.LessOrEqual(t, lines, maxFileLines, "%s: split the file at a seam", path)
+		name := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), filepath.Join("..", "..")+string(filepath.Separator)))
+		s := sizes[name]
+		sizes[name] = size{s.files + 1, s.lines + lines}
+		files++
+	}
+	require.Greater(t, files, 300)
+	for name, s := range sizes {
+		most, listed := tooLarge[name]
+		if !listed {
+			assert.LessOrEqual(t, s.files, maxFiles, "%s: files", name)
+			assert.LessOrEqual(t, s.lines, maxLines, "%s: lines", name)
+			continue
+		}
+		assert.LessOrEqual(t, s.files, most.files, "%s is too large already: files", name)
+		assert.LessOrEqual(t, s.lines, most.lines, "%s is too large already: lines", name)
+		assert.False(t, s.files <= maxFiles && s.lines <= maxLines, "%s is small enough: take it off the list", name)
+		assert.LessOrEqual(t, most.lines-s.lines, slack, "%s has shrunk to %d files, %d lines: lower its figures", name, s.files, s.lines)
+	}
+	for name := range tooLarge {
+		assert.Contains(t, sizes, name)
+	}
+}
+
+// "go test ./... -long" fails in a package that does not know the flag, so every
+// package with tests imports the one that defines it.
+func TestEveryTestPackageTakesTheFlags(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,TestGoFiles,XTestGoFiles,TestImports,XTestImports", module+"/...").Output()
+	require.NoError(t, err)
+	tested := 0
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath                string
+			TestGoFiles, XTestGoFiles []string
+			TestImports, XTestImports []string
+		}
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
+			continue
+		}
+		tested++
+		assert.Contains(t, slices.Concat(p.TestImports, p.XTestImports), module+"/internal/testenv", "%s: import it in a test, as _ if need be", p.ImportPath)
+	}
+	assert.Greater(t, tested, 25)
 }

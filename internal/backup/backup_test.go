@@ -22,7 +22,7 @@ import (
 	"github.com/tmshare/tmshare/internal/backup"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
-	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -167,6 +167,7 @@ func TestARestoredFolderHoldsTheStateOfTheBackup(t *testing.T) {
 
 // In a folder, a second backup writes what has changed. Each one can be restored.
 func TestBackupsInAFolderShareWhatIsTheSame(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	db := node(t, 5000)
 	folder := filepath.Join(t.TempDir(), "backups") + "/"

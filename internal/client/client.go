@@ -11,8 +11,9 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/client/entries"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -36,6 +37,7 @@ type Sources interface {
 	StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark, progress func(store.Loading)) error
 	SwitchSource(ctx context.Context, name string, generation uint32, note string) error
 	ApplyEntries(ctx context.Context, name string, f func(*store.Applying) error) error
+	DigestNode(ctx context.Context, name string, path []byte) (*statedigest.Node, error)
 	HeldRecords(ctx context.Context, name string, ids []string, f func(store.Held) error) error
 	ReadSources(ctx context.Context, f func([]store.Subscription, []fragment.Source) error) error
 }
@@ -98,7 +100,7 @@ type Config struct {
 type Client struct {
 	Config
 	format *formats.Format // to ask for alone; nil: what is best
-	queues entries.Limits
+	limits follow.Scratch  // of what a round keeps in memory
 
 	tolerated *tolerated
 }
@@ -137,7 +139,7 @@ func New(c Config) (*Client, error) {
 	if c.Locks == nil {
 		c.Locks = &Locks{}
 	}
-	return &Client{Config: c, queues: entries.Limits{Memory: 8 << 20, Chunk: 4000}}, nil
+	return &Client{Config: c}, nil
 }
 
 func setDefault[T int | int64 | time.Duration](field *T, value T) {

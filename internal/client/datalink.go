@@ -13,8 +13,8 @@ func (c *Client) dataLink(e *feeds.Entry) (feeds.Link, bool) {
 	return c.bestLink(append(e.Find(feeds.RelTopicMapData), e.Find("alternate")...))
 }
 
-func noData(feed string, e *feeds.Entry) error {
-	return fmt.Errorf("%s: the entry %s (%q) has no link to XTM data", feed, e.ID, e.Title)
+func noData(feed, id, title string) error {
+	return fmt.Errorf("%s: the entry %s (%q) has no link to XTM data", feed, id, title)
 }
 
 // bestLink chooses the link to the XTM that we like best: XTM 2.1, which loses

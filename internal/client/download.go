@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/client/entries"
 	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -25,7 +25,7 @@ func (c *Client) fetchSnapshot(ctx context.Context, s *store.Subscription, e *fe
 		return nil, err
 	}
 	steps := int64(-1) // that were reported; those of a former round are not
-	d := &fetch.Download{Path: c.downloadPath(s), Key: entries.Key(e) + "\x00" + link, Room: c.Store.CheckFreeSpace, Progress: func(done, total int64) {
+	d := &fetch.Download{Path: c.downloadPath(s), Key: follow.Key(e.ID, e.Updated) + "\x00" + link, Room: c.Store.CheckFreeSpace, Progress: func(done, total int64) {
 		c.Progress(Progress{s.Name, "fetching the snapshot", done, total, Bytes})
 		if n := done / progressStep; n != steps {
 			if steps >= 0 && n > steps {

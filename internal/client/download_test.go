@@ -139,7 +139,7 @@ func TestBrokenConnectionsAreGoneOnFrom(t *testing.T) {
 		s := subscribed(t, o)
 		random := rand.New(rand.NewPCG(seed, seed))
 		w := &wire{}
-		o.breakWith(w.cutting(func(int) int { return 1 + random.IntN(20_000) }))
+		o.BreakWith(w.cutting(func(int) int { return 1 + random.IntN(20_000) }))
 		s.sync()
 		s.has(o, document)
 		require.Greater(t, len(w.asked()), 5)
@@ -147,7 +147,7 @@ func TestBrokenConnectionsAreGoneOnFrom(t *testing.T) {
 			assert.Equal(t, i > 0, strings.HasPrefix(asked, "bytes="), "request %d: %q", i, asked)
 		}
 		again := &wire{}
-		o.breakWith(again.cutting(whole))
+		o.BreakWith(again.cutting(whole))
 		_, err := s.Replace(context.Background(), "egov")
 		require.NoError(t, err)
 		assert.Equal(t, []string{""}, again.asked(), "what was loaded is not kept")
@@ -164,7 +164,7 @@ func TestInterruptedDownloadIsTakenUpByTheNextRound(t *testing.T) {
 	s := subscribed(t, o)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	o.breakWith(func(to http.ResponseWriter, r *http.Request, real http.Handler) bool {
+	o.BreakWith(func(to http.ResponseWriter, r *http.Request, real http.Handler) bool {
 		if isSnapshot(r) {
 			w, body := recordAsIs(real, r)
 			for name, values := range w.Header() {
@@ -189,7 +189,7 @@ func TestInterruptedDownloadIsTakenUpByTheNextRound(t *testing.T) {
 	assert.Len(t, s.downloads(), 2)
 	s.restart()
 	w := &wire{}
-	o.breakWith(w.cutting(whole))
+	o.BreakWith(w.cutting(whole))
 	s.sync()
 	s.has(o, document)
 	assert.Equal(t, []string{"bytes=30000-"}, w.asked())
@@ -222,11 +222,11 @@ func TestSnapshotThatCannotBeReadIsThrownAway(t *testing.T) {
 			t.Parallel()
 			o := publishing(t, document)
 			s := subscribed(t, o)
-			o.breakWith(instead(file(`"1"`, "gzip", content)))
+			o.BreakWith(instead(file(`"1"`, "gzip", content)))
 			s.syncFails()
 			assert.Empty(t, s.downloads())
 			assert.Nil(t, s.known("egov").Staging)
-			o.breakWith(instead(file(`"1"`, "gzip", packed)))
+			o.BreakWith(instead(file(`"1"`, "gzip", packed)))
 			s.sync()
 			s.has(o, document)
 		})
@@ -243,7 +243,7 @@ func TestSnapshotsAreBounded(t *testing.T) {
 		o := publishing(t, doc(topics(3, "v1")...))
 		s := subscribed(t, o, func(c *client.Config) { c.MaxSnapshot = 1 << 20 })
 		n := 0
-		o.breakWith(instead(func(w http.ResponseWriter, r *http.Request) {
+		o.BreakWith(instead(func(w http.ResponseWriter, r *http.Request) {
 			n++
 			file(`"1"`, coding, content)(w, r)
 		}))
@@ -264,18 +264,18 @@ func TestSnapshotThatIsPrunedMeanwhileIsReplacedByTheNewest(t *testing.T) {
 		o := publishing(t, doc(unlike(100, 2000, 1)...))
 		s := subscribed(t, o, func(c *client.Config) { c.Tries = 1 })
 		w := &wire{}
-		o.breakWith(w.cutting(func(n int) int { return 20_000 * (1 - n) })) // the second gets no farther
+		o.BreakWith(w.cutting(func(n int) int { return 20_000 * (1 - n) })) // the second gets no farther
 		s.syncFails()
 		require.Len(t, s.downloads(), 2)
-		o.put(doc(unlike(100, 2000, 2)...))
+		o.Put(doc(unlike(100, 2000, 2)...))
 		pruned := false
-		o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+		o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
 			if !isSnapshot(r) || pruned {
 				return false
 			}
 			pruned = true
 			assert.Equal(t, "bytes=20000-", r.Header.Get("Range"))
-			o.takeSnapshot()
+			o.TakeSnapshot()
 			w.WriteHeader(status)
 			return true
 		})
@@ -283,14 +283,14 @@ func TestSnapshotThatIsPrunedMeanwhileIsReplacedByTheNewest(t *testing.T) {
 		s.has(o, doc(unlike(100, 2000, 2)...))
 		assert.Empty(t, s.downloads())
 
-		o.breakWith(damage(isSnapshot, always, answering(status)))
-		o.seen()
+		o.BreakWith(damage(isSnapshot, always, answering(status)))
+		o.Seen()
 		_, err := s.Replace(context.Background(), "egov")
 		assert.ErrorContains(t, err, fmt.Sprint("the server answered ", status))
-		assert.Equal(t, 1, times(o.seen(), "/snapshots/"), "the newest one is not asked for again")
+		assert.Equal(t, 1, times(o.Seen(), "/snapshots/"), "the newest one is not asked for again")
 
 		named := 0
-		o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+		o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
 			switch {
 			case isSnapshot(r):
 				w.WriteHeader(status)
@@ -316,22 +316,22 @@ func TestLeftoversAreRemoved(t *testing.T) {
 	o := publishing(t, doc(unlike(100, 2000, 1)...))
 	s := subscribed(t, o, func(c *client.Config) { c.Tries = 1 })
 	w := &wire{}
-	o.breakWith(w.cutting(func(n int) int { return 20_000 * (1 - n) }))
+	o.BreakWith(w.cutting(func(n int) int { return 20_000 * (1 - n) }))
 	s.syncFails()
 	left := s.downloads()
 	require.Len(t, left, 2)
 	stranger := filepath.Join(filepath.Dir(left[0]), "4711")
 	require.NoError(t, os.WriteFile(stranger, []byte("x"), 0o600))
 	require.NoError(t, os.WriteFile(stranger+".json", []byte("{}"), 0o600))
-	o.put(doc(unlike(100, 2000, 2)...))
-	o.takeSnapshot()
+	o.Put(doc(unlike(100, 2000, 2)...))
+	o.TakeSnapshot()
 	w = &wire{}
-	o.breakWith(w.cutting(func(int) int { return 0 }))
+	o.BreakWith(w.cutting(func(int) int { return 0 }))
 	s.syncFails()
 	assert.Equal(t, []string{""}, w.asked()[:1], "the old snapshot is not gone on with")
 	assert.NoFileExists(t, stranger)
 	assert.NoFileExists(t, stranger+".json")
-	o.breakWith(nil)
+	o.BreakWith(nil)
 	s.sync()
 	s.has(o, doc(unlike(100, 2000, 2)...))
 	assert.Empty(t, s.downloads())
@@ -351,7 +351,7 @@ func TestDamagedNotesAreNotTrusted(t *testing.T) {
 		o := publishing(t, document)
 		s := subscribed(t, o, func(c *client.Config) { c.Tries = 1 })
 		w := &wire{}
-		o.breakWith(w.cutting(func(n int) int { return 20_000 * (1 - n) }))
+		o.BreakWith(w.cutting(func(n int) int { return 20_000 * (1 - n) }))
 		s.syncFails()
 		path := s.downloads()[1]
 		require.True(t, strings.HasSuffix(path, ".json"))
@@ -363,7 +363,7 @@ func TestDamagedNotesAreNotTrusted(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(path, b, 0o600))
 		w = &wire{}
-		o.breakWith(w.cutting(whole))
+		o.BreakWith(w.cutting(whole))
 		s.sync()
 		assert.Equal(t, []string{""}, w.asked())
 		s.has(o, document)

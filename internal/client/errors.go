@@ -10,18 +10,6 @@ import (
 // FetchError says that a document could not be fetched.
 type FetchError = fetch.Error
 
-// goneError says that the fragment of an entry is not kept any more, and that
-// no later entry for its topic was known.
-type goneError struct {
-	entry string
-	err   error
-}
-
-func (e *goneError) Error() string {
-	return e.err.Error() + ", and the feed has no later entry for its topic"
-}
-func (e *goneError) Unwrap() error { return e.err }
-
 // UnknownError says that there is no subscription of a name.
 type UnknownError struct {
 	Name  string
@@ -60,9 +48,3 @@ type SharedPrefixError struct {
 func (e *SharedPrefixError) Error() string {
 	return fmt.Sprintf("%s has the ServerSrcLocatorPrefix %s, and so has the subscription %q, which follows another server (%s): their topics would be taken for each other. Ask the owner of one server for another prefix; if both publish one collection, give --allow-shared-prefix", e.URL, e.SP, e.Other, e.OtherURL)
 }
-
-// historyError says that partial updates cannot go on from the mark, and why. A
-// clean replacement can.
-type historyError struct{ reason string }
-
-func (e *historyError) Error() string { return e.reason }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/tmshare/tmshare/internal/client/entries"
+	"github.com/tmshare/tmshare/internal/follow"
 )
 
 // SyncUntil is Sync but for entries later than a time, which it leaves for later.
@@ -14,5 +14,5 @@ func (c *Client) SyncUntil(ctx context.Context, name string, until time.Time) (*
 
 // LimitQueue makes so few bytes of entries go to files, and so few entries come back at a time.
 func (c *Client) LimitQueue(memory, chunk int) {
-	c.queues = entries.Limits{Memory: memory, Chunk: chunk}
+	c.limits = follow.Scratch{Memory: memory, Chunk: chunk}
 }

@@ -60,9 +60,9 @@ func TestExportOfOneSourceIsThatSource(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	s, first, second := both(t, string(maps.EGov), string(maps.Libraries))
-	sp := first.sp("egov")
+	sp := first.SP("egov")
 	assert.Equal(t, canonical(t, published(t, string(maps.EGov), sp), sp), canonical(t, reread(t, s.export(formats.XTM21, true, "egov")), sp))
-	sp = second.sp("libraries")
+	sp = second.SP("libraries")
 	assert.Equal(t, canonical(t, published(t, string(maps.Libraries), sp), sp), canonical(t, reread(t, s.export(formats.XTM21, true, "libraries")), sp))
 }
 
@@ -72,7 +72,7 @@ func TestExportClaimsSayWhichSourceAssertsWhat(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	s, first, second := both(t, string(maps.EGov), string(maps.Libraries))
-	one, two := first.sp("egov"), second.sp("libraries")
+	one, two := first.SP("egov"), second.SP("libraries")
 	claims := map[string]int{}
 	for statement, ids := range statements(reread(t, s.export(formats.XTM21, true))) {
 		by := ""
@@ -139,14 +139,14 @@ func TestExportWithoutALoadedSourceIsAnError(t *testing.T) {
 	fails := func(says string, sources ...string) {
 		t.Helper()
 		var b bytes.Buffer
-		_, err := s.merged().Export(o.t.Context(), &b, formats.XTM21, true, sources...)
+		_, err := s.merged().Export(o.T.Context(), &b, formats.XTM21, true, sources...)
 		assert.EqualError(t, err, says)
 		assert.Zero(t, b.Len())
 	}
 	fails("there are no subscriptions: subscribe to a URL first")
-	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{})
+	_, err := s.Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{})
 	require.NoError(t, err)
-	_, err = s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{Name: "second", Again: true})
+	_, err = s.Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{Name: "second", Again: true})
 	require.NoError(t, err)
 	fails("not loaded yet: egov, second; sync first")
 	s.sync()

@@ -36,7 +36,7 @@ func TestWhatExceedsALimitIsNotTriedAgain(t *testing.T) {
 			o := publishing(t, doc(topics(9, "v1")...))
 			s := inStep(t, o)
 			s.configure(c.change, func(c *client.Config) { c.Parallel = 1 })
-			o.put(doc(topics(9, "v2")...))
+			o.Put(doc(topics(9, "v2")...))
 			says := ""
 			if c.counts == ".xtm21" {
 				_, bad := s.syncPasses(9)
@@ -47,7 +47,7 @@ func TestWhatExceedsALimitIsNotTriedAgain(t *testing.T) {
 			}
 			assert.Contains(t, says, c.says)
 			assert.Contains(t, says, o.URL)
-			assert.LessOrEqual(t, times(o.seen(), c.counts), c.most)
+			assert.LessOrEqual(t, times(o.Seen(), c.counts), c.most)
 			s.has(o, doc(topics(9, "v1")...))
 		})
 	}
@@ -57,7 +57,7 @@ func TestWhatExceedsALimitIsNotTriedAgain(t *testing.T) {
 		s := subscribed(t, o, func(c *client.Config) { c.MaxSnapshot = 100 })
 		_, err := s.syncFails()
 		assert.ErrorContains(t, err, "longer than the limit of 100 bytes")
-		assert.Equal(t, 1, times(o.seen(), "/snapshots/"))
+		assert.Equal(t, 1, times(o.Seen(), "/snapshots/"))
 	})
 }
 
@@ -66,7 +66,7 @@ func TestLimitsCountUnpackedBytes(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(2, "v1")...))
 	s := inStep(t, o, func(c *client.Config) { c.MaxFragment = 1 << 20 })
-	o.put(doc(append(topics(1, "v1"), topic("t1", strings.Repeat("x", 1<<20)))...))
+	o.Put(doc(append(topics(1, "v1"), topic("t1", strings.Repeat("x", 1<<20)))...))
 	_, bad := s.syncPasses(1)
 	assert.Contains(t, bad[0].Error, "longer than the limit of 1048576 bytes")
 }
@@ -88,12 +88,12 @@ func TestServerThatFallsSilentHoldsNothingUp(t *testing.T) {
 			o := publishing(t, doc(topics(2, "v1")...))
 			s := inStep(t, o)
 			s.configure(func(c *client.Config) { c.Stall, c.Tries = 300*time.Millisecond, 2 })
-			o.put(doc(topics(2, "v2")...))
-			o.breakWith(damage(isFragment, always, with))
+			o.Put(doc(topics(2, "v2")...))
+			o.BreakWith(damage(isFragment, always, with))
 			_, bad := s.syncPasses(2)
 			assert.Contains(t, bad[0].Error, "the server has sent nothing for 300ms")
 			s.has(o, doc(topics(2, "v1")...))
-			o.breakWith(nil)
+			o.BreakWith(nil)
 			s.configure()
 			s.sync()
 			s.has(o, doc(topics(2, "v2")...))
@@ -107,8 +107,8 @@ func TestServerThatTricklesHoldsNothingUp(t *testing.T) {
 	o := publishing(t, doc(topics(2, "v1")...))
 	s := inStep(t, o)
 	s.configure(func(c *client.Config) { c.MaxTime, c.Tries = 300*time.Millisecond, 1 })
-	o.put(doc(topics(2, "v2")...))
-	o.breakWith(damage(isFragment, always, func(w http.ResponseWriter, r *http.Request, real http.Handler) {
+	o.Put(doc(topics(2, "v2")...))
+	o.BreakWith(damage(isFragment, always, func(w http.ResponseWriter, r *http.Request, real http.Handler) {
 		for r.Context().Err() == nil {
 			_, _ = w.Write([]byte(" "))
 			_ = http.NewResponseController(w).Flush()
@@ -125,9 +125,9 @@ func TestSlowServerIsWaitedFor(t *testing.T) {
 	o := publishing(t, doc(topics(1, "v1")...))
 	s := inStep(t, o)
 	s.configure(func(c *client.Config) { c.Stall, c.Tries = time.Second, 1 })
-	o.put(doc(topics(1, "v2")...))
+	o.Put(doc(topics(1, "v2")...))
 	start := time.Now()
-	o.breakWith(damage(isFragment, always, func(w http.ResponseWriter, r *http.Request, real http.Handler) {
+	o.BreakWith(damage(isFragment, always, func(w http.ResponseWriter, r *http.Request, real http.Handler) {
 		_, body := record(real, r)
 		for len(body) > 0 {
 			n := min(len(body), 20)
@@ -147,9 +147,9 @@ func TestFragmentsAreFetchedInParallel(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(12, "v1")...))
 	s := inStep(t, o, func(c *client.Config) { c.Parallel = 4 })
-	o.put(doc(topics(12, "v2")...))
+	o.Put(doc(topics(12, "v2")...))
 	var running, most atomic.Int64
-	o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	o.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if isFragment(r) {
 			if n := running.Add(1); n > most.Load() {
 				most.Store(n)
@@ -171,8 +171,8 @@ func TestLargeFragmentsAreNotAllKeptAtOnce(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(6, "v1")...))
 	s := inStep(t, o, func(c *client.Config) { c.Parallel, c.Batch = 1, 1000 })
-	o.put(doc(topics(6, "v2")...))
-	o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+	o.Put(doc(topics(6, "v2")...))
+	o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
 		if !isFragment(r) {
 			return false
 		}
@@ -183,7 +183,7 @@ func TestLargeFragmentsAreNotAllKeptAtOnce(t *testing.T) {
 	})
 	assert.Equal(t, 6, s.sync().Applied)
 	var commits []int
-	require.NoError(t, s.db.Activity(o.t.Context(), func(a store.Activity) bool {
+	require.NoError(t, s.db.Activity(o.T.Context(), func(a store.Activity) bool {
 		if a.Kind == store.ActivityApplied {
 			commits = append(commits, len(a.Entries))
 		}
@@ -206,11 +206,11 @@ func TestLongWorkReportsProgress(t *testing.T) {
 			told[p] = true
 		}
 	})
-	o.put(doc(topics(250, "v1")...))
+	o.Put(doc(topics(250, "v1")...))
 	s.sync()
 	assert.True(t, told[client.Progress{Source: "egov", Phase: "reading the feed", Done: 200, Unit: client.Documents}])
 
-	o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+	o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
 		if !strings.Contains(r.URL.Path, "/snapshots/") {
 			return false
 		}
@@ -223,9 +223,9 @@ func TestLongWorkReportsProgress(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, s.reported(), "egov: 16 MB of the snapshot read")
 
-	o.resize("egov", 100)
-	o.put(doc(topics(1050, "v2")...))
-	o.takeSnapshot()
+	o.Resize("egov", 100)
+	o.Put(doc(topics(1050, "v2")...))
+	o.TakeSnapshot()
 	s.sync()
 	assert.True(t, told[client.Progress{Source: "egov", Phase: "applying changes", Done: 1000, Total: 1050, Unit: client.Fragments}])
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/client/merged"
+	"github.com/tmshare/tmshare/internal/follow/followtest"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/docs"
 	"github.com/tmshare/tmshare/tmdm"
@@ -25,6 +26,8 @@ type subscriber struct {
 	t   *testing.T
 	dir string
 	db  *store.DB
+
+	mayDiffer bool // what is held may not be what the source states
 
 	mu     sync.Mutex
 	report []string
@@ -92,7 +95,7 @@ func subscribed(t *testing.T, o *origin, change ...func(*client.Config)) *subscr
 func inStep(t *testing.T, o *origin, change ...func(*client.Config)) *subscriber {
 	s := subscribed(t, o, change...)
 	s.sync()
-	o.seen()
+	o.Seen()
 	return s
 }
 
@@ -100,6 +103,9 @@ func inStep(t *testing.T, o *origin, change ...func(*client.Config)) *subscriber
 func (s *subscriber) sync() *client.Round {
 	r, err := s.Sync(context.Background(), "egov")
 	require.NoError(s.t, err)
+	if r.Quarantined == 0 && !s.mayDiffer {
+		require.Empty(s.t, r.Unproven)
+	}
 	return r
 }
 
@@ -145,7 +151,7 @@ func (s *subscriber) reported() string {
 // read it: item identifiers left out, the source locator prefix as the base.
 func (s *subscriber) has(o *origin, doc string) {
 	s.t.Helper()
-	s.hasAs("egov", o.sp("egov"), doc)
+	s.hasAs("egov", o.SP("egov"), doc)
 }
 
 func (s *subscriber) hasAs(name, sp, doc string) {
@@ -153,6 +159,24 @@ func (s *subscriber) hasAs(name, sp, doc string) {
 	tm, _, err := s.Merged(s.t.Context(), false, name)
 	require.NoError(s.t, err)
 	require.Equal(s.t, canonical(s.t, published(s.t, doc, sp), sp), canonical(s.t, tm, sp))
+}
+
+func (s *subscriber) canonicalOf(source, sp string) string {
+	tm, _, err := s.Merged(s.t.Context(), false, source)
+	require.NoError(s.t, err)
+	return canonical(s.t, tm, sp)
+}
+
+// here returns the records of each source at the subscriber, and of what is local.
+func (s *subscriber) here() map[string]map[string]string {
+	all := map[string]map[string]string{}
+	require.NoError(s.t, s.db.ReadParts(s.t.Context(), local.Name, func(parts []store.Part) error {
+		for _, p := range parts {
+			all[p.Name] = followtest.Contents(s.t, p.Source)
+		}
+		return nil
+	}))
+	return all
 }
 
 // Documents of a few topics, and what servers make of them.

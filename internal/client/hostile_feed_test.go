@@ -28,7 +28,7 @@ func TestHostileFeeds(t *testing.T) {
 			feed: func(s *site) {
 				s.feed("/feed", declared, s.entryOf(1, "t1", "1"), s.entryOf(2, "t2", "2"), s.entryOf(3, "t3", "3"), s.entryOf(4, "t4", "4"))
 			},
-			says: "more than 3 entries since the last round: either its server makes them up, or a higher --max-entries takes them",
+			says: "more than 3 entries that are new: either its server makes them up, or a higher --max-entries takes them",
 		},
 		"many bytes": {
 			change: func(c *client.Config) { c.MaxFeed = 3 << 20 },

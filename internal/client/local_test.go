@@ -48,7 +48,7 @@ func TestLocalStatementsSurviveEverything(t *testing.T) {
 	check := func() {
 		t.Helper()
 		s.hasAs(local.Name, localSP, mine)
-		tm, _, err := s.Merged(o.t.Context(), false)
+		tm, _, err := s.Merged(o.T.Context(), false)
 		require.NoError(t, err)
 		values := []string{}
 		for _, n := range tm.TopicBySubjectIdentifier(tmdm.Locator(si("t1"))).Names() {
@@ -57,7 +57,7 @@ func TestLocalStatementsSurviveEverything(t *testing.T) {
 		assert.Contains(t, values, "mine")
 	}
 	check()
-	o.put(doc(topics(1, "v2")...)) // t1 is deleted
+	o.Put(doc(topics(1, "v2")...)) // t1 is deleted
 	s.sync()
 	s.has(o, doc(topics(1, "v2")...))
 	check()
@@ -78,7 +78,7 @@ func TestLocalEditsAssertOneIdentifier(t *testing.T) {
 	s.edit("x", func(_ *tmdm.TopicMap, t *tmdm.Topic) { t.AddName("mine", nil) })
 	s.hasAs(local.Name, s.localSP(), doc(topic("a", "mine")))
 
-	v, err := s.merged().Topic(o.t.Context(), si("x"), false)
+	v, err := s.merged().Topic(o.T.Context(), si("x"), false)
 	require.NoError(t, err)
 	assert.Equal(t, si("a"), v.TopicSI)
 	by := map[string][]string{}
@@ -90,13 +90,13 @@ func TestLocalEditsAssertOneIdentifier(t *testing.T) {
 		assert.Equal(t, l.Locator == si("a"), len(l.By) == 2, "%v", l)
 	}
 
-	o.put(doc(topic("a", "A"), topic("x", "X"), topic("b", "B"))) // it comes apart
+	o.Put(doc(topic("a", "A"), topic("x", "X"), topic("b", "B"))) // it comes apart
 	s.sync()
-	v, err = s.merged().Topic(o.t.Context(), si("x"), false)
+	v, err = s.merged().Topic(o.T.Context(), si("x"), false)
 	require.NoError(t, err)
 	require.Len(t, v.Names, 1)
 	assert.Equal(t, "X", v.Names[0].Value)
-	_, err = s.merged().Topic(o.t.Context(), si("nobody"), false)
+	_, err = s.merged().Topic(o.T.Context(), si("nobody"), false)
 	assert.ErrorContains(t, err, "no source says anything of")
 }
 
@@ -110,6 +110,6 @@ func (s *subscriber) localSP() string {
 func TestNoSubscriptionIsCalledLocal(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(1, "v1")...))
-	_, err := newSubscriber(t).Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{Name: local.Name})
+	_, err := newSubscriber(t).Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{Name: local.Name})
 	assert.ErrorContains(t, err, "choose another name")
 }

@@ -12,13 +12,14 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/follow/followtest"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
 // newPeer returns a client on the store of a server: a node that publishes a
 // collection of its own and follows others.
 func newPeer(t *testing.T, o *origin) *subscriber {
-	s := &subscriber{t: t, dir: o.dir, db: o.db}
+	s := &subscriber{t: t, dir: o.Dir, db: o.DB}
 	s.configure()
 	return s
 }
@@ -33,15 +34,15 @@ func TestPeersFallSilent(t *testing.T) {
 	var peers [2]*subscriber
 	for i := range origins {
 		origins[i] = newOrigin(t)
-		origins[i].create(names[i], doc(topic("oslo", "Oslo, says "+names[i])))
+		origins[i].Create(names[i], doc(topic("oslo", "Oslo, says "+names[i])))
 		peers[i] = newPeer(t, origins[i])
 	}
 	for i, p := range peers {
-		_, err := p.Subscribe(context.Background(), origins[1-i].feedURL(names[1-i]), client.SubscribeOptions{})
+		_, err := p.Subscribe(context.Background(), origins[1-i].FeedURL(names[1-i]), client.SubscribeOptions{})
 		require.NoError(t, err)
 	}
 	head := func(i int) (head uint64) {
-		require.NoError(t, origins[i].db.View(t.Context(), names[i], func(v *store.View) error { head = v.Head; return nil }))
+		require.NoError(t, origins[i].DB.View(t.Context(), names[i], func(v *store.View) error { head = v.Head; return nil }))
 		return head
 	}
 	round := func() (entries int) {
@@ -64,7 +65,7 @@ func TestPeersFallSilent(t *testing.T) {
 		}
 		before := [2]uint64{}
 		for i, o := range origins {
-			o.putAs(names[i], said[i])
+			o.PutAs(names[i], said[i])
 			before[i] = head(i)
 		}
 		require.NotZero(t, round())
@@ -76,15 +77,15 @@ func TestPeersFallSilent(t *testing.T) {
 		}
 	}
 	for i, p := range peers {
-		p.hasAs(names[1-i], origins[1-i].sp(names[1-i]), said[1-i])
-		require.NoError(t, origins[i].db.View(p.t.Context(), names[i], func(v *store.View) error {
+		p.hasAs(names[1-i], origins[1-i].SP(names[1-i]), said[1-i])
+		require.NoError(t, origins[i].DB.View(p.t.Context(), names[i], func(v *store.View) error {
 			m, err := fragment.NameTopics(t.Context(), published(t, said[i], v.SP), v.SP, nil)
 			require.NoError(t, err)
-			sameRecords(t, contents(t, m), contents(t, v.Source()), "%s's own", names[i])
+			followtest.SameRecords(t, followtest.Contents(t, m), followtest.Contents(t, v.Source()), "%s's own", names[i])
 			return nil
 		}))
 		w := httptest.NewRecorder()
-		origins[i].server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, origins[i].URL+"/topicmaps/"+names[1-i], nil))
+		origins[i].Server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, origins[i].URL+"/topicmaps/"+names[1-i], nil))
 		assert.Equal(t, http.StatusNotFound, w.Code, "what a node follows it does not publish")
 	}
 }

@@ -13,15 +13,15 @@ import (
 
 // pruneTo gives up what the server can of the history, and returns up to which
 // sequence.
-func (o *origin) pruneTo() (horizon uint64) {
-	_, err := o.db.Prune(context.Background(), "egov", store.Retention{Entries: 1})
-	require.NoError(o.t, err)
-	require.NoError(o.t, o.db.View(o.t.Context(), "egov", func(v *store.View) error { horizon = v.Horizon; return nil }))
+func pruneTo(o *origin) (horizon uint64) {
+	_, err := o.DB.Prune(context.Background(), "egov", store.Retention{Entries: 1})
+	require.NoError(o.T, err)
+	require.NoError(o.T, o.DB.View(o.T.Context(), "egov", func(v *store.View) error { horizon = v.Horizon; return nil }))
 	return horizon
 }
 
-func (o *origin) head() (head uint64) {
-	require.NoError(o.t, o.db.View(o.t.Context(), "egov", func(v *store.View) error { head = v.Head; return nil }))
+func head(o *origin) (head uint64) {
+	require.NoError(o.T, o.DB.View(o.T.Context(), "egov", func(v *store.View) error { head = v.Head; return nil }))
 	return head
 }
 
@@ -30,18 +30,18 @@ func (o *origin) head() (head uint64) {
 func TestCleanStartWhereTheFeedBeginsWithTheEndOfTheSnapshot(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...), documentSize(4))
-	for i := 0; o.head()%4 != 1; i++ {
-		o.put(doc(append(topics(2, "v1"), topic("t2", fmt.Sprint("v", i)))...))
+	for i := 0; head(o)%4 != 1; i++ {
+		o.Put(doc(append(topics(2, "v1"), topic("t2", fmt.Sprint("v", i)))...))
 	}
-	end := o.head()
-	o.takeSnapshot()
+	end := head(o)
+	o.TakeSnapshot()
 	expected := doc(topics(9, "v2")...)
-	o.put(expected)
-	require.Equal(t, end-1, o.pruneTo())
+	o.Put(expected)
+	require.Equal(t, end-1, pruneTo(o))
 	s := subscribed(t, o)
 	assert.True(t, s.sync().CleanStart)
 	s.has(o, expected)
-	o.put(doc(topics(9, "v3")...))
+	o.Put(doc(topics(9, "v3")...))
 	assert.False(t, s.sync().CleanStart)
 	s.has(o, doc(topics(9, "v3")...))
 }
@@ -52,23 +52,23 @@ func TestWhatIsInQuarantineMayBePruned(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...), documentSize(2))
 	s := inStep(t, o)
-	o.breakWith(damage(tombstoneOf(o, "t4"), always, answering(404)))
-	o.put(doc(topics(4, "v1")...))
+	o.BreakWith(damage(tombstoneOf(o, "t4"), always, answering(404)))
+	o.Put(doc(topics(4, "v1")...))
 	s.syncPasses(1)
-	o.breakWith(nil)
+	o.BreakWith(nil)
 	for i := range 3 {
-		o.put(doc(topics(4, fmt.Sprint("w", i))...))
+		o.Put(doc(topics(4, fmt.Sprint("w", i))...))
 	}
-	o.breakWith(damage(tombstoneOf(o, "t4"), always, answering(410)))
+	o.BreakWith(damage(tombstoneOf(o, "t4"), always, answering(410)))
 	for range 2 { // no snapshot has it, so that a clean replacement would be no better
 		r, bad := s.syncPasses(1)
 		assert.False(t, r.CleanStart)
 		assert.Equal(t, "deleted", bad[0].State)
 	}
-	o.breakWith(nil)
-	o.takeSnapshot()
-	o.put(doc(topics(4, "w3")...))
-	o.pruneTo()
+	o.BreakWith(nil)
+	o.TakeSnapshot()
+	o.Put(doc(topics(4, "w3")...))
+	pruneTo(o)
 	r := s.sync()
 	assert.True(t, r.CleanStart)
 	assert.Equal(t, "the server does not keep what was in quarantine any more", r.Reason)

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/client/entries"
 	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/follow/tmshare"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -18,7 +19,7 @@ import (
 // all. An entry is never applied by itself when later ones have been (it could
 // undo what they say): where one can be had by now, the mark goes back to before
 // it, and the walk that follows applies it and all that came after it. It returns a
-// [*historyError] where only a clean replacement can bring what is in quarantine.
+// [*tmshare.HistoryError] where only a clean replacement can bring what is in quarantine.
 func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...string) error {
 	all, err := c.Store.Quarantine(ctx, s.Name)
 	if err != nil {
@@ -39,24 +40,17 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 	if len(all) == 0 || s.Protocol != store.TMShare { // what records are in quarantine is tried as the round goes on
 		return nil
 	}
-	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
+	once := *c
+	once.Tries = 1 // it has failed before
+	u, err := once.fragmentsOf(s)
 	if err != nil {
 		return err
 	}
-	once := *c
-	once.Tries = 1 // it has failed before
-	u := update{Client: &once, s: s, allowURL: allowURL, large: make(chan struct{}, 1)}
-	failed := make([]error, len(all))
-	for o := range fetch.Ahead(ctx, c.Parallel, len(all), func(ctx context.Context, i int) (outcome, int64) {
-		_, err := u.fetchFragment(ctx, entryOf(&all[i]))
-		return outcome{at: i, bad: err}, 0
-	}) {
-		failed[o.at] = o.bad
-	}
+	failed := u.tryAll(ctx, len(all), func(i int) *follow.Record { return changeOf(&all[i]) })
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err := c.checkKept(ctx, s, all, failed, allowURL); err != nil {
+	if err := c.checkKept(ctx, s, all, failed, u.allowURL); err != nil {
 		return err
 	}
 	left, err := u.retryRestated(ctx, all, failed)
@@ -97,6 +91,19 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 	return err
 }
 
+// tryAll tries to fetch the fragments of so many changes, and returns what each has failed by.
+func (u *fragments) tryAll(ctx context.Context, n int, change func(i int) *follow.Record) []error {
+	type try struct{ err error }
+	var failed []error
+	for t := range fetch.Ahead(ctx, u.Parallel, n, func(ctx context.Context, i int) (try, int64) {
+		_, _, err := u.fetchFragment(ctx, change(i))
+		return try{err}, 0
+	}) {
+		failed = append(failed, t.err)
+	}
+	return failed
+}
+
 // reliedOn returns the entry by which a feed shows, once the mark has gone back, that its history is
 // still the one that was applied: else a server that was restored from a backup meanwhile would go
 // unnoticed. On servers that do not state the state of each entry, entries may move.
@@ -104,10 +111,10 @@ func reliedOn(mark store.Mark, quarantined []store.Quarantined) string {
 	if mark.Relied != "" || len(mark.Handled) == 0 || quarantined[0].State == "" {
 		return mark.Relied
 	}
-	return entries.Key(&feeds.Entry{ID: mark.Handled[0], Updated: mark.Updated})
+	return follow.Key(mark.Handled[0], mark.Updated)
 }
 
-// checkKept returns a [*historyError] where the data of an entry in quarantine are
+// checkKept returns a [*tmshare.HistoryError] where the data of an entry in quarantine are
 // not kept by the server any more, and so will never be available, but its newest snapshot
 // has what the entry says.
 func (c *Client) checkKept(ctx context.Context, s *store.Subscription, all []store.Quarantined, failed []error, allowURL func(*url.URL) error) error {
@@ -125,7 +132,7 @@ func (c *Client) checkKept(ctx context.Context, s *store.Subscription, all []sto
 	if err != nil || snapshot == nil || snapshot.Updated.Before(gone) {
 		return err
 	}
-	return &historyError{"the server does not keep what was in quarantine any more"}
+	return &tmshare.HistoryError{Reason: "the server does not keep what was in quarantine any more"}
 }
 
 // quarantineCount counts what is in quarantine of a source: all of it is tried again in each
@@ -154,11 +161,21 @@ func (q *quarantineCount) add(ctx context.Context, c *Client, s *store.Subscript
 	return fmt.Errorf("%s: more than %d topics of the source cannot be had, the last one: %w. Tell the owner of the server; \"replace %s\" starts afresh, \"forget %s --all\" gives them up", s.Name, c.MaxQuarantine, bad[len(bad)-1], s.Name, s.Name)
 }
 
-// entryOf returns the entry that is in quarantine.
-func entryOf(q *store.Quarantined) *feeds.Entry {
-	e := &feeds.Entry{ID: q.Entry, Title: q.Title, Updated: q.Updated, State: feeds.State(q.State), TopicSI: []string{q.TopicSI}, TopicSL: []string{q.TopicSI}, TopicII: []string{q.TopicSI}, SDShare: q.SDShare}
+// changeOf returns the change that is in quarantine.
+func changeOf(q *store.Quarantined) *follow.Record {
+	names := []string{q.TopicSI}
+	r := &follow.Record{ID: q.Entry, Title: q.Title, Updated: q.Updated, TopicSI: names, TopicSL: names, Change: &follow.Change{State: feeds.State(q.State), SDShare: q.SDShare, TopicII: names}}
 	if q.Link != "" {
-		e.Links = []feeds.Link{{Rel: feeds.RelTopicMapData, Href: q.Link}}
+		r.Representations = []follow.Representation{{URL: q.Link}}
 	}
-	return e
+	return r
+}
+
+// quarantined returns what is to be in quarantine of a change.
+func quarantined(r *follow.Record, err error) store.Quarantined {
+	q := store.Quarantined{TopicSI: r.Topic(), Entry: r.ID, Title: r.Title, State: string(r.Change.State), SDShare: r.Change.SDShare, Updated: r.Updated, Document: r.Change.Document, Error: err.Error()}
+	if len(r.Representations) > 0 {
+		q.Link = r.Representations[0].URL
+	}
+	return q
 }

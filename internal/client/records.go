@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/atompmh"
 	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
@@ -29,13 +28,14 @@ type records struct {
 	r        *Round
 	allowURL func(*url.URL) error
 
+	mark       follow.Mark         // how far the source was followed
 	begun      json.RawMessage     // the mark to keep with each commit
 	whole      bool                // the look says of all records what they are
 	quarantine []store.Quarantined // what is tried again in this look
 
 	inQuarantine quarantineCount
 
-	large chan struct{} // as in update
+	large chan struct{} // as in fragments
 }
 
 // harvest does what the source has beyond its mark. The mark moves when all of that is
@@ -53,9 +53,10 @@ func (c *Client) harvest(ctx context.Context, s *store.Subscription, r *Round) e
 }
 
 func (h *records) sync(ctx context.Context, source follow.Source) error {
-	mark, err := h.mark()
-	if err != nil {
-		return err
+	if p := h.s.Applied(); p != nil && p.Records != nil {
+		if err := json.Unmarshal(p.Records, &h.mark); err != nil {
+			return err
+		}
 	}
 	e := follow.Engine[obtained]{
 		Source: source, URL: h.s.FragmentsFeed, Sink: h,
@@ -64,26 +65,17 @@ func (h *records) sync(ctx context.Context, source follow.Source) error {
 			h.Client.Progress(Progress{h.s.Name, "applying changes", int64(done), int64(total), Fragments})
 		},
 	}
-	return e.Run(ctx, mark)
+	return e.Run(ctx)
 }
 
-// mark returns how far the source was followed, its beginning if it never was.
-func (h *records) mark() (mark follow.Mark, err error) {
-	p := h.s.State
-	if h.s.Staging != nil {
-		p = h.s.Staging
-	}
-	if p != nil && p.Records != nil {
-		err = json.Unmarshal(p.Records, &mark)
-	}
-	return mark, err
-}
+// Mark implements [follow.Sink].
+func (h *records) Mark() follow.Mark { return h.mark }
 
 func (h *records) atomPMH() *atompmh.Source {
 	return &atompmh.Source{
 		Fetcher: h.fetcher(), Limits: h.Feed, MaxDocs: h.MaxDocs, Scratch: h.scratch(h.s),
-		Check: func(f *feeds.Feed, at string, _ bool) error {
-			return checkPrefix(h.s, f.ServerSrcLocatorPrefix, at, false)
+		Check: func(d *follow.Document) error {
+			return checkPrefix(h.s, d.ServerSrcLocatorPrefix, d.URL, false)
 		},
 		Progress: func(documents int) {
 			h.Client.Progress(Progress{h.s.Name, "reading the feed", int64(documents), 0, Documents})
@@ -91,10 +83,10 @@ func (h *records) atomPMH() *atompmh.Source {
 	}
 }
 
-// scratch is where a round keeps what a source of records says.
+// scratch is where a round keeps what a source says.
 func (c *Client) scratch(s *store.Subscription) follow.Scratch {
 	return follow.Scratch{
-		Path: filepath.Join(c.Store.Scratch(), "records-"+strconv.FormatUint(uint64(s.Number), 10)), Memory: c.queues.Memory,
+		Path: filepath.Join(c.Store.Scratch(), "source-"+strconv.FormatUint(uint64(s.Number), 10)), Memory: c.limits.Memory, Chunk: c.limits.Chunk,
 		Room: c.Store.CheckFreeSpace, MaxEntries: c.MaxEntries,
 	}
 }
@@ -155,7 +147,7 @@ func (h *records) Begin(_ context.Context, n *follow.Delta, mark follow.Mark) (e
 		h.Report(fmt.Sprintf("%s: %s; all of it was read", h.s.Name, n.Reason))
 		h.r.Reason = n.Reason
 	}
-	h.whole = n.Whole
+	h.whole, h.mark = n.Whole, mark
 	if h.begun = nil; !n.Unchanged {
 		h.begun, err = json.Marshal(mark)
 	}

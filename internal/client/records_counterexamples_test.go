@@ -15,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
 // known returns a topic with a name and some subject identifiers, the first of them its
@@ -74,7 +75,7 @@ func TestRecordsThroughHistoriesThatBreakOthers(t *testing.T) {
 			for how, follow := range map[string]func(*testing.T, *origin, *subscriber, []string){
 				"each step": func(_ *testing.T, o *origin, s *subscriber, history []string) {
 					for _, version := range history[1:] {
-						o.put(version)
+						o.Put(version)
 						s.sync()
 						s.has(o, version)
 						s.hasRecordsOf(o, "egov", "egov")
@@ -82,13 +83,13 @@ func TestRecordsThroughHistoriesThatBreakOthers(t *testing.T) {
 				},
 				"at the end": func(_ *testing.T, o *origin, _ *subscriber, history []string) {
 					for _, version := range history[1:] {
-						o.put(version)
+						o.Put(version)
 					}
 				},
 				"in between": func(t *testing.T, o *origin, s *subscriber, history []string) {
 					for i := 1; i < len(history); i++ {
-						o.put(strings.Replace(history[i-1], "</topicMap>", known("other", fmt.Sprint("version ", i))+"</topicMap>", 1))
-						o.changeBetweenFeedAndFetch(history[i])
+						o.Put(strings.Replace(history[i-1], "</topicMap>", known("other", fmt.Sprint("version ", i))+"</topicMap>", 1))
+						changeBetweenFeedAndFetch(o, history[i])
 						s.sync()
 					}
 				},
@@ -109,11 +110,11 @@ func TestRecordsThroughHistoriesThatBreakOthers(t *testing.T) {
 }
 
 // changeBetweenFeedAndFetch publishes a version when the first record is asked for.
-func (o *origin) changeBetweenFeedAndFetch(version string) {
+func changeBetweenFeedAndFetch(o *origin, version string) {
 	var once sync.Once
-	o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	o.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if isRecord(r) {
-			once.Do(func() { o.put(version) })
+			once.Do(func() { o.Put(version) })
 		}
 		return false
 	})
@@ -125,8 +126,8 @@ func TestRecordThatIsNewerThanItsEntry(t *testing.T) {
 	inForms(t, func(t *testing.T, form string) {
 		o := publishing(t, doc(topics(3, "v1")...))
 		s := recorded(t, o, form)
-		o.put(doc(topics(3, "v2")...))
-		o.changeBetweenFeedAndFetch(doc(topics(3, "v3")...))
+		o.Put(doc(topics(3, "v2")...))
+		changeBetweenFeedAndFetch(o, doc(topics(3, "v3")...))
 		mark := s.sync().Mark
 		s.has(o, doc(topics(3, "v3")...))
 		r := s.sync()
@@ -148,8 +149,8 @@ func TestTombstoneThatIsServedAsARecord(t *testing.T) {
 	inForms(t, func(t *testing.T, form string) {
 		o := publishing(t, doc(known("a x", "A"), known("b", "B")))
 		s := recorded(t, o, form)
-		o.put(doc(known("a x", "A changed"), known("b", "B")))
-		o.changeBetweenFeedAndFetch(doc(known("b x", "B")))
+		o.Put(doc(known("a x", "A changed"), known("b", "B")))
+		changeBetweenFeedAndFetch(o, doc(known("b x", "B")))
 		r := s.sync()
 		assert.Zero(t, r.Quarantined)
 		if form != lists { // there the hash has told
@@ -170,11 +171,11 @@ func TestInstanceThatCameAndWentBetweenTwoFeeds(t *testing.T) {
 		class, instance := known("k", "class"), known("i", "I", instanceOf("k"))
 		o := publishing(t, doc(class))
 		s := recorded(t, o, form)
-		o.put(doc(known("k", "a class")))
-		o.changeBetweenFeedAndFetch(doc(known("k", "the class"), instance))
+		o.Put(doc(known("k", "a class")))
+		changeBetweenFeedAndFetch(o, doc(known("k", "the class"), instance))
 		s.sync()
-		o.breakWith(nil)
-		o.put(doc(known("k", "the class")))
+		o.BreakWith(nil)
+		o.Put(doc(known("k", "the class")))
 		s.sync()
 		s.has(o, doc(known("k", "the class")))
 		s.hasRecordsOf(o, "egov", "egov")
@@ -188,11 +189,11 @@ func TestDeletionEntryOfATopicSIThatAnotherTopicOwns(t *testing.T) {
 		o := publishing(t, doc(known("a", "A"), known("b", "B"), vocabulary, link("near", "a", "c"), link("near", "b", "c")))
 		s := recorded(t, o, form, func(c *client.Config) { c.Batch = 1 })
 		merged := doc(known("b a", "both"), vocabulary, link("near", "a", "c"))
-		o.put(merged)
+		o.Put(merged)
 		// The deletion entry is late: what has become of the topic comes first.
 		if form == archived {
-			o.breakWith(rewriting(isRecordsFeed, func(body string) string {
-				for _, e := range entryElement.FindAllString(body, -1) {
+			o.BreakWith(rewriting(isRecordsFeed, func(body string) string {
+				for _, e := range faults.Entry.FindAllString(body, -1) {
 					if strings.Contains(e, "<content") {
 						body = strings.Replace(body, e, "", 1)
 					}
@@ -201,9 +202,9 @@ func TestDeletionEntryOfATopicSIThatAnotherTopicOwns(t *testing.T) {
 			}))
 			s.sync()
 			s.has(o, merged)
-			o.breakWith(nil)
+			o.BreakWith(nil)
 			merged = doc(known("b a", "both"), vocabulary, link("near", "a", "c"), known("other", "so that the feed changes"))
-			o.put(merged)
+			o.Put(merged)
 		}
 		s.sync()
 		s.has(o, merged)
@@ -216,11 +217,11 @@ func TestRecordsWithoutInstances(t *testing.T) {
 	t.Parallel()
 	inForms(t, func(t *testing.T, form string) {
 		o := publishing(t, doc(known("k", "class"), known("i", "I", instanceOf("k")), known("j", "J", instanceOf("k"))))
-		_, err := o.db.ChangeSettings(o.t.Context(), "egov", func(s *store.Settings) error { s.OmitInstances = true; return nil })
+		_, err := o.DB.ChangeSettings(o.T.Context(), "egov", func(s *store.Settings) error { s.OmitInstances = true; return nil })
 		require.NoError(t, err)
 		s := recorded(t, o, form)
 		version := doc(known("k", "the class"), known("i", "I", instanceOf("k")), known("j", "J"))
-		o.put(version)
+		o.Put(version)
 		s.sync()
 		s.has(o, version)
 	})
@@ -245,15 +246,15 @@ func TestCachesDoNotHoldRecordsBack(t *testing.T) {
 			kept[r.URL.Path] = a
 			assert.True(t, strings.Contains(a.Body.String(), "topic-name") || strings.Contains(a.Header().Get("Cache-Control"), "max-age="))
 		}
-		send(w, a.Code, a.Header(), a.Body.Bytes())
+		faults.Send(w, a.Code, a.Header(), a.Body.Bytes())
 		return true
 	}
-	o.put(doc(topics(3, "v2")...)) // those of the first version are rendered, and not to be kept
-	o.breakWith(cache)
+	o.Put(doc(topics(3, "v2")...)) // those of the first version are rendered, and not to be kept
+	o.BreakWith(cache)
 	s := newSubscriber(t)
 	s.record(o, "egov", archived, "egov")
 	s.sync()
-	o.put(doc(topics(3, "v3")...))
+	o.Put(doc(topics(3, "v3")...))
 	s.sync()
 	s.has(o, doc(topics(3, "v3")...))
 }
@@ -266,8 +267,8 @@ func TestLargeRecords(t *testing.T) {
 		o := publishing(t, doc(hub("v1"), topic("a", "A")))
 		s := recorded(t, o, form)
 		s.has(o, doc(hub("v1"), topic("a", "A")))
-		o.put(doc(hub("v2"), topic("a", "A")))
-		o.changeBetweenFeedAndFetch(doc(topic("a", "A")))
+		o.Put(doc(hub("v2"), topic("a", "A")))
+		changeBetweenFeedAndFetch(o, doc(topic("a", "A")))
 		s.syncPasses(0)
 		s.syncPasses(0)
 		s.has(o, doc(topic("a", "A")))
@@ -282,21 +283,21 @@ func TestRecordsWhoseFormatsAreWithdrawn(t *testing.T) {
 		o := publishing(t, doc(topics(5, "v1")...), documentSize(2))
 		s := recorded(t, o, form)
 		asked := func() (xtm1, xtm21 int) {
-			all := o.seen()
+			all := o.Seen()
 			return times(all, ".xtm1"), times(all, ".xtm21") - times(all, "current")
 		}
 		for _, c := range []struct {
 			offered []string
 			xtm1    bool
 		}{{[]string{"xtm1"}, true}, {nil, false}, {[]string{"xtm2.1"}, false}} {
-			o.offer("egov", c.offered...)
+			o.Offer("egov", c.offered...)
 			s.syncPasses(0)
 			one, two := asked()
 			assert.Equal(t, c.xtm1, one > 0, "%v", c.offered)
 			assert.Equal(t, !c.xtm1, two > 0, "%v", c.offered)
 			s.has(o, doc(topics(5, "v1")...))
 			assert.Zero(t, s.sync().Entries)
-			o.seen()
+			o.Seen()
 		}
 		assert.True(t, s.verify().Equal)
 	})
@@ -308,31 +309,31 @@ func TestVerifyRecords(t *testing.T) {
 	inForms(t, func(t *testing.T, form string) {
 		o := publishing(t, doc(topics(3, "v1")...))
 		s := recorded(t, o, form)
-		o.put(doc(topics(4, "v2")...))
+		o.Put(doc(topics(4, "v2")...))
 		assert.True(t, s.verify().Equal, "it brings the source in step first")
 		n := 2
-		o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		o.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if isSnapshot(r) && n > 0 {
 				n--
-				o.put(doc(topics(4+n, fmt.Sprint("w", n))...))
+				o.Put(doc(topics(4+n, fmt.Sprint("w", n))...))
 			}
 			return false
 		})
 		assert.True(t, s.verify().Equal, "while it changes")
-		o.breakWith(nil)
+		o.BreakWith(nil)
 		s.sync()
-		o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+		o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
 			if !isSnapshot(r) {
 				return false
 			}
 			answer, body := record(real, r)
-			send(w, answer.Code, answer.Header(), []byte(strings.Replace(string(body), "Topic 1 w1", "another name", 1)))
+			faults.Send(w, answer.Code, answer.Header(), []byte(strings.Replace(string(body), "Topic 1 w1", "another name", 1)))
 			return true
 		})
 		v := s.verify()
 		require.Len(t, v.Differences, 1)
 		assert.Equal(t, si("t1"), v.Differences[0].TopicSI)
-		o.breakWith(nil)
+		o.BreakWith(nil)
 		_, err := s.Replace(context.Background(), "egov")
 		require.NoError(t, err)
 		assert.True(t, s.verify().Equal)
@@ -347,16 +348,16 @@ func TestRecordsOfAServerThatBeganAnew(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				o := publishing(t, doc(topics(5, "v1")...), documentSize(2))
-				saved := o.backup()
+				saved := o.Backup()
 				s := recorded(t, o, form)
-				o.put(doc(topics(7, "lost")...))
+				o.Put(doc(topics(7, "lost")...))
 				s.sync()
 				if c.restore {
-					o.restore(saved)
-					o.put(doc(topics(3, "after")...))
+					o.Restore(saved)
+					o.Put(doc(topics(3, "after")...))
 				} else {
-					o.rebuild()
-					o.create("egov", doc(topics(3, "after")...))
+					o.Rebuild()
+					o.Create("egov", doc(topics(3, "after")...))
 				}
 				s.sync()
 				s.has(o, doc(topics(3, "after")...))
@@ -373,14 +374,14 @@ func TestRecordOfTheMarkThatChangesInAnotherHistory(t *testing.T) {
 	t.Parallel()
 	inForms(t, func(t *testing.T, form string) {
 		o := publishing(t, doc(topics(5, "v1")...), documentSize(2))
-		saved := o.backup()
+		saved := o.Backup()
 		s := recorded(t, o, form)
-		o.put(doc(topics(7, "lost")...))
-		o.put(doc(append(topics(7, "lost"), topic("last", "lost"))...))
+		o.Put(doc(topics(7, "lost")...))
+		o.Put(doc(append(topics(7, "lost"), topic("last", "lost"))...))
 		s.sync()
-		o.restore(saved)
+		o.Restore(saved)
 		now := append(topics(5, "v1"), topic("last", "found"))
-		o.put(doc(now...))
+		o.Put(doc(now...))
 		s.sync()
 		s.has(o, doc(now...))
 		s.hasRecordsOf(o, "egov", "egov")
@@ -396,10 +397,10 @@ func TestQuarantineOfALostHistory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inForms(t, func(t *testing.T, form string) {
 				o := publishing(t, doc(before...), documentSize(2))
-				saved := o.backup()
+				saved := o.Backup()
 				s := recorded(t, o, form)
-				o.put(doc(topics(7, "v2")...))
-				o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+				o.Put(doc(topics(7, "v2")...))
+				o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
 					_, body := record(real, r)
 					if !isRecord(r) || !strings.Contains(string(body), si("t5")) {
 						return false
@@ -408,9 +409,9 @@ func TestQuarantineOfALostHistory(t *testing.T) {
 					return true
 				})
 				s.syncPasses(1)
-				o.breakWith(nil)
-				o.restore(saved)
-				o.put(doc(append(before, topic("new", "new"))...))
+				o.BreakWith(nil)
+				o.Restore(saved)
+				o.Put(doc(append(before, topic("new", "new"))...))
 				s.syncPasses(0)
 				s.has(o, doc(append(before, topic("new", "new"))...))
 				assert.Zero(t, s.sync().Entries)

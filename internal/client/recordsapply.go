@@ -69,7 +69,7 @@ func (h *records) apply(a *store.Applying, o *follow.Result[obtained], told *not
 	}
 	entry := store.ActivityEntry{TopicSI: string(held.TopicSI), Title: o.Title, State: string(feeds.StateLive), Updated: o.Updated}
 	if entry.TopicSI == "" {
-		entry.TopicSI = topicOf(&feeds.Entry{ID: o.ID, TopicSI: o.TopicSI, TopicSL: o.TopicSL})
+		entry.TopicSI = o.Topic()
 	}
 	bad, topic := o.Err, fragment.Ref("")
 	if bad == nil && o.Content.fragment != nil {

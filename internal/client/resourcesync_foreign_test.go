@@ -101,7 +101,7 @@ func TestSitemapOfXTMDocuments(t *testing.T) {
 	s.hasOf(p, "sitemap.xml", topic("a", "A changed"), topic("b", "B changed"))
 	s.hasTidied()
 
-	_, err := s.Verify(context.Background(), "egov")
+	_, err := s.Verify(context.Background(), "egov", true)
 	assert.ErrorContains(t, err, "there is nothing to compare with")
 }
 

@@ -25,10 +25,10 @@ func TestSubscribeFindsTheSourceFromAnyAddress(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...), func(c *server.Config) { c.ChangesPerList = 2 })
 	s := recorded(t, o, lists)
-	o.put(doc(topics(5, "v2")...))
-	o.settleChanges()
+	o.Put(doc(topics(5, "v2")...))
+	settleChanges(o)
 	part := func(document, like string) string {
-		found := regexp.MustCompile(regexp.QuoteMeta(o.URL) + `(/[^"<]*` + like + `)`).FindStringSubmatch(o.get("/topicmaps/egov/resourcesync/" + document))
+		found := regexp.MustCompile(regexp.QuoteMeta(o.URL) + `(/[^"<]*` + like + `)`).FindStringSubmatch(o.Get("/topicmaps/egov/resourcesync/" + document))
 		require.NotNil(t, found, "%s: %s", document, like)
 		return found[1]
 	}
@@ -42,12 +42,12 @@ func TestSubscribeFindsTheSourceFromAnyAddress(t *testing.T) {
 		t.Run(at, func(t *testing.T) {
 			ref := o.URL + at
 			if strings.HasPrefix(at, "/resourcesync/") {
-				ref = o.recordsURL("egov", at)
+				ref = o.RecordsURL("egov", at)
 			}
-			for _, sp := range []string{"", o.sp("egov")} {
+			for _, sp := range []string{"", o.SP("egov")} {
 				sub, err := s.Subscribe(context.Background(), ref, client.SubscribeOptions{Protocol: client.ProtocolResourceSync, SP: sp, Name: "x", Again: true})
 				require.NoError(t, err)
-				assert.Equal(t, []string{o.recordsURL("egov", lists), o.sp("egov")}, []string{sub.FragmentsFeed, sub.SP})
+				assert.Equal(t, []string{o.RecordsURL("egov", lists), o.SP("egov")}, []string{sub.FragmentsFeed, sub.SP})
 				assert.Equal(t, store.ResourceSync, sub.Protocol)
 				require.NoError(t, s.Unsubscribe(context.Background(), "x"))
 			}
@@ -55,27 +55,27 @@ func TestSubscribeFindsTheSourceFromAnyAddress(t *testing.T) {
 	}
 
 	t.Run("the protocol is told by the URL", func(t *testing.T) {
-		sub, err := newSubscriber(t).Subscribe(context.Background(), o.recordsURL("egov", "/resourcesync/changelist.xml"), client.SubscribeOptions{})
+		sub, err := newSubscriber(t).Subscribe(context.Background(), o.RecordsURL("egov", "/resourcesync/changelist.xml"), client.SubscribeOptions{})
 		require.NoError(t, err)
-		assert.Equal(t, []string{"egov", o.recordsURL("egov", lists)}, []string{sub.Name, sub.FragmentsFeed})
+		assert.Equal(t, []string{"egov", o.RecordsURL("egov", lists)}, []string{sub.Name, sub.FragmentsFeed})
 		assert.Equal(t, client.ProtocolResourceSync, client.ProtocolOf(sub))
 	})
 	t.Run("another prefix than the declared one", func(t *testing.T) {
 		s := newSubscriber(t)
-		_, err := s.Subscribe(context.Background(), o.recordsURL("egov", lists), client.SubscribeOptions{SP: "http://psi.example.org/"})
-		assert.ErrorContains(t, err, "its ServerSrcLocatorPrefix is "+o.sp("egov"))
+		_, err := s.Subscribe(context.Background(), o.RecordsURL("egov", lists), client.SubscribeOptions{SP: "http://psi.example.org/"})
+		assert.ErrorContains(t, err, "its ServerSrcLocatorPrefix is "+o.SP("egov"))
 		_, err = s.Subscription(s.t.Context(), "egov")
 		assert.Error(t, err, "nothing was subscribed to")
 	})
 	t.Run("several collections", func(t *testing.T) {
-		o.create("libraries", doc(topic("a", "A")))
+		o.Create("libraries", doc(topic("a", "A")))
 		for _, at := range []string{"", "/topicmaps", "/about", "/.well-known/resourcesync"} {
 			s := newSubscriber(t)
 			_, err := s.Subscribe(context.Background(), o.URL+at, client.SubscribeOptions{Protocol: client.ProtocolResourceSync})
 			var choice *discover.ChoiceError
 			require.ErrorAs(t, err, &choice, at)
 			assert.Equal(t, discover.ChoiceError{URL: o.URL + at, Collections: []discover.Offer{
-				{Title: "egov", URL: o.recordsURL("egov", lists)}, {Title: "libraries", URL: o.recordsURL("libraries", lists)},
+				{Title: "egov", URL: o.RecordsURL("egov", lists)}, {Title: "libraries", URL: o.RecordsURL("libraries", lists)},
 			}}, *choice)
 			assert.ErrorContains(t, err, "offers 2 collections")
 			for _, c := range choice.Collections {
@@ -97,7 +97,7 @@ func TestSubscribeToWhatIsNoSource(t *testing.T) {
 	t.Parallel()
 	empty := newOrigin(t)
 	off := publishing(t, doc(topic("a", "A")))
-	require.Equal(t, http.StatusOK, off.ask(http.MethodPut, "/topicmaps/egov", "application/json", `{"resourceSync":false}`).Code)
+	require.Equal(t, http.StatusOK, off.Ask(http.MethodPut, "/topicmaps/egov", "application/json", `{"resourceSync":false}`).Code)
 	page := newProducer(t)
 	page.put("page", "<!DOCTYPE html><html><body>Hello<br></body></html>")
 	for name, c := range map[string]struct {
@@ -106,8 +106,8 @@ func TestSubscribeToWhatIsNoSource(t *testing.T) {
 	}{
 		"no collections":     {empty.URL, "resourcesync", []string{"/.well-known/resourcesync", "the Source has no set of resources"}},
 		"not offered":        {off.URL + "/topicmaps/egov", "resourcesync", []string{"the Source has no set of resources"}},
-		"not offered, list":  {off.recordsURL("egov", lists), "", []string{"egov is not offered by ResourceSync"}},
-		"no such collection": {off.recordsURL("none", lists), "", []string{`404 Not Found (not found: collection "none")`}},
+		"not offered, list":  {off.RecordsURL("egov", lists), "", []string{"egov is not offered by ResourceSync"}},
+		"no such collection": {off.RecordsURL("none", lists), "", []string{`404 Not Found (not found: collection "none")`}},
 		"a page":             {page.URL + "/page", "resourcesync", []string{page.URL + "/page: this is no document of ResourceSync", "/.well-known/resourcesync", "/robots.txt"}},
 		"not there":          {page.URL + "/nothing", "resourcesync", []string{page.URL + "/nothing: the server answered 404 Not Found"}},
 		"nobody listens":     {"http://127.0.0.1:1/", "resourcesync", []string{"connection refused"}},
@@ -132,7 +132,7 @@ func TestSubscribeToWhatIsNoSource(t *testing.T) {
 func TestSourceThatWantsAToken(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"egov": {"0123456789abcdef"}} })
-	o.create("egov", doc(topics(15, "v1")...))
+	o.Create("egov", doc(topics(15, "v1")...))
 	file := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(file, []byte("0123456789abcdef\n"), 0o600))
 	for at, says := range map[string]string{
@@ -145,9 +145,9 @@ func TestSourceThatWantsAToken(t *testing.T) {
 		assert.ErrorContains(t, err, says, at)
 		_, err = s.Subscribe(context.Background(), o.URL+at, client.SubscribeOptions{Protocol: client.ProtocolResourceSync, TokenFile: file, Name: "egov"})
 		require.NoError(t, err, at)
-		o.seen()
+		o.Seen()
 		s.syncQuiet()
-		assert.Zero(t, topicsAsked(o.seen()), "the package is fetched with the token")
+		assert.Zero(t, topicsAsked(o.Seen()), "the package is fetched with the token")
 		s.has(o, doc(topics(15, "v1")...))
 		assert.True(t, s.verify().Equal)
 	}

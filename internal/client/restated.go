@@ -7,24 +7,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/client/entries"
-	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// restatement is what a feed says by now of an entry in quarantine, where that is something
+// restatement is what a feed says by now of a change in quarantine, where that is something
 // else than before: it was the entry that was wrong.
 type restatement struct {
-	at    int // its place among those in quarantine
-	entry *feeds.Entry
+	at     int // its place among those in quarantine
+	change *follow.Record
 }
 
-// retryRestated looks for entries that failed in the documents where they stand, takes over
+// retryRestated looks for changes that failed in the documents where they stand, takes over
 // what these say of them by now, and tries for their fragments once more. It returns what is
 // to leave the quarantine, because its entry is about another topic.
-func (u *update) retryRestated(ctx context.Context, all []store.Quarantined, failed []error) ([]store.Quarantined, error) {
+func (u *fragments) retryRestated(ctx context.Context, all []store.Quarantined, failed []error) ([]store.Quarantined, error) {
 	restated, err := u.lookForRestated(ctx, all, failed)
 	if err != nil {
 		return nil, err
@@ -32,17 +29,14 @@ func (u *update) retryRestated(ctx context.Context, all []store.Quarantined, fai
 	var left []store.Quarantined
 	for _, r := range restated {
 		before := all[r.at]
-		all[r.at] = u.quarantined(r.entry, before.Document, failed[r.at])
+		all[r.at] = quarantined(r.change, failed[r.at])
 		all[r.at].Looked = before.Looked
 		if before.TopicSI != all[r.at].TopicSI {
 			left = append(left, before)
 		}
 	}
-	for o := range fetch.Ahead(ctx, u.Parallel, len(restated), func(ctx context.Context, i int) (outcome, int64) {
-		_, err := u.fetchFragment(ctx, restated[i].entry)
-		return outcome{at: restated[i].at, bad: err}, 0
-	}) {
-		failed[o.at] = o.bad
+	for i, err := range u.tryAll(ctx, len(restated), func(i int) *follow.Record { return restated[i].change }) {
+		failed[restated[i].at] = err
 	}
 	return left, ctx.Err()
 }
@@ -57,7 +51,7 @@ const maxLooks = 100
 // lookForRestated reads the documents in which entries that failed have stood: first those that
 // were not read for the longest time, as many as one round may. Where one cannot be read, its
 // entries stay as they are.
-func (u *update) lookForRestated(ctx context.Context, all []store.Quarantined, failed []error) (restated []restatement, err error) {
+func (u *fragments) lookForRestated(ctx context.Context, all []store.Quarantined, failed []error) (restated []restatement, err error) {
 	byDocument := map[string]map[string]int{} // by URL: the entries that have stood there, by key
 	for i := range all {
 		q := &all[i]
@@ -67,7 +61,7 @@ func (u *update) lookForRestated(ctx context.Context, all []store.Quarantined, f
 		if byDocument[q.Document] == nil {
 			byDocument[q.Document] = map[string]int{}
 		}
-		byDocument[q.Document][entries.Key(&feeds.Entry{ID: q.Entry, Updated: q.Updated})] = i
+		byDocument[q.Document][follow.Key(q.Entry, q.Updated)] = i
 	}
 	looks, size := 0, int64(0)
 	for _, at := range longestNotRead(all, byDocument) {
@@ -78,34 +72,28 @@ func (u *update) lookForRestated(ctx context.Context, all []store.Quarantined, f
 		for _, i := range wanted {
 			all[i].Looked = u.Now().UTC()
 		}
-		w := walker{Client: u.Client}
-		for range maxLookedAt {
-			looks++
-			feed, a, err := u.getFeed(ctx, at, "", u.allowURL)
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
+		looks++ // whether it can be read or not
+		err := u.source.Search(ctx, at, maxLookedAt, u.mark, func(d *follow.Document, changes []*follow.Record) bool {
+			if size += d.Body.Size(); d.Count > 1 {
+				looks++
 			}
-			if err != nil || w.check(u.s, feed, a.URL, false) != nil {
-				break
-			}
-			size += a.Body.Size()
-			for j := range feed.Entries {
-				e := &feed.Entries[j]
-				i, ok := wanted[entries.Key(e)]
+			for _, change := range changes {
+				key := follow.Key(change.ID, change.Updated)
+				i, ok := wanted[key]
 				if !ok {
 					continue
 				}
-				delete(wanted, entries.Key(e))
+				delete(wanted, key)
 				q := &all[i]
-				q.Document = at
-				if now := u.quarantined(e, at, failed[i]); now.TopicSI != q.TopicSI || now.Link != q.Link || now.State != q.State {
-					kept := *e // without the others of the document
-					restated = append(restated, restatement{i, &kept})
+				q.Document = d.From
+				if now := quarantined(change, failed[i]); now.TopicSI != q.TopicSI || now.Link != q.Link || now.State != q.State {
+					restated = append(restated, restatement{i, change})
 				}
 			}
-			if at = w.older(feed); at == "" || len(wanted) == 0 {
-				break
-			}
+			return len(wanted) > 0
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return restated, nil

@@ -41,13 +41,13 @@ func TestARoundThatIsOvertakenChangesNothing(t *testing.T) {
 			_, err := a.Subscribe(context.Background(), o.URL+"/topicmaps/egov"+path, client.SubscribeOptions{Name: "egov"})
 			require.NoError(t, err)
 			a.sync()
-			o.put(doc(topics(3, "v2")...))
+			o.Put(doc(topics(3, "v2")...))
 			last := sync.OnceFunc(func() {
-				o.breakWith(nil)
-				o.put(doc(topics(2, "v3")...))
+				o.BreakWith(nil)
+				o.Put(doc(topics(2, "v3")...))
 				b.sync()
 			})
-			o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			o.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if isFragment(r) || isRecord(r) {
 					last()
 				}
@@ -74,7 +74,7 @@ func TestNodesThatShareAnEngineDoTheSameRounds(t *testing.T) {
 	version := ""
 	for round := range 12 {
 		version = strings.Repeat("v", round+1)
-		o.put(doc(topics(20, version)...))
+		o.Put(doc(topics(20, version)...))
 		var nodes sync.WaitGroup
 		for _, s := range []*subscriber{a, b} {
 			nodes.Go(func() {

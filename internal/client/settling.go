@@ -8,8 +8,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/follow"
 )
 
 // settling tells which entries are settled: what they say of their topics is their last word.
@@ -20,7 +19,7 @@ import (
 // of an entry is read again in later rounds, until the feed was written when the second was over.
 type settling struct {
 	asOf    time.Time         // the feed shows what had happened by then, by the server's clock
-	mark    store.Mark        // of the earlier rounds
+	mark    follow.Mark       // of the earlier rounds
 	digests map[string]string // by id: of what they and this round have applied, where it is not settled
 	differs bool              // a fragment was another one than in earlier rounds
 }
@@ -29,7 +28,7 @@ type settling struct {
 // began, and shows when that is committed.
 const grace = 2 * time.Second
 
-func newSettling(asOf time.Time, mark store.Mark) settling {
+func newSettling(asOf time.Time, mark follow.Mark) settling {
 	s := settling{asOf: asOf, mark: mark, digests: map[string]string{}}
 	maps.Copy(s.digests, mark.Unsettled)
 	return s
@@ -40,19 +39,19 @@ func (s *settling) settled(at time.Time) bool {
 	return at.Nanosecond() != 0 || !s.asOf.Before(at.Add(grace))
 }
 
-// applied returns the digest of what earlier rounds have applied for an entry that was not
+// applied returns the digest of what earlier rounds have applied for a change that was not
 // settled then.
-func (s *settling) applied(e *feeds.Entry) (string, bool) {
-	if !e.Updated.Equal(s.mark.Updated) {
+func (s *settling) applied(r *follow.Record) (string, bool) {
+	if !r.Updated.Equal(s.mark.Updated) {
 		return "", false
 	}
-	digest, ok := s.mark.Unsettled[e.ID]
+	digest, ok := s.mark.Unsettled[r.ID]
 	return digest, ok
 }
 
-// digest returns the digest for the bytes of an entry's fragment, nil where none is needed.
-func (s *settling) digest(e *feeds.Entry) *digest {
-	if _, again := s.applied(e); e.State != "" || s.settled(e.Updated) && !again {
+// digest returns the digest for the bytes of a change's fragment, nil where none is needed.
+func (s *settling) digest(r *follow.Record) *digest {
+	if _, again := s.applied(r); r.Change.State != "" || s.settled(r.Updated) && !again {
 		return nil
 	}
 	return &digest{}
@@ -60,28 +59,28 @@ func (s *settling) digest(e *feeds.Entry) *digest {
 
 // compare notes whether a fragment is the one that was applied already. Once one has differed,
 // all that follow are applied, in their order: they may be of the same topic.
-func (s *settling) compare(e *feeds.Entry, o *outcome) {
-	before, again := s.applied(e)
-	if !again || o.bad != nil {
+func (s *settling) compare(o *follow.Result[received]) {
+	before, again := s.applied(o.Record)
+	if !again || o.Err != nil {
 		return
 	}
-	if s.differs = s.differs || o.digest != before; !s.differs {
-		o.fragment, o.unchanged = nil, true
+	if s.differs = s.differs || o.Content.digest != before; !s.differs {
+		o.Content.fragment, o.Content.unchanged = nil, true
 	}
 }
 
 // note keeps the digest of what is applied.
-func (s *settling) note(e *feeds.Entry, o *outcome) {
-	if delete(s.digests, e.ID); o.bad == nil && o.digest != "" && !s.settled(e.Updated) {
-		s.digests[e.ID] = o.digest
+func (s *settling) note(o *follow.Result[received]) {
+	if delete(s.digests, o.ID); o.Err == nil && o.Content.digest != "" && !s.settled(o.Updated) {
+		s.digests[o.ID] = o.Content.digest
 	}
 }
 
-// unsettled returns the entries at the mark that are to be read again in the next round, nil
+// unsettled returns those of the changes at the mark that are to be read again in the next round, nil
 // for none. Those in quarantine are tried again in any case.
-func (s *settling) unsettled(m *store.Mark) map[string]string {
+func (s *settling) unsettled(atMark []string) map[string]string {
 	var unsettled map[string]string
-	for _, id := range m.Handled {
+	for _, id := range atMark {
 		if digest, ok := s.digests[id]; ok {
 			if unsettled == nil {
 				unsettled = map[string]string{}
@@ -90,15 +89,6 @@ func (s *settling) unsettled(m *store.Mark) map[string]string {
 		}
 	}
 	return unsettled
-}
-
-func unchanged(batch []outcome) (n int) {
-	for i := range batch {
-		if batch[i].unchanged {
-			n++
-		}
-	}
-	return n
 }
 
 // digest is that of what is read through it. A nil one does nothing.

@@ -8,17 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/testenv"
-	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
 // both returns a subscriber of two collections of two servers.
 func both(t *testing.T, egov, libraries string) (s *subscriber, first, second *origin) {
 	first = publishing(t, egov)
 	second = newOrigin(t)
-	second.create("libraries", libraries)
+	second.Create("libraries", libraries)
 	s = inStep(t, first)
-	_, err := s.Subscribe(context.Background(), second.feedURL("libraries"), client.SubscribeOptions{})
+	_, err := s.Subscribe(context.Background(), second.FeedURL("libraries"), client.SubscribeOptions{})
 	require.NoError(t, err)
 	s.syncLibraries()
 	return s, first, second
@@ -28,33 +26,6 @@ func (s *subscriber) syncLibraries() {
 	r, err := s.Sync(context.Background(), "libraries")
 	require.NoError(s.t, err)
 	require.NotZero(s.t, r.Mark)
-}
-
-// Two sources that speak of the same subjects are kept apart: each stays equal
-// to its server, whatever happens to the other.
-func TestSourcesWithCommonSubjectsAreKeptApart(t *testing.T) {
-	testenv.SkipUnderRace(t)
-	t.Parallel()
-	s, first, second := both(t, string(maps.EGov), string(maps.Libraries))
-	check := func(egov, libraries string) {
-		t.Helper()
-		s.has(first, egov)
-		s.hasAs("libraries", second.sp("libraries"), libraries)
-	}
-	check(string(maps.EGov), string(maps.Libraries))
-
-	few := doc(topic("oslo", "Oslo"))
-	second.putAs("libraries", few)
-	s.syncLibraries()
-	check(string(maps.EGov), few)
-
-	_, err := s.Replace(context.Background(), "egov")
-	require.NoError(t, err)
-	check(string(maps.EGov), few)
-
-	first.put(doc())
-	s.sync()
-	check(doc(), few)
 }
 
 // What one source deletes, another may still say; what one says is the same, two
@@ -67,22 +38,22 @@ func TestMergedViewJoinsWhatSourcesSayOfASubject(t *testing.T) {
 		doc(oslo+`<name><value>Kristiania</value></name></topic>`, topic("bergen", "Bergen")))
 
 	merged := func() string {
-		tm, conflicts, err := s.Merged(first.t.Context(), false)
+		tm, conflicts, err := s.Merged(first.T.Context(), false)
 		require.NoError(t, err)
 		assert.Zero(t, conflicts)
-		return canonical(t, tm, first.sp("egov"))
+		return canonical(t, tm, first.SP("egov"))
 	}
 	whole := published(t, doc(oslo+`<name><value>Kristiania</value></name><occurrence><type><subjectIdentifierRef href="http://psi.example.org/area"/></type><resourceData>454</resourceData></occurrence></topic>`,
-		topic("area", "area"), topic("bergen", "Bergen")), first.sp("egov"))
-	assert.Equal(t, canonical(t, whole, first.sp("egov")), merged())
+		topic("area", "area"), topic("bergen", "Bergen")), first.SP("egov"))
+	assert.Equal(t, canonical(t, whole, first.SP("egov")), merged())
 
-	first.put(doc(topic("area", "area"))) // without Oslo
+	first.Put(doc(topic("area", "area"))) // without Oslo
 	s.sync()
-	assert.Equal(t, canonical(t, published(t, doc(oslo+`<name><value>Kristiania</value></name></topic>`, topic("area", "area"), topic("bergen", "Bergen")), first.sp("egov")), first.sp("egov")), merged())
+	assert.Equal(t, canonical(t, published(t, doc(oslo+`<name><value>Kristiania</value></name></topic>`, topic("area", "area"), topic("bergen", "Bergen")), first.SP("egov")), first.SP("egov")), merged())
 
-	second.putAs("libraries", doc())
+	second.PutAs("libraries", doc())
 	s.syncLibraries()
-	assert.Equal(t, canonical(t, published(t, doc(topic("area", "area")), first.sp("egov")), first.sp("egov")), merged())
+	assert.Equal(t, canonical(t, published(t, doc(topic("area", "area")), first.SP("egov")), first.SP("egov")), merged())
 }
 
 // One source says that two subjects are one. When it takes that back, they come
@@ -92,20 +63,20 @@ func TestSubjectsJoinedByASourceComeApartAgain(t *testing.T) {
 	alone := doc(topic("a", "A"), topic("b", "B"))
 	bridge := doc(`<topic><subjectIdentifier href="http://psi.example.org/a"/><subjectIdentifier href="http://psi.example.org/b"/><name><value>A is B</value></name></topic>`)
 	s, first, second := both(t, alone, bridge)
-	tm, _, err := s.Merged(first.t.Context(), false)
+	tm, _, err := s.Merged(first.T.Context(), false)
 	require.NoError(t, err)
 	one := tm.TopicBySubjectIdentifier("http://psi.example.org/a")
 	assert.Same(t, one, tm.TopicBySubjectIdentifier("http://psi.example.org/b"))
 	assert.Len(t, one.Names(), 3)
 
-	first.put(doc(topic("a", "A changed"), topic("b", "B")))
+	first.Put(doc(topic("a", "A changed"), topic("b", "B")))
 	s.sync()
-	second.putAs("libraries", doc())
+	second.PutAs("libraries", doc())
 	s.syncLibraries()
 	s.has(first, doc(topic("a", "A changed"), topic("b", "B")))
-	tm, _, err = s.Merged(first.t.Context(), false)
+	tm, _, err = s.Merged(first.T.Context(), false)
 	require.NoError(t, err)
-	sp := first.sp("egov")
+	sp := first.SP("egov")
 	assert.Equal(t, canonical(t, published(t, doc(topic("a", "A changed"), topic("b", "B")), sp), sp), canonical(t, tm, sp))
 }
 
@@ -116,23 +87,23 @@ func TestPrefixOfAnotherServerIsRefused(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	first, second := publishing(t, doc(topic("a", "A"))), newOrigin(t)
-	second.createWithPrefix("egov", first.sp("egov"), doc(topic("b", "B")))
+	second.CreateWithPrefix("egov", first.SP("egov"), doc(topic("b", "B")))
 	s := inStep(t, first)
-	_, err := s.Subscribe(ctx, second.feedURL("egov"), client.SubscribeOptions{Name: "second"})
+	_, err := s.Subscribe(ctx, second.FeedURL("egov"), client.SubscribeOptions{Name: "second"})
 	var shared *client.SharedPrefixError
 	require.ErrorAs(t, err, &shared)
-	assert.Equal(t, client.SharedPrefixError{SP: first.sp("egov"), URL: second.feedURL("egov"), Other: "egov", OtherURL: first.feedURL("egov")}, *shared)
+	assert.Equal(t, client.SharedPrefixError{SP: first.SP("egov"), URL: second.FeedURL("egov"), Other: "egov", OtherURL: first.FeedURL("egov")}, *shared)
 	assert.ErrorContains(t, err, "--allow-shared-prefix")
 	_, err = s.Subscription(ctx, "second")
 	assert.ErrorAs(t, err, new(*client.UnknownError))
 
-	_, err = s.Subscribe(ctx, second.feedURL("egov"), client.SubscribeOptions{Name: "second", AllowSharedPrefix: true})
+	_, err = s.Subscribe(ctx, second.FeedURL("egov"), client.SubscribeOptions{Name: "second", AllowSharedPrefix: true})
 	require.NoError(t, err)
-	first.createWithPrefix("more", first.sp("egov"), doc(topic("c", "C")))
-	_, err = s.Subscribe(ctx, first.feedURL("more"), client.SubscribeOptions{})
+	first.CreateWithPrefix("more", first.SP("egov"), doc(topic("c", "C")))
+	_, err = s.Subscribe(ctx, first.FeedURL("more"), client.SubscribeOptions{})
 	assert.ErrorAs(t, err, &shared, "the second server has it too now")
 	require.NoError(t, s.Unsubscribe(ctx, "second"))
-	_, err = s.Subscribe(ctx, first.feedURL("more"), client.SubscribeOptions{})
+	_, err = s.Subscribe(ctx, first.FeedURL("more"), client.SubscribeOptions{})
 	require.NoError(t, err)
 }
 
@@ -142,12 +113,12 @@ func TestTwoSubscriptionsToOneCollection(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(4, "v1")...))
 	s := inStep(t, o)
-	_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{Name: "again", Again: true})
+	_, err := s.Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{Name: "again", Again: true})
 	require.NoError(t, err)
 	_, err = s.Sync(context.Background(), "again")
 	require.NoError(t, err)
-	o.put(doc(topics(3, "v2")...))
+	o.Put(doc(topics(3, "v2")...))
 	s.sync()
 	s.has(o, doc(topics(3, "v2")...))
-	s.hasAs("again", o.sp("egov"), doc(topics(4, "v1")...))
+	s.hasAs("again", o.SP("egov"), doc(topics(4, "v1")...))
 }

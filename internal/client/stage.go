@@ -12,8 +12,8 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/stream"
-	"github.com/tmshare/tmshare/internal/client/entries"
 	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/xtm"
@@ -41,7 +41,7 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recen
 		}
 		data, ok := c.dataLink(snapshot)
 		if !ok {
-			return noData(s.SnapshotsFeed, snapshot)
+			return noData(s.SnapshotsFeed, snapshot.ID, snapshot.Title)
 		}
 		if missing != nil && data.Href == link {
 			return missing
@@ -72,7 +72,7 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recen
 // is older than the snapshot. It is an entry of servers that state the state of each: elsewhere
 // entries may move.
 func markOf(snapshot *feeds.Entry, recent *feeds.Feed) store.Mark {
-	mark := store.Mark{Updated: snapshot.Updated}
+	mark := store.Mark{Updated: snapshot.Updated, Digest: snapshot.Digest}
 	var newest feeds.Entry
 	for _, e := range recent.Entries {
 		if e.Updated.After(newest.Updated) {
@@ -84,7 +84,7 @@ func markOf(snapshot *feeds.Entry, recent *feeds.Feed) store.Mark {
 	case newest.Updated.Equal(mark.Updated):
 		mark.Handled = []string{newest.ID}
 	default:
-		mark.Relied = entries.Key(&newest)
+		mark.Relied = follow.Key(newest.ID, newest.Updated)
 	}
 	return mark
 }
@@ -114,15 +114,11 @@ func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fet
 		records = noticing(records, &unreadable, &unidentified)
 		return c.Store.StageSource(ctx, s.Name, records, mark, func(l store.Loading) { c.tellLoading(s.Name, l) })
 	}
-	err := stage(stream.Snapshot(open, o))
-	if errors.Is(err, stream.ErrNotStreamable) {
-		c.Logger.Info("the snapshot is read as a whole", "subscription", s.Name, "reason", err)
-		var m *fragment.Map
-		if m, err = readWhole(ctx, open, o); err != nil {
-			unreadable = err
-		} else {
-			err = stage(fragment.Records(m))
-		}
+	err := withRecords(ctx, open, o, stage, func(reason error) {
+		c.Logger.Info("the snapshot is read as a whole", "subscription", s.Name, "reason", reason)
+	})
+	if errors.As(err, new(*wholeError)) {
+		unreadable = err
 	}
 	if err == nil && unidentified > 0 {
 		c.Report(fmt.Sprintf("%s: the source gives %d topics neither a subject identifier nor a subject locator; their identifiers are made here and begin with %s", s.Name, unidentified, fragment.UnidentifiedPrefix))
@@ -149,14 +145,29 @@ func (c *Client) tellLoading(source string, l store.Loading) {
 	}
 }
 
-func readWhole(ctx context.Context, open func() (io.ReadCloser, error), o xtm.Options) (*fragment.Map, error) {
+// withRecords calls use with the records of a map, once more from the beginning where the map turns out not to be a stream: it is read as a
+// whole then. A map that cannot be read as a whole is a [*wholeError].
+func withRecords(ctx context.Context, open func() (io.ReadCloser, error), o xtm.Options, use func(iter.Seq2[fragment.Record, error]) error, noStream func(error)) error {
+	err := use(stream.Snapshot(open, o))
+	if !errors.Is(err, stream.ErrNotStreamable) {
+		return err
+	}
+	noStream(err)
 	r, err := open()
 	if err != nil {
-		return nil, err
+		return &wholeError{err}
 	}
 	defer r.Close()
-	return fragment.ReadSnapshot(ctx, r, o)
+	m, err := fragment.ReadSnapshot(ctx, r, o)
+	if err != nil {
+		return &wholeError{err}
+	}
+	return use(fragment.Records(m))
 }
+
+type wholeError struct{ error }
+
+func (e *wholeError) Unwrap() error { return e.error }
 
 // noticing iterates over records. It keeps the error that ends them, and counts the topics
 // that are unidentified.
@@ -197,14 +208,4 @@ func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription, allo
 		}
 	}
 	return newest, nil
-}
-
-// readMap reads a whole map, and says how far it has come with what it is.
-func (c *Client) readMap(ctx context.Context, s *store.Subscription, what, link string, allowURL func(*url.URL) error) (*fragment.Map, *fetch.Answer, error) {
-	r := fetch.Request{URL: link, Accept: c.accept(), Max: c.MaxSnapshot, AllowURL: allowURL}
-	return fetch.Do(ctx, c.fetcher(), r, func(a *fetch.Answer) (*fragment.Map, error) {
-		return fragment.ReadSnapshot(ctx, &progressReader{r: a.Body, report: func(bytes int64) {
-			c.Report(fmt.Sprintf("%s: %d MB of the %s read", s.Name, bytes>>20, what))
-		}}, c.xtmOptions(s.SP, a.URL))
-	})
 }

@@ -78,7 +78,7 @@ func TestKillsDuringACleanStart(t *testing.T) {
 		real.ServeHTTP(&stalled{meter{to, w, after}, r}, r)
 		return true
 	}
-	o.breakWith(stalling)
+	o.BreakWith(stalling)
 	stallAfter := func(n int) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -131,7 +131,7 @@ func TestKillsDuringACleanStart(t *testing.T) {
 	assert.Empty(t, s.downloads())
 
 	again := &wire{}
-	o.breakWith(again.cutting(whole))
+	o.BreakWith(again.cutting(whole))
 	_, err := s.Replace(context.Background(), "egov")
 	require.NoError(t, err)
 	assert.Equal(t, again.sent, sent, "each byte was fetched once")

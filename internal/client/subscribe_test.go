@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -19,7 +18,7 @@ import (
 func TestSubscribeFindsTheFeedsFromAnyAddress(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(6, "v1")...), documentSize(4))
-	archive := prevArchive(t, o.get("/topicmaps/egov/fragments"))
+	archive := prevArchive(t, o.Get("/topicmaps/egov/fragments"))
 	for name, ref := range map[string]string{
 		"overview with one collection": "/topicmaps",
 		"topic map feed":               "/topicmaps/egov",
@@ -33,9 +32,9 @@ func TestSubscribeFindsTheFeedsFromAnyAddress(t *testing.T) {
 			s := newSubscriber(t)
 			sub, err := s.Subscribe(context.Background(), o.URL+ref, client.SubscribeOptions{Name: "x"})
 			require.NoError(t, err)
-			assert.Equal(t, o.feedURL("egov"), sub.FragmentsFeed)
+			assert.Equal(t, o.FeedURL("egov"), sub.FragmentsFeed)
 			assert.Equal(t, o.URL+"/topicmaps/egov/snapshots", sub.SnapshotsFeed)
-			assert.Equal(t, o.sp("egov"), sub.SP)
+			assert.Equal(t, o.SP("egov"), sub.SP)
 			assert.NotEmpty(t, sub.FeedID)
 		})
 	}
@@ -47,24 +46,24 @@ func TestSubscribeToAFeedWithoutEntries(t *testing.T) {
 		t.Parallel()
 		o := publishing(t, doc(topics(4, "v1")...), documentSize(2))
 		entries := regexp.MustCompile(`(?s)<entry>.*</entry>`)
-		require.Regexp(t, entries, o.get("/topicmaps/egov/fragments"))
-		o.breakWith(rewriting(isRecent, func(body string) string { return entries.ReplaceAllString(body, "") }))
+		require.Regexp(t, entries, o.Get("/topicmaps/egov/fragments"))
+		o.BreakWith(rewriting(isRecent, func(body string) string { return entries.ReplaceAllString(body, "") }))
 		s := newSubscriber(t)
-		_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{})
+		_, err := s.Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{})
 		require.NoError(t, err)
-		o.breakWith(nil)
+		o.BreakWith(nil)
 		s.sync()
 		s.has(o, doc(topics(4, "v1")...))
 	})
 	t.Run("the collection is empty", func(t *testing.T) {
 		t.Parallel()
 		o := publishing(t, doc())
-		require.NotContains(t, o.get("/topicmaps/egov/fragments"), "<entry>")
+		require.NotContains(t, o.Get("/topicmaps/egov/fragments"), "<entry>")
 		s := newSubscriber(t)
-		_, err := s.Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{})
+		_, err := s.Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{})
 		require.NoError(t, err)
 		s.sync()
-		o.put(doc(topics(2, "v1")...))
+		o.Put(doc(topics(2, "v1")...))
 		s.sync()
 		s.has(o, doc(topics(2, "v1")...))
 	})
@@ -73,7 +72,7 @@ func TestSubscribeToAFeedWithoutEntries(t *testing.T) {
 func TestSubscribeListsTheCollectionsOfAnOverview(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc())
-	o.create("libraries", doc())
+	o.Create("libraries", doc())
 	_, err := newSubscriber(t).Subscribe(context.Background(), o.URL+"/topicmaps", client.SubscribeOptions{})
 	var choice *discover.ChoiceError
 	require.ErrorAs(t, err, &choice)
@@ -87,7 +86,7 @@ func TestSubscribeListsTheCollectionsOfAnOverview(t *testing.T) {
 func TestSubscribeTakesTheNameFromTheURL(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc())
-	sub, err := newSubscriber(t).Subscribe(context.Background(), o.feedURL("egov"), client.SubscribeOptions{})
+	sub, err := newSubscriber(t).Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, "egov", sub.Name)
 }
@@ -97,7 +96,7 @@ func TestSubscribeRefusesATakenNameAndASourceThatIsFollowed(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc())
 	s := subscribed(t, o)
-	already := o.feedURL("egov") + ` is subscribed to already, as "egov": use that, or "unsubscribe egov" first; --again follows it twice`
+	already := o.FeedURL("egov") + ` is subscribed to already, as "egov": use that, or "unsubscribe egov" first; --again follows it twice`
 	for _, c := range []struct {
 		options client.SubscribeOptions
 		fails   string
@@ -109,7 +108,7 @@ func TestSubscribeRefusesATakenNameAndASourceThatIsFollowed(t *testing.T) {
 		{client.SubscribeOptions{Name: "format", Format: "xtm1.0"}, ""},
 		{client.SubscribeOptions{Name: "protocol", Protocol: client.ProtocolAtomPMH}, ""},
 	} {
-		_, err := s.Subscribe(context.Background(), o.feedURL("egov"), c.options)
+		_, err := s.Subscribe(context.Background(), o.FeedURL("egov"), c.options)
 		if c.fails == "" {
 			assert.NoError(t, err, "%+v", c.options)
 		} else {
@@ -143,7 +142,7 @@ func TestSubscribeRefusesWhatIsNoCollection(t *testing.T) {
 		"nothing":                    {answer(200, "application/atom+xml", ""), "cannot be read as an Atom feed"},
 		"not found":                  {answer(404, "text/plain", "nope"), "the server answered 404 Not Found"},
 		"server error":               {answer(500, "text/plain", "nope"), "the server answered 500 Internal Server Error"},
-		"refused connection":         {"http://" + closedPort(t) + "/topicmaps", "connection refused"},
+		"refused connection":         {"http://127.0.0.1:1/topicmaps", "connection refused"},
 		"not a URL":                  {"localhost:8080/topicmaps", "is not an http or https URL"},
 		"relative":                   {"/topicmaps", "is not an http or https URL"},
 		"another scheme":             {"ftp://example.org/", "is not an http or https URL"},
@@ -167,13 +166,6 @@ func TestSubscribeRefusesWhatIsNoCollection(t *testing.T) {
 }
 
 // closedPort returns an address on which nothing listens.
-func closedPort(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func TestSubscribeEndsWhenFeedsLeadInACircle(t *testing.T) {
 	t.Parallel()
 	var self *httptest.Server
@@ -193,7 +185,7 @@ func TestRedirectsAreFollowedToAllowedHostsOnly(t *testing.T) {
 	asked := 0
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked++
-		http.Redirect(w, r, o.feedURL("egov"), http.StatusFound)
+		http.Redirect(w, r, o.FeedURL("egov"), http.StatusFound)
 	}))
 	defer elsewhere.Close()
 
@@ -201,13 +193,13 @@ func TestRedirectsAreFollowedToAllowedHostsOnly(t *testing.T) {
 	host := o.URL[len("http://"):]
 	assert.ErrorContains(t, err, "leads away")
 	assert.ErrorContains(t, err, "allow it with --host "+host)
-	assert.Empty(t, o.seen(), "the other host was asked")
+	assert.Empty(t, o.Seen(), "the other host was asked")
 	assert.Equal(t, 1, asked, "another try cannot mend it")
 
 	allowed := newSubscriber(t, func(c *client.Config) { c.Hosts = []string{host} })
 	sub, err := allowed.Subscribe(context.Background(), elsewhere.URL, client.SubscribeOptions{Name: "egov"})
 	require.NoError(t, err)
-	assert.Equal(t, o.feedURL("egov"), sub.FragmentsFeed)
+	assert.Equal(t, o.FeedURL("egov"), sub.FragmentsFeed)
 	allowed.sync()
 	allowed.has(o, doc(topics(1, "v1")...))
 }
@@ -215,7 +207,7 @@ func TestRedirectsAreFollowedToAllowedHostsOnly(t *testing.T) {
 func TestLinksAreFollowedToAllowedHostsOnly(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(1, "v1")...))
-	other := httptest.NewServer(http.HandlerFunc(o.answer)) // its links lead to o
+	other := httptest.NewServer(http.HandlerFunc(o.ServeHTTP)) // its links lead to o
 	defer other.Close()
 
 	_, err := newSubscriber(t).Subscribe(context.Background(), other.URL+"/topicmaps", client.SubscribeOptions{})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow/tmshare"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -31,6 +32,12 @@ type Round struct {
 
 	// Quarantined is how many topics are in quarantine after the round.
 	Quarantined int `json:"quarantined"`
+
+	// Proven says that the state digest of what is held is the one that the source states. Unproven says why
+	// it is not known to be. Both are zero where the source states none.
+	Proven   bool   `json:"proven,omitempty"`
+	Unproven string `json:"unproven,omitempty"`
+	Repaired int    `json:"repaired,omitempty"` // topics that were not as the source states, and were fetched anew
 
 	Error string `json:"error,omitempty"` // for programs: why the round failed
 }
@@ -118,11 +125,11 @@ func (c *Client) advance(ctx context.Context, s *store.Subscription, r *Round, u
 // orReplace does a clean replacement where err says that only this brings the
 // source in step. Any other error it returns.
 func (c *Client) orReplace(ctx context.Context, s *store.Subscription, r *Round, until time.Time, err error) error {
-	var history *historyError
+	var history *tmshare.HistoryError
 	if errors.As(err, &history) {
-		c.Report(fmt.Sprintf("%s: %s; replacing the source from a snapshot", s.Name, history.reason))
-		c.Logger.Warn("clean replacement", "subscription", s.Name, "reason", history.reason)
-		r.Reason = history.reason
+		c.Report(fmt.Sprintf("%s: %s; replacing the source from a snapshot", s.Name, history.Reason))
+		c.Logger.Warn("clean replacement", "subscription", s.Name, "reason", history.Reason)
+		r.Reason = history.Reason
 		return c.replace(ctx, s, r, until)
 	}
 	return err
@@ -146,6 +153,11 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 		failed = f(own, s, r)
 		own.reportTolerated(name)
 	}
+	var proof *store.Proof
+	if p := s.Applied(); p != nil && p.Proof != nil && failed == nil {
+		proof = p.Proof
+		r.Proven, r.Unproven = proof.Equal, proof.Reason
+	}
 	now := c.Now().UTC()
 	ctx = context.WithoutCancel(ctx) // also a round that was interrupted says so
 	err = c.Store.UpdateSubscription(ctx, name, func(kept *store.Subscription) {
@@ -160,6 +172,10 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 		kept.ETag = s.ETag
 		if kept.State != nil {
 			r.Mark = kept.State.Mark.Updated
+			if failed == nil {
+				kept.State.Proof = proof
+				kept.State.NoRepair = kept.State.NoRepair && !r.Proven
+			}
 		}
 	})
 	quarantined, counted := c.Store.Quarantine(ctx, name)
@@ -183,11 +199,13 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, u
 		if err != nil {
 			return err
 		}
-		*s = *current
+		if *s = *current; s.Staging == nil { // another node has switched to it
+			return fmt.Errorf("%s: %w", s.Name, store.ErrOvertaken)
+		}
 		c.Store = newRoundStore(c.Store, s)
 		s.ETag, r.Snapshot = "", s.Staging.Snapshot
 		err = c.partialUpdate(ctx, s, r, until)
-		var history *historyError
+		var history *tmshare.HistoryError
 		switch {
 		case errors.As(err, &history) && staged: // what was staged is too old by now
 			staged = false
@@ -236,37 +254,10 @@ func (c *Client) xtmOptions(sp, uri string) xtm.Options {
 	return o
 }
 
-// partialUpdate applies what the fragments feed has beyond the mark.
+// partialUpdate applies what the source has beyond the mark.
 func (c *Client) partialUpdate(ctx context.Context, s *store.Subscription, r *Round, until time.Time) error {
-	if s.Protocol != store.TMShare {
-		return c.harvest(ctx, s, r)
+	if s.Protocol == store.TMShare {
+		return c.followFragments(ctx, s, r, until)
 	}
-	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
-	if err != nil {
-		return err
-	}
-	p := s.State
-	if s.Staging != nil {
-		p = s.Staging
-	}
-	u := update{Client: c, s: s, r: r, allowURL: allowURL, mark: p.Mark, large: make(chan struct{}, 1), health: c.healthOf(s, allowURL)}
-	for {
-		n, err := c.walk(ctx, s, u.mark, s.ETag, until, allowURL)
-		if err != nil || n.unchanged {
-			return err
-		}
-		s.ETag = "" // until all of this document is applied
-		u.settling = newSettling(n.asOf, u.mark)
-		err = errors.Join(u.follow(ctx, n), n.entries.Close())
-		var gone *goneError
-		if errors.As(err, &gone) && u.mayReread(gone) {
-			u.missing = gone.entry // a later entry for the topic should be there by now
-			u.rereads++
-			continue
-		}
-		if err == nil && until.IsZero() && len(u.mark.Unsettled) == 0 {
-			s.ETag = n.etag
-		}
-		return err
-	}
+	return c.harvest(ctx, s, r)
 }

@@ -24,9 +24,9 @@ func TestFirstRoundLoadsTheSnapshotAndWhatCameAfterIt(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))
 	next := append(topics(5, "v1")[:3], topic("t3", "changed"), topic("t9", "new")) // without t4
-	last := o.put(doc(next...))
+	last := o.Put(doc(next...))
 	s := subscribed(t, o)
-	o.seen()
+	o.Seen()
 
 	r := s.sync()
 	assert.True(t, r.CleanStart)
@@ -36,7 +36,7 @@ func TestFirstRoundLoadsTheSnapshotAndWhatCameAfterIt(t *testing.T) {
 	assert.Equal(t, last.LastChange, feeds.FormatTime(r.Mark), "the mark is the server's time")
 	s.has(o, doc(next...))
 
-	seen := o.seen()
+	seen := o.Seen()
 	assert.Equal(t, 3, fragments(seen))
 	assert.Equal(t, 1, times(seen, "/egov/snapshots/"), "one snapshot, in one form")
 	assert.Len(t, seen, 3+4, "%s", seen)
@@ -48,13 +48,13 @@ func TestSecondRoundAppliesOnlyWhatHasChanged(t *testing.T) {
 	o := publishing(t, doc(topics(20, "v1")...))
 	s := inStep(t, o)
 	next := append(topics(20, "v1")[:18], topic("t18", "changed")) // without t19
-	last := o.put(doc(next...))
+	last := o.Put(doc(next...))
 
 	r := s.sync()
-	assert.Equal(t, client.Round{Name: "egov", Entries: 2, Applied: 2, Mark: r.Mark}, *r)
+	assert.Equal(t, client.Round{Name: "egov", Entries: 2, Applied: 2, Mark: r.Mark, Proven: true}, *r)
 	assert.Equal(t, last.LastChange, feeds.FormatTime(r.Mark))
 	s.has(o, doc(next...))
-	seen := o.seen()
+	seen := o.Seen()
 	assert.Equal(t, "/egov/fragments (if changed)", seen[0])
 	assert.Equal(t, 2, fragments(seen))
 	assert.Len(t, seen, 3, "%s", seen)
@@ -66,14 +66,14 @@ func TestRoundWithoutNewsIsOneConditionalRequest(t *testing.T) {
 	s := inStep(t, o)
 	for range 2 {
 		r := s.sync()
-		assert.Equal(t, client.Round{Name: "egov", Mark: r.Mark}, *r)
-		assert.Equal(t, []string{"/egov/fragments (if changed)"}, o.seen())
+		assert.Equal(t, client.Round{Name: "egov", Mark: r.Mark, Proven: true}, *r)
+		assert.Equal(t, []string{"/egov/fragments (if changed)"}, o.Seen())
 	}
-	o.put(doc(topics(5, "v2")...))
+	o.Put(doc(topics(5, "v2")...))
 	s.sync()
-	o.seen()
+	o.Seen()
 	s.sync()
-	assert.Equal(t, []string{"/egov/fragments (if changed)"}, o.seen())
+	assert.Equal(t, []string{"/egov/fragments (if changed)"}, o.Seen())
 	assert.False(t, s.known("egov").LastCheck.Before(s.known("egov").LastChange))
 }
 
@@ -84,7 +84,7 @@ func TestMarkIsTheServersTime(t *testing.T) {
 	o := publishing(t, doc(topics(3, "v1")...), func(c *server.Config) { c.Now = func() time.Time { return now } })
 	s := inStep(t, o, func(c *client.Config) { c.Now = func() time.Time { return now.AddDate(200, 0, 0) } })
 	for i := range 3 {
-		o.put(doc(topics(3, fmt.Sprint(i))...))
+		o.Put(doc(topics(3, fmt.Sprint(i))...))
 		r := s.sync()
 		assert.Equal(t, 3, r.Applied)
 		assert.Equal(t, 1999, r.Mark.Year())
@@ -97,17 +97,17 @@ func TestRoundReadsBackThroughTheArchiveAsFarAsNeeded(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(30, "v1")...), documentSize(4)) // 31 entries, with the type of all names: 7 closed documents, 3 entries in the open one
 	s := inStep(t, o)
-	o.put(doc(append(topics(10, "v2"), topics(30, "v1")[10:]...)...)) // 10 more entries: 10 closed documents
+	o.Put(doc(append(topics(10, "v2"), topics(30, "v1")[10:]...)...)) // 10 more entries: 10 closed documents
 	r := s.sync()
 	assert.Equal(t, 10, r.Applied)
 	s.has(o, doc(append(topics(10, "v2"), topics(30, "v1")[10:]...)...))
-	seen := o.seen()
+	seen := o.Seen()
 	// From the open document, the 11th, to the 8th, which has the mark.
 	assert.Equal(t, 3, times(seen, "/archive/"), "%s", seen)
 	assert.Len(t, seen, 1+3+10, "%s", seen)
 
 	s.sync()
-	assert.Equal(t, []string{"/egov/fragments (if changed)"}, o.seen())
+	assert.Equal(t, []string{"/egov/fragments (if changed)"}, o.Seen())
 }
 
 func TestBatchesOfAnySizeGiveTheSame(t *testing.T) {
@@ -116,8 +116,8 @@ func TestBatchesOfAnySizeGiveTheSame(t *testing.T) {
 	for _, batch := range []int{1, 3, 1000} {
 		o := publishing(t, doc(topics(8, "v1")...), documentSize(3))
 		s := inStep(t, o, func(c *client.Config) { c.Batch, c.Parallel = batch, 2 })
-		o.put(doc(topics(8, "v2")...))
-		o.put(doc(append(topics(8, "v2")[:5], topics(3, "v3")[2])...))
+		o.Put(doc(topics(8, "v2")...))
+		o.Put(doc(append(topics(8, "v2")[:5], topics(3, "v3")[2])...))
 		r := s.sync()
 		assert.Equal(t, 12, r.Entries)
 		s.has(o, doc(append(topics(8, "v2")[:5], topics(3, "v3")[2])...))
@@ -129,13 +129,13 @@ func TestOnlyTheLastOfSeveralEntriesOfATopicIsFetched(t *testing.T) {
 	o := publishing(t, doc(topics(3, "v1")...))
 	s := inStep(t, o)
 	for i := range 5 {
-		o.put(doc(append(topics(3, "v1")[:2], topic("t2", fmt.Sprint("change ", i)))...))
+		o.Put(doc(append(topics(3, "v1")[:2], topic("t2", fmt.Sprint("change ", i)))...))
 	}
-	o.put(doc(append(topics(1, "last"), topic("t1", "last"), topic("t2", "change 4"))...))
+	o.Put(doc(append(topics(1, "last"), topic("t1", "last"), topic("t2", "change 4"))...))
 	r := s.sync()
 	assert.Equal(t, 7, r.Entries)
 	assert.Equal(t, 3, r.Applied)
-	assert.Equal(t, 3, fragments(o.seen()))
+	assert.Equal(t, 3, fragments(o.Seen()))
 	s.has(o, doc(topic("t0", "Topic 0 last"), topic("t1", "last"), topic("t2", "change 4")))
 }
 
@@ -153,21 +153,21 @@ func TestEntriesPublishedDuringARoundAreNotLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := publishing(t, doc(topics(9, "v1")...), documentSize(4))
-			o.put(doc(topics(9, "v2")...))
+			o.Put(doc(topics(9, "v2")...))
 			s := subscribed(t, o)
 			var once sync.Once
-			o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			o.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if when(r) {
-					once.Do(func() { o.put(doc(topics(10, "v3")...)); o.takeSnapshot() })
+					once.Do(func() { o.Put(doc(topics(10, "v3")...)); o.TakeSnapshot() })
 				}
 				return false
 			})
 			s.sync()
 			s.sync()
 			s.has(o, doc(topics(10, "v3")...))
-			o.seen()
+			o.Seen()
 			s.sync()
-			assert.Equal(t, []string{"/egov/fragments (if changed)"}, o.seen())
+			assert.Equal(t, []string{"/egov/fragments (if changed)"}, o.Seen())
 		})
 	}
 }
@@ -175,8 +175,8 @@ func TestEntriesPublishedDuringARoundAreNotLost(t *testing.T) {
 func TestSourceWithoutASnapshotIsReadFromItsBeginning(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(30, "v1")...), documentSize(4))
-	o.put(doc(topics(29, "v2")...))
-	o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+	o.Put(doc(topics(29, "v2")...))
+	o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
 		if !strings.HasSuffix(r.URL.Path, "/snapshots") {
 			return false
 		}
@@ -198,16 +198,16 @@ func TestReplaceLoadsTheNewestSnapshotAgain(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))
 	s := inStep(t, o)
-	o.put(doc(topics(6, "v2")...))
-	o.takeSnapshot()
-	o.put(doc(topics(6, "v3")...))
-	o.seen()
+	o.Put(doc(topics(6, "v2")...))
+	o.TakeSnapshot()
+	o.Put(doc(topics(6, "v3")...))
+	o.Seen()
 	r, err := s.Replace(context.Background(), "egov")
 	require.NoError(t, err)
 	assert.True(t, r.CleanStart)
 	assert.Equal(t, "asked for", r.Reason)
 	assert.Equal(t, 6, r.Applied)
-	assert.Equal(t, 1, times(o.seen(), "/egov/snapshots/"))
+	assert.Equal(t, 1, times(o.Seen(), "/egov/snapshots/"))
 	s.has(o, doc(topics(6, "v3")...))
 }
 
@@ -216,7 +216,7 @@ func TestReplaceLoadsTheNewestSnapshotAgain(t *testing.T) {
 func TestReplaceIsCompleteWhereNothingIsNew(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))
-	o.put(doc(topics(6, "v2")...))
+	o.Put(doc(topics(6, "v2")...))
 	s := inStep(t, o)
 	r, err := s.Replace(context.Background(), "egov")
 	require.NoError(t, err)
@@ -231,7 +231,7 @@ func TestTopicWithIdentifiersOnlyIsNotTakenForDeleted(t *testing.T) {
 	o := publishing(t, doc(topics(3, "v1")...))
 	s := inStep(t, o)
 	bare := doc(append(topics(2, "v1"), `<topic><subjectIdentifier href="http://psi.example.org/t2"/></topic>`)...)
-	o.put(bare)
+	o.Put(bare)
 	s.sync()
 	s.has(o, bare)
 	assert.Contains(t, s.export(formats.XTM21, false), si("t2"))
@@ -254,7 +254,7 @@ func TestARealMapStaysInStep(t *testing.T) {
 	s.has(o, string(maps.EGov))
 	renamed := strings.Replace(string(maps.EGov), "<baseNameString>Occurrence</baseNameString>", "<baseNameString>Renamed</baseNameString>", 1)
 	require.NotEqual(t, string(maps.EGov), renamed)
-	o.put(renamed)
+	o.Put(renamed)
 	assert.Equal(t, 1, s.sync().Applied)
 	s.has(o, renamed)
 }

@@ -1,33 +1,48 @@
 package client
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
+	"maps"
 	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
-	"github.com/tmshare/tmshare/tmdm"
-	"github.com/tmshare/tmshare/tmdm/cxtm"
 )
 
 // Verdict is the outcome of a verification.
 type Verdict struct {
-	Name         string       `json:"name"`
-	Equal        bool         `json:"equal"`
-	AsOf         time.Time    `json:"asOf"` // the server's time of the last change compared
-	Topics       int          `json:"topics"`
-	Associations int          `json:"associations"`
-	Digest       string       `json:"digest,omitempty"` // SHA-256 of the canonical form, where equal
-	Differences  []Difference `json:"differences,omitempty"`
-	Error        string       `json:"error,omitempty"` // for programs: why there is no verdict
+	Name   string    `json:"name"`
+	Equal  bool      `json:"equal"`
+	Full   bool      `json:"full"`             // all of both maps was compared, not the digests that both sides keep
+	AsOf   time.Time `json:"asOf"`             // the server's time of the last change compared
+	Digest string    `json:"digest,omitempty"` // the state digest, where equal
+
+	// Repaired is how many topics differed before, and were fetched anew. See docs/digest.md.
+	Repaired int `json:"repaired,omitempty"`
+
+	// The server's map, where all of it was compared.
+	Topics       int `json:"topics,omitempty"`
+	Associations int `json:"associations,omitempty"`
+
+	Differences []Difference `json:"differences,omitempty"` // the first 1,000
+	More        int          `json:"more,omitempty"`        // other topics that differ
+
+	Error string `json:"error,omitempty"` // for programs: why there is no verdict
 }
 
 // Difference is what the two sides say of one topic, as far as it differs.
@@ -37,15 +52,19 @@ type Difference struct {
 	Server  []string `json:"server,omitempty"` // only the server says
 }
 
-// Verify fetches the server's map as of now, brings the source to that point and
-// compares the two: they are equal when their canonical forms (ISO 13250-4) are,
-// item identifiers and the reifier of the map left out.
-func (c *Client) Verify(ctx context.Context, name string) (v *Verdict, err error) {
+// Verify brings a source in step and proves it equal to the server's map. Where the source states digests, what
+// a round has proven is the answer. If full is set, or nothing is stated, it fetches the server's map as of now, and
+// compares the records of both, item identifiers and the reifier of the map left out.
+func (c *Client) Verify(ctx context.Context, name string, full bool) (v *Verdict, err error) {
 	var moved error
+	repaired := 0
 	for range 3 {
 		r, err := c.Sync(ctx, name)
 		if err != nil {
 			return nil, err
+		}
+		if repaired += r.Repaired; r.Proven && !full {
+			return c.proven(ctx, r, repaired)
 		}
 		if v != nil && r.Entries == 0 && !r.CleanStart {
 			break
@@ -55,8 +74,11 @@ func (c *Client) Verify(ctx context.Context, name string) (v *Verdict, err error
 			moved = err
 			continue
 		}
-		if err != nil || v.Equal {
-			return v, err
+		if err != nil {
+			return nil, err
+		}
+		if v.Repaired = repaired; v.Equal {
+			return v, nil
 		}
 		// Large fragments, and all records, are of the time at which they are asked for.
 		// Where the server has published meanwhile, that may be the whole difference.
@@ -65,6 +87,15 @@ func (c *Client) Verify(ctx context.Context, name string) (v *Verdict, err error
 		return nil, moved
 	}
 	return v, nil
+}
+
+// proven is the verdict after a round that has proven the source.
+func (c *Client) proven(ctx context.Context, r *Round, repaired int) (*Verdict, error) {
+	root, err := c.Store.DigestNode(ctx, r.Name, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Verdict{Name: r.Name, Equal: true, AsOf: r.Mark, Digest: root.Digest().String(), Repaired: repaired}, nil
 }
 
 // laterError says that a source is later than the map of the server that it is to be
@@ -87,21 +118,25 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, asOf, err := own.currentMap(ctx, s)
-	if err != nil {
+	both := comparison{
+		Client: own, ctx: ctx, s: s, v: &Verdict{Name: name, Full: true},
+		path: filepath.Join(c.Store.Scratch(), "verify-"+strconv.FormatUint(uint64(s.Number), 10)),
+	}
+	defer both.close()
+	if err := both.fetch(); err != nil {
 		return nil, err
 	}
+	asOf := both.v.AsOf
 	if _, err := c.syncUntil(ctx, name, asOf); err != nil {
 		return nil, err
 	}
-	v := &Verdict{Name: name, AsOf: asOf}
 	err = c.Store.ReadSources(ctx, func(subscriptions []store.Subscription, sources []fragment.Source) error {
 		for i := range subscriptions {
 			if subscriptions[i].Name == name {
 				if at := subscriptions[i].State.Mark.Updated; at.After(asOf) {
 					return &laterError{name, at, asOf}
 				}
-				return v.compare(ctx, s.SP, sources[i], server)
+				return both.compare(sources[i])
 			}
 		}
 		return &UnknownError{name, names(subscriptions)}
@@ -109,29 +144,7 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v, nil
-}
-
-// currentMap fetches the map as of now and the time of its last change.
-func (c *Client) currentMap(ctx context.Context, s *store.Subscription) (*fragment.Map, time.Time, error) {
-	var none time.Time
-	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
-	if err != nil {
-		return nil, none, err
-	}
-	link, err := c.currentLink(ctx, s, allowURL)
-	if err != nil {
-		return nil, none, err
-	}
-	m, a, err := c.readMap(ctx, s, "server's map", link, allowURL)
-	if err != nil {
-		return nil, none, err
-	}
-	asOf, err := feeds.ParseTime(a.Header.Get("TMShare-Updated"))
-	if err != nil {
-		return nil, none, fmt.Errorf("%s: the answer does not state its time: %w", a.URL, err)
-	}
-	return m, asOf, nil
+	return both.v, nil
 }
 
 // currentLink returns where the map as of now is.
@@ -150,60 +163,190 @@ func (c *Client) currentLink(ctx context.Context, s *store.Subscription, allowUR
 	return link.Href, nil
 }
 
-func (v *Verdict) compare(ctx context.Context, sp string, here fragment.Source, server *fragment.Map) error {
-	mine, err := canonical(ctx, sp, here)
+// maxDifferences is how many topics a verdict shows the differences of.
+const maxDifferences = 1000
+
+// comparison compares the records of a source with those of the server's map. Memory does not grow with either.
+type comparison struct {
+	*Client
+	ctx    context.Context
+	s      *store.Subscription
+	path   string           // of the file with the server's map
+	at     string           // where it came from
+	theirs *statedigest.Set // the items of its records
+	v      *Verdict
+}
+
+// close removes the files.
+func (c *comparison) close() {
+	if c.theirs != nil {
+		c.theirs.Close()
+	}
+	os.Remove(c.path)
+}
+
+// fetch fetches the map as of now.
+func (c *comparison) fetch() error {
+	allowURL, err := c.fetcher().AllowURL(c.s.FragmentsFeed)
 	if err != nil {
 		return err
 	}
-	theirs, err := canonical(ctx, sp, server)
+	link, err := c.currentLink(c.ctx, c.s, allowURL)
 	if err != nil {
 		return err
 	}
-	for range server.TopicMap().Topics() {
-		v.Topics++
+	if err := os.MkdirAll(filepath.Dir(c.path), 0o700); err != nil {
+		return err
 	}
-	for range server.TopicMap().Associations() {
-		v.Associations++
+	r := fetch.Request{URL: link, Accept: c.accept(), Max: c.MaxSnapshot, AllowURL: allowURL}
+	_, a, err := fetch.Do(c.ctx, c.fetcher(), r, func(a *fetch.Answer) (struct{}, error) {
+		c.at = a.URL
+		if err := c.keep(a.Body); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, limitsLast(c.read())
+	})
+	if err != nil {
+		return err
 	}
-	if v.Equal = bytes.Equal(mine, theirs); v.Equal {
-		sum := sha256.Sum256(mine)
-		v.Digest = hex.EncodeToString(sum[:])
-		return nil
+	if c.v.AsOf, err = feeds.ParseTime(a.Header.Get("TMShare-Updated")); err != nil {
+		return fmt.Errorf("%s: the answer does not state its time: %w", a.URL, err)
 	}
-	v.Differences, err = differences(ctx, here, server)
+	return nil
+}
+
+// keep writes the server's map to the file.
+func (c *comparison) keep(body io.Reader) (err error) {
+	file, err := os.OpenFile(c.path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fetch.Permanent(err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	var full error // the disk
+	_, err = io.Copy(file, &progressReader{r: body, report: func(bytes int64) {
+		c.Report(fmt.Sprintf("%s: %d MB of the server's map read", c.s.Name, bytes>>20))
+		full = errors.Join(full, c.Store.CheckFreeSpace())
+	}})
+	if full != nil {
+		return fetch.Permanent(full)
+	}
 	return err
 }
 
-// canonical returns the canonical form of a source.
-func canonical(ctx context.Context, sp string, src fragment.Source) ([]byte, error) {
-	tm, _, err := merge.Join(ctx, merge.Part{SP: sp, Source: src})
-	if err != nil {
-		return nil, err
+// server calls use with the records of the server's map.
+func (c *comparison) server(use func(iter.Seq2[fragment.Record, error]) error) error {
+	open := func() (io.ReadCloser, error) {
+		f, err := os.Open(c.path)
+		return struct {
+			io.Reader
+			io.Closer
+		}{formats.UntilDone(c.ctx, f), f}, err
 	}
-	var b bytes.Buffer
-	err = cxtm.Write(&b, tm, cxtm.Options{Base: tmdm.Locator(sp), OmitItemIdentifiers: true})
-	return b.Bytes(), err
+	return withRecords(c.ctx, open, c.xtmOptions(c.s.SP, c.at), use, func(reason error) {
+		c.Logger.Info("the server's map is read as a whole", "reason", reason)
+	})
 }
 
-// differences compares two sources topic by topic.
-func differences(ctx context.Context, here fragment.Source, server *fragment.Map) ([]Difference, error) {
-	change, err := fragment.Diff(ctx, here, server)
+// read reads the items of the server's records.
+func (c *comparison) read() error {
+	return c.server(func(all iter.Seq2[fragment.Record, error]) (err error) {
+		if c.theirs != nil { // the map is read once more
+			err = c.theirs.Close()
+		}
+		if err == nil {
+			c.theirs, c.v.Topics, c.v.Associations, err = c.set("-server", all)
+		}
+		return err
+	})
+}
+
+func (c *comparison) compare(here fragment.Source) (err error) {
+	mine, _, _, err := c.set("-here", fragment.Records(here))
+	defer func() { err = errors.Join(err, mine.Close()) }()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var list []Difference
-	for _, e := range change.Entries {
-		mine, err := fragment.Describe(here, e.TopicSI)
-		if err != nil {
-			return nil, err
+	differ := map[fragment.Ref]bool{}
+	last := "" // the records of an owner stand together
+	err = statedigest.Differing(mine, c.theirs, func(owner string) {
+		switch {
+		case differ[fragment.Ref(owner)]:
+		case len(differ) < maxDifferences:
+			differ[fragment.Ref(owner)] = true
+		case owner != last:
+			c.v.More++
 		}
-		theirs, err := fragment.Describe(server, e.TopicSI)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, Difference{TopicSI: string(e.TopicSI), Here: without(mine, theirs), Server: without(theirs, mine)})
+		last = owner
+	})
+	if err != nil {
+		return err
 	}
-	return list, nil
+	if c.v.Equal = len(differ) == 0; c.v.Equal {
+		digest, err := mine.Digest()
+		c.v.Digest = digest.String()
+		return err
+	}
+	return c.describe(here, differ)
+}
+
+// set returns the items of records, and how many topics and associations there are.
+func (c *comparison) set(suffix string, all iter.Seq2[fragment.Record, error]) (s *statedigest.Set, topics, associations int, err error) {
+	s = statedigest.NewSet(c.path+suffix, cmp.Or(c.limits.Memory, setMemory))
+	for r, err := range all {
+		if err == nil {
+			err = c.ctx.Err()
+		}
+		if err == nil && r.Topic != nil {
+			topics++
+			err = s.Add(statedigest.OfTopic(r.Topic))
+		}
+		if err == nil && r.Association != nil {
+			associations++
+			err = s.Add(statedigest.OfAssociation(r.Association))
+		}
+		if err != nil {
+			return s, 0, 0, err
+		}
+	}
+	return s, topics, associations, nil
+}
+
+// setMemory is how many bytes of items are sorted in memory.
+const setMemory = 16 << 20
+
+// describe says how the sides differ in what they say of some topics.
+func (c *comparison) describe(here fragment.Source, differ map[fragment.Ref]bool) error {
+	var server *merge.Memory // what concerns these topics
+	err := c.server(func(all iter.Seq2[fragment.Record, error]) error {
+		server = &merge.Memory{}
+		for r, err := range all {
+			if err == nil && r.Topic != nil && differ[r.Topic.TopicSI()] {
+				err = server.PutTopic(r.Topic)
+			}
+			if err == nil && r.Association != nil && slices.ContainsFunc(r.Association.Players(), func(p fragment.Ref) bool { return differ[p] }) {
+				err = server.PutAssociation(r.Association)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, topic := range slices.Sorted(maps.Keys(differ)) {
+		mine, err := fragment.Describe(here, topic)
+		if err != nil {
+			return err
+		}
+		theirs, err := fragment.Describe(server, topic)
+		if err != nil {
+			return err
+		}
+		c.v.Differences = append(c.v.Differences, Difference{TopicSI: string(topic), Here: without(mine, theirs), Server: without(theirs, mine)})
+	}
+	return nil
 }
 
 // without returns the lines of a that b lacks.

@@ -2,8 +2,6 @@ package client_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"strings"
 	"sync"
@@ -22,9 +20,18 @@ import (
 )
 
 func (s *subscriber) verify() *client.Verdict {
-	v, err := s.Verify(context.Background(), "egov")
+	v, err := s.Verify(context.Background(), "egov", true)
 	require.NoError(s.t, err)
 	return v
+}
+
+// holdingRecords returns a subscriber of the records of egov: nothing states digests of these, so that nothing that differs is repaired.
+func holdingRecords(t *testing.T, o *origin) *subscriber {
+	s := newSubscriber(t)
+	_, err := s.Subscribe(t.Context(), o.RecordsURL("egov", "/records"), client.SubscribeOptions{Name: "egov"})
+	require.NoError(t, err)
+	s.sync()
+	return s
 }
 
 // tamper changes the subscriber's records behind the client's back.
@@ -40,22 +47,24 @@ func TestVerifyProvesEquality(t *testing.T) {
 	v := s.verify()
 	assert.True(t, v.Equal)
 	assert.Empty(t, v.Differences)
-	tm := published(t, string(maps.EGov), o.sp("egov"))
+	tm := published(t, string(maps.EGov), o.SP("egov"))
 	n := 0
 	for range tm.Topics() {
 		n++
 	}
 	assert.Equal(t, n, v.Topics)
 	assert.NotZero(t, v.Associations)
-	sum := sha256.Sum256([]byte(canonical(t, tm, o.sp("egov"))))
-	assert.Equal(t, hex.EncodeToString(sum[:]), v.Digest)
+	assert.True(t, v.Full)
+	quick, err := s.Verify(t.Context(), "egov", false)
+	require.NoError(t, err)
+	assert.Equal(t, &client.Verdict{Name: "egov", Equal: true, AsOf: v.AsOf, Digest: v.Digest}, quick)
 }
 
 func TestVerifyBringsTheSourceInStepFirst(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))
 	s := inStep(t, o)
-	last := o.put(doc(topics(6, "v2")...))
+	last := o.Put(doc(topics(6, "v2")...))
 	v := s.verify()
 	assert.True(t, v.Equal)
 	assert.Equal(t, last.LastChange, feeds.FormatTime(v.AsOf))
@@ -77,17 +86,17 @@ func TestVerifyComparesStatesOfOneTime(t *testing.T) {
 			s := inStep(t, o)
 			var once sync.Once
 			seen := 0
-			o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			o.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if when(r) {
 					if seen++; name != "after it" || seen == 2 {
-						once.Do(func() { o.put(doc(topics(6, "v2")...)) })
+						once.Do(func() { o.Put(doc(topics(6, "v2")...)) })
 					}
 				}
 				return false
 			})
 			v := s.verify()
 			assert.True(t, v.Equal, "%v", v.Differences)
-			o.breakWith(nil)
+			o.BreakWith(nil)
 			s.sync()
 			s.has(o, doc(topics(6, "v2")...))
 		})
@@ -102,18 +111,18 @@ func TestVerifyIsNotMisledByLargeFragments(t *testing.T) {
 	o := publishing(t, hub("v1"))
 	s := inStep(t, o)
 	var second, third sync.Once
-	o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	o.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if strings.Contains(r.URL.Path, "/snapshots/current") {
-			second.Do(func() { o.put(hub("v2")) })
+			second.Do(func() { o.Put(hub("v2")) })
 		}
 		if isFragment(r) {
-			third.Do(func() { o.put(hub("v3")) })
+			third.Do(func() { o.Put(hub("v3")) })
 		}
 		return false
 	})
 	v := s.verify()
 	assert.True(t, v.Equal)
-	assert.Equal(t, 2, times(o.seen(), "/snapshots/current"))
+	assert.Equal(t, 2, times(o.Seen(), "/snapshots/current"))
 	s.has(o, hub("v3"))
 }
 
@@ -121,7 +130,7 @@ func TestVerifyIsNotMisledByLargeFragments(t *testing.T) {
 func TestVerifyShowsDifferencesByTopic(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topic("a", "A"), topic("b", "B"), topic("c", "C"), vocabulary, link("near", "a", "b")))
-	s := inStep(t, o)
+	s := holdingRecords(t, o)
 	require.True(t, s.verify().Equal)
 
 	s.tamper(func(state merge.State) error {
@@ -199,7 +208,7 @@ func TestVerifySeesEveryKindOfDifference(t *testing.T) {
 	}
 	remove := func(state merge.State, a *fragment.Association) error { return state.DeleteAssociation(a) }
 	o := publishing(t, content)
-	s := inStep(t, o)
+	s := holdingRecords(t, o)
 	require.True(t, s.verify().Equal)
 	for name, change := range map[string]func(merge.State) error{
 		"a name less":         a(func(t *fragment.Topic) { t.Names = nil }),
@@ -235,11 +244,11 @@ func TestVerifyNeedsTheMapAsOfNow(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(2, "v1")...))
 	s := inStep(t, o)
-	o.breakWith(rewriting(isRecent, func(body string) string { return strings.ReplaceAll(body, "current-snapshot", "other") }))
-	_, err := s.Verify(context.Background(), "egov")
+	o.BreakWith(rewriting(isRecent, func(body string) string { return strings.ReplaceAll(body, "current-snapshot", "other") }))
+	_, err := s.Verify(context.Background(), "egov", true)
 	assert.ErrorContains(t, err, "the feed does not link to the map as of now, so there is nothing to compare with")
 
-	o.breakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+	o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
 		if strings.Contains(r.URL.Path, "/snapshots/current") {
 			_, body := record(real, r)
 			_, _ = w.Write(body) // without its time
@@ -247,10 +256,10 @@ func TestVerifyNeedsTheMapAsOfNow(t *testing.T) {
 		}
 		return false
 	})
-	_, err = s.Verify(context.Background(), "egov")
+	_, err = s.Verify(context.Background(), "egov", true)
 	assert.ErrorContains(t, err, "does not state its time")
 
-	o.breakWith(damage(func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/snapshots/current") }, 2, faults["truncated"]))
+	o.BreakWith(damage(func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/snapshots/current") }, 2, passing["truncated"]))
 	assert.True(t, s.verify().Equal, "a passing fault is tried again")
 }
 
@@ -258,11 +267,11 @@ func TestVerifyOfASourceThatCannotBeSyncedFails(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(2, "v1")...))
 	s := inStep(t, o)
-	o.put(doc(topics(2, "v2")...))
-	o.breakWith(damage(isRecent, always, answering(500)))
-	_, err := s.Verify(context.Background(), "egov")
+	o.Put(doc(topics(2, "v2")...))
+	o.BreakWith(damage(isRecent, always, answering(500)))
+	_, err := s.Verify(context.Background(), "egov", true)
 	assert.ErrorContains(t, err, "500 Internal Server Error")
-	_, err = s.Verify(context.Background(), "other")
+	_, err = s.Verify(context.Background(), "other", false)
 	var unknown *client.UnknownError
 	assert.ErrorAs(t, err, &unknown)
 }

@@ -75,7 +75,7 @@ func TestWatchingFollowsChanges(t *testing.T) {
 	w := watching(t, s, watch.Options{Interval: 20 * time.Millisecond, Jitter: 0.5})
 	w.eventually("loaded", func() bool { return w.of("egov").State == status.InStep })
 	changed := doc(topics(3, "v2")...)
-	o.put(changed)
+	o.Put(changed)
 	w.eventually("changed", func() bool { return w.of("egov").Status.Applied == 3 })
 	s.has(o, changed)
 	w.eventually("more rounds", func() bool { return w.of("egov").Rounds > 5 })
@@ -100,8 +100,8 @@ func TestASourceThatIsDeadDelaysNoOther(t *testing.T) {
 		_, err := s.Subscribe(t.Context(), o.URL+"/topicmaps", client.SubscribeOptions{Name: name})
 		require.NoError(t, err)
 	}
-	slow.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool { <-r.Context().Done(); return true })
-	bad.breakWith(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool { w.WriteHeader(500); return true })
+	slow.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool { <-r.Context().Done(); return true })
+	bad.BreakWith(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool { w.WriteHeader(500); return true })
 	w := watching(t, s, watch.Options{Interval: 10 * time.Millisecond})
 	w.eventually("the good one goes on", func() bool { return w.of("c good").Rounds > 20 })
 	assert.Zero(t, w.of("a slow").Rounds)
@@ -110,7 +110,7 @@ func TestASourceThatIsDeadDelaysNoOther(t *testing.T) {
 	assert.Equal(t, st.Rounds, st.Failures)
 	assert.Contains(t, st.LastError, "500")
 	assert.Less(t, st.Rounds, w.of("c good").Rounds, "it is asked less and less often")
-	bad.breakWith(nil)
+	bad.BreakWith(nil)
 	w.Now()
 	w.eventually("it is back", func() bool { st := w.of("b bad"); return st.State == status.InStep && st.InARow == 0 })
 	w.stop() // although one is waiting for an answer
@@ -131,7 +131,7 @@ func TestWaitsGrowAfterFailures(t *testing.T) {
 			return true
 		}
 	}
-	o.breakWith(fail(""))
+	o.BreakWith(fail(""))
 	w := watching(t, s, watch.Options{Interval: 12 * time.Minute})
 	round := int64(0)
 	// wait is the time to the next round after one more.
@@ -146,16 +146,16 @@ func TestWaitsGrowAfterFailures(t *testing.T) {
 		}
 		assert.InDelta(t, minutes, wait(), 0.5, "after %d failures", i+1)
 	}
-	o.breakWith(fail("7200"))
+	o.BreakWith(fail("7200"))
 	w.Now()
 	assert.InDelta(t, 120, wait(), 0.5, "as the server asks for")
-	o.breakWith(fail("99999999"))
+	o.BreakWith(fail("99999999"))
 	w.Now()
 	assert.InDelta(t, 24*60, wait(), 0.5, "which has a limit")
-	o.breakWith(nil)
+	o.BreakWith(nil)
 	w.Now()
 	assert.InDelta(t, 12, wait(), 0.5, "a round that succeeds ends it")
-	o.breakWith(fail(""))
+	o.BreakWith(fail(""))
 	w.Now()
 	assert.InDelta(t, 12, wait(), 0.5, "and it begins anew")
 }
@@ -163,7 +163,7 @@ func TestWaitsGrowAfterFailures(t *testing.T) {
 func TestSubscriptionsThatComeAndGoWhileWatching(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(1, "v1")...))
-	o.create("libraries", doc(topics(2, "v1")...))
+	o.Create("libraries", doc(topics(2, "v1")...))
 	s := newSubscriber(t)
 	alive := make(chan struct{}, 1)
 	w := watching(t, s, watch.Options{Interval: time.Hour, Beat: time.Hour, Scheduled: func() { alive <- struct{}{} }})
@@ -178,7 +178,7 @@ func TestSubscriptionsThatComeAndGoWhileWatching(t *testing.T) {
 	require.NoError(t, err)
 	w.Refresh()
 	w.eventually("another came", func() bool { return w.of("egov").State == status.InStep && w.of("egov").Rounds == 1 })
-	s.hasAs("egov", o.sp("libraries"), doc(topics(2, "v1")...))
+	s.hasAs("egov", o.SP("libraries"), doc(topics(2, "v1")...))
 }
 
 func TestWatchingSomeOnly(t *testing.T) {
@@ -206,24 +206,24 @@ func TestRoundsOfOneSubscriptionDoNotOverlap(t *testing.T) {
 	o := publishing(t, doc(topics(1, "v1")...))
 	s := subscribed(t, o)
 	free := make(chan struct{})
-	o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	o.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if isSnapshot(r) {
 			<-free
 		}
 		return false
 	})
 	w := watching(t, s, watch.Options{Interval: time.Hour})
-	w.eventually("a round is under way", func() bool { return times(o.seen(), "/snapshots/") == 1 })
+	w.eventually("a round is under way", func() bool { return times(o.Seen(), "/snapshots/") == 1 })
 	result := make(chan *client.Round, 1)
 	go func() { result <- s.sync() }()
 	w.eventually("another waits", func() bool {
 		return strings.Contains(s.reported(), "egov: waiting for the round that is under way") && w.of("egov").Running
 	})
-	o.seen()
+	o.Seen()
 	close(free)
 	r := <-result
 	assert.False(t, r.CleanStart, "the other has done it")
-	assert.Zero(t, times(o.seen(), "/snapshots/"))
+	assert.Zero(t, times(o.Seen(), "/snapshots/"))
 }
 
 // Who takes a source away need not wait for a server that does not answer.
@@ -231,11 +231,11 @@ func TestYielding(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(1, "v1")...))
 	s := subscribed(t, o)
-	o.breakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool { <-r.Context().Done(); return true })
-	o.seen() // what subscribing has asked for
+	o.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool { <-r.Context().Done(); return true })
+	o.Seen() // what subscribing has asked for
 	w := watching(t, s, watch.Options{Interval: time.Hour})
 	w.Yield("nope")
-	w.eventually("a round is under way", func() bool { return times(o.seen(), "/fragments") > 0 })
+	w.eventually("a round is under way", func() bool { return times(o.Seen(), "/fragments") > 0 })
 	w.Yield("egov")
 	w.eventually("it has ended", func() bool { return !w.of("egov").Running && !w.of("egov").Next.IsZero() })
 	assert.Zero(t, w.of("egov").Rounds, "it has neither failed nor succeeded")
@@ -294,7 +294,7 @@ func TestStatusPages(t *testing.T) {
 	assert.Contains(t, metrics, `tmshare_source_rounds_total{source="egov"} 1`)
 
 	// What is wrong shows, and is text only.
-	o.breakWith(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+	o.BreakWith(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
 		w.Header().Set("Content-Type", "text/plain")
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprint(w, "<script>alert(1)</script>")

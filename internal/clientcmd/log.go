@@ -5,35 +5,49 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
 func (a *app) log() *cobra.Command {
-	var topic string
+	var topic, since string
 	var most int
+	var from time.Time
 	cmd := &cobra.Command{
 		Use:   "log [NAME]",
 		Short: "Show what was done lately, the newest first",
 		Long: `Show what was done lately with the subscription NAME, or with all, the newest first:
 changes applied, sources replaced, what came into quarantine and out of it. With
---topic, only what concerns the topic with this subject identifier.`,
+--topic, only what concerns the topic with this subject identifier. --since takes a
+time of RFC 3339, such as 2026-11-23T14:05:00Z, or a date.`,
 		Example: `  tmshare-client log egov -n 5
+  tmshare-client log --since 2026-11-23 -n 0
   tmshare-client log --topic https://psi.egov.example.org/service/dog-licence`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error {
 			if most < 0 {
 				return usageError(fmt.Errorf("--number %d: it cannot be negative", most))
 			}
+			var err error
+			if since != "" {
+				if from, err = history.ParseTime(since); err != nil {
+					return usageError(fmt.Errorf("--since: %w", err))
+				}
+			}
 			return nil
 		},
 		RunE: a.runReading(func(ctx context.Context, args []string) error {
 			list := []store.Activity{}
 			err := a.db.Activity(ctx, func(act store.Activity) bool {
+				if act.Time.Before(from) {
+					return false
+				}
 				if len(args) > 0 && act.Source != args[0] {
 					return true
 				}
@@ -59,6 +73,7 @@ changes applied, sources replaced, what came into quarantine and out of it. With
 		}),
 	}
 	cmd.Flags().StringVar(&topic, "topic", "", "only what concerns the topic with this `SI`")
+	cmd.Flags().StringVar(&since, "since", "", "only what was done from this `time` on")
 	cmd.Flags().IntVarP(&most, "number", "n", 20, "show this `number` at most, 0: all")
 	return cmd
 }

@@ -94,7 +94,7 @@ func (d *display) progress(p client.Progress) {
 	}
 }
 
-// barWidth is how many columns a bar has, if there is room.
+// barWidth is how many columns a bar has, if there is space.
 const barWidth = 30
 
 // bar returns a text with a bar before it that shows the same, in one line.
@@ -102,8 +102,8 @@ func bar(text string, p client.Progress, width int) string {
 	if width == 0 {
 		width = 80
 	}
-	if room := width - 1 - utf8.RuneCountInString(text) - len("[] "); p.Total > 0 && room >= barWidth/3 {
-		n := min(barWidth, room)
+	if left := width - 1 - utf8.RuneCountInString(text) - len("[] "); p.Total > 0 && left >= barWidth/3 {
+		n := min(barWidth, left)
 		full := int(min(p.Done, p.Total) * int64(n) / p.Total)
 		return "[" + strings.Repeat("#", full) + strings.Repeat(".", n-full) + "] " + text
 	}

@@ -102,6 +102,12 @@ func (a *app) printStatus(st *status.Status) {
 	row("prefix", "%s", st.SP)
 	row("state", "%s", st.State)
 	row("in step with", "%s", at(st.Mark))
+	switch {
+	case st.Proven != nil:
+		row("proven", "%s: the source states the same digest", at(st.Proven))
+	case st.Unproven != "":
+		row("not proven", "%s", st.Unproven)
+	}
 	if st.Ahead > 0 {
 		row("", "which is later than now: changes that the server dates before that are not noticed;")
 		row("", "tell its owner, and when its clock is right: \"tmshare-client replace %s\"", st.Name)

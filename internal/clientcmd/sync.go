@@ -85,6 +85,9 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 		if a.quiet && r.Reason != "" && r.Reason != client.AskedFor { // cron's mail should say it
 			fmt.Fprintf(a.command.ErrOrStderr(), "%s: replaced as a whole: %s\n", name, r.Reason)
 		}
+		if a.quiet && r.Unproven != "" && r.Quarantined == 0 {
+			fmt.Fprintf(a.command.ErrOrStderr(), "%s: not proven: %s\n", name, r.Unproven)
+		}
 		if !a.json {
 			a.printf("%s: %s\n", name, describe(r))
 		}
@@ -99,18 +102,28 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 }
 
 func describe(r *client.Round) string {
-	if r.Quarantined > 0 {
-		return fmt.Sprintf("%s; but %s in quarantine: \"tmshare-client status -v\" says why", describeChange(r), countTopics(r.Quarantined))
+	said := describeChange(r)
+	switch {
+	case r.Quarantined > 0:
+		return fmt.Sprintf("%s; but %s in quarantine: \"tmshare-client status -v\" says why", said, countTopics(r.Quarantined))
+	case r.Repaired > 0:
+		said += fmt.Sprintf("; %s had to be repaired", countTopics(r.Repaired))
 	}
-	return describeChange(r)
+	switch {
+	case r.Proven:
+		return said + ", proven"
+	case r.Unproven != "":
+		return said + "; not proven: " + r.Unproven
+	}
+	return said
 }
 
 func describeChange(r *client.Round) string {
-	said := describeEntries(r)
+	text := describeEntries(r)
 	if r.Unusable > 0 {
-		said += fmt.Sprintf("; %d of the records are in no format that can be read, or that was asked for", r.Unusable)
+		text += fmt.Sprintf("; %d of the records are in no format that can be read, or that was asked for", r.Unusable)
 	}
-	return said
+	return text
 }
 
 func describeEntries(r *client.Round) string {

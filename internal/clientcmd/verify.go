@@ -14,11 +14,15 @@ import (
 )
 
 func (a *app) verify() *cobra.Command {
-	return &cobra.Command{
+	full := false
+	command := &cobra.Command{
 		Use:   "verify [NAME...]",
 		Short: "Prove that subscriptions are equal to their sources",
-		Long: `Fetch the server's map as of now, bring the subscription to that point, and compare
-the two in canonical form (ISO 13250-4).
+		Long: `Bring the subscription in step, and prove it equal to the source.
+
+Where the server states digests of its states, the digest of the copy is compared with the last one:
+that costs no request. Topics that differ are fetched anew. With --full, and where nothing is
+stated, the server's map as of now is fetched, and all records of both are compared.
 
 Exit codes: 0 equal, 4 different, 1 error, 3 equal, but something is in quarantine.`,
 		RunE: a.run(func(ctx context.Context, args []string) error {
@@ -33,7 +37,7 @@ Exit codes: 0 equal, 4 different, 1 error, 3 equal, but something is in quaranti
 			verdicts := []*client.Verdict{}
 			var different, quarantined []string
 			for _, name := range names {
-				v, err := a.client.Verify(ctx, name)
+				v, err := a.client.Verify(ctx, name, full)
 				if err != nil {
 					failed = append(failed, fmt.Errorf("%s: %w", name, err))
 					verdicts = append(verdicts, &client.Verdict{Name: name, Error: err.Error()})
@@ -73,21 +77,31 @@ Exit codes: 0 equal, 4 different, 1 error, 3 equal, but something is in quaranti
 			return exit
 		}),
 	}
+	command.Flags().BoolVar(&full, "full", false, "fetch the server's map and compare all records")
+	return command
 }
 
 // maxDifferences is how many topics a verdict for people lists.
 const maxDifferences = 50
 
 func (a *app) printVerdict(v *client.Verdict) {
-	if v.Equal {
-		a.printf("%s: equal to the server's map of %s: %d topics, %d associations, SHA-256 of the canonical form %s\n",
-			v.Name, feeds.FormatTime(v.AsOf), v.Topics, v.Associations, v.Digest)
+	repaired := ""
+	if v.Repaired > 0 {
+		repaired = fmt.Sprintf("; %s had to be repaired", countTopics(v.Repaired))
+	}
+	switch {
+	case v.Equal && v.Full:
+		a.printf("%s: equal to the server's map of %s: %d topics, %d associations, state digest %s%s\n",
+			v.Name, feeds.FormatTime(v.AsOf), v.Topics, v.Associations, v.Digest, repaired)
+		return
+	case v.Equal:
+		a.printf("%s: equal to the server's map of %s: the server states the same digest %s%s\n", v.Name, feeds.FormatTime(v.AsOf), v.Digest, repaired)
 		return
 	}
-	a.printf("%s: differs from the server's map of %s in %d topics (- only here, + only at the server)\n", v.Name, feeds.FormatTime(v.AsOf), len(v.Differences))
+	a.printf("%s: differs from the server's map of %s in %d topics (- only here, + only at the server)\n", v.Name, feeds.FormatTime(v.AsOf), len(v.Differences)+v.More)
 	for i, d := range v.Differences {
 		if i == maxDifferences {
-			a.printf("… and %d more topics; --json lists them all\n", len(v.Differences)-i)
+			a.printf("… and %d more topics; --json lists the first 1,000\n", len(v.Differences)+v.More-i)
 			break
 		}
 		a.printf("%s\n", d.TopicSI)

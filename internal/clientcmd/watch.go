@@ -214,6 +214,10 @@ func logRound(log *slog.Logger, name string, r *client.Round, err error) {
 		log.Warn("round failed", "source", name, "error", err)
 	case r.Quarantined > 0:
 		log.Warn("round done, but topics are in quarantine", "source", name, "entries", r.Entries, "fragments", r.Applied, "quarantined", r.Quarantined, "mark", feeds.FormatTime(r.Mark))
+	case r.Unproven != "":
+		log.Warn("round done, but what is held is not proven equal to the source", "source", name, "entries", r.Entries, "fragments", r.Applied, "reason", r.Unproven, "mark", feeds.FormatTime(r.Mark))
+	case r.Repaired > 0:
+		log.Warn("topics differed from the source and were repaired", "source", name, "topics", r.Repaired, "proven", r.Proven, "mark", feeds.FormatTime(r.Mark))
 	case r.CleanStart:
 		log.Info("loaded from a snapshot", "source", name, "reason", r.Reason, "fragments", r.Applied, "mark", feeds.FormatTime(r.Mark))
 	case r.Entries > 0:

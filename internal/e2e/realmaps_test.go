@@ -90,7 +90,7 @@ func staysInStep(t *testing.T, name string, doc []byte) {
 		require.Equal(t, entries(p), round.Entries)
 		requireInStep(t, c, readXTM(t, edited, sp, true), sp, assigned)
 	}
-	verdict, err := c.Verify(ctx, name)
+	verdict, err := c.Verify(ctx, name, true)
 	require.NoError(t, err)
 	require.True(t, verdict.Equal)
 	assert.Positive(t, published)

@@ -27,9 +27,9 @@ func Ahead[T any](ctx context.Context, parallel, n int, get func(ctx context.Con
 		defer cancel()
 
 		// The queue has what is fetched or being fetched, in order; its length
-		// bounds the number that are ahead, room the number that are under way.
+		// bounds the number that are ahead, slots the number that are under way.
 		queue := make(chan chan got, min(maxAheadCount, n))
-		room := make(chan struct{}, parallel)
+		slots := make(chan struct{}, parallel)
 		var waiting atomic.Int64 // bytes fetched and not yet taken
 		taken := make(chan struct{}, 1)
 		fetching.Go(func() {
@@ -43,13 +43,13 @@ func Ahead[T any](ctx context.Context, parallel, n int, get func(ctx context.Con
 					}
 				}
 				select {
-				case room <- struct{}{}:
+				case slots <- struct{}{}:
 				case <-ctx.Done():
 					return
 				}
 				next := make(chan got, 1)
 				fetching.Go(func() {
-					defer func() { <-room }()
+					defer func() { <-slots }()
 					value, size := get(ctx, i)
 					waiting.Add(size)
 					next <- got{value, size}

@@ -22,7 +22,7 @@ type Download struct {
 	Key string
 
 	Progress func(done, total int64) // told of each write, in bytes as they come; total is 0 if not known
-	Room     func() error            // asked now and then whether there is room on the disk
+	Room     func() error            // asked now and then whether the disk has free space
 
 	known knownDownload
 	file  *os.File // while it is written
@@ -39,8 +39,8 @@ type knownDownload struct {
 	Complete bool
 }
 
-// roomStep is the number of bytes between two looks at the room on the disk.
-const roomStep = 16 << 20
+// spaceStep is the number of bytes between two looks at the free space on the disk.
+const spaceStep = 16 << 20
 
 // Fetch fetches the document to the file, or the rest of it, r.Max bytes at most.
 // What an error leaves is gone on with by the next call, if that is for the same
@@ -208,7 +208,7 @@ func (d *Download) write(a *Answer, limit int64) (err error) {
 type toFile struct{ *Download }
 
 func (d toFile) Write(p []byte) (int, error) {
-	if d.Room != nil && d.size/roomStep != (d.size+int64(len(p)))/roomStep {
+	if d.Room != nil && d.size/spaceStep != (d.size+int64(len(p)))/spaceStep {
 		if err := d.Room(); err != nil {
 			return 0, err
 		}

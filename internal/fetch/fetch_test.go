@@ -14,8 +14,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -177,118 +179,164 @@ func TestRetryAfter(t *testing.T) {
 	assert.Equal(t, 1, tries)
 }
 
+// sending is a server without a socket, for tests on the clock of a bubble (testing/synctest): it
+// writes the body of each answer, whose header it may set before the first byte.
+type sending func(r *http.Request, header http.Header, body io.Writer)
+
+func (s sending) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, w := io.Pipe()
+	context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
+	res := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body, ContentLength: -1, Request: r}
+	if r.Header.Get("Range") != "" {
+		res.StatusCode = http.StatusPartialContent
+	}
+	begun := make(chan struct{})
+	go func() {
+		s(r, res.Header, &announced{w, sync.OnceFunc(func() { close(begun) })})
+		w.CloseWithError(r.Context().Err()) // the end, where it is nil
+	}()
+	<-begun
+	return res, nil
+}
+
+// announced calls first before the first byte.
+type announced struct {
+	io.Writer
+	first func()
+}
+
+func (a *announced) Write(p []byte) (int, error) {
+	a.first()
+	return a.Writer.Write(p)
+}
+
+// fetcher returns one that gives up after the first try.
+func (s sending) fetcher(stall time.Duration, rate int64) *fetch.Fetcher {
+	return fetcher(func(f *fetch.Fetcher) {
+		f.HTTP, f.Tries, f.Stall, f.MinRate = &http.Client{Transport: s}, 1, stall, rate
+	})
+}
+
+const slowURL = "http://slow.example.org/"
+
+// pass lets time pass, or returns at once where nobody waits for the answer any more.
+func pass(r *http.Request, d time.Duration) {
+	select {
+	case <-r.Context().Done():
+	case <-time.After(d):
+	}
+}
+
+// endless sends a byte every five milliseconds until nobody reads any more.
+func endless(r *http.Request, _ http.Header, body io.Writer) {
+	for r.Context().Err() == nil {
+		_, _ = body.Write([]byte(" "))
+		pass(r, 5*time.Millisecond)
+	}
+}
+
 // A server that sends a byte now and then is given the time of the request, and
 // time in which it is not read does not count.
 func TestTimeForTheWholeAnswer(t *testing.T) {
 	t.Parallel()
-	byteByByte := func(w http.ResponseWriter) error {
-		_, _ = w.Write([]byte(" "))
-		return http.NewResponseController(w).Flush()
-	}
-	endless := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		for r.Context().Err() == nil && byteByByte(w) == nil {
-			time.Sleep(5 * time.Millisecond)
-		}
-	})
-	once := fetcher(func(f *fetch.Fetcher) { f.Tries = 1 })
-	_, _, err := get(t, once, endless.URL, func(r *fetch.Request) { r.Within = 200 * time.Millisecond })
-	assert.ErrorContains(t, err, "the server has not sent all within 200ms")
-
-	// What is not read does not count: the rest comes once more time has gone by than there is.
 	const within = time.Second
-	goOn := make(chan struct{})
-	halting := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = w.Write([]byte("hel"))
-		_ = http.NewResponseController(w).Flush()
-		select {
-		case <-goOn:
-			_, _ = w.Write([]byte("lo"))
-		case <-r.Context().Done():
-		}
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		_, _, err := get(t, sending(endless).fetcher(time.Minute, 1), slowURL, func(r *fetch.Request) { r.Within, r.Max = within, 1<<20 })
+		assert.ErrorContains(t, err, "the server has not sent all within 1s")
+		assert.Equal(t, within, time.Since(begun))
 	})
-	patient := fetcher(func(f *fetch.Fetcher) { f.Tries, f.Stall = 1, within })
-	allowURL, err := patient.AllowURL(halting.URL)
-	require.NoError(t, err)
-	for _, paused := range []bool{false, true} {
-		r := fetch.Request{URL: halting.URL, Max: 10, AllowURL: allowURL, Within: within}
-		text, _, err := fetch.Do(context.Background(), patient, r, func(a *fetch.Answer) (string, error) {
-			if paused {
-				a.Body.Pause()
-				time.Sleep(within + 100*time.Millisecond)
-				close(goOn)
-				a.Body.Resume()
-			}
+	for name, paused := range map[string]bool{"read": false, "not read": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := sending(func(r *http.Request, _ http.Header, body io.Writer) {
+					_, _ = body.Write([]byte("hel"))
+					pass(r, 3*within/2)
+					_, _ = body.Write([]byte("lo"))
+				}).fetcher(within, 1)
+				allowURL, err := f.AllowURL(slowURL)
+				require.NoError(t, err)
+				r := fetch.Request{URL: slowURL, Max: 10, AllowURL: allowURL, Within: within}
+				rest, _, err := fetch.Do(t.Context(), f, r, func(a *fetch.Answer) (string, error) {
+					_, err := io.ReadFull(a.Body, make([]byte, len("hel")))
+					require.NoError(t, err)
+					if paused {
+						a.Body.Pause()
+						time.Sleep(within + within/10)
+						a.Body.Resume()
+					}
+					b, err := io.ReadAll(a.Body)
+					return string(b), err
+				})
+				if paused {
+					require.NoError(t, err)
+					assert.Equal(t, "lo", rest)
+				} else {
+					assert.ErrorContains(t, err, "1s", "all is not there in time, or nothing more comes")
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) { // the clocks go again after a pause
+		f := sending(func(r *http.Request, _ http.Header, body io.Writer) {
+			_, _ = body.Write(nil)
+			<-r.Context().Done()
+		}).fetcher(within, 1)
+		allowURL, err := f.AllowURL(slowURL)
+		require.NoError(t, err)
+		_, _, err = fetch.Do(t.Context(), f, fetch.Request{URL: slowURL, Max: 10, AllowURL: allowURL}, func(a *fetch.Answer) (string, error) {
+			a.Body.Pause()
+			time.Sleep(time.Hour)
+			a.Body.Resume()
 			b, err := io.ReadAll(a.Body)
 			return string(b), err
 		})
-		if paused {
-			require.NoError(t, err)
-			assert.Equal(t, "hello", text)
-		} else {
-			assert.ErrorContains(t, err, "1s", "all is not there in time, or nothing more comes")
-		}
-	}
-
-	silent := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
+		assert.ErrorContains(t, err, "the server has sent nothing for 1s")
 	})
-	allowURL, err = patient.AllowURL(silent.URL)
-	require.NoError(t, err)
-	_, _, err = fetch.Do(context.Background(), patient, fetch.Request{URL: silent.URL, Max: 10, AllowURL: allowURL}, func(a *fetch.Answer) (string, error) {
-		a.Body.Pause()
-		a.Body.Resume()
-		b, err := io.ReadAll(a.Body)
-		return string(b), err
-	})
-	assert.ErrorContains(t, err, "the server has sent nothing for 1s")
 }
 
 // What comes too slowly for too long is given up, however long it may take; at once what
 // goes on where it ended. A small answer may come as slowly as it likes.
 func TestLeastRate(t *testing.T) {
 	t.Parallel()
-	requests, asked := 0, 0
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		requests++
-		w.Header().Set("ETag", `"1"`)
-		if r.Header.Get("Range") != "" {
-			asked++
-			w.Header().Set("Content-Range", strings.Replace(r.Header.Get("Range"), "=", " ", 1)+"199/200")
-			w.WriteHeader(http.StatusPartialContent)
-		}
-		for r.Context().Err() == nil {
-			_, _ = w.Write([]byte(" "))
-			_ = http.NewResponseController(w).Flush()
-			time.Sleep(5 * time.Millisecond)
-		}
-	})
-	slow := fetcher(func(f *fetch.Fetcher) { f.Tries, f.Stall, f.MinRate = 1, 100*time.Millisecond, 1000 })
-	_, _, err := get(t, slow, s.URL)
-	assert.ErrorContains(t, err, "the server has sent less than 1000 bytes per second for 100ms")
-	var failed *fetch.Error
-	require.ErrorAs(t, err, &failed)
-	assert.True(t, failed.Transient())
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		requests, asked := 0, 0
+		slow := sending(func(r *http.Request, header http.Header, body io.Writer) {
+			requests++
+			header.Set("ETag", `"1"`)
+			if r.Header.Get("Range") != "" {
+				asked++
+				header.Set("Content-Range", strings.Replace(r.Header.Get("Range"), "=", " ", 1)+"199/200")
+			}
+			endless(r, header, body)
+		}).fetcher(100*time.Millisecond, 1000)
+		_, _, err := get(t, slow, slowURL)
+		assert.ErrorContains(t, err, "the server has sent less than 1000 bytes per second for 100ms")
+		var failed *fetch.Error
+		require.ErrorAs(t, err, &failed)
+		assert.True(t, failed.Transient())
 
-	requests = 0
-	allowURL, err := slow.AllowURL(s.URL)
-	require.NoError(t, err)
-	d := &fetch.Download{Path: filepath.Join(t.TempDir(), "d"), Key: "k"}
-	for i := range 2 {
-		assert.ErrorContains(t, d.Fetch(context.Background(), slow, fetch.Request{URL: s.URL, Max: 1000, AllowURL: allowURL}), "less than 1000 bytes per second")
-		assert.Equal(t, []int{i + 1, i}, []int{requests, asked})
-	}
-
-	small := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		for range 10 {
-			_, _ = w.Write(make([]byte, 10))
-			_ = http.NewResponseController(w).Flush()
-			time.Sleep(5 * time.Millisecond)
+		requests = 0
+		allowURL, err := slow.AllowURL(slowURL)
+		require.NoError(t, err)
+		d := &fetch.Download{Path: filepath.Join(dir, "d"), Key: "k"}
+		for i := range 2 {
+			assert.ErrorContains(t, d.Fetch(t.Context(), slow, fetch.Request{URL: slowURL, Max: 1000, AllowURL: allowURL}), "less than 1000 bytes per second")
+			assert.Equal(t, []int{i + 1, i}, []int{requests, asked})
 		}
+
+		small := sending(func(r *http.Request, _ http.Header, body io.Writer) {
+			for range 10 {
+				_, _ = body.Write(make([]byte, 10))
+				pass(r, 5*time.Millisecond)
+			}
+		})
+		text, _, err := get(t, small.fetcher(time.Second, 1<<20), slowURL)
+		require.NoError(t, err)
+		assert.Len(t, text, 100)
 	})
-	text, _, err := get(t, fetcher(func(f *fetch.Fetcher) { f.Tries, f.Stall, f.MinRate = 1, time.Second, 1<<20 }), small.URL)
-	require.NoError(t, err)
-	assert.Len(t, text, 100)
 }
 
 // What the server says about an error is passed on, as far as it is a line of text.

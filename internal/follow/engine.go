@@ -14,6 +14,8 @@ import (
 type Sink[T any] interface {
 	Inventory
 
+	// Mark returns how far the source was followed.
+	Mark() Mark
 	// Missing returns the versions of the records that could not be had in earlier rounds, by id.
 	// They are tried again once in a round.
 	Missing(ctx context.Context) (map[string]time.Time, error)
@@ -22,17 +24,29 @@ type Sink[T any] interface {
 	Retry(p *Plan, first bool) ([]Record, error)
 
 	// Begin is told what a look has brought, and the mark to keep from now on, before any of the
-	// plan is done.
+	// plan is done. The mark of a log moves with each commit.
 	Begin(ctx context.Context, n *Delta, mark Mark) error
-	// Fetch fetches a record that is not deleted. Where last is not set, the record is tried again
+	// Fetch fetches a record that is not deleted, or a change. Where last is not set, the record is tried again
 	// if what the source says of it turns out to be out of date.
 	Fetch(ctx context.Context, r *Record, last bool) (content T, size int64, err error)
 	// Commit does what is said of some records. It returns those that have to wait for others;
-	// none of those of which waited is true.
+	// none of those of which waited is true, and no changes of a log.
 	Commit(ctx context.Context, some []Result[T], waited func(*Record) bool) (waiting []*Record, err error)
 	// End is told where the next round goes on, when all is done.
 	End(ctx context.Context, n *Delta) error
 }
+
+// NoRecords is what a [Sink] of the changes of a [Log] holds of records.
+type NoRecords struct{}
+
+// Versions implements [Inventory].
+func (NoRecords) Versions(context.Context, []string) (map[string]time.Time, error) { return nil, nil }
+
+// Each implements [Inventory].
+func (NoRecords) Each(context.Context, func(string) error) error { return nil }
+
+// Missing implements [Sink].
+func (NoRecords) Missing(context.Context) (map[string]time.Time, error) { return nil, nil }
 
 // Result is what came of fetching a record.
 type Result[T any] struct {
@@ -49,6 +63,9 @@ type Result[T any] struct {
 // What makes that good, a deletion or a later version, may be on its way. So such a record waits
 // until all else is done and the source has been asked again. What is still so then is an error of
 // the record, which keeps no other back.
+//
+// The changes of a [Log] are done one after the other, and the mark moves with them. So one that has to
+// wait stops the look: the next one goes on with it.
 type Engine[T any] struct {
 	Source Source
 	URL    string
@@ -65,6 +82,7 @@ type Engine[T any] struct {
 	waited      map[string]time.Time // by id, the versions that have waited
 	waiting     map[string]Record    // by id, the records that wait for the next look
 	last        bool                 // there is no other look in this round
+	inOrder     bool                 // the look has brought a log
 	done, total int
 }
 
@@ -72,22 +90,22 @@ type Engine[T any] struct {
 // all the time is never found as it says.
 const maxLooks = 10
 
-// Run does a round from a mark on. With an error all that was done stays, and the next round does
-// the rest.
-func (e *Engine[T]) Run(ctx context.Context, mark Mark) error {
+// Run does a round from the mark of the sink on. With an error all that was done stays, and the next
+// round does the rest.
+func (e *Engine[T]) Run(ctx context.Context) error {
 	e.waited = map[string]time.Time{}
 	for look := 1; ; look++ {
 		e.last = look == maxLooks
-		if err := e.look(ctx, &mark, look == 1); err != nil || len(e.waiting) == 0 {
+		if err := e.look(ctx, look == 1); err != nil || len(e.waiting) == 0 {
 			return err
 		}
 	}
 }
 
-// look looks once at the source, and does what it says. It moves the mark to where the next look
-// is to begin.
-func (e *Engine[T]) look(ctx context.Context, mark *Mark, first bool) (err error) {
-	n, err := e.Source.Delta(ctx, e.URL, *mark, e.Sink)
+// look looks once at the source, and does what it says.
+func (e *Engine[T]) look(ctx context.Context, first bool) (err error) {
+	mark := e.Sink.Mark()
+	n, err := e.Source.Delta(ctx, e.URL, mark, e.Sink)
 	if err != nil {
 		return err
 	}
@@ -111,10 +129,7 @@ func (e *Engine[T]) look(ctx context.Context, mark *Mark, first bool) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	if !n.Unchanged {
-		*mark = mark.Begin(n)
-	}
-	if err := e.Sink.Begin(ctx, n, *mark); err != nil {
+	if err := e.Sink.Begin(ctx, n, mark.Begin(n)); err != nil {
 		return err
 	}
 	if err := e.follow(ctx, n, p, first); err != nil || len(e.waiting) > 0 {
@@ -124,9 +139,12 @@ func (e *Engine[T]) look(ctx context.Context, mark *Mark, first bool) (err error
 }
 
 func (e *Engine[T]) follow(ctx context.Context, n *Delta, p *Plan, first bool) error {
-	e.done, e.total = 0, p.Total
+	e.done, e.total, e.inOrder = 0, p.Total, n.Log != nil
 	var again []Record
 	for id, r := range e.waiting {
+		if e.inOrder {
+			break // it is in the log still, or a later change is
+		}
 		if now := p.About(id); (now == nil || !now.News) && !n.Whole { // the source says no more of it
 			again = append(again, p.Again(r))
 		}
@@ -136,7 +154,7 @@ func (e *Engine[T]) follow(ctx context.Context, n *Delta, p *Plan, first bool) e
 		if err == nil {
 			err = e.do(ctx, chunk)
 		}
-		if err != nil {
+		if err != nil || e.stopped() {
 			return err
 		}
 	}
@@ -155,7 +173,7 @@ func (e *Engine[T]) follow(ctx context.Context, n *Delta, p *Plan, first bool) e
 
 // do does what is said of some records.
 func (e *Engine[T]) do(ctx context.Context, some []Record) error {
-	for len(some) > 0 {
+	for len(some) > 0 && !e.stopped() {
 		n, suspect, err := e.doAhead(ctx, some)
 		some, e.done = some[n:], e.done+n
 		if err != nil {
@@ -180,7 +198,7 @@ func (e *Engine[T]) do(ctx context.Context, some []Record) error {
 func (e *Engine[T]) doAhead(ctx context.Context, some []Record) (done int, suspect *Result[T], err error) {
 	var batch []Result[T]
 	var size int64
-	passed := 0
+	passed, fetches := 0, 0
 	flush := func() error {
 		if err := e.commit(ctx, batch); err != nil {
 			return err
@@ -189,7 +207,7 @@ func (e *Engine[T]) doAhead(ctx context.Context, some []Record) (done int, suspe
 		if e.Progress != nil {
 			e.Progress(e.done+done, e.total)
 		}
-		batch, size = nil, 0
+		batch, size, fetches = nil, 0, 0
 		return nil
 	}
 	last := make([]bool, len(some))
@@ -198,7 +216,7 @@ func (e *Engine[T]) doAhead(ctx context.Context, some []Record) (done int, suspe
 	}
 	fetched := fetch.Ahead(ctx, e.Parallel, len(some), func(ctx context.Context, i int) (Result[T], int64) {
 		r := Result[T]{Record: &some[i]}
-		if !r.Deleted {
+		if !r.Deleted && !r.passed() {
 			r.Content, r.Size, r.Err = e.Sink.Fetch(ctx, r.Record, last[i])
 		}
 		return r, r.Size
@@ -210,22 +228,31 @@ func (e *Engine[T]) doAhead(ctx context.Context, some []Record) (done int, suspe
 		switch {
 		case OutOfDate(r.Err) && r.Unsure:
 			r.Err, r.Record = nil, &Record{ID: r.ID, Title: r.Title, Updated: r.Updated, Deleted: true}
-		case OutOfDate(r.Err) && !e.hasWaited(r.Record):
+		case e.outOfDate(r.Err) && !e.hasWaited(r.Record):
 			e.wait(r.Record)
+			if e.inOrder {
+				return passed, nil, flush()
+			}
 			passed++
 			continue
-		case OutOfDate(r.Err):
+		case e.outOfDate(r.Err):
 		case IsServerFault(r.Err) || WantsPause(r.Err):
 			err := flush()
 			return done, &r, err
 		}
 		passed++
 		batch = append(batch, r)
-		if size += r.Size; len(batch) >= e.Batch || size > e.BatchBytes {
+		if !r.passed() {
+			fetches++
+		}
+		if size += r.Size; fetches >= e.Batch || size > e.BatchBytes {
 			if err := flush(); err != nil {
 				return done, nil, err
 			}
 		}
+	}
+	if ctx.Err() != nil { // then not all was fetched
+		return done, nil, context.Cause(ctx)
 	}
 	err = flush()
 	return done, nil, err
@@ -241,6 +268,19 @@ func (e *Engine[T]) commit(ctx context.Context, batch []Result[T]) error {
 	}
 	return err
 }
+
+// outOfDate reports whether an error says that the source is to be asked again. A server gives up the
+// fragment of a change when there is a later change of its topic.
+func (e *Engine[T]) outOfDate(err error) bool {
+	if !e.inOrder {
+		return OutOfDate(err)
+	}
+	var failed *fetch.Error
+	return errors.As(err, &failed) && failed.Gone()
+}
+
+// stopped reports whether what is left is to wait for the next look.
+func (e *Engine[T]) stopped() bool { return e.inOrder && len(e.waiting) > 0 }
 
 func (e *Engine[T]) wait(r *Record) {
 	e.waited[r.ID], e.waiting[r.ID] = r.Updated, *r

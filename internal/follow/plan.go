@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -36,6 +37,8 @@ type Plan struct {
 	rows    *extsort.Sorter
 	scratch *Scratch
 	open    func(*Record) // see Delta
+
+	log *Log // in place of rows: its changes are done one after the other
 }
 
 // Asked is what a look at a source has brought about a record that was asked for.
@@ -73,7 +76,12 @@ func (p *Plan) Again(r Record) Record {
 }
 
 // Close removes the files of the plan.
-func (p *Plan) Close() error { return p.rows.Close() }
+func (p *Plan) Close() error {
+	if p.log != nil { // it is the look's
+		return nil
+	}
+	return p.rows.Close()
+}
 
 // Planning makes a plan.
 type Planning struct {
@@ -87,8 +95,12 @@ type Planning struct {
 const maxLookups = 1000
 
 // Plan returns what is to be done so that h holds what the source has, and what the source says
-// of the records that are asked for. It can be made once, and is to be closed.
+// of the records that are asked for. It can be made once, and is to be closed. What is held decides nothing
+// about the changes of a log.
 func (n *Delta) Plan(ctx context.Context, h Inventory, asked map[string]time.Time) (*Plan, error) {
+	if n.Log != nil {
+		return &Plan{Total: n.Log.Total(), log: n.Log}, nil
+	}
 	if n.Scratch == nil {
 		n.Scratch = &Scratch{}
 	}
@@ -249,32 +261,44 @@ func (p *Planning) put(order byte, one *Statement) error {
 	return p.rows.Add(row.Key, row.Value)
 }
 
-// A chunk of a plan has so many records, and about so many bytes, at most.
+// A chunk has so many records, and about so many bytes, at most.
 const (
 	maxChunk      = 4000
 	maxChunkBytes = 4 << 20
 )
 
 // Chunks iterates over the records of the plan, some at a time. A chunk has either records to
-// remove or records to fetch.
+// remove, or records to fetch, or changes in the order of time.
 func (p *Plan) Chunks() iter.Seq2[[]Record, error] {
+	if p.log != nil {
+		return p.log.chunks()
+	}
+	return p.scratch.chunks(p.rows, func(row extsort.Row) (Record, error) {
+		one := ReadInOrder(row)
+		r, err := one.Record()
+		if p.open != nil {
+			p.open(&r)
+		}
+		return r, err
+	})
+}
+
+// chunks iterates over the records in sorted rows, some at a time. Those of a chunk are all deleted, or none is.
+func (s *Scratch) chunks(rows *extsort.Sorter, read func(extsort.Row) (Record, error)) iter.Seq2[[]Record, error] {
+	most := cmp.Or(s.Chunk, maxChunk)
 	return func(yield func([]Record, error) bool) {
 		var chunk []Record
 		size := 0
-		for row, err := range p.rows.Sorted() {
+		for row, err := range rows.Sorted() {
 			var r Record
 			if err == nil {
-				one := ReadInOrder(row)
-				r, err = one.Record()
+				r, err = read(row)
 			}
 			if err != nil {
 				yield(nil, fmt.Errorf("reading the plan of the round back: %w", err))
 				return
 			}
-			if p.open != nil {
-				p.open(&r)
-			}
-			if n := len(chunk); n == maxChunk || n > 0 && (size > maxChunkBytes || chunk[0].Deleted != r.Deleted) {
+			if n := len(chunk); n == most || n > 0 && (size > maxChunkBytes || chunk[0].Deleted != r.Deleted) {
 				if !yield(chunk, nil) {
 					return
 				}

@@ -2,6 +2,7 @@ package follow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -46,6 +47,10 @@ type Record struct {
 	Packed []int  `json:",omitempty"`
 	Alone  bool   `json:",omitempty"`
 	Pack   uint32 `json:"-"` // the number of the package; 0: none
+
+	// Change says more of a record that is a change in a [Log], nil for others. Its fragment is fetched even
+	// where it says that the topic is deleted.
+	Change *Change `json:"-"`
 }
 
 // Representation is one of the forms in which a record is available.
@@ -112,6 +117,12 @@ type Delta struct {
 	Stated  *Statements // nil: nothing
 	Scratch *Scratch    // for the plan
 
+	// Log has changes that are to be done in the order of time, in place of statements. The source was
+	// followed to Mark before the first of them; the sink moves that with each commit. AsOf is a time by the
+	// server's clock: the log has what had happened by then.
+	Log  *Log
+	AsOf time.Time
+
 	// Supply puts what is wanted into the plan, with the packages that have the content. nil: there are none.
 	Supply func(context.Context, *Planning) error
 	// Open opens the content of a record in its package. It may be nil.
@@ -119,7 +130,7 @@ type Delta struct {
 }
 
 // Close removes the files of the look.
-func (n *Delta) Close() error { return n.Stated.Close() }
+func (n *Delta) Close() error { return errors.Join(n.Stated.Close(), n.Log.Close()) }
 
 // Records iterates over the records that the source says something new about, in the order of
 // their ids, each in its last state.
@@ -150,6 +161,15 @@ type Mark struct {
 	ETag     string    `json:"etag,omitempty"`     // of the document to begin with
 	Document string    `json:"document,omitempty"` // which that is, where it is not always the same
 
+	// What follows is of a [Log] only. Relied is the key of a later change, "" if none: if the feed has it
+	// the next time, it has those for whose sake earlier ones were passed over. Unsettled are the changes at
+	// Updated whose topics may have changed once more at that time, by a change that the feed shows as the
+	// same entry: by id, the digest of what was read for them.
+	// Digest is the state digest that the source states for the mark, "" where it states none.
+	Relied    string            `json:"-"`
+	Digest    string            `json:"-"`
+	Unsettled map[string]string `json:"-"`
+
 	// Begun is where a round was to lead to that has not been finished: some of what it
 	// brought may be held. Whole says of such a one that it was to compare all that is held.
 	Begun *Mark `json:"begun,omitempty"`
@@ -158,8 +178,16 @@ type Mark struct {
 
 // Begin returns the mark to keep before what the news say is done. If that is interrupted,
 // the next look goes on from m; but it finds out whether the history that it has begun with
-// is still that of the source.
+// is still that of the source. The mark of a log moves with its changes.
 func (m Mark) Begin(n *Delta) Mark {
+	switch {
+	case n.Unchanged:
+		return m
+	case n.Log != nil:
+		m = n.Mark
+		m.ETag = ""
+		return m
+	}
 	begun := n.Mark
 	begun.ETag, begun.Begun, begun.Whole = "", nil, n.Whole
 	m.ETag, m.Begun = "", &begun

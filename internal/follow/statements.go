@@ -39,7 +39,7 @@ func (s *Statements) Count() int { return s.rows.Count() }
 // Admit fails where a look at the source at a URL may have no more than so many statements.
 func (s *Scratch) Admit(url string, n int) error {
 	if most := cmp.Or(s.MaxEntries, defaultMaxEntries); n >= most {
-		return fmt.Errorf("%s: the source says more than %d things of its records: either its server makes them up, or a higher --max-entries takes them", url, most)
+		return fmt.Errorf("%s: the source has more than %d entries that are new: either its server makes them up, or a higher --max-entries takes them", url, most)
 	}
 	if n%10_000 == 9_999 && s.Room != nil {
 		return s.Room()

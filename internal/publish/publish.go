@@ -50,6 +50,8 @@ type Publication struct {
 	Read func(sp string) (*tmdm.TopicMap, *xtm.Tally, error)
 	// Decide says what is to change.
 	Decide Decision
+	// Author and Note say who makes the change, and why; "": nobody says. The entries of the log keep both.
+	Author, Note string
 	// Version says that the document is the whole map. The first one of an empty collection then
 	// takes the shorter way: there is nothing to compare it with.
 	Version bool
@@ -161,6 +163,7 @@ func (pub *Publication) decide(ctx context.Context, was *store.Collection, docum
 		}
 		change, err := pub.Decide(ctx, c, published, document)
 		if err == nil {
+			change.Author, change.Note = pub.Author, pub.Note
 			err = decided(published, change)
 		}
 		return change, err
@@ -197,7 +200,7 @@ func (p *Publisher) commitFirst(ctx context.Context, pub *Publication, was *stor
 	start := p.Now()
 	shown := p.Begin(pub.Collection)
 	defer shown()
-	c, err := p.Store.FillCollection(ctx, pub.Collection, named, pub.allowed)
+	c, err := p.Store.FillCollection(ctx, pub.Collection, store.Attributed{Source: named, Author: pub.Author, Note: pub.Note}, pub.allowed)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,9 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -12,170 +14,331 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/server"
-	maps "github.com/tmshare/tmshare/testdata/xtm"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
+
+// The fragments feed under random histories: changes, documents of other sizes,
+// other titles, snapshots and pruning, while readers follow it by its links.
+
+// page is a document of the feed as it should be.
+type page struct{ size, entries int }
+
+// chronicle is what a fragments feed should hold, kept beside the server, and
+// what must not change of what it has served.
+type chronicle struct {
+	*node
+	name string
+	feed string // URL of the recent document
+
+	pages    []page // all that ever were, the oldest first
+	size     int    // of the next page
+	pruned   int    // pages that are given up
+	snapshot int    // entries up to the newest snapshot
+	keep     int    // entries that are kept; 0: all
+
+	known  []string          // ids of all entries
+	urls   []string          // of the pages that were closed when last looked at
+	closed map[string]string // URL → the document, without its next-archive
+	final  map[string]string // URL → the document, where caches may keep it for ever
+	open   string            // URL of the open document, when last looked at
+}
+
+func newChronicle(n *node, name string, size int, c *store.Collection) *chronicle {
+	h := &chronicle{node: n, name: name, feed: n.url("/topicmaps/" + name + "/fragments"), size: size, closed: map[string]string{}, final: map[string]string{}}
+	h.pages = []page{{size, 0}}
+	h.published(c.Topics)
+	h.snapshot = c.Topics
+	return h
+}
+
+func (h *chronicle) published(entries int) {
+	for range entries {
+		if last := &h.pages[len(h.pages)-1]; last.entries < last.size {
+			last.entries++
+		} else {
+			h.pages = append(h.pages, page{h.size, 1})
+		}
+	}
+}
+
+func (h *chronicle) total() (total int) {
+	for _, p := range h.pages {
+		total += p.entries
+	}
+	return total
+}
+
+// horizon returns how many entries stood on the pages that are given up.
+func (h *chronicle) horizon() (entries int) {
+	for _, p := range h.pages[:h.pruned] {
+		entries += p.entries
+	}
+	return entries
+}
+
+// prune gives up what the settings no longer keep: whole documents, none later
+// than the newest snapshot, and never the open one.
+func (h *chronicle) prune() {
+	before, last := h.horizon(), 0
+	if h.keep > 0 {
+		last = min(h.total()-h.keep, h.snapshot)
+	}
+	for at := before; h.pruned < len(h.pages)-1; h.pruned++ {
+		if at += h.pages[h.pruned].entries; at > last {
+			break
+		}
+	}
+}
+
+// gc has the server prune.
+func (h *chronicle) gc() {
+	h.t.Helper()
+	before := h.horizon()
+	h.prune()
+	var p server.Pruned
+	a := h.do(http.MethodPost, "/topicmaps/"+h.name+"/gc", nil)
+	require.Equal(h.t, http.StatusOK, a.StatusCode, "%s", a.body)
+	require.NoError(h.t, json.Unmarshal(a.body, &p))
+	require.Equal(h.t, h.horizon()-before, int(p.Entries), "entries that were given up")
+}
+
+// ids returns the ids of all entries that were ever published, the oldest first.
+func (h *chronicle) ids() []string {
+	require.NoError(h.t, h.Store.View(h.t.Context(), h.name, func(v *store.View) error {
+		for e, err := range v.Entries(uint64(len(h.known)) + 1) {
+			require.NoError(h.t, err)
+			h.known = append(h.known, v.ID(&e).URN())
+		}
+		return nil
+	}))
+	return h.known
+}
+
+// check looks at every document and holds it to the rules of RFC 5005 §4 and
+// Simplefeed.
+func (h *chronicle) check() {
+	t := h.t
+	t.Helper()
+	all := h.ids()
+	require.Len(t, all, h.total())
+	recent := h.node.feed(h.feed)
+	assert.Equal(t, shortly, h.mustGet(h.feed).Header.Get("Cache-Control"))
+	assert.Equal(t, h.feed, recent.link(t, "self"))
+	assert.Empty(t, recent.Archive)
+	assert.Empty(t, recent.Complete)
+	assert.Empty(t, recent.links("next-archive"))
+
+	open := h.node.feed(recent.link(t, "via"))
+	assert.Equal(t, recent.link(t, "via"), open.link(t, "self"))
+	assert.Equal(t, recent.Entries, open.Entries)
+	assert.Equal(t, recent.links("prev-archive"), open.links("prev-archive"))
+	assert.Equal(t, h.feed, open.link(t, "current"))
+	assert.Equal(t, recent.updated(), open.updated())
+	assert.Empty(t, open.Archive)
+	assert.Empty(t, open.links("next-archive"))
+	assert.Empty(t, open.links("via"))
+	via := open.link(t, "self")
+	assert.Equal(t, shortly, h.mustGet(via).Header.Get("Cache-Control"))
+	assert.NotContains(t, h.closed, via, "was closed and is open again")
+	was := h.open
+	h.open = via
+
+	end := len(all)
+	next, urls := "", []string(nil)
+	document, at := recent, h.feed
+	for n := len(h.pages) - 1; ; n-- {
+		// Entries: those that belong here, the newest first.
+		begin := end - h.pages[n].entries
+		want := slices.Clone(all[begin:end])
+		slices.Reverse(want)
+		require.Equal(t, want, ids(document.Entries), "entries of document %d at %s", n+1, at)
+		for i := 1; i < len(document.Entries); i++ {
+			assert.Less(t, document.Entries[i].updated(), document.Entries[i-1].updated())
+		}
+		assert.Equal(t, recent.id(), document.id())
+		end = begin
+		if document != recent {
+			h.checkClosed(document, at, next)
+			urls = append(urls, at)
+			next = at
+		}
+		previous := document.link(t, "prev-archive")
+		if n == 0 {
+			assert.Empty(t, previous, "nothing precedes the first")
+			break
+		}
+		require.NotEmpty(t, previous, "only the first document has no predecessor")
+		if n == h.pruned {
+			gone := h.get(previous)
+			assert.Equal(t, http.StatusGone, gone.StatusCode, "what is given up, though linked to")
+			assert.Contains(t, string(gone.body), h.url("/topicmaps/"+h.name+"/snapshots"), "says what to do")
+			break
+		}
+		at = previous
+		document = h.node.feed(at)
+	}
+	require.Equal(t, h.horizon(), end)
+	slices.Reverse(urls)
+	if was != "" && was != via && h.get(was).StatusCode != http.StatusGone {
+		assert.Contains(t, urls, was, "the document of the via link keeps its address when it is closed")
+	}
+	for i, url := range h.urls { // what was closed has kept its address, or is gone
+		if !slices.Contains(urls, url) {
+			assert.Equal(t, http.StatusGone, h.get(url).StatusCode, "document %d", i)
+		}
+	}
+	h.urls = urls
+}
+
+// checkClosed holds a closed document to the rules. next is the URL of the closed
+// document behind it, "" where there is none.
+func (h *chronicle) checkClosed(d *document, at, next string) {
+	t := h.t
+	t.Helper()
+	assert.Len(t, d.Archive, 1, "fh:archive")
+	assert.Empty(t, d.Complete)
+	assert.Empty(t, d.links("via"))
+	assert.Equal(t, at, d.link(t, "self"))
+	assert.Equal(t, h.feed, d.link(t, "current"))
+	assert.Equal(t, next, d.link(t, "next-archive"), "to the successor, unless it is unfinished")
+	assert.Equal(t, d.Entries[0].updated(), d.updated())
+	cache := h.mustGet(at).Header.Get("Cache-Control")
+	if next == "" {
+		assert.Equal(t, shortly, cache, "it will gain a next-archive")
+	} else {
+		assert.Equal(t, forEver, cache)
+		if was, ok := h.final[at]; ok {
+			assert.Equal(t, was, d.raw, "what is cached for ever never changes")
+		}
+		h.final[at] = d.raw
+	}
+	var lines []string
+	for line := range strings.Lines(d.raw) {
+		if !strings.Contains(line, `rel="next-archive"`) {
+			lines = append(lines, line)
+		}
+	}
+	without := strings.Join(lines, "")
+	if was, ok := h.closed[at]; ok {
+		assert.Equal(t, was, without, "a closed document does not change")
+	}
+	h.closed[at] = without
+}
+
+// consumer follows the feed as Simplefeed says, by its links only: back from the
+// recent document to the last entry that it has handled, then forwards.
+type consumer struct {
+	handled []string // ids, the oldest first
+	gaps    int      // how often what it lacked was gone
+}
+
+func (r *consumer) poll(h *chronicle) {
+	h.t.Helper()
+	var news []string
+	for at := h.feed; at != ""; {
+		a := h.get(at)
+		if a.StatusCode == http.StatusGone {
+			r.gaps, r.handled = r.gaps+1, nil // it starts again, from what there is
+			break
+		}
+		require.Equal(h.t, http.StatusOK, a.StatusCode)
+		d := parseAtom(h.t, a)
+		known := -1
+		if len(r.handled) > 0 {
+			known = slices.Index(ids(d.Entries), r.handled[len(r.handled)-1])
+		}
+		if known >= 0 {
+			news = append(news, ids(d.Entries[:known])...)
+			break
+		}
+		news = append(news, ids(d.Entries)...)
+		at = d.link(h.t, "prev-archive")
+	}
+	slices.Reverse(news)
+	r.handled = append(r.handled, news...)
+}
+
+func TestRandomHistoriesAreFollowedByTheirLinks(t *testing.T) {
+	t.Parallel()
+	names := []string{"Oslo", "Bergen", "Norway", "City", "Note", "part", "whole", "Tromsø"}
+	for seed := range uint64(testenv.Rounds(2, 6)) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 5005))
+			size := 1 + random.IntN(6)
+			n := start(t, documentSize(size))
+			h := newChronicle(n, "small", size, n.publish("small", small()))
+			h.check()
+			var attentive, lazy consumer
+			now := map[string]string{}
+			for step := range 40 {
+				switch random.IntN(10) {
+				default:
+					for range 1 + random.IntN(len(names)) {
+						now[names[random.IntN(len(names))]] = fmt.Sprintf("%d", step)
+					}
+					var renames []string
+					for old, new := range now {
+						renames = append(renames, old, new)
+					}
+					p := n.mustPut("small", small(renames...))
+					h.published(p.Added + p.Updated + p.Deleted)
+				case 0:
+					h.size = 1 + random.IntN(7)
+					h.settings("small", func(s *store.Settings) { s.DocumentSize = h.size })
+				case 1:
+					h.settings("small", func(s *store.Settings) { s.Title = fmt.Sprintf("Title %d", step) })
+				case 2:
+					a := n.do(http.MethodPost, "/topicmaps/small/snapshots", nil)
+					require.Contains(t, []int{http.StatusOK, http.StatusCreated}, a.StatusCode)
+					h.snapshot = h.total()
+					if a.StatusCode == http.StatusCreated {
+						h.prune()
+					}
+				case 3:
+					h.keep = random.IntN(20)
+					h.settings("small", func(s *store.Settings) { s.KeepEntries = uint64(h.keep) })
+					h.gc()
+				case 4:
+					lazy.poll(h)
+				}
+				attentive.poll(h)
+				h.check()
+			}
+			lazy.poll(h)
+			all := h.ids()
+			assert.Equal(t, all, attentive.handled, "who reads often has the whole history")
+			assert.Zero(t, attentive.gaps)
+			assert.Equal(t, all[len(all)-len(lazy.handled):], lazy.handled, "who reads seldom has all from some point on")
+			assert.Equal(t, lazy.gaps > 0, len(lazy.handled) < len(all), "and knows whether it has missed any")
+			var fresh consumer
+			fresh.poll(h)
+			assert.Equal(t, all[h.horizon():], fresh.handled, "who comes new has what is kept")
+			assert.Equal(t, h.pruned > 0, fresh.gaps == 1)
+		})
+	}
+}
 
 const (
 	shortly = "public, max-age=5"
 	forEver = "public, max-age=31536000, immutable"
 )
 
-// archive watches an archived feed (RFC 5005 §4, Simplefeed) while it grows.
-type archive struct {
-	*node
-	feed string // URL of the recent document
-	size int
-
-	permanent map[string]string   // URL → bytes of a document that must never change again
-	closed    map[string][]string // URL → ids of a closed document
-	via       string
-}
-
-func (n *node) archive(name string, size int) *archive {
-	return &archive{n, n.url("/topicmaps/" + name + "/fragments"), size, map[string]string{}, map[string][]string{}, ""}
-}
-
-// check checks every rule on every document as the feed is now, and that nothing
-// has moved since the last check. total is the number of entries ever published.
-func (a *archive) check(total int) {
-	t := a.t
-	t.Helper()
-	recent := a.node.feed(a.feed)
-	headers := a.mustGet(a.feed).Header
-	assert.Equal(t, shortly, headers.Get("Cache-Control"))
-	assert.Empty(t, recent.Archive)
-	assert.Empty(t, recent.links("next-archive"))
-	assert.Equal(t, a.feed, recent.link(t, "self"))
-	assert.NotEmpty(t, recent.Entries, "a subscription document contains the most recent entries")
-	assert.LessOrEqual(t, len(recent.Entries), a.size)
-
-	// The open document under its permanent URL.
-	via := recent.link(t, "via")
-	open := a.node.feed(via)
-	assert.Equal(t, via, open.link(t, "self"))
-	assert.Equal(t, a.feed, open.link(t, "current"))
-	assert.Empty(t, open.Archive)
-	assert.Empty(t, open.links("next-archive"))
-	assert.Empty(t, open.links("via"))
-	assert.Equal(t, recent.links("prev-archive"), open.links("prev-archive"))
-	assert.Equal(t, recent.Entries, open.Entries)
-	assert.Equal(t, recent.updated(), open.updated())
-	assert.Equal(t, shortly, a.mustGet(via).Header.Get("Cache-Control"))
-	if _, wasClosed := a.closed[via]; wasClosed {
-		t.Errorf("%s was closed and is open again", via)
-	}
-	if a.via != "" && a.via != via {
-		assert.Contains(t, a.links(recent), a.via, "the via link stays intact when the document is archived")
-	}
-	a.via = via
-
-	// The closed ones, from the newest on.
-	entries := slices.Clone(recent.Entries)
-	next := ""
-	documents := 1
-	for at := recent.link(t, "prev-archive"); at != ""; documents++ {
-		answer := a.mustGet(at)
-		d := a.node.feed(at)
-		assert.Len(t, d.Archive, 1, at)
-		assert.Equal(t, at, d.link(t, "self"))
-		assert.Equal(t, a.feed, d.link(t, "current"))
-		assert.Equal(t, next, d.link(t, "next-archive"), "inverse of prev-archive, and never to the open document")
-		assert.Empty(t, d.links("via"))
-		assert.Len(t, d.Entries, a.size, at)
-		assert.Equal(t, recent.id(), d.id())
-		assert.Equal(t, recent.Prefixes, d.Prefixes)
-		assert.Equal(t, recent.Titles, d.Titles)
-		assert.Equal(t, d.Entries[0].updated(), d.updated())
-		if was, ok := a.closed[at]; ok {
-			assert.Equal(t, was, ids(d.Entries), "the entries of a closed document never change")
-		}
-		a.closed[at] = ids(d.Entries)
-		if next == "" {
-			assert.Equal(t, shortly, answer.Header.Get("Cache-Control"), "it will gain a next-archive")
-		} else {
-			assert.Equal(t, forEver, answer.Header.Get("Cache-Control"))
-			if was, ok := a.permanent[at]; ok {
-				assert.Equal(t, was, string(answer.body), "what is cached for ever never changes")
-			}
-			a.permanent[at] = string(answer.body)
-		}
-		entries = append(entries, d.Entries...)
-		next, at = at, d.link(t, "prev-archive")
-	}
-	assert.Equal(t, documents-1, len(a.closed), "no closed document disappears from the chain")
-
-	// The whole history.
-	require.Len(t, entries, total)
-	seen := map[string]bool{}
-	for i, e := range entries {
-		assert.False(t, seen[e.id()], "%s occurs twice", e.id())
-		seen[e.id()] = true
-		if i > 0 {
-			assert.True(t, at(t, e.updated()).Before(at(t, entries[i-1].updated())), "strictly descending time")
-		}
-	}
-	if len(entries) > 0 {
-		assert.Equal(t, entries[0].updated(), recent.updated())
-	}
-}
-
-// links returns the URLs of all documents before the recent one.
-func (a *archive) links(recent *document) []string {
-	var all []string
-	for at := recent.link(a.t, "prev-archive"); at != ""; {
-		all = append(all, at)
-		at = a.node.feed(at).link(a.t, "prev-archive")
-	}
-	return all
-}
-
-func TestArchiveKeepsTheRulesWhileMoreIsPublished(t *testing.T) {
-	t.Parallel()
-	const size = 5
-	n := start(t, documentSize(size))
-	c := n.publish("small", small()) // 10 topics with the default name type
-	a := n.archive("small", size)
-	total := c.Topics
-	a.check(total)
-	for round, renamed := range [][]string{{"Oslo"}, {"Oslo", "Bergen", "Norway"}, {"Bergen"}, {"City", "Note", "part of", "part", "whole", "Norway", "Oslo"}, {"Oslo"}, {"Oslo"}} {
-		var renames []string
-		for _, name := range renamed {
-			renames = append(renames, name, fmt.Sprintf("%s %d", name, round))
-		}
-		p := n.mustPut("small", small(renames...))
-		total += p.Added + p.Updated + p.Deleted
-		a.check(total)
-		require.Less(t, round, 20)
-	}
-	assert.Greater(t, len(a.permanent), 4)
-}
-
 // The boundaries lie where they lie at every number of entries.
 func TestArchiveKeepsTheRulesAtEveryLength(t *testing.T) {
 	t.Parallel()
-	const size = 3
-	n := start(t, documentSize(size))
-	a := n.archive("one", size)
-	name := func(i int) []byte { return topicMap(topic("x", fmt.Sprint(i))) }
-	n.publish("one", name(0))
-	total := 2 // and the default name type
-	a.check(total)
-	for i := range 9 {
-		n.mustPut("one", name(i+1))
-		total++
-		a.check(total)
-		assert.Len(t, a.closed, (total-1)/size, "closed documents among %d entries", total)
+	for _, size := range []int{1, 3} {
+		n := start(t, documentSize(size))
+		name := func(i int) []byte { return topicMap(topic("x", fmt.Sprint(i))) }
+		h := newChronicle(n, "one", size, n.publish("one", name(0))) // and the default name type
+		h.check()
+		for i := range 9 {
+			h.published(n.mustPut("one", name(i+1)).Updated)
+			h.check()
+			assert.Len(t, h.closed, (h.total()-1)/size, "closed documents among %d entries", h.total())
+		}
 	}
-}
-
-func TestDocumentsOfOneEntry(t *testing.T) {
-	t.Parallel()
-	n := start(t, documentSize(1))
-	c := n.publish("small", small())
-	a := n.archive("small", 1)
-	a.check(c.Topics)
-	n.mustPut("small", small("Oslo", "Christiania"))
-	a.check(c.Topics + 1)
 }
 
 func TestOtherDocumentSizeDoesNotMoveBoundariesThatExist(t *testing.T) {
@@ -197,62 +360,37 @@ func TestOtherDocumentSizeDoesNotMoveBoundariesThatExist(t *testing.T) {
 	}
 }
 
-func TestEveryFeedDocumentAnswersConditionalRequests(t *testing.T) {
-	t.Parallel()
-	n := start(t, documentSize(50))
-	n.publish("egov", maps.EGov)
-	tags := map[string]bool{}
-	_, documents := n.history("/topicmaps/egov/fragments")
-	urls := []string{"/topicmaps", "/topicmaps/egov", "/topicmaps/egov/snapshots", "/topicmaps/egov.atom", "/topicmaps/egov/fragments.atom"}
-	for _, d := range documents {
-		urls = append(urls, d.link(t, "self"), d.Entries[0].link(t, "self"))
-	}
-	for _, url := range urls {
-		a := n.mustGet(url)
-		tag := a.Header.Get("ETag")
-		assert.Regexp(t, `^"[^"]+"$`, tag, "a strong tag")
-		assert.False(t, tags[tag], "two documents with one ETag")
-		tags[tag] = true
-		assert.Contains(t, a.Header.Get("Vary"), "Accept")
-		for _, given := range []string{tag, "W/" + tag, `"x", ` + tag, "*"} {
-			again := n.get(url, "If-None-Match", given)
-			assert.Equal(t, http.StatusNotModified, again.StatusCode, given)
-			assert.Empty(t, again.body)
-			assert.Equal(t, tag, again.Header.Get("ETag"))
-			assert.Equal(t, a.Header.Get("Cache-Control"), again.Header.Get("Cache-Control"))
-		}
-		assert.Equal(t, http.StatusOK, n.get(url, "If-None-Match", `"x"`).StatusCode)
-	}
-	tag := n.mustGet("/topicmaps/egov/fragments").Header.Get("ETag")
-	n.mustPut("egov", replace(t, maps.EGov, "<baseNameString>Sort key</baseNameString>", "<baseNameString>Sorting</baseNameString>"))
-	assert.Equal(t, http.StatusOK, n.get("/topicmaps/egov/fragments", "If-None-Match", tag).StatusCode, "it has changed")
-}
-
 func TestDocumentsThatAreNotThereAreNotFoundOrGone(t *testing.T) {
 	t.Parallel()
 	n := start(t, documentSize(4))
 	n.publish("small", small())
-	via := n.feed("/topicmaps/small/fragments").link(t, "via")
-	require.True(t, strings.HasSuffix(via, "-3"))
-	to := func(end string) string { return strings.TrimSuffix(via, "-3") + end }
-	for url, status := range map[string]int{
-		to("-1"):                   http.StatusOK,
-		to("-0"):                   http.StatusNotFound,
-		to("-01"):                  http.StatusNotFound, // it has one spelling
-		to("-0000001"):             http.StatusNotFound,
-		to("-4"):                   http.StatusNotFound,
-		to("-999999999999999999"):  http.StatusNotFound,
-		to("-9999999999999999999"): http.StatusNotFound,
-		to("-"):                    http.StatusNotFound,
-		to("-x"):                   http.StatusNotFound,
-		to("--1"):                  http.StatusNotFound,
-		"/topicmaps/small/fragments/archive/00000000-0000-4000-8000-000000000000-1": http.StatusGone, // an earlier history
-		"/topicmaps/none/fragments/archive/00000000-0000-4000-8000-000000000000-1":  http.StatusNotFound,
-	} {
-		a := n.get(url)
-		assert.Equal(t, status, a.StatusCode, "%s: %s", url, a.body)
-		if status != http.StatusOK {
-			assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
+	for _, feed := range []string{"fragments", "records"} {
+		via := n.feed("/topicmaps/small/"+feed).link(t, "via")
+		require.True(t, strings.HasSuffix(via, "-3"))
+		to := func(end string) string { return strings.TrimSuffix(via, "-3") + end }
+		const earlier = "/archive/00000000-0000-4000-8000-000000000000-1" // of an earlier history
+		for url, status := range map[string]int{
+			to("-1"):                             http.StatusOK,
+			to("-0"):                             http.StatusNotFound,
+			to("-01"):                            http.StatusNotFound, // it has one spelling
+			to("-0000001"):                       http.StatusNotFound,
+			to("-4"):                             http.StatusNotFound,
+			to("-999999999999999999"):            http.StatusNotFound,
+			to("-9999999999999999999"):           http.StatusNotFound,
+			to("-"):                              http.StatusNotFound,
+			to("-x"):                             http.StatusNotFound,
+			to("--1"):                            http.StatusNotFound,
+			"/topicmaps/small/" + feed + earlier: http.StatusGone,
+			"/topicmaps/none/" + feed + earlier:  http.StatusNotFound,
+		} {
+			a := n.get(url)
+			assert.Equal(t, status, a.StatusCode, "%s: %s", url, a.body)
+			if status != http.StatusOK {
+				assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
+			}
+			if status == http.StatusGone && feed == "records" {
+				assert.Contains(t, string(a.body), n.url("/topicmaps/small/records"), "where the feed is")
+			}
 		}
 	}
 }

@@ -2,16 +2,21 @@ package server_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -31,38 +36,88 @@ func packable(t testing.TB, n *node) []string {
 	t.Helper()
 	n.publish("egov", maps.EGov)
 	n.mustPut("egov", replace(t, maps.EGov, "<baseNameString>Sort key</baseNameString>", "<baseNameString>Sorting</baseNameString>"))
-	d := n.feed("/topicmaps/egov/fragments")
+	d, records := n.feed("/topicmaps/egov/fragments"), n.feed("/topicmaps/egov/records")
 	return []string{
+		"/topicmaps/egov/records", "/topicmaps/egov/records/complete", records.link(t, "via"), records.link(t, "prev-archive"), records.Entries[0].link(t, "self"),
 		"/topicmaps", "/topicmaps/egov", "/topicmaps/egov.atom", "/topicmaps/egov/snapshots", "/topicmaps/egov/fragments",
 		"/topicmaps/egov/fragments?since=2000-01-01T00:00:00Z", d.link(t, "via"), d.link(t, "prev-archive"), d.Entries[0].link(t, "self"),
 		"/topicmaps/egov/snapshots/current.xtm1", "/topicmaps/egov/snapshots/current.xtm21", dataURL(t, d.Entries[1]) + ".xtm21",
 	}
 }
 
-func TestAnswersArePackedAsIsAskedFor(t *testing.T) {
-	t.Parallel()
-	n := start(t)
-	for _, url := range packable(t, n) {
-		plain := n.mustGet(url)
-		require.Empty(t, plain.Header.Get("Content-Encoding"))
-		tags := map[string]bool{plain.Header.Get("ETag"): true}
-		for coding, unpack := range map[string]func(testing.TB, []byte) []byte{"gzip": gunzip, "zstd": unzstd} {
-			for range 2 { // made, and as it was made before
-				a := n.mustGet(url, "Accept-Encoding", coding)
-				require.Equal(t, coding, a.Header.Get("Content-Encoding"), url)
-				assert.Equal(t, string(plain.body), string(unpack(t, a.body)), url)
-				assert.Equal(t, "Accept, Accept-Encoding", a.Header.Get("Vary"))
-				assert.Equal(t, plain.Header.Get("Content-Type"), a.Header.Get("Content-Type"))
-				tag := a.Header.Get("ETag")
-				assert.Regexp(t, `^"[^"]+"$`, tag)
-				tags[tag] = true
-				known := n.get(url, "Accept-Encoding", coding, "If-None-Match", tag)
-				assert.Equal(t, http.StatusNotModified, known.StatusCode, url)
-				assert.Equal(t, http.StatusOK, n.get(url, "If-None-Match", tag).StatusCode, "known in another coding")
-			}
-		}
-		assert.Len(t, tags, 3, "one for each coding: %s", url)
+// sameHead checks that HEAD says what GET has said (RFC 9110 §9.3.2). Only lengths that are known
+// when the content is made may be missing.
+func (n *node) sameHead(get answer) {
+	n.t.Helper()
+	head := n.do(http.MethodHead, get.Request.URL.String(), nil, "Accept-Encoding", get.Request.Header.Get("Accept-Encoding"))
+	assert.Equal(n.t, get.StatusCode, head.StatusCode)
+	assert.Empty(n.t, head.body)
+	if head.Header.Get("Content-Length") == "" {
+		get.Header.Del("Content-Length")
 	}
+	for _, h := range []http.Header{get.Header, head.Header} {
+		h.Del("Date")
+		h.Del("X-Request-Id")
+	}
+	assert.Equal(n.t, get.Header, head.Header, "%s", get.Request.URL)
+}
+
+// In each coding an answer has the same content, under a strong tag of its own, and is not sent again
+// to those who have it.
+func TestAnswersInEveryCoding(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	later := time.Now().Add(time.Hour) // the second of each change is over: all that is dated has its date
+	n := start(t, func(c *server.Config) { c.Now = func() time.Time { return later } })
+	urls := stored(t, n)
+	kept := len(urls) // as gzip, and not as zstd
+	urls = append(urls, packable(t, n)...)
+	tags := map[string]string{}
+	for i, url := range urls {
+		plain := n.mustGet(url)
+		for _, coding := range []string{"", "gzip", "zstd"} {
+			if coding == "zstd" && i < kept {
+				continue
+			}
+			ask := func(method string, headers ...string) answer {
+				return n.do(method, url, nil, append(headers, "Accept-Encoding", coding)...)
+			}
+			a := ask(http.MethodGet)
+			require.Equal(t, http.StatusOK, a.StatusCode, url)
+			require.Equal(t, coding, a.Header.Get("Content-Encoding"), url)
+			assert.Equal(t, string(plain.body), string(a.plain(t)), "%s as %s", url, coding)
+			assert.Equal(t, "Accept, Accept-Encoding", a.Header.Get("Vary"))
+			assert.Equal(t, plain.Header.Get("Content-Type"), a.Header.Get("Content-Type"))
+			tag := a.Header.Get("ETag")
+			assert.Regexp(t, `^"[^"]+"$`, tag, "a strong tag")
+			if i >= kept || !strings.Contains(url, "/topics/") { // the record may have the bytes of the fragment
+				assert.Empty(t, tags[tag], "two documents, or two codings, with one tag: %s as %s", url, coding)
+				tags[tag] = url
+			}
+			assert.Equal(t, tag, ask(http.MethodGet).Header.Get("ETag"), "as it was made before")
+			for _, given := range []string{tag, "W/" + tag, `"x", ` + tag + `,"y"`, "*"} {
+				for _, method := range []string{http.MethodGet, http.MethodHead} {
+					again := ask(method, "If-None-Match", given)
+					assert.Equal(t, http.StatusNotModified, again.StatusCode, "%s %s as %s: %s", method, url, coding, given)
+					assert.Empty(t, again.body)
+					for _, h := range []string{"ETag", "Cache-Control", "Vary"} {
+						assert.Equal(t, a.Header.Get(h), again.Header.Get(h), h)
+					}
+				}
+			}
+			assert.Equal(t, http.StatusOK, ask(http.MethodGet, "If-None-Match", `"x"`).StatusCode)
+			other := map[string]string{"": "gzip"}[coding]
+			assert.Equal(t, http.StatusOK, n.get(url, "Accept-Encoding", other, "If-None-Match", tag).StatusCode, "known in another coding only")
+			failed := ask(http.MethodGet, "If-Match", `"x"`)
+			assert.Equal(t, http.StatusPreconditionFailed, failed.StatusCode)
+			assert.Equal(t, "no-store", failed.Header.Get("Cache-Control"), "it must not be kept in the place of the answer")
+			assert.Empty(t, failed.Header.Get("Content-Encoding"))
+			n.sameHead(a)
+		}
+	}
+	tag := n.mustGet("/topicmaps/egov/fragments").Header.Get("ETag")
+	n.mustPut("egov", maps.EGov)
+	assert.Equal(t, http.StatusOK, n.get("/topicmaps/egov/fragments", "If-None-Match", tag).StatusCode, "it has changed")
 }
 
 func TestCodingIsTheMostWelcomeOne(t *testing.T) {
@@ -112,6 +167,7 @@ func TestCodingIsTheMostWelcomeOne(t *testing.T) {
 // Ranges are of what is stored. Elsewhere they are passed over, as whoever asks
 // for the rest of an answer that is made anew may get the rest of another one.
 func TestRangesOfWhatIsNotStoredAreWhole(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t)
 	for _, url := range packable(t, n) {
@@ -186,10 +242,159 @@ func TestDataLinksToWhatItBelongsTo(t *testing.T) {
 			"<" + n.url("/topicmaps/small/resourcesync/capabilitylist.xml") + `>; rel="resourcesync"`,
 			"<" + urls["topic"] + `.xtm1>; rel="alternate"; type="application/xtm1+xml"`,
 			"<" + urls["topic"] + `.xtm21>; rel="alternate"; type="application/x-tm+xml;version=2.1"`},
-		"snapshot":         nil,
-		"current snapshot": nil,
+		"snapshot": nil,
+		"current snapshot": {"<" + urls["current snapshot"] + `>; rel="original timegate"`,
+			"<" + urls["current snapshot"] + "?at=" + entry.updated() + `>; rel="memento"; datetime="` + at(t, entry.updated()).Format(http.TimeFormat) + `"`},
 	} {
 		want = append(want, "<"+n.url("/topicmaps/small")+`>; rel="collection"`)
 		assert.ElementsMatch(t, want, n.mustGet(urls[kind]).Header.Values("Link"), kind)
 	}
+}
+
+// stored returns the fixed forms of data that is kept as it is: of a fragment,
+// of a topic, of a snapshot.
+func stored(t testing.TB, n *node) []string {
+	t.Helper()
+	urls := negotiable(t, n)
+	var all []string
+	for _, kind := range []string{"fragment", "topic", "snapshot"} {
+		all = append(all, urls[kind]+".xtm1", urls[kind]+".xtm21")
+	}
+	return all
+}
+
+func TestGzipIsSentToThoseWhoAcceptIt(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	for _, url := range stored(t, n) {
+		for accept, packed := range map[string]bool{
+			"":                           false,
+			"gzip":                       true,
+			"GZIP":                       true,
+			"deflate, gzip;q=0.5, br":    true,
+			"*":                          true,
+			"identity":                   false,
+			"br":                         false,
+			"gzip;q=0":                   false,
+			"gzip; q=0.0":                false,
+			"gzip;q=0.000":               false,
+			"gzip;q=0, *":                false, // the more specific one decides
+			"*, gzip;q=0":                false,
+			"*;q=0, gzip":                true,
+			"*;q=0, identity":            false,
+			"identity, gzip;q=0.5":       false,
+			"zstd":                       false, // kept as gzip only
+			"identity;q=0.5, gzip;q=1.0": true,
+			"xgzip":                      false,
+		} {
+			a := n.mustGet(url, "Accept-Encoding", accept)
+			assert.Equal(t, packed, a.Header.Get("Content-Encoding") == "gzip", "%q", accept)
+		}
+	}
+}
+
+func TestRangesOfThePackedSnapshotAreServed(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("egov", maps.EGov)
+	for _, url := range n.feed("/topicmaps/egov/snapshots").Entries[0].typed(t, "topicmapdata") {
+		whole := n.mustGet(url, "Accept-Encoding", "gzip")
+		require.Greater(t, len(whole.body), 1000)
+		tag := whole.Header.Get("ETag")
+		size := len(whole.body)
+		for ranges, want := range map[string][]byte{
+			"bytes=0-99":            whole.body[:100],
+			"bytes=500-":            whole.body[500:],
+			"bytes=-10":             whole.body[size-10:],
+			"bytes=0-" + "99999999": whole.body,
+		} {
+			a := n.get(url, "Accept-Encoding", "gzip", "Range", ranges, "If-Range", tag)
+			require.Equal(t, http.StatusPartialContent, a.StatusCode, ranges)
+			assert.True(t, bytes.Equal(want, a.body), ranges)
+			assert.Equal(t, "gzip", a.Header.Get("Content-Encoding"))
+			assert.Equal(t, tag, a.Header.Get("ETag"))
+			assert.Regexp(t, fmt.Sprintf(`^bytes \d+-\d+/%d$`, size), a.Header.Get("Content-Range"))
+			assert.Equal(t, strconv.Itoa(len(want)), a.Header.Get("Content-Length"))
+		}
+		a := n.get(url, "Accept-Encoding", "gzip", "Range", fmt.Sprintf("bytes=%d-", size))
+		assert.Equal(t, http.StatusRequestedRangeNotSatisfiable, a.StatusCode)
+		assert.Equal(t, fmt.Sprintf("bytes */%d", size), a.Header.Get("Content-Range"))
+		assert.NotContains(t, a.Header.Get("Cache-Control"), "immutable")
+		assert.Empty(t, a.Header.Get("Content-Encoding"))
+
+		// A range of one coding is not continued with the other.
+		plain := n.mustGet(url)
+		a = n.get(url, "Accept-Encoding", "gzip", "Range", "bytes=10-", "If-Range", plain.Header.Get("ETag"))
+		assert.Equal(t, http.StatusOK, a.StatusCode)
+		assert.True(t, bytes.Equal(whole.body, a.body))
+		// Nor are there ranges of what is unpacked on the way.
+		a = n.get(url, "Range", "bytes=10-19")
+		assert.Equal(t, http.StatusOK, a.StatusCode)
+		assert.Equal(t, string(plain.body), string(a.body))
+	}
+}
+
+func TestWhatNeverChangesIsCachedForEver(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	urls := negotiable(t, n)
+	for kind, want := range map[string]string{
+		"fragment": forEver, "snapshot": forEver, "topic": shortly, "first fragment": "no-cache", "current snapshot": "no-cache",
+	} {
+		for _, ext := range []string{"", ".xtm1", ".xtm21"} {
+			for _, coding := range []string{"identity", "gzip"} {
+				a := n.mustGet(urls[kind]+ext, "Accept-Encoding", coding)
+				assert.Equal(t, want, a.Header.Get("Cache-Control"), kind)
+				assert.NotEmpty(t, a.Header.Get("ETag"), kind)
+				if want == forEver || want == shortly {
+					assert.Empty(t, a.Header.Get("TMShare-Updated"))
+				} else {
+					assert.Equal(t, n.feed("/topicmaps/small").updated(), a.Header.Get("TMShare-Updated"), kind)
+				}
+			}
+		}
+	}
+	was := map[string]string{}
+	for _, kind := range []string{"fragment", "snapshot"} {
+		was[kind] = string(n.mustGet(urls[kind]).body)
+	}
+	n.mustPut("small", small("Oslo", "Kristiania"))
+	for kind, body := range was {
+		assert.Equal(t, body, string(n.mustGet(urls[kind]).body), "%s after a change", kind)
+	}
+}
+
+// HEAD says what GET would say, also where there is nothing.
+func TestHeadOfWhatIsNoDocument(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("small", small())
+	for _, url := range []string{"/healthz", "/nothing", "/topicmaps/none", "/topicmaps/small/topics?si=http://psi.example.org/oslo"} {
+		n.sameHead(n.get(url))
+	}
+}
+
+func TestHealthSaysOK(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	a := n.mustGet("/healthz")
+	assert.Equal(t, "ok\n", string(a.body))
+}
+
+// A client that reads slowly, or goes away, takes nothing from others.
+func TestClientsThatStopReadingDoNoHarm(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("egov", maps.EGov)
+	for range 20 {
+		req, err := http.NewRequest(http.MethodGet, n.url("/topicmaps/egov/snapshots/current"), nil)
+		require.NoError(t, err)
+		res, err := n.http.Do(req)
+		require.NoError(t, err)
+		_, err = io.ReadFull(res.Body, make([]byte, 10))
+		require.NoError(t, err)
+		res.Body.Close()
+	}
+	n.mustPut("egov", replace(t, maps.EGov, "<baseNameString>Sort key</baseNameString>", "<baseNameString>Sorting</baseNameString>"))
+	assert.NotContains(t, n.logs.String(), "level=ERROR")
 }

@@ -1,8 +1,9 @@
 package server_test
 
 import (
+	"fmt"
 	"net/http"
-	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 // Two states of one second have the same Last-Modified. So it is not given
@@ -113,8 +115,7 @@ func TestLastModifiedKnowsOfEveryChange(t *testing.T) {
 	now.advance(time.Minute)
 	first := n.mustGet("/topicmaps/small/fragments").Header
 	require.NotEmpty(t, first.Get("Last-Modified"))
-	a := n.do(http.MethodPut, "/topicmaps/small", strings.NewReader(`{"title":"New"}`), "Content-Type", "application/json")
-	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	n.mustSet("small", `{"title":"New"}`)
 	assert.Empty(t, n.mustGet("/topicmaps/small/fragments").Header.Get("Last-Modified"))
 	now.advance(time.Second)
 	second := n.mustGet("/topicmaps/small/fragments", "If-Modified-Since", first.Get("Last-Modified"), "If-None-Match", first.Get("ETag")).Header
@@ -146,4 +147,77 @@ func TestNoLastModifiedWhileAChangeIsUnderWay(t *testing.T) {
 	require.Equal(t, http.StatusOK, (<-done).StatusCode)
 	now.advance(time.Second)
 	assert.NotEqual(t, before, n.mustGet("/topicmaps/small").Header.Get("Last-Modified"))
+}
+
+// Whatever the clock does, the times of entries strictly increase in the order of
+// commits, and are those of the clock where it is ahead.
+func TestUpdatedIncreasesInTheOrderOfCommits(t *testing.T) {
+	t.Parallel()
+	now := newClock()
+	dir := t.TempDir()
+	open := func() *node {
+		return startOn(t, store.Options{Dir: dir, Now: now.Now}, documentSize(5), func(c *server.Config) {
+			c.Now, c.BaseURL = now.Now, "http://localhost"
+		})
+	}
+	n := open()
+	n.dialAll()
+	total := n.publish("small", small()).Topics
+	last := ""
+	rename := func(to string) string {
+		p := n.mustPut("small", small("Oslo", to, "Bergen", to))
+		total += p.Updated
+		return p.LastChange
+	}
+	for i, jump := range []time.Duration{time.Hour, -time.Hour, -100 * time.Hour, 0, 0, time.Microsecond, 300 * time.Hour, -time.Second} {
+		now.advance(jump)
+		changed := rename(fmt.Sprint(i))
+		assert.Greater(t, changed, last)
+		if jump > 200*time.Hour {
+			assert.Equal(t, now.Now().Add(time.Microsecond).UTC().Format("2006-01-02T15:04:05.000000Z"), changed, "the second of two entries")
+		}
+		last = changed
+	}
+
+	// Another process, whose clock is behind.
+	n.stop()
+	now.advance(-1000 * time.Hour)
+	n = open()
+	n.dialAll()
+	changed := rename("after the restart")
+	assert.Greater(t, changed, last)
+	last = changed
+
+	// Two writers at once, while the clock jumps.
+	var mu sync.Mutex
+	var times []string
+	var writers sync.WaitGroup
+	for i := range 2 {
+		writers.Go(func() {
+			before := last
+			for j := range 10 {
+				p := published(t, n.put("small", small("Oslo", fmt.Sprint(i, " ", j))))
+				assert.Greater(t, p.LastChange, before, "of one writer, in the order in which it writes")
+				before = p.LastChange
+				now.advance(time.Duration(i*2-1) * time.Minute)
+				mu.Lock()
+				total += p.Updated + p.Added
+				times = append(times, p.LastChange)
+				mu.Unlock()
+			}
+		})
+	}
+	writers.Wait()
+	entries, _ := n.history("/topicmaps/small/fragments")
+	require.Len(t, entries, total)
+	for i := 1; i < len(entries); i++ {
+		assert.Greater(t, entries[i-1].updated(), entries[i].updated())
+	}
+	seen := map[string]bool{}
+	for _, e := range entries {
+		seen[e.updated()] = true
+	}
+	for _, at := range times {
+		assert.True(t, seen[at], "%s is the time of an entry", at)
+	}
 }

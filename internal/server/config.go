@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
@@ -34,6 +35,7 @@ type Reader interface {
 	Latest(ctx context.Context, name string) (*store.Latest, error)
 	Version(ctx context.Context) (store.Version, error)
 	Sizes() (store.Sizes, error)
+	Scratch() string
 }
 
 // Publisher changes what is published.
@@ -60,6 +62,9 @@ type Config struct {
 	// address (OnLoopback), and not through a browser or a proxy.
 	Tokens     []string
 	OnLoopback bool
+
+	// TokenNames are the names of those who have some of Tokens, by token. Their changes bear them.
+	TokenNames map[string]string
 
 	// ReadTokens are the bearer tokens that may read a collection, by its name.
 	// A collection without any is for all.
@@ -161,20 +166,29 @@ func setDefault[T int | int64 | time.Duration](field *T, value T) {
 }
 
 // ReadTokens reads tokens, one on each line; empty lines and lines that begin
-// with # are passed over.
-func ReadTokens(r io.Reader) ([]string, error) {
+// with # are passed over. A line may have the name of who has the token before it, with a colon and a blank between them.
+func ReadTokens(r io.Reader) (tokens []string, names map[string]string, err error) {
 	b, err := io.ReadAll(io.LimitReader(r, 1<<20))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var tokens []string
+	names = map[string]string{}
 	for line := range strings.Lines(string(b)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			tokens = append(tokens, line)
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
 		}
+		name, token, named := strings.Cut(line, ": ")
+		if !named {
+			name, token = "", line
+		}
+		if token = strings.TrimSpace(token); len(name) > maxAuthor || !utf8.ValidString(name) {
+			return nil, nil, fmt.Errorf("the name %.20q… of a token is longer than %d bytes, or no UTF-8", name, maxAuthor)
+		}
+		tokens, names[token] = append(tokens, token), strings.TrimSpace(name)
 	}
 	if len(tokens) == 0 {
-		return nil, errors.New("has no token in it")
+		return nil, nil, errors.New("has no token in it")
 	}
-	return tokens, nil
+	return tokens, names, nil
 }

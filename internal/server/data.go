@@ -32,8 +32,14 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 }
 
 // topicData answers with the record of a topic: the record form of its last entry, in
-// the forms in which it is offered. Where the topic is deleted, that says so.
+// the forms in which it is offered. Where the topic is deleted, that says so. With ?at= it is the topic as it was.
 func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
+	if at, err := parseAt(r); err != nil || at != nil {
+		if err != nil {
+			return err
+		}
+		return s.topicAt(w, r, *at)
+	}
 	return s.view(r, func(v *store.View) error {
 		e, err := lastEntry(v, r)
 		if err != nil {
@@ -86,18 +92,40 @@ func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return web.Problemf(http.StatusBadRequest, "name a topic by its subject identifier: ?si=…")
 	}
+	at, err := parseAt(r)
+	if err != nil {
+		return err
+	}
 	return s.view(r, func(v *store.View) error {
-		t, err := v.Source().Topic(fragment.Ref(si))
+		ref, err := known(v, fragment.Ref(si), at != nil)
 		if err != nil {
 			return err
 		}
-		if t == nil {
-			return web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, si)
+		to := s.topicURL(&v.Collection, ref)
+		if at != nil {
+			to += "?at=" + feeds.FormatTime(*at)
 		}
-		w.Header().Set("Location", s.topicURL(&v.Collection, t.TopicSI()))
+		w.Header().Set("Location", to)
 		w.WriteHeader(http.StatusSeeOther)
 		return nil
 	})
+}
+
+// known returns the TopicSI of the topic with a subject identifier, or with former set also that of one which was known by it.
+func known(v *store.View, si fragment.Ref, former bool) (fragment.Ref, error) {
+	t, err := v.Source().Topic(si)
+	if err != nil {
+		return "", err
+	}
+	if former && (t == nil || t.TopicSI() != si) {
+		if last, err := v.LastOf(si); err != nil || last != nil {
+			return si, err
+		}
+	}
+	if t == nil {
+		return "", web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, si)
+	}
+	return t.TopicSI(), nil
 }
 
 // version is what an entry of the log says of a topic.
@@ -203,19 +231,6 @@ func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, k kep
 		}
 		return web.KeptFile(f)
 	}, web.Gzipped)
-}
-
-// currentSnapshot streams the map as it is now and says as of when.
-func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
-	return s.view(r, func(v *store.View) error {
-		web.AddLink(w.Header(), s.mapURL(&v.Collection), "collection")
-		return web.Represent(s, w, r, currentForms, v)
-	})
-}
-
-func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, v *store.View, in xtm.Version) error {
-	made := s.asOfNow(w, r, v, stateOf(&v.Collection)+ending(in))
-	return s.answers.WriteRendered(w, r, made, func(to io.Writer) error { return v.WriteSnapshot(to, in) })
 }
 
 // asOfNow says as of when an answer is that is made of the collection as it is now, and returns

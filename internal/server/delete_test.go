@@ -3,7 +3,9 @@ package server_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -12,6 +14,8 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -70,6 +74,7 @@ func TestDeletingAPlayerPublishesTheOtherPlayers(t *testing.T) {
 
 // Deletion never cascades: what is typed, scoped or reified by a topic keeps it.
 func TestTopicInUseIsNotDeleted(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t)
 	n.publish("egov", maps.EGov)
@@ -129,4 +134,164 @@ func TestDeletingUnderAFormerIdentifierNamesTheTopic(t *testing.T) {
 	assert.Contains(t, string(a.body), "http://psi.example.org/bergen")
 	assert.Equal(t, before, n.state("small"))
 	assert.Equal(t, 1, published(t, n.delete("small", "http://psi.example.org/bergen")).Deleted)
+}
+
+const nothing = `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"/>`
+
+// numbered returns a map with topics numbered from a number on.
+func numbered(from, topics int) []byte {
+	var b bytes.Buffer
+	b.WriteString(strings.TrimSuffix(nothing, "/>") + ">")
+	for i := from; i < from+topics; i++ {
+		fmt.Fprintf(&b, `<topic><subjectIdentifier href="http://psi.example.org/%d"/><occurrence><type><subjectIdentifierRef href="http://psi.example.org/note"/></type><resourceData>%d</resourceData></occurrence></topic>`, i, i)
+	}
+	b.WriteString("</topicMap>")
+	return b.Bytes()
+}
+
+func problemOf(t *testing.T, a answer, status int) server.Problem {
+	t.Helper()
+	require.Equal(t, status, a.StatusCode, "%s", a.body)
+	var p server.Problem
+	require.NoError(t, json.Unmarshal(a.body, &p))
+	return p
+}
+
+// A version that would delete more than half of a map is held back, whatever it
+// is: an empty file, one cut short, another map.
+func TestMassDeletionIsHeldBack(t *testing.T) {
+	n := start(t)
+	n.publish("map", numbered(0, 40)) // 41 topics with the type of their occurrences
+	before := n.state("map")
+	for _, version := range [][]byte{[]byte(nothing), numbered(0, 19), numbered(1000, 50)} {
+		p := problemOf(t, n.put("map", version, "Accept", "application/json"), http.StatusConflict)
+		require.NotNil(t, p.HeldBack)
+		assert.Equal(t, 41, p.HeldBack.Topics)
+		assert.Contains(t, p.Detail, fmt.Sprintf("send it with the header TMShare-Max-Delete: %d", p.HeldBack.Deleted))
+		assert.Equal(t, before, n.state("map"))
+	}
+	p := problemOf(t, n.put("map", numbered(1000, 50)), http.StatusConflict)
+	assert.Equal(t, &server.HeldBack{Topics: 41, Added: 50, Updated: 0, Deleted: 40}, p.HeldBack)
+
+	assert.Equal(t, http.StatusConflict, n.put("map", numbered(0, 20), "TMShare-Max-Delete", "10%").StatusCode)
+	assert.Equal(t, http.StatusConflict, n.put("map", numbered(0, 39), "TMShare-Max-Delete", "0").StatusCode)
+	p = problemOf(t, n.put("map", numbered(0, 39), "TMShare-Max-Delete", "some"), http.StatusBadRequest)
+	assert.Contains(t, p.Detail, "TMShare-Max-Delete")
+	assert.Equal(t, before, n.state("map"))
+
+	assert.Equal(t, 20, n.mustPut("map", numbered(0, 20)).Deleted, "half of it may go")
+	assert.Equal(t, 19, published(t, n.put("map", numbered(0, 1), "TMShare-Max-Delete", "19")).Deleted)
+	assert.Equal(t, 2, n.mustPut("map", []byte(nothing)).Deleted, "a small map has no guard by default")
+	assert.Equal(t, 41, n.mustPut("map", numbered(0, 40)).Added)
+	assert.Equal(t, 41, published(t, n.put("map", []byte(nothing), "TMShare-Max-Delete", "all")).Deleted)
+}
+
+// What is asked for topic by topic is done.
+func TestExplicitDeletionsAreNotHeldBack(t *testing.T) {
+	n := start(t, func(c *server.Config) { require.NoError(t, c.MaxDelete.UnmarshalText([]byte("0"))) })
+	n.publish("map", numbered(0, 21))
+	assert.Equal(t, http.StatusConflict, n.put("map", numbered(0, 20)).StatusCode, "the server's own limit")
+	assert.Equal(t, 1, published(t, n.delete("map", "http://psi.example.org/7")).Deleted)
+}
+
+// A dry run goes the way of the real thing, up to the commit.
+func TestDryRun(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	n := start(t)
+	c := n.publish("map", numbered(0, 40))
+	before := n.state("map")
+	version := bytes.Replace(numbered(1, 40), []byte(">7<"), []byte(">seven<"), 1)
+	dry := func(method, path string, body []byte, headers ...string) server.Published {
+		t.Helper()
+		p := published(t, n.do(method, "/topicmaps/"+path, bytes.NewReader(body), headers...))
+		assert.True(t, p.DryRun)
+		assert.Empty(t, p.LastChange)
+		assert.Equal(t, before, n.state("map"))
+		return p
+	}
+	p := dry("PUT", "map/dry-run", version)
+	assert.Equal(t, server.Published{
+		Collection: "map", Added: 1, Updated: 1, Deleted: 1, Topics: 41, DryRun: true,
+		Changes: []server.ChangedTopic{
+			{TopicSI: "http://psi.example.org/0", Title: "http://psi.example.org/0", Change: "deleted"},
+			{TopicSI: "http://psi.example.org/40", Title: "http://psi.example.org/40", Change: "added"},
+			{TopicSI: "http://psi.example.org/7", Title: "http://psi.example.org/7", Change: "updated"},
+		},
+	}, p)
+	real := n.mustPut("map", version)
+	assert.Equal(t, []int{p.Added, p.Updated, p.Deleted, p.Topics}, []int{real.Added, real.Updated, real.Deleted, real.Topics})
+	before = n.state("map")
+
+	assert.Equal(t, 1, dry("POST", "map/topics/dry-run", numbered(500, 1)).Added)
+	assert.Equal(t, 1, dry("DELETE", "map/topics/dry-run?si=http://psi.example.org/7", nil).Deleted)
+	assert.Equal(t, 1, dry("DELETE", "map/topics/"+fragment.Key("http://psi.example.org/7")+"/dry-run", nil).Deleted)
+	problemOf(t, n.do("PUT", "/topicmaps/map/dry-run", strings.NewReader(nothing)), http.StatusConflict)
+	assert.Equal(t, 412, n.do("PUT", "/topicmaps/map/dry-run", bytes.NewReader(version), "If-Match", `"old"`).StatusCode)
+	assert.Equal(t, http.StatusConflict, n.do("DELETE", "/topicmaps/map/topics/dry-run?si=http://psi.example.org/note", nil).StatusCode)
+	assert.Equal(t, before, n.state("map"))
+	assert.EqualValues(t, 41, c.Topics)
+
+	// Many changes are counted, and the first ones listed.
+	p = dry("PUT", "map/dry-run", numbered(1, 2000))
+	assert.Equal(t, 1960, p.Added)
+	assert.Len(t, p.Changes, 1000)
+}
+
+// The first version of a map that is not there, or empty.
+func TestDryRunOfAFirstVersion(t *testing.T) {
+	n := start(t)
+	require.Equal(t, http.StatusCreated, n.putSettings("empty", "{}").StatusCode)
+	before := n.state("empty")
+	for _, name := range []string{"empty", "new"} {
+		p := published(t, n.do("PUT", "/topicmaps/"+name+"/dry-run", bytes.NewReader(numbered(0, 3))))
+		assert.Equal(t, 4, p.Added, name)
+		assert.Equal(t, 4, p.Topics, name)
+		assert.Len(t, p.Changes, 4, name)
+	}
+	assert.Equal(t, before, n.state("empty"))
+	assert.Equal(t, http.StatusNotFound, n.get("/topicmaps/new").StatusCode)
+	assert.Equal(t, http.StatusUnprocessableEntity, n.do("PUT", "/topicmaps/new/dry-run", strings.NewReader("<topicMap>")).StatusCode)
+	assert.Equal(t, http.StatusUnprocessableEntity, n.do("PUT", "/topicmaps/a%20b/dry-run", strings.NewReader(nothing)).StatusCode)
+	assert.Equal(t, http.StatusUnprocessableEntity, n.do("PUT", "/topicmaps/new/dry-run?sp=map", strings.NewReader(nothing)).StatusCode)
+
+	// Topics without an identifier are named as they will be.
+	unnamed := `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="x"/></topicMap>`
+	given := "https://id.example.org/maps/"
+	p := published(t, n.do("PUT", "/topicmaps/new/dry-run?sp="+url.QueryEscape(given), strings.NewReader(unnamed)))
+	assert.Equal(t, given, p.SP)
+	require.Len(t, p.Changes, 1)
+	assert.Equal(t, given+"topic/x", p.Changes[0].TopicSI)
+	p = published(t, n.do("PUT", "/topicmaps/new/dry-run", strings.NewReader(unnamed)))
+	require.Equal(t, http.StatusCreated, n.putSettings("new", "{}").StatusCode)
+	assert.Equal(t, n.sp("new"), p.SP)
+	require.Len(t, p.Changes, 1)
+	assert.Equal(t, n.sp("new")+"topic/x", p.Changes[0].TopicSI)
+}
+
+// A dry run of giving up history says how many entries would go.
+func TestDryRunOfGC(t *testing.T) {
+	n := start(t, documentSize(2), func(c *server.Config) { c.KeepEntries = 4 })
+	n.publish("map", numbered(0, 9))
+	n.mustPut("map", numbered(0, 10))
+	a := n.do("POST", "/topicmaps/map/snapshots", nil)
+	require.Equal(t, http.StatusOK, a.StatusCode/201*200, "%s", a.body)
+	n.mustPut("map", numbered(0, 11))
+	entries := func(path string) server.Pruned {
+		var p server.Pruned
+		a := n.do("POST", path, nil)
+		require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+		require.NoError(t, json.Unmarshal(a.body, &p))
+		return p
+	}
+	var dry server.Pruned
+	require.NoError(t, n.Store.View(n.t.Context(), "map", func(v *store.View) error {
+		before := v.Horizon
+		dry = entries("/topicmaps/map/gc/dry-run")
+		assert.Equal(t, before, v.Horizon)
+		return nil
+	}))
+	assert.True(t, dry.DryRun)
+	real := entries("/topicmaps/map/gc")
+	assert.False(t, real.DryRun)
+	assert.Equal(t, dry.Entries, real.Entries)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -48,6 +49,8 @@ func asProblem(err error) web.Described {
 		deletes *fragment.MassDeletionError
 		anew    *publish.ReplacedError
 		tooSlow *publish.SlowError
+		changed *history.ConflictError
+		moved   *history.MovedError
 		unread  *formats.InputError
 		large   *publish.LimitError
 		tooBig  *http.MaxBytesError
@@ -75,6 +78,10 @@ func asProblem(err error) web.Described {
 		return &Problem{Problem: *p, HeldBack: &HeldBack{deletes.Topics, deletes.Added, deletes.Updated, deletes.Deleted}}
 	case errors.As(err, &anew):
 		return web.Problemf(http.StatusConflict, "%s", anew)
+	case errors.As(err, &changed):
+		return web.Problemf(http.StatusConflict, "%s", changed)
+	case errors.As(err, &moved):
+		return web.Problemf(http.StatusConflict, "%s", moved)
 	case errors.As(err, &tooSlow):
 		return web.Problemf(http.StatusServiceUnavailable, "%s", tooSlow)
 	case missing:
@@ -94,7 +101,7 @@ func asProblem(err error) web.Described {
 // serverFailed is what those who ask are told of an error that is the server's.
 func serverFailed(err error) *web.Problem {
 	if durable.IsDiskFull(err) {
-		return web.Problemf(http.StatusInsufficientStorage, "the disk of the server is full, or nearly so: nothing was changed. Reading goes on. Make room on the disk that has the data folder, then send the request again")
+		return web.Problemf(http.StatusInsufficientStorage, "the disk of the server is full, or nearly so: nothing was changed. Reading goes on. Free some space on the disk that has the data folder, then send the request again")
 	}
 	return web.Problemf(http.StatusInternalServerError, "the server failed; its log says why")
 }

@@ -114,7 +114,7 @@ func TestFailureOfTheStoreIsLoggedAndNotTold(t *testing.T) {
 	assert.Contains(t, n.logs.String(), "path=/topicmaps/small/fragments")
 }
 
-// A full disk is no fault of the program: who may make room is told so.
+// A full disk is no fault of the program: who may free some space is told so.
 func TestAFullDiskIsToldSo(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t)
@@ -127,7 +127,7 @@ func TestAFullDiskIsToldSo(t *testing.T) {
 		n.mustPut("small", small("Oslo", what))
 		a := n.do("POST", "/topicmaps/small/snapshots", nil)
 		assert.Equal(t, http.StatusInsufficientStorage, a.StatusCode, what)
-		assert.Contains(t, string(a.body), "Make room on the disk", what)
+		assert.Contains(t, string(a.body), "Free some space on the disk", what)
 		assert.NotContains(t, string(a.body), "secret", what)
 	}
 	assert.Contains(t, n.logs.String(), "/var/lib/secret")

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -21,6 +22,7 @@ const (
 	cacheForEver   = "public, max-age=31536000, immutable"
 	recordVersion  = "TMShare-Record-Updated" // header: the last modified time of the record that is the answer
 	currentVersion = "TMShare-Updated"        // header: the time of the last change that an answer contains
+	currentDigest  = "TMShare-Digest"         // header: the state digest after that change
 )
 
 // view calls f with the state of the collection that the URL names.
@@ -74,7 +76,7 @@ func (s *Server) entryWith(w http.ResponseWriter, r *http.Request, f func(*store
 		if err != nil {
 			return err
 		}
-		e.Author = author
+		e.Author = cmp.Or(e.Author, author)
 		return s.writeAtom(w, r, &e, cacheShortly)
 	})
 }

@@ -61,7 +61,8 @@ func (s *Server) recentDocument(v *store.View) (*feeds.Feed, error) {
 func (s *Server) fragmentsLinks(c *store.Collection) []feeds.Link {
 	return slices.Concat(
 		atomLinks(s.mapURL(c), "up"), atomLinks(s.snapshotsURL(c), snapshotsFeedRels...),
-		atomLinks(s.recordsURL(c), feeds.RelRecordsFeed), s.currentLinks(c))
+		atomLinks(s.recordsURL(c), feeds.RelRecordsFeed), s.currentLinks(c),
+		[]feeds.Link{{Rel: feeds.RelStateDigest, Type: "application/json", Href: s.digestURL(c)}})
 }
 
 // archiveDocument is a document of the fragments feed under its permanent URL.
@@ -216,8 +217,8 @@ func (s *Server) fragmentFeedEntry(c *store.Collection, e *store.Entry) feeds.En
 		state = feeds.StateDeleted
 	}
 	return feeds.Entry{
-		ID: c.ID(e).URN(), Title: title(e), Updated: e.Updated,
-		TopicSI: []string{string(e.TopicSI)}, State: state,
+		ID: c.ID(e).URN(), Title: title(e), Updated: e.Updated, Author: e.Author, Summary: e.Note,
+		TopicSI: []string{string(e.TopicSI)}, State: state, Digest: e.Digest,
 		Links: append([]feeds.Link{atomLink("self", href+".atom")}, dataLinks(href, feeds.RelSDShareFragment, feeds.RelCWAFragment)...),
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/xml/patch"
@@ -18,7 +21,8 @@ import (
 )
 
 // The versions of a topic, as Memento has them (RFC 7089): the topic's URL is the original
-// resource, the record forms of its entries are its mementos.
+// resource, the record forms of its entries are its mementos. The map as of now is an original resource as well,
+// and its own TimeGate; its mementos are under the same URL with ?at=.
 
 // addTimeLinks adds links from a topic to its TimeGate and TimeMap (RFC 7089 §4.2.1).
 func (s *Server) addTimeLinks(h http.Header, c *store.Collection, e *store.Entry) {
@@ -35,14 +39,75 @@ func (s *Server) memento(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		h, c := w.Header(), &v.Collection
-		h.Set("Cache-Control", cacheForEver)
-		h.Set("Memento-Datetime", web.HTTPTime(e.Updated))
-		web.AddLink(h, s.topicURL(c, e.TopicSI), "original")
-		s.addTimeLinks(h, c, e)
-		web.AddLink(h, s.mapURL(c), "collection")
-		return web.Represent(s, w, r, topicForms, version{v, e, s.keeper.Changes.Made(e.Updated)})
+		w.Header().Set("Cache-Control", cacheForEver)
+		return s.writeMemento(w, r, v, e)
 	})
+}
+
+func (s *Server) writeMemento(w http.ResponseWriter, r *http.Request, v *store.View, e *store.Entry) error {
+	h, c := w.Header(), &v.Collection
+	h.Set("Memento-Datetime", web.HTTPTime(e.Updated))
+	web.AddLink(h, s.topicURL(c, e.TopicSI), "original")
+	s.addTimeLinks(h, c, e)
+	web.AddLink(h, s.mapURL(c), "collection")
+	return web.Represent(s, w, r, topicForms, version{v, e, s.keeper.Changes.Made(e.Updated)})
+}
+
+// topicAt answers with a topic as it was at a time. Unlike a memento, it is what the topic was, or an error that says why that
+// is gone.
+func (s *Server) topicAt(w http.ResponseWriter, r *http.Request, at time.Time) error {
+	return s.view(r, func(v *store.View) error {
+		m, err := history.At(v, at)
+		if err != nil {
+			return err
+		}
+		e, err := history.Version(v, web.Var(r, "key"), m)
+		if err != nil {
+			return err
+		}
+		if kept, err := history.Kept(v, e); err != nil || !kept {
+			return cmp.Or(err, history.NotKept(e))
+		}
+		h := w.Header()
+		h.Set("Cache-Control", cacheShortly)
+		h.Set("Content-Location", s.mementoURL(&v.Collection, e)+web.Var(r, web.EndingVar))
+		h.Set(recordVersion, feeds.FormatTime(e.Updated))
+		return s.writeMemento(w, r, v, e)
+	})
+}
+
+// parseTimes reads the times that the query gives under a name.
+func parseTimes(r *http.Request, name string) (all []time.Time, err error) {
+	for _, text := range r.URL.Query()[name] {
+		t, err := history.ParseTime(text)
+		if err != nil {
+			return nil, web.Problemf(http.StatusBadRequest, "?%s=: %s", name, err)
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// parseAt returns the time at which the query asks for something; nil where it asks for what is now.
+func parseAt(r *http.Request) (*time.Time, error) {
+	all, err := parseTimes(r, "at")
+	switch {
+	case err != nil || len(all) == 0:
+		return nil, err
+	case len(all) > 1:
+		return nil, web.Problemf(http.StatusBadRequest, "?at= is given %d times; one time is expected", len(all))
+	}
+	return &all[0], nil
+}
+
+// acceptDatetime returns the time that a request negotiates for (RFC 7089 §2.1.1.1); the zero time where it does not.
+func (s *Server) acceptDatetime(r *http.Request) (at time.Time, err error) {
+	if given := r.Header.Get("Accept-Datetime"); given != "" {
+		if at, err = http.ParseTime(given); err != nil {
+			err = web.Problemf(http.StatusBadRequest, "Accept-Datetime is not a date such as %s (RFC 7089 §2.1.1.1)", web.HTTPTime(s.Now()))
+		}
+	}
+	return at, err
 }
 
 const linkFormat = "application/link-format"
@@ -53,13 +118,9 @@ const linkFormat = "application/link-format"
 func (s *Server) timeGate(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Vary", "Accept-Datetime")
-	at := time.Time{}
-	if given := r.Header.Get("Accept-Datetime"); given != "" {
-		t, err := http.ParseTime(given)
-		if err != nil {
-			return web.Problemf(http.StatusBadRequest, "Accept-Datetime is not a date such as %s (RFC 7089 §2.1.1.1)", web.HTTPTime(s.Now()))
-		}
-		at = t
+	at, err := s.acceptDatetime(r)
+	if err != nil {
+		return err
 	}
 	return s.view(r, func(v *store.View) error {
 		e, err := lastEntry(v, r)
@@ -181,4 +242,101 @@ func (s *Server) mementoPatch(w http.ResponseWriter, r *http.Request) error {
 		h.Set("Content-Type", patch.MediaType)
 		return s.answers.WriteBytes(w, r, hex.EncodeToString(digest.SHA256[:16]), cacheForEver, func() ([]byte, error) { return v.Patch(e, version) })
 	})
+}
+
+// current is the map as it is, or as it was.
+type current struct {
+	*store.View
+	at *history.Moment // nil: as it is now
+}
+
+// currentSnapshot streams the map as it is now, or with ?at= as it was at a time, and says as of when. With Accept-Datetime it leads to the
+// map as it was (RFC 7089 §4.1.1, pattern 1.1): to the last state where the time is later, to the first one that can be
+// had where it is earlier.
+func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
+	at, err := parseAt(r)
+	if err != nil {
+		return err
+	}
+	gate, err := s.acceptDatetime(r)
+	if err != nil {
+		return err
+	}
+	return s.view(r, func(v *store.View) error {
+		h, c := w.Header(), &v.Collection
+		web.AddLink(h, s.mapURL(c), "collection")
+		web.AddLink(h, s.currentURL(c), "original timegate")
+		of := current{View: v}
+		switch {
+		case at != nil:
+			m, err := history.At(v, *at)
+			if err != nil {
+				return err
+			}
+			of.at = &m
+		case !gate.IsZero():
+			return s.leadToState(w, r, v, gate)
+		default:
+			web.AddLink(h, s.stateURL(r, c, history.Now(v)), "memento", "datetime", web.HTTPTime(v.Updated)) // RFC 7089 §2.2.4
+			if err := setDigest(w, v); err != nil {
+				return err
+			}
+		}
+		return web.Represent(s, w, r, currentForms, of)
+	})
+}
+
+// leadToState redirects to the map as it was at the end of a second.
+func (s *Server) leadToState(w http.ResponseWriter, r *http.Request, v *store.View, second time.Time) error {
+	m, err := history.At(v, second.Add(time.Second-time.Nanosecond))
+	first, firstErr := history.First(v)
+	if firstErr != nil {
+		return firstErr
+	}
+	switch {
+	case errors.Is(err, store.ErrGone), errors.Is(err, store.ErrNotFound), err == nil && m.Seq < first.Seq:
+		m = first
+	case err != nil:
+		return err
+	}
+	h := w.Header()
+	h.Set("Vary", "Accept-Datetime")
+	h.Set("Cache-Control", cacheShortly)
+	h.Set("Location", s.stateURL(r, &v.Collection, m))
+	w.WriteHeader(http.StatusFound)
+	return nil
+}
+
+// stateURL is that of a state of a collection, in the form that a request for the present one names.
+func (s *Server) stateURL(r *http.Request, c *store.Collection, m history.Moment) string {
+	return s.currentURL(c) + web.Var(r, web.EndingVar) + "?at=" + feeds.FormatTime(m.Updated)
+}
+
+func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, of current, in xtm.Version) error {
+	v, h := of.View, w.Header()
+	if of.at == nil {
+		h.Add("Vary", "Accept-Datetime")
+		made := s.asOfNow(w, r, v, stateOf(&v.Collection)+ending(in))
+		return s.answers.WriteRendered(w, r, made, func(to io.Writer) error { return v.WriteSnapshot(to, in) })
+	}
+	h.Set(currentVersion, feeds.FormatTime(of.at.Updated))
+	h.Set("Memento-Datetime", web.HTTPTime(of.at.Updated))
+	write := func(to io.Writer) error {
+		p, err := history.Open(r.Context(), v, s.Store.Scratch(), *of.at)
+		if err != nil {
+			return err
+		}
+		defer p.Close()
+		if to == nil {
+			return nil
+		}
+		return p.Write(to, in)
+	}
+	if r.Method == http.MethodHead {
+		if err := write(nil); err != nil {
+			return err
+		}
+	}
+	made := web.Validator{Tag: s.stateTag(r, fmt.Sprint(stateOf(&v.Collection), of.at.Seq, ending(in))), Modified: web.RecorderOf(r).Settled}
+	return s.answers.WriteRendered(w, r, made, write)
 }

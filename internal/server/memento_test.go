@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -12,8 +13,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/xml/patch"
 )
 
 // publishVersions publishes so many versions of a map, an hour apart, and returns the path of one of
@@ -129,4 +134,192 @@ func (n *node) sequence(url string) (seq uint64) {
 		return err
 	}))
 	return seq
+}
+
+// hubOf is a topic of which so much is said, and then a text.
+func hubOf(id string, notes int, text string) string {
+	var more []string
+	for i := range notes {
+		more = append(more, note("note", fmt.Sprintf("What there is to say, number %d", i)))
+	}
+	return topic(id, id, append(more, note("note", text))...)
+}
+
+func largeHub(text string) []byte { return topicMap(topic("note", "Note"), hubOf("hub", 300, text)) }
+
+// checkPatch follows the patch link of a change, and holds what is there to what is said of it: it
+// makes the memento of the version before to that of this one. It reports false where the version
+// before is not kept, so that the patch is not either.
+func (n *node) checkPatch(collection string, item *resourcesync.Item, link resourcesync.Link) bool {
+	t := n.t
+	t.Helper()
+	require.Equal(t, resourcesync.Updated, item.Change)
+	require.Equal(t, item.LastMod, link.Modified)
+	require.Equal(t, patch.MediaType, link.Type)
+	require.LessOrEqual(t, 2*link.Length, item.Length)
+	memento, ok := item.Link(resourcesync.RelMemento)
+	require.True(t, ok)
+	href, ok := strings.CutSuffix(link.Href, ".patch")
+	require.True(t, ok)
+	name, _, _ := strings.Cut(href[strings.LastIndex(href, "/")+1:], ".")
+	id, err := uuid.Parse(name)
+	require.NoError(t, err)
+	kept, prior := false, ""
+	require.NoError(t, n.Store.View(n.t.Context(), collection, func(v *store.View) error {
+		e, err := v.EntryOf(id)
+		if err != nil {
+			return nil
+		}
+		kept = true
+		require.NotZero(t, e.Prior)
+		before, err := v.Entry(e.Prior)
+		if err == nil {
+			prior = strings.Replace(href, name, v.ID(before).String(), 1)
+		}
+		return nil
+	}))
+	if prior == "" { // one of the two fragments is pruned
+		require.Equal(t, map[bool]int{true: http.StatusOK, false: http.StatusGone}[kept], n.get(memento.Href).StatusCode)
+		require.Equal(t, http.StatusGone, n.get(link.Href).StatusCode)
+		return false
+	}
+	before, a := n.get(prior), n.get(link.Href)
+	require.Equal(t, http.StatusOK, before.StatusCode)
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	require.Equal(t, patch.MediaType, a.mediaType())
+	(&destination{node: n}).measured(link.Href, link.Representation, a.body)
+	after, err := patch.Apply(before.body, a.body)
+	require.NoError(t, err)
+	require.Equal(t, string(n.mustGet(href).body), string(after))
+	require.Equal(t, string(n.mustGet(memento.Href).body), string(after), "the one that the item is about")
+	return true
+}
+
+// A change of a large topic leads to the patch, which any reader of fragments may have.
+func TestPatchOfAHub(t *testing.T) {
+	t.Parallel()
+	n := start(t, changesPerList(3))
+	n.publish("m", largeHub("first"))
+	n.visit("m")
+	n.mustPut("m", largeHub("second"))
+	d := n.visited("m")
+	d.check()
+	item := d.open.items[len(d.open.items)-1]
+	links := item.Find(resourcesync.RelPatch)
+	require.Len(t, links, 1)
+	require.Less(t, links[0].Length, int64(600))
+	require.Greater(t, item.Length, int64(30_000))
+	require.True(t, n.checkPatch("m", &item, links[0]))
+	href := links[0].Href
+	other := strings.Replace(href, ".xtm1.patch", ".xtm21.patch", 1)
+	n.mustGet(other)
+
+	a := n.mustGet(href, "Accept-Encoding", "gzip")
+	require.Equal(t, "gzip", a.Header.Get("Content-Encoding"))
+	require.Equal(t, string(n.mustGet(href).body), string(a.plain(t)))
+	require.Contains(t, a.Header.Get("Cache-Control"), "immutable")
+	require.Equal(t, http.StatusNotModified, n.get(href, "Accept-Encoding", "gzip", "If-None-Match", a.Header.Get("ETag")).StatusCode)
+	h := n.do(http.MethodHead, href, nil)
+	require.EqualValues(t, links[0].Length, h.ContentLength)
+	require.Empty(t, h.body)
+	memento, _ := item.Link(resourcesync.RelMemento)
+	for url, want := range map[string]int{
+		memento.Href + ".patch":                                      http.StatusNotFound, // of no form
+		strings.Replace(href, ".xtm1.", ".xtm20.", 1):                http.StatusNotFound,
+		strings.Replace(href, "/mementos/", "/x/", 1):                http.StatusNotFound,
+		n.url("/topicmaps/none") + href[len(n.url("/topicmaps/m")):]: http.StatusNotFound,
+	} {
+		assert.Equal(t, want, n.get(url).StatusCode, url)
+	}
+
+	// The lists that are files have it too; packages have the whole instead.
+	n.mustPut("m", topicMap(topic("note", "Notes"), hubOf("hub", 300, "second")))
+	require.NoError(t, n.Store.View(d.t.Context(), "m", func(v *store.View) error {
+		for e := range v.Entries(1) {
+			if e.Patches == nil {
+				assert.Equal(t, http.StatusNotFound, n.get(n.url("/topicmaps/m/mementos/"+v.ID(&e).String()+".xtm1.patch")).StatusCode)
+			}
+		}
+		return nil
+	}))
+	n.mustPut("m", largeHub("third"))
+	n.mustPut("m", largeHub("fourth"))
+	d = n.visited("m")
+	d.check()
+	require.NotEmpty(t, d.closed)
+	patched := 0
+	for _, list := range d.closed {
+		for i := range list.items {
+			patched += len(list.items[i].Find(resourcesync.RelPatch))
+		}
+	}
+	require.Positive(t, patched)
+	manifest := string(n.mustGet(strings.Replace(strings.Replace(d.closed[0].url, "changelist-", "changedump-", 1), ".xml", "-manifest.xml", 1)).body)
+	require.NotContains(t, manifest, ".patch")
+}
+
+// The first form that is offered is what resources are: a patch leads from it to it.
+func TestPatchesWhenFormsChange(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", largeHub("first"))
+	n.visit("m")
+	n.mustPut("m", largeHub("second"))
+	patches := func() (all []resourcesync.Link) {
+		t.Helper()
+		d := n.visit("m")
+		d.check()
+		for i := range d.plain.items {
+			item := &d.plain.items[i]
+			for _, l := range item.Find(resourcesync.RelPatch) {
+				require.True(t, n.checkPatch("m", item, l))
+				all = append(all, l)
+			}
+		}
+		return all
+	}
+	require.Len(t, patches(), 1)
+	n.settings("m", func(s *store.Settings) { s.RecordForms = store.Forms[1:] })
+	n.mustPut("m", largeHub("third")) // before the others are published in the other form
+	require.Len(t, patches(), 1, "what was before is in another form")
+	n.mustPut("m", largeHub("fourth"))
+	all := patches()
+	require.Len(t, all, 2)
+	require.True(t, strings.HasSuffix(all[1].Href, ".xtm21.patch"))
+}
+
+// Patches are for those who may read fragments, as long as these are kept.
+func TestPatchesOfPrunedAndOfPrivateTopics(t *testing.T) {
+	t.Parallel()
+	n := start(t, documentSize(1), func(c *server.Config) { c.ReadTokens = map[string][]string{"private": {"0123456789abcdef"}} })
+	for _, name := range []string{"m", "private"} {
+		token := []string{"Authorization", "Bearer 0123456789abcdef"}
+		n.publish(name, largeHub("first"))
+		testenv.Eventually(t, func() bool {
+			return n.get("/topicmaps/"+name+"/resourcesync/changelist.xml", token...).StatusCode == http.StatusOK
+		})
+		n.mustPut(name, largeHub("second"))
+		list, err := resourcesync.Read(bytes.NewReader(n.mustGet("/topicmaps/"+name+"/resourcesync/changelist.xml", token...).body), "x", resourcesync.Limits{})
+		require.NoError(t, err)
+		href := ""
+		for item, err := list.Next(); err == nil; item, err = list.Next() {
+			if l, ok := item.Link(resourcesync.RelPatch); ok {
+				href = l.Href
+			}
+		}
+		require.NotEmpty(t, href)
+		if name == "private" {
+			require.Equal(t, http.StatusUnauthorized, n.get(href).StatusCode)
+			require.Contains(t, n.mustGet(href, token...).Header.Get("Cache-Control"), "private")
+			continue
+		}
+		n.mustGet(href)
+		n.settings(name, func(s *store.Settings) { s.KeepEntries = 1 })
+		require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
+		testenv.Eventually(t, func() bool { // once the lists are closed
+			n.post("/topicmaps/m/gc")
+			return n.get(href).StatusCode == http.StatusGone
+		})
+		require.Contains(t, string(n.get(href).body), "starts again from the newest snapshot")
+	}
 }

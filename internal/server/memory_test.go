@@ -127,8 +127,8 @@ type child struct {
 func startChild(t *testing.T) *child {
 	c := &child{t: t, cmd: exec.Command(os.Args[0])}
 	c.cmd.Env = append(os.Environ(), servingDir+"="+t.TempDir(), "GOGC=10")
-	var said bytes.Buffer
-	c.cmd.Stderr = &said
+	var output bytes.Buffer
+	c.cmd.Stderr = &output
 	in, err := c.cmd.StdinPipe()
 	require.NoError(t, err)
 	out, err := c.cmd.StdoutPipe()
@@ -136,7 +136,7 @@ func startChild(t *testing.T) *child {
 	require.NoError(t, c.cmd.Start())
 	t.Cleanup(func() {
 		assert.NoError(t, in.Close())
-		assert.NoError(t, c.cmd.Wait(), "%s", &said)
+		assert.NoError(t, c.cmd.Wait(), "%s", &output)
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -128,8 +127,9 @@ func TestFeedsAreForWhomeverAcceptsAtom(t *testing.T) {
 	t.Parallel()
 	n := start(t)
 	n.publish("egov", maps.EGov)
-	d := n.feed("/topicmaps/egov/fragments")
+	d, records := n.feed("/topicmaps/egov/fragments"), n.feed("/topicmaps/egov/records")
 	urls := []string{
+		"/topicmaps/egov/records", "/topicmaps/egov/records/complete", records.link(t, "prev-archive"), records.Entries[0].link(t, "self"),
 		"/topicmaps", "/topicmaps/egov", "/topicmaps/egov/snapshots", "/topicmaps/egov/fragments", d.link(t, "via"), d.link(t, "prev-archive"),
 		"/topicmaps/egov.atom", "/topicmaps/egov/snapshots.atom", "/topicmaps/egov/fragments.atom", d.Entries[0].link(t, "self"),
 	}
@@ -145,6 +145,7 @@ func TestFeedsAreForWhomeverAcceptsAtom(t *testing.T) {
 		"application/rss+xml, application/atom+xml;q=0.1":                 true,
 		"text/html":                           false,
 		"application/json":                    false,
+		xtm1Type:                              false,
 		"application/rss+xml":                 false,
 		"application/atom+xml;q=0":            false,
 		"*/*;q=0":                             false,
@@ -161,12 +162,14 @@ func TestFeedsAreForWhomeverAcceptsAtom(t *testing.T) {
 				continue
 			}
 			assert.Equal(t, http.StatusNotAcceptable, a.StatusCode, "%s: %q", url, accept)
+			assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
 			assert.Contains(t, string(a.body), atomType)
 		}
 	}
 }
 
-// The largest header that net/http lets through costs little.
+// The largest header that net/http lets through costs little: with a cost that grows with the square of
+// its length this test would not end.
 func TestHugeAcceptHeadersCostLittle(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -186,10 +189,8 @@ func TestHugeAcceptHeadersCostLittle(t *testing.T) {
 			if header != "Accept" && name != "commas" && name != "wildcards" {
 				continue
 			}
-			started := time.Now()
 			a := n.get(urls["snapshot"], header, accept)
 			assert.Contains(t, []int{http.StatusOK, http.StatusNotAcceptable, http.StatusNotModified}, a.StatusCode, "%s %s", header, name)
-			assert.Less(t, time.Since(started), 5*time.Second, "%s %s", header, name)
 		}
 	}
 	assert.Equal(t, http.StatusRequestHeaderFieldsTooLarge, n.get(urls["snapshot"], "Accept", strings.Repeat("a", 2<<20)).StatusCode)

@@ -110,7 +110,7 @@ func mapOfCollections(topics ...string) []byte {
 
 func (p *pool) at(time string) { p.now.now.Store(at(p.t, time).UnixMicro()) }
 
-func (p *pool) said(time, record, name string) {
+func (p *pool) publishAt(time, record, name string) {
 	p.t.Helper()
 	p.at(time)
 	published(p.t, p.postTopics("m", mapOfCollections(collection(record, name)), nil))
@@ -126,10 +126,10 @@ func (p *pool) deleted(time, record string) {
 // example1 makes the four records of the first example; gamma's time is another in the
 // third.
 func (p *pool) example1(gamma string) {
-	p.said("2011-12-10T18:30:02Z", "delta", "Delta data collection")
-	p.said(gamma, "gamma", "Gamma data collection")
-	p.said("2012-10-31T12:35:52Z", "beta", "Beta data collection")
-	p.said("2012-11-01T07:00:00Z", "alpha", "Alpha data collection")
+	p.publishAt("2011-12-10T18:30:02Z", "delta", "Delta data collection")
+	p.publishAt(gamma, "gamma", "Gamma data collection")
+	p.publishAt("2012-10-31T12:35:52Z", "beta", "Beta data collection")
+	p.publishAt("2012-11-01T07:00:00Z", "alpha", "Alpha data collection")
 }
 
 const recordsURL, completeURL = "/topicmaps/m/records", "/topicmaps/m/records/complete"
@@ -194,8 +194,8 @@ func TestCompleteExamplesOfAtomPMH(t *testing.T) {
 func TestUpdateExampleOfAtomPMH(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, 100)
-	p.said("2012-10-31T12:35:52Z", "beta", "Beta data collection")
-	p.said("2012-11-02T07:30:00Z", "beta", "Beta data collection, changed")
+	p.publishAt("2012-10-31T12:35:52Z", "beta", "Beta data collection")
+	p.publishAt("2012-11-02T07:30:00Z", "beta", "Beta data collection, changed")
 	have, f := p.saying(recordsURL)
 	assert.Equal(t, seedSaying(t, "example-5").entries, have.entries, "the historical entry and the new active entry")
 	require.Len(t, f.Entries, 2)
@@ -207,8 +207,8 @@ func TestUpdateExampleOfAtomPMH(t *testing.T) {
 func TestGeneralExamplesOfAtomPMH(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, 100)
-	p.said("2011-12-10T15:30:02Z", "test2", "Test 2")
-	p.said("2011-12-10T18:30:02Z", "test1", "Test 1")
+	p.publishAt("2011-12-10T15:30:02Z", "test2", "Test 2")
+	p.publishAt("2011-12-10T18:30:02Z", "test1", "Test 1")
 	have, _ := p.saying(recordsURL)
 	assert.Equal(t, seedSaying(t, "general-entries").entries, have.entries)
 
@@ -230,7 +230,7 @@ func TestArchivedIntroductionOfAtomPMH(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, 1)
 	for i := range 6 {
-		p.said(fmt.Sprintf("2012-10-%02dT14:00:00Z", i+1), fmt.Sprint("record-", i), fmt.Sprint("Record ", i))
+		p.publishAt(fmt.Sprintf("2012-10-%02dT14:00:00Z", i+1), fmt.Sprint("record-", i), fmt.Sprint("Record ", i))
 	}
 	leads := func(f *feeds.Feed) bool { _, ok := f.Link("prev-archive"); return ok }
 	url, walked := p.url(recordsURL), 0

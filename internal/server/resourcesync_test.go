@@ -107,7 +107,7 @@ func TestResourceSyncIsDivided(t *testing.T) {
 func TestResourceSyncOfAnEmptyCollection(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	require.Equal(t, http.StatusCreated, n.do(http.MethodPut, "/topicmaps/m", strings.NewReader(`{"title":"M"}`), "Content-Type", "application/json").StatusCode)
+	require.Equal(t, http.StatusCreated, n.putSettings("m", `{"title":"M"}`).StatusCode)
 	d := n.visit("m")
 	assert.Equal(t, map[resourcesync.Capability]string{resourcesync.ChangeList: n.url("/topicmaps/m/resourcesync/changelist.xml")}, d.capabilities)
 	assert.NotContains(t, string(n.mustGet("/robots.txt").body), "Sitemap")
@@ -195,8 +195,7 @@ func TestResourceSyncSettings(t *testing.T) {
 	n.mustPut("m", cities(5, "b"))
 	first := n.visited("m")
 	first.check()
-	a := n.do(http.MethodPut, "/topicmaps/m", strings.NewReader(`{"mirrors":["http://one.example/m","http://two.example/x/m"],"via":"http://origin.example/m"}`), "Content-Type", "application/json")
-	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	n.mustSet("m", `{"mirrors":["http://one.example/m","http://two.example/x/m"],"via":"http://origin.example/m"}`)
 	d := n.visited("m")
 	d.check()
 	item := d.plain.items[0]
@@ -212,26 +211,23 @@ func TestResourceSyncSettings(t *testing.T) {
 		assert.Equal(t, http.StatusGone, n.get(list.url).StatusCode, "what was made for other settings")
 	}
 
-	a = n.do(http.MethodPut, "/topicmaps/m", strings.NewReader(`{"recordFormats":["xtm2.1"]}`), "Content-Type", "application/json")
-	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	n.mustSet("m", `{"recordFormats":["xtm2.1"]}`)
 	d = n.visited("m")
 	d.check()
 	assert.Equal(t, "application/x-tm+xml;version=2.1", d.plain.items[len(d.plain.items)-1].Type)
 
 	for _, wrong := range []string{`{"mirrors":["ftp://x.example"]}`, `{"mirrors":["http://x.example/"]}`, `{"via":"x"}`, `{"changesPerList":-1}`, `{"changesPerList":5001}`, `{"changeListAfter":"-1s"}`} {
-		a := n.do(http.MethodPut, "/topicmaps/m", strings.NewReader(wrong), "Content-Type", "application/json")
+		a := n.putSettings("m", wrong)
 		assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, wrong)
 	}
 
-	a = n.do(http.MethodPut, "/topicmaps/m", strings.NewReader(`{"resourceSync":false}`), "Content-Type", "application/json")
-	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	n.mustSet("m", `{"resourceSync":false}`)
 	assert.Equal(t, http.StatusNotFound, n.get("/topicmaps/m/resourcesync/capabilitylist.xml").StatusCode)
 	assert.NotContains(t, string(n.mustGet("/.well-known/resourcesync").body), "<url>")
 	assert.NotContains(t, string(n.mustGet("/robots.txt").body), "Sitemap")
 	assert.NotContains(t, strings.Join(n.mustGet(d.plain.items[0].Loc).Header.Values("Link"), ""), "resourcesync")
 	assert.NotContains(t, string(n.mustGet("/topicmaps/m/about").body), "resourcesync")
-	a = n.do(http.MethodPut, "/topicmaps/m", strings.NewReader(`{"resourceSync":true}`), "Content-Type", "application/json")
-	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	n.mustSet("m", `{"resourceSync":true}`)
 	n.visited("m").check()
 }
 

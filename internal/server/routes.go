@@ -37,6 +37,10 @@ func (s *Server) routes() *web.Router {
 	write("POST", "/topicmaps/{map}/snapshots", s.postSnapshot)
 	dryRunToo("POST", "/topicmaps/{map}/gc", s.postGC)
 
+	get("/topicmaps/{map}/digest/topic", s.findTopic)
+	get("/topicmaps/{map}/digest", s.digestNode)
+	get("/topicmaps/{map}/digest/{path:[0-9a-f]+}", s.digestNode)
+
 	get("/topicmaps/{map}/fragments", s.fragmentsFeed)
 	get("/topicmaps/{map}/fragments.atom", s.fragmentsFeedEntry)
 	get("/topicmaps/{map}/fragments/archive/{history:[0-9a-f-]{36}}-{n:"+resources.SeqPattern+"}", s.archiveDocument)
@@ -53,6 +57,10 @@ func (s *Server) routes() *web.Router {
 	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}.atom", s.recordEntry)
 	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}"+web.WithEndings(topicForms), s.topicData)
 	dryRunToo("DELETE", "/topicmaps/{map}/topics/{key:[a-z2-7]{26}}", s.deleteTopic)
+
+	get("/topicmaps/{map}/history", s.history)
+	dryRunToo("POST", "/topicmaps/{map}/revert", s.fewUploads(s.revert))
+	get("/topicmaps/{map}/differences", s.differences)
 
 	s.resourceSyncRoutes(get)
 

@@ -1,3 +1,9 @@
+// Package server publishes the topic maps of a store over HTTP: the four feeds
+// of TMShare, snapshot data, fragment data, and the ways in for changes.
+//
+// [Config] says how, [New] makes a [Server], [Server.ServeHTTP] answers
+// requests. routes.go has the table of URLs; feeds.go makes the documents,
+// data.go serves what they link to, write.go takes changes.
 package server
 
 import (
@@ -43,11 +49,11 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		Config: c, program: program(&c),
-		writers: web.NewTokens(c.Tokens), readers: map[string]web.Tokens{},
+		writers: web.NewTokens(c.Tokens, c.TokenNames), readers: map[string]web.Tokens{},
 		answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads),
 	}
 	for collection, plain := range c.ReadTokens {
-		s.readers[collection] = web.NewTokens(plain)
+		s.readers[collection] = web.NewTokens(plain, nil)
 	}
 	s.keeper = upkeep.New(upkeep.Config{Policy: c.Policy, Store: c.Store, Site: s.site, Logger: c.Logger, Now: c.Now})
 	s.reader = &publish.Reader{MaxSize: c.MaxBody, Lenient: c.Lenient, Limits: c.Limits, Logger: c.Logger}

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -52,14 +52,9 @@ func parseSince(query string) (*since, error) {
 	return nil, nil
 }
 
-// parseSinceTime reads a time of RFC 3339, and what clients make of it: a + that
-// was not escaped, and a blank between date and time.
+// parseSinceTime reads a time in whole microseconds, as those of entries are.
 func parseSinceTime(text string) (time.Time, error) {
-	text = strings.TrimSpace(text)
-	if date := len(time.DateOnly); len(text) > date && text[date] == ' ' {
-		text = text[:date] + "T" + text[date+1:]
-	}
-	t, err := feeds.ParseTime(strings.ReplaceAll(text, " ", "+"))
+	t, err := history.ParseTime(text)
 	if err != nil {
 		return t, err
 	}

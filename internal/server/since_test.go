@@ -216,8 +216,7 @@ func TestSinceBeforeTheHorizonIsGone(t *testing.T) {
 	all, _ := n.history("/topicmaps/small/fragments") // 13 entries
 	before := n.feed(third).Entries
 	n.do(http.MethodPost, "/topicmaps/small/snapshots", nil)
-	_, err := n.Store.ChangeSettings(n.t.Context(), "small", func(s *store.Settings) error { s.KeepEntries = 7; return nil })
-	require.NoError(t, err)
+	n.settings("small", func(s *store.Settings) { s.KeepEntries = 7 })
 	assert.JSONEq(t, `{"collection": "small", "entries": 6}`, string(n.do(http.MethodPost, "/topicmaps/small/gc", nil).body))
 
 	get := func(url string) int { return n.get(url).StatusCode }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -47,8 +48,8 @@ func (s *Server) snapshotFeedEntry(c *store.Collection, snap *store.Snapshot) fe
 	href := s.snapshotURL(c, snap.ID)
 	return feeds.Entry{
 		ID: snap.ID.URN(), Title: "Snapshot of " + snap.Updated.Format(time.DateTime) + " UTC", Updated: snap.Updated,
-		Summary: strconv.Itoa(snap.Topics) + " topics",
-		Links:   append([]feeds.Link{atomLink("self", href+".atom")}, dataLinks(href, feeds.RelSDShareSnapshot, feeds.RelCWASnapshot)...),
+		Summary: strconv.Itoa(snap.Topics) + " topics", Digest: snap.Digest,
+		Links: append([]feeds.Link{atomLink("self", href+".atom")}, dataLinks(href, feeds.RelSDShareSnapshot, feeds.RelCWASnapshot)...),
 	}
 }
 
@@ -97,4 +98,32 @@ func (s *Server) snapshotWasLost(ctx context.Context, name string, snap *store.S
 
 func noSnapshot(id string) error {
 	return web.Problemf(http.StatusNotFound, "there is no snapshot %s (any more); the snapshots feed lists those that are kept", id)
+}
+
+// setDigest says what the state digest of the map is.
+func setDigest(w http.ResponseWriter, v *store.View) error {
+	root, err := v.DigestNode(nil)
+	if err == nil {
+		w.Header().Set(currentDigest, root.Digest().String())
+		w.Header().Set(currentVersion, feeds.FormatTime(v.Updated))
+	}
+	return err
+}
+
+// digestNode answers with a node of the tree of the state digest.
+func (s *Server) digestNode(w http.ResponseWriter, r *http.Request) error {
+	path, ok := statedigest.ParsePath(web.Var(r, "path"))
+	if !ok {
+		return web.Problemf(http.StatusNotFound, "there is no such node of the state digest: its path is too long")
+	}
+	return s.view(r, func(v *store.View) error {
+		node, err := v.DigestNode(path)
+		if err == nil {
+			err = setDigest(w, v)
+		}
+		if err != nil {
+			return err
+		}
+		return web.WriteJSON(w, http.StatusOK, node.Document())
+	})
 }

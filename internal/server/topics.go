@@ -2,15 +2,23 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
+	"strconv"
+	"strings"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // postTopics publishes what an XTM document says of some topics. The others stay
@@ -96,4 +104,104 @@ func deletion(prior merge.State, t *fragment.Topic) (*fragment.Change, error) {
 		return nil, err
 	}
 	return fragment.Delete(prior, t.TopicSI(), mentions)
+}
+
+// revert publishes what was: the topic ?si= as it was at ?to=, or the map as it is without the commit ?commit=. It is a change like
+// any other, and the log keeps what it takes back.
+func (s *Server) revert(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	switch {
+	case query.Has("si") && query.Has("to") && !query.Has("commit"):
+		return s.revertTopic(w, r)
+	case query.Has("commit") && !query.Has("si") && !query.Has("to"):
+		return s.revertCommit(w, r)
+	}
+	return web.Problemf(http.StatusBadRequest, "say what to revert: ?si= and ?to= make a topic what it was at a time, ?commit= takes back a commit")
+}
+
+func (s *Server) revertTopic(w http.ResponseWriter, r *http.Request) error {
+	si, err := iri.Normalize(r.URL.Query().Get("si"))
+	if err != nil {
+		return web.Problemf(http.StatusBadRequest, "?si= is no subject identifier: %s", err)
+	}
+	times, err := parseTimes(r, "to")
+	if err != nil {
+		return err
+	}
+	var ref fragment.Ref
+	var was *fragment.Fragment
+	err = s.view(r, func(v *store.View) (err error) {
+		if ref, err = known(v, fragment.Ref(si), true); err != nil {
+			return err
+		}
+		m, err := history.At(v, times[0])
+		if err == nil {
+			was, err = history.Was(r.Context(), v, ref, m)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.publish(w, r, publish.Publication{
+		Note: clip("Reverts "+string(ref)+" to "+feeds.FormatTime(times[0]), maxNote),
+		Decide: func(ctx context.Context, c store.Collection, prior merge.State, _ *tmdm.TopicMap) (*fragment.Change, error) {
+			return history.Back(ctx, c.SP, prior, ref, was)
+		},
+	})
+}
+
+// clip cuts text to a number of bytes.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "")
+}
+
+// revertCommit publishes the map without a commit as a new version, unless others have published meanwhile.
+func (s *Server) revertCommit(w http.ResponseWriter, r *http.Request) error {
+	commit, err := strconv.ParseUint(r.URL.Query().Get("commit"), 10, 63)
+	if err != nil || commit == 0 {
+		return web.Problemf(http.StatusBadRequest, "?commit= is the number of a commit, as the log has it")
+	}
+	limit, err := s.maxDelete(r)
+	if err != nil {
+		return err
+	}
+	var head uint64
+	return s.publish(w, r, publish.Publication{
+		Note: fmt.Sprint("Reverts commit ", commit),
+		Read: func(sp string) (tm *tmdm.TopicMap, tolerated *xtm.Tally, err error) {
+			err = s.view(r, func(v *store.View) error {
+				head = v.Head
+				tm, tolerated, err = s.without(r.Context(), v, commit)
+				return err
+			})
+			return tm, tolerated, err
+		},
+		Decide: func(ctx context.Context, c store.Collection, prior merge.State, document *tmdm.TopicMap) (*fragment.Change, error) {
+			if c.Head != head {
+				return nil, web.Problemf(http.StatusConflict, "%s has changed while the commit was reverted; send the request again", c.Name)
+			}
+			return history.Taken(ctx, c.SP, prior, c.Topics, document, limit)
+		},
+	})
+}
+
+// without reads the map as it is without a commit.
+func (s *Server) without(ctx context.Context, v *store.View, commit uint64) (*tmdm.TopicMap, *xtm.Tally, error) {
+	p, err := history.Without(ctx, v, s.Store.Scratch(), commit)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer p.Close()
+	r, w := io.Pipe()
+	written := make(chan struct{})
+	defer func() { r.Close(); <-written }()
+	go func() {
+		defer close(written)
+		w.CloseWithError(p.Write(w, xtm.V21))
+	}()
+	return s.reader.Read(ctx, r, formats.Default, "the map without the commit", v.SP)
 }

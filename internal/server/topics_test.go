@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,7 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/testenv"
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // find follows ?si= to a topic.
@@ -185,4 +190,214 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	}
 	n.mustPut("small", small("Oslo", "Christiania"))
 	assert.Equal(t, http.StatusOK, n.get(next).StatusCode, "now it is there: nothing may have cached that it is not")
+}
+
+const psi = "http://psi.example.org/"
+
+// postTopics posts what a document says of some topics; named are subject
+// identifiers for ?topic=.
+func (n *node) postTopics(name string, doc []byte, named []string, headers ...string) answer {
+	n.t.Helper()
+	return n.do(http.MethodPost, "/topicmaps/"+name+"/topics?"+url.Values{"topic": named}.Encode(), bytes.NewReader(doc), headers...)
+}
+
+// A posted topic is replaced by what the document says: names, occurrences,
+// associations. All else stays. Entries are published as for a whole version.
+func TestPostedTopicsAreReplaced(t *testing.T) {
+	t.Parallel()
+	stubs := topic("part-of", "") + topic("role-1", "") + topic("role-2", "") + topic("norway", "") + topic("note", "")
+	for name, c := range map[string]struct {
+		doc     []byte
+		named   []string
+		want    server.Published
+		entries []string
+		whole   []byte // the version that would have done the same
+	}{
+		"rename": {
+			topicMap(topic("oslo", "Christiania", note("note", "the capital")), association("part-of", "oslo", "norway"), stubs), nil,
+			server.Published{Updated: 1, Topics: 10}, []string{"+ oslo"}, small("Oslo", "Christiania")},
+		"an association left out": {
+			topicMap(topic("oslo", "Oslo", note("note", "the capital")), stubs), nil,
+			server.Published{Updated: 2, Topics: 10}, []string{"+ norway", "+ oslo"},
+			replace(t, small(), association("part-of", "oslo", "norway"), "")},
+		"a new topic": {
+			topicMap(topic("bodø", "Bodø"), association("part-of", "bodø", "norway"), stubs), nil,
+			server.Published{Added: 1, Updated: 1, Topics: 11}, []string{"+ bodø", "+ norway"},
+			replace(t, small(), "</topicMap>", topic("bodø", "Bodø")+association("part-of", "bodø", "norway")+"</topicMap>")},
+		"named, and nothing said of it": {
+			topicMap(topic("oslo", "")), []string{psi + "oslo"},
+			server.Published{Updated: 2, Topics: 10}, []string{"+ norway", "+ oslo"},
+			replace(t, replace(t, small(), association("part-of", "oslo", "norway"), ""), topic("oslo", "Oslo", note("note", "the capital")), topic("oslo", ""))},
+		"a stub of a topic that is not there": {
+			topicMap(topic("tromsø", "Tromsø", note("remark", "up north")), topic("remark", ""), topic("unused", "")), nil,
+			server.Published{Added: 1, Updated: 1, Topics: 11}, []string{"+ remark", "+ tromsø"},
+			replace(t, small(), topic("tromsø", "Tromsø"), topic("remark", "")+topic("tromsø", "Tromsø", note("remark", "up north")))},
+		"another id": {
+			topicMap(strings.ReplaceAll(topic("oslo", "Oslo", note("note", "the capital")), `id="oslo"`, `id="bergen"`), association("part-of", "bergen", "norway"), stubs), nil,
+			server.Published{Topics: 10}, nil, small()},
+		"two topics": {
+			topicMap(identified("x", []string{psi + "bergen", psi + "tromsø"}, "Both"), association("part-of", "x", "norway"), stubs), nil,
+			server.Published{Updated: 2, Topics: 9}, []string{"+ bergen", "+ tromsø"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := start(t)
+			before := n.publish("small", small())
+			p := published(t, n.postTopics("small", c.doc, c.named))
+			c.want.Collection, c.want.LastChange = "small", n.feed("/topicmaps/small").updated()
+			assert.Equal(t, c.want, p)
+			assert.Equal(t, c.entries, n.log("small", before.Topics))
+			if c.whole != nil {
+				assert.Equal(t, n.expected("small", c.whole), n.current("small"))
+			}
+			again := published(t, n.postTopics("small", c.doc, c.named))
+			assert.Equal(t, server.Published{Collection: "small", Topics: p.Topics, LastChange: p.LastChange}, again, "the same again")
+		})
+	}
+}
+
+// Whatever way a document is written, sent and packed, it says the same.
+func TestPostedInAnyForm(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("small", small())
+	xtm1 := topicMap(topic("tromsø", "Romsa"))
+	xtm2 := func(version, name string) []byte {
+		return []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="` + version + `"><topic id="t"><subjectIdentifier href="` + psi + `tromsø"/><name><value>` + name + `</value></name></topic></topicMap>`)
+	}
+	updated := func(a answer) int { t.Helper(); return published(t, a).Updated }
+	assert.Equal(t, 1, updated(n.postTopics("small", xtm1, nil)))
+	assert.Equal(t, 0, updated(n.postTopics("small", xtm2("2.0", "Romsa"), nil, "Content-Type", "application/x-tm+xml;version=2.0")))
+	assert.Equal(t, 0, updated(n.postTopics("small", xtm2("2.1", "Romsa"), nil, "Content-Type", "application/x-tm+xml;version=2.1")))
+	assert.Equal(t, 1, updated(n.postTopics("small", xtm2("2.1", "Tromso"), nil, "Content-Type", "application/x-www-form-urlencoded")), "what curl says")
+	assert.Equal(t, 1, updated(n.postTopics("small", gzipped(t, xtm1), nil, "Content-Type", "text/xml", "Content-Encoding", "gzip")))
+	assert.Equal(t, 0, updated(n.postTopics("small", gzipped(t, xtm1), nil, "Content-Type", "application/gzip")))
+	assert.Contains(t, n.current("small"), "Romsa")
+}
+
+// What the server serves of a topic, posted back, changes nothing; edited, it
+// changes that topic, and the instances of a class keep what is said of them.
+func TestServedFragmentIsEditedAndPosted(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("egov", maps.EGov)
+	class := "https://psi.egov.example.org/type/topic-type"
+	a := n.find("egov", class)
+	record := n.mustGet(a.Header.Get("Location") + ".xtm21").body
+	assert.Zero(t, bytes.Count(record, []byte("iso13250/model/instance")), "the record is without instances")
+	p := published(t, n.postTopics("egov", record, nil))
+	assert.Zero(t, p.Added+p.Updated+p.Deleted)
+	entries, _ := n.history("/topicmaps/egov/fragments")
+	f := n.mustGet(dataURL(t, entries[entryOf(entries, class)]) + ".xtm21").body
+	require.Greater(t, bytes.Count(f, []byte("iso13250/model/instance")), 30, "a class with instances")
+	p = published(t, n.postTopics("egov", f, nil))
+	assert.Zero(t, p.Added+p.Updated+p.Deleted)
+	edited := replace(t, f, "<value>Topic type</value>", "<value>Kind</value>")
+	p = published(t, n.postTopics("egov", edited, nil))
+	assert.Equal(t, 1, p.Updated)
+	assert.Zero(t, p.Added+p.Deleted)
+	tm, err := xtm.Read(t.Context(), bytes.NewReader(maps.EGov), xtm.Options{Base: tmdm.Locator(n.sp("egov"))})
+	require.NoError(t, err)
+	for _, name := range tm.TopicBySubjectIdentifier(tmdm.Locator(class)).Names() {
+		if name.Value() == "Topic type" {
+			name.SetValue("Kind")
+		}
+	}
+	var whole bytes.Buffer
+	_, err = xtm.Write(&whole, tm, xtm.WriteOptions{Version: xtm.V21, Base: tmdm.Locator(n.sp("egov"))})
+	require.NoError(t, err)
+	assert.Equal(t, n.expected("egov", whole.Bytes()), n.current("egov"))
+}
+
+func TestRefusedPostsChangeNothing(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	n := start(t, func(c *server.Config) { c.MaxBody = maxBody })
+	n.publish("small", small())
+	n.publish("egov", maps.EGov)
+	before, egov := n.state("small"), n.state("egov")
+	oslo := topicMap(topic("oslo", "Oslo"))
+	for name, c := range map[string]struct {
+		collection string
+		doc        []byte
+		named      []string
+		headers    []string
+		status     int
+		says       []string
+	}{
+		"no such map":                       {"none", oslo, nil, nil, 404, []string{`"none"`}},
+		"not XML":                           {"small", []byte("oslo"), nil, nil, 422, []string{":1:1:"}},
+		"a topic not in the document":       {"small", oslo, []string{psi + "bergen"}, nil, 422, []string{psi + "bergen"}},
+		"a name that is no identifier":      {"small", oslo, []string{"oslo"}, nil, 400, []string{"?topic=oslo"}},
+		"stubs alone":                       {"small", topicMap(topic("oslo", "")), nil, nil, 422, []string{"describes no topic"}},
+		"an association of stubs":           {"small", topicMap(topic("tromsø", "T"), topic("oslo", ""), topic("role-1", ""), topic("part-of", ""), association("part-of", "oslo")), nil, nil, 422, []string{"association of type topic " + psi + "part-of", "no player"}},
+		"no identifier":                     {"small", topicMap(`<topic id="x"><baseName><baseNameString>X</baseNameString></baseName></topic>`), nil, nil, 422, []string{n.sp("small") + "#x", "subject identifier"}},
+		"a stub of two topics":              {"small", topicMap(topic("tromsø", "T", note("n", "x")), identified("n", []string{psi + "oslo", psi + "bergen"}, "")), nil, nil, 422, []string{psi + "oslo", psi + "bergen", "several topics"}},
+		"an image":                          {"small", oslo, nil, []string{"Content-Type", "image/png"}, 415, []string{"image/png"}},
+		"JSON":                              {"small", []byte("{}"), nil, []string{"Content-Type", "application/json"}, 415, []string{"application/json"}},
+		"a coding":                          {"small", oslo, nil, []string{"Content-Encoding", "br"}, 415, []string{"br"}},
+		"too large":                         {"small", append(bytes.Clone(oslo), bytes.Repeat([]byte(" "), maxBody)...), nil, nil, 413, []string{"300000"}},
+		"half of gzip":                      {"small", gzipped(t, oslo)[:60], nil, nil, 400, []string{"request body"}},
+		"an old ETag":                       {"small", oslo, nil, []string{"If-Match", `"old"`}, 412, []string{"has changed since"}},
+		"not if it is there":                {"small", oslo, nil, []string{"If-None-Match", `*`}, 412, []string{"is there"}},
+		"a class merged, that has mentions": {"egov", topicMap(identified("x", []string{"https://psi.egov.example.org/type/permit", "https://psi.egov.example.org/type/service"}, "x")), nil, nil, 409, []string{"statements of \"Entitlement\"", "an association of ", "https://psi.egov.example.org/type/service"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := n.postTopics(c.collection, c.doc, c.named, append([]string{"Accept", "text/plain"}, c.headers...)...)
+			assert.Equal(t, c.status, a.StatusCode, "%s", a.body)
+			for _, s := range c.says {
+				assert.Contains(t, string(a.body), s)
+			}
+			assert.Equal(t, before, n.state("small"))
+		})
+	}
+	assert.Equal(t, egov, n.state("egov"))
+	assert.Empty(t, n.errors())
+}
+
+// An id names a topic in its document only.
+func TestIDsOfTopicsDoNotMeetAcrossDocuments(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("towns", topicMap(`<topic id="t1"><baseName><baseNameString>First</baseNameString></baseName></topic>`))
+	was := n.sp("towns") + "topic/t1"
+	p := published(t, n.postTopics("towns", topicMap(identified("t1", []string{psi + "other"}, "Second")), nil))
+	assert.Equal(t, 1, p.Added)
+	assert.Zero(t, p.Updated)
+	current := n.current("towns")
+	assert.Contains(t, current, "First")
+	assert.Contains(t, current, "Second")
+
+	p = published(t, n.postTopics("towns", topicMap(identified("x", []string{was, psi + "first"}, "First!")), nil))
+	assert.Equal(t, 1, p.Updated, "the identifier that the server assigned leads to the topic")
+	p = published(t, n.postTopics("towns", topicMap(identified("x", []string{psi + "first"}, "First")), nil))
+	assert.Equal(t, 1, p.Updated, "which keeps it, though the document does not give it")
+	assert.Equal(t, http.StatusSeeOther, n.find("towns", was).StatusCode)
+}
+
+// ?si= leads DELETE to a topic by any of its subject identifiers.
+func TestTopicIsDeletedByItsSubjectIdentifier(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	c := n.publish("towns", topicMap(identified("oslo", []string{psi + "oslo", psi + "christiania"}, "Oslo"), topic("bergen", "Bergen", note("bergen", "x"))))
+	remove := func(si string, headers ...string) answer {
+		return n.do(http.MethodDelete, "/topicmaps/towns/topics?"+url.Values{"si": {si}}.Encode(), nil, headers...)
+	}
+	tag := n.mustGet("/topicmaps/towns").Header.Get("ETag")
+	assert.Equal(t, http.StatusBadRequest, remove("").StatusCode)
+	assert.Equal(t, http.StatusBadRequest, n.do(http.MethodDelete, "/topicmaps/towns/topics", nil).StatusCode)
+	assert.Equal(t, http.StatusNotFound, remove(psi+"stavanger").StatusCode)
+	assert.Equal(t, http.StatusPreconditionFailed, remove(psi+"oslo", "If-Match", `"x"`).StatusCode)
+	p := published(t, remove(psi+"christiania", "If-Match", tag))
+	assert.Equal(t, server.Published{Collection: "towns", Deleted: 1, Topics: c.Topics - 1, LastChange: p.LastChange}, p)
+	assert.Equal(t, []string{"- oslo"}, n.log("towns", c.Topics))
+	assert.Zero(t, published(t, remove(psi+"oslo")).Deleted, "it is not there any more")
+
+	n.mustPut("towns", topicMap(topic("bergen", "Bergen"), topic("oslo", "Oslo", note("bergen", "x"))))
+	a := remove(psi + "bergen")
+	assert.Equal(t, http.StatusConflict, a.StatusCode, "%s", a.body)
+	assert.Contains(t, string(a.body), `statements of \"Oslo\"`)
+	assert.Equal(t, http.StatusMethodNotAllowed, n.do(http.MethodPut, "/topicmaps/towns/topics", nil).StatusCode)
+	_, err := fragment.Read(t.Context(), bytesOf(n, n.find("towns", psi+"bergen").Header.Get("Location")), xtm.Options{Base: tmdm.Locator(n.sp("towns"))}, psi+"bergen")
+	assert.NoError(t, err, "it is still there")
 }

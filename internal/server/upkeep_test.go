@@ -1,11 +1,17 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,6 +20,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // clock is a clock that tests set.
@@ -89,16 +96,7 @@ func TestSnapshotIsTakenWhereAskedFor(t *testing.T) {
 
 	assert.Equal(t, http.StatusNotFound, n.post("/topicmaps/none/snapshots").StatusCode)
 	assert.Equal(t, http.StatusNotFound, n.post("/topicmaps/none/gc").StatusCode)
-}
-
-func TestUpkeepIsForThoseWhoMayWrite(t *testing.T) {
-	t.Parallel()
-	const token = "0123456789abcdef"
-	n := start(t, func(c *server.Config) { c.Tokens = []string{token} })
-	n.publish("small", small())
 	for _, path := range []string{"/topicmaps/small/snapshots", "/topicmaps/small/gc"} {
-		assert.Equal(t, http.StatusUnauthorized, n.post(path).StatusCode, path)
-		assert.Equal(t, http.StatusOK, n.post(path, "Authorization", "Bearer "+token).StatusCode, path)
 		a := n.do(http.MethodPut, path, nil)
 		assert.Equal(t, http.StatusMethodNotAllowed, a.StatusCode)
 		assert.Contains(t, a.Header.Get("Allow"), "POST")
@@ -191,4 +189,187 @@ func TestWhatIsPrunedIsGone(t *testing.T) {
 		n.mustGet(e.typed(t, "topicmapdata")[xtm21Type])
 	}
 	assert.Equal(t, string(norway), string(n.mustGet(topicURL+".xtm21").body), "a topic that lives has its current fragment, though its entry is gone")
+}
+
+func every(n int) func(*server.Config) { return func(c *server.Config) { c.SnapshotEvery = n } }
+
+func TestSnapshotIsTakenAfterSoManyChanges(t *testing.T) {
+	t.Parallel()
+	n := start(t, every(3), func(c *server.Config) { c.SnapshotsKept = 2 })
+	c := n.publish("small", small())
+	first := n.feed("/topicmaps/small/snapshots").Entries
+	require.Len(t, first, 1, "creating a collection publishes a snapshot")
+	assert.Equal(t, feedTime(c), first[0].updated())
+
+	taken := func() []string { return ids(n.feed("/topicmaps/small/snapshots").Entries) }
+	n.mustPut("small", small("Oslo", "Oslo 1"))
+	n.mustPut("small", small("Oslo", "Oslo 2"))
+	n.Idle()
+	require.Equal(t, ids(first), taken(), "two changes are not enough")
+	p := n.mustPut("small", small("Oslo", "Oslo 3"))
+	n.Idle()
+	e := n.feed("/topicmaps/small/snapshots").Entries
+	assert.Equal(t, first[0].id(), e[1].id(), "the newest first")
+	assert.Equal(t, p.LastChange, e[0].updated())
+	assert.Equal(t, n.expected("small", small("Oslo", "Oslo 3")), canonical(t, n.mustGet(e[0].typed(t, "topicmapdata")[xtm21Type]).body, n.sp("small")))
+
+	n.mustPut("small", small()) // one entry
+	n.mustPut("small", small("Oslo", "A", "Bergen", "B", "Norway", "C"))
+	n.Idle()
+	assert.Equal(t, e[0].id(), taken()[1])
+	assert.Len(t, taken(), 2, "as many as are kept")
+	assert.Equal(t, http.StatusNotFound, n.get(first[0].typed(t, "topicmapdata")[xtm21Type]).StatusCode)
+	assert.Equal(t, http.StatusNotFound, n.get(first[0].link(t, "self")).StatusCode)
+}
+
+func TestSnapshotsInTheBackgroundHoldNobodyUp(t *testing.T) {
+	t.Parallel()
+	n, w := watch(t, every(1))
+	begun, finish := make(chan bool, 10), make(chan bool)
+	w.snapshot = func(ctx context.Context) error {
+		begun <- true
+		<-finish
+		return nil
+	}
+	n.mustPut("small", small("Oslo", "Oslo 1"))
+	<-begun
+	n.mustPut("small", small("Oslo", "Oslo 2"))
+	assert.Contains(t, n.current("small"), "Oslo 2")
+	assert.Empty(t, begun, "one snapshot at a time")
+	close(finish)
+	n.Idle()
+	assert.Greater(t, len(n.feed("/topicmaps/small/snapshots").Entries), 1)
+}
+
+// Close may come while a request is being answered: what that leaves to do must
+// not begin on a store that is about to be closed.
+func TestNothingBeginsInTheBackgroundAfterClose(t *testing.T) {
+	t.Parallel()
+	n, w := watch(t, every(1))
+	reached, goOn := make(chan bool), make(chan bool)
+	w.publish = func() {
+		close(reached)
+		<-goOn
+	}
+	var begun atomic.Bool
+	w.snapshot = func(context.Context) error {
+		begun.Store(true)
+		return nil
+	}
+	answered := make(chan answer)
+	go func() { answered <- n.put("small", small("Oslo", "Oslo 1")) }()
+	<-reached
+	n.Close()
+	close(goOn)
+	assert.Equal(t, http.StatusOK, (<-answered).StatusCode)
+	n.Idle()
+	assert.False(t, begun.Load(), "a snapshot was begun after Close")
+}
+
+// A crash or a full disk may have kept a snapshot from being taken: the next
+// start makes up for it, with what was published meanwhile.
+func TestMissingSnapshotsAreTakenAtTheNextStart(t *testing.T) {
+	t.Parallel()
+	n, w := watch(t, every(2))
+	n.publish("other", small())
+	w.snapshot = func(context.Context) error { return errors.New("the disk is full") }
+	n.mustPut("small", small("Oslo", "A", "Bergen", "B"))
+	n.Close()
+	w.snapshot = nil
+	next, err := server.New(n.Config)
+	require.NoError(t, err)
+	defer next.Close()
+	require.NoError(t, next.Start())
+	testenv.Eventually(t, func() bool { return len(n.feed("/topicmaps/small/snapshots").Entries) == 2 })
+	assert.Len(t, n.feed("/topicmaps/other/snapshots").Entries, 1, "it misses none")
+}
+
+// A snapshot whose file is missing or damaged is not listed: one is taken anew at the start, or by
+// the first request for it, and then leads to the same map.
+func TestLostSnapshotsAreTakenAnew(t *testing.T) {
+	t.Parallel()
+	cutShort := func(path string) error { return os.Truncate(path, 20) }
+	for what, lose := range map[string]func(files []string) error{
+		"missing":     func(files []string) error { return os.Remove(files[0]) },
+		"cut":         func(files []string) error { return cutShort(files[0]) },
+		"empty":       func(files []string) error { return os.Truncate(files[0], 0) },
+		"both":        func(files []string) error { return os.RemoveAll(filepath.Dir(files[0])) },
+		"other forms": func(files []string) error { return cutShort(files[1]) },
+	} {
+		for _, restarted := range []bool{false, true} {
+			dir := t.TempDir()
+			n := startOn(t, store.Options{Dir: dir})
+			n.publish("small", small())
+			first := n.feed("/topicmaps/small/snapshots").Entries[0]
+			current := n.current("small")
+			files, err := filepath.Glob(filepath.Join(dir, "snapshots", "*", "*.gz"))
+			require.NoError(t, err)
+			require.Len(t, files, 2)
+			slices.Sort(files)
+			if restarted {
+				n.stop()
+				require.NoError(t, lose(files), what)
+				n = startOn(t, store.Options{Dir: dir})
+				require.NoError(t, n.Start())
+				testenv.Eventually(t, func() bool { return len(n.feed("/topicmaps/small/snapshots").Entries) == 1 }, what)
+			} else {
+				require.NoError(t, lose(files), what)
+				lost := filepath.Ext(filepath.Base(files[0][:len(files[0])-3])) // .xtm1
+				if what == "other forms" {
+					lost = ".xtm21"
+				}
+				a := n.get("/topicmaps/small/snapshots/" + first.id()[len("urn:uuid:"):] + lost)
+				require.Equal(t, http.StatusNotFound, a.StatusCode, what)
+				assert.NotContains(t, a.Header.Get("Cache-Control"), "immutable", what)
+				assert.Contains(t, string(a.body), "the snapshots feed lists those that are kept", what)
+			}
+			again := n.feed("/topicmaps/small/snapshots").Entries
+			require.Len(t, again, 1, what)
+			assert.NotEqual(t, first.id(), again[0].id(), what)
+			assert.Equal(t, first.updated(), again[0].updated(), what)
+			for _, form := range []string{xtm1Type, xtm21Type} {
+				assert.NotEmpty(t, n.mustGet(again[0].typed(t, "topicmapdata")[form]).body, what)
+			}
+			assert.Equal(t, current, n.current("small"), what)
+			assert.Contains(t, n.logs.String(), "the files of a snapshot are missing or damaged", what)
+			n.stop()
+		}
+	}
+}
+
+// Where an older snapshot is left, from before the history that is kept, one is taken anew.
+func TestALostSnapshotBehindTheHorizonIsTakenAnew(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := startOn(t, store.Options{Dir: dir})
+	n.publish("small", small())
+	n.mustPut("small", small("Oslo", "Oslo 1"))
+	require.Equal(t, http.StatusCreated, n.do("POST", "/topicmaps/small/snapshots", nil).StatusCode)
+	before := n.feed("/topicmaps/small/snapshots").Entries
+	require.Len(t, before, 2)
+	files, err := filepath.Glob(filepath.Join(dir, "snapshots", "*", before[0].id()[len("urn:uuid:"):]+"*"))
+	require.NoError(t, err)
+	require.Len(t, files, 2)
+	require.NoError(t, os.Remove(files[0]))
+	require.NoError(t, n.Start())
+	testenv.Eventually(t, func() bool { return len(n.feed("/topicmaps/small/snapshots").Entries) == 2 })
+	after := n.feed("/topicmaps/small/snapshots").Entries
+	assert.Equal(t, before[1].id(), after[1].id())
+	assert.NotEqual(t, before[0].id(), after[0].id())
+}
+
+// A full disk keeps a server with a lost snapshot from writing, not from starting. Other errors do.
+func TestAServerWithALostSnapshotStartsOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	n, w := watch(t)
+	for _, err := range []error{syscall.ENOSPC, syscall.EDQUOT} {
+		full := fmt.Errorf("writing: %w", err)
+		w.drop.Store(&full)
+		require.NoError(t, n.Start())
+		assert.NotEmpty(t, n.current("small"))
+	}
+	assert.Contains(t, n.logs.String(), "stay listed, as the disk is full")
+	broken := error(syscall.EIO)
+	w.drop.Store(&broken)
+	require.ErrorIs(t, n.Start(), syscall.EIO)
 }

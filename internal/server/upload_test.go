@@ -26,14 +26,11 @@ import (
 // or nil where the server has hung up.
 func (n *node) send(raw []byte) *http.Response {
 	n.t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(n.BaseURL, "http://"))
-	require.NoError(n.t, err)
-	defer conn.Close()
-	require.NoError(n.t, conn.SetDeadline(time.Now().Add(20*time.Second)))
-	_, err = conn.Write(raw)
+	conn, answers := n.raw()
+	_, err := conn.Write(raw)
 	require.NoError(n.t, err)
 	require.NoError(n.t, conn.(*net.TCPConn).CloseWrite())
-	res, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: http.MethodPut})
+	res, err := http.ReadResponse(answers, &http.Request{Method: http.MethodPut})
 	if err != nil {
 		return nil
 	}
@@ -90,9 +87,8 @@ func TestClientThatGoesAwayPublishesNothing(t *testing.T) {
 	n.publish("egov", maps.Libraries)
 	before := n.state("egov")
 	for i := range 10 {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(n.BaseURL, "http://"))
-		require.NoError(t, err)
-		_, err = conn.Write(upload(len(maps.EGov), maps.EGov[:i*len(maps.EGov)/10]))
+		conn, _ := n.raw()
+		_, err := conn.Write(upload(len(maps.EGov), maps.EGov[:i*len(maps.EGov)/10]))
 		require.NoError(t, err)
 		if i%2 == 0 {
 			require.NoError(t, conn.(*net.TCPConn).SetLinger(0)) // with a reset
@@ -131,13 +127,10 @@ func TestNoAnswerLooksLikeSuccessUnlessPublished(t *testing.T) {
 func TestRefusalComesBeforeTheBody(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(n.BaseURL, "http://"))
+	conn, answers := n.raw()
+	_, err := fmt.Fprintf(conn, "PUT /topicmaps/none HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", 1<<30)
 	require.NoError(t, err)
-	defer conn.Close()
-	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
-	_, err = fmt.Fprintf(conn, "PUT /topicmaps/none HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", 1<<30)
-	require.NoError(t, err)
-	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	res, err := http.ReadResponse(answers, nil)
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusNotFound, res.StatusCode)
 	res.Body.Close()
@@ -175,4 +168,94 @@ func (s decided) Publish(ctx context.Context, name string, decide func(store.Col
 		s.then(ctx)
 		return change, err
 	})
+}
+
+func slowClientTimeout(d time.Duration) func(*server.Config) {
+	return func(c *server.Config) { c.SlowClientTimeout = d }
+}
+
+// raw opens a connection on which a test says what it likes.
+func (n *node) raw() (net.Conn, *bufio.Reader) {
+	n.t.Helper()
+	c, err := net.Dial("tcp", n.address)
+	require.NoError(n.t, err)
+	n.t.Cleanup(func() { c.Close() })
+	require.NoError(n.t, c.SetDeadline(time.Now().Add(20*time.Second)))
+	return c, bufio.NewReader(c)
+}
+
+// large is a map whose snapshot does not fit into the buffers of a narrow
+// connection.
+func large(topics int) []byte {
+	var b strings.Builder
+	for i := range topics {
+		b.WriteString(topic(fmt.Sprint("t", i), fmt.Sprintf("%0100d", i)))
+	}
+	return topicMap(b.String())
+}
+
+// narrow asks for a path on a connection with small buffers.
+func (n *node) narrow(path string, headers ...string) (net.Conn, *bufio.Reader) {
+	n.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(n.t, err)
+	h := &http.Server{Handler: n.Server, ReadHeaderTimeout: time.Minute, ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+		_ = c.(*net.TCPConn).SetWriteBuffer(16 << 10)
+		return ctx
+	}}
+	go func() { _ = h.Serve(listener) }()
+	n.t.Cleanup(func() { h.Close() })
+	c, err := net.Dial("tcp", listener.Addr().String())
+	require.NoError(n.t, err)
+	n.t.Cleanup(func() { c.Close() })
+	require.NoError(n.t, c.(*net.TCPConn).SetReadBuffer(64<<10))
+	require.NoError(n.t, c.SetDeadline(time.Now().Add(20*time.Second)))
+	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n", path, strings.Join(headers, ""))
+	return c, bufio.NewReader(c)
+}
+
+func TestClientThatDoesNotReadIsGivenUp(t *testing.T) {
+	t.Parallel()
+	n := start(t, slowClientTimeout(50*time.Millisecond))
+	n.publish("large", large(5_000))
+	snapshot := n.feed("/topicmaps/large/snapshots").Entries[0].typed(t, "topicmapdata")[xtm21Type]
+	for _, url := range []string{snapshot, n.url("/topicmaps/large/snapshots/current.xtm21")} {
+		path := strings.TrimPrefix(url, n.BaseURL)
+		n.narrow(path)
+		line := n.lines("path=" + path)
+		require.Len(t, line, 1)
+		assert.Contains(t, line[0], "truncated=true")
+	}
+	assert.NotContains(t, n.logs.String(), "level=ERROR", "clients that give up are no failure of the server")
+}
+
+func TestUploadsWaitForTheirTurnAndNotForLong(t *testing.T) {
+	t.Parallel()
+	n := start(t, slowClientTimeout(3*time.Second), func(c *server.Config) { c.MaxUploads = 1 })
+	n.publish("small", small())
+	document := small("Oslo", "Christiania")
+	c, answers := n.raw()
+	fmt.Fprintf(c, "PUT /topicmaps/small HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", len(document))
+	line, err := answers.ReadString('\n') // comes when the body is being read
+	require.NoError(t, err)
+	require.Equal(t, "HTTP/1.1 100 Continue\r\n", line)
+
+	a := n.put("small", small())
+	assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode)
+	assert.Equal(t, "10", a.Header.Get("Retry-After"))
+	assert.Contains(t, string(a.body), "try again")
+	n.mustGet("/topicmaps/small") // reading goes on
+
+	waiting := make(chan answer)
+	go func() { waiting <- n.put("small", small("Oslo", "Kristiania")) }()
+	require.Eventually(t, func() bool { // it has come; the others are this one and the one whose body is read
+		return sample(t, string(n.mustGet("/metrics").body), "tmshare_http_requests_running") == 3
+	}, 10*time.Second, time.Millisecond)
+	_, err = c.Write(document)
+	require.NoError(t, err)
+	_, _ = answers.ReadString('\n')
+	res, err := http.ReadResponse(answers, nil)
+	require.NoError(t, err)
+	assert.Equal(t, http.StatusOK, res.StatusCode)
+	assert.Equal(t, http.StatusOK, (<-waiting).StatusCode, "its turn has come")
 }

@@ -91,7 +91,7 @@ func TestEveryLinkResolvesToTheTypeItStates(t *testing.T) {
 			assert.Contains(t, w.data, n.url("/topicmaps/"+name+"/snapshots/current"+ext))
 		}
 	}
-	assert.Equal(t, 2*topics+2*2*2+2*len(keys), len(w.data), "both forms of each fragment, each snapshot, each current snapshot and each record")
+	assert.Equal(t, 2*topics+2*2*2+2*len(keys)+2, len(w.data), "both forms of each fragment, each snapshot, each current snapshot and each record, and the digests")
 }
 
 // The fixed forms of every fragment and snapshot carry the same content, and

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/formats"
@@ -71,6 +73,12 @@ func (s *Server) bodyOf(w http.ResponseWriter, r *http.Request) func(sp string) 
 
 // publish takes a publication all the way for a request, and answers with what has changed.
 func (s *Server) publish(w http.ResponseWriter, r *http.Request, pub publish.Publication) error {
+	var err error
+	otherwise := pub.Note
+	if pub.Author, pub.Note, err = s.attribution(r); err != nil {
+		return err
+	}
+	pub.Note = cmp.Or(pub.Note, otherwise)
 	pub.Collection, pub.DryRun = web.Var(r, "map"), isDryRun(r)
 	pub.Allowed = func(c *store.Collection) error { return s.ifMatch(r, c) }
 	p, err := s.publisher.Publish(r.Context(), pub)
@@ -116,6 +124,34 @@ func (s *Server) maxDelete(r *http.Request) (fragment.MaxDelete, error) {
 		}
 	}
 	return limit, nil
+}
+
+// Headers that say who makes a change, and why, and how many bytes of each are kept.
+const (
+	authorHeader = "TMShare-Author"
+	noteHeader   = "TMShare-Note"
+	maxAuthor    = 200
+	maxNote      = 1000
+)
+
+// attribution returns who makes the change in a request, and why. Who has a token with a name makes it under that.
+func (s *Server) attribution(r *http.Request) (author, note string, err error) {
+	given := map[string]string{}
+	for name, most := range map[string]int{authorHeader: maxAuthor, noteHeader: maxNote} {
+		text := strings.TrimSpace(r.Header.Get(name))
+		if len(text) > most || !utf8.ValidString(text) {
+			return "", "", web.Problemf(http.StatusBadRequest, "%s: at most %d bytes of UTF-8 are taken", name, most)
+		}
+		given[name] = text
+	}
+	author = given[authorHeader]
+	if name := s.writers.NameOf(r); name != "" {
+		if author != "" && author != name {
+			return "", "", web.Problemf(http.StatusForbidden, "the token is that of %s: leave the author out (%s)", name, authorHeader)
+		}
+		author = name
+	}
+	return author, given[noteHeader], nil
 }
 
 type dryRunKey struct{}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 	"github.com/tmshare/tmshare/tmdm"
@@ -264,4 +265,28 @@ func TestPercentEncodedNamesAreTheSameNames(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, n.get("/topicmaps/small%2ffragments").StatusCode)
 	published(t, n.do(http.MethodPut, "/topicmaps/%73mall", bytes.NewReader(small("Oslo", "Christiania"))))
 	assert.Contains(t, string(n.mustGet("/topicmaps/small/snapshots/current").body), "Christiania")
+}
+
+// The first version of a map that was created empty shows at once, as if it had
+// been created with it: an entry for each topic, and a snapshot of all.
+func TestFirstVersionOfAnEmptyCollection(t *testing.T) {
+	n := start(t)
+	require.Equal(t, http.StatusCreated, n.putSettings("new", `{"title": "New"}`).StatusCode)
+	var empty store.Collection
+	require.NoError(t, n.Store.View(n.t.Context(), "new", func(v *store.View) error { empty = v.Collection; return nil }))
+
+	assert.Equal(t, 226, n.mustPut("new", maps.EGov).Added)
+	require.NoError(t, n.Store.View(n.t.Context(), "new", func(v *store.View) error {
+		assert.EqualValues(t, 226, v.Head)
+		assert.Equal(t, 226, v.Topics)
+		assert.Equal(t, "New", v.Title)
+		assert.Equal(t, empty.Epoch, v.Epoch)
+		snapshots, err := v.Snapshots()
+		require.NoError(t, err)
+		require.Len(t, snapshots, 1, "that of the empty map is of no use any more")
+		assert.Equal(t, v.Head, snapshots[0].Seq)
+		return nil
+	}))
+	p := n.mustPut("new", maps.EGov)
+	assert.Zero(t, p.Added+p.Updated+p.Deleted, "the same again publishes nothing")
 }

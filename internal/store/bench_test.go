@@ -6,6 +6,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,16 +15,29 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Topics is how many topics the large maps of the benchmarks have.
-var Topics = flag.Int("topics", 10_000, "topics of the large maps of the benchmarks")
+var topics = flag.Int("topics", 0, "topics of the large maps of the benchmarks; default 10,000, with -short 1,000")
+
+// MapSize returns how many topics the large maps of the benchmarks have.
+func MapSize() int {
+	switch {
+	case *topics > 0:
+		return *topics
+	case testing.Short():
+		return 1000
+	}
+	return 10_000
+}
 
 // network returns a map of n topics, each with a name, one of the hundred
 // classes and an association with the next topic.
@@ -69,7 +84,7 @@ func openEither(b *testing.B, synced bool) *DB {
 func BenchmarkPublishOneTopic(b *testing.B) {
 	for _, synced := range []bool{true, false} {
 		smallest := 0.0
-		for _, n := range []int{1_000, *Topics} {
+		for _, n := range []int{MapSize() / 10, MapSize()} {
 			b.Run(fmt.Sprintf("synced=%v/topics=%d", synced, n), func(b *testing.B) {
 				db := openEither(b, synced)
 				collectionOf(b, db, "m", network(b, n))
@@ -89,97 +104,9 @@ func BenchmarkPublishOneTopic(b *testing.B) {
 	}
 }
 
-// batches are the fragments of entries that rename the topics of a network, in
-// commits as a client makes them.
-func batches(b *testing.B, topics, size int) [][]*fragment.Fragment {
-	b.Helper()
-	var list [][]*fragment.Fragment
-	for _, name := range []string{"second", "third"} {
-		src := network(b, topics)
-		for i := range topics {
-			require.NoError(b, src.PutTopic(named(ref(i), name)))
-			var doc bytes.Buffer
-			require.NoError(b, fragment.Write(&doc, src, ref(i), fragment.Form{Version: xtm.V21, SP: sp}))
-			f, err := fragment.Read(b.Context(), &doc, xtm.Options{Base: sp}, ref(i))
-			require.NoError(b, err)
-			if i%size == 0 {
-				list = append(list, nil)
-			}
-			list[len(list)-1] = append(list[len(list)-1], f)
-		}
-	}
-	return list
-}
-
-func applyAll(s merge.State, fragments []*fragment.Fragment) error {
-	for _, f := range fragments {
-		if err := merge.Apply(s, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Applying entries is compared with writing the same rows to Badger: "x-rows" is
-// how many times as long it takes.
-func BenchmarkApplyEntries(b *testing.B) {
-	const topics, size = 5_000, 100
-	work := batches(b, topics, size)
-	for _, synced := range []bool{true, false} {
-		open := func(b *testing.B) *DB {
-			db := openEither(b, synced)
-			subscribe(b, db, "s", network(b, topics))
-			return db
-		}
-		raw := 0.0
-		b.Run(fmt.Sprintf("synced=%v/rows", synced), func(b *testing.B) {
-			db := open(b)
-			id := subscription(b, db, "s")
-			changes := func(i int) (changes []row) {
-				notKept := errors.New("not kept")
-				require.ErrorIs(b, db.rows.Update(b.Context(), func(tx *txn.Tx) error {
-					require.NoError(b, applyAll(records.Of(tx, id.Source(id.State)), work[i%len(work)]))
-					err := tx.Changes(func(r row) error { changes = append(changes, r); return nil })
-					return errors.Join(notKept, err)
-				}), notKept)
-				return changes
-			}
-			rows, i := 0, 0
-			var took time.Duration
-			for b.Loop() {
-				todo := changes(i)
-				start := time.Now()
-				require.NoError(b, writeAll(db.rows.Engine, committed(b, db), todo))
-				took += time.Since(start)
-				rows += len(todo)
-				i++
-			}
-			raw = float64(took) / float64(b.N)
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(float64(rows)/took.Seconds(), "rows/s")
-		})
-		b.Run(fmt.Sprintf("synced=%v/entries", synced), func(b *testing.B) {
-			db := open(b)
-			i := 0
-			b.ReportAllocs()
-			for b.Loop() {
-				require.NoError(b, db.ApplyEntries(context.Background(), "s", func(s *Applying) error {
-					s.Applied += size
-					return applyAll(s, work[i%len(work)])
-				}))
-				i++
-			}
-			b.ReportMetric(float64(b.N*size)/b.Elapsed().Seconds(), "entries/s")
-			if raw > 0 {
-				b.ReportMetric(float64(b.Elapsed())/float64(b.N)/raw, "x-rows")
-			}
-		})
-	}
-}
-
 // Loading a generation is compared with writing its rows to Badger in batches.
 func BenchmarkLoad(b *testing.B) {
-	const topics = 20_000
+	topics := 2 * MapSize()
 	src := network(b, topics)
 	raw := 0.0
 	b.Run("rows", func(b *testing.B) {
@@ -221,7 +148,7 @@ func BenchmarkLoad(b *testing.B) {
 // whatever the size of the collection.
 func BenchmarkRenderOneFragment(b *testing.B) {
 	smallest := 0.0
-	for _, n := range []int{1_000, *Topics} {
+	for _, n := range []int{MapSize() / 10, MapSize()} {
 		b.Run(fmt.Sprintf("topics=%d", n), func(b *testing.B) {
 			db := openEither(b, false)
 			collectionOf(b, db, "m", network(b, n))
@@ -240,5 +167,158 @@ func BenchmarkRenderOneFragment(b *testing.B) {
 			}
 			b.ReportMetric(perOp/smallest, "x-smallest")
 		})
+	}
+}
+
+// Recording remembers what each commit has read and written since it was replayed last, for
+// benchmarks that measure the server.
+type Recording struct {
+	mu      sync.Mutex
+	reading operations
+	commits []operations
+}
+
+// operations are the keys that an update reads, each once, the prefixes whose rows
+// it reads, and the rows that it writes.
+type operations struct {
+	keys, prefixes map[string]bool
+	changes        []row
+}
+
+// Record records the commits of a database from now on.
+func Record(db *DB) *Recording {
+	r := &Recording{}
+	r.begin()
+	db.rows.Observer = r
+	return r
+}
+
+func (r *Recording) begin() {
+	r.reading = operations{keys: map[string]bool{}, prefixes: map[string]bool{}}
+}
+
+func (r *Recording) Got(key []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reading.keys[string(key)] = true
+}
+
+func (r *Recording) Scanned(prefix []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reading.prefixes[string(prefix)] = true
+}
+
+func (r *Recording) Commits(changes []row) {
+	r.reading.changes = changes
+	r.commits = append(r.commits, r.reading)
+	r.begin()
+}
+
+// Rows returns how many rows the commits have written.
+func (r *Recording) Rows() (n int) {
+	for i := range r.commits {
+		n += len(r.commits[i].changes)
+	}
+	return n
+}
+
+// OpenRaw opens the engine of the data folder that was closed, with the settings of Open.
+func OpenRaw(b *testing.B, dir string) kv.Engine {
+	f, err := badger.Lock(filepath.Join(dir, datafolder.Database), false)
+	require.NoError(b, err)
+	e, err := f.Open(badger.Options{Logger: testOptions("").Logger})
+	require.NoError(b, err)
+	b.Cleanup(func() { e.Close() })
+	return e
+}
+
+// Replay does what the commits have done, in as many commits, and forgets them.
+func (r *Recording) Replay(e kv.Engine) error {
+	for i := range r.commits {
+		if err := r.commits[i].replay(e); err != nil {
+			return err
+		}
+	}
+	r.commits = nil
+	return nil
+}
+
+func (o *operations) replay(e kv.Engine) error {
+	reader, err := e.Snapshot(context.Background())
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	for key := range o.keys {
+		if _, err := reader.Get([]byte(key)); err != nil {
+			return err
+		}
+	}
+	for prefix := range o.prefixes {
+		for r, err := range reader.Range([]byte(prefix), nil, false) {
+			if _ = cloned(r); err != nil {
+				return err
+			}
+		}
+	}
+	return writeAll(e, reader.Version(), o.changes)
+}
+
+// writeAll commits changes, as one or, without a version, in bulk.
+func writeAll(e kv.Engine, since kv.Version, changes []row) error {
+	var w kv.Writer
+	var err error
+	if since == kv.Unsettled {
+		w, err = e.Bulk(context.Background())
+	} else {
+		w, err = e.Begin(context.Background(), since)
+	}
+	if err != nil {
+		return err
+	}
+	defer w.Cancel()
+	for _, c := range changes {
+		if c.Value == nil {
+			err = w.Delete(c.Key)
+		} else {
+			err = w.Put(c.Key, c.Value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.Commit()
+}
+
+// DigestCost measures what it costs to keep state digests: every other round keeps none.
+type DigestCost struct {
+	rounds      int
+	with, bare  time.Duration // processor time
+	clock, idle time.Duration // of the clock, likewise
+}
+
+// Round begins a round, which ends when stop is called.
+func (d *DigestCost) Round() (stop func()) {
+	d.rounds++
+	records.KeepDigests = d.rounds%2 == 0
+	begin, used := time.Now(), testenv.CPUTime()
+	return func() {
+		took, used := time.Since(begin), testenv.CPUTime()-used
+		if records.KeepDigests {
+			d.with, d.clock = d.with+used, d.clock+took
+		} else {
+			d.bare, d.idle = d.bare+used, d.idle+took
+		}
+		records.KeepDigests = true
+	}
+}
+
+// Report reports the rounds that kept digests beside those that did not.
+func (d *DigestCost) Report(b *testing.B) {
+	if n := time.Duration(d.rounds); n >= 2 {
+		keeping, bare := n/2, n-n/2
+		b.ReportMetric(float64(d.with/keeping)/float64(d.bare/bare), "×cpu-without-digests")
+		b.ReportMetric(float64(d.clock/keeping)/float64(d.idle/bare), "×time-without-digests")
 	}
 }

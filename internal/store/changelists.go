@@ -44,15 +44,7 @@ type Cut struct {
 // are due, if the collection passes all checks. Where the open list was pruned it begins anew, and
 // the closed ones are dropped. It returns the collection after that.
 func (db *DB) CutChanges(ctx context.Context, name string, after uint64, at time.Time, cut Cut, checks ...func(*Collection) error) (*Collection, error) {
-	var c *Collection
-	err := db.rows.Update(ctx, func(t *txn.Tx) error {
-		var err error
-		if c, err = getCollection(t, name); err != nil {
-			return err
-		}
-		if err := c.pass(checks); err != nil {
-			return err
-		}
+	return db.update(ctx, name, checks, func(t *txn.Tx, c *Collection) error {
 		if c.Changes == nil {
 			c.Changes = &Changes{Open: after + 1, OpenFrom: at}
 		}
@@ -76,10 +68,6 @@ func (db *DB) CutChanges(ctx context.Context, name string, after uint64, at time
 			}
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
 }
 
 // due returns the sequence of the last entry of the open list if it is to be closed, else
@@ -129,13 +117,10 @@ func (v *View) ChangeLists() ([]ChangeList, error) {
 
 // DropChangeLists removes the closed change lists up to a number.
 func (db *DB) DropChangeLists(ctx context.Context, name string, upTo uint64) error {
-	return db.rows.Update(ctx, func(t *txn.Tx) error {
-		c, err := getCollection(t, name)
-		if err != nil {
-			return err
-		}
+	_, err := db.update(ctx, name, nil, func(t *txn.Tx, c *Collection) error {
 		return (&View{Collection: *c, db: db, tx: t}).dropChangeLists(upTo)
 	})
+	return err
 }
 
 func (v *View) dropChangeLists(upTo uint64) error {

@@ -51,7 +51,7 @@ func (db *DB) Check(ctx context.Context, repair bool, report func(Finding), prog
 	} else if err != nil {
 		return err
 	}
-	var told []string
+	var reported []string
 	for turn := range 3 { // what is mended may show what else is to be
 		c := &checker{db: db, ctx: ctx, progress: progress}
 		err := c.all()
@@ -74,8 +74,8 @@ func (db *DB) Check(ctx context.Context, repair bool, report func(Finding), prog
 				}
 				f.Remedy = repairedNow
 			}
-			if id := f.Where + "\x00" + f.What; f.Repaired || !slices.Contains(told, id) {
-				told = append(told, id)
+			if id := f.Where + "\x00" + f.What; f.Repaired || !slices.Contains(reported, id) {
+				reported = append(reported, id)
 				report(f)
 			}
 		}
@@ -144,14 +144,14 @@ func (c *checker) collection(v *View) error {
 		return err
 	}
 	if topics >= 0 && topics != v.Topics {
-		head, said := v.Head, v.Topics
+		head, listed := v.Head, v.Topics
 		c.repairable(where, v.again(func(now *View) error {
-			if now.Head != head || now.Topics != said {
+			if now.Head != head || now.Topics != listed {
 				return errHoldsNoMore
 			}
 			now.Topics = topics
 			return putCollection(now.tx, &now.Collection)
-		}), nil, "it has %d topics, not %d as is said", topics, v.Topics)
+		}), nil, "it has %d topics, not %d as its row has it", topics, v.Topics)
 	}
 	for _, check := range []func(string, *View) error{c.log, c.keys, c.fragments, c.snapshots} {
 		if err := check(where, v); err != nil {
@@ -321,7 +321,7 @@ func (c *checker) keys(where string, v *View) error {
 
 // fragments checks that fragments are those of entries.
 func (c *checker) fragments(where string, v *View) error {
-	for r, err := range v.tx.Glance(keys.Collection(keys.TableFragment, v.Number), nil) {
+	for r, err := range v.tx.ScanInPlace(keys.Collection(keys.TableFragment, v.Number), nil) {
 		if err != nil {
 			return err
 		}

@@ -63,6 +63,12 @@ func (c *Collection) source() keys.Source {
 	return keys.Source{Number: c.Number, Generation: c.Generation}
 }
 
+// digest returns the text of the digest of the state.
+func (c *Collection) digest(t *txn.Tx) (string, error) {
+	d, err := records.Of(t, c.source()).Digest()
+	return d.String(), err
+}
+
 // Entry is an entry of the change log: one fragment.
 type Entry struct {
 	Seq     uint64
@@ -75,6 +81,13 @@ type Entry struct {
 	Stored  bool `json:",omitempty"` // the fragment's bytes are kept; else it is rendered when asked for
 	Apart   bool `json:",omitempty"` // the bytes of the record form are kept, and are others than those of the fragment
 
+	// Digest is the text of the state digest after the commit whose last entry it is; "" in others, and in
+	// those of earlier programs.
+	Digest string `json:",omitempty"`
+
+	Author   string            `json:",omitempty"` // who has made the change
+	Note     string            `json:",omitempty"` // why
+	Commit   uint64            `json:",omitempty"` // sequence of the first entry of its commit, where that is another; entries of earlier programs have none
 	Prior    uint64            `json:",omitempty"` // sequence of the entry of the key before, 0: there was none
 	Modified bool              `json:",omitempty"` // the record lived before; else this is its creation
 	Digests  []rendered.Digest `json:",omitempty"` // of the record form in each of Forms, where it is stored
@@ -191,6 +204,12 @@ func absent(t *txn.Tx, name string) error {
 	return err
 }
 
+// Attributed is a source whose first entries in a log say who published it, and why.
+type Attributed struct {
+	fragment.Source
+	Author, Note string
+}
+
 // loadLog writes the first entries of a collection that nothing shows yet.
 func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) error {
 	bulk, err := db.rows.Engine.Bulk(ctx)
@@ -198,16 +217,30 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) e
 		return err
 	}
 	defer bulk.Cancel()
+	first := c.Head + 1
+	var last *Entry
+	by, _ := src.(Attributed)
 	for t, err := range src.Topics() {
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err == nil && last != nil {
+			err = logRows(c, last, nil, bulk.Put)
+		}
 		if err != nil {
 			return err
 		}
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
 		c.Topics++
-		e := db.next(c, fragment.Entry{TopicSI: t.TopicSI(), Topic: t.TopicSI(), Title: t.Title()})
-		if err := logRows(c, &e, nil, bulk.Put); err != nil {
+		e := db.next(c, first, fragment.Entry{TopicSI: t.TopicSI(), Topic: t.TopicSI(), Title: t.Title()})
+		e.Author, e.Note = by.Author, by.Note
+		last = &e
+	}
+	if last != nil {
+		err := db.rows.View(ctx, func(t *txn.Tx) (err error) { last.Digest, err = c.digest(t); return err })
+		if err == nil {
+			err = logRows(c, last, nil, bulk.Put)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -241,17 +274,8 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	if err != nil {
 		return nil, errors.Join(err, db.deleteRows(ctx, &filled))
 	}
-	err = db.rows.Update(ctx, func(t *txn.Tx) error {
-		c, err := getCollection(t, name)
-		if err == nil {
-			err = stillEmpty(c, &empty)
-		}
-		if err == nil {
-			err = c.pass(checks)
-		}
-		if err != nil {
-			return err
-		}
+	checks = append([]func(*Collection) error{func(c *Collection) error { return stillEmpty(c, &empty) }}, checks...)
+	_, err = db.update(ctx, name, checks, func(t *txn.Tx, c *Collection) error {
 		filled.Settings, filled.Segments, filled.Offers, filled.Restating = c.Settings, c.Segments, c.Offers, c.Restating
 		return putCollection(t, &filled)
 	})
@@ -270,6 +294,27 @@ func stillEmpty(c, was *Collection) error {
 	return nil
 }
 
+// update lets change alter the rows of a collection in one commit, if the collection passes all
+// checks, and returns the collection as it is then.
+func (db *DB) update(ctx context.Context, name string, checks []func(*Collection) error, change func(*txn.Tx, *Collection) error) (*Collection, error) {
+	var c *Collection
+	err := db.rows.Update(ctx, func(t *txn.Tx) (err error) {
+		if c, err = getCollection(t, name); err != nil {
+			return err
+		}
+		for _, check := range checks {
+			if err := check(c); err != nil {
+				return err
+			}
+		}
+		return change(t, c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
 // DeleteCollection removes a collection with its log and snapshots, if it passes
 // all checks. From its commit on it is not there; what it took on disk is given
 // up after that, and by the next Open where that is interrupted.
@@ -278,15 +323,7 @@ func (db *DB) DeleteCollection(ctx context.Context, name string, checks ...func(
 }
 
 func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*Collection) error) error {
-	var c *Collection
-	err := db.rows.Update(ctx, func(t *txn.Tx) error {
-		var err error
-		if c, err = getCollection(t, name); err != nil {
-			return err
-		}
-		if err := c.pass(checks); err != nil {
-			return err
-		}
+	c, err := db.update(ctx, name, checks, func(t *txn.Tx, _ *Collection) error {
 		return t.Delete(keys.Name(keys.TableCollection, name))
 	})
 	if err != nil {

@@ -87,7 +87,7 @@ func TestPublishedRecordsAgreeWithMemory(t *testing.T) {
 		db := openDB(t, t.TempDir())
 		collectionOf(t, db, "m", first)
 		for version := range 6 {
-			require.Equal(t, all(t, &want), recordsOf(t, db, "m"), "seed %d, version %d: %q", seed, version, editor.Said)
+			require.Equal(t, all(t, &want), recordsOf(t, db, "m"), "seed %d, version %d: %q", seed, version, editor.Edits)
 			next := editor.Version(&want)
 			c := publishMap(t, db, "m", next)
 			storetest.Write(t, &want, mustDiff(t, &want, next))

@@ -118,7 +118,7 @@ func follow(ctx context.Context, db *DB, replace bool) error {
 }
 
 // A process that is killed at any instant leaves what it had committed: all that
-// it has said, and at most the version that it was about to say.
+// it has printed, and at most the version that it was about to print.
 func TestKilledAtAnyInstant(t *testing.T) {
 	t.Parallel()
 	require.Positive(t, kills())
@@ -129,7 +129,7 @@ func TestKilledAtAnyInstant(t *testing.T) {
 	require.NoError(t, err)
 	rng := testenv.Rand(3)
 	finished := &messages{count: "finishing a commit"}
-	said, published := 0, 0
+	printed, published := 0, 0
 	for n := range kills() {
 		lines := rng.IntN(8) // the last is followed by a moment
 		moment := time.Duration(rng.Int64N(int64(15 * time.Millisecond)))
@@ -138,16 +138,16 @@ func TestKilledAtAnyInstant(t *testing.T) {
 		}
 		at := runAndKill(t, "work", dir, lines, moment)
 		if at > 0 {
-			said, _, err = h.after(at)
+			printed, _, err = h.after(at)
 			require.NoError(t, err)
 		}
 		db, err := openSmall(dir, slog.New(finished))
 		require.NoError(t, err, "after kill %d", n)
 		before := published
 		published = checkCrashed(t, db, h)
-		require.GreaterOrEqual(t, published, max(said, before), "what was said is kept")
-		if said > before {
-			require.LessOrEqual(t, published, said+1, "and at most one more")
+		require.GreaterOrEqual(t, published, max(printed, before), "what was printed is kept")
+		if printed > before {
+			require.LessOrEqual(t, published, printed+1, "and at most one more")
 		}
 		require.NoError(t, db.Close())
 	}
@@ -166,18 +166,18 @@ func TestKilledAtAnyInstant(t *testing.T) {
 }
 
 // runAndKill runs a process with a task in the folder, and kills it a moment
-// after it has written some lines. It returns the last head that it has said.
+// after it has written some lines. It returns the last head that it has printed.
 func runAndKill(t *testing.T, task, dir string, lines int, moment time.Duration) (head uint64) {
 	t.Helper()
 	p := kill.Start(t, task, dir)
-	said := func(line string) { _, _ = fmt.Sscan(line, &head) }
+	scan := func(line string) { _, _ = fmt.Sscan(line, &head) }
 	for line, ok := "", true; ok && lines > 0; lines-- {
 		line, ok = p.Line()
-		said(line)
+		scan(line)
 	}
 	p.Kill(moment)
 	for _, line := range p.Rest() {
-		said(line)
+		scan(line)
 	}
 	require.Empty(t, p.Failure())
 	return head
@@ -206,17 +206,18 @@ func checkCrashed(t *testing.T, db *DB, h *versions) (published int) {
 		updated := v.Created
 		got := entries(t, v)
 		require.Len(t, got, len(log))
+		require.Equal(t, digestOf(t, v.Source()), got[len(got)-1].Digest)
 		before := map[fragment.Ref]*Entry{}
 		for i, e := range got {
 			want := log[i]
-			want.Seq, want.Updated, want.Stored, want.Apart, want.Digests = uint64(i+1), e.Updated, e.Stored, e.Apart, e.Digests
+			want.Seq, want.Updated, want.Stored, want.Apart, want.Digests, want.Digest = uint64(i+1), e.Updated, e.Stored, e.Apart, e.Digests, e.Digest
 			if prior := before[e.TopicSI]; prior != nil {
 				want.Prior, want.Modified = prior.Seq, prior.Lives()
 			}
 			before[e.TopicSI] = &got[i]
 			require.Equal(t, want, e)
 			require.True(t, e.Updated.After(updated))
-			require.True(t, e.Stored || e.Seq <= uint64(len(h.said[0])), "only first fragments are not stored")
+			require.True(t, e.Stored || e.Seq <= uint64(len(h.entries[0])), "only first fragments are not stored")
 			if e.Stored && e.Seq+100 > v.Head {
 				stored(t, v, &e)
 			}
@@ -279,4 +280,28 @@ func (m *messages) Handle(_ context.Context, r slog.Record) error {
 		m.n.Add(1)
 	}
 	return nil
+}
+
+func TestMain(m *testing.M) {
+	on := func(task func(dir string) error) func([]string) error {
+		return func(args []string) error { return task(args[0]) }
+	}
+	kill.Main(m, kill.Tasks{
+		"hold":    on(hold),
+		"work":    on(work),
+		"prune":   on(pruneOnce),
+		"delete":  on(deleteOnce),
+		"retain":  on(retain),
+		"stage":   on(stageForever),
+		"restate": on(restateOnce),
+	})
+}
+
+// hold keeps a database open until it is killed.
+func hold(dir string) error {
+	if _, err := Open(context.Background(), testOptions(dir)); err != nil {
+		return err
+	}
+	fmt.Println("open")
+	select {}
 }

@@ -67,7 +67,7 @@ type Sizes struct {
 	Snapshots int64
 }
 
-// Sizes returns how much room the database takes. It looks at each file.
+// Sizes returns how much disk the database takes. It looks at each file.
 func (db *DB) Sizes() (s Sizes, err error) {
 	if s.Records, err = db.rows.Engine.Size(); err != nil {
 		return s, err

@@ -36,7 +36,7 @@ func (db *DB) Dump(ctx context.Context, f func(*Dump) error) error {
 // Rows iterates over all rows in the order of keys. A row is valid until the next one.
 func (d *Dump) Rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		for r, err := range d.tx.Glance(nil, nil) {
+		for r, err := range d.tx.ScanInPlace(nil, nil) {
 			if !yield(r, err) || err != nil {
 				return
 			}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,10 +19,12 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 var errClosed = kv.ErrClosed
@@ -49,6 +53,29 @@ func openWith(t testing.TB, o Options) *DB {
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
+}
+
+// openAt opens a database whose entries have the times of a clock.
+func openAt(t testing.TB, now func() time.Time) *DB {
+	t.Helper()
+	o := testOptions(t.TempDir())
+	o.Now = now
+	return openWith(t, o)
+}
+
+// set changes settings of a collection.
+func set(t tester, db *DB, name string, change func(*Settings)) {
+	t.Helper()
+	_, err := db.ChangeSettings(t.Context(), name, func(s *Settings) error { change(s); return nil })
+	require.NoError(t, err)
+}
+
+// materialize returns how many fragments MaterializeFragments has stored.
+func materialize(t testing.TB, db *DB) int {
+	t.Helper()
+	n, err := db.MaterializeFragments(t.Context(), "m")
+	require.NoError(t, err)
+	return n
 }
 
 // openTuned opens a database as Open does, with other settings of its engine.
@@ -88,16 +115,12 @@ func tick() func() time.Time {
 	}
 }
 
-// ref returns the i-th of the subject identifiers that tests use.
-func ref(i int) fragment.Ref { return fragment.Ref(fmt.Sprintf("http://example.org/%06d", i)) }
-
-// named returns the record of a topic with one name.
-func named(si fragment.Ref, name string) *fragment.Topic {
-	return &fragment.Topic{
-		Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{si}},
-		Names:    []fragment.Name{{Value: name, Type: tmdm.PSIDefaultNameType}},
-	}
-}
+var (
+	ref      = storetest.Ref
+	named    = storetest.Named
+	reifying = storetest.Reifying
+	all      = storetest.Everything
+)
 
 // mapOf returns a map with n named topics, and the topic that types their names.
 func mapOf(t tester, n int) *merge.Memory {
@@ -186,11 +209,13 @@ func recordsOf(t testing.TB, db *DB, name string) (s string) {
 	return s
 }
 
-// all lists the records and answers of a state.
-func all(t testing.TB, s merge.State) string { return storetest.Dump(t, s) + storetest.Answers(t, s) }
+// unzippers are used again: a new one makes tables of tens of kilobytes.
+var unzippers = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
 func gunzip(w io.Writer, data []byte) error {
-	z, err := gzip.NewReader(bytes.NewReader(data))
+	z := unzippers.Get().(*gzip.Reader)
+	defer unzippers.Put(z)
+	err := z.Reset(bytes.NewReader(data))
 	if err == nil {
 		_, err = io.Copy(w, z)
 	}
@@ -248,6 +273,9 @@ func rowAt(t testing.TB, db *DB, key []byte) (value []byte) {
 }
 
 // rows counts the rows of tables, by the letters of the tables.
+// recordRows are the tables with rows that can be counted: how many nodes a state digest has depends on hashes.
+const recordRows = keys.RecordTables + "rqhd"
+
 func rows(t tester, db *DB, tables string) int {
 	t.Helper()
 	n := 0
@@ -308,3 +336,133 @@ func subscribe(t testing.TB, db *DB, name string, src fragment.Source) {
 
 // switchOver makes what is staged the state that readers see.
 func switchOver(s *Subscription) { s.State, s.Staging = s.Staging, nil }
+
+// versions are the versions of a map that are published one after the other,
+// round and round. They lie in files, so that every process has the same.
+type versions struct {
+	maps    []*fragment.Map
+	entries [][]Entry // entries[0] by creating the first; entries[i], entries[len] by publishing the i-th after the one before
+}
+
+// bulk is how many topics every third version has more: publishing them
+// outgrows a transaction of the small databases of crash tests.
+const bulk = 120
+
+// writeVersions makes n versions by random edits.
+func writeVersions(t *testing.T, folder string, n int, seed uint64) {
+	editor := storetest.NewEditor(t, seed)
+	var prior merge.Memory
+	for i := range n {
+		next := editor.Version(&prior)
+		if i%3 == 2 {
+			for k := range bulk {
+				topic := next.TopicMap().CreateTopicBySubjectIdentifier(ref(k))
+				topic.AddName(fmt.Sprintf("bulk of version %d", i), nil)
+			}
+		}
+		state, err := fragment.NameTopics(t.Context(), next.TopicMap(), sp, &prior)
+		require.NoError(t, err)
+		prior = merge.Memory{}
+		require.NoError(t, prior.Load(state))
+		var doc bytes.Buffer
+		require.NoError(t, fragment.WriteSnapshot(&doc, &prior, fragment.Form{Version: xtm.V21, SP: sp}))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("%03d.xtm", i)), doc.Bytes(), 0o600))
+	}
+}
+
+func readVersions(folder string) (*versions, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.xtm"))
+	if err != nil || len(files) < 2 {
+		return nil, fmt.Errorf("%d versions in %s, %v", len(files), folder, err)
+	}
+	h := &versions{}
+	for _, name := range files {
+		doc, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		m, err := fragment.ReadSnapshot(context.Background(), bytes.NewReader(doc), xtm.Options{Base: sp})
+		if err != nil {
+			return nil, err
+		}
+		h.maps = append(h.maps, m)
+	}
+	var prior fragment.Source = &merge.Memory{}
+	for i := range len(h.maps) + 1 {
+		next := h.maps[i%len(h.maps)]
+		change, err := fragment.Diff(context.Background(), prior, next)
+		if err != nil {
+			return nil, err
+		}
+		var published []Entry
+		for _, e := range change.Entries {
+			entry := Entry{TopicSI: e.TopicSI, Title: e.Title, Deleted: e.Deleted}
+			if e.Topic != e.TopicSI {
+				entry.Topic = e.Topic
+			}
+			published = append(published, entry)
+		}
+		if len(published) == 0 {
+			return nil, fmt.Errorf("version %d changes nothing", i)
+		}
+		h.entries, prior = append(h.entries, published), next
+	}
+	return h, nil
+}
+
+// after returns the number of versions published when the head of the log is at
+// a sequence, and what the log says until then. A head that no number of
+// versions leads to is an error.
+func (h *versions) after(head uint64) (published int, log []Entry, err error) {
+	for i := 0; ; i++ {
+		if uint64(len(log)) == head {
+			return i, log, nil
+		}
+		if uint64(len(log)) > head {
+			return 0, nil, fmt.Errorf("the head %d is between two versions", head)
+		}
+		at := i
+		if i > len(h.maps) {
+			at = (i-1)%len(h.maps) + 1
+		}
+		first := uint64(len(log) + 1)
+		for j, e := range h.entries[at] {
+			if j > 0 {
+				e.Commit = first
+			}
+			log = append(log, e)
+		}
+	}
+}
+
+// version returns the map when a number of versions are published.
+func (h *versions) version(published int) *fragment.Map { return h.maps[(published-1)%len(h.maps)] }
+
+// fragments returns the fragments of entries of a view, from a sequence on.
+func fragments(v *View, from uint64) ([]*fragment.Fragment, error) {
+	var list []*fragment.Fragment
+	for e, err := range v.Entries(from) {
+		if err != nil {
+			return nil, err
+		}
+		var doc bytes.Buffer
+		if e.Stored {
+			data, err := v.StoredFragment(&e, xtm.V21)
+			if err != nil {
+				return nil, err
+			}
+			if err := gunzip(&doc, data); err != nil {
+				return nil, err
+			}
+		} else if err := v.RenderFragment(&doc, &e, xtm.V21); err != nil {
+			return nil, err
+		}
+		f, err := fragment.Read(context.Background(), &doc, xtm.Options{Base: tmdm.Locator(v.SP)}, e.TopicSI)
+		if err != nil {
+			return nil, err
+		}
+		f.Deleted = e.Deleted
+		list = append(list, f)
+	}
+	return list, nil
+}

@@ -134,9 +134,7 @@ func TestLargeAssociationsAreRenderedOnRequest(t *testing.T) {
 		}
 	})
 	for range 2 { // those who promise lengths and digests get on
-		n, err := db.MaterializeFragments(t.Context(), "m")
-		require.NoError(t, err)
-		require.Zero(t, n)
+		require.Zero(t, materialize(t, db))
 	}
 	publishVersion(t, db, testhostile.Association(10))
 	view(t, db, "m", func(v *View) {
@@ -254,6 +252,7 @@ func TestThePublicationOfManyTopicsTakesLittleMemory(t *testing.T) {
 // journal already, nor of a preview.
 func TestAPublicationThatFailsLeavesNoJournal(t *testing.T) {
 	testenv.SkipUnderRace(t)
+	t.Parallel()
 	db := openUnsynced(t, t.TempDir())
 	collection(t, db, "m", 3_000)
 	before, count := recordsOf(t, db, "m"), rows(t, db, "efk")

@@ -9,6 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -29,16 +30,43 @@ func (db *DB) loader() records.Loader {
 	return records.Loader{Engine: db.rows.Engine, Scratch: db.Scratch(), Ready: db.CheckFreeSpace, Memory: db.sortMemory}
 }
 
-// migrateReified makes the rows of the table of what is reified, which format 1
-// did not have.
-func (db *DB) migrateReified(ctx context.Context) error {
-	db.log.Info("bringing the data to format 2")
+// migrate makes the rows that earlier formats did not have: format 1 had no table of what is reified, and neither that
+// nor format 2 had state digests. To do it again does no harm.
+func (db *DB) migrate(ctx context.Context, from string) error {
+	db.log.Info("bringing the data to a new format", "from", from, "to", keys.FormatVersion)
 	bulk, err := db.rows.Engine.Bulk(ctx)
 	if err != nil {
 		return err
 	}
 	defer bulk.Cancel()
-	if err := db.rows.View(ctx, func(t *txn.Tx) error { return records.MigrateReified(t, bulk.Put) }); err != nil {
+	err = db.rows.View(ctx, func(t *txn.Tx) error {
+		if from == "1" {
+			if err := records.MigrateReified(t, bulk.Put); err != nil {
+				return err
+			}
+		}
+		all, err := allCollections(t)
+		if err != nil {
+			return err
+		}
+		var ids []keys.Source
+		for i := range all {
+			ids = append(ids, all[i].source())
+		}
+		for s, err := range sources.All(t) {
+			if err != nil {
+				return err
+			}
+			ids = append(ids, s.Generations()...)
+		}
+		for _, id := range ids {
+			if err := db.loader().MigrateDigest(t, id, bulk.Put); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	return bulk.Commit()

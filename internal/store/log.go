@@ -19,9 +19,9 @@ func (c *Collection) form(version xtm.Version) fragment.Form {
 	return fragment.Form{Version: version, SP: c.SP, OmitInstances: c.OmitInstances}
 }
 
-// next makes the next entry of the log. Times are those of commits, and
-// strictly increase whatever the clock does.
-func (db *DB) next(c *Collection, e fragment.Entry) Entry {
+// next makes the next entry of the log, in a commit whose first entry has the sequence first.
+// Times are those of commits, and strictly increase whatever the clock does.
+func (db *DB) next(c *Collection, first uint64, e fragment.Entry) Entry {
 	now := db.now().UTC().Truncate(time.Microsecond)
 	if least := c.Updated.Add(time.Microsecond); now.Before(least) {
 		now = least
@@ -32,6 +32,9 @@ func (db *DB) next(c *Collection, e fragment.Entry) Entry {
 	entry := Entry{Seq: c.Head, Run: c.Run, Updated: now, TopicSI: e.TopicSI, Title: shortTitle(e.Title), Deleted: e.Deleted}
 	if e.Topic != e.TopicSI {
 		entry.Topic = e.Topic
+	}
+	if first < c.Head {
+		entry.Commit = first
 	}
 	return entry
 }

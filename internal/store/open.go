@@ -243,7 +243,7 @@ func checkFolder(f *datafolder.Folder, t *txn.Tx) (version string, err error) {
 func formatOf(t *txn.Tx) (string, error) {
 	format, err := t.Get(keys.Meta("format"))
 	version := string(format)
-	if err == nil && format != nil && version != strconv.Itoa(keys.FormatVersion) && version != "1" {
+	if err == nil && format != nil && version != strconv.Itoa(keys.FormatVersion) && version != "1" && version != "2" {
 		err = fmt.Errorf("the data are in format %s, this program reads format %d: use the version of tmshare that wrote them, or a newer one", version, keys.FormatVersion)
 	}
 	return version, err
@@ -277,9 +277,9 @@ func (db *DB) recover(ctx context.Context) error {
 	if err != nil {
 		return datafolder.WithRemedy(err)
 	}
-	if version == "1" {
-		if err := db.migrateReified(ctx); err != nil {
-			return fmt.Errorf("bringing the data from format 1 to format %d: %w", keys.FormatVersion, err)
+	if version != "" && version != strconv.Itoa(keys.FormatVersion) {
+		if err := db.migrate(ctx, version); err != nil {
+			return fmt.Errorf("bringing the data from format %s to format %d: %w", version, keys.FormatVersion, err)
 		}
 	}
 	return db.sweep(ctx)
@@ -291,7 +291,7 @@ func (db *DB) Discard(ctx context.Context) error {
 		return nil
 	}
 	return db.rows.View(ctx, func(t *txn.Tx) error {
-		for r, err := range t.Glance(nil, nil) {
+		for r, err := range t.ScanInPlace(nil, nil) {
 			if err != nil || r.Key[0] != keys.TableMeta {
 				return err
 			}

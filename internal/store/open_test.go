@@ -1,18 +1,23 @@
 package store
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -108,14 +113,14 @@ func TestAnotherProcessIsLockedOut(t *testing.T) {
 }
 
 func TestOtherFormatsAreRefused(t *testing.T) {
-	for _, format := range []string{"3", "17", "0", "", "1x", "x"} {
+	for _, format := range []string{"4", "17", "0", "", "1x", "x"} {
 		db := openDB(t, t.TempDir())
 		collection(t, db, "m", 1)
 		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(keys.Meta("format"), []byte(format)) }))
 		require.NoError(t, db.Close())
 		_, err := Open(t.Context(), testOptions(db.Dir()))
 		require.ErrorContains(t, err, "format "+format)
-		require.ErrorContains(t, err, "this program reads format 2")
+		require.ErrorContains(t, err, "this program reads format 3")
 		require.ErrorContains(t, err, db.Dir())
 	}
 }
@@ -231,5 +236,106 @@ func TestClosingWaitsForReaders(t *testing.T) {
 		},
 	} {
 		require.ErrorIs(t, use(), errClosed, name)
+	}
+}
+
+// Whoever asks learns why nothing is read for them any more, also in the middle of an iteration.
+func TestReadingEndsWithItsContext(t *testing.T) {
+	db := openUnsynced(t, t.TempDir())
+	collection(t, db, "m", 100)
+	subscribe(t, db, "s", mapOf(t, 3))
+	_, err := db.Latest(t.Context(), "m") // it is remembered
+	require.NoError(t, err)
+	tired := errors.New("nobody waits any more")
+	ended, end := context.WithCancelCause(t.Context())
+	end(tired)
+	nothing := func() { t.Error("called after the end") }
+	for what, read := range map[string]func() error{
+		"view":          func() error { return db.View(ended, "m", func(*View) error { nothing(); return nil }) },
+		"latest":        func() error { _, err := db.Latest(ended, "m"); return err },
+		"collections":   func() error { _, err := db.Collections(ended); return err },
+		"subscriptions": func() error { _, err := db.Subscriptions(ended); return err },
+		"quarantine":    func() error { _, err := db.Quarantine(ended, "s"); return err },
+		"count":         func() error { _, err := db.CountTopics(ended, "s", ""); return err },
+		"records":       func() error { return db.HeldRecords(ended, "s", nil, func(Held) error { nothing(); return nil }) },
+		"activity":      func() error { return db.Activity(ended, func(Activity) bool { nothing(); return true }) },
+		"dump":          func() error { return db.Dump(ended, func(*Dump) error { nothing(); return nil }) },
+		"parts":         func() error { return db.ReadParts(ended, "m", func([]Part) error { nothing(); return nil }) },
+		"sources": func() error {
+			return db.ReadSources(ended, func([]Subscription, []fragment.Source) error { nothing(); return nil })
+		},
+		"open": func() error { _, err := Open(ended, testOptions(t.TempDir())); return err },
+	} {
+		require.ErrorIs(t, read(), tired, what)
+	}
+	ctx, end := context.WithCancelCause(t.Context())
+	err = db.View(ctx, "m", func(v *View) error {
+		read := 0
+		for _, err := range v.Source().Topics() {
+			if err != nil {
+				return err
+			}
+			if read++; read == 50 {
+				end(tired)
+			}
+			require.LessOrEqual(t, read, 51)
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, tired)
+}
+
+// Sizes say what is on disk, of records and of snapshots.
+func TestSizesFollowWhatIsKept(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	db := openDB(t, t.TempDir())
+	empty, err := db.Sizes()
+	require.NoError(t, err)
+	require.Zero(t, empty.Snapshots)
+	require.Less(t, empty.Records, int64(1<<20), "what Badger reserves takes no disk")
+	collectionOf(t, db, "m", heavy(t)) // 80 topics of 120 kB
+	s := takeSnapshot(t, db, "m", 1)
+	require.NoError(t, os.WriteFile(filepath.Join(db.Dir(), "other"), []byte("not ours"), 0o600))
+	full, err := db.Sizes()
+	require.NoError(t, err)
+	require.Equal(t, s.Sizes[Forms[0]]+s.Sizes[Forms[1]], full.Snapshots)
+	// Badger packs what it moves out of memory; its logs are as they were written.
+	require.Greater(t, full.Records, empty.Records+int64(1<<20))
+	require.NoError(t, db.DeleteCollection(t.Context(), "m"))
+	gone, err := db.Sizes()
+	require.NoError(t, err)
+	require.Zero(t, gone.Snapshots)
+}
+
+// Closing lets what is under way end; what begins later is refused. A deletion
+// goes on to its end, or does not begin.
+func TestClosingWaitsForDeletions(t *testing.T) {
+	t.Parallel()
+	for turn := range 10 {
+		db, err := Open(t.Context(), testOptions(t.TempDir()))
+		require.NoError(t, err)
+		other := collection(t, db, "other", 3)
+		takeSnapshot(t, db, "other", 1)
+		before := rows(t, db, collectionTables)
+		collection(t, db, "m", 2000)
+		var deleting sync.WaitGroup
+		begun := make(chan struct{})
+		var deleted error
+		deleting.Go(func() {
+			deleted = db.DeleteCollection(t.Context(), "m", func(*Collection) error { close(begun); return nil })
+		})
+		<-begun
+		time.Sleep(time.Duration(turn) * time.Millisecond)
+		require.NoError(t, db.Close())
+		deleting.Wait()
+		require.NoError(t, deleted, "turn %d", turn)
+		require.ErrorIs(t, db.DeleteCollection(t.Context(), "other"), errClosed)
+		_, err = db.Prune(t.Context(), "other", Retention{Entries: 1})
+		require.ErrorIs(t, err, errClosed)
+		again, err := openTuned(db.Dir(), db.log, badger.Settings{})
+		require.NoError(t, err, fmt.Sprint("turn ", turn))
+		checkOnly(t, again, other, before)
+		require.NoError(t, again.Close())
 	}
 }

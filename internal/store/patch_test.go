@@ -73,8 +73,7 @@ func offered(t *testing.T, db *DB) *Collection {
 	require.NoError(t, src.PutTopic(saying(ref(10), 100, "first")))
 	c, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp, Settings: Settings{DocumentSize: 1}}, src, nil)
 	require.NoError(t, err)
-	_, err = db.MaterializeFragments(t.Context(), "m")
-	require.NoError(t, err)
+	materialize(t, db)
 	return cutChanges(t, db, "m", c.Head, c.Updated, Cut{})
 }
 
@@ -154,8 +153,7 @@ func TestPatchesWithoutLists(t *testing.T) {
 	cutChanges(t, db, "m", c.Head, c.Updated, Cut{})
 	say(t, db, saying(ref(10), 100, "third"))
 	require.NotEmpty(t, patched(t, db, ref(10)).Patches)
-	_, err := db.ChangeSettings(t.Context(), "m", func(s *Settings) error { s.NoResourceSync = true; return nil })
-	require.NoError(t, err)
+	set(t, db, "m", func(s *Settings) { s.NoResourceSync = true })
 	say(t, db, saying(ref(10), 100, "fourth"))
 	require.Empty(t, patched(t, db, ref(10)).Patches)
 }
@@ -168,24 +166,16 @@ func TestPatchesOfPrunedHistory(t *testing.T) {
 	say(t, db, named(ref(2), "second"), named(ref(1), "second"))
 	e := patched(t, db, ref(10))
 	require.NotEmpty(t, e.Patches)
-	_, err := db.TakeSnapshot(t.Context(), "m", 1)
-	require.NoError(t, err)
-	prune := func(keep uint64) {
-		t.Helper()
-		_, err := db.Prune(t.Context(), "m", Retention{Entries: keep})
-		require.NoError(t, err)
-	}
-	prune(3) // the entry stays, that before does not
+	takeSnapshot(t, db, "m", 1)
+	prune(t, db, "m", Retention{Entries: 3}) // the entry stays, that before does not
 	view(t, db, "m", func(v *View) {
 		require.Equal(t, e.Seq-1, v.Horizon)
 		_, err := v.Patch(e, Forms[0])
 		require.ErrorIs(t, err, ErrGone)
 	})
-	prune(1)
+	prune(t, db, "m", Retention{Entries: 1})
 	view(t, db, "m", func(v *View) { require.GreaterOrEqual(t, v.Horizon, e.Seq) })
-	n, err := db.MaterializeFragments(t.Context(), "m")
-	require.NoError(t, err)
-	require.Zero(t, n)
+	require.Zero(t, materialize(t, db))
 	say(t, db, saying(ref(10), 100, "third"))
 	require.Empty(t, patched(t, db, ref(10)).Patches, "what was before is pruned")
 	say(t, db, saying(ref(10), 100, "fourth"))
@@ -197,11 +187,8 @@ func TestPatchesOfRestatedRecords(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	offered(t, db)
 	say(t, db, saying(ref(10), 100, "second"))
-	_, err := db.ChangeSettings(t.Context(), "m", func(s *Settings) error { s.RecordForms = Forms[1:]; return nil })
-	require.NoError(t, err)
-	n, err := db.Restate(t.Context(), "m")
-	require.NoError(t, err)
-	require.Positive(t, n)
+	set(t, db, "m", func(s *Settings) { s.RecordForms = Forms[1:] })
+	require.Positive(t, restate(t, db))
 	e := patched(t, db, ref(10))
 	require.Empty(t, e.Patches)
 	require.NotZero(t, e.Prior)

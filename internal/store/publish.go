@@ -51,16 +51,25 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		if err := applyChange(state, change); err != nil {
 			return err
 		}
+		digest, err := c.digest(t)
+		if err != nil {
+			return err
+		}
 		c.Topics += change.Added - len(change.DeleteTopics)
 		change.PutTopics, change.PutAssociations, change.DeleteAssociations = nil, nil, nil // they may be many
-		budget := rendered.Budget(db.rendered, len(change.Entries))
+		budget, written := rendered.Budget(db.rendered, len(change.Entries)), 0
+		first := c.Head + 1
 		for some := range slices.Chunk(change.Entries, rendered.AtOnce) {
 			data, err := rendered.All(ctx, c.form(""), state, some, &budget, false)
 			if err != nil {
 				return err
 			}
 			for i := range some {
-				e := db.next(c, some[i])
+				e := db.next(c, first, some[i])
+				e.Author, e.Note = change.Author, change.Note
+				if written++; written == len(change.Entries) {
+					e.Digest = digest
+				}
 				if err := db.supersede(t, c, &e, data[i]); err != nil {
 					return err
 				}

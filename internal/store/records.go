@@ -144,8 +144,14 @@ func (db *DB) restate(ctx context.Context, t *txn.Tx, c *Collection, again []fra
 	if err != nil {
 		return err
 	}
+	first := c.Head + 1
 	for i := range again {
-		e := db.next(c, again[i])
+		e := db.next(c, first, again[i])
+		if i == len(again)-1 {
+			if e.Digest, err = c.digest(t); err != nil {
+				return err
+			}
+		}
 		if err := db.supersede(t, c, &e, data[i]); err != nil {
 			return err
 		}

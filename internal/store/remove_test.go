@@ -47,6 +47,7 @@ func checkOnly(t testing.TB, db *DB, c *Collection, rowsBefore int) {
 
 func TestADeletedCollectionLeavesNothing(t *testing.T) {
 	testenv.SkipUnderRace(t)
+	t.Parallel()
 	db := openDB(t, t.TempDir())
 	other := collection(t, db, "other", 30)
 	takeSnapshot(t, db, "other", 1)
@@ -122,6 +123,7 @@ func TestReadersOutliveACollection(t *testing.T) {
 // A collection that goes while a snapshot of it is taken takes the snapshot
 // along, whether it is created anew or not, and wherever the snapshot stands.
 func TestDeletingDuringASnapshot(t *testing.T) {
+	t.Parallel()
 	db := openDB(t, t.TempDir())
 	other := collection(t, db, "other", 3)
 	takeSnapshot(t, db, "other", 1)
@@ -247,6 +249,7 @@ func TestDeletingWhileOthersUseIt(t *testing.T) {
 // What a process that was killed has left of a deleted collection, whichever
 // part, goes when the database is opened.
 func TestOpeningFinishesADeletion(t *testing.T) {
+	t.Parallel()
 	for _, left := range []string{"", "e", "f", "k", "s", "tilan", collectionTables} {
 		db := openDB(t, t.TempDir())
 		other := collection(t, db, "other", 30)

@@ -104,15 +104,7 @@ func isBase(s string) bool {
 // ChangeSettings lets change alter the settings of a collection, if it passes all
 // checks, and returns the collection as it is then. It publishes nothing.
 func (db *DB) ChangeSettings(ctx context.Context, name string, change func(*Settings) error, checks ...func(*Collection) error) (*Collection, error) {
-	var c *Collection
-	err := db.rows.Update(ctx, func(t *txn.Tx) error {
-		var err error
-		if c, err = getCollection(t, name); err != nil {
-			return err
-		}
-		if err := c.pass(checks); err != nil {
-			return err
-		}
+	return db.update(ctx, name, checks, func(t *txn.Tx, c *Collection) error {
 		next := c.Settings
 		if err := change(&next); err != nil {
 			return err
@@ -128,18 +120,4 @@ func (db *DB) ChangeSettings(ctx context.Context, name string, change func(*Sett
 		c.Settings = next
 		return putCollection(t, c)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// pass returns the error of the first check that c does not pass.
-func (c *Collection) pass(checks []func(*Collection) error) error {
-	for _, check := range checks {
-		if err := check(c); err != nil {
-			return err
-		}
-	}
-	return nil
 }

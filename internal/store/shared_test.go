@@ -64,6 +64,8 @@ func (l *late) Commit() error {
 // What an update decides on a state that is not the present one any more leaves nothing behind: all
 // returns what it does where nobody else commits, and the same rows are there.
 func TestUpdatesMayBeTriedAgain(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
 	alone, tried := memory.New(), &conflicting{Engine: memory.New()}
 	want, keys := everyUpdate(t, openOverEngine(t, t.TempDir(), alone))
 	got, same := everyUpdate(t, openOverEngine(t, t.TempDir(), tried))
@@ -74,7 +76,7 @@ func TestUpdatesMayBeTriedAgain(t *testing.T) {
 
 // everyUpdate makes changes of each kind, and returns what they return, and the keys of all rows.
 func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
-	said := func(values ...any) {
+	returns := func(values ...any) {
 		t.Helper()
 		err, _ := values[len(values)-1].(error)
 		require.NoError(t, err)
@@ -90,30 +92,30 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 	collection(t, db, "m", 2200)
 	rename(0, 50, "second")
 	offer(t, db, onlyNew)
-	said(db.Restate(ctx, "m"))
-	said(db.MaterializeFragments(ctx, "m"))
+	returns(db.Restate(ctx, "m"))
+	returns(db.MaterializeFragments(ctx, "m"))
 	for i := range 4 {
 		rename(i, i+100, fmt.Sprint("name ", i))
 		s, err := db.TakeSnapshot(ctx, "m", 2)
-		said(s.Seq, err)
+		returns(s.Seq, err)
 	}
 	c, err := db.CutChanges(ctx, "m", 0, time.Unix(0, 0), Cut{Changes: 100})
-	said(c.Changes.Closed, c.Changes.Open, err)
-	said(db.DropChangeLists(ctx, "m", 3))
-	said(db.Prune(ctx, "m", Retention{Entries: 300}))
+	returns(c.Changes.Closed, c.Changes.Open, err)
+	returns(db.DropChangeLists(ctx, "m", 3))
+	returns(db.Prune(ctx, "m", Retention{Entries: 300}))
 	rename(0, 10, "last")
 	view(t, db, "m", func(v *View) {
 		returned = append(returned, v.Head, v.Horizon, v.Topics, len(snapshotFiles(t, db)))
 	})
 	collection(t, db, "other", 3)
-	said(db.DeleteCollection(ctx, "other"))
+	returns(db.DeleteCollection(ctx, "other"))
 
 	subscribe(t, db, "s", mapOf(t, 10))
 	for i := range 2 { // the first is replaced before anybody has seen it
-		said(db.StageSource(ctx, "s", fragment.Records(mapOf(t, 5+i)), Mark{}, nil))
+		returns(db.StageSource(ctx, "s", fragment.Records(mapOf(t, 5+i)), Mark{}, nil))
 	}
-	said(db.SwitchSource(ctx, "s", staged(t, db), "for a test"))
-	said(db.ApplyEntries(ctx, "s", func(a *Applying) error {
+	returns(db.SwitchSource(ctx, "s", staged(t, db), "for a test"))
+	returns(db.ApplyEntries(ctx, "s", func(a *Applying) error {
 		for i := range 3 {
 			if err := a.Quarantine(Quarantined{TopicSI: string(ref(i)), Entry: fmt.Sprint(i)}); err != nil {
 				return err
@@ -123,12 +125,12 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 		return a.Hold(Held{ID: "record", TopicSI: ref(1)})
 	}))
 	forgotten, err := db.Forget(ctx, "s", string(ref(1)))
-	said(len(forgotten), err)
+	returns(len(forgotten), err)
 	all, err := db.Subscriptions(ctx)
-	said(all[0].State.Applied, all[0].Number, all[0].State.Generation, err)
+	returns(all[0].State.Applied, all[0].Number, all[0].State.Generation, err)
 	subscribe(t, db, "gone", mapOf(t, 3))
-	said(db.RemoveSubscription(ctx, "gone"))
-	said(db.BeginEpochs(ctx))
+	returns(db.RemoveSubscription(ctx, "gone"))
+	returns(db.BeginEpochs(ctx))
 	view(t, db, "m", func(v *View) {
 		snapshots, err := v.Snapshots()
 		require.NoError(t, err)

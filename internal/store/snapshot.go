@@ -28,6 +28,7 @@ type Snapshot struct {
 	Seq     uint64    // of the last entry that it contains
 	Updated time.Time // of that entry
 	Topics  int
+	Digest  string                 `json:",omitempty"` // of the state; "" in snapshots of earlier programs
 	Sizes   map[xtm.Version]int64  // of the files, in bytes
 	Ends    map[xtm.Version]uint64 // of the files: see gzipEnd
 }
@@ -69,7 +70,11 @@ func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapsho
 			return err
 		}
 		taken = true
-		s = &Snapshot{ID: uuid.New(), Seq: v.Head, Updated: v.Updated, Topics: v.Topics, Sizes: map[xtm.Version]int64{}, Ends: map[xtm.Version]uint64{}}
+		digest, err := c.digest(v.tx)
+		if err != nil {
+			return err
+		}
+		s = &Snapshot{ID: uuid.New(), Seq: v.Head, Updated: v.Updated, Topics: v.Topics, Digest: digest, Sizes: map[xtm.Version]int64{}, Ends: map[xtm.Version]uint64{}}
 		for _, version := range Forms {
 			if s.Sizes[version], err = db.writeSnapshotFile(ctx, v, s, version); err != nil {
 				return err

@@ -308,7 +308,7 @@ func TestSnapshotsTakenAtOnce(t *testing.T) {
 	}
 }
 
-// A snapshot that is overtaken by newer ones makes room for them.
+// A snapshot that is overtaken by newer ones gives way to them.
 func TestASnapshotThatIsOvertaken(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collection(t, db, "m", 100)

@@ -18,6 +18,8 @@ type (
 	Protocol = sources.Protocol
 	// Progress is how far a generation of a source has come.
 	Progress = sources.Progress
+	// Proof says how a state compares with what its source states.
+	Proof = sources.Proof
 	// Mark is the point in a feed up to which everything is applied.
 	Mark = sources.Mark
 	// Applying is a change of a subscription's source under way.
@@ -51,6 +53,7 @@ const (
 	ActivityReleased     = sources.ActivityReleased
 	ActivityForgotten    = sources.ActivityForgotten
 	ActivityReplaced     = sources.ActivityReplaced
+	ActivityRepaired     = sources.ActivityRepaired
 	ActivityEdited       = sources.ActivityEdited
 	ActivitySubscribed   = sources.ActivitySubscribed
 	ActivityUnsubscribed = sources.ActivityUnsubscribed

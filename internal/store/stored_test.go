@@ -2,17 +2,21 @@ package store
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testedit"
@@ -288,4 +292,167 @@ func mustDiffStored(t testing.TB, db *DB, next *fragment.Map) (change *fragment.
 	t.Helper()
 	view(t, db, "m", func(v *View) { change = mustDiff(t, v.Source(), next) })
 	return change
+}
+
+// What is kept is what was rendered before, with its digests; it stays when others change.
+func TestFragmentsAreKept(t *testing.T) {
+	t.Parallel()
+	db := openDB(t, t.TempDir())
+	topics := collection(t, db, "m", 450).Topics // more than two commits
+	read := func() (all []string) {
+		view(t, db, "m", func(v *View) {
+			for e, err := range v.Records() {
+				require.NoError(t, err)
+				for i, form := range Forms {
+					var b bytes.Buffer
+					if e.Stored {
+						data, err := v.StoredFragment(&e, form)
+						require.NoError(t, err)
+						b.WriteString(unzip(t, data))
+						require.Equal(t, rendered.DigestOf(b.Bytes()), e.Digests[i])
+					} else {
+						require.NoError(t, v.RenderFragment(&b, &e, form))
+					}
+					all = append(all, fmt.Sprint(e.Seq, form, b.String()))
+				}
+			}
+		})
+		return all
+	}
+	before := read()
+	require.Len(t, before, 2*topics)
+	n, err := db.MaterializeFragments(t.Context(), "m")
+	require.NoError(t, err)
+	require.Equal(t, topics, n)
+	require.True(t, slices.Equal(before, read()), "the same fragments")
+	view(t, db, "m", func(v *View) {
+		for e := range v.Records() {
+			require.True(t, e.kept())
+		}
+	})
+	n, err = db.MaterializeFragments(t.Context(), "m")
+	require.NoError(t, err)
+	require.Zero(t, n, "there is nothing left to do")
+
+	// Those of versions that knew no digests get them.
+	require.NoError(t, db.rows.Update(t.Context(), func(x *txn.Tx) error {
+		c, err := getCollection(x, "m")
+		require.NoError(t, err)
+		v := &View{Collection: *c, db: db, tx: x}
+		e, err := v.entry(7)
+		require.NoError(t, err)
+		e.Digests = nil
+		return x.PutJSON(keys.Sequence(keys.TableLog, c.Number, 7), e)
+	}))
+	n, err = db.MaterializeFragments(t.Context(), "m")
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.True(t, slices.Equal(before, read()), "the same fragments")
+	_, err = db.MaterializeFragments(t.Context(), "none")
+	require.ErrorIs(t, err, ErrNotFound)
+}
+
+// document is what tests know of a document of the fragments feed.
+type document struct{ first, size uint64 }
+
+// cut is the naive list of documents: one is added when there is an entry for
+// it, with the size that holds then.
+type cut struct {
+	documents []document
+	size      uint64
+}
+
+func (c *cut) growTo(head uint64) {
+	if len(c.documents) == 0 {
+		c.documents = []document{{1, c.size}}
+	}
+	for {
+		last := c.documents[len(c.documents)-1]
+		if head < last.first+last.size {
+			return
+		}
+		c.documents = append(c.documents, document{last.first + last.size, c.size})
+	}
+}
+
+// check compares all documents, entry by entry.
+func (c *cut) check(t tester, got *Collection) {
+	t.Helper()
+	c.growTo(got.Head)
+	require.Equal(t, uint64(len(c.documents)), got.OpenDocument())
+	for i, want := range c.documents {
+		n := uint64(i + 1)
+		first, size := got.Document(n)
+		require.Equal(t, want, document{first, size}, "document %d", n)
+		for seq := first; seq < first+size; seq++ {
+			require.Equal(t, n, got.DocumentOf(seq), "entry %d", seq)
+		}
+	}
+	first, size := got.Document(got.OpenDocument() + 1)
+	last := c.documents[len(c.documents)-1]
+	require.Equal(t, document{last.first + last.size, c.size}, document{first, size}, "the next has the size that is set")
+}
+
+// However the size changes between entries: each entry is in one document, the
+// documents are contiguous, and the boundaries of those that there are stay.
+func TestDocumentsKeepTheirBoundaries(t *testing.T) {
+	t.Parallel()
+	testenv.Check(t, 25, 100, func(t *rapid.T) {
+		sizes := rapid.OneOf(rapid.IntRange(1, 4), rapid.IntRange(1, 60))
+		c := &Collection{Settings: Settings{DocumentSize: sizes.Draw(t, "first size")}}
+		naive := &cut{size: uint64(c.DocumentSize)}
+		naive.check(t, c)
+		t.Repeat(map[string]func(*rapid.T){
+			"publish": func(t *rapid.T) {
+				c.Head += rapid.Uint64Range(0, 40).Draw(t, "entries")
+			},
+			"resize": func(t *rapid.T) {
+				size := sizes.Draw(t, "size")
+				c.resizeDocuments(size)
+				c.DocumentSize, naive.size = size, uint64(size)
+			},
+			"restart": func(t *rapid.T) {
+				b, err := json.Marshal(c)
+				require.NoError(t, err)
+				c = &Collection{}
+				require.NoError(t, json.Unmarshal(b, c))
+			},
+			"": func(t *rapid.T) {
+				naive.check(t, c)
+				require.LessOrEqual(t, len(c.Segments), len(naive.documents)+1, "what no document is in is not kept")
+			},
+		})
+	})
+}
+
+// The same through the store, over restarts.
+func TestDocumentsOfAPublishedMap(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	rng := testenv.Rand(5)
+	db := openDB(t, t.TempDir())
+	c := collection(t, db, "m", 30)
+	naive := &cut{size: 100}
+	for turn := range 80 {
+		switch rng.IntN(5) {
+		case 0:
+			db = reopen(t, db)
+		case 1, 2:
+			size := 1 + rng.IntN(12)
+			naive.growTo(c.Head)
+			naive.size = uint64(size)
+			changed, err := db.ChangeSettings(t.Context(), "m", func(s *Settings) error { s.DocumentSize = size; return nil })
+			require.NoError(t, err)
+			require.Equal(t, c.Head, changed.Head, "it publishes nothing")
+		default:
+			c = publish(t, db, "m", rename(0, 1+rng.IntN(30), fmt.Sprint(turn)))
+		}
+		view(t, db, "m", func(v *View) {
+			naive.check(t, &v.Collection)
+			if v.Head > 150 {
+				require.Greater(t, len(v.Segments), 1)
+			}
+		})
+	}
+	require.Greater(t, len(naive.documents), 20)
 }

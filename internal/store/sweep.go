@@ -104,7 +104,7 @@ func (l *leftovers) addRows(t *txn.Tx, tables string, ownerSize int, live func(o
 		all := []byte{table}
 		for from := all; from != nil; {
 			next := []byte(nil)
-			for r, err := range t.Glance(all, from) {
+			for r, err := range t.ScanInPlace(all, from) {
 				if err != nil {
 					return err
 				}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -62,6 +63,12 @@ func (db *DB) decoded(t *txn.Tx, name string) (*Collection, error) {
 type decodedRow struct {
 	row []byte
 	c   Collection
+}
+
+// DigestNode returns the node at a path of the tree of the state digest. The one at the empty path has the digest
+// of the state.
+func (v *View) DigestNode(path []byte) (*statedigest.Node, error) {
+	return records.Of(v.tx, v.source()).DigestNode(path)
 }
 
 // Source returns the records of the published map.

@@ -103,14 +103,14 @@ func (e *Editor) recreate() string {
 
 func (e *Editor) remove() string {
 	t := e.topic()
-	said := say("delete", t)
+	edit := say("delete", t)
 	was := identity{slices.Clone(t.ItemIdentifiers()), slices.Clone(t.SubjectIdentifiers())}
 	var inUse *tmdm.InUseError
 	if errors.As(t.Remove(), &inUse) {
 		return ""
 	}
 	e.removed = append(e.removed, was)
-	return said
+	return edit
 }
 
 func (e *Editor) merge() string {

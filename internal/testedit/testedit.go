@@ -48,9 +48,9 @@ func (e *Editor) Edit() string {
 		n := e.rng.IntN(total)
 		for _, x := range edits {
 			if n -= x.weight; n < 0 {
-				if said := x.try(); said != "" {
+				if edit := x.try(); edit != "" {
 					e.Map.Normalize(context.Background())
-					return said
+					return edit
 				}
 				break
 			}
@@ -213,9 +213,9 @@ func (e *Editor) removeAssociation() string {
 	if a == nil {
 		return ""
 	}
-	said := say("remove association of", a.Roles()[0].Player())
+	edit := say("remove association of", a.Roles()[0].Player())
 	a.Remove()
-	return said
+	return edit
 }
 
 func (e *Editor) addType() string {

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -282,15 +281,15 @@ func TestAnonymousTopicsHaveAnOrder(t *testing.T) {
 	}
 }
 
-func TestManyAlikeTopicsEndInTime(t *testing.T) {
+// Of topics that are alike not all orders are tried: this test would not end.
+func TestManyAlikeTopics(t *testing.T) {
+	const many = 5_000
 	tm := tmdm.New()
 	typ := tm.CreateTopicBySubjectIdentifier("urn:type")
-	for range 5_000 {
+	for range many {
 		tm.CreateAssociation(typ).AddRole(typ, tm.CreateTopic())
 	}
-	start := time.Now()
-	write(t, tm, cxtm.Options{OmitItemIdentifiers: true})
-	assert.Less(t, time.Since(start), time.Minute)
+	assert.Equal(t, many, strings.Count(write(t, tm, cxtm.Options{OmitItemIdentifiers: true}), "<association "))
 }
 
 type brokenWriter struct{}

@@ -30,6 +30,11 @@ type Status struct {
 	// Lag is the time since then, in seconds: the copy is not older than that.
 	Lag *float64 `json:"lagSeconds,omitempty"`
 
+	// Proven is when the state digest was last found to be the one that the source states. Unproven says why it is
+	// not known to be. Both are missing where the source states none.
+	Proven   *time.Time `json:"proven,omitempty"`
+	Unproven string     `json:"unproven,omitempty"`
+
 	LastCheck   *time.Time `json:"lastCheck,omitempty"`
 	LastChange  *time.Time `json:"lastChange,omitempty"`
 	LastError   string     `json:"lastError,omitempty"`
@@ -80,6 +85,11 @@ func Of(s *store.Subscription, quarantine []store.Quarantined, now time.Time) St
 	}
 	if s.State != nil {
 		st.Mark, st.Applied = known(s.State.Mark.Updated), s.State.Applied
+		if p := s.State.Proof; p != nil && p.Equal {
+			st.Proven = known(p.At)
+		} else if p != nil {
+			st.Unproven = p.Reason
+		}
 		if ahead := s.State.Mark.Updated.Sub(now); ahead > maxAhead {
 			st.Ahead = ahead.Seconds()
 		}

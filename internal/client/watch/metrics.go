@@ -30,6 +30,9 @@ var (
 	entriesDesc     = perSource("entries_total", "Entries that rounds of this process moved the mark over.")
 	tookDesc        = perSource("last_round_duration_seconds", "Time that the last round of this process took.")
 	fetchedDesc     = perSource("fetched_bytes_total", "Bytes of the bodies of answers to this process.")
+	provenDesc      = prometheus.NewDesc("tmshare_subscription_proven_timestamp_seconds", "When the copy was last proven equal to its source, by this node's clock.", []string{"source"}, nil)
+	unprovenDesc    = prometheus.NewDesc("tmshare_subscription_unproven", "Whether the source states a digest that the copy is not known to have.", []string{"source"}, nil)
+	repairedDesc    = perSource("repaired_topics_total", "Topics that differed from the source and were repaired by this process.")
 	sourcesDesc     = prometheus.NewDesc("tmshare_sources", "Subscriptions.", nil, nil)
 )
 
@@ -37,7 +40,7 @@ var (
 func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		lastChangeDesc, lastCheckDesc, markAgeDesc, lagDesc, appliedDesc, quarantinedDesc, brokenDesc,
-		roundsDesc, failuresDesc, entriesDesc, tookDesc, fetchedDesc, sourcesDesc,
+		roundsDesc, failuresDesc, entriesDesc, tookDesc, fetchedDesc, provenDesc, unprovenDesc, repairedDesc, sourcesDesc,
 	} {
 		out <- d
 	}
@@ -77,6 +80,12 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 			failing = 1
 		}
 		gauge(brokenDesc, failing)
+		at(provenDesc, s.Proven)
+		unproven := 0.0
+		if s.Unproven != "" {
+			unproven = 1
+		}
+		gauge(unprovenDesc, unproven)
 		if !s.Watched {
 			continue
 		}
@@ -87,6 +96,7 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 		count(failuresDesc, s.Failures)
 		count(entriesDesc, s.Entries)
 		count(fetchedDesc, s.Fetched)
+		count(repairedDesc, s.Repaired)
 		gauge(tookDesc, s.Took)
 	}
 }

@@ -21,6 +21,7 @@ type Seen struct {
 	InARow   int64            `json:"failedRoundsInARow"`  // the last ones
 	Entries  int64            `json:"entriesSinceStart"`   // that the mark moved over
 	Applied  int64            `json:"fragmentsSinceStart"` // applied for them
+	Repaired int64            `json:"repaired"`            // topics that differed from the source
 	Fetched  int64            `json:"bytesSinceStart"`     // of the bodies of answers, unpacked where the transport unpacks
 }
 
@@ -57,6 +58,7 @@ func (s *seen) end(r *client.Round, err error, stopped bool) {
 	if r != nil {
 		s.s.Entries += int64(r.Entries)
 		s.s.Applied += int64(r.Applied)
+		s.s.Repaired += int64(r.Repaired)
 	}
 	if stopped { // neither well nor ill
 		return

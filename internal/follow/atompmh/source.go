@@ -1,13 +1,11 @@
 package atompmh
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"math"
-	"net/url"
 	"slices"
 	"time"
 
@@ -19,16 +17,12 @@ import (
 // Source reads feeds of the Atom Feed Protocol for Metadata Harvesting.
 type Source struct {
 	Fetcher *fetch.Fetcher
-	Limits  feeds.Limits // of one document
-	MaxDocs int          // in one look; default 100,000
-
+	Limits  feeds.Limits   // of one document
+	MaxDocs int            // in one look; default 100,000
 	Scratch follow.Scratch // for the entries
 
-	// Check is given each document of the feed, where it came from, and whether it is the
-	// first, before any of it is used. It may be nil.
-	Check func(f *feeds.Feed, at string, first bool) error
-
-	Progress func(documents int) // may be nil
+	Check    func(*follow.Document) error // see [follow.Chain]; may be nil
+	Progress func(documents int)          // may be nil
 }
 
 // Delta reads the feed at the URL from its subscription document back to where h holds
@@ -53,7 +47,7 @@ func (a *Source) Delta(ctx context.Context, ref string, mark follow.Mark, h foll
 	reason := ""
 	for again := 0; ; again++ {
 		w := a.walk(ref, mark, h, reason != "")
-		w.allowURL = allowURL
+		w.chain = follow.Chain{Fetcher: a.Fetcher, Limits: a.Limits, MaxDocs: a.MaxDocs, AllowURL: allowURL, Check: a.Check, Progress: a.Progress}
 		n, err := w.read(ctx, ref)
 		if err == nil {
 			err = w.refuseEmptiness(n, reason)
@@ -68,7 +62,7 @@ func (a *Source) Delta(ctx context.Context, ref string, mark follow.Mark, h foll
 		switch {
 		case errors.As(err, &anew) && reason == "":
 			reason = anew.reason
-		case errors.As(err, new(*brokenError)) && follow.Gone(err) && again < 3: // the feed was cut into other documents meanwhile
+		case errors.As(err, new(*follow.BrokenError)) && follow.Gone(err) && again < 3: // the feed was cut into other documents meanwhile
 		default:
 			return nil, err
 		}
@@ -88,21 +82,13 @@ type anewError struct{ reason string }
 
 func (e *anewError) Error() string { return e.reason }
 
-// brokenError says that a document cannot be fetched though another links to it.
-type brokenError struct{ err error }
-
-func (e *brokenError) Error() string {
-	return "the chain of the feed's documents is broken: " + e.err.Error()
-}
-func (e *brokenError) Unwrap() error { return e.err }
-
 // walk is one reading of a feed.
 type walk struct {
 	*Source
-	allowURL func(*url.URL) error
-	holder   follow.Inventory
-	mark     follow.Mark
-	whole    bool // read all of it
+	chain  follow.Chain
+	holder follow.Inventory
+	mark   follow.Mark
+	whole  bool // read all of it
 
 	url     string
 	stated  *follow.Statements
@@ -140,64 +126,43 @@ func (a *Source) walk(ref string, mark follow.Mark, h follow.Inventory, whole bo
 
 func (w *walk) read(ctx context.Context, ref string) (*follow.Delta, error) {
 	n := &follow.Delta{}
-	seen := map[string]bool{}
 	etag := w.mark.ETag
 	if w.whole {
 		etag = ""
 	}
-	for at := ref; at != ""; {
-		if seen[at] {
-			return nil, fmt.Errorf("%s: the documents of the feed lead in a circle: tell the owner of the server", at)
-		}
-		if limit := cmp.Or(w.MaxDocs, 100_000); len(seen) >= limit {
-			return nil, fmt.Errorf("%s: the feed has more than %d documents: its server makes them up; tell its owner", ref, limit)
-		}
-		first := len(seen) == 0
-		feed, a, err := follow.Feed(ctx, w.Fetcher, w.Limits, at, etag, w.allowURL)
+	for d, err := range w.chain.Documents(ctx, ref, etag) {
 		switch {
-		case err != nil && !first && ctx.Err() == nil:
-			return nil, &brokenError{err}
 		case err != nil:
 			return nil, err
-		case a.NotModified:
+		case d.NotModified:
 			return &follow.Delta{Unchanged: true, Mark: w.mark}, w.stated.Close()
 		}
-		if w.Check != nil {
-			if err := w.Check(feed, a.URL, first); err != nil {
+		if n.Documents = d.Count; d.Count == 1 {
+			n.Mark = follow.Mark{Feed: d.ID, ETag: d.ETag}
+			if err := w.compare(d.Feed); err != nil {
 				return nil, err
 			}
 		}
-		if first {
-			n.Mark = follow.Mark{Feed: feed.ID, ETag: a.ETag}
-			if err := w.compare(feed); err != nil {
-				return nil, err
-			}
-		}
-		seen[at], etag = true, ""
-		if w.Progress != nil {
-			w.Progress(len(seen))
-		}
-		if err := w.add(feed); err != nil {
+		if err := w.add(d.Feed); err != nil {
 			return nil, err
 		}
-		if feed.Complete { // it has all active entries, whatever there is behind it
+		if d.Complete { // it has all active entries, whatever there is behind it
 			n.Whole, n.Mark.Complete = true, true
 			break
 		}
-		done, err := w.handled(ctx, feed)
+		done, err := w.handled(ctx, d.Feed)
 		if err != nil {
 			return nil, err
 		}
 		if done {
 			break
 		}
-		at = older(feed)
 	}
 	n.Whole = n.Whole || w.whole
 	if err := w.lost(n.Whole); err != nil {
 		return nil, err
 	}
-	n.Stated, n.Scratch, n.Documents, n.Ignored = w.stated, &w.Scratch, len(seen), w.ignored
+	n.Stated, n.Scratch, n.Ignored = w.stated, &w.Scratch, w.ignored
 	w.last.Move(&n.Mark)
 	return n, nil
 }
@@ -304,18 +269,6 @@ func (w *walk) handled(ctx context.Context, f *feeds.Feed) (bool, error) {
 		}
 	}
 	return true, nil
-}
-
-// older returns the URL of the document behind f, "" where there is none. Pages (RFC 5005
-// §3, Paged Feeds) are no part of Atom-PMH; where there are any, nothing is to be lost.
-func older(f *feeds.Feed) string {
-	if l, ok := f.Link("prev-archive"); ok {
-		return l.Href
-	}
-	if l, ok := f.Link("next"); ok && !f.Archive {
-		return l.Href
-	}
-	return ""
 }
 
 // lost finds out whether the feed lacks what stood at the mark, or where a round that was

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -41,6 +42,17 @@ func manyDocuments(records int) map[string]string {
 		pages[path] = d.String()
 	}
 	return pages
+}
+
+// inProcess answers requests by a handler, without sockets.
+type inProcess struct{ http.Handler }
+
+func (h inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	res := w.Result()
+	res.Request = r
+	return res, nil
 }
 
 func serving(pages map[string]string) *fetch.Fetcher {

@@ -171,7 +171,6 @@ func TestFiveFailuresInARowEndTheRound(t *testing.T) {
 	require.Equal(t, []int{2, 4}, []int{r.New, len(r.Failed)})
 	c.equals(map[string]string{"a": want["a"], "b": want["b"]})
 	require.Zero(t, c.state().Mark.Updated)
-	require.NotContains(t, s.seen(), "/r/i", "but for one that was under way")
 
 	s.breakWith(nil)
 	require.Equal(t, 8, c.round().New)
@@ -230,7 +229,7 @@ func TestServerThatAsksForPatienceEndsTheRound(t *testing.T) {
 	c.Parallel = 1
 	_, err := c.try()
 	require.ErrorContains(t, err, "429")
-	require.NotContains(t, s.seen(), "/r/d")
+	c.equals(map[string]string{"a": want["a"]}) // whatever was fetched ahead
 	s.breakWith(nil)
 	c.round()
 	c.equals(want)

@@ -1,20 +1,29 @@
 package folder
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
-	"time"
+	"testing"
 
 	"github.com/tmshare/tmshare/internal/follow"
-
-	"github.com/klauspost/compress/gzip"
+	"github.com/tmshare/tmshare/internal/follow/followtest"
+	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
+
+// otherFeeds is the row of [producer] in the table of followtest.
+var otherFeeds = followtest.Row{Name: "other feeds", Kind: followtest.Archived, Model: true, Open: func(t testing.TB, seed uint64) followtest.Source {
+	p := newProducer(seed)
+	server := httptest.NewServer(p)
+	t.Cleanup(server.Close)
+	p.url = server.URL
+	return p
+}}
 
 // producer is a model of what Atom-PMH lets a producer do: a pool of records with a
 // history, published in one of the two forms. All choices are those of its generator.
@@ -22,6 +31,13 @@ type producer struct {
 	rng *rand.Rand
 
 	ids int // how many different records there may be
+
+	url      string
+	formats  []string           // that its reader wants
+	mark     func() follow.Mark // that its reader has
+	watchers []func()
+	fault    faults.Fault
+	saved    func() // restores it
 
 	mu       sync.Mutex
 	clock    int
@@ -35,8 +51,6 @@ type producer struct {
 	pages    map[string]string // by path: documents of the feed
 	cuts     int
 	stable   bool // representations keep their addresses
-	lying    bool // some answers are wrong
-	events   int  // that are still to happen while somebody harvests
 }
 
 type record struct {
@@ -50,6 +64,7 @@ func newProducer(seed uint64) *producer {
 		bodies: map[string]string{}, pages: map[string]string{},
 	}
 	p.stable, p.complete = p.one(2), p.one(2)
+	p.formats = [][]string{nil, {"application/json", "application/xml"}, {"text/html"}}[p.rng.IntN(3)]
 	p.publish()
 	return p
 }
@@ -60,27 +75,97 @@ func (p *producer) one(n int) bool { return p.rng.IntN(n) == 0 }
 // allFormats are those that records come in.
 var allFormats = []string{"application/xml", "application/json", "text/html"}
 
+// Happen implements [followtest.Source].
+func (p *producer) Happen(during bool) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	what := p.event(!during)
+	for _, f := range p.watchers {
+		f()
+	}
+	return what
+}
+
 // event lets something happen. It happens while somebody reads, too, unless quiet.
-func (p *producer) event(quiet bool, remembered *follow.Mark) {
+func (p *producer) event(quiet bool) (what string) {
 	p.clock += p.rng.IntN(3) // so that there are entries at equal times
 	id := fmt.Sprint(p.rng.IntN(p.ids))
 	switch n := p.rng.IntN(20); {
 	case n < 8:
+		what = "modify " + id
 		p.modify(id)
 	case n < 12:
+		what = "delete " + id
 		p.delete(id)
 	case n < 13:
+		what = "drop historical entries"
 		p.dropHistorical()
-	case n < 14: // the archive is cut anew, see publish
-	case n < 18:
+	case n < 14:
+		what = "cut" // the archive anew, see publish
+	case n < 17:
+		what = "switch"
 		p.complete = !p.complete
-		if !p.complete && quiet && remembered.Complete && p.one(2) { // its reader has seen what is absent
+		if !p.complete && quiet && p.mark != nil && p.mark().Complete && p.one(2) { // its reader has seen what is absent
 			p.log = slices.DeleteFunc(slices.Clone(p.log), func(e entry) bool { return len(e.links) == 0 || p.pool[e.id] == nil })
 		}
-	case n < 19:
+	case n < 18:
+		what = "begin"
+		p.begin()
+	case quiet && p.saved == nil:
+		what = "back up"
+		p.saved = p.backup()
+	case quiet:
+		what = "restore"
+		p.saved()
+		p.saved = nil
+	}
+	if !p.complete && len(p.log) == 0 { // a feed that is empty all of a sudden is not believed: its owner must say that it is another one
 		p.begin()
 	}
 	p.publish()
+	return what
+}
+
+// Much implements [followtest.Source].
+func (p *producer) Much() {
+	p.mu.Lock()
+	p.ids = 60
+	p.mu.Unlock()
+	for range 60 {
+		p.Happen(false)
+	}
+}
+
+func (p *producer) URL(followtest.Kind) string { return p.url + "/feed" }
+
+func (p *producer) Feed(r *http.Request) bool { return p.Record(r) == "" }
+
+func (p *producer) Record(r *http.Request) string {
+	if rest, ok := strings.CutPrefix(r.URL.Path, "/r/"); ok {
+		id, _, _ := strings.Cut(rest, "/")
+		return id
+	}
+	return ""
+}
+
+func (p *producer) Settle() {}
+
+func (p *producer) Whole() bool { return false }
+
+func (p *producer) Watch(f func()) { p.watchers = append(p.watchers, f) }
+
+func (p *producer) BreakWith(f faults.Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault = f
+}
+
+// Spare implements [followtest.Source]: where the times do not tell whether a record was deleted, its
+// reader looks whether it is there.
+func (p *producer) Spare(r *http.Request, sign faults.Sign) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return sign == faults.Old || sign == faults.Absent && p.unsure(p.Record(r))
 }
 
 // modify creates a record, or modifies it: what it says, the forms in which it is available,
@@ -241,10 +326,10 @@ func (p *producer) shuffled(d document) document {
 	return d
 }
 
-// wanted returns what a copy in some formats holds.
-func (p *producer) wanted(formats []string) map[string]string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// Records implements [followtest.Source]: it returns what a copy in the formats holds. It is called
+// where something has happened, or nothing does.
+func (p *producer) Records(followtest.Kind) map[string]string {
+	formats := p.formats
 	all := map[string]string{}
 	for id, r := range p.pool {
 		if len(formats) == 0 {
@@ -261,81 +346,48 @@ func (p *producer) wanted(formats []string) map[string]string {
 	return all
 }
 
-// unsure reports whether some record was deleted at the time of an entry of its.
-func (p *producer) unsure() bool {
-	last := map[string]int{}
+// unsure reports whether a record was deleted at the time of an entry of its.
+func (p *producer) unsure(id string) bool {
+	last := -1
 	for _, e := range p.log {
-		if at, ok := last[e.id]; ok && at == e.at {
+		if e.id == id && e.at == last {
 			return true
 		}
-		last[e.id] = e.at
+		if e.id == id {
+			last = e.at
+		}
 	}
 	return false
 }
 
-// ServeHTTP answers, and lies where it is to.
+// ServeHTTP answers, through the faults.
 func (p *producer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.events > 0 && p.one(4) {
-		p.events--
-		p.event(false, nil)
+	fault := p.fault
+	p.mu.Unlock()
+	if fault == nil || !fault(w, r, http.HandlerFunc(p.answer)) {
+		p.answer(w, r)
 	}
+}
+
+func (p *producer) answer(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	page, ok := p.pages[r.URL.Path]
 	if !ok {
 		page, ok = p.bodies[r.URL.Path]
 	}
 	etag := etagOf(page)
 	w.Header().Set("ETag", etag)
-	switch n := p.rng.IntN(24); {
-	case p.lying && n == 0:
-		w.WriteHeader(http.StatusInternalServerError)
-		return
-	case p.lying && n == 1:
-		w.WriteHeader(http.StatusTooManyRequests)
-		return
-	case p.lying && n == 2:
-		w.WriteHeader(http.StatusUnauthorized)
-		return
-	case p.lying && n == 3: // truncated
-		w.Header().Set("Content-Length", fmt.Sprint(len(page)+10))
-		fmt.Fprint(w, page)
-		return
-	case p.lying && n == 4: // corrupt
-		w.Header().Set("Content-Encoding", "gzip")
-		packed := packedOf(page)
-		packed[len(packed)/2] ^= 0x55
-		_, _ = w.Write(packed)
-		return
-	case p.lying && n == 5:
-		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write(packedOf(page)[:12])
-		return
-	case p.lying && n == 6 && strings.HasPrefix(r.URL.Path, "/archive/"), p.lying && r.URL.Path[:3] == "/r/" && int(r.URL.Path[3])%4 == p.clock%4 && !p.unsure():
-		http.NotFound(w, r)
-		return
-	case p.lying && n == 7:
-		panic(http.ErrAbortHandler)
-	case p.lying && n == 8:
-		time.Sleep(time.Millisecond)
-	}
 	switch {
 	case !ok:
 		http.NotFound(w, r)
 	case r.Header.Get("If-None-Match") == etag:
 		w.WriteHeader(http.StatusNotModified)
-	case p.one(2):
+	case r.Header.Get("Accept-Encoding") != "" && p.one(2):
 		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write(packedOf(page))
+		_, _ = w.Write(faults.Packed([]byte(page)))
 	default:
 		fmt.Fprint(w, page)
 	}
-}
-
-func packedOf(page string) []byte {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_, _ = z.Write([]byte(page))
-	_ = z.Close()
-	return b.Bytes()
 }

@@ -83,7 +83,7 @@ func (f *Folder) Harvest(ctx context.Context, s follow.Source, ref string) (*Rou
 	e := follow.Engine[taken]{
 		Source: s, URL: ref, Sink: r, Parallel: f.Parallel * (1 + len(f.Fetcher.Hosts)), Batch: 1, MaxWaiting: math.MaxInt, Progress: r.tell,
 	}
-	err = e.Run(ctx, f.state.Mark)
+	err = e.Run(ctx)
 	if r.changed {
 		err = errors.Join(err, f.saveAll())
 	}
@@ -121,6 +121,9 @@ func (r *round) Retry(p *follow.Plan, first bool) ([]follow.Record, error) {
 	})
 	return again, nil
 }
+
+// Mark implements [follow.Sink].
+func (r *round) Mark() follow.Mark { return r.state.Mark }
 
 // Begin implements [follow.Sink].
 func (r *round) Begin(_ context.Context, n *follow.Delta, mark follow.Mark) error {

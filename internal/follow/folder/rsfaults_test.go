@@ -565,23 +565,3 @@ func TestListsThatAreMadeAnewWhileTheyAreRead(t *testing.T) {
 	m.round()
 	require.Contains(t, strings.Join(m.reports, ""), "faster than that can be read")
 }
-
-// Content that is not what a list states of it is never taken.
-func TestHashesAreHeldTo(t *testing.T) {
-	e := anyhost.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/list.xml" {
-			fmt.Fprint(w, "not what it should be")
-			return
-		}
-		fmt.Fprint(w, `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:rs="http://www.openarchives.org/rs/terms/"><rs:md capability="resourcelist" at="2013-01-03T09:00:00Z"/>`,
-			`<url><loc>http://example.com/res1</loc><rs:md hash="md5:1584abdf8ebdc9802ac0c6a7402c03b6" length="8876"/></url>`,
-			`<url><loc>http://example.com/res2</loc><rs:md hash="md5:1e0d5cb8ef6ba40c99b14c0237be735e" length="21"/></url></urlset>`)
-	}))
-	m := &mirror{t: t, dir: filepath.Join(t.TempDir(), "m"), url: "http://example.com/list.xml"}
-	m.Fetcher = e.Fetcher()
-	r := m.round()
-	require.Len(t, r.Failed, 2)
-	require.Contains(t, r.Failed[0].Reason, "its length is 21, not 8876")
-	require.Contains(t, r.Failed[1].Reason, "md5")
-	require.Empty(t, m.records())
-}

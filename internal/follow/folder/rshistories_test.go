@@ -1,117 +1,37 @@
 package folder
 
 import (
-	"context"
-	"io"
-	"io/fs"
+	"fmt"
+	"maps"
+	"math/rand/v2"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
-
-	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
-	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/follow/followtest"
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"
+	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
-// mirror is a folder that follows a Source.
-type mirror struct {
-	t       tester
-	dir     string
-	url     string
-	noDumps bool
-	Options
-	reports []string
-}
+// otherLists is the row of [rsSource] in the table of followtest.
+var otherLists = followtest.Row{Name: "other lists", Kind: followtest.Lists, Model: true, Open: func(t testing.TB, seed uint64) followtest.Source {
+	s := newRSSource(t, seed, drawStyle(rand.New(rand.NewPCG(seed, 12))))
+	s.noDumps = s.rng.IntN(2) == 0 && (!s.DumpOnly || s.Dump == "copies")
+	s.publish()
+	server := anyhost.Serve(t, s)
+	s.client, s.address = server.Client, server.Address
+	return s
+}}
 
-// try does a round as a new process would.
-func (m *mirror) try() (*Round, error) {
-	m.t.Helper()
-	m.Mirror = true
-	f, err := Open(m.dir, m.Options)
-	require.NoError(m.t, err)
-	f.durable = false // the machine does not fail
-	s := &rs.Source{Fetcher: m.Fetcher, Report: func(line string) { m.reports = append(m.reports, line) }}
-	if !m.noDumps {
-		s.Temp = m.dir
-	}
-	r, err := f.Harvest(context.Background(), s, m.url)
-	require.NoError(m.t, s.Close())
-	require.Empty(m.t, f.state.Unfinished)
-	require.NoError(m.t, f.Close())
-	return r, err
-}
-
-func (m *mirror) round() *Round {
-	m.t.Helper()
-	r, err := m.try()
-	require.NoError(m.t, err)
-	return r
-}
-
-// files returns what is in the folder, by name.
-func (m *mirror) files() map[string]string {
-	m.t.Helper()
-	files := map[string]string{}
-	require.NoError(m.t, filepath.WalkDir(m.dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || e.Name() == StateFile {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		name, _ := filepath.Rel(m.dir, path)
-		files[name] = string(b)
-		return err
-	}))
-	return files
-}
-
-func (m *mirror) state() *State {
-	c := copyOf{t: m.t, dir: m.dir}
-	return c.state()
-}
-
-// records returns the contents of the files by the URIs of their resources. There is no
-// other file in the folder, nor an empty folder in it.
-func (m *mirror) records() map[string]string {
-	m.t.Helper()
-	files, records, folded := m.files(), map[string]string{}, map[string]bool{}
-	for id, held := range m.state().Records {
-		if held.File != "" {
-			content, ok := files[held.File]
-			require.True(m.t, ok, "%s is not there", held.File)
-			require.Equal(m.t, held.SHA256, sha(content), held.File)
-			require.False(m.t, folded[strings.ToLower(held.File)], "%s is the name of two files on some file systems", held.File)
-			folded[strings.ToLower(held.File)] = true
-			records[id] = content
-			delete(files, held.File)
-		}
-	}
-	require.Empty(m.t, files, "these are of no resource")
-	require.NoError(m.t, filepath.WalkDir(m.dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() && path != m.dir {
-			within, _ := os.ReadDir(path)
-			require.NotEmpty(m.t, within, "%s is empty", path)
-		}
-		return err
-	}))
-	return records
-}
-
-func drawStyle(t *rapid.T) rsStyle {
-	yes := func(name string) bool { return rapid.Bool().Draw(t, name) }
+func drawStyle(rng *rand.Rand) rsStyle {
+	one := func(n int) bool { return rng.IntN(n) == 0 }
 	s := rsStyle{
-		LastMod: yes("lastmod"), Hashes: yes("hashes"), Lengths: yes("lengths"), Coarse: yes("coarse"), Zoneless: yes("zoneless"), Prefixes: yes("prefixes"),
-		ListIndex: yes("list index"), Awkward: yes("awkward"), ChangeDump: yes("change dump"), DumpOnly: rapid.IntRange(0, 4).Draw(t, "dump only") == 0,
-		Plain:   rapid.IntRange(0, 7).Draw(t, "plain") == 0,
-		Changes: rapid.SampledFrom([]string{"", "open", "index", "bareIndex", "closed", "closedIndex"}).Draw(t, "changes"),
-		Dump:    rapid.SampledFrom([]string{"", "plain", "copies", "index"}).Draw(t, "dump"),
+		LastMod: one(2), Hashes: one(2), Lengths: one(2), Coarse: one(2), Zoneless: one(2), Prefixes: one(2),
+		ListIndex: one(2), Awkward: one(2), ChangeDump: one(2), DumpOnly: one(5), Plain: one(8),
+		Changes: []string{"", "open", "index", "bareIndex", "closed", "closedIndex"}[rng.IntN(6)],
+		Dump:    []string{"", "plain", "copies", "index"}[rng.IntN(4)],
 	}
-	switch rapid.IntRange(0, 2).Draw(t, "times of changes") {
+	switch rng.IntN(3) { // times of changes
 	case 1:
 		s.OnlyDatetime = true
 	case 2:
@@ -131,103 +51,94 @@ func drawStyle(t *rapid.T) rsStyle {
 	return s
 }
 
-// Whatever happens to the resources of a Source, and in whatever style it publishes what it
-// has, a mirror holds them byte for byte after a round in which nothing happens: also after
-// rounds in which something did, and in which the Source did not work.
-//
-//	go test ./internal/follow/folder -run MirrorHistories -rounds 10000
-func TestMirrorHistories(t *testing.T) {
-	dir := t.TempDir()
-	n, packages := 0, 0
-	socket := anyhost.Serve(t, http.NotFoundHandler())
-	testenv.Check(t, 25, 200, func(t *rapid.T) {
-		n++
-		style := drawStyle(t)
-		s := newRSSource(t, rapid.Uint64().Draw(t, "seed"), style)
-		handler := http.Handler(s)
-		socket.Handle(handler)
-		m := &mirror{t: t, dir: filepath.Join(dir, strconv.Itoa(n)), url: s.url(), noDumps: rapid.Bool().Draw(t, "no dumps") && (!style.DumpOnly || style.Dump == "copies")}
-		m.Fetcher, m.Parallel = socket.Fetcher(), rapid.IntRange(1, 3).Draw(t, "parallel")
-		defer os.RemoveAll(m.dir)
-		s.publish()
-		for range rapid.IntRange(1, 10).Draw(t, "rounds") {
-			for range rapid.IntRange(0, 6).Draw(t, "events") {
-				s.event()
-				switch rapid.IntRange(0, 5).Draw(t, "published") {
-				case 0:
-					s.publishLists()
-				case 1, 2:
-					s.publishChanges()
-				case 3:
-					s.publishDump()
-					s.publishCapabilities()
-				}
-			}
-			switch rapid.IntRange(0, 7).Draw(t, "round") {
-			case 0:
-				s.mu.Lock()
-				s.events = 3
-				s.mu.Unlock()
-				_, _ = m.try()
-				s.mu.Lock()
-				s.events = 0
-				s.mu.Unlock()
-			case 1:
-				if !style.Coarse || style.Hashes { // else who is interrupted between two versions of a second cannot tell them apart
-					s.fault = s.lie
-					_, _ = m.try()
-					_, _ = m.try()
-					s.fault = nil
-				}
-			case 2:
-				s.prune()
-			case 3:
-				if !style.Plain {
-					s.move()
-				}
-			}
+// Happen implements [followtest.Source].
+func (s *rsSource) Happen(during bool) (what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.rng.IntN(16)
+	switch {
+	case n == 0 && !during:
+		what = "prune"
+		s.prune()
+	case n == 1 && !during && !s.Plain:
+		what = "move"
+		s.move()
+	default:
+		s.event()
+		switch n := s.rng.IntN(6); {
+		case n == 0 && !(during && s.Coarse): // lists of the same second are the same to everybody
+			what = ", lists"
+			s.publishLists()
+		case n < 3:
+			what = ", changes"
 			s.publishChanges()
-			if style.Changes == "" || style.Changes == "closed" || rapid.Bool().Draw(t, "all") {
-				s.publish()
-			}
-			r, err := m.try()
-			require.NoError(t, err)
-			require.Empty(t, r.Failed)
-			require.Empty(t, r.Gone)
-			require.Equal(t, s.pool, m.records())
-			for _, path := range s.seen() {
-				if strings.HasSuffix(path, ".zip") {
-					packages++
-				}
-			}
+		case n == 3 && !during:
+			what = ", dump"
+			s.publishDump()
+			s.publishCapabilities()
 		}
-	})
-	t.Logf("%d histories, %d packages fetched", n, packages)
-	if n >= 100 {
-		require.NotZero(t, packages)
+		what = "event" + what
+	}
+	for _, f := range s.watchers {
+		f()
+	}
+	return what
+}
+
+// Much implements [followtest.Source].
+func (s *rsSource) Much() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range 60 {
+		s.put(fmt.Sprintf("%s/more/%d/x", rsHost, s.rng.IntN(40)), fmt.Sprint("version ", s.clock.UnixMicro()))
+	}
+	s.publish()
+	for _, f := range s.watchers {
+		f()
 	}
 }
 
-// lie answers wrongly now and then: with errors, half of what there is and, where hashes tell,
-// something else.
-func (s *rsSource) lie(w http.ResponseWriter, r *http.Request) bool {
+// Settle implements [followtest.Source]: all that has changed is published.
+func (s *rsSource) Settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch s.rng.IntN(12) {
-	case 0:
-		w.WriteHeader(http.StatusNotFound)
-	case 1:
-		w.WriteHeader(http.StatusInternalServerError)
-	case 2:
-		w.Header().Set("Content-Length", "1000")
-		_, _ = io.WriteString(w, "half")
-	case 3:
-		if !s.Hashes || strings.HasPrefix(r.URL.Path, s.home) {
-			return false
-		}
-		_, _ = io.WriteString(w, "something else")
-	default:
-		return false
+	s.publishChanges()
+	if s.Changes == "" || s.Changes == "closed" || s.rng.IntN(2) == 0 {
+		s.publish()
 	}
-	return true
+}
+
+func (s *rsSource) URL(followtest.Kind) string { return s.url() }
+
+func (s *rsSource) Feed(r *http.Request) bool { return s.Record(r) == "" }
+
+func (s *rsSource) Record(r *http.Request) string {
+	uri := r.URL.RequestURI()
+	for _, of := range []string{"/d", "/.well-known/", "/robots.txt"} {
+		if uri == "/" || strings.HasPrefix(uri, of) {
+			return ""
+		}
+	}
+	return uri
+}
+
+// Whole implements [followtest.Source]: who is interrupted between two versions of a second cannot tell
+// them apart without hashes.
+func (s *rsSource) Whole() bool { return s.Coarse && !s.Hashes }
+
+func (s *rsSource) Watch(f func()) { s.watchers = append(s.watchers, f) }
+
+// BreakWith implements [followtest.Source].
+func (s *rsSource) BreakWith(f faults.Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = f
+}
+
+// Records implements [followtest.Source]. It is called where something has happened, or nothing does.
+func (s *rsSource) Records(followtest.Kind) map[string]string { return maps.Clone(s.pool) }
+
+// Spare implements [followtest.Source].
+func (s *rsSource) Spare(r *http.Request, sign faults.Sign) bool {
+	return sign == faults.Old || sign == faults.Content && !s.Hashes && s.Record(r) != ""
 }

@@ -6,11 +6,15 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/follow"
+	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
+	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
 // rsStyle is how a Source of ResourceSync publishes: what the specification and the known
@@ -50,7 +54,11 @@ type rsSource struct {
 	dumpedAt []resourcesync.Item
 	pages    map[string]string // documents, by path
 	fault    func(w http.ResponseWriter, r *http.Request) bool
-	events   int // that are still to happen while somebody looks
+	broken   faults.Fault
+	watchers []func()
+	noDumps  bool         // its reader does not ask for packages
+	client   *http.Client // that reaches it
+	address  string       // likewise
 	requests []string
 }
 
@@ -156,20 +164,20 @@ func (s *rsSource) url() string {
 	return rsHost + "/"
 }
 
+// ServeHTTP answers, through the faults.
 func (s *rsSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	broken := s.broken
+	s.mu.Unlock()
+	if broken == nil || !broken(w, r, http.HandlerFunc(s.answer)) {
+		s.answer(w, r)
+	}
+}
+
+func (s *rsSource) answer(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	path := r.URL.RequestURI()
 	s.requests = append(s.requests, path)
-	if s.events > 0 && s.rng.IntN(4) == 0 {
-		s.events--
-		s.event()
-		if s.rng.IntN(2) == 0 {
-			s.publishChanges()
-		}
-		if !s.Coarse && s.rng.IntN(4) == 0 { // lists of the same second are the same to everybody
-			s.publishLists()
-		}
-	}
 	content, ok := s.pages[path]
 	kind := "application/xml"
 	if !ok {
@@ -197,4 +205,27 @@ func (s *rsSource) seen() []string {
 	seen := s.requests
 	s.requests = nil
 	return seen
+}
+
+// A server that was restored after half a round does not list the changes of that round any more. What was fetched for them
+// is of a lost history.
+func TestListsWithoutWhatARoundHadBegunWith(t *testing.T) {
+	source, m := newMirror(t, careful, 5)
+	delta := func(mark follow.Mark) *follow.Delta {
+		n, err := (&rs.Source{Fetcher: m.Fetcher}).Delta(t.Context(), source.url(), mark, &Folder{state: &State{}})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, n.Close()) })
+		return n
+	}
+	mark := delta(follow.Mark{}).Mark
+	source.put(rsHost+"/r/0.txt", "changed")
+	source.publish()
+	begun := mark.Begin(delta(mark))
+	require.Len(t, begun.Begun.At, 1)
+	require.Empty(t, delta(begun).Reason, "the change is there")
+	begun.Begun.Updated = begun.Begun.Updated.Add(time.Second)
+	n := delta(begun)
+	require.Equal(t, "changes of a round that was not finished are not in the Change Lists any more", n.Reason)
+	require.True(t, n.Anew)
+	require.True(t, n.Whole)
 }

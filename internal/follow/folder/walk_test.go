@@ -307,7 +307,7 @@ func TestTooManyRecords(t *testing.T) {
 		return true
 	})
 	_, err := (&atompmh.Source{Fetcher: s.Fetcher(), Scratch: follow.Scratch{MaxEntries: 1000}}).Delta(t.Context(), feedURL, follow.Mark{}, &Folder{state: &State{}})
-	require.ErrorContains(t, err, "says more than 1000 things of its records: either its server makes them up, or a higher --max-entries takes them")
+	require.ErrorContains(t, err, "has more than 1000 entries that are new: either its server makes them up, or a higher --max-entries takes them")
 	require.Greater(t, len(s.seen()), 3)
 
 	source, m := newMirror(t, careful, 500)

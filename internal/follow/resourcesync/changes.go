@@ -212,6 +212,18 @@ func (w *changeWalk) addIndexed(ctx context.Context, p *listing) error {
 	return nil
 }
 
+// begun returns the records that stood last where a round was to lead to that was not finished, each with false. Some of what
+// it brought may be held: a server that was restored since does not have it any more.
+func (w *changeWalk) begun() map[string]bool {
+	ids := map[string]bool{}
+	if w.mark.Begun != nil {
+		for _, id := range w.mark.Begun.At {
+			ids[id] = false
+		}
+	}
+	return ids
+}
+
 // end makes news of the lists.
 func (w *changeWalk) end(ctx context.Context, n *follow.Delta, to *follow.Statements) error {
 	place, err := w.placing(ctx)
@@ -225,6 +237,7 @@ func (w *changeWalk) end(ctx context.Context, n *follow.Delta, to *follow.Statem
 	for _, id := range w.mark.At {
 		known[id] = 0
 	}
+	begun := w.begun()
 	// A Source whose clock was wrong for a while lists what is earlier behind what is later: from
 	// the first change on that is not before the mark, what is held decides.
 	news := false
@@ -248,6 +261,9 @@ func (w *changeWalk) end(ctx context.Context, n *follow.Delta, to *follow.Statem
 		if one.Updated.Equal(at) {
 			now.Add(one.ID)
 		}
+		if _, isBegun := begun[one.ID]; isBegun && !one.Updated.Before(w.mark.Begun.Updated) {
+			begun[one.ID] = true
+		}
 		last.Latest(one.ID, one.Updated)
 		news = news || !one.Updated.Before(at)
 		one.Kind, one.Place = follow.KindOlder, w.places
@@ -265,6 +281,11 @@ func (w *changeWalk) end(ctx context.Context, n *follow.Delta, to *follow.Statem
 			return &goneError{reason: "the last changes that were handled are not in the Change Lists any more", anew: true}
 		}
 		w.reached = w.reached || n > 0 // what is behind it is all that is new (Z39.99 §12.1)
+	}
+	for _, is := range begun {
+		if w.reached && !is {
+			return &goneError{reason: "changes of a round that was not finished are not in the Change Lists any more", anew: true}
+		}
 	}
 	if !w.reached {
 		return &goneError{reason: "the Change Lists do not reach back to the last round"}

@@ -169,14 +169,14 @@ func (p *pairing) round(s *side) map[uint64][]*tmdm.Topic {
 	marks := make(map[*tmdm.Topic]uint64, len(s.free))
 	classes := map[uint64][]*tmdm.Topic{}
 	for _, t := range s.free {
-		var said []string
+		var statements []string
 		for _, st := range w.topic(t) {
-			said = append(said, st.Text)
+			statements = append(statements, st.Text)
 		}
-		slices.Sort(said)
+		slices.Sort(statements)
 		var h maphash.Hash
 		h.SetSeed(p.seed)
-		for _, text := range append(said, w.reifies(t)) {
+		for _, text := range append(statements, w.reifies(t)) {
 			h.WriteString(text)
 			h.WriteByte(0)
 		}

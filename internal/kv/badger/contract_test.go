@@ -65,6 +65,7 @@ func TestHistories(t *testing.T) {
 }
 
 func TestDurable(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	kvtest.Durable(t, func(t *testing.T, folder string) kv.Engine { return openIn(t, folder, Settings{}) })
 }

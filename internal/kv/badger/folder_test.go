@@ -148,6 +148,7 @@ func TestATableThatIsBeingDeletedIsNoDamage(t *testing.T) {
 // are opened for reading only: a compaction reads tables in a goroutine of Badger's, where a panic
 // ends the process. Nothing is lost then; "check" compares the checksums and names the table.
 func TestDamagedTablesEndNoProcess(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	whole, rows := withTables(t)
 	m, err := readManifest(whole)

@@ -34,7 +34,7 @@ type Options struct {
 // is what a node has.
 type Settings struct {
 	Unsynced         bool  // commits do not wait for the disk
-	MemTableSize     int64 // a transaction has room for less than a sixth of it
+	MemTableSize     int64 // a transaction has space for less than a sixth of it
 	ValueLogFileSize int64
 	ValueThreshold   int64 // length from which on values are in value logs
 }
@@ -44,7 +44,7 @@ type Settings struct {
 // which is a memtable: so those are small, too. Tables are not compressed: they are
 // read where the system has mapped them, so there is no cache of unpacked blocks,
 // and a compaction, which builds up to a dozen tables at a time in memory, needs no
-// room for what they are unpacked. What is large is gzipped anyway. Tables are
+// space for what they are unpacked. What is large is gzipped anyway. Tables are
 // small, also on the lower levels, for the same reason, and there are two
 // compactions at a time. Conflicts are not looked for: a commit is based on a version,
 // and what is written in bulk is nobody else's; Badger would remember every key that is

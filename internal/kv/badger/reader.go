@@ -97,21 +97,21 @@ func (r *reader) rows(of rowRange) iter.Seq2[kv.Row, error] {
 type cursor struct {
 	rowRange
 	it  *badgerdb.Iterator
-	row kv.Row // the value has the room of the one before
+	row kv.Row // the value has the buffer of the one before
 }
 
-// cursors are kept for reuse, with the room for a value.
+// cursors are kept for reuse, with a buffer for a value.
 var cursors = sync.Pool{New: func() any { return new(cursor) }}
 
-// mostRoom is how much room for a value is kept, in bytes.
-const mostRoom = 64 << 10
+// maxBuffer is how large a buffer is that is kept, in bytes.
+const maxBuffer = 64 << 10
 
 func (c *cursor) close() {
 	if c.it != nil {
 		c.it.Close()
 	}
 	c.rowRange, c.it, c.row.Key = rowRange{}, nil, nil
-	if cap(c.row.Value) <= mostRoom {
+	if cap(c.row.Value) <= maxBuffer {
 		cursors.Put(c)
 	}
 }

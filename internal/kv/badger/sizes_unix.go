@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// allocated returns the bytes of a file that have room on disk. Badger makes its
+// allocated returns the bytes of a file that take space on disk. Badger makes its
 // logs as large as they may become, and fills them later.
 func allocated(info os.FileInfo) int64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -68,7 +68,7 @@ func (b *bulk) Commit() error {
 }
 
 // transaction implements [kv.Writer]. Its changes are in memory as long as a transaction of
-// Badger has room for them, and then in the journal.
+// Badger has space for them, and then in the journal.
 type transaction struct {
 	engine  *Engine
 	ctx     context.Context

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
+	_ "github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -33,6 +35,7 @@ type kept struct {
 	logs syncBuffer
 	// snapshot, if not nil, is called before a snapshot is taken, and may refuse it.
 	snapshot func(context.Context) error
+	drops    int // of change lists
 }
 
 // syncBuffer is a buffer for several goroutines.
@@ -60,6 +63,11 @@ func (r refusing) TakeSnapshot(ctx context.Context, name string, keep int) (*sto
 		}
 	}
 	return r.DB.TakeSnapshot(ctx, name, keep)
+}
+
+func (r refusing) DropChangeLists(ctx context.Context, name string, upTo uint64) error {
+	r.k.drops++
+	return r.DB.DropChangeLists(ctx, name, upTo)
 }
 
 func keep(t *testing.T, p Policy) *kept {
@@ -310,6 +318,30 @@ func TestCloseStopsASnapshotAndWaitsForIt(t *testing.T) {
 	k.Wait()
 }
 
+// Change lists are dropped once: nothing is written where none is left to drop.
+func TestChangeListsAreDroppedOnce(t *testing.T) {
+	t.Parallel()
+	k := keep(t, Policy{ChangesPerList: 1})
+	k.create("small")
+	for i := 0; i < 12 || k.drops == 0; i++ { // sets of resources come and go, and with them the lists that lead on from them
+		require.NoError(t, k.AwaitSource(t.Context(), "small"))
+		k.rename("small", fmt.Sprint("name ", i))
+		_, _, err := k.TakeSnapshot(t.Context(), "small")
+		require.NoError(t, err)
+		_, err = k.db.Prune(t.Context(), "small", store.Retention{Entries: 1})
+		require.NoError(t, err)
+	}
+	quiet := 0 // looks in a row that drop nothing
+	for range 20 {
+		before := k.drops
+		require.NoError(t, k.AwaitSource(t.Context(), "small"))
+		if quiet++; k.drops != before {
+			quiet = 0
+		}
+	}
+	require.GreaterOrEqual(t, quiet, 15)
+}
+
 // counting is a store without collections that counts the looks.
 type counting struct {
 	Store
@@ -342,4 +374,60 @@ func TestLooksComeNowAndThenUntilClose(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		assert.EqualValues(t, 62, c.looks.Load()-atOnce)
 	})
+}
+
+// none is a store that has nothing.
+type none struct{ Store }
+
+func (none) Version(context.Context) (store.Version, error)          { return 1, nil }
+func (none) Collections(context.Context) ([]store.Collection, error) { return nil, nil }
+func (none) Latest(context.Context, string) (*store.Latest, error)   { return nil, store.ErrNotFound }
+
+// Collections that are gone are forgotten, but not that something has changed.
+func TestChangesOfCollectionsThatAreGoneAreForgotten(t *testing.T) {
+	now := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
+	var c Changes
+	c.init(none{}, func() time.Time { return now })
+	change := func(name string) {
+		now = now.Add(10 * time.Second)
+		c.Begin(name)()
+	}
+	change("kept")
+	kept := now
+	for i := range 100 {
+		change(fmt.Sprint("gone-", i))
+	}
+	gone := now
+	end := c.Begin("new") // created, and not listed yet
+	c.keep([]store.Collection{{Name: "kept"}})
+	now = now.Add(time.Minute)
+	assert.Len(t, c.last, 1)
+	assert.False(t, c.Settled(t.Context(), "kept").Before(kept))
+	assert.Equal(t, gone, c.Settled(t.Context(), "gone-99"), "later than it was, or as it was")
+	assert.Zero(t, c.Settled(t.Context(), "new"), "a change is under way")
+	end()
+	now = now.Add(time.Minute)
+	assert.Equal(t, now.Add(-time.Minute), c.Settled(t.Context(), "new"))
+	assert.Equal(t, now.Add(-time.Minute), c.Settled(t.Context(), ""))
+}
+
+// Nothing is kept of collections whose snapshots are taken.
+func TestTurnsOfSnapshotsAreForgotten(t *testing.T) {
+	var b background
+	b.init()
+	done, err := b.alone(t.Context(), "m")
+	require.NoError(t, err)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = b.alone(gone, "m")
+	require.ErrorIs(t, err, context.Canceled)
+	second := make(chan func())
+	go func() {
+		done, _ := b.alone(t.Context(), "m")
+		second <- done
+	}()
+	assert.Len(t, b.taking, 1)
+	done()
+	(<-second)()
+	assert.Empty(t, b.taking)
 }

@@ -39,7 +39,7 @@ func (k *Keeper) replaceAllLost(ctx context.Context) error {
 	all, err := k.Store.Collections(ctx)
 	for i := 0; i < len(all) && err == nil; i++ {
 		if _, err = k.ReplaceLost(ctx, all[i].Name); durable.IsDiskFull(err) {
-			k.Logger.Error("snapshots whose files are missing or damaged stay listed, as the disk is full; it is tried again. Make room on the disk that has the data folder",
+			k.Logger.Error("snapshots whose files are missing or damaged stay listed, as the disk is full; it is tried again. Free some space on the disk that has the data folder",
 				"collection", all[i].Name, "error", err)
 			err = nil
 		}

@@ -3,7 +3,6 @@ package upkeep
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -183,11 +182,14 @@ func (k *Keeper) makeSource(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	lost, err := k.makeParts(ctx, name, site)
+	dropped, lost, err := k.makeParts(ctx, name, site)
+	if err == nil && lost > dropped {
+		err = k.Store.DropChangeLists(ctx, name, lost)
+	}
 	if err != nil || lost == 0 {
 		return err
 	}
-	return errors.Join(k.Store.DropChangeLists(ctx, name, lost), k.Resources.DropParts(site, lost))
+	return k.Resources.DropParts(site, lost) // also of lists that were dropped before
 }
 
 // sameHistory checks that a collection is the one that was looked at before.
@@ -237,10 +239,10 @@ func (k *Keeper) makeSet(ctx context.Context, name string) (set *resources.Set, 
 	return set, err
 }
 
-// makeParts makes the files of closed change lists. It returns the number up to which lists
-// are to be dropped: those that need not be kept, and those that cannot be made any more, with
-// all before them.
-func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Site) (lost uint64, err error) {
+// makeParts makes the files of closed change lists. It returns the number up to which lists were
+// dropped before, and the number up to which they are to be dropped: those that need not be kept, and
+// those that cannot be made any more, with all before them.
+func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Site) (dropped, lost uint64, err error) {
 	err = k.Store.View(ctx, name, func(v *store.View) error {
 		if v.Epoch != site.Epoch {
 			return sameHistory(site.Epoch)(&v.Collection)
@@ -257,9 +259,10 @@ func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Sit
 			return nil
 		}
 		oldest := sets[len(sets)-1].Seq
-		if lost = v.Changes.Closed; len(lists) > 0 { // the files of lists that are dropped already go, too
-			lost = lists[0].Number - 1
+		if dropped = v.Changes.Closed; len(lists) > 0 {
+			dropped = lists[0].Number - 1
 		}
+		lost = dropped
 		for i, list := range lists {
 			part, err := k.Resources.Part(site, list.Number)
 			if err != nil {
@@ -283,7 +286,7 @@ func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Sit
 		}
 		return nil
 	})
-	return lost, err
+	return dropped, lost, err
 }
 
 // SweepSources removes what is kept of collections that are not there any more.

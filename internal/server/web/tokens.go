@@ -9,30 +9,48 @@ import (
 
 // Tokens are the SHA-256 sums of bearer tokens: of one length, so that comparing
 // them says nothing about them.
-type Tokens [][sha256.Size]byte
+type Tokens []token
 
-// NewTokens returns the sums of tokens.
-func NewTokens(plain []string) Tokens {
+type token struct {
+	sum  [sha256.Size]byte
+	name string
+}
+
+// NewTokens returns the sums of tokens. names are those of some tokens.
+func NewTokens(plain []string, names map[string]string) Tokens {
 	var all Tokens
 	for _, t := range plain {
-		all = append(all, sha256.Sum256([]byte(t)))
+		all = append(all, token{sha256.Sum256([]byte(t)), names[t]})
 	}
 	return all
 }
 
 // Holds reports whether the token of the request is one of t, in a time that does
 // not depend on which, or on how far it is right.
-func (t Tokens) Holds(r *http.Request) bool {
-	token, ok := bearer(r)
+func (t Tokens) Holds(r *http.Request) bool { return t.find(r) != nil }
+
+// NameOf returns the name of the token of the request; "" where it has none, or is not one of t.
+func (t Tokens) NameOf(r *http.Request) string {
+	if found := t.find(r); found != nil {
+		return found.name
+	}
+	return ""
+}
+
+func (t Tokens) find(r *http.Request) *token {
+	plain, ok := bearer(r)
 	if !ok {
-		return false
+		return nil
 	}
-	given := sha256.Sum256([]byte(token))
-	known := 0
+	given := sha256.Sum256([]byte(plain))
+	known := -1
 	for i := range t {
-		known |= subtle.ConstantTimeCompare(given[:], t[i][:])
+		known = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(given[:], t[i].sum[:]), i, known)
 	}
-	return known != 0
+	if known < 0 {
+		return nil
+	}
+	return &t[known]
 }
 
 // bearer returns the token of a request (RFC 6750 §2.1, Authorization Request

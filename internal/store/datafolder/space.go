@@ -15,5 +15,5 @@ func CheckFreeSpace(dir string) error {
 	if err != nil || free >= minFree { // where nothing can be known, writing shows it
 		return nil
 	}
-	return fmt.Errorf("%s: %w: %d MB are free, %d MB must be. Nothing was changed; make room on this disk, and try again", dir, syscall.ENOSPC, free>>20, minFree>>20)
+	return fmt.Errorf("%s: %w: %d MB are free, %d MB must be. Nothing was changed; free some space on this disk, and try again", dir, syscall.ENOSPC, free>>20, minFree>>20)
 }

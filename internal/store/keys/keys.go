@@ -9,7 +9,7 @@ import (
 )
 
 // FormatVersion is the version of the layout. A store refuses a newer one.
-const FormatVersion = 2
+const FormatVersion = 3
 
 // The tables. A key is a table letter and what the table is sorted by. Numbers are
 // big-endian, so that they sort.
@@ -31,6 +31,7 @@ const (
 	TableQuarantine   = 'q' // source, TopicSI → Quarantined (JSON)
 	TableHeld         = 'h' // source, record id → Held (JSON)
 	TableDescribed    = 'd' // source, TopicSI → record id
+	TableDigest       = 'p' // source, path → node of the tree of the state digest
 	TableActivity     = 'y' // number → Activity (JSON)
 	// j and J are those of the engine.
 )
@@ -39,7 +40,7 @@ const (
 // belongs to one.
 const (
 	RecordTables = "tilan"
-	SourceTables = RecordTables + "rqhd"
+	SourceTables = RecordTables + "rqhdp"
 )
 
 // Source names one generation of one source.

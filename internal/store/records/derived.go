@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"iter"
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/extsort"
+	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
@@ -19,6 +21,7 @@ type derived struct {
 	sorter   extsort.Sorter
 	mentions map[fragment.Ref]uint64 // that the sorter does not have yet
 	most     int                     // so many of them at a time
+	items    *statedigest.Set        // of the state digest
 }
 
 // maxSortMemory bounds the rows that are sorted in memory, in bytes.
@@ -30,7 +33,30 @@ const maxMentions = 50_000
 
 func newDerived(id keys.Source, file string, memory int) *derived {
 	sorter := extsort.Sorter{Path: file, Most: cmp.Or(memory, maxSortMemory)}
-	return &derived{id: id, sorter: sorter, mentions: map[fragment.Ref]uint64{}, most: maxMentions}
+	items := statedigest.NewSet(file+"-items", cmp.Or(memory, maxSortMemory)/4)
+	return &derived{id: id, sorter: sorter, items: items, mentions: map[fragment.Ref]uint64{}, most: maxMentions}
+}
+
+func (l *derived) close() error { return errors.Join(l.sorter.Close(), l.items.Close()) }
+
+// topic notes what follows from a topic besides the rows of its own.
+func (l *derived) topic(t *fragment.Topic) error {
+	return errors.Join(l.mention(t.Mentions), l.items.Add(statedigest.OfTopic(t)))
+}
+
+// association is topic for an association.
+func (l *derived) association(a *fragment.Association) error {
+	return errors.Join(l.mention(a.Mentions), l.items.Add(statedigest.OfAssociation(a)))
+}
+
+// finish makes the rows that follow from all records together.
+func (l *derived) finish() error {
+	if err := l.addMentions(); err != nil {
+		return err
+	}
+	return errors.Join(statedigest.Build(l.items.Entries(), func(path, row []byte) error {
+		return l.sorter.Add(nodeKey(l.id, path), row)
+	}), l.items.Close())
 }
 
 // mention counts what a record mentions.

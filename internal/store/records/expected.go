@@ -13,7 +13,7 @@ import (
 
 // derivedTables are the tables of which each row follows from the topics of a source and the
 // rows of associations with their first players, in the order of their letters.
-var derivedTables = []byte{keys.TableAssociation, keys.TableIdentifier, keys.TableLocator, keys.TableMentions, keys.TableReified}
+var derivedTables = []byte{keys.TableAssociation, keys.TableIdentifier, keys.TableLocator, keys.TableMentions, keys.TableDigest, keys.TableReified}
 
 // Expected are the rows of a source that must be there besides its records, as these are.
 type Expected struct {
@@ -32,7 +32,7 @@ func Expect(t *txn.Tx, id keys.Source, file string, memory int, unreadable func(
 }
 
 // Close gives up what is kept.
-func (e *Expected) Close() error { return e.rows.sorter.Close() }
+func (e *Expected) Close() error { return e.rows.close() }
 
 func (e *Expected) expect(t *txn.Tx, unreadable func(what string)) error {
 	l := e.rows
@@ -46,7 +46,7 @@ func (e *Expected) expect(t *txn.Tx, unreadable func(what string)) error {
 		return l.sorter.Add(key, value)
 	}
 	prefix := l.id.Key(keys.TableTopic)
-	for r, err := range t.Glance(prefix, nil) {
+	for r, err := range t.ScanInPlace(prefix, nil) {
 		if err == nil {
 			err = t.Context().Err()
 		}
@@ -59,12 +59,12 @@ func (e *Expected) expect(t *txn.Tx, unreadable func(what string)) error {
 			continue
 		}
 		e.Topics++
-		if err := errors.Join(topicRows(l.id, topic, put), l.mention(topic.Mentions)); err != nil {
+		if err := errors.Join(topicRows(l.id, topic, put), l.topic(topic)); err != nil {
 			return err
 		}
 	}
 	prefix = l.id.Key(keys.TableAssociation)
-	for r, err := range t.Glance(prefix, nil) {
+	for r, err := range t.ScanInPlace(prefix, nil) {
 		if err == nil {
 			err = t.Context().Err()
 		}
@@ -91,11 +91,11 @@ func (e *Expected) expect(t *txn.Tx, unreadable func(what string)) error {
 				continue
 			}
 		}
-		if err := errors.Join(associationRows(l.id, a, put), l.mention(a.Mentions)); err != nil {
+		if err := errors.Join(associationRows(l.id, a, put), l.association(a)); err != nil {
 			return err
 		}
 	}
-	return l.addMentions()
+	return l.finish()
 }
 
 // Differences calls f with each row that is not as expected: want is nil where there should be

@@ -39,7 +39,7 @@ func (o Loader) Load(ctx context.Context, id keys.Source, records iter.Seq2[frag
 	if progress != nil {
 		l.progress = progress
 	}
-	return errors.Join(l.load(ctx, records), l.sorter.Close())
+	return errors.Join(l.load(ctx, records), l.close())
 }
 
 func (o Loader) loading(id keys.Source) *loading {
@@ -91,17 +91,17 @@ func (l *loading) sort(ctx context.Context, records iter.Seq2[fragment.Record, e
 			}
 		}
 	}
-	return l.addMentions()
+	return l.finish()
 }
 
 func (l *loading) add(r fragment.Record) error {
 	if r.Topic != nil {
-		if err := errors.Join(topicRows(l.id, r.Topic, l.put), l.mention(r.Topic.Mentions)); err != nil {
+		if err := errors.Join(topicRows(l.id, r.Topic, l.put), l.topic(r.Topic)); err != nil {
 			return err
 		}
 	}
 	if r.Association != nil {
-		return errors.Join(associationRows(l.id, r.Association, l.put), l.mention(r.Association.Mentions))
+		return errors.Join(associationRows(l.id, r.Association, l.put), l.association(r.Association))
 	}
 	return nil
 }

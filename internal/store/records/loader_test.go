@@ -1,7 +1,6 @@
 package records
 
 import (
-	"fmt"
 	"iter"
 	"log/slog"
 	"math/rand/v2"
@@ -17,37 +16,12 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
-	"github.com/tmshare/tmshare/tmdm"
 )
 
-// reifying returns the records of n topics, each with a reified occurrence, and
-// of n reified associations of two of them.
-func reifying(n int) []fragment.Record {
-	var list []fragment.Record
-	for i := range n {
-		t := named(ref(i), "first")
-		t.Occurrences = []fragment.Occurrence{{
-			Value: "x", Datatype: tmdm.XSDString, Type: ref(n), Scope: []fragment.Ref{ref(n + 1)}, Reifier: ref(n + 2 + i),
-		}}
-		a := &fragment.Association{Type: ref(i % 7), Reifier: ref(2*n + 2 + i), Roles: []fragment.Role{
-			{Type: ref(n), Player: ref(i)}, {Type: ref(n + 1), Player: ref((i + 1) % n)},
-		}}
-		a.Canonical()
-		list = append(list, fragment.Record{Topic: t}, fragment.Record{Association: a})
-	}
-	return list
-}
-
-// ref returns the i-th of the subject identifiers that tests use.
-func ref(i int) fragment.Ref { return fragment.Ref(fmt.Sprintf("http://example.org/%06d", i)) }
-
-// named returns the record of a topic with one name.
-func named(si fragment.Ref, name string) *fragment.Topic {
-	return &fragment.Topic{
-		Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{si}},
-		Names:    []fragment.Name{{Value: name, Type: tmdm.PSIDefaultNameType}},
-	}
-}
+var (
+	ref      = storetest.Ref
+	reifying = storetest.Reifying
+)
 
 // open returns a database over an engine on disk, until the test ends.
 func open(t testing.TB) *txn.DB {
@@ -62,11 +36,6 @@ func open(t testing.TB) *txn.DB {
 		require.NoError(t, e.Close())
 	})
 	return db
-}
-
-// everything lists the records and answers of a state.
-func everything(t testing.TB, s merge.State) string {
-	return storetest.Dump(t, s) + storetest.Answers(t, s)
 }
 
 // filesIn returns the names of the files in a folder.
@@ -117,7 +86,7 @@ func TestRecordsAreLoadedInAnyOrder(t *testing.T) {
 		require.Empty(t, filesIn(t, scratch))
 		require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
 			got := Of(tx, id)
-			require.Equal(t, everything(t, want), everything(t, got), "%+v", bounds)
+			require.Equal(t, storetest.Everything(t, want), storetest.Everything(t, got), "%+v", bounds)
 			for i := range 3 * 200 {
 				wanted, err := want.Mentions(ref(i))
 				require.NoError(t, err)

@@ -91,7 +91,7 @@ var ErrNotStorable = errors.New("fragment too large to store")
 
 // maxStoredAssociation is the length in bytes of the longest record of an association
 // in a fragment that is stored. All players of an association have it in their
-// fragments: to render one for each of thousands would take quadratic time and room.
+// fragments: to render one for each of thousands would take quadratic time and space.
 const maxStoredAssociation = 4 << 10
 
 // Storable returns a source of fragments to store: at an association that is too large for
@@ -157,14 +157,14 @@ func (s *Cached) isLarge(r row, part fragment.Part) (bool, error) {
 	if !elsewhere(r) {
 		return len(r.Value) > maxStoredAssociation, nil
 	}
-	home := s.home(r, part)
+	recordKey := s.recordKey(r, part)
 	s.mu.Lock()
-	large, known := s.sizes[string(home)]
+	large, known := s.sizes[string(recordKey)]
 	s.mu.Unlock()
 	if known {
 		return large, nil
 	}
-	value, err := s.tx.Get(home)
+	value, err := s.tx.Get(recordKey)
 	if err != nil {
 		return false, err
 	}
@@ -173,7 +173,7 @@ func (s *Cached) isLarge(r row, part fragment.Part) (bool, error) {
 	if s.sizes == nil || len(s.sizes) >= mostDecoded {
 		s.sizes = map[string]bool{}
 	}
-	s.sizes[string(home)] = len(value) > maxStoredAssociation
+	s.sizes[string(recordKey)] = len(value) > maxStoredAssociation
 	return len(value) > maxStoredAssociation, nil
 }
 
@@ -183,9 +183,9 @@ func (s *Cached) decoded(r row, part fragment.Part) (*fragment.Association, erro
 	if !elsewhere(r) {
 		return s.association(r, part)
 	}
-	home := string(s.home(r, part))
+	recordKey := string(s.recordKey(r, part))
 	s.mu.Lock()
-	a := s.large[home]
+	a := s.large[recordKey]
 	s.mu.Unlock()
 	if a != nil {
 		return a, nil
@@ -197,7 +197,7 @@ func (s *Cached) decoded(r row, part fragment.Part) (*fragment.Association, erro
 		if s.roles += len(a.Roles); s.large == nil || s.roles > mostRoles {
 			s.large, s.roles = map[string]*fragment.Association{}, len(a.Roles)
 		}
-		s.large[home] = a
+		s.large[recordKey] = a
 	}
 	return a, err
 }

@@ -162,11 +162,13 @@ func (s State) Mentions(ref fragment.Ref) (int, error) {
 func (s State) PutTopic(t *fragment.Topic) error {
 	key := s.id.LocatorKey(keys.TableTopic, t.TopicSI())
 	before, err := s.tx.Get(key)
-	if err != nil || before != nil && bytes.Equal(before, fragment.MarshalTopic(t)) {
+	after := fragment.MarshalTopic(t)
+	if err != nil || before != nil && bytes.Equal(before, after) {
 		return err
 	}
 	var count counting
 	if before != nil {
+		s.digest().change(topicEntry(t.TopicSI(), before), -1)
 		old, err := fragment.UnmarshalTopic(before)
 		if err != nil {
 			return fmt.Errorf("topic %s: %w", t.TopicSI(), err)
@@ -176,10 +178,11 @@ func (s State) PutTopic(t *fragment.Topic) error {
 		}
 		old.Mentions(count.down)
 	}
-	if err := topicRows(s.id, t, s.tx.Put); err != nil {
+	if err := topicRowsOf(s.id, t, after, s.tx.Put); err != nil {
 		return err
 	}
 	t.Mentions(count.up)
+	s.digest().change(topicEntry(t.TopicSI(), after), 1)
 	return s.count(count)
 }
 
@@ -194,6 +197,7 @@ func (s State) DeleteTopic(t *fragment.Topic) error {
 	if err := topicRows(s.id, old, s.deleteRow); err != nil {
 		return err
 	}
+	s.digest().change(topicEntry(old.TopicSI(), fragment.MarshalTopic(old)), -1)
 	var count counting
 	old.Mentions(count.down)
 	return s.count(count)
@@ -203,7 +207,8 @@ func (s State) DeleteTopic(t *fragment.Topic) error {
 // that is there.
 func (s State) PutAssociation(a *fragment.Association) error {
 	key, before, err := s.like(a)
-	if err != nil || before != nil && bytes.Equal(before, fragment.MarshalAssociation(a)) {
+	after := fragment.MarshalAssociation(a)
+	if err != nil || before != nil && bytes.Equal(before, after) {
 		return err
 	}
 	var count counting
@@ -215,12 +220,16 @@ func (s State) PutAssociation(a *fragment.Association) error {
 		if err := associationRows(s.id, old, s.deleteRow); err != nil {
 			return err
 		}
+		s.digest().change(associationEntry(old, before), -1)
 		old.Mentions(count.down)
 	}
 	if err := associationRows(s.id, a, s.tx.Put); err != nil {
 		return err
 	}
 	a.Mentions(count.up)
+	if len(a.Roles) > 0 {
+		s.digest().change(associationEntry(a, after), 1)
+	}
 	return s.count(count)
 }
 
@@ -237,6 +246,7 @@ func (s State) DeleteAssociation(a *fragment.Association) error {
 	if err := associationRows(s.id, old, s.deleteRow); err != nil {
 		return err
 	}
+	s.digest().change(associationEntry(old, record), -1)
 	var count counting
 	old.Mentions(count.down)
 	return s.count(count)
@@ -339,50 +349,4 @@ func (s State) Playing(player fragment.Ref) iter.Seq2[*fragment.Association, err
 			}
 		}
 	}
-}
-
-// topicRows calls put with each row of a topic.
-func topicRows(id keys.Source, t *fragment.Topic, put func(key, value []byte) error) error {
-	ref := t.TopicSI()
-	if err := put(id.LocatorKey(keys.TableTopic, ref), fragment.MarshalTopic(t)); err != nil {
-		return err
-	}
-	if t.HasReifiers() {
-		if err := put(id.ReifiedKey(id.LocatorKey(keys.TableTopic, ref)), nil); err != nil {
-			return err
-		}
-	}
-	for _, si := range t.SubjectIdentifiers[1:] {
-		if err := put(id.LocatorKey(keys.TableIdentifier, si), []byte(ref)); err != nil {
-			return err
-		}
-	}
-	for _, sl := range t.SubjectLocators {
-		if err := put(id.LocatorKey(keys.TableLocator, sl), []byte(ref)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// associationRows calls put with each row of an association: one for each player.
-func associationRows(id keys.Source, a *fragment.Association, put func(key, value []byte) error) error {
-	players, key := a.Players(), a.Key()
-	inline := append([]byte{rowInline}, fragment.MarshalAssociation(a)...)
-	for i, p := range players {
-		value := inline
-		if i > 0 && len(players) > InlinePlayers {
-			value = append([]byte{rowElsewhere}, players[0]...)
-		}
-		at := id.AssociationKey(p, a.Part(p), key)
-		if err := put(at, value); err != nil {
-			return err
-		}
-		if i == 0 && a.HasReifiers() {
-			if err := put(id.ReifiedKey(at), nil); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

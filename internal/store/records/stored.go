@@ -16,7 +16,7 @@ import (
 func (s State) StoredTopics() iter.Seq2[fragment.StoredTopic, error] {
 	return func(yield func(fragment.StoredTopic, error) bool) {
 		prefix := s.id.Key(keys.TableTopic)
-		for r, err := range s.tx.Glance(prefix, nil) {
+		for r, err := range s.tx.ScanInPlace(prefix, nil) {
 			if err != nil {
 				yield(fragment.StoredTopic{}, err)
 				return
@@ -30,7 +30,7 @@ func (s State) StoredTopics() iter.Seq2[fragment.StoredTopic, error] {
 
 // StoredAssociations implements [fragment.Stored].
 func (s State) StoredAssociations() fragment.StoredAssociations {
-	w := &associationWalk{State: s, prefix: len(s.id.Key(keys.TableAssociation)), homes: map[string]bool{}}
+	w := &associationWalk{State: s, prefix: len(s.id.Key(keys.TableAssociation)), givenRecords: map[string]bool{}}
 	w.begin(nil)
 	return w
 }
@@ -42,19 +42,19 @@ type associationWalk struct {
 	next   func() (row, error, bool)
 	stop   func()
 
-	row     row // that is looked at, if more
-	err     error
-	more    bool
-	given   bool            // the row was given out
-	skipped int             // rows of classes, one after the other
-	homes   map[string]bool // keys of rows that are there, with large associations
+	row          row // that is looked at, if more
+	err          error
+	more         bool
+	given        bool            // the row was given out
+	skipped      int             // rows of classes, one after the other
+	givenRecords map[string]bool // keys of rows that are there, with large associations
 
 	association fragment.StoredAssociation
 }
 
 // begin goes to the first row from a key on.
 func (w *associationWalk) begin(from []byte) {
-	w.next, w.stop = iter.Pull2(w.tx.Glance(w.id.Key(keys.TableAssociation), from))
+	w.next, w.stop = iter.Pull2(w.tx.ScanInPlace(w.id.Key(keys.TableAssociation), from))
 	w.step()
 }
 
@@ -87,9 +87,9 @@ func (w *associationWalk) Next(player fragment.Ref) (*fragment.StoredAssociation
 			var err error
 			if !elsewhere(w.row) {
 				w.association.Record, err = w.stored(w.row, part)
-			} else if home := string(w.home(w.row, part)); !w.homes[home] { // it comes with the least of its players, if it is there
+			} else if recordKey := string(w.recordKey(w.row, part)); !w.givenRecords[recordKey] { // it comes with the least of its players, if it is there
 				_, err = w.stored(w.row, part)
-				w.homes[home] = true
+				w.givenRecords[recordKey] = true
 			}
 			return &w.association, err
 		}
@@ -126,16 +126,16 @@ func splitPlaying(key []byte) (player []byte, part fragment.Part, digest []byte,
 // elsewhere reports whether an association row only says where the record is.
 func elsewhere(r row) bool { return len(r.Value) > 0 && r.Value[0] == rowElsewhere }
 
-// home returns the key of the row with the record of an association row that has it
+// recordKey returns the key of the row with the record of an association row that has it
 // elsewhere.
-func (s State) home(r row, part fragment.Part) []byte {
+func (s State) recordKey(r row, part fragment.Part) []byte {
 	return s.id.AssociationKey(fragment.Ref(r.Value[1:]), part, fragment.AssociationKey(r.Key[len(r.Key)-len(fragment.AssociationKey{}):]))
 }
 
 // stored returns the record of a row, which is elsewhere for large associations.
 func (s State) stored(r row, part fragment.Part) ([]byte, error) {
 	if elsewhere(r) {
-		r.Key = s.home(r, part)
+		r.Key = s.recordKey(r, part)
 		var err error
 		if r.Value, err = s.tx.Get(r.Key); err != nil {
 			return nil, err
@@ -153,7 +153,7 @@ func (s State) SubjectIdentifiers(prefix string) iter.Seq2[fragment.SubjectIdent
 	return func(yield func(fragment.SubjectIdentifier, error) bool) {
 		for _, table := range []byte{keys.TableTopic, keys.TableIdentifier} {
 			start := len(s.id.Key(table))
-			for r, err := range s.tx.Glance(s.id.LocatorKey(table, fragment.Ref(prefix)), nil) {
+			for r, err := range s.tx.ScanInPlace(s.id.LocatorKey(table, fragment.Ref(prefix)), nil) {
 				var si fragment.SubjectIdentifier
 				if err == nil {
 					si = fragment.SubjectIdentifier{Locator: fragment.Ref(r.Key[start:]), IsTopicSI: table == keys.TableTopic}

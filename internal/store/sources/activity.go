@@ -39,6 +39,7 @@ const (
 	ActivityReleased     ActivityKind = "released"    // entries were applied after all, or superseded
 	ActivityForgotten    ActivityKind = "forgotten"   // entries were taken out of quarantine
 	ActivityReplaced     ActivityKind = "replaced"    // the source as a whole, by a snapshot
+	ActivityRepaired     ActivityKind = "repaired"    // topics that were not as the source states, fetched anew
 	ActivityEdited       ActivityKind = "edited"      // local statements were
 	ActivitySubscribed   ActivityKind = "subscribed"
 	ActivityUnsubscribed ActivityKind = "unsubscribed"

@@ -124,7 +124,7 @@ func (st *Store) HeldRecords(ctx context.Context, name string, ids []string, f f
 		if ids != nil {
 			return nil
 		}
-		for r, err := range t.Glance(source.Key(keys.TableHeld), nil) {
+		for r, err := range t.ScanInPlace(source.Key(keys.TableHeld), nil) {
 			var h Held
 			if err == nil {
 				err = json.Unmarshal(r.Value, &h)

@@ -150,10 +150,14 @@ func (st *Store) Forget(ctx context.Context, name string, topics ...string) ([]Q
 					return err
 				}
 				gone = append(gone, q)
+				p.NoRepair = true
 			}
 		}
 		if len(gone) == 0 {
 			return nil
+		}
+		if err := putSubscription(t, s); err != nil {
+			return err
 		}
 		return st.Note(t, Activity{Source: name, Kind: ActivityForgotten, Entries: entriesOf(gone)})
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -66,6 +67,12 @@ type Progress struct {
 	Mark       Mark
 	Applied    int             // entries applied since the clean start
 	Records    json.RawMessage `json:",omitempty"` // how far a source of records was followed, as its protocol has it
+
+	// Proof is what the last comparison of the state digests has brought. It is nil where there was none.
+	Proof *Proof `json:",omitempty"`
+	// NoRepair says that what differs from the source is not to be repaired: it was tried without success, or
+	// topics were forgotten.
+	NoRepair bool `json:",omitempty"`
 }
 
 // Mark is the point in a feed up to which everything is applied. Times are the
@@ -83,6 +90,8 @@ type Mark struct {
 	// it the next time, it has those for whose sake earlier ones were passed
 	// over.
 	Relied string `json:",omitempty"`
+	// Digest is the state digest that the source states for the mark, "" where it states none.
+	Digest string `json:",omitempty"`
 }
 
 // Source names the generation with a progress.
@@ -235,6 +244,32 @@ func (st *Store) StageSource(ctx context.Context, name string, all iter.Seq2[fra
 	})
 }
 
+// Proof says how the state of a generation compares with what its source states.
+type Proof struct {
+	At      time.Time // of the comparison, by this node's clock
+	Equal   bool      // the digests were the same
+	Differs bool      `json:",omitempty"` // they were not, and nothing is in quarantine
+	Reason  string    `json:",omitempty"` // why the state is not proven, for people
+}
+
+// DigestNode returns the node at a path of the tree of the state digest, of that state of a subscription's source to which
+// changes are applied.
+func (st *Store) DigestNode(ctx context.Context, name string, path []byte) (n *statedigest.Node, err error) {
+	err = st.rows.View(ctx, func(t *txn.Tx) error {
+		s, err := getSubscription(t, name)
+		if err != nil {
+			return err
+		}
+		p := s.Applied()
+		if p == nil {
+			return fmt.Errorf("%w: subscription %q has no state yet", txn.ErrNotFound, name)
+		}
+		n, err = records.Of(t, s.Source(p)).DigestNode(path)
+		return err
+	})
+	return n, err
+}
+
 // ApplyEntries changes the records of a source and moves its mark, in one
 // commit. It works on the staged generation where there is one, so that readers
 // go on seeing the state before a clean replacement.
@@ -285,7 +320,7 @@ func (st *Store) CountTopics(ctx context.Context, name, prefix string) (n int, e
 		if err != nil || s.State == nil {
 			return err
 		}
-		for _, err := range t.Glance(s.Source(s.State).LocatorKey(keys.TableTopic, fragment.Ref(prefix)), nil) {
+		for _, err := range t.ScanInPlace(s.Source(s.State).LocatorKey(keys.TableTopic, fragment.Ref(prefix)), nil) {
 			if err != nil {
 				return err
 			}

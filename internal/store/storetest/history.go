@@ -12,7 +12,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/testedit"
 	"github.com/tmshare/tmshare/merge"
-	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -21,7 +20,7 @@ const SP = "http://maps.example.org/topicmaps/test/"
 
 // Editor makes versions of a map by random edits, each as a publisher reads it.
 type Editor struct {
-	Said []string // the edits
+	Edits []string // made so far
 
 	t      testing.TB
 	rng    *rand.Rand
@@ -30,35 +29,13 @@ type Editor struct {
 
 // NewEditor returns an editor of a small map, reproducible for a seed.
 func NewEditor(t testing.TB, seed uint64) *Editor {
-	return &Editor{t: t, rng: rand.New(rand.NewPCG(seed, 11)), editor: testedit.New(smallMap(t), SP, seed)}
-}
-
-// smallMap is a map in which random edits soon meet each other.
-func smallMap(t testing.TB) *tmdm.TopicMap {
-	tm := tmdm.New()
-	var topics []*tmdm.Topic
-	for i, si := range []tmdm.Locator{"http://a", "http://b", "http://c", "http://d", ""} {
-		topic := tm.CreateTopic()
-		require.NoError(t, tmdm.AddItemIdentifier(topic, tmdm.Locator(fmt.Sprintf("%s#t%d", SP, i))))
-		if si != "" {
-			require.NoError(t, topic.AddSubjectIdentifier(si))
-		}
-		topics = append(topics, topic)
-	}
-	topics[0].AddName("class", nil)
-	topics[1].AddType(topics[0])
-	topics[2].AddType(topics[0])
-	a := tm.CreateAssociation(topics[3])
-	for i := range topics { // of more players than are stored with each
-		a.AddRole(topics[3], topics[i])
-	}
-	return tm
+	return &Editor{t: t, rng: rand.New(rand.NewPCG(seed, 11)), editor: testedit.New(testedit.SmallMap(SP, 0, 2, 3), SP, seed)}
 }
 
 // Version edits the map and returns it under the names that a publisher gives.
 func (e *Editor) Version(prior fragment.Source) *fragment.Map {
 	for range 1 + e.rng.IntN(4) {
-		e.Said = append(e.Said, e.editor.Edit())
+		e.Edits = append(e.Edits, e.editor.Edit())
 	}
 	var doc bytes.Buffer
 	_, err := xtm.Write(&doc, e.editor.Map, xtm.WriteOptions{Version: xtm.V21, Base: SP})
@@ -127,7 +104,7 @@ func runHistory(t *testing.T, b Backend, seed uint64) (applied int) {
 	editor := NewEditor(t, seed)
 	defer func() {
 		if t.Failed() {
-			t.Logf("edits:\n%s", strings.Join(editor.Said, "\n"))
+			t.Logf("edits:\n%s", strings.Join(editor.Edits, "\n"))
 		}
 	}()
 	var publisher, want merge.Memory

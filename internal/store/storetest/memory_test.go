@@ -40,8 +40,8 @@ func TestMemoryHasTheRecordsOfTheMaps(t *testing.T) {
 				require.NoError(t, merge.Apply(&subscriber, f))
 			}
 			want := storetest.Dump(t, next)
-			require.Equal(t, want, storetest.Dump(t, &publisher), "seed %d, version %d: %q", seed, version, editor.Said)
-			require.Equal(t, want, storetest.Dump(t, &subscriber), "seed %d, version %d: %q", seed, version, editor.Said)
+			require.Equal(t, want, storetest.Dump(t, &publisher), "seed %d, version %d: %q", seed, version, editor.Edits)
+			require.Equal(t, want, storetest.Dump(t, &subscriber), "seed %d, version %d: %q", seed, version, editor.Edits)
 		}
 	}
 }

@@ -2,8 +2,10 @@ package storetest
 
 import (
 	"fmt"
+	"testing"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -93,4 +95,36 @@ func fullAssociation() *fragment.Association {
 	}
 	a.Canonical()
 	return a
+}
+
+// Ref returns the i-th of the subject identifiers that tests use.
+func Ref(i int) fragment.Ref { return fragment.Ref(fmt.Sprintf("http://example.org/%06d", i)) }
+
+// Named returns the record of a topic with one name.
+func Named(si fragment.Ref, name string) *fragment.Topic {
+	return &fragment.Topic{
+		Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{si}},
+		Names:    []fragment.Name{{Value: name, Type: tmdm.PSIDefaultNameType}},
+	}
+}
+
+// Everything lists the records and answers of a state.
+func Everything(t testing.TB, s merge.State) string { return Dump(t, s) + Answers(t, s) }
+
+// Reifying returns the records of n topics, each with a reified occurrence, and
+// of n reified associations of two of them.
+func Reifying(n int) []fragment.Record {
+	var list []fragment.Record
+	for i := range n {
+		t := Named(Ref(i), "first")
+		t.Occurrences = []fragment.Occurrence{{
+			Value: "x", Datatype: tmdm.XSDString, Type: Ref(n), Scope: []fragment.Ref{Ref(n + 1)}, Reifier: Ref(n + 2 + i),
+		}}
+		a := &fragment.Association{Type: Ref(i % 7), Reifier: Ref(2*n + 2 + i), Roles: []fragment.Role{
+			{Type: Ref(n), Player: Ref(i)}, {Type: Ref(n + 1), Player: Ref((i + 1) % n)},
+		}}
+		a.Canonical()
+		list = append(list, fragment.Record{Topic: t}, fragment.Record{Association: a})
+	}
+	return list
 }

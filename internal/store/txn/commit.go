@@ -9,11 +9,16 @@ import (
 
 // end commits what an update has changed, synced, all or nothing.
 func (t *Tx) end() error {
+	for _, f := range t.attached {
+		if err := f.Finish(); err != nil {
+			return err
+		}
+	}
 	written := t.unread
 	err := t.Changes(func(c row) error {
 		written++
-		if t.tap != nil {
-			t.told = append(t.told, c)
+		if t.observer != nil {
+			t.changed = append(t.changed, c)
 		}
 		if c.Value == nil {
 			return t.commit.Delete(c.Key)
@@ -21,8 +26,8 @@ func (t *Tx) end() error {
 		return t.commit.Put(c.Key, c.Value)
 	})
 	if err == nil && written > 0 {
-		if t.tap != nil {
-			t.tap.Commits(t.told)
+		if t.observer != nil {
+			t.observer.Commits(t.changed)
 		}
 		t.pending, t.reads = nil, reads{} // the engine has them
 		err = t.commit.Commit()

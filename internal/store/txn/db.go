@@ -13,8 +13,8 @@ import (
 // DB reads and changes the rows of an engine. It is safe for concurrent use; changes run one
 // at a time.
 type DB struct {
-	Engine kv.Engine
-	Tap    Tap // of updates; nil but in benchmarks
+	Engine   kv.Engine
+	Observer Observer // of updates; nil but in benchmarks
 
 	writable func() error
 	write    chan struct{} // of one place: that of the one writer of this process
@@ -122,6 +122,6 @@ func (db *DB) Preview(ctx context.Context, f func(*Tx) error) error {
 		return err
 	}
 	defer db.end(t)
-	t.pending, t.tap = btree.NewMap[string, []byte](0), db.Tap
+	t.pending, t.observer = btree.NewMap[string, []byte](0), db.Observer
 	return f(t)
 }

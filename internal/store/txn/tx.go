@@ -16,24 +16,43 @@ import (
 // Tx reads one state of the database. In an update it also collects changes,
 // which its own reads see and which are committed together.
 type Tx struct {
-	ctx     context.Context // where it ends, so do all reads
-	base    kv.Reader
-	pending *btree.Map[string, []byte] // nil value = delete; nil map = read only
-	reads   reads
-	tap     Tap
+	ctx      context.Context // where it ends, so do all reads
+	base     kv.Reader
+	pending  *btree.Map[string, []byte] // nil value = delete; nil map = read only
+	reads    reads
+	observer Observer
 
 	size, most int64 // of the rows that are pending, and how large they may be; 0: as large as they are
 
-	commit kv.Writer // nil: nothing is committed
-	unread int       // how many rows it has already, because nobody reads them in this state
-	told   []row     // these, where there is a tap
+	attached map[any]Finisher // by what they belong to
+
+	commit  kv.Writer // nil: nothing is committed
+	unread  int       // how many rows it has already, because nobody reads them in this state
+	changed []row     // these, where there is an observer
 }
 
-// Tap is told what an update reads and writes. Benchmarks repeat that without us.
-type Tap interface {
+// Observer gets what an update reads and writes. Benchmarks repeat that without this package.
+type Observer interface {
 	Got(key []byte)
 	Scanned(prefix []byte)
 	Commits(changes []kv.Row)
+}
+
+// Finisher completes what an update has begun. Finish is called before the commit, and may be called
+// earlier.
+type Finisher interface{ Finish() error }
+
+// Attached returns what an update has attached to a key, which make makes at first.
+func (t *Tx) Attached(key any, make func() Finisher) Finisher {
+	f, ok := t.attached[key]
+	if !ok {
+		f = make()
+		if t.attached == nil {
+			t.attached = map[any]Finisher{}
+		}
+		t.attached[key] = f
+	}
+	return f
 }
 
 // ErrReadOnly says that a view is not for changing anything.
@@ -44,6 +63,9 @@ func Over(ctx context.Context, base kv.Reader) *Tx { return &Tx{ctx: ctx, base: 
 
 // Context returns the context with which all reading ends.
 func (t *Tx) Context() context.Context { return t.ctx }
+
+// Changing reports whether it is an update.
+func (t *Tx) Changing() bool { return t.pending != nil }
 
 // Version returns the version of the state.
 func (t *Tx) Version() kv.Version { return t.base.Version() }
@@ -79,8 +101,8 @@ func (t *Tx) stored(key []byte) ([]byte, error) {
 	if err := t.ended(); err != nil {
 		return nil, err
 	}
-	if t.tap != nil {
-		t.tap.Got(key)
+	if t.observer != nil {
+		t.observer.Got(key)
 	}
 	value, known, err := t.before(key)
 	if err == nil && !known {
@@ -131,8 +153,8 @@ func (t *Tx) PutUnread(key, value []byte) error {
 		return nil
 	}
 	t.unread++
-	if t.tap != nil {
-		t.told = append(t.told, row{Key: key, Value: value})
+	if t.observer != nil {
+		t.changed = append(t.changed, row{Key: key, Value: value})
 	}
 	return t.commit.Put(key, value)
 }
@@ -174,11 +196,13 @@ type row = kv.Row
 // or not; the rows stay valid.
 func (t *Tx) Scan(prefix, from []byte) iter.Seq2[kv.Row, error] { return t.rows(prefix, from, true) }
 
-// Glance is Scan, but that a row is valid only until the next one: for who looks
+// ScanInPlace is Scan, but a row is valid only until the next one: for those who look
 // at many rows and keeps few.
-func (t *Tx) Glance(prefix, from []byte) iter.Seq2[kv.Row, error] { return t.rows(prefix, from, false) }
+func (t *Tx) ScanInPlace(prefix, from []byte) iter.Seq2[kv.Row, error] {
+	return t.rows(prefix, from, false)
+}
 
-// Descend is Glance in descending order, from the key from on, of the rows as they were before
+// Descend is ScanInPlace in descending order, from the key from on, of the rows as they were before
 // an update.
 func (t *Tx) Descend(prefix, from []byte) iter.Seq2[kv.Row, error] {
 	return t.base.Range(prefix, from, true)
@@ -190,8 +214,8 @@ func (t *Tx) rows(prefix, from []byte, stay bool) iter.Seq2[row, error] {
 			t.storedRows(prefix, from, stay, yield)
 			return
 		}
-		if t.tap != nil {
-			t.tap.Scanned(prefix)
+		if t.observer != nil {
+			t.observer.Scanned(prefix)
 		}
 		p := &pendingRows{Tx: t, prefix: string(prefix), yield: yield, more: true}
 		p.seek(max(string(from), p.prefix), true)

@@ -18,6 +18,7 @@ import (
 // Server is a real server on a loopback socket. Its client reaches it under every URL.
 type Server struct {
 	Client  *http.Client
+	Address string // its own
 	handler atomic.Pointer[http.Handler]
 }
 
@@ -27,7 +28,8 @@ func Serve(t testing.TB, h http.Handler) *Server {
 	s.Handle(h)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*s.handler.Load()).ServeHTTP(w, r) }))
 	t.Cleanup(server.Close)
-	s.Client = ClientOf(server.Listener.Addr().String())
+	s.Address = server.Listener.Addr().String()
+	s.Client = ClientOf(s.Address)
 	t.Cleanup(s.Client.CloseIdleConnections)
 	return s
 }

@@ -25,5 +25,5 @@ var ErrNone = errors.New("no patch leads from the one document to the other")
 const (
 	maxOperations = 10_000
 	maxDepth      = 6           // steps of a selector behind the root
-	maxMoves      = 100_000_000 // elements that are moved to make room for others, in all
+	maxMoves      = 100_000_000 // elements that are moved to make space for others, in all
 )

@@ -160,7 +160,7 @@ func split(element string) (*content, error) {
 		return nil, err
 	}
 	if element[at-2] == '/' {
-		return nil, errMixed // there is no room in it
+		return nil, errMixed // nothing can be put into it
 	}
 	last := strings.LastIndex(element, "</")
 	if last < at {

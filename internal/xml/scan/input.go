@@ -37,11 +37,11 @@ func (s *Scanner) fill() {
 	if held := s.end - s.pos; held >= longToken {
 		want = held / 2
 	}
-	room := s.buf[:len(s.buf)-pad]
+	space := s.buf[:len(s.buf)-pad]
 	for empty := 0; want > 0 && s.inErr == nil; {
-		n, err := s.in.Read(room[s.end:])
-		if n < 0 || n > len(room)-s.end {
-			n, err = 0, errors.New("the reader claims to have read more than it was given room for")
+		n, err := s.in.Read(space[s.end:])
+		if n < 0 || n > len(space)-s.end {
+			n, err = 0, errors.New("the reader claims to have read more than it was given space for")
 		}
 		s.end += n
 		want -= n

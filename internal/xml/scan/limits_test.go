@@ -139,6 +139,7 @@ func (*liar) Read(p []byte) (int, error) { return len(p) + 1, nil }
 
 // What a document costs does not depend on its length.
 func TestMemoryIsConstant(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	allocations := func(topics int) float64 {
 		document := string(topicMap(topics))
 		document = strings.Replace(document, "\n", "\r\n", len(document)/100) // and some that is not read where it stands

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/admin"
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// aboutTimes is what the help of commands that look back says of times.
+const aboutTimes = `A time is one of RFC 3339, such as 2026-11-23T14:05:00Z or 2026-11-23T15:05:00+01:00;
+a date alone is its first moment, in UTC. A state can be had as far back as history
+is kept (--keep-entries, --keep-for): the error says since when that is.`
+
+// times are times on a command line.
+type times struct {
+	all  []time.Time
+	most int
+}
+
+func (t *times) add(cmd *cobra.Command, most int, name, usage string) {
+	t.most = most
+	cmd.Flags().Var(t, name, usage)
+}
+
+// String implements [pflag.Value].
+func (t *times) String() string { return "" }
+
+// Type implements [pflag.Value].
+func (t *times) Type() string { return "time" }
+
+// Set implements [pflag.Value].
+func (t *times) Set(text string) error {
+	if len(t.all) == t.most {
+		return fmt.Errorf("it is given too often: at most %d times", t.most)
+	}
+	at, err := history.ParseTime(text)
+	t.all = append(t.all, at)
+	return err
+}
+
+// first returns the first time, or the zero time.
+func (t *times) first() time.Time { return t.nth(0) }
+
+func (t *times) nth(n int) (at time.Time) {
+	if n < len(t.all) {
+		at = t.all[n]
+	}
+	return at
+}
+
+func historyCommand() *cobra.Command {
+	var r remote
+	return r.changes(&cobra.Command{
+		Use:   "history NAME [SUBJECT-IDENTIFIER]",
+		Short: "Show who changed what when, and how, the newest first",
+		Long: `Show what has changed in the collection NAME, or in one topic of it, the newest
+first: for each entry of the log what the topic says that it did not say before (+),
+and what it says no longer (-).
+
+` + aboutTimes,
+		Example: `  tmshare-server history egov https://psi.egov.example.org/service/dog-licence
+  tmshare-server history egov --since 2026-11-01 --limit 0`,
+		Args: cli.Args(cli.NotEmpty(cobra.RangeArgs(1, 2))),
+	}, true)
+}
+
+func logCommand() *cobra.Command {
+	var r remote
+	return r.changes(&cobra.Command{
+		Use:   "log NAME",
+		Short: "List the entries of the log, the newest first",
+		Long: `List the entries of the log of the collection NAME, the newest first: which topics
+changed when. Entries of one commit bear its number. "history" shows how they changed.
+
+` + aboutTimes,
+		Example: `  tmshare-server log egov --since 2026-11-23T14:00:00Z`,
+		Args:    cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
+	}, false)
+}
+
+// changes completes a command that lists changes.
+func (r *remote) changes(cmd *cobra.Command, words bool) *cobra.Command {
+	var since times
+	limit := 0
+	since.add(cmd, 1, "since", "only changes from this `time` on")
+	cmd.Flags().IntVar(&limit, "limit", 20, "show this `number` at most, 0: all")
+	return r.command(cmd, func(ctx context.Context, args []string) error {
+		if limit < 0 {
+			return usage(fmt.Errorf("--limit %d: it cannot be negative", limit))
+		}
+		q := admin.Query{Since: since.first(), Limit: limit, Words: words}
+		if len(args) > 1 {
+			q.SI = args[1]
+		}
+		list, err := r.server.History(ctx, args[0], q)
+		if err != nil {
+			return err
+		}
+		if r.json {
+			return r.print(list, "")
+		}
+		w := bufio.NewWriter(r.out)
+		for i := range list.Changes {
+			writeChange(w, &list.Changes[i])
+		}
+		if list.Pruned != "" {
+			fmt.Fprintf(w, "earlier changes, up to %s, are no longer kept\n", list.Pruned)
+		}
+		return w.Flush()
+	})
+}
+
+// writeChange writes a change as people read it.
+func writeChange(w io.Writer, c *server.Change) {
+	if c.Updated != "" {
+		fmt.Fprintf(w, "%s ", c.Updated)
+	}
+	fmt.Fprintf(w, "%-7s %s", c.Kind, c.TopicSI)
+	if c.Title != "" && c.Title != c.TopicSI {
+		fmt.Fprintf(w, " %q", c.Title)
+	}
+	if c.Topic != "" {
+		fmt.Fprintf(w, " to %s", c.Topic)
+	}
+	if c.Commit > 0 {
+		fmt.Fprintf(w, " (commit %d)", c.Commit)
+	}
+	if c.Author != "" {
+		fmt.Fprintf(w, " by %s", printable(c.Author))
+	}
+	if c.Note != "" {
+		fmt.Fprintf(w, ": %s", printable(c.Note))
+	}
+	fmt.Fprintln(w)
+	for _, s := range c.Removed {
+		fmt.Fprintf(w, "  - %s\n", s.Text)
+	}
+	for _, s := range c.Added {
+		fmt.Fprintf(w, "  + %s\n", s.Text)
+	}
+	if c.Missing != "" {
+		fmt.Fprintf(w, "  ? %s\n", c.Missing)
+	}
+}
+
+// printable replaces what a terminal might take for a command.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
+}
+
+func exportCommand() *cobra.Command {
+	var r remote
+	var format string
+	var at times
+	cmd := &cobra.Command{
+		Use:   "export NAME [FILE]",
+		Short: "Write a map of a running server, as it is or as it was",
+		Long: `Write the collection NAME of a running server to FILE, or to standard output: as it
+is now, or with --at as it was at a time. A FILE that ends in .gz is gzipped. It
+appears when it is complete.
+
+` + aboutTimes,
+		Example: `  tmshare-server export egov egov.xtm
+  tmshare-server export egov egov-november.xtm.gz --at 2026-11-01`,
+		Args: cli.Args(cli.NotEmpty(cobra.RangeArgs(1, 2))),
+	}
+	cmd.Flags().StringVar(&format, "format", "xtm2.1", "`format`: xtm2.1, which loses nothing, or xtm1")
+	at.add(cmd, 1, "at", "as it was at this `time`")
+	return r.command(cmd, func(ctx context.Context, args []string) error {
+		f, err := formats.ServedNamed(format)
+		if err != nil {
+			return usage(fmt.Errorf("--format: %w", err))
+		}
+		if r.json && len(args) < 2 {
+			return usage(errors.New("--json goes with a FILE: the map is written to standard output without one"))
+		}
+		path := "-"
+		if len(args) > 1 {
+			path = args[1]
+		}
+		_, err = formats.Target{Path: path, Stdout: r.out}.Write(ctx, func(w io.Writer) (xtm.Losses, error) {
+			return xtm.Losses{}, r.server.Export(ctx, args[0], f.URLEnding, at.first(), w)
+		})
+		if err != nil || !r.json {
+			return err
+		}
+		return r.print(map[string]string{"collection": args[0], "out": path, "format": f.Name}, "")
+	})
+}
+
+func diffCommand() *cobra.Command {
+	var r remote
+	var at times
+	cmd := &cobra.Command{
+		Use:   "diff NAME --at TIME [--at TIME]",
+		Short: "Compare two states of a map, topic by topic",
+		Long: `Compare the collection NAME as it was at a time with what it was at a later one, or
+with what it is now, and say topic by topic what the later state says that the
+earlier one did not (+), and what it says no longer (-).
+
+` + aboutTimes + `
+
+Exit codes: 0 equal, 4 different, 1 error, 2 usage.`,
+		Example: `  tmshare-server diff egov --at 2026-11-01
+  tmshare-server diff egov --at 2026-11-01 --at 2026-11-08`,
+		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
+	}
+	at.add(cmd, 2, "at", "`time` of a state; the earlier one first (at most twice)")
+	return r.command(cmd, func(ctx context.Context, args []string) error {
+		if len(at.all) == 0 {
+			return usage(errors.New("give a time, --at, to compare with what is now, or two"))
+		}
+		if at.nth(1).Before(at.first()) && len(at.all) == 2 {
+			return usage(errors.New("give the earlier --at first"))
+		}
+		d, err := r.server.Differences(ctx, args[0], at.first(), at.nth(1))
+		if err != nil {
+			return err
+		}
+		if r.json {
+			err = r.print(d, "")
+		} else {
+			w := bufio.NewWriter(r.out)
+			for i := range d.Topics {
+				writeChange(w, &d.Topics[i])
+			}
+			fmt.Fprintf(w, "%s: %d topics differ between the changes of %s and %s\n", d.Collection, len(d.Topics), d.From, d.To)
+			err = w.Flush()
+		}
+		if err == nil && len(d.Topics) > 0 {
+			err = &cli.ExitError{Code: cli.Differs}
+		}
+		return err
+	})
+}
+
+func revertCommand() *cobra.Command {
+	var r remote
+	var w admin.Write
+	var to times
+	var commit uint64
+	cmd := &cobra.Command{
+		Use:   "revert NAME {SUBJECT-IDENTIFIER --to TIME | --commit NUMBER}",
+		Short: "Make a topic what it was, or take back a commit",
+		Long: `Make a topic of the collection NAME what it was at a time, or take back what a commit
+changed; "log" shows the numbers of commits. It is a new change: the log keeps what it
+takes back.
+
+A topic is replaced by what it was then, with the associations in which it played,
+and deleted if it was not there. It is refused where another topic has one of the identifiers
+that it had.
+
+A commit is refused whose topics have changed again since: revert the later ones first,
+or single topics. The server reads the whole map for it, as for an import, and --max-delete
+holds for it too. What other topics refer to stays, without names.
+
+` + aboutTimes,
+		Example: `  tmshare-server revert egov https://psi.egov.example.org/service/dog-licence --to 2026-11-01 --dry-run
+  tmshare-server revert egov --commit 1042 --message "Imported the wrong file"`,
+		Args: cli.Args(cli.NotEmpty(cobra.RangeArgs(1, 2))),
+	}
+	to.add(cmd, 1, "to", "make the topic what it was at this `time`")
+	cmd.Flags().Uint64Var(&commit, "commit", 0, "take back the commit with this `number`")
+	cmd.Flags().TextVar(&w.MaxDelete, "max-delete", fragment.MaxDelete{}, "with --commit: delete at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
+	writeFlags(cmd, &w)
+	return r.command(cmd, func(ctx context.Context, args []string) error {
+		topic := len(args) == 2 && len(to.all) == 1
+		if topic == (len(args) == 1 && commit > 0 && len(to.all) == 0) || topic && commit > 0 {
+			return usage(errors.New("give a subject identifier and --to, or --commit"))
+		}
+		var p *server.Published
+		var err error
+		if topic {
+			p, err = r.server.RevertTopic(ctx, args[0], args[1], to.first(), w)
+		} else {
+			p, err = r.server.RevertCommit(ctx, args[0], commit, w)
+		}
+		if err != nil {
+			return err
+		}
+		return r.print(p, published(p))
+	})
+}

@@ -1,0 +1,123 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+// Query says which changes of a collection are asked for.
+type Query struct {
+	SI    string    // of a topic; "": all topics
+	Since time.Time // not before this time
+	Limit int       // as many at most; 0: all
+	Words bool      // with the differences
+}
+
+// History returns changes of a collection, the newest first.
+func (c *Client) History(ctx context.Context, name string, q Query) (*server.History, error) {
+	query := url.Values{"words": {strconv.FormatBool(q.Words)}, "limit": {"1000"}}
+	if q.SI != "" {
+		query.Set("si", q.SI)
+	}
+	if !q.Since.IsZero() {
+		query.Set("since", q.Since.Format(time.RFC3339Nano))
+	}
+	all := &server.History{Changes: []server.Change{}}
+	for {
+		if q.Limit > 0 {
+			query.Set("limit", strconv.Itoa(min(1000, q.Limit-len(all.Changes))))
+		}
+		var page server.History
+		if _, err := c.ask(ctx, request{method: http.MethodGet, path: mapPath(name) + "/history", query: "?" + query.Encode()}, &page); err != nil {
+			return nil, err
+		}
+		page.Changes = append(all.Changes, page.Changes...)
+		all = &page
+		if all.Before == 0 || q.Limit > 0 && len(all.Changes) >= q.Limit {
+			return all, nil
+		}
+		query.Set("before", strconv.FormatUint(all.Before, 10))
+	}
+}
+
+// Differences returns the topics that differ between the states at two times; a zero time is now.
+func (c *Client) Differences(ctx context.Context, name string, from, to time.Time) (*server.Differences, error) {
+	query := url.Values{}
+	for _, t := range []time.Time{from, to} {
+		if !t.IsZero() {
+			query.Add("at", t.Format(time.RFC3339Nano))
+		}
+	}
+	res, err := c.send(ctx, request{method: http.MethodGet, path: mapPath(name) + "/differences", query: "?" + query.Encode(), accept: "application/json"})
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	var d server.Differences
+	err = json.NewDecoder(res.Body).Decode(&d)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, cutOff(c.base+mapPath(name), err)
+	case err != nil:
+		return nil, fmt.Errorf("%s answers what is not this server's: %w", c.base+mapPath(name), err)
+	}
+	return &d, nil
+}
+
+// Export writes a collection as it is now, or as it was at a time that is not zero. extension is that of the
+// form in which it is wanted, such as ".xtm21".
+func (c *Client) Export(ctx context.Context, name, extension string, at time.Time, w io.Writer) error {
+	return c.copy(ctx, request{method: http.MethodGet, path: mapPath(name) + "/snapshots/current" + extension, query: atQuery(nil, at), accept: "*/*"}, w)
+}
+
+// copy writes the body of an answer.
+func (c *Client) copy(ctx context.Context, r request, w io.Writer) error {
+	res, err := c.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(w, res.Body); err != nil {
+		return cutOff(c.base+r.path, err)
+	}
+	return nil
+}
+
+func cutOff(address string, err error) error { return fmt.Errorf("%s: cut off: %w", address, err) }
+
+// atQuery returns a query that asks for what was at a time, unless that is zero.
+func atQuery(query url.Values, at time.Time) string {
+	if !at.IsZero() {
+		if query == nil {
+			query = url.Values{}
+		}
+		query.Set("at", at.Format(time.RFC3339Nano))
+	}
+	if len(query) == 0 {
+		return ""
+	}
+	return "?" + query.Encode()
+}
+
+// RevertTopic makes a topic what it was at a time.
+func (c *Client) RevertTopic(ctx context.Context, name, si string, to time.Time, w Write) (*server.Published, error) {
+	return c.revert(ctx, name, url.Values{"si": {si}, "to": {to.Format(time.RFC3339Nano)}}, w)
+}
+
+// RevertCommit takes back what a commit has changed.
+func (c *Client) RevertCommit(ctx context.Context, name string, commit uint64, w Write) (*server.Published, error) {
+	return c.revert(ctx, name, url.Values{"commit": {strconv.FormatUint(commit, 10)}}, w)
+}
+
+func (c *Client) revert(ctx context.Context, name string, query url.Values, w Write) (*server.Published, error) {
+	return c.publish(ctx, request{method: http.MethodPost, path: mapPath(name) + "/revert", query: "?" + query.Encode(), Write: w})
+}

@@ -1,0 +1,314 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/follow/tmshare"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// fragments is a source of fragments in the store, as a [follow.Sink]. A fragment is one change of the
+// map: each is applied in its turn, and each commit moves the mark.
+type fragments struct {
+	*Client
+	follow.NoRecords
+	source   *tmshare.Source
+	s        *store.Subscription
+	r        *Round
+	allowURL func(*url.URL) error
+	mark     follow.Mark // moves with each commit
+
+	log      *follow.Log // of the look
+	done     int         // changes of the log that the mark is past
+	relies   bool        // changes were passed over for the sake of later ones
+	settling settling
+
+	inQuarantine quarantineCount
+
+	large chan struct{} // held by the fetch of a large fragment: one at a time
+}
+
+// received is what was fetched for a change.
+type received struct {
+	fragment  *fragment.Fragment // nil where nothing is to be applied: a later change stands for this one, or it is unchanged
+	digest    string             // of the bytes, where the change is unsettled
+	unchanged bool               // since it was applied
+}
+
+// maxCommit bounds, roughly, the bytes of fragments that are applied in one
+// commit.
+const maxCommit = 8 << 20
+
+// maxGone is how many changes of a round may wait for the feed to be read again, because their
+// fragments are gone.
+const maxGone = 3
+
+// followFragments applies what the fragments feed has beyond the mark, up to a time unless that is zero.
+func (c *Client) followFragments(ctx context.Context, s *store.Subscription, r *Round, until time.Time) error {
+	u, err := c.fragmentsOf(s)
+	if err != nil {
+		return err
+	}
+	u.r, u.source.Until = r, until
+	e := follow.Engine[received]{
+		Source: u.source, URL: s.FragmentsFeed, Sink: u,
+		Parallel: c.Parallel, Batch: c.Batch, BatchBytes: maxCommit, MaxWaiting: maxGone, Health: c.healthOf(s, u.allowURL),
+		Progress: func(done, total int) {
+			c.Progress(Progress{s.Name, "applying changes", int64(done), int64(total), Fragments})
+		},
+	}
+	run := func() error { return e.Run(ctx) }
+	if err := run(); err != nil {
+		return err
+	}
+	return u.provenOrRepaired(ctx, run)
+}
+
+func (c *Client) fragmentsOf(s *store.Subscription) (*fragments, error) {
+	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
+	if err != nil {
+		return nil, err
+	}
+	u := &fragments{Client: c, s: s, allowURL: allowURL, large: make(chan struct{}, 1), mark: follow.Mark{Feed: s.FeedID, ETag: s.ETag}}
+	if p := s.Applied(); p != nil {
+		m := p.Mark
+		u.mark.Updated, u.mark.At, u.mark.Relied, u.mark.Unsettled, u.mark.Digest = m.Updated, m.Handled, m.Relied, m.Unsettled, m.Digest
+	}
+	u.source = &tmshare.Source{
+		Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, MaxBytes: c.MaxFeed, Scratch: c.scratch(s), Link: c.dataLink,
+		Check: func(f *feeds.Feed, at string, recent bool) error {
+			return checkPrefix(s, f.ServerSrcLocatorPrefix, at, recent)
+		},
+		Progress: func(documents int) {
+			c.Progress(Progress{s.Name, "reading the feed", int64(documents), 0, Documents})
+		},
+		Advice: fmt.Sprintf("\"replace %s\" starts afresh from the server's newest snapshot", s.Name),
+	}
+	return u, nil
+}
+
+// checkPrefix compares the prefix that a document declares, or "", with the one that was
+// pinned. Of feeds only the recent document must declare it.
+func checkPrefix(s *store.Subscription, sp, at string, must bool) error {
+	if sp == s.SP || sp == "" && (s.OwnSP || !must) {
+		return nil
+	}
+	return &PrefixError{at, s.SP, sp}
+}
+
+// Mark implements [follow.Sink].
+func (u *fragments) Mark() follow.Mark { return u.mark }
+
+// Begin implements [follow.Sink].
+func (u *fragments) Begin(ctx context.Context, n *follow.Delta, mark follow.Mark) error {
+	if n.Unchanged {
+		return nil
+	}
+	u.s.ETag = "" // until all of this document is applied
+	u.settling = newSettling(n.AsOf, u.mark)
+	u.log, u.done, u.relies = n.Log, 0, n.Log.Passes()
+	contained := len(mark.At) > len(u.mark.At) // entries that the snapshot has are handled
+	if u.mark = mark; !contained {
+		return nil
+	}
+	return u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) error {
+		a.Mark = storedMark(mark)
+		return nil
+	})
+}
+
+// Retry implements [follow.Sink]. What is in quarantine was tried before the round: see revisit.
+func (u *fragments) Retry(*follow.Plan, bool) ([]follow.Record, error) { return nil, nil }
+
+// End implements [follow.Sink]: the feed need not be read until it changes.
+func (u *fragments) End(_ context.Context, n *follow.Delta) error {
+	if !n.Unchanged && u.source.Until.IsZero() && len(u.mark.Unsettled) == 0 {
+		u.s.ETag = n.Mark.ETag
+	}
+	return nil
+}
+
+// Fetch implements [follow.Sink]. A fragment that the server has given up is passed over where a later
+// change is of the same topic.
+func (u *fragments) Fetch(ctx context.Context, r *follow.Record, _ bool) (received, int64, error) {
+	got, size, err := u.fetchFragment(ctx, r)
+	var answer *FetchError
+	if errors.As(err, &answer) && answer.Gone() {
+		if r.Change.Superseded {
+			return received{}, 0, nil
+		}
+		err = fmt.Errorf("%w, and the feed has no later entry for its topic", err)
+	}
+	return got, size, err
+}
+
+// Commit implements [follow.Sink]: it applies what was fetched and moves the mark. Changes that were passed
+// over have a later one of the same topic, which is still to come.
+func (u *fragments) Commit(ctx context.Context, batch []follow.Result[received], _ func(*follow.Record) bool) ([]*follow.Record, error) {
+	var bad []error
+	unchanged := 0
+	for i := range batch {
+		o := &batch[i]
+		if o.Err != nil {
+			bad = append(bad, o.Err)
+		}
+		if u.settling.compare(o); o.Content.unchanged {
+			unchanged++
+		}
+		u.settling.note(o)
+		u.relies = u.relies || o.Err == nil && o.Content.fragment == nil && !o.Content.unchanged
+	}
+	mark, err := u.markBehind(batch)
+	if err == nil {
+		err = u.inQuarantine.add(ctx, u.Client, u.s, bad)
+	}
+	if err != nil {
+		return nil, err
+	}
+	applied := 0
+	err = u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) (err error) {
+		if applied, err = u.applyBatch(a, batch); err != nil {
+			return err
+		}
+		a.Mark, a.Proof = storedMark(mark), nil
+		a.Applied += applied
+		return nil
+	})
+	if err == nil {
+		u.mark, u.done = mark, u.done+len(batch)
+		u.r.Applied += applied
+		u.r.Entries += len(batch) - unchanged
+	}
+	return nil, err
+}
+
+// markBehind returns the mark that is behind some changes.
+func (u *fragments) markBehind(batch []follow.Result[received]) (follow.Mark, error) {
+	mark := follow.Mark{Feed: u.mark.Feed, Updated: u.mark.Updated, At: append([]string(nil), u.mark.At...)}
+	for i := range batch {
+		r := batch[i].Record
+		if r.Updated.After(mark.Updated) {
+			mark.Updated, mark.At = r.Updated, nil
+		}
+		if _, again := u.settling.applied(r); !again {
+			mark.At = append(mark.At, r.ID)
+		}
+		mark.Digest = r.Change.Digest
+	}
+	mark.Unsettled = u.settling.unsettled(mark.At)
+	if u.relies && u.done+len(batch) < u.log.Total() {
+		// If the newest entry is there the next time, so are those relied on.
+		mark.Relied = u.log.Newest()
+	}
+	size := 0
+	for _, id := range mark.At {
+		size += len(id)
+	}
+	return mark, u.source.CheckAtOnce(mark.Updated, size)
+}
+
+func storedMark(m follow.Mark) store.Mark {
+	return store.Mark{Updated: m.Updated, Handled: m.At, Relied: m.Relied, Unsettled: m.Unsettled, Digest: m.Digest}
+}
+
+// applyBatch applies what was fetched, puts what could not be had into quarantine,
+// and notes what was done. It returns how many fragments it has applied.
+func (u *fragments) applyBatch(a *store.Applying, batch []follow.Result[received]) (int, error) {
+	var told notes
+	for i := range batch {
+		o := &batch[i]
+		entry := store.ActivityEntry{TopicSI: o.Topic(), Title: o.Title, State: string(o.Change.State), Updated: o.Updated}
+		if o.Err != nil {
+			entry.Error = o.Err.Error()
+			told.quarantined = append(told.quarantined, entry)
+			if err := a.Quarantine(quarantined(o.Record, o.Err)); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		if o.Content.fragment == nil {
+			continue
+		}
+		if err := merge.Apply(a.State, o.Content.fragment); err != nil {
+			return 0, fmt.Errorf("applying the fragment of %s: %w", o.Content.fragment.TopicSI, err)
+		}
+		told.applied = append(told.applied, entry)
+		was, err := a.Release(entry.TopicSI, o.Updated)
+		if err != nil {
+			return 0, err
+		}
+		if was {
+			told.released = append(told.released, entry)
+		}
+	}
+	return len(told.applied), told.keep(a)
+}
+
+// notes are what is to be kept of a commit for people.
+type notes struct {
+	applied, released, quarantined []store.ActivityEntry
+	unusable                       int // records that are in no format of use
+}
+
+func (n *notes) keep(a *store.Applying) error {
+	for _, note := range []store.Activity{
+		{Kind: store.ActivityApplied, Entries: n.applied},
+		{Kind: store.ActivityReleased, Entries: n.released},
+		{Kind: store.ActivityQuarantined, Entries: n.quarantined},
+	} {
+		if len(note.Entries) > 0 {
+			if err := a.Note(note); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fetchFragment fetches what a change says of its topic, and how many bytes that has.
+func (u *fragments) fetchFragment(ctx context.Context, r *follow.Record) (received, int64, error) {
+	topic := fragment.Named{
+		Identity:        fragment.Identity{SubjectIdentifiers: locators(r.TopicSI), SubjectLocators: locators(r.TopicSL)},
+		ItemIdentifiers: locators(r.Change.TopicII), EmptyDeletes: r.Change.SDShare,
+	}
+	if len(r.TopicSI)+len(r.TopicSL)+len(r.Change.TopicII) == 0 {
+		return received{}, 0, fmt.Errorf("%s: the entry %s (%q) names no topic (TopicSI)", u.s.FragmentsFeed, r.ID, r.Title)
+	}
+	if len(r.Representations) == 0 {
+		return received{}, 0, noData(u.s.FragmentsFeed, r.ID, r.Title)
+	}
+	request := fetch.Request{URL: r.Representations[0].URL, Accept: u.accept(), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
+	got, a, err := fetch.Do(ctx, u.fetcher(), request, func(a *fetch.Answer) (got received, err error) {
+		body := &oneLarge{body: a.Body, ctx: ctx, room: u.large}
+		defer body.leave()
+		digest := u.settling.digest(r)
+		got.fragment, err = fragment.ReadAs(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL), topic)
+		got.digest = digest.sum()
+		return got, limitsLast(err)
+	})
+	if err != nil {
+		return received{}, 0, err
+	}
+	if r.Change.State != "" {
+		got.fragment.Deleted = r.Change.State == feeds.StateDeleted
+	}
+	return got, a.Body.Size(), nil
+}
+
+func locators(texts []string) []tmdm.Locator {
+	out := make([]tmdm.Locator, len(texts))
+	for i, text := range texts {
+		out[i] = tmdm.Locator(text)
+	}
+	return out
+}

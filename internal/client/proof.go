@@ -1,0 +1,47 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/statedigest"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// prove compares the digest of what is held with the one that the source states for the mark. It returns nil
+// where the source states none. That costs no request.
+func (u *fragments) prove(ctx context.Context) (*store.Proof, error) {
+	if u.mark.Digest == "" {
+		return nil, nil
+	}
+	p := &store.Proof{At: u.Now().UTC()}
+	stated, ok := statedigest.Parse(u.mark.Digest)
+	switch {
+	case !ok:
+		p.Reason = fmt.Sprintf("the source states a digest that this version does not know (%.20q)", u.mark.Digest)
+		return p, nil
+	case u.format == formats.XTM10:
+		p.Reason = "the digest covers more than XTM 1.0 carries, which was asked for"
+		return p, nil
+	}
+	root, err := u.Store.DigestNode(ctx, u.s.Name, nil)
+	if err != nil {
+		return nil, err
+	}
+	held := root.Digest()
+	if p.Equal = held == stated; p.Equal {
+		return p, nil
+	}
+	quarantine, err := u.Store.Quarantine(ctx, u.s.Name)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(quarantine) > 0:
+		p.Reason = "topics are in quarantine"
+	default:
+		p.Differs = true
+		p.Reason = fmt.Sprintf("what is held differs from what the source states (%s, not %s): \"replace %s\" starts afresh", held, stated, u.s.Name)
+	}
+	return p, nil
+}

@@ -1,0 +1,118 @@
+package follow
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"iter"
+	"net/url"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/fetch"
+)
+
+// Chain reads the documents of a feed: the recent one, then those behind it, along its archive
+// documents (RFC 5005 §4, Archived Feeds), or the pages (§3, Paged Feeds) of servers that have pages.
+// A complete feed (§2) is one document.
+type Chain struct {
+	Fetcher  *fetch.Fetcher
+	Limits   feeds.Limits // of one document
+	MaxDocs  int          // default 100,000
+	MaxBytes int64        // of all documents, unpacked; default: no limit
+	AllowURL func(*url.URL) error
+
+	// Check is given each document before any of it is used. It may be nil.
+	Check    func(*Document) error
+	Progress func(documents int) // may be nil
+
+	// Advice ends what is said of a feed that cannot be read to its end.
+	Advice string
+}
+
+// Document is one document of a feed.
+type Document struct {
+	*feeds.Feed // nil where it has not changed
+	*fetch.Answer
+	From  string // the URL that led to it
+	Count int    // it is the one with this number, from 1
+	Page  bool   // it is a page, whose place is the server's affair
+
+	older string // the URL of the one behind it, "" for none
+	paged bool   // that is a page
+}
+
+// BrokenError says that a document cannot be fetched though another one links to it.
+type BrokenError struct{ err error }
+
+func (e *BrokenError) Error() string {
+	return "the chain of the feed's documents is broken: " + e.err.Error()
+}
+
+// Unwrap returns why it cannot be fetched.
+func (e *BrokenError) Unwrap() error { return e.err }
+
+// Documents iterates over the documents from the one at a URL on, which is not read where its ETag is
+// still the given one.
+func (c *Chain) Documents(ctx context.Context, ref, etag string) iter.Seq2[*Document, error] {
+	return func(yield func(*Document, error) bool) {
+		seen := map[[sha256.Size]byte]bool{} // of the URLs, which may be long
+		size := int64(0)
+		d := &Document{older: ref}
+		for d.older != "" {
+			d = &Document{From: d.older, Count: d.Count + 1, Page: d.paged}
+			digest := sha256.Sum256([]byte(d.From))
+			var err error
+			switch limit := cmp.Or(c.MaxDocs, 100_000); {
+			case seen[digest]:
+				err = fmt.Errorf("%s: the documents of the feed lead in a circle; %s", d.From, c.advice())
+			case len(seen) == limit:
+				err = fmt.Errorf("%s: the feed has more than %d documents that are new: its server may make them up; %s", ref, limit, c.advice())
+			default:
+				err = c.read(ctx, d, etag)
+			}
+			if err == nil && d.Feed != nil {
+				if size += d.Body.Size(); c.MaxBytes > 0 && size > c.MaxBytes {
+					err = fmt.Errorf("%s: the documents of the feed that are new have more than %d MB: its server may make them up; %s", ref, c.MaxBytes>>20, c.advice())
+				}
+			}
+			if !yield(d, err) || err != nil || d.Feed == nil {
+				return
+			}
+			seen[digest], etag = true, ""
+		}
+	}
+}
+
+// read reads a document.
+func (c *Chain) read(ctx context.Context, d *Document, etag string) (err error) {
+	d.Feed, d.Answer, err = Feed(ctx, c.Fetcher, c.Limits, d.From, etag, c.AllowURL)
+	switch {
+	case err != nil && d.Count > 1 && ctx.Err() == nil:
+		return &BrokenError{err}
+	case err != nil:
+		return err
+	case d.NotModified:
+		d.Feed = nil
+		return nil
+	}
+	if c.Check != nil {
+		if err := c.Check(d); err != nil {
+			return err
+		}
+	}
+	if c.Progress != nil {
+		c.Progress(d.Count)
+	}
+	if d.Complete { // it has all entries, whatever there is behind it
+		return nil
+	}
+	if l, ok := d.Feed.Link("prev-archive"); ok {
+		d.older = l.Href
+	} else if l, ok := d.Feed.Link("next"); ok && !d.Archive {
+		d.older, d.paged = l.Href, true
+	}
+	return nil
+}
+
+func (c *Chain) advice() string { return cmp.Or(c.Advice, "tell the owner of the server") }

@@ -1,0 +1,187 @@
+package folder
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/follow/atompmh"
+	"github.com/tmshare/tmshare/internal/follow/followtest"
+	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
+	"github.com/tmshare/tmshare/internal/testkit/anyhost"
+	"github.com/tmshare/tmshare/internal/testkit/faults"
+	"github.com/tmshare/tmshare/internal/testkit/kill"
+)
+
+// The column of the folder in the table of followtest.
+var folderSink = followtest.Sink{
+	Rows: append(followtest.Rows(followtest.Archived, followtest.Complete, followtest.Lists), otherFeeds, otherLists),
+	Open: func(t testing.TB) followtest.Place {
+		return &place{t: t, dir: t.TempDir(), followed: map[string]followed{}}
+	},
+	Left: []string{"files to rename", "temporary files"},
+	// What a feed says of a record is not what is in it. Lists have hashes.
+	Spare: func(k followtest.Kind, sign faults.Sign) bool { return k != followtest.Lists && sign >= faults.Content },
+}
+
+func TestHistories(t *testing.T) { followtest.Histories(t, folderSink) }
+
+func TestFaults(t *testing.T) { followtest.Faults(t, folderSink) }
+
+func TestTurns(t *testing.T) { followtest.Turns(t, folderSink) }
+
+func TestKilledProcesses(t *testing.T) { followtest.Kills(t, folderSink) }
+
+// place has folders, by their names.
+type place struct {
+	t        testing.TB
+	dir      string
+	followed map[string]followed
+}
+
+// followed is what a folder follows.
+type followed struct {
+	source followtest.Source
+	kind   followtest.Kind
+}
+
+func (p *place) path(name string) string { return filepath.Join(p.dir, name) }
+
+func (p *place) On(t testing.TB) { p.t = t }
+
+func (p *place) Follow(name string, s followtest.Source, k followtest.Kind) {
+	p.followed[name] = followed{s, k}
+	if s, ok := s.(*producer); ok {
+		s.mark = func() follow.Mark { return p.state(name).Mark }
+	}
+}
+
+func (p *place) Leave(name string) { require.NoError(p.t, os.RemoveAll(p.path(name))) }
+
+// round returns what a round is done with.
+func (p *place) round(name string, how followtest.How) (Options, follow.Source) {
+	f := anyhost.FetcherOf(&http.Client{})
+	f.Tries = cmp.Or(how.Tries, 2)
+	o := Options{Fetcher: f, Parallel: how.Parallel, Formats: p.formats(name), Mirror: p.followed[name].kind == followtest.Lists}
+	feed, lists := &atompmh.Source{Fetcher: f}, &rs.Source{Fetcher: f, Temp: p.path(name)}
+	if how.Hasty {
+		f.Stall, o.MaxSize, feed.MaxDocs = 200*time.Millisecond, 256<<10, 200
+		feed.Limits.MaxBytes, lists.Limits.MaxBytes = 256<<10, 256<<10
+	}
+	if s, ok := p.followed[name].source.(*rsSource); ok {
+		f.HTTP = s.client
+		if s.noDumps {
+			lists.Temp = ""
+		}
+	}
+	if o.Mirror {
+		return o, lists
+	}
+	return o, feed
+}
+
+func (p *place) Round(ctx context.Context, name string, how followtest.How) (o followtest.Outcome, _ error) {
+	options, source := p.round(name, how)
+	f, err := Open(p.path(name), options)
+	require.NoError(p.t, err)
+	f.durable = false // the machine does not fail
+	r, err := f.Harvest(ctx, source, p.url(name))
+	if s, ok := source.(*rs.Source); ok {
+		require.NoError(p.t, s.Close())
+	}
+	require.Empty(p.t, f.state.Unfinished)
+	require.NoError(p.t, f.Close())
+	o.Waiting, o.Anew, o.Idle = len(r.Failed)+len(r.Gone), r.Reason != "", r.New+r.Changed+r.Removed == 0
+	return o, err
+}
+
+func (p *place) url(name string) string {
+	f := p.followed[name]
+	return f.source.URL(f.kind)
+}
+
+func (p *place) Process(name string, _ bool) *kill.Process {
+	args := append([]string{p.url(name), p.path(name)}, p.formats(name)...)
+	if s, ok := p.followed[name].source.(*rsSource); ok {
+		args = append(args, s.address)
+	}
+	return kill.Start(p.t, map[bool]string{false: "harvest", true: "mirror"}[p.followed[name].kind == followtest.Lists], args...)
+}
+
+func (p *place) Held(name string) map[string]string {
+	if _, err := os.Stat(p.path(name)); err != nil {
+		return nil
+	}
+	m := mirror{t: p.t, dir: p.path(name), underWay: true}
+	return m.records()
+}
+
+func (p *place) state(name string) *State {
+	if _, err := os.Stat(p.path(name)); err != nil {
+		return &State{}
+	}
+	m := mirror{t: p.t, dir: p.path(name)}
+	return m.state()
+}
+
+func (p *place) Others(name string) map[string]string {
+	all := map[string]string{}
+	for other := range p.followed {
+		if other != name {
+			maps.Copy(all, p.Held(other))
+		}
+	}
+	return all
+}
+
+func (p *place) Published(s followtest.Source, k followtest.Kind) map[string]string {
+	return s.Records(k)
+}
+
+func (p *place) Waiting(name string) (all []string) {
+	for id, held := range p.state(name).Records {
+		if held.Missing != nil {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
+func (p *place) Left(name string) (left []string) {
+	if len(p.state(name).Unfinished) > 0 {
+		left = append(left, "files to rename")
+	}
+	for what, pattern := range map[string]string{"temporary files": follow.OwnPrefix + "-*", "packages": follow.PackagePrefix + "*"} {
+		if files, err := filepath.Glob(filepath.Join(p.path(name), pattern)); err == nil && len(files) > 0 {
+			left = append(left, what)
+		}
+	}
+	return left
+}
+
+func (p *place) Exact(followtest.Kind) bool { return true }
+
+func (p *place) InStep(followers map[string]followtest.Source) {
+	for name := range followers {
+		require.Empty(p.t, p.Left(name))
+	}
+}
+
+func (p *place) formats(name string) []string {
+	f := p.followed[name]
+	if s, ok := f.source.(*producer); ok {
+		return s.formats
+	}
+	if f.kind == followtest.Lists {
+		return nil
+	}
+	return []string{"application/x-tm+xml;version=2.1"}
+}

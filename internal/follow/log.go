@@ -1,0 +1,225 @@
+package follow
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/extsort"
+)
+
+// Change is what an entry of a fragments feed says besides what every record has.
+type Change struct {
+	State    feeds.State `json:",omitempty"` // "" where the source does not say
+	SDShare  bool        `json:",omitempty"` // see [feeds.Entry]
+	TopicII  []string    `json:",omitempty"` // item identifiers of the topic
+	Digest   string      `json:",omitempty"` // the state digest that the entry states
+	Document string      // the URL of the document in which the entry stands
+
+	Superseded bool `json:"-"` // a later change is of the same topic
+	Passed     bool `json:"-"` // it need not be fetched: the later change says all that it says
+}
+
+// ChangeOf returns the record for an entry of a fragments feed.
+func ChangeOf(e *feeds.Entry, document string) *Record {
+	return &Record{
+		ID: e.ID, Title: e.Title, Updated: e.Updated, TopicSI: e.TopicSI, TopicSL: e.TopicSL,
+		Change: &Change{State: e.State, SDShare: e.SDShare, TopicII: e.TopicII, Digest: e.Digest, Document: document},
+	}
+}
+
+// passed reports whether the record is a change that need not be fetched.
+func (r *Record) passed() bool { return r.Change != nil && r.Change.Passed }
+
+// Topic returns what names the topic that a record is about, for people.
+func (r *Record) Topic() string {
+	if names := r.topicNames(); len(names) > 0 {
+		return names[0]
+	}
+	return r.ID
+}
+
+// topicNames returns the identifiers of the kind by which a topic is told from others, nothing where there is none.
+func (r *Record) topicNames() []string {
+	all := [][]string{r.TopicSI, r.TopicSL}
+	if r.Change != nil {
+		all = append(all, r.Change.TopicII)
+	}
+	for _, names := range all {
+		if len(names) > 0 {
+			return names
+		}
+	}
+	return nil
+}
+
+// Log has changes that are to be done in the order of time, each in its turn. A source adds the
+// newest first; they come back the oldest first, each once. What is more than fits into memory
+// goes to files, so that memory does not grow with the feed.
+//
+// The changes are sorted twice: first by their topics, which shows those that are superseded,
+// then by their times.
+type Log struct {
+	url             string // of the source
+	scratch         *Scratch
+	byTopic, byTime *extsort.Sorter
+
+	coalesce   bool   // the last change of each topic is enough
+	superseded int    // changes with a later one of the same topic
+	newest     string // key of the newest change
+}
+
+// NewLog returns an empty log, of the source at a URL.
+func NewLog(url string, s *Scratch) *Log {
+	return &Log{url: url, scratch: s, byTopic: s.Sorter(), byTime: s.Sorter(), coalesce: true}
+}
+
+// logged is a change in a row.
+type logged struct {
+	Record
+	ID      string
+	Updated time.Time
+	Change  *Change
+}
+
+// Add adds a change, which is older than those that were added before, or seems so. It fails where
+// there are too many.
+func (l *Log) Add(r *Record) error {
+	// Servers that publish closing entries show it by stating the state of every entry.
+	l.coalesce = l.coalesce && r.Change.State != "" && len(r.TopicSI) == 1
+	place := l.byTopic.Count()
+	if err := l.scratch.Admit(l.url, place); err != nil {
+		return err
+	}
+	value, err := json.Marshal(logged{*r, r.ID, r.Updated, r.Change})
+	if err != nil {
+		return err
+	}
+	// XML has no character 0.
+	key := append(r.topicKey(), 0)
+	key = extsort.AppendTime(key, r.Updated)
+	key = append(append(key, r.ID...), 0)
+	return l.byTopic.Add(binary.BigEndian.AppendUint64(key, uint64(place)), value)
+}
+
+// topicKey returns what tells the topic of a change from others, nothing where the change names none.
+func (r *Record) topicKey() []byte {
+	names := r.topicNames()
+	switch {
+	case len(names) == 0:
+		return nil
+	case len(r.TopicSI) > 0:
+		return append([]byte{'1'}, names[0]...)
+	case len(r.TopicSL) > 0:
+		return append([]byte{'2'}, names[0]...)
+	}
+	return append([]byte{'3'}, names[0]...)
+}
+
+// queued is a change by its topic.
+type queued struct {
+	topic []byte
+	order []byte // by time, then by place: of one time that is the later one which came first
+	value []byte
+}
+
+// Sort makes the log ready to be read, when all changes are added.
+func (l *Log) Sort(ctx context.Context) error {
+	var latest, newest queued // of the topic, and of all
+	var before []byte
+	for row, err := range l.byTopic.Sorted() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		named := row.Key[:len(row.Key)-8] // the topic, the time and the id
+		if bytes.Equal(named, before) {
+			continue // it was in several documents
+		}
+		before = named
+		topic, rest, _ := bytes.Cut(row.Key, []byte{0})
+		place := binary.BigEndian.Uint64(row.Key[len(named):])
+		q := queued{topic, binary.BigEndian.AppendUint64(bytes.Clone(rest[:extsort.TimeSize]), ^place), row.Value}
+		if bytes.Compare(q.order, newest.order) > 0 {
+			newest = q
+		}
+		switch {
+		case len(topic) == 0 || !bytes.Equal(topic, latest.topic):
+			err = l.put(latest, false)
+			latest = q
+		case bytes.Compare(q.order, latest.order) > 0:
+			err = l.put(latest, true)
+			latest = q
+		default:
+			err = l.put(q, true)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if newest.value == nil {
+		return ctx.Err()
+	}
+	var one logged
+	if err := json.Unmarshal(newest.value, &one); err != nil {
+		return err
+	}
+	l.newest = Key(one.ID, one.Updated)
+	return errors.Join(l.put(latest, false), l.byTopic.Close())
+}
+
+// put puts a change into the order of time.
+func (l *Log) put(q queued, superseded bool) error {
+	if q.value == nil {
+		return nil
+	}
+	mark := byte(0)
+	if superseded {
+		mark = 1
+		l.superseded++
+	}
+	return l.byTime.Add(append(q.order, mark), q.value)
+}
+
+// Passes reports whether some changes are passed over, because a later one of the same topic is
+// enough. It is known once they are sorted.
+func (l *Log) Passes() bool { return l.coalesce && l.superseded > 0 }
+
+// Newest returns the key of the newest change.
+func (l *Log) Newest() string { return l.newest }
+
+// Total returns how many changes there are, once they are sorted.
+func (l *Log) Total() int { return l.byTime.Count() }
+
+// chunks iterates over the changes, the oldest first, some at a time.
+func (l *Log) chunks() iter.Seq2[[]Record, error] {
+	return l.scratch.chunks(l.byTime, func(row extsort.Row) (Record, error) {
+		var one logged
+		if err := json.Unmarshal(row.Value, &one); err != nil {
+			return one.Record, err
+		}
+		r := one.Record
+		r.ID, r.Updated, r.Change = one.ID, one.Updated, one.Change
+		r.Change.Superseded = row.Key[len(row.Key)-1] == 1
+		r.Change.Passed = r.Change.Superseded && l.coalesce
+		return r, nil
+	})
+}
+
+// Close removes the files. The log may be nil: then there are none.
+func (l *Log) Close() error {
+	if l == nil {
+		return nil
+	}
+	return errors.Join(l.byTopic.Close(), l.byTime.Close())
+}
+
+// Key tells entries apart by id and time: some servers repeat ids.
+func Key(id string, updated time.Time) string { return id + "\x00" + feeds.FormatTime(updated) }

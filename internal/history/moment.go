@@ -1,0 +1,122 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// TimeHelp says what a time looks like.
+const TimeHelp = "write a time such as 2026-11-23T14:05:00Z or 2026-11-23T15:05:00+01:00; a date alone is its first moment, in UTC"
+
+// ParseTime reads a time of RFC 3339, and what people and programs make of it: a + that was not escaped in
+// a query, a blank between date and time, a date alone.
+func ParseTime(text string) (time.Time, error) {
+	text = strings.TrimSpace(text)
+	if date := len(time.DateOnly); len(text) > date && text[date] == ' ' {
+		text = text[:date] + "T" + text[date+1:]
+	}
+	t, err := feeds.ParseTime(strings.ReplaceAll(text, " ", "+"))
+	if err != nil {
+		err = fmt.Errorf("%w; %s", err, TimeHelp)
+	}
+	return t, err
+}
+
+// Moment is a state of a collection: the one after an entry, which is the last of its commit.
+type Moment struct {
+	Seq     uint64    // of the entry; 0: nothing had been published
+	Updated time.Time // of the entry, or of the creation of the collection
+}
+
+// At returns the state at a time. What is later than the last entry is the present state. A commit counts from the
+// time of its first entry on: nobody has seen a part of it. The error is [store.ErrGone] where the log is pruned beyond that
+// time, and [store.ErrNotFound] where there was no collection yet.
+func At(v *store.View, t time.Time) (Moment, error) {
+	switch {
+	case v.Horizon > 0 && t.Before(v.HorizonTime):
+		return Moment{}, fmt.Errorf("%w: the history of %s before %s is pruned, and %s is before that",
+			store.ErrGone, v.Name, feeds.FormatTime(v.HorizonTime), feeds.FormatTime(t))
+	case t.Before(v.Created):
+		return Moment{}, fmt.Errorf("%w: a state of %s at %s; the collection was created at %s",
+			store.ErrNotFound, v.Name, feeds.FormatTime(t), feeds.FormatTime(v.Created))
+	}
+	later, err := search(v, v.Horizon, func(e *store.Entry) bool { return e.Updated.After(t) })
+	if err != nil {
+		return Moment{}, err
+	}
+	return whole(v, later-1)
+}
+
+// Now returns the present state.
+func Now(v *store.View) Moment { return Moment{v.Head, v.Updated} }
+
+// First returns the first state that can be looked at: the one after the first commit, or, where the log is pruned,
+// that of the oldest snapshot behind the horizon.
+func First(v *store.View) (Moment, error) {
+	if v.Horizon == 0 {
+		return whole(v, min(1, v.Head))
+	}
+	snapshots, err := v.Snapshots() // the newest first
+	if err != nil {
+		return Moment{}, err
+	}
+	for _, s := range slices.Backward(snapshots) {
+		if s.Seq >= v.Horizon {
+			return whole(v, s.Seq)
+		}
+	}
+	return Now(v), nil
+}
+
+// whole returns the state after the commit that the entry with a sequence belongs to.
+func whole(v *store.View, seq uint64) (Moment, error) {
+	if seq < v.Head {
+		next, err := v.Entry(seq + 1)
+		if err != nil {
+			return Moment{}, err
+		}
+		if first := next.Commit; first > 0 && first <= seq {
+			behind, err := search(v, seq+1, func(e *store.Entry) bool { return e.Commit != first })
+			if err != nil {
+				return Moment{}, err
+			}
+			seq = behind - 1
+		}
+	}
+	switch seq {
+	case 0:
+		return Moment{0, v.Created}, nil
+	case v.Horizon:
+		return Moment{seq, v.HorizonTime}, nil
+	case v.Head:
+		return Now(v), nil
+	}
+	e, err := v.Entry(seq)
+	if err != nil {
+		return Moment{}, err
+	}
+	return Moment{seq, e.Updated}, nil
+}
+
+// search returns the sequence of the first entry behind after that f is true of, or one more than that of the last.
+// f must be true of all later ones, too.
+func search(v *store.View, after uint64, f func(*store.Entry) bool) (seq uint64, failed error) {
+	i := sort.Search(int(v.Head-after), func(i int) bool {
+		if failed != nil {
+			return true
+		}
+		e, err := v.Entry(after + 1 + uint64(i))
+		if err != nil {
+			failed = err
+			return true
+		}
+		return f(e)
+	})
+	return after + 1 + uint64(i), failed
+}

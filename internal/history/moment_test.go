@@ -1,0 +1,178 @@
+package history_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// change publishes a name for each of some topics.
+func (c *chronicle) change(topics ...string) {
+	c.publishing(func(col store.Collection, prior merge.State) (*fragment.Change, error) {
+		change := &fragment.Change{Updated: len(topics)}
+		for _, si := range topics {
+			ref := fragment.Ref(si)
+			t := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref}}}
+			t.Names = []fragment.Name{{Value: fmt.Sprint("name ", col.Head), Type: "http://a"}}
+			t.Canonical()
+			change.PutTopics = append(change.PutTopics, t)
+			change.Entries = append(change.Entries, fragment.Entry{TopicSI: ref, Topic: ref, Title: t.Title()})
+		}
+		return change, nil
+	})
+}
+
+// Times lead to the states that were then, whatever the clock did.
+func TestTimesLeadToStates(t *testing.T) {
+	c := begin(t, t, 1)
+	created := c.clock
+	c.clock = created.Add(time.Minute)
+	c.change("http://a", "http://b", "http://c")
+	c.clock = created.Add(-time.Hour) // the clock is set back
+	c.change("http://a")
+	c.clock = created.Add(time.Hour)
+	c.change("http://b", "http://a")
+	c.view(func(v *store.View) {
+		head := v.Head
+		var times []time.Time // of the entries; the first has index 0
+		for e, err := range v.Entries(1) {
+			require.NoError(t, err)
+			times = append(times, e.Updated)
+		}
+		of := func(seq uint64) time.Time { return times[seq-1] }
+		for name, want := range map[string]struct {
+			at  time.Time
+			seq uint64
+		}{
+			"at the creation":                        {v.Created, 0},
+			"at the first entry":                     {of(1), head - 6},
+			"within the first commit":                {of(2), head - 6},
+			"between commits":                        {created.Add(time.Second), head - 6},
+			"right before a commit":                  {of(head - 5).Add(-time.Microsecond), head - 6},
+			"at the first entry of a commit":         {of(head - 5), head - 3},
+			"within a commit":                        {of(head - 4), head - 3},
+			"at the last entry of a commit":          {of(head - 3), head - 3},
+			"less than a microsecond later":          {of(head - 3).Add(time.Nanosecond), head - 3},
+			"at an entry while the clock was behind": {of(head - 2), head - 2},
+			"now":                                    {c.clock.Add(time.Second), head},
+			"in the future":                          {c.clock.Add(1e6 * time.Hour), head},
+		} {
+			m, err := history.At(v, want.at)
+			require.NoError(t, err, name)
+			assert.Equal(t, want.seq, m.Seq, name)
+			if m.Seq > 0 {
+				assert.Equal(t, of(m.Seq), m.Updated, name)
+			}
+		}
+		_, err := history.At(v, v.Created.Add(-time.Microsecond))
+		require.ErrorIs(t, err, store.ErrNotFound)
+		require.ErrorContains(t, err, "the collection was created at 2026-05-01T12:00:00.000000Z")
+		first, err := history.First(v)
+		require.NoError(t, err)
+		require.Equal(t, history.Moment{Seq: head - 6, Updated: of(head - 6)}, first)
+		state, _, err := c.export(v, v.Created)
+		require.NoError(t, err)
+		require.NotContains(t, state, "<topic ", "nothing had been published")
+	})
+}
+
+// What is pruned is said to be gone, with the time since when there is history.
+func TestPrunedTimesNameTheHorizon(t *testing.T) {
+	c := begin(t, t, 1)
+	c.change("http://b")
+	for range 10 {
+		c.clock = c.clock.Add(time.Minute)
+		c.change("http://a")
+	}
+	_, err := c.db.TakeSnapshot(t.Context(), "m", 1)
+	require.NoError(t, err)
+	c.clock = c.clock.Add(time.Minute)
+	c.change("http://a")
+	_, err = c.db.Prune(t.Context(), "m", store.Retention{Entries: 1})
+	require.NoError(t, err)
+	c.view(func(v *store.View) {
+		require.Positive(t, v.Horizon)
+		horizon := v.HorizonTime.UTC().Format("2006-01-02T15:04:05.000000Z")
+		_, err := history.At(v, v.HorizonTime.Add(-time.Microsecond))
+		require.ErrorIs(t, err, store.ErrGone)
+		require.ErrorContains(t, err, horizon)
+		m, err := history.At(v, v.HorizonTime)
+		require.NoError(t, err)
+		require.Equal(t, v.Horizon, m.Seq)
+		_, err = history.Version(v, fragment.Key("http://a"), m)
+		require.ErrorIs(t, err, store.ErrGone, "the topic has changed since")
+		require.ErrorContains(t, err, horizon)
+		_, err = history.Version(v, fragment.Key("http://b"), m)
+		require.NoError(t, err, "the topic has not")
+
+		first, err := history.First(v)
+		require.NoError(t, err)
+		require.Equal(t, v.Head-1, first.Seq, "that of the snapshot")
+
+		list, err := history.Changes(t.Context(), v, history.Query{Limit: 1000, Words: true})
+		require.NoError(t, err)
+		require.Equal(t, horizon, list.Pruned)
+		require.Len(t, list.Changes, int(v.Head-v.Horizon))
+		require.Contains(t, list.Changes[len(list.Changes)-1].Missing, "is pruned")
+		list, err = history.Changes(t.Context(), v, history.Query{Limit: 1000, Since: v.Updated})
+		require.NoError(t, err)
+		require.Empty(t, list.Pruned, "nothing that was asked for is missing")
+		require.Len(t, list.Changes, 1)
+	})
+}
+
+// Lists go on where the one before ended.
+func TestChangesComeInPages(t *testing.T) {
+	c := begin(t, t, 1)
+	for range 5 {
+		c.change("http://a", "http://b")
+	}
+	c.view(func(v *store.View) {
+		for _, topic := range []fragment.Ref{"", "http://a"} {
+			all, err := history.Changes(t.Context(), v, history.Query{TopicSI: topic, Limit: 1000})
+			require.NoError(t, err)
+			require.Zero(t, all.Before)
+			var paged []history.Change
+			for before := uint64(0); ; {
+				page, err := history.Changes(t.Context(), v, history.Query{TopicSI: topic, Limit: 2, Before: before})
+				require.NoError(t, err)
+				require.LessOrEqual(t, len(page.Changes), 2)
+				paged = append(paged, page.Changes...)
+				if before = page.Before; before == 0 {
+					break
+				}
+			}
+			require.Equal(t, all.Changes, paged)
+		}
+		_, err := history.Changes(t.Context(), v, history.Query{TopicSI: "http://nobody"})
+		require.ErrorIs(t, err, store.ErrNotFound)
+	})
+}
+
+func TestTimesAreReadAsPeopleWriteThem(t *testing.T) {
+	for text, want := range map[string]string{
+		"2026-11-23T14:05:06Z":        "2026-11-23T14:05:06Z",
+		"2026-11-23T15:05:06+01:00":   "2026-11-23T14:05:06Z",
+		"2026-11-23T15:05:06 01:00":   "2026-11-23T14:05:06Z", // a + of a query that was not escaped
+		"2026-11-23 14:05":            "2026-11-23T14:05:00Z",
+		" 2026-11-23 ":                "2026-11-23T00:00:00Z",
+		"2026-11-23T14:05:06.123456Z": "2026-11-23T14:05:06.123456Z",
+	} {
+		got, err := history.ParseTime(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, got.Format(time.RFC3339Nano), text)
+	}
+	for _, text := range []string{"", "yesterday", "2026-13-01", "2026-02-30", "23.11.2026", "2026-11-23T25:00:00Z", "2026-11-23T14:05:06+1", "1763906706", "2026-11-23T14:05:06Zulu"} {
+		_, err := history.ParseTime(text)
+		require.Error(t, err, text)
+		assert.ErrorContains(t, err, "write a time such as 2026-11-23T14:05:00Z", text)
+	}
+}

@@ -1,0 +1,70 @@
+package history
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/formats/mapdiff"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// differ puts the difference between two versions of a topic into words.
+type differ struct {
+	ctx context.Context
+	sp  string
+}
+
+// compare returns what only the version before says, and what only the one after says; nil is a version in which the topic
+// was not there.
+func (d differ) compare(ref fragment.Ref, before, after *fragment.Fragment) (removed, added []mapdiff.Statement, err error) {
+	a, err := d.topicMap(before)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := d.topicMap(after)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := mapdiff.Compare(a, b, tmdm.Locator(d.sp))
+	if err != nil {
+		return nil, nil, err
+	}
+	var topics []*tmdm.Topic
+	for _, tm := range []*tmdm.TopicMap{a, b} {
+		if t := tm.TopicBySubjectIdentifier(ref); t != nil {
+			topics = append(topics, t)
+		}
+	}
+	label := mapdiff.Label(tmdm.Locator(d.sp), topics...)
+	for i := range all {
+		if all[i].Topic == label {
+			return all[i].A, all[i].B, nil
+		}
+	}
+	return nil, nil, nil
+}
+
+// topicMap returns what is said of a topic as a map.
+func (d differ) topicMap(f *fragment.Fragment) (*tmdm.TopicMap, error) {
+	if f == nil {
+		return tmdm.New(), nil
+	}
+	var m merge.Memory
+	if err := m.PutTopic(f.Topic); err != nil {
+		return nil, err
+	}
+	for _, a := range f.Associations {
+		if err := m.PutAssociation(a); err != nil {
+			return nil, err
+		}
+	}
+	var doc bytes.Buffer
+	form := fragment.Form{Version: xtm.V21, SP: d.sp, OmitInstances: true, ContentOnly: true}
+	if err := fragment.Write(&doc, &m, f.Topic.TopicSI(), form); err != nil {
+		return nil, err
+	}
+	return xtm.Read(d.ctx, &doc, xtm.Options{Base: tmdm.Locator(d.sp)})
+}

@@ -1,0 +1,122 @@
+package server_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/server"
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+)
+
+// What a change costs the server with all that the feed of records makes of it: POST of
+// one changed topic, commit to disk included, and GET of the recent document, with 1,000
+// and with 100,000 records, in turn. The ratio of the medians must be near 1, as neither
+// depends on the number of records.
+func BenchmarkRecordsPerChange(b *testing.B) {
+	few, many := 1000, 100_000
+	if testing.Short() {
+		many = 5000
+	}
+	small, large := newRecordsEditor(b, few), newRecordsEditor(b, many)
+	for b.Loop() {
+		small.change()
+		large.change()
+	}
+	b.ReportMetric(0, "ns/op")
+	for _, e := range []*recordsEditor{small, large} {
+		b.ReportMetric(median(e.posts).Seconds()*1000, fmt.Sprintf("post-%d-ms", e.topics))
+		b.ReportMetric(median(e.gets).Seconds()*1000, fmt.Sprintf("get-%d-ms", e.topics))
+	}
+	b.ReportMetric(median(large.posts).Seconds()/median(small.posts).Seconds(), "x-post-of-1000")
+	b.ReportMetric(median(large.gets).Seconds()/median(small.gets).Seconds(), "x-get-of-1000")
+}
+
+// recordsEditor changes topics of a map of its own, one after the other.
+type recordsEditor struct {
+	*node
+	topics, made int
+	posts, gets  []time.Duration
+}
+
+func newRecordsEditor(b *testing.B, topics int) *recordsEditor {
+	e := &recordsEditor{node: start(b, func(c *server.Config) { c.Logger, c.SnapshotEvery = slog.New(slog.DiscardHandler), 1<<30 }), topics: topics}
+	var parts []string
+	for i := range topics {
+		parts = append(parts, topic(fmt.Sprint("t", i), fmt.Sprint("Name ", i)))
+	}
+	e.publish("m", topicMap(parts...))
+	for range 100 { // a full document of changes
+		e.change()
+	}
+	e.posts, e.gets = nil, nil
+	return e
+}
+
+func (e *recordsEditor) change() {
+	e.made++
+	doc := topicMap(topic(fmt.Sprint("t", e.made*7919%e.topics), fmt.Sprint("Changed ", e.made)))
+	e.posts = append(e.posts, e.serve(http.MethodPost, "/topicmaps/m/topics", doc))
+	e.gets = append(e.gets, e.serve(http.MethodGet, recordsURL, nil))
+}
+
+// serve has the handler answer, without the socket, and returns how long it takes.
+func (e *recordsEditor) serve(method, path string, body []byte) time.Duration {
+	r := httptest.NewRequest(method, path, bytes.NewReader(body))
+	r.RemoteAddr, r.Host = "127.0.0.1:1234", e.address
+	w := &discard{header: http.Header{}}
+	begin := time.Now()
+	e.ServeHTTP(w, r)
+	took := time.Since(begin)
+	require.Equal(e.t, http.StatusOK, w.status)
+	return took
+}
+
+func median(times []time.Duration) time.Duration {
+	slices.Sort(times)
+	return times[len(times)/2]
+}
+
+// What a poll that finds nothing new, and a document that was made lately, cost
+// beside making the document: what the handler does, without the socket.
+func BenchmarkPolls(b *testing.B) {
+	n := start(b, func(c *server.Config) { c.Logger = slog.New(slog.DiscardHandler) })
+	n.publish("egov", maps.EGov)
+	recent := "/topicmaps/egov/fragments"
+	tag := n.mustGet(recent).Header.Get("ETag")
+	ask := func(b *testing.B, want int, path func(i int) string, headers ...string) {
+		for i := 0; b.Loop(); i++ {
+			r := httptest.NewRequest(http.MethodGet, path(i), nil)
+			for h := 0; h < len(headers); h += 2 {
+				r.Header.Set(headers[h], headers[h+1])
+			}
+			w := &discard{header: http.Header{}}
+			n.ServeHTTP(w, r)
+			require.Equal(b, want, w.status)
+		}
+	}
+	same := func(int) string { return recent }
+	b.Run("NotModified", func(b *testing.B) { ask(b, http.StatusNotModified, same, "If-None-Match", tag) })
+	b.Run("Recent", func(b *testing.B) { ask(b, http.StatusOK, same) })
+	b.Run("Recent/gzip", func(b *testing.B) { ask(b, http.StatusOK, same, "Accept-Encoding", "gzip") })
+	b.Run("Made", func(b *testing.B) {
+		ask(b, http.StatusOK, func(int) string { return recent + "?since=2000-01-01T00:00:00Z" })
+	})
+}
+
+// discard is a ResponseWriter that costs nothing.
+type discard struct {
+	header http.Header
+	status int
+}
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) WriteHeader(status int)      { d.status = status }
+func (d *discard) Write(p []byte) (int, error) { return len(p), nil }

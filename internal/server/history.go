@@ -1,0 +1,186 @@
+package server
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// What those who ask for the history of a collection are answered with.
+type (
+	History = history.List
+	Change  = history.Change
+)
+
+// Differences are those between two states of a collection.
+type Differences struct {
+	Collection string   `json:"collection"`
+	From       string   `json:"from"` // the time of the last change of each state
+	To         string   `json:"to"`
+	Topics     []Change `json:"topics"`
+}
+
+// How many changes an answer lists: usually, at most, and at most with differences in words.
+const (
+	someChanges    = 100
+	mostChanges    = 1000
+	mostDifference = 100
+)
+
+const jsonType = "application/json"
+
+// history lists the changes of a collection, the newest first: ?si= those of one topic, ?since= those not before a time, ?before=
+// those before the entry with a sequence, ?limit= so many at most, ?words=false without the differences.
+func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseHistory(r)
+	if err != nil {
+		return err
+	}
+	return s.view(r, func(v *store.View) error {
+		if q.TopicSI != "" {
+			if q.TopicSI, err = known(v, q.TopicSI, true); err != nil {
+				return err
+			}
+		}
+		list, err := history.Changes(r.Context(), v, q)
+		if err != nil {
+			return err
+		}
+		return s.answers.WriteSmall(w, r, jsonType, cacheShortly, func(to io.Writer) error { return encodeJSON(to, list) })
+	})
+}
+
+func parseHistory(r *http.Request) (q history.Query, err error) {
+	query := r.URL.Query()
+	if query.Has("si") {
+		si, err := iri.Normalize(query.Get("si"))
+		if err != nil {
+			return q, web.Problemf(http.StatusBadRequest, "?si= is no subject identifier: %s", err)
+		}
+		q.TopicSI = fragment.Ref(si)
+	}
+	since, err := parseTimes(r, "since")
+	if err != nil {
+		return q, err
+	}
+	if len(since) > 0 {
+		q.Since = slices.MaxFunc(since, time.Time.Compare)
+	}
+	number := func(name string, otherwise uint64) (uint64, error) {
+		if !query.Has(name) {
+			return otherwise, nil
+		}
+		n, err := strconv.ParseUint(query.Get(name), 10, 63)
+		if err != nil || n == 0 {
+			return 0, web.Problemf(http.StatusBadRequest, "?%s= is not a whole number above 0", name)
+		}
+		return n, nil
+	}
+	if q.Before, err = number("before", 0); err != nil {
+		return q, err
+	}
+	limit, err := number("limit", someChanges)
+	if err != nil {
+		return q, err
+	}
+	q.Words = true
+	if query.Has("words") {
+		if q.Words, err = strconv.ParseBool(query.Get("words")); err != nil {
+			return q, web.Problemf(http.StatusBadRequest, "?words= is true or false")
+		}
+	}
+	most := uint64(mostChanges)
+	if q.Words {
+		most = mostDifference
+	}
+	q.Limit = int(min(limit, most))
+	return q, nil
+}
+
+// differences streams the topics that differ between two states, those at the two times ?at=, or at one of them and now.
+func (s *Server) differences(w http.ResponseWriter, r *http.Request) error {
+	times, err := parseTimes(r, "at")
+	if err != nil {
+		return err
+	}
+	if len(times) < 1 || len(times) > 2 {
+		return web.Problemf(http.StatusBadRequest, "give one time, ?at=, to compare with what is now, or two")
+	}
+	return s.view(r, func(v *store.View) error {
+		states := []history.Moment{{}, history.Now(v)}
+		for i, t := range times {
+			if states[i], err = history.At(v, t); err != nil {
+				return err
+			}
+		}
+		from, to := states[0], states[1]
+		if from.Seq > to.Seq {
+			return web.Problemf(http.StatusBadRequest, "the first ?at= is the earlier one: %s is after %s", feeds.FormatTime(from.Updated), feeds.FormatTime(to.Updated))
+		}
+		w.Header().Set("Vary", "Accept-Encoding")
+		w.Header().Set("Content-Type", jsonType)
+		made := web.Validator{Tag: s.stateTag(r, fmt.Sprint(stateOf(&v.Collection), from.Seq, to.Seq)), Modified: web.RecorderOf(r).Settled}
+		return s.answers.WriteRendered(w, r, made, func(out io.Writer) error { return s.writeDifferences(out, r, v, from, to) })
+	})
+}
+
+func (s *Server) writeDifferences(out io.Writer, r *http.Request, v *store.View, from, to history.Moment) error {
+	b := bufio.NewWriter(out)
+	begun := false
+	begin := func() error { // only once the first is known, as before that an error can still be told
+		if begun {
+			return nil
+		}
+		begun = true
+		head, err := json.Marshal(Differences{v.Name, feeds.FormatTime(from.Updated), feeds.FormatTime(to.Updated), nil})
+		if err != nil {
+			return err
+		}
+		_, err = b.Write(head[:len(head)-len("null}")])
+		return err
+	}
+	separator := byte('[')
+	for c, err := range history.Differences(r.Context(), v, s.Store.Scratch(), from, to) {
+		if err == nil {
+			err = begin()
+		}
+		if err == nil {
+			err = b.WriteByte(separator)
+		}
+		if err == nil {
+			separator = ','
+			err = encodeJSON(b, c)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := begin(); err != nil {
+		return err
+	}
+	end := "]}\n"
+	if separator == '[' {
+		end = "[]}\n"
+	}
+	_, _ = b.WriteString(end) // Flush has the error
+	return b.Flush()
+}
+
+// encodeJSON writes a value as it is read best, with the characters of markup as they are.
+func encodeJSON(w io.Writer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(value)
+}

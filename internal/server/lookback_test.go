@@ -1,0 +1,230 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
+)
+
+// wasThen is what was served at the time of a commit.
+type wasThen struct {
+	at     string // the time of the last change
+	state  string
+	topics map[string]string // by key; "": deleted
+}
+
+func (n *node) recordState(name string) wasThen {
+	a := n.mustGet("/topicmaps/" + name + "/snapshots/current.xtm21")
+	was := wasThen{a.Header.Get("TMShare-Updated"), canonical(n.t, a.body, n.sp(name)), map[string]string{}}
+	for _, id := range []string{"oslo", "bergen", "norway", "new"} {
+		key := fragment.Key(psi + fragment.Ref(id))
+		if a := n.get("/topicmaps/" + name + "/topics/" + key + ".xtm21"); a.StatusCode == http.StatusOK {
+			was.topics[key] = canonical(n.t, a.body, n.sp(name))
+		}
+	}
+	return was
+}
+
+// What was served at a time is served with ?at= ever after, and by datetime negotiation, as far as there is history.
+func TestThePastIsServed(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(testenv.Rounds(2, 10)) {
+		c := newClock()
+		n := startAt(t, c, documentSize(2))
+		random := rand.New(rand.NewPCG(seed, 7089))
+		n.publish("m", small())
+		past := []wasThen{n.recordState("m")}
+		for step := range 12 {
+			c.advance(time.Duration(1+random.IntN(5)) * time.Minute)
+			doc := small([]string{"Oslo", "Bergen", "Norway"}[random.IntN(3)], fmt.Sprint("step ", step))
+			if random.IntN(2) == 0 {
+				doc = replace(t, doc, "</topicMap>", topic("new", fmt.Sprint("new ", step))+"</topicMap>")
+			}
+			n.mustPut("m", doc)
+			past = append(past, n.recordState("m"))
+		}
+		for _, was := range past {
+			a := n.mustGet("/topicmaps/m/snapshots/current.xtm21?at=" + was.at)
+			assert.Equal(t, was.state, canonical(t, a.body, n.sp("m")))
+			assert.Equal(t, was.at, a.Header.Get("TMShare-Updated"))
+			second, err := time.Parse(time.RFC3339Nano, was.at)
+			require.NoError(t, err)
+			assert.Equal(t, second.Format(http.TimeFormat), a.Header.Get("Memento-Datetime"))
+			assert.Contains(t, a.Header.Values("Link"), "<"+n.url("/topicmaps/m/snapshots/current")+`>; rel="original timegate"`)
+			assert.Equal(t, http.StatusNotModified, n.get("/topicmaps/m/snapshots/current.xtm21?at="+was.at, "If-None-Match", a.Header.Get("ETag")).StatusCode)
+			assert.Equal(t, http.StatusOK, n.do(http.MethodHead, "/topicmaps/m/snapshots/current?at="+was.at, nil).StatusCode)
+			for key, want := range was.topics {
+				a := n.mustGet("/topicmaps/m/topics/" + key + ".xtm21?at=" + was.at)
+				assert.Equal(t, want, canonical(t, a.body, n.sp("m")))
+				memento := n.mustGet(a.Header.Get("Content-Location"))
+				assert.Equal(t, a.body, memento.body)
+				assert.Equal(t, memento.Header.Get("Memento-Datetime"), a.Header.Get("Memento-Datetime"))
+			}
+
+			led := n.get("/topicmaps/m/snapshots/current.xtm21", accept(second.Add(59*time.Second))...)
+			require.Equal(t, http.StatusFound, led.StatusCode)
+			assert.Equal(t, "Accept-Datetime", led.Header.Get("Vary"))
+			assert.Empty(t, led.Header.Get("Memento-Datetime"))
+			assert.Equal(t, n.url("/topicmaps/m/snapshots/current.xtm21?at="+was.at), led.Header.Get("Location"))
+		}
+		first, last := past[0], past[len(past)-1]
+		for at, want := range map[time.Time]string{c.Now().Add(-1000 * time.Hour): first.at, c.Now().Add(1000 * time.Hour): last.at} {
+			assert.Equal(t, n.url("/topicmaps/m/snapshots/current?at="+want), n.get("/topicmaps/m/snapshots/current", accept(at)...).Header.Get("Location"))
+		}
+	}
+}
+
+// Without a time, the map as of now says that it can be negotiated for.
+func TestTheCurrentMapIsATimeGate(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", small())
+	a := n.mustGet("/topicmaps/m/snapshots/current")
+	assert.Contains(t, strings.Join(a.Header.Values("Vary"), ", "), "Accept-Datetime")
+	assert.Contains(t, a.Header.Values("Link"), "<"+n.url("/topicmaps/m/snapshots/current")+`>; rel="original timegate"`)
+	assert.Empty(t, a.Header.Get("Memento-Datetime"))
+}
+
+// What is not there is told apart from what is gone, and a time that is none is explained.
+func TestTimesThatLeadNowhere(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	n := startAt(t, c, documentSize(1))
+	key, times := publishVersions(n, c, 5)
+	for path, want := range map[string]int{
+		"/snapshots/current?at=2020-01-01":                      http.StatusNotFound,
+		"/snapshots/current?at=yesterday":                       http.StatusBadRequest,
+		"/snapshots/current?at=2026-01-02&at=2026-01-03":        http.StatusBadRequest,
+		"/topics/" + key + "?at=2020-01-01":                     http.StatusNotFound,
+		"/topics/" + key + "?at=":                               http.StatusBadRequest,
+		"/topics/" + strings.Repeat("a", 26) + "?at=2027-01-01": http.StatusNotFound,
+		"/differences": http.StatusBadRequest,
+		"/differences?at=2027-01-01&at=2026-01-02T03:30Z": http.StatusBadRequest,
+		"/history?since=soon":                             http.StatusBadRequest,
+		"/history?limit=0":                                http.StatusBadRequest,
+		"/history?before=x":                               http.StatusBadRequest,
+		"/history?words=some":                             http.StatusBadRequest,
+		"/history?si=http://nobody/":                      http.StatusNotFound,
+	} {
+		a := n.get("/topicmaps/m" + path)
+		assert.Equal(t, want, a.StatusCode, "%s: %s", path, a.body)
+		if want == http.StatusBadRequest && strings.Contains(path, "yesterday") {
+			assert.Contains(t, string(a.body), "write a time such as")
+		}
+	}
+	assert.Equal(t, http.StatusBadRequest, n.get("/topicmaps/m/snapshots/current", "Accept-Datetime", "yesterday").StatusCode)
+
+	n.settings("m", func(s *store.Settings) { s.KeepEntries = 1 })
+	require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
+	n.mustPut("m", cities(1, "last"))
+	require.Equal(t, http.StatusOK, n.post("/topicmaps/m/gc").StatusCode)
+	var horizon string
+	require.NoError(t, n.Store.View(t.Context(), "m", func(v *store.View) error {
+		horizon = v.HorizonTime.UTC().Format("2006-01-02T15:04:05.000000Z")
+		return nil
+	}))
+	at := url.QueryEscape(times[1].Add(time.Minute).Format(time.RFC3339))
+	for _, path := range []string{"/snapshots/current", "/topics/" + key, "/differences"} {
+		a := n.get("/topicmaps/m" + path + "?at=" + at)
+		assert.Equal(t, http.StatusGone, a.StatusCode, "%s: %s", path, a.body)
+		assert.Contains(t, string(a.body), horizon, "it says since when there is history")
+	}
+	assert.Equal(t, http.StatusGone, n.do(http.MethodHead, "/topicmaps/m/snapshots/current?at="+at, nil).StatusCode)
+	led := n.get("/topicmaps/m/snapshots/current", accept(times[1])...)
+	require.Equal(t, http.StatusFound, led.StatusCode)
+	n.mustGet(led.Header.Get("Location"))
+
+	snapshot := url.QueryEscape(times[4].Add(time.Minute).Format(time.RFC3339))
+	a := n.mustGet("/topicmaps/m/snapshots/current.xtm21?at=" + snapshot)
+	assert.Contains(t, string(a.body), "version 4", "it is in the snapshot alone")
+}
+
+// The history of a topic says in words what each version has changed.
+func TestHistoryInWords(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", small())
+	first := n.recordState("m").at
+	n.mustPut("m", small("Oslo", "Christiania"))
+	n.mustPut("m", replace(t, small("Oslo", "Christiania"), association("part-of", "oslo", "norway"), ""))
+	require.Equal(t, http.StatusOK, n.do(http.MethodDelete, "/topicmaps/m/topics?si="+psi+"oslo", nil).StatusCode)
+	get := func(query string) (h server.History) {
+		a := n.mustGet("/topicmaps/m/history" + query)
+		assert.Equal(t, "application/json", a.mediaType())
+		require.NoError(t, json.Unmarshal(a.body, &h))
+		return h
+	}
+	words := func(c server.Change) (lines []string) {
+		for _, s := range c.Removed {
+			lines = append(lines, "- "+s.Text)
+		}
+		for _, s := range c.Added {
+			lines = append(lines, "+ "+s.Text)
+		}
+		return lines
+	}
+	partOf := fmt.Sprintf("association of type %spart-of (%srole-1: %soslo, %srole-2: %snorway)", psi, psi, psi, psi, psi)
+	h := get("?si=" + psi + "oslo")
+	require.Len(t, h.Changes, 4)
+	assert.Equal(t, server.Change{}.Missing, h.Changes[0].Missing)
+	var kinds []string
+	for _, c := range h.Changes {
+		kinds = append(kinds, string(c.Kind))
+	}
+	assert.Equal(t, []string{"deleted", "updated", "updated", "added"}, kinds)
+	assert.Contains(t, words(h.Changes[0]), `- name "Christiania"`)
+	assert.Equal(t, []string{"- " + partOf}, words(h.Changes[1]))
+	assert.Equal(t, []string{`- name "Oslo"`, `+ name "Christiania"`}, words(h.Changes[2]))
+	assert.Contains(t, words(h.Changes[3]), "+ "+partOf)
+
+	all := get("?words=false")
+	assert.Empty(t, words(all.Changes[0]))
+	assert.Len(t, get("?limit=2").Changes, 2)
+	since := get("?since=" + all.Changes[0].Updated)
+	assert.Equal(t, all.Changes[:1], get("?words=false&since="+all.Changes[0].Updated).Changes)
+	assert.Len(t, since.Changes, 1)
+	assert.Equal(t, all.Changes[1], get("?words=false&limit=1&before=" + fmt.Sprint(all.Changes[0].Entry)).Changes[0])
+
+	var d server.Differences
+	require.NoError(t, json.Unmarshal(n.mustGet("/topicmaps/m/differences?at="+first).body, &d))
+	assert.Equal(t, first, d.From)
+	var topics []string
+	for _, c := range d.Topics {
+		topics = append(topics, string(c.Kind)+" "+strings.TrimPrefix(c.TopicSI, psi))
+	}
+	assert.Equal(t, []string{"updated norway", "deleted oslo"}, topics)
+	assert.Equal(t, []string{"- " + partOf}, words(d.Topics[0]))
+	same := n.mustGet("/topicmaps/m/differences?at=" + d.To)
+	require.NoError(t, json.Unmarshal(same.body, &d))
+	assert.Empty(t, d.Topics)
+	assert.JSONEq(t, fmt.Sprintf(`{"collection":"m","from":%q,"to":%q,"topics":[]}`, d.To, d.To), string(same.body))
+}
+
+// A topic that is deleted, or goes by another identifier now, is found by the one it had.
+func TestDeletedTopicsAreFoundInThePast(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	n := startAt(t, c)
+	n.publish("m", small())
+	before := url.QueryEscape(c.Now().Add(time.Second).Format(time.RFC3339))
+	c.advance(time.Minute)
+	require.Equal(t, http.StatusOK, n.do(http.MethodDelete, "/topicmaps/m/topics?si="+psi+"oslo", nil).StatusCode)
+	find := "/topicmaps/m/topics?si=" + psi + "oslo"
+	assert.Equal(t, http.StatusNotFound, n.get(find).StatusCode)
+	led := n.get(find + "&at=" + before)
+	require.Equal(t, http.StatusSeeOther, led.StatusCode, "%s", led.body)
+	assert.Contains(t, string(n.mustGet(led.Header.Get("Location")).body), "Oslo")
+}

@@ -1,0 +1,84 @@
+package statedigest
+
+import (
+	"bytes"
+	"errors"
+	"iter"
+
+	"github.com/tmshare/tmshare/internal/extsort"
+)
+
+// Set has the entries of a state, sorted by their items. What is much goes to a file.
+type Set struct{ sorter extsort.Sorter }
+
+// NewSet returns an empty set. Its file has the given path; it has about so many bytes in memory.
+func NewSet(path string, memory int) *Set {
+	return &Set{extsort.Sorter{Path: path, Most: memory}}
+}
+
+// Add adds an entry.
+func (s *Set) Add(e Entry) error { return s.sorter.Add(bytes.Clone(e.Item[:]), []byte(e.Owner)) }
+
+// Close removes the file.
+func (s *Set) Close() error { return s.sorter.Close() }
+
+// Entries iterates over the entries in the order of their items.
+func (s *Set) Entries() iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for sorted, err := range s.sorter.Sorted() {
+			e := Entry{Owner: string(sorted.Value)}
+			copy(e.Item[:], sorted.Key)
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Digest returns the digest of the state.
+func (s *Set) Digest() (Digest, error) {
+	var root Node
+	err := Build(s.Entries(), func(path, row []byte) error {
+		if len(path) == 0 {
+			n, _ := unmarshal(row)
+			root = *n
+		}
+		return nil
+	})
+	return root.Digest(), err
+}
+
+// Differing calls f with the owner of each entry that is in one of two sets alone.
+func Differing(a, b *Set, f func(owner string)) error {
+	nextA, stopA := iter.Pull2(a.Entries())
+	defer stopA()
+	nextB, stopB := iter.Pull2(b.Entries())
+	defer stopB()
+	eA, errA, okA := nextA()
+	eB, errB, okB := nextB()
+	for okA || okB {
+		if err := errors.Join(errA, errB); err != nil {
+			return err
+		}
+		order := eA.compare(&eB)
+		switch {
+		case !okB:
+			order = -1
+		case !okA:
+			order = 1
+		}
+		if order < 0 {
+			f(eA.Owner)
+		}
+		if order > 0 {
+			f(eB.Owner)
+		}
+		if order <= 0 {
+			eA, errA, okA = nextA()
+		}
+		if order >= 0 {
+			eB, errB, okB = nextB()
+		}
+	}
+	return errors.Join(errA, errB)
+}

@@ -1,0 +1,138 @@
+package records
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/statedigest"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// The state digest of a generation of a source is kept up to date in each commit. What a commit changes is
+// collected first, since most commits change several records of a topic.
+
+func topicEntry(ref fragment.Ref, record []byte) statedigest.Entry {
+	return statedigest.Of(statedigest.Topic, string(ref), fragment.TopicContent(record))
+}
+
+func associationEntry(a *fragment.Association, record []byte) statedigest.Entry {
+	return statedigest.Of(statedigest.Association, string(statedigest.Owner(a)), fragment.AssociationContent(record))
+}
+
+// nodeKey returns the key of the row of a node of the tree.
+func nodeKey(id keys.Source, path []byte) []byte { return append(id.Key(keys.TableDigest), path...) }
+
+// digesting is what an update changes in the tree of a source.
+type digesting struct {
+	State
+	changes map[statedigest.Item]*digestChange
+}
+
+type digestChange struct {
+	owner string
+	step  int // 1: the item comes, -1: it goes
+}
+
+// digest returns what the update has changed in the tree so far.
+func (s State) digest() *digesting {
+	return s.tx.Attached(s.id, func() txn.Finisher {
+		return &digesting{s, map[statedigest.Item]*digestChange{}}
+	}).(*digesting)
+}
+
+// KeepDigests says whether trees are kept up to date. Benchmarks switch it off, to see what that costs.
+var KeepDigests = true
+
+// change notes that an item comes or goes.
+func (d *digesting) change(e statedigest.Entry, step int) {
+	if !KeepDigests {
+		return
+	}
+	c := d.changes[e.Item]
+	if c == nil {
+		c = &digestChange{owner: e.Owner}
+		d.changes[e.Item] = c
+	}
+	c.step += step
+}
+
+// Finish implements [txn.Finisher]: it brings the tree up to date.
+func (d *digesting) Finish() error {
+	changes := make([]statedigest.Change, 0, len(d.changes))
+	for item, c := range d.changes {
+		if c.step != 0 {
+			changes = append(changes, statedigest.Change{Entry: statedigest.Entry{Owner: c.owner, Item: item}, Gone: c.step < 0})
+		}
+	}
+	clear(d.changes)
+	if len(changes) == 0 {
+		return nil
+	}
+	return statedigest.Update(d, changes)
+}
+
+// Get implements [statedigest.Rows].
+func (d *digesting) Get(path []byte) ([]byte, error) { return d.tx.Get(nodeKey(d.id, path)) }
+
+// Put implements [statedigest.Rows].
+func (d *digesting) Put(path, row []byte) error { return d.tx.Put(nodeKey(d.id, path), row) }
+
+// Delete implements [statedigest.Rows].
+func (d *digesting) Delete(path []byte) error { return d.tx.Delete(nodeKey(d.id, path)) }
+
+// DigestNode returns the node at a path of the tree of the state digest, with what an update has changed so
+// far. The node at the empty path has the digest of the state.
+func (s State) DigestNode(path []byte) (*statedigest.Node, error) {
+	if s.tx.Changing() {
+		if err := s.digest().Finish(); err != nil {
+			return nil, err
+		}
+	}
+	return statedigest.Read((&digesting{State: s}).Get, path)
+}
+
+// Digest returns the digest of the state.
+func (s State) Digest() (statedigest.Digest, error) {
+	root, err := s.DigestNode(nil)
+	if err != nil {
+		return statedigest.Digest{}, err
+	}
+	return root.Digest(), nil
+}
+
+// MigrateDigest calls put with the rows of the tree of a generation of a source, which format 2 did not have. Records
+// that cannot be read are left out: whoever checks the data is told of them.
+func (o Loader) MigrateDigest(t *txn.Tx, id keys.Source, put func(key, value []byte) error) (err error) {
+	l := o.loading(id)
+	defer func() { err = errors.Join(err, l.close()) }()
+	s := Of(t, id)
+	for topic, err := range s.StoredTopics() {
+		if err == nil {
+			err = l.items.Add(topicEntry(fragment.Ref(topic.TopicSI), topic.Record))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	prefix := id.Key(keys.TableAssociation)
+	for r, err := range t.ScanInPlace(prefix, nil) {
+		if err != nil {
+			return err
+		}
+		player, _, _, ok := splitPlaying(r.Key[len(prefix):])
+		record, inline := bytes.CutPrefix(r.Value, []byte{rowInline})
+		if !ok || !inline {
+			continue // the record is elsewhere
+		}
+		a, err := fragment.UnmarshalAssociation(record)
+		if err != nil || string(a.Players()[0]) != string(player) {
+			continue
+		}
+		if err := l.items.Add(associationEntry(a, record)); err != nil {
+			return err
+		}
+	}
+	return statedigest.Build(l.items.Entries(), func(path, row []byte) error { return put(nodeKey(id, path), row) })
+}

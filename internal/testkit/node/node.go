@@ -1,0 +1,297 @@
+// Package node is a real server for tests: a store on disk, package server and a socket. In front of
+// it stands a handler that records requests and makes faults.
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/upkeep"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/faults"
+)
+
+// Silent logs nothing.
+var Silent = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+// Origin is the server. Its store can be exchanged under the same address, as in a restore from a
+// backup.
+type Origin struct {
+	T      testing.TB // that fails; it may be changed
+	URL    string
+	Config server.Config
+
+	tempDir  func() string // that is there until the server ends
+	mu       sync.Mutex
+	Dir      string
+	DB       *store.DB
+	Server   *server.Server
+	requests []string
+	fault    faults.Fault
+}
+
+// New starts a server without any collection.
+func New(t testing.TB, change ...func(*server.Config)) *Origin {
+	o := &Origin{T: t, tempDir: t.TempDir}
+	socket := httptest.NewServer(o)
+	o.URL = socket.URL
+	o.Config = server.Config{BaseURL: o.URL, OnLoopback: true, Logger: Silent, Policy: upkeep.Policy{SnapshotEvery: 1_000_000}}
+	for _, f := range change {
+		f(&o.Config)
+	}
+	o.Start(t.TempDir())
+	t.Cleanup(func() {
+		socket.Close()
+		o.Stop()
+	})
+	return o
+}
+
+// Publishing starts a server with one collection, egov.
+func Publishing(t testing.TB, doc string, change ...func(*server.Config)) *Origin {
+	o := New(t, change...)
+	o.Create("egov", doc)
+	return o
+}
+
+// DocumentSize makes documents of feeds have so many entries.
+func DocumentSize(n int) func(*server.Config) {
+	return func(c *server.Config) { c.DocumentSize = n }
+}
+
+// Start puts the server on a data folder.
+func (o *Origin) Start(dir string) {
+	db, err := store.Open(o.T.Context(), store.Options{Dir: dir, Logger: Silent, Now: o.Config.Now})
+	require.NoError(o.T, err)
+	o.Config.Store = db
+	s, err := server.New(o.Config)
+	require.NoError(o.T, err)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.Dir, o.DB, o.Server = dir, db, s
+}
+
+// Stop closes the store.
+func (o *Origin) Stop() {
+	o.Server.Close()
+	require.NoError(o.T, o.DB.Close())
+}
+
+// Rebuild puts a server on an empty database in the place of this one.
+func (o *Origin) Rebuild() {
+	o.Stop()
+	o.Start(o.tempDir())
+}
+
+// Backup copies the data folder.
+func (o *Origin) Backup() (dir string) {
+	o.Stop()
+	dir = o.tempDir()
+	require.NoError(o.T, os.CopyFS(dir, os.DirFS(o.Dir)))
+	o.Start(o.Dir)
+	return dir
+}
+
+// Restore goes on with a copy of the data folder.
+func (o *Origin) Restore(dir string) {
+	o.Stop()
+	o.Start(dir)
+}
+
+// ServeHTTP answers, through the faults.
+func (o *Origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	s, f := o.Server, o.fault
+	what := strings.TrimPrefix(r.URL.Path, "/topicmaps")
+	if r.Header.Get("If-None-Match") != "" {
+		what += " (if changed)"
+	}
+	o.requests = append(o.requests, what)
+	o.mu.Unlock()
+	if f == nil || !f(w, r, s) {
+		s.ServeHTTP(w, r)
+	}
+}
+
+// BreakWith makes faults from now on; nil ends them.
+func (o *Origin) BreakWith(f faults.Fault) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.fault = f
+}
+
+// Seen returns the paths requested since it was called last, without what they
+// have in common. A conditional request is marked.
+func (o *Origin) Seen() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := o.requests
+	o.requests = nil
+	return all
+}
+
+// Create imports a collection, and takes its first snapshot.
+func (o *Origin) Create(name, doc string) { o.CreateWithPrefix(name, o.SP(name), doc) }
+
+// CreateWithPrefix imports a collection that has another prefix than the default.
+func (o *Origin) CreateWithPrefix(name, sp, doc string) {
+	c := store.Collection{Name: name, SP: sp}
+	_, err := o.Server.Import(context.Background(), c, strings.NewReader(doc), name+".xtm")
+	require.NoError(o.T, err)
+}
+
+// SP returns the source locator prefix of a collection.
+func (o *Origin) SP(name string) string { return server.DefaultPrefix(o.URL, name) }
+
+// FeedURL returns the address of a collection's fragments feed.
+func (o *Origin) FeedURL(name string) string { return o.URL + "/topicmaps/" + name + "/fragments" }
+
+// RecordsURL returns the address of a collection's records in a form.
+func (o *Origin) RecordsURL(name, form string) string { return o.URL + "/topicmaps/" + name + form }
+
+// Put publishes a version of egov, over HTTP but not through the faults.
+func (o *Origin) Put(doc string) server.Published { return o.PutAs("egov", doc) }
+
+// PutAs publishes a version of a collection.
+func (o *Origin) PutAs(name, doc string) server.Published {
+	r := httptest.NewRequest(http.MethodPut, o.URL+"/topicmaps/"+name, strings.NewReader(doc))
+	r.Header.Set("TMShare-Max-Delete", "all")
+	r.RemoteAddr = "127.0.0.1:1"
+	w := httptest.NewRecorder()
+	o.Server.ServeHTTP(w, r)
+	require.Equal(o.T, http.StatusOK, w.Code, "%s", w.Body)
+	var p server.Published
+	require.NoError(o.T, json.Unmarshal(w.Body.Bytes(), &p))
+	return p
+}
+
+// TakeSnapshot takes a snapshot of egov.
+func (o *Origin) TakeSnapshot() { o.TakeSnapshotOf("egov") }
+
+// TakeSnapshotOf takes a snapshot of a collection.
+func (o *Origin) TakeSnapshotOf(name string) {
+	_, err := o.DB.TakeSnapshot(context.Background(), name, 3)
+	require.NoError(o.T, err)
+}
+
+// Get returns what the server answers, not through the faults.
+func (o *Origin) Get(path string) string {
+	r := httptest.NewRequest(http.MethodGet, o.URL+path, nil)
+	w := httptest.NewRecorder()
+	o.Server.ServeHTTP(w, r)
+	require.Equal(o.T, http.StatusOK, w.Code, "%s: %s", path, w.Body)
+	return w.Body.String()
+}
+
+// Source calls f with the records of a collection.
+func (o *Origin) Source(name string, f func(*store.View, fragment.Source)) {
+	require.NoError(o.T, o.DB.View(o.T.Context(), name, func(v *store.View) error {
+		f(v, v.Source())
+		return nil
+	}))
+}
+
+// Ask makes a request as the server's administrator, not through the faults.
+func (o *Origin) Ask(method, path, contentType, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, o.URL+path, strings.NewReader(body))
+	r.RemoteAddr = "127.0.0.1:1"
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	w := httptest.NewRecorder()
+	o.Server.ServeHTTP(w, r)
+	return w
+}
+
+// Post replaces some topics, if nothing needs what they have lost.
+func (o *Origin) Post(collection, doc string) {
+	w := o.Ask(http.MethodPost, "/topicmaps/"+collection+"/topics", "", doc)
+	require.Contains(o.T, []int{http.StatusOK, http.StatusConflict}, w.Code, "%s", w.Body)
+}
+
+// Remove deletes a topic, if it is there and nothing needs it.
+func (o *Origin) Remove(collection, si string) {
+	w := o.Ask(http.MethodDelete, "/topicmaps/"+collection+"/topics?si="+url.QueryEscape(si), "", "")
+	require.Contains(o.T, []int{http.StatusOK, http.StatusNotFound, http.StatusConflict}, w.Code, "%s", w.Body)
+}
+
+// Delete deletes a collection.
+func (o *Origin) Delete(collection string) {
+	w := o.Ask(http.MethodDelete, "/topicmaps/"+collection, "", "")
+	require.Equal(o.T, http.StatusOK, w.Code, "%s", w.Body)
+}
+
+// Offer changes the formats of records; none means all.
+func (o *Origin) Offer(collection string, formats ...string) {
+	b, err := json.Marshal(map[string]any{"recordFormats": append([]string{}, formats...)})
+	require.NoError(o.T, err)
+	w := o.Ask(http.MethodPut, "/topicmaps/"+collection, "application/json", string(b))
+	require.Equal(o.T, http.StatusOK, w.Code, "%s", w.Body)
+	_, err = o.DB.Restate(context.Background(), collection)
+	require.NoError(o.T, err)
+}
+
+// Resize changes how many entries a document of the feeds has.
+func (o *Origin) Resize(collection string, n int) {
+	_, err := o.DB.ChangeSettings(o.T.Context(), collection, func(s *store.Settings) error { s.DocumentSize = n; return nil })
+	require.NoError(o.T, err)
+}
+
+// Prune takes a snapshot and gives up the history but for so many entries.
+func (o *Origin) Prune(collection string, keep int) {
+	w := o.Ask(http.MethodPost, "/topicmaps/"+collection+"/snapshots", "", "")
+	require.Less(o.T, w.Code, 300, "%s", w.Body)
+	o.CollectGarbage(collection, keep)
+}
+
+// CollectGarbage has the server give up the history but for so many entries.
+func (o *Origin) CollectGarbage(collection string, keep int) {
+	keeping := func(n int) {
+		_, err := o.DB.ChangeSettings(o.T.Context(), collection, func(s *store.Settings) error { s.KeepEntries = uint64(n); return nil })
+		require.NoError(o.T, err)
+	}
+	keeping(keep)
+	defer keeping(0)
+	w := o.Ask(http.MethodPost, "/topicmaps/"+collection+"/gc", "", "")
+	require.Equal(o.T, http.StatusOK, w.Code, "%s", w.Body)
+}
+
+// The kinds of requests.
+
+// IsRecent tells requests for the recent document of a fragments feed.
+func IsRecent(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/fragments") }
+
+// IsArchive tells requests for archive documents of any feed.
+func IsArchive(r *http.Request) bool { return strings.Contains(r.URL.Path, "/archive/") }
+
+// IsSnapshots tells requests for a snapshots feed.
+func IsSnapshots(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/snapshots") }
+
+// IsSnapshot tells requests for snapshots.
+func IsSnapshot(r *http.Request) bool { return strings.Contains(r.URL.Path, "/snapshots/") }
+
+// IsFragment tells requests for fragments.
+func IsFragment(r *http.Request) bool {
+	return strings.Contains(r.URL.Path, "/fragments/") && strings.HasSuffix(r.URL.Path, ".xtm21")
+}
+
+// IsRecord tells requests for records.
+func IsRecord(r *http.Request) bool { return strings.Contains(r.URL.Path, "/topics/") }
+
+// IsRecordsFeed tells requests for documents that say what has become of records.
+func IsRecordsFeed(r *http.Request) bool {
+	return strings.Contains(r.URL.Path, "/records") || strings.Contains(r.URL.Path, "/resourcesync/")
+}

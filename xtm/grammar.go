@@ -1,0 +1,167 @@
+package xtm
+
+import (
+	"slices"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// This file holds what the grammars of all versions have in common.
+
+// resource reads a value (ISO 13250-3 §4.16, The resourceData element; §4.17, The resourceRef element).
+// In XTM 1.0 it has no datatype.
+func (d *Decoder) resource(name, parent string) (value, datatype string) {
+	switch name {
+	case "resourceRef":
+		value = d.value(d.href(name))
+		d.end(name)
+		return value, tmdm.XSDAnyURI
+	case "resourceData":
+		datatype = tmdm.XSDString
+		if a, ok := d.xml.Attr("", "datatype"); ok && d.version != V10 {
+			datatype = string(d.locator(a))
+		}
+		switch datatype {
+		case tmdm.XSDAnyType:
+			return d.embedded(), datatype
+		case tmdm.XSDAnyURI:
+			return d.value([]byte(d.content(name))), datatype
+		}
+		return d.content(name), datatype
+	}
+	d.unexpected(parent)
+	return "", ""
+}
+
+// allRefs reads the references that an element holds.
+func (d *Decoder) allRefs(parent string) []Ref {
+	var few [4]Ref
+	refs := few[:0]
+	for name := d.child(parent); name != ""; name = d.child(parent) {
+		refs = append(refs, d.pointer(parent))
+	}
+	return d.refs.keep(refs...)
+}
+
+// someRefs reads the references of an element that must hold one at least.
+func (d *Decoder) someRefs(parent string) []Ref {
+	pos := d.pos()
+	refs := d.allRefs(parent)
+	if len(refs) == 0 {
+		d.exactlyOne(pos, 0, parent)
+	}
+	return refs
+}
+
+// ref reads the reference of an element that must hold exactly one.
+func (d *Decoder) ref(parent string) Ref {
+	pos, n := d.pos(), 0
+	var r Ref
+	for name := d.child(parent); name != ""; name = d.child(parent) {
+		r = d.pointer(parent)
+		n++
+	}
+	d.exactlyOne(pos, n, parent)
+	return r
+}
+
+// exactlyOne fails where an element that names one topic names n.
+func (d *Decoder) exactlyOne(pos Position, n int, parent string) {
+	switch n {
+	case 0:
+		d.failAt(pos, "<%s> names no topic", parent)
+	case 1:
+	default:
+		d.failAt(pos, "<%s> names more than one topic", parent)
+	}
+}
+
+// pointer reads an element that refers to a topic.
+func (d *Decoder) pointer(parent string) Ref {
+	if d.version == V10 {
+		return d.pointer10(parent)
+	}
+	return d.pointer2x(parent)
+}
+
+// href returns where an element leads.
+func (d *Decoder) href(name string) []byte {
+	space, shown := "", "href"
+	if d.version == V10 {
+		space, shown = nsXLink, "xlink:href"
+	}
+	href, ok := d.xml.Attr(space, "href")
+	if !ok {
+		d.fail("<%s> has no %s", name, shown)
+	}
+	return href
+}
+
+// fewRoles fails where an association has more roles than the limit allows: each of
+// its players has all of them in its fragment.
+func (d *Decoder) fewRoles(a *Association) {
+	if n, limit := len(a.Roles), d.limits.Roles; n > limit {
+		err := d.errorAt(a.Pos, "<association> has %d roles (%d at most): make several associations of it", n, limit)
+		err.Err = ErrLimit
+		d.report(err)
+	}
+}
+
+// one sets *r, which can be set once.
+func (d *Decoder) one(r *Ref, to Ref, parent, name string) {
+	if !r.IsZero() {
+		d.fail("<%s> has more than one <%s>", parent, name)
+	}
+	*r = to
+}
+
+func (d *Decoder) defaultType(r *Ref, psi tmdm.Locator) {
+	if r.IsZero() {
+		*r = SubjectIdentifier(psi)
+	}
+}
+
+// count fails where parent has n elements of a kind rather than one.
+func (d *Decoder) count(pos Position, n int, parent, child string) {
+	switch n {
+	case 0:
+		d.failAt(pos, "<%s> has no <%s>", parent, child)
+	case 1:
+	default:
+		d.failAt(pos, "<%s> has more than one <%s>", parent, child)
+	}
+}
+
+// inherit returns the scope of a variant: its own themes, and those of the name
+// or variant that it stands in, which are not written again.
+func (d *Decoder) inherit(outer, own []Ref) []Ref {
+	if d.err != nil {
+		return nil
+	}
+	for _, r := range outer {
+		d.grow(refMemory + len(r.Locator))
+	}
+	return d.scope(outer, own)
+}
+
+// scope returns the themes of a and b, each once. A limit on their number keeps
+// small documents from growing: every variant has the themes of its name too.
+func (d *Decoder) scope(a, b []Ref) []Ref {
+	switch {
+	case len(a)+len(b) > 2*d.limits.Themes:
+	case len(a) == 0:
+		a = b
+	case len(b) > 0:
+		d.hold((len(a) + len(b)) * refMemory)
+		a = append(make([]Ref, 0, len(a)+len(b)), a...)
+		for _, r := range b {
+			if !slices.Contains(a, r) {
+				a = append(a, r)
+			}
+		}
+	}
+	if limit := d.limits.Themes; len(a) > limit || len(b) > limit {
+		d.failLimit("a scope of more than %d topics", limit)
+	}
+	return a
+}
