@@ -23,14 +23,15 @@ const commitsBack = 1000
 // BenchmarkExportAt measures the export of a state that is 1,000 commits back, each of one topic, beside the export of the
 // present one.
 func BenchmarkExportAt(b *testing.B) {
-	c := synthesize(b, *topics)
+	n := mapSize()
+	c := synthesize(b, n)
 	db, err := store.Open(b.Context(), store.Options{Dir: importInto(b, c), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
 	defer db.Close()
 	var then time.Time
 	require.NoError(b, db.View(b.Context(), collection, func(v *store.View) error { then = v.Updated; return nil }))
 	for i := range commitsBack {
-		rename(b, db, fmt.Sprintf("%st/%d", synthetic.Base, i*7919%*topics), i)
+		rename(b, db, fmt.Sprintf("%st/%d", synthetic.Base, i*7919%n), i)
 	}
 	require.NoError(b, db.View(b.Context(), collection, func(v *store.View) error {
 		for _, version := range versions {
