@@ -101,8 +101,14 @@ func (d *decoder) readFeed() error {
 			f.Archive = true
 			return d.Skip()
 		default:
-			if n.meaning() == elemPrefix {
+			switch n.meaning() {
+			case elemPrefix:
 				return d.once(&prefix, n.local)
+			case elemCheckpoint:
+				f.Checkpoint, err = d.lines(elemCheckpoint)
+				return err
+			case elemKey:
+				return d.once(&f.Key, elemKey)
 			}
 			return d.Skip()
 		}
@@ -326,6 +332,18 @@ func (d *decoder) identifier(element string) (string, error) {
 		d.invalid(element, "has child elements")
 	}
 	if s = unwrap(s); err == nil && len(s) > d.limits.MaxLocator {
+		err = d.TooMany("MaxLocator", d.limits.MaxLocator)
+	}
+	return s, err
+}
+
+// lines reads the text of an element that has no children, whose line breaks matter.
+func (d *decoder) lines(element string) (string, error) {
+	s, nested, err := d.text()
+	if nested {
+		d.invalid(element, "has child elements")
+	}
+	if s = strings.Trim(s, whiteSpace); err == nil && len(s) > d.limits.MaxLocator {
 		err = d.TooMany("MaxLocator", d.limits.MaxLocator)
 	}
 	return s, err

@@ -44,6 +44,10 @@ const RelCurrentSnapshot Rel = NamespaceOwn + "/current-snapshot"
 // are below that address.
 const RelStateDigest Rel = NamespaceOwn + "/state-digest"
 
+// RelCheckpoint is our own relation, from a map's fragments to the signed checkpoint of the log. Below that address,
+// "/consistency" has proofs that one log goes on from another.
+const RelCheckpoint Rel = NamespaceOwn + "/checkpoint"
+
 // The relations, our own too, by which other feeds lead to a feed of records (Atom-PMH).
 const (
 	RelRecordsFeed     Rel = NamespaceOwn + "/records-feed"
@@ -132,6 +136,8 @@ const (
 	elemResource   = "resource"
 	elemState      = "state"
 	elemDigest     = "digest"
+	elemCheckpoint = "checkpoint"
+	elemKey        = "key"
 )
 
 // name is an expanded name (Namespaces in XML 1.0 §2.1).
@@ -154,7 +160,7 @@ func (n name) meaning() string {
 		}
 	case NamespaceOwn:
 		switch n.local {
-		case elemState, elemDigest:
+		case elemState, elemDigest, elemCheckpoint, elemKey:
 			return n.local
 		}
 	}

@@ -64,6 +64,8 @@ func (f *Feed) encode(w io.Writer, entries iter.Seq2[*Entry, error]) error {
 	e.links(1, f.Links)
 	e.element(1, "tmshare:"+elemPrefix, iri.Escape(f.ServerSrcLocatorPrefix))
 	e.element(1, "cwa:"+elemPrefix, iri.Escape(f.ServerSrcLocatorPrefix))
+	e.element(1, "own:"+elemCheckpoint, f.Checkpoint)
+	e.element(1, "own:"+elemKey, f.Key)
 	e.mark("fh:complete", f.Complete)
 	e.mark("fh:archive", f.Archive)
 	for entry, err := range entries {

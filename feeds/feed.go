@@ -41,6 +41,10 @@ type Feed struct {
 	// source asserts. "" means that the feed declares none.
 	ServerSrcLocatorPrefix string
 
+	// Checkpoint is a signed statement of how far the log has come that the feed shows, Key the public key of who has
+	// signed it. Both are "" where the log is not signed.
+	Checkpoint, Key string
+
 	Complete bool // fh:complete, RFC 5005 §2 (Complete Feeds)
 	Archive  bool // fh:archive, RFC 5005 §4 (Archived Feeds)
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -110,6 +111,7 @@ func (r *remote) printSettings(s shown) error {
 	row("resource-sync", fmt.Sprint(s.ResourceSync == nil || *s.ResourceSync))
 	row("mirrors", strings.Join(*cmp.Or(s.Mirrors, new([]string)), ","))
 	row("via", settingText(s.Via))
+	row("sign", settingText(s.Sign))
 	row("changes-per-list", settingText(s.ChangesPerList))
 	row("change-list-after", settingText((*time.Duration)(s.ChangeListAfter)))
 	return w.Flush()
@@ -167,6 +169,7 @@ fetch them again.`,
 	fl.String("via", "", "`URL` of the collection that this one republishes")
 	fl.Int("changes-per-list", 0, "close a change list of ResourceSync after this `number` of changes")
 	fl.Duration("change-list-after", 0, "close a change list of ResourceSync when its first change is this `time` old")
+	fl.String("sign", "", "sign checkpoints of the log with this `key file`, a path on the server's machine (see \"key\")")
 	settings := map[string]bool{}
 	fl.VisitAll(func(f *pflag.Flag) { settings[f.Name] = true })
 	ifMatchFlag(cmd, &ifMatch)
@@ -177,6 +180,13 @@ fetch them again.`,
 				change[camelCase(f.Name)] = settingOf(f)
 			}
 		})
+		if path, ok := change["sign"].(string); ok && path != "" {
+			absolute, err := filepath.Abs(path)
+			if err != nil {
+				return err
+			}
+			change["sign"] = absolute
+		}
 		if len(change) == 0 {
 			return usage(errors.New("give at least one setting\nTry \"tmshare-server collections set --help\""))
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -59,18 +58,18 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
-			l, err := net.Listen("tcp", "127.0.0.1:0")
+			address, err := testenv.FreeAddress()
 			if err != nil {
 				return err
 			}
-			e.Setenv("LISTEN", l.Addr().String())
-			e.Setenv("URL", "http://"+l.Addr().String())
+			e.Setenv("LISTEN", address)
+			e.Setenv("URL", "http://"+address)
 			for name, content := range map[string][]byte{"egov.xtm": maps.EGov, "libraries.xtm": maps.Libraries} {
 				if err := os.WriteFile(filepath.Join(e.WorkDir, name), content, 0o600); err != nil {
 					return err
 				}
 			}
-			return l.Close()
+			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"get":     get,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,10 +59,7 @@ func runDocument(t *testing.T, path string) {
 	commands := consoleBlocks(string(text))
 	require.NotEmpty(t, commands, "%s shows no command", path)
 
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := l.Addr().String()
-	require.NoError(t, l.Close())
+	address := freeAddress(t)
 	dir := t.TempDir()
 	ours := strings.NewReplacer(shownFolder, dir, shownAddress, address)
 	theirs := strings.NewReplacer(dir, shownFolder, address, shownAddress)

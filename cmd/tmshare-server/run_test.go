@@ -58,10 +58,9 @@ func writeCertificate(t *testing.T, cert, key string, serial int64) *x509.CertPo
 // freeAddress returns a loopback address that nobody listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := testenv.FreeAddress()
 	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	return address
 }
 
 // program is a server in a process of its own.

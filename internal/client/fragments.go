@@ -55,7 +55,7 @@ const maxGone = 3
 
 // followFragments applies what the fragments feed has beyond the mark, up to a time unless that is zero.
 func (c *Client) followFragments(ctx context.Context, s *store.Subscription, r *Round, until time.Time) error {
-	u, err := c.fragmentsOf(s)
+	u, err := c.fragmentsOf(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (c *Client) followFragments(ctx context.Context, s *store.Subscription, r *
 	return u.provenOrRepaired(ctx, run)
 }
 
-func (c *Client) fragmentsOf(s *store.Subscription) (*fragments, error) {
+func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragments, error) {
 	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,10 @@ func (c *Client) fragmentsOf(s *store.Subscription) (*fragments, error) {
 	u.source = &tmshare.Source{
 		Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, MaxBytes: c.MaxFeed, Scratch: c.scratch(s), Link: c.dataLink,
 		Check: func(f *feeds.Feed, at string, recent bool) error {
-			return checkPrefix(s, f.ServerSrcLocatorPrefix, at, recent)
+			if err := checkPrefix(s, f.ServerSrcLocatorPrefix, at, recent); err != nil || !recent {
+				return err
+			}
+			return c.acceptCheckpoint(ctx, s, f, allowURL)
 		},
 		Progress: func(documents int) {
 			c.Progress(Progress{s.Name, "reading the feed", int64(documents), 0, Documents})

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -9,17 +10,24 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// prove compares the digest of what is held with the one that the source states for the mark. It returns nil
-// where the source states none. That costs no request.
+// stated returns the state digest that the source states: the one that it has signed, or else that of the mark.
+func (u *fragments) stated() string { return cmp.Or(signedDigest(u.s), u.mark.Digest) }
+
+// prove compares the digest of what is held with the one that the source states. It returns nil where the source states
+// none. That costs no request.
 func (u *fragments) prove(ctx context.Context) (*store.Proof, error) {
-	if u.mark.Digest == "" {
+	text := u.stated()
+	if text == "" {
 		return nil, nil
 	}
 	p := &store.Proof{At: u.Now().UTC()}
-	stated, ok := statedigest.Parse(u.mark.Digest)
+	stated, ok := statedigest.Parse(text)
 	switch {
 	case !ok:
-		p.Reason = fmt.Sprintf("the source states a digest that this version does not know (%.20q)", u.mark.Digest)
+		p.Reason = fmt.Sprintf("the source states a digest that this version does not know (%.20q)", text)
+		return p, nil
+	case text != u.mark.Digest && !u.source.Until.IsZero():
+		p.Reason = "the state is an earlier one than that of the checkpoint"
 		return p, nil
 	case u.format == formats.XTM10:
 		p.Reason = "the digest covers more than XTM 1.0 carries, which was asked for"

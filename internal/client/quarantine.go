@@ -42,7 +42,7 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 	}
 	once := *c
 	once.Tries = 1 // it has failed before
-	u, err := once.fragmentsOf(s)
+	u, err := once.fragmentsOf(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -161,7 +161,7 @@ func (u *fragments) digestLink(ctx context.Context) (string, error) {
 func (u *fragments) fetchNode(ctx context.Context, at string) (*statedigest.Document, error) {
 	r := fetch.Request{URL: at, Accept: "application/json", Max: maxNode, AllowURL: u.allowURL, Within: u.MaxTime}
 	d, _, err := fetch.Do(ctx, u.fetcher(), r, func(a *fetch.Answer) (*statedigest.Document, error) {
-		if a.Header.Get(digestHeader) != u.mark.Digest {
+		if a.Header.Get(digestHeader) != u.stated() {
 			return nil, fetch.Permanent(errMoved)
 		}
 		var d statedigest.Document

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/client/discover"
 	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/formats"
@@ -45,6 +46,10 @@ type SubscribeOptions struct {
 	// Again allows a second subscription to a source, by the same protocol and in the same
 	// format, under another name.
 	Again bool
+
+	// Key is the public key that has to sign the checkpoints of the source. "" takes the one of the first checkpoint,
+	// if the source is signed.
+	Key string
 
 	// Hosts may be followed to besides the one of the URL, in each round ("host" or
 	// "host:port").
@@ -82,6 +87,11 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 	if o.Protocol != "" && !slices.Contains(Protocols, o.Protocol) {
 		return nil, fmt.Errorf("unknown protocol %q: there are %s", o.Protocol, strings.Join(Protocols, ", "))
 	}
+	if o.Key != "" {
+		if err := checkpoint.CheckPublic(o.Key); err != nil {
+			return nil, err
+		}
+	}
 	if o.TokenFile != "" {
 		path, err := filepath.Abs(o.TokenFile)
 		if err != nil {
@@ -106,6 +116,9 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 	}
 	if s.Name == local.Name {
 		return nil, fmt.Errorf("%q is the name of the local statements; choose another name with --as", s.Name)
+	}
+	if err := c.begin(ctx, s, o.Key); err != nil {
+		return nil, err
 	}
 	if !o.Again {
 		if err := c.checkNew(ctx, s); err != nil {

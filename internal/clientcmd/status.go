@@ -103,10 +103,16 @@ func (a *app) printStatus(st *status.Status) {
 	row("state", "%s", st.State)
 	row("in step with", "%s", at(st.Mark))
 	switch {
+	case st.Proven != nil && st.Key != "":
+		row("proven", "%s: the source has signed the same digest", at(st.Proven))
 	case st.Proven != nil:
 		row("proven", "%s: the source states the same digest", at(st.Proven))
 	case st.Unproven != "":
 		row("not proven", "%s", st.Unproven)
+	}
+	if st.Key != "" {
+		name, _, _ := strings.Cut(st.Key, "+")
+		row("signed", "%d entries, by %s", st.Signed, name)
 	}
 	if st.Ahead > 0 {
 		row("", "which is later than now: changes that the server dates before that are not noticed;")

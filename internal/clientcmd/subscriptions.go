@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/discover"
@@ -29,6 +30,7 @@ type subscription struct {
 	Format    string       `json:"format,omitempty"`    // what is asked for, where that is one alone
 	TokenFile string       `json:"tokenFile,omitempty"` // the path on the machine of the data folder
 	Hosts     []string     `json:"hosts,omitempty"`
+	Key       string       `json:"key,omitempty"`    // the public key that has to sign its checkpoints
 	Strict    *bool        `json:"strict,omitempty"` // where subscribe was told so
 	State     status.State `json:"state"`
 }
@@ -37,7 +39,7 @@ func (a *app) describeSubscription(ctx context.Context, s *store.Subscription) (
 	quarantine, err := a.db.Quarantine(ctx, s.Name)
 	return subscription{
 		Name: s.Name, Feed: s.FragmentsFeed, Snapshots: s.SnapshotsFeed, SP: s.SP, Protocol: client.ProtocolOf(s), Format: s.Format, TokenFile: s.TokenFile,
-		Hosts: s.Hosts, Strict: s.Strict, State: status.Of(s, quarantine, a.client.Now()).State,
+		Hosts: s.Hosts, Key: s.Key, Strict: s.Strict, State: status.Of(s, quarantine, a.client.Now()).State,
 	}, err
 }
 
@@ -72,6 +74,9 @@ Other ways to follow a source:
 			if o.Protocol != "" && !slices.Contains(client.Protocols, o.Protocol) {
 				return usageError(fmt.Errorf("--protocol %s: there are %s", o.Protocol, strings.Join(client.Protocols, ", ")))
 			}
+			if err := checkKey(o.Key); err != nil {
+				return err
+			}
 			if o.Format != "" {
 				if _, err := formats.ServedNamed(o.Format); err != nil {
 					return usageError(fmt.Errorf("--format: %w", err))
@@ -96,6 +101,9 @@ Other ways to follow a source:
 				return a.print(status.Of(s, nil, a.client.Now()))
 			}
 			a.printf("subscribed to %s as %q; its statements begin with %s\n", s.FragmentsFeed, s.Name, s.SP)
+			if s.Key != "" {
+				a.printf("the source is signed, and is followed only while it is, by the key %s\n", s.Key)
+			}
 			return nil
 		}),
 	}
@@ -104,6 +112,7 @@ Other ways to follow a source:
 	fl.StringVar(&o.SP, "sp", "", "source locator prefix, an `IRI`, for a feed that declares none (default: made of its URL)")
 	fl.StringVar(&o.Protocol, "protocol", "", "`protocol` to follow the source by: "+strings.Join(client.Protocols, ", ")+" (default: what the URL shows)")
 	fl.StringVar(&o.Format, "format", "", "`format` to ask for alone, xtm2.1 or xtm1 (default: the best that the server has)")
+	fl.StringVar(&o.Key, "key", "", "public `key` that has to sign the checkpoints of the source (default: the one that has signed the first)")
 	fl.StringVar(&o.TokenFile, "token-file", "", "`file` with the token that the server wants of readers; it is read in each round")
 	fl.BoolVar(&o.AllowSharedPrefix, "allow-shared-prefix", false, "take a source though its source locator prefix is that of another server's")
 	fl.BoolVar(&o.Again, "again", false, "take a source that another subscription follows in the same way, under another name (--as)")
@@ -183,5 +192,87 @@ waited for, one of "watch" is ended.`,
 			a.printf("%s: unsubscribed from %s\n", s.Name, s.FragmentsFeed)
 			return nil
 		}),
+	}
+}
+
+func (a *app) trust() *cobra.Command {
+	var key string
+	var accept bool
+	cmd := &cobra.Command{
+		Use:   "trust NAME [--accept | --key KEY]",
+		Short: "Show the signed checkpoints of a source, or accept what it states now",
+		Long: `Show the checkpoint of the subscription NAME that was accepted last, and the one that
+its source states now. A checkpoint says how many changes the source has published,
+and is signed by its owner. A source that has stated one is followed only while its
+later checkpoints prove that nothing published before was altered.
+
+Where a checkpoint is refused, ask the owner of the source what has happened: it may
+have been restored from a backup, or sign with a new key. Do not ask by way of the
+server itself.
+  --accept    go on from what the source states now, also if it is not signed
+  --key KEY   go on from what it states now, if KEY has signed it
+
+Exit codes: 0 what is stated is accepted, 1 it is refused, or an error.`,
+		Example: `  tmshare-client trust egov
+  tmshare-client trust egov --key maps.example.org+1c8f34d5+AcE…`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		PreRunE: func(*cobra.Command, []string) error {
+			if accept && key != "" {
+				return usageError(errors.New("give --accept or --key, not both"))
+			}
+			return checkKey(key)
+		},
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			t, err := a.client.Trust(ctx, args[0], key, accept)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				err = a.print(t)
+			} else {
+				a.printTrust(t)
+			}
+			if err == nil && t.Refused != "" && !t.Accepted {
+				err = &cli.ExitError{Code: cli.Failed}
+			}
+			return err
+		}),
+	}
+	cmd.Flags().BoolVar(&accept, "accept", false, "go on from what the source states now")
+	cmd.Flags().StringVar(&key, "key", "", "go on from what the source states now, if this public `key` has signed it")
+	return cmd
+}
+
+// checkKey checks the value of a flag --key.
+func checkKey(key string) error {
+	if key == "" {
+		return nil
+	}
+	if err := checkpoint.CheckPublic(key); err != nil {
+		return usageError(fmt.Errorf("--key: %w", err))
+	}
+	return nil
+}
+
+func (a *app) printTrust(t *client.Trust) {
+	show := func(what, key, signed string) {
+		if signed == "" {
+			a.printf("  %s: none\n", what)
+			return
+		}
+		a.printf("  %s, by the key %s\n    %s\n", what, key, strings.ReplaceAll(strings.TrimSpace(signed), "\n", "\n    "))
+	}
+	a.printf("%s\n", t.Name)
+	show("accepted last", t.Key, t.Checkpoint)
+	show("stated now", t.StatedKey, t.StatedCheckpoint)
+	switch {
+	case t.Accepted:
+		a.printf("  what is stated now is accepted\n")
+	case t.Refused != "":
+		a.printf("  what is stated now is refused: %s\n", t.Refused)
+	case t.StatedCheckpoint == "":
+		a.printf("  the source is not signed\n")
+	default:
+		a.printf("  what is stated now goes on from what was accepted\n")
 	}
 }

@@ -23,6 +23,11 @@ func (s *Server) authorized(h web.Handler) web.Handler {
 	}
 }
 
+// isWriter reports whether a request may write.
+func (s *Server) isWriter(r *http.Request) bool {
+	return s.writers.Holds(r) || len(s.writers) == 0 && s.mayWrite(r) == nil
+}
+
 // readable lets h answer requests that may read the collection in their URL. Any
 // may that has no read tokens; who may write, may read.
 func (s *Server) readable(h web.Handler) web.Handler {

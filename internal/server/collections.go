@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/server/checkpoints"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
@@ -38,6 +39,8 @@ type CollectionSettings struct {
 	Via             *string   `json:"via,omitempty"`
 	ChangesPerList  *int      `json:"changesPerList,omitempty"`
 	ChangeListAfter *period   `json:"changeListAfter,omitempty"`
+
+	Sign *string `json:"sign,omitempty"` // path of the key file, on the server's machine
 }
 
 // recordFormat is a format in which records are offered, by its name.
@@ -86,6 +89,7 @@ func (g *CollectionSettings) apply(s *store.Settings) {
 	set(&s.Via, g.Via)
 	set(&s.ChangesPerList, g.ChangesPerList)
 	set(&s.ChangeListAfter, (*time.Duration)(g.ChangeListAfter))
+	set(&s.Sign, g.Sign)
 }
 
 func set[T any](field, given *T) {
@@ -106,7 +110,7 @@ func settingsOf(c *store.Collection) CollectionSettings {
 		SnapshotEvery: &c.SnapshotEvery, SnapshotAfter: (*period)(&c.SnapshotAfter), SnapshotsKept: &c.SnapshotsKept,
 		KeepEntries: &c.KeepEntries, KeepFor: (*period)(&c.KeepFor),
 		ResourceSync: &offersSync, Mirrors: &mirrors, Via: &c.Via,
-		ChangesPerList: &c.ChangesPerList, ChangeListAfter: (*period)(&c.ChangeListAfter),
+		ChangesPerList: &c.ChangesPerList, ChangeListAfter: (*period)(&c.ChangeListAfter), Sign: &c.Sign,
 	}
 }
 
@@ -122,7 +126,11 @@ func (s *Server) getSettings(w http.ResponseWriter, r *http.Request) error {
 		if done, err := web.Unchanged(w, r, web.Validator{Tag: tag}, web.Identity); done || err != nil {
 			return err
 		}
-		return web.WriteJSON(w, http.StatusOK, settingsOf(&v.Collection))
+		shown := settingsOf(&v.Collection)
+		if !s.isWriter(r) { // nobody else need know where files are
+			shown.Sign = nil
+		}
+		return web.WriteJSON(w, http.StatusOK, shown)
 	})
 }
 
@@ -163,7 +171,7 @@ func readSettings(w http.ResponseWriter, r *http.Request) (*CollectionSettings, 
 	}
 	var checked store.Settings
 	given.apply(&checked)
-	if err := checked.Validate(); err != nil {
+	if err := errors.Join(checked.Validate(), checkpoints.Ready(&checked)); err != nil {
 		return nil, web.Problemf(http.StatusUnprocessableEntity, "%s", err)
 	}
 	return &given, nil

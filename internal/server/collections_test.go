@@ -69,7 +69,7 @@ func TestCollectionIsCreatedEmptyAndFilled(t *testing.T) {
 	want := map[string]any{
 		"title": "Towns", "summary": "Some towns of Norway", "sp": n.sp("towns"), "documentSize": 7.0, "omitInstances": false, "recordFormats": []any{},
 		"snapshotEvery": 0.0, "snapshotAfter": "0s", "snapshotsKept": 0.0, "keepEntries": 0.0, "keepFor": "48h0m0s",
-		"resourceSync": true, "mirrors": []any{}, "via": "", "changesPerList": 0.0, "changeListAfter": "0s",
+		"resourceSync": true, "mirrors": []any{}, "via": "", "changesPerList": 0.0, "changeListAfter": "0s", "sign": "",
 	}
 	assert.Equal(t, want, settingsIn(t, a))
 	assert.Equal(t, want, settingsIn(t, n.mustGet("/topicmaps/towns/settings")))

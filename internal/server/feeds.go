@@ -32,6 +32,13 @@ func (s *Server) view(r *http.Request, f func(*store.View) error) error {
 	return s.Store.View(r.Context(), name, f)
 }
 
+// viewed makes a handler of one that answers from the state of the collection that the URL names.
+func (s *Server) viewed(f func(http.ResponseWriter, *http.Request, *store.View) error) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		return s.view(r, func(v *store.View) error { return f(w, r, v) })
+	}
+}
+
 // withLatest calls f with the latest state of the collection, from memory and without a view.
 // An f that needs a view returns errNeedsView, and is called again with one.
 func (s *Server) withLatest(r *http.Request, f func(*store.Collection, *store.View) error) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/server/checkpoints"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -54,6 +55,11 @@ func (s *Server) recentDocument(v *store.View) (*feeds.Feed, error) {
 	feed.Title = name(c) + ": Fragments"
 	feed.Links = append(feed.Links, atomLink("self", s.fragmentsURL(c)), atomLink("via", via))
 	feed.Links = append(feed.Links, s.fragmentsLinks(c)...)
+	if c.Sign != "" {
+		signed := checkpoints.OrNone(v, s.Logger)
+		feed.Checkpoint, feed.Key = signed.Note, signed.Key
+		feed.Links = append(feed.Links, feeds.Link{Rel: feeds.RelCheckpoint, Type: "text/plain", Href: s.checkpointURL(c)})
+	}
 	return feed, nil
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/server/checkpoints"
 	"github.com/tmshare/tmshare/internal/server/web"
 )
 
@@ -37,6 +38,8 @@ func (s *Server) routes() *web.Router {
 	write("POST", "/topicmaps/{map}/snapshots", s.postSnapshot)
 	dryRunToo("POST", "/topicmaps/{map}/gc", s.postGC)
 
+	get("/topicmaps/{map}/checkpoint", s.viewed(checkpoints.Serve))
+	get("/topicmaps/{map}/checkpoint/consistency", s.viewed(checkpoints.ServeProof))
 	get("/topicmaps/{map}/digest/topic", s.findTopic)
 	get("/topicmaps/{map}/digest", s.digestNode)
 	get("/topicmaps/{map}/digest/{path:[0-9a-f]+}", s.digestNode)

@@ -153,7 +153,7 @@ func (c *checker) collection(v *View) error {
 			return putCollection(now.tx, &now.Collection)
 		}), nil, "it has %d topics, not %d as its row has it", topics, v.Topics)
 	}
-	for _, check := range []func(string, *View) error{c.log, c.keys, c.fragments, c.snapshots} {
+	for _, check := range []func(string, *View) error{c.log, c.logTree, c.keys, c.fragments, c.snapshots} {
 		if err := check(where, v); err != nil {
 			return err
 		}

@@ -49,6 +49,7 @@ type Collection struct {
 	HorizonRun  uint32    `json:",omitempty"` // of that entry
 	Offers      []Offer   `json:",omitempty"` // how RecordForms have changed
 	Changes     *Changes  `json:",omitempty"` // nil: nobody has asked for change lists yet
+	Hashed      uint64    `json:",omitempty"` // how many entries the tree of the log has; all where Sign is set
 	Restating   bool      `json:",omitempty"` // records are still to be published by which what is offered of them shows
 
 	// OldRecords is the sequence up to which entries may be of a version whose records of
@@ -180,6 +181,9 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 		err = db.loadLog(ctx, &c, src)
 	}
 	if err == nil {
+		err = db.hashWhole(ctx, &c)
+	}
+	if err == nil {
 		err = db.rows.Update(ctx, func(t *txn.Tx) error {
 			if err := absent(t, c.Name); err != nil {
 				return err
@@ -271,12 +275,20 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	if err = db.load(ctx, filled.source(), fragment.Records(src), nil); err == nil {
 		err = db.loadLog(ctx, &filled, src)
 	}
+	if err == nil {
+		err = db.hashWhole(ctx, &filled)
+	}
 	if err != nil {
 		return nil, errors.Join(err, db.deleteRows(ctx, &filled))
 	}
 	checks = append([]func(*Collection) error{func(c *Collection) error { return stillEmpty(c, &empty) }}, checks...)
 	_, err = db.update(ctx, name, checks, func(t *txn.Tx, c *Collection) error {
 		filled.Settings, filled.Segments, filled.Offers, filled.Restating = c.Settings, c.Segments, c.Offers, c.Restating
+		if filled.Sign != "" { // since a moment ago
+			if err := db.hashLog(t, &filled, filled.Head); err != nil {
+				return err
+			}
+		}
 		return putCollection(t, &filled)
 	})
 	unused := &empty
@@ -340,7 +352,7 @@ func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*
 // names any more, also where ctx ends.
 func (db *DB) deleteRows(ctx context.Context, c *Collection) error {
 	err := records.Delete(ctx, db.rows.Engine, c.source())
-	for _, table := range []byte{keys.TableLog, keys.TableFragment, keys.TableKey, keys.TableSnapshot, keys.TableChangeList} {
+	for _, table := range []byte{keys.TableLog, keys.TableFragment, keys.TableKey, keys.TableLogHash, keys.TableSnapshot, keys.TableChangeList} {
 		err = errors.Join(err, db.rows.Engine.DeletePrefix(context.WithoutCancel(ctx), keys.Collection(table, c.Number)))
 	}
 	return err

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -66,6 +67,10 @@ func TestRetentionKeepsWhatItMust(t *testing.T) {
 				size := rapid.IntRange(1, 6).Draw(t, "size")
 				set(t, db, name, func(s *Settings) { s.DocumentSize = size })
 				h.cut.size = uint64(size)
+			},
+			"sign": func(t *rapid.T) {
+				path := rapid.SampledFrom([]string{"", "/key"}).Draw(t, "path")
+				set(t, db, name, func(s *Settings) { s.Sign = path })
 			},
 			"prune": func(t *rapid.T) {
 				keep := Retention{
@@ -322,6 +327,9 @@ type history struct {
 	horizon  uint64
 	snapshot uint64 // the sequence of the newest, where there is one
 	taken    bool
+
+	leaves      [][]byte // of the tree
+	checkpoints []*checkpoint.Checkpoint
 }
 
 // read adds the entries that are new.
@@ -423,6 +431,7 @@ func (h *history) check(t tester, db *DB, name string) {
 			}
 		}
 		h.checkRecords(t, v, same)
+		h.checkTree(t, v)
 		for i := range h.log {
 			e, err := v.Entry(h.log[i].Seq)
 			if h.log[i].Seq <= h.horizon {

@@ -76,6 +76,12 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 				if err := logRows(c, &e, data[i], t.PutUnread); err != nil {
 					return err
 				}
+				if c.Sign == "" {
+					continue
+				}
+				if err := appendLeaf(t, c, e.leaf()); err != nil {
+					return err
+				}
 			}
 		}
 		return putCollection(t, c)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -34,6 +35,11 @@ type Status struct {
 	// not known to be. Both are missing where the source states none.
 	Proven   *time.Time `json:"proven,omitempty"`
 	Unproven string     `json:"unproven,omitempty"`
+
+	// Key is the public key that has to sign the checkpoints of the source. Signed is how many entries the log has by the last
+	// one that was accepted.
+	Key    string `json:"key,omitempty"`
+	Signed int64  `json:"signedEntries,omitempty"`
 
 	LastCheck   *time.Time `json:"lastCheck,omitempty"`
 	LastChange  *time.Time `json:"lastChange,omitempty"`
@@ -65,7 +71,10 @@ func Of(s *store.Subscription, quarantine []store.Quarantined, now time.Time) St
 	st := Status{
 		Name: s.Name, Feed: s.FragmentsFeed, Protocol: client.ProtocolOf(s), SP: s.SP, State: NotLoaded,
 		LastCheck: known(s.LastCheck), LastChange: known(s.LastChange), LastError: s.LastError,
-		Quarantined: len(quarantine), Quarantine: quarantine,
+		Quarantined: len(quarantine), Quarantine: quarantine, Key: s.Key,
+	}
+	if c, err := checkpoint.Open(s.Checkpoint, s.Key); err == nil {
+		st.Signed = c.Size
 	}
 	if s.LastError != "" {
 		st.LastErrorAt = known(s.LastErrorAt)

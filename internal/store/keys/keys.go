@@ -20,6 +20,7 @@ const (
 	TableLog          = 'e' // collection, sequence → entry (JSON)
 	TableFragment     = 'f' // collection, sequence → fragment data
 	TableKey          = 'k' // collection, topic key → last sequence, TopicSI
+	TableLogHash      = 'o' // collection, index → hash of the tree of the log
 	TableChangeList   = 'g' // collection, number → ChangeList (JSON)
 	TableSnapshot     = 's' // collection, number → Snapshot (JSON)
 	TableTopic        = 't' // source, TopicSI → topic record

@@ -31,6 +31,10 @@ type Subscription struct {
 	Format    string `json:",omitempty"` // "xtm1" or "xtm2.1": asked for alone; "" = what is best
 	TokenFile string `json:",omitempty"` // path of the file with the token for reading
 
+	// Key is the public key that has to sign the checkpoints of the source, "" for none. Checkpoint is the last one that was
+	// accepted, as a signed note.
+	Key, Checkpoint string `json:",omitempty"`
+
 	Hosts  []string `json:",omitempty"` // that links may lead to besides the one of the feed
 	Strict *bool    `json:",omitempty"` // whether XTM is read strictly; nil: as the program does
 

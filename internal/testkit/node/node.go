@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
@@ -294,4 +296,21 @@ func IsRecord(r *http.Request) bool { return strings.Contains(r.URL.Path, "/topi
 // IsRecordsFeed tells requests for documents that say what has become of records.
 func IsRecordsFeed(r *http.Request) bool {
 	return strings.Contains(r.URL.Path, "/records") || strings.Contains(r.URL.Path, "/resourcesync/")
+}
+
+// Sign has checkpoints of a collection signed with a new key from now on, and returns the public one.
+func (o *Origin) Sign(name string) (public string) {
+	key, err := checkpoint.GenerateKey(filepath.Join(o.tempDir(), "key"), "maps.example.org")
+	require.NoError(o.T, err)
+	o.SignWith(name, key.Path)
+	return key.Public
+}
+
+// SignWith has checkpoints of a collection signed with the key in a file, or, with "", no more.
+func (o *Origin) SignWith(name, path string) {
+	_, err := o.DB.ChangeSettings(context.Background(), name, func(s *store.Settings) error {
+		s.Sign = path
+		return nil
+	})
+	require.NoError(o.T, err)
 }

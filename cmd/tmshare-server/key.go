@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/cli"
+)
+
+func keyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "key",
+		Short: "Make or show a key that signs the checkpoints of collections",
+		Long: `Make or show a key that signs the checkpoints of collections ("collections set NAME
+--sign KEYFILE"). Subscribers then notice if what was published is altered later.`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(generateKey(), showKey())
+	return cmd
+}
+
+func generateKey() *cobra.Command {
+	var name string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "generate KEYFILE --name NAME",
+		Short: "Write a new key file, and print the public key",
+		Long: `Write a new key file KEYFILE, which must not be there yet, and print the public key. Give
+that to subscribers by another way than the server, such as your web site. The file has
+the private key: keep it, and let nobody else read it. It is not part of backups.`,
+		Example: `  tmshare-server key generate /etc/tmshare/maps.key --name maps.example.org
+  tmshare-server collections set egov --sign /etc/tmshare/maps.key`,
+		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if name == "" {
+				host, err := os.Hostname()
+				if err != nil {
+					return fmt.Errorf("the name of this machine is not known (%w): give --name", err)
+				}
+				name = host
+			}
+			key, err := checkpoint.GenerateKey(args[0], name)
+			if err != nil {
+				return err
+			}
+			return printKey(args[0], key, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "", "one `word` that says in each checkpoint whose key it is (default: the name of this machine)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON for programs")
+	return cmd
+}
+
+func showKey() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show KEYFILE",
+		Short: "Print the public key in a key file",
+		Args:  cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
+		RunE: func(_ *cobra.Command, args []string) error {
+			key, err := checkpoint.ReadKey(args[0])
+			if err != nil {
+				return err
+			}
+			return printKey(args[0], key, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON for programs")
+	return cmd
+}
+
+func printKey(file string, key *checkpoint.Key, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(os.Stdout).Encode(map[string]string{"file": file, "publicKey": key.Public})
+	}
+	_, err := fmt.Println(key.Public)
+	return err
+}

@@ -1,0 +1,212 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// CheckpointError says that a source does not prove that its log goes on from the checkpoint that was accepted last. Nothing was
+// changed.
+type CheckpointError struct {
+	Name string // of the subscription
+	Err  error  // often a [*checkpoint.ForkError]
+}
+
+func (e *CheckpointError) Error() string {
+	return fmt.Sprintf("the checkpoint of the source is refused, and nothing was changed: %v\nAsk the owner of the source what has happened, by another way than this server. \"tmshare-client trust %s --accept\" goes on from what it states now", e.Err, e.Name)
+}
+
+func (e *CheckpointError) Unwrap() error { return e.Err }
+
+// maxProof bounds the length in bytes of a proof that a log goes on from an earlier one.
+const maxProof = 64 << 10
+
+// checkpointOf returns the key and the checkpoint of a recent document of the fragments feed, if they go on from those that are pinned.
+// Both are "" where the source is not signed, and was not. The first key that is seen is pinned.
+func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription, f *feeds.Feed, allowURL func(*url.URL) error) (key, signed string, err error) {
+	if s.Key == "" && f.Checkpoint == "" {
+		return "", "", nil
+	}
+	refuse := func(reason string, args ...any) error {
+		return &CheckpointError{s.Name, &checkpoint.ForkError{Reason: fmt.Sprintf(reason, args...), Known: s.Checkpoint, Stated: f.Checkpoint}}
+	}
+	if key = s.Key; key == "" {
+		key = f.Key
+	}
+	if f.Checkpoint == "" {
+		return "", "", refuse("the source states none: it is not signed, or not any more")
+	}
+	stated, err := checkpoint.Open(f.Checkpoint, key)
+	if err != nil {
+		return "", "", refuse("%v", err)
+	}
+	if stated.Origin != s.SP {
+		return "", "", refuse("it is of another collection (%s, not %s)", stated.Origin, s.SP)
+	}
+	if s.Checkpoint == "" || s.Checkpoint == f.Checkpoint {
+		return key, f.Checkpoint, nil
+	}
+	known, err := checkpoint.Open(s.Checkpoint, key)
+	if err != nil {
+		return "", "", refuse("the one that was accepted last cannot be read: %v", err)
+	}
+	var proof tlog.TreeProof
+	if stated.Size > known.Size && known.Size > 0 {
+		if proof, err = c.consistency(ctx, f, known.Size, stated.Size, allowURL); err != nil {
+			return "", "", err
+		}
+	}
+	var fork *checkpoint.ForkError
+	if err := stated.Follows(known, proof); errors.As(err, &fork) {
+		return "", "", refuse("%s", fork.Reason)
+	}
+	return key, f.Checkpoint, nil
+}
+
+// consistency fetches the proof that the log of one number of entries is the beginning of the log of another. A source that has none has an
+// empty proof.
+func (c *Client) consistency(ctx context.Context, f *feeds.Feed, from, to int64, allowURL func(*url.URL) error) (tlog.TreeProof, error) {
+	link, ok := f.Link(feeds.RelCheckpoint)
+	if !ok {
+		return nil, nil
+	}
+	r := fetch.Request{
+		URL: fmt.Sprintf("%s/consistency?from=%d&to=%d", link.Href, from, to), Accept: "application/json", Max: maxProof, AllowURL: allowURL, Within: c.MaxTime,
+		Prepare: uncached,
+	}
+	proof, _, err := fetch.Do(ctx, c.fetcher(), r, func(a *fetch.Answer) (tlog.TreeProof, error) {
+		var answer struct{ Proof tlog.TreeProof }
+		if err := json.NewDecoder(a.Body).Decode(&answer); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.URL, err)
+		}
+		return answer.Proof, nil
+	})
+	if follow.Gone(err) && !follow.IsServerFault(err) {
+		return nil, nil
+	}
+	return proof, err
+}
+
+// begin pins what the source states when a subscription begins. key is the one that has to have signed it, "" for whichever has.
+func (c *Client) begin(ctx context.Context, s *store.Subscription, key string) error {
+	if s.Protocol != store.TMShare {
+		if key != "" {
+			return fmt.Errorf("sources that are followed by %s state no checkpoints: leave out --key", ProtocolOf(s))
+		}
+		return nil
+	}
+	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
+	if err != nil {
+		return err
+	}
+	f, _, err := c.getFeed(ctx, s.FragmentsFeed, "", allowURL)
+	if err != nil {
+		return err
+	}
+	s.Key = key
+	s.Key, s.Checkpoint, err = c.checkpointOf(ctx, s, f, allowURL)
+	var refused *CheckpointError
+	if errors.As(err, &refused) {
+		return fmt.Errorf("%s: not subscribed, as its checkpoint is refused: %w\nAsk the owner of the source for the right key, by another way than this server", s.FragmentsFeed, refused.Err)
+	}
+	return err
+}
+
+// acceptCheckpoint refuses a recent document of the fragments feed whose checkpoint does not go on from the last one. Else that is kept.
+func (c *Client) acceptCheckpoint(ctx context.Context, s *store.Subscription, f *feeds.Feed, allowURL func(*url.URL) error) error {
+	key, signed, err := c.checkpointOf(ctx, s, f, allowURL)
+	if err != nil || key == s.Key && signed == s.Checkpoint {
+		return err
+	}
+	if s.Key == "" {
+		c.Report(fmt.Sprintf("%s: the source is signed, and is followed from now on only while it is, by the key %s", s.Name, key))
+	}
+	return c.pin(ctx, s, key, signed)
+}
+
+func (c *Client) pin(ctx context.Context, s *store.Subscription, key, signed string) error {
+	s.Key, s.Checkpoint = key, signed
+	return c.Store.UpdateSubscription(ctx, s.Name, func(kept *store.Subscription) { kept.Key, kept.Checkpoint = key, signed })
+}
+
+// signedDigest returns the state digest of the checkpoint that was accepted last, "" for none.
+func signedDigest(s *store.Subscription) string {
+	if s.Checkpoint == "" {
+		return ""
+	}
+	c, err := checkpoint.Open(s.Checkpoint, s.Key)
+	if err != nil { // damaged: nothing equals it
+		return "the checkpoint that was accepted last cannot be read"
+	}
+	return c.Digest
+}
+
+// Trust is what a subscription demands of its source, and what that states.
+type Trust struct {
+	Name       string `json:"name"`
+	Key        string `json:"key,omitempty"`        // the public key that is pinned
+	Checkpoint string `json:"checkpoint,omitempty"` // that was accepted last
+
+	StatedKey        string `json:"statedKey,omitempty"`
+	StatedCheckpoint string `json:"statedCheckpoint,omitempty"`
+
+	Refused  string `json:"refused,omitempty"` // why what is stated is not accepted
+	Accepted bool   `json:"accepted"`          // what is stated is pinned now
+}
+
+// Trust compares the checkpoint that a source states with the one that was accepted last. If accept is set, what is stated is pinned, whatever it
+// is: also that the source is not signed. If a key is given, that is pinned, if it has signed what is stated.
+func (c *Client) Trust(ctx context.Context, name, key string, accept bool) (*Trust, error) {
+	unlock, err := c.lock(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	s, err := c.Subscription(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if s.Protocol != store.TMShare {
+		return nil, fmt.Errorf("%s: sources that are followed by %s state no checkpoints", name, ProtocolOf(s))
+	}
+	own, err := c.forSubscription(s)
+	if err != nil {
+		return nil, err
+	}
+	allowURL, err := own.fetcher().AllowURL(s.FragmentsFeed)
+	if err != nil {
+		return nil, err
+	}
+	f, _, err := own.getFeed(ctx, s.FragmentsFeed, "", allowURL)
+	if err != nil {
+		return nil, err
+	}
+	t := &Trust{Name: name, Key: s.Key, Checkpoint: s.Checkpoint, StatedKey: f.Key, StatedCheckpoint: f.Checkpoint}
+	var refused *CheckpointError
+	if _, _, err := own.checkpointOf(ctx, s, f, allowURL); errors.As(err, &refused) {
+		t.Refused = refused.Err.(*checkpoint.ForkError).Reason
+	} else if err != nil {
+		return nil, err
+	}
+	if key == "" && !accept {
+		return t, nil
+	}
+	begin := &store.Subscription{Name: name, SP: s.SP, Key: key} // nothing is known of it
+	key, signed, err := own.checkpointOf(ctx, begin, f, allowURL)
+	if err == nil {
+		err = own.pin(ctx, s, key, signed)
+	}
+	t.Accepted = err == nil
+	return t, err
+}

@@ -1,0 +1,258 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// refused is a round that must be refused for a reason, with both checkpoints shown, and without any change.
+func (s *subscriber) refused(reason string, checkpoints int) {
+	s.t.Helper()
+	before := s.known("egov")
+	_, err := s.syncFails()
+	var refused *client.CheckpointError
+	require.ErrorAs(s.t, err, &refused)
+	require.ErrorContains(s.t, err, reason)
+	require.ErrorContains(s.t, err, `"tmshare-client trust egov --accept"`)
+	require.Equal(s.t, checkpoints, strings.Count(err.Error(), "— maps.example.org "), "%v", err)
+	after := s.known("egov")
+	require.Equal(s.t, before.Checkpoint, after.Checkpoint)
+	require.Equal(s.t, before.State.Mark, after.State.Mark)
+	require.Equal(s.t, before.State.Revision, after.State.Revision)
+	require.Nil(s.t, after.Staging)
+}
+
+// signed returns what the last checkpoint that was accepted says.
+func (s *subscriber) signed() *checkpoint.Checkpoint {
+	s.t.Helper()
+	k := s.known("egov")
+	c, err := checkpoint.Open(k.Checkpoint, k.Key)
+	require.NoError(s.t, err)
+	return c
+}
+
+// A source that is signed is followed from one checkpoint to the next.
+func TestSignedSource(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(20, "v1")...), documentSize(5))
+	key := o.Sign("egov")
+	s := subscribed(t, o)
+	require.Equal(t, key, s.known("egov").Key, "the first key is pinned")
+	assert.True(t, s.sync().Proven)
+	first := s.signed()
+	assert.Equal(t, o.SP("egov"), first.Origin)
+	for n := range 4 {
+		o.Put(doc(topics(20+n, fmt.Sprint("v", n+2))...))
+		o.Seen()
+		r := s.sync()
+		assert.True(t, r.Proven)
+		assert.Equal(t, 1, times(o.Seen(), "/checkpoint"), "one proof that the log goes on")
+	}
+	now := s.signed()
+	assert.Greater(t, now.Size, first.Size)
+	o.Source("egov", func(v *store.View, _ fragment.Source) { assert.Equal(t, int64(v.Head), now.Size) })
+	o.Seen()
+	s.sync()
+	assert.Zero(t, times(o.Seen(), "/checkpoint"), "nothing new")
+}
+
+// A source that begins to sign is followed only while it does so.
+func TestSourceThatBeginsToSign(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...))
+	s := inStep(t, o)
+	require.Empty(t, s.known("egov").Key)
+	key := o.Sign("egov")
+	o.Put(doc(topics(5, "v2")...))
+	assert.True(t, s.sync().Proven)
+	assert.Equal(t, key, s.known("egov").Key)
+	assert.Contains(t, s.reported(), "the source is signed, and is followed from now on only while it is, by the key "+key)
+
+	o.SignWith("egov", "")
+	o.Put(doc(topics(5, "v3")...))
+	s.refused("the source states none", 1)
+	s.trust("", true)
+	assert.True(t, s.sync().Proven)
+	assert.Empty(t, s.known("egov").Key)
+}
+
+// trust compares, or accepts, what the source states.
+func (s *subscriber) trust(key string, accept bool) *client.Trust {
+	s.t.Helper()
+	got, err := s.Trust(context.Background(), "egov", key, accept)
+	require.NoError(s.t, err)
+	require.Equal(s.t, accept || key != "", got.Accepted)
+	return got
+}
+
+// The key that is demanded when subscribing has to be the one that signs.
+func TestKeyThatIsDemanded(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...))
+	other := newOrigin(t)
+	other.Create("egov", doc(topics(5, "v1")...))
+	wrong := other.Sign("egov")
+	subscribe := func(key string) error {
+		_, err := newSubscriber(t).Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{Key: key})
+		return err
+	}
+	require.ErrorContains(t, subscribe(wrong), "the source states none")
+	right := o.Sign("egov")
+	require.ErrorContains(t, subscribe(wrong), "not subscribed, as its checkpoint is refused: it is signed by maps.example.org+")
+	require.ErrorContains(t, subscribe("nonsense"), "is no public key")
+	require.NoError(t, subscribe(right))
+	_, err := newSubscriber(t).Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{Key: right, Protocol: client.ProtocolAtomPMH})
+	require.ErrorContains(t, err, "leave out --key")
+}
+
+// A server with another key is refused, until the new key is given.
+func TestSourceWithAnotherKey(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...))
+	o.Sign("egov")
+	s := inStep(t, o)
+	second := o.Sign("egov")
+	o.Put(doc(topics(5, "v2")...))
+	s.refused("it is signed by maps.example.org+", 2)
+	seen := s.trust("", false)
+	assert.Contains(t, seen.Refused, "it is signed by")
+	assert.Equal(t, second, seen.StatedKey)
+	_, err := s.Trust(context.Background(), "egov", s.known("egov").Key, false)
+	require.ErrorContains(t, err, "it is signed by", "the former key has not signed it")
+	s.trust(second, false)
+	assert.True(t, s.sync().Proven)
+}
+
+// A server that was put back to an earlier state, and one whose log was rewritten or forked, is refused with both checkpoints. What is accepted then is
+// followed from there.
+func TestRewrittenAndForkedLogs(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(10, "v1")...))
+	o.Sign("egov")
+	s := inStep(t, o)
+	backup := o.Backup()
+	o.Put(doc(topics(12, "v2")...))
+	s.sync()
+	s.has(o, doc(topics(12, "v2")...))
+
+	o.Restore(backup)
+	s.refused("it was put back to an earlier state, or forked", 2)
+	o.Put(doc(topics(12, "v3")...))
+	s.refused("two logs of 23 entries are signed: the log was forked", 2)
+	o.Put(doc(topics(12, "v4")...))
+	s.refused("the log does not have the 23 entries that it had: it was rewritten, or forked", 2)
+	s.hasAs("egov", o.SP("egov"), doc(topics(12, "v2")...))
+	assert.Contains(t, s.known("egov").LastError, "the checkpoint of the source is refused")
+
+	s.trust("", true)
+	assert.True(t, s.sync().Proven)
+	s.has(o, doc(topics(12, "v4")...))
+}
+
+// forger answers in the place of an honest server: from a copy of its data, in which one topic says something else, with digests and trees that
+// fit. state changes what it says of checkpoints.
+func forger(t *testing.T, o *origin, state func(forged, honest string) string) (fault, func(doc string)) {
+	config := o.Config
+	db, err := store.Open(t.Context(), store.Options{Dir: o.Backup(), Logger: silent})
+	require.NoError(t, err)
+	config.Store = db
+	forged, err := server.New(config)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		forged.Close()
+		require.NoError(t, db.Close())
+	})
+	put := func(doc string) {
+		r := httptest.NewRequest(http.MethodPut, o.URL+"/topicmaps/egov", strings.NewReader(doc))
+		r.RemoteAddr = "127.0.0.1:1"
+		w := httptest.NewRecorder()
+		forged.ServeHTTP(w, r)
+		require.Equal(t, http.StatusOK, w.Code, "%s", w.Body)
+	}
+	return func(w http.ResponseWriter, r *http.Request, honest http.Handler) bool {
+		switch {
+		case strings.Contains(r.URL.Path, "/checkpoint"):
+			return false
+		case !isRecent(r):
+			forged.ServeHTTP(w, r)
+			return true
+		}
+		_, lie := record(forged, r)
+		_, truth := record(honest, r)
+		w.Header().Set("Content-Type", "application/atom+xml")
+		_, _ = w.Write([]byte(state(string(lie), string(truth))))
+		return true
+	}, put
+}
+
+var statedCheckpoint = regexp.MustCompile(`(?s)<own:checkpoint>.*?</own:checkpoint>`)
+
+// A proxy that alters text, and the digests with it, is not noticed by digests. With checkpoints nothing that it says ends proven.
+func TestForgedTextIsNeverProvenWhereTheSourceIsSigned(t *testing.T) {
+	t.Parallel()
+	forgedDoc := strings.ReplaceAll(doc(topics(20, "v2")...), "Topic 7 v2", "Topic 7 forged")
+	require.NotEqual(t, doc(topics(20, "v2")...), forgedDoc)
+	for name, row := range map[string]struct {
+		signed  bool
+		state   func(forged, honest string) string
+		refused string // "": the round ends, but is not proven
+	}{
+		"without checkpoints": {state: func(forged, _ string) string { return forged }},
+		"with the checkpoint of the truth": {signed: true, state: func(forged, honest string) string {
+			return statedCheckpoint.ReplaceAllString(forged, strings.ReplaceAll(statedCheckpoint.FindString(honest), "$", "$$"))
+		}},
+		"with a checkpoint that has the digest of the lie": {signed: true, refused: "invalid signature", state: func(forged, honest string) string {
+			digest := regexp.MustCompile(`<own:digest>(1:[0-9a-f]+)`).FindStringSubmatch(forged)[1]
+			said := regexp.MustCompile(`digest 1:[0-9a-f]+`).ReplaceAllString(statedCheckpoint.FindString(honest), "digest "+digest)
+			return statedCheckpoint.ReplaceAllString(forged, strings.ReplaceAll(said, "$", "$$"))
+		}},
+		"without the checkpoint": {signed: true, refused: "the source states none", state: func(forged, _ string) string {
+			return statedCheckpoint.ReplaceAllString(forged, "")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := publishing(t, doc(topics(20, "v1")...))
+			if row.signed {
+				o.Sign("egov")
+			}
+			s := inStep(t, o)
+			s.mayDiffer = true
+			lie, put := forger(t, o, row.state)
+			o.Put(doc(topics(20, "v2")...))
+			put(forgedDoc)
+			o.BreakWith(lie)
+			for range 3 {
+				switch {
+				case row.refused != "":
+					s.refused(row.refused, strings.Count(row.refused, "invalid")+1)
+				case row.signed:
+					r := s.sync()
+					assert.False(t, r.Proven)
+					assert.Contains(t, r.Unproven, "differs from what the source states")
+					assert.Zero(t, r.Repaired)
+				default:
+					assert.True(t, s.sync().Proven, "this is what checkpoints are for")
+				}
+			}
+			o.BreakWith(nil)
+			r := s.sync()
+			assert.True(t, r.Proven, r.Unproven)
+			s.has(o, doc(topics(20, "v2")...))
+		})
+	}
+}

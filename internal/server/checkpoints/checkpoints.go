@@ -1,0 +1,128 @@
+// Package checkpoints answers with the signed checkpoints of a collection, and with proofs that its log goes on from
+// an earlier one.
+package checkpoints
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Signed is what a feed says of a signed collection. It is empty where the collection is not signed.
+type Signed struct {
+	Note string // the checkpoint
+	Key  string // the public key that has signed it
+}
+
+// Of signs the state of a view.
+func Of(v *store.View) (Signed, error) {
+	if v.Sign == "" {
+		return Signed{}, nil
+	}
+	key, err := checkpoint.ReadKey(v.Sign)
+	if err != nil {
+		return Signed{}, fmt.Errorf("collection %s cannot be signed: %w", v.Name, err)
+	}
+	stated, err := v.Checkpoint()
+	if err != nil {
+		return Signed{}, err
+	}
+	signed, err := stated.Sign(key)
+	return Signed{signed, key.Public}, err
+}
+
+// OrNone is Of where that is possible. Else the log says why it is not: a feed without a checkpoint is of use to most, and those who
+// demand one refuse it.
+func OrNone(v *store.View, log *slog.Logger) Signed {
+	signed, err := Of(v)
+	if err != nil {
+		log.Error("no checkpoint is stated: subscribers that demand one refuse the feed", "error", err)
+	}
+	return signed
+}
+
+// Ready returns an error where a collection with these settings cannot be signed.
+func Ready(s *store.Settings) error {
+	if s.Sign == "" {
+		return nil
+	}
+	_, err := checkpoint.ReadKey(s.Sign)
+	return err
+}
+
+const mediaType = "text/plain; charset=utf-8"
+
+// Serve answers with the checkpoint of the present state.
+func Serve(w http.ResponseWriter, _ *http.Request, v *store.View) error {
+	if err := demand(v); err != nil {
+		return err
+	}
+	signed, err := Of(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Cache-Control", "no-cache")
+	_, err = io.WriteString(w, signed.Note)
+	return err
+}
+
+func demand(v *store.View) error {
+	if v.Sign == "" {
+		return web.Problemf(http.StatusNotFound, "the log of %s is not signed", v.Name)
+	}
+	return nil
+}
+
+// Proof is the answer to those who ask whether one log goes on from another.
+type Proof struct {
+	Hashes tlog.TreeProof `json:"proof"`
+}
+
+// ServeProof answers with the proof that the log of ?from= entries is the beginning of the log of ?to= entries (RFC 6962 §2.1.2,
+// Merkle Consistency Proofs).
+func ServeProof(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	if err := demand(v); err != nil {
+		return err
+	}
+	from, err := entries(r, "from")
+	if err != nil {
+		return err
+	}
+	to, err := entries(r, "to")
+	if err != nil {
+		return err
+	}
+	if from > to || to > int64(v.Hashed) {
+		return web.Problemf(http.StatusNotFound, "the log of %s has %d entries: there is no proof from %d to %d", v.Name, v.Hashed, from, to)
+	}
+	hashes, err := v.ProveLog(from, to)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-cache")
+	return json.NewEncoder(w).Encode(Proof{append(tlog.TreeProof{}, hashes...)})
+}
+
+func entries(r *http.Request, name string) (int64, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return 0, web.Problemf(http.StatusBadRequest, "the query cannot be read: %s", err)
+	}
+	n, err := strconv.ParseInt(q.Get(name), 10, 64)
+	if err != nil || n < 1 {
+		return 0, web.Problemf(http.StatusBadRequest, "%s is no number of entries: ask for ?from=1&to=2", name)
+	}
+	return n, nil
+}

@@ -1,0 +1,134 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/store/logtree"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// appendLeaf adds a leaf to the tree of the log: that of the entry with the sequence c.Hashed+1.
+func appendLeaf(t *txn.Tx, c *Collection, leaf []byte) error {
+	if err := (logtree.Tree{Tx: t, Number: c.Number}).Append(c.Hashed, leaf); err != nil {
+		return err
+	}
+	c.Hashed++
+	return nil
+}
+
+// leaf returns the leaf of an entry.
+func (e *Entry) leaf() []byte {
+	return checkpoint.Leaf(e.Updated, string(e.TopicSI), !e.Deleted, e.Digest)
+}
+
+// hashLog adds the leaves of so many entries that the tree lacks, at most.
+func (db *DB) hashLog(t *txn.Tx, c *Collection, most uint64) error {
+	last := min(c.Head, c.Hashed+most)
+	v := View{Collection: *c, db: db, tx: t}
+	for e, err := range v.kept(c.Hashed + 1) {
+		if err != nil {
+			return err
+		}
+		for c.Hashed+1 < min(e.Seq, last+1) { // those before it are pruned
+			if err := appendLeaf(t, c, nil); err != nil {
+				return err
+			}
+		}
+		if e.Seq > last {
+			return nil
+		}
+		if err := appendLeaf(t, c, e.leaf()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hashesAtOnce is how many leaves one commit adds. Tests change it.
+var hashesAtOnce uint64 = 10_000
+
+// hashWhole adds all leaves that the tree of a collection lacks which nothing shows yet.
+func (db *DB) hashWhole(ctx context.Context, c *Collection) error {
+	for c.Sign != "" && c.Hashed < c.Head {
+		hashed := c.Hashed
+		err := db.rows.Update(ctx, func(t *txn.Tx) error {
+			c.Hashed = hashed
+			return db.hashLog(t, c, hashesAtOnce)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepareSigning adds to the tree of a collection what it lacks, commit by commit, if a change of settings is to set Sign: so the
+// commit that sets it need not.
+func (db *DB) prepareSigning(ctx context.Context, name string, change func(*Settings) error) error {
+	for {
+		prepared := false
+		_, err := db.update(ctx, name, nil, func(t *txn.Tx, c *Collection) error {
+			next := c.Settings
+			if err := change(&next); err != nil {
+				return err
+			}
+			if prepared = next.Sign == "" || c.Head-c.Hashed < hashesAtOnce; prepared {
+				return nil
+			}
+			if err := db.hashLog(t, c, hashesAtOnce); err != nil {
+				return err
+			}
+			return putCollection(t, c)
+		})
+		if prepared || err != nil {
+			return err
+		}
+	}
+}
+
+// logTree checks that the tree of a log is that of its entries.
+func (c *checker) logTree(where string, v *View) error {
+	tree, n := logtree.Tree{Tx: v.tx, Number: v.Number}, uint64(0)
+	for e, err := range v.kept(1) {
+		same := true
+		for ; err == nil && same && n+1 < e.Seq && n < v.Hashed; n++ {
+			same, err = tree.Compare(n, nil)
+		}
+		if err == nil && same && n < v.Hashed {
+			same, err = tree.Compare(n, e.leaf())
+			n++
+		}
+		switch {
+		case errors.Is(err, logtree.ErrMissing) || err == nil && !same:
+			c.lost(where, "the tree of the log is another one than that of the entries, at entry %d: no checkpoint that is signed will be accepted", n)
+			return nil
+		case err != nil || n >= v.Hashed:
+			return err
+		}
+	}
+	return nil
+}
+
+// Checkpoint returns the statement of how far the log has come, for those who sign it. The collection is one with Sign.
+func (v *View) Checkpoint() (*checkpoint.Checkpoint, error) {
+	root, err := tlog.TreeHash(int64(v.Hashed), logtree.Tree{Tx: v.tx, Number: v.Number})
+	if err != nil {
+		return nil, err
+	}
+	digest, err := v.Collection.digest(v.tx)
+	return &checkpoint.Checkpoint{Origin: v.SP, Size: int64(v.Hashed), Root: root, Digest: digest}, err
+}
+
+// ProveLog returns the proof that the log of so many entries is the beginning of the log of another number of entries. It is
+// ErrNotFound for more entries than there are.
+func (v *View) ProveLog(earlier, later int64) (tlog.TreeProof, error) {
+	if earlier < 1 || later < earlier || later > int64(v.Hashed) {
+		return nil, fmt.Errorf("%w: a log of %d entries and one of %d; there are %d", ErrNotFound, earlier, later, v.Hashed)
+	}
+	return tlog.ProveTree(later, earlier, logtree.Tree{Tx: v.tx, Number: v.Number})
+}

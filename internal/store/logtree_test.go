@@ -1,0 +1,157 @@
+package store
+
+import (
+	"crypto/sha256"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/logtree"
+	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// merkleTreeHash is that of RFC 6962 §2.1, word for word.
+func merkleTreeHash(leaves [][]byte) [sha256.Size]byte {
+	switch n := len(leaves); n {
+	case 0:
+		return sha256.Sum256(nil)
+	case 1:
+		return sha256.Sum256(append([]byte{0}, leaves[0]...))
+	default:
+		k := 1
+		for 2*k < n {
+			k *= 2
+		}
+		left, right := merkleTreeHash(leaves[:k]), merkleTreeHash(leaves[k:])
+		return sha256.Sum256(append(append([]byte{1}, left[:]...), right[:]...))
+	}
+}
+
+// sign notes the leaves that the tree gains where the log is signed now: that of an entry which is not there any more has no bytes.
+func (h *history) sign() {
+	last := h.last()
+	for i := len(h.leaves); i < len(h.log); i++ {
+		e := &h.log[i]
+		if e.Seq <= h.horizon && last[e.TopicSI].Seq != e.Seq {
+			h.leaves = append(h.leaves, nil)
+			continue
+		}
+		h.leaves = append(h.leaves, e.leaf())
+	}
+}
+
+// checkTree compares the tree of the log, and proves that the log goes on from each checkpoint that it had.
+func (h *history) checkTree(t tester, v *View) {
+	t.Helper()
+	if v.Sign == "" {
+		return
+	}
+	h.sign()
+	now, err := v.Checkpoint()
+	require.NoError(t, err)
+	require.Equal(t, &checkpoint.Checkpoint{Origin: sp, Size: int64(v.Head), Root: merkleTreeHash(h.leaves), Digest: now.Digest}, now)
+	for _, earlier := range h.checkpoints {
+		proof, err := v.ProveLog(earlier.Size, now.Size)
+		require.NoError(t, err)
+		require.NoError(t, now.Follows(earlier, proof))
+	}
+	if n := len(h.checkpoints); n == 0 || h.checkpoints[n-1].Size < now.Size {
+		h.checkpoints = append(h.checkpoints, now)
+	}
+	_, err = v.ProveLog(1, now.Size+1)
+	require.ErrorIs(t, err, ErrNotFound)
+}
+
+// A log that is signed from its beginning, or later, or not for a while, is one tree.
+func TestTreeOfTheLog(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	c := Collection{Name: "m", SP: sp, Settings: Settings{Sign: "/key"}}
+	_, err := db.CreateCollection(t.Context(), c, mapOf(t, 5), nil)
+	require.NoError(t, err)
+	h := &history{cut: cut{size: 100}}
+	next := func() {
+		t.Helper()
+		view(t, db, "m", func(v *View) {
+			h.read(t, v)
+			h.checkTree(t, v)
+		})
+	}
+	next()
+	publish(t, db, "m", rename(1, 4, "second"))
+	next()
+	db = reopen(t, db)
+	publish(t, db, "m", deletion(2, 3))
+	next()
+	set(t, db, "m", func(s *Settings) { s.Sign = "" })
+	publish(t, db, "m", rename(1, 2, "unsigned"))
+	publish(t, db, "m", rename(3, 4, "unsigned"))
+	view(t, db, "m", func(v *View) {
+		require.Less(t, v.Hashed, v.Head)
+		h.read(t, v)
+	})
+	set(t, db, "m", func(s *Settings) { s.Sign = "/key" })
+	next()
+	require.Greater(t, len(h.checkpoints), 3)
+	require.Equal(t, digestNow(t, db, "m"), h.checkpoints[len(h.checkpoints)-1].Digest)
+}
+
+func digestNow(t *testing.T, db *DB, name string) (digest string) {
+	view(t, db, name, func(v *View) { digest = digestOf(t, v.Source()) })
+	return digest
+}
+
+// A large log gets its tree commit by commit; what is published first in an empty collection is in it.
+func TestTreeOfALargeLog(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	was := hashesAtOnce
+	hashesAtOnce = 20
+	t.Cleanup(func() { hashesAtOnce = was })
+	for name, signed := range map[string]bool{"signed": true, "later": false} {
+		c := Collection{Name: name, SP: sp}
+		if signed {
+			c.Sign = "/key"
+		}
+		nothing := &merge.Memory{}
+		_, err := db.CreateCollection(t.Context(), c, nothing, nil)
+		require.NoError(t, err)
+		_, err = db.FillCollection(t.Context(), name, mapOf(t, 90))
+		require.NoError(t, err)
+		set(t, db, name, func(s *Settings) { s.Sign = "/key" })
+		view(t, db, name, func(v *View) {
+			h := &history{cut: cut{size: 100}}
+			h.read(t, v)
+			require.Len(t, h.log, int(v.Topics))
+			h.checkTree(t, v)
+		})
+	}
+}
+
+// Whoever loses hashes of a tree learns that, and signs nothing else instead.
+func TestTreeThatIsDamaged(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	c := collectionOf(t, db, "m", mapOf(t, 5))
+	set(t, db, "m", func(s *Settings) { s.Sign = "/key" })
+	require.Empty(t, checked(t, db, false))
+	change := func(index int64, hash []byte) {
+		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
+			return tx.Put(keys.Sequence(keys.TableLogHash, c.Number, uint64(index)), hash)
+		}))
+	}
+	index := tlog.StoredHashIndex(2, 0)
+	was := rowAt(t, db, keys.Sequence(keys.TableLogHash, c.Number, uint64(index)))
+	change(index, make([]byte, 32))
+	require.Contains(t, checked(t, db, false)[0].What, "tree of the log")
+	change(index, nil)
+	view(t, db, "m", func(v *View) {
+		_, err := v.Checkpoint()
+		require.ErrorIs(t, err, logtree.ErrMissing)
+	})
+	change(index, was)
+	require.Empty(t, checked(t, db, false))
+	change(tlog.StoredHashIndex(0, 4), make([]byte, 32))
+	require.Contains(t, checked(t, db, false)[0].What, "tree of the log")
+}

@@ -1,0 +1,109 @@
+// Package settings has what the owner of a collection may decide.
+package settings
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/tmshare/tmshare/internal/store/rendered"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Settings are what the owner of a collection may change at any time. Zero
+// values leave a choice to the server.
+type Settings struct {
+	Title   string `json:",omitempty"`
+	Summary string `json:",omitempty"`
+
+	// DocumentSize is the number of entries in an archive document of the
+	// fragments feed. A new one holds from the next document on.
+	DocumentSize int
+
+	// OmitInstances leaves the instances out of the fragments of classes.
+	OmitInstances bool `json:",omitempty"`
+
+	// RecordForms are the forms in which the records of topics are offered; none
+	// means all of Forms. Fragments and snapshots are to be had in all of them.
+	RecordForms []xtm.Version `json:",omitempty"`
+
+	SnapshotEvery int           `json:",omitempty"` // changes after which a snapshot is taken
+	SnapshotAfter time.Duration `json:",omitempty"` // time after which a changed map gets one
+	SnapshotsKept int           `json:",omitempty"`
+
+	KeepEntries uint64        `json:",omitempty"` // how many of the last entries are kept
+	KeepFor     time.Duration `json:",omitempty"` // how long entries are kept
+
+	// Sign is the path of the key file with which checkpoints of the log are signed; none: they are not.
+	Sign string `json:",omitempty"`
+
+	// Of ResourceSync.
+	NoResourceSync  bool          `json:",omitempty"` // it is not offered
+	Mirrors         []string      `json:",omitempty"` // URLs under which others serve the collection, the preferred first
+	Via             string        `json:",omitempty"` // URL of the collection that this one republishes
+	ChangesPerList  int           `json:",omitempty"` // changes after which a change list is closed
+	ChangeListAfter time.Duration `json:",omitempty"` // age of its first change at which it is
+}
+
+// Validate checks s.
+func (s *Settings) Validate() error {
+	for name, n := range map[string]int64{
+		"DocumentSize": int64(s.DocumentSize), "SnapshotEvery": int64(s.SnapshotEvery), "SnapshotAfter": int64(s.SnapshotAfter),
+		"SnapshotsKept": int64(s.SnapshotsKept), "KeepFor": int64(s.KeepFor),
+		"ChangesPerList": int64(s.ChangesPerList), "ChangeListAfter": int64(s.ChangeListAfter),
+	} {
+		if n < 0 {
+			return fmt.Errorf("%s is negative", name)
+		}
+	}
+	if s.DocumentSize > maxDocumentSize {
+		return fmt.Errorf("DocumentSize is more than %d", maxDocumentSize)
+	}
+	if s.ChangesPerList > maxChangesPerList {
+		return fmt.Errorf("ChangesPerList is more than %d", maxChangesPerList)
+	}
+	if len(s.Mirrors) > maxMirrors {
+		return fmt.Errorf("there are more than %d Mirrors", maxMirrors)
+	}
+	for i, m := range s.Mirrors {
+		if !isBase(m) || slices.Contains(s.Mirrors[:i], m) {
+			return fmt.Errorf("the mirror %q is not the http or https URL of a collection, or is named twice", m)
+		}
+	}
+	if s.Via != "" && !isBase(s.Via) {
+		return fmt.Errorf("the source %q (via) is not the http or https URL of a collection", s.Via)
+	}
+	for i, v := range s.RecordForms {
+		if !slices.Contains(rendered.Forms[:], v) || slices.Contains(s.RecordForms[:i], v) {
+			return fmt.Errorf("RecordForms: there is no XTM %s, or it is named twice", v)
+		}
+	}
+	if s.Sign != "" && !filepath.IsAbs(s.Sign) {
+		return fmt.Errorf("the path of the key file %q (sign) is not absolute", s.Sign)
+	}
+	for name, text := range map[string]string{"Title": s.Title, "Summary": s.Summary} {
+		if len(text) > maxSettingText || strings.ContainsFunc(text, unicode.IsControl) {
+			return fmt.Errorf("%s has control characters or more than %d bytes", name, maxSettingText)
+		}
+	}
+	return nil
+}
+
+const (
+	maxDocumentSize   = 10_000 // every reader gets documents of this size
+	maxChangesPerList = 5_000  // so do those of change lists
+	maxMirrors        = 10     // each is named with every resource
+	maxSettingText    = 4 << 10
+	maxBase           = 200
+)
+
+// isBase reports whether URLs can be made of s by adding segments to its path.
+func isBase(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && len(s) <= maxBase &&
+		!strings.HasSuffix(s, "/") && u.String() == s && !strings.ContainsAny(s, "?#")
+}
