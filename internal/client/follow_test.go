@@ -41,13 +41,16 @@ type place struct {
 	*subscriber
 	t    testing.TB
 	open bool
+
+	sources map[string]followtest.Source
+	pasts   map[string]int // of the source, when a checkpoint was refused last
 }
 
 // own is what the store says itself.
 var own = doc(topic("mine", "mine"), `<topic><subjectIdentifier href="http://psi.example.org/shared/1"/><name><value>my name for it</value></name></topic>`)
 
 func openPlace(t testing.TB) followtest.Place {
-	p := &place{&subscriber{t: t.(*testing.T), dir: t.TempDir()}, t, false}
+	p := &place{subscriber: &subscriber{t: t.(*testing.T), dir: t.TempDir()}, t: t, sources: map[string]followtest.Source{}, pasts: map[string]int{}}
 	t.Cleanup(p.close)
 	p.opened()
 	_, err := p.local().Ensure(context.Background(), localSP)
@@ -76,6 +79,7 @@ func (p *place) close() {
 func (p *place) On(t testing.TB) { p.t, p.subscriber.t = t, t.(*testing.T) }
 
 func (p *place) Follow(name string, s followtest.Source, k followtest.Kind) {
+	p.sources[name] = s
 	_, err := p.opened().Subscribe(context.Background(), s.URL(k), client.SubscribeOptions{Name: name})
 	require.NoError(p.t, err)
 }
@@ -85,6 +89,22 @@ func (p *place) Leave(name string) {
 }
 
 func (p *place) Round(ctx context.Context, name string, how followtest.How) (o followtest.Outcome, err error) {
+	o, err = p.round(ctx, name, how)
+	var refused *client.CheckpointError
+	for errors.As(err, &refused) {
+		// The owner says that this is right, which only a new history can be.
+		now := p.sources[name].(*followtest.Publisher).Pasts()
+		require.True(p.t, how.Hasty || p.pasts[name] != now, "%v", err)
+		p.pasts[name] = now
+		if _, err := p.Trust(ctx, name, "", true); err != nil {
+			return o, err
+		}
+		o, err = p.round(ctx, name, how)
+	}
+	return o, err
+}
+
+func (p *place) round(ctx context.Context, name string, how followtest.How) (o followtest.Outcome, err error) {
 	if how.Restart {
 		p.close()
 	}

@@ -141,6 +141,9 @@ func history(t *testing.T, sink *Sink, row Row, seed uint64, ended, told map[str
 	place := sink.Open(t)
 	one := newFollower(t, place, "one", row, sink, 2*seed)
 	two := newFollower(t, place, "two", sink.Rows[rng.IntN(len(sink.Rows))], sink, 2*seed+1)
+	if p, ok := one.source.(*Publisher); ok && rng.IntN(2) == 0 {
+		p.BeginSigning()
+	}
 	defer func() {
 		for _, f := range []*follower{one, two} {
 			if t.Failed() {
@@ -186,6 +189,9 @@ func (f *follower) round(rng *rand.Rand) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	how := How{Parallel: 1 + rng.IntN(6), Replace: rng.IntN(12) == 0, Verify: rng.IntN(12) == 0, Restart: rng.IntN(6) == 0}
+	if p, ok := f.source.(*Publisher); ok && p.withheld { // a form that is not offered may say more
+		how.Verify = false
+	}
 	lies, cancelled, changes := rng.IntN(2) == 0, 0, 0
 	if rng.IntN(6) == 0 {
 		how.Dies = 1 + rng.IntN(8)

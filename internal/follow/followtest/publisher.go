@@ -36,6 +36,8 @@ type Publisher struct {
 	seed     uint64
 	saved    string // a backup
 	restarts int    // into another history, or an older state
+	signed   bool   // so is each history of it
+	pasts    int    // histories that it has left
 	withheld bool   // some formats of records are not offered
 	versions int
 	watchers []func()
@@ -65,10 +67,27 @@ func NewPublisher(t testing.TB, seed uint64, change ...func(*server.Config)) *Pu
 
 func (p *Publisher) begin() {
 	p.Create(p.Name, p.start())
+	p.pasts++
+	if p.signed {
+		p.Sign(p.Name)
+	}
 	p.seed++
 	p.editor = testedit.New(nil, p.SP(p.Name), p.seed)
 	p.reread()
 	p.withheld = false
+}
+
+// BeginSigning has the collection signed from now on, with a new key for each of its histories.
+func (p *Publisher) BeginSigning() {
+	p.signed = true
+	p.Sign(p.Name)
+}
+
+// Pasts counts the histories that the publisher has begun: subscribers to a signed source refuse each but the first.
+func (p *Publisher) Pasts() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pasts
 }
 
 // reread makes what is edited next of what the server has.
@@ -178,6 +197,7 @@ func (p *Publisher) backUpOrRestore(n int) {
 	p.Restore(p.saved)
 	p.saved = ""
 	p.restarts++
+	p.pasts++
 	p.reread()
 	if n%2 == 0 {
 		p.edit(n)
