@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 //	rmfiles FOLDER               remove all files below a folder
 //	cut FILE                     remove the last half of a file
 //
-// $LISTEN is an address that is free, and $URL the server's on it.
+// $LISTEN is an address that is free, and $URL the server's on it; $LISTEN2 and $URL2 are another one's.
 func TestScripts(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	testscript.Run(t, testscript.Params{
@@ -58,12 +58,14 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
-			address, err := testenv.FreeAddress()
-			if err != nil {
-				return err
+			for _, n := range []string{"", "2"} {
+				address, err := testenv.FreeAddress()
+				if err != nil {
+					return err
+				}
+				e.Setenv("LISTEN"+n, address)
+				e.Setenv("URL"+n, "http://"+address)
 			}
-			e.Setenv("LISTEN", address)
-			e.Setenv("URL", "http://"+address)
 			for name, content := range map[string][]byte{"egov.xtm": maps.EGov, "libraries.xtm": maps.Libraries} {
 				if err := os.WriteFile(filepath.Join(e.WorkDir, name), content, 0o600); err != nil {
 					return err
@@ -125,15 +127,19 @@ func request(ts *testscript.TestScript, neg bool, method, url string, body io.Re
 	}
 }
 
-func ready(ts *testscript.TestScript, _ bool, _ []string) {
+func ready(ts *testscript.TestScript, _ bool, args []string) {
+	url := ts.Getenv("URL")
+	if len(args) > 0 {
+		url = args[0]
+	}
 	for range 1000 {
-		if res, err := http.Get(ts.Getenv("URL") + "/healthz"); err == nil {
+		if res, err := http.Get(url + "/healthz"); err == nil {
 			res.Body.Close()
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	ts.Fatalf("the server at %s does not answer", ts.Getenv("URL"))
+	ts.Fatalf("the server at %s does not answer", url)
 }
 
 func shows(ts *testscript.TestScript, _ bool, args []string) {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,10 +38,9 @@ func TestGuides(t *testing.T) {
 }
 
 // Documents use this folder and this address; the tests use others.
-const (
-	shownFolder  = "/tmp/tmshare"
-	shownAddress = "127.0.0.1:8080"
-)
+const shownFolder = "/tmp/tmshare"
+
+var shownAddresses = []string{"127.0.0.1:8080", "127.0.0.1:8081", "127.0.0.1:8082"}
 
 // setUp is what a session does not have to do: the clone is there, and so are the programs.
 var setUp = regexp.MustCompile(`^(git clone|go install|export PATH)`)
@@ -59,10 +59,17 @@ func runDocument(t *testing.T, path string) {
 	commands := consoleBlocks(string(text))
 	require.NotEmpty(t, commands, "%s shows no command", path)
 
-	address := freeAddress(t)
 	dir := t.TempDir()
-	ours := strings.NewReplacer(shownFolder, dir, shownAddress, address)
-	theirs := strings.NewReplacer(dir, shownFolder, address, shownAddress)
+	shown, used := []string{shownFolder, dir}, []string{dir, shownFolder}
+	var free []string
+	for range shownAddresses {
+		free = append(free, freeAddress(t))
+	}
+	slices.Sort(free) // sources are shown in the order of their prefixes
+	for i, address := range shownAddresses {
+		shown, used = append(shown, address, free[i]), append(used, free[i], address)
+	}
+	ours, theirs := strings.NewReplacer(shown...), strings.NewReplacer(used...)
 	sh := startShell(t, dir)
 	for _, c := range commands {
 		if setUp.MatchString(c.command) {

@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -280,7 +281,7 @@ func TestNumbersThatMustBeGreaterThanZero(t *testing.T) {
 	flags := serveCommand().Flags()
 	checked := 0
 	flags.VisitAll(func(f *pflag.Flag) {
-		if t := f.Value.Type(); t != "int" && t != "int64" && t != "duration" || f.Name == "keep-for" || strings.HasPrefix(f.Name, "shutdown-") {
+		if t := f.Value.Type(); t != "int" && t != "int64" && t != "duration" || slices.Contains(maybeZero, f.Name) {
 			return
 		}
 		checked++
@@ -288,7 +289,8 @@ func TestNumbersThatMustBeGreaterThanZero(t *testing.T) {
 			if f.Value.Type() == "duration" {
 				value += "s"
 			}
-			out, err := exec.Command("tmshare-server", "serve", "--data", t.TempDir(), "--"+f.Name, value).CombinedOutput()
+			// A value that is taken must not leave a server that runs.
+			out, err := exec.Command("timeout", "60", "tmshare-server", "serve", "--data", t.TempDir(), "--listen", freeAddress(t), "--"+f.Name, value).CombinedOutput()
 			var exit *exec.ExitError
 			require.ErrorAs(t, err, &exit, "--%s %s", f.Name, value)
 			assert.Equal(t, 2, exit.ExitCode())

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -37,6 +38,8 @@ type serveFlags struct {
 	config                 server.Config
 	run                    runFlags
 	verbose, watch         bool
+	interval               time.Duration
+	hosts                  []string
 }
 
 func serveCommand() *cobra.Command {
@@ -60,6 +63,10 @@ With --watch the collections follow their files: each is published at the start,
 and whenever it changes, if it says anything else than the collection. A file that
 is broken or missing, or would delete more topics than --max-delete allows, is
 reported, and the last good version stays.
+
+The subscriptions of the data folder ("tmshare-client subscribe URL --data FOLDER") are
+followed, a round of each every --interval. "tmshare-client" shows what all sources
+and collections of the folder say together.
 
 Without --token-file only requests from this machine may write.`,
 		Example: `  tmshare-server serve --map egov=egov.xtm
@@ -98,6 +105,8 @@ Without --token-file only requests from this machine may write.`,
 	fl.DurationVar(&f.config.SlowClientTimeout, "slow-client-timeout", 30*time.Second, "`time` in which a client must send, or take, 64 KiB")
 	fl.DurationVar(&f.config.SlowClientTimeout, "patience", 30*time.Second, "the same")
 	_ = fl.MarkDeprecated("patience", "use --slow-client-timeout")
+	fl.DurationVar(&f.interval, "interval", 5*time.Minute, "`time` between two rounds of a subscription of the data folder; 0: none, \"tmshare-client sync\" does them")
+	fl.StringArrayVar(&f.hosts, "host", nil, "let subscriptions follow links to this `host` too, besides the one subscribed to (repeatable)")
 	fl.StringVar(&f.root, "root", "", "`folder` below which the files are that a mergeMap of a --map names (default: that of the map)")
 	fl.BoolVar(&f.strict, "strict", false, "refuse XTM that breaks the rules of its version where what is meant is plain")
 	fl.BoolVar(&f.lenient, "lenient", true, "read such XTM as it is meant, and log a warning (default)")
@@ -120,7 +129,7 @@ Without --token-file only requests from this machine may write.`,
 }
 
 // maybeZero are the flags with numbers and times that may be 0.
-var maybeZero = []string{"keep-entries", "keep-for", "shutdown-delay", "shutdown-grace"}
+var maybeZero = []string{"interval", "keep-entries", "keep-for", "shutdown-delay", "shutdown-grace"}
 
 // greaterThanZero refuses numbers and times that are not: 0 would be taken for the default.
 func greaterThanZero(flags *pflag.FlagSet) (err error) {
@@ -187,6 +196,9 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if f.interval < 0 {
+		return usage(fmt.Errorf("--interval %s: it cannot be negative", f.interval))
+	}
 	f.config.Lenient = f.lenient && !f.strict
 	f.config.ReadTokens = map[string][]string{}
 	for _, name := range sortedKeys(readers) {
@@ -225,7 +237,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		}
 		f.config.BaseURL = f.run.scheme() + "://" + listener.Addr().String()
 	}
-	db, err := store.Open(ctx, store.Options{Dir: f.data, Logger: log, MaxPublication: max(f.config.MaxBody, leastPublication)})
+	db, err := openPatiently(ctx, store.Options{Dir: f.data, Logger: log, MaxPublication: max(f.config.MaxBody, leastPublication)})
 	if err != nil {
 		return err
 	}
@@ -237,6 +249,15 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	defer func() { held.Close(ctx) }()
 	ctx, stopped := context.WithCancel(ctx) // also where serving fails
 	defer stopped()
+	follow := func(context.Context) error { return nil }
+	if f.interval > 0 {
+		w, err := held.Follow(clientcmd.Following{Interval: f.interval, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log})
+		if err != nil {
+			return err
+		}
+		follow = w.Run
+		f.config.Collectors = append(f.config.Collectors, w.Collector())
+	}
 	f.config.Store = db
 	s, err := server.New(f.config)
 	if err != nil {
@@ -266,7 +287,30 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	if f.watch {
 		s.Watch(watched)
 	}
+	var following sync.WaitGroup
+	following.Go(func() {
+		if err := follow(ctx); err != nil {
+			log.Error("the subscriptions of the data folder are not followed", "error", err)
+		}
+	})
+	defer func() {
+		stopped()
+		following.Wait()
+	}()
 	return f.run.serve(ctx, s, listener)
+}
+
+// patience is how long a data folder is waited for that another process has: a command that is about to end.
+const patience = 3 * time.Second
+
+func openPatiently(ctx context.Context, o store.Options) (*store.DB, error) {
+	for deadline := time.Now().Add(patience); ; {
+		db, err := store.Open(ctx, o)
+		if !errors.Is(err, store.ErrLocked) || ctx.Err() != nil || time.Now().After(deadline) {
+			return db, err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // importFile creates a collection, unless it is there already. prefix is the

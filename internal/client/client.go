@@ -24,6 +24,7 @@ type Subscriptions interface {
 	AddSubscription(context.Context, store.Subscription) error
 	UpdateSubscription(ctx context.Context, name string, change func(*store.Subscription)) error
 	RemoveSubscription(ctx context.Context, name string) error
+	Collections(ctx context.Context) ([]store.Collection, error) // the node's own
 }
 
 // Quarantine is what the client needs to look after what it could not apply.

@@ -170,7 +170,7 @@ func (s *subscriber) canonicalOf(source, sp string) string {
 // here returns the records of each source at the subscriber, and of what is local.
 func (s *subscriber) here() map[string]map[string]string {
 	all := map[string]map[string]string{}
-	require.NoError(s.t, s.db.ReadParts(s.t.Context(), local.Name, func(parts []store.Part) error {
+	require.NoError(s.t, s.db.ReadParts(s.t.Context(), func(parts []store.Part) error {
 		for _, p := range parts {
 			all[p.Name] = followtest.Contents(s.t, p.Source)
 		}

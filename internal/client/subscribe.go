@@ -117,6 +117,9 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 	if s.Name == local.Name {
 		return nil, fmt.Errorf("%q is the name of the local statements; choose another name with --as", s.Name)
 	}
+	if err := c.checkOwn(ctx, s); err != nil {
+		return nil, err
+	}
 	if err := c.begin(ctx, s, o.Key); err != nil {
 		return nil, err
 	}
@@ -137,6 +140,23 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 		return nil, err
 	}
 	return s, nil
+}
+
+// checkOwn returns an error where s is a collection of this node, or has the name of one.
+func (c *Client) checkOwn(ctx context.Context, s *store.Subscription) error {
+	own, err := c.Store.Collections(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range own {
+		switch {
+		case own[i].SP == s.SP:
+			return fmt.Errorf("%s is the collection %q of this node itself, which the merged view has already", s.FragmentsFeed, own[i].Name)
+		case own[i].Name == s.Name:
+			return fmt.Errorf("a collection of this node has the name %q; choose another name for the subscription with --as", s.Name)
+		}
+	}
+	return nil
 }
 
 // checkNew returns an error where a subscription follows the source of s already, by the same

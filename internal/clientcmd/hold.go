@@ -3,7 +3,9 @@ package clientcmd
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/watch"
@@ -34,6 +36,37 @@ func Hold(db *store.DB, program string) (*Holding, error) {
 		return code
 	})
 	return h, err
+}
+
+// Following says how the subscriptions of a store are followed.
+type Following struct {
+	Interval time.Duration // between two rounds of a source
+	Hosts    []string      // that links may lead to besides those subscribed to
+	Lenient  bool          // XTM that breaks the rules of its version is read where what is meant is plain
+	Logger   *slog.Logger
+}
+
+// Follow returns what keeps the subscriptions of the store up to date, those to come too. Commands that change one wait for a round
+// of it.
+func (h *Holding) Follow(f Following) (*watch.Watcher, error) {
+	return h.follow(client.Config{Hosts: f.Hosts, Lenient: f.Lenient, Logger: f.Logger}, watch.Options{
+		Interval: f.Interval, Jitter: someJitter,
+		Done: func(name string, r *client.Round, err error) { logRound(f.Logger, name, r, err) },
+	})
+}
+
+func (h *Holding) follow(c client.Config, o watch.Options) (*watch.Watcher, error) {
+	c.Store, c.Locks, o.Store = h.db, &h.locks, h.db
+	c.Report = func(line string) { c.Logger.Info(line) }
+	of, err := client.New(c)
+	if err != nil {
+		return nil, err
+	}
+	w, err := watch.New(of, o)
+	if err == nil {
+		h.watcher.Store(w)
+	}
+	return w, err
 }
 
 // Close takes no more commands and waits for those that are under way. When ctx

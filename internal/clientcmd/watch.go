@@ -24,6 +24,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
+// someJitter is by which fraction the times between rounds vary, unless somebody says otherwise.
+const someJitter = 0.1
+
 // watching are the flags of watch.
 type watching struct {
 	interval time.Duration
@@ -68,7 +71,7 @@ ready, how it is, and that it is alive. The log goes to standard error, with
 	}
 	fl := cmd.Flags()
 	fl.DurationVar(&f.interval, "interval", 5*time.Minute, "`time` between two rounds of a source")
-	fl.Float64Var(&f.jitter, "jitter", 0.1, "vary it by this `fraction`, so that not all clients ask at once")
+	fl.Float64Var(&f.jitter, "jitter", someJitter, "vary it by this `fraction`, so that not all clients ask at once")
 	fl.StringVar(&f.listen, "listen", "", "`address` to serve the status at (default: none)")
 	return cmd
 }
@@ -95,19 +98,10 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 	}
 	defer func() { err = errors.Join(err, a.held.close(ctx, false)) }()
 	a.db = a.held.db
-	a.client, err = client.New(client.Config{
-		Store: a.db, Locks: &a.held.locks, Hosts: a.hosts, MaxEntries: a.maxEntries, Lenient: a.readsLeniently(), Logger: log,
-		Report: func(line string) { log.Info(line) },
-	})
+	w, err := a.held.follow(client.Config{Hosts: a.hosts, MaxEntries: a.maxEntries, Lenient: a.readsLeniently(), Logger: log}, a.watchOptions(f, names, log))
 	if err != nil {
 		return err
 	}
-	o := a.watchOptions(f, names, log)
-	w, err := watch.New(a.client, o)
-	if err != nil {
-		return err
-	}
-	a.held.watcher.Store(w)
 	var others sync.WaitGroup
 	defer others.Wait()
 	ctx, end := context.WithCancel(ctx) // also where the watcher ends by itself
@@ -179,7 +173,7 @@ func (a *app) watchOptions(f *watching, names []string, log *slog.Logger) watch.
 	failing := map[string]bool{}
 	var mu sync.Mutex
 	o := watch.Options{
-		Store: a.db, Names: names, Interval: f.interval, Jitter: f.jitter,
+		Names: names, Interval: f.interval, Jitter: f.jitter,
 		Scheduled: func() {
 			log.Info("watching", "data", a.data, "interval", f.interval)
 			tell(daemon.SdNotifyReady)

@@ -13,6 +13,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
@@ -74,10 +76,11 @@ type Config struct {
 	// log takes the address of the client (X-Forwarded-For). Nothing else depends on it.
 	TrustedProxies []netip.Prefix
 
-	SlowClientTimeout time.Duration // how long a client may take to send or take 64 KiB; default 30 seconds
-	PublishTimeout    time.Duration // how long a publication may take once its document is read; default 10 minutes
-	MaxUploads        int           // maps that are read at a time; default 2
-	MetricsElsewhere  bool          // there is no /metrics here: MetricsHandler is served at another address
+	SlowClientTimeout time.Duration          // how long a client may take to send or take 64 KiB; default 30 seconds
+	PublishTimeout    time.Duration          // how long a publication may take once its document is read; default 10 minutes
+	MaxUploads        int                    // maps that are read at a time; default 2
+	MetricsElsewhere  bool                   // there is no /metrics here: MetricsHandler is served at another address
+	Collectors        []prometheus.Collector // have metrics that are shown as well
 
 	Lenient      bool               // read XTM 1.0 leniently
 	MaxBody      int64              // bytes of a request body, unpacked; default 1 GiB

@@ -27,6 +27,7 @@ func newMetrics(s *Server) *metrics {
 		r := prometheus.NewRegistry()
 		m.http.Register(r)
 		r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &storeCollector{s, sizes, shown})
+		r.MustRegister(s.Collectors...)
 		return promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: metricsLog{s}})
 	}
 	m.public = handler(func(collection string) bool { return len(s.readers[collection]) == 0 })

@@ -408,7 +408,7 @@ func listed[T any](t testing.TB, seq iter.Seq2[T, error]) (list []T) {
 
 func requireReified(t testing.TB, db *DB, want merge.Reified) {
 	t.Helper()
-	require.NoError(t, db.ReadParts(t.Context(), "", func(parts []Part) error {
+	require.NoError(t, db.ReadParts(t.Context(), func(parts []Part) error {
 		got, ok := parts[0].Source.(merge.Reified)
 		require.True(t, ok)
 		require.Equal(t, listed(t, want.ReifiedTopics()), listed(t, got.ReifiedTopics()))

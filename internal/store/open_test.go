@@ -260,7 +260,7 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 		"records":       func() error { return db.HeldRecords(ended, "s", nil, func(Held) error { nothing(); return nil }) },
 		"activity":      func() error { return db.Activity(ended, func(Activity) bool { nothing(); return true }) },
 		"dump":          func() error { return db.Dump(ended, func(*Dump) error { nothing(); return nil }) },
-		"parts":         func() error { return db.ReadParts(ended, "m", func([]Part) error { nothing(); return nil }) },
+		"parts":         func() error { return db.ReadParts(ended, func([]Part) error { nothing(); return nil }) },
 		"sources": func() error {
 			return db.ReadSources(ended, func([]Subscription, []fragment.Source) error { nothing(); return nil })
 		},

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/records"
@@ -61,16 +60,15 @@ const (
 
 // Part is a source of a node's merged view.
 type Part struct {
-	Name   string // of the subscription, or of the local collection
+	Name   string // of the subscription, or of the collection
 	SP     string
-	Local  bool
+	Own    bool // a collection of this node
 	Source fragment.Source
 }
 
-// ReadParts calls f with the sources of the merged view, all as of one moment:
-// those subscriptions that have a state, by name, and the local collection if it
-// is there. The sources are valid until f returns.
-func (db *DB) ReadParts(ctx context.Context, local string, f func([]Part) error) error {
+// ReadParts calls f with the sources of the merged view, all as of one moment: those subscriptions that have a state, by name, and
+// the node's own collections, by name. The sources are valid until f returns.
+func (db *DB) ReadParts(ctx context.Context, f func([]Part) error) error {
 	return db.rows.View(ctx, func(t *txn.Tx) error {
 		var parts []Part
 		for s, err := range sources.All(t) {
@@ -81,12 +79,12 @@ func (db *DB) ReadParts(ctx context.Context, local string, f func([]Part) error)
 				parts = append(parts, Part{Name: s.Name, SP: s.SP, Source: records.Of(t, s.Source(s.State))})
 			}
 		}
-		c, err := getCollection(t, local)
-		switch {
-		case err == nil:
-			parts = append(parts, Part{Name: c.Name, SP: c.SP, Local: true, Source: records.Of(t, c.source())})
-		case !errors.Is(err, ErrNotFound):
+		own, err := allCollections(t)
+		if err != nil {
 			return err
+		}
+		for i := range own {
+			parts = append(parts, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Of(t, own[i].source())})
 		}
 		return f(parts)
 	})

@@ -22,7 +22,7 @@ const Name = "local"
 
 // Reader reads what the sources say.
 type Reader interface {
-	ReadParts(ctx context.Context, local string, f func([]store.Part) error) error
+	ReadParts(ctx context.Context, f func([]store.Part) error) error
 }
 
 // Store keeps local statements.
@@ -85,9 +85,9 @@ func choosePrefix(has string, empty bool, sp string) (string, error) {
 // source of them, and whether there are none.
 func Prefix(ctx context.Context, r Reader) (sp string, empty bool, err error) {
 	empty = true
-	err = r.ReadParts(ctx, Name, func(parts []store.Part) error {
+	err = r.ReadParts(ctx, func(parts []store.Part) error {
 		for _, p := range parts {
-			if !p.Local {
+			if !isLocal(p) {
 				continue
 			}
 			sp = p.SP
@@ -100,6 +100,9 @@ func Prefix(ctx context.Context, r Reader) (sp string, empty bool, err error) {
 	})
 	return sp, empty, err
 }
+
+// isLocal reports whether a source is that of the local statements.
+func isLocal(p store.Part) bool { return p.Own && p.Name == Name }
 
 // Import makes local statements of a document, which read reads on the
 // prefix of the local statements: each topic that it describes (with a name, an
@@ -278,14 +281,14 @@ func (s Statements) reference(ctx context.Context, si string) (tmdm.Locator, err
 		return "", fmt.Errorf("%q is no subject identifier: %w", si, err)
 	}
 	best := l
-	err = s.Store.ReadParts(ctx, Name, func(parts []store.Part) error {
+	err = s.Store.ReadParts(ctx, func(parts []store.Part) error {
 		found := false
 		for _, p := range parts {
 			t, err := p.Source.Topic(l)
 			if err != nil {
 				return err
 			}
-			if t != nil && (p.Local || !found) {
+			if t != nil && (isLocal(p) || !found) {
 				best, found = t.TopicSI(), true
 			}
 		}

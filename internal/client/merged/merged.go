@@ -23,6 +23,7 @@ import (
 type Store interface {
 	local.Reader
 	Subscriptions(ctx context.Context) ([]store.Subscription, error)
+	Collections(ctx context.Context) ([]store.Collection, error)
 }
 
 // View is the merged view of the sources of a store.
@@ -36,11 +37,11 @@ func (v View) parts(ctx context.Context, claims bool, sources []string, f func([
 	if err := v.loaded(ctx, sources); err != nil {
 		return err
 	}
-	return v.Store.ReadParts(ctx, local.Name, func(all []store.Part) error {
+	return v.Store.ReadParts(ctx, func(all []store.Part) error {
 		var parts []merge.Part
 		for _, p := range all {
 			if len(sources) == 0 || slices.Contains(sources, p.Name) {
-				parts = append(parts, merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Claims: claims, Published: p.Local})
+				parts = append(parts, merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Claims: claims, Published: p.Own})
 			}
 		}
 		return f(parts)
@@ -67,7 +68,7 @@ func (v View) loaded(ctx context.Context, sources []string) error {
 	if err != nil {
 		return err
 	}
-	prefix, _, err := local.Prefix(ctx, v.Store)
+	own, err := v.Store.Collections(ctx)
 	if err != nil {
 		return err
 	}
@@ -75,8 +76,8 @@ func (v View) loaded(ctx context.Context, sources []string) error {
 	for i := range all {
 		known = append(known, all[i].Name)
 	}
-	if prefix != "" {
-		known = append(known, local.Name)
+	for i := range own {
+		known = append(known, own[i].Name)
 	}
 	missing := []string{}
 	for i := range all {
