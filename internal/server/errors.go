@@ -86,7 +86,7 @@ func asProblem(err error) web.Described {
 		return web.Problemf(http.StatusServiceUnavailable, "%s", tooSlow)
 	case missing:
 		return web.Problemf(http.StatusNotFound, "%s", err)
-	case errors.Is(err, store.ErrExists):
+	case errors.Is(err, store.ErrExists), errors.Is(err, store.ErrNameTaken):
 		return web.Problemf(http.StatusConflict, "%s", err)
 	case errors.Is(err, store.ErrRecordTooLarge):
 		return web.Problemf(http.StatusRequestEntityTooLarge, "a topic or an association cannot be stored: %s; say less of it, or divide it among several", err)

@@ -25,6 +25,8 @@ var (
 	ErrTooLarge = txn.ErrTooLarge
 	ErrGone     = errors.New("gone") // was there and is not kept
 
+	ErrNameTaken = errors.New("the name is taken")
+
 	// ErrRecordTooLarge says that what is said of one topic, or one association, takes too much.
 	ErrRecordTooLarge = kv.ErrTooLarge
 )
@@ -198,7 +200,13 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 }
 
 func absent(t *txn.Tx, name string) error {
-	_, err := getCollection(t, name)
+	subscription, err := t.Get(keys.Name(keys.TableSubscription, name))
+	if err == nil && subscription != nil {
+		return fmt.Errorf("%w: a subscription of this node has the name %q; choose another name for the collection, or end the subscription", ErrNameTaken, name)
+	}
+	if err == nil {
+		_, err = getCollection(t, name)
+	}
 	switch {
 	case err == nil:
 		return fmt.Errorf("%w: collection %q", ErrExists, name)
