@@ -18,7 +18,7 @@ import (
 var (
 	topics  = flag.Int("topics", 0, "topics of the synthetic map; 0 means 10,000, and 1,000 with -short")
 	seconds = flag.Int("seconds", 1, "BenchmarkServing loads each server for at least so many seconds, and takes the best")
-	million = flag.Bool("million", false, "BenchmarkPeakMemory, BenchmarkCleanStart, BenchmarkPost, BenchmarkResourceList and BenchmarkServingMemory take a map of a million topics (1.2 GB)")
+	million = flag.Bool("million", false, "BenchmarkPeakMemory, BenchmarkCleanStart, BenchmarkPost, BenchmarkResourceList, BenchmarkServingMemory and BenchmarkVerifyFull take a map of a million topics (1.2 GB)")
 )
 
 // mapSize returns how many topics the synthetic map has.
@@ -49,6 +49,9 @@ func TestMain(m *testing.M) {
 	}
 	if folder := os.Getenv(childCopy); folder != "" {
 		os.Exit(syncAsChild(folder))
+	}
+	if folder := os.Getenv(childCompare); folder != "" {
+		os.Exit(compareInFolder(folder))
 	}
 	os.Exit(m.Run())
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -48,6 +50,7 @@ func TestMain(m *testing.M) {
 //	json PATH VALUE        compare a value in the JSON that the last program printed
 //	hold FOLDER            keep a data folder open, as another process would
 //	tamper FOLDER NAME SI  change the name of a topic in the store
+//	damage FOLDER SI       cut the record of a topic, below the store
 func TestScripts(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	testscript.Run(t, testscript.Params{
@@ -80,6 +83,7 @@ func TestScripts(t *testing.T) {
 			"json":    inJSON,
 			"hold":    hold,
 			"tamper":  tamper,
+			"damage":  damage,
 		},
 	})
 }
@@ -284,6 +288,30 @@ func open(ts *testscript.TestScript, dir string) *store.DB {
 	db, err := store.Open(context.Background(), store.Options{Dir: ts.MkAbs(dir), Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	ts.Check(err)
 	return db
+}
+
+func damage(ts *testscript.TestScript, _ bool, args []string) {
+	folder, err := badger.Lock(filepath.Join(ts.MkAbs(args[0]), "badger"), false)
+	ts.Check(err)
+	engine, err := folder.Open(badger.Options{Logger: slog.New(slog.DiscardHandler)})
+	ts.Check(err)
+	defer func() { ts.Check(engine.Close()) }()
+	ctx := context.Background()
+	reader, err := engine.Snapshot(ctx)
+	ts.Check(err)
+	defer reader.Close()
+	for r, err := range reader.Range([]byte{'t'}, nil, false) {
+		ts.Check(err)
+		if !bytes.HasSuffix(r.Key, []byte(args[1])) {
+			continue
+		}
+		w, err := engine.Begin(ctx, reader.Version())
+		ts.Check(err)
+		ts.Check(w.Put(bytes.Clone(r.Key), bytes.Clone(r.Value[1:])))
+		ts.Check(w.Commit())
+		return
+	}
+	ts.Fatalf("there is no topic %s", args[1])
 }
 
 func hold(ts *testscript.TestScript, _ bool, args []string) {

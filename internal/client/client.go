@@ -40,6 +40,7 @@ type Sources interface {
 	ApplyEntries(ctx context.Context, name string, f func(*store.Applying) error) error
 	DigestNode(ctx context.Context, name string, path []byte) (*statedigest.Node, error)
 	HeldRecords(ctx context.Context, name string, ids []string, f func(store.Held) error) error
+	MendSource(ctx context.Context, name string) (store.Mended, error)
 	ReadSources(ctx context.Context, f func([]store.Subscription, []fragment.Source) error) error
 }
 

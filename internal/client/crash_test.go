@@ -55,6 +55,14 @@ func (d *dyingStore) ApplyEntries(ctx context.Context, name string, f func(*stor
 	return d.write("apply", func() error { return d.Store.ApplyEntries(ctx, name, f) })
 }
 
+func (d *dyingStore) MendSource(ctx context.Context, name string) (m store.Mended, err error) {
+	err = d.write("mend", func() error {
+		m, err = d.Store.MendSource(ctx, name)
+		return err
+	})
+	return m, err
+}
+
 // After a crash between any two commits of a round, what is shown is the state
 // before or a later one, and the next round brings the source in step.
 func TestCrashBetweenAnyTwoCommitsIsHealedByTheNextRound(t *testing.T) {

@@ -32,8 +32,7 @@ type Verdict struct {
 	AsOf   time.Time `json:"asOf"`             // the server's time of the last change compared
 	Digest string    `json:"digest,omitempty"` // the state digest, where equal
 
-	// Repaired is how many topics differed before, and were fetched anew. See docs/digest.md.
-	Repaired int `json:"repaired,omitempty"`
+	repairs
 
 	// The server's map, where all of it was compared.
 	Topics       int `json:"topics,omitempty"`
@@ -53,20 +52,27 @@ type Difference struct {
 }
 
 // Verify brings a source in step and proves it equal to the server's map. Where the source states digests, what
-// a round has proven is the answer. If full is set, or nothing is stated, it fetches the server's map as of now, and
-// compares the records of both, item identifiers and the reifier of the map left out.
+// a round has proven is the answer. If full is set, or nothing is stated, it looks whether all rows of the
+// source agree with each other, fetches the server's map as of now, and compares the records of both, item identifiers and
+// the reifier of the map left out. What is damaged is mended and fetched anew: the verdict is of the state after that.
 func (c *Client) Verify(ctx context.Context, name string, full bool) (v *Verdict, err error) {
-	var moved error
-	repaired := 0
-	for range 3 {
+	var done repairs
+	if !full {
 		r, err := c.Sync(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		if repaired += r.Repaired; r.Proven && !full {
-			return c.proven(ctx, r, repaired)
+		if done.note(r); r.Proven {
+			return c.proven(ctx, r, &done)
 		}
-		if v != nil && r.Entries == 0 && !r.CleanStart {
+	}
+	var moved error
+	for tries := range 3 {
+		r, err := c.inStep(ctx, name, tries == 0, &done)
+		if err != nil {
+			return nil, err
+		}
+		if v != nil && r.Entries+r.Repaired == 0 && !r.CleanStart {
 			break
 		}
 		var later *laterError
@@ -77,7 +83,7 @@ func (c *Client) Verify(ctx context.Context, name string, full bool) (v *Verdict
 		if err != nil {
 			return nil, err
 		}
-		if v.Repaired = repaired; v.Equal {
+		if v.repairs = done; v.Equal {
 			return v, nil
 		}
 		// Large fragments, and all records, are of the time at which they are asked for.
@@ -86,16 +92,17 @@ func (c *Client) Verify(ctx context.Context, name string, full bool) (v *Verdict
 	if v == nil {
 		return nil, moved
 	}
+	v.repairs = done
 	return v, nil
 }
 
 // proven is the verdict after a round that has proven the source.
-func (c *Client) proven(ctx context.Context, r *Round, repaired int) (*Verdict, error) {
+func (c *Client) proven(ctx context.Context, r *Round, done *repairs) (*Verdict, error) {
 	root, err := c.Store.DigestNode(ctx, r.Name, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &Verdict{Name: r.Name, Equal: true, AsOf: r.Mark, Digest: root.Digest().String(), Repaired: repaired}, nil
+	return &Verdict{Name: r.Name, Equal: true, AsOf: r.Mark, Digest: root.Digest().String(), repairs: *done}, nil
 }
 
 // laterError says that a source is later than the map of the server that it is to be
@@ -260,7 +267,27 @@ func (c *comparison) read() error {
 	})
 }
 
+// compare compares the source with the server's map. The digest of the source is that of its tree, which agrees
+// with the records: see [Client.inStep]. Only where it is another one, the records are read again.
 func (c *comparison) compare(here fragment.Source) (err error) {
+	theirs, err := c.theirs.Digest()
+	if err != nil {
+		return err
+	}
+	if tree, ok := here.(interface {
+		Digest() (statedigest.Digest, error)
+	}); ok {
+		held, err := tree.Digest()
+		if c.v.Equal = held == theirs; c.v.Equal || err != nil {
+			c.v.Digest = held.String()
+			return err
+		}
+	}
+	return c.differences(here)
+}
+
+// differences finds out what differs, topic by topic.
+func (c *comparison) differences(here fragment.Source) (err error) {
 	mine, _, _, err := c.set("-here", fragment.Records(here))
 	defer func() { err = errors.Join(err, mine.Close()) }()
 	if err != nil {

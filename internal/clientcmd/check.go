@@ -90,7 +90,7 @@ func (a *app) tellChecked(c *checked) error {
 	case c.Sound && !a.json:
 		a.printf("%s is sound\n", a.data)
 	case lost > 0:
-		return fmt.Errorf("%s is damaged; findings: %d, beyond repair: %d; restore it from a backup (\"restore\")", a.data, len(c.Findings), lost)
+		return fmt.Errorf("%s is damaged; findings: %d, of which \"check --repair\" does not mend %d: do what each of them says", a.data, len(c.Findings), lost)
 	case repairable > 0:
 		return &cli.ExitError{Code: cli.Differs, Err: fmt.Errorf("%s is damaged; \"check --repair\" mends all findings: %d", a.data, repairable)}
 	}

@@ -22,7 +22,10 @@ func (a *app) verify() *cobra.Command {
 
 Where the server states digests of its states, the digest of the copy is compared with the last one:
 that costs no request. Topics that differ are fetched anew. With --full, and where nothing is
-stated, the server's map as of now is fetched, and all records of both are compared.
+stated, the server's map as of now is fetched, and all records of both are compared. Before that,
+all rows of the copy are read: damaged rows are mended, and records that cannot be read are
+removed. What is missing then is fetched anew, if the server states digests. If it does not,
+"replace NAME" starts afresh.
 
 Exit codes: 0 equal, 4 different, 1 error, 3 equal, but something is in quarantine.`,
 		RunE: a.run(func(ctx context.Context, args []string) error {
@@ -77,7 +80,7 @@ Exit codes: 0 equal, 4 different, 1 error, 3 equal, but something is in quaranti
 			return exit
 		}),
 	}
-	command.Flags().BoolVar(&full, "full", false, "fetch the server's map and compare all records")
+	command.Flags().BoolVar(&full, "full", false, "read all rows of the copy, fetch the server's map, and compare all records")
 	return command
 }
 
@@ -86,8 +89,14 @@ const maxDifferences = 50
 
 func (a *app) printVerdict(v *client.Verdict) {
 	repaired := ""
+	if v.Mended > 0 {
+		repaired += fmt.Sprintf("; damaged rows that were mended: %d", v.Mended)
+	}
 	if v.Repaired > 0 {
-		repaired = fmt.Sprintf("; %s had to be repaired", countTopics(v.Repaired))
+		repaired += fmt.Sprintf("; %s had to be repaired", countTopics(v.Repaired))
+	}
+	if v.Replaced != "" {
+		repaired += "; the source was replaced: " + v.Replaced
 	}
 	switch {
 	case v.Equal && v.Full:
@@ -98,7 +107,7 @@ func (a *app) printVerdict(v *client.Verdict) {
 		a.printf("%s: equal to the server's map of %s: the server states the same digest %s%s\n", v.Name, feeds.FormatTime(v.AsOf), v.Digest, repaired)
 		return
 	}
-	a.printf("%s: differs from the server's map of %s in %d topics (- only here, + only at the server)\n", v.Name, feeds.FormatTime(v.AsOf), len(v.Differences)+v.More)
+	a.printf("%s: differs from the server's map of %s in %d topics (- only here, + only at the server)%s\n", v.Name, feeds.FormatTime(v.AsOf), len(v.Differences)+v.More, repaired)
 	for i, d := range v.Differences {
 		if i == maxDifferences {
 			a.printf("… and %d more topics; --json lists the first 1,000\n", len(v.Differences)+v.More-i)
@@ -112,4 +121,5 @@ func (a *app) printVerdict(v *client.Verdict) {
 			a.printf("  + %s\n", line)
 		}
 	}
+	a.printf("%s: \"replace %[1]s\" starts afresh from the server's newest snapshot\n", v.Name)
 }

@@ -34,6 +34,7 @@ type Finding struct {
 // What is to be done about findings.
 const (
 	restoreRemedy = "restore the data folder from a backup, or make it again: import the map, or subscribe again"
+	verifyRemedy  = "\"tmshare-client verify --full %s\" fetches it anew from the source"
 	repairRemedy  = "\"check --repair\" makes it again"
 	repairedNow   = "nothing: it was made again"
 )
@@ -127,7 +128,7 @@ func (c *checker) all() error {
 			c.most = max(c.most, s.Number)
 			for _, id := range s.Generations() {
 				c.most = max(c.most, id.Generation)
-				if _, err := c.records(t, "subscription "+s.Name, id); err != nil {
+				if _, err := c.records(t, "subscription "+s.Name, fmt.Sprintf(verifyRemedy, s.Name), id); err != nil {
 					return err
 				}
 			}
@@ -139,7 +140,7 @@ func (c *checker) all() error {
 func (c *checker) collection(v *View) error {
 	where := "collection " + v.Name
 	c.progress(where)
-	topics, err := c.records(v.tx, where, v.source())
+	topics, err := c.records(v.tx, where, restoreRemedy, v.source())
 	if err != nil {
 		return err
 	}

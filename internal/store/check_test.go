@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -184,6 +185,18 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 		"an entry is lost": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error { return w.Delete(keys.Sequence(keys.TableLog, c.Number, c.Head-3)) })
 		}, "the log lacks the entries", false},
+		"the first row of an association cannot be read, another can": {func(t *testing.T, db *DB, c *Collection) {
+			at := firstKey(t, db, c.source().PlayingPrefix(ref(4), fragment.AsPlayer))
+			value := bytes.Clone(rowAt(t, db, at))
+			value[0] = 1 // as if the record were elsewhere
+			raw(t, db, func(w kv.Writer) error { return w.Put(at, value) })
+		}, `table 'a' .*says something else`, true},
+		"an association cannot be read": {func(t *testing.T, db *DB, c *Collection) {
+			for i := range 6 {
+				at := firstKey(t, db, c.source().PlayingPrefix(ref(i), fragment.AsPlayer))
+				raw(t, db, func(w kv.Writer) error { return w.Put(at, []byte{0, 255}) })
+			}
+		}, "the record of an association of .* cannot be read", false},
 		"a topic cannot be read": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error { return w.Put(c.source().LocatorKey(keys.TableTopic, ref(3)), []byte{255}) })
 		}, "the record of the topic .* cannot be read", false},
@@ -235,7 +248,13 @@ func listedFiles(t testing.TB, db *DB, c *Collection) (files []string) {
 
 func deleteFirst(t testing.TB, db *DB, prefix []byte) {
 	t.Helper()
-	var key []byte
+	key := firstKey(t, db, prefix)
+	raw(t, db, func(w kv.Writer) error { return w.Delete(key) })
+}
+
+// firstKey returns the first key with a prefix.
+func firstKey(t testing.TB, db *DB, prefix []byte) (key []byte) {
+	t.Helper()
 	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
 		for r, err := range tx.Scan(prefix, nil) {
 			require.NoError(t, err)
@@ -245,7 +264,7 @@ func deleteFirst(t testing.TB, db *DB, prefix []byte) {
 		return nil
 	}))
 	require.NotNil(t, key)
-	raw(t, db, func(w kv.Writer) error { return w.Delete(key) })
+	return key
 }
 
 // What is published between a finding and its mending stays, though the finding is of the same

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,73 +17,64 @@ const fewDifferences = 20
 // records checks that the indexes of a source agree with its records: all rows that follow from
 // the records are there, and no others. It returns the number of topics, -1 where a record
 // cannot be read. Memory does not grow with the number of records.
-func (c *checker) records(t *txn.Tx, where string, id keys.Source) (topics int, err error) {
+func (c *checker) records(t *txn.Tx, where, remedy string, id keys.Source) (topics int, err error) {
 	folder, err := os.MkdirTemp("", "tmshare-check-")
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(folder)
-	unreadable := len(c.findings)
-	expected, err := records.Expect(t, id, filepath.Join(folder, "rows"), c.db.sortMemory, func(what string) { c.lost(where, "%s", what) })
+	lost := 0
+	unreadable := func(what string, name []byte) {
+		lost++
+		c.findings = append(c.findings, Finding{Where: where, What: fmt.Sprintf("the record of %s %.80q cannot be read", what, name), Remedy: remedy})
+	}
+	first := len(c.findings)
+	expected, err := records.Expect(t, id, filepath.Join(folder, "rows"), c.db.sortMemory, func(key []byte) { unreadable("the topic", key[keys.SourceSize:]) })
 	if err != nil {
 		return 0, err
 	}
 	defer expected.Close()
-	topics = expected.Topics
-	if len(c.findings) > unreadable {
+	count := 0
+	var few []records.Difference
+	err = expected.Differences(t, func(d records.Difference) error {
+		if d.Lost {
+			unreadable("an association of", d.Key[keys.SourceSize:])
+		} else if count++; count <= fewDifferences {
+			few = append(few, records.Difference{Key: bytes.Clone(d.Key), Want: d.Want, Have: d.Have})
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case lost > 0:
 		return -1, nil // what follows from the others would be no help
+	case count == 0:
+		return expected.Topics, nil
 	}
-	count, first := 0, len(c.findings)
 	mended := errHoldsNoMore // until something was mended
 	withFirst := func(*txn.Tx) error { return mended }
-	err = expected.Differences(t, func(key, want, have []byte) {
-		if count++; count > fewDifferences {
-			return
-		}
+	for _, d := range few {
 		what := "is missing"
 		switch {
-		case want == nil:
+		case d.Want == nil:
 			what = "belongs to no record"
-		case have != nil:
+		case d.Have != nil:
 			what = "says something else than the records"
 		}
-		c.repairable(where, withFirst, nil, "a row of the table %q (%.80q) %s", key[0], key[9:], what)
-	})
-	if err != nil || count == 0 {
-		return topics, err
+		c.repairable(where, withFirst, nil, "a row of the table %q (%.80q) %s", d.Key[0], d.Key[keys.SourceSize:], what)
 	}
 	if count > fewDifferences {
 		c.repairable(where, withFirst, nil, "%d rows of indexes differ from the records", count)
 	}
 	c.findings[first].mend = func(t *txn.Tx) error { // all at once, compared with what is there then
-		unreadable := false
 		file := filepath.Join(c.db.Scratch(), fmt.Sprintf("%d-%d", id.Number, id.Generation))
-		expected, err := records.Expect(t, id, file, c.db.sortMemory, func(string) { unreadable = true })
-		if err != nil {
-			return err
+		done, err := records.MendDerived(t, id, file, c.db.sortMemory)
+		if err == nil && !done {
+			err = errHoldsNoMore
 		}
-		defer expected.Close()
-		if unreadable { // what is to be there is not known any more
-			return mended
-		}
-		differ := false
-		mended = errHoldsNoMore
-		var failed error
-		err = expected.Differences(t, func(key, want, _ []byte) {
-			differ = true
-			if want == nil {
-				failed = errors.Join(failed, t.Delete(bytes.Clone(key)))
-			} else {
-				failed = errors.Join(failed, t.Put(bytes.Clone(key), bytes.Clone(want)))
-			}
-		})
-		if err := errors.Join(err, failed); err != nil {
-			return err
-		}
-		if differ {
-			mended = nil
-		}
-		return mended
+		mended = err
+		return err
 	}
-	return topics, nil
+	return expected.Topics, nil
 }

@@ -25,6 +25,8 @@ type (
 	Applying = sources.Applying
 	// Held is what is known of a record of a source.
 	Held = sources.Held
+	// Mended is what was not right of the rows of a source.
+	Mended = sources.Mended
 	// Quarantined is an entry that could not be applied.
 	Quarantined = sources.Quarantined
 	// Activity is what was done with a source at one time.
@@ -53,6 +55,7 @@ const (
 	ActivityForgotten    = sources.ActivityForgotten
 	ActivityReplaced     = sources.ActivityReplaced
 	ActivityRepaired     = sources.ActivityRepaired
+	ActivityMended       = sources.ActivityMended
 	ActivityEdited       = sources.ActivityEdited
 	ActivitySubscribed   = sources.ActivitySubscribed
 	ActivityUnsubscribed = sources.ActivityUnsubscribed

@@ -50,6 +50,9 @@ type Source struct {
 	Generation uint32
 }
 
+// SourceSize is how many bytes of a key name the table and the source.
+const SourceSize = 9
+
 // SourceOf returns the source to whose records the row with a key belongs.
 func SourceOf(key []byte) Source {
 	return Source{binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint32(key[5:])}

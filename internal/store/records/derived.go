@@ -39,14 +39,14 @@ func newDerived(id keys.Source, file string, memory int) *derived {
 
 func (l *derived) close() error { return errors.Join(l.sorter.Close(), l.items.Close()) }
 
-// topic notes what follows from a topic besides the rows of its own.
-func (l *derived) topic(t *fragment.Topic) error {
-	return errors.Join(l.mention(t.Mentions), l.items.Add(statedigest.OfTopic(t)))
+// topic notes what follows from a topic, of which record is the stored form, besides the rows of its own.
+func (l *derived) topic(t *fragment.Topic, record []byte) error {
+	return errors.Join(l.mention(t.Mentions), l.items.Add(topicEntry(t.TopicSI(), record)))
 }
 
 // association is topic for an association.
-func (l *derived) association(a *fragment.Association) error {
-	return errors.Join(l.mention(a.Mentions), l.items.Add(statedigest.OfAssociation(a)))
+func (l *derived) association(a *fragment.Association, record []byte) error {
+	return errors.Join(l.mention(a.Mentions), l.items.Add(associationEntry(a, record)))
 }
 
 // finish makes the rows that follow from all records together.
@@ -107,6 +107,8 @@ func (l *derived) combined() iter.Seq2[row, error] {
 			case held.Key[0] == keys.TableMentions:
 				sum := binary.BigEndian.Uint64(held.Value) + binary.BigEndian.Uint64(r.Value)
 				r.Value = binary.BigEndian.AppendUint64(nil, sum)
+			case bytes.Compare(held.Value, r.Value) > 0: // damaged records may claim an identifier of another topic: one has it
+				r.Value = held.Value
 			}
 			held = r
 		}

@@ -3,8 +3,8 @@ package records
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
@@ -22,10 +22,14 @@ type Expected struct {
 }
 
 // Expect finds out which rows follow from the records of a source. What is much goes to a file,
-// of which memory is as in [Loader]. unreadable is told of each record that cannot be read.
-func Expect(t *txn.Tx, id keys.Source, file string, memory int, unreadable func(what string)) (*Expected, error) {
+// of which memory is as in [Loader]. damaged is told of the keys of the records of topics that cannot be read: nothing
+// follows from these. Nothing follows from an association either of which no row can be read; see [Difference.Lost].
+func Expect(t *txn.Tx, id keys.Source, file string, memory int, damaged func(key []byte)) (*Expected, error) {
 	e := &Expected{rows: newDerived(id, file, memory)}
-	if err := e.expect(t, unreadable); err != nil {
+	if err := errors.Join(e.topics(t, damaged), e.associations(t)); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	if err := e.rows.finish(); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
@@ -34,18 +38,19 @@ func Expect(t *txn.Tx, id keys.Source, file string, memory int, unreadable func(
 // Close gives up what is kept.
 func (e *Expected) Close() error { return e.rows.close() }
 
-func (e *Expected) expect(t *txn.Tx, unreadable func(what string)) error {
-	l := e.rows
-	put := func(key, value []byte) error {
-		if key[0] == keys.TableTopic {
-			return nil
-		}
-		if value == nil {
-			value = []byte{}
-		}
-		return l.sorter.Add(key, value)
+// put notes a row that must be there.
+func (e *Expected) put(key, value []byte) error {
+	if key[0] == keys.TableTopic {
+		return nil
 	}
-	prefix := l.id.Key(keys.TableTopic)
+	if value == nil {
+		value = []byte{}
+	}
+	return e.rows.sorter.Add(key, value)
+}
+
+func (e *Expected) topics(t *txn.Tx, damaged func(key []byte)) error {
+	prefix := e.rows.id.Key(keys.TableTopic)
 	for r, err := range t.ScanInPlace(prefix, nil) {
 		if err == nil {
 			err = t.Context().Err()
@@ -53,54 +58,118 @@ func (e *Expected) expect(t *txn.Tx, unreadable func(what string)) error {
 		if err != nil {
 			return err
 		}
-		topic, err := fragment.UnmarshalTopic(r.Value)
-		if err != nil || string(topic.TopicSI()) != string(r.Key[len(prefix):]) {
-			unreadable(fmt.Sprintf("the record of the topic %.80q cannot be read", r.Key[len(prefix):]))
+		topic := readTopic(r.Key[len(prefix):], r.Value)
+		if topic == nil {
+			damaged(bytes.Clone(r.Key))
 			continue
 		}
 		e.Topics++
-		if err := errors.Join(topicRows(l.id, topic, put), l.topic(topic)); err != nil {
+		if err := errors.Join(topicRowsOf(e.rows.id, topic, r.Value, e.put), e.rows.topic(topic, r.Value)); err != nil {
 			return err
 		}
 	}
-	prefix = l.id.Key(keys.TableAssociation)
-	for r, err := range t.ScanInPlace(prefix, nil) {
+	return nil
+}
+
+// readTopic returns the topic of a row, nil where the row is not as it was written. What is read from it must
+// be what was written, to the byte: else what follows from it could not be taken back.
+func readTopic(topicSI, record []byte) *fragment.Topic {
+	topic, err := fragment.UnmarshalTopic(record)
+	if err != nil || string(topic.TopicSI()) != string(topicSI) || !bytes.Equal(fragment.MarshalTopic(topic), record) {
+		return nil
+	}
+	if topic.Provisional && len(topic.Names)+len(topic.Occurrences) > 0 { // nothing is known of a provisional one
+		return nil
+	}
+	return topic
+}
+
+func (e *Expected) associations(t *txn.Tx) error {
+	for r, err := range t.ScanInPlace(e.rows.id.Key(keys.TableAssociation), nil) {
 		if err == nil {
 			err = t.Context().Err()
 		}
 		if err != nil {
 			return err
 		}
-		record, inline := bytes.CutPrefix(r.Value, []byte{rowInline})
-		player, _, _, ok := splitPlaying(r.Key[len(prefix):])
-		if !inline || !ok {
-			continue // the record is elsewhere
-		}
-		a, err := unmarshalAssociation(r.Key, record)
-		if err != nil {
-			unreadable(fmt.Sprintf("the record of an association of %.80q cannot be read", player))
+		a, record := readAssociation(r)
+		if a == nil {
 			continue
 		}
-		first := a.Players()[0]
-		if string(player) != string(first) { // it follows from the row of the first player, if that is there
-			there, err := t.Get(l.id.AssociationKey(first, a.Part(first), a.Key()))
-			if err != nil {
-				return err
-			}
-			if there != nil {
-				continue
-			}
+		copied, err := e.isCopy(t, r, a)
+		if err == nil && !copied {
+			err = errors.Join(associationRowsOf(e.rows.id, a, record, e.put), e.rows.association(a, record))
 		}
-		if err := errors.Join(associationRows(l.id, a, put), l.association(a)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	return l.finish()
+	return nil
 }
 
-// Differences calls f with each row that is not as expected: want is nil where there should be
-// none, have where there is none.
-func (e *Expected) Differences(t *txn.Tx, f func(key, want, have []byte)) error {
+// readAssociation returns the association of a row and its record, nil where the record is elsewhere, or the row is not
+// as it was written.
+func readAssociation(r row) (*fragment.Association, []byte) {
+	a, record := decodeAssociation(r)
+	if a == nil || !isWhole(r, a, record) {
+		return nil, nil
+	}
+	return a, record
+}
+
+// decodeAssociation returns the association of a row and its record, nil where there is none that can be decoded.
+func decodeAssociation(r row) (*fragment.Association, []byte) {
+	record, inline := bytes.CutPrefix(r.Value, []byte{rowInline})
+	if !inline {
+		return nil, nil
+	}
+	a, err := fragment.UnmarshalAssociation(record)
+	if err != nil {
+		return nil, nil
+	}
+	return a, record
+}
+
+// isWhole reports whether what was decoded of a row is what was written, to the byte, and belongs under its key.
+func isWhole(r row, a *fragment.Association, record []byte) bool {
+	player, part, digest, ok := splitPlaying(r.Key[keys.SourceSize:])
+	if !ok || !bytes.Equal(fragment.MarshalAssociation(a), record) || a.Part(fragment.Ref(player)) != part {
+		return false
+	}
+	key := a.Key()
+	return bytes.Equal(key[:], digest) && slices.ContainsFunc(a.Roles, func(r fragment.Role) bool { return string(r.Player) == string(player) })
+}
+
+// isCopy reports whether the row of an association follows from that of a player who comes before: of the
+// first one, unless that is damaged.
+func (e *Expected) isCopy(t *txn.Tx, r row, a *fragment.Association) (bool, error) {
+	for _, p := range a.Players() {
+		at := e.rows.id.AssociationKey(p, a.Part(p), a.Key())
+		if bytes.Equal(at, r.Key) {
+			return false, nil
+		}
+		value, err := t.Get(at)
+		if err != nil {
+			return false, err
+		}
+		if bytes.Equal(value, r.Value) {
+			return true, nil
+		}
+		if other, _ := readAssociation(row{Key: at, Value: value}); other != nil {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Difference is a row that is not as expected.
+type Difference struct {
+	Key, Want, Have []byte // Want is nil where there should be none, Have where there is none
+	Lost            bool   // it was the record of an association, and cannot be read
+}
+
+// Differences calls f with each row that is not as expected.
+func (e *Expected) Differences(t *txn.Tx, f func(d Difference) error) error {
 	want, stopWant := iter.Pull2(e.rows.combined())
 	defer stopWant()
 	have, stopHave := iter.Pull2(derivedRows(t, e.rows.id))
@@ -118,13 +187,17 @@ func (e *Expected) Differences(t *txn.Tx, f func(key, want, have []byte)) error 
 		case !moreWanted:
 			order = 1
 		}
+		var differ error
 		switch {
 		case order < 0:
-			f(w.Key, w.Value, nil)
+			differ = f(Difference{Key: w.Key, Want: w.Value})
 		case order > 0:
-			f(h.Key, nil, h.Value)
+			differ = f(Difference{Key: h.Key, Have: h.Value, Lost: wasRecord(h)})
 		case !bytes.Equal(w.Value, h.Value):
-			f(w.Key, w.Value, h.Value)
+			differ = f(Difference{Key: w.Key, Want: w.Value, Have: h.Value})
+		}
+		if differ != nil {
+			return differ
 		}
 		if order <= 0 {
 			w, err, moreWanted = want()
@@ -134,6 +207,74 @@ func (e *Expected) Differences(t *txn.Tx, f func(key, want, have []byte)) error 
 		}
 	}
 	return errors.Join(err, failed)
+}
+
+// wasRecord reports whether a row to which no other leads has a record that cannot be read.
+func wasRecord(r row) bool {
+	if r.Key[0] != keys.TableAssociation || elsewhere(r) {
+		return false
+	}
+	a, _ := readAssociation(r)
+	return a == nil
+}
+
+// Mend makes the rows as expected, in an update. It returns what was not.
+func (e *Expected) Mend(t *txn.Tx) (all []Difference, err error) {
+	err = e.Differences(t, func(d Difference) error {
+		all = append(all, Difference{bytes.Clone(d.Key), bytes.Clone(d.Want), bytes.Clone(d.Have), d.Lost})
+		return nil
+	})
+	for i := range all {
+		if err != nil {
+			return nil, err
+		}
+		if d := &all[i]; d.Want == nil {
+			err = t.Delete(d.Key)
+		} else {
+			err = t.Put(d.Key, d.Want)
+		}
+	}
+	return all, err
+}
+
+// MendDerived makes what follows from the records of a source as expected, in an update, where all records can be read.
+// Otherwise it is not known what is to be there: nothing is to be committed then. It reports whether something is.
+func MendDerived(t *txn.Tx, id keys.Source, file string, memory int) (mended bool, err error) {
+	lost := false
+	e, err := Expect(t, id, file, memory, func([]byte) { lost = true })
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	if lost {
+		return false, nil
+	}
+	all, err := e.Mend(t)
+	lost = slices.ContainsFunc(all, func(d Difference) bool { return d.Lost })
+	return len(all) > 0 && !lost, err
+}
+
+// Topic returns the TopicSI of the topic that the row is about, "" where it is about none: what is damaged may name
+// a topic that is not there.
+func (d *Difference) Topic() string {
+	rest := d.Key[keys.SourceSize:]
+	table := d.Key[0]
+	if table == keys.TableReified && len(rest) > 0 {
+		table, rest = rest[0], rest[1:]
+	}
+	switch table {
+	case keys.TableTopic, keys.TableMentions:
+		return string(rest)
+	case keys.TableAssociation:
+		player, _, _, _ := splitPlaying(rest)
+		return string(player)
+	case keys.TableIdentifier, keys.TableLocator:
+		if d.Want != nil {
+			return string(d.Want)
+		}
+		return string(d.Have)
+	}
+	return ""
 }
 
 // derivedRows iterates over the rows of a source that follow from its records.

@@ -96,12 +96,14 @@ func (l *loading) sort(ctx context.Context, records iter.Seq2[fragment.Record, e
 
 func (l *loading) add(r fragment.Record) error {
 	if r.Topic != nil {
-		if err := errors.Join(topicRows(l.id, r.Topic, l.put), l.topic(r.Topic)); err != nil {
+		record := fragment.MarshalTopic(r.Topic)
+		if err := errors.Join(topicRowsOf(l.id, r.Topic, record, l.put), l.topic(r.Topic, record)); err != nil {
 			return err
 		}
 	}
 	if r.Association != nil {
-		return errors.Join(associationRows(l.id, r.Association, l.put), l.association(r.Association))
+		record := fragment.MarshalAssociation(r.Association)
+		return errors.Join(associationRowsOf(l.id, r.Association, record, l.put), l.association(r.Association, record))
 	}
 	return nil
 }

@@ -36,8 +36,13 @@ func topicRowsOf(id keys.Source, t *fragment.Topic, record []byte, put func(key,
 
 // associationRows calls put with each row of an association: one for each player.
 func associationRows(id keys.Source, a *fragment.Association, put func(key, value []byte) error) error {
+	return associationRowsOf(id, a, fragment.MarshalAssociation(a), put)
+}
+
+// associationRowsOf is associationRows of an association with the given stored form.
+func associationRowsOf(id keys.Source, a *fragment.Association, record []byte, put func(key, value []byte) error) error {
 	players, key := a.Players(), a.Key()
-	inline := append([]byte{rowInline}, fragment.MarshalAssociation(a)...)
+	inline := append([]byte{rowInline}, record...)
 	for i, p := range players {
 		value := inline
 		if i > 0 && len(players) > InlinePlayers {

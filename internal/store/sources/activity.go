@@ -40,6 +40,7 @@ const (
 	ActivityForgotten    ActivityKind = "forgotten"   // entries were taken out of quarantine
 	ActivityReplaced     ActivityKind = "replaced"    // the source as a whole, by a snapshot
 	ActivityRepaired     ActivityKind = "repaired"    // topics that were not as the source states, fetched anew
+	ActivityMended       ActivityKind = "mended"      // rows that were damaged: what follows from records, made again; records that cannot be read, removed
 	ActivityEdited       ActivityKind = "edited"      // local statements were
 	ActivitySubscribed   ActivityKind = "subscribed"
 	ActivityUnsubscribed ActivityKind = "unsubscribed"

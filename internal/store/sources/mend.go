@@ -1,0 +1,152 @@
+package sources
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// Mended is what was not right of the rows of a source, and was made right.
+type Mended struct {
+	Rows    int // that were made again of the records, or that belonged to none
+	Records int // that could not be read. They are gone: the tree of the state digest does not have them any more
+}
+
+// maxMendedTopics is how many topics the activity of a mending names.
+const maxMendedTopics = 1000
+
+// MendSource looks whether all rows of a subscription's source agree with each other, and makes them agree in one
+// commit. What can be read of the records counts. A record that cannot be read is removed, with all that
+// follows from it. So the state digest is that of the rows that are there, and a round finds what the source
+// says otherwise. Memory does not grow with the number of records.
+func (st *Store) MendSource(ctx context.Context, name string) (Mended, error) {
+	whole := true
+	err := st.rows.View(ctx, func(t *txn.Tx) error {
+		s, err := getSubscription(t, name)
+		if err != nil {
+			return err
+		}
+		for _, id := range s.Generations() {
+			if whole, err = sound(t, id); !whole || err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if whole || err != nil {
+		return Mended{}, err
+	}
+	var m Mended
+	err = st.rows.Update(ctx, func(t *txn.Tx) error {
+		m = Mended{}
+		s, err := getSubscription(t, name)
+		if err != nil {
+			return err
+		}
+		var topics []string
+		for _, p := range []*Progress{s.State, s.Staging} {
+			if p == nil {
+				continue
+			}
+			of, err := st.mend(t, s.Source(p), &m)
+			if err != nil {
+				return err
+			}
+			topics = append(topics, of...)
+			p.Revision++ // a round of another process begins anew
+			p.Proof = nil
+		}
+		if m == (Mended{}) {
+			return nil
+		}
+		slices.Sort(topics)
+		note := Activity{Source: name, Kind: ActivityMended, Note: fmt.Sprintf("rows: %d, records that could not be read: %d", m.Rows, m.Records)}
+		for _, topic := range slices.Compact(topics) {
+			if len(note.Entries) < maxMendedTopics {
+				note.Entries = append(note.Entries, ActivityEntry{TopicSI: topic})
+			}
+		}
+		return errors.Join(putSubscription(t, s), st.Note(t, note))
+	})
+	return m, err
+}
+
+func (st *Store) expect(t *txn.Tx, id keys.Source, damaged func(key []byte)) (*records.Expected, error) {
+	l := st.loader()
+	return records.Expect(t, id, filepath.Join(l.Scratch, fmt.Sprintf("mend-%d-%d", id.Number, id.Generation)), l.Memory, damaged)
+}
+
+// sound reports whether the rows of a generation agree with each other.
+func sound(t *txn.Tx, id keys.Source) (bool, error) {
+	ok, err := records.Sound(t, id)
+	if !ok || err != nil {
+		return false, err
+	}
+	notes, err := unreadableNotes(t, id)
+	return len(notes) == 0, err
+}
+
+// mend makes the rows of a generation agree with each other. It returns the topics that were concerned.
+func (st *Store) mend(t *txn.Tx, id keys.Source, m *Mended) (topics []string, err error) {
+	var damaged [][]byte
+	expected, err := st.expect(t, id, func(key []byte) { damaged = append(damaged, key) })
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, expected.Close()) }()
+	m.Records += len(damaged)
+	for _, key := range damaged {
+		topics = append(topics, string(key[keys.SourceSize:]))
+		if err := t.Delete(key); err != nil {
+			return nil, err
+		}
+	}
+	differ, err := expected.Mend(t)
+	if err != nil {
+		return nil, err
+	}
+	m.Rows += len(differ)
+	for i := range differ {
+		if differ[i].Lost {
+			m.Rows--
+			m.Records++
+		}
+		if topic := differ[i].Topic(); topic != "" {
+			topics = append(topics, topic)
+		}
+	}
+	notes, err := unreadableNotes(t, id)
+	m.Rows += len(notes)
+	for _, key := range notes {
+		err = errors.Join(err, t.Delete(key))
+	}
+	return topics, err
+}
+
+// unreadableNotes returns the keys of what cannot be read of the notes about what is in quarantine, and which records are held.
+// What they say is found out again: the state digest differs without what was in quarantine, and records that are not known are fetched.
+func unreadableNotes(t *txn.Tx, id keys.Source) (all [][]byte, err error) {
+	for _, table := range []byte{keys.TableQuarantine, keys.TableHeld} {
+		for r, err := range t.ScanInPlace(id.Key(table), nil) {
+			if err != nil {
+				return nil, err
+			}
+			var note any = &Quarantined{}
+			if table == keys.TableHeld {
+				note = &Held{}
+			}
+			if json.Unmarshal(r.Value, note) != nil {
+				all = append(all, bytes.Clone(r.Key))
+			}
+		}
+	}
+	return all, nil
+}
