@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/admin"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -26,7 +27,7 @@ const token = "a-token-of-the-test"
 // serve starts a server below a path, under an address that is not its public
 // one, and returns a client for it.
 func serve(t *testing.T) (*admin.Client, *server.Server, string) {
-	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
+	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler), Badger: badger.Small})
 	require.NoError(t, err)
 	s, err := server.New(server.Config{
 		Store: db, BaseURL: "https://maps.example.org/public", Tokens: []string{token}, Logger: slog.New(slog.DiscardHandler),

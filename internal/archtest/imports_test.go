@@ -102,7 +102,7 @@ var layers = map[string][]string{
 	"internal/testhostile":       {},
 	"internal/testkit/kill":      {},
 	"internal/testkit/faults":    {},
-	"internal/testkit/node":      {"fragment", "internal/checkpoint", "internal/server", "internal/server/upkeep", "internal/store", "internal/testkit/faults"},
+	"internal/testkit/node":      {"fragment", "internal/checkpoint", "internal/kv/badger", "internal/server", "internal/server/upkeep", "internal/store", "internal/testkit/faults"},
 	"internal/testkit/docs":      {"tmdm", "tmdm/cxtm", "xtm", "fragment"},
 	"internal/testkit/anyhost":   {"internal/fetch"},
 	"internal/follow/followtest": {"tmdm", "xtm", "fragment", "internal/server", "internal/store", "internal/testedit", "internal/testenv", "internal/testkit/docs", "internal/testkit/faults", "internal/testkit/kill", "internal/testkit/node"},

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/backup"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -33,7 +34,7 @@ func none(backup.Progress) {}
 
 func open(t testing.TB, dir string, access store.Access) *store.DB {
 	t.Helper()
-	db, err := store.Open(t.Context(), store.Options{Dir: dir, Access: access, Logger: silent})
+	db, err := store.Open(t.Context(), store.Options{Dir: dir, Access: access, Logger: silent, Badger: badger.Small})
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
@@ -383,7 +384,7 @@ func TestWhatEndsEarlyIsNotComplete(t *testing.T) {
 			break
 		}
 		require.ErrorIs(t, err, context.Canceled)
-		_, err = store.Open(ctx, store.Options{Dir: dir, Access: store.Write, Logger: silent})
+		_, err = store.Open(ctx, store.Options{Dir: dir, Access: store.Write, Logger: silent, Badger: badger.Small})
 		if errors.Is(err, store.ErrNoFolder) {
 			continue // the backup was still being checked
 		}

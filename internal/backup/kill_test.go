@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/backup"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -29,7 +30,7 @@ func tell(p backup.Progress) { fmt.Println(p.Phase) }
 // makeBackup backs the data folder args[0] up to args[1], and keeps two.
 func makeBackup(args []string) error {
 	fmt.Println("begin")
-	db, err := store.Open(context.Background(), store.Options{Dir: args[0], Access: store.Write, Logger: silent})
+	db, err := store.Open(context.Background(), store.Options{Dir: args[0], Access: store.Write, Logger: silent, Badger: badger.Small})
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func TestAKilledRestoreLeavesNothingThatOpens(t *testing.T) {
 		require.NoError(t, err, "kill %d: the folder has an identity before anything else", n)
 		if identity.Complete {
 			complete++
-			restored, err := store.Open(t.Context(), store.Options{Dir: dir, Access: store.Write, Logger: silent})
+			restored, err := store.Open(t.Context(), store.Options{Dir: dir, Access: store.Write, Logger: silent, Badger: badger.Small})
 			require.NoError(t, err)
 			require.True(t, maps.Equal(want, rows(t, restored)))
 			require.NoError(t, restored.Close())
@@ -133,7 +134,7 @@ func TestAKilledRestoreLeavesNothingThatOpens(t *testing.T) {
 		}
 		refused++
 		for _, access := range []store.Access{store.Create, store.Write, store.Read, store.Restore} {
-			_, err := store.Open(t.Context(), store.Options{Dir: dir, Access: access, Logger: silent})
+			_, err := store.Open(t.Context(), store.Options{Dir: dir, Access: access, Logger: silent, Badger: badger.Small})
 			require.ErrorContains(t, err, "not restored completely: remove it, and restore it again", "kill %d", n)
 		}
 	}

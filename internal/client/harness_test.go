@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/follow/followtest"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/docs"
+	"github.com/tmshare/tmshare/internal/testkit/node"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -55,7 +56,7 @@ func (s *subscriber) Merged(ctx context.Context, claims bool, sources ...string)
 func (s *subscriber) local() local.Statements { return local.Statements{Store: s.db} }
 
 func (s *subscriber) open() {
-	db, err := store.Open(s.t.Context(), store.Options{Dir: s.dir, Logger: silent})
+	db, err := store.Open(s.t.Context(), store.Options{Dir: s.dir, Logger: silent, Badger: node.Engine(s.t)})
 	require.NoError(s.t, err)
 	s.db = db
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
 )
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 
 // roundIn does a round of egov in a data folder.
 func roundIn(dir string) error {
-	db, err := store.Open(context.Background(), store.Options{Dir: dir, Logger: silent})
+	db, err := store.Open(context.Background(), store.Options{Dir: dir, Logger: silent, Badger: badger.Small})
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/merged"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
@@ -32,7 +33,11 @@ import (
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 func openStore(t testing.TB) *store.DB {
-	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Logger: quiet})
+	o := store.Options{Dir: t.TempDir(), Logger: quiet}
+	if _, benchmark := t.(*testing.B); !benchmark {
+		o.Badger = badger.Small
+	}
+	db, err := store.Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -43,7 +44,7 @@ func follow(t *testing.T) *following {
 
 // newPublisher returns a publisher to a store of its own.
 func newPublisher(t *testing.T) (p *Publisher, db *store.DB, logs *bytes.Buffer) {
-	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
+	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler), Badger: badger.Small})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	logs = &bytes.Buffer{}

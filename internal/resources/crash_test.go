@@ -20,6 +20,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -61,7 +62,7 @@ func mapOf(topics int, name string) (*fragment.Map, error) {
 var sizes = resources.Sizes{ListItems: 60, PackageItems: 50}
 
 func open(dir string) (*store.DB, *resources.Folder, error) {
-	db, err := store.Open(context.Background(), store.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)})
+	db, err := store.Open(context.Background(), store.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), Badger: badger.Small})
 	return db, &resources.Folder{Path: filepath.Join(dir, "resourcesync"), Sizes: sizes}, err
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
@@ -55,6 +56,9 @@ func startOn(t testing.TB, o store.Options, configure ...func(*server.Config)) *
 	}}
 	logger := slog.New(slog.NewTextHandler(n.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	o.Logger = slog.New(slog.DiscardHandler)
+	if _, benchmark := t.(*testing.B); !benchmark {
+		o.Badger = badger.Small
+	}
 	db, err := store.Open(n.t.Context(), o)
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
@@ -27,19 +28,30 @@ import (
 	"github.com/tmshare/tmshare/internal/testhostile"
 )
 
-// uploadLimit is the limit of one upload, in bytes, in the process that is measured.
-const uploadLimit = 32 << 20
+// measured is what the process that is measured is like. The long form has the store that a node has.
+type measured struct {
+	uploadLimit int64 // in bytes, of one upload
 
-// storeMemory is what the store takes at most while it writes, in bytes, whatever the upload: its
-// memtables, and the tables that it makes of them and joins.
-const storeMemory = 120 << 20
+	// storeMemory is what the store takes at most while it writes, in bytes, whatever the upload: its
+	// memtables, and the tables that it makes of them and joins.
+	storeMemory int64
+	engine      badger.Settings
+}
 
-// servingDir names, in the environment of this program, the folder that it is to serve.
-const servingDir = "TMSHARE_SERVER_TEST_DIR"
+var measuredForms = map[string]measured{
+	"short": {8 << 20, 36 << 20, badger.Small},
+	"long":  {32 << 20, 120 << 20, badger.Settings{}},
+}
+
+// The environment of this program names the folder that it is to serve, and what it is like.
+const (
+	servingDir  = "TMSHARE_SERVER_TEST_DIR"
+	servingForm = "TMSHARE_SERVER_TEST_FORM"
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(servingDir); dir != "" {
-		if err := serveChild(dir); err != nil {
+		if err := serveChild(dir, measuredForms[os.Getenv(servingForm)]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -48,10 +60,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveChild serves a folder, with uploadLimit as the limit of an upload, until its standard input
+// serveChild serves a folder until its standard input
 // ends. It prints its address.
-func serveChild(dir string) error {
-	db, err := store.Open(context.Background(), store.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), MaxPublication: uploadLimit})
+func serveChild(dir string, m measured) error {
+	db, err := store.Open(context.Background(), store.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), MaxPublication: m.uploadLimit, Badger: m.engine})
 	if err != nil {
 		return err
 	}
@@ -60,8 +72,8 @@ func serveChild(dir string) error {
 	if err != nil {
 		return err
 	}
-	c := server.Config{Store: db, BaseURL: "http://" + listener.Addr().String(), OnLoopback: true, Logger: slog.New(slog.DiscardHandler), MaxBody: uploadLimit, MaxUploads: 1, Policy: upkeep.Policy{SnapshotEvery: 1 << 30}}
-	c.Limits.Memory = uploadLimit
+	c := server.Config{Store: db, BaseURL: "http://" + listener.Addr().String(), OnLoopback: true, Logger: slog.New(slog.DiscardHandler), MaxBody: m.uploadLimit, MaxUploads: 1, Policy: upkeep.Policy{SnapshotEvery: 1 << 30}}
+	c.Limits.Memory = m.uploadLimit
 	s, err := server.New(c)
 	if err != nil {
 		return err
@@ -91,22 +103,28 @@ func TestMemoryOfOneUpload(t *testing.T) {
 	named := func(topics string) string {
 		return strings.ReplaceAll(topics, "/>", "><name><value>n</value></name></topic>")
 	}
+	form := "short"
+	if testenv.Long() {
+		form = "long"
+	}
+	m := measuredForms[form]
+	n := int(m.uploadLimit >> 20) // so many times what a limit of 1 MB is made for
 	for _, c := range []struct {
 		name      string
 		documents []string // one after the other
 		statuses  []int
 	}{
-		{"small topics that change", []string{testhostile.Topics(15_000), named(testhostile.Topics(15_000))}, []int{200, 200}},
-		{"too many small topics", []string{testhostile.Topics(1_000_000)}, []int{413}},
-		{"names of 1 MB", []string{testhostile.Names(uploadLimit-2<<20, 1<<20)}, []int{200}},
-		{"a name of many variants, which have too many themes", []string{testhostile.Scope(200, 1000, 60_000)}, []int{422}},
-		{"a name of many variants, which have many themes", []string{testhostile.Scope(199, 5, 200_000)}, []int{413}},
-		{"a hub", []string{testhostile.Hub(10_000)}, []int{200}},
+		{"small topics that change", []string{testhostile.Topics(470 * n), named(testhostile.Topics(470 * n))}, []int{200, 200}},
+		{"too many small topics", []string{testhostile.Topics(31_000 * n)}, []int{413}},
+		{"names of 1 MB", []string{testhostile.Names((n-2)<<20, 1<<20)}, []int{200}},
+		{"a name of many variants, which have too many themes", []string{testhostile.Scope(200, 1000, 1900*n)}, []int{422}},
+		{"a name of many variants, which have many themes", []string{testhostile.Scope(199, 5, 6300*n)}, []int{413}},
+		{"a hub", []string{testhostile.Hub(310 * n)}, []int{200}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			child := startChild(t)
-			most := child.anonymous() + storeMemory + 3*uploadLimit
+			child := startChild(t, form)
+			most := child.anonymous() + m.storeMemory + 3*m.uploadLimit
 			for i, d := range c.documents {
 				status, peak := child.put(d)
 				assert.Equal(t, c.statuses[i], status)
@@ -124,9 +142,9 @@ type child struct {
 	url string
 }
 
-func startChild(t *testing.T) *child {
+func startChild(t *testing.T, form string) *child {
 	c := &child{t: t, cmd: exec.Command(os.Args[0])}
-	c.cmd.Env = append(os.Environ(), servingDir+"="+t.TempDir(), "GOGC=10")
+	c.cmd.Env = append(os.Environ(), servingDir+"="+t.TempDir(), servingForm+"="+form, "GOGC=10")
 	var output bytes.Buffer
 	c.cmd.Stderr = &output
 	in, err := c.cmd.StdinPipe()

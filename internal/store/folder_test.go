@@ -31,7 +31,7 @@ import (
 func openCompact(dir string, access Access) (*DB, error) {
 	o := testOptions(dir)
 	o.Access = access
-	o.settings = badger.Settings{MemTableSize: 256 << 10, ValueLogFileSize: 1 << 20, ValueThreshold: 1 << 10}
+	o.Badger = badger.Settings{MemTableSize: 256 << 10, ValueLogFileSize: 1 << 20, ValueThreshold: 1 << 10}
 	return Open(context.Background(), o)
 }
 

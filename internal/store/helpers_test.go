@@ -34,7 +34,7 @@ func cloned(r row) row { return row{Key: bytes.Clone(r.Key), Value: bytes.Clone(
 const sp = storetest.SP
 
 func testOptions(dir string) Options {
-	return Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)}
+	return Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), Badger: badger.Small}
 }
 
 // tester is what helpers need of a test: *rapid.T has it too.
@@ -45,7 +45,13 @@ type tester interface {
 }
 
 // openDB opens the database in a folder until the test ends.
-func openDB(t testing.TB, dir string) *DB { return openWith(t, testOptions(dir)) }
+func openDB(t testing.TB, dir string) *DB {
+	o := testOptions(dir)
+	if _, benchmark := t.(*testing.B); benchmark {
+		o.Badger = badger.Settings{}
+	}
+	return openWith(t, o)
+}
 
 func openWith(t testing.TB, o Options) *DB {
 	t.Helper()
@@ -80,7 +86,7 @@ func materialize(t testing.TB, db *DB) int {
 
 // openTuned opens a database as Open does, with other settings of its engine.
 func openTuned(dir string, log *slog.Logger, s badger.Settings) (*DB, error) {
-	db, err := Open(context.Background(), Options{Dir: dir, Logger: log, settings: s})
+	db, err := Open(context.Background(), Options{Dir: dir, Logger: log, Badger: s})
 	if err == nil {
 		db.run = 0 // entries of any process can be compared
 	}

@@ -61,7 +61,8 @@ type Options struct {
 	// Log and fragments take no memory.
 	MaxPublication int64
 
-	settings badger.Settings // for tests
+	// Badger is how the engine in Dir is set. Only tests set it, as [badger.Small].
+	Badger badger.Settings
 }
 
 // Open opens the database in o.Dir, and finishes what a crash interrupted, unless ctx ends before.
@@ -190,7 +191,7 @@ func openToWrite(ctx context.Context, o Options) (*DB, error) {
 
 func lockFolder(ctx context.Context, o Options, shared bool) (*datafolder.Folder, error) {
 	return datafolder.Lock(datafolder.Options{
-		Dir: o.Dir, Access: o.Access, Shared: shared, Now: o.Now, Logger: o.Logger, Settings: o.settings,
+		Dir: o.Dir, Access: o.Access, Shared: shared, Now: o.Now, Logger: o.Logger, Settings: o.Badger,
 		Accept: func(f *datafolder.Folder, r kv.Reader) error {
 			_, err := checkFolder(f, txn.Over(ctx, r))
 			return err

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -39,7 +40,7 @@ func newPatchSource(t *testing.T) *patchSource {
 	socket := httptest.NewServer(s)
 	t.Cleanup(socket.Close)
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	db, err := store.Open(s.t.Context(), store.Options{Dir: t.TempDir(), Logger: quiet})
+	db, err := store.Open(s.t.Context(), store.Options{Dir: t.TempDir(), Logger: quiet, Badger: badger.Small})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	s.Server, err = server.New(server.Config{Store: db, BaseURL: socket.URL, OnLoopback: true, Logger: quiet, DocumentSize: 1})

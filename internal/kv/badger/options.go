@@ -35,9 +35,14 @@ type Options struct {
 type Settings struct {
 	Unsynced         bool  // commits do not wait for the disk
 	MemTableSize     int64 // a transaction has space for less than a sixth of it
+	TableSize        int64
 	ValueLogFileSize int64
 	ValueThreshold   int64 // length from which on values are in value logs
 }
+
+// Small has small buffers. A database is opened in a fraction of the time, which is most of what a test with few
+// rows takes.
+var Small = Settings{MemTableSize: 1 << 20, TableSize: 256 << 10, ValueThreshold: 16 << 10}
 
 // badgerOptions are sized for small machines: at most about 45 MB of buffers and
 // caches. The buffers in which Badger makes tables are three times the largest,
@@ -70,6 +75,9 @@ func (s *Settings) badgerOptions(dir string, log *slog.Logger) badgerdb.Options 
 		WithLogger(badgerLog{log})
 	if s.MemTableSize > 0 {
 		o = o.WithMemTableSize(s.MemTableSize)
+	}
+	if s.TableSize > 0 {
+		o = o.WithBaseTableSize(s.TableSize)
 	}
 	if s.ValueLogFileSize > 0 {
 		o = o.WithValueLogFileSize(s.ValueLogFileSize)

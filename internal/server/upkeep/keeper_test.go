@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
 	_ "github.com/tmshare/tmshare/internal/testenv"
@@ -75,7 +76,7 @@ func keep(t *testing.T, p Policy) *kept {
 	k.now.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro())
 	now := func() time.Time { return time.UnixMicro(k.now.Load()) }
 	var err error
-	k.db, err = store.Open(t.Context(), store.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler), Now: now})
+	k.db, err = store.Open(t.Context(), store.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler), Now: now, Badger: badger.Small})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, k.db.Close()) })
 	require.NoError(t, p.Validate())

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
@@ -74,9 +75,17 @@ func DocumentSize(n int) func(*server.Config) {
 	return func(c *server.Config) { c.DocumentSize = n }
 }
 
+// Engine is how the engines of a test are set: with small buffers, but for benchmarks.
+func Engine(t testing.TB) badger.Settings {
+	if _, is := t.(*testing.B); is {
+		return badger.Settings{}
+	}
+	return badger.Small
+}
+
 // Start puts the server on a data folder.
 func (o *Origin) Start(dir string) {
-	db, err := store.Open(o.T.Context(), store.Options{Dir: dir, Logger: Silent, Now: o.Config.Now})
+	db, err := store.Open(o.T.Context(), store.Options{Dir: dir, Logger: Silent, Now: o.Config.Now, Badger: Engine(o.T)})
 	require.NoError(o.T, err)
 	o.Config.Store = db
 	s, err := server.New(o.Config)
