@@ -132,9 +132,12 @@ func (w *world) document() []byte {
 	return topicMap(parts...)
 }
 
+// recordsBatch is how many records one commit publishes again.
+const recordsBatch = 20
+
 // recordsAt starts a server that has the same addresses however often it is started again.
 func recordsAt(t testing.TB, dir string, configure ...func(*server.Config)) *node {
-	n := startOn(t, store.Options{Dir: dir}, append(configure, func(c *server.Config) { c.BaseURL = "http://127.0.0.1:1" })...)
+	n := startOn(t, store.Options{Dir: dir, Batch: recordsBatch}, append(configure, func(c *server.Config) { c.BaseURL = "http://127.0.0.1:1" })...)
 	n.dialAll()
 	return n
 }

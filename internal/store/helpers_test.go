@@ -33,8 +33,11 @@ func cloned(r row) row { return row{Key: bytes.Clone(r.Key), Value: bytes.Clone(
 
 const sp = storetest.SP
 
+// testBatch is what one commit of the tests prunes, or publishes again.
+const testBatch = 200
+
 func testOptions(dir string) Options {
-	return Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), Badger: badger.Small}
+	return Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), Badger: badger.Small, Batch: testBatch}
 }
 
 // tester is what helpers need of a test: *rapid.T has it too.
@@ -86,7 +89,7 @@ func materialize(t testing.TB, db *DB) int {
 
 // openTuned opens a database as Open does, with other settings of its engine.
 func openTuned(dir string, log *slog.Logger, s badger.Settings) (*DB, error) {
-	db, err := Open(context.Background(), Options{Dir: dir, Logger: log, Badger: s})
+	db, err := Open(context.Background(), Options{Dir: dir, Logger: log, Badger: s, Batch: testBatch})
 	if err == nil {
 		db.run = 0 // entries of any process can be compared
 	}

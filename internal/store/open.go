@@ -61,6 +61,9 @@ type Options struct {
 	// Log and fragments take no memory.
 	MaxPublication int64
 
+	// Batch is how many entries one commit prunes, and how many records it publishes again; default: 1000.
+	Batch int
+
 	// Badger is how the engine in Dir is set. Only tests set it, as [badger.Small].
 	Badger badger.Settings
 }
@@ -216,7 +219,10 @@ func openFolder(f *datafolder.Folder, o Options, readOnly bool) (*DB, error) {
 func newDB(o Options, engine kv.Engine) *DB {
 	db := &DB{
 		dir: o.Dir, log: o.Logger, now: o.Now, run: rand.Uint32(),
-		compared: make(chan struct{}), again: make(chan struct{}), onDamage: o.Damage, maxPublication: o.MaxPublication,
+		compared: make(chan struct{}), again: make(chan struct{}), onDamage: o.Damage, maxPublication: o.MaxPublication, batch: o.Batch,
+	}
+	if db.batch <= 0 {
+		db.batch = 1000
 	}
 	db.verifier, _ = engine.(kv.Verifier)
 	db.rows = txn.New(engine, db.writable)

@@ -17,9 +17,6 @@ import (
 // records learns of deletions from nothing else. Its fragment is kept while the topic
 // lives.
 
-// pruneBatch is how many entries go in one commit.
-const pruneBatch = 1000
-
 // Retention says what of a log is kept: the last entries, and of these the ones
 // that are not too old. Zero values set no limit.
 type Retention struct {
@@ -51,8 +48,8 @@ func (db *DB) pruneSome(ctx context.Context, name string, keep Retention) (entri
 		if err != nil || horizon <= c.Horizon {
 			return err
 		}
-		if more = horizon > c.Horizon+pruneBatch; more {
-			horizon = c.Horizon + pruneBatch
+		if more = horizon > c.Horizon+uint64(db.batch); more {
+			horizon = c.Horizon + uint64(db.batch)
 		}
 		entries = horizon - c.Horizon
 		for seq := c.Horizon + 1; seq <= horizon; seq++ {

@@ -63,9 +63,6 @@ func (c *Collection) FormsOf(e *Entry) []xtm.Version {
 	return forms
 }
 
-// restateBatch is how many records are published again in one commit.
-const restateBatch = 1000
-
 // MustRestate reports whether there is something to do for Restate.
 func (c *Collection) MustRestate() bool { return c.Restating || c.OldRecords == nil }
 
@@ -172,7 +169,7 @@ func (v *View) offeredOtherwise(from []byte) (stale []Entry, next []byte, err er
 		if err != nil {
 			return nil, nil, err
 		}
-		if looked == restateBatch {
+		if looked == v.db.batch {
 			return stale, r.Key, nil
 		}
 		looked++

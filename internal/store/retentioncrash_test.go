@@ -88,7 +88,7 @@ func killOften(t *testing.T, task, template string, check func(*DB)) {
 			moment = 0 // before or within the commit
 		}
 		runAndKill(t, task, dir, lines, moment)
-		db := openWith(t, Options{Dir: dir, Logger: slog.New(swept)})
+		db := openWith(t, Options{Dir: dir, Logger: slog.New(swept), Batch: testBatch})
 		check(db)
 		require.NoError(t, db.Close())
 		require.NoError(t, os.RemoveAll(dir))
@@ -102,16 +102,16 @@ func TestPruningKilledAtAnyInstant(t *testing.T) {
 	t.Parallel()
 	template := t.TempDir()
 	db := openDB(t, template)
-	h := pruneable(t, db, "m", 1200) // 2401 entries
+	h := pruneable(t, db, "m", 330) // 661 entries
 	require.NoError(t, db.Close())
 	reached := map[uint64]int{}
 	killOften(t, "prune", template, func(db *DB) {
 		view(t, db, "m", func(v *View) { h.horizon = v.Horizon })
-		require.Contains(t, []uint64{0, pruneBatch, 2 * pruneBatch, 2200}, h.horizon)
+		require.Contains(t, []uint64{0, testBatch, 2 * testBatch, 500}, h.horizon)
 		reached[h.horizon]++
 		h.check(t, db, "m")
-		require.Equal(t, 2200-h.horizon, prune(t, db, "m", Retention{Entries: 150}))
-		h.horizon = 2200
+		require.Equal(t, 500-h.horizon, prune(t, db, "m", Retention{Entries: 150}))
+		h.horizon = 500
 		h.check(t, db, "m")
 	})
 	t.Logf("killed when the horizon was at: %v", reached)
@@ -127,7 +127,7 @@ func TestDeletingKilledAtAnyInstant(t *testing.T) {
 	other := collection(t, db, "other", 30)
 	takeSnapshot(t, db, "other", 1)
 	left := rows(t, db, collectionTables)
-	h := pruneable(t, db, "m", 1200)
+	h := pruneable(t, db, "m", 330)
 	whole, records := rows(t, db, collectionTables), recordsOf(t, db, "m")
 	require.NoError(t, db.Close())
 	gone := 0

@@ -89,7 +89,7 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 		_, err := db.Publish(ctx, "m", func(Collection, merge.State) (*fragment.Change, error) { return rename(from, to, name), nil })
 		require.NoError(t, err)
 	}
-	collection(t, db, "m", 2200)
+	collection(t, db, "m", 440)
 	rename(0, 50, "second")
 	offer(t, db, onlyNew)
 	returns(db.Restate(ctx, "m"))
