@@ -71,7 +71,8 @@ func TestASubscriptionThatExists(t *testing.T) {
 	require.ErrorIs(t, err, ErrExists)
 	require.ErrorContains(t, err, `"s"`)
 	require.Equal(t, before, *subscription(t, db, "s"))
-	collection(t, db, "s", 1) // collections have names of their own
+	_, err = db.CreateCollection(t.Context(), Collection{Name: "s", SP: sp}, mapOf(t, 1), nil)
+	require.ErrorContains(t, err, "the name is taken")
 }
 
 func TestASubscriptionWithoutAState(t *testing.T) {
