@@ -50,10 +50,16 @@ type tester interface {
 // openDB opens the database in a folder until the test ends.
 func openDB(t testing.TB, dir string) *DB {
 	o := testOptions(dir)
-	if _, benchmark := t.(*testing.B); benchmark {
-		o.Badger = badger.Settings{}
-	}
+	o.Badger = engineOf(t)
 	return openWith(t, o)
+}
+
+// engineOf is how the engines of a test are set: with small buffers, but for benchmarks.
+func engineOf(t testing.TB) badger.Settings {
+	if _, benchmark := t.(*testing.B); benchmark {
+		return badger.Settings{}
+	}
+	return badger.Small
 }
 
 func openWith(t testing.TB, o Options) *DB {
@@ -99,7 +105,9 @@ func openTuned(dir string, log *slog.Logger, s badger.Settings) (*DB, error) {
 // openUnsynced opens a database whose commits do not wait for the disk.
 func openUnsynced(t testing.TB, dir string) *DB {
 	t.Helper()
-	db, err := openTuned(dir, testOptions("").Logger, badger.Settings{Unsynced: true})
+	settings := engineOf(t)
+	settings.Unsynced = true
+	db, err := openTuned(dir, testOptions("").Logger, settings)
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db

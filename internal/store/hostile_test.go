@@ -233,7 +233,7 @@ func TestAPublicationHasALimitOfMemory(t *testing.T) {
 // The log and the fragments do not wait in memory for the commit.
 func TestThePublicationOfManyTopicsTakesLittleMemory(t *testing.T) {
 	testenv.SkipUnderRace(t)
-	const n = 20_000
+	const n = 5_000
 	db := openUnsynced(t, t.TempDir())
 	collectionOf(t, db, "m", hostileMap(t, testhostile.Head21+testhostile.Foot))
 	first := hostileMap(t, testhostile.Topics(n))
@@ -253,12 +253,13 @@ func TestThePublicationOfManyTopicsTakesLittleMemory(t *testing.T) {
 func TestAPublicationThatFailsLeavesNoJournal(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
+	const topics = 600
 	db := openUnsynced(t, t.TempDir())
-	collection(t, db, "m", 3_000)
+	collection(t, db, "m", topics)
 	before, count := recordsOf(t, db, "m"), rows(t, db, "efk")
 	at := committed(t, db)
 	_, err := db.Preview(t.Context(), "m", func(Collection, merge.State) (*fragment.Change, error) {
-		return rename(0, 3_000, words(100)), nil
+		return rename(0, topics, words(100)), nil
 	})
 	require.NoError(t, err)
 	require.Equal(t, at, committed(t, db), "a preview writes nothing")
@@ -266,13 +267,13 @@ func TestAPublicationThatFailsLeavesNoJournal(t *testing.T) {
 	ctx, leave := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")
 	engine := db.rows.Engine
-	const many = 5_000 // more than a transaction of Badger takes
+	const many = topics * 5 / 3 // more than a transaction of Badger takes
 	written := countWrites(db, func(n int) {
 		if n == many {
 			leave(gone)
 		}
 	})
-	_, err = db.Publish(ctx, "m", func(Collection, merge.State) (*fragment.Change, error) { return rename(0, 3_000, words(100)), nil })
+	_, err = db.Publish(ctx, "m", func(Collection, merge.State) (*fragment.Change, error) { return rename(0, topics, words(100)), nil })
 	require.ErrorIs(t, err, gone)
 	require.GreaterOrEqual(t, *written, many, "much was written")
 	require.Equal(t, at, committed(t, db))
@@ -280,6 +281,6 @@ func TestAPublicationThatFailsLeavesNoJournal(t *testing.T) {
 	require.Equal(t, count, rows(t, db, "efk"))
 
 	db.rows.Engine = engine
-	publish(t, db, "m", rename(0, 3_000, words(100)))
-	view(t, db, "m", func(v *View) { require.Equal(t, map[string]int{words(100): 3_000}, namesOf(t, v.Source())) })
+	publish(t, db, "m", rename(0, topics, words(100)))
+	view(t, db, "m", func(v *View) { require.Equal(t, map[string]int{words(100): topics}, namesOf(t, v.Source())) })
 }

@@ -170,7 +170,7 @@ func loadingFiles(t testing.TB, db *DB) (names []string) {
 // what reads ahead.
 func TestALoadThatEndsEarlyLeavesNothing(t *testing.T) {
 	db := openDB(t, t.TempDir())
-	db.sortMemory = 100_000
+	db.sortMemory = 20_000
 	subscribe(t, db, "s", mapOf(t, 5))
 	before, count := *subscription(t, db, "s"), rows(t, db, keys.SourceTables)
 	routines := runtime.NumGoroutine()
@@ -184,7 +184,7 @@ func TestALoadThatEndsEarlyLeavesNothing(t *testing.T) {
 		records := func(yield func(fragment.Record, error) bool) {
 			defer func() { left = true }()
 			for n := 0; ; n++ { // without end
-				if n == 500*i {
+				if n == 100*i {
 					if want == broken {
 						yield(fragment.Record{}, broken)
 						return

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tmshare/tmshare/internal/follow/atompmh"
+	"github.com/tmshare/tmshare/internal/testenv"
 
 	"github.com/stretchr/testify/require"
 )
@@ -149,7 +150,10 @@ func TestManyThatAreTooLarge(t *testing.T) {
 }
 
 func TestManyEntries(t *testing.T) {
-	const records, files = 100_000, 3000
+	records, files := 10_000, 300
+	if testenv.Long() {
+		records, files = 100_000, 3000
+	}
 	pages := map[string]string{}
 	var d document
 	for i := range records {

@@ -1,6 +1,7 @@
 package folder
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -8,8 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/tmshare/tmshare/internal/follow"
 
 	"github.com/stretchr/testify/require"
 )
@@ -40,28 +39,21 @@ func TestWhatAKilledRoundHasFetchedIsKept(t *testing.T) {
 		s.mu.Unlock()
 		s.seen()
 	}
-	fetched := func() (n int) {
+	fetched := func() (paths []string) {
 		for _, path := range s.seen() {
 			if strings.HasPrefix(path, "/r/") {
-				n++
+				paths = append(paths, path)
 			}
 		}
-		return n
+		return paths
 	}
 
 	kill(func() { m.round() })
-	hidden, err := filepath.Glob(filepath.Join(killed.dir, follow.OwnPrefix+"*"+follow.TempSuffix))
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(hidden), after-1)
-	require.NoError(t, os.WriteFile(hidden[0], []byte("not what was fetched"), 0o666)) // the machine failed as well
-	journal, err := os.OpenFile(filepath.Join(killed.dir, journalFile), os.O_APPEND|os.O_WRONLY, 0)
-	require.NoError(t, err)
-	_, err = journal.WriteString(`{"id":"http://exam`) // and a line was cut off
-	require.NoError(t, err)
-	require.NoError(t, journal.Close())
-
+	damaged := damageJournal(t, killed.dir, after-1)
 	r := killed.round()
-	require.LessOrEqual(t, fetched(), resources-after+2)
+	again := fetched()
+	require.LessOrEqual(t, len(again), resources-after+1+len(damaged))
+	require.Subset(t, again, damaged)
 	require.Equal(t, resources, r.Held)
 	require.Equal(t, s.pool, killed.records())
 	require.NoFileExists(t, filepath.Join(killed.dir, journalFile))
@@ -77,6 +69,37 @@ func TestWhatAKilledRoundHasFetchedIsKept(t *testing.T) {
 	}
 	s.publishChanges()
 	killed.round()
-	require.LessOrEqual(t, fetched(), resources-after+2)
+	require.LessOrEqual(t, len(fetched()), resources-after+2)
 	require.Equal(t, s.pool, killed.records())
+}
+
+// damageJournal does to a journal, and to the files that it names, what a machine may do that fails as well. It
+// returns the paths of the records that have to be fetched again.
+func damageJournal(t *testing.T, dir string, atLeast int) (paths []string) {
+	path := filepath.Join(dir, journalFile)
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	require.GreaterOrEqual(t, len(lines)-1, atLeast)
+	damage := func(i int, f func(line *journalLine, content []byte) []byte) {
+		var line journalLine
+		require.NoError(t, json.Unmarshal([]byte(lines[i]), &line))
+		content, err := os.ReadFile(filepath.Join(dir, line.Temp))
+		require.NoError(t, err)
+		require.NotEmpty(t, content)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, line.Temp), f(&line, content), 0o666))
+		b, err := json.Marshal(line)
+		require.NoError(t, err)
+		lines[i] = string(b)
+		paths = append(paths, strings.TrimPrefix(line.ID, rsHost))
+	}
+	damage(1, func(_ *journalLine, content []byte) []byte { return content[1:] })
+	damage(2, func(_ *journalLine, content []byte) []byte { content[0]++; return content }) // as long as it was
+	damage(3, func(line *journalLine, content []byte) []byte {
+		line.Held.SHA256 = strings.Repeat("0", len(line.Held.SHA256))
+		return content
+	})
+	lines = append(lines, `{"id":"http://exam`) // and a line was cut off
+	require.NoError(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666))
+	return paths
 }
