@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -133,4 +134,23 @@ func TestRepairWhoseRequestsFail(t *testing.T) {
 			h.healed(t, engine, records(rows))
 		}
 	}
+}
+
+// A round that meets a record that cannot be read says what to do. What has changed at the source meanwhile does no harm to the repair.
+func TestDamageOfASourceThatHasChanged(t *testing.T) {
+	t.Parallel()
+	h := holding(t, manyKinds())
+	engine := engineOf(t, h.badly(t))
+	db, c := h.open(t, engine)
+	defer db.Close()
+	version2 := strings.ReplaceAll(manyKinds(), "Topic 5<", "Topic five<")
+	h.o.Put(version2)
+	_, err := c.Sync(t.Context(), "egov")
+	require.ErrorContains(t, err, `"verify --full egov" mends the copy`)
+	v, err := c.Verify(t.Context(), "egov", true)
+	require.NoError(t, err)
+	require.True(t, v.Equal)
+	require.Empty(t, v.Replaced)
+	require.Empty(t, findings(t, db))
+	require.Equal(t, records(holding(t, version2).all)["t"+si("t5")], records(rowsIn(t, engine))["t"+si("t5")])
 }

@@ -151,6 +151,9 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 	if failed == nil {
 		own.Store = newRoundStore(c.Store, s)
 		failed = f(own, s, r)
+		if errors.Is(failed, fragment.ErrCorrupt) {
+			failed = fmt.Errorf("%w: \"verify --full %s\" mends the copy", failed, name)
+		}
 		own.reportTolerated(name)
 	}
 	var proof *store.Proof
