@@ -40,7 +40,7 @@ const digestHeader = "TMShare-Digest"
 // help, the source is to be replaced: the error is a [*tmshare.HistoryError] then. A generation that is being
 // loaded is not replaced again.
 func (u *fragments) provenOrRepaired(ctx context.Context, run func() error) error {
-	for tries := 0; ; tries++ {
+	for tries, fetched := 0, 0; ; tries++ {
 		p, err := u.prove(ctx)
 		if err != nil {
 			return err
@@ -70,11 +70,15 @@ func (u *fragments) provenOrRepaired(ctx context.Context, run func() error) erro
 		if err != nil {
 			return err
 		}
-		if applied.Proof = held; !held.Equal {
-			return u.giveUpRepair(ctx, held, fmt.Sprintf("what is held is not what the source states, and %d topics that were fetched anew have not changed that", n))
+		again := n > 0 && fetched == 0 // a damaged topic may have claimed what identifies another one, which has lost associations with it
+		fetched += n
+		switch applied.Proof = held; {
+		case held.Equal:
+			u.r.Repaired += fetched
+			return nil
+		case !again:
+			return u.giveUpRepair(ctx, held, fmt.Sprintf("what is held is not what the source states, and %d topics that were fetched anew have not changed that", fetched))
 		}
-		u.r.Repaired += n
-		return nil
 	}
 }
 
