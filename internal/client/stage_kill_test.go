@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	kill.Main(m, kill.Tasks{
 		"client": func([]string) error { return kill.Exit(clientcmd.Main()) },
 		"round":  func(args []string) error { return roundIn(args[0]) },
+		"verify": func(args []string) error { return verifyIn(args[0]) },
 	})
 }
 
