@@ -19,50 +19,40 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
 // site serves documents by their paths, as they are.
 type site struct {
 	*httptest.Server
+	faults.Front
 	mu        sync.Mutex
 	documents map[string]string
-	requests  []string
-	token     string // that is asked for, "" = none
-	missing   int    // status of what there is not
 }
 
 func newSite(t *testing.T) *site {
-	s := &site{documents: map[string]string{}, missing: http.StatusNotFound}
+	s := &site{documents: map[string]string{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.requests = append(s.requests, r.URL.RequestURI())
-		if s.token != "" && r.Header.Get("Authorization") != "Bearer "+s.token {
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		document, ok := s.documents[r.URL.RequestURI()]
-		if !ok {
-			w.WriteHeader(s.missing)
-			return
-		}
-		if strings.Contains(document, "<topicMap") {
-			w.Header().Set("Content-Type", "application/x-tm+xml")
-		} else {
-			w.Header().Set("Content-Type", "application/atom+xml")
-		}
-		_, _ = w.Write([]byte(document))
+		s.Answer(w, r, http.HandlerFunc(s.show))
 	}))
 	t.Cleanup(s.Close)
 	return s
 }
 
-func (s *site) seen() []string {
+func (s *site) show(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := s.requests
-	s.requests = nil
-	return all
+	document, ok := s.documents[r.URL.RequestURI()]
+	s.mu.Unlock()
+	switch {
+	case !ok:
+		w.WriteHeader(http.StatusNotFound)
+		return
+	case strings.Contains(document, "<topicMap"):
+		w.Header().Set("Content-Type", "application/x-tm+xml")
+	default:
+		w.Header().Set("Content-Type", "application/atom+xml")
+	}
+	_, _ = w.Write([]byte(document))
 }
 
 const feedHead = `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:t="http://www.egovpt.org/tmshare" xmlns:sd="http://www.sdshare.org/2012/core/" xmlns:fh="http://purl.org/syndication/history/1.0">
@@ -93,7 +83,7 @@ func following(t *testing.T, s *site) *subscriber {
 	c := newSubscriber(t)
 	_, err := c.Subscribe(context.Background(), s.URL+"/feed", client.SubscribeOptions{Name: "egov"})
 	require.NoError(t, err)
-	s.seen()
+	s.Seen()
 	return c
 }
 
@@ -112,11 +102,11 @@ func TestPagedFeed(t *testing.T) {
 	c := following(t, s)
 	c.sync()
 	c.hasForeign(topics(5, "v1")...)
-	s.seen()
+	s.Seen()
 
 	s.feed("/feed", next("/feed?page=2"), e[5], e[4])
 	c.sync()
-	assert.Equal(t, []string{"/feed", "/data/5"}, s.seen(), "no page beyond the mark")
+	assert.Equal(t, []string{"/feed", "/data/5"}, s.Seen(), "no page beyond the mark")
 	c.hasForeign(topics(6, "v1")...)
 
 	// In ascending order, what is new is on the last page.
@@ -213,7 +203,9 @@ func TestFeedWithoutAPrefix(t *testing.T) {
 func TestTokenForReading(t *testing.T) {
 	t.Parallel()
 	elsewhere, s := newSite(t), newSite(t)
-	s.token, elsewhere.token = "secret", "secret"
+	guarded := damage(func(r *http.Request) bool { return r.Header.Get("Authorization") != "Bearer secret" }, always, answering(http.StatusUnauthorized))
+	s.BreakWith(guarded)
+	elsewhere.BreakWith(guarded)
 	e := s.entryOf(0, "t0", "Topic 0 v1")
 	s.feed("/feed", declared, e)
 	file := filepath.Join(t.TempDir(), "token")

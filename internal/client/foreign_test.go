@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
 // foreign is a server of another make: a fragments feed without archive,
@@ -21,11 +22,11 @@ import (
 type foreign struct {
 	URL string
 
-	mu       sync.Mutex
-	entries  string
-	data     map[string]string // path → document; none: 410
-	requests []string
-	date     func() time.Time // of the answers, if not nil
+	faults.Front
+	mu      sync.Mutex
+	entries string
+	data    map[string]string // path → document; none: 410
+	date    func() time.Time  // of the answers, if not nil
 }
 
 func newForeign(t *testing.T) *foreign {
@@ -37,9 +38,12 @@ func newForeign(t *testing.T) *foreign {
 }
 
 func (f *foreign) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.Answer(w, r, http.HandlerFunc(f.show))
+}
+
+func (f *foreign) show(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.requests = append(f.requests, r.URL.Path)
 	if f.date != nil {
 		w.Header().Set("Date", f.date().UTC().Format(http.TimeFormat))
 	}
@@ -85,13 +89,7 @@ func (f *foreign) entry(id, updated, topicSI, document string) string {
 		<a:link rel="topicmapdata" type="text/xtm1+xml" href="%s"/>%s</a:entry>`, id, id, updated, id, id, si)
 }
 
-func (f *foreign) seen() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	all := f.requests
-	f.requests = nil
-	return strings.Join(all, " ")
-}
+func (f *foreign) seen() string { return strings.Join(f.Seen(), " ") }
 
 const foreignSP = "http://psi.networkedplanet.com/"
 

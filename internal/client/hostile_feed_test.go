@@ -128,11 +128,8 @@ func TestEntriesOfAllKindsWhoseFragmentsAreGone(t *testing.T) {
 	}
 	s.feed("/feed", declared, entries...)
 	f := following(t, s)
-	for i := range 40 {
-		delete(s.documents, fmt.Sprintf("/data/%d", i))
-	}
-	s.missing = http.StatusGone
+	s.BreakWith(damage(func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/data/") }, always, answering(http.StatusGone)))
 	r, _ := f.syncPasses(3 + 10) // the last of each topic, and what names none
 	assert.Equal(t, 40, r.Entries)
-	assert.Equal(t, 1+1+maxRereads, times(s.seen(), "/feed"), "to find the snapshots, then for the entries")
+	assert.Equal(t, 1+1+maxRereads, times(s.Seen(), "/feed"), "to find the snapshots, then for the entries")
 }

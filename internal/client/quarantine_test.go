@@ -126,9 +126,9 @@ func TestEntryThatTheFeedCorrectsIsApplied(t *testing.T) {
 			s.feed("/archive/2", `<link rel="prev-archive" href="/archive/1"/>`, e[2], wrong(e[1]))
 			s.feed("/archive/1", "", e[0])
 			f.syncPasses(1)
-			s.seen()
+			s.Seen()
 			f.syncPasses(1)
-			assert.Zero(t, times(s.seen(), "/archive/1"), "it is known where it stands")
+			assert.Zero(t, times(s.Seen(), "/archive/1"), "it is known where it stands")
 			s.feed("/archive/2", `<link rel="prev-archive" href="/archive/1"/>`, e[2], e[1])
 			f.syncPasses(0)
 			f.hasForeign(topic("t0", "T0"), topic("t1", "T1"), topic("t2", "T2"), topic("t3", "T3"))
@@ -164,9 +164,9 @@ func TestDocumentsOfEntriesInQuarantineAreReadInTurn(t *testing.T) {
 			f.configure(c.change)
 			seen := map[string]bool{}
 			for range c.rounds {
-				s.seen()
+				s.Seen()
 				f.syncPasses(c.documents)
-				all := s.seen()
+				all := s.Seen()
 				assert.LessOrEqual(t, times(all, "/archive/"), c.atMost)
 				for _, path := range all {
 					seen[path] = true

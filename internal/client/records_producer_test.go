@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
 // producer is a producer of another make: feeds of records written by hand, and documents
@@ -20,9 +21,9 @@ type producer struct {
 	t   *testing.T
 	URL string
 
-	mu       sync.Mutex
-	answers  map[string]reply // by path; none: 404
-	requests []string
+	faults.Front
+	mu      sync.Mutex
+	answers map[string]reply // by path; none: 404
 }
 
 type reply struct {
@@ -40,8 +41,11 @@ func newProducer(t *testing.T) *producer {
 }
 
 func (p *producer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.Answer(w, r, http.HandlerFunc(p.show))
+}
+
+func (p *producer) show(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
-	p.requests = append(p.requests, strings.TrimPrefix(r.URL.Path, "/"))
 	a, ok := p.answers[strings.TrimPrefix(r.URL.Path, "/")]
 	p.mu.Unlock()
 	switch {
@@ -69,11 +73,7 @@ func (p *producer) reply(path string, a reply) {
 }
 
 func (p *producer) seen() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	all := p.requests
-	p.requests = nil
-	return strings.Join(all, " ")
+	return strings.TrimPrefix(strings.ReplaceAll(strings.Join(p.Seen(), " "), " /", " "), "/")
 }
 
 // feed publishes an archived feed of one document.

@@ -78,11 +78,11 @@ func TestGeneralExamples(t *testing.T) {
 	s.set("/feed", example(t, "general-update-and-delete"))
 	s.set("/entry/t2.atom-rdc", "modified")
 	s.remove("/entry/t1.atom-rdc")
-	s.seen()
+	s.Seen()
 	r := c.round()
 	require.Equal(t, []int{0, 1, 1}, []int{r.New, r.Changed, r.Removed})
 	c.equals(map[string]string{test2: "modified"})
-	require.Equal(t, []string{"/feed", "/entry/t2.atom-rdc"}, s.seen(), "the historical entries are passed over")
+	require.Equal(t, []string{"/feed", "/entry/t2.atom-rdc"}, s.Seen(), "the historical entries are passed over")
 
 	// "The previous example showing a deleted metadata record can be represented as"
 	other := s.copy()
@@ -129,9 +129,9 @@ func TestExample1(t *testing.T) {
 		"fca64ec1-4984-4d34-8f02-f14a58ec5e78-" + sha(gamma)[:12] + ".atom",
 	}, slices.Sorted(maps.Keys(c.files())))
 
-	s.seen()
+	s.Seen()
 	require.Zero(t, c.round().Documents)
-	require.Equal(t, []string{"/feed"}, s.seen(), "nothing has changed")
+	require.Equal(t, []string{"/feed"}, s.Seen(), "nothing has changed")
 }
 
 func TestExample2AfterExample1(t *testing.T) {
@@ -143,13 +143,13 @@ func TestExample2AfterExample1(t *testing.T) {
 	s.set("/archived/2012/11/01", example(t, "example-1-subscription"))
 	s.set("/feed", example(t, "example-2-subscription"))
 	s.remove("/entry/0001")
-	s.seen()
+	s.Seen()
 	r := c.round()
 	require.Equal(t, []int{0, 0, 1, 3}, []int{r.New, r.Changed, r.Removed, r.Held})
 	want := ofExample1(t)
 	delete(want, alpha)
 	c.equals(want)
-	require.Equal(t, []string{"/feed", "/archived/2012/11/01", "/archived/2012/10/31"}, s.seen(), "the second archive document is handled")
+	require.Equal(t, []string{"/feed", "/archived/2012/11/01", "/archived/2012/10/31"}, s.Seen(), "the second archive document is handled")
 
 	other := s.copy() // who begins now sees the same
 	require.Empty(t, other.round().Gone)
@@ -180,10 +180,10 @@ func TestExample3InPreferredFormats(t *testing.T) {
 	c.equals(page(delta, "0004.rifcs"))
 	require.Contains(t, c.files(), "4cee3cd0-a7a7-42c8-a6ee-74df0bd04cc4-"+sha(delta)[:12]+".rifcs.xml")
 
-	s.seen()
+	s.Seen()
 	s.set("/feed", example(t, "example-3-complete")+"<!-- so that it is not the same -->")
 	c.round()
-	require.Equal(t, []string{"/feed"}, s.seen(), "what is not wanted is not looked at again")
+	require.Equal(t, []string{"/feed"}, s.Seen(), "what is not wanted is not looked at again")
 
 	c.Formats = []string{"text/turtle", "application/rdf+xml", "application/atom+xml"}
 	r = c.round()
@@ -200,7 +200,7 @@ func TestExample5(t *testing.T) {
 	require.Equal(t, 1, c.round().New)
 	c.equals(page(beta, "0002"))
 	require.Equal(t, time.Date(2012, 11, 2, 7, 30, 0, 0, time.UTC), c.state().Records[beta].Updated, "that of the active entry")
-	require.Equal(t, 1, slices.Index(s.seen(), "/entry/0002"), "and it alone is fetched")
+	require.Equal(t, 1, slices.Index(s.Seen(), "/entry/0002"), "and it alone is fetched")
 }
 
 // The two forms of a feed change into one another: an archived one (example 1) and a

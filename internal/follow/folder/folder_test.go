@@ -86,7 +86,7 @@ func TestRecordThatIsFetchedTwiceInARound(t *testing.T) {
 	s.chain([]entry{active("a", 10), active("b", 20)})
 	c := s.copy()
 	c.Parallel = 1
-	s.breakWith(func(w http.ResponseWriter, r *http.Request) bool {
+	s.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if r.URL.Path == "/r/b" {
 			s.set("/r/a", "new a")
 			s.chain([]entry{active("a", 30), deletion("b", 30)})
@@ -192,7 +192,7 @@ func TestSameContentIsNotWrittenAgain(t *testing.T) {
 	require.NoError(t, os.Chtimes(file, old, old))
 	s.chain([]entry{active("a", 2)})
 	answers := map[string]int{}
-	s.breakWith(func(w http.ResponseWriter, r *http.Request) bool {
+	s.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		answers[r.URL.Path+" "+r.Header.Get("If-None-Match")]++
 		return false
 	})
@@ -267,7 +267,7 @@ func TestOtherFormatsAreWanted(t *testing.T) {
 	s.answer("/1", 500)
 	_, err := c.try()
 	require.Error(t, err)
-	s.breakWith(nil)
+	s.BreakWith(nil)
 	r := c.round()
 	require.Equal(t, []int{1, 1, 1}, []int{r.Changed, r.Removed, r.Unwanted})
 	c.equals(map[string]string{"b": "json of b", "c": "json of c"})
@@ -287,7 +287,7 @@ func TestInterruptedRoundGoesOn(t *testing.T) {
 	c := s.copy()
 	c.Parallel = 1
 	ctx, cancel := context.WithCancel(t.Context())
-	s.breakWith(func(w http.ResponseWriter, r *http.Request) bool {
+	s.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if r.URL.Path == "/r/b" {
 			cancel()
 			<-r.Context().Done()
@@ -302,11 +302,11 @@ func TestInterruptedRoundGoesOn(t *testing.T) {
 	require.NoError(t, f.Close())
 	c.equals(map[string]string{"a": want["a"]})
 
-	s.breakWith(nil)
-	s.seen()
+	s.BreakWith(nil)
+	s.Seen()
 	require.Equal(t, 2, c.round().New)
 	c.equals(want)
-	require.NotContains(t, s.seen(), "/r/a")
+	require.NotContains(t, s.Seen(), "/r/a")
 }
 
 // Something that is no file of ours stands where a record's file was: the record gets

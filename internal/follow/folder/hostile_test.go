@@ -197,7 +197,7 @@ func TestServerThatHasLostItsFeed(t *testing.T) {
 		require.ErrorContains(t, err, fmt.Sprint(status))
 		c.equals(want)
 	}
-	s.breakWith(nil)
+	s.BreakWith(nil)
 	for _, page := range []string{"", "<html/>", "<feed xmlns='http://www.w3.org/2005/Atom'>", strings.Repeat("x", 1000)} {
 		s.set("/feed", page)
 		_, err := c.try()

@@ -22,8 +22,7 @@ func TestWhatAKilledRoundHasFetchedIsKept(t *testing.T) {
 	killed := &mirror{t: t, dir: filepath.Join(t.TempDir(), "killed"), url: m.url, noDumps: true, Options: m.Options}
 	kill := func(round func()) {
 		var asked atomic.Int64
-		s.mu.Lock()
-		s.fault = func(_ http.ResponseWriter, r *http.Request) bool {
+		s.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if strings.HasPrefix(r.URL.Path, "/r/") {
 				if asked.Add(1) == after+1 {
 					require.NoError(t, os.RemoveAll(killed.dir))
@@ -31,16 +30,13 @@ func TestWhatAKilledRoundHasFetchedIsKept(t *testing.T) {
 				}
 			}
 			return false
-		}
-		s.mu.Unlock()
+		})
 		round()
-		s.mu.Lock()
-		s.fault = nil
-		s.mu.Unlock()
-		s.seen()
+		s.BreakWith(nil)
+		s.Seen()
 	}
 	fetched := func() (paths []string) {
-		for _, path := range s.seen() {
+		for _, path := range s.Seen() {
 			if strings.HasPrefix(path, "/r/") {
 				paths = append(paths, path)
 			}

@@ -46,7 +46,7 @@ func TestRecordThatGoesWhileItIsHarvested(t *testing.T) {
 			want := s.records("b")
 			s.set("/r/moved", "moved")
 			s.chain([]entry{active("b", 20), active("a", 10)})
-			s.breakWith(func(w http.ResponseWriter, r *http.Request) bool {
+			s.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if r.URL.Path == "/r/a" {
 					s.chain(later)
 				}
@@ -68,7 +68,7 @@ func TestRecordThatGoesWhileItIsHarvested(t *testing.T) {
 
 			// It is tried again in later rounds, without the feed.
 			require.Len(t, c.round().Gone, 1)
-			s.breakWith(nil)
+			s.BreakWith(nil)
 			s.set("/r/a", "again")
 			want["a"] = "again"
 			require.Empty(t, c.round().Gone)
@@ -82,7 +82,7 @@ func TestRecordThatGoesFromACompleteFeed(t *testing.T) {
 	s := newSite(t)
 	want := s.records("b")
 	s.set("/feed", document{complete: true, entries: []entry{active("b", 20), active("a", 10)}}.String())
-	s.breakWith(func(w http.ResponseWriter, r *http.Request) bool {
+	s.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if r.URL.Path == "/r/a" {
 			s.set("/feed", document{complete: true, entries: []entry{active("b", 20)}}.String())
 		}
@@ -136,14 +136,14 @@ func TestOneThatFailsKeepsNothingBack(t *testing.T) {
 			r = c.round()
 			require.Len(t, r.Failed, 1, "until it can be had")
 			require.Equal(t, since, r.Failed[0].Since)
-			s.breakWith(nil)
+			s.BreakWith(nil)
 			r = c.round()
 			require.Empty(t, r.Failed)
 			want["b"] = "new b"
 			c.equals(want)
-			s.seen()
+			s.Seen()
 			c.round()
-			require.Equal(t, []string{"/feed"}, s.seen())
+			require.Equal(t, []string{"/feed"}, s.Seen())
 		})
 	}
 }
@@ -159,7 +159,7 @@ func TestFiveFailuresInARowEndTheRound(t *testing.T) {
 	s.chain(entries)
 	c := s.copy()
 	c.Parallel = 1
-	s.breakWith(func(w http.ResponseWriter, r *http.Request) bool {
+	s.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if r.URL.Path < "/r/c" {
 			return false
 		}
@@ -172,7 +172,7 @@ func TestFiveFailuresInARowEndTheRound(t *testing.T) {
 	c.equals(map[string]string{"a": want["a"], "b": want["b"]})
 	require.Zero(t, c.state().Mark.Updated)
 
-	s.breakWith(nil)
+	s.BreakWith(nil)
 	require.Equal(t, 8, c.round().New)
 	c.equals(want)
 }
@@ -185,7 +185,7 @@ func TestManyOldFailures(t *testing.T) {
 		s.records(fmt.Sprintf("bad%d", i))
 		entries = append(entries, active(fmt.Sprintf("bad%d", i), i+1))
 	}
-	s.breakWith(func(w http.ResponseWriter, r *http.Request) bool {
+	s.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		bad := strings.HasPrefix(r.URL.Path, "/r/bad")
 		if bad {
 			w.WriteHeader(500)
@@ -203,11 +203,11 @@ func TestManyOldFailures(t *testing.T) {
 	s.chain(append(entries, active("good", 100)))
 	r := c.round()
 	require.Equal(t, []int{1, 12}, []int{r.New, len(r.Failed)})
-	s.seen()
+	s.Seen()
 	tried := map[string]bool{}
 	for range 3 {
 		c.round()
-		for _, path := range s.seen() {
+		for _, path := range s.Seen() {
 			tried[path] = true
 		}
 	}
@@ -218,7 +218,7 @@ func TestServerThatAsksForPatienceEndsTheRound(t *testing.T) {
 	s := newSite(t)
 	want := s.records("a", "b", "c", "d")
 	s.chain([]entry{active("a", 1), active("b", 2), active("c", 3), active("d", 4)})
-	s.breakWith(func(w http.ResponseWriter, r *http.Request) bool {
+	s.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if r.URL.Path != "/r/b" {
 			return false
 		}
@@ -230,7 +230,7 @@ func TestServerThatAsksForPatienceEndsTheRound(t *testing.T) {
 	_, err := c.try()
 	require.ErrorContains(t, err, "429")
 	c.equals(map[string]string{"a": want["a"]}) // whatever was fetched ahead
-	s.breakWith(nil)
+	s.BreakWith(nil)
 	c.round()
 	c.equals(want)
 }

@@ -28,6 +28,7 @@ var otherFeeds = followtest.Row{Name: "other feeds", Kind: followtest.Archived, 
 // producer is a model of what Atom-PMH lets a producer do: a pool of records with a
 // history, published in one of the two forms. All choices are those of its generator.
 type producer struct {
+	faults.Front
 	rng *rand.Rand
 
 	ids int // how many different records there may be
@@ -36,7 +37,6 @@ type producer struct {
 	formats  []string           // that its reader wants
 	mark     func() follow.Mark // that its reader has
 	watchers []func()
-	fault    faults.Fault
 	saved    func() // restores it
 
 	mu       sync.Mutex
@@ -153,12 +153,6 @@ func (p *producer) Settle() {}
 func (p *producer) Whole() bool { return false }
 
 func (p *producer) Watch(f func()) { p.watchers = append(p.watchers, f) }
-
-func (p *producer) BreakWith(f faults.Fault) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.fault = f
-}
 
 // Spare implements [followtest.Source]: where the times do not tell whether a record was deleted, its
 // reader looks whether it is there.
@@ -362,15 +356,10 @@ func (p *producer) unsure(id string) bool {
 
 // ServeHTTP answers, through the faults.
 func (p *producer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p.mu.Lock()
-	fault := p.fault
-	p.mu.Unlock()
-	if fault == nil || !fault(w, r, http.HandlerFunc(p.answer)) {
-		p.answer(w, r)
-	}
+	p.Answer(w, r, http.HandlerFunc(p.show))
 }
 
-func (p *producer) answer(w http.ResponseWriter, r *http.Request) {
+func (p *producer) show(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	page, ok := p.pages[r.URL.Path]

@@ -36,13 +36,13 @@ func TestSourceWithADumpOnly(t *testing.T) {
 					s.pages[path] = noAt.ReplaceAllString(document, "")
 				}
 			}
-			s.fault = func(w http.ResponseWriter, r *http.Request) bool {
+			s.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if strings.HasPrefix(r.URL.Path, "/r/") {
 					http.NotFound(w, r)
 					return true
 				}
 				return false
-			}
+			})
 			r := m.round()
 			require.Equal(t, []int{12, 0, 0}, []int{r.New, len(r.Failed), len(r.Gone)}, "%v", m.reports)
 			require.Equal(t, s.pool, m.records())

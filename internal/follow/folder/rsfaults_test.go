@@ -20,6 +20,7 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"
+	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
 // careful is a Source that states all that can be stated.
@@ -43,14 +44,14 @@ func TestRequestsOfAMirror(t *testing.T) {
 	r := m.round()
 	require.Equal(t, 1000, r.New)
 	require.Equal(t, s.pool, m.records())
-	seen := s.seen()
+	seen := s.Seen()
 	require.LessOrEqual(t, len(seen), 12, "%v", seen)
 	require.Empty(t, m.reports)
 
 	require.Zero(t, m.round().Changed)
-	require.Equal(t, []string{"/", "/.well-known/resourcesync", "/d/capabilities.xml", "/d/changes.xml"}, unique(s.seen()))
+	require.Equal(t, []string{"/", "/.well-known/resourcesync", "/d/capabilities.xml", "/d/changes.xml"}, unique(s.Seen()))
 	m.round()
-	require.Len(t, s.seen(), 4, "the page, the Source Description, the Capability List and a Change List that has not changed")
+	require.Len(t, s.Seen(), 4, "the page, the Source Description, the Capability List and a Change List that has not changed")
 
 	for i := range 3 {
 		s.put(fmt.Sprintf("%s/r/%d.txt", rsHost, i), "new")
@@ -60,14 +61,14 @@ func TestRequestsOfAMirror(t *testing.T) {
 	m.noDumps = true
 	r = m.round()
 	require.Equal(t, []int{0, 3, 1}, []int{r.New, r.Changed, r.Removed})
-	require.Len(t, s.seen(), 4+3)
+	require.Len(t, s.Seen(), 4+3)
 	for i := range 30 {
 		s.put(fmt.Sprintf("%s/r/%d.txt", rsHost, i), "newer")
 	}
 	s.publishChanges()
 	m.noDumps = false
 	require.Equal(t, 30, m.round().Changed+1)
-	seen = s.seen()
+	seen = s.Seen()
 	require.LessOrEqual(t, len(seen), 4+4, "the changes are in a package of the Change Dump: %v", seen)
 	require.Equal(t, s.pool, m.records())
 }
@@ -94,11 +95,11 @@ func TestContentThatIsHeldIsNotFetched(t *testing.T) {
 		s.modified[uri] = s.now() // touched
 	}
 	s.publish()
-	s.seen()
+	s.Seen()
 	r := m.round()
 	require.Equal(t, "the Change Lists do not reach back to the last round", r.Reason)
 	require.Equal(t, []int{0, 0, 20}, []int{r.New, r.Changed, r.Held})
-	for _, path := range s.seen() {
+	for _, path := range s.Seen() {
 		require.NotContains(t, path, "/r/")
 	}
 }
@@ -114,20 +115,20 @@ func TestWrongContentIsNeverTaken(t *testing.T) {
 	for _, wrong := range []string{"CONTENT OF 1", "short", "much longer than it should be", ""} {
 		s.put(uri, "right of 1"+wrong)
 		s.publishChanges()
-		s.breakWith("/r/1.txt", func(w http.ResponseWriter) { _, _ = io.WriteString(w, wrong) })
-		s.seen()
+		s.BreakWith(faults.Some(atPath("/r/1.txt"), faults.Always, saying(wrong)))
+		s.Seen()
 		r := m.round()
 		require.Len(t, r.Failed, 1, "%q", wrong)
 		require.Contains(t, r.Failed[0].Reason, "not ")
 		require.True(t, r.Failed[0].Held)
 		require.Equal(t, want, m.records(), "what was held stays")
 		count := map[string]int{}
-		for _, path := range s.seen() {
+		for _, path := range s.Seen() {
 			count[path]++
 		}
 		require.Equal(t, 2, count["/d/changes.xml"], "looked at again")
 		require.Equal(t, 2, count["/r/1.txt"], "and tried once more")
-		s.fault = nil
+		s.BreakWith(nil)
 		require.Empty(t, m.round().Failed)
 		want = m.records()
 		require.Equal(t, s.pool, want)
@@ -144,27 +145,17 @@ func TestListThatIsOutOfDate(t *testing.T) {
 	s.publishChanges()
 	s.put(uri, "third") // not published yet
 	var once sync.Once
-	s.fault = func(_ http.ResponseWriter, r *http.Request) bool {
+	s.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if r.URL.Path == "/r/1.txt" {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			once.Do(s.publishChanges)
 		}
 		return false
-	}
+	})
 	r := m.round()
 	require.Empty(t, r.Failed)
 	require.Equal(t, s.pool, m.records())
-}
-
-func (s *rsSource) breakWith(path string, answer func(http.ResponseWriter)) {
-	s.fault = func(w http.ResponseWriter, r *http.Request) bool {
-		if r.URL.Path == path || strings.HasSuffix(path, "*") && strings.HasPrefix(r.URL.Path, strings.TrimSuffix(path, "*")) {
-			answer(w)
-			return true
-		}
-		return false
-	}
 }
 
 // zipOf makes a package of a manifest and files, as somebody makes it who means no good.
@@ -231,7 +222,7 @@ func TestHostilePackages(t *testing.T) {
 		}
 	}
 	s, m := newMirror(t, careful, 20)
-	s.breakWith("/d/dump-*", func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) })
+	s.BreakWith(faults.Some(atPath("/d/dump-*"), faults.Always, faults.Answering(http.StatusNotFound)))
 	require.Empty(t, m.round().Failed)
 	require.Contains(t, m.reports[0], "404")
 	require.Equal(t, s.pool, m.records())
@@ -242,7 +233,7 @@ func TestPackageIsGoneOnWith(t *testing.T) {
 	s, m := newMirror(t, rsStyle{LastMod: true, Hashes: true, Lengths: true, Dump: "plain", DumpOnly: true}, 2000)
 	var ranges []string
 	cut := true
-	s.fault = func(w http.ResponseWriter, r *http.Request) bool {
+	s.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if !strings.HasSuffix(r.URL.Path, ".zip") {
 			return false
 		}
@@ -261,7 +252,7 @@ func TestPackageIsGoneOnWith(t *testing.T) {
 			return true
 		}
 		return false
-	}
+	})
 	_, err := m.try()
 	require.Error(t, err)
 	left, err := filepath.Glob(filepath.Join(m.dir, follow.PackagePrefix+"*"))
@@ -339,7 +330,7 @@ func TestMirrorIsPolite(t *testing.T) {
 	m.Fetcher.Hosts = []string{"other.example.org"}
 	var mu sync.Mutex
 	now, most := 0, 0
-	s.fault = func(w http.ResponseWriter, r *http.Request) bool {
+	s.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		mu.Lock()
 		now++
 		most = max(most, now)
@@ -349,15 +340,15 @@ func TestMirrorIsPolite(t *testing.T) {
 		now--
 		mu.Unlock()
 		return false
-	}
+	})
 	m.round()
 	require.Equal(t, 3, most)
 	s.put(rsHost+"/r/1.txt", "new")
 	s.publishChanges()
-	s.breakWith("/r/1.txt", func(w http.ResponseWriter) {
+	s.BreakWith(faults.Some(atPath("/r/1.txt"), faults.Always, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Retry-After", "3600")
 		w.WriteHeader(http.StatusTooManyRequests)
-	})
+	}))
 	_, err := m.try()
 	require.ErrorContains(t, err, "the server asks to come back in 1h0m0s")
 }
@@ -508,7 +499,7 @@ func TestListThatIsClosedWhileTheIndexIsRead(t *testing.T) {
 			m.round()
 			s.put(lost, "changed while the index was on its way")
 			closed := false
-			s.fault = func(_ http.ResponseWriter, r *http.Request) bool {
+			s.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				if strings.HasSuffix(r.URL.Path, "/changes.xml") && !closed {
@@ -518,7 +509,7 @@ func TestListThatIsClosedWhileTheIndexIsRead(t *testing.T) {
 					s.publishOpen()
 				}
 				return false
-			}
+			})
 			m.round()
 			require.True(t, closed)
 			require.Equal(t, s.pool, m.records())
@@ -535,7 +526,7 @@ func TestListsThatAreMadeAnewWhileTheyAreRead(t *testing.T) {
 	style.ListIndex, style.Dump = true, ""
 	s, m := newMirror(t, style, 4)
 	made := 0
-	s.fault = func(_ http.ResponseWriter, r *http.Request) bool {
+	s.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if strings.HasSuffix(r.URL.Path, "/list-1.xml") && made < 1 {
@@ -546,7 +537,7 @@ func TestListsThatAreMadeAnewWhileTheyAreRead(t *testing.T) {
 			s.publishChanges()
 		}
 		return false
-	}
+	})
 	m.round()
 	require.Equal(t, 1, made)
 	require.Equal(t, s.pool, m.records())
@@ -554,14 +545,14 @@ func TestListsThatAreMadeAnewWhileTheyAreRead(t *testing.T) {
 
 	// Where that happens again and again, it is told.
 	s.prune()
-	s.fault = func(_ http.ResponseWriter, r *http.Request) bool {
+	s.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if strings.HasSuffix(r.URL.Path, "/list-1.xml") {
 			s.publishLists()
 		}
 		return false
-	}
+	})
 	m.round()
 	require.Contains(t, strings.Join(m.reports, ""), "faster than that can be read")
 }

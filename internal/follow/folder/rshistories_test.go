@@ -128,13 +128,6 @@ func (s *rsSource) Whole() bool { return s.Coarse && !s.Hashes }
 
 func (s *rsSource) Watch(f func()) { s.watchers = append(s.watchers, f) }
 
-// BreakWith implements [followtest.Source].
-func (s *rsSource) BreakWith(f faults.Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.broken = f
-}
-
 // Records implements [followtest.Source]. It is called where something has happened, or nothing does.
 func (s *rsSource) Records(followtest.Kind) map[string]string { return maps.Clone(s.pool) }
 

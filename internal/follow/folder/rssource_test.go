@@ -41,6 +41,7 @@ type rsSource struct {
 	rng *rand.Rand
 	t   require.TestingT
 
+	faults.Front
 	mu       sync.Mutex
 	clock    time.Time
 	version  int
@@ -53,13 +54,10 @@ type rsSource struct {
 	packed   int        // changes that are in packages
 	dumpedAt []resourcesync.Item
 	pages    map[string]string // documents, by path
-	fault    func(w http.ResponseWriter, r *http.Request) bool
-	broken   faults.Fault
 	watchers []func()
 	noDumps  bool         // its reader does not ask for packages
 	client   *http.Client // that reaches it
 	address  string       // likewise
-	requests []string
 }
 
 type rsChange struct {
@@ -166,30 +164,28 @@ func (s *rsSource) url() string {
 
 // ServeHTTP answers, through the faults.
 func (s *rsSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	broken := s.broken
-	s.mu.Unlock()
-	if broken == nil || !broken(w, r, http.HandlerFunc(s.answer)) {
-		s.answer(w, r)
-	}
+	s.dated(w)
+	s.Answer(w, r, http.HandlerFunc(s.show))
 }
 
-func (s *rsSource) answer(w http.ResponseWriter, r *http.Request) {
+// dated has an answer tell the time of the Source.
+func (s *rsSource) dated(w http.ResponseWriter) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Header().Set("Date", s.clock.Format(http.TimeFormat))
+}
+
+func (s *rsSource) show(w http.ResponseWriter, r *http.Request) {
+	s.dated(w)
 	path := r.URL.RequestURI()
-	s.requests = append(s.requests, path)
+	s.mu.Lock()
 	content, ok := s.pages[path]
 	kind := "application/xml"
 	if !ok {
 		content, ok = s.pool[rsHost+path]
 		kind = "text/plain"
 	}
-	fault, now := s.fault, s.clock
 	s.mu.Unlock()
-	w.Header().Set("Date", now.Format(http.TimeFormat))
-	if fault != nil && fault(w, r) {
-		return
-	}
 	if !ok {
 		http.NotFound(w, r)
 		return
@@ -197,14 +193,6 @@ func (s *rsSource) answer(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("ETag", etagOf(content))
 	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(content))
-}
-
-func (s *rsSource) seen() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	seen := s.requests
-	s.requests = nil
-	return seen
 }
 
 // A server that was restored after half a round does not list the changes of that round any more. What was fetched for them

@@ -2,6 +2,7 @@ package folder
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/follow/atompmh"
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"
+	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
 // site is http://example.org, served by a real server on a loopback socket.
@@ -21,11 +23,10 @@ type site struct {
 	t testing.TB
 	*anyhost.Server
 
-	mu       sync.Mutex
-	pages    map[string]string // by path: what is there
-	types    map[string]string // by path: Content-Type
-	fault    func(w http.ResponseWriter, r *http.Request) bool
-	requests []string // paths, in the order in which they came
+	faults.Front
+	mu    sync.Mutex
+	pages map[string]string // by path: what is there
+	types map[string]string // by path: Content-Type
 }
 
 const feedURL = "http://example.org/feed"
@@ -36,16 +37,17 @@ func newSite(t testing.TB) *site {
 	return s
 }
 
-// ServeHTTP answers with the page; its ETag is made of what is in it.
+// ServeHTTP answers, through the faults.
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.Answer(w, r, http.HandlerFunc(s.show))
+}
+
+// show answers with the page; its ETag is made of what is in it.
+func (s *site) show(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	s.requests = append(s.requests, r.URL.Path)
 	page, ok := s.pages[r.URL.Path]
-	kind, fault := s.types[r.URL.Path], s.fault
+	kind := s.types[r.URL.Path]
 	s.mu.Unlock()
-	if fault != nil && fault(w, r) {
-		return
-	}
 	if !ok {
 		http.NotFound(w, r)
 		return
@@ -69,30 +71,20 @@ func (s *site) remove(path string) {
 	delete(s.pages, path)
 }
 
-func (s *site) breakWith(fault func(http.ResponseWriter, *http.Request) bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fault = fault
-}
-
 // answer makes the site answer requests for a path with a status.
 func (s *site) answer(path string, status int) {
-	s.breakWith(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.URL.Path != path {
-			return false
-		}
-		w.WriteHeader(status)
-		return true
-	})
+	s.BreakWith(faults.Some(atPath(path), faults.Always, faults.Answering(status)))
 }
 
-// seen returns what was asked for since it was called last.
-func (s *site) seen() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	seen := s.requests
-	s.requests = nil
-	return seen
+// atPath tells the requests for a path, or for those that begin with what is before an asterisk.
+func atPath(path string) func(*http.Request) bool {
+	begin, many := strings.CutSuffix(path, "*")
+	return func(r *http.Request) bool { return r.URL.Path == path || many && strings.HasPrefix(r.URL.Path, begin) }
+}
+
+// saying answers with a text.
+func saying(text string) faults.Answer {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { _, _ = io.WriteString(w, text) }
 }
 
 // tester is a test, of rapid too.

@@ -3,8 +3,6 @@ package folder
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
 func TestNamesInAMirror(t *testing.T) {
@@ -171,12 +170,12 @@ func TestFileOfAMirrorThatWasRemoved(t *testing.T) {
 	s, m := newMirror(t, careful, 5)
 	m.round()
 	require.NoError(t, os.RemoveAll(filepath.Join(m.dir, "example.org")))
-	s.breakWith("/r/1.txt", func(w http.ResponseWriter) { _, _ = io.WriteString(w, "something else") })
+	s.BreakWith(faults.Some(atPath("/r/1.txt"), faults.Always, saying("something else")))
 	r := m.round()
 	require.Len(t, r.Failed, 1)
 	require.Contains(t, r.Failed[0].Reason, "its length is 14, not 12")
 	require.False(t, r.Failed[0].Held)
-	s.fault = nil
+	s.BreakWith(nil)
 	require.Empty(t, m.round().Failed)
 	require.Equal(t, s.pool, m.records())
 }

@@ -46,11 +46,11 @@ func TestStopsAtTheHandledDocument(t *testing.T) {
 	s.chain([]entry{active("d", 40)}, []entry{active("c", 30)}, []entry{active("b", 20)}, []entry{active("a", 10)})
 	c := s.copy()
 	c.round()
-	s.seen()
+	s.Seen()
 
 	s.chain([]entry{active("e", 50)}, []entry{active("d", 40)}, []entry{active("c", 30)}, []entry{active("b", 20)}, []entry{active("a", 10)})
 	require.Equal(t, 1, c.round().New)
-	require.Equal(t, []string{"/feed", "/1", "/2", "/r/e"}, s.seen(), "c is from before the mark, which is d's time; nothing behind it is new")
+	require.Equal(t, []string{"/feed", "/1", "/2", "/r/e"}, s.Seen(), "c is from before the mark, which is d's time; nothing behind it is new")
 	c.equals(want)
 }
 
@@ -113,7 +113,7 @@ func TestHistoricalEntriesArePassedOver(t *testing.T) {
 			c := s.copy()
 			require.Equal(t, 2, c.round().New)
 			c.equals(want)
-			require.NotContains(t, s.seen(), "/r/b")
+			require.NotContains(t, s.Seen(), "/r/b")
 		})
 	}
 }
@@ -140,7 +140,7 @@ func TestArchiveDocumentsMove(t *testing.T) {
 	want := s.records("a", "b", "c")
 	s.chain([]entry{active("c", 30)}, []entry{active("b", 20)}, []entry{active("a", 10)})
 	moved := false
-	s.breakWith(func(w http.ResponseWriter, r *http.Request) bool {
+	s.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if r.URL.Path != "/2" || moved {
 			return false
 		}
@@ -156,7 +156,7 @@ func TestArchiveDocumentsMove(t *testing.T) {
 	c := s.copy()
 	c.round()
 	c.equals(want)
-	require.Equal(t, []string{"/feed", "/1", "/2", "/feed", "/1", "/moved"}, s.seen()[:6])
+	require.Equal(t, []string{"/feed", "/1", "/2", "/feed", "/1", "/moved"}, s.Seen()[:6])
 }
 
 func TestChainThatCannotBeCompletedIsAnError(t *testing.T) {
@@ -284,20 +284,20 @@ func TestLoop(t *testing.T) {
 
 func TestTooManyDocuments(t *testing.T) {
 	s := newSite(t)
-	s.breakWith(func(w http.ResponseWriter, r *http.Request) bool {
+	s.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		fmt.Fprint(w, document{prev: r.URL.Path + "x", entries: []entry{active("a", 1)}})
 		return true
 	})
 	_, err := (&atompmh.Source{Fetcher: s.Fetcher(), MaxDocs: 7}).Delta(t.Context(), feedURL, follow.Mark{}, &Folder{state: &State{}})
 	require.ErrorContains(t, err, "more than 7 documents")
-	require.Len(t, s.seen(), 7)
+	require.Len(t, s.Seen(), 7)
 }
 
 // What a look holds is bounded, however many documents it is in.
 func TestTooManyRecords(t *testing.T) {
 	s := newSite(t)
 	n := 0
-	s.breakWith(func(w http.ResponseWriter, r *http.Request) bool {
+	s.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		n++
 		var entries []entry
 		for i := range 100 {
@@ -308,7 +308,7 @@ func TestTooManyRecords(t *testing.T) {
 	})
 	_, err := (&atompmh.Source{Fetcher: s.Fetcher(), Scratch: follow.Scratch{MaxEntries: 1000}}).Delta(t.Context(), feedURL, follow.Mark{}, &Folder{state: &State{}})
 	require.ErrorContains(t, err, "has more than 1000 entries that are new: either its server makes them up, or a higher --max-entries takes them")
-	require.Greater(t, len(s.seen()), 3)
+	require.Greater(t, len(s.Seen()), 3)
 
 	source, m := newMirror(t, careful, 500)
 	for _, most := range []int{50, 0} {
@@ -330,11 +330,11 @@ func TestCompleteArchiveDocumentBehindAnEmptyOne(t *testing.T) {
 
 	s.set("/1", document{complete: true, prev: "/0", entries: []entry{active("b", 20), active("a", 10)}}.String())
 	s.set("/feed", document{prev: "/1"}.String()+"<!-- -->")
-	s.seen()
+	s.Seen()
 	require.Equal(t, 1, c.round().Removed)
 	delete(want, "c")
 	c.equals(want)
-	require.Equal(t, []string{"/feed", "/1"}, s.seen(), "what is behind a complete document says nothing")
+	require.Equal(t, []string{"/feed", "/1"}, s.Seen(), "what is behind a complete document says nothing")
 
 	// It becomes an archived one, and has deletion entries from now on only.
 	s.chain([]entry{active("b", 20)})
@@ -467,7 +467,7 @@ func TestTodoPassesOverOldDeletions(t *testing.T) {
 func TestETagsOfAnotherHistory(t *testing.T) {
 	s := newSite(t)
 	content := "a"
-	s.breakWith(func(w http.ResponseWriter, r *http.Request) bool {
+	s.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if r.URL.Path != "/r/a" {
 			return false
 		}
