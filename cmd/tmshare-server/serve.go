@@ -12,7 +12,6 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -65,7 +64,7 @@ is broken or missing, or would delete more topics than --max-delete allows, is
 reported, and the last good version stays.
 
 The subscriptions of the data folder ("tmshare-client subscribe URL --data FOLDER") are
-followed, a round of each every --interval. "tmshare-client" shows what all sources
+followed, a round of each every --interval, and at once after SIGHUP. "tmshare-client" shows what all sources
 and collections of the folder say together.
 
 Without --token-file only requests from this machine may write.`,
@@ -249,14 +248,9 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	defer func() { held.Close(ctx) }()
 	ctx, stopped := context.WithCancel(ctx) // also where serving fails
 	defer stopped()
-	follow := func(context.Context) error { return nil }
-	if f.interval > 0 {
-		w, err := held.Follow(clientcmd.Following{Interval: f.interval, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log})
-		if err != nil {
-			return err
-		}
-		follow = w.Run
-		f.config.Collectors = append(f.config.Collectors, w.Collector())
+	follow, following, err := f.follow(ctx, held, log)
+	if err != nil {
+		return err
 	}
 	f.config.Store = db
 	s, err := server.New(f.config)
@@ -287,15 +281,10 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	if f.watch {
 		s.Watch(watched)
 	}
-	var following sync.WaitGroup
-	following.Go(func() {
-		if err := follow(ctx); err != nil {
-			log.Error("the subscriptions of the data folder are not followed", "error", err)
-		}
-	})
+	follow()
 	defer func() {
 		stopped()
-		following.Wait()
+		following()
 	}()
 	return f.run.serve(ctx, s, listener)
 }

@@ -108,6 +108,9 @@ func (c *Checkpoint) Follows(earlier *Checkpoint, proof tlog.TreeProof) error {
 	case c.Size == earlier.Size:
 		return &ForkError{Reason: fmt.Sprintf("two logs of %d entries are signed: the log was forked", c.Size)}
 	}
+	if len(proof) == 0 {
+		return &ForkError{Reason: fmt.Sprintf("nothing proves that the log still has the %d entries that it had", earlier.Size)}
+	}
 	if err := tlog.CheckTree(proof, c.Size, c.Root, earlier.Size, earlier.Root); err != nil {
 		return &ForkError{Reason: fmt.Sprintf("the log does not have the %d entries that it had: it was rewritten, or forked", earlier.Size)}
 	}

@@ -73,7 +73,7 @@ func TestFollows(t *testing.T) {
 		"shorter":          {three, five, nil, "the log has 3 entries, and had 5"},
 		"as long":          {forkedThree, three, nil, "two logs of 3 entries are signed"},
 		"longer":           {forkedFive, three, forked.proof(t, forkedThree, forkedFive), "does not have the 3 entries that it had"},
-		"without a proof":  {five, three, nil, "does not have the 3 entries that it had"},
+		"without a proof":  {five, three, nil, "nothing proves that the log still has the 3 entries that it had"},
 		"other collection": {&other, three, honest.proof(t, three, five), "of another collection"},
 		"two states":       {&twice, three, nil, "two states are signed for the same entries"},
 	} {

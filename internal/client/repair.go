@@ -46,7 +46,9 @@ func (u *fragments) provenOrRepaired(ctx context.Context, run func() error) erro
 			return err
 		}
 		applied := u.s.Applied()
-		if applied.Proof = p; p == nil || p.Equal || !p.Differs || applied.NoRepair || tries == maxGone {
+		// A source that signs what it states is tried in each round: then something between alters what it sends.
+		given := applied.NoRepair || applied.RepairFailed && u.s.Key == ""
+		if applied.Proof = p; p == nil || p.Equal || !p.Differs || given || tries == maxGone {
 			return nil
 		}
 		n, err := u.repair(ctx)
@@ -85,13 +87,13 @@ func (u *fragments) provenOrRepaired(ctx context.Context, run func() error) erro
 // giveUpRepair asks for a clean replacement, or, where this is one, notes that nothing is to be repaired any more: the source may
 // state digests that are not those of its states.
 func (u *fragments) giveUpRepair(ctx context.Context, p *store.Proof, reason string) error {
-	if u.s.Staging == nil {
+	applied := u.s.Applied()
+	if u.s.Staging == nil && !applied.RepairFailed {
 		return &tmshare.HistoryError{Reason: reason}
 	}
-	p.Reason = reason + ": tell the owner of the server"
-	u.s.Staging.NoRepair = true
+	p.Reason, applied.RepairFailed = reason+": tell the owner of the server", true
 	return u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) error {
-		a.NoRepair = true
+		a.RepairFailed = true
 		return nil
 	})
 }

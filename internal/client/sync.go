@@ -37,6 +37,7 @@ type Round struct {
 	// it is not known to be. Both are zero where the source states none.
 	Proven   bool   `json:"proven,omitempty"`
 	Unproven string `json:"unproven,omitempty"`
+	Differs  bool   `json:"differs,omitempty"`  // what is held is not what the source states, and nobody has wished that so
 	Repaired int    `json:"repaired,omitempty"` // topics that were not as the source states, and were fetched anew
 
 	Error string `json:"error,omitempty"` // for programs: why the round failed
@@ -177,7 +178,9 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 			r.Mark = kept.State.Mark.Updated
 			if failed == nil {
 				kept.State.Proof = proof
+				r.Differs = proof != nil && proof.Differs && !kept.State.NoRepair
 				kept.State.NoRepair = kept.State.NoRepair && !r.Proven
+				kept.State.RepairFailed = kept.State.RepairFailed && !r.Proven
 			}
 		}
 	})

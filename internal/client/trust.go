@@ -24,7 +24,7 @@ type CheckpointError struct {
 }
 
 func (e *CheckpointError) Error() string {
-	return fmt.Sprintf("the checkpoint of the source is refused, and nothing was changed: %v\nAsk the owner of the source what has happened, by another way than this server. \"tmshare-client trust %s --accept\" goes on from what it states now", e.Err, e.Name)
+	return fmt.Sprintf("the checkpoint of the source is refused, and nothing was changed: %v\nAsk the owner of the source what has happened, by another way than this server. If it has a new key: \"tmshare-client trust %[2]s --key KEY\"; if what it states now is right in any case: \"tmshare-client trust %[2]s --accept\"", e.Err, e.Name)
 }
 
 func (e *CheckpointError) Unwrap() error { return e.Err }
@@ -118,7 +118,7 @@ func (c *Client) begin(ctx context.Context, s *store.Subscription, key string) e
 	s.Key, s.Checkpoint, err = c.checkpointOf(ctx, s, f, allowURL)
 	var refused *CheckpointError
 	if errors.As(err, &refused) {
-		return fmt.Errorf("%s: not subscribed, as its checkpoint is refused: %w\nAsk the owner of the source for the right key, by another way than this server", s.FragmentsFeed, refused.Err)
+		return fmt.Errorf("%s: not subscribed, as its checkpoint is refused: %w\nAsk the owner of the source for the right key, and whether it is signed at all, by another way than this server", s.FragmentsFeed, refused.Err)
 	}
 	return err
 }

@@ -256,3 +256,56 @@ func TestForgedTextIsNeverProvenWhereTheSourceIsSigned(t *testing.T) {
 		})
 	}
 }
+
+// Something between may alter the text everywhere, and leave all that is stated as it is: feeds, digests, checkpoints. That is never called
+// equal, whatever the altered map says. A copy of a signed source is repaired once the text comes unaltered; so is one of another source, but not
+// before that changes, as its server may state wrong digests.
+func TestTextThatIsAlteredEverywhere(t *testing.T) {
+	t.Parallel()
+	for name, signed := range map[string]bool{"signed": true, "not signed": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := publishing(t, doc(topics(20, "v1")...))
+			if signed {
+				o.Sign("egov")
+			}
+			s := inStep(t, o)
+			s.mayDiffer = true
+			data := func(r *http.Request) bool { return isFragment(r) || isSnapshot(r) || isRecord(r) || strings.Contains(r.URL.Path, "/digest/topic") }
+			o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+				if !data(r) {
+					return false
+				}
+				answer, body := record(real, r)
+				w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+				w.Header().Set("TMShare-Updated", answer.Header().Get("TMShare-Updated"))
+				w.Header().Set("Location", answer.Header().Get("Location"))
+				w.WriteHeader(answer.Code)
+				_, _ = w.Write([]byte(strings.ReplaceAll(string(body), "Topic 7", "Topik 7")))
+				return true
+			})
+			o.Put(doc(topics(20, "v2")...))
+			for range 2 {
+				r := s.sync()
+				assert.False(t, r.Proven)
+				assert.True(t, r.Differs)
+				for _, full := range []bool{false, true} {
+					v, err := s.Verify(context.Background(), "egov", full)
+					require.NoError(t, err)
+					assert.False(t, v.Equal, "%+v", v)
+					assert.NotEmpty(t, v.Unproven)
+				}
+			}
+			o.BreakWith(nil)
+			r := s.sync()
+			assert.Equal(t, signed, r.Proven, r.Unproven)
+			if !signed {
+				o.Put(doc(topics(21, "v2")...))
+				_, err := s.Replace(context.Background(), "egov")
+				require.NoError(t, err)
+			}
+			assert.True(t, s.sync().Proven)
+			s.has(o, doc(topics(map[bool]int{true: 20, false: 21}[signed], "v2")...))
+		})
+	}
+}

@@ -34,6 +34,9 @@ type Verdict struct {
 
 	repairs
 
+	// Unproven says why the copy is not what the source states, though the server's map says the same.
+	Unproven string `json:"unproven,omitempty"`
+
 	// The server's map, where all of it was compared.
 	Topics       int `json:"topics,omitempty"`
 	Associations int `json:"associations,omitempty"`
@@ -134,7 +137,8 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 		return nil, err
 	}
 	asOf := both.v.AsOf
-	if _, err := c.syncUntil(ctx, name, asOf); err != nil {
+	r, err := c.syncUntil(ctx, name, asOf)
+	if err != nil {
 		return nil, err
 	}
 	err = c.Store.ReadSources(ctx, func(subscriptions []store.Subscription, sources []fragment.Source) error {
@@ -150,6 +154,9 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if unsigned := s.Key != "" && !r.Proven && r.Quarantined == 0; r.Differs || unsigned {
+		both.v.Equal, both.v.Unproven = false, r.Unproven // what the server answers is altered, or what it states is wrong
 	}
 	return both.v, nil
 }

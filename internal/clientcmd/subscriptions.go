@@ -85,7 +85,7 @@ Other ways to follow a source:
 			return nil
 		},
 		RunE: a.runCreating(func(ctx context.Context, args []string) error {
-			o.TokenFile, o.Hosts, o.Strict = a.request.Path(o.TokenFile), a.hosts, a.strictly()
+			o.Key, o.TokenFile, o.Hosts, o.Strict = strings.TrimSpace(o.Key), a.request.Path(o.TokenFile), a.hosts, a.strictly()
 			s, err := a.client.Subscribe(ctx, args[0], o)
 			var choice *discover.ChoiceError
 			if errors.As(err, &choice) {
@@ -223,9 +223,12 @@ Exit codes: 0 what is stated is accepted, 1 it is refused, or an error.`,
 			return checkKey(key)
 		},
 		RunE: a.run(func(ctx context.Context, args []string) error {
-			t, err := a.client.Trust(ctx, args[0], key, accept)
+			t, err := a.client.Trust(ctx, args[0], strings.TrimSpace(key), accept)
 			if err != nil {
 				return err
+			}
+			if w := a.held.watcher.Load(); w != nil && t.Accepted {
+				w.Now()
 			}
 			if a.json {
 				err = a.print(t)
@@ -248,7 +251,7 @@ func checkKey(key string) error {
 	if key == "" {
 		return nil
 	}
-	if err := checkpoint.CheckPublic(key); err != nil {
+	if err := checkpoint.CheckPublic(strings.TrimSpace(key)); err != nil {
 		return usageError(fmt.Errorf("--key: %w", err))
 	}
 	return nil

@@ -25,7 +25,8 @@ What could not be applied stays for the next round; nothing is skipped. A change
 that is broken by itself goes into quarantine, does not keep the others back, and
 is tried again in each round.
 
-Exit codes: 0 in step, 3 in step but for what is in quarantine, 1 error.`,
+Exit codes: 0 in step, 3 in step but for what is in quarantine, 4 a copy is not what its
+source states, 1 error.`,
 		PreRun: a.spareMemory,
 		RunE:   a.run(func(ctx context.Context, args []string) error { return a.rounds(args, a.client.Sync, ctx) }),
 	}
@@ -66,7 +67,7 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 		return err
 	}
 	var failed []error
-	var quarantined []string
+	var quarantined, different []string
 	done := []*client.Round{}
 	for _, name := range names {
 		r, err := round(ctx, name)
@@ -79,6 +80,9 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 			continue
 		}
 		done = append(done, r)
+		if r.Differs {
+			different = append(different, name)
+		}
 		if r.Quarantined > 0 {
 			quarantined = append(quarantined, quarantineOf(name, r.Quarantined))
 		}
@@ -97,6 +101,9 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 	}
 	if err := errors.Join(failed...); err != nil {
 		return err
+	}
+	if len(different) > 0 {
+		return &cli.ExitError{Code: cli.Differs}
 	}
 	return a.inQuarantine(quarantined)
 }

@@ -107,6 +107,10 @@ func (a *app) printVerdict(v *client.Verdict) {
 		a.printf("%s: equal to the server's map of %s: the server states the same digest %s%s\n", v.Name, feeds.FormatTime(v.AsOf), v.Digest, repaired)
 		return
 	}
+	if v.Unproven != "" && len(v.Differences) == 0 {
+		a.printf("%s: says the same as the server's map of %s, but neither is what the source states: %s%s\n", v.Name, feeds.FormatTime(v.AsOf), v.Unproven, repaired)
+		return
+	}
 	a.printf("%s: differs from the server's map of %s in %d topics (- only here, + only at the server)%s\n", v.Name, feeds.FormatTime(v.AsOf), len(v.Differences)+v.More, repaired)
 	for i, d := range v.Differences {
 		if i == maxDifferences {

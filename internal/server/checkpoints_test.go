@@ -98,7 +98,7 @@ func TestWhatHasNoCheckpoint(t *testing.T) {
 	}
 }
 
-// A key that cannot be used is refused when it is set. One that is lost later leaves the feed to those who need no checkpoint.
+// A key that cannot be used is refused when it is set. Without one that is lost later the feed is not served, until it is back.
 func TestKeyThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	n, key := signedNode(t)
@@ -108,11 +108,20 @@ func TestKeyThatCannotBeUsed(t *testing.T) {
 	}
 	require.NoError(t, os.Remove(key.Path))
 	n.mustPut("towns", small("Oslo", "Christiania"))
-	assert.NotContains(t, n.feed("/topicmaps/towns/fragments").raw, "<own:checkpoint>")
-	assert.Contains(t, n.logs.String(), "no checkpoint is stated")
-	a := n.get("/topicmaps/towns/checkpoint")
+	a := n.get("/topicmaps/towns/fragments")
+	assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode)
+	assert.Contains(t, string(a.body), "cannot be signed now")
+	assert.Contains(t, n.logs.String(), key.Path)
+	a = n.get("/topicmaps/towns/checkpoint")
 	assert.Equal(t, http.StatusInternalServerError, a.StatusCode)
 	assert.NotContains(t, string(a.body), key.Path)
+	another, err := checkpoint.GenerateKey(key.Path, "maps.example.org")
+	require.NoError(t, err)
+	assert.Contains(t, n.feed("/topicmaps/towns/fragments").raw, another.Public)
+	require.NoError(t, os.Remove(key.Path))
+	third, err := checkpoint.GenerateKey(key.Path, "maps.example.com")
+	require.NoError(t, err)
+	assert.Contains(t, n.feed("/topicmaps/towns/fragments").raw, third.Public, "it is the key of the file that counts")
 }
 
 // Where the key is, only those learn who may write.

@@ -37,7 +37,7 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 		if v == nil { // the first time
 			s.addSourceLink(w.Header(), c)
 		}
-		return s.writeAtomOf(w, r, cacheShortly, stateOf(c), v, s.recentDocument)
+		return s.writeAtomOf(w, r, cacheShortly, stateOf(c)+checkpoints.KeyState(c.Sign), v, s.recentDocument)
 	})
 }
 
@@ -56,7 +56,11 @@ func (s *Server) recentDocument(v *store.View) (*feeds.Feed, error) {
 	feed.Links = append(feed.Links, atomLink("self", s.fragmentsURL(c)), atomLink("via", via))
 	feed.Links = append(feed.Links, s.fragmentsLinks(c)...)
 	if c.Sign != "" {
-		signed := checkpoints.OrNone(v, s.Logger)
+		signed, err := checkpoints.Of(v)
+		if err != nil { // those who demand a checkpoint would take a feed without one for a forged one
+			s.Logger.Error("the fragments feed is not served", "error", err)
+			return nil, web.Problemf(http.StatusServiceUnavailable, "the log of %s cannot be signed now; the server's log says why", c.Name)
+		}
 		feed.Checkpoint, feed.Key = signed.Note, signed.Key
 		feed.Links = append(feed.Links, feeds.Link{Rel: feeds.RelCheckpoint, Type: "text/plain", Href: s.checkpointURL(c)})
 	}

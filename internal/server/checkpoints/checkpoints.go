@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -41,14 +41,16 @@ func Of(v *store.View) (Signed, error) {
 	return Signed{signed, key.Public}, err
 }
 
-// OrNone is Of where that is possible. Else the log says why it is not: a feed without a checkpoint is of use to most, and those who
-// demand one refuse it.
-func OrNone(v *store.View, log *slog.Logger) Signed {
-	signed, err := Of(v)
-	if err != nil {
-		log.Error("no checkpoint is stated: subscribers that demand one refuse the feed", "error", err)
+// KeyState returns what changes when another key is put in the place of the one in a file.
+func KeyState(path string) string {
+	if path == "" {
+		return ""
 	}
-	return signed
+	info, err := os.Stat(path)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 }
 
 // Ready returns an error where a collection with these settings cannot be signed.

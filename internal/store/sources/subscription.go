@@ -74,9 +74,10 @@ type Progress struct {
 
 	// Proof is what the last comparison of the state digests has brought. It is nil where there was none.
 	Proof *Proof `json:",omitempty"`
-	// NoRepair says that what differs from the source is not to be repaired: it was tried without success, or
-	// topics were forgotten.
+	// NoRepair says that what differs from the source is not to be repaired: topics were forgotten.
 	NoRepair bool `json:",omitempty"`
+	// RepairFailed says that a clean replacement was not what the source states.
+	RepairFailed bool `json:",omitempty"`
 }
 
 // Mark is the point in a feed up to which everything is applied. Times are the

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/tmshare/tmshare/internal/clientcmd"
+)
+
+// follow does the rounds of the subscriptions of a data folder, until ctx ends and the last one has: wait waits for that. SIGHUP begins a
+// round of each.
+func (f *serveFlags) follow(ctx context.Context, held *clientcmd.Holding, log *slog.Logger) (begin, wait func(), err error) {
+	var running sync.WaitGroup
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP) // also where nothing is followed: the signal must not end the program
+	wait = func() {
+		running.Wait()
+		signal.Stop(hup)
+	}
+	if f.interval == 0 {
+		return func() {}, wait, nil
+	}
+	w, err := held.Follow(clientcmd.Following{Interval: f.interval, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log})
+	if err != nil {
+		return nil, nil, err
+	}
+	f.config.Collectors = append(f.config.Collectors, w.Collector())
+	begin = func() {
+		running.Go(func() {
+			if err := w.Run(ctx); err != nil {
+				log.Error("the subscriptions of the data folder are not followed", "error", err)
+			}
+		})
+		running.Go(func() {
+			for {
+				select {
+				case <-hup:
+					log.Info("SIGHUP: a round of each subscription begins")
+					w.Now()
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	return begin, wait, nil
+}
