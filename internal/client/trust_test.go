@@ -271,7 +271,9 @@ func TestTextThatIsAlteredEverywhere(t *testing.T) {
 			}
 			s := inStep(t, o)
 			s.mayDiffer = true
-			data := func(r *http.Request) bool { return isFragment(r) || isSnapshot(r) || isRecord(r) || strings.Contains(r.URL.Path, "/digest/topic") }
+			data := func(r *http.Request) bool {
+				return isFragment(r) || isSnapshot(r) || isRecord(r) || strings.Contains(r.URL.Path, "/digest/topic")
+			}
 			o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
 				if !data(r) {
 					return false
