@@ -163,12 +163,18 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 		r.Proven, r.Unproven = proof.Equal, proof.Reason
 	}
 	now := c.Now().UTC()
+	why := ""
+	if failed != nil {
+		why = failed.Error()
+	}
+	if ctx.Err() != nil && errors.Is(failed, ctx.Err()) {
+		why = "the round was interrupted; the next one goes on from there"
+	}
 	ctx = context.WithoutCancel(ctx) // also a round that was interrupted says so
 	err = c.Store.UpdateSubscription(ctx, name, func(kept *store.Subscription) {
 		kept.LastCheck = now
-		kept.LastError = ""
-		if failed != nil {
-			kept.LastError, kept.LastErrorAt = failed.Error(), now
+		if kept.LastError = why; failed != nil {
+			kept.LastErrorAt = now
 		}
 		if r.Applied > 0 || r.CleanStart && failed == nil {
 			kept.LastChange = now

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -166,6 +167,16 @@ func (s *Server) revertCommit(w http.ResponseWriter, r *http.Request) error {
 		return web.Problemf(http.StatusBadRequest, "?commit= is the number of a commit, as the log has it")
 	}
 	limit, err := s.maxDelete(r)
+	if err != nil {
+		return err
+	}
+	err = s.view(r, func(v *store.View) error { // any entry of the commit stands for it
+		e, err := v.Entry(commit)
+		if err == nil {
+			commit = cmp.Or(e.Commit, commit)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
