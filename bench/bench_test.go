@@ -45,13 +45,13 @@ func TestMain(m *testing.M) {
 		os.Exit(loadAsChild(file))
 	}
 	if folder := os.Getenv(childData); folder != "" {
-		os.Exit(serveAsChild(folder))
+		asChild(serveFolder, folder)
 	}
 	if folder := os.Getenv(childCopy); folder != "" {
-		os.Exit(syncAsChild(folder))
+		asChild(syncFolder, folder)
 	}
 	if folder := os.Getenv(childCompare); folder != "" {
-		os.Exit(compareInFolder(folder))
+		asChild(compareFolder, folder)
 	}
 	os.Exit(m.Run())
 }

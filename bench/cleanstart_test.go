@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"runtime/pprof"
 	"testing"
 	"time"
 
@@ -102,16 +101,7 @@ func cleanStart(b *testing.B, url, folder string) (took elapsed, peak float64) {
 	return took, peak
 }
 
-// syncAsChild is what the child process does. It prints what the round takes,
-// and returns its exit code.
-func syncAsChild(folder string) int {
-	if err := syncFolder(folder); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
+// syncFolder is what the child process does. It prints what the round takes.
 func syncFolder(folder string) (err error) {
 	debug.SetGCPercent(clientcmd.GCPercent) // as tmshare-client does
 	ctx := context.Background()
@@ -129,17 +119,11 @@ func syncFolder(folder string) (err error) {
 	if err != nil {
 		return err
 	}
-	if path := os.Getenv(childProfile); path != "" {
-		f, err := os.Create(path + ".copy") // the server's is path
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
+	stop, err := profile(".copy")
+	if err != nil {
+		return err
 	}
+	defer stop()
 	var r *client.Round
 	took := elapsing(func() { r, err = c.Sync(ctx, s.Name) })
 	if err != nil {

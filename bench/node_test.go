@@ -110,17 +110,9 @@ func (n *node) do(method, at string, body io.Reader, status int, headers ...stri
 	return a.Header, got
 }
 
-// serveAsChild is what the child process does: it serves what is in the folder, as
+// serveFolder is what the child process does: it serves what is in the folder, as
 // tmshare-server does but without the line of the log that each request has,
-// until it is told to end. It returns its exit code.
-func serveAsChild(folder string) int {
-	if err := serveFolder(folder); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
+// until it is told to end.
 func serveFolder(folder string) (err error) {
 	if path := os.Getenv(childProfile); path != "" {
 		var profile bytes.Buffer
@@ -163,4 +155,32 @@ func serveFolder(folder string) (err error) {
 	case <-end:
 		return h.Close()
 	}
+}
+
+// asChild does the work of a child process, and ends it.
+func asChild(work func(string) error, of string) {
+	if err := work(of); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// profile begins the profile of a child process that works beside the server, if one is wanted. The ending is that of its file.
+func profile(ending string) (stop func(), err error) {
+	path := os.Getenv(childProfile)
+	if path == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(path + ending)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close()
+	}, nil
 }

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
-	"runtime/pprof"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -85,16 +84,8 @@ func compareAsChild(b *testing.B, origin *node, folder, work string, topics int)
 	return took, peak
 }
 
-// compareInFolder is what the child process does. It prints what the work takes and how many topics it has met on both
-// sides, and returns its exit code.
-func compareInFolder(folder string) int {
-	if err := compareFolder(folder); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
+// compareFolder is what the child process does. It prints what the work takes and how many topics it has met on both
+// sides.
 func compareFolder(folder string) (err error) {
 	debug.SetGCPercent(clientcmd.GCPercent) // as tmshare-client does
 	ctx := context.Background()
@@ -115,17 +106,11 @@ func compareFolder(folder string) (err error) {
 	if err != nil {
 		return err
 	}
-	if path := os.Getenv(childProfile); path != "" {
-		f, err := os.Create(path + "." + os.Getenv(childWork))
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
+	stop, err := profile("." + os.Getenv(childWork))
+	if err != nil {
+		return err
 	}
+	defer stop()
 	here, there := 0, 0
 	took := elapsing(func() {
 		if os.Getenv(childWork) == "read" {
