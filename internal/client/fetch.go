@@ -80,6 +80,16 @@ func (c *Client) getFeed(ctx context.Context, ref, etag string, allowURL func(*u
 	return follow.Feed(ctx, c.fetcher(), c.Feed, ref, etag, allowURL)
 }
 
+// recentDocument fetches the recent document of what a subscription follows, and returns what its links may lead to.
+func (c *Client) recentDocument(ctx context.Context, s *store.Subscription) (*feeds.Feed, func(*url.URL) error, error) {
+	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, _, err := c.getFeed(ctx, s.FragmentsFeed, "", allowURL)
+	return f, allowURL, err
+}
+
 // finder finds what can be subscribed to.
 func (c *Client) finder() discover.Finder {
 	return discover.Finder{Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, Report: c.Report}

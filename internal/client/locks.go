@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"sync"
+
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 // Locks keep rounds of one subscription from overlapping. Clients that work on
@@ -18,10 +20,17 @@ type waiting struct {
 	users int
 }
 
-// lock waits until nothing else changes the named subscription, and keeps others
-// from it until unlock is called. An error means that ctx has ended.
-func (c *Client) lock(ctx context.Context, name string) (unlock func(), err error) {
-	return c.Locks.lock(ctx, name, func() { c.Report(name + ": waiting for the round that is under way") })
+// lock waits until nothing else changes the named subscription, returns it as it is then, and keeps others
+// from it until unlock is called. An error means that ctx has ended, or that there is no such subscription.
+func (c *Client) lock(ctx context.Context, name string) (s *store.Subscription, unlock func(), err error) {
+	unlock, err = c.Locks.lock(ctx, name, func() { c.Report(name + ": waiting for the round that is under way") })
+	if err != nil {
+		return nil, nil, err
+	}
+	if s, err = c.Subscription(ctx, name); err != nil {
+		unlock()
+	}
+	return s, unlock, err
 }
 
 func (l *Locks) lock(ctx context.Context, name string, wait func()) (unlock func(), err error) {

@@ -61,14 +61,11 @@ func (c *Client) inStep(ctx context.Context, name string, sound bool, done *repa
 
 // mend makes the rows of a source agree with each other. It returns how many did not.
 func (c *Client) mend(ctx context.Context, name string) (int, error) {
-	unlock, err := c.lock(ctx, name)
+	_, unlock, err := c.lock(ctx, name)
 	if err != nil {
 		return 0, err
 	}
 	defer unlock()
-	if _, err := c.Subscription(ctx, name); err != nil {
-		return 0, err
-	}
 	m, err := c.Store.MendSource(ctx, name)
 	if err != nil || m == (store.Mended{}) {
 		return 0, err

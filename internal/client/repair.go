@@ -105,10 +105,11 @@ func (u *fragments) repair(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, &repairError{err}
 	}
+	stated := u.stated()
 	c := statedigest.Comparison{
 		Local: func(path []byte) (*statedigest.Node, error) { return u.Store.DigestNode(ctx, u.s.Name, path) },
 		Remote: func(ctx context.Context, path string) (*statedigest.Document, error) {
-			return u.fetchNode(ctx, strings.TrimSuffix(base+"/"+path, "/"))
+			return u.fetchNode(ctx, strings.TrimSuffix(base+"/"+path, "/"), stated)
 		},
 		Parallel: u.Parallel, Most: maxRepairs,
 	}
@@ -164,10 +165,11 @@ func (u *fragments) digestLink(ctx context.Context) (string, error) {
 	return link.Href, nil
 }
 
-func (u *fragments) fetchNode(ctx context.Context, at string) (*statedigest.Document, error) {
+// fetchNode fetches a node of the tree of the state with a digest.
+func (u *fragments) fetchNode(ctx context.Context, at, stated string) (*statedigest.Document, error) {
 	r := fetch.Request{URL: at, Accept: "application/json", Max: maxNode, AllowURL: u.allowURL, Within: u.MaxTime}
 	d, _, err := fetch.Do(ctx, u.fetcher(), r, func(a *fetch.Answer) (*statedigest.Document, error) {
-		if a.Header.Get(digestHeader) != u.stated() {
+		if a.Header.Get(digestHeader) != stated {
 			return nil, fetch.Permanent(errMoved)
 		}
 		var d statedigest.Document

@@ -78,14 +78,11 @@ func (c *Client) Retry(ctx context.Context, name string, topics ...string) (*Rou
 // their entries are not applied: what the source says of them stays as it is
 // until their next entry. It returns how many there were.
 func (c *Client) Forget(ctx context.Context, name string, topics ...string) (int, error) {
-	unlock, err := c.lock(ctx, name)
+	_, unlock, err := c.lock(ctx, name)
 	if err != nil {
 		return 0, err
 	}
 	defer unlock()
-	if _, err := c.Subscription(ctx, name); err != nil {
-		return 0, err
-	}
 	gone, err := c.Store.Forget(ctx, name, topics...)
 	return len(gone), err
 }
@@ -93,14 +90,11 @@ func (c *Client) Forget(ctx context.Context, name string, topics ...string) (int
 // Unsubscribe ends a subscription and takes away what its source says. Other
 // sources and local edits keep theirs.
 func (c *Client) Unsubscribe(ctx context.Context, name string) error {
-	unlock, err := c.lock(ctx, name)
+	_, unlock, err := c.lock(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if _, err := c.Subscription(ctx, name); err != nil {
-		return err
-	}
 	return c.Store.RemoveSubscription(ctx, name)
 }
 
@@ -138,15 +132,11 @@ func (c *Client) orReplace(ctx context.Context, s *store.Subscription, r *Round,
 
 // round runs f and keeps in the store how it went.
 func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.Subscription, *Round) error) (*Round, error) {
-	unlock, err := c.lock(ctx, name)
+	s, unlock, err := c.lock(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	s, err := c.Subscription(ctx, name)
-	if err != nil {
-		return nil, err
-	}
 	r := &Round{Name: name}
 	own, failed := c.forSubscription(s)
 	if failed == nil {
@@ -239,11 +229,7 @@ func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
 	if s.Protocol == store.ResourceSync { // it is looked at when its lists are read
 		return c.Store.StageSource(ctx, s.Name, fragment.Records(&merge.Memory{}), store.Mark{}, nil)
 	}
-	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
-	if err != nil {
-		return err
-	}
-	recent, _, err := c.getFeed(ctx, s.FragmentsFeed, "", allowURL)
+	recent, allowURL, err := c.recentDocument(ctx, s)
 	if err != nil {
 		return err
 	}

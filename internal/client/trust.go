@@ -98,24 +98,19 @@ func (c *Client) consistency(ctx context.Context, f *feeds.Feed, from, to int64,
 	return proof, err
 }
 
-// begin pins what the source states when a subscription begins. key is the one that has to have signed it, "" for whichever has.
+// begin pins what the source of a subscription states that was just found. key is the one that has to have signed it, "" for whichever
+// has.
 func (c *Client) begin(ctx context.Context, s *store.Subscription, key string) error {
+	stated := &feeds.Feed{Key: s.Key, Checkpoint: s.Checkpoint}
+	s.Key, s.Checkpoint = key, "" // nothing was accepted before, so that nothing is fetched to compare with
 	if s.Protocol != store.TMShare {
 		if key != "" {
 			return fmt.Errorf("sources that are followed by %s state no checkpoints: leave out --key", ProtocolOf(s))
 		}
 		return nil
 	}
-	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
-	if err != nil {
-		return err
-	}
-	f, _, err := c.getFeed(ctx, s.FragmentsFeed, "", allowURL)
-	if err != nil {
-		return err
-	}
-	s.Key = key
-	s.Key, s.Checkpoint, err = c.checkpointOf(ctx, s, f, allowURL)
+	var err error
+	s.Key, s.Checkpoint, err = c.checkpointOf(ctx, s, stated, nil)
 	var refused *CheckpointError
 	if errors.As(err, &refused) {
 		return fmt.Errorf("%s: not subscribed, as its checkpoint is refused: %w\nAsk the owner of the source for the right key, and whether it is signed at all, by another way than this server", s.FragmentsFeed, refused.Err)
@@ -168,15 +163,11 @@ type Trust struct {
 // Trust compares the checkpoint that a source states with the one that was accepted last. If accept is set, what is stated is pinned, whatever it
 // is: also that the source is not signed. If a key is given, that is pinned, if it has signed what is stated.
 func (c *Client) Trust(ctx context.Context, name, key string, accept bool) (*Trust, error) {
-	unlock, err := c.lock(ctx, name)
+	s, unlock, err := c.lock(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	s, err := c.Subscription(ctx, name)
-	if err != nil {
-		return nil, err
-	}
 	if s.Protocol != store.TMShare {
 		return nil, fmt.Errorf("%s: sources that are followed by %s state no checkpoints", name, ProtocolOf(s))
 	}
@@ -184,11 +175,7 @@ func (c *Client) Trust(ctx context.Context, name, key string, accept bool) (*Tru
 	if err != nil {
 		return nil, err
 	}
-	allowURL, err := own.fetcher().AllowURL(s.FragmentsFeed)
-	if err != nil {
-		return nil, err
-	}
-	f, _, err := own.getFeed(ctx, s.FragmentsFeed, "", allowURL)
+	f, allowURL, err := own.recentDocument(ctx, s)
 	if err != nil {
 		return nil, err
 	}

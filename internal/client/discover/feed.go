@@ -158,6 +158,6 @@ func (f Finder) subscriptionTo(feed *feeds.Feed, at, snapshots, sp string) (*sto
 	if err != nil {
 		return nil, err
 	}
-	s.SnapshotsFeed, s.FeedID = snapshots, feed.ID
+	s.SnapshotsFeed, s.FeedID, s.Key, s.Checkpoint = snapshots, feed.ID, feed.Key, feed.Checkpoint
 	return s, nil
 }

@@ -28,7 +28,7 @@ type Settings struct {
 	OmitInstances bool `json:",omitempty"`
 
 	// RecordForms are the forms in which the records of topics are offered; none
-	// means all of Forms. Fragments and snapshots are to be had in all of them.
+	// means all of Forms. Fragments and snapshots are available in all of them.
 	RecordForms []xtm.Version `json:",omitempty"`
 
 	SnapshotEvery int           `json:",omitempty"` // changes after which a snapshot is taken
