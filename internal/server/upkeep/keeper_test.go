@@ -36,7 +36,7 @@ type kept struct {
 	logs syncBuffer
 	// snapshot, if not nil, is called before a snapshot is taken, and may refuse it.
 	snapshot func(context.Context) error
-	drops    int // of change lists
+	drops    atomic.Int32 // of change lists; the worker counts them too
 }
 
 // syncBuffer is a buffer for several goroutines.
@@ -67,7 +67,7 @@ func (r refusing) TakeSnapshot(ctx context.Context, name string, keep int) (*sto
 }
 
 func (r refusing) DropChangeLists(ctx context.Context, name string, upTo uint64) error {
-	r.k.drops++
+	r.k.drops.Add(1)
 	return r.DB.DropChangeLists(ctx, name, upTo)
 }
 
@@ -324,7 +324,7 @@ func TestChangeListsAreDroppedOnce(t *testing.T) {
 	t.Parallel()
 	k := keep(t, Policy{ChangesPerList: 1})
 	k.create("small")
-	for i := 0; i < 12 || k.drops == 0; i++ { // sets of resources come and go, and with them the lists that lead on from them
+	for i := 0; i < 12 || k.drops.Load() == 0; i++ { // sets of resources come and go, and with them the lists that lead on from them
 		require.NoError(t, k.AwaitSource(t.Context(), "small"))
 		k.rename("small", fmt.Sprint("name ", i))
 		_, _, err := k.TakeSnapshot(t.Context(), "small")
@@ -334,9 +334,9 @@ func TestChangeListsAreDroppedOnce(t *testing.T) {
 	}
 	quiet := 0 // looks in a row that drop nothing
 	for range 20 {
-		before := k.drops
+		before := k.drops.Load()
 		require.NoError(t, k.AwaitSource(t.Context(), "small"))
-		if quiet++; k.drops != before {
+		if quiet++; k.drops.Load() != before {
 			quiet = 0
 		}
 	}
