@@ -87,10 +87,11 @@ var layers = map[string][]string{
 	"internal/control":            {},
 	"internal/demo": {"tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "merge", "internal/store", "internal/server", "internal/client", "internal/client/merged",
 		"testdata/xtm"},
-	"cmd/tmshare-server": {"internal/checkpoint", "fragment", "internal/admin", "internal/cli", "internal/clientcmd", "internal/demo", "internal/formats", "internal/history", "internal/publish", "internal/server", "internal/server/web", "internal/store", "tmdm", "xtm"},
-	"internal/clientcmd": {"internal/checkpoint", "internal/backup", "feeds", "fragment", "tmdm", "xtm", "internal/cli", "internal/client", "internal/client/discover", "internal/client/local", "internal/client/merged", "internal/client/status", "internal/client/watch", "internal/control", "internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/folder", "internal/follow/resourcesync", "internal/formats/mapdiff", "internal/formats", "internal/history", "internal/store"},
-	"cmd/tmshare-client": {"internal/clientcmd"},
-	"testdata/xtm":       {},
+	"cmd/tmshare-server":       {"internal/checkpoint", "fragment", "internal/admin", "internal/cli", "internal/clientcmd", "internal/demo", "internal/formats", "internal/history", "internal/publish", "internal/server", "internal/server/web", "internal/store", "tmdm", "xtm"},
+	"internal/clientcmd/files": {"tmdm", "xtm", "internal/cli", "internal/formats", "internal/formats/mapdiff"},
+	"internal/clientcmd":       {"internal/clientcmd/files", "internal/checkpoint", "internal/backup", "feeds", "fragment", "tmdm", "xtm", "internal/cli", "internal/client", "internal/client/discover", "internal/client/local", "internal/client/merged", "internal/client/status", "internal/client/watch", "internal/control", "internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/folder", "internal/follow/resourcesync", "internal/formats", "internal/history", "internal/store"},
+	"cmd/tmshare-client":       {"internal/clientcmd"},
+	"testdata/xtm":             {},
 
 	// for tests only
 	"bench":                      {},

@@ -3,9 +3,11 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -40,6 +42,17 @@ func (e *ExitError) Error() string {
 }
 
 func (e *ExitError) Unwrap() error { return e.Err }
+
+// UsageError says that a command line makes no sense.
+func UsageError(err error) error { return &ExitError{Code: Usage, Err: err} }
+
+// UntilInterrupted returns a context that ends with the first signal that asks the program to
+// end. The second one ends it at once.
+func UntilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
 
 // Run executes a command in the environment of this process and returns the exit
 // code. Errors go to standard error, prefixed with the program's name.

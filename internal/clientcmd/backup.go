@@ -132,7 +132,7 @@ old folder and the restored one at the same time.`,
 			if a.data == "" {
 				return cli.ErrNoData
 			}
-			ctx, stop := untilInterrupted(cmd.Context())
+			ctx, stop := cli.UntilInterrupted(cmd.Context())
 			defer stop()
 			a.display = newDisplay(a.request, a.quiet, a.json)
 			defer a.display.clear()

@@ -2,13 +2,9 @@ package clientcmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/clientcmd/files"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -50,7 +47,10 @@ func (a *app) addCommands(root *cobra.Command) {
 	root.AddCommand(a.sync(), a.replace(), a.retry(), a.forget(), a.status(), a.log(), a.verify(), a.export())
 	root.AddCommand(a.topic(), a.edit(), a.backup(), a.check())
 	if a.held == nil { // what needs the store for itself, or not at all, is not executed for others
-		root.AddCommand(a.restore(), a.watch(), a.harvest(), a.mirror(), a.convert(), a.cxtm(), a.validate(), a.stats(), a.diff())
+		root.AddCommand(a.restore(), a.watch(), a.harvest(), a.mirror())
+		root.AddCommand(files.Commands(func() files.Output {
+			return files.Output{JSON: a.json, Quiet: a.quiet, Verbose: a.verbose, Lenient: a.readsLeniently()}
+		})...)
 	}
 }
 
@@ -65,14 +65,6 @@ func (a *app) addFolderFlags(fl *pflag.FlagSet, data string) {
 // patience is how long a command waits for a data folder that another process
 // holds without taking commands: because it has just begun, or is about to end.
 const patience = 3 * time.Second
-
-// untilInterrupted returns a context that ends with the first signal that asks the program to
-// end. The second one ends it at once.
-func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
-}
 
 // body is what a command that works on the store does.
 type body func(ctx context.Context, args []string) error
@@ -101,7 +93,7 @@ func (a *app) runWith(access store.Access, body body) func(*cobra.Command, []str
 		if a.held != nil {
 			return a.work(cmd.Context(), args, body)
 		}
-		ctx, stop := untilInterrupted(cmd.Context())
+		ctx, stop := cli.UntilInterrupted(cmd.Context())
 		defer stop()
 		code, err := a.reach(ctx, access)
 		if err != nil {
@@ -263,21 +255,7 @@ func (a *app) names(ctx context.Context, args []string) ([]string, error) {
 	return names, nil
 }
 
-func (a *app) printf(format string, args ...any) {
-	if !a.quiet {
-		a.display.clear()
-		fmt.Fprintf(a.command.OutOrStdout(), format, args...)
-	}
-}
-
-func (a *app) print(value any) error {
-	a.display.clear()
-	e := json.NewEncoder(a.command.OutOrStdout())
-	e.SetIndent("", "  ")
-	return e.Encode(value)
-}
-
 // readsLeniently reports whether XTM that breaks rules is read as it is meant.
 func (a *app) readsLeniently() bool { return a.lenient && !a.strict }
 
-func usageError(err error) error { return &cli.ExitError{Code: cli.Usage, Err: err} }
+func usageError(err error) error { return cli.UsageError(err) }

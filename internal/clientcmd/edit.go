@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client/local"
+	"github.com/tmshare/tmshare/internal/clientcmd/files"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -66,7 +67,7 @@ than half of 20 topics or more: then --max-delete must say so.
 			if err != nil {
 				return err
 			}
-			a.warn(&tolerated)
+			files.Output{Quiet: a.quiet}.Warn(a.command.ErrOrStderr(), &tolerated)
 			return a.edited(e)
 		}),
 	}

@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/clientcmd/files"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -68,7 +68,7 @@ ending .gz gzips it.`,
 			if err != nil {
 				return err
 			}
-			a.reportLosses(format, losses)
+			files.Output{Quiet: a.quiet}.ReportLosses(a.command.ErrOrStderr(), format, losses)
 			if !a.json || file == "-" { // the map is there
 				return nil
 			}
@@ -79,27 +79,4 @@ ending .gz gzips it.`,
 	cmd.Flags().BoolVar(&claims, "claims", true, "in XTM 2.1, give each statement item identifiers that begin with the prefixes of the sources that assert it")
 	cmd.Flags().StringArrayVar(&sources, "source", nil, "export this `subscription` only (repeatable)")
 	return cmd
-}
-
-// reportLosses says what a format could not carry.
-func (a *app) reportLosses(format *formats.Format, lost xtm.Losses) {
-	if lost.Total() > 0 && !a.quiet {
-		fmt.Fprintf(a.command.ErrOrStderr(), "left out, because %s cannot carry it: %s\n", format, describeLosses(lost))
-	}
-}
-
-func describeLosses(l xtm.Losses) string {
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		what string
-	}{
-		{l.NameTypes, "types of names"}, {l.Datatypes, "datatypes"}, {l.ItemIdentifiers, "item identifiers"},
-		{l.SubjectIdentifiers, "subject identifiers that XTM 1.0 replaces"}, {l.Variants, "variants without a scope of their own"}, {l.Associations, "associations without roles"},
-	} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
-		}
-	}
-	return strings.Join(parts, ", ")
 }

@@ -59,7 +59,7 @@ Exit codes: 0 done, 3 done but for some records that could not be had, 1 error, 
   tmshare-client harvest --json rifcs                             # the next round, for programs`,
 		Args:    cli.Args(cobra.RangeArgs(1, 2)),
 		PreRunE: func(_ *cobra.Command, args []string) error { return f.check(args) },
-		RunE: a.onFiles(func(args []string) error {
+		RunE: a.onFolder(func(args []string) error {
 			return a.roundInto(args, &f, func(dir string, fetcher *fetch.Fetcher, read func(documents int)) follow.Source {
 				return &atompmh.Source{Fetcher: fetcher, Limits: harvestLimits, Scratch: a.scratch(dir), Progress: read}
 			})
@@ -133,7 +133,7 @@ func (a *app) roundInto(args []string, f *folderRound, source func(dir string, f
 	if _, err := os.Stat(dir); err != nil && ref == "" {
 		return fmt.Errorf("%w: the first round needs a URL, as in \"tmshare-client %s URL %s\"", err, f.command, dir)
 	}
-	ctx, stop := untilInterrupted(a.command.Context())
+	ctx, stop := cli.UntilInterrupted(a.command.Context())
 	defer stop()
 	a.display = newDisplay(a.request, a.quiet, a.json)
 	defer a.display.clear()

@@ -70,7 +70,7 @@ difference, 1 error, 2 usage, or several sets to choose from.`,
   tmshare-client mirror --no-dumps --parallel 2 --json data       # gently, and for programs`,
 		Args:    cli.Args(cobra.RangeArgs(1, 2)),
 		PreRunE: func(_ *cobra.Command, args []string) error { return f.check(args) },
-		RunE: a.onFiles(func(args []string) error {
+		RunE: a.onFolder(func(args []string) error {
 			if audit {
 				return a.auditMirror(args, &f)
 			}
@@ -125,7 +125,7 @@ func (a *app) auditMirror(args []string, f *folderRound) error {
 	if err != nil {
 		return fmt.Errorf("%w: the first round needs a URL, as in \"tmshare-client mirror URL %s\"", err, dir)
 	}
-	ctx, stop := untilInterrupted(a.command.Context())
+	ctx, stop := cli.UntilInterrupted(a.command.Context())
 	defer stop()
 	a.display = newDisplay(a.request, a.quiet, a.json)
 	defer a.display.clear()

@@ -1,7 +1,10 @@
-package clientcmd
+// Package files holds those commands of tmshare-client that work on files alone: convert, cxtm, validate,
+// stats and diff. They need no data folder.
+package files
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -10,10 +13,32 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
+
+// Output says how commands print, and how strictly they read.
+type Output struct {
+	JSON    bool // for programs
+	Quiet   bool // errors only
+	Verbose bool
+	Lenient bool // XTM that breaks the rules of its version is read where what is meant is plain
+}
+
+// commands is what the commands share.
+type commands struct {
+	Output
+	output  func() Output // once the flags are read
+	command *cobra.Command
+}
+
+// Commands returns the commands. They ask output how to print when they are executed.
+func Commands(output func() Output) []*cobra.Command {
+	c := &commands{output: output}
+	return []*cobra.Command{c.convert(), c.cxtm(), c.validate(), c.stats(), c.diff()}
+}
 
 // aboutFiles is what the help of each command on files says of them.
 const aboutFiles = `XTM 1.0, 2.0 and 2.1 are told apart by what is in the file, and so is gzip. "-" is
@@ -39,11 +64,11 @@ func (f *fileFlags) add(cmd *cobra.Command) {
 // check finds what makes no sense before anything is read.
 func (f *fileFlags) check(*cobra.Command, []string) error {
 	if f.maxSize <= 0 {
-		return usageError(fmt.Errorf("--max-size %d: it must be more than 0", f.maxSize))
+		return cli.UsageError(fmt.Errorf("--max-size %d: it must be more than 0", f.maxSize))
 	}
 	if f.base != "" {
 		if _, err := formats.Base(f.base); err != nil {
-			return usageError(err)
+			return cli.UsageError(err)
 		}
 	}
 	return nil
@@ -51,27 +76,27 @@ func (f *fileFlags) check(*cobra.Command, []string) error {
 
 // onFiles makes the body of a command that works on files and leaves the store
 // alone. Output that nobody reads any more is an error like any other.
-func (a *app) onFiles(body func(args []string) error) func(*cobra.Command, []string) error {
+func (c *commands) onFiles(body func(args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		a.command = cmd
+		c.command, c.Output = cmd, c.output()
 		signal.Ignore(syscall.SIGPIPE)
 		return body(args)
 	}
 }
 
 // source returns how to read a file.
-func (a *app) source(f *fileFlags, path string) (formats.Source, error) {
+func (c *commands) source(f *fileFlags, path string) (formats.Source, error) {
 	s := formats.Source{
-		Path: path, Stdin: a.command.InOrStdin(), Root: f.root, MaxSize: f.maxSize, Lenient: a.readsLeniently(),
+		Path: path, Stdin: c.command.InOrStdin(), Root: f.root, MaxSize: f.maxSize, Lenient: c.Lenient,
 	}
 	if f.noMerge {
 		s.Unmerged = func(l tmdm.Locator) {
-			if !a.quiet {
-				fmt.Fprintf(a.command.ErrOrStderr(), "left out: %s, which a mergeMap names\n", l)
+			if !c.Quiet {
+				fmt.Fprintf(c.command.ErrOrStderr(), "left out: %s, which a mergeMap names\n", l)
 			}
 		}
 	}
-	if !a.quiet {
+	if !c.Quiet {
 		s.Progress = formats.Terminal(os.Stderr) // these commands are never executed for another process
 	}
 	if f.base == "" {
@@ -83,42 +108,42 @@ func (a *app) source(f *fileFlags, path string) (formats.Source, error) {
 }
 
 // read reads a file.
-func (a *app) read(f *fileFlags, path string) (*formats.Document, error) {
-	s, err := a.source(f, path)
+func (c *commands) read(f *fileFlags, path string) (*formats.Document, error) {
+	s, err := c.source(f, path)
 	if err != nil {
 		return nil, err
 	}
-	return a.readSource(s)
+	return c.readSource(s)
 }
 
 // readSource reads a file, and says what was tolerated in it.
-func (a *app) readSource(s formats.Source) (*formats.Document, error) {
+func (c *commands) readSource(s formats.Source) (*formats.Document, error) {
 	var tolerated xtm.Tally
 	s.Tolerated = tolerated.Add
-	d, err := s.Read(a.command.Context())
+	d, err := s.Read(c.command.Context())
 	if err != nil {
 		return nil, err
 	}
-	a.warn(&tolerated)
+	c.Warn(c.command.ErrOrStderr(), &tolerated)
 	return d, nil
 }
 
-// warn says how a document was read although it breaks the rules of XTM.
-func (a *app) warn(tolerated *xtm.Tally) {
-	if a.quiet {
+// Warn says how a document was read although it breaks the rules of XTM.
+func (o Output) Warn(w io.Writer, tolerated *xtm.Tally) {
+	if o.Quiet {
 		return
 	}
 	for _, c := range tolerated.Counts() {
-		fmt.Fprintf(a.command.ErrOrStderr(), "%s:%d:%d: warning: %s\n", c.First.URI, c.First.Line, c.First.Column, c.Warning())
+		fmt.Fprintf(w, "%s:%d:%d: warning: %s\n", c.First.URI, c.First.Line, c.First.Column, c.Warning())
 	}
 }
 
 // report prints for people, unless they want to hear of errors only.
-func (a *app) report(write func(io.Writer)) error {
-	if a.quiet {
+func (c *commands) report(write func(io.Writer)) error {
+	if c.Quiet {
 		return nil
 	}
-	w := bufio.NewWriter(a.command.OutOrStdout())
+	w := bufio.NewWriter(c.command.OutOrStdout())
 	write(w)
 	return w.Flush()
 }
@@ -135,4 +160,16 @@ func count(tm *tmdm.TopicMap) (topics, associations int) {
 		}
 	}
 	return topics, associations
+}
+
+func (c *commands) printf(format string, args ...any) {
+	if !c.Quiet {
+		fmt.Fprintf(c.command.OutOrStdout(), format, args...)
+	}
+}
+
+func (c *commands) print(value any) error {
+	e := json.NewEncoder(c.command.OutOrStdout())
+	e.SetIndent("", "  ")
+	return e.Encode(value)
 }

@@ -1,4 +1,4 @@
-package clientcmd
+package files
 
 import (
 	"errors"
@@ -11,6 +11,9 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/formats/mapdiff"
 )
+
+// maxDifferences is how many topics are listed where --limit does not say.
+const maxDifferences = 50
 
 // comparison is what diff tells programs.
 type comparison struct {
@@ -26,7 +29,7 @@ type compared struct {
 	Associations int    `json:"associations"`
 }
 
-func (a *app) diff() *cobra.Command {
+func (c *commands) diff() *cobra.Command {
 	var f fileFlags
 	var limit int
 	cmd := &cobra.Command{
@@ -52,33 +55,33 @@ Exit codes: 0 equal, 4 different, 1 error, 2 usage.`,
   tmshare-client diff --json old.xtm.gz new.xtm.gz | jq '.differences[].topic'
   curl -s http://127.0.0.1:8080/topicmaps/egov/snapshots/current.xtm21 | tmshare-client diff egov.xtm -`,
 		Args: cli.Args(cobra.ExactArgs(2)),
-		RunE: a.onFiles(func(args []string) error { return a.diffFiles(&f, args[0], args[1], limit) }),
+		RunE: c.onFiles(func(args []string) error { return c.diffFiles(&f, args[0], args[1], limit) }),
 	}
 	f.add(cmd)
 	cmd.Flags().IntVar(&limit, "limit", maxDifferences, "list this `number` of topics at most, 0: all; --json lists all anyway")
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if args[0] == "-" && args[1] == "-" {
-			return usageError(errors.New("only one of the two files can be standard input"))
+			return cli.UsageError(errors.New("only one of the two files can be standard input"))
 		}
 		if limit < 0 {
-			return usageError(fmt.Errorf("--limit %d: it cannot be negative", limit))
+			return cli.UsageError(fmt.Errorf("--limit %d: it cannot be negative", limit))
 		}
 		return f.check(cmd, args)
 	}
 	return cmd
 }
 
-func (a *app) diffFiles(f *fileFlags, pathA, pathB string, limit int) error {
-	inA, err := a.read(f, pathA)
+func (c *commands) diffFiles(f *fileFlags, pathA, pathB string, limit int) error {
+	inA, err := c.read(f, pathA)
 	if err != nil {
 		return err
 	}
-	s, err := a.source(f, pathB)
+	s, err := c.source(f, pathB)
 	if err != nil {
 		return err
 	}
 	s.Base = inA.Base
-	inB, err := a.readSource(s)
+	inB, err := c.readSource(s)
 	if err != nil {
 		return err
 	}
@@ -86,16 +89,16 @@ func (a *app) diffFiles(f *fileFlags, pathA, pathB string, limit int) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		err = a.print(comparison{len(differences) == 0, comparedOf(inA), comparedOf(inB), append([]mapdiff.Difference{}, differences...)})
+	if c.JSON {
+		err = c.print(comparison{len(differences) == 0, comparedOf(inA), comparedOf(inB), append([]mapdiff.Difference{}, differences...)})
 	} else {
-		err = a.report(func(w io.Writer) { writeDifferences(w, comparedOf(inA), comparedOf(inB), differences, limit) })
+		err = c.report(func(w io.Writer) { writeDifferences(w, comparedOf(inA), comparedOf(inB), differences, limit) })
 	}
 	if err != nil || len(differences) == 0 {
 		return err
 	}
 	exit := &cli.ExitError{Code: cli.Differs}
-	if a.quiet && !a.json { // nothing else has said it
+	if c.Quiet && !c.JSON { // nothing else has said it
 		exit.Err = fmt.Errorf("%s and %s differ", inA.Name, inB.Name)
 	}
 	return exit

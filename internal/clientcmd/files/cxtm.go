@@ -1,4 +1,4 @@
-package clientcmd
+package files
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-func (a *app) cxtm() *cobra.Command {
+func (c *commands) cxtm() *cobra.Command {
 	var f fileFlags
 	cmd := &cobra.Command{
 		Use:   "cxtm FILE",
@@ -29,12 +29,12 @@ Exit codes: 0 done, 1 error, 2 usage.`,
   tmshare-client cxtm egov.xtm | sha256sum
   curl -s http://127.0.0.1:8080/topicmaps/egov/snapshots/current | tmshare-client cxtm -`,
 		Args: cli.Args(cobra.ExactArgs(1)),
-		RunE: a.onFiles(func(args []string) error {
-			d, err := a.read(&f, args[0])
+		RunE: c.onFiles(func(args []string) error {
+			d, err := c.read(&f, args[0])
 			if err != nil {
 				return err
 			}
-			_, err = formats.Target{Path: "-", Stdout: a.command.OutOrStdout()}.Write(context.Background(), d.As(formats.CXTM, xtm.OmitNameTypes))
+			_, err = formats.Target{Path: "-", Stdout: c.command.OutOrStdout()}.Write(context.Background(), d.As(formats.CXTM, xtm.OmitNameTypes))
 			return err
 		}),
 	}

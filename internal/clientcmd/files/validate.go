@@ -1,4 +1,4 @@
-package clientcmd
+package files
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ func problemOf(e *xtm.SyntaxError) problem {
 	return problem{File: e.URI, Line: e.Line, Column: e.Column, Problem: e.Reason, Rule: e.Rule}
 }
 
-func (a *app) validate() *cobra.Command {
+func (c *commands) validate() *cobra.Command {
 	var f fileFlags
 	cmd := &cobra.Command{
 		Use:   "validate FILE",
@@ -53,14 +53,14 @@ warnings, and the "rule" that is broken where there is a name for it.`,
   tmshare-client validate --strict GCL-2-1.xtm
   tmshare-client validate --json egov.xtm | jq -r '.[].problem'`,
 		Args: cli.Args(cobra.ExactArgs(1)),
-		RunE: a.onFiles(func(args []string) error { return a.validateFile(&f, args[0]) }),
+		RunE: c.onFiles(func(args []string) error { return c.validateFile(&f, args[0]) }),
 	}
 	f.add(cmd)
 	return cmd
 }
 
-func (a *app) validateFile(f *fileFlags, path string) error {
-	s, err := a.source(f, path)
+func (c *commands) validateFile(f *fileFlags, path string) error {
+	s, err := c.source(f, path)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (a *app) validateFile(f *fileFlags, path string) error {
 		p.Warning = true
 		list = append(list, p)
 	}
-	d, err := s.Read(a.command.Context())
+	d, err := s.Read(c.command.Context())
 	var syntax *xtm.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
@@ -91,30 +91,30 @@ func (a *app) validateFile(f *fileFlags, path string) error {
 	slices.SortStableFunc(list, func(a, b problem) int { // some are found at the end only
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	if a.json {
-		err = errors.Join(err, a.print(list))
+	if c.JSON {
+		err = errors.Join(err, c.print(list))
 	} else {
 		kinds := list
-		if !a.verbose {
+		if !c.Verbose {
 			kinds = onceEach(list, &tally)
 		}
-		err = errors.Join(err, a.report(func(w io.Writer) { writeProblems(w, kinds) }))
+		err = errors.Join(err, c.report(func(w io.Writer) { writeProblems(w, kinds) }))
 	}
 	switch {
 	case err != nil:
 		return err
 	case wrong > 0:
-		return a.invalid(path, wrong)
-	case !a.json:
-		return a.report(func(w io.Writer) { writeValid(w, d, len(list)) })
+		return c.invalid(path, wrong)
+	case !c.JSON:
+		return c.report(func(w io.Writer) { writeValid(w, d, len(list)) })
 	}
 	return nil
 }
 
 // invalid is the error of a file in which something is wrong, all of which has
 // been said already.
-func (a *app) invalid(path string, wrong int) error {
-	if a.json {
+func (c *commands) invalid(path string, wrong int) error {
+	if c.JSON {
 		return &cli.ExitError{Code: cli.Failed}
 	}
 	if path == "-" {

@@ -1,4 +1,4 @@
-package clientcmd
+package files
 
 import (
 	"cmp"
@@ -67,7 +67,7 @@ type use struct {
 	Count int    `json:"count"`
 }
 
-func (a *app) stats() *cobra.Command {
+func (c *commands) stats() *cobra.Command {
 	var f fileFlags
 	var top int
 	cmd := &cobra.Command{
@@ -84,23 +84,23 @@ Exit codes: 0 done, 1 error, 2 usage.`,
   tmshare-client stats --top 0 GCL-2-1.xtm
   tmshare-client stats --json mondial.xtm.gz | jq .topics`,
 		Args: cli.Args(cobra.ExactArgs(1)),
-		RunE: a.onFiles(func(args []string) error {
-			d, err := a.read(&f, args[0])
+		RunE: c.onFiles(func(args []string) error {
+			d, err := c.read(&f, args[0])
 			if err != nil {
 				return err
 			}
 			st := statisticsOf(d, top)
-			if a.json {
-				return a.print(st)
+			if c.JSON {
+				return c.print(st)
 			}
-			return a.report(st.write)
+			return c.report(st.write)
 		}),
 	}
 	f.add(cmd)
 	cmd.Flags().IntVar(&top, "top", 10, "list this `number` of types of each kind, 0: all")
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if top < 0 {
-			return usageError(fmt.Errorf("--top %d: it cannot be negative", top))
+			return cli.UsageError(fmt.Errorf("--top %d: it cannot be negative", top))
 		}
 		return f.check(cmd, args)
 	}

@@ -1,4 +1,4 @@
-package clientcmd
+package files
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ type convertOptions struct {
 	target    formats.Target
 }
 
-func (a *app) convert() *cobra.Command {
+func (c *commands) convert() *cobra.Command {
 	var f fileFlags
 	var to, nameTypes string
 	var o convertOptions
@@ -57,7 +57,7 @@ Exit codes: 0 done, 1 error, or something was lost with --fail-on-loss, 2 usage.
   tmshare-client convert GCL-2-1.xtm gcl.xtm.gz
   tmshare-client convert --to xtm1.0 --name-types ontopia egov.xtm - | gzip > egov.gz`,
 		Args: cli.Args(cobra.ExactArgs(2)),
-		RunE: a.onFiles(func(args []string) error { return a.convertFile(&f, args[0], o) }),
+		RunE: c.onFiles(func(args []string) error { return c.convertFile(&f, args[0], o) }),
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "`format`: "+formats.List(formats.All)+" (default: by the ending of OUT)")
@@ -65,14 +65,14 @@ Exit codes: 0 done, 1 error, or something was lost with --fail-on-loss, 2 usage.
 	cmd.Flags().BoolVar(&o.target.FailOnLoss, "fail-on-loss", false, "write nothing, exit code 1, where the format cannot carry all")
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) (err error) {
 		if o.format, err = formatFor(to, args[1]); err != nil {
-			return usageError(err)
+			return cli.UsageError(err)
 		}
 		switch nameTypes {
 		case "omit":
 		case "ontopia":
 			o.nameTypes = xtm.OntopiaNameTypes
 		default:
-			return usageError(fmt.Errorf("--name-types %q: use omit or ontopia", nameTypes))
+			return cli.UsageError(fmt.Errorf("--name-types %q: use omit or ontopia", nameTypes))
 		}
 		o.target.Path = args[1]
 		return f.check(cmd, args)
@@ -93,16 +93,16 @@ func formatFor(to, out string) (*formats.Format, error) {
 	return nil, fmt.Errorf("%s: its ending does not tell the format: say it with --to", out)
 }
 
-func (a *app) convertFile(f *fileFlags, in string, o convertOptions) error {
-	d, err := a.read(f, in)
+func (c *commands) convertFile(f *fileFlags, in string, o convertOptions) error {
+	d, err := c.read(f, in)
 	if err != nil {
 		return err
 	}
 	// From here on there may be a temporary file to remove.
-	ctx, stop := untilInterrupted(a.command.Context())
+	ctx, stop := cli.UntilInterrupted(c.command.Context())
 	defer stop()
 	target := o.target
-	target.Stdout = a.command.OutOrStdout()
+	target.Stdout = c.command.OutOrStdout()
 	lost, err := target.Write(ctx, d.As(o.format, o.nameTypes))
 	var loss *formats.LossError
 	switch {
@@ -113,14 +113,14 @@ func (a *app) convertFile(f *fileFlags, in string, o convertOptions) error {
 	case err != nil:
 		return err
 	}
-	a.reportLosses(o.format, lost)
+	c.ReportLosses(c.command.ErrOrStderr(), o.format, lost)
 	if target.Path == "-" { // the map is there
 		return nil
 	}
 	topics, associations := count(d.Map)
-	if a.json {
-		return a.print(converted{d.Name, d.Version, target.Path, o.format, topics, associations, lost})
+	if c.JSON {
+		return c.print(converted{d.Name, d.Version, target.Path, o.format, topics, associations, lost})
 	}
-	a.printf("%s (XTM %s) written to %s as %s: %d topics, %d associations\n", d.Name, d.Version, target.Path, o.format, topics, associations)
+	c.printf("%s (XTM %s) written to %s as %s: %d topics, %d associations\n", d.Name, d.Version, target.Path, o.format, topics, associations)
 	return nil
 }
