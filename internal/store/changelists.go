@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -12,17 +13,6 @@ import (
 // The change lists of ResourceSync cut the log at places of their own: after a number of
 // changes, or after a while. A list that is closed stays as it is for ever. The lists begin
 // when somebody asks for them first: what was before is in the first resource list.
-
-// Changes is how far the log is cut into change lists.
-type Changes struct {
-	Closed   uint64    // how many lists are closed; they are numbered from 1
-	Open     uint64    // sequence of the first entry of the one that is not
-	OpenFrom time.Time // what it is from on: the time of the entry before
-}
-
-// Pruned reports whether history up to a sequence has gone that the open list had: by a program that
-// does not know of change lists, or while they were not offered. The list may not be read then.
-func (c *Changes) Pruned(horizon uint64) bool { return c.Open <= horizon }
 
 // ChangeList is a row of entries of the log: all that changed after From, up to Until.
 type ChangeList struct {
@@ -61,7 +51,7 @@ func (db *DB) CutChanges(ctx context.Context, name string, after uint64, at time
 				return err
 			}
 			if last == 0 {
-				return putCollection(t, c)
+				return collections.Put(t, c)
 			}
 			if err := v.closeChanges(c.Changes, last); err != nil {
 				return err

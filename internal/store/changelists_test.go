@@ -118,7 +118,7 @@ func TestChangeListsAreARowWithoutGaps(t *testing.T) {
 						next, from = l.Last+1, l.Until
 					}
 				})
-				require.Equal(t, Changes{uint64(len(lists)), next, from}, *c.Changes)
+				require.Equal(t, Changes{Closed: uint64(len(lists)), Open: next, OpenFrom: from}, *c.Changes)
 			},
 		})
 		closed += len(known)

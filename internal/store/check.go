@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -140,7 +141,7 @@ func (c *checker) all() error {
 func (c *checker) collection(v *View) error {
 	where := "collection " + v.Name
 	c.progress(where)
-	topics, err := c.records(v.tx, where, restoreRemedy, v.source())
+	topics, err := c.records(v.tx, where, restoreRemedy, v.SourceKey())
 	if err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func (c *checker) collection(v *View) error {
 				return errHoldsNoMore
 			}
 			now.Topics = topics
-			return putCollection(now.tx, &now.Collection)
+			return collections.Put(now.tx, &now.Collection)
 		}), nil, "it has %d topics, not %d as its row has it", topics, v.Topics)
 	}
 	for _, check := range []func(string, *View) error{c.log, c.logTree, c.keys, c.fragments, c.snapshots} {
@@ -209,7 +210,7 @@ func (c *checker) log(where string, v *View) error {
 func (c *checker) entry(where string, v *View, e *Entry) error {
 	k, leads := v.leadsTo(e)
 	if !leads {
-		want := keyRow{e.Seq, e.TopicSI}
+		want := collections.KeyRow{Seq: e.Seq, TopicSI: e.TopicSI}
 		c.repairable(where, v.again(func(now *View) error {
 			there, err := now.isEntry(e.Seq)
 			if err != nil {
@@ -218,7 +219,7 @@ func (c *checker) entry(where string, v *View, e *Entry) error {
 			if _, leads := now.leadsTo(e); leads || !there {
 				return errHoldsNoMore
 			}
-			return now.tx.PutJSON(topicKeyKey(&now.Collection, fragment.Key(e.TopicSI)), want)
+			return now.tx.PutJSON(collections.TopicKey(&now.Collection, fragment.Key(e.TopicSI)), want)
 		}), nil, "the topic %s does not lead to its last entry, %d", e.TopicSI, e.Seq)
 		k = want
 	}
@@ -258,8 +259,8 @@ func (c *checker) entry(where string, v *View, e *Entry) error {
 }
 
 // leadsTo returns the row of the key of an entry, and whether that leads to it or a later one.
-func (v *View) leadsTo(e *Entry) (k keyRow, ok bool) {
-	there, err := v.tx.GetJSON(topicKeyKey(&v.Collection, fragment.Key(e.TopicSI)), &k)
+func (v *View) leadsTo(e *Entry) (k collections.KeyRow, ok bool) {
+	there, err := v.tx.GetJSON(collections.TopicKey(&v.Collection, fragment.Key(e.TopicSI)), &k)
 	return k, there && err == nil && k.Seq >= e.Seq
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -129,12 +130,12 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 		}, "has another content than was written", true},
 		"an identifier leads nowhere": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
-				return w.Delete(c.source().LocatorKey(keys.TableIdentifier, "http://example.org/other"))
+				return w.Delete(c.SourceKey().LocatorKey(keys.TableIdentifier, "http://example.org/other"))
 			})
 		}, `table 'i' .*is missing`, true},
 		"a locator leads elsewhere": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
-				return w.Put(c.source().LocatorKey(keys.TableLocator, "http://example.org/locator"), []byte(ref(1)))
+				return w.Put(c.SourceKey().LocatorKey(keys.TableLocator, "http://example.org/locator"), []byte(ref(1)))
 			})
 		}, `table 'l' .*something else`, true},
 		"an association has lost a player": {func(t *testing.T, db *DB, c *Collection) {
@@ -142,20 +143,20 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 			deleteFirst(t, db, id.PlayingPrefix(ref(5), fragment.AsPlayer))
 		}, `subscription s.*table 'a' .*is missing`, true},
 		"an association has lost its first player": {func(t *testing.T, db *DB, c *Collection) {
-			deleteFirst(t, db, c.source().PlayingPrefix(ref(4), fragment.AsPlayer))
+			deleteFirst(t, db, c.SourceKey().PlayingPrefix(ref(4), fragment.AsPlayer))
 		}, `table 'a' .*is missing`, true},
 		"a count is wrong": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
-				return w.Put(c.source().LocatorKey(keys.TableMentions, ref(2)), make([]byte, 8))
+				return w.Put(c.SourceKey().LocatorKey(keys.TableMentions, ref(2)), make([]byte, 8))
 			})
 		}, `table 'n' .*something else`, true},
 		"a row of reifiers belongs to nothing": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
-				return w.Put(c.source().ReifiedKey(c.source().LocatorKey(keys.TableTopic, ref(6))), nil)
+				return w.Put(c.SourceKey().ReifiedKey(c.SourceKey().LocatorKey(keys.TableTopic, ref(6))), nil)
 			})
 		}, `table 'r' .*belongs to no record`, true},
 		"the number of topics is wrong": {func(t *testing.T, db *DB, c *Collection) {
-			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error { other := *c; other.Topics += 2; return putCollection(t, &other) }))
+			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error { other := *c; other.Topics += 2; return collections.Put(t, &other) }))
 		}, "topics, not", true},
 		"a fragment is lost": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error { return w.Delete(keys.Sequence(keys.TableFragment, c.Number, c.Head)) })
@@ -172,11 +173,11 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 			})
 		}, "a fragment is of an entry that is not there", true},
 		"a topic key is lost": {func(t *testing.T, db *DB, c *Collection) {
-			raw(t, db, func(w kv.Writer) error { return w.Delete(topicKeyKey(c, fragment.Key(ref(4)))) })
+			raw(t, db, func(w kv.Writer) error { return w.Delete(collections.TopicKey(c, fragment.Key(ref(4)))) })
 		}, "does not lead to its last entry", true},
 		"a topic key leads nowhere": {func(t *testing.T, db *DB, c *Collection) {
 			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error {
-				return t.PutJSON(topicKeyKey(c, fragment.Key(ref(4))), keyRow{c.Head + 7, ref(4)})
+				return t.PutJSON(collections.TopicKey(c, fragment.Key(ref(4))), collections.KeyRow{Seq: c.Head + 7, TopicSI: ref(4)})
 			}))
 		}, "leads to no entry of its topic", true},
 		"numbers would be given out again": {func(t *testing.T, db *DB, c *Collection) {
@@ -186,19 +187,19 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 			raw(t, db, func(w kv.Writer) error { return w.Delete(keys.Sequence(keys.TableLog, c.Number, c.Head-3)) })
 		}, "the log lacks the entries", false},
 		"the first row of an association cannot be read, another can": {func(t *testing.T, db *DB, c *Collection) {
-			at := firstKey(t, db, c.source().PlayingPrefix(ref(4), fragment.AsPlayer))
+			at := firstKey(t, db, c.SourceKey().PlayingPrefix(ref(4), fragment.AsPlayer))
 			value := bytes.Clone(rowAt(t, db, at))
 			value[0] = 1 // as if the record were elsewhere
 			raw(t, db, func(w kv.Writer) error { return w.Put(at, value) })
 		}, `table 'a' .*says something else`, true},
 		"an association cannot be read": {func(t *testing.T, db *DB, c *Collection) {
 			for i := range 6 {
-				at := firstKey(t, db, c.source().PlayingPrefix(ref(i), fragment.AsPlayer))
+				at := firstKey(t, db, c.SourceKey().PlayingPrefix(ref(i), fragment.AsPlayer))
 				raw(t, db, func(w kv.Writer) error { return w.Put(at, []byte{0, 255}) })
 			}
 		}, "the record of an association of .* cannot be read", false},
 		"a topic cannot be read": {func(t *testing.T, db *DB, c *Collection) {
-			raw(t, db, func(w kv.Writer) error { return w.Put(c.source().LocatorKey(keys.TableTopic, ref(3)), []byte{255}) })
+			raw(t, db, func(w kv.Writer) error { return w.Put(c.SourceKey().LocatorKey(keys.TableTopic, ref(3)), []byte{255}) })
 		}, "the record of the topic .* cannot be read", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -285,7 +286,7 @@ func TestMendingKeepsWhatOthersWroteMeanwhile(t *testing.T) {
 		"a fragment": {put(func(c *Collection) []byte { return keys.Sequence(keys.TableFragment, c.Number, c.Head+1) }), more},
 		"a topic key": {func(t testing.TB, db *DB, c *Collection) {
 			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error {
-				return t.PutJSON(topicKeyKey(c, fragment.Key(ref(900))), keyRow{c.Head, ref(900)})
+				return t.PutJSON(collections.TopicKey(c, fragment.Key(ref(900))), collections.KeyRow{Seq: c.Head, TopicSI: ref(900)})
 			}))
 		}, func(t testing.TB, db *DB) {
 			publish(t, db, "m", &fragment.Change{
@@ -313,7 +314,7 @@ func TestMendingKeepsWhatOthersWroteMeanwhile(t *testing.T) {
 		}},
 		"an index": {func(t testing.TB, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
-				return w.Delete(c.source().LocatorKey(keys.TableIdentifier, "http://example.org/other"))
+				return w.Delete(c.SourceKey().LocatorKey(keys.TableIdentifier, "http://example.org/other"))
 			})
 		}, func(t testing.TB, db *DB) {
 			require.NoError(t, db.Check(t.Context(), true, func(Finding) {}, func(string) {}))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -40,7 +41,7 @@ func (db *DB) mend(ctx context.Context, f *Finding) (mended bool, err error) {
 func (v *View) again(f func(*View) error) func(*txn.Tx) error {
 	name, number, db := v.Name, v.Number, v.db
 	return func(t *txn.Tx) error {
-		now, err := getCollection(t, name)
+		now, err := collections.Get(t, name)
 		if errors.Is(err, ErrNotFound) || err == nil && now.Number != number {
 			return errHoldsNoMore
 		}

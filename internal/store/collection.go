@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -31,125 +31,30 @@ var (
 	ErrRecordTooLarge = kv.ErrTooLarge
 )
 
-// Collection is a published topic map. The exported fields above the line are
-// given when it is created; the store keeps the others.
-type Collection struct {
-	Name string
-	SP   string // source locator prefix
-	Settings
+// Forms are the XTM versions in which fragments and snapshots are kept.
+var Forms = rendered.Forms
 
-	Epoch   uuid.UUID // names the history: a new database has a new one
-	Created time.Time
-	Head    uint64    // sequence of the last entry; the first is 1
-	Updated time.Time // of the last entry; strictly increasing
-	Run     uint32    `json:",omitempty"` // of the last entry, see [Entry]
-	Topics  int
-
-	Segments    []Segment `json:",omitempty"` // of the fragments feed; none: all documents have the same size
-	Horizon     uint64    `json:",omitempty"` // the sequence up to which the log is pruned
-	HorizonTime time.Time // of the last entry that is
-	HorizonRun  uint32    `json:",omitempty"` // of that entry
-	Offers      []Offer   `json:",omitempty"` // how RecordForms have changed
-	Changes     *Changes  `json:",omitempty"` // nil: nobody has asked for change lists yet
-	Hashed      uint64    `json:",omitempty"` // how many entries the tree of the log has; all where Sign is set
-	Restating   bool      `json:",omitempty"` // records are still to be published by which what is offered of them shows
-
-	// OldRecords is the sequence up to which entries may be of a version whose records of
-	// classes had their instances. Such a version has written the collection where it is nil.
-	OldRecords *uint64 `json:",omitempty"`
-
-	Number     uint32
-	Generation uint32
-}
-
-func (c *Collection) source() keys.Source {
-	return keys.Source{Number: c.Number, Generation: c.Generation}
-}
-
-// digest returns the text of the digest of the state.
-func (c *Collection) digest(t *txn.Tx) (string, error) {
-	d, err := records.Of(t, c.source()).Digest()
-	return d.String(), err
-}
-
-// Entry is an entry of the change log: one fragment.
-type Entry struct {
-	Seq     uint64
-	Run     uint32 `json:",omitempty"` // a random number of the process that wrote the entry; 0 in entries of earlier programs
-	Updated time.Time
-	TopicSI fragment.Ref
-	Topic   fragment.Ref `json:",omitempty"` // the topic described, where its TopicSI is another
-	Title   string
-	Deleted bool `json:",omitempty"`
-	Stored  bool `json:",omitempty"` // the fragment's bytes are kept; else it is rendered when asked for
-	Apart   bool `json:",omitempty"` // the bytes of the record form are kept, and are others than those of the fragment
-
-	// Digest is the text of the state digest after the commit whose last entry it is; "" in others, and in
-	// those of earlier programs.
-	Digest string `json:",omitempty"`
-
-	Author   string            `json:",omitempty"` // who has made the change
-	Note     string            `json:",omitempty"` // why
-	Commit   uint64            `json:",omitempty"` // sequence of the first entry of its commit, where that is another; entries of earlier programs have none
-	Prior    uint64            `json:",omitempty"` // sequence of the entry of the key before, 0: there was none
-	Modified bool              `json:",omitempty"` // the record lived before; else this is its creation
-	Digests  []rendered.Digest `json:",omitempty"` // of the record form in each of Forms, where it is stored
-	Patches  []rendered.Digest `json:",omitempty"` // of the patch from the record form of Prior, in each of Forms; of no length where there is none
-}
-
-// Describes returns the TopicSI of the topic that the entry's fragment describes.
-func (e *Entry) Describes() fragment.Ref {
-	if e.Topic != "" {
-		return e.Topic
-	}
-	return e.TopicSI
-}
-
-// Lives reports whether the key of the entry's TopicSI stands for a topic after it:
-// else that is deleted, or goes on under another key.
-func (e *Entry) Lives() bool { return !e.Deleted && e.Topic == "" }
-
-// RecordStored reports whether the bytes of the record form are kept; else it is rendered when
-// asked for.
-func (e *Entry) RecordStored() bool { return e.Stored || e.Apart }
-
-func getCollection(t *txn.Tx, name string) (*Collection, error) {
-	var c Collection
-	ok, err := t.GetJSON(keys.Name(keys.TableCollection, name), &c)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, fmt.Errorf("%w: collection %q", ErrNotFound, name)
-	}
-	return &c, nil
-}
-
-func putCollection(t *txn.Tx, c *Collection) error {
-	return t.PutJSON(keys.Name(keys.TableCollection, c.Name), c)
-}
+// What a node publishes: see package collections.
+type (
+	// Collection is a published topic map.
+	Collection = collections.Collection
+	// Entry is an entry of the change log: one fragment.
+	Entry = collections.Entry
+	// Segment is a row of documents of the fragments feed that have the same size.
+	Segment = collections.Segment
+	// Changes is how far the log is cut into change lists.
+	Changes = collections.Changes
+	// Offer says in which forms records are offered, from an entry on.
+	Offer = collections.Offer
+)
 
 // Collections returns all collections by name.
 func (db *DB) Collections(ctx context.Context) (all []Collection, err error) {
 	err = db.rows.View(ctx, func(t *txn.Tx) (err error) {
-		all, err = allCollections(t)
+		all, err = collections.All(t)
 		return err
 	})
 	return all, err
-}
-
-func allCollections(t *txn.Tx) (all []Collection, err error) {
-	for r, err := range t.Scan([]byte{keys.TableCollection}, nil) {
-		if err != nil {
-			return nil, err
-		}
-		var c Collection
-		if err := json.Unmarshal(r.Value, &c); err != nil {
-			return nil, err
-		}
-		all = append(all, c)
-	}
-	return all, nil
 }
 
 // CreateCollection publishes a map that was not there before, with an entry for
@@ -174,7 +79,7 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 	c.OldRecords = new(uint64)
 	c.Created = db.now().UTC().Truncate(time.Microsecond)
 	c.Updated = c.Created
-	err = db.load(ctx, c.source(), fragment.Records(src), func(l Loading) {
+	err = db.load(ctx, c.SourceKey(), fragment.Records(src), func(l Loading) {
 		if progress != nil && l.Rows == 0 {
 			progress(l.Records)
 		}
@@ -190,7 +95,7 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 			if err := absent(t, c.Name); err != nil {
 				return err
 			}
-			return putCollection(t, &c)
+			return collections.Put(t, &c)
 		})
 	}
 	if err != nil {
@@ -205,7 +110,7 @@ func absent(t *txn.Tx, name string) error {
 		return fmt.Errorf("%w: a subscription of this node has the name %q; choose another name for the collection, or end the subscription", ErrNameTaken, name)
 	}
 	if err == nil {
-		_, err = getCollection(t, name)
+		_, err = collections.Get(t, name)
 	}
 	switch {
 	case err == nil:
@@ -237,20 +142,20 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) e
 			err = context.Cause(ctx)
 		}
 		if err == nil && last != nil {
-			err = logRows(c, last, nil, bulk.Put)
+			err = collections.PutLast(c, last, nil, bulk.Put)
 		}
 		if err != nil {
 			return err
 		}
 		c.Topics++
-		e := db.next(c, first, fragment.Entry{TopicSI: t.TopicSI(), Topic: t.TopicSI(), Title: t.Title()})
+		e := c.Next(db.now(), db.run, first, fragment.Entry{TopicSI: t.TopicSI(), Topic: t.TopicSI(), Title: t.Title()})
 		e.Author, e.Note = by.Author, by.Note
 		last = &e
 	}
 	if last != nil {
-		err := db.rows.View(ctx, func(t *txn.Tx) (err error) { last.Digest, err = c.digest(t); return err })
+		err := db.rows.View(ctx, func(t *txn.Tx) (err error) { last.Digest, err = c.Digest(t); return err })
 		if err == nil {
-			err = logRows(c, last, nil, bulk.Put)
+			err = collections.PutLast(c, last, nil, bulk.Put)
 		}
 		if err != nil {
 			return err
@@ -267,7 +172,7 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) e
 func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Source, checks ...func(*Collection) error) (*Collection, error) {
 	var empty, filled Collection
 	err := db.rows.View(ctx, func(t *txn.Tx) error {
-		c, err := getCollection(t, name)
+		c, err := collections.Get(t, name)
 		if err == nil {
 			empty, filled = *c, *c
 			err = stillEmpty(c, &empty)
@@ -280,7 +185,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	if filled.Number, err = records.NextNumber(ctx, db.rows); err != nil { // rows of its own, that nothing shows yet
 		return nil, err
 	}
-	if err = db.load(ctx, filled.source(), fragment.Records(src), nil); err == nil {
+	if err = db.load(ctx, filled.SourceKey(), fragment.Records(src), nil); err == nil {
 		err = db.loadLog(ctx, &filled, src)
 	}
 	if err == nil {
@@ -297,7 +202,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 				return err
 			}
 		}
-		return putCollection(t, &filled)
+		return collections.Put(t, &filled)
 	})
 	unused := &empty
 	if err != nil {
@@ -319,7 +224,7 @@ func stillEmpty(c, was *Collection) error {
 func (db *DB) update(ctx context.Context, name string, checks []func(*Collection) error, change func(*txn.Tx, *Collection) error) (*Collection, error) {
 	var c *Collection
 	err := db.rows.Update(ctx, func(t *txn.Tx) (err error) {
-		if c, err = getCollection(t, name); err != nil {
+		if c, err = collections.Get(t, name); err != nil {
 			return err
 		}
 		for _, check := range checks {
@@ -359,7 +264,7 @@ func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*
 // deleteRows removes what is kept under the number of a collection that nothing
 // names any more, also where ctx ends.
 func (db *DB) deleteRows(ctx context.Context, c *Collection) error {
-	err := records.Delete(ctx, db.rows.Engine, c.source())
+	err := records.Delete(ctx, db.rows.Engine, c.SourceKey())
 	for _, table := range []byte{keys.TableLog, keys.TableFragment, keys.TableKey, keys.TableLogHash, keys.TableSnapshot, keys.TableChangeList} {
 		err = errors.Join(err, db.rows.Engine.DeletePrefix(context.WithoutCancel(ctx), keys.Collection(table, c.Number)))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -47,19 +48,19 @@ func (d *Dump) Rows() iter.Seq2[Row, error] {
 // SnapshotFiles returns the paths of the files of all snapshots that are listed, relative to
 // the data folder and with slashes.
 func (d *Dump) SnapshotFiles() (paths []string, err error) {
-	collections, err := allCollections(d.tx)
+	all, err := collections.All(d.tx)
 	if err != nil {
 		return nil, err
 	}
-	for i := range collections {
-		c := &collections[i]
-		all, err := (&View{Collection: *c, db: d.db, tx: d.tx}).Snapshots()
+	for i := range all {
+		c := &all[i]
+		snapshots, err := (&View{Collection: *c, db: d.db, tx: d.tx}).Snapshots()
 		if err != nil {
 			return nil, err
 		}
-		for j := range all {
+		for j := range snapshots {
 			for _, version := range Forms {
-				relative, err := filepath.Rel(d.db.dir, d.db.snapshotFile(c, &all[j], version))
+				relative, err := filepath.Rel(d.db.dir, d.db.snapshotFile(c, &snapshots[j], version))
 				if err != nil {
 					return nil, err
 				}
@@ -94,12 +95,12 @@ func (db *DB) Load(ctx context.Context, rows iter.Seq2[Row, error]) error {
 func (db *DB) BeginEpochs(ctx context.Context) error {
 	epochs := map[uint32]uuid.UUID{} // by the numbers of collections: the same ones if this is tried again
 	return db.rows.Update(ctx, func(t *txn.Tx) error {
-		collections, err := allCollections(t)
+		all, err := collections.All(t)
 		if err != nil {
 			return err
 		}
-		for i := range collections {
-			c := &collections[i]
+		for i := range all {
+			c := &all[i]
 			was := db.snapshotFolder(c)
 			if _, ok := epochs[c.Number]; !ok {
 				epochs[c.Number] = uuid.New()
@@ -108,7 +109,7 @@ func (db *DB) BeginEpochs(ctx context.Context) error {
 			if err := os.Rename(was, db.snapshotFolder(c)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			if err := putCollection(t, c); err != nil {
+			if err := collections.Put(t, c); err != nil {
 				return err
 			}
 		}

@@ -52,9 +52,9 @@ func TestEntryIdentifiersLeadBack(t *testing.T) {
 		last, err := v.Entry(v.Head)
 		require.NoError(t, err)
 		for name, id := range map[string]uuid.UUID{
-			"no entry":         v.id(last.Run, 0),
-			"not yet an entry": v.id(last.Run, v.Head+1),
-			"far away":         v.id(last.Run, 1<<48-1),
+			"no entry":         v.IDOf(last.Run, 0),
+			"not yet an entry": v.IDOf(last.Run, v.Head+1),
+			"far away":         v.IDOf(last.Run, 1<<48-1),
 			"the epoch":        v.Epoch,
 			"nil":              uuid.Nil,
 			"max":              uuid.Max,

@@ -1,58 +1,18 @@
 package store
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
 )
 
-// Identifiers of entries and addresses of documents must not name other content after the
-// data folder was put back to an older copy. The epoch and the sequence cannot tell: both
-// are in the copy. So each entry has a number that is random for each opening of the
-// database, its run, and identifiers and addresses contain it.
-
-// ID returns the identifier of an entry: a UUID of version 8 (RFC 9562 §5.8) made of the
-// run, 42 bits of the epoch and the sequence.
-func (c *Collection) ID(e *Entry) uuid.UUID { return c.id(e.Run, e.Seq) }
-
-func (c *Collection) id(run uint32, seq uint64) uuid.UUID {
-	id := c.History(run)
-	id[6] = 0x80 | id[6]&0x0F
-	for i := range 6 {
-		id[15-i] = byte(seq >> (8 * i))
-	}
-	return id
-}
-
-// History returns the epoch with the number of a run in its first four bytes.
-func (c *Collection) History(run uint32) uuid.UUID {
-	id := c.Epoch
-	binary.BigEndian.PutUint32(id[:], run^binary.BigEndian.Uint32(id[:]))
-	return id
-}
-
-// runIn is the inverse of History, for all that begins as it does.
-func (c *Collection) runIn(id uuid.UUID) uint32 {
-	return binary.BigEndian.Uint32(id[:]) ^ binary.BigEndian.Uint32(c.Epoch[:])
-}
-
-// RunOf returns the run in what History has returned, and whether that is of this epoch.
-func (c *Collection) RunOf(history uuid.UUID) (run uint32, ok bool) {
-	run = c.runIn(history)
-	return run, c.History(run) == history
-}
-
 // EntryOf returns the entry with an identifier. It is ErrGone where the entry is pruned,
 // ErrNotFound where there was none.
 func (v *View) EntryOf(id uuid.UUID) (*Entry, error) {
-	var seq uint64
-	for _, b := range id[10:] {
-		seq = seq<<8 | uint64(b)
-	}
+	_, seq, ok := v.SequenceOf(id)
 	none := fmt.Errorf("%w: entry %s of collection %q", ErrNotFound, id, v.Name)
-	if v.id(v.runIn(id), seq) != id || seq == 0 || seq > v.Head {
+	if !ok || seq > v.Head {
 		return nil, none
 	}
 	e, err := v.Entry(seq)

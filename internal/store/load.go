@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
@@ -45,13 +46,13 @@ func (db *DB) migrate(ctx context.Context, from string) error {
 				return err
 			}
 		}
-		all, err := allCollections(t)
+		all, err := collections.All(t)
 		if err != nil {
 			return err
 		}
 		var ids []keys.Source
 		for i := range all {
-			ids = append(ids, all[i].source())
+			ids = append(ids, all[i].SourceKey())
 		}
 		for s, err := range sources.All(t) {
 			if err != nil {

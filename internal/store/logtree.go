@@ -8,23 +8,10 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/logtree"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
-
-// appendLeaf adds a leaf to the tree of the log: that of the entry with the sequence c.Hashed+1.
-func appendLeaf(t *txn.Tx, c *Collection, leaf []byte) error {
-	if err := (logtree.Tree{Tx: t, Number: c.Number}).Append(c.Hashed, leaf); err != nil {
-		return err
-	}
-	c.Hashed++
-	return nil
-}
-
-// leaf returns the leaf of an entry.
-func (e *Entry) leaf() []byte {
-	return checkpoint.Leaf(e.Updated, string(e.TopicSI), !e.Deleted, e.Digest)
-}
 
 // hashLog adds the leaves of so many entries that the tree lacks, at most.
 func (db *DB) hashLog(t *txn.Tx, c *Collection, most uint64) error {
@@ -35,14 +22,14 @@ func (db *DB) hashLog(t *txn.Tx, c *Collection, most uint64) error {
 			return err
 		}
 		for c.Hashed+1 < min(e.Seq, last+1) { // those before it are pruned
-			if err := appendLeaf(t, c, nil); err != nil {
+			if err := collections.AppendLeaf(t, c, nil); err != nil {
 				return err
 			}
 		}
 		if e.Seq > last {
 			return nil
 		}
-		if err := appendLeaf(t, c, e.leaf()); err != nil {
+		if err := collections.AppendLeaf(t, c, e.Leaf()); err != nil {
 			return err
 		}
 	}
@@ -83,7 +70,7 @@ func (db *DB) prepareSigning(ctx context.Context, name string, change func(*Sett
 			if err := db.hashLog(t, c, hashesAtOnce); err != nil {
 				return err
 			}
-			return putCollection(t, c)
+			return collections.Put(t, c)
 		})
 		if prepared || err != nil {
 			return err
@@ -100,7 +87,7 @@ func (c *checker) logTree(where string, v *View) error {
 			same, err = tree.Compare(n, nil)
 		}
 		if err == nil && same && n < v.Hashed {
-			same, err = tree.Compare(n, e.leaf())
+			same, err = tree.Compare(n, e.Leaf())
 			n++
 		}
 		switch {
@@ -120,7 +107,7 @@ func (v *View) Checkpoint() (*checkpoint.Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	digest, err := v.Collection.digest(v.tx)
+	digest, err := v.Collection.Digest(v.tx)
 	return &checkpoint.Checkpoint{Origin: v.SP, Size: int64(v.Hashed), Root: root, Digest: digest}, err
 }
 

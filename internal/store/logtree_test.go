@@ -40,7 +40,7 @@ func (h *history) sign() {
 			h.leaves = append(h.leaves, nil)
 			continue
 		}
-		h.leaves = append(h.leaves, e.leaf())
+		h.leaves = append(h.leaves, e.Leaf())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -51,9 +52,6 @@ func (db *DB) MaterializeFragments(ctx context.Context, name string) (records in
 	}
 }
 
-// kept reports whether the record form of an entry and its digests are there.
-func (e *Entry) kept() bool { return e.RecordStored() && len(e.Digests) == len(Forms) }
-
 // notKept returns rows of records, from the one with a key on, whose last entries are not
 // kept. next is the key to go on with, nil where there are no more.
 func (v *View) notKept(from []byte) (unkept [][]byte, next []byte, err error) {
@@ -69,7 +67,7 @@ func (v *View) notKept(from []byte) (unkept [][]byte, next []byte, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if e.Lives() && !e.kept() {
+		if e.Lives() && !e.RecordKept() {
 			unkept = append(unkept, bytes.Clone(r.Key))
 		}
 	}
@@ -78,7 +76,7 @@ func (v *View) notKept(from []byte) (unkept [][]byte, next []byte, err error) {
 
 // keep stores the fragments of the records with these rows.
 func (db *DB) keep(ctx context.Context, t *txn.Tx, name string, unkept [][]byte) (kept int, err error) {
-	c, err := getCollection(t, name)
+	c, err := collections.Get(t, name)
 	if err != nil {
 		return 0, err
 	}
@@ -94,7 +92,7 @@ func (db *DB) keep(ctx context.Context, t *txn.Tx, name string, unkept [][]byte)
 		switch {
 		case err != nil:
 			return 0, err
-		case !e.Lives() || e.kept(): // by now
+		case !e.Lives() || e.RecordKept(): // by now
 		case e.RecordStored():
 			if err := v.digest(e); err != nil {
 				return 0, err
@@ -106,7 +104,7 @@ func (db *DB) keep(ctx context.Context, t *txn.Tx, name string, unkept [][]byte)
 		}
 	}
 	unlimited := int64(math.MaxInt64)
-	data, err := rendered.All(ctx, c.form(""), records.Cache(t, c.source()), wanted, &unlimited, true)
+	data, err := rendered.All(ctx, c.Form(""), records.Cache(t, c.SourceKey()), wanted, &unlimited, true)
 	if err != nil {
 		return 0, err
 	}
@@ -115,7 +113,7 @@ func (db *DB) keep(ctx context.Context, t *txn.Tx, name string, unkept [][]byte)
 			continue
 		}
 		kept++
-		if err := entryRows(c, entries[i], f, t.Put); err != nil {
+		if err := collections.PutEntry(c, entries[i], f, t.Put); err != nil {
 			return 0, err
 		}
 	}

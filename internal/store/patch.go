@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/xml/patch"
@@ -63,15 +62,6 @@ func patchBetween(before, after []byte) ([]byte, error) {
 		return nil, err
 	}
 	return patch.Make(from, to)
-}
-
-// PatchOf returns the digest of the patch in a form that leads to the record form of e, or nil
-// where there is none.
-func (e *Entry) PatchOf(version xtm.Version) *rendered.Digest {
-	if i := slices.Index(Forms[:], version); i >= 0 && i < len(e.Patches) && e.Patches[i].Length > 0 {
-		return &e.Patches[i]
-	}
-	return nil
 }
 
 // Patch returns the patch (see internal/xml/patch) that makes the record form of e, in a form, of

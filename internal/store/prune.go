@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -63,7 +64,7 @@ func (db *DB) pruneSome(ctx context.Context, name string, keep Retention) (entri
 			c.HorizonTime, c.HorizonRun = e.Updated, e.Run
 		}
 		c.Horizon = horizon
-		return putCollection(t, c)
+		return collections.Put(t, c)
 	})
 	return entries, more, err
 }
@@ -109,8 +110,8 @@ func (v *View) pruneTo(keep Retention, now time.Time) (uint64, error) {
 // forget removes the rows of an entry that is pruned. Of the last one of a key it
 // removes the fragment at most.
 func forget(t *txn.Tx, c *Collection, e *Entry) error {
-	var k keyRow
-	key := topicKeyKey(c, fragment.Key(e.TopicSI))
+	var k collections.KeyRow
+	key := collections.TopicKey(c, fragment.Key(e.TopicSI))
 	if _, err := t.GetJSON(key, &k); err != nil {
 		return err
 	}
@@ -136,8 +137,8 @@ func forgetSuperseded(t *txn.Tx, c *Collection, topicSI fragment.Ref) error {
 	if c.Horizon == 0 {
 		return nil
 	}
-	var k keyRow
-	ok, err := t.GetJSON(topicKeyKey(c, fragment.Key(topicSI)), &k)
+	var k collections.KeyRow
+	ok, err := t.GetJSON(collections.TopicKey(c, fragment.Key(topicSI)), &k)
 	if err != nil || !ok || k.Seq > c.Horizon {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -33,11 +34,11 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 	var c *Collection
 	err := update(ctx, func(t *txn.Tx) error {
 		var err error
-		if c, err = getCollection(t, name); err != nil {
+		if c, err = collections.Get(t, name); err != nil {
 			return err
 		}
 		t.Limit(db.maxPublication)
-		state := records.Cache(t, c.source())
+		state := records.Cache(t, c.SourceKey())
 		change, err := decide(*c, state)
 		if !db.shared {
 			decide = nil // it may hold a whole map, and is not asked again
@@ -51,7 +52,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		if err := applyChange(state, change); err != nil {
 			return err
 		}
-		digest, err := c.digest(t)
+		digest, err := c.Digest(t)
 		if err != nil {
 			return err
 		}
@@ -60,12 +61,12 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		budget, written := rendered.Budget(db.rendered, len(change.Entries)), 0
 		first := c.Head + 1
 		for some := range slices.Chunk(change.Entries, rendered.AtOnce) {
-			data, err := rendered.All(ctx, c.form(""), state, some, &budget, false)
+			data, err := rendered.All(ctx, c.Form(""), state, some, &budget, false)
 			if err != nil {
 				return err
 			}
 			for i := range some {
-				e := db.next(c, first, some[i])
+				e := c.Next(db.now(), db.run, first, some[i])
 				e.Author, e.Note = change.Author, change.Note
 				if written++; written == len(change.Entries) {
 					e.Digest = digest
@@ -73,18 +74,18 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 				if err := db.supersede(t, c, &e, data[i]); err != nil {
 					return err
 				}
-				if err := logRows(c, &e, data[i], t.PutUnread); err != nil {
+				if err := collections.PutLast(c, &e, data[i], t.PutUnread); err != nil {
 					return err
 				}
 				if c.Sign == "" {
 					continue
 				}
-				if err := appendLeaf(t, c, e.leaf()); err != nil {
+				if err := collections.AppendLeaf(t, c, e.Leaf()); err != nil {
 					return err
 				}
 			}
 		}
-		return putCollection(t, c)
+		return collections.Put(t, c)
 	})
 	if err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func (db *DB) keepFirstFragments(ctx context.Context, t *txn.Tx, c *Collection, 
 	}
 	budget := rendered.Budget(db.rendered, len(toRender))
 	for some := range slices.Chunk(toRender, rendered.AtOnce) {
-		data, err := rendered.All(ctx, c.form(""), prior, some, &budget, true)
+		data, err := rendered.All(ctx, c.Form(""), prior, some, &budget, true)
 		if err != nil {
 			return err
 		}
@@ -136,7 +137,7 @@ func (db *DB) keepFirstFragments(ctx context.Context, t *txn.Tx, c *Collection, 
 			if data[i] == nil {
 				continue // too large: it stays unstored, and shows the topic as it will be
 			}
-			if err := entryRows(c, first[i], data[i], t.PutUnread); err != nil {
+			if err := collections.PutEntry(c, first[i], data[i], t.PutUnread); err != nil {
 				return err
 			}
 		}

@@ -338,7 +338,7 @@ func onlyOf(t *testing.T, db *DB, c *Collection) {
 		for _, table := range []byte(keys.SourceTables + string([]byte{keys.TableLog, keys.TableFragment, keys.TableKey, keys.TableSnapshot, keys.TableChangeList})) {
 			for r, err := range rows.Scan([]byte{table}, nil) {
 				require.NoError(t, err)
-				assert.Equal(t, c.source().Key(table)[:5], r.Key[:5], "%c", table)
+				assert.Equal(t, c.SourceKey().Key(table)[:5], r.Key[:5], "%c", table)
 			}
 		}
 		return nil

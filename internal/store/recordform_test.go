@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/storetest"
@@ -189,7 +190,7 @@ func TestRecordsOfAnEarlierVersionArePublishedAgain(t *testing.T) {
 	require.NoError(t, err)
 	asBefore := func() {
 		require.NoError(t, db.rows.Update(t.Context(), func(x *txn.Tx) error { // as that version has left it
-			c, err := getCollection(x, "m")
+			c, err := collections.Get(x, "m")
 			require.NoError(t, err)
 			v := &View{Collection: *c, db: db, tx: x}
 			for e, err := range v.Records() {
@@ -209,13 +210,13 @@ func TestRecordsOfAnEarlierVersionArePublishedAgain(t *testing.T) {
 					f, e.Digests = nil, nil
 					require.NoError(t, x.Delete(keys.Sequence(keys.TableFragment, c.Number, e.Seq)))
 				}
-				require.NoError(t, logRows(c, &e, f, x.Put))
+				require.NoError(t, collections.PutLast(c, &e, f, x.Put))
 			}
 			c.OldRecords = nil
 			value, err := json.Marshal(c)
 			require.NoError(t, err)
 			require.NotContains(t, string(value), "OldRecords")
-			return putCollection(x, c)
+			return collections.Put(x, c)
 		}))
 	}
 	publishMap(t, db, "m", build(150))

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -22,49 +23,8 @@ import (
 
 // The records of a collection are its topics, each under the key of its TopicSI: the
 // metadata records of Atom-PMH, the resources of ResourceSync. The same log tells what
-// becomes of them. An entry that does not live (see [Entry.Lives]) is the end of a
+// becomes of them. An entry that does not live (see [collections.Entry.Lives]) is the end of a
 // record, until another entry of the key comes.
-
-// Offer says in which forms records are offered, from an entry on.
-type Offer struct {
-	After uint64 // sequence of the entry before
-	Forms []xtm.Version
-}
-
-// offer begins to offer records in other forms. A record is offered in those that
-// were in force at its last entry: so documents of entries never change, and
-// whoever reads them learns of each record that is offered otherwise.
-func (c *Collection) offer(forms []xtm.Version) {
-	slices.Sort(forms) // their order means nothing
-	if slices.Equal(forms, c.RecordForms) {
-		return
-	}
-	if len(c.Offers) == 0 {
-		c.Offers = []Offer{{0, c.RecordForms}}
-	}
-	if last := len(c.Offers) - 1; c.Offers[last].After == c.Head {
-		c.Offers = c.Offers[:last:last]
-	}
-	c.Offers = append(c.Offers[:len(c.Offers):len(c.Offers)], Offer{c.Head, forms})
-	c.Restating = true
-}
-
-// FormsOf returns the forms in which the record is offered whose last entry is e.
-func (c *Collection) FormsOf(e *Entry) []xtm.Version {
-	forms := c.RecordForms
-	for i := len(c.Offers) - 1; i >= 0; i-- {
-		if forms = c.Offers[i].Forms; e.Seq > c.Offers[i].After {
-			break
-		}
-	}
-	if len(forms) == 0 {
-		return Forms[:]
-	}
-	return forms
-}
-
-// MustRestate reports whether there is something to do for Restate.
-func (c *Collection) MustRestate() bool { return c.Restating || c.OldRecords == nil }
 
 // Restate publishes those records again that are offered in other forms than they
 // ought to be: other versions of XTM, or with the instances of a class, as earlier versions of
@@ -79,7 +39,7 @@ func (db *DB) Restate(ctx context.Context, name string) (records int, err error)
 		var next restating
 		err := db.rows.Update(ctx, func(t *txn.Tx) error {
 			n, next = 0, at
-			c, err := getCollection(t, name)
+			c, err := collections.Get(t, name)
 			if err != nil || !c.MustRestate() {
 				next.next = nil
 				return err
@@ -110,7 +70,7 @@ type restating struct {
 
 // restateSome publishes some of the records again.
 func (db *DB) restateSome(ctx context.Context, t *txn.Tx, c *Collection, at *restating) (records int, err error) {
-	offer := Offer{0, c.RecordForms}
+	offer := Offer{Forms: c.RecordForms}
 	if last := len(c.Offers) - 1; last >= 0 {
 		offer = c.Offers[last]
 	}
@@ -129,7 +89,7 @@ func (db *DB) restateSome(ctx context.Context, t *txn.Tx, c *Collection, at *res
 		return 0, err
 	}
 	c.Restating = at.next != nil
-	return len(stale), putCollection(t, c)
+	return len(stale), collections.Put(t, c)
 }
 
 // restate writes the rows of entries that say of topics what they are now. The fragment of
@@ -137,22 +97,22 @@ func (db *DB) restateSome(ctx context.Context, t *txn.Tx, c *Collection, at *res
 // own entries came in between.
 func (db *DB) restate(ctx context.Context, t *txn.Tx, c *Collection, again []fragment.Entry) error {
 	unlimited := int64(math.MaxInt64)
-	data, err := rendered.All(ctx, c.form(""), records.Cache(t, c.source()), again, &unlimited, false)
+	data, err := rendered.All(ctx, c.Form(""), records.Cache(t, c.SourceKey()), again, &unlimited, false)
 	if err != nil {
 		return err
 	}
 	first := c.Head + 1
 	for i := range again {
-		e := db.next(c, first, again[i])
+		e := c.Next(db.now(), db.run, first, again[i])
 		if i == len(again)-1 {
-			if e.Digest, err = c.digest(t); err != nil {
+			if e.Digest, err = c.Digest(t); err != nil {
 				return err
 			}
 		}
 		if err := db.supersede(t, c, &e, data[i]); err != nil {
 			return err
 		}
-		if err := logRows(c, &e, data[i], t.Put); err != nil {
+		if err := collections.PutLast(c, &e, data[i], t.Put); err != nil {
 			return err
 		}
 	}
@@ -221,7 +181,7 @@ func (v *View) hasOldRecord(e *Entry) (bool, error) {
 }
 
 func (v *View) lastOf(value []byte) (*Entry, error) {
-	var k keyRow
+	var k collections.KeyRow
 	if err := json.Unmarshal(value, &k); err != nil {
 		return nil, err
 	}

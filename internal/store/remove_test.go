@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -174,7 +175,7 @@ func TestDeletingBeforeASnapshotIsListed(t *testing.T) {
 			}
 			next := *successor
 			next.Name = "m"
-			return errors.Join(tx.Delete(keys.Name(keys.TableCollection, "successor")), putCollection(tx, &next))
+			return errors.Join(tx.Delete(keys.Name(keys.TableCollection, "successor")), collections.Put(tx, &next))
 		}))
 		taking.Wait()
 		require.ErrorIs(t, taken, ErrNotFound)

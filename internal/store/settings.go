@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/settings"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -27,14 +28,14 @@ func (db *DB) ChangeSettings(ctx context.Context, name string, change func(*Sett
 		if next.DocumentSize == 0 {
 			next.DocumentSize = c.DocumentSize
 		}
-		c.resizeDocuments(next.DocumentSize)
-		c.offer(next.RecordForms)
+		c.ResizeDocuments(next.DocumentSize)
+		c.OfferIn(next.RecordForms)
 		if next.Sign != "" {
 			if err := db.hashLog(t, c, c.Head); err != nil {
 				return err
 			}
 		}
 		c.Settings = next
-		return putCollection(t, c)
+		return collections.Put(t, c)
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/tmshare/tmshare/internal/durable"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -70,7 +71,7 @@ func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapsho
 			return err
 		}
 		taken = true
-		digest, err := c.digest(v.tx)
+		digest, err := c.Digest(v.tx)
 		if err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ func (db *DB) unlessDeleted(ctx context.Context, c *Collection, err error) error
 func (db *DB) listSnapshot(ctx context.Context, c *Collection, s *Snapshot, keep int) (listed *Snapshot, old []Snapshot, err error) {
 	err = db.rows.Update(ctx, func(t *txn.Tx) error {
 		listed, old = nil, nil
-		now, err := getCollection(t, c.Name)
+		now, err := collections.Get(t, c.Name)
 		if err == nil && now.Epoch != c.Epoch {
 			err = fmt.Errorf("%w: collection %q, which was created anew meanwhile", ErrNotFound, c.Name)
 		}
@@ -292,7 +293,7 @@ func (db *DB) DropLostSnapshots(ctx context.Context, name string) (dropped []Sna
 	}
 	err = db.rows.Update(ctx, func(t *txn.Tx) error {
 		dropped = nil
-		now, err := getCollection(t, name)
+		now, err := collections.Get(t, name)
 		if err != nil || now.Epoch != c.Epoch {
 			return err
 		}

@@ -25,7 +25,7 @@ func TestSoundIsWhatIsExpected(t *testing.T) {
 	var all []kv.Row
 	var id keys.Source
 	view(t, db, "m", func(v *View) {
-		id = v.source()
+		id = v.SourceKey()
 		for _, table := range []byte(keys.SourceTables) {
 			for r, err := range v.tx.Scan(id.Key(table), nil) {
 				require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -82,12 +83,12 @@ func (db *DB) ReadParts(ctx context.Context, f func([]Part) error) error {
 				parts = append(parts, Part{Name: s.Name, SP: s.SP, Source: records.Of(t, s.Source(s.State))})
 			}
 		}
-		own, err := allCollections(t)
+		own, err := collections.All(t)
 		if err != nil {
 			return err
 		}
 		for i := range own {
-			parts = append(parts, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Of(t, own[i].source())})
+			parts = append(parts, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Of(t, own[i].SourceKey())})
 		}
 		return f(parts)
 	})

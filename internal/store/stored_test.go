@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -151,9 +152,9 @@ func comparedWithout(t testing.TB, db *DB, want *merge.Memory, rng *rand.Rand, c
 	var taken []*fragment.Topic
 	var gone *fragment.Association
 	err := db.rows.Update(t.Context(), func(tx *txn.Tx) error {
-		c, err := getCollection(tx, "m")
+		c, err := collections.Get(tx, "m")
 		require.NoError(t, err)
-		state := records.Of(tx, c.source())
+		state := records.Of(tx, c.SourceKey())
 		players, others := byPart(t, want)
 		for _, from := range [][]*fragment.Topic{players, players, others, others} {
 			topic := from[rng.IntN(len(from))]
@@ -272,9 +273,9 @@ func TestDamagedRecordsAreFoundInComparing(t *testing.T) {
 			table = keys.TableTopic
 		}
 		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
-			for r, err := range tx.Scan(c.source().Key(table), nil) {
+			for r, err := range tx.Scan(c.SourceKey().Key(table), nil) {
 				require.NoError(t, err)
-				return tx.Put(damage(c.source(), r.Key, r.Value))
+				return tx.Put(damage(c.SourceKey(), r.Key, r.Value))
 			}
 			return nil
 		}))
@@ -327,7 +328,7 @@ func TestFragmentsAreKept(t *testing.T) {
 	require.True(t, slices.Equal(before, read()), "the same fragments")
 	view(t, db, "m", func(v *View) {
 		for e := range v.Records() {
-			require.True(t, e.kept())
+			require.True(t, e.RecordKept())
 		}
 	})
 	n, err = db.MaterializeFragments(t.Context(), "m")
@@ -336,7 +337,7 @@ func TestFragmentsAreKept(t *testing.T) {
 
 	// Those of versions that knew no digests get them.
 	require.NoError(t, db.rows.Update(t.Context(), func(x *txn.Tx) error {
-		c, err := getCollection(x, "m")
+		c, err := collections.Get(x, "m")
 		require.NoError(t, err)
 		v := &View{Collection: *c, db: db, tx: x}
 		e, err := v.entry(7)
@@ -408,7 +409,7 @@ func TestDocumentsKeepTheirBoundaries(t *testing.T) {
 			},
 			"resize": func(t *rapid.T) {
 				size := sizes.Draw(t, "size")
-				c.resizeDocuments(size)
+				c.ResizeDocuments(size)
 				c.DocumentSize, naive.size = size, uint64(size)
 			},
 			"restart": func(t *rapid.T) {

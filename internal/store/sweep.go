@@ -65,7 +65,7 @@ func (db *DB) leftovers(ctx context.Context) (*leftovers, error) {
 	}
 	for i := range collections {
 		c := &collections[i]
-		live[c.source()] = true
+		live[c.SourceKey()] = true
 		numbers[c.Number] = true
 		err := db.View(ctx, c.Name, func(v *View) error {
 			snapshots, err := v.Snapshots()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/statedigest"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -52,7 +53,7 @@ func (db *DB) decoded(t *txn.Tx, name string) (*Collection, error) {
 		c := last.(*decodedRow).c
 		return &c, nil
 	}
-	c, err := getCollection(t, name)
+	c, err := collections.Get(t, name)
 	if err == nil {
 		db.seen.Store(name, &decodedRow{slices.Clone(row), *c})
 	}
@@ -68,11 +69,11 @@ type decodedRow struct {
 // DigestNode returns the node at a path of the tree of the state digest. The one at the empty path has the digest
 // of the state.
 func (v *View) DigestNode(path []byte) (*statedigest.Node, error) {
-	return records.Of(v.tx, v.source()).DigestNode(path)
+	return records.Of(v.tx, v.SourceKey()).DigestNode(path)
 }
 
 // Source returns the records of the published map.
-func (v *View) Source() fragment.Source { return records.Of(v.tx, v.source()) }
+func (v *View) Source() fragment.Source { return records.Of(v.tx, v.SourceKey()) }
 
 // Entries iterates over the entries from a sequence on, ascending, without those
 // that are pruned.
@@ -120,8 +121,8 @@ func (v *View) entry(seq uint64) (*Entry, error) {
 
 // Last returns the last entry of a topic key, or nil.
 func (v *View) Last(key string) (*Entry, error) {
-	var k keyRow
-	ok, err := v.tx.GetJSON(topicKeyKey(&v.Collection, key), &k)
+	var k collections.KeyRow
+	ok, err := v.tx.GetJSON(collections.TopicKey(&v.Collection, key), &k)
 	if !ok || err != nil {
 		return nil, err
 	}
@@ -133,8 +134,8 @@ func (v *View) LastOf(topicSI fragment.Ref) (*Entry, error) { return v.Last(frag
 
 // isLast reports whether e is the last entry of its topic.
 func (v *View) isLast(e *Entry) (bool, error) {
-	var k keyRow
-	ok, err := v.tx.GetJSON(topicKeyKey(&v.Collection, fragment.Key(e.TopicSI)), &k)
+	var k collections.KeyRow
+	ok, err := v.tx.GetJSON(collections.TopicKey(&v.Collection, fragment.Key(e.TopicSI)), &k)
 	return ok && k.Seq == e.Seq, err
 }
 
@@ -173,7 +174,7 @@ func (v *View) storedForm(e *Entry, first int, version xtm.Version) ([]byte, err
 // is now: that of the topic which has the entry's TopicSI. It is ErrGone where
 // none has it any more.
 func (v *View) RenderFragment(w io.Writer, e *Entry, version xtm.Version) error {
-	return v.render(w, e, v.form(version))
+	return v.render(w, e, v.Form(version))
 }
 
 // RenderRecord writes the record form of an entry that is not stored, as the map is now. If the
@@ -198,7 +199,7 @@ func (v *View) render(w io.Writer, e *Entry, form fragment.Form) error {
 // Renders reports whether RenderFragment has something to write for e.
 func (v *View) Renders(e *Entry) (bool, error) {
 	for _, table := range []byte{keys.TableTopic, keys.TableIdentifier} {
-		row, err := v.tx.Get(v.source().LocatorKey(table, e.TopicSI))
+		row, err := v.tx.Get(v.SourceKey().LocatorKey(table, e.TopicSI))
 		if row != nil || err != nil {
 			return row != nil, err
 		}

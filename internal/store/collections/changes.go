@@ -1,0 +1,61 @@
+package collections
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/store/rendered"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Changes is how far the log is cut into change lists.
+type Changes struct {
+	Closed   uint64    // how many lists are closed; they are numbered from 1
+	Open     uint64    // sequence of the first entry of the one that is not
+	OpenFrom time.Time // what it is from on: the time of the entry before
+}
+
+// Pruned reports whether history up to a sequence has gone that the open list had: by a program that
+// does not know of change lists, or while they were not offered. The list may not be read then.
+func (c *Changes) Pruned(horizon uint64) bool { return c.Open <= horizon }
+
+// Offer says in which forms records are offered, from an entry on.
+type Offer struct {
+	After uint64 // sequence of the entry before
+	Forms []xtm.Version
+}
+
+// OfferIn begins to offer records in other forms. A record is offered in those that
+// were in force at its last entry: so documents of entries never change, and
+// whoever reads them learns of each record that is offered otherwise.
+func (c *Collection) OfferIn(forms []xtm.Version) {
+	slices.Sort(forms) // their order means nothing
+	if slices.Equal(forms, c.RecordForms) {
+		return
+	}
+	if len(c.Offers) == 0 {
+		c.Offers = []Offer{{0, c.RecordForms}}
+	}
+	if last := len(c.Offers) - 1; c.Offers[last].After == c.Head {
+		c.Offers = c.Offers[:last:last]
+	}
+	c.Offers = append(c.Offers[:len(c.Offers):len(c.Offers)], Offer{c.Head, forms})
+	c.Restating = true
+}
+
+// FormsOf returns the forms in which the record is offered whose last entry is e.
+func (c *Collection) FormsOf(e *Entry) []xtm.Version {
+	forms := c.RecordForms
+	for i := len(c.Offers) - 1; i >= 0; i-- {
+		if forms = c.Offers[i].Forms; e.Seq > c.Offers[i].After {
+			break
+		}
+	}
+	if len(forms) == 0 {
+		return rendered.Forms[:]
+	}
+	return forms
+}
+
+// MustRestate reports whether there is something to do for Restate.
+func (c *Collection) MustRestate() bool { return c.Restating || c.OldRecords == nil }

@@ -1,0 +1,89 @@
+package collections
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/settings"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// Collection is a published topic map. The exported fields above the line are
+// given when it is created; the store keeps the others.
+type Collection struct {
+	Name string
+	SP   string // source locator prefix
+	settings.Settings
+
+	Epoch   uuid.UUID // names the history: a new database has a new one
+	Created time.Time
+	Head    uint64    // sequence of the last entry; the first is 1
+	Updated time.Time // of the last entry; strictly increasing
+	Run     uint32    `json:",omitempty"` // of the last entry, see [Entry]
+	Topics  int
+
+	Segments    []Segment `json:",omitempty"` // of the fragments feed; none: all documents have the same size
+	Horizon     uint64    `json:",omitempty"` // the sequence up to which the log is pruned
+	HorizonTime time.Time // of the last entry that is
+	HorizonRun  uint32    `json:",omitempty"` // of that entry
+	Offers      []Offer   `json:",omitempty"` // how RecordForms have changed
+	Changes     *Changes  `json:",omitempty"` // nil: nobody has asked for change lists yet
+	Hashed      uint64    `json:",omitempty"` // how many entries the tree of the log has; all where Sign is set
+	Restating   bool      `json:",omitempty"` // records are still to be published by which what is offered of them shows
+
+	// OldRecords is the sequence up to which entries may be of a version whose records of
+	// classes had their instances. Such a version has written the collection where it is nil.
+	OldRecords *uint64 `json:",omitempty"`
+
+	Number     uint32
+	Generation uint32
+}
+
+// SourceKey names the records of the published map.
+func (c *Collection) SourceKey() keys.Source {
+	return keys.Source{Number: c.Number, Generation: c.Generation}
+}
+
+// Digest returns the text of the digest of the state.
+func (c *Collection) Digest(t *txn.Tx) (string, error) {
+	d, err := records.Of(t, c.SourceKey()).Digest()
+	return d.String(), err
+}
+
+// Get returns the collection with a name. It is txn.ErrNotFound if there is none.
+func Get(t *txn.Tx, name string) (*Collection, error) {
+	var c Collection
+	ok, err := t.GetJSON(keys.Name(keys.TableCollection, name), &c)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("%w: collection %q", txn.ErrNotFound, name)
+	}
+	return &c, nil
+}
+
+// Put writes the row of a collection.
+func Put(t *txn.Tx, c *Collection) error {
+	return t.PutJSON(keys.Name(keys.TableCollection, c.Name), c)
+}
+
+// All returns all collections by name.
+func All(t *txn.Tx) (all []Collection, err error) {
+	for r, err := range t.Scan([]byte{keys.TableCollection}, nil) {
+		if err != nil {
+			return nil, err
+		}
+		var c Collection
+		if err := json.Unmarshal(r.Value, &c); err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}

@@ -1,0 +1,157 @@
+package collections
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/logtree"
+	"github.com/tmshare/tmshare/internal/store/rendered"
+	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Entry is an entry of the change log: one fragment.
+type Entry struct {
+	Seq     uint64
+	Run     uint32 `json:",omitempty"` // a random number of the process that wrote the entry; 0 in entries of earlier programs
+	Updated time.Time
+	TopicSI fragment.Ref
+	Topic   fragment.Ref `json:",omitempty"` // the topic described, where its TopicSI is another
+	Title   string
+	Deleted bool `json:",omitempty"`
+	Stored  bool `json:",omitempty"` // the fragment's bytes are kept; else it is rendered when asked for
+	Apart   bool `json:",omitempty"` // the bytes of the record form are kept, and are others than those of the fragment
+
+	// Digest is the text of the state digest after the commit whose last entry it is; "" in others, and in
+	// those of earlier programs.
+	Digest string `json:",omitempty"`
+
+	Author   string            `json:",omitempty"` // who has made the change
+	Note     string            `json:",omitempty"` // why
+	Commit   uint64            `json:",omitempty"` // sequence of the first entry of its commit, where that is another; entries of earlier programs have none
+	Prior    uint64            `json:",omitempty"` // sequence of the entry of the key before, 0: there was none
+	Modified bool              `json:",omitempty"` // the record lived before; else this is its creation
+	Digests  []rendered.Digest `json:",omitempty"` // of the record form in each of Forms, where it is stored
+	Patches  []rendered.Digest `json:",omitempty"` // of the patch from the record form of Prior, in each of Forms; of no length where there is none
+}
+
+// Describes returns the TopicSI of the topic that the entry's fragment describes.
+func (e *Entry) Describes() fragment.Ref {
+	if e.Topic != "" {
+		return e.Topic
+	}
+	return e.TopicSI
+}
+
+// Lives reports whether the key of the entry's TopicSI stands for a topic after it:
+// else that is deleted, or goes on under another key.
+func (e *Entry) Lives() bool { return !e.Deleted && e.Topic == "" }
+
+// RecordStored reports whether the bytes of the record form are kept; else it is rendered when
+// asked for.
+func (e *Entry) RecordStored() bool { return e.Stored || e.Apart }
+
+// RecordKept reports whether the record form of an entry and its digests are there.
+func (e *Entry) RecordKept() bool { return e.RecordStored() && len(e.Digests) == len(rendered.Forms) }
+
+// PatchOf returns the digest of the patch in a form that leads to the record form of e, or nil
+// where there is none.
+func (e *Entry) PatchOf(version xtm.Version) *rendered.Digest {
+	if i := slices.Index(rendered.Forms[:], version); i >= 0 && i < len(e.Patches) && e.Patches[i].Length > 0 {
+		return &e.Patches[i]
+	}
+	return nil
+}
+
+// Form says how the collection's records are written.
+func (c *Collection) Form(version xtm.Version) fragment.Form {
+	return fragment.Form{Version: version, SP: c.SP, OmitInstances: c.OmitInstances}
+}
+
+// Next makes the next entry of the log, in a commit whose first entry has the sequence first.
+// Times are those of commits, and strictly increase whatever the clock does.
+func (c *Collection) Next(now time.Time, run uint32, first uint64, e fragment.Entry) Entry {
+	now = now.UTC().Truncate(time.Microsecond)
+	if least := c.Updated.Add(time.Microsecond); now.Before(least) {
+		now = least
+	}
+	c.Head++
+	c.Updated = now
+	c.Run = run
+	entry := Entry{Seq: c.Head, Run: c.Run, Updated: now, TopicSI: e.TopicSI, Title: shortTitle(e.Title), Deleted: e.Deleted}
+	if e.Topic != e.TopicSI {
+		entry.Topic = e.Topic
+	}
+	if first < c.Head {
+		entry.Commit = first
+	}
+	return entry
+}
+
+// maxTitle is the number of bytes of a title that the log keeps: names can be
+// much longer, and a feed has many.
+const maxTitle = 1000
+
+func shortTitle(title string) string {
+	if len(title) <= maxTitle {
+		return title
+	}
+	return strings.ToValidUTF8(title[:maxTitle], "")
+}
+
+// KeyRow is the last entry of a topic key.
+type KeyRow struct {
+	Seq     uint64
+	TopicSI fragment.Ref
+}
+
+// PutLast calls put with the rows of an entry that is the last of its key. data is its fragment,
+// or nil.
+func PutLast(c *Collection, e *Entry, data *rendered.Fragment, put func(key, value []byte) error) error {
+	value, err := json.Marshal(KeyRow{e.Seq, e.TopicSI})
+	if err != nil {
+		return err
+	}
+	if err := put(TopicKey(c, fragment.Key(e.TopicSI)), value); err != nil {
+		return err
+	}
+	return PutEntry(c, e, data, put)
+}
+
+// PutEntry is PutLast for an entry that is in the log already.
+func PutEntry(c *Collection, e *Entry, data *rendered.Fragment, put func(key, value []byte) error) error {
+	if data != nil {
+		e.Stored, e.Apart, e.Digests = data.Gzipped != nil, data.Record != nil, data.Digests
+	}
+	value, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if err := put(keys.Sequence(keys.TableLog, c.Number, e.Seq), value); err != nil || data == nil {
+		return err
+	}
+	return put(keys.Sequence(keys.TableFragment, c.Number, e.Seq), data.Pack())
+}
+
+func TopicKey(c *Collection, key string) []byte {
+	return append(keys.Collection(keys.TableKey, c.Number), key...)
+}
+
+// AppendLeaf adds a leaf to the tree of the log: that of the entry with the sequence c.Hashed+1.
+func AppendLeaf(t *txn.Tx, c *Collection, leaf []byte) error {
+	if err := (logtree.Tree{Tx: t, Number: c.Number}).Append(c.Hashed, leaf); err != nil {
+		return err
+	}
+	c.Hashed++
+	return nil
+}
+
+// Leaf returns the leaf of an entry.
+func (e *Entry) Leaf() []byte {
+	return checkpoint.Leaf(e.Updated, string(e.TopicSI), !e.Deleted, e.Digest)
+}
