@@ -6,6 +6,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -36,6 +37,8 @@ type (
 	ActivityEntry = sources.ActivityEntry
 	// ActivityKind says what was done.
 	ActivityKind = sources.ActivityKind
+	// Rejected is a claim of a source that does not show in the merged view.
+	Rejected = sources.Rejected
 )
 
 // ErrOvertaken says that another process works on the same subscription.
@@ -66,8 +69,8 @@ const (
 type Part struct {
 	Name   string // of the subscription, or of the collection
 	SP     string
-	Own    bool // a collection of this node
-	Source fragment.Source
+	Own    bool            // a collection of this node
+	Source fragment.Source // less what of it is rejected: a [*rejections.Source], where something is
 }
 
 // ReadParts calls f with the sources of the merged view, all as of one moment: those subscriptions that have a state, by name, and
@@ -79,9 +82,14 @@ func (db *DB) ReadParts(ctx context.Context, f func([]Part) error) error {
 			if err != nil {
 				return err
 			}
-			if s.State != nil {
-				parts = append(parts, Part{Name: s.Name, SP: s.SP, Source: records.Of(t, s.Source(s.State))})
+			if s.State == nil {
+				continue
 			}
+			src, err := rejections.Apply(t, s.Number, records.Of(t, s.Source(s.State)))
+			if err != nil {
+				return err
+			}
+			parts = append(parts, Part{Name: s.Name, SP: s.SP, Source: src})
 		}
 		own, err := collections.All(t)
 		if err != nil {

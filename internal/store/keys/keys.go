@@ -33,6 +33,7 @@ const (
 	TableHeld         = 'h' // source, record id → Held (JSON)
 	TableDescribed    = 'd' // source, TopicSI → record id
 	TableDigest       = 'p' // source, path → node of the tree of the state digest
+	TableRejection    = 'x' // subscription, key of a claim → Rejection (JSON)
 	TableActivity     = 'y' // number → Activity (JSON)
 	// j and J are those of the engine.
 )

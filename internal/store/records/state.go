@@ -277,6 +277,12 @@ func (s State) like(a *fragment.Association) (key, record []byte, err error) {
 	return nil, nil, nil
 }
 
+// HasAssociation reports whether there is an association with the key of a.
+func (s State) HasAssociation(a *fragment.Association) (bool, error) {
+	_, record, err := s.like(a)
+	return record != nil, err
+}
+
 // counting collects by how much the counts of mentions change: most of what a
 // record mentioned before, it mentions again.
 type counting map[fragment.Ref]int

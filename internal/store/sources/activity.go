@@ -42,6 +42,8 @@ const (
 	ActivityRepaired     ActivityKind = "repaired"    // topics that were not as the source states, fetched anew
 	ActivityMended       ActivityKind = "mended"      // rows that were damaged: what follows from records, made again; records that cannot be read, removed
 	ActivityEdited       ActivityKind = "edited"      // local statements were
+	ActivityRejected     ActivityKind = "rejected"    // claims were, in the merged view
+	ActivityUnrejected   ActivityKind = "unrejected"  // claims that were rejected show again
 	ActivitySubscribed   ActivityKind = "subscribed"
 	ActivityUnsubscribed ActivityKind = "unsubscribed"
 )

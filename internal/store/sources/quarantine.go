@@ -172,7 +172,7 @@ func entriesOf(all []Quarantined) []ActivityEntry {
 	return out
 }
 
-// RemoveSubscription removes a subscription and all that its source says.
+// RemoveSubscription removes a subscription, all that its source says, and what is rejected of that.
 func (st *Store) RemoveSubscription(ctx context.Context, name string) error {
 	var dropped []keys.Source
 	err := st.rows.Update(ctx, func(t *txn.Tx) error {
@@ -181,7 +181,7 @@ func (st *Store) RemoveSubscription(ctx context.Context, name string) error {
 			return err
 		}
 		dropped = s.Generations()
-		return errors.Join(t.Delete(keys.Name(keys.TableSubscription, name)),
+		return errors.Join(unsubscribed(t, s),
 			st.Note(t, Activity{Source: name, Kind: ActivityUnsubscribed, Note: s.FragmentsFeed}))
 	})
 	if err != nil {

@@ -1,0 +1,72 @@
+package rejections
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// Rejection says that a claim of a source is not to show in this node's merged view.
+type Rejection struct {
+	Claim
+	Reason string    `json:"reason,omitempty"`
+	Time   time.Time `json:"time"` // by this node's clock
+}
+
+func key(source uint32, c *Claim) []byte {
+	return append(keys.Collection(keys.TableRejection, source), c.Key()...)
+}
+
+// Add writes a rejection of a claim of the subscription with a number. It takes the place of an earlier one
+// of the same claim.
+func Add(t *txn.Tx, source uint32, r Rejection) error { return t.PutJSON(key(source, &r.Claim), r) }
+
+// Remove removes the rejection of a claim, and reports whether there was one.
+func Remove(t *txn.Tx, source uint32, c *Claim) (bool, error) {
+	at := key(source, c)
+	row, err := t.Get(at)
+	if row == nil || err != nil {
+		return false, err
+	}
+	return true, t.Delete(at)
+}
+
+// RemoveAll removes all rejections of claims of a source.
+func RemoveAll(t *txn.Tx, source uint32) error {
+	for r, err := range t.Scan(keys.Collection(keys.TableRejection, source), nil) {
+		if err == nil {
+			err = t.Delete(r.Key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Read returns the rejections of claims of a source, by the keys of the claims.
+func Read(t *txn.Tx, source uint32) (all []Rejection, err error) {
+	for row, err := range t.Scan(keys.Collection(keys.TableRejection, source), nil) {
+		if err != nil {
+			return nil, err
+		}
+		var r Rejection
+		if err := json.Unmarshal(row.Value, &r); err != nil {
+			return nil, txn.Corrupt("rejection", row.Key, err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// Apply returns what a source says, less what is rejected of it: from itself, where nothing is.
+func Apply(t *txn.Tx, source uint32, from fragment.Source) (fragment.Source, error) {
+	all, err := Read(t, source)
+	if len(all) == 0 || err != nil {
+		return from, err
+	}
+	return Without(from, all), nil
+}

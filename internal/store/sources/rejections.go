@@ -1,0 +1,81 @@
+package sources
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/rejections"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// Rejected is a rejection, and whether it has an effect now.
+type Rejected struct {
+	rejections.Rejection
+	Stated bool `json:"stated"` // the source asserts the claim
+}
+
+// Reject hides claims of a subscription in the merged view. A claim that is rejected already gets the new reason.
+func (st *Store) Reject(ctx context.Context, name, reason string, claims ...rejections.Claim) error {
+	return st.changeRejections(ctx, name, ActivityRejected, reason, claims, func(t *txn.Tx, source uint32, c *rejections.Claim) error {
+		return rejections.Add(t, source, rejections.Rejection{Claim: *c, Reason: reason, Time: st.now().UTC()})
+	})
+}
+
+// Unreject shows claims of a subscription again. One that is not rejected is txn.ErrNotFound.
+func (st *Store) Unreject(ctx context.Context, name string, claims ...rejections.Claim) error {
+	return st.changeRejections(ctx, name, ActivityUnrejected, "", claims, func(t *txn.Tx, source uint32, c *rejections.Claim) error {
+		was, err := rejections.Remove(t, source, c)
+		if err == nil && !was {
+			err = txn.ErrNotFound
+		}
+		return err
+	})
+}
+
+// changeRejections changes the rejections of claims, all or none, with a note of it.
+func (st *Store) changeRejections(ctx context.Context, name string, kind ActivityKind, reason string, claims []rejections.Claim,
+	change func(t *txn.Tx, source uint32, c *rejections.Claim) error) error {
+	return st.rows.Update(ctx, func(t *txn.Tx) error {
+		s, err := getSubscription(t, name)
+		if err != nil {
+			return err
+		}
+		note := Activity{Source: name, Kind: kind, Note: reason}
+		for i := range claims {
+			if err := change(t, s.Number, &claims[i]); err != nil {
+				return err
+			}
+			for _, topic := range claims[i].Topics() {
+				note.Entries = append(note.Entries, ActivityEntry{TopicSI: string(topic), Title: claims[i].String()})
+			}
+		}
+		return st.Note(t, note)
+	})
+}
+
+// Rejections returns what is rejected of a subscription, in the order of the claims' keys.
+func (st *Store) Rejections(ctx context.Context, name string) (all []Rejected, err error) {
+	err = st.rows.View(ctx, func(t *txn.Tx) error {
+		s, err := getSubscription(t, name)
+		if err != nil {
+			return err
+		}
+		rejected, err := rejections.Read(t, s.Number)
+		for _, r := range rejected {
+			stated := false
+			if s.State != nil && err == nil {
+				stated, err = r.StatedBy(records.Of(t, s.Source(s.State)))
+			}
+			all = append(all, Rejected{r, stated})
+		}
+		return err
+	})
+	return all, err
+}
+
+// unsubscribed removes the row of a subscription and what belongs to it whatever its generation is.
+func unsubscribed(t *txn.Tx, s *Subscription) error {
+	return errors.Join(t.Delete(keys.Name(keys.TableSubscription, s.Name)), rejections.RemoveAll(t, s.Number))
+}
