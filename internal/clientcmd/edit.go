@@ -23,14 +23,16 @@ given by a subject identifier.`
 func (a *app) edit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit",
-		Short: "Change local statements: import a file, add, remove",
-		Long:  "Change local statements.\n\n" + aboutLocal,
-		Args:  cli.Args(cobra.NoArgs),
+		Short: "Change local statements: import a file, add, remove; reject those of others",
+		Long: "Change local statements.\n\n" + aboutLocal + `
+
+What others say and you do not want to see, you can reject: see "edit reject --help".`,
+		Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			return usageError(errors.New("say what to do: import, add or remove"))
+			return usageError(errors.New("say what to do: import, add, remove, reject, unreject or rejections"))
 		},
 	}
-	cmd.AddCommand(a.importLocal(), a.add(), a.remove())
+	cmd.AddCommand(a.importLocal(), a.add(), a.remove(), a.reject(), a.unreject(), a.rejections())
 	return cmd
 }
 

@@ -274,16 +274,9 @@ func (a *app) associationCommand(short string, change func(tm *tmdm.TopicMap, ty
 		Use: "association --type TYPE ROLE=PLAYER...", Short: short, Long: short + ". Role types and players are subject identifiers; the last \"=\" that is\nfollowed by a scheme (\"http:\") stands between them.\n\n" + aboutLocal,
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		RunE: a.run(func(ctx context.Context, args []string) error {
-			if st.typ == "" {
-				return usageError(errors.New("an association needs a --type"))
-			}
-			pairs := make([][2]string, len(args))
-			for i, arg := range args {
-				role, player, ok := splitRole(arg)
-				if !ok {
-					return usageError(fmt.Errorf("%q is not ROLE=PLAYER, two subject identifiers", arg))
-				}
-				pairs[i] = [2]string{role, player}
+			pairs, err := rolesOf(st.typ, args)
+			if err != nil {
+				return err
 			}
 			e, err := a.local().EditTopic(ctx, pairs[0][1], st.sp, func(tm *tmdm.TopicMap, _ *tmdm.Topic) error {
 				typ, scope, err := st.in(ctx, a, tm)
@@ -309,6 +302,22 @@ func (a *app) associationCommand(short string, change func(tm *tmdm.TopicMap, ty
 	st.flags(cmd, true, false)
 	prefixFlag(cmd, &st.sp)
 	return cmd
+}
+
+// rolesOf returns the roles of an association of a type, as arguments give them.
+func rolesOf(typ string, args []string) ([][2]string, error) {
+	if typ == "" {
+		return nil, usageError(errors.New("an association needs a --type"))
+	}
+	roles := make([][2]string, len(args))
+	for i, arg := range args {
+		role, player, ok := splitRole(arg)
+		if !ok {
+			return nil, usageError(fmt.Errorf("%q is not ROLE=PLAYER, two subject identifiers", arg))
+		}
+		roles[i] = [2]string{role, player}
+	}
+	return roles, nil
 }
 
 // splitRole splits ROLE=PLAYER. IRIs may have "=" in them, so the place is one

@@ -125,6 +125,13 @@ func (a *app) printStatus(st *status.Status) {
 	if st.Unidentified > 0 {
 		row("unidentified", "%s, to which the source gives no subject identifier; theirs are made here", countTopics(st.Unidentified))
 	}
+	if st.Rejected > 0 {
+		unstated := ""
+		if st.RejectedUnstated > 0 {
+			unstated = fmt.Sprintf(", of which %d no longer stated", st.RejectedUnstated)
+		}
+		row("rejected", "%d%s (\"edit rejections\" lists them)", st.Rejected, unstated)
+	}
 	row("last change", "%s", at(st.LastChange))
 	row("last check", "%s", at(st.LastCheck))
 	if st.LastError != "" {

@@ -172,7 +172,8 @@ func (a *app) unsubscribe() *cobra.Command {
 		Use:   "unsubscribe NAME",
 		Short: "End a subscription, and forget what its source says",
 		Long: `End the subscription NAME. What its source says goes from the merged map; other
-sources and local edits keep what is theirs. A round that another command does is
+sources and local edits keep what is theirs. What you have rejected of it is
+forgotten too. A round that another command does is
 waited for, one of "watch" is ended.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: a.run(func(ctx context.Context, args []string) error {

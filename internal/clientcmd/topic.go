@@ -19,7 +19,8 @@ func (a *app) topic() *cobra.Command {
 		Short: "Show one topic of the merged map, and who says what",
 		Long: `Show the topic of the merged map that has a subject identifier: its identifiers,
 names, occurrences and associations, each followed by the sources that say so in
-brackets. It costs what the topic weighs, not the map.`,
+brackets. What is rejected ("edit reject") comes last. It costs what the topic weighs,
+not the map.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: a.runReading(func(ctx context.Context, args []string) error {
 			t, err := a.merged().Topic(ctx, args[0], instances)
@@ -66,6 +67,10 @@ func (a *app) printTopic(t *merged.Topic) {
 		for _, role := range r.Roles {
 			a.printf("    %s = %s\n", role.Type, role.Player)
 		}
+	}
+	for i := range t.Rejected {
+		r := &t.Rejected[i]
+		a.printf("  rejected     %s%s%s%s\n", &r.Claim, sayers([]string{r.By}), noLonger(r.Stated), because(r.Reason))
 	}
 }
 

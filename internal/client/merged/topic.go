@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -18,6 +20,13 @@ type Topic struct {
 	Names              []ClaimedName     `json:"names,omitempty"`
 	Occurrences        []ClaimedValue    `json:"occurrences,omitempty"`
 	Associations       []ClaimedRelation `json:"associations,omitempty"`
+	Rejected           []Rejected        `json:"rejected,omitempty"`
+}
+
+// Rejected is a claim about a topic that does not show, because it is rejected.
+type Rejected struct {
+	store.Rejected
+	By string `json:"by"` // the source
 }
 
 // ClaimedLocator is an identifier of a topic.
@@ -72,13 +81,62 @@ func (v View) Topic(ctx context.Context, si string, instances bool) (*Topic, err
 		if err != nil {
 			return err
 		}
-		if claims == nil {
+		rejected, err := rejectedOf(view, l, instances)
+		if err != nil {
+			return err
+		}
+		if claims == nil && len(rejected) == 0 {
 			return fmt.Errorf("no source says anything of %s", si)
 		}
+		if claims == nil {
+			claims = &merge.Claims{SubjectIdentifiers: []merge.Claimed[tmdm.Locator]{{Value: l}}}
+		}
 		t = topicView(claims, view.Parts())
+		t.Rejected = rejected
 		return nil
 	})
 	return t, err
+}
+
+// rejectedOf returns what is rejected of the topic with a subject identifier.
+func rejectedOf(view *merge.View, si tmdm.Locator, instances bool) (all []Rejected, err error) {
+	merged := func(si fragment.Ref) (fragment.Ref, error) {
+		id, err := view.Identity(si)
+		if id == nil || err != nil {
+			return si, err
+		}
+		return id.TopicSI(), nil
+	}
+	of, err := merged(si)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range view.Parts() {
+		src, ok := p.Source.(*rejections.Source)
+		if !ok {
+			continue
+		}
+		for _, r := range src.Rejections() {
+			concerns := false
+			for _, ref := range r.Topics() {
+				topic, err := merged(ref)
+				if err != nil {
+					return nil, err
+				}
+				onlyClass := r.Kind == rejections.Association && r.Association().Part(ref) == fragment.AsType
+				concerns = concerns || topic == of && (instances || !onlyClass)
+			}
+			if !concerns {
+				continue
+			}
+			stated, err := r.StatedBy(src.All())
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, Rejected{store.Rejected{Rejection: r, Stated: stated}, p.Name})
+		}
+	}
+	return all, nil
 }
 
 func topicView(c *merge.Claims, parts []merge.Part) *Topic {

@@ -49,6 +49,10 @@ type Status struct {
 	// subject locator. They have identifiers that begin with fragment.UnidentifiedPrefix.
 	Unidentified int `json:"unidentified,omitempty"`
 
+	// Rejected is how many claims of the source are rejected, RejectedUnstated how many of these it no longer asserts.
+	Rejected         int `json:"rejected,omitempty"`
+	RejectedUnstated int `json:"rejectedUnstated,omitempty"`
+
 	Quarantined int                 `json:"quarantined"`
 	Quarantine  []store.Quarantined `json:"quarantine,omitempty"`
 }
@@ -145,6 +149,7 @@ func known(t time.Time) *time.Time {
 type Store interface {
 	Subscriptions(ctx context.Context) ([]store.Subscription, error)
 	Quarantine(ctx context.Context, name string) ([]store.Quarantined, error)
+	Rejections(ctx context.Context, name string) ([]store.Rejected, error)
 	CountTopics(ctx context.Context, name, prefix string) (int, error)
 }
 
@@ -163,6 +168,16 @@ func All(ctx context.Context, db Store, now time.Time) ([]Status, error) {
 		st := Of(&all[i], quarantine, now)
 		if st.Unidentified, err = db.CountTopics(ctx, st.Name, fragment.UnidentifiedPrefix); err != nil {
 			return nil, err
+		}
+		rejected, err := db.Rejections(ctx, st.Name)
+		if err != nil {
+			return nil, err
+		}
+		st.Rejected = len(rejected)
+		for i := range rejected {
+			if !rejected[i].Stated {
+				st.RejectedUnstated++
+			}
 		}
 		list = append(list, st)
 	}

@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -94,7 +95,7 @@ func (c *Claim) Key() string {
 	case Occurrence:
 		return string(fragment.OccurrenceClaim("", c.Topic, &fragment.Occurrence{Value: c.Value, Datatype: c.Datatype, Type: c.Type, Scope: c.Scope}))
 	case Association:
-		return string(fragment.AssociationClaim("", c.association()))
+		return string(fragment.AssociationClaim("", c.Association()))
 	case Identifier:
 		both := []string{string(c.Topic), c.Value}
 		slices.Sort(both)
@@ -113,7 +114,8 @@ func (c *Claim) name() *fragment.Name {
 	return &fragment.Name{Value: c.Value, Type: c.Type, Scope: c.Scope}
 }
 
-func (c *Claim) association() *fragment.Association {
+// Association returns the association of a claim of one, without reifiers.
+func (c *Claim) Association() *fragment.Association {
 	a := fragment.NewAssociation(len(c.Roles))
 	a.Type, a.Scope = c.Type, c.Scope
 	for i, r := range c.Roles {
@@ -126,7 +128,7 @@ func (c *Claim) association() *fragment.Association {
 func (c *Claim) Topics() []fragment.Ref {
 	switch c.Kind {
 	case Association:
-		return c.association().Players()
+		return c.Association().Players()
 	case Identifier:
 		return []fragment.Ref{c.Topic, fragment.Ref(c.Value)}
 	}
@@ -143,7 +145,7 @@ func (c *Claim) StatedBy(src fragment.Source) (bool, error) {
 		return false, err
 	}
 	key := c.Key()
-	for claim := range ofTopic(t) {
+	for claim := range OfTopic(t) {
 		if claim.Kind == c.Kind && claim.Key() == key {
 			return true, nil
 		}
@@ -157,7 +159,7 @@ type directory interface {
 }
 
 func (c *Claim) associationStatedBy(src fragment.Source) (bool, error) {
-	a := c.association()
+	a := c.Association()
 	if d, ok := src.(directory); ok {
 		return d.HasAssociation(a)
 	}
@@ -175,8 +177,8 @@ func (c *Claim) associationStatedBy(src fragment.Source) (bool, error) {
 	return false, nil
 }
 
-// ofTopic iterates over what a record of a topic claims.
-func ofTopic(t *fragment.Topic) func(yield func(Claim) bool) {
+// OfTopic iterates over what the record of a topic claims.
+func OfTopic(t *fragment.Topic) iter.Seq[Claim] {
 	return func(yield func(Claim) bool) {
 		ref := t.TopicSI()
 		for _, si := range t.SubjectIdentifiers[1:] {
@@ -226,13 +228,16 @@ func (c *Claim) String() string {
 	case Occurrence:
 		return fmt.Sprintf("occurrence %q : %s%s", short(c.Value), c.Type, scope)
 	case Association:
+		if class, instance, ok := c.Association().TypeInstance(); ok {
+			return fmt.Sprintf("type %s of %s", class, instance)
+		}
 		roles := make([]string, len(c.Roles))
 		for i, r := range c.Roles {
 			roles[i] = string(r.Type) + "=" + string(r.Player)
 		}
 		return fmt.Sprintf("association %s%s (%s)", c.Type, scope, strings.Join(roles, ", "))
 	}
-	return string(c.Kind) + " " + c.Value
+	return fmt.Sprintf("%s %s of %s", c.Kind, c.Value, c.Topic)
 }
 
 // maxShown is how much of a value is shown to people, in characters.
