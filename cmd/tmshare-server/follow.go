@@ -28,6 +28,7 @@ func (f *serveFlags) follow(ctx context.Context, held *clientcmd.Holding, log *s
 	if err != nil {
 		return nil, nil, err
 	}
+	f.run.addStatus = w.AddStatus
 	f.config.Collectors = append(f.config.Collectors, w.Collector())
 	begin = func() {
 		running.Go(func() {

@@ -21,8 +21,9 @@ type runFlags struct {
 	delay, grace time.Duration // of stopping
 	log          *slog.Logger
 
-	certificates    *certificates // nil: plain HTTP
-	metricsListener net.Listener  // nil: none of their own
+	certificates    *certificates        // nil: plain HTTP
+	metricsListener net.Listener         // nil: none of their own
+	addStatus       func(*http.ServeMux) // adds to what is served there; nil: nothing is followed
 }
 
 // prepare finds out what is wrong with the flags before anything else is done.
@@ -74,6 +75,9 @@ func (f *runFlags) serve(ctx context.Context, s *server.Server, listener net.Lis
 	if f.metricsListener != nil {
 		routes := http.NewServeMux()
 		routes.Handle("GET /metrics", s.MetricsHandler())
+		if f.addStatus != nil {
+			f.addStatus(routes)
+		}
 		metrics := f.httpServer(routes)
 		metrics.WriteTimeout = time.Minute
 		defer metrics.Close() // last: they tell how it ends

@@ -176,6 +176,15 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	require.NoError(t, err)
 	res.Body.Close()
 	assert.Contains(t, string(body), `tmshare_collection_topics{collection="lib"}`)
+	assert.Equal(t, http.StatusNotFound, p.status("/status"), "it is not for all who read maps")
+	for path, says := range map[string]string{"/status": "<h2>lib</h2>", "/node.json": `"name": "lib"`} {
+		res, err = http.Get("http://" + metrics + path)
+		require.NoError(t, err)
+		body, err = io.ReadAll(res.Body)
+		require.NoError(t, err)
+		res.Body.Close()
+		assert.Contains(t, string(body), says)
+	}
 	res, err = http.Get("http://" + metrics + "/topicmaps")
 	require.NoError(t, err)
 	res.Body.Close()

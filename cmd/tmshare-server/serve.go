@@ -96,7 +96,7 @@ Without --token-file only requests from this machine may write.`,
 	fl.StringArrayVar(&f.readTokenFiles, "read-token-file", nil, "`NAME=FILE`: only who has one of the tokens in the file, or one that may write, may read collection NAME (repeatable)")
 	fl.StringVar(&f.run.cert, "tls-cert", "", "`file` with the certificate and those that lead to its root, PEM; with --tls-key, serve HTTPS")
 	fl.StringVar(&f.run.key, "tls-key", "", "`file` with the key of the certificate, PEM")
-	fl.StringVar(&f.run.metrics, "metrics-listen", "", "`address` to serve /metrics at, for all (default: with all else, for this machine and write tokens only)")
+	fl.StringVar(&f.run.metrics, "metrics-listen", "", "`address` to serve /metrics and /status at, for all (default: /metrics with all else, for this machine and write tokens only; no /status)")
 	fl.StringSliceVar(&f.trustedProxies, "trusted-proxy", nil, "`address` or network, such as 10.0.0.0/8, of a proxy: the log has the client that it names in X-Forwarded-For (repeatable; this machine is trusted anyway)")
 	fl.DurationVar(&f.run.delay, "shutdown-delay", 0, "after SIGTERM, take requests for this `time` while /readyz already says no")
 	fl.DurationVar(&f.run.grace, "shutdown-grace", 30*time.Second, "after that, finish what runs for at most this `time`")

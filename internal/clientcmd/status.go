@@ -2,6 +2,7 @@ package clientcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,8 @@ import (
 )
 
 func (a *app) status() *cobra.Command {
-	return &cobra.Command{
+	var node bool
+	cmd := &cobra.Command{
 		Use:   "status [NAME]...",
 		Short: "Show the subscriptions and how far each has come",
 		Long: `Show the subscriptions, all or those with a NAME: the server's time up to which each is applied, how old the
@@ -24,22 +26,31 @@ copy can be at most (its lag), what has gone wrong, and how many topics are in
 quarantine, because their last change could not be applied; with --verbose, or
 --json, which ones, and why.
 
+With --node, show the whole node: what it publishes, what it follows, and how much
+disk it takes.
+
 Exit codes: 0 done, 3 something is in quarantine, 1 error. A last round that
 failed is no error of this command: it is in the output.`,
 		Example: `  tmshare-client status
   tmshare-client status --json | jq -r '.[] | [.name, .lagSeconds, .quarantined] | @tsv'`,
 		RunE: a.runReading(func(ctx context.Context, names []string) error {
-			list, err := status.All(ctx, a.db, a.client.Now())
+			n, err := status.OfNode(ctx, a.db, a.client.Now())
 			if err != nil {
 				return err
 			}
+			list := n.Follows
 			for _, name := range names {
 				if _, err := a.client.Subscription(ctx, name); err != nil {
 					return err
 				}
 			}
 			list = slices.DeleteFunc(list, func(st status.Status) bool { return len(names) > 0 && !slices.Contains(names, st.Name) })
-			if a.json {
+			if node && !a.json {
+				a.printPublished(n.Publishes)
+			}
+			if node && a.json {
+				err = a.print(n)
+			} else if a.json {
 				err = a.print(list)
 			} else if len(list) == 0 {
 				a.printf("no subscriptions in %s\n", a.data)
@@ -56,8 +67,34 @@ failed is no error of this command: it is in the output.`,
 			if err != nil {
 				return err
 			}
+			if node && !a.json {
+				a.printf("on disk\n  records      %d bytes\n  snapshots    %d bytes\n", n.Size.Records, n.Size.Snapshots)
+			}
 			return a.inQuarantine(quarantined)
 		}),
+		PreRunE: func(_ *cobra.Command, names []string) error {
+			if node && len(names) > 0 {
+				return usageError(errors.New("--node shows all: leave out the names"))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&node, "node", false, "the whole node: what it publishes and follows, and how much disk it takes")
+	return cmd
+}
+
+func (a *app) printPublished(all []status.Published) {
+	for _, c := range all {
+		a.printf("%s, published here\n  prefix       %s\n  topics       %d\n", c.Name, c.SP, c.Topics)
+		signed := ""
+		if c.Signed {
+			signed = ", signed"
+		}
+		changed := "never"
+		if c.LastChange != nil {
+			changed = feeds.FormatTime(*c.LastChange)
+		}
+		a.printf("  entries      %d%s\n  last change  %s\n", c.Entries, signed, changed)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/tmshare/tmshare/internal/client/status"
 )
 
 //go:embed statuspage.html
@@ -37,17 +39,13 @@ var statusPage = template.Must(template.New("status").Funcs(template.FuncMap{
 }).Parse(statusPageHTML))
 
 // Handler answers GET requests: /status, a page for people and JSON for
-// programs that ask for it, /status.json, /healthz, /readyz and /metrics.
+// programs that ask for it, /status.json, /node.json, /healthz, /readyz and /metrics.
 func (w *Watcher) Handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(w.Collector(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /{$}", func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "/status", http.StatusFound) })
-	routes.HandleFunc("GET /status", func(rw http.ResponseWriter, r *http.Request) {
-		rw.Header().Set("Vary", "Accept")
-		w.serveStatus(r.Context(), rw, wantsJSON(r.Header.Values("Accept")))
-	})
-	routes.HandleFunc("GET /status.json", func(rw http.ResponseWriter, r *http.Request) { w.serveStatus(r.Context(), rw, true) })
+	w.AddStatus(routes)
 	routes.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprintln(rw, "ok") })
 	routes.HandleFunc("GET /readyz", func(rw http.ResponseWriter, _ *http.Request) {
 		if err := w.Ready(); err != nil {
@@ -57,30 +55,66 @@ func (w *Watcher) Handler() http.Handler {
 		fmt.Fprintln(rw, "ready")
 	})
 	routes.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	return plain(routes.ServeHTTP)
+}
+
+// AddStatus adds /status, /status.json and /node.json to routes. They are for whoever may see all that the node
+// publishes and follows.
+func (w *Watcher) AddStatus(routes *http.ServeMux) {
+	routes.Handle("GET /status", plain(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Vary", "Accept")
+		w.serveStatus(r.Context(), rw, wantsJSON(r.Header.Values("Accept")))
+	}))
+	routes.Handle("GET /status.json", plain(func(rw http.ResponseWriter, r *http.Request) { w.serveStatus(r.Context(), rw, true) }))
+	routes.Handle("GET /node.json", plain(func(rw http.ResponseWriter, r *http.Request) {
+		n, err := status.OfNode(r.Context(), w.Store, w.client.Now())
+		if err != nil {
+			w.unreadable(rw, err)
+			return
+		}
+		writeJSON(rw, n)
+	}))
+}
+
+// plain lets h answer with what is as of now, and is what it says it is.
+func plain(h http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Cache-Control", "no-store")
 		rw.Header().Set("X-Content-Type-Options", "nosniff")
-		routes.ServeHTTP(rw, r)
+		h(rw, r)
 	})
+}
+
+func (w *Watcher) unreadable(rw http.ResponseWriter, err error) {
+	w.client.Logger.Error("the status cannot be read", "error", err)
+	http.Error(rw, "the store cannot be read; the log says why", http.StatusServiceUnavailable)
+}
+
+func writeJSON(rw http.ResponseWriter, value any) {
+	rw.Header().Set("Content-Type", "application/json")
+	e := json.NewEncoder(rw)
+	e.SetIndent("", "  ")
+	_ = e.Encode(value) // who is gone need not know
 }
 
 func (w *Watcher) serveStatus(ctx context.Context, rw http.ResponseWriter, asJSON bool) {
 	all, err := w.Status(ctx)
 	if err != nil {
-		w.client.Logger.Error("the status cannot be read", "error", err)
-		http.Error(rw, "the store cannot be read; the log says why", http.StatusServiceUnavailable)
+		w.unreadable(rw, err)
 		return
 	}
 	if asJSON {
-		rw.Header().Set("Content-Type", "application/json")
-		e := json.NewEncoder(rw)
-		e.SetIndent("", "  ")
-		_ = e.Encode(all) // who is gone need not know
+		writeJSON(rw, all)
+		return
+	}
+	n, err := status.OfNode(ctx, w.Store, w.client.Now())
+	if err != nil {
+		w.unreadable(rw, err)
 		return
 	}
 	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
 	rw.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-	if err := statusPage.Execute(rw, map[string]any{"Sources": all, "Now": w.client.Now()}); err != nil {
+	if err := statusPage.Execute(rw, map[string]any{"Sources": all, "Node": n, "Now": w.client.Now()}); err != nil {
 		w.client.Logger.Debug("the status page was not written", "error", err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 // Options say how a [Watcher] works. Store is required.
 type Options struct {
-	Store status.Store // the one of the client
+	Store status.NodeStore // the one of the client
 
 	// Names are the subscriptions to watch; none means all, also those to come.
 	Names []string
@@ -307,4 +307,4 @@ func (w *Watcher) Status(ctx context.Context) ([]Status, error) {
 	return list, nil
 }
 
-var _ status.Store = (*store.DB)(nil)
+var _ status.NodeStore = (*store.DB)(nil)

@@ -1,0 +1,59 @@
+package status
+
+import (
+	"context"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Node is what a node does, as one picture.
+type Node struct {
+	Publishes []Published `json:"publishes"`
+	Follows   []Status    `json:"follows"`
+	Size      Size        `json:"size"`
+}
+
+// Published is a collection that the node publishes.
+type Published struct {
+	Name       string     `json:"name"`
+	SP         string     `json:"sourceLocatorPrefix"`
+	Entries    uint64     `json:"entries"` // of the log, those that were pruned as well
+	Topics     int        `json:"topics"`
+	LastChange *time.Time `json:"lastChange,omitempty"`
+	Signed     bool       `json:"signed"` // checkpoints of its log are
+}
+
+// Size is how much disk a node takes, in bytes.
+type Size struct {
+	Records   int64 `json:"recordBytes"` // all rows of the database
+	Snapshots int64 `json:"snapshotBytes"`
+}
+
+// NodeStore is what [OfNode] needs of the store.
+type NodeStore interface {
+	Store
+	Collections(ctx context.Context) ([]store.Collection, error)
+	Sizes() (store.Sizes, error)
+}
+
+// OfNode returns the picture of a node at the time now.
+func OfNode(ctx context.Context, db NodeStore, now time.Time) (*Node, error) {
+	n := &Node{Publishes: []Published{}}
+	own, err := db.Collections(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range own {
+		c := &own[i]
+		n.Publishes = append(n.Publishes, Published{
+			Name: c.Name, SP: c.SP, Entries: c.Head, Topics: c.Topics, LastChange: known(c.Updated), Signed: c.Sign != "",
+		})
+	}
+	if n.Follows, err = All(ctx, db, now); err != nil {
+		return nil, err
+	}
+	size, err := db.Sizes()
+	n.Size = Size(size)
+	return n, err
+}
