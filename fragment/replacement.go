@@ -1,7 +1,6 @@
 package fragment
 
 import (
-	"bytes"
 	"fmt"
 	"iter"
 	"maps"
@@ -39,12 +38,7 @@ func newReferences() references {
 
 // replace makes the change, now that all references of the document are resolved.
 func (p *post) replace(m *Map) (*Change, error) {
-	r := replacement{
-		prior: p.prior, targets: p.targets, topics: map[Ref]*Topic{},
-		byIdentifier: map[tmdm.Locator]*Topic{}, byLocator: map[tmdm.Locator]*Topic{},
-		removed: map[AssociationKey]*Association{}, added: map[AssociationKey]*Association{},
-		before: newReferences(), after: newReferences(),
-	}
+	r := emptyReplacement(p.prior, p.targets)
 	if err := r.takeAway(); err != nil {
 		return nil, err
 	}
@@ -238,72 +232,6 @@ func (u untouched) Associations() iter.Seq2[*Association, error] {
 			}
 		}
 	}
-}
-
-// compare finds what is to be written and published.
-func (r *replacement) compare() (*Change, error) {
-	c := &Change{}
-	changed := r.compareAssociations(c)
-	refs := map[Ref]bool{}
-	for _, some := range []iter.Seq[Ref]{maps.Keys(r.targets), maps.Keys(r.topics), maps.Keys(changed)} {
-		for ref := range some {
-			refs[ref] = true
-		}
-	}
-	for _, ref := range slices.Sorted(maps.Keys(refs)) {
-		old, err := r.prior.Topic(ref)
-		if err != nil {
-			return nil, err
-		}
-		if old != nil && old.TopicSI() != ref {
-			old = nil
-		}
-		new := r.topics[ref]
-		if new == nil && r.targets[ref] == nil {
-			new = old
-		}
-		if err := c.topic(old, new, changed[ref], r); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
-}
-
-// compareAssociations adds the associations to write, and returns whom they
-// change.
-func (r *replacement) compareAssociations(c *Change) (changed map[Ref]bool) {
-	changed = map[Ref]bool{}
-	touch := func(a *Association) {
-		for _, p := range a.Players() {
-			if a.Part(p) != AsType {
-				changed[p] = true
-			}
-		}
-	}
-	for _, key := range sortedKeys(r.removed) {
-		if r.added[key] == nil {
-			c.DeleteAssociations = append(c.DeleteAssociations, r.removed[key])
-			touch(r.removed[key])
-		}
-	}
-	for _, key := range sortedKeys(r.added) {
-		old, new := r.removed[key], r.added[key]
-		if old != nil && bytes.Equal(MarshalAssociation(old), MarshalAssociation(new)) {
-			continue
-		}
-		c.PutAssociations = append(c.PutAssociations, new)
-		if old == nil {
-			touch(new)
-		} else if !SameAssociation(old, new) {
-			touch(old)
-			touch(new)
-		}
-	}
-	return changed
-}
-
-func sortedKeys(m map[AssociationKey]*Association) []AssociationKey {
-	return slices.SortedFunc(maps.Keys(m), func(a, b AssociationKey) int { return bytes.Compare(a[:], b[:]) })
 }
 
 // Topic returns the topic that has the subject identifier afterwards, or nil.

@@ -2,6 +2,7 @@ package merge
 
 import (
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -241,21 +242,55 @@ func (v *View) chooseReifiers(tm *tmdm.TopicMap, all []reifiedRecords) error {
 		r.associationReifiers(a, keep)
 	}
 	chosen := map[string]fragment.Ref{}
+	v.about = map[string][]fragment.Ref{}
+	var about []fragment.Ref
 	compare := func(key string, reifier fragment.Ref) {
 		if reifier != "" && settled[key] != reifier {
 			chosen[key] = settled[key]
+			v.about[key] = about
 		}
 	}
 	for _, records := range all {
 		for _, t := range records.topics {
+			about = []fragment.Ref{t.TopicSI()}
 			r.topicReifiers(t, compare)
 		}
 		for _, a := range records.associations {
+			about = a.Players()
 			r.associationReifiers(a, compare)
 		}
 	}
 	v.chosen = chosen
 	return r.err
+}
+
+// Settlement is something that a view has found out about reifiers. It bears on topics whose records need not
+// have changed: who keeps what a view says compares the settlements of two views.
+type Settlement struct {
+	Topics []fragment.Ref // the topics that it bears on, each by one of its subject identifiers
+	Key    string         // equal settlements have equal keys
+}
+
+// Settlements returns which topics are one because they reify equal statements, and about which statements the sources
+// disagree.
+func (v *View) Settlements() ([]Settlement, error) {
+	if v.only != nil {
+		return nil, nil
+	}
+	if err := v.settle(); err != nil {
+		return nil, err
+	}
+	var all []Settlement
+	for t, err := range v.joined.Topics() {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Settlement{t.SubjectIdentifiers, string(appendRefs([]byte("joined"), t.SubjectIdentifiers))})
+	}
+	for _, key := range slices.Sorted(maps.Keys(v.chosen)) {
+		all = append(all, Settlement{v.about[key], string(appendText([]byte("chosen"), key, string(v.chosen[key])))})
+	}
+	return all, nil
 }
 
 // topicReifiers yields the statements of t by their keys in the view, with their

@@ -55,8 +55,9 @@ type View struct {
 	last *subject                  // the last that was found, identities at least
 
 	settled    bool
-	joined     Memory                  // a record for each set of reifiers that are one
-	chosen     map[string]fragment.Ref // reifiers of statements about which the sources disagree, by key
+	joined     Memory                    // a record for each set of reifiers that are one
+	chosen     map[string]fragment.Ref   // reifiers of statements about which the sources disagree, by key
+	about      map[string][]fragment.Ref // whom these statements are about, by subject identifiers
 	conflicts  []*tmdm.ReifierError
 	vocabulary bool // type-instance associations may differ in what they are from what the source says
 }

@@ -57,6 +57,7 @@ var layers = map[string][]string{
 	"internal/store/datafolder": {"internal/durable", "internal/kv", "internal/kv/badger"},
 	"internal/store": {"tmdm", "xtm", "fragment", "merge", "internal/xml/patch", "internal/durable", "internal/kv", "internal/kv/badger", "internal/statedigest", "internal/checkpoint",
 		"internal/store/collections", "internal/store/datafolder", "internal/store/keys", "internal/store/logtree", "internal/store/records", "internal/store/rejections", "internal/store/rendered", "internal/store/settings", "internal/store/sources", "internal/store/txn"},
+	"internal/derive":    {"tmdm", "fragment", "merge"},
 	"internal/history":   {"feeds", "tmdm", "xtm", "fragment", "fragment/stream", "merge", "internal/extsort", "internal/formats/mapdiff", "internal/store"},
 	"internal/backup":    {"internal/durable", "internal/store", "internal/store/datafolder"},
 	"internal/resources": {"internal/durable", "internal/iri", "internal/formats", "xtm", "fragment", "feeds", "feeds/resourcesync", "internal/store", "internal/store/rendered", "internal/xml/patch"},

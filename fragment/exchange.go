@@ -1,0 +1,109 @@
+package fragment
+
+import (
+	"bytes"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// Exchange returns the change by which records of a published state make way for others: the topics that go, with
+// the associations that go, for those that come. What goes and comes alike is no change. A topic that goes under a
+// TopicSI which no topic that comes has gets a closing entry.
+//
+// Nothing that stays refers to a TopicSI that ceases, and everything that comes refers to topics that are there
+// afterwards: the caller sees to it. It has to give all associations of a topic that goes, but for those in which
+// it is only the class.
+func Exchange(prior Published, targets, topics []*Topic, removed, added []*Association) (*Change, error) {
+	r := emptyReplacement(prior, map[Ref]*Topic{})
+	for _, t := range targets {
+		r.targets[t.TopicSI()] = t
+	}
+	for _, t := range topics {
+		r.put(t)
+	}
+	for _, a := range removed {
+		r.removed[a.Key()] = a
+	}
+	for _, a := range added {
+		r.added[a.Key()] = a
+	}
+	return r.compare()
+}
+
+func emptyReplacement(prior Published, targets map[Ref]*Topic) replacement {
+	return replacement{
+		prior: prior, targets: targets, topics: map[Ref]*Topic{},
+		byIdentifier: map[tmdm.Locator]*Topic{}, byLocator: map[tmdm.Locator]*Topic{},
+		removed: map[AssociationKey]*Association{}, added: map[AssociationKey]*Association{},
+		before: newReferences(), after: newReferences(),
+	}
+}
+
+// compare finds what is to be written and published.
+func (r *replacement) compare() (*Change, error) {
+	c := &Change{}
+	changed := r.compareAssociations(c)
+	refs := map[Ref]bool{}
+	for _, some := range []iter.Seq[Ref]{maps.Keys(r.targets), maps.Keys(r.topics), maps.Keys(changed)} {
+		for ref := range some {
+			refs[ref] = true
+		}
+	}
+	for _, ref := range slices.Sorted(maps.Keys(refs)) {
+		old, err := r.prior.Topic(ref)
+		if err != nil {
+			return nil, err
+		}
+		if old != nil && old.TopicSI() != ref {
+			old = nil
+		}
+		new := r.topics[ref]
+		if new == nil && r.targets[ref] == nil {
+			new = old
+		}
+		if err := c.topic(old, new, changed[ref], r); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// compareAssociations adds the associations to write, and returns whom they
+// change.
+func (r *replacement) compareAssociations(c *Change) (changed map[Ref]bool) {
+	changed = map[Ref]bool{}
+	touch := func(a *Association) {
+		for _, p := range a.Players() {
+			if a.Part(p) != AsType {
+				changed[p] = true
+			}
+		}
+	}
+	for _, key := range sortedKeys(r.removed) {
+		if r.added[key] == nil {
+			c.DeleteAssociations = append(c.DeleteAssociations, r.removed[key])
+			touch(r.removed[key])
+		}
+	}
+	for _, key := range sortedKeys(r.added) {
+		old, new := r.removed[key], r.added[key]
+		if old != nil && bytes.Equal(MarshalAssociation(old), MarshalAssociation(new)) {
+			continue
+		}
+		c.PutAssociations = append(c.PutAssociations, new)
+		if old == nil {
+			touch(new)
+		} else if !SameAssociation(old, new) {
+			touch(old)
+			touch(new)
+		}
+	}
+	return changed
+}
+
+func sortedKeys(m map[AssociationKey]*Association) []AssociationKey {
+	return slices.SortedFunc(maps.Keys(m), func(a, b AssociationKey) int { return bytes.Compare(a[:], b[:]) })
+}

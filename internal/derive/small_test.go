@@ -1,0 +1,61 @@
+package derive_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/merge"
+)
+
+func put(t *testing.T, m *merge.Memory, value string, sis ...fragment.Ref) {
+	topic := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: sis}, Names: []fragment.Name{{Value: value, Type: "http://type"}}}
+	require.NoError(t, m.PutTopic(topic))
+	require.NoError(t, m.PutTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{"http://type"}}, Provisional: true}))
+}
+
+// A merged topic keeps its TopicSI when a source brings one that is less, and gets a closing entry when it comes apart.
+func TestTopicSIsStay(t *testing.T) {
+	var one, two, published merge.Memory
+	update := func(dirty ...fragment.Ref) *fragment.Change {
+		view := merge.NewView(t.Context(), merge.Part{SP: "http://1/", Source: &one}, merge.Part{SP: "http://2/", Source: &two})
+		u, err := derive.Between(t.Context(), &published, view, 100, dirty...)
+		require.NoError(t, err)
+		apply(t, &published, u.Change)
+		return u.Change
+	}
+	put(t, &one, "b", "http://b")
+	update("http://b")
+	put(t, &two, "a", "http://a", "http://b")
+	c := update("http://a")
+	require.Len(t, c.Entries, 1)
+	require.Equal(t, fragment.Ref("http://b"), c.Entries[0].TopicSI, "the TopicSI stays, though the view's is less")
+	require.NoError(t, one.DeleteTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{"http://b"}}}))
+	put(t, &two, "a", "http://a")
+	c = update("http://b", "http://a")
+	require.Len(t, c.Entries, 2)
+	require.Equal(t, fragment.Ref("http://a"), c.Entries[0].TopicSI)
+	require.True(t, c.Entries[1].Deleted, "nobody has the identifier any more")
+	require.Equal(t, []fragment.Ref{"http://b"}, c.Entries[1].Tombstone.SubjectIdentifiers)
+}
+
+// What nobody announces is published as long as something refers to it.
+func TestUnreferredTopicsGo(t *testing.T) {
+	var one, published merge.Memory
+	put(t, &one, "a", "http://a")
+	view := func() *merge.View { return merge.NewView(t.Context(), merge.Part{SP: "http://1/", Source: &one}) }
+	u, err := derive.Between(t.Context(), &published, view(), 100, "http://a", "http://type")
+	require.NoError(t, err)
+	apply(t, &published, u.Change)
+	require.Len(t, u.Change.Entries, 2)
+	require.NoError(t, one.DeleteTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{"http://a"}}}))
+	require.NoError(t, one.DeleteTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{"http://type"}}}))
+	u, err = derive.Between(t.Context(), &published, view(), 100, "http://a")
+	require.NoError(t, err)
+	apply(t, &published, u.Change)
+	for topic := range published.Topics() {
+		t.Errorf("%s is still there", topic.TopicSI())
+	}
+}

@@ -1,0 +1,237 @@
+// Package derive keeps a published state in step with the merged view of several sources.
+package derive
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// Prior is the published state that an update applies to. [merge.State] is one.
+type Prior = fragment.Published
+
+// Update is what brings a published state in step with a view.
+type Update struct {
+	Change *fragment.Change
+
+	// Later are topics of which nothing but the identifiers is published yet, because the update would have become too
+	// large. They are to be among the dirty ones of a later update.
+	Later []fragment.Ref
+}
+
+// Between returns the update of what the view says of the topics that have one of the dirty subject identifiers. These are those
+// of all topics that were put or deleted in a source, and of all players of associations that were. The published state must be
+// that of the view for all other topics, or their identifiers must be dirty in a later update.
+//
+// A published topic exists if a source announces it, or if something that is published refers to it. It keeps its TopicSI as
+// long as this is one of its identifiers. Where several published topics become one the least TopicSI survives, and a new topic
+// has that of the view.
+//
+// The cost depends on the dirty topics, on those with which these share identifiers now or did so before, and on their
+// associations. Where identifiers leave a topic that types, scopes or reifies something, the published state is read
+// for those who mention it. Most is how many topics may be drawn in besides, because what is published refers to them, until only
+// their identifiers are published. Where ctx ends first, its cause is the error.
+func Between(ctx context.Context, prior Prior, view *merge.View, most int, dirty ...fragment.Ref) (*Update, error) {
+	u := &updater{
+		ctx: ctx, prior: prior, view: view, most: most,
+		looked: map[fragment.Ref]bool{}, names: map[fragment.Ref]fragment.Ref{},
+		targets: map[fragment.Ref]*fragment.Topic{}, checked: map[fragment.Ref]bool{}, subjects: map[fragment.Ref]*subject{},
+		removed: associations{}, added: associations{}, counts: counts{map[fragment.Ref]int{}, map[fragment.Ref]int{}, map[fragment.Ref]int{}},
+		queue: slices.Clone(dirty), reifiers: map[fragment.Ref]bool{},
+	}
+	for {
+		if err := u.close(); err != nil {
+			return nil, err
+		}
+		if err := u.findMentions(); err != nil {
+			return nil, err
+		}
+		if len(u.queue) > 0 {
+			continue
+		}
+		if err := u.build(); err != nil {
+			return nil, err
+		}
+		if len(u.queue) > 0 {
+			continue
+		}
+		if err := u.findUnreferred(); err != nil {
+			return nil, err
+		}
+		if len(u.queue) == 0 {
+			return u.update()
+		}
+	}
+}
+
+type associations map[fragment.AssociationKey]*fragment.Association
+
+// updater makes an update.
+type updater struct {
+	ctx   context.Context
+	prior Prior
+	view  *merge.View
+	most  int // of topics that are still to be drawn in
+
+	queue  []fragment.Ref // subject identifiers to look at
+	looked map[fragment.Ref]bool
+	names  map[fragment.Ref]fragment.Ref // TopicSIs that topics of the view have when they are published, by those of the view
+
+	targets  map[fragment.Ref]*fragment.Topic // published topics that have one of the identifiers, by TopicSI
+	checked  map[fragment.Ref]bool            // those of them that were checked for identifiers that leave
+	subjects map[fragment.Ref]*subject        // topics of the view that have one, by TopicSI of the view
+	removed  associations                     // those of targets
+	added    associations                     // those of subjects
+	counts   counts
+	reifiers map[fragment.Ref]bool // of what is built, by TopicSI; true: what else mentions them was looked for
+}
+
+// subject is a topic of the view. Where no source has a record of it, it has one identifier.
+type subject struct {
+	ref, name fragment.Ref // TopicSI in the view, and when it is published
+	identity  fragment.Identity
+	bare      bool // nothing but the identity is published yet
+
+	record    *fragment.Topic // as it is published, once it is built
+	announced bool
+}
+
+// counts are numbers of references.
+type counts struct {
+	before map[fragment.Ref]int // mentions in what is removed
+	change map[fragment.Ref]int // how many more there are afterwards
+	plays  map[fragment.Ref]int // players of what is added
+}
+
+// close finds all topics, published and of the view, that have an identifier in the queue, with those that share identifiers
+// with these.
+func (u *updater) close() error {
+	for len(u.queue) > 0 {
+		si := u.queue[len(u.queue)-1]
+		u.queue = u.queue[:len(u.queue)-1]
+		if u.looked[si] {
+			continue
+		}
+		u.looked[si] = true
+		if err := context.Cause(u.ctx); err != nil {
+			return err
+		}
+		if err := u.lookAtPublished(si); err != nil {
+			return err
+		}
+		if _, err := u.lookAtView(si); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *updater) lookAtPublished(si fragment.Ref) error {
+	t, err := u.prior.Topic(si)
+	if t == nil || err != nil || u.targets[t.TopicSI()] != nil {
+		return err
+	}
+	u.targets[t.TopicSI()] = t
+	t.Mentions(u.counts.remove)
+	for _, part := range []fragment.Part{fragment.AsInstance, fragment.AsPlayer} {
+		for a, err := range u.prior.AssociationsOf(t.TopicSI(), part) {
+			if err != nil {
+				return err
+			}
+			if key := a.Key(); u.removed[key] == nil {
+				u.removed[key] = a
+				a.Mentions(u.counts.remove)
+			}
+		}
+	}
+	u.queue = append(u.queue, t.SubjectIdentifiers...)
+	for _, sl := range t.SubjectLocators {
+		in, err := u.view.TopicBySubjectLocator(sl)
+		if err != nil {
+			return err
+		}
+		if in != nil {
+			u.queue = append(u.queue, in.TopicSI())
+		}
+	}
+	return nil
+}
+
+func (u *updater) lookAtView(si fragment.Ref) (*subject, error) {
+	id, err := u.view.Identity(si)
+	if err != nil {
+		return nil, err
+	}
+	if id == nil {
+		id = &fragment.Identity{SubjectIdentifiers: []fragment.Ref{si}}
+	}
+	if s := u.subjects[id.TopicSI()]; s != nil {
+		return s, nil
+	}
+	s := &subject{ref: id.TopicSI(), identity: *id}
+	if s.name, err = u.name(s.ref); err != nil {
+		return nil, err
+	}
+	u.subjects[s.ref] = s
+	u.queue = append(u.queue, id.SubjectIdentifiers...)
+	for _, sl := range id.SubjectLocators {
+		was, err := u.prior.TopicBySubjectLocator(sl)
+		if err != nil {
+			return nil, err
+		}
+		if was != nil {
+			u.queue = append(u.queue, was.TopicSI())
+		}
+	}
+	return s, nil
+}
+
+var vocabulary = []fragment.Ref{tmdm.PSITypeInstance, tmdm.PSIType, tmdm.PSIInstance}
+
+// name returns the TopicSI that a topic gets, by its TopicSI in the view. Those of the vocabulary are as the view has them,
+// because associations are told apart by them.
+func (u *updater) name(ref fragment.Ref) (fragment.Ref, error) {
+	if name, ok := u.names[ref]; ok {
+		return name, nil
+	}
+	id, err := u.view.Identity(ref)
+	if err != nil {
+		return "", err
+	}
+	name := fragment.Ref("")
+	if id != nil && !slices.Contains(vocabulary, ref) {
+		for _, si := range id.SubjectIdentifiers {
+			if name != "" && name < si || slices.Contains(vocabulary, si) {
+				continue
+			}
+			t, err := u.prior.Topic(si)
+			if err != nil {
+				return "", err
+			}
+			if t != nil && t.TopicSI() == si {
+				name = si
+			}
+		}
+	}
+	if name == "" {
+		name = ref
+	}
+	u.names[ref] = name
+	return name, nil
+}
+
+// nameOf returns the TopicSI that the topic with a subject identifier gets.
+func (u *updater) nameOf(si fragment.Ref) (fragment.Ref, error) {
+	id, err := u.view.Identity(si)
+	if id == nil || err != nil {
+		return si, err
+	}
+	return u.name(id.TopicSI())
+}
+
+func (c *counts) remove(ref fragment.Ref) { c.before[ref]++; c.change[ref]-- }
+
+func (c *counts) add(ref fragment.Ref) { c.change[ref]++ }

@@ -1,0 +1,326 @@
+package derive_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/testedit"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/tmdm/cxtm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+const sp = "http://derived.example.org/"
+
+// source is a map that is edited, what is published of it, and what a subscriber of this node has.
+type source struct {
+	sp        string
+	input     *tmdm.TopicMap
+	editor    *testedit.Editor
+	published merge.Memory
+	here      noting               // the state that is derived from
+	waiting   []*fragment.Fragment // that the subscriber has not applied yet
+	own       bool                 // the state is that of the publisher
+}
+
+// noting is a state that notes the references that its changes touch.
+type noting struct {
+	merge.Memory
+	dirty map[fragment.Ref]bool
+}
+
+func (n *noting) PutTopic(t *fragment.Topic) error {
+	n.dirty[t.TopicSI()] = true
+	return n.Memory.PutTopic(t)
+}
+
+func (n *noting) DeleteTopic(t *fragment.Topic) error {
+	n.dirty[t.TopicSI()] = true
+	return n.Memory.DeleteTopic(t)
+}
+
+func (n *noting) players(a *fragment.Association) {
+	for _, p := range a.Players() {
+		n.dirty[p] = true
+	}
+}
+
+func (n *noting) PutAssociation(a *fragment.Association) error {
+	n.players(a)
+	return n.Memory.PutAssociation(a)
+}
+
+func (n *noting) DeleteAssociation(a *fragment.Association) error {
+	n.players(a)
+	return n.Memory.DeleteAssociation(a)
+}
+
+func (s *source) publish(t *testing.T) {
+	var doc bytes.Buffer
+	_, err := xtm.Write(&doc, s.input, xtm.WriteOptions{Version: xtm.V21, Base: tmdm.Locator(s.sp)})
+	require.NoError(t, err)
+	tm, err := xtm.Read(t.Context(), &doc, xtm.Options{Base: tmdm.Locator(s.sp)})
+	require.NoError(t, err)
+	next, err := fragment.NameTopics(t.Context(), tm, s.sp, &s.published)
+	require.NoError(t, err)
+	change, err := fragment.Diff(t.Context(), &s.published, next)
+	require.NoError(t, err)
+	apply(t, &s.published, change)
+	if s.own {
+		apply(t, &s.here, change)
+		return
+	}
+	s.waiting = append(s.waiting, fragments(t, &s.published, s.sp, change)...)
+}
+
+// receive applies n of the entries that wait, or all.
+func (s *source) receive(t *testing.T, n int) {
+	n = min(n, len(s.waiting))
+	for _, f := range s.waiting[:n] {
+		require.NoError(t, merge.Apply(&s.here, f))
+	}
+	s.waiting = s.waiting[n:]
+}
+
+func fragments(t *testing.T, src fragment.Source, sp string, change *fragment.Change) (all []*fragment.Fragment) {
+	for _, e := range change.Entries {
+		var b bytes.Buffer
+		require.NoError(t, e.Write(&b, src, fragment.Form{Version: xtm.V21, SP: sp}))
+		f, err := fragment.Read(t.Context(), bytes.NewReader(b.Bytes()), xtm.Options{Base: tmdm.Locator(sp)}, e.TopicSI)
+		require.NoError(t, err, "%s", b.Bytes())
+		f.Deleted = e.Deleted
+		all = append(all, f)
+	}
+	return all
+}
+
+// apply changes a state, deletions first.
+func apply(t *testing.T, s merge.State, c *fragment.Change) {
+	for _, a := range c.DeleteAssociations {
+		require.NoError(t, s.DeleteAssociation(a))
+	}
+	for _, ref := range c.DeleteTopics {
+		require.NoError(t, s.DeleteTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref}}}))
+	}
+	for _, topic := range c.PutTopics {
+		require.NoError(t, s.DeleteTopic(topic))
+	}
+	for _, topic := range c.PutTopics {
+		require.NoError(t, s.PutTopic(topic))
+	}
+	for _, a := range c.PutAssociations {
+		require.NoError(t, s.PutAssociation(a))
+	}
+}
+
+func canonical(t *testing.T, parts ...merge.Part) string {
+	tm, _, err := merge.Join(t.Context(), parts...)
+	require.NoError(t, err)
+	for topic := range tm.Topics() {
+		for _, n := range topic.Names() {
+			for _, v := range slices.Clone(n.Variants()) {
+				if v.Scope() == n.Scope() { // there are no such variants
+					v.Remove()
+				}
+			}
+		}
+	}
+	var b bytes.Buffer
+	require.NoError(t, cxtm.Write(&b, tm, cxtm.Options{Base: sp, OmitItemIdentifiers: true}))
+	return b.String()
+}
+
+// dump lists the records of a source.
+func dump(t *testing.T, src fragment.Source) string {
+	var lines []string
+	for topic, err := range src.Topics() {
+		require.NoError(t, err)
+		lines = append(lines, fmt.Sprintf("%q", fragment.MarshalTopic(topic)))
+	}
+	for a, err := range src.Associations() {
+		require.NoError(t, err)
+		lines = append(lines, fmt.Sprintf("%q", fragment.MarshalAssociation(a)))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// derived is a published state that is kept in step, and a subscriber of it.
+type derived struct {
+	state    merge.Memory
+	replayed merge.Memory
+	settled  map[string][]fragment.Ref
+	later    []fragment.Ref
+}
+
+func (d *derived) update(t *testing.T, parts []merge.Part, most int, dirty []fragment.Ref) *fragment.Change {
+	view := merge.NewView(t.Context(), parts...)
+	settlements, err := view.Settlements()
+	require.NoError(t, err)
+	now := map[string][]fragment.Ref{}
+	for _, s := range settlements {
+		now[s.Key] = s.Topics
+		if d.settled[s.Key] == nil {
+			dirty = append(dirty, s.Topics...)
+		}
+	}
+	for key, topics := range d.settled {
+		if now[key] == nil {
+			dirty = append(dirty, topics...)
+		}
+	}
+	d.settled = now
+	u, err := derive.Between(t.Context(), &d.state, view, most, append(dirty, d.later...)...)
+	require.NoError(t, err)
+	d.later = u.Later
+	apply(t, &d.state, u.Change)
+	d.requireSound(t)
+	for _, f := range fragments(t, &d.state, sp, u.Change) {
+		require.NoError(t, merge.Apply(&d.replayed, f))
+	}
+	return u.Change
+}
+
+// requireSound checks that all references are TopicSIs of topics.
+func (d *derived) requireSound(t *testing.T) {
+	check := func(ref fragment.Ref) {
+		topic, err := d.state.Topic(ref)
+		require.NoError(t, err)
+		require.NotNil(t, topic, ref)
+		require.Equal(t, ref, topic.TopicSI())
+	}
+	for topic := range d.state.Topics() {
+		topic.Mentions(check)
+	}
+	for a := range d.state.Associations() {
+		a.Mentions(check)
+		for _, p := range a.Players() {
+			check(p)
+		}
+	}
+}
+
+// TestUpdatesGiveTheView runs random histories of sources that speak of the same subjects. After each change of one, the
+// update of the topics that the change has touched gives what the view says, and so does the feed, replayed.
+func TestUpdatesGiveTheView(t *testing.T) {
+	entries, joined := 0, 0
+	for n := range uint64(testenv.Rounds(60, 3000)) {
+		seed := testenv.Seed() + n
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			e, j := runUpdates(t, seed)
+			entries, joined = entries+e, joined+j
+		})
+		if t.Failed() {
+			return
+		}
+	}
+	require.Greater(t, entries, testenv.Rounds(60, 3000)*5, "too little was published to mean anything")
+	require.Positive(t, joined, "reifiers were joined too rarely to mean anything")
+}
+
+func runUpdates(t *testing.T, seed uint64) (entries, joined int) {
+	rng := rand.New(rand.NewPCG(seed, 31))
+	var sources []*source
+	for i := range 1 + rng.IntN(4) {
+		s := &source{sp: fmt.Sprintf("http://%d.example.org/maps/", i), input: testedit.SmallMap(sp), own: rng.IntN(2) == 0}
+		s.here.dirty = map[fragment.Ref]bool{}
+		s.editor = testedit.New(s.input, s.sp, seed*8+uint64(i))
+		sources = append(sources, s)
+	}
+	var d derived
+	var said []string
+	defer func() {
+		if t.Failed() {
+			t.Log(strings.Join(said, "\n"))
+		}
+	}()
+	for commit := range 6 + rng.IntN(10) {
+		i := rng.IntN(len(sources))
+		s := sources[i]
+		for range 1 + rng.IntN(4) {
+			said = append(said, fmt.Sprintf("%d, source %d: %s", commit, i, s.editor.Edit()))
+			said = append(said, share(rng, s.input)...)
+		}
+		s.publish(t)
+		s.receive(t, 1+rng.IntN(10))
+		if rng.IntN(4) == 0 {
+			for _, s := range sources {
+				s.receive(t, len(s.waiting))
+			}
+		}
+		var parts []merge.Part
+		var dirty []fragment.Ref
+		for _, s := range sources {
+			parts = append(parts, merge.Part{SP: s.sp, Source: &s.here, Published: s.own})
+			for _, ref := range slices.Sorted(maps.Keys(s.here.dirty)) {
+				if rng.IntN(4) > 0 { // what is not looked at now is later
+					dirty = append(dirty, ref)
+					delete(s.here.dirty, ref)
+				}
+			}
+		}
+		most := rng.IntN(3)
+		slices.Sort(dirty)
+		entries += len(d.update(t, parts, most, dirty).Entries)
+		if len(d.settled) > 0 {
+			joined++
+		}
+		if rng.IntN(2) == 0 {
+			continue
+		}
+		dirty = nil
+		for _, s := range sources {
+			for ref := range s.here.dirty {
+				dirty = append(dirty, ref)
+			}
+			clear(s.here.dirty)
+		}
+		slices.Sort(dirty)
+		d.update(t, parts, 1000, dirty)
+		require.Empty(t, d.later)
+		require.Equal(t, canonical(t, parts...), canonical(t, merge.Part{SP: sp, Source: &d.state}), "what is published is what the sources say together")
+		require.Equal(t, dump(t, &d.state), dump(t, &d.replayed), "the feed gives what is published")
+		require.Empty(t, d.update(t, parts, 1000, nil).Entries)
+		var all []fragment.Ref
+		for topic := range d.state.Topics() {
+			all = append(all, topic.SubjectIdentifiers...)
+		}
+		change := d.update(t, parts, 1000, all)
+		require.True(t, change.Empty(), "what has no effect publishes nothing")
+	}
+	return entries, joined
+}
+
+// share says something that other sources are likely to say as well.
+func share(rng *rand.Rand, tm *tmdm.TopicMap) (said []string) {
+	topics := slices.Collect(tm.Topics())
+	any := func() *tmdm.Topic { return topics[rng.IntN(len(topics))] }
+	if rng.IntN(2) == 0 {
+		si := tmdm.Locator(fmt.Sprintf("http://%c", 'a'+rng.IntN(6)))
+		if to := any(); to.AddSubjectIdentifier(si) == nil {
+			said = append(said, fmt.Sprintf("share %s: %s", si, tmdm.Describe(to)))
+		}
+	}
+	if rng.IntN(2) == 0 {
+		to, r := any(), any()
+		n := to.AddName("shared", nil)
+		if r.Reified() == nil {
+			_ = tmdm.SetReifier(n, r)
+		}
+		said = append(said, "share a name: "+tmdm.Describe(to))
+	}
+	tm.Normalize(context.Background())
+	return said
+}
