@@ -116,6 +116,7 @@ var layers = map[string][]string{
 	"internal/store/storetest":   {"tmdm", "fragment", "merge", "internal/testedit", "xtm"},
 	"internal/archtest":          {},
 	"internal/e2e":               {},
+	"internal/sim":               {},
 }
 
 // testOnly are the packages that nothing but tests imports.

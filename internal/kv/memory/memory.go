@@ -33,6 +33,16 @@ func New() *Engine {
 	return &Engine{present: &state{rows: btree.NewMap[string, []byte](0), version: 1}}
 }
 
+// Copy returns another engine with the rows of the present state, also after Close. What is written to one does not show in
+// the other.
+func (e *Engine) Copy() *Engine {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := *e.present
+	s.rows = e.present.rows.IsoCopy()
+	return &Engine{present: &s}
+}
+
 func (e *Engine) state() (*state, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

@@ -1,0 +1,136 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client/merged"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// own requires that what a node publishes is what its editor has.
+func (n *node) own() {
+	tm, err := xtm.Read(background, bytes.NewReader(n.document()), xtm.Options{Base: tmdm.Locator(n.sp())})
+	n.w.must(err, "%s: reading the map of the editor", n.name)
+	n.parts(func(p *store.Part) {
+		if !p.Own || p.Name != n.name {
+			return
+		}
+		m, err := fragment.NameTopics(background, tm, n.sp(), p.Source)
+		n.w.must(err, "%s: naming the topics of the editor", n.name)
+		n.w.same(union([]said{n.w.read(p.SP, m)}), union([]said{n.w.read(p.SP, p.Source)}), "%s: what it publishes", n.name)
+	})
+}
+
+// merged requires that the merged view of a node is what its own collection and those that it follows say together.
+func (n *node) merged() {
+	all := n.primaries()
+	if all == nil {
+		return
+	}
+	want := union(all)
+	if want.disputed { // which statement the topic reifies then depends on the order
+		n.w.counts.disputed++
+		return
+	}
+	n.w.counts.compared++
+	tm, conflicts, err := merged.View{Store: n.db, Report: func(string) {}}.Map(background, false)
+	n.w.must(err, "%s: its merged view", n.name)
+	if conflicts > 0 {
+		n.w.fail("%s: its merged view has %d conflicts", n.name, conflicts)
+	}
+	n.w.sameSets(want.all(), seen(tm), "the merged view of %s", n.name)
+}
+
+// primaries are the collections that a node brings together, as their origins have them; nil where one cannot be asked.
+func (n *node) primaries() []said {
+	var all []said
+	for _, o := range n.w.nodes {
+		follows := o == n
+		for _, f := range n.follows {
+			follows = follows || f.origin == o
+		}
+		if !follows {
+			continue
+		}
+		if o.dead {
+			return nil
+		}
+		o.parts(func(p *store.Part) {
+			if p.Own {
+				all = append(all, n.w.read(p.SP, p.Source))
+			}
+		})
+	}
+	return all
+}
+
+// seen is what a topic map says, as the oracle says it.
+func seen(tm *tmdm.TopicMap) map[string]bool {
+	all := map[string]bool{}
+	for t := range tm.Topics() {
+		identifiers := []string{}
+		for _, l := range t.SubjectIdentifiers() {
+			identifiers = append(identifiers, si(l))
+		}
+		for _, l := range t.SubjectLocators() {
+			identifiers = append(identifiers, sl(l))
+		}
+		text := inOrder(identifiers)
+		all["topic "+least(t)+" "+text] = true
+		of := "<" + least(t) + ">"
+		for _, n := range t.Names() {
+			name := fmt.Sprintf("name of %s type %s scope %s: %q", of, called(n.Type()), themes(n.Scope()), n.Value())
+			all[name+reifier(n)] = true
+			for _, v := range n.Variants() {
+				all[fmt.Sprintf("variant scope %s: %q^^%s of %s%s", themes(v.Scope()), v.Value(), v.Datatype(), name, reifier(v))] = true
+			}
+		}
+		for _, o := range t.Occurrences() {
+			all[fmt.Sprintf("occurrence of %s type %s scope %s: %q^^%s%s", of, called(o.Type()), themes(o.Scope()), o.Value(), o.Datatype(), reifier(o))] = true
+		}
+	}
+	for a := range tm.Associations() {
+		var roles []string
+		for _, r := range a.Roles() {
+			roles = append(roles, called(r.Type())+":"+called(r.Player()))
+		}
+		association := fmt.Sprintf("association type %s scope %s %s", called(a.Type()), themes(a.Scope()), inOrder(roles))
+		all[association+reifier(a)] = true
+		for _, r := range a.Roles() {
+			all[fmt.Sprintf("role %s:%s of %s%s", called(r.Type()), called(r.Player()), association, reifier(r))] = true
+		}
+	}
+	return all
+}
+
+// least is the least subject identifier of a topic, by which the oracle calls its class.
+func least(t *tmdm.Topic) string {
+	name := ""
+	for _, l := range t.SubjectIdentifiers() {
+		if name == "" || si(l) < name {
+			name = si(l)
+		}
+	}
+	return name
+}
+
+func called(t *tmdm.Topic) string { return "<" + least(t) + ">" }
+
+func themes(s *tmdm.Scope) string {
+	var all []string
+	for _, t := range s.Themes() {
+		all = append(all, called(t))
+	}
+	return inOrder(all)
+}
+
+func reifier(c tmdm.Reifiable) string {
+	if r := c.Reifier(); r != nil {
+		return " reified by " + inOrder([]string{called(r)})
+	}
+	return ""
+}

@@ -1,0 +1,316 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/kv/memory"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/upkeep"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/testedit"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// node is a store, a server and a client over it, and somebody who edits the collection that it publishes.
+type node struct {
+	w           *world
+	index       int
+	name        string
+	down        bool // nobody reaches it, and it reaches nobody
+	dead        bool // for good
+	offset      time.Duration
+	follows     []*followed
+	editor      *testedit.Editor
+	unpublished bool // the last version was not taken
+	backups     []backup
+	ever        map[string]bool // the state digests of all that was published
+
+	rows   *memory.Engine
+	dir    string
+	disk   *disk
+	db     *store.DB
+	server *server.Server
+	client *client.Client
+}
+
+// followed is what a node follows.
+type followed struct {
+	name   string
+	origin *node
+}
+
+// backup is what was kept of a node at some time.
+type backup struct {
+	rows      *memory.Engine
+	snapshots string // folder with the files of snapshots
+	document  []byte // that the editor had
+}
+
+const token = "the-token-of-the-simulation"
+
+var silent = slog.New(slog.DiscardHandler)
+
+func newNode(w *world, index int) *node {
+	n := &node{w: w, index: index, name: fmt.Sprintf("n%d", index), ever: map[string]bool{}, rows: memory.New()}
+	n.dir = filepath.Join(w.dir, n.name)
+	w.must(os.MkdirAll(filepath.Join(n.dir, datafolder.Snapshots), 0o700), "a folder for %s", n.name)
+	n.editor = testedit.New(testedit.SmallMap(n.sp(), w.rng.IntN(4), w.rng.IntN(4)), n.sp(), w.rng.Uint64())
+	for range w.rng.IntN(10) {
+		n.editor.Edit()
+	}
+	n.start()
+	_, err := n.server.Import(background, store.Collection{Name: n.name, SP: n.sp()}, bytes.NewReader(n.document()), n.name)
+	w.must(err, "%s: the first version", n.name)
+	n.note()
+	return n
+}
+
+func (n *node) url() string { return "http://" + n.name + ".example.org" }
+func (n *node) sp() string  { return server.DefaultPrefix(n.url(), n.name) }
+
+func (w *world) nodeOf(host string) *node {
+	for _, n := range w.nodes {
+		if strings.TrimPrefix(n.url(), "http://") == host {
+			return n
+		}
+	}
+	return nil
+}
+
+// start starts the process of a node.
+func (n *node) start() {
+	n.disk = newDisk(n.rows)
+	now := func() time.Time { return n.w.now.Add(n.offset) }
+	var err error
+	n.db, err = store.Open(background, store.Options{Dir: n.dir, Engine: n.disk, Logger: silent, Now: now})
+	n.w.must(err, "%s: opening the store", n.name)
+	n.server, err = server.New(server.Config{
+		Store: n.db, BaseURL: n.url(), Tokens: []string{token}, Logger: silent, Now: now, DocumentSize: 3 + n.w.rng.IntN(12),
+		Policy: upkeep.Policy{SnapshotEvery: 1_000_000},
+	})
+	n.w.must(err, "%s: starting the server", n.name)
+	n.client, err = client.New(client.Config{
+		Store: n.w.breach.storeOf(n), HTTP: &http.Client{Transport: n.w.breach.transportOf(n)}, Parallel: 1, Batch: 1 + n.w.rng.IntN(8),
+		Tries: 2, Backoff: time.Nanosecond, Logger: silent, Now: now,
+	})
+	n.w.must(err, "%s: making a client", n.name)
+}
+
+// stop ends the process of a node, if there is one.
+func (n *node) stop() {
+	if n.server != nil {
+		n.server.Close()
+		n.server = nil
+	}
+	if n.db != nil {
+		_ = n.db.Close() // a process that has died cannot do so
+		n.db = nil
+	}
+}
+
+// restart starts a node again over what it has committed.
+func (n *node) restart(why string) {
+	n.w.say("%s %s", n.name, why)
+	n.stop()
+	n.rows = n.rows.Copy()
+	n.start()
+}
+
+// document is the map that the editor has.
+func (n *node) document() []byte {
+	var b bytes.Buffer
+	_, err := xtm.Write(&b, n.editor.Map, xtm.WriteOptions{Version: xtm.V21, Base: tmdm.Locator(n.sp())})
+	n.w.must(err, "%s: writing the map", n.name)
+	return b.Bytes()
+}
+
+// edits makes edits and publishes them.
+func (n *node) edits(count int) {
+	for range count {
+		n.w.say("%s: %s", n.name, n.editor.Edit())
+	}
+	dies := n.w.chance(25)
+	if dies {
+		n.disk.dieAfter(0, n.w.chance(2))
+	}
+	n.publish()
+	if n.disk.stopped() {
+		n.w.counts.crashes++
+		n.restart("has crashed while it published")
+		n.note()
+	}
+	n.disk.dieAfter(-1, false)
+}
+
+// publish publishes what the editor has, sometimes by a request that arrives twice.
+func (n *node) publish() {
+	document := n.document()
+	for range 1 + n.w.rng.IntN(8)/7 {
+		if n.unpublished = !n.put(document); n.unpublished {
+			return
+		}
+	}
+}
+
+// put publishes a document. It reports false where the process has died over it.
+func (n *node) put(document []byte) bool {
+	r := httptest.NewRequest(http.MethodPut, n.url()+"/topicmaps/"+n.name, bytes.NewReader(document))
+	r.Header.Set("TMShare-Max-Delete", "all")
+	r.Header.Set("Authorization", "Bearer "+token)
+	w := httptest.NewRecorder()
+	n.server.ServeHTTP(w, r)
+	if n.disk.stopped() {
+		return false
+	}
+	if w.Code != http.StatusOK {
+		n.w.fail("%s: publishing: %d: %s", n.name, w.Code, w.Body)
+	}
+	n.note()
+	return true
+}
+
+// note notes what is published.
+func (n *node) note() {
+	err := n.db.View(background, n.name, func(v *store.View) error {
+		root, err := v.DigestNode(nil)
+		if err == nil {
+			n.ever[root.Digest().String()] = true
+		}
+		return err
+	})
+	n.w.must(err, "%s: reading what is published", n.name)
+}
+
+// backup keeps what the node has now.
+func (n *node) backup() {
+	b := backup{rows: n.rows.Copy(), document: n.document()}
+	b.snapshots = filepath.Join(n.w.dir, fmt.Sprintf("backup-%s-%d", n.name, len(n.backups)))
+	n.w.must(os.CopyFS(b.snapshots, os.DirFS(filepath.Join(n.dir, datafolder.Snapshots))), "%s: a backup", n.name)
+	n.backups = append(n.backups, b)
+	n.w.say("%s: backup %d", n.name, len(n.backups)-1)
+}
+
+// restore goes on with an old backup. The editor goes on with it as well, or with what was last.
+func (n *node) restore() {
+	if len(n.backups) == 0 {
+		return
+	}
+	i := n.w.rng.IntN(len(n.backups))
+	b := n.backups[i]
+	n.w.counts.restores++
+	n.stop()
+	snapshots := filepath.Join(n.dir, datafolder.Snapshots)
+	n.w.must(os.RemoveAll(snapshots), "%s: restoring", n.name)
+	n.w.must(os.CopyFS(snapshots, os.DirFS(b.snapshots)), "%s: restoring", n.name)
+	n.rows = b.rows.Copy()
+	n.w.say("%s is put back to backup %d", n.name, i)
+	n.start()
+	if n.w.chance(2) {
+		tm, err := xtm.Read(background, bytes.NewReader(b.document), xtm.Options{Base: tmdm.Locator(n.sp())})
+		n.w.must(err, "%s: reading the map of the backup", n.name)
+		n.editor = testedit.New(tm, n.sp(), n.w.rng.Uint64())
+	}
+	n.unpublished = true // perhaps
+}
+
+func (n *node) snapshot() {
+	_, err := n.db.TakeSnapshot(background, n.name, 2)
+	n.w.must(err, "%s: taking a snapshot", n.name)
+	n.w.say("%s: a snapshot", n.name)
+}
+
+// prune gives up the history before the newest snapshot.
+func (n *node) prune() {
+	n.snapshot()
+	_, err := n.db.Prune(background, n.name, store.Retention{Entries: 1 + uint64(n.w.rng.IntN(3))})
+	n.w.must(err, "%s: pruning", n.name)
+	n.w.say("%s: gives up its history", n.name)
+}
+
+// follow has the node follow another one.
+func (n *node) follow(origin *node) {
+	f := &followed{name: origin.name, origin: origin}
+	n.w.must(n.subscribe(f), "%s: subscribing to %s", n.name, f.name)
+	n.follows = append(n.follows, f)
+}
+
+func (n *node) subscribe(f *followed) error {
+	_, err := n.client.Subscribe(background, f.origin.url()+"/topicmaps/"+f.origin.name, client.SubscribeOptions{Name: f.name})
+	return err
+}
+
+// subscription is what the store has of what is followed, nil where an old backup knows nothing of it.
+func (n *node) subscription(f *followed) *store.Subscription {
+	all, err := n.db.Subscriptions(background)
+	n.w.must(err, "%s: reading the subscriptions", n.name)
+	if i := slices.IndexFunc(all, func(s store.Subscription) bool { return s.Name == f.name }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// sync does a round, in any weather.
+func (n *node) sync(f *followed) *client.Round {
+	w := n.w
+	if n.subscription(f) == nil {
+		if err := n.subscribe(f); err != nil {
+			w.say("%s cannot subscribe to %s: %v", n.name, f.name, err)
+			return nil
+		}
+	}
+	faults := w.counts.faults
+	r, err := n.client.Sync(background, f.name)
+	if w.net.failed != "" {
+		panic(w.net.failed)
+	}
+	if n.disk.stopped() {
+		return nil
+	}
+	w.counts.rounds++
+	if err != nil {
+		w.counts.failed++
+		w.say("%s: a round of %s fails: %v", n.name, f.name, err)
+		return nil
+	}
+	w.counts.applied += r.Applied
+	if r.Reason != "" {
+		w.counts.replaced++
+	}
+	if r.Quarantined > 0 {
+		w.counts.quarantined++
+	}
+	if r.Entries > 0 || r.CleanStart {
+		w.say("%s: a round of %s: %+v", n.name, f.name, *r)
+	}
+	n.check(f, r, faults == w.counts.faults)
+	w.breach.rounded(n, f)
+	return r
+}
+
+// check holds what a round has brought to what the origin has published. No origin lies here, so where
+// all answers of the round came nothing is to be repaired.
+func (n *node) check(f *followed, r *client.Round, calm bool) {
+	if r.Repaired > 0 && calm && r.Quarantined == 0 {
+		n.w.fail("%s: %d topics of %s were wrong, and repaired: %+v", n.name, r.Repaired, f.name, *r)
+	}
+	if r.Quarantined > 0 {
+		return
+	}
+	root, err := n.db.DigestNode(background, f.name, nil)
+	n.w.must(err, "%s: the digest of %s", n.name, f.name)
+	if digest := root.Digest().String(); !f.origin.ever[digest] {
+		n.w.fail("%s holds a state that %s has never published: %s, %+v", n.name, f.name, digest, *r)
+	}
+}

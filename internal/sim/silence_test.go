@@ -1,0 +1,119 @@
+package sim
+
+import (
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// mostPasses is after how many rounds of everybody nothing may be new any more.
+const mostPasses = 4
+
+// silence requires that rounds bring nothing after a while, and that then nobody publishes anything however
+// many rounds there are.
+func (w *world) silence() {
+	w.net.quiet = true
+	for _, n := range w.nodes {
+		if n.unpublished && !n.dead {
+			n.publish()
+		}
+	}
+	for pass := 1; w.pass(); pass++ {
+		if pass == mostPasses {
+			w.fail("%d rounds of everybody, and there is still something new", pass)
+		}
+		w.counts.passes = max(w.counts.passes, pass)
+	}
+	heads := w.heads()
+	for range 100 {
+		if w.pass() {
+			w.fail("something is new, though nothing has changed")
+		}
+	}
+	for name, head := range w.heads() {
+		if head != heads[name] {
+			w.fail("%s publishes though nothing has changed: entry %d, which was %d", name, head, heads[name])
+		}
+	}
+}
+
+// pass does a round of everybody, and reports whether one brought something.
+func (w *world) pass() (news bool) {
+	for _, n := range w.nodes {
+		if n.dead {
+			continue
+		}
+		for _, f := range n.follows {
+			r := n.sync(f)
+			switch {
+			case f.origin.dead:
+			case r == nil:
+				w.fail("%s: a round of %s fails, though nothing is wrong", n.name, f.name)
+			case r.Entries > 0 || r.Applied > 0 || r.CleanStart:
+				news = true
+			}
+		}
+	}
+	return news
+}
+
+// heads is the number of entries of each collection, by its name.
+func (w *world) heads() map[string]uint64 {
+	heads := map[string]uint64{}
+	for _, n := range w.nodes {
+		all, err := n.db.Collections(background)
+		w.must(err, "%s: reading the collections", n.name)
+		for _, c := range all {
+			heads[n.name+": "+c.Name] = c.Head
+		}
+	}
+	return heads
+}
+
+// compare requires that all that is followed is as its origin has it, and that each merged view is what the
+// collections say together.
+func (w *world) compare() {
+	for _, n := range w.nodes {
+		if n.dead {
+			continue
+		}
+		n.own()
+		for _, f := range n.follows {
+			if !f.origin.dead {
+				n.inStep(f)
+			}
+		}
+		n.merged()
+	}
+}
+
+// inStep requires that what a node follows is as the origin has it, and proven.
+func (n *node) inStep(f *followed) {
+	s := n.subscription(f)
+	switch p := s.State.Proof; {
+	case p == nil || !p.Equal:
+		n.w.fail("%s has not proven %s: %+v", n.name, f.name, p)
+	case s.LastError != "":
+		n.w.fail("%s: %s has an error: %s", n.name, f.name, s.LastError)
+	}
+	var held, published []said
+	n.parts(func(p *store.Part) {
+		if p.Name == f.name && !p.Own {
+			held = append(held, n.w.read(p.SP, p.Source))
+		}
+	})
+	f.origin.parts(func(p *store.Part) {
+		if p.Name == f.name && p.Own {
+			published = append(published, n.w.read(p.SP, p.Source))
+		}
+	})
+	n.w.same(union(published), union(held), "%s: what it holds of %s", n.name, f.name)
+}
+
+func (n *node) parts(f func(*store.Part)) {
+	err := n.db.ReadParts(background, func(parts []store.Part) error {
+		for i := range parts {
+			f(&parts[i])
+		}
+		return nil
+	})
+	n.w.must(err, "%s: reading what it has", n.name)
+}

@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/testenv"
+)
+
+// simulate runs the world of a seed.
+func simulate(t *testing.T, seed uint64, b breach) (w *world, err error) {
+	synctest.Test(t, func(*testing.T) { w, err = run(seed, b) })
+	return w, err
+}
+
+func TestSim(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	rounds := testenv.Rounds(300, 5000)
+	var all counts
+	for n := range rounds {
+		seed := testenv.Seed() + uint64(n)
+		w, err := simulate(t, seed, breach{})
+		all.add(&w.counts)
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%s\nto replay: go test ./internal/sim -run TestSim -rounds 1 -seed %d", seed, err, w.tail(), seed)
+		}
+	}
+	t.Logf("%+v", all)
+}
+
+// A seed does the same each time, or what it shows could not be looked into.
+func TestSeedsReplay(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	for n := range testenv.Rounds(15, 200) {
+		seed := testenv.Seed() + uint64(n)
+		one, err := simulate(t, seed, breach{})
+		require.NoError(t, err)
+		two, err := simulate(t, seed, breach{})
+		require.NoError(t, err)
+		require.Equal(t, one.log, two.log, "seed %d", seed)
+	}
+}
+
+// A rule that is left out is noticed, by most seeds that come to it.
+func TestRulesThatAreLeftOutAreNoticed(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	for _, b := range breaches {
+		t.Run(b.name, func(t *testing.T) {
+			noticed, runs := 0, 0
+			for ; runs < testenv.Rounds(60, 300) && (noticed < 1 || testenv.Long()); runs++ {
+				if _, err := simulate(t, testenv.Seed()+uint64(runs), b); err != nil {
+					if noticed++; noticed == 1 {
+						t.Log(err)
+					}
+				}
+			}
+			require.NotZero(t, noticed, "nothing is wrong in %d runs", runs)
+			t.Logf("%d of %d runs", noticed, runs)
+		})
+	}
+}

@@ -1,0 +1,231 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+)
+
+// world is one run. All that happens in it follows from its seed: which nodes there are, what they
+// publish, what goes wrong. Nothing in it waits, and nothing opens a socket.
+type world struct {
+	seed   uint64
+	rng    *rand.Rand
+	now    time.Time // by the clocks that are right
+	nodes  []*node
+	net    *network
+	breach breach
+	dir    string
+	log    []string
+	counts counts
+}
+
+// counts are what the runs of a test have had, so that it can say that they were a challenge.
+type counts struct {
+	rounds, failed, applied, replaced, quarantined int
+	crashes, restores, faults, during, dead        int
+	compared, disputed                             int // merged views
+	passes                                         int // until silence, at most
+}
+
+func (c *counts) add(o *counts) {
+	c.rounds += o.rounds
+	c.failed += o.failed
+	c.applied += o.applied
+	c.replaced += o.replaced
+	c.quarantined += o.quarantined
+	c.crashes += o.crashes
+	c.restores += o.restores
+	c.faults += o.faults
+	c.during += o.during
+	c.disputed += o.disputed
+	c.dead += o.dead
+	c.compared += o.compared
+	c.passes = max(c.passes, o.passes)
+}
+
+// failure is what a run ends with that is not as it must be.
+type failure string
+
+func (w *world) say(format string, args ...any) {
+	line := w.now.Format("15:04:05 ") + fmt.Sprintf(format, args...)
+	w.log = append(w.log, random.ReplaceAllString(line, "*"))
+}
+
+func (w *world) fail(format string, args ...any) { panic(failure(fmt.Sprintf(format, args...))) }
+
+func (w *world) must(err error, format string, args ...any) {
+	if err != nil {
+		w.fail("%s: %v", fmt.Sprintf(format, args...), err)
+	}
+}
+
+// chance is true once in n times.
+func (w *world) chance(n int) bool { return w.rng.IntN(n) == 0 }
+
+func pick[T any](w *world, all []T) T { return all[w.rng.IntN(len(all))] }
+
+// run runs a world to its end. The error says what is not as it must be.
+func run(seed uint64, b breach) (w *world, err error) {
+	w = &world{
+		seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), breach: b,
+		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
+	w.net = &network{w: w, stale: map[string][]answer{}}
+	w.dir, err = os.MkdirTemp("", "sim")
+	if err != nil {
+		return w, err
+	}
+	defer func() {
+		switch failed := recover().(type) {
+		case nil:
+		case failure:
+			err = errors.New(string(failed))
+		default:
+			panic(failed)
+		}
+		for _, n := range w.nodes {
+			n.stop()
+		}
+		err = errors.Join(err, os.RemoveAll(w.dir))
+	}()
+	w.begin()
+	for range 15 + w.rng.IntN(30) {
+		w.step()
+	}
+	w.heal()
+	w.silence()
+	w.compare()
+	return w, nil
+}
+
+// tail is what has happened last.
+func (w *world) tail() string {
+	return strings.Join(w.log[max(0, len(w.log)-60):], "\n")
+}
+
+// begin makes the nodes, and subscribes each to those that the topology says.
+func (w *world) begin() {
+	n := 2 + min(w.rng.IntN(7), w.rng.IntN(7))
+	for i := range n {
+		w.nodes = append(w.nodes, newNode(w, i))
+	}
+	topology := pick(w, []string{"ring", "star", "chain", "mesh"})
+	w.say("a %s of %d nodes", topology, n)
+	for i, node := range w.nodes {
+		for j := range w.nodes {
+			if i != j && w.follows(topology, i, j) {
+				node.follow(w.nodes[j])
+			}
+		}
+	}
+	if topology == "chain" {
+		w.nodes[0].follow(w.nodes[1]) // so that a pair of peers is in each
+	}
+}
+
+// follows reports whether node i follows node j.
+func (w *world) follows(topology string, i, j int) bool {
+	n := len(w.nodes)
+	switch topology {
+	case "ring":
+		return j == (i+1)%n
+	case "star":
+		return i == 0 || j == 0
+	case "chain":
+		return j == i-1
+	}
+	return n < 5 || w.chance(n-2)
+}
+
+// step lets something happen.
+func (w *world) step() {
+	w.now = w.now.Add(time.Duration(1+w.rng.IntN(90_000)) * time.Millisecond)
+	n := pick(w, w.nodes)
+	if n.dead {
+		return
+	}
+	switch p := w.rng.IntN(100); {
+	case n.down:
+		if p < 50 {
+			n.down = false
+			w.say("%s is back", n.name)
+		}
+	case p < 32:
+		n.edits(1 + w.rng.IntN(3))
+	case p < 70:
+		w.round(n)
+	case p < 74:
+		w.net.cutOff(n)
+	case p < 77:
+		n.down = true
+		w.say("%s is not reachable", n.name)
+	case p < 85:
+		n.backup()
+	case p < 91:
+		n.restore()
+	case p < 93:
+		n.offset += time.Duration(w.rng.IntN(7200)-3600) * time.Second
+		w.say("the clock of %s is wrong by %s", n.name, n.offset)
+	case p < 95:
+		n.snapshot()
+	case p < 96:
+		n.prune()
+	case p < 98:
+		n.restart("is started again")
+	case p < 99:
+		w.net.heal()
+		w.say("all partitions end")
+	case len(w.nodes) > 3 && w.counts.dead == 0:
+		n.dead, n.down = true, true
+		w.counts.dead++
+		w.say("%s is gone for good", n.name)
+	}
+}
+
+// round lets a node do a round of one of what it follows, or of all, in some weather.
+func (w *world) round(n *node) {
+	if len(n.follows) == 0 {
+		return
+	}
+	some := n.follows
+	if w.chance(2) {
+		some = []*followed{pick(w, n.follows)}
+	}
+	for _, f := range some {
+		w.net.weather = weathers[w.rng.IntN(len(weathers))]
+		w.net.step++
+		if w.chance(10) {
+			n.disk.dieAfter(w.rng.IntN(5), w.chance(2))
+		}
+		n.sync(f)
+		w.net.weather = weather{}
+		if n.disk.stopped() {
+			n.restart("has crashed in a round of " + f.name)
+			w.counts.crashes++
+		}
+		n.disk.dieAfter(-1, false)
+	}
+}
+
+// heal ends all that goes wrong, and lets everybody publish for the last time.
+func (w *world) heal() {
+	w.net.heal()
+	w.net.step++
+	w.say("all faults end")
+	for _, n := range w.nodes {
+		if n.dead {
+			continue
+		}
+		n.down = false
+		if w.chance(2) {
+			n.edits(1)
+		}
+	}
+}
+
+var background = context.Background()
