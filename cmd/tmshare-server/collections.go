@@ -111,6 +111,9 @@ func (r *remote) printSettings(s shown) error {
 	row("resource-sync", fmt.Sprint(s.ResourceSync == nil || *s.ResourceSync))
 	row("mirrors", strings.Join(*cmp.Or(s.Mirrors, new([]string)), ","))
 	row("via", settingText(s.Via))
+	if s.DerivedFrom != nil && len(*s.DerivedFrom) > 0 {
+		row("derived-from", strings.Join(*s.DerivedFrom, ", "))
+	}
 	row("sign", settingText(s.Sign))
 	row("changes-per-list", settingText(s.ChangesPerList))
 	row("change-list-after", settingText((*time.Duration)(s.ChangeListAfter)))

@@ -5,9 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,16 +29,18 @@ type CollectionSettings struct {
 	OmitInstances *bool           `json:"omitInstances,omitempty"`
 	RecordFormats *[]recordFormat `json:"recordFormats,omitempty"` // "xtm1", "xtm2.1"; none: both
 	SnapshotEvery *int            `json:"snapshotEvery,omitempty"`
-	SnapshotAfter *period         `json:"snapshotAfter,omitempty"`
+	SnapshotAfter *web.Period     `json:"snapshotAfter,omitempty"`
 	SnapshotsKept *int            `json:"snapshotsKept,omitempty"`
 	KeepEntries   *uint64         `json:"keepEntries,omitempty"`
-	KeepFor       *period         `json:"keepFor,omitempty"`
+	KeepFor       *web.Period     `json:"keepFor,omitempty"`
 
-	ResourceSync    *bool     `json:"resourceSync,omitempty"` // whether it is offered
-	Mirrors         *[]string `json:"mirrors,omitempty"`
-	Via             *string   `json:"via,omitempty"`
-	ChangesPerList  *int      `json:"changesPerList,omitempty"`
-	ChangeListAfter *period   `json:"changeListAfter,omitempty"`
+	ResourceSync    *bool       `json:"resourceSync,omitempty"` // whether it is offered
+	Mirrors         *[]string   `json:"mirrors,omitempty"`
+	Via             *string     `json:"via,omitempty"`
+	ChangesPerList  *int        `json:"changesPerList,omitempty"`
+	ChangeListAfter *web.Period `json:"changeListAfter,omitempty"`
+
+	DerivedFrom *[]string `json:"derivedFrom,omitempty"` // collections and subscriptions of this node; only for a new collection
 
 	Sign *string `json:"sign,omitempty"` // path of the key file, on the server's machine
 }
@@ -49,20 +51,6 @@ type recordFormat struct{ *formats.Format }
 func (f *recordFormat) UnmarshalText(name []byte) (err error) {
 	f.Format, err = formats.ServedNamed(string(name))
 	return err
-}
-
-// period is a time.Duration that JSON has as text: "36h", "15m".
-type period time.Duration
-
-func (p period) MarshalText() ([]byte, error) { return []byte(time.Duration(p).String()), nil }
-
-func (p *period) UnmarshalText(b []byte) error {
-	d, err := time.ParseDuration(string(b))
-	if err != nil {
-		return fmt.Errorf("%q is no length of time such as \"36h\" or \"15m\"", b)
-	}
-	*p = period(d)
-	return nil
 }
 
 // apply changes s to what is given.
@@ -104,13 +92,18 @@ func settingsOf(c *store.Collection) CollectionSettings {
 		offered = append(offered, recordFormat{formats.Stored(v)})
 	}
 	mirrors, offersSync := append([]string{}, c.Mirrors...), !c.NoResourceSync
+	from := &c.DerivedFrom
+	if len(c.DerivedFrom) == 0 {
+		from = nil
+	}
 	return CollectionSettings{
 		RecordFormats: &offered,
 		Title:         &c.Title, Summary: &c.Summary, SP: &c.SP, DocumentSize: &c.DocumentSize, OmitInstances: &c.OmitInstances,
-		SnapshotEvery: &c.SnapshotEvery, SnapshotAfter: (*period)(&c.SnapshotAfter), SnapshotsKept: &c.SnapshotsKept,
-		KeepEntries: &c.KeepEntries, KeepFor: (*period)(&c.KeepFor),
+		SnapshotEvery: &c.SnapshotEvery, SnapshotAfter: (*web.Period)(&c.SnapshotAfter), SnapshotsKept: &c.SnapshotsKept,
+		KeepEntries: &c.KeepEntries, KeepFor: (*web.Period)(&c.KeepFor),
 		ResourceSync: &offersSync, Mirrors: &mirrors, Via: &c.Via,
-		ChangesPerList: &c.ChangesPerList, ChangeListAfter: (*period)(&c.ChangeListAfter), Sign: &c.Sign,
+		ChangesPerList: &c.ChangesPerList, ChangeListAfter: (*web.Period)(&c.ChangeListAfter), Sign: &c.Sign,
+		DerivedFrom: from,
 	}
 }
 
@@ -213,6 +206,9 @@ func (s *Server) mayChange(r *http.Request, c *store.Collection, given *Collecti
 	if given.SP != nil && *given.SP != c.SP {
 		return web.Problemf(http.StatusConflict, "the source locator prefix of %s is %s for ever; create another collection, or delete this one", c.Name, c.SP)
 	}
+	if given.DerivedFrom != nil && !slices.Equal(*given.DerivedFrom, c.DerivedFrom) {
+		return web.Problemf(http.StatusConflict, "what %s is derived from is decided for ever; delete it first, or derive another", c.Name)
+	}
 	tag, err := settingsTag(c)
 	if err != nil {
 		return err
@@ -231,6 +227,7 @@ func (s *Server) createEmpty(r *http.Request, name string, given *CollectionSett
 	}
 	c := store.Collection{Name: name, SP: sp, Settings: store.Settings{DocumentSize: s.DocumentSize}}
 	given.apply(&c.Settings)
+	set(&c.DerivedFrom, given.DerivedFrom)
 	nothing, err := fragment.NewMap(tmdm.New(), c.SP)
 	if err != nil {
 		return nil, err

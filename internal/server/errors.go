@@ -54,6 +54,7 @@ func asProblem(err error) web.Described {
 		unread  *formats.InputError
 		large   *publish.LimitError
 		tooBig  *http.MaxBytesError
+		derived *store.DerivedError
 		missing = errors.Is(err, store.ErrNotFound)
 	)
 	switch {
@@ -84,6 +85,8 @@ func asProblem(err error) web.Described {
 		return web.Problemf(http.StatusConflict, "%s", moved)
 	case errors.As(err, &tooSlow):
 		return web.Problemf(http.StatusServiceUnavailable, "%s", tooSlow)
+	case errors.As(err, &derived):
+		return web.Problemf(http.StatusForbidden, "%s", derived)
 	case missing:
 		return web.Problemf(http.StatusNotFound, "%s", err)
 	case errors.Is(err, store.ErrExists), errors.Is(err, store.ErrNameTaken):

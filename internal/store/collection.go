@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/collections"
+	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -95,6 +96,9 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 			if err := absent(t, c.Name); err != nil {
 				return err
 			}
+			if err := beginDeriving(t, &c); err != nil {
+				return err
+			}
 			return collections.Put(t, &c)
 		})
 	}
@@ -173,6 +177,9 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	var empty, filled Collection
 	err := db.rows.View(ctx, func(t *txn.Tx) error {
 		c, err := collections.Get(t, name)
+		if err == nil && len(c.DerivedFrom) > 0 {
+			err = &DerivedError{Name: c.Name, From: c.DerivedFrom}
+		}
 		if err == nil {
 			empty, filled = *c, *c
 			err = stillEmpty(c, &empty)
@@ -196,6 +203,9 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	}
 	checks = append([]func(*Collection) error{func(c *Collection) error { return stillEmpty(c, &empty) }}, checks...)
 	_, err = db.update(ctx, name, checks, func(t *txn.Tx, c *Collection) error {
+		if err := derived.MarkAll(t, name, filled.SourceKey()); err != nil {
+			return err
+		}
 		filled.Settings, filled.Segments, filled.Offers, filled.Restating = c.Settings, c.Segments, c.Offers, c.Restating
 		if filled.Sign != "" { // since a moment ago
 			if err := db.hashLog(t, &filled, filled.Head); err != nil {
@@ -248,7 +258,10 @@ func (db *DB) DeleteCollection(ctx context.Context, name string, checks ...func(
 }
 
 func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*Collection) error) error {
-	c, err := db.update(ctx, name, checks, func(t *txn.Tx, _ *Collection) error {
+	c, err := db.update(ctx, name, checks, func(t *txn.Tx, c *Collection) error {
+		if err := endDeriving(t, c); err != nil {
+			return err
+		}
 		return t.Delete(keys.Name(keys.TableCollection, name))
 	})
 	if err != nil {
@@ -265,7 +278,7 @@ func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*
 // names any more, also where ctx ends.
 func (db *DB) deleteRows(ctx context.Context, c *Collection) error {
 	err := records.Delete(ctx, db.rows.Engine, c.SourceKey())
-	for _, table := range []byte{keys.TableLog, keys.TableFragment, keys.TableKey, keys.TableLogHash, keys.TableSnapshot, keys.TableChangeList} {
+	for _, table := range []byte{keys.TableLog, keys.TableFragment, keys.TableKey, keys.TableLogHash, keys.TableSnapshot, keys.TableChangeList, keys.TableDerived} {
 		err = errors.Join(err, db.rows.Engine.DeletePrefix(context.WithoutCancel(ctx), keys.Collection(table, c.Number)))
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
+	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -37,6 +38,9 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		if c, err = collections.Get(t, name); err != nil {
 			return err
 		}
+		if len(c.DerivedFrom) > 0 && ctx.Value(deriving{}) == nil {
+			return &DerivedError{Name: c.Name, From: c.DerivedFrom}
+		}
 		t.Limit(db.maxPublication)
 		state := records.Cache(t, c.SourceKey())
 		change, err := decide(*c, state)
@@ -50,6 +54,9 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 			return err
 		}
 		if err := applyChange(state, change); err != nil {
+			return err
+		}
+		if err := derived.MarkChange(t, name, change); err != nil {
 			return err
 		}
 		digest, err := c.Digest(t)

@@ -77,27 +77,34 @@ type Part struct {
 // the node's own collections, by name. The sources are valid until f returns.
 func (db *DB) ReadParts(ctx context.Context, f func([]Part) error) error {
 	return db.rows.View(ctx, func(t *txn.Tx) error {
-		var parts []Part
-		for s, err := range sources.All(t) {
-			if err != nil {
-				return err
-			}
-			if s.State == nil {
-				continue
-			}
-			src, err := rejections.Apply(t, s.Number, records.Of(t, s.Source(s.State)))
-			if err != nil {
-				return err
-			}
-			parts = append(parts, Part{Name: s.Name, SP: s.SP, Source: src})
-		}
-		own, err := collections.All(t)
+		parts, err := parts(t)
 		if err != nil {
 			return err
 		}
-		for i := range own {
-			parts = append(parts, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Of(t, own[i].SourceKey())})
-		}
 		return f(parts)
 	})
+}
+
+// parts returns the sources of the merged view. A derived collection says nothing that they do not say.
+func parts(t *txn.Tx) (all []Part, err error) {
+	for s, err := range sources.All(t) {
+		if err != nil {
+			return nil, err
+		}
+		if s.State == nil {
+			continue
+		}
+		src, err := rejections.Apply(t, s.Number, records.Of(t, s.Source(s.State)))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Part{Name: s.Name, SP: s.SP, Source: src})
+	}
+	own, err := collections.All(t)
+	for i := range own {
+		if len(own[i].DerivedFrom) == 0 {
+			all = append(all, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Of(t, own[i].SourceKey())})
+		}
+	}
+	return all, err
 }

@@ -88,7 +88,7 @@ func (db *DB) leftovers(ctx context.Context) (*leftovers, error) {
 		if err != nil {
 			return err
 		}
-		tables := string([]byte{keys.TableLog, keys.TableFragment, keys.TableKey, keys.TableLogHash, keys.TableChangeList, keys.TableSnapshot})
+		tables := string([]byte{keys.TableLog, keys.TableFragment, keys.TableKey, keys.TableLogHash, keys.TableChangeList, keys.TableSnapshot, keys.TableDerived})
 		return left.addRows(t, tables, 4, func(id []byte) bool { return numbers[binary.BigEndian.Uint32(id)] })
 	})
 	if err != nil {

@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
 )
 
 // Store is what a Keeper needs of the store.
@@ -26,6 +28,7 @@ type Store interface {
 	Restate(ctx context.Context, name string) (records int, err error)
 	MaterializeFragments(ctx context.Context, name string) (records int, err error)
 	CutChanges(ctx context.Context, name string, after uint64, at time.Time, cut store.Cut, checks ...func(*store.Collection) error) (*store.Collection, error)
+	Derive(ctx context.Context, name string, n int, decide func(*store.Deriving, merge.State) (*fragment.Change, error)) (c *store.Collection, more bool, err error)
 	DropChangeLists(ctx context.Context, name string, upTo uint64) error
 	CheckFreeSpace() error
 }
@@ -80,6 +83,7 @@ type Keeper struct {
 	Resources  resources.Folder
 	background background
 	sourcing   sourcing
+	derived    store.Version // of the store when derived collections were looked after last
 }
 
 // Config is what a Keeper works with.
@@ -117,7 +121,8 @@ func (k *Keeper) Start() error {
 		return err
 	}
 	k.background.begin(func() {
-		check, prune := time.NewTicker(k.CheckEvery), time.NewTicker(k.PruneEvery)
+		check, prune, derive := time.NewTicker(k.CheckEvery), time.NewTicker(k.PruneEvery), time.NewTicker(deriveEvery)
+		defer derive.Stop()
 		defer check.Stop()
 		defer prune.Stop()
 		for {
@@ -127,6 +132,8 @@ func (k *Keeper) Start() error {
 				return
 			case <-check.C:
 				err = k.lookAfterAll(k.background.ctx, false)
+			case <-derive.C:
+				err = k.deriveAll(k.background.ctx)
 			case <-prune.C:
 				err = k.lookAfterAll(k.background.ctx, true)
 			}

@@ -432,3 +432,5 @@ func TestTurnsOfSnapshotsAreForgotten(t *testing.T) {
 	(<-second)()
 	assert.Empty(t, b.taking)
 }
+
+func (c *counting) Version(context.Context) (store.Version, error) { return 0, nil }

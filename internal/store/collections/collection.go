@@ -40,6 +40,9 @@ type Collection struct {
 	// classes had their instances. Such a version has written the collection where it is nil.
 	OldRecords *uint64 `json:",omitempty"`
 
+	// DerivedFrom names the collections and subscriptions of this node whose merged view it is; none: it is written.
+	DerivedFrom []string `json:",omitempty"`
+
 	Number     uint32
 	Generation uint32
 }

@@ -34,6 +34,8 @@ const (
 	TableDescribed    = 'd' // source, TopicSI → record id
 	TableDigest       = 'p' // source, path → node of the tree of the state digest
 	TableRejection    = 'x' // subscription, key of a claim → Rejection (JSON)
+	TableDerived      = 'u' // collection, 'd', 'w' or 's' and more → what a derived collection still has to take from its inputs
+	TableInput        = 'v' // name of a source → numbers of the collections that are derived from it (JSON)
 	TableActivity     = 'y' // number → Activity (JSON)
 	// j and J are those of the engine.
 )

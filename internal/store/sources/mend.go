@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -61,6 +62,9 @@ func (st *Store) MendSource(ctx context.Context, name string) (Mended, error) {
 				return err
 			}
 			topics = append(topics, of...)
+			if err := derived.MarkAll(t, name, s.Source(p)); err != nil {
+				return err
+			}
 			p.Revision++ // a round of another process begins anew
 			p.Proof = nil
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
@@ -181,6 +182,11 @@ func (st *Store) RemoveSubscription(ctx context.Context, name string) error {
 			return err
 		}
 		dropped = s.Generations()
+		if s.State != nil {
+			if err := derived.MarkGone(t, name, s.Source(s.State)); err != nil {
+				return err
+			}
+		}
 		return errors.Join(unsubscribed(t, s),
 			st.Note(t, Activity{Source: name, Kind: ActivityUnsubscribed, Note: s.FragmentsFeed}))
 	})

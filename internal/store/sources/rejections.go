@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rejections"
@@ -41,6 +42,11 @@ func (st *Store) changeRejections(ctx context.Context, name string, kind Activit
 		s, err := getSubscription(t, name)
 		if err != nil {
 			return err
+		}
+		if s.State != nil {
+			if err := derived.MarkAll(t, name, s.Source(s.State)); err != nil {
+				return err
+			}
 		}
 		note := Activity{Source: name, Kind: kind, Note: reason}
 		for i := range claims {

@@ -10,9 +10,11 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/statedigest"
+	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/merge"
 )
 
 // Subscription is a source that follows a collection of another server.
@@ -288,7 +290,13 @@ func (st *Store) ApplyEntries(ctx context.Context, name string, f func(*Applying
 		if p == nil {
 			return fmt.Errorf("%w: subscription %q has no state yet", txn.ErrNotFound, name)
 		}
-		if err := f(&Applying{records.Of(t, s.Source(p)), p, t, s, st}); err != nil {
+		var state merge.State = records.Of(t, s.Source(p))
+		if numbers, err := derived.Of(t, name); err != nil {
+			return err
+		} else if len(numbers) > 0 && p == s.State {
+			state = derived.Watched{State: records.Of(t, s.Source(p)), Input: name}
+		}
+		if err := f(&Applying{state, p, t, s, st}); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -355,8 +363,14 @@ func (st *Store) SwitchSource(ctx context.Context, name string, generation uint3
 		dropped = nil
 		if s.State != nil {
 			dropped = []keys.Source{s.Source(s.State)}
+			if err := derived.MarkGone(t, name, dropped[0]); err != nil {
+				return err
+			}
 		}
 		s.State, s.Staging = s.Staging, nil
+		if err := derived.MarkAll(t, name, s.Source(s.State)); err != nil {
+			return err
+		}
 		if err := putSubscription(t, s); err != nil {
 			return err
 		}

@@ -1,0 +1,51 @@
+package derive
+
+import (
+	"context"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// Store is what is needed of a store.
+type Store interface {
+	Derive(ctx context.Context, name string, n int, decide func(*store.Deriving, merge.State) (*fragment.Change, error)) (c *store.Collection, more bool, err error)
+}
+
+// atOnce is how many topics one commit derives again, and how many may be drawn in besides.
+const atOnce = 2000
+
+// CatchUp brings a derived collection in step with its inputs, in as many commits as it takes. It returns the collection as it is then.
+func CatchUp(ctx context.Context, db Store, name string) (*store.Collection, error) {
+	for {
+		c, more, err := db.Derive(ctx, name, atOnce, func(d *store.Deriving, state merge.State) (*fragment.Change, error) { return update(ctx, d, state) })
+		if !more || err != nil {
+			return c, err
+		}
+	}
+}
+
+func update(ctx context.Context, d *store.Deriving, state merge.State) (*fragment.Change, error) {
+	if len(d.Dirty) == 0 {
+		return nil, nil
+	}
+	var parts []merge.Part
+	for _, p := range d.Parts {
+		parts = append(parts, merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Published: p.Own})
+	}
+	view := merge.NewView(ctx, parts...)
+	settlements, err := view.Settlements()
+	if err != nil {
+		return nil, err
+	}
+	differ, err := d.Settle(settlements)
+	if err != nil {
+		return nil, err
+	}
+	u, err := Between(ctx, state, view, atOnce, append(d.Dirty, differ...)...)
+	if err != nil {
+		return nil, err
+	}
+	return u.Change, d.Later(u.Later...)
+}

@@ -1,0 +1,89 @@
+package derive_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testedit"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// TestDerivedCollection edits the collections that another is derived from. It catches up, also after the store was opened again, and
+// with an input that goes.
+func TestDerivedCollection(t *testing.T) {
+	dir := t.TempDir()
+	open := func() *store.DB {
+		db, err := store.Open(t.Context(), store.Options{Dir: dir})
+		require.NoError(t, err)
+		return db
+	}
+	db := open()
+	maps := map[string]*tmdm.TopicMap{}
+	editors := map[string]*testedit.Editor{}
+	publish := func(name string) {
+		_, err := db.Publish(t.Context(), name, func(c store.Collection, state merge.State) (*fragment.Change, error) {
+			next, err := fragment.NameTopics(t.Context(), maps[name], c.SP, state)
+			if err != nil {
+				return nil, err
+			}
+			return fragment.Diff(t.Context(), state, next)
+		})
+		require.NoError(t, err)
+	}
+	var none merge.Memory
+	for i, name := range []string{"one", "two"} {
+		prefix := fmt.Sprintf("http://%s.example.org/", name)
+		maps[name] = testedit.SmallMap(prefix)
+		editors[name] = testedit.New(maps[name], prefix, uint64(i))
+		_, err := db.CreateCollection(t.Context(), store.Collection{Name: name, SP: prefix}, &none, nil)
+		require.NoError(t, err)
+		publish(name)
+	}
+	_, err := db.CreateCollection(t.Context(), store.Collection{Name: "both", SP: sp, DerivedFrom: []string{"one", "two"}}, &none, nil)
+	require.NoError(t, err)
+	compare := func() {
+		c, err := derive.CatchUp(t.Context(), db, "both")
+		require.NoError(t, err)
+		require.NoError(t, db.ReadParts(t.Context(), func(parts []store.Part) error {
+			var all []merge.Part
+			for _, p := range parts {
+				all = append(all, merge.Part{SP: p.SP, Source: p.Source})
+			}
+			return db.View(t.Context(), "both", func(v *store.View) error {
+				require.Equal(t, canonical(t, all...), canonical(t, merge.Part{SP: sp, Source: v.Source()}))
+				return nil
+			})
+		}))
+		again, err := derive.CatchUp(t.Context(), db, "both")
+		require.NoError(t, err)
+		require.Equal(t, c.Head, again.Head, "what has no effect publishes nothing")
+	}
+	compare()
+	for n := range 20 {
+		name := []string{"one", "two"}[n%2]
+		editors[name].Edit()
+		publish(name)
+		if n%5 == 4 {
+			require.NoError(t, db.Close())
+			db = open()
+		}
+		compare()
+	}
+	_, err = db.Publish(t.Context(), "both", func(store.Collection, merge.State) (*fragment.Change, error) { return nil, nil })
+	var refused *store.DerivedError
+	require.ErrorAs(t, err, &refused)
+	_, err = db.CreateCollection(t.Context(), store.Collection{Name: "more", SP: sp, DerivedFrom: []string{"both"}}, &none, nil)
+	require.ErrorContains(t, err, "derive from its inputs instead")
+	require.NoError(t, db.DeleteCollection(t.Context(), "two"))
+	compare()
+	require.NoError(t, db.DeleteCollection(t.Context(), "both"))
+	editors["one"].Edit()
+	publish("one")
+	require.NoError(t, db.Close())
+}

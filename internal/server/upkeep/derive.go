@@ -1,0 +1,42 @@
+package upkeep
+
+import (
+	"context"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// deriveEvery is how often is looked whether something has changed that derived collections are to take.
+const deriveEvery = time.Second
+
+// deriveAll has derived collections looked after, if anything has changed in the store: by a request, or by a round of a
+// subscription.
+func (k *Keeper) deriveAll(ctx context.Context) error {
+	version, err := k.Store.Version(ctx)
+	if err != nil || version == k.derived {
+		return err
+	}
+	k.derived = version
+	all, err := k.Store.Collections(ctx)
+	for i := range all {
+		if len(all[i].DerivedFrom) > 0 {
+			k.lookAfter(all[i].Name, false)
+		}
+	}
+	return err
+}
+
+// derive brings a derived collection in step with its inputs.
+func (k *Keeper) derive(ctx context.Context, name string) error {
+	derived := false
+	err := k.Store.View(ctx, name, func(v *store.View) error { derived = len(v.DerivedFrom) > 0; return nil })
+	if !derived || err != nil {
+		return err
+	}
+	changed := k.Changes.Begin(name)
+	defer changed()
+	_, err = derive.CatchUp(ctx, k.Store, name)
+	return err
+}

@@ -1,0 +1,137 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/collections"
+	"github.com/tmshare/tmshare/internal/store/derived"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/sources"
+	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// DerivedError says that a collection is derived from others. So it cannot be written, nor be an input of another.
+type DerivedError struct {
+	Name  string
+	From  []string
+	input bool
+}
+
+func (e *DerivedError) Error() string {
+	if e.input {
+		return fmt.Sprintf("collection %q is derived itself; derive from its inputs instead: %s", e.Name, strings.Join(e.From, ", "))
+	}
+	return fmt.Sprintf("collection %q is derived from %s and cannot be written: change these instead", e.Name, strings.Join(e.From, ", "))
+}
+
+// deriving is the key of the context in which a derived collection is written.
+type deriving struct{}
+
+// Deriving is an update of a derived collection under way. Its rows are committed with the change.
+type Deriving struct {
+	Parts []Part         // its inputs
+	Dirty []fragment.Ref // what has to be derived again
+	More  bool           // besides Dirty
+
+	number uint32
+	tx     *txn.Tx
+}
+
+// Derive changes a derived collection: decide says how, by up to n topics that have to be derived again. It reports whether there are more.
+func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriving, merge.State) (*fragment.Change, error)) (c *Collection, more bool, err error) {
+	c, err = db.Publish(context.WithValue(ctx, deriving{}, true), name, func(c Collection, state merge.State) (*fragment.Change, error) {
+		d := &Deriving{number: c.Number, tx: state.(interface{ Tx() *txn.Tx }).Tx()}
+		all, err := parts(d.tx)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range all {
+			if slices.Contains(c.DerivedFrom, p.Name) {
+				d.Parts = append(d.Parts, p)
+			}
+		}
+		d.Dirty, d.More, err = derived.Take(d.tx, c.Number, n)
+		if more = d.More; err != nil {
+			return nil, err
+		}
+		return decide(d, state)
+	})
+	return c, more, err
+}
+
+// Later has topics derived in a later update.
+func (d *Deriving) Later(refs ...fragment.Ref) error { return derived.MarkOf(d.tx, d.number, refs...) }
+
+// Settle keeps what is found out about reifiers, and returns whom what differs from the last time bears on.
+func (d *Deriving) Settle(all []merge.Settlement) (differ []fragment.Ref, err error) {
+	before, err := derived.Settlements(d.tx, d.number)
+	if err != nil || len(before)+len(all) == 0 {
+		return nil, err
+	}
+	now := map[string][]fragment.Ref{}
+	for _, s := range all {
+		key := fmt.Sprintf("%x", s.Key)
+		if now[key] = s.Topics; before[key] == nil {
+			differ = append(differ, s.Topics...)
+		}
+	}
+	for key, topics := range before {
+		if now[key] == nil {
+			differ = append(differ, topics...)
+		}
+	}
+	if len(differ) == 0 {
+		return nil, nil
+	}
+	return differ, derived.PutSettlements(d.tx, d.number, now)
+}
+
+// beginDeriving checks the inputs of a collection that is created, and has all their topics derived.
+func beginDeriving(t *txn.Tx, c *Collection) error {
+	if len(c.DerivedFrom) == 0 {
+		return nil
+	}
+	known := map[string]bool{}
+	var ids []keys.Source
+	for s, err := range sources.All(t) {
+		if err != nil {
+			return err
+		}
+		known[s.Name] = true
+		if slices.Contains(c.DerivedFrom, s.Name) && s.State != nil {
+			ids = append(ids, s.Source(s.State))
+		}
+	}
+	own, err := collections.All(t)
+	if err != nil {
+		return err
+	}
+	for i := range own {
+		if known[own[i].Name] = true; !slices.Contains(c.DerivedFrom, own[i].Name) {
+			continue
+		}
+		if len(own[i].DerivedFrom) > 0 {
+			return &DerivedError{own[i].Name, own[i].DerivedFrom, true}
+		}
+		ids = append(ids, own[i].SourceKey())
+	}
+	for _, name := range c.DerivedFrom {
+		if !known[name] {
+			return fmt.Errorf("%w: no collection or subscription of this node has the name %q; create it or subscribe first", ErrNotFound, name)
+		}
+	}
+	return derived.Begin(t, c.Number, c.DerivedFrom, ids)
+}
+
+// endDeriving prepares the removal of a collection, as an input or as what is derived.
+func endDeriving(t *txn.Tx, c *Collection) error {
+	if len(c.DerivedFrom) > 0 {
+		return derived.End(t, c.Number, c.DerivedFrom)
+	}
+	return derived.MarkGone(t, c.Name, c.SourceKey())
+}
