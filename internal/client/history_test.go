@@ -2,10 +2,12 @@ package client_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -138,24 +140,41 @@ func TestCleanReplacementThatFailsLeavesTheOldState(t *testing.T) {
 func TestNewFeedIsSeenByItsIdAlone(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)
-	o := publishing(t, doc(topics(5, "v1")...), func(c *server.Config) { c.Now = func() time.Time { return now } })
-	entry := regexp.MustCompile(`(?s)(<entry>.*<updated>)[^<]*`)
-	o.BreakWith(rewriting(isSnapshots, func(body string) string { return entry.ReplaceAllString(body, "${1}2024-05-02T00:00:00Z") }))
+	o := publishing(t, doc(), func(c *server.Config) { c.Now = func() time.Time { return now } })
 	s := inStep(t, o)
-	assert.Equal(t, 2, s.known("egov").State.Mark.Updated.Day())
+	assert.Equal(t, 1, s.known("egov").State.Mark.Updated.Day())
 
 	now = now.AddDate(0, 0, 7)
 	o.Rebuild()
 	o.Create("egov", doc(topics(3, "new")...))
 	o.BreakWith(damage(isSnapshots, always, answering(500)))
 	s.syncFails()
-	s.has(o, doc(topics(5, "v1")...))
+	s.has(o, doc())
 	o.BreakWith(nil)
 	r := s.sync()
 	assert.True(t, r.CleanStart)
 	assert.Equal(t, "the feed has a new id: the server has begun a new history", r.Reason)
 	s.has(o, doc(topics(3, "new")...))
 }
+
+// The time of a snapshot is that of its last change, on servers that state what is deleted. On
+// others it may be later than all entries.
+func TestSnapshotLaterThanAllEntriesOfOtherServers(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...))
+	entry := regexp.MustCompile(`(?s)(<entry>.*<updated>)[^<]*`)
+	later := rewriting(isSnapshots, func(body string) string { return entry.ReplaceAllString(body, "${1}2099-05-02T00:00:00Z") })
+	stateless := rewriting(isRecent, func(body string) string { return ownState.ReplaceAllString(body, "") })
+	o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+		return later(w, r, real) || stateless(w, r, real)
+	})
+	s := subscribed(t, o)
+	s.mayDiffer = true
+	s.sync()
+	s.has(o, doc(topics(5, "v1")...))
+}
+
+var ownState = regexp.MustCompile(`<own:state>[^<]*</own:state>`)
 
 // A server may be put back to a copy of its data folder that nobody has declared, while its
 // clock is behind its last entry. Then its next entries have the times and the sequences
@@ -200,6 +219,50 @@ func closedDocuments(t *testing.T, o *origin) (all []string) {
 	}
 	require.Greater(t, len(all), 2)
 	return all
+}
+
+// A cache may still have a snapshot of the history that was given up when a server was put back to a
+// backup. It fits the feed in all but its time, and the copy would stay so, proven.
+func TestSnapshotOfAHistoryThatWasGivenUpIsNotLoaded(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(3, "v1")...))
+	saved := o.Backup()
+	o.Put(doc(topics(9, "lost")...))
+	o.TakeSnapshot()
+	s := subscribed(t, o)
+	o.BreakWith(remembering(func(r *http.Request) bool { return isSnapshots(r) || isSnapshot(r) }))
+	s.sync()
+
+	o.Restore(saved)
+	for range 2 {
+		o.Seen()
+		_, err := s.syncFails()
+		assert.ErrorContains(t, err, "the newest snapshot does not fit the feed: the snapshot is later than all entries of the feed")
+		assert.Equal(t, 1, times(o.Seen(), "/snapshots/"), "it is not tried for ever")
+		s.has(o, doc(topics(9, "lost")...))
+	}
+	o.BreakWith(nil)
+	assert.True(t, s.sync().CleanStart)
+	s.has(o, doc(topics(3, "v1")...))
+	assert.False(t, s.sync().CleanStart)
+}
+
+// remembering is a cache: it answers the requests that it is for as they were answered first.
+func remembering(wanted func(*http.Request) bool) fault {
+	var kept sync.Map // of answers, by path
+	return func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+		if !wanted(r) {
+			return false
+		}
+		answer, body := record(real, r)
+		first, _ := kept.LoadOrStore(r.URL.Path, func(w http.ResponseWriter) {
+			maps.Copy(w.Header(), answer.Header())
+			w.WriteHeader(answer.Code)
+			_, _ = w.Write(body)
+		})
+		first.(func(http.ResponseWriter))(w)
+		return true
+	}
 }
 
 // A clean start that was interrupted right after the snapshot was loaded has applied no

@@ -213,7 +213,7 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, u
 			staged = false
 			continue
 		case errors.As(err, &history):
-			return fmt.Errorf("the newest snapshot does not fit the feed: %w", err)
+			return fmt.Errorf("the newest snapshot does not fit the feed: %w. One of them may come from a cache: try again later, and if it stays so, tell the owner of the server", err)
 		case err != nil:
 			return err
 		}

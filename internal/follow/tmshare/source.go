@@ -148,6 +148,7 @@ type walk struct {
 	stated    bool      // entries state whether their topic is deleted: the server is one of TMShare in Go
 	mixed     bool      // the entries are not in descending order
 	earlier   time.Time // the time of the last entry that was added
+	newest    time.Time // the latest time of an entry
 }
 
 func (s *Source) walk(ref string, mark follow.Mark) *walk {
@@ -188,8 +189,11 @@ func (w *walk) read(ctx context.Context, ref string, allowURL func(*url.URL) err
 	if err := w.log.Sort(ctx); err != nil {
 		return nil, err
 	}
-	if w.lost() {
+	switch {
+	case w.lost():
 		return nil, &HistoryError{"the last entry that was applied is not in the feed any more"}
+	case w.outrun():
+		return nil, &HistoryError{"the snapshot is later than all entries of the feed"}
 	}
 	if len(w.contained) > 0 {
 		// They are kept, because a feed in which they are missing one day is that
@@ -207,6 +211,9 @@ func (w *walk) add(f *feeds.Feed, document string) error {
 	for i := range f.Entries {
 		e := &f.Entries[i]
 		w.stated = w.stated || e.State != ""
+		if e.Updated.After(w.newest) {
+			w.newest = e.Updated
+		}
 		w.mixed = w.mixed || !w.earlier.IsZero() && e.Updated.After(w.earlier)
 		w.earlier = e.Updated
 		// Where the snapshot contains the entry at its time, that one will do: those
@@ -273,6 +280,14 @@ func (w *walk) complete() bool {
 // not reach back to it: entries that stood at the mark are missing, or one that the
 // state relies on.
 func (w *walk) lost() bool { return w.missing > 0 && !w.moved() || !w.relied }
+
+// outrun reports whether the snapshot that the source was just loaded from is later than all
+// entries. It is of a history that was given up, then, and a cache has kept it: on servers that
+// state what is deleted, the last entry has the time of the last change that a snapshot contains.
+// A collection without entries is an empty one.
+func (w *walk) outrun() bool {
+	return len(w.mark.At) == 0 && w.stated && w.newest.Before(w.mark.Updated)
+}
 
 // moved reports whether the entries that are missing at the mark may have moved. Servers of
 // SDShare list each topic once, with the time of its last change. A change then takes the
