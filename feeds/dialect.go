@@ -48,6 +48,10 @@ const RelStateDigest Rel = NamespaceOwn + "/state-digest"
 // "/consistency" has proofs that one log goes on from another.
 const RelCheckpoint Rel = NamespaceOwn + "/checkpoint"
 
+// RelDerivedFrom is our own relation, from the fragments feed of a derived collection to that of each collection that it is
+// derived from. Those are primary: none is derived itself.
+const RelDerivedFrom Rel = NamespaceOwn + "/derived-from"
+
 // The relations, our own too, by which other feeds lead to a feed of records (Atom-PMH).
 const (
 	RelRecordsFeed     Rel = NamespaceOwn + "/records-feed"

@@ -63,9 +63,10 @@ var layers = map[string][]string{
 	"internal/backup":        {"internal/durable", "internal/store", "internal/store/datafolder"},
 	"internal/resources":     {"internal/durable", "internal/iri", "internal/formats", "xtm", "fragment", "feeds", "feeds/resourcesync", "internal/store", "internal/store/rendered", "internal/xml/patch"},
 	"internal/publish":       {"tmdm", "xtm", "fragment", "merge", "feeds", "internal/formats", "internal/store"},
-	"internal/server": {"internal/durable", "internal/history", "internal/statedigest", "internal/server/checkpoints", "internal/server/web", "internal/server/upkeep", "internal/iri", "internal/publish", "tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "feeds/resourcesync", "merge", "internal/store",
+	"internal/server": {"internal/server/inputs", "internal/durable", "internal/history", "internal/statedigest", "internal/server/checkpoints", "internal/server/web", "internal/server/upkeep", "internal/iri", "internal/publish", "tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "feeds/resourcesync", "merge", "internal/store",
 		"internal/store/datafolder", "internal/resources", "internal/formats", "internal/xml/patch"},
 	"internal/server/web":         {},
+	"internal/server/inputs":      {"feeds", "internal/store"},
 	"internal/server/checkpoints": {"internal/checkpoint", "internal/server/web", "internal/store"},
 	"internal/server/upkeep":      {"internal/durable", "internal/store", "fragment", "merge", "internal/derive", "internal/resources"},
 

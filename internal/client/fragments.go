@@ -90,7 +90,7 @@ func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragm
 			if err := checkPrefix(s, f.ServerSrcLocatorPrefix, at, recent); err != nil || !recent {
 				return err
 			}
-			return c.acceptCheckpoint(ctx, s, f, allowURL)
+			return c.acceptRecent(ctx, s, f, allowURL)
 		},
 		Progress: func(documents int) {
 			c.Progress(Progress{s.Name, "reading the feed", int64(documents), 0, Documents})

@@ -236,7 +236,7 @@ func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
 	if err := checkPrefix(s, recent.ServerSrcLocatorPrefix, s.FragmentsFeed, s.Protocol == store.TMShare); err != nil {
 		return err
 	}
-	if err := c.acceptCheckpoint(ctx, s, recent, allowURL); err != nil {
+	if err := c.acceptRecent(ctx, s, recent, allowURL); err != nil {
 		return err
 	}
 	if err := c.stageSnapshot(ctx, s, recent, allowURL); err != nil {

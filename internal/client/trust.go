@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/client/discover"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
@@ -128,6 +130,19 @@ func (c *Client) acceptCheckpoint(ctx context.Context, s *store.Subscription, f 
 		c.Report(fmt.Sprintf("%s: the source is signed, and is followed from now on only while it is, by the key %s", s.Name, key))
 	}
 	return c.pin(ctx, s, key, signed)
+}
+
+// acceptRecent is [Client.acceptCheckpoint]. Of a document that is not refused it keeps what the source is derived from.
+func (c *Client) acceptRecent(ctx context.Context, s *store.Subscription, f *feeds.Feed, allowURL func(*url.URL) error) error {
+	if err := c.acceptCheckpoint(ctx, s, f, allowURL); err != nil {
+		return err
+	}
+	from := discover.DerivedFrom(f)
+	if slices.Equal(from, s.DerivedFrom) {
+		return nil
+	}
+	s.DerivedFrom = from
+	return c.Store.UpdateSubscription(ctx, s.Name, func(kept *store.Subscription) { kept.DerivedFrom = from })
 }
 
 func (c *Client) pin(ctx context.Context, s *store.Subscription, key, signed string) error {

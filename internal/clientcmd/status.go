@@ -137,6 +137,9 @@ func (a *app) printStatus(st *status.Status) {
 		row("protocol", "%s", st.Protocol)
 	}
 	row("prefix", "%s", st.SP)
+	for _, feed := range st.DerivedFrom {
+		row("derived from", "%s", feed)
+	}
 	row("state", "%s", st.State)
 	row("in step with", "%s", at(st.Mark))
 	switch {

@@ -30,8 +30,9 @@ type subscription struct {
 	Format    string       `json:"format,omitempty"`    // what is asked for, where that is one alone
 	TokenFile string       `json:"tokenFile,omitempty"` // the path on the machine of the data folder
 	Hosts     []string     `json:"hosts,omitempty"`
-	Key       string       `json:"key,omitempty"`    // the public key that has to sign its checkpoints
-	Strict    *bool        `json:"strict,omitempty"` // where subscribe was told so
+	Key       string       `json:"key,omitempty"`         // the public key that has to sign its checkpoints
+	Derived   []string     `json:"derivedFrom,omitempty"` // fragments feeds, where the source is derived
+	Strict    *bool        `json:"strict,omitempty"`      // where subscribe was told so
 	State     status.State `json:"state"`
 }
 
@@ -39,7 +40,7 @@ func (a *app) describeSubscription(ctx context.Context, s *store.Subscription) (
 	quarantine, err := a.db.Quarantine(ctx, s.Name)
 	return subscription{
 		Name: s.Name, Feed: s.FragmentsFeed, Snapshots: s.SnapshotsFeed, SP: s.SP, Protocol: client.ProtocolOf(s), Format: s.Format, TokenFile: s.TokenFile,
-		Hosts: s.Hosts, Key: s.Key, Strict: s.Strict, State: status.Of(s, quarantine, a.client.Now()).State,
+		Hosts: s.Hosts, Key: s.Key, Derived: s.DerivedFrom, Strict: s.Strict, State: status.Of(s, quarantine, a.client.Now()).State,
 	}, err
 }
 
@@ -101,6 +102,9 @@ Other ways to follow a source:
 				return a.print(status.Of(s, nil, a.client.Now()))
 			}
 			a.printf("subscribed to %s as %q; its statements begin with %s\n", s.FragmentsFeed, s.Name, s.SP)
+			if len(s.DerivedFrom) > 0 {
+				a.printf("the source is derived from %s\n", strings.Join(s.DerivedFrom, " "))
+			}
 			if s.Key != "" {
 				a.printf("the source is signed, and is followed only while it is, by the key %s\n", s.Key)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server/checkpoints"
+	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
@@ -92,10 +93,6 @@ func settingsOf(c *store.Collection) CollectionSettings {
 		offered = append(offered, recordFormat{formats.Stored(v)})
 	}
 	mirrors, offersSync := append([]string{}, c.Mirrors...), !c.NoResourceSync
-	from := &c.DerivedFrom
-	if len(c.DerivedFrom) == 0 {
-		from = nil
-	}
 	return CollectionSettings{
 		RecordFormats: &offered,
 		Title:         &c.Title, Summary: &c.Summary, SP: &c.SP, DocumentSize: &c.DocumentSize, OmitInstances: &c.OmitInstances,
@@ -103,7 +100,7 @@ func settingsOf(c *store.Collection) CollectionSettings {
 		KeepEntries: &c.KeepEntries, KeepFor: (*web.Period)(&c.KeepFor),
 		ResourceSync: &offersSync, Mirrors: &mirrors, Via: &c.Via,
 		ChangesPerList: &c.ChangesPerList, ChangeListAfter: (*web.Period)(&c.ChangeListAfter), Sign: &c.Sign,
-		DerivedFrom: from,
+		DerivedFrom: inputs.Names(c),
 	}
 }
 

@@ -33,6 +33,7 @@ type Store interface {
 // Reader reads what is published.
 type Reader interface {
 	Collections(ctx context.Context) ([]store.Collection, error)
+	Subscriptions(ctx context.Context) ([]store.Subscription, error)
 	View(ctx context.Context, name string, f func(*store.View) error) error
 	Latest(ctx context.Context, name string) (*store.Latest, error)
 	Version(ctx context.Context) (store.Version, error)

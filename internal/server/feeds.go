@@ -48,10 +48,10 @@ func (s *Server) withLatest(r *http.Request, f func(*store.Collection, *store.Vi
 	if err != nil {
 		return err
 	}
-	if err = f(&l.Collection, nil); err != errNeedsView {
-		return err
+	if err = f(&l.Collection, nil); err == errNeedsView {
+		err = s.view(r, func(v *store.View) error { return f(&v.Collection, v) })
 	}
-	return s.view(r, func(v *store.View) error { return f(&v.Collection, v) })
+	return err
 }
 
 var errNeedsView = errors.New("server: a view is needed")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/server/checkpoints"
+	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -37,11 +38,15 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 		if v == nil { // the first time
 			s.addSourceLink(w.Header(), c)
 		}
-		return s.writeAtomOf(w, r, cacheShortly, stateOf(c)+checkpoints.KeyState(c.Sign), v, s.recentDocument)
+		from, err := inputs.Links(r.Context(), s.Store, c, s.fragmentsURL)
+		if err != nil {
+			return err
+		}
+		return s.writeAtomOf(w, r, cacheShortly, stateOf(c)+checkpoints.KeyState(c.Sign)+inputs.State(from), v, func(v *store.View) (*feeds.Feed, error) { return s.recentDocument(v, from) })
 	})
 }
 
-func (s *Server) recentDocument(v *store.View) (*feeds.Feed, error) {
+func (s *Server) recentDocument(v *store.View, from []feeds.Link) (*feeds.Feed, error) {
 	c := &v.Collection
 	n := c.OpenDocument()
 	feed, err := s.fragmentsDocument(v, n)
@@ -53,8 +58,7 @@ func (s *Server) recentDocument(v *store.View) (*feeds.Feed, error) {
 		return nil, err
 	}
 	feed.Title = name(c) + ": Fragments"
-	feed.Links = append(feed.Links, atomLink("self", s.fragmentsURL(c)), atomLink("via", via))
-	feed.Links = append(feed.Links, s.fragmentsLinks(c)...)
+	feed.Links = slices.Concat(feed.Links, []feeds.Link{atomLink("self", s.fragmentsURL(c)), atomLink("via", via)}, s.fragmentsLinks(c), from)
 	if c.Sign != "" {
 		signed, err := checkpoints.Of(v)
 		if err != nil { // those who demand a checkpoint would take a feed without one for a forged one

@@ -30,8 +30,7 @@ func (s *Server) snapshotURL(c *store.Collection, id uuid.UUID) string {
 func (s *Server) currentURL(c *store.Collection) string { return s.snapshotsURL(c) + "/current" }
 
 func (s *Server) checkpointURL(c *store.Collection) string { return s.mapURL(c) + "/checkpoint" }
-
-func (s *Server) digestURL(c *store.Collection) string { return s.mapURL(c) + "/digest" }
+func (s *Server) digestURL(c *store.Collection) string     { return s.mapURL(c) + "/digest" }
 
 func (s *Server) fragmentsURL(c *store.Collection) string { return s.mapURL(c) + "/fragments" }
 

@@ -18,12 +18,16 @@ import (
 // DerivedError says that a collection is derived from others. So it cannot be written, nor be an input of another.
 type DerivedError struct {
 	Name  string
-	From  []string
+	From  []string // names, or the URLs of fragments feeds where a source that is followed is derived
 	input bool
+	feeds bool
 }
 
 func (e *DerivedError) Error() string {
-	if e.input {
+	switch {
+	case e.feeds:
+		return fmt.Sprintf("%q follows a collection that is derived itself; follow what that is derived from, and derive from these instead: %s", e.Name, strings.Join(e.From, ", "))
+	case e.input:
 		return fmt.Sprintf("collection %q is derived itself; derive from its inputs instead: %s", e.Name, strings.Join(e.From, ", "))
 	}
 	return fmt.Sprintf("collection %q is derived from %s and cannot be written: change these instead", e.Name, strings.Join(e.From, ", "))
@@ -51,7 +55,7 @@ func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriv
 			return nil, err
 		}
 		for _, p := range all {
-			if slices.Contains(c.DerivedFrom, p.Name) {
+			if slices.Contains(c.DerivedFrom, p.Name) && !p.Derived {
 				d.Parts = append(d.Parts, p)
 			}
 		}
@@ -103,7 +107,13 @@ func beginDeriving(t *txn.Tx, c *Collection) error {
 			return err
 		}
 		known[s.Name] = true
-		if slices.Contains(c.DerivedFrom, s.Name) && s.State != nil {
+		if !slices.Contains(c.DerivedFrom, s.Name) {
+			continue
+		}
+		if len(s.DerivedFrom) > 0 {
+			return &DerivedError{Name: s.Name, From: s.DerivedFrom, input: true, feeds: true}
+		}
+		if s.State != nil {
 			ids = append(ids, s.Source(s.State))
 		}
 	}
@@ -116,7 +126,7 @@ func beginDeriving(t *txn.Tx, c *Collection) error {
 			continue
 		}
 		if len(own[i].DerivedFrom) > 0 {
-			return &DerivedError{own[i].Name, own[i].DerivedFrom, true}
+			return &DerivedError{Name: own[i].Name, From: own[i].DerivedFrom, input: true}
 		}
 		ids = append(ids, own[i].SourceKey())
 	}

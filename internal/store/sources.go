@@ -67,10 +67,11 @@ const (
 
 // Part is a source of a node's merged view.
 type Part struct {
-	Name   string // of the subscription, or of the collection
-	SP     string
-	Own    bool            // a collection of this node
-	Source fragment.Source // less what of it is rejected: a [*rejections.Source], where something is
+	Name    string // of the subscription, or of the collection
+	SP      string
+	Own     bool            // a collection of this node
+	Derived bool            // what is followed is derived from others
+	Source  fragment.Source // less what of it is rejected: a [*rejections.Source], where something is
 }
 
 // ReadParts calls f with the sources of the merged view, all as of one moment: those subscriptions that have a state, by name, and
@@ -98,7 +99,7 @@ func parts(t *txn.Tx) (all []Part, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Part{Name: s.Name, SP: s.SP, Source: src})
+		all = append(all, Part{Name: s.Name, SP: s.SP, Derived: len(s.DerivedFrom) > 0, Source: src})
 	}
 	own, err := collections.All(t)
 	for i := range own {

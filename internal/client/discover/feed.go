@@ -159,5 +159,16 @@ func (f Finder) subscriptionTo(feed *feeds.Feed, at, snapshots, sp string) (*sto
 		return nil, err
 	}
 	s.SnapshotsFeed, s.FeedID, s.Key, s.Checkpoint = snapshots, feed.ID, feed.Key, feed.Checkpoint
+	s.DerivedFrom = DerivedFrom(feed)
 	return s, nil
+}
+
+// DerivedFrom returns the URLs of the fragments feeds that the one of a recent document is derived from, none for a primary one.
+func DerivedFrom(recent *feeds.Feed) (urls []string) {
+	for _, l := range recent.Find(feeds.RelDerivedFrom) {
+		if !slices.Contains(urls, l.Href) {
+			urls = append(urls, l.Href)
+		}
+	}
+	return urls
 }

@@ -41,6 +41,9 @@ type Status struct {
 	Key    string `json:"key,omitempty"`
 	Signed int64  `json:"signedEntries,omitempty"`
 
+	// DerivedFrom are the URLs of the fragments feeds that the source is derived from, by its word.
+	DerivedFrom []string `json:"derivedFrom,omitempty"`
+
 	LastCheck   *time.Time `json:"lastCheck,omitempty"`
 	LastChange  *time.Time `json:"lastChange,omitempty"`
 	LastError   string     `json:"lastError,omitempty"`
@@ -75,7 +78,7 @@ func Of(s *store.Subscription, quarantine []store.Quarantined, now time.Time) St
 	st := Status{
 		Name: s.Name, Feed: s.FragmentsFeed, Protocol: client.ProtocolOf(s), SP: s.SP, State: NotLoaded,
 		LastCheck: known(s.LastCheck), LastChange: known(s.LastChange), LastError: s.LastError,
-		Quarantined: len(quarantine), Quarantine: quarantine, Key: s.Key,
+		Quarantined: len(quarantine), Quarantine: quarantine, Key: s.Key, DerivedFrom: s.DerivedFrom,
 	}
 	if c, err := checkpoint.Open(s.Checkpoint, s.Key); err == nil {
 		st.Signed = c.Size

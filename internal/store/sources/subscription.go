@@ -37,6 +37,9 @@ type Subscription struct {
 	// accepted, as a signed note.
 	Key, Checkpoint string `json:",omitempty"`
 
+	// DerivedFrom are the URLs of the fragments feeds that the source is derived from, by its word; none: it is primary.
+	DerivedFrom []string `json:",omitempty"`
+
 	Hosts  []string `json:",omitempty"` // that links may lead to besides the one of the feed
 	Strict *bool    `json:",omitempty"` // whether XTM is read strictly; nil: as the program does
 
@@ -178,8 +181,13 @@ func (st *Store) UpdateSubscription(ctx context.Context, name string, change fun
 		if err != nil {
 			return err
 		}
-		before := s.Generations()
+		before, primary := s.Generations(), len(s.DerivedFrom) == 0
 		change(s)
+		if primary != (len(s.DerivedFrom) == 0) && s.State != nil { // it is an input no more, or again
+			if err := derived.MarkAll(t, name, s.Source(s.State)); err != nil {
+				return err
+			}
+		}
 		dropped = nil
 		kept := map[keys.Source]bool{}
 		for _, id := range s.Generations() {
