@@ -81,6 +81,7 @@ var layers = map[string][]string{
 		"internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/resourcesync", "internal/follow/tmshare", "internal/formats"},
 	"internal/client/local":       {"tmdm", "fragment", "merge", "internal/store"},
 	"internal/client/reject":      {"fragment", "internal/store", "internal/store/rejections", "merge", "tmdm"},
+	"internal/client/expand":      {"internal/client", "internal/client/discover"},
 	"internal/client/merged":      {"internal/store/rejections", "internal/client", "internal/client/local", "internal/formats", "internal/formats/format", "tmdm", "xtm", "fragment", "merge", "internal/store"},
 	"internal/client/status":      {"internal/checkpoint", "internal/client", "fragment", "internal/store"},
 	"internal/client/watch":       {"internal/client", "internal/client/status", "internal/store"},
@@ -96,7 +97,7 @@ var layers = map[string][]string{
 		"testdata/xtm"},
 	"cmd/tmshare-server":       {"internal/checkpoint", "fragment", "internal/admin", "internal/cli", "internal/clientcmd", "internal/demo", "internal/formats", "internal/history", "internal/publish", "internal/server", "internal/server/web", "internal/store", "tmdm", "xtm"},
 	"internal/clientcmd/files": {"tmdm", "xtm", "internal/cli", "internal/formats", "internal/formats/mapdiff"},
-	"internal/clientcmd":       {"internal/client/reject", "internal/store/rejections", "internal/clientcmd/files", "internal/checkpoint", "internal/backup", "feeds", "fragment", "tmdm", "xtm", "internal/cli", "internal/client", "internal/client/discover", "internal/client/local", "internal/client/merged", "internal/client/status", "internal/client/watch", "internal/control", "internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/folder", "internal/follow/resourcesync", "internal/formats", "internal/history", "internal/store"},
+	"internal/clientcmd":       {"internal/client/expand", "internal/client/reject", "internal/store/rejections", "internal/clientcmd/files", "internal/checkpoint", "internal/backup", "feeds", "fragment", "tmdm", "xtm", "internal/cli", "internal/client", "internal/client/discover", "internal/client/local", "internal/client/merged", "internal/client/status", "internal/client/watch", "internal/control", "internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/folder", "internal/follow/resourcesync", "internal/formats", "internal/history", "internal/store"},
 	"cmd/tmshare-client":       {"internal/clientcmd"},
 	"testdata/xtm":             {},
 

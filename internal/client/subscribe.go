@@ -142,6 +142,13 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 	return s, nil
 }
 
+// OwnError says that what was to be subscribed to is a collection of this node.
+type OwnError struct{ Feed, Name string }
+
+func (e *OwnError) Error() string {
+	return fmt.Sprintf("%s is the collection %q of this node itself, which the merged view has already", e.Feed, e.Name)
+}
+
 // checkOwn returns an error where s is a collection of this node, or has the name of one.
 func (c *Client) checkOwn(ctx context.Context, s *store.Subscription) error {
 	own, err := c.Store.Collections(ctx)
@@ -151,7 +158,7 @@ func (c *Client) checkOwn(ctx context.Context, s *store.Subscription) error {
 	for i := range own {
 		switch {
 		case own[i].SP == s.SP:
-			return fmt.Errorf("%s is the collection %q of this node itself, which the merged view has already", s.FragmentsFeed, own[i].Name)
+			return &OwnError{s.FragmentsFeed, own[i].Name}
 		case own[i].Name == s.Name:
 			return fmt.Errorf("a collection of this node has the name %q; choose another name for the subscription with --as", s.Name)
 		}

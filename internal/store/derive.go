@@ -26,7 +26,7 @@ type DerivedError struct {
 func (e *DerivedError) Error() string {
 	switch {
 	case e.feeds:
-		return fmt.Sprintf("%q follows a collection that is derived itself; follow what that is derived from, and derive from these instead: %s", e.Name, strings.Join(e.From, ", "))
+		return fmt.Sprintf("%q follows a collection that is derived itself; follow what that is derived from, and derive from these instead (\"derive --expand\" does both): %s", e.Name, strings.Join(e.From, ", "))
 	case e.input:
 		return fmt.Sprintf("collection %q is derived itself; derive from its inputs instead: %s", e.Name, strings.Join(e.From, ", "))
 	}

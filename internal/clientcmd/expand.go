@@ -1,0 +1,66 @@
+package clientcmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client/expand"
+	"github.com/tmshare/tmshare/internal/control"
+)
+
+func (a *app) expand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "expand NAME...",
+		Short: "Subscribe to what derived sources are derived from",
+		Long: `Subscribe to what the sources NAME... are derived from, unless the node has it
+already, and print the names of what to use in their place. A NAME that is not derived
+stands for itself. The derived sources stay subscribed to.`,
+		Example: `  tmshare-client expand all`,
+		Args:    cli.Args(cobra.MinimumNArgs(1)),
+		RunE: a.run(func(ctx context.Context, names []string) error {
+			e, err := expand.Inputs(ctx, a.client, names)
+			for _, s := range e.Added {
+				a.display.line(fmt.Sprintf("subscribed to %s as %q", s.Feed, s.Name))
+			}
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(e)
+			}
+			a.printf("%s\n", strings.Join(e.Names, ","))
+			return nil
+		}),
+	}
+}
+
+// Expand has the process that holds a data folder do "expand", and returns the names.
+func Expand(ctx context.Context, program, data string, names []string) ([]string, error) {
+	r := control.Local(program, append([]string{"expand", "--json", "--"}, names...))
+	r.Env[dataVariable] = data
+	var out, said bytes.Buffer
+	r.Stdout, r.Stderr = &out, &said
+	code, err := control.Call(ctx, data, r)
+	switch {
+	case errors.Is(err, control.ErrNobody):
+		return nil, fmt.Errorf("no server holds the data folder %s: run it on the machine of the server, with its data folder (--data)", data)
+	case err != nil:
+		return nil, err
+	case code != cli.OK:
+		return nil, errors.New(strings.TrimSpace(said.String()))
+	}
+	var e expand.Expanded
+	if err := json.Unmarshal(out.Bytes(), &e); err != nil {
+		return nil, err
+	}
+	_, err = said.WriteTo(os.Stderr)
+	return e.Names, err
+}
