@@ -44,6 +44,13 @@ const RelCurrentSnapshot Rel = NamespaceOwn + "/current-snapshot"
 // are below that address.
 const RelStateDigest Rel = NamespaceOwn + "/state-digest"
 
+// RelOrigin is our own relation, from the fragments feed of a replica to that of the collection that it replicates.
+const RelOrigin Rel = NamespaceOwn + "/origin"
+
+// CheckedHeader is the header of a fragments feed with a time by the clock of the origin: the feed has all that the origin had
+// published by then.
+const CheckedHeader = "TMShare-Checked"
+
 // RelCheckpoint is our own relation, from a map's fragments to the signed checkpoint of the log. Below that address,
 // "/consistency" has proofs that one log goes on from another.
 const RelCheckpoint Rel = NamespaceOwn + "/checkpoint"

@@ -36,6 +36,7 @@ type Quarantine interface {
 // Sources is what the client needs to keep the records of its sources.
 type Sources interface {
 	StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark, progress func(store.Loading)) error
+	StageLog(ctx context.Context, name, feedID string, entries iter.Seq2[store.Logged, error], fetch func(context.Context, *store.Logged) error) error
 	SwitchSource(ctx context.Context, name string, generation uint32, note string) error
 	ApplyEntries(ctx context.Context, name string, f func(*store.Applying) error) error
 	DigestNode(ctx context.Context, name string, path []byte) (*statedigest.Node, error)

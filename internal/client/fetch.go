@@ -8,6 +8,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/client/discover"
+	"github.com/tmshare/tmshare/internal/client/links"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/formats"
@@ -30,7 +31,7 @@ func (c *Client) forSubscription(s *store.Subscription) (*Client, error) {
 			return nil, err
 		}
 	}
-	own.HTTP, err = fetch.BearerFrom(c.HTTP, s.FragmentsFeed, s.TokenFile)
+	own.HTTP, err = fetch.BearerFrom(c.HTTP, s.Authority(), s.TokenFile)
 	return &own, err
 }
 
@@ -46,6 +47,9 @@ func sameFormat(a, b string) bool {
 
 // acceptXTM is the Accept header for XTM, what we like best first.
 const acceptXTM = feeds.MediaTypeXTM21 + ", " + feeds.MediaTypeXTM1 + ";q=0.8, text/xtm1+xml;q=0.8, application/x-tm+xml;q=0.7, application/xml;q=0.5, text/xml;q=0.5"
+
+// links returns what chooses links to XTM.
+func (c *Client) links() links.Choice { return links.Choice{Format: c.format} }
 
 // accept returns the Accept header for XTM.
 func (c *Client) accept() string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client/links"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/tmshare"
@@ -85,7 +86,7 @@ func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragm
 		u.mark.Updated, u.mark.At, u.mark.Relied, u.mark.Unsettled, u.mark.Digest = m.Updated, m.Handled, m.Relied, m.Unsettled, m.Digest
 	}
 	u.source = &tmshare.Source{
-		Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, MaxBytes: c.MaxFeed, Scratch: c.scratch(s), Link: c.dataLink,
+		Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, MaxBytes: c.MaxFeed, Scratch: c.scratch(s), Link: c.links().Data,
 		Check: func(f *feeds.Feed, at string, recent bool) error {
 			if err := checkPrefix(s, f.ServerSrcLocatorPrefix, at, recent); err != nil || !recent {
 				return err
@@ -135,6 +136,7 @@ func (u *fragments) Retry(*follow.Plan, bool) ([]follow.Record, error) { return 
 
 // End implements [follow.Sink]: the feed need not be read until it changes.
 func (u *fragments) End(_ context.Context, n *follow.Delta) error {
+	u.s.Checked = n.Checked
 	if !n.Unchanged && u.source.Until.IsZero() && len(u.mark.Unsettled) == 0 {
 		u.s.ETag = n.Mark.ETag
 	}
@@ -184,6 +186,9 @@ func (u *fragments) Commit(ctx context.Context, batch []follow.Result[received],
 			return err
 		}
 		a.Mark, a.Proof = storedMark(mark), nil
+		if u.s.Replica {
+			a.Entries = logged(batch)
+		}
 		a.Applied += applied
 		return nil
 	})
@@ -218,6 +223,28 @@ func (u *fragments) markBehind(batch []follow.Result[received]) (follow.Mark, er
 		size += len(id)
 	}
 	return mark, u.source.CheckAtOnce(mark.Updated, size)
+}
+
+// logged returns the entries of the log that some changes are.
+func logged(batch []follow.Result[received]) []store.Logged {
+	all := make([]store.Logged, len(batch))
+	for i := range batch {
+		all[i] = entryOf(batch[i].Record)
+		all[i].Applied = batch[i].Content.fragment
+	}
+	return all
+}
+
+// entryOf returns the entry of the log of a source that a change is.
+func entryOf(r *follow.Record) store.Logged {
+	l := store.Logged{ID: r.ID, Updated: r.Updated, Title: r.Title, Author: r.Change.Author, Note: r.Change.Note, Digest: r.Change.Digest, Deleted: r.Change.State == feeds.StateDeleted, Superseded: r.Change.Superseded}
+	if len(r.Representations) > 0 {
+		l.Link = r.Representations[0].URL
+	}
+	if len(r.TopicSI) == 1 {
+		l.TopicSI = fragment.Ref(r.TopicSI[0])
+	}
+	return l
 }
 
 func storedMark(m follow.Mark) store.Mark {
@@ -288,7 +315,7 @@ func (u *fragments) fetchFragment(ctx context.Context, r *follow.Record) (receiv
 		return received{}, 0, fmt.Errorf("%s: the entry %s (%q) names no topic (TopicSI)", u.s.FragmentsFeed, r.ID, r.Title)
 	}
 	if len(r.Representations) == 0 {
-		return received{}, 0, noData(u.s.FragmentsFeed, r.ID, r.Title)
+		return received{}, 0, links.None(u.s.FragmentsFeed, r.ID, r.Title)
 	}
 	request := fetch.Request{URL: r.Representations[0].URL, Accept: u.accept(), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
 	got, a, err := fetch.Do(ctx, u.fetcher(), request, func(a *fetch.Answer) (got received, err error) {

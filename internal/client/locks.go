@@ -2,28 +2,19 @@ package client
 
 import (
 	"context"
-	"sync"
+	"fmt"
 
+	"github.com/tmshare/tmshare/internal/client/locks"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Locks keep rounds of one subscription from overlapping. Clients that work on
-// one store share them. The zero value is ready.
-type Locks struct {
-	mu   sync.Mutex
-	held map[string]*waiting
-}
-
-// waiting is a lock, and how many hold it or wait for it.
-type waiting struct {
-	free  chan struct{} // has an element while nobody holds it
-	users int
-}
+// Locks keep rounds of one subscription from overlapping.
+type Locks = locks.Locks
 
 // lock waits until nothing else changes the named subscription, returns it as it is then, and keeps others
 // from it until unlock is called. An error means that ctx has ended, or that there is no such subscription.
 func (c *Client) lock(ctx context.Context, name string) (s *store.Subscription, unlock func(), err error) {
-	unlock, err = c.Locks.lock(ctx, name, func() { c.Report(name + ": waiting for the round that is under way") })
+	unlock, err = c.Locks.Lock(ctx, name, func() { c.Report(name + ": waiting for the round that is under way") })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -33,37 +24,38 @@ func (c *Client) lock(ctx context.Context, name string) (s *store.Subscription, 
 	return s, unlock, err
 }
 
-func (l *Locks) lock(ctx context.Context, name string, wait func()) (unlock func(), err error) {
-	l.mu.Lock()
-	w := l.held[name]
-	if w == nil {
-		w = &waiting{free: make(chan struct{}, 1)}
-		w.free <- struct{}{}
-		if l.held == nil {
-			l.held = map[string]*waiting{}
-		}
-		l.held[name] = w
+// roundStore is the store as a round sees it. A round decides on a subscription as it was when that
+// was read. If another process has changed the source since, as stores may share an engine, the
+// changes of the round fail with [store.ErrOvertaken].
+type roundStore struct {
+	Store
+	generation uint32
+	revision   uint64
+}
+
+// newRoundStore returns the store for a round that has just read the subscription.
+func newRoundStore(db Store, s *store.Subscription) *roundStore {
+	if of, ok := db.(*roundStore); ok {
+		db = of.Store
 	}
-	w.users++
-	l.mu.Unlock()
-	leave := func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if w.users--; w.users == 0 {
-			delete(l.held, name)
-		}
+	r := &roundStore{Store: db}
+	if p := s.Applied(); p != nil {
+		r.generation, r.revision = p.Generation, p.Revision
 	}
-	select {
-	case <-w.free:
-	default:
-		wait()
-		select {
-		case <-w.free:
-		case <-ctx.Done():
-			leave()
-			return nil, ctx.Err()
+	return r
+}
+
+// ApplyEntries implements [Sources].
+func (r *roundStore) ApplyEntries(ctx context.Context, name string, f func(*store.Applying) error) error {
+	err := r.Store.ApplyEntries(ctx, name, func(a *store.Applying) error {
+		if a.Generation != r.generation || a.Revision != r.revision {
+			return fmt.Errorf("%s: %w", name, store.ErrOvertaken)
 		}
+		a.Revision++
+		return f(a)
+	})
+	if err == nil {
+		r.revision++
 	}
-	var once sync.Once
-	return func() { once.Do(func() { w.free <- struct{}{}; leave() }) }, nil
+	return err
 }

@@ -156,7 +156,7 @@ func named(uri string) tmdm.Locator {
 // representations returns those of a record that may be XTM, the best first; of one format
 // alone where that was asked for.
 func (h *records) representations(r *follow.Record) []follow.Representation {
-	all := slices.DeleteFunc(slices.Clone(r.Representations), func(l follow.Representation) bool { return h.rank(l.Type) == 0 || h.otherFormat(l.Type) })
-	slices.SortStableFunc(all, func(a, b follow.Representation) int { return h.rank(b.Type) - h.rank(a.Type) })
+	all := slices.DeleteFunc(slices.Clone(r.Representations), func(l follow.Representation) bool { return h.links().Rank(l.Type) == 0 || h.links().Other(l.Type) })
+	slices.SortStableFunc(all, func(a, b follow.Representation) int { return h.links().Rank(b.Type) - h.links().Rank(a.Type) })
 	return all
 }

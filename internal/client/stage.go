@@ -8,10 +8,12 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/stream"
+	"github.com/tmshare/tmshare/internal/client/links"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/formats"
@@ -39,9 +41,9 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recen
 			c.Report(s.Name + ": no snapshot; reading the feed from its beginning")
 			return c.Store.StageSource(ctx, s.Name, func(func(fragment.Record, error) bool) {}, store.Mark{}, nil)
 		}
-		data, ok := c.dataLink(snapshot)
+		data, ok := c.links().Data(snapshot)
 		if !ok {
-			return noData(s.SnapshotsFeed, snapshot.ID, snapshot.Title)
+			return links.None(s.SnapshotsFeed, snapshot.ID, snapshot.Title)
 		}
 		if missing != nil && data.Href == link {
 			return missing
@@ -208,4 +210,66 @@ func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription, allo
 		}
 	}
 	return newest, nil
+}
+
+// stageLog makes the log of a replica whose snapshot is staged: of all entries that the feed has up to the mark. The later ones are
+// logged as they are applied.
+func (c *Client) stageLog(ctx context.Context, s *store.Subscription, feedID string) error {
+	current, err := c.Subscription(ctx, s.Name)
+	if err != nil {
+		return err
+	}
+	if current.Staging == nil {
+		return store.ErrOvertaken
+	}
+	c.Report(s.Name + ": reading the log of the source")
+	var until time.Time
+	if until = current.Staging.Mark.Updated; until.IsZero() { // there is no snapshot: all entries are still to be applied
+		return c.Store.StageLog(ctx, s.Name, feedID, func(func(store.Logged, error) bool) {}, nil)
+	}
+	u, err := c.fragmentsOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	u.source.Until, u.source.Kept = until, true
+	n, err := u.source.Delta(ctx, s.FragmentsFeed, follow.Mark{Feed: feedID}, nil)
+	if err != nil {
+		return err
+	}
+	p, err := n.Plan(ctx, nil, nil)
+	if err == nil {
+		err = c.Store.StageLog(ctx, s.Name, feedID, entriesOf(p), u.fetchLogged)
+	}
+	return errors.Join(err, p.Close(), n.Close())
+}
+
+// fetchLogged fetches the fragment of an entry of the past. One that the server does not keep any more, the replica does not have either.
+func (u *fragments) fetchLogged(ctx context.Context, l *store.Logged) error {
+	r := &follow.Record{ID: l.ID, Title: l.Title, Updated: l.Updated, TopicSI: []string{string(l.TopicSI)}, Change: &follow.Change{State: feeds.StateLive}}
+	if l.Link != "" {
+		r.Representations = []follow.Representation{{URL: l.Link}}
+	}
+	got, _, err := u.fetchFragment(ctx, r)
+	if follow.Gone(err) && !follow.IsServerFault(err) {
+		return nil
+	}
+	l.Applied = got.fragment
+	return err
+}
+
+// entriesOf iterates over the entries of a log, the oldest first.
+func entriesOf(p *follow.Plan) iter.Seq2[store.Logged, error] {
+	return func(yield func(store.Logged, error) bool) {
+		for chunk, err := range p.Chunks() {
+			if err != nil {
+				yield(store.Logged{}, err)
+				return
+			}
+			for i := range chunk {
+				if !yield(entryOf(&chunk[i]), nil) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/replicas"
 )
 
 // SubscribeOptions are what a subscriber may decide.
@@ -50,6 +51,12 @@ type SubscribeOptions struct {
 	// Key is the public key that has to sign the checkpoints of the source. "" takes the one of the first checkpoint,
 	// if the source is signed.
 	Key string
+
+	// Replicas are URLs of replicas of the source: where it can be read too.
+	Replicas []string
+
+	// Replicate serves the source on, as a collection with the name of the subscription.
+	Replicate bool
 
 	// Hosts may be followed to besides the one of the URL, in each round ("host" or
 	// "host:port").
@@ -117,6 +124,14 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 	if s.Name == local.Name {
 		return nil, fmt.Errorf("%q is the name of the local statements; choose another name with --as", s.Name)
 	}
+	if s.Replica = o.Replicate; s.Replica {
+		if err := replicable(s); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.addAddresses(ctx, s, o.Replicas); err != nil {
+		return nil, err
+	}
 	if err := c.checkOwn(ctx, s); err != nil {
 		return nil, err
 	}
@@ -157,7 +172,7 @@ func (c *Client) checkOwn(ctx context.Context, s *store.Subscription) error {
 	}
 	for i := range own {
 		switch {
-		case own[i].SP == s.SP:
+		case own[i].SP == s.SP && own[i].Replica == nil:
 			return &OwnError{s.FragmentsFeed, own[i].Name}
 		case own[i].Name == s.Name:
 			return fmt.Errorf("a collection of this node has the name %q; choose another name for the subscription with --as", s.Name)
@@ -203,6 +218,18 @@ func serverOf(ref string) string {
 		return ref
 	}
 	return strings.ToLower(u.Host)
+}
+
+// replicable returns an error where a source cannot be served on.
+func replicable(s *store.Subscription) error {
+	if s.Protocol != store.TMShare {
+		return fmt.Errorf("a source that is followed by %s cannot be replicated: give the address of its fragments feed, or use \"subscribe\"", ProtocolOf(s))
+	}
+	if s.Format != "" {
+		return errors.New("a replica has what the source says in all formats: leave out --format")
+	}
+	_, err := replicas.EpochOf(s.FeedID)
+	return errors.Join(err, store.ValidateName(s.Name))
 }
 
 // validName reports whether people can type a name and see it in a line.

@@ -58,6 +58,11 @@ const AskedFor = "asked for"
 func (c *Client) Replace(ctx context.Context, name string) (*Round, error) {
 	return c.round(ctx, name, func(c *Client, s *store.Subscription, r *Round) error {
 		r.Reason = AskedFor
+		if len(s.Addresses) > 0 {
+			if err := c.use(ctx, s, s.Addresses[0]); err != nil {
+				return err
+			}
+		}
 		return c.replace(ctx, s, r, time.Time{})
 	})
 }
@@ -67,6 +72,9 @@ func (c *Client) Replace(ctx context.Context, name string) (*Round, error) {
 // try all of them, too.
 func (c *Client) Retry(ctx context.Context, name string, topics ...string) (*Round, error) {
 	return c.round(ctx, name, func(c *Client, s *store.Subscription, r *Round) error {
+		if err := c.choose(ctx, s); err != nil {
+			return err
+		}
 		if err := c.revisit(ctx, s, topics...); err != nil {
 			return c.orReplace(ctx, s, r, time.Time{}, err)
 		}
@@ -100,6 +108,9 @@ func (c *Client) Unsubscribe(ctx context.Context, name string) error {
 
 func (c *Client) syncUntil(ctx context.Context, name string, until time.Time) (*Round, error) {
 	return c.round(ctx, name, func(c *Client, s *store.Subscription, r *Round) error {
+		if err := c.choose(ctx, s); err != nil {
+			return err
+		}
 		if s.State != nil && s.Staging == nil {
 			if err := c.revisit(ctx, s); err != nil {
 				return c.orReplace(ctx, s, r, until, err)
@@ -122,6 +133,9 @@ func (c *Client) advance(ctx context.Context, s *store.Subscription, r *Round, u
 func (c *Client) orReplace(ctx context.Context, s *store.Subscription, r *Round, until time.Time, err error) error {
 	var history *tmshare.HistoryError
 	if errors.As(err, &history) {
+		if err := c.mayReplace(ctx, s, history.Reason); err != nil {
+			return err
+		}
 		c.Report(fmt.Sprintf("%s: %s; replacing the source from a snapshot", s.Name, history.Reason))
 		c.Logger.Warn("clean replacement", "subscription", s.Name, "reason", history.Reason)
 		r.Reason = history.Reason
@@ -169,7 +183,7 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 		if r.Applied > 0 || r.CleanStart && failed == nil {
 			kept.LastChange = now
 		}
-		kept.ETag = s.ETag
+		kept.ETag, kept.Checked = s.ETag, s.Checked
 		if kept.State != nil {
 			r.Mark = kept.State.Mark.Updated
 			if failed == nil {
@@ -190,7 +204,7 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 // round has left is taken on.
 func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, until time.Time) error {
 	r.CleanStart = true
-	staged := s.Staging != nil && r.Reason == "" && provable(s.Staging.Mark)
+	staged := s.Staging != nil && r.Reason == "" && provable(s.Staging.Mark) && (!s.Replica || s.Staging.Log)
 	for {
 		if !staged {
 			if err := c.stage(ctx, s); err != nil {
@@ -241,6 +255,11 @@ func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
 	}
 	if err := c.stageSnapshot(ctx, s, recent, allowURL); err != nil {
 		return err
+	}
+	if s.Replica {
+		if err := c.stageLog(ctx, s, recent.ID); err != nil {
+			return err
+		}
 	}
 	// Last, since the state that is still shown belongs to the feed it came
 	// from: without this a staged generation is not taken on, but made anew.

@@ -170,7 +170,7 @@ func (c *Client) currentLink(ctx context.Context, s *store.Subscription, allowUR
 	if err != nil {
 		return "", err
 	}
-	link, ok := c.bestLink(recent.Find(feeds.RelCurrentSnapshot))
+	link, ok := c.links().Best(recent.Find(feeds.RelCurrentSnapshot))
 	if !ok {
 		return "", fmt.Errorf("%s: the feed does not link to the map as of now, so there is nothing to compare with", s.FragmentsFeed)
 	}

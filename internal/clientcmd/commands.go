@@ -43,7 +43,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	fl.BoolVar(&a.strict, "strict", false, "refuse XTM that breaks the rules of its version where what is meant is plain")
 	fl.BoolVar(&a.lenient, "lenient", true, "read such XTM as it is meant, with a warning (default)")
 	fl.IntVar(&a.maxEntries, "max-entries", 10_000_000, "take this `number` of entries of a feed, or of lists, in one round, at most")
-	root.AddCommand(a.subscribe(), a.subscriptions(), a.unsubscribe(), a.trust(), a.expand())
+	root.AddCommand(a.subscribe(), a.replicate(), a.subscriptions(), a.unsubscribe(), a.trust(), a.expand())
 	root.AddCommand(a.sync(), a.replace(), a.retry(), a.forget(), a.status(), a.log(), a.verify(), a.export())
 	root.AddCommand(a.topic(), a.edit(), a.backup(), a.check())
 	if a.held == nil { // what needs the store for itself, or not at all, is not executed for others

@@ -85,7 +85,14 @@ failed is no error of this command: it is in the output.`,
 
 func (a *app) printPublished(all []status.Published) {
 	for _, c := range all {
-		a.printf("%s, published here\n  prefix       %s\n  topics       %d\n", c.Name, c.SP, c.Topics)
+		how := "published here"
+		switch {
+		case c.Origin != "":
+			how = "replica of " + c.Origin
+		case len(c.DerivedFrom) > 0:
+			how = "derived from " + strings.Join(c.DerivedFrom, ", ")
+		}
+		a.printf("%s, %s\n  prefix       %s\n  topics       %d\n", c.Name, how, c.SP, c.Topics)
 		signed := ""
 		if c.Signed {
 			signed = ", signed"
@@ -133,6 +140,12 @@ func (a *app) printStatus(st *status.Status) {
 		a.printf("  %-12s "+format+"\n", append([]any{name}, args...)...)
 	}
 	row("feed", "%s", st.Feed)
+	for _, at := range st.Addresses {
+		row("address", "%s", at)
+	}
+	if st.Replica {
+		row("replica", "served on here")
+	}
 	if st.Protocol != client.ProtocolTMShare {
 		row("protocol", "%s", st.Protocol)
 	}

@@ -47,11 +47,15 @@ func (a *app) describeSubscription(ctx context.Context, s *store.Subscription) (
 func (a *app) subscribe() *cobra.Command {
 	var o client.SubscribeOptions
 	cmd := &cobra.Command{
-		Use:   "subscribe URL",
+		Use:   "subscribe URL [URL…]",
 		Short: "Subscribe to a collection",
 		Long: `Subscribe to the collection at URL: that of a server's overview (/topicmaps), of a
 topic map feed or of a fragments feed. An overview with several collections is
 answered with the list. The next sync loads the map.
+
+Further URLs are those of replicas of the same collection ("replicate"). Each round
+follows the address with the newest changes whose log goes on from what is held here.
+The first URL is the authority: only by its word is a history given up for another.
 
 What is said here of --host, --strict and --lenient holds for each later round of the
 subscription.
@@ -70,7 +74,7 @@ Other ways to follow a source:
 		Example: `  tmshare-client subscribe http://127.0.0.1:8080/topicmaps/egov
   tmshare-client subscribe --protocol resourcesync https://maps.example.org/
   tmshare-client subscribe --as members --token-file token https://maps.example.org/topicmaps/members`,
-		Args: cli.Args(cobra.ExactArgs(1)),
+		Args: cli.Args(cobra.MinimumNArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error {
 			if o.Protocol != "" && !slices.Contains(client.Protocols, o.Protocol) {
 				return usageError(fmt.Errorf("--protocol %s: there are %s", o.Protocol, strings.Join(client.Protocols, ", ")))
@@ -86,7 +90,7 @@ Other ways to follow a source:
 			return nil
 		},
 		RunE: a.runCreating(func(ctx context.Context, args []string) error {
-			o.Key, o.TokenFile, o.Hosts, o.Strict = strings.TrimSpace(o.Key), a.request.Path(o.TokenFile), a.hosts, a.strictly()
+			o.Key, o.TokenFile, o.Hosts, o.Strict, o.Replicas = strings.TrimSpace(o.Key), a.request.Path(o.TokenFile), a.hosts, a.strictly(), args[1:]
 			s, err := a.client.Subscribe(ctx, args[0], o)
 			var choice *discover.ChoiceError
 			if errors.As(err, &choice) {

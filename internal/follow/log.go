@@ -19,6 +19,8 @@ type Change struct {
 	SDShare  bool        `json:",omitempty"` // see [feeds.Entry]
 	TopicII  []string    `json:",omitempty"` // item identifiers of the topic
 	Digest   string      `json:",omitempty"` // the state digest that the entry states
+	Author   string      `json:",omitempty"`
+	Note     string      `json:",omitempty"` // the entry's summary
 	Document string      // the URL of the document in which the entry stands
 
 	Superseded bool `json:"-"` // a later change is of the same topic
@@ -29,7 +31,7 @@ type Change struct {
 func ChangeOf(e *feeds.Entry, document string) *Record {
 	return &Record{
 		ID: e.ID, Title: e.Title, Updated: e.Updated, TopicSI: e.TopicSI, TopicSL: e.TopicSL,
-		Change: &Change{State: e.State, SDShare: e.SDShare, TopicII: e.TopicII, Digest: e.Digest, Document: document},
+		Change: &Change{State: e.State, SDShare: e.SDShare, TopicII: e.TopicII, Digest: e.Digest, Author: e.Author, Note: e.Summary, Document: document},
 	}
 }
 

@@ -123,6 +123,9 @@ type Delta struct {
 	Log  *Log
 	AsOf time.Time
 
+	// Checked is a time by the clock of the origin of the source: the source had by then all that the origin had.
+	Checked time.Time
+
 	// Supply puts what is wanted into the plan, with the packages that have the content. nil: there are none.
 	Supply func(context.Context, *Planning) error
 	// Open opens the content of a record in its package. It may be nil.

@@ -136,7 +136,7 @@ func (p *Publisher) Publish(ctx context.Context, pub Publication) (*Published, e
 
 // current returns the collection as it is before the document is read.
 func (p *Publisher) current(ctx context.Context, pub *Publication) (c store.Collection, there bool, err error) {
-	err = p.Store.View(ctx, pub.Collection, func(v *store.View) error { c = v.Collection; return nil })
+	err = p.Store.View(ctx, pub.Collection, func(v *store.View) error { c = v.Collection; return c.Writable() })
 	if errors.Is(err, store.ErrNotFound) && pub.DryRun && pub.Missing != nil {
 		c, err = pub.Missing()
 		return c, false, err

@@ -11,6 +11,7 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/xtm"
@@ -21,6 +22,9 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 	return s.view(r, func(v *store.View) error {
 		e, err := s.findEntry(v, r)
 		if err != nil {
+			return err
+		}
+		if err := replicas.Available(v, e); err != nil {
 			return err
 		}
 		h := w.Header()
@@ -43,6 +47,9 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 	return s.view(r, func(v *store.View) error {
 		e, err := lastEntry(v, r)
 		if err != nil {
+			return err
+		}
+		if err := replicas.Available(v, e); err != nil {
 			return err
 		}
 		h := w.Header()

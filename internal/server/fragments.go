@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/server/checkpoints"
 	"github.com/tmshare/tmshare/internal/server/inputs"
+	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -37,12 +38,15 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 	return s.withLatest(r, func(c *store.Collection, v *store.View) error {
 		if v == nil { // the first time
 			s.addSourceLink(w.Header(), c)
+			if err := s.replicas.SetChecked(r.Context(), w.Header(), c); err != nil {
+				return err
+			}
 		}
 		from, err := inputs.Links(r.Context(), s.Store, c, s.fragmentsURL)
 		if err != nil {
 			return err
 		}
-		return s.writeAtomOf(w, r, cacheShortly, stateOf(c)+checkpoints.KeyState(c.Sign)+inputs.State(from), v, func(v *store.View) (*feeds.Feed, error) { return s.recentDocument(v, from) })
+		return s.writeAtomOf(w, r, cacheShortly, stateOf(c)+checkpoints.KeyState(c.Sign)+inputs.State(from)+replicas.State(c), v, func(v *store.View) (*feeds.Feed, error) { return s.recentDocument(v, from) })
 	})
 }
 
@@ -58,8 +62,8 @@ func (s *Server) recentDocument(v *store.View, from []feeds.Link) (*feeds.Feed, 
 		return nil, err
 	}
 	feed.Title = name(c) + ": Fragments"
-	feed.Links = slices.Concat(feed.Links, []feeds.Link{atomLink("self", s.fragmentsURL(c)), atomLink("via", via)}, s.fragmentsLinks(c), from)
-	if c.Sign != "" {
+	feed.Links = slices.Concat(feed.Links, []feeds.Link{atomLink("self", s.fragmentsURL(c)), atomLink("via", via)}, s.fragmentsLinks(c), replicas.Links(c), from)
+	if checkpoints.Stated(c) {
 		signed, err := checkpoints.Of(v)
 		if err != nil { // those who demand a checkpoint would take a feed without one for a forged one
 			s.Logger.Error("the fragments feed is not served", "error", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -66,6 +67,9 @@ func (s *Server) recordsArchiveDocument(w http.ResponseWriter, r *http.Request) 
 // first, and what all documents have.
 func (s *Server) recordsDocument(v *store.View, n uint64) (*feeds.Feed, error) {
 	c := &v.Collection
+	if err := replicas.HasRecords(c); err != nil {
+		return nil, err
+	}
 	entries, before, err := v.RecordEntries(n)
 	if err != nil {
 		return nil, err
@@ -128,6 +132,9 @@ func (s *Server) recordEntry(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) completeRecords(w http.ResponseWriter, r *http.Request) error {
 	return s.view(r, func(v *store.View) error {
 		c := &v.Collection
+		if err := replicas.HasRecords(c); err != nil {
+			return err
+		}
 		feed := &feeds.Feed{
 			ID: derived(c, "records/complete"), Title: name(c) + ": Records", Author: author, Updated: c.Updated,
 			ServerSrcLocatorPrefix: c.SP, Complete: true,

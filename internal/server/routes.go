@@ -1,15 +1,17 @@
 package server
 
 import (
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server/checkpoints"
+	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/server/web"
 )
 
 // routes is the table of URLs.
 func (s *Server) routes() *web.Router {
 	r := web.NewRouter(&web.Front{
-		Explain: explain, Metrics: s.metrics.http, OwnHeaders: []string{currentVersion, recordVersion}, Quiet: []string{"/healthz", "/readyz", "/metrics"},
+		Explain: problems.Explain, Metrics: s.metrics.http, OwnHeaders: []string{currentVersion, recordVersion, feeds.CheckedHeader}, Quiet: []string{"/healthz", "/readyz", "/metrics"},
 		Logger: s.Logger, SlowClientTimeout: s.SlowClientTimeout, TrustedProxies: s.TrustedProxies,
 	}, s.overviewURL())
 	get := func(path string, h web.Handler) { r.Handle(path, s.readable(h), "GET", "HEAD") }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/server/web"
 )
@@ -27,6 +28,7 @@ type Server struct {
 
 	keeper    *upkeep.Keeper
 	answers   *web.Answers
+	replicas  replicas.Origins
 	uploads   chan struct{} // holds one for each that is under way
 	metrics   *metrics
 	stopping  atomic.Bool
@@ -50,7 +52,8 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		Config: c, program: program(&c),
 		writers: web.NewTokens(c.Tokens, c.TokenNames), readers: map[string]web.Tokens{},
-		answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads),
+		replicas: replicas.Origins{Store: c.Store, Now: c.Now},
+		answers:  web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads),
 	}
 	for collection, plain := range c.ReadTokens {
 		s.readers[collection] = web.NewTokens(plain, nil)

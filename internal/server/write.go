@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -14,10 +13,17 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
+)
+
+// Problem and HeldBack are what a refusal is answered with.
+type (
+	Problem  = problems.Problem
+	HeldBack = problems.HeldBack
 )
 
 // Published, ChangedTopic and Warning are what requests that publish are answered with.
@@ -111,16 +117,12 @@ func (s *Server) create(ctx context.Context, c store.Collection, uri string, rea
 	return s.publisher.Create(ctx, c, uri, read)
 }
 
-// maxDeleteHeader says how many topics a new version may delete: see
-// [fragment.MaxDelete].
-const maxDeleteHeader = "TMShare-Max-Delete"
-
 // maxDelete returns how many topics the version in a request may delete.
 func (s *Server) maxDelete(r *http.Request) (fragment.MaxDelete, error) {
 	limit := s.MaxDelete
-	if given := r.Header.Get(maxDeleteHeader); given != "" {
+	if given := r.Header.Get(problems.MaxDeleteHeader); given != "" {
 		if err := limit.UnmarshalText([]byte(given)); err != nil {
-			return limit, web.Problemf(http.StatusBadRequest, "%s: %s", maxDeleteHeader, err)
+			return limit, web.Problemf(http.StatusBadRequest, "%s: %s", problems.MaxDeleteHeader, err)
 		}
 	}
 	return limit, nil
@@ -190,21 +192,8 @@ func (s *Server) fewUploads(h web.Handler) web.Handler {
 	}
 }
 
-// ValidateName checks the name of a collection, which stands in URLs.
-func ValidateName(name string) error {
-	if name == "" || len(name) > 64 {
-		return fmt.Errorf("collection name %.80q: 1 to 64 characters are needed", name)
-	}
-	for i, r := range name {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
-		case i > 0 && (r == '-' || r == '_'):
-		default:
-			return fmt.Errorf("collection name %q: use letters, digits, - and _, beginning with a letter or digit", name)
-		}
-	}
-	return nil
-}
+// ValidateName checks the name of a collection.
+func ValidateName(name string) error { return store.ValidateName(name) }
 
 // checkContent checks that the body of a request says of itself that it can be
 // read: where it names a type or a coding, that must be one of a topic map. What

@@ -26,11 +26,17 @@ var (
 	ErrTooLarge = txn.ErrTooLarge
 	ErrGone     = errors.New("gone") // was there and is not kept
 
+	// ErrLost says that the file of a snapshot is missing, or another one than was written.
+	ErrLost = collections.ErrLost
+
 	ErrNameTaken = errors.New("the name is taken")
 
 	// ErrRecordTooLarge says that what is said of one topic, or one association, takes too much.
 	ErrRecordTooLarge = kv.ErrTooLarge
 )
+
+// ValidateName checks the name of a collection.
+func ValidateName(name string) error { return collections.ValidateName(name) }
 
 // Forms are the XTM versions in which fragments and snapshots are kept.
 var Forms = rendered.Forms
@@ -39,10 +45,14 @@ var Forms = rendered.Forms
 type (
 	// Collection is a published topic map.
 	Collection = collections.Collection
+	// ReadOnlyError says that a collection is not written here.
+	ReadOnlyError = collections.ReadOnlyError
 	// Entry is an entry of the change log: one fragment.
 	Entry = collections.Entry
 	// Segment is a row of documents of the fragments feed that have the same size.
 	Segment = collections.Segment
+	// Snapshot is a whole map at one moment.
+	Snapshot = collections.Snapshot
 	// Changes is how far the log is cut into change lists.
 	Changes = collections.Changes
 	// Offer says in which forms records are offered, from an entry on.
@@ -259,7 +269,7 @@ func (db *DB) DeleteCollection(ctx context.Context, name string, checks ...func(
 
 func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*Collection) error) error {
 	c, err := db.update(ctx, name, checks, func(t *txn.Tx, c *Collection) error {
-		if err := endDeriving(t, c); err != nil {
+		if err := errors.Join(c.Writable(), endDeriving(t, c)); err != nil {
 			return err
 		}
 		return t.Delete(keys.Name(keys.TableCollection, name))
@@ -277,7 +287,11 @@ func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*
 // deleteRows removes what is kept under the number of a collection that nothing
 // names any more, also where ctx ends.
 func (db *DB) deleteRows(ctx context.Context, c *Collection) error {
-	err := records.Delete(ctx, db.rows.Engine, c.SourceKey())
+	return errors.Join(records.Delete(ctx, db.rows.Engine, c.SourceKey()), db.deleteLogRows(ctx, c))
+}
+
+// deleteLogRows is deleteRows for all but the records.
+func (db *DB) deleteLogRows(ctx context.Context, c *Collection) (err error) {
 	for _, table := range []byte{keys.TableLog, keys.TableFragment, keys.TableKey, keys.TableLogHash, keys.TableSnapshot, keys.TableChangeList, keys.TableDerived} {
 		err = errors.Join(err, db.rows.Engine.DeletePrefix(context.WithoutCancel(ctx), keys.Collection(table, c.Number)))
 	}

@@ -122,7 +122,7 @@ func beginDeriving(t *txn.Tx, c *Collection) error {
 		return err
 	}
 	for i := range own {
-		if known[own[i].Name] = true; !slices.Contains(c.DerivedFrom, own[i].Name) {
+		if known[own[i].Name] = true; own[i].Replica != nil || !slices.Contains(c.DerivedFrom, own[i].Name) {
 			continue
 		}
 		if len(own[i].DerivedFrom) > 0 {

@@ -101,6 +101,9 @@ func (db *DB) BeginEpochs(ctx context.Context) error {
 		}
 		for i := range all {
 			c := &all[i]
+			if c.Replica != nil { // its history is the origin's
+				continue
+			}
 			was := db.snapshotFolder(c)
 			if _, ok := epochs[c.Number]; !ok {
 				epochs[c.Number] = uuid.New()

@@ -226,7 +226,7 @@ func newDB(o Options, engine kv.Engine) *DB {
 	}
 	db.verifier, _ = engine.(kv.Verifier)
 	db.rows = txn.New(engine, db.writable)
-	db.Store = sources.New(db.rows, func() time.Time { return db.now() }, db.loader)
+	db.Store = sources.New(db.rows, func() time.Time { return db.now() }, db.loader, serving{db})
 	return db
 }
 

@@ -5,9 +5,7 @@ import (
 	"sort"
 	"time"
 
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
-	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -58,7 +56,7 @@ func (db *DB) pruneSome(ctx context.Context, name string, keep Retention) (entri
 			if err != nil {
 				return err
 			}
-			if err := forget(t, c, e); err != nil {
+			if err := collections.Forget(t, c, e); err != nil {
 				return err
 			}
 			c.HorizonTime, c.HorizonRun = e.Updated, e.Run
@@ -105,44 +103,6 @@ func (v *View) pruneTo(keep Retention, now time.Time) (uint64, error) {
 	}
 	first, _ := v.Document(v.DocumentOf(last + 1))
 	return first - 1, nil
-}
-
-// forget removes the rows of an entry that is pruned. Of the last one of a key it
-// removes the fragment at most.
-func forget(t *txn.Tx, c *Collection, e *Entry) error {
-	var k collections.KeyRow
-	key := collections.TopicKey(c, fragment.Key(e.TopicSI))
-	if _, err := t.GetJSON(key, &k); err != nil {
-		return err
-	}
-	switch {
-	case k.Seq != e.Seq:
-		return deleteEntry(t, c, e.Seq)
-	case e.Lives():
-		return nil
-	}
-	return t.Delete(keys.Sequence(keys.TableFragment, c.Number, e.Seq))
-}
-
-func deleteEntry(t *txn.Tx, c *Collection, seq uint64) error {
-	if err := t.Delete(keys.Sequence(keys.TableLog, c.Number, seq)); err != nil {
-		return err
-	}
-	return t.Delete(keys.Sequence(keys.TableFragment, c.Number, seq))
-}
-
-// forgetSuperseded removes the entry that a topic had before the one that is
-// about to be published, where it is pruned and was kept for the topic's sake.
-func forgetSuperseded(t *txn.Tx, c *Collection, topicSI fragment.Ref) error {
-	if c.Horizon == 0 {
-		return nil
-	}
-	var k collections.KeyRow
-	ok, err := t.GetJSON(collections.TopicKey(c, fragment.Key(topicSI)), &k)
-	if err != nil || !ok || k.Seq > c.Horizon {
-		return err
-	}
-	return deleteEntry(t, c, k.Seq)
 }
 
 // firstSince returns the sequence of the first entry that is kept with a time

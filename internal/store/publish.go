@@ -38,6 +38,9 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		if c, err = collections.Get(t, name); err != nil {
 			return err
 		}
+		if err := c.Writable(); err != nil {
+			return err
+		}
 		if len(c.DerivedFrom) > 0 && ctx.Value(deriving{}) == nil {
 			return &DerivedError{Name: c.Name, From: c.DerivedFrom}
 		}
@@ -53,7 +56,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		if err := db.keepFirstFragments(ctx, t, c, state, change); err != nil {
 			return err
 		}
-		if err := applyChange(state, change); err != nil {
+		if err := records.ApplyChange(state, change); err != nil {
 			return err
 		}
 		if err := derived.MarkChange(t, name, change); err != nil {
@@ -113,7 +116,7 @@ func (db *DB) supersede(t *txn.Tx, c *Collection, e *Entry, data *rendered.Fragm
 			return err
 		}
 	}
-	return forgetSuperseded(t, c, e.TopicSI)
+	return collections.ForgetSuperseded(t, c, e.TopicSI)
 }
 
 // keepFirstFragments stores the fragments of first entries, which are not stored
@@ -149,37 +152,6 @@ func (db *DB) keepFirstFragments(ctx context.Context, t *txn.Tx, c *Collection, 
 			}
 		}
 		first = first[len(some):]
-	}
-	return nil
-}
-
-// applyChange writes the records of a change. What goes is deleted first, so
-// that identifiers can move from one topic to another.
-func applyChange(state merge.State, change *fragment.Change) error {
-	for _, a := range change.DeleteAssociations {
-		if err := state.DeleteAssociation(a); err != nil {
-			return err
-		}
-	}
-	for _, ref := range change.DeleteTopics {
-		if err := state.DeleteTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref}}}); err != nil {
-			return err
-		}
-	}
-	for _, t := range change.PutTopics {
-		if err := state.DeleteTopic(t); err != nil {
-			return err
-		}
-	}
-	for _, t := range change.PutTopics {
-		if err := state.PutTopic(t); err != nil {
-			return err
-		}
-	}
-	for _, a := range change.PutAssociations {
-		if err := state.PutAssociation(a); err != nil {
-			return err
-		}
 	}
 	return nil
 }

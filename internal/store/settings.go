@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/settings"
@@ -24,6 +25,9 @@ func (db *DB) ChangeSettings(ctx context.Context, name string, change func(*Sett
 		}
 		if err := next.Validate(); err != nil {
 			return err
+		}
+		if c.Replica != nil && (next.Sign != c.Sign || next.OmitInstances != c.OmitInstances || next.NoResourceSync != c.NoResourceSync || !slices.Equal(next.RecordForms, c.RecordForms)) {
+			return c.Writable() // they decide on what is published
 		}
 		if next.DocumentSize == 0 {
 			next.DocumentSize = c.DocumentSize

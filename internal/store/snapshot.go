@@ -3,14 +3,11 @@ package store
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzip"
@@ -23,31 +20,13 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Snapshot is a whole map at one moment, kept as a gzipped file in each of Forms.
-type Snapshot struct {
-	ID      uuid.UUID
-	Seq     uint64    // of the last entry that it contains
-	Updated time.Time // of that entry
-	Topics  int
-	Digest  string                 `json:",omitempty"` // of the state; "" in snapshots of earlier programs
-	Sizes   map[xtm.Version]int64  // of the files, in bytes
-	Ends    map[xtm.Version]uint64 // of the files: see gzipEnd
-}
-
 func (db *DB) snapshotFolder(c *Collection) string {
 	return filepath.Join(db.dir, datafolder.Snapshots, c.Epoch.String())
 }
 
 // snapshotFile returns the path of a snapshot's file.
 func (db *DB) snapshotFile(c *Collection, s *Snapshot, version xtm.Version) string {
-	return filepath.Join(db.snapshotFolder(c), s.ID.String()+snapshotExt(version))
-}
-
-func snapshotExt(version xtm.Version) string {
-	if version == xtm.V10 {
-		return ".xtm1" + datafolder.SnapshotEnding
-	}
-	return ".xtm21" + datafolder.SnapshotEnding
+	return filepath.Join(db.snapshotFolder(c), s.ID.String()+datafolder.SnapshotExt(version))
 }
 
 // TakeSnapshot writes the map as it is now to files, and keeps the newest keep
@@ -194,7 +173,7 @@ func (db *DB) writeSnapshotFile(ctx context.Context, v *View, s *Snapshot, versi
 	}()
 	buffer := bufio.NewWriterSize(f, 64<<10)
 	z := gzip.NewWriter(buffer)
-	if err := v.WriteSnapshot(contextWriter{ctx, z}, version); err != nil {
+	if err := v.WriteSnapshot(durable.ContextWriter{Context: ctx, Writer: z}, version); err != nil {
 		return 0, err
 	}
 	if err := z.Close(); err != nil {
@@ -210,55 +189,13 @@ func (db *DB) writeSnapshotFile(ctx context.Context, v *View, s *Snapshot, versi
 	if err != nil {
 		return 0, err
 	}
-	if s.Ends[version], err = gzipEnd(f, info.Size()); err != nil {
+	if s.Ends[version], err = collections.GzipEnd(f, info.Size()); err != nil {
 		return 0, err
 	}
 	if err := os.Rename(f.Name(), path); err != nil {
 		return 0, err
 	}
 	return info.Size(), durable.SyncFolder(filepath.Dir(path))
-}
-
-// contextWriter stops writing when its context ends.
-type contextWriter struct {
-	ctx context.Context
-	w   io.Writer
-}
-
-func (c contextWriter) Write(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.w.Write(p)
-}
-
-// ErrLost says that the file of a snapshot is missing, or is another one than was written.
-// [DB.DropLostSnapshots] takes the snapshot off the list.
-var ErrLost = errors.New("the file of a snapshot is lost")
-
-// gzipEnd returns the last 8 bytes of a gzip file: the checksum and the length of its content (RFC 1952 §2.3.1). Whoever
-// unpacks the file compares them, so a file that ends as it was written has the content that was written, or is refused.
-func gzipEnd(f *os.File, size int64) (uint64, error) {
-	var b [8]byte
-	_, err := f.ReadAt(b[:], size-int64(len(b)))
-	return binary.LittleEndian.Uint64(b[:]), err
-}
-
-// check returns ErrLost unless a file is the one of the snapshot, by its length and its end.
-func (s *Snapshot) check(f *os.File, version xtm.Version) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if size, known := s.Sizes[version]; known && info.Size() != size {
-		return fmt.Errorf("%w: snapshot %s has %d bytes, not %d", ErrLost, s.ID, info.Size(), size)
-	}
-	if end, known := s.Ends[version]; known {
-		if now, err := gzipEnd(f, info.Size()); err != nil || now != end {
-			return errors.Join(fmt.Errorf("%w: snapshot %s has another content than was written", ErrLost, s.ID), err)
-		}
-	}
-	return nil
 }
 
 // DropLostSnapshots takes those snapshots of a collection off the list of which a file is

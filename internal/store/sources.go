@@ -21,6 +21,10 @@ type (
 	Progress = sources.Progress
 	// Proof says how a state compares with what its source states.
 	Proof = sources.Proof
+	// Address is where a source can be read.
+	Address = sources.Address
+	// Logged is an entry of the log of a source, as its feed states it.
+	Logged = sources.Logged
 	// Mark is the point in a feed up to which everything is applied.
 	Mark = sources.Mark
 	// Applying is a change of a subscription's source under way.
@@ -103,7 +107,7 @@ func parts(t *txn.Tx) (all []Part, err error) {
 	}
 	own, err := collections.All(t)
 	for i := range own {
-		if len(own[i].DerivedFrom) == 0 {
+		if len(own[i].DerivedFrom) == 0 && own[i].Replica == nil { // a replica is what its subscription is
 			all = append(all, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Of(t, own[i].SourceKey())})
 		}
 	}

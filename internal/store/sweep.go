@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/replicas"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -82,6 +83,13 @@ func (db *DB) leftovers(ctx context.Context) (*leftovers, error) {
 	}
 	left := &leftovers{}
 	err = db.rows.View(ctx, func(t *txn.Tx) error {
+		for i := range subscriptions {
+			if c, err := replicas.Staged(t, subscriptions[i].Name); err != nil {
+				return err
+			} else if c != nil {
+				numbers[c.Number] = true
+			}
+		}
 		err := left.addRows(t, keys.SourceTables, 8, func(id []byte) bool {
 			return live[keys.Source{Number: binary.BigEndian.Uint32(id), Generation: binary.BigEndian.Uint32(id[4:])}]
 		})

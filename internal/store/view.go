@@ -13,6 +13,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store/collections"
@@ -190,6 +192,9 @@ func (v *View) render(w io.Writer, e *Entry, form fragment.Form) error {
 	if err != nil {
 		return err
 	}
+	if t == nil && e.Deleted && v.Replica != nil { // what else it was known by is not known here
+		return fragment.WriteTombstone(w, fragment.Identity{SubjectIdentifiers: []fragment.Ref{e.TopicSI}}, form)
+	}
 	if t == nil {
 		return fmt.Errorf("%w: topic %s has a later entry", ErrGone, e.TopicSI)
 	}
@@ -198,6 +203,9 @@ func (v *View) render(w io.Writer, e *Entry, form fragment.Form) error {
 
 // Renders reports whether RenderFragment has something to write for e.
 func (v *View) Renders(e *Entry) (bool, error) {
+	if e.Deleted && v.Replica != nil {
+		return true, nil
+	}
 	for _, table := range []byte{keys.TableTopic, keys.TableIdentifier} {
 		row, err := v.tx.Get(v.SourceKey().LocatorKey(table, e.TopicSI))
 		if row != nil || err != nil {
@@ -205,6 +213,12 @@ func (v *View) Renders(e *Entry) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// Quarantined reports whether an entry of a topic could not be applied to what a replica serves on.
+func (v *View) Quarantined(topicSI fragment.Ref) (bool, error) {
+	row, err := v.tx.Get(v.SourceKey().LocatorKey(keys.TableQuarantine, topicSI))
+	return row != nil, err
 }
 
 // WriteSnapshot writes the map of the view.
@@ -239,7 +253,7 @@ func (v *View) OpenSnapshot(s *Snapshot, version xtm.Version) (*os.File, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.check(f, version); err != nil {
+	if err := s.Check(f, version); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -272,4 +286,54 @@ func (v *View) Since(since time.Time, after uint64) iter.Seq2[Entry, error] {
 			}
 		}
 	}
+}
+
+// EntryOf returns the entry with an identifier. It is ErrGone where the entry is pruned,
+// ErrNotFound where there was none.
+func (v *View) EntryOf(id uuid.UUID) (*Entry, error) {
+	_, seq, ok := v.SequenceOf(id)
+	none := fmt.Errorf("%w: entry %s of collection %q", ErrNotFound, id, v.Name)
+	if !ok || seq > v.Head {
+		return nil, none
+	}
+	e, err := v.Entry(seq)
+	if err == nil && v.ID(e) != id { // of a history that was given up
+		return nil, none
+	}
+	return e, err
+}
+
+// WrittenIn reports whether document n of the log has an entry of a run.
+func (v *View) WrittenIn(n uint64, run uint32) (bool, error) {
+	first, size := v.Document(n)
+	for e, err := range v.kept(first) {
+		if err != nil || e.Seq >= first+size {
+			return false, err
+		}
+		if e.Run == run {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// DocumentRun returns the run of the last entry of document n of the log. ok is false
+// where the entry is pruned and its run is not known any more.
+func (v *View) DocumentRun(n uint64) (run uint32, ok bool, err error) {
+	first, size := v.Document(n)
+	last := min(first+size-1, v.Head)
+	switch last {
+	case v.Head:
+		return v.Run, true, nil
+	case v.Horizon:
+		return v.HorizonRun, true, nil
+	}
+	e, err := v.entry(last)
+	if errors.Is(err, ErrNotFound) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	return e.Run, true, nil
 }

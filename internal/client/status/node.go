@@ -22,6 +22,10 @@ type Published struct {
 	Topics     int        `json:"topics"`
 	LastChange *time.Time `json:"lastChange,omitempty"`
 	Signed     bool       `json:"signed"` // checkpoints of its log are
+	// Origin is the fragments feed of which the collection is a replica, "" for none. DerivedFrom names the sources that it is derived
+	// from.
+	Origin      string   `json:"origin,omitempty"`
+	DerivedFrom []string `json:"derivedFrom,omitempty"`
 }
 
 // Size is how much disk a node takes, in bytes.
@@ -46,9 +50,13 @@ func OfNode(ctx context.Context, db NodeStore, now time.Time) (*Node, error) {
 	}
 	for i := range own {
 		c := &own[i]
-		n.Publishes = append(n.Publishes, Published{
-			Name: c.Name, SP: c.SP, Entries: c.Head, Topics: c.Topics, LastChange: known(c.Updated), Signed: c.Sign != "",
-		})
+		p := Published{
+			Name: c.Name, SP: c.SP, Entries: c.Head, Topics: c.Topics, LastChange: known(c.Updated), Signed: c.Sign != "", DerivedFrom: c.DerivedFrom,
+		}
+		if c.Replica != nil {
+			p.Origin, p.Signed = c.Replica.Origin, c.Replica.Checkpoint != ""
+		}
+		n.Publishes = append(n.Publishes, p)
 	}
 	if n.Follows, err = All(ctx, db, now); err != nil {
 		return nil, err

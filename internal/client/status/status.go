@@ -13,12 +13,15 @@ import (
 
 // Status is what is known of a subscription, for people and programs.
 type Status struct {
-	Name     string     `json:"name"`
-	Feed     string     `json:"feed"`
-	Protocol string     `json:"protocol"`
-	SP       string     `json:"sourceLocatorPrefix"`
-	State    State      `json:"state"`
-	Mark     *time.Time `json:"mark,omitempty"` // the server's time
+	Name string `json:"name"`
+	Feed string `json:"feed"` // that was followed last
+	// Addresses are where the source can be read, the authority first; none: at the feed alone.
+	Addresses []string   `json:"addresses,omitempty"`
+	Replica   bool       `json:"replica,omitempty"` // the source is served on, under the same name
+	Protocol  string     `json:"protocol"`
+	SP        string     `json:"sourceLocatorPrefix"`
+	State     State      `json:"state"`
+	Mark      *time.Time `json:"mark,omitempty"` // the server's time
 	// Ahead is how many seconds the mark is ahead of the clock here, where that is more than
 	// clocks differ. What the server dates before the mark by then is not noticed.
 	Ahead   float64 `json:"markAheadSeconds,omitempty"`
@@ -79,6 +82,10 @@ func Of(s *store.Subscription, quarantine []store.Quarantined, now time.Time) St
 		Name: s.Name, Feed: s.FragmentsFeed, Protocol: client.ProtocolOf(s), SP: s.SP, State: NotLoaded,
 		LastCheck: known(s.LastCheck), LastChange: known(s.LastChange), LastError: s.LastError,
 		Quarantined: len(quarantine), Quarantine: quarantine, Key: s.Key, DerivedFrom: s.DerivedFrom,
+	}
+	st.Replica = s.Replica
+	for _, a := range s.Addresses {
+		st.Addresses = append(st.Addresses, a.FragmentsFeed)
 	}
 	if c, err := checkpoint.Open(s.Checkpoint, s.Key); err == nil {
 		st.Signed = c.Size

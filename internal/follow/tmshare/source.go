@@ -26,6 +26,9 @@ type Source struct {
 	// Until is the time of the last entries that are read, zero for no such time.
 	Until time.Time
 
+	// Kept says that what the server keeps of its history is enough, where it does not go back to the mark.
+	Kept bool
+
 	// Link chooses the link to the fragment of an entry.
 	Link func(*feeds.Entry) (feeds.Link, bool)
 
@@ -93,6 +96,14 @@ func (s *Source) Search(ctx context.Context, ref string, most int, mark follow.M
 		}
 	}
 	return nil
+}
+
+// Checked returns the time by the clock of the origin up to which the recent document of a feed is complete.
+func Checked(a *fetch.Answer) time.Time {
+	if at, err := feeds.ParseTime(a.Header.Get(feeds.CheckedHeader)); err == nil {
+		return at
+	}
+	return a.AsOf
 }
 
 func (s *Source) chain(mark follow.Mark, allowURL func(*url.URL) error) *follow.Chain {
@@ -166,6 +177,8 @@ func (w *walk) read(ctx context.Context, ref string, allowURL func(*url.URL) err
 		var broken *follow.BrokenError
 		var failed *fetch.Error
 		switch {
+		case errors.As(err, &broken) && errors.As(err, &failed) && failed.Gone() && w.Kept:
+			return n, w.log.Sort(ctx)
 		case errors.As(err, &broken) && errors.As(err, &failed) && failed.Gone():
 			return nil, &HistoryError{"the server keeps no history as old as the last round"}
 		case errors.As(err, &broken):
@@ -173,10 +186,10 @@ func (w *walk) read(ctx context.Context, ref string, allowURL func(*url.URL) err
 		case err != nil:
 			return nil, err
 		case d.NotModified:
-			return &follow.Delta{Unchanged: true, Mark: w.mark}, nil
+			return &follow.Delta{Unchanged: true, Mark: w.mark, Checked: Checked(d.Answer)}, nil
 		}
 		if n.Documents = d.Count; d.Count == 1 {
-			n.Mark.ETag, n.AsOf = d.ETag, d.AsOf
+			n.Mark.ETag, n.AsOf, n.Checked = d.ETag, d.AsOf, Checked(d.Answer)
 		}
 		w.paged = w.paged || d.Page
 		if err := w.add(d.Feed, d.From); err != nil {

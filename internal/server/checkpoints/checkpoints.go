@@ -24,8 +24,16 @@ type Signed struct {
 	Key  string // the public key that has signed it
 }
 
+// Stated reports whether the feeds of a collection state checkpoints. A replica passes on those of its origin.
+func Stated(c *store.Collection) bool {
+	return c.Sign != "" || c.Replica != nil && c.Replica.Checkpoint != ""
+}
+
 // Of signs the state of a view.
 func Of(v *store.View) (Signed, error) {
+	if v.Replica != nil {
+		return Signed{v.Replica.Checkpoint, v.Replica.Key}, nil
+	}
 	if v.Sign == "" {
 		return Signed{}, nil
 	}
@@ -80,7 +88,7 @@ func Serve(w http.ResponseWriter, _ *http.Request, v *store.View) error {
 }
 
 func demand(v *store.View) error {
-	if v.Sign == "" {
+	if !Stated(&v.Collection) {
 		return web.Problemf(http.StatusNotFound, "the log of %s is not signed", v.Name)
 	}
 	return nil

@@ -14,6 +14,7 @@ type Problem struct {
 	Detail    string   `json:"detail"`
 	RequestID string   `json:"requestId,omitempty"` // by which the log has it
 	Lines     []string `json:"-"`                   // that people get below it
+	Origin    string   `json:"origin,omitempty"`    // URL of the fragments feed of the collection that is to be written instead
 }
 
 // Described is a [Problem], or a struct that embeds one.
@@ -39,6 +40,9 @@ func (f *Front) writeProblem(w http.ResponseWriter, r *http.Request, answer Desc
 	}
 	h.Set("Cache-Control", "no-store")
 	p := answer.base()
+	if p.Origin != "" {
+		AddLink(h, p.Origin, "via")
+	}
 	p.RequestID = RecorderOf(r).id
 	if !wantsText(r) {
 		h.Set("Content-Type", "application/problem+json")

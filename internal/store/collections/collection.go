@@ -45,10 +45,27 @@ type Collection struct {
 
 	Number     uint32
 	Generation uint32
+
+	Replica *Replica `json:",omitempty"` // nil: the collection is written here
+}
+
+// Replica is what a collection has that serves on what a subscription of the node follows. The log is that of the origin, entry by
+// entry: the epoch, the sequences and the runs are the origin's.
+type Replica struct {
+	Origin  string      // URL of the fragments feed of the subscription's authority
+	Records keys.Source // the generation of the subscription's source
+	Partial bool        `json:",omitempty"` // the origin did not keep the beginning of its log any more
+
+	// Checkpoint is the last checkpoint of the origin that is of a state of the log, as a signed note, and Key the public key that
+	// has signed it. Both are "" where there is none.
+	Checkpoint, Key string `json:",omitempty"`
 }
 
 // SourceKey names the records of the published map.
 func (c *Collection) SourceKey() keys.Source {
+	if c.Replica != nil {
+		return c.Replica.Records
+	}
 	return keys.Source{Number: c.Number, Generation: c.Generation}
 }
 

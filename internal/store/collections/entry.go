@@ -155,3 +155,41 @@ func AppendLeaf(t *txn.Tx, c *Collection, leaf []byte) error {
 func (e *Entry) Leaf() []byte {
 	return checkpoint.Leaf(e.Updated, string(e.TopicSI), !e.Deleted, e.Digest)
 }
+
+// Forget removes the rows of an entry that is pruned. Of the last one of a key it
+// removes the fragment at most.
+func Forget(t *txn.Tx, c *Collection, e *Entry) error {
+	var k KeyRow
+	key := TopicKey(c, fragment.Key(e.TopicSI))
+	if _, err := t.GetJSON(key, &k); err != nil {
+		return err
+	}
+	switch {
+	case k.Seq != e.Seq:
+		return deleteEntry(t, c, e.Seq)
+	case e.Lives():
+		return nil
+	}
+	return t.Delete(keys.Sequence(keys.TableFragment, c.Number, e.Seq))
+}
+
+func deleteEntry(t *txn.Tx, c *Collection, seq uint64) error {
+	if err := t.Delete(keys.Sequence(keys.TableLog, c.Number, seq)); err != nil {
+		return err
+	}
+	return t.Delete(keys.Sequence(keys.TableFragment, c.Number, seq))
+}
+
+// ForgetSuperseded removes the entry that a topic had before the one that is
+// about to be published, where it is pruned and was kept for the topic's sake.
+func ForgetSuperseded(t *txn.Tx, c *Collection, topicSI fragment.Ref) error {
+	if c.Horizon == 0 {
+		return nil
+	}
+	var k KeyRow
+	ok, err := t.GetJSON(TopicKey(c, fragment.Key(topicSI)), &k)
+	if err != nil || !ok || k.Seq > c.Horizon {
+		return err
+	}
+	return deleteEntry(t, c, k.Seq)
+}

@@ -36,6 +36,7 @@ const (
 	TableRejection    = 'x' // subscription, key of a claim → Rejection (JSON)
 	TableDerived      = 'u' // collection, 'd', 'w' or 's' and more → what a derived collection still has to take from its inputs
 	TableInput        = 'v' // name of a source → numbers of the collections that are derived from it (JSON)
+	TableStagedLog    = 'w' // name → Collection (JSON): a replica whose log is being made
 	TableActivity     = 'y' // number → Activity (JSON)
 	// j and J are those of the engine.
 )

@@ -105,6 +105,12 @@ func Budget(least int64, entries int) int64 {
 // AtOnce is how many fragments are rendered, and are in memory, before their rows are put.
 const AtOnce = 100
 
+// One returns the data of an entry as src has it, nil where they are too large to store.
+func One(as fragment.Form, src fragment.Source, e *fragment.Entry) (*Fragment, error) {
+	f, _, err := render(as, src, e, false)
+	return f, err
+}
+
 // All returns the data of each of the entries as src has them now, in a form whose version does
 // not matter, as long as they have no more than budget
 // bytes, of which it takes what it has used; those that are left have no fragment, as

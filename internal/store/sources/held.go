@@ -103,7 +103,7 @@ func (a *Applying) LetGo(id string) error {
 // applied to. It ends where f fails.
 func (st *Store) HeldRecords(ctx context.Context, name string, ids []string, f func(Held) error) error {
 	return st.rows.View(ctx, func(t *txn.Tx) error {
-		s, err := getSubscription(t, name)
+		s, err := Get(t, name)
 		if err != nil {
 			return err
 		}
@@ -147,4 +147,23 @@ func (s *Subscription) Applied() *Progress {
 		return s.Staging
 	}
 	return s.State
+}
+
+// CountTopics returns how many topics of a subscription have a TopicSI that begins with
+// prefix, in the generation that readers see. It reads as many keys.
+func (st *Store) CountTopics(ctx context.Context, name, prefix string) (n int, err error) {
+	err = st.rows.View(ctx, func(t *txn.Tx) error {
+		s, err := Get(t, name)
+		if err != nil || s.State == nil {
+			return err
+		}
+		for _, err := range t.ScanInPlace(s.Source(s.State).LocatorKey(keys.TableTopic, fragment.Ref(prefix)), nil) {
+			if err != nil {
+				return err
+			}
+			n++
+		}
+		return nil
+	})
+	return n, err
 }

@@ -31,7 +31,7 @@ const maxMendedTopics = 1000
 func (st *Store) MendSource(ctx context.Context, name string) (Mended, error) {
 	whole := true
 	err := st.rows.View(ctx, func(t *txn.Tx) error {
-		s, err := getSubscription(t, name)
+		s, err := Get(t, name)
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (st *Store) MendSource(ctx context.Context, name string) (Mended, error) {
 	var m Mended
 	err = st.rows.Update(ctx, func(t *txn.Tx) error {
 		m = Mended{}
-		s, err := getSubscription(t, name)
+		s, err := Get(t, name)
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (st *Store) MendSource(ctx context.Context, name string) (Mended, error) {
 				note.Entries = append(note.Entries, ActivityEntry{TopicSI: topic})
 			}
 		}
-		return errors.Join(putSubscription(t, s), st.Note(t, note))
+		return errors.Join(Put(t, s), st.Note(t, note))
 	})
 	return m, err
 }

@@ -49,7 +49,13 @@ type Applying struct {
 	tx           *txn.Tx
 	subscription *Subscription
 	st           *Store
+
+	// Entries are the entries of the log of the source that the mark moves over, for a replica.
+	Entries []Logged
 }
+
+// Subscription returns the subscription whose source is changed.
+func (a *Applying) Subscription() *Subscription { return a.subscription }
 
 func (a *Applying) quarantineKey(topicSI string) []byte {
 	return append(a.subscription.Source(a.Progress).Key(keys.TableQuarantine), topicSI...)
@@ -105,7 +111,7 @@ func quarantined(t *txn.Tx, id keys.Source) ([]Quarantined, error) {
 func (st *Store) Quarantine(ctx context.Context, name string) ([]Quarantined, error) {
 	var all []Quarantined
 	err := st.rows.View(ctx, func(t *txn.Tx) error {
-		s, err := getSubscription(t, name)
+		s, err := Get(t, name)
 		if err != nil {
 			return err
 		}
@@ -127,7 +133,7 @@ func (st *Store) Forget(ctx context.Context, name string, topics ...string) ([]Q
 	var gone []Quarantined
 	err := st.rows.Update(ctx, func(t *txn.Tx) error {
 		gone = nil
-		s, err := getSubscription(t, name)
+		s, err := Get(t, name)
 		if err != nil {
 			return err
 		}
@@ -157,7 +163,7 @@ func (st *Store) Forget(ctx context.Context, name string, topics ...string) ([]Q
 		if len(gone) == 0 {
 			return nil
 		}
-		if err := putSubscription(t, s); err != nil {
+		if err := Put(t, s); err != nil {
 			return err
 		}
 		return st.Note(t, Activity{Source: name, Kind: ActivityForgotten, Entries: entriesOf(gone)})
@@ -176,8 +182,12 @@ func entriesOf(all []Quarantined) []ActivityEntry {
 // RemoveSubscription removes a subscription, all that its source says, and what is rejected of that.
 func (st *Store) RemoveSubscription(ctx context.Context, name string) error {
 	var dropped []keys.Source
+	var after func() error
 	err := st.rows.Update(ctx, func(t *txn.Tx) error {
-		s, err := getSubscription(t, name)
+		s, err := Get(t, name)
+		if err == nil && s.Replica {
+			after, err = st.server.Removed(t, s)
+		}
 		if err != nil {
 			return err
 		}
@@ -193,5 +203,12 @@ func (st *Store) RemoveSubscription(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return st.drop(ctx, dropped)
+	return errors.Join(st.drop(ctx, dropped), then(after))
+}
+
+func then(after func() error) error {
+	if after == nil {
+		return nil
+	}
+	return after()
 }

@@ -39,7 +39,7 @@ func (st *Store) Unreject(ctx context.Context, name string, claims ...rejections
 func (st *Store) changeRejections(ctx context.Context, name string, kind ActivityKind, reason string, claims []rejections.Claim,
 	change func(t *txn.Tx, source uint32, c *rejections.Claim) error) error {
 	return st.rows.Update(ctx, func(t *txn.Tx) error {
-		s, err := getSubscription(t, name)
+		s, err := Get(t, name)
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (st *Store) changeRejections(ctx context.Context, name string, kind Activit
 // Rejections returns what is rejected of a subscription, in the order of the claims' keys.
 func (st *Store) Rejections(ctx context.Context, name string) (all []Rejected, err error) {
 	err = st.rows.View(ctx, func(t *txn.Tx) error {
-		s, err := getSubscription(t, name)
+		s, err := Get(t, name)
 		if err != nil {
 			return err
 		}

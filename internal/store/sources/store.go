@@ -15,9 +15,10 @@ type Store struct {
 	rows   *txn.DB
 	now    func() time.Time
 	loader func() records.Loader
+	server Server
 }
 
 // New returns a store over rows.
-func New(rows *txn.DB, now func() time.Time, loader func() records.Loader) *Store {
-	return &Store{rows, now, loader}
+func New(rows *txn.DB, now func() time.Time, loader func() records.Loader, server Server) *Store {
+	return &Store{rows, now, loader, server}
 }

@@ -3,7 +3,6 @@ package sources
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -39,6 +38,13 @@ type Subscription struct {
 
 	// DerivedFrom are the URLs of the fragments feeds that the source is derived from, by its word; none: it is primary.
 	DerivedFrom []string `json:",omitempty"`
+	// Addresses are where the source can be read: the first is its authority, the others are replicas of it. The feeds above are those
+	// of the address that was used last. None: there is that one address.
+	Addresses []Address `json:",omitempty"`
+	// Checked is a time by the clock of the origin: what is held was all that the source had by then.
+	Checked time.Time
+	// Replica says that what is followed is served on, as a collection of the same name.
+	Replica bool `json:",omitempty"`
 
 	Hosts  []string `json:",omitempty"` // that links may lead to besides the one of the feed
 	Strict *bool    `json:",omitempty"` // whether XTM is read strictly; nil: as the program does
@@ -75,6 +81,7 @@ type Progress struct {
 	Snapshot   bool   `json:",omitempty"` // it began with a snapshot
 	Mark       Mark
 	Applied    int             // entries applied since the clean start
+	Log        bool            `json:",omitempty"` // of a staged generation: the log of the replica is made as far as the mark
 	Records    json.RawMessage `json:",omitempty"` // how far a source of records was followed, as its protocol has it
 
 	// Proof is what the last comparison of the state digests has brought. It is nil where there was none.
@@ -109,7 +116,8 @@ func (s *Subscription) Source(p *Progress) keys.Source {
 	return keys.Source{Number: s.Number, Generation: p.Generation}
 }
 
-func getSubscription(t *txn.Tx, name string) (*Subscription, error) {
+// Get returns the subscription with a name. It is txn.ErrNotFound if there is none.
+func Get(t *txn.Tx, name string) (*Subscription, error) {
 	var s Subscription
 	ok, err := t.GetJSON(keys.Name(keys.TableSubscription, name), &s)
 	if err == nil && !ok {
@@ -118,7 +126,8 @@ func getSubscription(t *txn.Tx, name string) (*Subscription, error) {
 	return &s, err
 }
 
-func putSubscription(t *txn.Tx, s *Subscription) error {
+// Put writes the row of a subscription.
+func Put(t *txn.Tx, s *Subscription) error {
 	return t.PutJSON(keys.Name(keys.TableSubscription, s.Name), s)
 }
 
@@ -152,6 +161,12 @@ func (st *Store) Subscriptions(ctx context.Context) ([]Subscription, error) {
 	return all, err
 }
 
+// Subscription returns the subscription with a name. It is txn.ErrNotFound if there is none.
+func (st *Store) Subscription(ctx context.Context, name string) (s *Subscription, err error) {
+	err = st.rows.View(ctx, func(t *txn.Tx) (err error) { s, err = Get(t, name); return err })
+	return s, err
+}
+
 // AddSubscription adds a subscription. A name that is taken is txn.ErrExists.
 func (st *Store) AddSubscription(ctx context.Context, s Subscription) error {
 	var err error
@@ -165,7 +180,7 @@ func (st *Store) AddSubscription(ctx context.Context, s Subscription) error {
 			}
 			return err
 		}
-		if err := putSubscription(t, &s); err != nil {
+		if err := Put(t, &s); err != nil {
 			return err
 		}
 		return st.Note(t, Activity{Source: s.Name, Kind: ActivitySubscribed, Note: s.FragmentsFeed})
@@ -177,7 +192,7 @@ func (st *Store) AddSubscription(ctx context.Context, s Subscription) error {
 func (st *Store) UpdateSubscription(ctx context.Context, name string, change func(*Subscription)) error {
 	var dropped []keys.Source
 	err := st.rows.Update(ctx, func(t *txn.Tx) error {
-		s, err := getSubscription(t, name)
+		s, err := Get(t, name)
 		if err != nil {
 			return err
 		}
@@ -198,7 +213,7 @@ func (st *Store) UpdateSubscription(ctx context.Context, name string, change fun
 				dropped = append(dropped, id)
 			}
 		}
-		return putSubscription(t, s)
+		return Put(t, s)
 	})
 	if err != nil {
 		return err
@@ -232,33 +247,6 @@ func (s *Subscription) Generations() []keys.Source {
 	return ids
 }
 
-// StageSource loads records, each of which comes once, as a new generation of a
-// subscription's source, to be caught up by ApplyEntries and then switched to.
-// What was staged before goes. An error, that of an iteration or the end of ctx
-// among them, stages nothing.
-func (st *Store) StageSource(ctx context.Context, name string, all iter.Seq2[fragment.Record, error], mark Mark, progress func(records.Loading)) error {
-	var id keys.Source
-	err := st.rows.View(ctx, func(t *txn.Tx) error {
-		s, err := getSubscription(t, name)
-		id.Number = s.Number
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	// Never a number again: another load, or the removal of what another has
-	// left, may still be writing.
-	if id.Generation, err = records.NextNumber(ctx, st.rows); err != nil {
-		return err
-	}
-	if err := st.loader().Load(ctx, id, all, progress); err != nil {
-		return errors.Join(err, records.Delete(ctx, st.rows.Engine, id))
-	}
-	return st.UpdateSubscription(ctx, name, func(s *Subscription) {
-		s.Staging = &Progress{Generation: id.Generation, Snapshot: !mark.Updated.IsZero(), Mark: mark}
-	})
-}
-
 // Proof says how the state of a generation compares with what its source states.
 type Proof struct {
 	At      time.Time // of the comparison, by this node's clock
@@ -271,7 +259,7 @@ type Proof struct {
 // changes are applied.
 func (st *Store) DigestNode(ctx context.Context, name string, path []byte) (n *statedigest.Node, err error) {
 	err = st.rows.View(ctx, func(t *txn.Tx) error {
-		s, err := getSubscription(t, name)
+		s, err := Get(t, name)
 		if err != nil {
 			return err
 		}
@@ -290,7 +278,7 @@ func (st *Store) DigestNode(ctx context.Context, name string, path []byte) (n *s
 // go on seeing the state before a clean replacement.
 func (st *Store) ApplyEntries(ctx context.Context, name string, f func(*Applying) error) error {
 	return st.rows.Update(ctx, func(t *txn.Tx) error {
-		s, err := getSubscription(t, name)
+		s, err := Get(t, name)
 		if err != nil {
 			return err
 		}
@@ -304,13 +292,19 @@ func (st *Store) ApplyEntries(ctx context.Context, name string, f func(*Applying
 		} else if len(numbers) > 0 && p == s.State {
 			state = derived.Watched{State: records.Of(t, s.Source(p)), Input: name}
 		}
-		if err := f(&Applying{state, p, t, s, st}); err != nil {
+		a := &Applying{state, p, t, s, st, nil}
+		if err := f(a); err != nil {
 			return err
+		}
+		if s.Replica && len(a.Entries) > 0 {
+			if err := st.server.Logged(ctx, t, a, a.Entries); err != nil {
+				return err
+			}
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		return putSubscription(t, s)
+		return Put(t, s)
 	})
 }
 
@@ -332,63 +326,3 @@ func (st *Store) ReadSources(ctx context.Context, f func([]Subscription, []fragm
 		return f(subscriptions, all)
 	})
 }
-
-// CountTopics returns how many topics of a subscription have a TopicSI that begins with
-// prefix, in the generation that readers see. It reads as many keys.
-func (st *Store) CountTopics(ctx context.Context, name, prefix string) (n int, err error) {
-	err = st.rows.View(ctx, func(t *txn.Tx) error {
-		s, err := getSubscription(t, name)
-		if err != nil || s.State == nil {
-			return err
-		}
-		for _, err := range t.ScanInPlace(s.Source(s.State).LocatorKey(keys.TableTopic, fragment.Ref(prefix)), nil) {
-			if err != nil {
-				return err
-			}
-			n++
-		}
-		return nil
-	})
-	return n, err
-}
-
-// SwitchSource makes the staged generation of a subscription the one that
-// readers see. It is [ErrOvertaken] if another one is staged. note says why the
-// source was replaced, "" for a clean start.
-func (st *Store) SwitchSource(ctx context.Context, name string, generation uint32, note string) error {
-	var dropped []keys.Source
-	err := st.rows.Update(ctx, func(t *txn.Tx) error {
-		s, err := getSubscription(t, name)
-		if err != nil {
-			return err
-		}
-		if s.Staging == nil {
-			return fmt.Errorf("%w: subscription %q has nothing staged", txn.ErrNotFound, name)
-		}
-		if s.Staging.Generation != generation {
-			return fmt.Errorf("%s: %w", name, ErrOvertaken)
-		}
-		dropped = nil
-		if s.State != nil {
-			dropped = []keys.Source{s.Source(s.State)}
-			if err := derived.MarkGone(t, name, dropped[0]); err != nil {
-				return err
-			}
-		}
-		s.State, s.Staging = s.Staging, nil
-		if err := derived.MarkAll(t, name, s.Source(s.State)); err != nil {
-			return err
-		}
-		if err := putSubscription(t, s); err != nil {
-			return err
-		}
-		return st.Note(t, Activity{Source: name, Kind: ActivityReplaced, Note: note})
-	})
-	if err != nil {
-		return err
-	}
-	return st.drop(ctx, dropped)
-}
-
-// ErrOvertaken says that another process works on the same subscription.
-var ErrOvertaken = errors.New("another process has gone on with the subscription meanwhile; nothing is lost: try again")

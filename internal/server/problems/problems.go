@@ -1,4 +1,5 @@
-package server
+// Package problems says in which words and with which status errors are answered.
+package problems
 
 import (
 	"errors"
@@ -30,36 +31,45 @@ type HeldBack struct {
 	Deleted int `json:"deleted"`
 }
 
-// explain returns what is told of an error, and whether it is the server's fault.
-func explain(err error) (answer web.Described, serverFault bool) {
+// Explain returns what is told of an error, and whether it is the server's fault.
+func Explain(err error) (answer web.Described, serverFault bool) {
 	if p := asProblem(err); p != nil {
 		return p, false
 	}
 	return serverFailed(err), true
 }
 
+// MaxDeleteHeader says how many topics a new version may delete: see
+// [fragment.MaxDelete].
+const MaxDeleteHeader = "TMShare-Max-Delete"
+
 // asProblem is the one table of errors and statuses. It returns nil for errors
 // that say something about this server rather than the request.
 func asProblem(err error) web.Described {
 	var (
-		known   *web.Problem
-		syntax  *xtm.SyntaxError
-		inUse   *fragment.InUseError
-		refused *fragment.DocumentError
-		deletes *fragment.MassDeletionError
-		anew    *publish.ReplacedError
-		tooSlow *publish.SlowError
-		changed *history.ConflictError
-		moved   *history.MovedError
-		unread  *formats.InputError
-		large   *publish.LimitError
-		tooBig  *http.MaxBytesError
-		derived *store.DerivedError
-		missing = errors.Is(err, store.ErrNotFound)
+		known    *web.Problem
+		syntax   *xtm.SyntaxError
+		inUse    *fragment.InUseError
+		refused  *fragment.DocumentError
+		deletes  *fragment.MassDeletionError
+		anew     *publish.ReplacedError
+		tooSlow  *publish.SlowError
+		changed  *history.ConflictError
+		moved    *history.MovedError
+		unread   *formats.InputError
+		large    *publish.LimitError
+		tooBig   *http.MaxBytesError
+		readOnly *store.ReadOnlyError
+		derived  *store.DerivedError
+		missing  = errors.Is(err, store.ErrNotFound)
 	)
 	switch {
 	case errors.As(err, &known):
 		return known
+	case errors.As(err, &readOnly):
+		p := web.Problemf(http.StatusForbidden, "%s", readOnly)
+		p.Origin = readOnly.Origin
+		return p
 	case errors.As(err, &tooBig):
 		return web.Problemf(http.StatusRequestEntityTooLarge, "the body is larger than the limit of %d bytes", tooBig.Limit)
 	case errors.As(err, &large):
@@ -75,7 +85,7 @@ func asProblem(err error) web.Described {
 		p.Lines = inUse.Users
 		return &Problem{Problem: *p, Users: inUse.Users}
 	case errors.As(err, &deletes):
-		p := web.Problemf(http.StatusConflict, "%s. To publish it all the same, send it with the header %s: %d", deletes, maxDeleteHeader, deletes.Deleted)
+		p := web.Problemf(http.StatusConflict, "%s. To publish it all the same, send it with the header %s: %d", deletes, MaxDeleteHeader, deletes.Deleted)
 		return &Problem{Problem: *p, HeldBack: &HeldBack{deletes.Topics, deletes.Added, deletes.Updated, deletes.Deleted}}
 	case errors.As(err, &anew):
 		return web.Problemf(http.StatusConflict, "%s", anew)

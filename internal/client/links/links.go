@@ -1,4 +1,5 @@
-package client
+// Package links chooses the link to the data of a topic map.
+package links
 
 import (
 	"fmt"
@@ -8,32 +9,38 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 )
 
-// dataLink chooses the link to the data of an entry.
-func (c *Client) dataLink(e *feeds.Entry) (feeds.Link, bool) {
-	return c.bestLink(append(e.Find(feeds.RelTopicMapData), e.Find("alternate")...))
+// Choice chooses links.
+type Choice struct {
+	Format *formats.Format // that is asked for alone; nil: whatever is best
 }
 
-func noData(feed, id, title string) error {
+// Data chooses the link to the data of an entry.
+func (c Choice) Data(e *feeds.Entry) (feeds.Link, bool) {
+	return c.Best(append(e.Find(feeds.RelTopicMapData), e.Find("alternate")...))
+}
+
+// None returns the error that says that an entry has no link to data.
+func None(feed, id, title string) error {
 	return fmt.Errorf("%s: the entry %s (%q) has no link to XTM data", feed, id, title)
 }
 
-// bestLink chooses the link to the XTM that we like best: XTM 2.1, which loses
+// Best chooses the link to the XTM that we like best: XTM 2.1, which loses
 // nothing, then XTM 1.0, then whatever may be XTM. Of XTM 1.0 where that was
 // asked for, the order is another.
-func (c *Client) bestLink(links []feeds.Link) (best feeds.Link, ok bool) {
+func (c Choice) Best(links []feeds.Link) (best feeds.Link, ok bool) {
 	rank := 0
 	for _, l := range links {
-		if r := c.rank(l.Type); r > rank {
+		if r := c.Rank(l.Type); r > rank {
 			best, rank = l, r
 		}
 	}
 	return best, rank > 0
 }
 
-// rank is rankType with what was asked for first.
-func (c *Client) rank(mediaType string) int {
+// Rank is rankType with what was asked for first.
+func (c Choice) Rank(mediaType string) int {
 	r := rankType(mediaType)
-	if c.format == formats.XTM10 && (r == rankXTM1 || r == rankXTM1Own) {
+	if c.Format == formats.XTM10 && (r == rankXTM1 || r == rankXTM1Own) {
 		r += 10
 	}
 	return r
@@ -72,10 +79,10 @@ func rankType(mediaType string) int {
 	return 0
 }
 
-// otherFormat reports whether a media type is that of another format than the one that was
+// Other reports whether a media type is that of another format than the one that was
 // asked for alone.
-func (c *Client) otherFormat(mediaType string) bool {
-	switch r := rankType(mediaType); c.format {
+func (c Choice) Other(mediaType string) bool {
+	switch r := rankType(mediaType); c.Format {
 	case formats.XTM10:
 		return r > rankXTM1
 	case formats.XTM21:

@@ -1,0 +1,199 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow/tmshare"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// A source may have several addresses: its authority first, then replicas. An address is usable in a round if its log has the entry at the
+// mark, under the same feed id. The usable one with the newest entry is followed. Only the authority can say that the history is another
+// one: else a replica that is behind, or was put back to an older state, would throw away what others have.
+
+// UnusableError says that a source cannot be followed at any of its addresses. Nothing was changed.
+type UnusableError struct {
+	Name    string
+	Reasons []string // one for each address
+}
+
+func (e *UnusableError) Error() string {
+	return fmt.Sprintf("%s: no address of the source is usable, so the copy stays as it is:\n  %s\nThe next round tries again. \"replace %[1]s\" starts afresh from the first address", e.Name, strings.Join(e.Reasons, "\n  "))
+}
+
+// candidate is an address as it was met.
+type candidate struct {
+	store.Address
+	head    time.Time // of its newest entry
+	checked time.Time
+	replica bool
+	lost    bool  // its history is not the one of the mark
+	err     error // why it is not usable; nil: it is
+}
+
+// choose has a round follow the address that is usable and has the newest entry. Where the authority says that the history is another
+// one, that is the authority.
+func (c *Client) choose(ctx context.Context, s *store.Subscription) error {
+	if len(s.Addresses) < 2 {
+		return nil
+	}
+	var all []candidate
+	for _, a := range s.Addresses {
+		all = append(all, c.look(ctx, s, a))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	take := &all[0]
+	if word := c.wordOf(s, take); !take.lost || word != nil {
+		if word != nil {
+			take.err = word
+		}
+		take = nil
+		for i := range all {
+			if a := &all[i]; a.err == nil && (take == nil || a.head.After(take.head)) {
+				take = a
+			}
+		}
+	}
+	if take == nil {
+		e := &UnusableError{Name: s.Name}
+		for i := range all {
+			e.Reasons = append(e.Reasons, fmt.Sprintf("%s: %v", all[i].FragmentsFeed, all[i].err))
+		}
+		return e
+	}
+	return c.use(ctx, s, take.Address)
+}
+
+// use has a round, and those that go on with what it has staged, follow an address.
+func (c *Client) use(ctx context.Context, s *store.Subscription, a store.Address) error {
+	if a.FragmentsFeed == s.FragmentsFeed {
+		return nil
+	}
+	c.Report(fmt.Sprintf("%s: following %s", s.Name, a.FragmentsFeed))
+	s.FragmentsFeed, s.SnapshotsFeed, s.ETag = a.FragmentsFeed, a.SnapshotsFeed, ""
+	return c.Store.UpdateSubscription(ctx, s.Name, func(kept *store.Subscription) {
+		kept.FragmentsFeed, kept.SnapshotsFeed, kept.ETag = s.FragmentsFeed, s.SnapshotsFeed, ""
+	})
+}
+
+// wordOf returns nil where what an authority says of its history counts. An authority that is itself a replica may only be behind. So its word
+// counts if it has seen its origin later than the entry at the mark was made, and later than what is held here was last in step.
+func (c *Client) wordOf(s *store.Subscription, a *candidate) error {
+	p := s.Applied()
+	if !a.lost || !a.replica || p == nil || a.checked.After(p.Mark.Updated) && a.checked.After(s.Checked) {
+		return nil
+	}
+	return fmt.Errorf("it is a replica that is behind what is held here: it was last in step at %s, the copy at %s", feeds.FormatTime(a.checked), feeds.FormatTime(s.Checked))
+}
+
+// mayReplace returns an error where a history that does not go on from the mark is no reason to replace the source.
+func (c *Client) mayReplace(ctx context.Context, s *store.Subscription, reason string) error {
+	if s.Protocol != store.TMShare || s.State == nil {
+		return nil
+	}
+	a := candidate{Address: store.Address{FragmentsFeed: s.FragmentsFeed}, err: errors.New(reason)}
+	if s.FragmentsFeed == s.Authority() {
+		recent, answer, err := c.recent(ctx, s.FragmentsFeed, "")
+		if err != nil {
+			return err
+		}
+		a.lost, a.checked = true, tmshare.Checked(answer)
+		_, a.replica = recent.Link(feeds.RelOrigin)
+		if a.err = c.wordOf(s, &a); a.err == nil {
+			return nil
+		}
+	}
+	return &UnusableError{s.Name, []string{fmt.Sprintf("%s: %v", a.FragmentsFeed, a.err)}}
+}
+
+// recent fetches the recent document of a feed; nil says that it has the ETag still.
+func (c *Client) recent(ctx context.Context, ref, etag string) (*feeds.Feed, *fetch.Answer, error) {
+	allowURL, err := c.fetcher().AllowURL(ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.getFeed(ctx, ref, etag, allowURL)
+}
+
+// look finds out whether an address is usable.
+func (c *Client) look(ctx context.Context, s *store.Subscription, a store.Address) (met candidate) {
+	met.Address = a
+	p, etag := s.Applied(), ""
+	if a.FragmentsFeed == s.FragmentsFeed && s.State != nil && s.Staging == nil {
+		etag = s.ETag
+	}
+	recent, answer, err := c.recent(ctx, a.FragmentsFeed, etag)
+	if err != nil {
+		met.err = err
+		return met
+	}
+	if met.checked = tmshare.Checked(answer); recent == nil {
+		met.head = p.Mark.Updated
+		return met
+	}
+	_, met.replica = recent.Link(feeds.RelOrigin)
+	for i := range recent.Entries {
+		if at := recent.Entries[i].Updated; at.After(met.head) {
+			met.head = at
+		}
+	}
+	if p == nil {
+		met.err = checkPrefix(s, recent.ServerSrcLocatorPrefix, a.FragmentsFeed, true)
+		return met
+	}
+	at := *s
+	at.FragmentsFeed, at.ETag = a.FragmentsFeed, ""
+	u, err := c.fragmentsOf(ctx, &at)
+	if err != nil {
+		met.err = err
+		return met
+	}
+	check := u.source.Check
+	u.source.Check = func(f *feeds.Feed, from string, recent bool) error {
+		if recent { // nothing is accepted yet
+			_, _, err := c.checkpointOf(ctx, &at, f, u.allowURL)
+			return errors.Join(err, checkPrefix(&at, f.ServerSrcLocatorPrefix, from, true))
+		}
+		return check(f, from, recent)
+	}
+	n, err := u.source.Delta(ctx, a.FragmentsFeed, u.mark, nil)
+	if n != nil {
+		err = errors.Join(err, n.Close())
+	}
+	met.err, met.lost = err, errors.As(err, new(*tmshare.HistoryError))
+	return met
+}
+
+// addAddresses finds the feeds of the source of a subscription at further URLs.
+func (c *Client) addAddresses(ctx context.Context, s *store.Subscription, refs []string) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	if s.Protocol != store.TMShare {
+		return fmt.Errorf("a source that is followed by %s has one address: leave out %s", ProtocolOf(s), strings.Join(refs, " "))
+	}
+	s.Addresses = []store.Address{{FragmentsFeed: s.FragmentsFeed, SnapshotsFeed: s.SnapshotsFeed}}
+	for _, ref := range refs {
+		other, err := c.finder().Find(ctx, ref, ProtocolTMShare, "")
+		switch {
+		case err != nil:
+			return err
+		case other.FeedID != s.FeedID || other.SP != s.SP:
+			return fmt.Errorf("%s is no replica of %s: its feed has the id %s, not %s; subscribe to it by itself, or give the address of a replica", ref, s.FragmentsFeed, other.FeedID, s.FeedID)
+		}
+		a := store.Address{FragmentsFeed: other.FragmentsFeed, SnapshotsFeed: other.SnapshotsFeed}
+		if !slices.Contains(s.Addresses, a) {
+			s.Addresses = append(s.Addresses, a)
+		}
+	}
+	return nil
+}

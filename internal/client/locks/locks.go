@@ -1,0 +1,57 @@
+// Package locks keeps what is done with one subscription from overlapping.
+package locks
+
+import (
+	"context"
+	"sync"
+)
+
+// Locks keep rounds of one subscription from overlapping. Clients that work on
+// one store share them. The zero value is ready.
+type Locks struct {
+	mu   sync.Mutex
+	held map[string]*waiting
+}
+
+// waiting is a lock, and how many hold it or wait for it.
+type waiting struct {
+	free  chan struct{} // has an element while nobody holds it
+	users int
+}
+
+// Lock waits until nobody holds the named lock, and holds it until unlock is called. wait is called where it has to wait. An error means that
+// ctx has ended.
+func (l *Locks) Lock(ctx context.Context, name string, wait func()) (unlock func(), err error) {
+	l.mu.Lock()
+	w := l.held[name]
+	if w == nil {
+		w = &waiting{free: make(chan struct{}, 1)}
+		w.free <- struct{}{}
+		if l.held == nil {
+			l.held = map[string]*waiting{}
+		}
+		l.held[name] = w
+	}
+	w.users++
+	l.mu.Unlock()
+	leave := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if w.users--; w.users == 0 {
+			delete(l.held, name)
+		}
+	}
+	select {
+	case <-w.free:
+	default:
+		wait()
+		select {
+		case <-w.free:
+		case <-ctx.Done():
+			leave()
+			return nil, ctx.Err()
+		}
+	}
+	var once sync.Once
+	return func() { once.Do(func() { w.free <- struct{}{}; leave() }) }, nil
+}

@@ -1,0 +1,258 @@
+package client_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// replica is a node that serves on a source of others, in its subscription egov.
+type replica struct {
+	*origin
+	peer *subscriber
+}
+
+func newReplica(t *testing.T, of ...*origin) *replica {
+	r := &replica{origin: newOrigin(t)}
+	r.peer = newPeer(t, r.origin)
+	o := client.SubscribeOptions{Replicate: true}
+	for _, at := range of[1:] {
+		o.Replicas = append(o.Replicas, at.FeedURL("egov"))
+	}
+	_, err := r.peer.Subscribe(t.Context(), of[0].FeedURL("egov"), o)
+	require.NoError(t, err)
+	return r
+}
+
+func (r *replica) sync(t *testing.T) *client.Round {
+	t.Helper()
+	round, err := r.peer.Sync(t.Context(), "egov")
+	require.NoError(t, err)
+	return round
+}
+
+// logOf returns the entries of the fragments feed of a server, the newest first, without links.
+func logOf(t *testing.T, o *origin) (all []feeds.Entry) {
+	t.Helper()
+	for at := o.FeedURL("egov"); at != ""; {
+		answer := o.Ask("GET", strings.TrimPrefix(at, o.URL), "", "")
+		require.Equal(t, http.StatusOK, answer.Code, "%s: %s", at, answer.Body)
+		feed, err := feeds.Decode(answer.Body, at, feeds.Limits{})
+		require.NoError(t, err)
+		for _, e := range feed.Entries {
+			e.Links = nil
+			all = append(all, e)
+		}
+		l, _ := feed.Link("prev-archive")
+		at = l.Href
+	}
+	return all
+}
+
+// sameLog checks that a replica has the log of another node entry for entry, and the same state.
+func sameLog(t *testing.T, o, of *origin) {
+	t.Helper()
+	require.Equal(t, logOf(t, of), logOf(t, o))
+	digest := func(o *origin) string {
+		answer := o.Ask("GET", "/topicmaps/egov/snapshots/current.xtm21", "", "")
+		require.Equal(t, http.StatusOK, answer.Code)
+		return answer.Header().Get("TMShare-Digest")
+	}
+	require.Equal(t, digest(of), digest(o))
+}
+
+// version makes a random map of a few topics whose identifiers and associations change.
+func version(r *rand.Rand) string {
+	parts := []string{vocabulary}
+	for _, name := range []string{"oslo", "bergen", "lofoten", "tromso"} {
+		switch r.IntN(4) {
+		case 0:
+		case 1:
+			parts = append(parts, alias(name, fmt.Sprint("other-", r.IntN(3)), fmt.Sprint(name, r.IntN(9))))
+		default:
+			parts = append(parts, topic(name, fmt.Sprint(name, r.IntN(9))))
+		}
+	}
+	parts = append(parts, topic("mid", "Mid"), topic("end", "End"))
+	if r.IntN(2) == 0 {
+		parts = append(parts, link("near", "mid", "end"))
+	}
+	return doc(parts...)
+}
+
+// A replica, and a replica of that, have the log of the origin entry for entry, after every round. Who begins from a replica, or from the
+// beginning of its feed, has what the origin has.
+func TestReplicasAreEqualEntryForEntry(t *testing.T) {
+	for _, signed := range []bool{false, true} {
+		t.Run(fmt.Sprint("signed ", signed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(7, 7))
+			o := newOrigin(t)
+			o.Create("egov", version(random))
+			if signed {
+				o.Sign("egov")
+			}
+			for range 5 {
+				o.Put(version(random))
+			}
+			first := newReplica(t, o)
+			first.sync(t)
+			sameLog(t, first.origin, o)
+			second := newReplica(t, first.origin)
+			r := second.sync(t)
+			require.True(t, r.Proven, "%+v", r)
+			for i := range 12 {
+				for range 1 + random.IntN(3) {
+					o.Put(version(random))
+				}
+				if i == 6 {
+					o.TakeSnapshot()
+				}
+				for _, node := range []*replica{first, second} {
+					r := node.sync(t)
+					missing, err := node.DB.Quarantine(t.Context(), "egov")
+					require.NoError(t, err)
+					require.True(t, r.Proven, "version %d: %+v %+v", i, r, missing)
+				}
+				sameLog(t, first.origin, o)
+				sameLog(t, second.origin, first.origin)
+				require.Zero(t, second.sync(t).Entries)
+			}
+			reader := newSubscriber(t)
+			_, err := reader.Subscribe(t.Context(), second.FeedURL("egov"), client.SubscribeOptions{})
+			require.NoError(t, err)
+			r, err = reader.Sync(t.Context(), "egov")
+			require.NoError(t, err)
+			assert.True(t, r.Proven, "%+v", r)
+			assert.Equal(t, signed, reader.known("egov").Key != "")
+			records := newSubscriber(t)
+			_, err = records.Subscribe(t.Context(), second.RecordsURL("egov", "/records"), client.SubscribeOptions{})
+			require.NoError(t, err)
+			_, err = records.Sync(t.Context(), "records")
+			if err != nil {
+				_, err = records.Sync(t.Context(), "egov")
+			}
+			require.NoError(t, err)
+			for _, node := range []*replica{first, second} {
+				err := node.DB.Check(t.Context(), false, func(f store.Finding) { t.Errorf("%+v", f) }, func(string) {})
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+// Nobody writes to a replica but its origin, and who tries learns where that is.
+func TestReplicasAreNotWritten(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	o.Create("egov", doc(topic("oslo", "Oslo")))
+	r := newReplica(t, o)
+	r.sync(t)
+	for _, ask := range [][3]string{
+		{"PUT", "/topicmaps/egov", doc(topic("oslo", "Christiania"))},
+		{"POST", "/topicmaps/egov/topics", doc(topic("oslo", "Christiania"))},
+		{"DELETE", "/topicmaps/egov/topics?si=" + "http://psi.example.org/oslo", ""},
+		{"DELETE", "/topicmaps/egov", ""},
+	} {
+		answer := r.Ask(ask[0], ask[1], "application/xtm1+xml", ask[2])
+		assert.Equal(t, http.StatusForbidden, answer.Code, "%s %s: %s", ask[0], ask[1], answer.Body)
+		assert.Contains(t, answer.Body.String(), o.FeedURL("egov"))
+		assert.Contains(t, answer.Header().Get("Link"), o.FeedURL("egov"))
+	}
+	answer := r.Ask("PUT", "/topicmaps/egov", "application/json", `{"omitInstances": true}`)
+	assert.Equal(t, http.StatusForbidden, answer.Code)
+	answer = r.Ask("PUT", "/topicmaps/egov", "application/json", `{"title": "A copy"}`)
+	assert.Equal(t, http.StatusOK, answer.Code, answer.Body)
+	sameLog(t, r.origin, o)
+
+	require.NoError(t, r.peer.Unsubscribe(t.Context(), "egov"))
+	assert.Equal(t, http.StatusNotFound, r.Ask("GET", "/topicmaps/egov/fragments", "", "").Code)
+}
+
+// A subscription with several addresses goes on while one of them is there, and a replica never has it throw anything away.
+func TestAnotherAddressIsFollowedWhileTheFirstIsGone(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	o.Create("egov", doc(topic("oslo", "Oslo")))
+	first, second := newReplica(t, o), newReplica(t, o)
+	first.sync(t)
+	second.sync(t)
+	s := newSubscriber(t, func(c *client.Config) { c.Tries = 1 })
+	_, err := s.Subscribe(t.Context(), o.FeedURL("egov"), client.SubscribeOptions{Replicas: []string{first.FeedURL("egov"), second.FeedURL("egov")}})
+	require.NoError(t, err)
+	s.sync()
+	backup := o.Backup()
+
+	o.Put(doc(topic("oslo", "Christiania")))
+	second.sync(t)
+	o.BreakWith(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+		http.Error(w, "out of order", http.StatusBadGateway)
+		return true
+	})
+	r := s.sync()
+	assert.Equal(t, 1, r.Entries, "the second replica has it, the first is behind")
+	assert.Equal(t, second.FeedURL("egov"), s.known("egov").FragmentsFeed)
+	s.has(o, doc(topic("oslo", "Christiania")))
+
+	second.BreakWith(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+		http.Error(w, "out of order", http.StatusBadGateway)
+		return true
+	})
+	r, err = s.syncFails()
+	require.ErrorAs(t, err, new(*client.UnusableError), "what the first replica lacks is not thrown away")
+	assert.False(t, r.CleanStart)
+	s.has(o, doc(topic("oslo", "Christiania")))
+
+	o.BreakWith(nil) // the origin has come back, from an old backup: a fork
+	o.Restore(backup)
+	o.Put(doc(topic("oslo", "Oslo, restored")))
+	r = s.sync()
+	assert.True(t, r.CleanStart, "the authority's word counts")
+	s.has(o, doc(topic("oslo", "Oslo, restored")))
+	assert.Equal(t, o.FeedURL("egov"), s.known("egov").FragmentsFeed)
+
+	second.BreakWith(nil)
+	assert.Zero(t, s.sync().Entries, "the second replica has the history that was given up")
+	first.sync(t)
+	assert.True(t, second.sync(t).CleanStart)
+	sameLog(t, first.origin, o)
+	sameLog(t, second.origin, o)
+}
+
+// A replica that is an authority is believed only if it has seen its origin later than its subscriber was in step.
+func TestAuthorityThatIsBehindWaits(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	o.Create("egov", doc(topic("oslo", "Oslo")))
+	r := newReplica(t, o)
+	r.sync(t)
+	s := newSubscriber(t)
+	_, err := s.Subscribe(t.Context(), r.FeedURL("egov"), client.SubscribeOptions{})
+	require.NoError(t, err)
+	old := r.Backup()
+	r.peer = newPeer(t, r.origin)
+	o.Put(doc(topic("oslo", "Christiania")))
+	r.sync(t)
+	_, err = s.Sync(t.Context(), "egov")
+	require.NoError(t, err)
+
+	r.Restore(old)
+	r.peer = newPeer(t, r.origin)
+	_, err = s.Sync(t.Context(), "egov")
+	require.ErrorAs(t, err, new(*client.UnusableError))
+	s.has(o, doc(topic("oslo", "Christiania")))
+	r.sync(t)
+	round, err := s.Sync(t.Context(), "egov")
+	require.NoError(t, err)
+	assert.False(t, round.CleanStart)
+	s.has(o, doc(topic("oslo", "Christiania")))
+}

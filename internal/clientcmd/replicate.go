@@ -1,0 +1,57 @@
+package clientcmd
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/discover"
+	"github.com/tmshare/tmshare/internal/client/status"
+)
+
+func (a *app) replicate() *cobra.Command {
+	o := client.SubscribeOptions{Replicate: true}
+	cmd := &cobra.Command{
+		Use:   "replicate URL [URL…]",
+		Short: "Subscribe to a collection, and serve it on as a replica",
+		Long: `Subscribe to the collection at URL, as "subscribe" does, and serve on what the
+subscription has: "tmshare-server serve" on the same data folder publishes it under
+the name of the subscription, entry for entry as its origin does. Feed id, entry ids,
+times, digests and checkpoints are the origin's. So whoever follows the origin can go
+on with the replica, and back:
+
+  tmshare-client subscribe URL-OF-THE-ORIGIN URL-OF-THE-REPLICA
+
+The collection shows when the first round is done. It is read-only: who writes to it
+is told where the origin is. A replica of a replica is like any other. "unsubscribe
+NAME" ends it. Further URLs are those of other replicas, to follow while the first
+cannot be reached.`,
+		Example: `  tmshare-client replicate http://127.0.0.1:8080/topicmaps/egov --as egov-copy`,
+		Args:    cli.Args(cobra.MinimumNArgs(1)),
+		PreRunE: func(*cobra.Command, []string) error { return checkKey(o.Key) },
+		RunE: a.runCreating(func(ctx context.Context, args []string) error {
+			o.Key, o.TokenFile, o.Hosts, o.Strict, o.Replicas = strings.TrimSpace(o.Key), a.request.Path(o.TokenFile), a.hosts, a.strictly(), args[1:]
+			s, err := a.client.Subscribe(ctx, args[0], o)
+			if errors.As(err, new(*discover.ChoiceError)) {
+				return usageError(err)
+			}
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(status.Of(s, nil, a.client.Now()))
+			}
+			a.printf("%q replicates %s; it is served on when the first round is done\n", s.Name, s.FragmentsFeed)
+			return nil
+		}),
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&o.Name, "as", "", "`name` of the replica (default: from the URL)")
+	fl.StringVar(&o.Key, "key", "", "public `key` that has to sign the checkpoints of the source (default: the one that has signed the first)")
+	fl.StringVar(&o.TokenFile, "token-file", "", "`file` with the token that the server wants of readers; it is read in each round")
+	return cmd
+}

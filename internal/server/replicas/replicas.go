@@ -1,0 +1,74 @@
+// Package replicas has what the feeds of a replica say beyond those of its origin.
+package replicas
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Origins tells how far what is served is known to be in step with its origin.
+type Origins struct {
+	Store interface {
+		Subscription(ctx context.Context, name string) (*store.Subscription, error)
+	}
+	Now func() time.Time
+}
+
+// SetChecked sets the header with the time by the clock of the origin up to which a collection has all that the origin has. That of
+// a collection that is written here is now.
+func (o Origins) SetChecked(ctx context.Context, h http.Header, c *store.Collection) error {
+	checked := o.Now()
+	if c.Replica != nil {
+		s, err := o.Store.Subscription(ctx, c.Name)
+		if err != nil {
+			return err
+		}
+		checked = s.Checked
+	}
+	if !checked.IsZero() {
+		h.Set(feeds.CheckedHeader, feeds.FormatTime(checked))
+	}
+	return nil
+}
+
+// Links returns the links from the fragments feed of a replica to that of its origin.
+func Links(c *store.Collection) []feeds.Link {
+	if c.Replica == nil {
+		return nil
+	}
+	return []feeds.Link{{Rel: feeds.RelOrigin, Type: feeds.MediaTypeAtom, Href: c.Replica.Origin}}
+}
+
+// State returns all that may change of a replica besides its log.
+func State(c *store.Collection) string {
+	if c.Replica == nil {
+		return ""
+	}
+	return c.Replica.Origin + c.Replica.Checkpoint
+}
+
+// HasRecords returns an answer where a collection cannot say what has become of all its records: the origin of a replica did
+// not keep its whole log.
+func HasRecords(c *store.Collection) error {
+	if c.Replica == nil || !c.Replica.Partial {
+		return nil
+	}
+	return web.Problemf(http.StatusNotFound, "this replica offers no records, as its origin had not kept the beginning of its log: follow the fragments feed, or ask the origin, %s", c.Replica.Origin)
+}
+
+// Available returns an answer where what an entry of a replica says of its topic could not be fetched yet.
+func Available(v *store.View, e *store.Entry) error {
+	if v.Replica == nil {
+		return nil
+	}
+	missing, err := v.Quarantined(e.TopicSI)
+	if err == nil && missing {
+		err = web.Problemf(http.StatusServiceUnavailable, "this replica could not fetch what its origin says of %s; it tries again: ask later, or ask the origin, %s", e.TopicSI, v.Replica.Origin)
+	}
+	return err
+}

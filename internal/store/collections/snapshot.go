@@ -1,0 +1,53 @@
+package collections
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Snapshot is a whole map at one moment, kept as a gzipped file in each of Forms.
+type Snapshot struct {
+	ID      uuid.UUID
+	Seq     uint64    // of the last entry that it contains
+	Updated time.Time // of that entry
+	Topics  int
+	Digest  string                 `json:",omitempty"` // of the state; "" in snapshots of earlier programs
+	Sizes   map[xtm.Version]int64  // of the files, in bytes
+	Ends    map[xtm.Version]uint64 // of the files: see GzipEnd
+}
+
+// ErrLost says that the file of a snapshot is missing, or is another one than was written.
+// DropLostSnapshots takes the snapshot off the list.
+var ErrLost = errors.New("the file of a snapshot is lost")
+
+// GzipEnd returns the last 8 bytes of a gzip file: the checksum and the length of its content (RFC 1952 §2.3.1). Whoever
+// unpacks the file compares them, so a file that ends as it was written has the content that was written, or is refused.
+func GzipEnd(f *os.File, size int64) (uint64, error) {
+	var b [8]byte
+	_, err := f.ReadAt(b[:], size-int64(len(b)))
+	return binary.LittleEndian.Uint64(b[:]), err
+}
+
+// Check returns ErrLost unless a file is the one of the snapshot, by its length and its end.
+func (s *Snapshot) Check(f *os.File, version xtm.Version) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if size, known := s.Sizes[version]; known && info.Size() != size {
+		return fmt.Errorf("%w: snapshot %s has %d bytes, not %d", ErrLost, s.ID, info.Size(), size)
+	}
+	if end, known := s.Ends[version]; known {
+		if now, err := GzipEnd(f, info.Size()); err != nil || now != end {
+			return errors.Join(fmt.Errorf("%w: snapshot %s has another content than was written", ErrLost, s.ID), err)
+		}
+	}
+	return nil
+}

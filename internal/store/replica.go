@@ -1,0 +1,262 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/store/collections"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/rendered"
+	"github.com/tmshare/tmshare/internal/store/replicas"
+	"github.com/tmshare/tmshare/internal/store/settings"
+	"github.com/tmshare/tmshare/internal/store/sources"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// A replica is a collection that serves on what a subscription of the same name follows. Its records are those of the
+// subscription. Its log has the entries of the origin with their identifiers and times: these are made of the epoch, the runs and the
+// sequences, which are the origin's. The log of a generation that is staged is staged as well, and shown with it in one commit.
+
+// serving implements [sources.Server].
+type serving struct{ db *DB }
+
+// StageLog makes the log of the staged generation of a replica: with the entries that the origin has published up to the mark of that, in
+// their order. feedID is the id of the feed that they are of. fetch sets Applied of an entry whose fragment cannot be made of the records, as
+// nothing has its TopicSI any more.
+func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Seq2[Logged, error], fetch func(context.Context, *Logged) error) error {
+	epoch, err := replicas.EpochOf(feedID)
+	if err != nil {
+		return err
+	}
+	c := &Collection{Name: name, Epoch: epoch, OldRecords: new(uint64), Generation: 1}
+	if c.Number, err = records.NextNumber(ctx, db.rows); err != nil {
+		return err
+	}
+	var before *Collection
+	err = db.rows.Update(ctx, func(t *txn.Tx) error {
+		s, err := sources.Get(t, name)
+		if err != nil {
+			return err
+		}
+		if s.Staging == nil {
+			return fmt.Errorf("%w: subscription %q has nothing staged", ErrNotFound, name)
+		}
+		if before, err = replicas.Staged(t, name); err != nil {
+			return err
+		}
+		c.SP, c.Created = s.SP, time.Unix(0, 0)
+		c.Settings = settings.Settings{NoResourceSync: true, DocumentSize: 100}
+		c.Replica = &collections.Replica{Origin: s.Authority(), Records: s.Source(s.Staging)}
+		for _, err := range records.Of(t, c.Replica.Records).Topics() {
+			if err != nil {
+				return err
+			}
+			c.Topics++
+		}
+		return replicas.PutStaged(t, c)
+	})
+	if err != nil {
+		return err
+	}
+	if before != nil {
+		if err := db.deleteLog(ctx, before); err != nil {
+			return err
+		}
+	}
+	var some []Logged
+	put := func(last bool) error {
+		if err := db.fetchUnresolved(ctx, c, some, fetch); err != nil {
+			return err
+		}
+		return db.rows.Update(ctx, func(t *txn.Tx) error {
+			s, err := sources.Get(t, name)
+			if err != nil {
+				return err
+			}
+			staged, err := replicas.Staged(t, name)
+			if err != nil {
+				return err
+			}
+			if staged == nil || staged.Number != c.Number || s.Staging == nil {
+				return fmt.Errorf("%s: %w", name, ErrOvertaken)
+			}
+			if err := db.appendOrigin(ctx, t, staged, s, some, true); err != nil {
+				return err
+			}
+			if last {
+				s.Staging.Log = true
+				if err := sources.Put(t, s); err != nil {
+					return err
+				}
+			}
+			return replicas.PutStaged(t, staged)
+		})
+	}
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		if some = append(some, e); len(some) >= db.batch {
+			if err := put(false); err != nil {
+				return err
+			}
+			some = some[:0]
+		}
+	}
+	return put(true)
+}
+
+// fetchUnresolved fetches the fragments of live entries whose TopicSI nothing has any more, and which no later entry supersedes.
+func (db *DB) fetchUnresolved(ctx context.Context, c *Collection, entries []Logged, fetch func(context.Context, *Logged) error) error {
+	var unresolved []*Logged
+	err := db.rows.View(ctx, func(t *txn.Tx) (err error) {
+		unresolved, err = replicas.Unresolved(t, c, entries)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, l := range unresolved {
+		if err := fetch(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Logged implements [sources.Server].
+func (r serving) Logged(ctx context.Context, t *txn.Tx, a *sources.Applying, entries []Logged) error {
+	s := a.Subscription()
+	if a.Progress == s.Staging {
+		c, err := replicas.Staged(t, s.Name)
+		if err != nil || c == nil {
+			return err
+		}
+		if err := r.db.appendOrigin(ctx, t, c, s, entries, false); err != nil {
+			return err
+		}
+		return replicas.PutStaged(t, c)
+	}
+	c, err := collections.Get(t, s.Name)
+	if err != nil {
+		return err
+	}
+	if err := r.db.appendOrigin(ctx, t, c, s, entries, false); err != nil {
+		return err
+	}
+	return collections.Put(t, c)
+}
+
+// Switched implements [sources.Server].
+func (r serving) Switched(t *txn.Tx, s *Subscription) (after func() error, err error) {
+	c, err := replicas.Staged(t, s.Name)
+	if err == nil && c == nil {
+		err = fmt.Errorf("%w: subscription %q has no log staged", ErrNotFound, s.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	before, err := collections.Get(t, s.Name)
+	switch {
+	case errors.Is(err, ErrNotFound):
+	case err != nil:
+		return nil, err
+	case before.Replica == nil:
+		return nil, fmt.Errorf("%w: a collection that is written here has the name %q; end the subscription, and replicate under another name", ErrNameTaken, s.Name)
+	default:
+		c.Settings, c.Segments = before.Settings, before.Segments
+		after = func() error { return r.db.deleteLog(context.Background(), before) }
+	}
+	return after, errors.Join(collections.Put(t, c), t.Delete(keys.Name(keys.TableStagedLog, s.Name)))
+}
+
+// Removed implements [sources.Server].
+func (r serving) Removed(t *txn.Tx, s *Subscription) (after func() error, err error) {
+	var gone []*Collection
+	staged, err := replicas.Staged(t, s.Name)
+	if err != nil {
+		return nil, err
+	}
+	if staged != nil {
+		gone = append(gone, staged)
+		err = t.Delete(keys.Name(keys.TableStagedLog, s.Name))
+	}
+	c, missing := collections.Get(t, s.Name)
+	switch {
+	case err != nil:
+		return nil, err
+	case errors.Is(missing, ErrNotFound) || missing == nil && c.Replica == nil:
+	case missing != nil:
+		return nil, missing
+	default:
+		gone = append(gone, c)
+		err = t.Delete(keys.Name(keys.TableCollection, s.Name))
+	}
+	return func() (err error) {
+		for _, c := range gone {
+			err = errors.Join(err, r.db.deleteLog(context.Background(), c))
+		}
+		return err
+	}, err
+}
+
+// deleteLog removes what is kept of a replica that nothing names any more, but for the records, which are the subscription's.
+func (db *DB) deleteLog(ctx context.Context, c *Collection) error {
+	return db.rows.View(context.WithoutCancel(ctx), func(t *txn.Tx) error { // Close waits for it
+		v := &View{Collection: *c, db: db, tx: t}
+		snapshots, err := v.Snapshots()
+		for i := range snapshots {
+			for _, version := range Forms {
+				os.Remove(db.snapshotFile(c, &snapshots[i], version)) // what stays is removed when the folder is opened
+			}
+		}
+		return errors.Join(err, db.deleteLogRows(ctx, c))
+	})
+}
+
+// appendOrigin adds entries of the origin to the log of a replica, but for those that it has. past says that their topics may
+// have changed since.
+func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Subscription, entries []Logged, past bool) error {
+	if s.Key != "" && c.Hashed < c.Head { // the source has begun to sign
+		if err := db.hashLog(t, c, c.Head); err != nil {
+			return err
+		}
+	}
+	state := records.Cache(t, c.SourceKey())
+	for i := range entries {
+		e, err := replicas.Next(t, c, state, &entries[i], past)
+		if err != nil {
+			return err
+		}
+		if e == nil {
+			continue
+		}
+		var data *rendered.Fragment
+		if f := entries[i].Applied; f != nil {
+			if data, err = replicas.Render(c, e, f); err != nil {
+				return err
+			}
+		}
+		if err := db.supersede(t, c, e, data); err != nil {
+			return err
+		}
+		if !past && e.Lives() != e.Modified {
+			c.Topics += map[bool]int{true: 1, false: -1}[e.Lives()]
+		}
+		if err := collections.PutLast(c, e, data, t.Put); err != nil {
+			return err
+		}
+		if s.Key == "" {
+			continue
+		}
+		if err := collections.AppendLeaf(t, c, e.Leaf()); err != nil {
+			return err
+		}
+	}
+	return replicas.PassOn(t, c, s)
+}

@@ -1,0 +1,154 @@
+// Package replicas makes the log of a replica of what the feed of its origin says.
+package replicas
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/store/collections"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/logtree"
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/rendered"
+	"github.com/tmshare/tmshare/internal/store/sources"
+	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// ErrNotReplicable says that the entries of a source are not those of a server of TMShare in Go, whose log can be served on.
+var ErrNotReplicable = errors.New("the source cannot be replicated, as its entries do not name their places in a log: follow it by \"subscribe\", and \"derive\" a collection of it")
+
+// EpochOf returns the epoch that the id of a feed names.
+func EpochOf(feedID string) (uuid.UUID, error) {
+	epoch, err := uuid.Parse(feedID)
+	if err != nil {
+		return epoch, ErrNotReplicable
+	}
+	return epoch, nil
+}
+
+// Staged returns the collection whose log is being made for a staged generation, nil for none.
+func Staged(t *txn.Tx, name string) (*collections.Collection, error) {
+	var c collections.Collection
+	ok, err := t.GetJSON(keys.Name(keys.TableStagedLog, name), &c)
+	if !ok {
+		return nil, err
+	}
+	return &c, err
+}
+
+// PutStaged writes the row of such a collection.
+func PutStaged(t *txn.Tx, c *collections.Collection) error {
+	return t.PutJSON(keys.Name(keys.TableStagedLog, c.Name), c)
+}
+
+// Render renders what the origin says with an entry. It is made of that alone: the topics may have changed since.
+func Render(c *collections.Collection, e *collections.Entry, f *fragment.Fragment) (*rendered.Fragment, error) {
+	src := &merge.Memory{}
+	if err := merge.Apply(src, f); err != nil {
+		return nil, err
+	}
+	return rendered.One(c.Form(""), src, &fragment.Entry{TopicSI: e.TopicSI, Topic: e.Describes(), Deleted: e.Deleted, Tombstone: f.Topic.Identity})
+}
+
+// Next returns the next entry of the log, nil for one that it has already.
+func Next(t *txn.Tx, c *collections.Collection, state *records.Cached, l *sources.Logged, past bool) (*collections.Entry, error) {
+	id, err := uuid.Parse(l.ID)
+	run, seq, ok := c.SequenceOf(id)
+	if err != nil || !ok || l.TopicSI == "" {
+		return nil, fmt.Errorf("%w (entry %s)", ErrNotReplicable, l.ID)
+	}
+	if c.Head == 0 {
+		c.Created = l.Updated.Add(-time.Microsecond)
+	}
+	switch {
+	case seq <= c.Head:
+		return nil, nil
+	case c.Head == 0 && seq > 1: // the origin keeps nothing that was before
+		c.Horizon, c.HorizonTime, c.Replica.Partial = seq-1, l.Updated.Add(-time.Microsecond), true
+	case seq != c.Head+1:
+		return nil, fmt.Errorf("the feed of %s lacks the entries %d to %d of its log: \"replace %s\" starts afresh", c.Name, c.Head+1, seq-1, c.Name)
+	}
+	e := &collections.Entry{Seq: seq, Run: run, Updated: l.Updated, TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Deleted: l.Deleted, Digest: l.Digest}
+	if first, err := commitOf(t, c, seq); err != nil {
+		return nil, err
+	} else if first < seq {
+		e.Commit = first
+	}
+	switch {
+	case l.Deleted:
+	case l.Applied != nil:
+		if about := l.Applied.Topic.TopicSI(); about != e.TopicSI {
+			e.Topic = about
+		}
+	default: // whether the TopicSI has become another one is known of the topics as they are now
+		if about, err := state.Topic(e.TopicSI); err != nil {
+			return nil, err
+		} else if about != nil && about.TopicSI() != e.TopicSI {
+			e.Topic = about.TopicSI()
+		}
+	}
+	c.Head, c.Run, c.Updated = seq, run, l.Updated
+	return e, nil
+}
+
+// commitOf returns the sequence of the first entry of the commit to which the next entry belongs: the last one of a commit states a
+// digest.
+func commitOf(t *txn.Tx, c *collections.Collection, seq uint64) (uint64, error) {
+	if seq-1 <= c.Horizon {
+		return seq, nil
+	}
+	var last collections.Entry
+	ok, err := t.GetJSON(keys.Sequence(keys.TableLog, c.Number, seq-1), &last)
+	switch {
+	case err != nil || !ok || last.Digest != "":
+		return seq, err
+	case last.Commit != 0:
+		return last.Commit, nil
+	}
+	return last.Seq, nil
+}
+
+// PassOn notes the checkpoint of the origin that was accepted last, if it is of the log as it is.
+func PassOn(t *txn.Tx, c *collections.Collection, s *sources.Subscription) error {
+	if s.Key == "" || s.Checkpoint == "" || c.Hashed == 0 || c.Hashed != c.Head {
+		return nil
+	}
+	stated, err := checkpoint.Open(s.Checkpoint, s.Key)
+	if err != nil || stated.Size != int64(c.Hashed) {
+		return nil // it is of a later state
+	}
+	root, err := tlog.TreeHash(stated.Size, logtree.Tree{Tx: t, Number: c.Number})
+	if err != nil {
+		return err
+	}
+	if root == stated.Root { // else some of the leaves are not known: the origin has pruned its log
+		c.Replica.Checkpoint, c.Replica.Key = s.Checkpoint, s.Key
+	}
+	return nil
+}
+
+// Unresolved returns those of some entries that live, though nothing has their TopicSI any more, and that no later entry supersedes.
+func Unresolved(t *txn.Tx, c *collections.Collection, entries []sources.Logged) (unresolved []*sources.Logged, err error) {
+	state := records.Of(t, c.SourceKey())
+	for i := range entries {
+		if entries[i].Deleted || entries[i].Superseded {
+			continue
+		}
+		about, err := state.Topic(entries[i].TopicSI)
+		if err != nil {
+			return nil, err
+		}
+		if about == nil {
+			unresolved = append(unresolved, &entries[i])
+		}
+	}
+	return unresolved, nil
+}

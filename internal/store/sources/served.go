@@ -1,0 +1,49 @@
+package sources
+
+import (
+	"context"
+	"time"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// Logged is an entry of the log of a source, as its feed states it.
+type Logged struct {
+	ID           string // of the entry
+	Updated      time.Time
+	TopicSI      fragment.Ref
+	Title        string
+	Author, Note string
+	Deleted      bool
+	Link         string // to the fragment
+	Superseded   bool   // a later entry is of the same TopicSI
+	Digest       string // the state digest that it states, "" for none
+
+	// Applied is the fragment, where it was applied in the same commit: what it says is in the records.
+	Applied *fragment.Fragment
+}
+
+// Server serves on the sources of those subscriptions that are replicas. What it does is part of the transaction that it is called in.
+type Server interface {
+	// Logged is told the entries that were applied to a generation, staged or not, in their order.
+	Logged(ctx context.Context, t *txn.Tx, a *Applying, entries []Logged) error
+	// Switched is told that the generation of a progress is shown now. after is called once that is committed.
+	Switched(t *txn.Tx, s *Subscription) (after func() error, err error)
+	// Removed is told that a subscription ends.
+	Removed(t *txn.Tx, s *Subscription) (after func() error, err error)
+}
+
+// Address is where a source can be read: the URLs of its feeds.
+type Address struct {
+	FragmentsFeed string
+	SnapshotsFeed string `json:",omitempty"` // "" if the server has none
+}
+
+// Authority returns the URL of the fragments feed whose word counts where the source has two histories.
+func (s *Subscription) Authority() string {
+	if len(s.Addresses) > 0 {
+		return s.Addresses[0].FragmentsFeed
+	}
+	return s.FragmentsFeed
+}
