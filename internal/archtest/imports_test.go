@@ -87,7 +87,7 @@ var layers = map[string][]string{
 		"internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/resourcesync", "internal/follow/tmshare", "internal/formats"},
 	"internal/client/local":       {"tmdm", "fragment", "merge", "internal/store"},
 	"internal/client/reject":      {"fragment", "internal/store", "internal/store/rejections", "merge", "tmdm"},
-	"internal/client/expand":      {"internal/client", "internal/client/discover"},
+	"internal/client/expand":      {"internal/client", "internal/client/discover", "internal/store"},
 	"internal/client/merged":      {"internal/store/rejections", "internal/client", "internal/client/local", "internal/formats", "internal/formats/format", "tmdm", "xtm", "fragment", "merge", "internal/store"},
 	"internal/client/status":      {"internal/checkpoint", "internal/client", "fragment", "internal/store"},
 	"internal/client/watch":       {"internal/client", "internal/client/status", "internal/store"},

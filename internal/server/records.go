@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -32,7 +33,11 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 		if v == nil { // the first time
 			s.addSourceLink(w.Header(), c)
 		}
-		return s.writeAtomOf(w, r, cacheShortly, stateOf(c), v, func(v *store.View) (*feeds.Feed, error) {
+		from, err := inputs.Links(r.Context(), s.Store, c, s.fragmentsURL)
+		if err != nil {
+			return err
+		}
+		return s.writeAtomOf(w, r, cacheShortly, stateOf(c)+inputs.State(from), v, func(v *store.View) (*feeds.Feed, error) {
 			n := c.OpenDocument()
 			feed, err := s.recordsDocument(v, n)
 			if err != nil {
@@ -46,7 +51,7 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 			feed.Links = append(feed.Links,
 				atomLink("self", s.recordsURL(c)), atomLink("current", s.recordsURL(c)), atomLink("via", via),
 				atomLink("up", s.mapURL(c)), atomLink(feeds.RelCompleteRecords, s.completeRecordsURL(c)))
-			feed.Links = append(feed.Links, s.currentLinks(c)...)
+			feed.Links = slices.Concat(feed.Links, s.currentLinks(c), from)
 			return feed, nil
 		})
 	})
@@ -135,15 +140,19 @@ func (s *Server) completeRecords(w http.ResponseWriter, r *http.Request) error {
 		if err := replicas.HasRecords(c); err != nil {
 			return err
 		}
+		from, err := inputs.Links(r.Context(), s.Store, c, s.fragmentsURL)
+		if err != nil {
+			return err
+		}
 		feed := &feeds.Feed{
 			ID: derived(c, "records/complete"), Title: name(c) + ": Records", Author: author, Updated: c.Updated,
 			ServerSrcLocatorPrefix: c.SP, Complete: true,
-			Links: append([]feeds.Link{
+			Links: slices.Concat([]feeds.Link{
 				atomLink("self", s.completeRecordsURL(c)), atomLink("up", s.mapURL(c)), atomLink(feeds.RelRecordsFeed, s.recordsURL(c)),
-			}, s.currentLinks(c)...),
+			}, s.currentLinks(c), from),
 		}
 		s.addSourceLink(w.Header(), c)
-		state := fmt.Sprint(c.Epoch, c.Run, c.Head, c.Updated.UnixMicro(), name(c)) // not what is pruned, nor other settings
+		state := fmt.Sprint(c.Epoch, c.Run, c.Head, c.Updated.UnixMicro(), name(c), inputs.State(from)) // not what is pruned, nor other settings
 		return web.Represent(s, w, r, completeForms, stream{s.asOfNow(w, r, v, state), func(to io.Writer) error { return feed.EncodeWith(to, s.activeEntries(v)) }})
 	})
 }

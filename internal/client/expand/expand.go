@@ -9,6 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/discover"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 // Expanded are sources of a node, none of which is known to be derived.
@@ -71,7 +72,7 @@ func (e *Expanded) input(ctx context.Context, c *client.Client, feed string) err
 	}
 	taken := map[string]bool{}
 	for i := range followed {
-		if taken[followed[i].Name] = true; followed[i].FragmentsFeed == feed {
+		if taken[followed[i].Name] = true; follows(&followed[i], feed) {
 			e.take(followed[i].Name)
 			return nil
 		}
@@ -95,6 +96,11 @@ func (e *Expanded) input(ctx context.Context, c *client.Client, feed string) err
 		e.Added = append(e.Added, Added{s.Name, s.FragmentsFeed})
 	}
 	return nil
+}
+
+// follows reports whether a fragments feed is that of a subscription, or of a replica that it may follow.
+func follows(s *store.Subscription, feed string) bool {
+	return s.FragmentsFeed == feed || slices.ContainsFunc(s.Addresses, func(a store.Address) bool { return a.FragmentsFeed == feed })
 }
 
 // free returns a name that is not taken, by a number behind it where need be.
