@@ -76,6 +76,9 @@ func (s *Server) warnOfPrefixes(ctx context.Context) error {
 	all, err := s.Store.Collections(ctx)
 	for i := range all {
 		c := &all[i]
+		if c.Replica != nil { // it is the origin's
+			continue
+		}
 		base, rest, ok := strings.Cut(c.SP, DefaultPrefix("", c.Name))
 		if !ok || strings.Contains(rest, "#") || base == s.BaseURL {
 			continue
