@@ -124,6 +124,26 @@ func TestCrashBetweenAnyTwoCommitsIsHealedByTheNextRound(t *testing.T) {
 	}
 }
 
+// A round that dies in the middle of the feed leaves a state that the feed has never had. A cache that is
+// behind would say of it that the feed has not changed, so the next round does not ask that.
+func TestRoundAfterACrashReadsTheFeedThoughACacheIsBehind(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...))
+	s := inStep(t, o)
+	o.Put(doc(topics(9, "v2")...))
+	small := func(c *client.Config) { c.Batch = 3 }
+	s.configure(small, func(c *client.Config) { c.Store = &dyingStore{Store: s.db, left: 1} })
+	_, err := s.Sync(context.Background(), "egov")
+	require.ErrorIs(t, err, errDied)
+
+	s.restart(small)
+	conditional := func(r *http.Request) bool { return isRecent(r) && r.Header.Get("If-None-Match") != "" }
+	o.BreakWith(damage(conditional, always, answering(http.StatusNotModified)))
+	s.sync()
+	s.has(o, doc(topics(9, "v2")...))
+	assert.NotEmpty(t, s.known("egov").ETag)
+}
+
 // What was loaded before a crash is taken on: the snapshot is not fetched again.
 func TestStagedGenerationIsTakenOn(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,7 @@ func (st *Store) StageSource(ctx context.Context, name string, all iter.Seq2[fra
 		return errors.Join(err, records.Delete(ctx, st.rows.Engine, id))
 	}
 	return st.UpdateSubscription(ctx, name, func(s *Subscription) {
-		s.Staging = &Progress{Generation: id.Generation, Snapshot: !mark.Updated.IsZero(), Mark: mark}
+		s.ETag, s.Staging = "", &Progress{Generation: id.Generation, Snapshot: !mark.Updated.IsZero(), Mark: mark}
 	})
 }
 
