@@ -8,7 +8,10 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
+	"time"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/store"
@@ -19,6 +22,7 @@ import (
 // breach is a rule that is left out, to show that a run notices. The zero value leaves out none.
 type breach struct {
 	name      string
+	from      uint64 // the seed to begin with: few runs come to it
 	store     func(n *node, s client.Store) client.Store
 	transport func(n *node, t http.RoundTripper) http.RoundTripper
 	after     func(n *node, f *followed) // a round that went well
@@ -47,8 +51,25 @@ func (b breach) rounded(n *node, f *followed) {
 // breaches are rules that are left out. Each must be noticed.
 var breaches = []breach{
 	{name: "what arrives is published by the receiver", after: echo},
-	{name: "an origin that was put back is taken for one without news", transport: stubborn},
+	{name: "an origin that was put back is taken for one without news", from: 60, transport: stubborn},
+	{name: "a replica that is behind is believed", from: 300, transport: credulous},
 	{name: "the mark is committed before what it stands for", store: hasty},
+}
+
+var credulity atomic.Int64
+
+// believing is a client to which each replica seems to have seen its origin just now.
+type believing struct{ http.RoundTripper }
+
+func credulous(_ *node, t http.RoundTripper) http.RoundTripper { return believing{t} }
+
+func (b believing) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := b.RoundTripper.RoundTrip(r)
+	if err == nil && strings.HasSuffix(r.URL.Path, "/fragments") {
+		res.Header = res.Header.Clone()
+		res.Header.Set(feeds.CheckedHeader, feeds.FormatTime(time.Date(2099, 1, 1, 0, 0, int(credulity.Add(1)), 0, time.UTC)))
+	}
+	return res, err
 }
 
 // echo publishes what a node sees as its own.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/server"
@@ -47,9 +49,14 @@ type node struct {
 
 // followed is what a node follows.
 type followed struct {
-	name   string
-	origin *node
+	name    string
+	origin  *node
+	at      []*node // whose addresses are followed: the authority first
+	replica bool    // it is served on
 }
+
+// direct reports whether the origin alone is followed.
+func (f *followed) direct() bool { return len(f.at) == 1 && f.at[0] == f.origin }
 
 // backup is what was kept of a node at some time.
 type backup struct {
@@ -98,7 +105,7 @@ func (n *node) start() {
 	n.w.must(err, "%s: opening the store", n.name)
 	n.server, err = server.New(server.Config{
 		Store: n.db, BaseURL: n.url(), Tokens: []string{token}, Logger: silent, Now: now, DocumentSize: 3 + n.w.rng.IntN(12),
-		Policy: upkeep.Policy{SnapshotEvery: 1_000_000},
+		Policy: upkeep.Policy{SnapshotEvery: 1_000_000, SnapshotAfter: 1_000_000 * time.Hour},
 	})
 	n.w.must(err, "%s: starting the server", n.name)
 	n.client, err = client.New(client.Config{
@@ -241,13 +248,23 @@ func (n *node) prune() {
 
 // follow has the node follow another one.
 func (n *node) follow(origin *node) {
-	f := &followed{name: origin.name, origin: origin}
+	f := &followed{name: origin.name, origin: origin, at: []*node{origin}}
+	if n.w.replicates {
+		n.w.placed(n, f)
+	}
 	n.w.must(n.subscribe(f), "%s: subscribing to %s", n.name, f.name)
 	n.follows = append(n.follows, f)
+	if f.replica { // so that others can follow it
+		n.sync(f)
+	}
 }
 
 func (n *node) subscribe(f *followed) error {
-	_, err := n.client.Subscribe(background, f.origin.url()+"/topicmaps/"+f.origin.name, client.SubscribeOptions{Name: f.name})
+	at := make([]string, len(f.at))
+	for i, o := range f.at {
+		at[i] = o.url() + "/topicmaps/" + f.name
+	}
+	_, err := n.client.Subscribe(background, at[0], client.SubscribeOptions{Name: f.name, Replicate: f.replica, Replicas: at[1:]})
 	return err
 }
 
@@ -270,7 +287,7 @@ func (n *node) sync(f *followed) *client.Round {
 			return nil
 		}
 	}
-	faults := w.counts.faults
+	faults, was := w.counts.faults, n.mark(f)
 	r, err := n.client.Sync(background, f.name)
 	if w.net.failed != "" {
 		panic(w.net.failed)
@@ -295,8 +312,36 @@ func (n *node) sync(f *followed) *client.Round {
 		w.say("%s: a round of %s: %+v", n.name, f.name, *r)
 	}
 	n.check(f, r, faults == w.counts.faults)
+	n.goesOn(f, was)
 	w.breach.rounded(n, f)
 	return r
+}
+
+// mark is how far a node has followed what it follows.
+func (n *node) mark(f *followed) store.Mark {
+	if s := n.subscription(f); s != nil && s.State != nil {
+		return s.State.Mark
+	}
+	return store.Mark{}
+}
+
+// goesOn requires that no replica has a round go back from an entry that the origin still has.
+func (n *node) goesOn(f *followed, was store.Mark) {
+	if now := n.mark(f); len(was.Handled) == 0 || !now.Updated.Before(was.Updated) || f.origin.dead {
+		return
+	}
+	if strings.HasPrefix(n.subscription(f).FragmentsFeed, f.origin.url()+"/") {
+		return // an old answer of the origin itself is its word
+	}
+	id, err := uuid.Parse(was.Handled[0])
+	n.w.must(err, "%s: an id of %s", n.name, f.name)
+	err = f.origin.db.View(background, f.name, func(v *store.View) error {
+		_, err := v.EntryOf(id)
+		return err
+	})
+	if err == nil {
+		n.w.fail("%s has gone back in what it holds of %s, from %s, which that still has", n.name, f.name, was.Updated)
+	}
 }
 
 // check holds what a round has brought to what the origin has published. No origin lies here, so where

@@ -22,6 +22,8 @@ type world struct {
 	dir    string
 	log    []string
 	counts counts
+
+	replicates bool // some of what is followed is served on
 }
 
 // counts are what the runs of a test have had, so that it can say that they were a challenge.
@@ -114,6 +116,7 @@ func (w *world) begin() {
 	for i := range n {
 		w.nodes = append(w.nodes, newNode(w, i))
 	}
+	w.replicates = w.chance(2)
 	topology := pick(w, []string{"ring", "star", "chain", "mesh"})
 	w.say("a %s of %d nodes", topology, n)
 	for i, node := range w.nodes {
@@ -126,6 +129,22 @@ func (w *world) begin() {
 	if topology == "chain" {
 		w.nodes[0].follow(w.nodes[1]) // so that a pair of peers is in each
 	}
+}
+
+// placed decides where a node reads what it follows, and whether it serves that on.
+func (w *world) placed(n *node, f *followed) {
+	f.replica = w.chance(2)
+	for _, o := range w.nodes {
+		for _, other := range o.follows {
+			if other.replica && other.origin == f.origin && o != n && w.chance(2) {
+				f.at = append(f.at, o)
+			}
+		}
+	}
+	if len(f.at) > 1 && w.chance(4) {
+		f.at = f.at[1:] // the authority is a replica
+	}
+	w.say("%s follows %s at %d addresses, replica: %t", n.name, f.name, len(f.at), f.replica)
 }
 
 // follows reports whether node i follows node j.
@@ -216,6 +235,7 @@ func (w *world) round(n *node) {
 func (w *world) heal() {
 	w.net.heal()
 	w.net.step++
+	w.now = w.now.Add(48 * time.Hour) // a replica that is an authority is believed by what it has seen later
 	w.say("all faults end")
 	for _, n := range w.nodes {
 		if n.dead {
