@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/store/collections"
@@ -131,25 +130,18 @@ func (db *DB) fetchUnresolved(ctx context.Context, c *Collection, entries []Logg
 
 // Logged implements [sources.Server].
 func (r serving) Logged(ctx context.Context, t *txn.Tx, a *sources.Applying, entries []Logged) error {
-	s := a.Subscription()
+	s, read, put := a.Subscription(), collections.Get, collections.Put
 	if a.Progress == s.Staging {
-		c, err := replicas.Staged(t, s.Name)
-		if err != nil || c == nil {
-			return err
-		}
-		if err := r.db.appendOrigin(ctx, t, c, s, entries, false); err != nil {
-			return err
-		}
-		return replicas.PutStaged(t, c)
+		read, put = replicas.Staged, replicas.PutStaged
 	}
-	c, err := collections.Get(t, s.Name)
-	if err != nil {
+	c, err := read(t, s.Name)
+	if err != nil || c == nil {
 		return err
 	}
 	if err := r.db.appendOrigin(ctx, t, c, s, entries, false); err != nil {
 		return err
 	}
-	return collections.Put(t, c)
+	return put(t, c)
 }
 
 // Switched implements [sources.Server].
@@ -211,9 +203,7 @@ func (db *DB) deleteLog(ctx context.Context, c *Collection) error {
 		v := &View{Collection: *c, db: db, tx: t}
 		snapshots, err := v.Snapshots()
 		for i := range snapshots {
-			for _, version := range Forms {
-				os.Remove(db.snapshotFile(c, &snapshots[i], version)) // what stays is removed when the folder is opened
-			}
+			db.removeSnapshot(c, &snapshots[i]) // what stays is removed when the folder is opened
 		}
 		return errors.Join(err, db.deleteLogRows(ctx, c))
 	})
@@ -229,7 +219,7 @@ func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Sub
 	}
 	state := records.Cache(t, c.SourceKey())
 	for i := range entries {
-		e, err := replicas.Next(t, c, state, &entries[i], past)
+		e, err := replicas.Next(t, c, state, &entries[i])
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func Render(c *collections.Collection, e *collections.Entry, f *fragment.Fragmen
 }
 
 // Next returns the next entry of the log, nil for one that it has already.
-func Next(t *txn.Tx, c *collections.Collection, state *records.Cached, l *sources.Logged, past bool) (*collections.Entry, error) {
+func Next(t *txn.Tx, c *collections.Collection, state *records.Cached, l *sources.Logged) (*collections.Entry, error) {
 	id, err := uuid.Parse(l.ID)
 	run, seq, ok := c.SequenceOf(id)
 	if err != nil || !ok || l.TopicSI == "" {
