@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"os"
+	"runtime/debug"
 	"testing"
 	"testing/synctest"
 
@@ -8,6 +10,12 @@ import (
 
 	"github.com/tmshare/tmshare/internal/testenv"
 )
+
+// TestMain lets garbage wait: runs are small, and each leaves much of it.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // simulate runs the world of a seed.
 func simulate(t *testing.T, seed uint64, b breach) (w *world, err error) {
