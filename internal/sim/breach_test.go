@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,7 +23,7 @@ import (
 // breach is a rule that is left out, to show that a run notices. The zero value leaves out none.
 type breach struct {
 	name      string
-	from      uint64 // the seed to begin with: few runs come to it
+	needs     needs
 	store     func(n *node, s client.Store) client.Store
 	transport func(n *node, t http.RoundTripper) http.RoundTripper
 	after     func(n *node, f *followed) // a round that went well
@@ -48,28 +49,84 @@ func (b breach) rounded(n *node, f *followed) {
 	}
 }
 
+// needs is what a breach comes to bear on. It happens more often than in other runs.
+type needs struct {
+	restores, replicas bool
+}
+
 // breaches are rules that are left out. Each must be noticed.
 var breaches = []breach{
 	{name: "what arrives is published by the receiver", after: echo},
-	{name: "an origin that was put back is taken for one without news", from: 60, transport: stubborn},
-	{name: "a replica that is behind is believed", from: 300, transport: credulous},
+	{name: "an origin that was put back is taken for one without news", needs: needs{restores: true}, transport: stubborn},
+	{name: "a replica that is behind is believed", needs: needs{restores: true, replicas: true}, transport: credulous},
+	{name: "any address may say that the history is another one", needs: needs{restores: true, replicas: true}, transport: gullible, store: rotate},
+	{name: "an address need not have the entry at the mark", needs: needs{restores: true, replicas: true}, store: forget},
 	{name: "the mark is committed before what it stands for", store: hasty},
 }
 
 var credulity atomic.Int64
 
-// believing is a client to which each replica seems to have seen its origin just now.
-type believing struct{ http.RoundTripper }
+// believing is a client to which replicas seem to have seen their origin just now: all of them, or those that are no authority.
+type believing struct {
+	http.RoundTripper
+	n   *node
+	all bool
+}
 
-func credulous(_ *node, t http.RoundTripper) http.RoundTripper { return believing{t} }
+func credulous(n *node, t http.RoundTripper) http.RoundTripper { return believing{t, n, true} }
+func gullible(n *node, t http.RoundTripper) http.RoundTripper  { return believing{t, n, false} }
+
+// authority reports whether a request goes to the authority of what is followed there.
+func (b believing) authority(r *http.Request) bool {
+	return slices.ContainsFunc(b.n.follows, func(f *followed) bool {
+		return f.at[0].url() == "http://"+r.URL.Host && strings.HasPrefix(r.URL.Path, "/topicmaps/"+f.name+"/")
+	})
+}
 
 func (b believing) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := b.RoundTripper.RoundTrip(r)
-	if err == nil && strings.HasSuffix(r.URL.Path, "/fragments") {
+	if err == nil && strings.HasSuffix(r.URL.Path, "/fragments") && (b.all || !b.authority(r)) {
 		res.Header = res.Header.Clone()
 		res.Header.Set(feeds.CheckedHeader, feeds.FormatTime(time.Date(2099, 1, 1, 0, 0, int(credulity.Add(1)), 0, time.UTC)))
 	}
 	return res, err
+}
+
+// changed is a store with subscriptions that a round reads otherwise than they are.
+type changed struct {
+	client.Store
+	change func(*store.Subscription)
+}
+
+func (c changed) Subscriptions(ctx context.Context) ([]store.Subscription, error) {
+	all, err := c.Store.Subscriptions(ctx)
+	for i := range all {
+		if len(all[i].Addresses) > 1 {
+			c.change(&all[i])
+		}
+	}
+	return all, err
+}
+
+// rotate has the address that is followed be the authority.
+func rotate(_ *node, s client.Store) client.Store {
+	return changed{s, func(s *store.Subscription) {
+		i := slices.IndexFunc(s.Addresses, func(a store.Address) bool { return a.FragmentsFeed == s.FragmentsFeed })
+		if i > 0 {
+			s.Addresses = append(slices.Clone(s.Addresses[i:]), s.Addresses[:i]...)
+		}
+	}}
+}
+
+// forget has a round know of its mark the time alone.
+func forget(_ *node, s client.Store) client.Store {
+	return changed{s, func(s *store.Subscription) {
+		if s.State != nil {
+			state := *s.State
+			state.Mark.Handled, state.Mark.Relied = nil, ""
+			s.State = &state
+		}
+	}}
 }
 
 // echo publishes what a node sees as its own.

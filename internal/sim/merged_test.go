@@ -25,7 +25,7 @@ func (n *node) own() {
 	})
 }
 
-// merged requires that the merged view of a node is what its own collection and those that it follows say together.
+// merged requires that the merged view of a node is what its own collection and those that it follows say together, less what it rejects.
 func (n *node) merged() {
 	all := n.primaries()
 	if all == nil {
@@ -61,7 +61,10 @@ func (n *node) primaries() []said {
 		}
 		o.parts(func(p *store.Part) {
 			if p.Own {
-				all = append(all, n.w.read(p.SP, p.Source))
+				s := n.w.read(p.SP, p.Source)
+				left := s.less(n.rejected[o.name])
+				n.w.counts.hidden += s.size() - left.size()
+				all = append(all, left)
 			}
 		})
 	}

@@ -38,6 +38,7 @@ type node struct {
 	unpublished bool // the last version was not taken
 	backups     []backup
 	ever        map[string]bool // the state digests of all that was published
+	rejected    rejected
 
 	rows   *memory.Engine
 	dir    string
@@ -63,6 +64,7 @@ type backup struct {
 	rows      *memory.Engine
 	snapshots string // folder with the files of snapshots
 	document  []byte // that the editor had
+	rejected  rejected
 }
 
 const token = "the-token-of-the-simulation"
@@ -70,7 +72,7 @@ const token = "the-token-of-the-simulation"
 var silent = slog.New(slog.DiscardHandler)
 
 func newNode(w *world, index int) *node {
-	n := &node{w: w, index: index, name: fmt.Sprintf("n%d", index), ever: map[string]bool{}, rows: memory.New()}
+	n := &node{w: w, index: index, name: fmt.Sprintf("n%d", index), ever: map[string]bool{}, rejected: rejected{}, rows: memory.New()}
 	n.dir = filepath.Join(w.dir, n.name)
 	w.must(os.MkdirAll(filepath.Join(n.dir, datafolder.Snapshots), 0o700), "a folder for %s", n.name)
 	n.editor = testedit.New(testedit.SmallMap(n.sp(), w.rng.IntN(4), w.rng.IntN(4)), n.sp(), w.rng.Uint64())
@@ -202,7 +204,7 @@ func (n *node) note() {
 
 // backup keeps what the node has now.
 func (n *node) backup() {
-	b := backup{rows: n.rows.Copy(), document: n.document()}
+	b := backup{rows: n.rows.Copy(), document: n.document(), rejected: n.rejected.clone()}
 	b.snapshots = filepath.Join(n.w.dir, fmt.Sprintf("backup-%s-%d", n.name, len(n.backups)))
 	n.w.must(os.CopyFS(b.snapshots, os.DirFS(filepath.Join(n.dir, datafolder.Snapshots))), "%s: a backup", n.name)
 	n.backups = append(n.backups, b)
@@ -210,18 +212,14 @@ func (n *node) backup() {
 }
 
 // restore goes on with an old backup. The editor goes on with it as well, or with what was last.
-func (n *node) restore() {
-	if len(n.backups) == 0 {
-		return
-	}
-	i := n.w.rng.IntN(len(n.backups))
+func (n *node) restore(i int) {
 	b := n.backups[i]
 	n.w.counts.restores++
 	n.stop()
 	snapshots := filepath.Join(n.dir, datafolder.Snapshots)
 	n.w.must(os.RemoveAll(snapshots), "%s: restoring", n.name)
 	n.w.must(os.CopyFS(snapshots, os.DirFS(b.snapshots)), "%s: restoring", n.name)
-	n.rows = b.rows.Copy()
+	n.rows, n.rejected = b.rows.Copy(), b.rejected.clone()
 	n.w.say("%s is put back to backup %d", n.name, i)
 	n.start()
 	if n.w.chance(2) {

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/rejections"
 )
 
 // mostPasses is after how many rounds of everybody nothing may be new any more.
@@ -102,10 +104,13 @@ func (n *node) inStep(f *followed) {
 	case s.LastError != "":
 		n.w.fail("%s: %s has an error: %s", n.name, f.name, s.LastError)
 	}
+	if !n.rejectsAll(f.name, n.rejected) {
+		n.w.fail("%s: it does not reject of %s what was rejected last", n.name, f.name)
+	}
 	var held, published []said
 	n.parts(func(p *store.Part) {
 		if p.Name == f.name && !p.Own {
-			held = append(held, n.w.read(p.SP, p.Source))
+			held = append(held, n.w.read(p.SP, all(p.Source)))
 		}
 	})
 	f.origin.parts(func(p *store.Part) {
@@ -117,6 +122,14 @@ func (n *node) inStep(f *followed) {
 	if f.replica {
 		n.sameLog(f)
 	}
+}
+
+// all is what a source says, what is rejected of it as well.
+func all(src fragment.Source) fragment.Source {
+	if r, ok := src.(*rejections.Source); ok {
+		return r.All()
+	}
+	return src
 }
 
 // sameLog requires that a replica has the log of the origin entry for entry.

@@ -31,6 +31,7 @@ type counts struct {
 	rounds, failed, applied, replaced, quarantined int
 	crashes, restores, faults, during, dead        int
 	compared, disputed                             int // merged views
+	rejections, hidden                             int // hidden: in merged views, in the end
 	passes                                         int // until silence, at most
 }
 
@@ -47,6 +48,8 @@ func (c *counts) add(o *counts) {
 	c.disputed += o.disputed
 	c.dead += o.dead
 	c.compared += o.compared
+	c.rejections += o.rejections
+	c.hidden += o.hidden
 	c.passes = max(c.passes, o.passes)
 }
 
@@ -113,10 +116,13 @@ func (w *world) tail() string {
 // begin makes the nodes, and subscribes each to those that the topology says.
 func (w *world) begin() {
 	n := 2 + min(w.rng.IntN(7), w.rng.IntN(7))
+	if w.breach.needs.replicas {
+		n = 3 + w.rng.IntN(3)
+	}
 	for i := range n {
 		w.nodes = append(w.nodes, newNode(w, i))
 	}
-	w.replicates = w.chance(2)
+	w.replicates = w.chance(2) || w.breach.needs.replicas
 	topology := pick(w, []string{"ring", "star", "chain", "mesh"})
 	w.say("a %s of %d nodes", topology, n)
 	for i, node := range w.nodes {
@@ -133,15 +139,16 @@ func (w *world) begin() {
 
 // placed decides where a node reads what it follows, and whether it serves that on.
 func (w *world) placed(n *node, f *followed) {
-	f.replica = w.chance(2)
+	often := w.breach.needs.replicas
+	f.replica = often || w.chance(2)
 	for _, o := range w.nodes {
 		for _, other := range o.follows {
-			if other.replica && other.origin == f.origin && o != n && w.chance(2) {
+			if other.replica && other.origin == f.origin && o != n && (often || w.chance(2)) {
 				f.at = append(f.at, o)
 			}
 		}
 	}
-	if len(f.at) > 1 && w.chance(4) {
+	if len(f.at) > 1 && (w.chance(4) || often && w.chance(3)) {
 		f.at = f.at[1:] // the authority is a replica
 	}
 	w.say("%s follows %s at %d addresses, replica: %t", n.name, f.name, len(f.at), f.replica)
@@ -168,14 +175,22 @@ func (w *world) step() {
 	if n.dead {
 		return
 	}
-	switch p := w.rng.IntN(100); {
+	p := w.rng.IntN(100)
+	if w.breach.needs.restores && w.chance(3) {
+		p = 90
+	}
+	switch {
 	case n.down:
 		if p < 50 {
 			n.down = false
 			w.say("%s is back", n.name)
 		}
-	case p < 32:
+	case p < 27:
 		n.edits(1 + w.rng.IntN(3))
+	case p < 32:
+		if len(n.follows) > 0 {
+			n.rejects(pick(w, n.follows))
+		}
 	case p < 70:
 		w.round(n)
 	case p < 74:
@@ -185,8 +200,12 @@ func (w *world) step() {
 		w.say("%s is not reachable", n.name)
 	case p < 85:
 		n.backup()
+	case p < 90:
+		if len(n.backups) > 0 {
+			n.restore(w.rng.IntN(len(n.backups)))
+		}
 	case p < 91:
-		n.restore()
+		w.putBack(n)
 	case p < 93:
 		n.offset += time.Duration(w.rng.IntN(7200)-3600) * time.Second
 		w.say("the clock of %s is wrong by %s", n.name, n.offset)
@@ -229,6 +248,42 @@ func (w *world) round(n *node) {
 		}
 		n.disk.dieAfter(-1, false)
 	}
+}
+
+// putBack puts one of the addresses that a node follows back to what it was before the node's last round.
+func (w *world) putBack(n *node) {
+	if len(n.follows) == 0 {
+		return
+	}
+	f := pick(w, n.follows)
+	o := pick(w, f.at)
+	if o.down || f.origin.down {
+		return
+	}
+	w.net.step++
+	w.say("%s has news of %s that %s soon lacks", n.name, f.name, o.name)
+	o.backup()
+	f.origin.edits(1)
+	for _, of := range o.follows {
+		if of.name == f.name {
+			o.sync(of)
+		}
+	}
+	var away []*node
+	for _, other := range f.at {
+		if other != o && !other.down && w.chance(2) {
+			other.down, away = true, append(away, other)
+		}
+	}
+	n.sync(f)
+	for _, other := range away {
+		other.down = false
+	}
+	o.restore(len(o.backups) - 1)
+	if w.chance(2) {
+		f.origin.edits(1)
+	}
+	n.sync(f)
 }
 
 // heal ends all that goes wrong, and lets everybody publish for the last time.
