@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/server"
@@ -114,10 +115,23 @@ func (r *remote) printSettings(s shown) error {
 	if s.DerivedFrom != nil && len(*s.DerivedFrom) > 0 {
 		row("derived-from", strings.Join(*s.DerivedFrom, ", "))
 	}
+	if f := s.Filter; !f.Empty() {
+		row("types", list(f.Types))
+		row("association-types", list(f.AssociationTypes))
+		row("scope", list(f.Scope))
+	}
 	row("sign", settingText(s.Sign))
 	row("changes-per-list", settingText(s.ChangesPerList))
 	row("change-list-after", settingText((*time.Duration)(s.ChangeListAfter)))
 	return w.Flush()
+}
+
+func list(refs []fragment.Ref) string {
+	var all []string
+	for _, ref := range refs {
+		all = append(all, string(ref))
+	}
+	return strings.Join(all, ", ")
 }
 
 // settingText returns a setting as text, "" where the choice is left to the server.

@@ -17,6 +17,7 @@ func deriveCommand() *cobra.Command {
 	var from []string
 	var title, data string
 	var expand bool
+	var types, associationTypes, scope []string
 	cmd := &cobra.Command{
 		Use:   "derive NAME --from A,B,...",
 		Short: "Publish what several sources say together as a collection of its own",
@@ -25,16 +26,27 @@ collection NAME. It has feeds and snapshots as all collections have. A change of
 an input is published within a second or two: the topics that it changes, and
 no others. What the owner of the node rejects is not in it.
 
+With --type it has the instances of these types and of their subtypes, with their
+associations. Of other topics it has what these refer to: the identifiers and the names
+in the unconstrained scope. With --association-type it has no associations of other
+types. With --scope it has no statements whose scope is other themes only: to take the
+names of one language, give the topic of that language. All three name topics by subject
+identifiers, which are those of the merged topics: any of them will do.
+
 It cannot be written. An input must not be derived itself: derive from what that is
 derived from. With --expand, a subscription whose source is derived stands for that: what
 the server does not have yet is subscribed to. This takes the data folder of the server.
 
 "collections delete" removes it; the inputs stay.`,
 		Example: `  tmshare-server derive all --from egov,libraries
+  tmshare-server derive cities --from egov,libraries --type http://psi.example.org/city
   tmshare-server derive all --from egov,neighbours --expand --data /var/lib/tmshare`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
 	}
 	cmd.Flags().StringSliceVar(&from, "from", nil, "`names` of collections and subscriptions of the server")
+	cmd.Flags().StringSliceVar(&types, "type", nil, "only instances of these `topics`")
+	cmd.Flags().StringSliceVar(&associationTypes, "association-type", nil, "only associations of these types (`topics`); the types of topics are always there")
+	cmd.Flags().StringSliceVar(&scope, "scope", nil, "only statements in the unconstrained scope or with one of these themes (`topics`)")
 	cmd.Flags().StringVar(&title, "title", "", "title of the collection")
 	cmd.Flags().BoolVar(&expand, "expand", false, "derive from what derived sources are derived from, and follow that")
 	cmd.Flags().StringVar(&data, "data", cli.StateDir("server"), "data `folder` of the server, for --expand")
@@ -49,6 +61,9 @@ the server does not have yet is subscribed to. This takes the data folder of the
 			}
 		}
 		change := admin.Change{"derivedFrom": from}
+		if len(types)+len(associationTypes)+len(scope) > 0 {
+			change["filter"] = map[string][]string{"types": types, "associationTypes": associationTypes, "scope": scope}
+		}
 		if title != "" {
 			change["title"] = title
 		}

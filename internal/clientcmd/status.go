@@ -90,7 +90,9 @@ func (a *app) printPublished(all []status.Published) {
 		case c.Origin != "":
 			how = "replica of " + c.Origin
 		case len(c.DerivedFrom) > 0:
-			how = "derived from " + strings.Join(c.DerivedFrom, ", ")
+			if how = "derived from " + strings.Join(c.DerivedFrom, ", "); !c.Filter.Empty() {
+				how += ", filtered"
+			}
 		}
 		a.printf("%s, %s\n  prefix       %s\n  topics       %d\n", c.Name, how, c.SP, c.Topics)
 		signed := ""

@@ -32,7 +32,12 @@ func (u *updater) record(s *subject) error {
 	if err != nil {
 		return err
 	}
-	s.announced = t != nil && (!t.Provisional || len(t.Names)+len(t.Occurrences) > 0)
+	t, passes, err := u.filter.topic(t)
+	if err != nil {
+		return err
+	}
+	s.stated = t != nil && len(t.Names)+len(t.Occurrences) > 0
+	s.announced = passes && t != nil && (!t.Provisional || s.stated)
 	if s.bare {
 		if s.bare, err = u.unpublished(s); s.bare || err != nil {
 			return err
@@ -47,6 +52,11 @@ func (u *updater) record(s *subject) error {
 		for a, err := range u.view.AssociationsOf(s.ref, part) {
 			if err != nil {
 				return err
+			}
+			if passes, err := u.filter.association(a); err != nil {
+				return err
+			} else if !passes {
+				continue
 			}
 			renamed := r.association(a)
 			key := renamed.Key()
@@ -184,17 +194,10 @@ func (u *updater) update() (*Update, error) {
 	var later []fragment.Ref
 	for _, ref := range slices.Sorted(maps.Keys(u.subjects)) {
 		s := u.subjects[ref]
-		exists := s.announced
-		if !exists {
-			var err error
-			if exists, err = u.referred(s.name); err != nil {
-				return nil, err
-			}
-		}
-		if exists {
+		if !s.gone {
 			topics = append(topics, s.record)
 		}
-		if s.bare && s.announced {
+		if s.bare && (s.announced || s.stated) {
 			later = append(later, ref)
 		}
 	}

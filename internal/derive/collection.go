@@ -43,7 +43,14 @@ func update(ctx context.Context, d *store.Deriving, state merge.State) (*fragmen
 	if err != nil {
 		return nil, err
 	}
-	u, err := Between(ctx, state, view, atOnce, append(d.Dirty, differ...)...)
+	filter, err := Resolve(view, d.Filter)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Means(filter.Meant()); err != nil {
+		return nil, err
+	}
+	u, err := Between(ctx, state, view, filter, atOnce, append(d.Dirty, differ...)...)
 	if err != nil {
 		return nil, err
 	}

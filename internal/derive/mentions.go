@@ -137,6 +137,33 @@ func (u *updater) readMentions(wanted map[fragment.Ref]bool) error {
 	return nil
 }
 
+// leaveOut finds the subjects that are not published, because no source announces them and nothing that is published refers to them.
+func (u *updater) leaveOut() error {
+	for _, s := range u.subjects {
+		if s.gone { // something may refer to it by now
+			s.record.Mentions(u.counts.add)
+			s.gone = false
+		}
+	}
+	for found := true; found; {
+		found = false
+		for _, s := range u.subjects {
+			if s.announced || s.gone {
+				continue
+			}
+			referred, err := u.referred(s.name)
+			if err != nil {
+				return err
+			}
+			if !referred {
+				s.record.Mentions(u.counts.leaveOut)
+				s.gone, found = true, true
+			}
+		}
+	}
+	return nil
+}
+
 // findUnreferred puts those published topics into the queue that nothing refers to any more and that are there for no other
 // reason.
 func (u *updater) findUnreferred() error {
@@ -160,7 +187,7 @@ func (u *updater) findUnreferred() error {
 		if err != nil {
 			return err
 		}
-		if t == nil || len(t.Names)+len(t.Occurrences) > 0 {
+		if t == nil || u.filter == nil && len(t.Names)+len(t.Occurrences) > 0 {
 			continue
 		}
 		referred, err := u.referred(ref)

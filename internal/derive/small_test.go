@@ -7,7 +7,9 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
 )
 
 func put(t *testing.T, m *merge.Memory, value string, sis ...fragment.Ref) {
@@ -21,7 +23,7 @@ func TestTopicSIsStay(t *testing.T) {
 	var one, two, published merge.Memory
 	update := func(dirty ...fragment.Ref) *fragment.Change {
 		view := merge.NewView(t.Context(), merge.Part{SP: "http://1/", Source: &one}, merge.Part{SP: "http://2/", Source: &two})
-		u, err := derive.Between(t.Context(), &published, view, 100, dirty...)
+		u, err := derive.Between(t.Context(), &published, view, nil, 100, dirty...)
 		require.NoError(t, err)
 		apply(t, &published, u.Change)
 		return u.Change
@@ -46,16 +48,48 @@ func TestUnreferredTopicsGo(t *testing.T) {
 	var one, published merge.Memory
 	put(t, &one, "a", "http://a")
 	view := func() *merge.View { return merge.NewView(t.Context(), merge.Part{SP: "http://1/", Source: &one}) }
-	u, err := derive.Between(t.Context(), &published, view(), 100, "http://a", "http://type")
+	u, err := derive.Between(t.Context(), &published, view(), nil, 100, "http://a", "http://type")
 	require.NoError(t, err)
 	apply(t, &published, u.Change)
 	require.Len(t, u.Change.Entries, 2)
 	require.NoError(t, one.DeleteTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{"http://a"}}}))
 	require.NoError(t, one.DeleteTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{"http://type"}}}))
-	u, err = derive.Between(t.Context(), &published, view(), 100, "http://a")
+	u, err = derive.Between(t.Context(), &published, view(), nil, 100, "http://a")
 	require.NoError(t, err)
 	apply(t, &published, u.Change)
 	for topic := range published.Topics() {
 		t.Errorf("%s is still there", topic.TopicSI())
 	}
+}
+
+// What a filter means changes with the topics that it names: then what passes is other topics, of which nothing else has changed.
+func TestWhomAFilterMeans(t *testing.T) {
+	var one merge.Memory
+	put(t, &one, "a", "http://a")
+	put(t, &one, "b", "http://b", "http://also-b")
+	instance := fragment.NewAssociation(2)
+	instance.Type = tmdm.PSITypeInstance
+	instance.Roles = []fragment.Role{{Type: tmdm.PSIInstance, Player: "http://a"}, {Type: tmdm.PSIType, Player: "http://b"}}
+	published := func(f store.Filter) (names []string, meant [][]fragment.Ref) {
+		view := merge.NewView(t.Context(), merge.Part{SP: "http://1/", Source: &one})
+		filter, err := derive.Resolve(view, &f)
+		require.NoError(t, err)
+		u, err := derive.Between(t.Context(), &merge.Memory{}, view, filter, 100, "http://a", "http://b", "http://type")
+		require.NoError(t, err)
+		for _, topic := range u.Change.PutTopics {
+			for _, n := range topic.Names {
+				names = append(names, n.Value)
+			}
+		}
+		return names, filter.Meant()
+	}
+	types := store.Filter{Types: []fragment.Ref{"http://also-b"}}
+	names, before := published(types)
+	require.Empty(t, names)
+	require.NoError(t, one.PutAssociation(instance))
+	names, _ = published(types)
+	require.Equal(t, []string{"a"}, names, "names of another type than the default one do not pass with a reference")
+	put(t, &one, "names", tmdm.PSIDefaultNameType, "http://type")
+	_, meant := published(types)
+	require.NotEqual(t, before, meant, "what the default name type is decides what passes")
 }

@@ -24,7 +24,7 @@ type Update struct {
 
 // Between returns the update of what the view says of the topics that have one of the dirty subject identifiers. These are those
 // of all topics that were put or deleted in a source, and of all players of associations that were. The published state must be
-// that of the view for all other topics, or their identifiers must be dirty in a later update.
+// that of the view for all other topics, or their identifiers must be dirty in a later update. The filter has to be of the view, too.
 //
 // A published topic exists if a source announces it, or if something that is published refers to it. It keeps its TopicSI as
 // long as this is one of its identifiers. Where several published topics become one the least TopicSI survives, and a new topic
@@ -34,9 +34,9 @@ type Update struct {
 // associations. Where identifiers leave a topic that types, scopes or reifies something, the published state is read
 // for those who mention it. Most is how many topics may be drawn in besides, because what is published refers to them, until only
 // their identifiers are published. Where ctx ends first, its cause is the error.
-func Between(ctx context.Context, prior Prior, view *merge.View, most int, dirty ...fragment.Ref) (*Update, error) {
+func Between(ctx context.Context, prior Prior, view *merge.View, f *Filter, most int, dirty ...fragment.Ref) (*Update, error) {
 	u := &updater{
-		ctx: ctx, prior: prior, view: view, most: most,
+		ctx: ctx, prior: prior, view: view, filter: f, most: most,
 		looked: map[fragment.Ref]bool{}, names: map[fragment.Ref]fragment.Ref{},
 		targets: map[fragment.Ref]*fragment.Topic{}, checked: map[fragment.Ref]bool{}, subjects: map[fragment.Ref]*subject{},
 		removed: associations{}, added: associations{}, counts: counts{map[fragment.Ref]int{}, map[fragment.Ref]int{}, map[fragment.Ref]int{}},
@@ -58,6 +58,9 @@ func Between(ctx context.Context, prior Prior, view *merge.View, most int, dirty
 		if len(u.queue) > 0 {
 			continue
 		}
+		if err := u.leaveOut(); err != nil {
+			return nil, err
+		}
 		if err := u.findUnreferred(); err != nil {
 			return nil, err
 		}
@@ -71,10 +74,11 @@ type associations map[fragment.AssociationKey]*fragment.Association
 
 // updater makes an update.
 type updater struct {
-	ctx   context.Context
-	prior Prior
-	view  *merge.View
-	most  int // of topics that are still to be drawn in
+	ctx    context.Context
+	prior  Prior
+	view   *merge.View
+	filter *Filter
+	most   int // of topics that are still to be drawn in
 
 	queue  []fragment.Ref // subject identifiers to look at
 	looked map[fragment.Ref]bool
@@ -96,7 +100,9 @@ type subject struct {
 	bare      bool // nothing but the identity is published yet
 
 	record    *fragment.Topic // as it is published, once it is built
-	announced bool
+	announced bool            // published though nothing refers to it
+	stated    bool            // the record has more than the identity
+	gone      bool            // not published, and what the record mentions is not counted
 }
 
 // counts are numbers of references.
@@ -235,3 +241,5 @@ func (u *updater) nameOf(si fragment.Ref) (fragment.Ref, error) {
 func (c *counts) remove(ref fragment.Ref) { c.before[ref]++; c.change[ref]-- }
 
 func (c *counts) add(ref fragment.Ref) { c.change[ref]++ }
+
+func (c *counts) leaveOut(ref fragment.Ref) { c.change[ref]-- }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testedit"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
@@ -125,9 +127,10 @@ func apply(t *testing.T, s merge.State, c *fragment.Change) {
 	}
 }
 
-func canonical(t *testing.T, parts ...merge.Part) string {
+func canonical(t *testing.T, f *store.Filter, parts ...merge.Part) string {
 	tm, _, err := merge.Join(t.Context(), parts...)
 	require.NoError(t, err)
+	keep(t, tm, f, parts)
 	for topic := range tm.Topics() {
 		for _, n := range topic.Names() {
 			for _, v := range slices.Clone(n.Variants()) {
@@ -163,6 +166,8 @@ type derived struct {
 	replayed merge.Memory
 	settled  map[string][]fragment.Ref
 	later    []fragment.Ref
+	filter   *store.Filter
+	meant    [][]fragment.Ref
 }
 
 func (d *derived) update(t *testing.T, parts []merge.Part, most int, dirty []fragment.Ref) *fragment.Change {
@@ -182,7 +187,16 @@ func (d *derived) update(t *testing.T, parts []merge.Part, most int, dirty []fra
 		}
 	}
 	d.settled = now
-	u, err := derive.Between(t.Context(), &d.state, view, most, append(dirty, d.later...)...)
+	f, err := derive.Resolve(view, d.filter)
+	require.NoError(t, err)
+	if !reflect.DeepEqual(f.Meant(), d.meant) {
+		d.meant = f.Meant()
+		for topic, err := range view.Topics() {
+			require.NoError(t, err)
+			dirty = append(dirty, topic.SubjectIdentifiers...)
+		}
+	}
+	u, err := derive.Between(t.Context(), &d.state, view, f, most, append(dirty, d.later...)...)
 	require.NoError(t, err)
 	d.later = u.Later
 	apply(t, &d.state, u.Change)
@@ -241,6 +255,10 @@ func runUpdates(t *testing.T, seed uint64) (entries, joined int) {
 	}
 	var d derived
 	var said []string
+	if rng.IntN(2) == 0 {
+		d.filter = anyFilter(rng)
+		said = append(said, fmt.Sprintf("filter: %+v", d.filter))
+	}
 	defer func() {
 		if t.Failed() {
 			t.Log(strings.Join(said, "\n"))
@@ -290,8 +308,12 @@ func runUpdates(t *testing.T, seed uint64) (entries, joined int) {
 		slices.Sort(dirty)
 		d.update(t, parts, 1000, dirty)
 		require.Empty(t, d.later)
-		require.Equal(t, canonical(t, parts...), canonical(t, merge.Part{SP: sp, Source: &d.state}), "what is published is what the sources say together")
 		require.Equal(t, dump(t, &d.state), dump(t, &d.replayed), "the feed gives what is published")
+		if d.filter != nil && vocabularyMerged(t, parts) {
+			require.Equal(t, atOnce(t, d.filter, parts), canonical(t, nil, merge.Part{SP: sp, Source: &d.state}))
+			continue
+		}
+		require.Equal(t, canonical(t, d.filter, parts...), canonical(t, nil, merge.Part{SP: sp, Source: &d.state}), "what is published is what the sources say together")
 		require.Empty(t, d.update(t, parts, 1000, nil).Entries)
 		var all []fragment.Ref
 		for topic := range d.state.Topics() {
@@ -312,6 +334,10 @@ func share(rng *rand.Rand, tm *tmdm.TopicMap) (said []string) {
 		if to := any(); to.AddSubjectIdentifier(si) == nil {
 			said = append(said, fmt.Sprintf("share %s: %s", si, tmdm.Describe(to)))
 		}
+	}
+	if sub, super := any(), any(); sub != super && rng.IntN(3) == 0 {
+		sub.AddSupertype(super)
+		said = append(said, fmt.Sprintf("share a subtype: %s of %s", tmdm.Describe(sub), tmdm.Describe(super)))
 	}
 	if rng.IntN(2) == 0 {
 		to, r := any(), any()

@@ -41,7 +41,8 @@ type CollectionSettings struct {
 	ChangesPerList  *int        `json:"changesPerList,omitempty"`
 	ChangeListAfter *web.Period `json:"changeListAfter,omitempty"`
 
-	DerivedFrom *[]string `json:"derivedFrom,omitempty"` // collections and subscriptions of this node; only for a new collection
+	DerivedFrom *[]string     `json:"derivedFrom,omitempty"` // collections and subscriptions of this node; only for a new collection
+	Filter      *store.Filter `json:"filter,omitempty"`      // of what it is derived from; only for a new collection
 
 	Sign *string `json:"sign,omitempty"` // path of the key file, on the server's machine
 }
@@ -100,7 +101,7 @@ func settingsOf(c *store.Collection) CollectionSettings {
 		KeepEntries: &c.KeepEntries, KeepFor: (*web.Period)(&c.KeepFor),
 		ResourceSync: &offersSync, Mirrors: &mirrors, Via: &c.Via,
 		ChangesPerList: &c.ChangesPerList, ChangeListAfter: (*web.Period)(&c.ChangeListAfter), Sign: &c.Sign,
-		DerivedFrom: inputs.Names(c),
+		DerivedFrom: inputs.Names(c), Filter: c.Filter,
 	}
 }
 
@@ -159,6 +160,11 @@ func readSettings(w http.ResponseWriter, r *http.Request) (*CollectionSettings, 
 	case err != nil:
 		return nil, web.Problemf(http.StatusUnprocessableEntity, "these are no settings: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
+	if given.Filter != nil {
+		if err := given.Filter.Normalize(); err != nil {
+			return nil, web.Problemf(http.StatusUnprocessableEntity, "%s", err)
+		}
+	}
 	var checked store.Settings
 	given.apply(&checked)
 	if err := errors.Join(checked.Validate(), checkpoints.Ready(&checked)); err != nil {
@@ -206,6 +212,9 @@ func (s *Server) mayChange(r *http.Request, c *store.Collection, given *Collecti
 	if given.DerivedFrom != nil && !slices.Equal(*given.DerivedFrom, c.DerivedFrom) {
 		return web.Problemf(http.StatusConflict, "what %s is derived from is decided for ever; delete it first, or derive another", c.Name)
 	}
+	if given.Filter != nil && !given.Filter.Equal(c.Filter) {
+		return web.Problemf(http.StatusConflict, "the filter of %s is decided for ever; delete it first, or derive another", c.Name)
+	}
 	tag, err := settingsTag(c)
 	if err != nil {
 		return err
@@ -218,6 +227,9 @@ func (s *Server) createEmpty(r *http.Request, name string, given *CollectionSett
 	if r.Header.Get("If-Match") != "" {
 		return nil, web.Problemf(http.StatusPreconditionFailed, "there is no collection %s", name)
 	}
+	if !given.Filter.Empty() && (given.DerivedFrom == nil || len(*given.DerivedFrom) == 0) {
+		return nil, web.Problemf(http.StatusUnprocessableEntity, "only a derived collection has a filter: give derivedFrom as well, or leave filter out")
+	}
 	sp, err := s.prefixFor(name, given.SP)
 	if err != nil {
 		return nil, err
@@ -225,6 +237,7 @@ func (s *Server) createEmpty(r *http.Request, name string, given *CollectionSett
 	c := store.Collection{Name: name, SP: sp, Settings: store.Settings{DocumentSize: s.DocumentSize}}
 	given.apply(&c.Settings)
 	set(&c.DerivedFrom, given.DerivedFrom)
+	c.Filter = given.Filter
 	nothing, err := fragment.NewMap(tmdm.New(), c.SP)
 	if err != nil {
 		return nil, err

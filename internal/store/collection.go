@@ -45,6 +45,7 @@ var Forms = rendered.Forms
 type (
 	// Collection is a published topic map.
 	Collection = collections.Collection
+	Filter     = collections.Filter // of a derived collection
 	// ReadOnlyError says that a collection is not written here.
 	ReadOnlyError = collections.ReadOnlyError
 	// Entry is an entry of the change log: one fragment.

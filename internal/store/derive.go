@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
@@ -16,31 +15,17 @@ import (
 )
 
 // DerivedError says that a collection is derived from others. So it cannot be written, nor be an input of another.
-type DerivedError struct {
-	Name  string
-	From  []string // names, or the URLs of fragments feeds where a source that is followed is derived
-	input bool
-	feeds bool
-}
-
-func (e *DerivedError) Error() string {
-	switch {
-	case e.feeds:
-		return fmt.Sprintf("%q follows a collection that is derived itself; follow what that is derived from, and derive from these instead (\"derive --expand\" does both): %s", e.Name, strings.Join(e.From, ", "))
-	case e.input:
-		return fmt.Sprintf("collection %q is derived itself; derive from its inputs instead: %s", e.Name, strings.Join(e.From, ", "))
-	}
-	return fmt.Sprintf("collection %q is derived from %s and cannot be written: change these instead", e.Name, strings.Join(e.From, ", "))
-}
+type DerivedError = derived.Error
 
 // deriving is the key of the context in which a derived collection is written.
 type deriving struct{}
 
 // Deriving is an update of a derived collection under way. Its rows are committed with the change.
 type Deriving struct {
-	Parts []Part         // its inputs
-	Dirty []fragment.Ref // what has to be derived again
-	More  bool           // besides Dirty
+	Parts  []Part         // its inputs
+	Filter *Filter        // nil: all passes
+	Dirty  []fragment.Ref // what has to be derived again
+	More   bool           // besides Dirty
 
 	number uint32
 	tx     *txn.Tx
@@ -49,7 +34,7 @@ type Deriving struct {
 // Derive changes a derived collection: decide says how, by up to n topics that have to be derived again. It reports whether there are more.
 func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriving, merge.State) (*fragment.Change, error)) (c *Collection, more bool, err error) {
 	c, err = db.Publish(context.WithValue(ctx, deriving{}, true), name, func(c Collection, state merge.State) (*fragment.Change, error) {
-		d := &Deriving{number: c.Number, tx: state.(interface{ Tx() *txn.Tx }).Tx()}
+		d := &Deriving{Filter: c.Filter, number: c.Number, tx: state.(interface{ Tx() *txn.Tx }).Tx()}
 		all, err := parts(d.tx)
 		if err != nil {
 			return nil, err
@@ -60,16 +45,32 @@ func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriv
 			}
 		}
 		d.Dirty, d.More, err = derived.Take(d.tx, c.Number, n)
-		if more = d.More; err != nil {
+		if err != nil {
 			return nil, err
 		}
-		return decide(d, state)
+		change, err := decide(d, state)
+		more = d.More
+		return change, err
 	})
 	return c, more, err
 }
 
 // Later has topics derived in a later update.
 func (d *Deriving) Later(refs ...fragment.Ref) error { return derived.MarkOf(d.tx, d.number, refs...) }
+
+// Means keeps whom the filter means. Where these are others than the last time, all topics of the inputs have to be derived.
+func (d *Deriving) Means(all [][]fragment.Ref) error {
+	if d.Filter.Empty() {
+		return nil
+	}
+	differ, err := derived.PutMeant(d.tx, d.number, all)
+	for i := range d.Parts {
+		if differ && err == nil {
+			d.More, err = true, derived.Walk(d.tx, d.number, d.Parts[i].id)
+		}
+	}
+	return err
+}
 
 // Settle keeps what is found out about reifiers, and returns whom what differs from the last time bears on.
 func (d *Deriving) Settle(all []merge.Settlement) (differ []fragment.Ref, err error) {
@@ -111,7 +112,7 @@ func beginDeriving(t *txn.Tx, c *Collection) error {
 			continue
 		}
 		if len(s.DerivedFrom) > 0 {
-			return &DerivedError{Name: s.Name, From: s.DerivedFrom, input: true, feeds: true}
+			return &DerivedError{Name: s.Name, From: s.DerivedFrom, Input: true, Feeds: true}
 		}
 		if s.State != nil {
 			ids = append(ids, s.Source(s.State))
@@ -126,7 +127,7 @@ func beginDeriving(t *txn.Tx, c *Collection) error {
 			continue
 		}
 		if len(own[i].DerivedFrom) > 0 {
-			return &DerivedError{Name: own[i].Name, From: own[i].DerivedFrom, input: true}
+			return &DerivedError{Name: own[i].Name, From: own[i].DerivedFrom, Input: true}
 		}
 		ids = append(ids, own[i].SourceKey())
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/internal/store/sources"
@@ -76,6 +77,8 @@ type Part struct {
 	Own     bool            // a collection of this node
 	Derived bool            // what is followed is derived from others
 	Source  fragment.Source // less what of it is rejected: a [*rejections.Source], where something is
+
+	id keys.Source
 }
 
 // ReadParts calls f with the sources of the merged view, all as of one moment: those subscriptions that have a state, by name, and
@@ -103,12 +106,12 @@ func parts(t *txn.Tx) (all []Part, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Part{Name: s.Name, SP: s.SP, Derived: len(s.DerivedFrom) > 0, Source: src})
+		all = append(all, Part{Name: s.Name, SP: s.SP, Derived: len(s.DerivedFrom) > 0, Source: src, id: s.Source(s.State)})
 	}
 	own, err := collections.All(t)
 	for i := range own {
 		if len(own[i].DerivedFrom) == 0 && own[i].Replica == nil { // a replica is what its subscription is
-			all = append(all, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Of(t, own[i].SourceKey())})
+			all = append(all, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Of(t, own[i].SourceKey()), id: own[i].SourceKey()})
 		}
 	}
 	return all, err

@@ -26,6 +26,8 @@ type Published struct {
 	// from.
 	Origin      string   `json:"origin,omitempty"`
 	DerivedFrom []string `json:"derivedFrom,omitempty"`
+	// Filter says what of these it has; nil: all.
+	Filter *store.Filter `json:"filter,omitempty"`
 }
 
 // Size is how much disk a node takes, in bytes.
@@ -51,7 +53,7 @@ func OfNode(ctx context.Context, db NodeStore, now time.Time) (*Node, error) {
 	for i := range own {
 		c := &own[i]
 		p := Published{
-			Name: c.Name, SP: c.SP, Entries: c.Head, Topics: c.Topics, LastChange: known(c.Updated), Signed: c.Sign != "", DerivedFrom: c.DerivedFrom,
+			Name: c.Name, SP: c.SP, Entries: c.Head, Topics: c.Topics, LastChange: known(c.Updated), Signed: c.Sign != "", DerivedFrom: c.DerivedFrom, Filter: c.Filter,
 		}
 		if c.Replica != nil {
 			p.Origin, p.Signed = c.Replica.Origin, c.Replica.Checkpoint != ""

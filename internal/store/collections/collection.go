@@ -42,6 +42,7 @@ type Collection struct {
 
 	// DerivedFrom names the collections and subscriptions of this node whose merged view it is; none: it is written.
 	DerivedFrom []string `json:",omitempty"`
+	Filter      *Filter  `json:",omitempty"` // of what it is derived from; nil: all passes
 
 	Number     uint32
 	Generation uint32

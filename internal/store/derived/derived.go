@@ -18,6 +18,7 @@ const (
 	kindDirty       = 'd' // subject identifier → nothing: the topic has to be derived again
 	kindWalk        = 'w' // source → the topic before the first one of it that has to be
 	kindSettlements = 's' // → what its last update has found out about reifiers (JSON)
+	kindMeant       = 'm' // → whom its filter meant in the last update (JSON)
 )
 
 func key(number uint32, kind byte) []byte {
@@ -45,7 +46,7 @@ func Begin(t *txn.Tx, number uint32, inputs []string, sources []keys.Source) err
 		}
 	}
 	for _, id := range sources {
-		if err := walk(t, number, id); err != nil {
+		if err := Walk(t, number, id); err != nil {
 			return err
 		}
 	}
@@ -105,7 +106,7 @@ func MarkAll(t *txn.Tx, input string, sources ...keys.Source) error {
 	for _, n := range numbers {
 		for _, id := range sources {
 			if err == nil {
-				err = walk(t, n, id)
+				err = Walk(t, n, id)
 			}
 		}
 	}
@@ -125,7 +126,8 @@ func MarkGone(t *txn.Tx, input string, id keys.Source) error {
 	})
 }
 
-func walk(t *txn.Tx, number uint32, id keys.Source) error {
+// Walk writes that all topics of a source have to be derived again in one derived collection.
+func Walk(t *txn.Tx, number uint32, id keys.Source) error {
 	return t.Put(append(key(number, kindWalk), id.Key(0)[1:]...), nil)
 }
 
@@ -191,6 +193,16 @@ func Settlements(t *txn.Tx, number uint32) (map[string][]fragment.Ref, error) {
 // PutSettlements keeps them.
 func PutSettlements(t *txn.Tx, number uint32, all map[string][]fragment.Ref) error {
 	return t.PutJSON(key(number, kindSettlements), all)
+}
+
+// PutMeant keeps whom the filter of a derived collection means. It reports whether these are others than before.
+func PutMeant(t *txn.Tx, number uint32, all [][]fragment.Ref) (differ bool, err error) {
+	var before [][]fragment.Ref
+	known, err := t.GetJSON(key(number, kindMeant), &before)
+	if err != nil || known && slices.EqualFunc(before, all, slices.Equal) {
+		return false, err
+	}
+	return true, t.PutJSON(key(number, kindMeant), all)
 }
 
 // Watched are the records of an input. Its changes are noted.

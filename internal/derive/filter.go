@@ -1,0 +1,211 @@
+package derive
+
+import (
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// Filter lets a part of what a view says pass. The rest is as if it had not been said, except for identifiers: they tell which
+// topics are the same.
+//
+//   - A topic passes if it is an instance of one of the types. Of a topic that does not, only the names of the default type in the
+//     unconstrained scope pass. It is published while something that passes refers to it.
+//   - An association passes if it has one of the association types, and if one of its players passes. A type-instance one passes
+//     with the instance.
+//   - A statement passes if its scope is unconstrained or has one of the themes.
+//
+// Subtypes are types as well (ISO 13250-2 §7.3, The supertype-subtype relationship). All passes where the filter is nil.
+type Filter struct {
+	view   *merge.View
+	passed map[fragment.Ref]bool // topics that were looked at
+
+	types, associationTypes, scope *meant
+	names                          *meant // the default name type
+	typing                         *meant // what says who is an instance of what
+}
+
+// meant are the topics of a view that one part of a filter names.
+type meant struct {
+	refs map[fragment.Ref]bool // their TopicSIs
+	all  []fragment.Ref        // their subject identifiers, in order
+}
+
+// Resolve finds whom a filter means in a view.
+func Resolve(view *merge.View, given *store.Filter) (f *Filter, err error) {
+	if given.Empty() {
+		return nil, nil
+	}
+	f = &Filter{view: view, passed: map[fragment.Ref]bool{}}
+	if f.types, err = f.find(given.Types, f.subtypes); err != nil {
+		return nil, err
+	}
+	if f.associationTypes, err = f.find(given.AssociationTypes, f.subtypes); err != nil {
+		return nil, err
+	}
+	if f.scope, err = f.find(given.Scope, nil); err != nil {
+		return nil, err
+	}
+	if f.names, err = f.find([]fragment.Ref{tmdm.PSIDefaultNameType}, nil); err != nil {
+		return nil, err
+	}
+	f.typing, err = f.find(vocabulary, nil)
+	return f, err
+}
+
+// Meant returns the identifiers of the topics that each part of the filter means. While they are the same, what passes changes
+// with the topics and associations that are filtered, and with nothing else.
+func (f *Filter) Meant() (all [][]fragment.Ref) {
+	if f == nil {
+		return nil
+	}
+	for _, m := range []*meant{f.types, f.associationTypes, f.scope, f.names, f.typing} {
+		if m == nil {
+			m = &meant{}
+		}
+		all = append(all, m.all)
+	}
+	return all
+}
+
+func (f *Filter) identity(si fragment.Ref) (*fragment.Identity, error) {
+	id, err := f.view.Identity(si)
+	if id == nil {
+		id = &fragment.Identity{SubjectIdentifiers: []fragment.Ref{si}}
+	}
+	return id, err
+}
+
+// find returns the topics with the given identifiers, and those to which next leads from them.
+func (f *Filter) find(given []fragment.Ref, next func(fragment.Ref) ([]fragment.Ref, error)) (*meant, error) {
+	if len(given) == 0 {
+		return nil, nil
+	}
+	m := &meant{refs: map[fragment.Ref]bool{}}
+	for queue := slices.Clone(given); len(queue) > 0; {
+		id, err := f.identity(queue[len(queue)-1])
+		queue = queue[:len(queue)-1]
+		if err != nil {
+			return nil, err
+		}
+		if m.refs[id.TopicSI()] {
+			continue
+		}
+		m.refs[id.TopicSI()] = true
+		m.all = append(m.all, id.SubjectIdentifiers...)
+		if next == nil {
+			continue
+		}
+		more, err := next(id.TopicSI())
+		if err != nil {
+			return nil, err
+		}
+		queue = append(queue, more...)
+	}
+	slices.Sort(m.all)
+	return m, nil
+}
+
+// subtypes returns the topics that are said to be subtypes of one, not counting theirs.
+func (f *Filter) subtypes(of fragment.Ref) (all []fragment.Ref, err error) {
+	var names [3]fragment.Ref
+	for i, psi := range []tmdm.Locator{tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype} {
+		id, err := f.identity(psi)
+		if err != nil {
+			return nil, err
+		}
+		names[i] = id.TopicSI()
+	}
+	for a, err := range f.view.AssociationsOf(of, fragment.AsPlayer) {
+		if err != nil {
+			return nil, err
+		}
+		isSupertype := func(r fragment.Role) bool { return r.Type == names[1] && r.Player == of }
+		if a.Type != names[0] || len(a.Roles) != 2 || !slices.ContainsFunc(a.Roles, isSupertype) {
+			continue
+		}
+		for i := range a.Roles {
+			if a.Roles[i].Type == names[2] {
+				all = append(all, a.Roles[i].Player)
+			}
+		}
+	}
+	return all, nil
+}
+
+// passes reports whether the topic with a TopicSI of the view passes.
+func (f *Filter) passes(ref fragment.Ref) (bool, error) {
+	if f == nil || f.types == nil {
+		return true, nil
+	}
+	if passed, known := f.passed[ref]; known {
+		return passed, nil
+	}
+	f.passed[ref] = false
+	for a, err := range f.view.AssociationsOf(ref, fragment.AsInstance) {
+		if err != nil {
+			return false, err
+		}
+		if class, _, ok := a.TypeInstance(); ok && f.types.refs[class] {
+			f.passed[ref] = true
+			break
+		}
+	}
+	return f.passed[ref], nil
+}
+
+// valid reports whether a statement with a scope passes.
+func (f *Filter) valid(scope []fragment.Ref) bool {
+	return f.scope == nil || len(scope) == 0 || slices.ContainsFunc(scope, func(theme fragment.Ref) bool { return f.scope.refs[theme] })
+}
+
+// topic returns what passes of a record of the view, and whether the topic does. The record stays as it is.
+func (f *Filter) topic(t *fragment.Topic) (*fragment.Topic, bool, error) {
+	passes, err := true, error(nil)
+	if f == nil || t == nil {
+		return t, passes, err
+	}
+	if passes, err = f.passes(t.TopicSI()); err != nil {
+		return nil, false, err
+	}
+	left := &fragment.Topic{Identity: t.Identity, Provisional: t.Provisional}
+	for i := range t.Names {
+		n := t.Names[i]
+		switch {
+		case !passes && f.names.refs[n.Type] && len(n.Scope) == 0 && n.Type != t.TopicSI():
+			n.Variants, n.Reifier = nil, ""
+		case !passes || !f.valid(n.Scope):
+			continue
+		}
+		n.Variants = slices.DeleteFunc(slices.Clone(n.Variants), func(v fragment.Variant) bool { return !f.valid(v.Scope) })
+		left.Names = append(left.Names, n)
+	}
+	for i := range t.Occurrences {
+		if o := &t.Occurrences[i]; passes && f.valid(o.Scope) {
+			left.Occurrences = append(left.Occurrences, *o)
+		}
+	}
+	return left, passes, nil
+}
+
+// association reports whether an association of the view passes.
+func (f *Filter) association(a *fragment.Association) (bool, error) {
+	if f == nil {
+		return true, nil
+	}
+	if _, instance, ok := a.TypeInstance(); ok {
+		return f.passes(instance)
+	}
+	if !f.valid(a.Scope) || f.associationTypes != nil && !f.associationTypes.refs[a.Type] {
+		return false, nil
+	}
+	for _, p := range a.Players() {
+		if passes, err := f.passes(p); passes || err != nil {
+			return passes, err
+		}
+	}
+	return false, nil
+}
