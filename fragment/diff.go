@@ -37,6 +37,9 @@ type Entry struct {
 	Topic Ref
 	Title string
 
+	// Via names the entries of other feeds that it comes from (RFC 4287 §4.2.7.2, The "rel" Attribute).
+	Via []string
+
 	// Tombstone has the identifiers to list where Deleted is set.
 	Tombstone Identity
 }

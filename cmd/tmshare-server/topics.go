@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -82,24 +83,30 @@ func getTopic() *cobra.Command {
 	var r remote
 	var format string
 	var at times
+	var claims bool
 	cmd := &cobra.Command{
 		Use:   "get NAME SUBJECT-IDENTIFIER",
 		Short: "Print the fragment of a topic",
 		Long: `Print the fragment of a topic of the collection NAME: all that the map says of it,
 and the identifiers of the topics that it mentions. --at prints what it was at a
 time. A topic that has been deleted since is named by the identifier that "history"
-shows it under.`,
+shows it under. --claims gives each statement item identifiers that begin with the source
+locator prefixes of those who assert it: of the inputs of a derived collection.`,
 		Example: `  tmshare-server topics get egov https://psi.egov.example.org/service/dog-licence
   tmshare-server topics get egov https://psi.egov.example.org/service/dog-licence --at 2026-11-01`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(2))),
 	}
 	cmd.Flags().StringVar(&format, "format", "xtm2.1", "`format`: xtm2.1, which loses nothing, or xtm1")
 	at.add(cmd, 1, "at", "as it was at this `time`")
+	cmd.Flags().BoolVar(&claims, "claims", false, "with the item identifiers of those who assert each statement")
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		f, err := formats.ServedNamed(format)
 		if err != nil {
 			return usage(fmt.Errorf("--format: %w", err))
 		}
-		return r.server.Topic(ctx, args[0], args[1], f.URLEnding, at.first(), r.out)
+		if claims && (!at.first().IsZero() || f != formats.XTM21) {
+			return usage(errors.New("--claims prints what is said now, in xtm2.1: leave --at and --format out"))
+		}
+		return r.server.Topic(ctx, args[0], args[1], admin.TopicForm{Extension: f.URLEnding, At: at.first(), Claims: claims}, r.out)
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -217,7 +216,7 @@ func TestEverythingGoesToTheAddressGiven(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 1, p.Added)
 	var fragment bytes.Buffer
-	require.NoError(t, c.Topic(ctx, "map", b, ".xtm21", time.Time{}, &fragment))
+	require.NoError(t, c.Topic(ctx, "map", b, admin.TopicForm{Extension: ".xtm21"}, &fragment))
 	assert.Contains(t, fragment.String(), "<value>B</value>")
 	assert.Contains(t, fragment.String(), `version="2.1"`)
 	p, err = c.DeleteTopic(ctx, "map", b, admin.Write{})

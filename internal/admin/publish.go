@@ -194,14 +194,24 @@ func (c *Client) DeleteTopic(ctx context.Context, name, si string, w Write) (*se
 	return c.publish(ctx, request{method: http.MethodDelete, path: at, Write: w})
 }
 
-// Topic writes the fragment of a topic to w, as it is now, or as it was at a time that is not zero. extension is that of the
-// form in which it is wanted, such as ".xtm21".
-func (c *Client) Topic(ctx context.Context, name, si, extension string, at time.Time, w io.Writer) error {
-	path, err := c.topicPath(ctx, name, si, at)
+// TopicForm says how a topic is wanted.
+type TopicForm struct {
+	Extension string    // of the form, such as ".xtm21"
+	At        time.Time // as it was then; zero: now
+	Claims    bool      // with the item identifiers of those who assert its statements
+}
+
+// Topic writes the fragment of a topic to w.
+func (c *Client) Topic(ctx context.Context, name, si string, form TopicForm, w io.Writer) error {
+	path, err := c.topicPath(ctx, name, si, form.At)
 	if err != nil {
 		return err
 	}
-	return c.copy(ctx, request{method: http.MethodGet, path: path + extension, query: atQuery(nil, at), accept: "*/*"}, w)
+	query := atQuery(nil, form.At)
+	if form.Claims {
+		query = "?claims="
+	}
+	return c.copy(ctx, request{method: http.MethodGet, path: path + form.Extension, query: query, accept: "*/*"}, w)
 }
 
 // topicPath finds the address of a topic, or of one that was there at a time that is not zero. The server leads to its public

@@ -237,7 +237,7 @@ func logged(batch []follow.Result[received]) []store.Logged {
 
 // entryOf returns the entry of the log of a source that a change is.
 func entryOf(r *follow.Record) store.Logged {
-	l := store.Logged{ID: r.ID, Updated: r.Updated, Title: r.Title, Author: r.Change.Author, Note: r.Change.Note, Digest: r.Change.Digest, Deleted: r.Change.State == feeds.StateDeleted, Superseded: r.Change.Superseded}
+	l := store.Logged{ID: r.ID, Updated: r.Updated, Title: r.Title, Author: r.Change.Author, Note: r.Change.Note, Via: r.Change.Via, Digest: r.Change.Digest, Deleted: r.Change.State == feeds.StateDeleted, Superseded: r.Change.Superseded}
 	if len(r.Representations) > 0 {
 		l.Link = r.Representations[0].URL
 	}
@@ -269,6 +269,7 @@ func (u *fragments) applyBatch(a *store.Applying, batch []follow.Result[received
 		if o.Content.fragment == nil {
 			continue
 		}
+		a.From(o.Representations[0].URL)
 		if err := merge.Apply(a.State, o.Content.fragment); err != nil {
 			return 0, fmt.Errorf("applying the fragment of %s: %w", o.Content.fragment.TopicSI, err)
 		}

@@ -21,6 +21,7 @@ type Change struct {
 	Digest   string      `json:",omitempty"` // the state digest that the entry states
 	Author   string      `json:",omitempty"`
 	Note     string      `json:",omitempty"` // the entry's summary
+	Via      []string    `json:",omitempty"` // URLs of entries of other feeds that it comes from
 	Document string      // the URL of the document in which the entry stands
 
 	Superseded bool `json:"-"` // a later change is of the same topic
@@ -31,8 +32,18 @@ type Change struct {
 func ChangeOf(e *feeds.Entry, document string) *Record {
 	return &Record{
 		ID: e.ID, Title: e.Title, Updated: e.Updated, TopicSI: e.TopicSI, TopicSL: e.TopicSL,
-		Change: &Change{State: e.State, SDShare: e.SDShare, TopicII: e.TopicII, Digest: e.Digest, Author: e.Author, Note: e.Summary, Document: document},
+		Change: &Change{State: e.State, SDShare: e.SDShare, TopicII: e.TopicII, Digest: e.Digest, Author: e.Author, Note: e.Summary, Via: via(e), Document: document},
 	}
+}
+
+// via returns the sources of an entry (RFC 4287 §4.2.7.2, The "rel" Attribute).
+func via(e *feeds.Entry) (urls []string) {
+	for i := range e.Links {
+		if e.Links[i].Rel == "via" {
+			urls = append(urls, e.Links[i].Href)
+		}
+	}
+	return urls
 }
 
 // passed reports whether the record is a change that need not be fetched.

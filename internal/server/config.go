@@ -36,6 +36,7 @@ type Reader interface {
 	Subscriptions(ctx context.Context) ([]store.Subscription, error)
 	View(ctx context.Context, name string, f func(*store.View) error) error
 	Latest(ctx context.Context, name string) (*store.Latest, error)
+	ReadParts(ctx context.Context, f func([]store.Part) error) error
 	Subscription(ctx context.Context, name string) (*store.Subscription, error)
 	Version(ctx context.Context) (store.Version, error)
 	Sizes() (store.Sizes, error)

@@ -10,6 +10,8 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -36,7 +38,8 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 }
 
 // topicData answers with the record of a topic: the record form of its last entry, in
-// the forms in which it is offered. Where the topic is deleted, that says so. With ?at= it is the topic as it was.
+// the forms in which it is offered. Where the topic is deleted, that says so. With ?at= it is the topic as it was. With ?claims= it is what the
+// inputs of a derived collection say of the topic now, in XTM 2.1 with the item identifiers of those who say it.
 func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 	if at, err := parseAt(r); err != nil || at != nil {
 		if err != nil {
@@ -54,6 +57,11 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		}
 		h := w.Header()
 		web.AddLink(h, s.mapURL(&v.Collection), "collection")
+		if r.URL.Query().Has("claims") && e.Lives() {
+			return s.answers.WriteSmall(w, r, formats.XTM21.MediaType(), cacheShortly, func(w io.Writer) error {
+				return derive.WriteClaims(r.Context(), s.Store, &v.Collection, e.TopicSI, w)
+			})
+		}
 		h.Set("Cache-Control", cacheShortly)
 		h.Set(recordVersion, feeds.FormatTime(e.Updated))
 		s.addFormLinks(h, r, &v.Collection, e)
@@ -109,8 +117,11 @@ func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		to := s.topicURL(&v.Collection, ref)
-		if at != nil {
+		switch {
+		case at != nil:
 			to += "?at=" + feeds.FormatTime(*at)
+		case r.URL.Query().Has("claims"):
+			to += "?claims="
 		}
 		w.Header().Set("Location", to)
 		w.WriteHeader(http.StatusSeeOther)

@@ -10,6 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/server/checkpoints"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
@@ -234,10 +236,17 @@ func (s *Server) fragmentFeedEntry(c *store.Collection, e *store.Entry) feeds.En
 	if e.Deleted {
 		state = feeds.StateDeleted
 	}
+	links := append([]feeds.Link{atomLink("self", href+".atom")}, dataLinks(href, feeds.RelSDShareFragment, feeds.RelCWAFragment)...)
+	for _, via := range e.Via {
+		if !iri.IsAbsolute(via) {
+			via = s.overviewURL() + "/" + via + formats.XTM21.URLEnding
+		}
+		links = append(links, feeds.Link{Rel: "via", Href: via}) // of the same form wherever the entry is served on
+	}
 	return feeds.Entry{
 		ID: c.ID(e).URN(), Title: title(e), Updated: e.Updated, Author: e.Author, Summary: e.Note,
 		TopicSI: []string{string(e.TopicSI)}, State: state, Digest: e.Digest,
-		Links: append([]feeds.Link{atomLink("self", href+".atom")}, dataLinks(href, feeds.RelSDShareFragment, feeds.RelCWAFragment)...),
+		Links: links,
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/derived"
+	"github.com/tmshare/tmshare/internal/store/inputs"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -107,7 +108,7 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 			if err := absent(t, c.Name); err != nil {
 				return err
 			}
-			if err := beginDeriving(t, &c); err != nil {
+			if err := inputs.Begin(t, &c); err != nil {
 				return err
 			}
 			return collections.Put(t, &c)
@@ -270,7 +271,7 @@ func (db *DB) DeleteCollection(ctx context.Context, name string, checks ...func(
 
 func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*Collection) error) error {
 	c, err := db.update(ctx, name, checks, func(t *txn.Tx, c *Collection) error {
-		if err := errors.Join(c.Writable(), endDeriving(t, c)); err != nil {
+		if err := errors.Join(c.Writable(), inputs.End(t, c)); err != nil {
 			return err
 		}
 		return t.Delete(keys.Name(keys.TableCollection, name))

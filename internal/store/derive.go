@@ -6,10 +6,8 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/derived"
-	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/sources"
+	"github.com/tmshare/tmshare/internal/store/inputs"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -44,12 +42,15 @@ func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriv
 				d.Parts = append(d.Parts, p)
 			}
 		}
-		d.Dirty, d.More, err = derived.Take(d.tx, c.Number, n)
+		dirty, via, left, err := derived.Take(d.tx, c.Number, n)
+		d.Dirty, d.More = dirty, left
 		if err != nil {
 			return nil, err
 		}
 		change, err := decide(d, state)
-		more = d.More
+		if more = d.More; err == nil {
+			err = inputs.Name(state, change, via)
+		}
 		return change, err
 	})
 	return c, more, err
@@ -94,55 +95,4 @@ func (d *Deriving) Settle(all []merge.Settlement) (differ []fragment.Ref, err er
 		return nil, nil
 	}
 	return differ, derived.PutSettlements(d.tx, d.number, now)
-}
-
-// beginDeriving checks the inputs of a collection that is created, and has all their topics derived.
-func beginDeriving(t *txn.Tx, c *Collection) error {
-	if len(c.DerivedFrom) == 0 {
-		return nil
-	}
-	known := map[string]bool{}
-	var ids []keys.Source
-	for s, err := range sources.All(t) {
-		if err != nil {
-			return err
-		}
-		known[s.Name] = true
-		if !slices.Contains(c.DerivedFrom, s.Name) {
-			continue
-		}
-		if len(s.DerivedFrom) > 0 {
-			return &DerivedError{Name: s.Name, From: s.DerivedFrom, Input: true, Feeds: true}
-		}
-		if s.State != nil {
-			ids = append(ids, s.Source(s.State))
-		}
-	}
-	own, err := collections.All(t)
-	if err != nil {
-		return err
-	}
-	for i := range own {
-		if known[own[i].Name] = true; own[i].Replica != nil || !slices.Contains(c.DerivedFrom, own[i].Name) {
-			continue
-		}
-		if len(own[i].DerivedFrom) > 0 {
-			return &DerivedError{Name: own[i].Name, From: own[i].DerivedFrom, Input: true}
-		}
-		ids = append(ids, own[i].SourceKey())
-	}
-	for _, name := range c.DerivedFrom {
-		if !known[name] {
-			return fmt.Errorf("%w: no collection or subscription of this node has the name %q; create it or subscribe first", ErrNotFound, name)
-		}
-	}
-	return derived.Begin(t, c.Number, c.DerivedFrom, ids)
-}
-
-// endDeriving prepares the removal of a collection, as an input or as what is derived.
-func endDeriving(t *txn.Tx, c *Collection) error {
-	if len(c.DerivedFrom) > 0 {
-		return derived.End(t, c.Number, c.DerivedFrom)
-	}
-	return derived.MarkGone(t, c.Name, c.SourceKey())
 }

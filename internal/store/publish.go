@@ -59,7 +59,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		if err := records.ApplyChange(state, change); err != nil {
 			return err
 		}
-		if err := derived.MarkChange(t, name, change); err != nil {
+		if err := derived.MarkChange(t, name, change, func(i int) string { return c.Path(db.run, c.Head+1+uint64(i)) }); err != nil {
 			return err
 		}
 		digest, err := c.Digest(t)

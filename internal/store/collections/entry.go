@@ -31,6 +31,7 @@ type Entry struct {
 	// those of earlier programs.
 	Digest string `json:",omitempty"`
 
+	Via      []string          `json:",omitempty"` // entries of other logs that it comes from: URLs, or of this node [Collection.Path]
 	Author   string            `json:",omitempty"` // who has made the change
 	Note     string            `json:",omitempty"` // why
 	Commit   uint64            `json:",omitempty"` // sequence of the first entry of its commit, where that is another; entries of earlier programs have none
@@ -83,7 +84,7 @@ func (c *Collection) Next(now time.Time, run uint32, first uint64, e fragment.En
 	c.Head++
 	c.Updated = now
 	c.Run = run
-	entry := Entry{Seq: c.Head, Run: c.Run, Updated: now, TopicSI: e.TopicSI, Title: shortTitle(e.Title), Deleted: e.Deleted}
+	entry := Entry{Seq: c.Head, Run: c.Run, Updated: now, TopicSI: e.TopicSI, Title: shortTitle(e.Title), Deleted: e.Deleted, Via: e.Via}
 	if e.Topic != e.TopicSI {
 		entry.Topic = e.Topic
 	}

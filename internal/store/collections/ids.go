@@ -15,6 +15,11 @@ import (
 // run, 42 bits of the epoch and the sequence.
 func (c *Collection) ID(e *Entry) uuid.UUID { return c.IDOf(e.Run, e.Seq) }
 
+// Path returns the path of the entry with a run and a sequence, behind that of all collections.
+func (c *Collection) Path(run uint32, seq uint64) string {
+	return c.Name + "/fragments/" + c.IDOf(run, seq).String()
+}
+
 // IDOf is ID for the entry with a run and a sequence.
 func (c *Collection) IDOf(run uint32, seq uint64) uuid.UUID {
 	id := c.History(run)

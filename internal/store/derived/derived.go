@@ -5,6 +5,7 @@ package derived
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
@@ -15,7 +16,7 @@ import (
 
 // What the rows of a derived collection are, by the byte behind its number.
 const (
-	kindDirty       = 'd' // subject identifier → nothing: the topic has to be derived again
+	kindDirty       = 'd' // subject identifier → entries of inputs (lines): the topic has to be derived again
 	kindWalk        = 'w' // source → the topic before the first one of it that has to be
 	kindSettlements = 's' // → what its last update has found out about reifiers (JSON)
 	kindMeant       = 'm' // → whom its filter meant in the last update (JSON)
@@ -74,26 +75,51 @@ func End(t *txn.Tx, number uint32, inputs []string) error {
 	return nil
 }
 
-// Mark writes that topics of an input have to be derived again, where something is derived from it.
-func Mark(t *txn.Tx, input string, refs func(yield func(fragment.Ref))) error {
+// Mark writes that topics of an input have to be derived again, where something is derived from it. via names the entry of its log that
+// has brought this about, "" for none.
+func Mark(t *txn.Tx, input string, refs func(yield func(ref fragment.Ref, via string))) error {
 	numbers, err := Of(t, input)
 	if len(numbers) == 0 || err != nil {
 		return err
 	}
-	refs(func(ref fragment.Ref) {
+	refs(func(ref fragment.Ref, via string) {
 		for _, n := range numbers {
 			if err == nil {
-				err = MarkOf(t, n, ref)
+				err = mark(t, n, ref, via)
 			}
 		}
 	})
 	return err
 }
 
+// mostVia is how many entries a topic keeps until it is derived: the last ones.
+const mostVia = 10
+
+func mark(t *txn.Tx, number uint32, ref fragment.Ref, via string) error {
+	row := append(key(number, kindDirty), ref...)
+	before, err := t.Get(row)
+	if err != nil {
+		return err
+	}
+	all := lines(before)
+	if via != "" && !slices.Contains(all, via) {
+		all = append(all, via)
+		all = all[max(0, len(all)-mostVia):]
+	}
+	return t.Put(row, []byte(strings.Join(all, "\n")))
+}
+
+func lines(row []byte) []string {
+	if len(row) == 0 {
+		return nil
+	}
+	return strings.Split(string(row), "\n")
+}
+
 // MarkOf writes that topics of one derived collection have to be derived again.
 func MarkOf(t *txn.Tx, number uint32, refs ...fragment.Ref) error {
 	for _, ref := range refs {
-		if err := t.Put(append(key(number, kindDirty), ref...), nil); err != nil {
+		if err := mark(t, number, ref, ""); err != nil {
 			return err
 		}
 	}
@@ -116,12 +142,12 @@ func MarkAll(t *txn.Tx, input string, sources ...keys.Source) error {
 // MarkGone is MarkAll of a source that is about to be removed. Each of its topics has a row of its own, since it cannot be read
 // any more when they are derived.
 func MarkGone(t *txn.Tx, input string, id keys.Source) error {
-	return Mark(t, input, func(yield func(fragment.Ref)) {
+	return Mark(t, input, func(yield func(fragment.Ref, string)) {
 		for r, err := range t.ScanInPlace(id.Key(keys.TableTopic), nil) {
 			if err != nil {
 				return
 			}
-			yield(fragment.Ref(r.Key[keys.SourceSize:]))
+			yield(fragment.Ref(r.Key[keys.SourceSize:]), "")
 		}
 	})
 }
@@ -131,34 +157,40 @@ func Walk(t *txn.Tx, number uint32, id keys.Source) error {
 	return t.Put(append(key(number, kindWalk), id.Key(0)[1:]...), nil)
 }
 
-// Take removes up to n topics that have to be derived again, and returns them. more says that there are others.
-func Take(t *txn.Tx, number uint32, n int) (refs []fragment.Ref, more bool, err error) {
+// Take removes up to n topics that have to be derived again, and returns them, with the entries that have brought this about. more says
+// that there are other topics.
+func Take(t *txn.Tx, number uint32, n int) (refs []fragment.Ref, via map[fragment.Ref][]string, more bool, err error) {
+	via = map[fragment.Ref][]string{}
 	prefix := key(number, kindDirty)
 	for r, err := range t.Scan(prefix, nil) {
 		if err != nil {
-			return nil, false, err
+			return nil, nil, false, err
 		}
 		if len(refs) == n {
-			return refs, true, nil
+			return refs, via, true, nil
 		}
-		refs = append(refs, fragment.Ref(r.Key[len(prefix):]))
+		ref := fragment.Ref(r.Key[len(prefix):])
+		refs = append(refs, ref)
+		if all := lines(r.Value); all != nil {
+			via[ref] = all
+		}
 		if err := t.Delete(r.Key); err != nil {
-			return nil, false, err
+			return nil, nil, false, err
 		}
 	}
 	for r, err := range t.Scan(key(number, kindWalk), nil) {
 		if err != nil {
-			return nil, false, err
+			return nil, nil, false, err
 		}
 		if len(refs) == n {
-			return refs, true, nil
+			return refs, via, true, nil
 		}
 		if refs, err = step(t, r, refs, n); err != nil {
-			return nil, false, err
+			return nil, nil, false, err
 		}
 		more = len(refs) == n
 	}
-	return refs, more, nil
+	return refs, via, more, nil
 }
 
 // step adds the next topics of a source that is walked through.
@@ -209,32 +241,33 @@ func PutMeant(t *txn.Tx, number uint32, all [][]fragment.Ref) (differ bool, err 
 type Watched struct {
 	records.State
 	Input string
+	Via   string // the entry that is applied, "" for none
 }
 
 // PutTopic implements [merge.State].
-func (w Watched) PutTopic(topic *fragment.Topic) error {
+func (w *Watched) PutTopic(topic *fragment.Topic) error {
 	return first(w.mark(topic.TopicSI()), func() error { return w.State.PutTopic(topic) })
 }
 
 // DeleteTopic implements [merge.State].
-func (w Watched) DeleteTopic(topic *fragment.Topic) error {
+func (w *Watched) DeleteTopic(topic *fragment.Topic) error {
 	return first(w.mark(topic.TopicSI()), func() error { return w.State.DeleteTopic(topic) })
 }
 
 // PutAssociation implements [merge.State].
-func (w Watched) PutAssociation(a *fragment.Association) error {
+func (w *Watched) PutAssociation(a *fragment.Association) error {
 	return first(w.mark(a.Players()...), func() error { return w.State.PutAssociation(a) })
 }
 
 // DeleteAssociation implements [merge.State].
-func (w Watched) DeleteAssociation(a *fragment.Association) error {
+func (w *Watched) DeleteAssociation(a *fragment.Association) error {
 	return first(w.mark(a.Players()...), func() error { return w.State.DeleteAssociation(a) })
 }
 
-func (w Watched) mark(refs ...fragment.Ref) error {
-	return Mark(w.Tx(), w.Input, func(yield func(fragment.Ref)) {
+func (w *Watched) mark(refs ...fragment.Ref) error {
+	return Mark(w.Tx(), w.Input, func(yield func(fragment.Ref, string)) {
 		for _, ref := range refs {
-			yield(ref)
+			yield(ref, w.Via)
 		}
 	})
 }
@@ -246,21 +279,24 @@ func first(err error, then func() error) error {
 	return then()
 }
 
-// MarkChange notes the change of an input that is a collection of this node.
-func MarkChange(t *txn.Tx, input string, c *fragment.Change) error {
-	return Mark(t, input, func(yield func(fragment.Ref)) {
+// MarkChange notes the change of an input that is a collection of this node. via names the entry of the change with an index.
+func MarkChange(t *txn.Tx, input string, c *fragment.Change, via func(i int) string) error {
+	return Mark(t, input, func(yield func(fragment.Ref, string)) {
 		for _, topic := range c.PutTopics {
-			yield(topic.TopicSI())
+			yield(topic.TopicSI(), "")
 		}
 		for _, ref := range c.DeleteTopics {
-			yield(ref)
+			yield(ref, "")
 		}
 		for _, list := range [][]*fragment.Association{c.PutAssociations, c.DeleteAssociations} {
 			for _, a := range list {
 				for _, p := range a.Players() {
-					yield(p)
+					yield(p, "")
 				}
 			}
+		}
+		for i := range c.Entries {
+			yield(c.Entries[i].TopicSI, via(i))
 		}
 	})
 }

@@ -76,7 +76,7 @@ func Next(t *txn.Tx, c *collections.Collection, state *records.Cached, l *source
 	case seq != c.Head+1:
 		return nil, fmt.Errorf("the feed of %s lacks the entries %d to %d of its log: \"replace %s\" starts afresh", c.Name, c.Head+1, seq-1, c.Name)
 	}
-	e := &collections.Entry{Seq: seq, Run: run, Updated: l.Updated, TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Deleted: l.Deleted, Digest: l.Digest}
+	e := &collections.Entry{Seq: seq, Run: run, Updated: l.Updated, TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Via: l.Via, Deleted: l.Deleted, Digest: l.Digest}
 	if first, err := commitOf(t, c, seq); err != nil {
 		return nil, err
 	} else if first < seq {

@@ -54,6 +54,13 @@ type Applying struct {
 	Entries []Logged
 }
 
+// From says of which entry of the source the following changes are: the URL of its fragment.
+func (a *Applying) From(url string) {
+	if w, ok := a.State.(*derived.Watched); ok {
+		w.Via = url
+	}
+}
+
 // Subscription returns the subscription whose source is changed.
 func (a *Applying) Subscription() *Subscription { return a.subscription }
 

@@ -15,6 +15,7 @@ type Logged struct {
 	TopicSI      fragment.Ref
 	Title        string
 	Author, Note string
+	Via          []string // URLs of entries of other feeds that it comes from
 	Deleted      bool
 	Link         string // to the fragment
 	Superseded   bool   // a later entry is of the same TopicSI

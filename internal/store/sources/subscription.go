@@ -290,7 +290,7 @@ func (st *Store) ApplyEntries(ctx context.Context, name string, f func(*Applying
 		if numbers, err := derived.Of(t, name); err != nil {
 			return err
 		} else if len(numbers) > 0 && p == s.State {
-			state = derived.Watched{State: records.Of(t, s.Source(p)), Input: name}
+			state = &derived.Watched{State: records.Of(t, s.Source(p)), Input: name}
 		}
 		s.ETag = "" // of a document that may have entries the mark is not past: the round keeps it when it ends
 		a := &Applying{state, p, t, s, st, nil}

@@ -1,0 +1,66 @@
+package derive
+
+import (
+	"context"
+	"io"
+	"iter"
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Parts reads the sources of a node's merged view. [store.DB] does.
+type Parts interface {
+	ReadParts(ctx context.Context, f func([]store.Part) error) error
+}
+
+// WriteClaims writes the fragment of a topic, as the inputs of a derived collection say it now. Each statement has item identifiers that
+// begin with the source locator prefixes of those who assert it. Another collection asserts all that it says itself.
+func WriteClaims(ctx context.Context, db Parts, c *store.Collection, topic fragment.Ref, w io.Writer) error {
+	return db.ReadParts(ctx, func(all []store.Part) error {
+		var parts []merge.Part
+		for _, p := range all {
+			if p.Own && p.Name == c.Name || slices.Contains(c.DerivedFrom, p.Name) && !p.Derived {
+				parts = append(parts, merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Claims: true, Published: p.Own})
+			}
+		}
+		view := merge.NewView(ctx, parts...)
+		f, err := Resolve(view, c.Filter)
+		if err != nil {
+			return err
+		}
+		return fragment.Write(w, filtered{view, f}, topic, fragment.Form{Version: xtm.V21, SP: c.SP})
+	})
+}
+
+// filtered is what passes of a view.
+type filtered struct {
+	*merge.View
+	f *Filter
+}
+
+func (v filtered) Topic(si fragment.Ref) (*fragment.Topic, error) {
+	t, err := v.View.Topic(si)
+	if err != nil {
+		return nil, err
+	}
+	t, _, err = v.f.topic(t)
+	return t, err
+}
+
+func (v filtered) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
+	return func(yield func(*fragment.Association, error) bool) {
+		for a, err := range v.View.AssociationsOf(player, part) {
+			passes := true
+			if err == nil {
+				passes, err = v.f.association(a)
+			}
+			if passes && !yield(a, err) || err != nil {
+				return
+			}
+		}
+	}
+}
