@@ -44,6 +44,9 @@ const RelCurrentSnapshot Rel = NamespaceOwn + "/current-snapshot"
 // are below that address.
 const RelStateDigest Rel = NamespaceOwn + "/state-digest"
 
+// RelDuplicate leads from the fragments feed to the same one on another server (RFC 6249 §3.1, "duplicate" Link Relation).
+const RelDuplicate Rel = "duplicate"
+
 // RelOrigin is our own relation, from the fragments feed of a replica to that of the collection that it replicates.
 const RelOrigin Rel = NamespaceOwn + "/origin"
 

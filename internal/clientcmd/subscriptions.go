@@ -109,6 +109,9 @@ Other ways to follow a source:
 			if len(s.DerivedFrom) > 0 {
 				a.printf("the source is derived from %s\n", strings.Join(s.DerivedFrom, " "))
 			}
+			if len(s.Duplicates) > 0 && len(o.Replicas) == 0 {
+				a.printf("others serve it as well: %s (\"unsubscribe\", and \"subscribe\" with these after the first address, to go on while it is away)\n", strings.Join(s.Duplicates, " "))
+			}
 			if s.Key != "" {
 				a.printf("the source is signed, and is followed only while it is, by the key %s\n", s.Key)
 			}

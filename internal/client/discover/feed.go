@@ -159,13 +159,16 @@ func (f Finder) subscriptionTo(feed *feeds.Feed, at, snapshots, sp string) (*sto
 		return nil, err
 	}
 	s.SnapshotsFeed, s.FeedID, s.Key, s.Checkpoint = snapshots, feed.ID, feed.Key, feed.Checkpoint
-	s.DerivedFrom = DerivedFrom(feed)
+	s.DerivedFrom, s.Duplicates = DerivedFrom(feed), linked(feed, feeds.RelDuplicate)
 	return s, nil
 }
 
 // DerivedFrom returns the URLs of the fragments feeds that the one of a recent document is derived from, none for a primary one.
-func DerivedFrom(recent *feeds.Feed) (urls []string) {
-	for _, l := range recent.Find(feeds.RelDerivedFrom) {
+func DerivedFrom(recent *feeds.Feed) []string { return linked(recent, feeds.RelDerivedFrom) }
+
+// linked returns the URLs to which a relation leads.
+func linked(recent *feeds.Feed, rel feeds.Rel) (urls []string) {
+	for _, l := range recent.Find(rel) {
 		if !slices.Contains(urls, l.Href) {
 			urls = append(urls, l.Href)
 		}

@@ -38,10 +38,14 @@ func (o Origins) SetChecked(ctx context.Context, h http.Header, c *store.Collect
 
 // Links returns the links from the fragments feed of a replica to that of its origin.
 func Links(c *store.Collection) []feeds.Link {
-	if c.Replica == nil {
-		return nil
+	var links []feeds.Link
+	if c.Replica != nil {
+		links = append(links, feeds.Link{Rel: feeds.RelOrigin, Type: feeds.MediaTypeAtom, Href: c.Replica.Origin})
 	}
-	return []feeds.Link{{Rel: feeds.RelOrigin, Type: feeds.MediaTypeAtom, Href: c.Replica.Origin}}
+	for _, mirror := range c.Mirrors {
+		links = append(links, feeds.Link{Rel: feeds.RelDuplicate, Type: feeds.MediaTypeAtom, Href: mirror + "/fragments"})
+	}
+	return links
 }
 
 // State returns all that may change of a replica besides its log.

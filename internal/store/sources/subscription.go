@@ -38,6 +38,9 @@ type Subscription struct {
 
 	// DerivedFrom are the URLs of the fragments feeds that the source is derived from, by its word; none: it is primary.
 	DerivedFrom []string `json:",omitempty"`
+
+	// Duplicates are the URLs of the same feed on other servers, by the word of the source when it was subscribed to. They are not kept.
+	Duplicates []string `json:"-"`
 	// Addresses are where the source can be read: the first is its authority, the others are replicas of it. The feeds above are those
 	// of the address that was used last. None: there is that one address.
 	Addresses []Address `json:",omitempty"`
