@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/tmshare"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -95,6 +97,8 @@ func (c *Client) wordOf(s *store.Subscription, a *candidate) error {
 	return fmt.Errorf("it is a replica that is behind what is held here: it was last in step at %s, the copy at %s", feeds.FormatTime(a.checked), feeds.FormatTime(s.Checked))
 }
 
+var errCacheBehind = errors.New("a cache on the way has an older feed than the server: nothing is changed, the next round reads it again")
+
 // mayReplace returns an error where a history that does not go on from the mark is no reason to replace the source.
 func (c *Client) mayReplace(ctx context.Context, s *store.Subscription, reason string) error {
 	if s.Protocol != store.TMShare || s.State == nil {
@@ -102,9 +106,12 @@ func (c *Client) mayReplace(ctx context.Context, s *store.Subscription, reason s
 	}
 	a := candidate{Address: store.Address{FragmentsFeed: s.FragmentsFeed}, err: errors.New(reason)}
 	if s.FragmentsFeed == s.Authority() {
-		recent, answer, err := c.recent(ctx, s.FragmentsFeed, "")
+		recent, answer, err := c.recent(ctx, c.fetcher(), s.FragmentsFeed, "")
 		if err != nil {
 			return err
+		}
+		if now, _, err := c.recent(ctx, c.fetcher().Uncached(), s.FragmentsFeed, ""); err != nil || now.ID == recent.ID && now.Updated.After(recent.Updated) {
+			return cmp.Or(err, errCacheBehind)
 		}
 		a.lost, a.checked = true, tmshare.Checked(answer)
 		_, a.replica = recent.Link(feeds.RelOrigin)
@@ -116,12 +123,12 @@ func (c *Client) mayReplace(ctx context.Context, s *store.Subscription, reason s
 }
 
 // recent fetches the recent document of a feed; nil says that it has the ETag still.
-func (c *Client) recent(ctx context.Context, ref, etag string) (*feeds.Feed, *fetch.Answer, error) {
-	allowURL, err := c.fetcher().AllowURL(ref)
+func (c *Client) recent(ctx context.Context, f *fetch.Fetcher, ref, etag string) (*feeds.Feed, *fetch.Answer, error) {
+	allowURL, err := f.AllowURL(ref)
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.getFeed(ctx, ref, etag, allowURL)
+	return follow.Feed(ctx, f, c.Feed, ref, etag, allowURL)
 }
 
 // look finds out whether an address is usable.
@@ -131,7 +138,7 @@ func (c *Client) look(ctx context.Context, s *store.Subscription, a store.Addres
 	if a.FragmentsFeed == s.FragmentsFeed && s.State != nil && s.Staging == nil {
 		etag = s.ETag
 	}
-	recent, answer, err := c.recent(ctx, a.FragmentsFeed, etag)
+	recent, answer, err := c.recent(ctx, c.fetcher(), a.FragmentsFeed, etag)
 	if err != nil {
 		met.err = err
 		return met

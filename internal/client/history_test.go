@@ -247,6 +247,32 @@ func TestSnapshotOfAHistoryThatWasGivenUpIsNotLoaded(t *testing.T) {
 	assert.False(t, s.sync().CleanStart)
 }
 
+// A cache may have a feed that is older than the copy, which looks as if the server had been put back to a backup.
+func TestCacheThatIsBehindIsNoOtherHistory(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(3, "v1")...))
+	s := subscribed(t, o)
+	s.sync()
+	stale := remembering(isRecent)
+	o.BreakWith(stale)
+	_, err := s.Sync(t.Context(), "egov") // which the cache keeps
+	require.NoError(t, err)
+	o.BreakWith(nil)
+	o.Put(doc(topics(5, "v2")...))
+	s.sync()
+
+	o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+		r.Header.Del("If-None-Match")
+		return r.Header.Get("Cache-Control") != "no-cache" && stale(w, r, real)
+	})
+	_, err = s.syncFails()
+	require.ErrorContains(t, err, "a cache on the way has an older feed than the server")
+	s.has(o, doc(topics(5, "v2")...))
+	o.BreakWith(nil)
+	assert.False(t, s.sync().CleanStart)
+	s.has(o, doc(topics(5, "v2")...))
+}
+
 // remembering is a cache: it answers the requests that it is for as they were answered first.
 func remembering(wanted func(*http.Request) bool) fault {
 	var kept sync.Map // of answers, by path

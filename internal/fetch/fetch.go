@@ -117,6 +117,9 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 		req.Header.Set("If-None-Match", r.ETag)
 	}
 	req.Header.Set("Accept-Encoding", acceptCodings)
+	if f.uncached {
+		req.Header.Set("Cache-Control", "no-cache")
+	}
 	if r.Prepare != nil {
 		r.Prepare(req.Header)
 	}

@@ -29,6 +29,15 @@ type Fetcher struct {
 
 	Logger *slog.Logger
 	Now    func() time.Time
+
+	uncached bool
+}
+
+// Uncached returns a fetcher that asks caches for what the server has now (RFC 9111 §5.2.1.4, no-cache).
+func (f *Fetcher) Uncached() *Fetcher {
+	own := *f
+	own.uncached = true
+	return &own
 }
 
 // WithDefaults returns f with defaults for the fields that are zero.
