@@ -43,6 +43,22 @@ func (t *Topic) HasReifiers() bool {
 	return slices.ContainsFunc(t.Occurrences, func(o Occurrence) bool { return o.Reifier != "" })
 }
 
+// ReifiedOnly returns t with nothing but the statements that are reified.
+func (t *Topic) ReifiedOnly() *Topic {
+	only := &Topic{Identity: t.Identity}
+	for _, n := range t.Names {
+		if n.HasReifiers() {
+			only.Names = append(only.Names, n)
+		}
+	}
+	for _, o := range t.Occurrences {
+		if o.Reifier != "" {
+			only.Occurrences = append(only.Occurrences, o)
+		}
+	}
+	return only
+}
+
 // HasReifiers reports whether n or one of its variants is reified.
 func (n *Name) HasReifiers() bool {
 	return n.Reifier != "" || slices.ContainsFunc(n.Variants, func(v Variant) bool { return v.Reifier != "" })

@@ -54,8 +54,10 @@ func (v *View) settle() error {
 	if v.settled {
 		return nil
 	}
-	*v = View{ctx: v.ctx, parts: v.parts, sources: v.sources, only: v.only, refs: map[fragment.Ref]resolved{}} // nothing of an attempt that failed
-	if err := v.settleReifiers(); err != nil {
+	*v = View{ctx: v.ctx, parts: v.parts, sources: v.sources, only: v.only, kept: v.kept, refs: map[fragment.Ref]resolved{}} // nothing of an attempt that failed
+	if v.kept != nil {
+		v.chosen, v.vocabulary = v.kept.Chosen, v.kept.Vocabulary
+	} else if err := v.settleReifiers(); err != nil {
 		return err
 	}
 	for _, psi := range vocabulary {
@@ -85,7 +87,7 @@ func (v *View) settleReifiers() error {
 			if err != nil {
 				return err
 			}
-			records.topics = append(records.topics, reifiedOnly(t))
+			records.topics = append(records.topics, t.ReifiedOnly())
 		}
 		for a, err := range reifiedAssociations(p.Source) {
 			if err != nil {
@@ -123,22 +125,6 @@ func (v *View) settleReifiers() error {
 		return err
 	}
 	return v.chooseReifiers(j.tm, all)
-}
-
-// reifiedOnly returns t with nothing but the statements that are reified.
-func reifiedOnly(t *fragment.Topic) *fragment.Topic {
-	only := &fragment.Topic{Identity: t.Identity}
-	for _, n := range t.Names {
-		if n.HasReifiers() {
-			only.Names = append(only.Names, n)
-		}
-	}
-	for _, o := range t.Occurrences {
-		if o.Reifier != "" {
-			only.Occurrences = append(only.Occurrences, o)
-		}
-	}
-	return only
 }
 
 // identify gives the joiner all topics that the records speak of, in the order
@@ -267,8 +253,11 @@ func (v *View) chooseReifiers(tm *tmdm.TopicMap, all []reifiedRecords) error {
 // Settlement is something that a view has found out about reifiers. It bears on topics whose records need not
 // have changed: who keeps what a view says compares the settlements of two views.
 type Settlement struct {
-	Topics []fragment.Ref // the topics that it bears on, each by one of its subject identifiers
+	Topics []fragment.Ref // the topics that it bears on, each by one of its subject identifiers; those that are one, if Statement is ""
 	Key    string         // equal settlements have equal keys
+
+	Statement string       // the key of a statement about which the sources disagree
+	Reifier   fragment.Ref // that the view has chosen for it
 }
 
 // Settlements returns which topics are one because they reify equal statements, and about which statements the sources
@@ -281,16 +270,40 @@ func (v *View) Settlements() ([]Settlement, error) {
 		return nil, err
 	}
 	var all []Settlement
-	for t, err := range v.joined.Topics() {
+	for t, err := range v.sources[len(v.parts)].Topics() {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Settlement{t.SubjectIdentifiers, string(appendRefs([]byte("joined"), t.SubjectIdentifiers))})
+		all = append(all, Settlement{Topics: t.SubjectIdentifiers, Key: string(appendRefs([]byte("joined"), t.SubjectIdentifiers))})
 	}
 	for _, key := range slices.Sorted(maps.Keys(v.chosen)) {
-		all = append(all, Settlement{v.about[key], string(appendText([]byte("chosen"), key, string(v.chosen[key])))})
+		reifier := v.chosen[key]
+		all = append(all, Settlement{v.about[key], string(appendText([]byte("chosen"), key, string(reifier))), key, reifier})
 	}
 	return all, nil
+}
+
+// Kept are the settlements of a view as somebody has kept them.
+type Kept struct {
+	Joined     fragment.Source         // a topic for each settlement that joins topics, with these as its subject identifiers
+	Chosen     map[string]fragment.Ref // reifiers of the other settlements, by their statements
+	Vocabulary bool                    // what [View.Vocabulary] has returned
+}
+
+// Keep has the view use the settlements of an earlier one. So it costs no reading of what is reified. No reified statement of
+// the sources may have changed since, nor which topics such statements mention. It must be called before anything is read.
+func (v *View) Keep(k *Kept) {
+	v.kept = k
+	v.sources[len(v.parts)] = k.Joined
+}
+
+// Vocabulary reports whether type-instance associations may differ in what they are from what the sources say.
+func (v *View) Vocabulary() (bool, error) {
+	if v.only != nil {
+		return false, nil
+	}
+	err := v.settle()
+	return v.vocabulary, err
 }
 
 // topicReifiers yields the statements of t by their keys in the view, with their

@@ -55,6 +55,7 @@ type View struct {
 	last *subject                  // the last that was found, identities at least
 
 	settled    bool
+	kept       *Kept                     // of an earlier view, if its settlements hold for this one
 	joined     Memory                    // a record for each set of reifiers that are one
 	chosen     map[string]fragment.Ref   // reifiers of statements about which the sources disagree, by key
 	about      map[string][]fragment.Ref // whom these statements are about, by subject identifiers

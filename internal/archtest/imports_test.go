@@ -61,7 +61,7 @@ var layers = map[string][]string{
 		"internal/store/collections", "internal/store/derived", "internal/store/datafolder", "internal/store/inputs", "internal/store/keys", "internal/store/logtree", "internal/store/records", "internal/store/rejections", "internal/store/rendered", "internal/store/replicas", "internal/store/settings", "internal/store/sources", "internal/store/txn"},
 	"internal/derive":        {"tmdm", "xtm", "fragment", "merge", "internal/store"},
 	"internal/store/inputs":  {"fragment", "merge", "internal/store/collections", "internal/store/derived", "internal/store/keys", "internal/store/sources", "internal/store/txn"},
-	"internal/store/derived": {"fragment", "internal/kv", "internal/store/keys", "internal/store/records", "internal/store/txn"},
+	"internal/store/derived": {"fragment", "merge", "tmdm", "internal/kv", "internal/store/keys", "internal/store/records", "internal/store/txn"},
 	"internal/history":       {"feeds", "tmdm", "xtm", "fragment", "fragment/stream", "merge", "internal/extsort", "internal/formats/mapdiff", "internal/store"},
 	"internal/backup":        {"internal/durable", "internal/store", "internal/store/datafolder"},
 	"internal/resources":     {"internal/durable", "internal/iri", "internal/formats", "xtm", "fragment", "feeds", "feeds/resourcesync", "internal/store", "internal/store/rendered", "internal/xml/patch"},

@@ -35,11 +35,7 @@ func update(ctx context.Context, d *store.Deriving, state merge.State) (*fragmen
 		parts = append(parts, merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Published: p.Own})
 	}
 	view := merge.NewView(ctx, parts...)
-	settlements, err := view.Settlements()
-	if err != nil {
-		return nil, err
-	}
-	differ, err := d.Settle(settlements)
+	differ, err := d.Settle(view)
 	if err != nil {
 		return nil, err
 	}

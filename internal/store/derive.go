@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -73,26 +72,7 @@ func (d *Deriving) Means(all [][]fragment.Ref) error {
 	return err
 }
 
-// Settle keeps what is found out about reifiers, and returns whom what differs from the last time bears on.
-func (d *Deriving) Settle(all []merge.Settlement) (differ []fragment.Ref, err error) {
-	before, err := derived.Settlements(d.tx, d.number)
-	if err != nil || len(before)+len(all) == 0 {
-		return nil, err
-	}
-	now := map[string][]fragment.Ref{}
-	for _, s := range all {
-		key := fmt.Sprintf("%x", s.Key)
-		if now[key] = s.Topics; before[key] == nil {
-			differ = append(differ, s.Topics...)
-		}
-	}
-	for key, topics := range before {
-		if now[key] == nil {
-			differ = append(differ, topics...)
-		}
-	}
-	if len(differ) == 0 {
-		return nil, nil
-	}
-	return differ, derived.PutSettlements(d.tx, d.number, now)
+// Settle gives the view what is kept of reifiers, and returns whom what differs from the last time bears on.
+func (d *Deriving) Settle(view *merge.View) (differ []fragment.Ref, err error) {
+	return derived.Settle(d.tx, d.number, view)
 }

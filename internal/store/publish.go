@@ -56,10 +56,10 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		if err := db.keepFirstFragments(ctx, t, c, state, change); err != nil {
 			return err
 		}
-		if err := records.ApplyChange(state, change); err != nil {
+		if err := derived.MarkChange(records.Of(t, c.SourceKey()), name, change, func(i int) string { return c.Path(db.run, c.Head+1+uint64(i)) }); err != nil {
 			return err
 		}
-		if err := derived.MarkChange(t, name, change, func(i int) string { return c.Path(db.run, c.Head+1+uint64(i)) }); err != nil {
+		if err := records.ApplyChange(state, change); err != nil {
 			return err
 		}
 		digest, err := c.Digest(t)

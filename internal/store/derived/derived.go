@@ -3,23 +3,21 @@
 package derived
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // What the rows of a derived collection are, by the byte behind its number.
 const (
-	kindDirty       = 'd' // subject identifier → entries of inputs (lines): the topic has to be derived again
-	kindWalk        = 'w' // source → the topic before the first one of it that has to be
-	kindSettlements = 's' // → what its last update has found out about reifiers (JSON)
-	kindMeant       = 'm' // → whom its filter meant in the last update (JSON)
+	kindDirty = 'q' // place in the queue → subject identifier: the topic has to be derived again
+	kindVia   = 'v' // subject identifier in that queue → 1, and the entries of inputs that have brought this about (lines)
+	kindWalk  = 'w' // source → the topic before the first one of it that has to be
+	kindMeant = 'm' // → whom its filter meant in the last update (JSON)
 )
 
 func key(number uint32, kind byte) []byte {
@@ -96,24 +94,29 @@ func Mark(t *txn.Tx, input string, refs func(yield func(ref fragment.Ref, via st
 const mostVia = 10
 
 func mark(t *txn.Tx, number uint32, ref fragment.Ref, via string) error {
-	row := append(key(number, kindDirty), ref...)
+	row := append(key(number, kindVia), ref...)
 	before, err := t.Get(row)
 	if err != nil {
 		return err
+	}
+	if before == nil {
+		if err := enqueue(t, number, kindDirty, []byte(ref)); err != nil {
+			return err
+		}
 	}
 	all := lines(before)
 	if via != "" && !slices.Contains(all, via) {
 		all = append(all, via)
 		all = all[max(0, len(all)-mostVia):]
 	}
-	return t.Put(row, []byte(strings.Join(all, "\n")))
+	return t.Put(row, append([]byte{1}, strings.Join(all, "\n")...))
 }
 
 func lines(row []byte) []string {
-	if len(row) == 0 {
+	if len(row) < 2 {
 		return nil
 	}
-	return strings.Split(string(row), "\n")
+	return strings.Split(string(row[1:]), "\n")
 }
 
 // MarkOf writes that topics of one derived collection have to be derived again.
@@ -130,6 +133,9 @@ func MarkOf(t *txn.Tx, number uint32, refs ...fragment.Ref) error {
 func MarkAll(t *txn.Tx, input string, sources ...keys.Source) error {
 	numbers, err := Of(t, input)
 	for _, n := range numbers {
+		if err == nil {
+			err = unsettle(t, n)
+		}
 		for _, id := range sources {
 			if err == nil {
 				err = Walk(t, n, id)
@@ -142,6 +148,9 @@ func MarkAll(t *txn.Tx, input string, sources ...keys.Source) error {
 // MarkGone is MarkAll of a source that is about to be removed. Each of its topics has a row of its own, since it cannot be read
 // any more when they are derived.
 func MarkGone(t *txn.Tx, input string, id keys.Source) error {
+	if err := MarkAll(t, input); err != nil {
+		return err
+	}
 	return Mark(t, input, func(yield func(fragment.Ref, string)) {
 		for r, err := range t.ScanInPlace(id.Key(keys.TableTopic), nil) {
 			if err != nil {
@@ -161,22 +170,26 @@ func Walk(t *txn.Tx, number uint32, id keys.Source) error {
 // that there are other topics.
 func Take(t *txn.Tx, number uint32, n int) (refs []fragment.Ref, via map[fragment.Ref][]string, more bool, err error) {
 	via = map[fragment.Ref][]string{}
-	prefix := key(number, kindDirty)
-	for r, err := range t.Scan(prefix, nil) {
+	rows, more, err := dequeue(t, number, kindDirty, n)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	for _, row := range rows {
+		ref, at := fragment.Ref(row), append(key(number, kindVia), row...)
+		noted, err := t.Get(at)
 		if err != nil {
 			return nil, nil, false, err
 		}
-		if len(refs) == n {
-			return refs, via, true, nil
-		}
-		ref := fragment.Ref(r.Key[len(prefix):])
 		refs = append(refs, ref)
-		if all := lines(r.Value); all != nil {
+		if all := lines(noted); all != nil {
 			via[ref] = all
 		}
-		if err := t.Delete(r.Key); err != nil {
+		if err := t.Delete(at); err != nil {
 			return nil, nil, false, err
 		}
+	}
+	if more {
+		return refs, via, true, nil
 	}
 	for r, err := range t.Scan(key(number, kindWalk), nil) {
 		if err != nil {
@@ -212,21 +225,6 @@ func step(t *txn.Tx, walk kv.Row, refs []fragment.Ref, n int) ([]fragment.Ref, e
 	return refs, t.Delete(walk.Key)
 }
 
-// Settlements returns what the last update has found out about reifiers: whom it bears on, by what it is.
-func Settlements(t *txn.Tx, number uint32) (map[string][]fragment.Ref, error) {
-	row, err := t.Get(key(number, kindSettlements))
-	if row == nil || err != nil {
-		return nil, err
-	}
-	var all map[string][]fragment.Ref
-	return all, json.Unmarshal(row, &all)
-}
-
-// PutSettlements keeps them.
-func PutSettlements(t *txn.Tx, number uint32, all map[string][]fragment.Ref) error {
-	return t.PutJSON(key(number, kindSettlements), all)
-}
-
 // PutMeant keeps whom the filter of a derived collection means. It reports whether these are others than before.
 func PutMeant(t *txn.Tx, number uint32, all [][]fragment.Ref) (differ bool, err error) {
 	var before [][]fragment.Ref
@@ -235,68 +233,4 @@ func PutMeant(t *txn.Tx, number uint32, all [][]fragment.Ref) (differ bool, err 
 		return false, err
 	}
 	return true, t.PutJSON(key(number, kindMeant), all)
-}
-
-// Watched are the records of an input. Its changes are noted.
-type Watched struct {
-	records.State
-	Input string
-	Via   string // the entry that is applied, "" for none
-}
-
-// PutTopic implements [merge.State].
-func (w *Watched) PutTopic(topic *fragment.Topic) error {
-	return first(w.mark(topic.TopicSI()), func() error { return w.State.PutTopic(topic) })
-}
-
-// DeleteTopic implements [merge.State].
-func (w *Watched) DeleteTopic(topic *fragment.Topic) error {
-	return first(w.mark(topic.TopicSI()), func() error { return w.State.DeleteTopic(topic) })
-}
-
-// PutAssociation implements [merge.State].
-func (w *Watched) PutAssociation(a *fragment.Association) error {
-	return first(w.mark(a.Players()...), func() error { return w.State.PutAssociation(a) })
-}
-
-// DeleteAssociation implements [merge.State].
-func (w *Watched) DeleteAssociation(a *fragment.Association) error {
-	return first(w.mark(a.Players()...), func() error { return w.State.DeleteAssociation(a) })
-}
-
-func (w *Watched) mark(refs ...fragment.Ref) error {
-	return Mark(w.Tx(), w.Input, func(yield func(fragment.Ref, string)) {
-		for _, ref := range refs {
-			yield(ref, w.Via)
-		}
-	})
-}
-
-func first(err error, then func() error) error {
-	if err != nil {
-		return err
-	}
-	return then()
-}
-
-// MarkChange notes the change of an input that is a collection of this node. via names the entry of the change with an index.
-func MarkChange(t *txn.Tx, input string, c *fragment.Change, via func(i int) string) error {
-	return Mark(t, input, func(yield func(fragment.Ref, string)) {
-		for _, topic := range c.PutTopics {
-			yield(topic.TopicSI(), "")
-		}
-		for _, ref := range c.DeleteTopics {
-			yield(ref, "")
-		}
-		for _, list := range [][]*fragment.Association{c.PutAssociations, c.DeleteAssociations} {
-			for _, a := range list {
-				for _, p := range a.Players() {
-					yield(p, "")
-				}
-			}
-		}
-		for i := range c.Entries {
-			yield(c.Entries[i].TopicSI, via(i))
-		}
-	})
 }

@@ -34,7 +34,7 @@ const (
 	TableDescribed    = 'd' // source, TopicSI → record id
 	TableDigest       = 'p' // source, path → node of the tree of the state digest
 	TableRejection    = 'x' // subscription, key of a claim → Rejection (JSON)
-	TableDerived      = 'u' // collection, 'd', 'w' or 's' and more → what a derived collection still has to take from its inputs
+	TableDerived      = 'u' // collection, kind of row, and more → what a derived collection still has to take from its inputs
 	TableInput        = 'v' // name of a source → numbers of the collections that are derived from it (JSON)
 	TableStagedLog    = 'w' // name → Collection (JSON): a replica whose log is being made
 	TableActivity     = 'y' // number → Activity (JSON)

@@ -277,6 +277,15 @@ func (s State) like(a *fragment.Association) (key, record []byte, err error) {
 	return nil, nil, nil
 }
 
+// Stored returns the association with the key of a, nil if there is none.
+func (s State) Stored(a *fragment.Association) (*fragment.Association, error) {
+	key, record, err := s.like(a)
+	if record == nil || err != nil {
+		return nil, err
+	}
+	return unmarshalAssociation(key, record)
+}
+
 // HasAssociation reports whether there is an association with the key of a.
 func (s State) HasAssociation(a *fragment.Association) (bool, error) {
 	_, record, err := s.like(a)
