@@ -148,11 +148,7 @@ func (c *Client) look(ctx context.Context, s *store.Subscription, a store.Addres
 		return met
 	}
 	_, met.replica = recent.Link(feeds.RelOrigin)
-	for i := range recent.Entries {
-		if at := recent.Entries[i].Updated; at.After(met.head) {
-			met.head = at
-		}
-	}
+	met.head = newestOf(recent).Updated
 	if p == nil {
 		met.err = checkPrefix(s, recent.ServerSrcLocatorPrefix, a.FragmentsFeed, true)
 		return met

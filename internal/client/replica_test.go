@@ -228,6 +228,36 @@ func TestAnotherAddressIsFollowedWhileTheFirstIsGone(t *testing.T) {
 	sameLog(t, second.origin, o)
 }
 
+// A snapshot that is later than the feed that a cache has kept is no beginning for a log.
+func TestReplicaDoesNotBeginFromAnOldFeed(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	o.Create("egov", doc(topic("oslo", "Oslo")))
+	old := o.Ask("GET", "/topicmaps/egov/fragments", "", "").Body.Bytes()
+	o.Put(doc(topic("oslo", "Christiania")))
+	o.TakeSnapshot()
+	r := newReplica(t, o)
+	read := 0
+	o.BreakWith(func(w http.ResponseWriter, asked *http.Request, _ http.Handler) bool {
+		if !strings.HasSuffix(asked.URL.Path, "/fragments") {
+			return false
+		}
+		if read++; read != 2 { // the first is looked at, of the second the log is made
+			return false
+		}
+		w.Header().Set("Content-Type", feeds.MediaTypeAtom)
+		_, _ = w.Write(old)
+		return true
+	})
+	_, err := r.peer.Sync(t.Context(), "egov")
+	require.ErrorContains(t, err, "cache")
+	o.BreakWith(nil)
+	r.sync(t)
+	o.Put(doc(topic("oslo", "Oslo, again")))
+	r.sync(t)
+	sameLog(t, r.origin, o)
+}
+
 // A replica that is an authority is believed only if it has seen its origin later than its subscriber was in step.
 func TestAuthorityThatIsBehindWaits(t *testing.T) {
 	t.Parallel()

@@ -75,12 +75,7 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recen
 // entries may move.
 func markOf(snapshot *feeds.Entry, recent *feeds.Feed) store.Mark {
 	mark := store.Mark{Updated: snapshot.Updated, Digest: snapshot.Digest}
-	var newest feeds.Entry
-	for _, e := range recent.Entries {
-		if e.Updated.After(newest.Updated) {
-			newest = e
-		}
-	}
+	newest := newestOf(recent)
 	switch {
 	case newest.State == "" || newest.Updated.Before(mark.Updated):
 	case newest.Updated.Equal(mark.Updated):
@@ -89,6 +84,15 @@ func markOf(snapshot *feeds.Entry, recent *feeds.Feed) store.Mark {
 		mark.Relied = follow.Key(newest.ID, newest.Updated)
 	}
 	return mark
+}
+
+func newestOf(f *feeds.Feed) (newest feeds.Entry) {
+	for _, e := range f.Entries {
+		if e.Updated.After(newest.Updated) {
+			newest = e
+		}
+	}
+	return newest
 }
 
 // provable reports whether the feed can show that its history is the one that a mark belongs
@@ -232,9 +236,20 @@ func (c *Client) stageLog(ctx context.Context, s *store.Subscription, feedID str
 		return err
 	}
 	u.source.Until, u.source.Kept = until, true
+	var newest time.Time
+	check := u.source.Check
+	u.source.Check = func(f *feeds.Feed, from string, recent bool) error {
+		if at := newestOf(f).Updated; at.After(newest) {
+			newest = at
+		}
+		return check(f, from, recent)
+	}
 	n, err := u.source.Delta(ctx, s.FragmentsFeed, follow.Mark{Feed: feedID}, nil)
 	if err != nil {
 		return err
+	}
+	if !newest.IsZero() && newest.Before(until) { // a cache has kept it. What the log would lack, a later round could not bring
+		return errors.Join(misfit(errors.New("the snapshot is later than all entries of the feed")), n.Close())
 	}
 	p, err := n.Plan(ctx, nil, nil)
 	if err == nil {
