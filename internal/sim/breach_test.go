@@ -51,7 +51,7 @@ func (b breach) rounded(n *node, f *followed) {
 
 // needs is what a breach comes to bear on. It happens more often than in other runs.
 type needs struct {
-	restores, replicas bool
+	restores, replicas, derives bool
 }
 
 // breaches are rules that are left out. Each must be noticed.
@@ -61,6 +61,7 @@ var breaches = []breach{
 	{name: "a replica that is behind is believed", needs: needs{restores: true, replicas: true}, transport: credulous},
 	{name: "any address may say that the history is another one", needs: needs{restores: true, replicas: true}, transport: gullible, store: rotate},
 	{name: "an address need not have the entry at the mark", needs: needs{restores: true, replicas: true}, store: forget},
+	{name: "what is derived is derived from", needs: needs{derives: true}, transport: unlinked},
 	{name: "the mark is committed before what it stands for", store: hasty},
 }
 
@@ -90,6 +91,29 @@ func (b believing) RoundTrip(r *http.Request) (*http.Response, error) {
 		res.Header.Set(feeds.CheckedHeader, feeds.FormatTime(time.Date(2099, 1, 1, 0, 0, int(credulity.Add(1)), 0, time.UTC)))
 	}
 	return res, err
+}
+
+// plain is a client to which derived collections seem to be primary.
+type plain struct{ http.RoundTripper }
+
+func unlinked(_ *node, t http.RoundTripper) http.RoundTripper { return plain{t} }
+
+var derivedFrom = regexp.MustCompile(`<link [^>]*` + regexp.QuoteMeta(feeds.RelDerivedFrom) + `[^>]*>`)
+
+func (p plain) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Del("Accept-Encoding")
+	res, err := p.RoundTripper.RoundTrip(r)
+	if err != nil || !strings.HasPrefix(res.Header.Get("Content-Type"), feeds.MediaTypeAtom) {
+		return res, err
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	header := res.Header.Clone()
+	header.Del("Content-Length")
+	return answer{res.StatusCode, header, derivedFrom.ReplaceAll(body, nil)}.response(r, nil), nil
 }
 
 // changed is a store with subscriptions that a round reads otherwise than they are.

@@ -27,11 +27,7 @@ func (n *node) own() {
 
 // merged requires that the merged view of a node is what its own collection and those that it follows say together, less what it rejects.
 func (n *node) merged() {
-	all := n.primaries()
-	if all == nil {
-		return
-	}
-	want := union(all)
+	want := union(n.brought())
 	if want.disputed { // which statement the topic reifies then depends on the order
 		n.w.counts.disputed++
 		return
@@ -45,30 +41,24 @@ func (n *node) merged() {
 	n.w.sameSets(want.all(), seen(tm), "the merged view of %s", n.name)
 }
 
-// primaries are the collections that a node brings together, as their origins have them; nil where one cannot be asked.
-func (n *node) primaries() []said {
-	var all []said
-	for _, o := range n.w.nodes {
-		follows := o == n
-		for _, f := range n.follows {
-			follows = follows || f.origin == o
-		}
-		if !follows {
-			continue
-		}
-		if o.dead {
-			return nil
-		}
-		o.parts(func(p *store.Part) {
-			if p.Own {
-				s := n.w.read(p.SP, p.Source)
-				left := s.less(n.rejected[o.name])
-				n.w.counts.hidden += s.size() - left.size()
-				all = append(all, left)
-			}
-		})
+// brought are the collections that a node brings together, less what it rejects.
+func (n *node) brought() []said {
+	all := []said{n.published(n.name)}
+	for _, f := range n.follows {
+		s := n.of(f)
+		left := s.less(n.rejected[f.name])
+		n.w.counts.hidden += s.size() - left.size()
+		all = append(all, left)
 	}
 	return all
+}
+
+// of is what the origin says of what is followed. Where no way leads there, it is what the node has.
+func (n *node) of(f *followed) said {
+	if f.origin.dead || f.unreachable() {
+		return n.held(f)
+	}
+	return f.origin.published(f.name)
 }
 
 // seen is what a topic map says, as the oracle says it.
@@ -89,7 +79,8 @@ func seen(tm *tmdm.TopicMap) map[string]bool {
 			name := fmt.Sprintf("name of %s type %s scope %s: %q", of, called(n.Type()), themes(n.Scope()), n.Value())
 			all[name+reifier(n)] = true
 			for _, v := range n.Variants() {
-				all[fmt.Sprintf("variant scope %s: %q^^%s of %s%s", themes(v.Scope()), v.Value(), v.Datatype(), name, reifier(v))] = true
+				kind := variantKind(themes(v.Scope()), themes(n.Scope()))
+				all[fmt.Sprintf("%s scope %s: %q^^%s of %s%s", kind, themes(v.Scope()), v.Value(), v.Datatype(), name, reifier(v))] = true
 			}
 		}
 		for _, o := range t.Occurrences() {

@@ -39,6 +39,7 @@ type node struct {
 	backups     []backup
 	ever        map[string]bool // the state digests of all that was published
 	rejected    rejected
+	derived     *derivation // nil: nothing
 
 	rows   *memory.Engine
 	dir    string
@@ -65,6 +66,7 @@ type backup struct {
 	snapshots string // folder with the files of snapshots
 	document  []byte // that the editor had
 	rejected  rejected
+	derived   *derivation
 }
 
 const token = "the-token-of-the-simulation"
@@ -191,8 +193,10 @@ func (n *node) put(document []byte) bool {
 }
 
 // note notes what is published.
-func (n *node) note() {
-	err := n.db.View(background, n.name, func(v *store.View) error {
+func (n *node) note() { n.noteOf(n.name) }
+
+func (n *node) noteOf(name string) {
+	err := n.db.View(background, name, func(v *store.View) error {
 		root, err := v.DigestNode(nil)
 		if err == nil {
 			n.ever[root.Digest().String()] = true
@@ -204,7 +208,7 @@ func (n *node) note() {
 
 // backup keeps what the node has now.
 func (n *node) backup() {
-	b := backup{rows: n.rows.Copy(), document: n.document(), rejected: n.rejected.clone()}
+	b := backup{rows: n.rows.Copy(), document: n.document(), rejected: n.rejected.clone(), derived: n.derived}
 	b.snapshots = filepath.Join(n.w.dir, fmt.Sprintf("backup-%s-%d", n.name, len(n.backups)))
 	n.w.must(os.CopyFS(b.snapshots, os.DirFS(filepath.Join(n.dir, datafolder.Snapshots))), "%s: a backup", n.name)
 	n.backups = append(n.backups, b)
@@ -219,7 +223,7 @@ func (n *node) restore(i int) {
 	snapshots := filepath.Join(n.dir, datafolder.Snapshots)
 	n.w.must(os.RemoveAll(snapshots), "%s: restoring", n.name)
 	n.w.must(os.CopyFS(snapshots, os.DirFS(b.snapshots)), "%s: restoring", n.name)
-	n.rows, n.rejected = b.rows.Copy(), b.rejected.clone()
+	n.rows, n.rejected, n.derived = b.rows.Copy(), b.rejected.clone(), b.derived
 	n.w.say("%s is put back to backup %d", n.name, i)
 	n.start()
 	if n.w.chance(2) {
@@ -230,23 +234,23 @@ func (n *node) restore(i int) {
 	n.unpublished = true // perhaps
 }
 
-func (n *node) snapshot() {
-	_, err := n.db.TakeSnapshot(background, n.name, 2)
-	n.w.must(err, "%s: taking a snapshot", n.name)
-	n.w.say("%s: a snapshot", n.name)
+func (n *node) snapshot(name string) {
+	_, err := n.db.TakeSnapshot(background, name, 2)
+	n.w.must(err, "%s: taking a snapshot of %s", n.name, name)
+	n.w.say("%s: a snapshot of %s", n.name, name)
 }
 
 // prune gives up the history before the newest snapshot.
-func (n *node) prune() {
-	n.snapshot()
-	_, err := n.db.Prune(background, n.name, store.Retention{Entries: 1 + uint64(n.w.rng.IntN(3))})
-	n.w.must(err, "%s: pruning", n.name)
-	n.w.say("%s: gives up its history", n.name)
+func (n *node) prune(name string) {
+	n.snapshot(name)
+	_, err := n.db.Prune(background, name, store.Retention{Entries: 1 + uint64(n.w.rng.IntN(3))})
+	n.w.must(err, "%s: pruning %s", n.name, name)
+	n.w.say("%s: gives up the history of %s", n.name, name)
 }
 
-// follow has the node follow another one.
-func (n *node) follow(origin *node) {
-	f := &followed{name: origin.name, origin: origin, at: []*node{origin}}
+// follow has the node follow a collection of another one.
+func (n *node) follow(origin *node, name string) {
+	f := &followed{name: name, origin: origin, at: []*node{origin}}
 	if n.w.replicates {
 		n.w.placed(n, f)
 	}

@@ -107,7 +107,18 @@ func (j *joined) name(of fragment.Ref, n *fragment.Name) string {
 }
 
 func (j *joined) variant(of fragment.Ref, n *fragment.Name, v *fragment.Variant) string {
-	return fmt.Sprintf("variant scope %s: %q^^%s of %s", j.set(v.Scope), v.Value, cmp.Or(v.Datatype, xsdString), j.name(of, n))
+	kind := variantKind(j.set(v.Scope), j.set(n.Scope))
+	return fmt.Sprintf("%s scope %s: %q^^%s of %s", kind, j.set(v.Scope), v.Value, cmp.Or(v.Datatype, xsdString), j.name(of, n))
+}
+
+// narrow is what a variant is called whose themes have become those of its name: ISO 13250-2 §5.5 has none such.
+const narrow = "narrow variant"
+
+func variantKind(own, names string) string {
+	if own == names {
+		return narrow
+	}
+	return "variant"
 }
 
 func (j *joined) occurrence(of fragment.Ref, o *fragment.Occurrence) string {

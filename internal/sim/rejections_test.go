@@ -23,6 +23,16 @@ func (r rejected) clone() rejected {
 	return out
 }
 
+// rejectsSome lets a node reject something, rather of what it derives from.
+func (n *node) rejectsSome() {
+	switch {
+	case n.derived != nil && len(n.derived.inputs) > 0 && n.w.chance(2):
+		n.rejects(pick(n.w, n.derived.inputs))
+	case len(n.follows) > 0:
+		n.rejects(pick(n.w, n.follows))
+	}
+}
+
 // rejects lets a node reject something of what it follows, or take that back, as a person does who names it.
 func (n *node) rejects(f *followed) {
 	all, find, change := n.claims(f), func(named reject.Named) ([]reject.Found, error) {

@@ -23,7 +23,7 @@ func (w *world) silence() {
 		}
 	}
 	for pass := 1; w.pass(pass == 1); pass++ {
-		if pass == mostPasses+2*len(w.nodes) || pass == mostPasses && !w.replicates {
+		if pass == mostPasses+2*len(w.nodes) || pass == mostPasses && !w.replicates && !w.derives {
 			w.fail("%d rounds of everybody, and there is still something new", pass)
 		}
 		w.counts.passes = max(w.counts.passes, pass)
@@ -49,6 +49,7 @@ func (w *world) pass(first bool) (news bool) {
 		if n.dead {
 			continue
 		}
+		news = n.catchUp(1000) || news
 		for _, f := range n.follows {
 			r := n.sync(f)
 			switch {
@@ -92,6 +93,10 @@ func (w *world) compare() {
 			}
 		}
 		n.merged()
+		n.together()
+	}
+	if w.derives {
+		w.replayed()
 	}
 }
 
@@ -107,18 +112,7 @@ func (n *node) inStep(f *followed) {
 	if !n.rejectsAll(f.name, n.rejected) {
 		n.w.fail("%s: it does not reject of %s what was rejected last", n.name, f.name)
 	}
-	var held, published []said
-	n.parts(func(p *store.Part) {
-		if p.Name == f.name && !p.Own {
-			held = append(held, n.w.read(p.SP, all(p.Source)))
-		}
-	})
-	f.origin.parts(func(p *store.Part) {
-		if p.Name == f.name && p.Own {
-			published = append(published, n.w.read(p.SP, p.Source))
-		}
-	})
-	n.w.same(union(published), union(held), "%s: what it holds of %s", n.name, f.name)
+	n.w.same(union([]said{f.origin.published(f.name)}), union([]said{n.held(f)}), "%s: what it holds of %s", n.name, f.name)
 	if f.replica {
 		n.sameLog(f)
 	}
@@ -171,7 +165,7 @@ func (f *followed) unreachable() bool {
 			return false
 		}
 		for _, next := range o.follows {
-			if next.origin == f.origin && next.replica && !next.unreachable() {
+			if next.name == f.name && next.replica && !next.unreachable() {
 				return false
 			}
 		}

@@ -24,6 +24,7 @@ type world struct {
 	counts counts
 
 	replicates bool // some of what is followed is served on
+	derives    bool // some publish what their sources say together
 }
 
 // counts are what the runs of a test have had, so that it can say that they were a challenge.
@@ -32,6 +33,7 @@ type counts struct {
 	crashes, restores, faults, during, dead        int
 	compared, disputed                             int // merged views
 	rejections, hidden                             int // hidden: in merged views, in the end
+	derived, together, refused                     int // entries, collections compared, attempts to derive from what is derived
 	passes                                         int // until silence, at most
 }
 
@@ -50,6 +52,9 @@ func (c *counts) add(o *counts) {
 	c.compared += o.compared
 	c.rejections += o.rejections
 	c.hidden += o.hidden
+	c.derived += o.derived
+	c.together += o.together
+	c.refused += o.refused
 	c.passes = max(c.passes, o.passes)
 }
 
@@ -123,17 +128,21 @@ func (w *world) begin() {
 		w.nodes = append(w.nodes, newNode(w, i))
 	}
 	w.replicates = w.chance(2) || w.breach.needs.replicas
+	w.derives = w.chance(2) || w.breach.needs.derives
 	topology := pick(w, []string{"ring", "star", "chain", "mesh"})
 	w.say("a %s of %d nodes", topology, n)
 	for i, node := range w.nodes {
 		for j := range w.nodes {
 			if i != j && w.follows(topology, i, j) {
-				node.follow(w.nodes[j])
+				node.follow(w.nodes[j], w.nodes[j].name)
 			}
 		}
 	}
 	if topology == "chain" {
-		w.nodes[0].follow(w.nodes[1]) // so that a pair of peers is in each
+		w.nodes[0].follow(w.nodes[1], w.nodes[1].name) // so that a pair of peers is in each
+	}
+	if w.derives {
+		w.beginDeriving(topology)
 	}
 }
 
@@ -143,7 +152,7 @@ func (w *world) placed(n *node, f *followed) {
 	f.replica = often || w.chance(2)
 	for _, o := range w.nodes {
 		for _, other := range o.follows {
-			if other.replica && other.origin == f.origin && o != n && (often || w.chance(2)) {
+			if other.replica && other.name == f.name && o != n && (often || w.chance(2)) {
 				f.at = append(f.at, o)
 			}
 		}
@@ -175,6 +184,9 @@ func (w *world) step() {
 	if n.dead {
 		return
 	}
+	if !n.down && w.chance(2) {
+		n.catchesUp()
+	}
 	p := w.rng.IntN(100)
 	if w.breach.needs.restores && w.chance(3) {
 		p = 90
@@ -188,9 +200,7 @@ func (w *world) step() {
 	case p < 27:
 		n.edits(1 + w.rng.IntN(3))
 	case p < 32:
-		if len(n.follows) > 0 {
-			n.rejects(pick(w, n.follows))
-		}
+		n.rejectsSome()
 	case p < 70:
 		w.round(n)
 	case p < 74:
@@ -210,9 +220,9 @@ func (w *world) step() {
 		n.offset += time.Duration(w.rng.IntN(7200)-3600) * time.Second
 		w.say("the clock of %s is wrong by %s", n.name, n.offset)
 	case p < 95:
-		n.snapshot()
+		n.snapshot(n.some())
 	case p < 96:
-		n.prune()
+		n.prune(n.some())
 	case p < 98:
 		n.restart("is started again")
 	case p < 99:
@@ -223,6 +233,14 @@ func (w *world) step() {
 		w.counts.dead++
 		w.say("%s is gone for good", n.name)
 	}
+}
+
+// some is a collection of a node that it makes itself.
+func (n *node) some() string {
+	if n.derived != nil && n.w.chance(2) {
+		return n.derived.name
+	}
+	return n.name
 }
 
 // round lets a node do a round of one of what it follows, or of all, in some weather.
@@ -299,6 +317,9 @@ func (w *world) heal() {
 		n.down = false
 		if w.chance(2) {
 			n.edits(1)
+		}
+		if w.chance(2) {
+			n.rejectsSome()
 		}
 	}
 }
