@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -158,18 +159,15 @@ func (c *Client) Subscription(ctx context.Context, name string) (*store.Subscrip
 	if err != nil {
 		return nil, err
 	}
-	for i := range all {
-		if all[i].Name == name {
-			return &all[i], nil
-		}
+	if i := slices.IndexFunc(all, func(s store.Subscription) bool { return s.Name == name }); i >= 0 {
+		return &all[i], nil
 	}
 	return nil, &UnknownError{name, names(all)}
 }
 
-func names(all []store.Subscription) []string {
-	out := make([]string, len(all))
+func names(all []store.Subscription) (out []string) {
 	for i := range all {
-		out[i] = all[i].Name
+		out = append(out, all[i].Name)
 	}
 	return out
 }

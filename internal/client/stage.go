@@ -227,8 +227,8 @@ func (c *Client) stageLog(ctx context.Context, s *store.Subscription, feedID str
 		return store.ErrOvertaken
 	}
 	c.Report(s.Name + ": reading the log of the source")
-	var until time.Time
-	if until = current.Staging.Mark.Updated; until.IsZero() { // there is no snapshot: all entries are still to be applied
+	until := current.Staging.Mark.Updated
+	if until.IsZero() { // there is no snapshot: all entries are still to be applied
 		return c.Store.StageLog(ctx, s.Name, feedID, func(func(store.Logged, error) bool) {}, nil)
 	}
 	u, err := c.fragmentsOf(ctx, s)
@@ -248,8 +248,8 @@ func (c *Client) stageLog(ctx context.Context, s *store.Subscription, feedID str
 	if err != nil {
 		return err
 	}
-	if !newest.IsZero() && newest.Before(until) { // a cache has kept it. What the log would lack, a later round could not bring
-		return errors.Join(misfit(errors.New("the snapshot is later than all entries of the feed")), n.Close())
+	if !newest.IsZero() && newest.Before(until) { // what the log would lack, no later round could bring
+		return errors.Join(errors.New("the feed has no entry as late as the newest snapshot. It may come from a cache: try again later, and if it stays so, tell the owner of the server"), n.Close())
 	}
 	p, err := n.Plan(ctx, nil, nil)
 	if err == nil {

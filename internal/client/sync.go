@@ -227,7 +227,7 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, u
 			staged = false
 			continue
 		case errors.As(err, &history):
-			return misfit(err)
+			return fmt.Errorf("the newest snapshot does not fit the feed: %w. One of them may come from a cache: try again later, and if it stays so, tell the owner of the server", err)
 		case err != nil:
 			return err
 		}
@@ -236,10 +236,6 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, u
 		}
 		return (&fetch.Download{Path: c.downloadPath(s)}).Remove() // what a crash has left
 	}
-}
-
-func misfit(err error) error {
-	return fmt.Errorf("the newest snapshot does not fit the feed: %w. One of them may come from a cache: try again later, and if it stays so, tell the owner of the server", err)
 }
 
 // stage loads the newest snapshot, or nothing where there is none.
