@@ -51,7 +51,7 @@ func (b breach) rounded(n *node, f *followed) {
 
 // needs is what a breach comes to bear on. It happens more often than in other runs.
 type needs struct {
-	restores, replicas, derives bool
+	restores, replicas, derives, crashes bool
 }
 
 // breaches are rules that are left out. Each must be noticed.
@@ -62,7 +62,7 @@ var breaches = []breach{
 	{name: "any address may say that the history is another one", needs: needs{restores: true, replicas: true}, transport: gullible, store: rotate},
 	{name: "an address need not have the entry at the mark", needs: needs{restores: true, replicas: true}, store: forget},
 	{name: "what is derived is derived from", needs: needs{derives: true}, transport: unlinked},
-	{name: "the mark is committed before what it stands for", store: hasty},
+	{name: "the mark is committed before what it stands for", needs: needs{crashes: true}, store: hasty},
 }
 
 var credulity atomic.Int64

@@ -3,7 +3,7 @@
 // collections from what they have, while links break, answers are lost, cut off or old, processes die, and old backups are put
 // back. In the end, when nothing is wrong any more:
 //
-//   - rounds soon bring nothing more, and in 100 more rounds of everybody nobody publishes anything;
+//   - rounds soon bring nothing more, and in 100 more rounds (in the long form: of everybody) nobody publishes anything;
 //   - all that is followed is as its origin has it, and proven by the state digest;
 //   - each merged view is what the collections say together, less what the node rejects, as an oracle says that knows
 //     nothing of package merge;
@@ -11,5 +11,9 @@
 //
 // All that happens in a run follows from its seed:
 //
-//	go test ./internal/sim -run TestSim -rounds 1 -seed 17
+//	go test ./internal/sim -run 'TestSim$' -rounds 1 -seed 17
+//
+// A run that fails prints that command. The long form has 5,000 runs:
+//
+//	go test ./internal/sim -run 'TestSim$' -long -timeout 2h
 package sim

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"os"
 	"runtime/debug"
 	"testing"
@@ -32,10 +33,19 @@ func TestSim(t *testing.T) {
 		w, err := simulate(t, seed, breach{})
 		all.add(&w.counts)
 		if err != nil {
-			t.Fatalf("seed %d: %v\n%s\nto replay: go test ./internal/sim -run TestSim -rounds 1 -seed %d", seed, err, w.tail(), seed)
+			t.Fatalf("seed %d: %v\n%s\nto replay: %s", seed, err, w.tail(), replay(seed))
 		}
 	}
 	t.Logf("%+v", all)
+}
+
+// replay is the command that does a run again.
+func replay(seed uint64) string {
+	long := ""
+	if testenv.Long() {
+		long = " -long"
+	}
+	return fmt.Sprintf("go test ./internal/sim -run 'TestSim$' -rounds 1 -seed %d%s", seed, long)
 }
 
 // A seed does the same each time, or what it shows could not be looked into.

@@ -255,7 +255,7 @@ func (w *world) round(n *node) {
 	for _, f := range some {
 		w.net.weather = weathers[w.rng.IntN(len(weathers))]
 		w.net.step++
-		if w.chance(10) {
+		if w.chance(10) || w.breach.needs.crashes && w.chance(2) {
 			n.disk.dieAfter(w.rng.IntN(5), w.chance(2))
 		}
 		n.sync(f)
