@@ -34,7 +34,7 @@ func (c *Client) fetchSnapshot(ctx context.Context, s *store.Subscription, e *fe
 			steps = n
 		}
 	}}
-	return d, d.Fetch(ctx, c.fetcher(), fetch.Request{URL: link, Accept: c.accept(), Max: c.MaxSnapshot, AllowURL: allowURL})
+	return d, d.Fetch(ctx, c.fetcher(), fetch.Request{URL: link, Accept: c.links().Accept(), Max: c.MaxSnapshot, AllowURL: allowURL})
 }
 
 func (c *Client) downloadPath(s *store.Subscription) string {

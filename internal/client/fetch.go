@@ -45,22 +45,8 @@ func sameFormat(a, b string) bool {
 	return errA == nil && errB == nil && of == other
 }
 
-// acceptXTM is the Accept header for XTM, what we like best first.
-const acceptXTM = feeds.MediaTypeXTM21 + ", " + feeds.MediaTypeXTM1 + ";q=0.8, text/xtm1+xml;q=0.8, application/x-tm+xml;q=0.7, application/xml;q=0.5, text/xml;q=0.5"
-
 // links returns what chooses links to XTM.
 func (c *Client) links() links.Choice { return links.Choice{Format: c.format} }
-
-// accept returns the Accept header for XTM.
-func (c *Client) accept() string {
-	switch c.format {
-	case formats.XTM10:
-		return "application/xtm1+xml, text/xtm1+xml;q=0.9, application/x-tm+xml;version=1.0;q=0.9, application/xml;q=0.5, text/xml;q=0.5"
-	case formats.XTM21:
-		return "application/x-tm+xml;version=2.1, application/x-tm+xml;q=0.8, application/xml;q=0.5, text/xml;q=0.5"
-	}
-	return acceptXTM
-}
 
 // fetcher is what c says of fetching.
 func (c *Config) fetcher() *fetch.Fetcher {
@@ -77,6 +63,24 @@ func limitsLast(err error) error {
 		return fetch.Permanent(err)
 	}
 	return err
+}
+
+// Wait has a server answer when a source has something new, or after a while. It reports whether there may be something, and whether the
+// server had the request wait: else it is asked again later.
+func (c *Client) Wait(ctx context.Context, name string) (changed, waited bool, err error) {
+	s, err := c.Subscription(ctx, name)
+	if err != nil || s.Protocol != store.TMShare || s.ETag == "" {
+		return false, false, err
+	}
+	own, err := c.forSubscription(s)
+	if err != nil {
+		return false, false, err
+	}
+	allowURL, err := own.fetcher().AllowURL(s.FragmentsFeed)
+	if err != nil {
+		return false, false, err
+	}
+	return follow.Wait(ctx, own.fetcher(), s.FragmentsFeed, s.ETag, allowURL)
 }
 
 // getFeed fetches a feed document; nil means that it has not changed.

@@ -318,7 +318,7 @@ func (u *fragments) fetchFragment(ctx context.Context, r *follow.Record) (receiv
 	if len(r.Representations) == 0 {
 		return received{}, 0, links.None(u.s.FragmentsFeed, r.ID, r.Title)
 	}
-	request := fetch.Request{URL: r.Representations[0].URL, Accept: u.accept(), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
+	request := fetch.Request{URL: r.Representations[0].URL, Accept: u.links().Accept(), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
 	got, a, err := fetch.Do(ctx, u.fetcher(), request, func(a *fetch.Answer) (got received, err error) {
 		body := &oneLarge{body: a.Body, ctx: ctx, room: u.large}
 		defer body.leave()

@@ -113,7 +113,7 @@ func (h *records) take(ctx context.Context, r *follow.Record, form follow.Repres
 // would be refused for what is stated.
 func (h *records) acceptOf(form follow.Representation) string {
 	if form.Fixity.IsZero() {
-		return h.accept()
+		return h.links().Accept()
 	}
 	base, parameters, err := mime.ParseMediaType(form.Type)
 	if err != nil {

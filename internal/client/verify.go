@@ -212,7 +212,7 @@ func (c *comparison) fetch() error {
 	if err := os.MkdirAll(filepath.Dir(c.path), 0o700); err != nil {
 		return err
 	}
-	r := fetch.Request{URL: link, Accept: c.accept(), Max: c.MaxSnapshot, AllowURL: allowURL}
+	r := fetch.Request{URL: link, Accept: c.links().Accept(), Max: c.MaxSnapshot, AllowURL: allowURL}
 	_, a, err := fetch.Do(c.ctx, c.fetcher(), r, func(a *fetch.Answer) (struct{}, error) {
 		c.at = a.URL
 		if err := c.keep(a.Body); err != nil {

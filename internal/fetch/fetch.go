@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ const userAgent = "tmshare-client (+https://github.com/tmshare/tmshare)"
 
 // Request is one document to fetch.
 type Request struct {
+	Method   string // "" = GET; HEAD
 	URL      string
 	Accept   string
 	ETag     string               // "" = unconditionally
@@ -107,7 +109,7 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 	}
 	b := &Body{url: r.URL, left: r.Max, max: r.Max, stall: f.Stall, rate: f.MinRate, within: r.Within}
 	ctx = b.watch(ctx)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL, nil)
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodGet), r.URL, nil)
 	if err != nil {
 		return nil, b.fail(err)
 	}

@@ -81,6 +81,7 @@ type Config struct {
 
 	SlowClientTimeout time.Duration          // how long a client may take to send or take 64 KiB; default 30 seconds
 	PublishTimeout    time.Duration          // how long a publication may take once its document is read; default 10 minutes
+	MaxWaiting        int                    // requests that wait for a change at a time; 0: none do
 	MaxUploads        int                    // maps that are read at a time; default 2
 	MetricsElsewhere  bool                   // there is no /metrics here: MetricsHandler is served at another address
 	Collectors        []prometheus.Collector // have metrics that are shown as well

@@ -30,8 +30,8 @@ func (s *Server) resourceSyncRoutes(get func(path string, h web.Handler)) {
 
 	document := func(name string, h web.Handler) { get("/topicmaps/{map}/resourcesync/"+name, h) }
 	document("capabilitylist.xml", s.capabilityList)
-	document("changelist.xml", s.changeList)
-	document("changelist-open.xml", s.openChanges)
+	document("changelist.xml", s.waiting.Handler(s.changeList))
+	document("changelist-open.xml", s.waiting.Handler(s.openChanges))
 	document("changelist-index.xml", s.changeListIndex)
 	document("changedump.xml", s.changeDump)
 

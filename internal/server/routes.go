@@ -15,6 +15,7 @@ func (s *Server) routes() *web.Router {
 		Logger: s.Logger, SlowClientTimeout: s.SlowClientTimeout, TrustedProxies: s.TrustedProxies,
 	}, s.overviewURL())
 	get := func(path string, h web.Handler) { r.Handle(path, s.readable(h), "GET", "HEAD") }
+	followed := func(path string, h web.Handler) { get(path, s.waiting.Handler(h)) }
 	write := func(method, path string, h web.Handler) { r.Handle(path, s.authorized(h), method) }
 
 	// A server that does not know dry runs has nothing at their addresses, and so does nothing.
@@ -23,7 +24,7 @@ func (s *Server) routes() *web.Router {
 		write(method, path+"/dry-run", dryRun(h))
 	}
 
-	get("/topicmaps", s.topicMapsFeed)
+	followed("/topicmaps", s.topicMapsFeed)
 	get("/topicmaps/{map}.atom", s.topicMapEntry)
 	get("/topicmaps/{map}", s.topicMapFeed)
 	dryRunToo("PUT", "/topicmaps/{map:[^./]+}", s.put)
@@ -31,7 +32,7 @@ func (s *Server) routes() *web.Router {
 	write("DELETE", "/topicmaps/{map:[^./]+}", s.deleteCollection)
 	get("/topicmaps/{map}/settings", s.getSettings)
 
-	get("/topicmaps/{map}/snapshots", s.snapshotsFeed)
+	followed("/topicmaps/{map}/snapshots", s.snapshotsFeed)
 	get("/topicmaps/{map}/snapshots.atom", s.snapshotsFeedEntry)
 	get("/topicmaps/{map}/snapshots/current"+web.WithEndings(currentForms), s.currentSnapshot)
 	get("/topicmaps/{map}/snapshots/{id:[0-9a-f-]{36}}.atom", s.snapshotEntry)
@@ -46,13 +47,13 @@ func (s *Server) routes() *web.Router {
 	get("/topicmaps/{map}/digest", s.digestNode)
 	get("/topicmaps/{map}/digest/{path:[0-9a-f]+}", s.digestNode)
 
-	get("/topicmaps/{map}/fragments", s.fragmentsFeed)
+	followed("/topicmaps/{map}/fragments", s.fragmentsFeed)
 	get("/topicmaps/{map}/fragments.atom", s.fragmentsFeedEntry)
 	get("/topicmaps/{map}/fragments/archive/{history:[0-9a-f-]{36}}-{n:"+resources.SeqPattern+"}", s.archiveDocument)
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}.atom", s.fragmentEntry)
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}"+web.WithEndings(fragmentForms), s.fragmentData)
 
-	get("/topicmaps/{map}/records", s.recordsFeed)
+	followed("/topicmaps/{map}/records", s.recordsFeed)
 	get("/topicmaps/{map}/records/archive/{history:[0-9a-f-]{36}}-{n:"+resources.SeqPattern+"}", s.recordsArchiveDocument)
 	get("/topicmaps/{map}/records/complete", s.completeRecords)
 

@@ -10,10 +10,12 @@ import (
 	"context"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
+	"github.com/tmshare/tmshare/internal/server/waiting"
 	"github.com/tmshare/tmshare/internal/server/web"
 )
 
@@ -29,6 +31,7 @@ type Server struct {
 	keeper    *upkeep.Keeper
 	answers   *web.Answers
 	replicas  replicas.Origins
+	waiting   waiting.Room
 	uploads   chan struct{} // holds one for each that is under way
 	metrics   *metrics
 	stopping  atomic.Bool
@@ -53,6 +56,7 @@ func New(c Config) (*Server, error) {
 		Config: c, program: program(&c),
 		writers: web.NewTokens(c.Tokens, c.TokenNames), readers: map[string]web.Tokens{},
 		replicas: replicas.Origins{Store: c.Store, Now: c.Now},
+		waiting:  waiting.Room{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond},
 		answers:  web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads),
 	}
 	for collection, plain := range c.ReadTokens {
@@ -72,7 +76,10 @@ func New(c Config) (*Server, error) {
 
 // Close stops what runs in the background and waits for it. The store stays
 // open. What requests still under way would begin is left undone.
-func (s *Server) Close() { s.keeper.Close() }
+func (s *Server) Close() {
+	s.waiting.Close()
+	s.keeper.Close()
+}
 
 // Start looks after the collections in the background, until Close.
 func (s *Server) Start() error {

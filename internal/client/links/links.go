@@ -14,6 +14,20 @@ type Choice struct {
 	Format *formats.Format // that is asked for alone; nil: whatever is best
 }
 
+// acceptXTM is the Accept header for XTM, what we like best first.
+const acceptXTM = feeds.MediaTypeXTM21 + ", " + feeds.MediaTypeXTM1 + ";q=0.8, text/xtm1+xml;q=0.8, application/x-tm+xml;q=0.7, application/xml;q=0.5, text/xml;q=0.5"
+
+// Accept returns the Accept header for XTM.
+func (c Choice) Accept() string {
+	switch c.Format {
+	case formats.XTM10:
+		return "application/xtm1+xml, text/xtm1+xml;q=0.9, application/x-tm+xml;version=1.0;q=0.9, application/xml;q=0.5, text/xml;q=0.5"
+	case formats.XTM21:
+		return "application/x-tm+xml;version=2.1, application/x-tm+xml;q=0.8, application/xml;q=0.5, text/xml;q=0.5"
+	}
+	return acceptXTM
+}
+
 // Data chooses the link to the data of an entry.
 func (c Choice) Data(e *feeds.Entry) (feeds.Link, bool) {
 	return c.Best(append(e.Find(feeds.RelTopicMapData), e.Find("alternate")...))

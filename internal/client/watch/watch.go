@@ -220,19 +220,29 @@ func (w *Watcher) follow(ctx context.Context, name string, number uint32) {
 	w.running.Go(func() {
 		defer f.stop()
 		waits := w.waits()
+		pushed := false
 		for {
-			wait := w.round(ctx, f, waits)
+			r, wait := w.round(ctx, f, waits)
 			if ctx.Err() != nil {
 				return
 			}
 			f.next(time.Now().Add(wait))
 			timer := time.NewTimer(wait)
+			var changed <-chan struct{}
+			listening, hangUp := context.WithCancel(ctx)
+			if r != nil && (!pushed || r.Entries > 0) { // else what the server takes for new is nothing to us
+				changed = w.listen(listening, name)
+			}
+			pushed = false
 			select {
 			case <-ctx.Done():
 			case <-f.now:
 			case <-timer.C:
+			case <-changed:
+				pushed = true
 			}
 			timer.Stop()
+			hangUp()
 			if ctx.Err() != nil {
 				return
 			}
@@ -240,8 +250,30 @@ func (w *Watcher) follow(ctx context.Context, name string, number uint32) {
 	})
 }
 
-// round does one round and returns the time to the next one.
-func (w *Watcher) round(ctx context.Context, f *follower, waits *backoff.ExponentialBackOff) time.Duration {
+// listen returns a channel that is closed when the source may have something new, as its server says. Of a server that does not let
+// requests wait it is not.
+func (w *Watcher) listen(ctx context.Context, name string) <-chan struct{} {
+	changed := make(chan struct{})
+	w.running.Go(func() {
+		for {
+			is, waited, err := w.client.Wait(ctx, name)
+			switch {
+			case err != nil && ctx.Err() == nil:
+				w.client.Logger.Debug("not told of changes until the next round", "subscription", name, "error", err)
+				return
+			case is:
+				close(changed)
+				return
+			case !waited:
+				return
+			}
+		}
+	})
+	return changed
+}
+
+// round does one round and returns what it did, nil where it failed, and the time to the next one.
+func (w *Watcher) round(ctx context.Context, f *follower, waits *backoff.ExponentialBackOff) (*client.Round, time.Duration) {
 	ctx, end := context.WithCancel(context.WithValue(ctx, fetchedKey{}, &f.fetched))
 	defer end()
 	f.begin(end)
@@ -249,10 +281,12 @@ func (w *Watcher) round(ctx context.Context, f *follower, waits *backoff.Exponen
 	stopped := ctx.Err() != nil
 	f.end(r, err, stopped)
 	if stopped {
-		return w.Interval
+		return nil, w.Interval
 	}
-	w.Done(f.name, r, err)
-	return w.wait(waits, err)
+	if w.Done(f.name, r, err); err != nil {
+		r = nil
+	}
+	return r, w.wait(waits, err)
 }
 
 // waits are those after rounds that fail: twice as long each time.

@@ -45,7 +45,7 @@ func (f *Front) record(w http.ResponseWriter, r *http.Request, next http.Handler
 		f.end(x, r, recover())
 		f.Metrics.running.Dec()
 		took := time.Since(start)
-		f.Metrics.observe(x, r, took)
+		f.Metrics.observe(x, r, took-x.Waited)
 		f.logAccess(x, r, took)
 		if x.truncated {
 			panic(http.ErrAbortHandler) // net/http closes the connection

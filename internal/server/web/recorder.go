@@ -22,10 +22,11 @@ type Recorder struct {
 	slowClientTimeout time.Duration
 	body              *timedBody // nil: the request has none
 
-	id      string    // of the request
-	route   string    // template of the URL, "" where there is no such URL
-	Private bool      // the answer depends on who asks
-	Settled time.Time // when what the answer shows was last changed; zero: too recently to say
+	id      string        // of the request
+	route   string        // template of the URL, "" where there is no such URL
+	Private bool          // the answer depends on who asks
+	Waited  time.Duration // for something to answer with, as the request wished
+	Settled time.Time     // when what the answer shows was last changed; zero: too recently to say
 
 	status    int       // of the answer, 0 until it begins
 	sent      int64     // bytes of the body

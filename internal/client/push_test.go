@@ -1,0 +1,64 @@
+package client_test
+
+import (
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/tmshare/tmshare/internal/client/watch"
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+func someWait(c *server.Config) { c.MaxWaiting = 10 }
+
+func waits(r *http.Request) bool { return r.Method == http.MethodHead && r.Header.Get("Prefer") != "" }
+
+// A server that lets requests wait tells of each change when it is made.
+func TestWatchingIsToldOfChanges(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(3, "v1")...), someWait)
+	s := subscribed(t, o)
+	w := watching(t, s, watch.Options{Interval: time.Hour})
+	w.eventually("the first round", func() bool { return w.of("egov").Rounds == 1 })
+	for n, version := range []string{"v2", "v3", "v4"} {
+		o.Put(doc(topics(3+n, version)...))
+		w.eventually(version, func() bool { return w.of("egov").Rounds == int64(n+2) })
+		s.has(o, doc(topics(3+n, version)...))
+	}
+	w.stop()
+	assert.Zero(t, w.of("egov").Failures)
+}
+
+// Where a server does not let requests wait, it is asked once, and then in each interval.
+func TestServersThatDoNotWaitAreAskedNowAndThen(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(3, "v1")...))
+	s := subscribed(t, o)
+	var asked atomic.Int64
+	o.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if waits(r) {
+			asked.Add(1)
+		}
+		return false
+	})
+	w := watching(t, s, watch.Options{Interval: 50 * time.Millisecond})
+	w.eventually("some rounds", func() bool { return w.of("egov").Rounds >= 5 })
+	w.stop()
+	assert.LessOrEqual(t, asked.Load(), w.of("egov").Rounds)
+	assert.Positive(t, asked.Load())
+}
+
+// What says at once that there is something new, and has nothing, is not asked again and again.
+func TestServersThatSayTooMuchAreAskedNowAndThen(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(3, "v1")...), someWait)
+	s := subscribed(t, o)
+	o.BreakWith(damage(waits, always, answering(http.StatusOK)))
+	w := watching(t, s, watch.Options{Interval: time.Hour})
+	w.eventually("a round more", func() bool { return w.of("egov").Rounds >= 2 })
+	time.Sleep(200 * time.Millisecond)
+	assert.LessOrEqual(t, w.of("egov").Rounds, int64(2))
+}

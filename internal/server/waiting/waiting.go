@@ -1,0 +1,264 @@
+// Package waiting lets requests wait for a document to change (RFC 7240 §4.3, The "wait" Preference): followers learn of a change when
+// it is made, and need not ask all the time.
+package waiting
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Store is what is needed of a store.
+type Store interface {
+	Version(ctx context.Context) (store.Version, error)
+	Collections(ctx context.Context) ([]store.Collection, error)
+	Latest(ctx context.Context, name string) (*store.Latest, error)
+}
+
+// Room holds the requests that wait. It looks for changes while there are any, for all of them at once.
+type Room struct {
+	Store Store
+	Most  int           // requests that wait at the same time; others are answered at once
+	Limit time.Duration // that one waits at most
+	Every time.Duration // how often is looked for changes
+
+	mu      sync.Mutex
+	waiting int
+	looking bool
+	watched map[string]*watched // by collection; "": all
+	closed  chan struct{}
+}
+
+// watched is what requests wait for.
+type watched struct {
+	requests int
+	seen     map[string]*store.Latest // as of when the first of them came
+	changed  chan struct{}            // closed when it is another
+}
+
+// Waiting returns how many requests wait now.
+func (m *Room) Waiting() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.waiting
+}
+
+// Close answers all requests that wait, and has no others wait.
+func (m *Room) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-m.ended():
+	default:
+		close(m.closed)
+	}
+}
+
+func (m *Room) ended() chan struct{} {
+	if m.closed == nil {
+		m.closed = make(chan struct{})
+	}
+	return m.closed
+}
+
+// enter begins to watch a collection before its state is read: so no change is missed. It returns nil where there is no room.
+func (m *Room) enter(ctx context.Context, name string) (*watched, chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-m.ended():
+		return nil, nil
+	default:
+	}
+	if m.waiting >= m.Most {
+		return nil, nil
+	}
+	w := m.watched[name]
+	if w == nil {
+		seen, err := m.state(ctx, name)
+		if err != nil {
+			return nil, nil // who reads the state is told
+		}
+		if m.watched == nil {
+			m.watched = map[string]*watched{}
+		}
+		w = &watched{seen: seen, changed: make(chan struct{})}
+		m.watched[name] = w
+	}
+	w.requests++
+	m.waiting++
+	if !m.looking {
+		m.looking = true
+		go m.look()
+	}
+	return w, m.closed
+}
+
+func (m *Room) leave(name string, w *watched) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting--
+	if w.requests--; w.requests == 0 && m.watched[name] == w {
+		delete(m.watched, name)
+	}
+}
+
+// state returns what tells a state of a collection, or of all of them, from others.
+func (m *Room) state(ctx context.Context, name string) (map[string]*store.Latest, error) {
+	names := []string{name}
+	if name == "" {
+		all, err := m.Store.Collections(ctx)
+		if err != nil {
+			return nil, err
+		}
+		names = nil
+		for i := range all {
+			names = append(names, all[i].Name)
+		}
+	}
+	state := map[string]*store.Latest{}
+	for _, name := range names {
+		l, err := m.Store.Latest(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		state[name] = l
+	}
+	return state, nil
+}
+
+// look wakes the requests for what has changed, until none waits. Others may write to the store, too: so its version is what tells.
+func (m *Room) look() {
+	ctx := context.Background()
+	var last store.Version
+	for known := false; ; time.Sleep(m.Every) {
+		version, err := m.Store.Version(ctx) // before the requests: the state that one of them has seen is not older, or it is looked at
+		m.mu.Lock()
+		m.looking = m.waiting > 0
+		over, names := !m.looking, maps.Clone(m.watched)
+		m.mu.Unlock()
+		if over {
+			return
+		}
+		if err == nil && known && last.Same(version) {
+			continue
+		}
+		last, known = version, err == nil
+		for name, w := range names {
+			if now, err := m.state(ctx, name); err == nil && maps.Equal(now, w.seen) {
+				continue
+			}
+			m.mu.Lock()
+			if m.watched[name] == w {
+				delete(m.watched, name)
+				close(w.changed)
+			}
+			m.mu.Unlock()
+		}
+	}
+}
+
+// Handler returns h for requests that may wait: those that prefer it and state an ETag are answered when the answer is not 304 any more,
+// or after the time that they give.
+func (m *Room) Handler(h web.Handler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		wait := min(preferred(r.Header), m.Limit)
+		if wait == 0 || r.Header.Get("If-None-Match") == "" {
+			return h(w, r)
+		}
+		name := web.Var(r, "map")
+		expired := time.NewTimer(wait)
+		defer expired.Stop()
+		for {
+			seen, closed := m.enter(r.Context(), name)
+			if seen == nil {
+				return h(w, r)
+			}
+			a := &answer{ResponseWriter: w, header: w.Header().Clone()}
+			a.header.Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))
+			over, err := m.hold(a, r, h, name, seen, closed, expired.C)
+			if over || err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// hold has h answer. Where nothing has changed, it waits. It reports whether the request is answered.
+func (m *Room) hold(a *answer, r *http.Request, h web.Handler, name string, seen *watched, closed chan struct{}, expired <-chan time.Time) (over bool, err error) {
+	defer m.leave(name, seen)
+	err = h(a, r)
+	if !a.unchanged || err != nil {
+		return true, err
+	}
+	began := time.Now()
+	defer func() { web.RecorderOf(r).Waited += time.Since(began) }()
+	select {
+	case <-seen.changed:
+		return false, nil
+	case <-r.Context().Done():
+	case <-closed:
+	case <-expired:
+	}
+	a.begin(http.StatusNotModified)
+	return true, nil
+}
+
+// answer passes an answer on, unless it is that nothing has changed.
+type answer struct {
+	http.ResponseWriter
+	header    http.Header
+	begun     bool
+	unchanged bool
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+func (a *answer) Header() http.Header { return a.header }
+
+func (a *answer) WriteHeader(status int) {
+	if a.unchanged = status == http.StatusNotModified; !a.unchanged {
+		a.begin(status)
+	}
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	if !a.begun {
+		a.begin(http.StatusOK)
+	}
+	return a.ResponseWriter.Write(b)
+}
+
+func (a *answer) begin(status int) {
+	h := a.ResponseWriter.Header()
+	clear(h)
+	maps.Copy(h, a.header)
+	a.begun = true
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// preferred returns how long a request prefers to wait, in whole seconds; 0 for not at all.
+func preferred(h http.Header) time.Duration {
+	for _, value := range h.Values("Prefer") {
+		for p := range strings.SplitSeq(value, ",") {
+			p, _, _ = strings.Cut(p, ";")
+			name, given, _ := strings.Cut(p, "=")
+			if !strings.EqualFold(strings.TrimSpace(name), "wait") {
+				continue
+			}
+			n, err := strconv.ParseUint(strings.Trim(strings.TrimSpace(given), `"`), 10, 20)
+			if err == nil {
+				return time.Duration(n) * time.Second
+			}
+		}
+	}
+	return 0
+}

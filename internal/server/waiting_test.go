@@ -1,0 +1,103 @@
+package server_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+func someWait(c *server.Config) { c.MaxWaiting = 3 }
+
+// prefers begins a request for what has not changed yet. It returns where the answer comes.
+func (n *node) prefers(method, url string, headers ...string) <-chan answer {
+	n.t.Helper()
+	now := n.mustGet(url)
+	headers = append([]string{"If-None-Match", now.Header.Get("ETag"), "Prefer", "wait=20"}, headers...)
+	answered := make(chan answer, 1)
+	go func() { answered <- n.do(method, url, nil, headers...) }()
+	return answered
+}
+
+// Each document that followers ask for is answered when it is another one, and not before.
+func TestRequestsWaitForAChange(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{
+		"/topicmaps", "/topicmaps/map/fragments", "/topicmaps/map/records", "/topicmaps/map/resourcesync/changelist.xml", "/topicmaps/map/resourcesync/changelist-open.xml",
+	} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			n := start(t, someWait)
+			n.publish("map", small())
+			n.publish("other", small())
+			got, head := n.prefers("GET", n.url(path)), n.prefers("HEAD", n.url(path))
+			if path != "/topicmaps" {
+				n.mustPut("other", small("Oslo", "Christiania"))
+			}
+			select {
+			case a := <-got:
+				t.Fatalf("%d: answered before it changed", a.StatusCode)
+			case <-time.After(100 * time.Millisecond):
+			}
+			n.mustPut("map", small("Oslo", "Christiania"))
+			for _, answered := range []<-chan answer{got, head} {
+				a := <-answered
+				require.Equal(t, http.StatusOK, a.StatusCode)
+				assert.Equal(t, "wait=20", a.Header.Get("Preference-Applied"))
+				assert.Len(t, a.Header.Values("ETag"), 1)
+				assert.True(t, slices.Equal(slices.Compact(slices.Clone(a.Header.Values("Link"))), a.Header.Values("Link")), "the headers are of one answer")
+				assert.Equal(t, n.mustGet(n.url(path)).Header.Get("ETag"), a.Header.Get("ETag"))
+			}
+		})
+	}
+}
+
+// A request that waited long enough is told that nothing has changed. So it is at once without an ETag that it knows, without room, and where
+// the server stops.
+func TestRequestsDoNotWaitForEver(t *testing.T) {
+	t.Parallel()
+	n := start(t, someWait)
+	n.publish("map", small())
+	url := n.url("/topicmaps/map/fragments")
+	tag := n.mustGet(url).Header.Get("ETag")
+
+	began := time.Now()
+	a := n.get(url, "If-None-Match", tag, "Prefer", `respond-async, Wait="1"`)
+	assert.Equal(t, http.StatusNotModified, a.StatusCode)
+	assert.Equal(t, "wait=1", a.Header.Get("Preference-Applied"))
+	assert.GreaterOrEqual(t, time.Since(began), time.Second)
+	for _, headers := range [][]string{{"Prefer", "wait=20"}, {"Prefer", "wait=20", "If-None-Match", `"other"`}, {"Prefer", "wait=soon", "If-None-Match", tag}, {"Prefer", "wait=-1", "If-None-Match", tag}} {
+		assert.Contains(t, []int{http.StatusOK, http.StatusNotModified}, n.get(url, headers...).StatusCode)
+	}
+
+	var waiting []<-chan answer
+	for range 3 {
+		waiting = append(waiting, n.prefers("GET", url))
+	}
+	require.Eventually(t, func() bool {
+		return strings.Contains(string(n.mustGet("/metrics").body), "\ntmshare_http_requests_waiting 3\n")
+	}, 10*time.Second, time.Millisecond)
+	a = n.get(url, "If-None-Match", tag, "Prefer", "wait=20")
+	assert.Equal(t, http.StatusNotModified, a.StatusCode, "there is no room")
+	assert.Empty(t, a.Header.Get("Preference-Applied"))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // who goes away does not wait
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	require.NoError(t, err)
+	_, err = http.DefaultClient.Do(req)
+	require.Error(t, err)
+
+	n.Stopping()
+	for _, answered := range waiting {
+		assert.Equal(t, http.StatusNotModified, (<-answered).StatusCode)
+	}
+	assert.Equal(t, http.StatusNotModified, n.get(url, "If-None-Match", tag, "Prefer", "wait=20").StatusCode)
+}
