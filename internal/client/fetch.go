@@ -35,16 +35,6 @@ func (c *Client) forSubscription(s *store.Subscription) (*Client, error) {
 	return &own, err
 }
 
-// sameFormat compares the names of two formats, of which each may be an alias.
-func sameFormat(a, b string) bool {
-	if a == b {
-		return true
-	}
-	of, errA := formats.Named(a)
-	other, errB := formats.Named(b)
-	return errA == nil && errB == nil && of == other
-}
-
 // links returns what chooses links to XTM.
 func (c *Client) links() links.Choice { return links.Choice{Format: c.format} }
 

@@ -189,7 +189,7 @@ func (c *Client) checkNew(ctx context.Context, s *store.Subscription) error {
 		return err
 	}
 	for i := range all {
-		if o := &all[i]; o.FragmentsFeed == s.FragmentsFeed && sameFormat(o.Format, s.Format) && ProtocolOf(o) == ProtocolOf(s) {
+		if o := &all[i]; o.FragmentsFeed == s.FragmentsFeed && formats.Same(o.Format, s.Format) && ProtocolOf(o) == ProtocolOf(s) {
 			return fmt.Errorf("%s is subscribed to already, as %q: use that, or \"unsubscribe %[2]s\" first; --again follows it twice", s.FragmentsFeed, o.Name)
 		}
 	}

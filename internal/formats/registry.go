@@ -110,3 +110,13 @@ func Help() string {
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
+
+// Same reports whether two names are of one format. Each may be an alias.
+func Same(a, b string) bool {
+	if a == b {
+		return true
+	}
+	of, errA := Named(a)
+	other, errB := Named(b)
+	return errA == nil && errB == nil && of == other
+}
