@@ -230,7 +230,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	if err != nil {
 		unused = &filled
 	}
-	return &filled, errors.Join(err, db.deleteRows(ctx, unused))
+	return &filled, errors.Join(err, records.Delete(ctx, db.rows.Engine, unused.SourceKey()), db.deleteLog(ctx, unused))
 }
 
 // stillEmpty checks that c is the collection that was empty, and is so still.

@@ -261,6 +261,25 @@ func TestPreviewChangesNothing(t *testing.T) {
 	require.Equal(t, recordsOf(t, db, "m"), recordsOf(t, reopen(t, db), "m"))
 }
 
+// The snapshot of a collection that was empty goes with what it was of.
+func TestFillingLeavesNothing(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	nothing, err := fragment.NewMap(tmdm.New(), sp)
+	require.NoError(t, err)
+	_, err = db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp}, nothing, nil)
+	require.NoError(t, err)
+	_, err = db.TakeSnapshot(t.Context(), "m", 3)
+	require.NoError(t, err)
+	_, err = db.FillCollection(t.Context(), "m", mapOf(t, 3))
+	require.NoError(t, err)
+	_, err = db.TakeSnapshot(t.Context(), "m", 3)
+	require.NoError(t, err)
+	left, err := db.leftovers(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, left.files)
+	require.Empty(t, left.rows)
+}
+
 func TestFillCollection(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	nothing, err := fragment.NewMap(tmdm.New(), sp)
