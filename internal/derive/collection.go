@@ -18,7 +18,10 @@ const atOnce = 2000
 
 // CatchUp brings a derived collection in step with its inputs, in as many commits as it takes. It returns the collection as it is then.
 func CatchUp(ctx context.Context, db Store, name string) (*store.Collection, error) {
-	for {
+	for n := 0; ; n++ {
+		if n == 1 {
+			defer spareMemory()()
+		}
 		c, more, err := db.Derive(ctx, name, atOnce, func(d *store.Deriving, state merge.State) (*fragment.Change, error) { return update(ctx, d, state) })
 		if !more || err != nil {
 			return c, err
