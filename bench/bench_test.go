@@ -53,6 +53,9 @@ func TestMain(m *testing.M) {
 	if folder := os.Getenv(childCompare); folder != "" {
 		asChild(compareFolder, folder)
 	}
+	if folder := os.Getenv(childDerive); folder != "" {
+		asChild(deriveFolder, folder)
+	}
 	os.Exit(m.Run())
 }
 

@@ -28,7 +28,13 @@ const Base = "http://psi.example.org/"
 
 // Write writes a map of n topics, and those of the vocabulary, as XTM 1.0:
 // about 1,180 bytes per topic.
-func Write(w io.Writer, n int) error {
+func Write(w io.Writer, n int) error { return write(w, n, 0) }
+
+// WriteReified is Write of a map in which one topic of so many has a name that is reified. Its reifiers, named Reifier 0
+// and so on, come besides the n topics.
+func WriteReified(w io.Writer, n, every int) error { return write(w, n, every) }
+
+func write(w io.Writer, n, every int) error {
 	out := bufio.NewWriterSize(w, 256<<10)
 	random := rand.New(rand.NewPCG(1, uint64(n)))
 	fmt.Fprint(out, `<?xml version="1.0" encoding="UTF-8"?>
@@ -47,7 +53,11 @@ func Write(w io.Writer, n int) error {
 		vocabulary(out, id, id)
 	}
 	for i := range n {
-		topic(out, random, i)
+		reified := every > 0 && i%every == 0
+		topic(out, random, i, reified)
+		if reified {
+			reifier(out, i)
+		}
 	}
 	for i := range n {
 		association(out, random, i, n)
@@ -71,7 +81,11 @@ func vocabulary(w io.Writer, id, name string) {
 `, id, Base, id, name)
 }
 
-func topic(w io.Writer, random *rand.Rand, i int) {
+func topic(w io.Writer, random *rand.Rand, i int, reified bool) {
+	id := ""
+	if reified {
+		id = fmt.Sprintf(` id="n%d"`, i)
+	}
 	fmt.Fprintf(w, `<topic id="t%d">
  <instanceOf>
   <topicRef xlink:href="#class-%d"/>
@@ -79,7 +93,7 @@ func topic(w io.Writer, random *rand.Rand, i int) {
  <subjectIdentity>
   <subjectIndicatorRef xlink:href="%st/%d"/>
  </subjectIdentity>
- <baseName>
+ <baseName%s>
   <baseNameString>Topic %d</baseNameString>
  </baseName>
  <baseName>
@@ -101,7 +115,21 @@ func topic(w io.Writer, random *rand.Rand, i int) {
   <resourceRef xlink:href="http://example.com/%d"/>
  </occurrence>
 </topic>
-`, i, random.IntN(classes), Base, i, i, random.IntN(themes), i, i, words[random.IntN(len(words))], i)
+`, i, random.IntN(classes), Base, i, id, i, random.IntN(themes), i, i, words[random.IntN(len(words))], i)
+}
+
+// reifier writes the topic that reifies the name of another.
+func reifier(w io.Writer, i int) {
+	fmt.Fprintf(w, `<topic id="r%d">
+ <subjectIdentity>
+  <subjectIndicatorRef xlink:href="#n%d"/>
+  <subjectIndicatorRef xlink:href="%sr/%d"/>
+ </subjectIdentity>
+ <baseName>
+  <baseNameString>Reifier %d</baseNameString>
+ </baseName>
+</topic>
+`, i, i, Base, i, i)
 }
 
 func association(w io.Writer, random *rand.Rand, i, n int) {

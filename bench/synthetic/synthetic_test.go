@@ -42,6 +42,22 @@ func TestWriteMakesTheShapeThatItPromises(t *testing.T) {
 	assert.InDelta(t, n+n*3/2, count(tm.Associations()), 5, "types, and other associations")
 }
 
+func TestWriteReifiedReifiesNames(t *testing.T) {
+	var doc bytes.Buffer
+	require.NoError(t, synthetic.WriteReified(&doc, 100, 10))
+	tm, err := xtm.Read(t.Context(), &doc, xtm.Options{Base: synthetic.Base})
+	require.NoError(t, err)
+	reified := 0
+	for topic := range tm.Topics() {
+		for _, name := range topic.Names() {
+			if name.Reifier() != nil {
+				reified++
+			}
+		}
+	}
+	assert.Equal(t, 10, reified)
+}
+
 func count[T any](seq func(func(T) bool)) (n int) {
 	for range seq {
 		n++
