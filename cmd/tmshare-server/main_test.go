@@ -48,6 +48,7 @@ func TestMain(m *testing.M) {
 //	hold FOLDER                  keep a data folder open, as another process would
 //	rmfiles FOLDER               remove all files below a folder
 //	cut FILE                     remove the last half of a file
+//	nodes TOPOLOGY...            run nodes that are killed at random; $TMSHARE_NODES_SEED, or -seed, sets what happens
 //
 // $LISTEN is an address that is free, and $URL the server's on it; $LISTEN2 and $URL2 are another one's.
 func TestScripts(t *testing.T) {
@@ -83,6 +84,7 @@ func TestScripts(t *testing.T) {
 			"hold":    hold,
 			"rmfiles": rmfiles,
 			"cut":     cut,
+			"nodes":   nodes,
 		},
 	})
 }
