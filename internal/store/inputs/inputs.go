@@ -51,7 +51,7 @@ func Begin(t *txn.Tx, c *collections.Collection) error {
 	}
 	for _, name := range c.DerivedFrom {
 		if !known[name] {
-			return fmt.Errorf("%w: no collection or subscription of this node has the name %q; create it or subscribe first", txn.ErrNotFound, name)
+			return fmt.Errorf("%w: no collection or subscription of this node has the name %q; publish it with \"import --create\", or subscribe first", txn.ErrNotFound, name)
 		}
 	}
 	return derived.Begin(t, c.Number, c.DerivedFrom, ids)
