@@ -228,6 +228,22 @@ func TestAnotherAddressIsFollowedWhileTheFirstIsGone(t *testing.T) {
 	sameLog(t, second.origin, o)
 }
 
+// A collection that has no topics yet is served on, too.
+func TestReplicaOfAnEmptyCollection(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	require.Equal(t, http.StatusCreated, o.Ask("PUT", "/topicmaps/egov", "application/json", "{}").Code)
+	r := newReplica(t, o)
+	r.sync(t)
+	for _, path := range []string{"", "/fragments", "/snapshots", "/snapshots/current.xtm21"} {
+		answer := r.Ask("GET", "/topicmaps/egov"+path, "", "")
+		require.Equal(t, http.StatusOK, answer.Code, "%s: %s", path, answer.Body)
+	}
+	o.Put(doc(topic("oslo", "Oslo")))
+	r.sync(t)
+	sameLog(t, r.origin, o)
+}
+
 // A snapshot that is later than the feed that a cache has kept is no beginning for a log.
 func TestReplicaDoesNotBeginFromAnOldFeed(t *testing.T) {
 	t.Parallel()

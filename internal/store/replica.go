@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
@@ -48,7 +47,7 @@ func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Se
 		if before, err = replicas.Staged(t, name); err != nil {
 			return err
 		}
-		c.SP, c.Created = s.SP, time.Unix(0, 0)
+		replicas.Begin(c, s)
 		c.Settings = settings.Settings{NoResourceSync: true, DocumentSize: 100}
 		c.Replica = &collections.Replica{Origin: s.Authority(), Records: s.Source(s.Staging)}
 		for _, err := range records.Of(t, c.Replica.Records).Topics() {

@@ -34,6 +34,14 @@ func EpochOf(feedID string) (uuid.UUID, error) {
 	return epoch, nil
 }
 
+// Begin sets what is known of a log before its first entry. It has a time, since the feeds of a collection without entries state one too.
+func Begin(c *collections.Collection, s *sources.Subscription) {
+	c.SP, c.Created, c.Updated = s.SP, time.Unix(0, 0), s.Staging.Mark.Updated
+	if c.Updated.IsZero() { // there is no snapshot
+		c.Updated = c.Created
+	}
+}
+
 // Staged returns the collection whose log is being made for a staged generation, nil for none.
 func Staged(t *txn.Tx, name string) (*collections.Collection, error) {
 	var c collections.Collection
