@@ -3,7 +3,9 @@ package sim
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -26,17 +28,25 @@ func simulate(t *testing.T, seed uint64, b breach) (w *world, err error) {
 
 func TestSim(t *testing.T) {
 	testenv.SkipUnderRace(t)
-	rounds := testenv.Rounds(300, 5000)
+	rounds, workers := testenv.Rounds(100, 5000), runtime.GOMAXPROCS(0)
+	var mu sync.Mutex
 	var all counts
-	for n := range rounds {
-		seed := testenv.Seed() + uint64(n)
-		w, err := simulate(t, seed, breach{})
-		all.add(&w.counts)
-		if err != nil {
-			t.Fatalf("seed %d: %v\n%s\nto replay: %s", seed, err, w.tail(), replay(seed))
-		}
+	t.Cleanup(func() { t.Logf("%+v", all) })
+	for first := range workers {
+		t.Run(fmt.Sprint(first), func(t *testing.T) {
+			t.Parallel()
+			for n := first; n < rounds; n += workers {
+				seed := testenv.Seed() + uint64(n)
+				w, err := simulate(t, seed, breach{})
+				mu.Lock()
+				all.add(&w.counts)
+				mu.Unlock()
+				if err != nil {
+					t.Fatalf("seed %d: %v\n%s\nto replay: %s", seed, err, w.tail(), replay(seed))
+				}
+			}
+		})
 	}
-	t.Logf("%+v", all)
 }
 
 // replay is the command that does a run again.
