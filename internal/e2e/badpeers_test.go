@@ -1,0 +1,302 @@
+package e2e_test
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/merged"
+	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/faults"
+	kit "github.com/tmshare/tmshare/internal/testkit/node"
+	"github.com/tmshare/tmshare/merge"
+)
+
+func topicMap(topics string) string {
+	return `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">` + topics + `</topicMap>`
+}
+
+func named(name string) string {
+	return `<topic id="a"><subjectIdentifier href="http://psi.example.org/a"/><name><value>` + name + `</value></name></topic>`
+}
+
+// victim is a node that follows a good and a bad source, and derives a collection from both.
+type victim struct {
+	*kit.Origin
+	*client.Client
+	mu     sync.Mutex
+	report []string
+}
+
+func newVictim(t *testing.T, bad, good *kit.Origin, replicate bool, replicas ...string) *victim {
+	v := &victim{Origin: kit.New(t)}
+	var err error
+	v.Client, err = client.New(client.Config{Store: v.DB, Logger: quiet, Backoff: time.Millisecond, Report: func(line string) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.report = append(v.report, line)
+	}})
+	require.NoError(t, err)
+	for _, o := range []*kit.Origin{bad, good} {
+		name, options := "bad", client.SubscribeOptions{Replicate: replicate, Replicas: replicas}
+		if o == good {
+			name, options = "good", client.SubscribeOptions{}
+		}
+		_, err := v.Subscribe(t.Context(), o.FeedURL(name), options)
+		require.NoError(t, err)
+		_, err = v.Sync(t.Context(), name)
+		require.NoError(t, err)
+	}
+	_, err = v.DB.CreateCollection(t.Context(), store.Collection{Name: "all", SP: "http://all.example.org/", DerivedFrom: []string{"bad", "good"}}, &merge.Memory{}, nil)
+	require.NoError(t, err)
+	v.derive(t)
+	return v
+}
+
+func (v *victim) derive(t *testing.T) {
+	_, err := derive.CatchUp(t.Context(), v.DB, "all")
+	require.NoError(t, err)
+}
+
+// said returns what the node was told of a source in a round: its error, what it reports, why it is not proven, and what is in quarantine.
+func (v *victim) said(t *testing.T, name string) (all string, r *client.Round) {
+	v.mu.Lock()
+	v.report = nil
+	v.mu.Unlock()
+	r, err := v.Sync(context.Background(), name)
+	if err != nil {
+		all = err.Error() + "\n"
+	} else {
+		all = r.Unproven + "\n" + r.Reason + "\n"
+	}
+	s, err := v.DB.Subscription(t.Context(), name)
+	require.NoError(t, err)
+	quarantined, err := v.DB.Quarantine(t.Context(), s.Name)
+	require.NoError(t, err)
+	for _, q := range quarantined {
+		all += q.Error + "\n"
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return all + strings.Join(v.report, "\n"), r
+}
+
+var digestOf = regexp.MustCompile(`(<own:digest>1:)[0-9a-f]{8}`)
+
+// TestBadPeers lets a source do what it must not, to one who subscribes to it, who replicates it, and who derives from either. The
+// source is reported with what can be done, or what it does has no effect. Nothing else comes to harm: the other source goes on, and
+// what it says shows.
+func TestBadPeers(t *testing.T) {
+	for name, c := range map[string]struct {
+		evil  func(o *kit.Origin, sync func()) // what the source does from now on
+		says  string                           // with this it is reported
+		shows string                           // what the source is taken to say
+	}{
+		"lies about digests": {
+			evil: func(o *kit.Origin, _ func()) {
+				o.PutAs("bad", topicMap(named("Evil")))
+				o.BreakWith(faults.Rewriting(kit.IsRecent, func(body string) string { return digestOf.ReplaceAllString(body, "${1}00000000") }))
+			},
+			says: `"replace bad" starts afresh`, shows: "Evil",
+		},
+		"replays an old feed": {
+			evil: func(o *kit.Origin, sync func()) {
+				old := o.Get("/topicmaps/bad/fragments")
+				o.PutAs("bad", topicMap(named("Later")))
+				sync()
+				o.BreakWith(faults.Rewriting(kit.IsRecent, func(string) string { return old }))
+			},
+			says: "replacing the source from a snapshot", shows: "Before", // the first address has the last word on its history
+		},
+		"claims foreign item identifiers": {
+			evil: func(o *kit.Origin, _ func()) {
+				o.PutAs("bad", topicMap(named("Evil")))
+				o.BreakWith(faults.Rewriting(kit.IsFragment, func(body string) string {
+					foreign := `<itemIdentity href="http://good.example.org/a"/>`
+					return strings.ReplaceAll(strings.ReplaceAll(body, "<name>", "<name>"+foreign), "<topic>", "<topic>"+foreign)
+				}))
+			},
+			shows: "Evil",
+		},
+		"says what another says": {
+			evil:  func(o *kit.Origin, _ func()) { o.PutAs("bad", topicMap(named("Good"))) },
+			shows: "Good",
+		},
+		"alters its topics": {
+			evil: func(o *kit.Origin, _ func()) {
+				o.PutAs("bad", topicMap(named("Evil")))
+				o.BreakWith(faults.Rewriting(kit.IsFragment, func(body string) string { return strings.ReplaceAll(body, ">Evil<", ">Forged<") }))
+			},
+			says: "topics that differ from what the source states: 1", shows: "Evil",
+		},
+		"alters all that it says, but for digests": {
+			evil: func(o *kit.Origin, _ func()) {
+				o.PutAs("bad", topicMap(named("Evil")))
+				o.BreakWith(faults.Rewriting(func(r *http.Request) bool { return !kit.IsRecent(r) }, func(body string) string { return strings.ReplaceAll(body, ">Evil<", ">Forged<") }))
+			},
+			says: `"replace bad" starts afresh`, shows: "Forged",
+		},
+	} {
+		for _, replicate := range []bool{false, true} {
+			kind := map[bool]string{false: "subscription", true: "replica"}[replicate]
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				bad, good := kit.New(t), kit.New(t)
+				bad.Create("bad", topicMap(named("Before")))
+				good.CreateWithPrefix("good", "http://good.example.org/", topicMap(named("Good")))
+				v := newVictim(t, bad, good, replicate)
+				c.evil(bad, func() { v.said(t, "bad") })
+				said := ""
+				for range 3 {
+					more, _ := v.said(t, "bad")
+					said += more
+				}
+				require.Contains(t, said, c.says)
+				v.shows(t, c.shows, "Good")
+
+				good.PutAs("good", topicMap(named("Better")))
+				_, r := v.said(t, "good")
+				require.True(t, r.Proven, "the other source goes on")
+				v.shows(t, c.shows, "Better")
+				source, _, err := merged.View{Store: v.DB, Report: v.Client.Report}.Map(t.Context(), true, "good")
+				require.NoError(t, err)
+				require.Equal(t, canonical(t, readXTM(t, []byte(topicMap(named("Better"))), "http://good.example.org/", false), ""), canonical(t, source, ""), "what the other source says is as it was said")
+
+				bad.BreakWith(nil)
+				bad.PutAs("bad", topicMap(named("Mended")))
+				_, r = v.said(t, "bad")
+				require.True(t, r.Proven, "nothing stays")
+				v.shows(t, "Mended", "Better")
+			})
+		}
+	}
+}
+
+// shows checks that the names of the topic are those alone, in the merged view and in what is derived. Claims are said to be of the
+// sources that have made them.
+func (v *victim) shows(t *testing.T, bad, good string) {
+	t.Helper()
+	v.derive(t)
+	want := map[string]bool{bad: true, good: true}
+	tm, _, err := merged.View{Store: v.DB, Report: v.Client.Report}.Map(t.Context(), true)
+	require.NoError(t, err)
+	got := map[string]bool{}
+	for _, n := range tm.TopicBySubjectIdentifier("http://psi.example.org/a").Names() {
+		got[n.Value()] = true
+		require.NotEmpty(t, n.ItemIdentifiers())
+		for _, id := range n.ItemIdentifiers() {
+			if bad != good {
+				require.Equal(t, n.Value() == good, strings.HasPrefix(string(id), "http://good.example.org/"), "%q is said to be of the wrong source: %s", n.Value(), id)
+			}
+		}
+	}
+	require.Equal(t, want, got)
+	v.says(t, slices.Collect(maps.Keys(want))...)
+}
+
+// TestReplicaThatAltersHistory is read while the origin is gone. What it has altered is not proven, and goes when the origin is back.
+func TestReplicaThatAltersHistory(t *testing.T) {
+	for _, replicate := range []bool{false, true} {
+		origin, good := kit.New(t), kit.New(t)
+		origin.Create("bad", topicMap(named("Before")))
+		good.CreateWithPrefix("good", "http://good.example.org/", topicMap(named("Good")))
+		between := newVictim(t, origin, good, true)
+		v := newVictim(t, origin, good, replicate, between.FeedURL("bad"))
+		origin.PutAs("bad", topicMap(named("True")))
+		between.said(t, "bad")
+		origin.BreakWith(faults.Some(func(*http.Request) bool { return true }, faults.Always, faults.Answering(http.StatusNotFound)))
+		between.BreakWith(faults.Rewriting(func(r *http.Request) bool { return !kit.IsRecent(r) }, func(body string) string { return strings.ReplaceAll(body, ">True<", ">Forged<") }))
+		said, r := v.said(t, "bad")
+		require.False(t, r.Proven)
+		require.Contains(t, said, `"replace bad" starts afresh`)
+		v.shows(t, "Forged", "Good")
+		_, r = v.said(t, "good")
+		require.True(t, r.Proven, "the other source goes on")
+		origin.BreakWith(nil)
+		_, r = v.said(t, "bad")
+		require.True(t, r.Proven, "%+v", r)
+		v.shows(t, "True", "Good")
+	}
+}
+
+// derivedFrom is how a feed says what it is derived from.
+var derivedFrom = regexp.MustCompile(`<link rel="[^"]*derived-from"[^>]*>`)
+
+// TestDerivedFeedsThatAreSaidToBePrimary lets two nodes feed each other what they derive, because neither feed says that it is
+// derived. It is bounded: they fall silent. What was said once is kept alive between them, until one ends its subscription.
+func TestDerivedFeedsThatAreSaidToBePrimary(t *testing.T) {
+	var nodes [2]*victim
+	for i := range nodes {
+		v := &victim{Origin: kit.New(t)}
+		var err error
+		v.Client, err = client.New(client.Config{Store: v.DB, Logger: quiet, Backoff: time.Millisecond})
+		require.NoError(t, err)
+		v.Create("own", topicMap(named([]string{"North", "South"}[i])))
+		_, err = v.DB.CreateCollection(t.Context(), store.Collection{Name: "all", SP: v.SP("all"), DerivedFrom: []string{"own"}}, &merge.Memory{}, nil)
+		require.NoError(t, err)
+		v.derive(t)
+		v.BreakWith(faults.Rewriting(kit.IsRecent, func(body string) string { return derivedFrom.ReplaceAllString(body, "") }))
+		nodes[i] = v
+	}
+	for i, v := range nodes {
+		_, err := v.Subscribe(t.Context(), nodes[1-i].FeedURL("all"), client.SubscribeOptions{Name: "other"})
+		require.NoError(t, err)
+		_, err = v.Sync(t.Context(), "other")
+		require.NoError(t, err)
+		require.NoError(t, v.DB.DeleteCollection(t.Context(), "all"))
+		_, err = v.DB.CreateCollection(t.Context(), store.Collection{Name: "all", SP: v.SP("all"), DerivedFrom: []string{"own", "other"}}, &merge.Memory{}, nil)
+		require.NoError(t, err, "nothing says that the other is derived")
+		v.derive(t)
+	}
+	silent := func() {
+		t.Helper()
+		for round := 0; ; round++ {
+			require.Less(t, round, 6, "they never fall silent")
+			entries := 0
+			for _, v := range nodes {
+				r, err := v.Sync(t.Context(), "other")
+				require.NoError(t, err)
+				entries += r.Entries
+				v.derive(t)
+			}
+			if entries == 0 && round > 0 {
+				return
+			}
+		}
+	}
+	silent()
+	nodes[0].PutAs("own", topicMap(named("Northern")))
+	silent()
+	for _, v := range nodes {
+		v.says(t, "North", "Northern", "South") // "North" is kept alive
+	}
+	for i, v := range nodes {
+		require.NoError(t, v.Unsubscribe(t.Context(), "other"))
+		v.derive(t)
+		v.says(t, []string{"Northern", "South"}[i])
+	}
+}
+
+// says checks the names of the topic in what is derived.
+func (v *victim) says(t *testing.T, names ...string) {
+	t.Helper()
+	require.NoError(t, v.DB.View(t.Context(), "all", func(in *store.View) error {
+		topic, err := in.Source().Topic("http://psi.example.org/a")
+		require.NoError(t, err)
+		var got []string
+		for _, n := range topic.Names {
+			got = append(got, n.Value)
+		}
+		require.ElementsMatch(t, names, got)
+		return nil
+	}))
+}
