@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -141,7 +142,9 @@ func (c *Client) acceptRecent(ctx context.Context, s *store.Subscription, f *fee
 	if slices.Equal(from, s.DerivedFrom) {
 		return nil
 	}
-	s.DerivedFrom = from
+	if s.DerivedFrom = from; from != nil {
+		c.Report(fmt.Sprintf("%s: the source is derived from %s; nothing is derived from it here: \"expand %[1]s\" follows these instead", s.Name, strings.Join(from, ", ")))
+	}
 	return c.Store.UpdateSubscription(ctx, s.Name, func(kept *store.Subscription) { kept.DerivedFrom = from })
 }
 

@@ -122,8 +122,8 @@ func TestBadPeers(t *testing.T) {
 			evil: func(o *kit.Origin, _ func()) {
 				o.PutAs("bad", topicMap(named("Evil")))
 				o.BreakWith(faults.Rewriting(kit.IsFragment, func(body string) string {
-					foreign := `<itemIdentity href="http://good.example.org/a"/>`
-					return strings.ReplaceAll(strings.ReplaceAll(body, "<name>", "<name>"+foreign), "<topic>", "<topic>"+foreign)
+					foreign := func(id string) string { return `<itemIdentity href="http://good.example.org/` + id + `"/>` }
+					return strings.Replace(strings.Replace(body, "<name>", "<name>"+foreign("n"), 1), "<topic>", "<topic>"+foreign("t"), 1)
 				}))
 			},
 			shows: "Evil",
@@ -232,19 +232,26 @@ func TestReplicaThatAltersHistory(t *testing.T) {
 var derivedFrom = regexp.MustCompile(`<link rel="[^"]*derived-from"[^>]*>`)
 
 // TestDerivedFeedsThatAreSaidToBePrimary lets two nodes feed each other what they derive, because neither feed says that it is
-// derived. It is bounded: they fall silent. What was said once is kept alive between them, until one ends its subscription.
+// derived. Where entries tell what they come from, that is noticed and reported with the first of them, and ends. Where they do not, it
+// is bounded: the nodes fall silent. What was said once is kept alive between them, until one ends its subscription.
 func TestDerivedFeedsThatAreSaidToBePrimary(t *testing.T) {
+	for name, hidden := range map[string]*regexp.Regexp{"entries tell": derivedFrom, "nothing tells": regexp.MustCompile(derivedFrom.String() + `|<link rel="via"[^>]*>`)} {
+		t.Run(name, func(t *testing.T) { feedEachOther(t, hidden, name == "nothing tells") })
+	}
+}
+
+func feedEachOther(t *testing.T, hidden *regexp.Regexp, unnoticed bool) {
 	var nodes [2]*victim
 	for i := range nodes {
 		v := &victim{Origin: kit.New(t)}
 		var err error
-		v.Client, err = client.New(client.Config{Store: v.DB, Logger: quiet, Backoff: time.Millisecond})
+		v.Client, err = client.New(client.Config{Store: v.DB, Logger: quiet, Backoff: time.Millisecond, Report: func(line string) { v.report = append(v.report, line) }})
 		require.NoError(t, err)
 		v.Create("own", topicMap(named([]string{"North", "South"}[i])))
 		_, err = v.DB.CreateCollection(t.Context(), store.Collection{Name: "all", SP: v.SP("all"), DerivedFrom: []string{"own"}}, &merge.Memory{}, nil)
 		require.NoError(t, err)
 		v.derive(t)
-		v.BreakWith(faults.Rewriting(kit.IsRecent, func(body string) string { return derivedFrom.ReplaceAllString(body, "") }))
+		v.BreakWith(faults.Rewriting(kit.IsRecent, func(body string) string { return hidden.ReplaceAllString(body, "") }))
 		nodes[i] = v
 	}
 	for i, v := range nodes {
@@ -276,7 +283,14 @@ func TestDerivedFeedsThatAreSaidToBePrimary(t *testing.T) {
 	silent()
 	nodes[0].PutAs("own", topicMap(named("Northern")))
 	silent()
+	if !unnoticed {
+		require.Contains(t, strings.Join(nodes[1].report, "\n"), `is derived from `+nodes[0].FeedURL("own")+`; nothing is derived from it here: "expand other" follows these instead`)
+		nodes[0].says(t, "Northern")
+		nodes[1].says(t, "South")
+		return
+	}
 	for _, v := range nodes {
+		require.NotContains(t, strings.Join(v.report, "\n"), "derived")
 		v.says(t, "North", "Northern", "South") // "North" is kept alive
 	}
 	for i, v := range nodes {

@@ -163,8 +163,23 @@ func (f Finder) subscriptionTo(feed *feeds.Feed, at, snapshots, sp string) (*sto
 	return s, nil
 }
 
-// DerivedFrom returns the URLs of the fragments feeds that the one of a recent document is derived from, none for a primary one.
-func DerivedFrom(recent *feeds.Feed) []string { return linked(recent, feeds.RelDerivedFrom) }
+// DerivedFrom returns the URLs of the fragments feeds that the one of a recent document is derived from, none for a primary one. A feed
+// that does not say so, but whose entries come from those of other fragments feeds, is derived from these.
+func DerivedFrom(recent *feeds.Feed) []string {
+	if said := linked(recent, feeds.RelDerivedFrom); said != nil {
+		return said
+	}
+	var seen []string
+	for _, e := range recent.Entries {
+		for _, l := range e.Links {
+			if feed, _, fragment := strings.Cut(l.Href, "/fragments/"); l.Rel == "via" && fragment && !slices.Contains(seen, feed+"/fragments") {
+				seen = append(seen, feed+"/fragments")
+			}
+		}
+	}
+	slices.Sort(seen)
+	return seen
+}
 
 // linked returns the URLs to which a relation leads.
 func linked(recent *feeds.Feed, rel feeds.Rel) (urls []string) {
