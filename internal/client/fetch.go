@@ -22,6 +22,9 @@ func (c *Client) forSubscription(s *store.Subscription) (*Client, error) {
 	own := *c
 	own.format, own.tolerated = nil, &tolerated{}
 	own.Hosts = slices.Concat(c.Hosts, s.Hosts)
+	for _, a := range s.Addresses { // what is in quarantine may be at another one than is followed now
+		own.Hosts = append(own.Hosts, serverOf(a.FragmentsFeed))
+	}
 	if s.Strict != nil {
 		own.Lenient = !*s.Strict
 	}

@@ -228,6 +228,42 @@ func TestAnotherAddressIsFollowedWhileTheFirstIsGone(t *testing.T) {
 	sameLog(t, second.origin, o)
 }
 
+// What is in quarantine because a replica was out of order comes from there, though the origin is followed by then.
+func TestQuarantineOfAnotherAddressIsReleased(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	o.Create("egov", doc(topic("oslo", "Oslo")))
+	r := newReplica(t, o)
+	r.sync(t)
+	s := newSubscriber(t)
+	_, err := s.Subscribe(t.Context(), o.FeedURL("egov"), client.SubscribeOptions{Replicas: []string{r.FeedURL("egov")}})
+	require.NoError(t, err)
+	s.sync()
+	o.Put(doc(topic("oslo", "Christiania")))
+	r.sync(t)
+	broken := func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+		http.Error(w, "out of order", http.StatusBadGateway)
+		return true
+	}
+	o.BreakWith(broken)
+	r.BreakWith(func(w http.ResponseWriter, asked *http.Request, _ http.Handler) bool {
+		if !strings.Contains(asked.URL.Path, "/fragments/") || strings.Contains(asked.URL.Path, "/archive/") {
+			return false
+		}
+		_, _ = w.Write([]byte("<topicMap"))
+		return true
+	})
+	round, err := s.Sync(t.Context(), "egov")
+	require.NoError(t, err)
+	require.Equal(t, 1, round.Quarantined)
+	o.BreakWith(nil)
+	r.BreakWith(nil)
+	o.Put(doc(topic("oslo", "Christiania"), topic("bergen", "Bergen")))
+	s.sync()
+	require.Equal(t, o.FeedURL("egov"), s.known("egov").FragmentsFeed)
+	s.has(o, doc(topic("oslo", "Christiania"), topic("bergen", "Bergen")))
+}
+
 // A collection that has no topics yet is served on, too.
 func TestReplicaOfAnEmptyCollection(t *testing.T) {
 	t.Parallel()
