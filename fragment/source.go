@@ -34,6 +34,28 @@ type Identifier interface {
 	Identity(si Ref) (*Identity, error)
 }
 
+// Players is what a Source can be as well: one that gives in one go the associations in which a subject identifier names a player,
+// those AsInstance first, then those AsPlayer.
+type Players interface {
+	PlayedBy(player Ref) iter.Seq2[*Association, error]
+}
+
+// PlayedBy iterates over the associations of src in which the subject identifier names a player that is not only a class.
+func PlayedBy(src Source, player Ref) iter.Seq2[*Association, error] {
+	if all, ok := src.(Players); ok {
+		return all.PlayedBy(player)
+	}
+	return func(yield func(*Association, error) bool) {
+		for _, part := range []Part{AsInstance, AsPlayer} {
+			for a, err := range src.AssociationsOf(player, part) {
+				if !yield(a, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
 // identityOf returns the identifiers of the topic with the subject identifier,
 // if there is one.
 func identityOf(src Source, si Ref) (Identity, bool, error) {

@@ -42,6 +42,39 @@ func (v *View) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2
 	}
 }
 
+// PlayedBy implements [fragment.Players].
+func (v *View) PlayedBy(player fragment.Ref) iter.Seq2[*fragment.Association, error] {
+	if v.only != nil {
+		return fragment.PlayedBy(v.only, player)
+	}
+	return func(yield func(*fragment.Association, error) bool) {
+		if err := v.settle(); err != nil {
+			yield(nil, err)
+			return
+		}
+		s, err := v.subject(false, player)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if s.ref != player {
+			return
+		}
+		streams := fragment.Parts[:]
+		if !v.vocabulary {
+			streams = []fragment.Part{fragment.AsInstance, fragment.AsPlayer}
+		}
+		for a, err := range v.associationsOf(s, streams, nil) {
+			if err == nil && a.Value.Part(player) == fragment.AsType {
+				continue
+			}
+			if !yield(a.Value, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // streams returns the parts in which the sources may have what takes part in the
 // given way in the view.
 func (v *View) streams(part fragment.Part) []fragment.Part {
@@ -214,17 +247,37 @@ func (v *View) stated(s *subject, streams []fragment.Part, failed *error) iter.S
 	return func(yield func(*fragment.Association, int) bool) {
 		for i, p := range v.parts {
 			for _, si := range s.sis.list {
-				for _, stream := range streams {
-					for a, err := range p.Source.AssociationsOf(si, stream) {
-						if err != nil {
-							*failed = err
-							return
-						}
-						if !yield(a, i) {
-							return
-						}
+				for a, err := range playedIn(p.Source, si, streams) {
+					if err != nil {
+						*failed = err
+						return
+					}
+					if !yield(a, i) {
+						return
 					}
 				}
+			}
+		}
+	}
+}
+
+// playedIn iterates over the associations in which a subject identifier plays in one of the ways given, in their order.
+func playedIn(src fragment.Source, si fragment.Ref, streams []fragment.Part) iter.Seq2[*fragment.Association, error] {
+	if len(streams) == 1 {
+		return src.AssociationsOf(si, streams[0])
+	}
+	return func(yield func(*fragment.Association, error) bool) {
+		for a, err := range fragment.PlayedBy(src, si) {
+			if !yield(a, err) || err != nil {
+				return
+			}
+		}
+		if len(streams) < len(fragment.Parts) {
+			return
+		}
+		for a, err := range src.AssociationsOf(si, fragment.AsType) {
+			if !yield(a, err) || err != nil {
+				return
 			}
 		}
 	}

@@ -48,26 +48,24 @@ func (u *updater) record(s *subject) error {
 		s.record.Canonical()
 		s.record.Mentions(u.counts.add)
 	}
-	for _, part := range []fragment.Part{fragment.AsInstance, fragment.AsPlayer} {
-		for a, err := range u.view.AssociationsOf(s.ref, part) {
-			if err != nil {
-				return err
-			}
-			if passes, err := u.filter.association(a); err != nil {
-				return err
-			} else if !passes {
-				continue
-			}
-			renamed := r.association(a)
-			key := renamed.Key()
-			if r.err != nil || u.added[key] != nil {
-				continue
-			}
-			u.added[key] = renamed
-			renamed.Mentions(u.counts.add)
-			for i := range renamed.Roles {
-				u.counts.plays[renamed.Roles[i].Player]++
-			}
+	for a, err := range u.view.PlayedBy(s.ref) {
+		if err != nil {
+			return err
+		}
+		if passes, err := u.filter.association(a); err != nil {
+			return err
+		} else if !passes {
+			continue
+		}
+		renamed := r.association(a)
+		key := renamed.Key()
+		if r.err != nil || u.added[key] != nil {
+			continue
+		}
+		u.added[key] = renamed
+		renamed.Mentions(u.counts.add)
+		for i := range renamed.Roles {
+			u.counts.plays[renamed.Roles[i].Player]++
 		}
 	}
 	return r.err

@@ -142,15 +142,13 @@ func (u *updater) lookAtPublished(si fragment.Ref) error {
 	}
 	u.targets[t.TopicSI()] = t
 	t.Mentions(u.counts.remove)
-	for _, part := range []fragment.Part{fragment.AsInstance, fragment.AsPlayer} {
-		for a, err := range u.prior.AssociationsOf(t.TopicSI(), part) {
-			if err != nil {
-				return err
-			}
-			if key := a.Key(); u.removed[key] == nil {
-				u.removed[key] = a
-				a.Mentions(u.counts.remove)
-			}
+	for a, err := range fragment.PlayedBy(u.prior, t.TopicSI()) {
+		if err != nil {
+			return err
+		}
+		if key := a.Key(); u.removed[key] == nil {
+			u.removed[key] = a
+			a.Mentions(u.counts.remove)
 		}
 	}
 	u.queue = append(u.queue, t.SubjectIdentifiers...)

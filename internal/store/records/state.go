@@ -103,6 +103,27 @@ func (s State) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2
 	}
 }
 
+// PlayedBy implements [fragment.Players]: it looks for rows once.
+func (s State) PlayedBy(player fragment.Ref) iter.Seq2[*fragment.Association, error] {
+	return func(yield func(*fragment.Association, error) bool) {
+		first := s.id.PlayingPrefix(player, fragment.AsInstance)
+		at := len(first) - 1
+		for r, err := range s.tx.Scan(first[:at], nil) {
+			var a *fragment.Association
+			if err == nil {
+				part := fragment.Part(r.Key[at])
+				if part == fragment.AsType {
+					return // the last ones
+				}
+				a, err = s.association(r, part)
+			}
+			if !yield(a, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // Associations implements [fragment.Source].
 func (s State) Associations() iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
