@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -25,6 +26,7 @@ func TestWhatAKilledRoundHasFetchedIsKept(t *testing.T) {
 		s.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if strings.HasPrefix(r.URL.Path, "/r/") {
 				if asked.Add(1) == after+1 {
+					m.journaled(after - 1) // what is fetched may be a while on its way there
 					require.NoError(t, os.RemoveAll(killed.dir))
 					require.NoError(t, os.CopyFS(killed.dir, os.DirFS(m.dir)))
 				}
@@ -67,6 +69,15 @@ func TestWhatAKilledRoundHasFetchedIsKept(t *testing.T) {
 	killed.round()
 	require.LessOrEqual(t, len(fetched()), resources-after+2)
 	require.Equal(t, s.pool, killed.records())
+}
+
+// journaled waits until the journal has some lines besides its first.
+func (m *mirror) journaled(lines int) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if b, _ := os.ReadFile(filepath.Join(m.dir, journalFile)); strings.Count(string(b), "\n") > lines {
+			return
+		}
+	}
 }
 
 // damageJournal does to a journal, and to the files that it names, what a machine may do that fails as well. It
