@@ -338,3 +338,25 @@ func TestAuthorityThatIsBehindWaits(t *testing.T) {
 	assert.False(t, round.CleanStart)
 	s.has(o, doc(topic("oslo", "Christiania")))
 }
+
+// A replica of which the log does not go back to the beginning is followed only once it has a snapshot: who began there would take the rest
+// for the whole.
+func TestPartialReplicaIsFollowedOnceItHasASnapshot(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(9, "v1")...), documentSize(3))
+	o.Put(doc(topics(9, "v2")...))
+	o.TakeSnapshot()
+	require.Positive(t, pruneTo(o))
+	r := newReplica(t, o)
+	r.sync(t)
+	a := r.Ask("GET", "/topicmaps/egov/fragments", "", "")
+	require.Equal(t, http.StatusServiceUnavailable, a.Code)
+	require.Contains(t, a.Body.String(), "this replica has no snapshot yet that its log goes on from: ask again in a few seconds, or ask the origin")
+	require.Equal(t, "5", a.Header().Get("Retry-After"))
+	r.TakeSnapshot()
+	s := newSubscriber(t)
+	_, err := s.Subscribe(t.Context(), r.FeedURL("egov"), client.SubscribeOptions{})
+	require.NoError(t, err)
+	s.sync()
+	s.has(o, doc(topics(9, "v2")...))
+}

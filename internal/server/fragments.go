@@ -39,6 +39,12 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 	}
 	return s.withLatest(r, func(c *store.Collection, v *store.View) error {
 		if v == nil { // the first time
+			if l, err := s.Store.Latest(r.Context(), c.Name); err != nil {
+				return err
+			} else if err := replicas.CanBeFollowed(l); err != nil {
+				w.Header().Set("Retry-After", "5")
+				return err
+			}
 			s.addSourceLink(w.Header(), c)
 			if err := s.replicas.SetChecked(r.Context(), w.Header(), c); err != nil {
 				return err

@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
@@ -55,6 +56,7 @@ type followed struct {
 	origin  *node
 	at      []*node // whose addresses are followed: the authority first
 	replica bool    // it is served on
+	lacks   bool    // the replica has no snapshot that its log goes on from
 }
 
 // direct reports whether the origin alone is followed.
@@ -318,8 +320,22 @@ func (n *node) sync(f *followed) *client.Round {
 		n.check(f, r, faults == w.counts.faults)
 		n.goesOn(f, was)
 	}
+	n.keep(f)
 	w.breach.rounded(n, f)
 	return r
+}
+
+// keep takes the snapshot that a replica is not followed without, as the keeper of a server does: here a round later.
+func (n *node) keep(f *followed) {
+	if !f.replica {
+		return
+	}
+	l, err := n.db.Latest(background, f.name)
+	lacks := err == nil && replicas.CanBeFollowed(l) != nil
+	if lacks && f.lacks {
+		n.snapshot(f.name)
+	}
+	f.lacks = lacks
 }
 
 // mark is how far a node has followed what it follows.

@@ -56,6 +56,15 @@ func State(c *store.Collection) string {
 	return c.Replica.Origin + c.Replica.Checkpoint
 }
 
+// CanBeFollowed returns an answer where the log of a replica does not go back to the beginning, and no snapshot is there that it goes on from:
+// who began there would take the rest for the whole. The next snapshot mends that.
+func CanBeFollowed(l *store.Latest) error {
+	if l.Replica == nil || l.Horizon == 0 || len(l.Snapshots) > 0 && l.Snapshots[0].Seq >= l.Horizon {
+		return nil
+	}
+	return web.Problemf(http.StatusServiceUnavailable, "this replica has no snapshot yet that its log goes on from: ask again in a few seconds, or ask the origin, %s", l.Replica.Origin)
+}
+
 // HasRecords returns an answer where a collection cannot say what has become of all its records: the origin of a replica did
 // not keep its whole log.
 func HasRecords(c *store.Collection) error {

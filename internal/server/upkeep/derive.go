@@ -11,7 +11,7 @@ import (
 // deriveEvery is how often is looked whether something has changed that derived collections are to take.
 const deriveEvery = time.Second
 
-// deriveAll has derived collections looked after, if anything has changed in the store: by a request, or by a round of a
+// deriveAll has derived collections and replicas looked after, if anything has changed in the store: by a request, or by a round of a
 // subscription.
 func (k *Keeper) deriveAll(ctx context.Context) error {
 	version, err := k.Store.Version(ctx)
@@ -21,7 +21,7 @@ func (k *Keeper) deriveAll(ctx context.Context) error {
 	k.derived = version
 	all, err := k.Store.Collections(ctx)
 	for i := range all {
-		if len(all[i].DerivedFrom) > 0 {
+		if len(all[i].DerivedFrom) > 0 || all[i].Replica != nil { // which follows without a request
 			k.lookAfter(all[i].Name, false)
 		}
 	}
