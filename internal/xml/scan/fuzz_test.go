@@ -25,6 +25,7 @@ func FuzzScan(f *testing.F) {
 	f.Add([]byte("<!DOCTYPE a ["+laughs("ha", 3)+"]><a b='&e2;'>&e3;</a>"), true)
 	f.Add([]byte("<!DOCTYPE a [<!ENTITY % p \"<!ATTLIST a b NMTOKENS ' x  y '>\">%p;%q;<!ELEMENT a (b|(c,d)*)?>]><a/>"), true)
 	f.Add([]byte("<a xmlns='u' xmlns:p='v'><p:b p:c='&lt;' xml:lang=\"en\"><![CDATA[]]]]>]]&gt;</p:b></a>"), false)
+	f.Add([]byte("<a xmlns:p='urn:\n'><p:b/></a>"), false)
 	for _, amplifying := range amplifying() {
 		f.Add([]byte(amplifying), false)
 	}
@@ -141,11 +142,11 @@ func standardOutline(document []byte) (all []string, ok bool) {
 			depth++
 			all = append(all, "<"+token.Name.Space+" "+token.Name.Local)
 			for _, a := range token.Attr {
-				if a.Name.Space == "xmlns" || a.Name.Space == "" && a.Name.Local == "xmlns" {
-					continue
-				}
 				if strings.ContainsAny(a.Value, "\t\n\r") {
 					return nil, false // it does not normalise, so references cannot be told from the rest
+				}
+				if a.Name.Space == "xmlns" || a.Name.Space == "" && a.Name.Local == "xmlns" {
+					continue
 				}
 				all = append(all, fmt.Sprintf("%s %s %q", a.Name.Space, a.Name.Local, a.Value))
 			}
