@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,8 @@ func deriveCommand() *cobra.Command {
 collection NAME. It has feeds and snapshots as all collections have. A change of
 an input is published within a second or two: the topics that it changes, and
 no others. What the owner of the node rejects is not in it.
+It is filled in the background at first, which takes a while for large maps: "collections"
+shows how many topics it has by now.
 
 With --type it has the instances of these types and of their subtypes, with their
 associations. Of other topics it has what these refer to: the identifiers and the names
@@ -53,6 +56,11 @@ the server does not have yet is subscribed to. This takes the data folder of the
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		if len(from) == 0 {
 			return fmt.Errorf("nothing to derive %s from: name collections or subscriptions with --from", args[0])
+		}
+		for name, given := range map[string][]string{"type": types, "association-type": associationTypes, "scope": scope} {
+			if cmd.Flags().Changed(name) && (len(given) == 0 || slices.Contains(given, "")) {
+				return usage(fmt.Errorf("--%s names nothing: give subject identifiers, or leave it out for all", name))
+			}
 		}
 		if expand {
 			var err error

@@ -46,6 +46,9 @@ cannot be reached.`,
 				return a.print(status.Of(s, nil, a.client.Now()))
 			}
 			a.printf("%q replicates %s; it is served on when the first round is done\n", s.Name, s.FragmentsFeed)
+			if s.TokenFile != "" {
+				a.printf("its source wants a token of readers; all may read what is served on, unless \"serve\" has --read-token-file %s=FILE\n", s.Name)
+			}
 			return nil
 		}),
 	}

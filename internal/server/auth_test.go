@@ -324,3 +324,17 @@ func TestReadTokensMustBeGood(t *testing.T) {
 		assert.NotContains(t, err.Error(), readToken)
 	}
 }
+
+// What is derived from a collection that only some may read is not for all.
+func TestWhatIsDerivedFromAClosedCollectionIsClosed(t *testing.T) {
+	t.Parallel()
+	secret := strings.Repeat("r", 40)
+	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"map": {secret}, "closed": {secret}} })
+	n.publish("map", small())
+	derived := []byte(`{"derivedFrom": ["map"]}`)
+	a := n.put("open", derived, "Content-Type", "application/json")
+	assert.Equal(t, http.StatusConflict, a.StatusCode)
+	assert.Contains(t, string(a.body), "serve with --read-token-file open=FILE first")
+	assert.Equal(t, http.StatusCreated, n.put("closed", derived, "Content-Type", "application/json").StatusCode)
+	assert.Equal(t, http.StatusUnauthorized, n.get("/topicmaps/closed/fragments").StatusCode)
+}

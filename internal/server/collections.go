@@ -212,7 +212,7 @@ func (s *Server) mayChange(r *http.Request, c *store.Collection, given *Collecti
 	if given.DerivedFrom != nil && !slices.Equal(*given.DerivedFrom, c.DerivedFrom) {
 		return web.Problemf(http.StatusConflict, "what %s is derived from is decided for ever; delete it first, or derive another", c.Name)
 	}
-	if given.Filter != nil && !given.Filter.Equal(c.Filter) {
+	if (given.Filter != nil || given.DerivedFrom != nil) && !given.Filter.Equal(c.Filter) {
 		return web.Problemf(http.StatusConflict, "the filter of %s is decided for ever; delete it first, or derive another", c.Name)
 	}
 	tag, err := settingsTag(c)
@@ -222,6 +222,24 @@ func (s *Server) mayChange(r *http.Request, c *store.Collection, given *Collecti
 	return s.ifMatch(r, c, tag)
 }
 
+// keepsClosed returns an error where a collection that is derived would show to all what only some may read of an input.
+func (s *Server) keepsClosed(r *http.Request, name string, inputs []string) error {
+	if len(s.readers[name]) > 0 {
+		return nil
+	}
+	followed, err := s.Store.Subscriptions(r.Context())
+	if err != nil {
+		return err
+	}
+	for _, input := range inputs {
+		withToken := slices.ContainsFunc(followed, func(f store.Subscription) bool { return f.Name == input && f.TokenFile != "" })
+		if withToken || len(s.readers[input]) > 0 {
+			return web.Problemf(http.StatusConflict, "%s is only for those who have a token, and %s would be open to all: serve with --read-token-file %s=FILE first", input, name, name)
+		}
+	}
+	return nil
+}
+
 // createEmpty creates a collection without topics, and takes its first snapshot.
 func (s *Server) createEmpty(r *http.Request, name string, given *CollectionSettings) (*store.Collection, error) {
 	if r.Header.Get("If-Match") != "" {
@@ -229,6 +247,11 @@ func (s *Server) createEmpty(r *http.Request, name string, given *CollectionSett
 	}
 	if !given.Filter.Empty() && (given.DerivedFrom == nil || len(*given.DerivedFrom) == 0) {
 		return nil, web.Problemf(http.StatusUnprocessableEntity, "only a derived collection has a filter: give derivedFrom as well, or leave filter out")
+	}
+	if given.DerivedFrom != nil {
+		if err := s.keepsClosed(r, name, *given.DerivedFrom); err != nil {
+			return nil, err
+		}
 	}
 	sp, err := s.prefixFor(name, given.SP)
 	if err != nil {

@@ -123,13 +123,21 @@ func TestMemoryOfOneUpload(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			child := startChild(t, form)
-			most := child.anonymous() + m.storeMemory + 3*m.uploadLimit
-			for i, d := range c.documents {
-				status, peak := child.put(d)
-				assert.Equal(t, c.statuses[i], status)
-				assert.Less(t, peak, most, "bytes of memory")
-				t.Logf("%d bytes take %d MB, of %d", len(d), peak>>20, most>>20)
+			// A collector that does not get its time lets garbage grow. What takes too much does so twice.
+			for again := true; ; again = false {
+				child := startChild(t, form)
+				most, all := child.anonymous()+m.storeMemory+3*m.uploadLimit, child.anonymous()
+				for i, d := range c.documents {
+					status, peak := child.put(d)
+					assert.Equal(t, c.statuses[i], status)
+					t.Logf("%d bytes take %d MB, of %d", len(d), peak>>20, most>>20)
+					all = max(all, peak)
+				}
+				if again && all >= most {
+					continue
+				}
+				assert.Less(t, all, most, "bytes of memory")
+				return
 			}
 		})
 	}

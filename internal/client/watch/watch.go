@@ -60,6 +60,9 @@ type Watcher struct {
 	ready     error          // why it is not ready; nil: it is
 }
 
+// listenAgain is how long is waited at least where a server does not let a request wait any more: all who did come back then.
+const listenAgain = 5 * time.Second
+
 var (
 	errStarting = errors.New("starting")
 	errStopping = errors.New("stopping")
@@ -255,17 +258,24 @@ func (w *Watcher) follow(ctx context.Context, name string, number uint32) {
 func (w *Watcher) listen(ctx context.Context, name string) <-chan struct{} {
 	changed := make(chan struct{})
 	w.running.Go(func() {
-		for {
+		for heard := false; ; {
 			is, waited, err := w.client.Wait(ctx, name)
+			heard = heard || waited
 			switch {
-			case err != nil && ctx.Err() == nil:
-				w.client.Logger.Debug("not told of changes until the next round", "subscription", name, "error", err)
-				return
 			case is:
 				close(changed)
 				return
-			case !waited:
+			case waited:
+				continue
+			case !heard:
 				return
+			}
+			// The server has let requests wait: it stops, or has no room now.
+			w.client.Logger.Debug("not told of changes", "subscription", name, "error", err)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(listenAgain + rand.N(listenAgain)):
 			}
 		}
 	})

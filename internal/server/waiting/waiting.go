@@ -4,6 +4,7 @@ package waiting
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"strconv"
@@ -176,14 +177,16 @@ func (m *Room) Handler(h web.Handler) web.Handler {
 		name := web.Var(r, "map")
 		expired := time.NewTimer(wait)
 		defer expired.Stop()
-		for {
+		for waited := false; ; waited = true {
 			seen, closed := m.enter(r.Context(), name)
 			if seen == nil {
 				return h(w, r)
 			}
 			a := &answer{ResponseWriter: w, header: w.Header().Clone()}
-			a.header.Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))
-			over, err := m.hold(a, r, h, name, seen, closed, expired.C)
+			if waited {
+				a.applied(wait)
+			}
+			over, err := m.hold(a, r, h, name, seen, closed, wait, expired.C)
 			if over || err != nil {
 				return err
 			}
@@ -192,7 +195,7 @@ func (m *Room) Handler(h web.Handler) web.Handler {
 }
 
 // hold has h answer. Where nothing has changed, it waits. It reports whether the request is answered.
-func (m *Room) hold(a *answer, r *http.Request, h web.Handler, name string, seen *watched, closed chan struct{}, expired <-chan time.Time) (over bool, err error) {
+func (m *Room) hold(a *answer, r *http.Request, h web.Handler, name string, seen *watched, closed chan struct{}, wait time.Duration, expired <-chan time.Time) (over bool, err error) {
 	defer m.leave(name, seen)
 	err = h(a, r)
 	if !a.unchanged || err != nil {
@@ -207,6 +210,7 @@ func (m *Room) hold(a *answer, r *http.Request, h web.Handler, name string, seen
 	case <-closed:
 	case <-expired:
 	}
+	a.applied(wait)
 	a.begin(http.StatusNotModified)
 	return true, nil
 }
@@ -237,6 +241,11 @@ func (a *answer) Write(b []byte) (int, error) {
 	return a.ResponseWriter.Write(b)
 }
 
+// applied says that the request did wait (RFC 7240 §3, The Preference-Applied Response Header Field).
+func (a *answer) applied(wait time.Duration) {
+	a.header.Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))
+}
+
 func (a *answer) begin(status int) {
 	h := a.ResponseWriter.Header()
 	clear(h)
@@ -254,8 +263,8 @@ func preferred(h http.Header) time.Duration {
 			if !strings.EqualFold(strings.TrimSpace(name), "wait") {
 				continue
 			}
-			n, err := strconv.ParseUint(strings.Trim(strings.TrimSpace(given), `"`), 10, 20)
-			if err == nil {
+			n, err := strconv.ParseUint(strings.Trim(strings.TrimSpace(given), `"`), 10, 31)
+			if err == nil || errors.Is(err, strconv.ErrRange) {
 				return time.Duration(n) * time.Second
 			}
 		}
