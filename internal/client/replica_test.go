@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -194,6 +196,7 @@ func TestAnotherAddressIsFollowedWhileTheFirstIsGone(t *testing.T) {
 
 	o.Put(doc(topic("oslo", "Christiania")))
 	second.sync(t)
+	asked := time.Now() // the origin, for the last time
 	o.BreakWith(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
 		http.Error(w, "out of order", http.StatusBadGateway)
 		return true
@@ -202,6 +205,11 @@ func TestAnotherAddressIsFollowedWhileTheFirstIsGone(t *testing.T) {
 	assert.Equal(t, 1, r.Entries, "the second replica has it, the first is behind")
 	assert.Equal(t, second.FeedURL("egov"), s.known("egov").FragmentsFeed)
 	s.has(o, doc(topic("oslo", "Christiania")))
+	known := s.known("egov")
+	st := status.Of(&known, nil, time.Now())
+	assert.False(t, st.InStep.After(asked), "nobody knows what the origin has by now")
+	st.AdvanceInStep(time.Now(), time.Now())
+	assert.False(t, st.InStep.After(asked))
 
 	second.BreakWith(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
 		http.Error(w, "out of order", http.StatusBadGateway)

@@ -30,7 +30,8 @@ type Status struct {
 	// InStep is a time at which nothing was known to be missing: that of the last
 	// round, or, if that has failed, the mark; but not later than when the first of
 	// what is in quarantine was published.
-	InStep *time.Time `json:"inStep,omitempty"`
+	InStep      *time.Time `json:"inStep,omitempty"`
+	fromReplica bool       // it is that of a replica that is followed in place of the first address
 	// Lag is the time since then, in seconds: the copy is not older than that.
 	Lag *float64 `json:"lagSeconds,omitempty"`
 
@@ -119,6 +120,10 @@ func Of(s *store.Subscription, quarantine []store.Quarantined, now time.Time) St
 		if st.InStep = st.LastCheck; s.LastError != "" {
 			st.InStep = st.Mark
 		}
+		// What a replica has is as old as its own last round, by the clock of the origin.
+		if at := s.Checked; s.FragmentsFeed != s.Authority() && !at.IsZero() && st.InStep != nil && at.Before(*st.InStep) {
+			st.InStep, st.fromReplica = &at, true
+		}
 		for i := range quarantine {
 			if at := quarantine[i].Updated; st.InStep != nil && at.Before(*st.InStep) {
 				st.InStep = &at
@@ -135,7 +140,7 @@ const maxAhead = 5 * time.Minute
 // AdvanceInStep makes InStep a later time at which nothing was known to be missing. A subscription
 // that has no such time keeps none.
 func (st *Status) AdvanceInStep(at, now time.Time) {
-	if st.InStep != nil && at.After(*st.InStep) {
+	if st.InStep != nil && at.After(*st.InStep) && !st.fromReplica {
 		st.InStep = &at
 		st.lagAt(now)
 	}
