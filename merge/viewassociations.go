@@ -18,6 +18,19 @@ func (v *View) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2
 	if v.only != nil {
 		return v.only.AssociationsOf(player, part)
 	}
+	return v.played(player, []fragment.Part{part})
+}
+
+// PlayedBy implements [fragment.Players].
+func (v *View) PlayedBy(player fragment.Ref) iter.Seq2[*fragment.Association, error] {
+	if v.only != nil {
+		return fragment.PlayedBy(v.only, player)
+	}
+	return v.played(player, []fragment.Part{fragment.AsInstance, fragment.AsPlayer})
+}
+
+// played iterates over the associations in which a TopicSI of the view takes part in one of the given ways.
+func (v *View) played(player fragment.Ref, parts []fragment.Part) iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
 		if err := v.settle(); err != nil {
 			yield(nil, err)
@@ -31,41 +44,8 @@ func (v *View) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2
 		if s.ref != player {
 			return // no reference of the view is this
 		}
-		for a, err := range v.associationsOf(s, v.streams(part), nil) {
-			if err == nil && a.Value.Part(player) != part {
-				continue
-			}
-			if !yield(a.Value, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// PlayedBy implements [fragment.Players].
-func (v *View) PlayedBy(player fragment.Ref) iter.Seq2[*fragment.Association, error] {
-	if v.only != nil {
-		return fragment.PlayedBy(v.only, player)
-	}
-	return func(yield func(*fragment.Association, error) bool) {
-		if err := v.settle(); err != nil {
-			yield(nil, err)
-			return
-		}
-		s, err := v.subject(false, player)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		if s.ref != player {
-			return
-		}
-		streams := fragment.Parts[:]
-		if !v.vocabulary {
-			streams = []fragment.Part{fragment.AsInstance, fragment.AsPlayer}
-		}
-		for a, err := range v.associationsOf(s, streams, nil) {
-			if err == nil && a.Value.Part(player) == fragment.AsType {
+		for a, err := range v.associationsOf(s, v.streams(parts...), nil) {
+			if err == nil && !slices.Contains(parts, a.Value.Part(player)) {
 				continue
 			}
 			if !yield(a.Value, err) || err != nil {
@@ -76,12 +56,12 @@ func (v *View) PlayedBy(player fragment.Ref) iter.Seq2[*fragment.Association, er
 }
 
 // streams returns the parts in which the sources may have what takes part in the
-// given way in the view.
-func (v *View) streams(part fragment.Part) []fragment.Part {
+// given ways in the view.
+func (v *View) streams(parts ...fragment.Part) []fragment.Part {
 	if v.vocabulary {
 		return fragment.Parts[:]
 	}
-	return []fragment.Part{part}
+	return parts
 }
 
 // Associations implements [fragment.Source]. Each association is given with its
@@ -91,10 +71,7 @@ func (v *View) Associations() iter.Seq2[*fragment.Association, error] {
 		return v.only.Associations()
 	}
 	return func(yield func(*fragment.Association, error) bool) {
-		streams := []fragment.Part{fragment.AsInstance, fragment.AsPlayer} // no owner is only a class
-		if v.vocabulary {
-			streams = fragment.Parts[:]
-		}
+		streams := v.streams(fragment.AsInstance, fragment.AsPlayer) // no owner is only a class
 		at := func(s *subject) bool {
 			for a, err := range v.associationsOf(s, streams, func(a *fragment.Association) bool { return owner(a) == s.ref }) {
 				if !yield(a.Value, err) || err != nil {
