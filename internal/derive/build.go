@@ -48,14 +48,9 @@ func (u *updater) record(s *subject) error {
 		s.record.Canonical()
 		s.record.Mentions(u.counts.add)
 	}
-	for a, err := range u.view.PlayedBy(s.ref) {
+	for a, err := range u.filter.associations(u.view.PlayedBy(s.ref)) {
 		if err != nil {
 			return err
-		}
-		if passes, err := u.filter.association(a); err != nil {
-			return err
-		} else if !passes {
-			continue
 		}
 		renamed := r.association(a)
 		key := renamed.Key()

@@ -52,15 +52,5 @@ func (v filtered) Topic(si fragment.Ref) (*fragment.Topic, error) {
 }
 
 func (v filtered) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
-	return func(yield func(*fragment.Association, error) bool) {
-		for a, err := range v.View.AssociationsOf(player, part) {
-			passes := true
-			if err == nil {
-				passes, err = v.f.association(a)
-			}
-			if passes && !yield(a, err) || err != nil {
-				return
-			}
-		}
-	}
+	return v.f.associations(v.View.AssociationsOf(player, part))
 }

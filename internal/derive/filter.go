@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -208,4 +209,19 @@ func (f *Filter) association(a *fragment.Association) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// associations iterates over those of some associations of the view that pass.
+func (f *Filter) associations(all iter.Seq2[*fragment.Association, error]) iter.Seq2[*fragment.Association, error] {
+	return func(yield func(*fragment.Association, error) bool) {
+		for a, err := range all {
+			passes := true
+			if err == nil {
+				passes, err = f.association(a)
+			}
+			if (passes || err != nil) && !yield(a, err) || err != nil {
+				return
+			}
+		}
+	}
 }
