@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"mime"
-	"net/http"
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -93,8 +92,10 @@ func (h *records) take(ctx context.Context, r *follow.Record, form follow.Repres
 		defer content.Close()
 		return read(content, form.URL)
 	}
-	request := fetch.Request{URL: form.URL, Accept: h.acceptOf(form), Max: h.MaxFragment, AllowURL: h.allowURL, Within: h.MaxTime, Prepare: uncached}
-	fetcher := h.fetcher()
+	request := fetch.Request{URL: form.URL, Accept: h.acceptOf(form), Max: h.MaxFragment, AllowURL: h.allowURL, Within: h.MaxTime}
+	// The address of a record is the same for all its versions: what a cache still has for a while would be taken for the one that
+	// the entry tells of, and never be asked for again.
+	fetcher := h.fetcher().Uncached()
 	if form.Copy {
 		fetcher.Tries = 1 // there is another place
 	}
@@ -121,11 +122,6 @@ func (h *records) acceptOf(form follow.Representation) string {
 	}
 	return mime.FormatMediaType(base, parameters) + ", */*;q=0.1"
 }
-
-// uncached asks caches for what the server has now (RFC 9111 §5.2.1.4, no-cache). The
-// address of a record is the same for all its versions: what a cache still has for a while
-// would be taken for the one that the entry tells of, and never be asked for again.
-func uncached(h http.Header) { h.Set("Cache-Control", "no-cache") }
 
 func (h *records) read(ctx context.Context, body io.Reader, at string, r *follow.Record) (*fragment.Fragment, error) {
 	o := h.xtmOptions(h.s.SP, at)

@@ -184,8 +184,8 @@ func (u *fragments) fetchNode(ctx context.Context, at, stated string) (*statedig
 // fetchTopic fetches what the source says of a topic now. A topic that it does not have is deleted.
 func (u *fragments) fetchTopic(ctx context.Context, base string, topic fragment.Ref) (*fragment.Fragment, int64, error) {
 	named := fragment.Identity{SubjectIdentifiers: []fragment.Ref{topic}}
-	r := fetch.Request{URL: base + "/topic?si=" + url.QueryEscape(string(topic)), Accept: u.links().Accept(), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime, Prepare: uncached}
-	f, a, err := fetch.Do(ctx, u.fetcher(), r, func(a *fetch.Answer) (*fragment.Fragment, error) {
+	r := fetch.Request{URL: base + "/topic?si=" + url.QueryEscape(string(topic)), Accept: u.links().Accept(), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
+	f, a, err := fetch.Do(ctx, u.fetcher().Uncached(), r, func(a *fetch.Answer) (*fragment.Fragment, error) {
 		f, err := fragment.ReadAs(ctx, a.Body, u.xtmOptions(u.s.SP, a.URL), fragment.Named{Identity: named})
 		return f, limitsLast(err)
 	})

@@ -86,9 +86,8 @@ func (c *Client) consistency(ctx context.Context, f *feeds.Feed, from, to int64,
 	}
 	r := fetch.Request{
 		URL: fmt.Sprintf("%s/consistency?from=%d&to=%d", link.Href, from, to), Accept: "application/json", Max: maxProof, AllowURL: allowURL, Within: c.MaxTime,
-		Prepare: uncached,
 	}
-	proof, _, err := fetch.Do(ctx, c.fetcher(), r, func(a *fetch.Answer) (tlog.TreeProof, error) {
+	proof, _, err := fetch.Do(ctx, c.fetcher().Uncached(), r, func(a *fetch.Answer) (tlog.TreeProof, error) {
 		var answer struct{ Proof tlog.TreeProof }
 		if err := json.NewDecoder(a.Body).Decode(&answer); err != nil {
 			return nil, fmt.Errorf("%s: %w", a.URL, err)
