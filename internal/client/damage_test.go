@@ -66,13 +66,13 @@ type heldRows struct {
 	source keys.Source
 }
 
-// holding returns the rows of a subscriber of a document.
+// holding returns the rows of a subscriber of a document, who serves it on: so how many topics that says is checked as well.
 func holding(t *testing.T, document string) *heldRows {
 	o := publishing(t, document)
 	engine := memory.New()
 	h := &heldRows{o: o, dir: t.TempDir()}
 	db, c := h.open(t, engine)
-	_, err := c.Subscribe(t.Context(), o.URL+"/topicmaps/egov", client.SubscribeOptions{})
+	_, err := c.Subscribe(t.Context(), o.URL+"/topicmaps/egov", client.SubscribeOptions{Replicate: true})
 	require.NoError(t, err)
 	r, err := c.Sync(t.Context(), "egov")
 	require.NoError(t, err)

@@ -367,4 +367,8 @@ func TestPartialReplicaIsFollowedOnceItHasASnapshot(t *testing.T) {
 	require.NoError(t, err)
 	s.sync()
 	s.has(o, doc(topics(9, "v2")...))
+
+	o.Put(doc(topics(8, "v3")...)) // of most of them the log has no earlier entry
+	r.sync(t)
+	require.Empty(t, findings(t, r.DB), "how many topics it has, among others")
 }

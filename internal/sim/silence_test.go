@@ -101,6 +101,7 @@ func (w *world) compare() {
 			continue
 		}
 		n.own()
+		n.counted()
 		for _, f := range n.follows {
 			if !f.origin.dead && !f.unreachable() {
 				n.inStep(f)
@@ -111,6 +112,17 @@ func (w *world) compare() {
 	}
 	if w.derives {
 		w.replayed()
+	}
+}
+
+// counted requires that each collection has as many topics as it says.
+func (n *node) counted() {
+	all, err := n.db.Collections(background)
+	n.w.must(err, "%s: reading the collections", n.name)
+	for _, c := range all {
+		if has := len(n.published(c.Name).topics); has != c.Topics {
+			n.w.fail("%s: %s has %d topics, not %d as it says", n.name, c.Name, has, c.Topics)
+		}
 	}
 }
 

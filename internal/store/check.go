@@ -145,7 +145,7 @@ func (c *checker) collection(v *View) error {
 	if err != nil {
 		return err
 	}
-	if topics >= 0 && topics != v.Topics && v.Replica == nil {
+	if topics >= 0 && topics != v.Topics {
 		head, listed := v.Head, v.Topics
 		c.repairable(where, v.again(func(now *View) error {
 			if now.Head != head || now.Topics != listed {

@@ -66,7 +66,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		if err != nil {
 			return err
 		}
-		c.Topics += change.Added - len(change.DeleteTopics)
+		c.Topics += state.AddedTopics()
 		change.PutTopics, change.PutAssociations, change.DeleteAssociations = nil, nil, nil // they may be many
 		budget, written := rendered.Budget(db.rendered, len(change.Entries)), 0
 		first := c.Head + 1

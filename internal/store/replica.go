@@ -83,7 +83,7 @@ func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Se
 			if staged == nil || staged.Number != c.Number || s.Staging == nil {
 				return fmt.Errorf("%s: %w", name, ErrOvertaken)
 			}
-			if err := db.appendOrigin(ctx, t, staged, s, some, true); err != nil {
+			if err := db.appendOrigin(ctx, t, staged, s, some); err != nil {
 				return err
 			}
 			if last {
@@ -129,18 +129,33 @@ func (db *DB) fetchUnresolved(ctx context.Context, c *Collection, entries []Logg
 
 // Logged implements [sources.Server].
 func (r serving) Logged(ctx context.Context, t *txn.Tx, a *sources.Applying, entries []Logged) error {
-	s, read, put := a.Subscription(), collections.Get, collections.Put
-	if a.Progress == s.Staging {
+	s := a.Subscription()
+	added := records.Of(t, s.Source(a.Progress)).AddedTopics()
+	if len(entries) == 0 && added == 0 {
+		return nil
+	}
+	return changeReplica(t, s, a.Progress, func(c *Collection) error {
+		c.Topics += added
+		return r.db.appendOrigin(ctx, t, c, s, entries)
+	})
+}
+
+// Counted implements [sources.Server].
+func (r serving) Counted(t *txn.Tx, s *Subscription, p *Progress, topics int) error {
+	return changeReplica(t, s, p, func(c *Collection) error { c.Topics = topics; return nil })
+}
+
+// changeReplica changes the collection that serves on a generation, if there is one already.
+func changeReplica(t *txn.Tx, s *Subscription, p *Progress, f func(*Collection) error) error {
+	read, put := collections.Get, collections.Put
+	if p == s.Staging {
 		read, put = replicas.Staged, replicas.PutStaged
 	}
 	c, err := read(t, s.Name)
 	if err != nil || c == nil {
 		return err
 	}
-	if err := r.db.appendOrigin(ctx, t, c, s, entries, false); err != nil {
-		return err
-	}
-	return put(t, c)
+	return errors.Join(f(c), put(t, c))
 }
 
 // Switched implements [sources.Server].
@@ -208,9 +223,8 @@ func (db *DB) deleteLog(ctx context.Context, c *Collection) error {
 	})
 }
 
-// appendOrigin adds entries of the origin to the log of a replica, but for those that it has. past says that their topics may
-// have changed since.
-func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Subscription, entries []Logged, past bool) error {
+// appendOrigin adds entries of the origin to the log of a replica, but for those that it has.
+func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Subscription, entries []Logged) error {
 	if s.Key != "" && c.Hashed < c.Head { // the source has begun to sign
 		if err := db.hashLog(t, c, c.Head); err != nil {
 			return err
@@ -233,9 +247,6 @@ func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Sub
 		}
 		if err := db.supersede(t, c, e, data); err != nil {
 			return err
-		}
-		if !past && e.Lives() != e.Modified {
-			c.Topics += map[bool]int{true: 1, false: -1}[e.Lives()]
 		}
 		if err := collections.PutLast(c, e, data, t.Put); err != nil {
 			return err

@@ -28,6 +28,7 @@ func nodeKey(id keys.Source, path []byte) []byte { return append(id.Key(keys.Tab
 type digesting struct {
 	State
 	changes map[statedigest.Item]*digestChange
+	topics  int // how many more there are
 }
 
 type digestChange struct {
@@ -38,7 +39,7 @@ type digestChange struct {
 // digest returns what the update has changed in the tree so far.
 func (s State) digest() *digesting {
 	return s.tx.Attached(s.id, func() txn.Finisher {
-		return &digesting{s, map[statedigest.Item]*digestChange{}}
+		return &digesting{State: s, changes: map[statedigest.Item]*digestChange{}}
 	}).(*digesting)
 }
 
@@ -57,6 +58,15 @@ func (d *digesting) change(e statedigest.Entry, step int) {
 	}
 	c.step += step
 }
+
+// changeTopic notes that the record of a topic comes or goes.
+func (d *digesting) changeTopic(ref fragment.Ref, record []byte, step int) {
+	d.topics += step
+	d.change(topicEntry(ref, record), step)
+}
+
+// AddedTopics returns how many more topics there are than before the update.
+func (s State) AddedTopics() int { return s.digest().topics }
 
 // Finish implements [txn.Finisher]: it brings the tree up to date.
 func (d *digesting) Finish() error {

@@ -189,7 +189,7 @@ func (s State) PutTopic(t *fragment.Topic) error {
 	}
 	var count counting
 	if before != nil {
-		s.digest().change(topicEntry(t.TopicSI(), before), -1)
+		s.digest().changeTopic(t.TopicSI(), before, -1)
 		old, err := fragment.UnmarshalTopic(before)
 		if err != nil {
 			return fmt.Errorf("topic %s: %w", t.TopicSI(), err)
@@ -203,7 +203,7 @@ func (s State) PutTopic(t *fragment.Topic) error {
 		return err
 	}
 	t.Mentions(count.up)
-	s.digest().change(topicEntry(t.TopicSI(), after), 1)
+	s.digest().changeTopic(t.TopicSI(), after, 1)
 	return s.count(count)
 }
 
@@ -218,7 +218,7 @@ func (s State) DeleteTopic(t *fragment.Topic) error {
 	if err := topicRows(s.id, old, s.deleteRow); err != nil {
 		return err
 	}
-	s.digest().change(topicEntry(old.TopicSI(), fragment.MarshalTopic(old)), -1)
+	s.digest().changeTopic(old.TopicSI(), fragment.MarshalTopic(old), -1)
 	var count counting
 	old.Mentions(count.down)
 	return s.count(count)

@@ -57,7 +57,10 @@ func (st *Store) MendSource(ctx context.Context, name string) (Mended, error) {
 			if p == nil {
 				continue
 			}
-			of, err := st.mend(t, s.Source(p), &m)
+			of, left, err := st.mend(t, s.Source(p), &m)
+			if err == nil && s.Replica {
+				err = st.server.Counted(t, s, p, left)
+			}
 			if err != nil {
 				return err
 			}
@@ -98,24 +101,24 @@ func sound(t *txn.Tx, id keys.Source) (bool, error) {
 	return len(notes) == 0, err
 }
 
-// mend makes the rows of a generation agree with each other. It returns the topics that were concerned.
-func (st *Store) mend(t *txn.Tx, id keys.Source, m *Mended) (topics []string, err error) {
+// mend makes the rows of a generation agree with each other. It returns the topics that were concerned, and how many there are in all.
+func (st *Store) mend(t *txn.Tx, id keys.Source, m *Mended) (topics []string, left int, err error) {
 	var damaged [][]byte
 	expected, err := st.expect(t, id, func(key []byte) { damaged = append(damaged, key) })
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, expected.Close()) }()
 	m.Records += len(damaged)
 	for _, key := range damaged {
 		topics = append(topics, string(key[keys.SourceSize:]))
 		if err := t.Delete(key); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	differ, err := expected.Mend(t)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	m.Rows += len(differ)
 	for i := range differ {
@@ -132,7 +135,7 @@ func (st *Store) mend(t *txn.Tx, id keys.Source, m *Mended) (topics []string, er
 	for _, key := range notes {
 		err = errors.Join(err, t.Delete(key))
 	}
-	return topics, err
+	return topics, expected.Topics, err
 }
 
 // unreadableNotes returns the keys of what cannot be read of the notes about what is in quarantine, and which records are held.

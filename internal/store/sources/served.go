@@ -27,8 +27,10 @@ type Logged struct {
 
 // Server serves on the sources of those subscriptions that are replicas. What it does is part of the transaction that it is called in.
 type Server interface {
-	// Logged is told the entries that were applied to a generation, staged or not, in their order.
+	// Logged is told the entries that were applied to a generation, staged or not, in their order. There are none where topics were repaired.
 	Logged(ctx context.Context, t *txn.Tx, a *Applying, entries []Logged) error
+	// Counted is told how many topics a generation has, staged or not, after it was mended.
+	Counted(t *txn.Tx, s *Subscription, p *Progress, topics int) error
 	// Switched is told that the generation of a progress is shown now. after is called once that is committed.
 	Switched(t *txn.Tx, s *Subscription) (after func() error, err error)
 	// Removed is told that a subscription ends.

@@ -300,7 +300,7 @@ func (st *Store) ApplyEntries(ctx context.Context, name string, f func(*Applying
 		if err := f(a); err != nil {
 			return err
 		}
-		if s.Replica && len(a.Entries) > 0 {
+		if s.Replica {
 			if err := st.server.Logged(ctx, t, a, a.Entries); err != nil {
 				return err
 			}
