@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +47,7 @@ func (c *Client) choose(ctx context.Context, s *store.Subscription) error {
 	}
 	var all []candidate
 	for _, a := range s.Addresses {
-		all = append(all, c.look(ctx, s, a))
+		all = append(all, c.look(ctx, c.fetcher(), s, a))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -99,22 +98,21 @@ func (c *Client) wordOf(s *store.Subscription, a *candidate) error {
 
 var errCacheBehind = errors.New("a cache on the way has an older feed than the server: nothing is changed, the next round reads it again")
 
-// mayReplace returns an error where a history that does not go on from the mark is no reason to replace the source.
-func (c *Client) mayReplace(ctx context.Context, s *store.Subscription, reason string) error {
+// mayReplace returns an error where the source is not to be replaced. It holds the only reasons for which a copy may be thrown away: the
+// authority says, past all caches, that its history is another one; or the history is the same, and the copy cannot be mended from it.
+func (c *Client) mayReplace(ctx context.Context, s *store.Subscription, reason error) error {
 	if s.Protocol != store.TMShare || s.State == nil {
 		return nil
 	}
-	a := candidate{Address: store.Address{FragmentsFeed: s.FragmentsFeed}, err: errors.New(reason)}
+	a := candidate{Address: store.Address{FragmentsFeed: s.FragmentsFeed}, err: reason}
 	if s.FragmentsFeed == s.Authority() {
-		recent, answer, err := c.recent(ctx, c.fetcher(), s.FragmentsFeed, "")
-		if err != nil {
-			return err
+		a = c.look(ctx, c.fetcher().Uncached(), s, a.Address)
+		switch unmendable := errors.As(reason, new(*unmendableError)); {
+		case a.err == nil && !unmendable:
+			return errCacheBehind
+		case !a.lost:
+			return a.err
 		}
-		if now, _, err := c.recent(ctx, c.fetcher().Uncached(), s.FragmentsFeed, ""); err != nil || now.ID == recent.ID && now.Updated.After(recent.Updated) {
-			return cmp.Or(err, errCacheBehind)
-		}
-		a.lost, a.checked = true, tmshare.Checked(answer)
-		_, a.replica = recent.Link(feeds.RelOrigin)
 		if a.err = c.wordOf(s, &a); a.err == nil {
 			return nil
 		}
@@ -132,13 +130,13 @@ func (c *Client) recent(ctx context.Context, f *fetch.Fetcher, ref, etag string)
 }
 
 // look finds out whether an address is usable.
-func (c *Client) look(ctx context.Context, s *store.Subscription, a store.Address) (met candidate) {
+func (c *Client) look(ctx context.Context, f *fetch.Fetcher, s *store.Subscription, a store.Address) (met candidate) {
 	met.Address = a
 	p, etag := s.Applied(), ""
 	if a.FragmentsFeed == s.FragmentsFeed && s.State != nil && s.Staging == nil {
 		etag = s.ETag
 	}
-	recent, answer, err := c.recent(ctx, c.fetcher(), a.FragmentsFeed, etag)
+	recent, answer, err := c.recent(ctx, f, a.FragmentsFeed, etag)
 	if err != nil {
 		met.err = err
 		return met
@@ -161,6 +159,7 @@ func (c *Client) look(ctx context.Context, s *store.Subscription, a store.Addres
 		return met
 	}
 	check := u.source.Check
+	u.source.Fetcher = f
 	u.source.Check = func(f *feeds.Feed, from string, recent bool) error {
 		if recent { // nothing is accepted yet
 			_, _, err := c.checkpointOf(ctx, &at, f, u.allowURL)

@@ -136,7 +136,9 @@ func (u *fragments) Retry(*follow.Plan, bool) ([]follow.Record, error) { return 
 
 // End implements [follow.Sink]: the feed need not be read until it changes.
 func (u *fragments) End(_ context.Context, n *follow.Delta) error {
-	u.s.Checked = n.Checked
+	if n.Checked.After(u.s.Checked) { // the clock of the origin may have been set back
+		u.s.Checked = n.Checked
+	}
 	if !n.Unchanged && u.source.Until.IsZero() && len(u.mark.Unsettled) == 0 {
 		u.s.ETag = n.Mark.ETag
 	}

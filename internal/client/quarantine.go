@@ -11,15 +11,14 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/follow/tmshare"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
 // revisit tries again to get what is in quarantine: that of the given topics, or
 // all. An entry is never applied by itself when later ones have been (it could
 // undo what they say): where one can be had by now, the mark goes back to before
-// it, and the walk that follows applies it and all that came after it. It returns a
-// [*tmshare.HistoryError] where only a clean replacement can bring what is in quarantine.
+// it, and the walk that follows applies it and all that came after it. It returns an
+// [*unmendableError] where only a clean replacement can bring what is in quarantine.
 func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...string) error {
 	all, err := c.Store.Quarantine(ctx, s.Name)
 	if err != nil {
@@ -114,7 +113,7 @@ func reliedOn(mark store.Mark, quarantined []store.Quarantined) string {
 	return follow.Key(mark.Handled[0], mark.Updated)
 }
 
-// checkKept returns a [*tmshare.HistoryError] where the data of an entry in quarantine are
+// checkKept returns an [*unmendableError] where the data of an entry in quarantine are
 // not kept by the server any more, and so will never be available, but its newest snapshot
 // has what the entry says.
 func (c *Client) checkKept(ctx context.Context, s *store.Subscription, all []store.Quarantined, failed []error, allowURL func(*url.URL) error) error {
@@ -132,7 +131,7 @@ func (c *Client) checkKept(ctx context.Context, s *store.Subscription, all []sto
 	if err != nil || snapshot == nil || snapshot.Updated.Before(gone) {
 		return err
 	}
-	return &tmshare.HistoryError{Reason: "the server does not keep what was in quarantine any more"}
+	return &unmendableError{"the server does not keep what was in quarantine any more"}
 }
 
 // quarantineCount counts what is in quarantine of a source: all of it is tried again in each

@@ -12,7 +12,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/follow/tmshare"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
@@ -37,7 +36,7 @@ var errMoved = errors.New("the source has changed meanwhile")
 const digestHeader = "TMShare-Digest"
 
 // provenOrRepaired compares what is held with what the source states, and repairs what differs. Where that does not
-// help, the source is to be replaced: the error is a [*tmshare.HistoryError] then. A generation that is being
+// help, the source is to be replaced: the error is an [*unmendableError] then. A generation that is being
 // loaded is not replaced again.
 func (u *fragments) provenOrRepaired(ctx context.Context, run func() error) error {
 	for tries, fetched := 0, 0; ; tries++ {
@@ -89,7 +88,7 @@ func (u *fragments) provenOrRepaired(ctx context.Context, run func() error) erro
 func (u *fragments) giveUpRepair(ctx context.Context, p *store.Proof, reason string) error {
 	applied := u.s.Applied()
 	if u.s.Staging == nil && !applied.RepairFailed {
-		return &tmshare.HistoryError{Reason: reason}
+		return &unmendableError{reason}
 	}
 	p.Reason, applied.RepairFailed = reason+": tell the owner of the server", true
 	return u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -344,6 +345,33 @@ func TestAuthorityThatIsBehindWaits(t *testing.T) {
 	round, err := s.Sync(t.Context(), "egov")
 	require.NoError(t, err)
 	assert.False(t, round.CleanStart)
+	s.has(o, doc(topic("oslo", "Christiania")))
+}
+
+// The time up to which a replica is in step does not go back with the clock of the origin: else a replica that was put back to what it was
+// before would seem to have seen the origin later.
+func TestAuthorityThatIsBehindWaitsWhateverTheClockOfTheOriginDoes(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	o := publishing(t, doc(topic("oslo", "Oslo")), func(c *server.Config) { c.Now = func() time.Time { return now } })
+	r := newReplica(t, o)
+	r.sync(t)
+	s := newSubscriber(t)
+	_, err := s.Subscribe(t.Context(), r.FeedURL("egov"), client.SubscribeOptions{})
+	require.NoError(t, err)
+	s.sync()
+	now = now.Add(10 * time.Minute)
+	r.sync(t)
+	old := r.Backup()
+	r.peer = newPeer(t, r.origin)
+	now = now.Add(-12 * time.Minute)
+	o.Put(doc(topic("oslo", "Christiania")))
+	r.sync(t)
+	s.sync()
+
+	r.Restore(old)
+	_, err = s.Sync(t.Context(), "egov")
+	require.ErrorAs(t, err, new(*client.UnusableError))
 	s.has(o, doc(topic("oslo", "Christiania")))
 }
 

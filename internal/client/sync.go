@@ -128,20 +128,24 @@ func (c *Client) advance(ctx context.Context, s *store.Subscription, r *Round, u
 	return c.orReplace(ctx, s, r, until, c.partialUpdate(ctx, s, r, until))
 }
 
+// unmendableError says that only a clean replacement mends the copy, though the history goes on from the mark, and why.
+type unmendableError struct{ reason string }
+
+func (e *unmendableError) Error() string { return e.reason }
+
 // orReplace does a clean replacement where err says that only this brings the
 // source in step. Any other error it returns.
 func (c *Client) orReplace(ctx context.Context, s *store.Subscription, r *Round, until time.Time, err error) error {
-	var history *tmshare.HistoryError
-	if errors.As(err, &history) {
-		if err := c.mayReplace(ctx, s, history.Reason); err != nil {
-			return err
-		}
-		c.Report(fmt.Sprintf("%s: %s; replacing the source from a snapshot", s.Name, history.Reason))
-		c.Logger.Warn("clean replacement", "subscription", s.Name, "reason", history.Reason)
-		r.Reason = history.Reason
-		return c.replace(ctx, s, r, until)
+	if !errors.As(err, new(*tmshare.HistoryError)) && !errors.As(err, new(*unmendableError)) {
+		return err
 	}
-	return err
+	if failed := c.mayReplace(ctx, s, err); failed != nil {
+		return failed
+	}
+	r.Reason = err.Error()
+	c.Report(fmt.Sprintf("%s: %s; replacing the source from a snapshot", s.Name, r.Reason))
+	c.Logger.Warn("clean replacement", "subscription", s.Name, "reason", r.Reason)
+	return c.replace(ctx, s, r, until)
 }
 
 // round runs f and keeps in the store how it went.

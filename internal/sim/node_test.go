@@ -346,14 +346,10 @@ func mark(s *store.Subscription) store.Mark {
 	return store.Mark{}
 }
 
-// goesOn requires that no replica has a round go back from an entry that the origin still has.
+// goesOn requires that no round goes back from an entry that the origin still has.
 func (n *node) goesOn(f *followed, was store.Mark) {
-	s := n.subscription(f)
-	if now := mark(s); len(was.Handled) == 0 || !now.Updated.Before(was.Updated) || f.origin.dead {
+	if now := mark(n.subscription(f)); len(was.Handled) == 0 || !now.Updated.Before(was.Updated) || f.origin.dead {
 		return
-	}
-	if strings.HasPrefix(s.FragmentsFeed, f.origin.url()+"/") {
-		return // an old answer of the origin itself is its word
 	}
 	id, err := uuid.Parse(was.Handled[0])
 	n.w.must(err, "%s: an id of %s", n.name, f.name)

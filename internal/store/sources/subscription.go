@@ -44,7 +44,8 @@ type Subscription struct {
 	// Addresses are where the source can be read: the first is its authority, the others are replicas of it. The feeds above are those
 	// of the address that was used last. None: there is that one address.
 	Addresses []Address `json:",omitempty"`
-	// Checked is a time by the clock of the origin: what is held was all that the source had by then.
+	// Checked is a time by the clock of the origin: what is held was all that the source had by then. It does not go back where that
+	// clock is set back: so of two states of a replica the older one never has the later time.
 	Checked time.Time
 	// Replica says that what is followed is served on, as a collection of the same name.
 	Replica bool `json:",omitempty"`
