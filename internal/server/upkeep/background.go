@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/tmshare/tmshare/internal/locks"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -19,21 +20,15 @@ type background struct {
 	jobs sync.WaitGroup
 
 	mu      sync.Mutex
-	waiting map[string]bool  // collections to look at; true: prune them in any case
-	busy    bool             // a worker is at them
-	idle    sync.Cond        // busy is false
-	taking  map[string]*turn // whose snapshot is being taken, or is to be
-}
-
-// turn lets one after the other take a snapshot of a collection.
-type turn struct {
-	free  chan struct{} // of one element
-	users int           // who has the turn, and who waits for it
+	waiting map[string]bool // collections to look at; true: prune them in any case
+	busy    bool            // a worker is at them
+	idle    sync.Cond       // busy is false
+	taking  locks.Locks     // of the collections whose snapshots are being taken
 }
 
 func (b *background) init() {
 	b.ctx, b.stop = context.WithCancel(context.Background())
-	b.waiting, b.taking = map[string]bool{}, map[string]*turn{}
+	b.waiting = map[string]bool{}
 	b.idle.L = &b.mu
 }
 
@@ -69,33 +64,6 @@ func (b *background) next() (name string, prune, ok bool) {
 	b.busy = false
 	b.idle.Broadcast()
 	return "", false, false
-}
-
-// alone waits until no snapshot of the collection is being taken, and keeps
-// others from beginning one until done is called.
-func (b *background) alone(ctx context.Context, collection string) (done func(), err error) {
-	b.mu.Lock()
-	t := b.taking[collection]
-	if t == nil {
-		t = &turn{free: make(chan struct{}, 1)}
-		b.taking[collection] = t
-	}
-	t.users++
-	b.mu.Unlock()
-	leave := func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if t.users--; t.users == 0 {
-			delete(b.taking, collection)
-		}
-	}
-	select {
-	case t.free <- struct{}{}:
-		return func() { <-t.free; leave() }, nil
-	case <-ctx.Done():
-		leave()
-		return nil, ctx.Err()
-	}
 }
 
 func (k *Keeper) lookAfterAll(ctx context.Context, prune bool) error {

@@ -14,7 +14,7 @@ import (
 // TakeSnapshot takes a snapshot of the collection, one at a time. Where nothing
 // has changed since the newest, it is that one, and taken is false.
 func (k *Keeper) TakeSnapshot(ctx context.Context, name string) (snap *store.Snapshot, taken bool, err error) {
-	done, err := k.background.alone(ctx, name)
+	done, err := k.background.taking.Lock(ctx, name, nil)
 	if err != nil {
 		return nil, false, err
 	}

@@ -1,4 +1,4 @@
-// Package locks keeps what is done with one subscription from overlapping.
+// Package locks keeps what is done with one thing from overlapping: rounds of a subscription, snapshots of a collection.
 package locks
 
 import (
@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// Locks keep rounds of one subscription from overlapping. Clients that work on
-// one store share them. The zero value is ready.
+// Locks are locks by name. Nothing is kept of those that nobody holds. The zero value is ready, and safe for concurrent use.
 type Locks struct {
 	mu   sync.Mutex
 	held map[string]*waiting
@@ -19,7 +18,7 @@ type waiting struct {
 	users int
 }
 
-// Lock waits until nobody holds the named lock, and holds it until unlock is called. wait is called where it has to wait. An error means that
+// Lock waits until nobody holds the named lock, and holds it until unlock is called. wait is called where it has to wait; it may be nil. An error means that
 // ctx has ended.
 func (l *Locks) Lock(ctx context.Context, name string, wait func()) (unlock func(), err error) {
 	l.mu.Lock()
@@ -44,7 +43,9 @@ func (l *Locks) Lock(ctx context.Context, name string, wait func()) (unlock func
 	select {
 	case <-w.free:
 	default:
-		wait()
+		if wait != nil {
+			wait()
+		}
 		select {
 		case <-w.free:
 		case <-ctx.Done():
