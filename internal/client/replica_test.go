@@ -43,6 +43,9 @@ func (r *replica) sync(t *testing.T) *client.Round {
 	return round
 }
 
+// outOfOrder is how a server answers that has broken down.
+var outOfOrder = damage(func(*http.Request) bool { return true }, always, answering(http.StatusBadGateway))
+
 // logOf returns the entries of the fragments feed of a server, the newest first, without links.
 func logOf(t *testing.T, o *origin) (all []feeds.Entry) {
 	t.Helper()
@@ -198,10 +201,7 @@ func TestAnotherAddressIsFollowedWhileTheFirstIsGone(t *testing.T) {
 	o.Put(doc(topic("oslo", "Christiania")))
 	second.sync(t)
 	asked := time.Now() // the origin, for the last time
-	o.BreakWith(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
-		http.Error(w, "out of order", http.StatusBadGateway)
-		return true
-	})
+	o.BreakWith(outOfOrder)
 	r := s.sync()
 	assert.Equal(t, 1, r.Entries, "the second replica has it, the first is behind")
 	assert.Equal(t, second.FeedURL("egov"), s.known("egov").FragmentsFeed)
@@ -212,10 +212,7 @@ func TestAnotherAddressIsFollowedWhileTheFirstIsGone(t *testing.T) {
 	st.AdvanceInStep(time.Now(), time.Now())
 	assert.False(t, st.InStep.After(asked))
 
-	second.BreakWith(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
-		http.Error(w, "out of order", http.StatusBadGateway)
-		return true
-	})
+	second.BreakWith(outOfOrder)
 	r, err = s.syncFails()
 	require.ErrorAs(t, err, new(*client.UnusableError), "what the first replica lacks is not thrown away")
 	assert.False(t, r.CleanStart)
@@ -250,11 +247,7 @@ func TestQuarantineOfAnotherAddressIsReleased(t *testing.T) {
 	s.sync()
 	o.Put(doc(topic("oslo", "Christiania")))
 	r.sync(t)
-	broken := func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
-		http.Error(w, "out of order", http.StatusBadGateway)
-		return true
-	}
-	o.BreakWith(broken)
+	o.BreakWith(outOfOrder)
 	r.BreakWith(func(w http.ResponseWriter, asked *http.Request, _ http.Handler) bool {
 		if !strings.Contains(asked.URL.Path, "/fragments/") || strings.Contains(asked.URL.Path, "/archive/") {
 			return false
@@ -319,60 +312,38 @@ func TestReplicaDoesNotBeginFromAnOldFeed(t *testing.T) {
 	sameLog(t, r.origin, o)
 }
 
-// A replica that is an authority is believed only if it has seen its origin later than its subscriber was in step.
+// A replica that is an authority is believed only if it has seen its origin later than its subscriber was in step. That time does not go
+// back with the clock of the origin: else a replica that was put back to what it was before would seem to have seen the origin later.
 func TestAuthorityThatIsBehindWaits(t *testing.T) {
 	t.Parallel()
-	o := newOrigin(t)
-	o.Create("egov", doc(topic("oslo", "Oslo")))
-	r := newReplica(t, o)
-	r.sync(t)
-	s := newSubscriber(t)
-	_, err := s.Subscribe(t.Context(), r.FeedURL("egov"), client.SubscribeOptions{})
-	require.NoError(t, err)
-	old := r.Backup()
-	r.peer = newPeer(t, r.origin)
-	o.Put(doc(topic("oslo", "Christiania")))
-	r.sync(t)
-	_, err = s.Sync(t.Context(), "egov")
-	require.NoError(t, err)
+	for name, passes := range map[string]time.Duration{"the clock goes on": time.Minute, "the clock is set back": -12 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+			o := publishing(t, doc(topic("oslo", "Oslo")), func(c *server.Config) { c.Now = func() time.Time { return now } })
+			r := newReplica(t, o)
+			r.sync(t)
+			s := subscribed(t, r.origin)
+			s.sync()
+			now = now.Add(10 * time.Minute)
+			r.sync(t)
+			old := r.Backup()
+			r.peer = newPeer(t, r.origin)
+			now = now.Add(passes)
+			o.Put(doc(topic("oslo", "Christiania")))
+			r.sync(t)
+			s.sync()
 
-	r.Restore(old)
-	r.peer = newPeer(t, r.origin)
-	_, err = s.Sync(t.Context(), "egov")
-	require.ErrorAs(t, err, new(*client.UnusableError))
-	s.has(o, doc(topic("oslo", "Christiania")))
-	r.sync(t)
-	round, err := s.Sync(t.Context(), "egov")
-	require.NoError(t, err)
-	assert.False(t, round.CleanStart)
-	s.has(o, doc(topic("oslo", "Christiania")))
-}
-
-// The time up to which a replica is in step does not go back with the clock of the origin: else a replica that was put back to what it was
-// before would seem to have seen the origin later.
-func TestAuthorityThatIsBehindWaitsWhateverTheClockOfTheOriginDoes(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	o := publishing(t, doc(topic("oslo", "Oslo")), func(c *server.Config) { c.Now = func() time.Time { return now } })
-	r := newReplica(t, o)
-	r.sync(t)
-	s := newSubscriber(t)
-	_, err := s.Subscribe(t.Context(), r.FeedURL("egov"), client.SubscribeOptions{})
-	require.NoError(t, err)
-	s.sync()
-	now = now.Add(10 * time.Minute)
-	r.sync(t)
-	old := r.Backup()
-	r.peer = newPeer(t, r.origin)
-	now = now.Add(-12 * time.Minute)
-	o.Put(doc(topic("oslo", "Christiania")))
-	r.sync(t)
-	s.sync()
-
-	r.Restore(old)
-	_, err = s.Sync(t.Context(), "egov")
-	require.ErrorAs(t, err, new(*client.UnusableError))
-	s.has(o, doc(topic("oslo", "Christiania")))
+			r.Restore(old)
+			r.peer = newPeer(t, r.origin)
+			_, err := s.Sync(t.Context(), "egov")
+			require.ErrorAs(t, err, new(*client.UnusableError))
+			s.has(o, doc(topic("oslo", "Christiania")))
+			r.sync(t)
+			assert.False(t, s.sync().CleanStart)
+			s.has(o, doc(topic("oslo", "Christiania")))
+		})
+	}
 }
 
 // A replica of which the log does not go back to the beginning is followed only once it has a snapshot: who began there would take the rest
@@ -390,9 +361,7 @@ func TestPartialReplicaIsFollowedOnceItHasASnapshot(t *testing.T) {
 	require.Contains(t, a.Body.String(), "this replica has no snapshot yet that its log goes on from: ask again in a few seconds, or ask the origin")
 	require.Equal(t, "5", a.Header().Get("Retry-After"))
 	r.TakeSnapshot()
-	s := newSubscriber(t)
-	_, err := s.Subscribe(t.Context(), r.FeedURL("egov"), client.SubscribeOptions{})
-	require.NoError(t, err)
+	s := subscribed(t, r.origin)
 	s.sync()
 	s.has(o, doc(topics(9, "v2")...))
 

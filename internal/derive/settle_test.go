@@ -27,22 +27,12 @@ import (
 // reifiers must hold: after each change, the derived collection says what a view says that has read all of them.
 func TestReifiersOfADerivedCollection(t *testing.T) {
 	testenv.SkipUnderRace(t) // one goroutine does all
-	kept, joined := 0, 0
-	for n := range uint64(testenv.Rounds(20, 400)) {
-		seed := testenv.Seed() + n
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			k, j := runReifiers(t, seed)
-			kept, joined = kept+k, joined+j
-		})
-		if t.Failed() {
-			return
-		}
-	}
+	kept, joined := histories(t, testenv.Rounds(20, 400), runReifiers)
 	require.Positive(t, kept, "reifiers were settled for each change")
 	require.Positive(t, joined, "no reifiers were joined")
 }
 
-func runReifiers(t *testing.T, seed uint64) (kept, joined int) {
+func runReifiers(t *testing.T, seed uint64, say func(...string)) (kept, joined int) {
 	rng := rand.New(rand.NewPCG(seed, 37))
 	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Badger: badger.Small})
 	require.NoError(t, err)
@@ -62,20 +52,14 @@ func runReifiers(t *testing.T, seed uint64) (kept, joined int) {
 	}
 	_, err = db.CreateCollection(t.Context(), store.Collection{Name: "all", SP: sp, DerivedFrom: names}, &none, nil)
 	require.NoError(t, err)
-	var said []string
-	defer func() {
-		if t.Failed() {
-			t.Log(strings.Join(said, "\n"))
-		}
-	}()
 	head := uint64(0)
 	for commit := range 12 {
 		name := names[rng.IntN(len(names))]
 		for range 1 + rng.IntN(2) {
-			said = append(said, fmt.Sprintf("%d, %s: %s", commit, name, editors[name].Edit()))
+			say(fmt.Sprintf("%d, %s: %s", commit, name, editors[name].Edit()))
 		}
 		if rng.IntN(2) == 0 {
-			said = append(said, share(rng, maps[name])...)
+			say(share(rng, maps[name])...)
 		}
 		publishMap(t, db, name, maps[name])
 		watched := &watchedStore{DB: db}

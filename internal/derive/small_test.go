@@ -8,6 +8,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -25,7 +26,7 @@ func TestTopicSIsStay(t *testing.T) {
 		view := merge.NewView(t.Context(), merge.Part{SP: "http://1/", Source: &one}, merge.Part{SP: "http://2/", Source: &two})
 		u, err := derive.Between(t.Context(), &published, view, nil, 100, dirty...)
 		require.NoError(t, err)
-		apply(t, &published, u.Change)
+		require.NoError(t, records.ApplyChange(&published, u.Change))
 		return u.Change
 	}
 	put(t, &one, "b", "http://b")
@@ -50,13 +51,13 @@ func TestUnreferredTopicsGo(t *testing.T) {
 	view := func() *merge.View { return merge.NewView(t.Context(), merge.Part{SP: "http://1/", Source: &one}) }
 	u, err := derive.Between(t.Context(), &published, view(), nil, 100, "http://a", "http://type")
 	require.NoError(t, err)
-	apply(t, &published, u.Change)
+	require.NoError(t, records.ApplyChange(&published, u.Change))
 	require.Len(t, u.Change.Entries, 2)
 	require.NoError(t, one.DeleteTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{"http://a"}}}))
 	require.NoError(t, one.DeleteTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{"http://type"}}}))
 	u, err = derive.Between(t.Context(), &published, view(), nil, 100, "http://a")
 	require.NoError(t, err)
-	apply(t, &published, u.Change)
+	require.NoError(t, records.ApplyChange(&published, u.Change))
 	for topic := range published.Topics() {
 		t.Errorf("%s is still there", topic.TopicSI())
 	}

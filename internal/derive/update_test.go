@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/testedit"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
@@ -79,9 +80,9 @@ func (s *source) publish(t *testing.T) {
 	require.NoError(t, err)
 	change, err := fragment.Diff(t.Context(), &s.published, next)
 	require.NoError(t, err)
-	apply(t, &s.published, change)
+	require.NoError(t, records.ApplyChange(&s.published, change))
 	if s.own {
-		apply(t, &s.here, change)
+		require.NoError(t, records.ApplyChange(&s.here, change))
 		return
 	}
 	s.waiting = append(s.waiting, fragments(t, &s.published, s.sp, change)...)
@@ -106,25 +107,6 @@ func fragments(t *testing.T, src fragment.Source, sp string, change *fragment.Ch
 		all = append(all, f)
 	}
 	return all
-}
-
-// apply changes a state, deletions first.
-func apply(t *testing.T, s merge.State, c *fragment.Change) {
-	for _, a := range c.DeleteAssociations {
-		require.NoError(t, s.DeleteAssociation(a))
-	}
-	for _, ref := range c.DeleteTopics {
-		require.NoError(t, s.DeleteTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref}}}))
-	}
-	for _, topic := range c.PutTopics {
-		require.NoError(t, s.DeleteTopic(topic))
-	}
-	for _, topic := range c.PutTopics {
-		require.NoError(t, s.PutTopic(topic))
-	}
-	for _, a := range c.PutAssociations {
-		require.NoError(t, s.PutAssociation(a))
-	}
 }
 
 func canonical(t *testing.T, f *store.Filter, parts ...merge.Part) string {
@@ -199,7 +181,7 @@ func (d *derived) update(t *testing.T, parts []merge.Part, most int, dirty []fra
 	u, err := derive.Between(t.Context(), &d.state, view, f, most, append(dirty, d.later...)...)
 	require.NoError(t, err)
 	d.later = u.Later
-	apply(t, &d.state, u.Change)
+	require.NoError(t, records.ApplyChange(&d.state, u.Change))
 	d.requireSound(t)
 	for _, f := range fragments(t, &d.state, sp, u.Change) {
 		require.NoError(t, merge.Apply(&d.replayed, f))
@@ -226,25 +208,38 @@ func (d *derived) requireSound(t *testing.T) {
 	}
 }
 
+// histories runs so many random histories, each from its seed, until one fails. What a history says is logged then. It returns the sums of
+// what the histories count.
+func histories(t *testing.T, n int, run func(t *testing.T, seed uint64, say func(...string)) (a, b int)) (a, b int) {
+	for i := range uint64(n) {
+		seed := testenv.Seed() + i
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			var said []string
+			defer func() {
+				if t.Failed() {
+					t.Log(strings.Join(said, "\n"))
+				}
+			}()
+			x, y := run(t, seed, func(lines ...string) { said = append(said, lines...) })
+			a, b = a+x, b+y
+		})
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	return a, b
+}
+
 // TestUpdatesGiveTheView runs random histories of sources that speak of the same subjects. After each change of one, the
 // update of the topics that the change has touched gives what the view says, and so does the feed, replayed.
 func TestUpdatesGiveTheView(t *testing.T) {
-	entries, joined := 0, 0
-	for n := range uint64(testenv.Rounds(60, 3000)) {
-		seed := testenv.Seed() + n
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			e, j := runUpdates(t, seed)
-			entries, joined = entries+e, joined+j
-		})
-		if t.Failed() {
-			return
-		}
-	}
-	require.Greater(t, entries, testenv.Rounds(60, 3000)*5, "too little was published to mean anything")
+	n := testenv.Rounds(60, 3000)
+	entries, joined := histories(t, n, runUpdates)
+	require.Greater(t, entries, n*5, "too little was published to mean anything")
 	require.Positive(t, joined, "reifiers were joined too rarely to mean anything")
 }
 
-func runUpdates(t *testing.T, seed uint64) (entries, joined int) {
+func runUpdates(t *testing.T, seed uint64, say func(...string)) (entries, joined int) {
 	rng := rand.New(rand.NewPCG(seed, 31))
 	var sources []*source
 	for i := range 1 + rng.IntN(4) {
@@ -254,22 +249,16 @@ func runUpdates(t *testing.T, seed uint64) (entries, joined int) {
 		sources = append(sources, s)
 	}
 	var d derived
-	var said []string
 	if rng.IntN(2) == 0 {
 		d.filter = anyFilter(rng)
-		said = append(said, fmt.Sprintf("filter: %+v", d.filter))
+		say(fmt.Sprintf("filter: %+v", d.filter))
 	}
-	defer func() {
-		if t.Failed() {
-			t.Log(strings.Join(said, "\n"))
-		}
-	}()
 	for commit := range 6 + rng.IntN(10) {
 		i := rng.IntN(len(sources))
 		s := sources[i]
 		for range 1 + rng.IntN(4) {
-			said = append(said, fmt.Sprintf("%d, source %d: %s", commit, i, s.editor.Edit()))
-			said = append(said, share(rng, s.input)...)
+			say(fmt.Sprintf("%d, source %d: %s", commit, i, s.editor.Edit()))
+			say(share(rng, s.input)...)
 		}
 		s.publish(t)
 		s.receive(t, 1+rng.IntN(10))
