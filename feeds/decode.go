@@ -185,6 +185,8 @@ func (d *decoder) entry(base string) error {
 			return d.once(&state, elemState)
 		case elemDigest:
 			return d.once(&e.Digest, elemDigest)
+		case elemCondition:
+			return d.once(&e.Condition, elemCondition)
 		}
 		return d.Skip()
 	})

@@ -150,6 +150,7 @@ const (
 	elemResource   = "resource"
 	elemState      = "state"
 	elemDigest     = "digest"
+	elemCondition  = "condition"
 	elemCheckpoint = "checkpoint"
 	elemKey        = "key"
 )
@@ -174,7 +175,7 @@ func (n name) meaning() string {
 		}
 	case NamespaceOwn:
 		switch n.local {
-		case elemState, elemDigest, elemCheckpoint, elemKey:
+		case elemState, elemDigest, elemCondition, elemCheckpoint, elemKey:
 			return n.local
 		}
 	}

@@ -124,6 +124,7 @@ func (e encoder) entry(indent int, entry *Entry) {
 	}
 	e.element(indent, "own:"+elemState, string(entry.State))
 	e.element(indent, "own:"+elemDigest, entry.Digest)
+	e.line(indent, "own:"+elemCondition, entry.Condition)
 	if entry.Content == EmptyContent {
 		e.indent(indent)
 		e.raw("<content/>\n")

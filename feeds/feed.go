@@ -81,6 +81,10 @@ type Entry struct {
 	// Digest is the state digest of the topic map after the change of a fragment, or of that of a
 	// snapshot, "" where it is not stated. Only the last entry of a commit states it.
 	Digest string
+
+	// Condition says of a topic map in the Topic Maps Feed in what way it is not as it should be, such as "being filled"; "" for
+	// none. It is for people and for programs that show it to them.
+	Condition string
 }
 
 // Content says what an entry has of atom:content (RFC 4287 §4.1.3). The content

@@ -26,8 +26,8 @@ func deriveCommand() *cobra.Command {
 collection NAME. It has feeds and snapshots as all collections have. A change of
 an input is published within a second or two: the topics that it changes, and
 no others. What the owner of the node rejects is not in it.
-It is filled in the background at first, which takes a while for large maps: "collections"
-shows how many topics it has by now.
+It is filled in the background at first, which takes a while for large maps. It is served
+when it is whole: "collections" shows how many topics it has by now.
 
 With --type it has the instances of these types and of their subtypes, with their
 associations. Of other topics it has what these refer to: the identifiers and the names
@@ -39,6 +39,10 @@ identifiers, which are those of the merged topics: any of them will do.
 It cannot be written. An input must not be derived itself: derive from what that is
 derived from. With --expand, a subscription whose source is derived stands for that: what
 the server does not have yet is subscribed to. This takes the data folder of the server.
+
+When an input is removed, what was derived stays, and nothing more is derived: "collections"
+says so. Run the command again to take in another source that has the name, or without the
+name to go on without it.
 
 "collections delete" removes it; the inputs stay.`,
 		Example: `  tmshare-server derive all --from egov,libraries

@@ -21,6 +21,8 @@ type Collection struct {
 	Summary string `json:"summary"`
 	Updated string `json:"updated"` // the time of its last change
 	Address string `json:"address"` // the public one
+	// Condition says in what way it is not as it should be, in two words; the summary then says what to do. "" for none.
+	Condition string `json:"condition,omitempty"`
 }
 
 // Collections lists the collections of the server, as its Topic Maps Feed has
@@ -43,7 +45,7 @@ func (c *Client) Collections(ctx context.Context) ([]Collection, error) {
 		}
 		all = append(all, Collection{
 			Name: path.Base(u.Path), Title: e.Title, Summary: e.Summary,
-			Updated: feeds.FormatTime(e.Updated), Address: links[0].Href,
+			Updated: feeds.FormatTime(e.Updated), Address: links[0].Href, Condition: e.Condition,
 		})
 	}
 	return all, nil

@@ -70,7 +70,7 @@ var layers = map[string][]string{
 	"internal/server": {"internal/derive", "internal/server/waiting", "internal/server/inputs", "internal/durable", "internal/history", "internal/statedigest", "internal/server/checkpoints", "internal/server/problems", "internal/server/replicas", "internal/server/web", "internal/server/upkeep", "internal/iri", "internal/publish", "tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "feeds/resourcesync", "merge", "internal/store",
 		"internal/store/datafolder", "internal/resources", "internal/formats", "internal/xml/patch"},
 	"internal/server/web":         {},
-	"internal/server/inputs":      {"feeds", "internal/store"},
+	"internal/server/inputs":      {"feeds", "internal/server/web", "internal/store"},
 	"internal/server/checkpoints": {"internal/checkpoint", "internal/server/web", "internal/store"},
 	"internal/server/problems":    {"xtm", "fragment", "internal/durable", "internal/formats", "internal/history", "internal/publish", "internal/server/web", "internal/store"},
 	"internal/server/replicas":    {"feeds", "internal/server/web", "internal/store"},

@@ -94,7 +94,14 @@ func (a *app) printPublished(all []status.Published) {
 				how += ", filtered"
 			}
 		}
-		a.printf("%s, %s\n  prefix       %s\n  topics       %d\n", c.Name, how, c.SP, c.Topics)
+		filling := ""
+		if c.BeingFilled {
+			filling = ", being filled: nobody is served before it is whole"
+		}
+		a.printf("%s, %s\n  prefix       %s\n  topics       %d%s\n", c.Name, how, c.SP, c.Topics, filling)
+		if c.Advice != "" {
+			a.printf("  input missing: %s\n", c.Advice)
+		}
 		signed := ""
 		if c.Signed {
 			signed = ", signed"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"iter"
-	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
@@ -23,7 +22,7 @@ func WriteClaims(ctx context.Context, db Parts, c *store.Collection, topic fragm
 	return db.ReadParts(ctx, func(all []store.Part) error {
 		var parts []merge.Part
 		for _, p := range all {
-			if p.Own && p.Name == c.Name || slices.Contains(c.DerivedFrom, p.Name) && !p.Derived {
+			if p.Own && p.Name == c.Name || p.InputOf(c) {
 				parts = append(parts, merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Claims: true, Published: p.Own})
 			}
 		}

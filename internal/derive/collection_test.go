@@ -94,6 +94,8 @@ func TestDerivedCollection(t *testing.T) {
 	_, err = db.CreateCollection(t.Context(), store.Collection{Name: "more", SP: sp, DerivedFrom: []string{"both"}}, &none, nil)
 	require.ErrorContains(t, err, "derive from its inputs instead")
 	require.NoError(t, db.DeleteCollection(t.Context(), "two"))
+	deriveAgain(t, db, "both", "one")
+	deriveAgain(t, db, "part", "one")
 	compare()
 	require.NoError(t, db.DeleteCollection(t.Context(), "both"))
 	require.NoError(t, db.DeleteCollection(t.Context(), "part"))

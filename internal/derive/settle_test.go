@@ -127,6 +127,7 @@ func TestIdentifiersThatMatterToReifiers(t *testing.T) {
 			}
 			publish("three", c.joining)
 			require.NoError(t, db.DeleteCollection(t.Context(), "three"))
+			deriveAgain(t, db, "all", "one", "two")
 			_, err = derive.CatchUp(t.Context(), db, "all")
 			require.NoError(t, err)
 			requireDerived(t, db, names)

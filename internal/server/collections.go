@@ -108,7 +108,7 @@ func settingsOf(c *store.Collection) CollectionSettings {
 // getSettings answers with the settings of a collection. The feeds do not show
 // all of them: the ETag is for whoever wants to change them on that condition.
 func (s *Server) getSettings(w http.ResponseWriter, r *http.Request) error {
-	return s.view(r, func(v *store.View) error {
+	return s.Store.View(r.Context(), web.Var(r, "map"), func(v *store.View) error {
 		tag, err := settingsTag(&v.Collection)
 		if err != nil {
 			return err
@@ -160,6 +160,9 @@ func readSettings(w http.ResponseWriter, r *http.Request) (*CollectionSettings, 
 	case err != nil:
 		return nil, web.Problemf(http.StatusUnprocessableEntity, "these are no settings: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
+	if names := given.DerivedFrom; names != nil && len(slices.Compact(slices.Sorted(slices.Values(*names)))) < len(*names) {
+		return nil, web.Problemf(http.StatusUnprocessableEntity, "derivedFrom names the same input twice: %s; name each once", strings.Join(*names, ", "))
+	}
 	if given.Filter != nil {
 		if err := given.Filter.Normalize(); err != nil {
 			return nil, web.Problemf(http.StatusUnprocessableEntity, "%s", err)
@@ -182,11 +185,19 @@ func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
 	name := web.Var(r, "map")
 	changed := s.keeper.Changes.Begin(name)
 	defer changed()
+	if given.DerivedFrom != nil {
+		closed := func(name string) bool { return len(s.readers[name]) > 0 }
+		if err := inputs.KeepsClosed(r.Context(), s.Store, closed, name, *given.DerivedFrom); err != nil {
+			return err
+		}
+	}
 	change := func() (*store.Collection, error) {
-		return s.Store.ChangeSettings(r.Context(), name, func(settings *store.Settings) error {
-			given.apply(settings)
-			return nil
-		}, func(c *store.Collection) error { return s.mayChange(r, c, given) })
+		apply := func(settings *store.Settings) error { given.apply(settings); return nil }
+		allowed := func(c *store.Collection) error { return s.mayChange(r, c, given) }
+		if given.DerivedFrom != nil {
+			return s.Store.DeriveAgain(r.Context(), name, *given.DerivedFrom, apply, allowed)
+		}
+		return s.Store.ChangeSettings(r.Context(), name, apply, allowed)
 	}
 	c, err := change()
 	status := http.StatusOK
@@ -209,9 +220,6 @@ func (s *Server) mayChange(r *http.Request, c *store.Collection, given *Collecti
 	if given.SP != nil && *given.SP != c.SP {
 		return web.Problemf(http.StatusConflict, "the source locator prefix of %s is %s for ever; create another collection, or delete this one", c.Name, c.SP)
 	}
-	if given.DerivedFrom != nil && !slices.Equal(*given.DerivedFrom, c.DerivedFrom) {
-		return web.Problemf(http.StatusConflict, "what %s is derived from is decided for ever; delete it first, or derive another", c.Name)
-	}
 	if (given.Filter != nil || given.DerivedFrom != nil) && !given.Filter.Equal(c.Filter) {
 		return web.Problemf(http.StatusConflict, "the filter of %s is decided for ever; delete it first, or derive another", c.Name)
 	}
@@ -222,24 +230,6 @@ func (s *Server) mayChange(r *http.Request, c *store.Collection, given *Collecti
 	return s.ifMatch(r, c, tag)
 }
 
-// keepsClosed returns an error where a collection that is derived would show to all what only some may read of an input.
-func (s *Server) keepsClosed(r *http.Request, name string, inputs []string) error {
-	if len(s.readers[name]) > 0 {
-		return nil
-	}
-	followed, err := s.Store.Subscriptions(r.Context())
-	if err != nil {
-		return err
-	}
-	for _, input := range inputs {
-		withToken := slices.ContainsFunc(followed, func(f store.Subscription) bool { return f.Name == input && f.TokenFile != "" })
-		if withToken || len(s.readers[input]) > 0 {
-			return web.Problemf(http.StatusConflict, "%s is only for those who have a token, and %s would be open to all: serve with --read-token-file %s=FILE first", input, name, name)
-		}
-	}
-	return nil
-}
-
 // createEmpty creates a collection without topics, and takes its first snapshot.
 func (s *Server) createEmpty(r *http.Request, name string, given *CollectionSettings) (*store.Collection, error) {
 	if r.Header.Get("If-Match") != "" {
@@ -247,11 +237,6 @@ func (s *Server) createEmpty(r *http.Request, name string, given *CollectionSett
 	}
 	if !given.Filter.Empty() && (given.DerivedFrom == nil || len(*given.DerivedFrom) == 0) {
 		return nil, web.Problemf(http.StatusUnprocessableEntity, "only a derived collection has a filter: give derivedFrom as well, or leave filter out")
-	}
-	if given.DerivedFrom != nil {
-		if err := s.keepsClosed(r, name, *given.DerivedFrom); err != nil {
-			return nil, err
-		}
 	}
 	sp, err := s.prefixFor(name, given.SP)
 	if err != nil {
@@ -270,6 +255,9 @@ func (s *Server) createEmpty(r *http.Request, name string, given *CollectionSett
 		return nil, err
 	}
 	s.Logger.Info("created", "collection", name, "sp", c.SP)
+	if created.Filling {
+		return created, nil // it has its first snapshot when it is whole
+	}
 	if _, _, err := s.keeper.TakeSnapshot(r.Context(), name); err != nil {
 		s.Logger.Error("no snapshot taken; it is tried again", "collection", name, "error", err)
 	}

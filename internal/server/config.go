@@ -49,6 +49,7 @@ type Publisher interface {
 	FillCollection(ctx context.Context, name string, src fragment.Source, checks ...func(*store.Collection) error) (*store.Collection, error)
 	Publish(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
 	Preview(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
+	DeriveAgain(ctx context.Context, name string, names []string, change func(*store.Settings) error, checks ...func(*store.Collection) error) (*store.Collection, error)
 	ChangeSettings(ctx context.Context, name string, change func(*store.Settings) error, checks ...func(*store.Collection) error) (*store.Collection, error)
 	DeleteCollection(ctx context.Context, name string, checks ...func(*store.Collection) error) error
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -220,6 +221,9 @@ func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
 	name := web.Var(r, "map")
 	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
 	l, err := s.Store.Latest(r.Context(), name)
+	if err == nil {
+		err = inputs.CanBeRead(&l.Collection)
+	}
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -29,7 +30,12 @@ const (
 func (s *Server) view(r *http.Request, f func(*store.View) error) error {
 	name := web.Var(r, "map")
 	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
-	return s.Store.View(r.Context(), name, f)
+	return s.Store.View(r.Context(), name, func(v *store.View) error {
+		if err := inputs.CanBeRead(&v.Collection); err != nil {
+			return err
+		}
+		return f(v)
+	})
 }
 
 // viewed makes a handler of one that answers from the state of the collection that the URL names.
@@ -45,6 +51,9 @@ func (s *Server) withLatest(r *http.Request, f func(*store.Collection, *store.Vi
 	name := web.Var(r, "map")
 	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
 	l, err := s.Store.Latest(r.Context(), name)
+	if err == nil {
+		err = inputs.CanBeRead(&l.Collection)
+	}
 	if err != nil {
 		return err
 	}
@@ -83,9 +92,14 @@ func (s *Server) entryWith(w http.ResponseWriter, r *http.Request, f func(*store
 		if err != nil {
 			return err
 		}
-		e.Author = cmp.Or(e.Author, author)
-		return s.writeAtom(w, r, &e, cacheShortly)
+		return s.writeAtom(w, r, authored(e), cacheShortly)
 	})
+}
+
+// authored returns an entry that stands alone.
+func authored(e feeds.Entry) *feeds.Entry {
+	e.Author = cmp.Or(e.Author, author)
+	return &e
 }
 
 // name returns the title of a collection.

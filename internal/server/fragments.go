@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -42,7 +41,6 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 			if l, err := s.Store.Latest(r.Context(), c.Name); err != nil {
 				return err
 			} else if err := replicas.CanBeFollowed(l); err != nil {
-				w.Header().Set("Retry-After", "5")
 				return err
 			}
 			s.addSourceLink(w.Header(), c)
@@ -250,29 +248,10 @@ func (s *Server) fragmentFeedEntry(c *store.Collection, e *store.Entry) feeds.En
 		links = append(links, feeds.Link{Rel: "via", Href: via}) // of the same form wherever the entry is served on
 	}
 	return feeds.Entry{
-		ID: c.ID(e).URN(), Title: title(e), Updated: e.Updated, Author: e.Author, Summary: e.Note,
+		ID: c.ID(e).URN(), Title: e.Label(), Updated: e.Updated, Author: e.Author, Summary: e.Note,
 		TopicSI: []string{string(e.TopicSI)}, State: state, Digest: e.Digest,
 		Links: links,
 	}
-}
-
-// maxTitle is the number of characters after which titles are cut off: names can
-// be longer than what readers take of a feed.
-const maxTitle = 200
-
-// title returns something to show for an entry, whatever the topic is called.
-func title(e *store.Entry) string {
-	t := strings.TrimSpace(e.Title)
-	if t == "" {
-		t = string(e.TopicSI)
-	}
-	n := 0
-	for i := range t {
-		if n++; n > maxTitle {
-			return t[:i] + "…"
-		}
-	}
-	return t
 }
 
 func (s *Server) fragmentEntry(w http.ResponseWriter, r *http.Request) error {

@@ -10,6 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/server/inputs"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -27,8 +29,17 @@ func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
 		Links:    []feeds.Link{atomLink("self", s.overviewURL())},
 		Complete: true,
 	}
+	followed, err := s.Store.Subscriptions(r.Context())
+	if err != nil {
+		return err
+	}
+	conditions, advice := inputs.Conditions(all, followed)
 	for i := range all {
-		feed.Entries = append(feed.Entries, s.collectionEntry(&all[i]))
+		e := s.collectionEntry(&all[i])
+		if e.Condition = conditions[all[i].Name]; e.Condition != "" {
+			e.Summary = e.Condition + ": " + advice[all[i].Name]
+		}
+		feed.Entries = append(feed.Entries, e)
 		if all[i].Updated.After(feed.Updated) {
 			feed.Updated = all[i].Updated
 		}
@@ -49,12 +60,24 @@ func (s *Server) collectionEntry(c *store.Collection) feeds.Entry {
 }
 
 func (s *Server) topicMapEntry(w http.ResponseWriter, r *http.Request) error {
-	return s.entryWith(w, r, func(v *store.View) (feeds.Entry, error) { return s.collectionEntry(&v.Collection), nil })
+	return s.overviewOf(w, r, func(c *store.Collection) atomDocument { return authored(s.collectionEntry(c)) })
 }
 
 // topicMapFeed is the Topic Map Feed of TMShare: exactly two entries.
 func (s *Server) topicMapFeed(w http.ResponseWriter, r *http.Request) error {
-	return s.feedWith(w, r, func(v *store.View) (*feeds.Feed, error) { return s.topicMapDocument(&v.Collection), nil })
+	return s.overviewOf(w, r, func(c *store.Collection) atomDocument { return s.topicMapDocument(c) })
+}
+
+// overviewOf answers with a document that says where the feeds of a collection are. It is there while the collection is being filled.
+func (s *Server) overviewOf(w http.ResponseWriter, r *http.Request, document func(*store.Collection) atomDocument) error {
+	name := web.Var(r, "map")
+	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
+	l, err := s.Store.Latest(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	s.addSourceLink(w.Header(), &l.Collection)
+	return s.writeAtom(w, r, document(&l.Collection), cacheShortly)
 }
 
 func (s *Server) topicMapDocument(c *store.Collection) *feeds.Feed {
@@ -83,9 +106,9 @@ func (s *Server) snapshotsEntry(c *store.Collection) feeds.Entry {
 }
 
 func (s *Server) fragmentsFeedEntry(w http.ResponseWriter, r *http.Request) error {
-	return s.entryWith(w, r, func(v *store.View) (feeds.Entry, error) { return s.fragmentsEntry(&v.Collection), nil })
+	return s.overviewOf(w, r, func(c *store.Collection) atomDocument { return authored(s.fragmentsEntry(c)) })
 }
 
 func (s *Server) snapshotsFeedEntry(w http.ResponseWriter, r *http.Request) error {
-	return s.entryWith(w, r, func(v *store.View) (feeds.Entry, error) { return s.snapshotsEntry(&v.Collection), nil })
+	return s.overviewOf(w, r, func(c *store.Collection) atomDocument { return authored(s.snapshotsEntry(c)) })
 }

@@ -108,7 +108,7 @@ func recordID(c *store.Collection, topicSI fragment.Ref) string {
 func (s *Server) recordFeedEntry(c *store.Collection, e *store.Entry) feeds.Entry {
 	href := s.topicURL(c, e.TopicSI)
 	out := feeds.Entry{
-		ID: recordID(c, e.TopicSI), Title: title(e), Updated: e.Updated, TopicSI: []string{string(e.TopicSI)},
+		ID: recordID(c, e.TopicSI), Title: e.Label(), Updated: e.Updated, TopicSI: []string{string(e.TopicSI)},
 		State: feeds.StateLive, Links: []feeds.Link{atomLink("self", href+".atom")},
 	}
 	if !e.Lives() {

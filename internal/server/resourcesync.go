@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/resources"
@@ -85,11 +86,11 @@ func (s *Server) source(w http.ResponseWriter, r *http.Request, lists bool, f fu
 		if err != errNotMade {
 			return err
 		}
-		if err := s.awaitSource(w, r, name); err != nil {
+		if err := s.awaitSource(r, name); err != nil {
 			return err
 		}
 	}
-	return busyMaking(w, name)
+	return busyMaking(name)
 }
 
 // sourceOf returns a collection as a Source has it. It is errNotMade where some of that is
@@ -270,17 +271,18 @@ func serveFile(w http.ResponseWriter, r *http.Request, f resources.File, tag, ca
 
 // awaitSource waits for what ResourceSync offers of a collection, but not for long: making it
 // goes on when the client has gone.
-func (s *Server) awaitSource(w http.ResponseWriter, r *http.Request, name string) error {
+func (s *Server) awaitSource(r *http.Request, name string) error {
 	ctx, cancel := context.WithTimeout(r.Context(), s.SlowClientTimeout)
 	defer cancel()
 	err := s.keeper.AwaitSource(ctx, name)
 	if r.Context().Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
-		return busyMaking(w, name)
+		return busyMaking(name)
 	}
 	return err
 }
 
-func busyMaking(w http.ResponseWriter, name string) error {
-	w.Header().Set("Retry-After", "30")
-	return web.Problemf(http.StatusServiceUnavailable, "the lists of %s are being made; try again", name)
+func busyMaking(name string) error {
+	p := web.Problemf(http.StatusServiceUnavailable, "the lists of %s are being made; try again", name)
+	p.RetryAfter = 30 * time.Second
+	return p
 }

@@ -53,7 +53,7 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Config: c, program: program(&c),
+		Config: c, program: web.Build(c.Now()) + " " + c.BaseURL,
 		writers: web.NewTokens(c.Tokens, c.TokenNames), readers: map[string]web.Tokens{},
 		replicas: replicas.Origins{Store: c.Store, Now: c.Now},
 		waiting:  waiting.Room{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond},

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"net/http"
-	"runtime/debug"
-	"strconv"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -34,22 +32,6 @@ func stateOf(c *store.Collection) string {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	return string(b)
-}
-
-// program returns what stands for this program and its configuration: others may
-// make another answer of the same state.
-func program(c *Config) string {
-	build := strconv.FormatInt(c.Now().UnixNano(), 36) // built from edited sources: nothing is known of it
-	if info, ok := debug.ReadBuildInfo(); ok {
-		settings := map[string]string{}
-		for _, set := range info.Settings {
-			settings[set.Key] = set.Value
-		}
-		if settings["vcs.revision"] != "" && settings["vcs.modified"] == "false" {
-			build = settings["vcs.revision"]
-		}
-	}
-	return build + " " + c.BaseURL
 }
 
 // ifMatch checks that the collection is as the writer knows it: an If-Match with

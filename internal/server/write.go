@@ -188,7 +188,7 @@ func (s *Server) fewUploads(h web.Handler) web.Handler {
 		if r.ContentLength > s.MaxBody {
 			return s.reader.TooLarge(requestBody)
 		}
-		return web.InTurn(w, r, s.uploads, s.SlowClientTimeout/3, "uploads", func() error { return h(w, r) })
+		return web.InTurn(r, s.uploads, s.SlowClientTimeout/3, "uploads", func() error { return h(w, r) })
 	}
 }
 

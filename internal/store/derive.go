@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/inputs"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -17,6 +18,20 @@ type DerivedError = derived.Error
 // deriving is the key of the context in which a derived collection is written.
 type deriving struct{}
 
+// InputState is how an input of a derived collection is.
+type InputState = inputs.State
+
+// AdviceOnInputs says which inputs of a derived collection are missing, and what to do about it; "" where all are there.
+func AdviceOnInputs(c *Collection, all []InputState) string { return inputs.Advice(c, all) }
+
+// DecidedError says that a collection cannot be derived from others than it is.
+type DecidedError = inputs.DecidedError
+
+// InputsOf returns how the inputs of a derived collection are, given all collections and subscriptions of the node.
+func InputsOf(c *Collection, own []Collection, followed []Subscription) []InputState {
+	return inputs.Of(c, own, followed)
+}
+
 // Deriving is an update of a derived collection under way. Its rows are committed with the change.
 type Deriving struct {
 	Parts  []Part         // its inputs
@@ -26,18 +41,29 @@ type Deriving struct {
 
 	number uint32
 	tx     *txn.Tx
+	inputs []collections.Input
+	paused bool // an input is missing
 }
 
+// InputOf reports whether a collection is derived from the part.
+func (p *Part) InputOf(c *Collection) bool { return !p.Derived && c.IsInput(p.Name, p.id.Number) }
+
 // Derive changes a derived collection: decide says how, by up to n topics that have to be derived again. It reports whether there are more.
+// While an input is missing nothing changes: what has to be derived waits until it is there, or the collection is bound again.
 func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriving, merge.State) (*fragment.Change, error)) (c *Collection, more bool, err error) {
-	c, err = db.Publish(context.WithValue(ctx, deriving{}, true), name, func(c Collection, state merge.State) (*fragment.Change, error) {
-		d := &Deriving{Filter: c.Filter, number: c.Number, tx: state.(interface{ Tx() *txn.Tx }).Tx()}
+	d := &Deriving{}
+	c, err = db.Publish(context.WithValue(ctx, deriving{}, d), name, func(c Collection, state merge.State) (*fragment.Change, error) {
+		*d = Deriving{Filter: c.Filter, number: c.Number, tx: state.(interface{ Tx() *txn.Tx }).Tx()}
+		now, there, err := inputs.Bind(d.tx, &c)
+		if c.Inputs, d.inputs, d.paused = now, now, !there; d.paused || err != nil {
+			return nil, err
+		}
 		all, err := parts(d.tx)
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range all {
-			if slices.Contains(c.DerivedFrom, p.Name) && !p.Derived {
+			if p.InputOf(&c) {
 				d.Parts = append(d.Parts, p)
 			}
 		}
@@ -47,12 +73,28 @@ func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriv
 			return nil, err
 		}
 		change, err := decide(d, state)
-		if more = d.More; err == nil {
+		if err == nil {
 			err = inputs.Name(state, change, via)
 		}
 		return change, err
 	})
-	return c, more, err
+	return c, d.More, err
+}
+
+// done keeps in the collection what has come of the update.
+func (d *Deriving) done(c *Collection) error {
+	filling := c.Filling && (d.More || d.paused)
+	if c.Filling == filling && slices.Equal(c.Inputs, d.inputs) {
+		return nil
+	}
+	c.Filling, c.Inputs = filling, d.inputs
+	return collections.Put(d.tx, c)
+}
+
+// DeriveAgain is ChangeSettings of a derived collection, which is bound to what has the names of its missing inputs now. Missing ones
+// that are not among names are inputs no more. Where nothing is missing and names are those of the inputs they stay as they are.
+func (db *DB) DeriveAgain(ctx context.Context, name string, names []string, change func(*Settings) error, checks ...func(*Collection) error) (*Collection, error) {
+	return db.changeSettings(ctx, name, change, checks, func(t *txn.Tx, c *Collection) error { return inputs.Again(t, c, names) })
 }
 
 // Later has topics derived in a later update.

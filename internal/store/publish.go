@@ -41,7 +41,8 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		if err := c.Writable(); err != nil {
 			return err
 		}
-		if len(c.DerivedFrom) > 0 && ctx.Value(deriving{}) == nil {
+		of, derives := ctx.Value(deriving{}).(*Deriving)
+		if len(c.DerivedFrom) > 0 && !derives {
 			return &DerivedError{Name: c.Name, From: c.DerivedFrom}
 		}
 		t.Limit(db.maxPublication)
@@ -49,6 +50,9 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		change, err := decide(*c, state)
 		if !db.shared {
 			decide = nil // it may hold a whole map, and is not asked again
+		}
+		if err == nil && derives {
+			err = of.done(c)
 		}
 		if err != nil || change == nil || change.Empty() {
 			return err

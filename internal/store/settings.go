@@ -15,6 +15,11 @@ type Settings = settings.Settings
 // ChangeSettings lets change alter the settings of a collection, if it passes all
 // checks, and returns the collection as it is then. It publishes nothing. change may be called more than once.
 func (db *DB) ChangeSettings(ctx context.Context, name string, change func(*Settings) error, checks ...func(*Collection) error) (*Collection, error) {
+	return db.changeSettings(ctx, name, change, checks, nil)
+}
+
+// changeSettings is ChangeSettings. then may change the collection besides.
+func (db *DB) changeSettings(ctx context.Context, name string, change func(*Settings) error, checks []func(*Collection) error, then func(*txn.Tx, *Collection) error) (*Collection, error) {
 	if err := db.prepareSigning(ctx, name, change); err != nil {
 		return nil, err
 	}
@@ -40,6 +45,11 @@ func (db *DB) ChangeSettings(ctx context.Context, name string, change func(*Sett
 			}
 		}
 		c.Settings = next
+		if then != nil {
+			if err := then(t, c); err != nil {
+				return err
+			}
+		}
 		return collections.Put(t, c)
 	})
 }

@@ -28,6 +28,17 @@ type Published struct {
 	DerivedFrom []string `json:"derivedFrom,omitempty"`
 	// Filter says what of these it has; nil: all.
 	Filter *store.Filter `json:"filter,omitempty"`
+	// BeingFilled says that it was not derived as a whole yet, and is not served until then.
+	BeingFilled bool `json:"beingFilled,omitempty"`
+	// MissingInputs are those of DerivedFrom that are not there. Advice says what to do. Nothing more is derived until then.
+	MissingInputs []MissingInput `json:"missingInputs,omitempty"`
+	Advice        string         `json:"advice,omitempty"`
+}
+
+// MissingInput is a source that a collection is derived from and that the node does not have.
+type MissingInput struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"` // in a few words
 }
 
 // Size is how much disk a node takes, in bytes.
@@ -50,11 +61,23 @@ func OfNode(ctx context.Context, db NodeStore, now time.Time) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	followed, err := db.Subscriptions(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for i := range own {
 		c := &own[i]
 		p := Published{
-			Name: c.Name, SP: c.SP, Entries: c.Head, Topics: c.Topics, LastChange: known(c.Updated), Signed: c.Sign != "", DerivedFrom: c.DerivedFrom, Filter: c.Filter,
+			Name: c.Name, SP: c.SP, Entries: c.Head, Topics: c.Topics, LastChange: known(c.Updated), Signed: c.Sign != "",
+			DerivedFrom: c.DerivedFrom, Filter: c.Filter, BeingFilled: c.Filling,
 		}
+		inputs := store.InputsOf(c, own, followed)
+		for _, in := range inputs {
+			if in.Missing != "" {
+				p.MissingInputs = append(p.MissingInputs, MissingInput{in.Name, string(in.Missing)})
+			}
+		}
+		p.Advice = store.AdviceOnInputs(c, inputs)
 		if c.Replica != nil {
 			p.Origin, p.Signed = c.Replica.Origin, c.Replica.Checkpoint != ""
 		}

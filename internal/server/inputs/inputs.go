@@ -4,8 +4,12 @@ package inputs
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"slices"
+	"time"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -16,7 +20,7 @@ type Store interface {
 }
 
 // Links returns the links from the fragments feed of a derived collection to those of its inputs, none for one that is written. own
-// is the URL of the fragments feed of a collection of this server. An input that the node has no more says nothing, and so has no link.
+// is the URL of the fragments feed of a collection of this server. An input that is missing keeps its link, as what it has said is kept.
 func Links(ctx context.Context, db Store, c *store.Collection, own func(*store.Collection) string) ([]feeds.Link, error) {
 	if len(c.DerivedFrom) == 0 && c.Replica == nil {
 		return nil, nil
@@ -32,20 +36,15 @@ func Links(ctx context.Context, db Store, c *store.Collection, own func(*store.C
 	if err != nil {
 		return nil, err
 	}
-	at := map[string]string{}
-	for i := range published {
-		at[published[i].Name] = own(&published[i])
-	}
-	for i := range followed {
-		if s := &followed[i]; len(s.DerivedFrom) == 0 {
-			at[s.Name] = s.Authority()
-		}
-	}
 	var links []feeds.Link
-	for _, name := range c.DerivedFrom {
-		if href := at[name]; href != "" {
-			links = append(links, feeds.Link{Rel: feeds.RelDerivedFrom, Type: feeds.MediaTypeAtom, Href: href})
+	for _, in := range store.InputsOf(c, published, followed) {
+		switch {
+		case in.Derived, in.URL == "" && in.Number == 0: // it says nothing; it was missing before inputs were bound
+			continue
+		case in.URL == "":
+			in.URL = own(&store.Collection{Name: in.Name})
 		}
+		links = append(links, feeds.Link{Rel: feeds.RelDerivedFrom, Type: feeds.MediaTypeAtom, Href: in.URL})
 	}
 	return links, nil
 }
@@ -69,6 +68,55 @@ func State(links []feeds.Link) string {
 		return ""
 	}
 	return fmt.Sprint(links)
+}
+
+// CanBeRead returns an answer where a derived collection was not derived as a whole yet: who began there would take a part for all.
+func CanBeRead(c *store.Collection) error {
+	if !c.Filling {
+		return nil
+	}
+	p := web.Problemf(http.StatusServiceUnavailable, "%s is being filled from what it is derived from, and has %d topics so far: ask again in a few seconds", c.Name, c.Topics)
+	p.RetryAfter = 5 * time.Second
+	return p
+}
+
+// The conditions of a derived collection that is not in step with its inputs.
+const (
+	BeingFilled = "being filled"
+	Missing     = "input missing"
+)
+
+// Conditions returns the conditions of those collections that have one, by name, and says what to do about it.
+func Conditions(all []store.Collection, followed []store.Subscription) (conditions, advice map[string]string) {
+	conditions, advice = map[string]string{}, map[string]string{}
+	for i := range all {
+		c := &all[i]
+		if what := store.AdviceOnInputs(c, store.InputsOf(c, all, followed)); what != "" {
+			conditions[c.Name], advice[c.Name] = Missing, what
+		} else if c.Filling {
+			conditions[c.Name], advice[c.Name] = BeingFilled, fmt.Sprintf("%d topics so far", c.Topics)
+		}
+	}
+	return conditions, advice
+}
+
+// KeepsClosed returns an error where a collection that is derived would show to all what only some may read of an input. closed reports
+// whether a collection of this server can be read only with a token.
+func KeepsClosed(ctx context.Context, db Store, closed func(name string) bool, name string, inputs []string) error {
+	if closed(name) {
+		return nil
+	}
+	followed, err := db.Subscriptions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, input := range inputs {
+		withToken := slices.ContainsFunc(followed, func(f store.Subscription) bool { return f.Name == input && f.TokenFile != "" })
+		if withToken || closed(input) {
+			return web.Problemf(http.StatusConflict, "%s is only for those who have a token, and %s would be open to all: serve with --read-token-file %s=FILE first", input, name, name)
+		}
+	}
+	return nil
 }
 
 // Names returns what a collection is derived from, nil for one that is written.

@@ -61,6 +61,7 @@ func asProblem(err error) web.Described {
 		tooBig   *http.MaxBytesError
 		readOnly *store.ReadOnlyError
 		derived  *store.DerivedError
+		decided  *store.DecidedError
 		missing  = errors.Is(err, store.ErrNotFound)
 	)
 	switch {
@@ -93,6 +94,8 @@ func asProblem(err error) web.Described {
 		return web.Problemf(http.StatusConflict, "%s", changed)
 	case errors.As(err, &moved):
 		return web.Problemf(http.StatusConflict, "%s", moved)
+	case errors.As(err, &decided):
+		return web.Problemf(http.StatusConflict, "%s", decided)
 	case errors.As(err, &tooSlow):
 		return web.Problemf(http.StatusServiceUnavailable, "%s", tooSlow)
 	case errors.As(err, &derived):

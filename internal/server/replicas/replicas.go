@@ -62,7 +62,9 @@ func CanBeFollowed(l *store.Latest) error {
 	if l.Replica == nil || l.Horizon == 0 || len(l.Snapshots) > 0 && l.Snapshots[0].Seq >= l.Horizon {
 		return nil
 	}
-	return web.Problemf(http.StatusServiceUnavailable, "this replica has no snapshot yet that its log goes on from: ask again in a few seconds, or ask the origin, %s", l.Replica.Origin)
+	p := web.Problemf(http.StatusServiceUnavailable, "this replica has no snapshot yet that its log goes on from: ask again in a few seconds, or ask the origin, %s", l.Replica.Origin)
+	p.RetryAfter = 5 * time.Second
+	return p
 }
 
 // HasRecords returns an answer where a collection cannot say what has become of all its records: the origin of a replica did

@@ -125,7 +125,7 @@ func (k *Keeper) work() {
 // formats than they ought to be, takes a snapshot if one is due, sees to what ResourceSync
 // offers, and prunes after that.
 func (k *Keeper) keepUp(ctx context.Context, name string, prune bool) error {
-	if err := k.derive(ctx, name); err != nil {
+	if filling, err := k.derive(ctx, name); filling || err != nil {
 		return err
 	}
 	if err := k.restate(ctx, name); err != nil {

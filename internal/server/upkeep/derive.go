@@ -28,15 +28,15 @@ func (k *Keeper) deriveAll(ctx context.Context) error {
 	return err
 }
 
-// derive brings a derived collection in step with its inputs.
-func (k *Keeper) derive(ctx context.Context, name string) error {
+// derive brings a derived collection in step with its inputs. It reports whether the collection is still being filled: an input is missing.
+func (k *Keeper) derive(ctx context.Context, name string) (filling bool, err error) {
 	derived := false
-	err := k.Store.View(ctx, name, func(v *store.View) error { derived = len(v.DerivedFrom) > 0; return nil })
+	err = k.Store.View(ctx, name, func(v *store.View) error { derived = len(v.DerivedFrom) > 0; return nil })
 	if !derived || err != nil {
-		return err
+		return false, err
 	}
 	changed := k.Changes.Begin(name)
 	defer changed()
-	_, err = derive.CatchUp(ctx, k.Store, name)
-	return err
+	c, err := derive.CatchUp(ctx, k.Store, name)
+	return err == nil && c.Filling, err
 }

@@ -86,5 +86,5 @@ func (a *Answers) WriteRendered(w http.ResponseWriter, r *http.Request, made Val
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	return InTurn(w, r, a.renders, a.wait, "large answers", func() error { return a.packers.pack(w, c, render) })
+	return InTurn(r, a.renders, a.wait, "large answers", func() error { return a.packers.pack(w, c, render) })
 }

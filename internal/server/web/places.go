@@ -7,7 +7,7 @@ import (
 
 // InTurn does the work when there is a place for it, and has the client try again
 // later where there is none for too long.
-func InTurn(w http.ResponseWriter, r *http.Request, places chan struct{}, wait time.Duration, what string, work func() error) error {
+func InTurn(r *http.Request, places chan struct{}, wait time.Duration, what string, work func() error) error {
 	tooLong := time.NewTimer(wait)
 	defer tooLong.Stop()
 	select {
@@ -15,8 +15,9 @@ func InTurn(w http.ResponseWriter, r *http.Request, places chan struct{}, wait t
 		defer func() { <-places }()
 		return work()
 	case <-tooLong.C:
-		w.Header().Set("Retry-After", "10")
-		return Problemf(http.StatusServiceUnavailable, "the server is busy with %d %s, as many as it takes at a time; try again", cap(places), what)
+		p := Problemf(http.StatusServiceUnavailable, "the server is busy with %d %s, as many as it takes at a time; try again", cap(places), what)
+		p.RetryAfter = 10 * time.Second
+		return p
 	case <-r.Context().Done():
 		return r.Context().Err()
 	}

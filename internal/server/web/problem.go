@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
+	"time"
 )
 
 // Problem is an answer that says what is wrong (RFC 9457, Problem Details for
@@ -15,6 +17,8 @@ type Problem struct {
 	RequestID string   `json:"requestId,omitempty"` // by which the log has it
 	Lines     []string `json:"-"`                   // that people get below it
 	Origin    string   `json:"origin,omitempty"`    // URL of the fragments feed of the collection that is to be written instead
+
+	RetryAfter time.Duration `json:"-"` // when to ask again; 0: not said
 }
 
 // Described is a [Problem], or a struct that embeds one.
@@ -42,6 +46,9 @@ func (f *Front) writeProblem(w http.ResponseWriter, r *http.Request, answer Desc
 	p := answer.base()
 	if p.Origin != "" {
 		AddLink(h, p.Origin, "via")
+	}
+	if p.RetryAfter > 0 { // RFC 9110 §10.2.3, Retry-After
+		h.Set("Retry-After", strconv.Itoa(int(p.RetryAfter.Seconds())))
 	}
 	p.RequestID = RecorderOf(r).id
 	if !wantsText(r) {

@@ -43,6 +43,8 @@ type Collection struct {
 	// DerivedFrom names the collections and subscriptions of this node whose merged view it is; none: it is written.
 	DerivedFrom []string `json:",omitempty"`
 	Filter      *Filter  `json:",omitempty"` // of what it is derived from; nil: all passes
+	Inputs      []Input  `json:",omitempty"` // what the names mean; none: they are bound by the next update
+	Filling     bool     `json:",omitempty"` // it was not derived as a whole yet: nobody is to read it
 
 	Number     uint32
 	Generation uint32

@@ -194,3 +194,21 @@ func ForgetSuperseded(t *txn.Tx, c *Collection, topicSI fragment.Ref) error {
 	}
 	return deleteEntry(t, c, k.Seq)
 }
+
+// maxLabel is the number of characters after which labels are cut off: names can be longer than what readers take of a feed.
+const maxLabel = 200
+
+// Label returns something to show for an entry, whatever the topic is called.
+func (e *Entry) Label() string {
+	t := strings.TrimSpace(e.Title)
+	if t == "" {
+		t = string(e.TopicSI)
+	}
+	n := 0
+	for i := range t {
+		if n++; n > maxLabel {
+			return t[:i] + "…"
+		}
+	}
+	return t
+}

@@ -30,7 +30,8 @@ func Of(t *txn.Tx, input string) (numbers []uint32, err error) {
 	return numbers, err
 }
 
-// Begin lets the inputs know of a collection that is derived from them. All topics of the sources have to be derived.
+// Begin lets the inputs know of a collection that is derived from them. All topics of the sources have to be derived, and all that is
+// reified has to be read.
 func Begin(t *txn.Tx, number uint32, inputs []string, sources []keys.Source) error {
 	for _, input := range inputs {
 		all, err := Of(t, input)
@@ -49,7 +50,7 @@ func Begin(t *txn.Tx, number uint32, inputs []string, sources []keys.Source) err
 			return err
 		}
 	}
-	return nil
+	return unsettle(t, number)
 }
 
 // End lets the inputs forget a collection.

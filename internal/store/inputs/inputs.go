@@ -2,59 +2,187 @@
 package inputs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
-	"github.com/tmshare/tmshare/merge"
 )
 
-// Begin checks the inputs of a collection that is created, and has all their topics derived.
+// State is how an input of a derived collection is.
+type State struct {
+	collections.Input
+	Missing Missing // "": it is there
+	Derived bool    // it is derived itself by now, and says nothing
+}
+
+// Missing says why an input is not there.
+type Missing string
+
+// The reasons.
+const (
+	Gone    Missing = "gone"
+	Another Missing = "another has its name"
+	Loading Missing = "not loaded yet" // it was subscribed to again
+)
+
+// source is what others can be derived from.
+type source struct {
+	collections.Input
+	refused *derived.Error // why it cannot be an input; nil: it can
+	records *keys.Source   // nil: not loaded yet
+}
+
+func known(own []collections.Collection, followed []sources.Subscription) map[string]source {
+	all := map[string]source{}
+	for i := range own {
+		c := &own[i]
+		if c.Replica != nil {
+			continue // it is what its subscription is
+		}
+		s := source{Input: collections.Input{Name: c.Name, Number: c.Number, Feed: c.Epoch.URN()}, records: new(c.SourceKey())}
+		if len(c.DerivedFrom) > 0 {
+			s.refused = &derived.Error{Name: c.Name, From: c.DerivedFrom, Input: true}
+		}
+		all[c.Name] = s
+	}
+	for i := range followed {
+		f := &followed[i]
+		s := source{Input: collections.Input{Name: f.Name, Number: f.Number, Feed: cmp.Or(f.FeedID, f.Authority()), URL: f.Authority()}}
+		if len(f.DerivedFrom) > 0 {
+			s.refused = &derived.Error{Name: f.Name, From: f.DerivedFrom, Input: true, Feeds: true}
+		}
+		if f.State != nil {
+			s.records = new(f.Source(f.State))
+		}
+		all[f.Name] = s
+	}
+	return all
+}
+
+// Of returns how the inputs of a derived collection are, given all collections and subscriptions of the node. An input is bound to the
+// id of its feed, not to its name. It stays the same where its owner begins a new history, or where it is subscribed to again.
+func Of(c *collections.Collection, own []collections.Collection, followed []sources.Subscription) []State {
+	return states(c, known(own, followed))
+}
+
+func states(c *collections.Collection, all map[string]source) (list []State) {
+	for _, name := range c.DerivedFrom {
+		now, there := all[name]
+		bound := slices.IndexFunc(c.Inputs, func(in collections.Input) bool { return in.Name == name })
+		s := State{Input: now.Input, Derived: now.refused != nil}
+		switch {
+		case !there:
+			s.Input, s.Missing = collections.Input{Name: name}, Gone
+		case bound < 0 || now.Number == c.Inputs[bound].Number:
+		case now.Feed != c.Inputs[bound].Feed:
+			s.Missing = Another
+		case now.records == nil: // without what it says, the last state is right
+			s.Missing = Loading
+		}
+		if s.Missing != "" && bound >= 0 {
+			s.Input, s.Derived = c.Inputs[bound], false
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func read(t *txn.Tx) (map[string]source, error) {
+	own, err := collections.All(t)
+	var followed []sources.Subscription
+	for s, failed := range sources.All(t) {
+		if failed != nil {
+			return nil, failed
+		}
+		followed = append(followed, s)
+	}
+	return known(own, followed), err
+}
+
+// Bind returns what the inputs of a derived collection are now. all is false where one is missing.
+func Bind(t *txn.Tx, c *collections.Collection) (now []collections.Input, all bool, err error) {
+	known, err := read(t)
+	all = true
+	for _, s := range states(c, known) {
+		now = append(now, s.Input) // without a number, if it was missing already when inputs were not bound yet
+		all = all && s.Missing == ""
+	}
+	return now, all, err
+}
+
+// Begin checks the inputs of a collection that is created, binds it to them, and has all their topics derived.
 func Begin(t *txn.Tx, c *collections.Collection) error {
 	if len(c.DerivedFrom) == 0 {
 		return nil
 	}
-	known := map[string]bool{}
-	var ids []keys.Source
-	for s, err := range sources.All(t) {
-		if err != nil {
-			return err
-		}
-		known[s.Name] = true
-		if !slices.Contains(c.DerivedFrom, s.Name) {
-			continue
-		}
-		if len(s.DerivedFrom) > 0 {
-			return &derived.Error{Name: s.Name, From: s.DerivedFrom, Input: true, Feeds: true}
-		}
-		if s.State != nil {
-			ids = append(ids, s.Source(s.State))
-		}
-	}
-	own, err := collections.All(t)
+	known, err := read(t)
 	if err != nil {
 		return err
 	}
-	for i := range own {
-		if known[own[i].Name] = true; own[i].Replica != nil || !slices.Contains(c.DerivedFrom, own[i].Name) {
-			continue
-		}
-		if len(own[i].DerivedFrom) > 0 {
-			return &derived.Error{Name: own[i].Name, From: own[i].DerivedFrom, Input: true}
-		}
-		ids = append(ids, own[i].SourceKey())
-	}
-	for _, name := range c.DerivedFrom {
-		if !known[name] {
+	c.Filling = true
+	return bind(t, c, known, c.DerivedFrom)
+}
+
+// bind binds a collection to those of its inputs that are named, and has all their topics derived.
+func bind(t *txn.Tx, c *collections.Collection, known map[string]source, names []string) error {
+	var ids []keys.Source
+	c.Inputs = slices.DeleteFunc(slices.Clone(c.Inputs), func(in collections.Input) bool { return slices.Contains(names, in.Name) })
+	for _, name := range names {
+		s, there := known[name]
+		switch {
+		case !there:
 			return fmt.Errorf("%w: no collection or subscription of this node has the name %q; publish it with \"import --create\", or subscribe first", txn.ErrNotFound, name)
+		case s.refused != nil:
+			return s.refused
+		case s.records != nil:
+			ids = append(ids, *s.records)
+		}
+		c.Inputs = append(c.Inputs, s.Input)
+	}
+	return derived.Begin(t, c.Number, names, ids)
+}
+
+// Again binds a derived collection to what has the names of its missing inputs now. Those that are not among names it does without
+// from now on. What the inputs said until now is derived again. All other inputs have to be among names, and no new ones.
+func Again(t *txn.Tx, c *collections.Collection, names []string) error {
+	known, err := read(t)
+	if err != nil {
+		return err
+	}
+	var bound, dropped []string
+	for _, s := range states(c, known) {
+		named := slices.Contains(names, s.Name)
+		switch {
+		case s.Missing != "" && !named:
+			dropped = append(dropped, s.Name)
+		case s.Missing != "":
+			bound = append(bound, s.Name)
+		case !named:
+			return &DecidedError{c.Name}
 		}
 	}
-	return derived.Begin(t, c.Number, c.DerivedFrom, ids)
+	if len(names) == 0 || len(names) != len(c.DerivedFrom)-len(dropped) {
+		return &DecidedError{c.Name}
+	}
+	isDropped := func(name string) bool { return slices.Contains(dropped, name) }
+	c.DerivedFrom = slices.DeleteFunc(slices.Clone(c.DerivedFrom), isDropped)
+	c.Inputs = slices.DeleteFunc(slices.Clone(c.Inputs), func(in collections.Input) bool { return isDropped(in.Name) })
+	if err := derived.End(t, c.Number, dropped); err != nil || len(bound) == 0 {
+		return err
+	}
+	return bind(t, c, known, bound)
+}
+
+// DecidedError says that a collection cannot be derived from others than it is.
+type DecidedError struct{ Name string }
+
+func (e *DecidedError) Error() string {
+	return fmt.Sprintf("what %s is derived from is decided for ever, but for inputs that are missing; delete it first, or derive another", e.Name)
 }
 
 // End prepares the removal of a collection, as an input or as what is derived.
@@ -63,34 +191,4 @@ func End(t *txn.Tx, c *collections.Collection) error {
 		return derived.End(t, c.Number, c.DerivedFrom)
 	}
 	return derived.MarkGone(t, c.Name, c.SourceKey())
-}
-
-// Name gives the entries of a change of a derived collection the entries of its inputs that they come from: those that have changed one
-// of the topic's identifiers in an input. state is as before the change.
-func Name(state merge.State, c *fragment.Change, via map[fragment.Ref][]string) error {
-	if len(via) == 0 || c == nil {
-		return nil
-	}
-	put := map[fragment.Ref]*fragment.Topic{}
-	for _, t := range c.PutTopics {
-		put[t.TopicSI()] = t
-	}
-	for i := range c.Entries {
-		e := &c.Entries[i]
-		before, err := state.Topic(e.TopicSI)
-		if err != nil {
-			return err
-		}
-		for _, t := range []*fragment.Topic{{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{e.TopicSI}}}, before, put[e.Topic]} {
-			if t == nil {
-				continue
-			}
-			for _, si := range t.SubjectIdentifiers {
-				e.Via = append(e.Via, via[si]...)
-			}
-		}
-		slices.Sort(e.Via)
-		e.Via = slices.Compact(e.Via)
-	}
-	return nil
 }

@@ -1,0 +1,60 @@
+package inputs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/collections"
+)
+
+// Advice says which inputs of a derived collection are missing, and what to do about it; "" where all are there.
+func Advice(c *collections.Collection, all []State) string {
+	var said, there, named []string
+	for _, s := range all {
+		switch s.Missing {
+		case "":
+			there = append(there, s.Name)
+		case Gone:
+			what := s.Name + " is gone"
+			if s.URL != "" {
+				what += " (subscribe to it again under this name)"
+			}
+			said = append(said, what)
+		case Another:
+			said = append(said, s.Name+" is another source now, which is not taken in")
+		case Loading:
+			said = append(said, fmt.Sprintf("%s is not loaded yet (\"tmshare-client sync %s\")", s.Name, s.Name))
+		}
+		if s.Missing == "" || s.Missing == Another {
+			named = append(named, s.Name)
+		}
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	text := strings.Join(said, ", ") + "; what was derived stays, and nothing more is derived until then"
+	if len(named) > len(there) {
+		text += fmt.Sprintf("; \"%s\" takes in what has the name", again(c, named))
+	}
+	if len(there) > 0 {
+		text += fmt.Sprintf("; \"%s\" goes on without", again(c, there))
+	}
+	return text
+}
+
+// again is the command by which a collection is derived from those of its inputs that are named.
+func again(c *collections.Collection, names []string) string {
+	command := "tmshare-server derive " + c.Name + " --from " + strings.Join(names, ",")
+	if f := c.Filter; !f.Empty() {
+		for _, of := range []struct {
+			flag string
+			refs []fragment.Ref
+		}{{"type", f.Types}, {"association-type", f.AssociationTypes}, {"scope", f.Scope}} {
+			for _, ref := range of.refs {
+				command += fmt.Sprintf(" --%s %s", of.flag, ref)
+			}
+		}
+	}
+	return command
+}
