@@ -1,7 +1,6 @@
 package feeds
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/xml/read"
-	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
 // Decode reads a feed document in any of the dialects, whatever its encoding,
@@ -26,8 +24,12 @@ import (
 // accepted. A document that is too large gives a *[LimitError]. An error of r
 // is returned wrapped.
 func Decode(r io.Reader, uri string, limits Limits) (*Feed, error) {
+	return decode(r, uri, limits, false)
+}
+
+func decode(r io.Reader, uri string, limits Limits, bundle bool) (*Feed, error) {
 	limits = limits.withDefaults()
-	d := &decoder{Reader: newReader(r, uri, limits), limits: limits, feed: new(Feed)}
+	d := &decoder{Reader: newReader(r, uri, limits), limits: limits, feed: new(Feed), bundle: bundle}
 	if _, err := d.Next(); err != nil {
 		return nil, err
 	}
@@ -52,6 +54,7 @@ type decoder struct {
 	*read.Reader
 	limits Limits
 	feed   *Feed
+	bundle bool
 	// fault is the first broken rule of the feed or entry being read. It is
 	// reported where that ends, when the entry's title is known and the
 	// document is known to be well-formed thus far.
@@ -167,7 +170,7 @@ func (d *decoder) entry(base string) error {
 		case name{NamespaceAtom, "link"}:
 			return d.link(base, &e.Links)
 		case name{NamespaceAtom, "content"}:
-			e.Content, err = d.content()
+			e.Content, e.Fragment, err = d.content()
 			return err
 		}
 		switch n.meaning() {
@@ -245,27 +248,6 @@ func (d *decoder) link(base string, links *[]Link) error {
 	}
 	*links = append(*links, l)
 	return d.Skip()
-}
-
-// content reads an atom:content, and tells whether there is anything in it. White
-// space is nothing: it is how some write an empty element.
-func (d *decoder) content() (Content, error) {
-	found := EmptyContent
-	if _, referred := d.Attr("", "src"); referred {
-		found = SomeContent
-	}
-	for depth := d.Depth(); ; {
-		kind, err := d.Next()
-		switch {
-		case err != nil:
-			return found, err
-		case kind == scan.Text && len(bytes.Trim(d.Text(), whiteSpace)) == 0:
-		case kind == scan.EndElement && d.Depth() == depth:
-			return found, nil
-		default:
-			found = SomeContent
-		}
-	}
 }
 
 // author reads an atom:author (RFC 4287 §3.2) into dst, if that is empty: of

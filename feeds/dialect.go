@@ -22,6 +22,9 @@ const (
 	MediaTypeAtom  = "application/atom+xml"
 	MediaTypeXTM1  = "application/xtm1+xml"
 	MediaTypeXTM21 = "application/x-tm+xml;version=2.1"
+	// MediaTypeBundle is that of a feed document whose entries have the fragments themselves in atom:content. The profile (RFC 6906)
+	// tells it from a document of the same feed without them.
+	MediaTypeBundle = MediaTypeAtom + `;profile="` + NamespaceOwn + `/bundle"`
 )
 
 // Rel is a link relation: a registered name ("self", "prev-archive", "via") or
@@ -43,6 +46,9 @@ const RelCurrentSnapshot Rel = NamespaceOwn + "/current-snapshot"
 // RelStateDigest is our own relation, from a map's fragments to the tree of its state digest. The paths to nodes
 // are below that address.
 const RelStateDigest Rel = NamespaceOwn + "/state-digest"
+
+// RelBundle is our own relation, from a document of a map's fragments to the same document with the fragments in it.
+const RelBundle Rel = NamespaceOwn + "/bundle"
 
 // RelDuplicate leads from the fragments feed to the same one on another server (RFC 6249 §3.1, "duplicate" Link Relation).
 const RelDuplicate Rel = "duplicate"

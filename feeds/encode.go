@@ -129,6 +129,12 @@ func (e encoder) entry(indent int, entry *Entry) {
 		e.indent(indent)
 		e.raw("<content/>\n")
 	}
+	if entry.Fragment != nil {
+		e.indent(indent)
+		e.raw(`<content type="` + MediaTypeXTM21 + `">`)
+		_, _ = e.w.Write(entry.Fragment)
+		e.raw("</content>\n")
+	}
 }
 
 func (e encoder) author(indent int, name string) {

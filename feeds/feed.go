@@ -78,6 +78,10 @@ type Entry struct {
 	State   State
 	Content Content
 
+	// Fragment is the fragment itself in a bundle, nil where there is none: the root element of an XTM 2.1 document, as it stands.
+	// Only [DecodeBundle] reads it.
+	Fragment []byte
+
 	// Digest is the state digest of the topic map after the change of a fragment, or of that of a
 	// snapshot, "" where it is not stated. Only the last entry of a commit states it.
 	Digest string
@@ -87,8 +91,7 @@ type Entry struct {
 	Condition string
 }
 
-// Content says what an entry has of atom:content (RFC 4287 §4.1.3). The content
-// itself is not kept.
+// Content says what an entry has of atom:content (RFC 4287 §4.1.3).
 type Content string
 
 // The kinds of content. Most entries have none; those of Atom-PMH tell by it what
@@ -96,7 +99,7 @@ type Content string
 const (
 	NoContent    Content = ""
 	EmptyContent Content = "empty" // an element without src, and with nothing in it
-	SomeContent  Content = "some"  // read, never written
+	SomeContent  Content = "some"  // read; written only as the fragment
 )
 
 // IsDeletion reports whether e is a deletion entry (Atom-PMH, Detecting entry type):

@@ -85,6 +85,7 @@ type Config struct {
 	Feed          feeds.Limits  // of one feed document
 	Document      xtm.Limits    // of one XTM document
 	Lenient       bool          // read XTM 1.0 leniently
+	NoBundles     bool          // fetch each fragment by itself, though the server has documents with the fragments in them
 
 	// Report is told, in a line of text, what long work is doing.
 	Report func(line string)

@@ -149,7 +149,7 @@ func TestStagedGenerationIsTakenOn(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))
 	o.Put(doc(topics(7, "v2")...))
-	s := subscribed(t, o, func(c *client.Config) { c.Batch = 3 })
+	s := subscribed(t, o, singly, func(c *client.Config) { c.Batch = 3 })
 	o.BreakWith(damage(isFragmentOf(o, "t5"), always, answering(429)))
 	r, _ := s.syncFails()
 	assert.Equal(t, 5, r.Applied)
@@ -198,7 +198,7 @@ func TestReplaceStartsAnew(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))
 	o.Put(doc(topics(7, "v2")...))
-	s := subscribed(t, o)
+	s := subscribed(t, o, singly)
 	o.BreakWith(damage(isFragment, always, answering(429)))
 	s.syncFails()
 	o.BreakWith(nil)
@@ -223,7 +223,7 @@ func TestReadersNeverSeeAGap(t *testing.T) {
 		s.has(o, doc(topics(5, "v1")...))
 		return false
 	})
-	s.configure(func(c *client.Config) { c.Parallel = 1 })
+	s.configure(singly, func(c *client.Config) { c.Parallel = 1 })
 	_, err := s.Replace(context.Background(), "egov")
 	require.NoError(t, err)
 	assert.Equal(t, 4+7, looked)
@@ -234,7 +234,7 @@ func TestReadersNeverSeeAGap(t *testing.T) {
 func TestRoundsLeaveNoGoroutines(t *testing.T) {
 	o := publishing(t, doc(topics(40, "v1")...))
 	transport := &http.Transport{}
-	s := inStep(t, o, func(c *client.Config) { c.HTTP = &http.Client{Transport: transport} })
+	s := inStep(t, o, singly, func(c *client.Config) { c.HTTP = &http.Client{Transport: transport} })
 	transport.CloseIdleConnections()
 	before := runtime.NumGoroutine()
 	for i := range 6 {

@@ -70,7 +70,7 @@ func TestFragmentThatCannotBeHadIsSupersededByTheNext(t *testing.T) {
 func TestServerInTroubleIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(100, "v1")...))
-	s := inStep(t, o, func(c *client.Config) { c.Parallel, c.Tries = 4, 3 })
+	s := inStep(t, o, singly, func(c *client.Config) { c.Parallel, c.Tries = 4, 3 })
 	o.Put(doc(topics(100, "v2")...))
 	o.Seen()
 	o.BreakWith(damage(isFragment, always, passing["503"]))
@@ -130,7 +130,7 @@ func TestLongRetryAfterEndsTheRound(t *testing.T) {
 func TestCancelledRoundKeepsWhatWasCommitted(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(9, "v1")...))
-	s := inStep(t, o, func(c *client.Config) { c.Batch, c.Parallel = 2, 1 })
+	s := inStep(t, o, singly, func(c *client.Config) { c.Batch, c.Parallel = 2, 1 })
 	o.Put(doc(topics(9, "v2")...))
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -146,7 +146,7 @@ func TestSlowServerIsWaitedFor(t *testing.T) {
 func TestFragmentsAreFetchedInParallel(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(12, "v1")...))
-	s := inStep(t, o, func(c *client.Config) { c.Parallel = 4 })
+	s := inStep(t, o, singly, func(c *client.Config) { c.Parallel = 4 })
 	o.Put(doc(topics(12, "v2")...))
 	var running, most atomic.Int64
 	o.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
@@ -170,7 +170,7 @@ func TestFragmentsAreFetchedInParallel(t *testing.T) {
 func TestLargeFragmentsAreNotAllKeptAtOnce(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(6, "v1")...))
-	s := inStep(t, o, func(c *client.Config) { c.Parallel, c.Batch = 1, 1000 })
+	s := inStep(t, o, singly, func(c *client.Config) { c.Parallel, c.Batch = 1, 1000 })
 	o.Put(doc(topics(6, "v2")...))
 	o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
 		if !isFragment(r) {

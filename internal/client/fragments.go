@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client/bodies"
 	"github.com/tmshare/tmshare/internal/client/links"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
@@ -86,7 +88,7 @@ func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragm
 		u.mark.Updated, u.mark.At, u.mark.Relied, u.mark.Unsettled, u.mark.Digest = m.Updated, m.Handled, m.Relied, m.Unsettled, m.Digest
 	}
 	u.source = &tmshare.Source{
-		Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, MaxBytes: c.MaxFeed, Scratch: c.scratch(s), Link: c.links().Data,
+		Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, MaxBytes: c.MaxFeed, Scratch: c.scratch(s), Link: c.links().Data, Bundles: !c.NoBundles,
 		Check: func(f *feeds.Feed, at string, recent bool) error {
 			if err := checkPrefix(s, f.ServerSrcLocatorPrefix, at, recent); err != nil || !recent {
 				return err
@@ -310,20 +312,35 @@ func (n *notes) keep(a *store.Applying) error {
 
 // fetchFragment fetches what a change says of its topic, and how many bytes that has.
 func (u *fragments) fetchFragment(ctx context.Context, r *follow.Record) (received, int64, error) {
-	topic := fragment.Named{
-		Identity:        fragment.Identity{SubjectIdentifiers: locators(r.TopicSI), SubjectLocators: locators(r.TopicSL)},
-		ItemIdentifiers: locators(r.Change.TopicII), EmptyDeletes: r.Change.SDShare,
-	}
 	if len(r.TopicSI)+len(r.TopicSL)+len(r.Change.TopicII) == 0 {
 		return received{}, 0, fmt.Errorf("%s: the entry %s (%q) names no topic (TopicSI)", u.s.FragmentsFeed, r.ID, r.Title)
 	}
 	if len(r.Representations) == 0 {
 		return received{}, 0, links.None(u.s.FragmentsFeed, r.ID, r.Title)
 	}
-	request := fetch.Request{URL: r.Representations[0].URL, Accept: u.links().Accept(), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
+	got, size, err := u.readFragment(ctx, r)
+	if err == nil && r.Change.State != "" {
+		got.fragment.Deleted = r.Change.State == feeds.StateDeleted
+	}
+	return got, size, err
+}
+
+// readFragment reads the fragment that came with the document of its entry. What cannot be used is fetched by its link.
+func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got received, size int64, err error) {
+	topic := fragment.Named{
+		Identity:        fragment.Identity{SubjectIdentifiers: locators(r.TopicSI), SubjectLocators: locators(r.TopicSL)},
+		ItemIdentifiers: locators(r.Change.TopicII), EmptyDeletes: r.Change.SDShare,
+	}
+	link := r.Representations[0].URL
+	if inline := r.Change.Fragment; inline != nil && int64(len(inline)) <= u.MaxFragment {
+		if got.fragment, err = fragment.ReadAs(ctx, bytes.NewReader(inline), u.xtmOptions(u.s.SP, link), topic); err == nil {
+			return got, int64(len(inline)), nil
+		}
+	}
+	request := fetch.Request{URL: link, Accept: u.links().Accept(), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
 	got, a, err := fetch.Do(ctx, u.fetcher(), request, func(a *fetch.Answer) (got received, err error) {
-		body := &oneLarge{body: a.Body, ctx: ctx, room: u.large}
-		defer body.leave()
+		body := &bodies.OneLarge{Body: a.Body, Ctx: ctx, Room: u.large}
+		defer body.Leave()
 		digest := u.settling.digest(r)
 		got.fragment, err = fragment.ReadAs(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL), topic)
 		got.digest = digest.sum()
@@ -331,9 +348,6 @@ func (u *fragments) fetchFragment(ctx context.Context, r *follow.Record) (receiv
 	})
 	if err != nil {
 		return received{}, 0, err
-	}
-	if r.Change.State != "" {
-		got.fragment.Deleted = r.Change.State == feeds.StateDeleted
 	}
 	return got, a.Body.Size(), nil
 }

@@ -92,6 +92,9 @@ func subscribed(t *testing.T, o *origin, change ...func(*client.Config)) *subscr
 	return s
 }
 
+// singly has fragments fetched one by one, for tests of that.
+func singly(c *client.Config) { c.NoBundles = true }
+
 // inStep returns a subscriber of egov that has made its clean start.
 func inStep(t *testing.T, o *origin, change ...func(*client.Config)) *subscriber {
 	s := subscribed(t, o, change...)

@@ -119,7 +119,7 @@ func TestCleanReplacementThatFailsLeavesTheOldState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := publishing(t, doc(topics(5, "v1")...))
-			s := inStep(t, o)
+			s := inStep(t, o, singly)
 			o.Rebuild()
 			o.Create("egov", doc(topics(3, "new")...))
 			o.Put(doc(topics(4, "newer")...))
@@ -429,7 +429,7 @@ func TestPrefixOfTheSnapshotsMustBeTheSame(t *testing.T) {
 func TestFragmentThatIsGoneHasALaterEntry(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))
-	s := inStep(t, o)
+	s := inStep(t, o, singly)
 	o.Put(doc(topics(5, "v2")...))
 	f := damage(isFragmentOf(o, "t3"), 1, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		o.Put(doc(append(topics(3, "v2"), topic("t3", "v3"), topic("t4", "v3"))...))
@@ -446,7 +446,7 @@ func TestFragmentThatIsGoneHasALaterEntry(t *testing.T) {
 func TestFragmentThatIsGoneWithoutALaterEntryIsInQuarantine(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))
-	s := inStep(t, o)
+	s := inStep(t, o, singly)
 	o.Put(doc(topics(5, "v2")...))
 	o.BreakWith(damage(isFragmentOf(o, "t3"), always, answering(http.StatusGone)))
 	_, bad := s.syncPasses(1)

@@ -103,7 +103,7 @@ func TestRepairOfASourceThatChanges(t *testing.T) {
 func TestAlteredTextIsNeverProven(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(20, "v1")...))
-	s := inStep(t, o)
+	s := inStep(t, o, singly)
 	o.Put(doc(topics(20, "v2")...))
 	altering := rewriting(isFragmentOf(o, "t7"), func(body string) string { return strings.ReplaceAll(body, "v2", "v9") })
 	o.BreakWith(altering)

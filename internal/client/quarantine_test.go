@@ -81,7 +81,7 @@ func TestForget(t *testing.T) {
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))
-	s := inStep(t, o)
+	s := inStep(t, o, singly)
 	o.Put(doc(topics(5, "v2")...))
 	o.BreakWith(damage(isFragment, always, answering(404)))
 	s.syncPasses(5)
@@ -199,7 +199,7 @@ func TestCrashAfterGoingBack(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(7, "v1")...))
 	small := func(c *client.Config) { c.Batch = 2 }
-	s := inStep(t, o, small)
+	s := inStep(t, o, singly, small)
 	o.Put(doc(topics(7, "v2")...))
 	o.BreakWith(damage(isFragmentOf(o, "t1"), always, answering(404)))
 	s.syncPasses(1)

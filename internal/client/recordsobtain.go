@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client/bodies"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/iri"
@@ -66,11 +67,11 @@ type taken struct {
 // take fetches a form of a record, or has it from a package.
 func (h *records) take(ctx context.Context, r *follow.Record, form follow.Representation) (taken, error) {
 	read := func(content io.Reader, at string) (t taken, err error) {
-		body := &oneLarge{body: content, ctx: ctx, room: h.large}
-		defer body.leave()
+		body := &bodies.OneLarge{Body: content, Ctx: ctx, Room: h.large}
+		defer body.Leave()
 		stated := form.Fixity.Verify(form.URL, body)
 		t.Fragment, err = h.read(ctx, stated, at, r)
-		if t.size = body.n; form.Fixity.IsZero() {
+		if t.size = body.N; form.Fixity.IsZero() {
 			return t, err
 		}
 		// What is not what it should be may well not be XTM, and behind XTM there may be more.
@@ -81,7 +82,7 @@ func (h *records) take(ctx context.Context, r *follow.Record, form follow.Repres
 		case rest != nil:
 			err = rest
 		}
-		t.size = body.n
+		t.size = body.N
 		return t, err
 	}
 	if form.Open != nil {

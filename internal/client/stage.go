@@ -235,7 +235,7 @@ func (c *Client) stageLog(ctx context.Context, s *store.Subscription, feedID str
 	if err != nil {
 		return err
 	}
-	u.source.Until, u.source.Kept = until, true
+	u.source.Until, u.source.Kept, u.source.Bundles = until, true, false
 	var newest time.Time
 	check := u.source.Check
 	u.source.Check = func(f *feeds.Feed, from string, recent bool) error {

@@ -96,7 +96,7 @@ func TestMarkIsTheServersTime(t *testing.T) {
 func TestRoundReadsBackThroughTheArchiveAsFarAsNeeded(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(30, "v1")...), documentSize(4)) // 31 entries, with the type of all names: 7 closed documents, 3 entries in the open one
-	s := inStep(t, o)
+	s := inStep(t, o, singly)
 	o.Put(doc(append(topics(10, "v2"), topics(30, "v1")[10:]...)...)) // 10 more entries: 10 closed documents
 	r := s.sync()
 	assert.Equal(t, 10, r.Applied)
@@ -127,7 +127,7 @@ func TestBatchesOfAnySizeGiveTheSame(t *testing.T) {
 func TestOnlyTheLastOfSeveralEntriesOfATopicIsFetched(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...))
-	s := inStep(t, o)
+	s := inStep(t, o, singly)
 	for i := range 5 {
 		o.Put(doc(append(topics(3, "v1")[:2], topic("t2", fmt.Sprint("change ", i)))...))
 	}

@@ -269,7 +269,7 @@ func TestTextThatIsAlteredEverywhere(t *testing.T) {
 			if signed {
 				o.Sign("egov")
 			}
-			s := inStep(t, o)
+			s := inStep(t, o, singly)
 			s.mayDiffer = true
 			data := func(r *http.Request) bool {
 				return isFragment(r) || isSnapshot(r) || isRecord(r) || strings.Contains(r.URL.Path, "/digest/topic")

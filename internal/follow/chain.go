@@ -28,6 +28,14 @@ type Chain struct {
 
 	// Advice ends what is said of a feed that cannot be read to its end.
 	Advice string
+
+	// Wants is asked of a document that the server offers with the fragments in it (a bundle) whether these are wanted. If they are,
+	// the documents behind it are read so at once. nil: they are not.
+	Wants func(*Document) bool
+
+	id      string // of the feed
+	bundles bool   // documents are read with the fragments in them
+	failed  bool   // a bundle could not be read
 }
 
 // Document is one document of a feed.
@@ -86,7 +94,10 @@ func (c *Chain) Documents(ctx context.Context, ref, etag string) iter.Seq2[*Docu
 
 // read reads a document.
 func (c *Chain) read(ctx context.Context, d *Document, etag string) (err error) {
-	d.Feed, d.Answer, err = Feed(ctx, c.Fetcher, c.Limits, d.From, etag, c.AllowURL)
+	bundle := c.bundles && c.readBundle(ctx, d)
+	if !bundle {
+		d.Feed, d.Answer, err = Feed(ctx, c.Fetcher, c.Limits, d.From, etag, c.AllowURL)
+	}
 	switch {
 	case err != nil && d.Count > 1 && ctx.Err() == nil:
 		return &BrokenError{err}
@@ -104,6 +115,10 @@ func (c *Chain) read(ctx context.Context, d *Document, etag string) (err error) 
 	if c.Progress != nil {
 		c.Progress(d.Count)
 	}
+	c.id = d.ID
+	if _, offered := d.Feed.Link(feeds.RelBundle); offered && !bundle && !c.failed && c.Wants != nil && c.Wants(d) {
+		c.addFragments(ctx, d)
+	}
 	if d.Complete { // it has all entries, whatever there is behind it
 		return nil
 	}
@@ -113,6 +128,50 @@ func (c *Chain) read(ctx context.Context, d *Document, etag string) (err error) 
 		d.older, d.paged = l.Href, true
 	}
 	return nil
+}
+
+// readBundle reads an archive document with the fragments in it, and reports whether it could. What is no archive document of the
+// feed may come from a cache, and lack entries.
+func (c *Chain) readBundle(ctx context.Context, d *Document) bool {
+	feed, a := c.fetchBundle(ctx, d)
+	if feed == nil || !feed.Archive || feed.ID != c.id {
+		return false
+	}
+	if self, _ := feed.Link("self"); self.Href != d.From {
+		return false
+	}
+	d.Feed, d.Answer = feed, a
+	return true
+}
+
+// addFragments adds to the entries of a document the fragments that its bundle has. Both may differ: the server may have
+// published meanwhile, or a cache have an older one. So what the document says counts.
+func (c *Chain) addFragments(ctx context.Context, d *Document) {
+	feed, _ := c.fetchBundle(ctx, d)
+	if feed == nil {
+		return
+	}
+	found := make(map[string][]byte, len(feed.Entries))
+	for i := range feed.Entries {
+		e := &feed.Entries[i]
+		found[Key(e.ID, e.Updated)] = e.Fragment
+	}
+	for i := range d.Entries {
+		e := &d.Entries[i]
+		e.Fragment = found[Key(e.ID, e.Updated)]
+	}
+}
+
+// fetchBundle fetches a document with the fragments in it. It tries once, and no others after it has failed: all that it brings is
+// available otherwise.
+func (c *Chain) fetchBundle(ctx context.Context, d *Document) (*feeds.Feed, *fetch.Answer) {
+	once := *c.Fetcher
+	once.Tries = 1
+	feed, a, err := Bundle(ctx, &once, c.Limits, d.From, c.AllowURL)
+	if c.bundles, c.failed = err == nil, err != nil; c.failed {
+		return nil, nil
+	}
+	return feed, a
 }
 
 func (c *Chain) advice() string { return cmp.Or(c.Advice, "tell the owner of the server") }

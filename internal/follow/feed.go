@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -13,9 +14,19 @@ import (
 
 // Feed fetches a feed document, unless its ETag is still the given one.
 func Feed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref, etag string, allowURL func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
-	r := fetch.Request{URL: ref, Accept: acceptAtom, ETag: etag, Max: cmp.Or(limits.MaxBytes, 64<<20) + 1, AllowURL: allowURL, Within: f.MaxTime}
+	return fetchFeed(ctx, f, limits, ref, etag, acceptAtom, feeds.Decode, allowURL)
+}
+
+// Bundle fetches a document of a fragments feed with the fragments in it, where the server has it so.
+func Bundle(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref string, allowURL func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
+	return fetchFeed(ctx, f, limits, ref, "", acceptBundle, feeds.DecodeBundle, allowURL)
+}
+
+func fetchFeed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref, etag, accept string,
+	decode func(io.Reader, string, feeds.Limits) (*feeds.Feed, error), allowURL func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
+	r := fetch.Request{URL: ref, Accept: accept, ETag: etag, Max: cmp.Or(limits.MaxBytes, 64<<20) + 1, AllowURL: allowURL, Within: f.MaxTime}
 	return fetch.Do(ctx, f, r, func(a *fetch.Answer) (*feeds.Feed, error) {
-		feed, err := feeds.Decode(a.Body, a.URL, limits)
+		feed, err := decode(a.Body, a.URL, limits)
 		switch {
 		case errors.As(err, new(*feeds.LimitError)):
 			err = fetch.Permanent(err)
@@ -28,4 +39,7 @@ func Feed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref, etag 
 	})
 }
 
-const acceptAtom = feeds.MediaTypeAtom + ", application/xml;q=0.5, text/xml;q=0.5"
+const (
+	acceptAtom   = feeds.MediaTypeAtom + ", application/xml;q=0.5, text/xml;q=0.5"
+	acceptBundle = feeds.MediaTypeBundle + ", " + feeds.MediaTypeAtom + ";q=0.5"
+)

@@ -24,6 +24,8 @@ type Change struct {
 	Via      []string    `json:",omitempty"` // URLs of entries of other feeds that it comes from
 	Document string      // the URL of the document in which the entry stands
 
+	Fragment []byte `json:"-"` // the fragment, where the document has it, as [feeds.Entry] has it
+
 	Superseded bool `json:"-"` // a later change is of the same topic
 	Passed     bool `json:"-"` // it need not be fetched: the later change says all that it says
 }
@@ -32,7 +34,7 @@ type Change struct {
 func ChangeOf(e *feeds.Entry, document string) *Record {
 	return &Record{
 		ID: e.ID, Title: e.Title, Updated: e.Updated, TopicSI: e.TopicSI, TopicSL: e.TopicSL,
-		Change: &Change{State: e.State, SDShare: e.SDShare, TopicII: e.TopicII, Digest: e.Digest, Author: e.Author, Note: e.Summary, Via: via(e), Document: document},
+		Change: &Change{State: e.State, SDShare: e.SDShare, TopicII: e.TopicII, Digest: e.Digest, Author: e.Author, Note: e.Summary, Via: via(e), Document: document, Fragment: e.Fragment},
 	}
 }
 
@@ -100,6 +102,35 @@ type logged struct {
 	Change  *Change
 }
 
+// rowOf returns the value of the row of a change: the length of its fragment, that, and the rest as JSON.
+func rowOf(r *Record) ([]byte, error) {
+	rest, err := json.Marshal(logged{*r, r.ID, r.Updated, r.Change})
+	inline := r.Change.Fragment
+	value := make([]byte, 0, binary.MaxVarintLen64+len(inline)+len(rest))
+	value = append(binary.AppendUvarint(value, uint64(len(inline))), inline...)
+	return append(value, rest...), err
+}
+
+// split divides the value of a row.
+func split(value []byte) (inline, rest []byte) {
+	length, n := binary.Uvarint(value)
+	return value[n : n+int(length)], value[n+int(length):]
+}
+
+// recordOf returns the change of a row.
+func recordOf(value []byte) (Record, error) {
+	var one logged
+	inline, rest := split(value)
+	if err := json.Unmarshal(rest, &one); err != nil {
+		return Record{}, err
+	}
+	r := one.Record
+	if r.ID, r.Updated, r.Change = one.ID, one.Updated, one.Change; len(inline) > 0 {
+		r.Change.Fragment = inline
+	}
+	return r, nil
+}
+
 // Add adds a change, which is older than those that were added before, or seems so. It fails where
 // there are too many.
 func (l *Log) Add(r *Record) error {
@@ -109,7 +140,7 @@ func (l *Log) Add(r *Record) error {
 	if err := l.scratch.Admit(l.url, place); err != nil {
 		return err
 	}
-	value, err := json.Marshal(logged{*r, r.ID, r.Updated, r.Change})
+	value, err := rowOf(r)
 	if err != nil {
 		return err
 	}
@@ -180,8 +211,8 @@ func (l *Log) Sort(ctx context.Context) error {
 	if newest.value == nil {
 		return ctx.Err()
 	}
-	var one logged
-	if err := json.Unmarshal(newest.value, &one); err != nil {
+	one, err := recordOf(newest.value)
+	if err != nil {
 		return err
 	}
 	l.newest = Key(one.ID, one.Updated)
@@ -197,6 +228,10 @@ func (l *Log) put(q queued, superseded bool) error {
 	if superseded {
 		mark = 1
 		l.superseded++
+	}
+	if superseded && l.coalesce { // its fragment is of no use
+		_, rest := split(q.value)
+		q.value = append([]byte{0}, rest...)
 	}
 	return l.byTime.Add(append(q.order, mark), q.value)
 }
@@ -214,12 +249,10 @@ func (l *Log) Total() int { return l.byTime.Count() }
 // chunks iterates over the changes, the oldest first, some at a time.
 func (l *Log) chunks() iter.Seq2[[]Record, error] {
 	return l.scratch.chunks(l.byTime, func(row extsort.Row) (Record, error) {
-		var one logged
-		if err := json.Unmarshal(row.Value, &one); err != nil {
-			return one.Record, err
+		r, err := recordOf(row.Value)
+		if err != nil {
+			return r, err
 		}
-		r := one.Record
-		r.ID, r.Updated, r.Change = one.ID, one.Updated, one.Change
 		r.Change.Superseded = row.Key[len(row.Key)-1] == 1
 		r.Change.Passed = r.Change.Superseded && l.coalesce
 		return r, nil

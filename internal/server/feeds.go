@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/server/bundles"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -122,6 +123,7 @@ type atomDocument interface{ Encode(io.Writer) error }
 type feedDocument struct {
 	tag, cache string // of the ETag; Cache-Control
 	build      func() (atomDocument, error)
+	view       *store.View // of which it is made; may be nil
 }
 
 // writeAtom answers with an Atom document. Its ETag is made of its bytes.
@@ -130,19 +132,33 @@ func (s *Server) writeAtom(w http.ResponseWriter, r *http.Request, document atom
 	if err := document.Encode(&b); err != nil {
 		return err
 	}
-	return web.Represent(s, w, r, feedForms, feedDocument{web.Digest(b.Bytes()), cache, func() (atomDocument, error) { return document, nil }})
+	return web.Represent(s, w, r, feedForms, feedDocument{web.Digest(b.Bytes()), cache, func() (atomDocument, error) { return document, nil }, nil})
 }
 
-// writeAtomOf answers with the Atom document that build makes of a state. It is
+// writeAtomOf answers with the Atom document that build makes of a state, in one of the forms. It is
 // made only for those who do not know it, and where it was not made lately: then
 // it needs a view.
-func (s *Server) writeAtomOf(w http.ResponseWriter, r *http.Request, cache, state string, v *store.View, build func(*store.View) (*feeds.Feed, error)) error {
-	return web.Represent(s, w, r, feedForms, feedDocument{s.stateTag(r, state), cache, func() (atomDocument, error) {
+func (s *Server) writeAtomOf(w http.ResponseWriter, r *http.Request, forms feedTable, cache, state string, v *store.View, build func(*store.View) (*feeds.Feed, error)) error {
+	return web.Represent(s, w, r, forms, feedDocument{s.stateTag(r, state), cache, func() (atomDocument, error) {
 		if v == nil {
 			return nil, errNeedsView
 		}
 		return build(v)
-	}})
+	}, v})
+}
+
+// writeBundle answers with a document of the fragments feed that has the fragments.
+func (s *Server) writeBundle(w http.ResponseWriter, r *http.Request, d feedDocument) error {
+	build := d.build
+	d.tag += "-bundle"
+	d.build = func() (atomDocument, error) {
+		document, err := build()
+		if err == nil {
+			err = bundles.Fill(d.view, document.(*feeds.Feed))
+		}
+		return document, err
+	}
+	return s.writeAtomDocument(w, r, d)
 }
 
 func (s *Server) writeAtomDocument(w http.ResponseWriter, r *http.Request, d feedDocument) error {

@@ -52,7 +52,7 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return s.writeAtomOf(w, r, cacheShortly, stateOf(c)+checkpoints.KeyState(c.Sign)+inputs.State(from)+replicas.State(c), v, func(v *store.View) (*feeds.Feed, error) { return s.recentDocument(v, from) })
+		return s.writeAtomOf(w, r, fragmentsFeedForms, cacheShortly, stateOf(c)+checkpoints.KeyState(c.Sign)+inputs.State(from)+replicas.State(c), v, func(v *store.View) (*feeds.Feed, error) { return s.recentDocument(v, from) })
 	})
 }
 
@@ -68,7 +68,7 @@ func (s *Server) recentDocument(v *store.View, from []feeds.Link) (*feeds.Feed, 
 		return nil, err
 	}
 	feed.Title = name(c) + ": Fragments"
-	feed.Links = slices.Concat(feed.Links, []feeds.Link{atomLink("self", s.fragmentsURL(c)), atomLink("via", via)}, s.fragmentsLinks(c), replicas.Links(c), from)
+	feed.Links = slices.Concat(feed.Links, []feeds.Link{atomLink("self", s.fragmentsURL(c)), atomLink("via", via), bundleLink(s.fragmentsURL(c))}, s.fragmentsLinks(c), replicas.Links(c), from)
 	if checkpoints.Stated(c) {
 		signed, err := checkpoints.Of(v)
 		if err != nil { // those who demand a checkpoint would take a feed without one for a forged one
@@ -89,20 +89,25 @@ func (s *Server) fragmentsLinks(c *store.Collection) []feeds.Link {
 		[]feeds.Link{{Rel: feeds.RelStateDigest, Type: "application/json", Href: s.digestURL(c)}})
 }
 
-// archiveDocument is a document of the fragments feed under its permanent URL.
-func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request) error {
-	return s.documentWith(w, r, s.fragmentsURL, func(c *store.Collection) error {
-		return s.pruned(c, "this document of the fragments feed")
-	}, s.archived)
+// archivedFeed is a feed of the log whose documents have permanent URLs.
+type archivedFeed struct {
+	url    func(*store.Collection) string
+	forms  feedTable
+	pruned func(*store.Collection) error // the answer behind the horizon; nil where the feed does without what is pruned
+	build  func(*store.View, uint64) (*feeds.Feed, error)
 }
 
-// documentWith answers with the document of an archived feed that the URL names: build
-// makes it. pruned is the answer behind the horizon; nil where the feed does without what
-// is pruned.
-func (s *Server) documentWith(w http.ResponseWriter, r *http.Request, feed func(*store.Collection) string,
-	pruned func(*store.Collection) error, build func(*store.View, uint64) (*feeds.Feed, error)) error {
+// archiveDocument is a document of the fragments feed under its permanent URL.
+func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request) error {
+	return s.documentOf(w, r, archivedFeed{s.fragmentsURL, fragmentsFeedForms, func(c *store.Collection) error {
+		return s.pruned(c, "this document of the fragments feed")
+	}, s.archived})
+}
+
+// documentOf answers with the document of a feed that the URL names.
+func (s *Server) documentOf(w http.ResponseWriter, r *http.Request, of archivedFeed) error {
 	return s.withLatest(r, func(c *store.Collection, v *store.View) error {
-		earlier := web.Problemf(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, feed(c))
+		earlier := web.Problemf(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, of.url(c))
 		history, err := uuid.Parse(web.Var(r, "history"))
 		run, ok := c.RunOf(history)
 		if err != nil || !ok {
@@ -114,8 +119,8 @@ func (s *Server) documentWith(w http.ResponseWriter, r *http.Request, feed func(
 			return web.Problemf(http.StatusNotFound, "the feed has the documents 1 to %d", open)
 		}
 		first, _ := c.Document(n)
-		if first <= c.Horizon && pruned != nil {
-			return pruned(c)
+		if first <= c.Horizon && of.pruned != nil {
+			return of.pruned(c)
 		}
 		if v != nil { // the ETag of another answer is of this URL, too, and so of the same run
 			last, known, err := v.DocumentRun(n)
@@ -123,20 +128,20 @@ func (s *Server) documentWith(w http.ResponseWriter, r *http.Request, feed func(
 				return err
 			}
 			if known && last != run {
-				return leadTo(w, v, n, run, feed(c), earlier)
+				return leadTo(w, v, n, run, of.url(c), earlier)
 			}
 		}
 		cache, state := cacheShortly, stateOf(c)
 		switch {
 		case first <= c.Horizon:
-		case n+1 < open && pruned == nil: // until pruning rewrites it
+		case n+1 < open && of.pruned == nil: // until pruning rewrites it
 			state = "finished"
 		case n+1 < open:
 			cache, state = cacheForEver, "finished"
 		case n < open:
 			state = "closed" // to gain its next-archive
 		}
-		return s.writeAtomOf(w, r, cache, state, v, func(v *store.View) (*feeds.Feed, error) { return build(v, n) })
+		return s.writeAtomOf(w, r, of.forms, cache, state, v, func(v *store.View) (*feeds.Feed, error) { return of.build(v, n) })
 	})
 }
 
@@ -168,7 +173,12 @@ func (s *Server) archived(v *store.View, n uint64) (*feeds.Feed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return feed, markArchived(feed, v, n, s.fragmentsURL(c))
+	if err := markArchived(feed, v, n, s.fragmentsURL(c)); err != nil {
+		return nil, err
+	}
+	self, _ := feed.Link("self")
+	feed.Links = append(feed.Links, bundleLink(self.Href))
+	return feed, nil
 }
 
 // markArchived adds to document n of an archived feed what it has under its permanent

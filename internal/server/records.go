@@ -37,7 +37,7 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return s.writeAtomOf(w, r, cacheShortly, stateOf(c)+inputs.State(from), v, func(v *store.View) (*feeds.Feed, error) {
+		return s.writeAtomOf(w, r, feedForms, cacheShortly, stateOf(c)+inputs.State(from), v, func(v *store.View) (*feeds.Feed, error) {
 			n := c.OpenDocument()
 			feed, err := s.recordsDocument(v, n)
 			if err != nil {
@@ -59,13 +59,13 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 
 // recordsArchiveDocument is a document of the archived form under its permanent URL.
 func (s *Server) recordsArchiveDocument(w http.ResponseWriter, r *http.Request) error {
-	return s.documentWith(w, r, s.recordsURL, nil, func(v *store.View, n uint64) (*feeds.Feed, error) {
+	return s.documentOf(w, r, archivedFeed{url: s.recordsURL, forms: feedForms, build: func(v *store.View, n uint64) (*feeds.Feed, error) {
 		feed, err := s.recordsDocument(v, n)
 		if err != nil {
 			return nil, err
 		}
 		return feed, markArchived(feed, v, n, s.recordsURL(&v.Collection))
-	})
+	}})
 }
 
 // recordsDocument returns document n of the archived form with its entries, the newest

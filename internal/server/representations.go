@@ -32,10 +32,17 @@ func offered[T any](table []web.Representation[*Server, T], versions []xtm.Versi
 // ending is that of the addresses that offer an XTM version alone.
 func ending(v xtm.Version) string { return formats.Stored(v).URLEnding }
 
+type feedTable = []web.Representation[*Server, feedDocument]
+
+// bundleEnding is that of the address of a document of the fragments feed with the fragments.
+const bundleEnding = ".bundle"
+
 // The tables. A new form of something is a row here.
 var (
 	atomForm  = web.NewForm("", feeds.MediaTypeAtom, "text/xml")
-	feedForms = []web.Representation[*Server, feedDocument]{{Form: atomForm, Write: (*Server).writeAtomDocument}}
+	feedForms = feedTable{{Form: atomForm, Write: (*Server).writeAtomDocument}}
+	// The fragments feed is available with the fragments in it, too.
+	fragmentsFeedForms = append(feedForms, web.Representation[*Server, feedDocument]{Form: web.NewForm(bundleEnding, feeds.MediaTypeBundle), Write: (*Server).writeBundle})
 	// Feeds that are streamed, as all records are in them.
 	completeForms = []web.Representation[*Server, stream]{{Form: atomForm, Write: (*Server).writeStream}}
 	topicForms    = inXTM((*Server).writeRecord)

@@ -48,8 +48,11 @@ func (s *Server) routes() *web.Router {
 	get("/topicmaps/{map}/digest/{path:[0-9a-f]+}", s.digestNode)
 
 	followed("/topicmaps/{map}/fragments", s.fragmentsFeed)
+	followed("/topicmaps/{map}/fragments"+web.WithAnEnding(fragmentsFeedForms), s.fragmentsFeed)
 	get("/topicmaps/{map}/fragments.atom", s.fragmentsFeedEntry)
-	get("/topicmaps/{map}/fragments/archive/{history:[0-9a-f-]{36}}-{n:"+resources.SeqPattern+"}", s.archiveDocument)
+	archived := "/topicmaps/{map}/fragments/archive/{history:[0-9a-f-]{36}}-{n:" + resources.SeqPattern + "}"
+	get(archived, s.archiveDocument)
+	get(archived+web.WithAnEnding(fragmentsFeedForms), s.archiveDocument)
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}.atom", s.fragmentEntry)
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}"+web.WithEndings(fragmentForms), s.fragmentData)
 

@@ -63,6 +63,11 @@ func atomLink(rel, href string) feeds.Link {
 	return feeds.Link{Rel: rel, Type: feeds.MediaTypeAtom, Href: href}
 }
 
+// bundleLink leads from a document of the fragments feed to the same one with the fragments in it.
+func bundleLink(document string) feeds.Link {
+	return feeds.Link{Rel: feeds.RelBundle, Type: feeds.MediaTypeBundle, Href: document + bundleEnding}
+}
+
 // atomLinks returns the links with one meaning, as each dialect calls it.
 func atomLinks(href string, rels ...feeds.Rel) []feeds.Link {
 	links := make([]feeds.Link, len(rels))

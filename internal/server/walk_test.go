@@ -72,10 +72,11 @@ func TestEveryLinkResolvesToTheTypeItStates(t *testing.T) {
 	n.mustPut("small", small("Oslo", "Christiania"))
 	w := n.walk("/topicmaps")
 
-	topics, keys := 0, map[string]bool{}
+	topics, bundles, keys := 0, 0, map[string]bool{}
 	for _, name := range []string{"egov", "small"} {
 		all, documents := n.history("/topicmaps/" + name + "/fragments")
 		topics += len(all)
+		bundles += len(documents) + 1                                   // of each under its permanent URL, and of the feed
 		for _, path := range []string{"", "/fragments", "/snapshots"} { // those of records have no entry in another feed
 			assert.Contains(t, w.feeds, n.url("/topicmaps/"+name+path))
 			assert.Contains(t, w.entries, n.url("/topicmaps/"+name+path+".atom"))
@@ -91,7 +92,7 @@ func TestEveryLinkResolvesToTheTypeItStates(t *testing.T) {
 			assert.Contains(t, w.data, n.url("/topicmaps/"+name+"/snapshots/current"+ext))
 		}
 	}
-	assert.Equal(t, 2*topics+2*2*2+2*len(keys)+2, len(w.data), "both forms of each fragment, each snapshot, each current snapshot and each record, and the digests")
+	assert.Equal(t, 2*topics+2*2*2+2*len(keys)+2+bundles, len(w.data), "both forms of each fragment, each snapshot, each current snapshot and each record, the digests, and the bundles")
 }
 
 // The fixed forms of every fragment and snapshot carry the same content, and

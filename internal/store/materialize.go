@@ -113,6 +113,7 @@ func (db *DB) keep(ctx context.Context, t *txn.Tx, name string, unkept [][]byte)
 			continue
 		}
 		kept++
+		entries[i].Late = true
 		if err := collections.PutEntry(c, entries[i], f, t.Put); err != nil {
 			return 0, err
 		}

@@ -151,6 +151,7 @@ func (db *DB) keepFirstFragments(ctx context.Context, t *txn.Tx, c *Collection, 
 			if data[i] == nil {
 				continue // too large: it stays unstored, and shows the topic as it will be
 			}
+			first[i].Late = true
 			if err := collections.PutEntry(c, first[i], data[i], t.PutUnread); err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/docs"
 	"github.com/tmshare/tmshare/internal/testkit/faults"
@@ -28,6 +29,13 @@ func following(t *testing.T, sink *Sink, row Row) (*follower, *Publisher) {
 func (p *Publisher) publish(version string) {
 	p.PutAs(p.Name, docs.Of(docs.Topics(9, version)...))
 	p.reread()
+}
+
+// singly has a server answer a request for a document without the fragments in it: each is fetched by itself then.
+func singly(r *http.Request) {
+	if strings.Contains(r.Header.Get("Accept"), feeds.MediaTypeBundle) {
+		r.Header.Set("Accept", feeds.MediaTypeAtom)
+	}
 }
 
 // packages tells requests for packages of records.
@@ -89,6 +97,7 @@ func (f *follower) cannotRead(with faults.Answer) {
 func (f *follower) triesAgain(with faults.Answer, later bool) {
 	var asked atomic.Int64
 	f.source.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+		singly(r)
 		if packages(r) {
 			w.WriteHeader(http.StatusNotFound)
 		} else if f.source.Record(r) != "" && asked.Add(1)%4 != 0 {
@@ -113,6 +122,7 @@ func (f *follower) triesAgain(with faults.Answer, later bool) {
 func (f *follower) waits(with faults.Answer, alone bool) {
 	before, want := f.place.Held(f.name), f.place.Published(f.source, f.kind)
 	f.source.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+		singly(r)
 		if packages(r) {
 			w.WriteHeader(http.StatusNotFound)
 			return true

@@ -113,6 +113,9 @@ func (k *killing) fault(w http.ResponseWriter, r *http.Request, _ http.Handler) 
 	}
 	id := k.source.Record(r)
 	lacking := id != "" && crc32.ChecksumIEEE([]byte(id))%3 == 0 && !k.source.Spare(r, faults.Absent)
+	if k.broken.Load() {
+		singly(r)
+	}
 	if !k.broken.Load() || !lacking && !packages(r) {
 		return false
 	}

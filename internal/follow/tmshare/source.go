@@ -29,6 +29,9 @@ type Source struct {
 	// Kept says that what the server keeps of its history is enough, where it does not go back to the mark.
 	Kept bool
 
+	// Bundles says that the fragments are wanted with the documents that list them, where the server has them so, and there are many.
+	Bundles bool
+
 	// Link chooses the link to the fragment of an entry.
 	Link func(*feeds.Entry) (feeds.Link, bool)
 
@@ -173,7 +176,11 @@ func (s *Source) walk(ref string, mark follow.Mark) *walk {
 
 func (w *walk) read(ctx context.Context, ref string, allowURL func(*url.URL) error) (*follow.Delta, error) {
 	n := &follow.Delta{Log: w.log, Scratch: &w.Scratch, Mark: w.mark}
-	for d, err := range w.chain(w.mark, allowURL).Documents(ctx, ref, w.mark.ETag) {
+	chain := w.chain(w.mark, allowURL)
+	if w.Bundles {
+		chain.Wants = w.wants
+	}
+	for d, err := range chain.Documents(ctx, ref, w.mark.ETag) {
 		var broken *follow.BrokenError
 		var failed *fetch.Error
 		switch {
@@ -214,6 +221,20 @@ func (w *walk) read(ctx context.Context, ref string, allowURL func(*url.URL) err
 		n.Mark.At = w.contained
 	}
 	return n, nil
+}
+
+// few is how many fragments are fetched by themselves rather than with all others of a document.
+const few = 3
+
+// wants reports whether the fragments of a document are wanted with it: much of it is new.
+func (w *walk) wants(d *follow.Document) bool {
+	news := 0
+	for i := range d.Entries {
+		if e := &d.Entries[i]; e.State != "" && e.Updated.After(w.mark.Updated) {
+			news++
+		}
+	}
+	return news > few && 4*news >= len(d.Entries)
 }
 
 func (w *walk) add(f *feeds.Feed, document string) error {

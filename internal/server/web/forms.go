@@ -15,8 +15,8 @@ type Form struct {
 	known     []knownType // by which requests name it
 }
 
-// knownType is a media type. Of the parameters, the version alone tells forms apart.
-type knownType struct{ base, version string }
+// knownType is a media type. Of the parameters, the version and the profile alone tell forms apart.
+type knownType struct{ base, version, profile string }
 
 // NewForm makes a form of the media types by which requests name it. Answers bear the first. ending is that of the
 // address that offers it alone, "" for none.
@@ -27,7 +27,7 @@ func NewForm(ending string, mediaTypes ...string) Form {
 		if err != nil {
 			panic("web: " + t + ": " + err.Error()) // a table in the program is wrong
 		}
-		f.known = append(f.known, knownType{base, params["version"]})
+		f.known = append(f.known, knownType{base, params["version"], params["profile"]})
 	}
 	return f
 }
@@ -80,7 +80,7 @@ func endings[S, T any](table []Representation[S, T]) (all []string) {
 }
 
 // negotiate chooses a form by the ending of the URL, else by the Accept header (RFC 9110 §12.5.1,
-// Accept): the most welcome one, the first of those that are equally welcome.
+// Accept): the most welcome one. Of those that are equally welcome it is one that is named, else the first.
 func negotiate(r *http.Request, offered []Form) (int, error) {
 	candidates := offered
 	if ending := Var(r, EndingVar); ending != "" {
@@ -89,10 +89,11 @@ func negotiate(r *http.Request, offered []Form) (int, error) {
 			return 0, Problemf(http.StatusGone, "this form is no longer offered; available forms: %s", listed(offered))
 		}
 	}
-	best, most := -1, 0.0
+	best, most := -1, choice{}
 	for i, welcome := range qualities(r, candidates) {
-		if welcome.q > most {
-			best, most = i, welcome.q
+		welcome.by = min(welcome.by, named)
+		if welcome.q > most.q || welcome.q == most.q && welcome.q > 0 && welcome.by > most.by {
+			best, most = i, welcome
 		}
 	}
 	if best < 0 {
@@ -115,7 +116,7 @@ func qualities(r *http.Request, of []Form) []choice {
 	all := make([]choice, len(of))
 	accepted(r, func(mediaRange string, params map[string]string, q float64) {
 		for i := range of {
-			if by := of[i].within(mediaRange, params["version"]); by > 0 {
+			if by := of[i].within(knownType{mediaRange, params["version"], params["profile"]}); by > 0 {
 				all[i].offer(q, by)
 			}
 		}
@@ -123,19 +124,21 @@ func qualities(r *http.Request, of []Form) []choice {
 	return all
 }
 
-// within returns how specifically a media range includes the form, 0 if it does not.
-func (f *Form) within(mediaRange, version string) (by specificity) {
-	if mediaRange == "*/*" {
+// within returns how specifically a media range includes the form, 0 if it does not. A range without a profile includes all profiles, and what
+// has none is within ranges of any.
+func (f *Form) within(asked knownType) (by specificity) {
+	if asked.base == "*/*" {
 		return anything
 	}
 	for _, known := range f.known {
 		major, minor, _ := strings.Cut(known.base, "/")
 		switch {
-		case mediaRange == known.base && known.version == version && version != "":
+		case asked == known && (known.version != "" || known.profile != ""):
 			return exactly
-		case mediaRange == known.base && known.version == version:
-			by = named
-		case mediaRange == major+"/*", mediaRange == major+"/xml" && strings.HasSuffix(minor, "+xml"):
+		case asked.base == known.base && asked.version == known.version && (asked.profile == "" || asked.profile == known.profile):
+			by = max(by, named)
+		case asked.base == known.base && asked.version == known.version && known.profile == "",
+			asked.base == major+"/*", asked.base == major+"/xml" && strings.HasSuffix(minor, "+xml"):
 			by = max(by, anyOf)
 		}
 	}

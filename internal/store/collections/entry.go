@@ -25,6 +25,7 @@ type Entry struct {
 	Title   string
 	Deleted bool `json:",omitempty"`
 	Stored  bool `json:",omitempty"` // the fragment's bytes are kept; else it is rendered when asked for
+	Late    bool `json:",omitempty"` // they were not kept when the entry was published, but later
 	Apart   bool `json:",omitempty"` // the bytes of the record form are kept, and are others than those of the fragment
 
 	// Digest is the text of the state digest after the commit whose last entry it is; "" in others, and in

@@ -69,6 +69,7 @@ func (s *Scanner) makeRoom() {
 		grown *= 2
 	}
 	s.discard()
+	s.keepTo(s.base + int64(s.pos))
 	to := s.buf
 	if grown > size {
 		to = make([]byte, grown+pad)

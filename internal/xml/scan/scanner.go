@@ -85,6 +85,7 @@ type Scanner struct {
 	options    Options
 	limits     Limits
 	bufferSize int
+	captured   capture
 
 	// what open, attrs and so on begin with: a small document needs no more
 	first struct {
@@ -160,6 +161,7 @@ func (s *Scanner) Reset(r io.Reader, uri string) {
 	s.open, s.frames = s.open[:0], s.frames[:0]
 	s.dtd, s.standalone, s.expanded, s.grown = nil, false, 0, 0
 	s.detected, s.family = false, asciiLike
+	s.captured.on = false
 }
 
 // Next reads on to the next event and says what it is. At the end of a complete

@@ -1,0 +1,54 @@
+package feeds
+
+import (
+	"bytes"
+	"io"
+	"mime"
+
+	"github.com/tmshare/tmshare/internal/xml/scan"
+)
+
+// DecodeBundle is Decode for a bundle: a feed document whose entries have fragments in atom:content. It keeps those in XTM 2.1 of at
+// most [MaxInline] bytes. Of others the feed has the links alone, as Decode has of all.
+func DecodeBundle(r io.Reader, uri string, limits Limits) (*Feed, error) {
+	return decode(r, uri, limits, true)
+}
+
+// MaxInline is how many bytes a fragment in a bundle may have.
+const MaxInline = 256 << 10
+
+// content reads an atom:content, and tells whether there is anything in it. White
+// space is nothing: it is how some write an empty element. inline is the fragment in it, where that is to be kept.
+func (d *decoder) content() (found Content, inline []byte, err error) {
+	found = EmptyContent
+	if _, referred := d.Attr("", "src"); referred {
+		found = SomeContent
+	}
+	fragment := d.bundle && found == EmptyContent && isXTM21(d.attr("type"))
+	if fragment {
+		d.Capture()
+	}
+	for depth := d.Depth(); ; {
+		kind, err := d.Next()
+		switch {
+		case err != nil:
+			return found, nil, err
+		case kind == scan.Text && len(bytes.Trim(d.Text(), whiteSpace)) == 0:
+		case kind == scan.EndElement && d.Depth() == depth:
+			if fragment && found == SomeContent {
+				if b := bytes.Trim(d.Captured(), whiteSpace); len(b) <= MaxInline {
+					inline = bytes.Clone(b)
+				}
+			}
+			return found, inline, nil
+		default:
+			found = SomeContent
+		}
+	}
+}
+
+func isXTM21(mediaType string) bool {
+	base, params, err := mime.ParseMediaType(mediaType)
+	ours, version, _ := mime.ParseMediaType(MediaTypeXTM21)
+	return err == nil && base == ours && params["version"] == version["version"]
+}

@@ -1,0 +1,120 @@
+// Package gauges tells Prometheus how the collections of a server are.
+package gauges
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Collections is a [prometheus.Collector] that reads the store when it is asked.
+type Collections struct {
+	Store interface {
+		Collections(ctx context.Context) ([]store.Collection, error)
+		View(ctx context.Context, name string, f func(*store.View) error) error
+	}
+	Sizes  *Sizes
+	Now    func() time.Time
+	Broken func(collection string) (broken, follows bool) // whether the file that a collection follows cannot be published
+	Shown  func(collection string) bool
+}
+
+func perCollection(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("tmshare_collection_"+name, help, []string{"collection"}, nil)
+}
+
+var (
+	topicsDesc      = perCollection("topics", "Topics of the map.")
+	entriesDesc     = perCollection("entries", "Entries of the fragments feed that are kept.")
+	headDesc        = perCollection("head", "Sequence of the last entry of the fragments feed.")
+	unchangedDesc   = perCollection("seconds_since_change", "Time since the last entry of the fragments feed.")
+	snapshotsDesc   = perCollection("snapshots", "Snapshots that are kept.")
+	snapshotAgeDesc = perCollection("snapshot_age_seconds", "Time since the last change in the newest snapshot.")
+	snapshotLagDesc = perCollection("snapshot_lag_entries", "Entries that are later than the newest snapshot.")
+	fileBrokenDesc  = perCollection("file_broken", "Whether the file that the collection follows cannot be published.")
+	bytesDesc       = prometheus.NewDesc("tmshare_store_bytes", "Size of the store on disk.", []string{"part"}, nil)
+)
+
+// Describe implements [prometheus.Collector].
+func (c *Collections) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{topicsDesc, entriesDesc, headDesc, unchangedDesc, snapshotsDesc, snapshotAgeDesc, snapshotLagDesc, fileBrokenDesc, bytesDesc} {
+		out <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (c *Collections) Collect(out chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, value float64, label string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, label)
+	}
+	if sizes, err := c.Sizes.read(); err != nil {
+		out <- prometheus.NewInvalidMetric(bytesDesc, err)
+	} else {
+		gauge(bytesDesc, float64(sizes.Records), "records")
+		gauge(bytesDesc, float64(sizes.Snapshots), "snapshots")
+	}
+	all, err := c.Store.Collections(context.Background()) // a collector is given none
+	if err != nil {
+		out <- prometheus.NewInvalidMetric(headDesc, err)
+	}
+	now := c.Now()
+	for i := range all {
+		name := all[i].Name
+		if !c.Shown(name) {
+			continue
+		}
+		var snapshots []store.Snapshot
+		err := c.Store.View(context.Background(), name, func(v *store.View) error {
+			all[i] = v.Collection // of one state with the snapshots
+			var err error
+			snapshots, err = v.Snapshots()
+			return err
+		})
+		if err != nil {
+			out <- prometheus.NewInvalidMetric(snapshotsDesc, err)
+			continue
+		}
+		gauge(topicsDesc, float64(all[i].Topics), name)
+		gauge(entriesDesc, float64(all[i].Head-all[i].Horizon), name)
+		gauge(headDesc, float64(all[i].Head), name)
+		gauge(unchangedDesc, now.Sub(all[i].Updated).Seconds(), name)
+		gauge(snapshotsDesc, float64(len(snapshots)), name)
+		if broken, follows := c.Broken(name); broken {
+			gauge(fileBrokenDesc, 1, name)
+		} else if follows {
+			gauge(fileBrokenDesc, 0, name)
+		}
+		if len(snapshots) > 0 {
+			gauge(snapshotAgeDesc, now.Sub(snapshots[0].Updated).Seconds(), name)
+			gauge(snapshotLagDesc, float64(all[i].Head-snapshots[0].Seq), name)
+		}
+	}
+}
+
+// Sizes keeps the sizes of a store for a while: it walks a folder to tell them. It is safe for concurrent use.
+type Sizes struct {
+	Of func() (store.Sizes, error)
+
+	mu   sync.Mutex
+	last store.Sizes
+	at   time.Time
+}
+
+const sizesFor = 10 * time.Second
+
+func (c *Sizes) read() (store.Sizes, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.at) < sizesFor {
+		return c.last, nil
+	}
+	sizes, err := c.Of()
+	if err == nil {
+		c.last, c.at = sizes, time.Now()
+	}
+	return sizes, err
+}
