@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -61,6 +62,9 @@ name to go on without it.
 		if len(from) == 0 {
 			return fmt.Errorf("nothing to derive %s from: name collections or subscriptions with --from", args[0])
 		}
+		if once := slices.Compact(slices.Sorted(slices.Values(from))); len(once) < len(from) {
+			return usage(fmt.Errorf("--from %s names an input twice: name each once", strings.Join(from, ",")))
+		}
 		for name, given := range map[string][]string{"type": types, "association-type": associationTypes, "scope": scope} {
 			if cmd.Flags().Changed(name) && (len(given) == 0 || slices.Contains(given, "")) {
 				return usage(fmt.Errorf("--%s names nothing: give subject identifiers, or leave it out for all", name))
@@ -82,6 +86,9 @@ name to go on without it.
 		s, _, err := r.server.Put(ctx, args[0], change, "")
 		if err != nil {
 			return err
+		}
+		for _, warning := range s.Warnings {
+			fmt.Fprintln(os.Stderr, "warning: "+warning)
 		}
 		return r.print(shown{args[0], "", s}, fmt.Sprintf("%s: derived from %s", args[0], strings.Join(from, ", ")))
 	})

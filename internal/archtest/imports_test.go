@@ -72,7 +72,7 @@ var layers = map[string][]string{
 	"internal/server/web":         {},
 	"internal/server/bundles":     {"xtm", "feeds", "internal/server/replicas", "internal/store", "internal/store/rendered"},
 	"internal/server/gauges":      {"internal/store"},
-	"internal/server/inputs":      {"feeds", "internal/server/web", "internal/store"},
+	"internal/server/inputs":      {"feeds", "fragment", "internal/server/web", "internal/store"},
 	"internal/server/checkpoints": {"internal/checkpoint", "internal/server/web", "internal/store"},
 	"internal/server/problems":    {"xtm", "fragment", "internal/durable", "internal/formats", "internal/history", "internal/publish", "internal/server/web", "internal/store"},
 	"internal/server/replicas":    {"feeds", "internal/server/web", "internal/store"},

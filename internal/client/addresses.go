@@ -193,9 +193,10 @@ func (c *Client) addAddresses(ctx context.Context, s *store.Subscription, refs [
 			return fmt.Errorf("%s is no replica of %s: its feed has the id %s, not %s; subscribe to it by itself, or give the address of a replica", ref, s.FragmentsFeed, other.FeedID, s.FeedID)
 		}
 		a := store.Address{FragmentsFeed: other.FragmentsFeed, SnapshotsFeed: other.SnapshotsFeed}
-		if !slices.Contains(s.Addresses, a) {
-			s.Addresses = append(s.Addresses, a)
+		if slices.Contains(s.Addresses, a) {
+			return fmt.Errorf("%s leads to the feed %s, which is named already: name each address once", ref, a.FragmentsFeed)
 		}
+		s.Addresses = append(s.Addresses, a)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -142,7 +143,7 @@ func (a *app) remove() *cobra.Command {
 			}
 			found := false
 			for _, n := range slices.Clone(t.Names()) {
-				if n.Value() == args[1] && (typ == nil || n.Type() == typ) && sameScope(n, scope) {
+				if rejections.IsValue(n.Value(), args[1]) && (typ == nil || n.Type() == typ) && sameScope(n, scope) {
 					n.Remove()
 					found = true
 				}
@@ -160,7 +161,7 @@ func (a *app) remove() *cobra.Command {
 			}
 			found := false
 			for _, o := range slices.Clone(t.Occurrences()) {
-				if o.Value() == value && o.Datatype() == datatype && (typ == nil || o.Type() == typ) && sameScope(o, scope) {
+				if (o.Value() == value || rejections.IsValue(o.Value(), args[1])) && o.Datatype() == datatype && (typ == nil || o.Type() == typ) && sameScope(o, scope) {
 					o.Remove()
 					found = true
 				}

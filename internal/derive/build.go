@@ -7,15 +7,20 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 )
 
-// build makes the records of all subjects that have none yet. It puts those into the queue that these refer to and that
+// build makes what is not built yet of all subjects. It puts those into the queue that these refer to and that
 // are not published yet.
 func (u *updater) build() error {
 	for _, ref := range slices.Sorted(maps.Keys(u.subjects)) {
 		s := u.subjects[ref]
-		if s.record != nil {
+		if s.record == nil {
+			if err := u.record(s); err != nil {
+				return err
+			}
+		}
+		if s.played || s.bare || s.restated {
 			continue
 		}
-		if err := u.record(s); err != nil {
+		if err := u.associations(s); err != nil {
 			return err
 		}
 	}
@@ -25,6 +30,7 @@ func (u *updater) build() error {
 	return u.findReifiers()
 }
 
+// record builds the record of a subject.
 func (u *updater) record(s *subject) error {
 	r := renamer{u: u}
 	s.record = &fragment.Topic{Identity: identity(s)}
@@ -48,6 +54,13 @@ func (u *updater) record(s *subject) error {
 		s.record.Canonical()
 		s.record.Mentions(u.counts.add)
 	}
+	return r.err
+}
+
+// associations builds what a subject plays in.
+func (u *updater) associations(s *subject) error {
+	r := renamer{u: u}
+	s.played = true
 	for a, err := range u.filter.associations(u.view.PlayedBy(s.ref)) {
 		if err != nil {
 			return err

@@ -30,7 +30,7 @@ func CatchUp(ctx context.Context, db Store, name string) (*store.Collection, err
 }
 
 func update(ctx context.Context, d *store.Deriving, state merge.State) (*fragment.Change, error) {
-	if len(d.Dirty) == 0 {
+	if len(d.Dirty)+len(d.Restated) == 0 {
 		return nil, nil
 	}
 	var parts []merge.Part
@@ -49,7 +49,7 @@ func update(ctx context.Context, d *store.Deriving, state merge.State) (*fragmen
 	if err := d.Means(filter.Meant()); err != nil {
 		return nil, err
 	}
-	u, err := Between(ctx, state, view, filter, atOnce, append(d.Dirty, differ...)...)
+	u, err := Between(ctx, state, view, filter, atOnce, d.Restated, append(d.Dirty, differ...)...)
 	if err != nil {
 		return nil, err
 	}

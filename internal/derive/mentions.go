@@ -11,7 +11,7 @@ import (
 func (u *updater) findMentions() error {
 	wanted := map[fragment.Ref]bool{}
 	for ref, t := range u.targets {
-		if u.checked[ref] {
+		if u.checked[ref] || !u.played[ref] { // identifiers of those that are restated stay
 			continue
 		}
 		u.checked[ref] = true

@@ -24,7 +24,7 @@ func TestTopicSIsStay(t *testing.T) {
 	var one, two, published merge.Memory
 	update := func(dirty ...fragment.Ref) *fragment.Change {
 		view := merge.NewView(t.Context(), merge.Part{SP: "http://1/", Source: &one}, merge.Part{SP: "http://2/", Source: &two})
-		u, err := derive.Between(t.Context(), &published, view, nil, 100, dirty...)
+		u, err := derive.Between(t.Context(), &published, view, nil, 100, nil, dirty...)
 		require.NoError(t, err)
 		require.NoError(t, records.ApplyChange(&published, u.Change))
 		return u.Change
@@ -49,13 +49,13 @@ func TestUnreferredTopicsGo(t *testing.T) {
 	var one, published merge.Memory
 	put(t, &one, "a", "http://a")
 	view := func() *merge.View { return merge.NewView(t.Context(), merge.Part{SP: "http://1/", Source: &one}) }
-	u, err := derive.Between(t.Context(), &published, view(), nil, 100, "http://a", "http://type")
+	u, err := derive.Between(t.Context(), &published, view(), nil, 100, nil, "http://a", "http://type")
 	require.NoError(t, err)
 	require.NoError(t, records.ApplyChange(&published, u.Change))
 	require.Len(t, u.Change.Entries, 2)
 	require.NoError(t, one.DeleteTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{"http://a"}}}))
 	require.NoError(t, one.DeleteTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{"http://type"}}}))
-	u, err = derive.Between(t.Context(), &published, view(), nil, 100, "http://a")
+	u, err = derive.Between(t.Context(), &published, view(), nil, 100, nil, "http://a")
 	require.NoError(t, err)
 	require.NoError(t, records.ApplyChange(&published, u.Change))
 	for topic := range published.Topics() {
@@ -75,7 +75,7 @@ func TestWhomAFilterMeans(t *testing.T) {
 		view := merge.NewView(t.Context(), merge.Part{SP: "http://1/", Source: &one})
 		filter, err := derive.Resolve(view, &f)
 		require.NoError(t, err)
-		u, err := derive.Between(t.Context(), &merge.Memory{}, view, filter, 100, "http://a", "http://b", "http://type")
+		u, err := derive.Between(t.Context(), &merge.Memory{}, view, filter, 100, nil, "http://a", "http://b", "http://type")
 		require.NoError(t, err)
 		for _, topic := range u.Change.PutTopics {
 			for _, n := range topic.Names {

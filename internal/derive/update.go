@@ -24,23 +24,29 @@ type Update struct {
 
 // Between returns the update of what the view says of the topics that have one of the dirty subject identifiers. These are those
 // of all topics that were put or deleted in a source, and of all players of associations that were. The published state must be
-// that of the view for all other topics, or their identifiers must be dirty in a later update. The filter has to be of the view, too.
+// that of the view for all other topics, or their identifiers must be dirty in a later update. Restated are subject identifiers of topics
+// of which sources have changed nothing but names and occurrences without reifiers. The filter has to be of the view, too.
 //
 // A published topic exists if a source announces it, or if something that is published refers to it. It keeps its TopicSI as
 // long as this is one of its identifiers. Where several published topics become one the least TopicSI survives, and a new topic
 // has that of the view.
 //
-// The cost depends on the dirty topics, on those with which these share identifiers now or did so before, and on their
-// associations. Where identifiers leave a topic that types, scopes or reifies something, the published state is read
+// The cost depends on the dirty topics, on those with which these share identifiers now or did so before, on their
+// associations, and on the restated topics without theirs. Where identifiers leave a topic that types, scopes or reifies something, the published state is read
 // for those who mention it. Most is how many topics may be drawn in besides, because what is published refers to them, until only
 // their identifiers are published. Where ctx ends first, its cause is the error.
-func Between(ctx context.Context, prior Prior, view *merge.View, f *Filter, most int, dirty ...fragment.Ref) (*Update, error) {
+func Between(ctx context.Context, prior Prior, view *merge.View, f *Filter, most int, restated []fragment.Ref, dirty ...fragment.Ref) (*Update, error) {
 	u := &updater{
 		ctx: ctx, prior: prior, view: view, filter: f, most: most,
 		looked: map[fragment.Ref]bool{}, names: map[fragment.Ref]fragment.Ref{},
-		targets: map[fragment.Ref]*fragment.Topic{}, checked: map[fragment.Ref]bool{}, subjects: map[fragment.Ref]*subject{},
+		targets: map[fragment.Ref]*fragment.Topic{}, played: map[fragment.Ref]bool{}, checked: map[fragment.Ref]bool{}, subjects: map[fragment.Ref]*subject{},
 		removed: associations{}, added: associations{}, counts: counts{map[fragment.Ref]int{}, map[fragment.Ref]int{}, map[fragment.Ref]int{}},
 		queue: slices.Clone(dirty), reifiers: map[fragment.Ref]bool{},
+	}
+	for _, si := range restated {
+		if err := u.restate(si); err != nil {
+			return nil, err
+		}
 	}
 	for {
 		if err := u.close(); err != nil {
@@ -85,6 +91,7 @@ type updater struct {
 	names  map[fragment.Ref]fragment.Ref // TopicSIs that topics of the view have when they are published, by those of the view
 
 	targets  map[fragment.Ref]*fragment.Topic // published topics that have one of the identifiers, by TopicSI
+	played   map[fragment.Ref]bool            // those of them whose associations are in removed
 	checked  map[fragment.Ref]bool            // those of them that were checked for identifiers that leave
 	subjects map[fragment.Ref]*subject        // topics of the view that have one, by TopicSI of the view
 	removed  associations                     // those of targets
@@ -98,8 +105,10 @@ type subject struct {
 	ref, name fragment.Ref // TopicSI in the view, and when it is published
 	identity  fragment.Identity
 	bare      bool // nothing but the identity is published yet
+	restated  bool // who it is and what it plays in stays as it is
 
 	record    *fragment.Topic // as it is published, once it is built
+	played    bool            // its associations are in added
 	announced bool            // published though nothing refers to it
 	stated    bool            // the record has more than the identity
 	gone      bool            // not published, and what the record mentions is not counted
@@ -137,11 +146,11 @@ func (u *updater) close() error {
 
 func (u *updater) lookAtPublished(si fragment.Ref) error {
 	t, err := u.prior.Topic(si)
-	if t == nil || err != nil || u.targets[t.TopicSI()] != nil {
+	if t == nil || err != nil || u.played[t.TopicSI()] {
 		return err
 	}
-	u.targets[t.TopicSI()] = t
-	t.Mentions(u.counts.remove)
+	u.played[t.TopicSI()] = true
+	u.replace(t)
 	for a, err := range fragment.PlayedBy(u.prior, t.TopicSI()) {
 		if err != nil {
 			return err
@@ -164,6 +173,41 @@ func (u *updater) lookAtPublished(si fragment.Ref) error {
 	return nil
 }
 
+// replace has a published topic make way for what the view says.
+func (u *updater) replace(t *fragment.Topic) {
+	if u.targets[t.TopicSI()] == nil {
+		u.targets[t.TopicSI()] = t
+		t.Mentions(u.counts.remove)
+	}
+}
+
+// restate has nothing but the names and occurrences of a topic built. Where it is not the one that is published, all of it is.
+func (u *updater) restate(si fragment.Ref) error {
+	t, err := u.prior.Topic(si)
+	if err != nil {
+		return err
+	}
+	id, err := u.view.Identity(si)
+	if err != nil {
+		return err
+	}
+	if t == nil || id == nil {
+		u.enqueue(si)
+		return nil
+	}
+	s := &subject{ref: id.TopicSI(), identity: *id, restated: true}
+	if s.name, err = u.name(s.ref); err != nil {
+		return err
+	}
+	if is := identity(s); !slices.Equal(is.SubjectIdentifiers, t.SubjectIdentifiers) || !slices.Equal(is.SubjectLocators, t.SubjectLocators) {
+		u.enqueue(si)
+		return nil
+	}
+	u.replace(t)
+	u.subjects[s.ref] = s
+	return nil
+}
+
 func (u *updater) lookAtView(si fragment.Ref) (*subject, error) {
 	id, err := u.view.Identity(si)
 	if err != nil {
@@ -172,14 +216,18 @@ func (u *updater) lookAtView(si fragment.Ref) (*subject, error) {
 	if id == nil {
 		id = &fragment.Identity{SubjectIdentifiers: []fragment.Ref{si}}
 	}
-	if s := u.subjects[id.TopicSI()]; s != nil {
+	s := u.subjects[id.TopicSI()]
+	if s != nil && !s.restated {
 		return s, nil
 	}
-	s := &subject{ref: id.TopicSI(), identity: *id}
-	if s.name, err = u.name(s.ref); err != nil {
-		return nil, err
+	if s == nil {
+		s = &subject{ref: id.TopicSI(), identity: *id}
+		if s.name, err = u.name(s.ref); err != nil {
+			return nil, err
+		}
+		u.subjects[s.ref] = s
 	}
-	u.subjects[s.ref] = s
+	s.restated = false
 	u.queue = append(u.queue, id.SubjectIdentifiers...)
 	for _, sl := range id.SubjectLocators {
 		was, err := u.prior.TopicBySubjectLocator(sl)

@@ -38,19 +38,63 @@ type source struct {
 	own       bool                 // the state is that of the publisher
 }
 
-// noting is a state that notes the references that its changes touch.
+// noting is a state that notes the references that its changes touch, and the records that these had before.
 type noting struct {
 	merge.Memory
-	dirty map[fragment.Ref]bool
+	dirty  map[fragment.Ref]bool
+	before map[fragment.Ref]*fragment.Topic
+}
+
+func (n *noting) note(t *fragment.Topic) error {
+	ref := t.TopicSI()
+	was, err := n.Memory.Topic(ref)
+	if was != nil && was.TopicSI() != ref {
+		was = nil
+	}
+	if _, noted := n.before[ref]; !noted {
+		n.before[ref] = was
+	}
+	return err
+}
+
+// take returns what is dirty, and what is only restated, as far as want says.
+func (n *noting) take(t *testing.T, want func() bool) (dirty, restated []fragment.Ref) {
+	for _, ref := range slices.Sorted(maps.Keys(n.before)) {
+		next, err := n.Memory.Topic(ref)
+		require.NoError(t, err)
+		was := n.before[ref]
+		switch {
+		case n.dirty[ref]: // anyway
+		case !want():
+			continue
+		case was == nil, next == nil, next.TopicSI() != ref, !slices.Equal(was.SubjectIdentifiers, next.SubjectIdentifiers),
+			!slices.Equal(was.SubjectLocators, next.SubjectLocators), was.HasReifiers(), next.HasReifiers():
+			dirty = append(dirty, ref)
+		default:
+			restated = append(restated, ref)
+		}
+		delete(n.before, ref)
+	}
+	for _, ref := range slices.Sorted(maps.Keys(n.dirty)) {
+		if want() {
+			dirty = append(dirty, ref)
+			delete(n.dirty, ref)
+		}
+	}
+	return dirty, restated
 }
 
 func (n *noting) PutTopic(t *fragment.Topic) error {
-	n.dirty[t.TopicSI()] = true
+	if err := n.note(t); err != nil {
+		return err
+	}
 	return n.Memory.PutTopic(t)
 }
 
 func (n *noting) DeleteTopic(t *fragment.Topic) error {
-	n.dirty[t.TopicSI()] = true
+	if err := n.note(t); err != nil {
+		return err
+	}
 	return n.Memory.DeleteTopic(t)
 }
 
@@ -152,7 +196,7 @@ type derived struct {
 	meant    [][]fragment.Ref
 }
 
-func (d *derived) update(t *testing.T, parts []merge.Part, most int, dirty []fragment.Ref) *fragment.Change {
+func (d *derived) update(t *testing.T, parts []merge.Part, most int, dirty []fragment.Ref, restated ...fragment.Ref) *fragment.Change {
 	view := merge.NewView(t.Context(), parts...)
 	settlements, err := view.Settlements()
 	require.NoError(t, err)
@@ -178,7 +222,7 @@ func (d *derived) update(t *testing.T, parts []merge.Part, most int, dirty []fra
 			dirty = append(dirty, topic.SubjectIdentifiers...)
 		}
 	}
-	u, err := derive.Between(t.Context(), &d.state, view, f, most, append(dirty, d.later...)...)
+	u, err := derive.Between(t.Context(), &d.state, view, f, most, restated, append(dirty, d.later...)...)
 	require.NoError(t, err)
 	d.later = u.Later
 	require.NoError(t, records.ApplyChange(&d.state, u.Change))
@@ -234,17 +278,23 @@ func histories(t *testing.T, n int, run func(t *testing.T, seed uint64, say func
 // update of the topics that the change has touched gives what the view says, and so does the feed, replayed.
 func TestUpdatesGiveTheView(t *testing.T) {
 	n := testenv.Rounds(60, 3000)
-	entries, joined := histories(t, n, runUpdates)
+	restated := 0
+	entries, joined := histories(t, n, func(t *testing.T, seed uint64, say func(...string)) (entries, joined int) {
+		entries, joined, topics := runUpdates(t, seed, say)
+		restated += topics
+		return entries, joined
+	})
 	require.Greater(t, entries, n*5, "too little was published to mean anything")
+	require.Positive(t, restated, "no topic had only its statements changed")
 	require.Positive(t, joined, "reifiers were joined too rarely to mean anything")
 }
 
-func runUpdates(t *testing.T, seed uint64, say func(...string)) (entries, joined int) {
+func runUpdates(t *testing.T, seed uint64, say func(...string)) (entries, joined, restatements int) {
 	rng := rand.New(rand.NewPCG(seed, 31))
 	var sources []*source
 	for i := range 1 + rng.IntN(4) {
 		s := &source{sp: fmt.Sprintf("http://%d.example.org/maps/", i), input: testedit.SmallMap(sp), own: rng.IntN(2) == 0}
-		s.here.dirty = map[fragment.Ref]bool{}
+		s.here.dirty, s.here.before = map[fragment.Ref]bool{}, map[fragment.Ref]*fragment.Topic{}
 		s.editor = testedit.New(s.input, s.sp, seed*8+uint64(i))
 		sources = append(sources, s)
 	}
@@ -268,34 +318,30 @@ func runUpdates(t *testing.T, seed uint64, say func(...string)) (entries, joined
 			}
 		}
 		var parts []merge.Part
-		var dirty []fragment.Ref
+		var dirty, restated []fragment.Ref
+		take := func(want func() bool) {
+			dirty, restated = nil, nil
+			for _, s := range sources {
+				all, statements := s.here.take(t, want)
+				dirty, restated = append(dirty, all...), append(restated, statements...)
+			}
+			slices.Sort(dirty)
+		}
 		for _, s := range sources {
 			parts = append(parts, merge.Part{SP: s.sp, Source: &s.here, Published: s.own})
-			for _, ref := range slices.Sorted(maps.Keys(s.here.dirty)) {
-				if rng.IntN(4) > 0 { // what is not looked at now is later
-					dirty = append(dirty, ref)
-					delete(s.here.dirty, ref)
-				}
-			}
 		}
+		take(func() bool { return rng.IntN(4) > 0 }) // what is not looked at now is later
 		most := rng.IntN(3)
-		slices.Sort(dirty)
-		entries += len(d.update(t, parts, most, dirty).Entries)
+		entries += len(d.update(t, parts, most, dirty, restated...).Entries)
+		restatements += len(restated)
 		if len(d.settled) > 0 {
 			joined++
 		}
 		if rng.IntN(2) == 0 {
 			continue
 		}
-		dirty = nil
-		for _, s := range sources {
-			for ref := range s.here.dirty {
-				dirty = append(dirty, ref)
-			}
-			clear(s.here.dirty)
-		}
-		slices.Sort(dirty)
-		d.update(t, parts, 1000, dirty)
+		take(func() bool { return true })
+		d.update(t, parts, 1000, dirty, restated...)
 		require.Empty(t, d.later)
 		require.Equal(t, dump(t, &d.state), dump(t, &d.replayed), "the feed gives what is published")
 		if d.filter != nil && vocabularyMerged(t, parts) {
@@ -311,7 +357,7 @@ func runUpdates(t *testing.T, seed uint64, say func(...string)) (entries, joined
 		change := d.update(t, parts, 1000, all)
 		require.True(t, change.Empty(), "what has no effect publishes nothing")
 	}
-	return entries, joined
+	return entries, joined, restatements
 }
 
 // share says something that other sources are likely to say as well.

@@ -79,7 +79,7 @@ func (p *Past) unavailable(c change) error {
 	if err != nil {
 		return err
 	}
-	return NotKept(e)
+	return NotKept(p.v, e)
 }
 
 // The kinds of rows of what is kept, behind the TopicSI and a zero byte.

@@ -51,8 +51,11 @@ func prunedVersion(v *store.View, topic fragment.Ref) error {
 	return fmt.Errorf("%w: what %s was before its next change; the history of %s before %s is pruned", store.ErrGone, topic, v.Name, feeds.FormatTime(v.HorizonTime))
 }
 
-// NotKept says that a version of a topic was too large to be kept.
-func NotKept(e *store.Entry) error {
+// NotKept says that the node does not have what a topic was. A replica has not been there from the beginning.
+func NotKept(v *store.View, e *store.Entry) error {
+	if v.Replica != nil {
+		return fmt.Errorf("%w: what %s was at %s; this replica has not kept it: ask the origin, %s", store.ErrGone, e.TopicSI, feeds.FormatTime(e.Updated), v.Replica.Origin)
+	}
 	return fmt.Errorf("%w: what %s was at %s; it was too large to be kept when it changed", store.ErrGone, e.TopicSI, feeds.FormatTime(e.Updated))
 }
 
@@ -75,7 +78,7 @@ func Read(ctx context.Context, v *store.View, e *store.Entry) (*fragment.Fragmen
 func unpack(w io.Writer, v *store.View, e *store.Entry) error {
 	if !e.RecordStored() {
 		if kept, err := Kept(v, e); err != nil || !kept {
-			return cmp.Or(err, NotKept(e))
+			return cmp.Or(err, NotKept(v, e))
 		}
 		return v.RenderRecord(w, e, xtm.V21)
 	}

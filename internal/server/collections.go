@@ -45,6 +45,8 @@ type CollectionSettings struct {
 	Filter      *store.Filter `json:"filter,omitempty"`      // of what it is derived from; only for a new collection
 
 	Sign *string `json:"sign,omitempty"` // path of the key file, on the server's machine
+
+	Warnings []string `json:"warnings,omitempty"` // in the answer where a collection is created: what its filter may have wrong
 }
 
 // recordFormat is a format in which records are offered, by its name.
@@ -213,7 +215,13 @@ func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.keeper.Changed(c) // by the new settings a snapshot may be due, or records are to be published again
-	return web.WriteJSON(w, status, settingsOf(c))
+	answer := settingsOf(c)
+	if status == http.StatusCreated {
+		if answer.Warnings, err = inputs.Warnings(r.Context(), s.Store, c); err != nil {
+			return err
+		}
+	}
+	return web.WriteJSON(w, status, answer)
 }
 
 func (s *Server) mayChange(r *http.Request, c *store.Collection, given *CollectionSettings) error {

@@ -42,10 +42,14 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 // the forms in which it is offered. Where the topic is deleted, that says so. With ?at= it is the topic as it was. With ?claims= it is what the
 // inputs of a derived collection say of the topic now, in XTM 2.1 with the item identifiers of those who say it.
 func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
-	if at, err := parseAt(r); err != nil || at != nil {
-		if err != nil {
-			return err
-		}
+	at, err := parseAt(r)
+	claims := r.URL.Query().Has("claims")
+	switch {
+	case err != nil:
+		return err
+	case claims && (at != nil || web.Var(r, web.EndingVar) != "" && web.Var(r, web.EndingVar) != formats.XTM21.URLEnding):
+		return onlyClaims()
+	case at != nil:
 		return s.topicAt(w, r, *at)
 	}
 	return s.view(r, func(v *store.View) error {
@@ -58,7 +62,7 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		}
 		h := w.Header()
 		web.AddLink(h, s.mapURL(&v.Collection), "collection")
-		if r.URL.Query().Has("claims") && e.Lives() {
+		if claims && e.Lives() {
 			return s.answers.WriteSmall(w, r, formats.XTM21.MediaType(), cacheShortly, func(w io.Writer) error {
 				return derive.WriteClaims(r.Context(), s.Store, &v.Collection, e.TopicSI, w)
 			})
@@ -77,6 +81,11 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		}
 		return web.Represent(s, w, r, offered(topicForms, v.FormsOf(e)), version{v, e, modified})
 	})
+}
+
+// onlyClaims is the answer where ?claims= is not alone.
+func onlyClaims() error {
+	return web.Problemf(http.StatusBadRequest, "?claims= is what the inputs say now, in XTM 2.1: leave out at=, and other endings of the address than %s", formats.XTM21.URLEnding)
 }
 
 // addFormLinks adds links from a topic to its forms, and from a form to the topic (RFC 6596,
@@ -109,6 +118,9 @@ func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 		return web.Problemf(http.StatusBadRequest, "name a topic by its subject identifier: ?si=…")
 	}
 	at, err := parseAt(r)
+	if at != nil && r.URL.Query().Has("claims") {
+		err = onlyClaims()
+	}
 	if err != nil {
 		return err
 	}
@@ -169,7 +181,7 @@ func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, of versio
 	if err != nil {
 		return err
 	}
-	return writePacked(w, r, data, of.modified)
+	return web.WriteGzipped(w, r, data, of.modified)
 }
 
 // writeRecord is writeFragment for the record form. That of the last entry of a live topic is
@@ -181,7 +193,7 @@ func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version,
 		if err != nil {
 			return err
 		}
-		return writePacked(w, r, data, of.modified)
+		return web.WriteGzipped(w, r, data, of.modified)
 	}
 	if err := renders(r, v, e); err != nil {
 		return err
@@ -207,13 +219,6 @@ func renders(r *http.Request, v *store.View, e *store.Entry) error {
 		err = fmt.Errorf("%w: topic %s has a later entry", store.ErrGone, e.TopicSI)
 	}
 	return err
-}
-
-// writePacked answers with what is in the store.
-func writePacked(w http.ResponseWriter, r *http.Request, data []byte, modified time.Time) error {
-	return web.WriteKept(w, r, web.Validator{Tag: web.Digest(data), Modified: modified}, func(web.Coding) (web.Kept, error) {
-		return web.KeptBytes(data), nil
-	}, web.Gzipped)
 }
 
 // snapshotData serves a snapshot's file.

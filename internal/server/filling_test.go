@@ -108,3 +108,18 @@ func TestInputMissing(t *testing.T) {
 	assert.Empty(t, n.overview("all").Condition)
 	require.Equal(t, http.StatusOK, put("more", "egov").StatusCode, "in any order")
 }
+
+// What the inputs say is there as of now alone, and in XTM 2.1 alone.
+func TestClaimsAreOfNowAndInOneForm(t *testing.T) {
+	n := start(t)
+	c := n.publish("egov", maps.EGov)
+	const si = "https://psi.egov.example.org/authority/fjordstad-public-library"
+	at := "&at=" + feeds.FormatTime(c.Updated)
+	topic := "/topicmaps/egov/topics/" + fragment.Key(si)
+	for path, status := range map[string]int{
+		topic + "?claims=": http.StatusOK, topic + ".xtm21?claims=": http.StatusOK, topic + ".xtm1?claims=": http.StatusBadRequest,
+		topic + "?claims=" + at: http.StatusBadRequest, "/topicmaps/egov/topics?claims=&si=" + si: http.StatusSeeOther, "/topicmaps/egov/topics?claims=&si=" + si + at: http.StatusBadRequest,
+	} {
+		assert.Equal(t, status, n.do("GET", n.url(path), nil).StatusCode, path)
+	}
+}

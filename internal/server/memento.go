@@ -66,7 +66,7 @@ func (s *Server) topicAt(w http.ResponseWriter, r *http.Request, at time.Time) e
 			return err
 		}
 		if kept, err := history.Kept(v, e); err != nil || !kept {
-			return cmp.Or(err, history.NotKept(e))
+			return cmp.Or(err, history.NotKept(v, e))
 		}
 		h := w.Header()
 		h.Set("Cache-Control", cacheShortly)

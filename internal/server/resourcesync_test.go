@@ -216,7 +216,7 @@ func TestResourceSyncSettings(t *testing.T) {
 	d.check()
 	assert.Equal(t, "application/x-tm+xml;version=2.1", d.plain.items[len(d.plain.items)-1].Type)
 
-	for _, wrong := range []string{`{"mirrors":["ftp://x.example"]}`, `{"mirrors":["http://x.example/"]}`, `{"via":"x"}`, `{"changesPerList":-1}`, `{"changesPerList":5001}`, `{"changeListAfter":"-1s"}`} {
+	for _, wrong := range []string{`{"mirrors":["ftp://x.example"]}`, `{"mirrors":["http://x.example/"]}`, `{"mirrors":["http://x.example/m#f"]}`, `{"mirrors":["/m"]}`, `{"mirrors":["http:///m"]}`, `{"mirrors":["http://x.example/m?q"]}`, `{"via":"x"}`, `{"changesPerList":-1}`, `{"changesPerList":5001}`, `{"changeListAfter":"-1s"}`} {
 		a := n.putSettings("m", wrong)
 		assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, wrong)
 	}

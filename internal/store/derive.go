@@ -36,8 +36,11 @@ func InputsOf(c *Collection, own []Collection, followed []Subscription) []InputS
 type Deriving struct {
 	Parts  []Part         // its inputs
 	Filter *Filter        // nil: all passes
-	Dirty  []fragment.Ref // what has to be derived again
-	More   bool           // besides Dirty
+	Dirty  []fragment.Ref // topics that have to be derived again
+	More   bool           // besides these
+
+	// Restated are others: nothing but their names and occurrences has changed in the inputs.
+	Restated []fragment.Ref
 
 	number uint32
 	tx     *txn.Tx
@@ -67,14 +70,14 @@ func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriv
 				d.Parts = append(d.Parts, p)
 			}
 		}
-		dirty, via, left, err := derived.Take(d.tx, c.Number, n)
-		d.Dirty, d.More = dirty, left
+		taken, err := derived.Take(d.tx, c.Number, n)
 		if err != nil {
 			return nil, err
 		}
+		d.Dirty, d.Restated, d.More = taken.All, taken.Statements, taken.More
 		change, err := decide(d, state)
 		if err == nil {
-			err = inputs.Name(state, change, via)
+			err = inputs.Name(state, change, taken.Via)
 		}
 		return change, err
 	})

@@ -203,6 +203,7 @@ func TestDamagedFoldersAreRefusedAndNotTouched(t *testing.T) {
 		last := "badger/" + filepath.Base(logs[len(logs)-1])
 		damages["no "+last] = damage{last, without(last)}
 		damages[last+" without its last byte"] = damage{last, in(last, first(-1))}
+		damages[last+" with another header"] = damage{last, in(last, flip(0))}
 		for what, d := range damages {
 			dir := filepath.Join(t.TempDir(), "data")
 			require.NoError(t, os.CopyFS(dir, os.DirFS(whole)))

@@ -296,10 +296,10 @@ func (m *matcher) about(c *rejections.Claim) bool {
 		return slices.Equal(m.resolvedRoles(c.Roles), m.roles) && m.resolve(c.Type) == m.typ
 	case c.Kind == rejections.Identifier:
 		return m.resolve(c.Topic) == m.topic && c.Value == m.value || m.resolve(fragment.Ref(c.Value)) == m.topic && string(c.Topic) == m.value
-	case c.Kind == rejections.Variant && c.Of.Value != m.of:
+	case c.Kind == rejections.Variant && !rejections.IsValue(c.Of.Value, m.of):
 		return false
 	}
-	return m.resolve(c.Topic) == m.topic && c.Value == m.value
+	return m.resolve(c.Topic) == m.topic && rejections.IsValue(c.Value, m.value)
 }
 
 // matches reports whether a claim is the one that is named.

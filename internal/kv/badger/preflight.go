@@ -71,6 +71,8 @@ func preflight(folder string, r *record) (*condition, error) {
 		case memtableExt, valueLogExt:
 			if info.Size() == 0 {
 				c.emptied = append(c.emptied, filepath.Join(folder, name))
+			} else if err := checkLogHeader(filepath.Join(folder, name)); err != nil {
+				return nil, err
 			}
 			if filepath.Ext(name) == memtableExt {
 				logs++
@@ -92,6 +94,25 @@ func preflight(folder string, r *record) (*condition, error) {
 		}
 	}
 	return c, nil
+}
+
+// checkLogHeader looks whether a log begins as Badger's do. The first 8 bytes name the key that it is encrypted with: none.
+func checkLogHeader(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	header := make([]byte, emptyLog)
+	switch _, err := io.ReadFull(f, header); {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil // a process was killed in creating it, or it was cut, which is found out otherwise
+	case err != nil:
+		return err
+	case binary.BigEndian.Uint64(header) != 0:
+		return damaged(path, "is no log of this database: its first bytes were changed")
+	}
+	return nil
 }
 
 // compare looks whether MANIFEST still has what the record says, and reports whether it has

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -98,6 +99,46 @@ func Conditions(all []store.Collection, followed []store.Subscription) (conditio
 		}
 	}
 	return conditions, advice
+}
+
+// Reader reads the sources of the merged view.
+type Reader interface {
+	ReadParts(ctx context.Context, f func([]store.Part) error) error
+}
+
+// Warnings says what the filter of a collection names that no input has so far.
+func Warnings(ctx context.Context, db Reader, c *store.Collection) (all []string, err error) {
+	if c.Filter.Empty() {
+		return nil, nil
+	}
+	err = db.ReadParts(ctx, func(parts []store.Part) error {
+		parts = slices.DeleteFunc(parts, func(p store.Part) bool { return !p.InputOf(c) })
+		for _, of := range []struct {
+			what string
+			refs []fragment.Ref
+		}{{"type", c.Filter.Types}, {"association type", c.Filter.AssociationTypes}, {"theme", c.Filter.Scope}} {
+			for _, ref := range of.refs {
+				has, err := anyHas(parts, ref)
+				if err != nil {
+					return err
+				}
+				if !has {
+					all = append(all, fmt.Sprintf("no input has the %s %s so far: nothing passes by it; check the identifier (\"topic\" shows those that there are)", of.what, ref))
+				}
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+func anyHas(parts []store.Part, si fragment.Ref) (bool, error) {
+	for _, p := range parts {
+		if t, err := p.Source.Topic(si); t != nil || err != nil {
+			return t != nil, err
+		}
+	}
+	return false, nil
 }
 
 // KeepsClosed returns an error where a collection that is derived would show to all what only some may read of an input. closed reports

@@ -15,9 +15,18 @@ import (
 // What the rows of a derived collection are, by the byte behind its number.
 const (
 	kindDirty = 'q' // place in the queue → subject identifier: the topic has to be derived again
-	kindVia   = 'v' // subject identifier in that queue → 1, and the entries of inputs that have brought this about (lines)
+	kindVia   = 'v' // subject identifier in that queue → an extent, and the entries of inputs that have brought this about (lines)
 	kindWalk  = 'w' // source → the topic before the first one of it that has to be
 	kindMeant = 'm' // → whom its filter meant in the last update (JSON)
+)
+
+// Extent says how much of a topic has to be derived again.
+type Extent byte
+
+// The extents. Rows have them.
+const (
+	All        Extent = 1 // who it is, what it says and what it plays in
+	Statements Extent = 2 // its names and occurrences
 )
 
 func key(number uint32, kind byte) []byte {
@@ -76,7 +85,7 @@ func End(t *txn.Tx, number uint32, inputs []string) error {
 
 // Mark writes that topics of an input have to be derived again, where something is derived from it. via names the entry of its log that
 // has brought this about, "" for none.
-func Mark(t *txn.Tx, input string, refs func(yield func(ref fragment.Ref, via string))) error {
+func Mark(t *txn.Tx, input string, extent Extent, refs func(yield func(ref fragment.Ref, via string))) error {
 	numbers, err := Of(t, input)
 	if len(numbers) == 0 || err != nil {
 		return err
@@ -84,7 +93,7 @@ func Mark(t *txn.Tx, input string, refs func(yield func(ref fragment.Ref, via st
 	refs(func(ref fragment.Ref, via string) {
 		for _, n := range numbers {
 			if err == nil {
-				err = mark(t, n, ref, via)
+				err = mark(t, n, ref, extent, via)
 			}
 		}
 	})
@@ -94,7 +103,7 @@ func Mark(t *txn.Tx, input string, refs func(yield func(ref fragment.Ref, via st
 // mostVia is how many entries a topic keeps until it is derived: the last ones.
 const mostVia = 10
 
-func mark(t *txn.Tx, number uint32, ref fragment.Ref, via string) error {
+func mark(t *txn.Tx, number uint32, ref fragment.Ref, extent Extent, via string) error {
 	row := append(key(number, kindVia), ref...)
 	before, err := t.Get(row)
 	if err != nil {
@@ -110,7 +119,10 @@ func mark(t *txn.Tx, number uint32, ref fragment.Ref, via string) error {
 		all = append(all, via)
 		all = all[max(0, len(all)-mostVia):]
 	}
-	return t.Put(row, append([]byte{1}, strings.Join(all, "\n")...))
+	if len(before) > 0 {
+		extent = min(extent, Extent(before[0]))
+	}
+	return t.Put(row, append([]byte{byte(extent)}, strings.Join(all, "\n")...))
 }
 
 func lines(row []byte) []string {
@@ -123,7 +135,7 @@ func lines(row []byte) []string {
 // MarkOf writes that topics of one derived collection have to be derived again.
 func MarkOf(t *txn.Tx, number uint32, refs ...fragment.Ref) error {
 	for _, ref := range refs {
-		if err := mark(t, number, ref, ""); err != nil {
+		if err := mark(t, number, ref, All, ""); err != nil {
 			return err
 		}
 	}
@@ -152,7 +164,7 @@ func MarkGone(t *txn.Tx, input string, id keys.Source) error {
 	if err := MarkAll(t, input); err != nil {
 		return err
 	}
-	return Mark(t, input, func(yield func(fragment.Ref, string)) {
+	return Mark(t, input, All, func(yield func(fragment.Ref, string)) {
 		for r, err := range t.ScanInPlace(id.Key(keys.TableTopic), nil) {
 			if err != nil {
 				return
@@ -167,44 +179,56 @@ func Walk(t *txn.Tx, number uint32, id keys.Source) error {
 	return t.Put(append(key(number, kindWalk), id.Key(0)[1:]...), nil)
 }
 
-// Take removes up to n topics that have to be derived again, and returns them, with the entries that have brought this about. more says
-// that there are other topics.
-func Take(t *txn.Tx, number uint32, n int) (refs []fragment.Ref, via map[fragment.Ref][]string, more bool, err error) {
-	via = map[fragment.Ref][]string{}
+// Taken are topics that have to be derived again.
+type Taken struct {
+	All        []fragment.Ref
+	Statements []fragment.Ref            // nothing but their names and occurrences has to be
+	Via        map[fragment.Ref][]string // the entries that have brought this about
+	More       bool                      // there are others
+}
+
+// Take removes up to n topics that have to be derived again, and returns them.
+func Take(t *txn.Tx, number uint32, n int) (*Taken, error) {
 	rows, more, err := dequeue(t, number, kindDirty, n)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, err
 	}
+	taken := &Taken{Via: map[fragment.Ref][]string{}, More: more}
 	for _, row := range rows {
 		ref, at := fragment.Ref(row), append(key(number, kindVia), row...)
 		noted, err := t.Get(at)
 		if err != nil {
-			return nil, nil, false, err
+			return nil, err
 		}
-		refs = append(refs, ref)
+		if len(noted) > 0 && Extent(noted[0]) == Statements {
+			taken.Statements = append(taken.Statements, ref)
+		} else {
+			taken.All = append(taken.All, ref)
+		}
 		if all := lines(noted); all != nil {
-			via[ref] = all
+			taken.Via[ref] = all
 		}
 		if err := t.Delete(at); err != nil {
-			return nil, nil, false, err
+			return nil, err
 		}
 	}
 	if more {
-		return refs, via, true, nil
+		return taken, nil
 	}
+	n -= len(taken.Statements)
 	for r, err := range t.Scan(key(number, kindWalk), nil) {
 		if err != nil {
-			return nil, nil, false, err
+			return nil, err
 		}
-		if len(refs) == n {
-			return refs, via, true, nil
+		if taken.More = len(taken.All) == n; taken.More {
+			return taken, nil
 		}
-		if refs, err = step(t, r, refs, n); err != nil {
-			return nil, nil, false, err
+		if taken.All, err = step(t, r, taken.All, n); err != nil {
+			return nil, err
 		}
-		more = len(refs) == n
+		taken.More = len(taken.All) == n
 	}
-	return refs, via, more, nil
+	return taken, nil
 }
 
 // step adds the next topics of a source that is walked through.

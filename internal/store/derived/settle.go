@@ -54,9 +54,13 @@ type chosen struct {
 // unsettle notes that all that is reified has to be read again.
 func unsettle(t *txn.Tx, number uint32) error { return t.Put(key(number, kindUnsettled), []byte{1}) }
 
+func sameIdentifiers(a, b *fragment.Topic) bool {
+	return slices.Equal(a.SubjectIdentifiers, b.SubjectIdentifiers) && slices.Equal(a.SubjectLocators, b.SubjectLocators)
+}
+
 // identified notes the identifiers of a record that is about to become another one, if these change.
 func identified(t *txn.Tx, number uint32, was, next *fragment.Topic) error {
-	if was != nil && next != nil && slices.Equal(was.SubjectIdentifiers, next.SubjectIdentifiers) && slices.Equal(was.SubjectLocators, next.SubjectLocators) {
+	if was != nil && next != nil && sameIdentifiers(was, next) {
 		return nil
 	}
 	kind := byte(identifierAlone)

@@ -69,7 +69,7 @@ func MarkChange(s records.State, input string, c *fragment.Change, via func(i in
 			return err
 		}
 	}
-	return Mark(s.Tx(), input, func(yield func(fragment.Ref, string)) {
+	return Mark(s.Tx(), input, Statements, func(yield func(fragment.Ref, string)) {
 		for i := range c.Entries {
 			yield(c.Entries[i].TopicSI, via(i))
 		}
@@ -89,8 +89,11 @@ func (w *Watched) topic(ref fragment.Ref, next *fragment.Topic) error {
 	if was != nil && was.TopicSI() != ref {
 		was = nil
 	}
+	if was != nil && next != nil && bytes.Equal(fragment.MarshalTopic(was), fragment.MarshalTopic(next)) {
+		return nil
+	}
 	for _, n := range numbers {
-		if err := mark(w.Tx(), n, ref, w.Via); err != nil {
+		if err := mark(w.Tx(), n, ref, extentOf(was, next), w.Via); err != nil {
 			return err
 		}
 		if reifiedOtherwise(was, next) {
@@ -103,6 +106,15 @@ func (w *Watched) topic(ref fragment.Ref, next *fragment.Topic) error {
 		}
 	}
 	return nil
+}
+
+// extentOf says how much of a topic the change of its record bears on. What it plays in is told by associations, which are noted by
+// themselves. But they may refer to it by other identifiers, and a reifier may be another for them.
+func extentOf(was, next *fragment.Topic) Extent {
+	if was == nil || next == nil || was.HasReifiers() || next.HasReifiers() || !sameIdentifiers(was, next) {
+		return All
+	}
+	return Statements
 }
 
 // reifiedOtherwise reports whether two versions of a topic differ in statements that are reified.
@@ -128,16 +140,17 @@ func (w *Watched) association(like, next *fragment.Association) error {
 	if err != nil {
 		return err
 	}
+	if was != nil && next != nil && bytes.Equal(fragment.MarshalAssociation(was), fragment.MarshalAssociation(next)) {
+		return nil
+	}
 	reified := func(a *fragment.Association) bool { return a != nil && a.HasReifiers() }
-	otherwise := (reified(was) || reified(next)) &&
-		(was == nil || next == nil || !bytes.Equal(fragment.MarshalAssociation(was), fragment.MarshalAssociation(next)))
 	for _, n := range numbers {
 		for _, ref := range like.Players() {
-			if err := mark(w.Tx(), n, ref, w.Via); err != nil {
+			if err := mark(w.Tx(), n, ref, All, w.Via); err != nil {
 				return err
 			}
 		}
-		if otherwise {
+		if reified(was) || reified(next) {
 			if err := unsettle(w.Tx(), n); err != nil {
 				return err
 			}

@@ -21,8 +21,18 @@ func key(source uint32, c *Claim) []byte {
 }
 
 // Add writes a rejection of a claim of the subscription with a number. It takes the place of an earlier one
-// of the same claim.
-func Add(t *txn.Tx, source uint32, r Rejection) error { return t.PutJSON(key(source, &r.Claim), r) }
+// of the same claim, whose reason stays where there is no new one.
+func Add(t *txn.Tx, source uint32, r Rejection) error {
+	at := key(source, &r.Claim)
+	if r.Reason == "" {
+		var was Rejection
+		if _, err := t.GetJSON(at, &was); err != nil {
+			return err
+		}
+		r.Reason = was.Reason
+	}
+	return t.PutJSON(at, r)
+}
 
 // Remove removes the rejection of a claim, and reports whether there was one.
 func Remove(t *txn.Tx, source uint32, c *Claim) (bool, error) {

@@ -71,11 +71,11 @@ func (s *Settings) Validate() error {
 	}
 	for i, m := range s.Mirrors {
 		if !isBase(m) || slices.Contains(s.Mirrors[:i], m) {
-			return fmt.Errorf("the mirror %q is not the http or https URL of a collection, or is named twice", m)
+			return fmt.Errorf("the mirror %q is not the http or https URL of a collection, or is named twice; give each once, as in https://maps.example.org/topicmaps/NAME", m)
 		}
 	}
 	if s.Via != "" && !isBase(s.Via) {
-		return fmt.Errorf("the source %q (via) is not the http or https URL of a collection", s.Via)
+		return fmt.Errorf("the source %q (via) is not the http or https URL of a collection; give it as in https://maps.example.org/topicmaps/NAME", s.Via)
 	}
 	for i, v := range s.RecordForms {
 		if !slices.Contains(rendered.Forms[:], v) || slices.Contains(s.RecordForms[:i], v) {
