@@ -210,7 +210,7 @@ func checkCrashed(t *testing.T, db *DB, h *versions) (published int) {
 		before := map[fragment.Ref]*Entry{}
 		for i, e := range got {
 			want := log[i]
-			want.Seq, want.Updated, want.Stored, want.Apart, want.Digests, want.Digest = uint64(i+1), e.Updated, e.Stored, e.Apart, e.Digests, e.Digest
+			want.Seq, want.Updated, want.Stored, want.Late, want.Apart, want.Digests, want.Digest = uint64(i+1), e.Updated, e.Stored, e.Late, e.Apart, e.Digests, e.Digest
 			if prior := before[e.TopicSI]; prior != nil {
 				want.Prior, want.Modified = prior.Seq, prior.Lives()
 			}
