@@ -10,8 +10,11 @@ import (
 
 // DecodeBundle is Decode for a bundle: a feed document whose entries have fragments in atom:content. It keeps those in XTM 2.1 of at
 // most [MaxInline] bytes. Of others the feed has the links alone, as Decode has of all.
-func DecodeBundle(r io.Reader, uri string, limits Limits) (*Feed, error) {
-	return decode(r, uri, limits, true)
+//
+// head may be nil. It is called with what stands before the first entry: a document that turns out to be damaged behind it may have been
+// shown to it.
+func DecodeBundle(r io.Reader, uri string, limits Limits, head func(*Feed)) (*Feed, error) {
+	return decode(r, uri, limits, true, head)
 }
 
 // MaxInline is how many bytes a fragment in a bundle may have.

@@ -20,7 +20,7 @@ func TestFragmentsInFeeds(t *testing.T) {
 	}}
 	var b bytes.Buffer
 	require.NoError(t, feed.Encode(&b))
-	with, err := DecodeBundle(bytes.NewReader(b.Bytes()), "http://a/", Limits{})
+	with, err := DecodeBundle(bytes.NewReader(b.Bytes()), "http://a/", Limits{}, nil)
 	require.NoError(t, err)
 	require.Equal(t, aFragment, string(with.Entries[0].Fragment))
 	require.Equal(t, SomeContent, with.Entries[0].Content)
@@ -50,13 +50,13 @@ func TestContentsThatAreNoFragments(t *testing.T) {
 		xtm21 + "></content>": "",
 		xtm21 + "><c>" + strings.Repeat("x", MaxInline) + "</c></content>": "",
 	} {
-		f, err := DecodeBundle(strings.NewReader(document(content)), "http://a/", Limits{})
+		f, err := DecodeBundle(strings.NewReader(document(content)), "http://a/", Limits{}, nil)
 		require.NoError(t, err, content)
 		require.Equal(t, kept, string(f.Entries[0].Fragment))
 		require.Equal(t, "behind", f.Entries[0].Summary)
 	}
-	_, err := DecodeBundle(strings.NewReader(document(xtm21+"><topicMap></content>")), "http://a/", Limits{})
+	_, err := DecodeBundle(strings.NewReader(document(xtm21+"><topicMap></content>")), "http://a/", Limits{}, nil)
 	require.ErrorAs(t, err, new(*SyntaxError))
-	_, err = DecodeBundle(strings.NewReader(document(xtm21+">"+aFragment+"</content>")), "http://a/", Limits{MaxBytes: 200})
+	_, err = DecodeBundle(strings.NewReader(document(xtm21+">"+aFragment+"</content>")), "http://a/", Limits{MaxBytes: 200}, nil)
 	require.ErrorAs(t, err, new(*LimitError))
 }

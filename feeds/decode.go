@@ -24,12 +24,12 @@ import (
 // accepted. A document that is too large gives a *[LimitError]. An error of r
 // is returned wrapped.
 func Decode(r io.Reader, uri string, limits Limits) (*Feed, error) {
-	return decode(r, uri, limits, false)
+	return decode(r, uri, limits, false, nil)
 }
 
-func decode(r io.Reader, uri string, limits Limits, bundle bool) (*Feed, error) {
+func decode(r io.Reader, uri string, limits Limits, bundle bool, head func(*Feed)) (*Feed, error) {
 	limits = limits.withDefaults()
-	d := &decoder{Reader: newReader(r, uri, limits), limits: limits, feed: new(Feed), bundle: bundle}
+	d := &decoder{Reader: newReader(r, uri, limits), limits: limits, feed: new(Feed), bundle: bundle, head: head}
 	if _, err := d.Next(); err != nil {
 		return nil, err
 	}
@@ -55,6 +55,7 @@ type decoder struct {
 	limits Limits
 	feed   *Feed
 	bundle bool
+	head   func(*Feed) // see DecodeBundle; nil once it was called
 	// fault is the first broken rule of the feed or entry being read. It is
 	// reported where that ends, when the entry's title is known and the
 	// document is known to be well-formed thus far.
@@ -138,6 +139,10 @@ func (d *decoder) readFeed() error {
 }
 
 func (d *decoder) entry(base string) error {
+	if d.head != nil {
+		d.head(d.feed)
+		d.head = nil
+	}
 	index := len(d.feed.Entries)
 	if index == d.limits.MaxEntries {
 		return d.TooMany("MaxEntries", d.limits.MaxEntries)

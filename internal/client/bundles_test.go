@@ -47,7 +47,7 @@ func TestManyChangesComeWithTheirDocuments(t *testing.T) {
 	seen := o.Seen()
 	assert.Zero(t, fragments(seen), "%q", seen)
 	assert.LessOrEqual(t, len(seen), 1+110/20+2+2, "%q", seen)
-	assert.EqualValues(t, 110/20+1, bundles.Load())
+	assert.InDelta(t, 110/20+1, bundles.Load(), 1, "one may be fetched ahead")
 	s.has(o, doc(append(topics(50, "v3"), topics(60, "v2")[50:]...)...))
 }
 

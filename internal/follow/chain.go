@@ -36,6 +36,7 @@ type Chain struct {
 	id      string // of the feed
 	bundles bool   // documents are read with the fragments in them
 	failed  bool   // a bundle could not be read
+	ahead   *ahead // the bundle that is likely wanted next, nil: none
 }
 
 // Document is one document of a feed.
@@ -66,6 +67,7 @@ func (c *Chain) Documents(ctx context.Context, ref, etag string) iter.Seq2[*Docu
 	return func(yield func(*Document, error) bool) {
 		seen := map[[sha256.Size]byte]bool{} // of the URLs, which may be long
 		size := int64(0)
+		defer func() { c.ahead.stop() }()
 		d := &Document{older: ref}
 		for d.older != "" {
 			d = &Document{From: d.older, Count: d.Count + 1, Page: d.paged}
@@ -128,50 +130,6 @@ func (c *Chain) read(ctx context.Context, d *Document, etag string) (err error) 
 		d.older, d.paged = l.Href, true
 	}
 	return nil
-}
-
-// readBundle reads an archive document with the fragments in it, and reports whether it could. What is no archive document of the
-// feed may come from a cache, and lack entries.
-func (c *Chain) readBundle(ctx context.Context, d *Document) bool {
-	feed, a := c.fetchBundle(ctx, d)
-	if feed == nil || !feed.Archive || feed.ID != c.id {
-		return false
-	}
-	if self, _ := feed.Link("self"); self.Href != d.From {
-		return false
-	}
-	d.Feed, d.Answer = feed, a
-	return true
-}
-
-// addFragments adds to the entries of a document the fragments that its bundle has. Both may differ: the server may have
-// published meanwhile, or a cache have an older one. So what the document says counts.
-func (c *Chain) addFragments(ctx context.Context, d *Document) {
-	feed, _ := c.fetchBundle(ctx, d)
-	if feed == nil {
-		return
-	}
-	found := make(map[string][]byte, len(feed.Entries))
-	for i := range feed.Entries {
-		e := &feed.Entries[i]
-		found[Key(e.ID, e.Updated)] = e.Fragment
-	}
-	for i := range d.Entries {
-		e := &d.Entries[i]
-		e.Fragment = found[Key(e.ID, e.Updated)]
-	}
-}
-
-// fetchBundle fetches a document with the fragments in it. It tries once, and no others after it has failed: all that it brings is
-// available otherwise.
-func (c *Chain) fetchBundle(ctx context.Context, d *Document) (*feeds.Feed, *fetch.Answer) {
-	once := *c.Fetcher
-	once.Tries = 1
-	feed, a, err := Bundle(ctx, &once, c.Limits, d.From, c.AllowURL)
-	if c.bundles, c.failed = err == nil, err != nil; c.failed {
-		return nil, nil
-	}
-	return feed, a
 }
 
 func (c *Chain) advice() string { return cmp.Or(c.Advice, "tell the owner of the server") }

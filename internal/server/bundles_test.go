@@ -17,7 +17,7 @@ import (
 func (n *node) bundle(url string) *feeds.Feed {
 	a := n.mustGet(url, "Accept", feeds.MediaTypeBundle)
 	require.Equal(n.t, feeds.MediaTypeBundle, a.Header.Get("Content-Type"))
-	f, err := feeds.DecodeBundle(bytes.NewReader(a.body), url, feeds.Limits{})
+	f, err := feeds.DecodeBundle(bytes.NewReader(a.body), url, feeds.Limits{}, nil)
 	require.NoError(n.t, err)
 	return f
 }

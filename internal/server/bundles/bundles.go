@@ -22,30 +22,53 @@ const Most = 4 << 20
 // newest first. Those that were not stored when they were published, as the first ones of a collection, and those that are too large,
 // are left out: what is put in is the same for ever.
 func Fill(v *store.View, feed *feeds.Feed) error {
+	entries, err := entriesOf(v, feed)
+	if err != nil {
+		return err
+	}
 	left := Most
 	for i := range feed.Entries {
-		e := &feed.Entries[i]
-		id, err := uuid.Parse(e.ID)
-		if err != nil {
-			return err
-		}
-		inline, err := stored(v, id)
+		inline, err := stored(v, entries[feed.Entries[i].ID])
 		if err != nil {
 			return err
 		}
 		if n := len(inline); n > 0 && n <= min(left, feeds.MaxInline) {
-			e.Fragment = inline
+			feed.Entries[i].Fragment = inline
 			left -= n
 		}
 	}
 	return nil
 }
 
-// stored returns the root element of a fragment that is stored, nil where it is not.
-func stored(v *store.View, id uuid.UUID) ([]byte, error) {
-	e, err := v.EntryOf(id)
-	if err != nil || !e.Stored || e.Late || replicas.Available(v, e) != nil {
+// entriesOf returns the entries of the log that are in a document, which follow each other there, by their Atom ids.
+func entriesOf(v *store.View, feed *feeds.Feed) (map[string]*store.Entry, error) {
+	if len(feed.Entries) == 0 {
+		return nil, nil
+	}
+	id, err := uuid.Parse(feed.Entries[len(feed.Entries)-1].ID)
+	if err != nil {
 		return nil, err
+	}
+	oldest, err := v.EntryOf(id)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]*store.Entry, len(feed.Entries))
+	for e, err := range v.Entries(oldest.Seq) {
+		if err != nil {
+			return nil, err
+		}
+		if all[v.ID(&e).URN()] = &e; len(all) == len(feed.Entries) {
+			break
+		}
+	}
+	return all, nil
+}
+
+// stored returns the root element of the fragment of an entry, nil where it is not stored.
+func stored(v *store.View, e *store.Entry) ([]byte, error) {
+	if e == nil || !e.Stored || e.Late || replicas.Available(v, e) != nil {
+		return nil, nil
 	}
 	packed, err := v.StoredFragment(e, xtm.V21)
 	if errors.Is(err, store.ErrGone) {

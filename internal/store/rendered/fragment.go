@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
@@ -111,11 +110,17 @@ func compress(plain []byte) ([]byte, error) {
 	return bytes.Clone(b.Bytes()), nil // of just its length: there may be many
 }
 
+// decompressors are kept for reuse.
+var decompressors = sync.Pool{New: func() any { return new(gzip.Reader) }}
+
 // Gunzip unpacks one of the documents.
 func Gunzip(gzipped []byte) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(gzipped))
-	if err != nil {
+	z := decompressors.Get().(*gzip.Reader)
+	defer decompressors.Put(z)
+	if err := z.Reset(bytes.NewReader(gzipped)); err != nil {
 		return nil, err
 	}
-	return io.ReadAll(z)
+	b := bytes.NewBuffer(make([]byte, 0, 6*len(gzipped)))
+	_, err := b.ReadFrom(z)
+	return b.Bytes(), err
 }
