@@ -31,18 +31,19 @@ func WriteClaims(ctx context.Context, db Parts, c *store.Collection, topic fragm
 		if err != nil {
 			return err
 		}
-		return fragment.Write(w, filtered{view, f}, topic, fragment.Form{Version: xtm.V21, SP: c.SP})
+		return fragment.Write(w, filtered{view, view, f}, topic, fragment.Form{Version: xtm.V21, SP: c.SP})
 	})
 }
 
-// filtered is what passes of a view.
+// filtered is what passes of a view: a source, and identities, which all pass. What else a view can give is not filtered.
 type filtered struct {
-	*merge.View
+	fragment.Source
+	fragment.Identifier
 	f *Filter
 }
 
 func (v filtered) Topic(si fragment.Ref) (*fragment.Topic, error) {
-	t, err := v.View.Topic(si)
+	t, err := v.Source.Topic(si)
 	if err != nil {
 		return nil, err
 	}
@@ -51,5 +52,5 @@ func (v filtered) Topic(si fragment.Ref) (*fragment.Topic, error) {
 }
 
 func (v filtered) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
-	return v.f.associations(v.View.AssociationsOf(player, part))
+	return v.f.associations(v.Source.AssociationsOf(player, part))
 }

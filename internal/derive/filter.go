@@ -27,6 +27,8 @@ type Filter struct {
 	types, associationTypes, scope *meant
 	names                          *meant // the default name type
 	typing                         *meant // what says who is an instance of what
+
+	subtyping, supertype, subtype fragment.Ref // what says who is a subtype of whom
 }
 
 // meant are the topics of a view that one part of a filter names.
@@ -41,6 +43,13 @@ func Resolve(view *merge.View, given *store.Filter) (f *Filter, err error) {
 		return nil, nil
 	}
 	f = &Filter{view: view, passed: map[fragment.Ref]bool{}}
+	for psi, ref := range map[tmdm.Locator]*fragment.Ref{tmdm.PSISupertypeSubtype: &f.subtyping, tmdm.PSISupertype: &f.supertype, tmdm.PSISubtype: &f.subtype} {
+		id, err := f.identity(psi)
+		if err != nil {
+			return nil, err
+		}
+		*ref = id.TopicSI()
+	}
 	if f.types, err = f.find(given.Types, f.subtypes); err != nil {
 		return nil, err
 	}
@@ -112,24 +121,16 @@ func (f *Filter) find(given []fragment.Ref, next func(fragment.Ref) ([]fragment.
 
 // subtypes returns the topics that are said to be subtypes of one, not counting theirs.
 func (f *Filter) subtypes(of fragment.Ref) (all []fragment.Ref, err error) {
-	var names [3]fragment.Ref
-	for i, psi := range []tmdm.Locator{tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype} {
-		id, err := f.identity(psi)
-		if err != nil {
-			return nil, err
-		}
-		names[i] = id.TopicSI()
-	}
 	for a, err := range f.view.AssociationsOf(of, fragment.AsPlayer) {
 		if err != nil {
 			return nil, err
 		}
-		isSupertype := func(r fragment.Role) bool { return r.Type == names[1] && r.Player == of }
-		if a.Type != names[0] || len(a.Roles) != 2 || !slices.ContainsFunc(a.Roles, isSupertype) {
+		isSupertype := func(r fragment.Role) bool { return r.Type == f.supertype && r.Player == of }
+		if a.Type != f.subtyping || len(a.Roles) != 2 || !slices.ContainsFunc(a.Roles, isSupertype) {
 			continue
 		}
 		for i := range a.Roles {
-			if a.Roles[i].Type == names[2] {
+			if a.Roles[i].Type == f.subtype {
 				all = append(all, a.Roles[i].Player)
 			}
 		}

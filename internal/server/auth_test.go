@@ -329,7 +329,8 @@ func TestReadTokensMustBeGood(t *testing.T) {
 func TestWhatIsDerivedFromAClosedCollectionIsClosed(t *testing.T) {
 	t.Parallel()
 	secret := strings.Repeat("r", 40)
-	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"map": {secret}, "closed": {secret}} })
+	other := strings.Repeat("o", 40)
+	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"map": {secret}, "closed": {other}} })
 	n.publish("map", small())
 	derived := []byte(`{"derivedFrom": ["map"]}`)
 	a := n.put("open", derived, "Content-Type", "application/json")
@@ -337,4 +338,9 @@ func TestWhatIsDerivedFromAClosedCollectionIsClosed(t *testing.T) {
 	assert.Contains(t, string(a.body), "serve with --read-token-file open=FILE first")
 	assert.Equal(t, http.StatusCreated, n.put("closed", derived, "Content-Type", "application/json").StatusCode)
 	assert.Equal(t, http.StatusUnauthorized, n.get("/topicmaps/closed/fragments").StatusCode)
+	n.Idle()
+	overview := string(n.get("/topicmaps", "Authorization", "Bearer "+other).body)
+	assert.Contains(t, overview, "/topicmaps/closed")
+	assert.NotContains(t, overview, "/topicmaps/map\"", "only who has a token for the input sees that")
+	assert.NotContains(t, overview, "condition>", "the input is there, whoever asks")
 }

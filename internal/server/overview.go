@@ -29,11 +29,10 @@ func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
 		Links:    []feeds.Link{atomLink("self", s.overviewURL())},
 		Complete: true,
 	}
-	followed, err := s.Store.Subscriptions(r.Context())
+	conditions, advice, err := inputs.Conditions(r.Context(), s.Store)
 	if err != nil {
 		return err
 	}
-	conditions, advice := inputs.Conditions(all, followed)
 	for i := range all {
 		e := s.collectionEntry(&all[i])
 		if e.Condition = conditions[all[i].Name]; e.Condition != "" {

@@ -88,7 +88,15 @@ const (
 )
 
 // Conditions returns the conditions of those collections that have one, by name, and says what to do about it.
-func Conditions(all []store.Collection, followed []store.Subscription) (conditions, advice map[string]string) {
+func Conditions(ctx context.Context, db Store) (conditions, advice map[string]string, err error) {
+	all, err := db.Collections(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	followed, err := db.Subscriptions(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	conditions, advice = map[string]string{}, map[string]string{}
 	for i := range all {
 		c := &all[i]
@@ -98,7 +106,7 @@ func Conditions(all []store.Collection, followed []store.Subscription) (conditio
 			conditions[c.Name], advice[c.Name] = BeingFilled, fmt.Sprintf("%d topics so far", c.Topics)
 		}
 	}
-	return conditions, advice
+	return conditions, advice, nil
 }
 
 // Reader reads the sources of the merged view.

@@ -96,12 +96,16 @@ const maxStoredAssociation = 4 << 10
 
 // Storable returns a source of fragments to store: at an association that is too large for
 // these it ends with [ErrNotStorable], without having read it.
-func (s *Cached) Storable() fragment.Source { return storable{s} }
+func (s *Cached) Storable() fragment.Source { return storable{s, s} }
 
-type storable struct{ *Cached }
+// storable is nothing but a source: what else records can give is not checked for large associations.
+type storable struct {
+	fragment.Source
+	of *Cached
+}
 
 func (s storable) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
-	return s.associationsOf(player, part, true)
+	return s.of.associationsOf(player, part, true)
 }
 
 func (s *Cached) associationsOf(player fragment.Ref, part fragment.Part, storable bool) iter.Seq2[*fragment.Association, error] {
