@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -62,8 +63,19 @@ func limitsLast(err error) error {
 // server had the request wait: else it is asked again later.
 func (c *Client) Wait(ctx context.Context, name string) (changed, waited bool, err error) {
 	s, err := c.Subscription(ctx, name)
-	if err != nil || s.Protocol != store.TMShare || s.ETag == "" {
+	if err != nil {
 		return false, false, err
+	}
+	ref, etag := s.FragmentsFeed, s.ETag
+	if s.Protocol != store.TMShare {
+		mark, err := markOfRecords(s)
+		if err != nil {
+			return false, false, err
+		}
+		ref, etag = cmp.Or(mark.Document, ref), mark.ETag
+	}
+	if etag == "" {
+		return false, false, nil
 	}
 	own, err := c.forSubscription(s)
 	if err != nil {
@@ -73,7 +85,7 @@ func (c *Client) Wait(ctx context.Context, name string) (changed, waited bool, e
 	if err != nil {
 		return false, false, err
 	}
-	return follow.Wait(ctx, own.fetcher(), s.FragmentsFeed, s.ETag, allowURL)
+	return follow.Wait(ctx, own.fetcher(), ref, etag, allowURL)
 }
 
 // getFeed fetches a feed document; nil means that it has not changed.

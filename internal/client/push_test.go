@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/server"
 )
@@ -30,6 +32,29 @@ func TestWatchingIsToldOfChanges(t *testing.T) {
 	}
 	w.stop()
 	assert.Zero(t, w.of("egov").Failures)
+}
+
+// So it tells those who follow records, by any protocol, also when change lists of ResourceSync have been closed.
+func TestWatchingOfRecordsIsToldOfChanges(t *testing.T) {
+	t.Parallel()
+	inForms(t, func(t *testing.T, form string) {
+		o := publishing(t, doc(topics(3, "v1")...), someWait, func(c *server.Config) { c.ChangesPerList = 10 })
+		s := newSubscriber(t)
+		s.record(o, "egov", form, "egov")
+		w := watching(t, s, watch.Options{Interval: time.Hour})
+		w.eventually("the first round", func() bool { return w.of("egov").Rounds == 1 })
+		brought := w.of("egov").Entries
+		for version, size := range []int{3, 3, 50, 3, 50} {
+			o.Put(doc(topics(size, fmt.Sprint("version ", version))...))
+			w.eventually("a change", func() bool { return w.of("egov").Entries > brought && w.of("egov").State == status.InStep })
+			w.eventually("all of it", func() bool { return !w.of("egov").Running })
+			s.hasRecordsOf(o, "egov", "egov")
+			brought = w.of("egov").Entries
+		}
+		w.stop()
+		assert.Zero(t, w.of("egov").Failures)
+		assert.LessOrEqual(t, w.of("egov").Rounds, int64(12), "nobody asks again and again")
+	})
 }
 
 // Where a server does not let requests wait, it is asked once, and then in each interval.

@@ -53,10 +53,9 @@ func (c *Client) harvest(ctx context.Context, s *store.Subscription, r *Round) e
 }
 
 func (h *records) sync(ctx context.Context, source follow.Source) error {
-	if p := h.s.Applied(); p != nil && p.Records != nil {
-		if err := json.Unmarshal(p.Records, &h.mark); err != nil {
-			return err
-		}
+	var err error
+	if h.mark, err = markOfRecords(h.s); err != nil {
+		return err
 	}
 	e := follow.Engine[obtained]{
 		Source: source, URL: h.s.FragmentsFeed, Sink: h,
@@ -66,6 +65,14 @@ func (h *records) sync(ctx context.Context, source follow.Source) error {
 		},
 	}
 	return e.Run(ctx)
+}
+
+// markOfRecords returns how far a source of records was followed.
+func markOfRecords(s *store.Subscription) (mark follow.Mark, err error) {
+	if p := s.Applied(); p != nil && p.Records != nil {
+		err = json.Unmarshal(p.Records, &mark)
+	}
+	return mark, err
 }
 
 // Mark implements [follow.Sink].

@@ -58,7 +58,7 @@ func (s *Server) routes() *web.Router {
 
 	followed("/topicmaps/{map}/records", s.recordsFeed)
 	get("/topicmaps/{map}/records/archive/{history:[0-9a-f-]{36}}-{n:"+resources.SeqPattern+"}", s.recordsArchiveDocument)
-	get("/topicmaps/{map}/records/complete", s.completeRecords)
+	followed("/topicmaps/{map}/records/complete", s.completeRecords)
 
 	get("/topicmaps/{map}/topics", s.findTopic)
 	dryRunToo("POST", "/topicmaps/{map}/topics", s.fewUploads(s.postTopics))

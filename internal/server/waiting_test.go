@@ -30,7 +30,7 @@ func (n *node) prefers(method, url string, headers ...string) <-chan answer {
 func TestRequestsWaitForAChange(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
-		"/topicmaps", "/topicmaps/map/fragments", "/topicmaps/map/records", "/topicmaps/map/resourcesync/changelist.xml", "/topicmaps/map/resourcesync/changelist-open.xml",
+		"/topicmaps", "/topicmaps/map/fragments", "/topicmaps/map/records", "/topicmaps/map/records/complete", "/topicmaps/map/resourcesync/changelist.xml", "/topicmaps/map/resourcesync/changelist-open.xml",
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()

@@ -198,6 +198,9 @@ func (m *Room) Handler(h web.Handler) web.Handler {
 func (m *Room) hold(a *answer, r *http.Request, h web.Handler, name string, seen *watched, closed chan struct{}, wait time.Duration, expired <-chan time.Time) (over bool, err error) {
 	defer m.leave(name, seen)
 	err = h(a, r)
+	if err == nil && !a.unchanged && !a.begun { // to HEAD some write nothing
+		a.begin(http.StatusOK)
+	}
 	if !a.unchanged || err != nil {
 		return true, err
 	}
