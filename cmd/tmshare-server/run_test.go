@@ -16,6 +16,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -271,10 +272,28 @@ func TestShutdownDelayTellsLoadBalancersFirst(t *testing.T) {
 	assert.NoError(t, p.ended())
 }
 
+// A hub that does not answer keeps neither readers nor the end waiting.
+func TestHubsAreToldByTheProgram(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 10)
+	hub := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- r.FormValue("hub.mode") + " " + r.FormValue("hub.url")
+		<-r.Context().Done()
+	}))
+	defer hub.Close()
+	p := launch(t, maps.Libraries, "--hub", hub.URL)
+	assert.Equal(t, "publish http://"+p.addr+"/topicmaps/lib/fragments", <-asked)
+	assert.Equal(t, http.StatusOK, p.status("/topicmaps/lib/fragments"))
+	began := time.Now()
+	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	assert.NoError(t, p.ended())
+	assert.Less(t, time.Since(began), 9*time.Second, "nobody waits for the hub")
+}
+
 func TestFlagsThatMakeNoSenseAreUsageErrors(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"--tls-cert", "x.pem"}, {"--tls-key", "x.pem"}, {"--shutdown-grace", "-1s"}, {"--read-token-file", "x"}, {"--max-uploads", "-1"}, {"--slow-client-timeout", "-1s"}, {"--patience", "-1s"},
+		{"--tls-cert", "x.pem"}, {"--tls-key", "x.pem"}, {"--shutdown-grace", "-1s"}, {"--read-token-file", "x"}, {"--max-uploads", "-1"}, {"--hub", "hub.example.org"}, {"--slow-client-timeout", "-1s"}, {"--patience", "-1s"},
 	} {
 		cmd := exec.Command("tmshare-server", append([]string{"serve", "--listen", "127.0.0.1:0", "--data", t.TempDir()}, args...)...)
 		out, err := cmd.CombinedOutput()

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -19,7 +20,7 @@ const userAgent = "tmshare-client (+https://github.com/tmshare/tmshare)"
 
 // Request is one document to fetch.
 type Request struct {
-	Method   string // "" = GET; HEAD
+	Method   string // "" = GET; HEAD, POST
 	URL      string
 	Accept   string
 	ETag     string               // "" = unconditionally
@@ -28,6 +29,7 @@ type Request struct {
 	Within   time.Duration        // for all of the answer; 0: as long as it takes
 
 	Packed  bool              // the body is read as it came, packed
+	Form    url.Values        // what is posted
 	Prepare func(http.Header) // called before each try, if not nil
 	Also    []int             // what is read besides 200
 }
@@ -109,9 +111,12 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 	}
 	b := &Body{url: r.URL, left: r.Max, max: r.Max, stall: f.Stall, rate: f.MinRate, within: r.Within}
 	ctx = b.watch(ctx)
-	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodGet), r.URL, nil)
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodGet), r.URL, strings.NewReader(r.Form.Encode()))
 	if err != nil {
 		return nil, b.fail(err)
+	}
+	if r.Form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	req.Header.Set("Accept", r.Accept)
 	req.Header.Set("User-Agent", userAgent)

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
@@ -76,6 +77,9 @@ type Config struct {
 	// A collection without any is for all.
 	ReadTokens map[string][]string
 
+	// Hubs are the URLs of WebSub hubs that are told of changes, five at most. The feeds of collections without ReadTokens name them.
+	Hubs []string
+
 	// TrustedProxies are the addresses of proxies, beside those of this machine, from which the
 	// log takes the address of the client (X-Forwarded-For). Nothing else depends on it.
 	TrustedProxies []netip.Prefix
@@ -111,6 +115,9 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("the BaseURL %q is not an absolute http or https URL without query and fragment", c.BaseURL)
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
+	if err := hub.Validate(c.Hubs); err != nil {
+		return err
+	}
 	all := slices.Clone(c.Tokens)
 	for collection, some := range c.ReadTokens {
 		if err := ValidateName(collection); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/server/checkpoints"
+	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -44,11 +45,12 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 			s.addSourceLink(w.Header(), c)
+			hub.AddLinks(w.Header(), s.hubsOf(c), s.fragmentsURL(c))
 			if err := s.replicas.SetChecked(r.Context(), w.Header(), c); err != nil {
 				return err
 			}
 		}
-		from, err := inputs.Links(r.Context(), s.Store, c, s.fragmentsURL)
+		from, err := s.followable(r.Context(), c)
 		if err != nil {
 			return err
 		}

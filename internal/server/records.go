@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -32,8 +33,9 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 	return s.withLatest(r, func(c *store.Collection, v *store.View) error {
 		if v == nil { // the first time
 			s.addSourceLink(w.Header(), c)
+			hub.AddLinks(w.Header(), s.hubsOf(c), s.recordsURL(c))
 		}
-		from, err := inputs.Links(r.Context(), s.Store, c, s.fragmentsURL)
+		from, err := s.followable(r.Context(), c)
 		if err != nil {
 			return err
 		}

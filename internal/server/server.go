@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/server/waiting"
@@ -32,6 +33,7 @@ type Server struct {
 	answers   *web.Answers
 	replicas  replicas.Origins
 	waiting   waiting.Room
+	hubs      *hub.Publisher
 	uploads   chan struct{} // holds one for each that is under way
 	metrics   *metrics
 	stopping  atomic.Bool
@@ -62,6 +64,7 @@ func New(c Config) (*Server, error) {
 	for collection, plain := range c.ReadTokens {
 		s.readers[collection] = web.NewTokens(plain, nil)
 	}
+	s.hubs = hub.New(hub.Publisher{Store: c.Store, Hubs: c.Hubs, Topics: s.topics, Logger: c.Logger})
 	s.keeper = upkeep.New(upkeep.Config{Policy: c.Policy, Store: c.Store, Site: s.site, Logger: c.Logger, Now: c.Now})
 	s.reader = &publish.Reader{MaxSize: c.MaxBody, Lenient: c.Lenient, Limits: c.Limits, Logger: c.Logger}
 	s.publisher = &publish.Publisher{
@@ -86,7 +89,11 @@ func (s *Server) Start() error {
 	if err := s.warnOfPrefixes(context.Background()); err != nil {
 		return err
 	}
-	return s.keeper.Start()
+	if err := s.keeper.Start(); err != nil {
+		return err
+	}
+	s.keeper.Run(s.hubs.Run)
+	return nil
 }
 
 // ServeHTTP implements [http.Handler].

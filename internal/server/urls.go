@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -9,6 +10,9 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server/hub"
+	"github.com/tmshare/tmshare/internal/server/inputs"
+	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -57,6 +61,33 @@ func (s *Server) completeRecordsURL(c *store.Collection) string { return s.recor
 func archiveURL(v *store.View, feed string, n uint64) (string, error) {
 	run, _, err := v.DocumentRun(n)
 	return fmt.Sprintf("%s/archive/%s-%d", feed, v.History(run), n), err
+}
+
+// followable returns the links from the feeds that are followed to what belongs to them: what the collection is derived from, and the
+// hubs that are told of its changes.
+func (s *Server) followable(ctx context.Context, c *store.Collection) ([]feeds.Link, error) {
+	from, err := inputs.Links(ctx, s.Store, c, s.fragmentsURL)
+	return append(from, hub.Links(s.hubsOf(c))...), err
+}
+
+// hubsOf returns the hubs that are told of changes of a collection: of one that only some may read, none is.
+func (s *Server) hubsOf(c *store.Collection) []string {
+	if len(s.readers[c.Name]) > 0 {
+		return nil
+	}
+	return s.Hubs
+}
+
+// topics returns the feeds that hubs are told of.
+func (s *Server) topics(c *store.Collection) (urls []string) {
+	if len(s.hubsOf(c)) == 0 || inputs.CanBeRead(c) != nil {
+		return nil
+	}
+	urls = append(urls, s.fragmentsURL(c))
+	if replicas.HasRecords(c) == nil {
+		urls = append(urls, s.recordsURL(c))
+	}
+	return urls
 }
 
 func atomLink(rel, href string) feeds.Link {

@@ -1,0 +1,234 @@
+// Package hub tells hubs of WebSub (W3C Recommendation, 23 January 2018) that feeds have changed: it is what a publisher does. Hubs read
+// the feeds then, and pass them on to their subscribers.
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Most is how many hubs a server may have: each is told of every change.
+const Most = 5
+
+// Validate checks the URLs of hubs.
+func Validate(hubs []string) error {
+	if len(hubs) > Most {
+		return fmt.Errorf("there are %d hubs, more than %d: leave some out", len(hubs), Most)
+	}
+	for i, hub := range hubs {
+		u, err := url.Parse(hub)
+		switch {
+		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Fragment != "":
+			return fmt.Errorf("the hub %q is not an http or https URL: write it as in https://hub.example.org/", hub)
+		case u.User != nil: // it would stand in every feed
+			return fmt.Errorf("the URL of the hub on %s has a name or a password in it: leave that out, since feeds show the URL to everybody", u.Host)
+		case slices.Contains(hubs[:i], hub):
+			return fmt.Errorf("the hub %s is given twice: give it once", hub)
+		}
+	}
+	return nil
+}
+
+// Links returns the links from a feed to the hubs (WebSub §4, Discovery).
+func Links(hubs []string) (links []feeds.Link) {
+	for _, hub := range hubs {
+		links = append(links, feeds.Link{Rel: "hub", Href: hub})
+	}
+	return links
+}
+
+// AddLinks adds the links that a topic must have in its header: to each hub, and to itself (WebSub §4, Discovery).
+func AddLinks(h http.Header, hubs []string, topic string) {
+	for _, hub := range hubs {
+		web.AddLink(h, hub, "hub")
+	}
+	if len(hubs) > 0 {
+		web.AddLink(h, topic, "self")
+	}
+}
+
+// Store is what is needed of a store.
+type Store interface {
+	Version(ctx context.Context) (store.Version, error)
+	Collections(ctx context.Context) ([]store.Collection, error)
+}
+
+// Publisher tells hubs of changes. Its fields are set before Run.
+type Publisher struct {
+	Store  Store
+	Hubs   []string                         // as [Validate] allows
+	Topics func(*store.Collection) []string // the URLs of the feeds of a collection; none: hubs are not told of it
+	Logger *slog.Logger
+
+	// Every is how often is looked for changes: what is committed in between is one ping of each topic. The default is a second.
+	Every time.Duration
+	// Backoff is the time before the second of the tries of a ping, growing; the default is a second. There are five.
+	Backoff time.Duration
+	// Within is the time for one try; the default is ten seconds.
+	Within time.Duration
+
+	fetcher *fetch.Fetcher
+	pings   *prometheus.CounterVec
+}
+
+// New returns p with its defaults.
+func New(p Publisher) *Publisher {
+	setDefault(&p.Every, time.Second)
+	setDefault(&p.Backoff, time.Second)
+	setDefault(&p.Within, 10*time.Second)
+	p.fetcher = fetch.Fetcher{Tries: 5, Backoff: p.Backoff, Logger: p.Logger}.WithDefaults()
+	p.pings = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tmshare_hub_pings_total", Help: "Changes of topics that hubs of WebSub were to be told of."}, []string{"hub", "result"})
+	for _, hub := range p.Hubs {
+		p.pings.WithLabelValues(hub, sent)
+		p.pings.WithLabelValues(hub, failed)
+	}
+	return &p
+}
+
+func setDefault(field *time.Duration, value time.Duration) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// The results of pings, in the metrics.
+const (
+	sent   = "sent"
+	failed = "failed"
+)
+
+// Collector returns the metrics.
+func (p *Publisher) Collector() prometheus.Collector { return p.pings }
+
+// Run tells the hubs of changes until ctx ends. Each is told by a goroutine of its own: one that is slow does not delay the others.
+// At first it tells of all topics: nobody knows what changed since the process ended before.
+func (p *Publisher) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, hub := range p.Hubs {
+		all.Go(func() { p.tell(ctx, hub) })
+	}
+	all.Wait()
+}
+
+// state is what tells a state of the log of a collection from others.
+type state struct {
+	epoch uuid.UUID
+	head  uint64
+}
+
+// tell tells one hub. The store is looked at, since commits come from requests, files, subscriptions and other nodes alike.
+func (p *Publisher) tell(ctx context.Context, hub string) {
+	ticks := time.NewTicker(p.Every)
+	defer ticks.Stop()
+	told := map[string]state{} // by collection
+	var last store.Version
+	for known := false; ; {
+		version, err := p.Store.Version(ctx) // before the state: what is later is seen the next time
+		if err == nil && (!known || !last.Same(version)) {
+			var topics []string
+			if topics, err = p.changed(ctx, told); err == nil {
+				last, known = version, true
+				p.pingAll(ctx, hub, topics)
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			p.Logger.Error("hubs are not told of changes: the store cannot be read; it is tried again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+	}
+}
+
+// changed returns the topics of the collections whose log is another than the one that the hub was told of, and notes that.
+func (p *Publisher) changed(ctx context.Context, told map[string]state) (topics []string, err error) {
+	all, err := p.Store.Collections(ctx)
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for i := range all {
+		c := &all[i]
+		some := p.Topics(c)
+		if len(some) == 0 {
+			continue
+		}
+		there[c.Name] = true
+		if now := (state{c.Epoch, c.Head}); told[c.Name] != now {
+			told[c.Name] = now
+			topics = append(topics, some...)
+		}
+	}
+	for name := range told {
+		if !there[name] {
+			delete(told, name)
+		}
+	}
+	return topics, nil
+}
+
+// pingAll tells the hub of topics. Where it does not answer, they are left out: it is told with the next change.
+func (p *Publisher) pingAll(ctx context.Context, hub string, topics []string) {
+	for i, topic := range topics {
+		err := p.ping(ctx, hub, topic)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			p.pings.WithLabelValues(hub, sent).Inc()
+			p.Logger.Debug("hub told", "hub", hub, "topic", topic)
+			continue
+		}
+		lost := 1
+		var e *fetch.Error
+		if !errors.As(err, &e) || e.Transient() { // all others would fare the same
+			lost = len(topics) - i
+		}
+		p.pings.WithLabelValues(hub, failed).Add(float64(lost))
+		p.Logger.Warn("a hub was not told of a change; it is told of the next one. Check that the hub runs, that --hub is its address, and that it takes this topic",
+			"hub", hub, "topic", topic, "topics", lost, "error", err)
+		if lost > 1 {
+			return
+		}
+	}
+}
+
+// ping tells the hub of one topic. WebSub leaves open how that is done (§6, Publishing): this is how hubs of PubSubHubbub 0.3 and 0.4 take it.
+func (p *Publisher) ping(ctx context.Context, hub, topic string) error {
+	at, err := url.Parse(hub)
+	if err != nil {
+		return err
+	}
+	_, _, err = fetch.Do(ctx, p.fetcher, fetch.Request{
+		Method: http.MethodPost, URL: hub, Accept: "*/*", Within: p.Within, Packed: true,
+		Form:     url.Values{"hub.mode": {"publish"}, "hub.url": {topic}, "hub.topic": {topic}},
+		Also:     []int{http.StatusCreated, http.StatusAccepted, http.StatusNonAuthoritativeInfo, http.StatusNoContent, http.StatusResetContent},
+		AllowURL: func(to *url.URL) error { return only(at, to) },
+	}, func(*fetch.Answer) (struct{}, error) { return struct{}{}, nil }) // what it says is not read
+	return err
+}
+
+// only allows no other URL: a redirect may lead into the network of the server, and may lose what is posted.
+func only(hub, to *url.URL) error {
+	if to.String() == hub.String() {
+		return nil
+	}
+	return fmt.Errorf("the hub redirects to %s; if that is right, give --hub %s", to, to)
+}

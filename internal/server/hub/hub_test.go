@@ -1,0 +1,383 @@
+package hub_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/hub"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/docs"
+	"github.com/tmshare/tmshare/internal/testkit/node"
+)
+
+// testHub is a hub that keeps what it is told.
+type testHub struct {
+	*httptest.Server
+	mu     sync.Mutex
+	told   []url.Values
+	tries  int
+	answer func(w http.ResponseWriter, r *http.Request) bool // reports whether it has answered; it may be nil
+}
+
+func newHub(t *testing.T) *testHub {
+	h := &testHub{}
+	h.Server = httptest.NewServer(h)
+	t.Cleanup(h.Close)
+	return h
+}
+
+func (h *testHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	form, err := url.ParseQuery(string(body))
+	h.mu.Lock()
+	h.tries++
+	answer := h.answer
+	h.mu.Unlock()
+	if answer != nil && answer(w, r) {
+		return
+	}
+	if err != nil || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
+		http.Error(w, "what is this?", http.StatusBadRequest)
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.told = append(h.told, form)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (h *testHub) answering(f func(w http.ResponseWriter, r *http.Request) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answer = f
+}
+
+// topics returns how often the hub was told of each topic.
+func (h *testHub) topics() map[string]int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := map[string]int{}
+	for _, form := range h.told {
+		all[form.Get("hub.url")]++
+	}
+	return all
+}
+
+func (h *testHub) tried() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.tries
+}
+
+// log keeps lines.
+type log struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// telling runs a publisher for the collections of a server until the end of the test, or until stop is called.
+func telling(t *testing.T, o *node.Origin, change func(*hub.Publisher), hubs ...*testHub) (p *hub.Publisher, said *log, stop func()) {
+	said = &log{}
+	config := hub.Publisher{
+		Store: o.DB, Every: 5 * time.Millisecond, Backoff: 5 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(said, nil)),
+		Topics: func(c *store.Collection) []string { return []string{o.FeedURL(c.Name)} },
+	}
+	for _, h := range hubs {
+		config.Hubs = append(config.Hubs, h.URL)
+	}
+	if change != nil {
+		change(&config)
+	}
+	p = hub.New(config)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); p.Run(ctx) }()
+	stop = func() {
+		cancel()
+		select {
+		case <-ended:
+		case <-time.After(5 * time.Second):
+			t.Error("the publisher does not end")
+		}
+	}
+	t.Cleanup(stop)
+	return p, said, stop
+}
+
+// pings returns a counter.
+func pings(t *testing.T, p *hub.Publisher, h *testHub, result string) string {
+	t.Helper()
+	r := prometheus.NewRegistry()
+	r.MustRegister(p.Collector())
+	families, err := r.Gather()
+	require.NoError(t, err)
+	for _, m := range families[0].GetMetric() {
+		if m.GetLabel()[0].GetValue() == h.URL && m.GetLabel()[1].GetValue() == result {
+			return fmt.Sprint(m.GetCounter().GetValue())
+		}
+	}
+	return ""
+}
+
+func version(n int) string { return docs.Of(docs.Topics(3, fmt.Sprint("v", n))...) }
+
+// A hub is told of each topic at the start, and of those that change. A burst of commits is few pings.
+func TestHubsAreToldOfChanges(t *testing.T) {
+	t.Parallel()
+	o := node.Publishing(t, version(0))
+	o.Create("other", version(0))
+	h := newHub(t)
+	p, _, _ := telling(t, o, func(p *hub.Publisher) { p.Every = 300 * time.Millisecond }, h)
+	egov, other := o.FeedURL("egov"), o.FeedURL("other")
+	testenv.Eventually(t, func() bool { all := h.topics(); return all[egov] == 1 && all[other] == 1 }, "the start")
+	const commits = 20
+	began := time.Now()
+	for n := range commits {
+		o.Put(version(n + 1))
+	}
+	looks := int(time.Since(began)/(300*time.Millisecond)) + 2
+	testenv.Eventually(t, func() bool { return h.topics()[egov] > 1 }, "a change")
+	time.Sleep(400 * time.Millisecond)
+	assert.LessOrEqual(t, h.topics()[egov], 1+looks, "a burst is one ping each time")
+	assert.Less(t, h.topics()[egov], commits/2)
+	assert.Equal(t, 1, h.topics()[other], "it has not changed")
+	for _, form := range h.told {
+		assert.Equal(t, url.Values{"hub.mode": {"publish"}, "hub.url": {form.Get("hub.url")}, "hub.topic": {form.Get("hub.url")}}, form)
+	}
+	assert.Equal(t, fmt.Sprint(h.tried()), pings(t, p, h, "sent"))
+	assert.Equal(t, "0", pings(t, p, h, "failed"))
+}
+
+// A hub that fails for a while is asked again; nobody waits for that.
+func TestHubsThatFailForAWhile(t *testing.T) {
+	t.Parallel()
+	o := node.Publishing(t, version(0))
+	h := newHub(t)
+	h.answering(func(w http.ResponseWriter, _ *http.Request) bool {
+		if h.tried() > 3 {
+			return false
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	})
+	p, _, _ := telling(t, o, nil, h)
+	testenv.Eventually(t, func() bool { return pings(t, p, h, "sent") == "1" }, "the fourth try")
+	assert.Equal(t, 4, h.tried())
+	assert.Equal(t, "0", pings(t, p, h, "failed"))
+}
+
+// A hub that fails is given up after five tries, for all topics, until the next change.
+func TestHubsThatFail(t *testing.T) {
+	t.Parallel()
+	o := node.Publishing(t, version(0))
+	o.Create("other", version(0))
+	h := newHub(t)
+	h.answering(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.WriteHeader(http.StatusBadGateway)
+		return true
+	})
+	p, said, _ := telling(t, o, nil, h)
+	testenv.Eventually(t, func() bool { return pings(t, p, h, "failed") == "2" }, "the end of the tries")
+	time.Sleep(50 * time.Millisecond)
+	assert.Equal(t, 5, h.tried())
+	assert.Contains(t, said.String(), "Check that the hub runs, that --hub is its address")
+	assert.Contains(t, said.String(), "502")
+	h.answering(nil)
+	o.Put(version(1))
+	testenv.Eventually(t, func() bool { return h.topics()[o.FeedURL("egov")] == 1 }, "the next change")
+}
+
+// A hub that refuses a topic is not asked again for that, but told of the others.
+func TestHubsThatRefuseATopic(t *testing.T) {
+	t.Parallel()
+	o := node.Publishing(t, version(0))
+	o.Create("other", version(0))
+	h := newHub(t)
+	h.answering(func(w http.ResponseWriter, _ *http.Request) bool {
+		if h.tried() == 1 {
+			http.Error(w, strings.Repeat("no ", 1<<20), http.StatusBadRequest)
+			return true
+		}
+		return false
+	})
+	p, _, _ := telling(t, o, nil, h)
+	testenv.Eventually(t, func() bool { return pings(t, p, h, "sent") == "1" && pings(t, p, h, "failed") == "1" }, "both")
+	assert.Equal(t, 2, h.tried())
+}
+
+// Redirects are not followed, wherever they lead.
+func TestHubsThatRedirect(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		o := node.Publishing(t, version(0))
+		inside := newHub(t)
+		h := newHub(t)
+		for _, to := range []string{inside.URL + "/", h.URL + "/elsewhere", "file:///etc/passwd"} {
+			h.answering(func(w http.ResponseWriter, r *http.Request) bool {
+				http.Redirect(w, r, to, status)
+				return true
+			})
+			before := h.tried()
+			p, said, stop := telling(t, o, nil, h)
+			testenv.Eventually(t, func() bool { return pings(t, p, h, "failed") == "1" }, to)
+			stop()
+			assert.Equal(t, before+1, h.tried(), "%d %s", status, to)
+			assert.Contains(t, said.String(), "give --hub "+to)
+		}
+		assert.Zero(t, inside.tried())
+	}
+}
+
+// A hub that does not answer delays neither the other hub nor commits, and the publisher ends at once.
+func TestHubsThatDoNotAnswer(t *testing.T) {
+	t.Parallel()
+	o := node.Publishing(t, version(0))
+	slow, quick := newHub(t), newHub(t)
+	release := make(chan struct{})
+	slow.answering(func(_ http.ResponseWriter, r *http.Request) bool {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+		return true
+	})
+	t.Cleanup(func() { close(release) })
+	p, _, stop := telling(t, o, func(p *hub.Publisher) { p.Within = time.Hour }, slow, quick)
+	testenv.Eventually(t, func() bool { return slow.tried() == 1 }, "the slow hub is asked")
+	o.Put(version(1))
+	testenv.Eventually(t, func() bool { return quick.topics()[o.FeedURL("egov")] == 2 }, "the other hub")
+	stop()
+	assert.Equal(t, "0", pings(t, p, slow, "failed"), "it was not the hub that failed")
+	assert.Equal(t, 1, slow.tried())
+}
+
+// Whoever was killed before the hub was told tells it at the next start.
+func TestHubsAreToldOfWhatChangedBefore(t *testing.T) {
+	t.Parallel()
+	o := node.Publishing(t, version(0))
+	h := newHub(t)
+	_, _, stop := telling(t, o, nil, h)
+	testenv.Eventually(t, func() bool { return len(h.topics()) == 1 }, "the start")
+	stop()
+	told := h.topics()[o.FeedURL("egov")]
+	o.Put(version(1))
+	time.Sleep(20 * time.Millisecond)
+	require.Equal(t, told, h.topics()[o.FeedURL("egov")], "nobody tells")
+	telling(t, o, nil, h)
+	testenv.Eventually(t, func() bool { return h.topics()[o.FeedURL("egov")] == told+1 }, "the next start")
+}
+
+// What takes too long is a failure.
+func TestPingsHaveATime(t *testing.T) {
+	t.Parallel()
+	o := node.Publishing(t, version(0))
+	h := newHub(t)
+	h.answering(func(_ http.ResponseWriter, r *http.Request) bool {
+		<-r.Context().Done()
+		return true
+	})
+	p, said, _ := telling(t, o, func(p *hub.Publisher) { p.Within = 50 * time.Millisecond }, h)
+	testenv.Eventually(t, func() bool { return pings(t, p, h, "failed") == "1" }, "the end of the tries")
+	assert.Contains(t, said.String(), "within 50ms")
+}
+
+// A server names its hubs in the documents that they are told of, and nowhere else; and none where only some may read.
+func TestFeedsNameTheirHubs(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	var plain, closed *node.Origin
+	withHub := func(c *server.Config) { c.Hubs = []string{h.URL}; c.DocumentSize = 2 }
+	plain = node.Publishing(t, version(0), withHub)
+	closed = node.Publishing(t, version(0), withHub, func(c *server.Config) { c.ReadTokens = map[string][]string{"egov": {"a token that is long"}} })
+	for _, o := range []*node.Origin{plain, closed} {
+		require.NoError(t, o.Server.Start())
+	}
+	for _, topic := range []string{plain.FeedURL("egov"), plain.RecordsURL("egov", "/records")} {
+		a, err := http.Get(topic)
+		require.NoError(t, err)
+		feed, err := feeds.Decode(a.Body, topic, feeds.Limits{})
+		a.Body.Close()
+		require.NoError(t, err)
+		link, ok := feed.Link("hub")
+		assert.True(t, ok)
+		assert.Equal(t, h.URL, strings.TrimSuffix(link.Href, "/"))
+		self, _ := feed.Link("self")
+		assert.Equal(t, topic, self.Href)
+		header := strings.Join(a.Header.Values("Link"), ", ")
+		assert.Contains(t, header, "<"+h.URL+`>; rel="hub"`)
+		assert.Contains(t, header, "<"+topic+`>; rel="self"`)
+		assert.Equal(t, 1, strings.Count(header, `rel="self"`))
+
+		before, ok := feed.Link("prev-archive")
+		require.True(t, ok)
+		archive, err := http.Get(before.Href)
+		require.NoError(t, err)
+		b, err := io.ReadAll(archive.Body)
+		archive.Body.Close()
+		require.NoError(t, err)
+		assert.NotContains(t, string(b), h.URL)
+		assert.NotContains(t, strings.Join(archive.Header.Values("Link"), ""), h.URL)
+		testenv.Eventually(t, func() bool { return h.topics()[topic] > 0 }, topic)
+	}
+	r, err := http.NewRequest(http.MethodGet, closed.FeedURL("egov"), nil)
+	require.NoError(t, err)
+	r.Header.Set("Authorization", "Bearer a token that is long")
+	a, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer a.Body.Close()
+	b, err := io.ReadAll(a.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, a.StatusCode)
+	assert.NotContains(t, string(b), h.URL)
+	assert.NotContains(t, strings.Join(a.Header.Values("Link"), ""), h.URL)
+
+	was := plain.Server
+	count := h.topics()[plain.FeedURL("egov")]
+	plain.Put(version(1))
+	testenv.Eventually(t, func() bool { return h.topics()[plain.FeedURL("egov")] > count }, "a change")
+	was.Close()
+	all := h.topics()
+	assert.Len(t, all, 2, "nothing is said of the closed collection: %v", all)
+}
+
+func TestHubsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, hubs := range [][]string{
+		{"hub.example.org"}, {"ftp://hub.example.org/"}, {"http://"}, {"https://user:secret@hub.example.org/"}, {"https://hub.example.org/#x"},
+		{"https://hub.example.org/", "https://hub.example.org/"}, {"http://a/", "http://b/", "http://c/", "http://d/", "http://e/", "http://f/"},
+	} {
+		err := hub.Validate(hubs)
+		if assert.Error(t, err, "%q", hubs) {
+			assert.NotContains(t, err.Error(), "secret")
+		}
+	}
+	assert.NoError(t, hub.Validate([]string{"https://hub.example.org/", "http://127.0.0.1:8090/hub?x=y"}))
+}
