@@ -200,7 +200,7 @@ func (p *Publisher) commitFirst(ctx context.Context, pub *Publication, was *stor
 	start := p.Now()
 	shown := p.Begin(pub.Collection)
 	defer shown()
-	c, err := p.Store.FillCollection(ctx, pub.Collection, store.Attributed{Source: named, Author: pub.Author, Note: pub.Note}, pub.allowed)
+	c, err := p.Store.FillCollection(ctx, pub.Collection, store.First{Source: named, Author: pub.Author, Note: pub.Note, Snapshot: true}, pub.allowed)
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +257,7 @@ func (p *Publisher) Create(ctx context.Context, c store.Collection, uri string, 
 	}
 	shown := p.Begin(c.Name)
 	defer shown()
-	created, err := p.Store.CreateCollection(ctx, c, named, func(records int) {
+	created, err := p.Store.CreateCollection(ctx, c, store.First{Source: named, Snapshot: true}, func(records int) {
 		p.Logger.Debug("importing", "collection", c.Name, "records", records)
 	})
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,6 +20,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // Errors that callers tell apart.
@@ -92,17 +95,11 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 	c.OldRecords = new(uint64)
 	c.Created = db.now().UTC().Truncate(time.Microsecond)
 	c.Updated = c.Created
-	err = db.load(ctx, c.SourceKey(), fragment.Records(src), func(l Loading) {
+	snapshot, err := db.fill(ctx, &c, src, func(l Loading) {
 		if progress != nil && l.Rows == 0 {
 			progress(l.Records)
 		}
 	})
-	if err == nil {
-		err = db.loadLog(ctx, &c, src)
-	}
-	if err == nil {
-		err = db.hashWhole(ctx, &c)
-	}
 	if err == nil {
 		err = db.rows.Update(ctx, func(t *txn.Tx) error {
 			if err := absent(t, c.Name); err != nil {
@@ -111,10 +108,11 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 			if err := inputs.Begin(t, &c); err != nil {
 				return err
 			}
-			return collections.Put(t, &c)
+			return putFilled(t, &c, snapshot)
 		})
 	}
 	if err != nil {
+		os.RemoveAll(db.snapshotFolder(&c))
 		return nil, errors.Join(err, db.deleteRows(ctx, &c))
 	}
 	return &c, nil
@@ -137,10 +135,60 @@ func absent(t *txn.Tx, name string) error {
 	return err
 }
 
-// Attributed is a source whose first entries in a log say who published it, and why.
-type Attributed struct {
+// First is the first version of a collection.
+type First struct {
 	fragment.Source
-	Author, Note string
+	Author, Note string // who published it, and why: the first entries in the log say so
+
+	// Snapshot says that the first snapshot is written while the rows are, and shows with them. Several
+	// goroutines read the source then. Where it cannot be written there is none yet.
+	Snapshot bool
+}
+
+// fill writes the rows of a collection that nothing shows yet, and its first snapshot if that is wanted.
+func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source, progress func(Loading)) (snapshot *Snapshot, err error) {
+	first, _ := src.(First)
+	snapshotting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var writing sync.WaitGroup
+	if first.Snapshot {
+		files, sp := db.snapshotFiles(c), c.SP
+		writing.Go(func() {
+			snapshot, _ = files.Write(snapshotting, func(w io.Writer, version xtm.Version) error { // TakeSnapshot says what is wrong
+				return fragment.WriteSnapshot(w, first.Source, fragment.Form{Version: version, SP: sp})
+			})
+		})
+	}
+	if err = db.load(ctx, c.SourceKey(), fragment.Records(src), progress); err == nil {
+		err = db.loadLog(ctx, c, src)
+	}
+	if err == nil {
+		err = db.hashWhole(ctx, c)
+	}
+	if err != nil {
+		cancel()
+	}
+	writing.Wait()
+	if snapshot == nil {
+		return nil, err
+	}
+	if err == nil {
+		err = db.rows.View(ctx, func(t *txn.Tx) error { return snapshot.State(t, c) })
+	}
+	if err != nil {
+		db.removeSnapshot(c, snapshot)
+	}
+	return snapshot, err
+}
+
+// putFilled writes the row of a collection whose other rows are there, and lists its first snapshot.
+func putFilled(t *txn.Tx, c *Collection, snapshot *Snapshot) error {
+	if snapshot != nil {
+		if err := snapshot.List(t, c); err != nil {
+			return err
+		}
+	}
+	return collections.Put(t, c)
 }
 
 // loadLog writes the first entries of a collection that nothing shows yet.
@@ -152,7 +200,7 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) e
 	defer bulk.Cancel()
 	first := c.Head + 1
 	var last *Entry
-	by, _ := src.(Attributed)
+	by, _ := src.(First)
 	for t, err := range src.Topics() {
 		if err == nil {
 			err = context.Cause(ctx)
@@ -204,12 +252,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	if filled.Number, err = records.NextNumber(ctx, db.rows); err != nil { // rows of its own, that nothing shows yet
 		return nil, err
 	}
-	if err = db.load(ctx, filled.SourceKey(), fragment.Records(src), nil); err == nil {
-		err = db.loadLog(ctx, &filled, src)
-	}
-	if err == nil {
-		err = db.hashWhole(ctx, &filled)
-	}
+	snapshot, err := db.fill(ctx, &filled, src, nil)
 	if err != nil {
 		return nil, errors.Join(err, db.deleteRows(ctx, &filled))
 	}
@@ -224,11 +267,13 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 				return err
 			}
 		}
-		return collections.Put(t, &filled)
+		return putFilled(t, &filled, snapshot)
 	})
 	unused := &empty
 	if err != nil {
-		unused = &filled
+		if unused = &filled; snapshot != nil {
+			db.removeSnapshot(&filled, snapshot)
+		}
 	}
 	return &filled, errors.Join(err, records.Delete(ctx, db.rows.Engine, unused.SourceKey()), db.deleteLog(ctx, unused))
 }

@@ -383,7 +383,7 @@ func TestEntriesBearAuthorAndNote(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	_, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp}, &merge.Memory{}, nil)
 	require.NoError(t, err)
-	first, err := db.FillCollection(t.Context(), "m", Attributed{mapOf(t, 3), "Alice", "the beginning"})
+	first, err := db.FillCollection(t.Context(), "m", First{Source: mapOf(t, 3), Author: "Alice", Note: "the beginning"})
 	require.NoError(t, err)
 	change := rename(0, 2, "second")
 	change.Author, change.Note = "Bob", "better names"

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,24 +8,23 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/google/uuid"
-	"github.com/klauspost/compress/gzip"
-
-	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/snapshotfiles"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
 
-func (db *DB) snapshotFolder(c *Collection) string {
-	return filepath.Join(db.dir, datafolder.Snapshots, c.Epoch.String())
+func (db *DB) snapshotFolder(c *Collection) string { return string(db.snapshotFiles(c)) }
+
+func (db *DB) snapshotFiles(c *Collection) snapshotfiles.Folder {
+	return snapshotfiles.Folder(filepath.Join(db.dir, datafolder.Snapshots, c.Epoch.String()))
 }
 
 // snapshotFile returns the path of a snapshot's file.
 func (db *DB) snapshotFile(c *Collection, s *Snapshot, version xtm.Version) string {
-	return filepath.Join(db.snapshotFolder(c), s.ID.String()+datafolder.SnapshotExt(version))
+	return db.snapshotFiles(c).Path(s.ID, version)
 }
 
 // TakeSnapshot writes the map as it is now to files, and keeps the newest keep
@@ -50,17 +48,10 @@ func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapsho
 			return err
 		}
 		taken = true
-		digest, err := c.Digest(v.tx)
-		if err != nil {
+		if s, err = db.snapshotFiles(&c).Write(ctx, v.WriteSnapshot); err != nil {
 			return err
 		}
-		s = &Snapshot{ID: uuid.New(), Seq: v.Head, Updated: v.Updated, Topics: v.Topics, Digest: digest, Sizes: map[xtm.Version]int64{}, Ends: map[xtm.Version]uint64{}}
-		for _, version := range Forms {
-			if s.Sizes[version], err = db.writeSnapshotFile(ctx, v, s, version); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.State(v.tx, &c)
 	})
 	if err == nil && !taken {
 		return s, nil
@@ -71,7 +62,9 @@ func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapsho
 		listed, old, err = db.listSnapshot(ctx, &c, s, max(keep, 1))
 	}
 	if err != nil && taken {
-		db.removeSnapshot(&c, s)
+		if s != nil {
+			db.removeSnapshot(&c, s)
+		}
 		err = db.unlessDeleted(context.WithoutCancel(ctx), &c, err)
 	}
 	if err != nil {
@@ -124,7 +117,7 @@ func (db *DB) listSnapshot(ctx context.Context, c *Collection, s *Snapshot, keep
 			listed, old = &all[at], []Snapshot{*s}
 			return nil
 		}
-		if err := t.PutJSON(keys.Sequence(keys.TableSnapshot, c.Number, s.Seq), s); err != nil {
+		if err := s.List(t, c); err != nil {
 			return err
 		}
 		all = slices.Insert(all, at, *s)
@@ -143,60 +136,7 @@ func (db *DB) listSnapshot(ctx context.Context, c *Collection, s *Snapshot, keep
 	return listed, old, err
 }
 
-// removeSnapshot removes the files of a snapshot. What stays behind goes when
-// the store is opened.
-func (db *DB) removeSnapshot(c *Collection, s *Snapshot) {
-	for _, version := range Forms {
-		os.Remove(db.snapshotFile(c, s, version))
-	}
-}
-
-// writeSnapshotFile writes one form under a temporary name, syncs it and renames
-// it into place.
-func (db *DB) writeSnapshotFile(ctx context.Context, v *View, s *Snapshot, version xtm.Version) (size int64, err error) {
-	path := db.snapshotFile(&v.Collection, s, version)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return 0, err
-	}
-	if err := durable.SyncFolder(filepath.Dir(filepath.Dir(path))); err != nil { // the folder may be new
-		return 0, err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "*.tmp")
-	if err != nil {
-		return 0, err
-	}
-	defer func() {
-		f.Close()
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	buffer := bufio.NewWriterSize(f, 64<<10)
-	z := gzip.NewWriter(buffer)
-	if err := v.WriteSnapshot(durable.ContextWriter{Context: ctx, Writer: z}, version); err != nil {
-		return 0, err
-	}
-	if err := z.Close(); err != nil {
-		return 0, err
-	}
-	if err := buffer.Flush(); err != nil {
-		return 0, err
-	}
-	if err := f.Sync(); err != nil {
-		return 0, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	if s.Ends[version], err = collections.GzipEnd(f, info.Size()); err != nil {
-		return 0, err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return 0, err
-	}
-	return info.Size(), durable.SyncFolder(filepath.Dir(path))
-}
+func (db *DB) removeSnapshot(c *Collection, s *Snapshot) { db.snapshotFiles(c).Remove(s.ID) }
 
 // DropLostSnapshots takes those snapshots of a collection off the list of which a file is
 // missing, or another one than was written, and removes what there is of them. It reads only the

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -21,6 +23,18 @@ type Snapshot struct {
 	Digest  string                 `json:",omitempty"` // of the state; "" in snapshots of earlier programs
 	Sizes   map[xtm.Version]int64  // of the files, in bytes
 	Ends    map[xtm.Version]uint64 // of the files: see GzipEnd
+}
+
+// State notes which state of the collection the snapshot has: the present one.
+func (s *Snapshot) State(t *txn.Tx, c *Collection) (err error) {
+	s.Seq, s.Updated, s.Topics = c.Head, c.Updated, c.Topics
+	s.Digest, err = c.Digest(t)
+	return err
+}
+
+// List adds a snapshot to those that are listed.
+func (s *Snapshot) List(t *txn.Tx, c *Collection) error {
+	return t.PutJSON(keys.Sequence(keys.TableSnapshot, c.Number, s.Seq), s)
 }
 
 // ErrLost says that the file of a snapshot is missing, or is another one than was written.

@@ -1,0 +1,62 @@
+package bench_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/bench/synthetic"
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+// BenchmarkFirstPut publishes the first version of a map by HTTP, with its first snapshot, in a server
+// in a process of its own. Its time is compared with what a program would take that did nothing but
+// read the document into a map and then write the same rows to Badger, in the order of their keys:
+// by the clock, where the server has the benefit of a second processor, and in processor time.
+func BenchmarkFirstPut(b *testing.B) {
+	c := synthesize(b, mapSize())
+	document, err := os.ReadFile(c.file)
+	require.NoError(b, err)
+	took, reading, writing := spent{never, never}, spent{never, never}, spent{never, never}
+	peak := float64(0)
+	for b.Loop() {
+		for range rounds() {
+			folder := filepath.Join(b.TempDir(), "data")
+			n := serve(b, folder)
+			peak = max(peak, n.peakDuring(func() { took = took.least(n.firstPut(document, c.topics)) }))
+			n.stop()
+			reading = reading.least(c.readTimed(b))
+			writing = writing.least(spent(writeRows(b, folder)))
+			require.NoError(b, os.RemoveAll(folder))
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(took.clock.Seconds(), "clock-s-to-put")
+	b.ReportMetric(reading.clock.Seconds(), "clock-s-to-read")
+	b.ReportMetric(writing.clock.Seconds(), "clock-s-to-write")
+	rate(b, float64(c.topics), "topics", took.cpu)
+	ratio(b, took.clock.Seconds(), (reading.clock + writing.clock).Seconds(), "clock-of-read+write")
+	ratio(b, took.cpu.Seconds(), (reading.cpu + writing.cpu).Seconds(), "cpu-of-read+write")
+	if peak > 0 {
+		b.ReportMetric(peak/1e6, "peak-MB")
+	}
+}
+
+// firstPut creates a collection and sends its first version.
+func (n *node) firstPut(document []byte, topics int) spent {
+	n.do("PUT", "", bytes.NewReader([]byte(`{"sp":"`+synthetic.Base+`"}`)), http.StatusCreated, "Content-Type", "application/json")
+	start, used := time.Now(), processTime(n.b, n.cmd.Process.Pid)
+	_, answer := n.do("PUT", "", bytes.NewReader(document), http.StatusOK, "Content-Type", "application/x-tm+xml")
+	took := spent{time.Since(start), processTime(n.b, n.cmd.Process.Pid) - used}
+	var p server.Published
+	require.NoError(n.b, json.Unmarshal(answer, &p))
+	require.Equal(n.b, topics, p.Added)
+	require.NotEmpty(n.b, n.document(n.url+"/topicmaps/"+collection+"/snapshots").Entries, "the first snapshot")
+	return took
+}
