@@ -136,6 +136,26 @@ func (m *Memory) Associations() iter.Seq2[*fragment.Association, error] {
 	}
 }
 
+// Aliases implements [Aliased].
+func (m *Memory) Aliases() iter.Seq2[fragment.Ref, error] {
+	return func(yield func(fragment.Ref, error) bool) {
+		for si, ref := range m.bySI {
+			if si != ref && m.refersTo(si) && !yield(si, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *Memory) refersTo(si fragment.Ref) bool {
+	plays := false
+	ascend(&m.playing, string(si)+"\x00", func(key string, _ *fragment.Association) bool {
+		plays = strings.HasPrefix(key, string(si)+"\x00")
+		return false
+	})
+	return plays || m.mentions[si] > 0
+}
+
 // ReifiedTopics implements [Reified].
 func (m *Memory) ReifiedTopics() iter.Seq2[*fragment.Topic, error] {
 	return func(yield func(*fragment.Topic, error) bool) {

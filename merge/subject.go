@@ -181,13 +181,16 @@ func compareRefs(a, b fragment.Ref) int {
 // resolved is what a reference has been found to refer to.
 type resolved struct {
 	ref   fragment.Ref // the merged TopicSI
-	known bool         // the topic has a record
+	known bool         // the topic has a record, or that does not matter
 }
 
 // manyRefs is how many references a view remembers.
 const manyRefs = 1 << 14
 
 func (v *View) resolve(ref fragment.Ref) (resolved, error) {
+	if v.plain {
+		return resolved{ref, true}, nil
+	}
 	if r, ok := v.refs[ref]; ok {
 		return r, nil
 	}

@@ -36,6 +36,10 @@ func (v *View) played(player fragment.Ref, parts []fragment.Part) iter.Seq2[*fra
 			yield(nil, err)
 			return
 		}
+		if v.plain {
+			v.asStated(func(src fragment.Source) iter.Seq2[*fragment.Association, error] { return playedIn(src, player, parts) })(yield)
+			return
+		}
 		s, err := v.subject(false, player)
 		if err != nil {
 			yield(nil, err)
@@ -71,6 +75,14 @@ func (v *View) Associations() iter.Seq2[*fragment.Association, error] {
 		return v.only.Associations()
 	}
 	return func(yield func(*fragment.Association, error) bool) {
+		if err := v.settle(); err != nil {
+			yield(nil, err)
+			return
+		}
+		if v.plain {
+			v.asStated(fragment.Source.Associations)(yield)
+			return
+		}
 		streams := v.streams(fragment.AsInstance, fragment.AsPlayer) // no owner is only a class
 		at := func(s *subject) bool {
 			for a, err := range v.associationsOf(s, streams, func(a *fragment.Association) bool { return owner(a) == s.ref }) {
@@ -90,6 +102,21 @@ func (v *View) Associations() iter.Seq2[*fragment.Association, error] {
 			}
 		}
 		v.withoutRecord(at, func(err error) { yield(nil, err) })
+	}
+}
+
+// asStated iterates over associations of the one source of a plain view, in its order.
+func (v *View) asStated(of func(fragment.Source) iter.Seq2[*fragment.Association, error]) iter.Seq2[*fragment.Association, error] {
+	return func(yield func(*fragment.Association, error) bool) {
+		r := rewriter{v: v}
+		for a, err := range of(v.parts[0].Source) {
+			if err == nil {
+				a = r.settled(r.association(0, a))
+			}
+			if !yield(a, err) || err != nil {
+				return
+			}
+		}
 	}
 }
 

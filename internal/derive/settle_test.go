@@ -201,7 +201,7 @@ type watchedStore struct {
 func (w *watchedStore) Derive(ctx context.Context, name string, n int, decide func(*store.Deriving, merge.State) (*fragment.Change, error)) (*store.Collection, bool, error) {
 	return w.DB.Derive(ctx, name, n, func(d *store.Deriving, state merge.State) (*fragment.Change, error) {
 		for i := range d.Parts {
-			d.Parts[i].Source = watchedSource{d.Parts[i].Source.(records.State), w}
+			d.Parts[i].Source = watchedSource{d.Parts[i].Source.(records.Reading).State, w}
 		}
 		return decide(d, state)
 	})

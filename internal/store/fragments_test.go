@@ -2,8 +2,10 @@ package store
 
 import (
 	"bytes"
+	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -415,6 +417,40 @@ func requireReified(t testing.TB, db *DB, want merge.Reified) {
 		require.Equal(t, listed(t, want.ReifiedAssociations()), listed(t, got.ReifiedAssociations()))
 		return nil
 	}))
+}
+
+// The store knows by which identifiers, other than TopicSIs, its records refer to topics, as a state in memory does.
+func TestAliases(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	for i, refer := range []func(m *merge.Memory, to fragment.Ref){
+		func(*merge.Memory, fragment.Ref) {},
+		func(m *merge.Memory, to fragment.Ref) {
+			require.NoError(t, m.PutAssociation(&fragment.Association{Type: ref(1), Roles: []fragment.Role{{Type: ref(2), Player: to}}}))
+		},
+		func(m *merge.Memory, to fragment.Ref) {
+			require.NoError(t, m.PutAssociation(&fragment.Association{Type: to, Roles: []fragment.Role{{Type: ref(2), Player: ref(3)}}}))
+		},
+		func(m *merge.Memory, to fragment.Ref) {
+			other := named(ref(4), "reified")
+			other.Names[0].Reifier = to
+			require.NoError(t, m.PutTopic(other))
+		},
+	} {
+		want := mapOf(t, 6)
+		two := named(ref(5), "two")
+		two.SubjectIdentifiers = append(two.SubjectIdentifiers, "http://example.org/alias", "http://example.org/unused")
+		require.NoError(t, want.PutTopic(two))
+		refer(want, "http://example.org/alias")
+		name := fmt.Sprint("s", i)
+		subscribe(t, db, name, want)
+		expected := listed(t, want.Aliases())
+		require.Len(t, expected, min(i, 1))
+		require.NoError(t, db.ReadParts(t.Context(), func(parts []Part) error {
+			at := slices.IndexFunc(parts, func(p Part) bool { return p.Name == name })
+			require.Equal(t, expected, listed(t, parts[at].Source.(merge.Aliased).Aliases()))
+			return nil
+		}))
+	}
 }
 
 // The store finds the records in which something is reified, as a state in memory

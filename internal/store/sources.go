@@ -102,7 +102,7 @@ func parts(t *txn.Tx) (all []Part, err error) {
 		if s.State == nil {
 			continue
 		}
-		src, err := rejections.Apply(t, s.Number, records.Of(t, s.Source(s.State)))
+		src, err := rejections.Apply(t, s.Number, records.Read(t, s.Source(s.State)))
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func parts(t *txn.Tx) (all []Part, err error) {
 	own, err := collections.All(t)
 	for i := range own {
 		if len(own[i].DerivedFrom) == 0 && own[i].Replica == nil { // a replica is what its subscription is
-			all = append(all, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Of(t, own[i].SourceKey()), id: own[i].SourceKey()})
+			all = append(all, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Read(t, own[i].SourceKey()), id: own[i].SourceKey()})
 		}
 	}
 	return all, err
