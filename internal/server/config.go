@@ -77,7 +77,7 @@ type Config struct {
 	// A collection without any is for all.
 	ReadTokens map[string][]string
 
-	// Hubs are the URLs of WebSub hubs that are told of changes, five at most. The feeds of collections without ReadTokens name them.
+	// Hubs are the URLs of WebSub hubs that are told of changes, five at most; not of those of collections with ReadTokens.
 	Hubs []string
 
 	// TrustedProxies are the addresses of proxies, beside those of this machine, from which the

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -127,9 +128,12 @@ func (s *Server) sourceOf(v *store.View, lists bool) (*resources.Source, error) 
 }
 
 // writeChanges answers with a document that the log is read for. It is made only for those
-// who do not know it, and where it was not made lately.
-func (s *Server) writeChanges(w http.ResponseWriter, r *http.Request, write func(*resources.Source, io.Writer, *store.View) error) error {
+// who do not know it, and where it was not made lately. Hubs are told when a topic changes.
+func (s *Server) writeChanges(w http.ResponseWriter, r *http.Request, isTopic bool, write func(*resources.Source, io.Writer, *store.View) error) error {
 	return s.source(w, r, false, func(src *resources.Source, v *store.View) error {
+		if isTopic {
+			hub.AddLinks(w.Header(), s.hubsOf(&v.Collection), src.ChangeListURL())
+		}
 		state := stateOf(&v.Collection) + src.Tag() + fmt.Sprint(*v.Changes)
 		for _, set := range src.Sets {
 			state += fmt.Sprint(" ", set.Seq)
@@ -145,11 +149,11 @@ func (s *Server) writeChanges(w http.ResponseWriter, r *http.Request, write func
 }
 
 func (s *Server) changeList(w http.ResponseWriter, r *http.Request) error {
-	return s.writeChanges(w, r, (*resources.Source).WriteChangeList)
+	return s.writeChanges(w, r, true, (*resources.Source).WriteChangeList)
 }
 
 func (s *Server) openChanges(w http.ResponseWriter, r *http.Request) error {
-	return s.writeChanges(w, r, (*resources.Source).WriteOpenChanges)
+	return s.writeChanges(w, r, false, (*resources.Source).WriteOpenChanges)
 }
 
 func (s *Server) writeListed(w http.ResponseWriter, r *http.Request, write func(*resources.Source, io.Writer) error) error {

@@ -78,7 +78,7 @@ func (s *Server) hubsOf(c *store.Collection) []string {
 	return s.Hubs
 }
 
-// topics returns the feeds that hubs are told of.
+// topics returns the documents that hubs are told of.
 func (s *Server) topics(c *store.Collection) (urls []string) {
 	if len(s.hubsOf(c)) == 0 || inputs.CanBeRead(c) != nil {
 		return nil
@@ -86,6 +86,9 @@ func (s *Server) topics(c *store.Collection) (urls []string) {
 	urls = append(urls, s.fragmentsURL(c))
 	if replicas.HasRecords(c) == nil {
 		urls = append(urls, s.recordsURL(c))
+	}
+	if !c.NoResourceSync {
+		urls = append(urls, s.site(c).ChangeListURL())
 	}
 	return urls
 }

@@ -347,6 +347,14 @@ func TestFeedsNameTheirHubs(t *testing.T) {
 		assert.NotContains(t, strings.Join(archive.Header.Values("Link"), ""), h.URL)
 		testenv.Eventually(t, func() bool { return h.topics()[topic] > 0 }, topic)
 	}
+	changes := plain.URL + "/topicmaps/egov/resourcesync/changelist.xml"
+	list, err := http.Get(changes)
+	require.NoError(t, err)
+	list.Body.Close()
+	require.Equal(t, http.StatusOK, list.StatusCode)
+	assert.Equal(t, []string{"<" + h.URL + `>; rel="hub"`, "<" + changes + `>; rel="self"`}, list.Header.Values("Link"))
+	testenv.Eventually(t, func() bool { return h.topics()[changes] > 0 }, changes)
+
 	r, err := http.NewRequest(http.MethodGet, closed.FeedURL("egov"), nil)
 	require.NoError(t, err)
 	r.Header.Set("Authorization", "Bearer a token that is long")
@@ -365,7 +373,7 @@ func TestFeedsNameTheirHubs(t *testing.T) {
 	testenv.Eventually(t, func() bool { return h.topics()[plain.FeedURL("egov")] > count }, "a change")
 	was.Close()
 	all := h.topics()
-	assert.Len(t, all, 2, "nothing is said of the closed collection: %v", all)
+	assert.Len(t, all, 3, "nothing is said of the closed collection: %v", all)
 }
 
 func TestHubsThatAreRefused(t *testing.T) {
