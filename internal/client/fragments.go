@@ -88,7 +88,7 @@ func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragm
 		u.mark.Updated, u.mark.At, u.mark.Relied, u.mark.Unsettled, u.mark.Digest = m.Updated, m.Handled, m.Relied, m.Unsettled, m.Digest
 	}
 	u.source = &tmshare.Source{
-		Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, MaxBytes: c.MaxFeed, Scratch: c.scratch(s), Link: c.links().Data, Bundles: !c.NoBundles,
+		Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, MaxBytes: c.MaxFeed, Scratch: c.scratch(s), Link: c.links().Data, Bundles: !c.NoBundles, Ahead: c.Parallel > 1,
 		Check: func(f *feeds.Feed, at string, recent bool) error {
 			if err := checkPrefix(s, f.ServerSrcLocatorPrefix, at, recent); err != nil || !recent {
 				return err

@@ -42,7 +42,7 @@ func (c *Chain) addFragments(ctx context.Context, d *Document) {
 	}
 }
 
-// bundle returns a document with the fragments in it, nil where that cannot be had. Where more is set, the one behind it is fetched
+// bundle returns a document with the fragments in it, nil where that cannot be had. Where more is set, the one behind it may be fetched
 // while this one is read.
 func (c *Chain) bundle(ctx context.Context, d *Document, more bool) (*feeds.Feed, *fetch.Answer) {
 	now := c.ahead
@@ -54,7 +54,7 @@ func (c *Chain) bundle(ctx context.Context, d *Document, more bool) (*feeds.Feed
 	for older := now.older; ; older = nil { // it comes once
 		select {
 		case url := <-older:
-			if more {
+			if more && c.Ahead {
 				c.ahead = c.begin(ctx, url)
 			}
 			continue

@@ -32,6 +32,7 @@ type Chain struct {
 	// Wants is asked of a document that the server offers with the fragments in it (a bundle) whether these are wanted. If they are,
 	// the documents behind it are read so at once. nil: they are not.
 	Wants func(*Document) bool
+	Ahead bool // the next bundle is fetched while one is read
 
 	id      string // of the feed
 	bundles bool   // documents are read with the fragments in them

@@ -26,7 +26,6 @@ type network struct {
 	stale   map[string][]answer // what caches have, by URL
 	failed  failure             // of a request
 	quiet   bool                // nobody changes anything while others read
-	turn    chan struct{}       // of one place: one request at a time waits for the others
 }
 
 // weather says how many in 1000 answers are wrong, and how.
@@ -81,9 +80,7 @@ func (t *transport) RoundTrip(r *http.Request) (_ *http.Response, err error) {
 	err = errReset // if it fails
 	n := t.from.w.net
 	defer n.catch()
-	n.turn <- struct{}{}
 	synctest.Wait() // what came before is worked off: so the order in which all happens is the same each time
-	<-n.turn
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}

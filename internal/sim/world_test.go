@@ -85,7 +85,7 @@ func run(seed uint64, b breach) (w *world, err error) {
 		seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), breach: b,
 		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
-	w.net = &network{w: w, stale: map[string][]answer{}, turn: make(chan struct{}, 1)}
+	w.net = &network{w: w, stale: map[string][]answer{}}
 	w.dir, err = os.MkdirTemp("", "sim")
 	if err != nil {
 		return w, err

@@ -31,6 +31,7 @@ type Source struct {
 
 	// Bundles says that the fragments are wanted with the documents that list them, where the server has them so, and there are many.
 	Bundles bool
+	Ahead   bool // one is fetched while the one before it is read
 
 	// Link chooses the link to the fragment of an entry.
 	Link func(*feeds.Entry) (feeds.Link, bool)
@@ -178,7 +179,7 @@ func (w *walk) read(ctx context.Context, ref string, allowURL func(*url.URL) err
 	n := &follow.Delta{Log: w.log, Scratch: &w.Scratch, Mark: w.mark}
 	chain := w.chain(w.mark, allowURL)
 	if w.Bundles {
-		chain.Wants = w.wants
+		chain.Wants, chain.Ahead = w.wants, w.Ahead
 	}
 	for d, err := range chain.Documents(ctx, ref, w.mark.ETag) {
 		var broken *follow.BrokenError
