@@ -62,9 +62,9 @@ func compareExports(b *testing.B, db *store.DB, v *store.View, then time.Time, v
 	ratio(b, d.Seconds(), present.Seconds(), "time-of-export-now")
 }
 
-// rename gives a topic other names.
-func rename(b *testing.B, db *store.DB, si string, round int) {
-	_, err := db.Publish(b.Context(), collection, func(_ store.Collection, state merge.State) (*fragment.Change, error) {
+// rename gives a topic other names. It returns the time of the entry.
+func rename(b *testing.B, db *store.DB, si string, round int) time.Time {
+	c, err := db.Publish(b.Context(), collection, func(_ store.Collection, state merge.State) (*fragment.Change, error) {
 		was, err := state.Topic(fragment.Ref(si))
 		if err != nil {
 			return nil, err
@@ -79,4 +79,5 @@ func rename(b *testing.B, db *store.DB, si string, round int) {
 		return &fragment.Change{PutTopics: []*fragment.Topic{&t}, Entries: []fragment.Entry{entry}, Updated: 1}, nil
 	})
 	require.NoError(b, err)
+	return c.Updated
 }
