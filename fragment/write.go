@@ -86,30 +86,73 @@ func WriteSnapshot(w io.Writer, src Source, form Form) error {
 
 // WriteMap is WriteSnapshot, and returns what the version could not carry.
 func WriteMap(w io.Writer, src Source, form Form) (xtm.Losses, error) {
-	f := newWriter(w, src, form)
-	defer f.release()
+	losses, err := writeMap(src, []Document{{w, form}})
+	return losses[0], err
+}
+
+// Document is where a document is written to, and how.
+type Document struct {
+	To   io.Writer
+	Form Form // without ContentOnly
+}
+
+// WriteSnapshots is WriteSnapshot of several documents at the same time: it reads src once.
+func WriteSnapshots(src Source, documents ...Document) error {
+	_, err := writeMap(src, documents)
+	return err
+}
+
+func writeMap(src Source, documents []Document) (losses []xtm.Losses, err error) {
+	all := make(writers, len(documents))
+	for i, d := range documents {
+		all[i] = newWriter(d.To, src, d.Form)
+	}
+	defer func() {
+		for _, f := range all {
+			losses = append(losses, f.enc.Losses())
+			f.release()
+		}
+	}()
 	for t, err := range src.Topics() {
 		if err != nil {
-			return f.enc.Losses(), err
+			return nil, err
 		}
-		f.classes(t.TopicSI())
-		if f.topic(t, f.types); f.err != nil {
-			return f.enc.Losses(), f.err
+		types := all.classes(t.TopicSI())
+		if err := all.each(func(f *writer) { f.topic(t, types) }); err != nil {
+			return nil, err
 		}
 	}
 	for a, err := range src.Associations() {
 		if err != nil {
-			return f.enc.Losses(), err
+			return nil, err
 		}
 		if _, _, ok := a.TypeInstance(); ok && isBare(a) {
 			continue // written as a type of the instance
 		}
-		if f.element(a); f.err != nil {
-			return f.enc.Losses(), f.err
+		if err := all.each(func(f *writer) { f.element(a) }); err != nil {
+			return nil, err
 		}
 	}
-	err := f.close()
-	return f.enc.Losses(), err
+	return nil, all.each(func(f *writer) { f.close() })
+}
+
+// writers write several documents of the same source.
+type writers []*writer
+
+// classes returns the types of a topic that can be written as instanceOf.
+func (all writers) classes(instance Ref) []Ref {
+	all[0].classes(instance)
+	return all[0].types
+}
+
+// each lets all write. It returns the first error.
+func (all writers) each(write func(*writer)) error {
+	for _, f := range all {
+		if write(f); f.err != nil {
+			return f.err
+		}
+	}
+	return nil
 }
 
 // writer writes one document. The first error ends it.
@@ -130,12 +173,12 @@ type writer struct {
 	refs        []xtm.Ref
 }
 
-// writers are kept for reuse: most documents are small, and there may be one for
+// unused are writers that are kept for reuse: most documents are small, and there may be one for
 // each topic of a map.
-var writers = sync.Pool{New: func() any { return new(writer) }}
+var unused = sync.Pool{New: func() any { return new(writer) }}
 
 func newWriter(w io.Writer, src Source, form Form) *writer {
-	f := writers.Get().(*writer)
+	f := unused.Get().(*writer)
 	f.enc.Reset(w, form.Version, tmdm.Locator(form.SP))
 	f.src, f.content, f.err = src, form.ContentOnly, nil
 	if f.written == nil {
@@ -153,7 +196,7 @@ func (f *writer) release() {
 		f.written = nil
 	}
 	clear(f.written)
-	writers.Put(f)
+	unused.Put(f)
 }
 
 func (f *writer) close() error {

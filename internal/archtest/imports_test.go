@@ -58,7 +58,7 @@ var layers = map[string][]string{
 	"internal/store/rejections":    {"tmdm", "fragment", "merge", "internal/store/keys", "internal/store/txn"},
 	"internal/store/sources":       {"fragment", "merge", "internal/statedigest", "internal/store/derived", "internal/store/keys", "internal/store/records", "internal/store/rejections", "internal/store/txn"},
 	"internal/store/datafolder":    {"xtm", "internal/durable", "internal/kv", "internal/kv/badger"},
-	"internal/store/snapshotfiles": {"xtm", "internal/durable", "internal/store/collections", "internal/store/datafolder", "internal/store/rendered"},
+	"internal/store/snapshotfiles": {"xtm", "fragment", "internal/durable", "internal/store/collections", "internal/store/datafolder", "internal/store/rendered"},
 	"internal/store": {"tmdm", "xtm", "fragment", "merge", "internal/xml/patch", "internal/durable", "internal/kv", "internal/kv/badger", "internal/statedigest", "internal/checkpoint",
 		"internal/store/collections", "internal/store/derived", "internal/store/datafolder", "internal/store/inputs", "internal/store/keys", "internal/store/logtree", "internal/store/records", "internal/store/rejections", "internal/store/rendered", "internal/store/replicas", "internal/store/settings", "internal/store/snapshotfiles", "internal/store/sources", "internal/store/txn"},
 	"internal/derive":        {"tmdm", "xtm", "fragment", "merge", "internal/store"},

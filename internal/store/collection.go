@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
-	"github.com/tmshare/tmshare/xtm"
 )
 
 // Errors that callers tell apart.
@@ -154,9 +152,7 @@ func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source, prog
 	if first.Snapshot {
 		files, sp := db.snapshotFiles(c), c.SP
 		writing.Go(func() {
-			snapshot, _ = files.Write(snapshotting, func(w io.Writer, version xtm.Version) error { // TakeSnapshot says what is wrong
-				return fragment.WriteSnapshot(w, first.Source, fragment.Form{Version: version, SP: sp})
-			})
+			snapshot, _ = files.Write(snapshotting, first.Source, sp) // TakeSnapshot says what is wrong
 		})
 	}
 	if err = db.load(ctx, c.SourceKey(), fragment.Records(src), progress); err == nil {

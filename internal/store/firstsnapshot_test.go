@@ -67,7 +67,7 @@ func TestAFirstVersionThatIsGivenUpLeavesNoSnapshot(t *testing.T) {
 	require.Empty(t, snapshotFiles(t, db))
 	require.Empty(t, snapshots(t, db, "empty"))
 
-	for at := range int32(4) { // of the times that the topics are read: for the rows, the log and each form of the snapshot
+	for at := range int32(3) { // of the times that the topics are read: for the rows, the log and the snapshot
 		ctx, src := givenUp(t, at, no)
 		_, err = db.FillCollection(ctx, "empty", First{Source: src, Snapshot: true})
 		require.ErrorIs(t, err, no, "reading %d", at)

@@ -48,7 +48,7 @@ func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapsho
 			return err
 		}
 		taken = true
-		if s, err = db.snapshotFiles(&c).Write(ctx, v.WriteSnapshot); err != nil {
+		if s, err = db.snapshotFiles(&c).Write(ctx, v.Source(), c.SP); err != nil {
 			return err
 		}
 		return s.State(v.tx, &c)

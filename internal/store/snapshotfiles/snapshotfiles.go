@@ -3,17 +3,15 @@ package snapshotfiles
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
@@ -36,73 +34,84 @@ func (f Folder) Remove(snapshot uuid.UUID) {
 	}
 }
 
-// Write writes the files of a new snapshot, of which content writes the forms, each in a goroutine of its
-// own. It returns the snapshot with its ID, Sizes and Ends. After an error there are no files of it.
-func (f Folder) Write(ctx context.Context, content func(w io.Writer, version xtm.Version) error) (*collections.Snapshot, error) {
+// Write writes the files of a new snapshot, which is all of src: a publisher's state with the source locator
+// prefix sp. It returns the snapshot with its ID, Sizes and Ends. After an error there are no files of it.
+func (f Folder) Write(ctx context.Context, src fragment.Source, sp string) (s *collections.Snapshot, err error) {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return nil, err
 	}
 	if err := durable.SyncFolder(filepath.Dir(string(f))); err != nil { // the folder may be new
 		return nil, err
 	}
-	s := &collections.Snapshot{ID: uuid.New(), Sizes: map[xtm.Version]int64{}, Ends: map[xtm.Version]uint64{}}
-	var files [len(rendered.Forms)]written
-	var writing sync.WaitGroup
-	for i, version := range rendered.Forms {
-		writing.Go(func() {
-			files[i] = write(ctx, f.Path(s.ID, version), func(w io.Writer) error { return content(w, version) })
-		})
-	}
-	writing.Wait()
-	var err error
-	for i, version := range rendered.Forms {
-		s.Sizes[version], s.Ends[version] = files[i].size, files[i].end
-		err = cmp.Or(err, files[i].err)
-	}
-	if err == nil {
-		err = durable.SyncFolder(string(f))
-	}
-	if err != nil {
-		f.Remove(s.ID)
-		return nil, err
-	}
-	return s, nil
-}
-
-// written is a file that was written.
-type written struct {
-	size int64
-	end  uint64 // see [collections.GzipEnd]
-	err  error
-}
-
-// write writes a file under a temporary name, syncs it and renames it into place.
-func write(ctx context.Context, path string, content func(io.Writer) error) (w written) {
-	f, err := os.CreateTemp(filepath.Dir(path), "*.tmp")
-	if err != nil {
-		return written{err: err}
-	}
+	s = &collections.Snapshot{ID: uuid.New(), Sizes: map[xtm.Version]int64{}, Ends: map[xtm.Version]uint64{}}
+	var files []*file
 	defer func() {
-		f.Close()
-		if w.err != nil {
-			os.Remove(f.Name())
+		for _, written := range files {
+			written.drop()
+		}
+		if err != nil {
+			f.Remove(s.ID)
+			s = nil
 		}
 	}()
-	buffer := bufio.NewWriterSize(f, 64<<10)
-	z := gzip.NewWriter(buffer)
-	if err := content(durable.ContextWriter{Context: ctx, Writer: z}); err != nil {
-		return written{err: err}
+	var documents []fragment.Document
+	for _, version := range rendered.Forms {
+		next, err := create(string(f))
+		if err != nil {
+			return s, err
+		}
+		files = append(files, next)
+		documents = append(documents, fragment.Document{
+			To: durable.ContextWriter{Context: ctx, Writer: next.packed}, Form: fragment.Form{Version: version, SP: sp},
+		})
 	}
-	if err := errors.Join(z.Close(), buffer.Flush(), f.Sync()); err != nil {
-		return written{err: err}
+	if err := fragment.WriteSnapshots(src, documents...); err != nil {
+		return s, err
+	}
+	for i, version := range rendered.Forms {
+		if s.Sizes[version], s.Ends[version], err = files[i].end(f.Path(s.ID, version)); err != nil {
+			return s, err
+		}
+	}
+	return s, durable.SyncFolder(string(f))
+}
+
+// file is a file that is being written, under a temporary name.
+type file struct {
+	*os.File
+	buffer *bufio.Writer
+	packed *gzip.Writer
+}
+
+func create(folder string) (*file, error) {
+	f, err := os.CreateTemp(folder, "*.tmp")
+	if err != nil {
+		return nil, err
+	}
+	buffer := bufio.NewWriterSize(f, 64<<10)
+	return &file{f, buffer, gzip.NewWriter(buffer)}, nil
+}
+
+// end syncs the file and renames it into place. It returns its size and what [collections.GzipEnd] does.
+func (f *file) end(path string) (size int64, end uint64, err error) {
+	if err := f.packed.Close(); err != nil {
+		return 0, 0, err
+	}
+	if err := errors.Join(f.buffer.Flush(), f.Sync()); err != nil {
+		return 0, 0, err
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return written{err: err}
+		return 0, 0, err
 	}
-	end, err := collections.GzipEnd(f, info.Size())
-	if err != nil {
-		return written{err: err}
+	if end, err = collections.GzipEnd(f.File, info.Size()); err != nil {
+		return 0, 0, err
 	}
-	return written{info.Size(), end, os.Rename(f.Name(), path)}
+	return info.Size(), end, os.Rename(f.Name(), path)
+}
+
+// drop closes the file, and removes it where it has its temporary name still.
+func (f *file) drop() {
+	f.Close()
+	os.Remove(f.Name())
 }
