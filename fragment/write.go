@@ -103,6 +103,7 @@ func WriteSnapshots(src Source, documents ...Document) error {
 }
 
 func writeMap(src Source, documents []Document) (losses []xtm.Losses, err error) {
+	src = InPassing(src)
 	all := make(writers, len(documents))
 	for i, d := range documents {
 		all[i] = newWriter(d.To, src, d.Form)

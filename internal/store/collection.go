@@ -196,8 +196,11 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) e
 	defer bulk.Cancel()
 	first := c.Head + 1
 	var last *Entry
-	by, _ := src.(First)
-	for t, err := range src.Topics() {
+	by, attributed := src.(First)
+	if attributed {
+		src = by.Source
+	}
+	for t, err := range fragment.InPassing(src).Topics() {
 		if err == nil {
 			err = context.Cause(ctx)
 		}
