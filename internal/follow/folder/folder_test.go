@@ -298,15 +298,22 @@ func TestInterruptedRoundGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	r, err := f.Harvest(ctx, &atompmh.Source{Fetcher: c.Fetcher}, feedURL)
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, []int{1, 0}, []int{r.New, len(r.Failed)})
+	require.Empty(t, r.Failed)
 	require.NoError(t, f.Close())
-	c.equals(map[string]string{"a": want["a"]})
+	held := map[string]string{}
+	if r.New > 0 { // else b was asked for before a was stored
+		held["a"] = want["a"]
+	}
+	require.Len(t, held, r.New)
+	c.equals(held)
 
 	s.BreakWith(nil)
 	s.Seen()
-	require.Equal(t, 2, c.round().New)
+	require.Equal(t, 3-r.New, c.round().New)
 	c.equals(want)
-	require.NotContains(t, s.Seen(), "/r/a")
+	if r.New > 0 {
+		require.NotContains(t, s.Seen(), "/r/a")
+	}
 }
 
 // Something that is no file of ours stands where a record's file was: the record gets
