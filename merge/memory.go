@@ -136,15 +136,19 @@ func (m *Memory) Associations() iter.Seq2[*fragment.Association, error] {
 	}
 }
 
-// Aliases implements [Aliased].
-func (m *Memory) Aliases() iter.Seq2[fragment.Ref, error] {
-	return func(yield func(fragment.Ref, error) bool) {
-		for si, ref := range m.bySI {
-			if si != ref && m.refersTo(si) && !yield(si, nil) {
-				return
-			}
+// IsPlain implements [Plain].
+func (m *Memory) IsPlain() (bool, error) {
+	for si, ref := range m.bySI {
+		if si != ref && m.refersTo(si) {
+			return false, nil
 		}
 	}
+	for a := range m.Associations() {
+		if hasEqual(a.Roles, compareRoles) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 func (m *Memory) refersTo(si fragment.Ref) bool {

@@ -47,4 +47,12 @@ func TestOneSourceIsPlainUntilItUsesAnAlias(t *testing.T) {
 	typed.Type = "http://a/uno"
 	require.NoError(t, m.PutAssociation(typed))
 	players(m, false)
+
+	// A role that an association has twice is one in the view.
+	require.NoError(t, m.DeleteAssociation(typed))
+	twice := association("http://a/one")
+	twice.Roles = append(twice.Roles, twice.Roles[0])
+	twice.Canonical()
+	require.NoError(t, m.PutAssociation(twice))
+	players(m, false)
 }

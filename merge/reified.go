@@ -22,24 +22,11 @@ type Reified interface {
 	ReifiedAssociations() iter.Seq2[*fragment.Association, error]
 }
 
-// Aliased is what a source can be as well: one that knows which of its references are no TopicSIs. A topic that has just got another
+// Plain is what a source can be as well: one that knows whether its records say what the view of it says. They do where they refer to
+// topics by TopicSIs alone, and no association has a role twice. A topic that has just got another
 // TopicSI is referred to by the one before, until the topics that do so have changed as well.
-type Aliased interface {
-	// Aliases iterates over the subject identifiers, other than TopicSIs of the source, by which its records refer to topics that have a
-	// record.
-	Aliases() iter.Seq2[fragment.Ref, error]
-}
-
-// isPlain reports whether a source refers to topics by their TopicSIs, and by nothing else. It does not say so of those that are not [Aliased].
-func isPlain(src fragment.Source) (bool, error) {
-	aliased, ok := src.(Aliased)
-	if !ok {
-		return false, nil
-	}
-	for _, err := range aliased.Aliases() {
-		return false, err
-	}
-	return true, nil
+type Plain interface {
+	IsPlain() (bool, error)
 }
 
 func reifiedTopics(src fragment.Source) iter.Seq2[*fragment.Topic, error] {
@@ -87,10 +74,12 @@ func (v *View) settle() error {
 		}
 		v.vocabulary = v.vocabulary || len(s.sis.list) > 1
 	}
-	if len(v.parts) == 1 && v.joined.topics.Len() == 0 {
-		var err error
-		if v.plain, err = isPlain(v.parts[0].Source); err != nil {
-			return err
+	if len(v.parts) == 1 && v.joined.topics.Len() == 0 && len(v.chosen) == 0 {
+		if src, ok := v.parts[0].Source.(Plain); ok {
+			var err error
+			if v.plain, err = src.IsPlain(); err != nil {
+				return err
+			}
 		}
 	}
 	v.settled = true

@@ -176,9 +176,9 @@ func (r *rewriter) association(part int, a *fragment.Association) *fragment.Asso
 	a.Mentions(func(ref fragment.Ref) { r.ref(ref) })
 	for i := range a.Roles {
 		r.ref(a.Roles[i].Player)
-		if i > 0 && compareRoles(a.Roles[i-1], a.Roles[i]) == 0 {
-			r.changed = true // no source should have it
-		}
+	}
+	if hasEqual(a.Roles, compareRoles) {
+		r.changed = true // no source should have it
 	}
 	changed := r.changed
 	r.changed = before || changed

@@ -22,7 +22,7 @@ import (
 // gives types with the records of their instances, so that those of an instance
 // without a record are not in it; sources have records of all instances.
 //
-// One source alone needs no look-ups of references, where it is [Aliased] and all of them are TopicSIs.
+// One source alone that is [Plain] needs no look-ups of references.
 //
 // An item identifier that a document gave to several unequal statements stays
 // with all of them: to find that out would take an index of all. Whoever reads
@@ -57,7 +57,7 @@ type View struct {
 	last *subject                  // the last that was found, identities at least
 
 	settled    bool
-	plain      bool                      // there is one source, and its references are what the view has
+	plain      bool                      // there is one source, and what it says is what the view says
 	kept       *Kept                     // of an earlier view, if its settlements hold for this one
 	joined     Memory                    // a record for each set of reifiers that are one
 	chosen     map[string]fragment.Ref   // reifiers of statements about which the sources disagree, by key

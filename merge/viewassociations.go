@@ -111,7 +111,7 @@ func (v *View) asStated(of func(fragment.Source) iter.Seq2[*fragment.Association
 		r := rewriter{v: v}
 		for a, err := range of(v.parts[0].Source) {
 			if err == nil {
-				a = r.settled(r.association(0, a))
+				a = r.association(0, a)
 			}
 			if !yield(a, err) || err != nil {
 				return

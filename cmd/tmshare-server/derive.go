@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -59,8 +60,14 @@ name to go on without it.
 	cmd.Flags().BoolVar(&expand, "expand", false, "derive from what derived sources are derived from, and follow that")
 	cmd.Flags().StringVar(&data, "data", cli.StateDir("server"), "data `folder` of the server, for --expand")
 	return r.command(cmd, func(ctx context.Context, args []string) error {
-		if len(from) == 0 {
-			return fmt.Errorf("nothing to derive %s from: name collections or subscriptions with --from", args[0])
+		for i := range from {
+			from[i] = strings.TrimSpace(from[i])
+		}
+		if len(from) == 0 || slices.Contains(from, "") {
+			return usage(fmt.Errorf("--from names nothing to derive %s from: give names of collections or subscriptions, with commas between them", args[0]))
+		}
+		if cmd.Flags().Changed("data") && !expand {
+			return usage(errors.New("--data is for --expand: without it, the running server derives in its own data folder; leave --data out"))
 		}
 		if once := slices.Compact(slices.Sorted(slices.Values(from))); len(once) < len(from) {
 			return usage(fmt.Errorf("--from %s names an input twice: name each once", strings.Join(from, ",")))

@@ -190,7 +190,11 @@ func (c *Client) checkNew(ctx context.Context, s *store.Subscription) error {
 	}
 	for i := range all {
 		if o := &all[i]; o.FragmentsFeed == s.FragmentsFeed && formats.Same(o.Format, s.Format) && ProtocolOf(o) == ProtocolOf(s) {
-			return fmt.Errorf("%s is subscribed to already, as %q: use that, or \"unsubscribe %[2]s\" first; --again follows it twice", s.FragmentsFeed, o.Name)
+			again := "; --again follows it twice"
+			if s.Replica {
+				again = ""
+			}
+			return fmt.Errorf("%s is subscribed to already, as %q: use that, or \"unsubscribe %[2]s\" first%s", s.FragmentsFeed, o.Name, again)
 		}
 	}
 	return nil

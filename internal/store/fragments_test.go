@@ -419,8 +419,8 @@ func requireReified(t testing.TB, db *DB, want merge.Reified) {
 	}))
 }
 
-// The store knows by which identifiers, other than TopicSIs, its records refer to topics, as a state in memory does.
-func TestAliases(t *testing.T) {
+// The store knows whether its records refer to topics by TopicSIs alone, as a state in memory does.
+func TestPlainSources(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	for i, refer := range []func(m *merge.Memory, to fragment.Ref){
 		func(*merge.Memory, fragment.Ref) {},
@@ -443,12 +443,14 @@ func TestAliases(t *testing.T) {
 		refer(want, "http://example.org/alias")
 		name := fmt.Sprint("s", i)
 		subscribe(t, db, name, want)
-		expected := listed(t, want.Aliases())
-		require.Len(t, expected, min(i, 1))
+		expected, err := want.IsPlain()
+		require.NoError(t, err)
+		require.Equal(t, i == 0, expected)
 		require.NoError(t, db.ReadParts(t.Context(), func(parts []Part) error {
 			at := slices.IndexFunc(parts, func(p Part) bool { return p.Name == name })
-			require.Equal(t, expected, listed(t, parts[at].Source.(merge.Aliased).Aliases()))
-			return nil
+			plain, err := parts[at].Source.(merge.Plain).IsPlain()
+			require.Equal(t, expected, plain)
+			return err
 		}))
 	}
 }

@@ -61,10 +61,13 @@ func (s Statements) Ensure(ctx context.Context, sp string) (string, error) {
 		}
 	}
 	_, err = s.Store.CreateCollection(ctx, store.Collection{Name: Name, SP: sp}, &merge.Memory{}, nil)
-	if errors.Is(err, store.ErrExists) { // another command was faster
-		return s.Ensure(ctx, "")
+	if !errors.Is(err, store.ErrExists) {
+		return sp, err
 	}
-	return sp, err
+	if has, _, err = Prefix(ctx, s.Store); has == "" && err == nil { // else another command was faster
+		err = fmt.Errorf("the name %q is taken by a collection that cannot be written: remove that with \"tmshare-server collections delete %[1]s\", and derive or replicate it under another name", Name)
+	}
+	return has, err
 }
 
 // choosePrefix returns the prefix that the local statements are to have, where

@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 	"github.com/tmshare/tmshare/internal/testkit/docs"
+	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -134,4 +135,16 @@ func TestPrefixOfLocalStatementsCanBeChosenAsLongAsThereAreNone(t *testing.T) {
 	n.imports(docs.Of(), true)
 	_, err = n.Ensure(t.Context(), made)
 	assert.NoError(t, err, "there are none any more")
+}
+
+// Another collection that has the name is no reason to try for ever.
+func TestTheNameOfLocalStatementsIsTaken(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	for _, c := range []store.Collection{{Name: "egov", SP: "http://egov.example.org/"}, {Name: local.Name, SP: "http://local.example.org/", DerivedFrom: []string{"egov"}}} {
+		_, err := n.db.CreateCollection(t.Context(), c, &merge.Memory{}, nil)
+		require.NoError(t, err)
+	}
+	_, err := n.EditTopic(t.Context(), docs.SI("a"), "", func(*tmdm.TopicMap, *tmdm.Topic) error { return nil })
+	require.ErrorContains(t, err, `the name "local" is taken by a collection that cannot be written`)
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -33,7 +34,11 @@ func Validate(hubs []string) error {
 	for i, hub := range hubs {
 		u, err := url.Parse(hub)
 		switch {
-		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Fragment != "":
+		case err == nil && u.Fragment != "":
+			return fmt.Errorf("the hub %q has a fragment (#%s): leave that out, as it is not sent to a hub", hub, u.Fragment)
+		case err == nil && !validPort(u.Port()):
+			return fmt.Errorf("the hub %q has the port %s: give one from 1 to 65535", hub, u.Port())
+		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 			return fmt.Errorf("the hub %q is not an http or https URL: write it as in https://hub.example.org/", hub)
 		case u.User != nil: // it would stand in every feed
 			return fmt.Errorf("the URL of the hub on %s has a name or a password in it: leave that out, since feeds show the URL to everybody", u.Host)
@@ -42,6 +47,12 @@ func Validate(hubs []string) error {
 		}
 	}
 	return nil
+}
+
+// validPort reports whether a port is possible; "" is that of the scheme.
+func validPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil && n > 0
 }
 
 // Links returns the links from a feed to the hubs (WebSub §4, Discovery).

@@ -387,5 +387,7 @@ func TestHubsThatAreRefused(t *testing.T) {
 			assert.NotContains(t, err.Error(), "secret")
 		}
 	}
+	assert.ErrorContains(t, hub.Validate([]string{"http://127.0.0.1:99999/"}), "port 99999")
+	assert.ErrorContains(t, hub.Validate([]string{"http://127.0.0.1:8090/#a"}), "fragment (#a)")
 	assert.NoError(t, hub.Validate([]string{"https://hub.example.org/", "http://127.0.0.1:8090/hub?x=y"}))
 }

@@ -168,6 +168,17 @@ func KeepsClosed(ctx context.Context, db Store, closed func(name string) bool, n
 	return nil
 }
 
+// localStatements is the name of the collection of the node's own statements, which are written.
+const localStatements = "local"
+
+// CheckName checks the name of a derived collection.
+func CheckName(name string) error {
+	if name == localStatements {
+		return web.Problemf(http.StatusConflict, "%q is the name of the node's own statements, which \"edit\" writes: choose another name", name)
+	}
+	return nil
+}
+
 // Names returns what a collection is derived from, nil for one that is written.
 func Names(c *store.Collection) *[]string {
 	if len(c.DerivedFrom) == 0 {

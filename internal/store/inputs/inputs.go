@@ -150,6 +150,9 @@ func bind(t *txn.Tx, c *collections.Collection, known map[string]source, names [
 // Again binds a derived collection to what has the names of its missing inputs now. Those that are not among names it does without
 // from now on. What the inputs said until now is derived again. All other inputs have to be among names, and no new ones.
 func Again(t *txn.Tx, c *collections.Collection, names []string) error {
+	if len(c.DerivedFrom) == 0 {
+		return &DecidedError{c.Name, true}
+	}
 	known, err := read(t)
 	if err != nil {
 		return err
@@ -163,11 +166,11 @@ func Again(t *txn.Tx, c *collections.Collection, names []string) error {
 		case s.Missing != "":
 			bound = append(bound, s.Name)
 		case !named:
-			return &DecidedError{c.Name}
+			return &DecidedError{c.Name, false}
 		}
 	}
 	if len(names) == 0 || len(names) != len(c.DerivedFrom)-len(dropped) {
-		return &DecidedError{c.Name}
+		return &DecidedError{c.Name, false}
 	}
 	isDropped := func(name string) bool { return slices.Contains(dropped, name) }
 	c.DerivedFrom = slices.DeleteFunc(slices.Clone(c.DerivedFrom), isDropped)
@@ -179,9 +182,15 @@ func Again(t *txn.Tx, c *collections.Collection, names []string) error {
 }
 
 // DecidedError says that a collection cannot be derived from others than it is.
-type DecidedError struct{ Name string }
+type DecidedError struct {
+	Name  string
+	Other bool // it is a collection that is not derived
+}
 
 func (e *DecidedError) Error() string {
+	if e.Other {
+		return fmt.Sprintf("the name %s is taken by a collection that is not derived: choose another name", e.Name)
+	}
 	return fmt.Sprintf("what %s is derived from is decided for ever, but for inputs that are missing; delete it first, or derive another", e.Name)
 }
 
