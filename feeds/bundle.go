@@ -50,8 +50,9 @@ func (d *decoder) content() (found Content, inline []byte, err error) {
 	}
 }
 
+var baseXTM21, paramsXTM21, _ = mime.ParseMediaType(MediaTypeXTM21)
+
 func isXTM21(mediaType string) bool {
 	base, params, err := mime.ParseMediaType(mediaType)
-	ours, version, _ := mime.ParseMediaType(MediaTypeXTM21)
-	return err == nil && base == ours && params["version"] == version["version"]
+	return err == nil && base == baseXTM21 && params["version"] == paramsXTM21["version"]
 }

@@ -3,6 +3,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,9 +100,7 @@ type Publisher struct {
 
 // New returns p with its defaults.
 func New(p Publisher) *Publisher {
-	setDefault(&p.Every, time.Second)
-	setDefault(&p.Backoff, time.Second)
-	setDefault(&p.Within, 10*time.Second)
+	p.Every, p.Backoff, p.Within = cmp.Or(p.Every, time.Second), cmp.Or(p.Backoff, time.Second), cmp.Or(p.Within, 10*time.Second)
 	p.fetcher = fetch.Fetcher{Tries: 5, Backoff: p.Backoff, Logger: p.Logger}.WithDefaults()
 	p.pings = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tmshare_hub_pings_total", Help: "Changes of topics that hubs of WebSub were to be told of."}, []string{"hub", "result"})
 	for _, hub := range p.Hubs {
@@ -109,12 +108,6 @@ func New(p Publisher) *Publisher {
 		p.pings.WithLabelValues(hub, failed)
 	}
 	return &p
-}
-
-func setDefault(field *time.Duration, value time.Duration) {
-	if *field == 0 {
-		*field = value
-	}
 }
 
 // The results of pings, in the metrics.
