@@ -121,7 +121,7 @@ func rate(b *testing.B, amount float64, what string, d time.Duration) {
 	b.ReportMetric(amount/d.Seconds(), what+"/cpu-s")
 }
 
-// ratio reports a figure in terms of a reference. The table of bench/table knows
+// ratio reports a figure in terms of a reference. The table of bench/all knows
 // ratios by their first character.
 func ratio(b *testing.B, figure, reference float64, what string) {
 	b.ReportMetric(figure/reference, "×"+what)

@@ -118,7 +118,7 @@ var layers = map[string][]string{
 	"bench":                      {},
 	"bench/synthetic":            {},
 	"bench/generate":             {"bench/synthetic"},
-	"bench/table":                {},
+	"bench/all":                  {},
 	"internal/testenv":           {},
 	"internal/testedit":          {"tmdm"},
 	"internal/testhostile":       {},

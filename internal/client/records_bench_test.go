@@ -168,7 +168,7 @@ func TestPartialUpdateOfRecordsAsksForTheChangeAlone(t *testing.T) {
 }
 
 // BenchmarkPartialUpdateOfRecords measures a round that brings ten changed records beside
-// 1,000 and beside 100,000 others: "×" is the one beside the other.
+// 1,000 and beside 100,000 others: "×time-of-1000" is the one beside the other.
 func BenchmarkPartialUpdateOfRecords(b *testing.B) {
 	for _, form := range []string{archived, lists} {
 		b.Run(path.Base(form), func(b *testing.B) { benchmarkPartialUpdate(b, form) })
@@ -199,7 +199,7 @@ func benchmarkPartialUpdate(b *testing.B, form string) {
 	for _, size := range sizes {
 		b.ReportMetric(float64(took[size].Microseconds())/1000/rounds, fmt.Sprintf("ms/round-of-%d", size))
 	}
-	b.ReportMetric(float64(took[sizes[1]])/float64(took[sizes[0]]), "×")
+	b.ReportMetric(float64(took[sizes[1]])/float64(took[sizes[0]]), "×time-of-1000")
 }
 
 // BenchmarkBaselineOfRecords measures the first round of a source of 5,000 records, by their
@@ -226,6 +226,6 @@ func BenchmarkBaselineOfRecords(b *testing.B) {
 	for what, t := range took {
 		b.ReportMetric(float64(b.N*size)/t.Seconds(), what+"/s")
 	}
-	b.ReportMetric(float64(took["records"])/float64(took["fragments"]), "records×")
-	b.ReportMetric(float64(took["lists"])/float64(took["fragments"]), "lists×")
+	b.ReportMetric(float64(took["records"])/float64(took["fragments"]), "×records-beside-fragments")
+	b.ReportMetric(float64(took["lists"])/float64(took["fragments"]), "×lists-beside-fragments")
 }

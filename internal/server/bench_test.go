@@ -35,8 +35,8 @@ func BenchmarkRecordsPerChange(b *testing.B) {
 		b.ReportMetric(median(e.posts).Seconds()*1000, fmt.Sprintf("post-%d-ms", e.topics))
 		b.ReportMetric(median(e.gets).Seconds()*1000, fmt.Sprintf("get-%d-ms", e.topics))
 	}
-	b.ReportMetric(median(large.posts).Seconds()/median(small.posts).Seconds(), "x-post-of-1000")
-	b.ReportMetric(median(large.gets).Seconds()/median(small.gets).Seconds(), "x-get-of-1000")
+	b.ReportMetric(median(large.posts).Seconds()/median(small.posts).Seconds(), "×post-of-1000")
+	b.ReportMetric(median(large.gets).Seconds()/median(small.gets).Seconds(), "×get-of-1000")
 }
 
 // recordsEditor changes topics of a map of its own, one after the other.

@@ -61,7 +61,7 @@ func BenchmarkWaiting(b *testing.B) {
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(slices.Max(memory), "KiB/waiting")
-	b.ReportMetric(middle(ratio), "x-p99-without")
+	b.ReportMetric(middle(ratio), "×p99-without")
 	b.ReportMetric(middle(woken), "ms-until-all-know")
 }
 

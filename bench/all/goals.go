@@ -1,0 +1,129 @@
+package main
+
+import (
+	"path"
+	"strconv"
+	"strings"
+)
+
+// goal is what a figure of a benchmark is to be: at most, or at least, so much.
+type goal struct {
+	of      string // the row of docs/performance.md
+	part    string // a pattern of [path.Match] for what follows in the name; all if empty
+	million bool   // it holds with a million topics only
+	unit    string // as the benchmark reports it
+	atMost  float64
+	atLeast float64
+}
+
+// goals are the goals of all benchmarks. docs/performance.md repeats them, and a test compares both.
+var goals = []goal{
+	{of: "Synthetic/Tokenize", unit: "×speed-of-JDK-SAX", atLeast: 4},
+	{of: "Synthetic/Tokenize", unit: "×speed-of-xmllint", atLeast: 4},
+	{of: "Synthetic/Heap", unit: "heap-B/topic", atMost: 700},
+	{of: "Synthetic/Heap", unit: "×heap-of-Ontopia", atMost: 1},
+	{of: "Synthetic/CXTM", unit: "×time-of-Load", atMost: 1.5},
+	{of: "Synthetic/Export", unit: "×speed-of-Load", atLeast: 2},
+	{of: "Synthetic/Fragments", part: "XTM*", unit: "×time-of-Load", atMost: 0.7},
+	{of: "PeakMemory", unit: "peak-B/topic", atMost: 3000},
+	{of: "FirstPut", unit: "×clock-of-read+write", atMost: 1.5},
+	{of: "FirstPut", unit: "×cpu-of-read+write", atMost: 1.5},
+	{of: "FirstPut", million: true, unit: "clock-s-to-put", atMost: 80},
+	{of: "CleanStart", unit: "×read+write", atMost: 1},
+	{of: "CleanStart", unit: "×cpu-of-read+write", atMost: 1.3},
+	{of: "CleanStart", million: true, unit: "s/clean-start", atMost: 60},
+	{of: "CleanStart", unit: "peak-MB", atMost: 200},
+	{of: "CleanStart", million: true, unit: "peak-MB", atMost: 500},
+	{of: "PutUnchanged", unit: "×clock-of-Load", atMost: 2},
+	{of: "PutUnchanged", unit: "×time-of-Load", atMost: 2},
+	{of: "Post", unit: "×time-of-1k-topics", atMost: 1.5},
+	{of: "PostBatches", unit: "×raw", atLeast: 0.5},
+	{of: "Apply", unit: "×raw", atLeast: 0.35},
+	{of: "PartialUpdate", unit: "ms/large", atMost: 100},
+	{of: "PartialUpdate", unit: "peak-MB/large", atMost: 60},
+	{of: "LongFeed", unit: "peak-MB/many", atMost: 200},
+	{of: "Latency", unit: "×latency-of-requests", atMost: 1.2},
+	{of: "Latency", unit: "requests", atMost: 150},
+	{of: "Push", unit: "ms/p99", atMost: 100},
+	{of: "Waiting", unit: "KiB/waiting", atMost: 32},
+	{of: "Waiting", unit: "×p99-without", atMost: 1.5},
+	{of: "Export", unit: "×time-of-xtm.Write", atMost: 2},
+	{of: "ExportAt", unit: "×time-of-export-now", atMost: 1.5},
+	{of: "VerifyFull", unit: "×reading-both-sides", atMost: 1.5},
+	{of: "VerifyFull", unit: "peak-MB", atMost: 200},
+	{of: "Disk", unit: "×map-gzipped", atMost: 4},
+	{of: "Serving", part: "Archive", unit: "×requests/s-of-nginx", atLeast: 0.6},
+	{of: "Serving", part: "Archive", unit: "×requests/cpu-s-of-nginx", atLeast: 0.6},
+	{of: "Serving", part: "*/304", unit: "×requests/cpu-s-of-nginx", atLeast: 0.7},
+	{of: "ResourceList", unit: "×requests/s-of-nginx", atLeast: 0.5},
+	{of: "ResourceList", unit: "×requests/cpu-s-of-nginx", atLeast: 0.5},
+	{of: "ServingMemory", unit: "RssAnon-MB", atMost: 500},
+	{of: "ServingMemory", unit: "×RssAnon-of-a-tenth-of-the-changes", atMost: 1.2},
+	{of: "ReplicaChain", unit: "×bytes-of-first-hop", atMost: 1.1},
+	{of: "Derive", unit: "×name-of-1k-topics", atMost: 1.5},
+	{of: "Derive", unit: "×reified-of-1k-topics", atMost: 1.5},
+	{of: "Derive", unit: "×new-of-1k-topics", atMost: 1.5},
+	{of: "Derive", unit: "peak-MB", atMost: 300},
+	{of: "DeriveCatchUp", unit: "×speed-of-subscription", atLeast: 0.5},
+	{of: "Delta", unit: "×speed-of-Token", atLeast: 0.5},
+	{of: "BaselineByDump", unit: "×speed-of-single-requests", atLeast: 5},
+	{of: "RecordsPerChange", unit: "×post-of-1000", atMost: 1.5},
+	{of: "RecordsPerChange", unit: "×get-of-1000", atMost: 1.5},
+	{of: "PartialUpdateOfRecords", unit: "×time-of-1000", atMost: 1.5},
+}
+
+// String says the goal as docs/performance.md does.
+func (g *goal) String() string {
+	var s strings.Builder
+	if g.part != "" {
+		s.WriteString("`" + g.part + "` ")
+	}
+	s.WriteString(g.bound() + " " + words(g.unit))
+	if g.million {
+		s.WriteString(" with a million topics")
+	}
+	return s.String()
+}
+
+// bound says how much it is to be.
+func (g *goal) bound() string {
+	if g.atLeast > 0 {
+		return "≥ " + strconv.FormatFloat(g.atLeast, 'g', -1, 64)
+	}
+	return "≤ " + strconv.FormatFloat(g.atMost, 'g', -1, 64)
+}
+
+func (g *goal) met(figure float64) bool {
+	return figure >= g.atLeast && (g.atMost == 0 || figure <= g.atMost)
+}
+
+// goalOf returns the goal of a figure of a row, nil if it has none. One for a million topics comes before one for any number.
+func goalOf(row, unit string) (found *goal) {
+	for i := range goals {
+		if g := &goals[i]; g.holds(row, unit) && (found == nil || g.million) {
+			found = g
+		}
+	}
+	return found
+}
+
+func (g *goal) holds(row, unit string) bool {
+	name, million := strings.CutSuffix(row, aMillion)
+	if real, ok := strings.CutPrefix(name, "Mondial/"); ok { // the same flows
+		name = "Synthetic/" + real
+	}
+	part, ok := strings.CutPrefix(name+"/", g.of+"/")
+	if !ok || g.unit != unit || g.million && !million {
+		return false
+	}
+	matches, err := path.Match(g.part, strings.TrimSuffix(part, "/"))
+	return g.part == "" || err == nil && matches
+}
+
+// words turns a unit into words. Ratios are told by their first character.
+func words(unit string) string {
+	if of, ok := strings.CutPrefix(unit, "×"); ok {
+		return "× " + strings.NewReplacer("cpu-s-", "cpu-s ", "-", " ").Replace(of)
+	}
+	return unit
+}

@@ -1,0 +1,61 @@
+package main
+
+// run is one benchmark, with what it is run with.
+type run struct {
+	in, name string // the folder of its package, and what follows "Benchmark" in its name
+	million  bool   // it takes a map of a million topics
+	topics   bool   // it takes -topics
+	flags    []string
+}
+
+// runs are all benchmarks of docs/performance.md, in the order of the table.
+//
+// Of those that take a million topics, the table has the ones whose goal names a million. Left out are Post, PeakMemory,
+// VerifyFull, ServingMemory and ResourceList, which take minutes each and show little that 100,000 topics do not.
+var runs = []run{
+	{in: "bench", name: "Synthetic", topics: true},
+	{in: "bench", name: "Mondial"},
+	{in: "bench", name: "SmallDocument"},
+	{in: "bench", name: "PeakMemory", topics: true},
+	{in: "bench", name: "FirstPut", topics: true, flags: []string{"-rounds", "2"}},
+	{in: "bench", name: "CleanStart", topics: true, flags: []string{"-test.benchtime", "2x"}},
+	{in: "bench", name: "PutUnchanged", topics: true},
+	{in: "bench", name: "Post", topics: true},
+	{in: "internal/store", name: "PostBatches", topics: true, flags: []string{"-topics", "10000", "-test.benchtime", "2x"}},
+	{in: "internal/store", name: "Apply", topics: true, flags: []string{"-topics", "10000", "-test.benchtime", "3x"}},
+	{in: "bench", name: "PartialUpdate", topics: true},
+	{in: "bench", name: "Latency", topics: true, flags: []string{"-rounds", "1"}},
+	{in: "bench", name: "Push"},
+	{in: "internal/server", name: "Waiting", flags: []string{"-test.benchtime", "5x"}},
+	{in: "bench", name: "Export", topics: true},
+	{in: "bench", name: "ExportAt", topics: true},
+	{in: "bench", name: "VerifyFull", topics: true},
+	{in: "bench", name: "Disk", topics: true},
+	{in: "bench", name: "Serving", flags: []string{"-seconds", "3"}},
+	{in: "bench", name: "ResourceList", topics: true, flags: []string{"-seconds", "2"}},
+	{in: "bench", name: "ServingMemory", topics: true},
+	{in: "bench", name: "ReplicaChain", flags: []string{"-topics", "10000"}},
+	{in: "bench", name: "Derive", flags: []string{"-topics", "10000"}},
+	{in: "bench", name: "DeriveCatchUp"},
+	{in: "internal/follow/folder", name: "Delta", flags: []string{"-test.benchtime", "3x"}},
+	{in: "internal/follow/folder", name: "BaselineByDump", flags: []string{"-test.short"}},
+	{in: "internal/server", name: "RecordsPerChange", flags: []string{"-test.benchtime", "300x"}},
+	{in: "internal/client", name: "PartialUpdateOfRecords"},
+	{in: "internal/client", name: "BaselineOfRecords"},
+	{in: "internal/xml/patch", name: "Make", flags: []string{"-test.benchtime", "10x"}},
+	{in: "bench", name: "LongFeed", million: true},
+	{in: "bench", name: "PartialUpdate", million: true},
+	{in: "bench", name: "CleanStart", million: true},
+	{in: "bench", name: "FirstPut", million: true, flags: []string{"-topics", "1000000", "-rounds", "1"}},
+}
+
+// aMillion follows the names of those rows that are of a million topics.
+const aMillion = ", a million topics"
+
+// row is the name of the row of a benchmark in the table, or the beginning of it.
+func (r *run) row(benchmark string) string {
+	if r.million {
+		return benchmark + aMillion
+	}
+	return benchmark
+}
