@@ -14,12 +14,14 @@ import (
 
 // NameClaim returns the claim for a name of topic.
 func NameClaim(sp string, topic Ref, n *Name) tmdm.Locator {
-	return claim(sp, "name", nameKey(topic, n))
+	var buffer claimBuffer
+	return claim(sp, "name", appendName(buffer[:0], topic, n))
 }
 
 // VariantClaim returns the claim for a variant of a name of topic.
 func VariantClaim(sp string, topic Ref, n *Name, v *Variant) tmdm.Locator {
-	e := nameKey(topic, n)
+	var buffer claimBuffer
+	e := appendName(buffer[:0], topic, n)
 	e.text(v.Value)
 	e.text(datatype(v.Datatype))
 	e.locators(v.Scope)
@@ -28,7 +30,8 @@ func VariantClaim(sp string, topic Ref, n *Name, v *Variant) tmdm.Locator {
 
 // OccurrenceClaim returns the claim for an occurrence of topic.
 func OccurrenceClaim(sp string, topic Ref, o *Occurrence) tmdm.Locator {
-	var e encoder
+	var buffer claimBuffer
+	e := encoder(buffer[:0])
 	e.text(string(topic))
 	e.text(o.Value)
 	e.text(datatype(o.Datatype))
@@ -43,8 +46,7 @@ func AssociationClaim(sp string, a *Association) tmdm.Locator {
 	return claim(sp, "association", key[:])
 }
 
-func nameKey(topic Ref, n *Name) encoder {
-	var e encoder
+func appendName(e encoder, topic Ref, n *Name) encoder {
 	e.text(string(topic))
 	e.text(n.Value)
 	e.text(string(n.Type))
@@ -52,7 +54,12 @@ func nameKey(topic Ref, n *Name) encoder {
 	return e
 }
 
+// claimBuffer has space for most keys of claims, on the stack: there is a claim for each statement of a map.
+type claimBuffer [512]byte
+
 func claim(sp, kind string, key encoder) tmdm.Locator {
 	sum := sha256.Sum256(key)
-	return tmdm.Locator(sp + kind + "-" + base32lower.EncodeToString(sum[:16]))
+	var name [26]byte
+	base32lower.Encode(name[:], sum[:16])
+	return tmdm.Locator(sp + kind + "-" + string(name[:]))
 }

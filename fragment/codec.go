@@ -134,39 +134,9 @@ func appendTopicContent(e encoder, t *Topic) encoder {
 
 // UnmarshalTopic reads the stored form of a topic.
 func UnmarshalTopic(b []byte) (*Topic, error) {
-	if len(b) == 0 {
-		return nil, ErrCorrupt
-	}
-	t := &Topic{Provisional: b[0]&1 != 0}
-	outer := decoder{rest: string(b[1:])}
-	d := decoder{rest: outer.text()}
-	t.SubjectIdentifiers, t.SubjectLocators = d.locators(), d.locators()
-	t.Names = list[Name](&d)
-	for i := range t.Names {
-		n := &t.Names[i]
-		n.Value, n.Type, n.Scope, n.Reifier = d.text(), d.locator(), d.locators(), d.locator()
-		n.Variants = list[Variant](&d)
-		for j := range n.Variants {
-			v := &n.Variants[j]
-			v.Value, v.Datatype, v.Scope, v.Reifier = d.text(), d.text(), d.locators(), d.locator()
-		}
-	}
-	t.Occurrences = list[Occurrence](&d)
-	for i := range t.Occurrences {
-		o := &t.Occurrences[i]
-		o.Value, o.Datatype, o.Type, o.Scope, o.Reifier = d.text(), d.text(), d.locator(), d.locators(), d.locator()
-	}
-	for i := range t.Names {
-		t.Names[i].ItemIdentifiers = outer.locators()
-		for j := range t.Names[i].Variants {
-			t.Names[i].Variants[j].ItemIdentifiers = outer.locators()
-		}
-	}
-	for i := range t.Occurrences {
-		t.Occurrences[i].ItemIdentifiers = outer.locators()
-	}
-	if !d.done() || !outer.done() || len(t.SubjectIdentifiers) == 0 {
-		return nil, ErrCorrupt
+	t := &Topic{}
+	if err := new(Decoder).decodeTopic(b, t); err != nil {
+		return nil, err
 	}
 	return t, nil
 }
@@ -207,20 +177,9 @@ func appendAssociationContent(e encoder, a *Association) encoder {
 
 // UnmarshalAssociation reads the stored form of an association.
 func UnmarshalAssociation(b []byte) (*Association, error) {
-	outer := decoder{rest: string(b)}
-	d := decoder{rest: outer.text()}
-	a := &Association{Type: d.locator(), Scope: d.locators(), Reifier: d.locator()}
-	a.Roles = list[Role](&d)
-	for i := range a.Roles {
-		r := &a.Roles[i]
-		r.Type, r.Player, r.Reifier = d.locator(), d.locator(), d.locator()
-	}
-	a.ItemIdentifiers = outer.locators()
-	for i := range a.Roles {
-		a.Roles[i].ItemIdentifiers = outer.locators()
-	}
-	if !d.done() || !outer.done() || len(a.Roles) == 0 {
-		return nil, ErrCorrupt
+	a := &Association{}
+	if err := new(Decoder).decodeAssociation(b, a); err != nil {
+		return nil, err
 	}
 	return a, nil
 }
@@ -245,53 +204,4 @@ func (e *encoder) locators(list []tmdm.Locator) {
 	for _, l := range list {
 		e.text(string(l))
 	}
-}
-
-// decoder reads from a string, so that what it returns shares its memory.
-type decoder struct {
-	rest string
-	bad  bool
-}
-
-func (d *decoder) done() bool { return !d.bad && d.rest == "" }
-
-// count reads a number of things of at least one byte each.
-func (d *decoder) count() int {
-	var n uint64
-	for i := 0; i < len(d.rest) && i < binary.MaxVarintLen64; i++ {
-		n |= uint64(d.rest[i]&0x7F) << (7 * i)
-		if d.rest[i] < 0x80 {
-			d.rest = d.rest[i+1:]
-			if n > uint64(len(d.rest)) {
-				break
-			}
-			return int(n)
-		}
-	}
-	d.bad, d.rest = true, ""
-	return 0
-}
-
-func (d *decoder) text() string {
-	n := d.count()
-	s := d.rest[:n]
-	d.rest = d.rest[n:]
-	return s
-}
-
-func (d *decoder) locator() tmdm.Locator { return tmdm.Locator(d.text()) }
-
-func (d *decoder) locators() []tmdm.Locator {
-	l := list[tmdm.Locator](d)
-	for i := range l {
-		l[i] = d.locator()
-	}
-	return l
-}
-
-func list[T any](d *decoder) []T {
-	if n := d.count(); n > 0 {
-		return make([]T, n)
-	}
-	return nil
 }

@@ -104,6 +104,10 @@ func WriteSnapshots(src Source, documents ...Document) error {
 
 func writeMap(src Source, documents []Document) (losses []xtm.Losses, err error) {
 	src = InPassing(src)
+	identified := false
+	if i, ok := src.(Identified); ok {
+		identified = i.AreIdentified()
+	}
 	all := make(writers, len(documents))
 	for i, d := range documents {
 		all[i] = newWriter(d.To, src, d.Form)
@@ -118,7 +122,10 @@ func writeMap(src Source, documents []Document) (losses []xtm.Losses, err error)
 		if err != nil {
 			return nil, err
 		}
-		types := all.classes(t.TopicSI())
+		var types []Ref
+		if !identified {
+			types = all.classes(t.TopicSI())
+		}
 		if err := all.each(func(f *writer) { f.topic(t, types) }); err != nil {
 			return nil, err
 		}

@@ -50,10 +50,13 @@ func canonicalWithIDs(t testing.TB, tm *tmdm.TopicMap) string {
 	return b.String()
 }
 
-// exported is a source written as a snapshot and read back.
+// exported is a source written as a snapshot and read back. What is read in passing is what is there otherwise.
 func exported(t testing.TB, src fragment.Source, at string) (*tmdm.TopicMap, []byte) {
 	var b bytes.Buffer
 	require.NoError(t, fragment.WriteSnapshot(&b, src, fragment.Form{Version: xtm.V21, SP: sp}))
+	var kept bytes.Buffer
+	require.NoError(t, fragment.WriteSnapshot(&kept, struct{ fragment.Source }{src}, fragment.Form{Version: xtm.V21, SP: sp}))
+	require.Equal(t, kept.String(), b.String(), at)
 	tm, err := xtm.Read(t.Context(), bytes.NewReader(b.Bytes()), xtm.Options{Base: sp})
 	require.NoError(t, err, "%s\n%s", at, b.Bytes())
 	return tm, b.Bytes()

@@ -76,7 +76,7 @@ func (s State) topicAt(ref fragment.Ref) (*fragment.Topic, error) {
 // Topics implements [fragment.Source].
 func (s State) Topics() iter.Seq2[*fragment.Topic, error] {
 	return func(yield func(*fragment.Topic, error) bool) {
-		for r, err := range s.tx.Scan(s.id.Key(keys.TableTopic), nil) {
+		for r, err := range s.tx.ScanInPlace(s.id.Key(keys.TableTopic), nil) {
 			var t *fragment.Topic
 			if err == nil {
 				t, err = fragment.UnmarshalTopic(r.Value)
@@ -128,16 +128,13 @@ func (s State) PlayedBy(player fragment.Ref) iter.Seq2[*fragment.Association, er
 func (s State) Associations() iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
 		prefix := s.id.Key(keys.TableAssociation)
-		for r, err := range s.tx.Scan(prefix, nil) {
-			if err == nil && elsewhere(r) {
-				continue
+		for r, err := range s.tx.ScanInPlace(prefix, nil) {
+			if err == nil && !isLeast(r, prefix) {
+				continue // it comes with the least of its players
 			}
 			var a *fragment.Association
 			if err == nil {
 				a, err = s.association(r, fragment.AsPlayer)
-			}
-			if err == nil && !bytes.HasPrefix(r.Key[len(prefix):], append([]byte(a.Players()[0]), 0)) {
-				continue // it comes with the least of its players
 			}
 			if !yield(a, err) || err != nil {
 				return
@@ -157,9 +154,6 @@ func (s State) association(r row, part fragment.Part) (*fragment.Association, er
 
 func unmarshalAssociation(key, record []byte) (*fragment.Association, error) {
 	a, err := fragment.UnmarshalAssociation(record)
-	if err == nil && len(a.Roles) == 0 {
-		err = fragment.ErrCorrupt
-	}
 	if err != nil {
 		return nil, txn.Corrupt("association", key, err)
 	}

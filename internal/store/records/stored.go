@@ -29,7 +29,9 @@ func (s State) StoredTopics() iter.Seq2[fragment.StoredTopic, error] {
 }
 
 // StoredAssociations implements [fragment.Stored].
-func (s State) StoredAssociations() fragment.StoredAssociations {
+func (s State) StoredAssociations() fragment.StoredAssociations { return s.storedAssociations() }
+
+func (s State) storedAssociations() *associationWalk {
 	w := &associationWalk{State: s, prefix: len(s.id.Key(keys.TableAssociation)), givenRecords: map[string]bool{}}
 	w.begin(nil)
 	return w
@@ -65,6 +67,33 @@ func (w *associationWalk) Close() { w.stop() }
 
 // Next implements [fragment.StoredAssociations].
 func (w *associationWalk) Next(player fragment.Ref) (*fragment.StoredAssociation, error) {
+	part, key, err := w.find(player)
+	if key == nil || err != nil {
+		return nil, err
+	}
+	w.given = true
+	w.association = fragment.StoredAssociation{Part: part, Key: fragment.AssociationKey(key)}
+	if !elsewhere(w.row) {
+		w.association.Record, err = w.stored(w.row, part)
+	} else if recordKey := string(w.recordKey(w.row, part)); !w.givenRecords[recordKey] { // it comes with the least of its players, if it is there
+		_, err = w.stored(w.row, part)
+		w.givenRecords[recordKey] = true
+	}
+	return &w.association, err
+}
+
+// class returns the record of the next association that says of what the player is an instance, or nil.
+func (w *associationWalk) class(instance fragment.Ref) ([]byte, error) {
+	part, key, err := w.find(instance)
+	if key == nil || err != nil || part != fragment.AsInstance {
+		return nil, err
+	}
+	w.given = true
+	return w.stored(w.row, part)
+}
+
+// find goes to the next row that belongs to the player. key is nil where there is none.
+func (w *associationWalk) find(player fragment.Ref) (part fragment.Part, key []byte, err error) {
 	if w.given {
 		w.given = false
 		w.step()
@@ -73,28 +102,20 @@ func (w *associationWalk) Next(player fragment.Ref) (*fragment.StoredAssociation
 		of, part, key, ok := splitPlaying(w.row.Key[w.prefix:])
 		switch {
 		case !ok:
-			return nil, txn.Corrupt("association", w.row.Key, fragment.ErrCorrupt)
+			return 0, nil, txn.Corrupt("association", w.row.Key, fragment.ErrCorrupt)
 		case string(of) > string(player):
-			return nil, nil
+			return 0, nil, nil
 		case part == fragment.AsType:
 			w.skip(of)
 		case string(of) < string(player):
 			w.skipped = 0
 			w.step()
 		default:
-			w.skipped, w.given = 0, true
-			w.association = fragment.StoredAssociation{Part: part, Key: fragment.AssociationKey(key)}
-			var err error
-			if !elsewhere(w.row) {
-				w.association.Record, err = w.stored(w.row, part)
-			} else if recordKey := string(w.recordKey(w.row, part)); !w.givenRecords[recordKey] { // it comes with the least of its players, if it is there
-				_, err = w.stored(w.row, part)
-				w.givenRecords[recordKey] = true
-			}
-			return &w.association, err
+			w.skipped = 0
+			return part, key, nil
 		}
 	}
-	return nil, w.err
+	return 0, nil, w.err
 }
 
 // fewInstances is how many rows of a class cost less to pass over one by one than

@@ -1,0 +1,156 @@
+package fragment
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// Decoder reads stored forms for one goroutine that looks at records one by one: a record is valid until the next one
+// is read. So the memory of its lists is used again.
+type Decoder struct {
+	record      Topic
+	association Association
+	locators    []tmdm.Locator // lists are pieces of it
+	capacity    int            // of so many at a time; 0: of just those of one list
+}
+
+// Topic is [UnmarshalTopic].
+func (d *Decoder) Topic(b []byte) (*Topic, error) {
+	d.locators, d.capacity = d.locators[:0], passingRefs
+	return &d.record, d.decodeTopic(b, &d.record)
+}
+
+// Association is [UnmarshalAssociation].
+func (d *Decoder) Association(b []byte) (*Association, error) {
+	d.locators, d.capacity = d.locators[:0], passingRefs
+	return &d.association, d.decodeAssociation(b, &d.association)
+}
+
+func (d *Decoder) decodeTopic(b []byte, t *Topic) error {
+	if len(b) == 0 {
+		return ErrCorrupt
+	}
+	outer := reader[string]{rest: string(b[1:])}
+	r := reader[string]{rest: outer.text()}
+	t.Provisional = b[0]&1 != 0
+	t.SubjectIdentifiers, t.SubjectLocators = d.list(&r), d.list(&r)
+	t.Names = resize(t.Names, r.count())
+	for i := range t.Names {
+		n := &t.Names[i]
+		n.Value, n.Type, n.Scope, n.Reifier = r.text(), Ref(r.text()), d.list(&r), Ref(r.text())
+		n.Variants = resize(n.Variants, r.count())
+		for j := range n.Variants {
+			v := &n.Variants[j]
+			v.Value, v.Datatype, v.Scope, v.Reifier = r.text(), r.text(), d.list(&r), Ref(r.text())
+		}
+	}
+	t.Occurrences = resize(t.Occurrences, r.count())
+	for i := range t.Occurrences {
+		o := &t.Occurrences[i]
+		o.Value, o.Datatype, o.Type, o.Scope, o.Reifier = r.text(), r.text(), Ref(r.text()), d.list(&r), Ref(r.text())
+	}
+	for i := range t.Names {
+		t.Names[i].ItemIdentifiers = d.list(&outer)
+		for j := range t.Names[i].Variants {
+			t.Names[i].Variants[j].ItemIdentifiers = d.list(&outer)
+		}
+	}
+	for i := range t.Occurrences {
+		t.Occurrences[i].ItemIdentifiers = d.list(&outer)
+	}
+	if !r.done() || !outer.done() || len(t.SubjectIdentifiers) == 0 {
+		return ErrCorrupt
+	}
+	return nil
+}
+
+func (d *Decoder) decodeAssociation(b []byte, a *Association) error {
+	outer := reader[string]{rest: string(b)}
+	r := reader[string]{rest: outer.text()}
+	a.Type, a.Scope, a.Reifier = Ref(r.text()), d.list(&r), Ref(r.text())
+	a.Roles = resize(a.Roles, r.count())
+	for i := range a.Roles {
+		role := &a.Roles[i]
+		role.Type, role.Player, role.Reifier = Ref(r.text()), Ref(r.text()), Ref(r.text())
+	}
+	a.ItemIdentifiers = d.list(&outer)
+	for i := range a.Roles {
+		a.Roles[i].ItemIdentifiers = d.list(&outer)
+	}
+	if !r.done() || !outer.done() || len(a.Roles) == 0 {
+		return ErrCorrupt
+	}
+	return nil
+}
+
+// list reads a list of locators.
+func (d *Decoder) list(r *reader[string]) []tmdm.Locator {
+	n := r.count()
+	if n == 0 {
+		return nil
+	}
+	start := len(d.locators)
+	if start+n > cap(d.locators) {
+		start, d.locators = 0, make([]tmdm.Locator, 0, max(d.capacity, n))
+	}
+	for range n {
+		d.locators = append(d.locators, Ref(r.text()))
+	}
+	return d.locators[start:len(d.locators):len(d.locators)]
+}
+
+// LeastPlayer returns the least of the players in the stored form of an association, without the cost of decoding it: each of
+// its players may have it. It is nil where the bytes are no such form.
+func LeastPlayer(record []byte) (least []byte) {
+	r := reader[[]byte]{rest: contentOf(record)}
+	r.text() // the type
+	for range r.count() {
+		r.text() // of the scope
+	}
+	r.text() // the reifier
+	for range r.count() {
+		r.text() // the type
+		if player := r.text(); least == nil || bytes.Compare(player, least) < 0 {
+			least = player
+		}
+		r.text() // the reifier
+	}
+	if r.bad {
+		return nil
+	}
+	return least
+}
+
+// reader reads texts, which share the memory of what is read.
+type reader[T string | []byte] struct {
+	rest T
+	bad  bool
+}
+
+func (r *reader[T]) done() bool { return !r.bad && len(r.rest) == 0 }
+
+// count reads a number of things of at least one byte each.
+func (r *reader[T]) count() int {
+	var n uint64
+	for i := 0; i < len(r.rest) && i < binary.MaxVarintLen64; i++ {
+		n |= uint64(r.rest[i]&0x7F) << (7 * i)
+		if r.rest[i] < 0x80 {
+			r.rest = r.rest[i+1:]
+			if n > uint64(len(r.rest)) {
+				break
+			}
+			return int(n)
+		}
+	}
+	r.bad, r.rest = true, r.rest[:0]
+	return 0
+}
+
+func (r *reader[T]) text() T {
+	n := r.count()
+	s := r.rest[:n]
+	r.rest = r.rest[n:]
+	return s
+}

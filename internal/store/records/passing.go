@@ -1,0 +1,121 @@
+package records
+
+import (
+	"bytes"
+	"iter"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// InPassing implements [fragment.Passable].
+func (s State) InPassing() fragment.Source { return &passing{State: s} }
+
+// passing is a State of which the records are looked at one by one.
+type passing struct {
+	State
+	topics, classes, associations fragment.Decoder
+
+	atTopics bool             // they are being yielded
+	walk     *associationWalk // meanwhile, once somebody asks for classes
+	last     fragment.Ref     // for whose
+}
+
+// Topics implements [fragment.Source].
+func (p *passing) Topics() iter.Seq2[*fragment.Topic, error] {
+	return func(yield func(*fragment.Topic, error) bool) {
+		p.atTopics, p.last = true, ""
+		defer p.end()
+		for r, err := range p.tx.ScanInPlace(p.id.Key(keys.TableTopic), nil) {
+			var t *fragment.Topic
+			if err == nil {
+				t, err = p.topics.Topic(r.Value)
+			}
+			if !yield(t, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (p *passing) end() {
+	if p.walk != nil {
+		p.walk.Close()
+	}
+	p.atTopics, p.walk = false, nil
+}
+
+// AssociationsOf implements [fragment.Source]. Classes that are asked for topic by topic are read in one go beside
+// the topics: to look for those of each takes several times as long.
+func (p *passing) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
+	return func(yield func(*fragment.Association, error) bool) {
+		if part != fragment.AsInstance || !p.atTopics || player <= p.last {
+			p.State.AssociationsOf(player, part)(yield)
+			return
+		}
+		if p.walk == nil {
+			p.walk = p.storedAssociations()
+		}
+		for p.last = player; ; {
+			record, err := p.walk.class(player)
+			if record == nil && err == nil {
+				return
+			}
+			var a *fragment.Association
+			if err == nil {
+				a, err = associationInPassing(&p.classes, p.walk.row.Key, record)
+			}
+			if !yield(a, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Associations implements [fragment.Source].
+func (p *passing) Associations() iter.Seq2[*fragment.Association, error] {
+	return func(yield func(*fragment.Association, error) bool) {
+		prefix := p.id.Key(keys.TableAssociation)
+		for r, err := range p.tx.ScanInPlace(prefix, nil) {
+			if err == nil && !isLeast(r, prefix) {
+				continue // it comes with the least of its players
+			}
+			var a *fragment.Association
+			if err == nil {
+				a, err = p.association(r)
+			}
+			if !yield(a, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (p *passing) association(r row) (*fragment.Association, error) {
+	record, err := p.stored(r, fragment.AsPlayer)
+	if err != nil {
+		return nil, err
+	}
+	return associationInPassing(&p.associations, r.Key, record)
+}
+
+func associationInPassing(d *fragment.Decoder, key, record []byte) (*fragment.Association, error) {
+	a, err := d.Association(record)
+	if err != nil {
+		return nil, txn.Corrupt("association", key, err)
+	}
+	return a, nil
+}
+
+// isLeast reports whether the player of an association row is the least of the association, or what is wrong with the row
+// will be found out by decoding it. prefix is what the keys of all begin with.
+func isLeast(r row, prefix []byte) bool {
+	record, inline := bytes.CutPrefix(r.Value, []byte{rowInline})
+	if !inline {
+		return !elsewhere(r)
+	}
+	player, _, _, ok := splitPlaying(r.Key[len(prefix):])
+	least := fragment.LeastPlayer(record)
+	return !ok || least == nil || bytes.Equal(player, least)
+}
