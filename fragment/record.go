@@ -183,13 +183,17 @@ func sortLocators(list []tmdm.Locator) {
 }
 
 // Canonical puts the sets of t in order and gives each value its datatype, so
-// that equal records have equal bytes.
+// that equal records have equal bytes. It leaves out variants whose scope adds nothing to that of their
+// name: the data model knows none (ISO 13250-2 §5.5, Variant items), and XTM 2.1 has no place for them.
 func (t *Topic) Canonical() {
 	t.Identity.canonical()
 	for i := range t.Names {
 		n := &t.Names[i]
 		sortLocators(n.Scope)
 		sortLocators(n.ItemIdentifiers)
+		if idle := func(v Variant) bool { return !adds(v.Scope, n.Scope) }; slices.ContainsFunc(n.Variants, idle) {
+			n.Variants = append([]Variant(nil), slices.DeleteFunc(n.Variants, idle)...)
+		}
 		for j := range n.Variants {
 			n.Variants[j].Datatype = datatype(n.Variants[j].Datatype)
 			sortLocators(n.Variants[j].Scope)
@@ -204,6 +208,11 @@ func (t *Topic) Canonical() {
 		sortLocators(t.Occurrences[i].ItemIdentifiers)
 	}
 	slices.SortFunc(t.Occurrences, compareOccurrences)
+}
+
+// adds reports whether scope has a topic that known has not.
+func adds(scope, known []Ref) bool {
+	return slices.ContainsFunc(scope, func(theme Ref) bool { return !slices.Contains(known, theme) })
 }
 
 // datatype returns the datatype of a value: that of strings where none is given.

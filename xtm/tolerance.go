@@ -16,6 +16,7 @@ const (
 	InNamespace     Rule = "in-namespace"     // <topicMap> is in a namespace of XTM
 	NoTextBetween   Rule = "no-text-between"  // elements that hold elements hold no text
 	ItemIdentifiers Rule = "item-identifiers" // an item identifier identifies one statement
+	VariantScopes   Rule = "variant-scopes"   // the scope of a variant adds a topic to that of its name
 )
 
 // rules says of each rule how it is broken, what lenient reading makes of that,
@@ -31,6 +32,8 @@ var rules = map[Rule]struct{ broken, read, advice string }{
 		"Remove it, or make a comment of it"},
 	ItemIdentifiers: {"a second statement has the item identifier of another", "it is left out there",
 		"Give each statement an id of its own"},
+	VariantScopes: {"the scope of a variant adds no topic to that of its name (ISO 13250-2 §5.5, Variant items)", "it is left out",
+		"Give the variant a topic in its scope that the name has not"},
 }
 
 // Tally counts how often each rule was broken. The zero value is empty, and so is

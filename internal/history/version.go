@@ -8,8 +8,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/klauspost/compress/gzip"
-
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
@@ -82,16 +80,16 @@ func unpack(w io.Writer, v *store.View, e *store.Entry) error {
 		}
 		return v.RenderRecord(w, e, xtm.V21)
 	}
-	packed, err := v.StoredFragment(e, xtm.V21)
+	stored, err := v.StoredFragment(e, xtm.V21)
 	if !e.Stored { // the fragment is too large, the record is not
-		packed, err = v.StoredRecord(e, xtm.V21)
+		stored, err = v.StoredRecord(e, xtm.V21)
 	}
 	if err != nil {
 		return err
 	}
-	z, err := gzip.NewReader(bytes.NewReader(packed))
+	plain, err := stored.Plain()
 	if err == nil {
-		_, err = io.Copy(w, z)
+		_, err = w.Write(plain)
 	}
 	return err
 }

@@ -76,7 +76,22 @@ func (d *Reader) from(ctx context.Context, src formats.Source, name, sp string, 
 	case err != nil:
 		return nil, err
 	}
+	tallyVariants(document.Map, name, tolerated)
 	return document.Map, nil
+}
+
+// tallyVariants counts the variants that are not published (see [fragment.Topic.Canonical]). Where they stand is not known: it may
+// be that two topics of their scopes have become one.
+func tallyVariants(tm *tmdm.TopicMap, name string, tolerated *xtm.Tally) {
+	for t := range tm.Topics() {
+		for _, n := range t.Names() {
+			for _, v := range n.Variants() {
+				if n.Scope().Contains(v.Scope()) {
+					tolerated.Add(&xtm.SyntaxError{URI: name, Line: 1, Column: 1, Rule: xtm.VariantScopes, Reason: "of the " + tmdm.Describe(v)})
+				}
+			}
+		}
+	}
 }
 
 func (d *Reader) logTolerated(t *xtm.Tally) {

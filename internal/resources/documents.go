@@ -166,6 +166,9 @@ func (s *Source) writeChanges(w io.Writer, v *store.View, head resourcesync.Docu
 		if err != nil {
 			return err
 		}
+		if err := v.Describe(&e); err != nil {
+			return err
+		}
 		item := s.listed(&v.Collection, &e)
 		if err := d.Write(&item); err != nil {
 			return err

@@ -6,8 +6,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/klauspost/compress/gzip"
-
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -90,18 +88,18 @@ type contents struct {
 	view   *store.View
 	folder string   // for a file
 	file   *os.File // for large ones, one at a time
-	unpack gzip.Reader
 }
 
 // of returns the bytes of a form of the topic that an entry is the last of: as they are
 // stored, or as they are now. They are good until the next ones are asked for.
 func (c *contents) of(e *store.Entry, f form) (io.Reader, error) {
 	if e.RecordStored() {
-		packed, err := c.view.StoredRecord(e, f.version)
+		stored, err := c.view.StoredRecord(e, f.version)
 		if err != nil {
 			return nil, err
 		}
-		return &c.unpack, c.unpack.Reset(bytes.NewReader(packed))
+		plain, err := stored.Plain()
+		return bytes.NewReader(plain), err
 	}
 	if c.file == nil {
 		file, err := os.CreateTemp(c.folder, "*.large")
@@ -126,10 +124,13 @@ func (c *contents) of(e *store.Entry, f form) (io.Reader, error) {
 	return c.file, nil
 }
 
-// describe gives an entry that is the last of its key the digests of its record, where that is
-// not stored. Until the next entry it is always rendered to the same bytes.
+// describe gives an entry the digests of its record, where that is stored without them, or is not stored. In the
+// latter case it is the last of its key: until the next entry it is always rendered to the same bytes.
 func (c *contents) describe(e *store.Entry) error {
-	if e.RecordStored() || !e.Lives() {
+	if e.RecordStored() {
+		return c.view.Describe(e)
+	}
+	if !e.Lives() {
 		return nil
 	}
 	e.Digests = make([]rendered.Digest, len(store.Forms))

@@ -51,9 +51,11 @@ func buildPart(ctx context.Context, path string, site *Site, v *store.View, list
 		if e.Seq > list.Last {
 			break
 		}
-		if last, err := v.LastOf(e.TopicSI); err != nil {
+		last, err := v.LastOf(e.TopicSI)
+		if err != nil {
 			return nil, err
-		} else if last != nil && last.Seq == e.Seq {
+		}
+		if e.RecordStored() || last != nil && last.Seq == e.Seq {
 			if err := bytes.describe(&e); err != nil {
 				return nil, err
 			}

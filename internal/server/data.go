@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -177,11 +178,20 @@ func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, of versio
 		made := s.asOfNow(w, r, v, stateOf(&v.Collection)+ending(in))
 		return s.answers.WriteRendered(w, r, made, func(to io.Writer) error { return v.RenderFragment(to, e, in) })
 	}
-	data, err := v.StoredFragment(e, in)
+	stored, err := v.StoredFragment(e, in)
 	if err != nil {
 		return err
 	}
-	return web.WriteGzipped(w, r, data, of.modified)
+	return writeStored(w, r, stored, of.modified)
+}
+
+// writeStored answers with what is stored. The form that is asked for is made only for those who do not have it.
+func writeStored(w http.ResponseWriter, r *http.Request, stored rendered.Document, modified time.Time) error {
+	made := web.Validator{Tag: web.Digest(stored.Identity()), Modified: modified}
+	return web.WriteKept(w, r, made, func(web.Coding) (web.Kept, error) {
+		packed, err := stored.Gzipped()
+		return web.KeptBytes(packed), err
+	}, web.Gzipped)
 }
 
 // writeRecord is writeFragment for the record form. That of the last entry of a live topic is
@@ -189,11 +199,11 @@ func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, of versio
 func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version, in xtm.Version) error {
 	v, e := of.view, of.entry
 	if e.RecordStored() {
-		data, err := v.StoredRecord(e, in)
+		stored, err := v.StoredRecord(e, in)
 		if err != nil {
 			return err
 		}
-		return web.WriteGzipped(w, r, data, of.modified)
+		return writeStored(w, r, stored, of.modified)
 	}
 	if err := renders(r, v, e); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/binary"
@@ -18,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // Finding is something in a data folder that is not as it must be.
@@ -230,7 +230,7 @@ func (c *checker) entry(where string, v *View, e *Entry) error {
 	if err != nil {
 		return err
 	}
-	why := fragmentFault(e, value)
+	why := fragmentFault(e, value, v.SP)
 	switch {
 	case why == "":
 	case e.Deleted:
@@ -248,10 +248,10 @@ func (c *checker) entry(where string, v *View, e *Entry) error {
 			if err != nil {
 				return err
 			}
-			if !there || !e.RecordStored() || fragmentFault(&e, value) == "" {
+			if !there || !e.RecordStored() || fragmentFault(&e, value, now.SP) == "" {
 				return errHoldsNoMore
 			}
-			e.Stored, e.Apart, e.Digests, e.Patches = false, false, nil, nil
+			e.Stored, e.Apart, e.Rendering, e.Checksum, e.Digests, e.Patches = false, false, 0, 0, nil, nil
 			return errors.Join(now.tx.PutJSON(at, e), now.tx.Delete(stored))
 		}), nil, "the fragment of entry %d %s", seq, why)
 	}
@@ -274,29 +274,32 @@ func (v *View) isEntry(seq uint64) (bool, error) {
 }
 
 // fragmentFault says what is wrong with the stored fragment of an entry, "" if nothing is.
-func fragmentFault(e *Entry, value []byte) string {
+func fragmentFault(e *Entry, value []byte, sp string) string {
 	if value == nil {
 		return "is missing"
 	}
-	for n := range 2 * len(Forms) { // the fragment, and the record form behind it where that is another
-		i, isRecord := n%len(Forms), n >= len(Forms)
-		if isRecord && !e.Apart || !isRecord && !e.Stored {
+	if e.Rendering > 0 && e.Checksum != collections.Checksum(value) {
+		return "has not the checksum that it should have"
+	}
+	for _, apart := range []bool{false, true} { // the fragment, and the record form behind it where that is another
+		if apart && !e.Apart || !apart && !e.Stored {
 			continue
 		}
-		packed, err := rendered.Unpack(value, n)
-		if err != nil {
-			return "cannot be read"
-		}
-		z, err := gzip.NewReader(bytes.NewReader(packed))
-		if err != nil {
-			return "cannot be unpacked"
-		}
-		plain, err := io.ReadAll(z)
-		if err != nil {
-			return "cannot be unpacked"
-		}
-		if isRecord == e.Apart && i < len(e.Digests) && e.Digests[i] != rendered.DigestOf(plain) {
-			return "has not the digest that it should have"
+		for i, form := range Forms {
+			if form != xtm.V21 && i >= len(e.Digests) {
+				continue // it is made of the other when it is asked for
+			}
+			stored, err := rendered.Read(value, apart, form, e.Rendering, sp)
+			if err != nil {
+				return "cannot be read"
+			}
+			plain, err := stored.Plain()
+			if err != nil {
+				return "cannot be unpacked"
+			}
+			if apart == e.Apart && i < len(e.Digests) && e.Digests[i] != rendered.DigestOf(plain) {
+				return "has not the digest that it should have"
+			}
 		}
 	}
 	return ""

@@ -166,7 +166,7 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 				value := rowAt(t, db, keys.Sequence(keys.TableFragment, c.Number, c.Head-1))
 				return w.Put(keys.Sequence(keys.TableFragment, c.Number, c.Head), value)
 			})
-		}, "the fragment of entry .* has not the digest", true},
+		}, "the fragment of entry .* has not the checksum", true},
 		"a fragment has no entry": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
 				return w.Put(keys.Sequence(keys.TableFragment, c.Number, c.Head+1), []byte("x"))

@@ -211,6 +211,7 @@ func checkCrashed(t *testing.T, db *DB, h *versions) (published int) {
 		for i, e := range got {
 			want := log[i]
 			want.Seq, want.Updated, want.Stored, want.Late, want.Apart, want.Digests, want.Digest = uint64(i+1), e.Updated, e.Stored, e.Late, e.Apart, e.Digests, e.Digest
+			want.Rendering, want.Checksum = e.Rendering, e.Checksum
 			if prior := before[e.TopicSI]; prior != nil {
 				want.Prior, want.Modified = prior.Seq, prior.Lives()
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
@@ -247,6 +248,17 @@ func unzip(t tester, data []byte) string {
 	return plain.String()
 }
 
+// text returns what a document says, packed or not.
+func text(t tester, d rendered.Document) string {
+	t.Helper()
+	plain, err := d.Plain()
+	require.NoError(t, err)
+	packed, err := d.Gzipped()
+	require.NoError(t, err)
+	require.Equal(t, string(plain), unzip(t, packed))
+	return string(plain)
+}
+
 // countWrites counts the rows that the engine of a database is given from now on, and calls f with
 // the number at each.
 func countWrites(db *DB, f func(n int)) *int {
@@ -464,13 +476,15 @@ func fragments(v *View, from uint64) ([]*fragment.Fragment, error) {
 		}
 		var doc bytes.Buffer
 		if e.Stored {
-			data, err := v.StoredFragment(&e, xtm.V21)
+			stored, err := v.StoredFragment(&e, xtm.V21)
 			if err != nil {
 				return nil, err
 			}
-			if err := gunzip(&doc, data); err != nil {
+			plain, err := stored.Plain()
+			if err != nil {
 				return nil, err
 			}
+			doc.Write(plain)
 		} else if err := v.RenderFragment(&doc, &e, xtm.V21); err != nil {
 			return nil, err
 		}

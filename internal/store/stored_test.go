@@ -309,8 +309,10 @@ func TestFragmentsAreKept(t *testing.T) {
 					if e.Stored {
 						data, err := v.StoredFragment(&e, form)
 						require.NoError(t, err)
-						b.WriteString(unzip(t, data))
-						require.Equal(t, rendered.DigestOf(b.Bytes()), e.Digests[i])
+						b.WriteString(text(t, data))
+						if e.RecordKept() {
+							require.Equal(t, rendered.DigestOf(b.Bytes()), e.Digests[i])
+						}
 					} else {
 						require.NoError(t, v.RenderFragment(&b, &e, form))
 					}

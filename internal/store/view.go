@@ -141,35 +141,25 @@ func (v *View) isLast(e *Entry) (bool, error) {
 	return ok && k.Seq == e.Seq, err
 }
 
-// StoredFragment returns the stored fragment of an entry, gzipped. It is ErrGone where
-// that is not kept.
-func (v *View) StoredFragment(e *Entry, version xtm.Version) ([]byte, error) {
-	return v.storedForm(e, 0, version)
+// StoredFragment returns the stored fragment of an entry. It is ErrGone where that is not kept.
+func (v *View) StoredFragment(e *Entry, version xtm.Version) (rendered.Document, error) {
+	return v.document(e, false, version)
 }
 
-// StoredRecord returns the stored record form of an entry, gzipped. It is ErrGone where that is
-// not kept.
-func (v *View) StoredRecord(e *Entry, version xtm.Version) ([]byte, error) {
-	if e.Apart {
-		return v.storedForm(e, len(Forms), version)
-	}
-	return v.StoredFragment(e, version)
+// StoredRecord returns the stored record form of an entry. It is ErrGone where that is not kept.
+func (v *View) StoredRecord(e *Entry, version xtm.Version) (rendered.Document, error) {
+	return v.document(e, e.Apart, version)
 }
 
-// storedForm returns what is stored in a form with an entry, of those from the first on.
-func (v *View) storedForm(e *Entry, first int, version xtm.Version) ([]byte, error) {
+func (v *View) document(e *Entry, apart bool, version xtm.Version) (rendered.Document, error) {
 	value, err := v.tx.Get(keys.Sequence(keys.TableFragment, v.Number, e.Seq))
 	if err != nil {
-		return nil, err
+		return rendered.Document{}, err
 	}
 	if value == nil {
-		return nil, fmt.Errorf("%w: fragment of entry %d of collection %q", ErrGone, e.Seq, v.Name)
+		return rendered.Document{}, fmt.Errorf("%w: fragment of entry %d of collection %q", ErrGone, e.Seq, v.Name)
 	}
-	at := slices.Index(Forms[:], version)
-	if at < 0 {
-		return nil, fmt.Errorf("no fragments are kept as XTM %s", version)
-	}
-	return rendered.Unpack(value, first+at)
+	return rendered.Read(value, apart, version, e.Rendering, v.SP)
 }
 
 // RenderFragment writes the fragment of an entry that is not stored, as the map

@@ -11,7 +11,6 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -70,14 +69,14 @@ func stored(v *store.View, e *store.Entry) ([]byte, error) {
 	if e == nil || !e.Stored || e.Late || replicas.Available(v, e) != nil {
 		return nil, nil
 	}
-	packed, err := v.StoredFragment(e, xtm.V21)
+	document, err := v.StoredFragment(e, xtm.V21)
 	if errors.Is(err, store.ErrGone) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	plain, err := rendered.Gunzip(packed)
+	plain, err := document.Plain()
 	if err != nil {
 		return nil, err
 	}

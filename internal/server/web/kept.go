@@ -116,8 +116,3 @@ func (w *rangeWriter) ReadFrom(from io.Reader) (int64, error) {
 	}
 	return io.Copy(w.ResponseWriter, from)
 }
-
-// WriteGzipped is [WriteKept] of data that are packed with gzip. modified is zero where it is not told.
-func WriteGzipped(w http.ResponseWriter, r *http.Request, data []byte, modified time.Time) error {
-	return WriteKept(w, r, Validator{Tag: Digest(data), Modified: modified}, func(Coding) (Kept, error) { return KeptBytes(data), nil }, Gzipped)
-}

@@ -2,6 +2,7 @@ package collections
 
 import (
 	"encoding/json"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,10 @@ type Entry struct {
 	Late    bool `json:",omitempty"` // they were not kept when the entry was published, but later
 	Apart   bool `json:",omitempty"` // the bytes of the record form are kept, and are others than those of the fragment
 
+	// Rendering is the version of package rendered that has stored the bytes; 0 in entries of earlier programs.
+	Rendering int    `json:",omitempty"`
+	Checksum  uint32 `json:",omitempty"` // of the row with the bytes, see [Checksum]
+
 	// Digest is the text of the state digest after the commit whose last entry it is; "" in others, and in
 	// those of earlier programs.
 	Digest string `json:",omitempty"`
@@ -38,7 +43,7 @@ type Entry struct {
 	Commit   uint64            `json:",omitempty"` // sequence of the first entry of its commit, where that is another; entries of earlier programs have none
 	Prior    uint64            `json:",omitempty"` // sequence of the entry of the key before, 0: there was none
 	Modified bool              `json:",omitempty"` // the record lived before; else this is its creation
-	Digests  []rendered.Digest `json:",omitempty"` // of the record form in each of Forms, where it is stored
+	Digests  []rendered.Digest `json:",omitempty"` // of the record form in each of Forms, where it is stored and there are change lists
 	Patches  []rendered.Digest `json:",omitempty"` // of the patch from the record form of Prior, in each of Forms; of no length where there is none
 }
 
@@ -73,6 +78,11 @@ func (e *Entry) PatchOf(version xtm.Version) *rendered.Digest {
 // Form says how the collection's records are written.
 func (c *Collection) Form(version xtm.Version) fragment.Form {
 	return fragment.Form{Version: version, SP: c.SP, OmitInstances: c.OmitInstances}
+}
+
+// Renderer renders the collection's entries. Nobody asks for digests before there are change lists.
+func (c *Collection) Renderer() rendered.Renderer {
+	return rendered.Renderer{Form: c.Form(""), Digests: c.Changes != nil}
 }
 
 // Next makes the next entry of the log, in a commit whose first entry has the sequence first.
@@ -127,8 +137,11 @@ func PutLast(c *Collection, e *Entry, data *rendered.Fragment, put func(key, val
 
 // PutEntry is PutLast for an entry that is in the log already.
 func PutEntry(c *Collection, e *Entry, data *rendered.Fragment, put func(key, value []byte) error) error {
+	var packed []byte
 	if data != nil {
-		e.Stored, e.Apart, e.Digests = data.Gzipped != nil, data.Record != nil, data.Digests
+		packed = data.Pack()
+		e.Checksum = Checksum(packed)
+		e.Stored, e.Apart, e.Rendering, e.Digests = data.Gzipped != nil, data.Record != nil, rendered.Version, data.Digests
 	}
 	value, err := json.Marshal(e)
 	if err != nil {
@@ -137,8 +150,13 @@ func PutEntry(c *Collection, e *Entry, data *rendered.Fragment, put func(key, va
 	if err := put(keys.Sequence(keys.TableLog, c.Number, e.Seq), value); err != nil || data == nil {
 		return err
 	}
-	return put(keys.Sequence(keys.TableFragment, c.Number, e.Seq), data.Pack())
+	return put(keys.Sequence(keys.TableFragment, c.Number, e.Seq), packed)
 }
+
+// Checksum returns the CRC-32C of a row.
+func Checksum(row []byte) uint32 { return crc32.Checksum(row, castagnoli) }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func TopicKey(c *Collection, key string) []byte {
 	return append(keys.Collection(keys.TableKey, c.Number), key...)

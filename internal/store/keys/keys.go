@@ -9,7 +9,7 @@ import (
 )
 
 // FormatVersion is the version of the layout. A store refuses a newer one.
-const FormatVersion = 3
+const FormatVersion = 4
 
 // The tables. A key is a table letter and what the table is sorted by. Numbers are
 // big-endian, so that they sort.

@@ -11,51 +11,40 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
-	"github.com/tmshare/tmshare/xtm"
 )
 
 // MaxSize is the size in bytes above which a fragment is not stored
 // with its entry but rendered when it is asked for.
 const MaxSize = 256 << 10
 
-// Forms are the XTM versions in which fragments and snapshots are kept.
-var Forms = [...]xtm.Version{xtm.V10, xtm.V21}
-
-// Fragment is the data of an entry in each of Forms, gzipped.
+// Fragment is the data of an entry as it is stored: as XTM 2.1, gzipped.
 type Fragment struct {
-	Gzipped [][]byte // nil: the fragment is too large to store
-	Record  [][]byte // the record form; nil: it has the same bytes
-	Digests []Digest // of what is in the record form
+	Gzipped []byte   // nil: the fragment is too large to store
+	Record  []byte   // the record form; nil: it has the same bytes
+	Digests []Digest // of what is in the record form, in each of Forms; nil: nobody wants them
 }
 
-// RecordForm returns the record form.
-func (f *Fragment) RecordForm() [][]byte {
+// record returns the record form, gzipped.
+func (f *Fragment) record() []byte {
 	if f.Record != nil {
 		return f.Record
 	}
 	return f.Gzipped
 }
 
-// Pack puts all that there is into one value: the fragment in each form, of no bytes where it is
-// too large, and the record form behind it, where it has other bytes.
+// Pack puts all that there is into one value: the fragment, of no bytes where it is too large, and
+// the record form behind it, where it has other bytes.
 func (f *Fragment) Pack() []byte {
-	data := make([][]byte, len(Forms), 2*len(Forms))
-	copy(data, f.Gzipped)
-	data = append(data, f.Record...)
-	size := 0
-	for _, d := range data {
-		size += binary.MaxVarintLen32 + len(d)
-	}
-	b := make([]byte, 0, size)
-	for _, d := range data {
-		b = binary.AppendUvarint(b, uint64(len(d)))
-		b = append(b, d...)
+	b := make([]byte, 0, 2*binary.MaxVarintLen32+len(f.Gzipped)+len(f.Record))
+	b = append(binary.AppendUvarint(b, uint64(len(f.Gzipped))), f.Gzipped...)
+	if f.Record != nil {
+		b = append(binary.AppendUvarint(b, uint64(len(f.Record))), f.Record...)
 	}
 	return b
 }
 
-// Unpack returns the n-th of what [Fragment.Pack] has put into one value.
-func Unpack(b []byte, n int) ([]byte, error) {
+// unpack returns the n-th of what [Fragment.Pack] has put into one value.
+func unpack(b []byte, n int) ([]byte, error) {
 	for ; ; n-- {
 		length, size := binary.Uvarint(b)
 		if size <= 0 || length > uint64(len(b)-size) {
@@ -113,8 +102,7 @@ func compress(plain []byte) ([]byte, error) {
 // decompressors are kept for reuse.
 var decompressors = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
-// Gunzip unpacks one of the documents.
-func Gunzip(gzipped []byte) ([]byte, error) {
+func gunzip(gzipped []byte) ([]byte, error) {
 	z := decompressors.Get().(*gzip.Reader)
 	defer decompressors.Put(z)
 	if err := z.Reset(bytes.NewReader(gzipped)); err != nil {

@@ -1,91 +1,87 @@
 package rendered
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/records"
-	"github.com/tmshare/tmshare/xtm"
 )
+
+// Renderer renders the entries of a collection.
+type Renderer struct {
+	Form    fragment.Form // how the records are written; the version is the one that is stored
+	Digests bool          // of the record forms are wanted
+}
 
 // render returns the data of an entry as src has it now, or nil if all of it is too large to
 // store, and how many bytes were written. The record form of one that is rendered late, after its
 // entry was published, has only what cannot have changed since.
-func render(as fragment.Form, src fragment.Source, e *fragment.Entry, late bool) (f *Fragment, written int, err error) {
-	record, written, err := renderForms(e, nil, func(w io.Writer, version xtm.Version) error {
-		form := as
-		form.Version = version
-		form.OmitInstances, form.ContentOnly = true, late
-		return e.Write(w, src, form)
-	})
-	if record == nil || err != nil {
-		return nil, written, err
+func (r Renderer) render(src fragment.Source, e *fragment.Entry, late bool) (f *Fragment, written int, err error) {
+	record, whole := plains.Get().(*limitedBuffer), plains.Get().(*limitedBuffer)
+	defer plains.Put(record)
+	defer plains.Put(whole)
+	form := r.Form
+	form.Version = stored
+	ofRecord := form
+	ofRecord.OmitInstances, ofRecord.ContentOnly = true, late
+	storable, err := record.write(e, src, ofRecord)
+	if !storable || err != nil {
+		return nil, record.Len(), err
 	}
-	differs := late && !e.Deleted
-	if !differs && !e.Deleted && !as.OmitInstances {
-		if differs, err = fragment.IsClass(src, e.Topic); err != nil {
-			return nil, written, err
+	f = &Fragment{}
+	if r.Digests {
+		if f.Digests, err = digestsOf(record.Bytes(), r.Form.SP); err != nil {
+			return nil, record.Len(), err
 		}
 	}
-	f = &Fragment{Gzipped: record.gzipped, Digests: record.digests}
-	if !differs {
-		return f, written, nil
+	packed, err := compress(record.Bytes())
+	if err != nil {
+		return nil, record.Len(), err
 	}
-	whole, more, err := renderForms(e, record, func(w io.Writer, version xtm.Version) error {
-		form := as
-		form.Version = version
-		return e.Write(w, src, form)
-	})
-	written += more
+	differs := late && !e.Deleted
+	if !differs && !e.Deleted && !form.OmitInstances {
+		if differs, err = fragment.IsClass(src, e.Topic); err != nil {
+			return nil, record.Len(), err
+		}
+	}
+	if !differs {
+		f.Gzipped = packed
+		return f, record.Len(), nil
+	}
+	storable, err = whole.write(e, src, form)
+	written = record.Len() + whole.Len()
 	switch {
 	case err != nil:
 		return nil, written, err
-	case whole == nil:
-		f.Gzipped, f.Record = nil, record.gzipped
-	case !slices.Equal(whole.digests, record.digests):
-		f.Gzipped, f.Record = whole.gzipped, record.gzipped
+	case !storable:
+		f.Record = packed
+	case bytes.Equal(whole.Bytes(), record.Bytes()):
+		f.Gzipped = packed
+	default:
+		f.Record = packed
+		f.Gzipped, err = compress(whole.Bytes())
 	}
-	return f, written, nil
+	return f, written, err
 }
 
-// forms are documents in each of Forms.
-type forms struct {
-	gzipped [][]byte
-	digests []Digest
-}
-
-// renderForms returns what write writes, or nil if it is too large to store, and how many bytes were
-// written. What is the same as in known, which may be nil, is not packed again.
-func renderForms(e *fragment.Entry, known *forms, write func(io.Writer, xtm.Version) error) (f *forms, written int, err error) {
-	f = &forms{make([][]byte, len(Forms)), make([]Digest, len(Forms))}
-	plain := plains.Get().(*limitedBuffer)
-	defer plains.Put(plain)
-	for i, version := range Forms {
-		plain.Reset()
-		err = write(plain, version)
-		written += plain.Len()
-		if errors.Is(err, records.ErrNotStorable) {
-			return nil, written, nil
-		}
-		if err != nil {
-			return nil, written, fmt.Errorf("fragment of %s: %w", e.TopicSI, err)
-		}
-		f.digests[i] = DigestOf(plain.Bytes())
-		if known != nil && known.digests[i] == f.digests[i] {
-			f.gzipped[i] = known.gzipped[i]
-		} else if f.gzipped[i], err = compress(plain.Bytes()); err != nil {
-			return nil, written, err
-		}
+// write puts the document of an entry into b, which is emptied first. It reports whether that is small enough to be stored.
+func (b *limitedBuffer) write(e *fragment.Entry, src fragment.Source, form fragment.Form) (storable bool, err error) {
+	b.Reset()
+	err = e.Write(b, src, form)
+	switch {
+	case errors.Is(err, records.ErrNotStorable):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("fragment of %s: %w", e.TopicSI, err)
 	}
-	return f, written, nil
+	return true, nil
 }
 
 // A change may mention what is large in each of many entries: topics with thousands of
@@ -106,18 +102,17 @@ func Budget(least int64, entries int) int64 {
 const AtOnce = 100
 
 // One returns the data of an entry as src has it, nil where they are too large to store.
-func One(as fragment.Form, src fragment.Source, e *fragment.Entry) (*Fragment, error) {
-	f, _, err := render(as, src, e, false)
+func (r Renderer) One(src fragment.Source, e *fragment.Entry) (*Fragment, error) {
+	f, _, err := r.render(src, e, false)
 	return f, err
 }
 
-// All returns the data of each of the entries as src has them now, in a form whose version does
-// not matter, as long as they have no more than budget
-// bytes, of which it takes what it has used; those that are left have no fragment, as
+// All returns the data of each of the entries as src has them now, as long as they have no more
+// than budget bytes, of which it takes what it has used; those that are left have no fragment, as
 // those that are too large, whose data are nil. Those rendered late, after their entries were
 // published, have record forms with what cannot have changed since. It works on
 // some at the same time: it is what takes most of the time of a publication.
-func All(ctx context.Context, as fragment.Form, src *records.Cached, entries []fragment.Entry, budget *int64, late bool) ([]*Fragment, error) {
+func (r Renderer) All(ctx context.Context, src *records.Cached, entries []fragment.Entry, budget *int64, late bool) ([]*Fragment, error) {
 	data := make([]*Fragment, len(entries))
 	left := atomic.Int64{}
 	left.Store(*budget)
@@ -136,7 +131,7 @@ func All(ctx context.Context, as fragment.Form, src *records.Cached, entries []f
 			}
 			var written int
 			var err error
-			if data[i], written, err = render(as, src.Storable(), &entries[i], late); err != nil {
+			if data[i], written, err = r.render(src.Storable(), &entries[i], late); err != nil {
 				fail(err)
 			}
 			left.Add(-int64(written))

@@ -63,7 +63,7 @@ func Render(c *collections.Collection, e *collections.Entry, f *fragment.Fragmen
 	if err := merge.Apply(src, f); err != nil {
 		return nil, err
 	}
-	return rendered.One(c.Form(""), src, &fragment.Entry{TopicSI: e.TopicSI, Topic: e.Describes(), Deleted: e.Deleted, Tombstone: f.Topic.Identity})
+	return c.Renderer().One(src, &fragment.Entry{TopicSI: e.TopicSI, Topic: e.Describes(), Deleted: e.Deleted, Tombstone: f.Topic.Identity})
 }
 
 // Next returns the next entry of the log, nil for one that it has already.
