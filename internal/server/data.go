@@ -178,16 +178,16 @@ func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, of versio
 		made := s.asOfNow(w, r, v, stateOf(&v.Collection)+ending(in))
 		return s.answers.WriteRendered(w, r, made, func(to io.Writer) error { return v.RenderFragment(to, e, in) })
 	}
-	stored, err := v.StoredFragment(e, in)
-	if err != nil {
-		return err
-	}
-	return writeStored(w, r, stored, of.modified)
+	return writeStored(w, r, of, in, v.StoredFragment)
 }
 
 // writeStored answers with what is stored. The form that is asked for is made only for those who do not have it.
-func writeStored(w http.ResponseWriter, r *http.Request, stored rendered.Document, modified time.Time) error {
-	made := web.Validator{Tag: web.Digest(stored.Identity()), Modified: modified}
+func writeStored(w http.ResponseWriter, r *http.Request, of version, in xtm.Version, read func(*store.Entry, xtm.Version) (rendered.Document, error)) error {
+	stored, err := read(of.entry, in)
+	if err != nil {
+		return err
+	}
+	made := web.Validator{Tag: web.Digest(stored.Identity()), Modified: of.modified}
 	return web.WriteKept(w, r, made, func(web.Coding) (web.Kept, error) {
 		packed, err := stored.Gzipped()
 		return web.KeptBytes(packed), err
@@ -199,11 +199,7 @@ func writeStored(w http.ResponseWriter, r *http.Request, stored rendered.Documen
 func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version, in xtm.Version) error {
 	v, e := of.view, of.entry
 	if e.RecordStored() {
-		stored, err := v.StoredRecord(e, in)
-		if err != nil {
-			return err
-		}
-		return writeStored(w, r, stored, of.modified)
+		return writeStored(w, r, of, in, v.StoredRecord)
 	}
 	if err := renders(r, v, e); err != nil {
 		return err
