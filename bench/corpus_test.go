@@ -26,9 +26,10 @@ type corpus struct {
 	ontopia    float64 // bytes of heap per topic in Ontopia, if known for such a map
 	references [3]reference
 
-	elements int64          // 0: not counted yet
-	load     time.Duration  // 0: not measured yet
-	loaded   *tmdm.TopicMap // nil: not kept yet
+	elements       int64          // 0: not counted yet
+	clockOfXmllint time.Duration  // 0: not measured
+	load           time.Duration  // 0: not measured yet
+	loaded         *tmdm.TopicMap // nil: not kept yet
 }
 
 // ontopiaHeap is the memory that Ontopia takes for each topic of a map of the

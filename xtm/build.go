@@ -13,6 +13,10 @@ import (
 // are merged, documents that mergeMap names are merged in, reifiers are joined
 // to what they reify, and duplicates are removed. Where ctx ends while that is
 // done, its cause is the error; whoever is to stop the reading ends r as well.
+//
+// Where r is long, another goroutine may read from it, but never while the Loader
+// is called or a document of it is read, and not when Read has returned. The
+// functions of o are called by the goroutine that calls Read.
 func Read(ctx context.Context, r io.Reader, o Options) (*tmdm.TopicMap, error) {
 	b := builder{tm: tmdm.New(), visited: map[tmdm.Locator]bool{document(o.Base): true}}
 	if err := b.document(r, o, nil); err != nil {
@@ -43,7 +47,7 @@ type builder struct {
 // one of its statements turns out to be wrong.
 type source struct {
 	o       Options
-	dec     *Decoder
+	limits  Limits
 	version Version
 	merged  bool          // a mergeMap brought it in
 	themes  []*tmdm.Topic // that mergeMap adds
@@ -82,17 +86,18 @@ func (b *builder) document(r io.Reader, o Options, themes []*tmdm.Topic) error {
 		o.FoundVersion = nil
 	}
 	defer func() { b.doc = outer }()
-	b.doc = &source{o: o, dec: NewDecoder(r, o), merged: outer != nil, themes: themes}
-	b.doc.dec.own = &ownership{}
+	elements := newReader(r, o)
+	defer elements.end()
+	b.doc = &source{o: o, limits: elements.dec.limits, merged: outer != nil, themes: themes}
 	for {
-		e, err := b.doc.dec.Next()
+		e, err := elements.next()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		b.doc.version = b.doc.dec.Version()
+		b.doc.version = elements.dec.Version()
 		switch e := e.(type) {
 		case *Map:
 			err = b.mapItem(e)
@@ -106,7 +111,7 @@ func (b *builder) document(r io.Reader, o Options, themes []*tmdm.Topic) error {
 		if err := b.doc.o.problem(err); err != nil {
 			return err
 		}
-		if limit := b.doc.dec.limits.Memory; limit > 0 && b.memory > limit {
+		if limit := b.doc.limits.Memory; limit > 0 && b.memory > limit {
 			return b.doc.errorAt(e.Position(), ErrMemory, "the map takes more than %d bytes of memory", limit)
 		}
 	}
@@ -294,7 +299,7 @@ func (b *builder) typeAndScope(typ Ref, scope []Ref, pos Position) (*tmdm.Topic,
 		return nil, nil, err
 	}
 	themes, err := b.topics(scope, pos)
-	if limit := b.doc.dec.limits.Themes; err == nil && len(themes)+len(b.doc.themes) > limit {
+	if limit := b.doc.limits.Themes; err == nil && len(themes)+len(b.doc.themes) > limit {
 		err = b.doc.errorAt(pos, ErrLimit, "a scope of more than %d topics, with those that a <mergeMap> adds", limit)
 	}
 	return t, append(themes, b.doc.themes...), err

@@ -88,7 +88,7 @@ func size(t *tmdm.Topic) int {
 // ref returns the topic that r refers to, and creates it where it has not been
 // seen yet.
 func (b *builder) ref(r Ref, pos Position) (*tmdm.Topic, error) {
-	if b.doc.dec.limits.Memory > 0 && b.tm.TopicByIdentifier(r.Locator) == nil {
+	if b.doc.limits.Memory > 0 && b.tm.TopicByIdentifier(r.Locator) == nil {
 		b.memory += int64(topicMemory + locatorMemory + len(r.Locator))
 	}
 	switch r.Kind {

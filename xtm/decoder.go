@@ -1,13 +1,13 @@
 package xtm
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/otherformat"
 	"github.com/tmshare/tmshare/internal/xml/scan"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -41,14 +41,6 @@ type Decoder struct {
 	refs     arena[Ref]
 	locators arena[tmdm.Locator]
 	own      *ownership // nil where the caller keeps elements
-}
-
-// ownership is for the reader of whole maps, which does not keep elements: each
-// is made in the memory of the one before, and strings are made many at a time.
-type ownership struct {
-	texts       texts
-	topic       Topic
-	association Association
 }
 
 // scopedBase is a base that holds from an element of the given depth on.
@@ -129,8 +121,8 @@ func (d *Decoder) notTopicMap() {
 	case d.seenMap || !isSyntax && d.err != io.EOF:
 		return
 	case d.root == "":
-		if o := otherFormat("", d.xml.Unread()); isSyntax && o != nil {
-			syntax.Reason = o.explain(syntax.Reason)
+		if isSyntax {
+			syntax.Reason = otherformat.Explain(syntax.Reason, "", d.xml.Unread())
 		}
 	case d.root == "topicMap":
 		e := d.errorAt(d.pos(), "the root element <topicMap> is not in a namespace of XTM; lenient reading takes it as XTM 1.0 where it has none")
@@ -141,9 +133,7 @@ func (d *Decoder) notTopicMap() {
 		if isSyntax {
 			e.Line, e.Column, e.Err = syntax.Line, syntax.Column, d.err
 		}
-		if o := otherFormat(d.root, nil); o != nil {
-			e.Reason = o.explain(e.Reason)
-		}
+		e.Reason = otherformat.Explain(e.Reason, d.root, nil)
 		d.err = e
 	}
 }
@@ -196,7 +186,7 @@ func (d *Decoder) foundVersion() {
 // element reads one child of topicMap. It returns nil at the end of the
 // topic map, on an error, and where the child put its elements in the queue.
 func (d *Decoder) element() Element {
-	if d.own != nil {
+	if d.own != nil && !d.own.isAhead {
 		d.refs.buf, d.locators.buf = d.refs.buf[:0], d.locators.buf[:0]
 	}
 	d.badBase, d.held = false, 0
@@ -226,29 +216,6 @@ func (d *Decoder) mergeMap(href []byte) *MergeMap {
 
 // The methods below read parts of elements. After an error they return zero
 // values, so that callers need not look at d.err until they are done.
-
-// newTopic returns an empty element.
-func (d *Decoder) newTopic() *Topic {
-	if d.own == nil {
-		return &Topic{Pos: d.pos()}
-	}
-	t := &d.own.topic
-	*t = Topic{
-		ItemIdentifiers: t.ItemIdentifiers[:0], SubjectIdentifiers: t.SubjectIdentifiers[:0], SubjectLocators: t.SubjectLocators[:0],
-		Types: t.Types[:0], Names: t.Names[:0], Occurrences: t.Occurrences[:0], Pos: d.pos(),
-	}
-	return t
-}
-
-// newAssociation returns an empty element.
-func (d *Decoder) newAssociation() *Association {
-	if d.own == nil {
-		return &Association{Pos: d.pos()}
-	}
-	a := &d.own.association
-	*a = Association{Roles: a.Roles[:0], Pos: d.pos()}
-	return a
-}
 
 // next moves on to the next event and keeps the stack of bases. Comments are
 // passed over.
@@ -296,12 +263,22 @@ func (d *Decoder) child(parent string) string {
 		case scan.EndElement:
 			return ""
 		case scan.Text:
-			if text := bytes.TrimLeft(d.xml.Text(), " \t\r\n"); len(text) > 0 {
+			if text := withoutBlanks(d.xml.Text()); len(text) > 0 {
 				d.tolerate(NoTextBetween, "<%s> cannot hold text: %q", parent, excerpt(text))
 			}
 		}
 	}
 	return ""
+}
+
+// withoutBlanks returns text without the white space that it begins with (XML 1.0 §2.3, production 3).
+func withoutBlanks(text []byte) []byte {
+	for i, c := range text {
+		if c > ' ' || c != '\n' && c != ' ' && c != '\t' && c != '\r' {
+			return text[i:]
+		}
+	}
+	return nil
 }
 
 // skip reads to the end of the element that started, whatever it holds.

@@ -25,7 +25,8 @@
 // # Files
 //
 // scan.go hides the XML parser; decoder.go, xtm10.go and xtm2x.go are the
-// reader; build.go and finish.go make a map of it; encoder.go, encode10.go,
+// reader; ahead.go reads long documents on a core of its own; build.go and
+// finish.go make a map of what is read; encoder.go, encode10.go,
 // encode2x.go and locator.go are the writer; write.go feeds it from a map.
 //
 // Sibling packages: tmdm is the model, tmdm/cxtm the canonical form, fragment

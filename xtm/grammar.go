@@ -1,8 +1,12 @@
 package xtm
 
 import (
+	"io"
 	"slices"
+	"strings"
 
+	"github.com/tmshare/tmshare/internal/xml/c14n"
+	"github.com/tmshare/tmshare/internal/xml/scan"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -164,4 +168,63 @@ func (d *Decoder) scope(a, b []Ref) []Ref {
 		d.failLimit("a scope of more than %d topics", limit)
 	}
 	return a
+}
+
+// embedded returns the content of the resourceData element that started, in
+// the form that ISO 13250-3 §4.16.3 (Canonicalizing embedded XML) makes the
+// value: Exclusive XML Canonicalization 1.0, without comments.
+func (d *Decoder) embedded() string {
+	var c c14n.Canonicalizer
+	held := 0 // of c.Out
+	for depth := d.xml.Depth(); d.err == nil; {
+		d.hold(len(c.Out) - held)
+		held = len(c.Out)
+		if len(c.Out) > d.limits.Token {
+			d.failLimit(limitReasons["Token"], d.limits.Token)
+			c.Out, held = c.Out[:0], 0
+		}
+		switch d.next() {
+		case scan.StartElement:
+			d.declared(c.Start(d.xml))
+		case scan.Text:
+			c.Text(d.xml.Text())
+		case scan.ProcInst:
+			c.ProcInst(d.xml.Target(), d.xml.Text())
+		case scan.EndElement:
+			if d.xml.Depth() == depth {
+				return string(c.Out)
+			}
+			c.End(d.xml.Name())
+		}
+	}
+	return ""
+}
+
+// declared counts the declarations that a start tag of the value makes: in the
+// document there may be one of them for many values.
+func (d *Decoder) declared(bindings []scan.Binding) {
+	for _, b := range bindings {
+		if len(b.Space) > d.limits.Locator {
+			d.failLimit("the name of a namespace of %d bytes is too long (%d at most): %s", len(b.Space), d.limits.Locator, excerpt(b.Space))
+		}
+		d.grow(len(b.Space))
+	}
+}
+
+// isEmbedded reports whether value is what embedded would return for it, so
+// that it can be written as markup.
+func isEmbedded(value string) bool {
+	o := Options{Limits: Limits{Token: len(value) + 16, Locator: len(value) + 16}.withDefaults()}
+	d := Decoder{
+		limits: o.Limits,
+		xml:    newScanner(strings.NewReader("<r>"+value+"</r>"), o, o.Limits),
+		bases:  []scopedBase{{depth: -1}},
+	}
+	d.next()
+	c := d.embedded()
+	if d.err != nil || c != value {
+		return false
+	}
+	d.next()
+	return d.err == io.EOF
 }

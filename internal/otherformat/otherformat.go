@@ -1,4 +1,5 @@
-package xtm
+// Package otherformat tells what a document is that is given where a topic map in XTM is expected.
+package otherformat
 
 import (
 	"bytes"
@@ -31,17 +32,16 @@ var others = []other{
 	{name: "CSV", remedy: convertFirst, starts: regexp.MustCompile(`^[^<,;\t\r\n]*([,;\t])[^<\r\n]*(\r?\n|$)`)},
 }
 
-// otherFormat returns what a document that is no topic map looks like, nil if that cannot be
-// told. It takes the name of its root element, or what it begins with where that was not found.
-func otherFormat(root string, start []byte) *other {
+// Explain begins reason with what a document that is no topic map looks like, if that can be told. It
+// takes the name of the root element, or what the document begins with where that was not found.
+func Explain(reason, root string, start []byte) string {
 	start = withoutComments(start[:min(len(start), 4<<10)])
-	for i := range others {
-		o := &others[i]
+	for _, o := range others {
 		if root != "" && o.root == root || root == "" && o.starts != nil && o.starts.Match(start) {
-			return o
+			return "this looks like " + o.name + ", not XTM: " + o.remedy + " (" + reason + ")"
 		}
 	}
-	return nil
+	return reason
 }
 
 // withoutComments returns a text from the first line on that is not a comment of Turtle or CTM.
@@ -53,9 +53,4 @@ func withoutComments(text []byte) []byte {
 		}
 		_, text, _ = bytes.Cut(text, []byte("\n"))
 	}
-}
-
-// explain begins a reason with what the document looks like.
-func (o *other) explain(reason string) string {
-	return "this looks like " + o.name + ", not XTM: " + o.remedy + " (" + reason + ")"
 }
