@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/deletions"
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/formats"
@@ -281,7 +281,7 @@ holds for it too. What other topics refer to stays, without names.
 	}
 	to.add(cmd, 1, "to", "make the topic what it was at this `time`")
 	cmd.Flags().Uint64Var(&commit, "commit", 0, "take back the commit with this `number`")
-	cmd.Flags().TextVar(&w.MaxDelete, "max-delete", fragment.MaxDelete{}, "with --commit: delete at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
+	cmd.Flags().TextVar(&w.MaxDelete, "max-delete", deletions.Limit{}, "with --commit: delete at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	writeFlags(cmd, &w)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		topic := len(args) == 2 && len(to.all) == 1

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/deletions"
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
 )
@@ -46,7 +46,7 @@ how many topics it may delete: a number, a percentage such as 80%, or all.`,
 	fl.StringVar(&im.SP, "sp", "", "source locator prefix, an `IRI`, of a new collection; ends in / or #, is fixed for ever (default: base URL + /topicmaps/NAME/, then a random part where the base URL is not public)")
 	fl.StringVar(&root, "root", "", "`folder` below which the files are that a mergeMap names (default: that of FILE)")
 	fl.BoolVar(&im.Create, "create", false, "make the collection if there is none of that name")
-	fl.TextVar(&im.MaxDelete, "max-delete", fragment.MaxDelete{}, "delete at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
+	fl.TextVar(&im.MaxDelete, "max-delete", deletions.Limit{}, "delete at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	writeFlags(cmd, &im.Write)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		doc, done, err := openMap(ctx, args[1], root)

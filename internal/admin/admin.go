@@ -19,7 +19,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/deletions"
 	"github.com/tmshare/tmshare/internal/server"
 )
 
@@ -81,9 +81,9 @@ type request struct {
 
 // Write says on which conditions the server is to change a collection.
 type Write struct {
-	IfMatch   string             // only from the state with this ETag
-	MaxDelete fragment.MaxDelete // of a whole version; the zero value leaves the choice to the server
-	DryRun    bool               // change nothing, and answer what would change
+	IfMatch   string          // only from the state with this ETag
+	MaxDelete deletions.Limit // of a whole version; the zero value leaves the choice to the server
+	DryRun    bool            // change nothing, and answer what would change
 
 	Author, Message string // who makes the change, and why; "" leaves the author to the token
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/deletions"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -74,7 +75,7 @@ func Without(ctx context.Context, v *store.View, scratch string, commit uint64) 
 
 // Taken returns the change that makes a document which [Past.Write] has written the present state, unless that deletes more topics
 // than it may. All topics have their names already: to choose names as for a new version could join topics that a commit has divided.
-func Taken(ctx context.Context, sp string, prior fragment.Source, topics int, document *tmdm.TopicMap, limit fragment.MaxDelete) (*fragment.Change, error) {
+func Taken(ctx context.Context, sp string, prior fragment.Source, topics int, document *tmdm.TopicMap, limit deletions.Limit) (*fragment.Change, error) {
 	next, err := fragment.NewMap(document, sp)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/deletions"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -65,7 +66,7 @@ type Decision func(ctx context.Context, c store.Collection, published merge.Stat
 
 // NewVersion decides on the change that makes a document the published state, unless that deletes
 // more topics than it may.
-func NewVersion(limit fragment.MaxDelete) Decision {
+func NewVersion(limit deletions.Limit) Decision {
 	return func(ctx context.Context, c store.Collection, published merge.State, document *tmdm.TopicMap) (*fragment.Change, error) {
 		next, err := fragment.NameTopics(ctx, document, c.SP, published)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/deletions"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -67,7 +67,7 @@ func (l looks) agree(now looks) bool {
 type Watcher struct {
 	Publisher *Publisher
 	Reader    *Reader
-	MaxDelete fragment.MaxDelete // of a new version of a map
+	MaxDelete deletions.Limit // of a new version of a map
 	Every     time.Duration
 
 	turn chan struct{} // full while a file is read, so that one map at a time is in memory
@@ -77,7 +77,7 @@ type Watcher struct {
 }
 
 // NewWatcher returns a watcher that follows nothing yet.
-func NewWatcher(p *Publisher, r *Reader, limit fragment.MaxDelete, every time.Duration) *Watcher {
+func NewWatcher(p *Publisher, r *Reader, limit deletions.Limit, every time.Duration) *Watcher {
 	return &Watcher{Publisher: p, Reader: r, MaxDelete: limit, Every: every, turn: make(chan struct{}, 1), broken: map[string]bool{}}
 }
 
@@ -219,7 +219,7 @@ func sameFile(before, now fs.FileInfo) bool {
 func (f *follower) failed(err error) {
 	f.failures++
 	reason := err.Error()
-	var deletes *fragment.MassDeletionError
+	var deletes *deletions.TooManyError
 	if errors.As(err, &deletes) {
 		reason = fmt.Sprintf("%s. To publish it all the same: tmshare-server import %s %s --max-delete %d", deletes, f.Collection, f.File, deletes.Deleted)
 	}

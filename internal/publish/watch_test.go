@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/deletions"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store"
@@ -37,7 +38,7 @@ type following struct {
 // follow makes a collection of a file that names its topic "first".
 func follow(t *testing.T) *following {
 	p, db, logs := newPublisher(t)
-	w := NewWatcher(p, &Reader{MaxSize: 1 << 20, Logger: p.Logger}, fragment.MaxDelete{}, time.Millisecond)
+	w := NewWatcher(p, &Reader{MaxSize: 1 << 20, Logger: p.Logger}, deletions.Limit{}, time.Millisecond)
 	path := filepath.Join(t.TempDir(), "map.xtm")
 	return &following{newFollower(t, w, "map", path, "first"), t, db, logs}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/deletions"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server/problems"
@@ -118,7 +118,7 @@ func (s *Server) create(ctx context.Context, c store.Collection, uri string, rea
 }
 
 // maxDelete returns how many topics the version in a request may delete.
-func (s *Server) maxDelete(r *http.Request) (fragment.MaxDelete, error) {
+func (s *Server) maxDelete(r *http.Request) (deletions.Limit, error) {
 	limit := s.MaxDelete
 	if given := r.Header.Get(problems.MaxDeleteHeader); given != "" {
 		if err := limit.UnmarshalText([]byte(given)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/deletions"
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/history"
@@ -40,7 +41,7 @@ func Explain(err error) (answer web.Described, serverFault bool) {
 }
 
 // MaxDeleteHeader says how many topics a new version may delete: see
-// [fragment.MaxDelete].
+// [deletions.Limit].
 const MaxDeleteHeader = "TMShare-Max-Delete"
 
 // asProblem is the one table of errors and statuses. It returns nil for errors
@@ -51,7 +52,7 @@ func asProblem(err error) web.Described {
 		syntax   *xtm.SyntaxError
 		inUse    *fragment.InUseError
 		refused  *fragment.DocumentError
-		deletes  *fragment.MassDeletionError
+		deletes  *deletions.TooManyError
 		anew     *publish.ReplacedError
 		tooSlow  *publish.SlowError
 		changed  *history.ConflictError

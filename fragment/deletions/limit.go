@@ -1,16 +1,19 @@
-package fragment
+// Package deletions limits how many topics a new version of a map may delete.
+package deletions
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/tmshare/tmshare/fragment"
 )
 
-// MaxDelete is how many topics a new version of a map may delete. A file that was
+// Limit is how many topics a new version of a map may delete. A file that was
 // cut short, or stands in the place of another, says the same as one from which
 // topics were removed on purpose. The zero value allows half of the topics, and
 // any number in a map of fewer than 20. It is safe for concurrent use.
-type MaxDelete struct {
+type Limit struct {
 	unit   deleteUnit
 	amount int
 }
@@ -29,26 +32,26 @@ const smallMap = 20
 
 // UnmarshalText reads a number of topics ("180"), a percentage of those that there
 // are ("80%"), "all", or "" for the default.
-func (m *MaxDelete) UnmarshalText(b []byte) error {
+func (m *Limit) UnmarshalText(b []byte) error {
 	text, percent := strings.CutSuffix(string(b), "%")
 	n, err := strconv.ParseUint(text, 10, 31)
 	switch {
 	case len(b) == 0:
-		*m = MaxDelete{}
+		*m = Limit{}
 	case text == "all" && !percent:
-		*m = MaxDelete{unit: unlimited}
+		*m = Limit{unit: unlimited}
 	case err != nil || percent && n > 100:
 		return fmt.Errorf("%q is no limit of deletions: write a number of topics, a percentage such as 80%%, or all", b)
 	case percent:
-		*m = MaxDelete{byPercent, int(n)}
+		*m = Limit{byPercent, int(n)}
 	default:
-		*m = MaxDelete{byTopics, int(n)}
+		*m = Limit{byTopics, int(n)}
 	}
 	return nil
 }
 
 // MarshalText returns what UnmarshalText reads.
-func (m MaxDelete) MarshalText() ([]byte, error) {
+func (m Limit) MarshalText() ([]byte, error) {
 	switch m.unit {
 	case byTopics:
 		return fmt.Appendf(nil, "%d", m.amount), nil
@@ -60,9 +63,9 @@ func (m MaxDelete) MarshalText() ([]byte, error) {
 	return nil, nil
 }
 
-// Check returns a [*MassDeletionError] where c deletes more than m allows of a map
+// Check returns a [*TooManyError] where c deletes more than m allows of a map
 // of so many topics.
-func (m MaxDelete) Check(topics int, c *Change) error {
+func (m Limit) Check(topics int, c *fragment.Change) error {
 	var allowed bool
 	switch m.unit {
 	case byDefault:
@@ -77,18 +80,18 @@ func (m MaxDelete) Check(topics int, c *Change) error {
 	if allowed {
 		return nil
 	}
-	return &MassDeletionError{Topics: topics, Added: c.Added, Updated: c.Updated, Deleted: c.Deleted, Limit: m}
+	return &TooManyError{Topics: topics, Added: c.Added, Updated: c.Updated, Deleted: c.Deleted, Limit: m}
 }
 
-// MassDeletionError says that a new version of a map would delete more topics than
-// it may. The other counts are those of [Change].
-type MassDeletionError struct {
+// TooManyError says that a new version of a map would delete more topics than
+// it may. The other counts are those of [fragment.Change].
+type TooManyError struct {
 	Topics                  int // of the map as it is
 	Added, Updated, Deleted int
-	Limit                   MaxDelete
+	Limit                   Limit
 }
 
-func (e *MassDeletionError) Error() string {
+func (e *TooManyError) Error() string {
 	limit, _ := e.Limit.MarshalText()
 	if e.Limit.unit == byDefault {
 		limit = []byte("half")
