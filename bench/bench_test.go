@@ -47,6 +47,9 @@ func TestMain(m *testing.M) {
 	if folder := os.Getenv(childData); folder != "" {
 		asChild(serveFolder, folder)
 	}
+	if folder := os.Getenv(childBare); folder != "" {
+		asChild(serveFiles, folder)
+	}
 	if folder := os.Getenv(childCopy); folder != "" {
 		asChild(syncFolder, folder)
 	}

@@ -67,8 +67,14 @@ type node struct {
 // not end it before.
 func serve(b *testing.B, folder string) *node {
 	b.Helper()
+	return startChild(b, childData+"="+folder)
+}
+
+// startChild starts a server in a process with a line of the environment that says what it serves.
+func startChild(b *testing.B, environment string) *node {
+	b.Helper()
 	n := &node{b: b, cmd: exec.Command(os.Args[0]), http: &http.Client{Transport: &http.Transport{DisableCompression: true}}}
-	n.cmd.Env = append(os.Environ(), childData+"="+folder)
+	n.cmd.Env = append(os.Environ(), environment)
 	n.cmd.Stderr = os.Stderr
 	out, err := n.cmd.StdoutPipe()
 	require.NoError(b, err)
@@ -124,8 +130,6 @@ func serveFolder(folder string) (err error) {
 			err = errors.Join(err, os.WriteFile(path, profile.Bytes(), 0o600))
 		}()
 	}
-	end := make(chan os.Signal, 1)
-	signal.Notify(end, syscall.SIGTERM)
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	db, err := store.Open(context.Background(), store.Options{Dir: folder, Logger: logger})
 	if err != nil {
@@ -136,19 +140,25 @@ func serveFolder(folder string) (err error) {
 	if err != nil {
 		return err
 	}
-	url := "http://" + listener.Addr().String()
 	s, err := server.New(server.Config{
-		Store: db, BaseURL: url, OnLoopback: true, Logger: logger,
+		Store: db, BaseURL: "http://" + listener.Addr().String(), OnLoopback: true, Logger: logger,
 		Policy: upkeep.Policy{SnapshotEvery: 1 << 30}, // when a benchmark asks for one
 	})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	h := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	return serveUntilTold(s, listener)
+}
+
+// serveUntilTold serves until the process is told to end. It prints the URL.
+func serveUntilTold(handler http.Handler, listener net.Listener) error {
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, syscall.SIGTERM)
+	h := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	failed := make(chan error, 1)
 	go func() { failed <- h.Serve(listener) }()
-	fmt.Println(url)
+	fmt.Println("http://" + listener.Addr().String())
 	select {
 	case err := <-failed:
 		return err

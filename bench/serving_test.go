@@ -11,8 +11,10 @@ import (
 )
 
 // BenchmarkServing measures how many requests per second the server answers,
-// beside nginx, which has the same bytes in files. Both keep no log of requests;
-// wrk asks them in turn, for a second each time.
+// beside nginx, which has the same bytes in files, and beside a handler of net/http
+// that does nothing but write these bytes: no server in Go that is made with
+// net/http answers more. None keeps a log of requests; wrk asks them in turn,
+// for a second each time.
 func BenchmarkServing(b *testing.B) {
 	n := serve(b, importInto(b, synthesize(b, 22_500))) // its snapshot has a megabyte, gzipped
 	urls := n.addresses()
@@ -22,10 +24,11 @@ func BenchmarkServing(b *testing.B) {
 	_, plain := n.do("GET", urls.archive, nil, 200)
 	require.Greater(b, len(snapshot), 1_000_000)
 
-	reference, nginx, missing := startNginx(b, map[string][]byte{
+	files := map[string][]byte{
 		"archive": plain, "archive.gz": archive, "recent.gz": recent, "snapshot.gz": snapshot,
 		"snapshot-bytes": snapshot, // nginx serves no ranges of gzipped files as such
-	})
+	}
+	reference, nginx, missing := startNginx(b, files)
 	if _, err := exec.LookPath("wrk"); missing == nil && err != nil {
 		missing = fmt.Errorf("wrk is not installed")
 	}
@@ -33,6 +36,7 @@ func BenchmarkServing(b *testing.B) {
 		fmt.Println("NOT CHECKED: no requests per second of the server and of nginx:", missing)
 		b.SkipNow()
 	}
+	bare := serveBare(b, files)
 	for _, c := range []struct {
 		name, url, file string
 		known           bool // the client has it already
@@ -62,11 +66,16 @@ func BenchmarkServing(b *testing.B) {
 				require.Equal(b, http.StatusNotModified, status)
 				require.Equal(b, http.StatusNotModified, refStatus)
 			}
-			var own, ref load
+			minimal := c.headers
+			if c.known {
+				minimal = append(minimal[:2:2], "If-None-Match", bareTag)
+			}
+			var own, ref, least load
 			for b.Loop() {
 				for range *seconds {
 					own = own.better(wrk(b, n.cmd.Process.Pid, c.url, ours...))
 					ref = ref.better(wrk(b, nginx, file, theirs...))
+					least = least.better(wrk(b, bare.cmd.Process.Pid, bare.url+"/"+c.file, minimal...))
 				}
 			}
 			b.ReportMetric(0, "ns/op")
@@ -74,6 +83,8 @@ func BenchmarkServing(b *testing.B) {
 			b.ReportMetric(own.perCPUSecond, "requests/cpu-s")
 			ratio(b, own.perSecond, ref.perSecond, "requests/s-of-nginx")
 			ratio(b, own.perCPUSecond, ref.perCPUSecond, "requests/cpu-s-of-nginx")
+			ratio(b, own.perCPUSecond, least.perCPUSecond, "requests/cpu-s-of-bare-net/http")
+			ratio(b, least.perCPUSecond, ref.perCPUSecond, "nginx-by-bare-net/http")
 		})
 	}
 }
