@@ -1,15 +1,23 @@
 package badger
 
 import (
-	"bytes"
+	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	badgerdb "github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/fb"
+	"github.com/dgraph-io/badger/v4/options"
+	"github.com/dgraph-io/badger/v4/pb"
 	"github.com/dgraph-io/badger/v4/table"
+	"github.com/dgraph-io/badger/v4/y"
+	"google.golang.org/protobuf/proto"
 )
 
 // Badger compares the checksums of rows only where it is asked to, and then takes rows that do
@@ -27,6 +35,7 @@ func (e *Engine) Verify(ctx context.Context) error {
 		return err
 	}
 	n := 0
+	var buffer []byte
 	for id, t := range m.Tables {
 		n++
 		pause := time.Duration(0)
@@ -38,7 +47,7 @@ func (e *Engine) Verify(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-time.After(pause):
 		}
-		if err := e.checkRowsInUse(id, t); err != nil {
+		if err := e.checkRowsInUse(id, t, &buffer); err != nil {
 			return err
 		}
 	}
@@ -47,8 +56,8 @@ func (e *Engine) Verify(ctx context.Context) error {
 
 // checkRowsInUse is checkRows for a table that Badger may delete meanwhile. Badger cuts it first,
 // when MANIFEST no longer names it: so what was read may be a part of it.
-func (e *Engine) checkRowsInUse(id uint64, t badgerdb.TableManifest) error {
-	damage := checkRows(table.NewFilename(id, e.folder.path), id, t)
+func (e *Engine) checkRowsInUse(id uint64, t badgerdb.TableManifest, buffer *[]byte) error {
+	damage := checkRows(table.NewFilename(id, e.folder.path), id, t, buffer)
 	if damage == nil {
 		return nil
 	}
@@ -62,17 +71,23 @@ func (e *Engine) checkRowsInUse(id uint64, t badgerdb.TableManifest) error {
 	return damage
 }
 
-// checkRows compares the checksums of all rows of a table. One that Badger has deleted
-// meanwhile has none.
-func checkRows(path string, id uint64, t badgerdb.TableManifest) (err error) {
-	content, err := os.ReadFile(path) // not as Badger does, which maps it: this process would seem to need the memory
+// checkRows compares the checksums of all rows of a table, block by block: some tables are large. One that Badger has deleted
+// meanwhile has none. The buffer grows as it must.
+func checkRows(path string, id uint64, t badgerdb.TableManifest, buffer *[]byte) (err error) {
+	f, err := os.Open(path) // not as Badger does, which maps it: this process would seem to need the memory
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if err := checkIndex(path, bytes.NewReader(content), int64(len(content))); err != nil {
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	index, err := readIndex(path, f, info.Size(), buffer)
+	if err != nil {
 		return err
 	}
 	wrong := damaged(path, "has rows that their checksum does not fit")
@@ -81,6 +96,37 @@ func checkRows(path string, id uint64, t badgerdb.TableManifest) (err error) {
 			err = wrong
 		}
 	}()
+	if t.Compression != options.None {
+		return checkPacked(f, id, t, wrong)
+	}
+	blocks := fb.GetRootAsTableIndex(index, 0)
+	content := bufio.NewReaderSize(f, 128<<10)
+	var block []byte
+	var at fb.BlockOffset
+	for i := range blocks.OffsetsLength() {
+		blocks.Offsets(&at, i) // they follow each other
+		block = slices.Grow(block[:0], int(at.Len()))[:at.Len()]
+		if _, err := io.ReadFull(content, block); err != nil || !fits(block) {
+			return wrong
+		}
+	}
+	return nil
+}
+
+// fits reports whether a block has the checksum that stands at its end, before the length of that.
+func fits(block []byte) bool {
+	end := len(block) - 4
+	begin := end - int(binary.BigEndian.Uint32(block[end:]))
+	var expected pb.Checksum
+	return proto.Unmarshal(block[begin:end], &expected) == nil && y.VerifyChecksum(block[:begin], &expected) == nil
+}
+
+// checkPacked is checkRows for a table that is compressed: the first release made such.
+func checkPacked(f io.Reader, id uint64, t badgerdb.TableManifest, wrong error) error {
+	content, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
 	opened, err := table.OpenInMemoryTable(content, id, &table.Options{BlockSize: 4 << 10, Compression: t.Compression})
 	if err != nil || opened.VerifyChecksum() != nil {
 		return wrong

@@ -35,7 +35,9 @@ type Folder struct {
 	lock      *os.File // nil where Badger has a lock of its own
 	record    *record  // nil: there is none, or it was not looked at
 	condition condition
-	written   os.FileInfo // of MANIFEST, when its record was written
+	read      os.FileInfo // of MANIFEST, before it was read last
+	manifest  manifestRecord
+	tight     map[string]bool // names of tables that are for their owner alone
 }
 
 // Lock locks the folder of a database: for this process alone, or shared with others that only
@@ -43,7 +45,7 @@ type Folder struct {
 // only read. A process that has just been killed gets another moment to lose its lock, since its
 // supervisor may have started the next one already.
 func Lock(path string, shared bool) (*Folder, error) {
-	f := &Folder{path: path}
+	f := &Folder{path: path, tight: map[string]bool{}}
 	var err error
 	for range 20 {
 		if f.lock, err = flock(path, shared); !errors.Is(err, ErrLocked) || errors.Is(err, ErrBeingRead) {
@@ -88,11 +90,24 @@ func (f *Folder) Inspect(node uuid.UUID) error {
 func (f *Folder) InspectUnrecorded() error { return f.inspect() }
 
 func (f *Folder) inspect() error {
-	c, err := preflight(f.path, f.record)
-	if err == nil {
-		f.condition = *c
+	path := filepath.Join(f.path, manifestFile)
+	seen, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return damaged(path, "is missing")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	m, err := readManifest(f.path)
+	if err != nil {
+		return err
+	}
+	c, err := preflight(f.path, f.record, m)
+	if err != nil {
+		return err
+	}
+	f.condition, f.read, f.manifest = *c, seen, m.record()
+	return nil
 }
 
 // HasRecord reports whether Inspect has found a record.

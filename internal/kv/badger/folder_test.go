@@ -137,8 +137,8 @@ func TestATableThatIsBeingDeletedIsNoDamage(t *testing.T) {
 		require.NoError(t, err)
 		cut := filepath.Join(folder, "999999.sst")
 		require.NoError(t, os.WriteFile(cut, content[:len(content)/2], 0o600))
-		require.ErrorIs(t, checkRows(cut, 999999, table), kv.ErrDamaged)
-		require.NoError(t, e.checkRowsInUse(999999, table))
+		require.ErrorIs(t, checkRows(cut, 999999, table, new([]byte)), kv.ErrDamaged)
+		require.NoError(t, e.checkRowsInUse(999999, table, new([]byte)))
 		return
 	}
 	t.Fatal("there is no table")

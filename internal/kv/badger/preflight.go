@@ -8,10 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/dgraph-io/badger/v4/pb"
 	"github.com/dgraph-io/badger/v4/table"
-	"github.com/dgraph-io/badger/v4/y"
-	"google.golang.org/protobuf/proto"
 )
 
 // The files of Badger's database.
@@ -38,13 +35,10 @@ type condition struct {
 // damaged, and drops what it cannot read at the end of a log. That is right after a crash, and
 // a loss otherwise. After a crash, there may be tables that are not named yet, or not deleted
 // yet, MANIFEST may end with a part of an entry, and so may logs.
-func preflight(folder string, r *record) (*condition, error) {
-	m, err := readManifest(folder)
-	if err != nil {
-		return nil, err
-	}
+func preflight(folder string, r *record, m *manifest) (*condition, error) {
 	grown := false
 	if r != nil {
+		var err error
 		if grown, err = r.compare(folder, m); err != nil {
 			return nil, err
 		}
@@ -57,10 +51,6 @@ func preflight(folder string, r *record) (*condition, error) {
 	var unnamed []string
 	logs := 0
 	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil {
-			return nil, err
-		}
 		switch name := e.Name(); filepath.Ext(name) {
 		case tableExt:
 			if id, ok := table.ParseFileID(name); ok {
@@ -69,6 +59,10 @@ func preflight(folder string, r *record) (*condition, error) {
 				}
 			}
 		case memtableExt, valueLogExt:
+			info, err := e.Info()
+			if err != nil {
+				return nil, err
+			}
 			if info.Size() == 0 {
 				c.emptied = append(c.emptied, filepath.Join(folder, name))
 			} else if err := checkLogHeader(filepath.Join(folder, name)); err != nil {
@@ -88,12 +82,7 @@ func preflight(folder string, r *record) (*condition, error) {
 	if len(unnamed) > 0 || len(c.emptied) > 0 || logs > 0 {
 		c.recover = true
 	}
-	for id := range m.Tables {
-		if err := checkTable(table.NewFilename(id, folder)); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
+	return c, checkTables(folder, m)
 }
 
 // checkLogHeader looks whether a log begins as Badger's do. The first 8 bytes name the key that it is encrypted with: none.
@@ -145,62 +134,4 @@ func (r *record) compare(folder string, m *manifest) (grown bool, err error) {
 		}
 	}
 	return false, nil
-}
-
-// checkTable looks whether a table of Badger that MANIFEST names is whole. It does not read the
-// rows.
-func checkTable(path string) error {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return damaged(path, "is missing, which MANIFEST names")
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	return checkIndex(path, f, info.Size())
-}
-
-// checkIndex looks whether the index of a table has the checksum that stands there. A table
-// ends with the index, the length of that in four bytes, the checksum, and the length of that.
-func checkIndex(path string, content io.ReaderAt, size int64) error {
-	end := size
-	before := func(n int64) ([]byte, error) { // the n bytes before end, which is moved there
-		if n <= 0 || n > end {
-			return nil, damaged(path, "is cut: %d bytes", size)
-		}
-		end -= n
-		b := make([]byte, n)
-		if _, err := content.ReadAt(b, end); err != nil {
-			return nil, err
-		}
-		return b, nil
-	}
-	part := func() ([]byte, error) {
-		length, err := before(4)
-		if err != nil {
-			return nil, err
-		}
-		return before(int64(binary.BigEndian.Uint32(length)))
-	}
-	sum, err := part()
-	if err != nil {
-		return err
-	}
-	var expected pb.Checksum
-	if err := proto.Unmarshal(sum, &expected); err != nil {
-		return damaged(path, "has no checksum (%v)", err)
-	}
-	index, err := part()
-	if err != nil {
-		return err
-	}
-	if err := y.VerifyChecksum(index, &expected); err != nil {
-		return damaged(path, "has an index that its checksum does not fit")
-	}
-	return nil
 }

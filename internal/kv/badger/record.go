@@ -138,12 +138,7 @@ func (f *Folder) recordMoving(node uuid.UUID) error {
 // write writes what Badger's files are like. mustHave chooses of the names of logs, in
 // ascending order, those that must be there.
 func (f *Folder) write(node uuid.UUID, closed bool, mustHave func(logs []string) []string) error {
-	seen, err := os.Stat(filepath.Join(f.path, manifestFile))
-	if err != nil {
-		return err
-	}
-	m, err := readManifestInUse(f.path) // before the logs are listed: a memtable goes only after MANIFEST has grown
-	if err != nil {
+	if err := f.readAgain(); err != nil { // before the logs are listed: a memtable goes only after MANIFEST has grown
 		return err
 	}
 	entries, err := os.ReadDir(f.path)
@@ -153,6 +148,10 @@ func (f *Folder) write(node uuid.UUID, closed bool, mustHave func(logs []string)
 	sizes := map[string]int64{}
 	var logs []string
 	for _, e := range entries {
+		ext := filepath.Ext(e.Name()) // of tables, there is never one of the same name again
+		if ext == tableExt && f.tight[e.Name()] {
+			continue // a large database has hundreds
+		}
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -167,19 +166,36 @@ func (f *Folder) write(node uuid.UUID, closed bool, mustHave func(logs []string)
 		if info.Mode().Perm()&0o077 != 0 { // Badger makes them as the umask of the process allows
 			_ = os.Chmod(filepath.Join(f.path, e.Name()), 0o600)
 		}
+		if ext == tableExt {
+			f.tight[e.Name()] = true
+		}
 	}
-	r := record{Node: node, Closed: closed, Manifest: m.record(), Files: map[string]int64{}}
+	r := record{Node: node, Closed: closed, Manifest: f.manifest, Files: map[string]int64{}}
 	for _, name := range mustHave(logs) {
 		r.Files[name] = sizes[name]
 	}
 	if err := durable.SyncFolder(f.path); err != nil {
 		return err
 	}
-	if err := durable.WriteJSON(filepath.Join(f.path, recordFile), &r); err != nil {
+	return durable.WriteJSON(filepath.Join(f.path, recordFile), &r)
+}
+
+// readAgain reads MANIFEST, unless it is as it was when it was read last.
+func (f *Folder) readAgain() error {
+	seen, err := os.Stat(filepath.Join(f.path, manifestFile))
+	if err != nil || f.isRead(seen) {
 		return err
 	}
-	f.written = seen
-	return nil
+	m, err := readManifestInUse(f.path)
+	if err == nil {
+		f.read, f.manifest = seen, m.record()
+	}
+	return err
+}
+
+// isRead reports whether MANIFEST is what was read last. Badger appends to it, or puts another file in its place.
+func (f *Folder) isRead(now os.FileInfo) bool {
+	return f.read != nil && os.SameFile(f.read, now) && f.read.Size() == now.Size() && f.read.ModTime().Equal(now.ModTime())
 }
 
 // followManifest writes the record anew whenever MANIFEST has changed.
@@ -193,7 +209,7 @@ func (e *Engine) followManifest() {
 		case <-time.After(time.Second):
 		}
 		info, err := os.Stat(path)
-		if err == nil && info.Size() == f.written.Size() && info.ModTime().Equal(f.written.ModTime()) {
+		if err == nil && f.isRead(info) {
 			continue
 		}
 		if err == nil {

@@ -238,6 +238,9 @@ func tighten(dir string) {
 			if err == nil && info.Mode().Perm()&0o077 != 0 && (d.IsDir() || d.Type().IsRegular()) {
 				_ = os.Chmod(path, info.Mode().Perm()&^0o077)
 			}
+			if name == Database { // the engine looks at its files itself
+				return fs.SkipDir
+			}
 			return nil
 		})
 	}
