@@ -23,6 +23,7 @@ import (
 	"github.com/tmshare/tmshare/bench/synthetic"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -148,14 +149,14 @@ func serveFolder(folder string) (err error) {
 		return err
 	}
 	defer s.Close()
-	return serveUntilTold(s, listener)
+	return serveUntilTold(s, web.Listener{Listener: listener})
 }
 
 // serveUntilTold serves until the process is told to end. It prints the URL.
 func serveUntilTold(handler http.Handler, listener net.Listener) error {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM)
-	h := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	h := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ConnContext: web.ConnContext}
 	failed := make(chan error, 1)
 	go func() { failed <- h.Serve(listener) }()
 	fmt.Println("http://" + listener.Addr().String())

@@ -84,7 +84,7 @@ func BenchmarkServing(b *testing.B) {
 			ratio(b, own.perSecond, ref.perSecond, "requests/s-of-nginx")
 			ratio(b, own.perCPUSecond, ref.perCPUSecond, "requests/cpu-s-of-nginx")
 			ratio(b, own.perCPUSecond, least.perCPUSecond, "requests/cpu-s-of-bare-net/http")
-			ratio(b, least.perCPUSecond, ref.perCPUSecond, "nginx-by-bare-net/http")
+			ratio(b, least.perCPUSecond, ref.perCPUSecond, "requests/cpu-s-of-nginx-by-bare-net/http")
 		})
 	}
 }

@@ -64,7 +64,7 @@ func (f *runFlags) scheme() string {
 func (f *runFlags) serve(ctx context.Context, s *server.Server, listener net.Listener) error {
 	failed := make(chan error, 2)
 	public := f.httpServer(s)
-	listener = bufferedListener{listener}
+	listener = web.Listener{Listener: listener}
 	if f.certificates != nil {
 		public.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: f.certificates.get}
 		go func() { failed <- public.ServeTLS(listener, "", "") }()
@@ -107,19 +107,8 @@ func (f *runFlags) serve(ctx context.Context, s *server.Server, listener net.Lis
 func (f *runFlags) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: 100, SendPingTimeout: time.Minute, PingTimeout: 15 * time.Second},
-		ErrorLog: slog.NewLogLogger(f.log.Handler(), slog.LevelWarn),
+		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: 100, SendPingTimeout: time.Minute, PingTimeout: 15 * time.Second},
+		ConnContext: web.ConnContext,
+		ErrorLog:    slog.NewLogLogger(f.log.Handler(), slog.LevelWarn),
 	}
-}
-
-// bufferedListener bounds what waits in the system for slow clients: how long
-// they may take is counted by it.
-type bufferedListener struct{ net.Listener }
-
-func (l bufferedListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(web.WriteBuffer) // as much as the system allows
-	}
-	return c, err
 }

@@ -109,11 +109,11 @@ func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request) error {
 // documentOf answers with the document of a feed that the URL names.
 func (s *Server) documentOf(w http.ResponseWriter, r *http.Request, of archivedFeed) error {
 	return s.withLatest(r, func(c *store.Collection, v *store.View) error {
-		earlier := web.Problemf(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, of.url(c))
+		earlier := func() error { return web.Problemf(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, of.url(c)) }
 		history, err := uuid.Parse(web.Var(r, "history"))
 		run, ok := c.RunOf(history)
 		if err != nil || !ok {
-			return earlier
+			return earlier()
 		}
 		n, err := strconv.ParseUint(web.Var(r, "n"), 10, 64)
 		open := c.OpenDocument()
@@ -133,14 +133,15 @@ func (s *Server) documentOf(w http.ResponseWriter, r *http.Request, of archivedF
 				return leadTo(w, v, n, run, of.url(c), earlier)
 			}
 		}
-		cache, state := cacheShortly, stateOf(c)
+		cache, state := cacheShortly, ""
 		switch {
-		case first <= c.Horizon:
+		case first <= c.Horizon || n == open:
+			state = stateOf(c)
 		case n+1 < open && of.pruned == nil: // until pruning rewrites it
 			state = "finished"
 		case n+1 < open:
 			cache, state = cacheForEver, "finished"
-		case n < open:
+		default:
 			state = "closed" // to gain its next-archive
 		}
 		return s.writeAtomOf(w, r, of.forms, cache, state, v, func(v *store.View) (*feeds.Feed, error) { return of.build(v, n) })
@@ -149,13 +150,13 @@ func (s *Server) documentOf(w http.ResponseWriter, r *http.Request, of archivedF
 
 // leadTo redirects from the URL that document n had in an earlier run to the one that it has
 // now. Where it had none in that run, the answer is none.
-func leadTo(w http.ResponseWriter, v *store.View, n uint64, run uint32, feed string, none error) error {
+func leadTo(w http.ResponseWriter, v *store.View, n uint64, run uint32, feed string, none func() error) error {
 	written, err := v.WrittenIn(n, run)
 	if err != nil {
 		return err
 	}
 	if !written {
-		return none
+		return none()
 	}
 	now, err := archiveURL(v, feed, n)
 	if err != nil {

@@ -66,7 +66,7 @@ func (f *Front) answer(route string, h Handler) http.Handler {
 		}
 		p, serverFault := f.Explain(err)
 		if serverFault {
-			if r.Context().Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			if x.gone || r.Context().Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
 				panic(http.ErrAbortHandler) // the client has gone; an empty answer would say 200
 			}
 			x.Failure = err

@@ -19,26 +19,32 @@ import (
 type Recorder struct {
 	http.ResponseWriter
 	control           *http.ResponseController
+	conn              *connection // nil: it is not known, or others use it too
 	slowClientTimeout time.Duration
 	body              *timedBody // nil: the request has none
 
-	id      string        // of the request
-	route   string        // template of the URL, "" where there is no such URL
-	Private bool          // the answer depends on who asks
-	Waited  time.Duration // for something to answer with, as the request wished
-	Settled time.Time     // when what the answer shows was last changed; zero: too recently to say
+	id      string            // of the request
+	route   string            // template of the URL, "" where there is no such URL
+	vars    map[string]string // what stands in the URL for the variables of the route; nil: the request has them
+	Private bool              // the answer depends on who asks
+	Waited  time.Duration     // for something to answer with, as the request wished
+	Settled time.Time         // when what the answer shows was last changed; zero: too recently to say
 
 	status    int       // of the answer, 0 until it begins
 	sent      int64     // bytes of the body
 	extended  time.Time // when the client was last given more time
 	Failure   error     // what is wrong with the server
 	truncated bool      // the answer was cut off
+	gone      bool      // the client does not take it
 }
 
 type recorderKey struct{}
 
 func newRecorder(w http.ResponseWriter, r *http.Request, slowClientTimeout time.Duration) (*Recorder, *http.Request) {
-	x := &Recorder{ResponseWriter: w, control: http.NewResponseController(w), slowClientTimeout: slowClientTimeout, id: requestID(r)}
+	x := &Recorder{ResponseWriter: w, control: http.NewResponseController(w), conn: connectionOf(r), slowClientTimeout: slowClientTimeout, id: requestID(r)}
+	if x.conn != nil {
+		x.extended = x.conn.extended
+	}
 	r = r.WithContext(context.WithValue(r.Context(), recorderKey{}, x))
 	if r.Body != nil && r.Body != http.NoBody {
 		x.body = &timedBody{ReadCloser: r.Body, x: x}
@@ -83,6 +89,9 @@ func (x *Recorder) WriteHeader(status int) {
 		x.extended = time.Now().Add(x.slowClientTimeout)
 		_ = x.control.SetReadDeadline(x.extended)
 		_ = x.control.SetWriteDeadline(x.extended.Add(x.slowClientTimeout))
+		if x.conn != nil {
+			x.conn.extended = time.Time{}
+		}
 	}
 	x.extend()
 	x.ResponseWriter.WriteHeader(status)
@@ -111,6 +120,9 @@ func (x *Recorder) Write(p []byte) (n int, err error) {
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)
 	}
+	if x.isWhole(p) {
+		return x.writeWhole(p)
+	}
 	for {
 		x.extend()
 		m, err := x.ResponseWriter.Write(p[:min(len(p), piece)])
@@ -120,6 +132,24 @@ func (x *Recorder) Write(p []byte) (n int, err error) {
 			return n, err
 		}
 	}
+}
+
+// isWhole reports whether p is the body of a small answer.
+func (x *Recorder) isWhole(p []byte) bool {
+	return x.conn != nil && x.sent == 0 && leastHeld <= len(p) && len(p) <= mostHeld && x.Header().Get("Content-Length") == strconv.Itoa(len(p))
+}
+
+func (x *Recorder) writeWhole(p []byte) (n int, err error) {
+	x.extend()
+	err = x.conn.inOnePiece(func() (err error) {
+		if n, err = x.ResponseWriter.Write(p); err != nil {
+			return err
+		}
+		return x.control.Flush()
+	})
+	x.sent += int64(n)
+	x.gone = err != nil
+	return n, err
 }
 
 // ReadFrom lets the system send a file.
@@ -157,6 +187,9 @@ const WriteBuffer = 4 * piece
 func (x *Recorder) extend() {
 	if now := time.Now(); now.Sub(x.extended) >= x.slowClientTimeout/10 {
 		x.extended = now
+		if x.conn != nil {
+			x.conn.extended = now
+		}
 		_ = x.control.SetWriteDeadline(now.Add(2 * WriteBuffer / piece * x.slowClientTimeout)) // not possible without a connection, in tests
 	}
 }

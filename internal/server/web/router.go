@@ -36,7 +36,12 @@ func (r *Router) Handle(path string, h Handler, methods ...string) {
 
 // Var returns what stands in the path of a request for a variable of its route, "" where the route has no such
 // variable.
-func Var(r *http.Request, name string) string { return mux.Vars(r)[name] }
+func Var(r *http.Request, name string) string {
+	if vars := RecorderOf(r).vars; vars != nil {
+		return vars[name]
+	}
+	return mux.Vars(r)[name]
+}
 
 // Routes calls yield with the path of each route, without the patterns of its variables, and its methods.
 func (r *Router) Routes(yield func(path string, methods []string)) error {
@@ -179,5 +184,6 @@ func (r *Router) find(w http.ResponseWriter, req *http.Request) {
 		r.known[strings.Clone(req.URL.Path)] = found
 		r.mu.Unlock()
 	}
-	found.handler.ServeHTTP(w, mux.SetURLVars(req, found.vars))
+	RecorderOf(req).vars = found.vars
+	found.handler.ServeHTTP(w, req)
 }
