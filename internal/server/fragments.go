@@ -109,7 +109,9 @@ func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request) error {
 // documentOf answers with the document of a feed that the URL names.
 func (s *Server) documentOf(w http.ResponseWriter, r *http.Request, of archivedFeed) error {
 	return s.withLatest(r, func(c *store.Collection, v *store.View) error {
-		earlier := func() error { return web.Problemf(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, of.url(c)) }
+		earlier := func() error {
+			return web.Problemf(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, of.url(c))
+		}
 		history, err := uuid.Parse(web.Var(r, "history"))
 		run, ok := c.RunOf(history)
 		if err != nil || !ok {
