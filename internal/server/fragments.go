@@ -135,7 +135,7 @@ func (s *Server) documentOf(w http.ResponseWriter, r *http.Request, of archivedF
 				return leadTo(w, v, n, run, of.url(c), earlier)
 			}
 		}
-		cache, state := cacheShortly, ""
+		cache, state := cacheShortly, "closed" // to gain its next-archive
 		switch {
 		case first <= c.Horizon || n == open:
 			state = stateOf(c)
@@ -143,8 +143,6 @@ func (s *Server) documentOf(w http.ResponseWriter, r *http.Request, of archivedF
 			state = "finished"
 		case n+1 < open:
 			cache, state = cacheForEver, "finished"
-		default:
-			state = "closed" // to gain its next-archive
 		}
 		return s.writeAtomOf(w, r, of.forms, cache, state, v, func(v *store.View) (*feeds.Feed, error) { return of.build(v, n) })
 	})
