@@ -33,8 +33,8 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 		}
 		h := w.Header()
 		h.Set("Cache-Control", cacheForEver)
-		web.AddLink(h, s.topicURL(&v.Collection, e.TopicSI), "latest-version") // RFC 5829 §3.2
-		web.AddLink(h, s.mapURL(&v.Collection), "collection")                  // RFC 6573 §2.2
+		web.AddLink(h, s.urls.Topic(&v.Collection, e.TopicSI), "latest-version") // RFC 5829 §3.2
+		web.AddLink(h, s.urls.Map(&v.Collection), "collection")                  // RFC 6573 §2.2
 		return web.Represent(s, w, r, fragmentForms, version{v, e, s.keeper.Changes.Made(e.Updated)})
 	})
 }
@@ -62,7 +62,7 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		h := w.Header()
-		web.AddLink(h, s.mapURL(&v.Collection), "collection")
+		web.AddLink(h, s.urls.Map(&v.Collection), "collection")
 		if claims && e.Lives() {
 			return s.answers.WriteSmall(w, r, formats.XTM21.MediaType(), cacheShortly, func(w io.Writer) error {
 				return derive.WriteClaims(r.Context(), s.Store, &v.Collection, e.TopicSI, w)
@@ -71,7 +71,7 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		h.Set("Cache-Control", cacheShortly)
 		h.Set(recordVersion, feeds.FormatTime(e.Updated))
 		s.addFormLinks(h, r, &v.Collection, e)
-		web.AddLink(h, s.mementoURL(&v.Collection, e), "memento", "datetime", web.HTTPTime(e.Updated)) // RFC 7089 §2.2.4
+		web.AddLink(h, s.urls.Memento(&v.Collection, e), "memento", "datetime", web.HTTPTime(e.Updated)) // RFC 7089 §2.2.4
 		s.addTimeLinks(h, &v.Collection, e)
 		if e.Lives() {
 			s.addSourceLink(h, &v.Collection)
@@ -92,7 +92,7 @@ func onlyClaims() error {
 // addFormLinks adds links from a topic to its forms, and from a form to the topic (RFC 6596,
 // The Canonical Link Relation; Z39.99 §14.3, Alternate Representations).
 func (s *Server) addFormLinks(h http.Header, r *http.Request, c *store.Collection, e *store.Entry) {
-	topic := s.topicURL(c, e.TopicSI)
+	topic := s.urls.Topic(c, e.TopicSI)
 	if web.Var(r, web.EndingVar) != "" {
 		web.AddLink(h, topic, resourcesync.RelCanonical)
 		return
@@ -130,7 +130,7 @@ func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		to := s.topicURL(&v.Collection, ref)
+		to := s.urls.Topic(&v.Collection, ref)
 		switch {
 		case at != nil:
 			to += "?at=" + feeds.FormatTime(*at)
@@ -243,7 +243,7 @@ func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", cacheForEver)
-	web.AddLink(w.Header(), s.mapURL(&l.Collection), "collection")
+	web.AddLink(w.Header(), s.urls.Map(&l.Collection), "collection")
 	return web.Represent(s, w, r, snapshotForms, keptSnapshot{l, snap})
 }
 

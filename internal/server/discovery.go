@@ -131,7 +131,7 @@ func (s *Server) about(w http.ResponseWriter, r *http.Request) error {
 	p := page{
 		Title: "Topic maps", Text: "This server publishes topic maps (ISO 13250) and all changes to them.",
 		Links: []link{
-			{"Topic Maps Feed", s.overviewURL(), "all maps, as an Atom feed"},
+			{"Topic Maps Feed", s.urls.Overview(), "all maps, as an Atom feed"},
 			{"ResourceSync Source Description", resources.SourceDescriptionURL(s.BaseURL), "all maps, for those who copy their topics"},
 		},
 	}
@@ -151,10 +151,10 @@ func (s *Server) aboutCollection(w http.ResponseWriter, r *http.Request) error {
 			Title: name(c), Text: strings.TrimSpace(c.Summary),
 			Up: link{Name: "All topic maps", URL: s.BaseURL + "/about"},
 			Links: []link{
-				{"Topic Map Feed", s.mapURL(c), "leads to all feeds of this map"},
-				{"Fragments", s.fragmentsURL(c), "all changes, as an Atom feed"},
-				{"Snapshots", s.snapshotsURL(c), "the whole map at some moments"},
-				{"Records", s.recordsURL(c), "the topics, for those who harvest them by Atom"},
+				{"Topic Map Feed", s.urls.Map(c), "leads to all feeds of this map"},
+				{"Fragments", s.urls.Fragments(c), "all changes, as an Atom feed"},
+				{"Snapshots", s.urls.Snapshots(c), "the whole map at some moments"},
+				{"Records", s.urls.Records(c), "the topics, for those who harvest them by Atom"},
 			},
 		}
 		if p.Text == "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/checkpoints"
 	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/inputs"
@@ -45,7 +46,7 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 			s.addSourceLink(w.Header(), c)
-			hub.AddLinks(w.Header(), s.hubsOf(c), s.fragmentsURL(c))
+			hub.AddLinks(w.Header(), s.hubsOf(c), s.urls.Fragments(c))
 			if err := s.replicas.SetChecked(r.Context(), w.Header(), c); err != nil {
 				return err
 			}
@@ -65,12 +66,12 @@ func (s *Server) recentDocument(v *store.View, from []feeds.Link) (*feeds.Feed, 
 	if err != nil {
 		return nil, err
 	}
-	via, err := archiveURL(v, s.fragmentsURL(c), n)
+	via, err := addresses.Archive(v, s.urls.Fragments(c), n)
 	if err != nil {
 		return nil, err
 	}
 	feed.Title = name(c) + ": Fragments"
-	feed.Links = slices.Concat(feed.Links, []feeds.Link{atomLink("self", s.fragmentsURL(c)), atomLink("via", via), bundleLink(s.fragmentsURL(c))}, s.fragmentsLinks(c), replicas.Links(c), from)
+	feed.Links = slices.Concat(feed.Links, []feeds.Link{atomLink("self", s.urls.Fragments(c)), atomLink("via", via), bundleLink(s.urls.Fragments(c))}, s.fragmentsLinks(c), replicas.Links(c), from)
 	if checkpoints.Stated(c) {
 		signed, err := checkpoints.Of(v)
 		if err != nil { // those who demand a checkpoint would take a feed without one for a forged one
@@ -78,7 +79,7 @@ func (s *Server) recentDocument(v *store.View, from []feeds.Link) (*feeds.Feed, 
 			return nil, web.Problemf(http.StatusServiceUnavailable, "the log of %s cannot be signed now; the server's log says why", c.Name)
 		}
 		feed.Checkpoint, feed.Key = signed.Note, signed.Key
-		feed.Links = append(feed.Links, feeds.Link{Rel: feeds.RelCheckpoint, Type: "text/plain", Href: s.checkpointURL(c)})
+		feed.Links = append(feed.Links, feeds.Link{Rel: feeds.RelCheckpoint, Type: "text/plain", Href: s.urls.Checkpoint(c)})
 	}
 	return feed, nil
 }
@@ -86,9 +87,9 @@ func (s *Server) recentDocument(v *store.View, from []feeds.Link) (*feeds.Feed, 
 // fragmentsLinks returns the links from the fragments feed to what belongs to it.
 func (s *Server) fragmentsLinks(c *store.Collection) []feeds.Link {
 	return slices.Concat(
-		atomLinks(s.mapURL(c), "up"), atomLinks(s.snapshotsURL(c), snapshotsFeedRels...),
-		atomLinks(s.recordsURL(c), feeds.RelRecordsFeed), s.currentLinks(c),
-		[]feeds.Link{{Rel: feeds.RelStateDigest, Type: "application/json", Href: s.digestURL(c)}})
+		atomLinks(s.urls.Map(c), "up"), atomLinks(s.urls.Snapshots(c), snapshotsFeedRels...),
+		atomLinks(s.urls.Records(c), feeds.RelRecordsFeed), s.currentLinks(c),
+		[]feeds.Link{{Rel: feeds.RelStateDigest, Type: "application/json", Href: s.urls.Digest(c)}})
 }
 
 // archivedFeed is a feed of the log whose documents have permanent URLs.
@@ -101,7 +102,7 @@ type archivedFeed struct {
 
 // archiveDocument is a document of the fragments feed under its permanent URL.
 func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request) error {
-	return s.documentOf(w, r, archivedFeed{s.fragmentsURL, fragmentsFeedForms, func(c *store.Collection) error {
+	return s.documentOf(w, r, archivedFeed{s.urls.Fragments, fragmentsFeedForms, func(c *store.Collection) error {
 		return s.pruned(c, "this document of the fragments feed")
 	}, s.archived})
 }
@@ -158,7 +159,7 @@ func leadTo(w http.ResponseWriter, v *store.View, n uint64, run uint32, feed str
 	if !written {
 		return none()
 	}
-	now, err := archiveURL(v, feed, n)
+	now, err := addresses.Archive(v, feed, n)
 	if err != nil {
 		return err
 	}
@@ -176,7 +177,7 @@ func (s *Server) archived(v *store.View, n uint64) (*feeds.Feed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := markArchived(feed, v, n, s.fragmentsURL(c)); err != nil {
+	if err := markArchived(feed, v, n, s.urls.Fragments(c)); err != nil {
 		return nil, err
 	}
 	self, _ := feed.Link("self")
@@ -187,14 +188,14 @@ func (s *Server) archived(v *store.View, n uint64) (*feeds.Feed, error) {
 // markArchived adds to document n of an archived feed what it has under its permanent
 // URL (RFC 5005 §4, Archived Feeds). current is the URL of the feed.
 func markArchived(feed *feeds.Feed, v *store.View, n uint64, current string) error {
-	self, err := archiveURL(v, current, n)
+	self, err := addresses.Archive(v, current, n)
 	if err != nil {
 		return err
 	}
 	feed.Links = append(feed.Links, atomLink("self", self), atomLink("current", current))
 	open := v.OpenDocument()
 	if feed.Archive = n < open; n+1 < open {
-		next, err := archiveURL(v, current, n+1)
+		next, err := addresses.Archive(v, current, n+1)
 		if err != nil {
 			return err
 		}
@@ -208,7 +209,7 @@ func markArchived(feed *feeds.Feed, v *store.View, n uint64, current string) err
 func (s *Server) pruned(c *store.Collection, what string) error {
 	return web.Problemf(http.StatusGone,
 		"%s is not kept any more; whoever lacks what was in it starts again from the newest snapshot at %s and goes on with the later entries at %s",
-		what, s.snapshotsURL(c), s.fragmentsURL(c))
+		what, s.urls.Snapshots(c), s.urls.Fragments(c))
 }
 
 // fragmentsDocument returns document n of the fragments feed with the entries,
@@ -218,7 +219,7 @@ func (s *Server) fragmentsDocument(v *store.View, n uint64) (*feeds.Feed, error)
 	c := &v.Collection
 	feed := s.fragmentsHead(c)
 	if n > 1 {
-		prev, err := archiveURL(v, s.fragmentsURL(c), n-1)
+		prev, err := addresses.Archive(v, s.urls.Fragments(c), n-1)
 		if err != nil {
 			return nil, err
 		}
@@ -248,7 +249,7 @@ func (s *Server) fragmentsHead(c *store.Collection) *feeds.Feed {
 }
 
 func (s *Server) fragmentFeedEntry(c *store.Collection, e *store.Entry) feeds.Entry {
-	href := s.fragmentURL(c, e)
+	href := s.urls.Fragment(c, e)
 	state := feeds.StateLive
 	if e.Deleted {
 		state = feeds.StateDeleted
@@ -256,7 +257,7 @@ func (s *Server) fragmentFeedEntry(c *store.Collection, e *store.Entry) feeds.En
 	links := append([]feeds.Link{atomLink("self", href+".atom")}, dataLinks(href, feeds.RelSDShareFragment, feeds.RelCWAFragment)...)
 	for _, via := range e.Via {
 		if !iri.IsAbsolute(via) {
-			via = s.overviewURL() + "/" + via + formats.XTM21.URLEnding
+			via = s.urls.Overview() + "/" + via + formats.XTM21.URLEnding
 		}
 		links = append(links, feeds.Link{Rel: "via", Href: via}) // of the same form wherever the entry is served on
 	}

@@ -47,9 +47,9 @@ func (s *Server) memento(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) writeMemento(w http.ResponseWriter, r *http.Request, v *store.View, e *store.Entry) error {
 	h, c := w.Header(), &v.Collection
 	h.Set("Memento-Datetime", web.HTTPTime(e.Updated))
-	web.AddLink(h, s.topicURL(c, e.TopicSI), "original")
+	web.AddLink(h, s.urls.Topic(c, e.TopicSI), "original")
 	s.addTimeLinks(h, c, e)
-	web.AddLink(h, s.mapURL(c), "collection")
+	web.AddLink(h, s.urls.Map(c), "collection")
 	return web.Represent(s, w, r, topicForms, version{v, e, s.keeper.Changes.Made(e.Updated)})
 }
 
@@ -70,7 +70,7 @@ func (s *Server) topicAt(w http.ResponseWriter, r *http.Request, at time.Time) e
 		}
 		h := w.Header()
 		h.Set("Cache-Control", cacheShortly)
-		h.Set("Content-Location", s.mementoURL(&v.Collection, e)+web.Var(r, web.EndingVar))
+		h.Set("Content-Location", s.urls.Memento(&v.Collection, e)+web.Var(r, web.EndingVar))
 		h.Set(recordVersion, feeds.FormatTime(e.Updated))
 		return s.writeMemento(w, r, v, e)
 	})
@@ -128,7 +128,7 @@ func (s *Server) timeGate(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		c := &v.Collection
-		web.AddLink(h, s.topicURL(c, e.TopicSI), "original")
+		web.AddLink(h, s.urls.Topic(c, e.TopicSI), "original")
 		web.AddLink(h, s.site(c).TimeMapURL(e.TopicSI), "timemap", "type", linkFormat)
 		if e.Seq <= v.Horizon {
 			return s.pruned(c, "the history of this topic")
@@ -144,7 +144,7 @@ func (s *Server) timeGate(w http.ResponseWriter, r *http.Request) error {
 			e = before
 		}
 		h.Set("Cache-Control", cacheShortly)
-		h.Set("Location", s.mementoURL(c, e))
+		h.Set("Location", s.urls.Memento(c, e))
 		w.WriteHeader(http.StatusFound)
 		return nil
 	})
@@ -186,7 +186,7 @@ func (s *Server) timeMap(w http.ResponseWriter, r *http.Request) error {
 			self += "-" + page
 		}
 		links := []string{
-			web.LinkValue(s.topicURL(c, last.TopicSI), "original"),
+			web.LinkValue(s.urls.Topic(c, last.TopicSI), "original"),
 			web.LinkValue(site.TimeGateURL(last.TopicSI), "timegate"),
 			web.LinkValue(self, "self", "type", linkFormat),
 		}
@@ -210,7 +210,7 @@ func (s *Server) timeMap(w http.ResponseWriter, r *http.Request) error {
 			if at == last {
 				rel = "last " + rel
 			}
-			links = append(links, web.LinkValue(s.mementoURL(c, at), rel, "datetime", web.HTTPTime(at.Updated)))
+			links = append(links, web.LinkValue(s.urls.Memento(c, at), rel, "datetime", web.HTTPTime(at.Updated)))
 			at = before
 		}
 		return s.answers.WriteSmall(w, r, linkFormat, cacheShortly, func(to io.Writer) error {
@@ -231,7 +231,7 @@ func (s *Server) mementoPatch(w http.ResponseWriter, r *http.Request) error {
 		version := store.Forms[slices.IndexFunc(store.Forms[:], func(v xtm.Version) bool { return ending(v) == web.Var(r, web.EndingVar) })] // the route has no others
 		digest := e.PatchOf(version)
 		if digest == nil {
-			return web.Problemf(http.StatusNotFound, "no patch leads to this version; it is at %s", s.mementoURL(&v.Collection, e))
+			return web.Problemf(http.StatusNotFound, "no patch leads to this version; it is at %s", s.urls.Memento(&v.Collection, e))
 		}
 		if e.Prior <= v.Horizon {
 			return s.pruned(&v.Collection, "the version that this patch leads from")
@@ -264,8 +264,8 @@ func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
 	}
 	return s.view(r, func(v *store.View) error {
 		h, c := w.Header(), &v.Collection
-		web.AddLink(h, s.mapURL(c), "collection")
-		web.AddLink(h, s.currentURL(c), "original timegate")
+		web.AddLink(h, s.urls.Map(c), "collection")
+		web.AddLink(h, s.urls.Current(c), "original timegate")
 		of := current{View: v}
 		switch {
 		case at != nil:
@@ -309,7 +309,7 @@ func (s *Server) leadToState(w http.ResponseWriter, r *http.Request, v *store.Vi
 
 // stateURL is that of a state of a collection, in the form that a request for the present one names.
 func (s *Server) stateURL(r *http.Request, c *store.Collection, m history.Moment) string {
-	return s.currentURL(c) + web.Var(r, web.EndingVar) + "?at=" + feeds.FormatTime(m.Updated)
+	return s.urls.Current(c) + web.Var(r, web.EndingVar) + "?at=" + feeds.FormatTime(m.Updated)
 }
 
 func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, of current, in xtm.Version) error {

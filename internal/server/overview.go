@@ -22,11 +22,11 @@ func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	feed := &feeds.Feed{
-		ID:       uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.overviewURL())).URN(),
+		ID:       uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.urls.Overview())).URN(),
 		Title:    "Topic Maps managed by " + strings.TrimPrefix(strings.TrimPrefix(s.BaseURL, "https://"), "http://"),
 		Author:   author,
 		Updated:  time.Unix(0, 0), // for a server without any
-		Links:    []feeds.Link{atomLink("self", s.overviewURL())},
+		Links:    []feeds.Link{atomLink("self", s.urls.Overview())},
 		Complete: true,
 	}
 	conditions, advice, err := inputs.Conditions(r.Context(), s.Store)
@@ -47,7 +47,7 @@ func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) collectionEntry(c *store.Collection) feeds.Entry {
-	href := s.mapURL(c)
+	href := s.urls.Map(c)
 	summary := c.Summary
 	if strings.TrimSpace(summary) == "" {
 		summary = strconv.Itoa(c.Topics) + " topics"
@@ -83,13 +83,13 @@ func (s *Server) topicMapDocument(c *store.Collection) *feeds.Feed {
 	return &feeds.Feed{
 		ID: derived(c, "topicmap"), Title: name(c), Subtitle: cmp.Or(strings.TrimSpace(c.Summary), "Feeds around the "+name(c)),
 		Author: author, Updated: c.Updated, Complete: true,
-		Links:   []feeds.Link{atomLink("self", s.mapURL(c)), atomLink("up", s.overviewURL()), atomLink(feeds.RelRecordsFeed, s.recordsURL(c))},
+		Links:   []feeds.Link{atomLink("self", s.urls.Map(c)), atomLink("up", s.urls.Overview()), atomLink(feeds.RelRecordsFeed, s.urls.Records(c))},
 		Entries: []feeds.Entry{s.fragmentsEntry(c), s.snapshotsEntry(c)},
 	}
 }
 
 func (s *Server) fragmentsEntry(c *store.Collection) feeds.Entry {
-	href := s.fragmentsURL(c)
+	href := s.urls.Fragments(c)
 	return feeds.Entry{
 		ID: derived(c, "fragments"), Title: name(c) + ": Fragments", Updated: c.Updated,
 		Links: append([]feeds.Link{atomLink("self", href+".atom"), atomLink("alternate", href)}, atomLinks(href, fragmentsFeedRels...)...),
@@ -97,7 +97,7 @@ func (s *Server) fragmentsEntry(c *store.Collection) feeds.Entry {
 }
 
 func (s *Server) snapshotsEntry(c *store.Collection) feeds.Entry {
-	href := s.snapshotsURL(c)
+	href := s.urls.Snapshots(c)
 	return feeds.Entry{
 		ID: derived(c, "snapshots"), Title: name(c) + ": Snapshots", Updated: c.Updated,
 		Links: append([]feeds.Link{atomLink("self", href+".atom"), atomLink("alternate", href)}, atomLinks(href, snapshotsFeedRels...)...),

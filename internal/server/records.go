@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
@@ -33,7 +34,7 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 	return s.withLatest(r, func(c *store.Collection, v *store.View) error {
 		if v == nil { // the first time
 			s.addSourceLink(w.Header(), c)
-			hub.AddLinks(w.Header(), s.hubsOf(c), s.recordsURL(c))
+			hub.AddLinks(w.Header(), s.hubsOf(c), s.urls.Records(c))
 		}
 		from, err := s.followable(r.Context(), c)
 		if err != nil {
@@ -45,14 +46,14 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return nil, err
 			}
-			via, err := archiveURL(v, s.recordsURL(c), n)
+			via, err := addresses.Archive(v, s.urls.Records(c), n)
 			if err != nil {
 				return nil, err
 			}
 			feed.Title = name(c) + ": Records"
 			feed.Links = append(feed.Links,
-				atomLink("self", s.recordsURL(c)), atomLink("current", s.recordsURL(c)), atomLink("via", via),
-				atomLink("up", s.mapURL(c)), atomLink(feeds.RelCompleteRecords, s.completeRecordsURL(c)))
+				atomLink("self", s.urls.Records(c)), atomLink("current", s.urls.Records(c)), atomLink("via", via),
+				atomLink("up", s.urls.Map(c)), atomLink(feeds.RelCompleteRecords, s.urls.CompleteRecords(c)))
 			feed.Links = slices.Concat(feed.Links, s.currentLinks(c), from)
 			return feed, nil
 		})
@@ -61,12 +62,12 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 
 // recordsArchiveDocument is a document of the archived form under its permanent URL.
 func (s *Server) recordsArchiveDocument(w http.ResponseWriter, r *http.Request) error {
-	return s.documentOf(w, r, archivedFeed{url: s.recordsURL, forms: feedForms, build: func(v *store.View, n uint64) (*feeds.Feed, error) {
+	return s.documentOf(w, r, archivedFeed{url: s.urls.Records, forms: feedForms, build: func(v *store.View, n uint64) (*feeds.Feed, error) {
 		feed, err := s.recordsDocument(v, n)
 		if err != nil {
 			return nil, err
 		}
-		return feed, markArchived(feed, v, n, s.recordsURL(&v.Collection))
+		return feed, markArchived(feed, v, n, s.urls.Records(&v.Collection))
 	}})
 }
 
@@ -85,7 +86,7 @@ func (s *Server) recordsDocument(v *store.View, n uint64) (*feeds.Feed, error) {
 		ID: derived(c, "records"), Title: c.Name + ": Records", Author: author, Updated: c.Created, ServerSrcLocatorPrefix: c.SP,
 	}
 	if before > 0 {
-		prev, err := archiveURL(v, s.recordsURL(c), before)
+		prev, err := addresses.Archive(v, s.urls.Records(c), before)
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +109,7 @@ func recordID(c *store.Collection, topicSI fragment.Ref) string {
 // recordFeedEntry returns what an entry of the log says of a record: an active entry, or
 // a historical one, or a deletion entry.
 func (s *Server) recordFeedEntry(c *store.Collection, e *store.Entry) feeds.Entry {
-	href := s.topicURL(c, e.TopicSI)
+	href := s.urls.Topic(c, e.TopicSI)
 	out := feeds.Entry{
 		ID: recordID(c, e.TopicSI), Title: e.Label(), Updated: e.Updated, TopicSI: []string{string(e.TopicSI)},
 		State: feeds.StateLive, Links: []feeds.Link{atomLink("self", href+".atom")},
@@ -142,7 +143,7 @@ func (s *Server) completeRecords(w http.ResponseWriter, r *http.Request) error {
 		if err := replicas.HasRecords(c); err != nil {
 			return err
 		}
-		from, err := inputs.Links(r.Context(), s.Store, c, s.fragmentsURL)
+		from, err := inputs.Links(r.Context(), s.Store, c, s.urls.Fragments)
 		if err != nil {
 			return err
 		}
@@ -150,7 +151,7 @@ func (s *Server) completeRecords(w http.ResponseWriter, r *http.Request) error {
 			ID: derived(c, "records/complete"), Title: name(c) + ": Records", Author: author, Updated: c.Updated,
 			ServerSrcLocatorPrefix: c.SP, Complete: true,
 			Links: slices.Concat([]feeds.Link{
-				atomLink("self", s.completeRecordsURL(c)), atomLink("up", s.mapURL(c)), atomLink(feeds.RelRecordsFeed, s.recordsURL(c)),
+				atomLink("self", s.urls.CompleteRecords(c)), atomLink("up", s.urls.Map(c)), atomLink(feeds.RelRecordsFeed, s.urls.Records(c)),
 			}, s.currentLinks(c), from),
 		}
 		s.addSourceLink(w.Header(), c)

@@ -65,7 +65,7 @@ func (s *Server) resourceSyncRoutes(get func(path string, h web.Handler)) {
 
 // site says where everything of a collection is.
 func (s *Server) site(c *store.Collection) *resources.Site {
-	return &resources.Site{Server: s.BaseURL, Map: s.mapURL(c), Epoch: c.Epoch, Mirrors: c.Mirrors, Via: c.Via}
+	return &resources.Site{Server: s.BaseURL, Map: s.urls.Map(c), Epoch: c.Epoch, Mirrors: c.Mirrors, Via: c.Via}
 }
 
 // errNotMade says that files are to be made first.

@@ -13,7 +13,7 @@ func (s *Server) routes() *web.Router {
 	r := web.NewRouter(&web.Front{
 		Explain: problems.Explain, Metrics: s.metrics.http, OwnHeaders: []string{currentVersion, recordVersion, feeds.CheckedHeader}, Quiet: []string{"/healthz", "/readyz", "/metrics"},
 		Logger: s.Logger, SlowClientTimeout: s.SlowClientTimeout, TrustedProxies: s.TrustedProxies,
-	}, s.overviewURL())
+	}, s.urls.Overview())
 	get := func(path string, h web.Handler) { r.Handle(path, s.readable(h), "GET", "HEAD") }
 	followed := func(path string, h web.Handler) { get(path, s.waiting.Handler(h)) }
 	write := func(method, path string, h web.Handler) { r.Handle(path, s.authorized(h), method) }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
@@ -24,6 +25,7 @@ import (
 type Server struct {
 	Config
 	handler http.Handler
+	urls    addresses.Base
 	program string // see stateTag
 
 	writers web.Tokens
@@ -55,7 +57,7 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Config: c, program: web.Build(c.Now()) + " " + c.BaseURL,
+		Config: c, urls: addresses.Base(c.BaseURL), program: web.Build(c.Now()) + " " + c.BaseURL,
 		writers: web.NewTokens(c.Tokens, c.TokenNames), readers: map[string]web.Tokens{},
 		replicas: replicas.Origins{Store: c.Store, Now: c.Now},
 		waiting:  waiting.Room{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond},

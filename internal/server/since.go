@@ -95,7 +95,7 @@ func parsePage(text string) (*since, error) {
 func (s *Server) sinceFeed(v *store.View, p *since) (*feeds.Feed, error) {
 	c := &v.Collection
 	if p.after > 0 && p.epoch != c.Epoch {
-		return nil, web.Problemf(http.StatusGone, "this page belongs to an earlier history of %s; the feed is at %s", c.Name, s.fragmentsURL(c))
+		return nil, web.Problemf(http.StatusGone, "this page belongs to an earlier history of %s; the feed is at %s", c.Name, s.urls.Fragments(c))
 	}
 	first := since{from: p.from}
 	self := first
@@ -104,7 +104,7 @@ func (s *Server) sinceFeed(v *store.View, p *since) (*feeds.Feed, error) {
 	feed.Title = name(c) + ": Fragments since " + feeds.FormatTime(p.from)
 	feed.Updated = c.Updated
 	feed.Links = append([]feeds.Link{
-		atomLink("self", s.sinceURL(c, &self)), atomLink("first", s.sinceURL(c, &first)), atomLink("current", s.fragmentsURL(c)),
+		atomLink("self", s.sinceURL(c, &self)), atomLink("first", s.sinceURL(c, &first)), atomLink("current", s.urls.Fragments(c)),
 	}, s.fragmentsLinks(c)...)
 
 	from := p.from
@@ -132,7 +132,7 @@ func (s *Server) sinceFeed(v *store.View, p *since) (*feeds.Feed, error) {
 // sinceURL is the URL of a page.
 func (s *Server) sinceURL(c *store.Collection, p *since) string {
 	if p.after == 0 {
-		return s.fragmentsURL(c) + "?since=" + feeds.FormatTime(p.from)
+		return s.urls.Fragments(c) + "?since=" + feeds.FormatTime(p.from)
 	}
-	return s.fragmentsURL(c) + "?page=" + p.page()
+	return s.urls.Fragments(c) + "?page=" + p.page()
 }

@@ -23,7 +23,7 @@ func (s *Server) snapshotsFeed(w http.ResponseWriter, r *http.Request) error {
 		feed := &feeds.Feed{
 			ID: derived(c, "snapshots"), Title: name(c) + ": Snapshots", Author: author,
 			Updated: c.Created, Complete: true, ServerSrcLocatorPrefix: c.SP,
-			Links: append([]feeds.Link{atomLink("self", s.snapshotsURL(c)), atomLink("up", s.mapURL(c))}, s.currentLinks(c)...),
+			Links: append([]feeds.Link{atomLink("self", s.urls.Snapshots(c)), atomLink("up", s.urls.Map(c))}, s.currentLinks(c)...),
 		}
 		for i := range all {
 			feed.Entries = append(feed.Entries, s.snapshotFeedEntry(c, &all[i]))
@@ -39,13 +39,13 @@ func (s *Server) snapshotsFeed(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) currentLinks(c *store.Collection) []feeds.Link {
 	var links []feeds.Link
 	for _, f := range currentForms {
-		links = append(links, feeds.Link{Rel: feeds.RelCurrentSnapshot, Type: f.MediaType, Href: s.currentURL(c) + f.Ending})
+		links = append(links, feeds.Link{Rel: feeds.RelCurrentSnapshot, Type: f.MediaType, Href: s.urls.Current(c) + f.Ending})
 	}
 	return links
 }
 
 func (s *Server) snapshotFeedEntry(c *store.Collection, snap *store.Snapshot) feeds.Entry {
-	href := s.snapshotURL(c, snap.ID)
+	href := s.urls.Snapshot(c, snap.ID)
 	return feeds.Entry{
 		ID: snap.ID.URN(), Title: "Snapshot of " + snap.Updated.Format(time.DateTime) + " UTC", Updated: snap.Updated,
 		Summary: strconv.Itoa(snap.Topics) + " topics", Digest: snap.Digest,

@@ -26,7 +26,7 @@ func (s *Server) postSnapshot(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	href := s.snapshotURL(&c, snap.ID)
+	href := s.urls.Snapshot(&c, snap.ID)
 	status := http.StatusOK
 	if taken {
 		status = http.StatusCreated

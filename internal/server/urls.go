@@ -2,71 +2,19 @@ package server
 
 import (
 	"context"
-	"fmt"
-	"net/url"
 	"slices"
 
-	"github.com/google/uuid"
-
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// The URLs of a collection's documents. Nobody else builds them: readers follow
-// links.
-
-func (s *Server) overviewURL() string { return s.BaseURL + "/topicmaps" }
-
-func (s *Server) mapURL(c *store.Collection) string {
-	return s.overviewURL() + "/" + url.PathEscape(c.Name)
-}
-
-func (s *Server) snapshotsURL(c *store.Collection) string { return s.mapURL(c) + "/snapshots" }
-
-func (s *Server) snapshotURL(c *store.Collection, id uuid.UUID) string {
-	return s.snapshotsURL(c) + "/" + id.String()
-}
-
-func (s *Server) currentURL(c *store.Collection) string { return s.snapshotsURL(c) + "/current" }
-
-func (s *Server) checkpointURL(c *store.Collection) string { return s.mapURL(c) + "/checkpoint" }
-func (s *Server) digestURL(c *store.Collection) string     { return s.mapURL(c) + "/digest" }
-
-func (s *Server) fragmentsURL(c *store.Collection) string { return s.mapURL(c) + "/fragments" }
-
-func (s *Server) fragmentURL(c *store.Collection, e *store.Entry) string {
-	return s.fragmentsURL(c) + "/" + c.ID(e).String()
-}
-
-func (s *Server) mementoURL(c *store.Collection, e *store.Entry) string {
-	return s.mapURL(c) + "/mementos/" + c.ID(e).String()
-}
-
-func (s *Server) topicURL(c *store.Collection, topicSI fragment.Ref) string {
-	return s.mapURL(c) + "/topics/" + url.PathEscape(fragment.Key(topicSI))
-}
-
-func (s *Server) recordsURL(c *store.Collection) string { return s.mapURL(c) + "/records" }
-
-func (s *Server) completeRecordsURL(c *store.Collection) string { return s.recordsURL(c) + "/complete" }
-
-// archiveURL is the permanent URL of document n of a feed that is made of the log. The run of
-// the document's last entry is in it. So it never names other content, even when the data
-// folder was put back to an older copy. It stays the same when the document is closed, unless
-// the server was started anew while the document was open: then the URL until then leads to it.
-func archiveURL(v *store.View, feed string, n uint64) (string, error) {
-	run, _, err := v.DocumentRun(n)
-	return fmt.Sprintf("%s/archive/%s-%d", feed, v.History(run), n), err
-}
-
 // followable returns the links from the feeds that are followed to what belongs to them: what the collection is derived from, and the
 // hubs that are told of its changes.
 func (s *Server) followable(ctx context.Context, c *store.Collection) ([]feeds.Link, error) {
-	from, err := inputs.Links(ctx, s.Store, c, s.fragmentsURL)
+	from, err := inputs.Links(ctx, s.Store, c, s.urls.Fragments)
 	return append(from, hub.Links(s.hubsOf(c))...), err
 }
 
@@ -83,9 +31,9 @@ func (s *Server) topics(c *store.Collection) (urls []string) {
 	if len(s.hubsOf(c)) == 0 || inputs.CanBeRead(c) != nil {
 		return nil
 	}
-	urls = append(urls, s.fragmentsURL(c))
+	urls = append(urls, s.urls.Fragments(c))
 	if replicas.HasRecords(c) == nil {
-		urls = append(urls, s.recordsURL(c))
+		urls = append(urls, s.urls.Records(c))
 	}
 	if !c.NoResourceSync {
 		urls = append(urls, s.site(c).ChangeListURL())

@@ -1,0 +1,72 @@
+// Package addresses has the URLs of what a server says about its collections. Nobody else builds them: readers follow
+// links.
+package addresses
+
+import (
+	"fmt"
+	"net/url"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Base is the URL under which a server is reached, without a slash at its end.
+type Base string
+
+// Overview is the URL of the Topic Maps Feed.
+func (b Base) Overview() string { return string(b) + "/topicmaps" }
+
+// Map is the URL of the Topic Map Feed of a collection.
+func (b Base) Map(c *store.Collection) string { return b.Overview() + "/" + url.PathEscape(c.Name) }
+
+// Snapshots is the URL of the Snapshots Feed.
+func (b Base) Snapshots(c *store.Collection) string { return b.Map(c) + "/snapshots" }
+
+// Snapshot is the URL of a snapshot.
+func (b Base) Snapshot(c *store.Collection, id uuid.UUID) string {
+	return b.Snapshots(c) + "/" + id.String()
+}
+
+// Current is the URL of the map as it is now.
+func (b Base) Current(c *store.Collection) string { return b.Snapshots(c) + "/current" }
+
+// Checkpoint is the URL of the signed checkpoint of the log.
+func (b Base) Checkpoint(c *store.Collection) string { return b.Map(c) + "/checkpoint" }
+
+// Digest is the URL of the root of the tree of the state digest.
+func (b Base) Digest(c *store.Collection) string { return b.Map(c) + "/digest" }
+
+// Fragments is the URL of the Topic Fragments Feed.
+func (b Base) Fragments(c *store.Collection) string { return b.Map(c) + "/fragments" }
+
+// Fragment is the URL of the fragment of an entry.
+func (b Base) Fragment(c *store.Collection, e *store.Entry) string {
+	return b.Fragments(c) + "/" + c.ID(e).String()
+}
+
+// Memento is the URL of what a topic was after an entry.
+func (b Base) Memento(c *store.Collection, e *store.Entry) string {
+	return b.Map(c) + "/mementos/" + c.ID(e).String()
+}
+
+// Topic is the URL of a topic.
+func (b Base) Topic(c *store.Collection, topicSI fragment.Ref) string {
+	return b.Map(c) + "/topics/" + url.PathEscape(fragment.Key(topicSI))
+}
+
+// Records is the URL of the feed of records.
+func (b Base) Records(c *store.Collection) string { return b.Map(c) + "/records" }
+
+// CompleteRecords is the URL of the feed that has all records.
+func (b Base) CompleteRecords(c *store.Collection) string { return b.Records(c) + "/complete" }
+
+// Archive is the permanent URL of document n of a feed that is made of the log. The run of
+// the document's last entry is in it. So it never names other content, even when the data
+// folder was put back to an older copy. It stays the same when the document is closed, unless
+// the server was started anew while the document was open: then the URL until then leads to it.
+func Archive(v *store.View, feed string, n uint64) (string, error) {
+	run, _, err := v.DocumentRun(n)
+	return fmt.Sprintf("%s/archive/%s-%d", feed, v.History(run), n), err
+}
