@@ -151,7 +151,8 @@ func TestSubscribeRefusesWhatIsNoCollection(t *testing.T) {
 		"feed of something else":     {feed("", ""), "there is nothing to subscribe to"},
 		"overview without any":       {newOrigin(t).URL + "/topicmaps", "there is nothing to subscribe to"},
 		"collection not there":       {newOrigin(t).URL + "/topicmaps/nope", `collection "nope"`},
-		"address outside the server": {newOrigin(t).URL, "the overview is at"},
+		"address outside the server": {newOrigin(t).URL + "/nowhere", "the overview is at"},
+		"server without any":         {newOrigin(t).URL, "there is nothing to subscribe to"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -56,7 +56,7 @@ func (s *Site) ChangeListURL() string       { return s.document("changelist.xml"
 func (s *Site) OpenChangesURL() string      { return s.document("changelist-open.xml") }
 func (s *Site) ChangeListIndexURL() string  { return s.document("changelist-index.xml") }
 func (s *Site) ChangeDumpURL() string       { return s.document("changedump.xml") }
-func (s *Site) AboutURL() string            { return s.Map + "/about" }
+func (s *Site) AboutURL() string            { return s.Map + ".html" }
 
 func (s *Site) changesURL(number uint64, dump, ending string) string {
 	return s.document(fmt.Sprintf("%s-%s-%d%s", dump, s.Tag(), number, ending))

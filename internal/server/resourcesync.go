@@ -23,12 +23,20 @@ import (
 // topics. What there is at one moment, and what has changed up to one, are files that are made
 // once: see package resources. The first who asks for them has to wait until they are made.
 
+// capabilityListURL returns the URL of that of a collection, "" where it has none.
+func (s *Server) capabilityListURL(c *store.Collection) string {
+	if c.NoResourceSync {
+		return ""
+	}
+	return s.site(c).CapabilityListURL()
+}
+
 func (s *Server) resourceSyncRoutes(get func(path string, h web.Handler)) {
 	get("/.well-known/resourcesync", s.sourceDescription)
 	get("/resourcesync/description-{n:"+resources.SeqPattern+"}.xml", s.sourceDescriptionPart)
 	get("/robots.txt", s.robots)
-	get("/about", s.about)
-	get("/topicmaps/{map}/about", s.aboutCollection)
+	get("/about", s.pages.Home)
+	get("/topicmaps/{map}/about", s.viewed(s.pages.About))
 
 	document := func(name string, h web.Handler) { get("/topicmaps/{map}/resourcesync/"+name, h) }
 	document("capabilitylist.xml", s.capabilityList)

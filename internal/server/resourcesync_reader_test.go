@@ -121,7 +121,7 @@ func (n *node) visit(name string) *destination {
 	require.Equal(t, resourcesync.CapabilityList, source.items[at].Capability)
 	capabilityList := source.items[at].Loc
 	page := d.describedBy(source.items[at].Find(resourcesync.RelDescribedBy))
-	found, err := resourcesync.DiscoverInHTML(bytes.NewReader(page.body), n.url("/topicmaps/"+name+"/about"))
+	found, err := resourcesync.DiscoverInHTML(bytes.NewReader(page.body), n.url("/topicmaps/"+name+".html"))
 	require.NoError(t, err)
 	require.Equal(t, []string{capabilityList}, found)
 

@@ -226,7 +226,7 @@ func TestResourceSyncSettings(t *testing.T) {
 	assert.NotContains(t, string(n.mustGet("/.well-known/resourcesync").body), "<url>")
 	assert.NotContains(t, string(n.mustGet("/robots.txt").body), "Sitemap")
 	assert.NotContains(t, strings.Join(n.mustGet(d.plain.items[0].Loc).Header.Values("Link"), ""), "resourcesync")
-	assert.NotContains(t, string(n.mustGet("/topicmaps/m/about").body), "resourcesync")
+	assert.NotContains(t, string(n.mustGet("/topicmaps/m.html").body), "resourcesync")
 	n.mustSet("m", `{"resourceSync":true}`)
 	n.visited("m").check()
 }
@@ -237,15 +237,15 @@ func TestResourceSyncOfAPrivateCollection(t *testing.T) {
 	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"m": {"0123456789abcdef"}} })
 	n.publish("m", cities(2, "a"))
 	n.publish("open", cities(2, "a"))
-	for _, path := range []string{"/topicmaps/m/resourcesync/capabilitylist.xml", "/topicmaps/m/resourcesync/resourcelist.xml", "/topicmaps/m/about"} {
+	for _, path := range []string{"/topicmaps/m/resourcesync/capabilitylist.xml", "/topicmaps/m/resourcesync/resourcelist.xml", "/topicmaps/m.html"} {
 		assert.Equal(t, http.StatusUnauthorized, n.get(path).StatusCode, path)
 		a := n.mustGet(path, "Authorization", "Bearer 0123456789abcdef")
 		assert.Contains(t, a.Header.Get("Cache-Control"), "private")
 	}
-	for _, path := range []string{"/.well-known/resourcesync", "/robots.txt", "/about"} {
+	for _, path := range []string{"/.well-known/resourcesync", "/robots.txt", "/topicmaps.html"} {
 		a := n.mustGet(path)
-		assert.NotContains(t, string(a.body), "/topicmaps/m/", path)
-		assert.Contains(t, string(a.body), "/topicmaps/open/", path)
+		assert.NotRegexp(t, `/topicmaps/m[./]`, string(a.body), path)
+		assert.Contains(t, string(a.body), "/topicmaps/open", path)
 		assert.Contains(t, a.Header.Get("Cache-Control"), "private")
 	}
 	assert.Contains(t, string(n.mustGet("/.well-known/resourcesync", "Authorization", "Bearer 0123456789abcdef").body), "/topicmaps/m/")

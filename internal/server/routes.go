@@ -4,6 +4,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server/checkpoints"
+	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/server/web"
 )
@@ -24,9 +25,15 @@ func (s *Server) routes() *web.Router {
 		write(method, path+"/dry-run", dryRun(h))
 	}
 
-	followed("/topicmaps", s.topicMapsFeed)
+	get("/", s.pages.Home)
+	get("/pages/{name}", s.pages.Style)
+	followed("/topicmaps", s.pages.Beside(s.topicMapsFeed))
+	get("/topicmaps"+pages.Ending, s.pages.Alone(s.pages.Overview))
 	get("/topicmaps/{map}.atom", s.topicMapEntry)
-	get("/topicmaps/{map}", s.topicMapFeed)
+	get("/topicmaps/{map}"+pages.Ending, s.pages.Alone(s.viewed(s.pages.Map)))
+	get("/topicmaps/{map}", s.pages.Beside(s.topicMapFeed))
+	get("/topicmaps/{map}/types"+pages.Ending, s.viewed(s.pages.Types))
+	get("/topicmaps/{map}/"+minted, s.viewed(s.pages.Minted))
 	dryRunToo("PUT", "/topicmaps/{map:[^./]+}", s.put)
 	write("PUT", "/topicmaps/{map:"+notAnEntry+"}", s.put) // which says that the name is impossible
 	write("DELETE", "/topicmaps/{map:[^./]+}", s.deleteCollection)
@@ -47,24 +54,28 @@ func (s *Server) routes() *web.Router {
 	get("/topicmaps/{map}/digest", s.digestNode)
 	get("/topicmaps/{map}/digest/{path:[0-9a-f]+}", s.digestNode)
 
-	followed("/topicmaps/{map}/fragments", s.fragmentsFeed)
+	followed("/topicmaps/{map}/fragments", s.pages.Beside(s.fragmentsFeed))
+	get("/topicmaps/{map}/fragments"+pages.Ending, s.pages.Alone(s.viewed(s.pages.Changes)))
 	followed("/topicmaps/{map}/fragments"+web.WithAnEnding(fragmentsFeedForms), s.fragmentsFeed)
 	get("/topicmaps/{map}/fragments.atom", s.fragmentsFeedEntry)
 	archived := "/topicmaps/{map}/fragments/archive/{history:[0-9a-f-]{36}}-{n:" + resources.SeqPattern + "}"
 	get(archived, s.archiveDocument)
 	get(archived+web.WithAnEnding(fragmentsFeedForms), s.archiveDocument)
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}.atom", s.fragmentEntry)
-	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}"+web.WithEndings(fragmentForms), s.fragmentData)
+	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}"+pages.Ending, s.viewed(s.pages.Change))
+	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}"+web.WithEndings(fragmentForms), s.pages.Beside(s.fragmentData))
 
 	followed("/topicmaps/{map}/records", s.recordsFeed)
 	get("/topicmaps/{map}/records/archive/{history:[0-9a-f-]{36}}-{n:"+resources.SeqPattern+"}", s.recordsArchiveDocument)
 	followed("/topicmaps/{map}/records/complete", s.completeRecords)
 
-	get("/topicmaps/{map}/topics", s.findTopic)
+	get("/topicmaps/{map}/topics", s.pages.Beside(s.findTopic))
+	get("/topicmaps/{map}/topics"+pages.Ending, s.viewed(s.pages.Find))
 	dryRunToo("POST", "/topicmaps/{map}/topics", s.fewUploads(s.postTopics))
 	dryRunToo("DELETE", "/topicmaps/{map}/topics", s.deleteTopicBySI)
 	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}.atom", s.recordEntry)
-	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}"+web.WithEndings(topicForms), s.topicData)
+	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}"+pages.Ending, s.viewed(s.pages.Topic))
+	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}"+web.WithEndings(topicForms), s.pages.Beside(s.topicData))
 	dryRunToo("DELETE", "/topicmaps/{map}/topics/{key:[a-z2-7]{26}}", s.deleteTopic)
 
 	get("/topicmaps/{map}/history", s.history)
@@ -80,6 +91,9 @@ func (s *Server) routes() *web.Router {
 	}
 	return r
 }
+
+// minted matches the identifiers that a server gives to topics (see [fragment.NameTopics]), behind the address of a map.
+const minted = "{minted:(?:[0-9a-f]{12}/)?topic/.+}"
 
 // notAnEntry matches what does not end in ".atom". A matcher of mux that is a function makes it
 // forget that other methods are possible.

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/hub"
+	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/server/waiting"
@@ -33,6 +35,7 @@ type Server struct {
 
 	keeper    *upkeep.Keeper
 	answers   *web.Answers
+	pages     *pages.Pages
 	replicas  replicas.Origins
 	waiting   waiting.Room
 	hubs      *hub.Publisher
@@ -74,6 +77,10 @@ func New(c Config) (*Server, error) {
 		Begin: s.keeper.Changes.Begin, After: s.keeper.Changed,
 	}
 	s.watcher = publish.NewWatcher(s.publisher, s.reader, c.MaxDelete, c.WatchEvery)
+	s.pages = &pages.Pages{
+		URLs: s.urls, Answers: s.answers, Visible: s.visible, Tag: s.pageTag,
+		SourceDescription: resources.SourceDescriptionURL(c.BaseURL), CapabilityList: s.capabilityListURL,
+	}
 	s.metrics = newMetrics(s)
 	s.handler = s.routes()
 	return s, nil

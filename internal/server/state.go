@@ -24,6 +24,11 @@ func (s *Server) stateTag(r *http.Request, state string) string {
 	return web.Digest(append(b, s.program...))
 }
 
+// pageTag is stateTag for pages, which also depend on the query and on the snapshots.
+func (s *Server) pageTag(r *http.Request, c *store.Collection) string {
+	return s.stateTag(r, stateOf(c)+"\x00"+r.URL.RawQuery)
+}
+
 // stateOf says all that may change of a collection, but for its snapshots.
 func stateOf(c *store.Collection) string {
 	settings, _ := json.Marshal(&c.Settings) // numbers and strings: this cannot fail

@@ -175,7 +175,8 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	require.Len(t, n.feed("/topicmaps/small/fragments").Entries, 10)
 	const id = "/00000000-0000-4000-8000-000000000000"
 	for _, path := range []string{
-		"/", "/topicmap", "/topicmaps/", "/topicmaps/none", "/topicmaps/none.atom", "/topicmaps/none/fragments", "/topicmaps/none/snapshots",
+		"/topicmap", "/topicmaps/none.html", "/topicmaps/none/types.html", "/topicmaps/small/fragments" + id + ".html", "/topicmaps/small/topics/" + strings.Repeat("a", 26) + ".html", "/topicmaps/small/topic/none", "/pages/style.css",
+		"/topicmaps/", "/topicmaps/none", "/topicmaps/none.atom", "/topicmaps/none/fragments", "/topicmaps/none/snapshots",
 		"/topicmaps/none/snapshots/current", "/topicmaps/none/snapshots" + id, "/topicmaps/none/fragments" + id, "/topicmaps/none/topics/" + strings.Repeat("a", 26),
 		"/topicmaps/small/", "/topicmaps/small/fragments/", "/topicmaps/small/other", "/topicmaps/Small", "/topicmaps/smal", "/topicmaps/small0",
 		"/topicmaps/small/fragments" + id, "/topicmaps/small/fragments" + id + ".atom", "/topicmaps/small/fragments" + id + ".xtm21",

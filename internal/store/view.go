@@ -75,7 +75,10 @@ func (v *View) DigestNode(path []byte) (*statedigest.Node, error) {
 }
 
 // Source returns the records of the published map.
-func (v *View) Source() fragment.Source { return records.Of(v.tx, v.SourceKey()) }
+func (v *View) Source() fragment.Source { return v.State() }
+
+// State is Source with what is more than a [fragment.Source].
+func (v *View) State() records.State { return records.Of(v.tx, v.SourceKey()) }
 
 // Entries iterates over the entries from a sequence on, ascending, without those
 // that are pruned.

@@ -90,17 +90,7 @@ func (s State) Topics() iter.Seq2[*fragment.Topic, error] {
 
 // AssociationsOf implements [fragment.Source].
 func (s State) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
-	return func(yield func(*fragment.Association, error) bool) {
-		for r, err := range s.tx.Scan(s.id.PlayingPrefix(player, part), nil) {
-			var a *fragment.Association
-			if err == nil {
-				a, err = s.association(r, part)
-			}
-			if !yield(a, err) || err != nil {
-				return
-			}
-		}
-	}
+	return s.AssociationsAfter(player, part, nil)
 }
 
 // PlayedBy implements [fragment.Players]: it looks for rows once.

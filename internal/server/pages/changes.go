@@ -1,0 +1,106 @@
+package pages
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// change is an entry of the log.
+type change struct {
+	link                // to its page
+	Topic        string // page of the topic
+	SI           address
+	Kind         string
+	Updated      time.Time
+	Author, Note string
+	Forms        []link
+}
+
+func (p *Pages) changeOf(c *store.Collection, e *store.Entry) change {
+	made := change{
+		link: link{e.Label(), p.URLs.Fragment(c, e) + Ending}, Topic: p.URLs.Topic(c, e.Describes()) + Ending, SI: addressOf(string(e.TopicSI)),
+		Kind: "added", Updated: e.Updated, Author: e.Author, Note: e.Note,
+	}
+	switch {
+	case e.Deleted:
+		made.Kind = "deleted"
+	case e.Topic != "":
+		made.Kind = "goes on under another identifier"
+	case e.Modified:
+		made.Kind = "changed"
+	}
+	for _, form := range store.Forms {
+		made.Forms = append(made.Forms, link{"XTM " + string(form), p.URLs.Fragment(c, e) + formats.Stored(form).URLEnding})
+	}
+	made.Forms = append(made.Forms, link{"Atom", p.URLs.Fragment(c, e) + ".atom"})
+	return made
+}
+
+// changes returns the last n changes up to a sequence, the newest first.
+func (p *Pages) changes(v *store.View, upTo uint64, n int) ([]change, error) {
+	var all []change
+	first := uint64(1)
+	if upTo > uint64(n) {
+		first = upTo - uint64(n) + 1
+	}
+	for e, err := range v.Entries(first) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Seq > upTo {
+			break
+		}
+		all = append(all, p.changeOf(&v.Collection, &e))
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
+// Changes answers with a page of changes: the newest ones, or with ?before= those before one.
+func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	upTo := v.Head
+	if before := r.URL.Query().Get("before"); before != "" {
+		n, err := strconv.ParseUint(before, 10, 63)
+		if err != nil || n == 0 {
+			return web.Problemf(http.StatusBadRequest, "?before= is the number of a change: follow the links of the page")
+		}
+		upTo = min(upTo, n-1)
+	}
+	c := &v.Collection
+	return p.write(w, r, c, "changes", func() (*page, error) {
+		all, err := p.changes(v, upTo, most)
+		older := ""
+		if upTo > v.Horizon+most {
+			older = "?before=" + strconv.FormatUint(upTo-most+1, 10)
+		}
+		return &page{Title: "Changes", Path: p.trail(c), Of: struct {
+			Changes []change
+			Older   string
+			Feed    string
+		}{all, older, p.URLs.Fragments(c)}}, err
+	})
+}
+
+// Change answers with the page of a change.
+func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	id, err := uuid.Parse(web.Var(r, "id"))
+	if err != nil {
+		return web.Problemf(http.StatusNotFound, "there is no such change")
+	}
+	e, err := v.EntryOf(id)
+	if err != nil {
+		return err
+	}
+	c := &v.Collection
+	return p.write(w, r, c, "change", func() (*page, error) {
+		return &page{Title: e.Label(), Path: p.trail(c, link{"Changes", p.URLs.Fragments(c) + Ending}), Of: p.changeOf(c, e)}, nil
+	})
+}

@@ -1,0 +1,142 @@
+package pages
+
+import (
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// listed is a collection in the overview.
+type listed struct {
+	link
+	Summary string
+	Topics  int
+	Updated time.Time
+	Kind    string // where others write it
+}
+
+// Overview answers with the page of all maps.
+func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
+	all, err := p.Visible(r)
+	if err != nil {
+		return err
+	}
+	maps := make([]listed, len(all))
+	for i := range all {
+		c := &all[i]
+		maps[i] = listed{link{titleOf(c), p.URLs.Map(c) + Ending}, c.Summary, c.Topics, c.Updated, kindOf(c)}
+	}
+	head(w)
+	return p.Answers.WriteSmall(w, r, MediaType, "no-cache", func(w io.Writer) error {
+		return p.execute(w, "overview", &page{Title: "Topic maps", Of: struct {
+			Maps                    []listed
+			Feed, SourceDescription string
+		}{maps, p.URLs.Overview(), p.SourceDescription}})
+	})
+}
+
+func kindOf(c *store.Collection) string {
+	switch {
+	case c.Replica != nil:
+		return "replica"
+	case len(c.DerivedFrom) > 0:
+		return "derived"
+	}
+	return ""
+}
+
+// newest is how many changes the page of a map shows, and most how many any page lists of anything.
+const (
+	newest = 20
+	most   = 100
+)
+
+// About leads from the address that the page of a map once had.
+func (p *Pages) About(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	http.Redirect(w, r, p.URLs.Map(&v.Collection)+Ending, http.StatusMovedPermanently)
+	return nil
+}
+
+// Map answers with the page of a map.
+func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	c := &v.Collection
+	return p.write(w, r, c, "map", func() (*page, error) {
+		changes, err := p.changes(v, v.Head, newest)
+		if err != nil {
+			return nil, err
+		}
+		snapshots, err := v.Snapshots()
+		if err != nil {
+			return nil, err
+		}
+		type snapshot struct {
+			link
+			Updated time.Time
+		}
+		var taken []snapshot
+		for i := range snapshots[:min(len(snapshots), 5)] {
+			s := &snapshots[i]
+			taken = append(taken, snapshot{link{s.ID.String(), p.URLs.Snapshot(c, s.ID)}, s.Updated})
+		}
+		return &page{Title: titleOf(c), Path: p.trail(nil), Of: struct {
+			listed
+			SP, Feed, Types, Changes, Current, Find string
+			CapabilityList                          string // "": none
+			Newest                                  []change
+			Snapshots                               []snapshot
+		}{
+			listed{link{titleOf(c), p.URLs.Map(c)}, c.Summary, c.Topics, c.Updated, kindOf(c)},
+			c.SP, p.URLs.Map(c), p.URLs.Map(c) + "/types" + Ending, p.URLs.Fragments(c) + Ending, p.URLs.Current(c), p.URLs.Map(c) + "/topics" + Ending,
+			p.CapabilityList(c), changes, taken,
+		}}, nil
+	})
+}
+
+// class is a topic with instances.
+type class struct {
+	link
+	Instances int
+}
+
+// Types answers with the page of the classes of a map.
+func (p *Pages) Types(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	c := &v.Collection
+	return p.write(w, r, c, "types", func() (*page, error) {
+		all, err := p.classes(v)
+		return &page{Title: "Types", Path: p.trail(c), Of: all}, err
+	})
+}
+
+// Minted leads from an identifier that a server gave to a topic to that topic.
+func (p *Pages) Minted(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	t, err := v.Source().Topic(identifier(string(p.URLs) + r.URL.Path)) // an IRI, of which clients make a URI
+	if t == nil && err == nil {
+		t, err = v.Source().Topic(identifier(string(p.URLs) + r.URL.EscapedPath()))
+	}
+	if err != nil {
+		return err
+	}
+	if t == nil {
+		return web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, string(p.URLs)+r.URL.Path)
+	}
+	w.Header().Set("Cache-Control", "no-cache")
+	http.Redirect(w, r, p.URLs.Topic(&v.Collection, t.TopicSI()), http.StatusSeeOther)
+	return nil
+}
+
+// Find leads from ?si= to the page of the topic with that subject identifier.
+func (p *Pages) Find(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	si := identifier(r.URL.Query().Get("si"))
+	t, err := v.Source().Topic(si)
+	if err != nil {
+		return err
+	}
+	if t == nil {
+		return web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, si)
+	}
+	http.Redirect(w, r, p.URLs.Topic(&v.Collection, t.TopicSI())+Ending, http.StatusSeeOther)
+	return nil
+}

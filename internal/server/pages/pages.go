@@ -1,0 +1,183 @@
+// Package pages shows people what a server publishes: its maps, their topics, types and changes, as HTML without scripts. Each page has the
+// address of a feed or a resource, with ".html" behind it. Programs never get one where they ask for something else.
+package pages
+
+import (
+	"bytes"
+	"embed"
+	"html/template"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/tmshare/tmshare/internal/server/addresses"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Ending is that of the addresses of pages.
+const Ending = ".html"
+
+// MediaType is that of pages.
+const MediaType = "text/html; charset=utf-8"
+
+// Pages answers with pages. It is safe for concurrent use.
+type Pages struct {
+	URLs    addresses.Base
+	Answers *web.Answers
+
+	// SourceDescription is the URL of that of ResourceSync, CapabilityList that of a collection's Capability List, "" where there is none. Pages
+	// lead to them (Z39.99 §6.3.3, Discovery via HTML).
+	SourceDescription string
+	CapabilityList    func(*store.Collection) string
+
+	// Visible returns the collections that a request may see.
+	Visible func(*http.Request) ([]store.Collection, error)
+
+	// Tag returns a tag for what is made of a state of a collection in answer to a request.
+	Tag func(*http.Request, *store.Collection) string
+}
+
+//go:embed templates/*.html
+var sources embed.FS
+
+//go:embed style.css
+var style []byte
+
+// templates are the pages by their names. Each is within the layout.
+var templates = func() map[string]*template.Template {
+	all := map[string]*template.Template{}
+	for _, name := range []string{"overview", "map", "types", "topic", "gone", "changes", "change"} {
+		all[name] = template.Must(template.New("layout.html").Funcs(template.FuncMap{"time": timeOf, "short": short}).
+			ParseFS(sources, "templates/layout.html", "templates/parts.html", "templates/"+name+".html"))
+	}
+	return all
+}()
+
+// page is what all pages have.
+type page struct {
+	Title string
+	Path  []link // from the overview to here
+	Style string
+	Of    any // what the page is about
+}
+
+// link leads to a page.
+type link struct{ Title, URL string }
+
+// Policy is the content security policy of pages (W3C CSP 3): they have no scripts, and load nothing but the style sheet.
+const Policy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// write answers with a page that is made of a state of a collection, if the client does not have it.
+func (p *Pages) write(w http.ResponseWriter, r *http.Request, c *store.Collection, name string, of func() (*page, error)) error {
+	head(w)
+	return p.Answers.WriteBytes(w, r, p.Tag(r, c), "no-cache", func() ([]byte, error) {
+		made, err := of()
+		if err != nil {
+			return nil, err
+		}
+		var b bytes.Buffer
+		err = p.execute(&b, name, made)
+		return b.Bytes(), err
+	})
+}
+
+func head(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", MediaType)
+	h.Set("Content-Security-Policy", Policy)
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Vary", "Accept-Encoding")
+}
+
+func (p *Pages) execute(w io.Writer, name string, made *page) error {
+	made.Style = p.styleURL()
+	return templates[name].Execute(w, made)
+}
+
+func (p *Pages) styleURL() string { return string(p.URLs) + "/pages/" + styleName }
+
+// styleName changes with the style sheet, so that caches may keep it for good.
+var styleName = "style-" + web.Digest(style)[:12] + ".css"
+
+// Style answers with the style sheet.
+func (p *Pages) Style(w http.ResponseWriter, r *http.Request) error {
+	if web.Var(r, "name") != styleName {
+		return web.Problemf(http.StatusNotFound, "there is no such style sheet; reload the page")
+	}
+	return p.Answers.WriteSmall(w, r, "text/css; charset=utf-8", "public, max-age=31536000, immutable", func(w io.Writer) error {
+		_, err := w.Write(style)
+		return err
+	})
+}
+
+// Home leads from the root of the server to the overview.
+func (p *Pages) Home(w http.ResponseWriter, r *http.Request) error {
+	to := p.URLs.Overview()
+	if !forReaders(r) {
+		to += Ending
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
+}
+
+// Alone makes a handler that leads readers of feeds from the address of a page to what it is the page of, and answers all others by h. So
+// whoever copies the address from a browser can subscribe to it.
+func (p *Pages) Alone(h web.Handler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if !forReaders(r) {
+			return h(w, r)
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		http.Redirect(w, r, string(p.URLs)+strings.TrimSuffix(r.URL.EscapedPath(), Ending), http.StatusSeeOther)
+		return nil
+	}
+}
+
+// forReaders reports whether a request is that of a reader of feeds.
+func forReaders(r *http.Request) bool {
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	return strings.Contains(accept, "application/atom+xml") && !strings.Contains(accept, "text/html")
+}
+
+// Beside makes a handler that leads browsers from the address of a feed or a resource to its page, and answers all others by h.
+func (p *Pages) Beside(h web.Handler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if !forPeople(r) {
+			return h(w, r)
+		}
+		to := string(p.URLs) + r.URL.EscapedPath() + Ending
+		if r.URL.RawQuery != "" {
+			to += "?" + r.URL.RawQuery
+		}
+		w.Header().Set("Cache-Control", "no-store") // the answer to programs is another one
+		http.Redirect(w, r, to, http.StatusSeeOther)
+		return nil
+	}
+}
+
+// forPeople reports whether a request is that of a browser in which somebody goes to a page. Accept alone does not tell: Java's
+// HttpURLConnection asks for HTML by default, and crawlers ask for what browsers do. Only browsers send the headers of a navigation: by
+// HTTPS and to this machine the first one (W3C Fetch Metadata, Sec-Fetch-Mode), else the other.
+func forPeople(r *http.Request) bool {
+	navigates := r.Header.Get("Sec-Fetch-Mode") == "navigate" || r.Header.Get("Upgrade-Insecure-Requests") == "1"
+	return navigates && strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html")
+}
+
+// trail is the path from the overview to a page of a collection.
+func (p *Pages) trail(c *store.Collection, more ...link) []link {
+	all := []link{{"Topic maps", p.URLs.Overview() + Ending}}
+	if c != nil {
+		all = append(all, link{titleOf(c), p.URLs.Map(c) + Ending})
+	}
+	return append(all, more...)
+}
+
+func titleOf(c *store.Collection) string {
+	if t := strings.TrimSpace(c.Title); t != "" {
+		return t
+	}
+	return c.Name
+}

@@ -1,0 +1,137 @@
+package pages
+
+import (
+	"cmp"
+	"encoding/hex"
+	"iter"
+	"net/http"
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server/web"
+)
+
+// relations adds types, instances and associations.
+func (d *describer) relations(of *topic, self fragment.Ref) error {
+	for a, err := range d.first(of, fragment.AsInstance, self) {
+		if err != nil {
+			return err
+		}
+		class, _, _ := a.TypeInstance()
+		l, err := d.link(class)
+		if err != nil {
+			return err
+		}
+		of.Types = append(of.Types, l)
+	}
+	for a, err := range d.first(of, fragment.AsType, self) {
+		if err != nil {
+			return err
+		}
+		_, instance, _ := a.TypeInstance()
+		l, err := d.link(instance)
+		if err != nil {
+			return err
+		}
+		of.Instances = append(of.Instances, l)
+	}
+	for a, err := range d.first(of, fragment.AsPlayer, self) {
+		if err == nil {
+			err = d.association(of, self, a)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	byTitle := func(a, b link) int { return cmp.Or(cmp.Compare(a.Title, b.Title), cmp.Compare(a.URL, b.URL)) }
+	slices.SortFunc(of.Types, byTitle)
+	slices.SortFunc(of.Instances, byTitle)
+	slices.SortStableFunc(of.Associations, func(a, b associations) int {
+		return cmp.Or(byTitle(a.Type, b.Type), byTitle(a.Role, b.Role))
+	})
+	return nil
+}
+
+// association adds an association to those of its type in which self plays the same role.
+func (d *describer) association(of *topic, self fragment.Ref, a *fragment.Association) error {
+	own := slices.IndexFunc(a.Roles, func(r fragment.Role) bool { return r.Player == self })
+	typ, err := d.link(a.Type)
+	if err != nil {
+		return err
+	}
+	as, err := d.link(a.Roles[max(own, 0)].Type)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(of.Associations, func(g associations) bool { return g.Type == typ && g.Role == as })
+	if at < 0 {
+		at = len(of.Associations)
+		of.Associations = append(of.Associations, associations{Type: typ, Role: as})
+	}
+	var shown association
+	for i, other := range atMost(of, "roles", a.Roles) {
+		if i == own {
+			continue
+		}
+		typ, err := d.link(other.Type)
+		if err != nil {
+			return err
+		}
+		player, err := d.link(other.Player)
+		if err != nil {
+			return err
+		}
+		shown.Others = append(shown.Others, role{typ, player})
+	}
+	if shown.Scope, err = d.links(a.Scope); err != nil {
+		return err
+	}
+	of.Associations[at].Items = append(of.Associations[at].Items, shown)
+	return nil
+}
+
+// first iterates over the first [most] associations in which a topic takes part in a way, or over those behind the one that the
+// request names. What is left has a page of its own.
+func (d *describer) first(of *topic, part fragment.Part, self fragment.Ref) iter.Seq2[*fragment.Association, error] {
+	return func(yield func(*fragment.Association, error) bool) {
+		var after *fragment.AssociationKey
+		if d.after != nil {
+			if part != d.part {
+				return
+			}
+			after = d.after
+		}
+		n, last := 0, fragment.AssociationKey{}
+		for a, err := range d.v.State().AssociationsAfter(self, part, after) {
+			if n == most {
+				of.Next = append(of.Next, link{"More " + parts[part], "?" + parts[part] + "=" + hex.EncodeToString(last[:])})
+				return
+			}
+			if err == nil {
+				last = a.Key()
+			}
+			if n++; !yield(a, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// parts are what pages call the associations in which a topic takes part, and the parameters that ask for more of them.
+var parts = [...]string{fragment.AsInstance: "types", fragment.AsPlayer: "associations", fragment.AsType: "instances"}
+
+// asked reads from a request behind which association a page begins.
+func (d *describer) asked(r *http.Request) error {
+	for part, what := range parts {
+		given := r.URL.Query().Get(what)
+		if given == "" {
+			continue
+		}
+		var key fragment.AssociationKey
+		if n, err := hex.Decode(key[:], []byte(given[:min(len(given), 2*len(key))])); err != nil || n != len(key) {
+			return web.Problemf(http.StatusBadRequest, "?%s= names no association: follow the links of the page", what)
+		}
+		d.part, d.after = fragment.Part(part), &key
+	}
+	return nil
+}

@@ -1,0 +1,301 @@
+package pages
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// topic is all that a page says of a topic. Lists have [most] items at most.
+type topic struct {
+	SubjectIdentifiers []address
+	SubjectLocators    []address
+	Types              []link
+	Names              []name
+	Occurrences        []occurrences
+	Associations       []associations
+	Instances          []link
+	More               []string // what there is more of than any page shows
+	Next               []link   // pages with more associations
+	Last               change
+	Forms              []link
+}
+
+// address is a locator, and where it leads to: nowhere, if that is no document of the web.
+type address struct{ Locator, URL string }
+
+type name struct {
+	Value    value
+	Type     *link // nil: the default one
+	Scope    []link
+	Variants []variant
+}
+
+type variant struct {
+	Value value
+	Scope []link
+}
+
+// occurrences are those of a type.
+type occurrences struct {
+	Type  link
+	Items []occurrence
+}
+
+type occurrence struct {
+	Value    value
+	URL      string // where a locator leads to
+	Datatype string // "": a string or a locator
+	Scope    []link
+}
+
+// associations are those of a type in which the topic plays the same role.
+type associations struct {
+	Type, Role link
+	Items      []association
+}
+
+type association struct {
+	Others []role
+	Scope  []link
+}
+
+type role struct{ Type, Player link }
+
+// value is text of a map. It may be very long.
+type value struct {
+	Text string
+	Cut  int // bytes of the whole; 0: it is the whole
+}
+
+// longest is how many bytes of a value are shown.
+const longest = 2000
+
+func valueOf(text string) value {
+	if len(text) <= longest {
+		return value{Text: text}
+	}
+	return value{strings.ToValidUTF8(text[:longest], "") + "…", len(text)}
+}
+
+// Topic answers with the page of a topic.
+func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	key := web.Var(r, "key")
+	last, err := v.Last(key)
+	if err == nil && last == nil {
+		err = web.Problemf(http.StatusNotFound, "there is no topic with the key %s in %s", key, v.Name)
+	}
+	if err != nil {
+		return err
+	}
+	t, err := v.Source().Topic(last.TopicSI)
+	if err != nil {
+		return err
+	}
+	if t != nil && t.TopicSI() != last.TopicSI { // it has another TopicSI now
+		http.Redirect(w, r, p.URLs.Topic(&v.Collection, t.TopicSI())+Ending, http.StatusSeeOther)
+		return nil
+	}
+	c := &v.Collection
+	if t == nil {
+		return p.write(w, r, c, "gone", func() (*page, error) {
+			return &page{Title: last.Label(), Path: p.trail(c), Of: p.changeOf(c, last)}, nil
+		})
+	}
+	d := describer{Pages: p, v: v, titles: map[fragment.Ref]link{}}
+	if err := d.asked(r); err != nil {
+		return err
+	}
+	return p.write(w, r, c, "topic", func() (*page, error) {
+		of, err := d.topic(t)
+		if err != nil {
+			return nil, err
+		}
+		of.Last = p.changeOf(c, last)
+		return &page{Title: valueOf(t.Title()).Text, Path: p.trail(c), Of: of}, nil
+	})
+}
+
+// describer describes topics of a view. It remembers what they are called.
+type describer struct {
+	*Pages
+	v      *store.View
+	titles map[fragment.Ref]link
+
+	// On the second page of a topic, and those behind it, are only associations of a part.
+	part  fragment.Part
+	after *fragment.AssociationKey
+}
+
+func (d *describer) topic(t *fragment.Topic) (*topic, error) {
+	of := &topic{}
+	for _, l := range t.SubjectIdentifiers {
+		of.SubjectIdentifiers = append(of.SubjectIdentifiers, addressOf(string(l)))
+	}
+	for _, l := range t.SubjectLocators {
+		of.SubjectLocators = append(of.SubjectLocators, addressOf(string(l)))
+	}
+	url := d.URLs.Topic(&d.v.Collection, t.TopicSI())
+	for _, form := range store.Forms {
+		f := formats.Stored(form)
+		of.Forms = append(of.Forms, link{"XTM " + string(form), url + f.URLEnding})
+	}
+	of.Forms = append(of.Forms, link{"Atom", url + ".atom"})
+	if d.after == nil {
+		if err := d.statements(of, t); err != nil {
+			return nil, err
+		}
+	}
+	return of, d.relations(of, t.TopicSI())
+}
+
+// statements adds names and occurrences.
+func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
+	for i := range atMost(of, "names", t.Names) {
+		n := &t.Names[i]
+		shown := name{Value: valueOf(n.Value)}
+		if n.Type != tmdm.PSIDefaultNameType {
+			l, err := d.link(n.Type)
+			if err != nil {
+				return err
+			}
+			shown.Type = &l
+		}
+		if shown.Scope, err = d.links(n.Scope); err != nil {
+			return err
+		}
+		for _, variantOf := range atMost(of, "variants", n.Variants) {
+			added := slices.DeleteFunc(slices.Clone(variantOf.Scope), func(theme fragment.Ref) bool { return slices.Contains(n.Scope, theme) })
+			scope, err := d.links(added)
+			if err != nil {
+				return err
+			}
+			shown.Variants = append(shown.Variants, variant{valueOf(variantOf.Value), scope})
+		}
+		of.Names = append(of.Names, shown)
+	}
+	all := slices.Clone(t.Occurrences)
+	slices.SortStableFunc(all, func(a, b fragment.Occurrence) int { return cmp.Compare(a.Type, b.Type) })
+	for i, o := range atMost(of, "occurrences", all) {
+		if i == 0 || all[i-1].Type != o.Type {
+			typ, err := d.link(o.Type)
+			if err != nil {
+				return err
+			}
+			of.Occurrences = append(of.Occurrences, occurrences{Type: typ})
+		}
+		shown := occurrence{Value: valueOf(o.Value)}
+		switch o.Datatype {
+		case tmdm.XSDAnyURI:
+			shown.URL = addressOf(o.Value).URL
+		case tmdm.XSDString:
+		default:
+			shown.Datatype = o.Datatype
+		}
+		if shown.Scope, err = d.links(o.Scope); err != nil {
+			return err
+		}
+		group := &of.Occurrences[len(of.Occurrences)-1]
+		group.Items = append(group.Items, shown)
+	}
+	return nil
+}
+
+// atMost returns the first [most] items of a list.
+func atMost[T any](of *topic, what string, list []T) []T {
+	if len(list) <= most {
+		return list
+	}
+	of.more(what)
+	return list[:most]
+}
+
+func (of *topic) more(what string) {
+	if !slices.Contains(of.More, what) {
+		of.More = append(of.More, what)
+	}
+}
+
+// link leads to the page of the topic that a reference names.
+func (d *describer) link(ref fragment.Ref) (link, error) {
+	if l, ok := d.titles[ref]; ok {
+		return l, nil
+	}
+	l := link{short(string(ref)), d.URLs.Topic(&d.v.Collection, ref) + Ending}
+	t, err := d.v.Source().Topic(ref)
+	if t != nil && t.Title() != string(t.TopicSI()) {
+		l.Title = (&store.Entry{Title: t.Title()}).Label()
+	}
+	d.titles[ref] = l
+	return l, err
+}
+
+func (d *describer) links(refs []fragment.Ref) (all []link, err error) {
+	for _, ref := range refs[:min(len(refs), most)] {
+		l, err := d.link(ref)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// classes returns the topics of a view that have instances, those with most of them first.
+func (p *Pages) classes(v *store.View) ([]class, error) {
+	d := describer{Pages: p, v: v, titles: map[fragment.Ref]link{}}
+	var all []class
+	for c, err := range v.State().Classes() {
+		if err != nil {
+			return nil, err
+		}
+		l, err := d.link(c.TopicSI)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, class{l, c.Instances})
+	}
+	slices.SortStableFunc(all, func(a, b class) int {
+		return cmp.Or(cmp.Compare(b.Instances, a.Instances), cmp.Compare(a.Title, b.Title))
+	})
+	return all, nil
+}
+
+// addressOf links to a locator if it is that of a document of the web.
+func addressOf(locator string) address {
+	if strings.HasPrefix(locator, "http://") || strings.HasPrefix(locator, "https://") {
+		return address{locator, iri.Escape(locator)}
+	}
+	return address{Locator: locator}
+}
+
+// identifier normalises what a person has written for a subject identifier.
+func identifier(text string) fragment.Ref {
+	if normal, err := iri.Normalize(strings.TrimSpace(text)); err == nil {
+		return fragment.Ref(normal)
+	}
+	return fragment.Ref(text)
+}
+
+// short returns the telling part of a locator.
+func short(locator string) string {
+	_, rest, found := strings.Cut(locator, "://")
+	if !found {
+		rest = locator
+	}
+	if len(rest) <= 60 {
+		return rest
+	}
+	return strings.ToValidUTF8(rest[:20], "") + "…" + strings.ToValidUTF8(rest[len(rest)-38:], "")
+}
+
+func timeOf(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -1,0 +1,300 @@
+package server_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/pages"
+	"github.com/tmshare/tmshare/internal/store"
+	examples "github.com/tmshare/tmshare/testdata/xtm"
+)
+
+// What browsers send when somebody goes to a page (2026), and what programs send.
+var (
+	chromium = []string{"Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7", "Upgrade-Insecure-Requests", "1"}
+	firefox  = []string{"Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "Sec-Fetch-Mode", "navigate"}
+	java     = []string{"Accept", "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2"}
+	crawler  = []string{"Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+	script   = []string{"Accept", "*/*", "Sec-Fetch-Mode", "cors"}
+)
+
+// parsed is a page that is well-formed: as many elements end as begin, ids are given once, and what is a heading has text.
+type parsed struct {
+	title string
+	links []string // of all elements, absolute
+	text  string
+}
+
+func (n *node) page(path string) parsed {
+	n.t.Helper()
+	a := n.mustGet(path)
+	require.Equal(n.t, pages.MediaType, a.Header.Get("Content-Type"), path)
+	require.Equal(n.t, pages.Policy, a.Header.Get("Content-Security-Policy"), path)
+	root, err := html.Parse(bytes.NewReader(a.body))
+	require.NoError(n.t, err)
+	base, err := url.Parse(n.url(path))
+	if strings.HasPrefix(path, "http") {
+		base, err = url.Parse(path)
+	}
+	require.NoError(n.t, err)
+	var p parsed
+	ids := map[string]bool{}
+	var text strings.Builder
+	for node := range root.Descendants() {
+		if node.Type == html.TextNode {
+			text.WriteString(node.Data)
+		}
+		if node.Type != html.ElementNode {
+			continue
+		}
+		assert.NotContains(n.t, []string{"script", "img", "iframe", "object", "style", "svg"}, node.Data, path)
+		if node.Data == "title" {
+			p.title = node.FirstChild.Data
+		}
+		for _, a := range node.Attr {
+			switch a.Key {
+			case "href":
+				to, err := base.Parse(a.Val)
+				require.NoError(n.t, err)
+				assert.Contains(n.t, []string{"http", "https"}, to.Scheme, "%s leads to %s", path, a.Val)
+				p.links = append(p.links, to.String())
+			case "id":
+				assert.False(n.t, ids[a.Val], "%s has the id %s twice", path, a.Val)
+				ids[a.Val] = true
+			}
+			assert.False(n.t, strings.HasPrefix(a.Key, "on") || a.Key == "style", "%s has an attribute %s", path, a.Key)
+		}
+	}
+	p.text = text.String()
+	return p
+}
+
+// topicSIs returns those of all topics of a collection.
+func (n *node) topicSIs(name string) (all []fragment.Ref) {
+	n.t.Helper()
+	require.NoError(n.t, n.Store.View(n.t.Context(), name, func(v *store.View) error {
+		for t, err := range v.Source().Topics() {
+			if err != nil {
+				return err
+			}
+			all = append(all, t.TopicSI())
+		}
+		return nil
+	}))
+	return all
+}
+
+// Every page leads on, and all that pages lead to on this server is there.
+func TestAllPagesAreLinked(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("lib", examples.Libraries)
+	n.mustPut("lib", bytes.ReplaceAll(examples.Libraries, []byte("<baseNameString>"), []byte("<baseNameString>New: ")))
+	n.publish("small", small())
+	seen, todo, shown := map[string]bool{}, []string{n.url("/topicmaps.html")}, 0
+	for len(todo) > 0 {
+		at, _, _ := strings.Cut(todo[0], "#")
+		if todo = todo[1:]; seen[at] || !strings.HasPrefix(at, n.BaseURL) {
+			continue
+		}
+		seen[at] = true
+		if path, _, _ := strings.Cut(at, "?"); !strings.HasSuffix(path, pages.Ending) {
+			a := n.get(at)
+			if a.StatusCode == http.StatusSeeOther { // an identifier that was given here
+				todo = append(todo, a.Header.Get("Location"))
+				continue
+			}
+			assert.Equal(t, http.StatusOK, a.StatusCode, at)
+			continue
+		}
+		shown++
+		p := n.page(at)
+		assert.NotEmpty(t, p.title)
+		todo = append(todo, p.links...)
+	}
+	assert.Greater(t, shown, 40)
+	for _, path := range []string{"/topicmaps", "/topicmaps/lib/fragments", "/topicmaps/lib/types.html"} {
+		assert.True(t, seen[n.url(path)], path)
+	}
+}
+
+// Browsers are led to pages, programs get what they got before.
+func TestPagesAreForBrowsers(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("lib", examples.Libraries)
+	e := n.feed("/topicmaps/lib/fragments").Entries[0]
+	topic := "/topicmaps/lib/topics/" + fragment.Key(n.topicSIs("lib")[0])
+	for _, path := range []string{"/topicmaps", "/topicmaps/lib", "/topicmaps/lib/fragments", topic, strings.TrimPrefix(dataURL(t, e), n.BaseURL)} {
+		for _, browser := range [][]string{chromium, firefox} {
+			a := n.get(path, browser...)
+			assert.Equal(t, http.StatusSeeOther, a.StatusCode, path)
+			assert.Equal(t, n.url(path)+pages.Ending, a.Header.Get("Location"))
+			assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
+		}
+		without := n.mustGet(path)
+		for _, program := range [][]string{java, crawler, script} {
+			a := n.mustGet(path, program...)
+			assert.Equal(t, without.Header.Get("Content-Type"), a.Header.Get("Content-Type"), "%s for %s", path, program)
+		}
+		assert.NotContains(t, without.Header.Get("Content-Type"), "html")
+		n.page(path + pages.Ending)
+	}
+	assert.Equal(t, n.url("/topicmaps.html"), n.get("/", firefox...).Header.Get("Location"))
+	for _, path := range []string{"/topicmaps", "/topicmaps/lib", "/topicmaps/lib/fragments"} {
+		a := n.get(path+pages.Ending, "Accept", "application/atom+xml, application/xml;q=0.5")
+		assert.Equal(t, n.url(path), a.Header.Get("Location"), "whoever copies the address of a page can subscribe to it")
+	}
+	assert.Equal(t, http.StatusMovedPermanently, n.get("/topicmaps/lib/about").StatusCode)
+}
+
+// Identifiers that the server gives to topics lead to these.
+func TestMintedIdentifiersLeadToTheirTopics(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="ü"><name><value>U</value></name></topic></topicMap>`))
+	var minted string
+	for _, si := range n.topicSIs("m") {
+		if strings.HasPrefix(string(si), n.BaseURL) {
+			minted = string(si)
+		}
+	}
+	require.NotEmpty(t, minted)
+	a := n.get(minted)
+	require.Equal(t, http.StatusSeeOther, a.StatusCode)
+	topic := a.Header.Get("Location")
+	assert.Equal(t, n.url("/topicmaps/m/topics/")+fragment.Key(fragment.Ref(minted)), topic)
+	assert.Equal(t, "U", n.page(topic+pages.Ending).title)
+	assert.Equal(t, http.StatusNotFound, n.get(minted+"x").StatusCode)
+	a = n.get("/topicmaps/m/topics.html?si=" + url.QueryEscape(minted))
+	assert.Equal(t, topic+pages.Ending, a.Header.Get("Location"))
+}
+
+// A page is one of a state of its map: it changes with that, and is not sent again before.
+func TestPagesAreConditional(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", small())
+	for i, path := range []string{"/topicmaps.html", "/topicmaps/m.html", "/topicmaps/m/types.html", "/topicmaps/m/fragments.html"} {
+		tag := n.mustGet(path).Header.Get("Etag")
+		require.NotEmpty(t, tag)
+		assert.Equal(t, http.StatusNotModified, n.get(path, "If-None-Match", tag).StatusCode, path)
+		n.mustPut("m", small("Oslo", "Name "+path))
+		n.publish(fmt.Sprint("other-", i), small())
+		assert.Equal(t, http.StatusOK, n.get(path, "If-None-Match", tag).StatusCode, path)
+	}
+}
+
+// Pages of a map that only some may read need the token, too.
+func TestPagesOfAPrivateMap(t *testing.T) {
+	t.Parallel()
+	const token = "0123456789abcdef"
+	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"m": {token}} })
+	n.publish("m", examples.Libraries)
+	for _, path := range []string{"/topicmaps/m.html", "/topicmaps/m/types.html", "/topicmaps/m/fragments.html", "/topicmaps/m/topics.html?si=http://x", "/topicmaps/m/topic/x"} {
+		assert.Equal(t, http.StatusUnauthorized, n.get(path).StatusCode, path)
+		a := n.get(path, "Authorization", "Bearer "+token)
+		assert.NotEqual(t, http.StatusUnauthorized, a.StatusCode, path)
+	}
+	assert.NotContains(t, n.page("/topicmaps.html").links, n.url("/topicmaps/m.html"))
+}
+
+// Nothing that a map says runs, leads to a script, or makes a page large.
+func TestPagesOfHostileMaps(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	var doc strings.Builder
+	doc.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="t"><subjectIdentifier href="http://x/t"/><subjectIdentifier href="javascript:alert(1)"/><subjectLocator href="data:text/html,x"/>`)
+	for i := range 10_000 {
+		fmt.Fprintf(&doc, `<name><value>&lt;script&gt;alert(%d)&lt;/script&gt;"'&lt;/title&gt;</value></name>`, i)
+	}
+	fmt.Fprintf(&doc, `<occurrence><type><topicRef href="#t"/></type><resourceData>%s</resourceData></occurrence>`, strings.Repeat("long ", 200_000))
+	doc.WriteString(`<occurrence><type><topicRef href="#t"/></type><resourceRef href="javascript:alert(2)"/></occurrence>`)
+	doc.WriteString(`<occurrence><type><topicRef href="#t"/></type><resourceData>` + "\u202e\u2066right to left" + `</resourceData></occurrence></topic></topicMap>`)
+	n.publish("m", []byte(doc.String()))
+	topic := "/topicmaps/m/topics/" + fragment.Key("http://x/t") + pages.Ending
+	p := n.page(topic)
+	assert.Contains(t, p.text, "<script>alert(", "shown as text")
+	assert.Contains(t, p.text, "There are more names than this page shows")
+	assert.Contains(t, p.text, "1000000 bytes")
+	assert.Less(t, len(n.mustGet(topic).body), 64<<10)
+	for _, path := range []string{"/topicmaps/m.html", "/topicmaps/m/fragments.html", "/topicmaps/m/types.html"} {
+		n.page(path)
+	}
+}
+
+// What a topic takes part in has as many pages as it needs; together they have all, each once.
+func TestLargeTopicsHaveSeveralPages(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	const many = 333
+	var doc strings.Builder
+	doc.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="hub"><subjectIdentifier href="http://x/hub"/></topic>`)
+	for i := range many {
+		fmt.Fprintf(&doc, `<topic id="i%d"><instanceOf><topicRef href="#hub"/></instanceOf><name><value>instance %03d</value></name></topic>`, i, i)
+		fmt.Fprintf(&doc, `<association><type><topicRef href="#hub"/></type><role><type><topicRef href="#hub"/></type><topicRef href="#hub"/></role><role><type><topicRef href="#hub"/></type><topicRef href="#i%d"/></role></association>`, i)
+	}
+	doc.WriteString(`</topicMap>`)
+	n.publish("m", []byte(doc.String()))
+	hub := "/topicmaps/m/topics/" + fragment.Key("http://x/hub") + pages.Ending
+	for _, what := range []string{"instances", "associations"} {
+		shown, pagesShown := map[string]int{}, 0
+		for at := hub; at != ""; pagesShown++ {
+			require.Less(t, pagesShown, 10)
+			p := n.page(at)
+			text := p.text
+			if at == hub { // the first page has some of both
+				before, after, found := strings.Cut(p.text, "\nInstances\n")
+				require.True(t, found)
+				if text = before; what == "instances" {
+					text = after
+				}
+			}
+			for _, title := range regexp.MustCompile(`instance \d{3}`).FindAllString(text, -1) {
+				shown[title]++
+			}
+			at = ""
+			for _, l := range p.links {
+				if strings.Contains(l, "?"+what+"=") && !strings.Contains(l, "#") {
+					at = l
+				}
+			}
+		}
+		assert.Equal(t, 4, pagesShown)
+		assert.Len(t, shown, many, what)
+		for title, times := range shown {
+			assert.Equal(t, 1, times, title)
+		}
+	}
+	assert.Equal(t, http.StatusBadRequest, n.get(hub+"?instances=nonsense").StatusCode)
+	assert.Contains(t, n.page("/topicmaps/m/types.html").text, fmt.Sprint(many))
+}
+
+// A topic that is gone has a page that says so, and what became of it.
+func TestPageOfATopicThatIsGone(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", cities(3, "a"))
+	var si string
+	for _, s := range n.topicSIs("m") {
+		if strings.Contains(string(s), "city") {
+			si = string(s)
+		}
+	}
+	require.NotEmpty(t, si)
+	require.Equal(t, http.StatusOK, n.do(http.MethodDelete, "/topicmaps/m/topics?si="+url.QueryEscape(si), nil).StatusCode)
+	p := n.page("/topicmaps/m/topics/" + fragment.Key(fragment.Ref(si)) + pages.Ending)
+	assert.Contains(t, p.text, "any more")
+	assert.Contains(t, p.text, "deleted")
+}

@@ -1,0 +1,62 @@
+package records
+
+import (
+	"bytes"
+	"iter"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
+)
+
+// Class is a topic with instances.
+type Class struct {
+	TopicSI   fragment.Ref
+	Instances int
+}
+
+// Classes iterates over the topics that have instances, by TopicSI. It reads the keys of all associations, and no records.
+func (s State) Classes() iter.Seq2[Class, error] {
+	return func(yield func(Class, error) bool) {
+		prefix := s.id.Key(keys.TableAssociation)
+		var class Class
+		for r, err := range s.tx.ScanInPlace(prefix, nil) {
+			if err != nil {
+				yield(Class{}, err)
+				return
+			}
+			player, rest, _ := bytes.Cut(r.Key[len(prefix):], []byte{0})
+			if len(rest) == 0 || fragment.Part(rest[0]) != fragment.AsType {
+				continue
+			}
+			if string(player) != string(class.TopicSI) {
+				if class.Instances > 0 && !yield(class, nil) {
+					return
+				}
+				class = Class{TopicSI: fragment.Ref(player)}
+			}
+			class.Instances++
+		}
+		if class.Instances > 0 {
+			yield(class, nil)
+		}
+	}
+}
+
+// AssociationsAfter is [State.AssociationsOf] from the association behind the one with a key on; nil is the first.
+func (s State) AssociationsAfter(player fragment.Ref, part fragment.Part, after *fragment.AssociationKey) iter.Seq2[*fragment.Association, error] {
+	return func(yield func(*fragment.Association, error) bool) {
+		var from []byte
+		if after != nil {
+			from = append(s.id.AssociationKey(player, part, *after), 0)
+		}
+		for r, err := range s.tx.Scan(s.id.PlayingPrefix(player, part), from) {
+			var a *fragment.Association
+			if err == nil {
+				a, err = s.association(r, part)
+			}
+			if !yield(a, err) || err != nil {
+				return
+			}
+		}
+	}
+}
