@@ -133,13 +133,7 @@ func appendTopicContent(e encoder, t *Topic) encoder {
 }
 
 // UnmarshalTopic reads the stored form of a topic.
-func UnmarshalTopic(b []byte) (*Topic, error) {
-	t := &Topic{}
-	if err := new(Decoder).decodeTopic(b, t); err != nil {
-		return nil, err
-	}
-	return t, nil
-}
+func UnmarshalTopic(b []byte) (*Topic, error) { return new(Decoder).topic(b, &Topic{}) }
 
 // MarshalAssociation returns the stored form of a, which must be canonical.
 func MarshalAssociation(a *Association) []byte {
@@ -177,11 +171,7 @@ func appendAssociationContent(e encoder, a *Association) encoder {
 
 // UnmarshalAssociation reads the stored form of an association.
 func UnmarshalAssociation(b []byte) (*Association, error) {
-	a := &Association{}
-	if err := new(Decoder).decodeAssociation(b, a); err != nil {
-		return nil, err
-	}
-	return a, nil
+	return new(Decoder).association(b, &Association{})
 }
 
 type encoder []byte

@@ -10,27 +10,27 @@ import (
 // Decoder reads stored forms for one goroutine that looks at records one by one: a record is valid until the next one
 // is read. So the memory of its lists is used again.
 type Decoder struct {
-	record      Topic
-	association Association
-	locators    []tmdm.Locator // lists are pieces of it
-	capacity    int            // of so many at a time; 0: of just those of one list
+	lastTopic       Topic
+	lastAssociation Association
+	locators        []tmdm.Locator // lists are pieces of it
+	capacity        int            // of so many at a time; 0: of just those of one list
 }
 
 // Topic is [UnmarshalTopic].
 func (d *Decoder) Topic(b []byte) (*Topic, error) {
 	d.locators, d.capacity = d.locators[:0], passingRefs
-	return &d.record, d.decodeTopic(b, &d.record)
+	return d.topic(b, &d.lastTopic)
 }
 
 // Association is [UnmarshalAssociation].
 func (d *Decoder) Association(b []byte) (*Association, error) {
 	d.locators, d.capacity = d.locators[:0], passingRefs
-	return &d.association, d.decodeAssociation(b, &d.association)
+	return d.association(b, &d.lastAssociation)
 }
 
-func (d *Decoder) decodeTopic(b []byte, t *Topic) error {
+func (d *Decoder) topic(b []byte, t *Topic) (*Topic, error) {
 	if len(b) == 0 {
-		return ErrCorrupt
+		return nil, ErrCorrupt
 	}
 	outer := reader[string]{rest: string(b[1:])}
 	r := reader[string]{rest: outer.text()}
@@ -61,12 +61,12 @@ func (d *Decoder) decodeTopic(b []byte, t *Topic) error {
 		t.Occurrences[i].ItemIdentifiers = d.list(&outer)
 	}
 	if !r.done() || !outer.done() || len(t.SubjectIdentifiers) == 0 {
-		return ErrCorrupt
+		return nil, ErrCorrupt
 	}
-	return nil
+	return t, nil
 }
 
-func (d *Decoder) decodeAssociation(b []byte, a *Association) error {
+func (d *Decoder) association(b []byte, a *Association) (*Association, error) {
 	outer := reader[string]{rest: string(b)}
 	r := reader[string]{rest: outer.text()}
 	a.Type, a.Scope, a.Reifier = Ref(r.text()), d.list(&r), Ref(r.text())
@@ -80,9 +80,9 @@ func (d *Decoder) decodeAssociation(b []byte, a *Association) error {
 		a.Roles[i].ItemIdentifiers = d.list(&outer)
 	}
 	if !r.done() || !outer.done() || len(a.Roles) == 0 {
-		return ErrCorrupt
+		return nil, ErrCorrupt
 	}
-	return nil
+	return a, nil
 }
 
 // list reads a list of locators.

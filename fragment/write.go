@@ -104,10 +104,7 @@ func WriteSnapshots(src Source, documents ...Document) error {
 
 func writeMap(src Source, documents []Document) (losses []xtm.Losses, err error) {
 	src = InPassing(src)
-	identified := false
-	if i, ok := src.(Identified); ok {
-		identified = i.AreIdentified()
-	}
+	claims, _ := src.(Identified)
 	all := make(writers, len(documents))
 	for i, d := range documents {
 		all[i] = newWriter(d.To, src, d.Form)
@@ -123,7 +120,7 @@ func writeMap(src Source, documents []Document) (losses []xtm.Losses, err error)
 			return nil, err
 		}
 		var types []Ref
-		if !identified {
+		if claims == nil || !claims.AreIdentified() {
 			types = all.classes(t.TopicSI())
 		}
 		if err := all.each(func(f *writer) { f.topic(t, types) }); err != nil {
