@@ -14,51 +14,51 @@ import (
 
 // NameClaim returns the claim for a name of topic.
 func NameClaim(sp string, topic Ref, n *Name) tmdm.Locator {
-	var buffer claimBuffer
-	return claim(sp, "name", appendName(buffer[:0], topic, n))
+	return claim(sp, "name", func(e *encoder) { e.name(topic, n) })
 }
 
 // VariantClaim returns the claim for a variant of a name of topic.
 func VariantClaim(sp string, topic Ref, n *Name, v *Variant) tmdm.Locator {
-	var buffer claimBuffer
-	e := appendName(buffer[:0], topic, n)
-	e.text(v.Value)
-	e.text(datatype(v.Datatype))
-	e.locators(v.Scope)
-	return claim(sp, "variant", e)
+	return claim(sp, "variant", func(e *encoder) {
+		e.name(topic, n)
+		e.text(v.Value)
+		e.text(datatype(v.Datatype))
+		e.locators(v.Scope)
+	})
 }
 
 // OccurrenceClaim returns the claim for an occurrence of topic.
 func OccurrenceClaim(sp string, topic Ref, o *Occurrence) tmdm.Locator {
-	var buffer claimBuffer
-	e := encoder(buffer[:0])
-	e.text(string(topic))
-	e.text(o.Value)
-	e.text(datatype(o.Datatype))
-	e.text(string(o.Type))
-	e.locators(o.Scope)
-	return claim(sp, "occurrence", e)
+	return claim(sp, "occurrence", func(e *encoder) {
+		e.text(string(topic))
+		e.text(o.Value)
+		e.text(datatype(o.Datatype))
+		e.text(string(o.Type))
+		e.locators(o.Scope)
+	})
 }
 
 // AssociationClaim returns the claim for an association.
 func AssociationClaim(sp string, a *Association) tmdm.Locator {
-	key := a.Key()
-	return claim(sp, "association", key[:])
+	return claim(sp, "association", func(e *encoder) {
+		key := a.Key()
+		*e = append(*e, key[:]...)
+	})
 }
 
-func appendName(e encoder, topic Ref, n *Name) encoder {
+func (e *encoder) name(topic Ref, n *Name) {
 	e.text(string(topic))
 	e.text(n.Value)
 	e.text(string(n.Type))
 	e.locators(n.Scope)
-	return e
 }
 
-// claimBuffer has space for most keys of claims, on the stack: there is a claim for each statement of a map.
-type claimBuffer [512]byte
-
-func claim(sp, kind string, key encoder) tmdm.Locator {
-	sum := sha256.Sum256(key)
+// claim returns the claim whose key appendKey appends.
+func claim(sp, kind string, appendKey func(*encoder)) tmdm.Locator {
+	scratch := scratches.Get().(*encoder)
+	defer scratch.release()
+	appendKey(scratch)
+	sum := sha256.Sum256(*scratch)
 	var name [26]byte
 	base32lower.Encode(name[:], sum[:16])
 	return tmdm.Locator(sp + kind + "-" + string(name[:]))

@@ -6,6 +6,7 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"errors"
+	"sync"
 
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -47,8 +48,19 @@ func (a *Association) Key() AssociationKey {
 
 // MarshalTopic returns the stored form of t, which must be canonical.
 func MarshalTopic(t *Topic) []byte {
-	content := topicContent(t)
-	return appendTopic(make(encoder, 0, len(content)+16), t, content)
+	scratch := scratches.Get().(*encoder)
+	defer scratch.release()
+	*scratch = appendTopicContent(*scratch, t)
+	return appendTopic(make(encoder, 0, len(*scratch)+16), t, *scratch)
+}
+
+// scratches are kept for reuse: stored forms and claims are made very often.
+var scratches = sync.Pool{New: func() any { return new(encoder) }}
+
+func (e *encoder) release() {
+	if *e = (*e)[:0]; cap(*e) <= 64<<10 {
+		scratches.Put(e)
+	}
 }
 
 // appendTopic appends the stored form of t, of which content is the content.
@@ -137,8 +149,10 @@ func UnmarshalTopic(b []byte) (*Topic, error) { return new(Decoder).topic(b, &To
 
 // MarshalAssociation returns the stored form of a, which must be canonical.
 func MarshalAssociation(a *Association) []byte {
-	content := associationContent(a)
-	return appendAssociation(make(encoder, 0, len(content)+8), a, content)
+	scratch := scratches.Get().(*encoder)
+	defer scratch.release()
+	*scratch = appendAssociationContent(*scratch, a)
+	return appendAssociation(make(encoder, 0, len(*scratch)+8), a, *scratch)
 }
 
 // appendAssociation appends the stored form of a, of which content is the content.

@@ -254,6 +254,20 @@ type run struct {
 	number int
 	file   *bufio.Reader
 	row    Row
+	room   []byte // for the next rows
+}
+
+// roomSize is for how many bytes of rows there is memory at a time.
+const roomSize = 4 << 10
+
+// take returns memory for a row, which is nobody else's.
+func (r *run) take(size int) []byte {
+	if size > len(r.room) {
+		r.room = make([]byte, max(size, roomSize))
+	}
+	b := r.room[:size:size]
+	r.room = r.room[size:]
+	return b
 }
 
 // next reads the next row. After the last it returns io.EOF.
@@ -264,7 +278,7 @@ func (r *run) next() error {
 	}
 	value, err := binary.ReadUvarint(r.file)
 	if err == nil {
-		b := make([]byte, key+value)
+		b := r.take(int(key + value))
 		_, err = io.ReadFull(r.file, b)
 		r.row = Row{b[:key:key], b[key:]}
 	}

@@ -57,7 +57,11 @@ func Owner(a *fragment.Association) fragment.Ref {
 	if _, instance, ok := a.TypeInstance(); ok {
 		return instance
 	}
-	return a.Players()[0]
+	least := a.Roles[0].Player
+	for i := range a.Roles {
+		least = min(least, a.Roles[i].Player)
+	}
+	return least
 }
 
 // Entry is an item and its owner: the TopicSI of the topic to which the record belongs.

@@ -1,7 +1,6 @@
 package statedigest
 
 import (
-	"bytes"
 	"errors"
 	"iter"
 
@@ -17,7 +16,10 @@ func NewSet(path string, memory int) *Set {
 }
 
 // Add adds an entry.
-func (s *Set) Add(e Entry) error { return s.sorter.Add(bytes.Clone(e.Item[:]), []byte(e.Owner)) }
+func (s *Set) Add(e Entry) error {
+	row := append(append(make([]byte, 0, len(e.Item)+len(e.Owner)), e.Item[:]...), e.Owner...)
+	return s.sorter.Add(row[:len(e.Item):len(e.Item)], row[len(e.Item):])
+}
 
 // Close removes the file.
 func (s *Set) Close() error { return s.sorter.Close() }

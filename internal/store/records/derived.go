@@ -41,12 +41,14 @@ func (l *derived) close() error { return errors.Join(l.sorter.Close(), l.items.C
 
 // topic notes what follows from a topic, of which record is the stored form, besides the rows of its own.
 func (l *derived) topic(t *fragment.Topic, record []byte) error {
-	return errors.Join(l.mention(t.Mentions), l.items.Add(topicEntry(t.TopicSI(), record)))
+	t.Mentions(l.count)
+	return errors.Join(l.boundMentions(), l.items.Add(topicEntry(t.TopicSI(), record)))
 }
 
 // association is topic for an association.
 func (l *derived) association(a *fragment.Association, record []byte) error {
-	return errors.Join(l.mention(a.Mentions), l.items.Add(associationEntry(a, record)))
+	a.Mentions(l.count)
+	return errors.Join(l.boundMentions(), l.items.Add(associationEntry(a, record)))
 }
 
 // finish makes the rows that follow from all records together.
@@ -59,9 +61,8 @@ func (l *derived) finish() error {
 	}), l.items.Close())
 }
 
-// mention counts what a record mentions.
-func (l *derived) mention(mentions func(func(fragment.Ref))) error {
-	mentions(l.count)
+// boundMentions gives the mentions to the sorter if there are many.
+func (l *derived) boundMentions() error {
 	if len(l.mentions) < l.most {
 		return nil
 	}
