@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -140,9 +139,11 @@ func BenchmarkPartialUpdate(b *testing.B) {
 		}
 	}
 	b.ReportMetric(0, "ns/op")
-	l, s := large.median(), small.median()
+	l, s := median(large.took), median(small.took)
 	b.ReportMetric(float64(l.Microseconds())/1000, "ms/large")
 	b.ReportMetric(float64(s.Microseconds())/1000, "ms/1k-topics")
+	b.ReportMetric(median(large.cpu).Seconds()*1000, "cpu-ms/large")
+	b.ReportMetric(median(small.cpu).Seconds()*1000, "cpu-ms/1k-topics")
 	b.ReportMetric(float64(n), "topics")
 	ratio(b, l.Seconds(), s.Seconds(), "time-of-1k-topics")
 	if large.peak > 0 { // there is a /proc to read it from
@@ -158,7 +159,7 @@ type updated struct {
 	program, folder string
 	fragments       []string // of single topics; their names change
 	round           int
-	took            []time.Duration
+	took, cpu       []time.Duration
 	peak            float64 // bytes
 }
 
@@ -180,8 +181,8 @@ func newUpdated(b *testing.B, program string, topics int) *updated {
 	return u
 }
 
-// client runs the program and returns how long it takes, and what it says.
-func (u *updated) client(args ...string) (took time.Duration, output string) {
+// client runs the program and returns how long it takes, by the clock and in processor time, and what it says.
+func (u *updated) client(args ...string) (took, cpu time.Duration, output string) {
 	u.b.Helper()
 	cmd := exec.Command(u.program, append(args, "--data", u.folder)...)
 	var out bytes.Buffer
@@ -200,7 +201,7 @@ func (u *updated) client(args ...string) (took time.Duration, output string) {
 		select {
 		case err := <-ended:
 			require.NoError(u.b, err, "%s", out.String())
-			return took, out.String()
+			return took, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), out.String()
 		case <-samples.C:
 			if args[0] == "sync" && len(u.fragments) > 0 { // not the clean start
 				u.peak = max(u.peak, anonymous(cmd.Process.Pid))
@@ -216,12 +217,7 @@ func (u *updated) update() {
 		document := fmt.Sprintf(u.fragments[(u.round*changesPerUpdate+i)%len(u.fragments)], u.round)
 		u.do("POST", "/topics", strings.NewReader(document), http.StatusOK)
 	}
-	took, output := u.client("sync", "--json")
+	took, cpu, output := u.client("sync", "--json")
 	require.Contains(u.b, output, fmt.Sprintf(`"applied": %d`, changesPerUpdate))
-	u.took = append(u.took, took)
-}
-
-func (u *updated) median() time.Duration {
-	slices.Sort(u.took)
-	return u.took[len(u.took)/2]
+	u.took, u.cpu = append(u.took, took), append(u.cpu, cpu)
 }

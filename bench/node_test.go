@@ -142,7 +142,7 @@ func serveFolder(folder string) (err error) {
 		return err
 	}
 	s, err := server.New(server.Config{
-		Store: db, BaseURL: "http://" + listener.Addr().String(), OnLoopback: true, Logger: logger,
+		Store: db, BaseURL: "http://" + listener.Addr().String(), OnLoopback: true, Logger: logger, MaxBody: 4 << 30,
 		Policy: upkeep.Policy{SnapshotEvery: 1 << 30}, // when a benchmark asks for one
 	})
 	if err != nil {

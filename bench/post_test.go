@@ -183,6 +183,7 @@ func (n *node) peakDuring(f func()) (peak float64) {
 		return 0
 	}
 	done := make(chan struct{})
+	pid := n.cmd.Process.Pid // the process may be stopped, where f fails
 	var sampling sync.WaitGroup
 	sampling.Go(func() {
 		samples := time.NewTicker(5 * time.Millisecond)
@@ -192,7 +193,7 @@ func (n *node) peakDuring(f func()) (peak float64) {
 			case <-done:
 				return
 			case <-samples.C:
-				peak = max(peak, anonymous(n.cmd.Process.Pid))
+				peak = max(peak, anonymous(pid))
 			}
 		}
 	})

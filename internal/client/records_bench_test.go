@@ -79,6 +79,12 @@ func newRecordsBench(tb testing.TB, count int) *recordsBench {
 // inStep makes a source that follows the records hold them all, without fetching each.
 func (n *recordsBench) inStep(form string) {
 	tb, ctx := n.tb, context.Background()
+	require.Eventually(tb, func() bool { // the lists of many resources are made in the background
+		a, err := http.Get(n.url + form)
+		require.NoError(tb, err)
+		require.NoError(tb, a.Body.Close())
+		return a.StatusCode == http.StatusOK
+	}, 10*time.Minute, 100*time.Millisecond)
 	s, err := n.client.Subscribe(ctx, n.url+form, client.SubscribeOptions{Name: "m"})
 	require.NoError(tb, err)
 	fetcher := fetch.Fetcher{Logger: silent}.WithDefaults()
