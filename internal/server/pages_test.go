@@ -297,4 +297,5 @@ func TestPageOfATopicThatIsGone(t *testing.T) {
 	p := n.page("/topicmaps/m/topics/" + fragment.Key(fragment.Ref(si)) + pages.Ending)
 	assert.Contains(t, p.text, "any more")
 	assert.Contains(t, p.text, "deleted")
+	assert.Contains(t, p.text, "added", "the whole history")
 }

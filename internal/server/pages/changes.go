@@ -64,6 +64,19 @@ func (p *Pages) changes(v *store.View, upTo uint64, n int) ([]change, error) {
 	return all, nil
 }
 
+// history returns the last changes of a topic up to an entry, the newest first, as far as they are kept.
+func (p *Pages) history(v *store.View, e *store.Entry) ([]change, error) {
+	all := []change{p.changeOf(&v.Collection, e)}
+	for e.Prior > v.Horizon && len(all) < newest {
+		var err error
+		if e, err = v.Entry(e.Prior); err != nil {
+			return nil, err
+		}
+		all = append(all, p.changeOf(&v.Collection, e))
+	}
+	return all, nil
+}
+
 // Changes answers with a page of changes: the newest ones, or with ?before= those before one.
 func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	upTo := v.Head

@@ -26,7 +26,7 @@ type topic struct {
 	Instances          []link
 	More               []string // what there is more of than any page shows
 	Next               []link   // pages with more associations
-	Last               change
+	History            []change // the newest first
 	Forms              []link
 }
 
@@ -108,7 +108,11 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	c := &v.Collection
 	if t == nil {
 		return p.write(w, r, c, "gone", func() (*page, error) {
-			return &page{Title: last.Label(), Path: p.trail(c), Of: p.changeOf(c, last)}, nil
+			history, err := p.history(v, last)
+			return &page{Title: last.Label(), Path: p.trail(c), Of: struct {
+				SI      address
+				History []change
+			}{addressOf(string(last.TopicSI)), history}}, err
 		})
 	}
 	d := describer{Pages: p, v: v, titles: map[fragment.Ref]link{}}
@@ -120,8 +124,8 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		if err != nil {
 			return nil, err
 		}
-		of.Last = p.changeOf(c, last)
-		return &page{Title: valueOf(t.Title()).Text, Path: p.trail(c), Of: of}, nil
+		of.History, err = p.history(v, last)
+		return &page{Title: valueOf(t.Title()).Text, Path: p.trail(c), Of: of}, err
 	})
 }
 
