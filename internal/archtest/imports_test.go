@@ -76,7 +76,7 @@ var layers = map[string][]string{
 		"internal/store/datafolder", "internal/store/rendered", "internal/resources", "internal/formats", "internal/xml/patch"},
 	"internal/server/web":         {},
 	"internal/server/addresses":   {"fragment", "internal/store"},
-	"internal/server/pages":       {"tmdm", "fragment", "internal/iri", "internal/formats", "internal/server/addresses", "internal/server/web", "internal/store"},
+	"internal/server/pages":       {"tmdm", "fragment", "feeds", "merge", "internal/history", "internal/iri", "internal/formats", "internal/server/addresses", "internal/server/web", "internal/store"},
 	"internal/server/bundles":     {"xtm", "feeds", "internal/server/replicas", "internal/store"},
 	"internal/server/gauges":      {"internal/store"},
 	"internal/server/hub":         {"feeds", "internal/fetch", "internal/server/web", "internal/store"},

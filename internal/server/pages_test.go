@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -298,4 +299,41 @@ func TestPageOfATopicThatIsGone(t *testing.T) {
 	assert.Contains(t, p.text, "any more")
 	assert.Contains(t, p.text, "deleted")
 	assert.Contains(t, p.text, "added", "the whole history")
+}
+
+// A change says what it has changed, and leads to what the topic was after it.
+func TestPagesOfThePast(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", small())
+	n.mustPut("m", small("Oslo", "Christiania"))
+	n.mustPut("m", small("Oslo", "Kristiania"))
+	e := n.feed("/topicmaps/m/fragments").Entries[0]
+	p := n.page(strings.TrimPrefix(dataURL(t, e), n.BaseURL) + pages.Ending)
+	assert.Regexp(t, `(?s)New\s.*Kristiania.*No longer said\s.*Christiania`, p.text)
+	then := slices.IndexFunc(p.links, func(l string) bool { return strings.Contains(l, "?at=") })
+	require.GreaterOrEqual(t, then, 0)
+	assert.Equal(t, "Kristiania", n.page(p.links[then]).title)
+
+	var before string
+	now, _, _ := strings.Cut(p.links[then], "?")
+	for _, l := range n.page(now).links { // the change before leads to the name before
+		if strings.Contains(l, "/fragments/") && strings.HasSuffix(l, pages.Ending) && !strings.HasPrefix(l, dataURL(t, e)) {
+			before = l
+			break
+		}
+	}
+	p = n.page(before)
+	then = slices.IndexFunc(p.links, func(l string) bool { return strings.Contains(l, "?at=") })
+	past := n.page(p.links[then])
+	assert.Equal(t, "Christiania", past.title)
+	assert.Contains(t, past.text, "As it was at")
+	assert.Contains(t, past.links, now)
+	for _, l := range past.links {
+		if strings.Contains(l, "?at=") {
+			assert.Equal(t, http.StatusOK, n.get(l).StatusCode, l)
+		}
+	}
+	assert.Equal(t, http.StatusBadRequest, n.get(now+"?at=yesterday").StatusCode)
+	assert.Equal(t, http.StatusNotFound, n.get(now+"?at=2001-01-01").StatusCode)
 }

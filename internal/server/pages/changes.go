@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -114,6 +115,15 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 	}
 	c := &v.Collection
 	return p.write(w, r, c, "change", func() (*page, error) {
-		return &page{Title: e.Label(), Path: p.trail(c, link{"Changes", p.URLs.Fragments(c) + Ending}), Of: p.changeOf(c, e)}, nil
+		words, err := whatChanged(r, v, e)
+		of := struct {
+			change
+			said
+			Then string // page of the topic after the change, "" where it was gone
+		}{p.changeOf(c, e), words, ""}
+		if e.Lives() {
+			of.Then = p.URLs.Topic(c, e.TopicSI) + Ending + "?at=" + feeds.FormatTime(e.Updated)
+		}
+		return &page{Title: e.Label(), Path: p.trail(c, link{"Changes", p.URLs.Fragments(c) + Ending}), Of: of}, err
 	})
 }

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/hex"
 	"iter"
@@ -102,9 +103,9 @@ func (d *describer) first(of *topic, part fragment.Part, self fragment.Ref) iter
 			after = d.after
 		}
 		n, last := 0, fragment.AssociationKey{}
-		for a, err := range d.v.State().AssociationsAfter(self, part, after) {
+		for a, err := range d.associations(self, part, after) {
 			if n == most {
-				of.Next = append(of.Next, link{"More " + parts[part], "?" + parts[part] + "=" + hex.EncodeToString(last[:])})
+				of.Next = append(of.Next, link{"More " + parts[part], d.query(parts[part], hex.EncodeToString(last[:]))})
 				return
 			}
 			if err == nil {
@@ -117,11 +118,31 @@ func (d *describer) first(of *topic, part fragment.Part, self fragment.Ref) iter
 	}
 }
 
+// associations iterates over those behind the one with a key.
+func (d *describer) associations(self fragment.Ref, part fragment.Part, after *fragment.AssociationKey) iter.Seq2[*fragment.Association, error] {
+	if d.past == nil {
+		return d.v.State().AssociationsAfter(self, part, after)
+	}
+	return func(yield func(*fragment.Association, error) bool) {
+		for a, err := range d.past.AssociationsOf(self, part) {
+			if err == nil && after != nil {
+				if key := a.Key(); bytes.Compare(key[:], after[:]) <= 0 {
+					continue
+				}
+			}
+			if !yield(a, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // parts are what pages call the associations in which a topic takes part, and the parameters that ask for more of them.
 var parts = [...]string{fragment.AsInstance: "types", fragment.AsPlayer: "associations", fragment.AsType: "instances"}
 
 // asked reads from a request behind which association a page begins.
 func (d *describer) asked(r *http.Request) error {
+	d.at = r.URL.Query().Get("at")
 	for part, what := range parts {
 		given := r.URL.Query().Get(what)
 		if given == "" {

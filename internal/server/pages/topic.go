@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -27,7 +29,10 @@ type topic struct {
 	More               []string // what there is more of than any page shows
 	Next               []link   // pages with more associations
 	History            []change // the newest first
-	Forms              []link
+
+	At    *time.Time // nil: now
+	Now   string     // page of the topic as it is
+	Forms []link
 }
 
 // address is a locator, and where it leads to: nowhere, if that is no document of the web.
@@ -97,6 +102,9 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	if err != nil {
 		return err
 	}
+	if at := r.URL.Query().Get("at"); at != "" {
+		return p.topicAt(w, r, v, last, at)
+	}
 	t, err := v.Source().Topic(last.TopicSI)
 	if err != nil {
 		return err
@@ -135,25 +143,41 @@ type describer struct {
 	v      *store.View
 	titles map[fragment.Ref]link
 
+	past *merge.Memory // what a topic was, with its associations; nil: it is as it is in the view
+
 	// On the second page of a topic, and those behind it, are only associations of a part.
 	part  fragment.Part
 	after *fragment.AssociationKey
+	at    string // as the request has it
+}
+
+// query returns the query of another page of the topic.
+func (d *describer) query(name, value string) string {
+	q := url.Values{name: {value}}
+	if d.at != "" {
+		q.Set("at", d.at)
+	}
+	return "?" + q.Encode()
 }
 
 func (d *describer) topic(t *fragment.Topic) (*topic, error) {
-	of := &topic{}
+	of := &topic{Now: d.URLs.Topic(&d.v.Collection, t.TopicSI()) + Ending}
 	for _, l := range t.SubjectIdentifiers {
 		of.SubjectIdentifiers = append(of.SubjectIdentifiers, addressOf(string(l)))
 	}
 	for _, l := range t.SubjectLocators {
 		of.SubjectLocators = append(of.SubjectLocators, addressOf(string(l)))
 	}
-	url := d.URLs.Topic(&d.v.Collection, t.TopicSI())
-	for _, form := range store.Forms {
-		f := formats.Stored(form)
-		of.Forms = append(of.Forms, link{"XTM " + string(form), url + f.URLEnding})
+	topic, query := d.URLs.Topic(&d.v.Collection, t.TopicSI()), ""
+	if d.at != "" {
+		query = "?at=" + url.QueryEscape(d.at)
 	}
-	of.Forms = append(of.Forms, link{"Atom", url + ".atom"})
+	for _, form := range store.Forms {
+		of.Forms = append(of.Forms, link{"XTM " + string(form), topic + formats.Stored(form).URLEnding + query})
+	}
+	if d.past == nil {
+		of.Forms = append(of.Forms, link{"Atom", topic + ".atom"})
+	}
 	if d.after == nil {
 		if err := d.statements(of, t); err != nil {
 			return nil, err
@@ -237,10 +261,15 @@ func (d *describer) link(ref fragment.Ref) (link, error) {
 	l := link{short(string(ref)), d.URLs.Topic(&d.v.Collection, ref) + Ending}
 	t, err := d.v.Source().Topic(ref)
 	if t != nil && t.Title() != string(t.TopicSI()) {
-		l.Title = (&store.Entry{Title: t.Title()}).Label()
+		l.Title = d.called(t)
 	}
 	d.titles[ref] = l
 	return l, err
+}
+
+// called returns what a topic is called in a link.
+func (d *describer) called(t *fragment.Topic) string {
+	return (&store.Entry{Title: t.Title()}).Label()
 }
 
 func (d *describer) links(refs []fragment.Ref) (all []link, err error) {

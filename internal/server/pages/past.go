@@ -1,0 +1,75 @@
+package pages
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// topicAt answers with the page of what a topic was at a time. Topics that it mentions are called what they are called now.
+func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, last *store.Entry, at string) error {
+	t, err := history.ParseTime(at)
+	if err != nil {
+		return web.Problemf(http.StatusBadRequest, "?at=%s: %s", at, err)
+	}
+	moment, err := history.At(v, t)
+	if err != nil {
+		return err
+	}
+	var moved *history.MovedError
+	was, err := history.Was(r.Context(), v, last.TopicSI, moment)
+	if errors.As(err, &moved) {
+		http.Redirect(w, r, p.URLs.Topic(&v.Collection, moved.Topic)+Ending+"?at="+url.QueryEscape(at), http.StatusSeeOther)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c, now := &v.Collection, p.URLs.Topic(&v.Collection, last.TopicSI)+Ending
+	if was == nil {
+		return web.Problemf(http.StatusNotFound, "no topic of %s was %s at %s; what became of it is at %s", v.Name, last.TopicSI, feeds.FormatTime(t), now)
+	}
+	src := &merge.Memory{}
+	if err := merge.Apply(src, was); err != nil {
+		return err
+	}
+	d := describer{Pages: p, v: v, titles: map[fragment.Ref]link{}, past: src}
+	if err := d.asked(r); err != nil {
+		return err
+	}
+	return p.write(w, r, c, "topic", func() (*page, error) {
+		of, err := d.topic(was.Topic)
+		of.At, of.Now = &t, now
+		return &page{Title: valueOf(was.Topic.Title()).Text, Path: p.trail(c, link{d.called(was.Topic), now}), Of: of}, err
+	})
+}
+
+// said is what a change has changed, in words.
+type said struct {
+	Added, Removed []string
+	Missing        string // why that is not known
+}
+
+// whatChanged compares what a topic was before an entry with what it was after it.
+func whatChanged(r *http.Request, v *store.View, e *store.Entry) (of said, err error) {
+	list, err := history.Changes(r.Context(), v, history.Query{TopicSI: e.TopicSI, Before: e.Seq + 1, Limit: 1, Words: true})
+	if err != nil || len(list.Changes) == 0 {
+		return of, err
+	}
+	c := &list.Changes[0]
+	of.Missing = c.Missing
+	for _, s := range c.Added[:min(len(c.Added), most)] {
+		of.Added = append(of.Added, valueOf(s.Text).Text)
+	}
+	for _, s := range c.Removed[:min(len(c.Removed), most)] {
+		of.Removed = append(of.Removed, valueOf(s.Text).Text)
+	}
+	return of, nil
+}
