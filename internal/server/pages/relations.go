@@ -50,6 +50,11 @@ func (d *describer) relations(of *topic, self fragment.Ref) error {
 	slices.SortStableFunc(of.Associations, func(a, b associations) int {
 		return cmp.Or(byTitle(a.Type, b.Type), byTitle(a.Role, b.Role))
 	})
+	for _, group := range of.Associations {
+		slices.SortStableFunc(group.Items, func(a, b association) int {
+			return slices.CompareFunc(a.Others, b.Others, func(a, b role) int { return byTitle(a.Player, b.Player) })
+		})
+	}
 	return nil
 }
 

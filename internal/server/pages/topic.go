@@ -211,7 +211,7 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 		}
 		of.Names = append(of.Names, shown)
 	}
-	all := slices.Clone(t.Occurrences)
+	all := slices.Clone(t.Occurrences) // of one type after the other
 	slices.SortStableFunc(all, func(a, b fragment.Occurrence) int { return cmp.Compare(a.Type, b.Type) })
 	for i, o := range atMost(of, "occurrences", all) {
 		if i == 0 || all[i-1].Type != o.Type {
