@@ -5,20 +5,19 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/tmshare/tmshare/internal/ahead"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// ahead makes the stored forms of a map's topics and associations some time before
+// madeAhead makes the stored forms of a map's topics and associations some time before
 // they are asked for, in a goroutine of its own: while one state is read from disk
 // the other is made from memory, which takes about as long. It works in batches,
 // whose memory is used again.
-type ahead struct {
-	made  chan *batch // in the order of topics
-	used  chan *batch // to be filled again
-	stop  chan struct{}
-	now   *batch
-	left  []nextTopic // of now
-	large map[*tmdm.Association]largeAssociation
+type madeAhead struct {
+	batches *ahead.Queue[*batch] // in the order of topics
+	used    []*batch             // to be filled again
+	left    []nextTopic          // of a batch
+	large   map[*tmdm.Association]largeAssociation
 }
 
 // manyRoles is how many roles an association may have for its stored form to be made
@@ -80,52 +79,39 @@ func (p *playing) compare(part Part, key *AssociationKey) int {
 type span struct{ start, end int }
 
 // newAhead begins to make the stored forms of m. The caller ends it.
-func newAhead(m *Map) *ahead {
-	const batches = 3 // one is looked at, one is ready, one is being made
-	a := &ahead{made: make(chan *batch, batches), used: make(chan *batch, batches), stop: make(chan struct{}), large: map[*tmdm.Association]largeAssociation{}}
-	for range batches {
-		a.used <- &batch{records: recorder{m: m, capacity: 64}}
-	}
-	go a.make(m)
+func newAhead(m *Map) *madeAhead {
+	a := &madeAhead{large: map[*tmdm.Association]largeAssociation{}}
+	a.batches = ahead.New(func(b *batch) { a.used = append(a.used, b) })
+	go a.batches.Run(func() error {
+		for some := range slices.Chunk(m.sorted, batchSize) {
+			b := &batch{records: recorder{m: m, capacity: 64}}
+			if last := len(a.used) - 1; last >= 0 {
+				b, a.used = a.used[last], a.used[:last]
+			}
+			b.fill(some, a.large)
+			if !a.batches.Add(b, ahead.Heavy) {
+				break
+			}
+		}
+		return ahead.ErrStopped
+	})
 	return a
 }
 
-func (a *ahead) make(m *Map) {
-	defer close(a.made)
-	for some := range slices.Chunk(m.sorted, batchSize) {
-		select {
-		case <-a.stop:
-			return
-		case b := <-a.used:
-			b.fill(some, a.large)
-			a.made <- b
-		}
-	}
-}
-
-// end ends the goroutine, and waits until it has ended.
-func (a *ahead) end() {
-	close(a.stop)
-	for range a.made {
-	}
-}
-
 // peek returns the next topic, or nil behind the last.
-func (a *ahead) peek() *nextTopic {
+func (a *madeAhead) peek() *nextTopic {
 	if len(a.left) == 0 {
-		if a.now != nil {
-			a.used <- a.now
-		}
-		if a.now = <-a.made; a.now == nil {
+		b, err := a.batches.Next()
+		if err != nil {
 			return nil
 		}
-		a.left = a.now.topics
+		a.left = b.topics
 	}
 	return &a.left[0]
 }
 
 // step goes on to the next topic.
-func (a *ahead) step() { a.left = a.left[1:] }
+func (a *madeAhead) step() { a.left = a.left[1:] }
 
 func (b *batch) fill(some []namedTopic, large map[*tmdm.Association]largeAssociation) {
 	b.topics, b.playing, b.forms = b.topics[:0], b.playing[:0], b.forms[:0]

@@ -64,7 +64,7 @@ func TestFormsMadeAheadAreThoseOfTheRecords(t *testing.T) {
 		}
 		require.Nil(t, a.peek())
 		require.Nil(t, a.peek())
-		a.end()
+		a.batches.Stop()
 		require.Greater(t, len(m.sorted), 6*batchSize-40)
 		require.Greater(t, associations, 30)
 		require.Positive(t, rich, "variants")

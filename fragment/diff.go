@@ -70,7 +70,7 @@ func Diff(ctx context.Context, prior Source, next *Map) (*Change, error) {
 	d := differ{ctx: ctx, associations: stored.StoredAssociations(), next: next, change: &Change{}, differ: map[AssociationKey]bool{}}
 	defer d.associations.Close()
 	news := newAhead(next)
-	defer news.end()
+	defer news.batches.Stop()
 	for old, err := range stored.StoredTopics() {
 		if err != nil {
 			return nil, err

@@ -123,28 +123,26 @@ func (m *Map) Topics() iter.Seq2[*Topic, error] {
 // AssociationsOf implements [Source].
 func (m *Map) AssociationsOf(player Ref, part Part) iter.Seq2[*Association, error] {
 	return func(yield func(*Association, error) bool) {
-		t := m.named(player)
-		if t == nil {
-			return
-		}
 		var few [8]keyedAssociation // most topics have few
 		found := few[:0]
-		for _, r := range t.RolesPlayed() {
-			if a := r.Association(); m.part(a, t) == part && (len(a.Roles()) > manyRoles || isFirst(r)) {
-				found = append(found, keyedAssociation{a: m.association(a)})
-			}
-		}
-		if len(found) > 1 { // a key costs a digest
-			for i := range found {
-				found[i].key = found[i].a.Key()
-			}
-			slices.SortFunc(found, compareKeys)
-			found = slices.CompactFunc(found, func(a, b keyedAssociation) bool { return a.key == b.key }) // several roles in a large one
-		}
-		for _, f := range found {
+		m.partsOf(m.named(player), part, func(a *tmdm.Association) { found = append(found, keyedAssociation{a: m.association(a)}) })
+		for _, f := range sortByKeys(found) {
 			if !yield(f.a, nil) {
 				return
 			}
+		}
+	}
+}
+
+// partsOf calls yield with the associations in which t, or nobody, takes part in one way. Those
+// with many roles may come several times.
+func (m *Map) partsOf(t *tmdm.Topic, part Part, yield func(*tmdm.Association)) {
+	if t == nil {
+		return
+	}
+	for _, r := range t.RolesPlayed() {
+		if a := r.Association(); m.part(a, t) == part && (len(a.Roles()) > manyRoles || isFirst(r)) {
+			yield(a)
 		}
 	}
 }
@@ -167,7 +165,17 @@ type keyedAssociation struct {
 	a   *Association
 }
 
-func compareKeys(a, b keyedAssociation) int { return bytes.Compare(a.key[:], b.key[:]) }
+// sortByKeys puts associations in the order of their keys, each once.
+func sortByKeys(list []keyedAssociation) []keyedAssociation {
+	if len(list) < 2 { // a key costs a digest
+		return list
+	}
+	for i := range list {
+		list[i].key = list[i].a.Key()
+	}
+	slices.SortFunc(list, func(a, b keyedAssociation) int { return bytes.Compare(a.key[:], b.key[:]) })
+	return slices.CompactFunc(list, func(a, b keyedAssociation) bool { return a.key == b.key })
+}
 
 // part is Association.Part without the cost of making the record. Records know
 // types by their TopicSI alone, so it is that which must be the standard's.

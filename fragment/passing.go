@@ -2,6 +2,7 @@ package fragment
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -33,8 +34,65 @@ type Identified interface {
 
 type passing struct {
 	*Map
-	one    recorder
-	typing Association
+	ofTopic, ofAssociations recorder
+
+	topic        Topic         // the records that were asked for last, in the memory of those before
+	associations []Association // likewise
+	found        []keyedAssociation
+	met          met
+	touched      int // so that the compiler leaves touch as it is
+}
+
+// named returns the topic with the TopicSI ref, or nil.
+func (p *passing) named(ref Ref) *tmdm.Topic {
+	if ref == "" {
+		return p.Map.named(ref)
+	}
+	known := p.met.at(ref)
+	if known.ref != ref {
+		*known = namedTopic{ref, p.Map.named(ref)}
+	}
+	return known.t
+}
+
+// touch looks at what the records of the associations of t are made of. That lies all over the
+// memory of a map; a loop that does nothing but look waits for many places at a time.
+func (p *passing) touch(t *tmdm.Topic) {
+	const few = 16 // of these, and of those
+	roles := t.RolesPlayed()
+	for _, r := range roles[:min(len(roles), few)] {
+		others := r.Association().Roles()
+		for _, other := range others[:min(len(others), few)] {
+			if ref := p.ref(other.Player()); ref != "" {
+				p.touched += int(ref[0])
+			}
+		}
+	}
+}
+
+// release gives up the map, but for the memory that was made for its records.
+func (p *passing) release() {
+	p.Map, p.met = nil, met{}
+	p.ofTopic, p.ofAssociations = recorder{refs: p.ofTopic.refs}, recorder{refs: p.ofAssociations.refs}
+}
+
+func (p *passing) identityOf(ref Ref) (Identity, bool) {
+	if t := p.named(ref); t != nil {
+		return p.identity(t), true
+	}
+	return p.Map.identityOf(ref)
+}
+
+// Topic implements [Source]. The topic is valid until the next one is asked for.
+func (p *passing) Topic(si Ref) (*Topic, error) {
+	t := p.tm.TopicBySubjectIdentifier(si)
+	if t == nil {
+		return nil, nil
+	}
+	p.ofTopic = recorder{m: p.Map, refs: p.ofTopic.refs, capacity: passingRefs, met: &p.met}
+	p.ofTopic.ref(t)
+	p.touch(t)
+	return p.ofTopic.topic(t, &p.topic), nil
 }
 
 // Topics implements [Source].
@@ -66,26 +124,23 @@ func (p *passing) Associations() iter.Seq2[*Association, error] {
 	}
 }
 
-// AssociationsOf implements [Source]. Where there is one association, as nearly all instances have one class, it is
-// made in the memory of the last.
+// AssociationsOf implements [Source]. The associations are valid until others are asked for.
 func (p *passing) AssociationsOf(player Ref, part Part) iter.Seq2[*Association, error] {
-	var only *tmdm.Association
-	if t := p.named(player); t != nil {
-		for _, r := range t.RolesPlayed() {
-			a := r.Association()
-			switch {
-			case p.part(a, t) != part || a == only:
-			case only != nil:
-				return p.Map.AssociationsOf(player, part)
-			default:
-				only = a
-			}
-		}
-	}
 	return func(yield func(*Association, error) bool) {
-		if only != nil {
-			p.one.m = p.Map
-			yield(p.one.association(only, &p.typing), nil)
+		p.ofAssociations = recorder{m: p.Map, refs: p.ofAssociations.refs[:0], capacity: passingRefs, met: &p.met}
+		made := p.associations[:0]
+		p.partsOf(p.named(player), part, func(a *tmdm.Association) {
+			made = slices.Grow(made, 1)[:len(made)+1] // with the memory of earlier roles
+			p.ofAssociations.addAssociation(a, &made[len(made)-1])
+		})
+		p.associations, p.found = made, p.found[:0]
+		for i := range made {
+			p.found = append(p.found, keyedAssociation{a: &made[i]})
+		}
+		for _, f := range sortByKeys(p.found) {
+			if !yield(f.a, nil) {
+				return
+			}
 		}
 	}
 }

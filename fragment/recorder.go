@@ -13,6 +13,25 @@ type recorder struct {
 	m        *Map
 	refs     []Ref // scopes are pieces of it
 	capacity int   // for so many references at a time; 0: for just those of one scope
+	met      *met  // nil, or where topics are noted that records refer to
+}
+
+// met remembers some topics by their TopicSIs: what a record refers to is looked up soon after.
+type met [64]namedTopic
+
+// at returns the place of a reference, which is not empty. Others may share it.
+func (m *met) at(ref Ref) *namedTopic {
+	n := len(ref)
+	return &m[(uint(ref[n-1])*31+uint(ref[n/2])*7+uint(ref[max(n-2, 0)])+uint(n))%uint(len(m))]
+}
+
+// ref returns the TopicSI of t, or "" for no topic.
+func (r *recorder) ref(t *tmdm.Topic) Ref {
+	ref := r.m.ref(t)
+	if r.met != nil && ref != "" {
+		*r.met.at(ref) = namedTopic{ref, t}
+	}
+	return ref
 }
 
 // topic makes the record of a topic in the memory of record. Its scopes are valid
@@ -29,7 +48,7 @@ func (r *recorder) topic(t *tmdm.Topic, record *Topic) *Topic {
 	record.Occurrences = resize(record.Occurrences, len(occurrences))
 	for i, o := range occurrences {
 		record.Occurrences[i] = Occurrence{
-			Value: o.Value(), Datatype: o.Datatype(), Type: r.m.ref(o.Type()),
+			Value: o.Value(), Datatype: o.Datatype(), Type: r.ref(o.Type()),
 			Scope: r.scope(o), Reifier: r.reifier(o), ItemIdentifiers: r.own(o),
 		}
 	}
@@ -40,7 +59,7 @@ func (r *recorder) topic(t *tmdm.Topic, record *Topic) *Topic {
 func (r *recorder) name(name *Name, n *tmdm.TopicName) {
 	variants := n.Variants()
 	*name = Name{
-		Value: n.Value(), Type: r.m.ref(n.Type()), Scope: r.scope(n), Reifier: r.reifier(n), ItemIdentifiers: r.own(n),
+		Value: n.Value(), Type: r.ref(n.Type()), Scope: r.scope(n), Reifier: r.reifier(n), ItemIdentifiers: r.own(n),
 		Variants: resize(name.Variants, len(variants)),
 	}
 	for i, v := range variants {
@@ -53,13 +72,18 @@ func (r *recorder) name(name *Name, n *tmdm.TopicName) {
 // association does the same for an association.
 func (r *recorder) association(a *tmdm.Association, record *Association) *Association {
 	r.refs = r.refs[:0]
+	return r.addAssociation(a, record)
+}
+
+// addAssociation is association for a record beside those that were made last.
+func (r *recorder) addAssociation(a *tmdm.Association, record *Association) *Association {
 	roles := a.Roles()
 	*record = Association{
-		Type: r.m.ref(a.Type()), Scope: r.scope(a), Reifier: r.reifier(a), ItemIdentifiers: r.own(a),
+		Type: r.ref(a.Type()), Scope: r.scope(a), Reifier: r.reifier(a), ItemIdentifiers: r.own(a),
 		Roles: resize(record.Roles, len(roles)),
 	}
 	for i, role := range roles {
-		record.Roles[i] = Role{Type: r.m.ref(role.Type()), Player: r.m.ref(role.Player()), Reifier: r.reifier(role), ItemIdentifiers: r.own(role)}
+		record.Roles[i] = Role{Type: r.ref(role.Type()), Player: r.ref(role.Player()), Reifier: r.reifier(role), ItemIdentifiers: r.own(role)}
 	}
 	record.Canonical()
 	return record
@@ -83,12 +107,12 @@ func (r *recorder) scope(c tmdm.Scoped) []Ref {
 		start, r.refs = 0, make([]Ref, 0, max(r.capacity, len(themes)))
 	}
 	for _, t := range themes {
-		r.refs = append(r.refs, r.m.ref(t))
+		r.refs = append(r.refs, r.ref(t))
 	}
 	return r.refs[start:len(r.refs):len(r.refs)]
 }
 
-func (r *recorder) reifier(c tmdm.Reifiable) Ref { return r.m.ref(c.Reifier()) }
+func (r *recorder) reifier(c tmdm.Reifiable) Ref { return r.ref(c.Reifier()) }
 
 // own returns the item identifiers of c under the source locator prefix.
 func (r *recorder) own(c tmdm.Construct) []tmdm.Locator {

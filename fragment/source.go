@@ -60,7 +60,7 @@ func PlayedBy(src Source, player Ref) iter.Seq2[*Association, error] {
 // if there is one.
 func identityOf(src Source, si Ref) (Identity, bool, error) {
 	switch src := src.(type) {
-	case *Map: // there are many stubs, and this costs no memory
+	case *passing: // there are many stubs, and this costs no memory
 		id, ok := src.identityOf(si)
 		return id, ok, nil
 	case Identifier:

@@ -37,15 +37,19 @@ func IsClass(src Source, ref Ref) (bool, error) {
 // every other topic mentioned. It writes as it reads; what it keeps is the set
 // of stubs that are written.
 func Write(w io.Writer, src Source, ref Ref, form Form) error {
-	t, err := src.Topic(ref)
+	f := newWriter(w, src, form)
+	defer f.release()
+	if m, ok := src.(*Map); ok {
+		f.passing.Map = m
+		f.src = &f.passing
+	}
+	t, err := f.src.Topic(ref)
 	if err != nil {
 		return err
 	}
 	if t == nil {
 		return fmt.Errorf("no topic has the subject identifier %s", ref)
 	}
-	f := newWriter(w, src, form)
-	defer f.release()
 	f.written[t.TopicSI()] = true
 	f.classes(t.TopicSI())
 	f.topic(t, f.types)
@@ -58,8 +62,8 @@ func Write(w io.Writer, src Source, ref Ref, form Form) error {
 		f.mention(class)
 	}
 	t.Mentions(f.mention)
-	for _, a := range f.typings {
-		f.association(a)
+	if f.typings {
+		f.associations(t.TopicSI(), AsInstance)
 	}
 	f.associations(t.TopicSI(), AsPlayer)
 	if !form.OmitInstances {
@@ -164,10 +168,11 @@ func (all writers) each(write func(*writer)) error {
 type writer struct {
 	enc     xtm.Encoder
 	src     Source
-	content bool           // see Form.ContentOnly
-	written map[Ref]bool   // topics that the document has
-	types   []Ref          // classes of the topic, to be written as instanceOf
-	typings []*Association // type-instance associations that cannot
+	content bool         // see Form.ContentOnly
+	written map[Ref]bool // topics that the document has
+	types   []Ref        // classes of the topic, to be written as instanceOf
+	typings bool         // there are type-instance associations that cannot
+	passing passing      // what src is where that is a map
 	err     error
 
 	// What elements are made of. Each is written before the next is made.
@@ -197,8 +202,9 @@ func newWriter(w io.Writer, src Source, form Form) *writer {
 func (f *writer) release() {
 	f.enc.Reset(nil, xtm.V21, "")
 	f.src = nil
-	if len(f.written) > 100 {
-		f.written = nil
+	f.passing.release()
+	if len(f.written)+len(f.passing.associations) > 100 {
+		f.written, f.passing = nil, passing{}
 	}
 	clear(f.written)
 	unused.Put(f)
@@ -211,22 +217,28 @@ func (f *writer) close() error {
 	return f.err
 }
 
-// classes sets the types of a topic that can be written as instanceOf, and the
+// classes sets the types of a topic that can be written as instanceOf, and whether there are
 // type-instance associations that cannot.
 func (f *writer) classes(instance Ref) {
-	f.types, f.typings = f.types[:0], f.typings[:0]
+	f.types, f.typings = f.types[:0], false
 	f.src.AssociationsOf(instance, AsInstance)(func(a *Association, err error) bool {
 		if err != nil {
 			f.err = err
 			return false
 		}
-		if class, _, ok := a.TypeInstance(); ok && (f.content || isBare(a)) {
+		if class, ok := f.class(a); ok {
 			f.types = append(f.types, class)
 		} else {
-			f.typings = append(f.typings, a)
+			f.typings = true
 		}
 		return true
 	})
+}
+
+// class returns the class of a where a can be written as instanceOf of the instance.
+func (f *writer) class(a *Association) (class Ref, ok bool) {
+	class, _, ok = a.TypeInstance()
+	return class, ok && (f.content || isBare(a))
 }
 
 // isBare reports whether neither a nor its roles have item identifiers.
@@ -238,7 +250,8 @@ func isBare(a *Association) bool {
 	return n == 0
 }
 
-// associations writes the associations in which player takes part in one way.
+// associations writes the associations in which player takes part in one way, but for those
+// that are written as instanceOf.
 func (f *writer) associations(player Ref, part Part) {
 	if f.err != nil {
 		return
@@ -247,6 +260,9 @@ func (f *writer) associations(player Ref, part Part) {
 		if err != nil {
 			f.err = err
 			return false
+		}
+		if _, ok := f.class(a); ok && part == AsInstance {
+			return true
 		}
 		f.association(a)
 		return f.err == nil

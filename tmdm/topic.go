@@ -8,13 +8,16 @@ import (
 
 // Topic is a topic item (ISO 13250-2 §5.3).
 type Topic struct {
+	// What references to the topic lead to stands together, since memory comes in lines of 64 bytes.
+	mergedInto atomic.Pointer[Topic] // set once the topic has been merged into another; readers shorten the way
+	sis        []Locator             // in the order in which they were added, as the other lists
+	more       *topicDetails         // nil where there is nothing in it
+	roles      []*AssociationRole
+
 	tm          *TopicMap
-	iids, sis   []Locator // in the order in which they were added
+	iids        []Locator
 	names       []*TopicName
 	occurrences []*Occurrence
-	roles       []*AssociationRole
-	more        *topicDetails         // nil where there is nothing in it
-	mergedInto  atomic.Pointer[Topic] // set once the topic has been merged into another; readers shorten the way
 	serial      uint32
 	removed     bool
 }

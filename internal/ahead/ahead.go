@@ -35,9 +35,11 @@ type batch[T any] struct {
 // One batch is in use, one is being filled, and the others are in between.
 const (
 	batches    = 4
-	mostThings = 128       // of one batch
-	mostWeight = 128 << 10 // likewise
+	mostThings = 128 // of one batch
 )
+
+// Heavy is the weight of a batch that is handed over at once.
+const Heavy = 128 << 10
 
 // New returns a queue. Things that are not used any more are given to reuse, in the goroutine
 // that makes things.
@@ -72,7 +74,7 @@ func (q *Queue[T]) Run(work func() error) {
 func (q *Queue[T]) Add(thing T, weight int64) bool {
 	b := q.filling
 	b.things, b.weight = append(b.things, thing), b.weight+weight
-	if len(b.things) < mostThings && b.weight < mostWeight {
+	if len(b.things) < mostThings && b.weight < Heavy {
 		return true
 	}
 	q.made <- b

@@ -35,7 +35,7 @@ var layers = map[string][]string{
 	"tmdm":                    {"internal/iri"},
 	"tmdm/cxtm":               {"tmdm", "internal/iri", "internal/xml/write"},
 	"xtm":                     {"tmdm", "internal/ahead", "internal/iri", "internal/otherformat", "internal/xml/c14n", "internal/xml/scan", "internal/xml/write"},
-	"fragment":                {"tmdm", "xtm", "internal/iri"},
+	"fragment":                {"tmdm", "xtm", "internal/ahead", "internal/iri"},
 	"fragment/stream":         {"tmdm", "xtm", "fragment"},
 	"fragment/deletions":      {"fragment"},
 	"feeds":                   {"internal/iri", "internal/xml/read", "internal/xml/scan", "internal/xml/write"},
