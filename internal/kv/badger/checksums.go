@@ -24,8 +24,8 @@ import (
 // not fit for rows that are not there. So they are compared here.
 
 const (
-	verifyPause = 5 * time.Millisecond // after each table but the first ones: others need the disk, too
-	verifyFirst = 32
+	verifyPause = 5 * time.Millisecond // before each table, as others need the disk, too
+	verifyFew   = 32                   // tables that are compared without a pause: a short command compares all of them
 )
 
 // Verify implements [kv.Verifier]: it compares the checksums of all rows in tables (not in logs).
@@ -34,14 +34,12 @@ func (e *Engine) Verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n := 0
+	pause := verifyPause
+	if len(m.Tables) <= verifyFew {
+		pause = 0
+	}
 	var buffer []byte
-	for id, t := range m.Tables {
-		n++
-		pause := time.Duration(0)
-		if n > verifyFirst {
-			pause = verifyPause
-		}
+	for id, t := range m.Tables { // in another order each time: short commands compare others
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
