@@ -109,6 +109,13 @@ func (s *Scanner) inputError() error {
 
 // fits returns an error where a token that reaches from s.pos to end is too long.
 func (s *Scanner) fits(end int) error {
+	if end-s.pos <= s.limits.Token && s.state != inSubset { // small enough to be inlined
+		return nil
+	}
+	return s.tooLong(end)
+}
+
+func (s *Scanner) tooLong(end int) error {
 	switch size := end - s.pos; {
 	case size > s.limits.Token:
 		return s.limitError(s.pos, "Token", int64(s.limits.Token))
