@@ -21,7 +21,6 @@ var goals = []goal{
 	{of: "Synthetic/Tokenize", unit: "×speed-of-JDK-SAX", atLeast: 4},
 	{of: "Synthetic/Tokenize", unit: "×speed-of-xmllint", atLeast: 4},
 	{of: "Synthetic/Load", unit: "×clock-of-xmllint", atMost: 1},
-	{of: "Synthetic/Load", unit: "×clock-of-xmllint", atMost: 1},
 	{of: "Synthetic/Heap", unit: "heap-B/topic", atMost: 700},
 	{of: "Synthetic/Heap", unit: "×heap-of-Ontopia", atMost: 1},
 	{of: "Synthetic/CXTM", unit: "×time-of-Load", atMost: 1.5},
