@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -299,6 +300,9 @@ func TestPageOfATopicThatIsGone(t *testing.T) {
 	assert.Contains(t, p.text, "any more")
 	assert.Contains(t, p.text, "deleted")
 	assert.Contains(t, p.text, "added", "the whole history")
+	found := n.get("/topicmaps/m/topics.html?si=" + url.QueryEscape(si))
+	assert.Equal(t, http.StatusSeeOther, found.StatusCode, "it is found by its identifier")
+	assert.Equal(t, p.text, n.page(found.Header.Get("Location")).text)
 }
 
 // A change says what it has changed, and leads to what the topic was after it.
@@ -334,6 +338,7 @@ func TestPagesOfThePast(t *testing.T) {
 			assert.Equal(t, http.StatusOK, n.get(l).StatusCode, l)
 		}
 	}
+	assert.Equal(t, http.StatusOK, n.get(now+"?at="+url.QueryEscape(time.Now().UTC().Add(time.Minute).Format("2006-01-02 15:04:05 UTC"))).StatusCode, "as pages show it")
 	assert.Equal(t, http.StatusBadRequest, n.get(now+"?at=yesterday").StatusCode)
 	assert.Equal(t, http.StatusNotFound, n.get(now+"?at=2001-01-01").StatusCode)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/hub"
+	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
@@ -79,6 +80,9 @@ func New(c Config) (*Server, error) {
 	s.watcher = publish.NewWatcher(s.publisher, s.reader, c.MaxDelete, c.WatchEvery)
 	s.pages = &pages.Pages{
 		URLs: s.urls, Answers: s.answers, Visible: s.visible, Tag: s.pageTag,
+		Conditions: func(ctx context.Context) (conditions, advice map[string]string, err error) {
+			return inputs.Conditions(ctx, c.Store)
+		},
 		SourceDescription: resources.SourceDescriptionURL(c.BaseURL), CapabilityList: s.capabilityListURL,
 	}
 	s.metrics = newMetrics(s)

@@ -34,10 +34,10 @@ func (db *DB) loader() records.Loader {
 // migrate makes the rows that earlier formats did not have: format 1 had no table of what is reified, and neither that
 // nor format 2 had state digests. To do it again does no harm. Format 3 stored fragments in each form: entries say how theirs are.
 func (db *DB) migrate(ctx context.Context, from string) error {
+	db.log.Info("bringing the data to a new format", "from", from, "to", keys.FormatVersion)
 	if from == "3" {
 		return nil
 	}
-	db.log.Info("bringing the data to a new format", "from", from, "to", keys.FormatVersion)
 	bulk, err := db.rows.Engine.Bulk(ctx)
 	if err != nil {
 		return err

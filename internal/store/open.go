@@ -160,7 +160,7 @@ func tryToRead(ctx context.Context, o Options) (db *DB, err error) {
 	}
 	version := ""
 	err = db.rows.View(ctx, func(t *txn.Tx) (err error) { version, err = checkFolder(f, t); return err })
-	if err == nil && version != strconv.Itoa(keys.FormatVersion) {
+	if err == nil && version != strconv.Itoa(keys.FormatVersion) && version != "3" { // whose rows are read as they are
 		err = errNotClosed
 	}
 	if err != nil {

@@ -125,6 +125,36 @@ func TestOtherFormatsAreRefused(t *testing.T) {
 	}
 }
 
+// Whoever only reads a folder of the format before leaves it as it is: an earlier program can still open it. Whoever writes brings it to this one.
+func TestReadersLeaveTheFormatBefore(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 1)
+	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(keys.Meta("format"), []byte("3")) }))
+	require.NoError(t, db.Close())
+	o := testOptions(db.Dir())
+	o.Access = Read
+	for range 2 {
+		opened, err := Open(t.Context(), o)
+		require.NoError(t, err)
+		require.Equal(t, "3", formatIn(t, opened))
+		require.NoError(t, opened.Close())
+	}
+	opened, err := Open(t.Context(), testOptions(db.Dir()))
+	require.NoError(t, err)
+	require.Equal(t, "4", formatIn(t, opened))
+	require.NoError(t, opened.Close())
+}
+
+func formatIn(t *testing.T, db *DB) (format string) {
+	t.Helper()
+	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
+		b, err := tx.Get(keys.Meta("format"))
+		format = string(b)
+		return err
+	}))
+	return format
+}
+
 // A process that is killed while Badger creates a file leaves it empty.
 func TestEmptyFilesOfACrashDoNotMatter(t *testing.T) {
 	for name, files := range map[string][]string{

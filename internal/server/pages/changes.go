@@ -98,9 +98,19 @@ func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) e
 		return &page{Title: "Changes", Path: p.trail(c), Of: struct {
 			Changes []change
 			Older   string
+			Newest  string // "" on the first page
+			Pruned  bool   // earlier changes are given up
 			Feed    string
-		}{all, older, p.URLs.Fragments(c)}}, err
+		}{all, older, newestOf(r), older == "" && v.Horizon > 0, p.URLs.Fragments(c)}}, err
 	})
+}
+
+// newestOf leads from a page of older changes to the first one.
+func newestOf(r *http.Request) string {
+	if r.URL.RawQuery == "" {
+		return ""
+	}
+	return r.URL.Path
 }
 
 // Change answers with the page of a change.

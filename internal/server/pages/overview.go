@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"time"
@@ -16,6 +17,7 @@ type listed struct {
 	Topics  int
 	Updated time.Time
 	Kind    string // where others write it
+	Problem string // of a derived one
 }
 
 // Overview answers with the page of all maps.
@@ -24,10 +26,17 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	conditions, advice, err := p.Conditions(r.Context())
+	if err != nil {
+		return err
+	}
 	maps := make([]listed, len(all))
 	for i := range all {
 		c := &all[i]
-		maps[i] = listed{link{titleOf(c), p.URLs.Map(c) + Ending}, c.Summary, c.Topics, c.Updated, kindOf(c)}
+		maps[i] = listed{link{titleOf(c), p.URLs.Map(c) + Ending}, c.Summary, c.Topics, c.Updated, kindOf(c), ""}
+		if condition := conditions[c.Name]; condition != "" {
+			maps[i].Problem = condition + ": " + advice[c.Name]
+		}
 	}
 	head(w)
 	return p.Answers.WriteSmall(w, r, MediaType, "no-cache", func(w io.Writer) error {
@@ -88,7 +97,7 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 			Newest                                  []change
 			Snapshots                               []snapshot
 		}{
-			listed{link{titleOf(c), p.URLs.Map(c)}, c.Summary, c.Topics, c.Updated, kindOf(c)},
+			listed{link{titleOf(c), p.URLs.Map(c)}, c.Summary, c.Topics, c.Updated, kindOf(c), ""},
 			c.SP, p.URLs.Map(c), p.URLs.Map(c) + "/types" + Ending, p.URLs.Fragments(c) + Ending, p.URLs.Current(c), p.URLs.Map(c) + "/topics" + Ending,
 			p.CapabilityList(c), changes, taken,
 		}}, nil
@@ -134,9 +143,11 @@ func (p *Pages) Find(w http.ResponseWriter, r *http.Request, v *store.View) erro
 	if err != nil {
 		return err
 	}
-	if t == nil {
-		return web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, si)
+	if t != nil {
+		si = t.TopicSI()
+	} else if last, err := v.LastOf(si); err != nil || last == nil { // else it is gone, which its page says
+		return cmp.Or(err, error(web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, valueOf(string(si)).Text)))
 	}
-	http.Redirect(w, r, p.URLs.Topic(&v.Collection, t.TopicSI())+Ending, http.StatusSeeOther)
+	http.Redirect(w, r, p.URLs.Topic(&v.Collection, si)+Ending, http.StatusSeeOther)
 	return nil
 }

@@ -4,6 +4,7 @@ package pages
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"html/template"
 	"io"
@@ -33,6 +34,9 @@ type Pages struct {
 
 	// Visible returns the collections that a request may see.
 	Visible func(*http.Request) ([]store.Collection, error)
+
+	// Conditions says of collections that are derived what is in their way, and what to do about it.
+	Conditions func(context.Context) (conditions, advice map[string]string, err error)
 
 	// Tag returns a tag for what is made of a state of a collection in answer to a request.
 	Tag func(*http.Request, *store.Collection) string
@@ -145,7 +149,7 @@ func forReaders(r *http.Request) bool {
 // Beside makes a handler that leads browsers from the address of a feed or a resource to its page, and answers all others by h.
 func (p *Pages) Beside(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if !forPeople(r) {
+		if !forPeople(r) || strings.HasSuffix(r.URL.Path, Ending) {
 			return h(w, r)
 		}
 		to := string(p.URLs) + r.URL.EscapedPath() + Ending

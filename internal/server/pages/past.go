@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
@@ -15,9 +16,9 @@ import (
 
 // topicAt answers with the page of what a topic was at a time. Topics that it mentions are called what they are called now.
 func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, last *store.Entry, at string) error {
-	t, err := history.ParseTime(at)
+	t, err := history.ParseTime(strings.TrimSuffix(strings.TrimSpace(at), " UTC")) // as pages show times
 	if err != nil {
-		return web.Problemf(http.StatusBadRequest, "?at=%s: %s", at, err)
+		return web.Problemf(http.StatusBadRequest, "?at= cannot be read: %s", err)
 	}
 	moment, err := history.At(v, t)
 	if err != nil {

@@ -259,6 +259,9 @@ func (d *describer) link(ref fragment.Ref) (link, error) {
 		return l, nil
 	}
 	l := link{short(string(ref)), d.URLs.Topic(&d.v.Collection, ref) + Ending}
+	if d.at != "" {
+		l.URL += "?at=" + url.QueryEscape(d.at)
+	}
 	t, err := d.v.Source().Topic(ref)
 	if t != nil && t.Title() != string(t.TopicSI()) {
 		l.Title = d.called(t)
@@ -305,6 +308,9 @@ func (p *Pages) classes(v *store.View) ([]class, error) {
 
 // addressOf links to a locator if it is that of a document of the web.
 func addressOf(locator string) address {
+	if len(locator) > longest {
+		return address{Locator: valueOf(locator).Text}
+	}
 	if strings.HasPrefix(locator, "http://") || strings.HasPrefix(locator, "https://") {
 		return address{locator, iri.Escape(locator)}
 	}
