@@ -24,7 +24,7 @@ func (s *Server) stateTag(r *http.Request, state string) string {
 	return web.Digest(append(b, s.program...))
 }
 
-// pageTag is stateTag for pages, which also depend on the query and on the snapshots.
+// pageTag is stateTag for pages, which also depend on the query.
 func (s *Server) pageTag(r *http.Request, c *store.Collection) string {
 	return s.stateTag(r, stateOf(c)+"\x00"+r.URL.RawQuery)
 }

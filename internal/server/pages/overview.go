@@ -2,7 +2,6 @@ package pages
 
 import (
 	"cmp"
-	"io"
 	"net/http"
 	"time"
 
@@ -38,13 +37,10 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 			maps[i].Problem = condition + ": " + advice[c.Name]
 		}
 	}
-	head(w)
-	return p.Answers.WriteSmall(w, r, MediaType, "no-cache", func(w io.Writer) error {
-		return p.execute(w, "overview", &page{Title: "Topic maps", Of: struct {
-			Maps                    []listed
-			Feed, SourceDescription string
-		}{maps, p.URLs.Overview(), p.SourceDescription}})
-	})
+	return p.writeEachTime(w, r, "overview", &page{Title: "Topic maps", Of: struct {
+		Maps                    []listed
+		Feed, SourceDescription string
+	}{maps, p.URLs.Overview(), p.SourceDescription}})
 }
 
 func kindOf(c *store.Collection) string {
@@ -72,36 +68,34 @@ func (p *Pages) About(w http.ResponseWriter, r *http.Request, v *store.View) err
 // Map answers with the page of a map.
 func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	c := &v.Collection
-	return p.write(w, r, c, "map", func() (*page, error) {
-		changes, err := p.changes(v, v.Head, newest)
-		if err != nil {
-			return nil, err
-		}
-		snapshots, err := v.Snapshots()
-		if err != nil {
-			return nil, err
-		}
-		type snapshot struct {
-			link
-			Updated time.Time
-		}
-		var taken []snapshot
-		for i := range snapshots[:min(len(snapshots), 5)] {
-			s := &snapshots[i]
-			taken = append(taken, snapshot{link{s.ID.String(), p.URLs.Snapshot(c, s.ID)}, s.Updated})
-		}
-		return &page{Title: titleOf(c), Path: p.trail(nil), Of: struct {
-			listed
-			SP, Feed, Types, Changes, Current, Find string
-			CapabilityList                          string // "": none
-			Newest                                  []change
-			Snapshots                               []snapshot
-		}{
-			listed{link{titleOf(c), p.URLs.Map(c)}, c.Summary, c.Topics, c.Updated, kindOf(c), ""},
-			c.SP, p.URLs.Map(c), p.URLs.Map(c) + "/types" + Ending, p.URLs.Fragments(c) + Ending, p.URLs.Current(c), p.URLs.Map(c) + "/topics" + Ending,
-			p.CapabilityList(c), changes, taken,
-		}}, nil
-	})
+	changes, err := p.changes(v, v.Head, newest)
+	if err != nil {
+		return err
+	}
+	snapshots, err := v.Snapshots()
+	if err != nil {
+		return err
+	}
+	type snapshot struct {
+		link
+		Updated time.Time
+	}
+	var taken []snapshot
+	for i := range snapshots[:min(len(snapshots), 5)] {
+		s := &snapshots[i]
+		taken = append(taken, snapshot{link{s.ID.String(), p.URLs.Snapshot(c, s.ID)}, s.Updated})
+	}
+	return p.writeEachTime(w, r, "map", &page{Title: titleOf(c), Path: p.trail(nil), Of: struct {
+		listed
+		SP, Feed, Types, Changes, Current, Find string
+		CapabilityList                          string // "": none
+		Newest                                  []change
+		Snapshots                               []snapshot
+	}{
+		listed{link{titleOf(c), p.URLs.Map(c)}, c.Summary, c.Topics, c.Updated, kindOf(c), ""},
+		c.SP, p.URLs.Map(c), p.URLs.Map(c) + "/types" + Ending, p.URLs.Fragments(c) + Ending, p.URLs.Current(c), p.URLs.Map(c) + "/topics" + Ending,
+		p.CapabilityList(c), changes, taken,
+	}})
 }
 
 // class is a topic with instances.

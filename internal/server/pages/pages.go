@@ -86,6 +86,12 @@ func (p *Pages) write(w http.ResponseWriter, r *http.Request, c *store.Collectio
 	})
 }
 
+// writeEachTime answers with a page that depends on more than the state of a collection. Its ETag is made of its bytes.
+func (p *Pages) writeEachTime(w http.ResponseWriter, r *http.Request, name string, made *page) error {
+	head(w)
+	return p.Answers.WriteSmall(w, r, MediaType, "no-cache", func(w io.Writer) error { return p.execute(w, name, made) })
+}
+
 func head(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", MediaType)
