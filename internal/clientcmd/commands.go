@@ -223,7 +223,11 @@ func (a *app) work(ctx context.Context, args []string, body func(context.Context
 // withDamage adds to the outcome of a command that rows of the store are damaged: what it has
 // said may be wrong.
 func (a *app) withDamage(ctx context.Context, err error) error {
-	ctx, stop := context.WithTimeout(ctx, time.Second/4) // longer is not worth while
+	wait := time.Second / 4
+	if !a.db.DamageSoon() {
+		wait = 0 // a large database is compared piece by piece, by one command after the other
+	}
+	ctx, stop := context.WithTimeout(ctx, wait)
 	defer stop()
 	damage := a.db.Damage(ctx)
 	var said *cli.ExitError

@@ -44,10 +44,18 @@ func (db *DB) keepChecksums(stopped context.Context) {
 func (db *DB) Damage(ctx context.Context) error {
 	select {
 	case <-db.compared:
-		return *db.damage.Load()
 	case <-ctx.Done():
-		return nil
 	}
+	if damage := db.damage.Load(); damage != nil {
+		return *damage
+	}
+	return nil
+}
+
+// DamageSoon reports whether it takes but a moment until Damage is known.
+func (db *DB) DamageSoon() bool {
+	v, ok := db.verifier.(interface{ VerifiesSoon() bool })
+	return !ok || v.VerifiesSoon()
 }
 
 // CompareChecksums compares the checksums of all rows in tables (not in logs). It is [ErrDamaged]
