@@ -1,7 +1,6 @@
 package records
 
 import (
-	"bytes"
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -24,8 +23,8 @@ func (s State) Classes() iter.Seq2[Class, error] {
 				yield(Class{}, err)
 				return
 			}
-			player, rest, _ := bytes.Cut(r.Key[len(prefix):], []byte{0})
-			if len(rest) == 0 || fragment.Part(rest[0]) != fragment.AsType {
+			player, part, _, ok := splitPlaying(r.Key[len(prefix):])
+			if !ok || part != fragment.AsType {
 				continue
 			}
 			if string(player) != string(class.TopicSI) {
