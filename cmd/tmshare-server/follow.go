@@ -22,6 +22,7 @@ func (f *serveFlags) follow(ctx context.Context, held *clientcmd.Holding, log *s
 		signal.Stop(hup)
 	}
 	if f.interval == 0 {
+		f.config.Node = held.NodePages(f.config.BaseURL, nil, log)
 		return func() {}, wait, nil
 	}
 	w, err := held.Follow(clientcmd.Following{Interval: f.interval, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log})
@@ -29,6 +30,7 @@ func (f *serveFlags) follow(ctx context.Context, held *clientcmd.Holding, log *s
 		return nil, nil, err
 	}
 	f.run.addStatus = w.AddStatus
+	f.config.Node = held.NodePages(f.config.BaseURL, w, log)
 	f.config.Collectors = append(f.config.Collectors, w.Collector())
 	begin = func() {
 		running.Go(func() {

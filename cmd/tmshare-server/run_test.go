@@ -31,6 +31,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/webpage"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -178,7 +179,7 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	res.Body.Close()
 	assert.Contains(t, string(body), `tmshare_collection_topics{collection="lib"}`)
 	assert.Equal(t, http.StatusNotFound, p.status("/status"), "it is not for all who read maps")
-	for path, says := range map[string]string{"/status": "<h2>lib</h2>", "/node.json": `"name": "lib"`} {
+	for path, says := range map[string]string{"/status": "<bdi>lib</bdi>", "/node.json": `"name": "lib"`} {
 		res, err = http.Get("http://" + metrics + path)
 		require.NoError(t, err)
 		body, err = io.ReadAll(res.Body)
@@ -190,6 +191,31 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	require.NoError(t, err)
 	res.Body.Close()
 	assert.Equal(t, http.StatusNotFound, res.StatusCode)
+}
+
+// The server shows what the node does, whether it follows something or not.
+func TestPagesOfTheNode(t *testing.T) {
+	t.Parallel()
+	for _, interval := range []string{"1h", "0"} {
+		p := launch(t, maps.Libraries, "--interval", interval)
+		for _, path := range []string{"/node.html", "/topicmaps.html"} {
+			res, err := http.Get("http://" + p.addr + path)
+			require.NoError(t, err)
+			body, err := io.ReadAll(res.Body)
+			require.NoError(t, err)
+			res.Body.Close()
+			page := webpage.Read(t, "http://"+p.addr+path, res.Header, body)
+			if path == "/node.html" {
+				assert.Contains(t, page.Links, "http://"+p.addr+"/topicmaps/lib.html")
+				assert.Contains(t, page.Text, "Written here")
+			} else {
+				assert.Contains(t, page.Links, "http://"+p.addr+"/node.html")
+			}
+			for _, to := range page.Links {
+				assert.Equal(t, http.StatusOK, p.status(strings.TrimPrefix(to, "http://"+p.addr)), to)
+			}
+		}
+	}
 }
 
 func TestReadTokensComeFromAFile(t *testing.T) {

@@ -68,7 +68,8 @@ The subscriptions of the data folder ("tmshare-client subscribe URL --data FOLDE
 followed, a round of each every --interval, and at once after SIGHUP. "tmshare-client" shows what all sources
 and collections of the folder say together.
 
-Without --token-file only requests from this machine may write.`,
+Without --token-file only requests from this machine may write. In a browser, people
+give their token to the page /sign-in.html, and edit topics by forms then.`,
 		Example: `  tmshare-server serve --map egov=egov.xtm
   tmshare-server serve --map gcl=GCL-2-1.xtm --listen :8080 \
       --base-url https://maps.example.org --token-file /etc/tmshare/tokens`,

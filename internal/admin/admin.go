@@ -38,7 +38,7 @@ func New(address, token string) (*Client, error) {
 		return nil, fmt.Errorf("%q is not an http or https URL without query and fragment: write it as in http://127.0.0.1:8080", address)
 	}
 	return &Client{
-		base:  strings.TrimSuffix(strings.TrimSuffix(address, "/"), "/topicmaps"), // that of the overview will do
+		base:  strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(address, "/"), ".html"), "/topicmaps"), // that of the overview will do, and of its page
 		token: token,
 		http: &http.Client{
 			Transport: http.DefaultTransport.(*http.Transport).Clone(),

@@ -51,7 +51,9 @@ var layers = map[string][]string{
 	"internal/checkpoint":     {},
 	"internal/statedigest":    {"fragment", "internal/extsort", "internal/fetch"},
 	"internal/store/keys":     {"tmdm", "fragment"},
-	"internal/store/records":  {"tmdm", "fragment", "internal/extsort", "internal/kv", "internal/statedigest", "internal/store/keys", "internal/store/txn"},
+	"internal/search":         {"tmdm", "fragment"},
+	"internal/store/words":    {"fragment", "internal/kv", "internal/search", "internal/store/keys", "internal/store/txn"},
+	"internal/store/records":  {"tmdm", "fragment", "internal/extsort", "internal/kv", "internal/search", "internal/statedigest", "internal/store/keys", "internal/store/txn", "internal/store/words"},
 	"internal/store/logtree":  {"internal/store/keys", "internal/store/txn"},
 	"internal/store/settings": {"xtm", "internal/store/rendered"},
 	"internal/store/replicas": {"fragment", "merge", "internal/checkpoint", "internal/store/collections", "internal/store/keys", "internal/store/logtree", "internal/store/records",
@@ -72,15 +74,20 @@ var layers = map[string][]string{
 	"internal/backup":        {"internal/durable", "internal/store", "internal/store/datafolder"},
 	"internal/resources":     {"internal/durable", "internal/iri", "internal/formats", "xtm", "fragment", "feeds", "feeds/resourcesync", "internal/store", "internal/store/rendered", "internal/xml/patch"},
 	"internal/publish":       {"fragment/deletions", "tmdm", "xtm", "fragment", "merge", "feeds", "internal/formats", "internal/store"},
-	"internal/server": {"fragment/deletions", "internal/derive", "internal/server/addresses", "internal/server/pages", "internal/server/bundles", "internal/server/gauges", "internal/server/waiting", "internal/server/hub", "internal/server/inputs", "internal/durable", "internal/history", "internal/statedigest", "internal/server/checkpoints", "internal/server/problems", "internal/server/replicas", "internal/server/web", "internal/server/upkeep", "internal/iri", "internal/publish", "tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "feeds/resourcesync", "merge", "internal/store",
+	"internal/server": {"internal/layout", "fragment/deletions", "internal/derive", "internal/server/addresses", "internal/server/pages", "internal/server/bundles", "internal/server/gauges", "internal/server/waiting", "internal/server/signin", "internal/server/editing", "internal/server/hub", "internal/server/inputs", "internal/server/operate", "internal/durable", "internal/history", "internal/statedigest", "internal/server/checkpoints", "internal/server/problems", "internal/server/replicas", "internal/server/web", "internal/server/upkeep", "internal/iri", "internal/publish", "tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "feeds/resourcesync", "merge", "internal/store",
 		"internal/store/datafolder", "internal/store/rendered", "internal/resources", "internal/formats", "internal/xml/patch"},
 	"internal/server/web":         {},
+	"internal/layout":             {},
+	"internal/plot":               {},
 	"internal/server/addresses":   {"fragment", "internal/store"},
-	"internal/server/pages":       {"tmdm", "fragment", "feeds", "merge", "internal/history", "internal/iri", "internal/formats", "internal/server/addresses", "internal/server/web", "internal/store"},
+	"internal/server/pages":       {"internal/layout", "tmdm", "fragment", "feeds", "merge", "internal/history", "internal/iri", "internal/formats", "internal/plot", "internal/resources", "internal/search", "internal/server/addresses", "internal/server/web", "internal/store", "internal/store/records"},
+	"internal/server/signin":      {"internal/layout", "internal/server/addresses", "internal/server/pages", "internal/server/web"},
+	"internal/server/editing":     {"tmdm", "xtm", "fragment", "merge", "internal/formats", "internal/history", "internal/iri", "internal/publish", "internal/server/pages", "internal/server/signin", "internal/server/web", "internal/store"},
 	"internal/server/bundles":     {"xtm", "feeds", "internal/server/replicas", "internal/store"},
 	"internal/server/gauges":      {"internal/store"},
 	"internal/server/hub":         {"feeds", "internal/fetch", "internal/server/web", "internal/store"},
-	"internal/server/inputs":      {"feeds", "fragment", "internal/server/web", "internal/store"},
+	"internal/server/operate":     {"internal/layout", "internal/server/addresses", "internal/server/signin", "internal/server/web"},
+	"internal/server/inputs":      {"internal/layout", "feeds", "fragment", "internal/server/web", "internal/store"},
 	"internal/server/checkpoints": {"internal/checkpoint", "internal/server/web", "internal/store"},
 	"internal/server/problems":    {"fragment/deletions", "xtm", "fragment", "internal/durable", "internal/formats", "internal/history", "internal/publish", "internal/server/web", "internal/store"},
 	"internal/server/replicas":    {"feeds", "internal/server/web", "internal/store"},
@@ -101,9 +108,11 @@ var layers = map[string][]string{
 	"internal/client/local":       {"fragment/deletions", "tmdm", "fragment", "merge", "internal/store"},
 	"internal/client/reject":      {"fragment", "internal/store", "internal/store/rejections", "merge", "tmdm"},
 	"internal/client/expand":      {"internal/client", "internal/client/discover", "internal/store"},
-	"internal/client/merged":      {"internal/store/rejections", "internal/client", "internal/client/local", "internal/formats", "internal/formats/format", "tmdm", "xtm", "fragment", "merge", "internal/store"},
+	"internal/client/merged":      {"internal/fetch", "internal/search", "internal/store/records", "internal/store/rejections", "internal/client", "internal/client/local", "internal/formats", "internal/formats/format", "tmdm", "xtm", "fragment", "merge", "internal/store"},
 	"internal/client/status":      {"internal/checkpoint", "internal/client", "fragment", "internal/store"},
-	"internal/client/watch":       {"internal/client", "internal/client/status", "internal/store"},
+	"internal/client/nodepages":   {"internal/client/status", "internal/layout", "internal/plot", "internal/store"},
+	"internal/client/ui":          {"internal/client/merged", "internal/client/nodepages", "internal/client/status", "internal/layout", "internal/store", "internal/store/rejections", "tmdm"},
+	"internal/client/watch":       {"internal/client", "internal/client/nodepages", "internal/client/status", "internal/layout", "internal/store"},
 	"internal/admin":              {"fragment/deletions", "feeds", "fragment", "internal/server"},
 	"internal/formats/format":     {"tmdm", "xtm", "fragment"},
 	"internal/formats/formatxtm":  {"tmdm", "xtm", "fragment", "feeds", "internal/formats/format"},
@@ -116,7 +125,7 @@ var layers = map[string][]string{
 		"testdata/xtm"},
 	"cmd/tmshare-server":       {"fragment/deletions", "internal/checkpoint", "fragment", "internal/admin", "internal/cli", "internal/clientcmd", "internal/demo", "internal/formats", "internal/history", "internal/publish", "internal/server", "internal/server/web", "internal/store", "tmdm", "xtm"},
 	"internal/clientcmd/files": {"tmdm", "xtm", "internal/cli", "internal/formats", "internal/formats/mapdiff"},
-	"internal/clientcmd":       {"fragment/deletions", "internal/client/expand", "internal/client/reject", "internal/store/rejections", "internal/clientcmd/files", "internal/checkpoint", "internal/backup", "feeds", "fragment", "tmdm", "xtm", "internal/cli", "internal/client", "internal/client/discover", "internal/client/local", "internal/client/merged", "internal/client/status", "internal/client/watch", "internal/control", "internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/folder", "internal/follow/resourcesync", "internal/formats", "internal/history", "internal/store"},
+	"internal/clientcmd":       {"fragment/deletions", "internal/client/expand", "internal/client/reject", "internal/store/rejections", "internal/clientcmd/files", "internal/checkpoint", "internal/backup", "feeds", "fragment", "tmdm", "xtm", "internal/cli", "internal/client", "internal/client/discover", "internal/client/local", "internal/client/merged", "internal/client/nodepages", "internal/client/status", "internal/client/ui", "internal/client/watch", "internal/control", "internal/layout", "internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/folder", "internal/follow/resourcesync", "internal/formats", "internal/history", "internal/store", "internal/store/keys"},
 	"cmd/tmshare-client":       {"internal/clientcmd"},
 	"testdata/xtm":             {},
 
@@ -132,7 +141,11 @@ var layers = map[string][]string{
 	"internal/testkit/faults":    {},
 	"internal/testkit/node":      {"fragment", "internal/checkpoint", "internal/kv/badger", "internal/server", "internal/server/upkeep", "internal/store", "internal/testkit/faults"},
 	"internal/testkit/docs":      {"tmdm", "tmdm/cxtm", "xtm", "fragment"},
+	"packaging":                  {},
+	"packaging/release":          {},
 	"internal/testkit/anyhost":   {"internal/fetch"},
+	"internal/testkit/browser":   {},
+	"internal/testkit/webpage":   {"internal/layout"},
 	"internal/follow/followtest": {"feeds", "tmdm", "xtm", "fragment", "internal/server", "internal/store", "internal/testedit", "internal/testenv", "internal/testkit/docs", "internal/testkit/faults", "internal/testkit/kill", "internal/testkit/node"},
 	"internal/kv/kvtest":         {"internal/kv"},
 	"internal/store/storetest":   {"tmdm", "fragment", "merge", "internal/testedit", "xtm"},
@@ -142,7 +155,7 @@ var layers = map[string][]string{
 }
 
 // testOnly are the packages that nothing but tests imports.
-var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/testkit/docs", "internal/testkit/anyhost", "internal/testkit/faults", "internal/testkit/node", "internal/follow/followtest", "internal/kv/kvtest", "internal/store/storetest"}
+var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/testkit/docs", "internal/testkit/anyhost", "internal/testkit/browser", "internal/testkit/webpage", "internal/testkit/faults", "internal/testkit/node", "internal/follow/followtest", "internal/kv/kvtest", "internal/store/storetest"}
 
 // onlyIn are libraries that one package alone may import, and standard packages
 // that do input, output or logging and are kept out of the model.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -61,9 +60,9 @@ func Run(root *cobra.Command) int { return RunWith(root, os.Getenv) }
 // RunWith does the same in another environment.
 func RunWith(root *cobra.Command, getenv func(string) string) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
-	if info, ok := debug.ReadBuildInfo(); ok {
-		root.Version = info.Main.Version + " " + info.GoVersion
-	}
+	is := about()
+	root.Version = is.Version + " " + is.Go
+	root.AddCommand(manCommand(root))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &ExitError{Usage, fmt.Errorf("%w%s\nTry \"%s --help\"", err, howToWrite(err), cmd.CommandPath())}
 	})
@@ -121,7 +120,11 @@ func howToWrite(err error) string {
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return &ExitError{Usage, fmt.Errorf("%w\nTry \"%s --help\"", err, cmd.CommandPath())}
+			advice := ""
+			if strings.Contains(err.Error(), "arg(s)") { // too few or too many: cobra does not say which there are
+				advice = "; write " + cmd.UseLine()
+			}
+			return &ExitError{Usage, fmt.Errorf("%w%s\nTry \"%s --help\"", err, advice, cmd.CommandPath())}
 		}
 		return nil
 	}

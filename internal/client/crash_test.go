@@ -118,6 +118,10 @@ func TestCrashBetweenAnyTwoCommitsIsHealedByTheNextRound(t *testing.T) {
 				c.meanwhile(o)
 				s.sync()
 				s.has(o, doc(topics(7, last)...))
+				samples, err := s.db.Samples(t.Context(), "egov")
+				require.NoError(t, err)
+				require.NotEmpty(t, samples)
+				assert.Equal(t, s.known("egov").LastCheck, samples[len(samples)-1].Last, "committed with the round")
 			}
 			assert.True(t, seen["apply"] && seen["update"], "%v", seen)
 		})

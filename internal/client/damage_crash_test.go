@@ -55,7 +55,7 @@ func (h *heldRows) healed(t *testing.T, engine kv.Engine, damaged map[string]str
 	t.Helper()
 	db, c := h.open(t, engine)
 	defer db.Close()
-	if !maps.Equal(damaged, records(rowsIn(t, engine))) {
+	if !maps.Equal(damaged, records(t, rowsIn(t, engine))) {
 		require.Empty(t, findings(t, db), "what is mended is mended as a whole")
 		r, err := c.Sync(t.Context(), "egov")
 		require.NoError(t, err)
@@ -66,7 +66,7 @@ func (h *heldRows) healed(t *testing.T, engine kv.Engine, damaged map[string]str
 		require.True(t, v.Equal)
 		require.Empty(t, v.Replaced)
 	}
-	require.Equal(t, records(h.all), records(rowsIn(t, engine)))
+	require.Equal(t, records(t, h.all), records(t, rowsIn(t, engine)))
 	require.Empty(t, findings(t, db))
 }
 
@@ -94,7 +94,7 @@ func TestCrashBetweenAnyTwoCommitsOfARepair(t *testing.T) {
 		}
 		require.ErrorIs(t, err, errDied)
 		seen[dying.last] = true
-		h.healed(t, engine, records(rows))
+		h.healed(t, engine, records(t, rows))
 	}
 	assert.True(t, seen["mend"] && seen["apply"] && seen["update"], "%v", seen)
 }
@@ -131,7 +131,7 @@ func TestRepairWhoseRequestsFail(t *testing.T) {
 				assert.Greater(t, at, int64(8))
 				break
 			}
-			h.healed(t, engine, records(rows))
+			h.healed(t, engine, records(t, rows))
 		}
 	}
 }
@@ -152,5 +152,5 @@ func TestDamageOfASourceThatHasChanged(t *testing.T) {
 	require.True(t, v.Equal)
 	require.Empty(t, v.Replaced)
 	require.Empty(t, findings(t, db))
-	require.Equal(t, records(holding(t, version2).all)["t"+si("t5")], records(rowsIn(t, engine))["t"+si("t5")])
+	require.Equal(t, records(t, holding(t, version2).all)["t"+si("t5")], records(t, rowsIn(t, engine))["t"+si("t5")])
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/store/words"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
@@ -142,12 +144,25 @@ func (h *heldRows) table(table byte) (all []kv.Row) {
 	return all
 }
 
-// records are all rows of the source that a database has, without the number of the generation.
-func records(rows []kv.Row) map[string]string {
+// records are all rows of the source that a database has, without the number of the generation. The entries of the index of words stand for
+// its rows, which depend on how they came.
+func records(t asserting, rows []kv.Row) map[string]string {
 	all := map[string]string{}
+	indexes := map[keys.Source]bool{}
 	for _, r := range rows {
-		if strings.IndexByte(keys.SourceTables, r.Key[0]) >= 0 {
+		if r.Key[0] == keys.TableWord {
+			indexes[keys.SourceOf(r.Key)] = true
+		} else if strings.IndexByte(keys.SourceTables, r.Key[0]) >= 0 {
 			all[string(r.Key[:1])+string(r.Key[keys.SourceSize:])] = string(r.Value)
+		}
+	}
+	reader, err := engineOf(t, rows).Snapshot(t.Context())
+	require.NoError(t, err)
+	defer reader.Close()
+	for id := range indexes {
+		for r, err := range words.Stored(txn.Over(t.Context(), reader), id) {
+			require.NoError(t, err)
+			all[string(r.Key[:1])+string(r.Key[keys.SourceSize:])] = ""
 		}
 	}
 	return all
@@ -251,10 +266,10 @@ func topicsOf(r kv.Row) []string {
 func TestDamageIsFoundAndRepaired(t *testing.T) {
 	t.Parallel()
 	h := holding(t, manyKinds())
-	for _, table := range []byte(keys.RecordTables + "rp") {
+	for _, table := range []byte(keys.RecordTables + "rpW") {
 		require.NotEmpty(t, h.table(table), "%c", table)
 	}
-	want := records(h.all)
+	want := records(t, h.all)
 	replaced, cases := 0, 0
 	testenv.Check(t, 150, 10_000, func(t *rapid.T) {
 		rows, d := h.damage(t, h.all)
@@ -273,7 +288,7 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 			return
 		}
 		cases++
-		require.Equal(t, want, records(rowsIn(t, engine)))
+		require.Equal(t, want, records(t, rowsIn(t, engine)))
 		require.NotZero(t, v.Repaired+v.Mended+len(v.Replaced))
 		if v.Replaced != "" {
 			replaced++
@@ -291,7 +306,7 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 func TestMuchDamageIsRepaired(t *testing.T) {
 	t.Parallel()
 	h := holding(t, manyKinds())
-	want := records(h.all)
+	want := records(t, h.all)
 	replaced := 0
 	testenv.Check(t, 40, 2_000, func(t *rapid.T) {
 		rows, shows := h.all, true
@@ -308,7 +323,7 @@ func TestMuchDamageIsRepaired(t *testing.T) {
 		require.True(t, v.Equal, "%+v", v)
 		require.Empty(t, findings(t, db))
 		if shows {
-			require.Equal(t, want, records(rowsIn(t, engine)))
+			require.Equal(t, want, records(t, rowsIn(t, engine)))
 		}
 		if v.Replaced != "" {
 			replaced++
@@ -337,7 +352,7 @@ func TestDamageThatClaimsAnIdentifierOfAnotherTopic(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, v.Equal)
 		require.Empty(t, findings(t, db), claimed)
-		require.Equal(t, records(h.all), records(rowsIn(t, engine)))
+		require.Equal(t, records(t, h.all), records(t, rowsIn(t, engine)))
 		require.Empty(t, v.Replaced, claimed)
 		require.NoError(t, db.Close())
 	}

@@ -26,8 +26,11 @@ type CheckpointError struct {
 	Err  error  // often a [*checkpoint.ForkError]
 }
 
+// CheckpointRefused begins the message of a [CheckpointError].
+const CheckpointRefused = "the checkpoint of the source is refused"
+
 func (e *CheckpointError) Error() string {
-	return fmt.Sprintf("the checkpoint of the source is refused, and nothing was changed: %v\nAsk the owner of the source what has happened, by another way than this server. If it has a new key: \"tmshare-client trust %[2]s --key KEY\"; if what it states now is right in any case: \"tmshare-client trust %[2]s --accept\"", e.Err, e.Name)
+	return fmt.Sprintf(CheckpointRefused+", and nothing was changed: %v\nAsk the owner of the source what has happened, by another way than this server. If it has a new key: \"tmshare-client trust %[2]s --key KEY\"; if what it states now is right in any case: \"tmshare-client trust %[2]s --accept\"", e.Err, e.Name)
 }
 
 func (e *CheckpointError) Unwrap() error { return e.Err }

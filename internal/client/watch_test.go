@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/nodepages"
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -242,6 +243,30 @@ func TestYielding(t *testing.T) {
 	require.NoError(t, s.Unsubscribe(t.Context(), "egov"))
 }
 
+// What is in quarantine is tried again and given up from the pages of the node, beside the rounds.
+func TestActionsOnQuarantine(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(2, "v1")...))
+	s := inStep(t, o)
+	o.Put(doc(topics(2, "v2")...))
+	o.BreakWith(damage(isFragment, always, answering(http.StatusNotFound)))
+	w := watching(t, s, watch.Options{Interval: time.Hour})
+	w.eventually("in quarantine", func() bool { st := w.of("egov"); return st.Quarantined == 2 && !st.Running })
+	act := w.Actions()
+	require.NoError(t, act.Retry(t.Context(), "egov"))
+	all := w.of("egov").Quarantine
+	require.Len(t, all, 2)
+	require.NoError(t, act.Forget(t.Context(), "egov", all[0].TopicSI))
+	assert.Equal(t, 1, w.of("egov").Quarantined)
+	o.BreakWith(nil)
+	require.NoError(t, act.Retry(t.Context(), "egov", all[1].TopicSI))
+	assert.Zero(t, w.of("egov").Quarantined)
+	var p *nodepages.Problem
+	require.ErrorAs(t, act.Retry(t.Context(), "nope"), &p)
+	assert.Equal(t, http.StatusConflict, p.Status)
+	assert.Contains(t, p.Text, `there is no subscription "nope"`)
+}
+
 func TestStatusPages(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(2, "v1")...))
@@ -269,9 +294,9 @@ func TestStatusPages(t *testing.T) {
 		assert.Equal(t, want, a.Header().Get("Content-Type"), "Accept: %s", accept)
 	}
 	page := get("/status", browser).Body.String()
-	assert.Contains(t, page, "<h2>egov</h2>")
+	assert.Contains(t, page, `<a href="/node/egov.html"><bdi>egov</bdi></a></h3>`)
 	assert.Contains(t, page, "in step")
-	assert.NotContains(t, page, "last error")
+	assert.NotContains(t, page, "Last error")
 
 	var all []map[string]any
 	require.NoError(t, json.Unmarshal(get("/status.json", "").Body.Bytes(), &all))

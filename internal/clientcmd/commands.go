@@ -45,9 +45,9 @@ func (a *app) addCommands(root *cobra.Command) {
 	fl.IntVar(&a.maxEntries, "max-entries", 10_000_000, "take this `number` of entries of a feed, or of lists, in one round, at most")
 	root.AddCommand(a.subscribe(), a.replicate(), a.subscriptions(), a.unsubscribe(), a.trust(), a.expand())
 	root.AddCommand(a.sync(), a.replace(), a.retry(), a.forget(), a.status(), a.log(), a.verify(), a.export())
-	root.AddCommand(a.topic(), a.edit(), a.backup(), a.check())
+	root.AddCommand(a.topic(), a.find(), a.edit(), a.backup(), a.check())
 	if a.held == nil { // what needs the store for itself, or not at all, is not executed for others
-		root.AddCommand(a.restore(), a.watch(), a.harvest(), a.mirror())
+		root.AddCommand(a.restore(), a.watch(), a.ui(), a.harvest(), a.mirror(), VersionCommand(root.Name()))
 		root.AddCommand(files.Commands(func() files.Output {
 			return files.Output{JSON: a.json, Quiet: a.quiet, Verbose: a.verbose, Lenient: a.readsLeniently()}
 		})...)

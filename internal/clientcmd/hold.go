@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"sync/atomic"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/nodepages"
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/layout"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -67,6 +70,21 @@ func (h *Holding) follow(c client.Config, o watch.Options) (*watch.Watcher, erro
 		h.watcher.Store(w)
 	}
 	return w, err
+}
+
+// NodePages answers requests for the pages of the node, on a server at an address that publishes it. w does its rounds; nil: nobody does.
+func (h *Holding) NodePages(root string, w *watch.Watcher, log *slog.Logger) http.Handler {
+	site := &nodepages.Site{Source: &nodepages.Stored{DB: h.db, Now: time.Now}, Logger: log, Now: time.Now}
+	if w != nil {
+		site = w.Site()
+		site.Actions, site.Token = w.Actions(), func(r *http.Request) string { return layout.Code(r.Context()) }
+	}
+	site.Root, site.Maps = root, true
+	site.Path = []layout.Link{{Title: "Topic maps", URL: root + "/topicmaps.html"}}
+	site.Programs = []layout.Link{{Title: "node.json", URL: root + "/node.json"}}
+	routes := http.NewServeMux()
+	site.Add(routes)
+	return routes
 }
 
 // Close takes no more commands and waits for those that are under way. When ctx

@@ -14,10 +14,11 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 func (a *app) status() *cobra.Command {
-	var node bool
+	var node, history bool
 	cmd := &cobra.Command{
 		Use:   "status [NAME]...",
 		Short: "Show the subscriptions and how far each has come",
@@ -28,6 +29,10 @@ quarantine, because their last change could not be applied; with --verbose, or
 
 With --node, show the whole node: what it publishes, what it follows, and how much
 disk it takes.
+
+With --history, show what the rounds of the last day were like, in periods of five
+minutes: how many there were and failed, how many entries were applied, and the
+greatest lag.
 
 Exit codes: 0 done, 3 something is in quarantine, 1 error. A last round that
 failed is no error of this command: it is in the output.`,
@@ -45,6 +50,11 @@ failed is no error of this command: it is in the output.`,
 				}
 			}
 			list = slices.DeleteFunc(list, func(st status.Status) bool { return len(names) > 0 && !slices.Contains(names, st.Name) })
+			if history {
+				if err := status.AddHistory(ctx, a.db, list); err != nil {
+					return err
+				}
+			}
 			if node && !a.json {
 				a.printPublished(n.Publishes)
 			}
@@ -80,6 +90,7 @@ failed is no error of this command: it is in the output.`,
 		},
 	}
 	cmd.Flags().BoolVar(&node, "node", false, "the whole node: what it publishes and follows, and how much disk it takes")
+	cmd.Flags().BoolVar(&history, "history", false, "what the rounds of the last day were like")
 	return cmd
 }
 
@@ -181,7 +192,7 @@ func (a *app) printStatus(st *status.Status) {
 		row("", "tell its owner, and when its clock is right: \"tmshare-client replace %s\"", st.Name)
 	}
 	if st.Lag != nil {
-		row("lag", "%s at most", time.Duration(*st.Lag*float64(time.Second)).Round(time.Second))
+		row("lag", "%s at most", lagText(*st.Lag))
 	}
 	row("fragments", "%d applied", st.Applied)
 	if st.Unidentified > 0 {
@@ -199,6 +210,9 @@ func (a *app) printStatus(st *status.Status) {
 	if st.LastError != "" {
 		row("last error", "%s", st.LastError)
 	}
+	for i := range st.History {
+		a.printSample(&st.History[i])
+	}
 	if st.Quarantined == 0 {
 		return
 	}
@@ -214,4 +228,16 @@ func (a *app) printStatus(st *status.Status) {
 		}
 		a.printf("    %s%s, of %s\n      %s\n      first %s, tried in %d rounds\n", q.TopicSI, title, feeds.FormatTime(q.Updated), q.Error, feeds.FormatTime(q.First), q.Tries)
 	}
+}
+
+func (a *app) printSample(s *store.Sample) {
+	lag := ""
+	if s.Lag != nil {
+		lag = ", lag " + lagText(*s.Lag)
+	}
+	a.printf("  %s  rounds %d, failed %d, entries %d%s\n", feeds.FormatTime(s.From), s.Rounds, s.Failed, s.Applied, lag)
+}
+
+func lagText(seconds float64) string {
+	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
 }

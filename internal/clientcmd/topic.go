@@ -2,7 +2,9 @@ package clientcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,6 +38,100 @@ not the map.`,
 	}
 	cmd.Flags().BoolVar(&instances, "instances", false, "with the instances of the topic")
 	return cmd
+}
+
+func (a *app) find() *cobra.Command {
+	var sources []string
+	var server, name, tokenFile string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "find WORDS",
+		Short: "Find topics of the merged map by name, or those of a server",
+		Long: `Find the topics of the merged map that have some words in a name, or in a variant of
+one, in any scope. Each word may be the beginning of a word; case and accents do not
+count. Names come before variants, and whole words before beginnings. An identifier,
+or the beginning of one, finds the topics that have it. Each topic is followed by what
+fits, if that is not its title, and by the sources that say so in brackets. What is
+rejected finds nothing.
+
+With --server and --map, a server is asked; it needs no subscription.`,
+		Example: `  tmshare-client find dog licence
+  tmshare-client find fjord --source libraries --limit 5
+  tmshare-client find dog --server http://127.0.0.1:8080 --map egov`,
+		Args: cli.Args(cobra.MinimumNArgs(1)),
+		PreRunE: func(*cobra.Command, []string) error {
+			switch {
+			case limit < 1 || limit > mostFound:
+				return usageError(fmt.Errorf("--limit %d: give a number from 1 to %d", limit, mostFound))
+			case (server == "") != (name == ""):
+				return usageError(errors.New("--server and --map go together: give both, or neither to look in what is followed"))
+			case server != "" && len(sources) > 0:
+				return usageError(errors.New("--source names a source of the data folder: leave it out with --server"))
+			}
+			return nil
+		},
+	}
+	show := func(found *merged.Found, err error) error {
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.print(found)
+		}
+		a.printFound(found)
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if server == "" {
+			return a.runReading(func(ctx context.Context, args []string) error {
+				return show(a.merged().Find(ctx, strings.Join(args, " "), limit, sources...))
+			})(cmd, args)
+		}
+		return a.onFolder(func(args []string) error {
+			at := strings.TrimSuffix(server, "/") + "/topicmaps/" + url.PathEscape(name)
+			f, err := a.fetcher(at, tokenFile)
+			if err != nil {
+				return err
+			}
+			return show(merged.FindAt(cmd.Context(), f, at, strings.Join(args, " "), limit))
+		})(cmd, args)
+	}
+	cmd.Flags().StringArrayVar(&sources, "source", nil, "look only in what this `source` says (repeatable)")
+	cmd.Flags().IntVar(&limit, "limit", 20, "show this `number` at most")
+	cmd.Flags().StringVar(&server, "server", "", "ask the server at this `URL`, with --map")
+	cmd.Flags().StringVar(&name, "map", "", "the `name` of the map at the server")
+	cmd.Flags().StringVar(&tokenFile, "token-file", "", "a `file` with the token for reading the map at the server")
+	return cmd
+}
+
+// mostFound is how many topics are found at a time.
+const mostFound = 100
+
+func (a *app) printFound(found *merged.Found) {
+	for i := range found.Results {
+		r := &found.Results[i]
+		a.printf("%s\n  %s\n", oneLine(r.Title), r.TopicSI)
+		switch {
+		case r.Value != r.Title || len(r.Scope) > 0:
+			a.printf("  %-12s %s%s%s\n", r.Kind, oneLine(r.Value), themes(r.Scope), said(r.By))
+		case len(r.By) > 0:
+			a.printf("  %s\n", strings.TrimSpace(said(r.By)))
+		}
+	}
+	switch {
+	case found.More:
+		a.printf("there are more: write more words, or --limit NUMBER\n")
+	case len(found.Results) == 0:
+		a.printf("no topic is called so: write fewer words, or only how they begin\n")
+	}
+}
+
+// said is sayers where it is known who says it.
+func said(by []string) string {
+	if len(by) == 0 {
+		return ""
+	}
+	return sayers(by)
 }
 
 // merged is the merged view of the sources of the open store.

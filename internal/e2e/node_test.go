@@ -82,9 +82,17 @@ func importMap(t testing.TB, s *server.Server, name string, doc []byte) (sp stri
 
 // put publishes a version over HTTP.
 func put(t testing.TB, s *server.Server, name string, doc []byte) server.Published {
+	return putAs(t, s, name, doc, "")
+}
+
+// putAs publishes a version with a token.
+func putAs(t testing.TB, s *server.Server, name string, doc []byte, token string) server.Published {
 	req, err := http.NewRequest(http.MethodPut, s.BaseURL+"/topicmaps/"+name, bytes.NewReader(doc))
 	require.NoError(t, err)
 	req.Header.Set("TMShare-Max-Delete", "all")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
 	res, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
 	defer res.Body.Close()

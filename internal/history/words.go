@@ -68,3 +68,9 @@ func (d differ) topicMap(f *fragment.Fragment) (*tmdm.TopicMap, error) {
 	}
 	return xtm.Read(d.ctx, &doc, xtm.Options{Base: tmdm.Locator(d.sp)})
 }
+
+// InWords returns what only the version of a topic before a change says, and what only the one after it says; nil is a version in which the topic is
+// not there. Both may leave out what they have in common, but for the identifiers.
+func InWords(ctx context.Context, sp string, ref fragment.Ref, before, after *fragment.Fragment) (removed, added []mapdiff.Statement, err error) {
+	return differ{ctx, sp}.compare(ref, before, after)
+}

@@ -40,6 +40,12 @@ type Store interface {
 	TakeSnapshot(ctx context.Context, name string, keep int) (*store.Snapshot, error)
 }
 
+// How many bytes of who makes a change, and of why, are kept.
+const (
+	MaxAuthor = 200
+	MaxNote   = 1000
+)
+
 // Publication is one change on its way.
 type Publication struct {
 	Collection string

@@ -7,16 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tmshare/tmshare/internal/server/upkeep"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/server/operate"
+	"github.com/tmshare/tmshare/internal/server/upkeep"
 )
 
 // The table of addresses in docs/architecture.md has each route once, with its methods, and no others.
 func TestDocumentationListsAllAddresses(t *testing.T) {
 	methods := map[string][]string{}
-	s := &Server{metrics: &metrics{}, keeper: &upkeep.Keeper{}}
+	s := &Server{metrics: &metrics{}, keeper: &upkeep.Keeper{}, operator: operate.Node{Pages: http.NotFoundHandler()}}
 	err := s.routes().Routes(func(path string, of []string) {
 		for _, m := range of {
 			if m != http.MethodHead && !slices.Contains(methods[path], m) {

@@ -5,6 +5,9 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/tmshare/tmshare/internal/layout"
+	"github.com/tmshare/tmshare/internal/server/inputs"
+	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -37,6 +40,9 @@ func (s *Server) readable(h web.Handler) web.Handler {
 		x := web.RecorderOf(r)
 		x.Private = len(s.readers[collection]) > 0 || !one && len(s.readers) > 0
 		if one && !s.mayRead(r, collection) {
+			if s.sessions.Leads(w, r) {
+				return nil
+			}
 			return web.Refused(w, r, "reading this map")
 		}
 		return h(w, r)
@@ -45,7 +51,10 @@ func (s *Server) readable(h web.Handler) web.Handler {
 
 func (s *Server) mayRead(r *http.Request, collection string) bool {
 	readers := s.readers[collection]
-	return len(readers) == 0 || readers.Holds(r) || s.writers.Holds(r)
+	if len(readers) == 0 || readers.Holds(r) || s.writers.Holds(r) {
+		return true
+	}
+	return s.sessions.MayRead(r, readers)
 }
 
 // visible returns the collections that the request may read. The others are not
@@ -54,6 +63,16 @@ func (s *Server) visible(r *http.Request) ([]store.Collection, error) {
 	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), "")
 	all, err := s.Store.Collections(r.Context())
 	return slices.DeleteFunc(all, func(c store.Collection) bool { return !s.mayRead(r, c.Name) }), err
+}
+
+// origins returns what a collection is derived from, or a replica of, as its feed says too; of this server what the request may see.
+func (s *Server) origins(r *http.Request, c *store.Collection) ([]layout.Link, error) {
+	return inputs.Origins(r.Context(), s.Store, c, func(own *store.Collection) string {
+		if !s.mayRead(r, own.Name) {
+			return ""
+		}
+		return s.urls.Map(own) + pages.Ending
+	})
 }
 
 // mayWrite says whether a request may write to a server that has no tokens.

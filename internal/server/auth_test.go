@@ -199,6 +199,7 @@ func (n *node) addresses(name string, headers ...string) []string {
 	urls := []string{
 		base, base + ".atom", base + "/settings", base + "/snapshots", base + "/snapshots.atom", base + "/snapshots/current", base + "/snapshots/current.xtm21",
 		base + "/fragments", base + "/fragments.atom", base + "/fragments?since=2000-01-01T00:00:00Z", base + "/topics?si=http://psi.example.org/oslo",
+		base + "/search?q=hidden", base + "/search.html?q=hidden", base + "/opensearch.xml",
 		d.link(n.t, "via"), d.Entries[0].link(n.t, "self"), n.get(base+"/topics?si=http://psi.example.org/oslo", headers...).Header.Get("Location"),
 	}
 	for _, e := range []document{d.Entries[0], n.feed(base+"/snapshots", headers...).Entries[0]} {

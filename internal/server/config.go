@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -81,6 +82,9 @@ type Config struct {
 	// Hubs are the URLs of WebSub hubs that are told of changes, five at most; not of those of collections with ReadTokens.
 	Hubs []string
 
+	// Node answers requests for /node.html, /node.json and what is below /node/: what the node does. It is asked by those who may write.
+	Node http.Handler
+
 	// TrustedProxies are the addresses of proxies, beside those of this machine, from which the
 	// log takes the address of the client (X-Forwarded-For). Nothing else depends on it.
 	TrustedProxies []netip.Prefix
@@ -113,7 +117,7 @@ func (c *Config) Validate() error {
 	}
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(c.BaseURL, "?#") {
-		return fmt.Errorf("the BaseURL %q is not an absolute http or https URL without query and fragment", c.BaseURL)
+		return fmt.Errorf("the base URL %q (BaseURL, --base-url) is not an absolute http or https URL without query and fragment: write it as in https://maps.example.org", c.BaseURL)
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	if err := hub.Validate(c.Hubs); err != nil {

@@ -116,7 +116,7 @@ func lastEntry(v *store.View, r *http.Request) (*store.Entry, error) {
 func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 	si, err := iri.Normalize(r.URL.Query().Get("si"))
 	if err != nil {
-		return web.Problemf(http.StatusBadRequest, "name a topic by its subject identifier: ?si=…")
+		return noIdentifier(err)
 	}
 	at, err := parseAt(r)
 	if at != nil && r.URL.Query().Has("claims") {

@@ -67,7 +67,7 @@ func parseHistory(r *http.Request) (q history.Query, err error) {
 	if query.Has("si") {
 		si, err := iri.Normalize(query.Get("si"))
 		if err != nil {
-			return q, web.Problemf(http.StatusBadRequest, "?si= is no subject identifier: %s", err)
+			return q, noIdentifier(err)
 		}
 		q.TopicSI = fragment.Ref(si)
 	}

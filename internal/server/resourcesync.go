@@ -35,8 +35,6 @@ func (s *Server) resourceSyncRoutes(get func(path string, h web.Handler)) {
 	get("/.well-known/resourcesync", s.sourceDescription)
 	get("/resourcesync/description-{n:"+resources.SeqPattern+"}.xml", s.sourceDescriptionPart)
 	get("/robots.txt", s.robots)
-	get("/about", s.pages.Home)
-	get("/topicmaps/{map}/about", s.viewed(s.pages.About))
 
 	document := func(name string, h web.Handler) { get("/topicmaps/{map}/resourcesync/"+name, h) }
 	document("capabilitylist.xml", s.capabilityList)

@@ -4,7 +4,6 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server/checkpoints"
-	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/server/web"
 )
@@ -12,7 +11,7 @@ import (
 // routes is the table of URLs.
 func (s *Server) routes() *web.Router {
 	r := web.NewRouter(&web.Front{
-		Explain: problems.Explain, Metrics: s.metrics.http, OwnHeaders: []string{currentVersion, recordVersion, feeds.CheckedHeader}, Quiet: []string{"/healthz", "/readyz", "/metrics"},
+		Explain: problems.Explain, ShowProblem: s.pages.Problem, Metrics: s.metrics.http, OwnHeaders: []string{currentVersion, recordVersion, feeds.CheckedHeader}, Quiet: []string{"/healthz", "/readyz", "/metrics"},
 		Logger: s.Logger, SlowClientTimeout: s.SlowClientTimeout, TrustedProxies: s.TrustedProxies,
 	}, s.urls.Overview())
 	get := func(path string, h web.Handler) { r.Handle(path, s.readable(h), "GET", "HEAD") }
@@ -25,21 +24,19 @@ func (s *Server) routes() *web.Router {
 		write(method, path+"/dry-run", dryRun(h))
 	}
 
-	get("/", s.pages.Home)
-	get("/pages/{name}", s.pages.Style)
+	s.pages.Routes(get, s.viewed)
+	s.sessions.Routes(r.Handle)
+	s.editor.Routes(r.Handle)
+	s.operator.Routes(r.Handle)
 	followed("/topicmaps", s.pages.Beside(s.topicMapsFeed))
-	get("/topicmaps"+pages.Ending, s.pages.Alone(s.pages.Overview))
 	get("/topicmaps/{map}.atom", s.topicMapEntry)
-	get("/topicmaps/{map}"+pages.Ending, s.pages.Alone(s.viewed(s.pages.Map)))
 	get("/topicmaps/{map}", s.pages.Beside(s.topicMapFeed))
-	get("/topicmaps/{map}/types"+pages.Ending, s.viewed(s.pages.Types))
-	get("/topicmaps/{map}/"+minted, s.viewed(s.pages.Minted))
 	dryRunToo("PUT", "/topicmaps/{map:[^./]+}", s.put)
 	write("PUT", "/topicmaps/{map:"+notAnEntry+"}", s.put) // which says that the name is impossible
 	write("DELETE", "/topicmaps/{map:[^./]+}", s.deleteCollection)
 	get("/topicmaps/{map}/settings", s.getSettings)
 
-	followed("/topicmaps/{map}/snapshots", s.snapshotsFeed)
+	followed("/topicmaps/{map}/snapshots", s.pages.Beside(s.snapshotsFeed))
 	get("/topicmaps/{map}/snapshots.atom", s.snapshotsFeedEntry)
 	get("/topicmaps/{map}/snapshots/current"+web.WithEndings(currentForms), s.currentSnapshot)
 	get("/topicmaps/{map}/snapshots/{id:[0-9a-f-]{36}}.atom", s.snapshotEntry)
@@ -55,14 +52,12 @@ func (s *Server) routes() *web.Router {
 	get("/topicmaps/{map}/digest/{path:[0-9a-f]+}", s.digestNode)
 
 	followed("/topicmaps/{map}/fragments", s.pages.Beside(s.fragmentsFeed))
-	get("/topicmaps/{map}/fragments"+pages.Ending, s.pages.Alone(s.viewed(s.pages.Changes)))
 	followed("/topicmaps/{map}/fragments"+web.WithAnEnding(fragmentsFeedForms), s.fragmentsFeed)
 	get("/topicmaps/{map}/fragments.atom", s.fragmentsFeedEntry)
 	archived := "/topicmaps/{map}/fragments/archive/{history:[0-9a-f-]{36}}-{n:" + resources.SeqPattern + "}"
-	get(archived, s.archiveDocument)
+	get(archived, s.pages.Beside(s.archiveDocument))
 	get(archived+web.WithAnEnding(fragmentsFeedForms), s.archiveDocument)
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}.atom", s.fragmentEntry)
-	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}"+pages.Ending, s.viewed(s.pages.Change))
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}"+web.WithEndings(fragmentForms), s.pages.Beside(s.fragmentData))
 
 	followed("/topicmaps/{map}/records", s.recordsFeed)
@@ -70,15 +65,13 @@ func (s *Server) routes() *web.Router {
 	followed("/topicmaps/{map}/records/complete", s.completeRecords)
 
 	get("/topicmaps/{map}/topics", s.pages.Beside(s.findTopic))
-	get("/topicmaps/{map}/topics"+pages.Ending, s.viewed(s.pages.Find))
 	dryRunToo("POST", "/topicmaps/{map}/topics", s.fewUploads(s.postTopics))
 	dryRunToo("DELETE", "/topicmaps/{map}/topics", s.deleteTopicBySI)
 	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}.atom", s.recordEntry)
-	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}"+pages.Ending, s.viewed(s.pages.Topic))
 	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}"+web.WithEndings(topicForms), s.pages.Beside(s.topicData))
 	dryRunToo("DELETE", "/topicmaps/{map}/topics/{key:[a-z2-7]{26}}", s.deleteTopic)
 
-	get("/topicmaps/{map}/history", s.history)
+	get("/topicmaps/{map}/history", s.pages.Beside(s.history))
 	dryRunToo("POST", "/topicmaps/{map}/revert", s.fewUploads(s.revert))
 	get("/topicmaps/{map}/differences", s.differences)
 
@@ -91,9 +84,6 @@ func (s *Server) routes() *web.Router {
 	}
 	return r
 }
-
-// minted matches the identifiers that a server gives to topics (see [fragment.NameTopics]), behind the address of a map.
-const minted = "{minted:(?:[0-9a-f]{12}/)?topic/.+}"
 
 // notAnEntry matches what does not end in ".atom". A matcher of mux that is a function makes it
 // forget that other methods are possible.

@@ -15,10 +15,13 @@ import (
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server/addresses"
+	"github.com/tmshare/tmshare/internal/server/editing"
 	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/inputs"
+	"github.com/tmshare/tmshare/internal/server/operate"
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/server/replicas"
+	"github.com/tmshare/tmshare/internal/server/signin"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/server/waiting"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -37,6 +40,9 @@ type Server struct {
 	keeper    *upkeep.Keeper
 	answers   *web.Answers
 	pages     *pages.Pages
+	sessions  *signin.Sessions
+	editor    editing.Editor
+	operator  operate.Node
 	replicas  replicas.Origins
 	waiting   waiting.Room
 	hubs      *hub.Publisher
@@ -84,10 +90,23 @@ func New(c Config) (*Server, error) {
 			return inputs.Conditions(ctx, c.Store)
 		},
 		SourceDescription: resources.SourceDescriptionURL(c.BaseURL), CapabilityList: s.capabilityListURL,
+		Origins: s.origins,
 	}
+	s.letEdit()
 	s.metrics = newMetrics(s)
 	s.handler = s.routes()
 	return s, nil
+}
+
+// letEdit lets people sign in, and use forms.
+func (s *Server) letEdit() {
+	s.sessions = signin.New(signin.Config{Pages: s.pages, Writers: s.writers, Readers: s.readers, Local: s.mayWrite, Now: s.Now})
+	s.editor = editing.Editor{
+		Pages: s.pages, Sessions: s.sessions, Publisher: s.publisher, Reader: s.reader, View: s.view, Few: s.fewUploads,
+		MayRead: func(r *http.Request) bool { return s.mayRead(r, web.Var(r, "map")) },
+	}
+	s.operator = operate.Node{Pages: s.Config.Node, URLs: s.urls, Sessions: s.sessions}
+	s.pages.Node = s.operator.Page
 }
 
 // Close stops what runs in the background and waits for it. The store stays

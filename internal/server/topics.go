@@ -66,11 +66,16 @@ func (s *Server) deleteTopic(w http.ResponseWriter, r *http.Request) error {
 	}})
 }
 
+// noIdentifier says that ?si= of a request is no subject identifier.
+func noIdentifier(err error) error {
+	return web.Problemf(http.StatusBadRequest, "the subject identifier (the parameter si) is none: %s; write an absolute IRI, as in http://psi.example.org/topic", err)
+}
+
 // deleteTopicBySI deletes the topic that has the subject identifier ?si=.
 func (s *Server) deleteTopicBySI(w http.ResponseWriter, r *http.Request) error {
 	si, err := iri.Normalize(r.URL.Query().Get("si"))
 	if err != nil {
-		return web.Problemf(http.StatusBadRequest, "name a topic by its subject identifier: ?si=…")
+		return noIdentifier(err)
 	}
 	err = s.view(r, func(v *store.View) error {
 		t, err := v.Source().Topic(fragment.Ref(si))

@@ -132,8 +132,8 @@ func (s *Server) maxDelete(r *http.Request) (deletions.Limit, error) {
 const (
 	authorHeader = "TMShare-Author"
 	noteHeader   = "TMShare-Note"
-	maxAuthor    = 200
-	maxNote      = 1000
+	maxAuthor    = publish.MaxAuthor
+	maxNote      = publish.MaxNote
 )
 
 // attribution returns who makes the change in a request, and why. Who has a token with a name makes it under that.

@@ -13,10 +13,12 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/search"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	indexwords "github.com/tmshare/tmshare/internal/store/words"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
@@ -155,6 +157,20 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 				return w.Put(c.SourceKey().ReifiedKey(c.SourceKey().LocatorKey(keys.TableTopic, ref(6))), nil)
 			})
 		}, `table 'r' .*belongs to no record`, true},
+		"a block of words is lost": {func(t *testing.T, db *DB, c *Collection) {
+			for _, r := range rowsIn(t, db, keys.TableWord) {
+				raw(t, db, func(w kv.Writer) error { return w.Delete(r.Key) })
+				break
+			}
+		}, `table 'W' .*is missing`, true},
+		"a block of words is altered": {func(t *testing.T, db *DB, c *Collection) {
+			r := rowsIn(t, db, keys.TableWord)[0]
+			raw(t, db, func(w kv.Writer) error { return w.Put(r.Key, append(r.Value, 0)) })
+		}, `table 'W' .*is missing`, true},
+		"a word belongs to nothing": {func(t *testing.T, db *DB, c *Collection) {
+			key := append(append(c.SourceKey().Key(keys.TableWord), 'd'), indexwords.Entry(search.Entry{Rank: search.Has, Word: "nobody"}, ref(1))...)
+			raw(t, db, func(w kv.Writer) error { return w.Put(key, nil) })
+		}, `table 'W' .*belongs to no record`, true},
 		"the number of topics is wrong": {func(t *testing.T, db *DB, c *Collection) {
 			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error { other := *c; other.Topics += 2; return collections.Put(t, &other) }))
 		}, "topics, not", true},

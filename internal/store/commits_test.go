@@ -240,6 +240,7 @@ func TestAChangeIsOneCommit(t *testing.T) {
 	delete(tables, keys.TableDigest) // the tree has as many nodes as hashes lead to
 	require.Equal(t, map[byte]int{
 		keys.TableCollection: 1, keys.TableTopic: 6, keys.TableKey: 6,
+		keys.TableWord:     12, // a word less, and one more
 		keys.TableFragment: 12, // the first fragments of the six, and the new ones
 		keys.TableLog:      12, // likewise: those of the first ones are marked as stored
 	}, tables)

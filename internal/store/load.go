@@ -31,24 +31,10 @@ func (db *DB) loader() records.Loader {
 	return records.Loader{Engine: db.rows.Engine, Scratch: db.Scratch(), Ready: db.CheckFreeSpace, Memory: db.sortMemory}
 }
 
-// migrate makes the rows that earlier formats did not have: format 1 had no table of what is reified, and neither that
-// nor format 2 had state digests. To do it again does no harm. Format 3 stored fragments in each form: entries say how theirs are.
+// migrate makes the rows that earlier formats did not have, see [records.Loader.Migrate].
 func (db *DB) migrate(ctx context.Context, from string) error {
 	db.log.Info("bringing the data to a new format", "from", from, "to", keys.FormatVersion)
-	if from == "3" {
-		return nil
-	}
-	bulk, err := db.rows.Engine.Bulk(ctx)
-	if err != nil {
-		return err
-	}
-	defer bulk.Cancel()
-	err = db.rows.View(ctx, func(t *txn.Tx) error {
-		if from == "1" {
-			if err := records.MigrateReified(t, bulk.Put); err != nil {
-				return err
-			}
-		}
+	return db.rows.View(ctx, func(t *txn.Tx) error {
 		all, err := collections.All(t)
 		if err != nil {
 			return err
@@ -63,15 +49,6 @@ func (db *DB) migrate(ctx context.Context, from string) error {
 			}
 			ids = append(ids, s.Generations()...)
 		}
-		for _, id := range ids {
-			if err := db.loader().MigrateDigest(t, id, bulk.Put); err != nil {
-				return err
-			}
-		}
-		return nil
+		return db.loader().Migrate(t, from, ids)
 	})
-	if err != nil {
-		return err
-	}
-	return bulk.Commit()
 }

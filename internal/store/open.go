@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -113,7 +114,7 @@ func openOver(ctx context.Context, o Options) (*DB, error) {
 		case version != "":
 			return fmt.Errorf("the data are in format %s, and brought to format %d only in a data folder: open that without an Engine once", version, keys.FormatVersion)
 		}
-		return t.Put(keys.Meta("format"), []byte(strconv.Itoa(keys.FormatVersion)))
+		return records.PutRules(t)
 	}
 	begin := db.rows.Update
 	if db.readOnly {
@@ -160,7 +161,7 @@ func tryToRead(ctx context.Context, o Options) (db *DB, err error) {
 	}
 	version := ""
 	err = db.rows.View(ctx, func(t *txn.Tx) (err error) { version, err = checkFolder(f, t); return err })
-	if err == nil && version != strconv.Itoa(keys.FormatVersion) && version != "3" { // whose rows are read as they are
+	if err == nil && !slices.Contains([]string{strconv.Itoa(keys.FormatVersion), "3", "4"}, version) { // whose rows are read as they are
 		err = errNotClosed
 	}
 	if err != nil {
@@ -251,7 +252,7 @@ func checkFolder(f *datafolder.Folder, t *txn.Tx) (version string, err error) {
 func formatOf(t *txn.Tx) (string, error) {
 	format, err := t.Get(keys.Meta("format"))
 	version := string(format)
-	if err == nil && format != nil && version != strconv.Itoa(keys.FormatVersion) && !slices.Contains([]string{"1", "2", "3"}, version) {
+	if err == nil && format != nil && version != strconv.Itoa(keys.FormatVersion) && !slices.Contains([]string{"1", "2", "3", "4"}, version) {
 		err = fmt.Errorf("the data are in format %s, this program reads format %d: use the version of tmshare that wrote them, or a newer one", version, keys.FormatVersion)
 	}
 	return version, err
@@ -266,7 +267,7 @@ func (db *DB) Complete(ctx context.Context) error {
 	}
 	node := db.folder.Node()
 	err := db.rows.Update(ctx, func(t *txn.Tx) error {
-		return errors.Join(t.Put(keys.Meta(nodeKey), node[:]), t.Put(keys.Meta("format"), []byte(strconv.Itoa(keys.FormatVersion))))
+		return errors.Join(t.Put(keys.Meta(nodeKey), node[:]), records.PutRules(t))
 	})
 	if err != nil {
 		return err
@@ -280,12 +281,17 @@ func (db *DB) Complete(ctx context.Context) error {
 
 // recover brings the data to this format, and removes what no collection or subscription owns.
 func (db *DB) recover(ctx context.Context) error {
-	version := ""
-	err := db.rows.View(ctx, func(t *txn.Tx) (err error) { version, err = checkFolder(db.folder, t); return err })
+	version, current := "", false
+	err := db.rows.View(ctx, func(t *txn.Tx) (err error) {
+		if version, err = checkFolder(db.folder, t); err == nil {
+			_, current, err = records.HasRules(t)
+		}
+		return err
+	})
 	if err != nil {
 		return datafolder.WithRemedy(err)
 	}
-	if version != "" && version != strconv.Itoa(keys.FormatVersion) {
+	if version != "" && (version != strconv.Itoa(keys.FormatVersion) || !current) {
 		if err := db.migrate(ctx, version); err != nil {
 			return fmt.Errorf("bringing the data from format %s to format %d: %w", version, keys.FormatVersion, err)
 		}

@@ -113,36 +113,77 @@ func TestAnotherProcessIsLockedOut(t *testing.T) {
 }
 
 func TestOtherFormatsAreRefused(t *testing.T) {
-	for _, format := range []string{"5", "17", "0", "", "1x", "x"} {
+	for _, format := range []string{"6", "17", "0", "", "1x", "x"} {
 		db := openDB(t, t.TempDir())
 		collection(t, db, "m", 1)
 		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(keys.Meta("format"), []byte(format)) }))
 		require.NoError(t, db.Close())
 		_, err := Open(t.Context(), testOptions(db.Dir()))
 		require.ErrorContains(t, err, "format "+format)
-		require.ErrorContains(t, err, "this program reads format 4")
+		require.ErrorContains(t, err, "this program reads format 5")
 		require.ErrorContains(t, err, db.Dir())
 	}
 }
 
 // Whoever only reads a folder of the format before leaves it as it is: an earlier program can still open it. Whoever writes brings it to this one.
 func TestReadersLeaveTheFormatBefore(t *testing.T) {
+	for _, format := range []string{"3", "4"} {
+		readersLeave(t, format)
+	}
+}
+
+func readersLeave(t *testing.T, format string) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 1)
-	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(keys.Meta("format"), []byte("3")) }))
+	before := rowsIn(t, db, keys.TableWord)
+	require.NotEmpty(t, before)
+	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
+		for _, r := range before {
+			require.NoError(t, tx.Delete(r.Key))
+		}
+		return errors.Join(tx.Put(keys.Meta("format"), []byte(format)), tx.Delete(keys.Meta("words")))
+	}))
 	require.NoError(t, db.Close())
 	o := testOptions(db.Dir())
 	o.Access = Read
 	for range 2 {
 		opened, err := Open(t.Context(), o)
 		require.NoError(t, err)
-		require.Equal(t, "3", formatIn(t, opened))
+		require.Equal(t, format, formatIn(t, opened))
 		require.NoError(t, opened.Close())
 	}
 	opened, err := Open(t.Context(), testOptions(db.Dir()))
 	require.NoError(t, err)
-	require.Equal(t, "4", formatIn(t, opened))
+	require.Equal(t, "5", formatIn(t, opened))
+	require.Equal(t, before, rowsIn(t, opened, keys.TableWord), "the index of words is made")
+	require.NoError(t, opened.Check(t.Context(), false, func(f Finding) { t.Error(f) }, func(string) {}))
 	require.NoError(t, opened.Close())
+}
+
+// An index that was made by other rules, such as those of another version of Unicode, is made again.
+func TestIndexesOfOtherRulesAreMadeAgain(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 20)
+	before := rowsIn(t, db, keys.TableWord)
+	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
+		return errors.Join(tx.Put(keys.Meta("words"), []byte("0")), tx.Delete(before[0].Key), tx.Put(append([]byte{keys.TableWord}, make([]byte, 20)...), nil))
+	}))
+	require.NoError(t, db.Close())
+	opened := openDB(t, db.Dir())
+	require.Equal(t, before, rowsIn(t, opened, keys.TableWord))
+	require.NoError(t, opened.Check(t.Context(), false, func(f Finding) { t.Error(f) }, func(string) {}))
+}
+
+func rowsIn(t *testing.T, db *DB, table byte) (all []Row) {
+	t.Helper()
+	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
+		for r, err := range tx.Scan([]byte{table}, nil) {
+			require.NoError(t, err)
+			all = append(all, r)
+		}
+		return nil
+	}))
+	return all
 }
 
 func formatIn(t *testing.T, db *DB) (format string) {

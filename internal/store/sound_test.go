@@ -22,6 +22,7 @@ func TestSoundIsWhatIsExpected(t *testing.T) {
 	engine := memory.New()
 	db := openWith(t, Options{Dir: t.TempDir(), Engine: engine, Logger: testOptions("").Logger})
 	collectionOf(t, db, "m", reifiedState(t))
+	publish(t, db, "m", rename(0, 4, "changed since it was loaded"))
 	var all []kv.Row
 	var id keys.Source
 	view(t, db, "m", func(v *View) {

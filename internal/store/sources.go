@@ -42,6 +42,8 @@ type (
 	ActivityEntry = sources.ActivityEntry
 	// ActivityKind says what was done.
 	ActivityKind = sources.ActivityKind
+	// Sample is what rounds were like for some minutes.
+	Sample = sources.Sample
 	// Rejected is a claim of a source that does not show in the merged view.
 	Rejected = sources.Rejected
 )

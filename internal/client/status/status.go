@@ -3,6 +3,8 @@ package status
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -62,6 +64,11 @@ type Status struct {
 
 	Quarantined int                 `json:"quarantined"`
 	Quarantine  []store.Quarantined `json:"quarantine,omitempty"`
+
+	// Refused says that the last round failed because the signed log of the source does not go on from what was accepted of it.
+	Refused bool `json:"checkpointRefused,omitempty"`
+	// History is what the rounds of the last day were like, where that is asked for; the oldest first.
+	History []store.Sample `json:"history,omitempty"`
 }
 
 // State says in a few words how a subscription is.
@@ -93,6 +100,7 @@ func Of(s *store.Subscription, quarantine []store.Quarantined, now time.Time) St
 	}
 	if s.LastError != "" {
 		st.LastErrorAt = known(s.LastErrorAt)
+		st.Refused = strings.HasPrefix(s.LastError, client.CheckpointRefused)
 	}
 	switch {
 	case s.Staging != nil && s.State == nil:
@@ -117,18 +125,8 @@ func Of(s *store.Subscription, quarantine []store.Quarantined, now time.Time) St
 		if ahead := s.State.Mark.Updated.Sub(now); ahead > maxAhead {
 			st.Ahead = ahead.Seconds()
 		}
-		if st.InStep = st.LastCheck; s.LastError != "" {
-			st.InStep = st.Mark
-		}
-		// What a replica has is as old as its own last round, by the clock of the origin.
-		if at := s.Checked; s.FragmentsFeed != s.Authority() && !at.IsZero() && st.InStep != nil && at.Before(*st.InStep) {
-			st.InStep, st.fromReplica = &at, true
-		}
-		for i := range quarantine {
-			if at := quarantine[i].Updated; st.InStep != nil && at.Before(*st.InStep) {
-				st.InStep = &at
-			}
-		}
+		at, byReplica := s.LastInStep(quarantine)
+		st.InStep, st.fromReplica = known(at), byReplica
 		st.lagAt(now)
 	}
 	return st
@@ -166,16 +164,33 @@ type Store interface {
 	Quarantine(ctx context.Context, name string) ([]store.Quarantined, error)
 	Rejections(ctx context.Context, name string) ([]store.Rejected, error)
 	CountTopics(ctx context.Context, name, prefix string) (int, error)
+	Samples(ctx context.Context, name string) ([]store.Sample, error)
+}
+
+// AddHistory adds the history of the last day to subscriptions.
+func AddHistory(ctx context.Context, db Store, list []Status) (err error) {
+	for i := range list {
+		if list[i].History, err = db.Samples(ctx, list[i].Name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // All returns the status of each subscription by name.
-func All(ctx context.Context, db Store, now time.Time) ([]Status, error) {
+func All(ctx context.Context, db Store, now time.Time) ([]Status, error) { return Named(ctx, db, now) }
+
+// Named returns the status of those subscriptions that have one of the names, or of all where none is given.
+func Named(ctx context.Context, db Store, now time.Time, names ...string) ([]Status, error) {
 	all, err := db.Subscriptions(ctx)
 	if err != nil {
 		return nil, err
 	}
 	list := []Status{}
 	for i := range all {
+		if len(names) > 0 && !slices.Contains(names, all[i].Name) {
+			continue
+		}
 		quarantine, err := db.Quarantine(ctx, all[i].Name)
 		if err != nil {
 			return nil, err

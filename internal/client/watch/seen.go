@@ -8,29 +8,15 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/status"
 )
-
-// Seen is what a watcher has seen of a source since it was started.
-type Seen struct {
-	Running  bool             `json:"running"`             // a round is under way
-	Progress *client.Progress `json:"progress,omitempty"`  // of it
-	Next     time.Time        `json:"nextRound,omitzero"`  // when none is
-	Took     float64          `json:"lastRoundSeconds"`    // the last one that ended
-	Rounds   int64            `json:"rounds"`              // that ended, those that failed among them
-	Failures int64            `json:"failedRounds"`        // rounds that failed
-	InARow   int64            `json:"failedRoundsInARow"`  // the last ones
-	Entries  int64            `json:"entriesSinceStart"`   // that the mark moved over
-	Applied  int64            `json:"fragmentsSinceStart"` // applied for them
-	Repaired int64            `json:"repaired"`            // topics that differed from the source
-	Fetched  int64            `json:"bytesSinceStart"`     // of the bodies of answers, unpacked where the transport unpacks
-}
 
 // seen gathers it.
 type seen struct {
 	fetched atomic.Int64
 
 	mu      sync.Mutex
-	s       Seen
+	s       status.Seen
 	started time.Time
 	cancel  func()    // of the round that is under way, or of the last one
 	ok      time.Time // when the last round that did not fail ended
@@ -87,7 +73,7 @@ func (s *seen) progress(p client.Progress) {
 	}
 }
 
-func (s *seen) all() Seen {
+func (s *seen) all() status.Seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.s

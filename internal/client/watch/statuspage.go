@@ -2,10 +2,8 @@ package watch
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"mime"
 	"net/http"
 	"strconv"
@@ -16,29 +14,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/tmshare/tmshare/internal/client/nodepages"
 	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/layout"
 )
 
-//go:embed statuspage.html
-var statusPageHTML string
-
-var statusPage = template.Must(template.New("status").Funcs(template.FuncMap{
-	"at": func(t *time.Time) string {
-		if t == nil {
-			return "never"
-		}
-		return t.UTC().Format("2006-01-02 15:04:05Z")
-	},
-	"seconds": func(s *float64) string {
-		if s == nil {
-			return "?"
-		}
-		return time.Duration(*s * float64(time.Second)).Round(time.Second).String()
-	},
-	"time": func(t time.Time) string { return t.UTC().Format("15:04:05Z") },
-}).Parse(statusPageHTML))
-
-// Handler answers GET requests: /status, a page for people and JSON for
+// Handler answers GET requests: /status and /node.html, a page for people, with a page of each subscription, the former as JSON for
 // programs that ask for it, /status.json, /node.json, /healthz, /readyz and /metrics.
 func (w *Watcher) Handler() http.Handler {
 	registry := prometheus.NewRegistry()
@@ -58,22 +39,66 @@ func (w *Watcher) Handler() http.Handler {
 	return plain(routes.ServeHTTP)
 }
 
-// AddStatus adds /status, /status.json and /node.json to routes. They are for whoever may see all that the node
+// AddStatus adds /status, /status.json and /node.json to routes, and the pages of the node. They are for whoever may see all that the node
 // publishes and follows.
 func (w *Watcher) AddStatus(routes *http.ServeMux) {
+	site := w.Site()
+	site.Add(routes)
 	routes.Handle("GET /status", plain(func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Vary", "Accept")
-		w.serveStatus(r.Context(), rw, wantsJSON(r.Header.Values("Accept")))
-	}))
-	routes.Handle("GET /status.json", plain(func(rw http.ResponseWriter, r *http.Request) { w.serveStatus(r.Context(), rw, true) }))
-	routes.Handle("GET /node.json", plain(func(rw http.ResponseWriter, r *http.Request) {
-		n, err := status.OfNode(r.Context(), w.Store, w.client.Now())
-		if err != nil {
-			w.unreadable(rw, err)
+		if wantsJSON(r.Header.Values("Accept")) {
+			w.serveStatus(r.Context(), rw)
 			return
 		}
-		writeJSON(rw, n)
+		site.ServeNode(rw, r)
 	}))
+	routes.Handle("GET /status.json", plain(func(rw http.ResponseWriter, r *http.Request) { w.serveStatus(r.Context(), rw) }))
+}
+
+// Site returns the pages of the node.
+func (w *Watcher) Site() *nodepages.Site {
+	return &nodepages.Site{
+		Source:   &nodepages.Stored{DB: w.Store, Now: w.client.Now, Watched: w.watched},
+		Programs: []layout.Link{{Title: "status.json", URL: "/status.json"}, {Title: "node.json", URL: "/node.json"}, {Title: "metrics", URL: "/metrics"}},
+		Logger:   w.client.Logger, Now: w.client.Now,
+	}
+}
+
+// Actions returns what can be done about what is in quarantine.
+func (w *Watcher) Actions() nodepages.Actions { return actions{w} }
+
+type actions struct{ w *Watcher }
+
+// Retry implements [nodepages.Actions].
+func (a actions) Retry(ctx context.Context, name string, topics ...string) error {
+	_, err := a.w.client.Retry(ctx, name, topics...)
+	return shown(err)
+}
+
+// Forget implements [nodepages.Actions].
+func (a actions) Forget(ctx context.Context, name string, topics ...string) error {
+	_, err := a.w.client.Forget(ctx, name, topics...)
+	return shown(err)
+}
+
+// shown is an error that a page shows.
+func shown(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &nodepages.Problem{Status: http.StatusConflict, Text: err.Error()}
+}
+
+// watched returns what was seen of a subscription, nil where it is none of those that are followed, and when its last good round ended.
+func (w *Watcher) watched(name string) (*status.Seen, time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.followers[name]
+	if f == nil {
+		return nil, time.Time{}
+	}
+	seen := f.all()
+	return &seen, f.inStep()
 }
 
 // plain lets h answer with what is as of now, and is what it says it is.
@@ -97,26 +122,13 @@ func writeJSON(rw http.ResponseWriter, value any) {
 	_ = e.Encode(value) // who is gone need not know
 }
 
-func (w *Watcher) serveStatus(ctx context.Context, rw http.ResponseWriter, asJSON bool) {
+func (w *Watcher) serveStatus(ctx context.Context, rw http.ResponseWriter) {
 	all, err := w.Status(ctx)
 	if err != nil {
 		w.unreadable(rw, err)
 		return
 	}
-	if asJSON {
-		writeJSON(rw, all)
-		return
-	}
-	n, err := status.OfNode(ctx, w.Store, w.client.Now())
-	if err != nil {
-		w.unreadable(rw, err)
-		return
-	}
-	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
-	rw.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-	if err := statusPage.Execute(rw, map[string]any{"Sources": all, "Node": n, "Now": w.client.Now()}); err != nil {
-		w.client.Logger.Debug("the status page was not written", "error", err)
-	}
+	writeJSON(rw, all)
 }
 
 // wantsJSON reports whether JSON is asked for before HTML.

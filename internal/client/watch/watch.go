@@ -14,13 +14,14 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/nodepages"
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
 // Options say how a [Watcher] works. Store is required.
 type Options struct {
-	Store status.NodeStore // the one of the client
+	Store nodepages.DB // the one of the client
 
 	// Names are the subscriptions to watch; none means all, also those to come.
 	Names []string
@@ -325,7 +326,7 @@ func (w *Watcher) wait(waits *backoff.ExponentialBackOff, err error) time.Durati
 // it was started.
 type Status struct {
 	status.Status
-	Seen
+	status.Seen
 	Watched bool `json:"watched"` // false: it is none of those named
 }
 
@@ -351,4 +352,4 @@ func (w *Watcher) Status(ctx context.Context) ([]Status, error) {
 	return list, nil
 }
 
-var _ status.NodeStore = (*store.DB)(nil)
+var _ nodepages.DB = (*store.DB)(nil)

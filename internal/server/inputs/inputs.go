@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/layout"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -46,6 +47,37 @@ func Links(ctx context.Context, db Store, c *store.Collection, own func(*store.C
 			in.URL = own(&store.Collection{Name: in.Name})
 		}
 		links = append(links, feeds.Link{Rel: feeds.RelDerivedFrom, Type: feeds.MediaTypeAtom, Href: in.URL})
+	}
+	return links, nil
+}
+
+// Origins returns links to what a collection is made of: of a replica to its origin, of a derived one to its inputs, named as they are
+// here. page is the page of a collection of this server, "" where it must not be so much as named.
+func Origins(ctx context.Context, db Store, c *store.Collection, page func(*store.Collection) string) ([]layout.Link, error) {
+	if c.Replica != nil {
+		return []layout.Link{layout.LinkTo(c.Replica.Origin)}, nil
+	}
+	if len(c.DerivedFrom) == 0 {
+		return nil, nil
+	}
+	followed, err := db.Subscriptions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	published, err := db.Collections(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var links []layout.Link
+	for _, in := range store.InputsOf(c, published, followed) {
+		switch to := page(&store.Collection{Name: in.Name}); {
+		case in.URL != "":
+			links = append(links, layout.LinkTo(in.URL))
+		case to != "" && in.Missing != "":
+			links = append(links, layout.Link{Title: in.Name})
+		case to != "":
+			links = append(links, layout.Link{Title: in.Name, URL: to})
+		}
 	}
 	return links, nil
 }

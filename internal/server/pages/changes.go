@@ -2,6 +2,7 @@ package pages
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -22,26 +23,30 @@ type change struct {
 	Kind         string
 	Updated      time.Time
 	Author, Note string
+	Then         string // page of the topic after the change, "" where it was gone
 	Forms        []link
 }
 
 func (p *Pages) changeOf(c *store.Collection, e *store.Entry) change {
 	made := change{
 		link: link{e.Label(), p.URLs.Fragment(c, e) + Ending}, Topic: p.URLs.Topic(c, e.Describes()) + Ending, SI: addressOf(string(e.TopicSI)),
-		Kind: "added", Updated: e.Updated, Author: e.Author, Note: e.Note,
+		Kind: wordAdded, Updated: e.Updated, Author: e.Author, Note: e.Note,
 	}
 	switch {
 	case e.Deleted:
-		made.Kind = "deleted"
+		made.Kind = wordDeleted
 	case e.Topic != "":
-		made.Kind = "goes on under another identifier"
+		made.Kind = wordMoved
 	case e.Modified:
-		made.Kind = "changed"
+		made.Kind = wordChanged
+	}
+	if e.Lives() {
+		made.Then = p.URLs.Topic(c, e.TopicSI) + Ending + "?at=" + feeds.FormatTime(e.Updated)
 	}
 	for _, form := range store.Forms {
-		made.Forms = append(made.Forms, link{"XTM " + string(form), p.URLs.Fragment(c, e) + formats.Stored(form).URLEnding})
+		made.Forms = append(made.Forms, link{wordXTM + string(form), p.URLs.Fragment(c, e) + formats.Stored(form).URLEnding})
 	}
-	made.Forms = append(made.Forms, link{"Atom", p.URLs.Fragment(c, e) + ".atom"})
+	made.Forms = append(made.Forms, link{wordAtom, p.URLs.Fragment(c, e) + ".atom"})
 	return made
 }
 
@@ -95,7 +100,7 @@ func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) e
 		if upTo > v.Horizon+most {
 			older = "?before=" + strconv.FormatUint(upTo-most+1, 10)
 		}
-		return &page{Title: "Changes", Path: p.trail(c), Of: struct {
+		return &page{Title: wordChanges, Path: p.trail(c), Of: struct {
 			Changes []change
 			Older   string
 			Newest  string // "" on the first page
@@ -103,6 +108,33 @@ func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) e
 			Feed    string
 		}{all, older, newestOf(r), older == "" && v.Horizon > 0, p.URLs.Fragments(c)}}, err
 	})
+}
+
+// Document leads from the page of an archive document of the feed to the page of its changes.
+func (p *Pages) Document(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	n, err := strconv.ParseUint(web.Var(r, "n"), 10, 63)
+	c := &v.Collection
+	if err != nil || n == 0 || n > c.OpenDocument() {
+		return web.Problemf(http.StatusNotFound, "the feed has the documents 1 to %d", c.OpenDocument())
+	}
+	first, size := c.Document(n)
+	w.Header().Set("Cache-Control", "no-cache")
+	http.Redirect(w, r, p.URLs.Fragments(c)+Ending+"?before="+strconv.FormatUint(first+size, 10), http.StatusSeeOther)
+	return nil
+}
+
+// History leads from the page of a history to that of the changes, or, with ?si=, to that of the topic, which has its own.
+func (p *Pages) History(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	if r.URL.Query().Has("si") {
+		return p.Find(w, r, v)
+	}
+	to := p.URLs.Fragments(&v.Collection) + Ending
+	if before := r.URL.Query().Get("before"); before != "" {
+		to += "?" + url.Values{"before": {before}}.Encode()
+	}
+	w.Header().Set("Cache-Control", "no-cache")
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
 }
 
 // newestOf leads from a page of older changes to the first one.
@@ -129,11 +161,7 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 		of := struct {
 			change
 			said
-			Then string // page of the topic after the change, "" where it was gone
-		}{p.changeOf(c, e), words, ""}
-		if e.Lives() {
-			of.Then = p.URLs.Topic(c, e.TopicSI) + Ending + "?at=" + feeds.FormatTime(e.Updated)
-		}
-		return &page{Title: e.Label(), Path: p.trail(c, link{"Changes", p.URLs.Fragments(c) + Ending}), Of: of}, err
+		}{p.changeOf(c, e), words}
+		return &page{Title: e.Label(), Path: p.trail(c, link{wordChanges, p.URLs.Fragments(c) + Ending}), Of: of}, err
 	})
 }

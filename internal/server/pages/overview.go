@@ -37,18 +37,20 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 			maps[i].Problem = condition + ": " + advice[c.Name]
 		}
 	}
-	return p.writeEachTime(w, r, "overview", &page{Title: "Topic maps", Of: struct {
-		Maps                    []listed
-		Feed, SourceDescription string
-	}{maps, p.URLs.Overview(), p.SourceDescription}})
+	return p.writeEachTime(w, r, "overview", &page{Title: wordMaps, Of: struct {
+		Maps                            []listed
+		Feed, SourceDescription, SignIn string
+		SignedIn                        bool
+		Node                            string // page of it; "": who asks may not see it
+	}{maps, p.URLs.Overview(), p.SourceDescription, p.SignIn, p.signedIn(r), p.Node(r)}})
 }
 
 func kindOf(c *store.Collection) string {
 	switch {
 	case c.Replica != nil:
-		return "replica"
+		return wordReplica
 	case len(c.DerivedFrom) > 0:
-		return "derived"
+		return wordDerived
 	}
 	return ""
 }
@@ -63,54 +65,6 @@ const (
 func (p *Pages) About(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	http.Redirect(w, r, p.URLs.Map(&v.Collection)+Ending, http.StatusMovedPermanently)
 	return nil
-}
-
-// Map answers with the page of a map.
-func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error {
-	c := &v.Collection
-	changes, err := p.changes(v, v.Head, newest)
-	if err != nil {
-		return err
-	}
-	snapshots, err := v.Snapshots()
-	if err != nil {
-		return err
-	}
-	type snapshot struct {
-		link
-		Updated time.Time
-	}
-	var taken []snapshot
-	for i := range snapshots[:min(len(snapshots), 5)] {
-		s := &snapshots[i]
-		taken = append(taken, snapshot{link{s.ID.String(), p.URLs.Snapshot(c, s.ID)}, s.Updated})
-	}
-	return p.writeEachTime(w, r, "map", &page{Title: titleOf(c), Path: p.trail(nil), Of: struct {
-		listed
-		SP, Feed, Types, Changes, Current, Find string
-		CapabilityList                          string // "": none
-		Newest                                  []change
-		Snapshots                               []snapshot
-	}{
-		listed{link{titleOf(c), p.URLs.Map(c)}, c.Summary, c.Topics, c.Updated, kindOf(c), ""},
-		c.SP, p.URLs.Map(c), p.URLs.Map(c) + "/types" + Ending, p.URLs.Fragments(c) + Ending, p.URLs.Current(c), p.URLs.Map(c) + "/topics" + Ending,
-		p.CapabilityList(c), changes, taken,
-	}})
-}
-
-// class is a topic with instances.
-type class struct {
-	link
-	Instances int
-}
-
-// Types answers with the page of the classes of a map.
-func (p *Pages) Types(w http.ResponseWriter, r *http.Request, v *store.View) error {
-	c := &v.Collection
-	return p.write(w, r, c, "types", func() (*page, error) {
-		all, err := p.classes(v)
-		return &page{Title: "Types", Path: p.trail(c), Of: all}, err
-	})
 }
 
 // Minted leads from an identifier that a server gave to a topic to that topic.

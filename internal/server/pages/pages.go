@@ -8,9 +8,12 @@ import (
 	"embed"
 	"html/template"
 	"io"
+	"io/fs"
 	"net/http"
+	"path"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/layout"
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -20,7 +23,7 @@ import (
 const Ending = ".html"
 
 // MediaType is that of pages.
-const MediaType = "text/html; charset=utf-8"
+const MediaType = layout.MediaType
 
 // Pages answers with pages. It is safe for concurrent use.
 type Pages struct {
@@ -38,6 +41,19 @@ type Pages struct {
 	// Conditions says of collections that are derived what is in their way, and what to do about it.
 	Conditions func(context.Context) (conditions, advice map[string]string, err error)
 
+	// Node returns the address of the page of the node, "" for those who may not see it.
+	Node func(*http.Request) string
+
+	// Origins returns links to what a collection is derived from, or a replica of.
+	Origins func(*http.Request, *store.Collection) ([]layout.Link, error)
+
+	// MayEdit reports whether a request may use the forms, and SignIn is the URL of the page to sign in; nil and "": nobody may, there is none.
+	MayEdit func(*http.Request) bool
+	SignIn  string
+
+	// SignedIn reports whether a request is one of somebody who has signed in; nil: nobody can.
+	SignedIn func(*http.Request) bool
+
 	// Tag returns a tag for what is made of a state of a collection in answer to a request.
 	Tag func(*http.Request, *store.Collection) string
 }
@@ -45,40 +61,56 @@ type Pages struct {
 //go:embed templates/*.html
 var sources embed.FS
 
-//go:embed style.css
-var style []byte
-
 // templates are the pages by their names. Each is within the layout.
 var templates = func() map[string]*template.Template {
 	all := map[string]*template.Template{}
-	for _, name := range []string{"overview", "map", "types", "topic", "gone", "changes", "change"} {
-		all[name] = template.Must(template.New("layout.html").Funcs(template.FuncMap{"time": timeOf, "short": short}).
-			ParseFS(sources, "templates/layout.html", "templates/parts.html", "templates/"+name+".html"))
+	files, err := fs.Glob(sources, "templates/*.html")
+	if err != nil {
+		panic(err)
+	}
+	const parts, ofForms = "templates/parts.html", "templates/formparts.html"
+	for _, file := range files {
+		if file != parts && file != ofForms {
+			name := strings.TrimSuffix(path.Base(file), ".html")
+			all[name] = layout.Parse(sources, template.FuncMap{"time": timeOf, "short": short, "bars": barsPlot, "line": linePlot}, parts, ofForms, file)
+		}
 	}
 	return all
 }()
 
 // page is what all pages have.
 type page struct {
-	Title string
-	Path  []link // from the overview to here
-	Style string
-	Of    any // what the page is about
+	Title  string
+	Path   []link // from the overview to here
+	Style  string
+	Search *searchField // nil: the page is of no map
+	Of     any          // what the page is about
 }
 
 // link leads to a page.
-type link struct{ Title, URL string }
+type link layout.Link
 
-// Policy is the content security policy of pages (W3C CSP 3): they have no scripts, and load nothing but the style sheet.
-const Policy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+// Policy is the content security policy of pages.
+const Policy = layout.Policy
 
 // write answers with a page that is made of a state of a collection, if the client does not have it.
 func (p *Pages) write(w http.ResponseWriter, r *http.Request, c *store.Collection, name string, of func() (*page, error)) error {
+	return p.writeTagged(w, r, c, p.Tag(r, c), name, of)
+}
+
+// writeTagged answers with a page of a collection, if the client does not have the one with the tag.
+func (p *Pages) writeTagged(w http.ResponseWriter, r *http.Request, c *store.Collection, tag, name string, of func() (*page, error)) error {
 	head(w)
-	return p.Answers.WriteBytes(w, r, p.Tag(r, c), "no-cache", func() ([]byte, error) {
+	if p.edits(r) {
+		tag += "-edit" // there are links to forms on it
+	}
+	return p.Answers.WriteBytes(w, r, tag, "no-cache", func() ([]byte, error) {
 		made, err := of()
 		if err != nil {
 			return nil, err
+		}
+		if made.Search == nil {
+			made.Search = p.searchField(c, "")
 		}
 		var b bytes.Buffer
 		err = p.execute(&b, name, made)
@@ -93,12 +125,8 @@ func (p *Pages) writeEachTime(w http.ResponseWriter, r *http.Request, name strin
 }
 
 func head(w http.ResponseWriter) {
-	h := w.Header()
-	h.Set("Content-Type", MediaType)
-	h.Set("Content-Security-Policy", Policy)
-	h.Set("Referrer-Policy", "same-origin")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Vary", "Accept-Encoding")
+	layout.SetHeaders(w.Header())
+	w.Header().Set("Vary", "Accept-Encoding")
 }
 
 func (p *Pages) execute(w io.Writer, name string, made *page) error {
@@ -106,18 +134,15 @@ func (p *Pages) execute(w io.Writer, name string, made *page) error {
 	return templates[name].Execute(w, made)
 }
 
-func (p *Pages) styleURL() string { return string(p.URLs) + "/pages/" + styleName }
-
-// styleName changes with the style sheet, so that caches may keep it for good.
-var styleName = "style-" + web.Digest(style)[:12] + ".css"
+func (p *Pages) styleURL() string { return string(p.URLs) + "/pages/" + layout.StyleName }
 
 // Style answers with the style sheet.
 func (p *Pages) Style(w http.ResponseWriter, r *http.Request) error {
-	if web.Var(r, "name") != styleName {
+	if web.Var(r, "name") != layout.StyleName {
 		return web.Problemf(http.StatusNotFound, "there is no such style sheet; reload the page")
 	}
-	return p.Answers.WriteSmall(w, r, "text/css; charset=utf-8", "public, max-age=31536000, immutable", func(w io.Writer) error {
-		_, err := w.Write(style)
+	return p.Answers.WriteSmall(w, r, "text/css; charset=utf-8", layout.StyleCaching, func(w io.Writer) error {
+		_, err := w.Write(layout.Style)
 		return err
 	})
 }
@@ -155,7 +180,8 @@ func forReaders(r *http.Request) bool {
 // Beside makes a handler that leads browsers from the address of a feed or a resource to its page, and answers all others by h.
 func (p *Pages) Beside(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if !forPeople(r) || strings.HasSuffix(r.URL.Path, Ending) {
+		web.RecorderOf(r).Varies = navigation // a cache must not give a browser what it has for programs
+		if !ForPeople(r) || strings.HasSuffix(r.URL.Path, Ending) {
 			return h(w, r)
 		}
 		to := string(p.URLs) + r.URL.EscapedPath() + Ending
@@ -168,17 +194,20 @@ func (p *Pages) Beside(h web.Handler) web.Handler {
 	}
 }
 
-// forPeople reports whether a request is that of a browser in which somebody goes to a page. Accept alone does not tell: Java's
+// navigation names the headers of a navigation.
+const navigation = "Sec-Fetch-Mode, Upgrade-Insecure-Requests"
+
+// ForPeople reports whether a request is that of a browser in which somebody goes to a page. Accept alone does not tell: Java's
 // HttpURLConnection asks for HTML by default, and crawlers ask for what browsers do. Only browsers send the headers of a navigation: by
 // HTTPS and to this machine the first one (W3C Fetch Metadata, Sec-Fetch-Mode), else the other.
-func forPeople(r *http.Request) bool {
+func ForPeople(r *http.Request) bool {
 	navigates := r.Header.Get("Sec-Fetch-Mode") == "navigate" || r.Header.Get("Upgrade-Insecure-Requests") == "1"
 	return navigates && strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html")
 }
 
 // trail is the path from the overview to a page of a collection.
 func (p *Pages) trail(c *store.Collection, more ...link) []link {
-	all := []link{{"Topic maps", p.URLs.Overview() + Ending}}
+	all := []link{{wordMaps, p.URLs.Overview() + Ending}}
 	if c != nil {
 		all = append(all, link{titleOf(c), p.URLs.Map(c) + Ending})
 	}

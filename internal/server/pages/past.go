@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
@@ -19,6 +20,9 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 	t, err := history.ParseTime(strings.TrimSuffix(strings.TrimSpace(at), " UTC")) // as pages show times
 	if err != nil {
 		return web.Problemf(http.StatusBadRequest, "?at= cannot be read: %s", err)
+	}
+	if now := time.Now().UTC(); t.After(now) {
+		t = now // nobody knows more
 	}
 	moment, err := history.At(v, t)
 	if err != nil {
@@ -47,8 +51,10 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 	}
 	return p.write(w, r, c, "topic", func() (*page, error) {
 		of, err := d.topic(was.Topic)
-		of.At, of.Now = &t, now
-		return &page{Title: valueOf(was.Topic.Title()).Text, Path: p.trail(c, link{d.called(was.Topic), now}), Of: of}, err
+		if err == nil {
+			of.At, of.Now, of.Picture = &t, now, pictureOf(Called(was.Topic), of)
+		}
+		return &page{Title: Called(was.Topic), Path: p.trail(c, link{Called(was.Topic), now}), Of: of}, err
 	})
 }
 

@@ -92,6 +92,9 @@ func (d *describer) association(of *topic, self fragment.Ref, a *fragment.Associ
 	if shown.Scope, err = d.links(a.Scope); err != nil {
 		return err
 	}
+	if shown.About, err = d.reifier(a.Reifier); err != nil {
+		return err
+	}
 	of.Associations[at].Items = append(of.Associations[at].Items, shown)
 	return nil
 }
@@ -110,7 +113,7 @@ func (d *describer) first(of *topic, part fragment.Part, self fragment.Ref) iter
 		n, last := 0, fragment.AssociationKey{}
 		for a, err := range d.associations(self, part, after) {
 			if n == most {
-				of.Next = append(of.Next, link{"More " + parts[part], d.query(parts[part], hex.EncodeToString(last[:]))})
+				of.Next = append(of.Next, link{parts[part], d.query(parts[part], hex.EncodeToString(last[:]))})
 				return
 			}
 			if err == nil {

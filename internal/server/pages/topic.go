@@ -29,7 +29,9 @@ type topic struct {
 	More               []string // what there is more of than any page shows
 	Next               []link   // pages with more associations
 	History            []change // the newest first
+	Picture            *picture // nil: it has no neighbours
 
+	Edit  string     // the form to edit it; "": who asks may not
 	At    *time.Time // nil: now
 	Now   string     // page of the topic as it is
 	Forms []link
@@ -43,6 +45,7 @@ type name struct {
 	Type     *link // nil: the default one
 	Scope    []link
 	Variants []variant
+	About    *link // the topic that reifies it (ISO 13250-2 §5.1); so below
 }
 
 type variant struct {
@@ -61,6 +64,7 @@ type occurrence struct {
 	URL      string // where a locator leads to
 	Datatype string // "": a string or a locator
 	Scope    []link
+	About    *link
 }
 
 // associations are those of a type in which the topic plays the same role.
@@ -72,6 +76,7 @@ type associations struct {
 type association struct {
 	Others []role
 	Scope  []link
+	About  *link
 }
 
 type role struct{ Type, Player link }
@@ -132,8 +137,10 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		if err != nil {
 			return nil, err
 		}
+		of.Picture = pictureOf(Called(t), of)
+		of.Edit = p.toEdit(r, c, p.URLs.Topic(c, last.TopicSI)+"/edit")
 		of.History, err = p.history(v, last)
-		return &page{Title: valueOf(t.Title()).Text, Path: p.trail(c), Of: of}, err
+		return &page{Title: Called(t), Path: p.trail(c), Of: of}, err
 	})
 }
 
@@ -173,10 +180,10 @@ func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 		query = "?at=" + url.QueryEscape(d.at)
 	}
 	for _, form := range store.Forms {
-		of.Forms = append(of.Forms, link{"XTM " + string(form), topic + formats.Stored(form).URLEnding + query})
+		of.Forms = append(of.Forms, link{wordXTM + string(form), topic + formats.Stored(form).URLEnding + query})
 	}
 	if d.past == nil {
-		of.Forms = append(of.Forms, link{"Atom", topic + ".atom"})
+		of.Forms = append(of.Forms, link{wordAtom, topic + ".atom"})
 	}
 	if d.after == nil {
 		if err := d.statements(of, t); err != nil {
@@ -197,6 +204,9 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 				return err
 			}
 			shown.Type = &l
+		}
+		if shown.About, err = d.reifier(n.Reifier); err != nil {
+			return err
 		}
 		if shown.Scope, err = d.links(n.Scope); err != nil {
 			return err
@@ -232,6 +242,9 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 		if shown.Scope, err = d.links(o.Scope); err != nil {
 			return err
 		}
+		if shown.About, err = d.reifier(o.Reifier); err != nil {
+			return err
+		}
 		group := &of.Occurrences[len(of.Occurrences)-1]
 		group.Items = append(group.Items, shown)
 	}
@@ -264,15 +277,19 @@ func (d *describer) link(ref fragment.Ref) (link, error) {
 	}
 	t, err := d.v.Source().Topic(ref)
 	if t != nil && t.Title() != string(t.TopicSI()) {
-		l.Title = d.called(t)
+		l.Title = Called(t)
 	}
 	d.titles[ref] = l
 	return l, err
 }
 
-// called returns what a topic is called in a link.
-func (d *describer) called(t *fragment.Topic) string {
-	return (&store.Entry{Title: t.Title()}).Label()
+// reifier leads to the topic that reifies a statement; nil: none does.
+func (d *describer) reifier(ref fragment.Ref) (*link, error) {
+	if ref == "" {
+		return nil, nil
+	}
+	l, err := d.link(ref)
+	return &l, err
 }
 
 func (d *describer) links(refs []fragment.Ref) (all []link, err error) {
@@ -283,26 +300,6 @@ func (d *describer) links(refs []fragment.Ref) (all []link, err error) {
 		}
 		all = append(all, l)
 	}
-	return all, nil
-}
-
-// classes returns the topics of a view that have instances, those with most of them first.
-func (p *Pages) classes(v *store.View) ([]class, error) {
-	d := describer{Pages: p, v: v, titles: map[fragment.Ref]link{}}
-	var all []class
-	for c, err := range v.State().Classes() {
-		if err != nil {
-			return nil, err
-		}
-		l, err := d.link(c.TopicSI)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, class{l, c.Instances})
-	}
-	slices.SortStableFunc(all, func(a, b class) int {
-		return cmp.Or(cmp.Compare(b.Instances, a.Instances), cmp.Compare(a.Title, b.Title))
-	})
 	return all, nil
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Problem is an answer that says what is wrong (RFC 9457, Problem Details for
-// HTTP APIs). Programs get it as JSON, people as text. A struct that embeds it has further members.
+// HTTP APIs). Programs get it as JSON, people as text or as a page. A struct that embeds it has further members.
 type Problem struct {
 	Title     string   `json:"title"`
 	Status    int      `json:"status"`
@@ -51,6 +51,9 @@ func (f *Front) writeProblem(w http.ResponseWriter, r *http.Request, answer Desc
 		h.Set("Retry-After", strconv.Itoa(int(p.RetryAfter.Seconds())))
 	}
 	p.RequestID = RecorderOf(r).id
+	if f.ShowProblem != nil && f.ShowProblem(w, r, p) {
+		return
+	}
 	if !wantsText(r) {
 		h.Set("Content-Type", "application/problem+json")
 		w.WriteHeader(p.Status)

@@ -27,6 +27,7 @@ type Recorder struct {
 	route   string            // template of the URL, "" where there is no such URL
 	vars    map[string]string // what stands in the URL for the variables of the route; nil: the request has them
 	Private bool              // the answer depends on who asks
+	Varies  string            // headers on which it depends beside those that it names, as in Vary
 	Waited  time.Duration     // for something to answer with, as the request wished
 	Settled time.Time         // when what the answer shows was last changed; zero: too recently to say
 
@@ -83,6 +84,9 @@ func (x *Recorder) WriteHeader(status int) {
 	if x.Private {
 		keepPrivate(x.Header())
 	}
+	if x.Varies != "" {
+		x.Header().Add("Vary", x.Varies)
+	}
 	if x.body != nil && !x.body.ended {
 		// net/http reads some of what the handler has left before the answer goes
 		// out: as long as the client is waited for, the answer must be able to wait.
@@ -101,7 +105,7 @@ func (x *Recorder) WriteHeader(status int) {
 // §5.2.2.7, private).
 func keepPrivate(h http.Header) {
 	if !strings.Contains(strings.Join(h.Values("Vary"), ","), "Authorization") {
-		h.Add("Vary", "Authorization")
+		h.Add("Vary", "Authorization, Cookie")
 	}
 	switch cache := h.Get("Cache-Control"); {
 	case strings.Contains(cache, "public"):

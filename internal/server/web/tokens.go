@@ -1,6 +1,7 @@
 package web
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
@@ -9,18 +10,26 @@ import (
 
 // Tokens are the SHA-256 sums of bearer tokens: of one length, so that comparing
 // them says nothing about them.
-type Tokens []token
+type Tokens []Token
 
-type token struct {
+// Token is what is kept of a bearer token.
+type Token struct {
 	sum  [sha256.Size]byte
-	name string
+	Name string // of who has it; "": not known
+}
+
+// Key returns a key that only those can make who have the token. Other purposes have other keys.
+func (t *Token) Key(purpose string) []byte {
+	mac := hmac.New(sha256.New, t.sum[:])
+	mac.Write([]byte(purpose))
+	return mac.Sum(nil)
 }
 
 // NewTokens returns the sums of tokens. names are those of some tokens.
 func NewTokens(plain []string, names map[string]string) Tokens {
 	var all Tokens
 	for _, t := range plain {
-		all = append(all, token{sha256.Sum256([]byte(t)), names[t]})
+		all = append(all, Token{sha256.Sum256([]byte(t)), names[t]})
 	}
 	return all
 }
@@ -32,20 +41,29 @@ func (t Tokens) Holds(r *http.Request) bool { return t.find(r) != nil }
 // NameOf returns the name of the token of the request; "" where it has none, or is not one of t.
 func (t Tokens) NameOf(r *http.Request) string {
 	if found := t.find(r); found != nil {
-		return found.name
+		return found.Name
 	}
 	return ""
 }
 
-func (t Tokens) find(r *http.Request) *token {
+func (t Tokens) find(r *http.Request) *Token {
 	plain, ok := bearer(r)
 	if !ok {
 		return nil
 	}
-	given := sha256.Sum256([]byte(plain))
+	return t.Find(plain)
+}
+
+// Find returns the one of t that a person or a program gives, nil where it is none of them.
+func (t Tokens) Find(plain string) *Token { return t.same(sha256.Sum256([]byte(plain))) }
+
+// Has reports whether a token is one of t. Nil is none.
+func (t Tokens) Has(one *Token) bool { return one != nil && t.same(one.sum) != nil }
+
+func (t Tokens) same(sum [sha256.Size]byte) *Token {
 	known := -1
 	for i := range t {
-		known = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(given[:], t[i].sum[:]), i, known)
+		known = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], t[i].sum[:]), i, known)
 	}
 	if known < 0 {
 		return nil

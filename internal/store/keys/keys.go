@@ -9,7 +9,7 @@ import (
 )
 
 // FormatVersion is the version of the layout. A store refuses a newer one.
-const FormatVersion = 4
+const FormatVersion = 5
 
 // The tables. A key is a table letter and what the table is sorted by. Numbers are
 // big-endian, so that they sort.
@@ -33,11 +33,13 @@ const (
 	TableHeld         = 'h' // source, record id → Held (JSON)
 	TableDescribed    = 'd' // source, TopicSI → record id
 	TableDigest       = 'p' // source, path → node of the tree of the state digest
+	TableWord         = 'W' // source, kind of row, rank, word, TopicSI → nothing, or more of them: the words by which topics are found (package words)
 	TableRejection    = 'x' // subscription, key of a claim → Rejection (JSON)
 	TableDerived      = 'u' // collection, kind of row, and more → what a derived collection still has to take from its inputs
 	TableInput        = 'v' // name of a source → numbers of the collections that are derived from it (JSON)
 	TableStagedLog    = 'w' // name → Collection (JSON): a replica whose log is being made
 	TableActivity     = 'y' // number → Activity (JSON)
+	TableSample       = 'z' // subscription, period of the day → Sample (JSON)
 	// j and J are those of the engine.
 )
 
@@ -45,7 +47,7 @@ const (
 // belongs to one.
 const (
 	RecordTables = "tilan"
-	SourceTables = RecordTables + "rqhdp"
+	SourceTables = RecordTables + "rqhdpW"
 )
 
 // Source names one generation of one source.

@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/extsort"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/words"
 )
 
 // derived are the rows of a source that follow from its records, in the order of their keys.
@@ -22,6 +23,7 @@ type derived struct {
 	mentions map[fragment.Ref]uint64 // that the sorter does not have yet
 	most     int                     // so many of them at a time
 	items    *statedigest.Set        // of the state digest
+	words    words.Collector
 }
 
 // maxSortMemory bounds the rows that are sorted in memory, in bytes.
@@ -34,7 +36,9 @@ const maxMentions = 50_000
 func newDerived(id keys.Source, file string, memory int) *derived {
 	sorter := extsort.Sorter{Path: file, Most: cmp.Or(memory, maxSortMemory)}
 	items := statedigest.NewSet(file+"-items", cmp.Or(memory, maxSortMemory)/4)
-	return &derived{id: id, sorter: sorter, items: items, mentions: map[fragment.Ref]uint64{}, most: maxMentions}
+	l := &derived{id: id, sorter: sorter, items: items, mentions: map[fragment.Ref]uint64{}, most: maxMentions}
+	l.words = words.Collector{ID: id, Add: l.sorter.Add}
+	return l
 }
 
 func (l *derived) close() error { return errors.Join(l.sorter.Close(), l.items.Close()) }
@@ -42,7 +46,7 @@ func (l *derived) close() error { return errors.Join(l.sorter.Close(), l.items.C
 // topic notes what follows from a topic, of which record is the stored form, besides the rows of its own.
 func (l *derived) topic(t *fragment.Topic, record []byte) error {
 	t.Mentions(l.count)
-	return errors.Join(l.boundMentions(), l.items.Add(topicEntry(t.TopicSI(), record)))
+	return errors.Join(l.boundMentions(), l.items.Add(topicEntry(t.TopicSI(), record)), l.words.Topic(t))
 }
 
 // association is topic for an association.
@@ -53,7 +57,7 @@ func (l *derived) association(a *fragment.Association, record []byte) error {
 
 // finish makes the rows that follow from all records together.
 func (l *derived) finish() error {
-	if err := l.addMentions(); err != nil {
+	if err := errors.Join(l.addMentions(), l.words.Close()); err != nil {
 		return err
 	}
 	return errors.Join(statedigest.Build(l.items.Entries(), func(path, row []byte) error {
@@ -89,7 +93,7 @@ func (l *derived) addMentions() error {
 	return nil
 }
 
-// combined iterates over the rows that are sorted. Those with one key are one: mentions of the
+// combined iterates over the rows that are sorted, those of words first. Those with one key are one: mentions of the
 // same topic are added up.
 func (l *derived) combined() iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {

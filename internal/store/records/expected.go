@@ -9,11 +9,12 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/store/words"
 )
 
 // derivedTables are the tables of which each row follows from the topics of a source and the
 // rows of associations with their first players, in the order of their letters.
-var derivedTables = []byte{keys.TableAssociation, keys.TableIdentifier, keys.TableLocator, keys.TableMentions, keys.TableDigest, keys.TableReified}
+var derivedTables = []byte{keys.TableWord, keys.TableAssociation, keys.TableIdentifier, keys.TableLocator, keys.TableMentions, keys.TableDigest, keys.TableReified}
 
 // Expected are the rows of a source that must be there besides its records, as these are.
 type Expected struct {
@@ -26,6 +27,7 @@ type Expected struct {
 // follows from these. Nothing follows from an association either of which no row can be read; see [Difference.Lost].
 func Expect(t *txn.Tx, id keys.Source, file string, memory int, damaged func(key []byte)) (*Expected, error) {
 	e := &Expected{rows: newDerived(id, file, memory)}
+	e.rows.words.Each = true
 	if err := errors.Join(e.topics(t, damaged), e.associations(t)); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -218,7 +220,7 @@ func wasRecord(r row) bool {
 	return a == nil
 }
 
-// Mend makes the rows as expected, in an update. It returns what was not.
+// Mend makes the rows as expected, in an update. It returns what was not. Where an entry of the index of words is not, that is made anew.
 func (e *Expected) Mend(t *txn.Tx) (all []Difference, err error) {
 	err = e.Differences(t, func(d Difference) error {
 		all = append(all, Difference{bytes.Clone(d.Key), bytes.Clone(d.Want), bytes.Clone(d.Have), d.Lost})
@@ -228,13 +230,43 @@ func (e *Expected) Mend(t *txn.Tx) (all []Difference, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if d := &all[i]; d.Want == nil {
+		switch d := &all[i]; {
+		case d.Key[0] == keys.TableWord:
+		case d.Want == nil:
 			err = t.Delete(d.Key)
-		} else {
+		default:
 			err = t.Put(d.Key, d.Want)
 		}
 	}
+	if err == nil && len(all) > 0 && all[0].Key[0] == keys.TableWord { // they come first
+		err = e.rewriteWords(t)
+	}
 	return all, err
+}
+
+// rewriteWords makes the index of words anew.
+func (e *Expected) rewriteWords(t *txn.Tx) error {
+	for r, err := range t.Scan(e.rows.id.Key(keys.TableWord), nil) {
+		if err == nil {
+			err = t.Delete(r.Key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	blocks := words.Blocks{ID: e.rows.id, Put: t.Put}
+	for r, err := range e.rows.sorter.Sorted() {
+		if err == nil && r.Key[0] != keys.TableWord {
+			break
+		}
+		if err == nil {
+			err = blocks.Add(r.Key, r.Value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return blocks.Close()
 }
 
 // MendDerived makes what follows from the records of a source as expected, in an update, where all records can be read.
@@ -281,7 +313,11 @@ func (d *Difference) Topic() string {
 func derivedRows(t *txn.Tx, id keys.Source) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		for _, table := range derivedTables {
-			for r, err := range t.Scan(id.Key(table), nil) {
+			rows := t.Scan(id.Key(table), nil)
+			if table == keys.TableWord {
+				rows = words.Stored(t, id)
+			}
+			for r, err := range rows {
 				if !yield(r, err) || err != nil {
 					return
 				}

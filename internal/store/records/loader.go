@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/words"
 )
 
 // Loader loads records into new generations of sources.
@@ -122,6 +123,7 @@ func (l *loading) put(key, value []byte) error {
 func (l *loading) store(ctx context.Context) error {
 	l.mentions = nil
 	stored := 0
+	blocks := words.Blocks{ID: l.id, Put: l.bulk.Put}
 	for r, err := range l.combined() {
 		if err != nil {
 			return err
@@ -132,9 +134,16 @@ func (l *loading) store(ctx context.Context) error {
 			}
 			l.progress(Loading{Records: l.read, Stored: stored, Rows: l.sorter.Count()})
 		}
-		if err := l.bulk.Put(r.Key, r.Value); err != nil {
+		put := l.bulk.Put
+		if r.Key[0] == keys.TableWord {
+			put = blocks.Add
+		}
+		if err := put(r.Key, r.Value); err != nil {
 			return err
 		}
+	}
+	if err := blocks.Close(); err != nil {
+		return err
 	}
 	return l.bulk.Commit()
 }

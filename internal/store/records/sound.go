@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/store/words"
 )
 
 // Sound reports whether the rows of a source are as they must be: [Expect] would find nothing. It adds up hashes of the rows that follow from the
@@ -20,11 +21,12 @@ import (
 func Sound(t *txn.Tx, id keys.Source) (bool, error) {
 	seed := maphash.MakeSeed()
 	one, other := &sums{tx: t, id: id, seed: seed}, &sums{tx: t, id: id, seed: seed}
+	other.collector = words.Collector{ID: id, Add: other.put, Each: true}
 	var ok bool
 	var err error
 	var done sync.WaitGroup
 	done.Go(func() { ok, err = one.all(one.associations) })
-	also, failed := other.all(other.topics, other.indexes, other.counts, other.tree)
+	also, failed := other.all(other.topics, other.indexes, other.words, other.counts, other.tree)
 	done.Wait()
 	one.want.add(other.want)
 	one.have.add(other.have)
@@ -56,6 +58,8 @@ type sums struct {
 	seed maphash.Seed
 
 	want, have sum
+
+	collector words.Collector
 }
 
 // hash returns a number for two byte strings.
@@ -116,6 +120,9 @@ func (s *sums) topics() (bool, error) {
 		if err := topicRowsOf(s.id, topic, r.Value, s.put); err != nil {
 			return false, err
 		}
+		if err := s.collector.Topic(topic); err != nil {
+			return false, err
+		}
 		topic.Mentions(s.mentioned)
 		e := topicEntry(topic.TopicSI(), r.Value)
 		s.want.items += s.item(&e)
@@ -174,6 +181,17 @@ func (s *sums) indexes() (bool, error) {
 			}
 			s.have.rows += s.hash(r.Key, r.Value)
 		}
+	}
+	return true, nil
+}
+
+// words adds up the entries of the index. Rows that are not as they were written are under keys that no entry has.
+func (s *sums) words() (bool, error) {
+	for r, err := range words.Stored(s.tx, s.id) {
+		if err != nil {
+			return false, err
+		}
+		s.have.rows += s.hash(r.Key, r.Value)
 	}
 	return true, nil
 }

@@ -3,6 +3,7 @@ package records
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/store/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -181,9 +183,12 @@ func (s State) PutTopic(t *fragment.Topic) error {
 		if err := topicRows(s.id, old, s.deleteRow); err != nil {
 			return err
 		}
+		if err := words.Delete(s.tx, s.id, old); err != nil {
+			return err
+		}
 		old.Mentions(count.down)
 	}
-	if err := topicRowsOf(s.id, t, after, s.tx.Put); err != nil {
+	if err := errors.Join(topicRowsOf(s.id, t, after, s.tx.Put), words.Put(s.tx, s.id, t)); err != nil {
 		return err
 	}
 	t.Mentions(count.up)
@@ -199,7 +204,7 @@ func (s State) DeleteTopic(t *fragment.Topic) error {
 	if old == nil || err != nil {
 		return err
 	}
-	if err := topicRows(s.id, old, s.deleteRow); err != nil {
+	if err := errors.Join(topicRows(s.id, old, s.deleteRow), words.Delete(s.tx, s.id, old)); err != nil {
 		return err
 	}
 	s.digest().changeTopic(old.TopicSI(), fragment.MarshalTopic(old), -1)

@@ -83,5 +83,5 @@ func (st *Store) Rejections(ctx context.Context, name string) (all []Rejected, e
 
 // unsubscribed removes the row of a subscription and what belongs to it whatever its generation is.
 func unsubscribed(t *txn.Tx, s *Subscription) error {
-	return errors.Join(t.Delete(keys.Name(keys.TableSubscription, s.Name)), rejections.RemoveAll(t, s.Number))
+	return errors.Join(t.Delete(keys.Name(keys.TableSubscription, s.Name)), rejections.RemoveAll(t, s.Number), removeSamples(t, s))
 }

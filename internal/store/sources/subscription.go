@@ -64,6 +64,8 @@ type Subscription struct {
 	LastChange  time.Time
 	LastError   string `json:",omitempty"`
 	LastErrorAt time.Time
+	// Before is what the next sample is compared with.
+	Before *RoundEnd `json:",omitempty"`
 
 	Number uint32
 }
@@ -200,8 +202,13 @@ func (st *Store) UpdateSubscription(ctx context.Context, name string, change fun
 		if err != nil {
 			return err
 		}
-		before, primary := s.Generations(), len(s.DerivedFrom) == 0
+		before, primary, checked := s.Generations(), len(s.DerivedFrom) == 0, s.LastCheck
 		change(s)
+		if !s.LastCheck.Equal(checked) { // a round has ended
+			if err := ended(t, s); err != nil {
+				return err
+			}
+		}
 		if primary != (len(s.DerivedFrom) == 0) && s.State != nil { // it is an input no more, or again
 			if err := derived.MarkAll(t, name, s.Source(s.State)); err != nil {
 				return err

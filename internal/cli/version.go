@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// version is that of a release, set by the linker: "" in what was built otherwise.
+var version string
+
+// About says what a program is.
+type About struct {
+	Version    string `json:"version"`
+	Commit     string `json:"commit,omitempty"` // "": not known
+	Time       string `json:"time,omitempty"`   // of the commit
+	Modified   bool   `json:"modified"`         // it was built from more than the commit
+	Go         string `json:"go"`
+	Platform   string `json:"platform"`
+	DataFormat int    `json:"dataFormat"` // of the data folders that it writes
+}
+
+func about() (a About) {
+	a = About{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return a
+	}
+	if a.Version == "" {
+		a.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			a.Commit = s.Value
+		case "vcs.time":
+			a.Time = s.Value
+		case "vcs.modified":
+			a.Modified = s.Value == "true"
+		}
+	}
+	return a
+}
+
+// VersionCommand says what the program is, and in which format it keeps data folders.
+func VersionCommand(program string, dataFormat int) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Show the version, the commit, and the format of data folders",
+		Args:  Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a := about()
+			a.DataFormat = dataFormat
+			if asJSON {
+				e := json.NewEncoder(cmd.OutOrStdout())
+				e.SetIndent("", "  ")
+				return e.Encode(a)
+			}
+			commit := a.Commit
+			if commit == "" {
+				commit = "not known"
+			}
+			if a.Time != "" {
+				commit += " of " + a.Time
+			}
+			if a.Modified {
+				commit += ", with changes"
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s\ncommit       %s\nbuilt with   %s for %s\ndata folders format %d\n", program, a.Version, commit, a.Go, a.Platform, dataFormat)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// manCommand writes the pages of the manual. Packages have them.
+func manCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:    "man FOLDER",
+		Short:  "Write the pages of the manual into a folder",
+		Hidden: true,
+		Args:   Args(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			date := time.Now()
+			if n, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+				date = time.Unix(n, 0).UTC()
+			}
+			root.DisableAutoGenTag = true
+			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "TMShare " + about().Version, Manual: "TMShare", Date: &date}, args[0])
+		},
+	}
+}

@@ -1,0 +1,143 @@
+package clientcmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client/ui"
+)
+
+func (a *app) ui() *cobra.Command {
+	var listen string
+	var noOpen bool
+	cmd := &cobra.Command{
+		Use:   "ui",
+		Short: "Look at the data folder in a browser",
+		Long: `Serve pages about the data folder to a browser of this machine, print their address,
+and open it: what the node publishes and follows, each subscription with plots of a
+day and what is in quarantine, and topics of the merged map with who says what. Buttons
+retry and forget what is in quarantine, reject statements of sources and show them
+again. It goes on until it is interrupted.
+
+The folder stays free: each page does what commands do, whether "watch" or "serve"
+holds the folder or nobody does.
+
+The address has a key. Whoever knows it, and can reach this machine's loopback
+address, can see and do all that. It ends with the program.`,
+		Example: `  tmshare-client ui
+  tmshare-client ui --listen 127.0.0.1:8099 --no-open`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a.command = cmd
+			return a.serveUI(cmd.Context(), listen, !noOpen)
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "loopback `address` to serve the pages at; port 0: any that is free")
+	cmd.Flags().BoolVar(&noOpen, "no-open", false, "print the address, and open no browser")
+	return cmd
+}
+
+func (a *app) serveUI(ctx context.Context, listen string, open bool) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	if _, err := a.commandOnFolder(ctx, "subscriptions", "--json"); err != nil {
+		return err // as of a folder that is not there
+	}
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return usageError(fmt.Errorf("--listen: %w", err))
+	}
+	defer listener.Close()
+	pages, err := ui.New(a.commandOnFolder, listener.Addr(), a.logger())
+	if err != nil {
+		return usageError(fmt.Errorf("--listen: %w", err))
+	}
+	fmt.Fprintln(a.command.OutOrStdout(), pages.Address())
+	if open {
+		openBrowser(pages.AddressOnce())
+	}
+	return pages.Serve(ctx, listener)
+}
+
+// maxPrinted bounds what is kept of what a command prints for a page.
+const maxPrinted = 64 << 20
+
+// commandOnFolder executes a command on the data folder, as if it were typed.
+func (a *app) commandOnFolder(ctx context.Context, args ...string) ([]byte, error) {
+	r := *a.request
+	r.Args = append(a.folderFlags(), args...)
+	r.Stdin, r.StdoutTerminal, r.StderrTerminal = strings.NewReader(""), false, false
+	r.Env = map[string]string{}
+	for name, value := range a.request.Env {
+		if name != "TMSHARE_JSON" && name != "TMSHARE_QUIET" && name != "TMSHARE_VERBOSE" {
+			r.Env[name] = value
+		}
+	}
+	var stdout, stderr limited
+	r.Stdout, r.Stderr = &stdout, &stderr
+	code := execute(ctx, &r, nil)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if code == cli.OK || code == cli.Quarantined {
+		return stdout.Bytes(), nil
+	}
+	said := strings.TrimSpace(strings.ReplaceAll(stderr.String(), "\n"+program+": ", "\n"))
+	return nil, &ui.CommandError{Text: strings.TrimPrefix(said, program+": ")}
+}
+
+// folderFlags are those of this command line that others need, too.
+func (a *app) folderFlags() []string {
+	flags := []string{"--data=" + a.request.Path(a.data)}
+	for _, host := range a.hosts {
+		flags = append(flags, "--host="+host)
+	}
+	if a.strict {
+		flags = append(flags, "--strict")
+	}
+	return append(flags, fmt.Sprintf("--lenient=%t", a.lenient), fmt.Sprintf("--max-entries=%d", a.maxEntries))
+}
+
+// limited is a buffer that takes [maxPrinted] bytes.
+type limited struct{ bytes.Buffer }
+
+var errTooMuch = errors.New("this is too much for a page: use the command")
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > maxPrinted {
+		return 0, errTooMuch
+	}
+	return l.Buffer.Write(p)
+}
+
+// openBrowser opens an address in a browser, if there is one. The address was printed: nothing is lost where that fails.
+func openBrowser(address string) {
+	var cmd *exec.Cmd
+	switch runtime.GOOS {
+	case "windows":
+		cmd = exec.Command("rundll32", "url.dll,FileProtocolHandler", address)
+	case "darwin":
+		cmd = exec.Command("open", address)
+	default:
+		if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+			return
+		}
+		cmd = exec.Command("xdg-open", address)
+	}
+	if cmd.Start() == nil {
+		go func() { _ = cmd.Wait() }()
+	}
+}

@@ -1,0 +1,134 @@
+package e2e_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/browser"
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+)
+
+// A person signs in, edits a topic, and sees the entry among the changes; who follows the map has it, proven. All pages on the way keep to
+// WCAG 2.2 AA, in a narrow window too, and the keyboard alone does it.
+func TestBrowserEditing(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	const token = "0123456789abcdef0123"
+	axe := ""
+	if os.Getenv("TMSHARE_AXE") != "" {
+		axe = browser.Axe(t)
+	} else {
+		t.Log("NOT CHECKED: forms with axe-core: set TMSHARE_AXE")
+	}
+	b := browser.Start(t)
+	s := startServer(t, server.Config{Tokens: []string{token}, TokenNames: map[string]string{token: "Ada"}, ReadTokens: map[string][]string{"closed": {"fedcba9876543210"}}})
+	importMap(t, s, "libraries", maps.Libraries)
+	importMap(t, s, "closed", maps.Libraries)
+	ctx := context.Background()
+	c := newClient(t)
+	_, err := c.Subscribe(ctx, s.BaseURL+"/topicmaps/libraries", client.SubscribeOptions{})
+	require.NoError(t, err)
+	_, err = c.Sync(ctx, "libraries")
+	require.NoError(t, err)
+
+	looks := func() {
+		t.Helper()
+		if axe != "" {
+			b.Audit(axe)
+		}
+	}
+	write := func(label, text string) { // over what stands in the field
+		t.Helper()
+		require.True(t, browser.Eval[bool](b, `(() => {
+			const label = [...document.querySelectorAll("label")].find(e => e.textContent.trim() === `+strconv.Quote(label)+`)
+			if (label) { label.control.focus(); label.control.select() }
+			return !!label
+		})()`), "%s has no field %q", b.URL(), label)
+		b.Keys(text)
+	}
+	const si = "https://psi.libraries.example.org/library/fjordstad"
+	topic := s.BaseURL + "/topicmaps/libraries/topics/" + fragment.Key(si)
+	b.Visit(topic + ".html")
+	assert.NotContains(t, b.Text(), "Edit this topic")
+	b.Visit(topic + "/edit.html")
+	assert.Equal(t, "Sign in", b.Title())
+	looks()
+	b.Fill("Token", "not the token of anybody")
+	assert.Equal(t, http.StatusUnauthorized, b.Press("Sign in"))
+	looks()
+	b.Fill("Token", token)
+	b.Keys("\r")
+	testenv.Eventually(t, func() bool { return strings.HasSuffix(b.URL(), "/edit.html") }, "the form that was asked for")
+	looks()
+	assert.Zero(t, browser.Eval[int](b, `document.cookie.length`), "no script could read it")
+
+	write("Name Fjordstad Public Library", "Library of Fjordstad")
+	write("Note: why", "Shorter")
+	other := []byte(strings.ReplaceAll(string(maps.Libraries), "Fjordstad folkebibliotek", "Folkebiblioteket i Fjordstad"))
+	edited := b.URL()
+	assert.Equal(t, http.StatusOK, b.Press("Show what will be published"))
+	looks()
+	assert.Contains(t, b.Text(), "Library of Fjordstad")
+	assert.Equal(t, http.StatusOK, b.Press("Go on editing"))
+	assert.Equal(t, edited, b.URL())
+	write("Name Library of Fjordstad", "The Library")
+	assert.Equal(t, http.StatusOK, b.Press("Show what will be published"))
+	assert.Equal(t, http.StatusOK, b.Press("Publish"))
+	assert.Equal(t, topic+".html", b.URL())
+	assert.Contains(t, b.Text(), "The Library")
+	b.Follow("libraries")
+	looks()
+	assert.Contains(t, b.Text(), "Ada: Shorter")
+
+	round, err := c.Sync(ctx, "libraries")
+	require.NoError(t, err)
+	assert.Equal(t, 1, round.Entries)
+	verdict, err := c.Verify(ctx, "libraries", true)
+	require.NoError(t, err)
+	assert.True(t, verdict.Equal)
+
+	// Others change the topic while the form is open.
+	b.Visit(topic + "/edit.html")
+	write("Name The Library", "Our Library")
+	putAs(t, s, "libraries", other, token)
+	assert.Equal(t, http.StatusPreconditionFailed, b.Press("Show what will be published"))
+	looks()
+	for _, said := range []string{"Our Library", "Folkebiblioteket i Fjordstad", "What others have changed since"} {
+		assert.Contains(t, b.Text(), said)
+	}
+	assert.Equal(t, http.StatusOK, b.Press("Publish your change on what it is now"))
+	b.Visit(topic + "/delete.html")
+	looks()
+
+	b.Visit(s.BaseURL + "/topicmaps/libraries/topics/new.html")
+	looks()
+	write("Name", "Branch")
+	assert.Equal(t, http.StatusOK, b.Press("Show what will be published"))
+	assert.Equal(t, http.StatusOK, b.Press("Publish"))
+	assert.Equal(t, "Branch", b.Title())
+	b.Follow("Edit this topic")
+	b.Follow("Delete the topic")
+	assert.Equal(t, http.StatusOK, b.Press("Delete the topic"))
+	assert.Contains(t, b.Text(), "any more")
+	_, err = c.Sync(ctx, "libraries")
+	require.NoError(t, err)
+	verdict, err = c.Verify(ctx, "libraries", true)
+	require.NoError(t, err)
+	assert.True(t, verdict.Equal)
+
+	b.Visit(s.BaseURL + "/topicmaps/closed.html")
+	b.Visit(s.BaseURL + "/sign-in.html")
+	assert.Equal(t, http.StatusOK, b.Press("Sign out"))
+	assert.NotContains(t, b.Text(), "closed")
+	assert.Empty(t, b.Complaints())
+}

@@ -1,0 +1,60 @@
+package e2e_test
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/watch"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/gauges"
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+)
+
+// The rules and the dashboard of packaging ask for metrics that the programs have.
+func TestMetricsOfRulesAreThere(t *testing.T) {
+	s := startServer(t, server.Config{})
+	importMap(t, s, "egov", maps.EGov)
+	answer, err := http.Get(s.BaseURL + "/metrics")
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	again, err := http.Get(s.BaseURL + "/metrics") // with the first request
+	require.NoError(t, err)
+	defer again.Body.Close()
+	text, err := io.ReadAll(again.Body)
+	require.NoError(t, err)
+	there := map[string]bool{}
+	for _, name := range regexp.MustCompile(`(?m)^(tmshare_\w+)`).FindAllString(string(text), -1) {
+		there[name] = true
+	}
+	db := openStore(t)
+	c, err := client.New(client.Config{Store: db, Logger: quiet})
+	require.NoError(t, err)
+	w, err := watch.New(c, watch.Options{Store: db, Interval: time.Hour})
+	require.NoError(t, err)
+	for _, c := range []prometheus.Collector{w.Collector(), &gauges.Collections{}} {
+		all := make(chan *prometheus.Desc, 100)
+		c.Describe(all)
+		close(all)
+		for d := range all {
+			there[regexp.MustCompile(`fqName: "(\w+)"`).FindStringSubmatch(d.String())[1]] = true
+		}
+	}
+	for _, file := range []string{"prometheus/alerts.yml", "grafana/tmshare.json"} {
+		b, err := os.ReadFile("../../packaging/" + file)
+		require.NoError(t, err)
+		asked := regexp.MustCompile(`\btmshare_[a-z_]+`).FindAllString(string(b), -1)
+		require.Greater(t, len(asked), 8, file)
+		for _, name := range asked {
+			assert.True(t, there[name], "%s asks for %s", file, name)
+		}
+	}
+}

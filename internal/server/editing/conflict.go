@@ -1,0 +1,139 @@
+package editing
+
+import (
+	"errors"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/server/pages"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// conflictPage shows side by side what a person wanted to change, and what others have changed since.
+type conflictPage struct {
+	resent
+	*plan        // what the change would publish now
+	Gone         bool
+	Topic        string
+	Author, Note string
+
+	Mine    []topicChange // on the state that the form was made of
+	Unknown bool          // that state is kept no more
+	Theirs  []theirs      // the newest first
+}
+
+// theirs is a change that others have made since.
+type theirs struct {
+	Updated, Author, Note string
+	Kind                  history.Kind
+	Added, Removed        []string
+	Missing               string
+}
+
+// mostTheirs is how many changes of others are shown.
+const mostTheirs = 20
+
+// conflict answers with what has changed since the form was made. Nothing is published.
+func (e *Editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *plan, d *draft) error {
+	of := &conflictPage{resent: e.resent(r, t, p), plan: p, Topic: e.page(t), Author: d.Author, Note: d.Note}
+	if p == nil {
+		of.plan, of.Gone = &plan{}, true
+	}
+	if err := e.View(r, func(v *store.View) error {
+		base := baseOf(v, d.State)
+		if err := e.mine(r, v, t.self, base, d, of); err != nil {
+			return err
+		}
+		list, err := history.Changes(r.Context(), v, history.Query{TopicSI: t.self, Words: true, Limit: mostTheirs})
+		if err != nil {
+			return err
+		}
+		for _, c := range list.Changes {
+			if c.Entry <= base {
+				break
+			}
+			one := theirs{Updated: c.Updated, Author: c.Author, Note: c.Note, Kind: c.Kind, Missing: c.Missing}
+			for _, s := range c.Added[:min(len(c.Added), mostStatements)] {
+				one.Added = append(one.Added, pages.Cut(s.Text))
+			}
+			for _, s := range c.Removed[:min(len(c.Removed), mostStatements)] {
+				one.Removed = append(one.Removed, pages.Cut(s.Text))
+			}
+			of.Theirs = append(of.Theirs, one)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return e.Pages.WriteForm(w, r, http.StatusPreconditionFailed, "conflict", pages.WordConflict, e.trail(t), of)
+}
+
+// baseOf returns the sequence of the entry that a form was made of, 0 where it is not one of this history.
+func baseOf(v *store.View, state string) uint64 {
+	seq, same := strings.CutPrefix(state, v.Epoch.String()+"-")
+	n, err := strconv.ParseUint(seq, 10, 63)
+	if err != nil || !same || n > v.Head {
+		return 0
+	}
+	return n
+}
+
+// mine adds what the draft changes in the state that its form was made of.
+func (e *Editor) mine(r *http.Request, v *store.View, self fragment.Ref, base uint64, d *draft, of *conflictPage) error {
+	of.Unknown = true
+	if base <= v.Horizon {
+		return nil
+	}
+	entry, err := v.Entry(base)
+	if err != nil || !entry.Lives() || entry.TopicSI != self {
+		return err
+	}
+	said, err := history.Read(r.Context(), v, entry)
+	if errors.Is(err, store.ErrGone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	was := &pastTopic{State: v.State(), self: self}
+	if err := merge.Apply(&was.then, said); err != nil {
+		return err
+	}
+	a, err := e.begin(r.Context(), v.SP, was, self)
+	if err != nil {
+		return err
+	}
+	change, err := a.change(d)
+	if err != nil || change == nil {
+		return err
+	}
+	p, err := planOf(r.Context(), v.SP, was, change)
+	of.Mine, of.Unknown = p.Changes, false
+	return err
+}
+
+// pastTopic is a state in which one topic is what it was.
+type pastTopic struct {
+	merge.State
+	self fragment.Ref
+	then merge.Memory
+}
+
+func (p *pastTopic) Topic(si fragment.Ref) (*fragment.Topic, error) {
+	if t, err := p.then.Topic(si); t != nil && t.TopicSI() == p.self || err != nil {
+		return t, err
+	}
+	return p.State.Topic(si)
+}
+
+func (p *pastTopic) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
+	if player == p.self {
+		return p.then.AssociationsOf(player, part)
+	}
+	return p.State.AssociationsOf(player, part)
+}

@@ -1,0 +1,304 @@
+package editing
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// divided are the statements of a topic: those that rows take away, or say anew, and the others. What rows say comes when all these are gone, so
+// that two rows may exchange what they say.
+type divided[T any] struct {
+	kept  []T
+	known map[string]bool // what tells those apart that are kept, or are said
+	gone  map[string]T
+}
+
+func divide[T any](all []T, is func(*T) string, goes map[string]bool) divided[T] {
+	d := divided[T]{known: map[string]bool{}, gone: map[string]T{}}
+	for i := range all {
+		key := is(&all[i])
+		if goes[key] {
+			d.gone[key] = all[i]
+			continue
+		}
+		d.known[key] = true
+		d.kept = append(d.kept, all[i])
+	}
+	return d
+}
+
+// names applies the rows of names.
+func (a *applying) names(d *draft) error {
+	goes, said := map[string]bool{}, map[*nameRow]fragment.Name{}
+	for i := range d.Names {
+		r := &d.Names[i]
+		switch {
+		case r.blank() || r.Long && !r.Remove:
+			continue
+		case r.Remove:
+			goes[r.Is] = true
+			continue
+		}
+		n, w, err := a.name(r)
+		if err != nil {
+			return err
+		}
+		if r.Wrong = w; w.Kind != "" || r.Is != "" && nameIs(a.self, &n) == r.Is {
+			continue // wrong, or as it was
+		}
+		if unseen(n.Value) {
+			r.Wrong = wrong{Kind: "empty"}
+			continue
+		}
+		is, w, err := a.statement(&fragment.Topic{Names: []fragment.Name{n}})
+		if err != nil {
+			return err
+		}
+		if r.Wrong = w; w.Kind == "" {
+			said[r], goes[r.Is] = is.Names[0], true
+		}
+	}
+	if len(goes) == 0 {
+		return nil
+	}
+	div := divide(a.topic.Names, func(n *fragment.Name) string { return nameIs(a.self, n) }, goes)
+	for i := range d.Names {
+		r := &d.Names[i]
+		n, says := said[r]
+		if !says {
+			continue
+		}
+		old, there := div.gone[r.Is]
+		if there {
+			n.Reifier, n.ItemIdentifiers = old.Reifier, old.ItemIdentifiers
+			var ok bool
+			if n.Variants, ok = variants(&old, n.Scope); !ok {
+				r.Wrong = wrong{Kind: "variant"}
+				continue
+			}
+		}
+		is := nameIs(a.self, &n)
+		if div.known[is] {
+			if there {
+				r.Wrong = wrong{Kind: "same"}
+			}
+			continue
+		}
+		div.known[is], div.kept = true, append(div.kept, n)
+	}
+	a.topic.Names = div.kept
+	return nil
+}
+
+// variants returns those of a name whose scope changes: theirs has the new one in the place of the old one. ok is false where one would have no
+// theme of its own any more, or be the same as another.
+func variants(of *fragment.Name, scope []fragment.Ref) (all []fragment.Variant, ok bool) {
+	for _, v := range of.Variants {
+		own := slices.DeleteFunc(slices.Clone(v.Scope), func(theme fragment.Ref) bool { return slices.Contains(of.Scope, theme) })
+		both := append(slices.Clone(scope), own...)
+		slices.Sort(both)
+		if v.Scope = slices.Compact(both); len(v.Scope) == len(scope) {
+			return nil, false
+		}
+		if slices.ContainsFunc(all, func(o fragment.Variant) bool {
+			return o.Value == v.Value && o.Datatype == v.Datatype && slices.Equal(o.Scope, v.Scope)
+		}) {
+			return nil, false
+		}
+		all = append(all, v)
+	}
+	return all, true
+}
+
+// occurrences applies the rows of occurrences.
+func (a *applying) occurrences(d *draft) error {
+	goes, said := map[string]bool{}, map[*occurrenceRow]fragment.Occurrence{}
+	for i := range d.Occurrences {
+		r := &d.Occurrences[i]
+		switch {
+		case r.blank() || r.Long && !r.Remove:
+			continue
+		case r.Remove:
+			goes[r.Is] = true
+			continue
+		}
+		o, w, err := a.occurrence(r)
+		if err != nil {
+			return err
+		}
+		if r.Wrong = w; w.Kind != "" || r.Is != "" && occurrenceIs(a.self, &o) == r.Is {
+			continue
+		}
+		is, w, err := a.statement(&fragment.Topic{Occurrences: []fragment.Occurrence{o}})
+		if err != nil {
+			return err
+		}
+		if r.Wrong = w; w.Kind == "" {
+			said[r], goes[r.Is] = is.Occurrences[0], true
+		}
+	}
+	if len(goes) == 0 {
+		return nil
+	}
+	div := divide(a.topic.Occurrences, func(o *fragment.Occurrence) string { return occurrenceIs(a.self, o) }, goes)
+	for i := range d.Occurrences {
+		r := &d.Occurrences[i]
+		o, says := said[r]
+		if !says {
+			continue
+		}
+		old, there := div.gone[r.Is]
+		if there {
+			o.Reifier, o.ItemIdentifiers = old.Reifier, old.ItemIdentifiers
+		}
+		is := occurrenceIs(a.self, &o)
+		if div.known[is] {
+			if there {
+				r.Wrong = wrong{Kind: "same"}
+			}
+			continue
+		}
+		div.known[is], div.kept = true, append(div.kept, o)
+	}
+	a.topic.Occurrences = div.kept
+	return nil
+}
+
+// types applies the rows of types.
+func (a *applying) types(d *draft) error {
+	for i := range d.Types {
+		r := &d.Types[i]
+		switch {
+		case r.blank():
+			continue
+		case r.Is != "":
+			if err := a.takeAway(&r.row, fragment.AsInstance); err != nil {
+				return err
+			}
+			continue
+		}
+		class, w, err := a.ref(r.Type)
+		if err != nil {
+			return err
+		}
+		if r.Wrong = w; w.Kind != "" {
+			continue
+		}
+		made := fragment.NewAssociation(2)
+		for _, ref := range []struct {
+			to *fragment.Ref
+			si fragment.Ref
+		}{{&made.Type, tmdm.PSITypeInstance}, {&made.Roles[0].Type, tmdm.PSIInstance}, {&made.Roles[1].Type, tmdm.PSIType}} {
+			if *ref.to, _, err = a.ref(string(ref.si)); err != nil {
+				return err
+			}
+		}
+		made.Roles[0].Player, made.Roles[1].Player = a.self, class
+		if err := a.add(made); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeAway removes the association of a row, if that is to go and it is there.
+func (a *applying) takeAway(r *row, part fragment.Part) error {
+	key, ok := keyOf(r.Is)
+	if !r.Remove || !ok {
+		return nil
+	}
+	found, err := a.associationOf(key, part)
+	if found != nil {
+		a.removed = append(a.removed, found)
+	}
+	return err
+}
+
+// add adds an association unless it is there.
+func (a *applying) add(made *fragment.Association) error {
+	made.Canonical()
+	key := made.Key()
+	found, err := a.associationOf(key, made.Part(a.self))
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		a.added = append(a.added, made)
+		return nil
+	}
+	a.removed = slices.DeleteFunc(a.removed, func(r *fragment.Association) bool { return r.Key() == key }) // it stays as it is
+	return nil
+}
+
+// associations applies the rows of associations.
+func (a *applying) associations(d *draft) error {
+	for i := range d.Associations {
+		r := &d.Associations[i]
+		switch {
+		case r.blank():
+			continue
+		case r.Is != "":
+			if err := a.takeAway(&r.row, fragment.AsPlayer); err != nil {
+				return err
+			}
+			continue
+		}
+		made, w, err := a.association(r)
+		if err != nil {
+			return err
+		}
+		if r.Wrong = w; w.Kind == "" {
+			if err := a.add(made); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// association returns the one that a row says.
+func (a *applying) association(r *associationRow) (made *fragment.Association, w wrong, err error) {
+	if r.Type == "" || r.Role == "" {
+		return nil, wrong{Kind: "roles"}, nil
+	}
+	made = &fragment.Association{}
+	if made.Type, w, err = a.ref(r.Type); w.Kind != "" || err != nil {
+		return nil, w, err
+	}
+	if made.Scope, w, err = a.scope(r.Scope); w.Kind != "" || err != nil {
+		return nil, w, err
+	}
+	own := fragment.Role{Player: a.self}
+	if own.Type, w, err = a.ref(r.Role); w.Kind != "" || err != nil {
+		return nil, w, err
+	}
+	made.Roles = append(made.Roles, own)
+	for _, o := range r.Others {
+		if o == (roleRow{}) {
+			continue
+		}
+		if o.Type == "" || o.Player == "" {
+			return nil, wrong{Kind: "roles"}, nil
+		}
+		var other fragment.Role
+		if other.Type, w, err = a.ref(o.Type); w.Kind != "" || err != nil {
+			return nil, w, err
+		}
+		if other.Player, w, err = a.ref(o.Player); w.Kind != "" || err != nil {
+			return nil, w, err
+		}
+		if !slices.ContainsFunc(made.Roles, func(r fragment.Role) bool { return r.Type == other.Type && r.Player == other.Player }) {
+			made.Roles = append(made.Roles, other)
+		}
+	}
+	return made, wrong{}, nil
+}
+
+// unseen reports whether nothing of a text is seen.
+func unseen(text string) bool {
+	return strings.TrimFunc(text, func(c rune) bool { return unicode.IsSpace(c) || unicode.Is(unicode.Cf, c) }) == ""
+}

@@ -1,0 +1,75 @@
+package server_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A form that is sent more than once, as by a second click, leads to what came of it each time, and is published once.
+func TestFormsSentTwice(t *testing.T) {
+	t.Parallel()
+	n, b := editor(t, small())
+	for name, f := range map[string]form{"new": newTopic(t, b), "edit": changedName(t, b)} {
+		a := b.send(f, "preview")
+		require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+		preview, before := formOf(t, f.at, a), len(n.feed("/topicmaps/m/fragments").Entries)
+		var sending sync.WaitGroup
+		led := make([]string, 4)
+		fields := preview.set("do", "publish").fields
+		for i := range led {
+			sending.Go(func() {
+				if a := b.do(preview.at, fields); assert.Equal(t, http.StatusSeeOther, a.StatusCode, "%s: %s", name, a.body) {
+					led[i] = a.Header.Get("Location")
+				}
+			})
+		}
+		sending.Wait()
+		assert.Equal(t, []string{led[0], led[0], led[0], led[0]}, led, name)
+		assert.Equal(t, before+1, len(n.feed("/topicmaps/m/fragments").Entries), name)
+	}
+}
+
+func newTopic(t *testing.T, b *browser) form {
+	f, _ := b.open("/topicmaps/m/topics/new.html")
+	return f.set(f.row(t, "name", "value", "")+"value", "Twice")
+}
+
+func changedName(t *testing.T, b *browser) form {
+	f, _ := b.open(topicPath("m", osloSI) + "/edit.html")
+	return f.set(f.row(t, "name", "value", "Oslo")+"value", "Twice, too")
+}
+
+// What nobody could see or find again is not taken.
+func TestFormsWithNothingInThem(t *testing.T) {
+	t.Parallel()
+	_, b := editor(t, small())
+	f, _ := b.open("/topicmaps/m/topics/new.html")
+	a := b.send(f, "preview")
+	assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
+	assert.Contains(t, textOf(t, a), "Nothing is filled in")
+	for _, blank := range []string{" ", "\u00a0\u200b", "\u2066\u2069"} {
+		f, _ = b.open("/topicmaps/m/topics/new.html")
+		a = b.send(f.set(f.row(t, "name", "value", "")+"value", blank), "preview")
+		assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
+		assert.Contains(t, textOf(t, a), "The name is empty")
+	}
+}
+
+// Whoever signs in by another name of the machine is led to the one that pages lead to, as cookies are of one name.
+func TestSigningInByAnotherNameOfTheMachine(t *testing.T) {
+	t.Parallel()
+	n, b := editor(t, small())
+	port := n.BaseURL[len("http://127.0.0.1:"):]
+	a := record(n.Server, "/sign-in.html?to=%2Ftopicmaps%2Fm.html", "Host", "localhost:"+port)
+	assert.Equal(t, http.StatusSeeOther, a.Code)
+	assert.Equal(t, n.url("/sign-in.html?to=%2Ftopicmaps%2Fm.html"), a.Header().Get("Location"))
+	for _, host := range []string{"maps.example.org", "localhost:1", "localhost"} {
+		assert.Equal(t, http.StatusOK, record(n.Server, "/sign-in.html", "Host", host).Code, host)
+	}
+	assert.Contains(t, textOf(t, b.do("/topicmaps.html", nil)), "You are signed in")
+	assert.NotContains(t, n.page("/topicmaps.html").text, "You are signed in")
+}

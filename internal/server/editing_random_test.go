@@ -1,0 +1,238 @@
+package server_test
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// pair edits a topic twice: by the form, and as a program does, which fetches the topic, changes it, and posts it.
+type pair struct {
+	t   *testing.T
+	n   *node
+	b   *browser
+	rnd *rand.Rand
+	si  string
+
+	form  form
+	tm    *tmdm.TopicMap
+	topic *tmdm.Topic
+}
+
+func (p *pair) named(si string) *tmdm.Topic {
+	return p.tm.CreateTopicBySubjectIdentifier(tmdm.Locator(si))
+}
+
+func (p *pair) pick(list ...string) string { return list[p.rnd.IntN(len(list))] }
+
+// begin opens the form, and fetches the topic.
+func (p *pair) begin(si string) {
+	p.si = si
+	p.form, _ = p.b.open(topicPath("form", si) + "/edit.html")
+	tm, err := xtm.Read(p.t.Context(), bytes.NewReader(p.n.mustGet(topicPath("posted", si)+".xtm21").body), xtm.Options{Base: tmdm.Locator(p.n.sp("posted"))})
+	require.NoError(p.t, err)
+	p.tm, p.topic = tm, tm.TopicBySubjectIdentifier(tmdm.Locator(si))
+	require.NotNil(p.t, p.topic)
+}
+
+// rows returns the beginnings of the names of the fields of rows that are there.
+func (p *pair) rows(kind string) (all []string) {
+	for i := 0; p.form.fields.Has(fmt.Sprintf("%s-%d-is", kind, i)); i++ {
+		if at := fmt.Sprintf("%s-%d-", kind, i); p.form.fields.Get(at+"is") != "" {
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+func (p *pair) get(field string) string { return p.form.fields.Get(field) }
+
+func (p *pair) themes() (fields string, topics []*tmdm.Topic) {
+	var some []string
+	for _, theme := range []string{psi + "de", psi + "en", psi + "new-theme-" + p.pick("1", "2")} {
+		if p.rnd.IntN(4) == 0 {
+			some, topics = append(some, theme), append(topics, p.named(theme))
+		}
+	}
+	return strings.Join(some, "\n"), topics
+}
+
+func scoped(themes []*tmdm.Topic) string {
+	var all []string
+	for _, t := range themes {
+		all = append(all, string(t.SubjectIdentifiers()[0]))
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\r\n")
+}
+
+func typeOf(t *tmdm.Topic) string {
+	if si := t.SubjectIdentifiers()[0]; si != tmdm.PSIDefaultNameType {
+		return string(si)
+	}
+	return ""
+}
+
+// nameOf returns the name that a row shows.
+func (p *pair) nameOf(row string) *tmdm.TopicName {
+	for _, n := range p.topic.Names() {
+		if n.Value() == p.get(row+"value") && typeOf(n.Type()) == p.get(row+"type") && scoped(n.Scope().Themes()) == p.get(row+"scope") {
+			return n
+		}
+	}
+	require.Fail(p.t, "no such name", row)
+	return nil
+}
+
+func (p *pair) occurrenceOf(row string) *tmdm.Occurrence {
+	for _, o := range p.topic.Occurrences() {
+		if o.Value() == p.get(row+"value") && typeOf(o.Type()) == p.get(row+"type") && scoped(o.Scope().Themes()) == p.get(row+"scope") &&
+			cmp.Or(p.get(row+"datatype"), tmdm.XSDString) == o.Datatype() {
+			return o
+		}
+	}
+	require.Fail(p.t, "no such occurrence", row)
+	return nil
+}
+
+// edit changes something at random; what was changed before in the same form is left alone.
+func (p *pair) edit(step int) {
+	fresh := fmt.Sprintf("value %d <&\">", step)
+	switch p.rnd.IntN(8) {
+	case 0: // a new name
+		at := p.form.row(p.t, "name", "value", "")
+		scope, themes := p.themes()
+		typ, kind := "", p.named(string(tmdm.PSIDefaultNameType))
+		if p.rnd.IntN(2) == 0 {
+			typ = psi + "nickname"
+			kind = p.named(typ)
+		}
+		p.form.set(at+"value", fresh, at+"type", typ, at+"scope", scope)
+		p.topic.AddName(fresh, kind, themes...)
+	case 1: // a name becomes another one
+		rows := p.rows("name")
+		if len(rows) == 0 {
+			return
+		}
+		at := rows[p.rnd.IntN(len(rows))]
+		if p.form.fields.Has(at + "remove") {
+			return
+		}
+		old := p.nameOf(at)
+		typ, themes := old.Type(), old.Scope().Themes()
+		p.form.set(at+"value", fresh)
+		old.Remove()
+		p.topic.AddName(fresh, typ, themes...)
+	case 2: // a name goes
+		if rows := p.rows("name"); len(rows) > 1 {
+			at := rows[p.rnd.IntN(len(rows))]
+			if !p.form.fields.Has(at + "remove") {
+				p.nameOf(at).Remove()
+				p.form.set(at+"remove", "on")
+			}
+		}
+	case 3: // a new occurrence
+		at := p.form.row(p.t, "occurrence", "value", "")
+		scope, themes := p.themes()
+		value, datatype := fresh, ""
+		if p.rnd.IntN(2) == 0 {
+			value, datatype = fmt.Sprintf("http://x.example.org/%d?a=%%20b", step), tmdm.XSDAnyURI
+		}
+		p.form.set(at+"value", value, at+"type", psi+"note", at+"datatype", datatype, at+"scope", scope)
+		if datatype != "" {
+			locator, err := tmdm.ParseLocator(value)
+			require.NoError(p.t, err)
+			value = string(locator)
+		}
+		p.topic.AddOccurrence(value, cmp.Or(datatype, tmdm.XSDString), p.named(psi+"note"), themes...)
+	case 4: // an occurrence goes, or has another type
+		rows := p.rows("occurrence")
+		if len(rows) == 0 {
+			return
+		}
+		at := rows[p.rnd.IntN(len(rows))]
+		if p.form.fields.Has(at+"remove") || p.get(at+"type") != psi+"note" {
+			return
+		}
+		old := p.occurrenceOf(at)
+		value, datatype, themes := old.Value(), old.Datatype(), old.Scope().Themes()
+		old.Remove()
+		if p.rnd.IntN(2) == 0 {
+			p.form.set(at+"remove", "on")
+			return
+		}
+		p.form.set(at+"type", psi+"remark")
+		p.topic.AddOccurrence(value, datatype, p.named(psi+"remark"), themes...)
+	case 5: // a new type
+		at := p.form.row(p.t, "type", "type", "")
+		class := psi + "class-" + p.pick("1", "2", "3")
+		p.form.set(at+"type", class)
+		if !p.topic.IsInstanceOf(p.named(class)) {
+			p.topic.AddType(p.named(class))
+		}
+	case 6: // a new association
+		at := p.form.row(p.t, "association", "type", "")
+		scope, themes := p.themes()
+		player := psi + p.pick("bergen", "norway", "new-player")
+		p.form.set(at+"type", psi+"near", at+"role", psi+"role-1", at+"other-0-type", psi+"role-2", at+"other-0-player", player, at+"scope", scope)
+		a := p.tm.CreateAssociation(p.named(psi+"near"), themes...)
+		a.AddRole(p.named(psi+"role-1"), p.topic)
+		a.AddRole(p.named(psi+"role-2"), p.named(player))
+	case 7: // the only association goes
+		if rows := p.rows("association"); len(rows) == 1 && p.get("association-1-type") == "" && !p.form.fields.Has(rows[0]+"remove") {
+			for a := range p.tm.Associations() {
+				if a.Type() != p.tm.TopicBySubjectIdentifier(tmdm.PSITypeInstance) && slices.ContainsFunc(a.Roles(), func(r *tmdm.AssociationRole) bool { return r.Player() == p.topic }) {
+					p.form.set(rows[0]+"remove", "on")
+					a.Remove()
+					break
+				}
+			}
+		}
+	}
+}
+
+// publish sends both.
+func (p *pair) publish() {
+	a := p.b.send(p.form, "preview")
+	require.Equal(p.t, http.StatusOK, a.StatusCode, "%s", textOf(p.t, a))
+	if !strings.Contains(textOf(p.t, a), "You have changed nothing") {
+		done := p.b.send(formOf(p.t, p.form.at, a), "publish")
+		require.Equal(p.t, http.StatusSeeOther, done.StatusCode, "%s", done.body)
+	}
+	var doc bytes.Buffer
+	require.NoError(p.t, p.tm.Normalize(p.t.Context()))
+	_, err := xtm.Write(&doc, p.tm, xtm.WriteOptions{Version: xtm.V21, Base: tmdm.Locator(p.n.sp("posted"))})
+	require.NoError(p.t, err)
+	published(p.t, p.n.do(http.MethodPost, "/topicmaps/posted/topics?topic="+url.QueryEscape(p.si), &doc))
+}
+
+// What is edited by forms is what a program makes of it that posts the same.
+func TestRandomEditsByForm(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("form", small())
+	n.publish("posted", small())
+	p := &pair{t: t, n: n, b: n.browser(), rnd: testenv.Rand(1)}
+	for round := range testenv.Rounds(60, 1000) {
+		p.begin(psi + p.pick("oslo", "bergen", "norway", "tromsø"))
+		for i := range 1 + p.rnd.IntN(2) {
+			p.edit(round*10 + i)
+		}
+		p.publish()
+		if round%10 == 9 {
+			require.Equal(t, n.current("posted"), n.current("form"), "after round %d", round)
+		}
+	}
+}

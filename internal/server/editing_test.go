@@ -1,0 +1,385 @@
+package server_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/pages"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+)
+
+const osloSI = "http://psi.example.org/oslo"
+
+// editor starts a server with a map, and a browser in which somebody has signed in to edit it.
+func editor(t *testing.T, doc []byte, configure ...func(*server.Config)) (*node, *browser) {
+	n := start(t, append(configure, func(c *server.Config) {
+		c.Tokens = []string{token, other}
+		c.TokenNames = map[string]string{token: "Ada"}
+	})...)
+	n.publish("m", doc)
+	b := n.browser()
+	b.signIn(token)
+	return n, b
+}
+
+// What is previewed is what is published: an entry of the feed with its author and note, and the same words on the page of the change.
+func TestEditingATopic(t *testing.T) {
+	t.Parallel()
+	n, b := editor(t, small())
+	f, a := b.open(topicPath("m", osloSI) + "/edit.html")
+	assert.Equal(t, pages.Policy, a.Header.Get("Content-Security-Policy"))
+	assert.Contains(t, a.Header.Get("Cache-Control"), "private")
+	assert.Contains(t, textOf(t, a), "By Ada")
+	name := f.row(t, "name", "value", "Oslo")
+	f.set(name+"value", "Christiania", f.row(t, "name", "value", "")+"value", "Oslove")
+	occurrence := f.row(t, "occurrence", "value", "")
+	f.set(occurrence+"value", "https://oslo.example.org/", occurrence+"type", "http://psi.example.org/homepage", occurrence+"datatype", "http://www.w3.org/2001/XMLSchema#anyURI")
+	f.set(f.row(t, "type", "type", "")+"type", "http://psi.example.org/city", "note", "Two names & a <type>")
+	as := f.row(t, "association", "type", "")
+	f.set(as+"type", "http://psi.example.org/near", as+"role", "http://psi.example.org/role-1", as+"other-0-type", "http://psi.example.org/role-2", as+"other-0-player", "http://psi.example.org/tromsø")
+	preview := b.publish(f)
+	words := textOf(t, preview)
+	for _, said := range []string{"Christiania", "Oslove", "https://oslo.example.org/", "Ada", "Two names & a <type>", "http://psi.example.org/near, added", "tromsø, updated"} {
+		assert.Contains(t, words, said)
+	}
+	entries := n.feed("/topicmaps/m/fragments").Entries
+	found := false
+	for _, e := range entries {
+		if strings.Contains(dataURL(t, e), "/fragments/") && e.Titles[0] != "" && strings.Contains(e.Titles[0], "Christiania") {
+			found = true
+			change := b.do(strings.TrimPrefix(dataURL(t, e), n.BaseURL)+pages.Ending, nil)
+			assert.Equal(t, statementsOf(t, preview)[osloSI+", updated"], statementsOf(t, change)[""], "the same words")
+			assert.Len(t, statementsOf(t, change)[""], 6)
+			page := textOf(t, change)
+			assert.Contains(t, page, "Two names & a <type>")
+			assert.Contains(t, page, "Ada")
+		}
+	}
+	assert.True(t, found)
+	topic := textOf(t, b.do(topicPath("m", osloSI)+pages.Ending, nil))
+	for _, said := range []string{"Christiania", "Oslove", "City", "Tromsø"} {
+		assert.Contains(t, topic, said)
+	}
+}
+
+// statementsOf returns what a page says that a change adds and removes, by what stands beside the title of the topic.
+func statementsOf(t *testing.T, a answer) map[string][]string {
+	t.Helper()
+	root, err := html.Parse(bytes.NewReader(a.body))
+	require.NoError(t, err)
+	all, about := map[string][]string{}, ""
+	for node := range root.Descendants() {
+		switch {
+		case node.Data == "small" && node.Parent.Data == "h3":
+			about = node.FirstChild.Data
+		case node.Data == "li" && attr(node, "dir") == "auto":
+			all[about] = append(all[about], node.FirstChild.Data)
+		}
+	}
+	return all
+}
+
+// A new topic, and its deletion.
+func TestMakingAndDeletingATopic(t *testing.T) {
+	t.Parallel()
+	n, b := editor(t, small())
+	before := n.current("m")
+	f, _ := b.open("/topicmaps/m/topics/new.html")
+	f.set("name-0-value", "Hamar", "type-0-type", "http://psi.example.org/city")
+	a := b.send(f, "preview")
+	made := formOf(t, f.at, a)
+	si := made.fields.Get("identifier")
+	assert.True(t, strings.HasPrefix(si, n.sp("m")+"topic/"), si)
+	done := b.send(made, "publish")
+	require.Equal(t, http.StatusSeeOther, done.StatusCode, "%s", done.body)
+	topic := done.Header.Get("Location")
+	assert.Equal(t, n.url(topicPath("m", si))+pages.Ending, topic)
+	assert.Contains(t, textOf(t, b.do(topic, nil)), "Hamar")
+	assert.Equal(t, http.StatusSeeOther, n.get(si).StatusCode, "the identifier leads to it")
+	again := b.send(made, "publish")
+	assert.Equal(t, topic, again.Header.Get("Location"), "sent again, it makes no second one")
+	again = b.send(made.set("note", "another form"), "publish")
+	assert.Equal(t, http.StatusUnprocessableEntity, again.StatusCode)
+	assert.Contains(t, textOf(t, again), "There is a topic with this identifier: Hamar")
+
+	f, a = b.open(strings.TrimSuffix(topic, pages.Ending) + "/delete.html")
+	assert.Contains(t, textOf(t, a), "Hamar")
+	require.Equal(t, http.StatusSeeOther, b.send(f.set("note", "a mistake"), "publish").StatusCode)
+	assert.Equal(t, http.StatusSeeOther, b.send(f, "publish").StatusCode, "it is gone already")
+	assert.Contains(t, textOf(t, b.do(topic, nil)), "a mistake")
+	assert.NotContains(t, n.current("m"), "Hamar")
+	assert.Contains(t, before, "Oslo")
+
+	_, a = b.open(topicPath("m", "http://psi.example.org/note") + "/delete.html")
+	assert.Contains(t, textOf(t, a), "cannot be deleted")
+	assert.Contains(t, textOf(t, a), "Oslo")
+}
+
+// Who edits what others have changed meanwhile is shown both, and loses nothing.
+func TestConflictsAreShown(t *testing.T) {
+	t.Parallel()
+	n, b := editor(t, small())
+	f, _ := b.open(topicPath("m", osloSI) + "/edit.html")
+	f.set(f.row(t, "name", "value", "Oslo")+"value", "Christiania", f.row(t, "occurrence", "value", "the capital")+"remove", "on")
+	preview := formOf(t, f.at, b.send(f, "preview"))
+	n.published(n.put("m", small("Bergen", "Bjørgvin"), "Authorization", "Bearer "+token))
+	a := b.send(f, "preview")
+	assert.Equal(t, http.StatusOK, a.StatusCode, "another topic is no conflict")
+
+	n.published(n.put("m", small("Bergen", "Bjørgvin", "Oslo", "Kristiania"), "Authorization", "Bearer "+other, "TMShare-Author", "Grace", "TMShare-Note", "with a K"))
+	for _, sent := range []form{f, preview} {
+		do := map[bool]string{true: "publish", false: "preview"}[sent.fields.Has("plan")]
+		a = b.send(sent, do)
+		assert.Equal(t, http.StatusPreconditionFailed, a.StatusCode, do)
+		text := textOf(t, a)
+		for _, said := range []string{"What you wanted", "Christiania", "What others have changed since", "Kristiania", "Grace", "with a K", "the capital"} {
+			assert.Contains(t, text, said)
+		}
+	}
+	assert.NotContains(t, n.current("m"), "Christiania")
+	resolved := formOf(t, f.at, a)
+	again := formOf(t, f.at, b.send(resolved, "edit"))
+	again.row(t, "name", "value", "Kristiania")
+	again.row(t, "name", "value", "Christiania")
+	assert.Equal(t, "on", again.fields.Get(again.row(t, "occurrence", "value", "the capital")+"remove"))
+	require.Equal(t, http.StatusSeeOther, b.send(resolved, "publish").StatusCode)
+	now := n.current("m")
+	assert.Contains(t, now, "Christiania", "the name that was to be another one is a new one")
+	assert.Contains(t, now, "Kristiania")
+	assert.NotContains(t, now, "the capital")
+	a = b.send(f, "preview")
+	assert.Contains(t, textOf(t, a), "nothing is left to change")
+}
+
+func (n *node) published(a answer) server.Published { return published(n.t, a) }
+
+// What a form does not show, and what a person does not change, stays: reifiers, item identifiers, variants, other statements of a large topic.
+func TestEditingKeepsWhatItDoesNotShow(t *testing.T) {
+	t.Parallel()
+	var many strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&many, `<name><scope><topicRef href="#theme"/></scope><value>name %05d</value></name>`, i)
+	}
+	doc := `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">
+	<topic id="theme"><subjectIdentifier href="http://x/theme"/></topic><topic id="sort"><subjectIdentifier href="http://x/sort"/></topic>
+	<topic id="reifier"><subjectIdentifier href="http://x/reifier"/><name><value>The naming</value></name></topic>
+	<topic id="t"><subjectIdentifier href="http://x/t"/>
+	<name reifier="#reifier"><itemIdentity href="#n1"/><value>A` + "&#13;\n" + ` &lt;b&gt;</value><variant><scope><topicRef href="#sort"/></scope><resourceData>a</resourceData></variant></name>
+	<occurrence><itemIdentity href="#o1"/><type><topicRef href="#sort"/></type><resourceData>` + strings.Repeat("long ", 200_000) + `</resourceData></occurrence>
+	` + many.String() + `</topic></topicMap>`
+	n, b := editor(t, []byte(doc))
+	at := topicPath("m", "http://x/t")
+	f, a := b.open(at + "/edit.html")
+	assert.Less(t, len(a.body), 512<<10)
+	assert.Contains(t, textOf(t, a), "about this: The naming")
+	assert.Contains(t, textOf(t, a), "With the variants a")
+	a = b.send(f, "preview")
+	assert.Contains(t, textOf(t, a), "You have changed nothing", "line ends are not what they were, which is no change")
+	row := ""
+	for name, values := range f.fields {
+		if strings.HasPrefix(values[0], "A") && strings.HasSuffix(name, "-value") {
+			row = strings.TrimSuffix(name, "value")
+		}
+	}
+	require.NotEmpty(t, row)
+	before := n.record("m", "http://x/t")
+	b.publish(f.set(row+"value", "B", row+"scope", "http://x/theme"))
+	after := n.record("m", "http://x/t")
+	require.Len(t, after.Names, len(before.Names))
+	assert.Equal(t, before.Occurrences, after.Occurrences)
+	assert.Equal(t, before.Names[1:], after.Names[1:])
+	changed := before.Names[0]
+	changed.Value, changed.Scope = "B", []fragment.Ref{"http://x/theme"}
+	changed.Variants = slices.Clone(changed.Variants)
+	changed.Variants[0].Scope = []fragment.Ref{"http://x/sort", "http://x/theme"}
+	assert.Equal(t, changed, after.Names[0])
+	assert.NotEmpty(t, changed.Reifier)
+	assert.NotEmpty(t, changed.ItemIdentifiers)
+
+	f, _ = b.open(at + "/edit.html?name=5000")
+	shown := f.fields.Get("name-0-value")
+	require.Contains(t, shown, "name ")
+	b.publish(f.set("name-0-remove", "on"))
+	less := n.record("m", "http://x/t").Names
+	assert.Len(t, less, len(after.Names)-1)
+	assert.False(t, slices.ContainsFunc(less, func(n fragment.Name) bool { return n.Value == shown }))
+
+	long := ""
+	f, _ = b.open(at + "/edit.html")
+	for name := range f.fields {
+		if strings.HasSuffix(name, "-long") {
+			long = strings.TrimSuffix(name, "long")
+		}
+	}
+	require.NotEmpty(t, long, "a value that is too long for a field can go only")
+	b.publish(f.set(long+"remove", "on"))
+	assert.Empty(t, n.record("m", "http://x/t").Occurrences)
+
+	f, _ = b.open(at + "/edit.html")
+	row = f.row(t, "name", "value", "B")
+	a = b.send(f.set(row+"scope", "http://x/sort"), "preview")
+	assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
+	assert.Contains(t, textOf(t, a), "has no theme of its own")
+}
+
+// record returns what is published of a topic.
+func (n *node) record(collection string, si fragment.Ref) (t *fragment.Topic) {
+	n.t.Helper()
+	require.NoError(n.t, n.Store.View(n.t.Context(), collection, func(v *store.View) (err error) {
+		t, err = v.Source().Topic(si)
+		return err
+	}))
+	require.NotNil(n.t, t)
+	return t
+}
+
+// Whatever is filled in is published as text, or refused in the form.
+func TestHostileForms(t *testing.T) {
+	t.Parallel()
+	n, b := editor(t, small())
+	at := topicPath("m", osloSI) + "/edit.html"
+	for _, hostile := range []string{"<script>alert(1)</script>", `"'></textarea><b>`, "\u202eright to left", "]]>&amp;", strings.Repeat("x", 1<<20), "\n\nlines\n"} {
+		f, _ := b.open(at)
+		b.publish(f.set("name-0-value", hostile))
+		f, a := b.open(at)
+		assert.NotContains(t, string(a.body), "<script")
+		if len(hostile) < 1000 {
+			assert.Equal(t, strings.ReplaceAll(hostile, "\n", "\r\n"), f.fields.Get("name-0-value"))
+		} else {
+			b.publish(f.set("name-0-remove", "on"))
+			f, _ = b.open(at)
+			b.publish(f.set("name-0-value", "Oslo"))
+		}
+	}
+	before := n.current("m")
+	f, _ := b.open(at)
+	empty := f.row(t, "occurrence", "value", "")
+	as := f.row(t, "association", "type", "")
+	for why, fields := range map[string][]string{
+		"No subject identifier":          {"name-0-type", "no identifier"},
+		"No subject identifier: x\u0001": {"type-0-type", "x\u0001"},
+		"The name is empty":              {"name-0-value", ""},
+		"The type is missing":            {empty + "value", "x"},
+		"No address":                     {empty + "value", "x", empty + "type", "http://x/t", empty + "datatype", "http://www.w3.org/2001/XMLSchema#anyURI"},
+		"No datatype":                    {empty + "value", "x", empty + "type", "http://x/t", empty + "datatype", "x"},
+		"This cannot be published":       {empty + "value", "<a>", empty + "type", "http://x/t", empty + "datatype", "http://www.w3.org/2001/XMLSchema#anyType"},
+		"This cannot be published: ":     {"name-0-value", "nul\u0000"},
+		"This cannot be published:":      {"name-0-value", "\xff\xfe"},
+		"Something is missing":           {as + "type", "http://x/t"},
+	} {
+		f, _ := b.open(at)
+		if _, ok := f.fields["type-0-type"]; !ok {
+			f.set("type-0-is", "")
+		}
+		a := b.send(f.set(fields...), "publish")
+		assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, why)
+		assert.Contains(t, textOf(t, a), strings.TrimSuffix(why, "x\u0001"), why)
+	}
+	assert.Equal(t, before, n.current("m"))
+	assert.Equal(t, http.StatusBadRequest, b.send(f.set("note", strings.Repeat("x", 1001)), "preview").StatusCode)
+	assert.Equal(t, http.StatusRequestEntityTooLarge, b.send(f.set("note", strings.Repeat("x", 5<<20)), "preview").StatusCode)
+	assert.Equal(t, http.StatusUnsupportedMediaType, b.do(at, f.fields, "Content-Type", "text/plain").StatusCode)
+	assert.Equal(t, http.StatusBadRequest, b.do(at+"?name=x", nil).StatusCode)
+}
+
+// Rows and roles are added by a round trip, with all that was filled in.
+func TestMoreRows(t *testing.T) {
+	t.Parallel()
+	_, b := editor(t, small())
+	f, _ := b.open(topicPath("m", osloSI) + "/edit.html")
+	f.set(f.row(t, "name", "value", "")+"value", "Kept")
+	for _, kind := range []string{"name", "occurrence", "type", "association"} {
+		more := formOf(t, f.at, b.send(f, kind))
+		count := func(f form) (n int) {
+			for f.fields.Has(fmt.Sprintf("%s-%d-is", kind, n)) {
+				n++
+			}
+			return n
+		}
+		assert.Equal(t, count(f)+3, count(more), kind)
+		more.row(t, "name", "value", "Kept")
+	}
+	as := f.row(t, "association", "type", "")
+	assert.False(t, f.fields.Has(as+"other-1-type"))
+	assert.True(t, formOf(t, f.at, b.send(f, "roles")).fields.Has(as+"other-1-type"))
+}
+
+// What is written elsewhere is not edited here: its pages lead to no form, and a form says where.
+func TestDerivedMapsAreNotEdited(t *testing.T) {
+	t.Parallel()
+	n, b := editor(t, small())
+	_, err := n.Store.CreateCollection(t.Context(), store.Collection{Name: "all", SP: n.sp("all"), DerivedFrom: []string{"m"}}, &merge.Memory{}, nil)
+	require.NoError(t, err)
+	_, err = derive.CatchUp(t.Context(), n.Store.(*store.DB), "all")
+	require.NoError(t, err)
+	for _, path := range []string{"/topicmaps/all/topics/new.html", topicPath("all", osloSI) + "/edit.html", topicPath("all", osloSI) + "/delete.html"} {
+		a := b.do(path, nil)
+		assert.Equal(t, http.StatusForbidden, a.StatusCode, path)
+		assert.Contains(t, textOf(t, a), "is derived from m and cannot be written")
+	}
+	assert.NotContains(t, string(b.do("/topicmaps/all.html", nil).body), "new.html")
+	assert.Contains(t, string(b.do("/topicmaps/m.html", nil).body), "new.html")
+	assert.Equal(t, http.StatusNotFound, b.do("/topicmaps/nope/topics/new.html", nil).StatusCode)
+	assert.Equal(t, http.StatusNotFound, b.do(topicPath("m", "http://x/none")+"/edit.html", nil).StatusCode)
+}
+
+// A form of a session that has ended is told so, and its topic stays as it is.
+func TestFormsOfNobody(t *testing.T) {
+	t.Parallel()
+	n, b := editor(t, small())
+	f, _ := b.open(topicPath("m", osloSI) + "/edit.html")
+	before := n.state("m")
+	a := n.browser().do(f.at, f.set("do", "publish").fields)
+	assert.Equal(t, http.StatusUnauthorized, a.StatusCode)
+	assert.NotEmpty(t, a.Header.Get("WWW-Authenticate"))
+	assert.Contains(t, textOf(t, a), "/sign-in.html")
+	assert.Equal(t, before, n.state("m"))
+}
+
+// Changes of other topics are no conflict, however many there are.
+func TestEditingWhileOthersPublish(t *testing.T) {
+	t.Parallel()
+	n, b := editor(t, cities(30, "a"))
+	var si string
+	for _, s := range n.topicSIs("m") {
+		if strings.Contains(string(s), "city") {
+			si = string(s)
+		}
+	}
+	ended, done := make(chan struct{}), make(chan int)
+	go func() {
+		published := 0
+		for ; ; published++ {
+			select {
+			case <-ended:
+				done <- published
+				return
+			default:
+			}
+			doc := topicMap(topic("busy", fmt.Sprint("Busy ", published)))
+			a := n.do(http.MethodPost, "/topicmaps/m/topics", bytes.NewReader(doc), "Authorization", "Bearer "+other)
+			if !assert.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body) {
+				published = -1 << 20
+			}
+		}
+	}()
+	for i := range 20 {
+		f, _ := b.open(topicPath("m", si) + "/edit.html")
+		b.publish(f.set("name-0-value", fmt.Sprint("Edited ", i)))
+	}
+	close(ended)
+	assert.Greater(t, <-done, 5)
+	assert.Contains(t, n.current("m"), "Edited 19")
+}

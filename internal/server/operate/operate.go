@@ -1,0 +1,60 @@
+// Package operate shows those who may write what the node does, and takes the forms by which they act on it.
+package operate
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/tmshare/tmshare/internal/layout"
+	"github.com/tmshare/tmshare/internal/server/addresses"
+	"github.com/tmshare/tmshare/internal/server/signin"
+	"github.com/tmshare/tmshare/internal/server/web"
+)
+
+// Node answers requests for the pages of a node.
+type Node struct {
+	Pages    http.Handler // nil: there are none
+	URLs     addresses.Base
+	Sessions *signin.Sessions
+}
+
+// Routes adds the addresses.
+func (n *Node) Routes(handle func(path string, h web.Handler, methods ...string)) {
+	if n.Pages == nil {
+		return
+	}
+	form := n.Sessions.Form(n.may, n.serve)
+	h := func(w http.ResponseWriter, r *http.Request) error {
+		err := form(w, r)
+		var p *web.Problem
+		if errors.As(err, &p) && p.Status == http.StatusUnauthorized && r.Method != http.MethodPost {
+			return web.Refused(w, r, "seeing what the node does")
+		}
+		return err
+	}
+	handle("/node.html", h, "GET", "HEAD")
+	handle("/node.json", h, "GET", "HEAD")
+	handle("/node/{page}", h, "GET", "HEAD", "POST")
+}
+
+// may says why a request may not see the node. A program may that has a token, but it sends no forms.
+func (n *Node) may(r *http.Request) error {
+	if r.Method != http.MethodPost && n.Sessions.Writers.Holds(r) {
+		return nil
+	}
+	return n.Sessions.MayEdit(r)
+}
+
+func (n *Node) serve(w http.ResponseWriter, r *http.Request) error {
+	n.Pages.ServeHTTP(w, r.WithContext(layout.WithCode(r.Context(), n.Sessions.Code(r))))
+	return nil
+}
+
+// Page returns the address of the page of the node, "" for those who may not see it. The answer that has it is for them alone.
+func (n *Node) Page(r *http.Request) string {
+	if n.Pages == nil || n.may(r) != nil {
+		return ""
+	}
+	web.RecorderOf(r).Private = true
+	return string(n.URLs) + "/node.html"
+}

@@ -1,0 +1,79 @@
+package pages
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Link leads to a page.
+type Link = link
+
+// WriteForm answers with a page for one person, which no cache keeps: a form, or what comes of one. Path leads to it.
+func (p *Pages) WriteForm(w http.ResponseWriter, r *http.Request, status int, name, title string, path []Link, of any) error {
+	var b bytes.Buffer
+	if path == nil {
+		path = p.trail(nil)
+	}
+	if err := p.execute(&b, name, &page{Title: title, Path: path, Of: of}); err != nil {
+		return err
+	}
+	head(w)
+	h := w.Header()
+	h.Del("Vary")
+	h.Set("Cache-Control", "private, no-cache") // but browsers may go back to it with what was filled in
+	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	w.WriteHeader(status)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// Trail is the path from the overview to a page of a collection.
+func (p *Pages) Trail(c *store.Collection, more ...Link) []Link { return p.trail(c, more...) }
+
+// Naming returns what calls the topics of a view by their titles, and leads to their pages.
+func (p *Pages) Naming(v *store.View) func(fragment.Ref) (Link, error) {
+	d := describer{Pages: p, v: v, titles: map[fragment.Ref]link{}}
+	return d.link
+}
+
+// Called returns what a topic is called in titles and links. One whose name cannot be seen is called by its identifier.
+func Called(t *fragment.Topic) string {
+	return (&store.Entry{Title: t.Title(), TopicSI: t.TopicSI()}).Label()
+}
+
+// Cut returns the beginning of a text that is too long to be shown.
+func Cut(text string) string { return valueOf(text).Text }
+
+// edits reports whether who asks may edit. Their pages lead to the forms, and are theirs alone.
+func (p *Pages) edits(r *http.Request) bool {
+	if p.MayEdit == nil || !p.MayEdit(r) {
+		return false
+	}
+	web.RecorderOf(r).Private = true
+	return true
+}
+
+// toEdit returns the address of a form about a collection, or a topic of it, for who may edit it; else "".
+func (p *Pages) toEdit(r *http.Request, c *store.Collection, form string) string {
+	if kindOf(c) != "" || !p.edits(r) {
+		return ""
+	}
+	return form + Ending
+}
+
+// signedIn reports whether who asks has signed in. What they are shown is theirs alone.
+func (p *Pages) signedIn(r *http.Request) bool {
+	if p.SignedIn == nil || !p.SignedIn(r) {
+		return false
+	}
+	web.RecorderOf(r).Private = true
+	return true
+}

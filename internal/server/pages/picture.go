@@ -1,0 +1,136 @@
+package pages
+
+// mostAround is how many neighbours the picture of a topic has.
+const mostAround = 16
+
+// picture shows a topic between those that it is associated with. Each is a box that leads to a page.
+type picture struct {
+	Width, Height int // of all, in the units of its own coordinates
+	Self          box
+	Around        []neighbour
+	More          bool // the topic has more neighbours
+}
+
+type box struct {
+	Title      string
+	X, Y, W, H int // of the upper left corner, and the size
+	TextX      int // of the middle of the title
+	TextY      int
+}
+
+// neighbour is a topic beside another, with what is between them.
+type neighbour struct {
+	box
+	URL  string
+	What string // type of the association
+	Line line
+
+	IsType, IsInstance bool // it is a type of the topic, or an instance
+}
+
+// line leads from a box to another.
+type line struct{ X1, Y1, X2, Y2 int }
+
+// The measures of pictures. Letters are about 8 units wide, so titles have up to 24 of them.
+const (
+	boxWidth, boxHeight = 220, 32
+	rowHeight           = 58 // with the line above a box that says what it is
+	gap                 = 100
+	letters             = 24
+)
+
+// pictureOf draws a topic with some of its neighbours: of its types, of the players of its associations of each type, and of its instances, so
+// that all kinds are there. It is nil where there are none.
+func pictureOf(title string, of *topic) *picture {
+	p := &picture{More: len(of.Next) > 0}
+	kinds := make([][]neighbour, 0, len(of.Associations)+2)
+	known := map[string]bool{}
+	add := func(kind int, n neighbour, to link) {
+		if !known[to.URL] {
+			known[to.URL] = true
+			n.URL, n.Title = to.URL, shortened(to.Title)
+			kinds[kind] = append(kinds[kind], n)
+		}
+	}
+	kinds = append(kinds, nil)
+	for _, typ := range of.Types {
+		add(0, neighbour{IsType: true}, typ)
+	}
+	for i, group := range of.Associations {
+		kinds = append(kinds, nil)
+		for _, a := range group.Items {
+			for _, other := range a.Others {
+				add(i+1, neighbour{What: shortened(group.Type.Title)}, other.Player)
+			}
+		}
+	}
+	kinds = append(kinds, nil)
+	for _, instance := range of.Instances {
+		add(len(kinds)-1, neighbour{IsInstance: true}, instance)
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	p.More = p.More || len(known) > mostAround
+	for _, n := range shares(kinds, mostAround) {
+		p.Around = append(p.Around, n...)
+	}
+	p.place(shortened(title))
+	return p
+}
+
+// shares returns the first items of each list, as many as possible of each, and most in all.
+func shares[T any](lists [][]T, most int) [][]T {
+	taken := make([]int, len(lists))
+	for round := 0; most > 0; round++ {
+		before := most
+		for i, list := range lists {
+			if most > 0 && len(list) > round {
+				taken[i]++
+				most--
+			}
+		}
+		if most == before {
+			break
+		}
+	}
+	some := make([][]T, len(lists))
+	for i, list := range lists {
+		some[i] = list[:taken[i]]
+	}
+	return some
+}
+
+// place gives all a place: the topic in the middle, half of the others on each side.
+func (p *picture) place(title string) {
+	rows := (len(p.Around) + 1) / 2
+	p.Width, p.Height = 3*boxWidth+2*gap, rows*rowHeight
+	p.Self = boxAt(title, boxWidth+gap, (p.Height-boxHeight)/2)
+	for i := range p.Around {
+		n := &p.Around[i]
+		x, column, row := 0, rows, i
+		end, from := boxWidth, p.Self.X
+		if i >= rows {
+			x, column, row = 2*(boxWidth+gap), len(p.Around)-rows, i-rows
+			end, from = x, p.Self.X+boxWidth
+		}
+		top := (p.Height - column*rowHeight) / 2
+		n.box = boxAt(n.Title, x, top+row*rowHeight+rowHeight-boxHeight-4)
+		n.Line = line{from, p.Self.Y + boxHeight/2, end, n.Y + boxHeight/2}
+	}
+}
+
+func boxAt(title string, x, y int) box {
+	return box{title, x, y, boxWidth, boxHeight, x + boxWidth/2, y + boxHeight/2 + 5}
+}
+
+// shortened returns as much of a text as a box has room for.
+func shortened(text string) string {
+	n := 0
+	for i := range text {
+		if n++; n > letters {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}

@@ -1,0 +1,213 @@
+package server_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server/pages"
+	examples "github.com/tmshare/tmshare/testdata/xtm"
+)
+
+// Errors are pages for people, and what they were for programs.
+func TestErrorsArePagesForBrowsers(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", small())
+	for path, status := range map[string]int{
+		"/topicmaps/nope": 404, "/topicmaps/nope.html": 404, "/nothing/here": 404, "/topicmaps/m/topics.html?si=http://x/none": 404,
+		"/topicmaps/m/fragments.html?before=x": 400, "/topicmaps/m/snapshots/current.xtm21?at=2001-01-01": 404,
+	} {
+		a := n.get(path, chromium...)
+		if a.StatusCode == http.StatusSeeOther {
+			a = n.get(a.Header.Get("Location"), chromium...)
+		}
+		require.Equal(t, status, a.StatusCode, path)
+		require.Equal(t, pages.MediaType, a.Header.Get("Content-Type"), path)
+		assert.Equal(t, pages.Policy, a.Header.Get("Content-Security-Policy"))
+		assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
+		assert.Contains(t, string(a.body), a.Header.Get("X-Request-Id"))
+		assert.NotContains(t, string(a.body), "not found:", "the title says that")
+		assert.Equal(t, "application/problem+json", n.get(path).Header.Get("Content-Type"))
+		assert.Contains(t, n.get(path, crawler...).Header.Get("Content-Type"), "text/plain")
+	}
+	a := n.get("/topicmaps/%3Cscript%3Ealert(1)%3C%2Fscript%3E.html", firefox...)
+	assert.NotContains(t, string(a.body), "<script>")
+}
+
+// hierarchyOf is a map with classes, subtypes of them, and a circle.
+func hierarchyOf(pairs ...[2]string) []byte {
+	var b bytes.Buffer
+	b.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`)
+	seen := map[string]bool{}
+	for _, pair := range pairs {
+		for _, name := range pair {
+			if !seen[name] {
+				fmt.Fprintf(&b, `<topic id="%[1]s"><subjectIdentifier href="http://x/%[1]s"/><name><value>%[1]s</value></name></topic>`, name)
+				fmt.Fprintf(&b, `<topic id="one-%[1]s"><instanceOf><topicRef href="#%[1]s"/></instanceOf></topic>`, name)
+			}
+			seen[name] = true
+		}
+		fmt.Fprintf(&b, `<association><type><subjectIdentifierRef href="http://psi.topicmaps.org/iso13250/model/supertype-subtype"/></type>
+			<role><type><subjectIdentifierRef href="http://psi.topicmaps.org/iso13250/model/supertype"/></type><topicRef href="#%s"/></role>
+			<role><type><subjectIdentifierRef href="http://psi.topicmaps.org/iso13250/model/subtype"/></type><topicRef href="#%s"/></role></association>`, pair[0], pair[1])
+	}
+	b.WriteString(`</topicMap>`)
+	return b.Bytes()
+}
+
+// lists returns the texts of the links of a page by how many lists they are in.
+func lists(t *testing.T, page io.Reader) (all []string) {
+	root, err := html.Parse(page)
+	require.NoError(t, err)
+	var walk func(*html.Node, int)
+	walk = func(node *html.Node, depth int) {
+		if node.Type == html.ElementNode && node.Data == "ul" {
+			depth++
+		}
+		if node.Type == html.ElementNode && node.Data == "bdi" && depth > 0 {
+			all = append(all, strings.Repeat(" ", depth-1)+node.FirstChild.Data)
+		}
+		for child := range node.ChildNodes() {
+			walk(child, depth)
+		}
+	}
+	walk(root, 0)
+	return all
+}
+
+// Types are below their supertypes: below each that they have, and once where a circle leads back to them.
+func TestTypesAreATree(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", hierarchyOf([2]string{"Work", "Opera"}, [2]string{"Work", "Play"}, [2]string{"Staged", "Opera"}, [2]string{"Opera", "Buffa"}))
+	shown := lists(t, bytes.NewReader(n.mustGet("/topicmaps/m/types.html").body))
+	assert.Equal(t, []string{"Staged", " Opera", "  Buffa", "Work", " Opera", "  Buffa", " Play"}, shown)
+
+	n.publish("circle", hierarchyOf([2]string{"A", "B"}, [2]string{"B", "C"}, [2]string{"C", "A"}))
+	shown = lists(t, bytes.NewReader(n.mustGet("/topicmaps/circle/types.html").body))
+	assert.Equal(t, []string{"A", " B", "  C"}, shown)
+
+	var deep [][2]string
+	for i := range 300 {
+		deep = append(deep, [2]string{fmt.Sprint("d", i), fmt.Sprint("d", i+1)})
+	}
+	n.publish("deep", hierarchyOf(deep...))
+	a := n.mustGet("/topicmaps/deep/types.html")
+	assert.Contains(t, string(a.body), "There are more")
+	n.page("/topicmaps/deep/types.html")
+
+	n.publish("flat", small())
+	n.page("/topicmaps/flat/types.html")
+}
+
+// A map in which types have many supertypes at many levels has more lines than memory: the page has some of them.
+func TestTreeOfTypesIsBounded(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	var pairs [][2]string
+	for level := range 12 {
+		for a := range 8 {
+			for b := range 8 {
+				pairs = append(pairs, [2]string{fmt.Sprint("t", level, "-", a), fmt.Sprint("t", level+1, "-", b)})
+			}
+		}
+	}
+	n.publish("m", hierarchyOf(pairs...))
+	a := n.mustGet("/topicmaps/m/types.html")
+	assert.Contains(t, string(a.body), "There are more")
+	assert.Less(t, len(a.body), 1<<20)
+}
+
+// The picture of a topic leads to all that it shows, and a statement to the topic that is about it.
+func TestPictureAndReifiers(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("lib", examples.Libraries)
+	shown := 0
+	for _, si := range n.topicSIs("lib") {
+		a := n.mustGet("/topicmaps/lib/topics/" + fragment.Key(si) + pages.Ending)
+		if !bytes.Contains(a.body, []byte("<svg")) {
+			continue
+		}
+		shown++
+		picture := string(a.body[bytes.Index(a.body, []byte("<svg")):bytes.Index(a.body, []byte("</svg>"))])
+		assert.Contains(t, picture, `<a href="`+n.BaseURL)
+		assert.Less(t, strings.Count(picture, "<a "), 17)
+	}
+	assert.Greater(t, shown, 3)
+
+	n.publish("m", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">
+		<topic id="a"><subjectIdentifier href="http://x/a"/><name reifier="#r"><value>A &lt;b&gt; name that is far too long for a box</value></name>
+		<occurrence reifier="#r2"><type><topicRef href="#a"/></type><resourceData>v</resourceData></occurrence></topic>
+		<topic id="r"><subjectIdentifier href="http://x/r"/><name><value>The naming</value></name></topic>
+		<topic id="r2"><subjectIdentifier href="http://x/r2"/><name><value>The saying</value></name></topic>
+		<topic id="r3"><subjectIdentifier href="http://x/r3"/><name><value>The tie</value></name></topic>
+		<association reifier="#r3"><type><topicRef href="#a"/></type><role><type><topicRef href="#a"/></type><topicRef href="#a"/></role><role><type><topicRef href="#a"/></type><topicRef href="#r"/></role></association>
+		</topicMap>`))
+	p := n.page("/topicmaps/m/topics/" + fragment.Key("http://x/a") + pages.Ending)
+	for _, title := range []string{"The naming", "The saying", "The tie"} {
+		assert.Contains(t, p.text, "about this: "+title)
+	}
+	assert.Contains(t, p.text, "A <b> name that is far t…")
+}
+
+// Every address of a history leads a browser to a page.
+func TestPagesOfArchiveDocumentsAndHistories(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", cities(250, "a"))
+	archived := ""
+	for _, l := range n.feed("/topicmaps/m/fragments").Links {
+		if l.Rel == "prev-archive" {
+			archived = l.Href
+		}
+	}
+	require.NotEmpty(t, archived)
+	follow := func(path string) parsed {
+		t.Helper()
+		for range 4 {
+			a := n.get(path, chromium...)
+			if a.StatusCode != http.StatusSeeOther {
+				require.Equal(t, http.StatusOK, a.StatusCode, path)
+				return n.page(path)
+			}
+			path = a.Header.Get("Location")
+		}
+		t.Fatal("led on and on")
+		return parsed{}
+	}
+	assert.Equal(t, "Changes", follow(archived).title)
+	assert.Equal(t, "Changes", follow("/topicmaps/m/history").title)
+	assert.Equal(t, "Changes", follow("/topicmaps/m/history?before=7").title)
+	si := n.topicSIs("m")[0]
+	assert.Contains(t, follow("/topicmaps/m/history?si="+url.QueryEscape(string(si))).text, "History")
+}
+
+// The page of a map says how many changes there were since its first publication, and how many topics it had.
+func TestPlotsOfAMap(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", cities(20, "a"))
+	assert.NotContains(t, string(n.mustGet("/topicmaps/m.html").body), "<svg", "nothing has changed yet")
+	for i := range 5 {
+		n.mustPut("m", cities(20, fmt.Sprint("b", i)))
+	}
+	before := n.page("/topicmaps/m.html")
+	assert.Contains(t, before.text, "Changes over time")
+	assert.Contains(t, before.text, "greatest 100")
+	require.Equal(t, http.StatusCreated, n.do(http.MethodPost, "/topicmaps/m/snapshots", nil).StatusCode)
+	after := n.page("/topicmaps/m.html")
+	assert.NotEqual(t, before.text, after.text, "a snapshot is shown, although the state is the same")
+	require.Equal(t, http.StatusOK, n.do(http.MethodPost, "/topicmaps/m/gc", nil).StatusCode)
+	n.page("/topicmaps/m.html")
+}

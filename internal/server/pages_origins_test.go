@@ -1,0 +1,99 @@
+package server_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/layout"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// The page of a derived map leads to what it is derived from, as far as who asks may see it.
+func TestPageOfADerivedMapLeadsToItsInputs(t *testing.T) {
+	t.Parallel()
+	const token = "0123456789abcdef"
+	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"hidden": {token}} })
+	n.publish("open", small())
+	n.publish("hidden", small())
+	db := n.Store.(*store.DB)
+	require.NoError(t, db.AddSubscription(t.Context(), store.Subscription{Name: "far", FragmentsFeed: "http://far.example.org/fragments?token=secret"}))
+	c := store.Collection{Name: "all", SP: n.url("/topicmaps/all/"), DerivedFrom: []string{"open", "hidden", "far"}}
+	_, err := db.CreateCollection(t.Context(), c, &merge.Memory{}, nil)
+	require.NoError(t, err)
+	_, err = derive.CatchUp(t.Context(), db, "all")
+	require.NoError(t, err)
+	p := n.page("/topicmaps/all.html")
+	assert.Contains(t, p.text, "Derived from")
+	assert.Contains(t, p.text, "http://far.example.org/fragments?…")
+	assert.Contains(t, p.links, n.url("/topicmaps/open.html"))
+	assert.NotContains(t, p.text, "hidden")
+	assert.NotContains(t, p.text, "secret")
+	assert.Contains(t, string(n.mustGet("/topicmaps/all.html", "Authorization", "Bearer "+token).body), `<bdi>hidden</bdi>`)
+	require.NoError(t, db.DeleteCollection(t.Context(), "open"))
+	p = n.page("/topicmaps/all.html")
+	assert.NotContains(t, p.links, n.url("/topicmaps/open.html"))
+	assert.Contains(t, p.text, "open")
+}
+
+// The pages of the node are for those who may write.
+func TestWhoMaySeeTheNode(t *testing.T) {
+	t.Parallel()
+	const token, reader = "0123456789abcdef", "fedcba9876543210"
+	code := ""
+	shown := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		code = layout.Code(r.Context())
+		_, _ = w.Write([]byte("all about the node"))
+		if r.Method == http.MethodPost {
+			_, _ = w.Write([]byte(", and " + r.PostForm.Get("do")))
+		}
+	})
+	n := start(t, func(c *server.Config) {
+		c.Node, c.Tokens, c.ReadTokens = shown, []string{token}, map[string][]string{"m": {reader}}
+	})
+	n.publish("m", small())
+	for _, path := range []string{"/node.html", "/node.json", "/node/m.html"} {
+		assert.Equal(t, http.StatusUnauthorized, n.get(path).StatusCode)
+		assert.Equal(t, http.StatusUnauthorized, n.get(path, "Authorization", "Bearer "+reader).StatusCode)
+		a := n.get(path, "Authorization", "Bearer "+token)
+		assert.Equal(t, http.StatusOK, a.StatusCode)
+		assert.Equal(t, "all about the node", string(a.body))
+		want := http.StatusMethodNotAllowed
+		if path == "/node/m.html" { // forms are for people
+			want = http.StatusUnauthorized
+		}
+		assert.Equal(t, want, n.do(http.MethodPost, path, nil, "Authorization", "Bearer "+token).StatusCode)
+	}
+	assert.NotContains(t, n.page("/topicmaps.html").links, n.url("/node.html"))
+	assert.Contains(t, string(n.mustGet("/topicmaps.html", "Authorization", "Bearer "+token).body), n.url("/node.html"))
+
+	b := n.browser()
+	assert.Contains(t, b.do("/node.html", nil).Header.Get("Location"), "/sign-in.html")
+	b.signIn(token)
+	assert.Equal(t, "all about the node", string(b.do("/node.html", nil).body), "in a session")
+	assert.Contains(t, string(b.do("/topicmaps.html", nil).body), n.url("/node.html"))
+	require.NotEmpty(t, code)
+	form := url.Values{layout.CodeField: {code}, "do": {"retry"}}
+	assert.Equal(t, "all about the node, and retry", string(b.do("/node/m.html", form).body))
+	assert.Equal(t, http.StatusForbidden, b.do("/node/m.html", form, "Origin", "http://evil.example.org").StatusCode)
+	assert.Equal(t, http.StatusForbidden, b.do("/node/m.html", form, "Sec-Fetch-Site", "cross-site").StatusCode)
+	assert.Equal(t, http.StatusForbidden, b.do("/node/m.html", url.Values{"do": {"retry"}}).StatusCode)
+	assert.Equal(t, http.StatusUnauthorized, n.browser().do("/node/m.html", form).StatusCode)
+	b = n.browser()
+	b.signIn(reader)
+	assert.Equal(t, http.StatusSeeOther, b.do("/node.html", nil).StatusCode)
+
+	local := start(t, func(c *server.Config) { c.Node = shown })
+	assert.Equal(t, http.StatusOK, local.get("/node.html").StatusCode)
+	assert.Equal(t, http.StatusForbidden, local.get("/node.html", "Sec-Fetch-Site", "cross-site").StatusCode)
+	assert.Equal(t, http.StatusForbidden, local.get("/node.html", "X-Forwarded-For", "192.0.2.1").StatusCode)
+	assert.Contains(t, local.page("/topicmaps.html").links, local.url("/node.html"))
+	without := start(t)
+	assert.Equal(t, http.StatusNotFound, without.get("/node.html").StatusCode)
+}

@@ -1,0 +1,218 @@
+package server_test
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/server/pages"
+	"github.com/tmshare/tmshare/internal/testkit/webpage"
+	examples "github.com/tmshare/tmshare/testdata/xtm"
+)
+
+// searched returns the answer to a search as JSON.
+func (n *node) searched(url string) (found pages.Search) {
+	n.t.Helper()
+	a := n.mustGet(url)
+	require.Equal(n.t, "application/json", a.Header.Get("Content-Type"))
+	require.NoError(n.t, json.Unmarshal(a.body, &found))
+	return found
+}
+
+func titles(found pages.Search) (all []string) {
+	for _, r := range found.Results {
+		all = append(all, r.Title)
+	}
+	return all
+}
+
+// namedMap is a map of topics with one name each.
+func namedMap(names ...string) []byte {
+	var b strings.Builder
+	b.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`)
+	for i, name := range names {
+		fmt.Fprintf(&b, `<topic id="t%d"><subjectIdentifier href="http://x/t/%d"/><name><value>`, i, i)
+		_ = xml.EscapeText(&b, []byte(name))
+		b.WriteString(`</value></name></topic>`)
+	}
+	return []byte(b.String() + `</topicMap>`)
+}
+
+// A topic is found from the page of the map, by what it is called in any scope, and by what identifies it.
+func TestTopicsAreFoundByName(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("lib", examples.Libraries)
+	const identifier = "https://psi.egov.example.org/authority/fjordstad-public-library" // beside the TopicSI
+	const topicSI = "https://psi.libraries.example.org/library/fjordstad"
+
+	a := n.mustGet("/topicmaps/lib.html")
+	home := webpage.Read(t, n.url("/topicmaps/lib.html"), a.Header, a.body)
+	require.Contains(t, home.Links, n.url("/topicmaps/lib/opensearch.xml"))
+	form := home.Forms[0]
+	require.Equal(t, "GET", form.Method)
+	require.Contains(t, form.Fields, "q")
+	for _, words := range []string{"fjordstad public library", "FJORDSTÄD", "folkebibliotek", "libr fjord"} {
+		page := n.page(form.Action + "?q=" + url.QueryEscape(words))
+		assert.Equal(t, words, page.title)
+		assert.Contains(t, page.text, "Fjordstad Public Library", words)
+	}
+	page := n.page(form.Action + "?q=folkebibliotek")
+	assert.Contains(t, page.text, "also called")
+	assert.Contains(t, page.text, "Fjordstad folkebibliotek")
+	assert.Contains(t, n.page(form.Action+"?q=nothing+is+called+so").text, "No topic is called so")
+	assert.Contains(t, n.page(form.Action).text, "Write the name of a topic")
+
+	found := n.searched("/topicmaps/lib/search?q=folkebibliotek")
+	require.NotEmpty(t, found.Results)
+	at := slices.IndexFunc(found.Results, func(r pages.Result) bool { return r.TopicSI == topicSI })
+	require.GreaterOrEqual(t, at, 0)
+	r := found.Results[at]
+	assert.Equal(t, "Fjordstad Public Library", r.Title)
+	assert.Equal(t, "name", r.Match.Kind)
+	assert.Equal(t, "Fjordstad folkebibliotek", r.Match.Value)
+	require.Len(t, r.Match.Scope, 1)
+	assert.Equal(t, "https://psi.egov.example.org/language/nb", r.Match.Scope[0].TopicSI)
+	require.NotEmpty(t, r.Types)
+	n.mustGet(r.URL)
+
+	for _, given := range []string{identifier, "  " + topicSI + " "} {
+		a := n.get("/topicmaps/lib/search.html?q=" + url.QueryEscape(given))
+		require.Equal(t, http.StatusSeeOther, a.StatusCode)
+		assert.Equal(t, "Fjordstad Public Library", n.page(a.Header.Get("Location")).title)
+		assert.Equal(t, topicSI, n.searched("/topicmaps/lib/search?q=" + url.QueryEscape(given)).Results[0].TopicSI)
+	}
+	under := n.searched("/topicmaps/lib/search?q=" + url.QueryEscape("https://psi.egov.example.org/authority/f"))
+	assert.Contains(t, titles(under), "Fjordstad Public Library")
+	assert.Equal(t, "identifier", under.Results[0].Match.Kind)
+
+	// A topic that is gone has a page, too.
+	require.Equal(t, http.StatusOK, n.delete("lib", topicSI).StatusCode)
+	assert.Len(t, n.searched("/topicmaps/lib/search?q=folkebibliotek").Results, len(found.Results)-1)
+	a = n.get("/topicmaps/lib/search.html?q=" + url.QueryEscape(topicSI))
+	require.Equal(t, http.StatusSeeOther, a.StatusCode)
+	n.page(a.Header.Get("Location"))
+}
+
+// Programs get JSON, browsers are led to the page.
+func TestSearchesHaveAPage(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", namedMap("Oslo", "Bergen"))
+	a := n.get("/topicmaps/m/search?q=oslo", firefox...)
+	require.Equal(t, http.StatusSeeOther, a.StatusCode)
+	assert.Equal(t, n.url("/topicmaps/m/search.html?q=oslo"), a.Header.Get("Location"))
+	for path, problem := range map[string]string{
+		"/topicmaps/m/search": "?q=WORDS", "/topicmaps/m/search?q=+": "?q=WORDS", "/topicmaps/m/search?q=a&limit=x": "?limit=", "/topicmaps/m/search?q=a&limit=0": "?limit=",
+		"/topicmaps/m/search?q=a&after=nonsense": "search again", "/topicmaps/m/search.html?q=a&after=nonsense": "search again",
+	} {
+		a := n.get(path)
+		assert.Equal(t, http.StatusBadRequest, a.StatusCode, path)
+		assert.Contains(t, string(a.body), problem, path)
+	}
+
+	// An answer is that of a state of the map.
+	for _, path := range []string{"/topicmaps/m/search?q=oslo", "/topicmaps/m/search.html?q=oslo", "/topicmaps/m/opensearch.xml"} {
+		tag := n.mustGet(path).Header.Get("ETag")
+		require.NotEmpty(t, tag)
+		assert.Equal(t, http.StatusNotModified, n.get(path, "If-None-Match", tag).StatusCode, path)
+	}
+	tag := n.mustGet("/topicmaps/m/search?q=tromso").Header.Get("ETag")
+	n.mustPut("m", namedMap("Oslo", "Tromsø"))
+	assert.Equal(t, []string{"Tromsø"}, titles(n.searched("/topicmaps/m/search?q=tromso")))
+	assert.Equal(t, http.StatusOK, n.get("/topicmaps/m/search?q=tromso", "If-None-Match", tag).StatusCode)
+	assert.Empty(t, n.searched("/topicmaps/m/search?q=bergen").Results)
+}
+
+// An OpenSearch description says how to search (OpenSearch 1.1).
+func TestSearchIsDescribed(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", namedMap("Oslo"))
+	n.mustSet("m", `{"title":"A <long> title of a map & more"}`)
+	a := n.mustGet("/topicmaps/m/opensearch.xml")
+	assert.Equal(t, "application/opensearchdescription+xml", a.Header.Get("Content-Type"))
+	var d struct {
+		XMLName     xml.Name `xml:"http://a9.com/-/spec/opensearch/1.1/ OpenSearchDescription"`
+		ShortName   string
+		Description string
+		URLs        []struct {
+			Type     string `xml:"type,attr"`
+			Template string `xml:"template,attr"`
+		} `xml:"Url"`
+	}
+	require.NoError(t, xml.Unmarshal(a.body, &d))
+	assert.Equal(t, "A <long> title …", d.ShortName)
+	assert.Equal(t, "Topics of A <long> title of a map & more", d.Description)
+	for i, path := range []string{"/topicmaps/m/search.html?q=oslo", "/topicmaps/m/search?q=oslo&limit="} {
+		to := strings.NewReplacer("{searchTerms}", "oslo", "{count?}", "").Replace(d.URLs[i].Template)
+		assert.Equal(t, n.url(path), to)
+	}
+	assert.Len(t, n.searched("/topicmaps/m/search?q=oslo&limit=").Results, 1, "an optional parameter may be empty")
+}
+
+// What is found has several pages. Each topic is on one of them.
+func TestFoundTopicsArePaged(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	var names []string
+	for i := range 230 {
+		names = append(names, fmt.Sprintf("Name %d of many", i))
+	}
+	n.publish("m", namedMap(names...))
+	for _, query := range []string{"many", "many nam", "http://x/t/"} {
+		seen := map[string]bool{}
+		path := n.url("/topicmaps/m/search.html?q=" + url.QueryEscape(query))
+		for range 20 {
+			page := n.page(path)
+			path = ""
+			for _, l := range page.links {
+				if strings.Contains(l, "/topics/") && strings.HasSuffix(l, ".html") {
+					assert.False(t, seen[l], "%s is found twice", l)
+					seen[l] = true
+				}
+				if strings.Contains(l, "after=") && !strings.Contains(l, "#") {
+					path = l
+				}
+			}
+			if path == "" {
+				break
+			}
+		}
+		assert.Len(t, seen, 230, query)
+		found := n.searched("/topicmaps/m/search?limit=1000&q=" + url.QueryEscape(query))
+		require.Len(t, found.Results, 100)
+		rest := n.searched(found.Next)
+		require.Len(t, rest.Results, 100)
+		require.NotEqual(t, found.Results[0], rest.Results[0])
+		require.Len(t, n.searched(rest.Next).Results, 30)
+	}
+}
+
+// Names may be anything, and as long as they like.
+func TestHostileNamesAreFound(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", namedMap(
+		"findme <script>alert(1)</script>", `findme "><img src=x onerror=alert(1)>`, "findme \u202E evil", "findme "+strings.Repeat("x", 1<<20), "findme javascript:alert(1)",
+	))
+	for _, query := range []string{"findme", `<script>alert(1)</script>`, `"><img src=x>`, "javascript:alert(1)", "\x00\xff\u202E", strings.Repeat("findme ", 500)} {
+		a := n.mustGet("/topicmaps/m/search.html?q=" + url.QueryEscape(query))
+		assert.Less(t, len(a.body), 20_000)
+		assert.NotContains(t, string(a.body), "<script>")
+		assert.NotContains(t, string(a.body), "<img")
+		n.page("/topicmaps/m/search.html?q=" + url.QueryEscape(query))
+		assert.Less(t, len(n.mustGet("/topicmaps/m/search?q="+url.QueryEscape(query)+"x").body), 20_000)
+	}
+	found := n.searched("/topicmaps/m/search?q=findme+xxxx")
+	require.NotEmpty(t, found.Results)
+	assert.Equal(t, 1<<20+7, found.Results[0].Match.Cut)
+}

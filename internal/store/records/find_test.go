@@ -1,0 +1,210 @@
+package records
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv/memory"
+	"github.com/tmshare/tmshare/internal/search"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/store/words"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// someNames draws the names of a topic: of few words, so that many topics have them.
+func someNames(t *rapid.T) (names []fragment.Name) {
+	word := rapid.SampledFrom([]string{"Oslo", "OSLOFJORD", "York", "new", "Ne", "Straße", "東京都", "a", "b", "Ærlig"})
+	for range rapid.IntRange(0, 3).Draw(t, "names") {
+		n := fragment.Name{Value: strings.Join(rapid.SliceOfN(word, 0, 3).Draw(t, "words"), " "), Type: tmdm.PSIDefaultNameType}
+		if rapid.IntRange(0, 4).Draw(t, "variant") == 0 {
+			n.Variants = []fragment.Variant{{Value: word.Draw(t, "value"), Datatype: tmdm.XSDString, Scope: []fragment.Ref{"http://t"}}}
+		}
+		names = append(names, n)
+	}
+	return names
+}
+
+func someTopic(t *rapid.T, i int) *fragment.Topic {
+	topic := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{fragment.Ref(fmt.Sprintf("http://x/%d", i))}}, Names: someNames(t)}
+	if rapid.IntRange(0, 4).Draw(t, "identifiers") == 0 {
+		topic.SubjectIdentifiers = append(topic.SubjectIdentifiers, fragment.Ref(fmt.Sprintf("http://other/York#%d", i)))
+		topic.SubjectLocators = append(topic.SubjectLocators, fragment.Ref(fmt.Sprintf("http://x/%d/page", i)))
+	}
+	topic.Canonical()
+	return topic
+}
+
+// Whatever is loaded and changed, and in whatever steps, the index has the entries of the topics that there are, and what is
+// found by it is what all topics together have, in the order of how well it fits.
+func TestTheIndexOfWordsFollowsTheRecords(t *testing.T) {
+	scratch := filepath.Join(t.TempDir(), "x")
+	testenv.Check(t, 40, 2_000, func(t *rapid.T) {
+		db := txn.New(memory.New(), func() error { return nil })
+		id := keys.Source{Number: 3, Generation: 4}
+		topics := map[int]*fragment.Topic{}
+		var loaded []fragment.Record
+		for _, i := range rapid.Permutation(numbers(rapid.IntRange(0, 300).Draw(t, "loaded"))).Draw(t, "order") {
+			topics[i] = someTopic(t, i)
+			loaded = append(loaded, fragment.Record{Topic: topics[i]})
+		}
+		o := Loader{Engine: db.Engine, Scratch: scratch, Ready: func() error { return nil }}
+		require.NoError(t, o.Load(t.Context(), id, yielding(loaded), nil))
+		require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error { return PutRules(tx) }))
+		same(t, db, id, topics)
+		for range rapid.IntRange(0, 4).Draw(t, "commits") {
+			require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error {
+				s := Of(tx, id)
+				for range rapid.IntRange(1, 30).Draw(t, "changes") {
+					i := rapid.IntRange(0, 320).Draw(t, "topic")
+					if topics[i] != nil && rapid.IntRange(0, 2).Draw(t, "deletes") == 0 {
+						require.NoError(t, s.DeleteTopic(topics[i]))
+						delete(topics, i)
+						continue
+					}
+					topics[i] = someTopic(t, i)
+					require.NoError(t, s.PutTopic(topics[i]))
+					if rapid.IntRange(0, 9).Draw(t, "looks") == 0 { // it is looked at meanwhile
+						require.Equal(t, entriesOf(topics), storedEntries(t, tx, id))
+					}
+				}
+				return nil
+			}))
+			same(t, db, id, topics)
+		}
+	})
+}
+
+func numbers(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// same checks that the index of a source is that of some topics.
+func same(t *rapid.T, db *txn.DB, id keys.Source, topics map[int]*fragment.Topic) {
+	require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
+		ok, err := Sound(tx, id)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, entriesOf(topics), storedEntries(t, tx, id))
+		for _, text := range []string{"oslo", "new york", "n", "strasse", "京都", "york a", "http://x/1", "a b oslo", "nothing"} {
+			limit := rapid.IntRange(1, 60).Draw(t, "limit")
+			finds(t, Of(tx, id), topics, search.Parse(text), limit)
+		}
+		return nil
+	}))
+}
+
+func finds(t *rapid.T, s State, topics map[int]*fragment.Topic, q search.Query, limit int) {
+	var got, want []string
+	var last *search.Match
+	for position, pages := "", 0; ; pages++ {
+		require.Less(t, pages, 1000)
+		found, err := s.Find(q, position, limit)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(found.Hits), limit+1)
+		for _, h := range found.Hits {
+			got = append(got, string(h.Topic.TopicSI()))
+			if last != nil && q.Locator == "" && len(q.Words) > 1 {
+				require.LessOrEqual(t, last.Compare(h.Match), 0, "%q", q.Text)
+			}
+			last = &h.Match
+		}
+		if position = found.Next; position == "" {
+			break
+		}
+	}
+	for _, topic := range topics {
+		_, ok := q.Match(topic)
+		if q.Locator != "" {
+			ok = slices.ContainsFunc(slices.Concat(topic.SubjectIdentifiers, topic.SubjectLocators), func(l tmdm.Locator) bool {
+				return strings.HasPrefix(string(l), string(q.Locator))
+			})
+		}
+		if ok {
+			want = append(want, string(topic.TopicSI()))
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	require.Equal(t, want, got, "%q", q.Text)
+}
+
+func entriesOf(topics map[int]*fragment.Topic) []string {
+	all := map[string]bool{}
+	for _, topic := range topics {
+		for _, e := range search.Entries(topic) {
+			all[string(words.Entry(e, topic.TopicSI()))] = true
+		}
+	}
+	return append([]string{}, slices.Sorted(maps.Keys(all))...)
+}
+
+func storedEntries(t *rapid.T, tx *txn.Tx, id keys.Source) []string {
+	all := []string{}
+	for _, rank := range "01234" {
+		for entry, err := range words.Entries(tx, id, []byte{byte(rank)}, nil) {
+			require.NoError(t, err)
+			all = append(all, string(entry))
+		}
+	}
+	return all
+}
+
+// A single word is found in this order, on whatever pages.
+func TestWhatIsFoundIsRanked(t *testing.T) {
+	db := txn.New(memory.New(), func() error { return nil })
+	id := keys.Source{Number: 3, Generation: 4}
+	order := []string{"OSLO", "Oslo kommune", "Oslo, fylke og by", "Gamle Oslo", "Osloborg", "Oslofjorden nord", "Nye Oslofjorden"}
+	require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error {
+		for i, name := range order {
+			require.NoError(t, Of(tx, id).PutTopic(&fragment.Topic{
+				Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{tmdm.Locator(fmt.Sprintf("http://x/%d", i))}},
+				Names:    []fragment.Name{{Value: name, Type: tmdm.PSIDefaultNameType}, {Value: "also Oslofjordby", Type: tmdm.PSIDefaultNameType}},
+			}))
+		}
+		return PutRules(tx)
+	}))
+	for limit := 1; limit <= len(order)+1; limit++ {
+		var got []string
+		require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
+			for position := ""; ; {
+				found, err := Of(tx, id).Find(search.Parse("oslo"), position, limit)
+				require.NoError(t, err)
+				for _, h := range found.Hits {
+					got = append(got, h.Match.Text.Value)
+				}
+				if position = found.Next; position == "" {
+					return nil
+				}
+			}
+		}))
+		require.Equal(t, order[:len(got)], got)
+		require.Len(t, got, len(order))
+	}
+	require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
+		for _, position := range []string{"x", "????", "AAAA", "eP______"} {
+			_, err := Of(tx, id).Find(search.Parse("oslo"), position, 10)
+			require.ErrorIs(t, err, ErrPosition, position)
+		}
+		return nil
+	}))
+	require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error { return tx.Delete(wordRules) }))
+	require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
+		_, err := Of(tx, id).Find(search.Parse("oslo"), "", 10)
+		require.ErrorIs(t, err, ErrNoIndex)
+		return nil
+	}))
+}

@@ -1,0 +1,170 @@
+package sources
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// Sample is what the rounds of a subscription were like that ended within [SampleTime]. Times are by this node's clock.
+type Sample struct {
+	From        time.Time `json:"from"` // when the period began
+	Last        time.Time `json:"last"` // when the last of the rounds ended
+	Rounds      int       `json:"rounds"`
+	Failed      int       `json:"failed,omitempty"`
+	Applied     int       `json:"applied,omitempty"` // entries that moved the mark
+	Quarantined int       `json:"quarantined,omitempty"`
+	// Lag is how many seconds had gone by, at most, when a round ended, since nothing was known to be missing; nil: nothing is held yet.
+	Lag *float64 `json:"lagSeconds,omitempty"`
+	// Proven is when the copy was last found to have the state digest that the source states. Unproven says that it is not known to.
+	Proven   *time.Time `json:"proven,omitempty"`
+	Unproven bool       `json:"unproven,omitempty"`
+}
+
+// RoundEnd is how the last round of a subscription has left it.
+type RoundEnd struct {
+	InStep     time.Time // nothing was known to be missing then
+	Generation uint32
+	Applied    int
+}
+
+// SampleTime is the length of the period of a sample, and MaxSamples how many are kept of a subscription: those of a day.
+const (
+	SampleTime = 5 * time.Minute
+	MaxSamples = 288
+)
+
+func sampleKey(s *Subscription, from time.Time) []byte {
+	return keys.Sequence(keys.TableSample, s.Number, uint64(from.Unix()/int64(SampleTime.Seconds()))%MaxSamples)
+}
+
+// ended keeps a sample of a round that has ended, with the change that says so. The row of the period a day ago is used again, so that
+// there are never more than [MaxSamples].
+func ended(t *txn.Tx, s *Subscription) error {
+	var inQuarantine []Quarantined
+	var err error
+	if s.State != nil {
+		if inQuarantine, err = quarantined(t, s.Source(s.State)); err != nil {
+			return err
+		}
+	}
+	now := s.LastCheck.UTC()
+	key := sampleKey(s, now)
+	sample := readSample(t, key, now.Truncate(SampleTime))
+	sample.Last, sample.Quarantined = now, len(inQuarantine)
+	sample.Rounds++
+	if s.LastError != "" {
+		sample.Failed++
+	}
+	sample.compare(s, inQuarantine)
+	sample.Unproven = false
+	if s.State != nil && s.State.Proof != nil {
+		if at := s.State.Proof.At.UTC(); s.State.Proof.Equal {
+			sample.Proven = &at
+		} else {
+			sample.Unproven = true
+		}
+	}
+	return t.PutJSON(key, sample)
+}
+
+// compare adds what has changed since the round before, and keeps what the next one is compared with.
+func (sample *Sample) compare(s *Subscription, inQuarantine []Quarantined) {
+	if s.State == nil {
+		return
+	}
+	at, _ := s.LastInStep(inQuarantine)
+	end := RoundEnd{InStep: at, Generation: s.State.Generation, Applied: s.State.Applied}
+	before := s.Before
+	s.Before = &end
+	if before == nil {
+		before = &RoundEnd{InStep: at}
+	}
+	sample.Applied += end.Applied
+	if before.Generation == end.Generation {
+		sample.Applied -= min(before.Applied, end.Applied)
+	}
+	if before.InStep.IsZero() {
+		return
+	}
+	lag := max(0, s.LastCheck.Sub(before.InStep).Seconds())
+	if sample.Lag != nil {
+		lag = max(lag, *sample.Lag)
+	}
+	sample.Lag = &lag
+}
+
+// readSample returns the sample of a period as it is up to now. What cannot be read of it is no loss that would be worth a round.
+func readSample(t *txn.Tx, key []byte, from time.Time) Sample {
+	var was Sample
+	if ok, err := t.GetJSON(key, &was); !ok || err != nil || !was.From.Equal(from) {
+		return Sample{From: from}
+	}
+	return was
+}
+
+// Samples returns what is kept of the rounds of the last day of a subscription, the oldest first. There are none of times at which no
+// round ended.
+func (st *Store) Samples(ctx context.Context, name string) (all []Sample, err error) {
+	err = st.rows.View(ctx, func(t *txn.Tx) error {
+		all = nil
+		s, err := Get(t, name)
+		if err != nil {
+			return err
+		}
+		oldest := st.now().Add(-MaxSamples * SampleTime)
+		for r, err := range t.ScanInPlace(keys.Collection(keys.TableSample, s.Number), nil) {
+			if err != nil {
+				return err
+			}
+			var sample Sample
+			if json.Unmarshal(r.Value, &sample) == nil && sample.Last.After(oldest) {
+				all = append(all, sample)
+			}
+		}
+		slices.SortFunc(all, func(a, b Sample) int { return a.From.Compare(b.From) })
+		return nil
+	})
+	return all, err
+}
+
+func removeSamples(t *txn.Tx, s *Subscription) error {
+	for r, err := range t.Scan(keys.Collection(keys.TableSample, s.Number), nil) {
+		if err == nil {
+			err = t.Delete(r.Key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LastInStep returns a time at which nothing was known to be missing: that of the last round, or, if that has failed, the mark; but not
+// later than when the first of what is in quarantine was published. It is zero while nothing is held. byReplica says that it is that of
+// a replica that is followed in place of the first address.
+func (s *Subscription) LastInStep(quarantine []Quarantined) (at time.Time, byReplica bool) {
+	if s.State == nil {
+		return time.Time{}, false
+	}
+	if at = s.LastCheck; s.LastError != "" {
+		at = s.State.Mark.Updated
+	}
+	if at.IsZero() {
+		return at, false
+	}
+	// What a replica has is as old as its own last round, by the clock of the origin.
+	if c := s.Checked; s.FragmentsFeed != s.Authority() && !c.IsZero() && c.Before(at) {
+		at, byReplica = c, true
+	}
+	for i := range quarantine {
+		if q := quarantine[i].Updated; q.Before(at) {
+			at = q
+		}
+	}
+	return at, byReplica
+}

@@ -1,0 +1,249 @@
+// Package browser drives a real browser, for tests: Debian's Chromium, without a window.
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// Browser is one that a test has for itself. Its methods fail the test.
+type Browser struct {
+	t   testing.TB
+	ctx context.Context
+
+	mu         sync.Mutex
+	complaints []string
+}
+
+// Start starts a browser, and ends it with the test. Where none is installed, the test is skipped and says what is not checked.
+func Start(t testing.TB) *Browser {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil && path == "" {
+			path = found
+		}
+	}
+	if path == "" {
+		t.Skip("NOT CHECKED: pages in a real browser: Chromium is not installed")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+	)
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.Flag("no-sandbox", true))
+	}
+	ctx, end := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, endProcess := chromedp.NewExecAllocator(ctx, options...)
+	ctx, endTab := chromedp.NewContext(ctx)
+	t.Cleanup(func() {
+		endTab()
+		endProcess()
+		end()
+	})
+	b := &Browser{t: t, ctx: ctx}
+	require.NoError(t, chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, log.Enable, cdp.Empty{})
+		return err
+	})))
+	entries := chromedp.Events(ctx, log.EntryAdded)
+	go func() {
+		for e, err := range entries {
+			if err != nil {
+				return
+			}
+			b.mu.Lock()
+			b.complaints = append(b.complaints, fmt.Sprintf("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL))
+			b.mu.Unlock()
+		}
+	}()
+	b.View(1000, false)
+	return b
+}
+
+// Complaints returns what the browser has written to its console: what the content security policy has kept from running, for one.
+// Answers with an error status are not among them.
+func (b *Browser) Complaints() (all []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.complaints {
+		if !strings.Contains(c, "the server responded with a status of") {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// View sets the width of the window, and whether the person prefers dark colours.
+func (b *Browser) View(width int64, dark bool) {
+	b.t.Helper()
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.EmulateViewport(width, 900), chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	})))
+}
+
+// loads waits until what steps do has led to a page, and returns the status of it.
+func (b *Browser) loads(steps ...chromedp.Action[chromedp.Void]) int {
+	b.t.Helper()
+	ctx, end := context.WithTimeout(b.ctx, time.Minute)
+	defer end()
+	answer, err := chromedp.RunResponse(ctx, steps...)
+	require.NoError(b.t, err, "no page is loaded")
+	return int(answer.Status)
+}
+
+// Open goes to a URL, as somebody does who writes it into the address bar, and returns the status of the page.
+func (b *Browser) Open(url string) int {
+	b.t.Helper()
+	return b.loads(chromedp.Navigate(url))
+}
+
+// Visit goes to a URL that must have a page.
+func (b *Browser) Visit(url string) {
+	b.t.Helper()
+	require.Equal(b.t, http.StatusOK, b.Open(url), url)
+}
+
+// Follow clicks the first link of the content with a text.
+func (b *Browser) Follow(text string) {
+	b.t.Helper()
+	require.Equal(b.t, http.StatusOK, b.loads(b.click("link", `[...document.querySelectorAll("main a, nav a, header a")].find(e => e.textContent.trim() === `+quoted(text)+`)`)), text)
+}
+
+// Press clicks the button with a text, and returns the status of the page that it leads to.
+func (b *Browser) Press(text string) int {
+	b.t.Helper()
+	return b.loads(b.click("button", `[...document.querySelectorAll("button:not([aria-hidden]), input[type=submit]")].find(e => (e.textContent || e.value).trim() === `+quoted(text)+`)`))
+}
+
+// click clicks what an expression finds, where a person would. What it is called is for errors.
+func (b *Browser) click(what, expression string) chromedp.Action[chromedp.Void] {
+	b.t.Helper()
+	require.True(b.t, Eval[bool](b, "!!("+expression+")"), "%s has no such %s: %s", b.URL(), what, expression)
+	return chromedp.Click(chromedp.JSPath(expression))
+}
+
+// Fill writes text into the first field with a label, key by key, in place of what it has. What stands in a field within its label is not part of that.
+func (b *Browser) Fill(label, text string) {
+	b.t.Helper()
+	field := `[...document.querySelectorAll("label")].filter(e => [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.textContent).join("").trim() === ` + quoted(label) + `).map(e => e.control)[0]`
+	require.True(b.t, Eval[bool](b, "!!("+field+")"), "%s has no field %q", b.URL(), label)
+	require.True(b.t, Eval[bool](b, "(f => { f.focus(); f.select(); return document.activeElement === f })("+field+")"), "the field %q cannot be written into", label)
+	b.Keys(text)
+}
+
+// Keys presses keys, wherever the focus is.
+func (b *Browser) Keys(keys string) {
+	b.t.Helper()
+	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.KeyEvent(keys)))
+}
+
+// Eval returns the value of an expression in the page. The content security policy does not hold for it.
+func Eval[T any](b *Browser, expression string) T {
+	b.t.Helper()
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	require.NoError(b.t, err, expression)
+	return value
+}
+
+// URL returns the address of the page.
+func (b *Browser) URL() string {
+	b.t.Helper()
+	return Eval[string](b, "location.href")
+}
+
+// Title returns the main heading of the page.
+func (b *Browser) Title() string {
+	b.t.Helper()
+	return Eval[string](b, `document.querySelector("h1").innerText`)
+}
+
+// Text returns the text of the page, as it is seen.
+func (b *Browser) Text() string {
+	b.t.Helper()
+	return Eval[string](b, "document.body.innerText")
+}
+
+// Tree returns the accessibility tree of the page: what screen readers say, a line for each element, with its role and name.
+func (b *Browser) Tree() string {
+	b.t.Helper()
+	var tree accessibility.GetFullAXTreeResult
+	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) (err error) {
+		tree, err = cdp.Call(ctx, tab, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+		return err
+	})))
+	byID := map[accessibility.NodeID]*accessibility.Node{}
+	for _, n := range tree.Nodes {
+		byID[n.NodeID] = n
+	}
+	var out strings.Builder
+	var write func(n *accessibility.Node, depth int)
+	write = func(n *accessibility.Node, depth int) {
+		role := textOf(n.Role)
+		switch role {
+		case "StaticText", "InlineTextBox", "LineBreak", "ListMarker":
+			return
+		}
+		if !n.Ignored && role != "none" && role != "generic" {
+			out.WriteString(strings.TrimRight(fmt.Sprintf("%s%s %s", strings.Repeat("  ", depth), role, textOf(n.Name)), " ") + "\n")
+			depth++
+		}
+		for _, child := range n.ChildIDs {
+			if c := byID[child]; c != nil {
+				write(c, depth)
+			}
+		}
+	}
+	if len(tree.Nodes) > 0 {
+		write(tree.Nodes[0], 0)
+	}
+	return out.String()
+}
+
+func textOf(v *accessibility.Value) string {
+	if v == nil {
+		return ""
+	}
+	var text string
+	_ = json.Unmarshal(v.Value, &text) // what is no text has no name
+	return strings.Join(strings.Fields(text), " ")
+}
+
+func quoted(text string) string {
+	b, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// Picture returns the window as PNG.
+func (b *Browser) Picture() []byte {
+	b.t.Helper()
+	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	require.NoError(b.t, err)
+	return picture
+}
