@@ -47,6 +47,7 @@ var layers = map[string][]string{
 	"internal/kv":             {},
 	"internal/kv/memory":      {"internal/kv"},
 	"internal/kv/badger":      {"internal/kv", "internal/durable"},
+	"internal/kv/postgres":    {"internal/kv"},
 	"internal/store/txn":      {"internal/kv"},
 	"internal/checkpoint":     {},
 	"internal/statedigest":    {"fragment", "internal/extsort", "internal/fetch"},
@@ -145,6 +146,7 @@ var layers = map[string][]string{
 	"packaging/release":          {},
 	"internal/testkit/anyhost":   {"internal/fetch"},
 	"internal/testkit/browser":   {},
+	"internal/testkit/pgserver":  {"internal/kv/postgres"},
 	"internal/testkit/webpage":   {"internal/layout"},
 	"internal/follow/followtest": {"feeds", "tmdm", "xtm", "fragment", "internal/server", "internal/store", "internal/testedit", "internal/testenv", "internal/testkit/docs", "internal/testkit/faults", "internal/testkit/kill", "internal/testkit/node"},
 	"internal/kv/kvtest":         {"internal/kv"},
@@ -155,12 +157,13 @@ var layers = map[string][]string{
 }
 
 // testOnly are the packages that nothing but tests imports.
-var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/testkit/docs", "internal/testkit/anyhost", "internal/testkit/browser", "internal/testkit/webpage", "internal/testkit/faults", "internal/testkit/node", "internal/follow/followtest", "internal/kv/kvtest", "internal/store/storetest"}
+var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/testkit/docs", "internal/testkit/anyhost", "internal/testkit/browser", "internal/testkit/pgserver", "internal/testkit/webpage", "internal/testkit/faults", "internal/testkit/node", "internal/follow/followtest", "internal/kv/kvtest", "internal/store/storetest"}
 
 // onlyIn are libraries that one package alone may import, and standard packages
 // that do input, output or logging and are kept out of the model.
 var onlyIn = map[string]string{
 	"github.com/dgraph-io/badger/v4": "internal/kv/badger",
+	"github.com/jackc/pgx/v5":        "internal/kv/postgres",
 	"github.com/gorilla/mux":         "internal/server/web",
 }
 

@@ -118,6 +118,8 @@ var (
 	ErrClosed = errors.New("the database is closed")
 	// ErrReadOnly says that an engine was opened for reading.
 	ErrReadOnly = errors.New("the database is opened for reading only")
+	// ErrUnavailable says that the database of an engine does not answer.
+	ErrUnavailable = errors.New("the database cannot be reached")
 	// ErrDamaged says that what an engine keeps is not as it was written.
 	ErrDamaged = errors.New("the data folder is damaged")
 	// ErrTooLarge says that a row has more bytes than [MaxValue] allows.

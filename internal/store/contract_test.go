@@ -9,6 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -70,6 +71,16 @@ func TestSourcesAgreeWithMemory(t *testing.T) {
 	for name, open := range backends {
 		t.Run(name, func(t *testing.T) { storetest.Histories(t, open, histories(), testenv.Seed()) })
 	}
+}
+
+// A database that many nodes share keeps them too.
+func TestSourcesOnPostgreSQL(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	server := pgserver.Start(t, "fsync=off")
+	open := func(t *testing.T) storetest.Backend { return over(t, pgserver.Open(t, server.Store(t))) }
+	t.Run("rules", func(t *testing.T) { storetest.Run(t, open) })
+	t.Run("histories", func(t *testing.T) { storetest.Histories(t, open, testenv.Rounds(1, 12), testenv.Seed()) })
 }
 
 // A publisher's records, changed by differences, agree with those in memory as

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 
@@ -51,6 +53,49 @@ var readingRules = []rule{
 		require.Equal(c, []string{"\x00", "0", "a", "1", "a\x00", "2", "a\xff", "3", "a\xff\xff", "4", "b", "5", "é", "6", "\xff", "7", "\xff\xff", "8"}, rows(c, c, ""))
 	}},
 	{"a range has a prefix, a beginning and a direction", checkRanges},
+	{"long keys that begin alike are in the order of bytes", func(c *checker) {
+		random := rand.New(rand.NewPCG(1, 2))
+		alike := func(n int) string {
+			b := make([]byte, n)
+			for i := range b {
+				b[i] = byte(random.IntN(256)) // which no index packs
+			}
+			return "k" + string(b)
+		}
+		var keys, all []string
+		for _, begin := range []string{alike(1990), alike(1999), alike(2600), alike(64_000)} {
+			for _, end := range []string{"", "\x00", "\x00\x00", "a", "a/", alike(900), "\xff", "\xff\xff"} {
+				keys = append(keys, begin+end)
+			}
+		}
+		slices.Sort(keys)
+		for i, key := range keys {
+			all = append(all, key, fmt.Sprint(i))
+		}
+		set(c, c, all...)
+		r := snapshot(c, c)
+		defer r.Close()
+		require.Equal(c, all, list(c, r.Range([]byte("k"), nil, false)))
+		for i, key := range keys {
+			value, err := r.Get([]byte(key))
+			require.NoError(c, err)
+			require.Equal(c, fmt.Sprint(i), string(value))
+			require.Equal(c, all[2*i:], list(c, r.Range(nil, []byte(key), false)))
+			back := list(c, r.Range(nil, []byte(key), true))
+			require.Len(c, back, 2*(i+1))
+			require.Equal(c, key, back[0])
+			require.Equal(c, keys[0], back[2*i])
+		}
+		set(c, c, keys[3], "-", keys[4], "new")
+		require.NoError(c, c.DeletePrefix(c.Context(), []byte(keys[10][:1000])))
+		now := snapshot(c, c)
+		defer now.Close()
+		for _, key := range slices.Delete(slices.Clone(keys), 3, 4) {
+			value, err := now.Get([]byte(key))
+			require.NoError(c, err)
+			require.Equal(c, strings.HasPrefix(key, keys[10][:1000]), value == nil)
+		}
+	}},
 	{"an iteration may be left and begun again", func(c *checker) {
 		set(c, c, "a", "1", "b", "2", "c", "3")
 		r := snapshot(c, c)

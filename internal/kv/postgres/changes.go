@@ -1,0 +1,93 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tmshare/tmshare/internal/kv"
+)
+
+// changes are the last of each key. A nil value removes the row.
+type changes struct {
+	values map[string][]byte
+	size   int // of keys and values, in bytes
+}
+
+// A writer sends its changes when there are so many, or they have so many bytes.
+const (
+	maxChanges     = 5000
+	maxChangeBytes = 4 << 20
+)
+
+// add notes a change, and reports whether they are to be sent.
+func (c *changes) add(key, value []byte) (full bool) {
+	if c.values == nil {
+		c.values = map[string][]byte{}
+	}
+	c.values[string(key)] = value
+	c.size += len(key) + len(value)
+	return len(c.values) >= maxChanges || c.size >= maxChangeBytes
+}
+
+// put checks a row and adds it.
+func (c *changes) put(ctx context.Context, key, value []byte) (full bool, err error) {
+	if err := errors.Join(context.Cause(ctx), kv.CheckRow(key, value)); err != nil {
+		return false, err
+	}
+	if value == nil {
+		value = empty
+	}
+	return c.add(key, value), nil
+}
+
+// remove checks a key and adds that its row goes.
+func (c *changes) remove(ctx context.Context, key []byte) (full bool, err error) {
+	if err := errors.Join(context.Cause(ctx), kv.CheckKey(key)); err != nil {
+		return false, err
+	}
+	return c.add(key, nil), nil
+}
+
+func (c *changes) clear() { *c = changes{} }
+
+const (
+	upsert = `INSERT INTO tm_rows (head, hash, tail, value) SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[])
+		ON CONFLICT (head, hash) DO UPDATE SET value = excluded.value`
+	remove = `DELETE FROM tm_rows WHERE (head, hash) IN (SELECT * FROM unnest($1::bytea[], $2::bytea[]))`
+)
+
+// columns are rows as the database takes them: one list for each column.
+type columns struct{ heads, hashes, tails, values [][]byte }
+
+func (c *columns) add(key string, value []byte) {
+	head, tail := split([]byte(key))
+	c.heads, c.hashes, c.tails, c.values = append(c.heads, head), append(c.hashes, hashOf(tail)), append(c.tails, tail), append(c.values, value)
+}
+
+// sorted returns the rows that are put and those that go, both in the order of keys: two
+// transactions that change the same rows do not wait for each other in a circle.
+func (c *changes) sorted() (put, gone columns) {
+	for _, key := range slices.Sorted(maps.Keys(c.values)) {
+		if value := c.values[key]; value != nil {
+			put.add(key, value)
+		} else {
+			gone.add(key, nil)
+		}
+	}
+	return put, gone
+}
+
+// queue adds the statements that make the changes.
+func (c *changes) queue(to *pgx.Batch) {
+	put, gone := c.sorted()
+	if len(put.heads) > 0 {
+		to.Queue(upsert, put.heads, put.hashes, put.tails, put.values)
+	}
+	if len(gone.heads) > 0 {
+		to.Queue(remove, gone.heads, gone.hashes)
+	}
+}

@@ -1,0 +1,35 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/kvtest"
+	"github.com/tmshare/tmshare/internal/kv/postgres"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/pgserver"
+)
+
+func TestContract(t *testing.T) {
+	s := pgserver.Start(t, "fsync=off")
+	kvtest.Run(t, func(t *testing.T) kv.Engine { return pgserver.Open(t, s.Store(t)) })
+	t.Run("histories", func(t *testing.T) {
+		testenv.SkipUnderRace(t)
+		kvtest.Histories(t, func(t *testing.T) kv.Engine { return pgserver.Open(t, s.Store(t)) })
+	})
+}
+
+func TestDurable(t *testing.T) {
+	s := pgserver.Start(t)
+	of := map[string]postgres.Options{}
+	kvtest.Durable(t, func(t *testing.T, folder string) kv.Engine {
+		o, ok := of[folder]
+		if !ok {
+			o = s.Store(t)
+			of[folder] = o
+		}
+		s.Kill()
+		s.Run()
+		return pgserver.Open(t, o)
+	})
+}

@@ -1,0 +1,76 @@
+package postgres
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/tmshare/tmshare/internal/kv"
+)
+
+// Engine implements [kv.Engine]. Others, in this process and in others, may be open on the same store.
+type Engine struct {
+	Options
+	readers, writers *pgxpool.Pool // apart: a commit must not wait for those who read, who may wait for it
+	closed           atomic.Bool
+	size             sizes
+}
+
+// Open opens the store that [Migrate] has created.
+func Open(ctx context.Context, o Options) (*Engine, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	e := &Engine{Options: o}
+	var err error
+	if e.readers, err = o.pool(o.MaxReaders, byIndex...); err != nil {
+		return nil, err
+	}
+	if e.writers, err = o.pool(o.MaxWriters, append(byIndex, noStandstill)...); err != nil {
+		e.readers.Close()
+		return nil, err
+	}
+	for try := newTries(ctx); ; {
+		err := checkLayout(ctx, e.readers)
+		if err == nil {
+			return e, nil
+		}
+		if !try.again(err) {
+			e.Close()
+			return nil, o.explain(ctx, err)
+		}
+	}
+}
+
+func (e *Engine) usable(ctx context.Context) error {
+	if e.closed.Load() {
+		return kv.ErrClosed
+	}
+	return context.Cause(ctx)
+}
+
+// Version implements [kv.Engine]. It asks the database once.
+func (e *Engine) Version(ctx context.Context) (v kv.Version, err error) {
+	if err := e.usable(ctx); err != nil {
+		return kv.Unsettled, err
+	}
+	for try := newTries(ctx); ; {
+		err := e.readers.QueryRow(ctx, "SELECT version FROM tm_state WHERE one = 1").Scan((*uint64)(&v))
+		if err == nil {
+			return v, nil
+		}
+		if !try.again(err) {
+			return kv.Unsettled, e.explain(ctx, err)
+		}
+	}
+}
+
+// Close implements [kv.Engine].
+func (e *Engine) Close() error {
+	if !e.closed.Swap(true) {
+		e.readers.Close()
+		e.writers.Close()
+	}
+	return nil
+}

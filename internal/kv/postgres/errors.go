@@ -1,0 +1,113 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/tmshare/tmshare/internal/kv"
+)
+
+// Codes of PostgreSQL's errors (its manual, Appendix A, PostgreSQL Error Codes).
+const (
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	uniqueViolation      = "23505"
+	undefinedTable       = "42P01"
+	undefinedSchema      = "3F000"
+	duplicateTable       = "42P07"
+	tooManyConnections   = "53300"
+	idleInTransaction    = "25P03"
+)
+
+func hasCode(err error, codes ...string) bool {
+	var failed *pgconn.PgError
+	return errors.As(err, &failed) && slices.Contains(codes, failed.Code)
+}
+
+// collided reports whether the database refused a transaction because of another one.
+func collided(err error) bool {
+	return hasCode(err, serializationFailure, deadlockDetected, uniqueViolation, duplicateTable)
+}
+
+// away reports whether the database cannot be reached, or has ended the connection.
+func away(err error) bool {
+	var failed *pgconn.PgError
+	if errors.As(err, &failed) {
+		class := failed.Code[:2]
+		return class == "08" || class == "57" || failed.Code == tooManyConnections || failed.Code == idleInTransaction || failed.Code == "25006" // read only: a standby
+	}
+	var network net.Error
+	var refused *pgconn.ConnectError
+	return errors.As(err, &refused) || errors.As(err, &network) || errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err) || broken(err)
+}
+
+// broken reports whether a connection was lost.
+func broken(err error) bool {
+	for _, lost := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, lost) {
+			return true
+		}
+	}
+	return false
+}
+
+// answered reports whether an error is what the database says of a statement.
+func answered(err error) bool {
+	var failed *pgconn.PgError
+	return errors.As(err, &failed) && !away(err)
+}
+
+// explain returns an error in the words of package kv.
+func (o *Options) explain(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if why := context.Cause(ctx); why != nil {
+		return why
+	}
+	switch {
+	case errors.Is(err, errNoStore):
+		return fmt.Errorf("%w (%s, schema %q): create it with \"tmshare-server migrate --store URL\"", err, Redacted(o.URL), o.Schema)
+	case away(err):
+		return fmt.Errorf("%w (%s): %w. Look whether it runs, and try again", kv.ErrUnavailable, Redacted(o.URL), err)
+	}
+	return fmt.Errorf("the database (%s): %w", Redacted(o.URL), err)
+}
+
+// tries are the attempts at a transaction that others may be in the way of.
+type tries struct {
+	ctx  context.Context
+	left int
+	wait *backoff.ExponentialBackOff
+}
+
+// maxTries is how often a transaction is tried. With the waits between it takes some seconds.
+const maxTries = 12
+
+func newTries(ctx context.Context) *tries {
+	wait := backoff.NewExponentialBackOff() // with jitter
+	wait.InitialInterval, wait.MaxInterval = 2*time.Millisecond, time.Second
+	return &tries{ctx, maxTries, wait}
+}
+
+// again waits, and reports whether to try again after an error.
+func (t *tries) again(err error) bool {
+	if t.left--; t.left <= 0 || !collided(err) && !away(err) {
+		return false
+	}
+	select {
+	case <-t.ctx.Done():
+		return false
+	case <-time.After(t.wait.NextBackOff()):
+		return true
+	}
+}

@@ -1,0 +1,183 @@
+package postgres_test
+
+import (
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/kvtest"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/pgserver"
+)
+
+// cutter passes bytes between programs and a server of PostgreSQL, and now and then cuts a
+// connection, at any byte in either direction.
+type cutter struct {
+	dir, to string
+	cuts    atomic.Int64
+	mu      sync.Mutex
+	random  *rand.Rand
+}
+
+const socket = ".s.PGSQL.5432"
+
+func startCutter(t *testing.T, s *pgserver.Server) *cutter {
+	t.Helper()
+	u, err := url.Parse(s.URL())
+	require.NoError(t, err)
+	dir, err := os.MkdirTemp("", "cut")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	c := &cutter{dir: dir, to: filepath.Join(u.Query().Get("host"), socket), random: rand.New(rand.NewPCG(testenv.Seed(), 0))}
+	l, err := net.Listen("unix", filepath.Join(dir, socket))
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go c.pass(client)
+		}
+	}()
+	return c
+}
+
+func (c *cutter) url() string {
+	return "postgres://tmshare@/postgres?" + url.Values{"host": {c.dir}}.Encode()
+}
+
+// bytes returns how many bytes a connection lets through.
+func (c *cutter) bytes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return 500 + c.random.Int64N(6000)
+}
+
+func (c *cutter) pass(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("unix", c.to)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	done := make(chan bool, 2)
+	for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
+		go func() {
+			_, err := io.CopyN(way[1], way[0], c.bytes())
+			done <- err == nil
+		}()
+	}
+	if <-done {
+		c.cuts.Add(1)
+	}
+}
+
+// Whatever is cut, also the answer to a commit: a commit that returns is there once, one that fails
+// is not there.
+func TestCutConnectionsLoseAndDoubleNothing(t *testing.T) {
+	t.Parallel()
+	s := pgserver.Start(t, "fsync=off")
+	o := s.Store(t)
+	cut := startCutter(t, s)
+	o.URL = cut.url()
+	e := pgserver.Open(t, o)
+	const writers = 3
+	each := testenv.Rounds(40, 1000)
+	acknowledged := countInParallel(t, e, writers, each)
+	require.Greater(t, cut.cuts.Load(), int64(each/4), "too few cuts to mean anything")
+	assert.Greater(t, acknowledged, int64(writers*each/2))
+	o.URL = s.URL()
+	assert.Equal(t, uint64(acknowledged), counted(t, pgserver.Open(t, o)))
+}
+
+// The same where the server is killed again and again.
+func TestKilledServersLoseAndDoubleNothing(t *testing.T) {
+	t.Parallel()
+	s := pgserver.Start(t)
+	o := s.Store(t)
+	e := pgserver.Open(t, o)
+	var killing sync.WaitGroup
+	stop := make(chan struct{})
+	kills := 0
+	killing.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			before, err := e.Version(t.Context())
+			for now := before; err == nil && now < before+10; {
+				select {
+				case <-stop:
+					return
+				default:
+					now, err = e.Version(t.Context())
+				}
+			}
+			s.Kill()
+			s.Run()
+			kills++
+		}
+	})
+	acknowledged := countInParallel(t, e, 2, testenv.Rounds(40, 1000))
+	close(stop)
+	killing.Wait()
+	require.Greater(t, kills, 2)
+	assert.Equal(t, uint64(acknowledged), counted(t, pgserver.Open(t, o)))
+}
+
+// countInParallel has writers count, and returns how many of their commits have returned without an
+// error. Of the others it must be known that nothing was changed.
+func countInParallel(t *testing.T, e kv.Engine, writers, each int) int64 {
+	var acknowledged atomic.Int64
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			for range each {
+				err := kvtest.Update(t.Context(), e, func(r kv.Reader, w kv.Writer) error {
+					value, err := r.Get([]byte("n"))
+					if err != nil {
+						return err
+					}
+					n := uint64(0)
+					if value != nil {
+						n = binary.BigEndian.Uint64(value)
+					}
+					return w.Put([]byte("n"), binary.BigEndian.AppendUint64(nil, n+1))
+				})
+				if err == nil {
+					acknowledged.Add(1)
+				} else {
+					assert.ErrorIs(t, err, kv.ErrUnavailable)
+					assert.NotContains(t, err.Error(), "not known")
+				}
+			}
+		})
+	}
+	all.Wait()
+	return acknowledged.Load()
+}
+
+func counted(t *testing.T, e kv.Engine) uint64 {
+	t.Helper()
+	r, err := e.Snapshot(t.Context())
+	require.NoError(t, err)
+	defer r.Close()
+	value, err := r.Get([]byte("n"))
+	require.NoError(t, err)
+	return binary.BigEndian.Uint64(value)
+}

@@ -1,0 +1,211 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/tmshare/tmshare/internal/kv"
+)
+
+// reader implements [kv.Reader]. It has a connection, which it reads with in one transaction.
+type reader struct {
+	engine  *Engine
+	ctx     context.Context
+	version kv.Version
+
+	mu   sync.Mutex // the connection answers one question at a time
+	conn *pgxpool.Conn
+}
+
+const beginReading = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SELECT version FROM tm_state WHERE one = 1"
+
+// Snapshot implements [kv.Engine].
+func (e *Engine) Snapshot(ctx context.Context) (kv.Reader, error) {
+	if err := e.usable(ctx); err != nil {
+		return nil, err
+	}
+	for try := newTries(ctx); ; {
+		r, err := e.snapshot(ctx)
+		if err == nil {
+			return r, nil
+		}
+		if !try.again(err) {
+			return nil, e.explain(ctx, err)
+		}
+	}
+}
+
+func (e *Engine) snapshot(ctx context.Context) (*reader, error) {
+	conn, err := e.readers.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	results, err := conn.Conn().PgConn().Exec(ctx, beginReading).ReadAll()
+	if err == nil && (len(results) != 2 || len(results[1].Rows) != 1) {
+		err = errNoStore
+	}
+	r := &reader{engine: e, ctx: ctx, conn: conn}
+	if err == nil {
+		_, err = fmt.Sscan(string(results[1].Rows[0][0]), &r.version)
+	}
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Version implements [kv.Reader].
+func (r *reader) Version() kv.Version { return r.version }
+
+// rollbackTimeout bounds how long the end of a transaction waits for the database.
+const rollbackTimeout = 5 * time.Second
+
+// Close implements [kv.Reader].
+func (r *reader) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	release(r.conn)
+	r.conn = nil
+}
+
+// release ends the transaction of a connection, and gives it back. One that cannot end it is closed.
+func release(conn *pgxpool.Conn) {
+	if conn == nil {
+		return
+	}
+	defer conn.Release()
+	if c := conn.Conn().PgConn(); !c.IsClosed() && c.TxStatus() != 'I' {
+		ctx, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
+		defer cancel()
+		c.Exec(ctx, "ROLLBACK").Close()
+	}
+}
+
+var errReaderClosed = errors.New("the state is read after its end")
+
+// ask calls f with the connection, which nobody else has meanwhile.
+func (r *reader) ask(f func(*pgx.Conn) error) error {
+	if err := context.Cause(r.ctx); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.conn == nil {
+		return errReaderClosed
+	}
+	return r.engine.explain(r.ctx, f(r.conn.Conn()))
+}
+
+// Get implements [kv.Reader].
+func (r *reader) Get(key []byte) (value []byte, err error) {
+	head, tail := split(key)
+	err = r.ask(func(conn *pgx.Conn) error {
+		err := conn.QueryRow(r.ctx, "SELECT value FROM tm_rows WHERE head = $1 AND hash = $2", head, hashOf(tail)).Scan(&value)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err == nil && value == nil {
+			value = empty
+		}
+		return err
+	})
+	return value, err
+}
+
+// Range implements [kv.Reader]. Rows are asked for in pages.
+func (r *reader) Range(prefix, from []byte, reverse bool) iter.Seq2[kv.Row, error] {
+	return func(yield func(kv.Row, error) bool) {
+		b := within(prefix, from, reverse)
+		for limit := firstPage; ; {
+			page, err := r.page(b, reverse, limit)
+			for _, row := range page {
+				if err = context.Cause(r.ctx); err != nil {
+					break
+				}
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(kv.Row{}, err)
+				return
+			}
+			if len(page) < limit {
+				return
+			}
+			if last := page[len(page)-1].Key; reverse {
+				b.high = last
+			} else {
+				b.low = next(last)
+			}
+			limit = pageAfter(page)
+		}
+	}
+}
+
+// A page has firstPage rows at first: many ranges are short. Those that follow have about pageBytes
+// bytes, and at most maxPage rows.
+const (
+	firstPage = 32
+	maxPage   = 2000
+	pageBytes = 512 << 10
+)
+
+// pageAfter returns how many rows to ask for after a page.
+func pageAfter(page []kv.Row) int {
+	size := 1
+	for _, row := range page {
+		size += len(row.Key) + len(row.Value)
+	}
+	return max(1, min(4*len(page), maxPage, pageBytes*len(page)/size))
+}
+
+// The statements of a page: without an upper bound and with one, in each direction.
+const (
+	fromLow   = "SELECT head, tail, value FROM tm_rows WHERE head >= $1 AND (head > $1 OR tail >= $2)"
+	belowHigh = " AND head <= $4 AND (head < $4 OR tail < $5)"
+	ascending = " ORDER BY head, tail LIMIT $3"
+	reversed  = " ORDER BY head DESC, tail DESC LIMIT $3"
+)
+
+var pages = map[bool]map[bool]string{ // by whether there is an upper bound, and whether reversed
+	false: {false: fromLow + ascending, true: fromLow + reversed},
+	true:  {false: fromLow + belowHigh + ascending, true: fromLow + belowHigh + reversed},
+}
+
+// page returns the first rows of a range, or the last ones in the reverse order.
+func (r *reader) page(b bounds, reverse bool, limit int) (page []kv.Row, err error) {
+	head, tail := split(b.low)
+	if head == nil {
+		head = empty
+	}
+	args := []any{head, tail, limit}
+	if b.high != nil {
+		head, tail := split(b.high)
+		args = append(args, head, tail)
+	}
+	err = r.ask(func(conn *pgx.Conn) error {
+		rows, err := conn.Query(r.ctx, pages[b.high != nil][reverse], args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var head, tail, value []byte
+			if err := rows.Scan(&head, &tail, &value); err != nil {
+				return err
+			}
+			page = append(page, kv.Row{Key: append(head, tail...), Value: value})
+		}
+		return rows.Err()
+	})
+	return page, err
+}

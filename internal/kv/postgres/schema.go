@@ -1,0 +1,90 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// layout is the number of the layout of the tables that this program reads and writes.
+const layout = 1
+
+// The tables of a store. An index of PostgreSQL has no room for the longest keys. So a row is found
+// by the first bytes of its key (head) and a hash of all others (hash), which are the tail.
+var tables = []string{
+	`CREATE TABLE IF NOT EXISTS tm_rows (head bytea NOT NULL, hash bytea NOT NULL, tail bytea NOT NULL, value bytea NOT NULL, PRIMARY KEY (head, hash))`,
+	`CREATE TABLE IF NOT EXISTS tm_commits (id uuid PRIMARY KEY, version bigint NOT NULL)`,
+	`CREATE INDEX IF NOT EXISTS tm_commits_version ON tm_commits (version)`,
+	`CREATE TABLE IF NOT EXISTS tm_state (one int PRIMARY KEY, version bigint NOT NULL, layout int NOT NULL)`,
+	`INSERT INTO tm_state (one, version, layout) VALUES (1, 1, 1) ON CONFLICT (one) DO NOTHING`,
+}
+
+// Migrate makes the tables of a store, or brings them to the layout of this program. It can be
+// called again. The user of the database must be allowed to create a schema in it, or tables in
+// the one that is there.
+func Migrate(ctx context.Context, o Options) error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	pool, err := o.pool(1)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	for try := newTries(ctx); ; {
+		err := migrate(ctx, pool, o.Schema)
+		if err == nil || !try.again(err) {
+			return o.explain(ctx, err)
+		}
+	}
+}
+
+func migrate(ctx context.Context, pool beginner, schema string) error {
+	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.Serializable}, func(tx pgx.Tx) error {
+		var there bool
+		err := tx.QueryRow(ctx, "SELECT count(*) > 0 FROM information_schema.schemata WHERE schema_name = $1", schema).Scan(&there)
+		if err == nil && !there {
+			_, err = tx.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{schema}.Sanitize())
+		}
+		for _, table := range tables {
+			if err == nil {
+				_, err = tx.Exec(ctx, table)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return checkLayout(ctx, tx)
+	})
+}
+
+type (
+	beginner interface {
+		BeginTx(context.Context, pgx.TxOptions) (pgx.Tx, error)
+	}
+	querier interface {
+		QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	}
+)
+
+// errNoStore says that there are no tables.
+var errNoStore = errors.New("there is no store in this database")
+
+// checkLayout returns an error unless the tables are those of this program.
+func checkLayout(ctx context.Context, q querier) error {
+	var n int
+	err := q.QueryRow(ctx, "SELECT layout FROM tm_state WHERE one = 1").Scan(&n)
+	var failed *pgconn.PgError
+	switch {
+	case errors.As(err, &failed) && (failed.Code == undefinedTable || failed.Code == undefinedSchema), errors.Is(err, pgx.ErrNoRows):
+		return errNoStore
+	case err != nil:
+		return err
+	case n > layout:
+		return fmt.Errorf("the tables have layout %d, this program knows layout %d: use the newer program", n, layout)
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+// Package pgserver starts servers of PostgreSQL for tests, each with a folder of its own. It never
+// uses one that happens to run.
+package pgserver
+
+import (
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/kv/postgres"
+)
+
+// stores counts the stores that were made.
+var stores atomic.Int64
+
+// Store makes the tables of a new store of the server.
+func (s *Server) Store(t testing.TB) postgres.Options {
+	t.Helper()
+	o := postgres.Options{URL: s.URL(), Schema: fmt.Sprint("store", stores.Add(1)), Logger: slog.New(slog.DiscardHandler)}
+	require.NoError(t, postgres.Migrate(t.Context(), o))
+	return o
+}
+
+// Open opens a store. It is closed when the test ends.
+func Open(t testing.TB, o postgres.Options) *postgres.Engine {
+	t.Helper()
+	e, err := postgres.Open(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	return e
+}

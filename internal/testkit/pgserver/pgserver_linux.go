@@ -1,0 +1,101 @@
+//go:build linux
+
+package pgserver
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Server is a server of PostgreSQL that listens on a Unix socket.
+type Server struct {
+	t        testing.TB
+	bin, dir string
+	settings []string
+	process  *exec.Cmd
+	log      bytes.Buffer
+}
+
+// Start starts a server with settings such as "fsync=off", until the test ends. Without programs of
+// PostgreSQL the test is skipped.
+func Start(t testing.TB, settings ...string) *Server {
+	t.Helper()
+	s := &Server{t: t, bin: programs(t), settings: settings}
+	dir, err := os.MkdirTemp("", "pg")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		s.Kill()
+		os.RemoveAll(dir)
+	})
+	s.dir = dir
+	attributes, err := asUser(dir)
+	require.NoError(t, err)
+	initdb := exec.Command(filepath.Join(s.bin, "initdb"), "-D", s.data(), "-U", "tmshare", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	initdb.SysProcAttr, initdb.Dir = attributes, dir
+	out, err := initdb.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	s.Run()
+	return s
+}
+
+// programs returns the folder with the newest programs of PostgreSQL.
+func programs(t testing.TB) string {
+	t.Helper()
+	all, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	require.NoError(t, err)
+	if path, err := exec.LookPath("initdb"); err == nil && len(all) == 0 {
+		all = append(all, path)
+	}
+	if len(all) == 0 {
+		t.Skip("SKIPPED: PostgreSQL is not installed (Debian: postgresql). The engine for it is not tested.")
+	}
+	return filepath.Dir(slices.Max(all))
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// URL returns the address of a database of the server.
+func (s *Server) URL() string {
+	return "postgres://tmshare@/postgres?" + url.Values{"host": {s.dir}}.Encode()
+}
+
+// Run starts the server, which does not run, and waits until it answers.
+func (s *Server) Run() {
+	s.t.Helper()
+	args := []string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses="}
+	for _, set := range s.settings {
+		args = append(args, "-c", set)
+	}
+	s.process = exec.Command(filepath.Join(s.bin, "postgres"), args...)
+	attributes, err := asUser("")
+	require.NoError(s.t, err)
+	attributes.Pdeathsig = syscall.SIGQUIT // it ends with the test
+	s.process.SysProcAttr, s.process.Dir, s.process.Stderr = attributes, s.dir, &s.log
+	require.NoError(s.t, s.process.Start())
+	require.Eventually(s.t, func() bool {
+		return exec.Command(filepath.Join(s.bin, "pg_isready"), "-q", "-h", s.dir).Run() == nil
+	}, time.Minute, 20*time.Millisecond, "the server does not answer: %s", &s.log)
+}
+
+// Kill ends the server as a crash does.
+func (s *Server) Kill() {
+	if s.process == nil {
+		return
+	}
+	s.process.Process.Signal(syscall.SIGQUIT) // "immediate shutdown": without a checkpoint, as after a crash
+	s.process.Wait()
+	s.process = nil
+}
+
+// String returns what the server has said.
+func (s *Server) String() string { return fmt.Sprint(s.dir, ": ", s.log.String()) }

@@ -1,0 +1,24 @@
+//go:build !linux
+
+package pgserver
+
+import "testing"
+
+// Server is a server of PostgreSQL.
+type Server struct{}
+
+// Start skips the test: servers are started on Linux only.
+func Start(t testing.TB, _ ...string) *Server {
+	t.Helper()
+	t.Skip("SKIPPED: servers of PostgreSQL are started on Linux only. The engine for it is not tested.")
+	return nil
+}
+
+// URL returns the address of a database of the server.
+func (s *Server) URL() string { return "" }
+
+// Run starts the server.
+func (s *Server) Run() {}
+
+// Kill ends the server.
+func (s *Server) Kill() {}
