@@ -11,6 +11,7 @@ import (
 )
 
 func TestContract(t *testing.T) {
+	t.Parallel()
 	s := pgserver.Start(t, "fsync=off")
 	kvtest.Run(t, func(t *testing.T) kv.Engine { return pgserver.Open(t, s.Store(t)) })
 	t.Run("histories", func(t *testing.T) {
@@ -20,6 +21,7 @@ func TestContract(t *testing.T) {
 }
 
 func TestDurable(t *testing.T) {
+	t.Parallel()
 	s := pgserver.Start(t)
 	of := map[string]postgres.Options{}
 	kvtest.Durable(t, func(t *testing.T, folder string) kv.Engine {
