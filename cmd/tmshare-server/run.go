@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/systemd"
 )
 
 // runFlags say how the server runs, not what it serves.
@@ -60,6 +62,24 @@ func (f *runFlags) scheme() string {
 	return "http"
 }
 
+// listener returns the socket that systemd has opened, or one at --listen.
+func (f *serveFlags) listener() (net.Listener, error) {
+	given, err := systemd.Listener()
+	if err != nil || given != nil {
+		return given, err
+	}
+	listener, err := net.Listen("tcp", f.listen)
+	switch malformed := (*net.AddrError)(nil); {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("--listen: %w; stop the program that listens there, or give another address, and --data for a second server", err)
+	case errors.As(err, &malformed):
+		return nil, usage(fmt.Errorf("--listen: %w; write HOST:PORT, as in 127.0.0.1:8080", err))
+	case err != nil:
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	return listener, nil
+}
+
 // serve serves until ctx ends, then finishes what runs.
 func (f *runFlags) serve(ctx context.Context, s *server.Server, listener net.Listener) error {
 	failed := make(chan error, 2)
@@ -84,11 +104,17 @@ func (f *runFlags) serve(ctx context.Context, s *server.Server, listener net.Lis
 		go func() { failed <- metrics.Serve(f.metricsListener) }()
 		s.Logger.Info("serving metrics", "url", "http://"+f.metricsListener.Addr().String()+"/metrics")
 	}
+	systemd.Ready()
+	go systemd.KeepAlive(ctx, func(ctx context.Context) error {
+		_, err := s.Store.Collections(ctx)
+		return err
+	})
 	select {
 	case err := <-failed:
 		return errors.Join(err, public.Close())
 	case <-ctx.Done():
 	}
+	systemd.Stopping()
 	s.Logger.Info("stopping", "delay", f.delay, "grace", f.grace)
 	s.Stopping()
 	time.Sleep(f.delay)

@@ -68,6 +68,9 @@ The subscriptions of the data folder ("tmshare-client subscribe URL --data FOLDE
 followed, a round of each every --interval, and at once after SIGHUP. "tmshare-client" shows what all sources
 and collections of the folder say together.
 
+Under systemd (Type=notify) it tells when it is ready, and that it is alive. A socket
+that a socket unit has opened takes the place of --listen.
+
 Without --token-file only requests from this machine may write. In a browser, people
 give their token to the page /sign-in.html, and edit topics by forms then.`,
 		Example: `  tmshare-server serve --map egov=egov.xtm
@@ -222,14 +225,9 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	}
 	defer f.run.close()
 	f.config.MetricsElsewhere = f.run.metrics != ""
-	listener, err := net.Listen("tcp", f.listen)
-	switch malformed := (*net.AddrError)(nil); {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("--listen: %w; stop the program that listens there, or give another address, and --data for a second server", err)
-	case errors.As(err, &malformed):
-		return usage(fmt.Errorf("--listen: %w; write HOST:PORT, as in 127.0.0.1:8080", err))
-	case err != nil:
-		return fmt.Errorf("--listen: %w", err)
+	listener, err := f.listener()
+	if err != nil {
+		return err
 	}
 	defer listener.Close()
 	ip := listener.Addr().(*net.TCPAddr).IP

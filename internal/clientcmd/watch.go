@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -22,6 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/systemd"
 )
 
 // someJitter is by which fraction the times between rounds vary, unless somebody says otherwise.
@@ -114,11 +114,11 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 			select {
 			case <-hup:
 				log.Info("SIGHUP: a round of each source begins")
-				tell(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec())
+				systemd.Reloading()
 				w.Now()
-				tell(daemon.SdNotifyReady)
+				systemd.Ready()
 			case <-ctx.Done():
-				tell(daemon.SdNotifyStopping)
+				systemd.Stopping()
 				a.held.Close(ctx) // those of others end, too, while the watcher does
 				return
 			}
@@ -172,13 +172,13 @@ func (a *app) watchLog() *slog.Logger {
 func (a *app) watchOptions(f *watching, names []string, log *slog.Logger) watch.Options {
 	failing := map[string]bool{}
 	var mu sync.Mutex
-	o := watch.Options{
+	return watch.Options{
 		Names: names, Interval: f.interval, Jitter: f.jitter,
 		Scheduled: func() {
 			log.Info("watching", "data", a.data, "interval", f.interval)
-			tell(daemon.SdNotifyReady)
+			systemd.Ready()
 		},
-		Alive: func() { tell(daemon.SdNotifyWatchdog) },
+		Alive: systemd.Alive, Beat: systemd.Beat(),
 		Done: func(name string, r *client.Round, err error) {
 			logRound(log, name, r, err)
 			mu.Lock()
@@ -187,20 +187,13 @@ func (a *app) watchOptions(f *watching, names []string, log *slog.Logger) watch.
 				delete(failing, name)
 			}
 			if len(failing) == 0 {
-				tell("STATUS=all sources are in step")
+				systemd.Status("all sources are in step")
 			} else {
-				tell(fmt.Sprintf("STATUS=the last round failed for %d of the sources", len(failing)))
+				systemd.Status(fmt.Sprintf("the last round failed for %d of the sources", len(failing)))
 			}
 		},
 	}
-	if every, err := daemon.SdWatchdogEnabled(false); err == nil && every > 0 {
-		o.Beat = every / 3
-	}
-	return o
 }
-
-// tell tells systemd, if it is there.
-func tell(state string) { _, _ = daemon.SdNotify(false, state) }
 
 func logRound(log *slog.Logger, name string, r *client.Round, err error) {
 	switch {

@@ -34,6 +34,7 @@ func (r *release) debian(ctx context.Context, t target, files []file) error {
 	packaging := filepath.Join(r.source, "packaging")
 	for to, from := range map[string]string{
 		"usr/lib/systemd/system/tmshare-server.service": "systemd/tmshare-server.service",
+		"usr/lib/systemd/system/tmshare-server.socket":  "systemd/tmshare-server.socket",
 		"usr/lib/systemd/system/tmshare-client.service": "systemd/tmshare-client.service",
 		"usr/share/doc/tmshare/prometheus/alerts.yml":   "prometheus/alerts.yml",
 		"usr/share/doc/tmshare/grafana/tmshare.json":    "grafana/tmshare.json",
