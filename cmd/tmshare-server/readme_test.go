@@ -32,9 +32,20 @@ func TestReadme(t *testing.T) {
 
 func TestGuides(t *testing.T) {
 	testenv.SkipUnderRace(t)
-	for _, guide := range []string{"publish.md", "follow.md", "harvest.md", "files.md"} {
+	paths, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	require.NoError(t, err)
+	run := 0
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if len(consoleBlocks(string(text))) == 0 {
+			continue
+		}
+		run++
+		guide := filepath.Base(path)
 		t.Run(guide, func(t *testing.T) { runDocument(t, filepath.Join("docs", guide)) })
 	}
+	require.GreaterOrEqual(t, run, 8)
 }
 
 // Documents use this folder and this address; the tests use others.
@@ -176,7 +187,7 @@ func TestLinksBetweenDocuments(t *testing.T) {
 	require.NoError(t, err)
 	decisions, err := filepath.Glob(filepath.Join(root, "docs", "*", "*.md"))
 	require.NoError(t, err)
-	paths = append(append(paths, decisions...), filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"), filepath.Join(root, "CHANGELOG.md"))
+	paths = append(append(paths, decisions...), filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"), filepath.Join(root, "CHANGELOG.md"), filepath.Join(root, "SECURITY.md"))
 	anchors := map[string]map[string]bool{}
 	texts := map[string]string{}
 	for _, path := range paths {

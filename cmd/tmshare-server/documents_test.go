@@ -1,0 +1,88 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Each message of the table in "Troubleshooting" is part of a text in the code.
+func TestDocumentsQuoteMessagesOfThePrograms(t *testing.T) {
+	text := readDocument(t, filepath.Join("docs", "operations.md"))
+	_, table, found := strings.Cut(text, "\n## Troubleshooting\n")
+	require.True(t, found)
+	messages := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(table, -1)
+	require.Greater(t, len(messages), 10)
+
+	code := codeOf(t)
+	for _, m := range messages {
+		if m[1] == "no space left on device" { // the system's own words
+			continue
+		}
+		assert.Contains(t, code, m[1], "no program prints that")
+	}
+}
+
+// codeOf returns the Go code of the project, without tests, packages for tests and comments.
+func codeOf(t *testing.T) string {
+	root := filepath.Join("..", "..")
+	var code strings.Builder
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testkit") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for line := range strings.Lines(string(text)) {
+			if !strings.HasPrefix(strings.TrimSpace(line), "//") {
+				code.WriteString(line)
+			}
+		}
+		return err
+	}))
+	return code.String()
+}
+
+// docs/operations.md names all alerts, and no others.
+func TestDocumentsNameAllAlerts(t *testing.T) {
+	rules := readDocument(t, filepath.Join("packaging", "prometheus", "alerts.yml"))
+	var defined, named []string
+	for _, m := range regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(rules, -1) {
+		defined = append(defined, m[1])
+	}
+	_, section, found := strings.Cut(readDocument(t, filepath.Join("docs", "operations.md")), "\n## Monitoring\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, m := range regexp.MustCompile("`(TMShare[A-Z]\\w+)`").FindAllStringSubmatch(section, -1) {
+		named = append(named, m[1])
+	}
+	assert.ElementsMatch(t, defined, named)
+}
+
+// docs/README.md leads to each document beside it.
+func TestDocumentsAreListed(t *testing.T) {
+	index := readDocument(t, filepath.Join("docs", "README.md"))
+	paths, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	require.NoError(t, err)
+	for _, path := range paths {
+		if name := filepath.Base(path); name != "README.md" {
+			assert.Contains(t, index, "]("+name+")")
+		}
+	}
+}
+
+// The README is read in a minute.
+func TestReadmeIsShort(t *testing.T) {
+	assert.LessOrEqual(t, strings.Count(readDocument(t, "README.md"), "\n"), 120)
+}
+
+func readDocument(t *testing.T, path string) string {
+	text, err := os.ReadFile(filepath.Join("..", "..", path))
+	require.NoError(t, err)
+	return string(text)
+}
