@@ -21,7 +21,7 @@ Every flag can also be set by the environment, --base-url as TMSHARE_BASE_URL,
 except those that say what of a running server to change.`,
 	}
 	root.AddCommand(serveCommand(), importCommand(), topicsCommand(), collectionsCommand(), deriveCommand(), snapshotCommand(), gcCommand(), keyCommand(), demoCommand())
-	root.AddCommand(historyCommand(), logCommand(), exportCommand(), diffCommand(), revertCommand(), clientcmd.VersionCommand(root.Name()))
+	root.AddCommand(historyCommand(), logCommand(), exportCommand(), diffCommand(), revertCommand(), clientcmd.VersionCommand(root.Name()), doctorCommand(root.Name()))
 	root.AddCommand(clientcmd.FolderCommands(root.Name(), cli.StateDir("server"))...)
 	os.Exit(cli.Run(root))
 }

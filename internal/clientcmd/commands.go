@@ -47,7 +47,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	root.AddCommand(a.sync(), a.replace(), a.retry(), a.forget(), a.status(), a.log(), a.verify(), a.export())
 	root.AddCommand(a.topic(), a.find(), a.edit(), a.backup(), a.check())
 	if a.held == nil { // what needs the store for itself, or not at all, is not executed for others
-		root.AddCommand(a.restore(), a.watch(), a.ui(), a.harvest(), a.mirror(), VersionCommand(root.Name()))
+		root.AddCommand(a.restore(), a.watch(), a.ui(), a.doctor(clientDoctor, clientDoctorExample, nil), a.harvest(), a.mirror(), VersionCommand(root.Name()))
 		root.AddCommand(files.Commands(func() files.Output {
 			return files.Output{JSON: a.json, Quiet: a.quiet, Verbose: a.verbose, Lenient: a.readsLeniently()}
 		})...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
 // Main runs the command line of this process and returns the exit code.
@@ -54,4 +55,9 @@ Every flag can also be set by the environment: --data as TMSHARE_DATA.`,
 	root.SetErr(r.Stderr)
 	root.SetContext(ctx)
 	return cli.RunWith(root, r.Getenv)
+}
+
+// VersionCommand says what a program is.
+func VersionCommand(program string) *cobra.Command {
+	return cli.VersionCommand(program, keys.FormatVersion)
 }

@@ -34,9 +34,16 @@ func (c *checker) records(t *txn.Tx, where, remedy string, id keys.Source) (topi
 		return 0, err
 	}
 	defer expected.Close()
+	_, words, err := records.HasRules(t) // none in a folder of an earlier format that is only read: whoever writes makes them
+	if err != nil {
+		return 0, err
+	}
 	count := 0
 	var few []records.Difference
 	err = expected.Differences(t, func(d records.Difference) error {
+		if d.Key[0] == keys.TableWord && !words {
+			return nil
+		}
 		if d.Lost {
 			unreadable("an association of", d.Key[keys.SourceSize:])
 		} else if count++; count <= fewDifferences {

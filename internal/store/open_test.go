@@ -150,6 +150,7 @@ func readersLeave(t *testing.T, format string) {
 		opened, err := Open(t.Context(), o)
 		require.NoError(t, err)
 		require.Equal(t, format, formatIn(t, opened))
+		require.NoError(t, opened.Check(t.Context(), false, func(f Finding) { t.Error("that there is no index of words is no damage:", f) }, func(string) {}))
 		require.NoError(t, opened.Close())
 	}
 	opened, err := Open(t.Context(), testOptions(db.Dir()))

@@ -5,15 +5,15 @@ import (
 	"syscall"
 )
 
-// minFree is how many bytes must be free on the disk for a write to begin. Badger
+// MinFree is how many bytes must be free on the disk for a write to begin. Badger
 // maps its files into memory, and a full disk under such a file ends the process.
-const minFree = 64 << 20
+const MinFree = 64 << 20
 
 // CheckFreeSpace returns an error, which is ENOSPC, if the disk of a folder is nearly full.
 func CheckFreeSpace(dir string) error {
-	free, err := freeBytes(dir)
-	if err != nil || free >= minFree { // where nothing can be known, writing shows it
+	free, err := FreeBytes(dir)
+	if err != nil || free >= MinFree { // where nothing can be known, writing shows it
 		return nil
 	}
-	return fmt.Errorf("%s: %w: %d MB are free, %d MB must be. Nothing was changed; free some space on this disk, and try again", dir, syscall.ENOSPC, free>>20, minFree>>20)
+	return fmt.Errorf("%s: %w: %d MB are free, %d MB must be. Nothing was changed; free some space on this disk, and try again", dir, syscall.ENOSPC, free>>20, MinFree>>20)
 }

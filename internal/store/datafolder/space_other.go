@@ -4,4 +4,4 @@ package datafolder
 
 import "math"
 
-func freeBytes(string) (int64, error) { return math.MaxInt64, nil }
+func FreeBytes(string) (int64, error) { return math.MaxInt64, nil }

@@ -4,8 +4,8 @@ package datafolder
 
 import "syscall"
 
-// freeBytes returns how much this process may still write to the disk of a folder.
-func freeBytes(dir string) (int64, error) {
+// FreeBytes returns how much this process may still write to the disk of a folder.
+func FreeBytes(dir string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0, err

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/doctor"
+)
+
+func doctorCommand(program string) *cobra.Command {
+	var s doctor.Serving
+	cmd := clientcmd.DoctorCommand(program, cli.StateDir("server"), `Look at a server: whether its data folder is whole, of this format, closed to others
+and on a disk with space; whether it runs, and answers under its own address; whether
+its settings let others read tokens or write; whether collections lack inputs; how
+what it follows is, as "tmshare-client doctor" says.
+
+Give it the flags and the environment that "serve" has.`, `  tmshare-server doctor --listen :8080 --base-url https://maps.example.org --token-file /etc/tmshare/tokens
+  (set -a; . /etc/default/tmshare-server; tmshare-server doctor --data /var/lib/tmshare/server)`, &s)
+	fl := cmd.Flags()
+	fl.StringVar(&s.Listen, "listen", "127.0.0.1:8080", "`address` that the server listens on")
+	fl.StringVar(&s.BaseURL, "base-url", "", "public `URL` of the server")
+	fl.StringVar(&s.TokenFile, "token-file", "", "`file` with the tokens that may write")
+	fl.StringArrayVar(&s.ReadTokenFiles, "read-token-file", nil, "`NAME=FILE`: tokens that may read collection NAME (repeatable)")
+	fl.StringVar(&s.Cert, "tls-cert", "", "`file` with the certificate of the server, PEM")
+	fl.StringVar(&s.Key, "tls-key", "", "`file` with the key of the certificate, PEM")
+	fl.StringVar(&s.Metrics, "metrics-listen", "", "`address` of /metrics and /status")
+	return cmd
+}

@@ -1,0 +1,77 @@
+package clientcmd
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/doctor"
+)
+
+// DoctorCommand returns the command that looks at a node as a whole, for another program than tmshare-client.
+func DoctorCommand(program, data, long, example string, serving *doctor.Serving) *cobra.Command {
+	a := &app{request: control.Local(program, os.Args[1:])}
+	cmd := a.doctor(long, example, serving)
+	a.addFolderFlags(cmd.Flags(), data)
+	return cmd
+}
+
+func (a *app) doctor(long, example string, serving *doctor.Serving) *cobra.Command {
+	n := doctor.Node{Program: a.request.Program, Serving: serving, Now: time.Now}
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Say what is not as it should be, and what mends it", Example: example,
+		Long: long + `
+
+Each finding is printed with what is to be done. Nothing is changed.
+
+Exit codes: 0 nothing is to be done, 4 there are findings, 1 error.`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: a.onFolder(func([]string) error {
+			if a.data == "" {
+				return cli.ErrNoData
+			}
+			n.Data, a.display = a.data, newDisplay(a.request, a.quiet, a.json)
+			n.Run = func(ctx context.Context, args ...string) doctor.Outcome {
+				var out, errs bytes.Buffer
+				r := *a.request
+				r.Program, r.Args, r.Stdin, r.Stdout, r.Stderr = program, append(args, "--data", a.data), strings.NewReader(""), &out, &errs
+				code := execute(ctx, &r, nil)
+				return doctor.Outcome{Out: out.String(), Err: errs.String(), Code: code}
+			}
+			ctx, stop := cli.UntilInterrupted(a.command.Context())
+			defer stop()
+			r := doctor.Look(ctx, &n)
+			err := ctx.Err()
+			if err == nil && a.json {
+				err = a.print(r)
+			} else if err == nil {
+				err = r.Print(a.command.OutOrStdout())
+			}
+			if err == nil && len(r.Findings) > 0 {
+				err = exit(cli.Differs)
+			}
+			return err
+		}),
+	}
+	fl := cmd.Flags()
+	fl.DurationVar(&n.MaxLag, "max-lag", time.Hour, "a copy that may be older than this `time` is a finding")
+	fl.BoolVar(&n.Thorough, "thorough", false, "read and compare all of the data folder, as \"check\" does")
+	fl.BoolVar(&n.Offline, "offline", false, "ask no servers")
+	return cmd
+}
+
+const (
+	clientDoctor = `Look at the data folder and at what it follows: whether the folder is whole, of this
+format, closed to others and on a disk with space; whether each subscription is in
+step, proven, without quarantine, and not old; whether its server answers, and its
+clock agrees with the one here.`
+
+	clientDoctorExample = `  tmshare-client doctor
+  tmshare-client doctor --json | jq -r '.findings[] | [.where, .remedy] | @tsv'`
+)

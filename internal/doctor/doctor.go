@@ -1,0 +1,116 @@
+// Package doctor looks at a node as a whole and says what is not as it should be, and what mends it: the data folder, what is followed and
+// published, other servers, the settings of a server. It asks the commands that there are, and changes nothing.
+package doctor
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Finding is something that is not as it should be.
+type Finding struct {
+	Where  string `json:"where"` // the data folder, a subscription, a collection, a setting
+	What   string `json:"what"`
+	Remedy string `json:"remedy"` // the command that mends it, or what else to do
+}
+
+// Fact is something that is as it may be.
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Report is what was looked at.
+type Report struct {
+	Data     string    `json:"data"`
+	Facts    []Fact    `json:"facts"`
+	Findings []Finding `json:"findings"`
+}
+
+// Node is a node that is looked at.
+type Node struct {
+	Program string // whose node it is: its name begins the commands that are proposed, where it has them
+	Data    string
+	// Run executes a command of tmshare-client on the data folder, in the process that holds it if there is one.
+	Run      func(ctx context.Context, args ...string) Outcome
+	Serving  *Serving // the settings of a server; nil: it is none
+	MaxLag   time.Duration
+	Thorough bool         // look at all rows, as "check" does
+	Offline  bool         // ask no servers
+	HTTP     *http.Client // nil: the usual one
+	Now      func() time.Time
+}
+
+// Outcome is what a command has printed, and its exit code.
+type Outcome struct {
+	Out, Err string
+	Code     int
+}
+
+// Look looks at a node. What it finds is in the report, so that there is no error.
+func Look(ctx context.Context, n *Node) *Report {
+	r := &Report{Data: n.Data, Facts: []Fact{}, Findings: []Finding{}}
+	if n.Serving != nil {
+		r.settings(n)
+	}
+	node := r.folder(ctx, n)
+	if node == nil {
+		return r
+	}
+	r.published(n, node)
+	tokens := r.followed(ctx, n, node)
+	if !n.Offline {
+		r.reach(ctx, n, node, tokens)
+	}
+	if n.Thorough {
+		r.check(ctx, n)
+	}
+	return r
+}
+
+// found adds a finding. remedy is what mends it.
+func (r *Report) found(where, what, remedy string) {
+	r.Findings = append(r.Findings, Finding{where, what, remedy})
+}
+
+func (r *Report) fact(name, format string, args ...any) {
+	r.Facts = append(r.Facts, Fact{name, fmt.Sprintf(format, args...)})
+}
+
+// client returns a command of tmshare-client on the data folder.
+func (n *Node) client(command string) string {
+	return fmt.Sprintf("tmshare-client %s --data %s", command, quoted(n.Data))
+}
+
+// own returns a command that both programs have.
+func (n *Node) own(command string) string {
+	return fmt.Sprintf("%s %s --data %s", n.Program, command, quoted(n.Data))
+}
+
+// quoted returns a word as a shell takes it.
+func quoted(word string) string {
+	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-:") == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// Print prints a report for people.
+func (r *Report) Print(to io.Writer) error {
+	w := bufio.NewWriter(to)
+	for _, f := range r.Facts {
+		fmt.Fprintf(w, "%-14s %s\n", f.Name, f.Value)
+	}
+	for _, f := range r.Findings {
+		fmt.Fprintf(w, "\n%s: %s\n  to do: %s\n", f.Where, f.What, f.Remedy)
+	}
+	if len(r.Findings) == 0 {
+		fmt.Fprintln(w, "nothing is to be done")
+	}
+	return w.Flush()
+}

@@ -1,0 +1,152 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/store"
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
+)
+
+// with returns a node with a data folder, of which the status says what is given.
+func with(t *testing.T, of status.Node) *Node {
+	dir := filepath.Join(t.TempDir(), "data")
+	db, err := store.Open(t.Context(), store.Options{Dir: dir, Badger: badger.Small})
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	b, err := json.Marshal(of)
+	require.NoError(t, err)
+	return &Node{Program: "tmshare-client", Data: dir, MaxLag: time.Hour, Now: time.Now, Run: func(_ context.Context, args ...string) Outcome {
+		if args[0] == "status" {
+			return Outcome{Out: string(b)}
+		}
+		return Outcome{Out: "[]"}
+	}}
+}
+
+func remedies(r *Report) (all []string) {
+	for _, f := range r.Findings {
+		all = append(all, f.What+" → "+f.Remedy)
+	}
+	return all
+}
+
+// Each state of a subscription that needs somebody is a finding, with the command that mends it.
+func TestFindingsOfSubscriptions(t *testing.T) {
+	t.Parallel()
+	seconds := 7200.0
+	for name, c := range map[string]struct {
+		st       status.Status
+		what, do string
+	}{
+		"a fork":        {status.Status{State: status.RoundFailed, Refused: true, LastError: "x"}, "shows different histories", "tmshare-client trust m --data"},
+		"a failure":     {status.Status{State: status.RoundFailed, LastError: "no such host"}, "no such host", "tmshare-client sync m --data"},
+		"quarantine":    {status.Status{State: status.Incomplete, Quarantined: 3}, "topics in quarantine: 3", "tmshare-client retry m --data"},
+		"unproven":      {status.Status{State: status.InStep, Unproven: "another digest"}, "another digest", "tmshare-client verify m --data"},
+		"old":           {status.Status{State: status.InStep, Lag: &seconds}, "2h0m0s old", "tmshare-client watch --data"},
+		"of the future": {status.Status{State: status.InStep, Ahead: 1000}, "later than now", "tmshare-client replace m --data"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.st.Name, c.st.Feed = "m", "http://127.0.0.1:1/topicmaps/m/fragments"
+			n := with(t, status.Node{Follows: []status.Status{c.st}})
+			n.Offline = true
+			r := Look(t.Context(), n)
+			require.Len(t, r.Findings, 1, "%v", remedies(r))
+			assert.Equal(t, "subscription m", r.Findings[0].Where)
+			assert.Contains(t, r.Findings[0].What, c.what)
+			assert.Contains(t, r.Findings[0].Remedy, c.do)
+		})
+	}
+}
+
+// A server that does not answer, wants a token, or has another clock, is a finding. One that does not know HEAD is not.
+func TestFindingsOfServers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer func(http.ResponseWriter)
+		what   string
+	}{
+		"as it should be": {func(http.ResponseWriter) {}, ""},
+		"no HEAD":         {func(w http.ResponseWriter) { w.WriteHeader(http.StatusMethodNotAllowed) }, ""},
+		"refused":         {func(w http.ResponseWriter) { w.WriteHeader(http.StatusUnauthorized) }, "401"},
+		"broken":          {func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) }, "it cannot be reached"},
+		"another clock": {func(w http.ResponseWriter) {
+			w.Header().Set("Date", time.Now().Add(-2*time.Hour).UTC().Format(http.TimeFormat))
+		}, "differ by"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { c.answer(w) }))
+			defer s.Close()
+			r := Look(t.Context(), with(t, status.Node{Follows: []status.Status{{Name: "m", State: status.InStep, Feed: s.URL + "/m"}}}))
+			if c.what == "" {
+				assert.Empty(t, remedies(r))
+				return
+			}
+			require.Len(t, r.Findings, 1, "%v", remedies(r))
+			assert.Contains(t, r.Findings[0].What, c.what)
+		})
+	}
+}
+
+// Files that others can read are a finding.
+func TestFindingsOfFolders(t *testing.T) {
+	if !badger.CanShare || os.Getuid() < 0 {
+		t.Skip("NOT CHECKED: files have no modes here")
+	}
+	n := with(t, status.Node{})
+	require.NoError(t, os.Chmod(filepath.Join(n.Data, "snapshots"), 0o755))
+	r := Look(t.Context(), n)
+	require.Len(t, r.Findings, 1, "%v", remedies(r))
+	assert.Equal(t, `"chmod -R go= `+n.Data+`"`, r.Findings[0].Remedy)
+	require.NoError(t, os.Chmod(filepath.Join(n.Data, "snapshots"), 0o700))
+
+	require.NoError(t, os.WriteFile(filepath.Join(n.Data, "node.json"), []byte(`{"format": 99}`), 0o600))
+	r = Look(t.Context(), n)
+	require.Len(t, r.Findings, 1, "%v", remedies(r))
+	assert.Contains(t, r.Findings[0].What, "is in format 99")
+}
+
+// Settings that let others read tokens, or leave them without protection, are findings.
+func TestFindingsOfSettings(t *testing.T) {
+	t.Parallel()
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	require.NoError(t, os.WriteFile(tokens, []byte("admin: 0123456789abcdef0123\n"), 0o600))
+	for name, c := range map[string]struct {
+		s    Serving
+		what []string
+	}{
+		"this machine":                     {Serving{Listen: "127.0.0.1:8080"}, nil},
+		"behind a proxy":                   {Serving{Listen: "127.0.0.1:8080", BaseURL: "https://maps.example.org", TokenFile: tokens}, nil},
+		"everywhere, no address":           {Serving{Listen: ":8080"}, []string{"nothing says which one", "has no tokens for writing"}},
+		"everywhere, no tokens":            {Serving{Listen: "0.0.0.0:8080", BaseURL: "https://maps.example.org"}, []string{"has no tokens for writing"}},
+		"everywhere, tokens in plain HTTP": {Serving{Listen: ":8080", BaseURL: "http://maps.example.org", TokenFile: tokens}, []string{"takes tokens over plain HTTP", "is plain HTTP, and there are tokens"}},
+		"metrics for all":                  {Serving{Listen: "127.0.0.1:8080", Metrics: ":9090"}, []string{"shows to everybody"}},
+		"no file with tokens":              {Serving{Listen: "127.0.0.1:8080", TokenFile: tokens + ".gone"}, []string{"cannot be read"}},
+		"no certificate":                   {Serving{Listen: "127.0.0.1:8080", Cert: tokens, Key: tokens}, []string{"failed to find any PEM data"}},
+		"no address at all":                {Serving{Listen: "8080"}, []string{"missing port"}},
+		"no file with tokens for reading":  {Serving{Listen: "127.0.0.1:8080", ReadTokenFiles: []string{"m=" + tokens + ".none"}}, []string{"cannot be read"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &Report{}
+			r.settings(&Node{Program: "tmshare-server", Serving: &c.s, Now: time.Now})
+			require.Len(t, r.Findings, len(c.what), "%v", remedies(r))
+			for i, what := range c.what {
+				assert.Contains(t, r.Findings[i].What, what)
+			}
+		})
+	}
+}

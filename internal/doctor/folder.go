@@ -1,0 +1,184 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/keys"
+)
+
+// littleSpace is how many bytes should be free: a large map takes as much while it is loaded.
+const littleSpace = 1 << 30
+
+const inFolder = "data folder"
+
+// folder looks at the data folder, and returns what the node does; nil where that cannot be known.
+func (r *Report) folder(ctx context.Context, n *Node) *status.Node {
+	r.fact(inFolder, "%s", n.Data)
+	if _, err := os.Stat(n.Data); errors.Is(err, fs.ErrNotExist) {
+		r.found(inFolder, "there is none at "+n.Data, n.begin())
+		return nil
+	}
+	r.permissions(n)
+	r.space(n)
+	holder, err := control.Holder(n.Data)
+	switch {
+	case err == nil:
+		r.fact("in use by", "%s", holder)
+	case !errors.Is(err, control.ErrNobody):
+		r.found(inFolder, err.Error(), "run this command as the user of that process, or restart it")
+		return nil
+	default:
+		if !r.closed(ctx, n) {
+			return nil
+		}
+	}
+	out := n.Run(ctx, "status", "--node", "--json")
+	if strings.HasPrefix(out.Err, "note: ") || strings.Contains(out.Err, "of another version") {
+		r.found(inFolder, strings.TrimSpace(out.Err), "restart that process: \"systemctl restart tmshare-client\", or tmshare-server")
+	}
+	var node status.Node
+	if err := json.Unmarshal([]byte(out.Out), &node); err != nil {
+		r.found(inFolder, strings.TrimSpace(out.Err), quotedCommand(n.own("check")))
+		return nil
+	}
+	if strings.Contains(out.Err, store.ErrDamaged.Error()) {
+		r.found(inFolder, strings.TrimSpace(out.Err), quotedCommand(n.own("check"))+" says more")
+	}
+	r.fact("publishes", "%d collections", len(node.Publishes))
+	r.fact("follows", "%d subscriptions", len(node.Follows))
+	r.fact("on disk", "%d MB of records, %d MB of snapshots", node.Size.Records>>20, node.Size.Snapshots>>20)
+	if n.Serving != nil && !strings.Contains(holder, "serve") {
+		r.found("server", "it does not run: nobody serves the data folder", "\"systemctl start tmshare-server\", or "+quotedCommand(n.own("serve")))
+	}
+	return &node
+}
+
+func quotedCommand(c string) string { return `"` + c + `"` }
+
+// begin says how a data folder is made.
+func (n *Node) begin() string {
+	if n.Serving != nil {
+		return quotedCommand(n.own("serve --map NAME=FILE"))
+	}
+	return quotedCommand(n.client("subscribe URL")) + ", or name the right folder with --data"
+}
+
+// permissions looks at who else can read or change the files.
+func (r *Report) permissions(n *Node) {
+	for _, name := range []string{".", datafolder.Database, datafolder.Snapshots} {
+		path, others := filepath.Join(n.Data, name), fs.FileMode(0o077)
+		if name == "." { // it may be seen: what is in it is closed to others
+			others = 0o022
+		}
+		info, err := os.Stat(path)
+		if err == nil && info.Mode().Perm()&others != 0 && badger.CanShare {
+			r.found(inFolder, fmt.Sprintf("others can read or change what is in %s (%s)", path, info.Mode()), quotedCommand("chmod -R go= "+quoted(n.Data)))
+			return
+		}
+	}
+}
+
+func (r *Report) space(n *Node) {
+	free, err := datafolder.FreeBytes(n.Data)
+	if err != nil {
+		return
+	}
+	r.fact("free", "%d MB", free>>20)
+	if free < littleSpace {
+		r.found(inFolder, fmt.Sprintf("%d MB are free on its disk; nothing is written below %d MB", free>>20, datafolder.MinFree>>20),
+			"free some space: "+quotedCommand("du -sh "+quoted(n.Data)+"/*")+" shows what takes it; --keep-for and --keep-entries of \"tmshare-server serve\" give up old changes")
+	}
+}
+
+// closed looks at a data folder that no process holds, and reports whether commands that read leave it as it is.
+func (r *Report) closed(ctx context.Context, n *Node) bool {
+	f, err := datafolder.Lock(datafolder.Options{
+		Dir: n.Data, Access: datafolder.Read, Shared: true, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Accept: func(*datafolder.Folder, kv.Reader) error { return nil },
+	})
+	switch {
+	case errors.Is(err, datafolder.ErrNoFolder):
+		r.found(inFolder, err.Error(), n.begin())
+		return false
+	case errors.Is(err, store.ErrLocked):
+		r.found(inFolder, "another process has locked it and takes no commands", "wait for it, or end it: "+quotedCommand("fuser -v "+quoted(filepath.Join(n.Data, datafolder.Database))+"/*")+" shows it")
+		return false
+	case err != nil:
+		r.found(inFolder, err.Error(), "do what the message says")
+		return false
+	}
+	if !f.CanBeRead() {
+		f.Unlock()
+		r.found(inFolder, "the last process did not close it, or the first release made it", quotedCommand(n.own("check"))+" opens it, finishes what was interrupted, and looks at all of it")
+		return false
+	}
+	format, err := formatOf(ctx, f)
+	if err != nil {
+		r.found(inFolder, err.Error(), quotedCommand(n.own("check")))
+		return false
+	}
+	r.fact("format", "%d", format)
+	switch {
+	case format > keys.FormatVersion:
+		r.found(inFolder, fmt.Sprintf("it has format %d, this program reads format %d", format, keys.FormatVersion), "install the version of tmshare that wrote it, or a newer one")
+	case format < keys.FormatVersion:
+		r.found(inFolder, fmt.Sprintf("it has format %d: the next command that writes brings it to format %d, and earlier versions then refuse it", format, keys.FormatVersion),
+			"make a backup with the earlier version first: "+quotedCommand(n.own("backup FILE")))
+	}
+	return format <= keys.FormatVersion && format >= readAsItIs
+}
+
+// readAsItIs is the first format that is read without being brought to the present one.
+const readAsItIs = 3
+
+// formatOf returns the format of the rows, and unlocks the folder.
+func formatOf(ctx context.Context, f *datafolder.Folder) (format int, err error) {
+	engine, err := f.Open(true)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	rows, err := engine.Snapshot(ctx)
+	if err != nil {
+		return 0, err
+	}
+	value, err := rows.Get(keys.Meta("format"))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(string(value))
+}
+
+// check looks at all rows.
+func (r *Report) check(ctx context.Context, n *Node) {
+	out := n.Run(ctx, "check", "--json")
+	var checked struct{ Findings []store.Finding }
+	if err := json.Unmarshal([]byte(out.Out), &checked); err != nil {
+		r.found(inFolder, strings.TrimSpace(out.Err), quotedCommand(n.own("check")))
+	}
+	for _, f := range checked.Findings {
+		remedy := f.Remedy
+		if f.Repairable {
+			remedy = quotedCommand(n.own("check --repair"))
+		}
+		r.found(f.Where, f.What, remedy)
+	}
+}

@@ -1,0 +1,138 @@
+package doctor
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Serving are the settings of a server.
+type Serving struct {
+	Listen, BaseURL, Metrics string
+	TokenFile                string
+	ReadTokenFiles           []string // NAME=FILE
+	Cert, Key                string
+}
+
+// soonExpired is how long before its end a certificate is a finding: certificates of 90 days are renewed 30 days before.
+const soonExpired = 21 * 24 * time.Hour
+
+// shortToken is how many bytes a token has that one can guess.
+const shortToken = 16
+
+// address returns the address of the server, without a slash at its end; "" where it is not known.
+func (s *Serving) address() string {
+	if s.BaseURL != "" {
+		return strings.TrimSuffix(s.BaseURL, "/")
+	}
+	host, port, err := net.SplitHostPort(s.Listen)
+	if err != nil || host == "" || port == "0" {
+		return ""
+	}
+	if s.Cert != "" {
+		return "https://" + s.Listen
+	}
+	return "http://" + s.Listen
+}
+
+// settings looks at the settings of a server.
+func (r *Report) settings(n *Node) {
+	s := n.Serving
+	r.fact("listens on", "%s", s.Listen)
+	r.fact("base URL", "%s", s.address())
+	host, _, err := net.SplitHostPort(s.Listen)
+	if err != nil {
+		r.found("--listen", err.Error(), "write HOST:PORT, as in 127.0.0.1:8080")
+		return
+	}
+	ip := net.ParseIP(host)
+	everywhere := host == "" || ip != nil && ip.IsUnspecified()
+	open := everywhere || !loopback(host)
+	if everywhere && s.BaseURL == "" {
+		r.found("--listen", s.Listen+" is on all addresses of the machine, and nothing says which one others know", "give it with --base-url, such as https://maps.example.org")
+	}
+	base, err := url.Parse(s.address())
+	public := err == nil && base.Host != "" && !loopback(base.Hostname())
+	if s.TokenFile == "" && (open || public) {
+		r.found("--token-file", "the server can be reached by others and has no tokens for writing: only local programs may write, and a proxy on this machine that adds no header is taken for one",
+			`"(umask 077; openssl rand -hex 24 >tokens)", and give --token-file tokens`)
+	}
+	secret := s.TokenFile != "" || len(s.ReadTokenFiles) > 0
+	if secret && open && s.Cert == "" {
+		r.found("--listen", s.Listen+" takes tokens over plain HTTP: whoever is on the way can read them", "give --tls-cert and --tls-key, or --listen 127.0.0.1:8080 behind a proxy that speaks HTTPS")
+	}
+	if secret && public && base.Scheme == "http" {
+		r.found("--base-url", s.BaseURL+" is plain HTTP, and there are tokens", "serve it by HTTPS, and write https:// in --base-url before the first map is published")
+	}
+	if metrics, _, err := net.SplitHostPort(s.Metrics); err == nil && !loopback(metrics) {
+		r.found("--metrics-listen", s.Metrics+" shows to everybody who reaches it what the server does", "give --metrics-listen 127.0.0.1:9090, or keep others away from the port")
+	}
+	if s.TokenFile != "" {
+		r.tokenFile("--token-file", s.TokenFile)
+	}
+	for _, given := range s.ReadTokenFiles {
+		name, file, _ := strings.Cut(given, "=")
+		r.tokenFile("--read-token-file "+name, file)
+	}
+	r.certificate(n)
+}
+
+// tokenFile looks at a file of tokens, a line each.
+func (r *Report) tokenFile(where, file string) {
+	before := len(r.Findings)
+	r.secret(where, file)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		if len(r.Findings) == before {
+			r.found(where, err.Error(), "let the user of the server read it")
+		}
+		return
+	}
+	tokens := 0
+	for line := range strings.Lines(string(content)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if _, token, named := strings.Cut(line, ": "); named {
+			line = strings.TrimSpace(token)
+		}
+		if tokens++; len(line) < shortToken {
+			r.found(where, fmt.Sprintf("the token number %d in %s has %d characters: it can be guessed", tokens, file, len(line)), `"openssl rand -hex 24" makes a better one`)
+		}
+	}
+	if tokens == 0 {
+		r.found(where, file+" has no token in it", quotedCommand("(umask 077; openssl rand -hex 24 >"+quoted(file)+")"))
+	}
+}
+
+func (r *Report) certificate(n *Node) {
+	s := n.Serving
+	if s.Cert == "" && s.Key == "" {
+		return
+	}
+	pair, err := tls.LoadX509KeyPair(s.Cert, s.Key)
+	if err != nil {
+		r.found("--tls-cert", err.Error(), "give a certificate and its key in PEM, with --tls-cert and --tls-key")
+		return
+	}
+	r.secret("--tls-key", s.Key)
+	if left := pair.Leaf.NotAfter.Sub(n.Now()); left < soonExpired {
+		r.found("--tls-cert", fmt.Sprintf("the certificate expires on %s", pair.Leaf.NotAfter.Format(time.DateOnly)), "renew it: the server reads the file again when it has changed")
+	}
+	if base, err := url.Parse(s.address()); err == nil && base.Scheme == "https" && pair.Leaf.VerifyHostname(base.Hostname()) != nil {
+		r.found("--tls-cert", fmt.Sprintf("the certificate is for %s, not for %s", strings.Join(slices.Concat(pair.Leaf.DNSNames, addresses(pair.Leaf.IPAddresses)), ", "), base.Hostname()), "get one for that name, or correct --base-url")
+	}
+}
+
+func addresses(list []net.IP) (texts []string) {
+	for _, ip := range list {
+		texts = append(texts, ip.String())
+	}
+	return texts
+}
