@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -91,6 +92,9 @@ func run(ctx context.Context, args []string, out, only string) error {
 	}
 	if built == 0 {
 		return fmt.Errorf("-only: there is no platform %s; there are %v", only, targets)
+	}
+	if err := r.write("tmshare-"+r.version+".cdx.json", func(w io.Writer) error { return r.bom(ctx, w) }); err != nil {
+		return err
 	}
 	return r.sums()
 }

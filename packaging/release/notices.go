@@ -17,35 +17,51 @@ func (r *release) notices(ctx context.Context) (path string, err error) {
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	listed, err := r.output(ctx, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}", "./cmd/...")
+	modules, err := r.modules(ctx)
 	if err != nil {
 		return "", err
 	}
-	modules := strings.Split(listed, "\n")
-	slices.Sort(modules)
 	var text strings.Builder
 	text.WriteString("TMShare is built with the modules below. Each is under its own licence.\n")
-	for _, m := range slices.Compact(modules) {
-		part := strings.SplitN(m, " ", 3)
-		if len(part) < 3 {
-			continue // of the standard library
-		}
-		found, err := licences(part[2])
+	for _, m := range modules {
+		found, err := licences(m.dir)
 		if err != nil {
 			return "", err
 		}
 		if len(found) == 0 {
-			return "", fmt.Errorf("%s %s has no licence in %s: it cannot be passed on", part[0], part[1], part[2])
+			return "", fmt.Errorf("%s %s has no licence in %s: it cannot be passed on", m.path, m.version, m.dir)
 		}
 		for _, f := range found {
 			content, err := os.ReadFile(f)
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(&text, "\n%s\n%s %s: %s\n\n%s\n", strings.Repeat("-", 80), part[0], part[1], filepath.Base(f), strings.TrimSpace(string(content)))
+			fmt.Fprintf(&text, "\n%s\n%s %s: %s\n\n%s\n", strings.Repeat("-", 80), m.path, m.version, filepath.Base(f), strings.TrimSpace(string(content)))
 		}
 	}
 	return path, os.WriteFile(path, []byte(text.String()), 0o644)
+}
+
+// builtWith is a module that is in the programs, and the folder of its source.
+type builtWith struct{ path, version, dir string }
+
+// modules returns the modules that are in the programs, in the order of their paths.
+func (r *release) modules(ctx context.Context) (all []builtWith, err error) {
+	var lines []string
+	for _, system := range []string{"linux", "darwin", "windows"} { // some modules are for one of them
+		listed, err := r.output(ctx, "env", "GOOS="+system, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}", "./cmd/...")
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, strings.Split(listed, "\n")...)
+	}
+	slices.Sort(lines)
+	for _, line := range slices.Compact(lines) {
+		if part := strings.SplitN(line, " ", 3); len(part) == 3 { // else a package of the standard library, or our own
+			all = append(all, builtWith{part[0], part[1], part[2]})
+		}
+	}
+	return all, nil
 }
 
 // licences returns the files of a module that say what one may do with it.
