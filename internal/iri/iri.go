@@ -96,10 +96,19 @@ func IsAbsolute(s string) bool { return schemeEnd(s) > 0 }
 // Resolve resolves ref against base by RFC 3986 §5.2.2 (Transform References)
 // and returns the normalised result. base must be absolute unless ref is.
 func Resolve(base, ref string) (string, error) {
-	r := split(ref)
-	if r.scheme != "" {
-		return Normalize(ref)
+	resolved, err := ResolveAsIs(base, ref)
+	if err != nil {
+		return "", err
 	}
+	return Normalize(resolved)
+}
+
+// ResolveAsIs is Resolve without normalising: RDF compares IRIs character by character.
+func ResolveAsIs(base, ref string) (string, error) {
+	if IsAbsolute(ref) {
+		return ref, nil
+	}
+	r := split(ref)
 	if !IsAbsolute(base) {
 		return "", &Error{ref, fmt.Sprintf("is relative, and its base %.200q is not absolute", base)}
 	}
@@ -124,7 +133,7 @@ func Resolve(base, ref string) (string, error) {
 			t.path = removeDotSegments(merge(b, r.path))
 		}
 	}
-	return Normalize(t.String())
+	return t.String(), nil
 }
 
 // opaque reports whether p has a scheme and a path without hierarchy (urn:x).

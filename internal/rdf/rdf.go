@@ -1,0 +1,57 @@
+// Package rdf holds the terms and statements of RDF 1.1 Concepts and Abstract Syntax, and how two
+// sets of statements are compared.
+package rdf
+
+// Kind tells the kinds of terms (RDF 1.1 Concepts §3.1, Triples).
+type Kind uint8
+
+// The kinds of terms. None is that of no term, as of the name of the default graph.
+const (
+	None Kind = iota
+	IRI
+	Blank
+	Literal
+)
+
+// Term is a node of a graph, or the name of a property. Two terms that are equal with == are
+// the same; language tags are compared without case (RDF 1.1 Concepts §3.3, Literals).
+type Term struct {
+	Kind     Kind
+	Value    string // the IRI; the label of a blank node, which only its document knows; the lexical form
+	Language string // of a literal, as written; "" for none
+	Datatype string // of a literal: its IRI
+}
+
+// The names that all of RDF needs.
+const (
+	NS      = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+	XSD     = "http://www.w3.org/2001/XMLSchema#"
+	Type    = NS + "type"
+	First   = NS + "first"
+	Rest    = NS + "rest"
+	Nil     = NS + "nil"
+	LangStr = NS + "langString"
+	String  = XSD + "string"
+)
+
+// NewIRI returns the term of an IRI.
+func NewIRI(iri string) Term { return Term{Kind: IRI, Value: iri} }
+
+// NewBlank returns a blank node.
+func NewBlank(label string) Term { return Term{Kind: Blank, Value: label} }
+
+// NewLiteral returns a literal without a language. No datatype is xsd:string.
+func NewLiteral(value, datatype string) Term {
+	if datatype == "" {
+		datatype = String
+	}
+	return Term{Kind: Literal, Value: value, Datatype: datatype}
+}
+
+// NewText returns a literal in a language.
+func NewText(value, language string) Term {
+	return Term{Kind: Literal, Value: value, Language: language, Datatype: LangStr}
+}
+
+// Quad is a statement of a graph. A Graph without a kind is the default graph.
+type Quad struct{ Subject, Predicate, Object, Graph Term }

@@ -1,0 +1,13 @@
+// Package turtle reads the notations of the Turtle family: RDF 1.1 Turtle, TriG, N-Triples and
+// N-Quads.
+//
+// A document is read in constant memory, whatever its size, but for its prefixes, its longest term
+// and the depth of its brackets, which have limits. Nothing is opened. Input is hostile until
+// proven otherwise.
+//
+//	input.go   bytes, with the position that messages name
+//	terms.go   IRIs, blank nodes, literals
+//	names.go   the characters of names, and prefixed names
+//	lines.go   N-Triples and N-Quads: a statement on each line
+//	turtle.go  Turtle and TriG: prefixes, lists, brackets
+package turtle

@@ -1,0 +1,156 @@
+package turtle
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// SyntaxError says why and where a document was rejected.
+type SyntaxError struct {
+	URI          string // the name of the document
+	Line, Column int    // from 1; columns count bytes
+	Reason       string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)
+}
+
+// input gives the bytes of a document, with some of those that follow.
+type input struct {
+	r          io.Reader
+	uri        string
+	buf        []byte // buf[pos:] is what is read and not used
+	pos        int
+	line       int
+	lineStart  int64 // the offset of the first byte of the line
+	before     int64 // how many bytes were dropped in front of buf
+	ended      bool
+	failed     error
+	emptyReads int
+}
+
+const bufferSize = 64 << 10
+
+// errBroken ends parsing from any depth: the error is in input.failed, or a SyntaxError.
+type broken struct{ err error }
+
+// fail ends parsing with an error at the present position.
+func (in *input) fail(format string, args ...any) {
+	panic(broken{&SyntaxError{in.uri, in.line, int(in.before+int64(in.pos)-in.lineStart) + 1, fmt.Sprintf(format, args...)}})
+}
+
+// more reads on, and reports whether there was anything. What is not used yet stays.
+func (in *input) more() bool {
+	if in.ended {
+		return false
+	}
+	if in.pos > 0 {
+		in.before += int64(in.pos)
+		in.buf = in.buf[:copy(in.buf, in.buf[in.pos:])]
+		in.pos = 0
+	}
+	if len(in.buf) == cap(in.buf) {
+		in.buf = append(make([]byte, 0, max(bufferSize, 2*cap(in.buf))), in.buf...)
+	}
+	for {
+		n, err := in.r.Read(in.buf[len(in.buf):cap(in.buf)])
+		in.buf = in.buf[:len(in.buf)+n]
+		if err != nil {
+			in.ended = true
+			if !errors.Is(err, io.EOF) {
+				panic(broken{fmt.Errorf("%s: %w", in.uri, err)})
+			}
+		}
+		if n > 0 || err != nil {
+			in.emptyReads = 0
+			return n > 0
+		}
+		if in.emptyReads++; in.emptyReads > 100 {
+			panic(broken{fmt.Errorf("%s: %w", in.uri, io.ErrNoProgress)})
+		}
+	}
+}
+
+// at returns the byte that is n behind the present one; 0 behind the end. There is no such byte
+// in what the grammar asks for, so it is an end to all.
+func (in *input) at(n int) byte {
+	for in.pos+n >= len(in.buf) {
+		if !in.more() {
+			return 0
+		}
+	}
+	return in.buf[in.pos+n]
+}
+
+// end reports whether all is read.
+func (in *input) end() bool { return in.pos >= len(in.buf) && !in.more() }
+
+// newline counts a line whose last byte was just used.
+func (in *input) newline() {
+	in.line++
+	in.lineStart = in.before + int64(in.pos)
+}
+
+// space skips white space and comments, on this line only or over many.
+func (in *input) space(lines bool) {
+	for {
+		switch in.at(0) {
+		case ' ', '\t':
+			in.pos++
+		case '#':
+			for !in.end() && in.buf[in.pos] != '\n' && in.buf[in.pos] != '\r' {
+				in.pos++
+			}
+		case '\n', '\r':
+			if !lines {
+				return
+			}
+			in.lineEnd()
+		default:
+			return
+		}
+	}
+}
+
+// lineEnd uses the end of a line: LF, CR, or both.
+func (in *input) lineEnd() {
+	if in.at(0) == '\r' && in.at(1) == '\n' {
+		in.pos++
+	}
+	in.pos++
+	in.newline()
+}
+
+// take uses a byte if it is the next one.
+func (in *input) take(c byte) bool {
+	if in.at(0) != c {
+		return false
+	}
+	in.pos++
+	return true
+}
+
+// expect uses a byte that must be the next one.
+func (in *input) expect(c byte, where string) {
+	if !in.take(c) {
+		in.fail("%q is missing %s; there is %s", string(c), where, in.next())
+	}
+}
+
+// next names what comes next, for messages.
+func (in *input) next() string {
+	if in.end() {
+		return "the end of the document"
+	}
+	in.at(20)
+	rest := in.buf[in.pos:min(len(in.buf), in.pos+20)]
+	for i, c := range rest {
+		if c == '\n' || c == '\r' {
+			rest = rest[:max(i, 1)]
+			break
+		}
+	}
+	return fmt.Sprintf("%q", rest)
+}
