@@ -2,6 +2,8 @@
 // sets of statements are compared.
 package rdf
 
+import "fmt"
+
 // Kind tells the kinds of terms (RDF 1.1 Concepts §3.1, Triples).
 type Kind uint8
 
@@ -55,3 +57,14 @@ func NewText(value, language string) Term {
 
 // Quad is a statement of a graph. A Graph without a kind is the default graph.
 type Quad struct{ Subject, Predicate, Object, Graph Term }
+
+// SyntaxError says why and where a document was rejected.
+type SyntaxError struct {
+	URI          string // the name of the document
+	Line, Column int    // from 1; columns count bytes
+	Reason       string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)
+}

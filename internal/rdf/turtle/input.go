@@ -4,18 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/tmshare/tmshare/internal/rdf"
 )
-
-// SyntaxError says why and where a document was rejected.
-type SyntaxError struct {
-	URI          string // the name of the document
-	Line, Column int    // from 1; columns count bytes
-	Reason       string
-}
-
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)
-}
 
 // input gives the bytes of a document, with some of those that follow.
 type input struct {
@@ -38,7 +29,8 @@ type broken struct{ err error }
 
 // fail ends parsing with an error at the present position.
 func (in *input) fail(format string, args ...any) {
-	panic(broken{&SyntaxError{in.uri, in.line, int(in.before+int64(in.pos)-in.lineStart) + 1, fmt.Sprintf(format, args...)}})
+	column := int(in.before+int64(in.pos)-in.lineStart) + 1
+	panic(broken{&rdf.SyntaxError{URI: in.uri, Line: in.line, Column: column, Reason: fmt.Sprintf(format, args...)}})
 }
 
 // more reads on, and reports whether there was anything. What is not used yet stays.

@@ -34,7 +34,7 @@ type Options struct {
 }
 
 // Read calls each with the statements of a document, in their order, until it returns an error. An
-// error of the document is a *[SyntaxError]. The labels of blank nodes are those of the document; those
+// error of the document is a *[rdf.SyntaxError]. The labels of blank nodes are those of the document; those
 // of nodes without one begin with a dot, which no label does.
 func Read(r io.Reader, notation Notation, o Options, each func(rdf.Quad) error) (err error) {
 	p := &parser{each: each, notation: notation, base: cmp.Or(o.Base, o.URI), prefixes: map[string]string{}}

@@ -43,7 +43,7 @@ func TestW3CSuites(t *testing.T) {
 				got, err := read(s.File(c.Action), suite.of, c.Base)
 				switch {
 				case c.Negative():
-					var syntax *turtle.SyntaxError
+					var syntax *rdf.SyntaxError
 					assert.ErrorAs(t, err, &syntax, "%s: it is accepted", c.Name)
 				case !assert.NoError(t, err, c.Name):
 				case c.Result != "":

@@ -1,5 +1,4 @@
-// Package c14n writes parts of XML documents in the form of Exclusive XML Canonicalization 1.0,
-// without comments.
+// Package c14n writes parts of XML documents in the form of Exclusive XML Canonicalization 1.0.
 package c14n
 
 import (
@@ -62,6 +61,11 @@ func (c *Canonicalizer) ProcInst(target string, text []byte) {
 		c.Out = append(append(c.Out, ' '), text...)
 	}
 	c.Out = append(c.Out, "?>"...)
+}
+
+// Comment writes a comment, for the form with comments.
+func (c *Canonicalizer) Comment(text []byte) {
+	c.Out = append(append(append(c.Out, "<!--"...), text...), "-->"...)
 }
 
 func (c *Canonicalizer) attrValue(s string) {

@@ -1,0 +1,129 @@
+package rdfxml
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/xml/scan"
+)
+
+// Names that RDF keeps for its syntax (RDF 1.1 XML Syntax §7.2.2 to §7.2.6, Productions coreSyntaxTerms,
+// syntaxTerms, oldTerms).
+var (
+	core = []string{"RDF", "ID", "about", "parseType", "resource", "nodeID", "datatype"}
+	old  = []string{"aboutEach", "aboutEachPrefix", "bagID"}
+)
+
+func isRDF(n scan.Name, local string) bool { return n.Space == rdf.NS && n.Local == local }
+
+func among(n scan.Name, lists ...[]string) bool {
+	return n.Space == rdf.NS && slices.ContainsFunc(lists, func(list []string) bool { return slices.Contains(list, n.Local) })
+}
+
+// attr is an attribute that counts for RDF.
+type attr struct {
+	scan.Name
+	value string
+}
+
+// unqualified are the attributes that were once written without the namespace of RDF (RDF 1.1 XML Syntax §6.1.4, Attribute Event).
+var unqualified = []string{"ID", "about", "resource", "parseType", "type"}
+
+// attributes returns the attributes of the element that count for RDF.
+func (p *parser) attributes() (all []attr) {
+	for _, a := range p.xml.Attrs() {
+		n := a.Name
+		if first := cmp.Or(n.Prefix, n.Local); len(first) >= 3 && strings.EqualFold(first[:3], "xml") {
+			continue // names that XML keeps for itself
+		}
+		if n.Space == "" {
+			if !slices.Contains(unqualified, n.Local) {
+				p.fail("the attribute %s has no namespace; a property is an attribute with a prefix", n.Local)
+			}
+			n.Space = rdf.NS
+		}
+		all = append(all, attr{n, string(a.Value)})
+	}
+	return all
+}
+
+// node reads an element of a node, which has started, and returns the node (RDF 1.1 XML Syntax §7.2.11,
+// Production nodeElement).
+func (p *parser) node(s scope) (subject rdf.Term) {
+	name := p.xml.Name()
+	if among(name, core, old) || isRDF(name, "li") {
+		p.fail("rdf:%s cannot be the name of a node's element", name.Local)
+	}
+	typed := p.property(name)
+	s = p.enter(s)
+	var said []attr
+	for _, a := range p.attributes() {
+		switch {
+		case isRDF(a.Name, "ID"), isRDF(a.Name, "nodeID"), isRDF(a.Name, "about"):
+			if subject.Kind != rdf.None {
+				p.fail("a node has one of rdf:ID, rdf:nodeID and rdf:about; this one has two")
+			}
+			switch a.Local {
+			case "ID":
+				subject = rdf.NewIRI(p.give(s, a.value))
+			case "nodeID":
+				p.mustName("rdf:nodeID", a.value)
+				subject = rdf.NewBlank(a.value)
+			default:
+				subject = rdf.NewIRI(p.resolve(s, a.value))
+			}
+		default:
+			said = append(said, a)
+		}
+	}
+	if subject.Kind == rdf.None {
+		subject = p.fresh()
+	}
+	if !isRDF(name, "Description") {
+		p.say(subject, rdf.Type, rdf.NewIRI(typed))
+	}
+	p.attributesOf(s, subject, said)
+	p.propertiesOf(s, subject)
+	return subject
+}
+
+// property returns the IRI of an element or attribute.
+func (p *parser) property(n scan.Name) string {
+	if n.Space == "" {
+		p.fail("the name %s has no namespace; declare one with xmlns", n.Local)
+	}
+	return n.Space + n.Local
+}
+
+// attributesOf says what attributes say of a node (RDF 1.1 XML Syntax §7.2.25, Production propertyAttr).
+func (p *parser) attributesOf(s scope, subject rdf.Term, all []attr) {
+	for _, a := range all {
+		switch {
+		case among(a.Name, core, old), isRDF(a.Name, "Description"), isRDF(a.Name, "li"):
+			p.fail("rdf:%s cannot be an attribute here", a.Local)
+		case isRDF(a.Name, "type"):
+			p.say(subject, rdf.Type, rdf.NewIRI(p.resolve(s, a.value)))
+		default:
+			p.say(subject, p.property(a.Name), s.text(a.value))
+		}
+	}
+}
+
+// propertiesOf reads the elements of properties in the present element, up to its end.
+func (p *parser) propertiesOf(s scope, subject rdf.Term) {
+	for members := 0; p.child(); {
+		name := p.xml.Name()
+		property := p.property(name)
+		switch {
+		case isRDF(name, "li"):
+			members++
+			property = rdf.NS + "_" + strconv.Itoa(members)
+		case among(name, core, old), isRDF(name, "Description"):
+			p.fail("rdf:%s cannot be the name of a property's element", name.Local)
+		}
+		p.propertyOf(p.enter(s), subject, property)
+	}
+}

@@ -1,0 +1,185 @@
+package rdfxml
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/xml/scan"
+)
+
+// Options say how a document is read.
+type Options struct {
+	URI    string // names the document in messages; not opened
+	Base   string // of relative IRIs; default: URI
+	Limits scan.Limits
+}
+
+// Read calls each with the statements of a document, in their order, until it returns an error. An
+// error of the document is a *[rdf.SyntaxError]. The labels of blank nodes are those of rdf:nodeID; those
+// of nodes without one begin with a dot, which no label does.
+func Read(r io.Reader, o Options, each func(rdf.Quad) error) (err error) {
+	p := &parser{uri: o.URI, each: each, given: map[string]bool{}}
+	p.xml = scan.NewScanner(r, scan.Options{URI: o.URI, Limits: o.Limits, Misc: true})
+	defer func() {
+		switch b := recover().(type) {
+		case nil:
+		case broken:
+			err = b.err
+		default:
+			panic(b)
+		}
+	}()
+	p.document(scope{base: cmp.Or(o.Base, o.URI)})
+	return nil
+}
+
+type parser struct {
+	xml   *scan.Scanner
+	uri   string
+	each  func(rdf.Quad) error
+	given map[string]bool // IRIs that rdf:ID has given
+	nodes int             // blank nodes without a label
+}
+
+// scope is what elements inherit.
+type scope struct{ base, language string }
+
+type broken struct{ err error }
+
+func (p *parser) fail(format string, args ...any) {
+	line, column := p.xml.Position()
+	panic(broken{&rdf.SyntaxError{URI: p.uri, Line: line, Column: column, Reason: fmt.Sprintf(format, args...)}})
+}
+
+// next returns the next event.
+func (p *parser) next() scan.Kind {
+	kind, err := p.xml.Next()
+	if err == nil {
+		return kind
+	}
+	var syntax *scan.SyntaxError
+	var limit *scan.LimitError
+	switch {
+	case errors.Is(err, io.EOF):
+		return 0
+	case errors.As(err, &syntax):
+		err = &rdf.SyntaxError{URI: p.uri, Line: syntax.Line, Column: syntax.Column, Reason: syntax.Reason}
+	case errors.As(err, &limit):
+		err = &rdf.SyntaxError{URI: p.uri, Line: limit.Line, Column: limit.Column, Reason: fmt.Sprintf("the document is beyond the limit %s, %d", limit.Limit, limit.Max)}
+	}
+	panic(broken{err})
+}
+
+// child goes to the next element in the present one, and reports whether there is one. Only white space
+// may be between.
+func (p *parser) child() bool {
+	for {
+		switch p.next() {
+		case scan.StartElement:
+			return true
+		case scan.EndElement, 0:
+			return false
+		case scan.Text:
+			if !isSpace(p.xml.Text()) {
+				p.fail("there is text where only elements may be: %.60q", p.xml.Text())
+			}
+		}
+	}
+}
+
+func isSpace(text []byte) bool {
+	for _, c := range text {
+		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return false
+		}
+	}
+	return true
+}
+
+// document reads the root: rdf:RDF with elements of nodes, or one such element (RDF 1.1 XML Syntax §7.2.8, Production doc).
+func (p *parser) document(s scope) {
+	if !p.child() {
+		p.fail("the document has no element")
+	}
+	if n := p.xml.Name(); n.Space != rdf.NS || n.Local != "RDF" {
+		p.node(s)
+	} else {
+		s = p.enter(s)
+		for _, a := range p.xml.Attrs() {
+			if a.Prefix != "xml" {
+				p.fail("rdf:RDF cannot have the attribute %s", a.Local)
+			}
+		}
+		for p.child() {
+			p.node(s)
+		}
+	}
+	for p.next() != 0 { // what may follow the root
+	}
+}
+
+const xmlSpace = "http://www.w3.org/XML/1998/namespace"
+
+// enter returns what the element that has started and those in it inherit.
+func (p *parser) enter(s scope) scope {
+	if base, ok := p.xml.Attr(xmlSpace, "base"); ok {
+		s.base = p.resolve(s, string(base))
+	}
+	if language, ok := p.xml.Attr(xmlSpace, "lang"); ok {
+		s.language = string(language)
+	}
+	return s
+}
+
+// resolve returns an absolute IRI.
+func (p *parser) resolve(s scope, ref string) string {
+	resolved, err := iri.ResolveAsIs(s.base, ref)
+	if err != nil {
+		p.fail("the IRI %.100q is relative, and there is no base that it is relative to; give one with xml:base", ref)
+	}
+	if err := p.xml.Grow(len(resolved)); err != nil {
+		p.fail("%v", err)
+	}
+	return resolved
+}
+
+// give returns the IRI of a name that rdf:ID gives.
+func (p *parser) give(s scope, name string) string {
+	p.mustName("rdf:ID", name)
+	of := p.resolve(s, "#"+name)
+	if p.given[of] {
+		p.fail("rdf:ID gives the name %s again", of)
+	}
+	p.given[of] = true
+	return of
+}
+
+func (p *parser) mustName(attribute, name string) {
+	if !scan.IsNCName(name) {
+		p.fail("%s must be a name without a colon; it is %.100q", attribute, name)
+	}
+}
+
+func (p *parser) fresh() rdf.Term {
+	p.nodes++
+	return rdf.NewBlank("." + strconv.Itoa(p.nodes))
+}
+
+func (p *parser) say(s rdf.Term, property string, o rdf.Term) {
+	if err := p.each(rdf.Quad{Subject: s, Predicate: rdf.NewIRI(property), Object: o}); err != nil {
+		panic(broken{err})
+	}
+}
+
+// text returns a literal in the language that is in force.
+func (s scope) text(value string) rdf.Term {
+	if s.language == "" {
+		return rdf.NewLiteral(value, "")
+	}
+	return rdf.NewText(value, s.language)
+}
