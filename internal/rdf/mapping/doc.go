@@ -1,0 +1,8 @@
+// Package mapping makes topic maps of RDF graphs, and graphs of topic maps, without loss as far as
+// that can be: docs/rdf.md has the rules.
+//
+//	terms.go   what identifies a topic, and the names of our vocabulary
+//	blank.go   labels of blank nodes that stay when a graph is published again
+//	read.go    from a graph to a topic map
+//	write.go   from a topic map to a graph
+package mapping
