@@ -9,11 +9,15 @@ import (
 
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // Builder makes a topic map of the statements of a graph. It is not safe for concurrent use.
 type Builder struct {
 	m       *tmdm.TopicMap
+	base    tmdm.Locator
+	limit   int64
+	size    int64
 	graphs  map[rdf.Term]bool
 	waiting []rdf.Quad // statements that are understood only when all are there
 	special special
@@ -27,12 +31,16 @@ type special struct {
 	lone         []rdf.Term
 }
 
-// NewBuilder returns a builder of a map.
-func NewBuilder() *Builder {
-	return &Builder{m: tmdm.New(), graphs: map[rdf.Term]bool{}, special: special{
+// NewBuilder returns a builder of a map. Blank nodes become topics below base. The memory of the statements has a
+// limit in bytes, by estimate; 0: none.
+func NewBuilder(base tmdm.Locator, limit int64) *Builder {
+	return &Builder{m: tmdm.New(), base: base, limit: limit, graphs: map[rdf.Term]bool{}, special: special{
 		nameTypes: map[string]bool{}, associations: map[string]bool{}, identified: map[string]bool{},
 	}}
 }
+
+// perStatement is about what a statement takes in memory as part of a map, besides its text.
+const perStatement = 700
 
 // GraphsError says that a document has several graphs.
 type GraphsError struct{ Names []string }
@@ -44,6 +52,9 @@ func (e *GraphsError) Error() string {
 // Add takes a statement.
 func (b *Builder) Add(q rdf.Quad) error {
 	b.graphs[q.Graph] = true
+	if b.size += perStatement + int64(len(q.Object.Value)); b.limit > 0 && b.size > b.limit {
+		return fmt.Errorf("%w: the statements take more than %d bytes", xtm.ErrMemory, b.limit)
+	}
 	q.Graph = rdf.Term{}
 	object := q.Object.Value
 	switch p := q.Predicate.Value; {
@@ -188,7 +199,7 @@ func (r *reading) topic(t rdf.Term) *tmdm.Topic {
 	case r.special.identified[t.Value]:
 		topic = r.m.CreateTopic()
 	default:
-		topic = r.m.CreateTopicBySubjectIdentifier(tmdm.Locator(genidNS + r.labels[t.Value]))
+		topic = r.m.CreateTopicBySubjectIdentifier(genid(r.base, r.labels[t.Value]))
 	}
 	r.topics[t] = topic
 	return topic

@@ -26,7 +26,7 @@ const shared = "../../../../shared/"
 
 func mapOf(t *testing.T, quads []rdf.Quad) *tmdm.TopicMap {
 	t.Helper()
-	b := mapping.NewBuilder()
+	b := mapping.NewBuilder("http://example.org/map/", 0)
 	for _, q := range quads {
 		require.NoError(t, b.Add(q))
 	}

@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"encoding/hex"
+	"regexp"
 	"strings"
 
 	"github.com/tmshare/tmshare/internal/iri"
@@ -46,15 +47,36 @@ var labels = map[string]bool{
 	"https://schema.org/name":                         true,
 }
 
-// genidNS begins the subject identifiers of blank nodes (RDF 1.1 Concepts §3.5, Replacing Blank Nodes with IRIs). It is
-// the same for all documents: the rest is a hash of what is said of the node.
-const genidNS = "https://github.com/.well-known/genid/tmshare/tmshare/"
+// genid returns the subject identifier of a blank node (RDF 1.1 Concepts §3.5, Replacing Blank Nodes with IRIs): below the
+// base of the document, which is the source locator prefix where it is published, if that is on the web.
+func genid(base tmdm.Locator, label string) tmdm.Locator {
+	if !strings.HasPrefix(string(base), "http") {
+		base = "https://github.com/tmshare/tmshare/"
+	}
+	s, _, _ := strings.Cut(string(base), "#")
+	return tmdm.Locator(strings.TrimSuffix(s, "/") + wellKnown + label)
+}
+
+const wellKnown = "/.well-known/genid/"
+
+var genidForm = regexp.MustCompile(wellKnown + `(b[0-9a-f]{32}(-[0-9]+)?)$`)
+
+// genidLabel returns the label of the blank node that a subject identifier is of, or "".
+func genidLabel(l string) string {
+	if !strings.Contains(l, wellKnown) {
+		return ""
+	}
+	if found := genidForm.FindStringSubmatch(l); found != nil {
+		return found[1]
+	}
+	return ""
+}
 
 // locatorOf returns the subject identifier of an IRI. RDF compares IRIs character by character (RDF 1.1
 // Concepts §3.2, IRIs), topic maps by their normal form: an IRI in another form is kept apart.
 func locatorOf(s string) tmdm.Locator {
 	normal, err := iri.Normalize(s)
-	if err != nil || normal != s || strings.HasPrefix(s, iriNS) || strings.HasPrefix(s, genidNS) {
+	if err != nil || normal != s || strings.HasPrefix(s, iriNS) || genidLabel(s) != "" {
 		return tmdm.Locator(iriNS + hex.EncodeToString([]byte(s)))
 	}
 	return tmdm.Locator(s)

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,7 @@ import (
 
 // Graph returns the statements of a topic map, and counts what they do not carry. Each statement is there once.
 func Graph(m *tmdm.TopicMap) ([]rdf.Quad, xtm.Losses) {
-	w := &writing{said: map[rdf.Quad]bool{}, terms: map[*tmdm.Topic]rdf.Term{}, talks: map[*tmdm.Topic]bool{}}
+	w := &writing{said: map[rdf.Quad]bool{}, terms: map[*tmdm.Topic]rdf.Term{}, talks: map[*tmdm.Topic]bool{}, labels: map[string]bool{}}
 	for t := range m.Topics() {
 		w.topic(t)
 	}
@@ -32,6 +33,7 @@ type writing struct {
 	said   map[rdf.Quad]bool
 	terms  map[*tmdm.Topic]rdf.Term
 	talks  map[*tmdm.Topic]bool // topics that are in a statement
+	labels map[string]bool      // of blank nodes that come from a graph
 	nodes  int
 	losses xtm.Losses
 }
@@ -51,8 +53,8 @@ func (w *writing) term(t *tmdm.Topic) rdf.Term {
 	var term rdf.Term
 	if all := t.SubjectIdentifiers(); len(all) > 0 {
 		first := slices.Min(all)
-		if label, ok := strings.CutPrefix(string(first), genidNS); ok {
-			term = rdf.NewBlank(label)
+		if label := genidLabel(string(first)); label != "" {
+			term = rdf.NewBlank(w.unused(label))
 		} else {
 			term = rdf.NewIRI(iriOf(first))
 		}
@@ -62,6 +64,15 @@ func (w *writing) term(t *tmdm.Topic) rdf.Term {
 	}
 	w.terms[t] = term
 	return term
+}
+
+// unused returns a label, changed if another node has it: that of another document.
+func (w *writing) unused(label string) string {
+	for n := 2; w.labels[label]; n++ {
+		label = fmt.Sprintf("%s_%d", label, n)
+	}
+	w.labels[label] = true
+	return label
 }
 
 // mention is term of a topic of a statement.
@@ -76,8 +87,8 @@ func (w *writing) property(t *tmdm.Topic) string {
 	if term.Kind == rdf.IRI {
 		return term.Value
 	}
-	if label := term.Value; strings.HasPrefix(label, "b") {
-		return genidNS + label
+	if all := t.SubjectIdentifiers(); len(all) > 0 {
+		return string(slices.Min(all))
 	}
 	if all := t.SubjectLocators(); len(all) > 0 {
 		return string(slices.Min(all))

@@ -1,0 +1,86 @@
+// Package formatrdf holds the notations of RDF 1.1 as formats. docs/rdf.md says what becomes of what.
+package formatrdf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/tmshare/tmshare/internal/formats/format"
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/rdf/mapping"
+	"github.com/tmshare/tmshare/internal/rdf/rdfxml"
+	"github.com/tmshare/tmshare/internal/rdf/turtle"
+	"github.com/tmshare/tmshare/internal/xml/scan"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+const cannot = "scopes that are no language, variants, what reifies a statement, item identifiers of statements"
+
+// The notations. TriG and N-Quads have several graphs; a topic map is one of them.
+var (
+	Turtle = family(turtle.Turtle, turtle.Write, format.Format{
+		Name: "turtle", Aliases: []string{"ttl"}, Title: "Turtle", MediaTypes: []string{"text/turtle"}, Endings: []string{".ttl"},
+	})
+	NTriples = family(turtle.NTriples, turtle.WriteNTriples, format.Format{
+		Name: "ntriples", Aliases: []string{"nt"}, Title: "N-Triples", MediaTypes: []string{"application/n-triples"}, Endings: []string{".nt"},
+	})
+	TriG = family(turtle.TriG, turtle.Write, format.Format{
+		Name: "trig", Title: "TriG", MediaTypes: []string{"application/trig"}, Endings: []string{".trig"},
+	})
+	NQuads = family(turtle.NQuads, turtle.WriteNTriples, format.Format{
+		Name: "nquads", Aliases: []string{"nq"}, Title: "N-Quads", MediaTypes: []string{"application/n-quads"}, Endings: []string{".nq"},
+	})
+	RDFXML = complete(format.Format{
+		Name: "rdfxml", Aliases: []string{"rdf"}, Title: "RDF/XML", MediaTypes: []string{"application/rdf+xml"}, Endings: []string{".rdf", ".owl"},
+	}, rdfxml.Write, func(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
+		limits := scan.Limits{Depth: o.Limits.Depth, Attributes: o.Limits.Attributes, Name: o.Limits.Name, Token: o.Limits.Token, Expansion: o.Limits.Expansion, Growth: o.Limits.Growth}
+		return rdfxml.Read(r, rdfxml.Options{URI: o.URI, Base: string(o.Base), Limits: limits}, each)
+	})
+)
+
+type (
+	reader func(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error
+	writer func(io.Writer, []rdf.Quad) error
+)
+
+func family(n turtle.Notation, write writer, f format.Format) *format.Format {
+	return complete(f, write, func(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
+		return turtle.Read(r, n, turtle.Options{URI: o.URI, Base: string(o.Base), Limits: turtle.Limits{Term: o.Limits.Token, Depth: o.Limits.Depth}}, each)
+	})
+}
+
+func complete(f format.Format, write writer, read reader) *format.Format {
+	f.Cannot = cannot
+	f.Read = func(ctx context.Context, r io.Reader, o xtm.Options) (*tmdm.TopicMap, error) {
+		if o.URI == "" {
+			o.URI = string(o.Base)
+		}
+		b := mapping.NewBuilder(o.Base, o.Limits.Memory)
+		m, err := (*tmdm.TopicMap)(nil), read(r, o, b.Add)
+		if err == nil {
+			m, err = b.Map(ctx)
+		}
+		return m, inDocument(err, o.URI)
+	}
+	f.Write = func(w io.Writer, m *tmdm.TopicMap, _ format.WriteOptions) (xtm.Losses, error) {
+		statements, losses := mapping.Graph(m)
+		return losses, write(w, statements)
+	}
+	return &f
+}
+
+// inDocument returns an error as readers of XTM have it.
+func inDocument(err error, uri string) error {
+	var syntax *rdf.SyntaxError
+	var graphs *mapping.GraphsError
+	switch {
+	case errors.As(err, &syntax):
+		return &xtm.SyntaxError{URI: syntax.URI, Line: syntax.Line, Column: syntax.Column, Reason: syntax.Reason, Err: err}
+	case errors.As(err, &graphs):
+		return fmt.Errorf("%s: %w", uri, err)
+	}
+	return err
+}
