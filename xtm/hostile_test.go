@@ -66,6 +66,9 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 	convertIt := func(format, reason string) string {
 		return "this looks like " + format + ", not XTM: convert it to XTM first, with Wandora or Ontopia for example (" + reason + ")"
 	}
+	nameIt := func(format, reason string) string {
+		return "this looks like " + format + ", not XTM: say so by the ending of its name (.ttl, .nt, .rdf), by --from or by its media type (" + reason + ")"
+	}
 	tag := func(found string) string { return "a document begins with a tag, not '" + found + "'" }
 	for _, c := range []struct {
 		doc          string
@@ -77,16 +80,16 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		{"plain text", 1, 1, "a document begins with a tag, not 'p'"},
 		{`{"topics": []}`, 1, 1, convertIt("JSON", tag("{"))},
 		{" [ {\"id\": 1} ]", 1, 2, convertIt("JSON", tag("["))},
-		{"@prefix ex: <http://example.org/> .\nex:a a ex:B .", 1, 1, convertIt("Turtle", tag("@"))},
-		{"# written by hand\n\nPREFIX ex: <http://example.org/>", 1, 1, convertIt("Turtle", tag("#"))},
-		{"<http://example.org/a> <http://example.org/b> 'c' .", 1, 0, convertIt("Turtle", "the name http: has a colon, but not a name on both of its sides")},
+		{"@prefix ex: <http://example.org/> .\nex:a a ex:B .", 1, 1, nameIt("Turtle", tag("@"))},
+		{"# written by hand\n\nPREFIX ex: <http://example.org/>", 1, 1, nameIt("Turtle", tag("#"))},
+		{"<http://example.org/a> <http://example.org/b> 'c' .", 1, 0, nameIt("Turtle", "the name http: has a colon, but not a name on both of its sides")},
 		{"#VERSION \"1.3\"\n[a : b = \"A\"]", 1, 1, convertIt("LTM", tag("#"))},
 		{"[a : b = \"A\"]", 1, 1, convertIt("LTM", tag("["))},
 		{"%encoding \"utf-8\"\n%version 1.0", 1, 1, convertIt("CTM", tag("%"))},
 		{"id,name\r\n1,\"Ann, Bob\"\r\n", 1, 1, convertIt("CSV", tag("i"))},
 		{"\ufeffid;name\n1;Ann", 1, 0, convertIt("CSV", tag("i"))},
 		{"PK\x03\x04\x14", 1, 1, "this looks like a ZIP archive, not XTM: unpack it first (" + tag("P") + ")"},
-		{`<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>`, 1, 1, convertIt("RDF/XML", "root element is <RDF>, not a topic map")},
+		{`<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>`, 1, 1, nameIt("RDF/XML", "root element is <RDF>, not a topic map")},
 		{"<feed xmlns='http://www.w3.org/2005/Atom'/>", 1, 1, "this looks like an Atom feed, not XTM: give the address or the file of a map, or follow the feed with \"tmshare-client subscribe\" (root element is <feed>, not a topic map)"},
 		{"<!doctype html>\n<title>x</title>", 1, 3, page + " (outside of the root element, <! begins a comment or, before it, <!DOCTYPE, not 'd')"},
 		{"<html>\n<body/></html>", 1, 1, page + " (root element is <html>, not a topic map)"},

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 	"unicode"
@@ -15,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/fragment/deletions"
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/clientcmd/files"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server"
@@ -184,12 +187,20 @@ appears when it is complete.
   tmshare-server export egov egov-november.xtm.gz --at 2026-11-01`,
 		Args: cli.Args(cli.NotEmpty(cobra.RangeArgs(1, 2))),
 	}
-	cmd.Flags().StringVar(&format, "format", "xtm2.1", "`format`: xtm2.1, which loses nothing, or xtm1")
+	cmd.Flags().StringVar(&format, "format", "", "`format`: "+formats.List(formats.All)+" (default: by the ending of FILE, else xtm2.1)")
 	at.add(cmd, 1, "at", "as it was at this `time`")
 	return r.command(cmd, func(ctx context.Context, args []string) error {
-		f, err := formats.ServedNamed(format)
-		if err != nil {
-			return usage(fmt.Errorf("--format: %w", err))
+		f := formats.Default
+		if len(args) > 1 {
+			if of, ok := formats.OfFile(args[1]); ok {
+				f = of
+			}
+		}
+		var err error
+		if format != "" {
+			if f, err = formats.Named(format); err != nil {
+				return usage(fmt.Errorf("--format: %w", err))
+			}
 		}
 		if r.json && len(args) < 2 {
 			return usage(errors.New("--json goes with a FILE: the map is written to standard output without one"))
@@ -198,14 +209,33 @@ appears when it is complete.
 		if len(args) > 1 {
 			path = args[1]
 		}
-		_, err = formats.Target{Path: path, Stdout: r.out}.Write(ctx, func(w io.Writer) (xtm.Losses, error) {
-			return xtm.Losses{}, r.server.Export(ctx, args[0], f.URLEnding, at.first(), w)
+		losses, err := formats.Target{Path: path, Stdout: r.out}.Write(ctx, func(w io.Writer) (xtm.Losses, error) {
+			return r.export(ctx, args[0], f, at.first(), w)
 		})
+		if err == nil {
+			files.Output{}.ReportLosses(os.Stderr, f, losses)
+		}
 		if err != nil || !r.json {
 			return err
 		}
 		return r.print(map[string]string{"collection": args[0], "out": path, "format": f.Name}, "")
 	})
+}
+
+// export writes a collection in a format. What the server does not offer is made of XTM 2.1 here.
+func (r *remote) export(ctx context.Context, name string, f *formats.Format, at time.Time, w io.Writer) (xtm.Losses, error) {
+	if f.URLEnding != "" {
+		return xtm.Losses{}, r.server.Export(ctx, name, f.URLEnding, at, w)
+	}
+	var b bytes.Buffer
+	if err := r.server.Export(ctx, name, formats.XTM21.URLEnding, at, &b); err != nil {
+		return xtm.Losses{}, err
+	}
+	d, err := formats.Source{Path: "-", Stdin: &b, Name: name, Format: formats.XTM21, Alone: true}.Read(ctx)
+	if err != nil {
+		return xtm.Losses{}, err
+	}
+	return d.As(f, xtm.OmitNameTypes)(w)
 }
 
 func diffCommand() *cobra.Command {

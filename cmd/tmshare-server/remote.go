@@ -147,7 +147,7 @@ func listedChanges(p *server.Published) string {
 	return b.String()
 }
 
-// openXTM opens the file that is sent; "-" is standard input.
+// openXTM opens the file that is sent; "-" is standard input. The ending of its name may say that it is RDF.
 func openXTM(path string) (*admin.Document, func(), error) {
 	if path == "-" {
 		r := &counted{r: os.Stdin}
@@ -158,12 +158,16 @@ func openXTM(path string) (*admin.Document, func(), error) {
 		return nil, nil, err
 	}
 	done := func() { f.Close() }
+	format, ok := formats.OfFile(path)
+	if !ok || format.Read == nil || format.URLEnding != "" {
+		format = formats.Default // the document says its version
+	}
 	if size >= showProgress && isTerminal(os.Stderr) {
-		return admin.XTM(&progress{r: f, to: os.Stderr, name: path, size: size, now: time.Now}, size), done, nil
+		return admin.InFormat(format, &progress{r: f, to: os.Stderr, name: path, size: size, now: time.Now}, size), done, nil
 	}
 	r := &counted{r: f}
 	reported := reporting(path, r)
-	return admin.XTM(r, size), func() { reported(); done() }, nil
+	return admin.InFormat(format, r, size), func() { reported(); done() }, nil
 }
 
 // reporting says every five seconds how far an upload is, where there is no

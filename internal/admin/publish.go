@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server"
 )
 
@@ -39,10 +40,17 @@ func (d *Document) on(sp *string) (*Document, error) {
 
 // XTM returns an XTM document of size bytes, gzipped or not; 0 is a size that is
 // not known.
-func XTM(r io.Reader, size int64) *Document {
+func XTM(r io.Reader, size int64) *Document { return InFormat(formats.Default, r, size) }
+
+// InFormat is XTM for a document in any format.
+func InFormat(f *formats.Format, r io.Reader, size int64) *Document {
 	b := bufio.NewReader(r)
 	magic, _ := b.Peek(2)
-	return &Document{Reader: b, Size: size, mediaType: "application/xml", gzipped: bytes.Equal(magic, []byte{0x1F, 0x8B})}
+	mediaType := "application/xml" // for all versions of XTM
+	if f != formats.Default {
+		mediaType = f.MediaType()
+	}
+	return &Document{Reader: b, Size: size, mediaType: mediaType, gzipped: bytes.Equal(magic, []byte{0x1F, 0x8B})}
 }
 
 // Import says how a document becomes a collection. The empty Title, Summary and

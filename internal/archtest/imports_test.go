@@ -44,6 +44,10 @@ var layers = map[string][]string{
 	"internal/extsort":        {},
 	"internal/durable":        {},
 	"internal/locks":          {},
+	"internal/rdf":            {},
+	"internal/rdf/turtle":     {"internal/iri", "internal/rdf"},
+	"internal/rdf/rdfxml":     {"internal/iri", "internal/rdf", "internal/xml/c14n", "internal/xml/scan", "internal/xml/write"},
+	"internal/rdf/mapping":    {"tmdm", "xtm", "internal/iri", "internal/rdf"},
 	"internal/kv":             {},
 	"internal/kv/memory":      {"internal/kv"},
 	"internal/kv/badger":      {"internal/kv", "internal/durable"},
@@ -114,11 +118,12 @@ var layers = map[string][]string{
 	"internal/client/nodepages":   {"internal/client/status", "internal/layout", "internal/plot", "internal/store"},
 	"internal/client/ui":          {"internal/client/merged", "internal/client/nodepages", "internal/client/status", "internal/layout", "internal/store", "internal/store/rejections", "tmdm"},
 	"internal/client/watch":       {"internal/client", "internal/client/nodepages", "internal/client/status", "internal/layout", "internal/store"},
-	"internal/admin":              {"fragment/deletions", "feeds", "fragment", "internal/server"},
+	"internal/admin":              {"fragment/deletions", "feeds", "fragment", "internal/formats", "internal/server"},
 	"internal/formats/format":     {"tmdm", "xtm", "fragment"},
 	"internal/formats/formatxtm":  {"tmdm", "xtm", "fragment", "feeds", "internal/formats/format"},
 	"internal/formats/formatcxtm": {"tmdm", "tmdm/cxtm", "xtm", "internal/formats/format"},
-	"internal/formats":            {"internal/iri", "tmdm", "xtm", "internal/formats/format", "internal/formats/formatxtm", "internal/formats/formatcxtm"},
+	"internal/formats/formatrdf":  {"tmdm", "xtm", "internal/formats/format", "internal/rdf", "internal/rdf/mapping", "internal/rdf/rdfxml", "internal/rdf/turtle", "internal/xml/scan"},
+	"internal/formats":            {"internal/iri", "tmdm", "xtm", "internal/formats/format", "internal/formats/formatxtm", "internal/formats/formatcxtm", "internal/formats/formatrdf"},
 	"internal/formats/mapdiff":    {"tmdm", "tmdm/cxtm"},
 	"internal/cli":                {},
 	"internal/systemd":            {},
@@ -126,7 +131,7 @@ var layers = map[string][]string{
 	"internal/control":            {},
 	"internal/demo": {"tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "merge", "internal/store", "internal/server", "internal/client", "internal/client/merged",
 		"testdata/xtm"},
-	"cmd/tmshare-server":       {"internal/doctor", "internal/systemd", "fragment/deletions", "internal/checkpoint", "fragment", "internal/admin", "internal/cli", "internal/clientcmd", "internal/demo", "internal/formats", "internal/history", "internal/publish", "internal/server", "internal/server/web", "internal/store", "tmdm", "xtm"},
+	"cmd/tmshare-server":       {"internal/clientcmd/files", "internal/doctor", "internal/systemd", "fragment/deletions", "internal/checkpoint", "fragment", "internal/admin", "internal/cli", "internal/clientcmd", "internal/demo", "internal/formats", "internal/history", "internal/publish", "internal/server", "internal/server/web", "internal/store", "tmdm", "xtm"},
 	"internal/clientcmd/files": {"tmdm", "xtm", "internal/cli", "internal/formats", "internal/formats/mapdiff"},
 	"internal/clientcmd":       {"internal/doctor", "internal/systemd", "fragment/deletions", "internal/client/expand", "internal/client/reject", "internal/store/rejections", "internal/clientcmd/files", "internal/checkpoint", "internal/backup", "feeds", "fragment", "tmdm", "xtm", "internal/cli", "internal/client", "internal/client/discover", "internal/client/local", "internal/client/merged", "internal/client/nodepages", "internal/client/status", "internal/client/ui", "internal/client/watch", "internal/control", "internal/layout", "internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/folder", "internal/follow/resourcesync", "internal/formats", "internal/history", "internal/store", "internal/store/keys"},
 	"cmd/tmshare-client":       {"internal/clientcmd"},
@@ -149,6 +154,7 @@ var layers = map[string][]string{
 	"internal/testkit/anyhost":   {"internal/fetch"},
 	"internal/testkit/browser":   {},
 	"internal/testkit/pgserver":  {"internal/kv/postgres"},
+	"internal/testkit/w3c":       {"internal/rdf", "internal/rdf/turtle"},
 	"internal/testkit/webpage":   {"internal/layout"},
 	"internal/follow/followtest": {"feeds", "tmdm", "xtm", "fragment", "internal/server", "internal/store", "internal/testedit", "internal/testenv", "internal/testkit/docs", "internal/testkit/faults", "internal/testkit/kill", "internal/testkit/node"},
 	"internal/kv/kvtest":         {"internal/kv"},
@@ -159,7 +165,7 @@ var layers = map[string][]string{
 }
 
 // testOnly are the packages that nothing but tests imports.
-var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/testkit/docs", "internal/testkit/anyhost", "internal/testkit/browser", "internal/testkit/pgserver", "internal/testkit/webpage", "internal/testkit/faults", "internal/testkit/node", "internal/follow/followtest", "internal/kv/kvtest", "internal/store/storetest"}
+var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/testkit/docs", "internal/testkit/anyhost", "internal/testkit/browser", "internal/testkit/pgserver", "internal/testkit/w3c", "internal/testkit/webpage", "internal/testkit/faults", "internal/testkit/node", "internal/follow/followtest", "internal/kv/kvtest", "internal/store/storetest"}
 
 // onlyIn are libraries that one package alone may import, and standard packages
 // that do input, output or logging and are kept out of the model.

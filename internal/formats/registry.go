@@ -35,6 +35,14 @@ var Default = XTM21
 // Named returns the format with a name or an alias.
 func Named(name string) (*Format, error) { return among(All, name) }
 
+// Readable returns the formats that can be read.
+func Readable() []*Format {
+	return slices.DeleteFunc(slices.Clone(All), func(f *Format) bool { return f.Read == nil })
+}
+
+// ReadableNamed is Named for the formats that can be read.
+func ReadableNamed(name string) (*Format, error) { return among(Readable(), name) }
+
 // ServedNamed is Named for the formats that servers offer.
 func ServedNamed(name string) (*Format, error) {
 	return among(slices.DeleteFunc(slices.Clone(All), func(f *Format) bool { return f.URLEnding == "" }), name)

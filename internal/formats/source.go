@@ -53,8 +53,17 @@ type Source struct {
 type Document struct {
 	Name    string // of the file, for messages
 	Base    tmdm.Locator
-	Version xtm.Version // of its syntax; that of documents merged in may be another
+	Version xtm.Version // of XTM; that of documents merged in may be another. "" for other formats
+	Format  *Format     // in which it was read
 	Map     *tmdm.TopicMap
+}
+
+// Syntax names the format of the document, with its version.
+func (d *Document) Syntax() string {
+	if d.Version != "" {
+		return "XTM " + string(d.Version)
+	}
+	return d.Format.Title
 }
 
 // Stdin is the name of standard input in messages.
@@ -139,7 +148,8 @@ func (s Source) read(ctx context.Context, d *Document, r io.Reader) (err error) 
 			}
 		}()
 	}
-	d.Map, err = s.format().Read(ctx, content, o)
+	d.Format = s.format()
+	d.Map, err = d.Format.Read(ctx, content, o)
 	var tooLarge *TooLargeError
 	switch {
 	case errors.As(err, &tooLarge):

@@ -16,16 +16,17 @@ type other struct {
 
 const (
 	convertFirst = "convert it to XTM first, with Wandora or Ontopia for example"
+	nameFormat   = "say so by the ending of its name (.ttl, .nt, .rdf), by --from or by its media type"
 	mapItself    = "give the address or the file of the map itself"
 )
 
 // others are looked through in this order.
 var others = []other{
-	{name: "RDF/XML", remedy: convertFirst, root: "RDF"},
+	{name: "RDF/XML", remedy: nameFormat, root: "RDF"},
 	{name: "an HTML page", remedy: mapItself, root: "html", starts: regexp.MustCompile(`^(?i)<!doctype html\b`)},
 	{name: "an Atom feed", remedy: `give the address or the file of a map, or follow the feed with "tmshare-client subscribe"`, root: "feed"},
 	{name: "JSON", remedy: convertFirst, starts: regexp.MustCompile(`^(\{\s*["}]|\[\s*(["{\[\]]|-?[0-9]))`)},
-	{name: "Turtle", remedy: convertFirst, starts: regexp.MustCompile(`^(@(prefix|base)\s|(?i)(prefix\s+[\w.-]*:|base)\s*<|<[a-z][a-z0-9+.-]*://)`)},
+	{name: "Turtle", remedy: nameFormat, starts: regexp.MustCompile(`^(@(prefix|base)\s|(?i)(prefix\s+[\w.-]*:|base)\s*<|<[a-z][a-z0-9+.-]*://)`)},
 	{name: "LTM", remedy: convertFirst, starts: regexp.MustCompile(`^(@"|#(VERSION|TOPICMAP|PREFIX|BASEURI|INCLUDE|MERGEMAP)\b|\[[^\s\]]+(\s*[:=]|\s*\]))`)},
 	{name: "CTM", remedy: convertFirst, starts: regexp.MustCompile(`^%(encoding|version|prefix|include|mergemap)\b`)},
 	{name: "a ZIP archive", remedy: "unpack it first", starts: regexp.MustCompile(`^PK\x03\x04`)},

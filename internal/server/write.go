@@ -215,6 +215,8 @@ func checkContent(w http.ResponseWriter, r *http.Request) error {
 	case strings.HasSuffix(media, "+xml"), strings.HasSuffix(media, "/xml"), media == "text/plain",
 		media == "application/octet-stream", media == "application/x-www-form-urlencoded", media == "application/gzip", media == "application/x-gzip":
 		return nil
+	case formats.ToRead(media).Name != formats.Default.Name:
+		return nil
 	}
 	w.Header().Set("Accept", takenTypes)
 	return web.Problemf(http.StatusUnsupportedMediaType, "a topic map is expected (%s), not %q", takenTypes, given)
@@ -223,7 +225,7 @@ func checkContent(w http.ResponseWriter, r *http.Request) error {
 var takenTypes = func() string {
 	var types []string
 	for _, f := range formats.All {
-		if f.Read != nil && f.URLEnding != "" {
+		if f.Read != nil && len(f.MediaTypes) > 0 {
 			types = append(types, f.MediaType())
 		}
 	}

@@ -121,6 +121,6 @@ func (c *commands) convertFile(f *fileFlags, in string, o convertOptions) error 
 	if c.JSON {
 		return c.print(converted{d.Name, d.Version, target.Path, o.format, topics, associations, lost})
 	}
-	c.printf("%s (XTM %s) written to %s as %s: %d topics, %d associations\n", d.Name, d.Version, target.Path, o.format, topics, associations)
+	c.printf("%s (%s) written to %s as %s: %d topics, %d associations\n", d.Name, d.Syntax(), target.Path, o.format, topics, associations)
 	return nil
 }

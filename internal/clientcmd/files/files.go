@@ -41,19 +41,22 @@ func Commands(output func() Output) []*cobra.Command {
 }
 
 // aboutFiles is what the help of each command on files says of them.
-const aboutFiles = `XTM 1.0, 2.0 and 2.1 are told apart by what is in the file, and so is gzip. "-" is
+const aboutFiles = `The ending of a file says whether it is RDF: .ttl, .nt, .rdf, .owl, .trig or .nq, and
+so does --from. XTM 1.0, 2.0 and 2.1 are told apart by what is in the file, and so is gzip. "-" is
 standard input. Documents that a mergeMap names are opened below the folder of the
 file (--root), never fetched from the network.`
 
 // fileFlags are the flags of all commands that read files.
 type fileFlags struct {
-	base, root string
-	maxSize    int64
-	noMerge    bool
+	base, root, from string
+	maxSize          int64
+	noMerge          bool
+	format           *formats.Format // that from names; nil: by the ending
 }
 
 func (f *fileFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
+	fl.StringVar(&f.from, "from", "", "`format` of the file: "+formats.List(formats.Readable())+" (default: by its ending, else XTM)")
 	fl.StringVar(&f.base, "base", "", "`URL` that locators in the file are relative to (default: its own file URL; for -, that of the current folder)")
 	fl.StringVar(&f.root, "root", "", "`folder` below which the files that mergeMap names are opened (default: that of the file)")
 	fl.BoolVar(&f.noMerge, "no-merge", false, "leave out the documents that mergeMap names")
@@ -65,6 +68,12 @@ func (f *fileFlags) add(cmd *cobra.Command) {
 func (f *fileFlags) check(*cobra.Command, []string) error {
 	if f.maxSize <= 0 {
 		return cli.UsageError(fmt.Errorf("--max-size %d: it must be more than 0", f.maxSize))
+	}
+	if f.from != "" {
+		var err error
+		if f.format, err = formats.ReadableNamed(f.from); err != nil {
+			return cli.UsageError(fmt.Errorf("--from: %w", err))
+		}
 	}
 	if f.base != "" {
 		if _, err := formats.Base(f.base); err != nil {
@@ -87,7 +96,7 @@ func (c *commands) onFiles(body func(args []string) error) func(*cobra.Command, 
 // source returns how to read a file.
 func (c *commands) source(f *fileFlags, path string) (formats.Source, error) {
 	s := formats.Source{
-		Path: path, Stdin: c.command.InOrStdin(), Root: f.root, MaxSize: f.maxSize, Lenient: c.Lenient,
+		Path: path, Stdin: c.command.InOrStdin(), Format: f.format, Root: f.root, MaxSize: f.maxSize, Lenient: c.Lenient,
 	}
 	if f.noMerge {
 		s.Unmerged = func(l tmdm.Locator) {

@@ -21,7 +21,8 @@ import (
 type statistics struct {
 	File    string       `json:"file"`
 	Base    tmdm.Locator `json:"base"`
-	Version xtm.Version  `json:"version"`
+	Version xtm.Version  `json:"version"` // of XTM; "" for other formats
+	Syntax  string       `json:"syntax"`  // in words
 
 	Topics                   int `json:"topics"`
 	WithoutSubjectIdentifier int `json:"topicsWithoutSubjectIdentifier"`
@@ -116,7 +117,7 @@ type counter struct {
 
 func statisticsOf(d *formats.Document, top int) *statistics {
 	c := counter{
-		statistics: statistics{File: d.Name, Base: d.Base, Version: d.Version},
+		statistics: statistics{File: d.Name, Base: d.Base, Version: d.Version, Syntax: d.Syntax()},
 		scopes:     map[any]bool{}, themes: map[any]bool{},
 		types: map[*tmdm.Topic]int{}, assocs: map[*tmdm.Topic]int{}, occurrences: map[*tmdm.Topic]int{}, naming: map[*tmdm.Topic]int{},
 	}
@@ -213,7 +214,7 @@ func usageOf(counts map[*tmdm.Topic]int, base tmdm.Locator, top int) usage {
 }
 
 func (s *statistics) write(w io.Writer) {
-	fmt.Fprintf(w, "%s: XTM %s\n", s.File, s.Version)
+	fmt.Fprintf(w, "%s: %s\n", s.File, s.Syntax)
 	r := s.Reified
 	for _, row := range []struct {
 		what string

@@ -172,5 +172,5 @@ func writeValid(w io.Writer, d *formats.Document, warnings int) {
 	case warnings > 1:
 		with = fmt.Sprintf(", with %d warnings", warnings)
 	}
-	fmt.Fprintf(w, "%s: valid XTM %s%s: %d topics, %d associations\n", d.Name, d.Version, with, topics, associations)
+	fmt.Fprintf(w, "%s: valid %s%s: %d topics, %d associations\n", d.Name, d.Syntax(), with, topics, associations)
 }

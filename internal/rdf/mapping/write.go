@@ -114,7 +114,11 @@ func (w *writing) topic(t *tmdm.Topic) {
 			w.say(s, termSubjectLocator, rdf.NewIRI(string(l)))
 		}
 	}
+	identified := len(identifiers)+len(t.SubjectLocators()) > 0
 	for _, l := range t.ItemIdentifiers() {
+		if identified && strings.HasPrefix(string(l), "file:") {
+			continue // it says where a file was, and nothing of the subject
+		}
 		w.talks[t] = true
 		w.say(w.term(t), termItemIdentifier, rdf.NewIRI(string(l)))
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/rdfxml"
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
-	"github.com/tmshare/tmshare/internal/rdf/w3c"
 	_ "github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/w3c"
 )
 
 const archive = "../../../../shared/conformance/w3c-rdf11.tar.gz"

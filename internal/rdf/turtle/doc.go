@@ -10,4 +10,6 @@
 //	names.go   the characters of names, and prefixed names
 //	lines.go   N-Triples and N-Quads: a statement on each line
 //	turtle.go  Turtle and TriG: prefixes, lists, brackets
+//	literals.go  texts, numbers and truth values of these
+//	write.go   Turtle and N-Triples
 package turtle

@@ -1,0 +1,64 @@
+package mapping_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/rdf/mapping"
+)
+
+// nodesOf returns the subject identifiers of the blank nodes of a document, with what they say.
+func nodesOf(t *testing.T, document string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for topic := range mapOf(t, readTurtle(t, []byte("@prefix : <http://example.org/> .\n"+document), "http://example.org/doc")).Topics() {
+		for _, l := range topic.SubjectIdentifiers() {
+			if strings.Contains(string(l), "genid") {
+				for _, n := range topic.Occurrences() {
+					all[string(l)] += n.Value() + " "
+				}
+				all[string(l)] += "."
+			}
+		}
+	}
+	return all
+}
+
+// A blank node keeps its label when other things change, and when the document has other labels and another order.
+func TestUnchangedNodesKeepTheirLabels(t *testing.T) {
+	before := nodesOf(t, `:a :address [ :city "Oslo" ] ; :list ( [ :n 1 ] [ :n 2 ] ) . :b :address [ :city "Oslo" ] . _:x :knows _:y . _:y :knows _:x ; :n 3 .`)
+	require.Len(t, before, 8)
+	after := nodesOf(t, `_:q :knows _:p . _:p :n 3 ; :knows _:q . :c :address [ :city "Rome" ] . :b :address _:o . _:o :city "Oslo" . :a :list ( [ :n 1 ] [ :n 2 ] ) ; :label "new" ; :address [ :city "Oslo" ] .`)
+	require.Len(t, after, 9)
+	for l, says := range before {
+		assert.Equal(t, says, after[l], l)
+	}
+	changed := nodesOf(t, `:a :address [ :city "Bergen" ] .`)
+	require.Len(t, changed, 1)
+	for l := range changed {
+		assert.NotContains(t, before, l)
+	}
+}
+
+// Very many nodes that look alike, and very long lists, take time in proportion.
+func TestManyNodesAlike(t *testing.T) {
+	alike := nodesOf(t, strings.Repeat(":a :b [] .\n", 20_000))
+	assert.Len(t, alike, 20_000)
+	list := nodesOf(t, ":a :b ("+strings.Repeat(" 1", 20_000)+" ) .")
+	assert.Len(t, list, 20_000)
+}
+
+func TestSeveralGraphsAreRefused(t *testing.T) {
+	b := mapping.NewBuilder("http://example.org/", 0)
+	for _, q := range readTurtle(t, []byte(`<http://example.org/a> <http://example.org/b> 1, 2 .`), "") {
+		q.Graph.Kind, q.Graph.Value = 1, "http://example.org/g"+q.Object.Value
+		require.NoError(t, b.Add(q))
+	}
+	_, err := b.Map(t.Context())
+	var graphs *mapping.GraphsError
+	require.ErrorAs(t, err, &graphs)
+	assert.Equal(t, []string{"<http://example.org/g1>", "<http://example.org/g2>"}, graphs.Names)
+}

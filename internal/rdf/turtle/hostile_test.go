@@ -1,0 +1,85 @@
+package turtle_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/rdf/turtle"
+)
+
+func discard(rdf.Quad) error { return nil }
+
+// Each message says where, what and what to do; nothing is fetched and nothing grows without a bound.
+func TestMessages(t *testing.T) {
+	for document, want := range map[string]string{
+		"<a>":                                       `doc:1:4: the IRI <a> is relative, and there is no base that it is relative to; declare one with @base <…> .`,
+		"<x:a> b 1 .":                               `doc:1:8: "b" is no name that is known here: a property is an IRI in <> or a name with a prefix and a colon`,
+		"<x:a>\n <x:b> \"c .\n":                     `doc:2:12: the text has no end on its line; a text of several lines has three quotes at each end`,
+		"p:a p:b p:c .":                             `doc:1:2: the prefix "p" is not declared; declare it with @prefix p: <…> .`,
+		"<x:a> <x:b> <x:c>":                         `doc:1:18: "." is missing behind the statements about <x:a>; there is the end of the document`,
+		"<x:a> <x:b> <x: c> .":                      `doc:1:16: an IRI cannot have the character ' '`,
+		"<x:a> <x:b> \"\\q\" .":                     `doc:1:14: "\\q\" ." is no escape that may be here`,
+		"<x:a> <x:b> \"\xff\" .":                    `doc:1:16: the bytes of the text are not UTF-8; save the file in that encoding`,
+		strings.Repeat("[ <x:b> ", 2000):            `brackets are more than 1000 deep`,
+		"<x:a> <x:b> " + strings.Repeat("( ", 2000): `brackets are more than 1000 deep`,
+	} {
+		err := turtle.Read(strings.NewReader(document), turtle.Turtle, turtle.Options{URI: "doc"}, discard)
+		var syntax *rdf.SyntaxError
+		require.ErrorAs(t, err, &syntax, document)
+		assert.Contains(t, err.Error(), want)
+	}
+	err := turtle.Read(strings.NewReader(`<x:a> <x:b> "`+strings.Repeat("c", 2000)+`" .`), turtle.Turtle, turtle.Options{Limits: turtle.Limits{Term: 1000}}, discard)
+	assert.ErrorContains(t, err, "the term is longer than 1000 bytes")
+}
+
+func TestErrorsOfReadingAndOfTheCallerEndIt(t *testing.T) {
+	wrong := errors.New("wrong")
+	err := turtle.Read(io.MultiReader(strings.NewReader("<x:a> <x:b> 1 ,"), iotest.ErrReader(wrong)), turtle.Turtle, turtle.Options{}, discard)
+	assert.ErrorIs(t, err, wrong)
+	err = turtle.Read(strings.NewReader("<x:a> <x:b> 1 ."), turtle.Turtle, turtle.Options{}, func(rdf.Quad) error { return wrong })
+	assert.ErrorIs(t, err, wrong)
+}
+
+// A document that is accepted is the same byte by byte, and what is written of it is the same graph.
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{
+		"@prefix p: <http://x/> . p:a a p:b ; p:c 'd'@en, \"\"\"e\n\"\"\"^^p:f, 1, -.5, 1e3, true .", "[ <x:p> ( 1 _:b [] ) ] .",
+		"<x:g> { <x:a> <x:b> <x:c> }", "<x:a> <x:b> \"\\u00e9\\n\" <x:g> .\n", "BASE <http://x/y/> <../z> <?q> <#f> .", "PREFIX : <x:> :a.b :c%20d :e\\,f .",
+	} {
+		f.Add([]byte(s), byte(0))
+		f.Add([]byte(s), byte(1))
+		f.Add([]byte(s), byte(3))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, n byte) {
+		notation := turtle.Notation(n % 4)
+		all, err := read(data, notation, "http://example.org/doc")
+		var slowly []rdf.Quad
+		err2 := turtle.Read(iotest.OneByteReader(bytes.NewReader(data)), notation, turtle.Options{URI: "http://example.org/doc"}, func(q rdf.Quad) error {
+			slowly = append(slowly, q)
+			return nil
+		})
+		require.Equal(t, err, err2)
+		require.Equal(t, all, slowly)
+		if err != nil || len(all) > 50 {
+			return
+		}
+		for i := range all {
+			all[i].Graph = rdf.Term{}
+		}
+		for form, write := range map[turtle.Notation]func(io.Writer, []rdf.Quad) error{turtle.Turtle: turtle.Write, turtle.NTriples: turtle.WriteNTriples} {
+			var b bytes.Buffer
+			require.NoError(t, write(&b, all))
+			again, err := read(b.Bytes(), form, "http://example.org/other")
+			require.NoError(t, err, "%s", b.String())
+			require.True(t, rdf.Isomorphic(all, again), "%s", b.String())
+		}
+	})
+}
