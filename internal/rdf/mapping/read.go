@@ -119,7 +119,6 @@ type reading struct {
 	labels map[string]string
 	echoes map[rdf.Quad]bool      // statements that repeat others
 	nodes  map[string][]rdf.Quad  // the statements about nodes that are associations
-	used   map[string]bool        // properties of our vocabulary that stay statements
 	themes map[string]*tmdm.Topic // by language
 }
 

@@ -18,7 +18,6 @@ type input struct {
 	lineStart  int64 // the offset of the first byte of the line
 	before     int64 // how many bytes were dropped in front of buf
 	ended      bool
-	failed     error
 	emptyReads int
 }
 
