@@ -85,7 +85,7 @@ var layers = map[string][]string{
 	"internal/layout":             {},
 	"internal/plot":               {},
 	"internal/server/addresses":   {"fragment", "internal/store"},
-	"internal/server/pages":       {"internal/layout", "tmdm", "fragment", "feeds", "merge", "internal/history", "internal/iri", "internal/formats", "internal/plot", "internal/resources", "internal/search", "internal/server/addresses", "internal/server/web", "internal/store", "internal/store/records"},
+	"internal/server/pages":       {"internal/layout", "tmdm", "fragment", "feeds", "merge", "internal/history", "internal/iri", "internal/formats", "internal/formats/mapdiff", "internal/plot", "internal/resources", "internal/search", "internal/server/addresses", "internal/server/web", "internal/store", "internal/store/records"},
 	"internal/server/signin":      {"internal/layout", "internal/server/addresses", "internal/server/pages", "internal/server/web"},
 	"internal/server/editing":     {"tmdm", "xtm", "fragment", "merge", "internal/formats", "internal/history", "internal/iri", "internal/publish", "internal/server/pages", "internal/server/signin", "internal/server/web", "internal/store"},
 	"internal/server/bundles":     {"xtm", "feeds", "internal/server/replicas", "internal/store"},

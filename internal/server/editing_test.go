@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -51,9 +52,13 @@ func TestEditingATopic(t *testing.T) {
 	f.set(as+"type", "http://psi.example.org/near", as+"role", "http://psi.example.org/role-1", as+"other-0-type", "http://psi.example.org/role-2", as+"other-0-player", "http://psi.example.org/tromsø")
 	preview := b.publish(f)
 	words := textOf(t, preview)
-	for _, said := range []string{"Christiania", "Oslove", "https://oslo.example.org/", "Ada", "Two names & a <type>", "http://psi.example.org/near, added", "tromsø, updated"} {
+	for _, said := range []string{"Christiania", "Oslove", "https://oslo.example.org/", "Ada", "Two names & a <type>", "http://psi.example.org/near added", "tromsø, updated"} {
 		assert.Contains(t, words, said)
 	}
+	for _, said := range []string{"name “Christiania”", "of type psi.example.org/homepage", "association of type psi.example.org/near (part: Christiania, whole: Tromsø)"} {
+		assert.Contains(t, words, said, "topics are called by their names, and what has none by a short identifier")
+	}
+	assert.Contains(t, string(preview.body), `title="http://psi.example.org/near"`)
 	entries := n.feed("/topicmaps/m/fragments").Entries
 	found := false
 	for _, e := range entries {
@@ -84,8 +89,14 @@ func statementsOf(t *testing.T, a answer) map[string][]string {
 		switch {
 		case node.Data == "small" && node.Parent.Data == "h3":
 			about = node.FirstChild.Data
-		case node.Data == "li" && attr(node, "dir") == "auto":
-			all[about] = append(all[about], node.FirstChild.Data)
+		case node.Data == "li" && (attr(node, "class") == "come" || attr(node, "class") == "gone"):
+			var said strings.Builder
+			for inner := range node.Descendants() {
+				if inner.Type == html.TextNode {
+					said.WriteString(inner.Data)
+				}
+			}
+			all[about] = append(all[about], said.String())
 		}
 	}
 	return all
@@ -148,6 +159,8 @@ func TestConflictsAreShown(t *testing.T) {
 			assert.Contains(t, text, said)
 		}
 	}
+	assert.Contains(t, textOf(t, a), "Both would stay: yours, “Christiania”, and what others have written since, “Kristiania”")
+	assert.Regexp(t, `\d\d:\d\d:\d\d UTC`, textOf(t, a))
 	assert.NotContains(t, n.current("m"), "Christiania")
 	resolved := formOf(t, f.at, a)
 	again := formOf(t, f.at, b.send(resolved, "edit"))
@@ -286,12 +299,27 @@ func TestHostileForms(t *testing.T) {
 		a := b.send(f.set(fields...), "publish")
 		assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, why)
 		assert.Contains(t, textOf(t, a), strings.TrimSuffix(why, "x\u0001"), why)
+		leadsToWrong(t, a, fields[0])
 	}
 	assert.Equal(t, before, n.current("m"))
-	assert.Equal(t, http.StatusBadRequest, b.send(f.set("note", strings.Repeat("x", 1001)), "preview").StatusCode)
+	a := b.send(f.set("note", strings.Repeat("x", 1001)), "preview")
+	assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
+	assert.Equal(t, strings.Repeat("x", 1001), formOf(t, at, a).fields.Get("note"), "what was typed is kept")
+	assert.Contains(t, string(a.body), `aria-describedby="note-wrong"`)
 	assert.Equal(t, http.StatusRequestEntityTooLarge, b.send(f.set("note", strings.Repeat("x", 5<<20)), "preview").StatusCode)
 	assert.Equal(t, http.StatusUnsupportedMediaType, b.do(at, f.fields, "Content-Type", "text/plain").StatusCode)
 	assert.Equal(t, http.StatusBadRequest, b.do(at+"?name=x", nil).StatusCode)
+}
+
+// leadsToWrong requires that a page leads to one field in which something is wrong, in the row of the field with the name, and says beside it what.
+func leadsToWrong(t *testing.T, a answer, name string) {
+	t.Helper()
+	id := regexp.MustCompile(`<li><a href="#([^"]+)">`).FindSubmatch(a.body)
+	require.NotNil(t, id, "no link to a field")
+	field := string(id[1])
+	assert.Equal(t, name[:strings.LastIndex(name, "-")], field[:len(name[:strings.LastIndex(name, "-")])])
+	assert.Regexp(t, `<(input|textarea) id="`+field+`"[^>]* aria-invalid="true" aria-describedby="`+field+`-wrong"`, string(a.body))
+	assert.Contains(t, string(a.body), `id="`+field+`-wrong"`)
 }
 
 // Rows and roles are added by a round trip, with all that was filled in.

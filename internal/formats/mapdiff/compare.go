@@ -73,40 +73,41 @@ type comparison struct {
 
 func newComparison(p *pairing, base tmdm.Locator) *comparison {
 	c := &comparison{pairing: p, base: base}
-	c.keysA = writer{func(t *tmdm.Topic) string { return number(c.a, t, "a") }, map[*tmdm.Association]string{}}
-	c.keysB = writer{func(t *tmdm.Topic) string { return number(c.b, t, "b") }, map[*tmdm.Association]string{}}
-	c.wordsA, c.wordsB = writer{call: c.labelA}, writer{call: c.labelB}
+	c.keysA = writer{call: func(t *tmdm.Topic) string { return number(c.a, t, "a") }, large: map[*tmdm.Association]string{}}
+	c.keysB = writer{call: func(t *tmdm.Topic) string { return number(c.b, t, "b") }, large: map[*tmdm.Association]string{}}
+	c.wordsA = writer{call: func(t *tmdm.Topic) string { return marked(Topic, c.labelA(t)) }, base: base}
+	c.wordsB = writer{call: func(t *tmdm.Topic) string { return marked(Topic, c.labelB(t)) }, base: base}
 	return c
 }
 
 func (c *comparison) differences() []Difference {
 	var list []Difference
-	a, b := c.subtract(func(w writer) []Statement { return w.topicMap(c.a.tm) }, func(w writer) []Statement { return w.topicMap(c.b.tm) })
+	a, b := c.subtract(func(w writer) []said { return w.topicMap(c.a.tm) }, func(w writer) []said { return w.topicMap(c.b.tm) })
 	if len(a)+len(b) > 0 {
 		list = append(list, Difference{In: Both, A: a, B: b})
 	}
 	for t := range c.a.tm.Topics() {
 		n := c.a.pair[t]
 		if n == 0 {
-			list = append(list, Difference{Topic: c.label(t), Title: Title(t), In: OnlyA, A: c.wordsA.topic(t)})
+			list = append(list, Difference{Topic: c.label(t), Title: Title(t), In: OnlyA, A: c.wordsA.statements(c.wordsA.topic(t))})
 			continue
 		}
 		other := c.pairs[n-1][1]
-		a, b := c.subtract(func(w writer) []Statement { return w.topic(t) }, func(w writer) []Statement { return w.topic(other) })
+		a, b := c.subtract(func(w writer) []said { return w.topic(t) }, func(w writer) []said { return w.topic(other) })
 		if len(a)+len(b) > 0 {
 			list = append(list, Difference{Topic: c.labelA(t), Title: Title(t), In: Both, A: a, B: b})
 		}
 	}
 	for _, t := range c.b.free {
-		list = append(list, Difference{Topic: c.label(t), Title: Title(t), In: OnlyB, B: c.wordsB.topic(t)})
+		list = append(list, Difference{Topic: c.label(t), Title: Title(t), In: OnlyB, B: c.wordsB.statements(c.wordsB.topic(t))})
 	}
 	return list
 }
 
 // subtract returns what only one of two descriptions says, in words for people.
-func (c *comparison) subtract(sayA, sayB func(writer) []Statement) (onlyA, onlyB []Statement) {
+func (c *comparison) subtract(sayA, sayB func(writer) []said) (onlyA, onlyB []Statement) {
 	a, b := sayA(c.keysA), sayB(c.keysB)
-	left := make(map[Statement]int, len(b))
+	left := make(map[said]int, len(b))
 	for _, s := range b {
 		left[s]++
 	}
@@ -118,16 +119,16 @@ func (c *comparison) subtract(sayA, sayB func(writer) []Statement) (onlyA, onlyB
 	if !differs && len(a) == len(b) {
 		return nil, nil
 	}
-	return without(sayA(c.wordsA), a, b), without(sayB(c.wordsB), b, a)
+	return c.wordsA.statements(without(sayA(c.wordsA), a, b)), c.wordsB.statements(without(sayB(c.wordsB), b, a))
 }
 
 // without returns those of words whose keys others lacks.
-func without(words, keys, others []Statement) []Statement {
-	count := make(map[Statement]int, len(others))
+func without(words, keys, others []said) []said {
+	count := make(map[said]int, len(others))
 	for _, s := range others {
 		count[s]++
 	}
-	var left []Statement
+	var left []said
 	for i, s := range keys {
 		if count[s]--; count[s] < 0 {
 			left = append(left, words[i])
@@ -162,6 +163,9 @@ func (c *comparison) labelB(t *tmdm.Topic) string {
 // label returns what to call the topics of a pair, or a topic without one.
 func (c *comparison) label(topics ...*tmdm.Topic) string { return Label(c.base, topics...) }
 
+// unidentified is what a topic is called that has no identifier.
+const unidentified = "a topic without identifiers"
+
 // Label returns an identifier of topics that are one, rather one that all of
 // them have. Item identifiers in the document with the given base are shortened
 // to "#id".
@@ -187,7 +191,7 @@ func Label(base tmdm.Locator, topics ...*tmdm.Topic) string {
 			}
 		}
 	}
-	return "a topic without identifiers"
+	return unidentified
 }
 
 func short(base, l tmdm.Locator) string {

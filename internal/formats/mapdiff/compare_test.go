@@ -1,6 +1,7 @@
 package mapdiff
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,4 +144,21 @@ func TestCompareTopicThatPlaysTwice(t *testing.T) {
 		<role><type><topicRef href="#whom"/></type><topicRef href="#t"/></role></association>`
 	rest := `<topic id="t"/><topic id="likes"/><topic id="who"/><topic id="whom"/>`
 	assert.Equal(t, []string{"both #t", "- association of type #likes (#who: #t, #whom: #t)"}, lines(compare(t, rest+twice, rest)))
+}
+
+// Pages call topics by names and show values as they are: the parts of a statement say which is which, and give identifiers in full.
+func TestPartsOfStatements(t *testing.T) {
+	doc := `<topic id="t"><name><type><topicRef href="#nick"/></type><value>T "1"
+end</value></name><occurrence><type><topicRef href="http://example.org/other#age"/></type>
+<resourceData datatype="http://www.w3.org/2001/XMLSchema#integer">7</resourceData></occurrence></topic>`
+	list := compare(t, ``, doc)
+	at := slices.IndexFunc(list, func(d Difference) bool { return d.Topic == "#t" })
+	require.GreaterOrEqual(t, at, 0)
+	assert.Equal(t, []Statement{
+		{Name, `name "T \"1\"\nend" of type #nick`, []Part{
+			{Words, "name ", ""}, {Value, "T \"1\"\nend", ""}, {Words, " of type ", ""}, {Topic, "#nick", base + "#nick"}}},
+		{Occurrence, `occurrence "7" (http://www.w3.org/2001/XMLSchema#integer) of type http://example.org/other#age`, []Part{
+			{Words, "occurrence ", ""}, {Value, "7", ""}, {Words, " (", ""}, {Datatype, "http://www.w3.org/2001/XMLSchema#integer", ""},
+			{Words, ") of type ", ""}, {Topic, "http://example.org/other#age", "http://example.org/other#age"}}},
+	}, list[at].B)
 }

@@ -171,7 +171,7 @@ func (p *pairing) round(s *side) map[uint64][]*tmdm.Topic {
 	for _, t := range s.free {
 		var statements []string
 		for _, st := range w.topic(t) {
-			statements = append(statements, st.Text)
+			statements = append(statements, st.text)
 		}
 		slices.Sort(statements)
 		var h maphash.Hash

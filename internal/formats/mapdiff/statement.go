@@ -11,8 +11,15 @@ import (
 
 // Statement is one thing that a map says of a topic.
 type Statement struct {
-	Kind Kind   `json:"kind"`
-	Text string `json:"text"` // in words, the kind included
+	Kind  Kind   `json:"kind"`
+	Text  string `json:"text"` // in words, the kind included
+	Parts []Part `json:"-"`    // the same in parts
+}
+
+// said is a statement as it is compared. Marks in the text tell parts from each other.
+type said struct {
+	kind Kind
+	text string
 }
 
 // Kind is a kind of statement.
@@ -34,6 +41,7 @@ const (
 // the words are for: to be compared, or to be read.
 type writer struct {
 	call func(*tmdm.Topic) string
+	base tmdm.Locator // of shortened identifiers
 
 	// large remembers associations with many roles, which are not told in full
 	// for each of their players; nil where the words are to be read.
@@ -46,26 +54,26 @@ const manyRoles = 16
 // topic returns all that is said of t: identifiers, names, occurrences, types,
 // and the associations in which it plays. That it has instances is said of
 // those. The order does not depend on how topics are called.
-func (w writer) topic(t *tmdm.Topic) []Statement {
-	var list []Statement
+func (w writer) topic(t *tmdm.Topic) []said {
+	var list []said
 	add := func(k Kind, format string, args ...any) {
-		list = append(list, Statement{k, fmt.Sprintf(format, args...)})
+		list = append(list, said{k, fmt.Sprintf(format, args...)})
 	}
 	for _, l := range t.SubjectIdentifiers() {
-		add(SubjectIdentifier, "subject identifier %s", l)
+		add(SubjectIdentifier, "subject identifier %s", marked(Address, string(l)))
 	}
 	for _, l := range t.SubjectLocators() {
-		add(SubjectLocator, "subject locator %s", l)
+		add(SubjectLocator, "subject locator %s", marked(Address, string(l)))
 	}
 	for _, n := range t.Names() {
 		name := w.name(n)
 		add(Name, "%s", name)
 		for _, v := range n.Variants() {
-			add(Variant, "variant %q%s%s%s of %s", v.Value(), datatype(v.Datatype()), w.scope(v), w.reified(v), name)
+			add(Variant, "variant %s%s%s%s of %s", quoted(v.Value()), datatype(v.Datatype()), w.scope(v), w.reified(v), name)
 		}
 	}
 	for _, o := range t.Occurrences() {
-		add(Occurrence, "occurrence %q%s of type %s%s%s", o.Value(), datatype(o.Datatype()), w.call(o.Type()), w.scope(o), w.reified(o))
+		add(Occurrence, "occurrence %s%s of type %s%s%s", quoted(o.Value()), datatype(o.Datatype()), w.call(o.Type()), w.scope(o), w.reified(o))
 	}
 	var inLarge map[*tmdm.Association][]string // what t plays in those
 	for _, r := range t.RolesPlayed() {
@@ -111,14 +119,14 @@ func (w writer) summary(a *tmdm.Association) string {
 
 // topicMap returns what is said of no topic: who reifies the map, and
 // associations without roles.
-func (w writer) topicMap(tm *tmdm.TopicMap) []Statement {
-	var list []Statement
+func (w writer) topicMap(tm *tmdm.TopicMap) []said {
+	var list []said
 	if r := tm.Reifier(); r != nil {
-		list = append(list, Statement{Reifier, "the topic map is reified by " + w.call(r)})
+		list = append(list, said{Reifier, "the topic map is reified by " + w.call(r)})
 	}
 	for a := range tm.Associations() {
 		if len(a.Roles()) == 0 {
-			list = append(list, Statement{Association, w.association(a)})
+			list = append(list, said{Association, w.association(a)})
 		}
 	}
 	return list
@@ -132,9 +140,9 @@ func (w writer) reifies(t *tmdm.Topic) string {
 	case *tmdm.TopicName:
 		return "reifies " + w.name(c) + " of " + w.call(c.Topic())
 	case *tmdm.Variant:
-		return fmt.Sprintf("reifies %q, variant of %s of %s", c.Value(), w.name(c.Name()), w.call(c.Name().Topic()))
+		return fmt.Sprintf("reifies %s, variant of %s of %s", quoted(c.Value()), w.name(c.Name()), w.call(c.Name().Topic()))
 	case *tmdm.Occurrence:
-		return fmt.Sprintf("reifies occurrence %q of type %s of %s", c.Value(), w.call(c.Type()), w.call(c.Topic()))
+		return fmt.Sprintf("reifies occurrence %s of type %s of %s", quoted(c.Value()), w.call(c.Type()), w.call(c.Topic()))
 	case *tmdm.Association:
 		return "reifies " + w.association(c)
 	case *tmdm.AssociationRole:
@@ -148,7 +156,7 @@ func (w writer) name(n *tmdm.TopicName) string {
 	if !slices.Contains(n.Type().SubjectIdentifiers(), tmdm.PSIDefaultNameType) {
 		typ = " of type " + w.call(n.Type())
 	}
-	return fmt.Sprintf("name %q%s%s%s", n.Value(), typ, w.scope(n), w.reified(n))
+	return fmt.Sprintf("name %s%s%s%s", quoted(n.Value()), typ, w.scope(n), w.reified(n))
 }
 
 func (w writer) association(a *tmdm.Association) string {
@@ -188,7 +196,7 @@ func datatype(d string) string {
 	if d == tmdm.XSDString {
 		return ""
 	}
-	return " (" + d + ")"
+	return " (" + marked(Datatype, d) + ")"
 }
 
 // isFirst reports whether r is the first of the roles that its player plays in

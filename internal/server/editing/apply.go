@@ -51,6 +51,7 @@ func (e *Editor) begin(ctx context.Context, sp string, prior fragment.Published,
 
 // change returns the change of a draft, nil where a row cannot be taken, which then says why.
 func (a *applying) change(d *draft) (*fragment.Change, error) {
+	d.doubles = nil
 	for _, r := range d.rows() {
 		r.Wrong = wrong{}
 	}
@@ -74,7 +75,7 @@ func (a *applying) change(d *draft) (*fragment.Change, error) {
 func (a *applying) ref(text string) (fragment.Ref, wrong, error) {
 	normal, err := iri.Normalize(strings.TrimSpace(text))
 	if err != nil || len(normal) > fragment.MaxLocator {
-		return "", wrong{"identifier", text}, nil
+		return "", wrong{Kind: "identifier", Text: text}, nil
 	}
 	si := fragment.Ref(normal)
 	t, err := a.prior.Topic(si)
@@ -94,7 +95,7 @@ func (a *applying) scope(text string) (scope []fragment.Ref, w wrong, err error)
 		}
 		theme, w, err := a.ref(line)
 		if w.Kind != "" || err != nil {
-			return nil, w, err
+			return nil, w.at("scope"), err
 		}
 		scope = append(scope, theme)
 	}
@@ -109,31 +110,33 @@ func (a *applying) name(r *nameRow) (n fragment.Name, w wrong, err error) {
 	if typ == "" {
 		typ = string(tmdm.PSIDefaultNameType)
 	}
-	if n.Type, w, err = a.ref(typ); w.Kind == "" && err == nil {
-		n.Scope, w, err = a.scope(r.Scope)
+	if n.Type, w, err = a.ref(typ); w.Kind != "" || err != nil {
+		return n, w.at("type"), err
 	}
+	n.Scope, w, err = a.scope(r.Scope)
 	return n, w, err
 }
 
 // occurrence does so for an occurrence.
 func (a *applying) occurrence(r *occurrenceRow) (o fragment.Occurrence, w wrong, err error) {
 	if r.Type == "" {
-		return o, wrong{Kind: "type"}, nil
+		return o, wrong{Kind: "type", Field: "type"}, nil
 	}
 	o.Value, o.Datatype = r.Value, tmdm.XSDString
 	if r.Datatype != "" {
 		if o.Datatype, err = iri.Normalize(r.Datatype); err != nil {
-			return o, wrong{"datatype", r.Datatype}, nil
+			return o, wrong{"datatype", r.Datatype, "datatype"}, nil
 		}
 	}
 	if o.Datatype == tmdm.XSDAnyURI { // records have the normal form
 		if o.Value, err = iri.Normalize(r.Value); err != nil {
-			return o, wrong{"address", pages.Cut(r.Value)}, nil
+			return o, wrong{"address", pages.Cut(r.Value), "value"}, nil
 		}
 	}
-	if o.Type, w, err = a.ref(r.Type); w.Kind == "" && err == nil {
-		o.Scope, w, err = a.scope(r.Scope)
+	if o.Type, w, err = a.ref(r.Type); w.Kind != "" || err != nil {
+		return o, w.at("type"), err
 	}
+	o.Scope, w, err = a.scope(r.Scope)
 	return o, w, err
 }
 
@@ -145,18 +148,18 @@ func (a *applying) stated(statement *fragment.Topic) (*fragment.Map, wrong, erro
 	}
 	var doc bytes.Buffer
 	if err := fragment.Write(&doc, &m, statement.TopicSI(), fragment.Form{Version: xtm.V21, SP: a.sp}); err != nil {
-		return nil, wrong{"refused", err.Error()}, nil // it has what XML cannot carry
+		return nil, wrong{"refused", err.Error(), "value"}, nil // it has what XML cannot carry
 	}
 	tm, _, err := a.reader.Read(a.ctx, &doc, formats.Default, "what the form says", a.sp)
 	if a.ctx.Err() != nil {
 		return nil, wrong{}, context.Cause(a.ctx)
 	}
 	if err != nil {
-		return nil, wrong{"refused", err.Error()}, nil
+		return nil, wrong{"refused", err.Error(), "value"}, nil
 	}
 	said, err := fragment.NewMap(tm, a.sp)
 	if err != nil {
-		return nil, wrong{"refused", err.Error()}, nil
+		return nil, wrong{"refused", err.Error(), "value"}, nil
 	}
 	return said, wrong{}, nil
 }
@@ -174,7 +177,7 @@ func (a *applying) statement(t *fragment.Topic) (*fragment.Topic, wrong, error) 
 		return nil, wrong{}, err
 	}
 	if is == nil || len(is.Names) != len(t.Names) || len(is.Occurrences) != len(t.Occurrences) {
-		return nil, wrong{"refused", fmt.Sprintf("%.80q", a.self)}, nil
+		return nil, wrong{"refused", fmt.Sprintf("%.80q", a.self), "value"}, nil
 	}
 	return is, wrong{}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/history"
@@ -24,15 +25,24 @@ type conflictPage struct {
 
 	Mine    []topicChange // on the state that the form was made of
 	Unknown bool          // that state is kept no more
-	Theirs  []theirs      // the newest first
+	Doubles []double
+	Theirs  []theirs // the newest first
+}
+
+// double is a statement that a person has changed, and that others have changed or removed meanwhile: both would stay.
+type double struct {
+	Kind   string
+	Mine   string
+	Theirs []string // what others have said since, of the same kind
 }
 
 // theirs is a change that others have made since.
 type theirs struct {
-	Updated, Author, Note string
-	Kind                  history.Kind
-	Added, Removed        []string
-	Missing               string
+	Updated        time.Time
+	Author, Note   string
+	Kind           history.Kind
+	Added, Removed []pages.Statement
+	Missing        string
 }
 
 // mostTheirs is how many changes of others are shown.
@@ -40,29 +50,33 @@ const mostTheirs = 20
 
 // conflict answers with what has changed since the form was made. Nothing is published.
 func (e *Editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *plan, d *draft) error {
-	of := &conflictPage{resent: e.resent(r, t, p), plan: p, Topic: e.page(t), Author: d.Author, Note: d.Note}
+	of := &conflictPage{resent: e.resent(r, t, p), plan: p, Topic: e.page(t), Author: d.Author, Note: d.Note, Doubles: d.doubles}
 	if p == nil {
 		of.plan, of.Gone = &plan{}, true
 	}
 	if err := e.View(r, func(v *store.View) error {
 		base := baseOf(v, d.State)
-		if err := e.mine(r, v, t.self, base, d, of); err != nil {
+		if err := e.mine(r, v, t, base, d, of); err != nil {
 			return err
 		}
 		list, err := history.Changes(r.Context(), v, history.Query{TopicSI: t.self, Words: true, Limit: mostTheirs})
 		if err != nil {
 			return err
 		}
+		name := e.Pages.Naming(v)
 		for _, c := range list.Changes {
 			if c.Entry <= base {
 				break
 			}
-			one := theirs{Updated: c.Updated, Author: c.Author, Note: c.Note, Kind: c.Kind, Missing: c.Missing}
-			for _, s := range c.Added[:min(len(c.Added), mostStatements)] {
-				one.Added = append(one.Added, pages.Cut(s.Text))
+			one := theirs{Author: c.Author, Note: c.Note, Kind: c.Kind, Missing: c.Missing}
+			if one.Updated, err = history.ParseTime(c.Updated); err != nil {
+				return err
 			}
-			for _, s := range c.Removed[:min(len(c.Removed), mostStatements)] {
-				one.Removed = append(one.Removed, pages.Cut(s.Text))
+			if one.Added, err = pages.Statements(c.Added[:min(len(c.Added), mostStatements)], name); err != nil {
+				return err
+			}
+			if one.Removed, err = pages.Statements(c.Removed[:min(len(c.Removed), mostStatements)], name); err != nil {
+				return err
 			}
 			of.Theirs = append(of.Theirs, one)
 		}
@@ -84,7 +98,8 @@ func baseOf(v *store.View, state string) uint64 {
 }
 
 // mine adds what the draft changes in the state that its form was made of.
-func (e *Editor) mine(r *http.Request, v *store.View, self fragment.Ref, base uint64, d *draft, of *conflictPage) error {
+func (e *Editor) mine(r *http.Request, v *store.View, t *target, base uint64, d *draft, of *conflictPage) error {
+	self := t.self
 	of.Unknown = true
 	if base <= v.Horizon {
 		return nil
@@ -112,9 +127,39 @@ func (e *Editor) mine(r *http.Request, v *store.View, self fragment.Ref, base ui
 	if err != nil || change == nil {
 		return err
 	}
-	p, err := planOf(r.Context(), v.SP, was, change)
+	p, err := e.planOf(r.Context(), &v.Collection, was, change)
+	if err != nil {
+		return err
+	}
 	of.Mine, of.Unknown = p.Changes, false
-	return err
+	then, err := was.Topic(self)
+	if then == nil || t.topic == nil || err != nil {
+		return err
+	}
+	for i := range of.Doubles {
+		two := &of.Doubles[i]
+		if two.Kind == ofName {
+			two.Theirs = since(then.Names, t.topic.Names, func(n *fragment.Name) (string, string) { return nameIs(self, n), n.Value })
+		} else {
+			two.Theirs = since(then.Occurrences, t.topic.Occurrences, func(o *fragment.Occurrence) (string, string) { return occurrenceIs(self, o), o.Value })
+		}
+	}
+	return nil
+}
+
+// since returns the values of statements that were not there before.
+func since[T any](before, now []T, of func(*T) (is, value string)) (values []string) {
+	known := map[string]bool{}
+	for i := range before {
+		is, _ := of(&before[i])
+		known[is] = true
+	}
+	for i := range now {
+		if is, value := of(&now[i]); !known[is] && len(values) < mostStatements {
+			values = append(values, pages.Cut(value))
+		}
+	}
+	return values
 }
 
 // pastTopic is a state in which one topic is what it was.

@@ -8,6 +8,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server/pages"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -32,8 +33,8 @@ func (e *Editor) deletion(w http.ResponseWriter, r *http.Request) error {
 	var err error
 	if sent {
 		d = read(r.PostForm)
-		if err := e.checkAttribution(r, d); err != nil {
-			return err
+		if w := e.checkAttribution(r, d); w.Kind != "" {
+			return web.Problemf(http.StatusBadRequest, "who makes a change, or the note, is longer than %s bytes, or has characters that no line has: go back, and change it", w.Text)
 		}
 		t, p, err = e.attempt(r, "", d.State, r.PostForm.Get("plan"), d, false, without)
 	} else if t, p, err = e.wouldDelete(r); t != nil {
@@ -87,7 +88,7 @@ func (e *Editor) wouldDelete(r *http.Request) (t *target, p *plan, err error) {
 		if err != nil {
 			return err
 		}
-		*p, err = planOf(r.Context(), v.SP, v.State(), change)
+		*p, err = e.planOf(r.Context(), &v.Collection, v.State(), change)
 		return err
 	})
 	return t, p, err

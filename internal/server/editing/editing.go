@@ -142,8 +142,8 @@ func (e *Editor) form(w http.ResponseWriter, r *http.Request) error {
 // sent does what the button says by which a form was sent.
 func (e *Editor) sent(w http.ResponseWriter, r *http.Request) error {
 	d := read(r.PostForm)
-	if err := e.checkAttribution(r, d); err != nil {
-		return err
+	if d.WrongLine = e.checkAttribution(r, d); d.WrongLine.Kind != "" {
+		return e.refused(w, r, fragment.Ref(d.Identifier), d)
 	}
 	switch do := r.PostForm.Get("do"); do {
 	case "", "preview":
@@ -199,17 +199,20 @@ func (d *draft) oneMore(kind string) {
 }
 
 // checkAttribution holds who makes a change, and why, to what programs are held to. Who has a token with a name makes it under that.
-func (e *Editor) checkAttribution(r *http.Request, d *draft) error {
+func (e *Editor) checkAttribution(r *http.Request, d *draft) wrong {
 	if t := e.Sessions.Of(r); t != nil && t.Name != "" {
 		d.Author = t.Name
 	}
-	for text, most := range map[string]int{d.Author: publish.MaxAuthor, d.Note: publish.MaxNote} {
-		plain := func(c rune) bool { return unicode.IsControl(c) || c == 0xFFFE || c == 0xFFFF }
-		if len(text) > most || !utf8.ValidString(text) || strings.ContainsFunc(text, plain) {
-			return web.Problemf(http.StatusBadRequest, "who makes a change, or the note, is longer than %d bytes, or has characters that no line has: go back, and change it", most)
+	for _, line := range []struct {
+		field, text string
+		most        int
+	}{{"author", d.Author, publish.MaxAuthor}, {"note", d.Note, publish.MaxNote}} {
+		odd := func(c rune) bool { return unicode.IsControl(c) || c == 0xFFFE || c == 0xFFFF }
+		if len(line.text) > line.most || !utf8.ValidString(line.text) || strings.ContainsFunc(line.text, odd) {
+			return wrong{"line", strconv.Itoa(line.most), line.field}
 		}
 	}
-	return nil
+	return wrong{}
 }
 
 // name gives a new topic its identifier: the one that the person has filled in, or one of the server's.
@@ -222,7 +225,7 @@ func (d *draft) name(c *store.Collection) (fragment.Ref, wrong) {
 	}
 	normal, err := iri.Normalize(d.Identifier)
 	if err != nil || len(normal) > fragment.MaxLocator {
-		return "", wrong{"identifier", d.Identifier}
+		return "", wrong{Kind: "identifier", Text: d.Identifier}
 	}
 	return fragment.Ref(normal), wrong{}
 }

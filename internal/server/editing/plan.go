@@ -8,6 +8,7 @@ import (
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -15,7 +16,7 @@ import (
 type topicChange struct {
 	Title, SI      string
 	Kind           history.Kind
-	Added, Removed []string
+	Added, Removed []pages.Statement
 	More           int // statements that are not listed
 }
 
@@ -25,17 +26,18 @@ const (
 	mostStatements = 100
 )
 
-// planOf puts a change of a state into words.
-func planOf(ctx context.Context, sp string, prior merge.State, c *fragment.Change) (p plan, err error) {
+// planOf puts a change of a state of a collection into words.
+func (e *Editor) planOf(ctx context.Context, of *store.Collection, prior merge.State, c *fragment.Change) (p plan, err error) {
 	p.Empty, p.More = c.Empty(), max(len(c.Entries)-mostTopics, 0)
 	put := map[fragment.Ref]*fragment.Topic{}
 	for _, t := range c.PutTopics {
 		put[t.TopicSI()] = t
 	}
 	listed := c.Entries[:min(len(c.Entries), mostTopics)]
+	name := e.naming(of, prior, put)
 	removed, added := played(listed, c.DeleteAssociations), played(listed, c.PutAssociations)
 	for _, entry := range listed {
-		said, err := inWords(ctx, sp, prior, &entry, put[entry.TopicSI], removed[entry.TopicSI], added[entry.TopicSI])
+		said, err := inWords(ctx, of.SP, prior, name, &entry, put[entry.TopicSI], removed[entry.TopicSI], added[entry.TopicSI])
 		if err != nil {
 			return p, err
 		}
@@ -43,6 +45,27 @@ func planOf(ctx context.Context, sp string, prior merge.State, c *fragment.Chang
 	}
 	p.tag = tagOf(c)
 	return p, nil
+}
+
+// naming calls topics as a change leaves them, or as they are in the state before it. Only those of the state have pages.
+func (e *Editor) naming(c *store.Collection, prior merge.State, put map[fragment.Ref]*fragment.Topic) func(fragment.Ref) (pages.Link, error) {
+	known := map[fragment.Ref]pages.Link{}
+	return func(ref fragment.Ref) (pages.Link, error) {
+		l, ok := known[ref]
+		if ok {
+			return l, nil
+		}
+		t, err := prior.Topic(ref)
+		if t != nil {
+			l.URL = e.Pages.URLs.Topic(c, t.TopicSI()) + pages.Ending
+		}
+		if now := put[ref]; now != nil {
+			t = now
+		}
+		l.Title = pages.Name(t, ref)
+		known[ref] = l
+		return l, err
+	}
 }
 
 // played returns the associations that change their players, for the players that are listed.
@@ -82,7 +105,7 @@ func tagOf(c *fragment.Change) string {
 
 // inWords compares what differs of a topic. What stays is left out before, since it may be much.
 func inWords(
-	ctx context.Context, sp string, prior merge.State, entry *fragment.Entry, after *fragment.Topic, removes, adds []*fragment.Association,
+	ctx context.Context, sp string, prior merge.State, name func(fragment.Ref) (pages.Link, error), entry *fragment.Entry, after *fragment.Topic, removes, adds []*fragment.Association,
 ) (topicChange, error) {
 	self := entry.TopicSI
 	said := topicChange{Title: pages.Cut(entry.Title), SI: string(self), Kind: history.Updated}
@@ -106,14 +129,12 @@ func inWords(
 	if err != nil {
 		return said, err
 	}
-	for _, s := range removed {
-		said.Removed = append(said.Removed, pages.Cut(s.Text))
-	}
-	for _, s := range added {
-		said.Added = append(said.Added, pages.Cut(s.Text))
-	}
 	said.More = was.more + is.more
-	return said, nil
+	if said.Removed, err = pages.Statements(removed, name); err != nil {
+		return said, err
+	}
+	said.Added, err = pages.Statements(added, name)
+	return said, err
 }
 
 // side is what only one of two versions says of a topic.

@@ -60,7 +60,7 @@ func (e *Editor) attempt(r *http.Request, self fragment.Ref, state, tag string, 
 				if err != nil {
 					return nil, err
 				}
-				if *p, err = planOf(ctx, c.SP, prior, change); err != nil {
+				if *p, err = e.planOf(ctx, &c, prior, change); err != nil {
 					return nil, err
 				}
 				if !dry && !stale && tag != "" && p.tag != tag {

@@ -23,6 +23,9 @@ type draft struct {
 	Author, Note string
 
 	WrongName wrong // why the identifier cannot be taken
+	WrongLine wrong // likewise the author or the note
+
+	doubles []double // statements that others have changed, too
 
 	published string // the page of the topic, once the draft is published
 }
@@ -59,8 +62,14 @@ type row struct {
 	Names    []pages.Link // of the topics that the row names
 }
 
-// wrong is why a row cannot be taken.
-type wrong struct{ Kind, Text string }
+// wrong is why a field cannot be taken.
+type wrong struct{ Kind, Text, Field string }
+
+// at says in which field of a row something is wrong.
+func (w wrong) at(field string) wrong {
+	w.Field = field
+	return w
+}
 
 type nameRow struct {
 	row
@@ -119,7 +128,7 @@ func read(f url.Values) *draft {
 	for of := range rowsOf(f, ofAssociation) {
 		made := associationRow{row: of.row(), Type: of.line("type"), Role: of.line("role"), Scope: of.text("scope")}
 		for i := range mostRoles {
-			at := fmt.Sprint("other-", i, "-")
+			at := otherRole(i)
 			if !of.has(at + "type") {
 				break
 			}
@@ -129,6 +138,9 @@ func read(f url.Values) *draft {
 	}
 	return d
 }
+
+// otherRole begins the names of the fields of another role.
+func otherRole(i int) string { return fmt.Sprint("other-", i, "-") }
 
 // fields are those of a row.
 type fields struct {

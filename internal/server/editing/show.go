@@ -3,13 +3,13 @@ package editing
 import (
 	"encoding/hex"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -178,9 +178,10 @@ type formPage struct {
 	SI         fragment.Ref
 	Delete     string
 	More       []part
-	Wrong      bool
+	Problems   []input
 	Taken      *pages.Link // the topic that has the identifier of the new one
-	WrongName  wrong       // of the new topic
+	Identify   input
+	By, Why    input
 	Known      []known
 	AuthorKnow bool // the token says who makes the change
 }
@@ -191,10 +192,13 @@ func (e *Editor) show(w http.ResponseWriter, r *http.Request, status int, v *sto
 	if err := d.decorate(s.draft); err != nil {
 		return err
 	}
-	of := &formPage{draft: s.draft, Code: e.Sessions.Code(r), More: s.more, Wrong: s.draft.wrongs() || s.draft.WrongName.Kind != "", WrongName: s.draft.WrongName}
+	of := &formPage{draft: s.draft, Code: e.Sessions.Code(r), More: s.more, Problems: s.draft.problems()}
 	if token := e.Sessions.Of(r); token != nil && token.Name != "" {
 		of.AuthorKnow, of.Author = true, token.Name
 	}
+	of.Identify = inputOf("identifier", pages.WordIdentifier, of.Identifier, 0, &s.draft.WrongName)
+	of.By = inputOf("author", pages.WordAuthor, of.Author, publish.MaxAuthor, &s.draft.WrongLine)
+	of.Why = inputOf("note", pages.WordNote, of.Note, publish.MaxNote, &s.draft.WrongLine)
 	c, title := &t.collection, pages.WordNewTopic
 	path := e.Pages.Trail(c)
 	if t.topic != nil {
@@ -377,20 +381,4 @@ func (d *decorator) relation(r *associationRow, a *fragment.Association) error {
 		r.Of = append(r.Of, [2]pages.Link{typ, player})
 	}
 	return d.reifier(&r.row, a.Reifier)
-}
-
-// Fields are all that a form has sent, to be sent again.
-type field struct{ Name, Value string }
-
-func fieldsOf(f url.Values, but ...string) (all []field) {
-	for name, values := range f {
-		if slices.Contains(but, name) {
-			continue
-		}
-		for _, value := range values {
-			all = append(all, field{name, value})
-		}
-	}
-	slices.SortFunc(all, func(a, b field) int { return strings.Compare(a.Name, b.Name) })
-	return all
 }

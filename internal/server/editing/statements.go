@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -51,7 +52,7 @@ func (a *applying) names(d *draft) error {
 			continue // wrong, or as it was
 		}
 		if unseen(n.Value) {
-			r.Wrong = wrong{Kind: "empty"}
+			r.Wrong = wrong{Kind: "empty", Field: "value"}
 			continue
 		}
 		is, w, err := a.statement(&fragment.Topic{Names: []fragment.Name{n}})
@@ -77,16 +78,19 @@ func (a *applying) names(d *draft) error {
 			n.Reifier, n.ItemIdentifiers = old.Reifier, old.ItemIdentifiers
 			var ok bool
 			if n.Variants, ok = variants(&old, n.Scope); !ok {
-				r.Wrong = wrong{Kind: "variant"}
+				r.Wrong = wrong{Kind: "variant", Field: "scope"}
 				continue
 			}
 		}
 		is := nameIs(a.self, &n)
 		if div.known[is] {
 			if there {
-				r.Wrong = wrong{Kind: "same"}
+				r.Wrong = wrong{Kind: "same", Field: "value"}
 			}
 			continue
+		}
+		if r.Is != "" && !there {
+			d.doubles = append(d.doubles, double{Kind: ofName, Mine: pages.Cut(n.Value)})
 		}
 		div.known[is], div.kept = true, append(div.kept, n)
 	}
@@ -158,9 +162,12 @@ func (a *applying) occurrences(d *draft) error {
 		is := occurrenceIs(a.self, &o)
 		if div.known[is] {
 			if there {
-				r.Wrong = wrong{Kind: "same"}
+				r.Wrong = wrong{Kind: "same", Field: "value"}
 			}
 			continue
+		}
+		if r.Is != "" && !there {
+			d.doubles = append(d.doubles, double{Kind: ofOccurrence, Mine: pages.Cut(o.Value)})
 		}
 		div.known[is], div.kept = true, append(div.kept, o)
 	}
@@ -185,7 +192,7 @@ func (a *applying) types(d *draft) error {
 		if err != nil {
 			return err
 		}
-		if r.Wrong = w; w.Kind != "" {
+		if r.Wrong = w.at("type"); w.Kind != "" {
 			continue
 		}
 		made := fragment.NewAssociation(2)
@@ -262,34 +269,41 @@ func (a *applying) associations(d *draft) error {
 
 // association returns the one that a row says.
 func (a *applying) association(r *associationRow) (made *fragment.Association, w wrong, err error) {
-	if r.Type == "" || r.Role == "" {
-		return nil, wrong{Kind: "roles"}, nil
+	if r.Type == "" {
+		return nil, wrong{Kind: "roles", Field: "type"}, nil
+	}
+	if r.Role == "" {
+		return nil, wrong{Kind: "roles", Field: "role"}, nil
 	}
 	made = &fragment.Association{}
 	if made.Type, w, err = a.ref(r.Type); w.Kind != "" || err != nil {
-		return nil, w, err
+		return nil, w.at("type"), err
 	}
 	if made.Scope, w, err = a.scope(r.Scope); w.Kind != "" || err != nil {
 		return nil, w, err
 	}
 	own := fragment.Role{Player: a.self}
 	if own.Type, w, err = a.ref(r.Role); w.Kind != "" || err != nil {
-		return nil, w, err
+		return nil, w.at("role"), err
 	}
 	made.Roles = append(made.Roles, own)
-	for _, o := range r.Others {
+	for i, o := range r.Others {
+		ofType, ofPlayer := otherRole(i)+"type", otherRole(i)+"player"
 		if o == (roleRow{}) {
 			continue
 		}
-		if o.Type == "" || o.Player == "" {
-			return nil, wrong{Kind: "roles"}, nil
+		if o.Type == "" {
+			return nil, wrong{Kind: "roles", Field: ofType}, nil
+		}
+		if o.Player == "" {
+			return nil, wrong{Kind: "roles", Field: ofPlayer}, nil
 		}
 		var other fragment.Role
 		if other.Type, w, err = a.ref(o.Type); w.Kind != "" || err != nil {
-			return nil, w, err
+			return nil, w.at(ofType), err
 		}
 		if other.Player, w, err = a.ref(o.Player); w.Kind != "" || err != nil {
-			return nil, w, err
+			return nil, w.at(ofPlayer), err
 		}
 		if !slices.ContainsFunc(made.Roles, func(r fragment.Role) bool { return r.Type == other.Type && r.Player == other.Player }) {
 			made.Roles = append(made.Roles, other)

@@ -157,7 +157,7 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 	}
 	c := &v.Collection
 	return p.write(w, r, c, "change", func() (*page, error) {
-		words, err := whatChanged(r, v, e)
+		words, err := p.whatChanged(r, v, e)
 		of := struct {
 			change
 			said

@@ -60,23 +60,21 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 
 // said is what a change has changed, in words.
 type said struct {
-	Added, Removed []string
+	Added, Removed []Statement
 	Missing        string // why that is not known
 }
 
 // whatChanged compares what a topic was before an entry with what it was after it.
-func whatChanged(r *http.Request, v *store.View, e *store.Entry) (of said, err error) {
+func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (of said, err error) {
 	list, err := history.Changes(r.Context(), v, history.Query{TopicSI: e.TopicSI, Before: e.Seq + 1, Limit: 1, Words: true})
 	if err != nil || len(list.Changes) == 0 {
 		return of, err
 	}
-	c := &list.Changes[0]
+	c, name := &list.Changes[0], p.Naming(v)
 	of.Missing = c.Missing
-	for _, s := range c.Added[:min(len(c.Added), most)] {
-		of.Added = append(of.Added, valueOf(s.Text).Text)
+	if of.Added, err = Statements(c.Added[:min(len(c.Added), most)], name); err != nil {
+		return of, err
 	}
-	for _, s := range c.Removed[:min(len(c.Removed), most)] {
-		of.Removed = append(of.Removed, valueOf(s.Text).Text)
-	}
-	return of, nil
+	of.Removed, err = Statements(c.Removed[:min(len(c.Removed), most)], name)
+	return of, err
 }

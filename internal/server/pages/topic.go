@@ -271,14 +271,12 @@ func (d *describer) link(ref fragment.Ref) (link, error) {
 	if l, ok := d.titles[ref]; ok {
 		return l, nil
 	}
-	l := link{short(string(ref)), d.URLs.Topic(&d.v.Collection, ref) + Ending}
+	l := link{"", d.URLs.Topic(&d.v.Collection, ref) + Ending}
 	if d.at != "" {
 		l.URL += "?at=" + url.QueryEscape(d.at)
 	}
 	t, err := d.v.Source().Topic(ref)
-	if t != nil && t.Title() != string(t.TopicSI()) {
-		l.Title = Called(t)
-	}
+	l.Title = Name(t, ref)
 	d.titles[ref] = l
 	return l, err
 }

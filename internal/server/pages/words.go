@@ -27,4 +27,9 @@ const (
 	WordNewTopic = "New topic"
 	WordPreview  = "What will be published"
 	WordConflict = "Others have changed this topic"
+
+	// Labels of fields.
+	WordIdentifier = "Subject identifier"
+	WordAuthor     = "By"
+	WordNote       = "Note: why"
 )

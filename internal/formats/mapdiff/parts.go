@@ -1,0 +1,78 @@
+package mapdiff
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// Part is a part of a statement in words. So that pages can show values as text and call topics by their names, each has a part of its own.
+type Part struct {
+	Kind PartKind
+	Text string // of a value: itself, without quotes; else as in [Statement.Text]
+
+	// Identifier is that of a topic, in full; "" where it has none.
+	Identifier tmdm.Locator
+}
+
+// PartKind is a kind of part.
+type PartKind byte
+
+// The kinds of parts.
+const (
+	Words    PartKind = iota // between the others
+	Value                    // of a name, a variant or an occurrence
+	Topic                    // a topic that is named
+	Datatype                 // a locator
+	Address                  // a locator that identifies the topic
+)
+
+// A part begins with a mark, which is its kind, and ends with another one. No text has these characters: values are quoted, and locators have none.
+const endOfPart = '\x1f'
+
+func marked(kind PartKind, text string) string { return string(rune(kind)) + text + string(endOfPart) }
+
+func quoted(value string) string { return marked(Value, strconv.Quote(value)) }
+
+// statements makes statements for people of what was compared.
+func (w writer) statements(of []said) (all []Statement) {
+	for _, s := range of {
+		parts := w.parts(s.text)
+		var text strings.Builder
+		for i, p := range parts {
+			text.WriteString(p.Text)
+			if p.Kind == Value {
+				if value, err := strconv.Unquote(p.Text); err == nil {
+					parts[i].Text = value
+				}
+			}
+		}
+		all = append(all, Statement{s.kind, text.String(), parts})
+	}
+	return all
+}
+
+// parts divides a text at its marks. Values are still quoted.
+func (w writer) parts(text string) (all []Part) {
+	isMark := func(r rune) bool { return r >= rune(Value) && r <= rune(Address) }
+	for text != "" {
+		begin := strings.IndexFunc(text, isMark)
+		if begin < 0 {
+			return append(all, Part{Text: text})
+		}
+		if begin > 0 {
+			all = append(all, Part{Text: text[:begin]})
+		}
+		inner, rest, _ := strings.Cut(text[begin+1:], string(endOfPart))
+		p := Part{Kind: PartKind(text[begin]), Text: inner}
+		if p.Kind == Topic && inner != unidentified {
+			p.Identifier = tmdm.Locator(inner)
+			if strings.HasPrefix(inner, "#") {
+				p.Identifier = w.base + p.Identifier
+			}
+		}
+		all, text = append(all, p), rest
+	}
+	return all
+}

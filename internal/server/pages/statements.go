@@ -1,0 +1,60 @@
+package pages
+
+import (
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/formats/mapdiff"
+)
+
+// Statement is what a change says of a topic, or no longer says, in words.
+type Statement []piece
+
+// piece is a part of a statement. Topics are called by their names, and lead to their pages; values are text.
+type piece struct {
+	Text  string
+	Value bool
+	Whole string // the locator that the text stands for; "": it stands for itself
+	URL   string // "": it leads nowhere
+}
+
+// mostPieces is how many parts of a statement are shown: an association may have many roles, and any statement many themes.
+const mostPieces = 100
+
+// Statements prepares statements for a page. Topics are called as the function says; a link without a URL leads nowhere.
+func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error)) (all []Statement, err error) {
+	for _, s := range list {
+		var said Statement
+		for i, part := range s.Parts {
+			if i == mostPieces {
+				said = append(said, piece{Text: "…"})
+				break
+			}
+			p := piece{Text: Cut(part.Text)}
+			switch part.Kind {
+			case mapdiff.Value:
+				p.Value = true
+			case mapdiff.Datatype:
+				p.Text, p.Whole = short(part.Text), Cut(part.Text)
+			case mapdiff.Topic:
+				if part.Identifier == "" {
+					break
+				}
+				l, err := name(part.Identifier)
+				if err != nil {
+					return nil, err
+				}
+				p.Text, p.Whole, p.URL = l.Title, Cut(string(part.Identifier)), l.URL
+			}
+			said = append(said, p)
+		}
+		all = append(all, said)
+	}
+	return all, nil
+}
+
+// Name returns what the topic of a reference is called within a text: a shortened identifier where it has no name, or is nil.
+func Name(t *fragment.Topic, ref fragment.Ref) string {
+	if t != nil && t.Title() != string(t.TopicSI()) {
+		return Called(t)
+	}
+	return short(string(ref))
+}
