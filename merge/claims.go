@@ -33,6 +33,14 @@ type ClaimedName struct {
 // nil where none says anything. Those associations in which the topic is only
 // the class are left out unless instances is set.
 func (v *View) Claims(si fragment.Ref, instances bool) (*Claims, error) {
+	if instances {
+		return v.ClaimsAs(si, fragment.Parts[:]...)
+	}
+	return v.ClaimsAs(si, fragment.AsInstance, fragment.AsPlayer)
+}
+
+// ClaimsAs is [View.Claims] with those associations in which the topic takes part in one of these ways. Whoever asks for none pays for none.
+func (v *View) ClaimsAs(si fragment.Ref, parts ...fragment.Part) (*Claims, error) {
 	if err := v.settle(); err != nil {
 		return nil, err
 	}
@@ -45,10 +53,7 @@ func (v *View) Claims(si fragment.Ref, instances bool) (*Claims, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	for _, part := range fragment.Parts {
-		if part == fragment.AsType && !instances {
-			continue
-		}
+	for _, part := range parts {
 		for a, err := range v.associationsOf(s, v.streams(part), nil) {
 			if err != nil {
 				return nil, err

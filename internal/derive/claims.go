@@ -54,3 +54,20 @@ func (v filtered) Topic(si fragment.Ref) (*fragment.Topic, error) {
 func (v filtered) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
 	return v.f.associations(v.Source.AssociationsOf(player, part))
 }
+
+// ClaimsOf returns what the inputs of a derived collection say now of a topic, with its associations of these parts, and the inputs in the order
+// in which claims name them. References are those of the merged view. What the filter keeps back is among the claims.
+func ClaimsOf(ctx context.Context, db Parts, c *store.Collection, topic fragment.Ref, as ...fragment.Part) (claims *merge.Claims, inputs []store.Part, err error) {
+	err = db.ReadParts(ctx, func(all []store.Part) error {
+		var parts []merge.Part
+		for _, p := range all {
+			if p.InputOf(c) {
+				parts = append(parts, merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Published: p.Own})
+				inputs = append(inputs, store.Part{Name: p.Name, SP: p.SP, Own: p.Own})
+			}
+		}
+		claims, err = merge.NewView(ctx, parts...).ClaimsAs(topic, as...)
+		return err
+	})
+	return claims, inputs, err
+}

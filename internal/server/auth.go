@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/layout"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/pages"
@@ -73,6 +75,19 @@ func (s *Server) origins(r *http.Request, c *store.Collection) ([]layout.Link, e
 		}
 		return s.urls.Map(own) + pages.Ending
 	})
+}
+
+// claims returns what the inputs of a derived collection say of a topic. Those that the request may not see have no names.
+func (s *Server) claims(r *http.Request, c *store.Collection, topic fragment.Ref, as ...fragment.Part) (of pages.Claims, err error) {
+	claims, from, err := derive.ClaimsOf(r.Context(), s.Store, c, topic, as...)
+	of.Claims = claims
+	for _, in := range from {
+		if in.Own && !s.mayRead(r, in.Name) {
+			in.Name = ""
+		}
+		of.Inputs = append(of.Inputs, in.Name)
+	}
+	return of, err
 }
 
 // mayWrite says whether a request may write to a server that has no tokens.

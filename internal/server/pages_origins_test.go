@@ -42,6 +42,41 @@ func TestPageOfADerivedMapLeadsToItsInputs(t *testing.T) {
 	assert.Contains(t, p.text, "open")
 }
 
+// The page of a topic of a derived map names the inputs that say each statement, of this server those that who asks may read.
+func TestTopicsOfADerivedMapSayWhoSaysWhat(t *testing.T) {
+	t.Parallel()
+	const token = "0123456789abcdef"
+	n := start(t, func(c *server.Config) { c.Tokens, c.ReadTokens = []string{"the-token-of-a-writer"}, map[string][]string{"hidden": {token}} })
+	n.publish("open", small())
+	n.publish("hidden", small("Oslo", "Kristiania"))
+	c := store.Collection{Name: "all", SP: n.url("/topicmaps/all/"), DerivedFrom: []string{"open", "hidden"}}
+	db := n.Store.(*store.DB)
+	_, err := db.CreateCollection(t.Context(), c, &merge.Memory{}, nil)
+	require.NoError(t, err)
+	_, err = derive.CatchUp(t.Context(), db, "all")
+	require.NoError(t, err)
+	at := topicPath("all", osloSI) + ".html"
+	text := n.page(at).text
+	assert.Contains(t, text, "Oslo said by open")
+	assert.Regexp(t, `Kristiania\s`, text, "it is said, by whom is nobody's business")
+	assert.NotContains(t, text, "hidden")
+	assert.Regexp(t, `the capital[^\n]* said by open\s`, text)
+	assert.Regexp(t, `Norway said by open\s`, text, "an association")
+	assert.NotContains(t, n.page(topicPath("open", osloSI)+".html").text, "said by")
+
+	assert.NotContains(t, string(n.mustGet("/topicmaps/all/settings").body), "hidden")
+	assert.Contains(t, string(n.mustGet("/topicmaps/all/settings", "Authorization", "Bearer the-token-of-a-writer").body), "hidden")
+
+	first := n.get(at, "Authorization", "Bearer "+token)
+	all := textOf(t, first)
+	assert.Contains(t, all, "Kristiania said by hidden")
+	assert.Contains(t, all, "Norway said by hidden, open")
+	assert.Contains(t, first.Header.Get("Cache-Control"), "private")
+	again := n.get(at, "Authorization", "Bearer "+token, "If-None-Match", first.Header.Get("ETag"))
+	assert.Equal(t, http.StatusNotModified, again.StatusCode)
+	assert.Equal(t, http.StatusOK, n.get(at, "If-None-Match", first.Header.Get("ETag")).StatusCode, "who asks sees another page")
+}
+
 // The pages of the node are for those who may write.
 func TestWhoMaySeeTheNode(t *testing.T) {
 	t.Parallel()

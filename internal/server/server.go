@@ -90,7 +90,7 @@ func New(c Config) (*Server, error) {
 			return inputs.Conditions(ctx, c.Store)
 		},
 		SourceDescription: resources.SourceDescriptionURL(c.BaseURL), CapabilityList: s.capabilityListURL,
-		Origins: s.origins,
+		Origins: s.origins, Claims: s.claims,
 	}
 	s.letEdit()
 	s.metrics = newMetrics(s)

@@ -13,6 +13,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/layout"
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -46,6 +47,9 @@ type Pages struct {
 
 	// Origins returns links to what a collection is derived from, or a replica of.
 	Origins func(*http.Request, *store.Collection) ([]layout.Link, error)
+
+	// Claims returns what the inputs of a derived collection say of a topic, with its associations of these parts; nil: nobody asks.
+	Claims func(r *http.Request, c *store.Collection, topic fragment.Ref, as ...fragment.Part) (Claims, error)
 
 	// MayEdit reports whether a request may use the forms, and SignIn is the URL of the page to sign in; nil and "": nobody may, there is none.
 	MayEdit func(*http.Request) bool

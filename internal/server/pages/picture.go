@@ -54,7 +54,7 @@ func pictureOf(title string, of *topic) *picture {
 	}
 	kinds = append(kinds, nil)
 	for _, typ := range of.Types {
-		add(0, neighbour{IsType: true}, typ)
+		add(0, neighbour{IsType: true}, typ.link)
 	}
 	for i, group := range of.Associations {
 		kinds = append(kinds, nil)

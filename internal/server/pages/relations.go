@@ -23,7 +23,7 @@ func (d *describer) relations(of *topic, self fragment.Ref) error {
 		if err != nil {
 			return err
 		}
-		of.Types = append(of.Types, l)
+		of.Types = append(of.Types, typed{l, d.by[associationKey(a)]})
 	}
 	for a, err := range d.first(of, fragment.AsType, self) {
 		if err != nil {
@@ -45,11 +45,12 @@ func (d *describer) relations(of *topic, self fragment.Ref) error {
 		}
 	}
 	byTitle := func(a, b link) int { return cmp.Or(cmp.Compare(a.Title, b.Title), cmp.Compare(a.URL, b.URL)) }
-	slices.SortFunc(of.Types, byTitle)
+	slices.SortFunc(of.Types, func(a, b typed) int { return byTitle(a.link, b.link) })
 	slices.SortFunc(of.Instances, byTitle)
 	slices.SortStableFunc(of.Associations, func(a, b associations) int {
 		return cmp.Or(byTitle(a.Type, b.Type), byTitle(a.Role, b.Role))
 	})
+	slices.SortStableFunc(of.Occurrences, func(a, b occurrences) int { return byTitle(a.Type, b.Type) })
 	for _, group := range of.Associations {
 		slices.SortStableFunc(group.Items, func(a, b association) int {
 			return slices.CompareFunc(a.Others, b.Others, func(a, b role) int { return byTitle(a.Player, b.Player) })
@@ -74,7 +75,7 @@ func (d *describer) association(of *topic, self fragment.Ref, a *fragment.Associ
 		at = len(of.Associations)
 		of.Associations = append(of.Associations, associations{Type: typ, Role: as})
 	}
-	var shown association
+	shown := association{By: d.by[associationKey(a)]}
 	for i, other := range atMost(of, "roles", a.Roles) {
 		if i == own {
 			continue

@@ -19,9 +19,9 @@ import (
 
 // topic is all that a page says of a topic. Lists have [most] items at most.
 type topic struct {
-	SubjectIdentifiers []address
-	SubjectLocators    []address
-	Types              []link
+	SubjectIdentifiers []identifying
+	SubjectLocators    []identifying
+	Types              []typed
 	Names              []name
 	Occurrences        []occurrences
 	Associations       []associations
@@ -40,8 +40,19 @@ type topic struct {
 // address is a locator, and where it leads to: nowhere, if that is no document of the web.
 type address struct{ Locator, URL string }
 
+type identifying struct {
+	address
+	By []string // the inputs of a derived map that say so; none elsewhere, and where who asks may not know them. So below
+}
+
+type typed struct {
+	link
+	By []string
+}
+
 type name struct {
 	Value    value
+	By       []string
 	Type     *link // nil: the default one
 	Scope    []link
 	Variants []variant
@@ -50,6 +61,7 @@ type name struct {
 
 type variant struct {
 	Value value
+	By    []string
 	Scope []link
 }
 
@@ -61,6 +73,7 @@ type occurrences struct {
 
 type occurrence struct {
 	Value    value
+	By       []string
 	URL      string // where a locator leads to
 	Datatype string // "": a string or a locator
 	Scope    []link
@@ -75,6 +88,7 @@ type associations struct {
 
 type association struct {
 	Others []role
+	By     []string
 	Scope  []link
 	About  *link
 }
@@ -132,7 +146,14 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	if err := d.asked(r); err != nil {
 		return err
 	}
-	return p.write(w, r, c, "topic", func() (*page, error) {
+	write := func(of func() (*page, error)) error { return p.write(w, r, c, "topic", of) }
+	if kindOf(c) == wordDerived {
+		write = func(of func() (*page, error)) error { return p.writeDerived(w, r, c, of) }
+	}
+	return write(func() (*page, error) {
+		if d.by, err = d.sayersOf(r, t); err != nil {
+			return nil, err
+		}
 		of, err := d.topic(t)
 		if err != nil {
 			return nil, err
@@ -149,6 +170,8 @@ type describer struct {
 	*Pages
 	v      *store.View
 	titles map[fragment.Ref]link
+
+	by sayers // of the statements of the topic
 
 	past *merge.Memory // what a topic was, with its associations; nil: it is as it is in the view
 
@@ -170,10 +193,10 @@ func (d *describer) query(name, value string) string {
 func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 	of := &topic{Now: d.URLs.Topic(&d.v.Collection, t.TopicSI()) + Ending}
 	for _, l := range t.SubjectIdentifiers {
-		of.SubjectIdentifiers = append(of.SubjectIdentifiers, addressOf(string(l)))
+		of.SubjectIdentifiers = append(of.SubjectIdentifiers, identifying{addressOf(string(l)), d.by[keyOf("si", string(l), "", "", nil)]})
 	}
 	for _, l := range t.SubjectLocators {
-		of.SubjectLocators = append(of.SubjectLocators, addressOf(string(l)))
+		of.SubjectLocators = append(of.SubjectLocators, identifying{addressOf(string(l)), d.by[keyOf("sl", string(l), "", "", nil)]})
 	}
 	topic, query := d.URLs.Topic(&d.v.Collection, t.TopicSI()), ""
 	if d.at != "" {
@@ -197,7 +220,7 @@ func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 	for i := range atMost(of, "names", t.Names) {
 		n := &t.Names[i]
-		shown := name{Value: valueOf(n.Value)}
+		shown := name{Value: valueOf(n.Value), By: d.by[nameKey(n)]}
 		if n.Type != tmdm.PSIDefaultNameType {
 			l, err := d.link(n.Type)
 			if err != nil {
@@ -217,7 +240,7 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 			if err != nil {
 				return err
 			}
-			shown.Variants = append(shown.Variants, variant{valueOf(variantOf.Value), scope})
+			shown.Variants = append(shown.Variants, variant{valueOf(variantOf.Value), d.by[variantKey(n, &variantOf)], scope})
 		}
 		of.Names = append(of.Names, shown)
 	}
@@ -231,7 +254,7 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 			}
 			of.Occurrences = append(of.Occurrences, occurrences{Type: typ})
 		}
-		shown := occurrence{Value: valueOf(o.Value)}
+		shown := occurrence{Value: valueOf(o.Value), By: d.by[occurrenceKey(&o)]}
 		switch o.Datatype {
 		case tmdm.XSDAnyURI:
 			shown.URL = addressOf(o.Value).URL

@@ -1,0 +1,155 @@
+package pages
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// Claims are what the inputs of a derived collection say of a topic.
+type Claims struct {
+	*merge.Claims          // nil: nothing
+	Inputs        []string // as claims name them; "" where who asks must not see one
+}
+
+// sayers are the inputs that say each statement of a topic, by what the statement says.
+type sayers map[string][]string
+
+// sayersOf returns who says what of a topic of a derived collection; nil for other collections. Associations are told only if the page has all of
+// them: a topic may have very many.
+func (d *describer) sayersOf(r *http.Request, t *fragment.Topic) (sayers, error) {
+	c := &d.v.Collection
+	if len(c.DerivedFrom) == 0 || d.Claims == nil || d.past != nil {
+		return nil, nil
+	}
+	var parts []fragment.Part
+	for _, part := range []fragment.Part{fragment.AsInstance, fragment.AsPlayer} {
+		n := 0
+		for _, err := range d.v.State().AssociationsAfter(t.TopicSI(), part, nil) {
+			if err != nil {
+				return nil, err
+			}
+			if n++; n > most {
+				break
+			}
+		}
+		if n > 0 && n <= most {
+			parts = append(parts, part)
+		}
+	}
+	said, err := d.Claims(r, c, t.TopicSI(), parts...)
+	if err != nil || said.Claims == nil {
+		return nil, err
+	}
+	by := sayers{}
+	for _, l := range said.SubjectIdentifiers {
+		by.add(keyOf("si", string(l.Value), "", "", nil), said.names(l.By))
+	}
+	for _, l := range said.SubjectLocators {
+		by.add(keyOf("sl", string(l.Value), "", "", nil), said.names(l.By))
+	}
+	as := published{d: d, known: map[fragment.Ref]fragment.Ref{}}
+	for _, n := range said.Names {
+		key := keyOf("name", n.Value.Value, "", as.ref(n.Value.Type), as.refs(n.Value.Scope))
+		by.add(key, said.names(n.By))
+		for _, v := range n.Variants {
+			by.add(key+keyOf("variant", v.Value.Value, v.Value.Datatype, "", as.refs(v.Value.Scope)), said.names(v.By))
+		}
+	}
+	for _, o := range said.Occurrences {
+		by.add(keyOf("occurrence", o.Value.Value, o.Value.Datatype, as.ref(o.Value.Type), as.refs(o.Value.Scope)), said.names(o.By))
+	}
+	for _, a := range said.Associations {
+		made := fragment.Association{Type: as.ref(a.Value.Type), Scope: as.refs(a.Value.Scope)}
+		for _, role := range a.Value.Roles {
+			made.Roles = append(made.Roles, fragment.Role{Type: as.ref(role.Type), Player: as.ref(role.Player)})
+		}
+		made.Canonical()
+		by.add(associationKey(&made), said.names(a.By))
+	}
+	return by, as.err
+}
+
+func (s sayers) add(key string, names []string) { s[key] = append(s[key], names...) }
+
+// names are those of inputs that may be seen.
+func (c *Claims) names(by []int) (names []string) {
+	for _, i := range by {
+		if c.Inputs[i] != "" {
+			names = append(names, c.Inputs[i])
+		}
+	}
+	return names
+}
+
+// keyOf returns what tells a statement of a topic from the others. A scope is sorted.
+func keyOf(kind, value, datatype string, typ fragment.Ref, scope []fragment.Ref) string {
+	parts := []string{kind, value, datatype, string(typ)}
+	for _, theme := range scope {
+		parts = append(parts, string(theme))
+	}
+	return strings.Join(parts, "\x00") + "\x01"
+}
+
+func nameKey(n *fragment.Name) string { return keyOf("name", n.Value, "", n.Type, n.Scope) }
+
+func variantKey(n *fragment.Name, v *fragment.Variant) string {
+	return nameKey(n) + keyOf("variant", v.Value, v.Datatype, "", v.Scope)
+}
+
+func occurrenceKey(o *fragment.Occurrence) string {
+	return keyOf("occurrence", o.Value, o.Datatype, o.Type, o.Scope)
+}
+
+func associationKey(a *fragment.Association) string {
+	key := a.Key()
+	return "association" + string(key[:])
+}
+
+// published finds what a collection calls the topics of the merged view: both may have chosen another identifier of a topic.
+type published struct {
+	d     *describer
+	known map[fragment.Ref]fragment.Ref
+	err   error
+}
+
+func (p *published) ref(ref fragment.Ref) fragment.Ref {
+	if own, ok := p.known[ref]; ok || ref == "" {
+		return own
+	}
+	own := ref
+	t, err := p.d.v.Source().Topic(ref)
+	if t != nil {
+		own = t.TopicSI()
+	}
+	if err != nil {
+		p.err = err
+	}
+	p.known[ref] = own
+	return own
+}
+
+func (p *published) refs(refs []fragment.Ref) (all []fragment.Ref) {
+	for _, ref := range refs {
+		all = append(all, p.ref(ref))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// writeDerived answers with the page of a topic of a derived collection. Who says what may change while what is said does not, and depends on who
+// asks: so the page has no tag of the state.
+func (p *Pages) writeDerived(w http.ResponseWriter, r *http.Request, c *store.Collection, of func() (*page, error)) error {
+	web.RecorderOf(r).Private = true
+	made, err := of()
+	if err != nil {
+		return err
+	}
+	made.Search = p.searchField(c, "")
+	return p.writeEachTime(w, r, "topic", made)
+}
