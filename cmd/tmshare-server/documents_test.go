@@ -1,8 +1,10 @@
 package main
 
 import (
+	"flag"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -73,6 +75,37 @@ func TestDocumentsAreListed(t *testing.T) {
 		if name := filepath.Base(path); name != "README.md" {
 			assert.Contains(t, index, "]("+name+")")
 		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the reference of the commands into docs/commands.md")
+
+// docs/commands.md is what the commands say of themselves. With -update it is written anew.
+func TestDocumentsHaveAllCommands(t *testing.T) {
+	dir := t.TempDir()
+	var text strings.Builder
+	text.WriteString(`# Commands
+
+What each command says of itself with ` + "`--help`" + `, of both programs. This page is made of the programs by
+` + "`go test ./cmd/tmshare-server -run DocumentsHaveAllCommands -update`" + `. The [guides](README.md) show the commands at work.
+
+`)
+	for _, program := range []string{"tmshare-server", "tmshare-client"} {
+		cmd := exec.Command(program, "man", "--markdown", dir)
+		cmd.Env = append(os.Environ(), "HOME=~", "XDG_STATE_HOME=") // so that defaults are shown as they are for everybody
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		written, err := os.ReadFile(filepath.Join(dir, program+".md"))
+		require.NoError(t, err)
+		text.Write(written)
+	}
+	made := strings.TrimSpace(text.String()) + "\n"
+	require.Greater(t, strings.Count(made, "\n## "), 60)
+	if *update {
+		require.NoError(t, os.WriteFile(filepath.Join("..", "..", "docs", "commands.md"), []byte(made), 0o644))
+	}
+	if made != readDocument(t, filepath.Join("docs", "commands.md")) {
+		t.Errorf("docs/commands.md is not what the programs say: run this test with -update, and read what has changed")
 	}
 }
 

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -84,7 +86,8 @@ func VersionCommand(program string, dataFormat int) *cobra.Command {
 
 // manCommand writes the pages of the manual. Packages have them.
 func manCommand(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
+	var markdown bool
+	cmd := &cobra.Command{
 		Use:    "man FOLDER",
 		Short:  "Write the pages of the manual into a folder",
 		Hidden: true,
@@ -92,6 +95,13 @@ func manCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
+			}
+			if markdown {
+				var all bytes.Buffer
+				if err := writeReference(&all, root); err != nil {
+					return err
+				}
+				return os.WriteFile(filepath.Join(args[0], root.Name()+".md"), all.Bytes(), 0o644)
 			}
 			date := time.Now()
 			if n, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
@@ -101,4 +111,6 @@ func manCommand(root *cobra.Command) *cobra.Command {
 			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "TMShare " + about().Version, Manual: "TMShare", Date: &date}, args[0])
 		},
 	}
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "write all commands as one document in Markdown")
+	return cmd
 }

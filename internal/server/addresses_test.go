@@ -1,6 +1,8 @@
 package server
 
 import (
+	"flag"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -14,7 +16,10 @@ import (
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 )
 
-// The table of addresses in docs/architecture.md has each route once, with its methods, and no others.
+var update = flag.Bool("update", false, "bring the methods and addresses of the server into docs/http.md")
+
+// The table of addresses in docs/http.md has each route once, with its methods, a description and the file that answers, and no
+// others. With -update the methods are corrected, what is no route goes, and what is missing is added, to be described by hand.
 func TestDocumentationListsAllAddresses(t *testing.T) {
 	methods := map[string][]string{}
 	s := &Server{metrics: &metrics{}, keeper: &upkeep.Keeper{}, operator: operate.Node{Pages: http.NotFoundHandler()}}
@@ -28,8 +33,13 @@ func TestDocumentationListsAllAddresses(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, len(methods), 30)
 
-	page, err := os.ReadFile("../../docs/architecture.md")
+	const path = "../../docs/http.md"
+	page, err := os.ReadFile(path)
 	require.NoError(t, err)
+	if *update {
+		page = withRoutes(t, page, methods)
+		require.NoError(t, os.WriteFile(path, page, 0o644))
+	}
 	_, table, found := strings.Cut(string(page), "\n| method | address | ")
 	require.True(t, found)
 	table, _, _ = strings.Cut(table, "\n\n")
@@ -40,6 +50,9 @@ func TestDocumentationListsAllAddresses(t *testing.T) {
 		at := strings.Trim(strings.TrimSpace(cells[2]), "`")
 		assert.NotContains(t, listed, at, "listed twice")
 		listed[at] = strings.Split(strings.TrimSpace(cells[1]), ", ")
+		if !strings.HasSuffix(at, "/dry-run") {
+			assert.NotEmpty(t, strings.TrimSpace(cells[3]), "%s: say what it is", at)
+		}
 		for _, file := range strings.Split(cells[4], ",") {
 			assert.FileExists(t, strings.Trim(file, " `"), "%s", at)
 		}
@@ -51,3 +64,33 @@ func TestDocumentationListsAllAddresses(t *testing.T) {
 		assert.Contains(t, methods, at, "there is no such route")
 	}
 }
+
+// withRoutes returns the page with the routes in its table. Rows that are there keep their order and what they say.
+func withRoutes(t *testing.T, page []byte, methods map[string][]string) []byte {
+	head, rest, found := strings.Cut(string(page), "\n| --- | --- | --- | --- |\n")
+	require.True(t, found)
+	table, tail, found := strings.Cut(rest, "\n\n")
+	require.True(t, found)
+	missing := maps.Clone(methods)
+	var rows []string
+	row := func(at, says string) string {
+		of := slices.SortedFunc(slices.Values(methods[at]), func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
+		return "| " + strings.Join(of, ", ") + " | `" + at + "` |" + says
+	}
+	for _, old := range strings.Split(table, "\n") {
+		cells := strings.SplitN(old, "|", 4)
+		require.Len(t, cells, 4, old)
+		at := strings.Trim(strings.TrimSpace(cells[2]), "`")
+		if methods[at] != nil {
+			rows = append(rows, row(at, cells[3]))
+		}
+		delete(missing, at)
+	}
+	for _, at := range slices.Sorted(maps.Keys(missing)) {
+		rows = append(rows, row(at, "  |  |"))
+	}
+	return []byte(head + "\n| --- | --- | --- | --- |\n" + strings.Join(rows, "\n") + "\n\n" + tail)
+}
+
+// order is that of methods in a row.
+var order = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete}
