@@ -46,7 +46,9 @@ func TestPageOfADerivedMapLeadsToItsInputs(t *testing.T) {
 func TestTopicsOfADerivedMapSayWhoSaysWhat(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef"
-	n := start(t, func(c *server.Config) { c.Tokens, c.ReadTokens = []string{"the-token-of-a-writer"}, map[string][]string{"hidden": {token}} })
+	n := start(t, func(c *server.Config) {
+		c.Tokens, c.ReadTokens = []string{"the-token-of-a-writer"}, map[string][]string{"hidden": {token}}
+	})
 	n.publish("open", small())
 	n.publish("hidden", small("Oslo", "Kristiania"))
 	c := store.Collection{Name: "all", SP: n.url("/topicmaps/all/"), DerivedFrom: []string{"open", "hidden"}}
