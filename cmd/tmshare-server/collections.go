@@ -18,6 +18,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server"
 )
 
@@ -176,6 +177,7 @@ fetch them again.`,
 	fl.Int("document-size", 0, "`number` of entries in an archive document")
 	fl.Bool("omit-instances", false, "leave the instances out of the fragments of classes")
 	fl.StringSlice("record-formats", nil, "`formats` in which records are offered")
+	cli.OneOf(cmd.Flags(), "record-formats", formats.Names(formats.Served())...)
 	fl.Int("snapshot-every", 0, "take a new snapshot after this `number` of changes")
 	fl.Duration("snapshot-after", 0, "take a new snapshot when a change has waited for it for this `time`")
 	fl.Int("snapshots-kept", 0, "keep this `number` of snapshots")

@@ -188,6 +188,7 @@ appears when it is complete.
 		Args: cli.Args(cli.NotEmpty(cobra.RangeArgs(1, 2))),
 	}
 	cmd.Flags().StringVar(&format, "format", "", "`format`: "+formats.List(formats.All)+" (default: by the ending of FILE, else xtm2.1)")
+	cli.OneOf(cmd.Flags(), "format", formats.Names(formats.All)...)
 	at.add(cmd, 1, "at", "as it was at this `time`")
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		f := formats.Default

@@ -23,5 +23,6 @@ except those that say what of a running server to change.`,
 	root.AddCommand(serveCommand(), importCommand(), topicsCommand(), collectionsCommand(), deriveCommand(), snapshotCommand(), gcCommand(), keyCommand(), demoCommand())
 	root.AddCommand(historyCommand(), logCommand(), exportCommand(), diffCommand(), revertCommand(), clientcmd.VersionCommand(root.Name()), doctorCommand(root.Name()))
 	root.AddCommand(clientcmd.FolderCommands(root.Name(), cli.StateDir("server"))...)
+	cli.CompleteArguments(root, os.Getenv, collectionNames)
 	os.Exit(cli.Run(root))
 }

@@ -41,17 +41,9 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 	fl.BoolVar(&r.json, "json", false, "print JSON for programs")
 	fl.DurationVar(&r.timeout, "timeout", time.Hour, "give up after this `time`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var token string
-		if r.tokenFile != "" {
-			tokens, _, err := readTokens(r.tokenFile)
-			if err != nil {
-				return err
-			}
-			token = tokens[0]
-		}
 		var err error
-		if r.server, err = admin.New(r.address, token); err != nil {
-			return usage(fmt.Errorf("--server: %w", err))
+		if r.server, err = reach(r.address, r.tokenFile); err != nil {
+			return err
 		}
 		if r.timeout <= 0 {
 			return usage(fmt.Errorf("--timeout %s: must be more than 0", r.timeout))
@@ -74,6 +66,43 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 		return err
 	}
 	return cmd
+}
+
+// reach returns a client for a server. tokenFile is "" where no token is sent.
+func reach(address, tokenFile string) (*admin.Client, error) {
+	var token string
+	if tokenFile != "" {
+		tokens, _, err := readTokens(tokenFile)
+		if err != nil {
+			return nil, err
+		}
+		token = tokens[0]
+	}
+	c, err := admin.New(address, token)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--server: %w", err))
+	}
+	return c, nil
+}
+
+// collectionNames returns the names of the collections of the server that a command is to ask, for shells that complete them.
+func collectionNames(ctx context.Context, cmd *cobra.Command) (names []string) {
+	address, tokenFile := cmd.Flags().Lookup("server"), cmd.Flags().Lookup("token-file")
+	if address == nil {
+		return nil
+	}
+	c, err := reach(address.Value.String(), tokenFile.Value.String())
+	if err != nil {
+		return nil
+	}
+	all, err := c.Collections(ctx)
+	if err != nil {
+		return nil
+	}
+	for i := range all {
+		names = append(names, all[i].Name)
+	}
+	return names
 }
 
 // writeFlags adds to a command on which conditions it is to change a collection.

@@ -97,6 +97,7 @@ locator prefixes of those who assert it: of the inputs of a derived collection.`
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(2))),
 	}
 	cmd.Flags().StringVar(&format, "format", "xtm2.1", "`format`: xtm2.1, which loses nothing, or xtm1")
+	cli.OneOf(cmd.Flags(), "format", formats.Names(formats.Served())...)
 	at.add(cmd, 1, "at", "as it was at this `time`")
 	cmd.Flags().BoolVar(&claims, "claims", false, "with the item identifiers of those who assert each statement")
 	return r.command(cmd, func(ctx context.Context, args []string) error {

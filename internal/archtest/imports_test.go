@@ -131,11 +131,12 @@ var layers = map[string][]string{
 	"internal/control":            {},
 	"internal/demo": {"tmdm", "tmdm/cxtm", "xtm", "fragment", "feeds", "merge", "internal/store", "internal/server", "internal/client", "internal/client/merged",
 		"testdata/xtm"},
-	"cmd/tmshare-server":       {"internal/clientcmd/files", "internal/doctor", "internal/systemd", "fragment/deletions", "internal/checkpoint", "fragment", "internal/admin", "internal/cli", "internal/clientcmd", "internal/demo", "internal/formats", "internal/history", "internal/publish", "internal/server", "internal/server/web", "internal/store", "tmdm", "xtm"},
-	"internal/clientcmd/files": {"tmdm", "xtm", "internal/cli", "internal/formats", "internal/formats/mapdiff"},
-	"internal/clientcmd":       {"internal/doctor", "internal/systemd", "fragment/deletions", "internal/client/expand", "internal/client/reject", "internal/store/rejections", "internal/clientcmd/files", "internal/checkpoint", "internal/backup", "feeds", "fragment", "tmdm", "xtm", "internal/cli", "internal/client", "internal/client/discover", "internal/client/local", "internal/client/merged", "internal/client/nodepages", "internal/client/status", "internal/client/ui", "internal/client/watch", "internal/control", "internal/layout", "internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/folder", "internal/follow/resourcesync", "internal/formats", "internal/history", "internal/store", "internal/store/keys"},
-	"cmd/tmshare-client":       {"internal/clientcmd"},
-	"testdata/xtm":             {},
+	"cmd/tmshare-server":         {"internal/clientcmd/files", "internal/doctor", "internal/systemd", "fragment/deletions", "internal/checkpoint", "fragment", "internal/admin", "internal/cli", "internal/clientcmd", "internal/demo", "internal/formats", "internal/history", "internal/publish", "internal/server", "internal/server/web", "internal/store", "tmdm", "xtm"},
+	"internal/clientcmd/files":   {"tmdm", "xtm", "internal/cli", "internal/formats", "internal/formats/mapdiff"},
+	"internal/clientcmd/display": {"internal/client", "internal/control"},
+	"internal/clientcmd":         {"internal/clientcmd/display", "internal/statedigest", "internal/doctor", "internal/systemd", "fragment/deletions", "internal/client/expand", "internal/client/reject", "internal/store/rejections", "internal/clientcmd/files", "internal/checkpoint", "internal/backup", "feeds", "fragment", "tmdm", "xtm", "internal/cli", "internal/client", "internal/client/discover", "internal/client/local", "internal/client/merged", "internal/client/nodepages", "internal/client/status", "internal/client/ui", "internal/client/watch", "internal/control", "internal/layout", "internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/folder", "internal/follow/resourcesync", "internal/formats", "internal/history", "internal/store", "internal/store/keys"},
+	"cmd/tmshare-client":         {"internal/clientcmd"},
+	"testdata/xtm":               {},
 
 	// for tests only
 	"bench":                      {},

@@ -108,7 +108,7 @@ func (w *writing) state(db *store.DB) (m *Manifest, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m = &Manifest{Format: format, Node: identity.Node}
+	m = &Manifest{Format: Format, Node: identity.Node}
 	err = db.Dump(w.ctx, func(d *store.Dump) error {
 		m.Taken = time.Now().UTC()
 		lost := w.missing

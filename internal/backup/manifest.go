@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// format is the version of the manifest and of what it names.
-const format = 1
+// Format is the version of the manifest and of what it names.
+const Format = 1
 
 // Manifest says what a backup consists of.
 type Manifest struct {
@@ -83,8 +83,8 @@ func decode(name string, content []byte) (*Manifest, error) {
 	if err := json.Unmarshal(content, &m); err != nil {
 		return nil, damaged(name, err.Error())
 	}
-	if m.Format != format {
-		return nil, fmt.Errorf("%s is in format %d, this program reads format %d: use the version of tmshare that made it, or a newer one", name, m.Format, format)
+	if m.Format != Format {
+		return nil, fmt.Errorf("%s is in format %d, this program reads format %d: use the version of tmshare that made it, or a newer one", name, m.Format, Format)
 	}
 	for _, f := range m.Files {
 		if !snapshotPath.MatchString(f.Path) {

@@ -20,13 +20,21 @@ var version string
 
 // About says what a program is.
 type About struct {
-	Version    string `json:"version"`
-	Commit     string `json:"commit,omitempty"` // "": not known
-	Time       string `json:"time,omitempty"`   // of the commit
-	Modified   bool   `json:"modified"`         // it was built from more than the commit
-	Go         string `json:"go"`
-	Platform   string `json:"platform"`
-	DataFormat int    `json:"dataFormat"` // of the data folders that it writes
+	Version  string  `json:"version"`
+	Commit   string  `json:"commit,omitempty"` // "": not known
+	Time     string  `json:"time,omitempty"`   // of the commit
+	Modified bool    `json:"modified"`         // it was built from more than the commit
+	Go       string  `json:"go"`
+	Platform string  `json:"platform"`
+	Formats  Formats `json:"formats"`
+}
+
+// Formats are the versions of what a program writes and exchanges. docs/compatibility.md says what each promises.
+type Formats struct {
+	DataFolder  int    `json:"dataFolder"`
+	Backup      int    `json:"backup"`
+	StateDigest string `json:"stateDigest"`
+	Extensions  string `json:"extensions"` // namespace of what is our own in feeds; its last part is the version
 }
 
 func about() (a About) {
@@ -51,16 +59,16 @@ func about() (a About) {
 	return a
 }
 
-// VersionCommand says what the program is, and in which format it keeps data folders.
-func VersionCommand(program string, dataFormat int) *cobra.Command {
+// VersionCommand says what the program is, and of which versions the formats are that it writes.
+func VersionCommand(program string, formats Formats) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Show the version, the commit, and the format of data folders",
+		Short: "Show the version, the commit, and the versions of formats",
 		Args:  Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a := about()
-			a.DataFormat = dataFormat
+			a.Formats = formats
 			if asJSON {
 				e := json.NewEncoder(cmd.OutOrStdout())
 				e.SetIndent("", "  ")
@@ -76,7 +84,8 @@ func VersionCommand(program string, dataFormat int) *cobra.Command {
 			if a.Modified {
 				commit += ", with changes"
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s\ncommit       %s\nbuilt with   %s for %s\ndata folders format %d\n", program, a.Version, commit, a.Go, a.Platform, dataFormat)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s\ncommit       %s\nbuilt with   %s for %s\ndata folders format %d\nbackups      format %d\nstate digest version %s\nextensions   %s\n",
+				program, a.Version, commit, a.Go, a.Platform, formats.DataFolder, formats.Backup, formats.StateDigest, formats.Extensions)
 			return err
 		},
 	}

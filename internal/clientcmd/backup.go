@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/backup"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/clientcmd/display"
 	"github.com/tmshare/tmshare/internal/control"
 )
 
@@ -79,7 +80,7 @@ the data folder, are not in it.`,
 				return a.print(r)
 			}
 			for _, lost := range r.Missing {
-				a.display.line(fmt.Sprintf("%s is lost and not in the backup: \"check --repair\" has it taken anew", lost))
+				a.display.Line(fmt.Sprintf("%s is lost and not in the backup: \"check --repair\" has it taken anew", lost))
 			}
 			a.printf("%s: %d rows and %d files of snapshots as of %s, %s; %s written\n",
 				r.Path, r.Rows, r.Files, feeds.FormatTime(r.Taken), megabytes(r.Bytes), megabytes(r.Written))
@@ -134,8 +135,8 @@ old folder and the restored one at the same time.`,
 			}
 			ctx, stop := cli.UntilInterrupted(cmd.Context())
 			defer stop()
-			a.display = newDisplay(a.request, a.quiet, a.json)
-			defer a.display.clear()
+			a.display = display.New(a.request, a.quiet, a.json)
+			defer a.display.Clear()
 			r, err := backup.Restore(ctx, a.request.Path(args[0]), a.request.Path(a.data), a.logger(), a.folderProgress)
 			if err != nil {
 				return err
@@ -152,7 +153,7 @@ old folder and the restored one at the same time.`,
 
 // folderProgress shows how far a backup, a restore or a check has come.
 func (a *app) folderProgress(p backup.Progress) {
-	a.display.progress(client.Progress{Source: a.data, Phase: p.Phase, Done: p.Done, Total: p.Total, Unit: client.Bytes})
+	a.display.Progress(client.Progress{Source: a.data, Phase: p.Phase, Done: p.Done, Total: p.Total, Unit: client.Bytes})
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/clientcmd/display"
 	"github.com/tmshare/tmshare/internal/clientcmd/files"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/store"
@@ -33,7 +34,7 @@ type app struct {
 	client  *client.Client
 	db      *store.DB
 	command *cobra.Command
-	display *display
+	display *display.Display
 }
 
 func (a *app) addCommands(root *cobra.Command) {
@@ -200,11 +201,11 @@ func (a *app) work(ctx context.Context, args []string, body func(context.Context
 	if a.maxEntries < 0 {
 		return usageError(errors.New("--max-entries cannot be negative"))
 	}
-	a.display = newDisplay(a.request, a.quiet, a.json)
-	defer a.display.clear()
+	a.display = display.New(a.request, a.quiet, a.json)
+	defer a.display.Clear()
 	a.client, err = client.New(client.Config{
 		Store: a.db, Locks: &a.held.locks, Hosts: a.hosts, MaxEntries: a.maxEntries, Lenient: a.readsLeniently(), Logger: a.logger(),
-		Report: a.display.line, Progress: a.display.progress,
+		Report: a.display.Line, Progress: a.display.Progress,
 	})
 	if err != nil {
 		return err

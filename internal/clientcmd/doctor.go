@@ -3,6 +3,7 @@ package clientcmd
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/clientcmd/display"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/doctor"
 )
@@ -36,14 +38,8 @@ Exit codes: 0 nothing is to be done, 4 there are findings, 1 error.`,
 			if a.data == "" {
 				return cli.ErrNoData
 			}
-			n.Data, a.display = a.data, newDisplay(a.request, a.quiet, a.json)
-			n.Run = func(ctx context.Context, args ...string) doctor.Outcome {
-				var out, errs bytes.Buffer
-				r := *a.request
-				r.Program, r.Args, r.Stdin, r.Stdout, r.Stderr = program, append(args, "--data", a.data), strings.NewReader(""), &out, &errs
-				code := execute(ctx, &r, nil)
-				return doctor.Outcome{Out: out.String(), Err: errs.String(), Code: code}
-			}
+			n.Data, a.display = a.data, display.New(a.request, a.quiet, a.json)
+			n.Run = a.captured
 			ctx, stop := cli.UntilInterrupted(a.command.Context())
 			defer stop()
 			r := doctor.Look(ctx, &n)
@@ -64,6 +60,25 @@ Exit codes: 0 nothing is to be done, 4 there are findings, 1 error.`,
 	fl.BoolVar(&n.Thorough, "thorough", false, "read and compare all of the data folder, as \"check\" does")
 	fl.BoolVar(&n.Offline, "offline", false, "ask no servers")
 	return cmd
+}
+
+// captured executes a command of tmshare-client on the data folder.
+func (a *app) captured(ctx context.Context, args ...string) doctor.Outcome {
+	var out, errs bytes.Buffer
+	r := *a.request
+	r.Program, r.Args, r.Stdin, r.Stdout, r.Stderr = program, append(args, "--data", a.data), strings.NewReader(""), &out, &errs
+	code := execute(ctx, &r, nil)
+	return doctor.Outcome{Out: out.String(), Err: errs.String(), Code: code}
+}
+
+// subscriptionNames returns the names of the subscriptions, for shells that complete them.
+func (a *app) subscriptionNames(ctx context.Context, _ *cobra.Command) (names []string) {
+	var all []subscription
+	_ = json.Unmarshal([]byte(a.captured(ctx, "subscriptions", "--json").Out), &all) // a shell shows no errors
+	for i := range all {
+		names = append(names, all[i].Name)
+	}
+	return names
 }
 
 const (

@@ -28,7 +28,7 @@ stands for itself. The derived sources stay subscribed to.`,
 		RunE: a.run(func(ctx context.Context, names []string) error {
 			e, err := expand.Inputs(ctx, a.client, names)
 			for _, s := range e.Added {
-				a.display.line(fmt.Sprintf("subscribed to %s as %q", s.Feed, s.Name))
+				a.display.Line(fmt.Sprintf("subscribed to %s as %q", s.Feed, s.Name))
 			}
 			if err != nil {
 				return err

@@ -76,6 +76,7 @@ ending .gz gzips it.`,
 		}),
 	}
 	cmd.Flags().StringVar(&named, "format", "", "`format`: "+formats.List(formats.All)+" (default: by the ending of FILE, else "+formats.Default.Name+")")
+	cli.OneOf(cmd.Flags(), "format", formats.Names(formats.All)...)
 	cmd.Flags().BoolVar(&claims, "claims", true, "in XTM 2.1, give each statement item identifiers that begin with the prefixes of the sources that assert it")
 	cmd.Flags().StringArrayVar(&sources, "source", nil, "export this `subscription` only (repeatable)")
 	return cmd

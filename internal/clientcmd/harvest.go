@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/clientcmd/display"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/atompmh"
@@ -123,7 +124,7 @@ func (f *folderRound) split(args []string) (dir, ref string) {
 // told returns what shows how far a phase of a round into a folder has come.
 func (a *app) told(dir, phase string, unit client.Unit) func(done, total int64) {
 	return func(done, total int64) {
-		a.display.progress(client.Progress{Source: dir, Phase: phase, Unit: unit, Done: done, Total: total})
+		a.display.Progress(client.Progress{Source: dir, Phase: phase, Unit: unit, Done: done, Total: total})
 	}
 }
 
@@ -135,8 +136,8 @@ func (a *app) roundInto(args []string, f *folderRound, source func(dir string, f
 	}
 	ctx, stop := cli.UntilInterrupted(a.command.Context())
 	defer stop()
-	a.display = newDisplay(a.request, a.quiet, a.json)
-	defer a.display.clear()
+	a.display = display.New(a.request, a.quiet, a.json)
+	defer a.display.Clear()
 	fetching := a.told(dir, "fetching", client.Unit(f.record+"s"))
 	f.Progress = func(done, total int) { fetching(int64(done), int64(total)) }
 	into, err := folder.Open(dir, f.Options)
@@ -183,7 +184,7 @@ func (a *app) tellOfRound(dir string, f *folderRound, r *folder.Round, err error
 		}
 		err = errors.Join(err, a.print(h))
 	default:
-		a.display.clear()
+		a.display.Clear()
 		if r.Reason != "" && (f.Mirror || r.Changed+r.Removed > 0) { // cron's mail should say it
 			fmt.Fprintf(a.command.ErrOrStderr(), "%s: %s: %s\n", dir, f.again, r.Reason)
 		}

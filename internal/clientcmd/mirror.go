@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/clientcmd/display"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/folder"
@@ -103,7 +104,7 @@ func (a *app) resourceSync(dir string, fetcher *fetch.Fetcher, f *folderRound, r
 		Fetcher: fetcher, Scratch: a.scratch(dir), Progress: read,
 		Downloading: a.told(dir, "fetching a package", client.Bytes),
 		Report: func(line string) {
-			a.display.clear()
+			a.display.Clear()
 			fmt.Fprintf(a.command.ErrOrStderr(), "%s: %s\n", dir, line)
 		},
 	}
@@ -127,8 +128,8 @@ func (a *app) auditMirror(args []string, f *folderRound) error {
 	}
 	ctx, stop := cli.UntilInterrupted(a.command.Context())
 	defer stop()
-	a.display = newDisplay(a.request, a.quiet, a.json)
-	defer a.display.clear()
+	a.display = display.New(a.request, a.quiet, a.json)
+	defer a.display.Clear()
 	fetcher, err := a.fetcher(cmp.Or(ref, held), f.tokenFile)
 	if err != nil {
 		return err
@@ -153,7 +154,7 @@ func (a *app) auditMirror(args []string, f *folderRound) error {
 			Equal bool `json:"equal"`
 		}{dir, audit, audit.Equal()})
 	} else {
-		a.display.clear()
+		a.display.Clear()
 		a.printf("%s: %s\n", dir, describeAudit(audit))
 		for _, list := range []struct {
 			what string

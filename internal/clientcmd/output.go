@@ -23,13 +23,13 @@ func (a *app) onFolder(body func(args []string) error) func(*cobra.Command, []st
 
 func (a *app) printf(format string, args ...any) {
 	if !a.quiet {
-		a.display.clear()
+		a.display.Clear()
 		fmt.Fprintf(a.command.OutOrStdout(), format, args...)
 	}
 }
 
 func (a *app) print(value any) error {
-	a.display.clear()
+	a.display.Clear()
 	e := json.NewEncoder(a.command.OutOrStdout())
 	e.SetIndent("", "  ")
 	return e.Encode(value)

@@ -10,8 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/backup"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
@@ -49,6 +52,9 @@ Every flag can also be set by the environment: --data as TMSHARE_DATA.`,
 	}
 	a := &app{request: r, held: held}
 	a.addCommands(root)
+	if held == nil {
+		cli.CompleteArguments(root, r.Getenv, a.subscriptionNames)
+	}
 	root.SetArgs(append([]string{}, r.Args...)) // never those of this process
 	root.SetIn(r.Stdin)
 	root.SetOut(r.Stdout)
@@ -59,5 +65,5 @@ Every flag can also be set by the environment: --data as TMSHARE_DATA.`,
 
 // VersionCommand says what a program is.
 func VersionCommand(program string) *cobra.Command {
-	return cli.VersionCommand(program, keys.FormatVersion)
+	return cli.VersionCommand(program, cli.Formats{DataFolder: keys.FormatVersion, Backup: backup.Format, StateDigest: statedigest.Version, Extensions: feeds.NamespaceOwn})
 }

@@ -123,6 +123,8 @@ Other ways to follow a source:
 	fl.StringVar(&o.SP, "sp", "", "source locator prefix, an `IRI`, for a feed that declares none (default: made of its URL)")
 	fl.StringVar(&o.Protocol, "protocol", "", "`protocol` to follow the source by: "+strings.Join(client.Protocols, ", ")+" (default: what the URL shows)")
 	fl.StringVar(&o.Format, "format", "", "`format` to ask for alone, xtm2.1 or xtm1 (default: the best that the server has)")
+	cli.OneOf(cmd.Flags(), "protocol", client.Protocols...)
+	cli.OneOf(cmd.Flags(), "format", formats.Names(formats.Served())...)
 	fl.StringVar(&o.Key, "key", "", "public `key` that has to sign the checkpoints of the source (default: the one that has signed the first)")
 	fl.StringVar(&o.TokenFile, "token-file", "", "`file` with the token that the server wants of readers; it is read in each round")
 	fl.BoolVar(&o.AllowSharedPrefix, "allow-shared-prefix", false, "take a source though its source locator prefix is that of another server's")

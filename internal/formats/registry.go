@@ -44,8 +44,11 @@ func Readable() []*Format {
 func ReadableNamed(name string) (*Format, error) { return among(Readable(), name) }
 
 // ServedNamed is Named for the formats that servers offer.
-func ServedNamed(name string) (*Format, error) {
-	return among(slices.DeleteFunc(slices.Clone(All), func(f *Format) bool { return f.URLEnding == "" }), name)
+func ServedNamed(name string) (*Format, error) { return among(Served(), name) }
+
+// Served returns the formats that servers offer.
+func Served() []*Format {
+	return slices.DeleteFunc(slices.Clone(All), func(f *Format) bool { return f.URLEnding == "" })
 }
 
 func among(all []*Format, name string) (*Format, error) {
@@ -70,6 +73,14 @@ func List(all []*Format) string {
 		b.WriteString(f.Name)
 	}
 	return b.String()
+}
+
+// Names returns the names of the formats.
+func Names(all []*Format) (names []string) {
+	for _, f := range all {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 // OfFile returns the format that the ending of a file's name tells.

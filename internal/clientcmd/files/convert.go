@@ -61,7 +61,9 @@ Exit codes: 0 done, 1 error, or something was lost with --fail-on-loss, 2 usage.
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "`format`: "+formats.List(formats.All)+" (default: by the ending of OUT)")
+	cli.OneOf(cmd.Flags(), "to", formats.Names(formats.All)...)
 	cmd.Flags().StringVar(&nameTypes, "name-types", "omit", "what becomes of the types of names in XTM 1.0: `omit` or ontopia")
+	cli.OneOf(cmd.Flags(), "name-types", "omit", "ontopia")
 	cmd.Flags().BoolVar(&o.target.FailOnLoss, "fail-on-loss", false, "write nothing, exit code 1, where the format cannot carry all")
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) (err error) {
 		if o.format, err = formatFor(to, args[1]); err != nil {

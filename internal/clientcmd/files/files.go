@@ -57,6 +57,7 @@ type fileFlags struct {
 func (f *fileFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.from, "from", "", "`format` of the file: "+formats.List(formats.Readable())+" (default: by its ending, else XTM)")
+	cli.OneOf(cmd.Flags(), "from", formats.Names(formats.Readable())...)
 	fl.StringVar(&f.base, "base", "", "`URL` that locators in the file are relative to (default: its own file URL; for -, that of the current folder)")
 	fl.StringVar(&f.root, "root", "", "`folder` below which the files that mergeMap names are opened (default: that of the file)")
 	fl.BoolVar(&f.noMerge, "no-merge", false, "leave out the documents that mergeMap names")

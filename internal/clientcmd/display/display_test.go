@@ -1,4 +1,4 @@
-package clientcmd
+package display
 
 import (
 	"bytes"
@@ -14,14 +14,14 @@ import (
 
 // screen is a display whose clock the test moves.
 type screen struct {
-	*display
+	*Display
 	bytes.Buffer
 	clock time.Time
 }
 
 func newScreen(terminal, quiet, json bool) *screen {
 	s := &screen{clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	s.display = newDisplay(&control.Request{Stderr: &s.Buffer, StderrTerminal: terminal, Width: 120}, quiet, json)
+	s.Display = New(&control.Request{Stderr: &s.Buffer, StderrTerminal: terminal, Width: 120}, quiet, json)
 	s.now = func() time.Time { return s.clock }
 	return s
 }
@@ -29,7 +29,7 @@ func newScreen(terminal, quiet, json bool) *screen {
 // work tells of n steps of 100, each after a time.
 func (s *screen) work(n int, each time.Duration) {
 	for i := range n {
-		s.progress(client.Progress{Source: "egov", Phase: "applying changes", Done: int64(i + 1), Total: 100, Unit: client.Fragments})
+		s.Progress(client.Progress{Source: "egov", Phase: "applying changes", Done: int64(i + 1), Total: 100, Unit: client.Fragments})
 		s.clock = s.clock.Add(each)
 	}
 }
@@ -57,8 +57,8 @@ func TestQuietShowsNothing(t *testing.T) {
 	for _, terminal := range []bool{true, false} {
 		s := newScreen(terminal, true, false)
 		s.work(100, time.Minute)
-		s.line("a line")
-		s.clear()
+		s.Line("a line")
+		s.Clear()
 		assert.Empty(t, s.String())
 	}
 }
@@ -66,10 +66,10 @@ func TestQuietShowsNothing(t *testing.T) {
 func TestEachPhaseCountsForItself(t *testing.T) {
 	s := newScreen(false, false, false)
 	s.work(16, time.Second/4)
-	s.progress(client.Progress{Source: "egov", Phase: "reading the snapshot", Done: 5e6, Unit: client.Bytes})
+	s.Progress(client.Progress{Source: "egov", Phase: "reading the snapshot", Done: 5e6, Unit: client.Bytes})
 	s.clock = s.clock.Add(6 * time.Second)
-	s.progress(client.Progress{Source: "egov", Phase: "reading the snapshot", Done: 12.3e6, Unit: client.Bytes})
-	s.progress(client.Progress{Source: "other", Phase: "reading the snapshot", Done: 99e6, Unit: client.Bytes})
+	s.Progress(client.Progress{Source: "egov", Phase: "reading the snapshot", Done: 12.3e6, Unit: client.Bytes})
+	s.Progress(client.Progress{Source: "other", Phase: "reading the snapshot", Done: 99e6, Unit: client.Bytes})
 	assert.Equal(t, "egov: reading the snapshot: 12.3 MB\n", s.String())
 }
 
@@ -93,7 +93,7 @@ func TestABarOnATerminal(t *testing.T) {
 
 	// A line takes its place, and the bar comes back.
 	s.Reset()
-	s.line("egov: something to say")
+	s.Line("egov: something to say")
 	assert.Equal(t, "\r\x1b[Kegov: something to say\n", s.String())
 	s.Reset()
 	s.work(9, time.Second/10)
@@ -101,8 +101,8 @@ func TestABarOnATerminal(t *testing.T) {
 
 	// At the end nothing of it is left.
 	s.Reset()
-	s.clear()
-	s.clear()
+	s.Clear()
+	s.Clear()
 	assert.Equal(t, "\r\x1b[K", s.String())
 }
 

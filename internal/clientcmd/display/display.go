@@ -1,4 +1,5 @@
-package clientcmd
+// Package display shows people how far long work has come: on a terminal by a bar, else by a line now and then.
+package display
 
 import (
 	"fmt"
@@ -19,9 +20,8 @@ const (
 	linesEvery = 5 * time.Second
 )
 
-// display shows people how far long work has come: on a terminal by a bar, else
-// by a line now and then.
-type display struct {
+// Display is what the person sees who has typed a command. It is safe for concurrent use; nil shows nothing.
+type Display struct {
 	w        io.Writer
 	terminal bool
 	width    int
@@ -36,14 +36,13 @@ type display struct {
 	bar   bool      // there is one on the terminal's last line
 }
 
-// newDisplay returns a display for the one who has typed a command. Programs
-// get no bar.
-func newDisplay(r *control.Request, quiet, json bool) *display {
-	return &display{w: r.Stderr, terminal: r.StderrTerminal && !json, width: r.Width, quiet: quiet, now: time.Now}
+// New returns a display for whoever has sent a command. Programs, which want JSON, get no bar; quiet shows nothing.
+func New(r *control.Request, quiet, json bool) *Display {
+	return &Display{w: r.Stderr, terminal: r.StderrTerminal && !json, width: r.Width, quiet: quiet, now: time.Now}
 }
 
-// line says a line.
-func (d *display) line(text string) {
+// Line says a line.
+func (d *Display) Line(text string) {
 	if d.quiet {
 		return
 	}
@@ -53,8 +52,8 @@ func (d *display) line(text string) {
 	fmt.Fprintln(d.w, text)
 }
 
-// clear takes the bar away.
-func (d *display) clear() {
+// Clear takes the bar away.
+func (d *Display) Clear() {
 	if d == nil {
 		return
 	}
@@ -63,15 +62,15 @@ func (d *display) clear() {
 	d.clearBar()
 }
 
-func (d *display) clearBar() {
+func (d *Display) clearBar() {
 	if d.bar {
 		fmt.Fprint(d.w, "\r\x1b[K") // ECMA-48 §8.3.41, EL: erase to the end of the line
 		d.bar = false
 	}
 }
 
-// progress is for [client.Config.Progress].
-func (d *display) progress(p client.Progress) {
+// Progress is for [client.Config.Progress].
+func (d *Display) Progress(p client.Progress) {
 	if d.quiet {
 		return
 	}
