@@ -29,6 +29,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -53,12 +54,28 @@ func TestMain(m *testing.M) {
 // $LISTEN is an address that is free, and $URL the server's on it; $LISTEN2 and $URL2 are another one's.
 func TestScripts(t *testing.T) {
 	testenv.SkipUnderRace(t)
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+	testscript.Run(t, scripts("testdata/script", nil))
+}
+
+// TestScriptsOnDatabase runs the scripts in testdata/database. $STORE is the address of a database that nobody has
+// used, $STORE_DOWN one where none is.
+func TestScriptsOnDatabase(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	database := pgserver.Start(t, "fsync=off").URL()
+	testscript.Run(t, scripts("testdata/database", map[string]string{"STORE": database, "STORE_DOWN": "postgres://tmshare@127.0.0.1:9/postgres"}))
+}
+
+// scripts are those in a folder, with variables.
+func scripts(dir string, variables map[string]string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
+			for name, value := range variables {
+				e.Setenv(name, value)
+			}
 			for _, n := range []string{"", "2"} {
 				address, err := testenv.FreeAddress()
 				if err != nil {
@@ -86,7 +103,7 @@ func TestScripts(t *testing.T) {
 			"cut":     cut,
 			"nodes":   nodes,
 		},
-	})
+	}
 }
 
 func rmfiles(ts *testscript.TestScript, _ bool, args []string) {

@@ -22,6 +22,7 @@ import (
 	"github.com/tmshare/tmshare/fragment/deletions"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/database"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -30,6 +31,7 @@ import (
 type serveFlags struct {
 	maps, prefixes, titles []string
 	data, listen, baseURL  string
+	store                  database.Place
 	root                   string
 	lenient, strict        bool
 	tokenFile              string
@@ -86,6 +88,9 @@ give their token to the page /sign-in.html, and edit topics by forms then.`,
 			ctx, end := context.WithCancel(cmd.Context())
 			defer end()
 			context.AfterFunc(told, func() { stop(); end() }) // from then on a second signal ends the program at once
+			if f.store.Given() && !cmd.Flags().Changed("data") {
+				f.data = "" // another for each process
+			}
 			return f.serve(ctx)
 		},
 	}
@@ -94,7 +99,8 @@ give their token to the page /sign-in.html, and edit topics by forms then.`,
 	fl.BoolVar(&f.watch, "watch", false, "follow the files of --map: publish them whenever they change")
 	fl.StringArrayVar(&f.prefixes, "sp", nil, "`NAME=IRI`: source locator prefix of a new collection; ends in / or #, is fixed for ever (default: base URL + /topicmaps/NAME/, then a random part where the base URL is not public)")
 	fl.StringArrayVar(&f.titles, "title", nil, "`NAME=TITLE` of a new collection (default: its name)")
-	fl.StringVar(&f.data, "data", cli.StateDir("server"), "data `folder`")
+	fl.StringVar(&f.data, "data", cli.StateDir("server"), "data `folder`; with --store, the folder of this process for temporary files (default: a new one)")
+	f.store.AddFlags(fl)
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to listen on")
 	fl.StringVar(&f.baseURL, "base-url", "", "public `URL` of the server (default: the address listened on)")
 	fl.StringVar(&f.tokenFile, "token-file", "", "`file` with the tokens that may write, one on each line, or NAME: TOKEN")
@@ -154,7 +160,7 @@ func greaterThanZero(flags *pflag.FlagSet) (err error) {
 const leastPublication = 256 << 20
 
 func (f *serveFlags) serve(ctx context.Context) (err error) {
-	if f.data == "" {
+	if f.data == "" && !f.store.Given() {
 		return cli.ErrNoData
 	}
 	maps, err := pairs("map", f.maps)
@@ -238,7 +244,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		}
 		f.config.BaseURL = f.run.scheme() + "://" + listener.Addr().String()
 	}
-	db, err := openPatiently(ctx, store.Options{Dir: f.data, Logger: log, MaxPublication: max(f.config.MaxBody, leastPublication)})
+	db, err := f.open(ctx, store.Options{Dir: f.data, Logger: log, MaxPublication: max(f.config.MaxBody, leastPublication)})
 	if err != nil {
 		return err
 	}
@@ -262,11 +268,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	defer s.Close()
 	var watched []publish.Watched
 	for _, name := range sortedKeys(maps) {
-		sp, err := s.NewPrefix(name)
-		if err != nil {
-			return err
-		}
-		c := store.Collection{Name: name, SP: cmp.Or(prefixes[name], sp), Settings: store.Settings{Title: titles[name]}}
+		c := store.Collection{Name: name, SP: cmp.Or(prefixes[name], s.NewPrefix(name)), Settings: store.Settings{Title: titles[name]}}
 		w := publish.Watched{Collection: name, File: maps[name], Root: f.root}
 		imported, err := importFile(ctx, s, c, prefixes[name], &w)
 		if err != nil {
@@ -294,7 +296,11 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 // patience is how long a data folder is waited for that another process has: a command that is about to end.
 const patience = 3 * time.Second
 
-func openPatiently(ctx context.Context, o store.Options) (*store.DB, error) {
+// open opens the database or the data folder. It waits a moment for one that another process has.
+func (f *serveFlags) open(ctx context.Context, o store.Options) (*store.DB, error) {
+	if f.store.Given() {
+		return f.store.Open(ctx, o)
+	}
 	for deadline := time.Now().Add(patience); ; {
 		db, err := store.Open(ctx, o)
 		if !errors.Is(err, store.ErrLocked) || ctx.Err() != nil || time.Now().After(deadline) {

@@ -365,8 +365,7 @@ func TestImportToANameThatIsNotThere(t *testing.T) {
 // that is merged here too.
 func TestDryRunOfAFirstVersionNamesTopicsAsTheImportDoes(t *testing.T) {
 	c, s, _ := serve(t)
-	sp, err := s.NewPrefix("new")
-	require.NoError(t, err)
+	sp := s.NewPrefix("new")
 	const unnamed = `<topic id="x"/>`
 	for given, want := range map[string]string{"": sp, "https://id.example.org/": "https://id.example.org/"} {
 		for kind, d := range map[string]*admin.Document{
@@ -379,6 +378,6 @@ func TestDryRunOfAFirstVersionNamesTopicsAsTheImportDoes(t *testing.T) {
 			assert.Equal(t, want+"topic/x", dry.Changes[0].TopicSI, kind)
 		}
 	}
-	_, err = c.Import(t.Context(), admin.Import{Name: "new", SP: "map", Create: true, Write: admin.Write{DryRun: true}}, doc(xtm21(unnamed)))
+	_, err := c.Import(t.Context(), admin.Import{Name: "new", SP: "map", Create: true, Write: admin.Write{DryRun: true}}, doc(xtm21(unnamed)))
 	assert.ErrorContains(t, err, "source locator prefix", "as the import refuses it")
 }

@@ -15,13 +15,15 @@ import (
 	"github.com/tmshare/tmshare/internal/clientcmd/display"
 	"github.com/tmshare/tmshare/internal/clientcmd/files"
 	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/database"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
 // app is what all commands share.
 type app struct {
 	request     *control.Request // never os.Args, os.Stdout and their like
-	data        string
+	data        string           // the data folder; where the store is in a database, what messages call it
+	store       database.Place
 	hosts       []string
 	maxEntries  int
 	lenient     bool
@@ -58,6 +60,7 @@ func (a *app) addCommands(root *cobra.Command) {
 // addFolderFlags adds the flags of commands that work on a data folder.
 func (a *app) addFolderFlags(fl *pflag.FlagSet, data string) {
 	fl.StringVar(&a.data, "data", data, "data `folder`")
+	a.store.AddFlags(fl)
 	fl.BoolVar(&a.json, "json", false, "print JSON for programs")
 	fl.BoolVarP(&a.quiet, "quiet", "q", false, "print errors only")
 	fl.BoolVarP(&a.verbose, "verbose", "v", false, "say more")
@@ -124,6 +127,9 @@ func exit(code int) error {
 // reach opens the store, or has the process that holds it execute the command
 // and returns the exit code.
 func (a *app) reach(ctx context.Context, access store.Access) (code int, err error) {
+	if a.store.Given() {
+		return 0, a.open(ctx, a.logger(), access)
+	}
 	if a.data == "" {
 		return 0, cli.ErrNoData
 	}
@@ -171,11 +177,17 @@ func (a *app) open(ctx context.Context, log *slog.Logger, access store.Access) e
 	if a.command.Name() != "watch" {
 		damage = func(error) {}
 	}
-	db, err := store.Open(ctx, store.Options{Dir: a.data, Access: access, Logger: log, Damage: damage})
+	o := store.Options{Dir: a.data, Access: access, Logger: log, Damage: damage}
+	open := store.Open
+	if a.store.Given() {
+		o.Dir, open = "", a.store.Open
+		a.data = a.store.String()
+	}
+	db, err := open(ctx, o)
 	if err != nil {
 		return err
 	}
-	if access == store.Read {
+	if access == store.Read || a.store.Given() { // others need not find this process
 		a.held = &Holding{db: db, owned: true}
 		return nil
 	}

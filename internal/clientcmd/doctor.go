@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"time"
@@ -35,6 +36,9 @@ Each finding is printed with what is to be done. Nothing is changed.
 Exit codes: 0 nothing is to be done, 4 there are findings, 1 error.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: a.onFolder(func([]string) error {
+			if a.store.Given() {
+				return usageError(errors.New("doctor looks at a data folder: without --store. Of a server with a database, ask /readyz and \"tmshare-client status --store URL\""))
+			}
 			if a.data == "" {
 				return cli.ErrNoData
 			}

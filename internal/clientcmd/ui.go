@@ -102,6 +102,9 @@ func (a *app) commandOnFolder(ctx context.Context, args ...string) ([]byte, erro
 // folderFlags are those of this command line that others need, too.
 func (a *app) folderFlags() []string {
 	flags := []string{"--data=" + a.request.Path(a.data)}
+	if a.store.Given() {
+		flags = append(flags, "--store="+a.store.URL)
+	}
 	for _, host := range a.hosts {
 		flags = append(flags, "--host="+host)
 	}

@@ -134,6 +134,9 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 // openAlone opens the store, and waits for a moment if another process has it:
 // a short command, or the one that this one replaces.
 func (a *app) openAlone(ctx context.Context, log *slog.Logger) error {
+	if a.store.Given() {
+		return a.open(ctx, log, store.Write)
+	}
 	if a.data == "" {
 		return cli.ErrNoData
 	}

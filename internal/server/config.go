@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -44,6 +45,7 @@ type Reader interface {
 	Version(ctx context.Context) (store.Version, error)
 	Sizes() (store.Sizes, error)
 	Scratch() string
+	Node() uuid.UUID
 }
 
 // Publisher changes what is published.

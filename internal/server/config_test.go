@@ -142,10 +142,7 @@ func TestPrefixesOfServersThatAreNotPublicDiffer(t *testing.T) {
 		c.Store = b.Store
 		other, err := server.New(c)
 		require.NoError(t, err)
-		first, err := one.NewPrefix("egov")
-		require.NoError(t, err)
-		second, err := other.NewPrefix("egov")
-		require.NoError(t, err)
+		first, second := one.NewPrefix("egov"), other.NewPrefix("egov")
 		plain := server.DefaultPrefix(base, "egov")
 		assert.Equal(t, public, first == second, base)
 		assert.Equal(t, public, first == plain, base)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server/web"
-	"github.com/tmshare/tmshare/internal/store/datafolder"
 )
 
 // DefaultPrefix is the source locator prefix that a base URL gives a collection.
@@ -20,26 +19,23 @@ func DefaultPrefix(baseURL, name string) string {
 
 // NewPrefix returns the source locator prefix of a new collection for which none is
 // given: the default one. Where the base URL is not public, it has a random part, which is that
-// of the data folder: a collection that is created anew has it again. Two servers on
+// of the node: a collection that is created anew has it again. Two servers on
 // http://127.0.0.1:8080 would else call different topics by one name, and whoever follows
 // both would merge them.
-func (s *Server) NewPrefix(name string) (string, error) {
+func (s *Server) NewPrefix(name string) string {
 	prefix := DefaultPrefix(s.BaseURL, name)
 	if isPublic(s.BaseURL) {
-		return prefix, nil
+		return prefix
 	}
-	identity, err := datafolder.ReadIdentity(s.Store.Dir())
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s%x/", prefix, identity.Node[:6]), nil
+	node := s.Store.Node()
+	return fmt.Sprintf("%s%x/", prefix, node[:6])
 }
 
 // prefixFor returns the source locator prefix of a new collection: the one that a
 // request gives, if it is valid, or that of [Server.NewPrefix].
 func (s *Server) prefixFor(name string, given *string) (string, error) {
 	if given == nil {
-		return s.NewPrefix(name)
+		return s.NewPrefix(name), nil
 	}
 	if err := fragment.ValidatePrefix(*given); err != nil {
 		return "", web.Problemf(http.StatusUnprocessableEntity, "%s", err)

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/sources"
@@ -28,6 +30,8 @@ type DB struct {
 	folder   *datafolder.Folder // with the engine in it
 	readOnly bool
 	shared   bool // the engine was given: others may use it
+	node     uuid.UUID
+	closed   func() error // see Options.Closed
 	log      *slog.Logger
 	now      func() time.Time
 	run      uint32 // of the entries that it writes
@@ -47,6 +51,9 @@ type DB struct {
 }
 
 type row = kv.Row
+
+// Node returns the node that the store is of: random, and the same each time it is opened.
+func (db *DB) Node() uuid.UUID { return db.node }
 
 // Dir returns the data folder.
 func (db *DB) Dir() string { return db.dir }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
@@ -52,6 +54,9 @@ type Options struct {
 	// snapshots. No folder is locked or looked at, and nothing that others may be writing is
 	// removed: what a crash has left stays. Access is Create, Write or Read.
 	Engine kv.Engine
+
+	// Closed is called once the database is closed: where Engine is given, for its owner.
+	Closed func() error
 
 	Access Access
 	Logger *slog.Logger     // default: slog.Default()
@@ -103,18 +108,18 @@ func openOver(ctx context.Context, o Options) (*DB, error) {
 		return nil, errors.New("store: a backup is restored into a data folder: restore it without an Engine")
 	}
 	db := newDB(o, o.Engine)
-	db.shared, db.readOnly = true, o.Access == Read
+	db.shared, db.readOnly, db.closed = true, o.Access == Read, o.Closed
 	format := func(t *txn.Tx) error {
 		version, err := formatOf(t)
 		switch {
 		case err != nil:
 			return err
 		case version == strconv.Itoa(keys.FormatVersion):
-			return nil
+			return db.knowNode(t)
 		case version != "":
 			return fmt.Errorf("the data are in format %s, and brought to format %d only in a data folder: open that without an Engine once", version, keys.FormatVersion)
 		}
-		return records.PutRules(t)
+		return errors.Join(records.PutRules(t), db.knowNode(t))
 	}
 	begin := db.rows.Update
 	if db.readOnly {
@@ -214,7 +219,7 @@ func openFolder(f *datafolder.Folder, o Options, readOnly bool) (*DB, error) {
 		return nil, err
 	}
 	db := newDB(o, engine)
-	db.folder, db.readOnly = f, readOnly
+	db.folder, db.readOnly, db.node = f, readOnly, f.Node()
 	return db, nil
 }
 
@@ -233,6 +238,20 @@ func newDB(o Options, engine kv.Engine) *DB {
 }
 
 const nodeKey = "node"
+
+// knowNode reads which node the rows are of, or names it, where they are in no data folder.
+func (db *DB) knowNode(t *txn.Tx) error {
+	node, err := t.Get(keys.Meta(nodeKey))
+	if err != nil || node == nil && db.readOnly {
+		return err
+	}
+	if node != nil {
+		db.node, err = uuid.FromBytes(node)
+		return err
+	}
+	db.node = uuid.New()
+	return t.Put(keys.Meta(nodeKey), db.node[:])
+}
 
 // checkFolder looks whether the database is of the node that the folder is of, and of a format
 // that this program reads. It returns the format, "" where the database is new.
@@ -318,8 +337,13 @@ func (db *DB) Discard(ctx context.Context) error {
 // Close closes the database, though not an engine that was given, once the views and updates that are under way have
 // ended. No others begin.
 func (db *DB) Close() error {
-	if !db.rows.Close() || db.shared {
+	switch {
+	case !db.rows.Close():
 		return nil
+	case !db.shared:
+		return db.rows.Engine.Close()
+	case db.closed != nil:
+		return db.closed()
 	}
-	return db.rows.Engine.Close()
+	return nil
 }

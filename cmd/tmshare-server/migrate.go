@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/database"
+)
+
+func migrateCommand() *cobra.Command {
+	var at database.Place
+	cmd := &cobra.Command{
+		Use:   "migrate --store URL",
+		Short: "Make the tables of a store in a database, or bring them to this version",
+		Long: `Make the tables of a store that several processes share in a database, or bring
+them to the layout of this version. It can be run again, and while others use the
+store. The user must be allowed to create a schema in the database, or tables in a
+schema that is there. The schema is "tmshare", or the one that the address names with
+?search_path=NAME.
+
+"serve" and "tmshare-client" open the store with the same address. TLS is used, and the
+certificate of the server verified, unless the address says otherwise (sslmode) or
+leads to a Unix socket.`,
+		Example: `  PGPASSWORD=… tmshare-server migrate --store postgres://tmshare@db.example.org/tmshare
+  tmshare-server serve --store postgres://tmshare@db.example.org/tmshare --listen :8080 --base-url https://maps.example.org`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !at.Given() {
+				return usage(errors.New("no database is named: give its address with --store postgres://USER@HOST:PORT/NAME"))
+			}
+			ctx, stop := cli.UntilInterrupted(cmd.Context())
+			defer stop()
+			log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			if err := at.Migrate(ctx, log); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "the store in %s has the layout of this version\n", &at)
+			return err
+		},
+	}
+	at.AddFlags(cmd.Flags())
+	return cmd
+}
