@@ -1,11 +1,8 @@
 package store
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -80,24 +77,6 @@ func (db *DB) Sizes() (s Sizes, err error) {
 	if s.Records, err = db.rows.Engine.Size(); err != nil {
 		return s, err
 	}
-	s.Snapshots, err = sizeOf(filepath.Join(db.dir, datafolder.Snapshots))
+	s.Snapshots, err = datafolder.Size(filepath.Join(db.dir, datafolder.Snapshots))
 	return s, err
-}
-
-// sizeOf adds up the sizes of the files in a folder. Files and folders that go
-// meanwhile have none.
-func sizeOf(folder string) (bytes int64, err error) {
-	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
-		var info os.FileInfo
-		if err == nil && !d.IsDir() {
-			if info, err = d.Info(); err == nil {
-				bytes += info.Size()
-			}
-		}
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		return err
-	})
-	return bytes, err
 }

@@ -110,7 +110,7 @@ func openOver(ctx context.Context, o Options) (*DB, error) {
 	db := newDB(o, o.Engine)
 	db.shared, db.readOnly, db.closed = true, o.Access == Read, o.Closed
 	format := func(t *txn.Tx) error {
-		version, err := formatOf(t)
+		version, err := records.Format(t)
 		switch {
 		case err != nil:
 			return err
@@ -263,18 +263,7 @@ func checkFolder(f *datafolder.Folder, t *txn.Tx) (version string, err error) {
 	if err := f.CheckNode(node); err != nil {
 		return "", err
 	}
-	return formatOf(t)
-}
-
-// formatOf returns the format of the rows, "" where there are none. It is an error where this
-// program does not read it.
-func formatOf(t *txn.Tx) (string, error) {
-	format, err := t.Get(keys.Meta("format"))
-	version := string(format)
-	if err == nil && format != nil && version != strconv.Itoa(keys.FormatVersion) && !slices.Contains([]string{"1", "2", "3", "4"}, version) {
-		err = fmt.Errorf("the data are in format %s, this program reads format %d: use the version of tmshare that wrote them, or a newer one", version, keys.FormatVersion)
-	}
-	return version, err
+	return records.Format(t)
 }
 
 // Complete finishes what a crash interrupted, writes the node into the database, and says that

@@ -2,6 +2,8 @@ package records
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/tmshare/tmshare/internal/search"
@@ -22,6 +24,17 @@ func PutRules(t *txn.Tx) error {
 func HasRules(t *txn.Tx) (there, current bool, err error) {
 	rules, err := t.Get(wordRules)
 	return rules != nil, string(rules) == search.Rules, err
+}
+
+// Format returns the format of the rows, "" where there are none. It is an error where this
+// program does not read it.
+func Format(t *txn.Tx) (string, error) {
+	format, err := t.Get(keys.Meta("format"))
+	version := string(format)
+	if err == nil && format != nil && version != strconv.Itoa(keys.FormatVersion) && !slices.Contains([]string{"1", "2", "3", "4"}, version) {
+		err = fmt.Errorf("the data are in format %s, this program reads format %d: use the version of tmshare that wrote them, or a newer one", version, keys.FormatVersion)
+	}
+	return version, err
 }
 
 // Migrate makes the rows of sources that earlier formats did not have: format 1 had no table of what is reified, neither that
