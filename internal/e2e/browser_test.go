@@ -25,60 +25,85 @@ import (
 
 var updateGolden = flag.Bool("update", false, "write what pages are for screen readers into testdata")
 
-// A person in a real browser finds their way from the address of the server to a topic, and back.
-func TestBrowserWalk(t *testing.T) {
+// Pages in a real browser. All tests share one, which takes a second to start.
+func TestBrowser(t *testing.T) {
 	testenv.SkipUnderRace(t) // the browser takes the time
 	b := browser.Start(t)
-	s := startServer(t, server.Config{Lenient: true})
-	importMap(t, s, "gcl", realMap(t, "GCL-2-1.xtm"))
-	importMap(t, s, "mondial", realMap(t, "mondial.xtm.gz"))
-
-	follower := newClient(t)
-	_, err := follower.Subscribe(t.Context(), s.BaseURL+"/topicmaps/mondial", client.SubscribeOptions{})
-	require.NoError(t, err)
-	_, err = follower.Sync(t.Context(), "mondial")
-	require.NoError(t, err)
-
-	b.Visit(s.BaseURL)
-	assert.Equal(t, s.BaseURL+"/topicmaps.html", b.URL())
-	b.Follow("mondial")
-	b.Follow("Continent")
-	assert.Contains(t, b.Text(), "Instances")
-	b.Fill("Find a topic", "alban")
-	require.Equal(t, http.StatusOK, b.Press("Find"))
-	b.Follow("Albania")
-	text := b.Text()
-	for _, said := range []string{"Country", "Government", "emerging democracy", "Borders with", "Greece", "Around it", "History"} {
-		assert.Contains(t, text, said)
+	for name, test := range map[string]func(*testing.T, *browser.Browser){
+		"walk": walkThroughMaps, "pages": pagesOfAllKinds, "hostile": hostileMap, "editing": editingByKeyboard, "mishaps": mishapsOfEditors,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, b.Person(t)) })
 	}
-	b.Follow("Greece")
-	assert.Equal(t, "Greece", b.Title())
-	assert.Contains(t, b.Text(), "Albania", "what borders is bordered")
+}
 
-	// They correct it, and whoever follows the map has the correction.
-	b.Follow("Edit this topic")
-	b.Fill("Name", "Hellas")
-	b.Fill("Note: why", "as it is called there")
-	require.Equal(t, http.StatusOK, b.Press("Show what will be published"))
-	assert.Regexp(t, `(?s)Hellas.*Greece`, b.Text())
-	assert.NotContains(t, string(fetched(t, s.BaseURL+"/topicmaps/mondial/fragments")), "Hellas", "nothing is published yet")
-	b.Press("Publish")
-	assert.Equal(t, "Hellas", b.Title())
-	assert.Contains(t, b.Text(), "as it is called there")
-	assert.Contains(t, string(fetched(t, s.BaseURL+"/topicmaps/mondial/fragments")), "Hellas")
-	_, err = follower.Sync(t.Context(), "mondial")
-	require.NoError(t, err)
-	copied, _, err := follower.merged.Map(t.Context(), false)
-	require.NoError(t, err)
-	xtm := string(writeXTM(t, copied, s.BaseURL))
-	assert.Contains(t, xtm, "Hellas")
-	assert.NotContains(t, xtm, "<value>Greece</value>")
-	verdict, err := follower.Verify(t.Context(), "mondial", true)
-	require.NoError(t, err)
-	assert.True(t, verdict.Equal)
+// A person finds their way from the address of the server to a topic, sees what became of it, and corrects it. Whoever follows the map has the correction.
+func walkThroughMaps(t *testing.T, b *browser.Browser) {
+	s := startServer(t, server.Config{Lenient: true})
+	for _, w := range []struct {
+		name, file, typ, words, found string
+		says                          []string
+		neighbour, back               string // what one leads to, and what leads back
+		label, old, now               string // of the name that is corrected
+	}{
+		{"mondial", "mondial.xtm.gz", "Continent", "alban", "Albania",
+			[]string{"Country", "Government", "emerging democracy", "Borders with", "Around it", "History"}, "Greece", "Albania", "Name", "Greece", "Hellas"},
+		{"gcl", "GCL-2-1.xtm", "Concept", "lib arch", "Libraries and archives",
+			[]string{"Concept", "Broader/Narrower", "Narrower concept", "In scheme", "Around it", "History"}, "Education and skills", "Libraries and archives", "Name", "Education and skills", "Learning and skills"},
+	} {
+		importMap(t, s, w.name, realMap(t, w.file))
+		follower := newClient(t)
+		_, err := follower.Subscribe(t.Context(), s.BaseURL+"/topicmaps/"+w.name, client.SubscribeOptions{})
+		require.NoError(t, err)
+		_, err = follower.Sync(t.Context(), w.name)
+		require.NoError(t, err)
 
-	b.Follow("mondial")
-	b.Follow("Topic maps")
+		b.Visit(s.BaseURL)
+		assert.Equal(t, s.BaseURL+"/topicmaps.html", b.URL())
+		b.Follow(w.name)
+		b.Follow(w.typ)
+		assert.Contains(t, b.Text(), "Instances")
+		b.Fill("Find a topic", w.words)
+		require.Equal(t, http.StatusOK, b.Press("Find"))
+		b.Follow(w.found)
+		for _, said := range append(w.says, w.neighbour) {
+			assert.Contains(t, b.Text(), said)
+		}
+		b.Follow(w.neighbour)
+		assert.Equal(t, w.neighbour, b.Title())
+		assert.Contains(t, b.Text(), w.back)
+
+		b.Follow(browser.Eval[string](b, `document.querySelector("li > a > time").textContent`)) // the newest change in its history
+		assert.Regexp(t, `(?s)What\s+added.*New\s.*`+w.old, b.Text())
+		b.Follow("The topic as it was then")
+		assert.Contains(t, b.Text(), "shown here")
+		b.Follow("As it is now")
+
+		b.Follow("Edit this topic")
+		b.Fill(w.label, w.now)
+		b.Fill("Note: why", "as it is called there")
+		require.Equal(t, http.StatusOK, b.Press("Show what will be published"))
+		assert.Regexp(t, "(?s)"+w.now+".*"+w.old, b.Text())
+		feed := s.BaseURL + "/topicmaps/" + w.name + "/fragments"
+		assert.NotContains(t, string(fetched(t, feed)), w.now, "nothing is published yet")
+		b.Press("Publish")
+		assert.Equal(t, w.now, b.Title())
+		assert.Contains(t, b.Text(), "as it is called there")
+
+		assert.Contains(t, string(fetched(t, feed)), w.now)
+		b.Visit(feed) // the page of the feed, which leads to the entry
+		b.Follow(browser.Eval[string](b, `document.querySelector("tbody time").textContent`))
+		assert.Regexp(t, "(?s)as it is called there.*New.*"+w.now+".*No longer said.*"+w.old, b.Text())
+		_, err = follower.Sync(t.Context(), w.name)
+		require.NoError(t, err)
+		copied, _, err := follower.merged.Map(t.Context(), false)
+		require.NoError(t, err)
+		xtm := string(writeXTM(t, copied, s.BaseURL))
+		assert.Contains(t, xtm, w.now)
+		assert.NotContains(t, xtm, "<value>"+w.old+"</value>")
+		verdict, err := follower.Verify(t.Context(), w.name, true)
+		require.NoError(t, err)
+		assert.True(t, verdict.Equal)
+	}
 	b.Follow("gcl")
 	b.Follow("Types")
 	assert.Equal(t, "Types", b.Title())
@@ -90,7 +115,7 @@ func TestBrowserWalk(t *testing.T) {
 	}
 	assert.Equal(t, http.StatusNotFound, b.Open(s.BaseURL+"/topicmaps/nope"))
 	assert.Equal(t, "Not Found", b.Title())
-	b.Follow("Topic maps")
+	b.Follow("all topic maps")
 	assert.Empty(t, b.Complaints())
 }
 
@@ -134,57 +159,58 @@ func deeper(b *browser.Browser, pages map[string]string) {
 	pages["past"] = b.URL()
 }
 
-// All pages keep to WCAG 2.2 AA, in a narrow and a wide window, light and dark, and are not wider than the window.
-func TestBrowserAccessibility(t *testing.T) {
-	testenv.SkipUnderRace(t)
+// All pages keep to WCAG 2.2 AA, are not wider than the window, and can be used by the keyboard alone. What they are for screen readers is known: a
+// change of it is seen, and looked at, before it is published.
+func pagesOfAllKinds(t *testing.T, b *browser.Browser) {
 	axe := browser.Axe(t)
-	b := browser.Start(t)
 	s := startServer(t, server.Config{})
 	pages := browserPages(t, s)
 	deeper(b, pages)
 	b.Visit(pages["map"])
-	browser.Eval[bool](b, `document.body.append(document.createElement("img"), document.createElement("input")) === undefined`)
-	require.Len(t, b.Violations(axe), 4, "what is wrong is found")
-	for _, url := range pages {
-		b.Open(url)
-		b.Audit(axe)
+	if axe != "" {
+		browser.Eval[bool](b, `document.body.append(document.createElement("img"), document.createElement("input")) === undefined`)
+		require.Len(t, b.Violations(axe), 4, "what is wrong is found")
 	}
-	assert.Empty(t, b.Complaints())
-}
-
-// All that can be clicked is reached by the keyboard, in the order in which it is read, and shows that it is.
-func TestBrowserKeyboard(t *testing.T) {
-	testenv.SkipUnderRace(t)
-	b := browser.Start(t)
-	s := startServer(t, server.Config{})
-	pages := browserPages(t, s)
-	deeper(b, pages)
 	for name, url := range pages {
 		b.Open(url)
-		all := browser.Eval[int](b, `document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']").length`)
-		require.Positive(t, all, name)
-		last := -1
-		for range min(all, 40) {
-			b.Keys("\t")
-			at := browser.Eval[[]int](b, `(() => {
-				const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")], e = document.activeElement
-				const seen = [e, ...e.children].some(x => getComputedStyle(x).outlineStyle !== "none" || getComputedStyle(x).strokeWidth === "3px")
-				return [all.indexOf(e), seen ? 1 : 0]
-			})()`)
-			require.Equal(t, last+1, at[0], "%s: the focus jumps", name)
-			require.Equal(t, 1, at[1], "%s: the focus on element %d is not seen", name, at[0])
-			last = at[0]
-		}
+		b.View(1000, false)
+		isAsItWas(t, name, b.Tree())
+		reachesAll(t, b, name)
+		b.Audit(axe)
 	}
 	b.Visit(pages["map"])
 	b.Keys("\t\r") // to the content
 	assert.Equal(t, "#content", browser.Eval[string](b, "location.hash"))
+	assert.Empty(t, b.Complaints())
+}
+
+// reachesAll presses the tabulator: all that can be clicked is reached, in the order in which it is read, and shows that it is.
+func reachesAll(t *testing.T, b *browser.Browser, name string) {
+	const all = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")]`
+	n := browser.Eval[int](b, all+".length")
+	require.Positive(t, n, name)
+	for last := -1; last+1 < min(n, 40); {
+		b.Keys("\t")
+		focus := browser.Eval[struct {
+			At    int
+			Parts bool // it takes the tabulator several times: a time has a field for the day, the month and so on
+			Seen  bool
+		}](b, `(() => {
+			const e = document.activeElement
+			const seen = [e, ...e.children].some(x => getComputedStyle(x).outlineStyle !== "none" || getComputedStyle(x).strokeWidth === "3px")
+			return {At: `+all+`.indexOf(e), Parts: e.type === "datetime-local", Seen: seen}
+		})()`)
+		require.True(t, focus.Seen, "%s: the focus on element %d is not seen", name, focus.At)
+		if focus.Parts && focus.At == last {
+			continue
+		}
+		require.Equal(t, last+1, focus.At, "%s: the focus jumps", name)
+		last = focus.At
+	}
 }
 
 // Nothing that a map says runs, or makes a page wider than the window.
-func TestBrowserHostile(t *testing.T) {
-	testenv.SkipUnderRace(t)
-	b := browser.Start(t)
+func hostileMap(t *testing.T, b *browser.Browser) {
 	s := startServer(t, server.Config{})
 	values := map[string]string{
 		"markup":  `<script>document.title = "run"</script><img src=x onerror="document.title='run'"></title></svg><svg onload="document.title='run'">`,
@@ -231,24 +257,16 @@ func TestBrowserHostile(t *testing.T) {
 
 var unstable = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?( UTC)?|127\.0\.0\.1:\d+|[0-9a-f]{12,}|\d+ bytes`)
 
-// What pages are for screen readers is known: a change of it is seen, and looked at, before it is published.
-func TestBrowserTrees(t *testing.T) {
-	testenv.SkipUnderRace(t)
-	b := browser.Start(t)
-	s := startServer(t, server.Config{})
-	pages := browserPages(t, s)
-	deeper(b, pages)
-	for name, url := range pages {
-		b.Open(url)
-		tree := unstable.ReplaceAllString(b.Tree(), "…")
-		golden := filepath.Join("testdata", "trees", name+".txt")
-		if *updateGolden {
-			require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
-			require.NoError(t, os.WriteFile(golden, []byte(tree), 0o644))
-			continue
-		}
-		want, err := os.ReadFile(golden)
-		require.NoError(t, err)
-		assert.Equal(t, string(want), tree, "%s: if it is as it should be, run the test with -update", name)
+// isAsItWas compares the accessibility tree of a page with the one that is known.
+func isAsItWas(t *testing.T, name, tree string) {
+	tree = unstable.ReplaceAllString(tree, "…")
+	golden := filepath.Join("testdata", "trees", name+".txt")
+	if *updateGolden {
+		require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
+		require.NoError(t, os.WriteFile(golden, []byte(tree), 0o644))
+		return
 	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), tree, "%s: if it is as it should be, run the test with -update", name)
 }

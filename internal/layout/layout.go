@@ -19,7 +19,11 @@ type Page struct {
 }
 
 // Link leads to a page.
-type Link struct{ Title, URL string }
+type Link struct {
+	Title string
+	URL   string
+	Whole string // the locator that a shortened title stands for; "": the title is all
+}
 
 // MediaType is that of pages.
 const MediaType = "text/html; charset=utf-8"

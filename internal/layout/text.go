@@ -39,5 +39,5 @@ func LinkTo(raw string) Link {
 	if secret {
 		return Link{Title: Cut(u.String())}
 	}
-	return Link{Cut(u.String()), u.String()}
+	return Link{Title: Cut(u.String()), URL: u.String()}
 }

@@ -372,7 +372,7 @@ func TestFormsOfNobody(t *testing.T) {
 	a := n.browser().do(f.at, f.set("do", "publish").fields)
 	assert.Equal(t, http.StatusUnauthorized, a.StatusCode)
 	assert.NotEmpty(t, a.Header.Get("WWW-Authenticate"))
-	assert.Contains(t, textOf(t, a), "/sign-in.html")
+	assert.Contains(t, textOf(t, a), "sign in to go on")
 	assert.Equal(t, before, n.state("m"))
 }
 

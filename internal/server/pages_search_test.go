@@ -62,7 +62,7 @@ func TestTopicsAreFoundByName(t *testing.T) {
 	require.Contains(t, form.Fields, "q")
 	for _, words := range []string{"fjordstad public library", "FJORDSTÄD", "folkebibliotek", "libr fjord"} {
 		page := n.page(form.Action + "?q=" + url.QueryEscape(words))
-		assert.Equal(t, words, page.title)
+		assert.Equal(t, "Topics called “"+words+"”", page.title)
 		assert.Contains(t, page.text, "Fjordstad Public Library", words)
 	}
 	page := n.page(form.Action + "?q=folkebibliotek")

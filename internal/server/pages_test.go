@@ -199,7 +199,7 @@ func TestPagesOfHostileMaps(t *testing.T) {
 	p := n.page(topic)
 	assert.Contains(t, p.text, "<script>alert(", "shown as text")
 	assert.Contains(t, p.text, "There are more names than this page shows")
-	assert.Contains(t, p.text, "1000000 bytes")
+	assert.Contains(t, p.text, "1,000,000 bytes")
 	assert.Less(t, len(n.mustGet(topic).body), 64<<10)
 	for _, path := range []string{"/topicmaps/m.html", "/topicmaps/m/fragments.html", "/topicmaps/m/types.html"} {
 		n.page(path)
@@ -305,6 +305,7 @@ func TestPagesOfThePast(t *testing.T) {
 	assert.Equal(t, "Christiania", past.title)
 	assert.Contains(t, past.text, "As it was at")
 	assert.Contains(t, past.links, now)
+	assert.Regexp(t, `(?s)History.*changed \(as it was then\).*changed \(shown here\).*added \(as it was then\)`, past.text, "from one time to another")
 	for _, l := range past.links {
 		if strings.Contains(l, "?at=") {
 			assert.Equal(t, http.StatusOK, n.get(l).StatusCode, l)

@@ -24,12 +24,13 @@ type change struct {
 	Updated      time.Time
 	Author, Note string
 	Then         string // page of the topic after the change, "" where it was gone
+	Shown        bool   // the page shows the topic as it was after this change
 	Forms        []link
 }
 
 func (p *Pages) changeOf(c *store.Collection, e *store.Entry) change {
 	made := change{
-		link: link{e.Label(), p.URLs.Fragment(c, e) + Ending}, Topic: p.URLs.Topic(c, e.Describes()) + Ending, SI: addressOf(string(e.TopicSI)),
+		link: linkTo(e, p.URLs.Fragment(c, e)+Ending), Topic: p.URLs.Topic(c, e.Describes()) + Ending, SI: addressOf(string(e.TopicSI)),
 		Kind: wordAdded, Updated: e.Updated, Author: e.Author, Note: e.Note,
 	}
 	switch {
@@ -44,10 +45,26 @@ func (p *Pages) changeOf(c *store.Collection, e *store.Entry) change {
 		made.Then = p.URLs.Topic(c, e.TopicSI) + Ending + "?at=" + feeds.FormatTime(e.Updated)
 	}
 	for _, form := range store.Forms {
-		made.Forms = append(made.Forms, link{wordXTM + string(form), p.URLs.Fragment(c, e) + formats.Stored(form).URLEnding})
+		made.Forms = append(made.Forms, link{Title: wordXTM + string(form), URL: p.URLs.Fragment(c, e) + formats.Stored(form).URLEnding})
 	}
-	made.Forms = append(made.Forms, link{wordAtom, p.URLs.Fragment(c, e) + ".atom"})
+	made.Forms = append(made.Forms, link{Title: wordAtom, URL: p.URLs.Fragment(c, e) + ".atom"})
 	return made
+}
+
+// linkTo leads to a page about an entry. Its title is what the topic is called; an identifier is shortened.
+func linkTo(e *store.Entry, url string) link {
+	l := link{Title: e.Label(), URL: url}
+	if l.Title == valueOf(string(e.TopicSI)).Text {
+		l.abbreviate(string(e.TopicSI))
+	}
+	return l
+}
+
+// abbreviate gives a link to what has no name a shortened locator as its title.
+func (l *link) abbreviate(locator string) {
+	if l.Title = short(locator); l.Title != locator {
+		l.Whole = Cut(locator)
+	}
 }
 
 // changes returns the last n changes up to a sequence, the newest first.
@@ -162,6 +179,6 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 			change
 			said
 		}{p.changeOf(c, e), words}
-		return &page{Title: e.Label(), Path: p.trail(c, link{wordChanges, p.URLs.Fragments(c) + Ending}), Of: of}, err
+		return &page{Title: e.Label(), Path: p.trail(c, link{Title: wordChanges, URL: p.URLs.Fragments(c) + Ending}), Of: of}, err
 	})
 }

@@ -32,7 +32,7 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 	maps := make([]listed, len(all))
 	for i := range all {
 		c := &all[i]
-		maps[i] = listed{link{titleOf(c), p.URLs.Map(c) + Ending}, c.Summary, c.Topics, c.Updated, kindOf(c), ""}
+		maps[i] = listed{link{Title: titleOf(c), URL: p.URLs.Map(c) + Ending}, c.Summary, c.Topics, c.Updated, kindOf(c), ""}
 		if condition := conditions[c.Name]; condition != "" {
 			maps[i].Problem = condition + ": " + advice[c.Name]
 		}

@@ -76,7 +76,7 @@ var templates = func() map[string]*template.Template {
 	for _, file := range files {
 		if file != parts && file != ofForms {
 			name := strings.TrimSuffix(path.Base(file), ".html")
-			all[name] = layout.Parse(sources, template.FuncMap{"time": timeOf, "short": short, "bars": barsPlot, "line": linePlot}, parts, ofForms, file)
+			all[name] = layout.Parse(sources, template.FuncMap{"time": timeOf, "count": count, "short": short, "bars": barsPlot, "line": linePlot}, parts, ofForms, file)
 		}
 	}
 	return all
@@ -211,9 +211,9 @@ func ForPeople(r *http.Request) bool {
 
 // trail is the path from the overview to a page of a collection.
 func (p *Pages) trail(c *store.Collection, more ...link) []link {
-	all := []link{{wordMaps, p.URLs.Overview() + Ending}}
+	all := []link{{Title: wordMaps, URL: p.URLs.Overview() + Ending}}
 	if c != nil {
-		all = append(all, link{titleOf(c), p.URLs.Map(c) + Ending})
+		all = append(all, link{Title: titleOf(c), URL: p.URLs.Map(c) + Ending})
 	}
 	return append(all, more...)
 }

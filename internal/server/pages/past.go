@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,10 +53,19 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 	return p.write(w, r, c, "topic", func() (*page, error) {
 		of, err := d.topic(was.Topic)
 		if err == nil {
-			of.At, of.Now, of.Picture = &t, now, pictureOf(Called(was.Topic), of)
+			of.At, of.Now, of.Picture, of.When = &t, now, pictureOf(Called(was.Topic), of), forField(t)
+			of.History, err = p.history(v, last)
+			markShown(of.History, t)
 		}
-		return &page{Title: Called(was.Topic), Path: p.trail(c, link{Called(was.Topic), now}), Of: of}, err
+		return &page{Title: Called(was.Topic), Path: p.trail(c, link{Title: Called(was.Topic), URL: now}), Of: of}, err
 	})
+}
+
+// markShown marks the change of a history, the newest first, that made the topic what it was at a time.
+func markShown(history []change, t time.Time) {
+	if i := slices.IndexFunc(history, func(c change) bool { return !c.Updated.After(t) }); i >= 0 {
+		history[i].Shown = true
+	}
 }
 
 // said is what a change has changed, in words.

@@ -15,9 +15,14 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Pro
 	}
 	shown := struct {
 		*web.Problem
-		Detail string
-		Origin address // of a map that is written elsewhere
-	}{problem, strings.TrimPrefix(problem.Detail, store.ErrNotFound.Error()+": "), addressOf(problem.Origin)} // the title says that it is not there
+		Detail  string
+		Origin  address // of a map that is written elsewhere
+		Missing bool
+		Maps    string
+	}{
+		Problem: problem, Origin: addressOf(problem.Origin), Missing: problem.Status == http.StatusNotFound, Maps: p.URLs.Overview() + Ending,
+		Detail: strings.TrimPrefix(problem.Detail, store.ErrNotFound.Error()+": "), // the title says that it is not there
+	}
 	head(w)
 	w.WriteHeader(problem.Status)
 	if r.Method != http.MethodHead {

@@ -51,12 +51,24 @@ func (d *describer) relations(of *topic, self fragment.Ref) error {
 		return cmp.Or(byTitle(a.Type, b.Type), byTitle(a.Role, b.Role))
 	})
 	slices.SortStableFunc(of.Occurrences, func(a, b occurrences) int { return byTitle(a.Type, b.Type) })
-	for _, group := range of.Associations {
+	for i := range of.Associations {
+		group := &of.Associations[i]
+		group.Other = group.otherRole()
 		slices.SortStableFunc(group.Items, func(a, b association) int {
 			return slices.CompareFunc(a.Others, b.Others, func(a, b role) int { return byTitle(a.Player, b.Player) })
 		})
 	}
 	return nil
+}
+
+// otherRole returns the role of the others, if it is the same in all associations and each has one other player.
+func (g *associations) otherRole() *link {
+	for _, a := range g.Items {
+		if len(a.Others) != 1 || a.Others[0].Type != g.Items[0].Others[0].Type {
+			return nil
+		}
+	}
+	return &g.Items[0].Others[0].Type
 }
 
 // association adds an association to those of its type in which self plays the same role.
@@ -114,7 +126,7 @@ func (d *describer) first(of *topic, part fragment.Part, self fragment.Ref) iter
 		n, last := 0, fragment.AssociationKey{}
 		for a, err := range d.associations(self, part, after) {
 			if n == most {
-				of.Next = append(of.Next, link{parts[part], d.query(parts[part], hex.EncodeToString(last[:]))})
+				of.Next = append(of.Next, link{Title: parts[part], URL: d.query(parts[part], hex.EncodeToString(last[:]))})
 				return
 			}
 			if err == nil {

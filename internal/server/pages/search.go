@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -144,7 +145,7 @@ func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View
 		}
 		title := wordSearch
 		if a.query.Text != "" {
-			title = valueOf(a.query.Text).Text
+			title = fmt.Sprintf(wordFound, valueOf(a.query.Text).Text)
 		}
 		return &page{Title: title, Path: p.trail(c), Search: p.searchField(c, a.query.Text), Of: struct {
 			Query       string

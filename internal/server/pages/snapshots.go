@@ -28,7 +28,7 @@ func (p *Pages) snapshots(v *store.View) (all []snapshot, err error) {
 		s := &list[i]
 		made := snapshot{Updated: s.Updated, Topics: s.Topics}
 		for _, form := range store.Forms {
-			made.Files = append(made.Files, file{link{wordXTM + string(form), p.URLs.Snapshot(&v.Collection, s.ID) + formats.Stored(form).URLEnding}, s.Sizes[form]})
+			made.Files = append(made.Files, file{link{Title: wordXTM + string(form), URL: p.URLs.Snapshot(&v.Collection, s.ID) + formats.Stored(form).URLEnding}, s.Sizes[form]})
 		}
 		all = append(all, made)
 	}

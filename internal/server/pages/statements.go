@@ -53,8 +53,11 @@ func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error))
 
 // Name returns what the topic of a reference is called within a text: a shortened identifier where it has no name, or is nil.
 func Name(t *fragment.Topic, ref fragment.Ref) string {
-	if t != nil && t.Title() != string(t.TopicSI()) {
+	if named(t) {
 		return Called(t)
 	}
 	return short(string(ref))
 }
+
+// named reports whether a topic is there, and has a name.
+func named(t *fragment.Topic) bool { return t != nil && t.Title() != string(t.TopicSI()) }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,6 +34,7 @@ type topic struct {
 
 	Edit  string     // the form to edit it; "": who asks may not
 	At    *time.Time // nil: now
+	When  string     // the time of the state that the page shows, for a field of a form
 	Now   string     // page of the topic as it is
 	Forms []link
 }
@@ -83,6 +85,7 @@ type occurrence struct {
 // associations are those of a type in which the topic plays the same role.
 type associations struct {
 	Type, Role link
+	Other      *link // the role of the others, where all have the same and there is one other player each; nil: each item says it
 	Items      []association
 }
 
@@ -158,7 +161,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		if err != nil {
 			return nil, err
 		}
-		of.Picture = pictureOf(Called(t), of)
+		of.Picture, of.When = pictureOf(Called(t), of), forField(v.Updated)
 		of.Edit = p.toEdit(r, c, p.URLs.Topic(c, last.TopicSI)+"/edit")
 		of.History, err = p.history(v, last)
 		return &page{Title: Called(t), Path: p.trail(c), Of: of}, err
@@ -203,10 +206,10 @@ func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 		query = "?at=" + url.QueryEscape(d.at)
 	}
 	for _, form := range store.Forms {
-		of.Forms = append(of.Forms, link{wordXTM + string(form), topic + formats.Stored(form).URLEnding + query})
+		of.Forms = append(of.Forms, link{Title: wordXTM + string(form), URL: topic + formats.Stored(form).URLEnding + query})
 	}
 	if d.past == nil {
-		of.Forms = append(of.Forms, link{wordAtom, topic + ".atom"})
+		of.Forms = append(of.Forms, link{Title: wordAtom, URL: topic + ".atom"})
 	}
 	if d.after == nil {
 		if err := d.statements(of, t); err != nil {
@@ -294,12 +297,16 @@ func (d *describer) link(ref fragment.Ref) (link, error) {
 	if l, ok := d.titles[ref]; ok {
 		return l, nil
 	}
-	l := link{"", d.URLs.Topic(&d.v.Collection, ref) + Ending}
+	l := link{URL: d.URLs.Topic(&d.v.Collection, ref) + Ending}
 	if d.at != "" {
 		l.URL += "?at=" + url.QueryEscape(d.at)
 	}
 	t, err := d.v.Source().Topic(ref)
-	l.Title = Name(t, ref)
+	if named(t) {
+		l.Title = Called(t)
+	} else {
+		l.abbreviate(string(ref))
+	}
 	d.titles[ref] = l
 	return l, err
 }
@@ -353,6 +360,20 @@ func short(locator string) string {
 		return rest
 	}
 	return strings.ToValidUTF8(rest[:20], "") + "…" + strings.ToValidUTF8(rest[len(rest)-38:], "")
+}
+
+// forField returns a time as fields have it (HTML, Local dates and times): the next whole second, at which what happened at the time has happened.
+func forField(t time.Time) string {
+	return t.UTC().Add(time.Second - 1).Format("2006-01-02T15:04:05")
+}
+
+// count returns a number that people can read.
+func count(n int) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }
 
 func timeOf(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -7,6 +7,7 @@ const (
 	wordChanges   = "Changes"
 	wordSnapshots = "Snapshots"
 	wordSearch    = "Find topics"
+	wordFound     = "Topics called “%s”"
 	wordTopicsOf  = "Topics of "
 
 	// Kinds of maps that are written elsewhere.

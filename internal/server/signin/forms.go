@@ -72,6 +72,9 @@ func (s *Sessions) private(may func(*http.Request) error, h web.Handler) web.Han
 			if s.Leads(w, r) {
 				return nil
 			}
+			if kept, failed := s.keep(w, r); kept {
+				return failed
+			}
 			w.Header().Set("WWW-Authenticate", challenge)
 			return err
 		}
@@ -116,6 +119,7 @@ func (s *Sessions) backTo(path string) string {
 
 // form is what the page to sign in shows.
 type form struct {
+	Address     string // of the page itself
 	To          string // where it leads back to
 	Back        string // the same, absolute
 	Code        string
@@ -124,12 +128,16 @@ type form struct {
 	Wrong       bool   // the token that was given
 	NoTokens    bool   // the server has none
 	Unencrypted bool
+
+	Kept             []field // of a form that was sent after the session had ended
+	Again, AgainCode string  // where that can be sent to now, and the code that it needs; "": not yet
 }
 
 func (s *Sessions) show(w http.ResponseWriter, r *http.Request, status int, of form) error {
 	if t := s.Of(r); t != nil {
 		of.Signed, of.Name = true, t.Name
 	}
+	of.Address = string(s.urls) + Address
 	of.Code, of.Back, of.NoTokens = s.Code(r), s.backTo(of.To), len(s.byID) == 0
 	of.Unencrypted = !s.secure && !web.IsLoopback(strings.TrimPrefix(string(s.urls), "http://"))
 	return s.Pages.WriteForm(w, r, status, "signin", pages.WordSignIn, nil, &of)
@@ -153,7 +161,7 @@ func (s *Sessions) sent(w http.ResponseWriter, r *http.Request) error {
 	if r.PostForm.Has("out") {
 		return s.signOut(w, r)
 	}
-	t, to := s.known.Find(strings.TrimSpace(r.PostForm.Get("token"))), r.PostForm.Get("to")
+	t, of := s.known.Find(strings.TrimSpace(r.PostForm.Get("token"))), form{To: r.PostForm.Get("to"), Kept: fieldsOf(r.PostForm, keptPrefix)}
 	if t == nil {
 		return web.InTurn(r, s.failures, slowness, "wrong tokens", func() error {
 			select {
@@ -162,11 +170,16 @@ func (s *Sessions) sent(w http.ResponseWriter, r *http.Request) error {
 				return r.Context().Err()
 			}
 			w.Header().Set("WWW-Authenticate", challenge)
-			return s.show(w, r, http.StatusUnauthorized, form{To: to, Wrong: true})
+			of.Wrong = true
+			return s.show(w, r, http.StatusUnauthorized, of)
 		})
 	}
-	http.SetCookie(w, s.begin(t))
-	return seeOther(w, r, s.backTo(to))
+	cookie, code := s.begin(t)
+	http.SetCookie(w, cookie)
+	if len(of.Kept) > 0 {
+		return s.again(w, r, of, code)
+	}
+	return seeOther(w, r, s.backTo(of.To))
 }
 
 func (s *Sessions) signOut(w http.ResponseWriter, r *http.Request) error {

@@ -89,13 +89,14 @@ func (s *Sessions) id(t *web.Token) (id [idLength]byte) {
 	return id
 }
 
-// begin returns the cookie of a new session.
-func (s *Sessions) begin(t *web.Token) *http.Cookie {
+// begin returns the cookie of a new session, and the code of its forms.
+func (s *Sessions) begin(t *web.Token) (cookie *http.Cookie, code string) {
 	id, value := s.id(t), make([]byte, payload)
 	copy(value, id[:])
 	binary.BigEndian.PutUint64(value[idLength:], uint64(s.Now().Add(Lifetime).Unix()))
 	_, _ = rand.Read(value[idLength+8:])
-	return s.cookieOf(base64.RawURLEncoding.EncodeToString(append(value, s.code(t, "session", value)...)))
+	code = base64.RawURLEncoding.EncodeToString(s.code(t, "form", value))
+	return s.cookieOf(base64.RawURLEncoding.EncodeToString(append(value, s.code(t, "session", value)...))), code
 }
 
 func (s *Sessions) cookieOf(value string) *http.Cookie {

@@ -13,15 +13,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
 
-// Browser is one that a test has for itself. Its methods fail the test.
+// Browser is a tab of a browser, with which a person looks at pages. Its methods fail the test.
 type Browser struct {
 	t   testing.TB
 	ctx context.Context
@@ -49,14 +49,33 @@ func Start(t testing.TB) *Browser {
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.Flag("no-sandbox", true))
 	}
-	ctx, end := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, end := context.WithTimeout(t.Context(), 10*time.Minute)
 	ctx, endProcess := chromedp.NewExecAllocator(ctx, options...)
-	ctx, endTab := chromedp.NewContext(ctx)
 	t.Cleanup(func() {
-		endTab()
 		endProcess()
 		end()
 	})
+	return open(t, ctx)
+}
+
+// Person returns a tab of the same browser for somebody else, who has cookies of their own. It is closed when the test t ends. A browser takes
+// about a second to start, so tests share one.
+func (b *Browser) Person(t testing.TB) *Browser {
+	t.Helper()
+	return open(t, b.ctx, chromedp.WithNewBrowserContext())
+}
+
+// Tab opens another tab for the same person.
+func (b *Browser) Tab() *Browser {
+	b.t.Helper()
+	return open(b.t, b.ctx)
+}
+
+// open opens a tab, and closes it with the test.
+func open(t testing.TB, ctx context.Context, options ...chromedp.ContextOption) *Browser {
+	t.Helper()
+	ctx, end := chromedp.NewContext(ctx, options...)
+	t.Cleanup(end)
 	b := &Browser{t: t, ctx: ctx}
 	require.NoError(t, chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
 		_, err := cdp.Call(ctx, tab, log.Enable, cdp.Empty{})
@@ -127,6 +146,21 @@ func (b *Browser) Visit(url string) {
 	require.Equal(b.t, http.StatusOK, b.Open(url), url)
 }
 
+// Back goes to the page before, as the button of the browser does. A page that was sent by a form is shown as it was then.
+func (b *Browser) Back() {
+	b.t.Helper()
+	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.NavigateBack()))
+}
+
+// Forget takes all cookies away, as time does.
+func (b *Browser) Forget() {
+	b.t.Helper()
+	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, network.ClearBrowserCookies, cdp.Empty{})
+		return err
+	})))
+}
+
 // Follow clicks the first link of the content with a text.
 func (b *Browser) Follow(text string) {
 	b.t.Helper()
@@ -185,52 +219,6 @@ func (b *Browser) Title() string {
 func (b *Browser) Text() string {
 	b.t.Helper()
 	return Eval[string](b, "document.body.innerText")
-}
-
-// Tree returns the accessibility tree of the page: what screen readers say, a line for each element, with its role and name.
-func (b *Browser) Tree() string {
-	b.t.Helper()
-	var tree accessibility.GetFullAXTreeResult
-	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) (err error) {
-		tree, err = cdp.Call(ctx, tab, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
-		return err
-	})))
-	byID := map[accessibility.NodeID]*accessibility.Node{}
-	for _, n := range tree.Nodes {
-		byID[n.NodeID] = n
-	}
-	var out strings.Builder
-	var write func(n *accessibility.Node, depth int)
-	write = func(n *accessibility.Node, depth int) {
-		role := textOf(n.Role)
-		switch role {
-		case "StaticText", "InlineTextBox", "LineBreak", "ListMarker":
-			return
-		}
-		// A form without a name is no landmark (HTML-AAM): only some versions of the browser list it.
-		if !n.Ignored && role != "none" && role != "generic" && (role != "form" || textOf(n.Name) != "") {
-			out.WriteString(strings.TrimRight(fmt.Sprintf("%s%s %s", strings.Repeat("  ", depth), role, textOf(n.Name)), " ") + "\n")
-			depth++
-		}
-		for _, child := range n.ChildIDs {
-			if c := byID[child]; c != nil {
-				write(c, depth)
-			}
-		}
-	}
-	if len(tree.Nodes) > 0 {
-		write(tree.Nodes[0], 0)
-	}
-	return out.String()
-}
-
-func textOf(v *accessibility.Value) string {
-	if v == nil {
-		return ""
-	}
-	var text string
-	_ = json.Unmarshal(v.Value, &text) // what is no text has no name
-	return strings.Join(strings.Fields(text), " ")
 }
 
 func quoted(text string) string {
