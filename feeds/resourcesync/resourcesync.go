@@ -67,6 +67,10 @@ const (
 	ChangeDumpManifest   Capability = "changedump-manifest"
 )
 
+// ChangeNotification is the capability of documents that are posted to hubs when resources change, and of the channel on which that is
+// done (ResourceSync Change Notification 1.0.1 §3, Change Notification; §5, Advertising Change Notification Channels).
+const ChangeNotification Capability = "change-notification"
+
 // Change is the nature of a change (Z39.99 §7).
 type Change string
 
@@ -95,6 +99,8 @@ const (
 	RelCollection   = "collection"
 	RelVia          = "via"
 	RelResourceSync = "resourcesync" // from a resource to its Capability List
+	RelHub          = "hub"          // to a hub that passes notifications on (ResourceSync Change Notification 1.0.1)
+	RelSelf         = "self"         // from a notification to the topic that its channel has
 )
 
 // Document is the head of a document: everything but its items.

@@ -24,6 +24,7 @@ type maker struct {
 
 var capabilities = []Capability{
 	Description, CapabilityList, ResourceList, ResourceDump, ResourceDumpManifest, ChangeList, ChangeDump, ChangeDumpManifest,
+	ChangeNotification,
 }
 
 func drawDocument(t *rapid.T, version10 bool) (Document, []Item) {
@@ -41,7 +42,7 @@ func drawDocument(t *rapid.T, version10 bool) (Document, []Item) {
 	var items []Item
 	n := rapid.IntRange(1, 6).Draw(t, "items")
 	if d.Capability == CapabilityList {
-		n = min(n, 4)
+		n = min(n, 5)
 	}
 	for i := range n {
 		items = append(items, m.item(&d, i, i == n-1))
@@ -98,7 +99,7 @@ func (m *maker) item(d *Document, n int, last bool) Item {
 			i.Capability = CapabilityList
 		}
 	case CapabilityList:
-		i.Capability = []Capability{ResourceList, ResourceDump, ChangeList, ChangeDump}[n]
+		i.Capability = []Capability{ResourceList, ResourceDump, ChangeList, ChangeDump, ChangeNotification}[n]
 	}
 	if !d.Index && m.maybe() {
 		i.ChangeFreq = rapid.SampledFrom([]string{"always", "daily", "never"}).Draw(m.t, "changefreq")

@@ -33,6 +33,7 @@ var kinds = map[Capability]kind{
 	ChangeList:           {interval: true, indexed: true, changes: true},
 	ChangeDump:           {interval: true, indexed: true, packages: true},
 	ChangeDumpManifest:   {interval: true, manifest: true, changes: true},
+	ChangeNotification:   {interval: true, changes: true},
 }
 
 // rules holds what is written to Z39.99. They end where the specification
@@ -200,7 +201,7 @@ func (r *rules) checkCapability(i *Item) string {
 		}
 	case CapabilityList:
 		switch i.Capability {
-		case ResourceList, ResourceDump, ChangeList, ChangeDump:
+		case ResourceList, ResourceDump, ChangeList, ChangeDump, ChangeNotification:
 		default:
 			return "capability is none that a Capability List lists (Z39.99 §9)"
 		}

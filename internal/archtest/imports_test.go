@@ -90,7 +90,7 @@ var layers = map[string][]string{
 	"internal/server/editing":     {"tmdm", "xtm", "fragment", "merge", "internal/formats", "internal/history", "internal/iri", "internal/publish", "internal/server/pages", "internal/server/signin", "internal/server/web", "internal/store"},
 	"internal/server/bundles":     {"xtm", "feeds", "internal/server/replicas", "internal/store"},
 	"internal/server/gauges":      {"internal/store"},
-	"internal/server/hub":         {"feeds", "internal/fetch", "internal/server/web", "internal/store"},
+	"internal/server/hub":         {"feeds", "feeds/resourcesync", "internal/durable", "internal/fetch", "internal/resources", "internal/server/web", "internal/store"},
 	"internal/server/operate":     {"internal/layout", "internal/server/addresses", "internal/server/signin", "internal/server/web"},
 	"internal/server/inputs":      {"internal/layout", "feeds", "fragment", "internal/server/web", "internal/store"},
 	"internal/server/checkpoints": {"internal/checkpoint", "internal/server/web", "internal/store"},

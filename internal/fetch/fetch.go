@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -28,10 +28,11 @@ type Request struct {
 	AllowURL func(*url.URL) error // why a URL is not gone to; as of [Fetcher.AllowURL]
 	Within   time.Duration        // for all of the answer; 0: as long as it takes
 
-	Packed  bool              // the body is read as it came, packed
-	Form    url.Values        // what is posted
-	Prepare func(http.Header) // called before each try, if not nil
-	Also    []int             // what is read besides 200
+	Packed   bool              // the body is read as it came, packed
+	Post     []byte            // what is posted
+	PostType string            // its media type
+	Prepare  func(http.Header) // called before each try, if not nil
+	Also     []int             // what is read besides 200
 }
 
 // Answer is a response. Its body is read by what [Do] was given, and closed by Do.
@@ -111,12 +112,12 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 	}
 	b := &Body{url: r.URL, left: r.Max, max: r.Max, stall: f.Stall, rate: f.MinRate, within: r.Within}
 	ctx = b.watch(ctx)
-	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodGet), r.URL, strings.NewReader(r.Form.Encode()))
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodGet), r.URL, bytes.NewReader(r.Post))
 	if err != nil {
 		return nil, b.fail(err)
 	}
-	if r.Form != nil {
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if r.PostType != "" {
+		req.Header.Set("Content-Type", r.PostType)
 	}
 	req.Header.Set("Accept", r.Accept)
 	req.Header.Set("User-Agent", userAgent)

@@ -9,6 +9,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -46,6 +47,7 @@ type Server struct {
 	replicas  replicas.Origins
 	waiting   waiting.Room
 	hubs      *hub.Publisher
+	notifier  *hub.Notifier
 	uploads   chan struct{} // holds one for each that is under way
 	metrics   *metrics
 	stopping  atomic.Bool
@@ -77,6 +79,7 @@ func New(c Config) (*Server, error) {
 		s.readers[collection] = web.NewTokens(plain, nil)
 	}
 	s.hubs = hub.New(hub.Publisher{Store: c.Store, Hubs: c.Hubs, Topics: s.topics, Logger: c.Logger})
+	s.notifier = hub.NewNotifier(&hub.Notifier{Store: c.Store, Hubs: c.NotificationHubs, Site: s.notifies, File: filepath.Join(c.Store.Dir(), "notified.json"), Logger: c.Logger})
 	s.keeper = upkeep.New(upkeep.Config{Policy: c.Policy, Store: c.Store, Site: s.site, Logger: c.Logger, Now: c.Now})
 	s.reader = &publish.Reader{MaxSize: c.MaxBody, Lenient: c.Lenient, Limits: c.Limits, Logger: c.Logger}
 	s.publisher = &publish.Publisher{
@@ -125,6 +128,7 @@ func (s *Server) Start() error {
 		return err
 	}
 	s.keeper.Run(s.hubs.Run)
+	s.keeper.Run(s.notifier.Run)
 	return nil
 }
 

@@ -1,5 +1,5 @@
-// Package hub tells hubs of WebSub (W3C Recommendation, 23 January 2018) that feeds have changed: it is what a publisher does. Hubs read
-// the feeds then, and pass them on to their subscribers.
+// Package hub tells hubs of changes. A [Publisher] tells hubs of WebSub (W3C Recommendation, 23 January 2018) which feeds have changed: hubs
+// read them then, and pass them on to their subscribers. A [Notifier] posts the changes themselves, as ResourceSync has it.
 package hub
 
 import (
@@ -74,12 +74,6 @@ func AddLinks(h http.Header, hubs []string, topic string) {
 	}
 }
 
-// Store is what is needed of a store.
-type Store interface {
-	Version(ctx context.Context) (store.Version, error)
-	Collections(ctx context.Context) ([]store.Collection, error)
-}
-
 // Publisher tells hubs of changes. Its fields are set before Run.
 type Publisher struct {
 	Store  Store
@@ -101,7 +95,7 @@ type Publisher struct {
 // New returns p with its defaults.
 func New(p Publisher) *Publisher {
 	p.Every, p.Backoff, p.Within = cmp.Or(p.Every, time.Second), cmp.Or(p.Backoff, time.Second), cmp.Or(p.Within, 10*time.Second)
-	p.fetcher = fetch.Fetcher{Tries: 5, Backoff: p.Backoff, Logger: p.Logger}.WithDefaults()
+	p.fetcher = newFetcher(p.Backoff, p.Logger)
 	p.pings = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tmshare_hub_pings_total", Help: "Changes of topics that hubs of WebSub were to be told of."}, []string{"hub", "result"})
 	for _, hub := range p.Hubs {
 		p.pings.WithLabelValues(hub, sent)
@@ -135,30 +129,16 @@ type state struct {
 	head  uint64
 }
 
-// tell tells one hub. The store is looked at, since commits come from requests, files, subscriptions and other nodes alike.
+// tell tells one hub.
 func (p *Publisher) tell(ctx context.Context, hub string) {
-	ticks := time.NewTicker(p.Every)
-	defer ticks.Stop()
 	told := map[string]state{} // by collection
-	var last store.Version
-	for known := false; ; {
-		version, err := p.Store.Version(ctx) // before the state: what is later is seen the next time
-		if err == nil && (!known || !last.Same(version)) {
-			var topics []string
-			if topics, err = p.changed(ctx, told); err == nil {
-				last, known = version, true
-				p.pingAll(ctx, hub, topics)
-			}
+	watch(ctx, p.Store, p.Every, p.Logger, func() (time.Duration, error) {
+		topics, err := p.changed(ctx, told)
+		if err == nil {
+			p.pingAll(ctx, poster{hub, p.fetcher, p.Within}, topics)
 		}
-		if err != nil && ctx.Err() == nil {
-			p.Logger.Error("hubs are not told of changes: the store cannot be read; it is tried again", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks.C:
-		}
-	}
+		return 0, err
+	})
 }
 
 // changed returns the topics of the collections whose log is another than the one that the hub was told of, and notes that.
@@ -189,9 +169,10 @@ func (p *Publisher) changed(ctx context.Context, told map[string]state) (topics 
 }
 
 // pingAll tells the hub of topics. Where it does not answer, they are left out: it is told with the next change.
-func (p *Publisher) pingAll(ctx context.Context, hub string, topics []string) {
+func (p *Publisher) pingAll(ctx context.Context, to poster, topics []string) {
+	hub := to.hub
 	for i, topic := range topics {
-		err := p.ping(ctx, hub, topic)
+		err := ping(ctx, to, topic)
 		if ctx.Err() != nil {
 			return
 		}
@@ -215,24 +196,7 @@ func (p *Publisher) pingAll(ctx context.Context, hub string, topics []string) {
 }
 
 // ping tells the hub of one topic. WebSub leaves open how that is done (§6, Publishing): this is how hubs of PubSubHubbub 0.3 and 0.4 take it.
-func (p *Publisher) ping(ctx context.Context, hub, topic string) error {
-	at, err := url.Parse(hub)
-	if err != nil {
-		return err
-	}
-	_, _, err = fetch.Do(ctx, p.fetcher, fetch.Request{
-		Method: http.MethodPost, URL: hub, Accept: "*/*", Within: p.Within, Packed: true,
-		Form:     url.Values{"hub.mode": {"publish"}, "hub.url": {topic}, "hub.topic": {topic}},
-		Also:     []int{http.StatusCreated, http.StatusAccepted, http.StatusNonAuthoritativeInfo, http.StatusNoContent, http.StatusResetContent},
-		AllowURL: func(to *url.URL) error { return only(at, to) },
-	}, func(*fetch.Answer) (struct{}, error) { return struct{}{}, nil }) // what it says is not read
-	return err
-}
-
-// only allows no other URL: a redirect may lead into the network of the server, and may lose what is posted.
-func only(hub, to *url.URL) error {
-	if to.String() == hub.String() {
-		return nil
-	}
-	return fmt.Errorf("the hub redirects to %s; if that is right, give --hub %s", to, to)
+func ping(ctx context.Context, to poster, topic string) error {
+	form := url.Values{"hub.mode": {"publish"}, "hub.url": {topic}, "hub.topic": {topic}}
+	return to.post(ctx, "application/x-www-form-urlencoded", []byte(form.Encode()), nil)
 }

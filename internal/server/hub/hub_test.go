@@ -147,6 +147,7 @@ func pings(t *testing.T, p *hub.Publisher, h *testHub, result string) string {
 	return ""
 }
 
+// version returns a map of four topics; three are other than in the version before.
 func version(n int) string { return docs.Of(docs.Topics(3, fmt.Sprint("v", n))...) }
 
 // A hub is told of each topic at the start, and of those that change. A burst of commits is few pings.
@@ -250,7 +251,7 @@ func TestHubsThatRedirect(t *testing.T) {
 			testenv.Eventually(t, func() bool { return pings(t, p, h, "failed") == "1" }, to)
 			stop()
 			assert.Equal(t, before+1, h.tried(), "%d %s", status, to)
-			assert.Contains(t, said.String(), "give --hub "+to)
+			assert.Contains(t, said.String(), "redirects to "+to)
 		}
 		assert.Zero(t, inside.tried())
 	}
