@@ -175,6 +175,7 @@ func exportCommand() *cobra.Command {
 	var r remote
 	var format string
 	var at times
+	var rdf formats.RDFOptions
 	cmd := &cobra.Command{
 		Use:   "export NAME [FILE]",
 		Short: "Write a map of a running server, as it is or as it was",
@@ -189,8 +190,13 @@ appears when it is complete.
 	}
 	cmd.Flags().StringVar(&format, "format", "", "`format`: "+formats.List(formats.All)+" (default: by the ending of FILE, else xtm2.1)")
 	cli.OneOf(cmd.Flags(), "format", formats.Names(formats.All)...)
+	cmd.Flags().BoolVar(&rdf.Plain, "plain", false, "write RDF without statements of the vocabulary of tmshare; what needs them is left out")
+	files.LabelFlag(cmd.Flags(), &rdf)
 	at.add(cmd, 1, "at", "as it was at this `time`")
 	return r.command(cmd, func(ctx context.Context, args []string) error {
+		if err := rdf.Validate(); err != nil {
+			return usage(err)
+		}
 		f := formats.Default
 		if len(args) > 1 {
 			if of, ok := formats.OfFile(args[1]); ok {
@@ -211,7 +217,7 @@ appears when it is complete.
 			path = args[1]
 		}
 		losses, err := formats.Target{Path: path, Stdout: r.out}.Write(ctx, func(w io.Writer) (xtm.Losses, error) {
-			return r.export(ctx, args[0], f, at.first(), w)
+			return r.export(ctx, args[0], f, at.first(), rdf, w)
 		})
 		if err == nil {
 			files.Output{}.ReportLosses(os.Stderr, f, losses)
@@ -224,7 +230,7 @@ appears when it is complete.
 }
 
 // export writes a collection in a format. What the server does not offer is made of XTM 2.1 here.
-func (r *remote) export(ctx context.Context, name string, f *formats.Format, at time.Time, w io.Writer) (xtm.Losses, error) {
+func (r *remote) export(ctx context.Context, name string, f *formats.Format, at time.Time, rdf formats.RDFOptions, w io.Writer) (xtm.Losses, error) {
 	if f.URLEnding != "" {
 		return xtm.Losses{}, r.server.Export(ctx, name, f.URLEnding, at, w)
 	}
@@ -236,7 +242,7 @@ func (r *remote) export(ctx context.Context, name string, f *formats.Format, at 
 	if err != nil {
 		return xtm.Losses{}, err
 	}
-	return d.As(f, xtm.OmitNameTypes)(w)
+	return d.As(f, formats.WriteOptions{RDF: rdf})(w)
 }
 
 func diffCommand() *cobra.Command {

@@ -12,16 +12,19 @@ import (
 	"github.com/tmshare/tmshare/fragment/deletions"
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/clientcmd/files"
+	"github.com/tmshare/tmshare/internal/formats"
 )
 
 func importCommand() *cobra.Command {
 	var r remote
 	var im admin.Import
 	var root string
+	var rdf formats.RDFOptions
 	cmd := &cobra.Command{
 		Use:   "import NAME FILE",
 		Short: "Publish a file as the new version of a map of a running server",
-		Long: `Publish FILE (XTM 1.0, 2.0 or 2.1, gzipped or not; "-" is standard input) as the
+		Long: `Publish FILE (XTM or RDF, gzipped or not; "-" is standard input, in XTM) as the
 new version of the collection NAME of a running server. --create makes the
 collection if there is none.
 
@@ -45,11 +48,16 @@ how many topics it may delete: a number, a percentage such as 80%, or all.`,
 	fl.StringVar(&im.Summary, "summary", "", "`text` that describes the collection (default: as it is)")
 	fl.StringVar(&im.SP, "sp", "", "source locator prefix, an `IRI`, of a new collection; ends in / or #, is fixed for ever (default: base URL + /topicmaps/NAME/, then a random part where the base URL is not public)")
 	fl.StringVar(&root, "root", "", "`folder` below which the files are that a mergeMap names (default: that of FILE)")
+	fl.StringVar(&rdf.Graph, "graph", "", "`IRI` of the graph that is read of a FILE in RDF with several, or \"default\" for the one without a name")
+	files.RDFFlags(fl, &rdf)
 	fl.BoolVar(&im.Create, "create", false, "make the collection if there is none of that name")
 	fl.TextVar(&im.MaxDelete, "max-delete", deletions.Limit{}, "delete at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	writeFlags(cmd, &im.Write)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
-		doc, done, err := openMap(ctx, args[1], root)
+		if err := rdf.Validate(); err != nil {
+			return usage(err)
+		}
+		doc, done, err := openMap(ctx, args[1], root, rdf)
 		if err != nil {
 			return err
 		}

@@ -14,9 +14,9 @@ import (
 
 // openMap opens the file that is sent as a whole map. The server does not open what
 // a mergeMap names, so a file that may have one is merged here, with files below
-// root ("": its own folder).
-func openMap(ctx context.Context, path, root string) (*admin.Document, func(), error) {
-	merges := root != ""
+// root ("": its own folder). So is a file in RDF that is to be read in a way of its own.
+func openMap(ctx context.Context, path, root string, rdf formats.RDFOptions) (*admin.Document, func(), error) {
+	merges := root != "" || rdf.Graph != "" || rdf.MergeSameAs || len(rdf.Labels) > 0
 	if info, err := os.Stat(path); !merges && err == nil && info.Mode().IsRegular() {
 		if merges, err = formats.MayMerge(path); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", path, err)
@@ -28,7 +28,7 @@ func openMap(ctx context.Context, path, root string) (*admin.Document, func(), e
 	r, w := io.Pipe()
 	return admin.Merged(func(sp string) (*admin.Document, error) {
 		var tolerated xtm.Tally
-		d, err := formats.Source{Path: path, Root: root, Base: tmdm.Locator(sp), Lenient: true, Tolerated: tolerated.Add}.Read(ctx)
+		d, err := formats.Source{Path: path, Root: root, Base: tmdm.Locator(sp), Lenient: true, RDF: rdf, Tolerated: tolerated.Add}.Read(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -36,7 +36,7 @@ func openMap(ctx context.Context, path, root string) (*admin.Document, func(), e
 			fmt.Fprintf(os.Stderr, "%s:%d:%d: warning: %s\n", c.First.URI, c.First.Line, c.First.Column, c.Warning())
 		}
 		go func() {
-			_, err := formats.Target{Path: "-", Stdout: w}.Write(ctx, d.As(formats.XTM21, xtm.OmitNameTypes))
+			_, err := formats.Target{Path: "-", Stdout: w}.Write(ctx, d.As(formats.XTM21, formats.WriteOptions{}))
 			w.CloseWithError(err)
 		}()
 		return admin.XTM(r, 0), nil

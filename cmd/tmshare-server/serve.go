@@ -22,26 +22,28 @@ import (
 	"github.com/tmshare/tmshare/fragment/deletions"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/clientcmd/files"
 	"github.com/tmshare/tmshare/internal/database"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
 type serveFlags struct {
-	maps, prefixes, titles []string
-	data, listen, baseURL  string
-	store                  database.Place
-	root                   string
-	lenient, strict        bool
-	tokenFile              string
-	readTokenFiles         []string
-	trustedProxies         []string
-	config                 server.Config
-	run                    runFlags
-	verbose, watch         bool
-	interval               time.Duration
-	hosts                  []string
+	maps, prefixes, titles, graphs []string
+	data, listen, baseURL          string
+	store                          database.Place
+	root                           string
+	lenient, strict                bool
+	tokenFile                      string
+	readTokenFiles                 []string
+	trustedProxies                 []string
+	config                         server.Config
+	run                            runFlags
+	verbose, watch                 bool
+	interval                       time.Duration
+	hosts                          []string
 }
 
 func serveCommand() *cobra.Command {
@@ -98,6 +100,8 @@ give their token to the page /sign-in.html, and edit topics by forms then.`,
 	fl.StringArrayVar(&f.maps, "map", nil, "`NAME=FILE`: publish the file as collection NAME, if there is none yet (repeatable)")
 	fl.BoolVar(&f.watch, "watch", false, "follow the files of --map: publish them whenever they change")
 	fl.StringArrayVar(&f.prefixes, "sp", nil, "`NAME=IRI`: source locator prefix of a new collection; ends in / or #, is fixed for ever (default: base URL + /topicmaps/NAME/, then a random part where the base URL is not public)")
+	fl.StringArrayVar(&f.graphs, "graph", nil, "`NAME=IRI` of the graph that is read of a --map in RDF with several, or NAME=default for the one without a name")
+	files.RDFFlags(fl, &f.config.RDF)
 	fl.StringArrayVar(&f.titles, "title", nil, "`NAME=TITLE` of a new collection (default: its name)")
 	fl.StringVar(&f.data, "data", cli.StateDir("server"), "data `folder`; with --store, the folder of this process for temporary files (default: a new one)")
 	f.store.AddFlags(fl)
@@ -212,6 +216,21 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	if f.interval < 0 {
 		return usage(fmt.Errorf("--interval %s: it cannot be negative", f.interval))
 	}
+	graphs, err := pairs("graph", f.graphs)
+	if err != nil {
+		return err
+	}
+	for _, name := range sortedKeys(graphs) {
+		if maps[name] == "" {
+			return usage(fmt.Errorf("--graph %s=%s: there is no --map %s; name a map of the command", name, graphs[name], name))
+		}
+		if err := (&formats.RDFOptions{Graph: graphs[name]}).Validate(); err != nil {
+			return usage(fmt.Errorf("--graph %s: %w", name, err))
+		}
+	}
+	if err := f.config.RDF.Validate(); err != nil {
+		return usage(err)
+	}
 	f.config.Lenient = f.lenient && !f.strict
 	f.config.ReadTokens = map[string][]string{}
 	for _, name := range sortedKeys(readers) {
@@ -270,7 +289,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	var watched []publish.Watched
 	for _, name := range sortedKeys(maps) {
 		c := store.Collection{Name: name, SP: cmp.Or(prefixes[name], s.NewPrefix(name)), Settings: store.Settings{Title: titles[name]}}
-		w := publish.Watched{Collection: name, File: maps[name], Root: f.root}
+		w := publish.Watched{Collection: name, File: maps[name], Root: f.root, Graph: graphs[name]}
 		imported, err := importFile(ctx, s, c, prefixes[name], &w)
 		if err != nil {
 			return err // nothing is served: whoever has named the map would think that it is

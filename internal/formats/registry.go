@@ -11,8 +11,15 @@ import (
 	"github.com/tmshare/tmshare/internal/formats/formatcxtm"
 	"github.com/tmshare/tmshare/internal/formats/formatrdf"
 	"github.com/tmshare/tmshare/internal/formats/formatxtm"
+	"github.com/tmshare/tmshare/internal/rdf/mapping"
 	"github.com/tmshare/tmshare/xtm"
 )
+
+// RDFOptions say how RDF becomes a topic map, and the other way round.
+type RDFOptions = mapping.Options
+
+// WriteOptions say how a map is written.
+type WriteOptions = format.WriteOptions
 
 // Format is one notation in which topic maps are read, written, or both.
 type Format = format.Format

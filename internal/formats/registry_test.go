@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/formats/format"
 	"github.com/tmshare/tmshare/internal/formats/formatrdf"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -75,14 +76,14 @@ func TestFormatsReadWhatTheyWrite(t *testing.T) {
 		m.CreateTopicBySubjectIdentifier("http://psi.example.org/a")
 		var b bytes.Buffer
 		d := &Document{Map: m, Base: "http://example.org/map"}
-		_, err := d.As(f, xtm.OmitNameTypes)(&b)
+		_, err := d.As(f, WriteOptions{})(&b)
 		require.NoError(t, err, f.Name)
 		require.NotZero(t, b.Len(), f.Name)
 		if f.Read == nil {
 			continue
 		}
 		read++
-		again, err := f.Read(t.Context(), &b, xtm.Options{Base: "http://example.org/map"})
+		again, err := f.Read(t.Context(), &b, format.ReadOptions{Options: xtm.Options{Base: "http://example.org/map"}})
 		require.NoError(t, err, f.Name)
 		n := 0
 		for range again.Topics() {

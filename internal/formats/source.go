@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/formats/format"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -36,6 +37,7 @@ type Source struct {
 	Alone   bool
 	MaxSize int64 // bytes of all that is read, unpacked; default DefaultMaxSize
 
+	RDF         RDFOptions             // of documents in RDF
 	Lenient     bool                   // as in xtm.Options
 	DropClashes bool                   // as in xtm.Options
 	Limits      xtm.Limits             // as in xtm.Options
@@ -149,7 +151,7 @@ func (s Source) read(ctx context.Context, d *Document, r io.Reader) (err error) 
 		}()
 	}
 	d.Format = s.format()
-	d.Map, err = d.Format.Read(ctx, content, o)
+	d.Map, err = d.Format.Read(ctx, content, format.ReadOptions{Options: o, RDF: s.RDF})
 	var tooLarge *TooLargeError
 	switch {
 	case errors.As(err, &tooLarge):

@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/tmshare/tmshare/internal/formats/format"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -29,11 +29,10 @@ type Target struct {
 // Encoder writes a map, and returns what its format could not carry. It may be called twice.
 type Encoder func(io.Writer) (xtm.Losses, error)
 
-// As returns an Encoder of the document in a format.
-func (d *Document) As(f *Format, names xtm.NameTypes) Encoder {
-	return func(w io.Writer) (xtm.Losses, error) {
-		return f.Write(w, d.Map, format.WriteOptions{Base: d.Base, NameTypes: names})
-	}
+// As returns an Encoder of the document in a format. The base is that of the document, unless o has one.
+func (d *Document) As(f *Format, o WriteOptions) Encoder {
+	o.Base = cmp.Or(o.Base, d.Base)
+	return func(w io.Writer) (xtm.Losses, error) { return f.Write(w, d.Map, o) }
 }
 
 // LossError says that a map was not written because the format cannot carry all

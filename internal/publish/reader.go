@@ -15,9 +15,10 @@ import (
 
 // Reader reads documents that are to be published. It may be used by several goroutines at the same time.
 type Reader struct {
-	MaxSize int64      // bytes of a document, unpacked, with what it merges in
-	Lenient bool       // as in xtm.Options
-	Limits  xtm.Limits // as in xtm.Options
+	MaxSize int64              // bytes of a document, unpacked, with what it merges in
+	Lenient bool               // as in xtm.Options
+	Limits  xtm.Limits         // as in xtm.Options
+	RDF     formats.RDFOptions // of documents in RDF; without a graph, which each file has its own
 	Logger  *slog.Logger
 }
 
@@ -58,13 +59,16 @@ func (d *Reader) readFile(ctx context.Context, w *Watched, sp string) (*fileRead
 	f := &fileRead{seen: looks{}}
 	var err error
 	f.tm, err = d.from(ctx, formats.Source{
-		Path: w.File, Root: w.Root, Looked: func(path string, info fs.FileInfo) { f.seen[path] = info },
+		Path: w.File, Root: w.Root, RDF: formats.RDFOptions{Graph: w.Graph}, Looked: func(path string, info fs.FileInfo) { f.seen[path] = info },
 	}, w.File, sp, &f.tolerated)
 	return f, err
 }
 
 func (d *Reader) from(ctx context.Context, src formats.Source, name, sp string, tolerated *xtm.Tally) (*tmdm.TopicMap, error) {
 	src.MaxSize, src.Base, src.Tolerated = d.MaxSize, tmdm.Locator(sp), tolerated.Add
+	graph := src.RDF.Graph
+	src.RDF = d.RDF
+	src.RDF.Graph = graph
 	src.Lenient, src.Limits, src.DropClashes = d.Lenient, d.Limits, true
 	document, err := src.Read(ctx)
 	var large *formats.TooLargeError

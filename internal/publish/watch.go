@@ -20,6 +20,7 @@ import (
 type Watched struct {
 	Collection, File string
 	Root             string // the folder below which these are opened; "": that of the file
+	Graph            string // that is read of a file in RDF with several; as in formats.RDFOptions
 
 	// was is what the files were like when the collection was last published
 	// from them; nil: not known, so they are published if they say anything else than

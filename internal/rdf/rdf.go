@@ -2,7 +2,12 @@
 // sets of statements are compared.
 package rdf
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Kind tells the kinds of terms (RDF 1.1 Concepts §3.1, Triples).
 type Kind uint8
@@ -67,4 +72,29 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)
+}
+
+// Compare orders terms by kind, value, language and datatype.
+func Compare(a, b Term) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Value, b.Value), strings.Compare(a.Language, b.Language), strings.Compare(a.Datatype, b.Datatype))
+}
+
+// Sorted returns statements in order, each once: those with rdf:type come first among those of a subject. Names of
+// graphs are left out.
+func Sorted(all []Quad) []Quad {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Graph = Term{}
+	}
+	slices.SortFunc(all, func(a, b Quad) int {
+		return cmp.Or(Compare(a.Subject, b.Subject), Compare(property(a), property(b)), Compare(a.Object, b.Object))
+	})
+	return slices.Compact(all)
+}
+
+func property(q Quad) Term {
+	if q.Predicate.Value == Type {
+		return Term{}
+	}
+	return q.Predicate
 }

@@ -81,7 +81,7 @@ func New(c Config) (*Server, error) {
 	s.hubs = hub.New(hub.Publisher{Store: c.Store, Hubs: c.Hubs, Topics: s.topics, Logger: c.Logger})
 	s.notifier = hub.NewNotifier(&hub.Notifier{Store: c.Store, Hubs: c.NotificationHubs, Site: s.notifies, File: filepath.Join(c.Store.Dir(), "notified.json"), Logger: c.Logger})
 	s.keeper = upkeep.New(upkeep.Config{Policy: c.Policy, Store: c.Store, Site: s.site, Logger: c.Logger, Now: c.Now})
-	s.reader = &publish.Reader{MaxSize: c.MaxBody, Lenient: c.Lenient, Limits: c.Limits, Logger: c.Logger}
+	s.reader = &publish.Reader{MaxSize: c.MaxBody, Lenient: c.Lenient, RDF: c.RDF, Limits: c.Limits, Logger: c.Logger}
 	s.publisher = &publish.Publisher{
 		Store: c.Store, Logger: c.Logger, Now: c.Now, Timeout: c.PublishTimeout, SnapshotsKept: c.SnapshotsKept,
 		Begin: s.keeper.Changes.Begin, After: s.keeper.Changed,

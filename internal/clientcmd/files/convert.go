@@ -24,9 +24,9 @@ type converted struct {
 
 // convertOptions say how a file is converted.
 type convertOptions struct {
-	format    *formats.Format
-	nameTypes xtm.NameTypes
-	target    formats.Target
+	format  *formats.Format
+	writing formats.WriteOptions
+	target  formats.Target
 }
 
 func (c *commands) convert() *cobra.Command {
@@ -49,12 +49,14 @@ wrong, what was there before stays.
 What a format cannot carry is counted on standard error. XTM 1.0 has no datatypes,
 no item identifiers beside ids, and no types of names: --name-types=ontopia writes
 these as Ontopia does, as baseName/instanceOf, which is read as it is meant unless with --strict.
+RDF has a vocabulary of tmshare for what it has no place for. --plain leaves that out.
 
 The ids of IN are those of OUT. Other relative locators become absolute ones.
 
 Exit codes: 0 done, 1 error, or something was lost with --fail-on-loss, 2 usage.`,
 		Example: `  tmshare-client convert egov.xtm egov.xtm1
   tmshare-client convert GCL-2-1.xtm gcl.xtm.gz
+  tmshare-client convert voc.ttl voc.xtm
   tmshare-client convert --to xtm1.0 --name-types ontopia egov.xtm - | gzip > egov.gz`,
 		Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: c.onFiles(func(args []string) error { return c.convertFile(&f, args[0], o) }),
@@ -64,6 +66,7 @@ Exit codes: 0 done, 1 error, or something was lost with --fail-on-loss, 2 usage.
 	cli.OneOf(cmd.Flags(), "to", formats.Names(formats.All)...)
 	cmd.Flags().StringVar(&nameTypes, "name-types", "omit", "what becomes of the types of names in XTM 1.0: `omit` or ontopia")
 	cli.OneOf(cmd.Flags(), "name-types", "omit", "ontopia")
+	cmd.Flags().BoolVar(&o.writing.RDF.Plain, "plain", false, "write RDF without statements of the vocabulary of tmshare; what needs them is left out")
 	cmd.Flags().BoolVar(&o.target.FailOnLoss, "fail-on-loss", false, "write nothing, exit code 1, where the format cannot carry all")
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) (err error) {
 		if o.format, err = formatFor(to, args[1]); err != nil {
@@ -72,11 +75,12 @@ Exit codes: 0 done, 1 error, or something was lost with --fail-on-loss, 2 usage.
 		switch nameTypes {
 		case "omit":
 		case "ontopia":
-			o.nameTypes = xtm.OntopiaNameTypes
+			o.writing.NameTypes = xtm.OntopiaNameTypes
 		default:
 			return cli.UsageError(fmt.Errorf("--name-types %q: use omit or ontopia", nameTypes))
 		}
 		o.target.Path = args[1]
+		o.writing.RDF.Labels = f.rdf.Labels
 		return f.check(cmd, args)
 	}
 	return cmd
@@ -105,7 +109,7 @@ func (c *commands) convertFile(f *fileFlags, in string, o convertOptions) error 
 	defer stop()
 	target := o.target
 	target.Stdout = c.command.OutOrStdout()
-	lost, err := target.Write(ctx, d.As(o.format, o.nameTypes))
+	lost, err := target.Write(ctx, d.As(o.format, o.writing))
 	var loss *formats.LossError
 	switch {
 	case ctx.Err() != nil:

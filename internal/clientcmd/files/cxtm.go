@@ -7,7 +7,6 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/formats"
-	"github.com/tmshare/tmshare/xtm"
 )
 
 func (c *commands) cxtm() *cobra.Command {
@@ -34,7 +33,7 @@ Exit codes: 0 done, 1 error, 2 usage.`,
 			if err != nil {
 				return err
 			}
-			_, err = formats.Target{Path: "-", Stdout: c.command.OutOrStdout()}.Write(context.Background(), d.As(formats.CXTM, xtm.OmitNameTypes))
+			_, err = formats.Target{Path: "-", Stdout: c.command.OutOrStdout()}.Write(context.Background(), d.As(formats.CXTM, formats.WriteOptions{}))
 			return err
 		}),
 	}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/formats"
@@ -52,6 +53,7 @@ type fileFlags struct {
 	maxSize          int64
 	noMerge          bool
 	format           *formats.Format // that from names; nil: by the ending
+	rdf              formats.RDFOptions
 }
 
 func (f *fileFlags) add(cmd *cobra.Command) {
@@ -62,7 +64,20 @@ func (f *fileFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.root, "root", "", "`folder` below which the files that mergeMap names are opened (default: that of the file)")
 	fl.BoolVar(&f.noMerge, "no-merge", false, "leave out the documents that mergeMap names")
 	fl.Int64Var(&f.maxSize, "max-size", formats.DefaultMaxSize, "read so many `bytes` at most, unpacked and with what is merged in")
+	fl.StringVar(&f.rdf.Graph, "graph", "", "`IRI` of the graph that is read of a document in RDF with several, or \"default\" for the one without a name")
+	RDFFlags(fl, &f.rdf)
 	cmd.PreRunE = f.check
+}
+
+// RDFFlags adds the flags that say how RDF becomes a topic map.
+func RDFFlags(fl *pflag.FlagSet, o *formats.RDFOptions) {
+	fl.BoolVar(&o.MergeSameAs, "merge-same-as", false, "make one topic of the resources of RDF that owl:sameAs joins")
+	LabelFlag(fl, o)
+}
+
+// LabelFlag adds the flag that says which properties name things. What writes RDF needs it too.
+func LabelFlag(fl *pflag.FlagSet, o *formats.RDFOptions) {
+	fl.StringArrayVar(&o.Labels, "label", nil, "`IRI` of a further property of RDF whose texts are names (repeatable)")
 }
 
 // check finds what makes no sense before anything is read.
@@ -75,6 +90,9 @@ func (f *fileFlags) check(*cobra.Command, []string) error {
 		if f.format, err = formats.ReadableNamed(f.from); err != nil {
 			return cli.UsageError(fmt.Errorf("--from: %w", err))
 		}
+	}
+	if err := f.rdf.Validate(); err != nil {
+		return cli.UsageError(err)
 	}
 	if f.base != "" {
 		if _, err := formats.Base(f.base); err != nil {
@@ -97,7 +115,7 @@ func (c *commands) onFiles(body func(args []string) error) func(*cobra.Command, 
 // source returns how to read a file.
 func (c *commands) source(f *fileFlags, path string) (formats.Source, error) {
 	s := formats.Source{
-		Path: path, Stdin: c.command.InOrStdin(), Format: f.format, Root: f.root, MaxSize: f.maxSize, Lenient: c.Lenient,
+		Path: path, Stdin: c.command.InOrStdin(), Format: f.format, Root: f.root, MaxSize: f.maxSize, Lenient: c.Lenient, RDF: f.rdf,
 	}
 	if f.noMerge {
 		s.Unmerged = func(l tmdm.Locator) {

@@ -25,6 +25,7 @@ func describeLosses(l xtm.Losses) string {
 		{l.NameTypes, "types of names"}, {l.Datatypes, "datatypes"}, {l.ItemIdentifiers, "item identifiers"},
 		{l.SubjectIdentifiers, "subject identifiers that XTM 1.0 replaces"}, {l.Variants, "variants"}, {l.Associations, "associations without roles"},
 		{l.Scopes, "scopes that are no language"}, {l.Reifiers, "topics that reify statements"},
+		{l.SubjectLocators, "subject locators"},
 	} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))

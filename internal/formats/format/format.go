@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/rdf/mapping"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -26,7 +27,7 @@ type Format struct {
 	Cannot string // what it cannot carry, for help; "" if it carries all
 
 	// Read reads a map. Nil: the format cannot be read.
-	Read func(context.Context, io.Reader, xtm.Options) (*tmdm.TopicMap, error)
+	Read func(context.Context, io.Reader, ReadOptions) (*tmdm.TopicMap, error)
 	// Write writes a map, and returns what it could not carry.
 	Write func(io.Writer, *tmdm.TopicMap, WriteOptions) (xtm.Losses, error)
 	// WriteRecords is Write for records, in memory that does not grow with the map. Nil: the
@@ -36,10 +37,17 @@ type Format struct {
 	Claims bool
 }
 
+// ReadOptions say how a map is read.
+type ReadOptions struct {
+	xtm.Options
+	RDF mapping.Options
+}
+
 // WriteOptions says how a map is written.
 type WriteOptions struct {
 	Base      tmdm.Locator  // of relative locators
 	NameTypes xtm.NameTypes // applies to XTM 1.0
+	RDF       mapping.Options
 }
 
 func (f *Format) String() string { return f.Title }

@@ -17,7 +17,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-const cannot = "scopes that are no language, variants, what reifies a statement, item identifiers of statements"
+const cannot = "associations without roles"
 
 // The notations. TriG and N-Quads have several graphs; a topic map is one of them.
 var (
@@ -35,38 +35,38 @@ var (
 	})
 	RDFXML = complete(format.Format{
 		Name: "rdfxml", Aliases: []string{"rdf"}, Title: "RDF/XML", MediaTypes: []string{"application/rdf+xml"}, Endings: []string{".rdf", ".owl"},
-	}, rdfxml.Write, func(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
+	}, rdfxml.Write, func(r io.Reader, o format.ReadOptions, each func(rdf.Quad) error) error {
 		limits := scan.Limits{Depth: o.Limits.Depth, Attributes: o.Limits.Attributes, Name: o.Limits.Name, Token: o.Limits.Token, Expansion: o.Limits.Expansion, Growth: o.Limits.Growth}
 		return rdfxml.Read(r, rdfxml.Options{URI: o.URI, Base: string(o.Base), Limits: limits}, each)
 	})
 )
 
 type (
-	reader func(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error
+	reader func(r io.Reader, o format.ReadOptions, each func(rdf.Quad) error) error
 	writer func(io.Writer, []rdf.Quad) error
 )
 
 func family(n turtle.Notation, write writer, f format.Format) *format.Format {
-	return complete(f, write, func(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
+	return complete(f, write, func(r io.Reader, o format.ReadOptions, each func(rdf.Quad) error) error {
 		return turtle.Read(r, n, turtle.Options{URI: o.URI, Base: string(o.Base), Limits: turtle.Limits{Term: o.Limits.Token, Depth: o.Limits.Depth}}, each)
 	})
 }
 
 func complete(f format.Format, write writer, read reader) *format.Format {
 	f.Cannot = cannot
-	f.Read = func(ctx context.Context, r io.Reader, o xtm.Options) (*tmdm.TopicMap, error) {
+	f.Read = func(ctx context.Context, r io.Reader, o format.ReadOptions) (*tmdm.TopicMap, error) {
 		if o.URI == "" {
 			o.URI = string(o.Base)
 		}
-		b := mapping.NewBuilder(o.Base, o.Limits.Memory)
+		b := mapping.NewBuilder(o.Base, o.Limits.Memory, o.RDF)
 		m, err := (*tmdm.TopicMap)(nil), read(r, o, b.Add)
 		if err == nil {
 			m, err = b.Map(ctx)
 		}
 		return m, inDocument(err, o.URI)
 	}
-	f.Write = func(w io.Writer, m *tmdm.TopicMap, _ format.WriteOptions) (xtm.Losses, error) {
-		statements, losses := mapping.Graph(m)
+	f.Write = func(w io.Writer, m *tmdm.TopicMap, o format.WriteOptions) (xtm.Losses, error) {
+		statements, losses := mapping.Graph(m, o.RDF)
 		return losses, write(w, statements)
 	}
 	return &f

@@ -2,6 +2,7 @@
 package formatxtm
 
 import (
+	"context"
 	"io"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -33,7 +34,9 @@ var (
 
 func version(v xtm.Version, f format.Format) *format.Format {
 	f.Title = "XTM " + string(v)
-	f.Read = xtm.Read
+	f.Read = func(ctx context.Context, r io.Reader, o format.ReadOptions) (*tmdm.TopicMap, error) {
+		return xtm.Read(ctx, r, o.Options)
+	}
 	f.Write = func(w io.Writer, m *tmdm.TopicMap, o format.WriteOptions) (xtm.Losses, error) {
 		return xtm.Write(w, m, xtm.WriteOptions{Version: v, Base: o.Base, NameTypes: o.NameTypes})
 	}

@@ -1,12 +1,14 @@
 package mapping_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/mapping"
 )
 
@@ -52,13 +54,23 @@ func TestManyNodesAlike(t *testing.T) {
 }
 
 func TestSeveralGraphsAreRefused(t *testing.T) {
-	b := mapping.NewBuilder("http://example.org/", 0)
-	for _, q := range readTurtle(t, []byte(`<http://example.org/a> <http://example.org/b> 1, 2 .`), "") {
-		q.Graph.Kind, q.Graph.Value = 1, "http://example.org/g"+q.Object.Value
-		require.NoError(t, b.Add(q))
+	for graph, want := range map[string]string{
+		"":                      "the document has several graphs, and a topic map is one: _:x, default, http://example.org/g1. Choose one with --graph",
+		"http://example.org/g":  "the document has no graph http://example.org/g; it has _:x, default, http://example.org/g1. Choose one of these with --graph",
+		"http://example.org/g1": "", "default": "", "_:x": "",
+	} {
+		b := mapping.NewBuilder("http://example.org/", 0, mapping.Options{Graph: graph})
+		for i, name := range []rdf.Term{{}, rdf.NewIRI("http://example.org/g1"), rdf.NewBlank("x")} {
+			require.NoError(t, b.Add(rdf.Quad{Subject: rdf.NewIRI("http://example.org/a"), Predicate: rdf.NewIRI("http://example.org/b"), Object: rdf.NewLiteral(fmt.Sprint(i), ""), Graph: name}))
+		}
+		m, err := b.Map(t.Context())
+		if want != "" {
+			assert.EqualError(t, err, want)
+			continue
+		}
+		require.NoError(t, err, graph)
+		all, _ := mapping.Graph(m, mapping.Options{})
+		require.Len(t, all, 1)
+		assert.Equal(t, map[string]string{"default": "0", "http://example.org/g1": "1", "_:x": "2"}[graph], all[0].Object.Value)
 	}
-	_, err := b.Map(t.Context())
-	var graphs *mapping.GraphsError
-	require.ErrorAs(t, err, &graphs)
-	assert.Equal(t, []string{"<http://example.org/g1>", "<http://example.org/g2>"}, graphs.Names)
 }

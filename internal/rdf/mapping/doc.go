@@ -1,8 +1,12 @@
 // Package mapping makes topic maps of RDF graphs, and graphs of topic maps, without loss as far as
 // that can be: docs/rdf.md has the rules.
 //
-//	terms.go   what identifies a topic, and the names of our vocabulary
-//	blank.go   labels of blank nodes that stay when a graph is published again
-//	read.go    from a graph to a topic map
-//	write.go   from a topic map to a graph
+//	options.go     what users choose: the graph of a document, which properties name things
+//	terms.go       what identifies a topic, and the names of our vocabulary
+//	blank.go       labels of blank nodes that stay when a graph is published again
+//	read.go        from a graph to a topic map
+//	vocabulary.go  which statements say something of others, and what
+//	nodes.go       blank nodes that stand for items of a topic map
+//	write.go       from a topic map to a graph
+//	writeitems.go  what of its items no single statement says
 package mapping

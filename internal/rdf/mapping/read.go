@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,228 +19,228 @@ type Builder struct {
 	base    tmdm.Locator
 	limit   int64
 	size    int64
-	graphs  map[rdf.Term]bool
+	options Options
+	labels  map[string]bool
+	graphs  graphs
 	waiting []rdf.Quad // statements that are understood only when all are there
-	special special
-}
-
-// special are statements of our vocabulary, which say what others mean.
-type special struct {
-	nameTypes    map[string]bool // properties whose texts are names
-	associations map[string]bool // blank nodes that are associations
-	identified   map[string]bool // blank nodes with a subject locator or an item identifier
-	lone         []rdf.Term
+	own     []int      // those with our own vocabulary
 }
 
 // NewBuilder returns a builder of a map. Blank nodes become topics below base. The memory of the statements has a
 // limit in bytes, by estimate; 0: none.
-func NewBuilder(base tmdm.Locator, limit int64) *Builder {
-	return &Builder{m: tmdm.New(), base: base, limit: limit, graphs: map[rdf.Term]bool{}, special: special{
-		nameTypes: map[string]bool{}, associations: map[string]bool{}, identified: map[string]bool{},
-	}}
+func NewBuilder(base tmdm.Locator, limit int64, o Options) *Builder {
+	return &Builder{m: tmdm.New(), base: base, limit: limit, options: o, labels: o.labels(), graphs: graphs{wanted: o.Graph, seen: map[rdf.Term]bool{}}}
 }
 
 // perStatement is about what a statement takes in memory as part of a map, besides its text.
 const perStatement = 700
 
-// GraphsError says that a document has several graphs.
-type GraphsError struct{ Names []string }
-
-func (e *GraphsError) Error() string {
-	return fmt.Sprintf("the document has several graphs, and a topic map is one: %s. Keep one of them in a file of its own", strings.Join(e.Names, ", "))
-}
-
-// Add takes a statement.
+// Add takes a statement, if it is in the graph that is read.
 func (b *Builder) Add(q rdf.Quad) error {
-	b.graphs[q.Graph] = true
+	if !b.graphs.take(q.Graph) {
+		return nil
+	}
 	if b.size += perStatement + int64(len(q.Object.Value)); b.limit > 0 && b.size > b.limit {
 		return fmt.Errorf("%w: the statements take more than %d bytes", xtm.ErrMemory, b.limit)
 	}
 	q.Graph = rdf.Term{}
-	object := q.Object.Value
-	switch p := q.Predicate.Value; {
-	case p == rdf.Type && object == termNameType && q.Subject.Kind == rdf.IRI:
-		b.special.nameTypes[q.Subject.Value] = true
-	case p == rdf.Type && object == termAssociation && q.Subject.Kind == rdf.Blank:
-		b.special.associations[q.Subject.Value] = true
-	case p == rdf.Type && object == termTopic:
-		b.special.lone = append(b.special.lone, q.Subject)
-		return nil
-	case (p == termSubjectLocator || p == termItemIdentifier) && q.Subject.Kind == rdf.Blank:
-		b.special.identified[q.Subject.Value] = true
+	if b.isOwn(q) {
+		b.own = append(b.own, len(b.waiting))
 	}
 	b.waiting = append(b.waiting, q)
 	return nil
 }
 
-// Map returns the map of the statements that were added. The builder is of no use after that.
-func (b *Builder) Map(ctx context.Context) (*tmdm.TopicMap, error) {
-	if len(b.graphs) > 1 {
-		var names []string
-		for g := range b.graphs {
-			names = append(names, nameOf(g))
-		}
-		slices.Sort(names)
-		return nil, &GraphsError{names}
+// isOwn reports whether a statement may say something of others, or of identity.
+func (b *Builder) isOwn(q rdf.Quad) bool {
+	switch p := q.Predicate.Value; p {
+	case rdf.Type:
+		return strings.HasPrefix(q.Object.Value, NS)
+	case topicName:
+		return true
+	case sameAs:
+		return b.options.MergeSameAs
+	default:
+		return strings.HasPrefix(p, NS)
 	}
-	r := &reading{Builder: b, topics: map[rdf.Term]*tmdm.Topic{}, labels: labelsOf(b.waiting)}
-	r.settle()
+}
+
+// Map returns the map of the statements that were added. The builder is of no use after that. A document with several
+// graphs of which none was chosen is a *[GraphsError].
+func (b *Builder) Map(ctx context.Context) (*tmdm.TopicMap, error) {
+	if err := b.graphs.check(); err != nil {
+		return nil, err
+	}
+	r := &reading{
+		Builder: b, vocabulary: readVocabulary(b.waiting, b.own), iris: map[string]*tmdm.Topic{}, blanks: map[string]*tmdm.Topic{},
+		nodes: labelsOf(b.waiting), themes: map[string]*tmdm.Topic{}, isNameType: map[string]bool{},
+	}
+	r.identify()
 	for i, q := range b.waiting {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if err := r.say(q); err != nil {
-			return nil, err
+		if !r.spent[i] {
+			r.statement(q)
 		}
 	}
 	r.associate()
-	for _, t := range b.special.lone {
-		_, known := r.topics[t]
-		if topic := r.topic(t); known {
-			topic.AddType(r.iri(termTopic))
-		}
+	if err := r.settle(); err != nil {
+		return nil, err
 	}
+	b.waiting = nil
 	return b.m, b.m.Normalize(ctx)
-}
-
-func nameOf(g rdf.Term) string {
-	switch g.Kind {
-	case rdf.None:
-		return "the default graph"
-	case rdf.IRI:
-		return "<" + g.Value + ">"
-	}
-	return "_:" + g.Value
 }
 
 // reading is the second look at the statements.
 type reading struct {
 	*Builder
-	topics map[rdf.Term]*tmdm.Topic
-	labels map[string]string
-	echoes map[rdf.Quad]bool      // statements that repeat others
-	nodes  map[string][]rdf.Quad  // the statements about nodes that are associations
-	themes map[string]*tmdm.Topic // by language
+	*vocabulary
+	iris, blanks map[string]*tmdm.Topic
+	nodes        map[string]string      // the labels of blank nodes that stay
+	themes       map[string]*tmdm.Topic // by language
+	isNameType   map[string]bool        // properties that are types of names because our vocabulary says so
+	open         []detailed
 }
 
-// settle finds out which statements of our vocabulary mean what they say: others stay statements.
-func (r *reading) settle() {
-	r.echoes, r.nodes, r.themes = map[rdf.Quad]bool{}, map[string][]rdf.Quad{}, map[string]*tmdm.Topic{}
-	all := make(map[rdf.Quad]bool, len(r.waiting))
-	for _, q := range r.waiting {
-		all[q] = true
-		if q.Object.Kind == rdf.Blank {
-			delete(r.special.associations, q.Object.Value) // an association is nobody's object
-		}
-	}
-	for q := range all {
-		echo, ok := echoOf(q)
-		if ok && all[echo] {
-			r.echoes[echo] = true
-		}
-	}
-	for _, q := range r.waiting {
-		if q.Subject.Kind == rdf.Blank && r.special.associations[q.Subject.Value] {
-			r.nodes[q.Subject.Value] = append(r.nodes[q.Subject.Value], q)
-		}
-	}
-	for node, said := range r.nodes {
-		if !isAssociation(said) {
-			delete(r.nodes, node)
-		}
-	}
-}
-
-// echoOf returns the statement that repeats one of our vocabulary for other readers of RDF.
-func echoOf(q rdf.Quad) (echo rdf.Quad, ok bool) {
-	echo = q
-	switch q.Predicate.Value {
-	case topicName:
-		echo.Predicate.Value = rdfsLabel
-	case termSubjectIdentifier:
-		echo.Predicate.Value = sameAs
-	default:
-		return echo, false
-	}
-	return echo, true
-}
-
-// isAssociation reports whether the statements about a node are those of an association.
-func isAssociation(said []rdf.Quad) bool {
-	types, roles := 0, 0
-	for _, q := range said {
-		switch {
-		case q.Object.Kind == rdf.Literal:
-			return false
-		case q.Predicate.Value == rdf.Type:
-			if q.Object.Value != termAssociation {
-				return false
-			}
-		case q.Predicate.Value == termAssociationType:
-			types++
-		default:
-			roles++
-		}
-	}
-	return types == 1 && roles > 0
+// detailed is an item of which there is more to say when all topics are there.
+type detailed struct {
+	item tmdm.Reifiable
+	*details
 }
 
 func (r *reading) iri(s string) *tmdm.Topic { return r.topic(rdf.NewIRI(s)) }
 
+// property returns the topic of a property. No property is a blank node, but one may be named for the topic of one.
+func (r *reading) property(s string) *tmdm.Topic {
+	if genidLabel(s) != "" {
+		return r.m.CreateTopicBySubjectIdentifier(tmdm.Locator(s))
+	}
+	return r.iri(s)
+}
+
 // topic returns the topic of a resource.
 func (r *reading) topic(t rdf.Term) *tmdm.Topic {
-	if known, ok := r.topics[t]; ok {
-		return known
+	known := r.iris
+	if t.Kind == rdf.Blank {
+		known = r.blanks
 	}
-	var topic *tmdm.Topic
+	topic, ok := known[t.Value]
+	if ok {
+		return topic
+	}
 	switch {
+	case r.unnamed[t], strings.HasPrefix(t.Value, unnamedNS) && t.Kind == rdf.IRI:
+		topic = r.m.CreateTopic()
 	case t.Kind == rdf.IRI:
 		topic = r.m.CreateTopicBySubjectIdentifier(locatorOf(t.Value))
-	case r.special.identified[t.Value]:
-		topic = r.m.CreateTopic()
 	default:
-		topic = r.m.CreateTopicBySubjectIdentifier(genid(r.base, r.labels[t.Value]))
+		topic = r.m.CreateTopicBySubjectIdentifier(genid(r.base, r.nodes[t.Value]))
 	}
-	r.topics[t] = topic
+	known[t.Value] = topic
 	return topic
 }
 
-// say makes a statement of the map. Associations that are nodes come later.
-func (r *reading) say(q rdf.Quad) error {
-	if r.echoes[q] || r.nodes[q.Subject.Value] != nil && q.Subject.Kind == rdf.Blank {
-		return nil
+// identify gives topics their further identifiers. That merges topics.
+func (r *reading) identify() {
+	for _, q := range r.identities {
+		topic := r.topic(q.Subject)
+		if q.Predicate.Value == sameAs {
+			_ = topic.Merge(r.topic(q.Object)) // nothing is reified yet
+			dropGenids(topic)
+			continue
+		}
+		l, _ := plainLocator(q.Object.Value)
+		var err error
+		switch q.Predicate.Value {
+		case termSubjectIdentifier:
+			err = topic.AddSubjectIdentifier(l)
+		case termSubjectLocator:
+			err = topic.AddSubjectLocator(l)
+		default:
+			err = tmdm.AddItemIdentifier(topic, l)
+		}
+		if taken := (*tmdm.IdentityError)(nil); errors.As(err, &taken) {
+			_ = topic.Merge(taken.Existing.(*tmdm.Topic)) // there is nothing but topics yet
+		}
 	}
-	p, o := q.Predicate.Value, q.Object
-	subject := r.topic(q.Subject)
-	switch {
-	case o.Kind == rdf.Literal && r.isName(q):
-		subject.AddName(o.Value, r.nameType(p), r.scope(o)...)
-	case o.Kind == rdf.Literal:
-		subject.AddOccurrence(o.Value, datatypeOf(o.Value, o.Datatype), r.iri(p), r.scope(o)...)
-	case p == rdf.Type && o.Value == termNameType && q.Subject.Kind == rdf.IRI: // what it says is known
-	case p == rdf.Type:
-		subject.AddType(r.topic(o))
-	case p == subClassOf:
-		subject.AddSupertype(r.topic(o))
-	case o.Kind == rdf.IRI && r.identifies(subject, p, o.Value):
+}
+
+// dropGenids removes the subject identifiers of blank nodes from a topic that has others.
+func dropGenids(t *tmdm.Topic) {
+	all := slices.DeleteFunc(slices.Clone(t.SubjectIdentifiers()), func(l tmdm.Locator) bool { return genidLabel(string(l)) == "" })
+	if len(all) < len(t.SubjectIdentifiers()) {
+		t.RemoveSubjectIdentifier(all...)
+	}
+}
+
+// statement makes items of a statement: one, or as many as there are nodes that describe it.
+func (r *reading) statement(q rdf.Quad) {
+	described, ok := r.described[q]
+	if !ok {
+		r.item(q, nil)
+		return
+	}
+	r.described[q] = nil // the statement may be there twice
+	for _, d := range described {
+		item := r.item(q, d)
+		r.open = append(r.open, detailed{item, d})
+		name, ok := item.(*tmdm.TopicName)
+		if !ok {
+			continue
+		}
+		for _, v := range d.variants {
+			variant := name.AddVariant(v.value.Value, v.datatypeOf(v.value), r.topics(v.scope)...)
+			r.open = append(r.open, detailed{variant, &v.details})
+		}
+	}
+}
+
+// item makes an item of a statement. d has what a node says of it, nil if there is none.
+func (r *reading) item(q rdf.Quad, d *details) tmdm.Reifiable {
+	p, o, topic := q.Predicate.Value, q.Object, r.topic(q.Subject)
+	if o.Kind == rdf.Literal {
+		themes := r.language(o)
+		if d != nil {
+			themes = append(themes, r.topics(d.scope)...)
+		}
+		if (d == nil || !d.occurrence) && r.isName(q) {
+			return topic.AddName(o.Value, r.nameType(p), themes...)
+		}
+		return topic.AddOccurrence(o.Value, d.datatypeOf(o), r.property(p), themes...)
+	}
+	var a *tmdm.Association
+	switch p {
+	case rdf.Type:
+		a = topic.AddType(r.topic(o))
+	case subClassOf:
+		a = topic.AddSupertype(r.topic(o))
 	default:
-		a := r.m.CreateAssociation(r.iri(p))
-		a.AddRole(r.iri(roleSubject), subject)
-		a.AddRole(r.iri(roleObject), r.topic(o))
+		a = r.m.CreateAssociation(r.property(p))
+		a.AddRole(r.iri(subject), topic)
+		a.AddRole(r.iri(object), r.topic(o))
 	}
-	return nil
+	if d != nil {
+		a.SetScope(r.topics(d.scope)...)
+	}
+	return a
 }
 
 // isName reports whether a literal is a name: a text without a datatype of a property that names things.
 func (r *reading) isName(q rdf.Quad) bool {
-	if q.Object.Datatype != rdf.String && q.Object.Language == "" {
+	p := q.Predicate.Value
+	switch {
+	case !isText(q.Object):
 		return false
+	case p == topicName:
+		return r.echoed[q]
+	case r.labels[p]:
+		return true
+	case r.nameTypes[p]:
+		r.isNameType[p] = true
+		return true
 	}
-	if q.Predicate.Value == topicName {
-		echo, _ := echoOf(q)
-		return r.echoes[echo]
-	}
-	return labels[q.Predicate.Value] || r.special.nameTypes[q.Predicate.Value]
+	return false
 }
 
 // nameType returns the type of a name, nil for the default one.
@@ -247,10 +248,11 @@ func (r *reading) nameType(property string) *tmdm.Topic {
 	if property == topicName {
 		return nil
 	}
-	return r.iri(property)
+	return r.property(property)
 }
 
-func (r *reading) scope(o rdf.Term) []*tmdm.Topic {
+// language returns the theme that is the language of a literal.
+func (r *reading) language(o rdf.Term) []*tmdm.Topic {
 	if o.Language == "" {
 		return nil
 	}
@@ -263,46 +265,55 @@ func (r *reading) scope(o rdf.Term) []*tmdm.Topic {
 	return []*tmdm.Topic{theme}
 }
 
-// identifies gives a topic an identifier, if that is what a statement says and nothing else has it.
-func (r *reading) identifies(topic *tmdm.Topic, property, value string) bool {
-	l := tmdm.Locator(value)
-	if normal, err := tmdm.ParseLocator(value); err != nil || normal != l {
-		return false
+func (r *reading) topics(all []rdf.Term) []*tmdm.Topic {
+	var topics []*tmdm.Topic
+	for _, t := range all {
+		topics = append(topics, r.topic(t))
 	}
-	var err error
-	switch property {
-	case termSubjectIdentifier:
-		err = topic.AddSubjectIdentifier(l)
-	case termSubjectLocator:
-		err = topic.AddSubjectLocator(l)
-	case termItemIdentifier:
-		err = tmdm.AddItemIdentifier(topic, l)
-	default:
-		return false
-	}
-	var taken *tmdm.IdentityError
-	if errors.As(err, &taken) {
-		if other, ok := taken.Existing.(*tmdm.Topic); ok {
-			err = topic.Merge(other)
-		}
-	}
-	return err == nil
+	return topics
 }
 
 // associate makes the associations that are nodes.
 func (r *reading) associate() {
-	for _, q := range r.waiting {
-		said, ok := r.nodes[q.Subject.Value]
-		if !ok || q.Subject.Kind != rdf.Blank {
-			continue
+	for _, n := range r.associations {
+		a := r.m.CreateAssociation(r.topic(n.typ), r.topics(n.scope)...)
+		r.open = append(r.open, detailed{a, &n.details})
+		for _, role := range n.roles {
+			r.open = append(r.open, detailed{a.AddRole(r.topic(role.typ), r.topic(role.player)), &role.details})
 		}
-		delete(r.nodes, q.Subject.Value)
-		at := slices.IndexFunc(said, func(q rdf.Quad) bool { return q.Predicate.Value == termAssociationType })
-		a := r.m.CreateAssociation(r.topic(said[at].Object))
-		for _, q := range said {
-			if q.Predicate.Value != rdf.Type && q.Predicate.Value != termAssociationType {
-				a.AddRole(r.iri(q.Predicate.Value), r.topic(q.Object))
+	}
+}
+
+// settle says what is left: what reifies items, what identifies them, and which topics say nothing.
+func (r *reading) settle() error {
+	if r.self != nil {
+		r.open = append(r.open, detailed{r.m, r.self})
+	}
+	for _, d := range r.open {
+		if d.reifier.Kind != rdf.None {
+			if err := tmdm.SetReifier(d.item, r.topic(d.reifier)); err != nil {
+				return fmt.Errorf("what %s says: %w; let it be the reifier of one statement only", d.reifier.Value, err)
+			}
+		}
+		for _, l := range d.items {
+			if err := tmdm.AddItemIdentifier(d.item, l); err != nil {
+				return fmt.Errorf("what has %s: %w; let it be the item identifier of one thing only", l, err)
 			}
 		}
 	}
+	for _, p := range slices.Sorted(maps.Keys(r.nameTypes)) {
+		if !r.isNameType[p] {
+			r.iri(p).AddType(r.iri(termNameType))
+		}
+	}
+	for _, t := range r.lone {
+		_, known := r.iris[t.Value]
+		if t.Kind == rdf.Blank {
+			_, known = r.blanks[t.Value]
+		}
+		if topic := r.topic(t); known || servesMapping(topic) {
+			topic.AddType(r.iri(termTopic))
+		}
+	}
+	return nil
 }

@@ -24,9 +24,9 @@ import (
 
 const shared = "../../../../shared/"
 
-func mapOf(t *testing.T, quads []rdf.Quad) *tmdm.TopicMap {
+func mapOf(t testing.TB, quads []rdf.Quad, o ...mapping.Options) *tmdm.TopicMap {
 	t.Helper()
-	b := mapping.NewBuilder("http://example.org/map/", 0)
+	b := mapping.NewBuilder("http://example.org/map/", 0, append(o, mapping.Options{})[0])
 	for _, q := range quads {
 		require.NoError(t, b.Add(q))
 	}
@@ -51,7 +51,7 @@ func keeps(t *testing.T, name string, graph []rdf.Quad, throughXTM bool) {
 		graph[i].Graph = rdf.Term{}
 	}
 	m := mapOf(t, graph)
-	again, losses := mapping.Graph(m)
+	again, losses := mapping.Graph(m, mapping.Options{})
 	assert.Zero(t, losses.Total(), "%s: %+v", name, losses)
 	assert.True(t, rdf.Isomorphic(graph, again), "%s:\n%v, not\n%v", name, show(again), show(graph))
 	if !throughXTM {
@@ -68,7 +68,7 @@ func keeps(t *testing.T, name string, graph []rdf.Quad, throughXTM bool) {
 			tmdm.RemoveItemIdentifier(topic, l)
 		}
 	}
-	again, losses = mapping.Graph(m)
+	again, losses = mapping.Graph(m, mapping.Options{})
 	assert.Zero(t, losses.Total(), "%s: %+v", name, losses)
 	assert.True(t, rdf.Isomorphic(graph, again), "%s, through XTM:\n%v, not\n%v", name, show(again), show(graph))
 }
@@ -146,7 +146,7 @@ func TestVocabularyIsKept(t *testing.T) {
 		graph := readTurtle(t, state(t, n), "http://example.org/voc4cat")
 		require.Greater(t, len(graph), 1000)
 		keeps(t, fmt.Sprint("v", n), graph, true)
-		written, _ := mapping.Graph(mapOf(t, graph))
+		written, _ := mapping.Graph(mapOf(t, graph), mapping.Options{})
 		var b bytes.Buffer
 		require.NoError(t, turtle.Write(&b, written))
 		assert.True(t, rdf.Isomorphic(graph, readTurtle(t, b.Bytes(), "http://example.org/other")))
@@ -157,7 +157,7 @@ func TestVocabularyIsKept(t *testing.T) {
 func TestTopicMapsAreKept(t *testing.T) {
 	m, err := xtm.Read(t.Context(), bytes.NewReader([]byte(example)), xtm.Options{Base: "http://example.org/map"})
 	require.NoError(t, err)
-	graph, losses := mapping.Graph(m)
+	graph, losses := mapping.Graph(m, mapping.Options{})
 	require.Zero(t, losses.Total(), "%+v", losses)
 	assert.Equal(t, canonical(t, m), canonical(t, mapOf(t, graph)))
 }

@@ -16,36 +16,42 @@ const (
 
 	languageNS = NS + "language/" // and a tag in lower case (BCP 47): a theme
 	iriNS      = NS + "iri/"      // and an IRI in hexadecimal digits, which topic maps would compare otherwise
+	locatorNS  = NS + "locator/"  // and a locator in hexadecimal digits, with characters that no IRI has
+	unnamedNS  = NS + "unnamed/"  // and a number: a topic whose locators identify other things in RDF
 	datatypeNS = NS + "datatype/" // and the name of a datatype whose values topic maps would change
 
-	termTopic             = NS + "Topic"       // the type of a topic that says nothing
-	termNameType          = NS + "NameType"    // the type of a property whose literals are names
-	termAssociation       = NS + "Association" // the type of a node that is an association
-	termAssociationType   = NS + "associationType"
+	// Types.
+	termTopic       = NS + "Topic"       // a topic that says nothing
+	termTopicMap    = NS + "TopicMap"    // the map itself
+	termNameType    = NS + "NameType"    // a property whose texts are names
+	termAssociation = NS + "Association" // a node that is an association
+	termStatement   = NS + "Statement"   // a node that says more of a statement
+	termOccurrence  = NS + "Occurrence"  // such a node of an occurrence where a name would be expected
+
+	// Properties.
 	termSubjectIdentifier = NS + "subjectIdentifier"
 	termSubjectLocator    = NS + "subjectLocator"
 	termItemIdentifier    = NS + "itemIdentifier"
+	termScope             = NS + "scope"
+	termReifier           = NS + "reifier"
+	termDatatype          = NS + "datatype"
+	termVariant           = NS + "variant"
+	termValue             = NS + "value"
+	termRole              = NS + "role"
+	termRoleType          = NS + "roleType"
+	termPlayer            = NS + "player"
 
-	roleSubject = rdf.NS + "subject"
-	roleObject  = rdf.NS + "object"
-	rdfsLabel   = "http://www.w3.org/2000/01/rdf-schema#label"
-	subClassOf  = "http://www.w3.org/2000/01/rdf-schema#subClassOf"
+	xmlLiteral  = rdf.NS + "XMLLiteral"
+	subject     = rdf.NS + "subject"
+	predicate   = rdf.NS + "predicate"
+	object      = rdf.NS + "object"
+	rdfs        = "http://www.w3.org/2000/01/rdf-schema#"
+	rdfsLabel   = rdfs + "label"
+	subClassOf  = rdfs + "subClassOf"
+	anyResource = rdfs + "Resource"
 	sameAs      = "http://www.w3.org/2002/07/owl#sameAs"
 	topicName   = string(tmdm.PSIDefaultNameType)
 )
-
-// labels are the properties whose texts are names.
-var labels = map[string]bool{
-	rdfsLabel: true,
-	"http://www.w3.org/2004/02/skos/core#prefLabel":   true,
-	"http://www.w3.org/2004/02/skos/core#altLabel":    true,
-	"http://www.w3.org/2004/02/skos/core#hiddenLabel": true,
-	"http://purl.org/dc/elements/1.1/title":           true,
-	"http://purl.org/dc/terms/title":                  true,
-	"http://xmlns.com/foaf/0.1/name":                  true,
-	"http://schema.org/name":                          true,
-	"https://schema.org/name":                         true,
-}
 
 // genid returns the subject identifier of a blank node (RDF 1.1 Concepts §3.5, Replacing Blank Nodes with IRIs): below the
 // base of the document, which is the source locator prefix where it is published, if that is on the web.
@@ -72,43 +78,71 @@ func genidLabel(l string) string {
 	return ""
 }
 
-// locatorOf returns the subject identifier of an IRI. RDF compares IRIs character by character (RDF 1.1
-// Concepts §3.2, IRIs), topic maps by their normal form: an IRI in another form is kept apart.
+// locatorOf returns the locator of an IRI. RDF compares IRIs character by character (RDF 1.1 Concepts §3.2,
+// IRIs), topic maps by their normal form: an IRI that is not the one of its normal form is kept apart.
 func locatorOf(s string) tmdm.Locator {
-	normal, err := iri.Normalize(s)
-	if err != nil || normal != s || strings.HasPrefix(s, iriNS) || genidLabel(s) != "" {
-		return tmdm.Locator(iriNS + hex.EncodeToString([]byte(s)))
+	if l, ok := plainLocator(s); ok {
+		return l
 	}
-	return tmdm.Locator(s)
+	return tmdm.Locator(iriNS + hex.EncodeToString([]byte(s)))
+}
+
+// plainLocator returns the locator of an IRI that need not be kept apart.
+func plainLocator(s string) (tmdm.Locator, bool) {
+	if l := unhex(s, locatorNS); l != "" && written(l) == s {
+		return tmdm.Locator(l), true
+	}
+	normal, err := iri.Normalize(s)
+	if err != nil || written(normal) != s || strings.HasPrefix(s, iriNS) || strings.HasPrefix(s, datatypeNS) || genidLabel(s) != "" {
+		return "", false
+	}
+	return tmdm.Locator(normal), true
+}
+
+// unhex returns what stands in hexadecimal digits behind a prefix, or "".
+func unhex(s, prefix string) string {
+	digits, ok := strings.CutPrefix(s, prefix)
+	if !ok {
+		return ""
+	}
+	decoded, _ := hex.DecodeString(digits)
+	return string(decoded)
 }
 
 // iriOf undoes locatorOf.
 func iriOf(l tmdm.Locator) string {
-	if digits, ok := strings.CutPrefix(string(l), iriNS); ok {
-		if s, err := hex.DecodeString(digits); err == nil && locatorOf(string(s)) == l {
-			return string(s)
-		}
+	if s := unhex(string(l), iriNS); s != "" && locatorOf(s) == l {
+		return s
 	}
-	return string(l)
+	return written(string(l))
 }
 
-// changed are datatypes whose values topic maps bring into another form.
+// written returns the IRI of a locator: a space is escaped, and what has other characters that no IRI has (RDF 1.1
+// Turtle §6.5, IRIREF) is given in hexadecimal digits.
+func written(l string) string {
+	if strings.ContainsAny(l, "<>\"{}|^`\\") {
+		return locatorNS + hex.EncodeToString([]byte(l))
+	}
+	return iri.Escape(l)
+}
+
+// changed are datatypes whose values topic maps bring into another form, and those that stand for them there.
 var changed = map[string]string{
 	tmdm.XSDAnyURI:  datatypeNS + "anyURI",
 	tmdm.XSDAnyType: datatypeNS + "anyType",
 }
 
-// datatypeOf returns the datatype of an occurrence whose value stays as it is.
-func datatypeOf(value, datatype string) string {
-	if datatype == tmdm.XSDAnyURI {
-		if normal, err := iri.Normalize(value); err == nil && normal == value {
-			return datatype
+// datatypeOf returns the datatype in a topic map of a literal, whose value stays as it is.
+func datatypeOf(l rdf.Term) string {
+	if l.Datatype == tmdm.XSDAnyURI {
+		if normal, err := iri.Normalize(l.Value); err == nil && normal == l.Value {
+			return l.Datatype
 		}
 	}
-	if kept, ok := changed[datatype]; ok {
+	if kept, ok := changed[l.Datatype]; ok {
 		return kept
 	}
-	return string(locatorOf(datatype))
+	return string(locatorOf(l.Datatype))
 }
 
 // literalDatatype undoes datatypeOf.
@@ -119,4 +153,24 @@ func literalDatatype(datatype string) string {
 		}
 	}
 	return iriOf(tmdm.Locator(datatype))
+}
+
+// isText reports whether a term is a literal that can be a name.
+func isText(t rdf.Term) bool {
+	return t.Kind == rdf.Literal && (t.Language != "" || t.Datatype == rdf.String)
+}
+
+// isTag reports whether a string can be a language tag (RDF 1.1 Turtle §6.5, LANGTAG), in lower case.
+func isTag(s string) bool {
+	for i, part := range strings.Split(s, "-") {
+		if part == "" {
+			return false
+		}
+		for _, c := range part {
+			if !('a' <= c && c <= 'z' || i > 0 && '0' <= c && c <= '9') {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -11,68 +11,117 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Graph returns the statements of a topic map, and counts what they do not carry. Each statement is there once.
-func Graph(m *tmdm.TopicMap) ([]rdf.Quad, xtm.Losses) {
-	w := &writing{said: map[rdf.Quad]bool{}, terms: map[*tmdm.Topic]rdf.Term{}, talks: map[*tmdm.Topic]bool{}, labels: map[string]bool{}}
+// Graph returns the statements of a topic map, in order, and counts what they do not carry. Each statement is there once.
+func Graph(m *tmdm.TopicMap, o Options) ([]rdf.Quad, xtm.Losses) {
+	w := &writing{
+		m: m, plain: o.Plain, isLabel: o.labels(), isNameType: map[*tmdm.Topic]bool{}, terms: map[*tmdm.Topic]rdf.Term{},
+		talks: map[*tmdm.Topic]bool{}, taken: map[string]bool{}, echoes: map[rdf.Quad]bool{},
+	}
+	for t := range m.Topics() {
+		for _, n := range t.Names() {
+			w.isNameType[n.Type()] = true
+			w.echoed = w.echoed || has(n.Type(), rdfsLabel)
+		}
+	}
 	for t := range m.Topics() {
 		w.topic(t)
 	}
 	for a := range m.Associations() {
 		w.association(a)
 	}
+	w.itself(m)
+	w.describe()
 	for t := range m.Topics() {
-		if !w.talks[t] && !w.servesMapping(t) {
+		switch {
+		case w.talks[t] || servesMapping(t):
+		case w.plain:
+			w.say(w.term(t), rdf.Type, rdf.NewIRI(anyResource))
+		default:
 			w.say(w.term(t), rdf.Type, rdf.NewIRI(termTopic))
 		}
 	}
-	return w.quads, w.losses
+	return rdf.Sorted(w.quads), w.losses
 }
 
 type writing struct {
-	quads  []rdf.Quad
-	said   map[rdf.Quad]bool
-	terms  map[*tmdm.Topic]rdf.Term
-	talks  map[*tmdm.Topic]bool // topics that are in a statement
-	labels map[string]bool      // of blank nodes that come from a graph
-	nodes  int
-	losses xtm.Losses
+	m          *tmdm.TopicMap
+	plain      bool
+	isLabel    map[string]bool // properties whose texts are names anyway
+	isNameType map[*tmdm.Topic]bool
+	quads      []rdf.Quad
+	terms      map[*tmdm.Topic]rdf.Term
+	talks      map[*tmdm.Topic]bool // topics that are in a statement
+	taken      map[string]bool      // labels of blank nodes that come from a graph
+	nodes      int
+	losses     xtm.Losses
+	special    []itemOf          // statements of which there is more to say
+	echoed     bool              // there are names of the type rdfs:label
+	echoes     map[rdf.Quad]bool // statements that repeat names of the default type; noted where echoed
 }
 
-func (w *writing) say(s rdf.Term, property string, o rdf.Term) {
-	if q := (rdf.Quad{Subject: s, Predicate: rdf.NewIRI(property), Object: o}); !w.said[q] {
-		w.said[q] = true
-		w.quads = append(w.quads, q)
+func (w *writing) say(s rdf.Term, property string, o rdf.Term) rdf.Quad {
+	q := rdf.Quad{Subject: s, Predicate: rdf.NewIRI(property), Object: o}
+	w.quads = append(w.quads, q)
+	return q
+}
+
+// node returns a new blank node of one of our types.
+func (w *writing) node(label, typ string) rdf.Term {
+	w.nodes++
+	n := rdf.NewBlank(label + strconv.Itoa(w.nodes))
+	if typ != "" {
+		w.say(n, rdf.Type, rdf.NewIRI(typ))
 	}
+	return n
 }
 
-// term returns the resource that a topic is: the least of its subject identifiers, or a blank node.
+// term returns the resource that a topic is: the least of its subject identifiers, or else of its subject locators,
+// or of its item identifiers, unless another topic is that resource. A topic that was a blank node is one.
 func (w *writing) term(t *tmdm.Topic) rdf.Term {
-	if known, ok := w.terms[t]; ok {
-		return known
+	term, ok := w.terms[t]
+	if ok {
+		return term
 	}
-	var term rdf.Term
-	if all := t.SubjectIdentifiers(); len(all) > 0 {
-		first := slices.Min(all)
-		if label := genidLabel(string(first)); label != "" {
-			term = rdf.NewBlank(w.unused(label))
-		} else {
-			term = rdf.NewIRI(iriOf(first))
-		}
-	} else {
-		w.nodes++
-		term = rdf.NewBlank("t" + strconv.Itoa(w.nodes))
+	var label string
+	identifiers := slices.DeleteFunc(slices.Clone(t.SubjectIdentifiers()), func(l tmdm.Locator) bool {
+		of := genidLabel(string(l))
+		label = max(label, of)
+		return of != ""
+	})
+	switch {
+	case len(identifiers) > 0:
+		term = rdf.NewIRI(iriOf(slices.Min(identifiers)))
+	case label != "":
+		term = rdf.NewBlank(w.unused(label))
+	default:
+		term = w.located(t)
 	}
 	w.terms[t] = term
 	return term
 }
 
+// located returns the resource of a topic without subject identifiers.
+func (w *writing) located(t *tmdm.Topic) rdf.Term {
+	for _, l := range slices.Sorted(slices.Values(t.SubjectLocators())) {
+		if other := w.m.TopicByIdentifier(l); other == nil || other == t {
+			return rdf.NewIRI(iriOf(l))
+		}
+	}
+	if all := t.ItemIdentifiers(); len(all) > 0 {
+		return rdf.NewIRI(iriOf(slices.Min(all)))
+	}
+	w.nodes++
+	return rdf.NewIRI(unnamedNS + strconv.Itoa(w.nodes))
+}
+
 // unused returns a label, changed if another node has it: that of another document.
 func (w *writing) unused(label string) string {
-	for n := 2; w.labels[label]; n++ {
-		label = fmt.Sprintf("%s_%d", label, n)
+	unique := label
+	for n := 2; w.taken[unique]; n++ {
+		unique = fmt.Sprintf("%s_%d", label, n)
 	}
-	w.labels[label] = true
-	return label
+	w.taken[unique] = true
+	return unique
 }
 
 // mention is term of a topic of a statement.
@@ -87,41 +136,11 @@ func (w *writing) property(t *tmdm.Topic) string {
 	if term.Kind == rdf.IRI {
 		return term.Value
 	}
-	if all := t.SubjectIdentifiers(); len(all) > 0 {
-		return string(slices.Min(all))
-	}
-	if all := t.SubjectLocators(); len(all) > 0 {
-		return string(slices.Min(all))
-	}
-	if all := t.ItemIdentifiers(); len(all) > 0 {
-		return string(slices.Min(all))
-	}
-	return NS + "unnamed/" + term.Value
+	return string(slices.Min(t.SubjectIdentifiers())) // that of a blank node
 }
 
 func (w *writing) topic(t *tmdm.Topic) {
-	identifiers := t.SubjectIdentifiers()
-	if s := w.term(t); len(identifiers) != 1 || len(t.SubjectLocators()) > 0 {
-		for _, l := range identifiers {
-			if o := rdf.NewIRI(string(l)); len(identifiers) > 1 && l != slices.Min(identifiers) {
-				w.talks[t] = true
-				w.say(s, termSubjectIdentifier, o)
-				w.say(s, sameAs, o)
-			}
-		}
-		for _, l := range t.SubjectLocators() {
-			w.talks[t] = true
-			w.say(s, termSubjectLocator, rdf.NewIRI(string(l)))
-		}
-	}
-	identified := len(identifiers)+len(t.SubjectLocators()) > 0
-	for _, l := range t.ItemIdentifiers() {
-		if identified && strings.HasPrefix(string(l), "file:") {
-			continue // it says where a file was, and nothing of the subject
-		}
-		w.talks[t] = true
-		w.say(w.term(t), termItemIdentifier, rdf.NewIRI(string(l)))
-	}
+	w.identify(t)
 	for _, n := range t.Names() {
 		w.name(t, n)
 	}
@@ -130,135 +149,137 @@ func (w *writing) topic(t *tmdm.Topic) {
 	}
 }
 
-func (w *writing) name(t *tmdm.Topic, n *tmdm.TopicName) {
-	w.reified(n.Reifier())
-	w.losses.ItemIdentifiers += len(n.ItemIdentifiers())
-	w.losses.Variants += len(n.Variants())
-	s, o := w.mention(t), w.text(n.Value(), n.Scope())
-	switch typ := n.Type(); {
-	case isDefault(typ):
-		w.say(s, topicName, o)
-		w.say(s, rdfsLabel, o)
-	default:
-		property := w.property(typ)
-		if !labels[property] {
-			w.say(rdf.NewIRI(property), rdf.Type, rdf.NewIRI(termNameType))
+// identify says what else identifies a topic than the resource that it is.
+func (w *writing) identify(t *tmdm.Topic) {
+	identifiers, locators := t.SubjectIdentifiers(), t.SubjectLocators()
+	term := w.term(t)
+	if len(identifiers) == 1 && len(locators) == 0 && len(t.ItemIdentifiers()) == 0 {
+		return
+	}
+	for _, l := range identifiers {
+		if o := rdf.NewIRI(iriOf(l)); o != term && genidLabel(string(l)) == "" {
+			w.talks[t] = true
+			w.say(term, sameAs, o)
+			w.own(term, termSubjectIdentifier, o)
 		}
+	}
+	itself := false // the resource is named for a locator
+	for _, l := range locators {
+		switch o := rdf.NewIRI(iriOf(l)); {
+		case !w.plain:
+			itself = itself || o == term
+			w.talks[t] = true
+			w.own(term, termSubjectLocator, o)
+		case o != term || len(identifiers) > 0:
+			w.losses.SubjectLocators++
+		}
+	}
+	for _, l := range t.ItemIdentifiers() {
+		o := rdf.NewIRI(iriOf(l))
+		switch {
+		case len(identifiers)+len(locators) > 0 && isFile(l): // it says where a file was, and nothing of the subject
+		case !w.plain:
+			itself = itself || o == term
+			w.talks[t] = true
+			w.own(term, termItemIdentifier, o)
+		case o != term || len(identifiers) > 0 || slices.Contains(locators, l):
+			w.losses.ItemIdentifiers++
+		}
+	}
+	if itself && slices.ContainsFunc(identifiers, func(l tmdm.Locator) bool { return iriOf(l) == term.Value }) {
+		w.own(term, termSubjectIdentifier, term)
+	}
+}
+
+func isFile(l tmdm.Locator) bool { return strings.HasPrefix(string(l), "file:") }
+
+// own says something in our vocabulary, unless there is to be none of it.
+func (w *writing) own(s rdf.Term, property string, o rdf.Term) {
+	if !w.plain {
 		w.say(s, property, o)
 	}
 }
 
-func isDefault(t *tmdm.Topic) bool {
-	return slices.Contains(t.SubjectIdentifiers(), tmdm.PSIDefaultNameType)
+func (w *writing) name(t *tmdm.Topic, n *tmdm.TopicName) {
+	s := w.mention(t)
+	o, rest := text(n.Value(), n.Scope())
+	typ := n.Type()
+	var q rdf.Quad
+	switch {
+	case has(typ, tmdm.PSIDefaultNameType) && w.plain:
+		q = w.say(s, rdfsLabel, o)
+	case has(typ, tmdm.PSIDefaultNameType):
+		echo := w.say(s, rdfsLabel, o)
+		if q = w.say(s, topicName, o); w.echoed {
+			w.echoes[echo] = true
+		}
+	default:
+		property := w.property(typ)
+		if !w.isLabel[property] {
+			if w.plain {
+				w.losses.NameTypes++
+			}
+			w.own(rdf.NewIRI(property), rdf.Type, rdf.NewIRI(termNameType))
+		}
+		q = w.say(s, property, o)
+	}
+	w.more(itemOf{statement: q, item: n, scope: rest, variants: n.Variants()})
 }
 
 func (w *writing) occurrence(t *tmdm.Topic, o *tmdm.Occurrence) {
-	w.reified(o.Reifier())
-	w.losses.ItemIdentifiers += len(o.ItemIdentifiers())
-	literal := w.text(o.Value(), o.Scope())
+	s, property := w.mention(t), w.property(o.Type())
+	literal, rest := text(o.Value(), o.Scope())
+	more := itemOf{item: o}
 	switch datatype := literalDatatype(o.Datatype()); {
-	case datatype == rdf.LangStr && literal.Language != "":
-	default:
-		if literal.Language != "" { // RDF has a language or a datatype
-			w.losses.Scopes++
-		}
+	case o.Datatype() == tmdm.XSDAnyType:
+		more.datatype = tmdm.XSDAnyType
+		literal, rest = rdf.NewLiteral(o.Value(), xmlLiteral), o.Scope().Themes()
+	case literal.Language == "":
 		literal = rdf.NewLiteral(o.Value(), datatype)
+	case datatype == rdf.LangStr:
+	case datatype == rdf.String: // RDF has a language or a datatype; readers miss the language more
+		more.datatype = rdf.String
+	default:
+		literal, rest = rdf.NewLiteral(o.Value(), datatype), o.Scope().Themes()
 	}
-	w.say(w.mention(t), w.property(o.Type()), literal)
+	more.occurrence = isText(literal) && (w.isLabel[property] || w.isNameType[o.Type()])
+	more.scope, more.statement = rest, w.say(s, property, literal)
+	w.more(more)
 }
 
-// text returns a literal in the language that a scope is. Other scopes are not carried.
-func (w *writing) text(value string, scope *tmdm.Scope) rdf.Term {
-	themes := scope.Themes()
-	if len(themes) == 1 {
-		for _, l := range themes[0].SubjectIdentifiers() {
-			if tag, ok := strings.CutPrefix(string(l), languageNS); ok && isTag(tag) {
-				return rdf.NewText(value, tag)
-			}
+// text returns a literal in the language that a theme of a scope is, if it is one only, and the other themes.
+func text(value string, scope *tmdm.Scope) (literal rdf.Term, rest []*tmdm.Topic) {
+	language := ""
+	for _, theme := range scope.Themes() {
+		if tag := languageOf(theme); tag != "" && language == "" {
+			language = tag
+			continue
 		}
+		rest = append(rest, theme)
 	}
-	if len(themes) > 0 {
-		w.losses.Scopes++
+	if language == "" {
+		return rdf.NewLiteral(value, ""), rest
 	}
-	return rdf.NewLiteral(value, "")
+	return rdf.NewText(value, language), rest
 }
 
-// isTag reports whether a string can be a language tag (RDF 1.1 Turtle §6.5, LANGTAG), in lower case.
-func isTag(s string) bool {
-	for i, part := range strings.Split(s, "-") {
-		if part == "" {
-			return false
-		}
-		for _, c := range part {
-			if !('a' <= c && c <= 'z' || i > 0 && '0' <= c && c <= '9') {
-				return false
-			}
+// languageOf returns the language tag that a theme stands for, or "".
+func languageOf(theme *tmdm.Topic) string {
+	for _, l := range theme.SubjectIdentifiers() {
+		if tag, ok := strings.CutPrefix(string(l), languageNS); ok && isTag(tag) {
+			return tag
 		}
 	}
-	return true
-}
-
-func (w *writing) reified(by *tmdm.Topic) {
-	if by != nil {
-		w.losses.Reifiers++
-	}
-}
-
-func (w *writing) association(a *tmdm.Association) {
-	w.reified(a.Reifier())
-	w.losses.ItemIdentifiers += len(a.ItemIdentifiers())
-	if len(a.Scope().Themes()) > 0 {
-		w.losses.Scopes++
-	}
-	roles := a.Roles()
-	for _, r := range roles {
-		w.reified(r.Reifier())
-		w.losses.ItemIdentifiers += len(r.ItemIdentifiers())
-	}
-	if class, instance, ok := a.TypeInstance(); ok {
-		w.say(w.mention(instance), rdf.Type, w.mention(class))
-		return
-	}
-	typ := a.Type()
-	if len(roles) == 2 {
-		for _, form := range [][3]tmdm.Locator{{"", roleSubject, roleObject}, {tmdm.PSISupertypeSubtype, tmdm.PSISubtype, tmdm.PSISupertype}} {
-			first, second := roles[0], roles[1]
-			if has(second.Type(), form[1]) {
-				first, second = second, first
-			}
-			if !has(first.Type(), form[1]) || !has(second.Type(), form[2]) || form[0] != "" && !has(typ, form[0]) {
-				continue
-			}
-			property := subClassOf
-			if form[0] == "" {
-				if property = w.property(typ); property == rdf.Type || property == subClassOf {
-					break
-				}
-			}
-			w.say(w.mention(first.Player()), property, w.mention(second.Player()))
-			return
-		}
-	}
-	if len(roles) == 0 {
-		w.losses.Associations++
-		return
-	}
-	w.nodes++
-	node := rdf.NewBlank("a" + strconv.Itoa(w.nodes))
-	w.say(node, rdf.Type, rdf.NewIRI(termAssociation))
-	w.say(node, termAssociationType, w.mention(typ))
-	for _, r := range roles {
-		w.say(node, w.property(r.Type()), w.mention(r.Player()))
-	}
+	return ""
 }
 
 func has(t *tmdm.Topic, l tmdm.Locator) bool { return slices.Contains(t.SubjectIdentifiers(), l) }
 
-// servesMapping reports whether a topic is there only because the mapping needs it.
-func (w *writing) servesMapping(t *tmdm.Topic) bool {
+// servesMapping reports whether a topic is there only because the mapping needs it, if no statement mentions it.
+func servesMapping(t *tmdm.Topic) bool {
 	for _, l := range t.SubjectIdentifiers() {
 		switch l {
-		case roleSubject, roleObject, tmdm.PSITypeInstance, tmdm.PSIType, tmdm.PSIInstance, tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype, tmdm.PSIDefaultNameType:
+		case subject, object, tmdm.PSITypeInstance, tmdm.PSIType, tmdm.PSIInstance, tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype, tmdm.PSIDefaultNameType:
 			return true
 		}
 		if strings.HasPrefix(string(l), languageNS) {

@@ -2,7 +2,6 @@ package turtle
 
 import (
 	"bufio"
-	"cmp"
 	"io"
 	"maps"
 	"slices"
@@ -16,7 +15,7 @@ import (
 // if its blank nodes have the same labels. Names of graphs are left out.
 func WriteNTriples(w io.Writer, all []rdf.Quad) error {
 	out := bufio.NewWriter(w)
-	for _, q := range sorted(all) {
+	for _, q := range rdf.Sorted(all) {
 		for _, t := range []rdf.Term{q.Subject, q.Predicate, q.Object} {
 			writeTerm(out, t, nil)
 			out.WriteByte(' ')
@@ -32,7 +31,7 @@ var Prefixes = map[string]string{
 	"rdfs": "http://www.w3.org/2000/01/rdf-schema#", "owl": "http://www.w3.org/2002/07/owl#",
 	"skos": "http://www.w3.org/2004/02/skos/core#", "dc": "http://purl.org/dc/elements/1.1/", "dcterms": "http://purl.org/dc/terms/",
 	"foaf": "http://xmlns.com/foaf/0.1/", "schema": "https://schema.org/", "prov": "http://www.w3.org/ns/prov#",
-	"dcat": "http://www.w3.org/ns/dcat#", "tmshare": "https://github.com/tmshare/tmshare/ns/1/",
+	"dcat": "http://www.w3.org/ns/dcat#", "tm": "http://psi.topicmaps.org/iso13250/model/", "tmshare": "https://github.com/tmshare/tmshare/ns/1/",
 }
 
 // Write writes statements in Turtle: grouped by subject and property, sorted, with Prefixes. The same graph
@@ -43,7 +42,7 @@ func Write(w io.Writer, all []rdf.Quad) error {
 	for name, space := range Prefixes {
 		p.names[space] = name
 	}
-	all = sorted(all)
+	all = rdf.Sorted(all)
 	for _, q := range all {
 		for _, t := range []rdf.Term{q.Subject, q.Predicate, q.Object} {
 			p.shorten(t.Value, t.Kind == rdf.IRI)
@@ -76,29 +75,6 @@ func Write(w io.Writer, all []rdf.Quad) error {
 		out.WriteString(" .\n")
 	}
 	return out.Flush()
-}
-
-// sorted returns the statements in order, each once: those with rdf:type first among those of a subject.
-func sorted(all []rdf.Quad) []rdf.Quad {
-	all = slices.Clone(all)
-	for i := range all {
-		all[i].Graph = rdf.Term{}
-	}
-	slices.SortFunc(all, func(a, b rdf.Quad) int {
-		return cmp.Or(compare(a.Subject, b.Subject), compare(property(a), property(b)), compare(a.Object, b.Object))
-	})
-	return slices.Compact(all)
-}
-
-func property(q rdf.Quad) rdf.Term {
-	if q.Predicate.Value == rdf.Type {
-		return rdf.Term{}
-	}
-	return q.Predicate
-}
-
-func compare(a, b rdf.Term) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Value, b.Value), cmp.Compare(a.Language, b.Language), cmp.Compare(a.Datatype, b.Datatype))
 }
 
 // prefixed shortens IRIs.

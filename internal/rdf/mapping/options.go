@@ -1,0 +1,139 @@
+package mapping
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/rdf"
+)
+
+// Options say how a graph becomes a topic map, and how a topic map becomes a graph. Both ways need the same
+// Labels to be inverse to each other.
+type Options struct {
+	// Graph names the graph of a document that is read: an IRI, _:label, or [DefaultGraph]. "": the only one.
+	Graph string
+	// MergeSameAs says that resources that owl:sameAs joins are one topic.
+	MergeSameAs bool
+	// Labels are the IRIs of properties whose texts are names, besides those that always are.
+	Labels []string
+	// Plain says that a graph has no statement of our own vocabulary. What needs one is left out, and counted.
+	Plain bool
+}
+
+// Validate returns an error for what cannot be the name of a graph or of a property.
+func (o *Options) Validate() error {
+	if g := o.Graph; g != "" && g != DefaultGraph && !strings.HasPrefix(g, "_:") && !iri.IsAbsolute(g) {
+		return fmt.Errorf("%q cannot name a graph: give an absolute IRI, _:label or %q", g, DefaultGraph)
+	}
+	for _, l := range o.Labels {
+		if _, err := iri.Normalize(l); err != nil {
+			return fmt.Errorf("%q cannot be a property: give an absolute IRI, such as %s", l, rdfsLabel)
+		}
+	}
+	return nil
+}
+
+// DefaultGraph is the word for the graph without a name.
+const DefaultGraph = "default"
+
+// labels are the properties whose texts are names.
+var labels = map[string]bool{
+	rdfsLabel: true,
+	"http://www.w3.org/2004/02/skos/core#prefLabel":   true,
+	"http://www.w3.org/2004/02/skos/core#altLabel":    true,
+	"http://www.w3.org/2004/02/skos/core#hiddenLabel": true,
+	"http://purl.org/dc/elements/1.1/title":           true,
+	"http://purl.org/dc/terms/title":                  true,
+	"http://xmlns.com/foaf/0.1/name":                  true,
+	"http://schema.org/name":                          true,
+	"https://schema.org/name":                         true,
+}
+
+// labels returns all properties whose texts are names.
+func (o *Options) labels() map[string]bool {
+	if len(o.Labels) == 0 {
+		return labels
+	}
+	all := maps.Clone(labels)
+	for _, l := range o.Labels {
+		all[l] = true
+	}
+	return all
+}
+
+// GraphsError says that a document has several graphs and none was chosen, or not the one that was.
+type GraphsError struct {
+	Graph string   // the one that was chosen; "": none
+	Names []string // some of those that there are
+	More  int      // how many others there are
+}
+
+func (e *GraphsError) Error() string {
+	names := strings.Join(e.Names, ", ")
+	if e.More > 0 {
+		names += fmt.Sprintf(" and %d more", e.More)
+	}
+	if e.Graph != "" {
+		return fmt.Sprintf("the document has no graph %s; it has %s. Choose one of these with --graph", e.Graph, names)
+	}
+	return fmt.Sprintf("the document has several graphs, and a topic map is one: %s. Choose one with --graph", names)
+}
+
+// graphs are the names of the graphs of a document.
+type graphs struct {
+	wanted string // "": there is one
+	last   rdf.Term
+	seen   map[rdf.Term]bool
+	more   int // beyond maxGraphs
+}
+
+// maxGraphs is how many names of graphs are remembered.
+const maxGraphs = 1000
+
+// take notes the graph of a statement, and reports whether the statement is one of those that are read.
+func (g *graphs) take(name rdf.Term) bool {
+	if name != g.last || len(g.seen) == 0 {
+		g.last = name
+		switch {
+		case g.seen[name]:
+		case len(g.seen) < maxGraphs:
+			g.seen[name] = true
+		default:
+			g.more++
+		}
+	}
+	if g.wanted == "" {
+		return len(g.seen) == 1
+	}
+	return nameOf(name) == g.wanted
+}
+
+func nameOf(g rdf.Term) string {
+	switch g.Kind {
+	case rdf.None:
+		return DefaultGraph
+	case rdf.IRI:
+		return g.Value
+	}
+	return "_:" + g.Value
+}
+
+// check returns an error where there is no graph to read. A document without statements has the default graph.
+func (g *graphs) check() error {
+	names := []string{}
+	for name := range g.seen {
+		names = append(names, nameOf(name))
+	}
+	if len(names) == 0 {
+		names = append(names, DefaultGraph)
+	}
+	if g.wanted == "" && len(names) == 1 || slices.Contains(names, g.wanted) || g.wanted != "" && g.more > 0 {
+		return nil
+	}
+	slices.Sort(names)
+	shown := min(len(names), 20)
+	return &GraphsError{Graph: g.wanted, Names: names[:shown], More: len(names) - shown + g.more}
+}
