@@ -24,7 +24,6 @@ import (
 	"github.com/tmshare/tmshare/internal/clientcmd"
 	"github.com/tmshare/tmshare/internal/clientcmd/files"
 	"github.com/tmshare/tmshare/internal/database"
-	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -216,20 +215,9 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	if f.interval < 0 {
 		return usage(fmt.Errorf("--interval %s: it cannot be negative", f.interval))
 	}
-	graphs, err := pairs("graph", f.graphs)
+	graphs, err := f.chosenGraphs(maps)
 	if err != nil {
 		return err
-	}
-	for _, name := range sortedKeys(graphs) {
-		if maps[name] == "" {
-			return usage(fmt.Errorf("--graph %s=%s: there is no --map %s; name a map of the command", name, graphs[name], name))
-		}
-		if err := (&formats.RDFOptions{Graph: graphs[name]}).Validate(); err != nil {
-			return usage(fmt.Errorf("--graph %s: %w", name, err))
-		}
-	}
-	if err := f.config.RDF.Validate(); err != nil {
-		return usage(err)
 	}
 	f.config.Lenient = f.lenient && !f.strict
 	f.config.ReadTokens = map[string][]string{}
