@@ -87,57 +87,82 @@ func TestMetricsAreNotPublic(t *testing.T) {
 	}
 }
 
-var nginxBlock = regexp.MustCompile("(?s)```nginx\n(.*?)```")
-
-// Behind nginx as the documentation has it, the log has the client, metrics are not public, and what
-// comes through nginx does not write without a token.
-func TestBehindTheNginxOfTheDocumentation(t *testing.T) {
+// Behind the proxies of packaging, the log has the client and the id that the proxy has given, metrics are not public, and what comes
+// through a proxy does not write without a token.
+func TestBehindTheProxiesOfThePackage(t *testing.T) {
 	t.Parallel()
-	path, err := exec.LookPath("nginx")
-	if err != nil {
-		if path, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
-			t.Skip("NOT CHECKED: the configuration for nginx, which is not installed")
-		}
-	}
 	doc, err := os.ReadFile("../../docs/operations.md")
 	require.NoError(t, err)
-	block := nginxBlock.FindSubmatch(doc)
-	require.NotNil(t, block)
-	n := start(t)
-	n.publish("small", small())
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	for _, c := range []struct {
+		program, sample, shown string
+		start                  func(dir, config, front string) (text string, args []string)
+	}{
+		{"nginx", "nginx/tmshare.conf", "    location / {", func(dir, config, front string) (string, []string) {
+			var temp strings.Builder
+			for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+				fmt.Fprintf(&temp, "%s_temp_path %s/%s;\n", kind, dir, kind)
+			}
+			config = regexp.MustCompile(`(?m)^ *ssl_.*\n`).ReplaceAllString(strings.Replace(config, "listen 443 ssl;", "listen "+front+";", 1), "")
+			return fmt.Sprintf("daemon off; pid %s/pid; error_log %[1]s/error.log;\nevents {}\nhttp {\naccess_log off;\n%s\n%s}\n", dir, temp.String(), config),
+				[]string{"-p", dir, "-c"}
+		}},
+		{"caddy", "caddy/Caddyfile", "reverse_proxy", func(_, config, front string) (string, []string) {
+			return "{\n\tadmin off\n}\n" + strings.Replace(config, "\nmaps.example.org {", "\nhttp://"+front+" {", 1), []string{"run", "--adapter", "caddyfile", "--config"}
+		}},
+	} {
+		t.Run(c.program, func(t *testing.T) {
+			t.Parallel()
+			path, err := exec.LookPath(c.program)
+			if err != nil {
+				if path, err = exec.LookPath("/usr/sbin/" + c.program); err != nil {
+					t.Skipf("NOT CHECKED: the configuration for %s, which is not installed", c.program)
+				}
+			}
+			sample, err := os.ReadFile("../../packaging/" + c.sample)
+			require.NoError(t, err)
+			require.Contains(t, string(doc), "packaging/"+c.sample)
+			require.Contains(t, string(sample), c.shown)
+			n := start(t)
+			n.publish("small", small())
+			behind(t, n, path, c.start, strings.ReplaceAll(string(sample), "127.0.0.1:8080", n.address))
+		})
+	}
+}
+
+// behind starts a proxy in front of a server, and asks it.
+func behind(t *testing.T, n *node, program string, start func(dir, config, front string) (string, []string), config string) {
+	require.Contains(t, config, n.address)
+	front, err := testenv.FreeAddress()
 	require.NoError(t, err)
-	front := free.Addr().String()
-	require.NoError(t, free.Close())
-	dir, err := os.MkdirTemp("", "nginx") // its workers may run as another user, who cannot see into TempDir
+	dir, err := os.MkdirTemp("", "proxy") // workers of nginx may run as another user, who cannot see into TempDir
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	require.NoError(t, os.Chmod(dir, 0o755))
-	var temp strings.Builder
-	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-		fmt.Fprintf(&temp, "%s_temp_path %s/%s;\n", kind, dir, kind)
-	}
-	locations := strings.ReplaceAll(string(block[1]), "127.0.0.1:8080", n.address)
-	require.Contains(t, locations, n.address)
-	config := filepath.Join(dir, "nginx.conf")
-	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, "daemon off; pid %s/pid; error_log %[1]s/error.log;\nevents {}\nhttp {\naccess_log off;\n%s\nserver { listen %s;\n%s\n}\n}\n",
-		dir, temp.String(), front, locations), 0o644))
-	cmd := exec.Command(path, "-p", dir, "-c", config)
+	text, args := start(dir, config, front)
+	file := filepath.Join(dir, "config")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	cmd := exec.Command(program, append(args, file)...)
+	cmd.Env = append(os.Environ(), "HOME="+dir)
 	var complaint strings.Builder
 	cmd.Stdout, cmd.Stderr = &complaint, &complaint
 	require.NoError(t, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
-		assert.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-		assert.NoError(t, cmd.Wait(), "%s", complaint.String())
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		assert.NoError(t, <-ended, "%s", complaint.String())
 	})
 	testenv.Eventually(t, func() bool {
+		if len(ended) > 0 {
+			t.Fatalf("%s has ended", program)
+		}
 		c, err := net.Dial("tcp", front)
 		if err == nil {
 			c.Close()
 		}
 		return err == nil
-	}, "%s", &complaint)
-	// Another address of this machine, to tell it from that of nginx.
+	}, program, "does not listen")
+	// Another address of this machine, to tell it from that of the proxy.
 	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	n.http.Transport.(*http.Transport).DialContext = from.DialContext
 	a := n.do(http.MethodGet, "http://"+front+"/topicmaps/small", nil)

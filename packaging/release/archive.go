@@ -24,7 +24,11 @@ func (r *release) archive(t target, files []file) error {
 		return r.write(name+".zip", func(w io.Writer) error { return r.zip(w, name, files) })
 	}
 	return r.write(name+".tar.gz", func(w io.Writer) error {
-		z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+		level := gzip.BestCompression
+		if r.unpacked {
+			level = gzip.NoCompression
+		}
+		z, err := gzip.NewWriterLevel(w, level)
 		if err != nil {
 			return err
 		}
@@ -77,6 +81,18 @@ func (r *release) zip(w io.Writer, folder string, files []file) error {
 		}
 	}
 	return a.Close()
+}
+
+// container puts the Containerfile beside the archives, which it takes.
+func (r *release) container() error {
+	steps, err := os.ReadFile(filepath.Join(r.source, "packaging", "Containerfile"))
+	if err != nil {
+		return err
+	}
+	return r.write("Containerfile", func(w io.Writer) error {
+		_, err := w.Write(steps)
+		return err
+	})
 }
 
 // sums writes SHA256SUMS, as sha256sum -c reads it.

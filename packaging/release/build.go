@@ -35,11 +35,9 @@ func (r *release) fromCommit(ctx context.Context) error {
 
 // platform builds the programs for a platform, and all that is published for it.
 func (r *release) platform(ctx context.Context, t target) error {
-	dir := filepath.Join(r.scratch, t.String())
-	for _, program := range programs {
-		if err := r.build(ctx, t, program, dir); err != nil {
-			return err
-		}
+	dir, err := r.programs(ctx, t)
+	if err != nil {
+		return err
 	}
 	files, err := r.files(ctx, t, dir)
 	if err != nil {
@@ -49,11 +47,23 @@ func (r *release) platform(ctx context.Context, t target) error {
 		return err
 	}
 	if t.os == "linux" {
-		if err := r.debian(ctx, t, files); err != nil {
-			return err
-		}
+		return r.debian(ctx, t, files)
 	}
 	return nil
+}
+
+// programs builds the programs for a platform, unless that has been done, and returns the folder that has them.
+func (r *release) programs(ctx context.Context, t target) (dir string, err error) {
+	dir = filepath.Join(r.scratch, t.String())
+	for _, program := range programs {
+		if _, err := os.Stat(filepath.Join(dir, t.program(program))); err == nil {
+			continue
+		}
+		if err := r.build(ctx, t, program, dir); err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
 }
 
 // build builds a program. Paths of this machine, and the time, are not in it.
@@ -102,31 +112,9 @@ func (r *release) files(ctx context.Context, t target, dir string) (all []file, 
 // manual has the programs of this machine write their pages of the manual and their completions, once.
 func (r *release) manual(ctx context.Context) (all []file, err error) {
 	dir := filepath.Join(r.scratch, "manual")
-	here := target{runtime.GOOS, runtime.GOARCH}
-	for _, program := range programs {
-		path := filepath.Join(dir, "bin", here.program(program))
-		if _, err := os.Stat(path); err != nil {
-			if err := r.build(ctx, here, program, filepath.Dir(path)); err != nil {
-				return nil, err
-			}
-			c := r.command(ctx, path, "man", filepath.Join(dir, "man"))
-			c.Env = append(os.Environ(), fmt.Sprint("SOURCE_DATE_EPOCH=", r.time.Unix()))
-			if err := ran(c); err != nil {
-				return nil, err
-			}
-			for _, shell := range []string{"bash", "zsh", "fish"} {
-				text, err := r.output(ctx, path, "completion", shell)
-				if err != nil {
-					return nil, err
-				}
-				to := filepath.Join(dir, "completions", program+"."+shell)
-				if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-					return nil, err
-				}
-				if err := os.WriteFile(to, []byte(text+"\n"), 0o644); err != nil {
-					return nil, err
-				}
-			}
+	if _, err := os.Stat(dir); err != nil {
+		if err := r.writeManual(ctx, dir); err != nil {
+			return nil, err
 		}
 	}
 	for _, kind := range []string{"man", "completions"} {
@@ -139,6 +127,36 @@ func (r *release) manual(ctx context.Context) (all []file, err error) {
 		}
 	}
 	return all, nil
+}
+
+func (r *release) writeManual(ctx context.Context, dir string) error {
+	here := target{runtime.GOOS, runtime.GOARCH}
+	bin, err := r.programs(ctx, here)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "completions"), 0o755); err != nil {
+		return err
+	}
+	for _, program := range programs {
+		path := filepath.Join(bin, here.program(program))
+		c := r.command(ctx, path, "man", filepath.Join(dir, "man"))
+		// Defaults below the home folder are those of everybody, not of whoever builds.
+		c.Env = append(os.Environ(), fmt.Sprint("SOURCE_DATE_EPOCH=", r.time.Unix()), "HOME=~", "XDG_STATE_HOME=")
+		if err := ran(c); err != nil {
+			return err
+		}
+		for _, shell := range []string{"bash", "zsh", "fish"} {
+			text, err := r.output(ctx, path, "completion", shell)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(dir, "completions", program+"."+shell), []byte(text+"\n"), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (r *release) command(ctx context.Context, name string, args ...string) *exec.Cmd {

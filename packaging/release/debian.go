@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,7 +23,10 @@ func (r *release) debian(ctx context.Context, t target, files []file) error {
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
-		return os.WriteFile(to, content, mode)
+		if err := os.WriteFile(to, content, mode); err != nil {
+			return err
+		}
+		return os.Chmod(to, mode) // whatever the umask of whoever builds
 	}
 	for _, f := range files {
 		if to := inPackage(f.name); to != "" {
@@ -38,6 +42,8 @@ func (r *release) debian(ctx context.Context, t target, files []file) error {
 		"usr/lib/systemd/system/tmshare-client.service": "systemd/tmshare-client.service",
 		"usr/share/doc/tmshare/prometheus/alerts.yml":   "prometheus/alerts.yml",
 		"usr/share/doc/tmshare/grafana/tmshare.json":    "grafana/tmshare.json",
+		"usr/share/doc/tmshare/nginx/tmshare.conf":      "nginx/tmshare.conf",
+		"usr/share/doc/tmshare/caddy/Caddyfile":         "caddy/Caddyfile",
 		"etc/default/tmshare-server":                    "debian/default-server",
 		"etc/default/tmshare-client":                    "debian/default-client",
 	} {
@@ -63,9 +69,23 @@ func (r *release) debian(ctx context.Context, t target, files []file) error {
 	if err := os.WriteFile(filepath.Join(root, "DEBIAN", "control"), []byte(text), 0o644); err != nil {
 		return err
 	}
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return os.Chmod(path, 0o755)
+	})
+	if err != nil {
+		return err
+	}
 	name := fmt.Sprintf("tmshare_%s_%s.deb", version, t.arch)
-	c := r.command(ctx, "dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, filepath.Join(r.out, name))
-	c.Env = append(os.Environ(), fmt.Sprint("SOURCE_DATE_EPOCH=", r.time.Unix()))
+	compression := "-Zxz"
+	if r.unpacked {
+		compression = "-Znone"
+	}
+	c := r.command(ctx, "dpkg-deb", "--root-owner-group", compression, "--build", root, filepath.Join(r.out, name))
+	// One thread, as more of them divide the data in another way.
+	c.Env = append(os.Environ(), fmt.Sprint("SOURCE_DATE_EPOCH=", r.time.Unix()), "DPKG_DEB_THREADS_MAX=1")
 	return ran(c)
 }
 

@@ -33,6 +33,8 @@ type release struct {
 	source  string    // folder of the checkout
 	out     string    // folder of the results
 	scratch string    // folder of what is in between
+
+	unpacked bool // compress nothing: of tests, which pack the same often
 }
 
 func main() {
@@ -92,6 +94,9 @@ func run(ctx context.Context, args []string, out, only string) error {
 	}
 	if built == 0 {
 		return fmt.Errorf("-only: there is no platform %s; there are %v", only, targets)
+	}
+	if err := r.container(); err != nil {
+		return err
 	}
 	if err := r.write("tmshare-"+r.version+".cdx.json", func(w io.Writer) error { return r.bom(ctx, w) }); err != nil {
 		return err
