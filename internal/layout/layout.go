@@ -8,6 +8,8 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+
+	"github.com/tmshare/tmshare/internal/texts"
 )
 
 // Page is what the frame needs. Whoever has links of another type gives it a struct of its own with these fields.
@@ -39,12 +41,9 @@ func SetHeaders(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 }
 
-//go:embed layout.html
-var frame string
-
 // Parse returns the template of a page: the frame, with what files define in it.
 func Parse(from fs.FS, funcs template.FuncMap, files ...string) *template.Template {
-	return template.Must(template.Must(template.New("layout").Funcs(funcs).Parse(frame)).ParseFS(from, files...))
+	return template.Must(template.Must(template.New("layout").Funcs(funcs).Parse(texts.Layout)).ParseFS(from, files...))
 }
 
 // Style is the style sheet.

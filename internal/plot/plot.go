@@ -3,12 +3,13 @@ package plot
 
 import (
 	"cmp"
-	_ "embed"
 	"html/template"
 	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tmshare/tmshare/internal/texts"
 )
 
 // Point is a value at a time.
@@ -45,10 +46,7 @@ const (
 	left, right, top, below = 66, 430, 10, 142
 )
 
-//go:embed plot.html
-var source string
-
-var drawn = template.Must(template.New("plot").Parse(source))
+var drawn = template.Must(template.New("plot").Parse(texts.Plot))
 
 // drawing is what the template draws.
 type drawing struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/layout"
 	"github.com/tmshare/tmshare/internal/plot"
+	"github.com/tmshare/tmshare/internal/texts"
 )
 
 // published is a collection of the node.
@@ -61,7 +62,7 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) error {
 		}
 		of.Follows = append(of.Follows, f)
 	}
-	return s.Write(w, http.StatusOK, nodeTemplate, wordNode, s.Path, of)
+	return s.Write(w, http.StatusOK, nodeTemplate, texts.Node, s.Path, of)
 }
 
 // pagesOf returns the addresses of the pages of what is published and followed, by name.

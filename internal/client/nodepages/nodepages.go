@@ -4,7 +4,6 @@ package nodepages
 import (
 	"bytes"
 	"context"
-	"embed"
 	"encoding/json"
 	"errors"
 	"html/template"
@@ -17,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/layout"
 	"github.com/tmshare/tmshare/internal/plot"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/texts"
 )
 
 // Source tells what the pages show.
@@ -66,16 +66,10 @@ const (
 // SubscriptionPath returns the address of the page of a subscription, behind the Root.
 func SubscriptionPath(name string) string { return sourcesPath + url.PathEscape(name) + ending }
 
-//go:embed templates/*.html
-var files embed.FS
-
 // funcs are what templates call.
 var funcs = template.FuncMap{
 	"at": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }, "cut": layout.Cut, "message": layout.Message, "seconds": plot.Seconds.Text, "line": line, "bars": bars, "bytes": size,
 }
-
-// wordNode is what the page of the node is called. All other texts of pages are in the templates.
-const wordNode = "Node"
 
 func line(l *plot.Line, title string) (template.HTML, error) {
 	l.Title = title
@@ -93,7 +87,7 @@ func size(n int64) string { return plot.Bytes.Text(float64(n)) }
 func Funcs() template.FuncMap { return funcs }
 
 func parsed(name string) *template.Template {
-	return layout.Parse(files, funcs, "templates/parts.html", "templates/"+name+".html")
+	return layout.Parse(texts.Pages, funcs, "node/parts.html", "node/"+name+".html")
 }
 
 var (
@@ -175,7 +169,7 @@ func (s *Site) ShowProblem(w http.ResponseWriter, r *http.Request, err error) {
 		if r.Context().Err() == nil {
 			s.Logger.Error("a page cannot be made", "path", r.URL.Path, "error", err)
 		}
-		p = &Problem{http.StatusServiceUnavailable, "The data folder cannot be read. The log says why."}
+		p = &Problem{http.StatusServiceUnavailable, texts.FolderUnread}
 	}
 	title := http.StatusText(p.Status)
 	if err := s.Write(w, p.Status, problemTemplate, title, s.Path, layout.Cut(p.Text)); err != nil {

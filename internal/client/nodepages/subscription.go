@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/layout"
 	"github.com/tmshare/tmshare/internal/plot"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/texts"
 )
 
 // quarantined is a change that could not be applied.
@@ -58,11 +59,11 @@ const (
 func (s *Site) named(ctx context.Context, r *http.Request) (*status.Status, error) {
 	name, ok := strings.CutSuffix(r.PathValue("page"), ending)
 	if !ok {
-		return nil, &Problem{http.StatusNotFound, "There is no such page."}
+		return nil, &Problem{http.StatusNotFound, texts.NoPage}
 	}
 	st, err := s.Source.Subscription(ctx, name)
 	if st == nil && err == nil {
-		err = &Problem{http.StatusNotFound, fmt.Sprintf("There is no subscription %q here. The page of the node lists all.", layout.Cut(name))}
+		err = &Problem{http.StatusNotFound, fmt.Sprintf(texts.NoSubscription, layout.Cut(name))}
 	}
 	return st, err
 }
@@ -117,7 +118,7 @@ func (s *Site) subscription(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	path := append(slices.Clone(s.Path), layout.Link{Title: wordNode, URL: s.Root + NodePath})
+	path := append(slices.Clone(s.Path), layout.Link{Title: texts.Node, URL: s.Root + NodePath})
 	return s.Write(w, http.StatusOK, subscriptionTemplate, st.Name, path, of)
 }
 
@@ -128,7 +129,7 @@ const maxForm = 1 << 20
 func (s *Site) act(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		return &Problem{http.StatusBadRequest, "The form cannot be read. Go back, and try again."}
+		return &Problem{http.StatusBadRequest, texts.FormUnread}
 	}
 	st, err := s.named(r.Context(), r)
 	if err != nil {
@@ -137,7 +138,7 @@ func (s *Site) act(w http.ResponseWriter, r *http.Request) error {
 	var topics []string
 	if r.PostForm.Get("all") == "" {
 		if topics = r.PostForm["topic"]; len(topics) == 0 || topics[0] == "" {
-			return &Problem{http.StatusBadRequest, "The form names no topic. Go back, and use a button of the page."}
+			return &Problem{http.StatusBadRequest, texts.FormNoTopic}
 		}
 	}
 	what := r.PostForm.Get("do")
@@ -147,7 +148,7 @@ func (s *Site) act(w http.ResponseWriter, r *http.Request) error {
 	case "forget":
 		err = s.Actions.Forget(r.Context(), st.Name, topics...)
 	default:
-		return &Problem{http.StatusBadRequest, "The form does not say what to do. Go back, and use a button of the page."}
+		return &Problem{http.StatusBadRequest, texts.FormNoAction}
 	}
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client/nodepages"
 	"github.com/tmshare/tmshare/internal/layout"
+	"github.com/tmshare/tmshare/internal/texts"
 )
 
 // guard lets only the person who has started the program in. Other users of the machine can reach the socket, pages of other sites can make
@@ -67,21 +68,21 @@ func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byt
 // check returns why a request is refused.
 func (g *guard) check(r *http.Request) error {
 	if !g.named(r.Host) {
-		return refused("This address is not one of the program. Open the one that it has printed.")
+		return refused(texts.WrongAddress)
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			return refused("This form is on a page of another site. Use the form of the page here.")
+			return refused(texts.ForeignForm)
 		}
 	}
 	if c, err := r.Cookie(g.cookie); err != nil || !same(c.Value, g.key) {
-		return refused("These pages are for who has started \"tmshare-client ui\". Open the address that it has printed.")
+		return refused(texts.NotForYou)
 	}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
-		return refused("This form is on a page of another site. Use the form of the page here.")
+		return refused(texts.ForeignForm)
 	}
 	return nil
 }
@@ -89,7 +90,7 @@ func (g *guard) check(r *http.Request) error {
 // checkForm returns why a form is refused.
 func (g *guard) checkForm(form url.Values) error {
 	if !same(form.Get(layout.CodeField), g.form) {
-		return refused("This form is of an earlier start of the program. Go back, reload the page, and use its form.")
+		return refused(texts.OldForm)
 	}
 	return nil
 }
@@ -109,7 +110,7 @@ func refused(text string) error { return &nodepages.Problem{Status: http.StatusF
 // open sets the cookie for who has the key.
 func (g *guard) open(w http.ResponseWriter, r *http.Request) error {
 	if !g.named(r.Host) || !g.opens(r.URL.Query().Get("key")) {
-		return refused("This address is not good, or not any more. Open the one that \"tmshare-client ui\" has printed last.")
+		return refused(texts.OldAddress)
 	}
 	http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.key, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	w.Header().Set("Cache-Control", "no-store")

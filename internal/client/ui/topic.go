@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"embed"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,19 +10,14 @@ import (
 	"github.com/tmshare/tmshare/internal/client/nodepages"
 	"github.com/tmshare/tmshare/internal/layout"
 	"github.com/tmshare/tmshare/internal/store/rejections"
+	"github.com/tmshare/tmshare/internal/texts"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
 // topicPath is the address of the pages of topics, with ?si=.
 const topicPath = "/topic.html"
 
-//go:embed templates/*.html
-var files embed.FS
-
-var topicTemplate = layout.Parse(files, nodepages.Funcs(), "templates/topic.html")
-
-// wordNode is what the page of the node is called. All other texts of pages are in the templates.
-const wordNode = "Node"
+var topicTemplate = layout.Parse(texts.Pages, nodepages.Funcs(), "ui/topic.html")
 
 // topic is what its page shows.
 type topic struct {
@@ -69,7 +63,7 @@ func (u *UI) topicPage(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	si := strings.TrimSpace(q.Get("si"))
 	if si == "" {
-		return &nodepages.Problem{Status: http.StatusBadRequest, Text: "Give the subject identifier of a topic, as in /topic.html?si=http://psi.example.org/oslo"}
+		return &nodepages.Problem{Status: http.StatusBadRequest, Text: texts.NoTopicGiven}
 	}
 	instances := q.Get("instances") != ""
 	t, err := u.topic(r.Context(), si, instances)
@@ -93,7 +87,7 @@ func (u *UI) topicPage(w http.ResponseWriter, r *http.Request) error {
 			break
 		}
 	}
-	return u.site.Write(w, http.StatusOK, topicTemplate, title, []layout.Link{{Title: wordNode, URL: nodepages.NodePath}}, of)
+	return u.site.Write(w, http.StatusOK, topicTemplate, title, []layout.Link{{Title: texts.Node, URL: nodepages.NodePath}}, of)
 }
 
 // describer makes pages of topics. own reports whether a source is not followed, but written here.
@@ -242,7 +236,7 @@ func (u *UI) reject(w http.ResponseWriter, r *http.Request) error {
 	}
 	do := f.Get("do")
 	if !slices.Contains(rejectable, c.Kind) || len(c.RoleTypes) != len(c.Play) || c.Source == "" || do != "reject" && do != "unreject" {
-		return &nodepages.Problem{Status: http.StatusBadRequest, Text: "The form does not say what to reject. Go back, and use a button of the page."}
+		return &nodepages.Problem{Status: http.StatusBadRequest, Text: texts.FormNoClaim}
 	}
 	if err := u.folder.reject(r.Context(), &c, do == "unreject", strings.TrimSpace(f.Get("reason"))); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/client/nodepages"
+	"github.com/tmshare/tmshare/internal/texts"
 )
 
 // UI answers requests for the pages of a data folder.
@@ -74,9 +75,9 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if err = r.ParseForm(); err == nil {
 			err = u.guard.checkForm(r.PostForm)
 		} else if large := new(http.MaxBytesError); errors.As(err, &large) {
-			err = &nodepages.Problem{Status: http.StatusRequestEntityTooLarge, Text: "The form is too large. Use the command instead, as \"tmshare-client edit reject --help\" says."}
+			err = &nodepages.Problem{Status: http.StatusRequestEntityTooLarge, Text: texts.FormTooLarge}
 		} else {
-			err = &nodepages.Problem{Status: http.StatusBadRequest, Text: "The form cannot be read. Go back, and try again."}
+			err = &nodepages.Problem{Status: http.StatusBadRequest, Text: texts.FormUnread}
 		}
 	}
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server/pages"
+	"github.com/tmshare/tmshare/internal/texts"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -150,7 +151,7 @@ func (a *applying) stated(statement *fragment.Topic) (*fragment.Map, wrong, erro
 	if err := fragment.Write(&doc, &m, statement.TopicSI(), fragment.Form{Version: xtm.V21, SP: a.sp}); err != nil {
 		return nil, wrong{"refused", err.Error(), "value"}, nil // it has what XML cannot carry
 	}
-	tm, _, err := a.reader.Read(a.ctx, &doc, formats.Default, "what the form says", a.sp)
+	tm, _, err := a.reader.Read(a.ctx, &doc, formats.Default, texts.TheForm, a.sp)
 	if a.ctx.Err() != nil {
 		return nil, wrong{}, context.Cause(a.ctx)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/texts"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -84,7 +85,7 @@ func (e *Editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *
 	}); err != nil {
 		return err
 	}
-	return e.Pages.WriteForm(w, r, http.StatusPreconditionFailed, "conflict", pages.WordConflict, e.trail(t), of)
+	return e.Pages.WriteForm(w, r, http.StatusPreconditionFailed, "conflict", texts.Conflict, e.trail(t), of)
 }
 
 // baseOf returns the sequence of the entry that a form was made of, 0 where it is not one of this history.

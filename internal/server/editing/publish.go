@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/texts"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -166,7 +167,7 @@ type previewPage struct {
 }
 
 func (e *Editor) preview(w http.ResponseWriter, r *http.Request, t *target, p *plan, d *draft, other bool) error {
-	return e.Pages.WriteForm(w, r, http.StatusOK, "preview", pages.WordPreview, e.trail(t), &previewPage{
+	return e.Pages.WriteForm(w, r, http.StatusOK, "preview", texts.Preview, e.trail(t), &previewPage{
 		resent: e.resent(r, t, p), plan: p, Author: d.Author, Note: d.Note, Other: other, Topic: e.page(t),
 	})
 }

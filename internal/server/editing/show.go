@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/texts"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -196,10 +197,10 @@ func (e *Editor) show(w http.ResponseWriter, r *http.Request, status int, v *sto
 	if token := e.Sessions.Of(r); token != nil && token.Name != "" {
 		of.AuthorKnow, of.Author = true, token.Name
 	}
-	of.Identify = inputOf("identifier", pages.WordIdentifier, of.Identifier, 0, &s.draft.WrongName)
-	of.By = inputOf("author", pages.WordAuthor, of.Author, publish.MaxAuthor, &s.draft.WrongLine)
-	of.Why = inputOf("note", pages.WordNote, of.Note, publish.MaxNote, &s.draft.WrongLine)
-	c, title := &t.collection, pages.WordNewTopic
+	of.Identify = inputOf("identifier", texts.Identifier, of.Identifier, 0, &s.draft.WrongName)
+	of.By = inputOf("author", texts.Author, of.Author, publish.MaxAuthor, &s.draft.WrongLine)
+	of.Why = inputOf("note", texts.Note, of.Note, publish.MaxNote, &s.draft.WrongLine)
+	c, title := &t.collection, texts.NewTopic
 	path := e.Pages.Trail(c)
 	if t.topic != nil {
 		title = pages.Called(t.topic)

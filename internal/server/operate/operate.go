@@ -9,6 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/signin"
 	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/texts"
 )
 
 // Node answers requests for the pages of a node.
@@ -28,7 +29,7 @@ func (n *Node) Routes(handle func(path string, h web.Handler, methods ...string)
 		err := form(w, r)
 		var p *web.Problem
 		if errors.As(err, &p) && p.Status == http.StatusUnauthorized && r.Method != http.MethodPost {
-			return web.Refused(w, r, "seeing what the node does")
+			return web.Refused(w, r, texts.SeeingNode)
 		}
 		return err
 	}

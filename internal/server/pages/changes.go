@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/texts"
 )
 
 // change is an entry of the log.
@@ -31,23 +32,23 @@ type change struct {
 func (p *Pages) changeOf(c *store.Collection, e *store.Entry) change {
 	made := change{
 		link: linkTo(e, p.URLs.Fragment(c, e)+Ending), Topic: p.URLs.Topic(c, e.Describes()) + Ending, SI: addressOf(string(e.TopicSI)),
-		Kind: wordAdded, Updated: e.Updated, Author: e.Author, Note: e.Note,
+		Kind: texts.Added, Updated: e.Updated, Author: e.Author, Note: e.Note,
 	}
 	switch {
 	case e.Deleted:
-		made.Kind = wordDeleted
+		made.Kind = texts.Deleted
 	case e.Topic != "":
-		made.Kind = wordMoved
+		made.Kind = texts.Moved
 	case e.Modified:
-		made.Kind = wordChanged
+		made.Kind = texts.Changed
 	}
 	if e.Lives() {
 		made.Then = p.URLs.Topic(c, e.TopicSI) + Ending + "?at=" + feeds.FormatTime(e.Updated)
 	}
 	for _, form := range store.Forms {
-		made.Forms = append(made.Forms, link{Title: wordXTM + string(form), URL: p.URLs.Fragment(c, e) + formats.Stored(form).URLEnding})
+		made.Forms = append(made.Forms, link{Title: texts.XTM + string(form), URL: p.URLs.Fragment(c, e) + formats.Stored(form).URLEnding})
 	}
-	made.Forms = append(made.Forms, link{Title: wordAtom, URL: p.URLs.Fragment(c, e) + ".atom"})
+	made.Forms = append(made.Forms, link{Title: texts.Atom, URL: p.URLs.Fragment(c, e) + ".atom"})
 	return made
 }
 
@@ -117,7 +118,7 @@ func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) e
 		if upTo > v.Horizon+most {
 			older = "?before=" + strconv.FormatUint(upTo-most+1, 10)
 		}
-		return &page{Title: wordChanges, Path: p.trail(c), Of: struct {
+		return &page{Title: texts.Changes, Path: p.trail(c), Of: struct {
 			Changes []change
 			Older   string
 			Newest  string // "" on the first page
@@ -179,6 +180,6 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 			change
 			said
 		}{p.changeOf(c, e), words}
-		return &page{Title: e.Label(), Path: p.trail(c, link{Title: wordChanges, URL: p.URLs.Fragments(c) + Ending}), Of: of}, err
+		return &page{Title: e.Label(), Path: p.trail(c, link{Title: texts.Changes, URL: p.URLs.Fragments(c) + Ending}), Of: of}, err
 	})
 }

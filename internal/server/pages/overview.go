@@ -7,6 +7,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/texts"
 )
 
 // listed is a collection in the overview.
@@ -37,7 +38,7 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 			maps[i].Problem = condition + ": " + advice[c.Name]
 		}
 	}
-	return p.writeEachTime(w, r, "overview", &page{Title: wordMaps, Of: struct {
+	return p.writeEachTime(w, r, "overview", &page{Title: texts.Maps, Of: struct {
 		Maps                            []listed
 		Feed, SourceDescription, SignIn string
 		SignedIn                        bool
@@ -48,9 +49,9 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 func kindOf(c *store.Collection) string {
 	switch {
 	case c.Replica != nil:
-		return wordReplica
+		return texts.Replica
 	case len(c.DerivedFrom) > 0:
-		return wordDerived
+		return texts.Derived
 	}
 	return ""
 }

@@ -5,7 +5,6 @@ package pages
 import (
 	"bytes"
 	"context"
-	"embed"
 	"html/template"
 	"io"
 	"io/fs"
@@ -18,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/texts"
 )
 
 // Ending is that of the addresses of pages.
@@ -62,21 +62,18 @@ type Pages struct {
 	Tag func(*http.Request, *store.Collection) string
 }
 
-//go:embed templates/*.html
-var sources embed.FS
-
 // templates are the pages by their names. Each is within the layout.
 var templates = func() map[string]*template.Template {
 	all := map[string]*template.Template{}
-	files, err := fs.Glob(sources, "templates/*.html")
+	files, err := fs.Glob(texts.Pages, "server/*.html")
 	if err != nil {
 		panic(err)
 	}
-	const parts, ofForms = "templates/parts.html", "templates/formparts.html"
+	const parts, ofForms = "server/parts.html", "server/formparts.html"
 	for _, file := range files {
 		if file != parts && file != ofForms {
 			name := strings.TrimSuffix(path.Base(file), ".html")
-			all[name] = layout.Parse(sources, template.FuncMap{"time": timeOf, "count": count, "short": short, "bars": barsPlot, "line": linePlot}, parts, ofForms, file)
+			all[name] = layout.Parse(texts.Pages, template.FuncMap{"time": timeOf, "count": count, "short": short, "bars": barsPlot, "line": linePlot}, parts, ofForms, file)
 		}
 	}
 	return all
@@ -211,7 +208,7 @@ func ForPeople(r *http.Request) bool {
 
 // trail is the path from the overview to a page of a collection.
 func (p *Pages) trail(c *store.Collection, more ...link) []link {
-	all := []link{{Title: wordMaps, URL: p.URLs.Overview() + Ending}}
+	all := []link{{Title: texts.Maps, URL: p.URLs.Overview() + Ending}}
 	if c != nil {
 		all = append(all, link{Title: titleOf(c), URL: p.URLs.Map(c) + Ending})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/texts"
 )
 
 // relations adds types, instances and associations.
@@ -88,7 +89,7 @@ func (d *describer) association(of *topic, self fragment.Ref, a *fragment.Associ
 		of.Associations = append(of.Associations, associations{Type: typ, Role: as})
 	}
 	shown := association{By: d.by[associationKey(a)]}
-	for i, other := range atMost(of, "roles", a.Roles) {
+	for i, other := range atMost(of, texts.MoreRoles, a.Roles) {
 		if i == own {
 			continue
 		}
@@ -126,7 +127,7 @@ func (d *describer) first(of *topic, part fragment.Part, self fragment.Ref) iter
 		n, last := 0, fragment.AssociationKey{}
 		for a, err := range d.associations(self, part, after) {
 			if n == most {
-				of.Next = append(of.Next, link{Title: parts[part], URL: d.query(parts[part], hex.EncodeToString(last[:]))})
+				of.Next = append(of.Next, link{Title: titles[part], URL: d.query(parts[part], hex.EncodeToString(last[:]))})
 				return
 			}
 			if err == nil {
@@ -158,7 +159,10 @@ func (d *describer) associations(self fragment.Ref, part fragment.Part, after *f
 	}
 }
 
-// parts are what pages call the associations in which a topic takes part, and the parameters that ask for more of them.
+// titles are what pages call the associations in which a topic takes part.
+var titles = [...]string{fragment.AsInstance: texts.MoreTypes, fragment.AsPlayer: texts.MoreAssociations, fragment.AsType: texts.MoreInstances}
+
+// parts are the parameters that ask for more of them.
 var parts = [...]string{fragment.AsInstance: "types", fragment.AsPlayer: "associations", fragment.AsType: "instances"}
 
 // asked reads from a request behind which association a page begins.

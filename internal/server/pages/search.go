@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/texts"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -143,9 +144,9 @@ func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View
 				return nil, err
 			}
 		}
-		title := wordSearch
+		title := texts.Search
 		if a.query.Text != "" {
-			title = fmt.Sprintf(wordFound, valueOf(a.query.Text).Text)
+			title = fmt.Sprintf(texts.Found, valueOf(a.query.Text).Text)
 		}
 		return &page{Title: title, Path: p.trail(c), Search: p.searchField(c, a.query.Text), Of: struct {
 			Query       string
@@ -300,7 +301,7 @@ func (p *Pages) Description(w http.ResponseWriter, r *http.Request, v *store.Vie
 	w.Header().Set("Vary", "Accept-Encoding")
 	return p.Answers.WriteBytes(w, r, p.Tag(r, c), "no-cache", func() ([]byte, error) {
 		return xml.Marshal(description{
-			ShortName: string(short), Description: wordTopicsOf + short1024(titleOf(c)), Encoding: "UTF-8",
+			ShortName: string(short), Description: texts.TopicsOf + short1024(titleOf(c)), Encoding: "UTF-8",
 			URLs: []searchURL{
 				{"text/html", "", p.search(c) + Ending + "?q={searchTerms}"},
 				{"application/json", "", p.search(c) + "?q={searchTerms}&limit={count?}"},

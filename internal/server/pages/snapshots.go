@@ -6,6 +6,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/texts"
 )
 
 // snapshot is one that was taken.
@@ -28,7 +29,7 @@ func (p *Pages) snapshots(v *store.View) (all []snapshot, err error) {
 		s := &list[i]
 		made := snapshot{Updated: s.Updated, Topics: s.Topics}
 		for _, form := range store.Forms {
-			made.Files = append(made.Files, file{link{Title: wordXTM + string(form), URL: p.URLs.Snapshot(&v.Collection, s.ID) + formats.Stored(form).URLEnding}, s.Sizes[form]})
+			made.Files = append(made.Files, file{link{Title: texts.XTM + string(form), URL: p.URLs.Snapshot(&v.Collection, s.ID) + formats.Stored(form).URLEnding}, s.Sizes[form]})
 		}
 		all = append(all, made)
 	}
@@ -42,7 +43,7 @@ func (p *Pages) Snapshots(w http.ResponseWriter, r *http.Request, v *store.View)
 	if err != nil {
 		return err
 	}
-	return p.writeEachTime(w, r, "snapshots", &page{Title: wordSnapshots, Path: p.trail(c), Search: p.searchField(c, ""), Of: struct {
+	return p.writeEachTime(w, r, "snapshots", &page{Title: texts.Snapshots, Path: p.trail(c), Search: p.searchField(c, ""), Of: struct {
 		Snapshots     []snapshot
 		Feed, Current string
 	}{all, p.URLs.Snapshots(c), p.URLs.Current(c)}})

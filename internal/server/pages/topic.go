@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/texts"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -150,7 +151,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		return err
 	}
 	write := func(of func() (*page, error)) error { return p.write(w, r, c, "topic", of) }
-	if kindOf(c) == wordDerived {
+	if kindOf(c) == texts.Derived {
 		write = func(of func() (*page, error)) error { return p.writeDerived(w, r, c, of) }
 	}
 	return write(func() (*page, error) {
@@ -206,10 +207,10 @@ func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 		query = "?at=" + url.QueryEscape(d.at)
 	}
 	for _, form := range store.Forms {
-		of.Forms = append(of.Forms, link{Title: wordXTM + string(form), URL: topic + formats.Stored(form).URLEnding + query})
+		of.Forms = append(of.Forms, link{Title: texts.XTM + string(form), URL: topic + formats.Stored(form).URLEnding + query})
 	}
 	if d.past == nil {
-		of.Forms = append(of.Forms, link{Title: wordAtom, URL: topic + ".atom"})
+		of.Forms = append(of.Forms, link{Title: texts.Atom, URL: topic + ".atom"})
 	}
 	if d.after == nil {
 		if err := d.statements(of, t); err != nil {
@@ -221,7 +222,7 @@ func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 
 // statements adds names and occurrences.
 func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
-	for i := range atMost(of, "names", t.Names) {
+	for i := range atMost(of, texts.MoreNames, t.Names) {
 		n := &t.Names[i]
 		shown := name{Value: valueOf(n.Value), By: d.by[nameKey(n)]}
 		if n.Type != tmdm.PSIDefaultNameType {
@@ -237,7 +238,7 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 		if shown.Scope, err = d.links(n.Scope); err != nil {
 			return err
 		}
-		for _, variantOf := range atMost(of, "variants", n.Variants) {
+		for _, variantOf := range atMost(of, texts.MoreVariants, n.Variants) {
 			added := slices.DeleteFunc(slices.Clone(variantOf.Scope), func(theme fragment.Ref) bool { return slices.Contains(n.Scope, theme) })
 			scope, err := d.links(added)
 			if err != nil {
@@ -249,7 +250,7 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 	}
 	all := slices.Clone(t.Occurrences) // of one type after the other
 	slices.SortStableFunc(all, func(a, b fragment.Occurrence) int { return cmp.Compare(a.Type, b.Type) })
-	for i, o := range atMost(of, "occurrences", all) {
+	for i, o := range atMost(of, texts.MoreOccurrences, all) {
 		if i == 0 || all[i-1].Type != o.Type {
 			typ, err := d.link(o.Type)
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/texts"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -36,7 +37,7 @@ func (p *Pages) Types(w http.ResponseWriter, r *http.Request, v *store.View) err
 	c := &v.Collection
 	return p.write(w, r, c, "types", func() (*page, error) {
 		tree, err := p.typeTree(v)
-		return &page{Title: wordTypes, Path: p.trail(c), Of: tree}, err
+		return &page{Title: texts.Types, Path: p.trail(c), Of: tree}, err
 	})
 }
 

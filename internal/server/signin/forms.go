@@ -9,6 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/texts"
 )
 
 // MaxForm is how many bytes a form may have.
@@ -140,7 +141,7 @@ func (s *Sessions) show(w http.ResponseWriter, r *http.Request, status int, of f
 	of.Address = string(s.urls) + Address
 	of.Code, of.Back, of.NoTokens = s.Code(r), s.backTo(of.To), len(s.byID) == 0
 	of.Unencrypted = !s.secure && !web.IsLoopback(strings.TrimPrefix(string(s.urls), "http://"))
-	return s.Pages.WriteForm(w, r, status, "signin", pages.WordSignIn, nil, &of)
+	return s.Pages.WriteForm(w, r, status, "signin", texts.SignIn, nil, &of)
 }
 
 func (s *Sessions) page(w http.ResponseWriter, r *http.Request) error {

@@ -1,0 +1,68 @@
+package texts
+
+// The words that code puts into pages.
+const (
+	Maps      = "Topic maps"
+	Types     = "Types"
+	Changes   = "Changes"
+	Snapshots = "Snapshots"
+	Search    = "Find topics"
+	Found     = "Topics called “%s”"
+	TopicsOf  = "Topics of "
+	Node      = "Node"
+
+	// Kinds of maps that are written elsewhere.
+	Replica = "replica"
+	Derived = "derived"
+
+	// Kinds of changes.
+	Added   = "added"
+	Changed = "changed"
+	Deleted = "deleted"
+	Moved   = "goes on under another identifier"
+
+	XTM  = "XTM "
+	Atom = "Atom"
+
+	// Titles of pages with forms.
+	SignIn   = "Sign in"
+	NewTopic = "New topic"
+	Preview  = "What will be published"
+	Conflict = "Others have changed this topic"
+
+	// Labels of fields.
+	Identifier = "Subject identifier"
+	Author     = "By"
+	Note       = "Note: why"
+
+	// What a page has more of than it shows.
+	MoreNames        = "names"
+	MoreVariants     = "variants"
+	MoreOccurrences  = "occurrences"
+	MoreRoles        = "roles"
+	MoreTypes        = "types"
+	MoreAssociations = "associations"
+	MoreInstances    = "instances"
+
+	// What needs a token, and what errors call a form.
+	SeeingNode = "seeing what the node does"
+	TheForm    = "what the form says"
+
+	// What code says of a page that was asked for, or a form that was sent, in vain.
+	NoPage         = "There is no such page."
+	NoSubscription = "There is no subscription %q here. The page of the node lists all."
+	FolderUnread   = "The data folder cannot be read. The log says why."
+	FormUnread     = "The form cannot be read. Go back, and try again."
+	FormTooLarge   = "The form is too large. Use the command instead, as \"tmshare-client edit reject --help\" says."
+	FormNoTopic    = "The form names no topic. Go back, and use a button of the page."
+	FormNoAction   = "The form does not say what to do. Go back, and use a button of the page."
+	FormNoClaim    = "The form does not say what to reject. Go back, and use a button of the page."
+	NoTopicGiven   = "Give the subject identifier of a topic, as in /topic.html?si=http://psi.example.org/oslo"
+
+	// To whom the pages of a client's folder are not shown.
+	WrongAddress = "This address is not one of the program. Open the one that it has printed."
+	ForeignForm  = "This form is on a page of another site. Use the form of the page here."
+	NotForYou    = "These pages are for who has started \"tmshare-client ui\". Open the address that it has printed."
+	OldForm      = "This form is of an earlier start of the program. Go back, reload the page, and use its form."
+	OldAddress   = "This address is not good, or not any more. Open the one that \"tmshare-client ui\" has printed last."
+)
