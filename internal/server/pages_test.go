@@ -18,6 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/webpage"
 	examples "github.com/tmshare/tmshare/testdata/xtm"
 )
@@ -65,6 +66,7 @@ func (n *node) topicSIs(name string) (all []fragment.Ref) {
 
 // Every page leads on, and all that pages lead to on this server is there.
 func TestAllPagesAreLinked(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t)
 	n.publish("lib", examples.Libraries)
