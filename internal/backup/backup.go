@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -44,7 +42,7 @@ func Make(ctx context.Context, db *store.DB, path string, progress func(Progress
 		return nil, err
 	}
 	defer t.abandon()
-	w := &writing{ctx: ctx, dir: db.Dir(), progress: progress, files: map[string]file{}}
+	w := &writing{ctx: ctx, progress: progress, files: map[string]file{}}
 	w.chunker, err = newChunker(func(name string, packed []byte) error {
 		written, err := t.put(name, packed)
 		if written {
@@ -74,7 +72,6 @@ func Make(ctx context.Context, db *store.DB, path string, progress func(Progress
 // writing is a backup that is being made.
 type writing struct {
 	ctx      context.Context
-	dir      string
 	chunker  *chunker
 	progress func(Progress)
 
@@ -157,7 +154,7 @@ func (w *writing) snapshots(d *store.Dump) error {
 		if _, ok := w.files[path]; ok {
 			continue
 		}
-		f, err := os.Open(filepath.Join(w.dir, filepath.FromSlash(path)))
+		f, err := d.OpenFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			w.missing = append(w.missing, path)
 			continue

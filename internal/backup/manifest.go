@@ -26,9 +26,9 @@ type Manifest struct {
 	Files  []file    `json:"files"`
 }
 
-// file is a file of the data folder.
+// file is a file of a snapshot.
 type file struct {
-	Path   string  `json:"path"` // relative to the data folder, with slashes
+	Path   string  `json:"path"` // its name, which is the path in a data folder
 	Size   int64   `json:"size"` // in bytes
 	Chunks []chunk `json:"chunks"`
 }

@@ -8,10 +8,13 @@ import (
 	"iter"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 
-	"github.com/tmshare/tmshare/internal/durable"
+	"github.com/google/uuid"
+
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/files"
 )
 
 // Restore makes a data folder at dir of the backup at path: a file, the newest backup of a
@@ -81,11 +84,6 @@ func fill(ctx context.Context, s source, m *Manifest, dir string, log *slog.Logg
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	w := &filling{ctx, s, progress, 0, m.size()}
-	for _, f := range m.Files {
-		if err := w.file(dir, f); err != nil {
-			return err
-		}
-	}
 	rows := int64(0)
 	if err := db.Load(ctx, w.rows(m.Chunks, &rows)); err != nil {
 		return err
@@ -93,10 +91,27 @@ func fill(ctx context.Context, s source, m *Manifest, dir string, log *slog.Logg
 	if rows != m.Rows {
 		return fmt.Errorf("%w: it has %d rows, not %d", ErrDamaged, rows, m.Rows)
 	}
-	if err := db.BeginEpochs(ctx); err != nil {
+	epochs, err := db.BeginEpochs(ctx)
+	if err != nil {
 		return err
 	}
+	for _, f := range m.Files {
+		if err := w.file(db.Files(), renamed(f.Path, epochs), f); err != nil {
+			return err
+		}
+	}
 	return db.Complete(ctx)
+}
+
+// renamed returns the name of a file of snapshots in the epoch that has begun.
+func renamed(name string, epochs map[uuid.UUID]uuid.UUID) string {
+	folder, file := path.Split(name)
+	if before, err := uuid.Parse(path.Base(folder)); err == nil {
+		if now, ok := epochs[before]; ok {
+			return path.Dir(path.Clean(folder)) + "/" + now.String() + "/" + file
+		}
+	}
+	return name
 }
 
 // filling is a data folder that is being made.
@@ -121,16 +136,12 @@ func (w *filling) read(c chunk) ([]byte, error) {
 	return unpack(packed)
 }
 
-func (w *filling) file(dir string, f file) (err error) {
-	path := filepath.Join(dir, filepath.FromSlash(f.Path))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+func (w *filling) file(to files.Store, name string, f file) error {
+	out, err := to.Create(w.ctx, name)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
+	defer out.Cancel()
 	for _, c := range f.Chunks {
 		plain, err := w.read(c)
 		if err != nil {
@@ -140,10 +151,7 @@ func (w *filling) file(dir string, f file) (err error) {
 			return err
 		}
 	}
-	if err := out.Sync(); err != nil {
-		return err
-	}
-	return durable.SyncFolder(filepath.Dir(path))
+	return out.Commit()
 }
 
 func (w *filling) rows(chunks []chunk, count *int64) iter.Seq2[store.Row, error] {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/klauspost/compress/gzip"
@@ -136,7 +135,7 @@ func (p *Past) collect(s *store.Snapshot, topics wanted) error {
 // unpacked is a gzipped file.
 type unpacked struct {
 	io.Reader
-	file *os.File
+	file io.Closer
 }
 
 func (u unpacked) Close() error { return u.file.Close() }

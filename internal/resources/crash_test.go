@@ -117,7 +117,7 @@ func buildOn(dir string) error {
 
 // countItems reads a document to its end.
 func countItems(t *testing.T, path string, plain []byte) int {
-	packed, err := os.ReadFile(path + resources.Packed)
+	packed, err := os.ReadFile(path + ".gz")
 	require.NoError(t, err)
 	require.Equal(t, plain, gunzip(t, packed), path)
 	r, err := resourcesync.Read(bytes.NewReader(plain), "http://example.org/x.xml", resourcesync.Limits{})

@@ -248,8 +248,32 @@ type File struct {
 	Packed    bool
 }
 
-// Packed is added to the path of a file for its gzipped copy.
-const Packed = packedEnding
+// Open opens the file, or its gzipped copy.
+func (f File) Open(packed bool) (*OpenFile, error) {
+	path := f.Path
+	if packed {
+		path += packedEnding
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return &OpenFile{file, info.Size()}, nil
+}
+
+// OpenFile is a file that is open.
+type OpenFile struct {
+	*os.File
+	size int64
+}
+
+// Size returns the size of the file in bytes.
+func (f *OpenFile) Size() int64 { return f.size }
 
 // The files of a set: the document under the URL of the Resource List, and of the Resource
 // Dump; a part of the list; a package and the copy of its manifest. Numbers count from 1.

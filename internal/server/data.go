@@ -255,14 +255,14 @@ type keptSnapshot struct {
 
 func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, k keptSnapshot, in xtm.Version) error {
 	return web.WriteKept(w, r, web.Validator{Tag: k.snap.ID.String() + ending(in), Modified: s.keeper.Changes.Made(k.snap.Updated)}, func(web.Coding) (web.Kept, error) {
-		f, err := k.of.OpenSnapshot(k.snap, in)
+		f, err := k.of.OpenSnapshot(r.Context(), k.snap, in)
 		if errors.Is(err, store.ErrLost) {
 			err = s.snapshotWasLost(r.Context(), k.of.Name, k.snap)
 		}
 		if err != nil {
 			return web.Kept{}, err
 		}
-		return web.KeptFile(f)
+		return web.KeptFile(f), nil
 	}, web.Gzipped)
 }
 

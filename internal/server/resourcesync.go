@@ -279,18 +279,14 @@ func serveFile(w http.ResponseWriter, r *http.Request, f resources.File, tag, ca
 	h.Set("Content-Type", f.MediaType)
 	h.Set("Cache-Control", cache)
 	return web.WriteKept(w, r, web.Validator{Tag: tag}, func(c web.Coding) (web.Kept, error) {
-		path := f.Path
-		if c == web.Gzipped {
-			path += resources.Packed
-		}
-		file, err := os.Open(path)
+		file, err := f.Open(c == web.Gzipped)
 		if errors.Is(err, os.ErrNotExist) {
 			return web.Kept{}, fmt.Errorf("%w: it was replaced a moment ago; ask again", store.ErrGone)
 		}
 		if err != nil {
 			return web.Kept{}, err
 		}
-		return web.KeptFile(file)
+		return web.KeptFile(file), nil
 	}, in...)
 }
 

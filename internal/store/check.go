@@ -355,7 +355,7 @@ func (c *checker) snapshots(where string, v *View) error {
 			continue
 		}
 		c.repairable(where, v.again(func(now *View) error { return now.unlist(s) }), func() error {
-			c.db.removeSnapshot(&v.Collection, s)
+			c.db.removeSnapshot(c.ctx, &v.Collection, s)
 			_, err := c.db.TakeSnapshot(c.ctx, name, len(all))
 			if errors.Is(err, ErrNotFound) { // it was deleted meanwhile
 				err = nil

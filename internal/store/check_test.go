@@ -70,7 +70,7 @@ func TestLeftoversAreFound(t *testing.T) {
 	raw(t, db, func(w kv.Writer) error {
 		return w.Put(append(keys.Source{Number: c.Number, Generation: c.Generation + 7}.Key(keys.TableTopic), "left"...), []byte("left"))
 	})
-	file := filepath.Join(filepath.Dir(db.snapshotFile(c, &Snapshot{}, Forms[0])), "left"+datafolder.SnapshotEnding)
+	file := filepath.Join(filepath.Dir(snapshotPath(db, c, &Snapshot{}, Forms[0])), "left"+datafolder.SnapshotEnding)
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	require.NoError(t, db.Close())
 
@@ -256,7 +256,7 @@ func listedFiles(t testing.TB, db *DB, c *Collection) (files []string) {
 		require.NoError(t, err)
 		for i := range all {
 			for _, version := range Forms {
-				files = append(files, db.snapshotFile(c, &all[i], version))
+				files = append(files, snapshotPath(db, c, &all[i], version))
 			}
 		}
 	})

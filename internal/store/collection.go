@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -110,7 +109,7 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 		})
 	}
 	if err != nil {
-		os.RemoveAll(db.snapshotFolder(&c))
+		db.snapshotFiles(&c).RemoveAll(ctx)
 		return nil, errors.Join(err, db.deleteRows(ctx, &c))
 	}
 	return &c, nil
@@ -150,9 +149,9 @@ func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source, prog
 	defer cancel()
 	var writing sync.WaitGroup
 	if first.Snapshot {
-		files, sp := db.snapshotFiles(c), c.SP
+		of, sp := db.snapshotFiles(c), c.SP
 		writing.Go(func() {
-			snapshot, _ = files.Write(snapshotting, first.Source, sp) // TakeSnapshot says what is wrong
+			snapshot, _ = of.Write(snapshotting, first.Source, sp) // TakeSnapshot says what is wrong
 		})
 	}
 	if err = db.load(ctx, c.SourceKey(), fragment.Records(src), progress); err == nil {
@@ -172,7 +171,7 @@ func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source, prog
 		err = db.rows.View(ctx, func(t *txn.Tx) error { return snapshot.State(t, c) })
 	}
 	if err != nil {
-		db.removeSnapshot(c, snapshot)
+		db.removeSnapshot(ctx, c, snapshot)
 	}
 	return snapshot, err
 }
@@ -271,7 +270,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	unused := &empty
 	if err != nil {
 		if unused = &filled; snapshot != nil {
-			db.removeSnapshot(&filled, snapshot)
+			db.removeSnapshot(ctx, &filled, snapshot)
 		}
 	}
 	return &filled, errors.Join(err, records.Delete(ctx, db.rows.Engine, unused.SourceKey()), db.deleteLog(ctx, unused))
@@ -326,7 +325,7 @@ func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*
 	err = db.deleteRows(ctx, c)
 	db.seen.Delete(name)
 	db.latest.Delete(name)
-	os.RemoveAll(db.snapshotFolder(c)) // what a snapshot puts there meanwhile, it takes away again
+	db.snapshotFiles(c).RemoveAll(ctx) // what a snapshot puts there meanwhile, it takes away again
 	return err
 }
 

@@ -1,9 +1,9 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -22,6 +23,7 @@ type DB struct {
 	*sources.Store // of what is followed
 
 	dir      string
+	files    files.Store
 	rows     *txn.DB
 	verifier kv.Verifier        // compares the engine's checksums; nil where it has none
 	folder   *datafolder.Folder // with the engine in it
@@ -68,15 +70,18 @@ func (db *DB) writable() error {
 
 // Sizes are the bytes that a database takes on disk.
 type Sizes struct {
-	Records   int64 // all rows
+	Records   int64 // all rows; with files, where these are rows
 	Snapshots int64
 }
 
-// Sizes returns how much disk the database takes. It looks at each file.
+// Sizes returns how much space the database takes. It looks at each file.
 func (db *DB) Sizes() (s Sizes, err error) {
 	if s.Records, err = db.rows.Engine.Size(); err != nil {
 		return s, err
 	}
-	s.Snapshots, err = datafolder.Size(filepath.Join(db.dir, datafolder.Snapshots))
+	s.Snapshots, err = files.Size(context.Background(), db.files, files.Snapshots+"/")
 	return s, err
 }
+
+// Files returns where the files of the node are. Those of snapshots are the affair of the database.
+func (db *DB) Files() files.Store { return db.files }

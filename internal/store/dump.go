@@ -3,18 +3,15 @@ package store
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io/fs"
 	"iter"
-	"os"
-	"path/filepath"
+	"strings"
 
 	"github.com/google/uuid"
 
-	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/collections"
-	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/files"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -34,20 +31,27 @@ func (db *DB) Dump(ctx context.Context, f func(*Dump) error) error {
 	return db.rows.View(ctx, func(t *txn.Tx) error { return f(&Dump{db, t}) })
 }
 
-// Rows iterates over all rows in the order of keys. A row is valid until the next one.
+// Rows iterates over all rows in the order of keys, but for those of files. A row is valid until the next one.
 func (d *Dump) Rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		for r, err := range d.tx.ScanInPlace(nil, nil) {
-			if !yield(r, err) || err != nil {
-				return
+		var from []byte
+		for more := true; more; {
+			more = false
+			for r, err := range d.tx.ScanInPlace(nil, from) {
+				if err == nil && strings.IndexByte(keys.FileTables, r.Key[0]) >= 0 {
+					from, more = []byte{r.Key[0] + 1}, true // past the table
+					break
+				}
+				if !yield(r, err) || err != nil {
+					return
+				}
 			}
 		}
 	}
 }
 
-// SnapshotFiles returns the paths of the files of all snapshots that are listed, relative to
-// the data folder and with slashes.
-func (d *Dump) SnapshotFiles() (paths []string, err error) {
+// SnapshotFiles returns the names of the files of all snapshots that are listed.
+func (d *Dump) SnapshotFiles() (names []string, err error) {
 	all, err := collections.All(d.tx)
 	if err != nil {
 		return nil, err
@@ -60,15 +64,16 @@ func (d *Dump) SnapshotFiles() (paths []string, err error) {
 		}
 		for j := range snapshots {
 			for _, version := range Forms {
-				relative, err := filepath.Rel(d.db.dir, d.db.snapshotFile(c, &snapshots[j], version))
-				if err != nil {
-					return nil, err
-				}
-				paths = append(paths, filepath.ToSlash(relative))
+				names = append(names, d.db.snapshotFiles(c).Name(snapshots[j].ID, version))
 			}
 		}
 	}
-	return paths, nil
+	return names, nil
+}
+
+// OpenFile opens a file of [Dump.SnapshotFiles]. It is [fs.ErrNotExist] where it is lost.
+func (d *Dump) OpenFile(name string) (files.File, error) {
+	return files.In(d.db.files, d.tx.Reader()).Open(d.tx.Context(), name)
 }
 
 // Load writes the rows of a dump to a database that was opened for that ([Restore]).
@@ -91,10 +96,11 @@ func (db *DB) Load(ctx context.Context, rows iter.Seq2[Row, error]) error {
 
 // BeginEpochs begins a new epoch for each collection. The history until now may have gone on
 // elsewhere after the backup was made, so its identifiers and addresses are not used again:
-// a new feed id tells subscribers to replace what they have.
-func (db *DB) BeginEpochs(ctx context.Context) error {
-	epochs := map[uint32]uuid.UUID{} // by the numbers of collections: the same ones if this is tried again
-	return db.rows.Update(ctx, func(t *txn.Tx) error {
+// a new feed id tells subscribers to replace what they have. The files of snapshots are to be named
+// for the new ones, which are returned by those before.
+func (db *DB) BeginEpochs(ctx context.Context) (epochs map[uuid.UUID]uuid.UUID, err error) {
+	err = db.rows.Update(ctx, func(t *txn.Tx) error {
+		epochs = map[uuid.UUID]uuid.UUID{}
 		all, err := collections.All(t)
 		if err != nil {
 			return err
@@ -104,18 +110,14 @@ func (db *DB) BeginEpochs(ctx context.Context) error {
 			if c.Replica != nil { // its history is the origin's
 				continue
 			}
-			was := db.snapshotFolder(c)
-			if _, ok := epochs[c.Number]; !ok {
-				epochs[c.Number] = uuid.New()
-			}
-			c.Epoch = epochs[c.Number]
-			if err := os.Rename(was, db.snapshotFolder(c)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
+			before := c.Epoch
+			c.Epoch = uuid.New()
+			epochs[before] = c.Epoch
 			if err := collections.Put(t, c); err != nil {
 				return err
 			}
 		}
-		return durable.SyncFolder(filepath.Join(db.dir, datafolder.Snapshots))
+		return nil
 	})
+	return epochs, err
 }

@@ -2,10 +2,10 @@ package store
 
 import (
 	"context"
-	"os"
 	"reflect"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -80,8 +80,7 @@ func (db *DB) remember(name string, now *latestAt) *Latest {
 	}
 }
 
-// OpenSnapshot is [View.OpenSnapshot].
-func (l *Latest) OpenSnapshot(s *Snapshot, version xtm.Version) (*os.File, error) {
-	v := View{Collection: l.Collection, db: l.db}
-	return v.OpenSnapshot(s, version)
+// OpenSnapshot is [View.OpenSnapshot]. The file is of no use once ctx has ended.
+func (l *Latest) OpenSnapshot(ctx context.Context, s *Snapshot, version xtm.Version) (files.File, error) {
+	return l.db.snapshotFiles(&l.Collection).Open(ctx, s, version)
 }

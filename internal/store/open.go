@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/sources"
@@ -50,9 +51,9 @@ type Options struct {
 
 	// Engine keeps the rows, where one is given. It is not closed with the database. Several
 	// stores can be opened over it, also by several processes if it can be shared by them: each
-	// sees at once what the others have committed. They share Dir as well, which has the files of
-	// snapshots. No folder is locked or looked at, and nothing that others may be writing is
-	// removed: what a crash has left stays. Access is Create, Write or Read.
+	// sees at once what the others have committed, and has their snapshots, which are rows too. Dir
+	// is this store's own then, for what it sorts. No folder is locked or looked at, and nothing that
+	// others may be writing is removed: see [DB.SweepFiles]. Access is Create, Write or Read.
 	Engine kv.Engine
 
 	// Closed is called once the database is closed: where Engine is given, for its owner.
@@ -107,7 +108,7 @@ func openOver(ctx context.Context, o Options) (*DB, error) {
 	if o.Access == Restore {
 		return nil, errors.New("store: a backup is restored into a data folder: restore it without an Engine")
 	}
-	db := newDB(o, o.Engine)
+	db := newDB(o, o.Engine, files.Rows{Engine: o.Engine, Now: o.Now})
 	db.shared, db.readOnly, db.closed = true, o.Access == Read, o.Closed
 	format := func(t *txn.Tx) error {
 		version, err := records.Format(t)
@@ -218,14 +219,14 @@ func openFolder(f *datafolder.Folder, o Options, readOnly bool) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := newDB(o, engine)
+	db := newDB(o, engine, files.Folder(o.Dir))
 	db.folder, db.readOnly, db.node = f, readOnly, f.Node()
 	return db, nil
 }
 
-func newDB(o Options, engine kv.Engine) *DB {
+func newDB(o Options, engine kv.Engine, files files.Store) *DB {
 	db := &DB{
-		dir: o.Dir, log: o.Logger, now: o.Now, run: rand.Uint32(),
+		dir: o.Dir, files: files, log: o.Logger, now: o.Now, run: rand.Uint32(),
 		compared: make(chan struct{}), again: make(chan struct{}), onDamage: o.Damage, maxPublication: o.MaxPublication, batch: o.Batch,
 	}
 	if db.batch <= 0 {

@@ -217,7 +217,7 @@ func (db *DB) deleteLog(ctx context.Context, c *Collection) error {
 		v := &View{Collection: *c, db: db, tx: t}
 		snapshots, err := v.Snapshots()
 		for i := range snapshots {
-			db.removeSnapshot(c, &snapshots[i]) // what stays is removed when the folder is opened
+			db.removeSnapshot(ctx, c, &snapshots[i]) // what stays is removed when the folder is opened
 		}
 		return errors.Join(err, db.deleteLogRows(ctx, c))
 	})

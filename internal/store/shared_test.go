@@ -4,15 +4,21 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"path"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/memory"
+	"github.com/tmshare/tmshare/internal/store/files"
+	"github.com/tmshare/tmshare/internal/store/files/filestest"
+	storekeys "github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
@@ -105,7 +111,7 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 	returns(db.Prune(ctx, "m", Retention{Entries: 300}))
 	rename(0, 10, "last")
 	view(t, db, "m", func(v *View) {
-		returned = append(returned, v.Head, v.Horizon, v.Topics, len(snapshotFiles(t, db)))
+		returned = append(returned, v.Head, v.Horizon, v.Topics, len(storedFiles(t, db)))
 	})
 	collection(t, db, "other", 3)
 	returns(db.DeleteCollection(ctx, "other"))
@@ -130,7 +136,14 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 	returns(all[0].State.Applied, all[0].Number, all[0].State.Generation, err)
 	subscribe(t, db, "gone", mapOf(t, 3))
 	returns(db.RemoveSubscription(ctx, "gone"))
-	returns(db.BeginEpochs(ctx))
+	epochs, err := db.BeginEpochs(ctx)
+	returns(len(epochs), err)
+	for _, f := range storedFiles(t, db) { // as a restore does
+		content, err := filestest.Read(ctx, db.Files(), f.Name)
+		require.NoError(t, err)
+		before := uuid.MustParse(path.Base(path.Dir(f.Name)))
+		require.NoError(t, filestest.Write(ctx, db.Files(), strings.Replace(f.Name, before.String(), epochs[before].String(), 1), content))
+	}
 	view(t, db, "m", func(v *View) {
 		snapshots, err := v.Snapshots()
 		require.NoError(t, err)
@@ -146,11 +159,21 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 			if err != nil {
 				return err
 			}
-			keys = append(keys, string(r.Key))
+			if strings.IndexByte(storekeys.FileTables, r.Key[0]) < 0 { // in which all names are random
+				keys = append(keys, string(r.Key))
+			}
 		}
 		return nil
 	}))
 	return returned, keys
+}
+
+// storedFiles returns what there is of the files of snapshots, wherever they are.
+func storedFiles(t testing.TB, db *DB) []files.Info {
+	t.Helper()
+	all, err := files.All(t.Context(), db.Files(), files.Snapshots+"/")
+	require.NoError(t, err)
+	return all
 }
 
 // requireWhole checks all invariants.

@@ -4,27 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/tmshare/tmshare/internal/store/collections"
-	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/snapshotfiles"
 	"github.com/tmshare/tmshare/internal/store/txn"
-	"github.com/tmshare/tmshare/xtm"
 )
 
-func (db *DB) snapshotFolder(c *Collection) string { return string(db.snapshotFiles(c)) }
-
-func (db *DB) snapshotFiles(c *Collection) snapshotfiles.Folder {
-	return snapshotfiles.Folder(filepath.Join(db.dir, datafolder.Snapshots, c.Epoch.String()))
-}
-
-// snapshotFile returns the path of a snapshot's file.
-func (db *DB) snapshotFile(c *Collection, s *Snapshot, version xtm.Version) string {
-	return db.snapshotFiles(c).Path(s.ID, version)
+func (db *DB) snapshotFiles(c *Collection) snapshotfiles.Of {
+	return snapshotfiles.Of{Store: db.files, Epoch: c.Epoch}
 }
 
 // TakeSnapshot writes the map as it is now to files, and keeps the newest keep
@@ -63,7 +52,7 @@ func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapsho
 	}
 	if err != nil && taken {
 		if s != nil {
-			db.removeSnapshot(&c, s)
+			db.removeSnapshot(ctx, &c, s)
 		}
 		err = db.unlessDeleted(context.WithoutCancel(ctx), &c, err)
 	}
@@ -71,13 +60,13 @@ func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapsho
 		return nil, err
 	}
 	for i := range old {
-		db.removeSnapshot(&c, &old[i])
+		db.removeSnapshot(ctx, &c, &old[i])
 	}
 	return listed, nil
 }
 
 // unlessDeleted returns err, or ErrNotFound where c was deleted meanwhile, and its
-// folder with it: that may be why.
+// files with it: that may be why.
 func (db *DB) unlessDeleted(ctx context.Context, c *Collection, err error) error {
 	gone := db.View(ctx, c.Name, func(v *View) error {
 		if v.Epoch != c.Epoch {
@@ -88,7 +77,7 @@ func (db *DB) unlessDeleted(ctx context.Context, c *Collection, err error) error
 	if !errors.Is(gone, ErrNotFound) {
 		return err
 	}
-	os.RemoveAll(db.snapshotFolder(c)) // where it was made anew
+	db.snapshotFiles(c).RemoveAll(ctx) // where it was made anew
 	return gone
 }
 
@@ -136,7 +125,9 @@ func (db *DB) listSnapshot(ctx context.Context, c *Collection, s *Snapshot, keep
 	return listed, old, err
 }
 
-func (db *DB) removeSnapshot(c *Collection, s *Snapshot) { db.snapshotFiles(c).Remove(s.ID) }
+func (db *DB) removeSnapshot(ctx context.Context, c *Collection, s *Snapshot) {
+	db.snapshotFiles(c).Remove(ctx, s.ID)
+}
 
 // DropLostSnapshots takes those snapshots of a collection off the list of which a file is
 // missing, or another one than was written, and removes what there is of them. It reads only the
@@ -193,7 +184,7 @@ func (db *DB) DropLostSnapshots(ctx context.Context, name string) (dropped []Sna
 		return nil, err
 	}
 	for i := range dropped {
-		db.removeSnapshot(&c, &dropped[i])
+		db.removeSnapshot(ctx, &c, &dropped[i])
 	}
 	return dropped, nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -56,6 +57,11 @@ func content(t testing.TB, db *DB, name string, s *Snapshot, version xtm.Version
 		plain = unzip(t, data)
 	})
 	return plain
+}
+
+// snapshotPath returns the path of the file of a snapshot in a data folder.
+func snapshotPath(db *DB, c *Collection, s *Snapshot, version xtm.Version) string {
+	return filepath.Join(db.Dir(), filepath.FromSlash(db.snapshotFiles(c).Name(s.ID, version)))
 }
 
 // snapshotFiles returns the files in the folder of snapshots, as paths in it.
@@ -166,7 +172,7 @@ func TestAReaderKeepsAnOldSnapshot(t *testing.T) {
 	collection(t, db, "m", 2000)
 	s := takeSnapshot(t, db, "m", 1)
 	want := content(t, db, "m", s, xtm.V21)
-	var f *os.File
+	var f files.File
 	view(t, db, "m", func(v *View) {
 		var err error
 		f, err = v.OpenSnapshot(s, xtm.V21)
@@ -249,7 +255,7 @@ func TestAnInterruptedSnapshotLeavesNoTrace(t *testing.T) {
 	all, err := db.TakeSnapshot(whole, "m", 9)
 	require.NoError(t, err)
 	require.Greater(t, whole.looks, 1, "each form looks at the context")
-	db.removeSnapshot(c, all)
+	db.removeSnapshot(t.Context(), c, all)
 	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Delete(keys.Sequence(keys.TableSnapshot, c.Number, all.Seq)) }))
 	written += 2 // listed, and unlisted
 	for at := 1; at <= whole.looks; at += max(1, whole.looks/20) {

@@ -5,12 +5,13 @@ import (
 	"context"
 	"encoding/binary"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/replicas"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -28,29 +29,71 @@ func (db *DB) sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, file := range left.files {
-		if err := os.Remove(file); err != nil {
+	if err := db.removeFiles(ctx, left.files); err != nil {
+		return err
+	}
+	if err := db.files.Sweep(ctx, db.now().Add(time.Second)); err != nil { // nobody else has it open
+		return err
+	}
+	return os.RemoveAll(db.Scratch())
+}
+
+// SweepFiles removes what crashes of others have left of files, while anybody may be writing.
+func (db *DB) SweepFiles(ctx context.Context) error {
+	before := db.now().Add(-files.Unfinished)
+	unlisted, err := db.unlistedFiles(ctx)
+	if err != nil {
+		return err
+	}
+	unlisted = slices.DeleteFunc(unlisted, func(f files.Info) bool { return f.Made.After(before) })
+	if err := db.removeFiles(ctx, unlisted); err != nil {
+		return err
+	}
+	return db.files.Sweep(ctx, before)
+}
+
+func (db *DB) removeFiles(ctx context.Context, all []files.Info) error {
+	for _, f := range all {
+		if err := db.files.Remove(ctx, f.Name); err != nil {
 			return err
 		}
 	}
-	for _, folder := range slices.Backward(left.folders) {
-		os.Remove(folder) // fails where something is in it
+	return nil
+}
+
+// unlistedFiles returns the files of snapshots that are not listed.
+func (db *DB) unlistedFiles(ctx context.Context) (unlisted []files.Info, err error) {
+	there, err := files.All(ctx, db.files, files.Snapshots+"/")
+	if err != nil || len(there) == 0 {
+		return nil, err
 	}
-	return os.RemoveAll(db.Scratch())
+	listed := map[string]bool{}
+	err = db.Dump(ctx, func(d *Dump) error { // after it is seen what there is
+		names, err := d.SnapshotFiles()
+		for _, name := range names {
+			listed[name] = true
+		}
+		return err
+	})
+	for _, f := range there {
+		if !listed[f.Name] && strings.HasSuffix(f.Name, datafolder.SnapshotEnding) {
+			unlisted = append(unlisted, f)
+		}
+	}
+	return unlisted, err
 }
 
 // leftovers are what crashes have left: rows of generations that nothing names, rows of
 // collections that were never finished, and files of snapshots not listed. It holds only while
 // nobody writes: what is being loaded looks the same.
 type leftovers struct {
-	rows           [][]byte // the prefixes of their keys
-	files, folders []string // of snapshots; folders of which some may be in use
+	rows  [][]byte // the prefixes of their keys
+	files []files.Info
 }
 
 func (db *DB) leftovers(ctx context.Context) (*leftovers, error) {
 	live := map[keys.Source]bool{}
 	numbers := map[uint32]bool{}
-	files := map[string]bool{}
 	subscriptions, err := db.Subscriptions(ctx)
 	if err != nil {
 		return nil, err
@@ -68,18 +111,6 @@ func (db *DB) leftovers(ctx context.Context) (*leftovers, error) {
 		c := &collections[i]
 		live[c.SourceKey()] = true
 		numbers[c.Number] = true
-		err := db.View(ctx, c.Name, func(v *View) error {
-			snapshots, err := v.Snapshots()
-			for j := range snapshots {
-				for _, version := range Forms {
-					files[db.snapshotFile(c, &snapshots[j], version)] = true
-				}
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
 	}
 	left := &leftovers{}
 	err = db.rows.View(ctx, func(t *txn.Tx) error {
@@ -99,10 +130,10 @@ func (db *DB) leftovers(ctx context.Context) (*leftovers, error) {
 		tables := string([]byte{keys.TableLog, keys.TableFragment, keys.TableKey, keys.TableLogHash, keys.TableChangeList, keys.TableSnapshot, keys.TableDerived})
 		return left.addRows(t, tables, 4, func(id []byte) bool { return numbers[binary.BigEndian.Uint32(id)] })
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		left.files, err = db.unlistedFiles(ctx)
 	}
-	return left, left.addFiles(filepath.Join(db.dir, datafolder.Snapshots), files)
+	return left, err
 }
 
 // addRows adds the rows of tables whose owners, the first bytes of the key, are not live. It
@@ -127,18 +158,4 @@ func (l *leftovers) addRows(t *txn.Tx, tables string, ownerSize int, live func(o
 		}
 	}
 	return nil
-}
-
-func (l *leftovers) addFiles(root string, listed map[string]bool) error {
-	return filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		switch {
-		case err != nil || listed[path]:
-			return err
-		case d.IsDir() && path != root:
-			l.folders = append(l.folders, path)
-		case strings.HasSuffix(path, datafolder.SnapshotEnding) || strings.HasSuffix(path, ".tmp"):
-			l.files = append(l.files, path)
-		}
-		return nil
-	})
 }

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
-	"os"
 	"slices"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store/collections"
+	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -238,19 +237,10 @@ func (v *View) Snapshots() ([]Snapshot, error) {
 // OpenSnapshot opens the gzipped file of a snapshot. It stays readable when the
 // snapshot is superseded meanwhile. It is ErrLost where the file is missing, as
 // it is when the snapshot is not listed any more, or another one than was written.
-func (v *View) OpenSnapshot(s *Snapshot, version xtm.Version) (*os.File, error) {
-	f, err := os.Open(v.db.snapshotFile(&v.Collection, s, version))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: snapshot %s", ErrLost, s.ID)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Check(f, version); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+func (v *View) OpenSnapshot(s *Snapshot, version xtm.Version) (files.File, error) {
+	of := v.db.snapshotFiles(&v.Collection)
+	of.Store = files.In(of.Store, v.tx.Reader())
+	return of.Open(v.tx.Context(), s, version)
 }
 
 // Since iterates over the last entry of each topic among those that are not

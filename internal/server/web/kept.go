@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,15 +57,14 @@ func WriteKept(w http.ResponseWriter, r *http.Request, v Validator, open func(Co
 // KeptBytes is content in memory.
 func KeptBytes(b []byte) Kept { return Kept{bytes.NewReader(b), io.NopCloser(nil), int64(len(b))} }
 
-// KeptFile is the content of an open file. It is closed with an error.
-func KeptFile(f *os.File) (Kept, error) {
-	info, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return Kept{}, err
-	}
-	return Kept{f, f, info.Size()}, nil
+// File is an open file.
+type File interface {
+	io.ReadSeekCloser
+	Size() int64 // in bytes
 }
+
+// KeptFile is the content of an open file.
+func KeptFile(f File) Kept { return Kept{f, f, f.Size()} }
 
 // serveRanges answers with content of so many bytes, or with ranges of it. Ranges are of bytes, and
 // of answers to GET: all other Range headers are ignored (RFC 9110 §14.2, Range).

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"time"
 
 	"github.com/google/uuid"
@@ -43,23 +43,19 @@ var ErrLost = errors.New("the file of a snapshot is lost")
 
 // GzipEnd returns the last 8 bytes of a gzip file: the checksum and the length of its content (RFC 1952 §2.3.1). Whoever
 // unpacks the file compares them, so a file that ends as it was written has the content that was written, or is refused.
-func GzipEnd(f *os.File, size int64) (uint64, error) {
+func GzipEnd(f io.ReaderAt, size int64) (uint64, error) {
 	var b [8]byte
 	_, err := f.ReadAt(b[:], size-int64(len(b)))
 	return binary.LittleEndian.Uint64(b[:]), err
 }
 
-// Check returns ErrLost unless a file is the one of the snapshot, by its length and its end.
-func (s *Snapshot) Check(f *os.File, version xtm.Version) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if size, known := s.Sizes[version]; known && info.Size() != size {
-		return fmt.Errorf("%w: snapshot %s has %d bytes, not %d", ErrLost, s.ID, info.Size(), size)
+// Check returns ErrLost unless a file of so many bytes is the one of the snapshot, by its length and its end.
+func (s *Snapshot) Check(f io.ReaderAt, size int64, version xtm.Version) error {
+	if want, known := s.Sizes[version]; known && size != want {
+		return fmt.Errorf("%w: snapshot %s has %d bytes, not %d", ErrLost, s.ID, size, want)
 	}
 	if end, known := s.Ends[version]; known {
-		if now, err := GzipEnd(f, info.Size()); err != nil || now != end {
+		if now, err := GzipEnd(f, size); err != nil || now != end {
 			return errors.Join(fmt.Errorf("%w: snapshot %s has another content than was written", ErrLost, s.ID), err)
 		}
 	}

@@ -1,11 +1,7 @@
 package datafolder
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"syscall"
 )
 
@@ -20,22 +16,4 @@ func CheckFreeSpace(dir string) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w: %d MB are free, %d MB must be. Nothing was changed; free some space on this disk, and try again", dir, syscall.ENOSPC, free>>20, MinFree>>20)
-}
-
-// Size adds up the sizes of the files in a folder. Files and folders that go
-// meanwhile have none.
-func Size(folder string) (bytes int64, err error) {
-	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
-		var info os.FileInfo
-		if err == nil && !d.IsDir() {
-			if info, err = d.Info(); err == nil {
-				bytes += info.Size()
-			}
-		}
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		return err
-	})
-	return bytes, err
 }

@@ -40,6 +40,9 @@ const (
 	TableStagedLog    = 'w' // name → Collection (JSON): a replica whose log is being made
 	TableActivity     = 'y' // number → Activity (JSON)
 	TableSample       = 'z' // subscription, period of the day → Sample (JSON)
+	TableFile         = 'F' // name of a file → where its chunks are (JSON)
+	TableChunk        = 'C' // identifier, number → a piece of a file
+	TableRemovedFile  = 'G' // time, identifier → nothing: when a file was removed whose chunks are there
 	// j and J are those of the engine.
 )
 
@@ -49,6 +52,9 @@ const (
 	RecordTables = "tilan"
 	SourceTables = RecordTables + "rqhdpW"
 )
+
+// FileTables are the tables in which package files keeps files.
+const FileTables = "CFG"
 
 // Source names one generation of one source.
 type Source struct {

@@ -2,116 +2,119 @@
 package snapshotfiles
 
 import (
-	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
-	"os"
-	"path/filepath"
+	"fmt"
+	"io/fs"
 
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Folder is the path of the folder with the files of a collection's snapshots. It need not be there.
-type Folder string
-
-// Path returns the path of the file of a snapshot in a form.
-func (f Folder) Path(snapshot uuid.UUID, version xtm.Version) string {
-	return filepath.Join(string(f), snapshot.String()+datafolder.SnapshotExt(version))
+// Of are the files of the snapshots of a collection.
+type Of struct {
+	Store files.Store
+	Epoch uuid.UUID // of the collection
 }
 
-// Remove removes the files of a snapshot. What stays behind goes when the store is opened.
-func (f Folder) Remove(snapshot uuid.UUID) {
+func (o Of) prefix() string { return files.Snapshots + "/" + o.Epoch.String() + "/" }
+
+// Name returns the name of the file of a snapshot in a form.
+func (o Of) Name(snapshot uuid.UUID, version xtm.Version) string {
+	return o.prefix() + snapshot.String() + datafolder.SnapshotExt(version)
+}
+
+// Remove removes the files of a snapshot. What it cannot remove goes when the files are swept.
+func (o Of) Remove(ctx context.Context, snapshot uuid.UUID) {
 	for _, version := range rendered.Forms {
-		os.Remove(f.Path(snapshot, version))
+		_ = o.Store.Remove(context.WithoutCancel(ctx), o.Name(snapshot, version))
 	}
+}
+
+// RemoveAll removes the files of all snapshots. What it cannot remove goes when the files are swept.
+func (o Of) RemoveAll(ctx context.Context) {
+	_ = files.RemoveAll(context.WithoutCancel(ctx), o.Store, o.prefix())
+}
+
+// Open opens the gzipped file of a snapshot. It is [collections.ErrLost] where it is missing, or
+// another one than was written.
+func (o Of) Open(ctx context.Context, s *collections.Snapshot, version xtm.Version) (files.File, error) {
+	f, err := o.Store.Open(ctx, o.Name(s.ID, version))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: snapshot %s", collections.ErrLost, s.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Check(f, f.Size(), version); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // Write writes the files of a new snapshot, which is all of src: a publisher's state with the source locator
 // prefix sp. It returns the snapshot with its ID, Sizes and Ends. After an error there are no files of it.
-func (f Folder) Write(ctx context.Context, src fragment.Source, sp string) (s *collections.Snapshot, err error) {
-	if err := os.MkdirAll(string(f), 0o700); err != nil {
-		return nil, err
-	}
-	if err := durable.SyncFolder(filepath.Dir(string(f))); err != nil { // the folder may be new
-		return nil, err
-	}
+func (o Of) Write(ctx context.Context, src fragment.Source, sp string) (s *collections.Snapshot, err error) {
 	s = &collections.Snapshot{ID: uuid.New(), Sizes: map[xtm.Version]int64{}, Ends: map[xtm.Version]uint64{}}
-	var files []*file
+	var written []*file
 	defer func() {
-		for _, written := range files {
-			written.drop()
+		for _, f := range written {
+			f.Cancel()
 		}
 		if err != nil {
-			f.Remove(s.ID)
+			o.Remove(ctx, s.ID)
 			s = nil
 		}
 	}()
 	var documents []fragment.Document
 	for _, version := range rendered.Forms {
-		next, err := create(string(f))
+		w, err := o.Store.Create(ctx, o.Name(s.ID, version))
 		if err != nil {
 			return s, err
 		}
-		files = append(files, next)
-		documents = append(documents, fragment.Document{
-			To: durable.ContextWriter{Context: ctx, Writer: next.packed}, Form: fragment.Form{Version: version, SP: sp},
-		})
+		next := &file{Writer: w}
+		next.packed = gzip.NewWriter(next)
+		written = append(written, next)
+		documents = append(documents, fragment.Document{To: next.packed, Form: fragment.Form{Version: version, SP: sp}})
 	}
 	if err := fragment.WriteSnapshots(src, documents...); err != nil {
 		return s, err
 	}
 	for i, version := range rendered.Forms {
-		if s.Sizes[version], s.Ends[version], err = files[i].end(f.Path(s.ID, version)); err != nil {
+		f := written[i]
+		if err := f.packed.Close(); err != nil {
+			return s, err
+		}
+		s.Sizes[version], s.Ends[version] = f.size, binary.LittleEndian.Uint64(f.end[:])
+		if err := f.Commit(); err != nil {
 			return s, err
 		}
 	}
-	return s, durable.SyncFolder(string(f))
+	return s, nil
 }
 
-// file is a file that is being written, under a temporary name.
+// file is a gzipped file that is being written.
 type file struct {
-	*os.File
-	buffer *bufio.Writer
+	files.Writer
 	packed *gzip.Writer
+	size   int64   // in bytes
+	end    [8]byte // the last bytes: see [collections.GzipEnd]
 }
 
-func create(folder string) (*file, error) {
-	f, err := os.CreateTemp(folder, "*.tmp")
-	if err != nil {
-		return nil, err
-	}
-	buffer := bufio.NewWriterSize(f, 64<<10)
-	return &file{f, buffer, gzip.NewWriter(buffer)}, nil
-}
-
-// end syncs the file and renames it into place. It returns its size and what [collections.GzipEnd] does.
-func (f *file) end(path string) (size int64, end uint64, err error) {
-	if err := f.packed.Close(); err != nil {
-		return 0, 0, err
-	}
-	if err := errors.Join(f.buffer.Flush(), f.Sync()); err != nil {
-		return 0, 0, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return 0, 0, err
-	}
-	if end, err = collections.GzipEnd(f.File, info.Size()); err != nil {
-		return 0, 0, err
-	}
-	return info.Size(), end, os.Rename(f.Name(), path)
-}
-
-// drop closes the file, and removes it where it has its temporary name still.
-func (f *file) drop() {
-	f.Close()
-	os.Remove(f.Name())
+func (f *file) Write(p []byte) (int, error) {
+	n, err := f.Writer.Write(p)
+	f.size += int64(n)
+	last := p[max(0, n-len(f.end)):n]
+	copy(f.end[:], f.end[len(last):])
+	copy(f.end[len(f.end)-len(last):], last)
+	return n, err
 }

@@ -67,6 +67,9 @@ func (t *Tx) Context() context.Context { return t.ctx }
 // Changing reports whether it is an update.
 func (t *Tx) Changing() bool { return t.pending != nil }
 
+// Reader returns what the state is read with, without what an update has changed.
+func (t *Tx) Reader() kv.Reader { return t.base }
+
 // Version returns the version of the state.
 func (t *Tx) Version() kv.Version { return t.base.Version() }
 

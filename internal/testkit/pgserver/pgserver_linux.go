@@ -64,6 +64,9 @@ func programs(t testing.TB) string {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
+// Dir returns the folder of the server.
+func (s *Server) Dir() string { return s.dir }
+
 // URL returns the address of a database of the server.
 func (s *Server) URL() string {
 	return "postgres://tmshare@/postgres?" + url.Values{"host": {s.dir}}.Encode()

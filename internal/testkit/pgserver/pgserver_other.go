@@ -22,3 +22,6 @@ func (s *Server) Run() {}
 
 // Kill ends the server.
 func (s *Server) Kill() {}
+
+// Dir returns the folder of the server.
+func (s *Server) Dir() string { return "" }

@@ -1,0 +1,135 @@
+// Package files is the seam between a node and where its large files are: those of snapshots, and
+// the lists and packages of ResourceSync.
+//
+// [Store] is the contract. A [Folder] has files on a disk: it is for the engine that has its rows
+// in the same data folder. [Rows] cuts files into chunks, which are rows of an engine: all nodes that
+// share the engine have them. Package filestest holds the tests that both pass.
+//
+// What files mean, and which are needed, stands in other rows of the store. A file is written first
+// and listed there then. So a file that nothing lists is of no use, whoever has left it.
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Store keeps files under names. It is safe for concurrent use, also by several processes where
+// they share what it keeps them in.
+type Store interface {
+	// Create begins a file. Nobody sees it before [Writer.Commit].
+	Create(ctx context.Context, name string) (Writer, error)
+
+	// Open opens a file. It is [fs.ErrNotExist] where there is none. What is open stays readable,
+	// for an hour at least, when the file is removed. It is of no use once ctx has ended.
+	Open(ctx context.Context, name string) (File, error)
+
+	// List iterates over the files whose names begin with a prefix, which begins with one of the
+	// [Areas]. Files that come or go meanwhile may show or not.
+	List(ctx context.Context, prefix string) iter.Seq2[Info, error]
+
+	// Remove removes a file, if it is there.
+	Remove(ctx context.Context, name string) error
+
+	// Sweep removes what is no file: what writers that began before a time, and were neither
+	// committed nor cancelled, have left, and what removed files still take. If other processes may
+	// be writing, the time is to be [Unfinished] ago or longer.
+	Sweep(ctx context.Context, before time.Time) error
+}
+
+// Writer writes a file. It is not safe for concurrent use.
+type Writer interface {
+	io.Writer
+	// Commit shows the file as a whole, in place of another one of the name. It is durable then.
+	// After an error there is no new file.
+	Commit() error
+	// Cancel gives the file up, unless it is committed. Each writer is committed or cancelled; both
+	// is fine.
+	Cancel()
+}
+
+// File is a file that is open. It is not safe for concurrent use.
+type File interface {
+	io.ReadSeekCloser
+	io.ReaderAt
+	Size() int64 // in bytes
+}
+
+// Info says what there is of a file.
+type Info struct {
+	Name string
+	Size int64     // in bytes
+	Made time.Time // when it was begun, or committed
+}
+
+// Unfinished is how long a file may take to be written, where others may take the writer for dead.
+const Unfinished = 24 * time.Hour
+
+// What names begin with, up to the first slash.
+const (
+	Snapshots = "snapshots"    // of collections
+	Resources = "resourcesync" // lists and packages
+)
+
+// Areas are the parts into which files are divided.
+var Areas = []string{Snapshots, Resources}
+
+// temporary ends the names of files that are not committed, in a folder.
+const temporary = ".tmp"
+
+// checkName returns an error where a file cannot have a name.
+func checkName(name string) error {
+	area, _, below := strings.Cut(name, "/")
+	if !below || !slices.Contains(Areas, area) || !fs.ValidPath(name) || strings.HasSuffix(name, temporary) || len(name) > 500 {
+		return fmt.Errorf("files: %.80q cannot be the name of a file", name)
+	}
+	return nil
+}
+
+// checkPrefix returns an error where no names can begin with a prefix.
+func checkPrefix(prefix string) error {
+	if area, _, below := strings.Cut(prefix, "/"); !below || !slices.Contains(Areas, area) {
+		return fmt.Errorf("files: no names begin with %.80q", prefix)
+	}
+	return nil
+}
+
+func missing(name string) error { return &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist} }
+
+// All returns what there is of the files whose names begin with a prefix.
+func All(ctx context.Context, s Store, prefix string) (all []Info, err error) {
+	for f, err := range s.List(ctx, prefix) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// RemoveAll removes all files whose names begin with a prefix.
+func RemoveAll(ctx context.Context, s Store, prefix string) error {
+	all, err := All(ctx, s, prefix)
+	for _, f := range all {
+		err = errors.Join(err, s.Remove(ctx, f.Name))
+	}
+	return err
+}
+
+// Size returns how many bytes the files have whose names begin with a prefix.
+func Size(ctx context.Context, s Store, prefix string) (bytes int64, err error) {
+	for f, err := range s.List(ctx, prefix) {
+		if err != nil {
+			return 0, err
+		}
+		bytes += f.Size
+	}
+	return bytes, nil
+}

@@ -1,0 +1,178 @@
+package files_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/kv/memory"
+	"github.com/tmshare/tmshare/internal/kv/postgres"
+	"github.com/tmshare/tmshare/internal/store/files"
+	"github.com/tmshare/tmshare/internal/store/files/filestest"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/kill"
+	"github.com/tmshare/tmshare/internal/testkit/pgserver"
+)
+
+func TestMain(m *testing.M) { kill.Main(m, kill.Tasks{"write": write}) }
+
+// over returns the kind of files that are rows of an engine.
+func over(open func(t *testing.T) kv.Engine) filestest.Kind {
+	return filestest.Kind{
+		Open: func(t *testing.T, now func() time.Time) (one, other files.Store) {
+			s := files.Rows{Engine: open(t), Now: now}
+			return s, s
+		},
+		Left: leftRows,
+	}
+}
+
+// leftRows counts the chunks that are those of no file, by their identifiers.
+func leftRows(t *testing.T, s files.Store) int {
+	t.Helper()
+	of := map[uuid.UUID]bool{}
+	r, err := s.(files.Rows).Engine.Snapshot(t.Context())
+	require.NoError(t, err)
+	defer r.Close()
+	for row, err := range r.Range([]byte("C"), nil, false) {
+		require.NoError(t, err)
+		of[uuid.UUID(row.Key[1:17])] = true
+	}
+	for row, err := range r.Range([]byte("G"), nil, false) {
+		require.NoError(t, err)
+		of[uuid.UUID(row.Key[9:])] = true
+	}
+	for row, err := range r.Range([]byte("F"), nil, false) {
+		require.NoError(t, err)
+		_, id, _ := strings.Cut(string(row.Value), `"ID":"`)
+		delete(of, uuid.MustParse(id[:36]))
+	}
+	return len(of)
+}
+
+func inBadger(t testing.TB, dir string) kv.Engine {
+	f, err := badger.Lock(dir, false)
+	require.NoError(t, err)
+	e, err := f.Open(badger.Options{Settings: badger.Small, Node: uuid.Nil})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	return e
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	t.Run("folder", func(t *testing.T) {
+		filestest.Run(t, filestest.Kind{
+			Open: func(t *testing.T, _ func() time.Time) (one, other files.Store) {
+				f := files.Folder(t.TempDir())
+				return f, f
+			},
+			Left: leftFiles,
+		})
+	})
+	t.Run("memory", func(t *testing.T) {
+		filestest.Run(t, over(func(*testing.T) kv.Engine { return memory.New() }))
+	})
+	t.Run("badger", func(t *testing.T) {
+		filestest.Run(t, over(func(t *testing.T) kv.Engine { return inBadger(t, t.TempDir()) }))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		s := pgserver.Start(t, "fsync=off")
+		filestest.Run(t, filestest.Kind{
+			Open: func(t *testing.T, now func() time.Time) (one, other files.Store) {
+				o := s.Store(t)
+				return files.Rows{Engine: pgserver.Open(t, o), Now: now}, files.Rows{Engine: pgserver.Open(t, o), Now: now}
+			},
+			Left: leftRows,
+		})
+	})
+}
+
+// leftFiles counts files that are not committed, and folders with nothing in them.
+func leftFiles(t *testing.T, s files.Store) (n int) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(string(s.(files.Folder)), func(path string, d fs.DirEntry, err error) error {
+		require.NoError(t, err)
+		if d.IsDir() {
+			if inside, _ := os.ReadDir(path); len(inside) == 0 && strings.Count(strings.TrimPrefix(path, string(s.(files.Folder))), "/") > 1 {
+				n++
+			}
+		} else if strings.HasSuffix(path, ".tmp") {
+			n++
+		}
+		return nil
+	}))
+	return n
+}
+
+// write writes files until it is killed, to a folder or to a database. It says when one is committed.
+func write(args []string) error {
+	var s files.Store = files.Folder(args[0])
+	if postgres.IsURL(args[0]) {
+		e, err := postgres.Open(context.Background(), postgres.Options{URL: args[0], Schema: args[1]})
+		if err != nil {
+			return err
+		}
+		s = files.Rows{Engine: e, Now: time.Now}
+	}
+	for n := 0; ; n++ {
+		name := fmt.Sprintf("snapshots/a/%d", n%5)
+		if err := filestest.Write(context.Background(), s, name, filestest.Content(uint64(n), 400_000+n)); err != nil {
+			return err
+		}
+		fmt.Println(n)
+		if n%3 == 2 {
+			if err := s.Remove(context.Background(), name); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// Whoever is killed leaves no file that is not whole, and what else is left is removed.
+func TestAKilledWriterLeavesNoPartOfAFile(t *testing.T) {
+	t.Parallel()
+	server := pgserver.Start(t, "fsync=off")
+	database := server.Store(t)
+	dir := t.TempDir()
+	for name, of := range map[string]struct {
+		store files.Store
+		args  []string
+		left  func(*testing.T, files.Store) int
+	}{
+		"folder":   {files.Folder(dir), []string{dir}, leftFiles},
+		"postgres": {files.Rows{Engine: pgserver.Open(t, database), Now: time.Now}, []string{database.URL, database.Schema}, leftRows},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rng := testenv.Rand(210)
+			for round := range testenv.Rounds(8, 200) {
+				p := kill.Start(t, "write", of.args...)
+				for range 1 + rng.IntN(5) {
+					p.Line()
+				}
+				require.True(t, p.Kill(time.Duration(rng.Int64N(int64(20*time.Millisecond)))))
+				all, err := files.All(t.Context(), of.store, "snapshots/")
+				require.NoError(t, err)
+				for _, f := range all {
+					got, err := filestest.Read(t.Context(), of.store, f.Name)
+					require.NoError(t, err, "round %d", round)
+					require.Equal(t, filestest.Content(uint64(len(got)-400_000), len(got)), got, "round %d: %s", round, f.Name)
+				}
+				testenv.Eventually(t, func() bool { // the database may still be at what the process has sent
+					require.NoError(t, of.store.Sweep(t.Context(), time.Now().Add(time.Minute)))
+					return of.left(t, of.store) == 0
+				})
+			}
+		})
+	}
+}
