@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/nodepages"
+	"github.com/tmshare/tmshare/internal/client/ui"
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/layout"
@@ -77,14 +78,26 @@ func (h *Holding) NodePages(root string, w *watch.Watcher, log *slog.Logger) htt
 	site := &nodepages.Site{Source: &nodepages.Stored{DB: h.db, Now: time.Now}, Logger: log, Now: time.Now}
 	if w != nil {
 		site = w.Site()
-		site.Actions, site.Token = w.Actions(), func(r *http.Request) string { return layout.Code(r.Context()) }
+		site.Actions = w.Actions()
 	}
 	site.Root, site.Maps = root, true
 	site.Path = []layout.Link{{Title: "Topic maps", URL: root + "/topicmaps.html"}}
 	site.Programs = []layout.Link{{Title: "node.json", URL: root + "/node.json"}}
+	site.Token = func(r *http.Request) string { return layout.Code(r.Context()) }
+	topics := ui.NewTopics(h.command, site)
 	routes := http.NewServeMux()
 	site.Add(routes)
+	topics.Add(routes)
 	return routes
+}
+
+// command executes a command of tmshare-client on the store, in this process.
+func (h *Holding) command(ctx context.Context, args ...string) ([]byte, error) {
+	out, err := printed(ctx, &control.Request{Args: args, Env: map[string]string{}}, h)
+	if w := h.watcher.Load(); w != nil { // what sources say may be rejected now
+		w.Refresh()
+	}
+	return out, err
 }
 
 // Close takes no more commands and waits for those that are under way. When ctx

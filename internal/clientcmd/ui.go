@@ -17,6 +17,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client/ui"
+	"github.com/tmshare/tmshare/internal/control"
 )
 
 func (a *app) ui() *cobra.Command {
@@ -79,16 +80,21 @@ const maxPrinted = 64 << 20
 func (a *app) commandOnFolder(ctx context.Context, args ...string) ([]byte, error) {
 	r := *a.request
 	r.Args = append(a.folderFlags(), args...)
-	r.Stdin, r.StdoutTerminal, r.StderrTerminal = strings.NewReader(""), false, false
 	r.Env = map[string]string{}
 	for name, value := range a.request.Env {
 		if name != "TMSHARE_JSON" && name != "TMSHARE_QUIET" && name != "TMSHARE_VERBOSE" {
 			r.Env[name] = value
 		}
 	}
+	return printed(ctx, &r, nil)
+}
+
+// printed executes a command for a page and returns what it prints. held is the store that it works on in this process; nil: it opens one.
+func printed(ctx context.Context, r *control.Request, held *Holding) ([]byte, error) {
 	var stdout, stderr limited
+	r.Stdin, r.StdoutTerminal, r.StderrTerminal = strings.NewReader(""), false, false
 	r.Stdout, r.Stderr = &stdout, &stderr
-	code := execute(ctx, &r, nil)
+	code := execute(ctx, r, held)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -30,7 +30,7 @@ func TestBrowser(t *testing.T) {
 	testenv.SkipUnderRace(t) // the browser takes the time
 	b := browser.Start(t)
 	for name, test := range map[string]func(*testing.T, *browser.Browser){
-		"walk": walkThroughMaps, "pages": pagesOfAllKinds, "hostile": hostileMap, "editing": editingByKeyboard, "mishaps": mishapsOfEditors,
+		"walk": walkThroughMaps, "pages": pagesOfAllKinds, "hostile": hostileMap, "editing": editingByKeyboard, "mishaps": mishapsOfEditors, "rejecting": rejectingOnANode,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b.Person(t)) })
 	}
@@ -234,13 +234,19 @@ func hostileMap(t *testing.T, b *browser.Browser) {
 			<association><type><topicRef href="#%[1]s"/></type><role><type><topicRef href="#%[1]s"/></type><topicRef href="#%[1]s"/></role>
 			<role><type><topicRef href="#%[1]s"/></type><topicRef href="#markup"/></role></association>`, name, text.String())
 	}
-	doc.WriteString(`</topicMap>`)
+	doc.WriteString(`<topic id="names"><subjectIdentifier href="http://x/names"/>`)
+	for i := range 10_000 {
+		fmt.Fprintf(&doc, "<name><value>%d \u202e&lt;b&gt;</value></name>", i)
+	}
+	doc.WriteString(`</topic></topicMap>`)
+	values["names"] = ""
 	importMap(t, s, "hostile", []byte(doc.String()))
 	put(t, s, "hostile", []byte(strings.ReplaceAll(doc.String(), "</value>", " changed</value>")))
 	of := s.BaseURL + "/topicmaps/hostile"
-	pages := []string{of + ".html", of + "/types.html", of + "/fragments.html"}
+	pages := []string{of + ".html", of + "/types.html", of + "/fragments.html", of + "/search.html?q=%3Cscript", of + "/search.html?q=%E2%80%AE"}
 	for name := range values {
-		pages = append(pages, of+"/topics/"+fragment.Key(fragment.Ref("http://x/"+name))+".html")
+		topic := of + "/topics/" + fragment.Key(fragment.Ref("http://x/"+name))
+		pages = append(pages, topic+".html", topic+"/edit.html")
 	}
 	for _, width := range []int64{360, 1000} {
 		b.View(width, false)

@@ -170,17 +170,54 @@ func TestPagesAreConditional(t *testing.T) {
 	}
 }
 
-// Pages of a map that only some may read need the token, too.
+// Whatever pages of a map lead to, that only some may read, needs the token: pages, what is found, pictures, forms, descriptions and documents.
 func TestPagesOfAPrivateMap(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef"
-	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"m": {token}} })
+	n := start(t, func(c *server.Config) {
+		c.Tokens, c.ReadTokens = []string{"the-token-of-a-writer"}, map[string][]string{"m": {token}}
+	})
 	n.publish("m", examples.Libraries)
-	for _, path := range []string{"/topicmaps/m.html", "/topicmaps/m/types.html", "/topicmaps/m/fragments.html", "/topicmaps/m/topics.html?si=http://x", "/topicmaps/m/topic/x"} {
-		assert.Equal(t, http.StatusUnauthorized, n.get(path).StatusCode, path)
-		a := n.get(path, "Authorization", "Bearer "+token)
-		assert.NotEqual(t, http.StatusUnauthorized, a.StatusCode, path)
+	changed := []byte(strings.ReplaceAll(string(examples.Libraries), "Fjordstad", "Secretville"))
+	require.Equal(t, http.StatusOK, n.put("m", changed, "Authorization", "Bearer the-token-of-a-writer").StatusCode)
+	topic := topicPath("m", "https://psi.libraries.example.org/library/fjordstad")
+	below := n.url("/topicmaps/m")
+	queue := []string{
+		below + ".html", below + "/search.html?q=secretville", below + "/search?q=secretville", below + "/topics.html?si=http://x", below + "/topic/x", below + "/about",
+		n.url(topic) + "/edit.html", n.url(topic) + "/delete.html", below + "/topics/new.html", below + "/history.html", below + "/fragments.html?before=3",
 	}
+	seen := map[string]bool{}
+	pagesSeen, secrets := 0, 0
+	for len(queue) > 0 && len(seen) < 150 {
+		url := queue[0]
+		queue = queue[1:]
+		if seen[url] {
+			continue
+		}
+		seen[url] = true
+		for _, a := range []answer{n.get(url), n.get(url, chromium...)} {
+			assert.Contains(t, []int{http.StatusUnauthorized, http.StatusSeeOther}, a.StatusCode, url)
+			assert.NotContains(t, string(a.body), "Secretville", url)
+			if a.StatusCode == http.StatusSeeOther {
+				assert.Contains(t, a.Header.Get("Location"), "/sign-in.html?to=", url)
+			}
+		}
+		a := n.get(url, "Authorization", "Bearer "+token)
+		if strings.Contains(string(a.body), "Secretville") {
+			secrets++
+		}
+		if a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != pages.MediaType {
+			continue
+		}
+		pagesSeen++
+		for _, l := range webpage.Read(t, url, a.Header, a.body).Links {
+			if l, _, _ = strings.Cut(l, "#"); l == below || strings.HasPrefix(l, below+"/") || strings.HasPrefix(l, below+".") {
+				queue = append(queue, l)
+			}
+		}
+	}
+	assert.Greater(t, pagesSeen, 30)
+	assert.Greater(t, secrets, 10)
 	assert.NotContains(t, n.page("/topicmaps.html").links, n.url("/topicmaps/m.html"))
 }
 

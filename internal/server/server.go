@@ -109,7 +109,7 @@ func (s *Server) letEdit() {
 		MayRead: func(r *http.Request) bool { return s.mayRead(r, web.Var(r, "map")) },
 	}
 	s.operator = operate.Node{Pages: s.Config.Node, URLs: s.urls, Sessions: s.sessions}
-	s.pages.Node = s.operator.Page
+	s.pages.Node, s.pages.SayersOf = s.operator.Page, s.operator.Topic
 }
 
 // Close stops what runs in the background and waits for it. The store stays

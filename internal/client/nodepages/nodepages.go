@@ -106,12 +106,12 @@ func (p *Problem) Error() string { return p.Text }
 
 // Add adds the pages to routes.
 func (s *Site) Add(routes *http.ServeMux) {
-	routes.HandleFunc("GET "+NodePath, s.handler(s.node))
-	routes.HandleFunc("GET "+sourcesPath+"{page}", s.handler(s.subscription))
+	routes.HandleFunc("GET "+NodePath, s.Shown(s.node))
+	routes.HandleFunc("GET "+sourcesPath+"{page}", s.Shown(s.subscription))
 	routes.HandleFunc("GET "+stylePath+"{name}", Style)
-	routes.HandleFunc("GET /node.json", s.handler(s.json))
+	routes.HandleFunc("GET /node.json", s.Shown(s.json))
 	if s.Actions != nil {
-		routes.HandleFunc("POST "+sourcesPath+"{page}", s.handler(s.act))
+		routes.HandleFunc("POST "+sourcesPath+"{page}", s.Shown(s.act))
 	}
 }
 
@@ -149,10 +149,10 @@ func (s *Site) json(w http.ResponseWriter, r *http.Request) error {
 }
 
 // ServeNode answers with the page of the node.
-func (s *Site) ServeNode(w http.ResponseWriter, r *http.Request) { s.handler(s.node)(w, r) }
+func (s *Site) ServeNode(w http.ResponseWriter, r *http.Request) { s.Shown(s.node)(w, r) }
 
-// handler shows the errors of h as pages.
-func (s *Site) handler(h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+// Shown makes a handler that shows the errors of h as pages.
+func (s *Site) Shown(h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		err := h(w, r)
 		if err == nil {

@@ -14,8 +14,26 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// topicPath is the address of the pages of topics, with ?si=.
-const topicPath = "/topic.html"
+// TopicPath is the address of the pages of topics, with ?si=, behind the Root of the site.
+const TopicPath = "/topic.html"
+
+// Topics shows topics of the merged map of a node, with who says what, and takes the forms by which what sources say is rejected.
+type Topics struct {
+	folder
+	site *nodepages.Site // its Token proves that a form is of its pages
+}
+
+// NewTopics returns the pages of topics of the data folder that commands work on, as a part of a site, which leads to them.
+func NewTopics(run Run, site *nodepages.Site) *Topics {
+	site.Find = site.Root + TopicPath
+	return &Topics{folder{run, make(chan struct{}, maxCommands)}, site}
+}
+
+// Add adds the pages to routes. Forms come with their PostForm.
+func (p *Topics) Add(routes *http.ServeMux) {
+	routes.HandleFunc("GET "+TopicPath, p.site.Shown(p.page))
+	routes.HandleFunc("POST "+TopicPath, p.site.Shown(p.reject))
+}
 
 var topicTemplate = layout.Parse(texts.Pages, nodepages.Funcs(), "ui/topic.html")
 
@@ -58,27 +76,27 @@ const (
 	mostBytes = 4 << 10
 )
 
-// topicPage answers with the page of a topic.
-func (u *UI) topicPage(w http.ResponseWriter, r *http.Request) error {
+// page answers with the page of a topic.
+func (p *Topics) page(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	si := strings.TrimSpace(q.Get("si"))
 	if si == "" {
 		return &nodepages.Problem{Status: http.StatusBadRequest, Text: texts.NoTopicGiven}
 	}
 	instances := q.Get("instances") != ""
-	t, err := u.topic(r.Context(), si, instances)
+	t, err := p.topic(r.Context(), si, instances)
 	if err != nil {
 		return err
 	}
-	names, err := u.names(r.Context())
+	names, err := p.names(r.Context())
 	if err != nil {
 		return err
 	}
-	d := describer{func(name string) bool { return !slices.Contains(names, name) }, t.TopicSI, u.guard.form}
+	d := describer{func(name string) bool { return !slices.Contains(names, name) }, p.site.Find, t.TopicSI, p.site.Token(r)}
 	of := d.topic(t)
-	of.Find, of.Done, of.Undone = topicPath, q.Get("done") == "reject", q.Get("done") == "unreject"
+	of.Find, of.Done, of.Undone = p.site.Find, q.Get("done") == "reject", q.Get("done") == "unreject"
 	if !instances {
-		of.Instances = topicPath + "?" + url.Values{"si": {t.TopicSI}, "instances": {"yes"}}.Encode()
+		of.Instances = p.site.Find + "?" + url.Values{"si": {t.TopicSI}, "instances": {"yes"}}.Encode()
 	}
 	title := t.TopicSI
 	for i := range t.Names {
@@ -87,12 +105,14 @@ func (u *UI) topicPage(w http.ResponseWriter, r *http.Request) error {
 			break
 		}
 	}
-	return u.site.Write(w, http.StatusOK, topicTemplate, title, []layout.Link{{Title: texts.Node, URL: nodepages.NodePath}}, of)
+	path := append(slices.Clone(p.site.Path), layout.Link{Title: texts.Node, URL: p.site.Root + nodepages.NodePath})
+	return p.site.Write(w, http.StatusOK, topicTemplate, title, path, of)
 }
 
 // describer makes pages of topics. own reports whether a source is not followed, but written here.
 type describer struct {
 	own       func(string) bool
+	address   string // of the page of topics
 	si, token string // of forms
 }
 
@@ -165,7 +185,7 @@ func (d describer) value(c claim, v *merged.ClaimedValue) stated {
 
 // stated describes a claim and who says so.
 func (d describer) stated(c claim, by []string) stated {
-	s := stated{Text: layout.Cut(c.Value), Of: layout.Cut(c.Of), By: by, Claim: c, SI: d.si, Token: d.token, Action: topicPath}
+	s := stated{Text: layout.Cut(c.Value), Of: layout.Cut(c.Of), By: by, Claim: c, SI: d.si, Token: d.token, Action: d.address}
 	if s.Text != c.Value {
 		s.Cut = len(c.Value)
 	}
@@ -176,14 +196,14 @@ func (d describer) stated(c claim, by []string) stated {
 		s.Datatype = layout.Cut(c.Datatype)
 	}
 	if c.Type != "" && c.Type != defaultType {
-		typ := topicLink(c.Type)
+		typ := d.topicLink(c.Type)
 		s.Type = &typ
 	}
 	for _, theme := range c.Scope[:min(len(c.Scope), most)] {
-		s.Scope = append(s.Scope, topicLink(theme))
+		s.Scope = append(s.Scope, d.topicLink(theme))
 	}
 	for i := range c.RoleTypes[:min(len(c.RoleTypes), most)] {
-		s.Roles = append(s.Roles, role{topicLink(c.RoleTypes[i]), topicLink(c.Play[i])})
+		s.Roles = append(s.Roles, role{d.topicLink(c.RoleTypes[i]), d.topicLink(c.Play[i])})
 	}
 	if len(c.Value) <= mostBytes && len(c.Of) <= mostBytes && len(c.RoleTypes) <= most && len(c.Scope) <= most {
 		for _, name := range by {
@@ -212,8 +232,8 @@ func (d describer) rejected(r *merged.Rejected) stated {
 }
 
 // topicLink leads to the page of a topic.
-func topicLink(si string) layout.Link {
-	return layout.Link{Title: shorten(si), URL: topicPath + "?" + url.Values{"si": {si}}.Encode()}
+func (d describer) topicLink(si string) layout.Link {
+	return layout.Link{Title: shorten(si), URL: d.address + "?" + url.Values{"si": {si}}.Encode()}
 }
 
 // shorten returns the telling part of a locator.
@@ -228,7 +248,7 @@ func shorten(locator string) string {
 }
 
 // reject hides a claim of a source, or shows it again, and leads back to the topic.
-func (u *UI) reject(w http.ResponseWriter, r *http.Request) error {
+func (p *Topics) reject(w http.ResponseWriter, r *http.Request) error {
 	f := r.PostForm
 	c := claim{
 		Kind: rejections.Kind(f.Get("kind")), Topic: f.Get("topic"), Value: f.Get("value"), Of: f.Get("of"), Type: f.Get("type"),
@@ -238,9 +258,9 @@ func (u *UI) reject(w http.ResponseWriter, r *http.Request) error {
 	if !slices.Contains(rejectable, c.Kind) || len(c.RoleTypes) != len(c.Play) || c.Source == "" || do != "reject" && do != "unreject" {
 		return &nodepages.Problem{Status: http.StatusBadRequest, Text: texts.FormNoClaim}
 	}
-	if err := u.folder.reject(r.Context(), &c, do == "unreject", strings.TrimSpace(f.Get("reason"))); err != nil {
+	if err := p.folder.reject(r.Context(), &c, do == "unreject", strings.TrimSpace(f.Get("reason"))); err != nil {
 		return err
 	}
-	http.Redirect(w, r, topicPath+"?"+url.Values{"si": {f.Get("si")}, "done": {do}}.Encode(), http.StatusSeeOther)
+	http.Redirect(w, r, p.site.Find+"?"+url.Values{"si": {f.Get("si")}, "done": {do}}.Encode(), http.StatusSeeOther)
 	return nil
 }

@@ -17,7 +17,6 @@ import (
 
 // UI answers requests for the pages of a data folder.
 type UI struct {
-	folder
 	guard *guard
 	site  *nodepages.Site
 	root  string
@@ -34,18 +33,16 @@ func New(run Run, address net.Addr, log *slog.Logger) (*UI, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &UI{folder: folder{run, make(chan struct{}, maxCommands)}, guard: newGuard(port), root: "http://" + address.String()}
-	u.site = &nodepages.Site{
-		Source: &u.folder, Actions: &u.folder, Token: func(*http.Request) string { return u.guard.form },
-		Find: topicPath, Logger: log, Now: time.Now,
-	}
+	u := &UI{guard: newGuard(port), root: "http://" + address.String()}
+	u.site = &nodepages.Site{Token: func(*http.Request) string { return u.guard.form }, Logger: log, Now: time.Now}
+	topics := NewTopics(run, u.site)
+	u.site.Source, u.site.Actions = &topics.folder, &topics.folder
 	routes := http.NewServeMux()
 	u.site.Add(routes)
+	topics.Add(routes)
 	routes.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, nodepages.NodePath, http.StatusSeeOther)
 	})
-	routes.HandleFunc("GET "+topicPath, u.shown(u.topicPage))
-	routes.HandleFunc("POST "+topicPath, u.shown(u.reject))
 	u.serve = routes
 	return u, nil
 }
@@ -63,7 +60,7 @@ const maxForm = 1 << 20
 func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == openPath && r.Method == http.MethodGet:
-		u.shown(u.guard.open)(w, r)
+		u.site.Shown(u.guard.open)(w, r)
 		return
 	case r.URL.Path == nodepages.StylePath() && u.guard.named(r.Host): // also of the page that says what is wrong
 		u.serve.ServeHTTP(w, r)
@@ -85,15 +82,6 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	u.serve.ServeHTTP(w, r)
-}
-
-// shown shows the errors of h as pages.
-func (u *UI) shown(h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if err := h(w, r); err != nil {
-			u.site.ShowProblem(w, r, err)
-		}
-	}
 }
 
 // Serve serves the pages until ctx ends.

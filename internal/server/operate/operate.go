@@ -4,6 +4,7 @@ package operate
 import (
 	"errors"
 	"net/http"
+	"net/url"
 
 	"github.com/tmshare/tmshare/internal/layout"
 	"github.com/tmshare/tmshare/internal/server/addresses"
@@ -36,6 +37,18 @@ func (n *Node) Routes(handle func(path string, h web.Handler, methods ...string)
 	handle("/node.html", h, "GET", "HEAD")
 	handle("/node.json", h, "GET", "HEAD")
 	handle("/node/{page}", h, "GET", "HEAD", "POST")
+	handle(topicPath, h, "GET", "HEAD", "POST")
+}
+
+// topicPath is the address of the pages of topics of all maps of the node together.
+const topicPath = "/topic.html"
+
+// Topic returns the address of the page of a topic, with who says what, "" for those who may not see the node.
+func (n *Node) Topic(r *http.Request, si string) string {
+	if n.Page(r) == "" {
+		return ""
+	}
+	return string(n.URLs) + topicPath + "?" + url.Values{"si": {si}}.Encode()
 }
 
 // may says why a request may not see the node. A program may that has a token, but it sends no forms.

@@ -45,6 +45,9 @@ type Pages struct {
 	// Node returns the address of the page of the node, "" for those who may not see it.
 	Node func(*http.Request) string
 
+	// SayersOf returns the address of the page on which what sources say of a topic can be rejected, "" for those who may not do so.
+	SayersOf func(r *http.Request, si string) string
+
 	// Origins returns links to what a collection is derived from, or a replica of.
 	Origins func(*http.Request, *store.Collection) ([]layout.Link, error)
 

@@ -33,11 +33,12 @@ type topic struct {
 	History            []change // the newest first
 	Picture            *picture // nil: it has no neighbours
 
-	Edit  string     // the form to edit it; "": who asks may not
-	At    *time.Time // nil: now
-	When  string     // the time of the state that the page shows, for a field of a form
-	Now   string     // page of the topic as it is
-	Forms []link
+	Reject string     // the page on which what sources say of it can be rejected; "": who asks may not
+	Edit   string     // the form to edit it; "": who asks may not
+	At     *time.Time // nil: now
+	When   string     // the time of the state that the page shows, for a field of a form
+	Now    string     // page of the topic as it is
+	Forms  []link
 }
 
 // address is a locator, and where it leads to: nowhere, if that is no document of the web.
@@ -150,6 +151,10 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	if err := d.asked(r); err != nil {
 		return err
 	}
+	reject := ""
+	if kindOf(c) == texts.Derived {
+		reject = p.SayersOf(r, string(t.TopicSI()))
+	}
 	write := func(of func() (*page, error)) error { return p.write(w, r, c, "topic", of) }
 	if kindOf(c) == texts.Derived {
 		write = func(of func() (*page, error)) error { return p.writeDerived(w, r, c, of) }
@@ -163,7 +168,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 			return nil, err
 		}
 		of.Picture, of.When = pictureOf(Called(t), of), forField(v.Updated)
-		of.Edit = p.toEdit(r, c, p.URLs.Topic(c, last.TopicSI)+"/edit")
+		of.Reject, of.Edit = reject, p.toEdit(r, c, p.URLs.Topic(c, last.TopicSI)+"/edit")
 		of.History, err = p.history(v, last)
 		return &page{Title: Called(t), Path: p.trail(c), Of: of}, err
 	})

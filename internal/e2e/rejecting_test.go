@@ -1,0 +1,97 @@
+package e2e_test
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/browser"
+	"github.com/tmshare/tmshare/merge"
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+)
+
+// Who may write on a node sees who says what of a topic, and rejects it: what the node derives no longer says so. They can show it again.
+func rejectingOnANode(t *testing.T, b *browser.Browser) {
+	const token, si = "0123456789abcdef0123", "https://psi.libraries.example.org/library/fjordstad"
+	origin := startServer(t, server.Config{})
+	importMap(t, origin, "libraries", maps.Libraries)
+
+	db := openStore(t)
+	held, err := clientcmd.Hold(db, "test")
+	require.NoError(t, err)
+	t.Cleanup(func() { held.Close(t.Context()) })
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	base := "http://" + listener.Addr().String()
+	s, err := server.New(server.Config{
+		Store: db, Logger: quiet, OnLoopback: true, BaseURL: base, Tokens: []string{token}, Node: held.NodePages(base, nil, quiet),
+	})
+	require.NoError(t, err)
+	h := &http.Server{Handler: s}
+	go h.Serve(listener)
+	t.Cleanup(func() {
+		h.Close()
+		s.Close()
+	})
+	c, err := client.New(client.Config{Store: db, Logger: quiet})
+	require.NoError(t, err)
+	_, err = c.Subscribe(t.Context(), origin.BaseURL+"/topicmaps/libraries", client.SubscribeOptions{})
+	require.NoError(t, err)
+	_, err = c.Sync(t.Context(), "libraries")
+	require.NoError(t, err)
+	_, err = db.CreateCollection(t.Context(), store.Collection{Name: "all", SP: base + "/topicmaps/all/", DerivedFrom: []string{"libraries"}}, &merge.Memory{}, nil)
+	require.NoError(t, err)
+	derived := func() string {
+		_, err := derive.CatchUp(t.Context(), db, "all")
+		require.NoError(t, err)
+		return string(fetched(t, base+"/topicmaps/all/snapshots/current.xtm21"))
+	}
+	require.Contains(t, derived(), "Fjordstad Public Library")
+
+	page := base + "/topicmaps/all/topics/" + fragment.Key(si) + ".html"
+	b.Visit(page)
+	assert.Contains(t, b.Text(), "Fjordstad Public Library said by libraries")
+	assert.NotContains(t, b.Text(), "what to reject")
+	b.Visit(base + "/topic.html?si=" + si)
+	assert.Equal(t, "Sign in", b.Title())
+	b.Fill("Token", token)
+	require.Equal(t, http.StatusOK, b.Press("Sign in"))
+	b.Visit(page)
+	b.Follow("Who says what, and what to reject")
+	b.Audit(browser.Axe(t))
+	require.True(t, browser.Eval[bool](b, `(e => {
+		e.open = true
+		const reason = e.querySelector("input[name=reason]")
+		reason.focus()
+		return document.activeElement === reason
+	})([...document.querySelectorAll("li")].find(e => e.innerText.startsWith("Fjordstad Public Library")).querySelector("details"))`))
+	b.Keys("It has another name now\r")
+	testenv.Eventually(t, func() bool { return strings.Contains(b.URL(), "done=reject") }, "the answer to the form")
+	assert.Contains(t, b.Text(), "Rejected: it no longer shows")
+	assert.NotContains(t, derived(), "Fjordstad Public Library")
+	assert.Regexp(t, "(?s)Rejected.*Fjordstad Public Library said by libraries: It has another name now", b.Text())
+	require.Equal(t, http.StatusOK, b.Press("Show again"))
+	assert.Contains(t, derived(), "Fjordstad Public Library")
+
+	// Forms of others do nothing.
+	answer, err := http.PostForm(base+"/topic.html", map[string][]string{"do": {"reject"}, "kind": {"name"}, "source": {"libraries"}})
+	require.NoError(t, err)
+	answer.Body.Close()
+	assert.Equal(t, http.StatusUnauthorized, answer.StatusCode)
+	b.Follow("Node")
+	b.Fill("Subject identifier", "http://nobody.example.org/x")
+	assert.Equal(t, http.StatusNotFound, b.Press("Find the topic in all maps"))
+	b.Follow("Topic maps")
+	assert.Empty(t, b.Complaints())
+}
