@@ -67,7 +67,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		return "this looks like " + format + ", not XTM: convert it to XTM first, with Wandora or Ontopia for example (" + reason + ")"
 	}
 	nameIt := func(format, reason string) string {
-		return "this looks like " + format + ", not XTM: say so by the ending of its name (.ttl, .nt, .rdf), by --from or by its media type (" + reason + ")"
+		return "this looks like " + format + ", not XTM: say so by the ending of its name (.ttl, .nt, .rdf, .jsonld), by --from or by its media type (" + reason + ")"
 	}
 	tag := func(found string) string { return "a document begins with a tag, not '" + found + "'" }
 	for _, c := range []struct {
@@ -78,6 +78,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		{"", 1, 1, "the document is empty"},
 		{" \n ", 2, 0, "the document ends before its root element"},
 		{"plain text", 1, 1, "a document begins with a tag, not 'p'"},
+		{`{"@context": {}}`, 1, 1, nameIt("JSON-LD", tag("{"))},
 		{`{"topics": []}`, 1, 1, convertIt("JSON", tag("{"))},
 		{" [ {\"id\": 1} ]", 1, 2, convertIt("JSON", tag("["))},
 		{"@prefix ex: <http://example.org/> .\nex:a a ex:B .", 1, 1, nameIt("Turtle", tag("@"))},

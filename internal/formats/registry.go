@@ -34,7 +34,7 @@ var (
 
 // All are the formats, in the order in which messages name them. A new format is a package, and
 // one entry here.
-var All = []*Format{XTM21, XTM20, XTM10, formatrdf.Turtle, formatrdf.NTriples, formatrdf.RDFXML, formatrdf.TriG, formatrdf.NQuads, CXTM}
+var All = []*Format{XTM21, XTM20, XTM10, formatrdf.Turtle, formatrdf.NTriples, formatrdf.RDFXML, formatrdf.JSONLD, formatrdf.TriG, formatrdf.NQuads, CXTM}
 
 // Default is the format of what no name and no ending says otherwise.
 var Default = XTM21

@@ -18,7 +18,7 @@ func TestFormatsOfFilesAndNames(t *testing.T) {
 	for name, want := range map[string]*Format{
 		"a.xtm": XTM21, "a.xtm21": XTM21, "a.xtm2": XTM20, "a.xtm1": XTM10, "a.cxtm": CXTM,
 		"b/a.b.xtm1.gz": XTM10, "a.cxtm.gz": CXTM, "a.gz": nil, "a": nil, "-": nil, "a.n3": nil, "xtm": nil,
-		"a.ttl": formatrdf.Turtle, "a.nt": formatrdf.NTriples, "a.nq": formatrdf.NQuads, "a.trig": formatrdf.TriG, "a.rdf": formatrdf.RDFXML, "a.owl.gz": formatrdf.RDFXML,
+		"a.ttl": formatrdf.Turtle, "a.nt": formatrdf.NTriples, "a.nq": formatrdf.NQuads, "a.trig": formatrdf.TriG, "a.rdf": formatrdf.RDFXML, "a.owl.gz": formatrdf.RDFXML, "a.jsonld": formatrdf.JSONLD,
 	} {
 		f, ok := OfFile(name)
 		assert.Same(t, want, f, name)
@@ -32,7 +32,7 @@ func TestFormatsOfFilesAndNames(t *testing.T) {
 		assert.Same(t, want, f)
 	}
 	_, err := Named("ctm")
-	assert.EqualError(t, err, `unknown format "ctm": use xtm2.1, xtm2.0, xtm1, turtle, ntriples, rdfxml, trig, nquads or cxtm`)
+	assert.EqualError(t, err, `unknown format "ctm": use xtm2.1, xtm2.0, xtm1, turtle, ntriples, rdfxml, jsonld, trig, nquads or cxtm`)
 	_, err = ServedNamed("cxtm")
 	assert.EqualError(t, err, `unknown format "cxtm": use xtm2.1 or xtm1`)
 }

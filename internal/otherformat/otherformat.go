@@ -16,7 +16,7 @@ type other struct {
 
 const (
 	convertFirst = "convert it to XTM first, with Wandora or Ontopia for example"
-	nameFormat   = "say so by the ending of its name (.ttl, .nt, .rdf), by --from or by its media type"
+	nameFormat   = "say so by the ending of its name (.ttl, .nt, .rdf, .jsonld), by --from or by its media type"
 	mapItself    = "give the address or the file of the map itself"
 )
 
@@ -25,6 +25,7 @@ var others = []other{
 	{name: "RDF/XML", remedy: nameFormat, root: "RDF"},
 	{name: "an HTML page", remedy: mapItself, root: "html", starts: regexp.MustCompile(`^(?i)<!doctype html\b`)},
 	{name: "an Atom feed", remedy: `give the address or the file of a map, or follow the feed with "tmshare-client subscribe"`, root: "feed"},
+	{name: "JSON-LD", remedy: nameFormat, starts: regexp.MustCompile(`^(\[\s*)?\{\s*"@(context|id|graph|type)"`)},
 	{name: "JSON", remedy: convertFirst, starts: regexp.MustCompile(`^(\{\s*["}]|\[\s*(["{\[\]]|-?[0-9]))`)},
 	{name: "Turtle", remedy: nameFormat, starts: regexp.MustCompile(`^(@(prefix|base)\s|(?i)(prefix\s+[\w.-]*:|base)\s*<|<[a-z][a-z0-9+.-]*://)`)},
 	{name: "LTM", remedy: convertFirst, starts: regexp.MustCompile(`^(@"|#(VERSION|TOPICMAP|PREFIX|BASEURI|INCLUDE|MERGEMAP)\b|\[[^\s\]]+(\s*[:=]|\s*\]))`)},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/formats/format"
 	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/rdf/jsonld"
 	"github.com/tmshare/tmshare/internal/rdf/mapping"
 	"github.com/tmshare/tmshare/internal/rdf/rdfxml"
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
@@ -32,6 +33,11 @@ var (
 	})
 	NQuads = family(turtle.NQuads, turtle.WriteNTriples, format.Format{
 		Name: "nquads", Aliases: []string{"nq"}, Title: "N-Quads", MediaTypes: []string{"application/n-quads"}, Endings: []string{".nq"},
+	})
+	JSONLD = complete(format.Format{
+		Name: "jsonld", Title: "JSON-LD", MediaTypes: []string{"application/ld+json"}, Endings: []string{".jsonld"},
+	}, jsonld.Write, func(r io.Reader, o format.ReadOptions, each func(rdf.Quad) error) error {
+		return jsonld.Read(r, jsonld.Options{URI: o.URI, Base: string(o.Base), Limits: jsonld.Limits{Depth: o.Limits.Depth}}, each)
 	})
 	RDFXML = complete(format.Format{
 		Name: "rdfxml", Aliases: []string{"rdf"}, Title: "RDF/XML", MediaTypes: []string{"application/rdf+xml"}, Endings: []string{".rdf", ".owl"},

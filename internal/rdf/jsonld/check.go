@@ -1,0 +1,94 @@
+package jsonld
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/tmshare/tmshare/internal/rdf"
+)
+
+// document is the JSON of a document.
+type document struct {
+	uri  string
+	data []byte
+}
+
+// fail returns an error at an offset.
+func (d *document) fail(offset int, format string, args ...any) error {
+	before := d.data[:min(max(offset, 0), len(d.data))]
+	line := bytes.Count(before, []byte("\n")) + 1
+	column := len(before) - bytes.LastIndexByte(before, '\n')
+	return &rdf.SyntaxError{URI: d.uri, Line: line, Column: column, Reason: fmt.Sprintf(format, args...)}
+}
+
+// readDocument reads a document that has not more bytes than size.
+func readDocument(r io.Reader, uri string, size int) (*document, error) {
+	data, err := io.ReadAll(io.LimitReader(r, int64(size)+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", uri, err)
+	}
+	d := &document{uri: uri, data: bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))}
+	if len(data) > size {
+		return nil, d.fail(size, "the document has more than %d bytes, and JSON-LD is read as a whole; convert it to N-Triples", size)
+	}
+	return d, nil
+}
+
+// decode returns the value that the document is, if its arrays and objects are not deeper than that.
+func (d *document) decode(depth int) (any, error) {
+	if !utf8.Valid(d.data) {
+		offset := 0
+		for {
+			r, n := utf8.DecodeRune(d.data[offset:])
+			if r == utf8.RuneError && n == 1 {
+				return nil, d.fail(offset, "the bytes are not UTF-8; save the file in that encoding")
+			}
+			offset += n
+		}
+	}
+	if offset := deepest(d.data, depth); offset >= 0 {
+		return nil, d.fail(offset, "arrays and objects are more than %d deep", depth)
+	}
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(d.data))
+	err := decoder.Decode(&value)
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return nil, d.fail(int(syntax.Offset)-1, "this is no JSON: %v", err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, d.fail(len(d.data), "the document ends early")
+	case err != nil:
+		return nil, d.fail(int(decoder.InputOffset()), "%v", err)
+	}
+	rest := decoder.InputOffset()
+	if at := bytes.IndexFunc(d.data[rest:], func(r rune) bool { return r != ' ' && r != '\t' && r != '\n' && r != '\r' }); at >= 0 {
+		return nil, d.fail(int(rest)+at, "there is something behind the end of the document")
+	}
+	return value, nil
+}
+
+// deepest returns the offset of the bracket that is too deep, or -1.
+func deepest(data []byte, limit int) int {
+	depth, inText := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{', c == '[':
+			if depth++; depth > limit {
+				return i
+			}
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return -1
+}

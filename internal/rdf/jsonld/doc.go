@@ -1,0 +1,10 @@
+// Package jsonld reads and writes JSON-LD 1.1. Reading is by github.com/piprate/json-gold. A document is in
+// memory as a whole, so its size has a limit. Nothing is fetched: contexts that a document names are those
+// of a table, or else an error.
+//
+//	read.go      from a document to statements
+//	check.go     size, depth and form of the JSON, with the place of what is wrong
+//	contexts.go  the table
+//	literals.go  values that are JSON themselves
+//	write.go     from statements to a document
+package jsonld

@@ -1,0 +1,151 @@
+package jsonld
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/piprate/json-gold/ld"
+
+	"github.com/tmshare/tmshare/internal/rdf"
+)
+
+// Limits bound what a document may cost. A field that is zero or less means the default.
+type Limits struct {
+	Size  int // bytes of the document; default 64 MiB
+	Depth int // arrays and objects inside of each other; default 200
+}
+
+// Options say how a document is read.
+type Options struct {
+	URI    string // names the document in messages; not opened
+	Base   string // of relative IRIs; default: URI
+	Limits Limits
+}
+
+// Read calls each with the statements of a document, in order, until it returns an error (JSON-LD 1.1 Processing
+// Algorithms and API §8.1, Deserialize JSON-LD to RDF Algorithm). What the algorithm leaves out, such as keys that no context
+// maps to IRIs, is left out. An error of the document is a *[rdf.SyntaxError]. That of the JSON has a place; that of what the
+// JSON means has the place of the beginning.
+func Read(r io.Reader, o Options, each func(rdf.Quad) error) error {
+	if o.Limits.Size <= 0 {
+		o.Limits.Size = 64 << 20
+	}
+	if o.Limits.Depth <= 0 {
+		o.Limits.Depth = 200
+	}
+	d, err := readDocument(r, o.URI, o.Limits.Size)
+	if err != nil {
+		return err
+	}
+	value, err := d.decode(o.Limits.Depth)
+	if err != nil {
+		return err
+	}
+	quads, err := d.statements(value, cmp.Or(o.Base, o.URI))
+	if err != nil {
+		return err
+	}
+	for _, q := range quads {
+		if err := each(q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// statements returns the statements of the value of a document.
+func (d *document) statements(value any, base string) (all []rdf.Quad, err error) {
+	defer func() {
+		if failed := recover(); failed != nil { // the library takes some documents for granted
+			all, err = nil, d.fail(0, "the document is no JSON-LD: %v", failed)
+		}
+	}()
+	o := ld.NewJsonLdOptions(base)
+	o.DocumentLoader = table{}
+	expanded, err := ld.NewJsonLdProcessor().Expand(value, o)
+	if err != nil {
+		return nil, d.explain(err)
+	}
+	shield(expanded)
+	result, err := ld.NewJsonLdProcessor().ToRDF(expanded, o)
+	if err != nil {
+		return nil, d.explain(err)
+	}
+	for name, quads := range result.(*ld.RDFDataset).Graphs {
+		var graph rdf.Term
+		if name != "@default" {
+			graph = resource(name)
+		}
+		for _, q := range quads {
+			all = append(all, rdf.Quad{Subject: term(q.Subject), Predicate: term(q.Predicate), Object: term(q.Object), Graph: graph})
+		}
+	}
+	for _, q := range all {
+		for _, iri := range []string{q.Subject.Value, q.Predicate.Value, q.Graph.Value, q.Object.Datatype} {
+			if err := d.checkIRI(iri); err != nil {
+				return nil, err
+			}
+		}
+		if q.Object.Kind == rdf.IRI {
+			if err := d.checkIRI(q.Object.Value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b rdf.Quad) int {
+		return cmp.Or(rdf.Compare(a.Graph, b.Graph), rdf.Compare(a.Subject, b.Subject), rdf.Compare(a.Predicate, b.Predicate), rdf.Compare(a.Object, b.Object))
+	})
+	return slices.Compact(all), nil
+}
+
+// explain makes an error of the library one of the document.
+func (d *document) explain(err error) error {
+	var unknown *contextError
+	var failed *ld.JsonLdError
+	switch {
+	case errors.As(err, &unknown):
+		return d.fail(strings.Index(string(d.data), unknown.iri), "%v", unknown)
+	case errors.As(err, &failed):
+		if cause, ok := failed.Details.(*contextError); ok {
+			return d.fail(strings.Index(string(d.data), cause.iri), "%v", cause)
+		}
+		return d.fail(0, "the document is no JSON-LD: %s: %.300s", failed.Code, fmt.Sprint(failed.Details))
+	}
+	return d.fail(0, "the document is no JSON-LD: %v", err)
+}
+
+// checkIRI refuses what no other notation of RDF can write (RDF 1.1 Turtle §6.5, IRIREF).
+func (d *document) checkIRI(s string) error {
+	if i := strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || strings.ContainsRune("<>\"{}|^`\\", r) }); i >= 0 {
+		return d.fail(strings.Index(string(d.data), s[i:]), "the IRI <%.100s> has a character that no IRI has; escape it with a percent sign", s)
+	}
+	return nil
+}
+
+func resource(s string) rdf.Term {
+	if label, ok := strings.CutPrefix(s, "_:"); ok {
+		return rdf.NewBlank(label)
+	}
+	return rdf.NewIRI(s)
+}
+
+func term(n ld.Node) rdf.Term {
+	switch n := n.(type) {
+	case ld.IRI:
+		return rdf.NewIRI(n.Value)
+	case ld.BlankNode:
+		return resource(n.Attribute)
+	}
+	l := n.(ld.Literal)
+	switch {
+	case l.Datatype == shielded:
+		return rdf.NewLiteral(l.Value, jsonLiteral)
+	case l.Language != "":
+		return rdf.NewText(l.Value, l.Language)
+	}
+	return rdf.NewLiteral(l.Value, l.Datatype)
+}

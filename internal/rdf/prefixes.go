@@ -1,0 +1,95 @@
+package rdf
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Prefixes are those that writers declare where they use them.
+var Prefixes = map[string]string{
+	"rdf": NS, "xsd": XSD,
+	"rdfs": "http://www.w3.org/2000/01/rdf-schema#", "owl": "http://www.w3.org/2002/07/owl#",
+	"skos": "http://www.w3.org/2004/02/skos/core#", "dc": "http://purl.org/dc/elements/1.1/", "dcterms": "http://purl.org/dc/terms/",
+	"foaf": "http://xmlns.com/foaf/0.1/", "schema": "https://schema.org/", "prov": "http://www.w3.org/ns/prov#",
+	"dcat": "http://www.w3.org/ns/dcat#", "tm": "http://psi.topicmaps.org/iso13250/model/", "tmshare": "https://github.com/tmshare/tmshare/ns/1/",
+}
+
+// Shortener makes prefixed names of IRIs.
+type Shortener struct {
+	names map[string]string // of the prefixes that are used, by namespace
+}
+
+var spaces = func() map[string]string {
+	all := map[string]string{}
+	for name, space := range Prefixes {
+		all[space] = name
+	}
+	return all
+}()
+
+// UsedPrefixes returns a shortener for some statements. A prefix that is the scheme of one of their IRIs is not used: both would
+// look alike where there are no brackets.
+func UsedPrefixes(all []Quad) *Shortener {
+	s := &Shortener{map[string]string{}}
+	schemes := map[string]bool{}
+	see := func(iri string) {
+		scheme, _, _ := strings.Cut(iri, ":")
+		schemes[scheme] = true
+		space, local := divide(iri)
+		if name, ok := spaces[space]; ok && isPlain(local) {
+			s.names[space] = name
+		}
+	}
+	for _, q := range all {
+		for _, t := range []Term{q.Subject, q.Predicate, q.Object} {
+			switch {
+			case t.Kind == IRI:
+				see(t.Value)
+			case t.Kind == Literal && t.Language == "" && t.Datatype != String:
+				see(t.Datatype)
+			}
+		}
+	}
+	maps.DeleteFunc(s.names, func(_, name string) bool { return schemes[name] })
+	return s
+}
+
+// Names returns the prefixes that are used, in order.
+func (s *Shortener) Names() []string { return slices.Sorted(maps.Values(s.names)) }
+
+// Short returns the prefixed name of an IRI, if it has one.
+func (s *Shortener) Short(iri string) (string, bool) {
+	space, local := divide(iri)
+	name, ok := s.names[space]
+	if !ok || !isPlain(local) {
+		return "", false
+	}
+	return name + ":" + local, true
+}
+
+func divide(iri string) (space, local string) {
+	end := strings.LastIndexAny(iri, "#/") + 1
+	return iri[:end], iri[end:]
+}
+
+// isPlain reports whether a local part needs no escapes.
+func isPlain(local string) bool {
+	for i := range len(local) {
+		switch c := local[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', c == '_':
+		case i > 0 && ('0' <= c && c <= '9' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Label returns a label that documents can have: those that readers give to nodes without one begin with a dot.
+func Label(s string) string {
+	if n, ok := strings.CutPrefix(s, "."); ok {
+		return "_" + n + "_"
+	}
+	return s
+}
