@@ -48,7 +48,7 @@ func TestDashboard(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(b, &d))
 	assert.NotEmpty(t, d.UID)
-	assert.Len(t, d.Panels, 12)
+	assert.Len(t, d.Panels, 14)
 	ids := map[int]bool{}
 	for _, p := range d.Panels {
 		assert.False(t, ids[p.ID], "two panels have the id %d", p.ID)

@@ -319,7 +319,7 @@ func TestHubsAreToldByTheProgram(t *testing.T) {
 func TestFlagsThatMakeNoSenseAreUsageErrors(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"--tls-cert", "x.pem"}, {"--tls-key", "x.pem"}, {"--shutdown-grace", "-1s"}, {"--read-token-file", "x"}, {"--max-uploads", "-1"}, {"--hub", "hub.example.org"}, {"--slow-client-timeout", "-1s"}, {"--patience", "-1s"},
+		{"--tls-cert", "x.pem"}, {"--tls-key", "x.pem"}, {"--shutdown-grace", "-1s"}, {"--read-token-file", "x"}, {"--max-uploads", "-1"}, {"--hub", "hub.example.org"}, {"--slow-client-timeout", "-1s"}, {"--patience", "-1s"}, {"--slow-request", "-1s"},
 	} {
 		cmd := exec.Command("tmshare-server", append([]string{"serve", "--listen", "127.0.0.1:0", "--data", t.TempDir()}, args...)...)
 		out, err := cmd.CombinedOutput()

@@ -119,6 +119,7 @@ give their token to the page /sign-in.html, and edit topics by forms then.`,
 	fl.StringArrayVar(&f.config.NotificationHubs, "notification-hub", nil, "`URL` of a hub of ResourceSync Change Notification to which each change of such a map is posted (repeatable, 5 at most)")
 	fl.IntVar(&f.config.MaxUploads, "max-uploads", 2, "`number` of maps that are read from requests at a time; others are told to try again")
 	fl.DurationVar(&f.config.SlowClientTimeout, "slow-client-timeout", 30*time.Second, "`time` in which a client must send, or take, 64 KiB")
+	fl.DurationVar(&f.config.SlowRequest, "slow-request", 10*time.Second, "log a request that takes longer than this `time` as a warning; 0: none")
 	fl.DurationVar(&f.config.SlowClientTimeout, "patience", 30*time.Second, "the same")
 	_ = fl.MarkDeprecated("patience", "use --slow-client-timeout")
 	fl.DurationVar(&f.interval, "interval", 5*time.Minute, "`time` between two rounds of a subscription of the data folder; 0: none, \"tmshare-client sync\" does them")

@@ -3,8 +3,11 @@ package e2e_test
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/gauges"
+	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -35,11 +39,16 @@ func TestMetricsOfRulesAreThere(t *testing.T) {
 	for _, name := range regexp.MustCompile(`(?m)^(tmshare_\w+)`).FindAllString(string(text), -1) {
 		there[name] = true
 	}
+	names(t, string(text))
 	db := openStore(t)
 	c, err := client.New(client.Config{Store: db, Logger: quiet})
 	require.NoError(t, err)
 	w, err := watch.New(c, watch.Options{Store: db, Interval: time.Hour})
 	require.NoError(t, err)
+	shown := httptest.NewRecorder()
+	w.Handler().ServeHTTP(shown, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	assert.Regexp(t, `(?m)^tmshare_store_free_bytes [1-9]`, shown.Body.String())
+	names(t, shown.Body.String())
 	for _, c := range []prometheus.Collector{w.Collector(), &gauges.Collections{}} {
 		all := make(chan *prometheus.Desc, 100)
 		c.Describe(all)
@@ -57,4 +66,15 @@ func TestMetricsOfRulesAreThere(t *testing.T) {
 			assert.True(t, there[name], "%s asks for %s", file, name)
 		}
 	}
+}
+
+// names has promtool look at the names, the units and the help of metrics.
+func names(t *testing.T, text string) {
+	promtool := testenv.Command(t, "promtool")
+	text = regexp.MustCompile(`(?m)^(# (HELP|TYPE) )?(go|process)_.*\n`).ReplaceAllString(text, "") // not ours
+	c := exec.Command(promtool, "check", "metrics")
+	c.Stdin = strings.NewReader(text)
+	printed, err := c.CombinedOutput()
+	assert.NoError(t, err, "%s", printed)
+	assert.Empty(t, string(printed))
 }

@@ -96,6 +96,7 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 
 	SlowClientTimeout time.Duration          // how long a client may take to send or take 64 KiB; default 30 seconds
+	SlowRequest       time.Duration          // a request that takes longer is logged as a warning; 0: none is
 	PublishTimeout    time.Duration          // how long a publication may take once its document is read; default 10 minutes
 	MaxWaiting        int                    // requests that wait for a change at a time; 0: none do
 	MaxUploads        int                    // maps that are read at a time; default 2
@@ -151,7 +152,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	for name, d := range map[string]time.Duration{
-		"WatchEvery": c.WatchEvery, "SlowClientTimeout": c.SlowClientTimeout, "PublishTimeout": c.PublishTimeout,
+		"WatchEvery": c.WatchEvery, "SlowClientTimeout": c.SlowClientTimeout, "SlowRequest": c.SlowRequest, "PublishTimeout": c.PublishTimeout,
 	} {
 		if d < 0 {
 			return fmt.Errorf("server: %s is negative", name)

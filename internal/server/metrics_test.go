@@ -57,14 +57,14 @@ func TestMetricsSayWhatPrometheusWants(t *testing.T) {
 		`tmshare_http_requests_total{code="404",method="GET",route="none"}`:                                 2,
 		`tmshare_http_requests_total{code="501",method="other",route="none"}`:                               1,
 		`tmshare_http_request_duration_seconds_count{method="PUT",route="/topicmaps/{map}"}`:                1,
-		`tmshare_http_requests_running`:                               1, // this one
-		`tmshare_collection_topics{collection="small"}`:               float64(c.Topics),
-		`tmshare_collection_entries{collection="small"}`:              float64(c.Head + 2),
-		`tmshare_collection_head{collection="small"}`:                 float64(c.Head + 2),
-		`tmshare_collection_snapshots{collection="small"}`:            1,
-		`tmshare_collection_snapshot_lag_entries{collection="small"}`: 2,
-		`tmshare_collection_snapshot_age_seconds{collection="small"}`: 3660,
-		`tmshare_collection_seconds_since_change{collection="small"}`: 3600,
+		`tmshare_http_requests_running`:                                  1, // this one
+		`tmshare_collection_topics{collection="small"}`:                  float64(c.Topics),
+		`tmshare_collection_entries{collection="small"}`:                 float64(c.Head + 2),
+		`tmshare_collection_published_entries_total{collection="small"}`: float64(c.Head + 2),
+		`tmshare_collection_snapshots{collection="small"}`:               1,
+		`tmshare_collection_snapshot_lag_entries{collection="small"}`:    2,
+		`tmshare_collection_snapshot_age_seconds{collection="small"}`:    3660,
+		`tmshare_collection_change_age_seconds{collection="small"}`:      3600,
 	} {
 		assert.InDelta(t, want, sample(t, text, series), 0.01, series)
 	}

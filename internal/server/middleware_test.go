@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -183,4 +184,18 @@ func TestUnreadableBodiesAreRefusedWithWhatIsTaken(t *testing.T) {
 	a := n.put("small", small(), "Content-Encoding", "br")
 	assert.Equal(t, http.StatusUnsupportedMediaType, a.StatusCode)
 	assert.Equal(t, "gzip", a.Header.Get("Accept-Encoding"))
+}
+
+// A request that takes long is a warning of the log. What it waits for a change, as it wishes, does not count.
+func TestSlowRequestsAreWarnings(t *testing.T) {
+	t.Parallel()
+	slow := start(t, func(c *server.Config) { c.SlowRequest = time.Nanosecond })
+	slow.publish("small", small())
+	assert.Contains(t, slow.lines("request=" + slow.get("/topicmaps").Header.Get("X-Request-Id"))[0], `level=WARN msg="slow request" method=GET path=/topicmaps status=200`)
+	assert.Contains(t, slow.lines("request=" + slow.get("/healthz").Header.Get("X-Request-Id"))[0], `level=WARN msg="slow request"`, "also what is not logged otherwise")
+
+	for _, limit := range []time.Duration{0, time.Hour} {
+		n := start(t, func(c *server.Config) { c.SlowRequest = limit })
+		assert.Contains(t, n.lines("request=" + n.get("/topicmaps").Header.Get("X-Request-Id"))[0], "level=INFO msg=request ")
+	}
 }

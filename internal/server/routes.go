@@ -12,7 +12,7 @@ import (
 func (s *Server) routes() *web.Router {
 	r := web.NewRouter(&web.Front{
 		Explain: problems.Explain, ShowProblem: s.pages.Problem, Metrics: s.metrics.http, OwnHeaders: []string{currentVersion, recordVersion, feeds.CheckedHeader}, Quiet: []string{"/healthz", "/readyz", "/metrics"},
-		Logger: s.Logger, SlowClientTimeout: s.SlowClientTimeout, TrustedProxies: s.TrustedProxies,
+		Logger: s.Logger, SlowClientTimeout: s.SlowClientTimeout, SlowRequest: s.SlowRequest, TrustedProxies: s.TrustedProxies,
 	}, s.urls.Overview())
 	get := func(path string, h web.Handler) { r.Handle(path, s.readable(h), "GET", "HEAD") }
 	followed := func(path string, h web.Handler) { get(path, s.waiting.Handler(h)) }

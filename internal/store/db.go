@@ -68,10 +68,11 @@ func (db *DB) writable() error {
 	return db.CheckFreeSpace()
 }
 
-// Sizes are the bytes that a database takes on disk.
+// Sizes are the bytes that a database takes on disk, and those that are left there.
 type Sizes struct {
 	Records   int64 // all rows; with files, where these are rows
 	Snapshots int64
+	Free      int64
 }
 
 // Sizes returns how much space the database takes. It looks at each file.
@@ -79,7 +80,10 @@ func (db *DB) Sizes() (s Sizes, err error) {
 	if s.Records, err = db.rows.Engine.Size(); err != nil {
 		return s, err
 	}
-	s.Snapshots, err = files.Size(context.Background(), db.files, files.Snapshots+"/")
+	if s.Snapshots, err = files.Size(context.Background(), db.files, files.Snapshots+"/"); err != nil {
+		return s, err
+	}
+	s.Free, err = datafolder.FreeBytes(db.dir)
 	return s, err
 }
 

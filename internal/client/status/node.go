@@ -45,6 +45,7 @@ type MissingInput struct {
 type Size struct {
 	Records   int64 `json:"recordBytes"` // all rows of the database
 	Snapshots int64 `json:"snapshotBytes"`
+	Free      int64 `json:"freeBytes"` // on the disk of the data folder
 }
 
 // NodeStore is what [OfNode] needs of the store.

@@ -22,16 +22,17 @@ var (
 	lastCheckDesc   = perSource("last_check_timestamp_seconds", "When the last round ended, by this node's clock.")
 	markAgeDesc     = perSource("mark_age_seconds", "Age of the last change of the server's that is applied. It grows while the server has nothing new.")
 	lagDesc         = perSource("lag_seconds", "Time since nothing was known to be missing: the copy is not older than that.")
-	appliedDesc     = perSource("applied", "Fragments applied since the clean start.")
-	quarantinedDesc = perSource("quarantined", "Topics in quarantine: their last change could not be applied.")
+	appliedDesc     = perSource("applied_fragments", "Fragments applied since the clean start.")
+	quarantinedDesc = perSource("quarantined_topics", "Topics in quarantine: their last change could not be applied.")
 	brokenDesc      = perSource("failing", "Whether the last round failed.")
 	roundsDesc      = perSource("rounds_total", "Rounds of this process.")
 	failuresDesc    = perSource("failed_rounds_total", "Rounds of this process that failed.")
 	entriesDesc     = perSource("entries_total", "Entries that rounds of this process moved the mark over.")
 	tookDesc        = perSource("last_round_duration_seconds", "Time that the last round of this process took.")
 	fetchedDesc     = perSource("fetched_bytes_total", "Bytes of the bodies of answers to this process.")
-	provenDesc      = prometheus.NewDesc("tmshare_subscription_proven_timestamp_seconds", "When the copy was last proven equal to its source, by this node's clock.", []string{"source"}, nil)
-	unprovenDesc    = prometheus.NewDesc("tmshare_subscription_unproven", "Whether the source states a digest that the copy is not known to have.", []string{"source"}, nil)
+	provenDesc      = perSource("proven_timestamp_seconds", "When the copy was last proven equal to its source, by this node's clock.")
+	unprovenDesc    = perSource("unproven", "Whether the source states a digest that the copy is not known to have.")
+	forkedDesc      = perSource("forked", "Whether the last round failed because the source shows another history than the one that was accepted.")
 	repairedDesc    = perSource("repaired_topics_total", "Topics that differed from the source and were repaired by this process.")
 	sourcesDesc     = prometheus.NewDesc("tmshare_sources", "Subscriptions.", nil, nil)
 )
@@ -40,7 +41,7 @@ var (
 func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		lastChangeDesc, lastCheckDesc, markAgeDesc, lagDesc, appliedDesc, quarantinedDesc, brokenDesc,
-		roundsDesc, failuresDesc, entriesDesc, tookDesc, fetchedDesc, provenDesc, unprovenDesc, repairedDesc, sourcesDesc,
+		roundsDesc, failuresDesc, entriesDesc, tookDesc, fetchedDesc, provenDesc, unprovenDesc, forkedDesc, repairedDesc, sourcesDesc,
 	} {
 		out <- d
 	}
@@ -75,17 +76,14 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 		}
 		gauge(appliedDesc, float64(s.Status.Applied))
 		gauge(quarantinedDesc, float64(s.Quarantined))
-		failing := 0.0
-		if s.LastError != "" {
-			failing = 1
-		}
-		gauge(brokenDesc, failing)
 		at(provenDesc, s.Proven)
-		unproven := 0.0
-		if s.Unproven != "" {
-			unproven = 1
+		for d, is := range map[*prometheus.Desc]bool{brokenDesc: s.LastError != "", unprovenDesc: s.Unproven != "", forkedDesc: s.Refused} {
+			if is {
+				gauge(d, 1)
+			} else {
+				gauge(d, 0)
+			}
 		}
-		gauge(unprovenDesc, unproven)
 		if !s.Watched {
 			continue
 		}

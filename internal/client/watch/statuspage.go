@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"mime"
 	"net/http"
 	"strconv"
@@ -24,6 +25,13 @@ import (
 func (w *Watcher) Handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(w.Collector(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "tmshare_store_free_bytes", Help: "Space that is left on the disk of the data folder."}, func() float64 {
+		sizes, err := w.Store.Sizes()
+		if err != nil {
+			return math.NaN() // as Prometheus writes what is not known
+		}
+		return float64(sizes.Free)
+	}))
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /{$}", func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "/status", http.StatusFound) })
 	w.AddStatus(routes)

@@ -30,18 +30,19 @@ func perCollection(name, help string) *prometheus.Desc {
 var (
 	topicsDesc      = perCollection("topics", "Topics of the map.")
 	entriesDesc     = perCollection("entries", "Entries of the fragments feed that are kept.")
-	headDesc        = perCollection("head", "Sequence of the last entry of the fragments feed.")
-	unchangedDesc   = perCollection("seconds_since_change", "Time since the last entry of the fragments feed.")
+	headDesc        = perCollection("published_entries_total", "Entries of the fragments feed, those that were pruned included.")
+	unchangedDesc   = perCollection("change_age_seconds", "Time since the last entry of the fragments feed.")
 	snapshotsDesc   = perCollection("snapshots", "Snapshots that are kept.")
 	snapshotAgeDesc = perCollection("snapshot_age_seconds", "Time since the last change in the newest snapshot.")
 	snapshotLagDesc = perCollection("snapshot_lag_entries", "Entries that are later than the newest snapshot.")
 	fileBrokenDesc  = perCollection("file_broken", "Whether the file that the collection follows cannot be published.")
+	freeDesc        = prometheus.NewDesc("tmshare_store_free_bytes", "Space that is left on the disk of the data folder.", nil, nil)
 	bytesDesc       = prometheus.NewDesc("tmshare_store_bytes", "Size of the store on disk.", []string{"part"}, nil)
 )
 
 // Describe implements [prometheus.Collector].
 func (c *Collections) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{topicsDesc, entriesDesc, headDesc, unchangedDesc, snapshotsDesc, snapshotAgeDesc, snapshotLagDesc, fileBrokenDesc, bytesDesc} {
+	for _, d := range []*prometheus.Desc{topicsDesc, entriesDesc, headDesc, unchangedDesc, snapshotsDesc, snapshotAgeDesc, snapshotLagDesc, fileBrokenDesc, bytesDesc, freeDesc} {
 		out <- d
 	}
 }
@@ -56,6 +57,7 @@ func (c *Collections) Collect(out chan<- prometheus.Metric) {
 	} else {
 		gauge(bytesDesc, float64(sizes.Records), "records")
 		gauge(bytesDesc, float64(sizes.Snapshots), "snapshots")
+		out <- prometheus.MustNewConstMetric(freeDesc, prometheus.GaugeValue, float64(sizes.Free))
 	}
 	all, err := c.Store.Collections(context.Background()) // a collector is given none
 	if err != nil {
@@ -80,7 +82,7 @@ func (c *Collections) Collect(out chan<- prometheus.Metric) {
 		}
 		gauge(topicsDesc, float64(all[i].Topics), name)
 		gauge(entriesDesc, float64(all[i].Head-all[i].Horizon), name)
-		gauge(headDesc, float64(all[i].Head), name)
+		out <- prometheus.MustNewConstMetric(headDesc, prometheus.CounterValue, float64(all[i].Head), name)
 		gauge(unchangedDesc, now.Sub(all[i].Updated).Seconds(), name)
 		gauge(snapshotsDesc, float64(len(snapshots)), name)
 		if broken, follows := c.Broken(name); broken {

@@ -22,6 +22,7 @@ type Front struct {
 	Logger            *slog.Logger
 	Metrics           *Metrics
 	SlowClientTimeout time.Duration // how long a client may take to send, or take, 64 KiB
+	SlowRequest       time.Duration // a request that takes longer is logged as a warning, without what it waited for a change; 0: none is
 
 	// trustedProxies are the addresses of proxies, beside those of this machine, from which the log takes the
 	// address of the client (X-Forwarded-For).
@@ -49,7 +50,7 @@ func (f *Front) record(w http.ResponseWriter, r *http.Request, next http.Handler
 		f.Metrics.running.Dec()
 		took := time.Since(start)
 		f.Metrics.observe(x, r, took-x.Waited)
-		f.logAccess(x, r, took)
+		f.logAccess(x, r, took, took-x.Waited)
 		if x.truncated {
 			panic(http.ErrAbortHandler) // net/http closes the connection
 		}
@@ -99,12 +100,14 @@ func (f *Front) end(x *Recorder, r *http.Request, cause any) {
 }
 
 // logAccess writes the one line of the log that each request has. It says
-// nothing of headers, as they may have tokens in them.
-func (f *Front) logAccess(x *Recorder, r *http.Request, took time.Duration) {
-	level := slog.LevelInfo
+// nothing of headers, as they may have tokens in them. busy is how long the request took without waiting.
+func (f *Front) logAccess(x *Recorder, r *http.Request, took, busy time.Duration) {
+	level, message := slog.LevelInfo, "request"
 	switch {
 	case x.Failure != nil:
 		level = slog.LevelError
+	case f.SlowRequest > 0 && busy > f.SlowRequest:
+		level, message = slog.LevelWarn, "slow request"
 	case slices.Contains(f.Quiet, x.route):
 		level = slog.LevelDebug
 	}
@@ -121,7 +124,7 @@ func (f *Front) logAccess(x *Recorder, r *http.Request, took time.Duration) {
 	if x.Failure != nil {
 		attrs = append(attrs, slog.Any("error", x.Failure))
 	}
-	f.Logger.LogAttrs(r.Context(), level, "request", attrs...)
+	f.Logger.LogAttrs(r.Context(), level, message, attrs...)
 }
 
 // cut keeps lines of the log readable, whatever is asked for.
