@@ -133,6 +133,7 @@ func TestFindingsOfSettings(t *testing.T) {
 		"everywhere, no address":           {Serving{Listen: ":8080"}, []string{"nothing says which one", "has no tokens for writing"}},
 		"everywhere, no tokens":            {Serving{Listen: "0.0.0.0:8080", BaseURL: "https://maps.example.org"}, []string{"has no tokens for writing"}},
 		"everywhere, tokens in plain HTTP": {Serving{Listen: ":8080", BaseURL: "http://maps.example.org", TokenFile: tokens}, []string{"takes tokens over plain HTTP", "is plain HTTP, and there are tokens"}},
+		"another machine":                  {Serving{Listen: "10.9.0.1:8080", TokenFile: tokens}, []string{"10.9.0.1:8080 takes tokens over plain HTTP"}},
 		"metrics for all":                  {Serving{Listen: "127.0.0.1:8080", Metrics: ":9090"}, []string{"shows to everybody"}},
 		"no file with tokens":              {Serving{Listen: "127.0.0.1:8080", TokenFile: tokens + ".gone"}, []string{"cannot be read"}},
 		"no certificate":                   {Serving{Listen: "127.0.0.1:8080", Cert: tokens, Key: tokens}, []string{"failed to find any PEM data"}},

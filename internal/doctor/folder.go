@@ -125,7 +125,7 @@ func (r *Report) closed(ctx context.Context, n *Node) bool {
 	}
 	if !f.CanBeRead() {
 		f.Unlock()
-		r.found(inFolder, "the last process did not close it, or the first release made it", quotedCommand(n.own("check"))+" opens it, finishes what was interrupted, and looks at all of it")
+		r.found(inFolder, "the last process did not close it, or the first release made it", quotedCommand(n.own("check"))+" opens it, finishes what was interrupted, and looks at all of it; earlier versions refuse a folder of the first release then")
 		return false
 	}
 	format, err := formatOf(ctx, f)

@@ -66,8 +66,8 @@ func (r *Report) settings(n *Node) {
 	if secret && open && s.Cert == "" {
 		r.found("--listen", s.Listen+" takes tokens over plain HTTP: whoever is on the way can read them", "give --tls-cert and --tls-key, or --listen 127.0.0.1:8080 behind a proxy that speaks HTTPS")
 	}
-	if secret && public && base.Scheme == "http" {
-		r.found("--base-url", s.BaseURL+" is plain HTTP, and there are tokens", "serve it by HTTPS, and write https:// in --base-url before the first map is published")
+	if secret && s.BaseURL != "" && public && base.Scheme == "http" { // else it is that of --listen, of which the same is said
+		r.found("--base-url", s.address()+" is plain HTTP, and there are tokens", "serve it by HTTPS, and write https:// in --base-url before the first map is published")
 	}
 	if metrics, _, err := net.SplitHostPort(s.Metrics); err == nil && !loopback(metrics) {
 		r.found("--metrics-listen", s.Metrics+" shows to everybody who reaches it what the server does", "give --metrics-listen 127.0.0.1:9090, or keep others away from the port")

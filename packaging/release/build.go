@@ -99,14 +99,30 @@ func (r *release) files(ctx context.Context, t target, dir string) (all []file, 
 		return nil, err
 	}
 	all = append(all, manual...)
-	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
-		all = append(all, file{name, filepath.Join(r.source, name), 0o644})
+	explained, err := r.documents(ctx)
+	if err != nil {
+		return nil, err
 	}
+	all = append(all, explained...)
 	notices, err := r.notices(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return append(all, file{"THIRD-PARTY-NOTICES", notices, 0o644}), nil
+}
+
+// documents returns the documents, and the maps that they work with. The commands that they show can be run where an archive is unpacked.
+func (r *release) documents(ctx context.Context) (all []file, err error) {
+	listed, err := r.output(ctx, "git", "ls-files", "LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "testdata/digest",
+		"testdata/xtm/egov.xtm", "testdata/xtm/libraries.xtm")
+	if err != nil {
+		return nil, err
+	}
+	for name := range strings.Lines(listed) {
+		name = strings.TrimSpace(name)
+		all = append(all, file{name, filepath.Join(r.source, filepath.FromSlash(name)), 0o644})
+	}
+	return all, nil
 }
 
 // manual has the programs of this machine write their pages of the manual and their completions, once.

@@ -223,6 +223,39 @@ func stepsOf(t *testing.T, text string, args map[string]string) (i image) {
 	return i
 }
 
+// What the README and the guides link to, and the maps that their commands work with, are in an archive.
+func TestArchivesHaveWhatDocumentsNeed(t *testing.T) {
+	t.Parallel()
+	source, err := filepath.Abs(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	files, err := (&release{source: source}).documents(t.Context())
+	require.NoError(t, err)
+	there := map[string]bool{}
+	for _, f := range files {
+		there[f.name] = true
+	}
+	needed := 0
+	for _, f := range files {
+		if filepath.Ext(f.name) != ".md" || filepath.Dir(f.name) != "." && filepath.Dir(f.name) != "docs" {
+			continue
+		}
+		text, err := os.ReadFile(f.from)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`\]\(([^):#]+)[^):]*\)|(testdata/xtm/\w+\.xtm)`).FindAllStringSubmatch(string(text), -1) {
+			name := m[2]
+			if name == "" {
+				name = filepath.ToSlash(filepath.Join(filepath.Dir(f.name), m[1]))
+			}
+			if filepath.Ext(name) == "" { // a folder of the source
+				continue
+			}
+			needed++
+			assert.True(t, there[name], "%s needs %s", f.name, name)
+		}
+	}
+	assert.Greater(t, needed, 100)
+}
+
 // What a release has in it is for the platforms that are named, and nothing of one is in the other.
 func TestArchivesOfWindowsAreZIP(t *testing.T) {
 	t.Parallel()
