@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/internal/store/datafolder"
 )
 
 // Progress says how far work has come, in bytes. Total is 0 where it is not known.
@@ -101,11 +100,7 @@ var errSuperseded = errors.New("snapshots come and go faster than they can be wr
 // state writes the rows of the present state. It is errSuperseded where a file that the state
 // lists, and that was not lost before, is gone.
 func (w *writing) state(db *store.DB) (m *Manifest, err error) {
-	identity, err := datafolder.ReadIdentity(db.Dir())
-	if err != nil {
-		return nil, err
-	}
-	m = &Manifest{Format: Format, Node: identity.Node}
+	m = &Manifest{Format: Format, Node: db.Node()}
 	err = db.Dump(w.ctx, func(d *store.Dump) error {
 		m.Taken = time.Now().UTC()
 		lost := w.missing

@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	kill.Main(m, kill.Tasks{"backup": makeBackup, "restore": restoreBackup})
+	kill.Main(m, kill.Tasks{"backup": makeBackup, "restore": restoreBackup, "move": moveStore})
 }
 
 // tell writes a line at each step.

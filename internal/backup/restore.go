@@ -15,28 +15,40 @@ import (
 
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/files"
+	"github.com/tmshare/tmshare/internal/store/moving"
 )
 
 // Restore makes a data folder at dir of the backup at path: a file, the newest backup of a
 // folder, or the one that a manifest in a folder is of. The folder must be missing or empty. All
 // of the backup is checked before anything is made. The new folder is of a new node, and
 // each collection begins a new epoch. What ends Restore early leaves a folder that nothing opens.
-func Restore(ctx context.Context, path, dir string, log *slog.Logger, progress func(Progress)) (_ *Result, err error) {
+func Restore(ctx context.Context, path, dir string, log *slog.Logger, progress func(Progress)) (*Result, error) {
+	return RestoreInto(ctx, path, Folder(dir, log), progress)
+}
+
+// RestoreInto is Restore, into a database as well.
+func RestoreInto(ctx context.Context, path string, to Target, progress func(Progress)) (_ *Result, err error) {
 	s, m, err := open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	if err := errors.Join(notAmongBackups(s, dir), mustBeEmpty(dir)); err != nil {
-		return nil, err
+	if to.Dir != "" {
+		if err := errors.Join(notAmongBackups(s, to.Dir), mustBeEmpty(to.Dir)); err != nil {
+			return nil, err
+		}
 	}
 	if err := verify(ctx, s, m, progress); err != nil {
 		return nil, err
 	}
-	if err := fill(ctx, s, m, dir, log, progress); err != nil {
-		return nil, fmt.Errorf("%w; %s is not complete: remove it, and restore again", err, dir)
+	db, err := to.open(ctx, uuid.Nil)
+	if err != nil {
+		return nil, err
 	}
-	return &Result{Path: dir, Taken: m.Taken, Rows: m.Rows, Files: len(m.Files), Bytes: m.size()}, nil
+	if err := fill(ctx, s, m, db, progress); err != nil {
+		return nil, fmt.Errorf("%w; %s", err, to.remedy("restore"))
+	}
+	return &Result{Path: to.Name, Taken: m.Taken, Rows: m.Rows, Files: len(m.Files), Bytes: m.size()}, nil
 }
 
 // notAmongBackups refuses a data folder in the folder of the backup: no other backup could be
@@ -76,20 +88,19 @@ func mustBeEmpty(dir string) error {
 	return nil
 }
 
-// fill makes the data folder.
-func fill(ctx context.Context, s source, m *Manifest, dir string, log *slog.Logger, progress func(Progress)) (err error) {
-	db, err := store.Open(ctx, store.Options{Dir: dir, Access: store.Restore, Logger: log})
-	if err != nil {
-		return err
-	}
+// fill fills a store, completes and closes it.
+func fill(ctx context.Context, s source, m *Manifest, db *store.DB, progress func(Progress)) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	w := &filling{ctx, s, progress, 0, m.size()}
-	rows := int64(0)
-	if err := db.Load(ctx, w.rows(m.Chunks, &rows)); err != nil {
+	sum := moving.NewSum()
+	if err := db.Load(ctx, w.rows(m.Chunks, sum)); err != nil {
 		return err
 	}
-	if rows != m.Rows {
-		return fmt.Errorf("%w: it has %d rows, not %d", ErrDamaged, rows, m.Rows)
+	if sum.Rows != m.Rows {
+		return fmt.Errorf("%w: it has %d rows, not %d", ErrDamaged, sum.Rows, m.Rows)
+	}
+	if err := compare(ctx, db, sum, progress); err != nil {
+		return err
 	}
 	epochs, err := db.BeginEpochs(ctx)
 	if err != nil {
@@ -154,7 +165,7 @@ func (w *filling) file(to files.Store, name string, f file) error {
 	return out.Commit()
 }
 
-func (w *filling) rows(chunks []chunk, count *int64) iter.Seq2[store.Row, error] {
+func (w *filling) rows(chunks []chunk, sum *moving.Sum) iter.Seq2[store.Row, error] {
 	return func(yield func(store.Row, error) bool) {
 		for _, c := range chunks {
 			plain, err := w.read(c)
@@ -163,7 +174,9 @@ func (w *filling) rows(chunks []chunk, count *int64) iter.Seq2[store.Row, error]
 				return
 			}
 			all := rowsOf(plain, func(r store.Row, err error) bool {
-				*count++
+				if err == nil {
+					sum.Add(r)
+				}
 				return yield(r, err)
 			})
 			if !all {

@@ -16,15 +16,16 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/clientcmd/display"
 	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/database"
 )
 
 // FolderCommands returns the commands that look after a data folder as such, whoever it is of:
-// backup, restore and check, for another program than tmshare-client. data is the folder that they
+// backup, restore, move and check, for another program than tmshare-client. data is the folder that they
 // work on by default. A process that holds the folder executes backup and check, as it does the
 // commands of tmshare-client.
 func FolderCommands(program, data string) []*cobra.Command {
 	a := &app{request: control.Local(program, os.Args[1:])}
-	all := []*cobra.Command{a.backup(), a.restore(), a.check()}
+	all := []*cobra.Command{a.backup(), a.restore(), a.moveCommand(), a.check()}
 	for _, cmd := range all {
 		a.addFolderFlags(cmd.Flags(), data)
 	}
@@ -35,10 +36,11 @@ func (a *app) backup() *cobra.Command {
 	var keep int
 	cmd := &cobra.Command{
 		Use:   "backup FILE|DIR",
-		Short: "Make a backup of the data folder",
-		Long: `Make a backup of the data folder: of all collections with their history, all
-subscriptions, local statements and snapshots, as of one moment. It need not be
-stopped: a process that serves it, or watches, goes on meanwhile.
+		Short: "Make a backup of the data folder, or of a store in a database",
+		Long: `Make a backup of the data folder, or of a store in a database (--store): of all
+collections with their history, all subscriptions, local statements and snapshots, as
+of one moment. Processes that serve it, or watch, go on meanwhile. A backup can be
+restored into a folder or into a database, wherever it was made.
 
 DIR is a folder that is there, or a path that ends in a slash. It holds many
 backups, each complete by itself, which share what is the same: the next one
@@ -116,36 +118,45 @@ func (a *app) checkBackupPath(given, path string) error {
 func (a *app) restore() *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore FILE|DIR",
-		Short: "Make a data folder of a backup",
+		Short: "Make a data folder, or a store in a database, of a backup",
 		Long: `Make a data folder, which must be missing or empty, of a backup: of FILE, of the
-newest backup in DIR, or of the one whose manifest (DIR/backup-….json) is named. All
-of the backup is checked before anything is made. If this is interrupted, remove the
-folder and do it again: nothing opens it.
+newest backup in DIR, or of the one whose manifest (DIR/backup-….json) is named. With
+--store, a store is made in a database, where there must be none yet, with its tables.
+All of the backup is checked before anything is made, and all rows are compared in the
+end. If this is interrupted, do it again; a folder is to be removed first. Nothing opens
+the part that is there.
 
 Each collection begins a new epoch, since its history may have gone on elsewhere
 after the backup: subscribers notice it and replace what they have. Do not run the
 old folder and the restored one at the same time.`,
 		Example: `  tmshare-server restore /var/backups/tmshare --data /var/lib/tmshare-new
-  tmshare-client restore monday.backup --data new`,
+  tmshare-client restore monday.backup --data new
+  tmshare-server restore monday.backup --store postgres://tmshare@db.example.org/tmshare`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.command = cmd
-			if a.data == "" {
+			if a.data == "" && !a.store.Given() {
 				return cli.ErrNoData
 			}
 			ctx, stop := cli.UntilInterrupted(cmd.Context())
 			defer stop()
 			a.display = display.New(a.request, a.quiet, a.json)
 			defer a.display.Clear()
-			r, err := backup.Restore(ctx, a.request.Path(args[0]), a.request.Path(a.data), a.logger(), a.folderProgress)
+			place, flag := a.request.Path(a.data), "--data "+a.data
+			if a.store.Given() {
+				a.data = a.store.String()
+				place, flag = a.store.URL, "--store '"+a.data+"'"
+			}
+			to := database.Target(place, a.logger())
+			r, err := backup.RestoreInto(ctx, a.request.Path(args[0]), to, a.folderProgress)
 			if err != nil {
 				return err
 			}
 			if a.json {
 				return a.print(r)
 			}
-			a.printf("%s: restored as of %s, %d rows and %d files of snapshots; start the program with --data %s\n",
-				r.Path, feeds.FormatTime(r.Taken), r.Rows, r.Files, a.data)
+			a.printf("%s: restored as of %s, %d rows and %d files of snapshots; start the program with %s\n",
+				r.Path, feeds.FormatTime(r.Taken), r.Rows, r.Files, flag)
 			return nil
 		},
 	}

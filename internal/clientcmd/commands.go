@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/clientcmd/display"
 	"github.com/tmshare/tmshare/internal/clientcmd/files"
+	"github.com/tmshare/tmshare/internal/clientcmd/move"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/database"
 	"github.com/tmshare/tmshare/internal/store"
@@ -50,7 +51,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	root.AddCommand(a.sync(), a.replace(), a.retry(), a.forget(), a.status(), a.log(), a.verify(), a.export())
 	root.AddCommand(a.topic(), a.find(), a.edit(), a.backup(), a.check())
 	if a.held == nil { // what needs the store for itself, or not at all, is not executed for others
-		root.AddCommand(a.restore(), a.watch(), a.ui(), a.doctor(clientDoctor, clientDoctorExample, nil), a.harvest(), a.mirror(), VersionCommand(root.Name()))
+		root.AddCommand(a.restore(), a.moveCommand(), a.watch(), a.ui(), a.doctor(clientDoctor, clientDoctorExample, nil), a.harvest(), a.mirror(), VersionCommand(root.Name()))
 		root.AddCommand(files.Commands(func() files.Output {
 			return files.Output{JSON: a.json, Quiet: a.quiet, Verbose: a.verbose, Lenient: a.readsLeniently()}
 		})...)
@@ -64,6 +65,14 @@ func (a *app) addFolderFlags(fl *pflag.FlagSet, data string) {
 	fl.BoolVar(&a.json, "json", false, "print JSON for programs")
 	fl.BoolVarP(&a.quiet, "quiet", "q", false, "print errors only")
 	fl.BoolVarP(&a.verbose, "verbose", "v", false, "say more")
+}
+
+// moveCommand is the command of package move.
+func (a *app) moveCommand() *cobra.Command {
+	return move.Command(a.request, func(cmd *cobra.Command) move.Flags {
+		a.command = cmd
+		return move.Flags{Placed: cmd.Flags().Changed("data") || a.store.Given(), JSON: a.json, Quiet: a.quiet, Logger: a.logger()}
+	})
 }
 
 // patience is how long a command waits for a data folder that another process

@@ -30,6 +30,7 @@ type DB struct {
 	readOnly bool
 	shared   bool // the engine was given: others may use it
 	node     uuid.UUID
+	filledBy uuid.UUID    // where it is being made over an engine
 	closed   func() error // see Options.Closed
 	log      *slog.Logger
 	now      func() time.Time

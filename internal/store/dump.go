@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"context"
 	"iter"
-	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/files"
-	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/moving"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -31,24 +30,11 @@ func (db *DB) Dump(ctx context.Context, f func(*Dump) error) error {
 	return db.rows.View(ctx, func(t *txn.Tx) error { return f(&Dump{db, t}) })
 }
 
-// Rows iterates over all rows in the order of keys, but for those of files. A row is valid until the next one.
-func (d *Dump) Rows() iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
-		var from []byte
-		for more := true; more; {
-			more = false
-			for r, err := range d.tx.ScanInPlace(nil, from) {
-				if err == nil && strings.IndexByte(keys.FileTables, r.Key[0]) >= 0 {
-					from, more = []byte{r.Key[0] + 1}, true // past the table
-					break
-				}
-				if !yield(r, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
-}
+// Rows iterates over all rows in the order of keys, but for those of [moving.Rows]. A row is valid until the next one.
+func (d *Dump) Rows() iter.Seq2[Row, error] { return moving.Rows(d.tx) }
+
+// Version returns the version of the state.
+func (d *Dump) Version() Version { return d.tx.Version() }
 
 // SnapshotFiles returns the names of the files of all snapshots that are listed.
 func (d *Dump) SnapshotFiles() (names []string, err error) {
@@ -99,25 +85,12 @@ func (db *DB) Load(ctx context.Context, rows iter.Seq2[Row, error]) error {
 // a new feed id tells subscribers to replace what they have. The files of snapshots are to be named
 // for the new ones, which are returned by those before.
 func (db *DB) BeginEpochs(ctx context.Context) (epochs map[uuid.UUID]uuid.UUID, err error) {
-	err = db.rows.Update(ctx, func(t *txn.Tx) error {
-		epochs = map[uuid.UUID]uuid.UUID{}
-		all, err := collections.All(t)
-		if err != nil {
-			return err
-		}
-		for i := range all {
-			c := &all[i]
-			if c.Replica != nil { // its history is the origin's
-				continue
-			}
-			before := c.Epoch
-			c.Epoch = uuid.New()
-			epochs[before] = c.Epoch
-			if err := collections.Put(t, c); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err = db.rows.Update(ctx, func(t *txn.Tx) (err error) { epochs, err = collections.BeginEpochs(t); return err })
 	return epochs, err
+}
+
+// Leave marks the store as moved elsewhere: it is not opened any more. It is [kv.ErrConflict] where somebody has committed
+// something since a version.
+func (db *DB) Leave(ctx context.Context, since Version, m moving.Moved) error {
+	return moving.Leave(ctx, db.rows.Engine, since, m)
 }

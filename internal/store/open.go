@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/moving"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -59,7 +61,10 @@ type Options struct {
 	// Closed is called once the database is closed: where Engine is given, for its owner.
 	Closed func() error
 
-	Access Access
+	Access    Access
+	Node      uuid.UUID // whose store is made, for Restore; default: a new one
+	EvenMoved bool      // opens a store also where it is marked as moved ([DB.Leave])
+
 	Logger *slog.Logger     // default: slog.Default()
 	Now    func() time.Time // default: time.Now
 	Damage func(error)      // is told of damaged rows, see [DB.Damage]; default: Logger is
@@ -104,14 +109,19 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 }
 
 // openOver opens a database over an engine that others may use.
-func openOver(ctx context.Context, o Options) (*DB, error) {
-	if o.Access == Restore {
-		return nil, errors.New("store: a backup is restored into a data folder: restore it without an Engine")
-	}
-	db := newDB(o, o.Engine, files.Rows{Engine: o.Engine, Now: o.Now})
+func openOver(ctx context.Context, o Options) (db *DB, err error) {
+	db = newDB(o, o.Engine, files.Rows{Engine: o.Engine, Now: o.Now})
 	db.shared, db.readOnly, db.closed = true, o.Access == Read, o.Closed
+	if o.Access == Restore {
+		db.node = cmp.Or(o.Node, uuid.New())
+		db.filledBy, err = moving.Begin(ctx, db.rows)
+		return db, err
+	}
 	format := func(t *txn.Tx) error {
 		version, err := records.Format(t)
+		if err == nil {
+			err = moving.Check(t, o.EvenMoved)
+		}
 		switch {
 		case err != nil:
 			return err
@@ -202,10 +212,13 @@ func openToWrite(ctx context.Context, o Options) (*DB, error) {
 
 func lockFolder(ctx context.Context, o Options, shared bool) (*datafolder.Folder, error) {
 	return datafolder.Lock(datafolder.Options{
-		Dir: o.Dir, Access: o.Access, Shared: shared, Now: o.Now, Logger: o.Logger, Settings: o.Badger,
+		Dir: o.Dir, Access: o.Access, Node: o.Node, Shared: shared, Now: o.Now, Logger: o.Logger, Settings: o.Badger,
 		Accept: func(f *datafolder.Folder, r kv.Reader) error {
-			_, err := checkFolder(f, txn.Over(ctx, r))
-			return err
+			t := txn.Over(ctx, r)
+			if _, err := checkFolder(f, t); err != nil {
+				return err
+			}
+			return moving.Check(t, o.EvenMoved)
 		},
 	})
 }
@@ -267,22 +280,35 @@ func checkFolder(f *datafolder.Folder, t *txn.Tx) (version string, err error) {
 	return records.Format(t)
 }
 
+// checkFormat is checkFolder, also where the rows are in no folder.
+func (db *DB) checkFormat(t *txn.Tx) (version string, err error) {
+	if db.shared {
+		return records.Format(t)
+	}
+	return checkFolder(db.folder, t)
+}
+
 // Complete finishes what a crash interrupted, writes the node into the database, and says that
-// the folder has all that it must have. [Open] does it, but where the folder is restored: then
-// the rows of the backup are to be written first, which may be those of another node.
+// the store has all that it must have. [Open] does it, but where the store is made by a restore or a move:
+// then the rows are to be written first, which may be those of another node.
 func (db *DB) Complete(ctx context.Context) error {
 	if err := db.recover(ctx); err != nil {
 		return err
 	}
-	node := db.folder.Node()
 	err := db.rows.Update(ctx, func(t *txn.Tx) error {
-		return errors.Join(t.Put(keys.Meta(nodeKey), node[:]), records.PutRules(t))
+		err := errors.Join(t.Put(keys.Meta(nodeKey), db.node[:]), records.PutRules(t))
+		if db.shared {
+			err = errors.Join(err, moving.End(t, db.filledBy))
+		}
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := db.folder.Complete(); err != nil {
-		return err
+	if !db.shared {
+		if err := db.folder.Complete(); err != nil {
+			return err
+		}
 	}
 	db.rows.Go(db.keepChecksums)
 	return nil
@@ -292,7 +318,7 @@ func (db *DB) Complete(ctx context.Context) error {
 func (db *DB) recover(ctx context.Context) error {
 	version, current := "", false
 	err := db.rows.View(ctx, func(t *txn.Tx) (err error) {
-		if version, err = checkFolder(db.folder, t); err == nil {
+		if version, err = db.checkFormat(t); err == nil {
 			_, current, err = records.HasRules(t)
 		}
 		return err

@@ -72,7 +72,7 @@ func (k *Keeper) lookAfterAll(ctx context.Context, prune bool) error {
 		k.Changes.keep(all)
 	}
 	if err == nil && prune {
-		err = k.SweepSources(ctx)
+		err = errors.Join(k.SweepSources(ctx), k.Store.SweepFiles(ctx))
 	}
 	for i := range all {
 		k.lookAfter(all[i].Name, prune)

@@ -2,6 +2,7 @@ package collections
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -109,4 +110,22 @@ func All(t *txn.Tx) (all []Collection, err error) {
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+// BeginEpochs gives each collection a new epoch, but for replicas, whose history is the origin's. It returns the new ones by
+// those before.
+func BeginEpochs(t *txn.Tx) (map[uuid.UUID]uuid.UUID, error) {
+	epochs := map[uuid.UUID]uuid.UUID{}
+	all, err := All(t)
+	for i := range all {
+		c := &all[i]
+		if c.Replica != nil {
+			continue
+		}
+		before := c.Epoch
+		c.Epoch = uuid.New()
+		epochs[before] = c.Epoch
+		err = errors.Join(err, Put(t, c))
+	}
+	return epochs, err
 }

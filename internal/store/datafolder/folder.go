@@ -1,6 +1,7 @@
 package datafolder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/kv"
@@ -44,7 +47,8 @@ const (
 type Options struct {
 	Dir    string
 	Access Access
-	Shared bool // others may have it too, who only read
+	Node   uuid.UUID // that a folder is of which is restored; default: a new one
+	Shared bool      // others may have it too, who only read
 	Now    func() time.Time
 	Logger *slog.Logger
 
@@ -123,6 +127,7 @@ func markRestored(o Options) error {
 		return err
 	}
 	identity := newIdentity(Restored, o.Now())
+	identity.Node = cmp.Or(o.Node, identity.Node)
 	if err := os.Remove(o.Dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return writeIdentity(o.Dir, identity) // it is empty, but cannot be replaced, as where a disk is mounted
 	}
@@ -183,6 +188,7 @@ func (f *Folder) lookWithoutIdentity() (err error) {
 		return err
 	case !found && f.options.Access == Restore:
 		f.identity = newIdentity(Restored, f.options.Now())
+		f.identity.Node = cmp.Or(f.options.Node, f.identity.Node)
 		return nil
 	case !found:
 		f.identity = newIdentity(Created, f.options.Now())

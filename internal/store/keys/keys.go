@@ -53,6 +53,9 @@ const (
 	SourceTables = RecordTables + "rqhdpW"
 )
 
+// CollectionTables are the tables of what belongs to a collection, by its number.
+const CollectionTables = "efkogsu"
+
 // FileTables are the tables in which package files keeps files.
 const FileTables = "CFG"
 

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzip"
@@ -117,4 +119,24 @@ func (f *file) Write(p []byte) (int, error) {
 	copy(f.end[:], f.end[len(last):])
 	copy(f.end[len(f.end)-len(last):], last)
 	return n, err
+}
+
+// Unlisted returns the names of the files of snapshots that were made before a time, and are not listed. list is asked after
+// it is seen what there is.
+func Unlisted(ctx context.Context, store files.Store, before time.Time, list func(context.Context) ([]string, error)) (unlisted []string, err error) {
+	there, err := files.All(ctx, store, files.Snapshots+"/")
+	if err != nil || len(there) == 0 {
+		return nil, err
+	}
+	names, err := list(ctx)
+	listed := map[string]bool{}
+	for _, name := range names {
+		listed[name] = true
+	}
+	for _, f := range there {
+		if err == nil && !listed[f.Name] && f.Made.Before(before) && strings.HasSuffix(f.Name, datafolder.SnapshotEnding) {
+			unlisted = append(unlisted, f.Name)
+		}
+	}
+	return unlisted, err
 }

@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -203,6 +204,31 @@ func (t *Tx) Scan(prefix, from []byte) iter.Seq2[kv.Row, error] { return t.rows(
 // at many rows and keeps few.
 func (t *Tx) ScanInPlace(prefix, from []byte) iter.Seq2[kv.Row, error] {
 	return t.rows(prefix, from, false)
+}
+
+// Owners iterates over what the keys of tables begin with: the table, and size bytes that say whose the row
+// is. It looks at one row of each.
+func (t *Tx) Owners(tables string, size int) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for _, table := range []byte(tables) {
+			all := []byte{table}
+			for from := all; from != nil; {
+				owner := []byte(nil)
+				for r, err := range t.ScanInPlace(all, from) {
+					if err != nil {
+						yield(nil, err)
+						return
+					}
+					owner = bytes.Clone(r.Key[:1+size])
+					break
+				}
+				if owner != nil && !yield(owner, nil) {
+					return
+				}
+				from = kv.After(owner)
+			}
+		}
+	}
 }
 
 // Descend is ScanInPlace in descending order, from the key from on, of the rows as they were before

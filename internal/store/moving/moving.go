@@ -1,0 +1,208 @@
+// Package moving keeps marks in a store that is not to be opened: one that is being filled by a
+// restore or a move, and one that was moved elsewhere.
+//
+// A store in a database is filled in many commits. The mark comes first and goes last, so whatever
+// kills the process, nobody takes a part for the whole. A store that was moved is marked before the
+// new one can be opened: never are there two with the same history.
+package moving
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+var (
+	// ErrFilling says that a store is not complete.
+	ErrFilling = errors.New("the store is not complete: a restore or a move into it was interrupted, or is under way; run it again, which begins anew")
+	// ErrMoved says that a store was moved elsewhere.
+	ErrMoved = errors.New("the store was moved")
+	// ErrNotEmpty says that there is something in a store that is to be filled.
+	ErrNotEmpty = errors.New("the store is not empty: restore or move into a new one, such as another schema (?search_path=NAME)")
+	// ErrTaken says that somebody else fills the store now.
+	ErrTaken = errors.New("another restore or move into the store has begun meanwhile")
+)
+
+var (
+	filling = keys.Meta("filling") // the identifier of who fills the store
+	moved   = keys.Meta("moved")   // Moved (JSON)
+)
+
+// Moved says where a store was moved to.
+type Moved struct {
+	To string // a folder, or an address without a password
+	At time.Time
+}
+
+// Check returns why a store is not to be opened: [ErrFilling], or [ErrMoved] unless it is opened for
+// being moved again.
+func Check(t *txn.Tx, evenMoved bool) error {
+	if value, err := t.Get(filling); err != nil || value != nil {
+		return errors.Join(err, ErrFilling)
+	}
+	var m Moved
+	there, err := t.GetJSON(moved, &m)
+	if err != nil || !there || evenMoved {
+		return err
+	}
+	return fmt.Errorf("%w to %s at %s: use that. If it is lost, move this one again, into a new place", ErrMoved, m.To, m.At.Format(time.RFC3339))
+}
+
+// Begin marks a store as one that is being filled, and removes what an interrupted filling has left.
+// It is [ErrNotEmpty] where there is something else, besides what each store has.
+func Begin(ctx context.Context, db *txn.DB) (by uuid.UUID, err error) {
+	by = uuid.New()
+	err = db.Update(ctx, func(t *txn.Tx) error {
+		interrupted, err := t.Get(filling)
+		if err != nil {
+			return err
+		}
+		if interrupted == nil {
+			err = isEmpty(t)
+		}
+		if err != nil {
+			return err
+		}
+		for r, err := range t.ScanInPlace([]byte{keys.TableMeta}, nil) {
+			if err == nil {
+				err = t.Delete(bytes.Clone(r.Key))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return t.Put(filling, by[:])
+	})
+	if err != nil {
+		return by, err
+	}
+	return by, empty(ctx, db)
+}
+
+// isEmpty is [ErrNotEmpty] where there are other rows than each store has.
+func isEmpty(t *txn.Tx) error {
+	for r, err := range t.ScanInPlace(nil, nil) {
+		if err == nil && r.Key[0] != keys.TableMeta {
+			err = ErrNotEmpty
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// empty removes all rows but those of the table with the mark.
+func empty(ctx context.Context, db *txn.DB) error {
+	for {
+		table := byte(0)
+		err := db.View(ctx, func(t *txn.Tx) error {
+			for r, err := range t.ScanInPlace(nil, nil) {
+				if err != nil {
+					return err
+				}
+				if r.Key[0] != keys.TableMeta {
+					table = r.Key[0]
+					return nil
+				}
+			}
+			return nil
+		})
+		if err != nil || table == 0 {
+			return err
+		}
+		if err := db.Engine.DeletePrefix(ctx, []byte{table}); err != nil {
+			return err
+		}
+	}
+}
+
+// End takes the mark away that Begin has made. It is [ErrTaken] where there is another.
+func End(t *txn.Tx, by uuid.UUID) error {
+	value, err := t.Get(filling)
+	if err == nil && !bytes.Equal(value, by[:]) {
+		err = ErrTaken
+	}
+	if err != nil {
+		return err
+	}
+	return t.Delete(filling)
+}
+
+// Leave marks a store as moved. It is [kv.ErrConflict] where somebody has committed something since a version.
+func Leave(ctx context.Context, engine kv.Engine, since kv.Version, m Moved) error {
+	value, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	w, err := engine.Begin(ctx, since)
+	if err != nil {
+		return err
+	}
+	defer w.Cancel()
+	if err := w.Put(moved, value); err != nil {
+		return err
+	}
+	return w.Commit()
+}
+
+// Rows iterates over all rows of a state that another store of the node has as well: not those of
+// files, of processes that share the store, and of marks. A row is valid until the next one.
+func Rows(t *txn.Tx) iter.Seq2[kv.Row, error] {
+	return func(yield func(kv.Row, error) bool) {
+		var from []byte
+		for more := true; more; {
+			more = false
+			for r, err := range t.ScanInPlace(nil, from) {
+				switch {
+				case err == nil && strings.IndexByte(keys.FileTables, r.Key[0]) >= 0:
+					from, more = []byte{r.Key[0] + 1}, true // past the table
+				case err == nil && (bytes.Equal(r.Key, filling) || bytes.Equal(r.Key, moved)):
+					continue
+				case !yield(r, err) || err != nil:
+					return
+				default:
+					continue
+				}
+				break
+			}
+		}
+	}
+}
+
+// Sum is a digest of rows, in the order of keys.
+type Sum struct {
+	Rows int64
+	hash hash.Hash
+}
+
+// NewSum returns the digest of no rows.
+func NewSum() *Sum { return &Sum{hash: sha256.New()} }
+
+// Add adds a row.
+func (s *Sum) Add(r kv.Row) {
+	var length [2 * binary.MaxVarintLen64]byte
+	s.Rows++
+	s.hash.Write(binary.AppendUvarint(binary.AppendUvarint(length[:0], uint64(len(r.Key))), uint64(len(r.Value))))
+	s.hash.Write(r.Key)
+	s.hash.Write(r.Value)
+}
+
+// Equal reports whether two digests are of the same rows.
+func (s *Sum) Equal(other *Sum) bool {
+	return s.Rows == other.Rows && bytes.Equal(s.hash.Sum(nil), other.hash.Sum(nil))
+}
