@@ -247,6 +247,9 @@ func topicsOf(r kv.Row) []string {
 	case keys.TableIdentifier, keys.TableLocator:
 		return []string{string(r.Value)}
 	case keys.TableReified:
+		if record, ok := keys.IsReifier(r.Key); ok {
+			rest = record
+		}
 		if rest[0] == keys.TableTopic {
 			return []string{string(rest[1:])}
 		}

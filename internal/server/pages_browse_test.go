@@ -159,6 +159,12 @@ func TestPictureAndReifiers(t *testing.T) {
 		assert.Contains(t, p.text, "about this: "+title)
 	}
 	assert.Contains(t, p.text, "A <b> name that is far t…")
+	const a = "A <b> name that is far too long for a box"
+	for id, says := range map[string]string{"r": "Name: " + a + " of " + a, "r2": "Occurrence: v of " + a + " " + a, "r3": "Association: " + a + " (" + a + ": " + a + "; " + a + ": The naming)"} {
+		p := n.page("/topicmaps/m/topics/" + fragment.Key(fragment.Ref("http://x/"+id)) + pages.Ending)
+		assert.Contains(t, strings.Join(strings.Fields(p.text), " "), "What it is about "+says)
+		assert.Contains(t, p.links, n.url("/topicmaps/m/topics/"+fragment.Key("http://x/a")+pages.Ending))
+	}
 }
 
 // Every address of a history leads a browser to a page.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/search"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -419,6 +421,22 @@ func requireReified(t testing.TB, db *DB, want merge.Reified) {
 		require.True(t, ok)
 		require.Equal(t, listed(t, want.ReifiedTopics()), listed(t, got.ReifiedTopics()))
 		require.Equal(t, listed(t, want.ReifiedAssociations()), listed(t, got.ReifiedAssociations()))
+		by := map[fragment.Ref]int{}
+		for _, topic := range listed(t, want.ReifiedTopics()) {
+			for _, reifier := range records.Reifiers(topic) {
+				by[reifier]++
+				require.Contains(t, listed(t, got.(records.Reading).ReifiedBy(reifier)), fragment.Record{Topic: topic})
+			}
+		}
+		for _, a := range listed(t, want.ReifiedAssociations()) {
+			for _, reifier := range records.ReifiersOf(a) {
+				by[reifier]++
+				require.Contains(t, listed(t, got.(records.Reading).ReifiedBy(reifier)), fragment.Record{Association: a})
+			}
+		}
+		for reifier, n := range by {
+			require.Len(t, listed(t, got.(records.Reading).ReifiedBy(reifier)), n)
+		}
 		return nil
 	}))
 }
@@ -472,7 +490,11 @@ func TestReifiedRecords(t *testing.T) {
 	// format 1 had no such rows
 	rows := func() (n int) {
 		require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
-			n = len(listed(t, tx.Scan([]byte{keys.TableReified}, nil)))
+			for _, r := range listed(t, tx.Scan([]byte{keys.TableReified}, nil)) {
+				if _, reifier := keys.IsReifier(r.Key); !reifier {
+					n++
+				}
+			}
 			return nil
 		}))
 		return n
@@ -481,6 +503,21 @@ func TestReifiedRecords(t *testing.T) {
 	require.NoError(t, db.rows.Engine.DeletePrefix(t.Context(), []byte{keys.TableReified}))
 	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(keys.Meta("format"), []byte("1")) }))
 	require.Zero(t, rows())
+	db = reopen(t, db)
+	requireReified(t, db, want)
+
+	// An earlier program has left rows that are not true, and does not know all.
+	src := keys.Source{}
+	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
+		for r, err := range tx.Scan([]byte{keys.TableReified}, nil) {
+			require.NoError(t, err)
+			if _, reifier := keys.IsReifier(r.Key); reifier {
+				src = keys.SourceOf(r.Key)
+				require.NoError(t, tx.Delete(r.Key))
+			}
+		}
+		return errors.Join(tx.Put(src.ReifierKey(ref(5), src.LocatorKey(keys.TableTopic, ref(77))), nil), tx.Put(keys.Meta("words"), []byte(search.Rules)))
+	}))
 	db = reopen(t, db)
 	requireReified(t, db, want)
 

@@ -43,6 +43,14 @@ const (
 	MoreTypes        = "types"
 	MoreAssociations = "associations"
 	MoreInstances    = "instances"
+	MoreReified      = "statements that it is about"
+
+	// Kinds of statements that a topic reifies.
+	Name        = "Name"
+	Variant     = "Variant of a name"
+	Occurrence  = "Occurrence"
+	Association = "Association"
+	RoleIn      = "Role in an association"
 
 	// What needs a token, and what errors call a form.
 	SeeingNode = "seeing what the node does"

@@ -28,10 +28,11 @@ type topic struct {
 	Occurrences        []occurrences
 	Associations       []associations
 	Instances          []link
-	More               []string // what there is more of than any page shows
-	Next               []link   // pages with more associations
-	History            []change // the newest first
-	Picture            *picture // nil: it has no neighbours
+	Reifies            []reified // the statements that it is about
+	More               []string  // what there is more of than any page shows
+	Next               []link    // pages with more associations
+	History            []change  // the newest first
+	Picture            *picture  // nil: it has no neighbours
 
 	Reject string     // the page on which what sources say of it can be rejected; "": who asks may not
 	Edit   string     // the form to edit it; "": who asks may not
@@ -221,6 +222,11 @@ func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 		if err := d.statements(of, t); err != nil {
 			return nil, err
 		}
+		if d.past == nil {
+			if err := d.reifies(of, t.TopicSI()); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return of, d.relations(of, t.TopicSI())
 }
@@ -230,8 +236,8 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 	for i := range atMost(of, texts.MoreNames, t.Names) {
 		n := &t.Names[i]
 		shown := name{Value: valueOf(n.Value), By: d.by[nameKey(n)]}
-		if n.Type != tmdm.PSIDefaultNameType {
-			l, err := d.link(n.Type)
+		if typ := shownType(n.Type); typ != "" {
+			l, err := d.link(typ)
 			if err != nil {
 				return err
 			}
@@ -281,6 +287,14 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 		group.Items = append(group.Items, shown)
 	}
 	return nil
+}
+
+// shownType returns the type of a name that is shown: not the default one.
+func shownType(typ fragment.Ref) fragment.Ref {
+	if typ == tmdm.PSIDefaultNameType {
+		return ""
+	}
+	return typ
 }
 
 // atMost returns the first [most] items of a list.

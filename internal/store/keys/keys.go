@@ -2,6 +2,7 @@
 package keys
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -28,7 +29,7 @@ const (
 	TableLocator      = 'l' // source, subject locator → TopicSI
 	TableAssociation  = 'a' // source, player, 0, part, key → association record
 	TableMentions     = 'n' // source, reference → count
-	TableReified      = 'r' // source, 't' or 'a', the rest of the key of a record → nothing: something in it is reified
+	TableReified      = 'r' // source, 't' or 'a', the rest of the key of a record → nothing: something in it is reified. And source, 'R', reifier, 0, 't' or 'a', the rest of the key → nothing: by whom
 	TableQuarantine   = 'q' // source, TopicSI → Quarantined (JSON)
 	TableHeld         = 'h' // source, record id → Held (JSON)
 	TableDescribed    = 'd' // source, TopicSI → record id
@@ -101,6 +102,31 @@ func (s Source) AssociationKey(player fragment.Ref, part fragment.Part, key frag
 func (s Source) ReifiedKey(record []byte) []byte {
 	k := append(s.Key(TableReified), record[0])
 	return append(k, record[len(s.Key(TableReified)):]...)
+}
+
+// byReifier follows the source in the keys of [Source.ReifierKey].
+const byReifier = 'R'
+
+// ReifierPrefix begins the keys of the rows which say what topics reify.
+func (s Source) ReifierPrefix() []byte { return append(s.Key(TableReified), byReifier) }
+
+// ReifiedByPrefix begins those of one topic.
+func (s Source) ReifiedByPrefix(reifier fragment.Ref) []byte {
+	return append(append(s.ReifierPrefix(), reifier...), 0)
+}
+
+// ReifierKey returns the key of the row which says that a topic reifies something in the record with a key, as that of [Source.ReifiedKey].
+func (s Source) ReifierKey(reifier fragment.Ref, record []byte) []byte {
+	return append(append(s.ReifiedByPrefix(reifier), record[0]), record[SourceSize:]...)
+}
+
+// IsReifier reports whether a key is one of [Source.ReifierKey], and returns what follows its reifier: the table of a record, and the rest of its key.
+func IsReifier(key []byte) (record []byte, ok bool) {
+	if len(key) <= SourceSize || key[0] != TableReified || key[SourceSize] != byReifier {
+		return nil, false
+	}
+	_, record, _ = bytes.Cut(key[SourceSize:], []byte{0})
+	return record, true
 }
 
 // Meta returns the key of something that there is once.

@@ -291,7 +291,9 @@ func MendDerived(t *txn.Tx, id keys.Source, file string, memory int) (mended boo
 func (d *Difference) Topic() string {
 	rest := d.Key[keys.SourceSize:]
 	table := d.Key[0]
-	if table == keys.TableReified && len(rest) > 0 {
+	if record, ok := keys.IsReifier(d.Key); ok && len(record) > 0 {
+		table, rest = record[0], record[1:]
+	} else if table == keys.TableReified && len(rest) > 0 {
 		table, rest = rest[0], rest[1:]
 	}
 	switch table {

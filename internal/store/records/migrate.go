@@ -15,15 +15,18 @@ import (
 // wordRules is the key of the row with the rules by which the indexes of words were made, see [search.Rules].
 var wordRules = keys.Meta("words")
 
+// indexRules name the rules of the indexes that are made again where they follow others.
+const indexRules = search.Rules + ", reifiers 1"
+
 // PutRules writes the format of the rows, and by which rules indexes of words are made.
 func PutRules(t *txn.Tx) error {
-	return errors.Join(t.Put(keys.Meta("format"), []byte(strconv.Itoa(keys.FormatVersion))), t.Put(wordRules, []byte(search.Rules)))
+	return errors.Join(t.Put(keys.Meta("format"), []byte(strconv.Itoa(keys.FormatVersion))), t.Put(wordRules, []byte(indexRules)))
 }
 
 // HasRules reports whether there are indexes of words, and whether they were made by the rules of this program.
 func HasRules(t *txn.Tx) (there, current bool, err error) {
 	rules, err := t.Get(wordRules)
-	return rules != nil, string(rules) == search.Rules, err
+	return rules != nil, string(rules) == indexRules, err
 }
 
 // Format returns the format of the rows, "" where there are none. It is an error where this
@@ -38,12 +41,17 @@ func Format(t *txn.Tx) (string, error) {
 }
 
 // Migrate makes the rows of sources that earlier formats did not have: format 1 had no table of what is reified, neither that
-// nor format 2 had state digests, and none before format 5 had indexes of words. Those are also made again where they follow other rules.
+// nor format 2 had state digests, and none before format 5 had indexes of words, and of what topics reify. Those are also made again where they follow other rules.
 // To do it again does no harm. Format 3 stored fragments in each form: entries say how theirs are.
 func (o Loader) Migrate(t *txn.Tx, from string, ids []keys.Source) error {
 	ctx := t.Context()
 	if err := o.Engine.DeletePrefix(ctx, []byte{keys.TableWord}); err != nil {
 		return err
+	}
+	for _, id := range ids {
+		if err := o.Engine.DeletePrefix(ctx, id.ReifierPrefix()); err != nil {
+			return err
+		}
 	}
 	bulk, err := o.Engine.Bulk(ctx)
 	if err != nil {
@@ -58,6 +66,11 @@ func (o Loader) Migrate(t *txn.Tx, from string, ids []keys.Source) error {
 	for _, id := range ids {
 		if from == "1" || from == "2" {
 			if err := o.MigrateDigest(t, id, bulk.Put); err != nil {
+				return err
+			}
+		}
+		if from != "1" {
+			if err := Of(t, id).migrateReifiers(bulk.Put); err != nil {
 				return err
 			}
 		}
