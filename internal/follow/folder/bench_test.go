@@ -67,6 +67,7 @@ func serving(pages map[string]string) *fetch.Fetcher {
 //
 //	go test ./internal/follow/folder -run xxx -bench Delta
 func BenchmarkDelta(b *testing.B) {
+	useUsualMemory(b)
 	const records = 100_000
 	pages := manyDocuments(records)
 	source := &atompmh.Source{Fetcher: serving(pages)}

@@ -23,6 +23,7 @@ import (
 //
 //	go test ./internal/follow/folder -run xxx -bench BaselineByDump -benchtime 1x -short
 func BenchmarkBaselineByDump(b *testing.B) {
+	useUsualMemory(b)
 	resources := 100_000
 	if testing.Short() {
 		resources = 5000
