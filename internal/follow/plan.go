@@ -23,7 +23,7 @@ type Inventory interface {
 
 // Comparer is an [Inventory] that knows the bytes of what it holds.
 type Comparer interface {
-	// Compare compares what is held of a record with what the source states.
+	// Compare compares what is held of a record, one that Versions knows, with what the source states.
 	Compare(id string, stated Fixity) Match
 }
 
@@ -208,9 +208,12 @@ func (p *Planning) decide(one *state, version time.Time, isHeld bool) error {
 		return nil
 	}
 	one.Unsure = one.Unsure || one.disputed && !isHeld
-	match, err := p.match(&one.Statement)
-	if err != nil {
-		return err
+	match := Unknown
+	if isHeld { // else there is nothing to compare, and the record need not be unpacked
+		var err error
+		if match, err = p.match(&one.Statement); err != nil {
+			return err
+		}
 	}
 	if isHeld && !p.Anew && !one.Anew && !one.Unsure && !one.Updated.After(version) && (!p.Whole || one.Updated.Equal(version)) && match != Different {
 		return nil
