@@ -16,7 +16,7 @@ import (
 // not changed are those of now, and all others stand in what the changed topics were.
 type overlay struct {
 	p   *Past
-	now fragment.Source
+	now fragment.Source    // in passing
 	at  *fragment.Fragment // what the topic was that the iteration has come to; nil: it has not changed
 }
 
@@ -100,6 +100,7 @@ func (o *overlay) Associations() iter.Seq2[*fragment.Association, error] {
 		stored := o.now.(fragment.Stored)
 		walk := stored.StoredAssociations()
 		defer walk.Close()
+		var decoder fragment.Decoder
 		was := func() bool {
 			if f := changed.row.said; f != nil {
 				for _, a := range f.Associations {
@@ -129,7 +130,7 @@ func (o *overlay) Associations() iter.Seq2[*fragment.Association, error] {
 				if !was() {
 					return
 				}
-			} else if !owned(walk, ref, yield) {
+			} else if !owned(walk, ref, &decoder, yield) {
 				return
 			}
 		}
@@ -144,8 +145,8 @@ func (o *overlay) Associations() iter.Seq2[*fragment.Association, error] {
 	}
 }
 
-// owned yields the associations that belong to a topic as it is now.
-func owned(walk fragment.StoredAssociations, ref fragment.Ref, yield func(*fragment.Association, error) bool) bool {
+// owned yields the associations that belong to a topic as it is now. Each is valid until the next one.
+func owned(walk fragment.StoredAssociations, ref fragment.Ref, decoder *fragment.Decoder, yield func(*fragment.Association, error) bool) bool {
 	for {
 		s, err := walk.Next(ref)
 		switch {
@@ -157,7 +158,7 @@ func owned(walk fragment.StoredAssociations, ref fragment.Ref, yield func(*fragm
 		case s.Record == nil: // it stands with the least of its players
 			continue
 		}
-		a, err := fragment.UnmarshalAssociation(s.Record)
+		a, err := decoder.Association(s.Record)
 		if err != nil {
 			yield(nil, err)
 			return false

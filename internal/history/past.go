@@ -183,7 +183,7 @@ func (p *Past) Write(w io.Writer, version xtm.Version) error {
 }
 
 func (p *Past) write(w io.Writer, version xtm.Version) error {
-	return fragment.WriteSnapshot(w, &overlay{p: p, now: p.v.Source()}, fragment.Form{Version: version, SP: p.v.SP})
+	return fragment.WriteSnapshot(w, &overlay{p: p, now: fragment.InPassing(p.v.Source())}, fragment.Form{Version: version, SP: p.v.SP})
 }
 
 // forgetIDs takes the item identifiers from all statements. They are no part of what is said, and change without
