@@ -338,7 +338,8 @@ type counting struct {
 	looks atomic.Int32
 }
 
-func (c *counting) Dir() string { return "" }
+func (c *counting) Dir() string                      { return "" }
+func (c *counting) SweepFiles(context.Context) error { return nil }
 
 func (c *counting) Collections(context.Context) ([]store.Collection, error) {
 	c.looks.Add(1)
