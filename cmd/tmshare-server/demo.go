@@ -17,7 +17,7 @@ func demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Walk through publishing, syncing and verifying on example maps",
 		Long: `Start a server on a free loopback port with two example maps, a client and an
-aggregating client, and walk through clean start, change, partial update,
+aggregating client. Walk through clean start, change, partial update,
 deletion and verification. Everything lives in a temporary folder.
 
 It ends with a proof of equality, and goes on serving until it is stopped; with

@@ -252,7 +252,7 @@ func diffCommand() *cobra.Command {
 		Use:   "diff NAME --at TIME [--at TIME]",
 		Short: "Compare two states of a map, topic by topic",
 		Long: `Compare the collection NAME as it was at a time with what it was at a later one, or
-with what it is now, and say topic by topic what the later state says that the
+with what it is now. Say topic by topic what the later state says that the
 earlier one did not (+), and what it says no longer (-).
 
 ` + aboutTimes + `

@@ -34,7 +34,7 @@ func putTopics() *cobra.Command {
 says of some topics of the collection NAME. All other topics stay as they are.
 
 Each topic of which the file has a name, an occurrence or a type is replaced by
-what the file says of it, the associations in which it plays included. The other
+what the file says of it. That includes the associations in which it plays. The other
 topics of the file only resolve references, except those named with --topic:
 they are replaced as well, by nothing but their identifiers and associations.`,
 		Example: `  tmshare-server topics get egov https://psi.egov.example.org/service/dog-licence > topic.xtm

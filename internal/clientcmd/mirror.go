@@ -60,7 +60,7 @@ have now, with what the Source lists. They are not called equal where the Source
 say all that has changed since its list was made. To mend a file that differs, remove it and
 mirror again.
 
-Exit codes: 0 done, 3 done but for some resources that could not be had, 4 the audit found a
+Exit codes: 0 done, 3 done but for some resources that could not be had; 4 the audit found a
 difference, 1 error, 2 usage, or several sets to choose from.`,
 		Example: `  tmshare-client mirror https://museum.example.org/ museum
   tmshare-client mirror museum                                    # the next round

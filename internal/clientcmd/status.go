@@ -23,7 +23,7 @@ func (a *app) status() *cobra.Command {
 		Use:   "status [NAME]...",
 		Short: "Show the subscriptions and how far each has come",
 		Long: `Show the subscriptions, all or those with a NAME: the server's time up to which each is applied, how old the
-copy can be at most (its lag), what has gone wrong, and how many topics are in
+copy can be at most (its lag), what has gone wrong; how many topics are in
 quarantine, because their last change could not be applied; with --verbose, or
 --json, which ones, and why.
 

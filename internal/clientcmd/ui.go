@@ -28,7 +28,7 @@ func (a *app) ui() *cobra.Command {
 		Short: "Look at the data folder in a browser",
 		Long: `Serve pages about the data folder to a browser of this machine, print their address,
 and open it: what the node publishes and follows, each subscription with plots of a
-day and what is in quarantine, and topics of the merged map with who says what. Buttons
+day and what is in quarantine; topics of the merged map with who says what. Buttons
 retry and forget what is in quarantine, reject statements of sources and show them
 again. It goes on until it is interrupted.
 

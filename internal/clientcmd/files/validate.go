@@ -36,11 +36,11 @@ func (c *commands) validate() *cobra.Command {
 		Use:   "validate FILE",
 		Short: "List all that is wrong in a file",
 		Long: `Check that FILE is a topic map by the rules of its version of XTM and of the data
-model, and list all problems, each with its file, line and column (in bytes). Only
+model. List all problems, each with its file, line and column (in bytes). Only
 what is no well-formed XML ends the list early.
 
-What breaks a rule, but is read as it is meant (XTM 1.0 of Ontopia, for example), is
-a warning, which does not change the exit code; with --strict it is an error. Such
+What breaks a rule, but is read as it is meant (XTM 1.0 of Ontopia, for example), is a
+warning. It does not change the exit code; with --strict it is an error. Such
 things are listed once for each rule, with their number and what to do about them;
 with --verbose, each.
 
