@@ -34,9 +34,11 @@ func (f *serveFlags) follow(ctx context.Context, held *clientcmd.Holding, log *s
 	f.config.Collectors = append(f.config.Collectors, w.Collector())
 	begin = func() {
 		running.Go(func() {
-			if err := w.Run(ctx); err != nil {
-				log.Error("the subscriptions of the data folder are not followed", "error", err)
-			}
+			held.Lease(ctx, "subscriptions", func(ctx context.Context) {
+				if err := w.Run(ctx); err != nil && ctx.Err() == nil {
+					log.Error("the subscriptions are not followed", "error", err)
+				}
+			})
 		})
 		running.Go(func() {
 			for {

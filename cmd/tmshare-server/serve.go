@@ -334,6 +334,9 @@ func importFile(ctx context.Context, s *server.Server, c store.Collection, prefi
 	start := time.Now()
 	s.Logger.Info("importing", "collection", c.Name, "file", w.File)
 	created, err := s.ImportFile(ctx, c, w)
+	if errors.Is(err, store.ErrExists) { // another process that shares the store was faster
+		return false, nil
+	}
 	if err != nil {
 		return false, fmt.Errorf("--map %s=%s: %w", c.Name, w.File, err)
 	}

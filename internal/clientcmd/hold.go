@@ -42,6 +42,11 @@ func Hold(db *store.DB, program string) (*Holding, error) {
 	return h, err
 }
 
+// Lease is that of the store.
+func (h *Holding) Lease(ctx context.Context, job string, do func(context.Context)) {
+	h.db.Lease(ctx, job, do)
+}
+
 // Following says how the subscriptions of a store are followed.
 type Following struct {
 	Interval time.Duration // between two rounds of a source

@@ -124,7 +124,7 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 			}
 		}
 	})
-	err = w.Run(ctx)
+	a.held.Lease(ctx, "subscriptions", func(ctx context.Context) { err = w.Run(ctx) })
 	if err == nil {
 		log.Info("stopped")
 	}

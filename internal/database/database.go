@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -58,7 +59,7 @@ func (p *Place) Open(ctx context.Context, o store.Options) (db *store.DB, err er
 	}
 	e, err := postgres.Open(ctx, at)
 	if err == nil {
-		o.Engine = e
+		o.Engine, o.Silence = e, silence
 		closed := o.Closed
 		o.Closed = func() error { return errors.Join(e.Close(), closed()) }
 		if db, err = store.Open(ctx, o); err == nil {
@@ -68,6 +69,9 @@ func (p *Place) Open(ctx context.Context, o store.Options) (db *store.DB, err er
 	}
 	return nil, errors.Join(err, o.Closed())
 }
+
+// silence is after how long a process is taken for dead. It shows that it lives five times as often.
+const silence = 5 * time.Second
 
 // workingFolder makes the folder of this process.
 func (p *Place) workingFolder(o *store.Options) (err error) {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/web"
 )
 
@@ -24,7 +24,7 @@ func DefaultPrefix(baseURL, name string) string {
 // both would merge them.
 func (s *Server) NewPrefix(name string) string {
 	prefix := DefaultPrefix(s.BaseURL, name)
-	if isPublic(s.BaseURL) {
+	if s.urls.Public() {
 		return prefix
 	}
 	node := s.Store.Node()
@@ -43,29 +43,6 @@ func (s *Server) prefixFor(name string, given *string) (string, error) {
 	return *given, nil
 }
 
-// sharedAddresses are those of carriers' networks (RFC 6598), which no site has to itself.
-var sharedAddresses = netip.MustParsePrefix("100.64.0.0/10")
-
-// isPublic reports whether the host of a URL is the same one for everybody: neither a
-// loopback, private or link-local address nor a name without a dot or of a private domain.
-func isPublic(baseURL string) bool {
-	u, err := url.Parse(baseURL)
-	if err != nil {
-		return false
-	}
-	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-	if ip, err := netip.ParseAddr(host); err == nil {
-		ip = ip.Unmap()
-		return ip.IsGlobalUnicast() && !ip.IsPrivate() && !sharedAddresses.Contains(ip)
-	}
-	for _, private := range []string{".localhost", ".local", ".internal", ".lan", ".home.arpa"} {
-		if strings.HasSuffix(host, private) {
-			return false
-		}
-	}
-	return strings.Contains(host, ".")
-}
-
 // warnOfPrefixes logs which collections have a prefix that was made of another base URL
 // than the present one.
 func (s *Server) warnOfPrefixes(ctx context.Context) error {
@@ -80,7 +57,7 @@ func (s *Server) warnOfPrefixes(ctx context.Context) error {
 			continue
 		}
 		advice := "nothing needs to be done: the names of its topics stay valid, although that address does not lead to this server"
-		if !isPublic(base) {
+		if !addresses.Base(base).Public() {
 			advice = "other servers may use this prefix for other topics: before others subscribe, import the map under another name with --sp, and delete this one"
 		}
 		s.Logger.Warn("the source locator prefix was made of another base URL and stays as it is", "collection", c.Name, "prefix", c.SP, "base-url", s.BaseURL, "advice", advice)

@@ -127,17 +127,22 @@ func (s *Server) Start() error {
 	if err := s.keeper.Start(); err != nil {
 		return err
 	}
-	s.keeper.Run(s.hubs.Run)
-	s.keeper.Run(s.notifier.Run)
+	s.keeper.Run(s.alone("hubs", s.hubs.Run))
+	s.keeper.Run(s.alone("notifications", s.notifier.Run))
 	return nil
 }
 
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
+// alone returns a job that one at a time of the processes does that share the store.
+func (s *Server) alone(name string, job func(context.Context)) func(context.Context) {
+	return func(ctx context.Context) { s.Store.Lease(ctx, name, job) }
+}
+
 // Watch publishes the files whenever they change, until Close.
 func (s *Server) Watch(files []publish.Watched) {
 	for _, file := range files {
-		s.keeper.Run(s.watcher.Follow(file))
+		s.keeper.Run(s.alone("file of "+file.Collection, s.watcher.Follow(file)))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/files"
+	"github.com/tmshare/tmshare/internal/store/leases"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -21,6 +22,7 @@ import (
 // time.
 type DB struct {
 	*sources.Store // of what is followed
+	*leases.Leases // of this process
 
 	dir      string
 	files    files.Store

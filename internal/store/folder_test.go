@@ -22,7 +22,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
-	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
@@ -389,7 +389,7 @@ func asFirstRelease(t *testing.T, dir string) {
 	require.NoError(t, err)
 	e, err := f.Open(badger.Options{Logger: testOptions("").Logger})
 	require.NoError(t, err)
-	require.NoError(t, writeAll(e, kv.Unsettled, []row{{Key: keys.Meta(nodeKey)}}))
+	require.NoError(t, writeAll(e, kv.Unsettled, []row{{Key: records.NodeKey}}))
 	require.NoError(t, e.Close())
 	require.NoError(t, errors.Join(os.Remove(filepath.Join(dir, "node.json")), os.Remove(filepath.Join(dir, datafolder.Database, "database.json"))))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/leases"
 	"github.com/tmshare/tmshare/internal/store/moving"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/sources"
@@ -57,6 +58,10 @@ type Options struct {
 	// is this store's own then, for what it sorts. No folder is locked or looked at, and nothing that
 	// others may be writing is removed: see [DB.SweepFiles]. Access is Create, Write or Read.
 	Engine kv.Engine
+
+	// Silence is after how long a process that shares the engine is taken for dead, and others do its jobs ([leases.Leases]). 0: no
+	// other process opens the store.
+	Silence time.Duration
 
 	// Closed is called once the database is closed: where Engine is given, for its owner.
 	Closed func() error
@@ -126,11 +131,13 @@ func openOver(ctx context.Context, o Options) (db *DB, err error) {
 		case err != nil:
 			return err
 		case version == strconv.Itoa(keys.FormatVersion):
-			return db.knowNode(t)
+			db.node, err = records.Node(t)
+			return err
 		case version != "":
 			return fmt.Errorf("the data are in format %s, and brought to format %d only in a data folder: open that without an Engine once", version, keys.FormatVersion)
 		}
-		return errors.Join(records.PutRules(t), db.knowNode(t))
+		db.node, err = records.Node(t)
+		return errors.Join(err, records.PutRules(t))
 	}
 	begin := db.rows.Update
 	if db.readOnly {
@@ -247,30 +254,15 @@ func newDB(o Options, engine kv.Engine, files files.Store) *DB {
 	}
 	db.verifier, _ = engine.(kv.Verifier)
 	db.rows = txn.New(engine, db.writable)
+	db.Leases = leases.New(db.rows, o.Silence, o.Logger)
 	db.Store = sources.New(db.rows, func() time.Time { return db.now() }, db.loader, serving{db})
 	return db
-}
-
-const nodeKey = "node"
-
-// knowNode reads which node the rows are of, or names it, where they are in no data folder.
-func (db *DB) knowNode(t *txn.Tx) error {
-	node, err := t.Get(keys.Meta(nodeKey))
-	if err != nil || node == nil && db.readOnly {
-		return err
-	}
-	if node != nil {
-		db.node, err = uuid.FromBytes(node)
-		return err
-	}
-	db.node = uuid.New()
-	return t.Put(keys.Meta(nodeKey), db.node[:])
 }
 
 // checkFolder looks whether the database is of the node that the folder is of, and of a format
 // that this program reads. It returns the format, "" where the database is new.
 func checkFolder(f *datafolder.Folder, t *txn.Tx) (version string, err error) {
-	node, err := t.Get(keys.Meta(nodeKey))
+	node, err := t.Get(records.NodeKey)
 	if err != nil {
 		return "", err
 	}
@@ -296,7 +288,7 @@ func (db *DB) Complete(ctx context.Context) error {
 		return err
 	}
 	err := db.rows.Update(ctx, func(t *txn.Tx) error {
-		err := errors.Join(t.Put(keys.Meta(nodeKey), db.node[:]), records.PutRules(t))
+		err := errors.Join(t.Put(records.NodeKey, db.node[:]), records.PutRules(t))
 		if db.shared {
 			err = errors.Join(err, moving.End(t, db.filledBy))
 		}

@@ -117,9 +117,9 @@ func poke(c chan struct{}) {
 }
 
 // Run watches until ctx ends, then waits for the commits that are under way. A
-// name that is no subscription's is an error at the start, and no harm later.
+// name that is no subscription's is an error at the start, and no harm later. It can be called again after that.
 func (w *Watcher) Run(ctx context.Context) error {
-	defer w.running.Wait()
+	defer w.followNone()
 	defer w.setReady(errStopping)
 	if err := w.known(ctx); err != nil {
 		return err
@@ -155,6 +155,14 @@ func (w *Watcher) Run(ctx context.Context) error {
 		}
 		w.setReady(err)
 	}
+}
+
+// followNone waits until nothing is followed any more.
+func (w *Watcher) followNone() {
+	w.running.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.followers)
 }
 
 func (w *Watcher) setReady(err error) {

@@ -20,6 +20,7 @@ type background struct {
 	jobs sync.WaitGroup
 
 	mu      sync.Mutex
+	duty    context.Context // ends when another process looks after the collections; nil: one does
 	waiting map[string]bool // collections to look at; true: prune them in any case
 	busy    bool            // a worker is at them
 	idle    sync.Cond       // busy is false
@@ -28,7 +29,7 @@ type background struct {
 
 func (b *background) init() {
 	b.ctx, b.stop = context.WithCancel(context.Background())
-	b.waiting = map[string]bool{}
+	b.duty, b.waiting = b.ctx, map[string]bool{}
 	b.idle.L = &b.mu
 }
 
@@ -50,20 +51,27 @@ func (b *background) begin(job func()) (begun bool) {
 	return begun
 }
 
-// next takes one of the waiting collections. Where there is none, the worker
-// must end: the next collection that waits begins another.
-func (b *background) next() (name string, prune, ok bool) {
+// setDuty says whether collections are looked after here: until ctx ends. nil: by another process.
+func (b *background) setDuty(ctx context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ctx.Err() == nil {
+	b.duty = ctx
+}
+
+// next takes one of the waiting collections. Where there is none, the worker
+// must end: the next collection that waits begins another.
+func (b *background) next() (ctx context.Context, name string, prune, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.duty != nil && b.duty.Err() == nil {
 		for name, prune = range b.waiting {
 			delete(b.waiting, name)
-			return name, prune, true
+			return b.duty, name, prune, true
 		}
 	}
 	b.busy = false
 	b.idle.Broadcast()
-	return "", false, false
+	return nil, "", false, false
 }
 
 func (k *Keeper) lookAfterAll(ctx context.Context, prune bool) error {
@@ -89,8 +97,8 @@ func (k *Keeper) lookAfter(collection string, prune bool) {
 	b := &k.background
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ctx.Err() != nil {
-		return
+	if b.duty == nil || b.duty.Err() != nil {
+		return // who looks after it sees that it has changed
 	}
 	b.waiting[collection] = b.waiting[collection] || prune
 	if !b.busy {
@@ -111,11 +119,11 @@ func (k *Keeper) Wait() {
 
 func (k *Keeper) work() {
 	for {
-		name, prune, ok := k.background.next()
+		ctx, name, prune, ok := k.background.next()
 		if !ok {
 			return
 		}
-		if err := k.keepUp(k.background.ctx, name, prune); err != nil && k.background.ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
+		if err := k.keepUp(ctx, name, prune); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
 			k.Logger.Error("a collection could not be looked after; it is tried again", "collection", name, "error", err)
 		}
 	}

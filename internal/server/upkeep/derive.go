@@ -8,20 +8,20 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// deriveEvery is how often is looked whether something has changed that derived collections are to take.
-const deriveEvery = time.Second
+// followEvery is how often is looked whether something has changed that no request to this process has told of.
+const followEvery = time.Second
 
-// deriveAll has derived collections and replicas looked after, if anything has changed in the store: by a request, or by a round of a
-// subscription.
-func (k *Keeper) deriveAll(ctx context.Context) error {
+// lookAtChanged has collections looked after that may have changed without a request here, if anything has changed in the store:
+// derived ones and replicas, by a request or a round of a subscription; any, by another process that shares the store.
+func (k *Keeper) lookAtChanged(ctx context.Context) error {
 	version, err := k.Store.Version(ctx)
-	if err != nil || version == k.derived {
+	if err != nil || version == k.followed {
 		return err
 	}
-	k.derived = version
+	k.followed = version
 	all, err := k.Store.Collections(ctx)
 	for i := range all {
-		if len(all[i].DerivedFrom) > 0 || all[i].Replica != nil { // which follows without a request
+		if len(all[i].DerivedFrom) > 0 || all[i].Replica != nil || !k.Store.Alone() {
 			k.lookAfter(all[i].Name, false)
 		}
 	}

@@ -21,6 +21,8 @@ type Store interface {
 	View(ctx context.Context, name string, f func(*store.View) error) error
 	Latest(ctx context.Context, name string) (*store.Latest, error)
 	Version(ctx context.Context) (store.Version, error)
+	Alone() bool
+	Lease(ctx context.Context, job string, do func(context.Context))
 
 	TakeSnapshot(ctx context.Context, name string, keep int) (*store.Snapshot, error)
 	DropLostSnapshots(ctx context.Context, name string) (dropped []store.Snapshot, err error)
@@ -84,7 +86,7 @@ type Keeper struct {
 	Resources  resources.Folder
 	background background
 	sourcing   sourcing
-	derived    store.Version // of the store when derived collections were looked after last
+	followed   store.Version // of the store when collections that change without a request here were looked after last
 }
 
 // Config is what a Keeper works with.
@@ -113,35 +115,62 @@ func (k *Keeper) Run(job func(context.Context)) {
 func (k *Keeper) Close() { k.background.close() }
 
 // Start looks after the collections in the background: now, since a crash may
-// have kept a snapshot from being taken, and from then on until Close.
+// have kept a snapshot from being taken, and from then on until Close. Of several
+// processes that share the store, one at a time does so.
 func (k *Keeper) Start() error {
-	if err := k.replaceAllLost(k.background.ctx); err != nil {
-		return err
-	}
-	if err := k.lookAfterAll(k.background.ctx, true); err != nil {
-		return err
-	}
-	k.background.begin(func() {
-		check, prune, derive := time.NewTicker(k.CheckEvery), time.NewTicker(k.PruneEvery), time.NewTicker(deriveEvery)
-		defer derive.Stop()
-		defer check.Stop()
-		defer prune.Stop()
-		for {
-			var err error
-			select {
-			case <-k.background.ctx.Done():
-				return
-			case <-check.C:
-				err = k.lookAfterAll(k.background.ctx, false)
-			case <-derive.C:
-				err = k.deriveAll(k.background.ctx)
-			case <-prune.C:
-				err = k.lookAfterAll(k.background.ctx, true)
-			}
-			if err != nil {
-				k.Logger.Error("collections not looked after", "error", err)
-			}
+	ctx := k.background.ctx
+	if k.Store.Alone() {
+		if err := k.lookAtFirst(ctx); err != nil {
+			return err
 		}
+		k.background.begin(func() { k.goOn(ctx) })
+		return nil
+	}
+	k.background.setDuty(nil)
+	k.background.begin(func() {
+		k.Store.Lease(ctx, "upkeep", func(ctx context.Context) {
+			k.background.setDuty(ctx)
+			if err := k.lookAtFirst(ctx); err != nil && ctx.Err() == nil {
+				k.Logger.Error(notLookedAfter, "error", err)
+			}
+			k.goOn(ctx)
+			k.Wait()
+			k.background.setDuty(nil)
+		})
 	})
 	return nil
+}
+
+const notLookedAfter = "collections not looked after"
+
+// lookAtFirst is the first look.
+func (k *Keeper) lookAtFirst(ctx context.Context) error {
+	if err := k.replaceAllLost(ctx); err != nil {
+		return err
+	}
+	return k.lookAfterAll(ctx, true)
+}
+
+// goOn looks now and then, until ctx ends.
+func (k *Keeper) goOn(ctx context.Context) {
+	check, prune, follow := time.NewTicker(k.CheckEvery), time.NewTicker(k.PruneEvery), time.NewTicker(followEvery)
+	defer follow.Stop()
+	defer check.Stop()
+	defer prune.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return
+		case <-check.C:
+			err = k.lookAfterAll(ctx, false)
+		case <-follow.C:
+			err = k.lookAtChanged(ctx)
+		case <-prune.C:
+			err = k.lookAfterAll(ctx, true)
+		}
+		if err != nil && ctx.Err() == nil {
+			k.Logger.Error(notLookedAfter, "error", err)
+		}
+	}
 }

@@ -341,6 +341,8 @@ type counting struct {
 func (c *counting) Dir() string                      { return "" }
 func (c *counting) SweepFiles(context.Context) error { return nil }
 
+func (c *counting) Alone() bool { return true }
+
 func (c *counting) Collections(context.Context) ([]store.Collection, error) {
 	c.looks.Add(1)
 	return nil, nil

@@ -44,6 +44,8 @@ const (
 	TableFile         = 'F' // name of a file → where its chunks are (JSON)
 	TableChunk        = 'C' // identifier, number → a piece of a file
 	TableRemovedFile  = 'G' // time, identifier → nothing: when a file was removed whose chunks are there
+	TableLease        = 'A' // job → Lease (JSON): which of the processes that share the store does it
+	TableBeat         = 'B' // job → number of the lease, count: its holder lives
 	// j and J are those of the engine.
 )
 
@@ -59,6 +61,9 @@ const CollectionTables = "efkogsu"
 
 // FileTables are the tables in which package files keeps files.
 const FileTables = "CFG"
+
+// ProcessTables are those of the processes that share a store, and no part of what it keeps.
+const ProcessTables = "AB"
 
 // Source names one generation of one source.
 type Source struct {

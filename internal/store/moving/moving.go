@@ -169,7 +169,7 @@ func Rows(t *txn.Tx) iter.Seq2[kv.Row, error] {
 			more = false
 			for r, err := range t.ScanInPlace(nil, from) {
 				switch {
-				case err == nil && strings.IndexByte(keys.FileTables, r.Key[0]) >= 0:
+				case err == nil && strings.IndexByte(keys.FileTables+keys.ProcessTables, r.Key[0]) >= 0:
 					from, more = []byte{r.Key[0] + 1}, true // past the table
 				case err == nil && (bytes.Equal(r.Key, filling) || bytes.Equal(r.Key, moved)):
 					continue

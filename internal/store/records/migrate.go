@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/google/uuid"
+
 	"github.com/tmshare/tmshare/internal/search"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -14,6 +16,22 @@ import (
 
 // wordRules is the key of the row with the rules by which the indexes of words were made, see [search.Rules].
 var wordRules = keys.Meta("words")
+
+// NodeKey is the key of the row with the node that the rows are of.
+var NodeKey = keys.Meta("node")
+
+// Node returns the node that the rows are of. An update names one where there is none.
+func Node(t *txn.Tx) (node uuid.UUID, err error) {
+	known, err := t.Get(NodeKey)
+	switch {
+	case known != nil:
+		return uuid.FromBytes(known)
+	case err != nil || !t.Changing():
+		return uuid.Nil, err
+	}
+	node = uuid.New()
+	return node, t.Put(NodeKey, node[:])
+}
 
 // indexRules name the rules of the indexes that are made again where they follow others.
 const indexRules = search.Rules + ", reifiers 1"

@@ -97,12 +97,25 @@ func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
 			if err := f(t); err != nil {
 				return err
 			}
+			if holds, ok := ctx.Value(conditionKey{}).(func(*Tx) error); ok {
+				if err := holds(t); err != nil {
+					return err
+				}
+			}
 			return t.end()
 		})
 		if !errors.Is(err, kv.ErrConflict) {
 			return err
 		}
 	}
+}
+
+type conditionKey struct{}
+
+// WithCondition returns a context whose updates are committed only where holds returns nil, which it is asked in the same
+// transaction: what it reads is as it is when they are committed. Else its error is that of the update.
+func WithCondition(ctx context.Context, holds func(*Tx) error) context.Context {
+	return context.WithValue(ctx, conditionKey{}, holds)
 }
 
 // Preview calls f with the current state, which it may change, while nobody else in this
