@@ -11,16 +11,18 @@ import (
 )
 
 // labelsOf gives each blank node of statements a label that does not depend on its label in the document: a hash of
-// what the node says, of what the nodes say that it leads to, and of what leads to it. So a node that is
-// unchanged keeps its label when the graph is published again. Nodes that look alike are numbered in the order
-// of the statements.
+// what the node says, of what the nodes say that it leads to, and of the named resources and the properties that lead to it. So a
+// node that is unchanged keeps its label when the graph is published again, and all nodes before a changed one get others:
+// whoever has the statements of a named resource, and of the blank nodes that it leads to, learns of each change by a change of that resource.
+// What is behind a change in a list is unchanged. Nodes that look alike are numbered.
 func labelsOf(quads []rdf.Quad) map[string]string {
 	n := newNodes(quads)
 	groups := n.groups()
 	for _, group := range groups {
 		n.hashDown(group)
 	}
-	return n.number(n.hashUp(groups))
+	n.hashUp(groups)
+	return n.number()
 }
 
 // nodes are the blank nodes of some statements.
@@ -29,11 +31,15 @@ type nodes struct {
 	order []string         // the labels, as they come
 	says  map[string][]int // the statements whose subject a node is
 	led   map[string][]int // those whose object it is
-	down  map[string]string
+
+	// Hashes, by label.
+	down    map[string]string // of what a node says
+	anchors map[string]string // of the named resources that lead to it, and by which properties
+	up      map[string]string // of all that leads to it
 }
 
 func newNodes(quads []rdf.Quad) *nodes {
-	n := &nodes{quads: quads, says: map[string][]int{}, led: map[string][]int{}, down: map[string]string{}}
+	n := &nodes{quads: quads, says: map[string][]int{}, led: map[string][]int{}, down: map[string]string{}, anchors: map[string]string{}, up: map[string]string{}}
 	seen := map[string]bool{}
 	for i, q := range quads {
 		for _, t := range []rdf.Term{q.Subject, q.Object} {
@@ -162,44 +168,78 @@ func (n *nodes) leadsToItself(node string) bool {
 	return slices.ContainsFunc(n.says[node], func(i int) bool { return n.quads[i].Object == rdf.NewBlank(node) })
 }
 
-// hashUp hashes what leads to each node: from the nodes that nothing leads to downwards. What leads to a node in a circle
-// counts as what it says.
-func (n *nodes) hashUp(groups [][]string) map[string]string {
-	up := make(map[string]string, len(n.order))
+// hashUp hashes what leads to each node: from the nodes that nothing leads to downwards.
+func (n *nodes) hashUp(groups [][]string) {
 	for _, group := range slices.Backward(groups) {
-		of := make([]string, len(group))
+		up, anchors := make([]string, len(group)), make([][]string, len(group))
+		var outside []string
 		for i, node := range group {
-			lines := []string{n.down[node]}
-			for _, at := range n.led[node] {
-				q := n.quads[at]
-				subject := key(q.Subject)
-				if q.Subject.Kind == rdf.Blank {
-					subject = "_" + n.down[q.Subject.Value]
-					if above, ok := up[q.Subject.Value]; ok {
-						subject = "^" + above
-					}
-				}
-				lines = append(lines, hash(subject, q.Predicate.Value))
-			}
-			slices.Sort(lines[1:])
-			of[i] = hash(lines...)
+			up[i], anchors[i] = n.leading(node)
+			outside = append(outside, anchors[i]...)
 		}
 		for i, node := range group {
-			up[node] = of[i]
+			if len(group) > 1 {
+				anchors[i] = append(anchors[i], joined(outside))
+			}
+			n.up[node], n.anchors[node] = up[i], joined(anchors[i])
 		}
 	}
-	return up
 }
 
-// number makes labels of hashes: those of nodes that look alike get a number.
-func (n *nodes) number(of map[string]string) map[string]string {
-	labels, used := make(map[string]string, len(of)), map[string]int{}
-	for _, node := range n.order {
-		label := "b" + of[node]
-		if used[label]++; used[label] > 1 {
-			label = fmt.Sprintf("%s-%d", label, used[label])
+// leading returns a hash of what leads to a node, and the anchors that it has of each statement that does. What leads to
+// a node in a circle counts as what it says.
+func (n *nodes) leading(node string) (up string, anchors []string) {
+	lines := []string{n.down[node]}
+	for _, at := range n.led[node] {
+		q := n.quads[at]
+		property := q.Predicate.Value
+		if q.Subject.Kind != rdf.Blank {
+			line := hash(key(q.Subject), property)
+			lines, anchors = append(lines, line), append(anchors, line)
+			continue
 		}
-		labels[node] = label
+		above, known := n.up[q.Subject.Value]
+		if !known { // it is in the same circle
+			lines = append(lines, hash("_"+n.down[q.Subject.Value], property))
+			continue
+		}
+		lines = append(lines, hash("^"+above, property))
+		anchor := n.anchors[q.Subject.Value]
+		if property != rdf.Rest { // where in a list a node is does not matter
+			anchor = hash(anchor, property)
+		}
+		anchors = append(anchors, anchor)
+	}
+	slices.Sort(lines[1:])
+	return hash(lines...), anchors
+}
+
+// joined makes one hash of a set of them. That of one is the same.
+func joined(hashes []string) string {
+	hashes = slices.Clone(hashes)
+	slices.Sort(hashes)
+	if hashes = slices.Compact(hashes); len(hashes) == 1 {
+		return hashes[0]
+	}
+	return hash(hashes...)
+}
+
+// number makes labels of the hashes. Nodes that look alike get numbers, in the order of what leads to them.
+func (n *nodes) number() map[string]string {
+	alike := map[string][]string{}
+	for _, node := range n.order {
+		of := hash(n.down[node], n.anchors[node])
+		alike[of] = append(alike[of], node)
+	}
+	labels := make(map[string]string, len(n.order))
+	for of, nodes := range alike {
+		slices.SortStableFunc(nodes, func(a, b string) int { return strings.Compare(n.up[a], n.up[b]) })
+		for i, node := range nodes {
+			labels[node] = "b" + of
+			if i > 0 {
+				labels[node] += fmt.Sprintf("-%d", i+1)
+			}
+		}
 	}
 	return labels
 }

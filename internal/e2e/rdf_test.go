@@ -1,0 +1,241 @@
+package e2e_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/formats/formatrdf"
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/rdf/turtle"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
+)
+
+// vocabularies returns the states of a real vocabulary, the oldest first.
+func vocabularies(t *testing.T) (all [][]byte) {
+	files, err := filepath.Glob(filepath.Join(testenv.Shared(t, "data"), "voc4cat", "*.ttl.gz"))
+	require.NoError(t, err)
+	require.Len(t, files, 6)
+	for _, path := range files { // in order: Glob sorts
+		packed, err := os.ReadFile(path)
+		require.NoError(t, err)
+		z, err := gzip.NewReader(bytes.NewReader(packed))
+		require.NoError(t, err)
+		var b bytes.Buffer
+		_, err = b.ReadFrom(z)
+		require.NoError(t, err)
+		all = append(all, b.Bytes())
+	}
+	return all
+}
+
+func graphOf(t testing.TB, document []byte) (all []rdf.Quad) {
+	require.NoError(t, turtle.Read(bytes.NewReader(document), turtle.Turtle, turtle.Options{URI: "http://example.org/"}, func(q rdf.Quad) error {
+		all = append(all, q)
+		return nil
+	}))
+	return all
+}
+
+// terms are the resources that a graph names, and its languages.
+func terms(graph map[rdf.Quad]bool) map[string]bool {
+	all := map[string]bool{}
+	for q := range graph {
+		all[q.Subject.Value], all[q.Predicate.Value] = true, true
+		switch {
+		case q.Object.Kind != rdf.Literal:
+			all[q.Object.Value] = true
+		case q.Object.Language != "":
+			all["https://github.com/tmshare/tmshare/ns/1/language/"+q.Object.Language] = true
+		}
+	}
+	return all
+}
+
+// differing returns the resources of which one of two graphs without blank nodes says something that the other one does
+// not: as a subject, as an object but for the class of an instance, or by naming it at all.
+func differing(before, after map[rdf.Quad]bool) map[string]bool {
+	all := map[string]bool{}
+	compare := func(a, b map[rdf.Quad]bool) {
+		for q := range a {
+			if b[q] {
+				continue
+			}
+			all[q.Subject.Value] = true
+			if q.Object.Kind == rdf.IRI && q.Predicate.Value != rdf.Type {
+				all[q.Object.Value] = true
+			}
+		}
+		of, other := terms(a), terms(b)
+		for term := range of {
+			if !other[term] {
+				all[term] = true
+			}
+		}
+	}
+	compare(before, after)
+	compare(after, before)
+	delete(all, rdf.Type) // instances have it, as type-instance
+	return all
+}
+
+func setOf(graph []rdf.Quad) map[rdf.Quad]bool {
+	all := map[rdf.Quad]bool{}
+	for _, q := range graph {
+		all[q] = true
+	}
+	return all
+}
+
+// createFrom creates a collection whose first version is a vocabulary.
+func createFrom(t testing.TB, s *server.Server, name string, document []byte) {
+	t.Helper()
+	putDocument(t, s, name, "application/json", []byte("{}"))
+	putTurtle(t, s, name, document)
+}
+
+// putTurtle publishes a version of a vocabulary.
+func putTurtle(t testing.TB, s *server.Server, name string, document []byte) {
+	t.Helper()
+	putDocument(t, s, name, "text/turtle", document)
+}
+
+// putDocument puts a document to a collection.
+func putDocument(t testing.TB, s *server.Server, name, mediaType string, document []byte) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPut, s.BaseURL+"/topicmaps/"+name, bytes.NewReader(document))
+	require.NoError(t, err)
+	req.Header.Set("TMShare-Max-Delete", "all")
+	req.Header.Set("Content-Type", mediaType)
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	require.Less(t, res.StatusCode, 300)
+}
+
+// published returns the topics of the entries of a collection behind one, and the last entry.
+func published(t testing.TB, s *server.Server, name string, after uint64) (topics []string, head uint64) {
+	t.Helper()
+	require.NoError(t, s.Store.View(t.Context(), name, func(v *store.View) error {
+		head = v.Head
+		for e, err := range v.Entries(after + 1) {
+			if err != nil {
+				return err
+			}
+			topics = append(topics, string(e.TopicSI))
+		}
+		return nil
+	}))
+	slices.Sort(topics)
+	return topics, head
+}
+
+// A new version of a vocabulary publishes an entry for each resource of which its statements differ, and no other. Whoever follows has
+// proof of each state, and can export the graph that was published.
+func TestVersionsOfVocabularyAreFollowed(t *testing.T) {
+	versions := vocabularies(t)
+	s := startServer(t, server.Config{})
+	createFrom(t, s, "voc", versions[0])
+	c := newClient(t)
+	_, err := c.Subscribe(t.Context(), s.BaseURL+"/topicmaps/voc", client.SubscribeOptions{})
+	require.NoError(t, err)
+	for i, version := range versions {
+		graph := graphOf(t, version)
+		if i > 0 {
+			_, before := published(t, s, "voc", 0)
+			putTurtle(t, s, "voc", version)
+			topics, _ := published(t, s, "voc", before)
+			want := slices.Sorted(maps.Keys(differing(setOf(graphOf(t, versions[i-1])), setOf(graph))))
+			require.Equal(t, want, topics, "version %d", i)
+		}
+		round, err := c.Sync(t.Context(), "voc")
+		require.NoError(t, err)
+		require.Equal(t, i == 0, round.CleanStart)
+		requireSameGraph(t, c, "voc", graph)
+	}
+}
+
+// requireSameGraph checks that the copy of a client is proven, and is a graph.
+func requireSameGraph(t testing.TB, c *node, name string, graph []rdf.Quad) {
+	t.Helper()
+	verdict, err := c.Verify(t.Context(), name, true)
+	require.NoError(t, err)
+	require.True(t, verdict.Equal)
+	s, err := c.Subscription(t.Context(), name)
+	require.NoError(t, err)
+	require.NotNil(t, s.State.Proof)
+	require.True(t, s.State.Proof.Equal)
+	requireGraph(t, c, name, graph)
+}
+
+// requireGraph checks that the copy of a client is a graph.
+func requireGraph(t testing.TB, c *node, name string, graph []rdf.Quad) {
+	t.Helper()
+	var b bytes.Buffer
+	_, err := c.merged.Export(t.Context(), &b, formatrdf.NTriples, false, name)
+	require.NoError(t, err)
+	require.True(t, rdf.Isomorphic(graphOf(t, b.Bytes()), graph), "%s", firstDifference(ntriples(t, graph), b.String()))
+}
+
+func ntriples(t testing.TB, graph []rdf.Quad) string {
+	var b bytes.Buffer
+	require.NoError(t, turtle.WriteNTriples(&b, graph))
+	return b.String()
+}
+
+// Blank nodes are published anew only where they, or what they lead to, say something else.
+func TestUnchangedBlankNodesAreNotPublished(t *testing.T) {
+	const head = "@prefix : <http://example.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+	restrictions := func(n int, filler string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, ":c%d a owl:Class ; rdfs:subClassOf [ a owl:Restriction ; owl:onProperty :part ; owl:someValuesFrom :%s ] .\n", i, filler)
+		}
+		return b.String()
+	}
+	const list = ":a :list ( 1 2 [ :n 3 ] 4 5 ) . :l :list ( 1 2 ) .\n"
+	s := startServer(t, server.Config{})
+	createFrom(t, s, "voc", []byte(head+restrictions(5, "wheel")+list))
+	c := newClient(t)
+	_, err := c.Subscribe(t.Context(), s.BaseURL+"/topicmaps/voc", client.SubscribeOptions{})
+	require.NoError(t, err)
+	_, err = c.Sync(t.Context(), "voc")
+	require.NoError(t, err)
+	for _, step := range []struct {
+		name, document string
+		named, blank   int // entries of named resources and of blank nodes
+	}{
+		{"as it was, in another order and with other labels", list + restrictions(5, "wheel"), 0, 0},
+		{"one class more", restrictions(6, "wheel") + list, 3, 1}, // itself, what it leads to, and the part that all lead to
+		{"one class less", restrictions(5, "wheel") + list, 3, 1},
+		{"the first of a list", restrictions(5, "wheel") + strings.Replace(list, "( 1 2 [", "( 9 2 [", 1), 1, 3}, // a cell goes, one comes, and the next is led to by another
+		{"before the first of a list", restrictions(5, "wheel") + strings.Replace(list, "( 1 2 [", "( 0 9 2 [", 1), 1, 2},
+		{"the last of a list", restrictions(5, "wheel") + strings.Replace(strings.Replace(list, "( 1 2 [", "( 0 9 2 [", 1), "4 5 )", "4 6 )", 1), 2, 13}, // each cell leads to what has changed; and what was third is led to by another one
+	} {
+		_, before := published(t, s, "voc", 0)
+		putTurtle(t, s, "voc", []byte(head+step.document))
+		topics, _ := published(t, s, "voc", before)
+		blank := 0
+		for _, topic := range topics {
+			if strings.Contains(topic, "genid") {
+				blank++
+			}
+		}
+		require.Equal(t, []int{step.named, step.blank}, []int{len(topics) - blank, blank}, "%s: %v", step.name, topics)
+		_, err = c.Sync(t.Context(), "voc")
+		require.NoError(t, err)
+		requireSameGraph(t, c, "voc", graphOf(t, []byte(head+step.document)))
+	}
+}
