@@ -105,6 +105,7 @@ func (r *remote) printSettings(s shown) error {
 	row("document-size", settingText(s.DocumentSize))
 	row("omit-instances", fmt.Sprint(s.OmitInstances != nil && *s.OmitInstances))
 	row("record-formats", listed(s.RecordFormats))
+	row("rdf", fmt.Sprint(s.RDF != nil && *s.RDF))
 	row("snapshot-every", settingText(s.SnapshotEvery))
 	row("snapshot-after", settingText((*time.Duration)(s.SnapshotAfter)))
 	row("snapshots-kept", settingText(s.SnapshotsKept))
@@ -167,7 +168,10 @@ from the next archive document on.
 --record-formats says in which formats the records of topics are offered to those
 who harvest them: xtm1, xtm2.1, or with "" both. All records are published again
 then, as whoever has them must learn of it, and subscribers to the fragments
-fetch them again.`,
+fetch them again.
+
+--rdf offers what is published from then on in RDF, too. It is on for collections whose
+first version was RDF; --rdf=false ends it.`,
 		Example: `  tmshare-server collections set egov --title "Municipal services" --keep-for 2160h`,
 		Args:    cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
 	}
@@ -177,7 +181,8 @@ fetch them again.`,
 	fl.Int("document-size", 0, "`number` of entries in an archive document")
 	fl.Bool("omit-instances", false, "leave the instances out of the fragments of classes")
 	fl.StringSlice("record-formats", nil, "`formats` in which records are offered")
-	cli.OneOf(cmd.Flags(), "record-formats", formats.Names(formats.Served())...)
+	cli.OneOf(cmd.Flags(), "record-formats", formats.Names(formats.OfStored())...)
+	fl.Bool("rdf", false, "offer fragments, snapshots and topics in RDF, too")
 	fl.Int("snapshot-every", 0, "take a new snapshot after this `number` of changes")
 	fl.Duration("snapshot-after", 0, "take a new snapshot when a change has waited for it for this `time`")
 	fl.Int("snapshots-kept", 0, "keep this `number` of snapshots")

@@ -229,9 +229,9 @@ appears when it is complete.
 	})
 }
 
-// export writes a collection in a format. What the server does not offer is made of XTM 2.1 here.
+// export writes a collection in a format. What the server may not offer is made of XTM 2.1 here.
 func (r *remote) export(ctx context.Context, name string, f *formats.Format, at time.Time, rdf formats.RDFOptions, w io.Writer) (xtm.Losses, error) {
-	if f.URLEnding != "" {
+	if f.Stored != "" {
 		return xtm.Losses{}, r.server.Export(ctx, name, f.URLEnding, at, w)
 	}
 	var b bytes.Buffer

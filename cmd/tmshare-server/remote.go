@@ -188,7 +188,7 @@ func openXTM(path string) (*admin.Document, func(), error) {
 	}
 	done := func() { f.Close() }
 	format, ok := formats.OfFile(path)
-	if !ok || format.Read == nil || format.URLEnding != "" {
+	if !ok || format.Read == nil || format.Stored != "" {
 		format = formats.Default // the document says its version
 	}
 	if size >= showProgress && isTerminal(os.Stderr) {

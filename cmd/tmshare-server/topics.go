@@ -96,7 +96,7 @@ locator prefixes of those who assert it: of the inputs of a derived collection.`
   tmshare-server topics get egov https://psi.egov.example.org/service/dog-licence --at 2026-11-01`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(2))),
 	}
-	cmd.Flags().StringVar(&format, "format", "xtm2.1", "`format`: xtm2.1, which loses nothing, or xtm1")
+	cmd.Flags().StringVar(&format, "format", "xtm2.1", "`format`: xtm2.1, which loses nothing, xtm1, or of maps that are offered in RDF turtle, ntriples or rdfxml")
 	cli.OneOf(cmd.Flags(), "format", formats.Names(formats.Served())...)
 	at.add(cmd, 1, "at", "as it was at this `time`")
 	cmd.Flags().BoolVar(&claims, "claims", false, "with the item identifiers of those who assert each statement")

@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"bytes"
 	"fmt"
+	"html"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -14,13 +16,17 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/formats/format"
 	"github.com/tmshare/tmshare/internal/formats/formatrdf"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // vocabularies returns the states of a real vocabulary, the oldest first.
@@ -238,4 +244,140 @@ func TestUnchangedBlankNodesAreNotPublished(t *testing.T) {
 		require.NoError(t, err)
 		requireSameGraph(t, c, "voc", graphOf(t, []byte(head+step.document)))
 	}
+}
+
+// get fetches something, and returns the answer with its body.
+func get(t testing.TB, method, url string, headers ...string) (*http.Response, []byte) {
+	t.Helper()
+	req, err := http.NewRequest(method, url, nil)
+	require.NoError(t, err)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return res, body
+}
+
+// served are the notations in which a collection is offered, by the endings of addresses.
+var served = map[string]*formats.Format{".ttl": formatrdf.Turtle, ".nt": formatrdf.NTriples, ".rdf": formatrdf.RDFXML}
+
+// graphIn reads a document in a notation of RDF, by way of a topic map.
+func graphIn(t testing.TB, f *formats.Format, document []byte) []rdf.Quad {
+	t.Helper()
+	m, err := f.Read(t.Context(), bytes.NewReader(document), format.ReadOptions{Options: xtm.Options{Base: "http://example.org/"}})
+	require.NoError(t, err, "%s", document)
+	var b bytes.Buffer
+	_, err = formatrdf.NTriples.Write(&b, m, format.WriteOptions{})
+	require.NoError(t, err)
+	return graphOf(t, b.Bytes())
+}
+
+// A collection that was RDF is served in RDF: its fragments, its snapshots, its topics.
+func TestCollectionIsServedInRDF(t *testing.T) {
+	const before = `@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+		:a a :C ; rdfs:label "A"@en , "a" ; :n 1 ; :knows :b , [ :n 2 ; :list ( 3 [ :n 4 ] ) ] .
+		:b :knows :a ; :date "2024-01-01"^^<http://www.w3.org/2001/XMLSchema#date> . [] a :Alone .`
+	after := strings.NewReplacer(":n 4", ":n 5", `:b :knows :a ;`, ``, `:date`, `:b :date`).Replace(before)
+	s := startServer(t, server.Config{})
+	createFrom(t, s, "voc", []byte(before))
+	_, head := published(t, s, "voc", 0)
+	putTurtle(t, s, "voc", []byte(after))
+	feedURL := s.BaseURL + "/topicmaps/voc/fragments"
+	res, body := get(t, "GET", feedURL)
+	require.Equal(t, 200, res.StatusCode)
+	feed, err := feeds.Decode(bytes.NewReader(body), feedURL, feeds.Limits{})
+	require.NoError(t, err)
+
+	about := func(document, resource string) (all []rdf.Quad) { // of resources that lead to each blank node but one
+		for _, q := range graphOf(t, []byte(document)) {
+			if q.Subject == rdf.NewIRI(resource) || resource == "http://example.org/a" && q.Subject.Kind == rdf.Blank && q.Object.Value != "http://example.org/Alone" {
+				all = append(all, q)
+			}
+		}
+		return all
+	}
+	of := map[string]string{}
+	for _, e := range feed.Entries[:len(feed.Entries)-int(head)] {
+		for _, rel := range []feeds.Rel{"alternate", feeds.RelSDShareFragment} {
+			found := 0
+			for _, l := range e.Find(rel) {
+				for ending, f := range served {
+					if l.Type == f.MediaType() && strings.HasSuffix(l.Href, ending) {
+						found++
+						of[e.TopicSI[0]+ending] = l.Href
+					}
+				}
+			}
+			require.Equal(t, 3, found, "%s", e.TopicSI)
+		}
+	}
+	for ending, f := range served {
+		for _, resource := range []string{"a", "b"} {
+			resource = "http://example.org/" + resource
+			res, body := get(t, "GET", of[resource+ending])
+			require.Equal(t, 200, res.StatusCode)
+			require.Equal(t, f.MediaType(), res.Header.Get("Content-Type"))
+			require.True(t, rdf.Isomorphic(about(after, resource), graphIn(t, f, body)), "%s", body)
+			tag := res.Header.Get("ETag")
+			require.NotEmpty(t, tag)
+			require.NotContains(t, tag, "W/")
+			res, _ = get(t, "GET", of[resource+ending], "If-None-Match", tag)
+			require.Equal(t, 304, res.StatusCode)
+			res, body = get(t, "HEAD", of[resource+ending], "Accept-Encoding", "gzip")
+			require.Equal(t, []any{200, 0, tag}, []any{res.StatusCode, len(body), res.Header.Get("ETag")})
+			res, _ = get(t, "GET", of[resource+ending], "Accept", "application/pdf")
+			require.Equal(t, 406, res.StatusCode)
+
+			// Linked Data: the topic in the notation that is asked for.
+			res, body = get(t, "GET", s.BaseURL+"/topicmaps/voc/topics?si="+resource, "Accept", f.MediaType()+", text/html;q=0.5")
+			require.Equal(t, 200, res.StatusCode)
+			require.Equal(t, f.MediaType(), res.Header.Get("Content-Type"))
+			require.Contains(t, res.Header.Get("Vary"), "Accept")
+			require.True(t, rdf.Isomorphic(about(after, resource), graphIn(t, f, body)), "%s", body)
+		}
+		for _, e := range feed.Entries {
+			if strings.Contains(e.TopicSI[0], "genid") && of[e.TopicSI[0]+ending] != "" { // what is deleted, or only has this IRI in the map
+				_, body := get(t, "GET", of[e.TopicSI[0]+ending])
+				require.Empty(t, graphIn(t, f, body))
+			}
+		}
+		for _, snapshot := range []string{"/topicmaps/voc/snapshots/current", ""} {
+			address, document := s.BaseURL+snapshot+ending, after
+			if snapshot == "" {
+				_, body := get(t, "GET", s.BaseURL+"/topicmaps/voc/snapshots")
+				feed, err := feeds.Decode(bytes.NewReader(body), s.BaseURL, feeds.Limits{})
+				require.NoError(t, err)
+				for _, l := range feed.Entries[0].Find(feeds.RelSDShareSnapshot) {
+					if l.Type == f.MediaType() {
+						address, document = l.Href, before
+					}
+				}
+				require.Equal(t, before, document)
+			}
+			res, body := get(t, "GET", address)
+			require.Equal(t, 200, res.StatusCode, "%s", body)
+			require.True(t, rdf.Isomorphic(graphOf(t, []byte(document)), graphIn(t, f, body)), "%s", body)
+		}
+		res, body := get(t, "GET", s.BaseURL+"/topicmaps/voc/topics?si=http://example.org/a", "Accept", "text/html", "Upgrade-Insecure-Requests", "1")
+		require.Equal(t, 200, res.StatusCode)
+		require.Contains(t, html.UnescapeString(string(body)), `<link rel="alternate" type="`+f.MediaType()+`"`)
+		require.Contains(t, string(body), ">"+f.Title+"<")
+	}
+	_, body = get(t, "GET", s.BaseURL+"/topicmaps/voc/topics?si=http://example.org/a")
+	require.Contains(t, string(body), "http://www.topicmaps.org/xtm/1.0/", "who asks for nothing gets what always came")
+
+	// What was offered stays so; the owner decides for what comes.
+	_, recent := get(t, "GET", feedURL)
+	putDocument(t, s, "voc", "application/json", []byte(`{"rdf": false}`))
+	putTurtle(t, s, "voc", []byte(strings.Replace(after, ":n 1", ":n 9", 1)))
+	_, body = get(t, "GET", feedURL)
+	require.Equal(t, strings.Count(string(recent), "text/turtle"), strings.Count(string(body), "text/turtle")+1, "but for the link to the map as of now")
+	res, _ = get(t, "GET", s.BaseURL+"/topicmaps/voc/topics?si=http://example.org/a", "Accept", "text/turtle")
+	require.Equal(t, 406, res.StatusCode)
+	res, _ = get(t, "GET", of["http://example.org/b.ttl"])
+	require.Equal(t, 200, res.StatusCode)
 }

@@ -44,7 +44,7 @@ func Named(name string) (*Format, error) { return among(All, name) }
 
 // Readable returns the formats that can be read.
 func Readable() []*Format {
-	return slices.DeleteFunc(slices.Clone(All), func(f *Format) bool { return f.Read == nil })
+	return chosen(func(f *Format) bool { return f.Read != nil })
 }
 
 // ReadableNamed is Named for the formats that can be read.
@@ -54,8 +54,21 @@ func ReadableNamed(name string) (*Format, error) { return among(Readable(), name
 func ServedNamed(name string) (*Format, error) { return among(Served(), name) }
 
 // Served returns the formats that servers offer.
-func Served() []*Format {
-	return slices.DeleteFunc(slices.Clone(All), func(f *Format) bool { return f.URLEnding == "" })
+func Served() []*Format { return chosen(func(f *Format) bool { return f.URLEnding != "" }) }
+
+// StoredNamed is Named for the formats in which servers keep fragments and snapshots: these they offer of each collection.
+func StoredNamed(name string) (*Format, error) { return among(OfStored(), name) }
+
+// OfStored returns the formats in which servers keep fragments and snapshots.
+func OfStored() []*Format { return chosen(func(f *Format) bool { return f.Stored != "" }) }
+
+// ServedRDF returns the notations of RDF that servers offer, of collections that are available as RDF.
+func ServedRDF() []*Format {
+	return chosen(func(f *Format) bool { return f.URLEnding != "" && f.Statements != nil })
+}
+
+func chosen(which func(*Format) bool) []*Format {
+	return slices.DeleteFunc(slices.Clone(All), func(f *Format) bool { return !which(f) })
 }
 
 func among(all []*Format, name string) (*Format, error) {

@@ -57,6 +57,8 @@ type Publication struct {
 	Read func(sp string) (*tmdm.TopicMap, *xtm.Tally, error)
 	// Decide says what is to change.
 	Decide Decision
+	// RDF says that the document is a graph.
+	RDF bool
 	// Author and Note say who makes the change, and why; "": nobody says. The entries of the log keep both.
 	Author, Note string
 	// Version says that the document is the whole map. The first one of an empty collection then
@@ -207,7 +209,7 @@ func (p *Publisher) commitFirst(ctx context.Context, pub *Publication, was *stor
 	start := p.Now()
 	shown := p.Begin(pub.Collection)
 	defer shown()
-	c, err := p.Store.FillCollection(ctx, pub.Collection, store.First{Source: named, Author: pub.Author, Note: pub.Note, Snapshot: true}, pub.allowed)
+	c, err := p.Store.FillCollection(ctx, pub.Collection, store.First{Source: named, Author: pub.Author, Note: pub.Note, RDF: pub.RDF, Snapshot: true}, pub.allowed)
 	if err != nil {
 		return nil, err
 	}
@@ -249,8 +251,8 @@ func (p *Publisher) previewMissing(ctx context.Context, pub *Publication, c *sto
 }
 
 // Create makes a collection of a document, with its first snapshot. c needs Name, SP and
-// DocumentSize; uri names the document in errors.
-func (p *Publisher) Create(ctx context.Context, c store.Collection, uri string, read func(sp string) (*tmdm.TopicMap, error)) (*store.Collection, error) {
+// DocumentSize; uri names the document in errors, and graph says that it is a graph.
+func (p *Publisher) Create(ctx context.Context, c store.Collection, uri string, graph bool, read func(sp string) (*tmdm.TopicMap, error)) (*store.Collection, error) {
 	if err := fragment.ValidatePrefix(c.SP); err != nil {
 		return nil, fmt.Errorf("collection %s: %w", c.Name, err)
 	}
@@ -264,7 +266,7 @@ func (p *Publisher) Create(ctx context.Context, c store.Collection, uri string, 
 	}
 	shown := p.Begin(c.Name)
 	defer shown()
-	created, err := p.Store.CreateCollection(ctx, c, store.First{Source: named, Snapshot: true}, func(records int) {
+	created, err := p.Store.CreateCollection(ctx, c, store.First{Source: named, RDF: graph, Snapshot: true}, func(records int) {
 		p.Logger.Debug("importing", "collection", c.Name, "records", records)
 	})
 	if err != nil {

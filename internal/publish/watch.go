@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -26,6 +27,12 @@ type Watched struct {
 	// from them; nil: not known, so they are published if they say anything else than
 	// the collection.
 	was looks
+}
+
+// IsGraph reports whether the file is in a notation of RDF, by the ending of its name.
+func (w *Watched) IsGraph() bool {
+	f, ok := formats.OfFile(w.File)
+	return ok && f.Statements != nil
 }
 
 // looks is what some files were like, by their paths; nil: not there.
@@ -190,7 +197,7 @@ func (f *follower) publish(ctx context.Context, now looks) (seen looks, err erro
 		return nil, fmt.Errorf("%s is no regular file", f.File)
 	}
 	_, err = f.w.Publisher.Publish(ctx, Publication{
-		Collection: f.Collection, Decide: NewVersion(f.w.MaxDelete),
+		Collection: f.Collection, Decide: NewVersion(f.w.MaxDelete), RDF: f.IsGraph(),
 		Read: func(sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
 			file, err := f.w.Reader.readFile(ctx, &f.Watched, sp)
 			seen = file.seen

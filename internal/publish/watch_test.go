@@ -57,7 +57,7 @@ func newPublisher(t *testing.T) (p *Publisher, db *store.DB, logs *bytes.Buffer)
 
 // create makes a collection of a document.
 func create(t *testing.T, w *Watcher, name string, document []byte) {
-	_, err := w.Publisher.Create(t.Context(), store.Collection{Name: name, SP: "http://127.0.0.1/" + name + "/"}, name, func(sp string) (*tmdm.TopicMap, error) {
+	_, err := w.Publisher.Create(t.Context(), store.Collection{Name: name, SP: "http://127.0.0.1/" + name + "/"}, name, false, func(sp string) (*tmdm.TopicMap, error) {
 		tm, _, err := w.Reader.Read(t.Context(), bytes.NewReader(document), formats.Default, name, sp)
 		return tm, err
 	})

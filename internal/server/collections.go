@@ -29,6 +29,7 @@ type CollectionSettings struct {
 	DocumentSize  *int            `json:"documentSize,omitempty"`
 	OmitInstances *bool           `json:"omitInstances,omitempty"`
 	RecordFormats *[]recordFormat `json:"recordFormats,omitempty"` // "xtm1", "xtm2.1"; none: both
+	RDF           *bool           `json:"rdf,omitempty"`           // whether it is offered in RDF, too
 	SnapshotEvery *int            `json:"snapshotEvery,omitempty"`
 	SnapshotAfter *web.Period     `json:"snapshotAfter,omitempty"`
 	SnapshotsKept *int            `json:"snapshotsKept,omitempty"`
@@ -53,7 +54,7 @@ type CollectionSettings struct {
 type recordFormat struct{ *formats.Format }
 
 func (f *recordFormat) UnmarshalText(name []byte) (err error) {
-	f.Format, err = formats.ServedNamed(string(name))
+	f.Format, err = formats.StoredNamed(string(name))
 	return err
 }
 
@@ -68,6 +69,9 @@ func (g *CollectionSettings) apply(s *store.Settings) {
 		for _, f := range *g.RecordFormats {
 			s.RecordForms = append(s.RecordForms, f.Stored)
 		}
+	}
+	if g.RDF != nil {
+		s.RDF = g.RDF
 	}
 	set(&s.SnapshotEvery, g.SnapshotEvery)
 	set(&s.SnapshotAfter, (*time.Duration)(g.SnapshotAfter))
@@ -95,10 +99,10 @@ func settingsOf(c *store.Collection) CollectionSettings {
 	for _, v := range c.RecordForms {
 		offered = append(offered, recordFormat{formats.Stored(v)})
 	}
-	mirrors, offersSync := append([]string{}, c.Mirrors...), !c.NoResourceSync
+	mirrors, offersSync, inRDF := append([]string{}, c.Mirrors...), !c.NoResourceSync, c.InRDF()
 	return CollectionSettings{
-		RecordFormats: &offered,
-		Title:         &c.Title, Summary: &c.Summary, SP: &c.SP, DocumentSize: &c.DocumentSize, OmitInstances: &c.OmitInstances,
+		RecordFormats: &offered, RDF: &inRDF,
+		Title: &c.Title, Summary: &c.Summary, SP: &c.SP, DocumentSize: &c.DocumentSize, OmitInstances: &c.OmitInstances,
 		SnapshotEvery: &c.SnapshotEvery, SnapshotAfter: (*web.Period)(&c.SnapshotAfter), SnapshotsKept: &c.SnapshotsKept,
 		KeepEntries: &c.KeepEntries, KeepFor: (*web.Period)(&c.KeepFor),
 		ResourceSync: &offersSync, Mirrors: &mirrors, Via: &c.Via,

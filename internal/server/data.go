@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -35,7 +37,7 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 		h.Set("Cache-Control", cacheForEver)
 		web.AddLink(h, s.urls.Topic(&v.Collection, e.TopicSI), "latest-version") // RFC 5829 §3.2
 		web.AddLink(h, s.urls.Map(&v.Collection), "collection")                  // RFC 6573 §2.2
-		return web.Represent(s, w, r, fragmentForms, version{v, e, s.keeper.Changes.Made(e.Updated)})
+		return web.Represent(s, w, r, dataforms.Offered(fragmentForms, store.Forms[:], v.OffersRDF(e.Seq)), version{v, e, s.keeper.Changes.Made(e.Updated)})
 	})
 }
 
@@ -80,7 +82,7 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		if !modified.IsZero() {
 			modified = e.Updated
 		}
-		return web.Represent(s, w, r, offered(topicForms, v.FormsOf(e)), version{v, e, modified})
+		return web.Represent(s, w, r, dataforms.Offered(topicForms, v.FormsOf(e), v.InRDF()), version{v, e, modified})
 	})
 }
 
@@ -97,7 +99,7 @@ func (s *Server) addFormLinks(h http.Header, r *http.Request, c *store.Collectio
 		web.AddLink(h, topic, resourcesync.RelCanonical)
 		return
 	}
-	for _, p := range offered(topicForms, c.FormsOf(e)) {
+	for _, p := range dataforms.Offered(topicForms, c.FormsOf(e), c.InRDF()) {
 		web.AddLink(h, topic+p.Ending, resourcesync.RelAlternate, "type", p.MediaType)
 	}
 }
@@ -169,16 +171,19 @@ type version struct {
 
 // writeFragment answers with the fragment of an entry, as it is stored or, where
 // it is not, as the map is now.
-func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, of version, in xtm.Version) error {
+func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, of version, in *formats.Format) error {
 	v, e := of.view, of.entry
+	if in.Statements != nil {
+		return s.writeStatements(w, r, of, in, false)
+	}
 	if !e.Stored {
 		if err := renders(r, v, e); err != nil {
 			return err
 		}
-		made := s.asOfNow(w, r, v, stateOf(&v.Collection)+ending(in))
-		return s.answers.WriteRendered(w, r, made, func(to io.Writer) error { return v.RenderFragment(to, e, in) })
+		made := s.asOfNow(w, r, v, stateOf(&v.Collection)+in.URLEnding)
+		return s.answers.WriteRendered(w, r, made, func(to io.Writer) error { return v.RenderFragment(to, e, in.Stored) })
 	}
-	return writeStored(w, r, of, in, v.StoredFragment)
+	return writeStored(w, r, of, in.Stored, v.StoredFragment)
 }
 
 // writeStored answers with what is stored. The form that is asked for is made only for those who do not have it.
@@ -196,10 +201,13 @@ func writeStored(w http.ResponseWriter, r *http.Request, of version, in xtm.Vers
 
 // writeRecord is writeFragment for the record form. That of the last entry of a live topic is
 // the same whenever it is rendered.
-func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version, in xtm.Version) error {
+func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version, in *formats.Format) error {
 	v, e := of.view, of.entry
+	if in.Statements != nil {
+		return s.writeStatements(w, r, of, in, true)
+	}
 	if e.RecordStored() {
-		return writeStored(w, r, of, in, v.StoredRecord)
+		return writeStored(w, r, of, in.Stored, v.StoredRecord)
 	}
 	if err := renders(r, v, e); err != nil {
 		return err
@@ -208,11 +216,31 @@ func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version,
 	if err != nil {
 		return err
 	}
-	made := web.Validator{Tag: s.stateTag(r, v.ID(e).String()+ending(in)), Modified: of.modified}
+	made := web.Validator{Tag: s.stateTag(r, v.ID(e).String()+in.URLEnding), Modified: of.modified}
 	if last.Seq != e.Seq || !e.Lives() {
-		made = s.asOfNow(w, r, v, stateOf(&v.Collection)+ending(in))
+		made = s.asOfNow(w, r, v, stateOf(&v.Collection)+in.URLEnding)
 	}
-	return s.answers.WriteRendered(w, r, made, func(to io.Writer) error { return v.RenderRecord(to, e, in) })
+	return s.answers.WriteRendered(w, r, made, func(to io.Writer) error { return v.RenderRecord(to, e, in.Stored) })
+}
+
+// writeStatements answers with what an entry says of its topic, in a notation of RDF.
+func (s *Server) writeStatements(w http.ResponseWriter, r *http.Request, of version, in *formats.Format, node bool) error {
+	about, err := dataforms.Of(of.view, of.entry, node)
+	if err != nil {
+		return err
+	}
+	if about.AsOfNow() {
+		if err := renders(r, of.view, of.entry); err != nil {
+			return err
+		}
+		return s.answers.WriteRendered(w, r, s.asOfNow(w, r, of.view, stateOf(&of.view.Collection)+in.URLEnding), func(to io.Writer) error { return about.Write(to, in) })
+	}
+	web.RecorderOf(r).Settled = of.modified
+	return s.answers.WriteBytes(w, r, s.stateTag(r, string(about.Identity())+in.URLEnding), w.Header().Get("Cache-Control"), func() ([]byte, error) {
+		var b bytes.Buffer
+		err := about.Write(&b, in)
+		return b.Bytes(), err
+	})
 }
 
 // renders checks for a request that renders nothing whether there is something to render.
@@ -244,7 +272,7 @@ func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Cache-Control", cacheForEver)
 	web.AddLink(w.Header(), s.urls.Map(&l.Collection), "collection")
-	return web.Represent(s, w, r, snapshotForms, keptSnapshot{l, snap})
+	return web.Represent(s, w, r, dataforms.Offered(snapshotForms, store.Forms[:], l.InRDF()), keptSnapshot{l, snap})
 }
 
 // keptSnapshot is a snapshot that the feed of a collection lists.
@@ -253,12 +281,23 @@ type keptSnapshot struct {
 	snap *store.Snapshot
 }
 
-func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, k keptSnapshot, in xtm.Version) error {
-	return web.WriteKept(w, r, web.Validator{Tag: k.snap.ID.String() + ending(in), Modified: s.keeper.Changes.Made(k.snap.Updated)}, func(web.Coding) (web.Kept, error) {
-		f, err := k.of.OpenSnapshot(r.Context(), k.snap, in)
+func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, k keptSnapshot, in *formats.Format) error {
+	open := func(version xtm.Version) (web.File, error) {
+		f, err := k.of.OpenSnapshot(r.Context(), k.snap, version)
 		if errors.Is(err, store.ErrLost) {
 			err = s.snapshotWasLost(r.Context(), k.of.Name, k.snap)
 		}
+		return f, err
+	}
+	made := web.Validator{Tag: k.snap.ID.String() + in.URLEnding, Modified: s.keeper.Changes.Made(k.snap.Updated)}
+	if in.Statements != nil {
+		made.Tag = s.stateTag(r, made.Tag)
+		return s.answers.WriteRendered(w, r, made, func(to io.Writer) error {
+			return dataforms.WriteXTM(to, in, k.of.SP, dataforms.Unpacked(func() (io.ReadCloser, error) { return open(xtm.V21) }))
+		})
+	}
+	return web.WriteKept(w, r, made, func(web.Coding) (web.Kept, error) {
+		f, err := open(in.Stored)
 		if err != nil {
 			return web.Kept{}, err
 		}

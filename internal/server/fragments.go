@@ -13,9 +13,11 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/checkpoints"
+	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
+	"github.com/tmshare/tmshare/internal/server/since"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -31,12 +33,12 @@ import (
 // fragmentsFeed is the recent document of the Topic Map Fragments Feed of
 // TMShare; with ?since= it is the fragments feed of SDShare.
 func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
-	since, err := parseSince(r.URL.RawQuery)
+	position, err := since.Parse(r.URL.RawQuery)
 	if err != nil {
 		return err
 	}
-	if since != nil {
-		return s.feedWith(w, r, func(v *store.View) (*feeds.Feed, error) { return s.sinceFeed(v, since) })
+	if position != nil {
+		return s.feedWith(w, r, func(v *store.View) (*feeds.Feed, error) { return s.sinceFeed(v, position) })
 	}
 	return s.withLatest(r, func(c *store.Collection, v *store.View) error {
 		if v == nil { // the first time
@@ -254,7 +256,7 @@ func (s *Server) fragmentFeedEntry(c *store.Collection, e *store.Entry) feeds.En
 	if e.Deleted {
 		state = feeds.StateDeleted
 	}
-	links := append([]feeds.Link{atomLink("self", href+".atom")}, dataLinks(href, feeds.RelSDShareFragment, feeds.RelCWAFragment)...)
+	links := append([]feeds.Link{atomLink("self", href+".atom")}, dataforms.Links(href, c.OffersRDF(e.Seq), feeds.RelSDShareFragment, feeds.RelCWAFragment)...)
 	for _, via := range e.Via {
 		if !iri.IsAbsolute(via) {
 			via = s.urls.Overview() + "/" + via + formats.XTM21.URLEnding

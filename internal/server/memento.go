@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/xml/patch"
@@ -50,7 +52,7 @@ func (s *Server) writeMemento(w http.ResponseWriter, r *http.Request, v *store.V
 	web.AddLink(h, s.urls.Topic(c, e.TopicSI), "original")
 	s.addTimeLinks(h, c, e)
 	web.AddLink(h, s.urls.Map(c), "collection")
-	return web.Represent(s, w, r, topicForms, version{v, e, s.keeper.Changes.Made(e.Updated)})
+	return web.Represent(s, w, r, mementoForms, version{v, e, s.keeper.Changes.Made(e.Updated)})
 }
 
 // topicAt answers with a topic as it was at a time. Unlike a memento, it is what the topic was, or an error that says why that
@@ -228,7 +230,7 @@ func (s *Server) mementoPatch(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		version := store.Forms[slices.IndexFunc(store.Forms[:], func(v xtm.Version) bool { return ending(v) == web.Var(r, web.EndingVar) })] // the route has no others
+		version := store.Forms[slices.IndexFunc(mementoForms, func(p web.Representation[*Server, version]) bool { return p.Ending == web.Var(r, web.EndingVar) })] // the route has no others
 		digest := e.PatchOf(version)
 		if digest == nil {
 			return web.Problemf(http.StatusNotFound, "no patch leads to this version; it is at %s", s.urls.Memento(&v.Collection, e))
@@ -282,7 +284,7 @@ func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 		}
-		return web.Represent(s, w, r, currentForms, of)
+		return web.Represent(s, w, r, dataforms.Offered(currentForms, store.Forms[:], v.InRDF()), of)
 	})
 }
 
@@ -312,12 +314,17 @@ func (s *Server) stateURL(r *http.Request, c *store.Collection, m history.Moment
 	return s.urls.Current(c) + web.Var(r, web.EndingVar) + "?at=" + feeds.FormatTime(m.Updated)
 }
 
-func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, of current, in xtm.Version) error {
+func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, of current, in *formats.Format) error {
 	v, h := of.View, w.Header()
 	if of.at == nil {
 		h.Add("Vary", "Accept-Datetime")
-		made := s.asOfNow(w, r, v, stateOf(&v.Collection)+ending(in))
-		return s.answers.WriteRendered(w, r, made, func(to io.Writer) error { return v.WriteSnapshot(to, in) })
+		made := s.asOfNow(w, r, v, stateOf(&v.Collection)+in.URLEnding)
+		return s.answers.WriteRendered(w, r, made, func(to io.Writer) error {
+			if in.Statements != nil {
+				return dataforms.WriteMap(to, in, v.SP, v.Source())
+			}
+			return v.WriteSnapshot(to, in.Stored)
+		})
 	}
 	h.Set(currentVersion, feeds.FormatTime(of.at.Updated))
 	h.Set("Memento-Datetime", web.HTTPTime(of.at.Updated))
@@ -330,13 +337,16 @@ func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, of current
 		if to == nil {
 			return nil
 		}
-		return p.Write(to, in)
+		if in.Statements != nil {
+			return dataforms.WriteXTM(to, in, v.SP, dataforms.Piped(func(to io.Writer) error { return p.Write(to, xtm.V21) }))
+		}
+		return p.Write(to, in.Stored)
 	}
 	if r.Method == http.MethodHead {
 		if err := write(nil); err != nil {
 			return err
 		}
 	}
-	made := web.Validator{Tag: s.stateTag(r, fmt.Sprint(stateOf(&v.Collection), of.at.Seq, ending(in))), Modified: web.RecorderOf(r).Settled}
+	made := web.Validator{Tag: s.stateTag(r, fmt.Sprint(stateOf(&v.Collection), of.at.Seq, in.URLEnding)), Modified: web.RecorderOf(r).Settled}
 	return s.answers.WriteRendered(w, r, made, write)
 }

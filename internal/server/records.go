@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server/addresses"
+	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
@@ -118,7 +119,7 @@ func (s *Server) recordFeedEntry(c *store.Collection, e *store.Entry) feeds.Entr
 		out.State, out.Content = feeds.StateDeleted, feeds.EmptyContent
 		return out
 	}
-	for _, p := range offered(topicForms, c.FormsOf(e)) {
+	for _, p := range dataforms.Offered(topicForms, c.FormsOf(e), false) {
 		out.Links = append(out.Links, feeds.Link{Rel: "alternate", Type: p.MediaType, Href: href + p.Ending})
 	}
 	return out

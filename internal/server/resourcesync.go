@@ -64,8 +64,8 @@ func (s *Server) resourceSyncRoutes(get func(path string, h web.Handler)) {
 	closed("changedump-"+tag+"-"+number+".zip", s.keeper.Resources.ChangePackage)
 	closed("changedump-"+tag+"-"+number+"-manifest.xml", s.keeper.Resources.ChangeManifest)
 
-	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithEndings(topicForms), s.memento)
-	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithAnEnding(topicForms)+".patch", s.mementoPatch)
+	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithEndings(mementoForms), s.memento)
+	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithAnEnding(mementoForms)+".patch", s.mementoPatch)
 	get("/topicmaps/{map}/timegate/{key:[a-z2-7]{26}}", s.timeGate)
 	get("/topicmaps/{map}/timemap/{key:[a-z2-7]{26}}{page:|-[1-9][0-9]{0,17}}", s.timeMap)
 }

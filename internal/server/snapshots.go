@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store"
@@ -38,7 +39,7 @@ func (s *Server) snapshotsFeed(w http.ResponseWriter, r *http.Request) error {
 // currentLinks returns the links to the map as of now.
 func (s *Server) currentLinks(c *store.Collection) []feeds.Link {
 	var links []feeds.Link
-	for _, f := range currentForms {
+	for _, f := range dataforms.Offered(currentForms, store.Forms[:], c.InRDF()) {
 		links = append(links, feeds.Link{Rel: feeds.RelCurrentSnapshot, Type: f.MediaType, Href: s.urls.Current(c) + f.Ending})
 	}
 	return links
@@ -49,7 +50,7 @@ func (s *Server) snapshotFeedEntry(c *store.Collection, snap *store.Snapshot) fe
 	return feeds.Entry{
 		ID: snap.ID.URN(), Title: "Snapshot of " + snap.Updated.Format(time.DateTime) + " UTC", Updated: snap.Updated,
 		Summary: strconv.Itoa(snap.Topics) + " topics", Digest: snap.Digest,
-		Links: append([]feeds.Link{atomLink("self", href+".atom")}, dataLinks(href, feeds.RelSDShareSnapshot, feeds.RelCWASnapshot)...),
+		Links: append([]feeds.Link{atomLink("self", href+".atom")}, dataforms.Links(href, c.InRDF(), feeds.RelSDShareSnapshot, feeds.RelCWASnapshot)...),
 	}
 }
 

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"slices"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/resources"
@@ -77,15 +76,3 @@ var (
 	fragmentsFeedRels  = []feeds.Rel{feeds.RelFragmentFeed, feeds.RelSDShareFragmentsFeed, feeds.RelCWAFragmentsFeed}
 	snapshotsFeedRels  = []feeds.Rel{feeds.RelSnapshotFeed, feeds.RelSDShareSnapshotsFeed, feeds.RelCWASnapshotsFeed}
 )
-
-// dataLinks returns the links to both forms of a fragment or a snapshot: as
-// TMShare and SDShare name them, and as alternates for feed readers.
-func dataLinks(href string, sdshareRels ...feeds.Rel) []feeds.Link {
-	var links []feeds.Link
-	for _, f := range topicForms {
-		for _, rel := range slices.Concat([]feeds.Rel{feeds.RelTopicMapData}, sdshareRels, []feeds.Rel{"alternate"}) {
-			links = append(links, feeds.Link{Rel: rel, Type: f.MediaType, Href: href + f.Ending})
-		}
-	}
-	return links
-}

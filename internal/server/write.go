@@ -86,6 +86,7 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request, pub publish.Pub
 	}
 	pub.Note = cmp.Or(pub.Note, otherwise)
 	pub.Collection, pub.DryRun = web.Var(r, "map"), isDryRun(r)
+	pub.RDF = formats.ToRead(r.Header.Get("Content-Type")).Statements != nil
 	pub.Allowed = func(c *store.Collection) error { return s.ifMatch(r, c) }
 	p, err := s.publisher.Publish(r.Context(), pub)
 	if err != nil {
@@ -97,7 +98,7 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request, pub publish.Pub
 // Import creates a collection from an XTM document and takes its first snapshot.
 // c needs Name and SP. uri names the document in errors.
 func (s *Server) Import(ctx context.Context, c store.Collection, r io.Reader, uri string) (*store.Collection, error) {
-	return s.create(ctx, c, uri, func(sp string) (*tmdm.TopicMap, error) {
+	return s.create(ctx, c, uri, false, func(sp string) (*tmdm.TopicMap, error) {
 		tm, _, err := s.reader.Read(ctx, r, formats.Default, uri, sp)
 		return tm, err
 	})
@@ -106,15 +107,15 @@ func (s *Server) Import(ctx context.Context, c store.Collection, r io.Reader, ur
 // ImportFile does the same with a file and those that it merges in. file is what
 // [Server.Watch] is to follow then.
 func (s *Server) ImportFile(ctx context.Context, c store.Collection, file *publish.Watched) (*store.Collection, error) {
-	return s.create(ctx, c, file.File, func(sp string) (*tmdm.TopicMap, error) { return s.reader.First(ctx, file, sp) })
+	return s.create(ctx, c, file.File, file.IsGraph(), func(sp string) (*tmdm.TopicMap, error) { return s.reader.First(ctx, file, sp) })
 }
 
-func (s *Server) create(ctx context.Context, c store.Collection, uri string, read func(string) (*tmdm.TopicMap, error)) (*store.Collection, error) {
+func (s *Server) create(ctx context.Context, c store.Collection, uri string, graph bool, read func(string) (*tmdm.TopicMap, error)) (*store.Collection, error) {
 	if err := ValidateName(c.Name); err != nil {
 		return nil, err
 	}
 	c.DocumentSize = s.DocumentSize
-	return s.publisher.Create(ctx, c, uri, read)
+	return s.publisher.Create(ctx, c, uri, graph, read)
 }
 
 // maxDelete returns how many topics the version in a request may delete.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,6 +137,7 @@ func absent(t *txn.Tx, name string) error {
 type First struct {
 	fragment.Source
 	Author, Note string // who published it, and why: the first entries in the log say so
+	RDF          bool   // it was a graph: unless the owner has decided, it is offered in RDF
 
 	// Snapshot says that the first snapshot is written while the rows are, and shows with them. Several
 	// goroutines read the source then. Where it cannot be written there is none yet.
@@ -145,6 +147,7 @@ type First struct {
 // fill writes the rows of a collection that nothing shows yet, and its first snapshot if that is wanted.
 func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source, progress func(Loading)) (snapshot *Snapshot, err error) {
 	first, _ := src.(First)
+	c.OfferRDF(cmp.Or(c.RDF, &first.RDF))
 	snapshotting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var writing sync.WaitGroup

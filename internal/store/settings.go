@@ -31,7 +31,7 @@ func (db *DB) changeSettings(ctx context.Context, name string, change func(*Sett
 		if err := next.Validate(); err != nil {
 			return err
 		}
-		if c.Replica != nil && (next.Sign != c.Sign || next.OmitInstances != c.OmitInstances || next.NoResourceSync != c.NoResourceSync || !slices.Equal(next.RecordForms, c.RecordForms)) {
+		if c.Replica != nil && (next.Sign != c.Sign || next.OmitInstances != c.OmitInstances || next.NoResourceSync != c.NoResourceSync || next.RDF != nil && *next.RDF != c.InRDF() || !slices.Equal(next.RecordForms, c.RecordForms)) {
 			return c.Writable() // they decide on what is published
 		}
 		if next.DocumentSize == 0 {
@@ -39,6 +39,7 @@ func (db *DB) changeSettings(ctx context.Context, name string, change func(*Sett
 		}
 		c.ResizeDocuments(next.DocumentSize)
 		c.OfferIn(next.RecordForms)
+		c.OfferRDF(next.RDF)
 		if next.Sign != "" {
 			if err := db.hashLog(t, c, c.Head); err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/mapping"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -33,8 +34,17 @@ type Format struct {
 	// WriteRecords is Write for records, in memory that does not grow with the map. Nil: the
 	// format needs the whole map.
 	WriteRecords func(io.Writer, fragment.Source) (xtm.Losses, error)
+	// Statements returns what writes the statements of a graph as they come, in memory that does not grow with it. Nil: the
+	// format is no notation of RDF.
+	Statements func(io.Writer) StatementWriter
 	// Claims says that statements keep the item identifiers that tell which sources assert them.
 	Claims bool
+}
+
+// StatementWriter writes the statements of a graph. The document is whole once it is closed.
+type StatementWriter interface {
+	Write(rdf.Quad) error
+	Close() error
 }
 
 // ReadOptions say how a map is read.

@@ -23,16 +23,20 @@ const cannot = "associations without roles"
 // The notations. TriG and N-Quads have several graphs; a topic map is one of them.
 var (
 	Turtle = family(turtle.Turtle, turtle.Write, format.Format{
-		Name: "turtle", Aliases: []string{"ttl"}, Title: "Turtle", MediaTypes: []string{"text/turtle"}, Endings: []string{".ttl"},
+		Name: "turtle", Aliases: []string{"ttl"}, Title: "Turtle", MediaTypes: []string{"text/turtle"}, Endings: []string{".ttl"}, URLEnding: ".ttl",
+		Statements: inGroups,
 	})
 	NTriples = family(turtle.NTriples, turtle.WriteNTriples, format.Format{
-		Name: "ntriples", Aliases: []string{"nt"}, Title: "N-Triples", MediaTypes: []string{"application/n-triples"}, Endings: []string{".nt"},
+		Name: "ntriples", Aliases: []string{"nt"}, Title: "N-Triples", MediaTypes: []string{"application/n-triples"}, Endings: []string{".nt"}, URLEnding: ".nt",
+		Statements: inLines,
 	})
 	TriG = family(turtle.TriG, turtle.Write, format.Format{
 		Name: "trig", Title: "TriG", MediaTypes: []string{"application/trig"}, Endings: []string{".trig"},
+		Statements: inGroups,
 	})
 	NQuads = family(turtle.NQuads, turtle.WriteNTriples, format.Format{
 		Name: "nquads", Aliases: []string{"nq"}, Title: "N-Quads", MediaTypes: []string{"application/n-quads"}, Endings: []string{".nq"},
+		Statements: inLines,
 	})
 	JSONLD = complete(format.Format{
 		Name: "jsonld", Title: "JSON-LD", MediaTypes: []string{"application/ld+json"}, Endings: []string{".jsonld"},
@@ -40,12 +44,17 @@ var (
 		return jsonld.Read(r, jsonld.Options{URI: o.URI, Base: string(o.Base), Limits: jsonld.Limits{Depth: o.Limits.Depth}}, each)
 	})
 	RDFXML = complete(format.Format{
-		Name: "rdfxml", Aliases: []string{"rdf"}, Title: "RDF/XML", MediaTypes: []string{"application/rdf+xml"}, Endings: []string{".rdf", ".owl"},
+		Name: "rdfxml", Aliases: []string{"rdf"}, Title: "RDF/XML", MediaTypes: []string{"application/rdf+xml"}, Endings: []string{".rdf", ".owl"}, URLEnding: ".rdf",
+		Statements: func(w io.Writer) format.StatementWriter { return rdfxml.NewWriter(w) },
 	}, rdfxml.Write, func(r io.Reader, o format.ReadOptions, each func(rdf.Quad) error) error {
 		limits := scan.Limits{Depth: o.Limits.Depth, Attributes: o.Limits.Attributes, Name: o.Limits.Name, Token: o.Limits.Token, Expansion: o.Limits.Expansion, Growth: o.Limits.Growth}
 		return rdfxml.Read(r, rdfxml.Options{URI: o.URI, Base: string(o.Base), Limits: limits}, each)
 	})
 )
+
+func inGroups(w io.Writer) format.StatementWriter { return turtle.NewWriter(w) }
+
+func inLines(w io.Writer) format.StatementWriter { return turtle.NewLineWriter(w) }
 
 type (
 	reader func(r io.Reader, o format.ReadOptions, each func(rdf.Quad) error) error

@@ -266,9 +266,17 @@ func text(value string, scope *tmdm.Scope) (literal rdf.Term, rest []*tmdm.Topic
 // languageOf returns the language tag that a theme stands for, or "".
 func languageOf(theme *tmdm.Topic) string {
 	for _, l := range theme.SubjectIdentifiers() {
-		if tag, ok := strings.CutPrefix(string(l), languageNS); ok && isTag(tag) {
+		if tag := tagOf(l); tag != "" {
 			return tag
 		}
+	}
+	return ""
+}
+
+// tagOf returns the language tag that the theme with a subject identifier stands for, or "".
+func tagOf(l tmdm.Locator) string {
+	if tag, ok := strings.CutPrefix(string(l), languageNS); ok && isTag(tag) {
+		return tag
 	}
 	return ""
 }
@@ -276,15 +284,12 @@ func languageOf(theme *tmdm.Topic) string {
 func has(t *tmdm.Topic, l tmdm.Locator) bool { return slices.Contains(t.SubjectIdentifiers(), l) }
 
 // servesMapping reports whether a topic is there only because the mapping needs it, if no statement mentions it.
-func servesMapping(t *tmdm.Topic) bool {
-	for _, l := range t.SubjectIdentifiers() {
-		switch l {
-		case subject, object, tmdm.PSITypeInstance, tmdm.PSIType, tmdm.PSIInstance, tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype, tmdm.PSIDefaultNameType:
-			return true
-		}
-		if strings.HasPrefix(string(l), languageNS) {
-			return true
-		}
+func servesMapping(t *tmdm.Topic) bool { return slices.ContainsFunc(t.SubjectIdentifiers(), serves) }
+
+func serves(l tmdm.Locator) bool {
+	switch l {
+	case subject, object, tmdm.PSITypeInstance, tmdm.PSIType, tmdm.PSIInstance, tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype, tmdm.PSIDefaultNameType:
+		return true
 	}
-	return false
+	return strings.HasPrefix(string(l), languageNS)
 }

@@ -18,46 +18,136 @@ import (
 // bytes. Names of graphs are left out. A property whose IRI does not end in an XML name, and a text with characters that XML does
 // not have, cannot be written: that is an error.
 func Write(w io.Writer, all []rdf.Quad) error {
-	out := &output{Writer: bufio.NewWriter(w), prefixes: map[string]string{rdf.NS: "rdf"}}
+	out := newOutput(w)
 	var order []rdf.Term
 	of := map[rdf.Term][]rdf.Quad{}
 	for _, q := range all {
-		space, local, err := divide(q.Predicate.Value)
-		if err != nil {
+		if _, err := out.add(q); err != nil {
 			return err
-		}
-		if _, ok := out.prefixes[space]; !ok {
-			out.prefixes[space] = "ns" + strconv.Itoa(len(out.prefixes))
-		}
-		if err := writable(q.Object.Value); err != nil {
-			return fmt.Errorf("the text of the property %s of %s: %w", local, q.Subject.Value, err)
 		}
 		if of[q.Subject] == nil {
 			order = append(order, q.Subject)
 		}
 		of[q.Subject] = append(of[q.Subject], q)
 	}
-	out.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<rdf:RDF")
 	spaces := make([]string, len(out.prefixes))
 	for space, prefix := range out.prefixes {
 		n, _ := strconv.Atoi(strings.TrimPrefix(prefix, "ns")) // rdf is 0
 		spaces[n] = space
 	}
-	for _, space := range spaces {
-		out.attr("xmlns:"+out.prefixes[space], space)
-	}
-	out.WriteString(">\n")
+	out.begin(spaces)
 	for _, subject := range order {
-		out.WriteString("  <rdf:Description")
-		out.reference("about", subject)
-		out.WriteString(">\n")
-		for _, q := range of[subject] {
-			out.property(q)
-		}
-		out.WriteString("  </rdf:Description>\n")
+		out.description(of[subject], nil)
 	}
-	out.WriteString("</rdf:RDF>\n")
-	return out.Flush()
+	return out.end()
+}
+
+// Writer writes statements as they come: those about one resource that follow each other are grouped. Its memory does not grow with
+// the graph. The first error ends it.
+type Writer struct {
+	out   *output
+	group []rdf.Quad
+}
+
+// maxGroup is how many statements about one resource stand in one element.
+const maxGroup = 1000
+
+// NewWriter returns a Writer of a document.
+func NewWriter(w io.Writer) *Writer {
+	out := newOutput(w)
+	out.begin([]string{rdf.NS})
+	return &Writer{out: out}
+}
+
+// Write writes a statement. The errors are those of the function Write.
+func (w *Writer) Write(q rdf.Quad) error {
+	if n := len(w.group); n == maxGroup || n > 0 && w.group[0].Subject != q.Subject {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	w.group = append(w.group, q)
+	return nil
+}
+
+// flush writes the element of what is grouped. It declares the namespaces of its properties.
+func (w *Writer) flush() error {
+	if len(w.group) == 0 {
+		return nil
+	}
+	w.out.prefixes = map[string]string{rdf.NS: "rdf"}
+	var spaces []string
+	for _, q := range w.group {
+		added, err := w.out.add(q)
+		if err != nil {
+			return err
+		}
+		if added != "" {
+			spaces = append(spaces, added)
+		}
+	}
+	w.out.description(w.group, spaces)
+	w.group = w.group[:0]
+	_, err := w.out.Write(nil) // the error of a write before
+	return err
+}
+
+// Close writes what is left.
+func (w *Writer) Close() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	return w.out.end()
+}
+
+func newOutput(w io.Writer) *output {
+	return &output{Writer: bufio.NewWriter(w), prefixes: map[string]string{rdf.NS: "rdf"}}
+}
+
+// add checks that a statement can be written. It returns the namespace of the property, if that has got a prefix now.
+func (w *output) add(q rdf.Quad) (added string, err error) {
+	space, local, err := divide(q.Predicate.Value)
+	if err != nil {
+		return "", err
+	}
+	if err := writable(q.Object.Value); err != nil {
+		return "", fmt.Errorf("the text of the property %s of %s: %w", local, q.Subject.Value, err)
+	}
+	if _, ok := w.prefixes[space]; ok {
+		return "", nil
+	}
+	w.prefixes[space] = "ns" + strconv.Itoa(len(w.prefixes))
+	return space, nil
+}
+
+// begin writes what stands before all statements.
+func (w *output) begin(spaces []string) {
+	w.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<rdf:RDF")
+	w.declare(spaces)
+	w.WriteString(">\n")
+}
+
+func (w *output) end() error {
+	w.WriteString("</rdf:RDF>\n")
+	return w.Flush()
+}
+
+func (w *output) declare(spaces []string) {
+	for _, space := range spaces {
+		w.attr("xmlns:"+w.prefixes[space], space)
+	}
+}
+
+// description writes statements about one resource. spaces are the namespaces that are declared with it.
+func (w *output) description(all []rdf.Quad, spaces []string) {
+	w.WriteString("  <rdf:Description")
+	w.declare(spaces)
+	w.reference("about", all[0].Subject)
+	w.WriteString(">\n")
+	for _, q := range all {
+		w.property(q)
+	}
+	w.WriteString("  </rdf:Description>\n")
 }
 
 type output struct {

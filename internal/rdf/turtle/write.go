@@ -13,13 +13,17 @@ import (
 func WriteNTriples(w io.Writer, all []rdf.Quad) error {
 	out := bufio.NewWriter(w)
 	for _, q := range rdf.Sorted(all) {
-		for _, t := range []rdf.Term{q.Subject, q.Predicate, q.Object} {
-			writeTerm(out, t, nil)
-			out.WriteByte(' ')
-		}
-		out.WriteString(".\n")
+		writeLine(out, q)
 	}
 	return out.Flush()
+}
+
+func writeLine(out *bufio.Writer, q rdf.Quad) {
+	for _, t := range [...]rdf.Term{q.Subject, q.Predicate, q.Object} {
+		writeTerm(out, t, nil)
+		out.WriteByte(' ')
+	}
+	out.WriteString(".\n")
 }
 
 // Write writes statements in Turtle: grouped by subject and property, sorted, with [rdf.Prefixes]. The same graph
@@ -31,6 +35,12 @@ func Write(w io.Writer, all []rdf.Quad) error {
 	for _, name := range p.Names() {
 		out.WriteString("@prefix " + name + ": <" + rdf.Prefixes[name] + "> .\n")
 	}
+	writeGroups(out, all, p)
+	return out.Flush()
+}
+
+// writeGroups writes statements that are sorted.
+func writeGroups(out *bufio.Writer, all []rdf.Quad, p *rdf.Shortener) {
 	for i, q := range all {
 		switch {
 		case i == 0 || all[i-1].Subject != q.Subject:
@@ -53,7 +63,6 @@ func Write(w io.Writer, all []rdf.Quad) error {
 	if len(all) > 0 {
 		out.WriteString(" .\n")
 	}
-	return out.Flush()
 }
 
 func writeProperty(out *bufio.Writer, t rdf.Term, p *rdf.Shortener) {

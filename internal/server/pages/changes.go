@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/texts"
@@ -45,10 +44,7 @@ func (p *Pages) changeOf(c *store.Collection, e *store.Entry) change {
 	if e.Lives() {
 		made.Then = p.URLs.Topic(c, e.TopicSI) + Ending + "?at=" + feeds.FormatTime(e.Updated)
 	}
-	for _, form := range store.Forms {
-		made.Forms = append(made.Forms, link{Title: texts.XTM + string(form), URL: p.URLs.Fragment(c, e) + formats.Stored(form).URLEnding})
-	}
-	made.Forms = append(made.Forms, link{Title: texts.Atom, URL: p.URLs.Fragment(c, e) + ".atom"})
+	made.Forms = append(data(p.URLs.Fragment(c, e), "", c.OffersRDF(e.Seq)), link{Title: texts.Atom, URL: p.URLs.Fragment(c, e) + ".atom"})
 	return made
 }
 

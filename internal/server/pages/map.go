@@ -12,16 +12,17 @@ import (
 // aboutMap is what the page of a map says.
 type aboutMap struct {
 	listed
-	SP, Types, Changes, Current, AllSnapshots string
-	Feed, FeedOfChanges, FeedOfSnapshots      string
-	New                                       string // form of a new topic; "": who asks may not fill it in
-	CapabilityList                            string // "": none
-	Origins                                   []layout.Link
-	Replica                                   bool      // they are the origin, else what the map is derived from
-	Tree                                      *typeTree // nil: the map is so large that its types have a page of their own only
-	Newest                                    []change
-	Snapshots                                 []snapshot
-	Timelines                                 timelines
+	SP, Types, Changes, AllSnapshots     string
+	Current                              []link // the map as of now
+	Feed, FeedOfChanges, FeedOfSnapshots string
+	New                                  string // form of a new topic; "": who asks may not fill it in
+	CapabilityList                       string // "": none
+	Origins                              []layout.Link
+	Replica                              bool      // they are the origin, else what the map is derived from
+	Tree                                 *typeTree // nil: the map is so large that its types have a page of their own only
+	Newest                               []change
+	Snapshots                            []snapshot
+	Timelines                            timelines
 }
 
 // Counting the instances of types takes time in the size of a map. A page of one with more topics leads to its types.
@@ -46,7 +47,7 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 		of := aboutMap{
 			listed: listed{link{Title: titleOf(c), URL: p.URLs.Map(c)}, c.Summary, c.Topics, c.Updated, kindOf(c), ""},
 			SP:     c.SP, Feed: p.URLs.Map(c), FeedOfChanges: p.URLs.Fragments(c), FeedOfSnapshots: p.URLs.Snapshots(c), Types: p.URLs.Map(c) + "/types" + Ending, Changes: p.URLs.Fragments(c) + Ending,
-			Current: p.URLs.Current(c), AllSnapshots: p.URLs.Snapshots(c) + Ending,
+			Current: data(p.URLs.Current(c), "", c.InRDF()), AllSnapshots: p.URLs.Snapshots(c) + Ending,
 			New:            p.toEdit(r, c, p.URLs.Map(c)+"/topics/new"),
 			CapabilityList: p.CapabilityList(c), Origins: origins, Replica: c.Replica != nil, Snapshots: taken[:min(len(taken), 5)],
 		}

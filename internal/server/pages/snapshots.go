@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/texts"
 )
@@ -28,8 +27,11 @@ func (p *Pages) snapshots(v *store.View) (all []snapshot, err error) {
 	for i := range list {
 		s := &list[i]
 		made := snapshot{Updated: s.Updated, Topics: s.Topics}
-		for _, form := range store.Forms {
-			made.Files = append(made.Files, file{link{Title: texts.XTM + string(form), URL: p.URLs.Snapshot(&v.Collection, s.ID) + formats.Stored(form).URLEnding}, s.Sizes[form]})
+		for i, form := range data(p.URLs.Snapshot(&v.Collection, s.ID), "", v.InRDF()) {
+			made.Files = append(made.Files, file{link: form})
+			if i < len(store.Forms) {
+				made.Files[i].Bytes = s.Sizes[store.Forms[i]]
+			}
 		}
 		all = append(all, made)
 	}
@@ -44,7 +46,8 @@ func (p *Pages) Snapshots(w http.ResponseWriter, r *http.Request, v *store.View)
 		return err
 	}
 	return p.writeEachTime(w, r, "snapshots", &page{Title: texts.Snapshots, Path: p.trail(c), Search: p.searchField(c, ""), Of: struct {
-		Snapshots     []snapshot
-		Feed, Current string
-	}{all, p.URLs.Snapshots(c), p.URLs.Current(c)}})
+		Snapshots []snapshot
+		Feed      string
+		Current   []link
+	}{all, p.URLs.Snapshots(c), data(p.URLs.Current(c), "", c.InRDF())}})
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -40,6 +39,7 @@ type topic struct {
 	When   string     // the time of the state that the page shows, for a field of a form
 	Now    string     // page of the topic as it is
 	Forms  []link
+	Graphs []alternate // the topic in RDF
 }
 
 // address is a locator, and where it leads to: nowhere, if that is no document of the web.
@@ -212,8 +212,9 @@ func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 	if d.at != "" {
 		query = "?at=" + url.QueryEscape(d.at)
 	}
-	for _, form := range store.Forms {
-		of.Forms = append(of.Forms, link{Title: texts.XTM + string(form), URL: topic + formats.Stored(form).URLEnding + query})
+	inRDF := d.past == nil && d.v.InRDF()
+	if of.Forms = data(topic, query, inRDF); inRDF {
+		of.Graphs = graphs(topic)
 	}
 	if d.past == nil {
 		of.Forms = append(of.Forms, link{Title: texts.Atom, URL: topic + ".atom"})

@@ -57,5 +57,30 @@ func (c *Collection) FormsOf(e *Entry) []xtm.Version {
 	return forms
 }
 
+// InRDF reports whether the map is offered in RDF now.
+func (c *Collection) InRDF() bool { return c.OffersRDF(c.Head + 1) }
+
+// OffersRDF reports whether an entry is offered in RDF. What was in force when it was published stays: so documents of entries
+// never change.
+func (c *Collection) OffersRDF(seq uint64) bool {
+	n := 0
+	for n < len(c.RDFAfter) && c.RDFAfter[n] < seq {
+		n++
+	}
+	return n%2 == 1
+}
+
+// OfferRDF begins to offer the map in RDF, or ends it; nil changes nothing.
+func (c *Collection) OfferRDF(on *bool) {
+	if on == nil || *on == c.InRDF() {
+		return
+	}
+	if last := len(c.RDFAfter) - 1; last >= 0 && c.RDFAfter[last] == c.Head {
+		c.RDFAfter = c.RDFAfter[:last:last]
+		return
+	}
+	c.RDFAfter = append(c.RDFAfter[:len(c.RDFAfter):len(c.RDFAfter)], c.Head)
+}
+
 // MustRestate reports whether there is something to do for Restate.
 func (c *Collection) MustRestate() bool { return c.Restating || c.OldRecords == nil }

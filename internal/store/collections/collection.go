@@ -33,6 +33,7 @@ type Collection struct {
 	HorizonTime time.Time // of the last entry that is
 	HorizonRun  uint32    `json:",omitempty"` // of that entry
 	Offers      []Offer   `json:",omitempty"` // how RecordForms have changed
+	RDFAfter    []uint64  `json:",omitempty"` // the sequences after which entries are offered in RDF or, every second one, no longer
 	Changes     *Changes  `json:",omitempty"` // nil: nobody has asked for change lists yet
 	Hashed      uint64    `json:",omitempty"` // how many entries the tree of the log has; all where Sign is set
 	Restating   bool      `json:",omitempty"` // records are still to be published by which what is offered of them shows

@@ -31,6 +31,9 @@ type Settings struct {
 	// means all of Forms. Fragments and snapshots are available in all of them.
 	RecordForms []xtm.Version `json:",omitempty"`
 
+	// RDF says whether fragments and snapshots are available in RDF, too; nil: if the first version of the map is RDF.
+	RDF *bool `json:",omitempty"`
+
 	SnapshotEvery int           `json:",omitempty"` // changes after which a snapshot is taken
 	SnapshotAfter time.Duration `json:",omitempty"` // time after which a changed map gets one
 	SnapshotsKept int           `json:",omitempty"`

@@ -1,0 +1,74 @@
+package turtle
+
+import (
+	"bufio"
+	"io"
+
+	"github.com/tmshare/tmshare/internal/rdf"
+)
+
+// maxGroup is how many statements about one resource are sorted at a time.
+const maxGroup = 1000
+
+// Writer writes statements as they come, in Turtle: those about one resource that follow each other are grouped and sorted. Its memory does not
+// grow with the graph. The first error ends it.
+type Writer struct {
+	out      *bufio.Writer
+	declared map[string]bool // prefixes
+	group    []rdf.Quad
+}
+
+// NewWriter returns a Writer of a document.
+func NewWriter(w io.Writer) *Writer {
+	return &Writer{out: bufio.NewWriter(w), declared: map[string]bool{}}
+}
+
+// Write writes a statement.
+func (w *Writer) Write(q rdf.Quad) error {
+	if n := len(w.group); n == maxGroup || n > 0 && w.group[0].Subject != q.Subject {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	w.group = append(w.group, q)
+	return nil
+}
+
+func (w *Writer) flush() error {
+	all := rdf.Sorted(w.group)
+	p := rdf.UsedPrefixes(all)
+	for _, name := range p.Names() {
+		if !w.declared[name] {
+			w.declared[name] = true
+			w.out.WriteString("@prefix " + name + ": <" + rdf.Prefixes[name] + "> .\n")
+		}
+	}
+	writeGroups(w.out, all, p)
+	w.group = w.group[:0]
+	_, err := w.out.Write(nil) // the error of a write before
+	return err
+}
+
+// Close writes what is left.
+func (w *Writer) Close() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	return w.out.Flush()
+}
+
+// LineWriter writes statements as they come, in N-Triples. The first error ends it.
+type LineWriter struct{ out *bufio.Writer }
+
+// NewLineWriter returns a LineWriter of a document.
+func NewLineWriter(w io.Writer) *LineWriter { return &LineWriter{bufio.NewWriter(w)} }
+
+// Write writes a statement.
+func (w *LineWriter) Write(q rdf.Quad) error {
+	writeLine(w.out, q)
+	_, err := w.out.Write(nil)
+	return err
+}
+
+// Close writes what is left.
+func (w *LineWriter) Close() error { return w.out.Flush() }
