@@ -106,6 +106,7 @@ func TestUI(t *testing.T) {
 		home := b.page("/")
 		assert.Contains(t, home.Links, b.root+"/node/egov.html")
 		assert.Contains(t, b.page("/node/egov.html").Text, "the same digest")
+		assert.Contains(t, b.page("/node/egov.html").Text, "None is among what was done lately.", "the first load is no repair")
 		assert.Contains(t, b.page("/node/egov.html").Text, "Lag: how old the copy was at most")
 
 		topic := b.page("/topic.html?si=http://psi.example.org/a")

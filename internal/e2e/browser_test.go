@@ -254,6 +254,8 @@ func hostileMap(t *testing.T, b *browser.Browser) {
 			b.Visit(url)
 			assert.LessOrEqual(t, browser.Eval[int64](b, "document.documentElement.scrollWidth"), width, "%s is wider than the window", url)
 			assert.NotEqual(t, "run", browser.Eval[string](b, "document.title"), url)
+			assert.LessOrEqual(t, browser.Eval[int](b, `Math.max(0, ...[...document.querySelectorAll("dl")].map(l => new Set([...l.querySelectorAll("dd")].map(e => e.offsetLeft)).size))`), 1,
+				"%s: values of one list stand below each other", url)
 			assert.Zero(t, browser.Eval[int](b, `document.querySelectorAll("script, img, [onload], a[href^='javascript']").length`), url)
 			assert.Less(t, browser.Eval[int64](b, "document.documentElement.scrollHeight"), int64(60_000), "%s is too long", url)
 		}

@@ -130,7 +130,7 @@ func TestTicks(t *testing.T) {
 func TestValuesForPeople(t *testing.T) {
 	for want, got := range map[string]string{
 		"0": Count.Text(0), "999": Count.Text(999), "1 k": Count.Text(1000), "1.23 M": Count.Text(1_234_567), "−12": Count.Text(-12), "0.5": Count.Text(0.5),
-		"1.5 kB": Bytes.Text(1500), "12 B": Bytes.Text(12), "0.25 s": Seconds.Text(0.25), "1 min": Seconds.Text(60), "3 h 5 min": Seconds.Text(3*3600 + 299),
+		"1.5 kB": Bytes.Text(1500), "12 B": Bytes.Text(12), "0.25 s": Seconds.Text(0.25), "0.545 ms": Seconds.Text(0.000545), "0 s": Seconds.Text(0), "1 min": Seconds.Text(60), "3 h 5 min": Seconds.Text(3*3600 + 299),
 		"2 d": Seconds.Text(2 * day), "10 d 1 h": Seconds.Text(10*day + 3600), "12.3 k": Count.Text(12_345), "1 M": Count.Text(999_600),
 	} {
 		assert.Equal(t, want, got)

@@ -59,6 +59,8 @@ const day = 24 * 60 * 60
 
 func duration(v float64) string {
 	switch {
+	case v > 0 && v < 0.01:
+		return number(v*1000) + " ms"
 	case v < 60:
 		return number(v) + " s"
 	case v < 2*60*60:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"path/filepath"
+	"strconv"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
@@ -33,7 +34,11 @@ func (db *DB) loader() records.Loader {
 
 // migrate makes the rows that earlier formats did not have, see [records.Loader.Migrate].
 func (db *DB) migrate(ctx context.Context, from string) error {
-	db.log.Info("bringing the data to a new format", "from", from, "to", keys.FormatVersion)
+	if from == strconv.Itoa(keys.FormatVersion) {
+		db.log.Info("making the indexes anew, by the rules of this program")
+	} else {
+		db.log.Info("bringing the data to a new format", "from", from, "to", keys.FormatVersion)
+	}
 	return db.rows.View(ctx, func(t *txn.Tx) error {
 		all, err := collections.All(t)
 		if err != nil {

@@ -113,7 +113,8 @@ func (s *Site) subscription(w http.ResponseWriter, r *http.Request) error {
 		case store.ActivityRepaired, store.ActivityMended:
 			of.Repairs = append(of.Repairs, d)
 		case store.ActivityReplaced:
-			if i < len(log)-1 || len(log) == mostActivities { // else it is the first load
+			first := !slices.ContainsFunc(log[i+1:], func(a store.Activity) bool { return a.Kind != store.ActivitySubscribed })
+			if !first || len(log) == mostActivities { // else the copy was loaded, not repaired
 				of.Repairs = append(of.Repairs, d)
 			}
 		}

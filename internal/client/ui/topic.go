@@ -147,6 +147,8 @@ func (d describer) topic(t *merged.Topic) *topic {
 		}
 		s := d.stated(c, a.By)
 		if isType(&c, t) {
+			s.Roles = slices.DeleteFunc(s.Roles, func(r role) bool { return r.Type != d.topicLink(string(tmdm.PSIType)) })
+			s.Type = nil // the heading says it
 			of.Types = append(of.Types, s)
 		} else {
 			of.Associations = append(of.Associations, s)
