@@ -113,6 +113,7 @@ func (n *Notifier) tell(ctx context.Context, to poster) (again time.Duration, er
 		}
 	}
 	n.begin(to.hub, offered)
+	var failed error
 	for _, c := range offered {
 		switch err := n.tellOf(ctx, to, c); {
 		case ctx.Err() != nil:
@@ -122,11 +123,11 @@ func (n *Notifier) tell(ctx context.Context, to poster) (again time.Duration, er
 			n.Logger.Warn("a hub does not take notifications of changes; it is tried again. Check that the hub runs, and that --notification-hub is its address",
 				"hub", to.hub, "collection", c.Name, "after", n.Pause, "error", err)
 			return n.Pause, nil
-		case err != nil:
-			return 0, err
+		default: // another collection may fare better
+			failed = errors.Join(failed, err)
 		}
 	}
-	return 0, nil
+	return 0, failed
 }
 
 // tellOf tells a hub of the changes of a collection. The error is a *[fetch.Error] where the hub may take them later.
@@ -143,7 +144,7 @@ func (n *Notifier) tellOf(ctx context.Context, to poster, c *store.Collection) e
 				return store.ErrNotFound
 			}
 			if first := max(v.Horizon, v.Head-min(v.Head, n.MostWaiting)); after < first {
-				n.leaveOut(to.hub, c.Name, first-after)
+				n.leaveOut(to.hub, c, after, first)
 				after = first
 			}
 			last, err = n.Site(c).WriteNotification(&document, v, after, int(n.Most))
@@ -176,9 +177,10 @@ func (n *Notifier) post(ctx context.Context, to poster, topic string, document [
 	return refused, nil
 }
 
-// leaveOut counts changes of which a hub will not be told.
-func (n *Notifier) leaveOut(hub, collection string, changes uint64) {
-	n.changes.WithLabelValues(hub, leftOut).Add(float64(changes))
-	n.Logger.Warn("a hub is too far behind; the oldest changes are left out, and Destinations have to read the change list. Check that the hub is fast enough",
-		"hub", hub, "collection", collection, "changes", changes)
+// leaveOut notes that a hub will not be told of the changes behind one up to another.
+func (n *Notifier) leaveOut(hub string, c *store.Collection, after, upTo uint64) {
+	n.note(hub, c.Name, position{c.Epoch, upTo})
+	n.changes.WithLabelValues(hub, leftOut).Add(float64(upTo - after))
+	n.Logger.Warn("more changes wait for a hub than it is told of: the oldest are left out, and its subscribers have to read the change list. If nothing large was published, check that the hub is fast enough",
+		"hub", hub, "collection", c.Name, "changes", upTo-after, "most", n.MostWaiting)
 }
