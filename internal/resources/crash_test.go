@@ -63,7 +63,7 @@ var sizes = resources.Sizes{ListItems: 60, PackageItems: 50}
 
 func open(dir string) (*store.DB, *resources.Folder, error) {
 	db, err := store.Open(context.Background(), store.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), Badger: badger.Small})
-	return db, &resources.Folder{Path: filepath.Join(dir, "resourcesync"), Sizes: sizes}, err
+	return db, &resources.Folder{Store: db, Sizes: sizes}, err
 }
 
 func siteOf(c *store.Collection) *resources.Site {
@@ -116,39 +116,41 @@ func buildOn(dir string) error {
 }
 
 // countItems reads a document to its end.
-func countItems(t *testing.T, path string, plain []byte) int {
-	packed, err := os.ReadFile(path + ".gz")
-	require.NoError(t, err)
-	require.Equal(t, plain, gunzip(t, packed), path)
+func countItems(t *testing.T, folder *resources.Folder, f resources.File) int {
+	plain := read(t, folder, f, false)
+	require.Equal(t, plain, gunzip(t, read(t, folder, f, true)), f.Name)
 	r, err := resourcesync.Read(bytes.NewReader(plain), "http://example.org/x.xml", resourcesync.Limits{})
-	require.NoError(t, err, path)
+	require.NoError(t, err, f.Name)
 	for n := 0; ; n++ {
 		if _, err := r.Next(); err == io.EOF {
 			return n
 		} else if err != nil {
-			require.NoError(t, err, path)
+			require.NoError(t, err, f.Name)
 		}
 	}
 }
 
-func read(t *testing.T, f resources.File) []byte {
-	b, err := os.ReadFile(f.Path)
+func read(t *testing.T, folder *resources.Folder, f resources.File, packed bool) []byte {
+	file, err := folder.Open(t.Context(), f, packed)
+	require.NoError(t, err)
+	defer file.Close()
+	b, err := io.ReadAll(file)
 	require.NoError(t, err)
 	return b
 }
 
 // checkSet sees that nothing of a set is missing.
-func checkSet(t *testing.T, set *resources.Set) {
-	require.Equal(t, 4, countItems(t, set.ResourceList().Path, read(t, set.ResourceList())), "parts")
+func checkSet(t *testing.T, folder *resources.Folder, set *resources.Set) {
+	require.Equal(t, 4, countItems(t, folder, set.ResourceList()), "parts")
 	listed, packed := 0, 0
 	for n := range set.Lists {
-		listed += countItems(t, set.List(n+1).Path, read(t, set.List(n+1)))
+		listed += countItems(t, folder, set.List(n+1))
 	}
 	require.Equal(t, set.Items, listed)
 	require.Equal(t, 201, listed)
-	require.Equal(t, len(set.Packages), countItems(t, set.ResourceDump().Path, read(t, set.ResourceDump())))
+	require.Equal(t, len(set.Packages), countItems(t, folder, set.ResourceDump()))
 	for n, p := range set.Packages {
-		b := read(t, set.Package(n+1))
+		b := read(t, folder, set.Package(n+1), false)
 		require.EqualValues(t, p.Length, len(b))
 		f := resourcesync.NewFixity()
 		_, _ = f.Write(b)
@@ -157,7 +159,7 @@ func checkSet(t *testing.T, set *resources.Set) {
 		require.Equal(t, p.Hashes, r.Hashes)
 		_, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
 		require.NoError(t, err)
-		packed += countItems(t, set.Manifest(n+1).Path, read(t, set.Manifest(n+1)))
+		packed += countItems(t, folder, set.Manifest(n+1))
 	}
 	require.Equal(t, listed, packed)
 }
@@ -179,48 +181,41 @@ func TestWhatIsHalfMadeIsNotThere(t *testing.T) {
 	left, sets, parts := 0, 0, 0
 	for range kills {
 		kill(t, dir, time.Duration(rng.IntN(800))*time.Millisecond)
-		drafts, err := filepath.Glob(filepath.Join(dir, "resourcesync", "*", "*", "*.tmp"))
-		require.NoError(t, err)
-		left += len(drafts)
+		drafts := unfinished(t, dir, "*")
+		left += drafts
 		db, folder, err := open(dir)
 		require.NoError(t, err)
 		require.NoError(t, db.View(t.Context(), "m", func(v *store.View) error {
 			site := siteOf(&v.Collection)
-			all, err := folder.Sets(site)
+			all, err := folder.Sets(v, site)
 			require.NoError(t, err)
 			for _, set := range all {
-				checkSet(t, set)
+				checkSet(t, folder, set)
 				sets++
 			}
 			lists, err := v.ChangeLists()
 			require.NoError(t, err)
 			for _, list := range lists {
-				part, err := folder.Part(site, list.Number)
+				require.NoError(t, folder.BuildPart(t.Context(), site, v, list))
+				part, err := folder.Part(v, site, list.Number)
 				require.NoError(t, err)
-				if part == nil {
-					require.NoError(t, folder.BuildPart(t.Context(), site, v, list))
-				}
-				f := folder.ChangeList(site, list.Number)
-				require.EqualValues(t, list.Last-list.First+1, countItems(t, f.Path, read(t, f)))
-				m := folder.ChangeManifest(site, list.Number)
-				require.EqualValues(t, list.Last-list.First+1, countItems(t, m.Path, read(t, m)))
+				require.EqualValues(t, list.Last-list.First+1, countItems(t, folder, part.ListFile()))
+				require.EqualValues(t, list.Last-list.First+1, countItems(t, folder, part.ManifestFile()))
 				parts++
 			}
 			// What was left is cleared away, and all goes on.
 			set, err := folder.Build(t.Context(), site, v)
 			require.NoError(t, err)
-			checkSet(t, set)
+			checkSet(t, folder, set)
 			again, err := folder.Build(t.Context(), site, v)
 			require.NoError(t, err)
 			require.Same(t, set, again, "it is made once")
 			return nil
 		}))
-		if len(drafts) > 0 {
-			drafts, err = filepath.Glob(filepath.Join(dir, "resourcesync", "*", "*", "set-*.tmp"))
-			require.NoError(t, err)
-			require.Empty(t, drafts)
-		}
 		require.NoError(t, db.Close())
+		if drafts > 0 {
+			require.Zero(t, unfinished(t, dir, "set-*"))
+		}
 	}
 	t.Logf("%d kills, %d drafts left, %d sets and %d change lists looked at", kills, left, sets, parts)
 	if kills < 12 { // so few kills may come at any time
@@ -229,6 +224,18 @@ func TestWhatIsHalfMadeIsNotThere(t *testing.T) {
 	require.Positive(t, left, "no kill came while something was made")
 	require.Positive(t, sets)
 	require.Positive(t, parts)
+}
+
+// unfinished counts the groups that have no notes, of those with such names.
+func unfinished(t *testing.T, dir, names string) (n int) {
+	groups, err := filepath.Glob(filepath.Join(dir, "resourcesync", "*", "*", names))
+	require.NoError(t, err)
+	for _, group := range groups {
+		if _, err := os.Stat(filepath.Join(group, "set.json")); err != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // kill runs the task on a folder and kills it a while after it has opened that.

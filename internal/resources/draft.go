@@ -2,108 +2,124 @@ package resources
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
-	"github.com/tmshare/tmshare/internal/durable"
+	"github.com/tmshare/tmshare/internal/store/files"
 )
 
-// draft is a folder in the making. It shows under its name when it is complete and on
-// disk: what a crash leaves has another.
+// draft is a group of files in the making: their names begin with its own. The notes are written last,
+// and a group without notes does not show.
 type draft struct {
-	path string
-	open []*os.File
+	ctx      context.Context
+	files    files.Store
+	scratch  string // a folder for temporary files
+	name     string // with a slash
+	open     []files.Writer
+	finished bool
 }
 
-const (
-	unfinished = ".tmp"     // ends the names of drafts
-	notes      = "set.json" // what is noted of a folder; written last
-)
+// notes is the name of the file that has what is noted of a group.
+const notes = "set.json"
 
-func begin(path string) (*draft, error) {
-	d := &draft{path: path}
-	if err := os.RemoveAll(path + unfinished); err != nil {
+func (d *draft) create(name string) (files.Writer, error) {
+	w, err := d.files.Create(d.ctx, d.name+name)
+	if err == nil {
+		d.open = append(d.open, w)
+	}
+	return w, err
+}
+
+// temporary makes a file that is there as long as it is open.
+func (d *draft) temporary() (*os.File, error) {
+	if err := os.MkdirAll(d.scratch, 0o700); err != nil {
 		return nil, err
 	}
-	return d, os.MkdirAll(path+unfinished, 0o700)
-}
-
-func (d *draft) create(name string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(d.path+unfinished, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.CreateTemp(d.scratch, "*.part")
 	if err == nil {
-		d.open = append(d.open, f)
+		os.Remove(f.Name())
 	}
 	return f, err
 }
 
-// finish notes about what all files together are, and shows the folder.
-func (d *draft) finish(about any) error {
-	b, err := json.Marshal(about)
-	if err != nil {
-		return err
-	}
-	f, err := d.create(notes)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(b); err != nil {
-		return err
-	}
-	for _, f := range d.open {
-		if err := errors.Join(f.Sync(), f.Close()); err != nil {
-			return err
-		}
-	}
-	d.open = nil
-	if err := durable.SyncFolder(d.path + unfinished); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(d.path); err != nil { // one whose notes cannot be read
-		return err
-	}
-	if err := os.Rename(d.path+unfinished, d.path); err != nil {
-		return err
-	}
-	return durable.SyncFolder(filepath.Dir(d.path))
-}
-
-// end closes what is open. A draft that is not finished is gone then.
-func (d *draft) end() {
-	for _, f := range d.open {
-		f.Close()
-	}
-	os.RemoveAll(d.path + unfinished)
-}
-
-// done closes a file that will not be written any more, so that few are open at a time.
-func (d *draft) done(f *os.File) error {
+// done ends a file that will not be written any more, so that few are open at a time.
+func (d *draft) done(w files.Writer) error {
 	for i := range d.open {
-		if d.open[i] == f {
+		if d.open[i] == w {
 			d.open = append(d.open[:i], d.open[i+1:]...)
 			break
 		}
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return w.Commit()
+}
+
+// finish notes about what all files together are. They show from then on.
+func (d *draft) finish(about any) error {
+	w, err := d.create(notes)
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(w).Encode(about); err != nil {
+		return err
+	}
+	if err := d.done(w); err != nil {
+		return err
+	}
+	d.finished = true
+	return nil
+}
+
+// end gives up a draft that is not finished.
+func (d *draft) end() {
+	for _, w := range d.open {
+		w.Cancel()
+	}
+	if !d.finished {
+		_ = files.RemoveAll(context.WithoutCancel(d.ctx), d.files, d.name) // what stays has no notes
+	}
 }
 
 // packedEnding is added to the name of a document for its gzipped copy.
 const packedEnding = ".gz"
 
+// packed is a gzipped file in a draft.
+type packed struct {
+	*gzip.Writer
+	buffer *bufio.Writer
+	file   files.Writer
+}
+
+func (d *draft) packed(name string) (*packed, error) {
+	w, err := d.create(name + packedEnding)
+	if err != nil {
+		return nil, err
+	}
+	p := &packed{buffer: bufio.NewWriterSize(w, 64<<10), file: w}
+	p.Writer, err = gzip.NewWriterLevel(p.buffer, gzip.BestSpeed)
+	return p, err
+}
+
+// end completes the file.
+func (p *packed) end(d *draft) error {
+	if err := errors.Join(p.Close(), p.buffer.Flush()); err != nil {
+		return err
+	}
+	return d.done(p.file)
+}
+
 // document is a document in a draft, as it is and gzipped.
 type document struct {
 	*resourcesync.Writer
 	draft  *draft
-	plain  *os.File
-	packed *os.File
-	zip    *gzip.Writer
-	buffer *bufio.Writer
+	plain  files.Writer
+	packed *packed
 }
 
 func (d *draft) document(name string, head resourcesync.Document, o resourcesync.Options) (*document, error) {
@@ -112,53 +128,52 @@ func (d *draft) document(name string, head resourcesync.Document, o resourcesync
 	if doc.plain, err = d.create(name); err != nil {
 		return nil, err
 	}
-	if doc.packed, err = d.create(name + packedEnding); err != nil {
+	if doc.packed, err = d.packed(name); err != nil {
 		return nil, err
 	}
-	doc.buffer = bufio.NewWriterSize(doc.packed, 64<<10)
-	if doc.zip, err = gzip.NewWriterLevel(doc.buffer, gzip.BestSpeed); err != nil {
-		return nil, err
-	}
-	doc.Writer, err = resourcesync.NewWriter(io.MultiWriter(doc.plain, doc.zip), head, o)
+	doc.Writer, err = resourcesync.NewWriter(io.MultiWriter(doc.plain, doc.packed), head, o)
 	return doc, err
 }
 
 func (d *document) Close() error {
-	if err := errors.Join(d.Writer.Close(), d.zip.Close(), d.buffer.Flush()); err != nil {
+	if err := d.Writer.Close(); err != nil {
 		return err
 	}
-	return errors.Join(d.draft.done(d.plain), d.draft.done(d.packed))
+	return errors.Join(d.draft.done(d.plain), d.packed.end(d.draft))
 }
 
-// pack writes the gzipped copy of a file that is complete.
-func (d *draft) pack(f *os.File, name string) error {
+// copied writes what is in a temporary file to a file, and to its gzipped copy.
+func (d *draft) copied(f *os.File, name string) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	to, err := d.create(name + packedEnding)
+	plain, err := d.create(name)
 	if err != nil {
 		return err
 	}
-	z, err := gzip.NewWriterLevel(to, gzip.BestSpeed)
+	packed, err := d.packed(name)
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(z, f); err != nil {
+	if _, err := io.Copy(io.MultiWriter(plain, packed), f); err != nil {
 		return err
 	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	return d.done(to)
+	return errors.Join(d.done(plain), packed.end(d))
 }
 
-// readNotes reads what is noted of a folder into about.
-func readNotes(path string, about any) error {
-	b, err := os.ReadFile(filepath.Join(path, notes))
-	if err != nil {
-		return err
+// readNotes reads what is noted of a group into about. ok is false where that cannot be read.
+func readNotes(ctx context.Context, from files.Store, group string, about any) (ok bool, err error) {
+	f, err := from.Open(ctx, group+notes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	return json.Unmarshal(b, about)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(f)
+	if err != nil {
+		return false, err
+	}
+	return json.Unmarshal(content, about) == nil, nil
 }
-
-func isDraft(name string) bool { return strings.HasSuffix(name, unfinished) }

@@ -2,115 +2,93 @@ package resources
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/files"
 )
 
-// Folder keeps the sets and parts of all collections of a server, each collection's in a
-// folder of its own: by epoch, and by the tag of the site for which they are made. It may be
-// used by several goroutines, but for each collection only one at a time may make or remove
-// something.
+// Folder keeps the sets and parts of all collections of a store, each a group of files: by epoch, and
+// by the tag of the site for which they are made. It may be used by several goroutines, but for each
+// collection only one at a time may make or remove something. Where several processes share the files,
+// all see what one has made, and two that make the same do no harm.
 type Folder struct {
-	Path  string
+	Store Store
 	Sizes Sizes
 
 	mu    sync.Mutex
-	known map[string]*kept // by path: what is there
+	known map[string]*kept // by what names begin with: what is there
+}
+
+// Store is what a Folder needs of the store.
+type Store interface {
+	Files() files.Store
+	Scratch() string
+	// Touch raises the version of the store, so that others look anew at what there is.
+	Touch(ctx context.Context) error
 }
 
 // kept is what there is of a collection.
 type kept struct {
-	sets  []*Set // the newest first
-	parts map[uint64]*Part
+	version store.Version // of the state in which it was read
+	sets    []*Set        // the newest first
+	parts   map[uint64]*Part
 }
 
 // SetsKept is how many sets are kept: whoever is about to read the one before the newest
 // can go on.
 const SetsKept = 2
 
-func (f *Folder) path(site *Site) string {
-	return filepath.Join(f.Path, site.Epoch.String(), site.Tag())
+// alone reports whether no other process has the files.
+func (f *Folder) alone() bool {
+	_, ok := f.Store.Files().(files.Folder)
+	return ok
 }
 
-// of returns what there is for a site. It is not changed, but replaced.
-func (f *Folder) of(site *Site) (*kept, error) {
-	path := f.path(site)
+const root = files.Resources + "/"
+
+func prefixOf(site *Site) string { return root + site.Epoch.String() + "/" + site.Tag() + "/" }
+
+// of returns what there is for the site of a collection. It is not changed, but replaced.
+func (f *Folder) of(v *store.View, site *Site) (*kept, error) {
+	prefix := prefixOf(site)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if k := f.known[path]; k != nil {
-		return k, nil
+	before := f.known[prefix]
+	if before != nil && (f.alone() || before.version.Same(v.Version())) {
+		return before, nil
 	}
-	k, err := read(path)
+	k, err := read(v.Context(), v.Files(), prefix, before)
 	if err != nil {
 		return nil, err
 	}
+	k.version = v.Version()
+	f.know(prefix, k)
+	return k, nil
+}
+
+// know notes what there is. The caller has the mutex.
+func (f *Folder) know(prefix string, k *kept) {
 	if f.known == nil {
 		f.known = map[string]*kept{}
 	}
-	f.known[path] = k
-	return k, nil
-}
-
-const (
-	setPrefix  = "set-"
-	partPrefix = "changes-"
-)
-
-// read looks at what is on disk. What is not complete is passed over.
-func read(path string) (*kept, error) {
-	k := &kept{parts: map[uint64]*Part{}}
-	entries, err := os.ReadDir(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	for _, e := range entries {
-		if isDraft(e.Name()) {
-			continue
-		}
-		folder := filepath.Join(path, e.Name())
-		if number, ok := strings.CutPrefix(e.Name(), partPrefix); ok {
-			n, err := strconv.ParseUint(number, 10, 64)
-			part := new(Part)
-			if err == nil && readNotes(folder, part) == nil {
-				k.parts[n] = part
-			}
-		} else if strings.HasPrefix(e.Name(), setPrefix) {
-			set := &Set{folder: folder}
-			if readNotes(folder, set) == nil {
-				k.sets = append(k.sets, set)
-			}
-		}
-	}
-	slices.SortFunc(k.sets, func(a, b *Set) int { return int(int64(b.Seq) - int64(a.Seq)) })
-	return k, nil
-}
-
-// change replaces what is known of a site.
-func (f *Folder) change(site *Site, change func(*kept)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	k := f.known[f.path(site)]
-	next := &kept{slices.Clone(k.sets), maps.Clone(k.parts)}
-	change(next)
-	f.known[f.path(site)] = next
+	f.known[prefix] = k
 }
 
 // Sets returns the sets for a site, the newest first.
-func (f *Folder) Sets(site *Site) ([]*Set, error) {
-	k, err := f.of(site)
+func (f *Folder) Sets(v *store.View, site *Site) ([]*Set, error) {
+	k, err := f.of(v, site)
 	if err != nil {
 		return nil, err
 	}
@@ -118,18 +96,36 @@ func (f *Folder) Sets(site *Site) ([]*Set, error) {
 }
 
 // Part returns a part for a site, or nil.
-func (f *Folder) Part(site *Site, number uint64) (*Part, error) {
-	k, err := f.of(site)
+func (f *Folder) Part(v *store.View, site *Site, number uint64) (*Part, error) {
+	k, err := f.of(v, site)
 	if err != nil {
 		return nil, err
 	}
 	return k.parts[number], nil
 }
 
+// change replaces what is known of a site, and tells others.
+func (f *Folder) change(ctx context.Context, site *Site, k *kept, change func(*kept)) (*kept, error) {
+	next := &kept{kv.Unsettled, slices.Clone(k.sets), maps.Clone(k.parts)}
+	change(next)
+	f.mu.Lock()
+	f.know(prefixOf(site), next)
+	f.mu.Unlock()
+	if f.alone() {
+		return next, nil
+	}
+	return next, f.Store.Touch(ctx)
+}
+
+// draft begins a group.
+func (f *Folder) draft(ctx context.Context, site *Site, kind string, number uint64) *draft {
+	return &draft{ctx: ctx, files: f.Store.Files(), scratch: f.Store.Scratch(), name: newGroup(prefixOf(site), kind, number)}
+}
+
 // Build makes the set of a view, unless it is there, and removes what is older than the one
 // before, or was made for other sites.
 func (f *Folder) Build(ctx context.Context, site *Site, v *store.View) (*Set, error) {
-	k, err := f.of(site)
+	k, err := f.of(v, site)
 	if err != nil {
 		return nil, err
 	}
@@ -138,169 +134,177 @@ func (f *Folder) Build(ctx context.Context, site *Site, v *store.View) (*Set, er
 			return set, nil
 		}
 	}
-	path := f.path(site)
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := f.sweep(ctx, site, k); err != nil {
 		return nil, err
 	}
-	f.sweep(site, k)
-	set, err := build(ctx, filepath.Join(path, fmt.Sprint(setPrefix, v.Head)), site, v, f.Sizes)
+	set, err := build(func() *draft { return f.draft(ctx, site, setPrefix, v.Head) }, site, v, f.Sizes)
 	if err != nil {
 		return nil, fmt.Errorf("the files of ResourceSync: %w", err)
 	}
-	f.change(site, func(k *kept) {
+	k, err = f.change(ctx, site, k, func(k *kept) {
 		k.sets = slices.Insert(k.sets, 0, set)
 		k.sets = k.sets[:min(len(k.sets), SetsKept)]
 	})
-	k, _ = f.of(site)
-	f.sweep(site, k)
-	return set, nil
+	if err != nil {
+		return nil, err
+	}
+	return set, f.sweep(ctx, site, k)
 }
 
 // BuildPart makes the files of a closed change list, unless they are there.
 func (f *Folder) BuildPart(ctx context.Context, site *Site, v *store.View, list store.ChangeList) error {
-	if p, err := f.Part(site, list.Number); err != nil || p != nil {
+	k, err := f.of(v, site)
+	if err != nil || k.parts[list.Number] != nil {
 		return err
 	}
-	path := f.path(site)
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return err
-	}
-	part, err := buildPart(ctx, filepath.Join(path, fmt.Sprint(partPrefix, list.Number)), site, v, list)
+	part, err := buildPart(f.draft(ctx, site, partPrefix, list.Number), site, v, list)
 	if err != nil {
 		return fmt.Errorf("the files of ResourceSync: change list %d: %w", list.Number, err)
 	}
-	f.change(site, func(k *kept) { k.parts[list.Number] = part })
-	return nil
+	_, err = f.change(ctx, site, k, func(k *kept) { k.parts[list.Number] = part })
+	return err
 }
 
 // DropParts removes the parts with numbers up to one.
-func (f *Folder) DropParts(site *Site, upTo uint64) error {
-	if _, err := f.of(site); err != nil {
+func (f *Folder) DropParts(ctx context.Context, v *store.View, site *Site, upTo uint64) error {
+	k, err := f.of(v, site)
+	if err != nil {
 		return err
 	}
-	f.change(site, func(k *kept) {
+	next, err := f.change(ctx, site, k, func(k *kept) {
 		maps.DeleteFunc(k.parts, func(n uint64, _ *Part) bool { return n <= upTo })
 	})
-	k, err := f.of(site)
+	for n, part := range k.parts {
+		if err == nil && n <= upTo {
+			err = files.RemoveAll(ctx, f.Store.Files(), part.group)
+		}
+	}
 	if err == nil {
-		f.sweep(site, k)
+		err = f.sweep(ctx, site, next)
 	}
 	return err
 }
 
 // sweep removes what is not among what is kept of a collection: what crashes have left, what
-// is old, what was made for other sites. What is open stays readable.
-func (f *Folder) sweep(site *Site, k *kept) {
-	path := f.path(site)
-	names := map[string]bool{}
+// is old, what was made for other sites. What is open stays readable. Other processes may be making
+// something: what is not complete goes when it is old.
+func (f *Folder) sweep(ctx context.Context, site *Site, k *kept) error {
+	keep := map[string]bool{}
 	for _, set := range k.sets {
-		names[filepath.Base(set.folder)] = true
+		keep[set.group] = true
 	}
-	for n := range k.parts {
-		names[fmt.Sprint(partPrefix, n)] = true
+	for _, part := range k.parts {
+		keep[part.group] = true
 	}
-	removeOthers(path, names)
-	if len(k.sets) > 0 {
-		removeOthers(filepath.Dir(path), map[string]bool{filepath.Base(path): true})
-		f.mu.Lock()
-		maps.DeleteFunc(f.known, func(other string, _ *kept) bool { return other != path && filepath.Dir(other) == filepath.Dir(path) })
-		f.mu.Unlock()
+	own := prefixOf(site)
+	all, err := groups(ctx, f.Store.Files(), root+site.Epoch.String()+"/")
+	if err != nil {
+		return err
 	}
+	for name, g := range all {
+		ours := strings.HasPrefix(name, own)
+		if keep[name] || !ours && len(k.sets) == 0 {
+			continue
+		}
+		if f.alone() || ours && g.complete && isSuperseded(name, k) || time.Since(g.made) > files.Unfinished {
+			if err := f.remove(ctx, g); err != nil {
+				return err
+			}
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.alone() && len(k.sets) > 0 {
+		maps.DeleteFunc(f.known, func(other string, _ *kept) bool {
+			return other != own && strings.HasPrefix(other, root+site.Epoch.String()+"/")
+		})
+	}
+	return nil
+}
+
+// isSuperseded reports whether another complete group takes the place of one, or it is of an old set. What
+// another process has made a moment ago is neither.
+func isSuperseded(name string, k *kept) bool {
+	kind, number, _ := strings.Cut(path.Base(name), "-")
+	number, _, _ = strings.Cut(number, "-")
+	n, err := strconv.ParseUint(number, 10, 64)
+	if kind+"-" == setPrefix {
+		return err == nil && len(k.sets) > 0 && n <= k.sets[0].Seq
+	}
+	return err == nil && k.parts[n] != nil
+}
+
+func (f *Folder) remove(ctx context.Context, g *group) error {
+	for _, name := range g.names {
+		if err := f.Store.Files().Remove(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Sweep removes what is there of collections that are not among those with the epochs that
 // live returns. That is asked after it is seen what there is: so nothing goes of a collection
 // that is created meanwhile.
-func (f *Folder) Sweep(live func() ([]uuid.UUID, error)) error {
-	there, _ := os.ReadDir(f.Path)
-	epochs, err := live()
-	if err != nil || len(there) == 0 {
+func (f *Folder) Sweep(ctx context.Context, live func() ([]uuid.UUID, error)) error {
+	all, err := groups(ctx, f.Store.Files(), root)
+	if err != nil {
 		return err
 	}
-	names := map[string]bool{}
+	epochs, err := live()
+	if err != nil {
+		return err
+	}
+	is := map[string]bool{}
 	for _, e := range epochs {
-		names[e.String()] = true
+		is[e.String()] = true
+	}
+	epochOf := func(name string) string {
+		epoch, _, _ := strings.Cut(strings.TrimPrefix(name, root), "/")
+		return epoch
+	}
+	for name, g := range all {
+		if !is[epochOf(name)] {
+			if err := f.remove(ctx, g); err != nil {
+				return err
+			}
+		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, e := range there {
-		if !names[e.Name()] {
-			os.RemoveAll(filepath.Join(f.Path, e.Name()))
-		}
-	}
-	maps.DeleteFunc(f.known, func(path string, _ *kept) bool { return !names[filepath.Base(filepath.Dir(path))] })
+	maps.DeleteFunc(f.known, func(prefix string, _ *kept) bool { return !is[epochOf(prefix)] })
 	return nil
 }
 
-func removeOthers(path string, names map[string]bool) {
-	entries, _ := os.ReadDir(path)
-	for _, e := range entries {
-		if !names[e.Name()] {
-			os.RemoveAll(filepath.Join(path, e.Name()))
-		}
-	}
-}
-
-// File is one of the files, and whether there is a gzipped copy of it at Path + ".gz".
+// File is one of the files, and whether there is a gzipped copy of it.
 type File struct {
-	Path      string
+	Name      string
 	MediaType string
 	Packed    bool
 }
 
-// Open opens the file, or its gzipped copy.
-func (f File) Open(packed bool) (*OpenFile, error) {
-	path := f.Path
+// Open opens a file, or its gzipped copy. It is [fs.ErrNotExist] where it is gone.
+func (f *Folder) Open(ctx context.Context, file File, packed bool) (files.File, error) {
+	name := file.Name
 	if packed {
-		path += packedEnding
+		name += packedEnding
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	info, err := file.Stat()
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	return &OpenFile{file, info.Size()}, nil
+	return f.Store.Files().Open(ctx, name)
 }
-
-// OpenFile is a file that is open.
-type OpenFile struct {
-	*os.File
-	size int64
-}
-
-// Size returns the size of the file in bytes.
-func (f *OpenFile) Size() int64 { return f.size }
 
 // The files of a set: the document under the URL of the Resource List, and of the Resource
 // Dump; a part of the list; a package and the copy of its manifest. Numbers count from 1.
-func (s *Set) ResourceList() File  { return xml(s.folder, resourceListFile) }
-func (s *Set) ResourceDump() File  { return xml(s.folder, resourceDumpFile) }
-func (s *Set) List(n int) File     { return xml(s.folder, partFile(n)) }
-func (s *Set) Package(n int) File  { return zipped(s.folder, packageFile(n, packageEnding)) }
-func (s *Set) Manifest(n int) File { return xml(s.folder, packageFile(n, manifestEnding)) }
-func (f *Folder) partPath(site *Site, n uint64) string {
-	return filepath.Join(f.path(site), fmt.Sprint(partPrefix, n))
-}
+func (s *Set) ResourceList() File  { return xml(s.group, resourceListFile) }
+func (s *Set) ResourceDump() File  { return xml(s.group, resourceDumpFile) }
+func (s *Set) List(n int) File     { return xml(s.group, partFile(n)) }
+func (s *Set) Package(n int) File  { return zipped(s.group, packageFile(n, packageEnding)) }
+func (s *Set) Manifest(n int) File { return xml(s.group, packageFile(n, manifestEnding)) }
 
 // The files of a part.
-func (f *Folder) ChangeList(site *Site, n uint64) File {
-	return xml(f.partPath(site, n), changeListFile)
-}
-func (f *Folder) ChangePackage(site *Site, n uint64) File {
-	return zipped(f.partPath(site, n), changePackageFile)
-}
-func (f *Folder) ChangeManifest(site *Site, n uint64) File {
-	return xml(f.partPath(site, n), changeManifestFile)
-}
+func (p *Part) ListFile() File     { return xml(p.group, changeListFile) }
+func (p *Part) PackageFile() File  { return zipped(p.group, changePackageFile) }
+func (p *Part) ManifestFile() File { return xml(p.group, changeManifestFile) }
 
-func xml(folder, name string) File {
-	return File{filepath.Join(folder, name), resourcesync.MediaTypeXML, true}
-}
+func xml(group, name string) File { return File{group + name, resourcesync.MediaTypeXML, true} }
 
-func zipped(folder, name string) File {
-	return File{filepath.Join(folder, name), resourcesync.MediaTypeZIP, false}
-}
+func zipped(group, name string) File { return File{group + name, resourcesync.MediaTypeZIP, false} }

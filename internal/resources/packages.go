@@ -8,6 +8,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 )
 
@@ -21,9 +22,9 @@ type Package struct {
 type packaging struct {
 	*resourcesync.PackageWriter
 	draft    *draft
-	zip      *os.File
-	manifest *os.File
-	name     string // of the copy
+	zip      files.Writer
+	manifest *os.File // temporary
+	name     string   // of the copy
 	fixity   *resourcesync.Fixity
 }
 
@@ -33,7 +34,7 @@ func (d *draft) packaging(name, manifest string, head resourcesync.Document, o r
 	if p.zip, err = d.create(name); err != nil {
 		return nil, err
 	}
-	if p.manifest, err = d.create(manifest); err != nil {
+	if p.manifest, err = d.temporary(); err != nil {
 		return nil, err
 	}
 	p.PackageWriter, err = resourcesync.NewPackageWriter(io.MultiWriter(p.zip, p.fixity), p.manifest, head, o)
@@ -44,16 +45,14 @@ func (d *draft) packaging(name, manifest string, head resourcesync.Document, o r
 }
 
 func (p *packaging) Close() (Package, error) {
+	defer p.manifest.Close()
 	about := Package{Items: p.Items()}
 	if err := p.PackageWriter.Close(); err != nil {
 		return about, err
 	}
 	p.fixity.Describe(&about.Representation)
 	about.Type = resourcesync.MediaTypeZIP
-	if err := p.draft.pack(p.manifest, p.name); err != nil {
-		return about, err
-	}
-	return about, errors.Join(p.draft.done(p.manifest), p.draft.done(p.zip))
+	return about, errors.Join(p.draft.copied(p.manifest, p.name), p.draft.done(p.zip))
 }
 
 // add puts a topic into the package in all forms in which it is offered: the one that is
@@ -85,9 +84,9 @@ func (p *packaging) add(item resourcesync.Item, offered []form, content func(for
 
 // contents gives out the bytes of topics.
 type contents struct {
-	view   *store.View
-	folder string   // for a file
-	file   *os.File // for large ones, one at a time
+	view  *store.View
+	draft *draft
+	file  *os.File // for large ones, one at a time
 }
 
 // of returns the bytes of a form of the topic that an entry is the last of: as they are
@@ -102,12 +101,11 @@ func (c *contents) of(e *store.Entry, f form) (io.Reader, error) {
 		return bytes.NewReader(plain), err
 	}
 	if c.file == nil {
-		file, err := os.CreateTemp(c.folder, "*.large")
+		file, err := c.draft.temporary()
 		if err != nil {
 			return nil, err
 		}
 		c.file = file
-		os.Remove(file.Name()) // it is there as long as it is open
 	}
 	if err := c.file.Truncate(0); err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package resources
 
 import (
-	"context"
 	"errors"
 	"io"
 
@@ -13,6 +12,8 @@ import (
 type Part struct {
 	store.ChangeList
 	Package Package
+
+	group string // of files: what their names begin with
 }
 
 // Names of files of a part.
@@ -22,15 +23,11 @@ const (
 	changeManifestFile = "changedump" + manifestEnding
 )
 
-// buildPart makes the files of a closed change list in a folder. Its entries must all be
+// buildPart makes the files of a closed change list as a draft. Its entries must all be
 // there still.
-func buildPart(ctx context.Context, path string, site *Site, v *store.View, list store.ChangeList) (*Part, error) {
-	d, err := begin(path)
-	if err != nil {
-		return nil, err
-	}
+func buildPart(d *draft, site *Site, v *store.View, list store.ChangeList) (*Part, error) {
 	defer d.end()
-	part := &Part{ChangeList: list}
+	part := &Part{ChangeList: list, group: d.name}
 	document, err := d.document(changeListFile, site.changeList(list), resourcesync.Options{})
 	if err != nil {
 		return nil, err
@@ -39,11 +36,12 @@ func buildPart(ctx context.Context, path string, site *Site, v *store.View, list
 	if err != nil {
 		return nil, err
 	}
-	bytes := &contents{view: v, folder: path + unfinished}
+	defer pack.manifest.Close()
+	bytes := &contents{view: v, draft: d}
 	defer bytes.close()
 	for e, err := range v.Entries(list.First) {
 		if err == nil {
-			err = ctx.Err()
+			err = d.ctx.Err()
 		}
 		if err != nil {
 			return nil, err

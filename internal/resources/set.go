@@ -45,7 +45,7 @@ type Set struct {
 	Packages []Package
 	Items    int
 
-	folder string
+	group string // of files: what their names begin with
 }
 
 // Names of files in a set.
@@ -78,12 +78,12 @@ type builder struct {
 	pack    *packaging
 }
 
-// build makes the set of a view in a folder.
-func build(ctx context.Context, path string, site *Site, v *store.View, sizes Sizes) (*Set, error) {
+// build makes the set of a view as a draft, or a second one where the resources do not fit into one list.
+func build(begin func() *draft, site *Site, v *store.View, sizes Sizes) (*Set, error) {
 	sizes = sizes.withDefaults()
 	indexed := v.Topics > sizes.ListItems
 	for {
-		set, err := buildOnce(ctx, path, site, v, sizes, indexed)
+		set, err := buildOnce(begin(), site, v, sizes, indexed)
 		if err != errIndexed {
 			return set, err
 		}
@@ -91,14 +91,11 @@ func build(ctx context.Context, path string, site *Site, v *store.View, sizes Si
 	}
 }
 
-func buildOnce(ctx context.Context, path string, site *Site, v *store.View, sizes Sizes, indexed bool) (*Set, error) {
-	d, err := begin(path)
-	if err != nil {
-		return nil, err
-	}
+func buildOnce(d *draft, site *Site, v *store.View, sizes Sizes, indexed bool) (*Set, error) {
 	defer d.end()
-	b := &builder{site: site, view: v, sizes: sizes, draft: d, indexed: indexed, set: &Set{Seq: v.Head, At: v.Updated, folder: path}}
-	if err := b.resources(ctx); err != nil {
+	b := &builder{site: site, view: v, sizes: sizes, draft: d, indexed: indexed, set: &Set{Seq: v.Head, At: v.Updated, group: d.name}}
+	defer b.close()
+	if err := b.resources(d.ctx); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(b.finishList(), b.finishPackage()); err != nil {
@@ -110,9 +107,16 @@ func buildOnce(ctx context.Context, path string, site *Site, v *store.View, size
 	return b.set, d.finish(b.set)
 }
 
+// close closes what an error has left open.
+func (b *builder) close() {
+	if b.pack != nil {
+		b.pack.manifest.Close()
+	}
+}
+
 // resources writes all resources to lists and packages.
 func (b *builder) resources(ctx context.Context) error {
-	bytes := &contents{view: b.view, folder: b.draft.path + unfinished}
+	bytes := &contents{view: b.view, draft: b.draft}
 	defer bytes.close()
 	if !b.indexed {
 		if err := b.beginList(); err != nil { // also where there are no resources

@@ -33,6 +33,7 @@ type Store interface {
 	Reader
 	Publisher
 	upkeep.Store
+	Dir() string
 }
 
 // Reader reads what is published.

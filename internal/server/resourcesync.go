@@ -57,12 +57,12 @@ func (s *Server) resourceSyncRoutes(get func(path string, h web.Handler)) {
 	some("resourcelist-"+tag+"-"+seq+"-"+number+".xml", func(set *resources.Set) int { return set.Lists }, (*resources.Set).List)
 	some("resourcedump-"+tag+"-"+seq+"-"+number+".zip", packages, (*resources.Set).Package)
 	some("resourcedump-"+tag+"-"+seq+"-"+number+"-manifest.xml", packages, (*resources.Set).Manifest)
-	closed := func(name string, file func(*resources.Site, uint64) resources.File) {
+	closed := func(name string, file func(*resources.Part) resources.File) {
 		document(name, func(w http.ResponseWriter, r *http.Request) error { return s.closedChanges(w, r, file) })
 	}
-	closed("changelist-"+tag+"-"+number+".xml", s.keeper.Resources.ChangeList)
-	closed("changedump-"+tag+"-"+number+".zip", s.keeper.Resources.ChangePackage)
-	closed("changedump-"+tag+"-"+number+"-manifest.xml", s.keeper.Resources.ChangeManifest)
+	closed("changelist-"+tag+"-"+number+".xml", (*resources.Part).ListFile)
+	closed("changedump-"+tag+"-"+number+".zip", (*resources.Part).PackageFile)
+	closed("changedump-"+tag+"-"+number+"-manifest.xml", (*resources.Part).ManifestFile)
 
 	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithEndings(mementoForms), s.memento)
 	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithAnEnding(mementoForms)+".patch", s.mementoPatch)
@@ -109,7 +109,7 @@ func (s *Server) sourceOf(v *store.View, lists bool) (*resources.Source, error) 
 	}
 	src := &resources.Source{Site: *s.site(&v.Collection), Collection: &v.Collection}
 	var err error
-	if src.Sets, err = s.keeper.Resources.Sets(&src.Site); err != nil {
+	if src.Sets, err = s.keeper.Resources.Sets(v, &src.Site); err != nil {
 		return nil, err
 	}
 	if len(src.Sets) == 0 || v.Changes == nil || v.Changes.Pruned(v.Horizon) {
@@ -122,7 +122,7 @@ func (s *Server) sourceOf(v *store.View, lists bool) (*resources.Source, error) 
 		return nil, err
 	}
 	for i := range src.Lists {
-		part, err := s.keeper.Resources.Part(&src.Site, src.Lists[i].Number)
+		part, err := s.keeper.Resources.Part(v, &src.Site, src.Lists[i].Number)
 		if err != nil {
 			return nil, err
 		}
@@ -206,7 +206,7 @@ func (s *Server) newestSet(w http.ResponseWriter, r *http.Request, file func(*re
 	if err != nil {
 		return err
 	}
-	return serveFile(w, r, f, tag, cacheShortly)
+	return s.serveFile(w, r, f, tag, cacheShortly)
 }
 
 // setFile answers with a file of the set that the URL names.
@@ -231,11 +231,11 @@ func (s *Server) setFile(w http.ResponseWriter, r *http.Request, count func(*res
 	if err != nil {
 		return err
 	}
-	return serveFile(w, r, *f, web.Digest([]byte(r.URL.Path)), cacheForEver)
+	return s.serveFile(w, r, *f, web.Digest([]byte(r.URL.Path)), cacheForEver)
 }
 
 // closedChanges answers with a file of the closed change list that the URL names.
-func (s *Server) closedChanges(w http.ResponseWriter, r *http.Request, file func(*resources.Site, uint64) resources.File) error {
+func (s *Server) closedChanges(w http.ResponseWriter, r *http.Request, file func(*resources.Part) resources.File) error {
 	var f resources.File
 	tag := web.Var(r, "tag")
 	err := s.source(w, r, false, func(src *resources.Source, v *store.View) error {
@@ -243,13 +243,13 @@ func (s *Server) closedChanges(w http.ResponseWriter, r *http.Request, file func
 		if err != nil || n == 0 || tag == src.Tag() && n > v.Changes.Closed {
 			return web.Problemf(http.StatusNotFound, "there are no such changes yet; the lists are at %s", src.ChangeListIndexURL())
 		}
-		part, err := s.keeper.Resources.Part(&src.Site, n)
+		part, err := s.keeper.Resources.Part(v, &src.Site, n)
 		switch {
 		case err != nil:
 			return err
 		case tag != src.Tag():
 		case part != nil:
-			f = file(&src.Site, n)
+			f = file(part)
 			return nil
 		default:
 			lists, err := v.ChangeLists()
@@ -265,11 +265,11 @@ func (s *Server) closedChanges(w http.ResponseWriter, r *http.Request, file func
 	if err != nil {
 		return err
 	}
-	return serveFile(w, r, f, web.Digest([]byte(r.URL.Path)), cacheForEver)
+	return s.serveFile(w, r, f, web.Digest([]byte(r.URL.Path)), cacheForEver)
 }
 
 // serveFile answers with a file, the gzipped copy if there is one and the client takes it.
-func serveFile(w http.ResponseWriter, r *http.Request, f resources.File, tag, cache string) error {
+func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, f resources.File, tag, cache string) error {
 	h := w.Header()
 	in := []web.Coding{web.Identity}
 	if f.Packed {
@@ -279,7 +279,7 @@ func serveFile(w http.ResponseWriter, r *http.Request, f resources.File, tag, ca
 	h.Set("Content-Type", f.MediaType)
 	h.Set("Cache-Control", cache)
 	return web.WriteKept(w, r, web.Validator{Tag: tag}, func(c web.Coding) (web.Kept, error) {
-		file, err := f.Open(c == web.Gzipped)
+		file, err := s.keeper.Resources.Open(r.Context(), f, c == web.Gzipped)
 		if errors.Is(err, os.ErrNotExist) {
 			return web.Kept{}, fmt.Errorf("%w: it was replaced a moment ago; ask again", store.ErrGone)
 		}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -88,6 +89,23 @@ func (db *DB) Sizes() (s Sizes, err error) {
 	}
 	s.Free, err = datafolder.FreeBytes(db.dir)
 	return s, err
+}
+
+// Touch raises the version of the store without another change.
+func (db *DB) Touch(ctx context.Context) error {
+	for {
+		since, err := db.rows.Engine.Version(ctx)
+		if err != nil {
+			return err
+		}
+		w, err := db.rows.Engine.Begin(ctx, since)
+		if err == nil {
+			err = w.Commit()
+		}
+		if !errors.Is(err, kv.ErrConflict) {
+			return err
+		}
+	}
 }
 
 // Files returns where the files of the node are. Those of snapshots are the affair of the database.

@@ -43,6 +43,15 @@ func (db *DB) View(ctx context.Context, name string, f func(*View) error) error 
 	})
 }
 
+// Context returns the context with which all reading ends.
+func (v *View) Context() context.Context { return v.tx.Context() }
+
+// Version returns the version of the state.
+func (v *View) Version() Version { return v.tx.Version() }
+
+// Files returns the files of the node, as they were in the state where they are rows.
+func (v *View) Files() files.Store { return files.In(v.db.files, v.tx.Reader()) }
+
 // decoded is getCollection for readers, of which there are many more than there
 // are changes: it decodes a row once.
 func (db *DB) decoded(t *txn.Tx, name string) (*Collection, error) {

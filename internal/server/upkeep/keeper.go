@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -16,7 +15,7 @@ import (
 
 // Store is what a Keeper needs of the store.
 type Store interface {
-	Dir() string
+	resources.Store
 	Collections(ctx context.Context) ([]store.Collection, error)
 	View(ctx context.Context, name string, f func(*store.View) error) error
 	Latest(ctx context.Context, name string) (*store.Latest, error)
@@ -100,7 +99,7 @@ type Config struct {
 
 // New returns a keeper that waits for Start, and for what is changed.
 func New(c Config) *Keeper {
-	k := &Keeper{Config: c, Resources: resources.Folder{Path: filepath.Join(c.Store.Dir(), "resourcesync"), Sizes: c.ResourceSizes}}
+	k := &Keeper{Config: c, Resources: resources.Folder{Store: c.Store, Sizes: c.ResourceSizes}}
 	k.Changes.init(c.Store, c.Now)
 	k.background.init()
 	return k

@@ -21,6 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/files"
 	_ "github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -335,11 +336,12 @@ func TestChangeListsAreDroppedOnce(t *testing.T) {
 // counting is a store without collections that counts the looks.
 type counting struct {
 	Store
+	dir   string
 	looks atomic.Int32
 }
 
-func (c *counting) Dir() string                      { return "" }
 func (c *counting) SweepFiles(context.Context) error { return nil }
+func (c *counting) Files() files.Store               { return files.Folder(c.dir) }
 
 func (c *counting) Alone() bool { return true }
 
@@ -352,11 +354,10 @@ func (c *counting) Collections(context.Context) ([]store.Collection, error) {
 func TestLooksComeNowAndThenUntilClose(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		c := &counting{}
+		c := &counting{dir: dir}
 		p := Policy{}
 		require.NoError(t, p.Validate())
 		k := New(Config{Policy: p, Store: c, Logger: slog.New(slog.DiscardHandler), Now: time.Now})
-		k.Resources.Path = dir
 		require.NoError(t, k.Start())
 		atOnce := c.looks.Load()
 		time.Sleep(59*time.Minute + 30*time.Second)

@@ -101,7 +101,7 @@ func (k *Keeper) sourceDue(v *store.View) (bool, error) {
 	if v.NoResourceSync {
 		return false, nil
 	}
-	sets, err := k.Resources.Sets(k.Site(&v.Collection))
+	sets, err := k.Resources.Sets(v, k.Site(&v.Collection))
 	if err != nil {
 		return false, err
 	}
@@ -189,7 +189,9 @@ func (k *Keeper) makeSource(ctx context.Context, name string) error {
 	if err != nil || lost == 0 {
 		return err
 	}
-	return k.Resources.DropParts(site, lost) // also of lists that were dropped before
+	return k.Store.View(ctx, name, func(v *store.View) error { // also of lists that were dropped before
+		return k.Resources.DropParts(ctx, v, site, lost)
+	})
 }
 
 // sameHistory checks that a collection is the one that was looked at before.
@@ -210,7 +212,7 @@ func (k *Keeper) makeSet(ctx context.Context, name string) (set *resources.Set, 
 		if v.NoResourceSync {
 			return nil
 		}
-		sets, err := k.Resources.Sets(k.Site(&v.Collection))
+		sets, err := k.Resources.Sets(v, k.Site(&v.Collection))
 		if err != nil {
 			return err
 		}
@@ -251,7 +253,7 @@ func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Sit
 		if err != nil {
 			return err
 		}
-		sets, err := k.Resources.Sets(site)
+		sets, err := k.Resources.Sets(v, site)
 		if err != nil {
 			return err
 		}
@@ -264,7 +266,7 @@ func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Sit
 		}
 		lost = dropped
 		for i, list := range lists {
-			part, err := k.Resources.Part(site, list.Number)
+			part, err := k.Resources.Part(v, site, list.Number)
 			if err != nil {
 				return err
 			}
@@ -291,7 +293,7 @@ func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Sit
 
 // SweepSources removes what is kept of collections that are not there any more.
 func (k *Keeper) SweepSources(ctx context.Context) error {
-	return k.Resources.Sweep(func() (epochs []uuid.UUID, err error) {
+	return k.Resources.Sweep(ctx, func() (epochs []uuid.UUID, err error) {
 		all, err := k.Store.Collections(ctx)
 		for i := range all {
 			epochs = append(epochs, all[i].Epoch)
