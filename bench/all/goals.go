@@ -75,6 +75,10 @@ var goals = []goal{
 	{of: "BaselineByDump", unit: "×speed-of-single-requests", atLeast: 5},
 	{of: "RecordsPerChange", unit: "×post-of-1000", atMost: 1.5},
 	{of: "RecordsPerChange", unit: "×get-of-1000", atMost: 1.5},
+	{of: "RDF", part: "NTriples", unit: "×speed-of-rapper", atLeast: 0.5},
+	{of: "RDF", part: "Turtle", unit: "×speed-of-rapper", atLeast: 0.5},
+	{of: "RDF", part: "RDFXML", unit: "×speed-of-rapper", atLeast: 0.3},
+	{of: "RDFMap", unit: "×speed-of-loading-XTM", atLeast: 0.5},
 	{of: "PartialUpdateOfRecords", unit: "×time-of-1000", atMost: 1.5},
 }
 

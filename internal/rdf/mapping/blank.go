@@ -1,7 +1,9 @@
 package mapping
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -25,49 +27,61 @@ func labelsOf(quads []rdf.Quad) map[string]string {
 	return n.number()
 }
 
-// nodes are the blank nodes of some statements.
-type nodes struct {
-	quads []rdf.Quad
-	order []string         // the labels, as they come
-	says  map[string][]int // the statements whose subject a node is
-	led   map[string][]int // those whose object it is
+// digest is what is known of a node.
+type digest [16]byte
 
-	// Hashes, by label.
-	down    map[string]string // of what a node says
-	anchors map[string]string // of the named resources that lead to it, and by which properties
-	up      map[string]string // of all that leads to it
+// nodes are the blank nodes of some statements, by number in the order in which they come.
+type nodes struct {
+	quads   []rdf.Quad
+	labels  []string // in the document
+	numbers map[string]int32
+	says    [][]int32 // the statements whose subject a node is
+	led     [][]int32 // those whose object it is
+
+	down    []digest // of what a node says
+	anchors []digest // of the named resources that lead to it, and by which properties
+	up      []digest // of all that leads to it
+
+	lines []digest // of the node that is looked at
+	buf   []byte
 }
 
 func newNodes(quads []rdf.Quad) *nodes {
-	n := &nodes{quads: quads, says: map[string][]int{}, led: map[string][]int{}, down: map[string]string{}, anchors: map[string]string{}, up: map[string]string{}}
-	seen := map[string]bool{}
-	for i, q := range quads {
-		for _, t := range []rdf.Term{q.Subject, q.Object} {
-			if t.Kind == rdf.Blank && !seen[t.Value] {
-				seen[t.Value] = true
-				n.order = append(n.order, t.Value)
-			}
+	n := &nodes{quads: quads, numbers: map[string]int32{}}
+	number := func(t rdf.Term) int32 {
+		known, ok := n.numbers[t.Value]
+		if !ok {
+			known = int32(len(n.labels))
+			n.numbers[t.Value] = known
+			n.labels, n.says, n.led = append(n.labels, t.Value), append(n.says, nil), append(n.led, nil)
 		}
+		return known
+	}
+	for i, q := range quads {
 		if q.Subject.Kind == rdf.Blank {
-			n.says[q.Subject.Value] = append(n.says[q.Subject.Value], i)
+			s := number(q.Subject)
+			n.says[s] = append(n.says[s], int32(i))
 		}
 		if q.Object.Kind == rdf.Blank {
-			n.led[q.Object.Value] = append(n.led[q.Object.Value], i)
+			o := number(q.Object)
+			n.led[o] = append(n.led[o], int32(i))
 		}
 	}
+	n.down, n.anchors, n.up = make([]digest, len(n.labels)), make([]digest, len(n.labels)), make([]digest, len(n.labels))
 	return n
 }
 
 // groups returns the nodes in an order in which each comes behind those that it leads to. Nodes that lead to each
 // other in a circle are one group (Tarjan's strongly connected components, without recursion: lists are long).
-func (n *nodes) groups() (all [][]string) {
+func (n *nodes) groups() (all [][]int32) {
 	type visit struct {
-		node string
+		node int32
 		next int
 	}
-	index, low, onStack := map[string]int{}, map[string]int{}, map[string]bool{}
-	var stack []string
-	for _, root := range n.order {
+	index, low, onStack := make([]int32, len(n.labels)), make([]int32, len(n.labels)), make([]bool, len(n.labels))
+	var seen int32
+	var stack []int32
+	for root := range int32(len(n.labels)) {
 		if index[root] != 0 {
 			continue
 		}
@@ -75,8 +89,8 @@ func (n *nodes) groups() (all [][]string) {
 		for len(path) > 0 {
 			v := &path[len(path)-1]
 			if v.next == 0 {
-				index[v.node] = len(index) + 1
-				low[v.node] = index[v.node]
+				seen++
+				index[v.node], low[v.node] = seen, seen
 				stack = append(stack, v.node)
 				onStack[v.node] = true
 			}
@@ -87,13 +101,14 @@ func (n *nodes) groups() (all [][]string) {
 				if o.Kind != rdf.Blank {
 					continue
 				}
-				if index[o.Value] == 0 {
-					path = append(path, visit{node: o.Value})
+				to := n.numbers[o.Value]
+				if index[to] == 0 {
+					path = append(path, visit{node: to})
 					deeper = true
 					break
 				}
-				if onStack[o.Value] {
-					low[v.node] = min(low[v.node], index[o.Value])
+				if onStack[to] {
+					low[v.node] = min(low[v.node], index[to])
 				}
 			}
 			if deeper {
@@ -122,123 +137,179 @@ func (n *nodes) groups() (all [][]string) {
 	return all
 }
 
-func hash(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		fmt.Fprintf(h, "%d:%s", len(p), p)
+// term appends a term as it counts to the buffer.
+func (n *nodes) term(t rdf.Term) {
+	n.buf = append(n.buf, byte('0'+t.Kind))
+	for _, part := range []string{t.Value, strings.ToLower(t.Language), t.Datatype} {
+		n.text(part)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-func key(t rdf.Term) string {
-	return strings.Join([]string{string('0' + rune(t.Kind)), t.Value, strings.ToLower(t.Language), t.Datatype}, "\x00")
+func (n *nodes) text(s string) {
+	n.buf = binary.AppendUvarint(n.buf, uint64(len(s)))
+	n.buf = append(n.buf, s...)
 }
 
-// hashDown hashes what the nodes of a group say. In a circle each round takes in one more step.
-func (n *nodes) hashDown(group []string) {
+// line ends a line of the node that is looked at, which is in the buffer.
+func (n *nodes) line() {
+	n.lines = append(n.lines, sum(n.buf))
+	n.buf = n.buf[:0]
+}
+
+func sum(data []byte) digest {
+	all := sha256.Sum256(data)
+	return digest(all[:len(digest{})])
+}
+
+// together returns the digest of the lines, whatever their order, each counted once, and of what is in front of them.
+func (n *nodes) together(front ...digest) digest {
+	slices.SortFunc(n.lines, compareDigests)
+	n.lines = slices.Compact(n.lines)
+	for _, d := range append(front, n.lines...) {
+		n.buf = append(n.buf, d[:]...)
+	}
+	of := sum(n.buf)
+	n.buf, n.lines = n.buf[:0], n.lines[:0]
+	return of
+}
+
+// hashDown hashes what the nodes of a group say. In a circle each round takes in one more step, until no more nodes differ.
+func (n *nodes) hashDown(group []int32) {
 	rounds := 1
 	if len(group) > 1 || n.leadsToItself(group[0]) {
-		rounds = min(len(group), maxRounds) + 1
+		rounds = max(2, min(len(group)+1, maxRounds, maxWork/len(group)))
 	}
-	for range rounds {
-		next := make([]string, len(group))
+	next := make([]digest, len(group))
+	for kinds := 0; rounds > 0; rounds-- {
 		for i, node := range group {
-			var lines []string
 			for _, at := range n.says[node] {
-				q := n.quads[at]
-				object := key(q.Object)
+				q := &n.quads[at]
+				n.text(q.Predicate.Value)
 				if q.Object.Kind == rdf.Blank {
-					object = "_" + n.down[q.Object.Value]
+					of := n.down[n.numbers[q.Object.Value]]
+					n.buf = append(append(n.buf, '_'), of[:]...)
+				} else {
+					n.term(q.Object)
 				}
-				lines = append(lines, hash(q.Predicate.Value, object))
+				n.line()
 			}
-			slices.Sort(lines)
-			next[i] = hash(slices.Compact(lines)...)
+			next[i] = n.together()
 		}
 		for i, node := range group {
 			n.down[node] = next[i]
 		}
+		if len(group) == 1 {
+			continue
+		}
+		now := different(next)
+		if now == kinds {
+			return
+		}
+		kinds = now
 	}
 }
 
-// maxRounds bounds the work for circles. Nodes that differ only farther away are numbered.
-const maxRounds = 50
+// These bound the work for circles. Nodes that differ only farther away are numbered.
+const (
+	maxRounds = 50
+	maxWork   = 5_000_000 // rounds × nodes
+)
 
-func (n *nodes) leadsToItself(node string) bool {
-	return slices.ContainsFunc(n.says[node], func(i int) bool { return n.quads[i].Object == rdf.NewBlank(node) })
+// different returns how many digests there are. It changes their order.
+func different(all []digest) int {
+	slices.SortFunc(all, compareDigests)
+	return len(slices.Compact(all))
+}
+
+func (n *nodes) leadsToItself(node int32) bool {
+	return slices.ContainsFunc(n.says[node], func(i int32) bool { return n.quads[i].Object == rdf.NewBlank(n.labels[node]) })
 }
 
 // hashUp hashes what leads to each node: from the nodes that nothing leads to downwards.
-func (n *nodes) hashUp(groups [][]string) {
+func (n *nodes) hashUp(groups [][]int32) {
+	known := make([]bool, len(n.labels))
 	for _, group := range slices.Backward(groups) {
-		up, anchors := make([]string, len(group)), make([][]string, len(group))
-		var outside []string
+		anchors := make([][]digest, len(group))
+		var outside []digest
 		for i, node := range group {
-			up[i], anchors[i] = n.leading(node)
+			anchors[i] = n.leading(node, known)
 			outside = append(outside, anchors[i]...)
 		}
+		all := joined(outside)
 		for i, node := range group {
 			if len(group) > 1 {
-				anchors[i] = append(anchors[i], joined(outside))
+				anchors[i] = append(anchors[i], all)
 			}
-			n.up[node], n.anchors[node] = up[i], joined(anchors[i])
+			n.anchors[node], known[node] = joined(anchors[i]), true
 		}
 	}
 }
 
-// leading returns a hash of what leads to a node, and the anchors that it has of each statement that does. What leads to
+// leading hashes what leads to a node, and returns the anchors that it has of each statement that does. What leads to
 // a node in a circle counts as what it says.
-func (n *nodes) leading(node string) (up string, anchors []string) {
-	lines := []string{n.down[node]}
+func (n *nodes) leading(node int32, known []bool) (anchors []digest) {
 	for _, at := range n.led[node] {
-		q := n.quads[at]
+		q := &n.quads[at]
 		property := q.Predicate.Value
+		n.text(property)
 		if q.Subject.Kind != rdf.Blank {
-			line := hash(key(q.Subject), property)
-			lines, anchors = append(lines, line), append(anchors, line)
+			n.term(q.Subject)
+			anchors = append(anchors, sum(n.buf))
+			n.line()
 			continue
 		}
-		above, known := n.up[q.Subject.Value]
-		if !known { // it is in the same circle
-			lines = append(lines, hash("_"+n.down[q.Subject.Value], property))
+		above := n.numbers[q.Subject.Value]
+		if !known[above] { // it is in the same circle
+			n.buf = append(append(n.buf, '_'), n.down[above][:]...)
+			n.line()
 			continue
 		}
-		lines = append(lines, hash("^"+above, property))
-		anchor := n.anchors[q.Subject.Value]
+		n.buf = append(append(n.buf, '^'), n.up[above][:]...)
+		n.line()
+		anchor := n.anchors[above]
 		if property != rdf.Rest { // where in a list a node is does not matter
-			anchor = hash(anchor, property)
+			n.text(property)
+			n.buf = append(n.buf, anchor[:]...)
+			anchor = sum(n.buf)
+			n.buf = n.buf[:0]
 		}
 		anchors = append(anchors, anchor)
 	}
-	slices.Sort(lines[1:])
-	return hash(lines...), anchors
+	n.up[node] = n.together(n.down[node])
+	return anchors
 }
 
-// joined makes one hash of a set of them. That of one is the same.
-func joined(hashes []string) string {
-	hashes = slices.Clone(hashes)
-	slices.Sort(hashes)
-	if hashes = slices.Compact(hashes); len(hashes) == 1 {
-		return hashes[0]
+// joined makes one digest of a set of them. That of one is the same.
+func joined(set []digest) digest {
+	slices.SortFunc(set, compareDigests)
+	if set = slices.Compact(set); len(set) == 1 {
+		return set[0]
 	}
-	return hash(hashes...)
+	data := make([]byte, 0, len(set)*len(digest{}))
+	for _, d := range set {
+		data = append(data, d[:]...)
+	}
+	return sum(data)
 }
 
-// number makes labels of the hashes. Nodes that look alike get numbers, in the order of what leads to them.
+func compareDigests(a, b digest) int { return bytes.Compare(a[:], b[:]) }
+
+// number makes labels of the digests. Nodes that look alike get numbers, in the order of what leads to them.
 func (n *nodes) number() map[string]string {
-	alike := map[string][]string{}
-	for _, node := range n.order {
-		of := hash(n.down[node], n.anchors[node])
+	alike := map[digest][]int32{}
+	for node := range int32(len(n.labels)) {
+		of := sum(slices.Concat(n.down[node][:], n.anchors[node][:]))
 		alike[of] = append(alike[of], node)
 	}
-	labels := make(map[string]string, len(n.order))
+	labels := make(map[string]string, len(n.labels))
 	for of, nodes := range alike {
-		slices.SortStableFunc(nodes, func(a, b string) int { return strings.Compare(n.up[a], n.up[b]) })
+		slices.SortStableFunc(nodes, func(a, b int32) int { return compareDigests(n.up[a], n.up[b]) })
 		for i, node := range nodes {
-			labels[node] = "b" + of
+			label := "b" + hex.EncodeToString(of[:])
 			if i > 0 {
-				labels[node] += fmt.Sprintf("-%d", i+1)
+				label += fmt.Sprintf("-%d", i+1)
 			}
+			labels[n.labels[node]] = label
 		}
 	}
 	return labels

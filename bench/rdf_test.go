@@ -1,0 +1,132 @@
+package bench_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/bench/synthetic"
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/rdf/mapping"
+	"github.com/tmshare/tmshare/internal/rdf/rdfxml"
+	"github.com/tmshare/tmshare/internal/rdf/turtle"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// statements is how many statements of RDF are read, with -short a tenth.
+func statements() int {
+	if testing.Short() {
+		return 40_000
+	}
+	return 400_000
+}
+
+// BenchmarkRDF reads a thesaurus in three notations, beside the readers of Debian's raptor2-utils and serdi, whose processes are timed
+// as a whole: they read it and count, or write nothing.
+func BenchmarkRDF(b *testing.B) {
+	for _, notation := range synthetic.Notations {
+		file := thesaurus(b, notation)
+		b.Run(notation, func(b *testing.B) {
+			var n int
+			d := bestOf(b, func() {
+				n = 0
+				readRDF(b, notation, file, func(rdf.Quad) error {
+					n++
+					return nil
+				})
+			})
+			require.Equal(b, statements(), n)
+			rate(b, float64(n), "statements", d)
+			formats := map[string]string{"NTriples": "ntriples", "Turtle": "turtle", "RDFXML": "rdfxml"}
+			if t, ok := program(b, "rapper", "-q", "-c", "-i", formats[notation], file, "http://example.org/"); ok {
+				ratio(b, t.Seconds(), d.Seconds(), "speed-of-rapper")
+			}
+			if notation == "RDFXML" {
+				return // serdi has no such reader
+			}
+			if t, ok := program(b, "serdi", "-i", formats[notation], "-o", "ntriples", file); ok {
+				ratio(b, t.Seconds(), d.Seconds(), "speed-of-serdi")
+			}
+		})
+	}
+}
+
+// BenchmarkRDFMap makes a topic map of a thesaurus in N-Triples. The reference loads the same map from XTM 2.1: both have the same
+// names, occurrences and associations.
+func BenchmarkRDFMap(b *testing.B) {
+	file := thesaurus(b, "NTriples")
+	var m *tmdm.TopicMap
+	d := bestOf(b, func() {
+		builder := mapping.NewBuilder(synthetic.Base, 0, mapping.Options{})
+		readRDF(b, "NTriples", file, builder.Add)
+		var err error
+		m, err = builder.Map(b.Context())
+		require.NoError(b, err)
+	})
+	said := 0
+	for t := range m.Topics() {
+		said += len(t.Names()) + len(t.Occurrences())
+	}
+	require.Equal(b, statements(), said+count(m.Associations()))
+	var document bytes.Buffer
+	_, err := xtm.Write(&document, m, xtm.WriteOptions{Version: xtm.V21})
+	require.NoError(b, err)
+	m = nil
+	load := best(rounds(), func() {
+		_, err := xtm.Read(b.Context(), bytes.NewReader(document.Bytes()), xtm.Options{Base: synthetic.Base})
+		require.NoError(b, err)
+	})
+	rate(b, float64(statements()), "statements", d)
+	ratio(b, load.Seconds(), d.Seconds(), "speed-of-loading-XTM")
+}
+
+func thesaurus(b *testing.B, notation string) string {
+	file := filepath.Join(b.TempDir(), "thesaurus")
+	f, err := os.Create(file)
+	require.NoError(b, err)
+	require.NoError(b, synthetic.WriteSKOS(f, notation, statements()/synthetic.StatementsPerConcept))
+	require.NoError(b, f.Close())
+	return file
+}
+
+func readRDF(b *testing.B, notation, file string, each func(rdf.Quad) error) {
+	f, err := os.Open(file)
+	require.NoError(b, err)
+	defer f.Close()
+	switch notation {
+	case "NTriples":
+		err = turtle.Read(f, turtle.NTriples, turtle.Options{URI: file}, each)
+	case "Turtle":
+		err = turtle.Read(f, turtle.Turtle, turtle.Options{URI: file}, each)
+	default:
+		err = rdfxml.Read(f, rdfxml.Options{URI: file}, each)
+	}
+	require.NoError(b, err)
+}
+
+// program returns the processor time of a program that reads a file, if it is installed.
+func program(b *testing.B, name string, args ...string) (time.Duration, bool) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		fmt.Printf("NOT CHECKED: no ratios to %s, which is not installed\n", name)
+		return 0, false
+	}
+	shortest := never
+	for range rounds() {
+		cmd := exec.Command(path, args...)
+		cmd.Stdout = io.Discard
+		var complaint bytes.Buffer
+		cmd.Stderr = &complaint
+		require.NoError(b, cmd.Run(), "%s", complaint.String())
+		shortest = min(shortest, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+	}
+	return shortest, true
+}
