@@ -98,3 +98,12 @@ func property(q Quad) Term {
 	}
 	return q.Predicate
 }
+
+// BadInIRI returns the first character of a string that no IRI has (RDF 1.1 Turtle §6.5, IRIREF), if there is one.
+func BadInIRI(s string) (bad rune, found bool) {
+	i := strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || strings.ContainsRune("<>\"{}|^`\\", r) })
+	if i < 0 {
+		return 0, false
+	}
+	return rune(s[i]), true
+}

@@ -76,7 +76,7 @@ func TestMessages(t *testing.T) {
 		`{"@id": 5}`:                                                                                 "doc:1:1: the document is no JSON-LD: invalid @id value",
 		strings.Repeat(`[`, 300):                                                                     "doc:1:201: arrays and objects are more than 200 deep",
 		`{"a":"` + strings.Repeat(`x`, 1<<20) + `"}`:                                                 "the document has more than 1048576 bytes, and JSON-LD is read as a whole; convert it to N-Triples",
-		`{"@id": "http://example.org/a", "http://example.org/p": {"@id": "http://example.org/a<b"}}`: "the IRI <http://example.org/a<b> has a character that no IRI has; escape it with a percent sign",
+		`{"@id": "http://example.org/a", "http://example.org/p": {"@id": "http://example.org/a<b"}}`: "the IRI <http://example.org/a<b> has the character '<', which no IRI has; escape it with a percent sign",
 	} {
 		_, err := read(document)
 		var syntax *rdf.SyntaxError

@@ -1,6 +1,7 @@
 package jsonld
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -120,8 +121,9 @@ func (d *document) explain(err error) error {
 
 // checkIRI refuses what no other notation of RDF can write (RDF 1.1 Turtle §6.5, IRIREF).
 func (d *document) checkIRI(s string) error {
-	if i := strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || strings.ContainsRune("<>\"{}|^`\\", r) }); i >= 0 {
-		return d.fail(strings.Index(string(d.data), s[i:]), "the IRI <%.100s> has a character that no IRI has; escape it with a percent sign", s)
+	if bad, found := rdf.BadInIRI(s); found {
+		_, behind, _ := strings.Cut(s, string(bad))
+		return d.fail(bytes.Index(d.data, []byte(string(bad)+behind)), "the IRI <%.100s> has the character %q, which no IRI has; escape it with a percent sign", s, bad)
 	}
 	return nil
 }

@@ -74,3 +74,20 @@ func TestSeveralGraphsAreRefused(t *testing.T) {
 		assert.Equal(t, map[string]string{"default": "0", "http://example.org/g1": "1", "_:x": "2"}[graph], all[0].Object.Value)
 	}
 }
+
+// Circles of blank nodes, and nodes in many circles, take time in proportion too, and come back.
+func TestCirclesOfNodes(t *testing.T) {
+	const n = 20_000
+	var circle, hub []rdf.Quad
+	p := rdf.NewIRI("http://example.org/p")
+	node := func(i int) rdf.Term { return rdf.NewBlank(fmt.Sprint("n", i)) }
+	for i := range n {
+		circle = append(circle, rdf.Quad{Subject: node(i), Predicate: p, Object: node((i + 1) % n)})
+		hub = append(hub, rdf.Quad{Subject: node(n), Predicate: p, Object: node(i)}, rdf.Quad{Subject: node(i), Predicate: p, Object: node(n)})
+	}
+	for _, graph := range [][]rdf.Quad{circle, hub, append(circle, rdf.Quad{Subject: node(0), Predicate: p, Object: rdf.NewLiteral("here", "")})} {
+		again, losses := mapping.Graph(mapOf(t, graph), mapping.Options{})
+		assert.Zero(t, losses)
+		assert.Len(t, again, len(graph))
+	}
+}

@@ -63,6 +63,40 @@ func TestAnyGraphIsKept(t *testing.T) {
 	})
 }
 
+// Whatever a graph says in our vocabulary: what is written of its topic map says the same for good.
+func TestAnyUseOfTheVocabularySettles(t *testing.T) {
+	terms := func(names ...string) (all []string) {
+		for _, name := range names {
+			all = append(all, mapping.NS+name)
+		}
+		return all
+	}
+	properties := append(terms("scope", "reifier", "itemIdentifier", "subjectIdentifier", "subjectLocator", "datatype", "variant", "value", "role", "roleType", "player"),
+		rdf.Type, rdf.Type, rdf.Type, rdf.NS+"subject", rdf.NS+"predicate", rdf.NS+"object", ex+"p", "http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/2002/07/owl#sameAs", string(tmdm.PSIDefaultNameType))
+	objects := append(terms("Statement", "Association", "NameType", "Topic", "TopicMap", "Occurrence"), ex+"a", ex+"b", ex+"p")
+	resource := func(all []string) *rapid.Generator[rdf.Term] {
+		return rapid.OneOf(rapid.Map(rapid.SampledFrom(all), rdf.NewIRI), rapid.Map(rapid.SampledFrom([]string{"x", "y"}), rdf.NewBlank))
+	}
+	statement := rapid.Custom(func(t *rapid.T) rdf.Quad {
+		object := rapid.OneOf(resource(objects), rapid.Just(rdf.NewLiteral("v", "")))
+		return rdf.Quad{Subject: resource([]string{ex + "a", ex + "b"}).Draw(t, "subject"), Predicate: rdf.NewIRI(rapid.SampledFrom(properties).Draw(t, "property")), Object: object.Draw(t, "object")}
+	})
+	testenv.Check(t, 1000, 20_000, func(t *rapid.T) {
+		graph := rapid.SliceOfN(statement, 1, 14).Draw(t, "graph")
+		b := mapping.NewBuilder("http://example.org/map/", 0, mapping.Options{})
+		for _, q := range graph {
+			require.NoError(t, b.Add(q))
+		}
+		m, err := b.Map(context.Background())
+		if err != nil {
+			return // an item has what another one has
+		}
+		written, _ := mapping.Graph(m, mapping.Options{})
+		again, _ := mapping.Graph(build(t, written), mapping.Options{})
+		require.True(t, rdf.Isomorphic(written, again), "%s became\n%s and then\n%s", text(graph), text(written), text(again))
+	})
+}
+
 func build(t require.TestingT, graph []rdf.Quad) *tmdm.TopicMap {
 	b := mapping.NewBuilder("http://example.org/map/", 0, mapping.Options{})
 	for _, q := range graph {

@@ -151,19 +151,24 @@ func (r *reading) identify() {
 			continue
 		}
 		l, _ := plainLocator(q.Object.Value)
-		var err error
-		switch q.Predicate.Value {
-		case termSubjectIdentifier:
-			err = topic.AddSubjectIdentifier(l)
-		case termSubjectLocator:
-			err = topic.AddSubjectLocator(l)
-		default:
-			err = tmdm.AddItemIdentifier(topic, l)
-		}
+		err := addIdentifier(topic, q.Predicate.Value, l)
 		if taken := (*tmdm.IdentityError)(nil); errors.As(err, &taken) {
 			_ = topic.Merge(taken.Existing.(*tmdm.Topic)) // there is nothing but topics yet
+			_ = addIdentifier(topic, q.Predicate.Value, l)
 		}
+		dropGenids(topic)
 	}
+}
+
+// addIdentifier gives a topic what a property of our vocabulary says that identifies it.
+func addIdentifier(t *tmdm.Topic, property string, l tmdm.Locator) error {
+	switch property {
+	case termSubjectIdentifier:
+		return t.AddSubjectIdentifier(l)
+	case termSubjectLocator:
+		return t.AddSubjectLocator(l)
+	}
+	return tmdm.AddItemIdentifier(t, l)
 }
 
 // dropGenids removes the subject identifiers of blank nodes from a topic that has others.

@@ -102,7 +102,7 @@ func echoOf(q rdf.Quad) (echo rdf.Quad, ok bool) {
 	switch {
 	case q.Predicate.Value == topicName && isText(q.Object):
 		echo.Predicate.Value = rdfsLabel
-	case q.Predicate.Value == termSubjectIdentifier:
+	case q.Predicate.Value == termSubjectIdentifier && q.Subject != q.Object:
 		echo.Predicate.Value = sameAs
 	default:
 		return echo, false

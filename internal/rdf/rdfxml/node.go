@@ -95,6 +95,7 @@ func (p *parser) property(n scan.Name) string {
 	if n.Space == "" {
 		p.fail("the name %s has no namespace; declare one with xmlns", n.Local)
 	}
+	p.checkIRI(n.Space)
 	return n.Space + n.Local
 }
 

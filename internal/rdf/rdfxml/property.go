@@ -85,7 +85,9 @@ func (p *parser) content(s scope, e propertyElement) (object rdf.Term) {
 	for {
 		switch p.next() {
 		case scan.Text:
-			text = append(text, p.xml.Text()...)
+			if text = append(text, p.xml.Text()...); len(text) > maxText {
+				p.fail("a text has more than %d bytes", maxText)
+			}
 		case scan.StartElement:
 			switch {
 			case object.Kind != rdf.None:
@@ -140,16 +142,16 @@ func (p *parser) stated(e propertyElement, subject rdf.Term, property string, ob
 	p.say(statement, rdf.NS+"object", object)
 }
 
-// maxMarkup is how many bytes an XML literal may have.
-const maxMarkup = 16 << 20
+// maxText is how many bytes a literal may have.
+const maxText = 16 << 20
 
 // markup reads what stands in the element as an XML literal, in the form of Exclusive XML Canonicalization 1.0 with comments
 // (RDF 1.1 XML Syntax §7.2.17, Production parseTypeLiteralPropertyElt).
 func (p *parser) markup() string {
 	var c c14n.Canonicalizer
 	for depth := p.xml.Depth(); ; {
-		if len(c.Out) > maxMarkup {
-			p.fail("an XML literal has more than %d bytes", maxMarkup)
+		if len(c.Out) > maxText {
+			p.fail("an XML literal has more than %d bytes", maxText)
 		}
 		switch p.next() {
 		case scan.StartElement:

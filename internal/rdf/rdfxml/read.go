@@ -142,10 +142,17 @@ func (p *parser) resolve(s scope, ref string) string {
 	if err != nil {
 		p.fail("the IRI %.100q is relative, and there is no base that it is relative to; give one with xml:base", ref)
 	}
+	p.checkIRI(resolved)
 	if err := p.xml.Grow(len(resolved)); err != nil {
 		p.fail("%v", err)
 	}
 	return resolved
+}
+
+func (p *parser) checkIRI(s string) {
+	if bad, found := rdf.BadInIRI(s); found {
+		p.fail("the IRI <%.100s> has the character %q, which no IRI has; escape it with a percent sign", s, bad)
+	}
 }
 
 // give returns the IRI of a name that rdf:ID gives.

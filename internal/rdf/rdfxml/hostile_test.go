@@ -1,0 +1,42 @@
+package rdfxml_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/rdf/rdfxml"
+	"github.com/tmshare/tmshare/internal/xml/scan"
+)
+
+// Each message says where, what and what to do; nothing is fetched and nothing grows without a bound.
+func TestMessages(t *testing.T) {
+	const begin = `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">`
+	bomb := `<!DOCTYPE rdf:RDF [<!ENTITY a "` + strings.Repeat("a", 1000) + `">`
+	for i := 'b'; i < 'k'; i++ {
+		bomb += `<!ENTITY ` + string(i) + ` "` + strings.Repeat("&"+string(i-1)+";", 100) + `">`
+	}
+	for document, want := range map[string]string{
+		``:     "doc:1:1: ",
+		`<a/>`: `the name a has no namespace; declare one with xmlns`,
+		begin + "\n<e:a e:b='c' d='e'/></rdf:RDF>":                                                                     `doc:2:1: the attribute d has no namespace; a property is an attribute with a prefix`,
+		begin + `<e:a rdf:about="http://e/a b"/></rdf:RDF>`:                                                            `the IRI <http://e/a b> has the character ' ', which no IRI has; escape it with a percent sign`,
+		begin + `<e:a xmlns:f="http://f/{"><f:b/></e:a></rdf:RDF>`:                                                     `the IRI <http://f/{> has the character '{'`,
+		begin + `<e:a xml:base="x:"><e:b rdf:resource="c"/></e:a></rdf:RDF>`:                                           `is relative`,
+		begin + `<e:a rdf:ID="a"/><e:a rdf:ID="a"/></rdf:RDF>`:                                                         `rdf:ID gives the name doc#a again`,
+		begin + `<e:a><e:b>` + "\x01" + `</e:b></e:a></rdf:RDF>`:                                                       `doc:1:`,
+		begin + strings.Repeat(`<e:a><e:b>`, 100_000):                                                                  `beyond the limit Depth, 1000`,
+		bomb + `]>` + begin + `<e:a><e:b>&j;</e:b></e:a></rdf:RDF>`:                                                    `limit`,
+		`<!DOCTYPE rdf:RDF [<!ENTITY a SYSTEM "file:///etc/passwd">]>` + begin + `<e:a><e:b>&a;</e:b></e:a></rdf:RDF>`: `external`,
+		begin + `<e:a><e:b>` + strings.Repeat(strings.Repeat("c", 1000)+"<!---->", 17_000) + `</e:b></e:a></rdf:RDF>`:  `a text has more than 16777216 bytes`,
+		begin + `<e:a><e:b>` + strings.Repeat("c", 3000) + `</e:b></e:a></rdf:RDF>`:                                    `limit`,
+	} {
+		err := rdfxml.Read(strings.NewReader(document), rdfxml.Options{URI: "doc", Base: "http://e/doc", Limits: scan.Limits{Token: 2000}}, func(rdf.Quad) error { return nil })
+		var syntax *rdf.SyntaxError
+		require.ErrorAs(t, err, &syntax, "%.200s", document)
+		assert.Contains(t, strings.ReplaceAll(err.Error(), "http://e/doc", "doc"), want)
+	}
+}
