@@ -30,6 +30,8 @@ func labelsOf(quads []rdf.Quad) map[string]string {
 // digest is what is known of a node.
 type digest [16]byte
 
+func (d digest) String() string { return hex.EncodeToString(d[:]) }
+
 // nodes are the blank nodes of some statements, by number in the order in which they come.
 type nodes struct {
 	quads   []rdf.Quad
@@ -305,7 +307,7 @@ func (n *nodes) number() map[string]string {
 	for of, nodes := range alike {
 		slices.SortStableFunc(nodes, func(a, b int32) int { return compareDigests(n.up[a], n.up[b]) })
 		for i, node := range nodes {
-			label := "b" + hex.EncodeToString(of[:])
+			label := "b" + of.String()
 			if i > 0 {
 				label += fmt.Sprintf("-%d", i+1)
 			}

@@ -66,7 +66,7 @@ func (r *Records) term(ref fragment.Ref) rdf.Term {
 	case label == "":
 		return rdf.NewIRI(iriOf(ref))
 	case genid(tmdm.Locator(r.sp), label) != ref: // another source has made it
-		label += "_" + hash(string(ref))
+		label += "_" + sum([]byte(ref)).String()
 	}
 	return rdf.NewBlank(label)
 }
