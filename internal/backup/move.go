@@ -104,10 +104,20 @@ func (m *mover) rows(d *store.Dump, sum *moving.Sum) iter.Seq2[store.Row, error]
 	}
 }
 
-// files moves the files that a state lists. Those that are lost are lost at the target too: it says
-// so when it is checked, and a server makes them anew.
+// files moves the files of snapshots that a state lists, and those of ResourceSync. Those that are lost
+// are lost at the target too: it says so when it is checked, and a server makes them anew.
 func (m *mover) files(d *store.Dump) error {
 	names, err := d.SnapshotFiles()
+	if err != nil {
+		return err
+	}
+	made, err := files.All(m.ctx, m.from.Files(), files.Resources+"/")
+	if err != nil {
+		return err
+	}
+	for _, f := range made {
+		names = append(names, f.Name)
+	}
 	for _, name := range names {
 		f, err := d.OpenFile(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +134,7 @@ func (m *mover) files(d *store.Dump) error {
 		m.Bytes += f.Size()
 		m.progress(Progress{"moving files", m.Bytes, 0})
 	}
-	return err
+	return nil
 }
 
 func copyFile(ctx context.Context, from files.File, to files.Store, name string) error {

@@ -21,6 +21,8 @@ import (
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/kv/postgres"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/files"
+	"github.com/tmshare/tmshare/internal/store/files/filestest"
 	"github.com/tmshare/tmshare/internal/store/moving"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
@@ -99,6 +101,13 @@ func all(t testing.TB, db *store.DB) map[string]string {
 	for n, content := range snapshots(t, db) {
 		all[fmt.Sprint("snapshot ", n)] = content
 	}
+	made, err := files.All(t.Context(), db.Files(), files.Resources+"/")
+	require.NoError(t, err)
+	for _, f := range made {
+		content, err := filestest.Read(t.Context(), db.Files(), f.Name)
+		require.NoError(t, err)
+		all[f.Name] = string(content)
+	}
 	return all
 }
 
@@ -125,6 +134,7 @@ func TestAMovedStoreIsTheSame(t *testing.T) {
 	t.Parallel()
 	server := pgserver.Start(t, "fsync=off")
 	db := node(t, 200)
+	require.NoError(t, filestest.Write(t.Context(), db.Files(), "resourcesync/epoch/tag/set-1-a/set.json", []byte("{}")))
 	want, ids, of := all(t, db), epochs(t, db), db.Node()
 	require.NoError(t, db.Close())
 	at := inFolder(db.Dir())
@@ -385,4 +395,24 @@ func isThere(t testing.TB, p place) bool {
 func requireOneAtMost(t testing.TB, from, to place) {
 	t.Helper()
 	require.False(t, isThere(t, from) && isThere(t, to), "both can be opened")
+}
+
+// A backup that an earlier program has made of a folder is restored anywhere.
+func TestAnEarlierBackupIsRestored(t *testing.T) {
+	t.Parallel()
+	for _, to := range []place{inFolder(filepath.Join(t.TempDir(), "restored")), inMemory(t)} {
+		r, err := backup.RestoreInto(t.Context(), filepath.Join("testdata", "earlier.backup"), to.Target, none)
+		require.NoError(t, err)
+		require.EqualValues(t, 19, r.Rows)
+		require.Equal(t, 2, r.Files)
+		db := to.must(t, store.Write)
+		require.NoError(t, db.View(t.Context(), "cities", func(v *store.View) error {
+			require.Equal(t, 3, v.Topics, "with the type of names")
+			listed, err := v.Snapshots()
+			require.NoError(t, err)
+			require.Len(t, listed, 1)
+			return nil
+		}))
+		require.NoError(t, db.Check(t.Context(), false, func(f store.Finding) { t.Errorf("%+v", f) }, func(string) {}))
+	}
 }

@@ -57,7 +57,7 @@ func (d *Dump) SnapshotFiles() (names []string, err error) {
 	return names, nil
 }
 
-// OpenFile opens a file of [Dump.SnapshotFiles]. It is [fs.ErrNotExist] where it is lost.
+// OpenFile opens a file of the store. It is [fs.ErrNotExist] where it is lost.
 func (d *Dump) OpenFile(name string) (files.File, error) {
 	return files.In(d.db.files, d.tx.Reader()).Open(d.tx.Context(), name)
 }

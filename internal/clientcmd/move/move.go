@@ -31,7 +31,7 @@ func Command(r *control.Request, flags func(*cobra.Command) Flags) *cobra.Comman
 		Use:   "move FROM TO",
 		Short: "Move a store from a data folder into a database, or back",
 		Long: `Move all that a store has to another place: collections with their history,
-subscriptions, local statements and snapshots. FROM and TO are data folders or addresses
+subscriptions, local statements, snapshots and lists of ResourceSync. FROM and TO are data folders or addresses
 of databases, postgres://USER@HOST:PORT/NAME; PGPASSWORD, or the file that PGPASSFILE
 names, has the password. So a node outgrows one machine, and can come back.
 
@@ -92,7 +92,7 @@ func print(cmd *cobra.Command, m *backup.Moved, asJSON bool) error {
 	if database.IsURL(m.To) {
 		flag = "--store '" + m.To + "'"
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "moved from %s to %s, and equal: %d rows and %d files of snapshots, %.1f MB; start the programs with %s\n",
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "moved from %s to %s, and equal: %d rows and %d files, %.1f MB; start the programs with %s\n",
 		m.From, m.To, m.Rows, m.Files, float64(m.Bytes)/1e6, flag)
 	return err
 }
