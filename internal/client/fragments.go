@@ -11,6 +11,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client/bodies"
+	"github.com/tmshare/tmshare/internal/client/graphs"
 	"github.com/tmshare/tmshare/internal/client/links"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
@@ -43,6 +44,7 @@ type fragments struct {
 
 // received is what was fetched for a change.
 type received struct {
+	graph     graphs.Said        // of RDF; the fragment is the first of them
 	fragment  *fragment.Fragment // nil where nothing is to be applied: a later change stands for this one, or it is unchanged
 	digest    string             // of the bytes, where the change is unsettled
 	unchanged bool               // since it was applied
@@ -215,7 +217,9 @@ func (u *fragments) markBehind(batch []follow.Result[received]) (follow.Mark, er
 		if _, again := u.settling.applied(r); !again {
 			mark.At = append(mark.At, r.ID)
 		}
-		mark.Digest = r.Change.Digest
+		if mark.Digest = r.Change.Digest; batch[i].Content.graph != nil {
+			mark.Digest = "" // it is of a map in XTM, which says more
+		}
 	}
 	mark.Unsettled = u.settling.unsettled(mark.At)
 	if u.relies && u.done+len(batch) < u.log.Total() {
@@ -274,7 +278,7 @@ func (u *fragments) applyBatch(a *store.Applying, batch []follow.Result[received
 			continue
 		}
 		a.From(o.Representations[0].URL)
-		if err := merge.Apply(a.State, o.Content.fragment); err != nil {
+		if err := o.Content.apply(a.State); err != nil {
 			return 0, fmt.Errorf("applying the fragment of %s: %w", o.Content.fragment.TopicSI, err)
 		}
 		told.applied = append(told.applied, entry)
@@ -287,6 +291,13 @@ func (u *fragments) applyBatch(a *store.Applying, batch []follow.Result[received
 		}
 	}
 	return len(told.applied), told.keep(a)
+}
+
+func (c *received) apply(s merge.State) error {
+	if c.graph != nil {
+		return graphs.Apply(s, c.graph)
+	}
+	return merge.Apply(s, c.fragment)
 }
 
 // notes are what is to be kept of a commit for people.
@@ -331,18 +342,27 @@ func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got rec
 		Identity:        fragment.Identity{SubjectIdentifiers: locators(r.TopicSI), SubjectLocators: locators(r.TopicSL)},
 		ItemIdentifiers: locators(r.Change.TopicII), EmptyDeletes: r.Change.SDShare,
 	}
-	link := r.Representations[0].URL
-	if inline := r.Change.Fragment; inline != nil && int64(len(inline)) <= u.MaxFragment {
+	link, linkType := r.Representations[0].URL, r.Representations[0].Type
+	if inline := r.Change.Fragment; inline != nil && int64(len(inline)) <= u.MaxFragment && graphs.Notation(linkType, "") == nil {
 		if got.fragment, err = fragment.ReadAs(ctx, bytes.NewReader(inline), u.xtmOptions(u.s.SP, link), topic); err == nil {
 			return got, int64(len(inline)), nil
 		}
 	}
-	request := fetch.Request{URL: link, Accept: u.links().Accept(), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
+	request := fetch.Request{URL: link, Accept: u.links().AcceptFor(linkType), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
 	got, a, err := fetch.Do(ctx, u.fetcher(), request, func(a *fetch.Answer) (got received, err error) {
 		body := &bodies.OneLarge{Body: a.Body, Ctx: ctx, Room: u.large}
 		defer body.Leave()
 		digest := u.settling.digest(r)
-		got.fragment, err = fragment.ReadAs(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL), topic)
+		if notation := graphs.Notation(a.ContentType, linkType); notation != nil {
+			if got.graph, err = graphs.Read(ctx, digest.of(body), notation, u.xtmOptions(u.s.SP, a.URL), r.TopicSI); err == nil && len(got.graph) == 0 {
+				err = fmt.Errorf("%s: RDF is about resources, and the entry %s (%q) names none (resource)", a.URL, r.ID, r.Title)
+			}
+			if err == nil {
+				got.fragment = got.graph[0]
+			}
+		} else {
+			got.fragment, err = fragment.ReadAs(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL), topic)
+		}
 		got.digest = digest.sum()
 		return got, limitsLast(err)
 	})

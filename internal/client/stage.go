@@ -12,13 +12,13 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/fragment/stream"
+	"github.com/tmshare/tmshare/internal/client/graphs"
 	"github.com/tmshare/tmshare/internal/client/links"
+	"github.com/tmshare/tmshare/internal/client/snapshots"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/xtm"
 )
 
 // maxMissing is how many snapshots may be missing, one after the other, that the feed names.
@@ -49,7 +49,7 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recen
 			return missing
 		}
 		c.Report(fmt.Sprintf("%s: loading the snapshot of %s", s.Name, feeds.FormatTime(snapshot.Updated)))
-		d, err := c.fetchSnapshot(ctx, s, snapshot, data.Href, allowURL)
+		d, err := c.fetchSnapshot(ctx, s, snapshot, data, allowURL)
 		var failed *FetchError
 		if errors.As(err, &failed) && (failed.Status == http.StatusNotFound || failed.Status == http.StatusGone) {
 			missing, link = err, data.Href // there may be a newer one by now
@@ -64,7 +64,11 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recen
 		if err != nil {
 			return err
 		}
-		return c.loadSnapshot(ctx, s, d, markOf(snapshot, recent))
+		mark, notation := markOf(snapshot, recent), graphs.Notation(data.Type, "")
+		if notation != nil {
+			mark.Digest = "" // it is of a map in XTM, which says more
+		}
+		return c.loadSnapshot(ctx, s, d, notation, mark)
 	}
 }
 
@@ -104,7 +108,7 @@ func provable(mark store.Mark) bool {
 // loadSnapshot stages what was fetched. The file is removed once that is done, and
 // if it cannot be read, so that the next round fetches another; it stays where
 // loading is interrupted.
-func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fetch.Download, mark store.Mark) error {
+func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fetch.Download, notation *formats.Format, mark store.Mark) error {
 	o := c.xtmOptions(s.SP, d.URL())
 	open := func() (io.ReadCloser, error) {
 		r, err := d.Open(c.MaxSnapshot)
@@ -117,13 +121,13 @@ func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fet
 	unidentified := 0
 	stage := func(records iter.Seq2[fragment.Record, error]) error {
 		unreadable, unidentified = nil, 0
-		records = noticing(records, &unreadable, &unidentified)
+		records = snapshots.Noticing(records, &unreadable, &unidentified)
 		return c.Store.StageSource(ctx, s.Name, records, mark, func(l store.Loading) { c.tellLoading(s.Name, l) })
 	}
-	err := withRecords(ctx, open, o, stage, func(reason error) {
+	err := snapshots.Read(ctx, snapshots.Document{Open: open, Options: o, Notation: notation}, stage, func(reason error) {
 		c.Logger.Info("the snapshot is read as a whole", "subscription", s.Name, "reason", reason)
 	})
-	if errors.As(err, new(*wholeError)) {
+	if errors.As(err, new(*snapshots.WholeError)) {
 		unreadable = err
 	}
 	if err == nil && unidentified > 0 {
@@ -147,47 +151,6 @@ func (c *Client) tellLoading(source string, l store.Loading) {
 		c.Progress(Progress{source, "storing the snapshot", int64(l.Stored), int64(l.Rows), Rows})
 		if l.Stored%1_000_000 == 0 {
 			c.Report(fmt.Sprintf("%s: %d of %d rows stored", source, l.Stored, l.Rows))
-		}
-	}
-}
-
-// withRecords calls use with the records of a map, once more from the beginning where the map turns out not to be a stream: it is read as a
-// whole then. A map that cannot be read as a whole is a [*wholeError].
-func withRecords(ctx context.Context, open func() (io.ReadCloser, error), o xtm.Options, use func(iter.Seq2[fragment.Record, error]) error, noStream func(error)) error {
-	err := use(stream.Snapshot(open, o))
-	if !errors.Is(err, stream.ErrNotStreamable) {
-		return err
-	}
-	noStream(err)
-	r, err := open()
-	if err != nil {
-		return &wholeError{err}
-	}
-	defer r.Close()
-	m, err := fragment.ReadSnapshot(ctx, r, o)
-	if err != nil {
-		return &wholeError{err}
-	}
-	return use(fragment.Records(m))
-}
-
-type wholeError struct{ error }
-
-func (e *wholeError) Unwrap() error { return e.error }
-
-// noticing iterates over records. It keeps the error that ends them, and counts the topics
-// that are unidentified.
-func noticing(records iter.Seq2[fragment.Record, error], failed *error, unidentified *int) iter.Seq2[fragment.Record, error] {
-	return func(yield func(fragment.Record, error) bool) {
-		for r, err := range records {
-			if err != nil {
-				*failed = err
-			} else if r.Topic != nil && r.Topic.Unidentified() {
-				*unidentified++
-			}
-			if !yield(r, err) {
-				return
-			}
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client/snapshots"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/statedigest"
@@ -256,7 +257,7 @@ func (c *comparison) server(use func(iter.Seq2[fragment.Record, error]) error) e
 			io.Closer
 		}{formats.UntilDone(c.ctx, f), f}, err
 	}
-	return withRecords(c.ctx, open, c.xtmOptions(c.s.SP, c.at), use, func(reason error) {
+	return snapshots.Read(c.ctx, snapshots.Document{Open: open, Options: c.xtmOptions(c.s.SP, c.at)}, use, func(reason error) {
 		c.Logger.Info("the server's map is read as a whole", "reason", reason)
 	})
 }

@@ -122,7 +122,7 @@ Other ways to follow a source:
 	fl.StringVar(&o.Name, "as", "", "`name` of the subscription (default: from the URL)")
 	fl.StringVar(&o.SP, "sp", "", "source locator prefix, an `IRI`, for a feed that declares none (default: made of its URL)")
 	fl.StringVar(&o.Protocol, "protocol", "", "`protocol` to follow the source by: "+strings.Join(client.Protocols, ", ")+" (default: what the URL shows)")
-	fl.StringVar(&o.Format, "format", "", "`format` to ask for alone, xtm2.1 or xtm1 (default: the best that the server has)")
+	fl.StringVar(&o.Format, "format", "", "`format` to ask for alone: xtm2.1, xtm1, or in RDF turtle, ntriples or rdfxml (default: the best that the server has)")
 	cli.OneOf(cmd.Flags(), "protocol", client.Protocols...)
 	cli.OneOf(cmd.Flags(), "format", formats.Names(formats.Served())...)
 	fl.StringVar(&o.Key, "key", "", "public `key` that has to sign the checkpoints of the source (default: the one that has signed the first)")

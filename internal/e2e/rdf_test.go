@@ -47,12 +47,18 @@ func vocabularies(t *testing.T) (all [][]byte) {
 	return all
 }
 
-func graphOf(t testing.TB, document []byte) (all []rdf.Quad) {
-	require.NoError(t, turtle.Read(bytes.NewReader(document), turtle.Turtle, turtle.Options{URI: "http://example.org/"}, func(q rdf.Quad) error {
+func graphOf(t testing.TB, document []byte) []rdf.Quad {
+	all, err := readGraph(document)
+	require.NoError(t, err)
+	return all
+}
+
+func readGraph(document []byte) (all []rdf.Quad, err error) {
+	err = turtle.Read(bytes.NewReader(document), turtle.Turtle, turtle.Options{URI: "http://example.org/"}, func(q rdf.Quad) error {
 		all = append(all, q)
 		return nil
-	}))
-	return all
+	})
+	return all, err
 }
 
 // terms are the resources that a graph names, and its languages.

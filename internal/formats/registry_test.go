@@ -34,7 +34,7 @@ func TestFormatsOfFilesAndNames(t *testing.T) {
 	_, err := Named("ctm")
 	assert.EqualError(t, err, `unknown format "ctm": use xtm2.1, xtm2.0, xtm1, turtle, ntriples, rdfxml, jsonld, trig, nquads or cxtm`)
 	_, err = ServedNamed("cxtm")
-	assert.EqualError(t, err, `unknown format "cxtm": use xtm2.1 or xtm1`)
+	assert.EqualError(t, err, `unknown format "cxtm": use xtm2.1, xtm1, turtle, ntriples or rdfxml`)
 }
 
 // Each entry of the registry is complete, and no two have a name, an ending or a media type in

@@ -4,6 +4,7 @@ package links
 import (
 	"fmt"
 	"mime"
+	"strings"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/formats"
@@ -28,14 +29,57 @@ func (c Choice) Accept() string {
 	return acceptXTM
 }
 
-// Data chooses the link to the data of an entry.
+// AcceptFor returns the Accept header for the data that a link leads to, by the type that the link states.
+func (c Choice) AcceptFor(mediaType string) string {
+	if rankGraph(mediaType) == 0 {
+		return c.Accept()
+	}
+	all := []string{mediaType}
+	for _, f := range graphs {
+		if f.MediaType() != mediaType {
+			all = append(all, f.MediaType()+";q=0.8")
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// Data chooses the link to the data of an entry: to RDF where that was asked for, or where nothing says that there is XTM.
 func (c Choice) Data(e *feeds.Entry) (feeds.Link, bool) {
-	return c.Best(append(e.Find(feeds.RelTopicMapData), e.Find("alternate")...))
+	all := append(e.Find(feeds.RelTopicMapData), e.Find("alternate")...)
+	best, ok := c.Best(all)
+	if c.Format == nil && ok && rankType(best.Type) > rankUnknown {
+		return best, true
+	}
+	rank := 0
+	for _, l := range all {
+		r := rankGraph(l.Type)
+		if r > rank && (c.Format == nil || c.Format == graphs[len(graphs)-r]) {
+			best, rank, ok = l, r, true
+		}
+	}
+	return best, ok
+}
+
+// graphs are the notations of RDF that servers offer, the best first.
+var graphs = formats.ServedRDF()
+
+// rankGraph says how much we like RDF in a notation, 0 being not at all.
+func rankGraph(mediaType string) int {
+	base, _, err := mime.ParseMediaType(mediaType)
+	if err != nil {
+		return 0
+	}
+	for i, f := range graphs {
+		if f.MediaType() == base {
+			return len(graphs) - i
+		}
+	}
+	return 0
 }
 
 // None returns the error that says that an entry has no link to data.
 func None(feed, id, title string) error {
-	return fmt.Errorf("%s: the entry %s (%q) has no link to XTM data", feed, id, title)
+	return fmt.Errorf("%s: the entry %s (%q) has no link to data in XTM or RDF", feed, id, title)
 }
 
 // Best chooses the link to the XTM that we like best: XTM 2.1, which loses
@@ -60,8 +104,9 @@ func (c Choice) Rank(mediaType string) int {
 	return r
 }
 
-// What rankType says of XTM 1.0.
+// What rankType says of what may be XTM, and of XTM 1.0.
 const (
+	rankUnknown = 1 // nothing is said
 	rankXTM1Own = 3 // in a media type of its own
 	rankXTM1    = 4 // in that of XTM 2
 )
@@ -71,7 +116,7 @@ const (
 func rankType(mediaType string) int {
 	base, params, err := mime.ParseMediaType(mediaType)
 	if mediaType == "" {
-		return 1
+		return rankUnknown
 	}
 	if err != nil {
 		return 0

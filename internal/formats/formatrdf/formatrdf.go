@@ -40,6 +40,7 @@ var (
 	})
 	JSONLD = complete(format.Format{
 		Name: "jsonld", Title: "JSON-LD", MediaTypes: []string{"application/ld+json"}, Endings: []string{".jsonld"},
+		Statements: func(w io.Writer) format.StatementWriter { return &gathered{to: w, write: jsonld.Write} },
 	}, jsonld.Write, func(r io.Reader, o format.ReadOptions, each func(rdf.Quad) error) error {
 		return jsonld.Read(r, jsonld.Options{URI: o.URI, Base: string(o.Base), Limits: jsonld.Limits{Depth: o.Limits.Depth}}, each)
 	})
@@ -55,6 +56,20 @@ var (
 func inGroups(w io.Writer) format.StatementWriter { return turtle.NewWriter(w) }
 
 func inLines(w io.Writer) format.StatementWriter { return turtle.NewLineWriter(w) }
+
+// gathered writes a notation whose document needs all statements.
+type gathered struct {
+	to    io.Writer
+	write writer
+	all   []rdf.Quad
+}
+
+func (g *gathered) Write(q rdf.Quad) error {
+	g.all = append(g.all, q)
+	return nil
+}
+
+func (g *gathered) Close() error { return g.write(g.to, g.all) }
 
 type (
 	reader func(r io.Reader, o format.ReadOptions, each func(rdf.Quad) error) error

@@ -194,6 +194,18 @@ func (r *Records) statement(a *fragment.Association) (s fragment.Ref, property s
 	return "", "", ""
 }
 
+// Subject returns the topic that an association is a statement about, "" if it is no statement of RDF.
+func Subject(a *fragment.Association) fragment.Ref {
+	s, _, _ := NewRecords("", nil).statement(a)
+	return s
+}
+
+// TopicOf returns the subject identifier of the topic that the resource with an IRI becomes.
+func TopicOf(iri string) fragment.Ref { return locatorOf(iri) }
+
+// ResourceOf returns the IRI of the resource that a topic is.
+func ResourceOf(ref fragment.Ref) string { return iriOf(ref) }
+
 // IsBlank reports whether a topic is a blank node.
 func IsBlank(ref fragment.Ref) bool { return genidLabel(string(ref)) != "" }
 

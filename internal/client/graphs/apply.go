@@ -1,0 +1,129 @@
+package graphs
+
+import (
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/rdf/mapping"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// Apply replaces the statements of resources in the state of a source, and those of the blank nodes that they lead to. It completes each
+// fragment with the associations that are statements of others, and applies it as one of XTM. Blank nodes to which no other resource
+// leads any more are deleted. Applying what was said again changes nothing.
+func Apply(s merge.State, said Said) error {
+	var roots []fragment.Ref
+	now := map[fragment.Ref]bool{}
+	for _, one := range said {
+		if now[one.TopicSI] = true; !mapping.IsBlank(one.TopicSI) {
+			roots = append(roots, one.TopicSI)
+		}
+	}
+	before, err := reached(s, roots)
+	if err != nil {
+		return err
+	}
+	for _, one := range said {
+		if err := replace(s, one); err != nil {
+			return err
+		}
+	}
+	gone := slices.DeleteFunc(before, func(ref fragment.Ref) bool { return now[ref] })
+	return sweep(s, gone)
+}
+
+// reached returns the blank nodes to which resources lead.
+func reached(s fragment.Source, from []fragment.Ref) (all []fragment.Ref, err error) {
+	seen := map[fragment.Ref]bool{}
+	for queue := slices.Clone(from); len(queue) > 0; queue = queue[1:] {
+		for a, err := range fragment.PlayedBy(s, queue[0]) {
+			if err != nil {
+				return nil, err
+			}
+			if mapping.Subject(a) != queue[0] {
+				continue
+			}
+			for _, node := range nodes(a) {
+				if !seen[node] {
+					seen[node] = true
+					all, queue = append(all, node), append(queue, node)
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// replace applies what is said of one topic, with what others say of it: that stays.
+func replace(s merge.State, one *fragment.Fragment) error {
+	f := *one
+	f.Associations = slices.Clone(one.Associations)
+	f.Deleted = false
+	said := map[fragment.AssociationKey]bool{}
+	for _, a := range f.Associations {
+		said[a.Key()] = true
+	}
+	own := len(f.Associations) + len(f.Topic.Names) + len(f.Topic.Occurrences)
+	names := slices.Clone(f.Topic.SubjectIdentifiers)
+	if t, err := s.Topic(f.TopicSI); err != nil {
+		return err
+	} else if t != nil {
+		names = append(names, t.SubjectIdentifiers...)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		for a, err := range fragment.PlayedBy(s, name) {
+			if err != nil {
+				return err
+			}
+			if slices.Contains(names, mapping.Subject(a)) || said[a.Key()] {
+				continue
+			}
+			said[a.Key()] = true
+			f.Associations = append(f.Associations, a)
+		}
+	}
+	if own == 0 { // it is known as far as others mention it
+		provisional := *f.Topic
+		provisional.Provisional = true
+		f.Topic, f.Deleted = &provisional, len(f.Associations) == 0
+	}
+	return merge.Apply(s, &f)
+}
+
+// sweep deletes those of some blank nodes to which nothing but themselves leads.
+func sweep(s merge.State, nodes []fragment.Ref) error {
+	among := map[fragment.Ref]bool{}
+	for _, node := range nodes {
+		among[node] = true
+	}
+	var led []fragment.Ref
+	for _, node := range nodes {
+		for a, err := range fragment.PlayedBy(s, node) {
+			if err != nil {
+				return err
+			}
+			if !among[mapping.Subject(a)] {
+				led = append(led, node)
+				break
+			}
+		}
+	}
+	stay, err := reached(s, led)
+	if err != nil {
+		return err
+	}
+	for _, node := range append(stay, led...) {
+		delete(among, node)
+	}
+	for _, node := range nodes {
+		if !among[node] {
+			continue
+		}
+		gone := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{node}}}
+		if err := merge.Apply(s, &fragment.Fragment{TopicSI: node, Deleted: true, Topic: gone}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+// Package graphs reads what servers of SDShare say in RDF, and applies it: the statements of a resource replace those that were there
+// (SDShare 2012, fragments of RDF).
+//
+//	graphs.go  documents in RDF, as fragments and records
+//	apply.go   fragments in a state
+package graphs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"mime"
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/formats/format"
+	"github.com/tmshare/tmshare/internal/rdf/mapping"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Notation returns the notation of RDF of a document, nil if it is none. A media type that says nothing of the notation leaves that to the
+// link by which the document was found.
+func Notation(contentType, linkType string) *formats.Format {
+	if f := notationOf(contentType); f != nil {
+		return f
+	}
+	switch base, _, _ := mime.ParseMediaType(contentType); base {
+	case "", "text/plain", "application/octet-stream", "application/xml", "text/xml":
+		return notationOf(linkType)
+	}
+	return nil
+}
+
+func notationOf(mediaType string) *formats.Format {
+	if f := formats.ToRead(mediaType); f.Statements != nil {
+		return f
+	}
+	return nil
+}
+
+// Said is what a document says of some resources: a fragment for each, with the associations that are its statements, and for each blank
+// node that these lead to.
+type Said []*fragment.Fragment
+
+// Read reads a document that is about resources. What it says of others is passed over: it comes with their own documents.
+func Read(ctx context.Context, r io.Reader, f *formats.Format, o xtm.Options, resources []string) (Said, error) {
+	m, err := read(ctx, r, f, o)
+	if err != nil {
+		return nil, err
+	}
+	var said Said
+	seen := map[fragment.Ref]bool{}
+	var queue []fragment.Ref
+	for _, resource := range resources {
+		ref, err := named(m, resource)
+		if err != nil {
+			return nil, err
+		}
+		queue = append(queue, ref)
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		ref := queue[0]
+		if seen[ref] {
+			continue
+		}
+		seen[ref] = true
+		one, err := statementsOf(m, ref)
+		if err != nil {
+			return nil, err
+		}
+		said = append(said, one)
+		for _, a := range one.Associations {
+			queue = append(queue, nodes(a)...)
+		}
+	}
+	for t, err := range m.Topics() {
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range said {
+			if t.TopicSI() != one.Topic.TopicSI() {
+				one.Stubs = append(one.Stubs, t.Identity)
+			}
+		}
+	}
+	return said, nil
+}
+
+func read(ctx context.Context, r io.Reader, f *formats.Format, o xtm.Options) (*fragment.Map, error) {
+	tm, err := f.Read(ctx, r, format.ReadOptions{Options: o})
+	if err != nil {
+		return nil, err
+	}
+	m, err := fragment.NewMap(tm, string(o.Base))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.URI, err)
+	}
+	return m, nil
+}
+
+// named returns the topic that a resource is, by its IRI as it stands in the document: a feed may have it in normal form.
+func named(m *fragment.Map, resource string) (fragment.Ref, error) {
+	for _, ref := range []fragment.Ref{fragment.Ref(resource), mapping.TopicOf(resource)} {
+		if t, err := m.Topic(ref); t != nil || err != nil {
+			return ref, err
+		}
+	}
+	for t, err := range m.Topics() {
+		if err != nil {
+			return "", err
+		}
+		for _, l := range t.SubjectIdentifiers {
+			if normal, err := tmdm.ParseLocator(mapping.ResourceOf(l)); err == nil && normal == fragment.Ref(resource) {
+				return l, nil
+			}
+		}
+	}
+	return mapping.TopicOf(resource), nil
+}
+
+// statementsOf returns what a map says of a topic by statements of which it is the subject.
+func statementsOf(m *fragment.Map, ref fragment.Ref) (*fragment.Fragment, error) {
+	t, err := m.Topic(ref)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		t = &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{ref}}}
+	}
+	one := &fragment.Fragment{TopicSI: ref, Topic: t}
+	for a, err := range fragment.PlayedBy(m, t.TopicSI()) {
+		if err != nil {
+			return nil, err
+		}
+		if mapping.Subject(a) == t.TopicSI() {
+			one.Associations = append(one.Associations, a)
+		}
+	}
+	return one, nil
+}
+
+// nodes are the blank nodes among the players of an association.
+func nodes(a *fragment.Association) []fragment.Ref {
+	return slices.DeleteFunc(a.Players(), func(ref fragment.Ref) bool { return !mapping.IsBlank(ref) })
+}
+
+// Records reads a snapshot. Topics of which nothing is said, and that others mention, are provisional: they go with what mentions them.
+func Records(ctx context.Context, r io.Reader, f *formats.Format, o xtm.Options) iter.Seq2[fragment.Record, error] {
+	return func(yield func(fragment.Record, error) bool) {
+		m, err := read(ctx, r, f, o)
+		if err != nil {
+			yield(fragment.Record{}, err)
+			return
+		}
+		mentioned, subjects := map[fragment.Ref]bool{}, map[fragment.Ref]bool{}
+		mention := func(ref fragment.Ref) { mentioned[ref] = true }
+		for t := range m.Topics() { // a map in memory has no errors
+			t.Mentions(mention)
+		}
+		for a := range m.Associations() {
+			a.Mentions(mention)
+			subjects[mapping.Subject(a)] = true
+			for _, ref := range a.Players() {
+				mention(ref)
+			}
+		}
+		for record, err := range fragment.Records(m) {
+			if t := record.Topic; t != nil && mentioned[t.TopicSI()] && !subjects[t.TopicSI()] && len(t.Names)+len(t.Occurrences) == 0 {
+				provisional := *t
+				provisional.Provisional = true
+				record.Topic = &provisional
+			}
+			if !yield(record, err) || err != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,73 @@
+// Package snapshots reads the records of snapshots, in XTM and in RDF.
+package snapshots
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/stream"
+	"github.com/tmshare/tmshare/internal/client/graphs"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Document is the document of a snapshot.
+type Document struct {
+	Open     func() (io.ReadCloser, error) // may be called twice
+	Options  xtm.Options
+	Notation *formats.Format // of RDF; nil: it is XTM
+}
+
+// Read calls use with the records of a snapshot, once more from the beginning where that turns out not to be a stream: it is read as a
+// whole then. One that cannot be read as a whole is a [*WholeError].
+func Read(ctx context.Context, d Document, use func(iter.Seq2[fragment.Record, error]) error, noStream func(error)) error {
+	if d.Notation != nil {
+		r, err := d.Open()
+		if err != nil {
+			return &WholeError{err}
+		}
+		defer r.Close()
+		return use(graphs.Records(ctx, r, d.Notation, d.Options))
+	}
+	err := use(stream.Snapshot(d.Open, d.Options))
+	if !errors.Is(err, stream.ErrNotStreamable) {
+		return err
+	}
+	noStream(err)
+	r, err := d.Open()
+	if err != nil {
+		return &WholeError{err}
+	}
+	defer r.Close()
+	m, err := fragment.ReadSnapshot(ctx, r, d.Options)
+	if err != nil {
+		return &WholeError{err}
+	}
+	return use(fragment.Records(m))
+}
+
+// WholeError says that a snapshot cannot be read as a whole.
+type WholeError struct{ error }
+
+// Unwrap returns the reason.
+func (e *WholeError) Unwrap() error { return e.error }
+
+// Noticing iterates over records. It keeps the error that ends them, and counts the topics
+// that are unidentified.
+func Noticing(records iter.Seq2[fragment.Record, error], failed *error, unidentified *int) iter.Seq2[fragment.Record, error] {
+	return func(yield func(fragment.Record, error) bool) {
+		for r, err := range records {
+			if err != nil {
+				*failed = err
+			} else if r.Topic != nil && r.Topic.Unidentified() {
+				*unidentified++
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
