@@ -34,6 +34,8 @@ type release struct {
 	out     string    // folder of the results
 	scratch string    // folder of what is in between
 
+	listed []builtWith // the modules of the programs; nil: not listed yet
+
 	unpacked bool // compress nothing: of tests, which pack the same often
 }
 

@@ -45,8 +45,11 @@ func (r *release) notices(ctx context.Context) (path string, err error) {
 // builtWith is a module that is in the programs, and the folder of its source.
 type builtWith struct{ path, version, dir string }
 
-// modules returns the modules that are in the programs, in the order of their paths.
+// modules returns the modules that are in the programs, in the order of their paths. They are listed once.
 func (r *release) modules(ctx context.Context) (all []builtWith, err error) {
+	if r.listed != nil {
+		return r.listed, nil
+	}
 	var lines []string
 	for _, system := range []string{"linux", "darwin", "windows"} { // some modules are for one of them
 		listed, err := r.output(ctx, "env", "GOOS="+system, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}", "./cmd/...")
@@ -61,6 +64,7 @@ func (r *release) modules(ctx context.Context) (all []builtWith, err error) {
 			all = append(all, builtWith{part[0], part[1], part[2]})
 		}
 	}
+	r.listed = all
 	return all, nil
 }
 

@@ -47,6 +47,9 @@ var built = sync.OnceValues(func() (dir string, err error) {
 	return dir, ran(c)
 })
 
+// listed are the modules of the programs.
+var listed = sync.OnceValues(func() ([]builtWith, error) { return (&release{source: "../.."}).modules(context.Background()) })
+
 // packed makes what is published of a version for this machine, in a new folder.
 func packed(version string) (*release, error) {
 	source, err := filepath.Abs(filepath.Join("..", ".."))
@@ -57,11 +60,15 @@ func packed(version string) (*release, error) {
 	if err != nil {
 		return nil, err
 	}
+	modules, err := listed()
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp(scratch, "")
 	if err != nil {
 		return nil, err
 	}
-	r := &release{version: version, commit: "c", time: time.Unix(1_700_000_000, 0).UTC(), source: source, out: filepath.Join(dir, "out"), scratch: dir, unpacked: true}
+	r := &release{version: version, commit: "c", time: time.Unix(1_700_000_000, 0).UTC(), source: source, out: filepath.Join(dir, "out"), scratch: dir, listed: modules, unpacked: true}
 	to := filepath.Join(dir, here.String())
 	if err := errors.Join(os.Mkdir(to, 0o700), os.Mkdir(r.out, 0o700)); err != nil {
 		return nil, err
