@@ -1,10 +1,12 @@
 package history
 
 import (
+	"encoding/binary"
 	"errors"
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/extsort"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -18,6 +20,10 @@ type overlay struct {
 	p   *Past
 	now fragment.Source    // in passing
 	at  *fragment.Fragment // what the topic was that the iteration has come to; nil: it has not changed
+
+	// said has the associations of what changed topics were, from the pass over the topics, which comes before that over
+	// the associations: to read a fragment takes longer than all else. A topic without any has a row, too.
+	said *extsort.Sorter
 }
 
 var errNotAsked = errors.New("a state of the past answers this question to nobody")
@@ -37,6 +43,10 @@ func (o *overlay) Topics() iter.Seq2[*fragment.Topic, error] {
 		defer changed.stop()
 		was := func() bool { // yields what the next changed topic was
 			o.at = changed.row.said
+			if err := o.keep(&changed.row); err != nil {
+				yield(nil, err)
+				return false
+			}
 			if o.at != nil && !yield(o.at.Topic, nil) {
 				return false
 			}
@@ -92,30 +102,55 @@ func (o *overlay) AssociationsOf(player fragment.Ref, part fragment.Part) iter.S
 	}
 }
 
+// keep keeps the associations that belong to a topic as it was.
+func (o *overlay) keep(was *old) error {
+	n := uint32(0)
+	key := func() []byte { return binary.BigEndian.AppendUint32(append([]byte(was.ref), 0), n) }
+	if was.said != nil {
+		for _, a := range was.said.Associations {
+			if owner(a) != was.ref {
+				continue
+			}
+			if err := o.said.Add(key(), fragment.MarshalAssociation(a)); err != nil {
+				return err
+			}
+			n++
+		}
+	}
+	if n > 0 {
+		return nil
+	}
+	return o.said.Add(key(), nil)
+}
+
+// keptRef returns the topic of a row of keep.
+func keptRef(r extsort.Row) fragment.Ref { return fragment.Ref(r.Key[:len(r.Key)-5]) }
+
 // Associations implements [fragment.Source].
 func (o *overlay) Associations() iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
-		changed := iterate(o.p.versions())
+		changed := iterate(o.said.Sorted())
 		defer changed.stop()
 		stored := o.now.(fragment.Stored)
 		walk := stored.StoredAssociations()
 		defer walk.Close()
 		var decoder fragment.Decoder
-		was := func() bool {
-			if f := changed.row.said; f != nil {
-				for _, a := range f.Associations {
-					if owner(a) == f.TopicSI && !yield(a, nil) {
-						return false
-					}
+		was := func() bool { // yields the associations of what the next changed topic was
+			for ref := keptRef(changed.row); changed.more && keptRef(changed.row) == ref; changed.step() {
+				if len(changed.row.Value) == 0 {
+					continue
+				}
+				a, err := decoder.Association(changed.row.Value)
+				if !yield(a, err) || err != nil {
+					return false
 				}
 			}
-			changed.step()
 			return true
 		}
 		for t, err := range stored.StoredTopics() {
 			ref := fragment.Ref(t.TopicSI)
 			if err == nil {
-				for changed.more && changed.row.ref < ref {
+				for changed.more && keptRef(changed.row) < ref {
 					if !was() {
 						return
 					}
@@ -126,7 +161,7 @@ func (o *overlay) Associations() iter.Seq2[*fragment.Association, error] {
 				yield(nil, err)
 				return
 			}
-			if changed.more && changed.row.ref == ref {
+			if changed.more && keptRef(changed.row) == ref {
 				if !was() {
 					return
 				}

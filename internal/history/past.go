@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -183,7 +184,9 @@ func (p *Past) Write(w io.Writer, version xtm.Version) error {
 }
 
 func (p *Past) write(w io.Writer, version xtm.Version) error {
-	return fragment.WriteSnapshot(w, &overlay{p: p, now: fragment.InPassing(p.v.Source())}, fragment.Form{Version: version, SP: p.v.SP})
+	said := p.sorter()
+	err := fragment.WriteSnapshot(w, &overlay{p: p, now: fragment.InPassing(p.v.Source()), said: said}, fragment.Form{Version: version, SP: p.v.SP})
+	return errors.Join(err, said.Close())
 }
 
 // forgetIDs takes the item identifiers from all statements. They are no part of what is said, and change without
