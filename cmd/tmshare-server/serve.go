@@ -270,6 +270,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		return err
 	}
 	f.config.Store = db
+	f.config.Collectors = append(f.config.Collectors, f.store.Collectors()...)
 	s, err := server.New(f.config)
 	if err != nil {
 		return usage(err)

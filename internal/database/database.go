@@ -22,6 +22,8 @@ import (
 // Place says in which database a store is. The zero value is in none: the store is in a data folder.
 type Place struct {
 	URL string // as [postgres.Options] has it, without a password; search_path names the schema
+
+	opened *metrics // of the store that was opened last
 }
 
 // AddFlags adds the flag that says where a store is.
@@ -63,6 +65,7 @@ func (p *Place) Open(ctx context.Context, o store.Options) (db *store.DB, err er
 		closed := o.Closed
 		o.Closed = func() error { return errors.Join(e.Close(), closed()) }
 		if db, err = store.Open(ctx, o); err == nil {
+			p.opened = &metrics{e, db}
 			return db, nil
 		}
 		e.Close()

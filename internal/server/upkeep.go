@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -73,7 +74,11 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	}
 	if _, err := s.Store.Collections(r.Context()); err != nil {
 		web.RecorderOf(r).Failure = err
-		return web.Problemf(http.StatusServiceUnavailable, "the store cannot be read; the log says why")
+		why := "the store cannot be read; the log says why"
+		if errors.Is(err, store.ErrUnavailable) {
+			why = "the database does not answer; the log has its address"
+		}
+		return web.Problemf(http.StatusServiceUnavailable, "%s", why)
 	}
 	return web.WriteText(w, "ready\n")
 }

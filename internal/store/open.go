@@ -31,6 +31,8 @@ var (
 	// ErrDamaged says that files of a data folder are missing, short, or of another node.
 	// Nothing was changed.
 	ErrDamaged = kv.ErrDamaged
+	// ErrUnavailable says that the database of the store does not answer.
+	ErrUnavailable = kv.ErrUnavailable
 	// ErrLocked says that another process has the data folder open.
 	ErrLocked = badger.ErrLocked
 	// ErrBeingRead says that all who have it open only read.

@@ -52,7 +52,7 @@ func (b *bulk) added(full bool, err error) error {
 func (b *bulk) send() error {
 	put, gone := b.sorted()
 	copied := len(gone.heads) == 0
-	for try := newTries(b.ctx); ; {
+	for try := b.engine.tries(b.ctx); ; {
 		err := b.write(put, copied)
 		if copied && hasCode(err, uniqueViolation) {
 			copied = false
@@ -111,13 +111,13 @@ func (e *Engine) DeletePrefix(ctx context.Context, prefix []byte) error {
 		return err
 	}
 	b := within(prefix, nil, false)
-	for try := newTries(ctx); ; {
+	for try := e.tries(ctx); ; {
 		n, err := e.deleteSome(ctx, b)
 		switch {
 		case err == nil && n < deleteAtOnce:
 			return nil
 		case err == nil:
-			try = newTries(ctx)
+			try = e.tries(ctx)
 		case !try.again(err):
 			return e.explain(ctx, err)
 		}

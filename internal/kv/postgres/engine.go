@@ -14,6 +14,7 @@ type Engine struct {
 	Options
 	readers, writers *pgxpool.Pool // apart: a commit must not wait for those who read, who may wait for it
 	closed           atomic.Bool
+	retries          atomic.Int64
 	size             sizes
 }
 
@@ -55,7 +56,7 @@ func (e *Engine) Version(ctx context.Context) (v kv.Version, err error) {
 	if err := e.usable(ctx); err != nil {
 		return kv.Unsettled, err
 	}
-	for try := newTries(ctx); ; {
+	for try := e.tries(ctx); ; {
 		err := e.readers.QueryRow(ctx, "SELECT version FROM tm_state WHERE one = 1").Scan((*uint64)(&v))
 		if err == nil {
 			return v, nil
@@ -64,6 +65,27 @@ func (e *Engine) Version(ctx context.Context) (v kv.Version, err error) {
 			return kv.Unsettled, e.explain(ctx, err)
 		}
 	}
+}
+
+// Stats says how an engine uses its database.
+type Stats struct {
+	Retries          int64 // transactions that were tried again, since the engine was opened
+	Readers, Writers Pool
+}
+
+// Pool counts the connections of one kind.
+type Pool struct {
+	Used, Open, Most int32
+	Waited           int64 // how often one was waited for, since the engine was opened
+}
+
+// Stats returns how the engine uses its database.
+func (e *Engine) Stats() Stats {
+	pool := func(p *pgxpool.Pool) Pool {
+		s := p.Stat()
+		return Pool{s.AcquiredConns(), s.TotalConns(), s.MaxConns(), s.EmptyAcquireCount()}
+	}
+	return Stats{e.retries.Load(), pool(e.readers), pool(e.writers)}
 }
 
 // Close implements [kv.Engine].

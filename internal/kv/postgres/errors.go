@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
+	notNullViolation     = "23502"
 	uniqueViolation      = "23505"
 	undefinedTable       = "42P01"
 	undefinedSchema      = "3F000"
@@ -85,9 +87,10 @@ func (o *Options) explain(ctx context.Context, err error) error {
 
 // tries are the attempts at a transaction that others may be in the way of.
 type tries struct {
-	ctx  context.Context
-	left int
-	wait *backoff.ExponentialBackOff
+	ctx     context.Context
+	left    int
+	wait    *backoff.ExponentialBackOff
+	retries *atomic.Int64 // counts them; nil: nobody asks
 }
 
 // maxTries is how often a transaction is tried. With the waits between it takes some seconds.
@@ -96,13 +99,23 @@ const maxTries = 12
 func newTries(ctx context.Context) *tries {
 	wait := backoff.NewExponentialBackOff() // with jitter
 	wait.InitialInterval, wait.MaxInterval = 2*time.Millisecond, time.Second
-	return &tries{ctx, maxTries, wait}
+	return &tries{ctx: ctx, left: maxTries, wait: wait}
+}
+
+// tries are those of an engine, which counts them.
+func (e *Engine) tries(ctx context.Context) *tries {
+	t := newTries(ctx)
+	t.retries = &e.retries
+	return t
 }
 
 // again waits, and reports whether to try again after an error.
 func (t *tries) again(err error) bool {
 	if t.left--; t.left <= 0 || !collided(err) && !away(err) {
 		return false
+	}
+	if t.retries != nil {
+		t.retries.Add(1)
 	}
 	select {
 	case <-t.ctx.Done():

@@ -31,7 +31,7 @@ func (e *Engine) Snapshot(ctx context.Context) (kv.Reader, error) {
 	if err := e.usable(ctx); err != nil {
 		return nil, err
 	}
-	for try := newTries(ctx); ; {
+	for try := e.tries(ctx); ; {
 		r, err := e.snapshot(ctx)
 		if err == nil {
 			return r, nil

@@ -49,8 +49,9 @@ func (t *transaction) added(full bool, err error) error {
 
 const (
 	beginWriting = "BEGIN ISOLATION LEVEL SERIALIZABLE"
-	advance      = "UPDATE tm_state SET version = version + 1 WHERE one = 1 AND version = $1"
-	noteCommit   = "INSERT INTO tm_commits (id, version) VALUES ($1, $2)"
+	// Where the version is another one, there is none to note, which the column does not allow: the transaction fails.
+	advance = `WITH present AS (UPDATE tm_state SET version = version + 1 WHERE one = 1 AND version = $1 RETURNING version)
+		INSERT INTO tm_commits (id, version) VALUES ($2, (SELECT version FROM present))`
 	forget       = "DELETE FROM tm_commits WHERE version <= $1"
 )
 
@@ -107,7 +108,7 @@ func (t *transaction) Commit() error {
 		return t.failed
 	}
 	spilled := t.conn != nil
-	for try := newTries(t.ctx); ; {
+	for try := t.engine.tries(t.ctx); ; {
 		if err := t.engine.usable(t.ctx); err != nil {
 			return err
 		}
@@ -135,8 +136,15 @@ func (t *transaction) Commit() error {
 // errOutcomeUnknown says that a connection was lost while the database was committing.
 var errOutcomeUnknown = errors.New("the connection was lost during the commit")
 
-// commit tries once. Nothing is changed after an error that is not errOutcomeUnknown.
+// commit tries once, in one exchange with the database: a process that stands still holds up nobody in between. Nothing is
+// changed after an error that is not errOutcomeUnknown.
 func (t *transaction) commit() error {
+	if err := context.Cause(t.ctx); err != nil {
+		return err
+	}
+	if t.since == kv.Unsettled {
+		return kv.ErrConflict
+	}
 	var batch pgx.Batch
 	if t.conn == nil {
 		conn, err := t.engine.writers.Acquire(t.ctx)
@@ -150,33 +158,23 @@ func (t *transaction) commit() error {
 		release(t.conn)
 		t.conn = nil
 	}()
-	present := true
-	batch.Queue(advance, t.since).Exec(func(tag pgconn.CommandTag) error {
-		present = tag.RowsAffected() == 1
-		return nil
-	})
-	batch.Queue(noteCommit, t.id, t.since+1)
+	batch.Queue(advance, t.since, t.id)
 	if t.since%forgetEvery == 0 && t.since > commitsKept {
 		batch.Queue(forget, t.since-commitsKept)
 	}
 	t.queue(&batch)
-	if err := t.conn.SendBatch(t.ctx, &batch).Close(); err != nil {
-		return err
-	}
-	if !present || t.since == kv.Unsettled {
-		return kv.ErrConflict
-	}
-	if err := context.Cause(t.ctx); err != nil {
-		return err
-	}
+	batch.Queue("COMMIT")
 	// From here on nobody gives up early: the commit is done or not, and the caller must know.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), commitTimeout)
 	defer cancel()
-	_, err := t.conn.Exec(ctx, "COMMIT")
-	if err != nil && !answered(err) {
+	switch err := t.conn.SendBatch(ctx, &batch).Close(); {
+	case hasCode(err, notNullViolation):
+		return kv.ErrConflict
+	case err == nil || answered(err) || pgconn.SafeToRetry(err):
+		return err
+	default:
 		return fmt.Errorf("%w: %w", errOutcomeUnknown, err)
 	}
-	return err
 }
 
 // commitTimeout bounds how long a commit waits for the answer of the database, and then as long
@@ -188,7 +186,7 @@ const commitTimeout = 30 * time.Second
 func (t *transaction) resolve(lost error) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), commitTimeout)
 	defer cancel()
-	for try := newTries(ctx); ; try.left = maxTries {
+	for try := t.engine.tries(ctx); ; try.left = maxTries {
 		if done, err = t.outcome(ctx); err == nil {
 			t.engine.Logger.Warn("the connection to the database was lost during a commit; the database was asked what became of it", "done", done)
 			if done {

@@ -4,6 +4,7 @@ package problems
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/deletions"
@@ -119,6 +120,11 @@ func asProblem(err error) web.Described {
 func serverFailed(err error) *web.Problem {
 	if durable.IsDiskFull(err) {
 		return web.Problemf(http.StatusInsufficientStorage, "the disk of the server is full, or nearly so: nothing was changed. Reading goes on. Free some space on the disk that has the data folder, then send the request again")
+	}
+	if errors.Is(err, store.ErrUnavailable) {
+		p := web.Problemf(http.StatusServiceUnavailable, "the database of the server does not answer. Nothing is lost: try again")
+		p.RetryAfter = 5 * time.Second
+		return p
 	}
 	return web.Problemf(http.StatusInternalServerError, "the server failed; its log says why")
 }
