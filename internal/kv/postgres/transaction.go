@@ -52,7 +52,7 @@ const (
 	// Where the version is another one, there is none to note, which the column does not allow: the transaction fails.
 	advance = `WITH present AS (UPDATE tm_state SET version = version + 1 WHERE one = 1 AND version = $1 RETURNING version)
 		INSERT INTO tm_commits (id, version) VALUES ($2, (SELECT version FROM present))`
-	forget       = "DELETE FROM tm_commits WHERE version <= $1"
+	forget = "DELETE FROM tm_commits WHERE version <= $1"
 )
 
 // The identifiers of the last commitsKept commits are kept. They are looked at every forgetEvery.
