@@ -105,6 +105,10 @@ func walkThroughMaps(t *testing.T, b *browser.Browser) {
 		assert.True(t, verdict.Equal)
 	}
 	b.Follow("gcl")
+	b.Follow("Broader/Narrower")
+	assert.Regexp(t, `(?s)Culture and creativity\s.*Libraries and archives\s.*Visual arts`, b.Text(), "the narrower ones")
+	b.Audit(browser.Axe(t))
+	b.Follow("gcl")
 	b.Follow("Types")
 	assert.Equal(t, "Types", b.Title())
 

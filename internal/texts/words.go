@@ -21,8 +21,9 @@ const (
 	Deleted = "deleted"
 	Moved   = "goes on under another identifier"
 
-	XTM  = "XTM "
-	Atom = "Atom"
+	XTM         = "XTM "
+	Atom        = "Atom"
+	JSONChanges = "JSON: its changes"
 
 	// Titles of pages with forms.
 	SignIn   = "Sign in"

@@ -19,6 +19,7 @@ type aboutMap struct {
 	CapabilityList                       string // "": none
 	Origins                              []layout.Link
 	Replica                              bool      // they are the origin, else what the map is derived from
+	Hierarchies                          []link    // their pages
 	Tree                                 *typeTree // nil: the map is so large that its types have a page of their own only
 	Newest                               []change
 	Snapshots                            []snapshot
@@ -56,6 +57,9 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 			return nil, err
 		}
 		if of.Timelines, err = timelinesOf(v); err != nil {
+			return nil, err
+		}
+		if of.Hierarchies, err = p.hierarchies(v); err != nil {
 			return nil, err
 		}
 		if c.Topics <= showTypesUpTo {

@@ -45,7 +45,6 @@ func (d *describer) relations(of *topic, self fragment.Ref) error {
 			return err
 		}
 	}
-	byTitle := func(a, b link) int { return cmp.Or(cmp.Compare(a.Title, b.Title), cmp.Compare(a.URL, b.URL)) }
 	slices.SortFunc(of.Types, func(a, b typed) int { return byTitle(a.link, b.link) })
 	slices.SortFunc(of.Instances, byTitle)
 	slices.SortStableFunc(of.Associations, func(a, b associations) int {
@@ -71,6 +70,9 @@ func (g *associations) otherRole() *link {
 	}
 	return &g.Items[0].Others[0].Type
 }
+
+// byTitle compares links by their titles.
+func byTitle(a, b link) int { return cmp.Or(cmp.Compare(a.Title, b.Title), cmp.Compare(a.URL, b.URL)) }
 
 // association adds an association to those of its type in which self plays the same role.
 func (d *describer) association(of *topic, self fragment.Ref, a *fragment.Association) error {

@@ -22,7 +22,7 @@ const (
 // typeNode is a topic in the tree of types. A type with several supertypes is below each.
 type typeNode struct {
 	link
-	Instances int // not counting those of its subtypes
+	Instances int // not counting those of its subtypes; less than 0: they are not counted
 	Below     []*typeNode
 }
 
@@ -47,14 +47,30 @@ func (p *Pages) typeTree(v *store.View) (*typeTree, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := hierarchy{v: v, instances: map[fragment.Ref]int{}, above: map[fragment.Ref][]fragment.Ref{}, below: map[fragment.Ref][]fragment.Ref{}}
+	subtyping, err := subtypingOf(v)
+	if err != nil {
+		return nil, err
+	}
+	h := newHierarchy(v, subtyping)
+	h.instances = map[fragment.Ref]int{}
 	for _, c := range all {
 		h.instances[c.TopicSI] = c.Instances
 	}
 	if err := h.find(all); err != nil {
 		return nil, err
 	}
-	b := treeBuilder{hierarchy: h, d: describer{Pages: p, v: v, titles: map[fragment.Ref]link{}}, left: mostLines, shown: map[fragment.Ref]bool{}}
+	more := tree.More
+	tree, err = p.treeFrom(h)
+	if err == nil {
+		tree.More = tree.More || more || len(h.order) == mostLines
+	}
+	return tree, err
+}
+
+// treeFrom makes the tree of a hierarchy.
+func (p *Pages) treeFrom(h *hierarchy) (*typeTree, error) {
+	tree := &typeTree{}
+	b := treeBuilder{hierarchy: h, d: describer{Pages: p, v: h.v, titles: map[fragment.Ref]link{}}, left: mostLines, shown: map[fragment.Ref]bool{}}
 	for _, ref := range h.order {
 		if len(h.above[ref]) == 0 {
 			if err := b.add(&tree.Roots, ref, nil); err != nil {
@@ -69,7 +85,7 @@ func (p *Pages) typeTree(v *store.View) (*typeTree, error) {
 			}
 		}
 	}
-	tree.More = tree.More || b.cut || len(h.order) == mostLines
+	tree.More = b.cut
 	sortTypes(tree.Roots)
 	return tree, nil
 }
@@ -95,27 +111,46 @@ func largestClasses(v *store.View, tree *typeTree) (all []records.Class, err err
 	return all, nil
 }
 
-// hierarchy is who is a subtype of whom (ISO 13250-2 §7.3, The supertype-subtype relationship), among classes and what is above and below them.
+// hierarchy is what is above what.
 type hierarchy struct {
 	v            *store.View
-	instances    map[fragment.Ref]int
-	order        []fragment.Ref // all that were found
+	by           relation             // what says so
+	instances    map[fragment.Ref]int // nil: they are not counted
+	order        []fragment.Ref       // all that were found
 	above, below map[fragment.Ref][]fragment.Ref
+	known        map[[2]fragment.Ref]bool // pairs of them
+}
 
-	subtyping, supertype, subtype fragment.Ref // what says so
+func newHierarchy(v *store.View, by relation) *hierarchy {
+	return &hierarchy{v: v, by: by, above: map[fragment.Ref][]fragment.Ref{}, below: map[fragment.Ref][]fragment.Ref{}, known: map[[2]fragment.Ref]bool{}}
+}
+
+// put puts a topic above another.
+func (h *hierarchy) put(above, below fragment.Ref) {
+	if pair := [2]fragment.Ref{above, below}; !h.known[pair] {
+		h.known[pair] = true
+		h.below[above] = append(h.below[above], below)
+		h.above[below] = append(h.above[below], above)
+	}
+}
+
+// subtypingOf returns what says of a map who is a subtype of whom (ISO 13250-2 §7.3, The supertype-subtype relationship).
+func subtypingOf(v *store.View) (relation, error) {
+	var refs [3]fragment.Ref
+	for i, psi := range []tmdm.Locator{tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype} {
+		t, err := v.Source().Topic(psi)
+		if err != nil {
+			return relation{}, err
+		}
+		if t != nil {
+			refs[i] = t.TopicSI()
+		}
+	}
+	return relation{refs[0], map[fragment.Ref]bool{refs[1]: true}, map[fragment.Ref]bool{refs[2]: true}}, nil
 }
 
 // find looks for supertypes and subtypes of classes, and for theirs.
 func (h *hierarchy) find(classes []records.Class) error {
-	for psi, ref := range map[tmdm.Locator]*fragment.Ref{tmdm.PSISupertypeSubtype: &h.subtyping, tmdm.PSISupertype: &h.supertype, tmdm.PSISubtype: &h.subtype} {
-		t, err := h.v.Source().Topic(psi)
-		if err != nil {
-			return err
-		}
-		if t != nil {
-			*ref = t.TopicSI()
-		}
-	}
 	found := map[fragment.Ref]bool{}
 	meet := func(ref fragment.Ref) {
 		if !found[ref] && len(h.order) < mostLines {
@@ -126,7 +161,7 @@ func (h *hierarchy) find(classes []records.Class) error {
 	for _, c := range classes {
 		meet(c.TopicSI)
 	}
-	if h.subtyping == "" || h.supertype == "" || h.subtype == "" {
+	if h.by.typ == "" {
 		return nil
 	}
 	for i := 0; i < len(h.order); i++ {
@@ -147,29 +182,20 @@ func (h *hierarchy) around(ref fragment.Ref, meet func(fragment.Ref)) error {
 		if n++; n > mostLines {
 			return nil
 		}
-		if a.Type != h.subtyping || len(a.Roles) != 2 {
+		super, sub, ok := h.by.pair(a)
+		if !ok {
 			continue
 		}
-		super, sub := a.Roles[0], a.Roles[1]
-		if super.Type == h.subtype {
-			super, sub = sub, super
-		}
-		if super.Type != h.supertype || sub.Type != h.subtype {
-			continue
-		}
-		if !slices.Contains(h.below[super.Player], sub.Player) {
-			h.below[super.Player] = append(h.below[super.Player], sub.Player)
-			h.above[sub.Player] = append(h.above[sub.Player], super.Player)
-		}
-		meet(super.Player)
-		meet(sub.Player)
+		h.put(super, sub)
+		meet(super)
+		meet(sub)
 	}
 	return nil
 }
 
 // treeBuilder makes a tree of a hierarchy.
 type treeBuilder struct {
-	hierarchy
+	*hierarchy
 	d     describer
 	left  int  // how many more lines the page may have
 	cut   bool // there is more
@@ -191,7 +217,10 @@ func (b *treeBuilder) add(siblings *[]*typeNode, ref fragment.Ref, path []fragme
 	if err != nil {
 		return err
 	}
-	node := &typeNode{link: l, Instances: b.instances[ref]}
+	node := &typeNode{link: l, Instances: -1}
+	if b.instances != nil {
+		node.Instances = b.instances[ref]
+	}
 	*siblings = append(*siblings, node)
 	for _, sub := range b.below[ref] {
 		if err := b.add(&node.Below, sub, append(path, ref)); err != nil {

@@ -1,0 +1,49 @@
+package server_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server/pages"
+)
+
+// A map leads to the hierarchies that it marks as Ontopia does, and to those of SKOS: trees of broader and narrower concepts.
+func TestHierarchies(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	for name, by := range map[string]struct{ typ, above, below, marks string }{
+		"ontopia": {"http://x/tree", "http://x/broad", "http://x/narrow", `
+			<topic id="m1"><subjectIdentifier href="http://x/tree"/><instanceOf><topicRef href="#m2"/></instanceOf><name><value>Broader/Narrower</value></name></topic>
+			<topic id="m2"><subjectIdentifier href="http://www.techquila.com/psi/hierarchy/#hierarchical-relation-type"/></topic>
+			<topic id="m3"><subjectIdentifier href="http://x/broad"/><instanceOf><topicRef href="#m4"/></instanceOf></topic>
+			<topic id="m4"><subjectIdentifier href="http://www.techquila.com/psi/hierarchy/#superordinate-role-type"/></topic>
+			<topic id="m5"><subjectIdentifier href="http://x/narrow"/><instanceOf><topicRef href="#m6"/></instanceOf></topic>
+			<topic id="m6"><subjectIdentifier href="http://www.techquila.com/psi/hierarchy/#subordinate-role-type"/></topic>`},
+		"skos": {"http://www.w3.org/2004/02/skos/core#broader", "http://www.w3.org/1999/02/22-rdf-syntax-ns#object", "http://www.w3.org/1999/02/22-rdf-syntax-ns#subject", ""},
+	} {
+		doc := `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">` + by.marks
+		for _, concept := range []string{"Arts", "Music", "Opera", "Dance", "Sport", "Alone"} {
+			doc += fmt.Sprintf(`<topic id="%[1]s"><subjectIdentifier href="http://x/c/%[1]s"/><name><value>%[1]s</value></name></topic>`, concept)
+		}
+		for _, pair := range [][2]string{{"Arts", "Music"}, {"Music", "Opera"}, {"Arts", "Dance"}, {"Sport", "Dance"}, {"Arts", "Music"}} {
+			doc += fmt.Sprintf(`<association><type><subjectIdentifierRef href=%q/></type><role><type><subjectIdentifierRef href=%q/></type><topicRef href="#%s"/></role>
+				<role><type><subjectIdentifierRef href=%q/></type><topicRef href="#%s"/></role></association>`, by.typ, by.below, pair[1], by.above, pair[0])
+		}
+		doc += `<association><type><subjectIdentifierRef href="` + by.typ + `"/></type><role><type><topicRef href="#Arts"/></type><topicRef href="#Alone"/></role></association></topicMap>`
+		n.publish(name, []byte(doc))
+		at := n.url("/topicmaps/" + name + "/hierarchies/" + fragment.Key(fragment.Ref(by.typ)) + pages.Ending)
+		require.Contains(t, n.page("/topicmaps/"+name+".html").links, at)
+		assert.Equal(t, []string{"Arts", " Dance", " Music", "  Opera", "Sport", " Dance"}, lists(t, bytes.NewReader(n.mustGet(strings.TrimPrefix(at, n.BaseURL)).body)), name)
+		n.page(at)
+		assert.Equal(t, http.StatusNotFound, n.get("/topicmaps/"+name+"/hierarchies/"+fragment.Key("http://x/c/Arts")+pages.Ending).StatusCode)
+	}
+	n.publish("none", small())
+	assert.NotContains(t, n.page("/topicmaps/none.html").text, "Hierarchies")
+}
