@@ -18,6 +18,8 @@ var runs = []run{
 	{in: "bench", name: "SmallDocument"},
 	{in: "bench", name: "RDF"},
 	{in: "bench", name: "RDFMap"},
+	{in: "bench", name: "Concept"},
+	{in: "bench", name: "GraphFragments"},
 	{in: "bench", name: "PeakMemory", topics: true},
 	{in: "bench", name: "FirstPut", topics: true, flags: []string{"-rounds", "2"}},
 	{in: "bench", name: "CleanStart", topics: true, flags: []string{"-test.benchtime", "2x"}},
