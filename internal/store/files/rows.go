@@ -1,7 +1,6 @@
 package files
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -19,7 +18,8 @@ import (
 
 // Rows is a [Store] in the rows of an engine: a row for each file, and rows with its chunks. The
 // chunks are written first, under an identifier of their own. So a file shows as a whole, and one that
-// is removed or replaced can be read on until its chunks go, which is an hour later.
+// is removed or replaced can be read on until its chunks go, which is an hour later. A row for each file
+// that is being written, or was removed, says when its chunks go.
 type Rows struct {
 	Engine kv.Engine
 	Now    func() time.Time
@@ -61,25 +61,34 @@ func chunkKey(id uuid.UUID, n int64) []byte {
 	return binary.BigEndian.AppendUint32(append([]byte{keys.TableChunk}, id[:]...), uint32(n))
 }
 
-// removedKey is the key of the row that has the chunks with an identifier removed in time.
-func removedKey(at time.Time, id uuid.UUID) []byte {
-	return append(binary.BigEndian.AppendUint64([]byte{keys.TableRemovedFile}, uint64(at.UnixMilli())), id[:]...)
+// goingKey is the key of the row that says from when on chunks are to go.
+func goingKey(due time.Time, id uuid.UUID) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte{keys.TableGoingFile}, uint64(due.UnixMilli())), id[:]...)
 }
+
+// unfinishedKey is the goingKey of a file that is not committed.
+func (r *row) unfinishedKey() []byte { return goingKey(r.made().Add(Unfinished), r.ID) }
+
+// removedKey is the goingKey of a file that is removed now.
+func (s Rows) removedKey(id uuid.UUID) []byte { return goingKey(s.Now().Add(lingering), id) }
 
 // Create implements [Store].
 func (s Rows) Create(ctx context.Context, name string) (Writer, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	bulk, err := s.Engine.Bulk(ctx)
-	if err != nil {
-		return nil, err
-	}
 	id, err := newID(s.Now())
 	if err != nil {
 		return nil, err
 	}
-	return &rowsWriter{store: s, ctx: ctx, name: name, bulk: bulk, row: row{ID: id, Chunk: chunkSize}}, nil
+	w := &rowsWriter{store: s, ctx: ctx, name: name, row: row{ID: id, Chunk: chunkSize}}
+	if err := s.write(ctx, func(bulk kv.Writer) error { return bulk.Put(w.unfinishedKey(), nil) }); err != nil {
+		return nil, err
+	}
+	if w.bulk, err = s.Engine.Bulk(ctx); err != nil {
+		return nil, err
+	}
+	return w, nil
 }
 
 // newID returns an identifier that tells a time.
@@ -164,11 +173,11 @@ func (w *rowsWriter) show() error {
 	}
 	return w.store.write(w.ctx, func(bulk kv.Writer) error {
 		if before != nil {
-			if err := bulk.Put(removedKey(w.store.Now(), before.ID), nil); err != nil {
+			if err := bulk.Put(w.store.removedKey(before.ID), nil); err != nil {
 				return err
 			}
 		}
-		return bulk.Put(nameKey(w.name), value)
+		return errors.Join(bulk.Put(nameKey(w.name), value), bulk.Delete(w.unfinishedKey()))
 	})
 }
 
@@ -179,7 +188,15 @@ func (w *rowsWriter) Cancel() {
 	}
 	w.done = true
 	w.bulk.Cancel()
-	_ = w.store.Engine.DeletePrefix(context.WithoutCancel(w.ctx), chunkKey(w.ID, 0)[:1+len(w.ID)])
+	_ = w.store.drop(context.WithoutCancel(w.ctx), w.ID, w.unfinishedKey())
+}
+
+// drop removes the chunks with an identifier, and then the row that has them removed.
+func (s Rows) drop(ctx context.Context, id uuid.UUID, going []byte) error {
+	if err := s.Engine.DeletePrefix(ctx, append([]byte{keys.TableChunk}, id[:]...)); err != nil {
+		return err
+	}
+	return s.Engine.DeletePrefix(ctx, going)
 }
 
 // write writes a few rows. No version changes: what lists the files is committed apart.
@@ -284,17 +301,27 @@ func (s Rows) Remove(ctx context.Context, name string) error {
 		return err
 	}
 	return s.write(ctx, func(bulk kv.Writer) error {
-		return errors.Join(bulk.Delete(nameKey(name)), bulk.Put(removedKey(s.Now(), found.ID), nil))
+		return errors.Join(bulk.Delete(nameKey(name)), bulk.Put(s.removedKey(found.ID), nil))
 	})
 }
 
 // Sweep implements [Store].
 func (s Rows) Sweep(ctx context.Context, before time.Time) error {
-	var removed []kv.Row // with the identifiers of chunks as values
-	var left []uuid.UUID
-	overdue := s.Now().Add(-lingering)
+	due := before.Add(Unfinished) // of writers that began before, and of what was removed an hour before now
+	going, shown := map[string]uuid.UUID{}, map[uuid.UUID]bool{}
 	err := s.view(ctx, func(r kv.Reader) error {
-		known := map[uuid.UUID]bool{}
+		for each, err := range r.Range([]byte{keys.TableGoingFile}, nil, false) {
+			if err != nil {
+				return err
+			}
+			if !time.UnixMilli(int64(binary.BigEndian.Uint64(each.Key[1:]))).Before(due) {
+				break
+			}
+			going[string(each.Key)] = uuid.UUID(each.Key[9:])
+		}
+		if len(going) == 0 {
+			return nil
+		}
 		for each, err := range r.Range([]byte{keys.TableFile}, nil, false) {
 			if err != nil {
 				return err
@@ -303,59 +330,14 @@ func (s Rows) Sweep(ctx context.Context, before time.Time) error {
 			if err != nil {
 				return err
 			}
-			known[found.ID] = true
+			shown[found.ID] = true
 		}
-		for each, err := range r.Range([]byte{keys.TableRemovedFile}, nil, false) {
-			if err != nil {
-				return err
-			}
-			id, at := uuid.UUID(each.Key[9:]), time.UnixMilli(int64(binary.BigEndian.Uint64(each.Key[1:])))
-			known[id] = true
-			if at.Before(overdue) || at.Before(before) {
-				removed = append(removed, kv.Row{Key: bytes.Clone(each.Key), Value: id[:]})
-			}
-		}
-		var err error
-		left, err = unknownChunks(r, known, before)
-		return err
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for _, id := range left {
-		if err := s.Engine.DeletePrefix(ctx, chunkKey(id, 0)[:1+len(id)]); err != nil {
-			return err
+	for key, id := range going {
+		if err == nil && !shown[id] { // a file that shows stays, whatever that row says
+			err = s.drop(ctx, id, []byte(key))
 		}
 	}
-	for _, each := range removed {
-		if err := s.Engine.DeletePrefix(ctx, append([]byte{keys.TableChunk}, each.Value...)); err != nil {
-			return err
-		}
-		if err := s.Engine.DeletePrefix(ctx, each.Key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// unknownChunks returns the identifiers of chunks that are not known, and were begun before a time.
-// It looks at one row of each.
-func unknownChunks(r kv.Reader, known map[uuid.UUID]bool, before time.Time) (left []uuid.UUID, err error) {
-	table := []byte{keys.TableChunk}
-	for from := table; from != nil; {
-		next := []byte(nil)
-		for each, err := range r.Range(table, from, false) {
-			if err != nil {
-				return nil, err
-			}
-			id := uuid.UUID(each.Key[1:17])
-			if !known[id] && madeAt(id).Before(before) {
-				left = append(left, id)
-			}
-			next = kv.After(chunkKey(id, 0)[:1+len(id)])
-			break
-		}
-		from = next
-	}
-	return left, nil
+	return err
 }

@@ -43,7 +43,7 @@ const (
 	TableSample       = 'z' // subscription, period of the day → Sample (JSON)
 	TableFile         = 'F' // name of a file → where its chunks are (JSON)
 	TableChunk        = 'C' // identifier, number → a piece of a file
-	TableRemovedFile  = 'G' // time, identifier → nothing: when a file was removed whose chunks are there
+	TableGoingFile    = 'G' // time, identifier → nothing: from when on the chunks of a file that was removed, or never finished, are to go
 	TableLease        = 'A' // job → Lease (JSON): which of the processes that share the store does it
 	TableBeat         = 'B' // job → number of the lease, count: its holder lives
 	// j and J are those of the engine.
