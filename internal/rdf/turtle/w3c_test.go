@@ -53,7 +53,7 @@ func TestW3CSuites(t *testing.T) {
 				}
 				kinds[c.Kind]++
 			}
-			t.Log(kinds)
+			t.Logf("%s: %d cases: %v", suite.name, len(s.Cases), kinds)
 		})
 	}
 }
