@@ -12,4 +12,5 @@
 //	turtle.go  Turtle and TriG: prefixes, lists, brackets
 //	literals.go  texts, numbers and truth values of these
 //	write.go   Turtle and N-Triples
+//	nesting.go   which blank nodes are written in brackets
 package turtle

@@ -43,7 +43,7 @@ func (w *Writer) flush() error {
 			w.out.WriteString("@prefix " + name + ": <" + rdf.Prefixes[name] + "> .\n")
 		}
 	}
-	writeGroups(w.out, all, p)
+	writeGroups(w.out, all, p, &nesting{})
 	w.group = w.group[:0]
 	_, err := w.out.Write(nil) // the error of a write before
 	return err

@@ -26,7 +26,8 @@ func writeLine(out *bufio.Writer, q rdf.Quad) {
 	out.WriteString(".\n")
 }
 
-// Write writes statements in Turtle: grouped by subject and property, sorted, with [rdf.Prefixes]. The same graph
+// Write writes statements in Turtle: grouped by subject and property, sorted, with [rdf.Prefixes], blank nodes in brackets, and lists in
+// parentheses. The same graph
 // gives the same bytes, if its blank nodes have the same labels. Names of graphs are left out.
 func Write(w io.Writer, all []rdf.Quad) error {
 	out := bufio.NewWriter(w)
@@ -35,33 +36,73 @@ func Write(w io.Writer, all []rdf.Quad) error {
 	for _, name := range p.Names() {
 		out.WriteString("@prefix " + name + ": <" + rdf.Prefixes[name] + "> .\n")
 	}
-	writeGroups(out, all, p)
+	writeGroups(out, all, p, nest(all))
 	return out.Flush()
 }
 
-// writeGroups writes statements that are sorted.
-func writeGroups(out *bufio.Writer, all []rdf.Quad, p *rdf.Shortener) {
-	for i, q := range all {
-		switch {
-		case i == 0 || all[i-1].Subject != q.Subject:
-			if i > 0 {
-				out.WriteString(" .\n")
-			}
-			out.WriteByte('\n')
-			writeTerm(out, q.Subject, p)
-			out.WriteByte(' ')
-			writeProperty(out, q.Predicate, p)
-		case all[i-1].Predicate != q.Predicate:
-			out.WriteString(" ;\n    ")
-			writeProperty(out, q.Predicate, p)
-		default:
-			out.WriteString(" ,\n       ")
+// writeGroups writes statements that are sorted. n says which blank nodes are in brackets: none, where other statements may follow.
+func writeGroups(out *bufio.Writer, all []rdf.Quad, p *rdf.Shortener, n *nesting) {
+	w := &writer{out, p, n}
+	for i := 0; i < len(all); {
+		said := about(all, i)
+		i += len(said)
+		if s := said[0].Subject; s.Kind == rdf.Blank && n.nested(s.Value) {
+			continue
 		}
+		out.WriteByte('\n')
+		writeTerm(out, said[0].Subject, p)
 		out.WriteByte(' ')
-		writeTerm(out, q.Object, p)
-	}
-	if len(all) > 0 {
+		w.properties(said, " ;\n    ", " ,\n        ")
 		out.WriteString(" .\n")
+	}
+}
+
+type writer struct {
+	*bufio.Writer
+	short   *rdf.Shortener
+	nesting *nesting
+}
+
+// properties writes statements about the same subject, with what is between two properties, and two objects.
+func (w *writer) properties(said []rdf.Quad, semicolon, comma string) {
+	for i, q := range said {
+		switch {
+		case i > 0 && said[i-1].Predicate == q.Predicate:
+			w.WriteString(comma)
+		case i > 0:
+			w.WriteString(semicolon)
+			fallthrough
+		default:
+			writeProperty(w.Writer, q.Predicate, w.short)
+			w.WriteByte(' ')
+		}
+		w.object(q.Object)
+	}
+}
+
+// object writes an object, in brackets if it is nested.
+func (w *writer) object(o rdf.Term) {
+	if o.Kind != rdf.Blank || !w.nesting.nested(o.Value) {
+		writeTerm(w.Writer, o, w.short)
+		return
+	}
+	at, says := w.nesting.begin[o.Value]
+	switch {
+	case !says:
+		w.WriteString("[]")
+	case w.nesting.list[o.Value]:
+		w.WriteByte('(')
+		for o != rdf.NewIRI(rdf.Nil) {
+			link := about(w.nesting.all, w.nesting.begin[o.Value])
+			w.WriteByte(' ')
+			w.object(link[0].Object)
+			o = link[1].Object
+		}
+		w.WriteString(" )")
+	default:
+		w.WriteString("[ ")
+		w.properties(about(w.nesting.all, at), " ; ", " , ")
+		w.WriteString(" ]")
 	}
 }
 
