@@ -35,6 +35,12 @@ func Move(ctx context.Context, from *store.DB, name string, to Target, progress 
 	if err := from.CompareChecksums(ctx); err != nil { // a new store must not lack what is damaged
 		return nil, err
 	}
+	progress(Progress{"looking for other programs", 0, 0})
+	if living, err := from.Living(ctx); err != nil {
+		return nil, err
+	} else if living {
+		return nil, fmt.Errorf("another program uses %s: stop all programs that use it, and move it then", name)
+	}
 	db, err := to.open(ctx, from.Node())
 	if err != nil {
 		return nil, err

@@ -225,6 +225,33 @@ func TestAStoreThatIsWrittenToIsNotMoved(t *testing.T) {
 	require.NoError(t, to.must(t, store.Write).Check(t.Context(), false, func(f store.Finding) { t.Errorf("%+v", f) }, func(string) {}))
 }
 
+// A program that uses a store, and does not write just now, is seen as well.
+func TestAStoreThatIsInUseIsNotMoved(t *testing.T) {
+	t.Parallel()
+	at, to := inMemory(t), inMemory(t)
+	db := node(t, 60)
+	require.NoError(t, db.Close())
+	require.NoError(t, move(t, inFolder(db.Dir()), at))
+	shared := store.Options{Access: store.Write, Silence: time.Second}
+	other, err := at.open(t, shared)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	begun, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		other.Lease(ctx, "upkeep", func(ctx context.Context) { close(begun); <-ctx.Done() })
+	}()
+	<-begun
+	first, err := at.open(t, shared)
+	require.NoError(t, err)
+	_, err = backup.Move(t.Context(), first, "here", to.Target, none)
+	require.ErrorContains(t, err, "another program uses here: stop all programs that use it, and move it then")
+	stop()
+	<-ended
+	_, err = backup.Move(t.Context(), first, "here", to.Target, none)
+	require.NoError(t, err)
+}
+
 // A backup does not know where its store is: it is restored anywhere, with a node and epochs of its own.
 func TestABackupIsOfNoEngine(t *testing.T) {
 	t.Parallel()

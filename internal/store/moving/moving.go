@@ -96,7 +96,7 @@ func Begin(ctx context.Context, db *txn.DB) (by uuid.UUID, err error) {
 // isEmpty is [ErrNotEmpty] where there are other rows than each store has.
 func isEmpty(t *txn.Tx) error {
 	for r, err := range t.ScanInPlace(nil, nil) {
-		if err == nil && r.Key[0] != keys.TableMeta {
+		if err == nil && r.Key[0] != keys.TableMeta && strings.IndexByte(keys.ProcessTables, r.Key[0]) < 0 {
 			err = ErrNotEmpty
 		}
 		if err != nil {
