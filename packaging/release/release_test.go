@@ -132,7 +132,8 @@ func TestReleasesAreTheSameEachTime(t *testing.T) {
 	for range 2 {
 		dir := t.TempDir()
 		require.NoError(t, ran(exec.Command("git", "clone", "--quiet", source, filepath.Join(dir, "clone"))))
-		t.Chdir(filepath.Join(dir, "clone"))
+		source = filepath.Join(dir, "clone") // for the second one, lest somebody commits meanwhile
+		t.Chdir(source)
 		t.Setenv("GOCACHE", filepath.Join(dir, "cache"))
 		for _, target := range few {
 			out := filepath.Join(dir, target.String())
