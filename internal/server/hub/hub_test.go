@@ -26,13 +26,39 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/node"
 )
 
+// moods are what a hub of a test does instead of taking what it is told.
+type moods struct {
+	mu     sync.Mutex
+	tries  int
+	answer func(w http.ResponseWriter, r *http.Request) bool // reports whether it has answered; it may be nil
+}
+
+// answered counts a request, and reports whether it is answered.
+func (m *moods) answered(w http.ResponseWriter, r *http.Request) bool {
+	m.mu.Lock()
+	m.tries++
+	answer := m.answer
+	m.mu.Unlock()
+	return answer != nil && answer(w, r)
+}
+
+func (m *moods) answering(f func(w http.ResponseWriter, r *http.Request) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.answer = f
+}
+
+func (m *moods) tried() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.tries
+}
+
 // testHub is a hub that keeps what it is told.
 type testHub struct {
 	*httptest.Server
-	mu     sync.Mutex
-	told   []url.Values
-	tries  int
-	answer func(w http.ResponseWriter, r *http.Request) bool // reports whether it has answered; it may be nil
+	moods
+	told []url.Values
 }
 
 func newHub(t *testing.T) *testHub {
@@ -45,11 +71,7 @@ func newHub(t *testing.T) *testHub {
 func (h *testHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	form, err := url.ParseQuery(string(body))
-	h.mu.Lock()
-	h.tries++
-	answer := h.answer
-	h.mu.Unlock()
-	if answer != nil && answer(w, r) {
+	if h.answered(w, r) {
 		return
 	}
 	if err != nil || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
@@ -62,12 +84,6 @@ func (h *testHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (h *testHub) answering(f func(w http.ResponseWriter, r *http.Request) bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.answer = f
-}
-
 // topics returns how often the hub was told of each topic.
 func (h *testHub) topics() map[string]int {
 	h.mu.Lock()
@@ -77,12 +93,6 @@ func (h *testHub) topics() map[string]int {
 		all[form.Get("hub.url")]++
 	}
 	return all
-}
-
-func (h *testHub) tried() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.tries
 }
 
 // log keeps lines.
@@ -117,34 +127,46 @@ func telling(t *testing.T, o *node.Origin, change func(*hub.Publisher), hubs ...
 		change(&config)
 	}
 	p = hub.New(config)
+	return p, said, running(t, p.Run)
+}
+
+// running runs what ends with a context, until the end of the test, or until stop is called.
+func running(t *testing.T, run func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	go func() { defer close(ended); p.Run(ctx) }()
+	go func() { defer close(ended); run(ctx) }()
 	stop = func() {
 		cancel()
 		select {
 		case <-ended:
 		case <-time.After(5 * time.Second):
-			t.Error("the publisher does not end")
+			t.Error("it does not end")
 		}
 	}
 	t.Cleanup(stop)
-	return p, said, stop
+	return stop
 }
 
 // pings returns a counter.
 func pings(t *testing.T, p *hub.Publisher, h *testHub, result string) string {
 	t.Helper()
+	return fmt.Sprint(counterOf(t, p.Collector(), h.URL, result))
+}
+
+// counterOf returns the counter of a hub and a result.
+func counterOf(t *testing.T, c prometheus.Collector, hub, result string) int {
+	t.Helper()
 	r := prometheus.NewRegistry()
-	r.MustRegister(p.Collector())
+	r.MustRegister(c)
 	families, err := r.Gather()
 	require.NoError(t, err)
 	for _, m := range families[0].GetMetric() {
-		if m.GetLabel()[0].GetValue() == h.URL && m.GetLabel()[1].GetValue() == result {
-			return fmt.Sprint(m.GetCounter().GetValue())
+		if m.GetLabel()[0].GetValue() == hub && m.GetLabel()[1].GetValue() == result {
+			return int(m.GetCounter().GetValue())
 		}
 	}
-	return ""
+	t.Errorf("there is no counter of %s and %s", hub, result)
+	return 0
 }
 
 // version returns a map of four topics; three are other than in the version before.

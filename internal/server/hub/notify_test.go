@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -44,11 +43,9 @@ type notification struct {
 // notifiedHub is a hub of Change Notification: it passes on what it is sent to its subscribers, in its order, and keeps it.
 type notifiedHub struct {
 	*httptest.Server
-	mu          sync.Mutex
+	moods
 	all         []notification
 	subscribers []func(notification)
-	tries       int
-	answer      func(w http.ResponseWriter, r *http.Request) bool // reports whether it has answered; it may be nil
 }
 
 func newNotifiedHub(t *testing.T) *notifiedHub {
@@ -60,11 +57,7 @@ func newNotifiedHub(t *testing.T) *notifiedHub {
 
 func (h *notifiedHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	h.mu.Lock()
-	h.tries++
-	answer := h.answer
-	h.mu.Unlock()
-	if answer != nil && answer(w, r) {
+	if h.answered(w, r) {
 		return
 	}
 	h.mu.Lock()
@@ -108,20 +101,8 @@ func (h *notifiedHub) take(r *http.Request, body []byte) (n notification, err er
 	return n, nil
 }
 
-func (h *notifiedHub) answering(f func(w http.ResponseWriter, r *http.Request) bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.answer = f
-}
-
 func (h *notifiedHub) failing(status int) {
 	h.answering(func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(status); return true })
-}
-
-func (h *notifiedHub) tried() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.tries
 }
 
 // sent returns what the hub has taken.
@@ -206,42 +187,23 @@ func notifying(t *testing.T, o *node.Origin, change func(*hub.Notifier), hubs ..
 		change(n)
 	}
 	n = hub.NewNotifier(n)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { defer close(ended); n.Run(ctx) }()
-	stop = func() {
-		cancel()
-		select {
-		case <-ended:
-		case <-time.After(5 * time.Second):
-			t.Error("the notifier does not end")
-		}
-	}
-	t.Cleanup(stop)
-	return n, said, stop
+	return n, said, running(t, n.Run)
 }
 
 // counted returns how many changes had a result.
-func counted(t *testing.T, n *hub.Notifier, h *notifiedHub, result string) (changes int) {
+func counted(t *testing.T, n *hub.Notifier, h *notifiedHub, result string) int {
 	t.Helper()
-	r := prometheus.NewRegistry()
-	r.MustRegister(n.Collector())
-	families, err := r.Gather()
-	require.NoError(t, err)
-	for _, m := range families[0].GetMetric() {
-		if m.GetLabel()[0].GetValue() == h.URL && m.GetLabel()[1].GetValue() == result {
-			changes += int(m.GetCounter().GetValue())
-		}
-	}
-	return changes
+	return counterOf(t, n.Collector(), h.URL, result)
 }
 
-// begun waits until the hubs know where they begin.
-func begun(t *testing.T, o *node.Origin) {
-	testenv.Eventually(t, func() bool {
-		_, err := os.Stat(filepath.Join(o.DB.Dir(), "notified.json"))
-		return err == nil
-	}, "the begin")
+// begun waits until it is known where each of the hubs begins.
+func begun(t *testing.T, o *node.Origin, hubs ...*notifiedHub) {
+	for _, h := range hubs {
+		testenv.Eventually(t, func() bool {
+			b, _ := os.ReadFile(filepath.Join(o.DB.Dir(), "notified.json"))
+			return bytes.Contains(b, []byte(h.URL))
+		}, "the begin")
+	}
 }
 
 // subscribed is a destination that begins with what is there, told by a hub.
@@ -291,7 +253,7 @@ func TestDestinationsFollowByNotifications(t *testing.T) {
 	h := newNotifiedHub(t)
 	o := node.Publishing(t, version(0))
 	notifying(t, o, func(n *hub.Notifier) { n.Most = 4 }, h)
-	begun(t, o)
+	begun(t, o, h)
 	d := subscribed(h, served(o, "egov"))
 	topic := siteOf(o, &store.Collection{Name: "egov"}).NotificationsURL()
 	for i := range 12 {
@@ -324,7 +286,7 @@ func TestNotificationsGoOnAfterARestart(t *testing.T) {
 	h := newNotifiedHub(t)
 	o := node.Publishing(t, version(0))
 	n, _, stop := notifying(t, o, nil, h)
-	begun(t, o)
+	begun(t, o, h)
 	o.Put(version(1))
 	testenv.Eventually(t, func() bool { return counted(t, n, h, "sent") == 3 }, "the first change")
 	stop()
@@ -354,7 +316,7 @@ func TestNotificationsAreSentAgainWhereNobodyKnows(t *testing.T) {
 	h := newNotifiedHub(t)
 	o := node.Publishing(t, version(0))
 	_, _, stop := notifying(t, o, nil, h)
-	begun(t, o)
+	begun(t, o, h)
 	stop()
 	file := filepath.Join(o.DB.Dir(), "notified.json")
 	before, err := os.ReadFile(file)
@@ -378,7 +340,7 @@ func TestNotificationsToADeadHub(t *testing.T) {
 	dead.failing(http.StatusBadGateway)
 	o := node.Publishing(t, version(0))
 	n, said, _ := notifying(t, o, nil, dead, alive)
-	begun(t, o)
+	begun(t, o, dead, alive)
 	for i := range 3 {
 		o.Put(version(i + 1))
 		testenv.Eventually(t, func() bool { return counted(t, n, alive, "sent") == 3*(i+1) }, "the other hub")
@@ -398,7 +360,7 @@ func TestNotificationsToASlowHub(t *testing.T) {
 	slow, quick := newNotifiedHub(t), newNotifiedHub(t)
 	o := node.Publishing(t, version(0))
 	n, said, stop := notifying(t, o, func(n *hub.Notifier) { n.Within, n.MostWaiting, n.Most = 300*time.Millisecond, 6, 2 }, slow, quick)
-	begun(t, o)
+	begun(t, o, slow, quick)
 	slow.answering(func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true })
 	for i := range 4 {
 		o.Put(version(i + 1))
@@ -429,7 +391,7 @@ func TestNotificationsThatAHubRefuses(t *testing.T) {
 	h.failing(http.StatusForbidden)
 	o := node.Publishing(t, version(0))
 	n, said, _ := notifying(t, o, nil, h)
-	begun(t, o)
+	begun(t, o, h)
 	o.Put(version(1))
 	testenv.Eventually(t, func() bool { return counted(t, n, h, "refused") == 3 }, "the refusal")
 	assert.Equal(t, 1, h.tried())
@@ -449,7 +411,7 @@ func TestNotificationsAreNotRedirected(t *testing.T) {
 	})
 	o := node.Publishing(t, version(0))
 	n, said, _ := notifying(t, o, nil, h)
-	begun(t, o)
+	begun(t, o, h)
 	o.Put(version(1))
 	testenv.Eventually(t, func() bool { return counted(t, n, h, "refused") == 3 }, "the refusal")
 	assert.Zero(t, inside.tried())
@@ -465,7 +427,7 @@ func TestNotificationsBeginAnew(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(`{"x": [}`), 0o600))
 	n, said, _ := notifying(t, o, nil, h)
 	testenv.Eventually(t, func() bool { return strings.Contains(said.String(), "delete the file if it is damaged") }, "the damage")
-	testenv.Eventually(t, func() bool { b, _ := os.ReadFile(file); return bytes.Contains(b, []byte(h.URL)) }, "the begin")
+	begun(t, o, h)
 	o.Delete("egov")
 	o.Create("egov", version(1))
 	testenv.Eventually(t, func() bool { return counted(t, n, h, "sent") == 4 }, "another history")
@@ -483,7 +445,7 @@ func TestChannelsOfNotifications(t *testing.T) {
 	})
 	o.Create("closed", version(0))
 	require.NoError(t, o.Server.Start())
-	begun(t, o)
+	begun(t, o, h)
 	topic := o.URL + "/topicmaps/egov/resourcesync/notifications"
 	channel := func(name string, change func(*http.Request)) (found *resourcesync.Item) {
 		r, err := http.NewRequest(http.MethodGet, o.URL+"/topicmaps/"+name+"/resourcesync/capabilitylist.xml", nil)
