@@ -15,11 +15,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/formats/formatrdf"
+	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/rdfxml"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/testenv"
+	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
 // rdfSource is a server of SDShare 2012 that knows RDF only. Its times are whole seconds. It lists each resource once, with its last change, and
@@ -86,6 +89,10 @@ func (s *rdfSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return fmt.Sprintf(`<entry><id>urn:x-rdf:%s</id><title>%[1]s</title><updated>%s</updated><link rel="%s%s" type="%s" href="%s"/>%s</entry>`, id, at(second), core, rel, mediaType, href, more)
 	}
 	const atom = "application/atom+xml"
+	if data := strings.HasPrefix(r.URL.Path, "/fragment/") || r.URL.Path == "/snapshot"; data && !strings.Contains(r.Header.Get("Accept"), s.mediaType) {
+		w.WriteHeader(http.StatusNotAcceptable)
+		return
+	}
 	switch path := r.URL.Path; path {
 	case "/":
 		feed(entry(0, "map", "collectionfeed", atom, "/map", ""))
@@ -265,5 +272,41 @@ func TestOwnServerIsFollowedInRDF(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, i == 0, round.CleanStart)
 		requireGraph(t, c, "voc", graphOf(t, document))
+	}
+}
+
+// A map that was XTM is offered in RDF where its owner decides so, from the next change on.
+func TestMapIsOfferedInRDF(t *testing.T) {
+	s := startServer(t, server.Config{})
+	importMap(t, s, "egov", maps.EGov)
+	current := s.BaseURL + "/topicmaps/egov/snapshots/current"
+	res, _ := get(t, "GET", current, "Accept", "text/turtle")
+	require.Equal(t, http.StatusNotAcceptable, res.StatusCode)
+	putDocument(t, s, "egov", "application/json", []byte(`{"rdf": true}`))
+
+	_, document := get(t, "GET", current, "Accept", "text/turtle")
+	whole := graphOf(t, document)
+	require.Greater(t, len(whole), 1000)
+	for ending, f := range served {
+		_, document := get(t, "GET", current+ending)
+		require.True(t, rdf.Isomorphic(whole, graphIn(t, f, document)), ending)
+	}
+	changed := bytes.Replace(maps.EGov, []byte(">Dog licence<"), []byte(">Licence for a dog<"), 1)
+	require.Equal(t, 1, entries(put(t, s, "egov", changed)))
+	_, body := get(t, "GET", s.BaseURL+"/topicmaps/egov/fragments")
+	feed, err := feeds.Decode(bytes.NewReader(body), s.BaseURL, feeds.Limits{})
+	require.NoError(t, err)
+	for i, e := range feed.Entries {
+		of := slices.DeleteFunc(e.Find("alternate"), func(l feeds.Link) bool { return l.Type != "text/turtle" })
+		if i > 0 {
+			require.Empty(t, of, "it was published before")
+			continue
+		}
+		require.Len(t, of, 1)
+		_, body := get(t, "GET", of[0].Href)
+		require.Contains(t, string(body), `"Licence for a dog"`)
+		for _, q := range graphOf(t, body) {
+			require.Equal(t, e.TopicSI[0], q.Subject.Value)
+		}
 	}
 }

@@ -29,15 +29,20 @@ func (c Choice) Accept() string {
 	return acceptXTM
 }
 
-// AcceptFor returns the Accept header for the data that a link leads to, by the type that the link states.
+// AcceptFor returns the Accept header for the data that a link leads to, by the type that the link states. Where it states none, XTM
+// is as welcome as ever, and RDF is welcome too.
 func (c Choice) AcceptFor(mediaType string) string {
-	if rankGraph(mediaType) == 0 {
+	first, quality := mediaType, ";q=0.8"
+	switch {
+	case mediaType == "":
+		first, quality = c.Accept(), ";q=0.3"
+	case rankGraph(mediaType) == 0:
 		return c.Accept()
 	}
-	all := []string{mediaType}
+	all := []string{first}
 	for _, f := range graphs {
-		if f.MediaType() != mediaType {
-			all = append(all, f.MediaType()+";q=0.8")
+		if f.MediaType() != first {
+			all = append(all, f.MediaType()+quality)
 		}
 	}
 	return strings.Join(all, ", ")

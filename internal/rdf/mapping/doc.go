@@ -8,5 +8,6 @@
 //	vocabulary.go  which statements say something of others, and what
 //	nodes.go       blank nodes that stand for items of a topic map
 //	write.go       from a topic map to a graph
+//	records.go     from the records of a source to a graph, statement by statement
 //	writeitems.go  what of its items no single statement says
 package mapping

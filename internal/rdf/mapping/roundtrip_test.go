@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/mapping"
 	"github.com/tmshare/tmshare/internal/rdf/rdfxml"
@@ -44,6 +45,18 @@ func readTurtle(t *testing.T, data []byte, base string) (all []rdf.Quad) {
 	return all
 }
 
+// served returns the statements of the records of a map, as servers make them.
+func served(t *testing.T, m *tmdm.TopicMap) (all []rdf.Quad) {
+	t.Helper()
+	src, err := fragment.NewMap(m, "http://example.org/map/")
+	require.NoError(t, err)
+	require.NoError(t, mapping.NewRecords("http://example.org/map/", func(q rdf.Quad) error {
+		all = append(all, q)
+		return nil
+	}).All(fragment.Records(src)))
+	return all
+}
+
 // keeps checks that a graph is the same after it was a topic map, and after that was written as XTM 2.1.
 func keeps(t *testing.T, name string, graph []rdf.Quad, throughXTM bool) {
 	t.Helper()
@@ -54,6 +67,8 @@ func keeps(t *testing.T, name string, graph []rdf.Quad, throughXTM bool) {
 	again, losses := mapping.Graph(m, mapping.Options{})
 	assert.Zero(t, losses.Total(), "%s: %+v", name, losses)
 	assert.True(t, rdf.Isomorphic(graph, again), "%s:\n%v, not\n%v", name, show(again), show(graph))
+	again = served(t, m)
+	assert.True(t, rdf.Isomorphic(graph, again), "%s, statement by statement:\n%v, not\n%v", name, show(again), show(graph))
 	var b bytes.Buffer
 	losses, err := xtm.Write(&b, m, xtm.WriteOptions{Version: xtm.V21})
 	if !throughXTM {
