@@ -124,6 +124,8 @@ func TestFindingsOfSettings(t *testing.T) {
 	t.Parallel()
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	require.NoError(t, os.WriteFile(tokens, []byte("admin: 0123456789abcdef0123\n"), 0o600))
+	guessed := filepath.Join(t.TempDir(), "guessed")
+	require.NoError(t, os.WriteFile(guessed, []byte("0123456789abcdef0123\na\nb\nc\n"), 0o600))
 	for name, c := range map[string]struct {
 		s    Serving
 		what []string
@@ -138,6 +140,9 @@ func TestFindingsOfSettings(t *testing.T) {
 		"no file with tokens":              {Serving{Listen: "127.0.0.1:8080", TokenFile: tokens + ".gone"}, []string{"cannot be read"}},
 		"no certificate":                   {Serving{Listen: "127.0.0.1:8080", Cert: tokens, Key: tokens}, []string{"failed to find any PEM data"}},
 		"no address at all":                {Serving{Listen: "8080"}, []string{"missing port"}},
+		"no port":                          {Serving{Listen: "0.0.0.0:x"}, []string{"unknown port"}},
+		"no name before the file":          {Serving{Listen: "127.0.0.1:8080", ReadTokenFiles: []string{tokens, "=" + tokens, "m="}}, []string{"names no collection", "names no collection", "or no file"}},
+		"many short tokens":                {Serving{Listen: "127.0.0.1:8080", TokenFile: guessed}, []string{"the token number 2"}},
 		"no file with tokens for reading":  {Serving{Listen: "127.0.0.1:8080", ReadTokenFiles: []string{"m=" + tokens + ".none"}}, []string{"cannot be read"}},
 	} {
 		t.Run(name, func(t *testing.T) {

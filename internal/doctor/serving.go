@@ -45,7 +45,10 @@ func (r *Report) settings(n *Node) {
 	s := n.Serving
 	r.fact("listens on", "%s", s.Listen)
 	r.fact("base URL", "%s", s.address())
-	host, _, err := net.SplitHostPort(s.Listen)
+	host, port, err := net.SplitHostPort(s.Listen)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
 	if err != nil {
 		r.found("--listen", err.Error(), "write HOST:PORT, as in 127.0.0.1:8080")
 		return
@@ -76,7 +79,11 @@ func (r *Report) settings(n *Node) {
 		r.tokenFile("--token-file", s.TokenFile)
 	}
 	for _, given := range s.ReadTokenFiles {
-		name, file, _ := strings.Cut(given, "=")
+		name, file, named := strings.Cut(given, "=")
+		if !named || name == "" || file == "" {
+			r.found("--read-token-file", given+" names no collection, or no file", "write NAME=FILE")
+			continue
+		}
 		r.tokenFile("--read-token-file "+name, file)
 	}
 	r.certificate(n)
@@ -93,7 +100,7 @@ func (r *Report) tokenFile(where, file string) {
 		}
 		return
 	}
-	tokens := 0
+	tokens, short := 0, 0
 	for line := range strings.Lines(string(content)) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -102,7 +109,8 @@ func (r *Report) tokenFile(where, file string) {
 		if _, token, named := strings.Cut(line, ": "); named {
 			line = strings.TrimSpace(token)
 		}
-		if tokens++; len(line) < shortToken {
+		if tokens++; len(line) < shortToken && short == 0 {
+			short = tokens
 			r.found(where, fmt.Sprintf("the token number %d in %s has %d characters: it can be guessed", tokens, file, len(line)), `"openssl rand -hex 24" makes a better one`)
 		}
 	}
