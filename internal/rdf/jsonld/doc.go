@@ -4,6 +4,7 @@
 //
 //	read.go      from a document to statements
 //	check.go     size, depth and form of the JSON, with the place of what is wrong
+//	values.go    how many values a property may have
 //	contexts.go  the table
 //	literals.go  values that are JSON themselves
 //	write.go     from statements to a document

@@ -74,6 +74,8 @@ func TestMessages(t *testing.T) {
 		`{"@context": ["http://www.w3.org/2013/json-ld-context/rdfa11", "other"]}`:                   "the context <http://example.org/other> is not fetched",
 		`{"@context": {"@version": 2}}`:                                                              "doc:1:1: the document is no JSON-LD: invalid @version value",
 		`{"@id": 5}`:                                                                                 "doc:1:1: the document is no JSON-LD: invalid @id value",
+		`{"http://e/p": [` + strings.Repeat(`{},`, 20_000) + `{}]}`:                                  "doc:1:1: a property of a node has too many values to read them as JSON-LD; convert the document to N-Triples",
+		`[` + strings.Repeat(`{"@id": "a", "http://e/p": "b"},`, 17_000) + `{}]`:                     "too many values",
 		strings.Repeat(`[`, 300):                                                                     "doc:1:201: arrays and objects are more than 200 deep",
 		`{"a":"` + strings.Repeat(`x`, 1<<20) + `"}`:                                                 "the document has more than 1048576 bytes, and JSON-LD is read as a whole; convert it to N-Triples",
 		`{"@id": "http://example.org/a", "http://example.org/p": {"@id": "http://example.org/a<b"}}`: "the IRI <http://example.org/a<b> has the character '<', which no IRI has; escape it with a percent sign",

@@ -71,6 +71,9 @@ func (d *document) statements(value any, base string) (all []rdf.Quad, err error
 	if err != nil {
 		return nil, d.explain(err)
 	}
+	if tooMany(expanded) {
+		return nil, d.fail(0, "a property of a node has too many values to read them as JSON-LD; convert the document to N-Triples")
+	}
 	shield(expanded)
 	result, err := ld.NewJsonLdProcessor().ToRDF(expanded, o)
 	if err != nil {
