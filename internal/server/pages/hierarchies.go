@@ -41,7 +41,7 @@ const (
 	rdfObject  = tmdm.Locator("http://www.w3.org/1999/02/22-rdf-syntax-ns#object")
 )
 
-// relations returns the kinds of hierarchies that a map has, [most] at most.
+// relations returns the kinds of hierarchies that a map has, in no order. Of each class it looks at [most] instances.
 func relations(v *store.View) (all []relation, err error) {
 	ref := func(l tmdm.Locator) fragment.Ref {
 		t, failed := v.Source().Topic(l)
@@ -53,13 +53,13 @@ func relations(v *store.View) (all []relation, err error) {
 		}
 		return t.TopicSI()
 	}
-	of := func(class tmdm.Locator) map[fragment.Ref]bool {
+	instances := func(class tmdm.Locator) map[fragment.Ref]bool {
 		found := map[fragment.Ref]bool{}
-		of := ref(class)
-		if of == "" || err != nil {
+		topic := ref(class)
+		if topic == "" || err != nil {
 			return found
 		}
-		for a, failed := range v.State().AssociationsOf(of, fragment.AsType) {
+		for a, failed := range v.State().AssociationsOf(topic, fragment.AsType) {
 			if failed != nil {
 				err = failed
 			}
@@ -71,8 +71,8 @@ func relations(v *store.View) (all []relation, err error) {
 		}
 		return found
 	}
-	above, below, types := of(superordinate), of(subordinate), ref(tmdm.PSISupertypeSubtype)
-	for typ := range of(hierarchical) {
+	above, below, types := instances(superordinate), instances(subordinate), ref(tmdm.PSISupertypeSubtype)
+	for typ := range instances(hierarchical) {
 		if typ != types { // which have a page of their own
 			all = append(all, relation{typ, above, below})
 		}
