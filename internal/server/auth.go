@@ -47,7 +47,7 @@ func (s *Server) readable(h web.Handler) web.Handler {
 			}
 			return web.Refused(w, r, "reading this map")
 		}
-		return h(w, r)
+		return h(w, r.WithContext(store.Once(r.Context())))
 	}
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"reflect"
+	"sync"
 
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/files"
@@ -28,13 +29,37 @@ type latestAt struct {
 type Version = kv.Version
 
 // Version returns the version of the present state, which each commit changes, those of other
-// stores over the engine too.
-func (db *DB) Version(ctx context.Context) (Version, error) { return db.rows.Engine.Version(ctx) }
+// stores over the engine too. With a context of [Once] it may be that of when the first was asked for.
+func (db *DB) Version(ctx context.Context) (Version, error) {
+	known, ok := ctx.Value(onceKey{}).(*once)
+	if !ok {
+		return db.rows.Engine.Version(ctx)
+	}
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	var err error
+	if known.version == kv.Unsettled {
+		known.version, err = db.rows.Engine.Version(ctx)
+	}
+	return known.version, err
+}
+
+type onceKey struct{}
+
+// once is a version that is asked for once.
+type once struct {
+	mu      sync.Mutex
+	version kv.Version
+}
+
+// Once returns a context for one request that reads: the version of the state is asked for once, since a database may be far
+// away. What [DB.Latest] says is then as of the beginning of the request, or later.
+func Once(ctx context.Context) context.Context { return context.WithValue(ctx, onceKey{}, &once{}) }
 
 // Latest returns a collection as it is now. It costs nothing as long as nothing is
 // committed, and it is the same pointer as long as it says the same.
 func (db *DB) Latest(ctx context.Context, name string) (*Latest, error) {
-	version, err := db.rows.Engine.Version(ctx)
+	version, err := db.Version(ctx)
 	if err != nil {
 		return nil, err
 	}

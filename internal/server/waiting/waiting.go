@@ -178,6 +178,7 @@ func (m *Room) Handler(h web.Handler) web.Handler {
 		expired := time.NewTimer(wait)
 		defer expired.Stop()
 		for waited := false; ; waited = true {
+			r := r.WithContext(store.Once(r.Context()))
 			seen, closed := m.enter(r.Context(), name)
 			if seen == nil {
 				return h(w, r)
