@@ -3,10 +3,10 @@ package store
 import (
 	"context"
 	"reflect"
-	"sync"
 
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/files"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -30,31 +30,10 @@ type Version = kv.Version
 
 // Version returns the version of the present state, which each commit changes, those of other
 // stores over the engine too. With a context of [Once] it may be that of when the first was asked for.
-func (db *DB) Version(ctx context.Context) (Version, error) {
-	known, ok := ctx.Value(onceKey{}).(*once)
-	if !ok {
-		return db.rows.Engine.Version(ctx)
-	}
-	known.mu.Lock()
-	defer known.mu.Unlock()
-	var err error
-	if known.version == kv.Unsettled {
-		known.version, err = db.rows.Engine.Version(ctx)
-	}
-	return known.version, err
-}
+func (db *DB) Version(ctx context.Context) (Version, error) { return db.rows.Version(ctx) }
 
-type onceKey struct{}
-
-// once is a version that is asked for once.
-type once struct {
-	mu      sync.Mutex
-	version kv.Version
-}
-
-// Once returns a context for one request that reads: the version of the state is asked for once, since a database may be far
-// away. What [DB.Latest] says is then as of the beginning of the request, or later.
-func Once(ctx context.Context) context.Context { return context.WithValue(ctx, onceKey{}, &once{}) }
+// Once is [txn.Once].
+func Once(ctx context.Context) context.Context { return txn.Once(ctx) }
 
 // Latest returns a collection as it is now. It costs nothing as long as nothing is
 // committed, and it is the same pointer as long as it says the same.

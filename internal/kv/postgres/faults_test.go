@@ -34,12 +34,10 @@ const socket = ".s.PGSQL.5432"
 
 func startCutter(t *testing.T, s *pgserver.Server) *cutter {
 	t.Helper()
-	u, err := url.Parse(s.URL())
-	require.NoError(t, err)
 	dir, err := os.MkdirTemp("", "cut")
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	c := &cutter{dir: dir, to: filepath.Join(u.Query().Get("host"), socket), random: rand.New(rand.NewPCG(testenv.Seed(), 0))}
+	c := &cutter{dir: dir, to: filepath.Join(host(t, s), socket), random: rand.New(rand.NewPCG(testenv.Seed(), 0))}
 	l, err := net.Listen("unix", filepath.Join(dir, socket))
 	require.NoError(t, err)
 	t.Cleanup(func() { l.Close() })
@@ -167,4 +165,49 @@ func counted(t *testing.T, e kv.Engine) uint64 {
 	value, err := r.Get([]byte("n"))
 	require.NoError(t, err)
 	return binary.BigEndian.Uint64(value)
+}
+
+// A primary is killed, and its synchronous standby is promoted: the engine goes on with that, and has what was acknowledged.
+func TestAPromotedStandbyHasWhatWasAcknowledged(t *testing.T) {
+	t.Parallel()
+	primary := pgserver.Start(t, "fsync=off", "synchronous_standby_names=*")
+	standby := primary.Standby()
+	o := primary.Store(t)
+	both := url.Values{"host": {host(t, primary) + "," + host(t, standby)}, "target_session_attrs": {"read-write"}}
+	o.URL = "postgres://tmshare@/postgres?" + both.Encode()
+	e := pgserver.Open(t, o)
+	var promoted atomic.Uint64
+	var failing sync.WaitGroup
+	failing.Go(func() {
+		for now := uint64(0); now < 30; {
+			v, err := e.Version(t.Context())
+			if now = uint64(v); err != nil {
+				break
+			}
+		}
+		primary.Kill()
+		standby.Promote()
+		v, err := e.Version(t.Context())
+		for ; err != nil; v, err = e.Version(t.Context()) {
+		}
+		promoted.Store(uint64(v))
+	})
+	acknowledged := countInParallel(t, e, 3, func() bool {
+		at := promoted.Load()
+		v, err := e.Version(t.Context())
+		return err != nil || at == 0 || uint64(v) < at+30
+	})
+	failing.Wait()
+	assert.Equal(t, uint64(acknowledged), counted(t, e))
+	o.URL = standby.URL()
+	assert.Equal(t, uint64(acknowledged), counted(t, pgserver.Open(t, o)))
+	t.Log("acknowledged:", acknowledged)
+}
+
+// host returns the folder with the socket of a server.
+func host(t *testing.T, s *pgserver.Server) string {
+	t.Helper()
+	u, err := url.Parse(s.URL())
+	require.NoError(t, err)
+	return u.Query().Get("host")
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -30,6 +31,15 @@ type Server struct {
 // PostgreSQL the test is skipped.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
+	s := newServer(t, settings)
+	s.call("initdb", "-D", s.data(), "-U", "tmshare", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	s.Run()
+	return s
+}
+
+// newServer returns a server with an empty folder.
+func newServer(t testing.TB, settings []string) *Server {
+	t.Helper()
 	s := &Server{t: t, bin: programs(t), settings: settings}
 	dir, err := os.MkdirTemp("", "pg")
 	require.NoError(t, err)
@@ -38,14 +48,37 @@ func Start(t testing.TB, settings ...string) *Server {
 		os.RemoveAll(dir)
 	})
 	s.dir = dir
-	attributes, err := asUser(dir)
+	_, err = asUser(dir)
 	require.NoError(t, err)
-	initdb := exec.Command(filepath.Join(s.bin, "initdb"), "-D", s.data(), "-U", "tmshare", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	initdb.SysProcAttr, initdb.Dir = attributes, dir
-	out, err := initdb.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	s.Run()
 	return s
+}
+
+// call runs a program of PostgreSQL.
+func (s *Server) call(program string, args ...string) {
+	s.t.Helper()
+	attributes, err := asUser("")
+	require.NoError(s.t, err)
+	cmd := exec.Command(filepath.Join(s.bin, program), args...)
+	cmd.SysProcAttr, cmd.Dir = attributes, s.dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(s.t, err, "%s: %s", program, out)
+}
+
+// Standby starts a server that follows this one. Where this one has the setting synchronous_standby_names=*, its commits wait for
+// the standby, and for one to be there.
+func (s *Server) Standby() *Server {
+	s.t.Helper()
+	settings := slices.DeleteFunc(slices.Clone(s.settings), func(set string) bool { return strings.HasPrefix(set, "synchronous_standby_names") })
+	b := newServer(s.t, settings)
+	b.call("pg_basebackup", "-h", s.dir, "-U", "tmshare", "-D", b.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync")
+	b.Run()
+	return b
+}
+
+// Promote has a standby take writes.
+func (s *Server) Promote() {
+	s.t.Helper()
+	s.call("pg_ctl", "promote", "-w", "-D", s.data())
 }
 
 // programs returns the folder with the newest programs of PostgreSQL.

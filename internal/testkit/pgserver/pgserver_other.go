@@ -20,6 +20,12 @@ func (s *Server) URL() string { return "" }
 // Run starts the server.
 func (s *Server) Run() {}
 
+// Standby starts a server that follows this one.
+func (s *Server) Standby() *Server { return s }
+
+// Promote has a standby take writes.
+func (s *Server) Promote() {}
+
 // Kill ends the server.
 func (s *Server) Kill() {}
 

@@ -1,0 +1,222 @@
+package postgres_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/upkeep"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/pgserver"
+)
+
+// recorded is an engine that keeps what is committed.
+type recorded struct {
+	kv.Engine
+	commits [][]kv.Row
+}
+
+func (e *recorded) Begin(ctx context.Context, since kv.Version) (kv.Writer, error) {
+	w, err := e.Engine.Begin(ctx, since)
+	return &recordedWriter{Writer: w, engine: e}, err
+}
+
+type recordedWriter struct {
+	kv.Writer
+	engine *recorded
+	rows   []kv.Row
+}
+
+func (w *recordedWriter) Put(key, value []byte) error {
+	w.rows = append(w.rows, kv.Row{Key: key, Value: value})
+	return w.Writer.Put(key, value)
+}
+
+func (w *recordedWriter) Commit() error {
+	w.engine.commits = append(w.engine.commits, w.rows)
+	return w.Writer.Commit()
+}
+
+// measured is a server over a store.
+type measured struct {
+	b    *testing.B
+	db   *store.DB
+	http *httptest.Server
+}
+
+const prefix = "https://maps.example.org/m/"
+
+func measure(b *testing.B, o store.Options, topics int) *measured {
+	m := &measured{b: b, http: httptest.NewServer(nil)}
+	b.Cleanup(m.http.Close)
+	o.Dir, o.Logger = b.TempDir(), slog.New(slog.DiscardHandler)
+	var err error
+	m.db, err = store.Open(b.Context(), o)
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, m.db.Close()) })
+	s, err := server.New(server.Config{Store: m.db, BaseURL: m.http.URL, OnLoopback: true, Logger: o.Logger, Policy: upkeep.Policy{SnapshotEvery: 1 << 30}})
+	require.NoError(b, err)
+	b.Cleanup(s.Close)
+	m.http.Config.Handler = s
+	_, err = s.Import(b.Context(), store.Collection{Name: "m", SP: prefix}, bytes.NewReader(document(0, topics, 0)), "the map")
+	require.NoError(b, err)
+	return m
+}
+
+// document has topics from a number on. Their names have a round.
+func document(from, n, round int) []byte {
+	var b bytes.Buffer
+	b.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`)
+	for i := from; i < from+n; i++ {
+		fmt.Fprintf(&b, `<topic id="t%d"><subjectIdentifier href="http://psi.example.org/t/%d"/><instanceOf><topicRef href="#class"/></instanceOf><name><value>Topic %d of round %d</value></name><occurrence><type><topicRef href="#note"/></type><resourceData>A note on topic %d that says a little more than its name.</resourceData></occurrence></topic>`, i, i, i, round, i)
+	}
+	b.WriteString(`<topic id="class"><subjectIdentifier href="http://psi.example.org/class"/></topic><topic id="note"><subjectIdentifier href="http://psi.example.org/note"/></topic></topicMap>`)
+	return b.Bytes()
+}
+
+func (m *measured) post(body []byte) {
+	res, err := http.Post(m.http.URL+"/topicmaps/m/topics", "application/xtm+xml", bytes.NewReader(body))
+	require.NoError(m.b, err)
+	answer, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	require.NoError(m.b, err)
+	require.Equal(m.b, http.StatusOK, res.StatusCode, "%s", answer)
+}
+
+// BenchmarkPostBatches publishes a hundred changed topics with each POST. It is compared with pgx that writes the same rows into a
+// table of keys and values of the same server, in as many transactions: "×raw" is how many topics per second beside that.
+// "×time-of-1k-topics" is what a POST of one topic takes in the map of a size beside one of a thousand topics.
+func BenchmarkPostBatches(b *testing.B) {
+	s := pgserver.Start(b)
+	large := 20_000
+	if testing.Short() {
+		large = 2000
+	}
+	single := map[int]time.Duration{}
+	for _, topics := range []int{1000, large} {
+		b.Run(fmt.Sprint(topics), func(b *testing.B) {
+			engine := &recorded{Engine: pgserver.Open(b, s.Store(b))}
+			m := measure(b, store.Options{Engine: engine}, topics)
+			raw, err := pgx.Connect(b.Context(), s.URL())
+			require.NoError(b, err)
+			defer raw.Close(context.Background())
+			_, err = raw.Exec(b.Context(), "DROP TABLE IF EXISTS raw; CREATE TABLE raw (key bytea PRIMARY KEY, value bytea NOT NULL)")
+			require.NoError(b, err)
+			const each = 100
+			var posting, writing time.Duration
+			var singles []time.Duration
+			posts, rows := 0, 0
+			for b.Loop() {
+				for from := 0; from+each <= min(topics, 1000); from += each {
+					posts++
+					body := document(from, each, posts)
+					engine.commits = nil
+					start := time.Now()
+					m.post(body)
+					posting += time.Since(start)
+					for _, commit := range engine.commits {
+						rows += len(commit)
+						start = time.Now()
+						require.NoError(b, writeRaw(b.Context(), raw, commit))
+						writing += time.Since(start)
+					}
+					start = time.Now()
+					m.post(document(from, 1, -posts))
+					singles = append(singles, time.Since(start))
+				}
+			}
+			slices.Sort(singles)
+			single[topics] = singles[len(singles)/2]
+			published := float64(posts * each)
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(published/posting.Seconds(), "topics/s")
+			b.ReportMetric(published/writing.Seconds(), "topics/s-of-raw")
+			b.ReportMetric(float64(rows)/published, "rows/topic")
+			b.ReportMetric(writing.Seconds()/posting.Seconds(), "×raw")
+			b.ReportMetric(single[topics].Seconds()*1000, "ms/single-post")
+			if topics > 1000 {
+				b.ReportMetric(single[topics].Seconds()/single[1000].Seconds(), "×time-of-1k-topics")
+			}
+			size, err := engine.Size()
+			require.NoError(b, err)
+			b.ReportMetric(float64(size)/float64(topics), "B-in-database/topic")
+		})
+	}
+}
+
+func writeRaw(ctx context.Context, conn *pgx.Conn, rows []kv.Row) error {
+	last := map[string][]byte{}
+	for _, r := range rows {
+		last[string(r.Key)] = append([]byte{}, r.Value...)
+	}
+	var keys, values [][]byte
+	for key, value := range last {
+		keys, values = append(keys, []byte(key)), append(values, value)
+	}
+	var batch pgx.Batch
+	batch.Queue("BEGIN")
+	batch.Queue("INSERT INTO raw SELECT * FROM unnest($1::bytea[], $2::bytea[]) ON CONFLICT (key) DO UPDATE SET value = excluded.value", keys, values)
+	batch.Queue("COMMIT")
+	return conn.SendBatch(ctx, &batch).Close()
+}
+
+// BenchmarkBesideBadger measures the recent document of a feed, and a clean start, on this engine and on Badger in one run.
+func BenchmarkBesideBadger(b *testing.B) {
+	topics := 5000
+	if testing.Short() {
+		topics = 500
+	}
+	s := pgserver.Start(b)
+	over := func(b *testing.B, o store.Options) (p99, cleanStart time.Duration) {
+		m := measure(b, o, topics)
+		m.post(document(0, 1, 1))
+		var took []time.Duration
+		for range 1000 {
+			start := time.Now()
+			res, err := http.Get(m.http.URL + "/topicmaps/m/fragments")
+			require.NoError(b, err)
+			_, err = io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+			require.NoError(b, err)
+			took = append(took, time.Since(start))
+		}
+		slices.Sort(took)
+		o.Dir, o.Logger = b.TempDir(), slog.New(slog.DiscardHandler)
+		if o.Engine != nil {
+			o.Engine = pgserver.Open(b, s.Store(b))
+		}
+		db, err := store.Open(b.Context(), o)
+		require.NoError(b, err)
+		defer db.Close()
+		c, err := client.New(client.Config{Store: db, Logger: o.Logger})
+		require.NoError(b, err)
+		start := time.Now()
+		_, err = c.Subscribe(b.Context(), m.http.URL+"/topicmaps/m", client.SubscribeOptions{})
+		require.NoError(b, err)
+		_, err = c.Sync(b.Context(), "m")
+		require.NoError(b, err)
+		return took[len(took)*99/100], time.Since(start)
+	}
+	for b.Loop() {
+		p99, clean := over(b, store.Options{Engine: pgserver.Open(b, s.Store(b))})
+		p99Badger, cleanBadger := over(b, store.Options{})
+		b.ReportMetric(p99.Seconds()*1000, "ms/p99-of-GET")
+		b.ReportMetric(p99.Seconds()/p99Badger.Seconds(), "×p99-of-Badger")
+		b.ReportMetric(clean.Seconds(), "s/clean-start")
+		b.ReportMetric(clean.Seconds()/cleanBadger.Seconds(), "×clean-start-of-Badger")
+	}
+	b.ReportMetric(0, "ns/op")
+}
