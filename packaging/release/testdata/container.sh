@@ -18,16 +18,11 @@ inside() { chroot --userspec="$user" $image "$@"; }
 
 env -i PATH="$PATH" $variables TMSHARE_LISTEN=$address TMSHARE_INTERVAL=0 chroot --userspec="$user" $image "$@" >/mnt/log 2>&1 &
 server=$!
-tries=0
-until inside /tmshare-server collections --server http://$address >/mnt/out 2>&1; do
-  tries=$((tries + 1))
-  [ $tries -lt 600 ] && kill -0 $server || { cat /mnt/log; fail "the server does not start"; }
-  sleep 0.1
-done
+served inside /tmshare-server collections --server http://$address
 grep -q "^Uid:	${user%:*}	" $root/proc/$server/status || fail "it runs as another user"
 printf '<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic><subjectIdentifier href="http://psi.example.org/a"/><name><value>A</value></name></topic></topicMap>' |
   inside /tmshare-server import m - --create --server http://$address >/mnt/out || fail "nothing can be published"
 inside /tmshare-client --data /data/copy subscribe http://$address/topicmaps/m >/mnt/out
 inside /tmshare-client --data /data/copy sync >/mnt/out 2>&1 && grep -q 'in step .*proven' /mnt/out || { cat /mnt/out; fail "a client cannot follow it"; }
 env -i PATH="$PATH" $variables chroot --userspec="$user" $image /tmshare-client --data /data/copy check >/mnt/out 2>&1 || { cat /mnt/out; fail "a command that needs other files fails"; }
-kill $server && wait $server || { cat /mnt/log; fail "the server does not stop"; }
+stop

@@ -29,14 +29,8 @@ install -m 400 -o "$(in_root id -u tmshare)" $root/etc/tmshare/tokens $root/tmp/
 start() {
   as_tmshare $(sed -n 's/^Environment=//p' $unit | sed 's|%d|/tmp|') TMSHARE_LISTEN=$address TMSHARE_INTERVAL=0 $program >>/mnt/log 2>&1 &
   server=$!
-  tries=0
-  until in_root tmshare-server collections --server http://$address >/mnt/out 2>&1; do
-    tries=$((tries + 1))
-    [ $tries -lt 600 ] && kill -0 $server || { cat /mnt/log; fail "the server does not start"; }
-    sleep 0.1
-  done
+  served in_root tmshare-server collections --server http://$address
 }
-stop() { kill $server && wait $server || { cat /mnt/log; fail "the server does not stop"; }; }
 start
 cat >$root/tmp/map.xtm <<'MAP'
 <topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic><subjectIdentifier href="http://psi.example.org/a"/><name><value>A</value></name></topic></topicMap>

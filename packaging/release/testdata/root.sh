@@ -8,3 +8,14 @@ root=/mnt/root
 mount -t proc proc $root/proc
 mount --rbind /dev $root/dev
 mount -t tmpfs -o mode=1777 tmpfs $root/tmp
+
+# served COMMAND... waits until a command that asks the process $server succeeds. What it prints is in /mnt/out.
+served() {
+  tries=0
+  until "$@" >/mnt/out 2>&1; do
+    tries=$((tries + 1))
+    [ $tries -lt 600 ] && kill -0 $server || { cat /mnt/log; fail "the server does not start"; }
+    sleep 0.1
+  done
+}
+stop() { kill $server && wait $server || { cat /mnt/log; fail "the server does not stop"; }; }
