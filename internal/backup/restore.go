@@ -83,7 +83,7 @@ func mustBeEmpty(dir string) error {
 	case err != nil:
 		return err
 	case len(entries) > 0:
-		return fmt.Errorf("%s is not empty: restore into a new folder with --data, and put that in its place when you are content with it", dir)
+		return fmt.Errorf("%s is not empty: restore or move into a new folder, and put that in its place when you are content with it", dir)
 	}
 	return nil
 }
