@@ -101,9 +101,20 @@ func property(q Quad) Term {
 
 // BadInIRI returns the first character of a string that no IRI has (RDF 1.1 Turtle §6.5, IRIREF), if there is one.
 func BadInIRI(s string) (bad rune, found bool) {
-	i := strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || strings.ContainsRune("<>\"{}|^`\\", r) })
-	if i < 0 {
-		return 0, false
+	for i := range len(s) {
+		if refused[s[i]] {
+			return rune(s[i]), true
+		}
 	}
-	return rune(s[i]), true
+	return 0, false
 }
+
+var refused = func() (all [256]bool) {
+	for c := range byte(' ' + 1) {
+		all[c] = true
+	}
+	for _, c := range []byte("<>\"{}|^`\\") {
+		all[c] = true
+	}
+	return all
+}()
