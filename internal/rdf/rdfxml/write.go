@@ -45,39 +45,26 @@ func Write(w io.Writer, all []rdf.Quad) error {
 // Writer writes statements as they come: those about one resource that follow each other are grouped. Its memory does not grow with
 // the graph. The first error ends it.
 type Writer struct {
-	out   *output
-	group []rdf.Quad
+	out    *output
+	groups *rdf.Groups
 }
-
-// maxGroup is how many statements about one resource stand in one element.
-const maxGroup = 1000
 
 // NewWriter returns a Writer of a document.
 func NewWriter(w io.Writer) *Writer {
-	out := newOutput(w)
-	out.begin([]string{rdf.NS})
-	return &Writer{out: out}
+	to := &Writer{out: newOutput(w)}
+	to.groups = rdf.NewGroups(to.group)
+	to.out.begin([]string{rdf.NS})
+	return to
 }
 
 // Write writes a statement. The errors are those of the function Write.
-func (w *Writer) Write(q rdf.Quad) error {
-	if n := len(w.group); n == maxGroup || n > 0 && w.group[0].Subject != q.Subject {
-		if err := w.flush(); err != nil {
-			return err
-		}
-	}
-	w.group = append(w.group, q)
-	return nil
-}
+func (w *Writer) Write(q rdf.Quad) error { return w.groups.Add(q) }
 
-// flush writes the element of what is grouped. It declares the namespaces of its properties.
-func (w *Writer) flush() error {
-	if len(w.group) == 0 {
-		return nil
-	}
+// group writes one element. It declares the namespaces of its properties.
+func (w *Writer) group(all []rdf.Quad) error {
 	w.out.prefixes = map[string]string{rdf.NS: "rdf"}
 	var spaces []string
-	for _, q := range w.group {
+	for _, q := range all {
 		added, err := w.out.add(q)
 		if err != nil {
 			return err
@@ -86,15 +73,14 @@ func (w *Writer) flush() error {
 			spaces = append(spaces, added)
 		}
 	}
-	w.out.description(w.group, spaces)
-	w.group = w.group[:0]
+	w.out.description(all, spaces)
 	_, err := w.out.Write(nil) // the error of a write before
 	return err
 }
 
 // Close writes what is left.
 func (w *Writer) Close() error {
-	if err := w.flush(); err != nil {
+	if err := w.groups.Flush(); err != nil {
 		return err
 	}
 	return w.out.end()

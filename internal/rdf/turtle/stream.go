@@ -7,35 +7,26 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// maxGroup is how many statements about one resource are sorted at a time.
-const maxGroup = 1000
-
 // Writer writes statements as they come, in Turtle: those about one resource that follow each other are grouped and sorted. Its memory does not
 // grow with the graph. The first error ends it.
 type Writer struct {
 	out      *bufio.Writer
 	declared map[string]bool // prefixes
-	group    []rdf.Quad
+	groups   *rdf.Groups
 }
 
 // NewWriter returns a Writer of a document.
 func NewWriter(w io.Writer) *Writer {
-	return &Writer{out: bufio.NewWriter(w), declared: map[string]bool{}}
+	to := &Writer{out: bufio.NewWriter(w), declared: map[string]bool{}}
+	to.groups = rdf.NewGroups(to.group)
+	return to
 }
 
 // Write writes a statement.
-func (w *Writer) Write(q rdf.Quad) error {
-	if n := len(w.group); n == maxGroup || n > 0 && w.group[0].Subject != q.Subject {
-		if err := w.flush(); err != nil {
-			return err
-		}
-	}
-	w.group = append(w.group, q)
-	return nil
-}
+func (w *Writer) Write(q rdf.Quad) error { return w.groups.Add(q) }
 
-func (w *Writer) flush() error {
-	all := rdf.Sorted(w.group)
+func (w *Writer) group(all []rdf.Quad) error {
+	all = rdf.Sorted(all)
 	p := rdf.UsedPrefixes(all)
 	for _, name := range p.Names() {
 		if !w.declared[name] {
@@ -44,14 +35,13 @@ func (w *Writer) flush() error {
 		}
 	}
 	writeGroups(w.out, all, p, &nesting{})
-	w.group = w.group[:0]
 	_, err := w.out.Write(nil) // the error of a write before
 	return err
 }
 
 // Close writes what is left.
 func (w *Writer) Close() error {
-	if err := w.flush(); err != nil {
+	if err := w.groups.Flush(); err != nil {
 		return err
 	}
 	return w.out.Flush()
