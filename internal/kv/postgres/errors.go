@@ -93,7 +93,7 @@ type tries struct {
 	retries *atomic.Int64 // counts them; nil: nobody asks
 }
 
-// maxTries is how often a transaction is tried. With the waits between it takes some seconds.
+// maxTries is how often a transaction is tried. With the waits between it takes about a second.
 const maxTries = 12
 
 func newTries(ctx context.Context) *tries {
