@@ -32,70 +32,102 @@ func divide[T any](all []T, is func(*T) string, goes map[string]bool) divided[T]
 	return d
 }
 
-// names applies the rows of names.
-func (a *applying) names(d *draft) error {
-	goes, said := map[string]bool{}, map[*nameRow]fragment.Name{}
-	for i := range d.Names {
-		r := &d.Names[i]
-		switch {
-		case r.blank() || r.Long && !r.Remove:
-			continue
-		case r.Remove:
+// kindOf is what names and occurrences differ in when their rows are applied.
+type kindOf[T any] struct {
+	kind    string                        // of a double
+	read    func(i int) (T, wrong, error) // what row i says
+	empty   func(*T) bool                 // whether nobody would see it
+	key     func(*T) string               // what tells a statement from all others
+	value   func(*T) string
+	alone   func(T) *fragment.Topic  // a topic that says only this
+	only    func(*fragment.Topic) *T // what such a topic says
+	inherit func(from, to *T) wrong  // what the form has no room for stays with a statement that changes
+}
+
+// applyRows returns the statements of one kind after the rows: all are those before.
+func applyRows[T any](a *applying, d *draft, k kindOf[T], rows []*row, all []T) ([]T, error) {
+	goes, said := map[string]bool{}, map[*row]T{}
+	for i, r := range rows {
+		if r.Remove {
 			goes[r.Is] = true
 			continue
 		}
-		n, w, err := a.name(r)
+		says, w, err := k.read(i)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if r.Wrong = w; w.Kind != "" || r.Is != "" && nameIs(a.self, &n) == r.Is {
+		if r.Wrong = w; w.Kind != "" || r.Is != "" && k.key(&says) == r.Is {
 			continue // wrong, or as it was
 		}
-		if unseen(n.Value) {
+		if k.empty(&says) {
 			r.Wrong = wrong{Kind: "empty", Field: "value"}
 			continue
 		}
-		is, w, err := a.statement(&fragment.Topic{Names: []fragment.Name{n}})
+		is, w, err := a.statement(k.alone(says))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if r.Wrong = w; w.Kind == "" {
-			said[r], goes[r.Is] = is.Names[0], true
+			said[r], goes[r.Is] = *k.only(is), true
 		}
 	}
 	if len(goes) == 0 {
-		return nil
+		return all, nil
 	}
-	div := divide(a.topic.Names, func(n *fragment.Name) string { return nameIs(a.self, n) }, goes)
-	for i := range d.Names {
-		r := &d.Names[i]
-		n, says := said[r]
-		if !says {
+	div := divide(all, k.key, goes)
+	for _, r := range rows {
+		says, there := said[r]
+		if !there {
 			continue
 		}
-		old, there := div.gone[r.Is]
-		if there {
-			n.Reifier, n.ItemIdentifiers = old.Reifier, old.ItemIdentifiers
-			var ok bool
-			if n.Variants, ok = variants(&old, n.Scope); !ok {
-				r.Wrong = wrong{Kind: "variant", Field: "scope"}
+		old, known := div.gone[r.Is]
+		if known {
+			if r.Wrong = k.inherit(&old, &says); r.Wrong.Kind != "" {
 				continue
 			}
 		}
-		is := nameIs(a.self, &n)
+		is := k.key(&says)
 		if div.known[is] {
-			if there {
+			if known {
 				r.Wrong = wrong{Kind: "same", Field: "value"}
 			}
 			continue
 		}
-		if r.Is != "" && !there {
-			d.doubles = append(d.doubles, double{Kind: ofName, Mine: pages.Cut(n.Value)})
+		if r.Is != "" && !known {
+			d.doubles = append(d.doubles, double{Kind: k.kind, Mine: pages.Cut(k.value(&says))})
 		}
-		div.known[is], div.kept = true, append(div.kept, n)
+		div.known[is], div.kept = true, append(div.kept, says)
 	}
-	a.topic.Names = div.kept
-	return nil
+	return div.kept, nil
+}
+
+// names applies the rows of names.
+func (a *applying) names(d *draft) (err error) {
+	var rows []*row
+	var fields []*nameRow
+	for i := range d.Names {
+		if r := &d.Names[i]; !r.blank() && (!r.Long || r.Remove) {
+			rows, fields = append(rows, &r.row), append(fields, r)
+		}
+	}
+	a.topic.Names, err = applyRows(a, d, kindOf[fragment.Name]{
+		kind:  ofName,
+		read:  func(i int) (fragment.Name, wrong, error) { return a.name(fields[i]) },
+		empty: func(n *fragment.Name) bool { return unseen(n.Value) },
+		key:   func(n *fragment.Name) string { return nameIs(a.self, n) },
+		value: func(n *fragment.Name) string { return n.Value },
+		alone: func(n fragment.Name) *fragment.Topic { return &fragment.Topic{Names: []fragment.Name{n}} },
+		only:  func(t *fragment.Topic) *fragment.Name { return &t.Names[0] },
+		inherit: func(from, to *fragment.Name) wrong {
+			to.Reifier, to.ItemIdentifiers = from.Reifier, from.ItemIdentifiers
+			var ok bool
+			if to.Variants, ok = variants(from, to.Scope); !ok {
+				return wrong{Kind: "variant", Field: "scope"}
+			}
+			return wrong{}
+		},
+	}, rows, a.topic.Names)
+	return err
 }
 
 // variants returns those of a name whose scope changes: theirs has the new one in the place of the old one. ok is false where one would have no
@@ -119,60 +151,30 @@ func variants(of *fragment.Name, scope []fragment.Ref) (all []fragment.Variant, 
 }
 
 // occurrences applies the rows of occurrences.
-func (a *applying) occurrences(d *draft) error {
-	goes, said := map[string]bool{}, map[*occurrenceRow]fragment.Occurrence{}
+func (a *applying) occurrences(d *draft) (err error) {
+	var rows []*row
+	var fields []*occurrenceRow
 	for i := range d.Occurrences {
-		r := &d.Occurrences[i]
-		switch {
-		case r.blank() || r.Long && !r.Remove:
-			continue
-		case r.Remove:
-			goes[r.Is] = true
-			continue
-		}
-		o, w, err := a.occurrence(r)
-		if err != nil {
-			return err
-		}
-		if r.Wrong = w; w.Kind != "" || r.Is != "" && occurrenceIs(a.self, &o) == r.Is {
-			continue
-		}
-		is, w, err := a.statement(&fragment.Topic{Occurrences: []fragment.Occurrence{o}})
-		if err != nil {
-			return err
-		}
-		if r.Wrong = w; w.Kind == "" {
-			said[r], goes[r.Is] = is.Occurrences[0], true
+		if r := &d.Occurrences[i]; !r.blank() && (!r.Long || r.Remove) {
+			rows, fields = append(rows, &r.row), append(fields, r)
 		}
 	}
-	if len(goes) == 0 {
-		return nil
-	}
-	div := divide(a.topic.Occurrences, func(o *fragment.Occurrence) string { return occurrenceIs(a.self, o) }, goes)
-	for i := range d.Occurrences {
-		r := &d.Occurrences[i]
-		o, says := said[r]
-		if !says {
-			continue
-		}
-		old, there := div.gone[r.Is]
-		if there {
-			o.Reifier, o.ItemIdentifiers = old.Reifier, old.ItemIdentifiers
-		}
-		is := occurrenceIs(a.self, &o)
-		if div.known[is] {
-			if there {
-				r.Wrong = wrong{Kind: "same", Field: "value"}
-			}
-			continue
-		}
-		if r.Is != "" && !there {
-			d.doubles = append(d.doubles, double{Kind: ofOccurrence, Mine: pages.Cut(o.Value)})
-		}
-		div.known[is], div.kept = true, append(div.kept, o)
-	}
-	a.topic.Occurrences = div.kept
-	return nil
+	a.topic.Occurrences, err = applyRows(a, d, kindOf[fragment.Occurrence]{
+		kind:  ofOccurrence,
+		read:  func(i int) (fragment.Occurrence, wrong, error) { return a.occurrence(fields[i]) },
+		empty: func(*fragment.Occurrence) bool { return false },
+		key:   func(o *fragment.Occurrence) string { return occurrenceIs(a.self, o) },
+		value: func(o *fragment.Occurrence) string { return o.Value },
+		alone: func(o fragment.Occurrence) *fragment.Topic {
+			return &fragment.Topic{Occurrences: []fragment.Occurrence{o}}
+		},
+		only: func(t *fragment.Topic) *fragment.Occurrence { return &t.Occurrences[0] },
+		inherit: func(from, to *fragment.Occurrence) wrong {
+			to.Reifier, to.ItemIdentifiers = from.Reifier, from.ItemIdentifiers
+			return wrong{}
+		},
+	}, rows, a.topic.Occurrences)
+	return err
 }
 
 // types applies the rows of types.
