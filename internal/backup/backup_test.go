@@ -340,7 +340,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 	_, err = backup.Make(t.Context(), db, filepath.Dir(db.Dir()), none)
 	assert.ErrorContains(t, err, "holds other things than backups")
 	_, err = backup.Restore(t.Context(), path, db.Dir(), silent, none)
-	assert.ErrorContains(t, err, "is not empty: restore into a new folder")
+	assert.ErrorContains(t, err, "is not empty: restore or move into a new folder")
 	_, err = backup.Restore(t.Context(), t.TempDir(), filepath.Join(t.TempDir(), "x"), silent, none)
 	assert.ErrorContains(t, err, "no complete backup")
 }

@@ -208,7 +208,7 @@ func TestEntryThatMakesNoSenseIsInQuarantine(t *testing.T) {
 		"no data": {func(f *foreign) {
 			f.put("e2", "2008-07-18", si("b"), xtm1("b", "B"))
 			f.entries = strings.ReplaceAll(f.entries, `"text/xtm1+xml" href="e2"`, `"image/png" href="e2"`)
-		}, `the entry e2 ("e2") has no link to XTM data`},
+		}, `the entry e2 ("e2") has no link to data in XTM or RDF`},
 		"data elsewhere": {func(f *foreign) {
 			f.put("e2", "2008-07-18", si("b"), xtm1("b", "B"))
 			f.entries = strings.ReplaceAll(f.entries, `href="e2"`, `href="http://other.example.org/e2"`)

@@ -71,9 +71,9 @@ func TestServersThatDoNotWaitAreAskedNowAndThen(t *testing.T) {
 	})
 	w := watching(t, s, watch.Options{Interval: 50 * time.Millisecond})
 	w.eventually("some rounds", func() bool { return w.of("egov").Rounds >= 5 })
-	w.stop()
-	assert.LessOrEqual(t, asked.Load(), w.of("egov").Rounds)
-	assert.Positive(t, asked.Load())
+	until := asked.Load() // rounds that end later do no harm: each asks after it
+	assert.LessOrEqual(t, until, w.of("egov").Rounds)
+	assert.Positive(t, until)
 }
 
 // What says at once that there is something new, and has nothing, is not asked again and again.

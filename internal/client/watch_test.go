@@ -310,8 +310,8 @@ func TestStatusPages(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, get("/nope", "").Code)
 	metrics := get("/metrics", "").Body.String()
 	for _, name := range []string{
-		"last_change_timestamp_seconds", "last_check_timestamp_seconds", "mark_age_seconds", "lag_seconds", "applied",
-		"quarantined", "failing", "rounds_total", "failed_rounds_total", "entries_total", "last_round_duration_seconds", "fetched_bytes_total",
+		"last_change_timestamp_seconds", "last_check_timestamp_seconds", "mark_age_seconds", "lag_seconds", "applied_fragments",
+		"quarantined_topics", "failing", "rounds_total", "failed_rounds_total", "entries_total", "last_round_duration_seconds", "fetched_bytes_total",
 	} {
 		assert.Regexp(t, `(?m)^tmshare_source_`+name+`\{source="egov"\} [0-9.e+]+$`, metrics)
 	}
