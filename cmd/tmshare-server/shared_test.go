@@ -37,7 +37,6 @@ type sharing struct {
 	dir   string
 	store string
 	nodes []*process
-	mu    sync.RWMutex // of the processes: who kills one has it for writing
 }
 
 // share starts processes on a database.

@@ -20,7 +20,7 @@ type background struct {
 	jobs sync.WaitGroup
 
 	mu      sync.Mutex
-	duty    context.Context // ends when another process looks after the collections; nil: one does
+	duty    context.Context // ends when another process looks after the collections
 	waiting map[string]bool // collections to look at; true: prune them in any case
 	busy    bool            // a worker is at them
 	idle    sync.Cond       // busy is false
@@ -51,7 +51,14 @@ func (b *background) begin(job func()) (begun bool) {
 	return begun
 }
 
-// setDuty says whether collections are looked after here: until ctx ends. nil: by another process.
+// atOthers is the duty of a process while another one looks after the collections: it has ended.
+var atOthers = func() context.Context {
+	ctx, end := context.WithCancel(context.Background())
+	end()
+	return ctx
+}()
+
+// setDuty says whether collections are looked after here: until ctx ends.
 func (b *background) setDuty(ctx context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,7 +70,7 @@ func (b *background) setDuty(ctx context.Context) {
 func (b *background) next() (ctx context.Context, name string, prune, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.duty != nil && b.duty.Err() == nil {
+	if b.duty.Err() == nil {
 		for name, prune = range b.waiting {
 			delete(b.waiting, name)
 			return b.duty, name, prune, true
@@ -97,7 +104,7 @@ func (k *Keeper) lookAfter(collection string, prune bool) {
 	b := &k.background
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.duty == nil || b.duty.Err() != nil {
+	if b.duty.Err() != nil {
 		return // who looks after it sees that it has changed
 	}
 	b.waiting[collection] = b.waiting[collection] || prune

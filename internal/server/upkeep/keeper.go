@@ -125,7 +125,7 @@ func (k *Keeper) Start() error {
 		k.background.begin(func() { k.goOn(ctx) })
 		return nil
 	}
-	k.background.setDuty(nil)
+	k.background.setDuty(atOthers)
 	k.background.begin(func() {
 		k.Store.Lease(ctx, "upkeep", func(ctx context.Context) {
 			k.background.setDuty(ctx)
@@ -134,7 +134,7 @@ func (k *Keeper) Start() error {
 			}
 			k.goOn(ctx)
 			k.Wait()
-			k.background.setDuty(nil)
+			k.background.setDuty(atOthers)
 		})
 	})
 	return nil
