@@ -197,16 +197,14 @@ appears when it is complete.
 		if err := rdf.Validate(); err != nil {
 			return usage(err)
 		}
-		f := formats.Default
-		if len(args) > 1 {
-			if of, ok := formats.OfFile(args[1]); ok {
-				f = of
-			}
-		}
-		var err error
+		f, err := formats.Default, error(nil)
 		if format != "" {
 			if f, err = formats.Named(format); err != nil {
 				return usage(fmt.Errorf("--format: %w", err))
+			}
+		} else if len(args) > 1 {
+			if f, err = formats.ForExport(args[1]); err != nil {
+				return usage(err)
 			}
 		}
 		if r.json && len(args) < 2 {

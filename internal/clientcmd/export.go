@@ -49,8 +49,8 @@ ending .gz gzips it.`,
 			}
 			format = formats.Default
 			if len(args) > 0 {
-				if of, ok := formats.OfFile(args[0]); ok {
-					format = of
+				if format, err = formats.ForExport(args[0]); err != nil {
+					return usageError(err)
 				}
 			}
 			return nil

@@ -96,10 +96,11 @@ With --server and --map, a server is asked; it needs no subscription.`,
 			return show(merged.FindAt(cmd.Context(), f, at, strings.Join(args, " "), limit))
 		})(cmd, args)
 	}
-	cmd.Flags().StringArrayVar(&sources, "source", nil, "look only in what this `source` says (repeatable)")
-	cmd.Flags().IntVar(&limit, "limit", 20, "show this `number` at most")
 	cmd.Flags().StringVar(&server, "server", "", "ask the server at this `URL`, with --map")
 	cmd.Flags().StringVar(&name, "map", "", "the `name` of the map at the server")
+	cli.CommandLineOnly(cmd.Flags()) // TMSHARE_SERVER is for tmshare-server; it says nothing of where to look
+	cmd.Flags().StringArrayVar(&sources, "source", nil, "look only in what this `source` says (repeatable)")
+	cmd.Flags().IntVar(&limit, "limit", 20, "show this `number` at most")
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "a `file` with the token for reading the map at the server")
 	return cmd
 }

@@ -114,6 +114,17 @@ func OfFile(path string) (*Format, bool) {
 	return nil, false
 }
 
+// ForExport returns the format of a file that a map is exported to: what its ending tells, and the default for a name without one.
+func ForExport(path string) (*Format, error) {
+	if f, ok := OfFile(path); ok {
+		return f, nil
+	}
+	if filepath.Ext(strings.TrimSuffix(path, gzipEnding)) != "" && path != "-" {
+		return nil, fmt.Errorf("%s: its ending does not tell the format: say it with --format", path)
+	}
+	return Default, nil
+}
+
 // ToRead returns the format to read content with that bears a media type: Default where the type
 // says nothing of a format that can be read.
 func ToRead(mediaType string) *Format {
