@@ -26,10 +26,11 @@ type Moved struct {
 
 // Move makes a store at a target that has all that another one has: it is of the same node, and
 // collections keep their epochs, so nobody who follows them notices. All rows are compared in the end.
-// Then the first store is marked as moved: it is not opened any more, but to be moved again.
+// Then the first store is marked as moved: it is not opened any more, but with [store.Options.EvenMoved].
 //
 // Nobody may write to the first store meanwhile: it is an error where somebody does. What ends Move early
-// leaves the first store as it was, or marked, and a target that nothing opens: Move again begins anew.
+// leaves the first store as it was, or marked, and a target that nothing opens: Move again begins anew. A store that was moved and whose
+// target is in use must not be moved again: there would be two with the same history.
 func Move(ctx context.Context, from *store.DB, name string, to Target, progress func(Progress)) (_ *Moved, err error) {
 	progress(Progress{"comparing checksums", 0, 0})
 	if err := from.CompareChecksums(ctx); err != nil { // a new store must not lack what is damaged

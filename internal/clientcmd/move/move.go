@@ -27,7 +27,8 @@ type Flags struct {
 
 // Command returns the command. flags is asked when it is executed.
 func Command(r *control.Request, flags func(*cobra.Command) Flags) *cobra.Command {
-	return &cobra.Command{
+	var again bool
+	c := &cobra.Command{
 		Use:   "move FROM TO",
 		Short: "Move a store from a data folder into a database, or back",
 		Long: `Move all that a store has to another place: collections with their history,
@@ -40,11 +41,14 @@ them go on as if nothing had happened. ("restore" of a backup begins new epochs.
 
 Stop all programs that use FROM first. TO must be new: a folder that is missing or empty,
 or a schema without a store, whose tables are made. In the end all rows are compared, and
-FROM is marked: no program opens it any more. Delete it when you are content with TO. If TO
-is lost, move FROM again, to a new place.
+FROM is marked: no program opens it any more. Delete it when you are content with TO.
 
 If this is interrupted, do it again; a folder TO is to be removed first. Nothing opens the
-part that is there.`,
+part that is there.
+
+A store that was moved is refused: there would be two of the same node, and those who follow
+it would lose changes. --again moves it nevertheless: only where the first TO is lost for
+good, or where that move was interrupted after FROM was marked.`,
 		Example: `  tmshare-server move /var/lib/tmshare postgres://tmshare@db.example.org/tmshare
   tmshare-server move "postgres://tmshare@db.example.org/tmshare?search_path=second" /var/lib/tmshare-new`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(2))),
@@ -56,7 +60,7 @@ part that is there.`,
 			ctx, stop := cli.UntilInterrupted(cmd.Context())
 			defer stop()
 			from, to := place(r, args[0]), database.Target(place(r, args[1]), f.Logger)
-			db, name, err := database.OpenAnywhere(ctx, from, store.Options{Access: store.Write, EvenMoved: true, Logger: f.Logger, Damage: func(error) {}})
+			db, name, err := database.OpenAnywhere(ctx, from, store.Options{Access: store.Write, EvenMoved: again, Logger: f.Logger, Damage: func(error) {}})
 			if err != nil {
 				return err
 			}
@@ -72,6 +76,8 @@ part that is there.`,
 			return print(cmd, m, f.JSON)
 		},
 	}
+	c.Flags().BoolVar(&again, "again", false, "also move a store that was moved: only if the first TO is lost for good, or was never complete")
+	return c
 }
 
 // place is a folder, relative to that of the request, or the address of a database.

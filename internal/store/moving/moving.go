@@ -59,7 +59,7 @@ func Check(t *txn.Tx, evenMoved bool) error {
 	if err != nil || !there || evenMoved {
 		return err
 	}
-	return fmt.Errorf("%w to %s at %s: use that. If it is lost, move this one again, into a new place", ErrMoved, m.To, m.At.Format(time.RFC3339))
+	return fmt.Errorf("%w to %s at %s: use that. If it is lost for good, or that move was interrupted, move this one with --again", ErrMoved, m.To, m.At.Format(time.RFC3339))
 }
 
 // Begin marks a store as one that is being filled, and removes what an interrupted filling has left.
