@@ -103,9 +103,9 @@ func Names(all []*Format) (names []string) {
 	return names
 }
 
-// OfFile returns the format that the ending of a file's name tells.
+// OfFile returns the format that the ending of a file's name tells, in capitals or not.
 func OfFile(path string) (*Format, bool) {
-	ending := filepath.Ext(strings.TrimSuffix(path, gzipEnding))
+	ending := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, gzipEnding)))
 	for _, f := range All {
 		if slices.Contains(f.Endings, ending) {
 			return f, true

@@ -18,7 +18,7 @@ func TestFormatsOfFilesAndNames(t *testing.T) {
 	for name, want := range map[string]*Format{
 		"a.xtm": XTM21, "a.xtm21": XTM21, "a.xtm2": XTM20, "a.xtm1": XTM10, "a.cxtm": CXTM,
 		"b/a.b.xtm1.gz": XTM10, "a.cxtm.gz": CXTM, "a.gz": nil, "a": nil, "-": nil, "a.n3": nil, "xtm": nil,
-		"a.ttl": formatrdf.Turtle, "a.nt": formatrdf.NTriples, "a.nq": formatrdf.NQuads, "a.trig": formatrdf.TriG, "a.rdf": formatrdf.RDFXML, "a.owl.gz": formatrdf.RDFXML, "a.jsonld": formatrdf.JSONLD,
+		"a.ttl": formatrdf.Turtle, "a.TTL": formatrdf.Turtle, "a.nt": formatrdf.NTriples, "a.nq": formatrdf.NQuads, "a.trig": formatrdf.TriG, "a.rdf": formatrdf.RDFXML, "a.owl.gz": formatrdf.RDFXML, "a.jsonld": formatrdf.JSONLD,
 	} {
 		f, ok := OfFile(name)
 		assert.Same(t, want, f, name)

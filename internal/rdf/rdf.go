@@ -109,6 +109,22 @@ func BadInIRI(s string) (bad rune, found bool) {
 	return 0, false
 }
 
+// MaxIRI is how many bytes a namespace or a base may have, and an IRI that is made with one: each use of it makes it again.
+const MaxIRI = 8 << 10
+
+// CheckLength refuses an IRI of more than [MaxIRI] bytes.
+func CheckLength[T string | []byte](iri T) error {
+	if len(iri) <= MaxIRI {
+		return nil
+	}
+	return fmt.Errorf("the IRI <%.100s…> has %d bytes; the most for an IRI is %d: shorten the namespace or the base", iri, len(iri), MaxIRI)
+}
+
+// TooMuchMade is the reason to refuse a document of whose names and relative IRIs more is made than a limit, in bytes.
+func TooMuchMade(limit int64) string {
+	return fmt.Sprintf("namespaces and bases add more than %d bytes to the document; shorten them", limit)
+}
+
 var refused = func() (all [256]bool) {
 	for c := range byte(' ' + 1) {
 		all[c] = true

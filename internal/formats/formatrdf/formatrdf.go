@@ -78,7 +78,7 @@ type (
 
 func family(n turtle.Notation, write writer, f format.Format) *format.Format {
 	return complete(f, write, func(r io.Reader, o format.ReadOptions, each func(rdf.Quad) error) error {
-		return turtle.Read(r, n, turtle.Options{URI: o.URI, Base: string(o.Base), Limits: turtle.Limits{Term: o.Limits.Token, Depth: o.Limits.Depth}}, each)
+		return turtle.Read(r, n, turtle.Options{URI: o.URI, Base: string(o.Base), Limits: turtle.Limits{Term: o.Limits.Token, Depth: o.Limits.Depth, Growth: int(o.Limits.Growth)}}, each)
 	})
 }
 

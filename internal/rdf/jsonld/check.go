@@ -72,6 +72,42 @@ func (d *document) decode(depth int) (any, error) {
 	return value, nil
 }
 
+// checkContexts refuses long strings in contexts: they are namespaces, bases, or terms.
+func (d *document) checkContexts(value any, inContext bool) error {
+	switch v := value.(type) {
+	case string:
+		if inContext {
+			return d.checkLength(v)
+		}
+	case []any:
+		for _, each := range v {
+			if err := d.checkContexts(each, inContext); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for key, each := range v {
+			if inContext {
+				if err := d.checkLength(key); err != nil {
+					return err
+				}
+			}
+			if err := d.checkContexts(each, inContext || key == "@context"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkLength refuses an IRI that is too long. Its place is known where it stands in the document as it is.
+func (d *document) checkLength(iri string) error {
+	if err := rdf.CheckLength(iri); err != nil {
+		return d.fail(bytes.Index(d.data, []byte(iri)), "%v", err)
+	}
+	return nil
+}
+
 // deepest returns the offset of the bracket that is too deep, or -1.
 func deepest(data []byte, limit int) int {
 	depth, inText := 0, false

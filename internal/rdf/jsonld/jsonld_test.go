@@ -63,12 +63,17 @@ func TestRead(t *testing.T) {
 
 // Each message says where, what and what to do. Nothing is fetched.
 func TestMessages(t *testing.T) {
+	long := strings.Repeat("x", 9000)
 	for document, want := range map[string]string{
-		``:                  "doc:1:1: the document ends early",
-		"{\n \"a\": }":      "doc:2:7: this is no JSON: invalid character '}' looking for beginning of value",
-		`{"a": 1`:           "doc:1:8: the document ends early",
-		`{} []`:             "doc:1:4: there is something behind the end of the document",
-		"{\"a\": \"\xff\"}": "doc:1:8: the bytes are not UTF-8; save the file in that encoding",
+		`{"@context":` + "\n" + `{"@vocab": "x:` + long + `"}, "a": 1}`: `doc:2:13: the IRI <x:xxx`,
+		`{"@context": {"@base": "x:` + long + `"}, "@id": "a"}`:         `has 9002 bytes; the most for an IRI is 8192: shorten the namespace or the base`,
+		`[{"a": {"@context": [{"e": {"@id": "x:` + long + `"}}]}}]`:     `has 9002 bytes`,
+		`{"@context": {"` + long + `": "x:y"}}`:                         `has 9000 bytes`,
+		``:                                                              "doc:1:1: the document ends early",
+		"{\n \"a\": }":                                                  "doc:2:7: this is no JSON: invalid character '}' looking for beginning of value",
+		`{"a": 1`:                                                       "doc:1:8: the document ends early",
+		`{} []`:                                                         "doc:1:4: there is something behind the end of the document",
+		"{\"a\": \"\xff\"}":                                             "doc:1:8: the bytes are not UTF-8; save the file in that encoding",
 		"{\"@context\":\n \"https://schema.org/\", \"name\": \"x\"}":                                 "doc:2:3: the context <https://schema.org/> is not fetched; write what it has into the @context of the document",
 		`{"@context": {"@import": "http://127.0.0.1:1/c"}, "a": 1}`:                                  "doc:1:27: the context <http://127.0.0.1:1/c> is not fetched",
 		`{"@context": ["http://www.w3.org/2013/json-ld-context/rdfa11", "other"]}`:                   "the context <http://example.org/other> is not fetched",

@@ -46,6 +46,9 @@ func Read(r io.Reader, o Options, each func(rdf.Quad) error) error {
 	if err != nil {
 		return err
 	}
+	if err := d.checkContexts(value, false); err != nil {
+		return err
+	}
 	quads, err := d.statements(value, cmp.Or(o.Base, o.URI))
 	if err != nil {
 		return err

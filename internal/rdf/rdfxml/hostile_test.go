@@ -14,6 +14,7 @@ import (
 
 // Each message says where, what and what to do; nothing is fetched and nothing grows without a bound.
 func TestMessages(t *testing.T) {
+	long := strings.Repeat("x", 9000)
 	const begin = `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">`
 	bomb := `<!DOCTYPE rdf:RDF [<!ENTITY a "` + strings.Repeat("a", 1000) + `">`
 	for i := 'b'; i < 'k'; i++ {
@@ -22,19 +23,24 @@ func TestMessages(t *testing.T) {
 	for document, want := range map[string]string{
 		``:     "doc:1:1: ",
 		`<a/>`: `the name a has no namespace; declare one with xmlns`,
-		begin + "\n<e:a e:b='c' d='e'/></rdf:RDF>":                                                                     `doc:2:1: the attribute d has no namespace; a property is an attribute with a prefix`,
-		begin + `<e:a rdf:about="http://e/a b"/></rdf:RDF>`:                                                            `the IRI <http://e/a b> has the character ' ', which no IRI has; escape it with a percent sign`,
-		begin + `<e:a xmlns:f="http://f/{"><f:b/></e:a></rdf:RDF>`:                                                     `the IRI <http://f/{> has the character '{'`,
-		begin + `<e:a xml:base="x:"><e:b rdf:resource="c"/></e:a></rdf:RDF>`:                                           `is relative`,
-		begin + `<e:a rdf:ID="a"/><e:a rdf:ID="a"/></rdf:RDF>`:                                                         `rdf:ID gives the name doc#a again`,
-		begin + `<e:a><e:b>` + "\x01" + `</e:b></e:a></rdf:RDF>`:                                                       `doc:1:`,
-		begin + strings.Repeat(`<e:a><e:b>`, 100_000):                                                                  `beyond the limit Depth, 1000`,
-		bomb + `]>` + begin + `<e:a><e:b>&j;</e:b></e:a></rdf:RDF>`:                                                    `limit`,
-		`<!DOCTYPE rdf:RDF [<!ENTITY a SYSTEM "file:///etc/passwd">]>` + begin + `<e:a><e:b>&a;</e:b></e:a></rdf:RDF>`: `external`,
-		begin + `<e:a><e:b>` + strings.Repeat(strings.Repeat("c", 1000)+"<!---->", 17_000) + `</e:b></e:a></rdf:RDF>`:  `a text has more than 16777216 bytes`,
-		begin + `<e:a><e:b>` + strings.Repeat("c", 3000) + `</e:b></e:a></rdf:RDF>`:                                    `limit`,
+		begin + "\n<e:a e:b='c' d='e'/></rdf:RDF>":                           `doc:2:1: the attribute d has no namespace; a property is an attribute with a prefix`,
+		begin + `<e:a rdf:about="http://e/a b"/></rdf:RDF>`:                  `the IRI <http://e/a b> has the character ' ', which no IRI has; escape it with a percent sign`,
+		begin + `<e:a xmlns:f="http://f/{"><f:b/></e:a></rdf:RDF>`:           `the IRI <http://f/{> has the character '{'`,
+		begin + `<e:a xml:base="x:"><e:b rdf:resource="c"/></e:a></rdf:RDF>`: `is relative`,
+		begin + `<e:a rdf:ID="a"/><e:a rdf:ID="a"/></rdf:RDF>`:               `rdf:ID gives the name doc#a again`,
+		begin + `<e:a><e:b>` + "\x01" + `</e:b></e:a></rdf:RDF>`:             `doc:1:`,
+		begin + strings.Repeat(`<e:a><e:b>`, 100_000):                        `elements are more than 1000 deep`,
+		begin + "\n<f:a xmlns:f='http://f/" + long + "'/></rdf:RDF>":         `doc:2:1: the IRI <http://f/xxx`,
+		begin + "<e:a f:b='c' xmlns:f='http://f/" + long + "'/></rdf:RDF>":   `has 9009 bytes; the most for an IRI is 8192: shorten the namespace or the base`,
+		begin + "\n<e:a xml:base='http://f/" + long + "'/></rdf:RDF>":        `doc:2:1: the IRI <http://f/xxx`,
+		`<!DOCTYPE rdf:RDF [<!ENTITY p "` + long[:1000] + `"><!ENTITY q "` + strings.Repeat("&p;", 10) + `">]>` + strings.Replace(begin, "http://e/", "http://e/"+strings.Repeat("&q;", 5), 1) + strings.Repeat(`<e:a/>`, 700): `has 50009 bytes`,
+		strings.Replace(begin, "http://e/", "http://f/"+long[:8000], 1) + strings.Repeat(`<e:a/>`, 2000):                                                                                                                       `namespaces and bases add more than 8388608 bytes to the document; shorten them`,
+		bomb + `]>` + begin + `<e:a><e:b>&j;</e:b></e:a></rdf:RDF>`:                                                                                                                                                            `limit`,
+		`<!DOCTYPE rdf:RDF [<!ENTITY a SYSTEM "file:///etc/passwd">]>` + begin + `<e:a><e:b>&a;</e:b></e:a></rdf:RDF>`:                                                                                                         `external`,
+		begin + `<e:a><e:b>` + strings.Repeat(strings.Repeat("c", 1000)+"<!---->", 17_000) + `</e:b></e:a></rdf:RDF>`:                                                                                                          `a text has more than 16777216 bytes`,
+		begin + `<e:a><e:b>` + strings.Repeat("c", 200_000) + `</e:b></e:a></rdf:RDF>`:                                                                                                                                         `limit`,
 	} {
-		err := rdfxml.Read(strings.NewReader(document), rdfxml.Options{URI: "doc", Base: "http://e/doc", Limits: scan.Limits{Token: 2000}}, func(rdf.Quad) error { return nil })
+		err := rdfxml.Read(strings.NewReader(document), rdfxml.Options{URI: "doc", Base: "http://e/doc", Limits: scan.Limits{Token: 100_000}}, func(rdf.Quad) error { return nil })
 		var syntax *rdf.SyntaxError
 		require.ErrorAs(t, err, &syntax, "%.200s", document)
 		assert.Contains(t, strings.ReplaceAll(err.Error(), "http://e/doc", "doc"), want)

@@ -95,7 +95,9 @@ func (p *parser) property(n scan.Name) string {
 	if n.Space == "" {
 		p.fail("the name %s has no namespace; declare one with xmlns", n.Local)
 	}
+	p.checkLength(n.Space)
 	p.checkIRI(n.Space)
+	p.grow(len(n.Space))
 	return n.Space + n.Local
 }
 

@@ -156,9 +156,7 @@ func (p *parser) markup() string {
 		switch p.next() {
 		case scan.StartElement:
 			for _, b := range c.Start(p.xml) {
-				if err := p.xml.Grow(len(b.Space)); err != nil {
-					p.fail("%v", err)
-				}
+				p.grow(len(b.Space))
 			}
 		case scan.Text:
 			c.Text(p.xml.Text())

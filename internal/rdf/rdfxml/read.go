@@ -63,16 +63,47 @@ func (p *parser) next() scan.Kind {
 		return kind
 	}
 	var syntax *scan.SyntaxError
-	var limit *scan.LimitError
 	switch {
 	case errors.Is(err, io.EOF):
 		return 0
 	case errors.As(err, &syntax):
 		err = &rdf.SyntaxError{URI: p.uri, Line: syntax.Line, Column: syntax.Column, Reason: syntax.Reason}
-	case errors.As(err, &limit):
-		err = &rdf.SyntaxError{URI: p.uri, Line: limit.Line, Column: limit.Column, Reason: fmt.Sprintf("the document is beyond the limit %s, %d", limit.Limit, limit.Max)}
+	}
+	p.failLimit(err)
+	return 0
+}
+
+// failLimit ends parsing with an error of the scanner, in words of its own where that is of a limit.
+func (p *parser) failLimit(err error) {
+	var limit *scan.LimitError
+	if errors.As(err, &limit) {
+		reason := rdf.TooMuchMade(limit.Max)
+		if words, ok := limitReasons[limit.Limit]; ok {
+			reason = fmt.Sprintf(words, limit.Max)
+		}
+		err = &rdf.SyntaxError{URI: p.uri, Line: limit.Line, Column: limit.Column, Reason: reason}
 	}
 	panic(broken{err})
+}
+
+// limitReasons say what it means to go beyond one of scan.Limits, but Growth.
+var limitReasons = map[string]string{
+	"Depth":       "elements are more than %d deep; write them beside each other",
+	"Attributes":  "an element has more than %d attributes; write properties as elements",
+	"Name":        "a name has more than %d bytes; shorten it",
+	"Token":       "a tag or text has more than %d bytes, which is the limit; shorten it",
+	"Bytes":       "the document has more than %d bytes; divide it",
+	"Namespaces":  "more than %d prefixes are in scope; declare fewer",
+	"DTD":         "the internal DTD subset has more than %d bytes; shorten it",
+	"EntityDepth": "entities are more than %d deep, which is the limit; write their text in place of them",
+	"Expansion":   "entities add more than %d bytes to the document, which is the limit; write their text in place of them",
+}
+
+// grow counts what is made of a namespace or a base.
+func (p *parser) grow(n int) {
+	if err := p.xml.Grow(n); err != nil {
+		p.failLimit(err)
+	}
 }
 
 // child goes to the next element in the present one, and reports whether there is one. Only white space
@@ -129,6 +160,7 @@ const xmlSpace = "http://www.w3.org/XML/1998/namespace"
 func (p *parser) enter(s scope) scope {
 	if base, ok := p.xml.Attr(xmlSpace, "base"); ok {
 		s.base = p.resolve(s, string(base))
+		p.checkLength(s.base)
 	}
 	if language, ok := p.xml.Attr(xmlSpace, "lang"); ok {
 		s.language = string(language)
@@ -142,11 +174,19 @@ func (p *parser) resolve(s scope, ref string) string {
 	if err != nil {
 		p.fail("the IRI %.100q is relative, and there is no base that it is relative to; give one with xml:base", ref)
 	}
+	if resolved != ref {
+		p.checkLength(resolved)
+	}
 	p.checkIRI(resolved)
-	if err := p.xml.Grow(len(resolved)); err != nil {
+	p.grow(len(resolved))
+	return resolved
+}
+
+// checkLength refuses what is too long for a namespace, a base, or an IRI that is made with one.
+func (p *parser) checkLength(s string) {
+	if err := rdf.CheckLength(s); err != nil {
 		p.fail("%v", err)
 	}
-	return resolved
 }
 
 func (p *parser) checkIRI(s string) {

@@ -3,6 +3,7 @@ package turtle_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -19,7 +20,12 @@ func discard(rdf.Quad) error { return nil }
 
 // Each message says where, what and what to do; nothing is fetched and nothing grows without a bound.
 func TestMessages(t *testing.T) {
+	long := strings.Repeat("x", 9000)
 	for document, want := range map[string]string{
+		"@prefix p: <x:" + long + "> .":                            `doc:1:9016: the IRI <x:xxx`,
+		"@base <x:" + long + "> .":                                 `has 9002 bytes; the most for an IRI is 8192: shorten the namespace or the base`,
+		"@prefix p: <x:" + long[:8000] + "> .\np:" + long[:300]:    `doc:2:303: the IRI <x:xxx`,
+		"@base <x:/" + long[:8000] + "/> .\n<" + long[:300] + "> ": `doc:2:303: the IRI <x:/xxx`,
 		"<a>":                                       `doc:1:4: the IRI <a> is relative, and there is no base that it is relative to; declare one with @base <…> .`,
 		"<x:a> b 1 .":                               `doc:1:8: "b" is no name that is known here: a property is an IRI in <> or a name with a prefix and a colon`,
 		"<x:a>\n <x:b> \"c .\n":                     `doc:2:12: the text has no end on its line; a text of several lines has three quotes at each end`,
@@ -36,7 +42,15 @@ func TestMessages(t *testing.T) {
 		require.ErrorAs(t, err, &syntax, document)
 		assert.Contains(t, err.Error(), want)
 	}
-	err := turtle.Read(strings.NewReader(`<x:a> <x:b> "`+strings.Repeat("c", 2000)+`" .`), turtle.Turtle, turtle.Options{Limits: turtle.Limits{Term: 1000}}, discard)
+	document := "@prefix p: <x:" + long[:8000] + "> .\n"
+	for i := range 2000 {
+		document += fmt.Sprintf("p:a p:b p:c%d .\n", i)
+	}
+	err := turtle.Read(strings.NewReader(document), turtle.Turtle, turtle.Options{}, discard)
+	assert.ErrorContains(t, err, "namespaces and bases add more than 8388608 bytes to the document; shorten them")
+	err = turtle.Read(strings.NewReader(document), turtle.Turtle, turtle.Options{Limits: turtle.Limits{Growth: 1 << 30}}, discard)
+	assert.NoError(t, err)
+	err = turtle.Read(strings.NewReader(`<x:a> <x:b> "`+strings.Repeat("c", 2000)+`" .`), turtle.Turtle, turtle.Options{Limits: turtle.Limits{Term: 1000}}, discard)
 	assert.ErrorContains(t, err, "the term is longer than 1000 bytes")
 }
 

@@ -24,6 +24,7 @@ type Limits struct {
 	Term     int // bytes of a term or a name; default 16 MiB
 	Depth    int // brackets inside of each other; default 1,000
 	Prefixes int // that are declared; default 10,000
+	Growth   int // bytes that prefixes and bases may add, beyond 16 times what is read; default 8 MiB
 }
 
 // Options say how a document is read.
@@ -41,7 +42,7 @@ func Read(r io.Reader, notation Notation, o Options, each func(rdf.Quad) error) 
 	p.input = input{r: r, uri: o.URI, line: 1}
 	p.known = map[string]string{}
 	p.limits = o.Limits
-	for limit, standard := range map[*int]int{&p.limits.Term: 16 << 20, &p.limits.Depth: 1000, &p.limits.Prefixes: 10_000} {
+	for limit, standard := range map[*int]int{&p.limits.Term: 16 << 20, &p.limits.Depth: 1000, &p.limits.Prefixes: 10_000, &p.limits.Growth: 8 << 20} {
 		if *limit <= 0 {
 			*limit = standard
 		}

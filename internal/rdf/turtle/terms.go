@@ -12,6 +12,30 @@ type lexer struct {
 	limits  Limits
 	scratch []byte            // of the term that is being read
 	known   map[string]string // IRIs and labels that were read before
+	made    int64             // bytes of IRIs that were made with a prefix or a base
+}
+
+// growthFactor is how many times the document what is made of it may be, beyond Limits.Growth.
+const growthFactor = 16
+
+// madeIRI returns the scratch as an IRI that was made with a prefix or a base. One that is known costs nothing.
+func (l *lexer) madeIRI() rdf.Term {
+	l.checkLength()
+	if s, ok := l.known[string(l.scratch)]; ok {
+		return rdf.NewIRI(s)
+	}
+	l.made += int64(len(l.scratch))
+	if l.made > int64(l.limits.Growth)+growthFactor*(l.before+int64(l.pos)) {
+		l.fail("%s", rdf.TooMuchMade(int64(l.limits.Growth)))
+	}
+	return rdf.NewIRI(l.text())
+}
+
+// checkLength refuses the scratch if it is too long for a namespace, a base, or an IRI that is made with one.
+func (l *lexer) checkLength() {
+	if err := rdf.CheckLength(l.scratch); err != nil {
+		l.fail("%v", err)
+	}
 }
 
 // maxKnown is how many strings are remembered: most documents say the same few thousand again and again.

@@ -1,6 +1,7 @@
 package turtle
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -87,6 +88,7 @@ func (p *parser) prefix() {
 	name := string(p.scratch)
 	p.space(true)
 	space := p.reference()
+	p.checkLength()
 	if _, again := p.prefixes[name]; !again && len(p.prefixes) >= p.limits.Prefixes {
 		p.fail("there are more than %d prefixes", p.limits.Prefixes)
 	}
@@ -96,6 +98,7 @@ func (p *parser) prefix() {
 func (p *parser) setBase() {
 	p.space(true)
 	p.base = p.reference().Value
+	p.checkLength()
 }
 
 // reference reads an IRI in brackets, and resolves it.
@@ -112,7 +115,7 @@ func (p *parser) reference() rdf.Term {
 		p.fail("the IRI <%.100s> is relative, and there is no base that it is relative to; declare one with @base <…> .", p.scratch)
 	}
 	p.scratch = append(p.scratch[:0], resolved...)
-	return rdf.NewIRI(p.text())
+	return p.madeIRI()
 }
 
 // prefixed reads a prefixed name; its prefix is in the scratch, and its colon comes next.
@@ -124,8 +127,8 @@ func (p *parser) prefixed() rdf.Term {
 	p.pos++
 	p.scratch = p.scratch[:0]
 	p.local()
-	p.scratch = append([]byte(space), p.scratch...)
-	return rdf.NewIRI(p.text())
+	p.scratch = slices.Insert(p.scratch, 0, []byte(space)...)
+	return p.madeIRI()
 }
 
 // named reads an IRI in brackets or a prefixed name.
