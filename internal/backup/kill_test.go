@@ -138,7 +138,7 @@ func TestAKilledRestoreLeavesNothingThatOpens(t *testing.T) {
 		refused++
 		for _, access := range []store.Access{store.Create, store.Write, store.Read, store.Restore} {
 			_, err := store.Open(t.Context(), store.Options{Dir: dir, Access: access, Logger: silent, Badger: badger.Small})
-			require.ErrorContains(t, err, "not restored completely: remove it, and restore it again", "kill %d", n)
+			require.ErrorContains(t, err, "was interrupted, or is under way: if none is, remove the folder", "kill %d", n)
 		}
 	}
 	require.Positive(t, refused+complete)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/moving"
 )
@@ -83,6 +84,9 @@ func mustBeEmpty(dir string) error {
 	case err != nil:
 		return err
 	case len(entries) > 0:
+		if err := datafolder.Unfinished(dir); err != nil {
+			return err
+		}
 		return fmt.Errorf("%s is not empty: restore or move into a new folder, and put that in its place when you are content with it", dir)
 	}
 	return nil

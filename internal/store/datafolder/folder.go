@@ -70,6 +70,14 @@ type Folder struct {
 	engine    *badger.Engine // once it is open
 }
 
+// Unfinished is an error where a restore or a move into a data folder has begun and not ended.
+func Unfinished(dir string) error {
+	if id, err := ReadIdentity(dir); err != nil || id.Complete || id.Origin != Restored {
+		return nil // whatever else is wrong with it, Lock says
+	}
+	return fmt.Errorf("the data folder at %s is not complete: a restore or a move into it was interrupted, or is under way: if none is, remove the folder, and restore or move again", dir)
+}
+
 // Lock locks a data folder and looks whether it is whole. It changes nothing, but makes
 // the folders where there is none and o asks for one. It is [ErrNoFolder] where there must be
 // one, [kv.ErrDamaged] where files are missing, short or of another node, and [badger.ErrLocked]
@@ -82,7 +90,7 @@ func Lock(o Options) (f *Folder, err error) {
 	if id, err := ReadIdentity(o.Dir); err == nil && !id.Complete && id.Origin == Created {
 		found = false // a process was killed in making it
 	} else if err == nil && !id.Complete && id.Origin == Restored {
-		return nil, fmt.Errorf("the data folder at %s was not restored completely: remove it, and restore it again", o.Dir)
+		return nil, Unfinished(o.Dir)
 	}
 	switch {
 	case found && o.Access == Restore:

@@ -27,7 +27,7 @@ func TestAFolderThatIsRestoredAppearsWithItsIdentity(t *testing.T) {
 			for _, access := range []Access{Create, Write, Read, Restore} {
 				o.Access = access
 				_, err := Lock(o)
-				require.ErrorContains(t, err, "was not restored completely: remove it, and restore it again")
+				require.ErrorContains(t, err, "was interrupted, or is under way: if none is, remove the folder, and restore or move again")
 			}
 			siblings, err := os.ReadDir(filepath.Dir(dir))
 			require.NoError(t, err)
