@@ -275,6 +275,40 @@ func TestOwnServerIsFollowedInRDF(t *testing.T) {
 	}
 }
 
+// A topic of which there is nothing to say, or nothing but a name, is no deleted one for those who follow in RDF.
+func TestBareTopicsAreFollowedInRDF(t *testing.T) {
+	const xtm21 = `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">%s</topicMap>`
+	const named = `<topic id="n"><subjectIdentifier href="http://example.org/named"/><name><value>Named</value></name></topic>`
+	const bare = `<topic id="b"><subjectIdentifier href="http://example.org/bare"/></topic>`
+	const two = `<topic id="t"><subjectIdentifier href="http://example.org/two"/><subjectIdentifier href="http://example.org/zwei"/></topic>`
+	s := startServer(t, server.Config{})
+	createFrom(t, s, "voc", []byte(prefixes+`:a :knows :b .`))
+	for _, format := range []string{formatrdf.Turtle.Name, formatrdf.NTriples.Name, formatrdf.RDFXML.Name} {
+		c := newClient(t)
+		_, err := c.Subscribe(t.Context(), s.BaseURL+"/topicmaps/voc", client.SubscribeOptions{Format: format})
+		require.NoError(t, err)
+		for _, document := range []string{"", named, named + bare, bare + two, ""} {
+			putDocument(t, s, "voc", "application/x-tm+xml", fmt.Appendf(nil, xtm21, document+`<topic id="a"><subjectIdentifier href="http://example.org/a"/></topic>`))
+			_, err := c.Sync(t.Context(), "voc")
+			require.NoError(t, err)
+			verdict, err := c.Verify(t.Context(), "voc", true)
+			require.NoError(t, err)
+			require.True(t, verdict.Equal, "%s of %s", format, document)
+		}
+	}
+	_, body := get(t, "GET", s.BaseURL+"/topicmaps/voc/topics?si=http://example.org/a", "Accept", "text/turtle")
+	require.Equal(t, []rdf.Quad{{
+		Subject: rdf.NewIRI("http://example.org/a"), Predicate: rdf.NewIRI(rdf.Type), Object: rdf.NewIRI("https://github.com/tmshare/tmshare/ns/1/Topic"),
+	}}, graphOf(t, body))
+	putDocument(t, s, "voc", "application/x-tm+xml", fmt.Appendf(nil, xtm21, named))
+	_, body = get(t, "GET", s.BaseURL+"/topicmaps/voc/topics?si=http://example.org/named", "Accept", "text/turtle")
+	for _, property := range []string{"http://www.w3.org/2000/01/rdf-schema#label", "http://psi.topicmaps.org/iso13250/model/topic-name"} {
+		require.Contains(t, graphOf(t, body), rdf.Quad{
+			Subject: rdf.NewIRI("http://example.org/named"), Predicate: rdf.NewIRI(property), Object: rdf.NewLiteral("Named", ""),
+		})
+	}
+}
+
 // A map that was XTM is offered in RDF where its owner decides so, from the next change on.
 func TestMapIsOfferedInRDF(t *testing.T) {
 	s := startServer(t, server.Config{})

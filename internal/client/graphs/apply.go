@@ -58,12 +58,10 @@ func reached(s fragment.Source, from []fragment.Ref) (all []fragment.Ref, err er
 func replace(s merge.State, one *fragment.Fragment) error {
 	f := *one
 	f.Associations = slices.Clone(one.Associations)
-	f.Deleted = false
 	said := map[fragment.AssociationKey]bool{}
 	for _, a := range f.Associations {
 		said[a.Key()] = true
 	}
-	own := len(f.Associations) + len(f.Topic.Names) + len(f.Topic.Occurrences)
 	names := slices.Clone(f.Topic.SubjectIdentifiers)
 	if t, err := s.Topic(f.TopicSI); err != nil {
 		return err
@@ -83,11 +81,8 @@ func replace(s merge.State, one *fragment.Fragment) error {
 			f.Associations = append(f.Associations, a)
 		}
 	}
-	if own == 0 { // it is known as far as others mention it
-		provisional := *f.Topic
-		provisional.Provisional = true
-		f.Topic, f.Deleted = &provisional, len(f.Associations) == 0
-	}
+	// Of a provisional topic nothing is said: it is known as far as others mention it.
+	f.Deleted = one.Topic.Provisional && len(f.Associations) == 0
 	return merge.Apply(s, &f)
 }
 

@@ -47,7 +47,7 @@ type Said []*fragment.Fragment
 
 // Read reads a document that is about resources. What it says of others is passed over: it comes with their own documents.
 func Read(ctx context.Context, r io.Reader, f *formats.Format, o xtm.Options, resources []string) (Said, error) {
-	m, err := read(ctx, r, f, o)
+	m, err := read(ctx, r, f, format.ReadOptions{Options: o, RDF: mapping.Options{Fragment: true}})
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +89,8 @@ func Read(ctx context.Context, r io.Reader, f *formats.Format, o xtm.Options, re
 	return said, nil
 }
 
-func read(ctx context.Context, r io.Reader, f *formats.Format, o xtm.Options) (*fragment.Map, error) {
-	tm, err := f.Read(ctx, r, format.ReadOptions{Options: o})
+func read(ctx context.Context, r io.Reader, f *formats.Format, o format.ReadOptions) (*fragment.Map, error) {
+	tm, err := f.Read(ctx, r, o)
 	if err != nil {
 		return nil, err
 	}
@@ -121,12 +121,14 @@ func named(m *fragment.Map, resource string) (fragment.Ref, error) {
 	return mapping.TopicOf(resource), nil
 }
 
-// statementsOf returns what a map says of a topic by statements of which it is the subject.
+// statementsOf returns what a map says of a topic by statements of which it is the subject. Where there is none
+// the topic is provisional. What says only that the topic is there gives a topic that nothing else mentions.
 func statementsOf(m *fragment.Map, ref fragment.Ref) (*fragment.Fragment, error) {
-	t, err := m.Topic(ref)
+	known, err := m.Topic(ref)
 	if err != nil {
 		return nil, err
 	}
+	t := known
 	if t == nil {
 		t = &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{ref}}}
 	}
@@ -139,6 +141,14 @@ func statementsOf(m *fragment.Map, ref fragment.Ref) (*fragment.Fragment, error)
 			one.Associations = append(one.Associations, a)
 		}
 	}
+	if len(one.Associations)+len(t.Names)+len(t.Occurrences) > 0 {
+		return one, nil
+	}
+	if known == nil || mentions(m)[t.TopicSI()] {
+		provisional := *t
+		provisional.Provisional = true
+		one.Topic = &provisional
+	}
 	return one, nil
 }
 
@@ -150,22 +160,14 @@ func nodes(a *fragment.Association) []fragment.Ref {
 // Records reads a snapshot. Topics of which nothing is said, and that others mention, are provisional: they go with what mentions them.
 func Records(ctx context.Context, r io.Reader, f *formats.Format, o xtm.Options) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
-		m, err := read(ctx, r, f, o)
+		m, err := read(ctx, r, f, format.ReadOptions{Options: o})
 		if err != nil {
 			yield(fragment.Record{}, err)
 			return
 		}
-		mentioned, subjects := map[fragment.Ref]bool{}, map[fragment.Ref]bool{}
-		mention := func(ref fragment.Ref) { mentioned[ref] = true }
-		for t := range m.Topics() { // a map in memory has no errors
-			t.Mentions(mention)
-		}
-		for a := range m.Associations() {
-			a.Mentions(mention)
+		mentioned, subjects := mentions(m), map[fragment.Ref]bool{}
+		for a := range m.Associations() { // a map in memory has no errors
 			subjects[mapping.Subject(a)] = true
-			for _, ref := range a.Players() {
-				mention(ref)
-			}
 		}
 		for record, err := range fragment.Records(m) {
 			if t := record.Topic; t != nil && mentioned[t.TopicSI()] && !subjects[t.TopicSI()] && len(t.Names)+len(t.Occurrences) == 0 {
@@ -178,4 +180,20 @@ func Records(ctx context.Context, r io.Reader, f *formats.Format, o xtm.Options)
 			}
 		}
 	}
+}
+
+// mentions returns the topics that others of a map mention, or that play roles.
+func mentions(m *fragment.Map) map[fragment.Ref]bool {
+	mentioned := map[fragment.Ref]bool{}
+	mention := func(ref fragment.Ref) { mentioned[ref] = true }
+	for t := range m.Topics() { // a map in memory has no errors
+		t.Mentions(mention)
+	}
+	for a := range m.Associations() {
+		a.Mentions(mention)
+		for _, ref := range a.Players() {
+			mention(ref)
+		}
+	}
+	return mentioned
 }

@@ -316,7 +316,7 @@ func (r *reading) settle() error {
 		if t.Kind == rdf.Blank {
 			_, known = r.blanks[t.Value]
 		}
-		if topic := r.topic(t); known || servesMapping(topic) {
+		if topic := r.topic(t); known || servesMapping(topic) && !r.options.Fragment {
 			topic.AddType(r.iri(termTopic))
 		}
 	}

@@ -47,7 +47,7 @@ func (r *Records) All(records iter.Seq2[fragment.Record, error]) error {
 	}
 	for _, ref := range slices.Sorted(maps.Keys(r.bare)) {
 		if !r.mentioned[ref] && !serves(ref) {
-			r.say(r.term(ref), rdf.Type, rdf.NewIRI(termTopic))
+			r.exists(ref)
 		}
 	}
 	return r.err
@@ -58,6 +58,9 @@ func (r *Records) say(s rdf.Term, property string, o rdf.Term) {
 		r.err = r.emit(rdf.Quad{Subject: s, Predicate: rdf.NewIRI(property), Object: o})
 	}
 }
+
+// exists says of a topic that it is there.
+func (r *Records) exists(ref fragment.Ref) { r.say(r.term(ref), rdf.Type, rdf.NewIRI(termTopic)) }
 
 // term returns the resource of a topic.
 func (r *Records) term(ref fragment.Ref) rdf.Term {
@@ -213,7 +216,8 @@ func IsBlank(ref fragment.Ref) bool { return genidLabel(string(ref)) != "" }
 func HasBlank(document []byte) bool { return bytes.Contains(document, []byte(wellKnown)) }
 
 // Resource makes the statements whose subject a resource is, and those of the blank nodes that these lead to, each node once
-// (SDShare 2012, fragments of RDF). A topic that has ref as another of its identifiers is another resource.
+// (SDShare 2012, fragments of RDF). A topic that has ref as another of its identifiers is another resource. A topic that is there has a
+// statement in any case: a document without one says that it is deleted.
 func (r *Records) Resource(src fragment.Source, ref fragment.Ref) error {
 	seen := map[fragment.Ref]bool{ref: true}
 	for queue := []fragment.Ref{ref}; len(queue) > 0; queue = queue[1:] {
@@ -225,21 +229,25 @@ func (r *Records) Resource(src fragment.Source, ref fragment.Ref) error {
 		if t == nil || t.TopicSI() != at {
 			continue
 		}
-		if err := r.about(t, fragment.PlayedBy(src, at), func(o fragment.Ref) {
+		said, err := r.about(t, fragment.PlayedBy(src, at), func(o fragment.Ref) {
 			if IsBlank(o) && !seen[o] {
 				seen[o] = true
 				queue = append(queue, o)
 			}
-		}); err != nil {
+		})
+		if err != nil {
 			return err
 		}
+		if !said && at == ref {
+			r.exists(ref)
+		}
 	}
-	return nil
+	return r.err
 }
 
-// Subject makes those statements of records whose subject a resource is.
+// Subject makes those statements of records whose subject a resource is. There is one in any case: the topic is there.
 func (r *Records) Subject(records iter.Seq2[fragment.Record, error], ref fragment.Ref) error {
-	return r.only(ref, func() error {
+	said, err := r.only(ref, func() error {
 		for record, err := range records {
 			switch {
 			case err != nil:
@@ -255,10 +263,15 @@ func (r *Records) Subject(records iter.Seq2[fragment.Record, error], ref fragmen
 		}
 		return nil
 	})
+	if err == nil && !said {
+		r.exists(ref)
+		err = r.err
+	}
+	return err
 }
 
-// about makes the statements about a topic, and tells the objects that it leads to.
-func (r *Records) about(t *fragment.Topic, played iter.Seq2[*fragment.Association, error], object func(fragment.Ref)) error {
+// about makes the statements about a topic, and tells the objects that it leads to. It reports whether there are any.
+func (r *Records) about(t *fragment.Topic, played iter.Seq2[*fragment.Association, error], object func(fragment.Ref)) (said bool, err error) {
 	return r.only(t.TopicSI(), func() error {
 		if err := r.topic(t); err != nil {
 			return err
@@ -289,15 +302,17 @@ func (r *Records) stated(a *fragment.Association, ref fragment.Ref) (fragment.Re
 	return o, r.err
 }
 
-// only leaves out, while f runs, all statements that are not about a resource.
-func (r *Records) only(ref fragment.Ref, f func() error) error {
+// only leaves out, while f runs, all statements that are not about a resource. It reports whether there are others.
+func (r *Records) only(ref fragment.Ref, f func() error) (said bool, err error) {
 	all, subject := r.emit, r.term(ref)
 	defer func() { r.emit = all }()
 	r.emit = func(q rdf.Quad) error {
 		if q.Subject != subject {
 			return nil
 		}
+		said = true
 		return all(q)
 	}
-	return f()
+	err = f()
+	return said, err
 }
