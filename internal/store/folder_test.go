@@ -528,7 +528,7 @@ func TestARestoredFolderIsRefusedUntilItIsComplete(t *testing.T) {
 		for _, access := range []Access{Read, Write, Create} {
 			db, err := openCompact(dir, access)
 			if !complete {
-				require.ErrorContains(t, err, "restore it again")
+				require.ErrorContains(t, err, "restore or move again")
 				continue
 			}
 			require.NoError(t, err)
