@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"mime"
 	"slices"
 
@@ -52,7 +53,7 @@ func Read(ctx context.Context, r io.Reader, f *formats.Format, o xtm.Options, re
 		return nil, err
 	}
 	var said Said
-	seen := map[fragment.Ref]bool{}
+	seen, mentioned := map[fragment.Ref]bool{}, mentions(m)
 	var queue []fragment.Ref
 	for _, resource := range resources {
 		ref, err := named(m, resource)
@@ -67,23 +68,13 @@ func Read(ctx context.Context, r io.Reader, f *formats.Format, o xtm.Options, re
 			continue
 		}
 		seen[ref] = true
-		one, err := statementsOf(m, ref)
+		one, err := statementsOf(m, ref, mentioned)
 		if err != nil {
 			return nil, err
 		}
 		said = append(said, one)
 		for _, a := range one.Associations {
 			queue = append(queue, nodes(a)...)
-		}
-	}
-	for t, err := range m.Topics() {
-		if err != nil {
-			return nil, err
-		}
-		for _, one := range said {
-			if t.TopicSI() != one.Topic.TopicSI() {
-				one.Stubs = append(one.Stubs, t.Identity)
-			}
 		}
 	}
 	return said, nil
@@ -123,7 +114,7 @@ func named(m *fragment.Map, resource string) (fragment.Ref, error) {
 
 // statementsOf returns what a map says of a topic by statements of which it is the subject. Where there is none
 // the topic is provisional. What says only that the topic is there gives a topic that nothing else mentions.
-func statementsOf(m *fragment.Map, ref fragment.Ref) (*fragment.Fragment, error) {
+func statementsOf(m *fragment.Map, ref fragment.Ref, mentioned map[fragment.Ref]bool) (*fragment.Fragment, error) {
 	known, err := m.Topic(ref)
 	if err != nil {
 		return nil, err
@@ -141,15 +132,35 @@ func statementsOf(m *fragment.Map, ref fragment.Ref) (*fragment.Fragment, error)
 			one.Associations = append(one.Associations, a)
 		}
 	}
-	if len(one.Associations)+len(t.Names)+len(t.Occurrences) > 0 {
-		return one, nil
+	if one.Stubs, err = stubs(m, one); err != nil || len(one.Associations)+len(t.Names)+len(t.Occurrences) > 0 {
+		return one, err
 	}
-	if known == nil || mentions(m)[t.TopicSI()] {
+	if known == nil || mentioned[t.TopicSI()] {
 		provisional := *t
 		provisional.Provisional = true
 		one.Topic = &provisional
 	}
 	return one, nil
+}
+
+// stubs returns the identities of the topics that a fragment mentions.
+func stubs(m *fragment.Map, one *fragment.Fragment) (all []fragment.Identity, err error) {
+	refs := map[fragment.Ref]bool{}
+	one.Topic.Mentions(func(ref fragment.Ref) { refs[ref] = true })
+	for _, a := range one.Associations {
+		addMentions(refs, a)
+	}
+	delete(refs, one.Topic.TopicSI())
+	for _, ref := range slices.Sorted(maps.Keys(refs)) {
+		t, err := m.Topic(ref)
+		if err != nil {
+			return nil, err
+		}
+		if t != nil {
+			all = append(all, t.Identity)
+		}
+	}
+	return all, nil
 }
 
 // nodes are the blank nodes among the players of an association.
@@ -190,10 +201,15 @@ func mentions(m *fragment.Map) map[fragment.Ref]bool {
 		t.Mentions(mention)
 	}
 	for a := range m.Associations() {
-		a.Mentions(mention)
-		for _, ref := range a.Players() {
-			mention(ref)
-		}
+		addMentions(mentioned, a)
 	}
 	return mentioned
+}
+
+// addMentions adds the topics that an association mentions, and its players.
+func addMentions(to map[fragment.Ref]bool, a *fragment.Association) {
+	a.Mentions(func(ref fragment.Ref) { to[ref] = true })
+	for _, ref := range a.Players() {
+		to[ref] = true
+	}
 }
