@@ -29,8 +29,8 @@ type Options struct {
 
 // Read calls each with the statements of a document, in order, until it returns an error (JSON-LD 1.1 Processing
 // Algorithms and API §8.1, Deserialize JSON-LD to RDF Algorithm). What the algorithm leaves out, such as keys that no context
-// maps to IRIs, is left out. An error of the document is a *[rdf.SyntaxError]. That of the JSON has a place; that of what the
-// JSON means has the place of the beginning.
+// maps to IRIs, is left out; a document of which that leaves nothing is refused. An error of the document is a *[rdf.SyntaxError]. That
+// of the JSON has its place; that of what the JSON means has the place of the node at the top that has it.
 func Read(r io.Reader, o Options, each func(rdf.Quad) error) error {
 	if o.Limits.Size <= 0 {
 		o.Limits.Size = 64 << 20
@@ -49,7 +49,11 @@ func Read(r io.Reader, o Options, each func(rdf.Quad) error) error {
 	if err := d.checkContexts(value, false); err != nil {
 		return err
 	}
-	quads, err := d.statements(value, cmp.Or(o.Base, o.URI))
+	base := cmp.Or(o.Base, o.URI)
+	if err := d.checkGrowth(value, base); err != nil {
+		return err
+	}
+	quads, err := d.statements(value, base)
 	if err != nil {
 		return err
 	}
@@ -61,28 +65,45 @@ func Read(r io.Reader, o Options, each func(rdf.Quad) error) error {
 	return nil
 }
 
-// statements returns the statements of the value of a document.
-func (d *document) statements(value any, base string) (all []rdf.Quad, err error) {
+// errTooMany says that the library would compare too many values.
+var errTooMany = errors.New("a property of a node has too many values to read them as JSON-LD; convert the document to N-Triples")
+
+// graphs has the library make the statements of the value of a document, and returns whether that has any node.
+func graphs(value any, o *ld.JsonLdOptions) (made *ld.RDFDataset, empty bool, err error) {
 	defer func() {
 		if failed := recover(); failed != nil { // the library takes some documents for granted
-			all, err = nil, d.fail(0, "the document is no JSON-LD: %v", failed)
+			err = fmt.Errorf("%v", failed)
 		}
 	}()
-	o := ld.NewJsonLdOptions(base)
-	o.DocumentLoader = table{}
 	expanded, err := ld.NewJsonLdProcessor().Expand(value, o)
 	if err != nil {
-		return nil, d.explain(err)
+		return nil, false, err
 	}
 	if tooMany(expanded) {
-		return nil, d.fail(0, "a property of a node has too many values to read them as JSON-LD; convert the document to N-Triples")
+		return nil, false, errTooMany
 	}
 	shield(expanded)
 	result, err := ld.NewJsonLdProcessor().ToRDF(expanded, o)
 	if err != nil {
-		return nil, d.explain(err)
+		return nil, false, err
 	}
-	for name, quads := range result.(*ld.RDFDataset).Graphs {
+	return result.(*ld.RDFDataset), len(expanded) == 0, nil
+}
+
+// statements returns the statements of the value of a document.
+func (d *document) statements(value any, base string) (all []rdf.Quad, err error) {
+	o := ld.NewJsonLdOptions(base)
+	o.DocumentLoader = table{}
+	made, empty, err := graphs(value, o)
+	if err != nil {
+		return nil, d.explain(err, func() (int, string) {
+			return d.culprit(value, func(part any) bool { _, _, err := graphs(part, o); return err != nil })
+		})
+	}
+	if empty && unmapped(value) {
+		return nil, d.fail(0, `no context maps a key of the document to an IRI, so it says nothing; write what they mean into its @context, such as {"@vocab": "https://schema.org/"}`)
+	}
+	for name, quads := range made.Graphs {
 		var graph rdf.Term
 		if name != "@default" {
 			graph = resource(name)
@@ -109,20 +130,25 @@ func (d *document) statements(value any, base string) (all []rdf.Quad, err error
 	return slices.Compact(all), nil
 }
 
-// explain makes an error of the library one of the document.
-func (d *document) explain(err error) error {
+// explain makes an error of the library one of the document. culprit finds the node that has it.
+func (d *document) explain(err error, culprit func() (offset int, name string)) error {
 	var unknown *contextError
 	var failed *ld.JsonLdError
 	switch {
 	case errors.As(err, &unknown):
 		return d.fail(strings.Index(string(d.data), unknown.iri), "%v", unknown)
+	case errors.Is(err, errTooMany):
+		return d.fail(0, "%v", err)
 	case errors.As(err, &failed):
 		if cause, ok := failed.Details.(*contextError); ok {
 			return d.fail(strings.Index(string(d.data), cause.iri), "%v", cause)
 		}
-		return d.fail(0, "the document is no JSON-LD: %s: %.300s", failed.Code, fmt.Sprint(failed.Details))
 	}
-	return d.fail(0, "the document is no JSON-LD: %v", err)
+	offset, name := culprit()
+	if failed != nil {
+		return d.fail(offset, "the document is no JSON-LD: %s: %.300s%s", failed.Code, fmt.Sprint(failed.Details), name)
+	}
+	return d.fail(offset, "the document is no JSON-LD: %v%s", err, name)
 }
 
 // checkIRI refuses what no other notation of RDF can write (RDF 1.1 Turtle §6.5, IRIREF).
