@@ -122,7 +122,7 @@ func (d *Decoder) notTopicMap() {
 		return
 	case d.root == "":
 		if isSyntax {
-			syntax.Reason = otherformat.Explain(syntax.Reason, "", d.xml.Unread())
+			syntax.Reason = otherformat.Explain("XTM", syntax.Reason, "", d.xml.Unread())
 		}
 	case d.root == "topicMap":
 		e := d.errorAt(d.pos(), "the root element <topicMap> is not in a namespace of XTM; lenient reading takes it as XTM 1.0 where it has none")
@@ -133,7 +133,7 @@ func (d *Decoder) notTopicMap() {
 		if isSyntax {
 			e.Line, e.Column, e.Err = syntax.Line, syntax.Column, d.err
 		}
-		e.Reason = otherformat.Explain(e.Reason, d.root, nil)
+		e.Reason = otherformat.Explain("XTM", e.Reason, d.root, nil)
 		d.err = e
 	}
 }

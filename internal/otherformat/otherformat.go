@@ -1,49 +1,106 @@
-// Package otherformat tells what a document is that is given where a topic map in XTM is expected.
+// Package otherformat tells what a document is that is not in the format in which it is read.
 package otherformat
 
 import (
 	"bytes"
+	"io"
 	"regexp"
+	"slices"
 )
 
-// other is a format of documents that are given where XTM is expected.
+// other is a format of documents that are given where another is expected.
 type other struct {
 	name   string
 	remedy string
 	starts *regexp.Regexp // what documents begin with, comments of one line passed over; nil if not told by that
 	root   string         // name of the root element; "" if it is not XML
+	not    []string       // the formats that are expected whose own documents may begin so, too
 }
 
 const (
 	convertFirst = "convert it to XTM first, with Wandora or Ontopia for example"
-	nameFormat   = "say so by the ending of its name (.ttl, .nt, .rdf, .jsonld), by --from or by its media type"
+	nameFormat   = "say so by the ending of its name (.xtm, .ttl, .nt, .rdf, .jsonld), by --from or by its media type"
 	mapItself    = "give the address or the file of the map itself"
+)
+
+// The notations of RDF whose documents are no XML. What tells others by a few characters says nothing of them.
+var (
+	lines   = []string{"N-Triples", "N-Quads"}
+	turtles = []string{"Turtle", "TriG"}
+	texts   = slices.Concat(lines, turtles, []string{"JSON-LD"})
 )
 
 // others are looked through in this order.
 var others = []other{
-	{name: "RDF/XML", remedy: nameFormat, root: "RDF"},
+	{name: "CXTM", remedy: "that form is for comparing maps only; give the map that it was made of", starts: cxtm},
+	{name: "XTM", remedy: nameFormat, root: "topicMap", not: []string{"XTM"}},
+	{name: "RDF/XML", remedy: nameFormat, root: "RDF", not: []string{"RDF/XML"}},
 	{name: "an HTML page", remedy: mapItself, root: "html", starts: regexp.MustCompile(`^(?i)<!doctype html\b`)},
 	{name: "an Atom feed", remedy: `give the address or the file of a map, or follow the feed with "tmshare-client subscribe"`, root: "feed"},
-	{name: "JSON-LD", remedy: nameFormat, starts: regexp.MustCompile(`^(\[\s*)?\{\s*"@(context|id|graph|type)"`)},
-	{name: "JSON", remedy: convertFirst, starts: regexp.MustCompile(`^(\{\s*["}]|\[\s*(["{\[\]]|-?[0-9]))`)},
-	{name: "Turtle", remedy: nameFormat, starts: regexp.MustCompile(`^(@(prefix|base)\s|(?i)(prefix\s+[\w.-]*:|base)\s*<|<[a-z][a-z0-9+.-]*://)`)},
-	{name: "LTM", remedy: convertFirst, starts: regexp.MustCompile(`^(@"|#(VERSION|TOPICMAP|PREFIX|BASEURI|INCLUDE|MERGEMAP)\b|\[[^\s\]]+(\s*[:=]|\s*\]))`)},
+	{name: "JSON-LD", remedy: nameFormat, starts: regexp.MustCompile(`^(\[\s*)?\{\s*"@(context|id|graph|type)"`), not: []string{"JSON-LD"}},
+	{name: "JSON", remedy: convertFirst, starts: regexp.MustCompile(`^(\{\s*["}]|\[\s*(["{\[\]]|-?[0-9]))`), not: texts},
+	{name: "Turtle", remedy: nameFormat, starts: regexp.MustCompile(`^(@(prefix|base)\s|(?i)(prefix\s+[\w.-]*:|base)\s*<)`), not: turtles},
+	{name: "Turtle", remedy: nameFormat, starts: regexp.MustCompile(`^<[a-z][a-z0-9+.-]*://`), not: slices.Concat(lines, turtles)},
+	{name: "LTM", remedy: convertFirst, starts: regexp.MustCompile(`^(@"|#(VERSION|TOPICMAP|PREFIX|BASEURI|INCLUDE|MERGEMAP)\b|\[[^\s\]]+(\s*[:=]|\s*\]))`), not: texts},
 	{name: "CTM", remedy: convertFirst, starts: regexp.MustCompile(`^%(encoding|version|prefix|include|mergemap)\b`)},
 	{name: "a ZIP archive", remedy: "unpack it first", starts: regexp.MustCompile(`^PK\x03\x04`)},
-	{name: "CSV", remedy: convertFirst, starts: regexp.MustCompile(`^[^<,;\t\r\n]*([,;\t])[^<\r\n]*(\r?\n|$)`)},
+	{name: "gzip", remedy: "unpack it first", starts: regexp.MustCompile(`^\x1F\x8B`)},
+	{name: "CSV", remedy: convertFirst, starts: regexp.MustCompile(`^[^<,;\t\r\n]*([,;\t])[^<\r\n]*(\r?\n|$)`), not: texts},
 }
 
-// Explain begins reason with what a document that is no topic map looks like, if that can be told. It
-// takes the name of the root element, or what the document begins with where that was not found.
-func Explain(reason, root string, start []byte) string {
-	start = withoutComments(start[:min(len(start), 4<<10)])
+// cxtm is what a document in canonical form begins with (ISO 13250-4): no other has numbered topics.
+var cxtm = regexp.MustCompile(`^<topicMap( (number|reifier)="[0-9]*")*>\s*(<itemIdentifiers>|<(topic|association) number="[0-9]+")`)
+
+// startSize is how many bytes of a document are looked at.
+const startSize = 4 << 10
+
+// Start returns the beginning of a document, and a reader of the whole.
+func Start(r io.Reader) (start []byte, whole io.Reader) {
+	start = make([]byte, startSize)
+	n, err := io.ReadFull(r, start)
+	start = start[:n]
+	switch err {
+	case nil:
+		return start, io.MultiReader(bytes.NewReader(start), r)
+	case io.EOF, io.ErrUnexpectedEOF:
+		return start, bytes.NewReader(start)
+	}
+	return start, io.MultiReader(bytes.NewReader(start), failed{err})
+}
+
+type failed struct{ err error }
+
+func (f failed) Read([]byte) (int, error) { return 0, f.err }
+
+// Explain begins reason, why a document is not in the format in which it was expected, with what the document looks like, if that
+// can be told. It takes the name of the root element, or what the document begins with where that was not found.
+func Explain(expected, reason, root string, start []byte) string {
+	start = withoutComments(bytes.TrimPrefix(start[:min(len(start), startSize)], []byte("\xEF\xBB\xBF")))
+	if root == "" {
+		root = rootOf(start)
+	}
 	for _, o := range others {
-		if root != "" && o.root == root || root == "" && o.starts != nil && o.starts.Match(start) {
-			return "this looks like " + o.name + ", not XTM: " + o.remedy + " (" + reason + ")"
+		if slices.Contains(o.not, expected) {
+			continue
+		}
+		if root != "" && o.root == root || o.starts != nil && o.starts.Match(start) {
+			return "this looks like " + o.name + ", not " + expected + ": " + o.remedy + " (" + reason + ")"
 		}
 	}
 	return reason
+}
+
+// IsCXTM reports whether a document that begins so is in canonical form. Without a namespace, it might be taken for XTM.
+func IsCXTM(start []byte) bool { return cxtm.Match(start) }
+
+// rootTag is the beginning of an XML document up to the name of its root element, without the prefix of that.
+var rootTag = regexp.MustCompile(`(?s)^(?:\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*<(?:[\w.-]+:)?([\w.-]+)[\s/>]`)
+
+func rootOf(start []byte) string {
+	if found := rootTag.FindSubmatch(start); found != nil {
+		return string(found[1])
+	}
+	return ""
 }
 
 // withoutComments returns a text from the first line on that is not a comment of Turtle or CTM.

@@ -2,12 +2,14 @@
 package formatrdf
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/tmshare/tmshare/internal/formats/format"
+	"github.com/tmshare/tmshare/internal/otherformat"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/jsonld"
 	"github.com/tmshare/tmshare/internal/rdf/mapping"
@@ -18,7 +20,10 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-const cannot = "associations without roles"
+const (
+	cannot      = "associations without roles"
+	titleRDFXML = "RDF/XML"
+)
 
 // The notations. TriG and N-Quads have several graphs; a topic map is one of them.
 var (
@@ -45,7 +50,7 @@ var (
 		return jsonld.Read(r, jsonld.Options{URI: o.URI, Base: string(o.Base), Limits: jsonld.Limits{Depth: o.Limits.Depth}}, each)
 	})
 	RDFXML = complete(format.Format{
-		Name: "rdfxml", Aliases: []string{"rdf"}, Title: "RDF/XML", MediaTypes: []string{"application/rdf+xml"}, Endings: []string{".rdf", ".owl"}, URLEnding: ".rdf",
+		Name: "rdfxml", Aliases: []string{"rdf"}, Title: titleRDFXML, MediaTypes: []string{"application/rdf+xml"}, Endings: []string{".rdf", ".owl"}, URLEnding: ".rdf",
 		Statements: func(w io.Writer) format.StatementWriter { return rdfxml.NewWriter(w) },
 	}, rdfxml.Write, func(r io.Reader, o format.ReadOptions, each func(rdf.Quad) error) error {
 		limits := scan.Limits{Depth: o.Limits.Depth, Attributes: o.Limits.Attributes, Name: o.Limits.Name, Token: o.Limits.Token, Expansion: o.Limits.Expansion, Growth: o.Limits.Growth}
@@ -88,8 +93,10 @@ func complete(f format.Format, write writer, read reader) *format.Format {
 		if o.URI == "" {
 			o.URI = string(o.Base)
 		}
+		start, r := otherformat.Start(r)
 		b := mapping.NewBuilder(o.Base, o.Limits.Memory, o.RDF)
 		m, err := (*tmdm.TopicMap)(nil), read(r, o, b.Add)
+		err = explained(err, &f, o.URI, start)
 		if err == nil {
 			m, err = b.Map(ctx)
 		}
@@ -100,6 +107,22 @@ func complete(f format.Format, write writer, read reader) *format.Format {
 		return losses, write(w, statements)
 	}
 	return &f
+}
+
+// explained says of an error of syntax what the document looks like, by its start. Any XML may be RDF/XML by chance: what looks like
+// something else and does not know the namespace of RDF is refused.
+func explained(err error, f *format.Format, uri string, start []byte) error {
+	var syntax *rdf.SyntaxError
+	if err == nil && f.Title == titleRDFXML && !bytes.Contains(start, []byte(rdf.NS)) {
+		const reason = "the namespace of RDF is not in it"
+		if said := otherformat.Explain(f.Title, reason, "", start); said != reason {
+			return &rdf.SyntaxError{URI: uri, Line: 1, Column: 1, Reason: said}
+		}
+	}
+	if errors.As(err, &syntax) {
+		syntax.Reason = otherformat.Explain(f.Title, syntax.Reason, "", start)
+	}
+	return err
 }
 
 // inDocument returns an error as readers of XTM have it.

@@ -2,12 +2,14 @@
 package formatxtm
 
 import (
+	"cmp"
 	"context"
 	"io"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/formats/format"
+	"github.com/tmshare/tmshare/internal/otherformat"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -35,6 +37,11 @@ var (
 func version(v xtm.Version, f format.Format) *format.Format {
 	f.Title = "XTM " + string(v)
 	f.Read = func(ctx context.Context, r io.Reader, o format.ReadOptions) (*tmdm.TopicMap, error) {
+		start, r := otherformat.Start(r)
+		if otherformat.IsCXTM(start) {
+			const reason = "the root element <topicMap> is in no namespace"
+			return nil, &xtm.SyntaxError{URI: cmp.Or(o.URI, string(o.Base)), Line: 1, Column: 1, Reason: otherformat.Explain("XTM", reason, "", start)}
+		}
 		return xtm.Read(ctx, r, o.Options)
 	}
 	f.Write = func(w io.Writer, m *tmdm.TopicMap, o format.WriteOptions) (xtm.Losses, error) {

@@ -1,0 +1,55 @@
+package formats_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/tmshare/tmshare/internal/formats"
+)
+
+// A document that is in another format than the one in which it is read is refused, and the error says what it looks like.
+func TestDocumentsOfOtherFormats(t *testing.T) {
+	documents := map[string]string{
+		"XTM":          `<?xml version="1.0"?><!-- a map --><topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="a"/></topicMap>`,
+		"CXTM":         "<topicMap>\n<topic number=\"1\">\n</topic>\n</topicMap>\n",
+		"RDF/XML":      `<!DOCTYPE rdf:RDF [<!ENTITY e "http://e/">]><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="http://e/a"><rdf:type rdf:resource="&e;C"/></rdf:Description></rdf:RDF>`,
+		"an HTML page": "<!DOCTYPE html>\n<html lang=\"en\"><head><title>A</title></head><body><p>A</body></html>",
+		"an Atom feed": `<feed xmlns="http://www.w3.org/2005/Atom"><title>A</title></feed>`,
+		"JSON-LD":      `{"@id": "http://e/a", "http://e/p": 1}`,
+		"JSON":         `[{"a": 1}, "b"]`,
+		"Turtle":       "# Written by hand.\n@prefix e: <http://e/> . e:a a e:C .",
+		"LTM":          "[a : b = \"A\"]",
+		"CTM":          "%version 1.0\n",
+		"ZIP":          "PK\x03\x04\x14\x00",
+	}
+	// Some documents are of several formats, and some formats cannot be told from others in a few characters.
+	same := map[string][]string{
+		"XTM 2.1": {"XTM"}, "RDF/XML": {"RDF/XML"}, "JSON-LD": {"JSON-LD", "JSON", "LTM"}, "Turtle": {"Turtle", "LTM", "JSON"}, "TriG": {"Turtle", "LTM", "JSON"},
+		"N-Triples": {"", "LTM", "JSON"}, "N-Quads": {"", "LTM", "JSON"},
+	}
+	for _, f := range formats.Readable() {
+		all, ok := same[f.Title]
+		if !ok { // older versions of XTM have the same reader
+			continue
+		}
+		for kind, document := range documents {
+			_, err := formats.Source{Path: "-", Name: "given", Stdin: strings.NewReader(document), Format: f, Lenient: true}.Read(t.Context())
+			switch {
+			case kind == all[0]:
+				assert.NoError(t, err, "%s as %s", kind, f)
+			case kind == "ZIP":
+				assert.ErrorContains(t, err, "this looks like a ZIP archive, not ", "as %s", f)
+			case assert.Error(t, err, "%s as %s", kind, f):
+				told := false
+				for _, unclear := range all {
+					told = told || kind == unclear
+				}
+				if !told {
+					assert.Regexp(t, `^given:\d+:\d+: this looks like `+kind+", not ", err.Error(), "as %s", f)
+				}
+			}
+		}
+	}
+}
