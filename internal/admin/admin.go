@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -129,18 +128,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		var inner *url.Error
-		if errors.As(err, &inner) {
-			err = inner.Err
-		}
-		var op *net.OpError
-		if errors.As(err, &op) && op.Op == "dial" {
-			return nil, fmt.Errorf("no answer from %s: %w; check that the server runs, and its address (--server)", c.base, err)
-		}
-		if errors.Is(err, http.ErrSchemeMismatch) {
-			return nil, fmt.Errorf("no answer from %s: %w; begin the address with http:// (--server)", c.base, err)
-		}
-		return nil, fmt.Errorf("no answer from %s: %w", c.base, err)
+		return nil, c.unanswered(&r, err)
 	}
 	if res.StatusCode >= 300 && res.StatusCode != http.StatusSeeOther {
 		defer res.Body.Close()
@@ -174,10 +162,9 @@ func (c *Client) ask(ctx context.Context, r request, answer any) (status int, er
 		return 0, err
 	}
 	defer res.Body.Close()
-	if err := json.NewDecoder(io.LimitReader(res.Body, 256<<20)).Decode(answer); err != nil {
-		return 0, fmt.Errorf("%s answers what is not this server's: %w", c.base+r.path, err)
-	}
-	return res.StatusCode, nil
+	return res.StatusCode, c.read(&r, res, func(body io.Reader) error {
+		return json.NewDecoder(io.LimitReader(body, 256<<20)).Decode(answer)
+	})
 }
 
 // isMissing reports whether the server says that there is no such thing.

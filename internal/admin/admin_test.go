@@ -299,7 +299,7 @@ func TestForeignAnswersAreNotShown(t *testing.T) {
 		}, "URL answers 403 Forbidden"},
 		"something else": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "<html>")
-		}, "URL/topicmaps/map answers what is not this server's: invalid character '<' looking for beginning of value"},
+		}, "URL/topicmaps/map answers what is not this server's: invalid character '<' looking for beginning of value; check the address (--server)"},
 	}
 	for name, c := range answers {
 		h := httptest.NewServer(c.answer)

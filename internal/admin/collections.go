@@ -58,16 +58,17 @@ func (c *Client) ETag(ctx context.Context, name string) (string, error) {
 }
 
 func (c *Client) feed(ctx context.Context, path string) (f *feeds.Feed, etag string, err error) {
-	res, err := c.send(ctx, request{method: http.MethodGet, path: path, accept: feeds.MediaTypeAtom})
+	r := request{method: http.MethodGet, path: path, accept: feeds.MediaTypeAtom}
+	res, err := c.send(ctx, r)
 	if err != nil {
 		return nil, "", err
 	}
 	defer res.Body.Close()
-	f, err = feeds.Decode(io.LimitReader(res.Body, 64<<20), c.base+path, feeds.Limits{})
-	if err != nil {
-		return nil, "", fmt.Errorf("%s answers what is not this server's: %w", c.base+path, err)
-	}
-	return f, res.Header.Get("ETag"), nil
+	err = c.read(&r, res, func(body io.Reader) (err error) {
+		f, err = feeds.Decode(io.LimitReader(body, 64<<20), c.base+path, feeds.Limits{})
+		return err
+	})
+	return f, res.Header.Get("ETag"), err
 }
 
 // Settings returns the settings of a collection.
@@ -81,6 +82,9 @@ func (c *Client) Settings(ctx context.Context, name string) (*server.CollectionS
 // names that they have in JSON. What is not in it stays as it is.
 type Change map[string]any
 
+// settingsType is the media type of settings.
+const settingsType = "application/json"
+
 // Put changes the settings of a collection, or creates it, empty, if there is
 // none.
 func (c *Client) Put(ctx context.Context, name string, change Change, ifMatch string) (s *server.CollectionSettings, created bool, err error) {
@@ -91,7 +95,7 @@ func (c *Client) Put(ctx context.Context, name string, change Change, ifMatch st
 	if err != nil {
 		return nil, false, err
 	}
-	body := &Document{Reader: bytes.NewReader(b), Size: int64(len(b)), mediaType: "application/json"}
+	body := &Document{Reader: bytes.NewReader(b), Size: int64(len(b)), mediaType: settingsType}
 	s = &server.CollectionSettings{}
 	status, err := c.ask(ctx, request{method: http.MethodPut, path: mapPath(name), body: body, Write: Write{IfMatch: ifMatch}}, s)
 	return s, status == http.StatusCreated, err

@@ -3,8 +3,6 @@ package admin
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -57,20 +55,14 @@ func (c *Client) Differences(ctx context.Context, name string, from, to time.Tim
 			query.Add("at", t.Format(time.RFC3339Nano))
 		}
 	}
-	res, err := c.send(ctx, request{method: http.MethodGet, path: mapPath(name) + "/differences", query: "?" + query.Encode(), accept: "application/json"})
+	r := request{method: http.MethodGet, path: mapPath(name) + "/differences", query: "?" + query.Encode(), accept: "application/json"}
+	res, err := c.send(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	defer res.Body.Close()
 	var d server.Differences
-	err = json.NewDecoder(res.Body).Decode(&d)
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, cutOff(c.base+mapPath(name), err)
-	case err != nil:
-		return nil, fmt.Errorf("%s answers what is not this server's: %w", c.base+mapPath(name), err)
-	}
-	return &d, nil
+	return &d, c.read(&r, res, func(body io.Reader) error { return json.NewDecoder(body).Decode(&d) })
 }
 
 // Export writes a collection as it is now, or as it was at a time that is not zero. extension is that of the
@@ -86,13 +78,12 @@ func (c *Client) copy(ctx context.Context, r request, w io.Writer) error {
 		return err
 	}
 	defer res.Body.Close()
-	if _, err := io.Copy(w, res.Body); err != nil {
-		return cutOff(c.base+r.path, err)
+	body := &noticed{Reader: res.Body}
+	if _, err = io.Copy(w, body); body.err != nil {
+		return c.unanswered(&r, err)
 	}
-	return nil
+	return err
 }
-
-func cutOff(address string, err error) error { return fmt.Errorf("%s: cut off: %w", address, err) }
 
 // atQuery returns a query that asks for what was at a time, unless that is zero.
 func atQuery(query url.Values, at time.Time) string {
