@@ -27,7 +27,8 @@ import (
 // aboutTimes is what the help of commands that look back says of times.
 const aboutTimes = `A time is one of RFC 3339, such as 2026-11-23T14:05:00Z or 2026-11-23T15:05:00+01:00;
 a date alone is its first moment, in UTC. A state can be had as far back as history
-is kept (--keep-entries, --keep-for): the error says since when that is.`
+is kept (--keep-entries, --keep-for): the error says since when that is. A time to
+come is refused, as nobody knows what will be then.`
 
 // times are times on a command line.
 type times struct {

@@ -90,7 +90,7 @@ var layers = map[string][]string{
 	"internal/layout":             {"internal/texts"},
 	"internal/plot":               {"internal/texts"},
 	"internal/server/addresses":   {"fragment", "internal/store"},
-	"internal/server/pages":       {"internal/texts", "internal/layout", "tmdm", "fragment", "feeds", "merge", "internal/history", "internal/iri", "internal/formats", "internal/formats/mapdiff", "internal/plot", "internal/resources", "internal/search", "internal/server/addresses", "internal/server/web", "internal/store", "internal/store/records"},
+	"internal/server/pages":       {"internal/texts", "internal/layout", "tmdm", "fragment", "feeds", "merge", "internal/history", "internal/iri", "internal/formats", "internal/formats/mapdiff", "internal/plot", "internal/resources", "internal/search", "internal/server/addresses", "internal/server/since", "internal/server/web", "internal/store", "internal/store/records"},
 	"internal/server/signin":      {"internal/texts", "internal/layout", "internal/server/addresses", "internal/server/pages", "internal/server/web"},
 	"internal/server/editing":     {"internal/texts", "tmdm", "xtm", "fragment", "merge", "internal/formats", "internal/history", "internal/iri", "internal/publish", "internal/server/pages", "internal/server/signin", "internal/server/web", "internal/store"},
 	"internal/server/dataforms":   {"tmdm", "xtm", "fragment", "fragment/stream", "feeds", "internal/formats", "internal/rdf", "internal/rdf/mapping", "internal/server/web", "internal/store", "internal/store/rendered"},

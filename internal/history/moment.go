@@ -53,6 +53,29 @@ func At(v *store.View, t time.Time) (Moment, error) {
 	return whole(v, later-1)
 }
 
+// FutureError says that a state is asked for which is still to come.
+type FutureError struct{ At, Now time.Time }
+
+func (e *FutureError) Error() string {
+	return fmt.Sprintf("%s is in the future: by the clock of the server it is %s; give an earlier time, or none for what is now",
+		feeds.FormatTime(e.At), feeds.FormatTime(e.Now))
+}
+
+// Asked is [At] for a time that somebody asks for. The answer must stay true: what is later than now, and than the last entry, is a
+// *[FutureError]. A second is forgiven, as people and pages round times up to whole ones.
+func Asked(v *store.View, t, now time.Time) (Moment, error) {
+	if known := now.Add(time.Second); t.After(known) && t.After(v.Updated.Add(time.Second)) {
+		return Moment{}, &FutureError{t, now}
+	}
+	return At(v, t)
+}
+
+// Before returns the sequence of the last entry that is before a time; that of the horizon where none is kept.
+func Before(v *store.View, t time.Time) (uint64, error) {
+	first, err := search(v, v.Horizon, func(e *store.Entry) bool { return !e.Updated.Before(t) })
+	return first - 1, err
+}
+
 // Now returns the present state.
 func Now(v *store.View) Moment { return Moment{v.Head, v.Updated} }
 

@@ -45,7 +45,7 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 // the forms in which it is offered. Where the topic is deleted, that says so. With ?at= it is the topic as it was. With ?claims= it is what the
 // inputs of a derived collection say of the topic now, in XTM 2.1 with the item identifiers of those who say it.
 func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
-	at, err := parseAt(r)
+	at, err := parseTime(r, "at")
 	claims := r.URL.Query().Has("claims")
 	switch {
 	case err != nil:
@@ -120,7 +120,7 @@ func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return noIdentifier(err)
 	}
-	at, err := parseAt(r)
+	at, err := parseTime(r, "at")
 	if at != nil && r.URL.Query().Has("claims") {
 		err = onlyClaims()
 	}

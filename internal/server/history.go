@@ -78,20 +78,10 @@ func parseHistory(r *http.Request) (q history.Query, err error) {
 	if len(since) > 0 {
 		q.Since = slices.MaxFunc(since, time.Time.Compare)
 	}
-	number := func(name string, otherwise uint64) (uint64, error) {
-		if !query.Has(name) {
-			return otherwise, nil
-		}
-		n, err := strconv.ParseUint(query.Get(name), 10, 63)
-		if err != nil || n == 0 {
-			return 0, web.Problemf(http.StatusBadRequest, "?%s= is not a whole number above 0", name)
-		}
-		return n, nil
-	}
-	if q.Before, err = number("before", 0); err != nil {
+	if q.Before, err = web.Number(r, "before", 0); err != nil {
 		return q, err
 	}
-	limit, err := number("limit", someChanges)
+	limit, err := web.Number(r, "limit", someChanges)
 	if err != nil {
 		return q, err
 	}
@@ -121,7 +111,7 @@ func (s *Server) differences(w http.ResponseWriter, r *http.Request) error {
 	return s.view(r, func(v *store.View) error {
 		states := []history.Moment{{}, history.Now(v)}
 		for i, t := range times {
-			if states[i], err = history.At(v, t); err != nil {
+			if states[i], err = history.Asked(v, t, s.Now()); err != nil {
 				return err
 			}
 		}

@@ -105,22 +105,29 @@ func TestTimesThatLeadNowhere(t *testing.T) {
 	n := startAt(t, c, documentSize(1))
 	key, times := publishVersions(n, c, 5)
 	for path, want := range map[string]int{
-		"/snapshots/current?at=2020-01-01":                      http.StatusNotFound,
-		"/snapshots/current?at=yesterday":                       http.StatusBadRequest,
-		"/snapshots/current?at=2026-01-02&at=2026-01-03":        http.StatusBadRequest,
-		"/topics/" + key + "?at=2020-01-01":                     http.StatusNotFound,
-		"/topics/" + key + "?at=":                               http.StatusBadRequest,
-		"/topics/" + strings.Repeat("a", 26) + "?at=2027-01-01": http.StatusNotFound,
-		"/differences": http.StatusBadRequest,
-		"/differences?at=2027-01-01&at=2026-01-02T03:30Z": http.StatusBadRequest,
-		"/history?since=soon":                             http.StatusBadRequest,
-		"/history?limit=0":                                http.StatusBadRequest,
-		"/history?before=x":                               http.StatusBadRequest,
-		"/history?words=some":                             http.StatusBadRequest,
-		"/history?si=http://nobody/":                      http.StatusNotFound,
+		"/snapshots/current?at=2020-01-01":                             http.StatusNotFound,
+		"/snapshots/current?at=yesterday":                              http.StatusBadRequest,
+		"/snapshots/current?at=2026-01-02&at=2026-01-03":               http.StatusBadRequest,
+		"/topics/" + key + "?at=2020-01-01":                            http.StatusNotFound,
+		"/topics/" + key + "?at=":                                      http.StatusBadRequest,
+		"/topics/" + strings.Repeat("a", 26) + "?at=2026-01-02T04:00Z": http.StatusNotFound,
+		"/snapshots/current?at=2999-01-01":                             http.StatusBadRequest,
+		"/topics/" + key + "?at=2999-01-01":                            http.StatusBadRequest,
+		"/topics/" + key + ".html?at=2999-01-01":                       http.StatusBadRequest,
+		"/differences?at=2999-01-01":                                   http.StatusBadRequest,
+		"/differences":                                                 http.StatusBadRequest,
+		"/differences?at=2027-01-01&at=2026-01-02T03:30Z":              http.StatusBadRequest,
+		"/history?since=soon":                                          http.StatusBadRequest,
+		"/history?limit=0":                                             http.StatusBadRequest,
+		"/history?before=x":                                            http.StatusBadRequest,
+		"/history?words=some":                                          http.StatusBadRequest,
+		"/history?si=http://nobody/":                                   http.StatusNotFound,
 	} {
 		a := n.get("/topicmaps/m" + path)
 		assert.Equal(t, want, a.StatusCode, "%s: %s", path, a.body)
+		if strings.Contains(path, "2999") {
+			assert.Contains(t, string(a.body), "2999-01-01T00:00:00.000000Z is in the future")
+		}
 		if want == http.StatusBadRequest && strings.Contains(path, "yesterday") {
 			assert.Contains(t, string(a.body), "write a time such as")
 		}

@@ -59,7 +59,7 @@ func (s *Server) writeMemento(w http.ResponseWriter, r *http.Request, v *store.V
 // is gone.
 func (s *Server) topicAt(w http.ResponseWriter, r *http.Request, at time.Time) error {
 	return s.view(r, func(v *store.View) error {
-		m, err := history.At(v, at)
+		m, err := history.Asked(v, at, s.Now())
 		if err != nil {
 			return err
 		}
@@ -90,14 +90,14 @@ func parseTimes(r *http.Request, name string) (all []time.Time, err error) {
 	return all, nil
 }
 
-// parseAt returns the time at which the query asks for something; nil where it asks for what is now.
-func parseAt(r *http.Request) (*time.Time, error) {
-	all, err := parseTimes(r, "at")
+// parseTime returns the time that the query gives under a name; nil where it gives none.
+func parseTime(r *http.Request, name string) (*time.Time, error) {
+	all, err := parseTimes(r, name)
 	switch {
 	case err != nil || len(all) == 0:
 		return nil, err
 	case len(all) > 1:
-		return nil, web.Problemf(http.StatusBadRequest, "?at= is given %d times; one time is expected", len(all))
+		return nil, web.Problemf(http.StatusBadRequest, "?%s= is given %d times; give one time", name, len(all))
 	}
 	return &all[0], nil
 }
@@ -256,7 +256,7 @@ type current struct {
 // map as it was (RFC 7089 §4.1.1, pattern 1.1): to the last state where the time is later, to the first one that can be
 // had where it is earlier.
 func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
-	at, err := parseAt(r)
+	at, err := parseTime(r, "at")
 	if err != nil {
 		return err
 	}
@@ -271,7 +271,7 @@ func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
 		of := current{View: v}
 		switch {
 		case at != nil:
-			m, err := history.At(v, *at)
+			m, err := history.Asked(v, *at, s.Now())
 			if err != nil {
 				return err
 			}

@@ -6,8 +6,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -42,6 +44,67 @@ func TestErrorsArePagesForBrowsers(t *testing.T) {
 	}
 	a := n.get("/topicmaps/%3Cscript%3Ealert(1)%3C%2Fscript%3E.html", firefox...)
 	assert.NotContains(t, string(a.body), "<script>")
+}
+
+// The feed of SDShare 2012, and its further pages, lead browsers to the changes that it lists, and to no others.
+func TestChangesSinceATimeInABrowser(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	n := startAt(t, c, documentSize(2))
+	_, times := publishVersions(n, c, 110)
+	changes := func(p parsed) int { return strings.Count(strings.Join(p.links, " "), "/topics/") }
+	since := func(i int) string { return "?since=" + times[i].Format(time.RFC3339) }
+	led := func(path string) parsed {
+		a := n.get(path, firefox...)
+		for a.StatusCode == http.StatusSeeOther {
+			path = a.Header.Get("Location")
+			a = n.get(path, firefox...)
+		}
+		return n.page(path)
+	}
+	for _, address := range []string{"/topicmaps/m/fragments", "/topicmaps/m/history"} {
+		p := led(address + since(108))
+		assert.Equal(t, 2, changes(p), address)
+		assert.Contains(t, p.text, "Changes since "+times[108].Format("2006-01-02 15:04:05 UTC"))
+	}
+	assert.Contains(t, led("/topicmaps/m/fragments?since="+times[109].Add(time.Second).Format(time.RFC3339)).text, "Nothing has changed since then.")
+
+	p := led("/topicmaps/m/fragments" + since(5))
+	assert.Equal(t, 100, changes(p))
+	i := slices.IndexFunc(p.links, func(l string) bool { return strings.Contains(l, "before=") })
+	require.GreaterOrEqual(t, i, 0)
+	p = n.page(p.links[i])
+	assert.Equal(t, 5, changes(p), "the filter holds for what is older")
+	assert.NotContains(t, p.text, "Older changes")
+
+	n.publish("large", cities(10, "new"))
+	next, ok := n.decoded("/topicmaps/large/fragments?since=2020-01-01").Link("next")
+	require.True(t, ok)
+	assert.Equal(t, changes(n.page("/topicmaps/large/fragments.html"))-2, changes(led(next.Href)), "behind the two of the first page")
+	for _, wrong := range []string{"?since=yesterday", "?page=x"} {
+		assert.Equal(t, http.StatusBadRequest, n.get("/topicmaps/m/fragments.html"+wrong, firefox...).StatusCode)
+	}
+	at := url.QueryEscape(times[3].Format(time.RFC3339))
+	to := n.get("/topicmaps/m/topics?si="+url.QueryEscape(psi+"city-0")+"&at="+at, firefox...).Header.Get("Location")
+	to = n.get(to, firefox...).Header.Get("Location")
+	assert.Contains(t, to, ".html?at="+at)
+}
+
+// Numbers may be as large as anybody writes them: what is more than there is means all that there is.
+func TestNumbersInQueries(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", small())
+	for _, path := range []string{"/search?q=Oslo&limit=", "/history?limit=", "/history?before=", "/fragments.html?before="} {
+		for _, large := range []string{"1", "99999999999", "99999999999999999999999999"} {
+			assert.Equal(t, http.StatusOK, n.get("/topicmaps/m"+path+large).StatusCode, path+large)
+		}
+		for _, wrong := range []string{"0", "-1", "1.5", "many"} {
+			a := n.get("/topicmaps/m" + path + wrong)
+			assert.Equal(t, http.StatusBadRequest, a.StatusCode, path+wrong)
+			assert.Contains(t, string(a.body), "="+wrong+" cannot be: write a whole number above 0")
+		}
+	}
 }
 
 // hierarchyOf is a map with classes, subtypes of them, and a circle.

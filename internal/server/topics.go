@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -130,7 +129,7 @@ func (s *Server) revertTopic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return web.Problemf(http.StatusBadRequest, "?si= is no subject identifier: %s", err)
 	}
-	times, err := parseTimes(r, "to")
+	to, err := parseTime(r, "to")
 	if err != nil {
 		return err
 	}
@@ -140,7 +139,7 @@ func (s *Server) revertTopic(w http.ResponseWriter, r *http.Request) error {
 		if ref, err = known(v, fragment.Ref(si), true); err != nil {
 			return err
 		}
-		m, err := history.At(v, times[0])
+		m, err := history.Asked(v, *to, s.Now())
 		if err == nil {
 			was, err = history.Was(r.Context(), v, ref, m)
 		}
@@ -150,7 +149,7 @@ func (s *Server) revertTopic(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.publish(w, r, publish.Publication{
-		Note: clip("Reverts "+string(ref)+" to "+feeds.FormatTime(times[0]), maxNote),
+		Note: clip("Reverts "+string(ref)+" to "+feeds.FormatTime(*to), maxNote),
 		Decide: func(ctx context.Context, c store.Collection, prior merge.State, _ *tmdm.TopicMap) (*fragment.Change, error) {
 			return history.Back(ctx, c.SP, prior, ref, was)
 		},
@@ -167,9 +166,9 @@ func clip(text string, most int) string {
 
 // revertCommit publishes the map without a commit as a new version, unless others have published meanwhile.
 func (s *Server) revertCommit(w http.ResponseWriter, r *http.Request) error {
-	commit, err := strconv.ParseUint(r.URL.Query().Get("commit"), 10, 63)
+	commit, err := web.Number(r, "commit", 0)
 	if err != nil || commit == 0 {
-		return web.Problemf(http.StatusBadRequest, "?commit= is the number of a commit, as the log has it")
+		return web.Problemf(http.StatusBadRequest, "?commit= is the number of a commit: write one that the log has")
 	}
 	limit, err := s.maxDelete(r)
 	if err != nil {

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
-	"strconv"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -126,13 +124,9 @@ func ServeProof(w http.ResponseWriter, r *http.Request, v *store.View) error {
 }
 
 func entries(r *http.Request, name string) (int64, error) {
-	q, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return 0, web.Problemf(http.StatusBadRequest, "the query cannot be read: %s", err)
+	n, err := web.Number(r, name, 0)
+	if err == nil && n == 0 {
+		err = web.Problemf(http.StatusBadRequest, "?%s= is missing, the number of entries: ask for ?from=1&to=2", name)
 	}
-	n, err := strconv.ParseInt(q.Get(name), 10, 64)
-	if err != nil || n < 1 {
-		return 0, web.Problemf(http.StatusBadRequest, "%s is no number of entries: ask for ?from=1&to=2", name)
-	}
-	return n, nil
+	return int64(n), err
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/server/since"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/texts"
@@ -64,14 +66,13 @@ func (l *link) abbreviate(locator string) {
 	}
 }
 
-// changes returns the last n changes up to a sequence, the newest first.
-func (p *Pages) changes(v *store.View, upTo uint64, n int) ([]change, error) {
+// changes returns the last n changes behind one sequence and up to another, the newest first.
+func (p *Pages) changes(v *store.View, behind, upTo uint64, n int) ([]change, error) {
 	var all []change
-	first := uint64(1)
 	if upTo > uint64(n) {
-		first = upTo - uint64(n) + 1
+		behind = max(behind, upTo-uint64(n))
 	}
-	for e, err := range v.Entries(first) {
+	for e, err := range v.Entries(behind + 1) {
 		if err != nil {
 			return nil, err
 		}
@@ -97,30 +98,45 @@ func (p *Pages) history(v *store.View, e *store.Entry) ([]change, error) {
 	return all, nil
 }
 
-// Changes answers with a page of changes: the newest ones, or with ?before= those before one.
+// Changes answers with a page of changes: the newest ones, or with ?before= those before one. With ?since= they are those not before a
+// time, and ?page= is a position in these (see [since.Parse]): the addresses of the feed lead here with both.
 func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) error {
-	upTo := v.Head
-	if before := r.URL.Query().Get("before"); before != "" {
-		n, err := strconv.ParseUint(before, 10, 63)
-		if err != nil || n == 0 {
-			return web.Problemf(http.StatusBadRequest, "?before= is the number of a change: follow the links of the page")
+	before, err := web.Number(r, "before", v.Head+1)
+	if err != nil {
+		return err
+	}
+	position, err := since.Parse(r.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	upTo, behind := min(v.Head, before-1), v.Horizon
+	var from *time.Time
+	if position != nil {
+		from = &position.From
+		if behind, err = history.Before(v, *from); err != nil {
+			return err
 		}
-		upTo = min(upTo, n-1)
+		if position.Epoch == v.Epoch {
+			behind = max(behind, position.After)
+		}
 	}
 	c := &v.Collection
 	return p.write(w, r, c, "changes", func() (*page, error) {
-		all, err := p.changes(v, upTo, most)
+		all, err := p.changes(v, behind, upTo, most)
 		older := ""
-		if upTo > v.Horizon+most {
-			older = "?before=" + strconv.FormatUint(upTo-most+1, 10)
+		if upTo > behind+most {
+			q := r.URL.Query()
+			q.Set("before", strconv.FormatUint(upTo-most+1, 10))
+			older = "?" + q.Encode()
 		}
 		return &page{Title: texts.Changes, Path: p.trail(c), Of: struct {
 			Changes []change
+			Since   *time.Time // nil: they are all
 			Older   string
 			Newest  string // "" on the first page
 			Pruned  bool   // earlier changes are given up
 			Feed    string
-		}{all, older, newestOf(r), older == "" && v.Horizon > 0, p.URLs.Fragments(c)}}, err
+		}{all, from, older, newestOf(r), older == "" && v.Horizon > 0 && behind == v.Horizon, p.URLs.Fragments(c)}}, err
 	})
 }
 
@@ -142,9 +158,14 @@ func (p *Pages) History(w http.ResponseWriter, r *http.Request, v *store.View) e
 	if r.URL.Query().Has("si") {
 		return p.Find(w, r, v)
 	}
-	to := p.URLs.Fragments(&v.Collection) + Ending
-	if before := r.URL.Query().Get("before"); before != "" {
-		to += "?" + url.Values{"before": {before}}.Encode()
+	to, given := p.URLs.Fragments(&v.Collection)+Ending, url.Values{}
+	for _, name := range []string{"before", "since"} {
+		if value := r.URL.Query().Get(name); value != "" {
+			given.Set(name, value)
+		}
+	}
+	if len(given) > 0 {
+		to += "?" + given.Encode()
 	}
 	w.Header().Set("Cache-Control", "no-cache")
 	http.Redirect(w, r, to, http.StatusSeeOther)

@@ -53,7 +53,7 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 			CapabilityList: p.CapabilityList(c), Origins: origins, Replica: c.Replica != nil, Snapshots: taken[:min(len(taken), 5)],
 		}
 		var err error
-		if of.Newest, err = p.changes(v, v.Head, newest); err != nil {
+		if of.Newest, err = p.changes(v, v.Horizon, v.Head, newest); err != nil {
 			return nil, err
 		}
 		if of.Timelines, err = timelinesOf(v); err != nil {

@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -85,7 +86,7 @@ func (p *Pages) Minted(w http.ResponseWriter, r *http.Request, v *store.View) er
 	return nil
 }
 
-// Find leads from ?si= to the page of the topic with that subject identifier.
+// Find leads from ?si= to the page of the topic with that subject identifier, with ?at= to that of what it was at a time.
 func (p *Pages) Find(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	si := identifier(r.URL.Query().Get("si"))
 	t, err := v.Source().Topic(si)
@@ -97,6 +98,10 @@ func (p *Pages) Find(w http.ResponseWriter, r *http.Request, v *store.View) erro
 	} else if last, err := v.LastOf(si); err != nil || last == nil { // else it is gone, which its page says
 		return cmp.Or(err, error(web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, valueOf(string(si)).Text)))
 	}
-	http.Redirect(w, r, p.URLs.Topic(&v.Collection, si)+Ending, http.StatusSeeOther)
+	to := p.URLs.Topic(&v.Collection, si) + Ending
+	if at := r.URL.Query().Get("at"); at != "" {
+		to += "?" + url.Values{"at": {at}}.Encode()
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
 	return nil
 }

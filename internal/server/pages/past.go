@@ -22,10 +22,7 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 	if err != nil {
 		return web.Problemf(http.StatusBadRequest, "?at= cannot be read: %s", err)
 	}
-	if now := time.Now().UTC(); t.After(now) {
-		t = now // nobody knows more
-	}
-	moment, err := history.At(v, t)
+	moment, err := history.Asked(v, t, time.Now())
 	if err != nil {
 		return err
 	}

@@ -87,15 +87,8 @@ type asking struct {
 
 func parseSearch(r *http.Request) (a asking, err error) {
 	q := r.URL.Query()
-	a = asking{query: search.Parse(q.Get("q")), after: q.Get("after"), limit: someHits}
-	if q.Get("limit") != "" { // programs that follow an OpenSearch description leave it empty
-		n, err := strconv.ParseUint(q.Get("limit"), 10, 31)
-		if err != nil || n == 0 {
-			return a, web.Problemf(http.StatusBadRequest, "?limit= is not a whole number above 0")
-		}
-		a.limit = int(min(n, mostHits))
-	}
-	return a, nil
+	limit, err := web.Number(r, "limit", someHits) // programs that follow an OpenSearch description leave it empty
+	return asking{query: search.Parse(q.Get("q")), after: q.Get("after"), limit: int(min(limit, mostHits))}, err
 }
 
 func (a asking) find(v *store.View) (*records.Found, error) {

@@ -58,6 +58,7 @@ func asProblem(err error) web.Described {
 		tooSlow  *publish.SlowError
 		changed  *history.ConflictError
 		moved    *history.MovedError
+		future   *history.FutureError
 		unread   *formats.InputError
 		large    *publish.LimitError
 		tooBig   *http.MaxBytesError
@@ -98,6 +99,8 @@ func asProblem(err error) web.Described {
 		return web.Problemf(http.StatusConflict, "%s", moved)
 	case errors.As(err, &decided):
 		return web.Problemf(http.StatusConflict, "%s", decided)
+	case errors.As(err, &future):
+		return web.Problemf(http.StatusBadRequest, "%s", future)
 	case errors.As(err, &tooSlow):
 		return web.Problemf(http.StatusServiceUnavailable, "%s", tooSlow)
 	case errors.As(err, &derived):

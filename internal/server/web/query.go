@@ -1,0 +1,21 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+)
+
+// Number reads the whole number above 0 that the query gives under a name; otherwise is what it is where none is given. A number
+// that is too large for the program counts as the largest one: whoever asks for at most so many gets all that there may be.
+func Number(r *http.Request, name string, otherwise uint64) (uint64, error) {
+	given := r.URL.Query().Get(name)
+	if given == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseUint(given, 10, 63)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || n == 0 {
+		return 0, Problemf(http.StatusBadRequest, "?%s=%.40s cannot be: write a whole number above 0, or leave it out", name, given)
+	}
+	return n, nil
+}
