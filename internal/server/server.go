@@ -60,8 +60,9 @@ type Server struct {
 const recentLimit = 16 << 20
 
 // maxRenders is how many answers that are made of the records while they are sent
-// are made at the same time: a topic of which much is said takes memory.
-const maxRenders = 32
+// are made at the same time: a topic of which much is said takes memory. In a database each has one
+// of the states that can be read at a time (32 in all); the others are for whoever takes an answer at once.
+const maxRenders = 16
 
 // New returns a server for c.
 func New(c Config) (*Server, error) {

@@ -60,8 +60,11 @@ func (a *Answers) WriteBytes(w http.ResponseWriter, r *http.Request, tag, cache 
 		a.recent.put(v.etag(c), b)
 	}
 	h.Set("Content-Length", strconv.Itoa(len(b)))
-	_, err = w.Write(b)
-	return err
+	RecorderOf(r).later = func() error {
+		_, err := w.Write(b)
+		return err
+	}
+	return nil
 }
 
 func setCoding(h http.Header, c Coding) {
@@ -86,5 +89,5 @@ func (a *Answers) WriteRendered(w http.ResponseWriter, r *http.Request, made Val
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	return InTurn(r, a.renders, a.wait, "large answers", func() error { return a.packers.pack(w, c, render) })
+	return RecorderOf(r).inTurn(&turn{a.renders, a.wait, "large answers"}, func() error { return a.packers.pack(w, c, render) })
 }

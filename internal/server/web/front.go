@@ -42,8 +42,7 @@ type Front struct {
 func (f *Front) record(w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
 	start := time.Now()
 	x, r := newRecorder(w, r, f.SlowClientTimeout)
-	x.Header().Set("X-Content-Type-Options", "nosniff")
-	x.Header().Set("X-Request-Id", x.id)
+	x.firstHeaders()
 	f.Metrics.running.Inc()
 	defer func() {
 		f.end(x, r, recover())
@@ -64,7 +63,7 @@ func (f *Front) answer(route string, h Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := RecorderOf(r)
 		x.route = route
-		err := h(w, r)
+		err := x.call(h, w, r)
 		if err == nil {
 			return
 		}

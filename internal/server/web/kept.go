@@ -17,7 +17,8 @@ import (
 type Kept struct {
 	io.ReadSeeker
 	io.Closer
-	size int64
+	size     int64
+	inMemory bool
 }
 
 // WriteKept answers with what is stored in some codings, of which open opens one. It is opened only for those who
@@ -42,9 +43,18 @@ func WriteKept(w http.ResponseWriter, r *http.Request, v Validator, open func(Co
 	if err != nil {
 		return err
 	}
+	if k.inMemory {
+		RecorderOf(r).later = func() error { return k.send(w, r, v.Modified, c == stored) }
+		return nil
+	}
+	return k.send(w, r, v.Modified, c == stored)
+}
+
+// send answers with the content, as it is stored or unpacked.
+func (k *Kept) send(w http.ResponseWriter, r *http.Request, modified time.Time, asStored bool) error {
 	defer k.Close()
-	if c == stored {
-		return serveRanges(w, r, v.Modified, k.ReadSeeker, k.size)
+	if asStored {
+		return serveRanges(w, r, modified, k.ReadSeeker, k.size)
 	}
 	z, err := gzip.NewReader(k)
 	if err != nil || r.Method == http.MethodHead {
@@ -55,7 +65,9 @@ func WriteKept(w http.ResponseWriter, r *http.Request, v Validator, open func(Co
 }
 
 // KeptBytes is content in memory.
-func KeptBytes(b []byte) Kept { return Kept{bytes.NewReader(b), io.NopCloser(nil), int64(len(b))} }
+func KeptBytes(b []byte) Kept {
+	return Kept{bytes.NewReader(b), io.NopCloser(nil), int64(len(b)), true}
+}
 
 // File is an open file.
 type File interface {
@@ -64,7 +76,7 @@ type File interface {
 }
 
 // KeptFile is the content of an open file.
-func KeptFile(f File) Kept { return Kept{f, f, f.Size()} }
+func KeptFile(f File) Kept { return Kept{f, f, f.Size(), false} }
 
 // serveRanges answers with content of so many bytes, or with ranges of it. Ranges are of bytes, and
 // of answers to GET: all other Range headers are ignored (RFC 9110 §14.2, Range).

@@ -1,9 +1,55 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 	"time"
 )
+
+// A handler reads a state of the store, and a database has few states open at a time, a connection for each. So
+// nobody has one open while waiting: for a client to take an answer that is made already, or for a place among a few.
+
+// turn is a place that a handler needs. As an error it says that none is free: the handler is called again with one.
+type turn struct {
+	places chan struct{}
+	wait   time.Duration
+	what   string // has the places
+}
+
+func (t *turn) Error() string { return "all places of " + t.what + " are taken; wait for one" }
+
+// inTurn does the work of a handler at once, if it has a place or one is free. Else its error has the handler called again.
+func (x *Recorder) inTurn(t *turn, work func() error) error {
+	if x.place == t.places {
+		return work()
+	}
+	select {
+	case t.places <- struct{}{}:
+		defer func() { <-t.places }()
+		return work()
+	default:
+		return t
+	}
+}
+
+// call calls a handler, waits for the place that it needs, and sends what it has left to be sent.
+func (x *Recorder) call(h Handler, w http.ResponseWriter, r *http.Request) error {
+	err := h(w, r)
+	var full *turn
+	if errors.As(err, &full) {
+		err = InTurn(r, full.places, full.wait, full.what, func() error {
+			x.place = full.places
+			defer func() { x.place = nil }()
+			clear(w.Header()) // of the first call
+			x.firstHeaders()
+			return h(w, r)
+		})
+	}
+	if err == nil && x.later != nil {
+		err = x.later()
+	}
+	return err
+}
 
 // InTurn does the work when there is a place for it, and has the client try again
 // later where there is none for too long.

@@ -31,6 +31,9 @@ type Recorder struct {
 	Waited  time.Duration     // for something to answer with, as the request wished
 	Settled time.Time         // when what the answer shows was last changed; zero: too recently to say
 
+	later func() error  // sends what the handler has made, once it has returned; nil: nothing is left to send
+	place chan struct{} // among these the request has a place; nil: it has none
+
 	status    int       // of the answer, 0 until it begins
 	sent      int64     // bytes of the body
 	extended  time.Time // when the client was last given more time
@@ -52,6 +55,12 @@ func newRecorder(w http.ResponseWriter, r *http.Request, slowClientTimeout time.
 		r.Body = x.body
 	}
 	return x, r
+}
+
+// firstHeaders sets the headers that every answer has.
+func (x *Recorder) firstHeaders() {
+	x.Header().Set("X-Content-Type-Options", "nosniff")
+	x.Header().Set("X-Request-Id", x.id)
 }
 
 // RecorderOf returns the recorder of the request r of a handler.
