@@ -53,18 +53,15 @@ func (e *Entry) Write(w io.Writer, src Source, form Form) error {
 	return Write(w, src, e.Topic, form)
 }
 
-// Diff compares the published state with the next one. A topic has changed when
-// its identifiers, its statements or the associations in which it plays have,
-// references written as TopicSIs; type-instance associations do not change the
-// class. A TopicSI that ceases gets a closing entry: the fragment of the topic
-// that has the identifier now, or else a tombstone.
+// Diff compares the published state with the next one. A topic has changed when its identifiers, its statements or the associations in which it plays
+// have, references written as TopicSIs; type-instance associations do not change the class. A TopicSI that ceases gets a closing entry: the fragment of
+// the topic that has the identifier now, or else a tombstone.
 //
-// The item identifiers that documents give to statements are written along, but
-// are no reason to publish: where nothing else changes, nothing need be written.
+// The item identifiers that documents give to statements are written along, but are no reason to publish: where nothing else changes, nothing need be
+// written.
 //
-// It reads both states once, in order, an association with many roles as well. Every
-// reference in next must be the TopicSI of a topic in next. Where ctx ends first, its
-// cause is the error.
+// It reads both states once, in order, an association with many roles as well. Every reference in next must be the TopicSI of a topic in next. Where ctx
+// ends first, its cause is the error.
 func Diff(ctx context.Context, prior Source, next *Map) (*Change, error) {
 	stored := storedForms(prior)
 	d := differ{ctx: ctx, associations: stored.StoredAssociations(), next: next, change: &Change{}, differ: map[AssociationKey]bool{}}

@@ -52,7 +52,11 @@ func (r *replacement) compare() (*Change, error) {
 			refs[ref] = true
 		}
 	}
-	for _, ref := range slices.Sorted(maps.Keys(refs)) {
+	inOrder := slices.Sorted(maps.Keys(refs))
+	if err := expect(r.prior, inOrder, nil); err != nil {
+		return nil, err
+	}
+	for _, ref := range inOrder {
 		old, err := r.prior.Topic(ref)
 		if err != nil {
 			return nil, err

@@ -30,10 +30,8 @@ type namedTopic struct {
 	t   *tmdm.Topic
 }
 
-// NewMap shows a map that came from a publisher: each topic's TopicSI is the
-// first of its subject identifiers. sp is the source locator prefix; item
-// identifiers of statements that do not begin with it are left out, and so are
-// associations without roles, which are about no topic.
+// NewMap shows a map that came from a publisher: each topic's TopicSI is the first of its subject identifiers. sp is the source locator prefix;
+// item identifiers of statements that do not begin with it are left out, and so are associations without roles, which are about no topic.
 func NewMap(tm *tmdm.TopicMap, sp string) (*Map, error) {
 	for t := range tm.Topics() {
 		if len(t.SubjectIdentifiers()) == 0 {
@@ -134,8 +132,7 @@ func (m *Map) AssociationsOf(player Ref, part Part) iter.Seq2[*Association, erro
 	}
 }
 
-// partsOf calls yield with the associations in which t, or nobody, takes part in one way. Those
-// with many roles may come several times.
+// partsOf calls yield with the associations in which t, or nobody, takes part in one way. Those with many roles may come several times.
 func (m *Map) partsOf(t *tmdm.Topic, part Part, yield func(*tmdm.Association)) {
 	if t == nil {
 		return
@@ -147,8 +144,7 @@ func (m *Map) partsOf(t *tmdm.Topic, part Part, yield func(*tmdm.Association)) {
 	}
 }
 
-// isFirst reports whether r is the first of the roles that its player plays in
-// its association.
+// isFirst reports whether r is the first of the roles that its player plays in its association.
 func isFirst(r *tmdm.AssociationRole) bool {
 	player := r.Player()
 	for _, other := range r.Association().Roles() {
@@ -239,8 +235,7 @@ func (m *Map) association(a *tmdm.Association) *Association {
 	return (&recorder{m: m}).association(a, NewAssociation(len(a.Roles())))
 }
 
-// NewAssociation makes an association of so many roles, all empty, and in one piece
-// where it is binary, as most are.
+// NewAssociation makes an association of so many roles, all empty, and in one piece where it is binary, as most are.
 func NewAssociation(roles int) *Association {
 	if roles != 2 {
 		return &Association{Roles: make([]Role, roles)}

@@ -9,9 +9,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// replacement is the state after a document was posted, as far as it differs
-// from the state before: what is said of the targets goes, what the document says
-// comes.
+// replacement is the state after a document was posted, as far as it differs from the state before: what is said of the targets goes, what the
+// document says comes.
 type replacement struct {
 	prior   Published
 	targets map[Ref]*Topic
@@ -54,8 +53,7 @@ func (p *post) replace(m *Map) (*Change, error) {
 	return r.compare()
 }
 
-// takeAway finds what is said of the targets. The type-instance associations in
-// which they are the class belong to the instances.
+// takeAway finds what is said of the targets. The type-instance associations in which they are the class belong to the instances.
 func (r *replacement) takeAway() error {
 	for ref, t := range r.targets {
 		r.before.addTopic(t)
@@ -155,10 +153,8 @@ func (r *replacement) checkCeased() error {
 	return nil
 }
 
-// checkReifiers makes sure that no topic reifies what the document says and
-// something else as well (ISO 13250-2 §5.3.4, Reification). Nothing is kept about
-// who reifies what: where the mentions do not settle the question, the whole
-// state is read.
+// checkReifiers makes sure that no topic reifies what the document says and something else as well (ISO 13250-2 §5.3.4, Reification). Nothing is
+// kept about who reifies what: where the mentions do not settle the question, the whole state is read.
 func (r *replacement) checkReifiers() error {
 	open := map[Ref]*InUseError{} // those that the mentions do not settle
 	for ref := range r.after.reifiers {
@@ -242,8 +238,7 @@ func (r *replacement) Topic(si Ref) (*Topic, error) {
 	return r.unlessTarget(r.prior.Topic(si))
 }
 
-// TopicBySubjectLocator returns the topic that has the subject locator
-// afterwards, or nil.
+// TopicBySubjectLocator returns the topic that has the subject locator afterwards, or nil.
 func (r *replacement) TopicBySubjectLocator(sl tmdm.Locator) (*Topic, error) {
 	if t := r.byLocator[sl]; t != nil {
 		return t, nil
@@ -282,8 +277,7 @@ func (s *references) note(reifier Ref, ids *[]tmdm.Locator) {
 	}
 }
 
-// keepIDs takes from a statement the item identifiers that are not in s. The list
-// may be the map's own.
+// keepIDs takes from a statement the item identifiers that are not in s. The list may be the map's own.
 func (s *references) keepIDs(_ Ref, ids *[]tmdm.Locator) {
 	var kept []tmdm.Locator
 	for _, l := range *ids {
@@ -294,8 +288,7 @@ func (s *references) keepIDs(_ Ref, ids *[]tmdm.Locator) {
 	*ids = kept
 }
 
-// statements calls yield with the reifier and the item identifiers of each
-// statement of t.
+// statements calls yield with the reifier and the item identifiers of each statement of t.
 func (t *Topic) statements(yield func(reifier Ref, ids *[]tmdm.Locator)) {
 	for i := range t.Names {
 		n := &t.Names[i]
@@ -309,8 +302,7 @@ func (t *Topic) statements(yield func(reifier Ref, ids *[]tmdm.Locator)) {
 	}
 }
 
-// statements calls yield with the reifier and the item identifiers of a and of
-// each of its roles.
+// statements calls yield with the reifier and the item identifiers of a and of each of its roles.
 func (a *Association) statements(yield func(reifier Ref, ids *[]tmdm.Locator)) {
 	yield(a.Reifier, &a.ItemIdentifiers)
 	for i := range a.Roles {

@@ -6,8 +6,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Source reads the records of one source in one state. What it returns is
-// canonical and must not be changed. Iterations stop at the first error.
+// Source reads the records of one source in one state. What it returns is canonical and must not be changed. Iterations stop at the first error.
 type Source interface {
 	// Topic returns the topic with the subject identifier, or nil.
 	Topic(si Ref) (*Topic, error)
@@ -56,8 +55,20 @@ func PlayedBy(src Source, player Ref) iter.Seq2[*Association, error] {
 	}
 }
 
-// identityOf returns the identifiers of the topic with the subject identifier,
-// if there is one.
+// Expecting is what a Source can be as well: one that reads much at once for less than it costs one by one.
+type Expecting interface {
+	// Expect says which topics will be asked for, by some of their identifiers, and what they play in.
+	Expect(sis []Ref, sls []tmdm.Locator) error
+}
+
+func expect(src Source, sis []Ref, sls []tmdm.Locator) error {
+	if of, ok := src.(Expecting); ok {
+		return of.Expect(sis, sls)
+	}
+	return nil
+}
+
+// identityOf returns the identifiers of the topic with the subject identifier, if there is one.
 func identityOf(src Source, si Ref) (Identity, bool, error) {
 	switch src := src.(type) {
 	case *passing: // there are many stubs, and this costs no memory

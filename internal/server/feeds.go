@@ -49,12 +49,7 @@ func (s *Server) viewed(f func(http.ResponseWriter, *http.Request, *store.View) 
 // withLatest calls f with the latest state of the collection, from memory and without a view.
 // An f that needs a view returns errNeedsView, and is called again with one.
 func (s *Server) withLatest(r *http.Request, f func(*store.Collection, *store.View) error) error {
-	name := web.Var(r, "map")
-	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
-	l, err := s.Store.Latest(r.Context(), name)
-	if err == nil {
-		err = inputs.CanBeRead(&l.Collection)
-	}
+	l, err := s.latest(r)
 	if err != nil {
 		return err
 	}
@@ -62,6 +57,17 @@ func (s *Server) withLatest(r *http.Request, f func(*store.Collection, *store.Vi
 		err = s.view(r, func(v *store.View) error { return f(&v.Collection, v) })
 	}
 	return err
+}
+
+// latest returns the latest state of the collection that the URL names, from memory.
+func (s *Server) latest(r *http.Request) (*store.Latest, error) {
+	name := web.Var(r, "map")
+	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
+	l, err := s.Store.Latest(r.Context(), name)
+	if err == nil {
+		err = inputs.CanBeRead(&l.Collection)
+	}
+	return l, err
 }
 
 var errNeedsView = errors.New("server: a view is needed")

@@ -15,25 +15,24 @@ import (
 
 // snapshotsFeed is the Snapshots Feed of TMShare, the newest first.
 func (s *Server) snapshotsFeed(w http.ResponseWriter, r *http.Request) error {
-	return s.feedWith(w, r, func(v *store.View) (*feeds.Feed, error) {
-		c := &v.Collection
-		all, err := v.Snapshots()
-		if err != nil {
-			return nil, err
-		}
-		feed := &feeds.Feed{
-			ID: derived(c, "snapshots"), Title: name(c) + ": Snapshots", Author: author,
-			Updated: c.Created, Complete: true, ServerSrcLocatorPrefix: c.SP,
-			Links: append([]feeds.Link{atomLink("self", s.urls.Snapshots(c)), atomLink("up", s.urls.Map(c))}, s.currentLinks(c)...),
-		}
-		for i := range all {
-			feed.Entries = append(feed.Entries, s.snapshotFeedEntry(c, &all[i]))
-		}
-		if len(all) > 0 {
-			feed.Updated = all[0].Updated
-		}
-		return feed, nil
-	})
+	l, err := s.latest(r)
+	if err != nil {
+		return err
+	}
+	c := &l.Collection
+	feed := &feeds.Feed{
+		ID: derived(c, "snapshots"), Title: name(c) + ": Snapshots", Author: author,
+		Updated: c.Created, Complete: true, ServerSrcLocatorPrefix: c.SP,
+		Links: append([]feeds.Link{atomLink("self", s.urls.Snapshots(c)), atomLink("up", s.urls.Map(c))}, s.currentLinks(c)...),
+	}
+	for i := range l.Snapshots {
+		feed.Entries = append(feed.Entries, s.snapshotFeedEntry(c, &l.Snapshots[i]))
+	}
+	if len(l.Snapshots) > 0 {
+		feed.Updated = l.Snapshots[0].Updated
+	}
+	s.addSourceLink(w.Header(), c)
+	return s.writeAtom(w, r, feed, cacheShortly)
 }
 
 // currentLinks returns the links to the map as of now.

@@ -36,7 +36,7 @@ func TestWhatHasNotChangedIsAskedForOnce(t *testing.T) {
 	e := &askedEngine{Engine: memory.New()}
 	n := startOn(t, store.Options{Dir: t.TempDir(), Engine: e})
 	n.publish("m", topicMap(topic("first", "First")))
-	for _, path := range []string{"/topicmaps/m/fragments", "/topicmaps/m"} {
+	for _, path := range []string{"/topicmaps/m/fragments", "/topicmaps/m", "/topicmaps/m/snapshots"} {
 		etag := n.mustGet(path).Header.Get("ETag")
 		require.NotEmpty(t, etag, path)
 		for _, status := range []int{http.StatusOK, http.StatusNotModified} {

@@ -1,9 +1,5 @@
 package statedigest
 
-import (
-	"slices"
-)
-
 // Rows keeps the rows of a tree, each under the path to its node: a byte below 16 for each step from the root.
 type Rows interface {
 	Get(path []byte) ([]byte, error) // nil: there is none
@@ -20,7 +16,7 @@ type Change struct {
 // Update changes a tree. Each item comes once at most: one that is there already stays, and one that
 // is not there need not go.
 func Update(rows Rows, changes []Change) error {
-	slices.SortFunc(changes, func(a, b Change) int { return a.compare(&b.Entry) })
+	sortChanges(changes)
 	_, err := tree{rows}.update(nil, changes)
 	return err
 }

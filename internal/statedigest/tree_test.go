@@ -25,6 +25,23 @@ func (r rows) Put(path, row []byte) error {
 	return nil
 }
 
+// expected is a tree of which no node is read that was not asked for before.
+type expected struct {
+	rows
+	t              require.TestingT
+	asked, written map[string]bool
+}
+
+func (e expected) Get(path []byte) ([]byte, error) {
+	require.True(e.t, e.asked[string(path)] || e.written[string(path)], "the node %s was not asked for", Path(path))
+	return e.rows.Get(path)
+}
+
+func (e expected) Put(path, row []byte) error {
+	e.written[string(path)] = true
+	return e.rows.Put(path, row)
+}
+
 func (r rows) digest(t require.TestingT) Digest {
 	n, err := Read(r.Get, nil)
 	require.NoError(t, err)
@@ -80,7 +97,22 @@ func TestTreeIsThatOfTheSet(t *testing.T) {
 					delete(set, e.Item)
 				}
 			}
-			require.NoError(t, Update(stepwise, slices.Collect(maps.Values(changed))))
+			before := maps.Clone(stepwise)
+			asked, questions := map[string]bool{}, 0
+			get := func(path []byte) ([]byte, error) {
+				require.True(t, asked[string(path)], "the node %s is read before it is asked for", Path(path))
+				return before[string(path)], nil
+			}
+			require.NoError(t, Expect(get, slices.Collect(maps.Values(changed)), func(paths [][]byte) error {
+				questions++
+				for _, path := range paths {
+					require.False(t, asked[string(path)], "the node %s is asked for again", Path(path))
+					asked[string(path)] = true
+				}
+				return nil
+			}))
+			require.LessOrEqual(t, questions, 5)
+			require.NoError(t, Update(expected{stepwise, t, asked, map[string]bool{}}, slices.Collect(maps.Values(changed))))
 
 			entries := slices.SortedFunc(maps.Values(set), func(a, b Entry) int { return a.compare(&b) })
 			items := make([]Item, len(entries))

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/kvtest"
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -32,6 +33,10 @@ func inMemory(t *testing.T) storetest.Backend { return over(t, memory.New()) }
 
 func tried(t *testing.T) storetest.Backend { return over(t, &conflicting{Engine: memory.New()}) }
 
+func asked(t *testing.T) storetest.Backend {
+	return over(t, &conflicting{Engine: &kvtest.Asked{Engine: memory.New()}})
+}
+
 func over(t *testing.T, engine kv.Engine) storetest.Backend {
 	return subscribedIn(t, func(dir string) *DB { return openOverEngine(t, dir, engine) })
 }
@@ -55,7 +60,7 @@ func (s *subscribed) Reopen() error {
 }
 
 // The store keeps the rules over each engine, and also where others commit meanwhile.
-var backends = map[string]func(*testing.T) storetest.Backend{"badger": onDisk, "memory": inMemory, "conflicts": tried}
+var backends = map[string]func(*testing.T) storetest.Backend{"badger": onDisk, "memory": inMemory, "conflicts": tried, "distant": asked}
 
 func TestSourcesKeepTheRules(t *testing.T) {
 	testenv.SkipUnderRace(t)

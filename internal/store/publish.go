@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
@@ -74,7 +73,10 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		change.PutTopics, change.PutAssociations, change.DeleteAssociations = nil, nil, nil // they may be many
 		budget, written := rendered.Budget(db.rendered, len(change.Entries)), 0
 		first := c.Head + 1
-		for some := range slices.Chunk(change.Entries, rendered.AtOnce) {
+		for some, err := range collections.InParts(t, c, state, change.Entries) {
+			if err != nil {
+				return err
+			}
 			data, err := c.Renderer().All(ctx, state, some, &budget, false)
 			if err != nil {
 				return err
@@ -128,26 +130,28 @@ func (db *DB) supersede(t *txn.Tx, c *Collection, e *Entry, data *rendered.Fragm
 // commit but to make patches, and there are none from fragments that nobody was told of.
 func (db *DB) keepFirstFragments(ctx context.Context, t *txn.Tx, c *Collection, prior *records.Cached, change *fragment.Change) error {
 	v := View{Collection: *c, db: db, tx: t}
-	var first []*Entry
-	var toRender []fragment.Entry
-	for i := range change.Entries {
-		last, err := v.Last(fragment.Key(change.Entries[i].TopicSI))
-		if err != nil {
-			return err
-		}
-		if last == nil || last.Seq <= c.Horizon || last.RecordStored() || last.Deleted || last.Topic != "" {
-			continue // a large closing entry describes a topic that may be gone
-		}
-		first = append(first, last)
-		toRender = append(toRender, fragment.Entry{TopicSI: last.TopicSI, Topic: last.TopicSI})
-	}
-	budget := rendered.Budget(db.rendered, len(toRender))
-	for some := range slices.Chunk(toRender, rendered.AtOnce) {
-		data, err := c.Renderer().All(ctx, prior, some, &budget, true)
-		if err != nil {
-			return err
-		}
+	budget := rendered.Budget(db.rendered, len(change.Entries))
+	for some, err := range collections.InParts(t, c, prior, change.Entries) {
+		var first []*Entry
+		var toRender []fragment.Entry
 		for i := range some {
+			var last *Entry
+			if err == nil {
+				last, err = v.Last(fragment.Key(some[i].TopicSI))
+			}
+			if last == nil || last.Seq <= c.Horizon || last.RecordStored() || last.Deleted || last.Topic != "" {
+				continue // a large closing entry describes a topic that may be gone
+			}
+			first, toRender = append(first, last), append(toRender, fragment.Entry{TopicSI: last.TopicSI, Topic: last.TopicSI})
+		}
+		if err != nil {
+			return err
+		}
+		data, err := c.Renderer().All(ctx, prior, toRender, &budget, true)
+		if err != nil {
+			return err
+		}
+		for i := range first {
 			if data[i] == nil {
 				continue // too large: it stays unstored, and shows the topic as it will be
 			}
@@ -156,7 +160,6 @@ func (db *DB) keepFirstFragments(ctx context.Context, t *txn.Tx, c *Collection, 
 				return err
 			}
 		}
-		first = first[len(some):]
 	}
 	return nil
 }

@@ -132,5 +132,6 @@ func (h *history) reads(t *rapid.T, r kv.Reader, want map[string]string) {
 	require.NoError(t, err)
 	expected, there := want[key]
 	require.Equal(t, there, value != nil)
+	readMany(t, r, want, []string{key, key + "a"}, []string{key, key[:1]}[:min(len(key), 2)], rapid.IntRange(1, 4).Draw(t, "most"))
 	require.Equal(t, expected, string(value))
 }

@@ -12,6 +12,10 @@ func open(*testing.T) kv.Engine { return New() }
 
 func TestContract(t *testing.T) { kvtest.Run(t, open) }
 
+func TestContractOfReadersThatAnswerMany(t *testing.T) {
+	kvtest.Run(t, func(*testing.T) kv.Engine { return &kvtest.Asked{Engine: New()} })
+}
+
 func TestHistories(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	kvtest.Histories(t, open)

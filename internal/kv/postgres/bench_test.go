@@ -52,14 +52,14 @@ func (w *recordedWriter) Commit() error {
 
 // measured is a server over a store.
 type measured struct {
-	b    *testing.B
+	b    testing.TB
 	db   *store.DB
 	http *httptest.Server
 }
 
 const prefix = "https://maps.example.org/m/"
 
-func measure(b *testing.B, o store.Options, topics int) *measured {
+func measure(b testing.TB, o store.Options, topics int) *measured {
 	m := &measured{b: b, http: httptest.NewServer(nil)}
 	b.Cleanup(m.http.Close)
 	o.Dir, o.Logger = b.TempDir(), slog.New(slog.DiscardHandler)

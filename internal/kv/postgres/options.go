@@ -120,8 +120,10 @@ func verifyTLS(address string, c *pgxpool.Config) error {
 }
 
 // Rows are always found by the index. The planner does not know that before it has statistics, and
-// a plan for all values of a parameter is often a bad one for each.
-var byIndex = []string{"SET enable_seqscan = off", "SET enable_bitmapscan = off", "SET plan_cache_mode = force_custom_plan"}
+// a plan for all values of a parameter is often a bad one for each. To compile a plan takes longer
+// than to carry it out.
+var byIndex = []string{"SET enable_seqscan = off", "SET enable_bitmapscan = off", "SET enable_hashjoin = off", "SET enable_mergejoin = off",
+	"SET plan_cache_mode = force_custom_plan", "SET jit = off"}
 
 // A process that stands still in the middle of a commit holds up the others.
 const noStandstill = "SET idle_in_transaction_session_timeout = '60s'"

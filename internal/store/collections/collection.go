@@ -83,6 +83,10 @@ func (c *Collection) Digest(t *txn.Tx) (string, error) {
 // Get returns the collection with a name. It is txn.ErrNotFound if there is none.
 func Get(t *txn.Tx, name string) (*Collection, error) {
 	var c Collection
+	// Who changes a collection looks at both.
+	if err := t.Expect([][]byte{keys.Name(keys.TableCollection, name), keys.Name(keys.TableInput, name)}, nil); err != nil {
+		return nil, err
+	}
 	ok, err := t.GetJSON(keys.Name(keys.TableCollection, name), &c)
 	if err != nil {
 		return nil, err

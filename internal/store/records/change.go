@@ -1,6 +1,12 @@
 package records
 
-import "github.com/tmshare/tmshare/fragment"
+import (
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
 
 // Changing is the records of a source that are to be changed.
 type Changing interface {
@@ -13,30 +19,60 @@ type Changing interface {
 // ApplyChange writes the records of a change. What goes is deleted first, so
 // that identifiers can move from one topic to another.
 func ApplyChange(state Changing, change *fragment.Change) error {
-	for _, a := range change.DeleteAssociations {
-		if err := state.DeleteAssociation(a); err != nil {
+	if err := expecting(state, change.DeleteAssociations, State.expectAssociations, state.DeleteAssociation); err != nil {
+		return err
+	}
+	going := make([]*fragment.Topic, len(change.DeleteTopics))
+	for i, ref := range change.DeleteTopics {
+		going[i] = &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref}}}
+	}
+	for _, topics := range [][]*fragment.Topic{going, change.PutTopics} {
+		if err := expecting(state, topics, State.expectRecords, state.DeleteTopic); err != nil {
 			return err
 		}
 	}
-	for _, ref := range change.DeleteTopics {
-		if err := state.DeleteTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref}}}); err != nil {
-			return err
-		}
+	if err := expecting(state, change.PutTopics, State.expectRecords, state.PutTopic); err != nil {
+		return err
 	}
-	for _, t := range change.PutTopics {
-		if err := state.DeleteTopic(t); err != nil {
-			return err
+	return expecting(state, change.PutAssociations, State.expectAssociations, state.PutAssociation)
+}
+
+// expecting calls f with one item after the other. Before that, state is told of some.
+func expecting[T any](state Changing, items []T, expect func(State, []T) error, f func(T) error) error {
+	of, ok := state.(interface{ records() State })
+	for some := range slices.Chunk(items, txn.AtOnce) {
+		if ok && of.records().tx.Distant() {
+			if err := expect(of.records(), some); err != nil {
+				return err
+			}
 		}
-	}
-	for _, t := range change.PutTopics {
-		if err := state.PutTopic(t); err != nil {
-			return err
-		}
-	}
-	for _, a := range change.PutAssociations {
-		if err := state.PutAssociation(a); err != nil {
-			return err
+		for _, item := range some {
+			if err := f(item); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+func (s State) records() State { return s }
+
+// expectRecords says that the records of topics will be changed.
+func (s State) expectRecords(topics []*fragment.Topic) error {
+	refs := make([]fragment.Ref, len(topics))
+	for i, t := range topics {
+		refs[i] = t.TopicSI()
+	}
+	return s.tx.Expect(s.locatorKeys(refs, keys.TableTopic), nil)
+}
+
+// expectAssociations says that associations will be changed.
+func (s State) expectAssociations(associations []*fragment.Association) error {
+	var all [][]byte
+	for _, a := range associations {
+		for _, part := range partsOf(a) {
+			all = append(all, s.likeKey(a, part))
+		}
+	}
+	return s.tx.Expect(all, nil)
 }

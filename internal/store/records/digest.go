@@ -68,20 +68,61 @@ func (d *digesting) changeTopic(ref fragment.Ref, record []byte, step int) {
 // AddedTopics returns how many more topics there are than before the update.
 func (s State) AddedTopics() int { return s.digest().topics }
 
-// Finish implements [txn.Finisher]: it brings the tree up to date.
-func (d *digesting) Finish() error {
+// collected returns what comes and what goes.
+func (d *digesting) collected() []statedigest.Change {
 	changes := make([]statedigest.Change, 0, len(d.changes))
 	for item, c := range d.changes {
 		if c.step != 0 {
 			changes = append(changes, statedigest.Change{Entry: statedigest.Entry{Owner: c.owner, Item: item}, Gone: c.step < 0})
 		}
 	}
+	return changes
+}
+
+// Finish implements [txn.Finisher]: it brings the tree up to date.
+func (d *digesting) Finish() error {
+	changes := d.collected()
 	clear(d.changes)
 	if len(changes) == 0 {
 		return nil
 	}
+	if d.tx.Distant() {
+		if err := statedigest.Expect(d.Get, changes, d.expect); err != nil {
+			return err
+		}
+	}
 	return statedigest.Update(d, changes)
 }
+
+// errEnough ends the search for nodes.
+var errEnough = errors.New("enough nodes are known")
+
+// Expects implements [txn.Expecting]: it returns the nodes that are likely to be read, by what the root says.
+func (d *digesting) Expects() (all [][]byte) {
+	changes := d.collected()
+	if len(changes) == 0 {
+		return nil
+	}
+	_ = statedigest.Expect(d.Get, changes, func(paths [][]byte) error { // whatever fails, Finish says it
+		if all == nil {
+			all = d.nodeKeys(paths) // the root
+			return nil
+		}
+		all = append(all, d.nodeKeys(paths)...)
+		return errEnough
+	})
+	return all
+}
+
+func (d *digesting) nodeKeys(paths [][]byte) [][]byte {
+	all := make([][]byte, len(paths))
+	for i, path := range paths {
+		all[i] = nodeKey(d.id, path)
+	}
+	return all
+}
+
+func (d *digesting) expect(paths [][]byte) error { return d.tx.Expect(d.nodeKeys(paths), nil) }
 
 // Get implements [statedigest.Rows].
 func (d *digesting) Get(path []byte) ([]byte, error) { return d.tx.Get(nodeKey(d.id, path)) }
@@ -96,7 +137,7 @@ func (d *digesting) Delete(path []byte) error { return d.tx.Delete(nodeKey(d.id,
 // far. The node at the empty path has the digest of the state.
 func (s State) DigestNode(path []byte) (*statedigest.Node, error) {
 	if s.tx.Changing() {
-		if err := s.digest().Finish(); err != nil {
+		if err := errors.Join(s.tx.ExpectEnd(), s.digest().Finish()); err != nil {
 			return nil, err
 		}
 	}

@@ -2,7 +2,6 @@ package records
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -152,18 +151,6 @@ func unmarshalAssociation(key, record []byte) (*fragment.Association, error) {
 	return a, nil
 }
 
-// Mentions implements [merge.State].
-func (s State) Mentions(ref fragment.Ref) (int, error) {
-	b, err := s.tx.Get(s.id.LocatorKey(keys.TableMentions, ref))
-	if b == nil || err != nil {
-		return 0, err
-	}
-	if len(b) != 8 {
-		return 0, fmt.Errorf("mentions of %s: %w", ref, fragment.ErrCorrupt)
-	}
-	return int(binary.BigEndian.Uint64(b)), nil
-}
-
 // PutTopic implements [merge.State]. It writes what differs from the record that
 // is there.
 func (s State) PutTopic(t *fragment.Topic) error {
@@ -173,7 +160,7 @@ func (s State) PutTopic(t *fragment.Topic) error {
 	if err != nil || before != nil && bytes.Equal(before, after) {
 		return err
 	}
-	var count counting
+	count := s.counting()
 	if before != nil {
 		s.digest().changeTopic(t.TopicSI(), before, -1)
 		old, err := fragment.UnmarshalTopic(before)
@@ -193,7 +180,7 @@ func (s State) PutTopic(t *fragment.Topic) error {
 	}
 	t.Mentions(count.up)
 	s.digest().changeTopic(t.TopicSI(), after, 1)
-	return s.count(count)
+	return count.bound()
 }
 
 func (s State) deleteRow(key, _ []byte) error { return s.tx.Delete(key) }
@@ -208,9 +195,9 @@ func (s State) DeleteTopic(t *fragment.Topic) error {
 		return err
 	}
 	s.digest().changeTopic(old.TopicSI(), fragment.MarshalTopic(old), -1)
-	var count counting
+	count := s.counting()
 	old.Mentions(count.down)
-	return s.count(count)
+	return count.bound()
 }
 
 // PutAssociation implements [merge.State]. It writes what differs from the record
@@ -221,7 +208,7 @@ func (s State) PutAssociation(a *fragment.Association) error {
 	if err != nil || before != nil && bytes.Equal(before, after) {
 		return err
 	}
-	var count counting
+	count := s.counting()
 	if before != nil {
 		old, err := unmarshalAssociation(key, before)
 		if err != nil {
@@ -240,7 +227,7 @@ func (s State) PutAssociation(a *fragment.Association) error {
 	if len(a.Roles) > 0 {
 		s.digest().change(associationEntry(a, after), 1)
 	}
-	return s.count(count)
+	return count.bound()
 }
 
 // DeleteAssociation implements [merge.State].
@@ -257,24 +244,16 @@ func (s State) DeleteAssociation(a *fragment.Association) error {
 		return err
 	}
 	s.digest().change(associationEntry(old, record), -1)
-	var count counting
+	count := s.counting()
 	old.Mentions(count.down)
-	return s.count(count)
+	return count.bound()
 }
 
 // like returns the stored record of the association with the key of a, and the
 // key of its row; nil if there is none.
 func (s State) like(a *fragment.Association) (key, record []byte, err error) {
-	players := a.Players()
-	if len(players) == 0 {
-		return nil, nil, nil
-	}
-	parts := fragment.Parts[:]
-	if a.Type != tmdm.PSITypeInstance { // else a reifier, which is not part of the key, decides about the part
-		parts = []fragment.Part{fragment.AsPlayer}
-	}
-	for _, part := range parts {
-		key := s.id.AssociationKey(players[0], part, a.Key())
+	for _, part := range partsOf(a) {
+		key := s.likeKey(a, part)
 		value, err := s.tx.Get(key)
 		if err != nil {
 			return nil, nil, err
@@ -285,6 +264,22 @@ func (s State) like(a *fragment.Association) (key, record []byte, err error) {
 		}
 	}
 	return nil, nil, nil
+}
+
+// partsOf returns the parts in which the first player of the stored association with the key of a may take part in it.
+func partsOf(a *fragment.Association) []fragment.Part {
+	switch {
+	case len(a.Roles) == 0:
+		return nil
+	case a.Type == tmdm.PSITypeInstance: // a reifier, which is not part of the key, decides about the part
+		return fragment.Parts[:]
+	}
+	return []fragment.Part{fragment.AsPlayer}
+}
+
+// likeKey returns the key of the row of the association with the key of a, if its first player takes part in that way.
+func (s State) likeKey(a *fragment.Association, part fragment.Part) []byte {
+	return s.id.AssociationKey(a.Players()[0], part, a.Key())
 }
 
 // Stored returns the association with the key of a, nil if there is none.
@@ -300,46 +295,6 @@ func (s State) Stored(a *fragment.Association) (*fragment.Association, error) {
 func (s State) HasAssociation(a *fragment.Association) (bool, error) {
 	_, record, err := s.like(a)
 	return record != nil, err
-}
-
-// counting collects by how much the counts of mentions change: most of what a
-// record mentioned before, it mentions again.
-type counting map[fragment.Ref]int
-
-func (c *counting) add(ref fragment.Ref, step int) {
-	if *c == nil {
-		*c = counting{}
-	}
-	(*c)[ref] += step
-}
-
-func (c *counting) up(ref fragment.Ref)   { c.add(ref, 1) }
-func (c *counting) down(ref fragment.Ref) { c.add(ref, -1) }
-
-// count changes the counts of mentions.
-func (s State) count(c counting) error {
-	for ref, step := range c {
-		if step == 0 {
-			continue
-		}
-		n, err := s.Mentions(ref)
-		if err != nil {
-			return err
-		}
-		key := s.id.LocatorKey(keys.TableMentions, ref)
-		switch n += step; {
-		case n < 0:
-			err = fmt.Errorf("more references to %s taken away than there were", ref)
-		case n == 0:
-			err = s.tx.Delete(key)
-		default:
-			err = s.tx.Put(key, binary.BigEndian.AppendUint64(nil, uint64(n)))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Has implements [merge.Directory].

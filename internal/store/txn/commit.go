@@ -9,6 +9,9 @@ import (
 
 // end commits what an update has changed, synced, all or nothing.
 func (t *Tx) end() error {
+	if err := t.ExpectEnd(); err != nil {
+		return err
+	}
 	for _, f := range t.attached {
 		if err := f.Finish(); err != nil {
 			return err
@@ -40,13 +43,43 @@ func (t *Tx) end() error {
 
 // Changes calls f with what t really changes of what it may read again, in the order of keys: a
 // nil value is of a row that goes.
-func (t *Tx) Changes(f func(kv.Row) error) (err error) {
-	t.pending.Scan(func(key string, value []byte) bool {
-		var old []byte
-		if old, _, err = t.before([]byte(key)); err == nil && ((old == nil) != (value == nil) || !bytes.Equal(old, value)) {
-			err = f(row{Key: []byte(key), Value: value})
+func (t *Tx) Changes(f func(kv.Row) error) error {
+	for from, more := "", true; more; {
+		var some []row
+		more = false
+		t.pending.Ascend(from, func(key string, value []byte) bool {
+			if more = len(some) == AtOnce; more {
+				from = key
+				return false
+			}
+			some = append(some, row{Key: []byte(key), Value: value})
+			return true
+		})
+		if err := t.changesOf(some, f); err != nil {
+			return err
 		}
-		return err == nil
-	})
-	return err
+	}
+	return nil
+}
+
+func (t *Tx) changesOf(some []row, f func(kv.Row) error) error {
+	if t.Distant() {
+		keys := make([][]byte, len(some))
+		for i := range some {
+			keys[i] = some[i].Key
+		}
+		if err := t.Expect(keys, nil); err != nil {
+			return err
+		}
+	}
+	for _, c := range some {
+		old, _, err := t.before(c.Key)
+		if err == nil && ((old == nil) != (c.Value == nil) || !bytes.Equal(old, c.Value)) {
+			err = f(c)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -135,6 +135,9 @@ func (db *DB) Preview(ctx context.Context, f func(*Tx) error) error {
 		return err
 	}
 	defer db.end(t)
-	t.pending, t.observer = btree.NewMap[string, []byte](0), db.Observer
+	t.pending, t.observer, t.reads.most = btree.NewMap[string, []byte](0), db.Observer, readsLimit
+	if t.Distant() {
+		t.reads.most = distantLimit
+	}
 	return f(t)
 }

@@ -10,15 +10,29 @@ import (
 // describes are read to compare them, to render their fragments and to see what is
 // new in the commit; and all topics mention the same few classes and types. It is safe for concurrent use.
 type reads struct {
-	mu     sync.Mutex
-	values map[string][]byte // nil value: there is no such row
-	ranges map[string][]row  // by prefix: all rows that begin with it
-	size   int               // in bytes, about
+	mu          sync.Mutex
+	now, before remembered // before: what was read earlier, and is forgotten next
+	most        int        // bytes, about
 }
 
-// readsLimit is how much is remembered at most, in bytes. What is too much is
-// forgotten, all of it.
-const readsLimit = 16 << 20
+type remembered struct {
+	values map[string][]byte    // nil value: there is no such row
+	ranges map[string]beginning // by prefix
+	size   int                  // in bytes, about
+}
+
+// beginning is the first rows that begin with a prefix.
+type beginning struct {
+	rows []row
+	more bool // there may be others
+}
+
+// readsLimit is how much is remembered at most, in bytes. Where each question takes its time it is distantLimit: who expects to read
+// rows must find them when they are needed.
+const (
+	readsLimit   = 16 << 20
+	distantLimit = 64 << 20
+)
 
 // perRead is about what it takes to remember a row, besides the row.
 const perRead = 100
@@ -26,7 +40,9 @@ const perRead = 100
 func (r *reads) value(key []byte) (value []byte, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	value, known = r.values[string(key)]
+	if value, known = r.now.values[string(key)]; !known {
+		value, known = r.before.values[string(key)]
+	}
 	return value, known
 }
 
@@ -34,27 +50,35 @@ func (r *reads) keepValue(key, value []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.makeRoom(len(key) + len(value) + perRead)
-	r.values[string(key)] = value
+	r.now.values[string(key)] = value
 }
 
-func (r *reads) rowsWith(prefix []byte) (rows []row, known bool) {
+func (r *reads) rowsWith(prefix []byte) (first beginning, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rows, known = r.ranges[string(prefix)]
-	return rows, known
-}
-
-func (r *reads) keepRows(prefix []byte, rows []row, size int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.makeRoom(len(prefix) + size + perRead)
-	r.ranges[string(prefix)] = rows
-}
-
-func (r *reads) makeRoom(size int) {
-	if r.size += size; r.values == nil || r.size > readsLimit {
-		r.values, r.ranges, r.size = map[string][]byte{}, map[string][]row{}, size
+	if first, known = r.now.ranges[string(prefix)]; !known {
+		first, known = r.before.ranges[string(prefix)]
 	}
+	return first, known
+}
+
+func (r *reads) keepRows(prefix []byte, first beginning) {
+	size := len(prefix) + perRead
+	for _, row := range first.rows {
+		size += len(row.Key) + len(row.Value) + perRead
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.makeRoom(size)
+	r.now.ranges[string(prefix)] = first
+}
+
+// makeRoom forgets what was read first, where there is too much.
+func (r *reads) makeRoom(size int) {
+	if r.now.values == nil || r.now.size+size > r.most/2 {
+		r.before, r.now = r.now, remembered{values: map[string][]byte{}, ranges: map[string]beginning{}}
+	}
+	r.now.size += size
 }
 
 // FewRows is how many rows a range may have to be remembered. Larger ones, such as
@@ -65,23 +89,21 @@ const FewRows = 64
 // until it returns false. They stay valid, or where stay is not set are valid until the next one.
 func (t *Tx) storedRows(prefix, from []byte, stay bool, yield func(row, error) bool) {
 	if t.pending == nil || len(from) > 0 && string(from) != string(prefix) {
-		for r, err := range t.base.Range(prefix, from, false) {
-			if stay && err == nil {
-				r = cloned(r)
-			}
-			if !yield(r, err) {
-				return
-			}
-		}
+		t.rest(prefix, from, stay, yield)
 		return
 	}
-	if few, known := t.reads.rowsWith(prefix); known {
-		yieldAll(few, yield)
+	if first, known := t.reads.rowsWith(prefix); known {
+		if !yieldAll(first.rows, yield) || !first.more {
+			return
+		}
+		if n := len(first.rows); n > 0 {
+			from = append(bytes.Clone(first.rows[n-1].Key), 0)
+		}
+		t.rest(prefix, from, stay, yield)
 		return
 	}
 	var read struct {
 		few  []row
-		size int
 		many bool // there are more than few, and they were yielded
 	}
 	for r, err := range t.base.Range(prefix, nil, false) {
@@ -91,7 +113,6 @@ func (t *Tx) storedRows(prefix, from []byte, stay bool, yield func(row, error) b
 		}
 		if !read.many && len(read.few) < FewRows {
 			read.few = append(read.few, cloned(r))
-			read.size += len(r.Key) + len(r.Value) + perRead
 			continue
 		}
 		if !read.many && !yieldAll(read.few, yield) {
@@ -106,8 +127,20 @@ func (t *Tx) storedRows(prefix, from []byte, stay bool, yield func(row, error) b
 		}
 	}
 	if !read.many {
-		t.reads.keepRows(prefix, read.few, read.size)
+		t.reads.keepRows(prefix, beginning{rows: read.few})
 		yieldAll(read.few, yield)
+	}
+}
+
+// rest is storedRows of rows that nobody remembers.
+func (t *Tx) rest(prefix, from []byte, stay bool, yield func(row, error) bool) {
+	for r, err := range t.base.Range(prefix, from, false) {
+		if stay && err == nil {
+			r = cloned(r)
+		}
+		if !yield(r, err) {
+			return
+		}
 	}
 }
 

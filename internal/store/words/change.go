@@ -73,13 +73,35 @@ func (c *changes) Finish() error {
 
 // write writes the entries: single rows that come with put.
 func (c *changes) write(put func(key, value []byte) error) error {
-	for _, entry := range slices.Sorted(maps.Keys(c.steps)) {
-		if err := c.writeOne([]byte(entry), c.steps[entry] > 0, put); err != nil {
-			return err
+	for entries := range slices.Chunk(slices.Sorted(maps.Keys(c.steps)), txn.AtOnce) {
+		if c.tx.Distant() {
+			if err := c.tx.Expect(c.singleKeys(entries), nil); err != nil {
+				return err
+			}
+		}
+		for _, entry := range entries {
+			if err := c.writeOne([]byte(entry), c.steps[entry] > 0, put); err != nil {
+				return err
+			}
 		}
 	}
 	clear(c.steps)
 	return nil
+}
+
+// singleKeys returns the keys of the single rows of entries.
+func (c *changes) singleKeys(entries []string) [][]byte {
+	all := make([][]byte, len(entries))
+	for i, entry := range entries {
+		all[i] = kindKey(c.id, kindSingle, []byte(entry))
+	}
+	return all
+}
+
+// Expects implements [txn.Expecting].
+func (c *changes) Expects() [][]byte {
+	entries := slices.Sorted(maps.Keys(c.steps))
+	return c.singleKeys(entries[:min(len(entries), txn.AtOnce)])
 }
 
 // writeOne changes one entry. There is a single row for each that is in no block, and for each of a block that is gone: so the single row

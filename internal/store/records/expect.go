@@ -1,0 +1,140 @@
+package records
+
+import (
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// What an update is going to read is asked for at once where each question takes its time: see [txn.Tx.Expect].
+
+// Expect implements [fragment.Expecting].
+func (s State) Expect(sis []fragment.Ref, sls []tmdm.Locator) error { return s.ExpectTopics(sis, sls) }
+
+// topicsAtOnce is how many topics are asked for at once. Each has several rows.
+const topicsAtOnce = 500
+
+// ExpectTopics says that topics will be read, with what they play in and with their counts of mentions, and what has the other keys.
+func (s State) ExpectTopics(sis []fragment.Ref, sls []tmdm.Locator, others ...[]byte) error {
+	if !s.tx.Distant() {
+		return nil
+	}
+	others = append(append(s.locatorKeys(sls, keys.TableLocator), nodeKey(s.id, nil)), others...) // the node says which others a change is about
+	if err := s.expect(sis, others); err != nil {
+		return err
+	}
+	var refs []fragment.Ref // the TopicSIs of those that were named by other identifiers
+	for table, all := range map[byte][]tmdm.Locator{keys.TableIdentifier: sis, keys.TableLocator: sls} {
+		for _, l := range all {
+			ref, err := s.tx.Get(s.id.LocatorKey(table, l))
+			if err != nil {
+				return err
+			}
+			if ref != nil {
+				refs = append(refs, fragment.Ref(ref))
+			}
+		}
+	}
+	if err := s.expect(refs, nil); err != nil {
+		return err
+	}
+	return s.expectElsewhere(append(refs, sis...))
+}
+
+// expectElsewhere says that the associations of topics will be read that stand with other players. It looks at what is remembered.
+func (s State) expectElsewhere(refs []fragment.Ref) error {
+	var all [][]byte
+	for _, ref := range refs {
+		n := 0
+		for r, err := range s.tx.Scan(s.id.PlayingPrefix(ref, fragment.AsPlayer), nil) {
+			if err != nil {
+				return err
+			}
+			if elsewhere(r) {
+				all = append(all, s.recordKey(r, fragment.AsPlayer))
+			}
+			if n++; n == txn.FewRows {
+				break
+			}
+		}
+	}
+	return s.tx.Expect(all, nil)
+}
+
+// expect says that topics will be read by subject identifiers, and what has the other keys.
+func (s State) expect(sis []fragment.Ref, others [][]byte) error {
+	for first := true; first || len(sis) > 0; first = false {
+		some := sis[:min(len(sis), topicsAtOnce)]
+		sis = sis[len(some):]
+		var prefixes [][]byte
+		for _, si := range some {
+			for _, part := range fragment.Parts {
+				prefixes = append(prefixes, s.id.PlayingPrefix(si, part))
+			}
+		}
+		if err := s.tx.Expect(append(s.locatorKeys(some, keys.TableTopic, keys.TableIdentifier, keys.TableMentions), others...), prefixes); err != nil {
+			return err
+		}
+		others = nil
+	}
+	return nil
+}
+
+// locatorKeys returns the keys of the rows of locators in some tables.
+func (s State) locatorKeys(locators []tmdm.Locator, tables ...byte) [][]byte {
+	all := make([][]byte, 0, len(locators)*len(tables))
+	for _, l := range locators {
+		for _, table := range tables {
+			all = append(all, s.id.LocatorKey(table, l))
+		}
+	}
+	return all
+}
+
+// ExpectStubs says that fragments of topics will be rendered, which are remembered by now, and what has the other keys will be read: fragments have
+// stubs of the topics that they mention.
+func (s *Cached) ExpectStubs(refs []fragment.Ref, others ...[]byte) error {
+	if !s.tx.Distant() {
+		return nil
+	}
+	stubs := map[fragment.Ref]bool{tmdm.PSITypeInstance: true, tmdm.PSIType: true, tmdm.PSIInstance: true}
+	note := func(ref fragment.Ref) { stubs[ref] = true }
+	for _, ref := range refs {
+		topic, err := s.Topic(ref)
+		if err != nil {
+			return err
+		}
+		if topic == nil {
+			continue // it is going to be there, or is a tombstone
+		}
+		topic.Mentions(note)
+		for _, part := range fragment.Parts {
+			n := 0
+			for a, err := range s.associationsOf(ref, part, true) {
+				if err != nil {
+					break // whoever renders it says what is wrong
+				}
+				a.Mentions(note)
+				for _, player := range a.Players() {
+					note(player)
+				}
+				if n++; n == txn.FewRows {
+					break
+				}
+			}
+		}
+	}
+	var mentioned []fragment.Ref
+	for ref := range stubs {
+		mentioned = append(mentioned, ref)
+	}
+	for {
+		some := mentioned[:min(len(mentioned), txn.AtOnce)]
+		mentioned = mentioned[len(some):]
+		if err := s.tx.Expect(append(s.locatorKeys(some, keys.TableTopic, keys.TableIdentifier), others...), nil); err != nil || len(mentioned) == 0 {
+			return err
+		}
+		others = nil
+	}
+}

@@ -1,0 +1,70 @@
+package txn
+
+import "github.com/tmshare/tmshare/internal/kv"
+
+// AtOnce is about how many rows whoever goes through many says that it expects, before it reads them.
+const AtOnce = 2000
+
+// Distant reports whether each question to the engine takes its time, however little it asks for. Then [Tx.Expect] saves much of it. Else it does nothing,
+// and nobody need find out what will be read.
+func (t *Tx) Distant() bool {
+	_, many := t.base.(kv.ManyReader)
+	return many && t.pending != nil
+}
+
+// Expect says what an update will read: the values of keys, and rows from the first of prefixes on. What is not remembered is asked for at once.
+func (t *Tx) Expect(keys, prefixes [][]byte) error {
+	many, ok := t.base.(kv.ManyReader)
+	if !ok || t.pending == nil {
+		return nil
+	}
+	if err := t.ended(); err != nil {
+		return err
+	}
+	keys = unknown(keys, func(key []byte) bool { _, known := t.reads.value(key); return known })
+	prefixes = unknown(prefixes, func(prefix []byte) bool { _, known := t.reads.rowsWith(prefix); return known })
+	if len(keys)+len(prefixes) == 0 {
+		return nil
+	}
+	return many.ReadMany(keys, prefixes, FewRows, t.reads.keepValue, func(prefix []byte, rows []kv.Row, more bool) {
+		t.reads.keepRows(prefix, beginning{rows, more})
+		for _, r := range rows {
+			t.reads.keepValue(r.Key, r.Value)
+		}
+	})
+}
+
+// unknown returns those that are not known, each once.
+func unknown(all [][]byte, known func([]byte) bool) (left [][]byte) {
+	seen := make(map[string]bool, len(all))
+	for _, key := range all {
+		if !seen[string(key)] && !known(key) {
+			seen[string(key)] = true
+			left = append(left, key)
+		}
+	}
+	return left
+}
+
+// Expecting is a [Finisher] that says which rows Finish will read, or the first of them.
+type Expecting interface{ Expects() (keys [][]byte) }
+
+// ExpectEnd says that an update comes to its end: what is attached to it will be finished, and what it has changed compared with what was there.
+func (t *Tx) ExpectEnd() error {
+	if !t.Distant() {
+		return nil
+	}
+	var keys [][]byte
+	for _, f := range t.attached {
+		if e, ok := f.(Expecting); ok {
+			keys = append(keys, e.Expects()...)
+		}
+	}
+	n := 0
+	t.pending.Scan(func(key string, _ []byte) bool {
+		keys = append(keys, []byte(key))
+		n++
+		return n < AtOnce // of the others [Tx.Changes] says it
+	})
+	return t.Expect(keys, nil)
+}
