@@ -76,6 +76,19 @@ func TestServersThatDoNotWaitAreAskedNowAndThen(t *testing.T) {
 	assert.Positive(t, until)
 }
 
+// A server may say that something is new where it is nothing to us, as when it cuts a list. What comes after that is heard of.
+func TestAChangeIsHeardOfAfterAFalseAlarm(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(3, "v1")...), someWait)
+	s := subscribed(t, o)
+	o.BreakWith(damage(waits, 1, answering(http.StatusOK)))
+	w := watching(t, s, watch.Options{Interval: time.Hour})
+	w.eventually("the round for nothing", func() bool { return w.of("egov").Rounds == 2 && !w.of("egov").Running })
+	brought := w.of("egov").Entries
+	o.Put(doc(topics(3, "v2")...))
+	w.eventually("the change", func() bool { return w.of("egov").Entries > brought })
+}
+
 // What says at once that there is something new, and has nothing, is not asked again and again.
 func TestServersThatSayTooMuchAreAskedNowAndThen(t *testing.T) {
 	t.Parallel()

@@ -64,6 +64,10 @@ type Watcher struct {
 // listenAgain is how long is waited at least where a server does not let a request wait any more: all who did come back then.
 const listenAgain = 5 * time.Second
 
+// firstPause is how long is not listened after a round that a server has asked for, and that brought nothing. Each time in a row that
+// happens it is twice as long.
+const firstPause = time.Second
+
 var (
 	errStarting = errors.New("starting")
 	errStopping = errors.New("stopping")
@@ -232,7 +236,7 @@ func (w *Watcher) follow(ctx context.Context, name string, number uint32) {
 	w.running.Go(func() {
 		defer f.stop()
 		waits := w.waits()
-		pushed := false
+		pushed, pause := false, time.Duration(0)
 		for {
 			r, wait := w.round(ctx, f, waits)
 			if ctx.Err() != nil {
@@ -242,8 +246,14 @@ func (w *Watcher) follow(ctx context.Context, name string, number uint32) {
 			timer := time.NewTimer(wait)
 			var changed <-chan struct{}
 			listening, hangUp := context.WithCancel(ctx)
-			if r != nil && (!pushed || r.Entries > 0) { // else what the server takes for new is nothing to us
-				changed = w.listen(listening, name)
+			switch {
+			case r == nil || !pushed || r.Entries > 0:
+				pause = 0
+			default: // what the server takes for new is nothing to us: a list that was cut, or a server that says so of all
+				pause = max(firstPause, 2*pause)
+			}
+			if r != nil {
+				changed = w.listen(listening, name, pause)
 			}
 			pushed = false
 			select {
@@ -263,10 +273,15 @@ func (w *Watcher) follow(ctx context.Context, name string, number uint32) {
 }
 
 // listen returns a channel that is closed when the source may have something new, as its server says. Of a server that does not let
-// requests wait it is not.
-func (w *Watcher) listen(ctx context.Context, name string) <-chan struct{} {
+// requests wait it is not. It listens after a pause: what has changed meanwhile is heard of then.
+func (w *Watcher) listen(ctx context.Context, name string, pause time.Duration) <-chan struct{} {
 	changed := make(chan struct{})
 	w.running.Go(func() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
 		for heard := false; ; {
 			is, waited, err := w.client.Wait(ctx, name)
 			heard = heard || waited
