@@ -159,7 +159,8 @@ var layers = map[string][]string{
 	"internal/testhostile":           {},
 	"internal/testkit/kill":          {},
 	"internal/testkit/faults":        {},
-	"internal/testkit/node":          {"fragment", "internal/checkpoint", "internal/kv/badger", "internal/server", "internal/server/upkeep", "internal/store", "internal/testkit/faults"},
+	"internal/testkit/node":          {"fragment", "internal/checkpoint", "internal/kv/badger", "internal/server", "internal/server/upkeep", "internal/store", "internal/testkit/faults", "internal/testkit/stores"},
+	"internal/testkit/stores":        {"internal/kv/postgres", "internal/store", "internal/testenv", "internal/testkit/pgserver"},
 	"internal/testkit/docs":          {"tmdm", "tmdm/cxtm", "xtm", "fragment"},
 	"packaging":                      {},
 	"packaging/release":              {},
@@ -178,7 +179,7 @@ var layers = map[string][]string{
 }
 
 // testOnly are the packages that nothing but tests imports.
-var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/testkit/docs", "internal/testkit/anyhost", "internal/testkit/browser", "internal/testkit/pgserver", "internal/testkit/w3c", "internal/testkit/webpage", "internal/testkit/faults", "internal/testkit/node", "internal/follow/followtest", "internal/kv/kvtest", "internal/store/storetest", "internal/store/files/filestest"}
+var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/testkit/docs", "internal/testkit/anyhost", "internal/testkit/browser", "internal/testkit/pgserver", "internal/testkit/stores", "internal/testkit/w3c", "internal/testkit/webpage", "internal/testkit/faults", "internal/testkit/node", "internal/follow/followtest", "internal/kv/kvtest", "internal/store/storetest", "internal/store/files/filestest"}
 
 // onlyIn are libraries that one package alone may import, and standard packages
 // that do input, output or logging and are kept out of the model.

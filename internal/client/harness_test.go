@@ -18,6 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/docs"
 	"github.com/tmshare/tmshare/internal/testkit/node"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -56,9 +57,7 @@ func (s *subscriber) Merged(ctx context.Context, claims bool, sources ...string)
 func (s *subscriber) local() local.Statements { return local.Statements{Store: s.db} }
 
 func (s *subscriber) open() {
-	db, err := store.Open(s.t.Context(), store.Options{Dir: s.dir, Logger: silent, Badger: node.Engine(s.t)})
-	require.NoError(s.t, err)
-	s.db = db
+	s.db = stores.Open(s.t, store.Options{Dir: s.dir, Logger: silent, Badger: node.Engine(s.t)})
 }
 
 // restart closes the store, opens it again and makes the client anew.

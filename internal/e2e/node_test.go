@@ -24,6 +24,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/tmdm/cxtm"
@@ -37,8 +38,7 @@ func openStore(t testing.TB) *store.DB {
 	if _, benchmark := t.(*testing.B); !benchmark {
 		o.Badger = badger.Small
 	}
-	db, err := store.Open(t.Context(), o)
-	require.NoError(t, err)
+	db := stores.Open(t, o)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
 }
@@ -194,6 +194,7 @@ func TestClientFollowsEveryWayIn(t *testing.T) {
 // A snapshot whose files have other bytes than the server wrote, and as many, is never taken for the map: a client either
 // gets the map or is told that it cannot be read.
 func TestSnapshotWithOtherBytesOfTheSameLengthIsNotTaken(t *testing.T) {
+	stores.InFolders(t)
 	for name, c := range map[string]struct {
 		damage  func(t *testing.T, file []byte) []byte
 		refused bool // else the server notices, and has another snapshot

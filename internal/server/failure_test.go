@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -135,6 +136,7 @@ func TestAFullDiskIsToldSo(t *testing.T) {
 
 // A snapshot whose file is damaged is not served as a whole.
 func TestSnapshotWhoseFileIsDamagedIsCutOff(t *testing.T) {
+	stores.InFolders(t)
 	t.Parallel()
 	n := start(t)
 	c := n.publish("small", small())

@@ -22,6 +22,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/tmdm/cxtm"
 	"github.com/tmshare/tmshare/xtm"
@@ -59,8 +60,7 @@ func startOn(t testing.TB, o store.Options, configure ...func(*server.Config)) *
 	if _, benchmark := t.(*testing.B); !benchmark {
 		o.Badger = badger.Small
 	}
-	db, err := store.Open(n.t.Context(), o)
-	require.NoError(t, err)
+	db := stores.Open(n.t, o)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	n.address = listener.Addr().String()

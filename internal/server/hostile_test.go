@@ -19,10 +19,12 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testhostile"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
 // The addresses of files lead nowhere, however they are written.
 func TestNoAddressLeadsToAFile(t *testing.T) {
+	stores.InFolders(t)
 	t.Parallel()
 	n := start(t)
 	c := n.publish("small", small())

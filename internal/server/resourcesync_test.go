@@ -21,6 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -281,6 +282,7 @@ func TestWhatResourceSyncDoesNotHave(t *testing.T) {
 // Whoever began with a list can go on when there is a newer one; what a deleted collection
 // had is gone, and the one that is created anew in its place is another.
 func TestResourceSyncGoesOnAndEnds(t *testing.T) {
+	stores.InFolders(t)
 	t.Parallel()
 	n := start(t, changesPerList(1))
 	n.publish("m", cities(3, "a"))
@@ -473,6 +475,7 @@ func (s slowToKeep) MaterializeFragments(ctx context.Context, name string) (int,
 
 // What cannot be made is an error in the log, and is tried again.
 func TestListThatCannotBeMade(t *testing.T) {
+	stores.InFolders(t)
 	t.Parallel()
 	n := start(t)
 	n.publish("m", cities(3, "a"))

@@ -21,6 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
 // clock is a clock that tests set.
@@ -287,6 +288,7 @@ func TestMissingSnapshotsAreTakenAtTheNextStart(t *testing.T) {
 // A snapshot whose file is missing or damaged is not listed: one is taken anew at the start, or by
 // the first request for it, and then leads to the same map.
 func TestLostSnapshotsAreTakenAnew(t *testing.T) {
+	stores.InFolders(t)
 	t.Parallel()
 	cutShort := func(path string) error { return os.Truncate(path, 20) }
 	for what, lose := range map[string]func(files []string) error{
@@ -339,6 +341,7 @@ func TestLostSnapshotsAreTakenAnew(t *testing.T) {
 
 // Where an older snapshot is left, from before the history that is kept, one is taken anew.
 func TestALostSnapshotBehindTheHorizonIsTakenAnew(t *testing.T) {
+	stores.InFolders(t)
 	t.Parallel()
 	dir := t.TempDir()
 	n := startOn(t, store.Options{Dir: dir})

@@ -16,7 +16,11 @@ var (
 	long   = flag.Bool("long", false, "run the long forms: more random histories, kills and faults")
 	rounds = flag.Int("rounds", 0, "run random tests this many times, whatever the form")
 	seed   = flag.Uint64("seed", 1, "what random tests begin from")
+	engine = flag.String("engine", "", "where the stores of tests are that can be anywhere: in a folder, or with \"postgres\" in a database")
 )
+
+// OnPostgreSQL reports whether the command line asks for stores in a database.
+func OnPostgreSQL() bool { return *engine == "postgres" }
 
 // Long reports whether the command line asks for the long forms of the tests.
 func Long() bool { return *long }

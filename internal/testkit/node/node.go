@@ -1,4 +1,4 @@
-// Package node is a real server for tests: a store on disk, package server and a socket. In front of
+// Package node is a real server for tests: a store (package stores says where), package server and a socket. In front of
 // it stands a handler that records requests and makes faults.
 package node
 
@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -25,6 +24,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/faults"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
 // Silent logs nothing.
@@ -85,8 +85,7 @@ func Engine(t testing.TB) badger.Settings {
 
 // Start puts the server on a data folder.
 func (o *Origin) Start(dir string) {
-	db, err := store.Open(o.T.Context(), store.Options{Dir: dir, Logger: Silent, Now: o.Config.Now, Badger: Engine(o.T)})
-	require.NoError(o.T, err)
+	db := stores.Open(o.T, store.Options{Dir: dir, Logger: Silent, Now: o.Config.Now, Badger: Engine(o.T)})
 	o.Config.Store = db
 	s, err := server.New(o.Config)
 	require.NoError(o.T, err)
@@ -111,7 +110,7 @@ func (o *Origin) Rebuild() {
 func (o *Origin) Backup() (dir string) {
 	o.Stop()
 	dir = o.tempDir()
-	require.NoError(o.T, os.CopyFS(dir, os.DirFS(o.Dir)))
+	stores.Copy(o.T, o.Dir, dir)
 	o.Start(o.Dir)
 	return dir
 }

@@ -24,6 +24,21 @@ func (s *Server) Store(t testing.TB) postgres.Options {
 	return o
 }
 
+// Copy makes a new store that has what another one of the server has now.
+func (s *Server) Copy(t testing.TB, from postgres.Options) postgres.Options {
+	t.Helper()
+	to := s.Store(t)
+	s.run(t, fmt.Sprintf(`BEGIN ISOLATION LEVEL REPEATABLE READ; INSERT INTO %[2]s.tm_rows SELECT * FROM %[1]s.tm_rows;
+		UPDATE %[2]s.tm_state SET version = (SELECT version FROM %[1]s.tm_state); COMMIT`, from.Schema, to.Schema))
+	return to
+}
+
+// Drop removes a store.
+func (s *Server) Drop(t testing.TB, o postgres.Options) {
+	t.Helper()
+	s.run(t, "DROP SCHEMA "+o.Schema+" CASCADE")
+}
+
 // Open opens a store. It is closed when the test ends.
 func Open(t testing.TB, o postgres.Options) *postgres.Engine {
 	t.Helper()

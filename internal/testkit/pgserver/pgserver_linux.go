@@ -32,25 +32,37 @@ type Server struct {
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	s := newServer(t, settings)
-	s.call("initdb", "-D", s.data(), "-U", "tmshare", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	s.initialize()
 	s.Run()
 	return s
+}
+
+// initialize makes the files of a server in its folder.
+func (s *Server) initialize() {
+	s.t.Helper()
+	s.call("initdb", "-D", s.data(), "-U", "tmshare", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 }
 
 // newServer returns a server with an empty folder.
 func newServer(t testing.TB, settings []string) *Server {
 	t.Helper()
 	s := &Server{t: t, bin: programs(t), settings: settings}
-	dir, err := os.MkdirTemp("", "pg")
-	require.NoError(t, err)
+	s.makeFolder()
 	t.Cleanup(func() {
 		s.Kill()
-		os.RemoveAll(dir)
+		os.RemoveAll(s.dir)
 	})
-	s.dir = dir
-	_, err = asUser(dir)
-	require.NoError(t, err)
 	return s
+}
+
+// makeFolder makes the folder of a server.
+func (s *Server) makeFolder() {
+	s.t.Helper()
+	var err error
+	s.dir, err = os.MkdirTemp("", "pg")
+	require.NoError(s.t, err)
+	_, err = asUser(s.dir)
+	require.NoError(s.t, err)
 }
 
 // call runs a program of PostgreSQL.
@@ -62,6 +74,13 @@ func (s *Server) call(program string, args ...string) {
 	cmd.SysProcAttr, cmd.Dir = attributes, s.dir
 	out, err := cmd.CombinedOutput()
 	require.NoError(s.t, err, "%s: %s", program, out)
+}
+
+// run carries out statements.
+func (s *Server) run(t testing.TB, statements string) {
+	t.Helper()
+	out, err := exec.Command(filepath.Join(s.bin, "psql"), "-q", "-h", s.dir, "-U", "tmshare", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-c", "SET client_min_messages = warning", "-c", statements).CombinedOutput()
+	require.NoError(t, err, "%s: %s", statements, out)
 }
 
 // Standby starts a server that follows this one. Where this one has the setting synchronous_standby_names=*, its commits wait for
@@ -108,19 +127,14 @@ func (s *Server) URL() string {
 // Run starts the server, which does not run, and waits until it answers.
 func (s *Server) Run() {
 	s.t.Helper()
-	args := []string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses="}
-	for _, set := range s.settings {
-		args = append(args, "-c", set)
-	}
-	s.process = exec.Command(filepath.Join(s.bin, "postgres"), args...)
+	args := s.commandLine()
+	s.process = exec.Command(args[0], args[1:]...)
 	attributes, err := asUser("")
 	require.NoError(s.t, err)
 	attributes.Pdeathsig = syscall.SIGQUIT // it ends with the test
 	s.process.SysProcAttr, s.process.Dir, s.process.Stderr = attributes, s.dir, &s.log
 	require.NoError(s.t, s.process.Start())
-	require.Eventually(s.t, func() bool {
-		return exec.Command(filepath.Join(s.bin, "pg_isready"), "-q", "-h", s.dir).Run() == nil
-	}, time.Minute, 20*time.Millisecond, "the server does not answer: %s", &s.log)
+	require.Eventually(s.t, s.answers, time.Minute, 20*time.Millisecond, "the server does not answer: %s", &s.log)
 }
 
 // Kill ends the server as a crash does.

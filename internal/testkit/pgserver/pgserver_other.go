@@ -14,6 +14,9 @@ func Start(t testing.TB, _ ...string) *Server {
 	return nil
 }
 
+// Shared skips the test.
+func Shared(t testing.TB) *Server { return Start(t) }
+
 // URL returns the address of a database of the server.
 func (s *Server) URL() string { return "" }
 
@@ -31,3 +34,5 @@ func (s *Server) Kill() {}
 
 // Dir returns the folder of the server.
 func (s *Server) Dir() string { return "" }
+
+func (s *Server) run(testing.TB, string) {}

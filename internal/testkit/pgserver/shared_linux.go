@@ -1,0 +1,67 @@
+//go:build linux
+
+package pgserver
+
+import (
+	"io"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// shared is the server that all tests of a process use together.
+var shared struct {
+	sync.Mutex
+	*Server
+	alive io.WriteCloser // of the process: it is never closed before that ends
+}
+
+// untilTheProcessEnds runs a server until nobody has the other end of its input any more, whatever has ended that, and removes its folder.
+const untilTheProcessEnds = `"$@" >log 2>&1 & cat >/dev/null; kill -QUIT $!; wait; cd / && rm -rf "$FOLDER"`
+
+// Shared returns a server that all tests of this process use together, each with a store of its own. It
+// ends with the process. Without programs of PostgreSQL the test is skipped.
+func Shared(t testing.TB) *Server {
+	t.Helper()
+	programs(t)
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.Server == nil {
+		shared.Server = startShared(t)
+	}
+	return shared.Server
+}
+
+func startShared(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{t: t, bin: programs(t), settings: []string{"fsync=off", "full_page_writes=off", "max_connections=500"}}
+	s.makeFolder()
+	s.initialize()
+	cmd := exec.Command("sh", append([]string{"-c", untilTheProcessEnds, "sh"}, s.commandLine()...)...)
+	attributes, err := asUser("")
+	require.NoError(t, err)
+	attributes.Setpgid = true // what interrupts the tests does not interrupt it
+	cmd.SysProcAttr, cmd.Dir, cmd.Env = attributes, s.dir, append(cmd.Environ(), "FOLDER="+s.dir)
+	shared.alive, err = cmd.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, s.answers, time.Minute, 20*time.Millisecond, "the server does not answer: see %s/log", s.dir)
+	return s
+}
+
+func (s *Server) answers() bool {
+	return exec.Command(filepath.Join(s.bin, "pg_isready"), "-q", "-h", s.dir).Run() == nil
+}
+
+// commandLine is how the server is run.
+func (s *Server) commandLine() []string {
+	args := []string{filepath.Join(s.bin, "postgres"), "-D", s.data(), "-k", s.dir, "-c", "listen_addresses="}
+	for _, set := range s.settings {
+		args = append(args, "-c", set)
+	}
+	return args
+}
