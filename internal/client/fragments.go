@@ -12,7 +12,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client/bodies"
 	"github.com/tmshare/tmshare/internal/client/graphs"
-	"github.com/tmshare/tmshare/internal/client/links"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/tmshare"
@@ -327,7 +326,7 @@ func (u *fragments) fetchFragment(ctx context.Context, r *follow.Record) (receiv
 		return received{}, 0, fmt.Errorf("%s: the entry %s (%q) names no topic (TopicSI)", u.s.FragmentsFeed, r.ID, r.Title)
 	}
 	if len(r.Representations) == 0 {
-		return received{}, 0, links.None(u.s.FragmentsFeed, r.ID, r.Title)
+		return received{}, 0, u.links().None(u.s.FragmentsFeed, r.ID, r.Title)
 	}
 	got, size, err := u.readFragment(ctx, r)
 	if err == nil && r.Change.State != "" {

@@ -13,7 +13,6 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client/graphs"
-	"github.com/tmshare/tmshare/internal/client/links"
 	"github.com/tmshare/tmshare/internal/client/snapshots"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
@@ -41,9 +40,9 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recen
 			c.Report(s.Name + ": no snapshot; reading the feed from its beginning")
 			return c.Store.StageSource(ctx, s.Name, func(func(fragment.Record, error) bool) {}, store.Mark{}, nil)
 		}
-		data, ok := c.links().Data(snapshot)
-		if !ok {
-			return links.None(s.SnapshotsFeed, snapshot.ID, snapshot.Title)
+		data, err := c.links().Snapshot(s.SnapshotsFeed, snapshot)
+		if err != nil {
+			return err
 		}
 		if missing != nil && data.Href == link {
 			return missing

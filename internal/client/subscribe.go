@@ -129,6 +129,9 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 			return nil, err
 		}
 	}
+	if err := c.checkOffered(ctx, s); err != nil {
+		return nil, err
+	}
 	if err := c.addAddresses(ctx, s, o.Replicas); err != nil {
 		return nil, err
 	}
@@ -179,6 +182,25 @@ func (c *Client) checkOwn(ctx context.Context, s *store.Subscription) error {
 		}
 	}
 	return nil
+}
+
+// checkOffered returns an error where RDF is asked for, and the source is not offered in it.
+func (c *Client) checkOffered(ctx context.Context, s *store.Subscription) error {
+	switch {
+	case !c.links().Graph():
+		return nil
+	case s.Protocol != store.TMShare:
+		return fmt.Errorf("the records of a source that is followed by %s are taken in XTM: leave out --format", ProtocolOf(s))
+	}
+	_, allowURL, err := c.recentDocument(ctx, s)
+	if err != nil {
+		return err
+	}
+	newest, err := c.newestSnapshot(ctx, s, allowURL)
+	if err == nil && newest != nil {
+		_, err = c.links().Snapshot(s.SnapshotsFeed, newest)
+	}
+	return err
 }
 
 // checkNew returns an error where a subscription follows the source of s already, by the same

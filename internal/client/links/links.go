@@ -83,8 +83,28 @@ func rankGraph(mediaType string) int {
 }
 
 // None returns the error that says that an entry has no link to data.
-func None(feed, id, title string) error {
-	return fmt.Errorf("%s: the entry %s (%q) has no link to data in XTM or RDF", feed, id, title)
+func (c Choice) None(feed, id, title string) error {
+	if c.Format != nil {
+		return fmt.Errorf("%s: the entry %s (%q) has no link to data in %s, which is asked for alone: subscribe without --format", feed, id, title, c.Format)
+	}
+	return fmt.Errorf("%s: the entry %s (%q) has no link to data in XTM or RDF; tell the owner of the server", feed, id, title)
+}
+
+// Graph reports whether RDF was asked for alone. What comes of that lacks what RDF cannot carry.
+func (c Choice) Graph() bool { return c.Format != nil && c.Format.Statements != nil }
+
+// Snapshot is Data for a snapshot. Where RDF was asked for alone, one in XTM will not do: what says more would come first, and what says
+// less would replace it, topic by topic.
+func (c Choice) Snapshot(feed string, e *feeds.Entry) (feeds.Link, error) {
+	l, ok := c.Data(e)
+	switch {
+	case !ok:
+		return l, c.None(feed, e.ID, e.Title)
+	case c.Graph() && formats.ToRead(l.Type) != c.Format:
+		return l, fmt.Errorf("%s: the source is not offered in %s, which is asked for alone: subscribe without --format, or have its owner offer it in RDF "+
+			"(\"tmshare-server collections set NAME --rdf\")", feed, c.Format)
+	}
+	return l, nil
 }
 
 // Best chooses the link to the XTM that we like best: XTM 2.1, which loses
