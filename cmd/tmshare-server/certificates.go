@@ -55,7 +55,7 @@ func (c *certificates) load() error {
 	}
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	if err != nil {
-		return fmt.Errorf("%s, %s: %w", c.cert, c.key, err)
+		return fmt.Errorf("--tls-cert %s, --tls-key %s: %w; give a certificate and its key, both as PEM", c.cert, c.key, err)
 	}
 	if c.current != nil {
 		c.log.Info("the certificate was read again", "file", c.cert)

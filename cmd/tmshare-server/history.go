@@ -104,9 +104,6 @@ func (r *remote) changes(cmd *cobra.Command, words bool) *cobra.Command {
 	since.add(cmd, 1, "since", "only changes from this `time` on")
 	cmd.Flags().IntVar(&limit, "limit", 20, "show this `number` at most, 0: all")
 	return r.command(cmd, func(ctx context.Context, args []string) error {
-		if limit < 0 {
-			return usage(fmt.Errorf("--limit %d: it cannot be negative", limit))
-		}
 		q := admin.Query{Since: since.first(), Limit: limit, Words: words}
 		if len(args) > 1 {
 			q.SI = args[1]
@@ -320,6 +317,9 @@ holds for it too. What other topics refer to stays, without names.
 	cmd.Flags().TextVar(&w.MaxDelete, "max-delete", deletions.Limit{}, "with --commit: delete at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	writeFlags(cmd, &w)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
+		if w.MaxDelete != (deletions.Limit{}) && commit == 0 {
+			return usage(errors.New("--max-delete goes with --commit: leave it out for a single topic"))
+		}
 		topic := len(args) == 2 && len(to.all) == 1
 		if topic == (len(args) == 1 && commit > 0 && len(to.all) == 0) || topic && commit > 0 {
 			return usage(errors.New("give a subject identifier and --to, or --commit"))

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -46,7 +48,7 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 			return err
 		}
 		if r.timeout <= 0 {
-			return usage(fmt.Errorf("--timeout %s: must be more than 0", r.timeout))
+			return usage(fmt.Errorf("--timeout %s: give more than 0", r.timeout))
 		}
 		r.out = cmd.OutOrStdout()
 		interrupted, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
@@ -59,9 +61,9 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 		case err == nil:
 			return nil
 		case interrupted.Err() != nil:
-			return errors.New("interrupted; what the server had begun may have been done")
+			return errors.New("interrupted; what the server had begun may have been done: \"tmshare-server log NAME\" shows whether it was")
 		case ctx.Err() != nil:
-			return fmt.Errorf("given up after %s (--timeout); what the server had begun may have been done", r.timeout)
+			return fmt.Errorf("given up after %s (--timeout); what the server had begun may have been done: \"tmshare-server log NAME\" shows whether it was", r.timeout)
 		}
 		return err
 	}
@@ -208,10 +210,11 @@ func reporting(name string, r *counted) (done func()) {
 	return reportWaiting(os.Stderr, name, reportEvery, r.n.Load)
 }
 
-// about puts the file in front of what a server says of the document in it.
+// about puts the file in front of what a server says of the document in it, and not of the request.
 func about(path string, err error) error {
 	var refused *admin.Refusal
-	if errors.As(err, &refused) && path != "-" {
+	ofRequest := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}
+	if errors.As(err, &refused) && path != "-" && refused.Status < 500 && !slices.Contains(ofRequest, refused.Status) {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return err

@@ -31,10 +31,7 @@ type runFlags struct {
 // prepare finds out what is wrong with the flags before anything else is done.
 func (f *runFlags) prepare() (err error) {
 	if (f.cert == "") != (f.key == "") {
-		return usage(errors.New("--tls-cert and --tls-key belong together"))
-	}
-	if f.delay < 0 || f.grace < 0 {
-		return usage(errors.New("--shutdown-delay and --shutdown-grace are not negative"))
+		return usage(errors.New("--tls-cert and --tls-key belong together: give both"))
 	}
 	if f.cert != "" {
 		if f.certificates, err = loadCertificates(f.cert, f.key, f.log); err != nil {

@@ -348,7 +348,11 @@ func TestNumbersThatMustBeGreaterThanZero(t *testing.T) {
 			var exit *exec.ExitError
 			require.ErrorAs(t, err, &exit, "--%s %s", f.Name, value)
 			assert.Equal(t, 2, exit.ExitCode())
-			assert.Contains(t, string(out), fmt.Sprintf("--%s %s: give more than 0, or leave the flag out for %s", f.Name, value, f.DefValue))
+			want := fmt.Sprintf("--%s %s: give more than 0, or leave the flag out for %s", f.Name, value, f.DefValue)
+			if strings.HasPrefix(value, "-") {
+				want = fmt.Sprintf("--%s %s: it cannot be negative; leave the sign out", f.Name, value)
+			}
+			assert.Contains(t, string(out), want)
 		}
 	})
 	assert.Greater(t, checked, 10)

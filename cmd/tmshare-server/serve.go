@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -146,14 +144,14 @@ give their token to the page /sign-in.html, and edit topics by forms then.`,
 }
 
 // maybeZero are the flags with numbers and times that may be 0.
-var maybeZero = []string{"interval", "keep-entries", "keep-for", "shutdown-delay", "shutdown-grace"}
+var maybeZero = []string{"interval", "keep-entries", "keep-for", "shutdown-delay", "shutdown-grace", "slow-request"}
 
 // greaterThanZero refuses numbers and times that are not: 0 would be taken for the default.
 func greaterThanZero(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		given := f.Value.String()
 		number := slices.Contains([]string{"int", "int64", "duration"}, f.Value.Type()) && !slices.Contains(maybeZero, f.Name)
-		if number && (given == "0" || given == "0s" || strings.HasPrefix(given, "-")) {
+		if number && (given == "0" || given == "0s") {
 			err = usage(fmt.Errorf("--%s %s: give more than 0, or leave the flag out for %s", f.Name, given, f.DefValue))
 		}
 	})
@@ -213,9 +211,6 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.interval < 0 {
-		return usage(fmt.Errorf("--interval %s: it cannot be negative", f.interval))
-	}
 	graphs, err := f.chosenGraphs(maps)
 	if err != nil {
 		return err
@@ -257,7 +252,13 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	serving := false
+	defer func() {
+		if !serving { // a folder that was made for nothing looks like one that matters
+			err = errors.Join(err, db.Discard(context.WithoutCancel(ctx)))
+		}
+		err = errors.Join(err, db.Close())
+	}()
 	held, err := clientcmd.Hold(db, "tmshare-server serve")
 	if err != nil {
 		log.Warn("commands of tmshare-client do not work on the data folder while it is served", "error", err)
@@ -295,6 +296,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	if f.watch {
 		s.Watch(watched)
 	}
+	serving = true
 	follow()
 	defer func() {
 		stopped()
@@ -346,55 +348,3 @@ func importFile(ctx context.Context, s *server.Server, c store.Collection, prefi
 }
 
 func usage(err error) error { return &cli.ExitError{Code: cli.Usage, Err: err} }
-
-// pairs reads the values of a repeatable flag NAME=VALUE.
-func pairs(flag string, values []string) (map[string]string, error) {
-	out := map[string]string{}
-	for _, v := range values {
-		name, value, ok := strings.Cut(v, "=")
-		if !ok || name == "" || value == "" {
-			return nil, usage(fmt.Errorf("--%s %s: write NAME=VALUE", flag, v))
-		}
-		if _, twice := out[name]; twice {
-			return nil, usage(fmt.Errorf("--%s %s: %s is given twice", flag, v, name))
-		}
-		out[name] = value
-	}
-	return out, nil
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-func readTokens(path string) (tokens []string, names map[string]string, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, fmt.Errorf("the file with tokens: %w", err)
-	}
-	defer f.Close()
-	if tokens, names, err = server.ReadTokens(f); err != nil {
-		err = fmt.Errorf("%s: %w", path, err)
-	}
-	return tokens, names, err
-}
-
-// networks reads addresses and networks.
-func networks(texts []string) (all []netip.Prefix, err error) {
-	for _, text := range texts {
-		p, err := netip.ParsePrefix(text)
-		if a, single := netip.ParseAddr(text); single == nil {
-			p, err = netip.PrefixFrom(a, a.BitLen()), nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%q is neither an address such as 10.0.0.1 nor a network such as 10.0.0.0/8", text)
-		}
-		all = append(all, p)
-	}
-	return all, nil
-}

@@ -56,8 +56,16 @@ func (r *Refusal) Error() string {
 	if r.Status == http.StatusUnauthorized {
 		s += "; here: --token-file FILE"
 	}
-	if r.Status == http.StatusNotFound && strings.HasPrefix(r.Detail, "not found: collection ") {
-		s += "; \"tmshare-server collections\" lists those that are there"
+	if r.Status == http.StatusNotFound {
+		for what, advice := range map[string]string{
+			"not found: collection ": `"tmshare-server collections" lists those that are there`,
+			"not found: entry ":      `"tmshare-server log" lists those that are there`,
+			"no topic of ":           `"tmshare-client find" finds topics by name`,
+		} {
+			if strings.HasPrefix(r.Detail, what) {
+				s += "; " + advice
+			}
+		}
 	}
 	if r.RequestID != "" {
 		s += " (request " + r.RequestID + ")"

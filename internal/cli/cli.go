@@ -64,13 +64,23 @@ func RunWith(root *cobra.Command, getenv func(string) string) int {
 	root.Version = is.Version + " " + is.Go
 	root.AddCommand(manCommand(root))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &ExitError{Usage, fmt.Errorf("%w%s\nTry \"%s --help\"", err, howToWrite(err), cmd.CommandPath())}
+		advice := howToWrite(err)
+		if advice == "" && cmd != root && cmd.HasSubCommands() { // the flag may be one of a command that is mistyped
+			advice = commandsOf(cmd)
+		}
+		return &ExitError{Usage, fmt.Errorf("%w%s\nTry \"%s --help\"", err, advice, cmd.CommandPath())}
 	})
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if data := cmd.Flags().Lookup("data"); data != nil && data.Changed && data.Value.String() == "" {
 			return &ExitError{Usage, errors.New("--data is empty: name a folder")}
 		}
-		return fromEnvironment(cmd.Flags(), getenv)
+		if err := checkContradictions(cmd.Flags()); err != nil { // before the environment: what is given overrides that
+			return err
+		}
+		if err := fromEnvironment(cmd.Flags(), getenv); err != nil {
+			return err
+		}
+		return checkNegative(cmd.Flags())
 	}
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
@@ -95,7 +105,7 @@ func RunWith(root *cobra.Command, getenv func(string) string) int {
 	} else if strings.HasPrefix(err.Error(), "unknown command") {
 		code = Usage
 	}
-	fmt.Fprintf(root.ErrOrStderr(), "%s: %s\n", root.Name(), err)
+	fmt.Fprintf(root.ErrOrStderr(), "%s: %s\n", root.Name(), withRemedies(err))
 	return code
 }
 
@@ -114,20 +124,6 @@ func howToWrite(err error) string {
 		return "; write true or false"
 	}
 	return ""
-}
-
-// Args wraps a check of positional arguments so that it is a usage error.
-func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			advice := ""
-			if strings.Contains(err.Error(), "arg(s)") { // too few or too many: cobra does not say which there are
-				advice = "; write " + cmd.UseLine()
-			}
-			return &ExitError{Usage, fmt.Errorf("%w%s\nTry \"%s --help\"", err, advice, cmd.CommandPath())}
-		}
-		return nil
-	}
 }
 
 // NotEmpty wraps a check of positional arguments, none of which may be empty, as a variable of a

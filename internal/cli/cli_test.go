@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -45,7 +48,11 @@ func TestExitCodesAndMessages(t *testing.T) {
 		"a code beside":    {errors.Join(errors.New("a"), &ExitError{Usage, errors.New("b")}), []string{"work"}, Usage, "program: a\nb\n"},
 		"unknown command":  {nil, []string{"wrok"}, Usage, "program: unknown command \"wrok\" for \"program\"\n\nDid you mean this?\n\twork\n\n"},
 		"unknown flag":     {nil, []string{"work", "--x"}, Usage, "program: unknown flag: --x\nTry \"program work --help\"\n"},
-		"argument":         {nil, []string{"work", "x"}, Usage, "program: unknown command \"x\" for \"program work\"\nTry \"program work --help\"\n"},
+		"argument":         {nil, []string{"work", "x"}, Usage, "program: \"x\" is left over; write program work [flags]\nTry \"program work --help\"\n"},
+		"no such file":     {&fs.PathError{Op: "open", Path: "there", Err: syscall.ENOENT}, []string{"work"}, Failed, "program: open there: no such file or directory; name what is there, or make its folder first\n"},
+		"advice is there":  {fmt.Errorf("%w: take another", &fs.PathError{Op: "open", Path: "there", Err: syscall.ENOENT}), []string{"work"}, Failed, "program: open there: no such file or directory: take another\n"},
+		"several":          {errors.Join(&fs.PathError{Op: "open", Path: "a", Err: syscall.EACCES}, errors.New("b")), []string{"work"}, Failed, "program: open a: permission denied; look who may read and write it, or name another one\nb\n"},
+		"negative":         {nil, []string{"work", "--number", "-1"}, Usage, "program: --number -1: it cannot be negative; leave the sign out\n"},
 		"help":             {errors.New("not run"), []string{"help", "work"}, OK, ""},
 		"help for nothing": {nil, []string{"help", "nothing"}, Usage, "program: unknown command \"nothing\" for \"program\"\n"},
 	} {
@@ -128,4 +135,47 @@ func TestStateDir(t *testing.T) {
 	assert.Equal(t, "/home/kari/.local/state/tmshare/server", StateDir("server"), "a relative folder is none")
 	t.Setenv("HOME", "")
 	assert.Empty(t, StateDir("server"), "no folder of a guess where there is no home")
+}
+
+// What is missing, left over or mistyped is named.
+func TestArguments(t *testing.T) {
+	none := func(*cobra.Command, []string) error { return nil }
+	for line, want := range map[string]string{
+		"import":                "NAME and FILE are missing; write program import NAME FILE [flags]",
+		"import a":              "FILE is missing; write program import NAME FILE [flags]",
+		"import a b c":          `"c" is left over; write program import NAME FILE [flags]`,
+		"harvest":               "FOLDER is missing; write program harvest [URL] FOLDER [flags]",
+		"harvest a b c":         `"c" is left over; write`,
+		"many":                  "NAME... is missing; write",
+		"revert":                "NAME is missing; write program revert NAME {SI --to TIME | --commit NUMBER} [flags]",
+		"group lst":             `unknown command "lst" for "program group"; did you mean "program group list"?`,
+		"group nothing":         `unknown command "nothing" for "program group"; there are list, show`,
+		"group lst --flag x":    "unknown flag: --flag; there are list, show",
+		"work --on --off":       "--strict and --lenient contradict each other: give one of them",
+		"work --on=false --off": "",
+	} {
+		root := &cobra.Command{Use: "program"}
+		group := &cobra.Command{Use: "group", Args: Args(cobra.NoArgs), RunE: none}
+		group.AddCommand(&cobra.Command{Use: "list", RunE: none}, &cobra.Command{Use: "show", RunE: none})
+		work := &cobra.Command{Use: "work", Args: Args(cobra.NoArgs), RunE: none}
+		work.Flags().Bool("strict", false, "")
+		work.Flags().Bool("lenient", true, "")
+		root.AddCommand(group, work,
+			&cobra.Command{Use: "import NAME FILE", Args: Args(cobra.ExactArgs(2)), RunE: none},
+			&cobra.Command{Use: "harvest [URL] FOLDER", Args: Args(cobra.RangeArgs(1, 2)), RunE: none},
+			&cobra.Command{Use: "many NAME...", Args: Args(cobra.MinimumNArgs(1)), RunE: none},
+			&cobra.Command{Use: "revert NAME {SI --to TIME | --commit NUMBER}", Args: Args(cobra.RangeArgs(1, 2)), RunE: none},
+		)
+		var b bytes.Buffer
+		root.SetErr(&b)
+		root.SetOut(&bytes.Buffer{})
+		root.SetArgs(strings.Fields(strings.NewReplacer("--on", "--strict", "--off", "--lenient").Replace(line)))
+		code := Run(root)
+		if want == "" {
+			assert.Equal(t, OK, code, line)
+			continue
+		}
+		assert.Equal(t, Usage, code, line)
+		assert.Contains(t, b.String(), want, line)
+	}
 }

@@ -219,9 +219,6 @@ func (a *app) logger() *slog.Logger {
 // work does what is to be done with an open store.
 func (a *app) work(ctx context.Context, args []string, body func(context.Context, []string) error) (err error) {
 	a.db = a.held.db
-	if a.maxEntries < 0 {
-		return usageError(errors.New("--max-entries cannot be negative"))
-	}
 	a.display = display.New(a.request, a.quiet, a.json)
 	defer a.display.Clear()
 	a.client, err = client.New(client.Config{

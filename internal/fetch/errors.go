@@ -56,6 +56,14 @@ func remedy(err error) string {
 	return ""
 }
 
+// Remedy says what people can do, where the text of the error does not.
+func (e *Error) Remedy() string {
+	if e.Status == http.StatusNotFound {
+		return "check the address"
+	}
+	return ""
+}
+
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 

@@ -133,7 +133,7 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		{"small", `{"title": 1}`, 422, "title cannot be a JSON number"},
 		{"small", `{"documentSize": "10"}`, 422, "documentSize cannot be a JSON string"},
 		{"small", `{"documentSize": 1.5}`, 422, "documentSize cannot be a JSON number"},
-		{"small", `{"documentSize": -1}`, 422, "DocumentSize is negative"},
+		{"small", `{"documentSize": -1}`, 422, "documentSize (--document-size) is negative"},
 		{"small", `{"snapshotsKept": -1}`, 422, "negative"},
 		{"small", `{"keepEntries": -1}`, 422, "keepEntries cannot be a JSON number -1"},
 		{"small", `{"keepFor": "-1h"}`, 422, "negative"},

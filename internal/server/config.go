@@ -126,7 +126,7 @@ func (c *Config) Validate() error {
 	}
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(c.BaseURL, "?#") {
-		return fmt.Errorf("the base URL %q (BaseURL, --base-url) is not an absolute http or https URL without query and fragment: write it as in https://maps.example.org", c.BaseURL)
+		return fmt.Errorf("the base URL %q (--base-url) is not an absolute http or https URL without query and fragment: write it as in https://maps.example.org", c.BaseURL)
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	if err := errors.Join(hub.Validate(c.Hubs), hub.Validate(c.NotificationHubs)); err != nil {
@@ -144,7 +144,7 @@ func (c *Config) Validate() error {
 	}
 	for _, t := range all {
 		if len(t) < minToken {
-			return fmt.Errorf("a token has %d characters, at least %d are needed", len(t), minToken)
+			return fmt.Errorf("a token has %d characters, at least %d are needed; make a longer one", len(t), minToken)
 		}
 	}
 	for name, n := range map[string]int{"DocumentSize": c.DocumentSize, "MaxUploads": c.MaxUploads} {
@@ -217,7 +217,7 @@ func ReadTokens(r io.Reader) (tokens []string, names map[string]string, err erro
 		tokens, names[token] = append(tokens, token), strings.TrimSpace(name)
 	}
 	if len(tokens) == 0 {
-		return nil, nil, errors.New("has no token in it")
+		return nil, nil, errors.New("has no token in it; write one on a line of its own")
 	}
 	return tokens, names, nil
 }

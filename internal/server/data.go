@@ -13,7 +13,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/formats"
-	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
@@ -116,9 +115,9 @@ func lastEntry(v *store.View, r *http.Request) (*store.Entry, error) {
 
 // findTopic leads from ?si= to the topic with that subject identifier.
 func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
-	si, err := iri.Normalize(r.URL.Query().Get("si"))
+	si, err := identifier(r)
 	if err != nil {
-		return noIdentifier(err)
+		return err
 	}
 	at, err := parseTime(r, "at")
 	if at != nil && r.URL.Query().Has("claims") {
@@ -128,7 +127,7 @@ func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.view(r, func(v *store.View) error {
-		ref, err := known(v, fragment.Ref(si), at != nil)
+		ref, err := known(v, si, at != nil)
 		if err != nil {
 			return err
 		}

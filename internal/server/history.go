@@ -11,9 +11,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/history"
-	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -65,11 +63,9 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 func parseHistory(r *http.Request) (q history.Query, err error) {
 	query := r.URL.Query()
 	if query.Has("si") {
-		si, err := iri.Normalize(query.Get("si"))
-		if err != nil {
-			return q, noIdentifier(err)
+		if q.TopicSI, err = identifier(r); err != nil {
+			return q, err
 		}
-		q.TopicSI = fragment.Ref(si)
 	}
 	since, err := parseTimes(r, "since")
 	if err != nil {

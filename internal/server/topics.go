@@ -65,23 +65,31 @@ func (s *Server) deleteTopic(w http.ResponseWriter, r *http.Request) error {
 	}})
 }
 
-// noIdentifier says that ?si= of a request is no subject identifier.
-func noIdentifier(err error) error {
-	return web.Problemf(http.StatusBadRequest, "the subject identifier (the parameter si) is none: %s; write an absolute IRI, as in http://psi.example.org/topic", err)
+// identifier returns the subject identifier ?si= of a request.
+func identifier(r *http.Request) (fragment.Ref, error) {
+	given := r.URL.Query().Get("si")
+	si, err := iri.Normalize(given)
+	switch {
+	case given == "":
+		return "", web.Problemf(http.StatusBadRequest, "the subject identifier of a topic is missing: give it as ?si=, an absolute IRI")
+	case err != nil:
+		return "", web.Problemf(http.StatusBadRequest, "%.200q is no subject identifier of a topic: write an absolute IRI, as in http://psi.example.org/topic", given)
+	}
+	return fragment.Ref(si), nil
 }
 
 // deleteTopicBySI deletes the topic that has the subject identifier ?si=.
 func (s *Server) deleteTopicBySI(w http.ResponseWriter, r *http.Request) error {
-	si, err := iri.Normalize(r.URL.Query().Get("si"))
+	si, err := identifier(r)
 	if err != nil {
-		return noIdentifier(err)
+		return err
 	}
 	err = s.view(r, func(v *store.View) error {
-		t, err := v.Source().Topic(fragment.Ref(si))
+		t, err := v.Source().Topic(si)
 		if t != nil || err != nil {
 			return err
 		}
-		last, err := v.Last(fragment.Key(fragment.Ref(si)))
+		last, err := v.Last(fragment.Key(si))
 		if err == nil && last == nil {
 			err = web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, si)
 		}
@@ -91,7 +99,7 @@ func (s *Server) deleteTopicBySI(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.publish(w, r, publish.Publication{Decide: func(_ context.Context, _ store.Collection, prior merge.State, _ *tmdm.TopicMap) (*fragment.Change, error) {
-		t, err := prior.Topic(fragment.Ref(si))
+		t, err := prior.Topic(si)
 		if err != nil {
 			return nil, err
 		}
@@ -125,9 +133,9 @@ func (s *Server) revert(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) revertTopic(w http.ResponseWriter, r *http.Request) error {
-	si, err := iri.Normalize(r.URL.Query().Get("si"))
+	si, err := identifier(r)
 	if err != nil {
-		return web.Problemf(http.StatusBadRequest, "?si= is no subject identifier: %s", err)
+		return err
 	}
 	to, err := parseTime(r, "to")
 	if err != nil {
@@ -136,7 +144,7 @@ func (s *Server) revertTopic(w http.ResponseWriter, r *http.Request) error {
 	var ref fragment.Ref
 	var was *fragment.Fragment
 	err = s.view(r, func(v *store.View) (err error) {
-		if ref, err = known(v, fragment.Ref(si), true); err != nil {
+		if ref, err = known(v, si, true); err != nil {
 			return err
 		}
 		m, err := history.Asked(v, *to, s.Now())

@@ -297,12 +297,12 @@ func TestSettingsThatAreRefusedChangeNothing(t *testing.T) {
 		return func(s *Settings) error { s.Title = "changed"; change(s); return nil }
 	}
 	for name, change := range map[string]func(*Settings) error{
-		"DocumentSize is negative":  set(func(s *Settings) { s.DocumentSize = -1 }),
-		"SnapshotEvery is negative": set(func(s *Settings) { s.SnapshotEvery = -1 }),
-		"SnapshotAfter is negative": set(func(s *Settings) { s.SnapshotAfter = -time.Second }),
-		"SnapshotsKept is negative": set(func(s *Settings) { s.SnapshotsKept = -1 }),
-		"KeepFor is negative":       set(func(s *Settings) { s.KeepFor = -1 }),
-		"no":                        func(s *Settings) error { s.Title = "changed"; return refused },
+		"documentSize (--document-size) is negative":   set(func(s *Settings) { s.DocumentSize = -1 }),
+		"snapshotEvery (--snapshot-every) is negative": set(func(s *Settings) { s.SnapshotEvery = -1 }),
+		"snapshotAfter (--snapshot-after) is negative": set(func(s *Settings) { s.SnapshotAfter = -time.Second }),
+		"snapshotsKept (--snapshots-kept) is negative": set(func(s *Settings) { s.SnapshotsKept = -1 }),
+		"keepFor (--keep-for) is negative":             set(func(s *Settings) { s.KeepFor = -1 }),
+		"no":                                           func(s *Settings) error { s.Title = "changed"; return refused },
 	} {
 		got, err := db.ChangeSettings(t.Context(), "m", change)
 		require.ErrorContains(t, err, name)
@@ -319,5 +319,5 @@ func TestSettingsThatAreRefusedChangeNothing(t *testing.T) {
 	_, err = db.ChangeSettings(t.Context(), "m", set(func(*Settings) {}), passes)
 	require.NoError(t, err)
 	_, err = db.CreateCollection(t.Context(), Collection{Name: "n", SP: sp, Settings: Settings{KeepFor: -1}}, mapOf(t, 1), nil)
-	require.ErrorContains(t, err, "KeepFor is negative")
+	require.ErrorContains(t, err, "keepFor (--keep-for) is negative")
 }

@@ -282,7 +282,7 @@ func (s Statements) edit(ctx context.Context, decide func(col store.Collection, 
 func (s Statements) reference(ctx context.Context, si string) (tmdm.Locator, error) {
 	l, err := tmdm.ParseLocator(si)
 	if err != nil {
-		return "", fmt.Errorf("%q is no subject identifier: %w", si, err)
+		return "", fmt.Errorf("%q is no subject identifier: %w; write an absolute IRI, as in http://psi.example.org/topic", si, err)
 	}
 	best := l
 	err = s.Store.ReadParts(ctx, func(parts []store.Part) error {

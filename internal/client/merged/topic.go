@@ -72,7 +72,7 @@ type ClaimedRole struct {
 func (v View) Topic(ctx context.Context, si string, instances bool) (*Topic, error) {
 	l, err := tmdm.ParseLocator(si)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no subject identifier: %w", si, err)
+		return nil, fmt.Errorf("%q is no subject identifier: write an absolute IRI, as in http://psi.example.org/topic, or find the topic by name (\"find\")", si)
 	}
 	var t *Topic
 	err = v.parts(ctx, false, nil, func(parts []merge.Part) error {
@@ -86,7 +86,7 @@ func (v View) Topic(ctx context.Context, si string, instances bool) (*Topic, err
 			return err
 		}
 		if claims == nil && len(rejected) == 0 {
-			return fmt.Errorf("no source says anything of %s", si)
+			return fmt.Errorf("no source says anything of %s; \"find\" finds topics by name", si)
 		}
 		if claims == nil {
 			claims = &merge.Claims{SubjectIdentifiers: []merge.Claimed[tmdm.Locator]{{Value: l}}}

@@ -63,9 +63,6 @@ Exit codes: 0 equal, 4 different, 1 error, 2 usage.`,
 		if args[0] == "-" && args[1] == "-" {
 			return cli.UsageError(errors.New("only one of the two files can be standard input"))
 		}
-		if limit < 0 {
-			return cli.UsageError(fmt.Errorf("--limit %d: it cannot be negative", limit))
-		}
 		return f.check(cmd, args)
 	}
 	return cmd

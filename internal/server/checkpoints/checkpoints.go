@@ -64,8 +64,10 @@ func Ready(s *store.Settings) error {
 	if s.Sign == "" {
 		return nil
 	}
-	_, err := checkpoint.ReadKey(s.Sign)
-	return err
+	if _, err := checkpoint.ReadKey(s.Sign); err != nil {
+		return fmt.Errorf("sign (--sign): %w; give the path, on the server's machine, of a file that \"tmshare-server key generate\" has made there", err)
+	}
+	return nil
 }
 
 const mediaType = "text/plain; charset=utf-8"

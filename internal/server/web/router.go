@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/gorilla/mux"
 )
@@ -35,12 +36,16 @@ func (r *Router) Handle(path string, h Handler, methods ...string) {
 }
 
 // Var returns what stands in the path of a request for a variable of its route, "" where the route has no such
-// variable.
+// variable. What was escaped to stand there is as it was, unless that would be a control character.
 func Var(r *http.Request, name string) string {
-	if vars := RecorderOf(r).vars; vars != nil {
-		return vars[name]
+	vars := RecorderOf(r).vars
+	if vars == nil {
+		vars = mux.Vars(r)
 	}
-	return mux.Vars(r)[name]
+	if text, err := url.PathUnescape(vars[name]); err == nil && !strings.ContainsFunc(text, unicode.IsControl) {
+		return text
+	}
+	return vars[name]
 }
 
 // Routes calls yield with the path of each route, without the patterns of its variables, and its methods.

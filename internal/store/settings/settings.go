@@ -52,25 +52,33 @@ type Settings struct {
 	ChangeListAfter time.Duration `json:",omitempty"` // age of its first change at which it is
 }
 
+// limits are the settings that are numbers or times, by the names that they have in JSON, each with the most that it may be; 0: no limit.
+// A flag has the same name with hyphens.
+func (s *Settings) limits() []limit {
+	return []limit{
+		{"documentSize", int64(s.DocumentSize), maxDocumentSize}, {"snapshotEvery", int64(s.SnapshotEvery), 0}, {"snapshotAfter", int64(s.SnapshotAfter), 0},
+		{"snapshotsKept", int64(s.SnapshotsKept), 0}, {"keepFor", int64(s.KeepFor), 0},
+		{"changesPerList", int64(s.ChangesPerList), maxChangesPerList}, {"changeListAfter", int64(s.ChangeListAfter), 0},
+	}
+}
+
+type limit struct {
+	name        string
+	given, most int64
+}
+
 // Validate checks s.
 func (s *Settings) Validate() error {
-	for name, n := range map[string]int64{
-		"DocumentSize": int64(s.DocumentSize), "SnapshotEvery": int64(s.SnapshotEvery), "SnapshotAfter": int64(s.SnapshotAfter),
-		"SnapshotsKept": int64(s.SnapshotsKept), "KeepFor": int64(s.KeepFor),
-		"ChangesPerList": int64(s.ChangesPerList), "ChangeListAfter": int64(s.ChangeListAfter),
-	} {
-		if n < 0 {
-			return fmt.Errorf("%s is negative", name)
+	for _, l := range s.limits() {
+		switch {
+		case l.given < 0:
+			return fmt.Errorf("%s is negative: give more than 0, or 0 to leave it to the server", flagOf(l.name))
+		case l.most > 0 && l.given > l.most:
+			return fmt.Errorf("%s is more than %d: give %[2]d at most", flagOf(l.name), l.most)
 		}
 	}
-	if s.DocumentSize > maxDocumentSize {
-		return fmt.Errorf("DocumentSize is more than %d", maxDocumentSize)
-	}
-	if s.ChangesPerList > maxChangesPerList {
-		return fmt.Errorf("ChangesPerList is more than %d", maxChangesPerList)
-	}
 	if len(s.Mirrors) > maxMirrors {
-		return fmt.Errorf("there are more than %d Mirrors", maxMirrors)
+		return fmt.Errorf("%s names more than %d: leave some out", flagOf("mirrors"), maxMirrors)
 	}
 	for i, m := range s.Mirrors {
 		if !isBase(m) || slices.Contains(s.Mirrors[:i], m) {
@@ -82,18 +90,30 @@ func (s *Settings) Validate() error {
 	}
 	for i, v := range s.RecordForms {
 		if !slices.Contains(rendered.Forms[:], v) || slices.Contains(s.RecordForms[:i], v) {
-			return fmt.Errorf("RecordForms: there is no XTM %s, or it is named twice", v)
+			return fmt.Errorf("%s: there is no XTM %s, or it is named twice; give xtm1, xtm2.1, or nothing for both", flagOf("recordFormats"), v)
 		}
 	}
 	if s.Sign != "" && !filepath.IsAbs(s.Sign) {
-		return fmt.Errorf("the path of the key file %q (sign) is not absolute", s.Sign)
+		return fmt.Errorf("%s: the path of the key file %q is not absolute; give it from the root on", flagOf("sign"), s.Sign)
 	}
-	for name, text := range map[string]string{"Title": s.Title, "Summary": s.Summary} {
-		if len(text) > maxSettingText || strings.ContainsFunc(text, unicode.IsControl) {
-			return fmt.Errorf("%s has control characters or more than %d bytes", name, maxSettingText)
+	for _, t := range [][2]string{{"title", s.Title}, {"summary", s.Summary}} {
+		if len(t[1]) > maxSettingText || strings.ContainsFunc(t[1], unicode.IsControl) {
+			return fmt.Errorf("%s has control characters or more than %d bytes: give a shorter text in one line", flagOf(t[0]), maxSettingText)
 		}
 	}
 	return nil
+}
+
+// flagOf names a setting as JSON and the command line have it: "keepFor (--keep-for)".
+func flagOf(name string) string {
+	var flag strings.Builder
+	for _, r := range name {
+		if unicode.IsUpper(r) {
+			flag.WriteByte('-')
+		}
+		flag.WriteRune(unicode.ToLower(r))
+	}
+	return name + " (--" + flag.String() + ")"
 }
 
 const (

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+// pairs reads the values of a repeatable flag NAME=VALUE.
+func pairs(flag string, values []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, v := range values {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" || value == "" {
+			return nil, usage(fmt.Errorf("--%s %s: write NAME=VALUE", flag, v))
+		}
+		if _, twice := out[name]; twice {
+			return nil, usage(fmt.Errorf("--%s %s: %s is given twice", flag, v, name))
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func readTokens(path string) (tokens []string, names map[string]string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the file with tokens: %w", err)
+	}
+	defer f.Close()
+	if tokens, names, err = server.ReadTokens(f); err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return tokens, names, err
+}
+
+// networks reads addresses and networks.
+func networks(texts []string) (all []netip.Prefix, err error) {
+	for _, text := range texts {
+		p, err := netip.ParsePrefix(text)
+		if a, single := netip.ParseAddr(text); single == nil {
+			p, err = netip.PrefixFrom(a, a.BitLen()), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither an address such as 10.0.0.1 nor a network such as 10.0.0.0/8", text)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
