@@ -78,6 +78,9 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 		if errors.Is(err, store.ErrUnavailable) {
 			why = "the database does not answer; the log has its address"
 		}
+		if errors.Is(err, store.ErrMoved) {
+			why = "the store was moved; the log says where to: start the server there"
+		}
 		return web.Problemf(http.StatusServiceUnavailable, "%s", why)
 	}
 	return web.WriteText(w, "ready\n")

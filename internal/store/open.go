@@ -33,6 +33,8 @@ var (
 	ErrDamaged = kv.ErrDamaged
 	// ErrUnavailable says that the database of the store does not answer.
 	ErrUnavailable = kv.ErrUnavailable
+	// ErrMoved says that the store was moved elsewhere.
+	ErrMoved = moving.ErrMoved
 	// ErrLocked says that another process has the data folder open.
 	ErrLocked = badger.ErrLocked
 	// ErrBeingRead says that all who have it open only read.
@@ -126,9 +128,6 @@ func openOver(ctx context.Context, o Options) (db *DB, err error) {
 	}
 	format := func(t *txn.Tx) error {
 		version, err := records.Format(t)
-		if err == nil {
-			err = moving.Check(t, o.EvenMoved)
-		}
 		switch {
 		case err != nil:
 			return err
@@ -141,6 +140,7 @@ func openOver(ctx context.Context, o Options) (db *DB, err error) {
 		db.node, err = records.Node(t)
 		return errors.Join(err, records.PutRules(t))
 	}
+	db.rows.Guard = func(t *txn.Tx) error { return moving.Check(t, o.EvenMoved) } // others may move it while it is open
 	begin := db.rows.Update
 	if db.readOnly {
 		begin = db.rows.View

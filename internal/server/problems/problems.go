@@ -129,5 +129,8 @@ func serverFailed(err error) *web.Problem {
 		p.RetryAfter = 5 * time.Second
 		return p
 	}
+	if errors.Is(err, store.ErrMoved) {
+		return web.Problemf(http.StatusServiceUnavailable, "the store of the server was moved, and nothing was changed: start the server on the new one, which its log names")
+	}
 	return web.Problemf(http.StatusInternalServerError, "the server failed; its log says why")
 }

@@ -48,18 +48,24 @@ type Moved struct {
 	At time.Time
 }
 
-// Check returns why a store is not to be opened: [ErrFilling], or [ErrMoved] unless it is opened for
-// being moved again.
+// Check returns why a store is not to be used: [ErrFilling], or [ErrMoved] unless it is opened for
+// being moved again. It asks the engine once.
 func Check(t *txn.Tx, evenMoved bool) error {
-	if value, err := t.Get(filling); err != nil || value != nil {
-		return errors.Join(err, ErrFilling)
+	for r, err := range t.ScanInPlace([]byte{keys.TableMeta}, nil) {
+		switch {
+		case err != nil:
+			return err
+		case bytes.Equal(r.Key, filling):
+			return ErrFilling
+		case bytes.Equal(r.Key, moved) && !evenMoved:
+			var m Moved
+			if err := json.Unmarshal(r.Value, &m); err != nil {
+				return txn.Corrupt("meta", r.Key, err)
+			}
+			return fmt.Errorf("%w to %s at %s: use that. If it is lost for good, or that move was interrupted, move this one with --again", ErrMoved, m.To, m.At.Format(time.RFC3339))
+		}
 	}
-	var m Moved
-	there, err := t.GetJSON(moved, &m)
-	if err != nil || !there || evenMoved {
-		return err
-	}
-	return fmt.Errorf("%w to %s at %s: use that. If it is lost for good, or that move was interrupted, move this one with --again", ErrMoved, m.To, m.At.Format(time.RFC3339))
+	return nil
 }
 
 // Begin marks a store as one that is being filled, and removes what an interrupted filling has left.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tidwall/btree"
 
@@ -15,6 +16,11 @@ import (
 type DB struct {
 	Engine   kv.Engine
 	Observer Observer // of updates; nil but in benchmarks
+
+	// Guard, if not nil, is asked whether a state may be read or changed, unless its version is the one that it allowed last. Its error
+	// is that of the view or update. It is set before the first of them.
+	Guard   func(*Tx) error
+	allowed atomic.Uint64 // the version
 
 	writable func() error
 	write    chan struct{} // of one place: that of the one writer of this process
@@ -61,8 +67,25 @@ func (db *DB) begin(ctx context.Context) (*Tx, error) {
 	if err != nil {
 		return nil, err
 	}
+	t := Over(ctx, base)
+	if err := db.guard(t); err != nil {
+		base.Close()
+		return nil, err
+	}
 	db.users.Add(1)
-	return Over(ctx, base), nil
+	return t, nil
+}
+
+// guard returns why a state may not be read or changed. A commit is based on the version that was allowed, so no other can come between.
+func (db *DB) guard(t *Tx) error {
+	if db.Guard == nil || t.Version().Same(kv.Version(db.allowed.Load())) {
+		return nil
+	}
+	err := db.Guard(t)
+	if err == nil {
+		db.allowed.Store(uint64(t.Version()))
+	}
+	return err
 }
 
 func (db *DB) end(t *Tx) {

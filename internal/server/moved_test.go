@@ -1,0 +1,36 @@
+package server_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/kv/memory"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/moving"
+)
+
+// Where the store of a server is moved while it runs, it says so, and takes nothing any more. Where to is told to its operator alone.
+func TestAServerWhoseStoreIsMovedSaysSo(t *testing.T) {
+	t.Parallel()
+	n := startOn(t, store.Options{Dir: t.TempDir(), Engine: memory.New()})
+	n.publish("small", small())
+	n.mustGet("/topicmaps/small/fragments")
+	require.Equal(t, http.StatusOK, n.get("/readyz").StatusCode)
+	version, err := n.Store.Version(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, n.Store.(*store.DB).Leave(t.Context(), version, moving.Moved{To: "postgres://elsewhere", At: time.Now()}))
+	for what, a := range map[string]answer{
+		"ready":  n.get("/readyz"),
+		"feed":   n.get("/topicmaps/small/fragments"),
+		"change": n.put("small", small("Oslo", "Oslo 1")),
+	} {
+		assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode, what)
+		assert.Contains(t, string(a.body), "was moved", what)
+		assert.NotContains(t, string(a.body), "elsewhere", what)
+	}
+	assert.Contains(t, n.logs.String(), "moved to postgres://elsewhere")
+}
