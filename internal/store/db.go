@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -92,21 +91,7 @@ func (db *DB) Sizes() (s Sizes, err error) {
 }
 
 // Touch raises the version of the store without another change.
-func (db *DB) Touch(ctx context.Context) error {
-	for {
-		since, err := db.rows.Engine.Version(ctx)
-		if err != nil {
-			return err
-		}
-		w, err := db.rows.Engine.Begin(ctx, since)
-		if err == nil {
-			err = w.Commit()
-		}
-		if !errors.Is(err, kv.ErrConflict) {
-			return err
-		}
-	}
-}
+func (db *DB) Touch(ctx context.Context) error { return db.rows.Touch(ctx) }
 
 // Files returns where the files of the node are. Those of snapshots are the affair of the database.
 func (db *DB) Files() files.Store { return db.files }

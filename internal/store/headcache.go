@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"reflect"
+	"time"
 
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/files"
@@ -31,6 +32,11 @@ type Version = kv.Version
 // Version returns the version of the present state, which each commit changes, those of other
 // stores over the engine too. With a context of [Once] it may be that of when the first was asked for.
 func (db *DB) Version(ctx context.Context) (Version, error) { return db.rows.Version(ctx) }
+
+// Await is [txn.DB.Await].
+func (db *DB) Await(ctx context.Context, since Version, every time.Duration) (Version, error) {
+	return db.rows.Await(ctx, since, every)
+}
 
 // Once is [txn.Once].
 func Once(ctx context.Context) context.Context { return txn.Once(ctx) }

@@ -256,6 +256,7 @@ func newDB(o Options, engine kv.Engine, files files.Store) *DB {
 	}
 	db.verifier, _ = engine.(kv.Verifier)
 	db.rows = txn.New(engine, db.writable)
+	db.rows.Shared = o.Engine != nil
 	db.Leases = leases.New(db.rows, o.Silence, o.Logger)
 	db.Store = sources.New(db.rows, func() time.Time { return db.now() }, db.loader, serving{db})
 	return db

@@ -14,21 +14,23 @@ import (
 
 // Store is what is needed of a store.
 type Store interface {
-	Version(ctx context.Context) (store.Version, error)
+	Await(ctx context.Context, since store.Version, every time.Duration) (store.Version, error)
 	Collections(ctx context.Context) ([]store.Collection, error)
 }
 
-// watch calls look at first, and whenever it finds the store changed, until ctx ends. The store is looked at, since commits come
-// from requests, files, subscriptions and other nodes alike. Where look returns a time, it is called again after that time, and not before.
+// watch calls look at first, and whenever the store has changed, until ctx ends: at most once in the time that is given. Where look returns
+// a time, it is called again after that time, and not before.
 func watch(ctx context.Context, db Store, every time.Duration, logger *slog.Logger, look func() (again time.Duration, err error)) {
-	var last store.Version
-	for known := false; ; {
-		version, err := db.Version(ctx) // before the state: what is later is seen the next time
+	for last := store.Version(0); ; {
+		version, err := db.Await(ctx, last, every) // before the state: what is later is seen the next time
 		wait := every
-		if err == nil && (!known || !last.Same(version)) {
+		if err == nil {
 			var again time.Duration
-			again, err = look()
-			last, known = version, err == nil && again == 0
+			if again, err = look(); err == nil && again == 0 {
+				last = version
+			} else {
+				last = 0
+			}
 			wait = max(wait, again)
 		}
 		if err != nil && ctx.Err() == nil {

@@ -8,17 +8,30 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// followEvery is how often is looked whether something has changed that no request to this process has told of.
+// followEvery is how often, at most, is looked whether something has changed that no request to this process has told of.
 const followEvery = time.Second
 
-// lookAtChanged has collections looked after that may have changed without a request here, if anything has changed in the store:
-// derived ones and replicas, by a request or a round of a subscription; any, by another process that shares the store.
-func (k *Keeper) lookAtChanged(ctx context.Context) error {
-	version, err := k.Store.Version(ctx)
-	if err != nil || version == k.followed {
-		return err
+// follow has collections looked after whenever the store has changed, until ctx ends.
+func (k *Keeper) follow(ctx context.Context) {
+	for last := store.Version(0); ; {
+		version, err := k.Store.Await(ctx, last, followEvery)
+		if err == nil {
+			err = k.lookAtChanged(ctx)
+		}
+		if last = version; err != nil && ctx.Err() == nil {
+			last = 0
+			k.Logger.Error(notLookedAfter, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(followEvery):
+		}
 	}
-	k.followed = version
+}
+
+// lookAtChanged has collections looked after that may have changed without a request here: derived ones and replicas, by a request or a round of a subscription; any, by another process that shares the store.
+func (k *Keeper) lookAtChanged(ctx context.Context) error {
 	all, err := k.Store.Collections(ctx)
 	for i := range all {
 		if len(all[i].DerivedFrom) > 0 || all[i].Replica != nil || !k.Store.Alone() {

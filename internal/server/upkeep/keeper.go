@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -20,6 +21,7 @@ type Store interface {
 	View(ctx context.Context, name string, f func(*store.View) error) error
 	Latest(ctx context.Context, name string) (*store.Latest, error)
 	Version(ctx context.Context) (store.Version, error)
+	Await(ctx context.Context, since store.Version, every time.Duration) (store.Version, error)
 	Alone() bool
 	Lease(ctx context.Context, job string, do func(context.Context))
 
@@ -85,7 +87,6 @@ type Keeper struct {
 	Resources  resources.Folder
 	background background
 	sourcing   sourcing
-	followed   store.Version // of the store when collections that change without a request here were looked after last
 }
 
 // Config is what a Keeper works with.
@@ -152,8 +153,10 @@ func (k *Keeper) lookAtFirst(ctx context.Context) error {
 
 // goOn looks now and then, until ctx ends.
 func (k *Keeper) goOn(ctx context.Context) {
-	check, prune, follow := time.NewTicker(k.CheckEvery), time.NewTicker(k.PruneEvery), time.NewTicker(followEvery)
-	defer follow.Stop()
+	var following sync.WaitGroup
+	following.Go(func() { k.follow(ctx) })
+	defer following.Wait()
+	check, prune := time.NewTicker(k.CheckEvery), time.NewTicker(k.PruneEvery)
 	defer check.Stop()
 	defer prune.Stop()
 	for {
@@ -163,8 +166,6 @@ func (k *Keeper) goOn(ctx context.Context) {
 			return
 		case <-check.C:
 			err = k.lookAfterAll(ctx, false)
-		case <-follow.C:
-			err = k.lookAtChanged(ctx)
 		case <-prune.C:
 			err = k.lookAfterAll(ctx, true)
 		}

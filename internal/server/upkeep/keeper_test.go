@@ -373,7 +373,11 @@ func TestLooksComeNowAndThenUntilClose(t *testing.T) {
 // none is a store that has nothing.
 type none struct{ Store }
 
-func (none) Version(context.Context) (store.Version, error)          { return 1, nil }
+func (none) Version(context.Context) (store.Version, error) { return 1, nil }
+func (none) Await(ctx context.Context, _ store.Version, _ time.Duration) (store.Version, error) {
+	<-ctx.Done()
+	return 1, context.Cause(ctx)
+}
 func (none) Collections(context.Context) ([]store.Collection, error) { return nil, nil }
 func (none) Latest(context.Context, string) (*store.Latest, error)   { return nil, store.ErrNotFound }
 
@@ -405,4 +409,7 @@ func TestChangesOfCollectionsThatAreGoneAreForgotten(t *testing.T) {
 	assert.Equal(t, now.Add(-time.Minute), c.Settled(t.Context(), ""))
 }
 
-func (c *counting) Version(context.Context) (store.Version, error) { return 0, nil }
+func (c *counting) Await(ctx context.Context, _ store.Version, _ time.Duration) (store.Version, error) {
+	<-ctx.Done()
+	return 0, context.Cause(ctx)
+}

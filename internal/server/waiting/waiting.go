@@ -18,21 +18,21 @@ import (
 
 // Store is what is needed of a store.
 type Store interface {
-	Version(ctx context.Context) (store.Version, error)
+	Await(ctx context.Context, since store.Version, every time.Duration) (store.Version, error)
 	Collections(ctx context.Context) ([]store.Collection, error)
 	Latest(ctx context.Context, name string) (*store.Latest, error)
 }
 
-// Room holds the requests that wait. It looks for changes while there are any, for all of them at once.
+// Room holds the requests that wait. It waits for changes while there are any, for all of them at once.
 type Room struct {
 	Store Store
 	Most  int           // requests that wait at the same time; others are answered at once
 	Limit time.Duration // that one waits at most
-	Every time.Duration // how often is looked for changes
+	Every time.Duration // how often is looked for changes by others who share the store
 
 	mu      sync.Mutex
 	waiting int
-	looking bool
+	stop    func()              // ends the looking; nil: nobody looks
 	watched map[string]*watched // by collection; "": all
 	closed  chan struct{}
 }
@@ -95,9 +95,10 @@ func (m *Room) enter(ctx context.Context, name string) (*watched, chan struct{})
 	}
 	w.requests++
 	m.waiting++
-	if !m.looking {
-		m.looking = true
-		go m.look()
+	if m.stop == nil {
+		var looking context.Context
+		looking, m.stop = context.WithCancel(context.Background())
+		go m.look(looking)
 	}
 	return w, m.closed
 }
@@ -105,7 +106,10 @@ func (m *Room) enter(ctx context.Context, name string) (*watched, chan struct{})
 func (m *Room) leave(name string, w *watched) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.waiting--
+	if m.waiting--; m.waiting == 0 {
+		m.stop()
+		m.stop = nil
+	}
 	if w.requests--; w.requests == 0 && m.watched[name] == w {
 		delete(m.watched, name)
 	}
@@ -135,23 +139,21 @@ func (m *Room) state(ctx context.Context, name string) (map[string]*store.Latest
 	return state, nil
 }
 
-// look wakes the requests for what has changed, until none waits. Others may write to the store, too: so its version is what tells.
-func (m *Room) look() {
-	ctx := context.Background()
+// look wakes the requests for what has changed, until none waits.
+func (m *Room) look(ctx context.Context) {
 	var last store.Version
-	for known := false; ; time.Sleep(m.Every) {
-		version, err := m.Store.Version(ctx) // before the requests: the state that one of them has seen is not older, or it is looked at
-		m.mu.Lock()
-		m.looking = m.waiting > 0
-		over, names := !m.looking, maps.Clone(m.watched)
-		m.mu.Unlock()
-		if over {
+	for {
+		version, err := m.Store.Await(ctx, last, m.Every) // before the requests: the state that one of them has seen is not older, or it is looked at
+		if ctx.Err() != nil {
 			return
 		}
-		if err == nil && known && last.Same(version) {
-			continue
+		if last = version; err != nil {
+			last = 0
+			time.Sleep(m.Every)
 		}
-		last, known = version, err == nil
+		m.mu.Lock()
+		names := maps.Clone(m.watched)
+		m.mu.Unlock()
 		for name, w := range names {
 			if now, err := m.state(ctx, name); err == nil && maps.Equal(now, w.seen) {
 				continue

@@ -16,6 +16,7 @@ import (
 type DB struct {
 	Engine   kv.Engine
 	Observer Observer // of updates; nil but in benchmarks
+	Shared   bool     // others may commit to the engine; it is set before the first use
 
 	// Guard, if not nil, is asked whether a state may be read or changed, unless its version is the one that it allowed last. Its error
 	// is that of the view or update. It is set before the first of them.
@@ -29,6 +30,8 @@ type DB struct {
 	closed bool           // nothing begins any more
 	users  sync.WaitGroup // the views and updates that are under way
 
+	awaited awaited
+
 	stopped context.Context // ends with Close: what is done in the background ends
 	stop    context.CancelFunc
 }
@@ -36,7 +39,10 @@ type DB struct {
 // New returns a DB over an engine. writable is asked before each change; its error is that of
 // the change.
 func New(engine kv.Engine, writable func() error) *DB {
-	db := &DB{Engine: engine, writable: writable, write: make(chan struct{}, 1)}
+	db := &DB{
+		Engine: engine, writable: writable, write: make(chan struct{}, 1),
+		awaited: awaited{waiters: map[*waiter]bool{}, again: make(chan struct{}, 1)},
+	}
 	db.stopped, db.stop = context.WithCancel(context.Background())
 	return db
 }
@@ -128,6 +134,7 @@ func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
 			return t.end()
 		})
 		if !errors.Is(err, kv.ErrConflict) {
+			db.Committed()
 			return err
 		}
 	}
@@ -163,4 +170,22 @@ func (db *DB) Preview(ctx context.Context, f func(*Tx) error) error {
 		t.reads.most = distantLimit
 	}
 	return f(t)
+}
+
+// Touch raises the version of the state without another change.
+func (db *DB) Touch(ctx context.Context) error {
+	for {
+		since, err := db.Engine.Version(ctx)
+		if err != nil {
+			return err
+		}
+		w, err := db.Engine.Begin(ctx, since)
+		if err == nil {
+			err = w.Commit()
+		}
+		if !errors.Is(err, kv.ErrConflict) {
+			db.Committed()
+			return err
+		}
+	}
 }

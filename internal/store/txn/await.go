@@ -1,0 +1,131 @@
+package txn
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/kv"
+)
+
+// Await returns when the present state is another than that of the version since, and returns its version. Where since is
+// [kv.Unsettled], that is at once. Commits of this DB are known when they are made, without a question. Others who share
+// the engine are found by one question for all who wait, as often as the most eager of them asks for (every).
+func (db *DB) Await(ctx context.Context, since kv.Version, every time.Duration) (kv.Version, error) {
+	w := &waiter{since, every, make(chan found, 1)}
+	if err := db.enter(w); err != nil {
+		return since, err
+	}
+	defer db.awaited.leave(w)
+	select {
+	case f := <-w.found:
+		return f.version, f.err
+	case <-ctx.Done():
+		return since, context.Cause(ctx)
+	case <-db.stopped.Done():
+		return since, kv.ErrClosed
+	}
+}
+
+// Committed has those who wait look at the version: something was committed.
+func (db *DB) Committed() { db.awaited.wake() }
+
+// awaited are those who wait for a commit.
+type awaited struct {
+	mu      sync.Mutex
+	waiters map[*waiter]bool
+	asking  bool
+	again   chan struct{} // of one place: there is a commit, or one more who waits
+}
+
+type waiter struct {
+	since kv.Version
+	every time.Duration
+	found chan found // of one place
+}
+
+type found struct {
+	version kv.Version
+	err     error
+}
+
+func (db *DB) enter(w *waiter) error {
+	db.open.RLock()
+	defer db.open.RUnlock()
+	if db.closed {
+		return kv.ErrClosed
+	}
+	a := &db.awaited
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.waiters[w] = true
+	if a.asking {
+		a.wake()
+	} else {
+		a.asking = true
+		db.Go(db.ask)
+	}
+	return nil
+}
+
+func (a *awaited) leave(w *waiter) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.waiters, w)
+}
+
+func (a *awaited) wake() {
+	select {
+	case a.again <- struct{}{}:
+	default: // that is known already
+	}
+}
+
+// ask asks for the version, while anybody waits.
+func (db *DB) ask(ctx context.Context) {
+	a := &db.awaited
+	for {
+		asked := a.all() // before the question: who comes later may know a later version
+		version, err := db.Engine.Version(ctx)
+		every, anybody := a.tell(asked, version, err)
+		if !anybody {
+			return
+		}
+		var due <-chan time.Time
+		if db.Shared {
+			due = time.After(every)
+		}
+		select {
+		case <-a.again:
+		case <-due:
+		case <-ctx.Done(): // so nobody waits
+		}
+	}
+}
+
+func (a *awaited) all() []*waiter {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Collect(maps.Keys(a.waiters))
+}
+
+// tell tells those who were there before the question. It returns how often the others want to be asked for, and whether there are any.
+func (a *awaited) tell(asked []*waiter, version kv.Version, err error) (every time.Duration, anybody bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, w := range asked {
+		if a.waiters[w] && (err != nil || version != kv.Unsettled && version != w.since) {
+			delete(a.waiters, w)
+			w.found <- found{version, err}
+		}
+	}
+	for w := range a.waiters {
+		if every == 0 || w.every < every {
+			every = w.every
+		}
+	}
+	a.asking = len(a.waiters) > 0
+	return every, a.asking
+}
