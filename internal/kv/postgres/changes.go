@@ -55,9 +55,9 @@ func (c *changes) remove(ctx context.Context, key []byte) (full bool, err error)
 func (c *changes) clear() { *c = changes{} }
 
 const (
-	upsert = `INSERT INTO tm_rows (head, hash, tail, value) SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[])
-		ON CONFLICT (head, hash) DO UPDATE SET value = excluded.value`
-	remove = `DELETE FROM tm_rows WHERE (head, hash) IN (SELECT * FROM unnest($1::bytea[], $2::bytea[]))`
+	upsert = `INSERT INTO tm_rows (head, hash, tail, value) SELECT head, coalesce(hash, ''), coalesce(tail, ''), value
+		FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[]) AS k (head, hash, tail, value) ON CONFLICT (head, hash) DO UPDATE SET value = excluded.value`
+	remove = `DELETE FROM tm_rows WHERE (head, hash) IN (SELECT head, coalesce(hash, '') FROM unnest($1::bytea[], $2::bytea[]) AS k (head, hash))`
 )
 
 // columns are rows as the database takes them: one list for each column.
@@ -85,9 +85,9 @@ func (c *changes) sorted() (put, gone columns) {
 func (c *changes) queue(to *pgx.Batch) {
 	put, gone := c.sorted()
 	if len(put.heads) > 0 {
-		to.Queue(upsert, put.heads, put.hashes, put.tails, put.values)
+		to.Queue(upsert, byteas(put.heads), withoutEmpty(put.hashes), withoutEmpty(put.tails), byteas(put.values))
 	}
 	if len(gone.heads) > 0 {
-		to.Queue(remove, gone.heads, gone.hashes)
+		to.Queue(remove, byteas(gone.heads), withoutEmpty(gone.hashes))
 	}
 }

@@ -22,7 +22,7 @@ const (
 // in the order of heads, as the index has them: those with the same head are put in order here.
 const (
 	manyValues = `SELECT k.n, octet_length(r.value), CASE WHEN octet_length(r.value) <= $3 THEN r.value END
-		FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS k (head, hash, n) JOIN tm_rows r ON r.head = k.head AND r.hash = k.hash`
+		FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS k (head, hash, n) JOIN tm_rows r ON r.head = k.head AND r.hash = coalesce(k.hash, '')`
 	manyRanges = `SELECT k.n, r.size, r.value, r.head, r.tail
 		FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS k (low, high, n)
 		CROSS JOIN LATERAL (
@@ -80,16 +80,16 @@ func asColumns(keys [][]byte) []any {
 	for _, key := range keys {
 		c.add(string(key), nil)
 	}
-	return []any{c.heads, c.hashes}
+	return []any{byteas(c.heads), withoutEmpty(c.hashes)}
 }
 
 // asBounds returns the bounds of the heads of rows with prefixes.
 func asBounds(prefixes [][]byte) []any {
-	var highs [][]byte
+	var highs byteas
 	for _, prefix := range prefixes {
 		highs = append(highs, kv.After(prefix))
 	}
-	return []any{prefixes, highs}
+	return []any{byteas(prefixes), highs}
 }
 
 // answer is what the database says to one question.

@@ -95,7 +95,10 @@ func (o *Options) pool(most int32, settings ...string) (*pgxpool.Pool, error) {
 	c.ConnConfig.ConnectTimeout = connectTimeout
 	c.ConnConfig.RuntimeParams["search_path"] = o.Schema
 	c.ConnConfig.RuntimeParams["application_name"] = "tmshare"
-	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { return settle(ctx, conn, settings) }
+	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		registerByteas(conn.TypeMap())
+		return settle(ctx, conn, settings)
+	}
 	return pgxpool.NewWithConfig(context.Background(), c)
 }
 

@@ -15,7 +15,7 @@ import (
 const expectedAtOnce = 5 * rendered.AtOnce
 
 // InParts iterates over entries that are to be published, rendered.AtOnce of them at a time. Where each question to the engine takes its time, it asks
-// ahead for what they need: the entries before, and what their fragments are made of.
+// ahead for what they need: the entries before, the topics, and what these play in.
 func InParts(t *txn.Tx, c *Collection, state *records.Cached, entries []fragment.Entry) iter.Seq2[[]fragment.Entry, error] {
 	return func(yield func([]fragment.Entry, error) bool) {
 		for many := range slices.Chunk(entries, expectedAtOnce) {
@@ -57,5 +57,5 @@ func expectEntries(t *txn.Tx, c *Collection, state *records.Cached, entries []fr
 			log = append(log, keys.Sequence(keys.TableLog, c.Number, last.Seq))
 		}
 	}
-	return state.ExpectStubs(topics, log...)
+	return t.Expect(log, nil)
 }

@@ -1,6 +1,8 @@
 package records
 
 import (
+	"slices"
+
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -69,11 +71,11 @@ func (s State) expect(sis []fragment.Ref, others [][]byte) error {
 		sis = sis[len(some):]
 		var prefixes [][]byte
 		for _, si := range some {
-			for _, part := range fragment.Parts {
-				prefixes = append(prefixes, s.id.PlayingPrefix(si, part))
-			}
+			prefix := s.id.PlayingPrefix(si, 0)
+			prefixes = append(prefixes, prefix[:len(prefix)-1])
 		}
-		if err := s.tx.Expect(append(s.locatorKeys(some, keys.TableTopic, keys.TableIdentifier, keys.TableMentions), others...), prefixes); err != nil {
+		all := append(s.locatorKeys(some, keys.TableTopic, keys.TableIdentifier, keys.TableMentions), others...)
+		if err := s.tx.Expect(all, prefixes, byte(fragment.AsInstance), byte(fragment.AsPlayer), byte(fragment.AsType)); err != nil {
 			return err
 		}
 		others = nil
@@ -92,10 +94,9 @@ func (s State) locatorKeys(locators []tmdm.Locator, tables ...byte) [][]byte {
 	return all
 }
 
-// ExpectStubs says that fragments of topics will be rendered, which are remembered by now, and what has the other keys will be read: fragments have
-// stubs of the topics that they mention.
-func (s *Cached) ExpectStubs(refs []fragment.Ref, others ...[]byte) error {
-	if !s.tx.Distant() {
+// ExpectStubs says that fragments of topics will be rendered, which were expected themselves: they have stubs of the topics that they mention.
+func (s *Cached) ExpectStubs(refs []fragment.Ref) error {
+	if !s.tx.Distant() || len(refs) == 0 {
 		return nil
 	}
 	stubs := map[fragment.Ref]bool{tmdm.PSITypeInstance: true, tmdm.PSIType: true, tmdm.PSIInstance: true}
@@ -129,12 +130,10 @@ func (s *Cached) ExpectStubs(refs []fragment.Ref, others ...[]byte) error {
 	for ref := range stubs {
 		mentioned = append(mentioned, ref)
 	}
-	for {
-		some := mentioned[:min(len(mentioned), txn.AtOnce)]
-		mentioned = mentioned[len(some):]
-		if err := s.tx.Expect(append(s.locatorKeys(some, keys.TableTopic, keys.TableIdentifier), others...), nil); err != nil || len(mentioned) == 0 {
+	for some := range slices.Chunk(mentioned, txn.AtOnce) {
+		if err := s.tx.Expect(s.locatorKeys(some, keys.TableTopic, keys.TableIdentifier), nil); err != nil {
 			return err
 		}
-		others = nil
 	}
+	return nil
 }

@@ -107,12 +107,25 @@ func (r Renderer) One(src fragment.Source, e *fragment.Entry) (*Fragment, error)
 	return f, err
 }
 
+func expect(src *records.Cached, entries []fragment.Entry) error {
+	topics := make([]fragment.Ref, 0, len(entries))
+	for i := range entries {
+		if !entries[i].Deleted {
+			topics = append(topics, entries[i].Topic)
+		}
+	}
+	return src.ExpectStubs(topics)
+}
+
 // All returns the data of each of the entries as src has them now, as long as they have no more
 // than budget bytes, of which it takes what it has used; those that are left have no fragment, as
 // those that are too large, whose data are nil. Those rendered late, after their entries were
 // published, have record forms with what cannot have changed since. It works on
 // some at the same time: it is what takes most of the time of a publication.
 func (r Renderer) All(ctx context.Context, src *records.Cached, entries []fragment.Entry, budget *int64, late bool) ([]*Fragment, error) {
+	if err := expect(src, entries); err != nil {
+		return nil, err
+	}
 	data := make([]*Fragment, len(entries))
 	left := atomic.Int64{}
 	left.Store(*budget)

@@ -1,6 +1,10 @@
 package txn
 
-import "github.com/tmshare/tmshare/internal/kv"
+import (
+	"bytes"
+
+	"github.com/tmshare/tmshare/internal/kv"
+)
 
 // AtOnce is about how many rows whoever goes through many says that it expects, before it reads them.
 const AtOnce = 2000
@@ -12,8 +16,9 @@ func (t *Tx) Distant() bool {
 	return many && t.pending != nil
 }
 
-// Expect says what an update will read: the values of keys, and rows from the first of prefixes on. What is not remembered is asked for at once.
-func (t *Tx) Expect(keys, prefixes [][]byte) error {
+// Expect says what an update will read: the values of keys, and rows from the first of prefixes on, or of what begins with one of them and one of the
+// bytes that may follow. What is not remembered is asked for at once.
+func (t *Tx) Expect(keys, prefixes [][]byte, following ...byte) error {
 	many, ok := t.base.(kv.ManyReader)
 	if !ok || t.pending == nil {
 		return nil
@@ -27,11 +32,29 @@ func (t *Tx) Expect(keys, prefixes [][]byte) error {
 		return nil
 	}
 	return many.ReadMany(keys, prefixes, FewRows, t.reads.keepValue, func(prefix []byte, rows []kv.Row, more bool) {
-		t.reads.keepRows(prefix, beginning{rows, more})
+		first := beginning{rows, more}
+		t.reads.keepRows(prefix, first)
+		for _, b := range following {
+			longer := append(prefix[:len(prefix):len(prefix)], b)
+			t.reads.keepRows(longer, first.of(longer))
+		}
 		for _, r := range rows {
 			t.reads.keepValue(r.Key, r.Value)
 		}
 	})
+}
+
+// of returns the beginning of a longer prefix.
+func (b beginning) of(prefix []byte) (of beginning) {
+	behind := kv.After(prefix)
+	passed := behind != nil && len(b.rows) > 0 && bytes.Compare(b.rows[len(b.rows)-1].Key, behind) >= 0
+	of.more = b.more && !passed
+	for _, r := range b.rows {
+		if bytes.HasPrefix(r.Key, prefix) {
+			of.rows = append(of.rows, r)
+		}
+	}
+	return of
 }
 
 // unknown returns those that are not known, each once.

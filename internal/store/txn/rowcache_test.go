@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -55,8 +56,8 @@ func TestUpdatesSeeTheirOwnChangesInWhatTheyHaveReadBefore(t *testing.T) {
 					assert.Nil(t, absent)
 					put := tx.Put(key(1), []byte{2})
 					again := expected(tx)
-					there, err2 := tx.Get(key(1))
-					assert.Equal(t, []byte{2}, there)
+					has, err2 := tx.Get(key(1))
+					assert.Equal(t, []byte{2}, has)
 					assert.Equal(t, n+1, count(tx))
 					deleted := tx.Delete(key(0))
 					assert.Equal(t, max(n, 1), count(tx), "with the new one and without the first")
@@ -78,9 +79,11 @@ func TestWhatIsExpectedIsWhatIsThere(t *testing.T) {
 	value := func(i int) string { return strings.Repeat(fmt.Sprint(i, " "), i%400) }
 	key := func(i int) []byte { return fmt.Appendf(nil, "m%03d/%02d", i/100, i%100) }
 	const n = 20_000
+	var there []int
 	require.NoError(t, db.Update(t.Context(), func(tx *Tx) error {
 		for i := range n {
 			if i%3 > 0 {
+				there = append(there, i)
 				require.NoError(t, tx.Put(key(i), []byte(value(i))))
 			}
 		}
@@ -96,7 +99,8 @@ func TestWhatIsExpectedIsWhatIsThere(t *testing.T) {
 				prefixes = append(prefixes, key(rng.IntN(n))[:rng.IntN(5)+1])
 			}
 			before := e.Questions.Load()
-			require.NoError(t, tx.Expect(keys, prefixes))
+			following := []byte("/0123456789\xff")[rng.IntN(12):]
+			require.NoError(t, tx.Expect(keys, prefixes, following...))
 			require.LessOrEqual(t, e.Questions.Load()-before, int64(1))
 			for range 5 {
 				i := rng.IntN(n)
@@ -109,19 +113,27 @@ func TestWhatIsExpectedIsWhatIsThere(t *testing.T) {
 					require.Nil(t, got)
 				}
 			}
-			for _, prefix := range prefixes[:min(len(prefixes), 2)] {
-				want, i := 0, 0
+			for _, prefix := range prefixes[:min(len(prefixes), 3)] {
+				if rng.IntN(3) > 0 {
+					prefix = append(bytes.Clone(prefix), following[rng.IntN(len(following))])
+				}
+				i, n := 0, 0
+				next := func() bool {
+					for ; i < len(there) && !bytes.HasPrefix(key(there[i]), prefix); i++ {
+					}
+					return i < len(there)
+				}
 				for r, err := range tx.Scan(prefix, nil) {
 					require.NoError(t, err)
-					for ; i%3 == 0 || string(key(i)) < string(prefix); i++ {
-					}
-					require.Equal(t, string(key(i)), string(r.Key), "%s", prefix)
-					require.Equal(t, value(i), string(r.Value))
+					require.True(t, next(), "%q", r.Key)
+					require.Equal(t, string(key(there[i])), string(r.Key), "%s", prefix)
+					require.Equal(t, value(there[i]), string(r.Value))
 					i++
-					if want++; want == 3*FewRows {
+					if n++; n == 3*FewRows {
 						break
 					}
 				}
+				require.True(t, n == 3*FewRows || !next(), "%q lacks rows", prefix)
 			}
 		}
 		return nil
