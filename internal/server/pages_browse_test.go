@@ -280,3 +280,19 @@ func TestPlotsOfAMap(t *testing.T) {
 	require.Equal(t, http.StatusOK, n.do(http.MethodPost, "/topicmaps/m/gc", nil).StatusCode)
 	n.page("/topicmaps/m.html")
 }
+
+// Languages and datatypes are shown as people know them; the title of each is the whole IRI.
+func TestLanguagesAndDatatypesAreShort(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	const language, xsd = "https://github.com/tmshare/tmshare/ns/1/language/de-ch", "http://www.w3.org/2001/XMLSchema#"
+	n.publish("m", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="de"><subjectIdentifier href="`+language+`"/></topic>
+<topic id="made"><subjectIdentifier href="http://x/made"/></topic><topic id="a"><subjectIdentifier href="http://x/a"/>
+<name><scope><topicRef href="#de"/></scope><value>Zürich</value></name>
+<occurrence><type><topicRef href="#made"/></type><resourceData datatype="`+xsd+`date">2020-01-01</resourceData></occurrence>
+<occurrence><type><topicRef href="#made"/></type><resourceData datatype="http://x/types#code">7</resourceData></occurrence></topic></topicMap>`))
+	page := string(n.mustGet("/topicmaps/m/topics/" + fragment.Key("http://x/a") + pages.Ending).body)
+	assert.Contains(t, page, `title="`+language+`"><bdi>de-ch</bdi>`)
+	assert.Contains(t, page, `<small title="`+xsd+`date">xsd:date</small>`)
+	assert.Contains(t, page, `<small title="http://x/types#code">x/types#code</small>`)
+}

@@ -154,7 +154,7 @@ func script(t *testing.T, name string, args ...string) {
 	unshare := testenv.Command(t, "unshare")
 	probe := `mount -t tmpfs t /mnt && mkdir /mnt/u /mnt/w /mnt/m && mount -t overlay o -o lowerdir=/,upperdir=/mnt/u,workdir=/mnt/w /mnt/m && chroot /mnt/m true`
 	if out, err := exec.Command(unshare, "--mount", "sh", "-c", probe).CombinedOutput(); err != nil {
-		t.Skipf("this machine does not let tests make another root: %v %s", err, out)
+		t.Skipf("NOT CHECKED: what packages and images do when they are installed: this machine does not let tests make another root: %v %s", err, out)
 	}
 	path, err := filepath.Abs(filepath.Join("testdata", name))
 	require.NoError(t, err)

@@ -148,7 +148,7 @@ func state(t *testing.T, n int) []byte {
 	t.Helper()
 	f, err := os.Open(fmt.Sprintf(shared+"data/voc4cat/v%02d.ttl.gz", n))
 	if os.IsNotExist(err) {
-		t.Skip("SKIPPED: the states of voc4cat are missing.")
+		t.Skip("NOT CHECKED: the states of voc4cat are missing.")
 	}
 	require.NoError(t, err)
 	defer f.Close()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/iri"
 )
@@ -30,6 +31,11 @@ func identifier(text string) fragment.Ref {
 
 // short returns the telling part of a locator.
 func short(locator string) string {
+	for _, known := range wellKnown {
+		if name, ok := strings.CutPrefix(locator, known.namespace); ok && name != "" && len(name) <= 40 {
+			return known.prefix + name
+		}
+	}
 	_, rest, found := strings.Cut(locator, "://")
 	if !found {
 		rest = locator
@@ -38,6 +44,12 @@ func short(locator string) string {
 		return rest
 	}
 	return strings.ToValidUTF8(rest[:20], "") + "…" + strings.ToValidUTF8(rest[len(rest)-38:], "")
+}
+
+// wellKnown are namespaces of what pages often show, with the prefix that stands for each: datatypes, and the languages of texts in RDF
+// (docs/rdf.md), which are known by their tags alone.
+var wellKnown = []struct{ namespace, prefix string }{
+	{feeds.NamespaceOwn + "/language/", ""}, {"http://www.w3.org/2001/XMLSchema#", "xsd:"}, {"http://www.w3.org/1999/02/22-rdf-syntax-ns#", "rdf:"},
 }
 
 // forField returns a time as fields have it (HTML, Local dates and times): the next whole second, at which what happened at the time has happened.

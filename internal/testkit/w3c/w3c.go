@@ -41,7 +41,7 @@ func Open(t testing.TB, archive, name string) *Suite {
 	t.Helper()
 	f, err := os.Open(archive)
 	if errors.Is(err, os.ErrNotExist) {
-		t.Skipf("SKIPPED: %s is missing. The W3C's test cases of RDF are not run.", archive)
+		t.Skipf("NOT CHECKED: %s is missing. The W3C's test cases of RDF are not run.", archive)
 	}
 	require.NoError(t, err)
 	defer f.Close()
