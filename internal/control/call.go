@@ -39,7 +39,7 @@ func Call(ctx context.Context, dir string, r *Request) (code int, err error) {
 	for {
 		kind, content, err := readFrame(conn)
 		if err != nil {
-			return 0, fmt.Errorf("%s, which held the data folder, ended before the command was done (%w); what it has committed stays", who.name(), err)
+			return 0, fmt.Errorf("%s, which held the data folder, ended before the command was done (%w); what it has committed stays: run the command again", who.name(), err)
 		}
 		switch kind {
 		case frameStdout:
