@@ -11,6 +11,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/formats"
 )
 
 func (a *app) verify() *cobra.Command {
@@ -61,7 +62,7 @@ Exit codes: 0 equal, 4 different, 1 error, 3 equal, but something is in quaranti
 					different = append(different, name)
 				}
 				if !a.json {
-					a.printVerdict(v)
+					a.printVerdict(v, a.inRDF(ctx, name))
 				}
 			}
 			if a.json {
@@ -87,7 +88,17 @@ Exit codes: 0 equal, 4 different, 1 error, 3 equal, but something is in quaranti
 // maxDifferences is how many topics a verdict for people lists.
 const maxDifferences = 50
 
-func (a *app) printVerdict(v *client.Verdict) {
+// inRDF reports whether a subscription asks for RDF alone: then the copy lacks what RDF cannot carry.
+func (a *app) inRDF(ctx context.Context, name string) bool {
+	s, err := a.client.Subscription(ctx, name)
+	if err != nil {
+		return false
+	}
+	f, err := formats.ServedNamed(s.Format)
+	return err == nil && f.Statements != nil
+}
+
+func (a *app) printVerdict(v *client.Verdict, inRDF bool) {
 	repaired := ""
 	if v.Mended > 0 {
 		repaired += fmt.Sprintf("; damaged rows that were mended: %d", v.Mended)
@@ -124,6 +135,10 @@ func (a *app) printVerdict(v *client.Verdict) {
 		for _, line := range d.Server {
 			a.printf("  + %s\n", line)
 		}
+	}
+	if inRDF {
+		a.printf("%s: RDF carries no more, and was asked for: \"unsubscribe %[1]s\", then subscribe without --format, to have all\n", v.Name)
+		return
 	}
 	a.printf("%s: \"replace %[1]s\" starts afresh from the server's newest snapshot\n", v.Name)
 }

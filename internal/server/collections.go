@@ -166,9 +166,9 @@ func readSettings(w http.ResponseWriter, r *http.Request) (*CollectionSettings, 
 	err = d.Decode(&given)
 	switch {
 	case errors.As(err, &wrong) && wrong.Field != "":
-		return nil, web.Problemf(http.StatusUnprocessableEntity, "%s cannot be a JSON %s", wrong.Field, wrong.Value)
+		return nil, web.Problemf(http.StatusUnprocessableEntity, "%s cannot be a JSON %s; the settings of a collection show how each is written", wrong.Field, wrong.Value)
 	case err != nil:
-		return nil, web.Problemf(http.StatusUnprocessableEntity, "these are no settings: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return nil, web.Problemf(http.StatusUnprocessableEntity, "these are no settings: %s; those of a collection show all that there are", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if names := given.DerivedFrom; names != nil && len(slices.Compact(slices.Sorted(slices.Values(*names)))) < len(*names) {
 		return nil, web.Problemf(http.StatusUnprocessableEntity, "derivedFrom names the same input twice: %s; name each once", strings.Join(*names, ", "))

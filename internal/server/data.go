@@ -108,7 +108,7 @@ func lastEntry(v *store.View, r *http.Request) (*store.Entry, error) {
 	key := web.Var(r, "key")
 	e, err := v.Last(key)
 	if err == nil && e == nil {
-		err = web.Problemf(http.StatusNotFound, "there is no topic with the key %s in %s", key, v.Name)
+		err = web.Problemf(http.StatusNotFound, "there is no topic with the key %s in %s; ?si= at …/topics finds one by its subject identifier", key, v.Name)
 	}
 	return e, err
 }

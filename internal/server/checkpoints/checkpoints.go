@@ -89,7 +89,7 @@ func Serve(w http.ResponseWriter, _ *http.Request, v *store.View) error {
 
 func demand(v *store.View) error {
 	if !Stated(&v.Collection) {
-		return web.Problemf(http.StatusNotFound, "the log of %s is not signed", v.Name)
+		return web.Problemf(http.StatusNotFound, "the log of %s is not signed; ask its owner for that (\"collections set --sign\")", v.Name)
 	}
 	return nil
 }

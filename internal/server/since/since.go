@@ -38,7 +38,7 @@ func Parse(query string) (*Position, error) {
 	case q.Has("since"):
 		from, err := parseTime(q.Get("since"))
 		if err != nil {
-			return nil, web.Problemf(http.StatusBadRequest, "since is not a date and time of RFC 3339 (as 2012-07-10T12:00:00Z): %s", err)
+			return nil, web.Problemf(http.StatusBadRequest, "?since=: %s", err)
 		}
 		return &Position{From: from}, nil
 	}

@@ -75,8 +75,9 @@ func (r *Router) notAllowed(w http.ResponseWriter, req *http.Request) error {
 	if err := knownMethod(req); err != nil {
 		return err
 	}
-	w.Header().Set("Allow", r.allowed(req))
-	return Problemf(http.StatusMethodNotAllowed, "%s is not possible here", req.Method)
+	allowed := r.allowed(req)
+	w.Header().Set("Allow", allowed)
+	return Problemf(http.StatusMethodNotAllowed, "%s is not possible here; use one of %s", req.Method, allowed)
 }
 
 // methods may have routes. otherMethods are known and have none: such a request is refused, and told
