@@ -222,16 +222,25 @@ func (f *Folder) sweep(ctx context.Context, site *Site, k *kept) error {
 	return nil
 }
 
-// isSuperseded reports whether another complete group takes the place of one, or it is of an old set. What
-// another process has made a moment ago is neither.
+// isSuperseded reports whether a complete group that is not kept is of no more use: it is of an old set,
+// or the group that is kept of its number has a name before its own. Where two processes have made the same,
+// both keep the first by name in the end, and neither removes it. What another has made a moment ago stays.
 func isSuperseded(name string, k *kept) bool {
 	kind, number, _ := strings.Cut(path.Base(name), "-")
 	number, _, _ = strings.Cut(number, "-")
 	n, err := strconv.ParseUint(number, 10, 64)
-	if kind+"-" == setPrefix {
-		return err == nil && len(k.sets) > 0 && n <= k.sets[0].Seq
+	if err != nil {
+		return false
 	}
-	return err == nil && k.parts[n] != nil
+	if kind+"-" == partPrefix {
+		return k.parts[n] != nil && k.parts[n].group < name
+	}
+	for _, set := range k.sets {
+		if set.Seq == n {
+			return set.group < name
+		}
+	}
+	return len(k.sets) > 0 && n < k.sets[0].Seq
 }
 
 func (f *Folder) remove(ctx context.Context, g *group) error {

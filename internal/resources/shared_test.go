@@ -161,6 +161,25 @@ func requireParts(t *testing.T, a, b *process, set *resources.Set) {
 	})
 }
 
+// Of two sets that are made at the same time, one stays: the processes do not remove the set of each other.
+func TestOfTwoSetsMadeAtTheSameTimeOneStays(t *testing.T) {
+	t.Parallel()
+	engine := memory.New()
+	a, b := newProcess(t, engine), newProcess(t, engine)
+	content, err := mapOf(200, "first")
+	require.NoError(t, err)
+	_, err = a.CreateCollection(t.Context(), store.Collection{Name: "m", SP: sp}, content, nil)
+	require.NoError(t, err)
+	for round := range 30 {
+		a.publish(round)
+		done := make(chan *resources.Set)
+		go func() { done <- b.build() }()
+		set := a.build()
+		require.Equal(t, set.Seq, (<-done).Seq)
+		require.Contains(t, a.sets(t), set.Seq)
+	}
+}
+
 // A set that nobody can read any more is not offered for ever: whoever finds its files gone looks again.
 func TestWhatAnotherProcessHasRemovedIsGone(t *testing.T) {
 	t.Parallel()
