@@ -89,7 +89,7 @@ func (v *View) unlist(s *Snapshot) error {
 
 // leftovers finds what crashes have left. It does no harm but takes space.
 func (c *checker) leftovers() error {
-	left, err := c.db.leftovers(c.ctx)
+	left, err := c.db.leftovers(c.ctx, c.db.abandoned())
 	if err == nil && len(left.rows)+len(left.files) > 0 {
 		c.repairable("leftovers", nil, nil, "interrupted loads or deletions have left %d groups of rows and %d files", len(left.rows), len(left.files))
 		c.findings[len(c.findings)-1].Remedy = "\"check --repair\" removes them, and so does every command that writes"

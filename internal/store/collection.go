@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/inputs"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/loads"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -85,9 +86,11 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 	if err != nil {
 		return nil, err
 	}
-	if c.Number, err = records.NextNumber(ctx, db.rows); err != nil {
+	load, err := loads.Begin(ctx, db.rows, db.now)
+	if err != nil {
 		return nil, err
 	}
+	c.Number = load.Number
 	c.Generation = 1
 	c.Epoch = uuid.New()
 	c.OldRecords = new(uint64)
@@ -99,7 +102,7 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 		}
 	})
 	if err == nil {
-		err = db.rows.Update(ctx, func(t *txn.Tx) error {
+		err = db.rows.Update(load.Naming(ctx), func(t *txn.Tx) error {
 			if err := absent(t, c.Name); err != nil {
 				return err
 			}
@@ -109,9 +112,12 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 			return putFilled(t, &c, snapshot)
 		})
 	}
-	if err != nil {
+	err = load.End(ctx, err, func() error {
 		db.snapshotFiles(&c).RemoveAll(ctx)
-		return nil, errors.Join(err, db.deleteRows(ctx, &c))
+		return db.deleteRows(ctx, &c)
+	})
+	if err != nil {
+		return nil, err
 	}
 	return &c, nil
 }
@@ -250,33 +256,37 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	if err != nil {
 		return nil, err
 	}
-	if filled.Number, err = records.NextNumber(ctx, db.rows); err != nil { // rows of its own, that nothing shows yet
+	load, err := loads.Begin(ctx, db.rows, db.now)
+	if err != nil {
 		return nil, err
 	}
+	filled.Number = load.Number // rows of its own, that nothing shows yet
 	snapshot, err := db.fill(ctx, &filled, src, nil)
-	if err != nil {
-		return nil, errors.Join(err, db.deleteRows(ctx, &filled))
-	}
-	checks = append([]func(*Collection) error{func(c *Collection) error { return stillEmpty(c, &empty) }}, checks...)
-	_, err = db.update(ctx, name, checks, func(t *txn.Tx, c *Collection) error {
-		if err := derived.MarkAll(t, name, filled.SourceKey()); err != nil {
-			return err
-		}
-		filled.Settings, filled.Segments, filled.Offers, filled.Restating = c.Settings, c.Segments, c.Offers, c.Restating
-		if filled.Sign != "" { // since a moment ago
-			if err := db.hashLog(t, &filled, filled.Head); err != nil {
+	if err == nil {
+		checks = append([]func(*Collection) error{func(c *Collection) error { return stillEmpty(c, &empty) }}, checks...)
+		_, err = db.update(load.Naming(ctx), name, checks, func(t *txn.Tx, c *Collection) error {
+			if err := derived.MarkAll(t, name, filled.SourceKey()); err != nil {
 				return err
 			}
-		}
-		return putFilled(t, &filled, snapshot)
-	})
-	unused := &empty
-	if err != nil {
-		if unused = &filled; snapshot != nil {
+			filled.Settings, filled.Segments, filled.Offers, filled.Restating = c.Settings, c.Segments, c.Offers, c.Restating
+			if filled.Sign != "" { // since a moment ago
+				if err := db.hashLog(t, &filled, filled.Head); err != nil {
+					return err
+				}
+			}
+			return putFilled(t, &filled, snapshot)
+		})
+	}
+	err = load.End(ctx, err, func() error {
+		if snapshot != nil {
 			db.removeSnapshot(ctx, &filled, snapshot)
 		}
+		return db.deleteRows(ctx, &filled)
+	})
+	if err != nil {
+		return nil, err
 	}
-	return &filled, errors.Join(err, records.Delete(ctx, db.rows.Engine, unused.SourceKey()), db.deleteLog(ctx, unused))
+	return &filled, errors.Join(records.Delete(ctx, db.rows.Engine, empty.SourceKey()), db.deleteLog(ctx, &empty))
 }
 
 // stillEmpty checks that c is the collection that was empty, and is so still.

@@ -295,6 +295,7 @@ func TestMain(m *testing.M) {
 		"retain":  on(retain),
 		"stage":   on(stageForever),
 		"restate": on(restateOnce),
+		"load":    loadForever,
 	})
 }
 

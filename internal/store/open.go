@@ -60,7 +60,7 @@ type Options struct {
 	// stores can be opened over it, also by several processes if it can be shared by them: each
 	// sees at once what the others have committed, and has their snapshots, which are rows too. Dir
 	// is this store's own then, for what it sorts. No folder is locked or looked at, and nothing that
-	// others may be writing is removed: see [DB.SweepFiles]. Access is Create, Write or Read.
+	// others may be writing is removed: see [DB.Sweep]. Access is Create, Write or Read.
 	Engine kv.Engine
 
 	// Silence is after how long a process that shares the engine is taken for dead, and others do its jobs ([leases.Leases]). 0: no

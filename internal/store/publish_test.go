@@ -275,7 +275,7 @@ func TestFillingLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	_, err = db.TakeSnapshot(t.Context(), "m", 3)
 	require.NoError(t, err)
-	left, err := db.leftovers(t.Context())
+	left, err := db.leftovers(t.Context(), anyTime)
 	require.NoError(t, err)
 	require.Empty(t, left.files)
 	require.Empty(t, left.rows)

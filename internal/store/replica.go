@@ -32,7 +32,7 @@ func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Se
 		return err
 	}
 	c := &Collection{Name: name, Epoch: epoch, OldRecords: new(uint64), Generation: 1}
-	if c.Number, err = records.NextNumber(ctx, db.rows); err != nil {
+	if c.Number, err = records.NextNumber(ctx, db.rows, nil); err != nil {
 		return err
 	}
 	var before *Collection

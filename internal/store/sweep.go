@@ -2,21 +2,44 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"os"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/store/files"
-	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/replicas"
+	"github.com/tmshare/tmshare/internal/store/leftovers"
+	"github.com/tmshare/tmshare/internal/store/loads"
 	"github.com/tmshare/tmshare/internal/store/snapshotfiles"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// sweep removes what crashes have left.
+// sweep removes what crashes have left, where nobody else has the store open.
 func (db *DB) sweep(ctx context.Context) error {
-	left, err := db.leftovers(ctx)
+	return errors.Join(db.sweepBefore(ctx, anyTime, anyTime), os.RemoveAll(db.Scratch()))
+}
+
+// anyTime is later than whatever was written.
+var anyTime = time.Unix(1<<40, 0)
+
+// Sweep removes what crashes of others have left of rows and files, while anybody may be writing.
+func (db *DB) Sweep(ctx context.Context) error {
+	return db.sweepBefore(ctx, db.now().Add(-loads.Silence), db.now().Add(-files.Unfinished))
+}
+
+// abandoned is the time before which nobody who is at work has begun a file.
+func (db *DB) abandoned() time.Time {
+	if db.shared {
+		return db.now().Add(-files.Unfinished)
+	}
+	return anyTime
+}
+
+// sweepBefore removes what is left of loads of which nothing was heard since a time, and of files that were begun before another.
+func (db *DB) sweepBefore(ctx context.Context, loaded, begun time.Time) error {
+	if err := loads.GiveUp(ctx, db.rows, loaded); err != nil {
+		return err
+	}
+	left, err := db.leftovers(ctx, begun)
 	if err != nil {
 		return err
 	}
@@ -26,33 +49,10 @@ func (db *DB) sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := db.removeFiles(ctx, left.files); err != nil {
-		return err
-	}
-	if err := db.files.Sweep(ctx, anyTime); err != nil { // nobody else has it open
-		return err
-	}
-	return os.RemoveAll(db.Scratch())
-}
-
-// anyTime is later than whatever was written.
-var anyTime = time.Unix(1<<40, 0)
-
-// SweepFiles removes what crashes of others have left of files, while anybody may be writing.
-func (db *DB) SweepFiles(ctx context.Context) error {
-	before := db.now().Add(-files.Unfinished)
-	unlisted, err := snapshotfiles.Unlisted(ctx, db.files, before, db.snapshotNames)
-	if err == nil {
-		err = db.removeFiles(ctx, unlisted)
-	}
-	return errors.Join(err, db.files.Sweep(ctx, before))
-}
-
-func (db *DB) removeFiles(ctx context.Context, names []string) (err error) {
-	for _, name := range names {
+	for _, name := range left.files {
 		err = errors.Join(err, db.files.Remove(ctx, name))
 	}
-	return err
+	return errors.Join(err, db.files.Sweep(ctx, begun))
 }
 
 func (db *DB) snapshotNames(ctx context.Context) (names []string, err error) {
@@ -60,64 +60,26 @@ func (db *DB) snapshotNames(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// leftovers are what crashes have left: rows of generations that nothing names, rows of
-// collections that were never finished, and files of snapshots not listed. It holds only while
-// nobody writes: what is being loaded looks the same.
-type leftovers struct {
+// left is what crashes have left.
+type left struct {
 	rows  [][]byte // the prefixes of their keys
-	files []string
+	files []string // of snapshots
 }
 
-func (db *DB) leftovers(ctx context.Context) (*leftovers, error) {
-	live := map[keys.Source]bool{}
-	numbers := map[uint32]bool{}
-	subscriptions, err := db.Subscriptions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for i := range subscriptions {
-		for _, id := range subscriptions[i].Generations() {
-			live[id] = true
+// leftovers returns what crashes have left: rows that nothing names, and files that were begun before a time and are not listed.
+func (db *DB) leftovers(ctx context.Context, begun time.Time) (l left, err error) {
+	err = db.rows.View(ctx, func(t *txn.Tx) (err error) {
+		var underWay map[uint32]bool
+		if db.shared || !db.readOnly { // else whoever has noted a load is dead
+			underWay, err = loads.UnderWay(t)
 		}
-	}
-	collections, err := db.Collections(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for i := range collections {
-		c := &collections[i]
-		live[c.SourceKey()] = true
-		numbers[c.Number] = true
-	}
-	left := &leftovers{}
-	err = db.rows.View(ctx, func(t *txn.Tx) error {
-		for i := range subscriptions {
-			if c, err := replicas.Staged(t, subscriptions[i].Name); err != nil {
-				return err
-			} else if c != nil {
-				numbers[c.Number] = true
-			}
+		if err == nil {
+			l.rows, err = leftovers.Rows(t, underWay)
 		}
-		for owner, err := range t.Owners(keys.SourceTables, 8) {
-			if err != nil {
-				return err
-			}
-			if !live[keys.SourceOf(owner)] {
-				left.rows = append(left.rows, owner)
-			}
-		}
-		for owner, err := range t.Owners(keys.CollectionTables, 4) {
-			if err != nil {
-				return err
-			}
-			if !numbers[binary.BigEndian.Uint32(owner[1:])] {
-				left.rows = append(left.rows, owner)
-			}
-		}
-		return nil
+		return err
 	})
 	if err == nil {
-		left.files, err = snapshotfiles.Unlisted(ctx, db.files, anyTime, db.snapshotNames)
+		l.files, err = snapshotfiles.Unlisted(ctx, db.files, begun, db.snapshotNames)
 	}
-	return left, err
+	return l, err
 }

@@ -87,7 +87,7 @@ func (k *Keeper) lookAfterAll(ctx context.Context, prune bool) error {
 		k.Changes.keep(all)
 	}
 	if err == nil && prune {
-		err = errors.Join(k.SweepSources(ctx), k.Store.SweepFiles(ctx))
+		err = errors.Join(k.SweepSources(ctx), k.Store.Sweep(ctx))
 	}
 	for i := range all {
 		k.lookAfter(all[i].Name, prune)

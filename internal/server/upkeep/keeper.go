@@ -34,7 +34,7 @@ type Store interface {
 	Derive(ctx context.Context, name string, n int, decide func(*store.Deriving, merge.State) (*fragment.Change, error)) (c *store.Collection, more bool, err error)
 	DropChangeLists(ctx context.Context, name string, upTo uint64) error
 	CheckFreeSpace() error
-	SweepFiles(ctx context.Context) error
+	Sweep(ctx context.Context) error
 }
 
 // Policy says what is kept, and when something is due. Zero values mean the defaults.

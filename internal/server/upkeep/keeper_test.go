@@ -340,8 +340,8 @@ type counting struct {
 	looks atomic.Int32
 }
 
-func (c *counting) SweepFiles(context.Context) error { return nil }
-func (c *counting) Files() files.Store               { return files.Folder(c.dir) }
+func (c *counting) Sweep(context.Context) error { return nil }
+func (c *counting) Files() files.Store          { return files.Folder(c.dir) }
 
 func (c *counting) Alone() bool { return true }
 

@@ -46,6 +46,7 @@ const (
 	TableGoingFile    = 'G' // time, identifier → nothing: from when on the chunks of a file that was removed, or never finished, are to go
 	TableLease        = 'A' // job → Lease (JSON): which of the processes that share the store does it
 	TableBeat         = 'B' // job → number of the lease, count: its holder lives
+	TableLoad         = 'L' // number → when it was renewed: a load that is under way (package loads)
 	// j and J are those of the engine.
 )
 
@@ -63,7 +64,7 @@ const CollectionTables = "efkogsu"
 const FileTables = "CFG"
 
 // ProcessTables are those of the processes that share a store, and no part of what it keeps.
-const ProcessTables = "AB"
+const ProcessTables = "ABL"
 
 // Source names one generation of one source.
 type Source struct {

@@ -9,7 +9,8 @@ import (
 )
 
 // NextNumber returns a number that neither a source nor a generation of one has had.
-func NextNumber(ctx context.Context, rows *txn.DB) (uint32, error) {
+// note, if not nil, is called in the commit that makes it so.
+func NextNumber(ctx context.Context, rows *txn.DB, note func(*txn.Tx, uint32) error) (uint32, error) {
 	var n uint32
 	err := rows.Update(ctx, func(t *txn.Tx) error {
 		n = 0
@@ -17,7 +18,10 @@ func NextNumber(ctx context.Context, rows *txn.DB) (uint32, error) {
 			return err
 		}
 		n++
-		return t.PutJSON(keys.Meta("next"), n)
+		if err := t.PutJSON(keys.Meta("next"), n); err != nil || note == nil {
+			return err
+		}
+		return note(t, n)
 	})
 	return n, err
 }

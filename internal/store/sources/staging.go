@@ -9,6 +9,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/loads"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -29,15 +30,17 @@ func (st *Store) StageSource(ctx context.Context, name string, all iter.Seq2[fra
 	}
 	// Never a number again: another load, or the removal of what another has
 	// left, may still be writing.
-	if id.Generation, err = records.NextNumber(ctx, st.rows); err != nil {
+	load, err := loads.Begin(ctx, st.rows, st.now)
+	if err != nil {
 		return err
 	}
-	if err := st.loader().Load(ctx, id, all, progress); err != nil {
-		return errors.Join(err, records.Delete(ctx, st.rows.Engine, id))
+	id.Generation = load.Number
+	if err = st.loader().Load(ctx, id, all, progress); err == nil {
+		err = st.UpdateSubscription(load.Naming(ctx), name, func(s *Subscription) {
+			s.ETag, s.Staging = "", &Progress{Generation: id.Generation, Snapshot: !mark.Updated.IsZero(), Mark: mark}
+		})
 	}
-	return st.UpdateSubscription(ctx, name, func(s *Subscription) {
-		s.ETag, s.Staging = "", &Progress{Generation: id.Generation, Snapshot: !mark.Updated.IsZero(), Mark: mark}
-	})
+	return load.End(ctx, err, func() error { return records.Delete(ctx, st.rows.Engine, id) })
 }
 
 // SwitchSource makes the staged generation of a subscription the one that

@@ -176,7 +176,7 @@ func (st *Store) Subscription(ctx context.Context, name string) (s *Subscription
 // AddSubscription adds a subscription. A name that is taken is txn.ErrExists.
 func (st *Store) AddSubscription(ctx context.Context, s Subscription) error {
 	var err error
-	if s.Number, err = records.NextNumber(ctx, st.rows); err != nil {
+	if s.Number, err = records.NextNumber(ctx, st.rows, nil); err != nil {
 		return err
 	}
 	return st.rows.Update(ctx, func(t *txn.Tx) error {

@@ -143,8 +143,18 @@ func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
 type conditionKey struct{}
 
 // WithCondition returns a context whose updates are committed only where holds returns nil, which it is asked in the same
-// transaction: what it reads is as it is when they are committed. Else its error is that of the update.
+// transaction: what it reads is as it is when they are committed, and it may change more. Else its error is that of the update. The conditions that ctx
+// has go on to hold.
 func WithCondition(ctx context.Context, holds func(*Tx) error) context.Context {
+	if others, ok := ctx.Value(conditionKey{}).(func(*Tx) error); ok {
+		this := holds
+		holds = func(t *Tx) error {
+			if err := others(t); err != nil {
+				return err
+			}
+			return this(t)
+		}
+	}
 	return context.WithValue(ctx, conditionKey{}, holds)
 }
 

@@ -1,0 +1,140 @@
+// Package loads keeps notes of the loads that are under way: of rows that no collection and no subscription names yet. Others who share
+// the store tell by them what a living process writes from what a dead one has left.
+//
+// A note is written in the commit that numbers the load, before its first row, and renewed as long as the process lives. The commit that names what
+// was loaded removes it, and fails where it is not there. Whoever finds a note that was not renewed for [Silence] removes it, in a commit as well. So
+// either the load is named or its rows are given up, whatever the clocks say and however long a process stood still.
+package loads
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// Silence is after how long a load whose note was not renewed is given up. Clocks of processes may differ by almost as much.
+const Silence = 24 * time.Hour
+
+// renewal is how often a note is renewed.
+const renewal = time.Hour
+
+// ErrGivenUp says that a load was taken for one of a dead process. What it has written is removed.
+var ErrGivenUp = errors.New("the load was given up, as its process gave no sign of life for a day; nothing was changed: load it again")
+
+// Load is a load that is under way.
+type Load struct {
+	Number uint32 // see [records.NextNumber]
+
+	rows *txn.DB
+	now  func() time.Time
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+// Begin numbers a load and notes it. The caller ends it.
+func Begin(ctx context.Context, rows *txn.DB, now func() time.Time) (*Load, error) {
+	l := &Load{rows: rows, now: now}
+	number, err := records.NextNumber(ctx, rows, func(t *txn.Tx, number uint32) error { return t.Put(key(number), l.note()) })
+	if err != nil {
+		return nil, err
+	}
+	l.Number = number
+	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l.stop = stop
+	l.done.Go(func() { l.renew(renewing) })
+	return l, nil
+}
+
+func key(number uint32) []byte { return binary.BigEndian.AppendUint32([]byte{keys.TableLoad}, number) }
+
+func (l *Load) note() []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(l.now().UnixMilli()))
+}
+
+// renew renews the note until the load ends. What fails is done the next time.
+func (l *Load) renew(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(renewal):
+		}
+		err := l.rows.Update(ctx, func(t *txn.Tx) error {
+			if err := l.noted(t); err != nil {
+				return err
+			}
+			return t.Put(key(l.Number), l.note())
+		})
+		if errors.Is(err, ErrGivenUp) || errors.Is(err, kv.ErrClosed) {
+			return
+		}
+	}
+}
+
+func (l *Load) noted(t *txn.Tx) error {
+	note, err := t.Get(key(l.Number))
+	if err == nil && note == nil {
+		err = ErrGivenUp
+	}
+	return err
+}
+
+// Naming returns a context for the update that names what was loaded. It is [ErrGivenUp] where the load was given up.
+func (l *Load) Naming(ctx context.Context) context.Context {
+	return txn.WithCondition(ctx, func(t *txn.Tx) error { return errors.Join(l.noted(t), t.Delete(key(l.Number))) })
+}
+
+// End ends a load. After an error, which it returns, remove removes the rows that were written, and the note goes. Where the error leaves open
+// whether the commit was carried out that names them, they stay: where nothing does, they are removed after [Silence].
+func (l *Load) End(ctx context.Context, err error, remove func() error) error {
+	l.stop()
+	l.done.Wait()
+	if err == nil || errors.Is(err, kv.ErrUnavailable) {
+		return err
+	}
+	return errors.Join(err, remove(), l.rows.Engine.DeletePrefix(context.WithoutCancel(ctx), key(l.Number)))
+}
+
+// GiveUp removes the notes that were not renewed since a time.
+func GiveUp(ctx context.Context, rows *txn.DB, before time.Time) error {
+	return rows.Update(ctx, func(t *txn.Tx) error {
+		for r, err := range t.Scan([]byte{keys.TableLoad}, nil) {
+			if err == nil && renewed(r.Value).Before(before) {
+				err = t.Delete(r.Key)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// renewed returns when a note was renewed; one that cannot be read never was.
+func renewed(note []byte) time.Time {
+	if len(note) != 8 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(note)))
+}
+
+// UnderWay returns the numbers of the loads that are noted.
+func UnderWay(t *txn.Tx) (map[uint32]bool, error) {
+	numbers := map[uint32]bool{}
+	for r, err := range t.ScanInPlace([]byte{keys.TableLoad}, nil) {
+		if err != nil {
+			return nil, err
+		}
+		if len(r.Key) == 5 {
+			numbers[binary.BigEndian.Uint32(r.Key[1:])] = true
+		}
+	}
+	return numbers, nil
+}
