@@ -1,11 +1,19 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
+	"log"
 	"maps"
 	"math/rand/v2"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	neturl "net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,29 +39,39 @@ const (
 	counter     = "http://psi.example.org/counter"
 )
 
-// sharing are server processes on one database.
+// sharing are server processes on one database, behind a balancer.
 type sharing struct {
-	t     *testing.T
-	dir   string
-	store string
-	nodes []*process
+	t        *testing.T
+	dir      string
+	store    string // where the processes find the database
+	nodes    []*process
+	balancer *httptest.Server
+	restarts int // of processes that ended by themselves when they were started
 }
 
-// share starts processes on a database.
-func share(t *testing.T, store string, n int) *sharing {
+// share starts processes on a database. They find it at store, which may lead through something that makes faults.
+func share(t *testing.T, database, store string, n int) *sharing {
 	t.Helper()
 	s := &sharing{t: t, dir: t.TempDir(), store: store}
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "tokens"), []byte(sharedToken), 0o600))
-	for _, at := range []string{store, s.follower()} {
+	for _, at := range []string{database, follower(database)} {
 		out, err := exec.Command("tmshare-server", "migrate", "--store", at).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
 	for i := range n {
 		s.nodes = append(s.nodes, &process{dir: filepath.Join(s.dir, fmt.Sprint("n", i)), address: freeAddress(t)})
-		s.start(i)
 	}
+	s.balancer = httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", s.nodes[0].address },
+		Transport: &balancing{s: s, to: &http.Transport{DisableKeepAlives: true, ResponseHeaderTimeout: 5 * time.Second}},
+		ErrorLog:  log.New(io.Discard, "", 0),
+	})
+	t.Cleanup(s.balancer.Close)
 	t.Cleanup(func() {
 		for i, p := range s.nodes {
+			if p.cmd == nil {
+				continue
+			}
 			_ = p.cmd.Process.Kill()
 			_ = p.cmd.Wait()
 			if t.Failed() {
@@ -61,30 +79,84 @@ func share(t *testing.T, store string, n int) *sharing {
 			}
 		}
 	})
+	for i := range n {
+		s.start(i)
+	}
 	return s
 }
 
-// follower is the address of the store of a node that follows, in the same database.
-func (s *sharing) follower() string { return s.store + "&search_path=follower" }
+// balancing takes a request to a node that accepts connections, beginning with the next one each time.
+type balancing struct {
+	s    *sharing
+	next atomic.Int64
+	to   http.RoundTripper
+}
 
+func (b *balancing) RoundTrip(r *http.Request) (res *http.Response, err error) {
+	first := b.next.Add(1)
+	for i := range b.s.nodes {
+		r.URL.Host = b.s.nodes[(int(first)+i)%len(b.s.nodes)].address
+		res, err = b.to.RoundTrip(r)
+		var refused *net.OpError
+		if err == nil || !errors.As(err, &refused) || refused.Op != "dial" {
+			return res, err
+		}
+	}
+	return nil, err
+}
+
+// follower is the address of the store of a node that follows, in the database of another one.
+func follower(store string) string { return store + "&search_path=follower" }
+
+// start starts a process, again and again until it serves.
 func (s *sharing) start(i int) {
 	p := s.nodes[i]
-	p.cmd = exec.Command("tmshare-server", "serve", "--store", s.store, "--listen", p.address, "--data", p.dir, "--interval", "1s",
-		"--base-url", s.nodes[0].url(), "--token-file", filepath.Join(s.dir, "tokens"), "--document-size", "20", "--shutdown-grace", "2s")
-	p.cmd.Stderr = &p.log
-	require.NoError(s.t, p.cmd.Start())
-	require.Eventually(s.t, func() bool {
-		code, _, _ := s.request(i, http.MethodGet, "/healthz", "", nil)
-		return code == http.StatusOK
-	}, time.Minute, 20*time.Millisecond)
+	for begun := time.Now(); ; s.restarts++ {
+		require.Less(s.t, time.Since(begun), time.Minute, "node %d does not start", i)
+		p.cmd = exec.Command("tmshare-server", "serve", "--store", s.store, "--listen", p.address, "--data", p.dir, "--interval", "1s",
+			"--base-url", s.balancer.URL, "--token-file", filepath.Join(s.dir, "tokens"), "--document-size", "20", "--shutdown-grace", "2s")
+		p.cmd.Stderr = &p.log
+		require.NoError(s.t, p.cmd.Start())
+		ended := make(chan error, 1)
+		cmd := p.cmd
+		go func() { ended <- cmd.Wait() }()
+		for over := false; !over; {
+			if code, _, _ := s.request(i, http.MethodGet, "/healthz", "", nil); code == http.StatusOK {
+				return
+			}
+			select {
+			case <-ended:
+				over = true
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}
+}
+
+func (s *sharing) kill(i int) {
+	_ = s.nodes[i].cmd.Process.Kill()
+	for s.nodes[i].cmd.ProcessState == nil { // whoever has started it waits for it
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // patient gives up on a process that stands still.
 var patient = &http.Client{Timeout: 20 * time.Second}
 
+// anyNode is the balancer.
+const anyNode = -1
+
 // request sends a request to a process. The code is 0 where there is no answer.
 func (s *sharing) request(i int, method, path, body string, header map[string]string) (code int, answer []byte, h http.Header) {
-	r, err := http.NewRequest(method, s.nodes[i].url()+path, strings.NewReader(body))
+	at := s.balancer.URL
+	if i != anyNode {
+		at = s.nodes[i].url()
+	}
+	var sent io.Reader
+	if body != "" {
+		sent = strings.NewReader(body)
+	}
+	r, err := http.NewRequest(method, at+path, sent)
 	require.NoError(s.t, err)
 	r.Header.Set("Authorization", "Bearer "+sharedToken)
 	for name, value := range header {
@@ -110,8 +182,7 @@ var counterName = regexp.MustCompile(`<value>n([0-9]+)</value>`)
 // count adds one to the counter of a collection, on the condition that nobody else has since it was read. It returns the number that
 // the server has acknowledged, 0 for none.
 func (s *sharing) count(collection string, rng *rand.Rand) int {
-	i := rng.IntN(len(s.nodes))
-	code, _, h := s.request(i, http.MethodGet, "/topicmaps/"+collection, "", nil)
+	code, _, h := s.request(anyNode, http.MethodGet, "/topicmaps/"+collection, "", nil)
 	if code != http.StatusOK {
 		return 0
 	}
@@ -138,7 +209,7 @@ func (s *sharing) log(collection string) (all []int) {
 		code, document, _ := s.request(0, http.MethodGet, path, "", nil)
 		require.Equal(s.t, http.StatusOK, code, "%s: %s", path, document)
 		for _, link := range fragmentLink.FindAllSubmatch(document, -1) {
-			at := strings.TrimPrefix(string(link[1]), s.nodes[0].url())
+			at := strings.TrimPrefix(string(link[1]), s.balancer.URL)
 			if at == last {
 				continue
 			}
@@ -155,7 +226,7 @@ func (s *sharing) log(collection string) (all []int) {
 		}
 		path = ""
 		if link := archiveLink.FindSubmatch(document); link != nil {
-			path = strings.TrimPrefix(string(link[1]), s.nodes[0].url())
+			path = strings.TrimPrefix(string(link[1]), s.balancer.URL)
 		}
 	}
 	return all
@@ -167,81 +238,263 @@ var (
 	archiveLink  = regexp.MustCompile(`<link rel="prev-archive"[^>]* href="([^"]*)"`)
 )
 
-// Writers count on three processes, which are killed and stopped at random, as is the database. Each number that was acknowledged is
-// there once, and none is left out.
+// counting is what writers were told.
+type counting struct {
+	*sharing
+	mu           sync.Mutex
+	acknowledged map[string]map[int]int // by collection and number: how often
+	over         atomic.Bool
+	all          sync.WaitGroup
+}
+
+// countOn makes collections, and has two writers count in each, until stop is called.
+func (s *sharing) countOn(collections ...string) *counting {
+	c := &counting{sharing: s, acknowledged: map[string]map[int]int{}}
+	for at, name := range collections {
+		code, answer, _ := s.request(0, http.MethodPut, "/topicmaps/"+name, "{}", map[string]string{"Content-Type": "application/json"})
+		require.Equal(s.t, http.StatusCreated, code, "%s", answer)
+		code, answer, _ = s.request(0, http.MethodPut, "/topicmaps/"+name, counterMap(1), map[string]string{"Content-Type": "application/xtm+xml"})
+		require.Equal(s.t, http.StatusOK, code, "%s", answer)
+		c.acknowledged[name] = map[int]int{}
+		for w := range 2 {
+			rng := rand.New(rand.NewPCG(testenv.Seed(), uint64(2*at+w)))
+			c.repeat(0, func() {
+				if n := s.count(name, rng); n > 0 {
+					c.mu.Lock()
+					defer c.mu.Unlock()
+					c.acknowledged[name][n]++
+				}
+			})
+		}
+	}
+	return c
+}
+
+// repeat does something again and again, until all is over.
+func (c *counting) repeat(pause time.Duration, do func()) {
+	c.all.Go(func() {
+		for !c.over.Load() {
+			do()
+			time.Sleep(pause)
+		}
+	})
+}
+
+// last returns the last number that was acknowledged.
+func (c *counting) last(collection string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Max(append(slices.Collect(maps.Keys(c.acknowledged[collection])), 0))
+}
+
+// stop ends the counting. Each number that was acknowledged is in the log once, and none is left out.
+func (c *counting) stop() {
+	c.over.Store(true)
+	c.all.Wait()
+	for name, acknowledged := range c.acknowledged {
+		last := c.last(name)
+		require.Positive(c.t, last)
+		for n, times := range acknowledged {
+			assert.Equal(c.t, 1, times, "%s: %d was acknowledged to several", name, n)
+		}
+		log := c.log(name)
+		slices.Reverse(log)
+		require.GreaterOrEqual(c.t, len(log), last)
+		for i, n := range log {
+			require.Equal(c.t, i+1, n, "%s: each number is in the log once, and in order", name)
+		}
+		c.t.Logf("%s: %d numbers, %d of them acknowledged", name, len(log), len(acknowledged))
+	}
+}
+
+// copying is a client that follows collections, with its store where the arguments say.
+type copying struct {
+	t      *testing.T
+	args   []string
+	rounds atomic.Int64
+}
+
+func (s *sharing) copyTo(args []string, collections ...string) *copying {
+	c := &copying{t: s.t, args: args}
+	for _, name := range collections {
+		out, err := c.run("subscribe", s.balancer.URL+"/topicmaps/"+name, "--as", "of-"+name)
+		require.NoError(s.t, err, "%s", out)
+	}
+	return c
+}
+
+func (c *copying) run(args ...string) ([]byte, error) {
+	return exec.Command("tmshare-client", append(slices.Clone(c.args), args...)...).CombinedOutput()
+}
+
+func (c *copying) sync() {
+	if _, err := c.run("sync", "--quiet"); err == nil {
+		c.rounds.Add(1)
+	}
+}
+
+// prove brings the copies in step, and proves them equal.
+func (c *copying) prove() {
+	out, err := c.run("sync")
+	require.NoError(c.t, err, "%s", out)
+	require.Contains(c.t, string(out), "proven")
+	out, err = c.run("verify", "--full")
+	require.NoError(c.t, err, "%s", out)
+}
+
+// walker reads the feed of a collection back to its beginning, again and again.
+type walker struct {
+	s          *sharing
+	collection string
+	before     []string                     // the entries of the last walk, the newest first
+	kept       map[string][sha256.Size]byte // documents that never change, as they were
+	walks      int
+}
+
+func (s *sharing) walker(collection string) *walker {
+	return &walker{s: s, collection: collection, before: []string{}, kept: map[string][sha256.Size]byte{}}
+}
+
+func (w *walker) walk() {
+	entries := []string{}
+	for path := "/topicmaps/" + w.collection + "/fragments"; path != ""; {
+		code, document, h := w.s.request(anyNode, http.MethodGet, path, "", nil)
+		if code != http.StatusOK {
+			return // it is tried again
+		}
+		if strings.Contains(h.Get("Cache-Control"), "immutable") {
+			now := sha256.Sum256(document)
+			if was, ok := w.kept[path]; ok {
+				assert.Equal(w.s.t, was, now, "%s has changed", path)
+			}
+			w.kept[path] = now
+		}
+		var feed struct {
+			Entries []struct {
+				ID string `xml:"id"`
+			} `xml:"entry"`
+			Links []struct {
+				Rel  string `xml:"rel,attr"`
+				Href string `xml:"href,attr"`
+			} `xml:"link"`
+		}
+		if !assert.NoError(w.s.t, xml.Unmarshal(document, &feed), path) {
+			return
+		}
+		for _, e := range feed.Entries {
+			entries = append(entries, e.ID)
+		}
+		path = ""
+		for _, l := range feed.Links {
+			if l.Rel == "prev-archive" {
+				path = strings.TrimPrefix(l.Href, w.s.balancer.URL)
+			}
+		}
+	}
+	w.walks++
+	once := map[string]bool{}
+	for _, id := range entries {
+		assert.False(w.s.t, once[id], "%s is in the feed of %s twice", id, w.collection)
+		once[id] = true
+	}
+	if assert.GreaterOrEqual(w.s.t, len(entries), len(w.before), "entries of %s are lost", w.collection) {
+		assert.Equal(w.s.t, w.before, entries[len(entries)-len(w.before):], "what was in the feed of %s stays as it is", w.collection)
+	}
+	w.before = entries
+}
+
+// Writers count on three processes, readers walk the feeds and clients follow them, while processes are killed and stopped at random,
+// the database is killed, and connections to it are cut. Nothing that was acknowledged is lost or doubled, readers see each entry once,
+// and all copies are proven.
 func TestProcessesOnOneDatabaseLoseAndDoubleNothing(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	database := pgserver.Start(t, "fsync=off")
-	s := share(t, database.URL(), 3)
-	collections := []string{"a", "b"}
-	for _, c := range collections {
-		code, answer, _ := s.request(0, http.MethodPut, "/topicmaps/"+c, "{}", map[string]string{"Content-Type": "application/json"})
-		require.Equal(t, http.StatusCreated, code, "%s", answer)
-		code, answer, _ = s.request(0, http.MethodPut, "/topicmaps/"+c, counterMap(1), map[string]string{"Content-Type": "application/xtm+xml"})
-		require.Equal(t, http.StatusOK, code, "%s", answer)
-		out, err := exec.Command("tmshare-client", "--store", s.follower(), "subscribe", s.nodes[0].url()+"/topicmaps/"+c, "--as", "of-"+c).CombinedOutput()
-		require.NoError(t, err, "%s", out)
+	cutter := pgserver.NewCutter(t, database.URL(), 100_000, 3_000_000)
+	s := share(t, database.URL(), cutter.URL(), 3)
+	c := s.countOn("a", "b")
+	copies := []*copying{
+		s.copyTo([]string{"--store", follower(cutter.URL())}, "a", "b"),
+		s.copyTo([]string{"--data", filepath.Join(s.dir, "copy")}, "a", "b"),
 	}
-	var over atomic.Bool
-	acknowledged := map[string]map[int]int{"a": {}, "b": {}} // how often
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for w := range 4 {
-		all.Go(func() {
-			rng := rand.New(rand.NewPCG(testenv.Seed(), uint64(w)))
-			for c := collections[w%2]; !over.Load(); {
-				if n := s.count(c, rng); n > 0 {
-					mu.Lock()
-					acknowledged[c][n]++
-					mu.Unlock()
-				}
-			}
-		})
+	walkers := []*walker{s.walker("a"), s.walker("b")}
+	for _, w := range walkers {
+		c.repeat(50*time.Millisecond, w.walk)
+	}
+	for _, follows := range copies {
+		c.repeat(300*time.Millisecond, follows.sync)
 	}
 	rng := rand.New(rand.NewPCG(testenv.Seed(), 99))
-	kinds := map[string]int{}
-	for range testenv.Rounds(4, 200) {
-		i := 1 + rng.IntN(len(s.nodes)-1) // links lead to the first
-		time.Sleep(time.Duration(200+rng.IntN(400)) * time.Millisecond)
-		p := s.nodes[i]
-		switch kind := []string{"killed", "stopped", "database killed"}[rng.IntN(3)]; kind {
+	faults := map[string]int{}
+	for range testenv.Rounds(6, 200) {
+		i := rng.IntN(len(s.nodes))
+		time.Sleep(time.Duration(200+rng.IntN(600)) * time.Millisecond)
+		kind := []string{"killed", "stopped", "database killed", "cut", "cut", "killed"}[rng.IntN(6)]
+		faults[kind]++
+		switch kind {
 		case "killed":
-			kinds[kind]++
-			_ = p.cmd.Process.Kill()
-			_ = p.cmd.Wait()
+			s.kill(i)
 			s.start(i)
 		case "stopped": // for longer than its lease
-			kinds[kind]++
-			require.NoError(t, p.cmd.Process.Signal(syscall.SIGSTOP))
+			require.NoError(t, s.nodes[i].cmd.Process.Signal(syscall.SIGSTOP))
 			time.Sleep(6 * time.Second)
-			require.NoError(t, p.cmd.Process.Signal(syscall.SIGCONT))
+			require.NoError(t, s.nodes[i].cmd.Process.Signal(syscall.SIGCONT))
+		case "cut":
+			cutter.CutAll()
 		default:
-			kinds[kind]++
 			database.Kill()
 			time.Sleep(time.Duration(rng.IntN(500)) * time.Millisecond)
 			database.Run()
 		}
 	}
-	time.Sleep(time.Second)
-	over.Store(true)
-	all.Wait()
-	out, err := exec.Command("tmshare-client", "--store", s.follower(), "sync").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	for _, c := range collections {
-		last := slices.Max(append(slices.Collect(maps.Keys(acknowledged[c])), 0))
-		require.Positive(t, last)
-		for n, times := range acknowledged[c] {
-			assert.Equal(t, 1, times, "%s: %d was acknowledged to several", c, n)
-		}
-		log := s.log(c)
-		slices.Reverse(log)
-		require.GreaterOrEqual(t, len(log), last)
-		for i, n := range log {
-			require.Equal(t, i+1, n, "%s: each number is in the log once, and in order", c)
-		}
-		out, err := exec.Command("tmshare-client", "--store", s.follower(), "verify", "of-"+c).CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		t.Logf("%s: %d numbers, %d of them acknowledged; %v", c, len(log), len(acknowledged[c]), kinds)
+	time.Sleep(2 * time.Second)
+	c.stop()
+	for _, follows := range copies {
+		follows.prove()
 	}
+	for _, w := range walkers {
+		before := w.walks
+		for range 10 { // a connection may be cut
+			if w.walk(); w.walks > before {
+				break
+			}
+		}
+		assert.Positive(t, before)
+		assert.Greater(t, w.walks, before)
+	}
+	assert.Positive(t, copies[0].rounds.Load()+copies[1].rounds.Load())
+	t.Logf("%v; %d connections cut; %d and %d walks; %d and %d rounds of copies; %d restarts", faults, cutter.Cuts.Load(),
+		walkers[0].walks, walkers[1].walks, copies[0].rounds.Load(), copies[1].rounds.Load(), s.restarts)
+}
+
+// The primary is killed and its synchronous standby promoted. The processes go on with that by themselves, with all that was acknowledged.
+func TestProcessesGoOnWithAPromotedStandby(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	primary := pgserver.Start(t, "fsync=off", "synchronous_standby_names=*")
+	standby := primary.Standby()
+	both := "postgres://tmshare@/postgres?" + neturl.Values{"host": {primary.Dir() + "," + standby.Dir()}, "target_session_attrs": {"read-write"}}.Encode()
+	s := share(t, both, both, 2)
+	c := s.countOn("a")
+	copy := s.copyTo([]string{"--data", filepath.Join(s.dir, "copy")}, "a")
+	reaches := func(n int) func() bool { return func() bool { return c.last("a") >= n } }
+	ready := func(status int) func() bool {
+		return func() bool {
+			for i := range s.nodes {
+				if code, _, _ := s.request(i, http.MethodGet, "/readyz", "", nil); code != status {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	testenv.Eventually(t, reaches(10))
+	testenv.Eventually(t, ready(http.StatusOK))
+	primary.Kill()
+	testenv.Eventually(t, ready(http.StatusServiceUnavailable))
+	standby.Promote()
+	testenv.Eventually(t, ready(http.StatusOK))
+	testenv.Eventually(t, reaches(c.last("a")+10))
+	c.stop()
+	copy.prove()
 }

@@ -168,7 +168,7 @@ var layers = map[string][]string{
 	"packaging/release":              {},
 	"internal/testkit/anyhost":       {"internal/fetch"},
 	"internal/testkit/browser":       {},
-	"internal/testkit/pgserver":      {"internal/kv/postgres"},
+	"internal/testkit/pgserver":      {"internal/kv/postgres", "internal/testenv"},
 	"internal/testkit/w3c":           {"internal/rdf", "internal/rdf/turtle"},
 	"internal/testkit/webpage":       {"internal/layout"},
 	"internal/follow/followtest":     {"feeds", "tmdm", "xtm", "fragment", "internal/server", "internal/store", "internal/testedit", "internal/testenv", "internal/testkit/docs", "internal/testkit/faults", "internal/testkit/kill", "internal/testkit/node"},

@@ -2,12 +2,7 @@ package postgres_test
 
 import (
 	"encoding/binary"
-	"io"
-	"math/rand/v2"
-	"net"
 	"net/url"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,79 +16,17 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
-// cutter passes bytes between programs and a server of PostgreSQL, and now and then cuts a
-// connection, at any byte in either direction.
-type cutter struct {
-	dir, to string
-	cuts    atomic.Int64
-	mu      sync.Mutex
-	random  *rand.Rand
-}
-
-const socket = ".s.PGSQL.5432"
-
-func startCutter(t *testing.T, s *pgserver.Server) *cutter {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "cut")
-	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	c := &cutter{dir: dir, to: filepath.Join(host(t, s), socket), random: rand.New(rand.NewPCG(testenv.Seed(), 0))}
-	l, err := net.Listen("unix", filepath.Join(dir, socket))
-	require.NoError(t, err)
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go c.pass(client)
-		}
-	}()
-	return c
-}
-
-func (c *cutter) url() string {
-	return "postgres://tmshare@/postgres?" + url.Values{"host": {c.dir}}.Encode()
-}
-
-// bytes returns how many bytes a connection lets through.
-func (c *cutter) bytes() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return 500 + c.random.Int64N(6000)
-}
-
-func (c *cutter) pass(client net.Conn) {
-	defer client.Close()
-	server, err := net.Dial("unix", c.to)
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	done := make(chan bool, 2)
-	for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
-		go func() {
-			_, err := io.CopyN(way[1], way[0], c.bytes())
-			done <- err == nil
-		}()
-	}
-	if <-done {
-		c.cuts.Add(1)
-	}
-}
-
 // Whatever is cut, also the answer to a commit: a commit that returns is there once, one that fails
 // is not there.
 func TestCutConnectionsLoseAndDoubleNothing(t *testing.T) {
 	t.Parallel()
 	s := pgserver.Start(t, "fsync=off")
 	o := s.Store(t)
-	cut := startCutter(t, s)
-	o.URL = cut.url()
+	cut := pgserver.NewCutter(t, s.URL(), 500, 6500)
+	o.URL = cut.URL()
 	e := pgserver.Open(t, o)
 	cuts := int64(testenv.Rounds(60, 3000))
-	acknowledged := countInParallel(t, e, 3, func() bool { return cut.cuts.Load() < cuts })
+	acknowledged := countInParallel(t, e, 3, func() bool { return cut.Cuts.Load() < cuts })
 	assert.Greater(t, acknowledged, cuts/4)
 	o.URL = s.URL()
 	assert.Equal(t, uint64(acknowledged), counted(t, pgserver.Open(t, o)))
