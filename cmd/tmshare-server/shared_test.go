@@ -202,21 +202,30 @@ func (s *sharing) count(collection string, rng *rand.Rand) int {
 	return n + 1
 }
 
+// get returns a document. It asks again where the server says so, as a connection to the database was cut.
+func (s *sharing) get(path string) []byte {
+	for tries := 0; ; tries++ {
+		code, document, h := s.request(anyNode, http.MethodGet, path, "", nil)
+		if code == http.StatusServiceUnavailable && h.Get("Retry-After") != "" && tries < 20 {
+			continue
+		}
+		require.Equal(s.t, http.StatusOK, code, "%s: %s", path, document)
+		return document
+	}
+}
+
 // log returns what the log of a collection says that the counter was, from the newest on.
 func (s *sharing) log(collection string) (all []int) {
 	last := ""
 	for path := "/topicmaps/" + collection + "/fragments"; path != ""; {
-		code, document, _ := s.request(0, http.MethodGet, path, "", nil)
-		require.Equal(s.t, http.StatusOK, code, "%s: %s", path, document)
+		document := s.get(path)
 		for _, link := range fragmentLink.FindAllSubmatch(document, -1) {
 			at := strings.TrimPrefix(string(link[1]), s.balancer.URL)
 			if at == last {
 				continue
 			}
 			last = at
-			code, fragment, _ := s.request(0, http.MethodGet, at, "", nil)
-			require.Equal(s.t, http.StatusOK, code, "%s: %s", at, fragment)
-			found := counterName.FindSubmatch(fragment)
+			found := counterName.FindSubmatch(s.get(at))
 			if found == nil { // a topic that the counter mentions
 				continue
 			}

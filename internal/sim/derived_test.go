@@ -14,7 +14,6 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/derive"
-	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
@@ -230,11 +229,12 @@ func (n *node) together() {
 
 // replayed requires that who reads the feeds of all derived collections now for the first time has what these are.
 func (w *world) replayed() {
-	reader := &node{w: w, index: len(w.nodes), name: "reader", ever: map[string]bool{}, rejected: rejected{}, rows: memory.New()}
+	reader := &node{w: w, index: len(w.nodes), name: "reader", ever: map[string]bool{}, rejected: rejected{}, rows: w.rows(w.t)}
 	reader.dir = filepath.Join(w.dir, reader.name)
 	reader.editor = testedit.New(tmdm.New(), reader.sp(), 1)
 	w.must(os.MkdirAll(filepath.Join(reader.dir, datafolder.Snapshots), 0o700), "a folder for a reader")
 	reader.start()
+	defer reader.drop()
 	defer reader.stop()
 	for _, n := range w.nodes {
 		if n.dead || n.derived == nil {

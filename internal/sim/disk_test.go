@@ -6,13 +6,12 @@ import (
 	"sync"
 
 	"github.com/tmshare/tmshare/internal/kv"
-	"github.com/tmshare/tmshare/internal/kv/memory"
 )
 
 // disk is the engine of one process. It lets that die at a commit: nothing can be read or written any
 // more, and the rows are as they were before that commit, or after it.
 type disk struct {
-	*memory.Engine
+	kv.Engine
 
 	mu    sync.Mutex
 	left  int // commits until the process dies; negative: it does not
@@ -22,7 +21,7 @@ type disk struct {
 
 var errDied = errors.New("the process has died")
 
-func newDisk(rows *memory.Engine) *disk { return &disk{Engine: rows, left: -1} }
+func newDisk(e kv.Engine) *disk { return &disk{Engine: e, left: -1} }
 
 // dieAfter lets the process die at the commit after so many, before it or behind it.
 func (d *disk) dieAfter(commits int, behind bool) {

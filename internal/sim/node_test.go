@@ -15,7 +15,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
@@ -42,7 +41,8 @@ type node struct {
 	rejected    rejected
 	derived     *derivation // nil: nothing
 
-	rows   *memory.Engine
+	rows   rows
+	end    func() // ends the engine of the process
 	dir    string
 	disk   *disk
 	db     *store.DB
@@ -64,7 +64,7 @@ func (f *followed) direct() bool { return len(f.at) == 1 && f.at[0] == f.origin 
 
 // backup is what was kept of a node at some time.
 type backup struct {
-	rows      *memory.Engine
+	rows      rows
 	snapshots string // folder with the files of snapshots
 	document  []byte // that the editor had
 	rejected  rejected
@@ -76,7 +76,7 @@ const token = "the-token-of-the-simulation"
 var silent = slog.New(slog.DiscardHandler)
 
 func newNode(w *world, index int) *node {
-	n := &node{w: w, index: index, name: fmt.Sprintf("n%d", index), ever: map[string]bool{}, rejected: rejected{}, rows: memory.New()}
+	n := &node{w: w, index: index, name: fmt.Sprintf("n%d", index), ever: map[string]bool{}, rejected: rejected{}, rows: w.rows(w.t)}
 	n.dir = filepath.Join(w.dir, n.name)
 	w.must(os.MkdirAll(filepath.Join(n.dir, datafolder.Snapshots), 0o700), "a folder for %s", n.name)
 	n.editor = testedit.New(testedit.SmallMap(n.sp(), w.rng.IntN(4), w.rng.IntN(4)), n.sp(), w.rng.Uint64())
@@ -104,7 +104,8 @@ func (w *world) nodeOf(host string) *node {
 
 // start starts the process of a node.
 func (n *node) start() {
-	n.disk = newDisk(n.rows)
+	engine, end := n.rows.open()
+	n.disk, n.end = newDisk(engine), end
 	now := func() time.Time { return n.w.now.Add(n.offset) }
 	var err error
 	n.db, err = store.Open(background, store.Options{Dir: n.dir, Engine: n.disk, Logger: silent, Now: now})
@@ -130,6 +131,15 @@ func (n *node) stop() {
 	if n.db != nil {
 		_ = n.db.Close() // a process that has died cannot do so
 		n.db = nil
+		n.end()
+	}
+}
+
+// drop removes the rows of a node that is stopped, and those of its backups.
+func (n *node) drop() {
+	n.rows.drop()
+	for _, b := range n.backups {
+		b.rows.drop()
 	}
 }
 
@@ -137,7 +147,6 @@ func (n *node) stop() {
 func (n *node) restart(why string) {
 	n.w.say("%s %s", n.name, why)
 	n.stop()
-	n.rows = n.rows.Copy()
 	n.start()
 }
 
@@ -210,7 +219,7 @@ func (n *node) noteOf(name string) {
 
 // backup keeps what the node has now.
 func (n *node) backup() {
-	b := backup{rows: n.rows.Copy(), document: n.document(), rejected: n.rejected.clone(), derived: n.derived}
+	b := backup{rows: n.rows.copy(), document: n.document(), rejected: n.rejected.clone(), derived: n.derived}
 	b.snapshots = filepath.Join(n.w.dir, fmt.Sprintf("backup-%s-%d", n.name, len(n.backups)))
 	n.w.must(os.CopyFS(b.snapshots, os.DirFS(filepath.Join(n.dir, datafolder.Snapshots))), "%s: a backup", n.name)
 	n.backups = append(n.backups, b)
@@ -225,7 +234,8 @@ func (n *node) restore(i int) {
 	snapshots := filepath.Join(n.dir, datafolder.Snapshots)
 	n.w.must(os.RemoveAll(snapshots), "%s: restoring", n.name)
 	n.w.must(os.CopyFS(snapshots, os.DirFS(b.snapshots)), "%s: restoring", n.name)
-	n.rows, n.rejected, n.derived = b.rows.Copy(), b.rejected.clone(), b.derived
+	n.rows.drop()
+	n.rows, n.rejected, n.derived = b.rows.copy(), b.rejected.clone(), b.derived
 	n.w.say("%s is put back to backup %d", n.name, i)
 	n.start()
 	if n.w.chance(2) {

@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 
 // simulate runs the world of a seed.
 func simulate(t *testing.T, seed uint64, b breach) (w *world, err error) {
-	synctest.Test(t, func(*testing.T) { w, err = run(seed, b) })
+	rows := newRows(t)
+	synctest.Test(t, func(t *testing.T) { w, err = run(t, rows, seed, b) })
 	return w, err
 }
 

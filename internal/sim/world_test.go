@@ -7,12 +7,15 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
+	"testing"
 	"time"
 )
 
 // world is one run. All that happens in it follows from its seed: which nodes there are, what they
 // publish, what goes wrong. Nothing in it waits, and nothing opens a socket.
 type world struct {
+	t      testing.TB
+	rows   func(testing.TB) rows // of a new node
 	seed   uint64
 	rng    *rand.Rand
 	now    time.Time // by the clocks that are right
@@ -80,8 +83,9 @@ func (w *world) chance(n int) bool { return w.rng.IntN(n) == 0 }
 func pick[T any](w *world, all []T) T { return all[w.rng.IntN(len(all))] }
 
 // run runs a world to its end. The error says what is not as it must be.
-func run(seed uint64, b breach) (w *world, err error) {
+func run(t testing.TB, rows func(testing.TB) rows, seed uint64, b breach) (w *world, err error) {
 	w = &world{
+		t: t, rows: rows,
 		seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), breach: b,
 		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
@@ -100,6 +104,7 @@ func run(seed uint64, b breach) (w *world, err error) {
 		}
 		for _, n := range w.nodes {
 			n.stop()
+			n.drop()
 		}
 		err = errors.Join(err, os.RemoveAll(w.dir))
 	}()
