@@ -1,4 +1,4 @@
-// Package sim is a simulation of nodes: real stores over the engine in memory, real servers and clients, and a clock and a
+// Package sim is a simulation of nodes: real stores over the engine in memory or in a database, real servers and clients, and a clock and a
 // network that are none. Each run has 2 to 8 nodes that publish, edit and follow each other, reject what others say, and derive
 // collections from what they have, while links break, answers are lost, cut off or old, processes die, and old backups are put
 // back. In the end, when nothing is wrong any more:
@@ -13,7 +13,7 @@
 //
 //	go test ./internal/sim -run 'TestSim$' -rounds 1 -seed 17
 //
-// A run that fails prints that command. The long form has 5,000 runs:
+// A run that fails prints that command. With -engine postgres each node has a store in a database. The long form has 5,000 runs:
 //
 //	go test ./internal/sim -run 'TestSim$' -long -timeout 2h
 package sim
