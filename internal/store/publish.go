@@ -46,6 +46,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		}
 		t.Limit(db.maxPublication)
 		state := records.Cache(t, c.SourceKey())
+		state.Along = func(si fragment.Ref) []byte { return collections.TopicKey(c, fragment.Key(si)) }
 		change, err := decide(*c, state)
 		if !db.shared {
 			decide = nil // it may hold a whole map, and is not asked again

@@ -68,11 +68,14 @@ func (r *reader) Version() kv.Version { return r.version }
 // rollbackTimeout bounds how long the end of a transaction waits for the database.
 const rollbackTimeout = 5 * time.Second
 
-// Close implements [kv.Reader].
+// Close implements [kv.Reader]. Nobody waits for the end of a transaction that has changed nothing, but for [Engine.Close]: the pool waits for its
+// connections.
 func (r *reader) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	release(r.conn)
+	if r.conn != nil {
+		go release(r.conn)
+	}
 	r.conn = nil
 }
 

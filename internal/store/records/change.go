@@ -19,7 +19,7 @@ type Changing interface {
 // ApplyChange writes the records of a change. What goes is deleted first, so
 // that identifiers can move from one topic to another.
 func ApplyChange(state Changing, change *fragment.Change) error {
-	if err := expecting(state, change.DeleteAssociations, State.expectAssociations, state.DeleteAssociation); err != nil {
+	if err := expecting(state, change.DeleteAssociations, State.ExpectAssociations, state.DeleteAssociation); err != nil {
 		return err
 	}
 	going := make([]*fragment.Topic, len(change.DeleteTopics))
@@ -34,7 +34,7 @@ func ApplyChange(state Changing, change *fragment.Change) error {
 	if err := expecting(state, change.PutTopics, State.expectRecords, state.PutTopic); err != nil {
 		return err
 	}
-	return expecting(state, change.PutAssociations, State.expectAssociations, state.PutAssociation)
+	return expecting(state, change.PutAssociations, State.ExpectAssociations, state.PutAssociation)
 }
 
 // expecting calls f with one item after the other. Before that, state is told of some.
@@ -66,8 +66,8 @@ func (s State) expectRecords(topics []*fragment.Topic) error {
 	return s.tx.Expect(s.locatorKeys(refs, keys.TableTopic), nil)
 }
 
-// expectAssociations says that associations will be changed.
-func (s State) expectAssociations(associations []*fragment.Association) error {
+// ExpectAssociations says that associations will be changed.
+func (s State) ExpectAssociations(associations []*fragment.Association) error {
 	var all [][]byte
 	for _, a := range associations {
 		for _, part := range partsOf(a) {

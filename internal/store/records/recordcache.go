@@ -18,6 +18,9 @@ import (
 type Cached struct {
 	State
 
+	// Along returns the key of another row that is read with each topic, where each question to the engine takes its time; nil: there is none.
+	Along func(fragment.Ref) []byte
+
 	mu     sync.Mutex
 	topics map[fragment.Ref]*fragment.Topic // by any subject identifier; nil: there is none
 	lists  map[playing]*decodedList
@@ -28,6 +31,18 @@ type Cached struct {
 
 // Cache returns the records of a generation of a source, which are decoded once.
 func Cache(t *txn.Tx, id keys.Source) *Cached { return &Cached{State: Of(t, id)} }
+
+// Expect implements [fragment.Expecting].
+func (s *Cached) Expect(sis []fragment.Ref, sls []tmdm.Locator) error {
+	if !s.tx.Distant() || s.Along == nil {
+		return s.State.Expect(sis, sls)
+	}
+	others := make([][]byte, len(sis))
+	for i, si := range sis {
+		others[i] = s.Along(si)
+	}
+	return s.ExpectTopics(sis, sls, others...)
+}
 
 // playing is a way in which a topic takes part in associations.
 type playing struct {
