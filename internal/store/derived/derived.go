@@ -193,6 +193,13 @@ func Take(t *txn.Tx, number uint32, n int) (*Taken, error) {
 	if err != nil {
 		return nil, err
 	}
+	var vias [][]byte
+	for _, row := range rows {
+		vias = append(vias, append(key(number, kindVia), row...))
+	}
+	if err := t.Expect(vias, nil); err != nil {
+		return nil, err
+	}
 	taken := &Taken{Via: map[fragment.Ref][]string{}, More: more}
 	for _, row := range rows {
 		ref, at := fragment.Ref(row), append(key(number, kindVia), row...)

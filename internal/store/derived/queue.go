@@ -42,6 +42,13 @@ func dequeue(t *txn.Tx, number uint32, kind byte, n int) (values [][]byte, more 
 	if _, err := t.GetJSON(queue(number, kind), &q); err != nil || q.First == q.Next {
 		return nil, false, err
 	}
+	var places [][]byte
+	for at := q.First; at < q.Next && len(places) < n; at++ {
+		places = append(places, place(number, kind, at))
+	}
+	if err := t.Expect(places, nil); err != nil {
+		return nil, false, err
+	}
 	for ; q.First < q.Next && len(values) < n; q.First++ {
 		at := place(number, kind, q.First)
 		value, err := t.Get(at)

@@ -2,6 +2,7 @@ package derived
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/records"
@@ -48,6 +49,9 @@ func MarkChange(s records.State, input string, c *fragment.Change, via func(i in
 	if len(numbers) == 0 || err != nil {
 		return err
 	}
+	if err := expectMarks(s, numbers, c); err != nil {
+		return err
+	}
 	w := &Watched{State: s, Input: input}
 	for _, topic := range c.PutTopics {
 		if err := w.topic(topic.TopicSI(), topic); err != nil {
@@ -74,6 +78,39 @@ func MarkChange(s records.State, input string, c *fragment.Change, via func(i in
 			yield(c.Entries[i].TopicSI, via(i))
 		}
 	})
+}
+
+// expectMarks asks at once for what marks a change.
+func expectMarks(s records.State, numbers []uint32, c *fragment.Change) error {
+	if !s.Tx().Distant() {
+		return nil
+	}
+	refs := slices.Clone(c.DeleteTopics)
+	for _, topic := range c.PutTopics {
+		refs = append(refs, topic.TopicSI())
+	}
+	if err := s.Expect(refs, nil); err != nil {
+		return err
+	}
+	for i := range c.Entries {
+		refs = append(refs, c.Entries[i].TopicSI)
+	}
+	for _, some := range [][]*fragment.Association{c.PutAssociations, c.DeleteAssociations} {
+		if err := s.ExpectAssociations(some); err != nil {
+			return err
+		}
+		for _, a := range some {
+			refs = append(refs, a.Players()...)
+		}
+	}
+	var all [][]byte
+	for _, n := range numbers {
+		all = append(all, queue(n, kindDirty), queue(n, kindIdentity))
+		for _, ref := range refs {
+			all = append(all, append(key(n, kindVia), ref...))
+		}
+	}
+	return s.Tx().Expect(all, nil)
 }
 
 // topic notes that the record under a TopicSI is about to become another one, or none.
