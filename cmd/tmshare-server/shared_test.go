@@ -45,6 +45,7 @@ type sharing struct {
 	dir      string
 	store    string // where the processes find the database
 	nodes    []*process
+	ended    []chan struct{} // closed when the process has ended
 	balancer *httptest.Server
 	restarts int // of processes that ended by themselves when they were started
 }
@@ -60,6 +61,7 @@ func share(t *testing.T, database, store string, n int) *sharing {
 	}
 	for i := range n {
 		s.nodes = append(s.nodes, &process{dir: filepath.Join(s.dir, fmt.Sprint("n", i)), address: freeAddress(t)})
+		s.ended = append(s.ended, nil)
 	}
 	s.balancer = httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", s.nodes[0].address },
@@ -69,12 +71,7 @@ func share(t *testing.T, database, store string, n int) *sharing {
 	t.Cleanup(s.balancer.Close)
 	t.Cleanup(func() {
 		for i, p := range s.nodes {
-			if p.cmd == nil {
-				continue
-			}
-			_ = p.cmd.Process.Kill()
-			_ = p.cmd.Wait()
-			if t.Failed() {
+			if s.kill(i); t.Failed() {
 				t.Logf("node %d:\n%s", i, tail(p.log.String()))
 			}
 		}
@@ -117,9 +114,12 @@ func (s *sharing) start(i int) {
 			"--base-url", s.balancer.URL, "--token-file", filepath.Join(s.dir, "tokens"), "--document-size", "20", "--shutdown-grace", "2s")
 		p.cmd.Stderr = &p.log
 		require.NoError(s.t, p.cmd.Start())
-		ended := make(chan error, 1)
-		cmd := p.cmd
-		go func() { ended <- cmd.Wait() }()
+		ended, cmd := make(chan struct{}), p.cmd
+		s.ended[i] = ended
+		go func() {
+			_ = cmd.Wait()
+			close(ended)
+		}()
 		for over := false; !over; {
 			if code, _, _ := s.request(i, http.MethodGet, "/healthz", "", nil); code == http.StatusOK {
 				return
@@ -133,11 +133,13 @@ func (s *sharing) start(i int) {
 	}
 }
 
+// kill kills a process, if it was started, and waits for its end.
 func (s *sharing) kill(i int) {
-	_ = s.nodes[i].cmd.Process.Kill()
-	for s.nodes[i].cmd.ProcessState == nil { // whoever has started it waits for it
-		time.Sleep(time.Millisecond)
+	if s.ended[i] == nil {
+		return
 	}
+	_ = s.nodes[i].cmd.Process.Kill()
+	<-s.ended[i]
 }
 
 // patient gives up on a process that stands still.
