@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,8 @@ const (
 	duplicateTable       = "42P07"
 	tooManyConnections   = "53300"
 	idleInTransaction    = "25P03"
+	invalidPassword      = "28P01"
+	invalidAuthorization = "28000"
 )
 
 func hasCode(err error, codes ...string) bool {
@@ -40,8 +43,17 @@ func collided(err error) bool {
 	return hasCode(err, serializationFailure, deadlockDetected, uniqueViolation, duplicateTable)
 }
 
+// untrusted reports whether the certificate of the database could not be verified.
+func untrusted(err error) bool {
+	var failed *tls.CertificateVerificationError
+	return errors.As(err, &failed)
+}
+
 // away reports whether the database cannot be reached, or has ended the connection.
 func away(err error) bool {
+	if untrusted(err) {
+		return false
+	}
 	var failed *pgconn.PgError
 	if errors.As(err, &failed) {
 		class := failed.Code[:2]
@@ -79,6 +91,10 @@ func (o *Options) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errNoStore):
 		return fmt.Errorf("%w (%s, schema %q): create it with \"tmshare-server migrate --store URL\"", err, Redacted(o.URL), o.Schema)
+	case untrusted(err):
+		return fmt.Errorf("the certificate of the database (%s) cannot be verified: %w. Name the file of its authority with sslrootcert=FILE in the address, and its host as its certificate does", Redacted(o.URL), err)
+	case hasCode(err, invalidPassword, invalidAuthorization):
+		return fmt.Errorf("the database (%s) refuses this user: %w. Look at the user in the address, at the password in PGPASSWORD or in the file that PGPASSFILE names, and at pg_hba.conf of the database", Redacted(o.URL), err)
 	case away(err):
 		return fmt.Errorf("%w (%s): %w. Look whether it runs, and try again", kv.ErrUnavailable, Redacted(o.URL), err)
 	}

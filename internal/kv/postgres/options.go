@@ -83,7 +83,7 @@ func Redacted(address string) string {
 func (o *Options) pool(most int32, settings ...string) (*pgxpool.Pool, error) {
 	c, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
-		return nil, errors.New("the address of the database cannot be read; it has the form postgres://user@host:5432/database?sslmode=verify-full")
+		return nil, fmt.Errorf("the address of the database cannot be used: %w; it has the form postgres://user@host:5432/database?sslmode=verify-full&sslrootcert=FILE", errors.Unwrap(err))
 	}
 	if o.Password != "" {
 		c.ConnConfig.Password = o.Password

@@ -20,11 +20,13 @@ import (
 
 // Server is a server of PostgreSQL that listens on a Unix socket.
 type Server struct {
-	t        testing.TB
-	bin, dir string
-	settings []string
-	process  *exec.Cmd
-	log      bytes.Buffer
+	t         testing.TB
+	bin, dir  string
+	settings  []string
+	port      string
+	authority string // the file with the certificate of who has signed the server's; "": it has none
+	process   *exec.Cmd
+	log       bytes.Buffer
 }
 
 // Start starts a server with settings such as "fsync=off", until the test ends. Without programs of
@@ -46,7 +48,7 @@ func (s *Server) initialize() {
 // newServer returns a server with an empty folder.
 func newServer(t testing.TB, settings []string) *Server {
 	t.Helper()
-	s := &Server{t: t, bin: programs(t), settings: settings}
+	s := &Server{t: t, bin: programs(t), settings: settings, port: "5432"}
 	s.makeFolder()
 	t.Cleanup(func() {
 		s.Kill()
@@ -79,7 +81,7 @@ func (s *Server) call(program string, args ...string) {
 // run carries out statements.
 func (s *Server) run(t testing.TB, statements string) {
 	t.Helper()
-	out, err := exec.Command(filepath.Join(s.bin, "psql"), "-q", "-h", s.dir, "-U", "tmshare", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-c", "SET client_min_messages = warning", "-c", statements).CombinedOutput()
+	out, err := exec.Command(filepath.Join(s.bin, "psql"), "-q", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-c", "SET client_min_messages = warning", "-c", statements).CombinedOutput()
 	require.NoError(t, err, "%s: %s", statements, out)
 }
 

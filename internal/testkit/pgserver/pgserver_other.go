@@ -2,7 +2,10 @@
 
 package pgserver
 
-import "testing"
+import (
+	"net/url"
+	"testing"
+)
 
 // Server is a server of PostgreSQL.
 type Server struct{}
@@ -13,6 +16,18 @@ func Start(t testing.TB, _ ...string) *Server {
 	t.Skip("SKIPPED: servers of PostgreSQL are started on Linux only. The engine for it is not tested.")
 	return nil
 }
+
+// StartTLS skips the test.
+func StartTLS(t testing.TB, _ string, _ ...string) *Server { return Start(t) }
+
+// Authority returns no file.
+func (s *Server) Authority() string { return "" }
+
+// OtherAuthority returns no file.
+func OtherAuthority(testing.TB) string { return "" }
+
+// TCP returns no address.
+func (s *Server) TCP(string, url.Values) string { return "" }
 
 // Shared skips the test.
 func Shared(t testing.TB) *Server { return Start(t) }

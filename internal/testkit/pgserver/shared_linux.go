@@ -54,12 +54,12 @@ func startShared(t testing.TB) *Server {
 }
 
 func (s *Server) answers() bool {
-	return exec.Command(filepath.Join(s.bin, "pg_isready"), "-q", "-h", s.dir).Run() == nil
+	return exec.Command(filepath.Join(s.bin, "pg_isready"), "-q", "-h", s.dir, "-p", s.port).Run() == nil
 }
 
 // commandLine is how the server is run.
 func (s *Server) commandLine() []string {
-	args := []string{filepath.Join(s.bin, "postgres"), "-D", s.data(), "-k", s.dir, "-c", "listen_addresses="}
+	args := []string{filepath.Join(s.bin, "postgres"), "-D", s.data(), "-k", s.dir, "-p", s.port, "-c", "listen_addresses="}
 	for _, set := range s.settings {
 		args = append(args, "-c", set)
 	}
