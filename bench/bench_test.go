@@ -45,13 +45,13 @@ func TestMain(m *testing.M) {
 		os.Exit(loadAsChild(file))
 	}
 	if folder := os.Getenv(childData); folder != "" {
-		asChild(serveFolder, folder)
+		asChild(servePlace, folder)
 	}
 	if folder := os.Getenv(childBare); folder != "" {
 		asChild(serveFiles, folder)
 	}
 	if folder := os.Getenv(childCopy); folder != "" {
-		asChild(syncFolder, folder)
+		asChild(syncPlace, folder)
 	}
 	if folder := os.Getenv(childCompare); folder != "" {
 		asChild(compareFolder, folder)

@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
 // searches are kinds of what people write, of which %d is a number of a topic.
@@ -34,6 +35,7 @@ var searches = []struct{ name, query string }{
 // answer is kept, and how large the index of words is beside the records that have the names. The server is in a process of its own. The
 // reference is the page of a topic.
 func BenchmarkFind(b *testing.B) {
+	stores.InFolders(b)
 	size := manyTopics()
 	c := synthesize(b, size)
 	folder := importInto(b, c)

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -156,18 +155,18 @@ func BenchmarkPartialUpdate(b *testing.B) {
 // step with it.
 type updated struct {
 	*node
-	program, folder string
-	fragments       []string // of single topics; their names change
-	round           int
-	took, cpu       []time.Duration
-	peak            float64 // bytes
+	program, place string
+	fragments      []string // of single topics; their names change
+	round          int
+	took, cpu      []time.Duration
+	peak           float64 // bytes
 }
 
 func newUpdated(b *testing.B, program string, topics int) *updated {
 	c := synthesize(b, topics)
-	folder := importInto(b, c)
+	origin := importInto(b, c)
 	require.NoError(b, os.Remove(c.file))
-	u := &updated{node: serve(b, folder), program: program, folder: filepath.Join(b.TempDir(), "copy")}
+	u := &updated{node: serve(b, origin), program: program, place: newPlace(b)}
 	u.client("subscribe", u.url+"/topicmaps/"+collection)
 	u.client("sync")
 	for k := range 100 {
@@ -184,7 +183,7 @@ func newUpdated(b *testing.B, program string, topics int) *updated {
 // client runs the program and returns how long it takes, by the clock and in processor time, and what it says.
 func (u *updated) client(args ...string) (took, cpu time.Duration, output string) {
 	u.b.Helper()
-	cmd := exec.Command(u.program, append(args, "--data", u.folder)...)
+	cmd := exec.Command(u.program, append(args, at(u.place)...)...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	begin := time.Now()

@@ -38,20 +38,20 @@ func BenchmarkServingMemory(b *testing.B) {
 	}
 	c := synthesize(b, manyTopics())
 	program := build(b, "tmshare-server")
-	folder := b.TempDir()
-	importing := runServer(b, program, folder, "--map", collection+"="+c.file, "--sp", collection+"="+synthetic.Base, "--max-body", "4000000000")
+	place := newPlace(b)
+	importing := runServer(b, program, place, "--map", collection+"="+c.file, "--sp", collection+"="+synthetic.Base, "--max-body", "4000000000")
 	importing.do("GET", "", nil, http.StatusOK)
 	imported := importing.memory("VmHWM:")
 	importing.stop()
 	require.NoError(b, os.Remove(c.file))
 
-	batches := changes(b, folder, max(5, manyTopics()/10_000))
+	batches := changes(b, place, max(5, manyTopics()/10_000))
 	var short, long peak
 	for b.Loop() {
-		publishAll(b, folder, batches, 1)
-		short = peakOf(b, program, folder)
-		publishAll(b, folder, batches, 9)
-		long = peakOf(b, program, folder)
+		publishAll(b, place, batches, 1)
+		short = peakOf(b, program, place)
+		publishAll(b, place, batches, 9)
+		long = peakOf(b, program, place)
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(imported/1e6, "import-VmHWM-MB")
@@ -70,8 +70,8 @@ type peak struct{ anonymous, resident float64 }
 const batchSize = 100
 
 // changes returns documents that describe batchSize topics each.
-func changes(b *testing.B, folder string, n int) (batches []string) {
-	reading := serve(b, folder)
+func changes(b *testing.B, place string, n int) (batches []string) {
+	reading := serve(b, place)
 	defer reading.stop()
 	for i := range n {
 		var all strings.Builder
@@ -88,8 +88,8 @@ func changes(b *testing.B, folder string, n int) (batches []string) {
 }
 
 // publishAll publishes changes of the topics in all batches, each so many times.
-func publishAll(b *testing.B, folder string, batches []string, times int) {
-	writing := serve(b, folder)
+func publishAll(b *testing.B, place string, batches []string, times int) {
+	writing := serve(b, place)
 	defer writing.stop()
 	for range times {
 		changed := fmt.Sprintf("<value>Changed at %d, topic ", time.Now().UnixNano())
@@ -103,8 +103,8 @@ func publishAll(b *testing.B, folder string, batches []string, times int) {
 
 // peakOf starts the program, has it asked for all that subscribers ask for, by some
 // at the same time, and returns how much memory it has had.
-func peakOf(b *testing.B, program, folder string) (p peak) {
-	n := runServer(b, program, folder)
+func peakOf(b *testing.B, program, place string) (p peak) {
+	n := runServer(b, program, place)
 	defer n.stop()
 	urls := n.addresses()
 	at := n.url + "/topicmaps/" + collection
@@ -193,15 +193,15 @@ func build(b *testing.B, name string) string {
 	return program
 }
 
-// runServer starts the program on a data folder. It ends with the benchmark, if
+// runServer starts the program on a store. It ends with the benchmark, if
 // stop does not end it before.
-func runServer(b *testing.B, program, folder string, flags ...string) *node {
+func runServer(b *testing.B, program, place string, flags ...string) *node {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)
 	address := free.Addr().String()
 	require.NoError(b, free.Close())
-	flags = append([]string{"serve", "--data", folder, "--listen", address, "--snapshot-every", "1000000000"}, flags...)
-	n := &node{b: b, cmd: exec.Command(program, flags...), url: "http://" + address, http: &http.Client{Transport: &http.Transport{DisableCompression: true}}}
+	args := append(append([]string{"serve"}, at(place)...), "--listen", address, "--snapshot-every", "1000000000")
+	n := &node{b: b, cmd: exec.Command(program, append(args, flags...)...), url: "http://" + address, http: &http.Client{Transport: &http.Transport{DisableCompression: true}}}
 	require.NoError(b, n.cmd.Start())
 	b.Cleanup(n.stop)
 	for range 500 {

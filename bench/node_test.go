@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime/pprof"
 	"strings"
 	"syscall"
@@ -21,13 +22,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/bench/synthetic"
+	"github.com/tmshare/tmshare/internal/database"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
-// The environment of a child process that serves: the data folder, and a file for
+// The environment of a child process that serves: the place of the store, and a file for
 // a profile of its processor time, if one is wanted.
 const (
 	childData    = "TMSHARE_BENCH_CHILD_DATA"
@@ -37,12 +40,29 @@ const (
 // collection is the name of the collection in each data folder.
 const collection = "synthetic"
 
-// importInto publishes the map in a file in a new data folder, with a snapshot.
-func importInto(b *testing.B, c *corpus) (folder string) {
+// newPlace returns where a new store is: in a folder, or with "-engine postgres" in a database.
+func newPlace(b *testing.B) string { return stores.Place(b, filepath.Join(b.TempDir(), "store")) }
+
+// at returns the flags of a program that say where its store is.
+func at(place string) []string {
+	if database.IsURL(place) {
+		return []string{"--store", place}
+	}
+	return []string{"--data", place}
+}
+
+// openStore opens the store at a place.
+func openStore(ctx context.Context, place string, logger *slog.Logger) (*store.DB, error) {
+	db, _, err := database.OpenAnywhere(ctx, place, store.Options{Logger: logger})
+	return db, err
+}
+
+// importInto publishes the map in a file in a new store, with a snapshot.
+func importInto(b *testing.B, c *corpus) (place string) {
 	b.Helper()
-	folder = b.TempDir()
+	place = newPlace(b)
 	logger := slog.New(slog.DiscardHandler)
-	db, err := store.Open(b.Context(), store.Options{Dir: folder, Logger: logger})
+	db, err := openStore(b.Context(), place, logger)
 	require.NoError(b, err)
 	s, err := server.New(server.Config{Store: db, BaseURL: "http://127.0.0.1:1", Logger: logger, MaxBody: 4 << 30})
 	require.NoError(b, err)
@@ -53,7 +73,7 @@ func importInto(b *testing.B, c *corpus) (folder string) {
 	require.Equal(b, c.topics, created.Topics)
 	s.Close()
 	require.NoError(b, db.Close())
-	return folder
+	return place
 }
 
 // node is a server in a process of its own.
@@ -64,11 +84,11 @@ type node struct {
 	http *http.Client
 }
 
-// serve starts a server on a data folder. It ends with the benchmark, if stop does
+// serve starts a server on a store. It ends with the benchmark, if stop does
 // not end it before.
-func serve(b *testing.B, folder string) *node {
+func serve(b *testing.B, place string) *node {
 	b.Helper()
-	return startChild(b, childData+"="+folder)
+	return startChild(b, childData+"="+place)
 }
 
 // startChild starts a server in a process with a line of the environment that says what it serves.
@@ -117,10 +137,10 @@ func (n *node) do(method, at string, body io.Reader, status int, headers ...stri
 	return a.Header, got
 }
 
-// serveFolder is what the child process does: it serves what is in the folder, as
+// servePlace is what the child process does: it serves what is in the store, as
 // tmshare-server does but without the line of the log that each request has,
 // until it is told to end.
-func serveFolder(folder string) (err error) {
+func servePlace(place string) (err error) {
 	if path := os.Getenv(childProfile); path != "" {
 		var profile bytes.Buffer
 		if err := pprof.StartCPUProfile(&profile); err != nil {
@@ -132,7 +152,7 @@ func serveFolder(folder string) (err error) {
 		}()
 	}
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	db, err := store.Open(context.Background(), store.Options{Dir: folder, Logger: logger})
+	db, err := openStore(context.Background(), place, logger)
 	if err != nil {
 		return err
 	}

@@ -88,10 +88,10 @@ func BenchmarkLargeTopic(b *testing.B) {
 	ratio(b, large.Seconds(), small.Seconds(), "time-of-a-small-topic")
 }
 
-// serveHere serves a data folder in this process.
-func serveHere(b *testing.B, folder string) (*httptest.Server, *store.DB) {
+// serveHere serves a store in this process.
+func serveHere(b *testing.B, place string) (*httptest.Server, *store.DB) {
 	silent := slog.New(slog.DiscardHandler)
-	db, err := store.Open(b.Context(), store.Options{Dir: folder, Logger: silent})
+	db, err := openStore(b.Context(), place, silent)
 	require.NoError(b, err)
 	b.Cleanup(func() { db.Close() })
 	h := httptest.NewServer(nil)

@@ -25,7 +25,7 @@ const commitsBack = 1000
 func BenchmarkExportAt(b *testing.B) {
 	n := mapSize()
 	c := synthesize(b, n)
-	db, err := store.Open(b.Context(), store.Options{Dir: importInto(b, c), Logger: slog.New(slog.DiscardHandler)})
+	db, err := openStore(b.Context(), importInto(b, c), slog.New(slog.DiscardHandler))
 	require.NoError(b, err)
 	defer db.Close()
 	var then time.Time

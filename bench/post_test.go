@@ -52,9 +52,9 @@ type editor struct {
 func newEditor(b *testing.B, name string, topics, documents int) *editor {
 	e := &editor{name: name}
 	c := synthesize(b, topics)
-	folder := importInto(b, c)
+	place := importInto(b, c)
 	require.NoError(b, os.Remove(c.file))
-	reading := serve(b, folder)
+	reading := serve(b, place)
 	for k := range documents {
 		i := k * 7919 % topics
 		name := fmt.Sprintf(">Topic %d<", i)
@@ -63,7 +63,7 @@ func newEditor(b *testing.B, name string, topics, documents int) *editor {
 		e.documents = append(e.documents, string(bytes.ReplaceAll([]byte(document), []byte(name), fmt.Appendf(nil, ">Topic %d, round %%d<", i))))
 	}
 	reading.stop()
-	e.node = serve(b, folder) // another, in whose memory there is nothing of these topics
+	e.node = serve(b, place) // another, in whose memory there is nothing of these topics
 	return e
 }
 

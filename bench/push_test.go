@@ -18,7 +18,6 @@ import (
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
-	"github.com/tmshare/tmshare/internal/store"
 )
 
 // How often BenchmarkPush commits, and for how long: with -short for a moment.
@@ -32,7 +31,7 @@ const (
 // more than a few of it would say that the follower falls behind.
 func BenchmarkPush(b *testing.B) {
 	silent := slog.New(slog.DiscardHandler)
-	published, err := store.Open(b.Context(), store.Options{Dir: importInto(b, synthesize(b, 1000)), Logger: silent})
+	published, err := openStore(b.Context(), importInto(b, synthesize(b, 1000)), silent)
 	require.NoError(b, err)
 	defer published.Close()
 	h := httptest.NewServer(nil)
@@ -42,7 +41,7 @@ func BenchmarkPush(b *testing.B) {
 	defer s.Close()
 	h.Config.Handler = s
 
-	db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Logger: silent})
+	db, err := openStore(b.Context(), newPlace(b), silent)
 	require.NoError(b, err)
 	defer db.Close()
 	c, err := client.New(client.Config{Store: db, Logger: silent, HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}})

@@ -50,6 +50,9 @@ func TestGoalsOfOneSizeComeFirst(t *testing.T) {
 	assert.Equal(t, "≤ 200 peak-MB", goalOf("CleanStart", "peak-MB").String())
 	assert.Equal(t, "≤ 500 peak-MB with a million topics", goalOf("CleanStart"+aMillion, "peak-MB").String())
 	assert.Nil(t, goalOf("CleanStart", "s/clean-start"))
+	assert.Equal(t, "≤ 300 RssAnon-MB in a database", goalOf("ServingMemory"+inDatabase, "RssAnon-MB").String())
+	assert.Equal(t, "≤ 500 RssAnon-MB", goalOf("ServingMemory", "RssAnon-MB").String())
+	assert.Nil(t, goalOf("CleanStart"+inDatabase, "peak-MB"))
 	assert.Nil(t, goalOf("Serving/Archive/plain", "×requests/s-of-nginx"))
 }
 
@@ -60,7 +63,7 @@ func TestBenchmarksAndUnitsExist(t *testing.T) {
 	}
 	for _, g := range goals {
 		benchmark, _, _ := strings.Cut(g.of, "/")
-		at := slices.IndexFunc(runs, func(r run) bool { return r.name == benchmark })
+		at := slices.IndexFunc(runs, func(r run) bool { return r.name == benchmark && r.database == g.database })
 		require.GreaterOrEqual(t, at, 0, "%s is not run", g.of)
 		unit := strings.TrimPrefix(g.unit, "×")
 		text := sources(t, runs[at].in)

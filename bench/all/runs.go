@@ -4,6 +4,7 @@ package main
 type run struct {
 	in, name string // the folder of its package, and what follows "Benchmark" in its name
 	million  bool   // it takes a map of a million topics
+	database bool   // stores are in a database
 	topics   bool   // it takes -topics
 	flags    []string
 }
@@ -50,19 +51,31 @@ var runs = []run{
 	{in: "internal/client", name: "PartialUpdateOfRecords"},
 	{in: "internal/client", name: "BaselineOfRecords"},
 	{in: "internal/xml/patch", name: "Make", flags: []string{"-test.benchtime", "10x"}},
+	{in: "bench", name: "CleanStart", database: true, topics: true},
+	{in: "bench", name: "Post", database: true, topics: true},
+	{in: "internal/kv/postgres", name: "PostBatches", database: true},
+	{in: "internal/kv/postgres", name: "RecentDocument", database: true},
+	{in: "bench", name: "PartialUpdate", database: true, topics: true},
+	{in: "bench", name: "ServingMemory", database: true, topics: true},
 	{in: "bench", name: "LongFeed", million: true},
 	{in: "bench", name: "PartialUpdate", million: true},
 	{in: "bench", name: "CleanStart", million: true},
 	{in: "bench", name: "FirstPut", million: true, flags: []string{"-topics", "1000000", "-rounds", "1"}},
 }
 
-// aMillion follows the names of those rows that are of a million topics.
-const aMillion = ", a million topics"
+// What follows the names of those rows that are of stores in a database, and of a million topics.
+const (
+	inDatabase = ", in a database"
+	aMillion   = ", a million topics"
+)
 
 // row is the name of the row of a benchmark in the table, or the beginning of it.
 func (r *run) row(benchmark string) string {
+	if r.database {
+		benchmark += inDatabase
+	}
 	if r.million {
-		return benchmark + aMillion
+		benchmark += aMillion
 	}
 	return benchmark
 }

@@ -51,7 +51,7 @@ type Engine interface {
 	Close() error
 }
 
-// Version stands for a state that commits have led to. It grows with each commit, for all
+// Version stands for a state that commits have led to. It grows by one with each commit, for all
 // who share the engine. Two readers with the same version see the same rows, but for those
 // of [Engine.Bulk] and [Engine.DeletePrefix]. The [Unsettled] version equals no other.
 type Version uint64
@@ -59,6 +59,14 @@ type Version uint64
 // Unsettled is the version of a state that may change under who asks: a commit is under way.
 // No commit can follow it.
 const Unsettled Version = 0
+
+// Next returns the version of the state that a commit based on this one leads to.
+func (v Version) Next() Version {
+	if v == Unsettled {
+		return Unsettled
+	}
+	return v + 1
+}
 
 // Same reports whether two versions stand for the same state for certain.
 func (v Version) Same(other Version) bool { return v == other && v != Unsettled }

@@ -32,7 +32,7 @@ type Publisher struct {
 
 // Store is what a Publisher needs of the store.
 type Store interface {
-	View(ctx context.Context, name string, f func(*store.View) error) error
+	Latest(ctx context.Context, name string) (*store.Latest, error)
 	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source, progress func(records int)) (*store.Collection, error)
 	FillCollection(ctx context.Context, name string, src fragment.Source, checks ...func(*store.Collection) error) (*store.Collection, error)
 	Publish(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
@@ -145,12 +145,15 @@ func (p *Publisher) Publish(ctx context.Context, pub Publication) (*Published, e
 
 // current returns the collection as it is before the document is read.
 func (p *Publisher) current(ctx context.Context, pub *Publication) (c store.Collection, there bool, err error) {
-	err = p.Store.View(ctx, pub.Collection, func(v *store.View) error { c = v.Collection; return c.Writable() })
+	now, err := p.Store.Latest(ctx, pub.Collection)
 	if errors.Is(err, store.ErrNotFound) && pub.DryRun && pub.Missing != nil {
 		c, err = pub.Missing()
 		return c, false, err
 	}
-	return c, true, err
+	if err != nil {
+		return c, true, err
+	}
+	return now.Collection, true, now.Writable()
 }
 
 func (pub *Publication) allowed(c *store.Collection) error {

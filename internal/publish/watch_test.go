@@ -366,15 +366,15 @@ func (m *meddler) Err() error {
 	return m.Context.Err()
 }
 
-// viewed is a store that calls then after each view.
-type viewed struct {
+// looked is a store that calls then after each look at a collection.
+type looked struct {
 	Store
 	then func()
 }
 
-func (s viewed) View(ctx context.Context, name string, f func(*store.View) error) error {
+func (s looked) Latest(ctx context.Context, name string) (*store.Latest, error) {
 	defer s.then()
-	return s.Store.View(ctx, name, f)
+	return s.Store.Latest(ctx, name)
 }
 
 func TestWatchDoesNotPublishAFileThatChangesWhileItIsRead(t *testing.T) {
@@ -382,11 +382,11 @@ func TestWatchDoesNotPublishAFileThatChangesWhileItIsRead(t *testing.T) {
 	f.save(naming("before"))
 	f.looks(1)
 	meddler := &meddler{Context: t.Context()}
-	f.w.Publisher.Store = viewed{f.w.Publisher.Store, func() { // the file is read after that
+	f.w.Publisher.Store = looked{f.w.Publisher.Store, func() { // the file is read after that
 		meddler.meddle = func() { f.save(naming("in between")) } // well-formed, but it might be half of something
 	}}
 	f.look(meddler)
-	f.w.Publisher.Store = f.w.Publisher.Store.(viewed).Store
+	f.w.Publisher.Store = f.w.Publisher.Store.(looked).Store
 	f.assertPublished("first", 0)
 	f.looks(2)
 	f.assertPublished("in between", 1)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"reflect"
 	"time"
 
@@ -61,6 +62,22 @@ func (db *DB) Latest(ctx context.Context, name string) (*Latest, error) {
 		return nil, err
 	}
 	return db.remember(name, &latestAt{version, l}), nil
+}
+
+// published remembers a collection as a publication has left it: nobody need read it again. Its snapshots are as before.
+func (db *DB) published(t *txn.Tx, c *Collection) {
+	before, ok := db.latest.Load(c.Name)
+	if !ok || t.Led() == kv.Unsettled || !before.(*latestAt).version.Same(t.Version()) {
+		return
+	}
+	row, err := json.Marshal(c)
+	if err != nil {
+		return // it is read
+	}
+	now := &Latest{Snapshots: before.(*latestAt).Snapshots, db: db}
+	if json.Unmarshal(row, &now.Collection) == nil { // as whoever reads it has it
+		db.remember(c.Name, &latestAt{t.Led(), now})
+	}
 }
 
 // remember keeps what was read of a state, unless a later one is known: others may read at the same

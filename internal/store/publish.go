@@ -32,7 +32,9 @@ func (db *DB) Preview(ctx context.Context, name string, decide func(Collection, 
 
 func (db *DB) publish(ctx context.Context, update func(context.Context, func(*txn.Tx) error) error, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
 	var c *Collection
+	var committed *txn.Tx
 	err := update(ctx, func(t *txn.Tx) error {
+		committed = t
 		var err error
 		if c, err = collections.Get(t, name); err != nil {
 			return err
@@ -66,10 +68,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		if err := records.ApplyChange(state, change); err != nil {
 			return err
 		}
-		digest, err := c.Digest(t)
-		if err != nil {
-			return err
-		}
+		t.ExpectEndSoon() // while the fragments are rendered
 		c.Topics += state.AddedTopics()
 		change.PutTopics, change.PutAssociations, change.DeleteAssociations = nil, nil, nil // they may be many
 		budget, written := rendered.Budget(db.rendered, len(change.Entries)), 0
@@ -86,7 +85,9 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 				e := c.Next(db.now(), db.run, first, some[i])
 				e.Author, e.Note = change.Author, change.Note
 				if written++; written == len(change.Entries) {
-					e.Digest = digest
+					if e.Digest, err = c.Digest(t); err != nil {
+						return err
+					}
 				}
 				if err := db.supersede(t, c, &e, data[i]); err != nil {
 					return err
@@ -107,6 +108,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 	if err != nil {
 		return nil, err
 	}
+	db.published(committed, c)
 	return c, nil
 }
 

@@ -15,11 +15,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/kvtest"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
@@ -98,63 +99,46 @@ func (m *measured) post(body []byte) {
 
 // BenchmarkPostBatches publishes a hundred changed topics with each POST. It is compared with pgx that writes the same rows into a
 // table of keys and values of the same server, in as many transactions: "×raw" is how many topics per second beside that.
-// "×time-of-1k-topics" is what a POST of one topic takes in the map of a size beside one of a thousand topics.
 func BenchmarkPostBatches(b *testing.B) {
-	s := pgserver.Start(b)
-	large := 20_000
+	const each = 100
+	topics := 20_000
 	if testing.Short() {
-		large = 2000
+		topics = 1000
 	}
-	single := map[int]time.Duration{}
-	for _, topics := range []int{1000, large} {
-		b.Run(fmt.Sprint(topics), func(b *testing.B) {
-			engine := &recorded{Engine: pgserver.Open(b, s.Store(b))}
-			m := measure(b, store.Options{Engine: engine}, topics)
-			raw, err := pgx.Connect(b.Context(), s.URL())
-			require.NoError(b, err)
-			defer raw.Close(context.Background())
-			_, err = raw.Exec(b.Context(), "DROP TABLE IF EXISTS raw; CREATE TABLE raw (key bytea PRIMARY KEY, value bytea NOT NULL)")
-			require.NoError(b, err)
-			const each = 100
-			var posting, writing time.Duration
-			var singles []time.Duration
-			posts, rows := 0, 0
-			for b.Loop() {
-				for from := 0; from+each <= min(topics, 1000); from += each {
-					posts++
-					body := document(from, each, posts)
-					engine.commits = nil
-					start := time.Now()
-					m.post(body)
-					posting += time.Since(start)
-					for _, commit := range engine.commits {
-						rows += len(commit)
-						start = time.Now()
-						require.NoError(b, writeRaw(b.Context(), raw, commit))
-						writing += time.Since(start)
-					}
-					start = time.Now()
-					m.post(document(from, 1, -posts))
-					singles = append(singles, time.Since(start))
-				}
+	s := pgserver.Start(b)
+	engine := &recorded{Engine: pgserver.Open(b, s.Store(b))}
+	m := measure(b, store.Options{Engine: engine}, topics)
+	raw, err := pgx.Connect(b.Context(), s.URL())
+	require.NoError(b, err)
+	defer raw.Close(context.Background())
+	_, err = raw.Exec(b.Context(), "CREATE TABLE raw (key bytea PRIMARY KEY, value bytea NOT NULL)")
+	require.NoError(b, err)
+	var posting, writing, cpu time.Duration
+	posts, rows := 0, 0
+	for b.Loop() {
+		for from := 0; from+each <= topics; from += each {
+			posts++
+			body := document(from, each, posts)
+			engine.commits = nil
+			start, used := time.Now(), testenv.CPUTime()
+			m.post(body)
+			posting += time.Since(start)
+			cpu += testenv.CPUTime() - used
+			for _, commit := range engine.commits {
+				rows += len(commit)
+				start = time.Now()
+				require.NoError(b, writeRaw(b.Context(), raw, commit))
+				writing += time.Since(start)
 			}
-			slices.Sort(singles)
-			single[topics] = singles[len(singles)/2]
-			published := float64(posts * each)
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(published/posting.Seconds(), "topics/s")
-			b.ReportMetric(published/writing.Seconds(), "topics/s-of-raw")
-			b.ReportMetric(float64(rows)/published, "rows/topic")
-			b.ReportMetric(writing.Seconds()/posting.Seconds(), "×raw")
-			b.ReportMetric(single[topics].Seconds()*1000, "ms/single-post")
-			if topics > 1000 {
-				b.ReportMetric(single[topics].Seconds()/single[1000].Seconds(), "×time-of-1k-topics")
-			}
-			size, err := engine.Size()
-			require.NoError(b, err)
-			b.ReportMetric(float64(size)/float64(topics), "B-in-database/topic")
-		})
+		}
 	}
+	published := float64(posts * each)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(published/posting.Seconds(), "topics/s")
+	b.ReportMetric(published/cpu.Seconds(), "topics/cpu-s")
+	b.ReportMetric(published/writing.Seconds(), "topics/s-of-raw")
+	b.ReportMetric(float64(rows)/published, "rows/topic")
+	b.ReportMetric(writing.Seconds()/posting.Seconds(), "×raw")
 }
 
 func writeRaw(ctx context.Context, conn *pgx.Conn, rows []kv.Row) error {
@@ -173,50 +157,41 @@ func writeRaw(ctx context.Context, conn *pgx.Conn, rows []kv.Row) error {
 	return conn.SendBatch(ctx, &batch).Close()
 }
 
-// BenchmarkBesideBadger measures the recent document of a feed, and a clean start, on this engine and on Badger in one run.
-func BenchmarkBesideBadger(b *testing.B) {
-	topics := 5000
-	if testing.Short() {
-		topics = 500
-	}
+// BenchmarkRecentDocument asks for the recent document of a feed while nothing changes, on this engine and on Badger in one run. It reports
+// how many questions the database is asked for a request, and within what time 99 % of the answers come.
+func BenchmarkRecentDocument(b *testing.B) {
+	const requests = 1000
 	s := pgserver.Start(b)
-	over := func(b *testing.B, o store.Options) (p99, cleanStart time.Duration) {
-		m := measure(b, o, topics)
-		m.post(document(0, 1, 1))
-		var took []time.Duration
-		for range 1000 {
-			start := time.Now()
-			res, err := http.Get(m.http.URL + "/topicmaps/m/fragments")
-			require.NoError(b, err)
-			_, err = io.Copy(io.Discard, res.Body)
-			res.Body.Close()
-			require.NoError(b, err)
-			took = append(took, time.Since(start))
-		}
-		slices.Sort(took)
-		o.Dir, o.Logger = b.TempDir(), slog.New(slog.DiscardHandler)
-		if o.Engine != nil {
-			o.Engine = pgserver.Open(b, s.Store(b))
-		}
-		db, err := store.Open(b.Context(), o)
-		require.NoError(b, err)
-		defer db.Close()
-		c, err := client.New(client.Config{Store: db, Logger: o.Logger})
-		require.NoError(b, err)
-		start := time.Now()
-		_, err = c.Subscribe(b.Context(), m.http.URL+"/topicmaps/m", client.SubscribeOptions{})
-		require.NoError(b, err)
-		_, err = c.Sync(b.Context(), "m")
-		require.NoError(b, err)
-		return took[len(took)*99/100], time.Since(start)
-	}
 	for b.Loop() {
-		p99, clean := over(b, store.Options{Engine: pgserver.Open(b, s.Store(b))})
-		p99Badger, cleanBadger := over(b, store.Options{})
-		b.ReportMetric(p99.Seconds()*1000, "ms/p99-of-GET")
-		b.ReportMetric(p99.Seconds()/p99Badger.Seconds(), "×p99-of-Badger")
-		b.ReportMetric(clean.Seconds(), "s/clean-start")
-		b.ReportMetric(clean.Seconds()/cleanBadger.Seconds(), "×clean-start-of-Badger")
+		engine := &kvtest.Asked{Engine: pgserver.Open(b, s.Store(b)), Of: ofRequests}
+		m := measure(b, store.Options{Engine: engine}, 500)
+		m.markRequests()
+		m.post(document(0, 1, 1))
+		m.recentDocument(requests) // a connection for each, and what is remembered
+		before := engine.Questions.Load()
+		p99 := m.recentDocument(requests)
+		inFolder := measure(b, store.Options{}, 500)
+		inFolder.post(document(0, 1, 1))
+		inFolder.recentDocument(requests)
+		b.ReportMetric(float64(engine.Questions.Load()-before)/requests, "questions")
+		b.ReportMetric(p99.Seconds()*1000, "ms/p99")
+		b.ReportMetric(p99.Seconds()/inFolder.recentDocument(requests).Seconds(), "×p99-of-Badger")
 	}
 	b.ReportMetric(0, "ns/op")
+}
+
+// recentDocument asks for the recent document so many times, and returns within what time 99 % of the answers come.
+func (m *measured) recentDocument(requests int) time.Duration {
+	var took []time.Duration
+	for range requests {
+		start := time.Now()
+		res, err := http.Get(m.http.URL + "/topicmaps/m/fragments")
+		require.NoError(m.b, err)
+		_, err = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+		require.NoError(m.b, err)
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	return took[len(took)*99/100]
 }

@@ -14,17 +14,25 @@ import (
 
 type requested struct{}
 
+// ofRequests reports whether a question is asked for a request.
+func ofRequests(ctx context.Context) bool { return ctx.Value(requested{}) != nil }
+
+// markRequests has ofRequests tell the requests of this server from its other work.
+func (m *measured) markRequests() {
+	handler := m.http.Config.Handler
+	m.http.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requested{}, true)))
+	})
+}
+
 // How many questions a POST asks does not depend on how many topics it has, as long as they are some hundreds: two before the document is read, one
 // for the state, one for the commit, the others for what is there.
 func TestQuestionsOfPosts(t *testing.T) {
 	t.Parallel()
 	s := pgserver.Start(t, "fsync=off")
-	e := &kvtest.Asked{Engine: pgserver.Open(t, s.Store(t)), Of: func(ctx context.Context) bool { return ctx.Value(requested{}) != nil }}
+	e := &kvtest.Asked{Engine: pgserver.Open(t, s.Store(t)), Of: ofRequests}
 	m := measure(t, store.Options{Engine: e}, 3000)
-	handler := m.http.Config.Handler
-	m.http.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requested{}, true)))
-	})
+	m.markRequests()
 	for topics, most := range map[int]int{1: 8, 100: 9, 400: 11} {
 		for round, from := range []int{0, 0, 0, 1000, 2800} { // changed for the first time, and again; with new ones
 			before := e.Questions.Load()

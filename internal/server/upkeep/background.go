@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/tmshare/tmshare/internal/locks"
 	"github.com/tmshare/tmshare/internal/store"
@@ -21,15 +22,24 @@ type background struct {
 
 	mu      sync.Mutex
 	duty    context.Context // ends when another process looks after the collections
-	waiting map[string]bool // collections to look at; true: prune them in any case
+	waiting map[string]care // collections to look at
 	busy    bool            // a worker is at them
 	idle    sync.Cond       // busy is false
 	taking  locks.Locks     // of the collections whose snapshots are being taken
 }
 
+// care says how closely a collection is looked at.
+type care int
+
+const (
+	ofChange care = iota // for what a change has made due
+	ofFiles              // also for files that are missing or damaged
+	ofAge                // also for what need not be kept any more
+)
+
 func (b *background) init() {
 	b.ctx, b.stop = context.WithCancel(context.Background())
-	b.duty, b.waiting = b.ctx, map[string]bool{}
+	b.duty, b.waiting = b.ctx, map[string]care{}
 	b.idle.L = &b.mu
 }
 
@@ -67,47 +77,47 @@ func (b *background) setDuty(ctx context.Context) {
 
 // next takes one of the waiting collections. Where there is none, the worker
 // must end: the next collection that waits begins another.
-func (b *background) next() (ctx context.Context, name string, prune, ok bool) {
+func (b *background) next() (ctx context.Context, name string, look care, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.duty.Err() == nil {
-		for name, prune = range b.waiting {
+		for name, look = range b.waiting {
 			delete(b.waiting, name)
-			return b.duty, name, prune, true
+			return b.duty, name, look, true
 		}
 	}
 	b.busy = false
 	b.idle.Broadcast()
-	return nil, "", false, false
+	return nil, "", 0, false
 }
 
-func (k *Keeper) lookAfterAll(ctx context.Context, prune bool) error {
+func (k *Keeper) lookAfterAll(ctx context.Context, look care) error {
 	all, err := k.Store.Collections(ctx)
 	if err == nil {
 		k.Changes.keep(all)
 	}
-	if err == nil && prune {
+	if err == nil && look == ofAge {
 		err = errors.Join(k.SweepSources(ctx), k.Store.Sweep(ctx))
 	}
 	for i := range all {
-		k.lookAfter(all[i].Name, prune)
+		k.lookAfter(all[i].Name, look)
 	}
 	return err
 }
 
 // Changed takes a snapshot in the background where enough has changed since
 // the last one.
-func (k *Keeper) Changed(c *store.Collection) { k.lookAfter(c.Name, false) }
+func (k *Keeper) Changed(c *store.Collection) { k.lookAfter(c.Name, ofChange) }
 
 // lookAfter has the worker look at a collection.
-func (k *Keeper) lookAfter(collection string, prune bool) {
+func (k *Keeper) lookAfter(collection string, look care) {
 	b := &k.background
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.duty.Err() != nil {
 		return // who looks after it sees that it has changed
 	}
-	b.waiting[collection] = b.waiting[collection] || prune
+	b.waiting[collection] = max(b.waiting[collection], look)
 	if !b.busy {
 		b.busy = true
 		b.jobs.Go(k.work)
@@ -126,11 +136,11 @@ func (k *Keeper) Wait() {
 
 func (k *Keeper) work() {
 	for {
-		ctx, name, prune, ok := k.background.next()
+		ctx, name, look, ok := k.background.next()
 		if !ok {
 			return
 		}
-		if err := k.keepUp(ctx, name, prune); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
+		if err := k.keepUp(ctx, name, look); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
 			k.Logger.Error("a collection could not be looked after; it is tried again", "collection", name, "error", err)
 		}
 	}
@@ -138,42 +148,47 @@ func (k *Keeper) work() {
 
 // keepUp publishes those records of the collection again that are offered in other
 // formats than they ought to be, takes a snapshot if one is due, sees to what ResourceSync
-// offers, and prunes after that.
-func (k *Keeper) keepUp(ctx context.Context, name string, prune bool) error {
-	if filling, err := k.derive(ctx, name); filling || err != nil {
+// offers, and prunes after that. After each change somebody looks, so it reads no more than it must.
+func (k *Keeper) keepUp(ctx context.Context, name string, look care) error {
+	if err := k.deriveAndRestate(ctx, name); err != nil {
 		return err
 	}
-	if err := k.restate(ctx, name); err != nil {
-		return err
-	}
-	if _, err := k.ReplaceLost(ctx, name); err != nil {
-		return err
-	}
-	due := false
-	err := k.Store.View(ctx, name, func(v *store.View) error {
-		var err error
-		due, err = k.snapshotDue(v)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if due {
-		if _, _, err := k.TakeSnapshot(ctx, name); err != nil {
+	if look >= ofFiles {
+		if _, err := k.ReplaceLost(ctx, name); err != nil {
 			return err
 		}
 	}
-	if err := k.keepSourceUp(ctx, name, prune); err != nil {
+	l, err := k.Store.Latest(ctx, name)
+	if err != nil || l.Filling {
 		return err
 	}
-	if due || prune {
+	due, err := k.snapshotDue(ctx, l)
+	if err == nil && due {
+		_, _, err = k.TakeSnapshot(ctx, name)
+	}
+	if err != nil {
+		return err
+	}
+	if l.Changes != nil {
+		if err := k.keepSourceUp(ctx, name, look == ofAge); err != nil {
+			return err
+		}
+	}
+	if due || look == ofAge {
 		_, err = k.Prune(ctx, name)
 	}
 	return err
 }
 
-func (k *Keeper) restate(ctx context.Context, name string) error {
+// deriveAndRestate brings the records of a collection in step with its inputs, and with its settings.
+func (k *Keeper) deriveAndRestate(ctx context.Context, name string) error {
 	l, err := k.Store.Latest(ctx, name)
+	if err == nil && len(l.DerivedFrom) > 0 {
+		if filling, err := k.derive(ctx, name); filling || err != nil {
+			return err
+		}
+		l, err = k.Store.Latest(ctx, name)
+	}
 	if err != nil || !l.MustRestate() {
 		return err
 	}
@@ -188,24 +203,26 @@ func (k *Keeper) restate(ctx context.Context, name string) error {
 
 // snapshotDue reports whether so much has changed since the newest snapshot, or
 // for so long there has been a change that it lacks, that it is time for another.
-func (k *Keeper) snapshotDue(v *store.View) (bool, error) {
-	all, err := v.Snapshots()
-	if err != nil || len(all) == 0 {
-		return err == nil, err
-	}
-	if all[0].Seq < v.Horizon { // who started from it could not go on: a newer one was lost
+func (k *Keeper) snapshotDue(ctx context.Context, l *store.Latest) (due bool, err error) {
+	if len(l.Snapshots) == 0 {
 		return true, nil
 	}
-	changes := v.Head - all[0].Seq
-	if changes == 0 {
+	newest := &l.Snapshots[0]
+	if newest.Seq < l.Horizon { // who started from it could not go on: a newer one was lost
+		return true, nil
+	}
+	changes := l.Head - newest.Seq
+	if changes == 0 || changes >= uint64(cmp.Or(l.SnapshotEvery, k.SnapshotEvery)) {
+		return changes > 0, nil
+	}
+	isOld := func(t time.Time) bool { return k.Now().Sub(t) >= cmp.Or(l.SnapshotAfter, k.SnapshotAfter) }
+	if !isOld(newest.Updated) { // what it lacks is younger
 		return false, nil
 	}
-	if changes >= uint64(cmp.Or(v.SnapshotEvery, k.SnapshotEvery)) {
-		return true, nil
-	}
-	first, err := v.Entry(all[0].Seq + 1)
-	if err != nil {
-		return false, err
-	}
-	return k.Now().Sub(first.Updated) >= cmp.Or(v.SnapshotAfter, k.SnapshotAfter), nil
+	err = k.Store.View(ctx, l.Name, func(v *store.View) error {
+		first, err := v.Entry(newest.Seq + 1)
+		due = err == nil && isOld(first.Updated)
+		return err
+	})
+	return due, err
 }

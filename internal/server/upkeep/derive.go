@@ -35,7 +35,7 @@ func (k *Keeper) lookAtChanged(ctx context.Context) error {
 	all, err := k.Store.Collections(ctx)
 	for i := range all {
 		if len(all[i].DerivedFrom) > 0 || all[i].Replica != nil || !k.Store.Alone() {
-			k.lookAfter(all[i].Name, false)
+			k.lookAfter(all[i].Name, ofChange)
 		}
 	}
 	return err
@@ -43,11 +43,6 @@ func (k *Keeper) lookAtChanged(ctx context.Context) error {
 
 // derive brings a derived collection in step with its inputs. It reports whether the collection is still being filled: an input is missing.
 func (k *Keeper) derive(ctx context.Context, name string) (filling bool, err error) {
-	derived := false
-	err = k.Store.View(ctx, name, func(v *store.View) error { derived = len(v.DerivedFrom) > 0; return nil })
-	if !derived || err != nil {
-		return false, err
-	}
 	changed := k.Changes.Begin(name)
 	defer changed()
 	c, err := derive.CatchUp(ctx, k.Store, name)

@@ -148,7 +148,7 @@ func (k *Keeper) lookAtFirst(ctx context.Context) error {
 	if err := k.replaceAllLost(ctx); err != nil {
 		return err
 	}
-	return k.lookAfterAll(ctx, true)
+	return k.lookAfterAll(ctx, ofAge)
 }
 
 // goOn looks now and then, until ctx ends.
@@ -165,9 +165,9 @@ func (k *Keeper) goOn(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-check.C:
-			err = k.lookAfterAll(ctx, false)
+			err = k.lookAfterAll(ctx, ofFiles)
 		case <-prune.C:
-			err = k.lookAfterAll(ctx, true)
+			err = k.lookAfterAll(ctx, ofAge)
 		}
 		if err != nil && ctx.Err() == nil {
 			k.Logger.Error(notLookedAfter, "error", err)

@@ -133,9 +133,9 @@ func (k *kept) settings(name string, change func(*store.Settings)) {
 }
 
 // look has the keeper do what it does now and then, and waits until it is done.
-func (k *kept) look(prune bool) {
+func (k *kept) look(how care) {
 	k.t.Helper()
-	require.NoError(k.t, k.lookAfterAll(k.t.Context(), prune))
+	require.NoError(k.t, k.lookAfterAll(k.t.Context(), how))
 	k.Wait()
 }
 
@@ -157,21 +157,21 @@ func TestSnapshotIsTakenAfterATime(t *testing.T) {
 	k.advance(100 * time.Hour)
 	k.rename("small", "Christiania")
 	k.rename("hasty", "Christiania")
-	k.look(false)
+	k.look(ofFiles)
 	assert.Equal(t, 1, k.snapshots("hasty"), "the change is new, however old the snapshot")
 	k.advance(time.Hour - time.Second)
 	k.rename("hasty", "Oslo")
-	k.look(false)
+	k.look(ofFiles)
 	assert.Equal(t, 1, k.snapshots("hasty"))
 	k.advance(time.Second)
-	k.look(false)
+	k.look(ofFiles)
 	assert.Equal(t, 2, k.snapshots("hasty"))
 	assert.Equal(t, 1, k.snapshots("small"), "which has the default")
 	k.advance(23 * time.Hour)
-	k.look(false)
+	k.look(ofFiles)
 	assert.Equal(t, 2, k.snapshots("small"))
 	k.advance(1000 * time.Hour)
-	k.look(true)
+	k.look(ofAge)
 	assert.Equal(t, 2, k.snapshots("small"), "nothing has changed")
 	assert.Equal(t, 2, k.snapshots("hasty"))
 }
@@ -187,12 +187,12 @@ func TestHistoryIsPrunedByAgeNowAndThen(t *testing.T) {
 	require.NoError(t, err)
 	k.advance(23 * time.Hour)
 	k.rename("small", "Christiania")
-	k.look(true)
+	k.look(ofAge)
 	assert.Zero(t, k.latest("small").Horizon)
 	k.advance(2 * time.Hour)
-	k.look(false)
+	k.look(ofFiles)
 	assert.Zero(t, k.latest("small").Horizon, "not in each look")
-	k.look(true)
+	k.look(ofAge)
 	assert.NotZero(t, k.latest("small").Horizon)
 	assert.Less(t, k.latest("small").Horizon, last.Seq, "the last entry of the snapshot stays, and its document")
 	assert.Contains(t, k.logs.String(), "pruned")
@@ -204,7 +204,7 @@ func TestHistoryIsPrunedByAgeNowAndThen(t *testing.T) {
 	_, _, err = k.TakeSnapshot(t.Context(), "small")
 	require.NoError(t, err)
 	k.advance(1000 * time.Hour)
-	k.look(true)
+	k.look(ofAge)
 	l := k.latest("small")
 	open, _ := l.Document(l.OpenDocument())
 	assert.Less(t, l.Horizon, open)
@@ -225,7 +225,7 @@ func TestSnapshotThatFailsIsTriedAgainWithoutAnotherChange(t *testing.T) {
 	k.Wait()
 	for range 3 {
 		assert.Equal(t, 1, k.snapshots("small"))
-		k.look(false)
+		k.look(ofFiles)
 	}
 	assert.Equal(t, 2, k.snapshots("small"))
 	assert.Equal(t, 3, strings.Count(k.logs.String(), "the disk is full"))

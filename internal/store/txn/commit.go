@@ -33,7 +33,9 @@ func (t *Tx) end() error {
 			t.observer.Commits(t.changed)
 		}
 		t.pending, t.reads = nil, reads{} // the engine has them
-		err = t.commit.Commit()
+		if err = t.commit.Commit(); err == nil {
+			t.led = t.base.Version().Next()
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("commit: %w", err)

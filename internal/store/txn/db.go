@@ -95,6 +95,7 @@ func (db *DB) guard(t *Tx) error {
 }
 
 func (db *DB) end(t *Tx) {
+	_ = t.answered() // whoever needs it has asked for it
 	t.base.Close()
 	db.users.Done()
 }
@@ -131,7 +132,10 @@ func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
 					return err
 				}
 			}
-			return t.end()
+			if err = t.end(); t.led != kv.Unsettled { // what this process commits forbids it nothing
+				db.allowed.CompareAndSwap(uint64(t.Version()), uint64(t.led))
+			}
+			return err
 		})
 		if !errors.Is(err, kv.ErrConflict) {
 			db.Committed()

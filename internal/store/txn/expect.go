@@ -74,10 +74,34 @@ type Expecting interface{ Expects() (keys [][]byte) }
 
 // ExpectEnd says that an update comes to its end: what is attached to it will be finished, and what it has changed compared with what was there.
 func (t *Tx) ExpectEnd() error {
-	if !t.Distant() {
+	if err := t.answered(); err != nil || !t.Distant() {
+		return err
+	}
+	return t.Expect(t.readAtEnd(), nil)
+}
+
+// ExpectEndSoon is ExpectEnd of what has changed so far, while the update goes on. Its error is that of ExpectEnd.
+func (t *Tx) ExpectEndSoon() {
+	if t.asked != nil || !t.Distant() {
+		return
+	}
+	keys, answer := t.readAtEnd(), make(chan error, 1)
+	t.asked = answer
+	go func() { answer <- t.Expect(keys, nil) }()
+}
+
+// answered waits for the answer to what is asked meanwhile.
+func (t *Tx) answered() error {
+	if t.asked == nil {
 		return nil
 	}
-	var keys [][]byte
+	err := <-t.asked
+	t.asked = nil
+	return err
+}
+
+// readAtEnd returns the keys that an update will read at its end, or the first of them.
+func (t *Tx) readAtEnd() (keys [][]byte) {
 	for _, f := range t.attached {
 		if e, ok := f.(Expecting); ok {
 			keys = append(keys, e.Expects()...)
@@ -89,5 +113,5 @@ func (t *Tx) ExpectEnd() error {
 		n++
 		return n < AtOnce // of the others [Tx.Changes] says it
 	})
-	return t.Expect(keys, nil)
+	return keys
 }

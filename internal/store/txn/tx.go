@@ -21,15 +21,17 @@ type Tx struct {
 	base     kv.Reader
 	pending  *btree.Map[string, []byte] // nil value = delete; nil map = read only
 	reads    reads
+	asked    chan error // takes the answer to a question that is asked while the update goes on; nil: none is
 	observer Observer
 
 	size, most int64 // of the rows that are pending, and how large they may be; 0: as large as they are
 
 	attached map[any]Finisher // by what they belong to
 
-	commit  kv.Writer // nil: nothing is committed
-	unread  int       // how many rows it has already, because nobody reads them in this state
-	changed []row     // these, where there is an observer
+	commit  kv.Writer  // nil: nothing is committed
+	led     kv.Version // to which the commit has led
+	unread  int        // how many rows it has already, because nobody reads them in this state
+	changed []row      // these, where there is an observer
 }
 
 // Observer gets what an update reads and writes. Benchmarks repeat that without this package.
@@ -73,6 +75,9 @@ func (t *Tx) Reader() kv.Reader { return t.base }
 
 // Version returns the version of the state.
 func (t *Tx) Version() kv.Version { return t.base.Version() }
+
+// Led returns the version of the state that the commit has led to, [kv.Unsettled] if there was none.
+func (t *Tx) Led() kv.Version { return t.led }
 
 // Limit bounds the memory of the rows that an update keeps until the commit, in bytes; 0 sets
 // no limit. Beyond it there is an error that is [ErrTooLarge].

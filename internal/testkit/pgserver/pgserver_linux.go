@@ -29,6 +29,9 @@ type Server struct {
 	log       bytes.Buffer
 }
 
+// defaultPort is part of the name of the socket of a server, and of nothing else.
+const defaultPort = "5432"
+
 // Start starts a server with settings such as "fsync=off", until the test ends. Without programs of
 // PostgreSQL the test is skipped.
 func Start(t testing.TB, settings ...string) *Server {
@@ -48,7 +51,7 @@ func (s *Server) initialize() {
 // newServer returns a server with an empty folder.
 func newServer(t testing.TB, settings []string) *Server {
 	t.Helper()
-	s := &Server{t: t, bin: programs(t), settings: settings, port: "5432"}
+	s := &Server{t: t, bin: programs(t), settings: settings, port: defaultPort}
 	s.makeFolder()
 	t.Cleanup(func() {
 		s.Kill()

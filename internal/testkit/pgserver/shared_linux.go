@@ -23,7 +23,7 @@ var shared struct {
 // untilTheProcessEnds runs a server until nobody has the other end of its input any more, whatever has ended that, and removes its folder.
 const untilTheProcessEnds = `"$@" >log 2>&1 & cat >/dev/null; kill -QUIT $!; wait; cd / && rm -rf "$FOLDER"`
 
-// Shared returns a server that all tests of this process use together, each with a store of its own. It
+// Shared returns a server that all tests, or all benchmarks, of this process use together, each with a store of its own. It
 // ends with the process. Without programs of PostgreSQL the test is skipped.
 func Shared(t testing.TB) *Server {
 	t.Helper()
@@ -38,7 +38,10 @@ func Shared(t testing.TB) *Server {
 
 func startShared(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{t: t, bin: programs(t), settings: []string{"fsync=off", "full_page_writes=off", "max_connections=500"}}
+	s := &Server{t: t, bin: programs(t), settings: []string{"max_connections=500"}, port: defaultPort}
+	if _, measures := t.(*testing.B); !measures { // which waits for the disk
+		s.settings = append(s.settings, "fsync=off", "full_page_writes=off")
+	}
 	s.makeFolder()
 	s.initialize()
 	cmd := exec.Command("sh", append([]string{"-c", untilTheProcessEnds, "sh"}, s.commandLine()...)...)

@@ -45,6 +45,16 @@ func InDatabase(t testing.TB, folder string) (e *postgres.Engine, closed func() 
 	return e, e.Close
 }
 
+// Place returns the name of the store that a folder stands for, as programs of another process open it: the folder, or the address of a database.
+func Place(t testing.TB, folder string) string {
+	t.Helper()
+	if !testenv.OnPostgreSQL() {
+		return folder
+	}
+	o := place(t, folder)
+	return o.URL + "&search_path=" + o.Schema
+}
+
 func place(t testing.TB, folder string) postgres.Options {
 	t.Helper()
 	if o, ok := places.Load(folder); ok {
