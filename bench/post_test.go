@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/bench/synthetic"
+	"github.com/tmshare/tmshare/internal/database"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
@@ -28,6 +30,7 @@ func BenchmarkPost(b *testing.B) {
 	const posts, few = 200, 1000
 	large := newEditor(b, counted(manyTopics()), manyTopics(), posts)
 	small := newEditor(b, counted(few), few, posts)
+	loaded := sizeInDatabase(b, large.place)
 	for b.Loop() {
 		for k := range posts {
 			large.post(k)
@@ -35,6 +38,10 @@ func BenchmarkPost(b *testing.B) {
 		}
 	}
 	b.ReportMetric(0, "ns/op")
+	if loaded > 0 {
+		b.ReportMetric(loaded/float64(manyTopics()), "B-in-database/topic")
+		b.ReportMetric((sizeInDatabase(b, large.place)-loaded)/float64(large.round), "B-in-database/change")
+	}
 	large.report(b)
 	small.report(b)
 	ratio(b, large.median().Seconds(), small.median().Seconds(), "time-of-"+counted(few)+"-topics")
@@ -44,6 +51,7 @@ func BenchmarkPost(b *testing.B) {
 type editor struct {
 	*node
 	name      string
+	place     string
 	documents []string // each describes a topic; %d in its name tells the rounds apart
 	round     int
 	took      []time.Duration
@@ -52,9 +60,9 @@ type editor struct {
 func newEditor(b *testing.B, name string, topics, documents int) *editor {
 	e := &editor{name: name}
 	c := synthesize(b, topics)
-	place := importInto(b, c)
+	e.place = importInto(b, c)
 	require.NoError(b, os.Remove(c.file))
-	reading := serve(b, place)
+	reading := serve(b, e.place)
 	for k := range documents {
 		i := k * 7919 % topics
 		name := fmt.Sprintf(">Topic %d<", i)
@@ -63,8 +71,21 @@ func newEditor(b *testing.B, name string, topics, documents int) *editor {
 		e.documents = append(e.documents, string(bytes.ReplaceAll([]byte(document), []byte(name), fmt.Appendf(nil, ">Topic %d, round %%d<", i))))
 	}
 	reading.stop()
-	e.node = serve(b, place) // another, in whose memory there is nothing of these topics
+	e.node = serve(b, e.place) // another, in whose memory there is nothing of these topics
 	return e
+}
+
+// sizeInDatabase returns how many bytes a store takes in a database, indexes included; 0 if it is in a folder.
+func sizeInDatabase(b *testing.B, place string) float64 {
+	if !database.IsURL(place) {
+		return 0
+	}
+	db, err := openStore(b.Context(), place, slog.New(slog.DiscardHandler))
+	require.NoError(b, err)
+	defer db.Close()
+	sizes, err := db.Sizes()
+	require.NoError(b, err)
+	return float64(sizes.Records)
 }
 
 // describe returns the fragment of the topic with a subject identifier, as XTM 2.1.
