@@ -13,7 +13,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/server"
-	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/browser"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
@@ -57,8 +56,8 @@ func editingByKeyboard(t *testing.T, b *browser.Browser) {
 	assert.Equal(t, http.StatusUnauthorized, b.Press("Sign in"))
 	looks()
 	b.Fill("Token", token)
-	b.Keys("\r")
-	testenv.Eventually(t, func() bool { return strings.HasSuffix(b.URL(), "/edit.html") }, "the form that was asked for")
+	assert.Equal(t, http.StatusOK, b.Enter())
+	assert.True(t, strings.HasSuffix(b.URL(), "/edit.html"), "the form that was asked for")
 	looks()
 	assert.Zero(t, browser.Eval[int](b, `document.cookie.length`), "no script could read it")
 

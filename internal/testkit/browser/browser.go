@@ -236,3 +236,9 @@ func (b *Browser) Picture() []byte {
 	require.NoError(b.t, err)
 	return picture
 }
+
+// Enter presses the Enter key, wherever the focus is, and returns the status of the page that it leads to.
+func (b *Browser) Enter() int {
+	b.t.Helper()
+	return b.loads(chromedp.KeyEvent("\r"))
+}
