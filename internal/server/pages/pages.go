@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/layout"
@@ -65,8 +66,8 @@ type Pages struct {
 	Tag func(*http.Request, *store.Collection) string
 }
 
-// templates are the pages by their names. Each is within the layout.
-var templates = func() map[string]*template.Template {
+// templates returns the pages by their names. Each is within the layout. Commands that show none do without the time that it takes to parse them.
+var templates = sync.OnceValue(func() map[string]*template.Template {
 	all := map[string]*template.Template{}
 	files, err := fs.Glob(texts.Pages, "server/*.html")
 	if err != nil {
@@ -80,7 +81,7 @@ var templates = func() map[string]*template.Template {
 		}
 	}
 	return all
-}()
+})
 
 // page is what all pages have.
 type page struct {
@@ -135,7 +136,7 @@ func head(w http.ResponseWriter) {
 
 func (p *Pages) execute(w io.Writer, name string, made *page) error {
 	made.Style = p.styleURL()
-	return templates[name].Execute(w, made)
+	return templates()[name].Execute(w, made)
 }
 
 func (p *Pages) styleURL() string { return string(p.URLs) + "/pages/" + layout.StyleName }
