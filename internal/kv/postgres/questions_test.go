@@ -1,13 +1,19 @@
 package postgres_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv/kvtest"
+	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
@@ -42,5 +48,43 @@ func TestQuestionsOfPosts(t *testing.T) {
 			assert.LessOrEqual(t, int(n), most, "%d topics, round %d", topics, round)
 			assert.Positive(t, n)
 		}
+	}
+}
+
+// How many questions a page asks hardly depends on how many topics it names.
+func TestQuestionsOfPages(t *testing.T) {
+	t.Parallel()
+	e := &kvtest.Asked{Engine: memory.New(), Of: ofRequests}
+	m := measure(t, store.Options{Engine: e}, 100)
+	m.markRequests()
+	var hubs bytes.Buffer
+	hubs.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`)
+	for _, n := range []int{1, 90} { // topics that are associated with as many others
+		fmt.Fprintf(&hubs, `<topic id="hub%d"><subjectIdentifier href="http://psi.example.org/hub/%[1]d"/><name><value>Hub %[1]d</value></name></topic>`, n)
+		for i := range n {
+			fmt.Fprintf(&hubs, `<association><type><topicRef href="#class"/></type>
+				<role><type><topicRef href="#note"/></type><topicRef href="#hub%d"/></role><role><type><topicRef href="#class"/></type><subjectIdentifierRef href="http://psi.example.org/t/%d"/></role></association>`, n, i)
+		}
+	}
+	hubs.WriteString(`<topic id="class"><subjectIdentifier href="http://psi.example.org/class"/></topic><topic id="note"><subjectIdentifier href="http://psi.example.org/note"/></topic></topicMap>`)
+	m.post(hubs.Bytes())
+	topic := func(si, ending string) string {
+		return "/topics/" + fragment.Key(fragment.Ref("http://psi.example.org/"+si)) + ending
+	}
+	for path, most := range map[string]int{
+		topic("hub/1", ".html"): 9, topic("hub/90", ".html"): 12, topic("hub/1", ".xtm21"): 6, topic("hub/90", ".xtm21"): 6,
+		"/search.html?q=topic": 11, "/types.html": 7, ".html": 32,
+	} {
+		before := e.Questions.Load()
+		res, err := http.Get(m.http.URL + "/topicmaps/m" + path)
+		require.NoError(t, err)
+		page, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, res.StatusCode, "%s", page)
+		n := e.Questions.Load() - before
+		t.Logf("%s: %d questions, %d bytes", path, n, len(page))
+		assert.LessOrEqual(t, int(n), most, path)
+		assert.Positive(t, n, path)
 	}
 }

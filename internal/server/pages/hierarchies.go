@@ -43,6 +43,9 @@ const (
 
 // relations returns the kinds of hierarchies that a map has, in no order. Of each class it looks at [most] instances.
 func relations(v *store.View) (all []relation, err error) {
+	if err := v.State().ExpectNames([]fragment.Ref{hierarchical, superordinate, subordinate, broader, narrower, rdfSubject, rdfObject, tmdm.PSISupertypeSubtype}); err != nil {
+		return nil, err
+	}
 	ref := func(l tmdm.Locator) fragment.Ref {
 		t, failed := v.Source().Topic(l)
 		if failed != nil {

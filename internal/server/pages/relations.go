@@ -127,7 +127,7 @@ func (d *describer) first(of *topic, part fragment.Part, self fragment.Ref) iter
 			after = d.after
 		}
 		n, last := 0, fragment.AssociationKey{}
-		for a, err := range d.associations(self, part, after) {
+		for a, err := range d.expected(d.associations(self, part, after)) {
 			if n == most {
 				of.Next = append(of.Next, link{Title: titles[part], URL: d.query(parts[part], hex.EncodeToString(last[:]))})
 				return
@@ -138,6 +138,47 @@ func (d *describer) first(of *topic, part fragment.Part, self fragment.Ref) iter
 			if n++; !yield(a, err) || err != nil {
 				return
 			}
+		}
+	}
+}
+
+// expected iterates over the first of these associations: a hundred and one of them, or as many as have a thousand roles, at a time. It
+// expects links to what these mention.
+func (d *describer) expected(all iter.Seq2[*fragment.Association, error]) iter.Seq2[*fragment.Association, error] {
+	return func(yield func(*fragment.Association, error) bool) {
+		var some []*fragment.Association
+		var mentions []func(func(fragment.Ref))
+		roles := 0
+		// flush yields some, and reports whether there are others wanted.
+		flush := func() bool {
+			err := d.expect(mentions...)
+			for _, a := range some {
+				if !yield(a, err) || err != nil {
+					return false
+				}
+			}
+			some, mentions, roles = nil, nil, 0
+			return true
+		}
+		for a, err := range all {
+			if err != nil {
+				_ = flush() && yield(nil, err)
+				return
+			}
+			some, mentions = append(some, a), append(mentions, a.Mentions, players(a))
+			if roles += len(a.Roles); (len(some) > most || roles > 10*most) && !flush() {
+				return
+			}
+		}
+		flush()
+	}
+}
+
+// players returns those whose roles a page lists.
+func players(a *fragment.Association) func(func(fragment.Ref)) {
+	return func(yield func(fragment.Ref)) {
+		for i := range a.Roles[:min(len(a.Roles), most)] {
+			yield(a.Roles[i].Player)
 		}
 	}
 }

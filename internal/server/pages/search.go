@@ -96,7 +96,14 @@ func (a asking) find(v *store.View) (*records.Found, error) {
 	if errors.Is(err, records.ErrPosition) {
 		return nil, web.Problemf(http.StatusBadRequest, "%s", err)
 	}
-	return found, err
+	if err != nil {
+		return nil, err
+	}
+	refs := make([]fragment.Ref, len(found.Hits))
+	for i := range refs {
+		refs[i] = found.Hits[i].Topic.TopicSI()
+	}
+	return found, v.State().ExpectTopics(refs, nil) // their types are shown
 }
 
 // next returns the query of the answer with more, "" if there is none.

@@ -128,6 +128,9 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	if at := r.URL.Query().Get("at"); at != "" {
 		return p.topicAt(w, r, v, last, at)
 	}
+	if err := v.State().ExpectTopics([]fragment.Ref{last.TopicSI}, nil); err != nil {
+		return err
+	}
 	t, err := v.Source().Topic(last.TopicSI)
 	if err != nil {
 		return err
@@ -219,6 +222,9 @@ func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 		of.Forms = append(of.Forms, link{Title: texts.Atom, URL: topic + ".atom"}, link{Title: texts.JSONChanges, URL: changes})
 	}
 	if d.after == nil {
+		if err := d.expect(t.Mentions); err != nil {
+			return nil, err
+		}
 		if err := d.statements(of, t); err != nil {
 			return nil, err
 		}
@@ -310,6 +316,19 @@ func (of *topic) more(what string) {
 	if !slices.Contains(of.More, what) {
 		of.More = append(of.More, what)
 	}
+}
+
+// expect says that there will be links to the topics that mentions yields: see [txn.Tx.Expect].
+func (d *describer) expect(mentions ...func(yield func(fragment.Ref))) error {
+	var refs []fragment.Ref
+	for _, each := range mentions {
+		each(func(ref fragment.Ref) {
+			if _, known := d.titles[ref]; !known {
+				refs = append(refs, ref)
+			}
+		})
+	}
+	return d.v.State().ExpectNames(refs)
 }
 
 // link leads to the page of the topic that a reference names.

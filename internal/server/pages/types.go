@@ -71,6 +71,9 @@ func (p *Pages) typeTree(v *store.View) (*typeTree, error) {
 func (p *Pages) treeFrom(h *hierarchy) (*typeTree, error) {
 	tree := &typeTree{}
 	b := treeBuilder{hierarchy: h, d: describer{Pages: p, v: h.v, titles: map[fragment.Ref]link{}}, left: mostLines, shown: map[fragment.Ref]bool{}}
+	if err := h.v.State().ExpectNames(h.order); err != nil {
+		return nil, err
+	}
 	for _, ref := range h.order {
 		if len(h.above[ref]) == 0 {
 			if err := b.add(&tree.Roots, ref, nil); err != nil {
@@ -137,7 +140,11 @@ func (h *hierarchy) put(above, below fragment.Ref) {
 // subtypingOf returns what says of a map who is a subtype of whom (ISO 13250-2 §7.3, The supertype-subtype relationship).
 func subtypingOf(v *store.View) (relation, error) {
 	var refs [3]fragment.Ref
-	for i, psi := range []tmdm.Locator{tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype} {
+	psis := []tmdm.Locator{tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype}
+	if err := v.State().ExpectNames(psis); err != nil {
+		return relation{}, err
+	}
+	for i, psi := range psis {
 		t, err := v.Source().Topic(psi)
 		if err != nil {
 			return relation{}, err
@@ -163,6 +170,9 @@ func (h *hierarchy) find(classes []records.Class) error {
 	}
 	if h.by.typ == "" {
 		return nil
+	}
+	if err := h.v.State().ExpectTopics(h.order, nil); err != nil {
+		return err
 	}
 	for i := 0; i < len(h.order); i++ {
 		if err := h.around(h.order[i], meet); err != nil {

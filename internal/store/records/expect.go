@@ -44,6 +44,19 @@ func (s State) ExpectTopics(sis []fragment.Ref, sls []tmdm.Locator, others ...[]
 	return s.expectElsewhere(append(refs, sis...))
 }
 
+// ExpectNames says that topics will be read by any of their subject identifiers, without what they play in: for what they are called.
+func (s State) ExpectNames(sis []fragment.Ref) error {
+	if !s.tx.Distant() {
+		return nil
+	}
+	for some := range slices.Chunk(sis, txn.AtOnce) {
+		if err := s.tx.Expect(s.locatorKeys(some, keys.TableTopic, keys.TableIdentifier), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // expectElsewhere says that the associations of topics will be read that stand with other players. It looks at what is remembered.
 func (s State) expectElsewhere(refs []fragment.Ref) error {
 	var all [][]byte
@@ -130,10 +143,5 @@ func (s *Cached) ExpectStubs(refs []fragment.Ref) error {
 	for ref := range stubs {
 		mentioned = append(mentioned, ref)
 	}
-	for some := range slices.Chunk(mentioned, txn.AtOnce) {
-		if err := s.tx.Expect(s.locatorKeys(some, keys.TableTopic, keys.TableIdentifier), nil); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.ExpectNames(mentioned)
 }

@@ -13,14 +13,14 @@ const AtOnce = 2000
 // and nobody need find out what will be read.
 func (t *Tx) Distant() bool {
 	_, many := t.base.(kv.ManyReader)
-	return many && t.pending != nil
+	return many
 }
 
-// Expect says what an update will read: the values of keys, and rows from the first of prefixes on, or of what begins with one of them and one of the
+// Expect says what will be read: the values of keys, and rows from the first of prefixes on, or of what begins with one of them and one of the
 // bytes that may follow. What is not remembered is asked for at once.
 func (t *Tx) Expect(keys, prefixes [][]byte, following ...byte) error {
 	many, ok := t.base.(kv.ManyReader)
-	if !ok || t.pending == nil {
+	if !ok {
 		return nil
 	}
 	if err := t.ended(); err != nil {

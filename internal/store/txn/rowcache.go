@@ -8,7 +8,8 @@ import (
 // reads remembers what an update has read of the database. That does not change
 // while the update runs, so no row need be read twice: the topics that a document
 // describes are read to compare them, to render their fragments and to see what is
-// new in the commit; and all topics mention the same few classes and types. It is safe for concurrent use.
+// new in the commit; and all topics mention the same few classes and types. Of a
+// view it remembers what was expected, and nothing else. It is safe for concurrent use.
 type reads struct {
 	mu          sync.Mutex
 	now, before remembered // before: what was read earlier, and is forgotten next
@@ -88,7 +89,7 @@ const FewRows = 64
 // storedRows calls yield with the rows of the database that begin with a prefix, from a key on,
 // until it returns false. They stay valid, or where stay is not set are valid until the next one.
 func (t *Tx) storedRows(prefix, from []byte, stay bool, yield func(row, error) bool) {
-	if t.pending == nil || len(from) > 0 && string(from) != string(prefix) {
+	if t.reads.most == 0 || len(from) > 0 && string(from) != string(prefix) {
 		t.rest(prefix, from, stay, yield)
 		return
 	}
@@ -100,6 +101,10 @@ func (t *Tx) storedRows(prefix, from []byte, stay bool, yield func(row, error) b
 			from = append(bytes.Clone(first.rows[n-1].Key), 0)
 		}
 		t.rest(prefix, from, stay, yield)
+		return
+	}
+	if t.pending == nil {
+		t.rest(prefix, nil, stay, yield)
 		return
 	}
 	var read struct {

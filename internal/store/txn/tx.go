@@ -62,7 +62,13 @@ func (t *Tx) Attached(key any, make func() Finisher) Finisher {
 var ErrReadOnly = errors.New("write in a read-only view")
 
 // Over returns a Tx that reads with a reader, and changes nothing.
-func Over(ctx context.Context, base kv.Reader) *Tx { return &Tx{ctx: ctx, base: base} }
+func Over(ctx context.Context, base kv.Reader) *Tx {
+	t := &Tx{ctx: ctx, base: base}
+	if t.Distant() {
+		t.reads.most = readsLimit
+	}
+	return t
+}
 
 // Context returns the context with which all reading ends.
 func (t *Tx) Context() context.Context { return t.ctx }
@@ -105,7 +111,8 @@ func (t *Tx) ended() error {
 
 func (t *Tx) stored(key []byte) ([]byte, error) {
 	if t.pending == nil {
-		return t.base.Get(key)
+		value, _, err := t.before(key)
+		return value, err
 	}
 	if err := t.ended(); err != nil {
 		return nil, err
@@ -122,8 +129,10 @@ func (t *Tx) stored(key []byte) ([]byte, error) {
 
 // before returns the value of key in the database, and whether it is remembered.
 func (t *Tx) before(key []byte) (value []byte, known bool, err error) {
-	if value, known := t.reads.value(key); known {
-		return value, true, nil
+	if t.reads.most > 0 {
+		if value, known := t.reads.value(key); known {
+			return value, true, nil
+		}
 	}
 	value, err = t.base.Get(key)
 	return value, false, err
