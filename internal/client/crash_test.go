@@ -66,6 +66,7 @@ func (d *dyingStore) MendSource(ctx context.Context, name string) (m store.Mende
 // After a crash between any two commits of a round, what is shown is the state
 // before or a later one, and the next round brings the source in step.
 func TestCrashBetweenAnyTwoCommitsIsHealedByTheNextRound(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	clean := func(*origin, *subscriber) {}
 	for name, c := range map[string]struct {

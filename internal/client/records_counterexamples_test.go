@@ -15,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
@@ -69,6 +70,7 @@ func reified(association, id string) string {
 // Each of these histories leads to the server's map, whenever the client looks: after each
 // step, at the end only, or such that each step comes between the feed and the records.
 func TestRecordsThroughHistoriesThatBreakOthers(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	inForms(t, func(t *testing.T, form string) {
 		for name, history := range histories {

@@ -126,6 +126,7 @@ var fixities = regexp.MustCompile(` (hash|length)="[^"]*"`)
 
 // A package that is no good is passed over: the topics come one by one.
 func TestPackageThatIsBrokenIsPassedOver(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	const n = 20
 	manifest := `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:rs="http://www.openarchives.org/rs/terms/">

@@ -252,6 +252,7 @@ func object(random *rand.Rand, depth int) string {
 
 // Our own server is followed in RDF by who asks for that.
 func TestOwnServerIsFollowedInRDF(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	s := startServer(t, server.Config{})
 	versions := vocabularies(t)[:2]
 	with := func(version []byte, more string) []byte {

@@ -21,6 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/files"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -170,7 +171,7 @@ func TestOfTwoSetsMadeAtTheSameTimeOneStays(t *testing.T) {
 	require.NoError(t, err)
 	_, err = a.CreateCollection(t.Context(), store.Collection{Name: "m", SP: sp}, content, nil)
 	require.NoError(t, err)
-	for round := range 30 {
+	for round := range testenv.Rounds(20, 100) {
 		a.publish(round)
 		done := make(chan *resources.Set)
 		go func() { done <- b.build() }()

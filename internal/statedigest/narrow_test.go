@@ -55,6 +55,7 @@ func compared(t require.TestingT, own, other rows, most int) (topics []string, s
 
 // Negentropy, a protocol that reconciles sets by ranges, moves 14.6 kB to find 10 of 100,000, and 872 kB to find 1,000.
 func TestFewBytesFindWhatDiffers(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	const topics = 100_000
 	same := func(topic, record int) string { return fmt.Sprint(topic, "-", record) }

@@ -150,6 +150,7 @@ func TestManyThatAreTooLarge(t *testing.T) {
 }
 
 func TestManyEntries(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	records, files := 10_000, 300
 	if testenv.Long() {
 		records, files = 100_000, 3000

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
@@ -230,6 +231,7 @@ func TestHostilePackages(t *testing.T) {
 
 // A package whose download was cut off is gone on with in the next round.
 func TestPackageIsGoneOnWith(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	s, m := newMirror(t, rsStyle{LastMod: true, Hashes: true, Lengths: true, Dump: "plain", DumpOnly: true}, 2000)
 	var ranges []string
 	cut := true

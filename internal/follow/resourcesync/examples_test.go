@@ -17,6 +17,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"
 )
 
@@ -317,6 +318,7 @@ func TestSpecificationsChangeDump(t *testing.T) {
 
 // A Sitemap that is packed, and says nothing of it, is one as well; a bomb is not.
 func TestPackedSitemap(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	e := newExamples(t, "/list.xml.gz", gzipped(t, rsExample(t, "01")), "/bomb.xml.gz", gzipped(t, rsExample(t, "01")+strings.Repeat(" ", 200<<20)), "/half.xml.gz", gzipped(t, rsExample(t, "01"))[:100])
 	require.Equal(t, []string{"res1", "res2"}, told(e.news("http://example.com/list.xml.gz", follow.Mark{})))
 	_, err := e.try("http://example.com/bomb.xml.gz", follow.Mark{})

@@ -11,10 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // A row that was changed is found in tables of all kinds, wherever it is; the first release compressed them.
 func TestDamagedRowsAreFound(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	for name, compression := range map[string]options.CompressionType{"plain": options.None, "packed": options.Snappy} {
 		for _, length := range []int{1, 300} { // the index is large, or small, beside the rows
 			t.Run(fmt.Sprint(name, length), func(t *testing.T) {

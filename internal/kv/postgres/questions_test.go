@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv/kvtest"
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
@@ -34,6 +35,7 @@ func (m *measured) markRequests() {
 // How many questions a POST asks does not depend on how many topics it has, as long as they are some hundreds: one before the document is read, one
 // for the state, one for the commit, the others for what is there.
 func TestQuestionsOfPosts(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	s := pgserver.Start(t, "fsync=off")
 	e := &kvtest.Asked{Engine: pgserver.Open(t, s.Store(t)), Of: ofRequests}
