@@ -172,7 +172,7 @@ var layers = map[string][]string{
 	"internal/testkit/w3c":           {"internal/rdf", "internal/rdf/turtle"},
 	"internal/testkit/webpage":       {"internal/layout"},
 	"internal/follow/followtest":     {"feeds", "tmdm", "xtm", "fragment", "internal/server", "internal/store", "internal/testedit", "internal/testenv", "internal/testkit/docs", "internal/testkit/faults", "internal/testkit/kill", "internal/testkit/node"},
-	"internal/kv/kvtest":             {"internal/kv"},
+	"internal/kv/kvtest":             {"internal/kv", "internal/testenv"},
 	"internal/store/storetest":       {"tmdm", "fragment", "merge", "internal/testedit", "xtm"},
 	"internal/store/files/filestest": {"internal/store/files", "internal/testenv"},
 	"internal/archtest":              {},

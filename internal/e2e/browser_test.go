@@ -1,3 +1,5 @@
+//go:build !race
+
 package e2e_test
 
 import (
@@ -18,16 +20,14 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/server"
-	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/browser"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
 var updateGolden = flag.Bool("update", false, "write what pages are for screen readers into testdata")
 
-// Pages in a real browser. All tests share one, which takes a second to start.
+// Pages in a real browser. All tests share one, which takes a second to start. Under the race detector it would take the time, and have nothing to find.
 func TestBrowser(t *testing.T) {
-	testenv.SkipUnderRace(t) // the browser takes the time
 	b := browser.Start(t)
 	for name, test := range map[string]func(*testing.T, *browser.Browser){
 		"walk": walkThroughMaps, "pages": pagesOfAllKinds, "hostile": hostileMap, "editing": editingByKeyboard, "mishaps": mishapsOfEditors, "rejecting": rejectingOnANode,

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // Histories checks that an engine agrees with a map after random changes, and that readers keep
@@ -20,7 +21,7 @@ func Histories(t *testing.T, open func(t *testing.T) kv.Engine) {
 	n := 0
 	e := open(t)
 	defer e.Close()
-	rapid.Check(t, func(r *rapid.T) {
+	testenv.Check(t, 40, 400, func(r *rapid.T) {
 		n++
 		require.NoError(r, e.DeletePrefix(context.Background(), nil))
 		h := &history{T: r, engine: e, rows: map[string]string{}}
