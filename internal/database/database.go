@@ -60,6 +60,11 @@ func (p *Place) Open(ctx context.Context, o store.Options) (db *store.DB, err er
 		return nil, err
 	}
 	e, err := postgres.Open(ctx, at)
+	if err == nil && o.Access != store.Read {
+		if err = e.Writable(ctx); err != nil {
+			e.Close()
+		}
+	}
 	if err == nil {
 		o.Engine, o.Silence = e, silence
 		closed := o.Closed

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -67,15 +69,20 @@ func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) error {
 	return web.WriteText(w, "ok\n")
 }
 
+// readyWithin is how long /readyz waits for the store: who asks soon asks again.
+const readyWithin = 5 * time.Second
+
 // ready says whether requests should come here.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.stopping.Load() {
 		return web.Problemf(http.StatusServiceUnavailable, "the server is stopping: it finishes what runs")
 	}
-	if _, err := s.Store.Collections(r.Context()); err != nil {
+	ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
+	defer cancel()
+	if _, err := s.Store.Collections(ctx); err != nil {
 		web.RecorderOf(r).Failure = err
 		why := "the store cannot be read; the log says why"
-		if errors.Is(err, store.ErrUnavailable) {
+		if errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 			why = "the database does not answer; the log has its address"
 		}
 		if errors.Is(err, store.ErrMoved) {

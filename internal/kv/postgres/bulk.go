@@ -73,20 +73,22 @@ func (b *bulk) write(put columns, copied bool) error {
 	if len(b.values) == 0 {
 		return nil
 	}
-	conn, err := b.engine.writers.Acquire(b.ctx)
+	ctx, cancel := context.WithTimeout(b.ctx, commitTimeout)
+	defer cancel()
+	conn, err := b.engine.writers.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer release(conn)
 	if copied {
-		_, err = conn.CopyFrom(b.ctx, pgx.Identifier{"tm_rows"}, []string{"head", "hash", "tail", "value"}, &copying{columns: put})
+		_, err = conn.CopyFrom(ctx, pgx.Identifier{"tm_rows"}, []string{"head", "hash", "tail", "value"}, &copying{columns: put})
 		return err
 	}
 	var batch pgx.Batch
 	batch.Queue("BEGIN ISOLATION LEVEL READ COMMITTED")
 	b.queue(&batch)
 	batch.Queue("COMMIT")
-	return conn.SendBatch(b.ctx, &batch).Close()
+	return conn.SendBatch(ctx, &batch).Close()
 }
 
 // copying implements pgx.CopyFromSource.
@@ -134,6 +136,8 @@ func (e *Engine) deleteSome(ctx context.Context, b bounds) (deleted int64, err e
 		head, tail := split(b.high)
 		args, condition = append(args, head, tail), condition+belowHigh
 	}
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
 	tag, err := e.writers.Exec(ctx, "DELETE FROM tm_rows WHERE (head, hash) IN (SELECT head, hash FROM tm_rows WHERE "+condition+" LIMIT $3)", args...)
 	return tag.RowsAffected(), err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tmshare/tmshare/internal/kv"
@@ -33,7 +34,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	for try := newTries(ctx); ; {
-		err := checkLayout(ctx, e.readers)
+		asking, answered := e.bounded(ctx)
+		err := checkLayout(asking, e.readers)
+		answered()
 		if err == nil {
 			return e, nil
 		}
@@ -42,6 +45,20 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			return nil, o.explain(ctx, err)
 		}
 	}
+}
+
+// Writable returns an error unless the user of the database may write all tables. It changes nothing.
+func (e *Engine) Writable(ctx context.Context) error {
+	ctx, answered := e.bounded(ctx)
+	defer answered()
+	var batch pgx.Batch
+	for _, statement := range []string{
+		"UPDATE tm_state SET version = version WHERE false", "DELETE FROM tm_commits WHERE false", "INSERT INTO tm_commits SELECT * FROM tm_commits WHERE false",
+		"INSERT INTO tm_rows SELECT * FROM tm_rows WHERE false", "UPDATE tm_rows SET value = value WHERE false", "DELETE FROM tm_rows WHERE false",
+	} {
+		batch.Queue(statement)
+	}
+	return e.explain(ctx, e.writers.SendBatch(ctx, &batch).Close())
 }
 
 func (e *Engine) usable(ctx context.Context) error {
@@ -57,7 +74,9 @@ func (e *Engine) Version(ctx context.Context) (v kv.Version, err error) {
 		return kv.Unsettled, err
 	}
 	for try := e.tries(ctx); ; {
-		err := e.readers.QueryRow(ctx, "SELECT version FROM tm_state WHERE one = 1").Scan((*uint64)(&v))
+		asking, answered := e.bounded(ctx)
+		err := e.readers.QueryRow(asking, "SELECT version FROM tm_state WHERE one = 1").Scan((*uint64)(&v))
+		answered()
 		if err == nil {
 			return v, nil
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -24,6 +25,9 @@ const (
 	deadlockDetected     = "40P01"
 	notNullViolation     = "23502"
 	uniqueViolation      = "23505"
+	noSuchDatabase       = "3D000"
+	noPrivilege          = "42501"
+	noSuchParameter      = "42704"
 	undefinedTable       = "42P01"
 	undefinedSchema      = "3F000"
 	duplicateTable       = "42P07"
@@ -74,6 +78,11 @@ func broken(err error) bool {
 	return false
 }
 
+// bounded returns a context for one question to the database, and what to call after the answer.
+func (o *Options) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, o.AnswerTimeout)
+}
+
 // answered reports whether an error is what the database says of a statement.
 func answered(err error) bool {
 	var failed *pgconn.PgError
@@ -90,11 +99,21 @@ func (o *Options) explain(ctx context.Context, err error) error {
 	}
 	switch {
 	case errors.Is(err, errNoStore):
-		return fmt.Errorf("%w (%s, schema %q): create it with \"tmshare-server migrate --store URL\"", err, Redacted(o.URL), o.Schema)
+		return fmt.Errorf("%w (%s, schema %q): create it with \"tmshare-server migrate --store URL\". If it is there, grant this user USAGE on its schema", err, Redacted(o.URL), o.Schema)
 	case untrusted(err):
 		return fmt.Errorf("the certificate of the database (%s) cannot be verified: %w. Name the file of its authority with sslrootcert=FILE in the address, and its host as its certificate does", Redacted(o.URL), err)
 	case hasCode(err, invalidPassword, invalidAuthorization):
 		return fmt.Errorf("the database (%s) refuses this user: %w. Look at the user in the address, at the password in PGPASSWORD or in the file that PGPASSFILE names, and at pg_hba.conf of the database", Redacted(o.URL), err)
+	case hasCode(err, noSuchDatabase):
+		return fmt.Errorf("the database (%s) is not there: %w. Create it with \"createdb\", which migrate does not, or name the right one", Redacted(o.URL), err)
+	case hasCode(err, noPrivilege):
+		return fmt.Errorf("the database (%s) does not allow this user to do that: %w. Grant the user USAGE on the schema %q, and SELECT, INSERT, UPDATE and DELETE on its tables; migrate needs CREATE too", Redacted(o.URL), err, o.Schema)
+	case hasCode(err, noSuchParameter):
+		return fmt.Errorf("the database (%s) does not know an option of the address: %w. Correct it, or leave it out", Redacted(o.URL), err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w (%s): it stands still, as there is no answer within %s (%w). Look at its machine and the network, and try again", kv.ErrUnavailable, Redacted(o.URL), o.AnswerTimeout, err)
+	case away(err) && strings.Contains(err.Error(), "server refused TLS"):
+		return fmt.Errorf("the database (%s) has no TLS: %w. Set it up there, or say sslmode=disable in the address where nobody else can listen", Redacted(o.URL), err)
 	case away(err):
 		return fmt.Errorf("%w (%s): %w. Look whether it runs, and try again", kv.ErrUnavailable, Redacted(o.URL), err)
 	}
@@ -127,7 +146,7 @@ func (e *Engine) tries(ctx context.Context) *tries {
 
 // again waits, and reports whether to try again after an error.
 func (t *tries) again(err error) bool {
-	if t.left--; t.left <= 0 || !collided(err) && !away(err) {
+	if t.left--; t.left <= 0 || !collided(err) && !away(err) || errors.Is(err, context.DeadlineExceeded) { // who has waited for an answer waits for no second
 		return false
 	}
 	if t.retries != nil {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"context"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -38,7 +39,7 @@ func (r *reader) ReadMany(keys, prefixes [][]byte, most int, value func(key, val
 		some, keys = few(keys)
 		ranges, prefixes = few(prefixes)
 		a := answer{values: make([]found, len(some)), ranges: make([][]found, len(ranges))}
-		err := r.ask(func(conn *pgx.Conn) error {
+		err := r.ask(func(ctx context.Context, conn *pgx.Conn) error {
 			var batch pgx.Batch
 			if len(some) > 0 {
 				batch.Queue(manyValues, append(asColumns(some), longValue)...).Query(a.readValues)
@@ -46,7 +47,7 @@ func (r *reader) ReadMany(keys, prefixes [][]byte, most int, value func(key, val
 			if len(ranges) > 0 {
 				batch.Queue(manyRanges, append(asBounds(ranges), longValue, most+1)...).Query(a.readRanges)
 			}
-			return conn.SendBatch(r.ctx, &batch).Close()
+			return conn.SendBatch(ctx, &batch).Close()
 		})
 		if err != nil {
 			return err

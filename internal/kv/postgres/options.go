@@ -29,6 +29,9 @@ type Options struct {
 	// many commits and loads can be under way; default: 8. Others wait for their turn.
 	MaxReaders, MaxWriters int32
 
+	// AnswerTimeout bounds how long a question waits for its answer, and for a connection: a database that stands still closes none. Default: 20 s.
+	AnswerTimeout time.Duration
+
 	Logger *slog.Logger // default: slog.Default()
 }
 
@@ -52,6 +55,9 @@ func (o *Options) complete() error {
 	}
 	if o.MaxWriters <= 0 {
 		o.MaxWriters = 8
+	}
+	if o.AnswerTimeout <= 0 {
+		o.AnswerTimeout = 20 * time.Second
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -92,7 +98,7 @@ func (o *Options) pool(most int32, settings ...string) (*pgxpool.Pool, error) {
 		return nil, err
 	}
 	c.MaxConns = most
-	c.ConnConfig.ConnectTimeout = connectTimeout
+	c.ConnConfig.ConnectTimeout = min(connectTimeout, o.AnswerTimeout)
 	c.ConnConfig.RuntimeParams["search_path"] = o.Schema
 	c.ConnConfig.RuntimeParams["application_name"] = "tmshare"
 	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {

@@ -43,11 +43,13 @@ func (e *Engine) Snapshot(ctx context.Context) (kv.Reader, error) {
 }
 
 func (e *Engine) snapshot(ctx context.Context) (*reader, error) {
-	conn, err := e.readers.Acquire(ctx)
+	asking, answered := e.bounded(ctx)
+	defer answered()
+	conn, err := e.readers.Acquire(asking)
 	if err != nil {
 		return nil, err
 	}
-	results, err := conn.Conn().PgConn().Exec(ctx, beginReading).ReadAll()
+	results, err := conn.Conn().PgConn().Exec(asking, beginReading).ReadAll()
 	if err == nil && (len(results) != 2 || len(results[1].Rows) != 1) {
 		err = errNoStore
 	}
@@ -94,8 +96,8 @@ func release(conn *pgxpool.Conn) {
 
 var errReaderClosed = errors.New("the state is read after its end")
 
-// ask calls f with the connection, which nobody else has meanwhile.
-func (r *reader) ask(f func(*pgx.Conn) error) error {
+// ask calls f with the connection, which nobody else has meanwhile, and with a context for its question.
+func (r *reader) ask(f func(context.Context, *pgx.Conn) error) error {
 	if err := context.Cause(r.ctx); err != nil {
 		return err
 	}
@@ -104,14 +106,16 @@ func (r *reader) ask(f func(*pgx.Conn) error) error {
 	if r.conn == nil {
 		return errReaderClosed
 	}
-	return r.engine.explain(r.ctx, f(r.conn.Conn()))
+	asking, answered := r.engine.bounded(r.ctx)
+	defer answered()
+	return r.engine.explain(r.ctx, f(asking, r.conn.Conn()))
 }
 
 // Get implements [kv.Reader].
 func (r *reader) Get(key []byte) (value []byte, err error) {
 	head, tail := split(key)
-	err = r.ask(func(conn *pgx.Conn) error {
-		err := conn.QueryRow(r.ctx, "SELECT value FROM tm_rows WHERE head = $1 AND hash = $2", head, hashOf(tail)).Scan(&value)
+	err = r.ask(func(ctx context.Context, conn *pgx.Conn) error {
+		err := conn.QueryRow(ctx, "SELECT value FROM tm_rows WHERE head = $1 AND hash = $2", head, hashOf(tail)).Scan(&value)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -195,8 +199,8 @@ func (r *reader) page(b bounds, reverse bool, limit int) (page []kv.Row, err err
 		head, tail := split(b.high)
 		args = append(args, head, tail)
 	}
-	err = r.ask(func(conn *pgx.Conn) error {
-		rows, err := conn.Query(r.ctx, pages[b.high != nil][reverse], args...)
+	err = r.ask(func(ctx context.Context, conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, pages[b.high != nil][reverse], args...)
 		if err != nil {
 			return err
 		}

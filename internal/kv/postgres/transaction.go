@@ -68,7 +68,7 @@ func (t *transaction) spill() error {
 	}
 	var batch pgx.Batch
 	if t.conn == nil {
-		conn, err := t.engine.writers.Acquire(t.ctx)
+		conn, err := t.acquire()
 		if err != nil {
 			return t.engine.explain(t.ctx, err)
 		}
@@ -76,13 +76,21 @@ func (t *transaction) spill() error {
 		batch.Queue(beginWriting)
 	}
 	t.queue(&batch)
-	if err := t.conn.SendBatch(t.ctx, &batch).Close(); err != nil {
+	ctx, cancel := context.WithTimeout(t.ctx, commitTimeout)
+	defer cancel()
+	if err := t.conn.SendBatch(ctx, &batch).Close(); err != nil {
 		t.failed = t.conflict(err)
 		return t.failed
 	}
 	t.engine.size.grow(t.size)
 	t.clear()
 	return nil
+}
+
+func (t *transaction) acquire() (*pgxpool.Conn, error) {
+	asking, answered := t.engine.bounded(t.ctx)
+	defer answered()
+	return t.engine.writers.Acquire(asking)
 }
 
 // conflict returns the error of a statement in the words of package kv.
@@ -147,7 +155,7 @@ func (t *transaction) commit() error {
 	}
 	var batch pgx.Batch
 	if t.conn == nil {
-		conn, err := t.engine.writers.Acquire(t.ctx)
+		conn, err := t.acquire()
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,84 @@
+package postgres_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/kvtest"
+	"github.com/tmshare/tmshare/internal/kv/postgres"
+	"github.com/tmshare/tmshare/internal/testkit/pgserver"
+)
+
+// A database that stands still closes no connection. Nobody waits longer for its answers than they may, and all goes on when it does.
+func TestADatabaseThatStandsStill(t *testing.T) {
+	t.Parallel()
+	s := pgserver.Shared(t)
+	o := s.Store(t)
+	o.AnswerTimeout = 300 * time.Millisecond
+	e := pgserver.Open(t, o)
+	write := func() error {
+		return kvtest.Update(t.Context(), e, func(_ kv.Reader, w kv.Writer) error { return w.Put([]byte("a"), []byte("1")) })
+	}
+	require.NoError(t, write())
+	r, err := e.Snapshot(t.Context())
+	require.NoError(t, err)
+	defer r.Close()
+
+	other, err := pgx.Connect(t.Context(), s.URL())
+	require.NoError(t, err)
+	defer other.Close(context.Background())
+	lock := func(table string) pgx.Tx {
+		tx, err := other.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = tx.Exec(t.Context(), "LOCK TABLE "+o.Schema+"."+table+" IN ACCESS EXCLUSIVE MODE")
+		require.NoError(t, err)
+		return tx
+	}
+	inTime := func(what string, ask func() error) {
+		t.Helper()
+		begun := time.Now()
+		err := ask()
+		assert.ErrorIs(t, err, kv.ErrUnavailable, what)
+		assert.ErrorContains(t, err, "stands still", what)
+		assert.Less(t, time.Since(begun), 20*time.Second, what)
+	}
+	still := lock("tm_rows")
+	inTime("a row", func() error { _, err := r.Get([]byte("a")); return err })
+	r.Close()
+	require.NoError(t, still.Rollback(t.Context()))
+	still = lock("tm_state")
+	inTime("the version", func() error { _, err := e.Version(t.Context()); return err })
+	inTime("a state", func() error { _, err := e.Snapshot(t.Context()); return err })
+	inTime("an update", write)
+	inTime("to open it", func() error { _, err := postgres.Open(t.Context(), o); return err })
+	require.NoError(t, still.Rollback(t.Context()))
+	require.NoError(t, write())
+}
+
+// Who may read and not write is told so when a store is opened for writing, with what to do.
+func TestAUserWhoMayOnlyRead(t *testing.T) {
+	t.Parallel()
+	s := pgserver.Shared(t)
+	o := s.Store(t)
+	e := pgserver.Open(t, o)
+	require.NoError(t, e.Writable(t.Context()))
+	admin, err := pgx.Connect(t.Context(), s.URL())
+	require.NoError(t, err)
+	defer admin.Close(context.Background())
+	_, err = admin.Exec(t.Context(), strings.NewReplacer("ROLE", "reads_"+o.Schema, "STORE", o.Schema).Replace("CREATE USER ROLE; GRANT USAGE ON SCHEMA STORE TO ROLE; GRANT SELECT ON ALL TABLES IN SCHEMA STORE TO ROLE"))
+	require.NoError(t, err)
+	o.URL = "postgres://reads_" + o.Schema + "@/postgres?host=" + s.Dir()
+	reading := pgserver.Open(t, o)
+	_, err = reading.Version(t.Context())
+	require.NoError(t, err)
+	err = reading.Writable(t.Context())
+	require.ErrorContains(t, err, "does not allow this user")
+	require.ErrorContains(t, err, "Grant the user")
+}
