@@ -36,10 +36,15 @@ leads to a Unix socket.`,
 			ctx, stop := cli.UntilInterrupted(cmd.Context())
 			defer stop()
 			log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-			if err := at.Migrate(ctx, log); err != nil {
+			made, err := at.Migrate(ctx, log)
+			if err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "the store in %s has the layout of this version\n", &at)
+			was := "was there, and"
+			if made {
+				was = "is new, and"
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the store in %s %s has the layout of this version\n", &at, was)
 			return err
 		},
 	}

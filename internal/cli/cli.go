@@ -152,12 +152,28 @@ func CommandLineOnly(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) { _ = flags.SetAnnotation(f.Name, commandLineOnly, nil) }) // it is there
 }
 
+// InPlaceOf says that a flag stands in the place of another one. A command line has one of them at most, and what it has counts
+// more than what the environment says of the other.
+func InPlaceOf(flags *pflag.FlagSet, flag, other string) {
+	_ = flags.SetAnnotation(flag, inPlaceOf, []string{other}) // it is there
+}
+
+const inPlaceOf = "in place of"
+
 // fromEnvironment sets each flag that is not on the command line from the
 // variable TMSHARE_ and its name (--base-url: TMSHARE_BASE_URL), unless that is
 // empty.
 func fromEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
 	var failed error
+	given := map[string]bool{} // on the command line
+	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
 	flags.VisitAll(func(f *pflag.Flag) {
+		if other := f.Annotations[inPlaceOf]; len(other) > 0 && given[other[0]] {
+			if given[f.Name] && failed == nil {
+				failed = UsageError(fmt.Errorf("--%s and --%s say two places: leave one out", f.Name, other[0]))
+			}
+			return
+		}
 		if _, not := f.Annotations[commandLineOnly]; not || f.Changed || failed != nil || f.Name == "help" {
 			return
 		}

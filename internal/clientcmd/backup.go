@@ -28,6 +28,12 @@ func FolderCommands(program, data string) []*cobra.Command {
 	all := []*cobra.Command{a.backup(), a.restore(), a.moveCommand(), a.check()}
 	for _, cmd := range all {
 		a.addFolderFlags(cmd.Flags(), data)
+		if cmd.Name() == "move" { // its arguments say both places
+			for _, name := range []string{"data", "store"} {
+				_ = cmd.Flags().MarkHidden(name) // it is there
+			}
+			cli.CommandLineOnly(cmd.Flags())
+		}
 	}
 	return all
 }

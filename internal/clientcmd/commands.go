@@ -62,6 +62,7 @@ func (a *app) addCommands(root *cobra.Command) {
 func (a *app) addFolderFlags(fl *pflag.FlagSet, data string) {
 	fl.StringVar(&a.data, "data", data, "data `folder`")
 	a.store.AddFlags(fl)
+	cli.InPlaceOf(fl, "store", "data")
 	fl.BoolVar(&a.json, "json", false, "print JSON for programs")
 	fl.BoolVarP(&a.quiet, "quiet", "q", false, "print errors only")
 	fl.BoolVarP(&a.verbose, "verbose", "v", false, "say more")

@@ -41,10 +41,10 @@ func (p *Place) String() string { return postgres.Redacted(p.URL) }
 func (p *Place) options(log *slog.Logger) (o postgres.Options, err error) {
 	u, err := url.Parse(p.URL)
 	if err != nil || !postgres.IsURL(p.URL) {
-		return o, cli.UsageError(errors.New("--store is no address of a database: write postgres://USER@HOST:PORT/NAME; a folder is named with --data"))
+		return o, cli.UsageError(errors.New("this is no address of a database: write postgres://USER@HOST:PORT/NAME; a folder is named with --data"))
 	}
 	if _, has := u.User.Password(); has || u.Query().Has("password") {
-		return o, cli.UsageError(errors.New("--store: leave the password out of the address, as lists of processes show it; put it into PGPASSWORD, or into the file that PGPASSFILE names"))
+		return o, cli.UsageError(errors.New("leave the password out of the address of the database, as lists of processes show it; put it into PGPASSWORD, or into the file that PGPASSFILE names"))
 	}
 	return postgres.Options{URL: p.URL, Schema: u.Query().Get("search_path"), Logger: log}, nil
 }
@@ -100,18 +100,22 @@ func (p *Place) workingFolder(o *store.Options) (err error) {
 	return nil
 }
 
-// Migrate makes the tables of the store, or brings them to the layout of this program.
-func (p *Place) Migrate(ctx context.Context, log *slog.Logger) error {
+// Migrate makes the tables of the store, or brings them to the layout of this program. It reports whether they are new.
+func (p *Place) Migrate(ctx context.Context, log *slog.Logger) (made bool, err error) {
 	at, err := p.options(log)
 	if err != nil {
-		return err
+		return false, err
+	}
+	e, err := postgres.Open(ctx, at)
+	if made = errors.Is(err, postgres.ErrNoStore); err == nil {
+		e.Close()
 	}
 	if err := postgres.Migrate(ctx, at); err != nil {
-		return err
+		return false, err
 	}
 	db, err := p.Open(ctx, store.Options{Access: store.Create, Logger: log})
 	if err != nil {
-		return err
+		return false, err
 	}
-	return db.Close()
+	return made, db.Close()
 }

@@ -51,7 +51,7 @@ func (e *Engine) snapshot(ctx context.Context) (*reader, error) {
 	}
 	results, err := conn.Conn().PgConn().Exec(asking, beginReading).ReadAll()
 	if err == nil && (len(results) != 2 || len(results[1].Rows) != 1) {
-		err = errNoStore
+		err = ErrNoStore
 	}
 	r := &reader{engine: e, ctx: ctx, conn: conn}
 	if err == nil {

@@ -70,8 +70,8 @@ type (
 	}
 )
 
-// errNoStore says that there are no tables.
-var errNoStore = errors.New("there is no store in this database")
+// ErrNoStore says that there are no tables: [Migrate] makes them.
+var ErrNoStore = errors.New("there is no store in this database")
 
 // checkLayout returns an error unless the tables are those of this program.
 func checkLayout(ctx context.Context, q querier) error {
@@ -80,7 +80,7 @@ func checkLayout(ctx context.Context, q querier) error {
 	var failed *pgconn.PgError
 	switch {
 	case errors.As(err, &failed) && (failed.Code == undefinedTable || failed.Code == undefinedSchema), errors.Is(err, pgx.ErrNoRows):
-		return errNoStore
+		return ErrNoStore
 	case err != nil:
 		return err
 	case n > layout:
