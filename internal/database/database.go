@@ -41,7 +41,7 @@ func (p *Place) String() string { return postgres.Redacted(p.URL) }
 func (p *Place) options(log *slog.Logger) (o postgres.Options, err error) {
 	u, err := url.Parse(p.URL)
 	if err != nil || !postgres.IsURL(p.URL) {
-		return o, cli.UsageError(errors.New("this is no address of a database: write postgres://USER@HOST:PORT/NAME; a folder is named with --data"))
+		return o, cli.UsageError(fmt.Errorf("%s is no address of a database (--store): write postgres://USER@HOST:PORT/NAME; a folder is named with --data", p))
 	}
 	if _, has := u.User.Password(); has || u.Query().Has("password") {
 		return o, cli.UsageError(errors.New("leave the password out of the address of the database, as lists of processes show it; put it into PGPASSWORD, or into the file that PGPASSFILE names"))

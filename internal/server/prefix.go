@@ -60,6 +60,9 @@ func (s *Server) warnOfPrefixes(ctx context.Context) error {
 		if !addresses.Base(base).Public() {
 			advice = "other servers may use this prefix for other topics: before others subscribe, import the map under another name with --sp, and delete this one"
 		}
+		if !s.Store.Alone() {
+			advice = "give all servers on this database the same --base-url. Where they have it, " + advice
+		}
 		s.Logger.Warn("the source locator prefix was made of another base URL and stays as it is", "collection", c.Name, "prefix", c.SP, "base-url", s.BaseURL, "advice", advice)
 	}
 	return err
