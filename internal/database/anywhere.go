@@ -42,7 +42,7 @@ func Target(place string, log *slog.Logger) backup.Target {
 func (p *Place) create(ctx context.Context, o store.Options) (*store.DB, error) {
 	at, err := p.options(o.Logger)
 	if err == nil {
-		err = postgres.Migrate(ctx, at)
+		_, err = postgres.Migrate(ctx, at)
 	}
 	if err != nil {
 		return nil, err

@@ -106,11 +106,7 @@ func (p *Place) Migrate(ctx context.Context, log *slog.Logger) (made bool, err e
 	if err != nil {
 		return false, err
 	}
-	e, err := postgres.Open(ctx, at)
-	if made = errors.Is(err, postgres.ErrNoStore); err == nil {
-		e.Close()
-	}
-	if err := postgres.Migrate(ctx, at); err != nil {
+	if made, err = postgres.Migrate(ctx, at); err != nil {
 		return false, err
 	}
 	db, err := p.Open(ctx, store.Options{Access: store.Create, Logger: log})

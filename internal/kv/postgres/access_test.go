@@ -55,7 +55,7 @@ func TestTLSAndPasswords(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			o := postgres.Options{URL: s.TCP(tt.host, tt.options), Password: tt.password}
-			err := postgres.Migrate(ctx, o)
+			_, err := postgres.Migrate(ctx, o)
 			if tt.refused == "" {
 				require.NoError(t, err)
 				e := pgserver.Open(t, o)

@@ -33,32 +33,37 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		e.readers.Close()
 		return nil, err
 	}
-	for try := newTries(ctx); ; {
+	if err := e.try(ctx, func(ctx context.Context) error { return checkLayout(ctx, e.readers) }); err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// try asks the database one question, again where others are in its way or it is away for a moment.
+func (e *Engine) try(ctx context.Context, ask func(context.Context) error) error {
+	for try := e.tries(ctx); ; {
 		asking, answered := e.bounded(ctx)
-		err := checkLayout(asking, e.readers)
+		err := ask(asking)
 		answered()
-		if err == nil {
-			return e, nil
-		}
-		if !try.again(err) {
-			e.Close()
-			return nil, o.explain(ctx, err)
+		if err == nil || !try.again(err) {
+			return e.explain(ctx, err)
 		}
 	}
 }
 
 // Writable returns an error unless the user of the database may write all tables. It changes nothing.
 func (e *Engine) Writable(ctx context.Context) error {
-	ctx, answered := e.bounded(ctx)
-	defer answered()
-	var batch pgx.Batch
-	for _, statement := range []string{
-		"UPDATE tm_state SET version = version WHERE false", "DELETE FROM tm_commits WHERE false", "INSERT INTO tm_commits SELECT * FROM tm_commits WHERE false",
-		"INSERT INTO tm_rows SELECT * FROM tm_rows WHERE false", "UPDATE tm_rows SET value = value WHERE false", "DELETE FROM tm_rows WHERE false",
-	} {
-		batch.Queue(statement)
-	}
-	return e.explain(ctx, e.writers.SendBatch(ctx, &batch).Close())
+	return e.try(ctx, func(ctx context.Context) error {
+		var batch pgx.Batch
+		for _, statement := range []string{
+			"UPDATE tm_state SET version = version WHERE false", "DELETE FROM tm_commits WHERE false", "INSERT INTO tm_commits SELECT * FROM tm_commits WHERE false",
+			"INSERT INTO tm_rows SELECT * FROM tm_rows WHERE false", "UPDATE tm_rows SET value = value WHERE false", "DELETE FROM tm_rows WHERE false",
+		} {
+			batch.Queue(statement)
+		}
+		return e.writers.SendBatch(ctx, &batch).Close()
+	})
 }
 
 func (e *Engine) usable(ctx context.Context) error {
@@ -73,17 +78,13 @@ func (e *Engine) Version(ctx context.Context) (v kv.Version, err error) {
 	if err := e.usable(ctx); err != nil {
 		return kv.Unsettled, err
 	}
-	for try := e.tries(ctx); ; {
-		asking, answered := e.bounded(ctx)
-		err := e.readers.QueryRow(asking, "SELECT version FROM tm_state WHERE one = 1").Scan((*uint64)(&v))
-		answered()
-		if err == nil {
-			return v, nil
-		}
-		if !try.again(err) {
-			return kv.Unsettled, e.explain(ctx, err)
-		}
+	err = e.try(ctx, func(ctx context.Context) error {
+		return e.readers.QueryRow(ctx, "SELECT version FROM tm_state WHERE one = 1").Scan((*uint64)(&v))
+	})
+	if err != nil {
+		return kv.Unsettled, err
 	}
+	return v, nil
 }
 
 // Stats says how an engine uses its database.

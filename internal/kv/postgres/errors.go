@@ -98,7 +98,7 @@ func (o *Options) explain(ctx context.Context, err error) error {
 		return why
 	}
 	switch {
-	case errors.Is(err, ErrNoStore):
+	case errors.Is(err, errNoStore):
 		return fmt.Errorf("%w (%s, schema %q): create it with \"tmshare-server migrate --store URL\". If it is there, grant this user USAGE on its schema", err, Redacted(o.URL), o.Schema)
 	case untrusted(err):
 		return fmt.Errorf("the certificate of the database (%s) cannot be verified: %w. Name the file of its authority with sslrootcert=FILE in the address, and its host as its certificate does", Redacted(o.URL), err)

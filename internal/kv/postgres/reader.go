@@ -31,37 +31,29 @@ func (e *Engine) Snapshot(ctx context.Context) (kv.Reader, error) {
 	if err := e.usable(ctx); err != nil {
 		return nil, err
 	}
-	for try := e.tries(ctx); ; {
-		r, err := e.snapshot(ctx)
-		if err == nil {
-			return r, nil
-		}
-		if !try.again(err) {
-			return nil, e.explain(ctx, err)
-		}
-	}
-}
-
-func (e *Engine) snapshot(ctx context.Context) (*reader, error) {
-	asking, answered := e.bounded(ctx)
-	defer answered()
-	conn, err := e.readers.Acquire(asking)
-	if err != nil {
+	r := &reader{engine: e, ctx: ctx}
+	if err := e.try(ctx, r.begin); err != nil {
 		return nil, err
 	}
-	results, err := conn.Conn().PgConn().Exec(asking, beginReading).ReadAll()
-	if err == nil && (len(results) != 2 || len(results[1].Rows) != 1) {
-		err = ErrNoStore
+	return r, nil
+}
+
+// begin begins the transaction.
+func (r *reader) begin(ctx context.Context) (err error) {
+	if r.conn, err = r.engine.readers.Acquire(ctx); err != nil {
+		return err
 	}
-	r := &reader{engine: e, ctx: ctx, conn: conn}
+	results, err := r.conn.Conn().PgConn().Exec(ctx, beginReading).ReadAll()
+	if err == nil && (len(results) != 2 || len(results[1].Rows) != 1) {
+		err = errNoStore
+	}
 	if err == nil {
 		_, err = fmt.Sscan(string(results[1].Rows[0][0]), &r.version)
 	}
 	if err != nil {
 		r.Close()
-		return nil, err
 	}
-	return r, nil
+	return err
 }
 
 // Version implements [kv.Reader].

@@ -23,27 +23,27 @@ var tables = []string{
 }
 
 // Migrate makes the tables of a store, or brings them to the layout of this program. It can be
-// called again. The user of the database must be allowed to create a schema in it, or tables in
-// the one that is there.
-func Migrate(ctx context.Context, o Options) error {
+// called again. It reports whether there was no store. The user of the database must be allowed to
+// create a schema in it, or tables in the one that is there.
+func Migrate(ctx context.Context, o Options) (made bool, err error) {
 	if err := o.complete(); err != nil {
-		return err
+		return false, err
 	}
 	pool, err := o.pool(1)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer pool.Close()
 	for try := newTries(ctx); ; {
-		err := migrate(ctx, pool, o.Schema)
+		made, err := migrate(ctx, pool, o.Schema)
 		if err == nil || !try.again(err) {
-			return o.explain(ctx, err)
+			return made, o.explain(ctx, err)
 		}
 	}
 }
 
-func migrate(ctx context.Context, pool beginner, schema string) error {
-	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.Serializable}, func(tx pgx.Tx) error {
+func migrate(ctx context.Context, pool beginner, schema string) (made bool, err error) {
+	err = pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.Serializable}, func(tx pgx.Tx) error {
 		var there bool
 		err := tx.QueryRow(ctx, "SELECT count(*) > 0 FROM information_schema.schemata WHERE schema_name = $1", schema).Scan(&there)
 		if err == nil && !there {
@@ -51,7 +51,9 @@ func migrate(ctx context.Context, pool beginner, schema string) error {
 		}
 		for _, table := range tables {
 			if err == nil {
-				_, err = tx.Exec(ctx, table)
+				var done pgconn.CommandTag
+				done, err = tx.Exec(ctx, table)
+				made = done.RowsAffected() > 0 // the last puts the row of a new store
 			}
 		}
 		if err != nil {
@@ -59,6 +61,7 @@ func migrate(ctx context.Context, pool beginner, schema string) error {
 		}
 		return checkLayout(ctx, tx)
 	})
+	return made, err
 }
 
 type (
@@ -70,8 +73,8 @@ type (
 	}
 )
 
-// ErrNoStore says that there are no tables: [Migrate] makes them.
-var ErrNoStore = errors.New("there is no store in this database")
+// errNoStore says that there are no tables.
+var errNoStore = errors.New("there is no store in this database")
 
 // checkLayout returns an error unless the tables are those of this program.
 func checkLayout(ctx context.Context, q querier) error {
@@ -80,7 +83,7 @@ func checkLayout(ctx context.Context, q querier) error {
 	var failed *pgconn.PgError
 	switch {
 	case errors.As(err, &failed) && (failed.Code == undefinedTable || failed.Code == undefinedSchema), errors.Is(err, pgx.ErrNoRows):
-		return ErrNoStore
+		return errNoStore
 	case err != nil:
 		return err
 	case n > layout:

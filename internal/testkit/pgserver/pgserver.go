@@ -20,7 +20,8 @@ var stores atomic.Int64
 func (s *Server) Store(t testing.TB) postgres.Options {
 	t.Helper()
 	o := postgres.Options{URL: s.URL(), Schema: fmt.Sprint("store", stores.Add(1)), Logger: slog.New(slog.DiscardHandler)}
-	require.NoError(t, postgres.Migrate(t.Context(), o))
+	_, err := postgres.Migrate(t.Context(), o)
+	require.NoError(t, err)
 	return o
 }
 
