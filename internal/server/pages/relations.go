@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/texts"
 )
 
@@ -142,45 +143,26 @@ func (d *describer) first(of *topic, part fragment.Part, self fragment.Ref) iter
 	}
 }
 
-// expected iterates over the first of these associations: a hundred and one of them, or as many as have a thousand roles, at a time. It
-// expects links to what these mention.
+// expected iterates over these associations, a hundred and one of them at a time, or as many as have a thousand roles. It expects links to
+// what a page says of them.
 func (d *describer) expected(all iter.Seq2[*fragment.Association, error]) iter.Seq2[*fragment.Association, error] {
-	return func(yield func(*fragment.Association, error) bool) {
-		var some []*fragment.Association
-		var mentions []func(func(fragment.Ref))
+	enough := func(some []*fragment.Association) bool {
 		roles := 0
-		// flush yields some, and reports whether there are others wanted.
-		flush := func() bool {
-			err := d.expect(mentions...)
+		for _, a := range some {
+			roles += len(a.Roles)
+		}
+		return len(some) > most || roles > 10*most
+	}
+	return records.InParts(all, enough, func(some []*fragment.Association) error {
+		return d.expect(func(yield func(fragment.Ref)) {
 			for _, a := range some {
-				if !yield(a, err) || err != nil {
-					return false
+				a.Mentions(yield)
+				for i := range a.Roles[:min(len(a.Roles), most)] {
+					yield(a.Roles[i].Player)
 				}
 			}
-			some, mentions, roles = nil, nil, 0
-			return true
-		}
-		for a, err := range all {
-			if err != nil {
-				_ = flush() && yield(nil, err)
-				return
-			}
-			some, mentions = append(some, a), append(mentions, a.Mentions, players(a))
-			if roles += len(a.Roles); (len(some) > most || roles > 10*most) && !flush() {
-				return
-			}
-		}
-		flush()
-	}
-}
-
-// players returns those whose roles a page lists.
-func players(a *fragment.Association) func(func(fragment.Ref)) {
-	return func(yield func(fragment.Ref)) {
-		for i := range a.Roles[:min(len(a.Roles), most)] {
-			yield(a.Roles[i].Player)
-		}
-	}
+		})
+	})
 }
 
 // associations iterates over those behind the one with a key.

@@ -319,15 +319,13 @@ func (of *topic) more(what string) {
 }
 
 // expect says that there will be links to the topics that mentions yields: see [txn.Tx.Expect].
-func (d *describer) expect(mentions ...func(yield func(fragment.Ref))) error {
+func (d *describer) expect(mentions func(yield func(fragment.Ref))) error {
 	var refs []fragment.Ref
-	for _, each := range mentions {
-		each(func(ref fragment.Ref) {
-			if _, known := d.titles[ref]; !known {
-				refs = append(refs, ref)
-			}
-		})
-	}
+	mentions(func(ref fragment.Ref) {
+		if _, known := d.titles[ref]; !known {
+			refs = append(refs, ref)
+		}
+	})
 	return d.v.State().ExpectNames(refs)
 }
 

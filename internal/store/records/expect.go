@@ -1,6 +1,7 @@
 package records
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -55,6 +56,37 @@ func (s State) ExpectNames(sis []fragment.Ref) error {
 		}
 	}
 	return nil
+}
+
+// InParts iterates over all of a sequence, but has some of them before it yields the first of these: as many as are enough. It calls expect
+// with them, which says what will be read of them. Its error comes with the first.
+func InParts[T any](all iter.Seq2[T, error], enough func(some []T) bool, expect func(some []T) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var some []T
+		flush := func() (more bool) {
+			err := expect(some)
+			for _, item := range some {
+				if !yield(item, err) || err != nil {
+					return false
+				}
+			}
+			clear(some)
+			some = some[:0]
+			return true
+		}
+		for item, err := range all {
+			if err != nil {
+				if flush() {
+					yield(item, err)
+				}
+				return
+			}
+			if some = append(some, item); enough(some) && !flush() {
+				return
+			}
+		}
+		flush()
+	}
 }
 
 // expectElsewhere says that the associations of topics will be read that stand with other players. It looks at what is remembered.

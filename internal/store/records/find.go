@@ -139,7 +139,7 @@ func (s State) entries(word string, from position) iter.Seq2[position, error] {
 				if err == nil && !g.has(entry, word) {
 					continue
 				}
-				if !yield(position{kind: byWord, part: part, after: entry}, err) || err != nil {
+				if !yield(position{kind: byWord, part: part, after: bytes.Clone(entry)}, err) || err != nil {
 					return
 				}
 			}
@@ -163,53 +163,27 @@ func best(t *fragment.Topic, word string) (found position, ok bool) {
 	return found, ok
 }
 
-// candidate is an entry, and the topic that it finds: nil if that is found by a better one, or has the entry no more.
-type candidate struct {
-	at    position
-	topic *fragment.Topic
+// expectedEntries is entries, whose topics are going to be read.
+func (s State) expectedEntries(word string, from position) iter.Seq2[position, error] {
+	if !s.tx.Distant() {
+		return s.entries(word, from)
+	}
+	enough := func(some []position) bool { return len(some) == readAtOnce }
+	return InParts(s.entries(word, from), enough, func(some []position) error {
+		refs := make([]fragment.Ref, len(some))
+		for i, at := range some {
+			refs[i] = words.Topic(at.after)
+		}
+		return s.ExpectNames(refs)
+	})
 }
 
 // readAtOnce is how many topics are asked for at once, where each question to the engine takes its time.
 const readAtOnce = 50
 
-// candidates iterates over the entries of all segments for a word, from a position on, with their topics.
-func (s State) candidates(word string, from position) iter.Seq2[candidate, error] {
-	return func(yield func(candidate, error) bool) {
-		var some []candidate
-		flush := func() bool {
-			refs := make([]fragment.Ref, len(some))
-			for i := range some {
-				refs[i] = words.Topic(some[i].at.after)
-			}
-			err := s.ExpectNames(refs)
-			for i := range some {
-				c := &some[i]
-				if err == nil {
-					c.topic, err = s.foundBy(c.at, refs[i], word)
-				}
-				if !yield(*c, err) || err != nil {
-					return false
-				}
-			}
-			some = some[:0]
-			return true
-		}
-		for at, err := range s.entries(word, from) {
-			if err != nil {
-				_ = flush() && yield(candidate{}, err)
-				return
-			}
-			at.after = bytes.Clone(at.after)
-			if some = append(some, candidate{at: at}); (len(some) == readAtOnce || !s.tx.Distant()) && !flush() {
-				return
-			}
-		}
-		flush()
-	}
-}
-
-func (s State) foundBy(at position, ref fragment.Ref, word string) (*fragment.Topic, error) {
-	t, err := s.topicAt(ref)
+// candidate returns the topic of an entry, nil if the topic is found by a better one, or has the entry no more.
+func (s State) candidate(at position, word string) (*fragment.Topic, error) {
+	t, err := s.topicAt(words.Topic(at.after))
 	if t == nil || err != nil {
 		return nil, err
 	}
@@ -223,7 +197,7 @@ func (s State) foundBy(at position, ref fragment.Ref, word string) (*fragment.To
 func (s State) findWord(q search.Query, at position, limit int) (*Found, error) {
 	found, looked := &Found{}, 0
 	var last position
-	for now, err := range s.candidates(q.Words[0], at) {
+	for now, err := range s.expectedEntries(q.Words[0], at) {
 		if err != nil {
 			return nil, err
 		}
@@ -231,9 +205,13 @@ func (s State) findWord(q search.Query, at position, limit int) (*Found, error) 
 			found.Next = last.String()
 			break
 		}
-		last = now.at
-		if m, ok := match(q, now.topic); ok {
-			found.Hits = append(found.Hits, Hit{now.topic, m})
+		last = now
+		t, err := s.candidate(now, q.Words[0])
+		if err != nil {
+			return nil, err
+		}
+		if m, ok := match(q, t); ok {
+			found.Hits = append(found.Hits, Hit{t, m})
 		}
 		looked++
 	}
@@ -257,7 +235,7 @@ func (s State) findWords(q search.Query, at position, limit int) (*Found, error)
 	var all []Hit
 	looked, next := 0, position{}
 	last := at
-	for now, err := range s.candidates(word, at) {
+	for now, err := range s.expectedEntries(word, at) {
 		if err != nil {
 			return nil, err
 		}
@@ -265,10 +243,14 @@ func (s State) findWords(q search.Query, at position, limit int) (*Found, error)
 			next = last
 			break
 		}
-		last = now.at
+		last = now
+		t, err := s.candidate(now, word)
+		if err != nil {
+			return nil, err
+		}
 		looked++
-		if m, ok := match(q, now.topic); ok {
-			all = append(all, Hit{now.topic, m})
+		if m, ok := match(q, t); ok {
+			all = append(all, Hit{t, m})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Hit) int { return a.Match.Compare(b.Match) })
