@@ -158,18 +158,26 @@ func InPlaceOf(flags *pflag.FlagSet, flag, other string) {
 	_ = flags.SetAnnotation(flag, inPlaceOf, []string{other}) // it is there
 }
 
-const inPlaceOf = "in place of"
+const (
+	inPlaceOf     = "in place of"
+	ofEnvironment = "of the environment"
+)
+
+// OnCommandLine reports whether a flag is on the command line, and not in the environment alone.
+func OnCommandLine(flags *pflag.FlagSet, name string) bool {
+	f := flags.Lookup(name)
+	_, of := f.Annotations[ofEnvironment]
+	return f.Changed && !of
+}
 
 // fromEnvironment sets each flag that is not on the command line from the
 // variable TMSHARE_ and its name (--base-url: TMSHARE_BASE_URL), unless that is
 // empty.
 func fromEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
 	var failed error
-	given := map[string]bool{} // on the command line
-	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
 	flags.VisitAll(func(f *pflag.Flag) {
-		if other := f.Annotations[inPlaceOf]; len(other) > 0 && given[other[0]] {
-			if given[f.Name] && failed == nil {
+		if other := f.Annotations[inPlaceOf]; len(other) > 0 && OnCommandLine(flags, other[0]) {
+			if f.Changed && failed == nil {
 				failed = UsageError(fmt.Errorf("--%s and --%s say two places: leave one out", f.Name, other[0]))
 			}
 			return
@@ -179,6 +187,7 @@ func fromEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
 		}
 		name := "TMSHARE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		if value := getenv(name); value != "" {
+			_ = flags.SetAnnotation(f.Name, ofEnvironment, nil) // it is there
 			if err := flags.Set(f.Name, value); err != nil {
 				failed = &ExitError{Usage, fmt.Errorf("%s: %w%s", name, err, howToWrite(err))}
 			}

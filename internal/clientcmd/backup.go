@@ -32,7 +32,6 @@ func FolderCommands(program, data string) []*cobra.Command {
 			for _, name := range []string{"data", "store"} {
 				_ = cmd.Flags().MarkHidden(name) // it is there
 			}
-			cli.CommandLineOnly(cmd.Flags())
 		}
 	}
 	return all

@@ -72,7 +72,7 @@ func (a *app) addFolderFlags(fl *pflag.FlagSet, data string) {
 func (a *app) moveCommand() *cobra.Command {
 	return move.Command(a.request, func(cmd *cobra.Command) move.Flags {
 		a.command = cmd
-		return move.Flags{Placed: cmd.Flags().Changed("data") || a.store.Given(), JSON: a.json, Quiet: a.quiet, Logger: a.logger()}
+		return move.Flags{Placed: cli.OnCommandLine(cmd.Flags(), "data") || cli.OnCommandLine(cmd.Flags(), "store"), JSON: a.json, Quiet: a.quiet, Logger: a.logger()}
 	})
 }
 

@@ -111,7 +111,7 @@ func (o *Options) explain(ctx context.Context, err error) error {
 	case hasCode(err, noSuchParameter):
 		return fmt.Errorf("the database (%s) does not know an option of the address: %w. Correct it, or leave it out", Redacted(o.URL), err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w (%s): it stands still, as there is no answer within %s (%w). Look at its machine and the network, and try again", kv.ErrUnavailable, Redacted(o.URL), o.AnswerTimeout, err)
+		return fmt.Errorf("%w (%s): it stands still, as there is no answer in time (%w). Look at its machine and the network, and try again", kv.ErrUnavailable, Redacted(o.URL), err)
 	case away(err) && strings.Contains(err.Error(), "server refused TLS"):
 		return fmt.Errorf("the database (%s) has no TLS: %w. Set it up there, or say sslmode=disable in the address where nobody else can listen", Redacted(o.URL), err)
 	case away(err):
