@@ -27,7 +27,7 @@ func (d *decoder) content() (found Content, inline []byte, err error) {
 	if _, referred := d.Attr("", "src"); referred {
 		found = SomeContent
 	}
-	fragment := d.bundle && found == EmptyContent && isXTM21(d.attr("type"))
+	fragment := d.bundle && found == EmptyContent && mayBeXTM21(d.attr("type"))
 	if fragment {
 		d.Capture()
 	}
@@ -45,14 +45,23 @@ func (d *decoder) content() (found Content, inline []byte, err error) {
 			}
 			return found, inline, nil
 		default:
+			if d.Depth() == depth || d.Depth() == depth+1 && kind == scan.StartElement { // text, or a root
+				fragment = fragment && found == EmptyContent && kind == scan.StartElement && d.startsXTM21()
+			}
 			found = SomeContent
 		}
 	}
 }
 
-var baseXTM21, paramsXTM21, _ = mime.ParseMediaType(MediaTypeXTM21)
-
-func isXTM21(mediaType string) bool {
+// mayBeXTM21 reports whether a media type leaves it to the root element whether a document is XTM 2.1, or says that it is.
+func mayBeXTM21(mediaType string) bool {
 	base, params, err := mime.ParseMediaType(mediaType)
-	return err == nil && base == baseXTM21 && params["version"] == paramsXTM21["version"]
+	version, stated := params["version"]
+	return err == nil && base == MediaTypeXTM2 && (!stated || version == "2.1")
+}
+
+// startsXTM21 reports whether the element that has started is the root of a document in XTM 2.1.
+func (d *decoder) startsXTM21() bool {
+	n := d.Name()
+	return n.Space == "http://www.topicmaps.org/xtm/" && n.Local == "topicMap" && d.attr("version") == "2.1"
 }

@@ -31,6 +31,19 @@ func TestFragmentsInFeeds(t *testing.T) {
 	require.Equal(t, feed.Entries[0].Links, without.Entries[0].Links)
 }
 
+// The type of a fragment in a feed ends in "+xml": XML in atom:content of another one is not allowed (RFC 4287 §4.1.3.3), and readers
+// take its text for Base64.
+func TestTypeOfAFragmentIsThatOfXML(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	feed := &Feed{ID: "urn:x:feed", Title: "F", Author: "A", Updated: time.Unix(0, 0), Entries: []Entry{{ID: "urn:x:1", Title: "1", Updated: time.Unix(0, 0), Links: []Link{{Rel: "alternate", Href: "http://a/1"}}, Fragment: []byte(aFragment)}}}
+	require.NoError(t, feed.Encode(&b))
+	_, content, found := strings.Cut(b.String(), "<content type=\"")
+	require.True(t, found)
+	mediaType, _, _ := strings.Cut(content, "\"")
+	require.True(t, strings.HasSuffix(mediaType, "+xml"), mediaType)
+}
+
 // What is no fragment in XTM 2.1, or too large, is passed over; what is not well-formed ends the document.
 func TestContentsThatAreNoFragments(t *testing.T) {
 	t.Parallel()
@@ -38,12 +51,22 @@ func TestContentsThatAreNoFragments(t *testing.T) {
 		return `<feed xmlns="` + NamespaceAtom + `"><id>urn:x:f</id><updated>2024-01-01T00:00:00Z</updated><entry><id>urn:x:1</id><updated>2024-01-01T00:00:00Z</updated>` +
 			content + `<summary>behind</summary></entry></feed>`
 	}
-	xtm21 := `<content type="` + MediaTypeXTM21 + `"`
+	xtm21 := `<content type="` + MediaTypeXTM2 + `"`
+	of := func(root string) string { return xtm21 + "> " + root + "<topic/></topicMap></content>" }
 	for content, kept := range map[string]string{
 		xtm21 + "> \n" + aFragment + "\n </content>":                                      aFragment,
 		`<content type='Application/X-TM+XML; Version="2.1"'>` + aFragment + "</content>": aFragment,
 		`<content type="application/xtm1+xml">` + aFragment + "</content>":                "",
-		`<content type="application/x-tm+xml">` + aFragment + "</content>":                "",
+		`<content type="` + MediaTypeXTM21 + `">` + aFragment + "</content>":              aFragment,
+		`<content type='APPLICATION/x-tm+xml; charset=utf-8'>` + aFragment + "</content>": aFragment,
+		`<content type="application/x-tm+xml;version=2.0">` + aFragment + "</content>":    "",
+		`<content type="application/xml">` + aFragment + "</content>":                     "",
+		of(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.0">`):              "",
+		of(`<topicMap xmlns="http://www.topicmaps.org/xtm/">`):                            "",
+		of(`<topicMap xmlns="http://www.topicmaps.org/xtm/1.0/" version="2.1">`):          "",
+		of(`<map xmlns="http://www.topicmaps.org/xtm/" version="2.1"/><topicMap>`):        "",
+		xtm21 + ">text " + aFragment + "</content>":                                       "",
+		xtm21 + ">" + aFragment + aFragment + "</content>":                                "",
 		"<content>" + aFragment + "</content>":                                            "",
 		xtm21 + ` src="http://a/">` + aFragment + "</content>":                            "",
 		xtm21 + "/>":          "",

@@ -21,7 +21,8 @@ const (
 const (
 	MediaTypeAtom  = "application/atom+xml"
 	MediaTypeXTM1  = "application/xtm1+xml"
-	MediaTypeXTM21 = "application/x-tm+xml;version=2.1"
+	MediaTypeXTM2  = "application/x-tm+xml" // the root element says which version
+	MediaTypeXTM21 = MediaTypeXTM2 + ";version=2.1"
 	// MediaTypeBundle is that of a feed document whose entries have the fragments themselves in atom:content. The profile (RFC 6906)
 	// tells it from a document of the same feed without them.
 	MediaTypeBundle = MediaTypeAtom + `;profile="` + NamespaceOwn + `/bundle"`

@@ -131,7 +131,7 @@ func (e encoder) entry(indent int, entry *Entry) {
 	}
 	if entry.Fragment != nil {
 		e.indent(indent)
-		e.raw(`<content type="` + MediaTypeXTM21 + `">`)
+		e.raw(`<content type="` + MediaTypeXTM2 + `">`) // a parameter would hide that it is XML (RFC 4287 §4.1.3.3)
 		_, _ = e.w.Write(entry.Fragment)
 		e.raw("</content>\n")
 	}

@@ -51,6 +51,23 @@ func TestManyChangesComeWithTheirDocuments(t *testing.T) {
 	s.has(o, doc(append(topics(50, "v3"), topics(60, "v2")[50:]...)...))
 }
 
+// Fragments whose type says the version are read too, as those of which the root alone says it.
+func TestFragmentsInDocumentsOfEitherType(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(59, "v1")...), node.DocumentSize(20))
+	s := inStep(t, o)
+	bundles := counted(o, func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
+		replaced(`<content type="application/x-tm+xml">`, `<content type="application/x-tm+xml;version=2.1">`)(w, r, real)
+		return true
+	})
+	o.Put(doc(topics(59, "v2")...))
+	o.Seen()
+	s.sync()
+	assert.Zero(t, fragments(o.Seen()))
+	assert.Positive(t, bundles.Load())
+	s.has(o, doc(topics(59, "v2")...))
+}
+
 func TestFewChangesAreFetchedByThemselves(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(19, "v1")...), node.DocumentSize(20))
@@ -66,19 +83,6 @@ func TestFewChangesAreFetchedByThemselves(t *testing.T) {
 // Whatever is wrong with bundles, nothing is lost and nothing is in quarantine: the fragments are available otherwise.
 func TestBundlesThatAreNoGood(t *testing.T) {
 	t.Parallel()
-	edited := func(edit func(string) string) faults.Answer {
-		return func(w http.ResponseWriter, r *http.Request, real http.Handler) {
-			answer := httptest.NewRecorder()
-			r.Header.Del("Accept-Encoding")
-			real.ServeHTTP(answer, r)
-			w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
-			w.WriteHeader(answer.Code)
-			_, _ = w.Write([]byte(edit(answer.Body.String())))
-		}
-	}
-	replaced := func(old, by string) faults.Answer {
-		return edited(func(s string) string { return strings.ReplaceAll(s, old, by) })
-	}
 	var first bytes.Buffer // what a cache has kept
 	for name, with := range map[string]faults.Answer{
 		"broken":          answering(http.StatusInternalServerError),
@@ -127,6 +131,22 @@ func TestBundlesThatAreNoGood(t *testing.T) {
 	}
 }
 
+// edited answers with what the server has, edited.
+func edited(edit func(string) string) faults.Answer {
+	return func(w http.ResponseWriter, r *http.Request, real http.Handler) {
+		answer := httptest.NewRecorder()
+		r.Header.Del("Accept-Encoding")
+		real.ServeHTTP(answer, r)
+		w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write([]byte(edit(answer.Body.String())))
+	}
+}
+
+func replaced(old, by string) faults.Answer {
+	return edited(func(s string) string { return strings.ReplaceAll(s, old, by) })
+}
+
 func withoutContents(s string) string {
 	var b strings.Builder
 	for {
@@ -144,17 +164,13 @@ func TestFragmentThatIsBadEverywhere(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(30, "v1")...), node.DocumentSize(20))
 	s := inStep(t, o)
-	spoilt := func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
-		answer := httptest.NewRecorder()
-		r.Header.Del("Accept-Encoding")
-		real.ServeHTTP(answer, r)
-		w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
-		w.WriteHeader(answer.Code)
-		_, _ = w.Write([]byte(strings.ReplaceAll(answer.Body.String(), ">Topic 7 v2</value>", ">Topic 7 v2</walue>")))
-		return true
-	}
+	spoilt := replaced(">Topic 7 v2</value>", ">Topic 7 v2</walue>")
 	o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
-		return (isFragment(r) || isBundle(r)) && spoilt(w, r, real)
+		if !isFragment(r) && !isBundle(r) {
+			return false
+		}
+		spoilt(w, r, real)
+		return true
 	})
 	o.Put(doc(topics(30, "v2")...))
 	_, bad := s.syncPasses(1)
