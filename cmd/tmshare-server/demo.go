@@ -12,7 +12,7 @@ import (
 )
 
 func demoCommand() *cobra.Command {
-	o := demo.Options{Out: os.Stdout}
+	var o demo.Options
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Walk through publishing, syncing and verifying on example maps",
@@ -26,6 +26,7 @@ It ends with a proof of equality, and goes on serving until it is stopped; with
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
+			o.Out = cmd.OutOrStdout()
 			return demo.Run(ctx, o)
 		},
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ the private key: keep it, and let nobody else read it. It is not part of backups
 		Example: `  tmshare-server key generate /etc/tmshare/maps.key --name maps.example.org
   tmshare-server collections set egov --sign /etc/tmshare/maps.key`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if name == "" {
 				host, err := os.Hostname()
 				if err != nil {
@@ -48,7 +49,7 @@ the private key: keep it, and let nobody else read it. It is not part of backups
 			if err != nil {
 				return err
 			}
-			return printKey(args[0], key, asJSON)
+			return printKey(cmd.OutOrStdout(), args[0], key, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "one `word` that says in each checkpoint whose key it is (default: the name of this machine)")
@@ -62,22 +63,22 @@ func showKey() *cobra.Command {
 		Use:   "show KEYFILE",
 		Short: "Print the public key in a key file",
 		Args:  cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			key, err := checkpoint.ReadKey(args[0])
 			if err != nil {
 				return err
 			}
-			return printKey(args[0], key, asJSON)
+			return printKey(cmd.OutOrStdout(), args[0], key, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON for programs")
 	return cmd
 }
 
-func printKey(file string, key *checkpoint.Key, asJSON bool) error {
+func printKey(w io.Writer, file string, key *checkpoint.Key, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(os.Stdout).Encode(map[string]string{"file": file, "publicKey": key.Public})
+		return json.NewEncoder(w).Encode(map[string]string{"file": file, "publicKey": key.Public})
 	}
-	_, err := fmt.Println(key.Public)
+	_, err := fmt.Fprintln(w, key.Public)
 	return err
 }

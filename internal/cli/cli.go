@@ -63,6 +63,8 @@ func RunWith(root *cobra.Command, getenv func(string) string) int {
 	is := about()
 	root.Version = is.Version + " " + is.Go
 	root.AddCommand(manCommand(root))
+	out := &output{Writer: root.OutOrStdout()}
+	root.SetOut(out)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		advice := howToWrite(err)
 		if advice == "" && cmd != root && cmd.HasSubCommands() { // the flag may be one of a command that is mistyped
@@ -89,23 +91,27 @@ func RunWith(root *cobra.Command, getenv func(string) string) int {
 		}
 	}
 	err := root.Execute()
-	if err == nil {
-		return OK
+	code := Failed
+	var exit *ExitError
+	switch {
+	case err == nil:
+		code = OK
+	case errors.As(err, &exit):
+		if code = exit.Code; exit.Err == nil {
+			err = nil
+		}
+	case strings.HasPrefix(err.Error(), "unknown command"):
+		code = Usage
+	}
+	if err = out.join(err); out.failed != nil && code != Usage {
+		code = Failed
 	}
 	if errors.Is(err, syscall.EPIPE) { // nobody reads any more, and nobody would read why
 		return ClosedPipe
 	}
-	var exit *ExitError
-	code := Failed
-	if errors.As(err, &exit) {
-		code = exit.Code
-		if exit.Err == nil {
-			return code
-		}
-	} else if strings.HasPrefix(err.Error(), "unknown command") {
-		code = Usage
+	if err != nil {
+		fmt.Fprintf(root.ErrOrStderr(), "%s: %s\n", root.Name(), withRemedies(err))
 	}
-	fmt.Fprintf(root.ErrOrStderr(), "%s: %s\n", root.Name(), withRemedies(err))
 	return code
 }
 

@@ -17,6 +17,7 @@ var ErrNobody = errors.New("no process serves the data folder")
 // Call has the process that holds dir execute r, and returns the exit code. What
 // the command prints goes to r.Stdout and r.Stderr, and what it reads comes from
 // r.Stdin. When ctx ends the command is interrupted there, and has the last word.
+// A command whose output cannot be written is not interrupted: the error is told when it has ended.
 func Call(ctx context.Context, dir string, r *Request) (code int, err error) {
 	conn, who, err := dial(dir)
 	if err != nil {
@@ -36,6 +37,7 @@ func Call(ctx context.Context, dir string, r *Request) (code int, err error) {
 	}
 	_ = conn.SetDeadline(time.Time{})
 	defer context.AfterFunc(ctx, func() { _ = conn.CloseWrite() })()
+	var lost error
 	for {
 		kind, content, err := readFrame(conn)
 		if err != nil {
@@ -43,13 +45,16 @@ func Call(ctx context.Context, dir string, r *Request) (code int, err error) {
 		}
 		switch kind {
 		case frameStdout:
-			_, err = r.Stdout.Write(content)
+			if _, err := r.Stdout.Write(content); lost == nil {
+				lost = err
+			}
 		case frameStderr:
 			_, err = r.Stderr.Write(content)
 		case frameWant:
 			go answer(out, r.Stdin) // which may take for ever, on a terminal
 		case frameExit:
-			return strconv.Atoi(string(content))
+			code, err := strconv.Atoi(string(content))
+			return code, errors.Join(lost, err)
 		default:
 			err = fmt.Errorf("%s sent a frame %q", who.name(), kind)
 		}

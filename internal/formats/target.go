@@ -21,9 +21,9 @@ const gzipEnding = ".gz"
 
 // Target says where to write a map.
 type Target struct {
-	Path       string    // "-" is Stdout; what ends in .gz is gzipped
-	Stdout     io.Writer // default os.Stdout
-	FailOnLoss bool      // write nothing that lacks something: a *LossError instead
+	Path       string // "-" is Stdout; what ends in .gz is gzipped
+	Stdout     io.Writer
+	FailOnLoss bool // write nothing that lacks something: a *LossError instead
 }
 
 // Encoder writes a map, and returns what its format could not carry. It may be called twice.
@@ -49,11 +49,7 @@ func (e *LossError) Error() string {
 // it is.
 func (t Target) Write(ctx context.Context, encode Encoder) (xtm.Losses, error) {
 	if t.Path == "-" {
-		w := t.Stdout
-		if w == nil {
-			w = os.Stdout
-		}
-		return t.direct(ctx, w, encode, "standard output")
+		return t.direct(ctx, t.Stdout, encode, "standard output")
 	}
 	info, err := os.Stat(t.Path)
 	switch {
