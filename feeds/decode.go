@@ -113,6 +113,8 @@ func (d *decoder) readFeed() error {
 				return err
 			case elemKey:
 				return d.once(&f.Key, elemKey)
+			case elemOpening:
+				return d.opening()
 			}
 			return d.Skip()
 		}
@@ -283,6 +285,22 @@ func (d *decoder) locator(dst *[]string, element string) error {
 		return d.TooMany("MaxLinks", d.limits.MaxLinks)
 	}
 	*dst = append(*dst, s)
+	return nil
+}
+
+// opening reads the id of an opening of the database.
+func (d *decoder) opening() error {
+	id, err := d.identifier(elemOpening)
+	if err != nil {
+		return err
+	}
+	if len(d.feed.Openings) == d.limits.MaxLinks {
+		return d.TooMany("MaxLinks", d.limits.MaxLinks)
+	}
+	if id == "" {
+		d.invalid(elemOpening, "is empty")
+	}
+	d.feed.Openings = append(d.feed.Openings, id)
 	return nil
 }
 

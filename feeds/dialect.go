@@ -57,9 +57,27 @@ const RelDuplicate Rel = "duplicate"
 // RelOrigin is our own relation, from the fragments feed of a replica to that of the collection that it replicates.
 const RelOrigin Rel = NamespaceOwn + "/origin"
 
-// CheckedHeader is the header of a fragments feed with a time by the clock of the origin: the feed has all that the origin had
-// published by then.
+// CheckedHeader is the header of an answer with a time by the clock of the origin: it shows all that the origin had published by then.
+// It is the time of the data, whenever the answer was made.
 const CheckedHeader = "TMShare-Checked"
+
+// An answer to a request whose query has AskedParameter repeats the value in AskedHeader: so whoever asks with a random value knows that
+// the answer is no cache's. ValidAsked tells which values are repeated.
+const (
+	AskedParameter = "asked"
+	AskedHeader    = "TMShare-Asked"
+)
+
+// ValidAsked reports whether a value is repeated: it has up to 64 letters and digits of ASCII, dots, hyphens and underscores.
+func ValidAsked(value string) bool {
+	harmless := func(c rune) bool {
+		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-", c)
+	}
+	return value != "" && len(value) <= 64 && strings.TrimFunc(value, harmless) == ""
+}
+
+// RelOpenings is our own relation, from a map's fragments to the list of the openings of the database ([Feed.Openings]).
+const RelOpenings Rel = NamespaceOwn + "/openings"
 
 // RelCheckpoint is our own relation, from a map's fragments to the signed checkpoint of the log. Below that address,
 // "/consistency" has proofs that one log goes on from another.
@@ -160,6 +178,7 @@ const (
 	elemCondition  = "condition"
 	elemCheckpoint = "checkpoint"
 	elemKey        = "key"
+	elemOpening    = "opening"
 )
 
 // name is an expanded name (Namespaces in XML 1.0 §2.1).
@@ -182,7 +201,7 @@ func (n name) meaning() string {
 		}
 	case NamespaceOwn:
 		switch n.local {
-		case elemState, elemDigest, elemCondition, elemCheckpoint, elemKey:
+		case elemState, elemDigest, elemCondition, elemCheckpoint, elemKey, elemOpening:
 			return n.local
 		}
 	}

@@ -66,6 +66,9 @@ func (f *Feed) encode(w io.Writer, entries iter.Seq2[*Entry, error]) error {
 	e.element(1, "cwa:"+elemPrefix, iri.Escape(f.ServerSrcLocatorPrefix))
 	e.element(1, "own:"+elemCheckpoint, f.Checkpoint)
 	e.element(1, "own:"+elemKey, f.Key)
+	for _, id := range f.Openings {
+		e.element(1, "own:"+elemOpening, id)
+	}
 	e.mark("fh:complete", f.Complete)
 	e.mark("fh:archive", f.Archive)
 	for entry, err := range entries {

@@ -360,6 +360,7 @@ func TestEncodedDocumentsSatisfyTheSchemas(t *testing.T) {
 	feeds := map[string]*Feed{"archive": fragmentsFeed(), "large": largeFeed(200)}
 	recent := fragmentsFeed()
 	recent.Archive, recent.Links = false, append(recent.Links[2:], Link{Rel: "self", Href: "http://a/fragments"}, Link{Rel: "via", Href: "http://a/4"})
+	recent.Openings = []string{"0b5cf0f1-52ac-4e0c-9a4f-4a3f5ddc5a11", "3d1a9d2e-7e0f-4a43-8d8f-6f7d8a3b1c20"}
 	feeds["recent"] = recent
 	complete := fragmentsFeed()
 	complete.Archive, complete.Complete, complete.Links = false, true, complete.Links[:1]

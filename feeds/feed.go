@@ -45,6 +45,10 @@ type Feed struct {
 	// signed it. Both are "" where the log is not signed.
 	Checkpoint, Key string
 
+	// Openings are the last openings of the database that the feed is read from, random ids, the newest first. A feed that lacks one
+	// which it had, or has another after it, comes from a database that was restored. nil: the feed states none.
+	Openings []string
+
 	Complete bool // fh:complete, RFC 5005 §2 (Complete Feeds)
 	Archive  bool // fh:archive, RFC 5005 §4 (Archived Feeds)
 

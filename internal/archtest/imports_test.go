@@ -108,7 +108,7 @@ var layers = map[string][]string{
 	"internal/server/waiting":     {"internal/server/web", "internal/store"},
 	"internal/server/upkeep":      {"internal/durable", "internal/locks", "internal/store", "fragment", "merge", "internal/derive", "internal/resources"},
 
-	"internal/fetch":               {},
+	"internal/fetch":               {"feeds"},
 	"internal/follow":              {"feeds", "feeds/resourcesync", "internal/extsort", "internal/fetch"},
 	"internal/follow/atompmh":      {"feeds", "internal/fetch", "internal/follow"},
 	"internal/follow/resourcesync": {"feeds", "feeds/resourcesync", "internal/extsort", "internal/fetch", "internal/follow", "internal/xml/patch"},

@@ -8,5 +8,6 @@
 // token to one server alone.
 //
 // Answers are bounded in bytes, unpacked, and in time (body.go), and unpacked
-// where they are packed (coding.go). The package knows nothing of what it fetches.
+// where they are packed (coding.go). The package knows nothing of what it fetches,
+// but for when it was made (made.go).
 package fetch

@@ -1,0 +1,57 @@
+package fetch
+
+import (
+	"crypto/rand"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+)
+
+// Checked returns the time, by the clock of the origin, up to which the answer shows all that the origin had. known is false where the
+// server does not say it.
+func (a *Answer) Checked() (at time.Time, known bool) {
+	at, err := feeds.ParseTime(a.Header.Get(feeds.CheckedHeader))
+	return at, err == nil
+}
+
+// Made returns when the origin made what was read, or a time before: Checked, else the Date less the Age that caches state (RFC 9111 §5.1,
+// Age). known is false where the answer has neither. A Date without Age proves little: there are caches that write both anew.
+func (a *Answer) Made() (at time.Time, known bool) {
+	if at, known = a.Checked(); known {
+		return at, true
+	}
+	date, err := http.ParseTime(a.Header.Get("Date"))
+	if err != nil {
+		return time.Time{}, false
+	}
+	age, err := strconv.ParseUint(strings.TrimSpace(a.Header.Get("Age")), 10, 31)
+	if err != nil { // RFC 9111 §5.1: what is no number is ignored
+		age = 0
+	}
+	return date.Add(-time.Duration(age) * time.Second), true
+}
+
+// Asked reports whether the answer was made for the request whose URL is that of [Asking] with the value: then it is no cache's.
+func (a *Answer) Asked(value string) bool {
+	return value != "" && a.Header.Get(feeds.AskedHeader) == value
+}
+
+// NewAsked returns a random value for [Asking].
+func NewAsked() string { return rand.Text() }
+
+// Asking returns a URL with a value in its query that the answer repeats. Servers that do not know of it ignore it.
+func Asking(address, value string) string {
+	address, fragment, _ := strings.Cut(address, "#")
+	separator := "?"
+	if strings.Contains(address, "?") {
+		separator = "&"
+	}
+	if fragment != "" {
+		fragment = "#" + fragment
+	}
+	return address + separator + feeds.AskedParameter + "=" + url.QueryEscape(value) + fragment
+}
