@@ -3,11 +3,12 @@ package main
 import (
 	"fmt"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
-	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/tokenfile"
 )
 
 // pairs reads the values of a repeatable flag NAME=VALUE.
@@ -35,14 +36,15 @@ func sortedKeys(m map[string]string) []string {
 	return keys
 }
 
-func readTokens(path string) (tokens []string, names map[string]string, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, fmt.Errorf("the file with tokens: %w", err)
-	}
-	defer f.Close()
-	if tokens, names, err = server.ReadTokens(f); err != nil {
-		err = fmt.Errorf("%s: %w", path, err)
+// readTokens reads a file of tokens, with the names of those who have them by their tokens.
+func readTokens(file string) (tokens []string, names map[string]string, err error) {
+	all, err := tokenfile.Read(file)
+	names = map[string]string{}
+	for _, t := range all {
+		if len(t.Name) > publish.MaxAuthor || !utf8.ValidString(t.Name) {
+			return nil, nil, fmt.Errorf("%s: the name %.20q… of a token is longer than %d bytes, or no UTF-8", file, t.Name, publish.MaxAuthor)
+		}
+		tokens, names[t.Value] = append(tokens, t.Value), t.Name
 	}
 	return tokens, names, err
 }

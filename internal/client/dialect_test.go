@@ -225,7 +225,7 @@ func TestTokenForReading(t *testing.T) {
 
 	require.NoError(t, os.Remove(file))
 	_, err = c.syncFails()
-	assert.ErrorContains(t, err, "the token for reading")
+	assert.ErrorContains(t, err, "the file with tokens")
 }
 
 // A format that is asked for is the one that is fetched.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/tokenfile"
 )
 
 // published looks at the collections of a node.
@@ -85,13 +86,19 @@ func (r *Report) tokens(ctx context.Context, n *Node) map[string]string {
 	return files
 }
 
-// secret looks at a file with a token.
-func (r *Report) secret(where, file string) {
+// secret looks at a file with tokens, and returns them.
+func (r *Report) secret(where, file string) []tokenfile.Token {
 	info, err := os.Stat(file)
-	switch {
-	case err != nil:
+	if err != nil {
 		r.found(where, "the file with its token cannot be read: "+err.Error(), "put the token into "+file)
-	case info.Mode().Perm()&0o077 != 0 && !onWindows:
+		return nil
+	}
+	if info.Mode().Perm()&0o077 != 0 && !onWindows {
 		r.found(where, fmt.Sprintf("others can read the token in %s (%s)", file, info.Mode()), quotedCommand("chmod go= "+quoted(file)))
 	}
+	all, err := tokenfile.Read(file)
+	if err != nil {
+		r.found(where, err.Error(), "let the user of the program read it, with a token as plain text in UTF-8; "+quotedCommand("(umask 077; openssl rand -hex 24 >"+quoted(file)+")")+" makes one")
+	}
+	return all
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -91,31 +90,11 @@ func (r *Report) settings(n *Node) {
 
 // tokenFile looks at a file of tokens, a line each.
 func (r *Report) tokenFile(where, file string) {
-	before := len(r.Findings)
-	r.secret(where, file)
-	content, err := os.ReadFile(file)
-	if err != nil {
-		if len(r.Findings) == before {
-			r.found(where, err.Error(), "let the user of the server read it")
+	for i, t := range r.secret(where, file) {
+		if len(t.Value) < shortToken {
+			r.found(where, fmt.Sprintf("the token number %d in %s has %d characters: it can be guessed", i+1, file, len(t.Value)), `"openssl rand -hex 24" makes a better one`)
+			return
 		}
-		return
-	}
-	tokens, short := 0, 0
-	for line := range strings.Lines(string(content)) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if _, token, named := strings.Cut(line, ": "); named {
-			line = strings.TrimSpace(token)
-		}
-		if tokens++; len(line) < shortToken && short == 0 {
-			short = tokens
-			r.found(where, fmt.Sprintf("the token number %d in %s has %d characters: it can be guessed", tokens, file, len(line)), `"openssl rand -hex 24" makes a better one`)
-		}
-	}
-	if tokens == 0 {
-		r.found(where, file+" has no token in it", quotedCommand("(umask 077; openssl rand -hex 24 >"+quoted(file)+")"))
 	}
 }
 

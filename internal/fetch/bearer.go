@@ -1,27 +1,26 @@
 package fetch
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
-	"os"
-	"strings"
+
+	"github.com/tmshare/tmshare/internal/tokenfile"
 )
 
-// BearerFrom is Bearer with the token in a file. Without a file it returns h.
+// BearerFrom is Bearer with the first token in a file. Without a file it returns h.
 func BearerFrom(h *http.Client, ref, file string) (*http.Client, error) {
 	if file == "" {
 		return h, nil
 	}
-	token, err := os.ReadFile(file)
+	tokens, err := tokenfile.Read(file)
 	if err != nil {
-		return nil, fmt.Errorf("the token for reading: %w", err)
+		return nil, err
 	}
 	u, err := url.Parse(ref)
 	if err != nil {
 		return nil, err
 	}
-	return Bearer(h, u, strings.TrimSpace(string(token))), nil
+	return Bearer(h, u, tokens[0].Value), nil
 }
 
 // Bearer returns a client that does what h does, and shows a token to the server

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -12,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -192,32 +190,4 @@ func setDefault[T int | int64 | time.Duration](field *T, value T) {
 	if *field == 0 {
 		*field = value
 	}
-}
-
-// ReadTokens reads tokens, one on each line; empty lines and lines that begin
-// with # are passed over. A line may have the name of who has the token before it, with a colon and a blank between them.
-func ReadTokens(r io.Reader) (tokens []string, names map[string]string, err error) {
-	b, err := io.ReadAll(io.LimitReader(r, 1<<20))
-	if err != nil {
-		return nil, nil, err
-	}
-	names = map[string]string{}
-	for line := range strings.Lines(string(b)) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		name, token, named := strings.Cut(line, ": ")
-		if !named {
-			name, token = "", line
-		}
-		if token = strings.TrimSpace(token); len(name) > maxAuthor || !utf8.ValidString(name) {
-			return nil, nil, fmt.Errorf("the name %.20q… of a token is longer than %d bytes, or no UTF-8", name, maxAuthor)
-		}
-		tokens, names[token] = append(tokens, token), strings.TrimSpace(name)
-	}
-	if len(tokens) == 0 {
-		return nil, nil, errors.New("has no token in it; write one on a line of its own")
-	}
-	return tokens, names, nil
 }

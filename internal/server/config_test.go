@@ -1,12 +1,10 @@
 package server_test
 
 import (
-	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -97,21 +95,6 @@ func TestLinksAreMadeFromTheBaseURL(t *testing.T) {
 	}
 	w := record(s, "/topicmaps/small/topics?si=http://psi.example.org/oslo", "Host", "evil.example")
 	assert.True(t, strings.HasPrefix(w.Header().Get("Location"), public+"/topicmaps/small/topics/"))
-}
-
-func TestTokensAreReadOneFromEachLine(t *testing.T) {
-	t.Parallel()
-	tokens, names, err := server.ReadTokens(strings.NewReader("# who may write\n\n  first-token \r\nsecond token#1\n#third\n\t\nJürgen B.: named-token\nlast"))
-	require.NoError(t, err)
-	assert.Equal(t, []string{"first-token", "second token#1", "named-token", "last"}, tokens)
-	assert.Equal(t, "Jürgen B.", names["named-token"])
-	assert.Empty(t, names["last"])
-	for _, empty := range []string{"", "\n\n", "# nothing\n"} {
-		_, _, err := server.ReadTokens(strings.NewReader(empty))
-		assert.ErrorContains(t, err, "no token", "%q", empty)
-	}
-	_, _, err = server.ReadTokens(iotest.ErrReader(errors.New("disk is gone")))
-	assert.ErrorContains(t, err, "disk is gone")
 }
 
 func TestNamesOfCollectionsStandInURLs(t *testing.T) {
