@@ -165,7 +165,7 @@ func (d *Reader) item() (*Item, error) {
 			err = d.loc(i)
 		case isSitemap(n.Space) && n.Local == "lastmod":
 			if err = d.text(); err == nil {
-				err = d.time(&i.LastMod, d.in.Buf, "lastmod")
+				err = d.time(&i.LastMod, &i.lastModIn, d.in.Buf, "lastmod")
 			}
 		case isSitemap(n.Space) && n.Local == "changefreq":
 			if err = d.text(); err == nil {
@@ -200,17 +200,21 @@ func (d *Reader) loc(i *Item) error {
 	return nil
 }
 
-// time reads a time into t. White space only is no time.
-func (d *Reader) time(t *time.Time, value []byte, element string) error {
+// time reads the begin of a time into begin, and how long it is into span, if that is not nil. White
+// space only is no time.
+func (d *Reader) time(begin *time.Time, span *time.Duration, value []byte, element string) error {
 	value = trim(value)
 	if len(value) == 0 {
 		return nil
 	}
-	parsed, ok := parseTime(value)
+	parsed, end, ok := parseTime(value)
 	if !ok {
 		return d.invalid(element, "%q is not a W3C Datetime", read.Clip(string(value)))
 	}
-	*t = parsed
+	*begin = parsed
+	if span != nil {
+		*span = end.Sub(parsed)
+	}
 	return nil
 }
 
@@ -228,15 +232,15 @@ func (d *Reader) metadata(m *Metadata) error {
 		case "change":
 			m.Change = Change(strings.ToLower(d.value(trim(a.Value))))
 		case "datetime":
-			err = d.time(&m.Datetime, a.Value, "rs:md/@datetime")
+			err = d.time(&m.Datetime, &m.datetimeIn, a.Value, "rs:md/@datetime")
 		case "at":
-			err = d.time(&m.At, a.Value, "rs:md/@at")
+			err = d.time(&m.At, nil, a.Value, "rs:md/@at")
 		case "completed":
-			err = d.time(&m.Completed, a.Value, "rs:md/@completed")
+			err = d.time(&m.Completed, nil, a.Value, "rs:md/@completed")
 		case "from":
-			err = d.time(&m.From, a.Value, "rs:md/@from")
+			err = d.time(&m.From, nil, a.Value, "rs:md/@from")
 		case "until":
-			err = d.time(&m.Until, a.Value, "rs:md/@until")
+			err = d.time(&m.Until, nil, a.Value, "rs:md/@until")
 		default:
 			err = d.representation(&m.Representation, &a, "rs:md")
 		}
@@ -270,7 +274,7 @@ func (d *Reader) link(links *[]Link) error {
 				l.Pri = n
 			}
 		case "modified":
-			err = d.time(&l.Modified, a.Value, "rs:ln/@modified")
+			err = d.time(&l.Modified, nil, a.Value, "rs:ln/@modified")
 		default:
 			err = d.representation(&l.Representation, &a, "rs:ln")
 		}

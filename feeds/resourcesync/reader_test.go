@@ -101,6 +101,7 @@ func TestReaderKeepsWhatItDoesNotKnow(t *testing.T) {
 
 	i = oneItem(t, inList(`<url><loc>a</loc><lastmod>2013-01-02</lastmod><rs:md change="deleted"/></url>`))
 	assert.Equal(t, time.Date(2013, 1, 2, 0, 0, 0, 0, time.UTC), i.ChangeTime(), "without a datetime")
+	assert.Equal(t, time.Date(2013, 1, 3, 12, 0, 0, 0, time.UTC), i.ChangedBy(), "a day covers all of it, in every zone")
 	assert.False(t, i.Empty)
 
 	d, items, err := readString(`<urlset xmlns="` + NamespaceSitemap + `"><url><loc>a</loc></url><url><loc>b</loc></url></urlset>`)
@@ -299,7 +300,7 @@ func TestTimes(t *testing.T) {
 		"2012-02-29":                       "2012-02-29T00:00:00Z",
 		"2013-02-03T04:05:06.000000+00:00": "2013-02-03T04:05:06Z",
 	} {
-		got, ok := parseTime([]byte(s))
+		got, _, ok := parseTime([]byte(s))
 		if assert.True(t, ok, s) {
 			assert.Equal(t, want, got.Format(time.RFC3339Nano), s)
 			assert.Equal(t, time.UTC, got.Location())
@@ -311,8 +312,20 @@ func TestTimes(t *testing.T) {
 		"2013-02-03T04:05:06+01:60", "2013-02-03T04:05:06ZZ", "2013-02-03T04:05:06Z ", "+2013-02-03", "2013-02-03T04:05:06+01:3", "20130203",
 		"2013-02-03T04-05", "2013-02-03T04:05:06 01:30", "２013-02-03",
 	} {
-		_, ok := parseTime([]byte(s))
+		_, _, ok := parseTime([]byte(s))
 		assert.False(t, ok, s)
+	}
+	for s, want := range map[string]string{ // in the last of all zones a day ends twelve hours later
+		"2012":                   "2013-01-01T12:00:00Z",
+		"2012-02":                "2012-03-01T12:00:00Z",
+		"2012-02-28":             "2012-02-29T12:00:00Z",
+		"2013-02-03T04:05+01:00": "2013-02-03T03:06:00Z",
+		"2013-02-03T04:05:06Z":   "2013-02-03T04:05:06Z",
+		"2013-02-03T04:05:06.7Z": "2013-02-03T04:05:06.7Z",
+	} {
+		_, got, ok := parseTime([]byte(s))
+		assert.True(t, ok, s)
+		assert.Equal(t, want, got.Format(time.RFC3339Nano), "%s ends then", s)
 	}
 	assert.Equal(t, "2013-02-03T02:35:06.123456Z", FormatTime(time.Date(2013, 2, 3, 4, 5, 6, 123456789, time.FixedZone("", 5400))))
 	assert.Equal(t, "0001-12-31T23:59:59.000001Z", FormatTime(time.Date(1, 12, 31, 23, 59, 59, 1999, time.UTC)))

@@ -131,7 +131,8 @@ type Item struct {
 	// LastMod is when the resource was last modified. In a change it is the
 	// time of the change, as Datetime is.
 	LastMod    time.Time
-	ChangeFreq string // always, hourly, daily, weekly, monthly, yearly, never, or ""
+	lastModIn  time.Duration // how long a time is that was stated by its day
+	ChangeFreq string        // always, hourly, daily, weekly, monthly, yearly, never, or ""
 	Metadata
 	Links []Link // to related resources (Z39.99 §14, Linking to Related Resources)
 }
@@ -143,7 +144,8 @@ type Metadata struct {
 	Change Change
 	// Datetime is the time of a change in version 1.1 of Z39.99. Version 1.0
 	// has LastMod only. [Item.ChangeTime] is what readers want.
-	Datetime time.Time
+	Datetime   time.Time
+	datetimeIn time.Duration // as lastModIn
 	Times
 	Representation
 }
@@ -177,6 +179,15 @@ func (i *Item) ChangeTime() time.Time {
 		return i.Datetime
 	}
 	return i.LastMod
+}
+
+// ChangedBy is a time by which the change had happened, in every zone: where a document states a day
+// alone, ChangeTime is its begin (W3C Date and Time Formats). It is ChangeTime where that is exact.
+func (i *Item) ChangedBy() time.Time {
+	if !i.Datetime.IsZero() {
+		return i.Datetime.Add(i.datetimeIn)
+	}
+	return i.LastMod.Add(i.lastModIn)
 }
 
 // Find returns the links of the document that have the relation rel, those of

@@ -40,25 +40,33 @@ func written(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
+// west is how much later than in UTC a day without a zone ends in the last of all zones.
+const west = 12 * time.Hour
+
 // parseTime reads a W3C Datetime, which is what Z39.99 §7 asks for, and returns
-// it in UTC. What is left out from the right (seconds, time of day, day, month)
-// counts as the first; without a zone the time is taken for UTC. Beyond the
-// standard, a space may stand for the T, zones may lack their colon, and
+// its begin and end in UTC: what is left out from the right (seconds, time of
+// day, day, month) may be any. Without a zone a time is taken for UTC, and a day
+// ends where it ends last. With seconds, begin and end are the same. Beyond the standard, a space may stand for the T, zones may lack their colon, and
 // fractions may have any number of digits, of which nine count.
-func parseTime(s []byte) (time.Time, bool) {
+func parseTime(s []byte) (begin, end time.Time, ok bool) {
 	c := timeCursor{rest: s, ok: true}
 	year, month, day := c.number(4), 1, 1
 	var hour, minute, second, nanos, offset int
+	years, months, days, rest := 1, 0, 0, west // from the begin to the end
 	if c.skip("-") {
 		month = c.number(2)
+		years, months = 0, 1
 		if c.skip("-") {
 			day = c.number(2)
+			months, days = 0, 1
 			if c.skip("Tt ") {
 				hour = c.number(2)
 				c.ok = c.skip(":") && c.ok
 				minute = c.number(2)
+				days, rest = 0, time.Minute
 				if c.skip(":") {
 					second = c.number(2)
+					rest = 0
 					if c.skip(".") {
 						nanos = c.fraction()
 					}
@@ -68,13 +76,14 @@ func parseTime(s []byte) (time.Time, bool) {
 		}
 	}
 	if !c.ok || len(c.rest) > 0 || hour > 23 || minute > 59 || second > 60 {
-		return time.Time{}, false
+		return begin, end, false
 	}
 	// time.Date turns 30 February into March; a date that moves is none.
 	if month < 1 || month > 12 || day < 1 || day > 28 && time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() != day {
-		return time.Time{}, false
+		return begin, end, false
 	}
-	return time.Date(year, time.Month(month), day, hour, minute-offset, second, nanos, time.UTC), true
+	begin = time.Date(year, time.Month(month), day, hour, minute-offset, second, nanos, time.UTC)
+	return begin, begin.AddDate(years, months, days).Add(rest), true
 }
 
 // timeCursor reads a time from left to right. ok stays false once something was

@@ -159,7 +159,7 @@ func (a *app) auditMirror(args []string, f *folderRound) error {
 		for _, list := range []struct {
 			what string
 			all  []folder.Difference
-		}{{"missing", audit.Missing}, {"different", audit.Different}, {"superfluous", audit.Superfluous}} {
+		}{{"missing", audit.Missing}, {"different", audit.Different}, {"superfluous", audit.Superfluous}, {"unsure", audit.Unsure}} {
 			for i, d := range list.all {
 				if i == maxProblems {
 					a.printf("%s: … and %d more; --json lists them all\n", list.what, len(list.all)-i)
@@ -185,6 +185,9 @@ func describeAudit(audit *folder.Audit) string {
 		fmt.Fprintf(&b, "equal to what the Source lists: %s", countOf(audit.Compared, "resource"))
 	} else {
 		fmt.Fprintf(&b, "of %s %d missing, %d different; %d superfluous", countOf(audit.Compared, "resource"), len(audit.Missing), len(audit.Different), len(audit.Superfluous))
+	}
+	if n := len(audit.Unsure); n > 0 {
+		fmt.Fprintf(&b, "; %d may have changed since the last round", n)
 	}
 	if audit.Gap != "" {
 		fmt.Fprintf(&b, "; not compared with the Source as it is now: %s", audit.Gap)

@@ -24,10 +24,11 @@ type Record struct {
 	// of both was later: it is there if what represents it is, as the source states it.
 	Unsure bool `json:"-"`
 
-	// Placed says that the source does not state when the record was changed. Updated is then
-	// the time of the change before it in the list; Before is when its list ends, zero where
-	// that is open.
-	Placed bool      `json:"-"`
+	// Placed says that the source does not state when the record was changed, or states the day alone.
+	// Updated is then the time of the change before it in the list, where that is later than the begin of the day.
+	Placed bool `json:"-"`
+	// Before is a time before which the record was changed: the end of the day that is stated, or of the
+	// list. It is zero where Updated is exact, or the list is open.
 	Before time.Time `json:",omitzero"`
 
 	// Anew says that the record may have another version than the one held, though its

@@ -30,6 +30,7 @@ type Audit struct {
 	Missing     []Difference `json:"missing"`     // the Source has them, the folder has not
 	Different   []Difference `json:"different"`   // the folder has other bytes
 	Superfluous []Difference `json:"superfluous"` // the folder has them, the Source has not
+	Unsure      []Difference `json:"unsure"`      // they may have been changed since: the Source states the day alone
 
 	// Others are files in the folder that are of no resource, and were put there by others.
 	Others []string `json:"others"`
@@ -44,7 +45,7 @@ type Difference struct {
 
 // Equal reports whether the folder is what the Source says, and the Source says all.
 func (a *Audit) Equal() bool {
-	return a.Gap == "" && len(a.Missing)+len(a.Different)+len(a.Superfluous) == 0
+	return a.Gap == "" && len(a.Missing)+len(a.Different)+len(a.Superfluous)+len(a.Unsure) == 0
 }
 
 // AuditMirror compares the files of a mirror with what the Source at the URL, or at that of the
@@ -75,7 +76,7 @@ func AuditMirror(ctx context.Context, dir string, s follow.Source, ref string, p
 	if err != nil {
 		return nil, err
 	}
-	a := &Audit{URL: ref, Documents: news.Documents, Gap: news.Gap, Missing: []Difference{}, Different: []Difference{}, Superfluous: []Difference{}, Others: []string{}}
+	a := &Audit{URL: ref, Documents: news.Documents, Gap: news.Gap, Missing: []Difference{}, Different: []Difference{}, Superfluous: []Difference{}, Unsure: []Difference{}, Others: []string{}}
 	listed := map[string]bool{}
 	for r, err := range news.Records(ctx) {
 		if err != nil {
@@ -85,7 +86,7 @@ func AuditMirror(ctx context.Context, dir string, s follow.Source, ref string, p
 			continue
 		}
 		listed[r.ID] = true
-		if err := f.compareTo(a, &r, newer); err != nil {
+		if err := f.compareTo(a, &r, newer, news.Mark); err != nil {
 			return nil, err
 		}
 		if progress != nil {
@@ -187,8 +188,8 @@ func (f *reading) newer(ctx context.Context, s follow.Source, ref string, news *
 	return newer, nil
 }
 
-// compareTo compares a file with what the Source says of the resource.
-func (f *reading) compareTo(a *Audit, r *follow.Record, newer map[string]bool) error {
+// compareTo compares a file with what the Source says of the resource, up to the time of now.
+func (f *reading) compareTo(a *Audit, r *follow.Record, newer map[string]bool, now follow.Mark) error {
 	a.Compared++
 	held := f.state.Records[r.ID]
 	if held == nil || held.File == "" {
@@ -222,6 +223,8 @@ func (f *reading) compareTo(a *Audit, r *follow.Record, newer map[string]bool) e
 		different("the last version could not be had: " + held.Missing.Reason)
 	case len(stated.Hashes) == 0 && (newer[r.ID] || !r.Placed && r.Updated.After(held.Updated)):
 		different("the Source has changed it since the last round")
+	case len(stated.Hashes) == 0 && now.Complete && !r.Before.IsZero() && f.state.Mark.Updated.Before(r.Before) && f.state.Mark.Updated.Before(now.Updated):
+		a.Unsure = append(a.Unsure, Difference{r.ID, held.File, "the Source states only the day of its last change, and the last round was on that day"})
 	}
 	if stated.IsZero() {
 		a.Unstated++

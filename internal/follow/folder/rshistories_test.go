@@ -47,6 +47,10 @@ func drawStyle(rng *rand.Rand) rsStyle {
 	if s.Plain {
 		s.Changes, s.Dump = "", ""
 	}
+	if one(4) && s.Changes != "closed" {
+		s.Layout = []string{"2006-01-02", "2006-01-02T15:04Z"}[rng.IntN(2)]
+		s.LastMod = true
+	}
 	s.DumpOnly = s.DumpOnly && s.Dump != ""
 	return s
 }
@@ -122,9 +126,9 @@ func (s *rsSource) Record(r *http.Request) string {
 	return uri
 }
 
-// Whole implements [followtest.Source]: who is interrupted between two versions of a second cannot tell
+// Whole implements [followtest.Source]: who is interrupted between two versions of a second, or a day, cannot tell
 // them apart without hashes.
-func (s *rsSource) Whole() bool { return s.Coarse && !s.Hashes }
+func (s *rsSource) Whole() bool { return (s.Coarse || s.Layout != "") && !s.Hashes }
 
 func (s *rsSource) Watch(f func()) { s.watchers = append(s.watchers, f) }
 

@@ -35,6 +35,8 @@ func (s *rsSource) describe(content string) (r resourcesync.Representation) {
 
 var (
 	rsFraction = regexp.MustCompile(`\.\d{6}Z`)
+	rsTime     = regexp.MustCompile(`\d{4}-[-0-9T:.]*Z`)
+	rsChanged  = regexp.MustCompile(`<lastmod>[^<]*</lastmod>|datetime="[^"]*"`)
 	rsZone     = regexp.MustCompile(`(\d\d:\d\d:\d\d(?:\.\d+)?)Z`)
 	rsLength   = regexp.MustCompile(`length="\d+"`)
 	rsLastMod  = regexp.MustCompile(`<lastmod>[^<]*</lastmod>`)
@@ -43,6 +45,13 @@ var (
 
 // style gives a document its style.
 func (s *rsSource) style(xml string, changes bool) string {
+	if s.Layout != "" {
+		xml = rsChanged.ReplaceAllStringFunc(xml, func(stated string) string {
+			at, err := time.Parse(time.RFC3339Nano, rsTime.FindString(stated))
+			require.NoError(s.t, err)
+			return rsTime.ReplaceAllString(stated, at.Format(s.Layout))
+		})
+	}
 	if s.Coarse {
 		xml = rsFraction.ReplaceAllString(xml, "Z")
 	}

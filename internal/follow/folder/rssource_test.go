@@ -20,8 +20,9 @@ import (
 // rsStyle is how a Source of ResourceSync publishes: what the specification and the known
 // readers want, or the opposite of it.
 type rsStyle struct {
-	LastMod, Hashes, Lengths bool // stated in lists
-	Coarse                   bool // times of whole seconds
+	LastMod, Hashes, Lengths bool   // stated in lists
+	Coarse                   bool   // times of whole seconds
+	Layout                   string // times of changes by the day, as a layout of time
 	Zoneless                 bool
 	Prefixes                 bool // other prefixes than usual
 	ListIndex                bool

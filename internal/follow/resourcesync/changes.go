@@ -138,10 +138,13 @@ func (w *changeWalk) add(ctx context.Context, p *listing, from time.Time) error 
 	w.lists++
 	for i := range p.items {
 		r := w.record(&p.items[i])
-		if r.Updated.IsZero() {
+		switch {
+		case r.Updated.IsZero():
 			r.Placed, r.Updated, r.Before = true, from, p.Until
-			w.placed = true
+		case !r.Before.IsZero(): // of a day: a date covers all of it
+			r.Placed = true
 		}
+		w.placed = w.placed || r.Placed
 		if err := w.keep(&r, i); err != nil {
 			return err
 		}

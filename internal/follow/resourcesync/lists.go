@@ -33,13 +33,19 @@ type snapshot struct {
 
 // add adds what a list says of a resource.
 func (s *snapshot) add(l *look, r *follow.Record) error {
+	last := r.Updated
+	if !r.Before.IsZero() {
+		last = r.Before
+	}
 	// Without a time it is for the hashes to tell, or the server. What was modified at the
-	// mark may have been so again, in the same second.
-	r.Anew = r.Updated.IsZero() || !s.mark.Updated.IsZero() && !r.Updated.Before(s.mark.Updated)
+	// mark may have been so again, in the same second; and what was modified on its day may have been so
+	// again, if the list was made again.
+	r.Anew = r.Updated.IsZero() || !s.mark.Updated.IsZero() &&
+		(!r.Updated.Before(s.mark.Updated) || last.After(s.mark.Updated) && !s.at.Equal(s.mark.Updated))
 	if !statesHashes(r) {
 		s.untimed = s.untimed || r.Updated.IsZero()
-		if r.Updated.After(s.latest) {
-			s.latest = r.Updated
+		if last.After(s.latest) {
+			s.latest = last
 		}
 	}
 	one, err := follow.StatementOf(r, follow.KindListed, uint64(s.stated.Count()))

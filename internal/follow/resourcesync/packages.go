@@ -150,9 +150,8 @@ func packedItemOf(i *resourcesync.Item) *packedItem {
 	return has
 }
 
-// has reports whether the item is sure to be the content of a record. since is up to when the
-// content must have all changes, if the record has no time; at and until are those of the
-// manifest.
+// has reports whether the item is sure to be the content of a record. since is up to when the content must
+// have all changes, if the record has no time; at and until are those of the manifest.
 func (i *packedItem) has(r *follow.Record, since, at, until time.Time) bool {
 	switch follow.Compare(i.Fixity, r.Representations[len(r.Representations)-1].Fixity) {
 	case follow.Same:
@@ -169,6 +168,8 @@ func (i *packedItem) has(r *follow.Record, since, at, until time.Time) bool {
 		return !since.IsZero() && !at.Before(since)
 	case !i.At.IsZero() && !i.At.Equal(r.Updated):
 		return false
+	case !r.Before.IsZero(): // of a day, or of a list, it may have been at its end
+		return !at.Before(r.Before) || !until.Before(r.Before) && i.At.Equal(r.Updated)
 	}
 	return at.After(r.Updated) || until.After(r.Updated) && i.At.Equal(r.Updated)
 }

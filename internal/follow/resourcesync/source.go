@@ -292,6 +292,9 @@ func listingOf(d *resourcesync.Reader) (*listing, error) {
 // record returns what a list says of a resource.
 func (l *look) record(i *resourcesync.Item) follow.Record {
 	r := follow.Record{ID: i.Loc, Updated: i.ChangeTime(), Deleted: i.Change == resourcesync.Deleted}
+	if by := i.ChangedBy(); by.After(r.Updated) {
+		r.Before = by
+	}
 	if l.About != nil {
 		r.TopicSI = l.About(i)
 	}
