@@ -10,11 +10,13 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
 
@@ -23,6 +25,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -214,7 +217,7 @@ func TestWhatIsHalfMadeIsNotThere(t *testing.T) {
 		}))
 		require.NoError(t, db.Close())
 		if drafts > 0 {
-			require.Zero(t, unfinished(t, dir, "set-*"))
+			require.Zero(t, unfinished(t, dir, "*"))
 		}
 	}
 	t.Logf("%d kills, %d drafts left, %d sets and %d change lists looked at", kills, left, sets, parts)
@@ -259,4 +262,94 @@ func gunzip(t *testing.T, b []byte) []byte {
 	plain, err := io.ReadAll(z)
 	require.NoError(t, err)
 	return plain
+}
+
+// What a process that was killed in the end of a build, after its set was complete, has left goes with the next build, although
+// that has nothing to make.
+func TestWhatAKillAfterTheSetHasLeftGoes(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(t *testing.T, old, site string){
+		"half removed": func(t *testing.T, old, _ string) { require.NoError(t, os.Remove(filepath.Join(old, "set.json"))) },
+		"not removed":  func(*testing.T, string, string) {},
+		"of other sites": func(t *testing.T, old, site string) {
+			require.NoError(t, os.Rename(old, filepath.Join(site+"x", filepath.Base(old))))
+		},
+		"of a change list": func(t *testing.T, old, site string) {
+			require.NoError(t, os.Rename(old, filepath.Join(site, "changes-7-x")))
+			require.NoError(t, os.Remove(filepath.Join(site, "changes-7-x", "set.json")))
+		},
+		"an empty folder": func(t *testing.T, old, site string) {
+			require.NoError(t, os.RemoveAll(old))
+			require.NoError(t, os.Mkdir(old, 0o700))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, copied := t.TempDir(), t.TempDir()
+			db, folder, err := open(dir)
+			require.NoError(t, err)
+			content, err := mapOf(200, "first")
+			require.NoError(t, err)
+			_, err = db.CreateCollection(t.Context(), store.Collection{Name: "m", SP: sp}, content, nil)
+			require.NoError(t, err)
+			p := &process{t, db, folder}
+			old := filepath.Join(dir, filepath.FromSlash(path.Dir(p.build().ResourceList().Name)))
+			require.NoError(t, os.CopyFS(copied, os.DirFS(old)))
+			for round := range resources.SetsKept {
+				p.publish(round)
+				p.build()
+			}
+			require.NoDirExists(t, old)
+			require.NoError(t, db.Close())
+
+			site := filepath.Dir(old)
+			require.NoError(t, os.MkdirAll(site+"x", 0o700))
+			require.NoError(t, os.CopyFS(old, os.DirFS(copied)))
+			leave(t, old, site)
+			db, folder, err = open(dir)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, db.Close()) })
+			p = &process{t, db, folder}
+			p.build()
+			groups, err := filepath.Glob(filepath.Join(filepath.Dir(site), "*", "*"))
+			require.NoError(t, err)
+			require.Len(t, groups, resources.SetsKept)
+			require.Zero(t, unfinished(t, dir, "*"))
+			require.Len(t, p.sets(t), resources.SetsKept)
+		})
+	}
+}
+
+// What is begun and not ended goes by itself once nobody can be at it any more, also where nothing changes that would have a set made.
+func TestWhatIsHalfMadeGoesWhenItIsOld(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db, folder, err := open(dir)
+	require.NoError(t, err)
+	defer db.Close()
+	content, err := mapOf(200, "first")
+	require.NoError(t, err)
+	c, err := db.CreateCollection(t.Context(), store.Collection{Name: "m", SP: sp}, content, nil)
+	require.NoError(t, err)
+	p := &process{t, db, folder}
+	group := filepath.Join(dir, filepath.FromSlash(path.Dir(p.build().ResourceList().Name)))
+	begun := filepath.Join(filepath.Dir(group), "set-9-x")
+	require.NoError(t, os.CopyFS(begun, os.DirFS(group)))
+	require.NoError(t, os.Remove(filepath.Join(begun, "set.json")))
+	sweep := func() {
+		require.NoError(t, folder.Sweep(t.Context(), func() ([]uuid.UUID, error) { return []uuid.UUID{c.Epoch}, nil }))
+	}
+	sweep()
+	require.DirExists(t, begun, "somebody may be at it")
+	for _, of := range []string{begun, group} {
+		all, err := filepath.Glob(filepath.Join(of, "*"))
+		require.NoError(t, err)
+		for _, file := range all {
+			at := time.Now().Add(-files.Unfinished - time.Minute)
+			require.NoError(t, os.Chtimes(file, at, at))
+		}
+	}
+	sweep()
+	require.NoDirExists(t, begun)
+	require.Len(t, p.sets(t), 1)
 }

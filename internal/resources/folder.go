@@ -44,6 +44,7 @@ type kept struct {
 	version store.Version // of the state in which it was read
 	sets    []*Set        // the newest first
 	parts   map[uint64]*Part
+	swept   bool // nothing else is there
 }
 
 // SetsKept is how many sets are kept: whoever is about to read the one before the newest
@@ -106,7 +107,7 @@ func (f *Folder) Part(v *store.View, site *Site, number uint64) (*Part, error) {
 
 // change replaces what is known of a site, and tells others.
 func (f *Folder) change(ctx context.Context, site *Site, k *kept, change func(*kept)) (*kept, error) {
-	next := &kept{kv.Unsettled, slices.Clone(k.sets), maps.Clone(k.parts)}
+	next := &kept{version: kv.Unsettled, sets: slices.Clone(k.sets), parts: maps.Clone(k.parts)}
 	change(next)
 	f.mu.Lock()
 	f.know(prefixOf(site), next)
@@ -123,16 +124,23 @@ func (f *Folder) draft(ctx context.Context, site *Site, kind string, number uint
 }
 
 // Build makes the set of a view, unless it is there, and removes what is older than the one
-// before, or was made for other sites.
+// before, or was made for other sites. That may be left of a process that has ended before it was done.
 func (f *Folder) Build(ctx context.Context, site *Site, v *store.View) (*Set, error) {
 	k, err := f.of(v, site)
 	if err != nil {
 		return nil, err
 	}
 	for _, set := range k.sets {
-		if set.Seq == v.Head {
-			return set, nil
+		if set.Seq != v.Head {
+			continue
 		}
+		if len(k.sets) > SetsKept {
+			k, err = f.change(ctx, site, k, dropSets)
+		}
+		if err == nil && !k.swept {
+			err = f.sweep(ctx, site, k)
+		}
+		return set, err
 	}
 	if err := f.sweep(ctx, site, k); err != nil {
 		return nil, err
@@ -143,13 +151,16 @@ func (f *Folder) Build(ctx context.Context, site *Site, v *store.View) (*Set, er
 	}
 	k, err = f.change(ctx, site, k, func(k *kept) {
 		k.sets = slices.Insert(k.sets, 0, set)
-		k.sets = k.sets[:min(len(k.sets), SetsKept)]
+		dropSets(k)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return set, f.sweep(ctx, site, k)
 }
+
+// dropSets drops the sets that are not kept any more.
+func dropSets(k *kept) { k.sets = k.sets[:min(len(k.sets), SetsKept)] }
 
 // BuildPart makes the files of a closed change list, unless they are there.
 func (f *Folder) BuildPart(ctx context.Context, site *Site, v *store.View, list store.ChangeList) error {
@@ -196,24 +207,28 @@ func (f *Folder) sweep(ctx context.Context, site *Site, k *kept) error {
 	for _, part := range k.parts {
 		keep[part.group] = true
 	}
-	own := prefixOf(site)
+	own, swept := prefixOf(site), true
 	all, err := groups(ctx, f.Store.Files(), root+site.Epoch.String()+"/")
 	if err != nil {
 		return err
 	}
 	for name, g := range all {
 		ours := strings.HasPrefix(name, own)
-		if keep[name] || !ours && len(k.sets) == 0 {
-			continue
-		}
-		if f.alone() || ours && g.complete && isSuperseded(name, k) || time.Since(g.made) > files.Unfinished {
+		switch {
+		case keep[name]:
+		case (ours || len(k.sets) > 0) && (f.alone() || ours && g.complete && isSuperseded(name, k) || time.Since(g.made) > files.Unfinished):
 			if err := f.remove(ctx, g); err != nil {
 				return err
 			}
+		default:
+			swept = false
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if swept && f.known[own] == k {
+		f.known[own] = &kept{k.version, k.sets, k.parts, true}
+	}
 	if f.alone() && len(k.sets) > 0 {
 		maps.DeleteFunc(f.known, func(other string, _ *kept) bool {
 			return other != own && strings.HasPrefix(other, root+site.Epoch.String()+"/")
@@ -253,7 +268,7 @@ func (f *Folder) remove(ctx context.Context, g *group) error {
 }
 
 // Sweep removes what is there of collections that are not among those with the epochs that
-// live returns. That is asked after it is seen what there is: so nothing goes of a collection
+// live returns, and what others have begun and not ended, once nobody can be at it any more. live is asked after it is seen what there is: so nothing goes of a collection
 // that is created meanwhile.
 func (f *Folder) Sweep(ctx context.Context, live func() ([]uuid.UUID, error)) error {
 	all, err := groups(ctx, f.Store.Files(), root)
@@ -273,7 +288,7 @@ func (f *Folder) Sweep(ctx context.Context, live func() ([]uuid.UUID, error)) er
 		return epoch
 	}
 	for name, g := range all {
-		if !is[epochOf(name)] {
+		if !is[epochOf(name)] || !g.complete && time.Since(g.made) > files.Unfinished {
 			if err := f.remove(ctx, g); err != nil {
 				return err
 			}

@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/kv"
@@ -179,4 +181,44 @@ func TestAKilledWriterLeavesNoPartOfAFile(t *testing.T) {
 			require.Zero(t, of.left(t, of.store))
 		})
 	}
+}
+
+// Folders that are empty since whoever made one, or removed the last file in it, was killed go with all else that is left.
+func TestSweepRemovesEmptyFolders(t *testing.T) {
+	t.Parallel()
+	s := files.Folder(t.TempDir())
+	for _, area := range files.Areas {
+		require.NoError(t, os.MkdirAll(filepath.Join(string(s), area, "empty", "a", "b"), 0o700))
+		require.NoError(t, os.MkdirAll(filepath.Join(string(s), area, "some", "none"), 0o700))
+		require.NoError(t, filestest.Write(t.Context(), s, area+"/some/file", []byte("x")))
+	}
+	require.NotZero(t, leftFiles(t, s))
+	require.NoError(t, s.Sweep(t.Context(), time.Now().Add(-files.Unfinished)))
+	require.Zero(t, leftFiles(t, s))
+	for _, area := range files.Areas {
+		require.NoDirExists(t, filepath.Join(string(s), area, "empty"))
+		all, err := files.All(t.Context(), s, area+"/")
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+	}
+}
+
+// A folder that is swept while a file is begun in it is made again.
+func TestFilesAreMadeWhileFoldersAreSwept(t *testing.T) {
+	t.Parallel()
+	s := files.Folder(t.TempDir())
+	ctx, end := context.WithCancel(t.Context())
+	var sweeper sync.WaitGroup
+	sweeper.Go(func() {
+		for ctx.Err() == nil {
+			assert.NoError(t, s.Sweep(context.Background(), time.Now().Add(-files.Unfinished)))
+		}
+	})
+	for n := range testenv.Rounds(200, 5000) {
+		name := fmt.Sprintf("snapshots/a/b/%d", n)
+		require.NoError(t, filestest.Write(t.Context(), s, name, []byte("x")))
+		require.NoError(t, s.Remove(t.Context(), name))
+	}
+	end()
+	sweeper.Wait()
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,14 +30,15 @@ func (f Folder) Create(ctx context.Context, name string) (Writer, error) {
 	}
 	to := f.path(name)
 	for tries := 0; ; tries++ {
-		if err := makeFolder(filepath.Dir(to), string(f)); err != nil {
-			return nil, err
+		err := makeFolder(filepath.Dir(to), string(f))
+		var file *os.File
+		if err == nil {
+			file, err = os.CreateTemp(filepath.Dir(to), "*"+temporary)
 		}
-		file, err := os.CreateTemp(filepath.Dir(to), "*"+temporary)
 		switch {
 		case err == nil:
 			return &folderWriter{file, bufio.NewWriterSize(file, 64<<10), ctx, f, name}, nil
-		case !errors.Is(err, fs.ErrNotExist) || tries == 10: // the last file of the folder may have been removed meanwhile
+		case !errors.Is(err, fs.ErrNotExist) || tries == 10: // a folder may be removed meanwhile, as there was nothing in it
 			return nil, err
 		}
 	}
@@ -129,7 +131,7 @@ func (f Folder) List(ctx context.Context, prefix string) iter.Seq2[Info, error] 
 		err := f.walk(ctx, prefix, func(name string, entry fs.DirEntry) error {
 			info, err := entry.Info()
 			switch {
-			case errors.Is(err, fs.ErrNotExist):
+			case entry.IsDir(), errors.Is(err, fs.ErrNotExist):
 				return nil
 			case err == nil && !strings.HasSuffix(name, temporary) && !yield(Info{name, info.Size(), info.ModTime()}, nil):
 				return fs.SkipAll
@@ -142,7 +144,7 @@ func (f Folder) List(ctx context.Context, prefix string) iter.Seq2[Info, error] 
 	}
 }
 
-// walk calls f with each file whose name begins with a prefix. What goes meanwhile is passed over.
+// walk calls visit with each file and each folder whose name begins with a prefix. What goes meanwhile is passed over.
 func (f Folder) walk(ctx context.Context, prefix string, visit func(name string, entry fs.DirEntry) error) error {
 	err := filepath.WalkDir(f.path(path.Dir(prefix+"x")), func(at string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -159,7 +161,7 @@ func (f Folder) walk(ctx context.Context, prefix string, visit func(name string,
 		switch {
 		case d.IsDir() && !strings.HasPrefix(name+"/", prefix) && !strings.HasPrefix(prefix, name+"/"):
 			return fs.SkipDir
-		case d.IsDir() || !strings.HasPrefix(name, prefix):
+		case !strings.HasPrefix(name, prefix):
 			return nil
 		}
 		return visit(name, d)
@@ -194,16 +196,18 @@ func (f Folder) Sweep(ctx context.Context, before time.Time) error {
 		var folders []string
 		err := f.walk(ctx, area+"/", func(name string, entry fs.DirEntry) error {
 			info, err := entry.Info()
-			if err != nil || !strings.HasSuffix(name, temporary) || info.ModTime().After(before) {
-				return nil
+			switch {
+			case entry.IsDir():
+				folders = append(folders, name)
+			case err == nil && strings.HasSuffix(name, temporary) && !info.ModTime().After(before):
+				return os.Remove(f.path(name))
 			}
-			folders = append(folders, path.Dir(name))
-			return os.Remove(f.path(name))
+			return nil
 		})
 		if err != nil {
 			return err
 		}
-		for _, folder := range folders {
+		for _, folder := range slices.Backward(folders) { // those in others first
 			f.removeEmpty(folder)
 		}
 	}
