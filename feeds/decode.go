@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/otherformat"
 	"github.com/tmshare/tmshare/internal/xml/read"
+	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
 // Decode reads a feed document in any of the dialects, whatever its encoding,
@@ -30,14 +32,10 @@ func Decode(r io.Reader, uri string, limits Limits) (*Feed, error) {
 func decode(r io.Reader, uri string, limits Limits, bundle bool, head func(*Feed)) (*Feed, error) {
 	limits = limits.withDefaults()
 	d := &decoder{Reader: newReader(r, uri, limits), limits: limits, feed: new(Feed), bundle: bundle, head: head}
-	if _, err := d.Next(); err != nil {
+	if err := d.Root(otherformat.Feed, func(root scan.Name) bool { return root.Local == "feed" }); err != nil {
 		return nil, err
 	}
-	root := d.Name()
-	if root.Local != "feed" {
-		return nil, d.Errorf("root element is %s, not an Atom feed", read.Clip(root.Local))
-	}
-	if root.Space != NamespaceAtom {
+	if root := d.Name(); root.Space != NamespaceAtom {
 		return nil, &InvalidError{"feed", fmt.Sprintf("is in the namespace %q, not in Atom's", read.Clip(root.Space))}
 	}
 	if err := d.readFeed(); err != nil {

@@ -40,9 +40,9 @@ func TestDecodeIllFormed(t *testing.T) {
 		{"", "document is empty"},
 		{" \n ", "before its root element"},
 		{"feed", "begins with a tag"},
-		{`<html><body>404</body></html>`, "root element is html, not an Atom feed"},
-		{`<rss version="2.0"/>`, "root element is rss, not an Atom feed"},
-		{`<entry xmlns="` + NamespaceAtom + `"/>`, "root element is entry, not an Atom feed"},
+		{`<html><body>404</body></html>`, "root element is html"},
+		{`<rss version="2.0"/>`, "root element is rss of the namespace \"\", not an Atom feed"},
+		{`<entry xmlns="` + NamespaceAtom + `"/>`, "root element is entry of the namespace \"" + NamespaceAtom + "\", not an Atom feed"},
 		{feed + feed, "second root"},
 		{feed + `<x/>`, "second root"},
 		{feed + `x`, "behind the root element"},
@@ -84,11 +84,42 @@ func TestDecodeIllFormed(t *testing.T) {
 	}
 }
 
+// What is no feed is told by what it looks like, with what to do.
+func TestDocumentsInPlaceOfFeeds(t *testing.T) {
+	for document, looks := range map[string]string{
+		"<!DOCTYPE html>\n<html lang=\"en\"><head><title>Sign in</title><p>Hello<br>":                          "an HTML page",
+		"\xEF\xBB\xBF\r\n<!-- page --><!doctype HTML PUBLIC \"-//W3C//DTD HTML 4.01//EN\"><HTML></HTML>":       "an HTML page",
+		`<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "x"><html><br/></html>`: "an HTML page",
+		"<html><body>404":                                                 "an HTML page",
+		"<HTML><BODY>404<br></BODY>":                                      "an HTML page",
+		`<html xmlns="http://www.w3.org/1999/xhtml"/>`:                    "an HTML page",
+		`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"/>`: "XTM",
+		`<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>`:  "RDF/XML",
+		"@prefix e: <http://e/> .":                                        "Turtle",
+		`{"error": "none"}`:                                               "JSON",
+		"PK\x03\x04":                                                      "a ZIP archive",
+	} {
+		_, err := decodeString(document)
+		require.ErrorAs(t, err, new(*SyntaxError), document)
+		assert.Contains(t, err.Error(), ": this looks like "+looks+", not an Atom feed: ", document)
+		if looks == "an HTML page" {
+			assert.Contains(t, err.Error(), "open the address in a browser to see what the server says", document)
+		} else {
+			assert.Contains(t, err.Error(), "give the address of an Atom feed", document)
+		}
+	}
+	for _, document := range []string{"", "Not found, sorry", "<rss/>", "Error: no", `<!DOCTYPE feed>` + inFeed("")} {
+		_, err := decodeString(document)
+		require.ErrorAs(t, err, new(*SyntaxError), document)
+		assert.NotContains(t, err.Error(), "looks like", document)
+	}
+}
+
 func TestSyntaxErrorPosition(t *testing.T) {
 	_, err := decodeString("<feed xmlns='" + NamespaceAtom + "'>\n <id>urn:x:1</id>\n  <link rel='a' rel='b'/></feed>")
 	assert.EqualError(t, err, "http://server.example/feed:3:17: the attribute rel is there twice in <link>")
 	_, err = decodeString("<?pi?>\n<!-- \n --> <html/>")
-	assert.EqualError(t, err, "http://server.example/feed:3:6: root element is html, not an Atom feed")
+	assert.EqualError(t, err, "http://server.example/feed:3:6: this looks like an HTML page, not an Atom feed: open the address in a browser to see what the server says (root element is html)")
 }
 
 // What is well-formed and unusual decodes.

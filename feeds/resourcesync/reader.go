@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/otherformat"
 	"github.com/tmshare/tmshare/internal/xml/read"
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
@@ -50,14 +51,13 @@ type Reader struct {
 func Read(r io.Reader, uri string, limits Limits) (*Reader, error) {
 	limits = limits.withDefaults()
 	d := &Reader{in: newReader(r, uri, limits), limits: limits, values: make(map[string]string)}
-	if _, err := d.in.Next(); err != nil {
+	isRoot := func(n scan.Name) bool {
+		return isSitemap(n.Space) && (n.Local == "urlset" || n.Local == "sitemapindex")
+	}
+	if err := d.in.Root(otherformat.Sitemap, isRoot); err != nil {
 		return nil, err
 	}
-	root := d.in.Name()
-	if !isSitemap(root.Space) || root.Local != "urlset" && root.Local != "sitemapindex" {
-		return nil, d.in.Errorf("root element is %s of the namespace %q, not that of a Sitemap", read.Clip(root.Local), read.Clip(root.Space))
-	}
-	d.Document.Index = root.Local == "sitemapindex"
+	d.Document.Index = d.in.Name().Local == "sitemapindex"
 	for d.Document.Capability == "" {
 		item, err := d.child()
 		if err == io.EOF {

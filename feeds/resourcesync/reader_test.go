@@ -174,8 +174,10 @@ func TestReaderRefuses(t *testing.T) {
 	}
 	for _, c := range []struct{ document, reason string }{
 		{"", "document is empty"},
-		{"<html/>", "root element is html"},
-		{`<urlset xmlns="urn:x"/>`, "not that of a Sitemap"},
+		{"<html/>", "this looks like an HTML page, not a Sitemap: open the address in a browser"},
+		{"<!DOCTYPE html><p>a<br>", "this looks like an HTML page, not a Sitemap: open the address in a browser"},
+		{`<feed xmlns="http://www.w3.org/2005/Atom"/>`, "this looks like an Atom feed, not a Sitemap: give the address of a Sitemap"},
+		{`<urlset xmlns="urn:x"/>`, "not a Sitemap"},
 		{`<md xmlns="` + NamespaceRS + `"/>`, "root element is md"},
 		{inList("") + inList(""), "second root"},
 		{inList("") + "x", "behind the root element"},

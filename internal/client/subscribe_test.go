@@ -137,7 +137,8 @@ func TestSubscribeRefusesWhatIsNoCollection(t *testing.T) {
 	entry := `<entry><id>urn:e</id><title>e</title><updated>2024-01-01T00:00:00Z</updated><t:TopicSI>http://x.example/1</t:TopicSI></entry>`
 	for name, c := range map[string]struct{ ref, says string }{
 		"HTML page":                  {answer(200, "text/html", "<!DOCTYPE html><html><body>Hello<br></body></html>"), `cannot be read as an Atom feed (Content-Type "text/html")`},
-		"XHTML page":                 {answer(200, "text/html", "<html xmlns='http://www.w3.org/1999/xhtml'/>"), "not an Atom feed"},
+		"HTML page, by its content":  {answer(200, "", "<!DOCTYPE html><html><body>Hello<br></body></html>"), "this looks like an HTML page, not an Atom feed"},
+		"XHTML page":                 {answer(200, "text/html", "<html xmlns='http://www.w3.org/1999/xhtml'/>"), "this looks like an HTML page, not an Atom feed"},
 		"JSON":                       {answer(200, "application/json", `{"a": 1}`), `cannot be read as an Atom feed (Content-Type "application/json")`},
 		"nothing":                    {answer(200, "application/atom+xml", ""), "cannot be read as an Atom feed"},
 		"not found":                  {answer(404, "text/plain", "nope"), "the server answered 404 Not Found"},

@@ -6,7 +6,16 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strings"
 )
+
+// Kinds of documents that are read beside maps. What is given in place of one is no map that is to be converted.
+const (
+	Feed    = "an Atom feed"
+	Sitemap = "a Sitemap"
+)
+
+const page = "an HTML page"
 
 // other is a format of documents that are given where another is expected.
 type other struct {
@@ -35,8 +44,8 @@ var others = []other{
 	{name: "CXTM", remedy: "that form is for comparing maps only; give the map that it was made of", starts: cxtm},
 	{name: "XTM", remedy: nameFormat, root: "topicMap", not: []string{"XTM"}},
 	{name: "RDF/XML", remedy: nameFormat, root: "RDF", not: []string{"RDF/XML"}},
-	{name: "an HTML page", remedy: mapItself, root: "html", starts: regexp.MustCompile(`^(?i)<!doctype html\b`)},
-	{name: "an Atom feed", remedy: `give the address or the file of a map, or follow the feed with "tmshare-client subscribe"`, root: "feed"},
+	{name: page, remedy: mapItself, root: "html", starts: regexp.MustCompile(`^(?i)<!doctype html\b`)},
+	{name: Feed, remedy: `give the address or the file of a map, or follow the feed with "tmshare-client subscribe"`, root: "feed", not: []string{Feed}},
 	{name: "JSON-LD", remedy: nameFormat, starts: regexp.MustCompile(`^(\[\s*)?\{\s*"@(context|id|graph|type)"`), not: []string{"JSON-LD"}},
 	{name: "JSON", remedy: convertFirst, starts: regexp.MustCompile(`^(\{\s*["}]|\[\s*(["{\[\]]|-?[0-9]))`), not: texts},
 	{name: "Turtle", remedy: nameFormat, starts: regexp.MustCompile(`^(@(prefix|base)\s|(?i)(prefix\s+[\w.-]*:|base)\s*<)`), not: turtles},
@@ -45,7 +54,7 @@ var others = []other{
 	{name: "CTM", remedy: convertFirst, starts: regexp.MustCompile(`^%(encoding|version|prefix|include|mergemap)\b`)},
 	{name: "a ZIP archive", remedy: "unpack it first", starts: regexp.MustCompile(`^PK\x03\x04`)},
 	{name: "gzip", remedy: "unpack it first", starts: regexp.MustCompile(`^\x1F\x8B`)},
-	{name: "CSV", remedy: convertFirst, starts: regexp.MustCompile(`^[^<,;\t\r\n]*([,;\t])[^<\r\n]*(\r?\n|$)`), not: texts},
+	{name: "CSV", remedy: convertFirst, starts: regexp.MustCompile(`^[^<,;\t\r\n]*([,;\t])[^<\r\n]*(\r?\n|$)`), not: slices.Concat(texts, []string{Feed, Sitemap})},
 }
 
 // cxtm is what a document in canonical form begins with (ISO 13250-4): no other has numbered topics.
@@ -83,11 +92,22 @@ func Explain(expected, reason, root string, start []byte) string {
 		if slices.Contains(o.not, expected) {
 			continue
 		}
-		if root != "" && o.root == root || o.starts != nil && o.starts.Match(start) {
-			return "this looks like " + o.name + ", not " + expected + ": " + o.remedy + " (" + reason + ")"
+		if root != "" && strings.EqualFold(o.root, root) || o.starts != nil && o.starts.Match(start) {
+			return "this looks like " + o.name + ", not " + expected + ": " + o.remedyFor(expected) + " (" + reason + ")"
 		}
 	}
 	return reason
+}
+
+// remedyFor says what to do where something else is expected.
+func (o *other) remedyFor(expected string) string {
+	switch {
+	case expected != Feed && expected != Sitemap:
+		return o.remedy
+	case o.name == page:
+		return "open the address in a browser to see what the server says"
+	}
+	return "give the address of " + expected
 }
 
 // IsCXTM reports whether a document that begins so is in canonical form. Without a namespace, it might be taken for XTM.

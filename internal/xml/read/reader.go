@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/tmshare/tmshare/internal/otherformat"
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
@@ -66,6 +67,29 @@ var fields = map[string]string{
 func (r *Reader) Next() (scan.Kind, error) {
 	kind, err := r.Scanner.Next()
 	return kind, r.translated(err)
+}
+
+// Root moves on to the root element, which must be one of those that is says. Of another document the error says what it looks like in
+// place of what is expected.
+func (r *Reader) Root(expected string, is func(scan.Name) bool) error {
+	_, err := r.Scanner.Next()
+	var syntax *scan.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		syntax.Reason = otherformat.Explain(expected, syntax.Reason, "", r.Unread())
+		return r.translated(err)
+	case err != nil:
+		return r.translated(err)
+	}
+	root := r.Name()
+	if is(root) {
+		return nil
+	}
+	reason := "root element is " + Clip(root.Local)
+	if told := otherformat.Explain(expected, reason, root.Local, nil); told != reason {
+		return r.Errorf("%s", told)
+	}
+	return r.Errorf("%s of the namespace %q, not %s", reason, Clip(root.Space), expected)
 }
 
 // Grow counts bytes that the document makes of its own, such as resolved links, against MaxGrowth.
