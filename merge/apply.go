@@ -98,6 +98,36 @@ func Apply(s State, f *fragment.Fragment) error {
 	return a.sweep()
 }
 
+// ApplyLate applies a fragment behind its turn: entries that are later have been applied, though none
+// with its TopicSI. It holds for sources that publish closing entries. Applying it again changes nothing.
+//
+// Identifiers may have moved to another topic since. So a tombstone or a closing entry removes only the
+// topic of which the entry's TopicSI is the TopicSI, and does nothing where another topic has that
+// identifier. Instances may have left their class since, without an entry of the class. So type-instance
+// associations are taken from the fragments of instances alone.
+func ApplyLate(s State, f *fragment.Fragment) error {
+	if f.Deleted || f.Topic.TopicSI() != f.TopicSI {
+		owner, err := s.Topic(f.TopicSI)
+		if err != nil || owner != nil && !owner.Provisional && owner.TopicSI() != f.TopicSI {
+			return err
+		}
+		return Apply(s, &fragment.Fragment{
+			TopicSI: f.TopicSI, Deleted: true,
+			Topic: &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{f.TopicSI}}},
+		})
+	}
+	own := *f
+	own.Associations = slices.DeleteFunc(slices.Clone(f.Associations), func(a *fragment.Association) bool {
+		return !slices.ContainsFunc(f.Topic.SubjectIdentifiers, func(si fragment.Ref) bool { return plays(a, si) && a.Part(si) != fragment.AsType })
+	})
+	return Apply(s, &own)
+}
+
+// plays reports whether the subject identifier names a player of a.
+func plays(a *fragment.Association, si fragment.Ref) bool {
+	return slices.ContainsFunc(a.Roles, func(r fragment.Role) bool { return r.Player == si })
+}
+
 type applier struct {
 	State
 	dropped map[fragment.Ref]bool // references that may have been the last ones
@@ -122,7 +152,9 @@ func (a *applier) targets(f *fragment.Fragment) ([]*fragment.Topic, []fragment.R
 			return nil
 		}
 		targets = append(targets, target)
-		names = append(names, target.SubjectIdentifiers...)
+		if !target.Provisional { // the other identifiers of a stub are what somebody else has said
+			names = append(names, target.SubjectIdentifiers...)
+		}
 		return nil
 	}
 	wanted := slices.Clone(names)

@@ -33,6 +33,11 @@ func TestCounterexamples(t *testing.T) {
 		{"clearing without a record", playerWithoutRecord},
 		{"instances are not cleared with their class", classWithoutInstances},
 		{"never applying a single old entry", singleOldEntry},
+		{"a late tombstone removes one TopicSI", lateTombstone},
+		{"a late closing entry removes one TopicSI", lateClosingEntry},
+		{"a late closing entry leaves its owner alone", lateClosingEntryOfAnOwner},
+		{"a late fragment of a class brings no instances", lateClass},
+		{"other identifiers of a stub clear nothing", clearedByAStub},
 	} {
 		t.Run(x.rule, x.history)
 	}
@@ -280,4 +285,78 @@ func singleOldEntry(t *testing.T) {
 	s.mark = old + 1
 	h.follow(s, true)
 	h.requireInStep(s, "every later entry followed")
+}
+
+// The tombstone of a{a,x} comes late. The topic c{c,x} has x by then.
+func lateTombstone(t *testing.T) {
+	h := newHistory(t)
+	h.version(func(m draft) { m.Named("A", a, x) })
+	s := h.subscriber()
+	require.Equal(t, []string{"no http://a", "http://e"}, h.version(func(m draft) { m.Named("E", e) }))
+	h.version(func(m draft) { m.Named("E", e); m.Named("C", c, x) })
+	h.followBut(s, h.from(1, a))
+	h.requireInStep(s, "the tombstone came late")
+}
+
+// e{e} is merged into a{a,e}, which is then deleted. The closing entry of e comes late. It describes a
+// topic that is gone.
+func lateClosingEntry(t *testing.T) {
+	h := newHistory(t)
+	h.version(func(m draft) { m.Named("A", a, d); m.Named("E", e) })
+	s := h.subscriber()
+	require.Equal(t, []string{"http://a", "http://e of http://a"}, h.version(func(m draft) { m.Named("A", a, d, e) }))
+	closing := h.from(1, e)
+	h.version(func(m draft) { m.Named("C", c) })
+	h.followBut(s, closing)
+	require.False(t, has(t, &s.state, a))
+	h.requireInStep(s, "the closing entry came late")
+}
+
+// e{e} is merged into a{a,e}, which is then renamed. The closing entry of e comes late, and has the old name.
+// Another subscriber has nothing of the merged topic by then: what it has of e goes, and nothing comes.
+func lateClosingEntryOfAnOwner(t *testing.T) {
+	h := newHistory(t)
+	h.version(func(m draft) { m.Named("A", a); m.Named("E", e) })
+	s, other := h.subscriber(), h.subscriber()
+	h.version(func(m draft) { m.Named("A", a, e) })
+	closing := h.from(1, e)
+	h.version(func(m draft) { m.Named("renamed", a, e) })
+	h.followBut(s, closing)
+	h.requireInStep(s, "the closing entry came late")
+
+	require.NoError(t, merge.ApplyLate(&other.state, h.log[closing].parsed))
+	require.False(t, has(t, &other.state, e))
+	require.Equal(t, "A", other.topic(t, a).Names[0].Value)
+}
+
+// The class a is renamed while c is its instance, and then c is one no more: an entry of c alone. The fragment of a
+// comes late.
+func lateClass(t *testing.T) {
+	h := newHistory(t)
+	h.version(func(m draft) { m.Topic(c).AddType(m.Named("class", a)) })
+	s := h.subscriber()
+	require.Equal(t, []string{"http://a"}, h.version(func(m draft) { m.Topic(c).AddType(m.Named("renamed", a)) }))
+	require.Len(t, h.log[h.from(1, a)].parsed.Associations, 1)
+	h.version(func(m draft) { m.Named("renamed", a); m.Topic(c) })
+	h.followBut(s, h.from(1, a))
+	require.Empty(t, playing(t, &s.state, c))
+	h.requireInStep(s, "the fragment of the class came late")
+}
+
+// Of d{d,x} there is but a stub, since its fragment cannot be had. Then x becomes a topic of its own, and c plays a role with
+// it. The fragment of x cannot be had either, and that of d must not take what c says.
+func clearedByAStub(t *testing.T) {
+	h := newHistory(t)
+	h.version(func(m draft) { m.Topic(a); m.Topic(b); m.Topic(c) })
+	s := h.subscriber()
+	h.version(func(m draft) { m.Associate(b, m.Topic(a), m.Topic(d, x)); m.Topic(c) })
+	require.NoError(t, merge.Apply(&s.state, h.log[h.from(1, a)].parsed))
+	require.True(t, s.topic(t, x).Provisional)
+	h.version(func(m draft) { m.Associate(b, m.Topic(a), m.Topic(d)); m.Associate(b, m.Topic(c), m.Topic(x)) })
+	require.NoError(t, merge.Apply(&s.state, h.log[h.from(2, c)].parsed))
+	require.NoError(t, merge.Apply(&s.state, h.log[h.from(2, d)].parsed))
+	require.Len(t, playing(t, &s.state, c), 1, "it is in no quarantine")
+	require.NoError(t, merge.ApplyLate(&s.state, h.log[h.from(2, x)].parsed))
+	s.mark = len(h.log)
+	h.requireInStep(s, "the fragment of x came late")
 }

@@ -74,6 +74,16 @@ func (h *history) follow(s *subscriber, coalesce bool) {
 	s.round(h.publisher, len(h.log), coalesce, false)
 }
 
+// followBut applies the rest of the log but for one entry, and then that one late.
+func (h *history) followBut(s *subscriber, late int) {
+	for ; s.mark < len(h.log); s.mark++ {
+		if s.mark != late {
+			require.NoError(h.t, merge.Apply(&s.state, h.log[s.mark].parsed))
+		}
+	}
+	require.NoError(h.t, merge.ApplyLate(&s.state, h.log[late].parsed))
+}
+
 // requireInStep checks that a subscriber has the publisher's last version.
 func (h *history) requireInStep(s *subscriber, format string, args ...any) {
 	h.t.(*testing.T).Helper()

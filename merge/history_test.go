@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -36,6 +37,7 @@ type publisher struct {
 	form  xtm.Version // of what is served; default 2.1
 	omit  bool        // instances are left out of the fragments of classes
 	edits []string    // the edits, for the message of a failure
+	late  int         // entries that subscribers have applied late
 }
 
 func (p *publisher) prefix() string { return cmp.Or(p.at, sp) }
@@ -175,6 +177,51 @@ type subscriber struct {
 	mark  int // entries of the log that are applied
 }
 
+// waiting is a subscriber that cannot have each entry at once. What it could not have is
+// in quarantine, and applied late.
+type waiting struct {
+	subscriber
+	quarantine map[fragment.Ref]int // entries of the log by TopicSI
+	late       int                  // entries that were applied late
+}
+
+// round applies the log up to an entry, but for what cannot be had. Then it applies what was in
+// quarantine before the round and can be had now, unless the log has a later entry under its TopicSI.
+func (w *waiting) round(p *publisher, until int, coalesce bool, had func(int) bool) {
+	before, from := maps.Clone(w.quarantine), w.mark
+	last := map[fragment.Ref]int{}
+	for i := from; i < until; i++ {
+		last[p.log[i].entry.TopicSI] = i
+	}
+	for ; w.mark < until; w.mark++ {
+		l := p.log[w.mark]
+		switch topic := l.entry.TopicSI; {
+		case coalesce && last[topic] != w.mark:
+		case had(w.mark):
+			require.NoError(p.t, merge.Apply(&w.state, l.parsed))
+			delete(w.quarantine, topic)
+		default:
+			w.quarantine[topic] = w.mark
+		}
+	}
+	later := map[fragment.Ref]bool{}
+	for i := from; i < len(p.log); i++ {
+		later[p.log[i].entry.TopicSI] = true
+	}
+	for _, topic := range slices.SortedFunc(maps.Keys(before), func(a, b fragment.Ref) int { return before[a] - before[b] }) {
+		at := before[topic]
+		if now, ok := w.quarantine[topic]; !ok || now != at || later[topic] || !had(at) {
+			continue
+		}
+		require.NoError(p.t, merge.ApplyLate(&w.state, p.log[at].parsed))
+		once := dump(p.t, &w.state)
+		require.NoError(p.t, merge.ApplyLate(&w.state, p.log[at].parsed))
+		require.Equal(p.t, once, dump(p.t, &w.state), "applying an entry late again changes nothing")
+		delete(w.quarantine, topic)
+		w.late++
+	}
+}
+
 // round applies the log up to an entry, oldest first; coalesced, only the last
 // for each TopicSI.
 func (s *subscriber) round(p *publisher, until int, coalesce, twice bool) {
@@ -199,18 +246,24 @@ func (s *subscriber) round(p *publisher, until int, coalesce, twice bool) {
 // TestHistories runs random histories of edits. Subscribers that start at
 // different times, from snapshots or from the beginning of the log, in partial
 // rounds, coalescing or not, with duplicates and replays of everything after
-// some entry, end with the publisher's state, record for record.
+// some entry, or with entries that cannot be had for a while, end with the publisher's
+// state, record for record.
 func TestHistories(t *testing.T) {
 	require.Positive(t, histories())
-	entries := 0
+	entries, late := 0, 0
 	for n := range uint64(histories()) {
 		seed := testenv.Seed() + n
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { entries += runHistory(t, seed, &publisher{t: t}, nil) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			p := &publisher{t: t}
+			entries += runHistory(t, seed, p, nil)
+			late += p.late
+		})
 		if t.Failed() {
 			return
 		}
 	}
 	require.Greater(t, entries, histories()*10, "the histories published too little to mean anything")
+	require.Greater(t, late, histories()*2, "too little was applied late to mean anything")
 }
 
 // TestHistoriesInXTM10 is TestHistories for subscribers that can only read
@@ -243,6 +296,7 @@ func runHistory(t *testing.T, seed uint64, p *publisher, more func(*rand.Rand, *
 	tm := testedit.SmallMap(sp)
 	editor := testedit.New(tm, sp, seed)
 	var subscribers []*subscriber
+	var late []*waiting
 	var expected []byte
 	for commit := range 2 + rng.IntN(13) {
 		for range 1 + rng.IntN(4) {
@@ -263,6 +317,21 @@ func runHistory(t *testing.T, seed uint64, p *publisher, more func(*rand.Rand, *
 			}
 			subscribers = append(subscribers, s)
 		}
+		if commit == 0 || rng.IntN(4) == 0 {
+			w := &waiting{quarantine: map[fragment.Ref]int{}}
+			require.NoError(t, w.state.Load(p.snapshot()))
+			w.mark = len(p.log)
+			late = append(late, w)
+		}
+		for _, w := range late {
+			if rng.IntN(3) > 0 {
+				until, fails := len(p.log), []float64{.1, .3, .6}[rng.IntN(3)]
+				if rng.IntN(2) == 0 {
+					until = w.mark + rng.IntN(len(p.log)-w.mark+1)
+				}
+				w.round(p, until, rng.IntN(2) == 0, func(int) bool { return rng.Float64() >= fails })
+			}
+		}
 		for _, s := range subscribers {
 			if rng.IntN(2) == 0 && s.mark < len(p.log) {
 				s.round(p, s.mark+rng.IntN(len(p.log)-s.mark+1), rng.IntN(2) == 0, rng.IntN(4) == 0)
@@ -275,6 +344,14 @@ func runHistory(t *testing.T, seed uint64, p *publisher, more func(*rand.Rand, *
 	subscribers = append(subscribers, &subscriber{})
 	var fresh merge.Memory
 	require.NoError(t, fresh.Load(p.snapshot()))
+	for _, w := range late { // one round brings what is new, and the next what was in quarantine
+		for range 2 {
+			w.round(p, len(p.log), rng.IntN(2) == 0, func(int) bool { return true })
+		}
+		require.Empty(t, w.quarantine)
+		subscribers = append(subscribers, &w.subscriber)
+		p.late += w.late
+	}
 	for i, s := range subscribers {
 		s.round(p, len(p.log), rng.IntN(2) == 0, false)
 		if p.form != xtm.V10 {
