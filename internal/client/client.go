@@ -31,6 +31,7 @@ type Subscriptions interface {
 // Quarantine is what the client needs to look after what it could not apply.
 type Quarantine interface {
 	Quarantine(ctx context.Context, name string) ([]store.Quarantined, error)
+	QuarantineOf(ctx context.Context, name string, generation uint32) ([]store.Quarantined, error)
 	Forget(ctx context.Context, name string, topics ...string) ([]store.Quarantined, error)
 }
 
@@ -108,6 +109,7 @@ type Client struct {
 	limits follow.Scratch  // of what a round keeps in memory
 
 	tolerated *tolerated
+	late      []store.Quarantined // of a round: what is to be applied late, see revisit
 }
 
 // New returns a client for c.

@@ -95,10 +95,10 @@ func (p *place) Round(ctx context.Context, name string, how followtest.How) (o f
 		// The owner says that this is right, which only a new history can be.
 		now := p.sources[name].(*followtest.Publisher).Pasts()
 		require.True(p.t, how.Hasty || p.pasts[name] != now, "%v", err)
-		p.pasts[name] = now
 		if _, err := p.Trust(ctx, name, "", true); err != nil {
 			return o, err
 		}
+		p.pasts[name] = now
 		o, err = p.round(ctx, name, how)
 	}
 	return o, err
@@ -121,6 +121,11 @@ func (p *place) round(ctx context.Context, name string, how followtest.How) (o f
 		}
 	})
 	s.LimitQueue(2000, 3)
+	before := s.known(name)
+	defer func() {
+		before, now := before.State, s.known(name).State
+		require.True(p.t, before == nil || s.known(name).Protocol != store.TMShare || now.Generation != before.Generation || !now.Mark.Updated.Before(before.Mark.Updated), "the mark went back from %v to %v", before, now)
+	}()
 	do := s.Sync
 	switch {
 	case how.Replace:

@@ -47,6 +47,7 @@ type received struct {
 	fragment  *fragment.Fragment // nil where nothing is to be applied: a later change stands for this one, or it is unchanged
 	digest    string             // of the bytes, where the change is unsettled
 	unchanged bool               // since it was applied
+	late      bool               // later entries were applied before
 }
 
 // maxCommit bounds, roughly, the bytes of fragments that are applied in one
@@ -71,8 +72,17 @@ func (c *Client) followFragments(ctx context.Context, s *store.Subscription, r *
 			c.Progress(Progress{s.Name, "applying changes", int64(done), int64(total), Fragments})
 		},
 	}
+	late := c.late
+	if s.Staging != nil { // what an earlier round has staged may have something in quarantine
+		if late, err = c.Store.Quarantine(ctx, s.Name); err != nil {
+			return err
+		}
+	}
 	run := func() error { return e.Run(ctx) }
 	if err := run(); err != nil {
+		return err
+	}
+	if err := u.applyLate(ctx, late); err != nil {
 		return err
 	}
 	return u.provenOrRepaired(ctx, run)
@@ -134,7 +144,7 @@ func (u *fragments) Begin(ctx context.Context, n *follow.Delta, mark follow.Mark
 	})
 }
 
-// Retry implements [follow.Sink]. What is in quarantine was tried before the round: see revisit.
+// Retry implements [follow.Sink]. What is in quarantine is tried before the round, and applied after it: see revisit.
 func (u *fragments) Retry(*follow.Plan, bool) ([]follow.Record, error) { return nil, nil }
 
 // End implements [follow.Sink]: the feed need not be read until it changes.
@@ -293,8 +303,11 @@ func (u *fragments) applyBatch(a *store.Applying, batch []follow.Result[received
 }
 
 func (c *received) apply(s merge.State) error {
-	if c.graph != nil {
+	switch {
+	case c.graph != nil:
 		return graphs.Apply(s, c.graph)
+	case c.late:
+		return merge.ApplyLate(s, c.fragment)
 	}
 	return merge.Apply(s, c.fragment)
 }

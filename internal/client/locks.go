@@ -59,3 +59,8 @@ func (r *roundStore) ApplyEntries(ctx context.Context, name string, f func(*stor
 	}
 	return err
 }
+
+// Quarantine implements [Quarantine]: of the generation that the round changes.
+func (r *roundStore) Quarantine(ctx context.Context, name string) ([]store.Quarantined, error) {
+	return r.QuarantineOf(ctx, name, r.generation)
+}

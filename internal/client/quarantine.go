@@ -15,9 +15,10 @@ import (
 )
 
 // revisit tries again to get what is in quarantine: that of the given topics, or
-// all. An entry is never applied by itself when later ones have been (it could
-// undo what they say): where one can be had by now, the mark goes back to before
-// it, and the walk that follows applies it and all that came after it. It returns an
+// all. Where the source publishes closing entries, what can be had by now is applied
+// late, when the round has applied what is new: see applyLate. Other sources may say by
+// an entry of another topic what has become of it. There the mark goes back to before it, and
+// the walk that follows applies it and all that came after it. It returns an
 // [*unmendableError] where only a clean replacement can bring what is in quarantine.
 func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...string) error {
 	all, err := c.Store.Quarantine(ctx, s.Name)
@@ -58,7 +59,11 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 	}
 	var back time.Time
 	for i := range all {
-		if failed[i] == nil && (back.IsZero() || all[i].Updated.Before(back)) {
+		switch moved := slices.ContainsFunc(left, func(q store.Quarantined) bool { return q.Entry == all[i].Entry }); {
+		case failed[i] != nil:
+		case all[i].State != "" && !moved:
+			c.late = append(c.late, all[i])
+		case back.IsZero() || all[i].Updated.Before(back):
 			back = all[i].Updated
 		}
 	}
@@ -78,7 +83,7 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 			}
 		}
 		if !back.IsZero() && !back.After(a.Mark.Updated) {
-			a.Mark = store.Mark{Updated: back.Add(-time.Microsecond), Relied: reliedOn(a.Mark, all)}
+			a.Mark = store.Mark{Updated: back.Add(-time.Microsecond), Relied: a.Mark.Relied}
 		}
 		s.State = a.Progress
 		return nil
@@ -88,6 +93,61 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 		c.Report(fmt.Sprintf("%s: going back to %s, since what was in quarantine can be had by now", s.Name, feeds.FormatTime(back)))
 	}
 	return err
+}
+
+// applyLate applies what was in quarantine before the round, and can be had by now. Nothing that the feed has said
+// since is of the same topic: that has taken its place.
+func (u *fragments) applyLate(ctx context.Context, waiting []store.Quarantined) error {
+	if len(waiting) == 0 || !u.source.Until.IsZero() { // later entries may be of the same topics
+		return nil
+	}
+	left, err := u.Store.Quarantine(ctx, u.s.Name)
+	if err != nil {
+		return err
+	}
+	still := map[string]bool{}
+	for i := range left {
+		still[follow.Key(left[i].Entry, left[i].Updated)] = true
+	}
+	waiting = slices.DeleteFunc(slices.Clone(waiting), func(q store.Quarantined) bool {
+		return q.State == "" || !still[follow.Key(q.Entry, q.Updated)]
+	})
+	slices.SortFunc(waiting, func(a, b store.Quarantined) int { return a.Updated.Compare(b.Updated) })
+	var batch []follow.Result[received]
+	var size int64
+	commit := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		applied := 0
+		err := u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) (err error) {
+			applied, err = u.applyBatch(a, batch)
+			a.Proof, a.Applied = nil, a.Applied+applied
+			return err
+		})
+		if err == nil {
+			u.r.Applied, u.r.Entries = u.r.Applied+applied, u.r.Entries+applied
+		}
+		batch, size = batch[:0], 0
+		return err
+	}
+	for r := range fetch.Ahead(ctx, u.Parallel, len(waiting), func(ctx context.Context, i int) (follow.Result[received], int64) {
+		r := follow.Result[received]{Record: changeOf(&waiting[i])}
+		r.Content, r.Size, r.Err = u.fetchFragment(ctx, r.Record)
+		r.Content.late = true
+		return r, r.Size
+	}) {
+		batch, size = append(batch, r), size+r.Size
+		if len(batch) >= u.Batch || size > maxCommit {
+			if err := commit(); err != nil {
+				return err
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return commit()
 }
 
 // tryAll tries to fetch the fragments of so many changes, and returns what each has failed by.
@@ -101,16 +161,6 @@ func (u *fragments) tryAll(ctx context.Context, n int, change func(i int) *follo
 		failed = append(failed, t.err)
 	}
 	return failed
-}
-
-// reliedOn returns the entry by which a feed shows, once the mark has gone back, that its history is
-// still the one that was applied: else a server that was restored from a backup meanwhile would go
-// unnoticed. On servers that do not state the state of each entry, entries may move.
-func reliedOn(mark store.Mark, quarantined []store.Quarantined) string {
-	if mark.Relied != "" || len(mark.Handled) == 0 || quarantined[0].State == "" {
-		return mark.Relied
-	}
-	return follow.Key(mark.Handled[0], mark.Updated)
 }
 
 // checkKept returns an [*unmendableError] where the data of an entry in quarantine are

@@ -27,6 +27,20 @@ func tombstoneOf(o *origin, id string) func(*http.Request) bool {
 	}
 }
 
+// entryOf tells the requests for the fragments of the entries under a TopicSI.
+func entryOf(o *origin, id string) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		if !isFragment(r) {
+			return false
+		}
+		about := r.Clone(r.Context())
+		about.URL.Path = strings.TrimSuffix(about.URL.Path, ".xtm21") + ".atom"
+		about.Header.Set("Accept", "application/atom+xml")
+		_, body := record(o.Server, about)
+		return contains(body, "TopicSI>"+si(id)+"<")
+	}
+}
+
 func contains(body []byte, part string) bool { return times([]string{string(body)}, part) > 0 }
 
 // An entry that is applied late must not undo what came after it: a tombstone
@@ -95,8 +109,8 @@ func TestRetry(t *testing.T) {
 	o.BreakWith(nil)
 	r, err = s.Retry(context.Background(), "egov", si("t3"))
 	require.NoError(t, err)
-	assert.Equal(t, 3, r.Quarantined, "it and the later one, but not the earlier ones")
-	s.has(o, doc(append(topics(3, "v1"), topics(5, "v2")[3:]...)...))
+	assert.Equal(t, 4, r.Quarantined, "it, and no other")
+	s.has(o, doc(append(topics(3, "v1"), topics(5, "v2")[3], topics(5, "v1")[4])...))
 	s.syncPasses(0)
 	s.has(o, doc(topics(5, "v2")...))
 }
@@ -194,31 +208,53 @@ func TestReplaceEndsTheQuarantine(t *testing.T) {
 	s.has(o, doc(topics(3, "v2")...))
 }
 
-// A crash after the mark went back loses nothing.
-func TestCrashAfterGoingBack(t *testing.T) {
+// What came after a change that is applied late stays, whenever a crash comes, and is not fetched again.
+func TestCrashWhileAChangeIsAppliedLate(t *testing.T) {
 	t.Parallel()
-	o := publishing(t, doc(topics(7, "v1")...))
 	small := func(c *client.Config) { c.Batch = 2 }
-	s := inStep(t, o, singly, small)
-	o.Put(doc(topics(7, "v2")...))
-	o.BreakWith(damage(isFragmentOf(o, "t1"), always, answering(404)))
-	s.syncPasses(1)
-	o.Put(doc(append(topics(5, "v2"), topics(7, "v3")[5:]...)...))
-	s.syncPasses(1)
-	o.BreakWith(nil)
-	for writes := 1; ; writes++ {
-		dying := &dyingStore{Store: s.db, left: writes}
-		s.configure(small, func(c *client.Config) { c.Store = dying })
-		_, err := s.Sync(context.Background(), "egov")
-		s.restart(small)
-		if err == nil {
-			break
-		}
-		require.ErrorIs(t, err, errDied)
-		require.Less(t, writes, 20)
+	class := func(name string) string { return topic("class", name) }
+	instance := func(id string) string {
+		return `<topic><subjectIdentifier href="` + si(id) + `"/><instanceOf><subjectIdentifierRef href="` + si("class") + `"/></instanceOf></topic>`
 	}
-	s.syncPasses(0)
-	s.has(o, doc(append(topics(5, "v2"), topics(7, "v3")[5:]...)...))
+	for name, c := range map[string]struct{ before, then, later, late string }{
+		"tombstone":     {doc(alias("a", "x", "A"), topic("b", "B")), doc(topic("b", "B")), doc(topic("b", "B"), alias("c", "x", "C")), "a"},
+		"closing entry": {doc(topic("a", "A"), topic("b", "B"), topic("e", "E")), doc(alias("a", "e", "A"), topic("b", "B")), doc(topic("b", "B"), topic("c", "C")), "e"},
+		"class":         {doc(class("old"), instance("a"), instance("b")), doc(class("new"), instance("a"), instance("b")), doc(class("new"), instance("a"), topic("b", "B")), "class"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := publishing(t, c.before)
+			s := inStep(t, o, singly, small)
+			o.Put(c.then)
+			o.BreakWith(damage(entryOf(o, c.late), always, answering(http.StatusBadRequest)))
+			s.syncPasses(1)
+			o.Put(c.later)
+			o.Put(strings.Replace(c.later, "</topicMap>", strings.Join(topics(6, "v1"), "")+"</topicMap>", 1))
+			s.syncPasses(1)
+			waiting := s.here()["egov"]
+			o.BreakWith(nil)
+			o.Seen()
+			for writes := 1; ; writes++ {
+				dying := &dyingStore{Store: s.db, left: writes}
+				s.configure(singly, small, func(c *client.Config) { c.Store = dying })
+				_, err := s.Sync(context.Background(), "egov")
+				s.restart(singly, small)
+				if err == nil {
+					break
+				}
+				require.ErrorIs(t, err, errDied)
+				require.Less(t, writes, 20)
+				if left, err := s.db.Quarantine(t.Context(), "egov"); err != nil || len(left) == 1 {
+					require.NoError(t, err)
+					require.Equal(t, waiting, s.here()["egov"])
+				}
+			}
+			seen := o.Seen()
+			assert.LessOrEqual(t, fragments(seen), 6, "only the change that comes late is fetched: %v", seen)
+			s.syncPasses(0)
+			assert.True(t, s.verify().Equal)
+		})
+	}
 }
 
 // What is done with a source is told, the newest first.

@@ -22,7 +22,7 @@ type Round struct {
 	CleanStart bool      `json:"cleanStart"`       // the map was loaded
 	Snapshot   bool      `json:"snapshot"`         // from a snapshot; else from all that the source has published
 	Reason     string    `json:"reason,omitempty"` // why it was loaded anew
-	Entries    int       `json:"entries"`          // new entries that the mark moved over
+	Entries    int       `json:"entries"`          // new entries that the mark moved over, and those that were applied late
 	Applied    int       `json:"applied"`          // fragments applied for them
 	Mark       time.Time `json:"mark"`             // the server's time up to which all is applied, or in quarantine
 

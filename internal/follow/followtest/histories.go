@@ -2,6 +2,7 @@ package followtest
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -98,7 +99,7 @@ func (f *follower) note() {
 
 // Histories runs the rows of a sink through random histories. Each has two sources in one place: what
 // happens to one must not touch the other. Sources change, also in the middle of a round, begin anew
-// and are restored; rounds are cancelled, die, meet lies. After each round:
+// and are restored; rounds are cancelled, die, meet lies, and lack fragments that come late. After each round:
 //   - what is held of the other source is as it was;
 //   - each record that is held is one that the source has published at some time;
 //   - where all went well, what is held of a fragments feed is what was published up to the mark.
@@ -128,6 +129,9 @@ func Histories(t *testing.T, sink Sink) {
 				challenges = append(challenges, "waiting", "anew") // they are rare
 				// A lie that is never told tests nothing. Which one is told depends on the order of requests that run at a time.
 				require.LessOrEqual(t, len(faults.Untold(told)), 3, "%v", faults.Untold(told))
+			}
+			if row.Kind == Fragments {
+				challenges = append(challenges, "waiting")
 			}
 			for _, how := range challenges {
 				require.True(t, row.Model || rounds < 10 || ended[how] > 0, "%s: the histories are no challenge, or too much of one", how)
@@ -202,6 +206,7 @@ func (f *follower) round(rng *rand.Rand) {
 	if rng.IntN(3) == 0 {
 		changes = 1 + rng.IntN(6)
 	}
+	lacking, salt := f.kind == Fragments && rng.IntN(3) == 0, byte(rng.IntN(256))
 	if f.source.Whole() {
 		lies, cancelled, changes = false, 0, 0
 	}
@@ -219,9 +224,16 @@ func (f *follower) round(rng *rand.Rand) {
 			cancel()
 		}
 		mu.Unlock()
+		if lacking {
+			singly(r)
+			if name := f.source.Record(r); name != "" && sha256.Sum256(append([]byte(name), salt))[0]%3 == 0 {
+				w.WriteHeader(http.StatusBadRequest)
+				return true
+			}
+		}
 		return lies && f.liar.Answer(w, r, real)
 	})
-	f.log = append(f.log, fmt.Sprintf("%+v, lies %t, cancelled at %d, changes at %d", how, lies, cancelled, changes))
+	f.log = append(f.log, fmt.Sprintf("%+v, lies %t, lacking %t, cancelled at %d, changes at %d", how, lies, lacking, cancelled, changes))
 	o, err := f.place.Round(ctx, f.name, how)
 	f.source.BreakWith(nil)
 	mu.Lock()

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -116,17 +117,28 @@ func quarantined(t *txn.Tx, id keys.Source) ([]Quarantined, error) {
 // Quarantine returns what is in quarantine of a subscription, by topic: of the
 // generation that readers see, or of the first one while that is being loaded.
 func (st *Store) Quarantine(ctx context.Context, name string) ([]Quarantined, error) {
-	var all []Quarantined
-	err := st.rows.View(ctx, func(t *txn.Tx) error {
+	return st.quarantineOf(ctx, name, func(s *Subscription) *Progress { return cmp.Or(s.State, s.Staging) })
+}
+
+// QuarantineOf is [Store.Quarantine] of one generation: what is staged has a quarantine of its own.
+func (st *Store) QuarantineOf(ctx context.Context, name string, generation uint32) ([]Quarantined, error) {
+	return st.quarantineOf(ctx, name, func(s *Subscription) *Progress {
+		for _, p := range []*Progress{s.State, s.Staging} {
+			if p != nil && p.Generation == generation {
+				return p
+			}
+		}
+		return nil
+	})
+}
+
+func (st *Store) quarantineOf(ctx context.Context, name string, of func(*Subscription) *Progress) (all []Quarantined, err error) {
+	err = st.rows.View(ctx, func(t *txn.Tx) error {
 		s, err := Get(t, name)
 		if err != nil {
 			return err
 		}
-		p := s.State
-		if p == nil {
-			p = s.Staging
-		}
-		if p != nil {
+		if p := of(s); p != nil {
 			all, err = quarantined(t, s.Source(p))
 		}
 		return err
