@@ -47,7 +47,6 @@ type received struct {
 	fragment  *fragment.Fragment // nil where nothing is to be applied: a later change stands for this one, or it is unchanged
 	digest    string             // of the bytes, where the change is unsettled
 	unchanged bool               // since it was applied
-	late      bool               // later entries were applied before
 }
 
 // maxCommit bounds, roughly, the bytes of fragments that are applied in one
@@ -72,17 +71,13 @@ func (c *Client) followFragments(ctx context.Context, s *store.Subscription, r *
 			c.Progress(Progress{s.Name, "applying changes", int64(done), int64(total), Fragments})
 		},
 	}
-	late := c.late
 	if s.Staging != nil { // what an earlier round has staged may have something in quarantine
-		if late, err = c.Store.Quarantine(ctx, s.Name); err != nil {
+		if c.late, err = c.Store.Quarantine(ctx, s.Name); err != nil {
 			return err
 		}
 	}
 	run := func() error { return e.Run(ctx) }
 	if err := run(); err != nil {
-		return err
-	}
-	if err := u.applyLate(ctx, late); err != nil {
 		return err
 	}
 	return u.provenOrRepaired(ctx, run)
@@ -144,9 +139,6 @@ func (u *fragments) Begin(ctx context.Context, n *follow.Delta, mark follow.Mark
 	})
 }
 
-// Retry implements [follow.Sink]. What is in quarantine is tried before the round, and applied after it: see revisit.
-func (u *fragments) Retry(*follow.Plan, bool) ([]follow.Record, error) { return nil, nil }
-
 // End implements [follow.Sink]: the feed need not be read until it changes.
 func (u *fragments) End(_ context.Context, n *follow.Delta) error {
 	if n.Checked.After(u.s.Checked) { // the clock of the origin may have been set back
@@ -175,6 +167,9 @@ func (u *fragments) Fetch(ctx context.Context, r *follow.Record, _ bool) (receiv
 // Commit implements [follow.Sink]: it applies what was fetched and moves the mark. Changes that were passed
 // over have a later one of the same topic, which is still to come.
 func (u *fragments) Commit(ctx context.Context, batch []follow.Result[received], _ func(*follow.Record) bool) ([]*follow.Record, error) {
+	if batch[0].Change.Late {
+		return nil, u.commitLate(ctx, batch)
+	}
 	var bad []error
 	unchanged := 0
 	for i := range batch {
@@ -287,7 +282,7 @@ func (u *fragments) applyBatch(a *store.Applying, batch []follow.Result[received
 			continue
 		}
 		a.From(o.Representations[0].URL)
-		if err := o.Content.apply(a.State); err != nil {
+		if err := o.Content.apply(a.State, o.Change.Late); err != nil {
 			return 0, fmt.Errorf("applying the fragment of %s: %w", o.Content.fragment.TopicSI, err)
 		}
 		told.applied = append(told.applied, entry)
@@ -302,11 +297,11 @@ func (u *fragments) applyBatch(a *store.Applying, batch []follow.Result[received
 	return len(told.applied), told.keep(a)
 }
 
-func (c *received) apply(s merge.State) error {
+func (c *received) apply(s merge.State, late bool) error {
 	switch {
 	case c.graph != nil:
 		return graphs.Apply(s, c.graph)
-	case c.late:
+	case late:
 		return merge.ApplyLate(s, c.fragment)
 	}
 	return merge.Apply(s, c.fragment)

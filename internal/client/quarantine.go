@@ -16,7 +16,7 @@ import (
 
 // revisit tries again to get what is in quarantine: that of the given topics, or
 // all. Where the source publishes closing entries, what can be had by now is applied
-// late, when the round has applied what is new: see applyLate. Other sources may say by
+// late, when the round has applied what is new: see Retry. Other sources may say by
 // an entry of another topic what has become of it. There the mark goes back to before it, and
 // the walk that follows applies it and all that came after it. It returns an
 // [*unmendableError] where only a clean replacement can bring what is in quarantine.
@@ -95,59 +95,39 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 	return err
 }
 
-// applyLate applies what was in quarantine before the round, and can be had by now. Nothing that the feed has said
-// since is of the same topic: that has taken its place.
-func (u *fragments) applyLate(ctx context.Context, waiting []store.Quarantined) error {
-	if len(waiting) == 0 || !u.source.Until.IsZero() { // later entries may be of the same topics
-		return nil
+// Retry implements [follow.Sink]: when what is new is done, it returns what is to be applied late. What the feed has said since of
+// a topic has taken the place of what was in quarantine.
+func (u *fragments) Retry(ctx context.Context, _ *follow.Plan, _ bool) (late []follow.Record, err error) {
+	if len(u.late) == 0 || !u.source.Until.IsZero() { // later entries may be of the same topics
+		return nil, nil
 	}
 	left, err := u.Store.Quarantine(ctx, u.s.Name)
-	if err != nil {
+	for _, q := range left {
+		if slices.ContainsFunc(u.late, func(l store.Quarantined) bool {
+			return l.Entry == q.Entry && l.Updated.Equal(q.Updated) && l.State != ""
+		}) {
+			r := changeOf(&q)
+			r.Change.Late = true
+			late = append(late, *r)
+		}
+	}
+	slices.SortFunc(late, func(a, b follow.Record) int { return a.Updated.Compare(b.Updated) })
+	u.late = nil // once in a round
+	return late, err
+}
+
+// commitLate applies what was in quarantine. The mark is past it.
+func (u *fragments) commitLate(ctx context.Context, batch []follow.Result[received]) error {
+	applied := 0
+	err := u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) (err error) {
+		applied, err = u.applyBatch(a, batch)
+		a.Proof, a.Applied = nil, a.Applied+applied
 		return err
-	}
-	still := map[string]bool{}
-	for i := range left {
-		still[follow.Key(left[i].Entry, left[i].Updated)] = true
-	}
-	waiting = slices.DeleteFunc(slices.Clone(waiting), func(q store.Quarantined) bool {
-		return q.State == "" || !still[follow.Key(q.Entry, q.Updated)]
 	})
-	slices.SortFunc(waiting, func(a, b store.Quarantined) int { return a.Updated.Compare(b.Updated) })
-	var batch []follow.Result[received]
-	var size int64
-	commit := func() error {
-		if len(batch) == 0 {
-			return nil
-		}
-		applied := 0
-		err := u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) (err error) {
-			applied, err = u.applyBatch(a, batch)
-			a.Proof, a.Applied = nil, a.Applied+applied
-			return err
-		})
-		if err == nil {
-			u.r.Applied, u.r.Entries = u.r.Applied+applied, u.r.Entries+applied
-		}
-		batch, size = batch[:0], 0
-		return err
+	if err == nil {
+		u.r.Applied, u.r.Entries = u.r.Applied+applied, u.r.Entries+applied
 	}
-	for r := range fetch.Ahead(ctx, u.Parallel, len(waiting), func(ctx context.Context, i int) (follow.Result[received], int64) {
-		r := follow.Result[received]{Record: changeOf(&waiting[i])}
-		r.Content, r.Size, r.Err = u.fetchFragment(ctx, r.Record)
-		r.Content.late = true
-		return r, r.Size
-	}) {
-		batch, size = append(batch, r), size+r.Size
-		if len(batch) >= u.Batch || size > maxCommit {
-			if err := commit(); err != nil {
-				return err
-			}
-		}
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return commit()
+	return err
 }
 
 // tryAll tries to fetch the fragments of so many changes, and returns what each has failed by.

@@ -129,7 +129,7 @@ func (h *records) Missing(ctx context.Context) (versions map[string]time.Time, e
 }
 
 // Retry implements [follow.Sink].
-func (h *records) Retry(p *follow.Plan, first bool) ([]follow.Record, error) {
+func (h *records) Retry(_ context.Context, p *follow.Plan, first bool) ([]follow.Record, error) {
 	var again []follow.Record
 	for i := range h.quarantine {
 		q := &h.quarantine[i]

@@ -1,17 +1,14 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
@@ -20,9 +17,9 @@ import (
 	"github.com/tmshare/tmshare/internal/client/snapshots"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/formats"
-	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/merge"
+
+	"github.com/tmshare/tmshare/internal/client/compare"
 )
 
 // Verdict is the outcome of a verification.
@@ -42,17 +39,10 @@ type Verdict struct {
 	Topics       int `json:"topics,omitempty"`
 	Associations int `json:"associations,omitempty"`
 
-	Differences []Difference `json:"differences,omitempty"` // the first 1,000
-	More        int          `json:"more,omitempty"`        // other topics that differ
+	Differences []compare.Difference `json:"differences,omitempty"` // the first 1,000
+	More        int                  `json:"more,omitempty"`        // other topics that differ
 
 	Error string `json:"error,omitempty"` // for programs: why there is no verdict
-}
-
-// Difference is what the two sides say of one topic, as far as it differs.
-type Difference struct {
-	TopicSI string   `json:"topicSI"`
-	Here    []string `json:"here,omitempty"`   // only the subscriber says
-	Server  []string `json:"server,omitempty"` // only the server says
 }
 
 // Verify brings a source in step and proves it equal to the server's map. Where the source states digests, what
@@ -133,6 +123,7 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 		Client: own, ctx: ctx, s: s, v: &Verdict{Name: name, Full: true},
 		path: filepath.Join(c.Store.Scratch(), "verify-"+strconv.FormatUint(uint64(s.Number), 10)),
 	}
+	both.Comparison = compare.Comparison{Path: both.path, Memory: own.limits.Memory, Theirs: both.server}
 	defer both.close()
 	if err := both.fetch(); err != nil {
 		return nil, err
@@ -178,25 +169,20 @@ func (c *Client) currentLink(ctx context.Context, s *store.Subscription, allowUR
 	return link.Href, nil
 }
 
-// maxDifferences is how many topics a verdict shows the differences of.
-const maxDifferences = 1000
-
 // comparison compares the records of a source with those of the server's map. Memory does not grow with either.
 type comparison struct {
 	*Client
-	ctx    context.Context
-	s      *store.Subscription
-	path   string           // of the file with the server's map
-	at     string           // where it came from
-	theirs *statedigest.Set // the items of its records
-	v      *Verdict
+	compare.Comparison
+	ctx  context.Context
+	s    *store.Subscription
+	path string // of the file with the server's map
+	at   string // where it came from
+	v    *Verdict
 }
 
 // close removes the files.
 func (c *comparison) close() {
-	if c.theirs != nil {
-		c.theirs.Close()
-	}
+	c.Comparison.Close()
 	os.Remove(c.path)
 }
 
@@ -219,7 +205,7 @@ func (c *comparison) fetch() error {
 		if err := c.keep(a.Body); err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, limitsLast(c.read())
+		return struct{}{}, limitsLast(c.Load(c.ctx))
 	})
 	if err != nil {
 		return err
@@ -228,6 +214,13 @@ func (c *comparison) fetch() error {
 		return fmt.Errorf("%s: the answer does not state its time: %w", a.URL, err)
 	}
 	return nil
+}
+
+// compare compares the source with the server's map.
+func (c *comparison) compare(here fragment.Source) (err error) {
+	c.v.Digest, err = c.Compare(c.ctx, here)
+	c.v.Equal, c.v.Topics, c.v.Associations, c.v.Differences, c.v.More = c.v.Digest != "", c.Topics, c.Associations, c.Differences, c.More
+	return err
 }
 
 // keep writes the server's map to the file.
@@ -260,141 +253,4 @@ func (c *comparison) server(use func(iter.Seq2[fragment.Record, error]) error) e
 	return snapshots.Read(c.ctx, snapshots.Document{Open: open, Options: c.xtmOptions(c.s.SP, c.at)}, use, func(reason error) {
 		c.Logger.Info("the server's map is read as a whole", "reason", reason)
 	})
-}
-
-// read reads the items of the server's records.
-func (c *comparison) read() error {
-	return c.server(func(all iter.Seq2[fragment.Record, error]) (err error) {
-		if c.theirs != nil { // the map is read once more
-			err = c.theirs.Close()
-		}
-		if err == nil {
-			c.theirs, c.v.Topics, c.v.Associations, err = c.set("-server", all)
-		}
-		return err
-	})
-}
-
-// compare compares the source with the server's map. The digest of the source is that of its tree, which agrees
-// with the records: see [Client.inStep]. Only where it is another one, the records are read again.
-func (c *comparison) compare(here fragment.Source) (err error) {
-	theirs, err := c.theirs.Digest()
-	if err != nil {
-		return err
-	}
-	if tree, ok := here.(interface {
-		Digest() (statedigest.Digest, error)
-	}); ok {
-		held, err := tree.Digest()
-		if c.v.Equal = held == theirs; c.v.Equal || err != nil {
-			c.v.Digest = held.String()
-			return err
-		}
-	}
-	return c.differences(here)
-}
-
-// differences finds out what differs, topic by topic.
-func (c *comparison) differences(here fragment.Source) (err error) {
-	mine, _, _, err := c.set("-here", fragment.Records(here))
-	defer func() { err = errors.Join(err, mine.Close()) }()
-	if err != nil {
-		return err
-	}
-	differ := map[fragment.Ref]bool{}
-	last := "" // the records of an owner stand together
-	err = statedigest.Differing(mine, c.theirs, func(owner string) {
-		switch {
-		case differ[fragment.Ref(owner)]:
-		case len(differ) < maxDifferences:
-			differ[fragment.Ref(owner)] = true
-		case owner != last:
-			c.v.More++
-		}
-		last = owner
-	})
-	if err != nil {
-		return err
-	}
-	if c.v.Equal = len(differ) == 0; c.v.Equal {
-		digest, err := mine.Digest()
-		c.v.Digest = digest.String()
-		return err
-	}
-	return c.describe(here, differ)
-}
-
-// set returns the items of records, and how many topics and associations there are.
-func (c *comparison) set(suffix string, all iter.Seq2[fragment.Record, error]) (s *statedigest.Set, topics, associations int, err error) {
-	s = statedigest.NewSet(c.path+suffix, cmp.Or(c.limits.Memory, setMemory))
-	for r, err := range all {
-		if err == nil {
-			err = c.ctx.Err()
-		}
-		if err == nil && r.Topic != nil {
-			topics++
-			err = s.Add(statedigest.OfTopic(r.Topic))
-		}
-		if err == nil && r.Association != nil {
-			associations++
-			err = s.Add(statedigest.OfAssociation(r.Association))
-		}
-		if err != nil {
-			return s, 0, 0, err
-		}
-	}
-	return s, topics, associations, nil
-}
-
-// setMemory is how many bytes of items are sorted in memory.
-const setMemory = 16 << 20
-
-// describe says how the sides differ in what they say of some topics.
-func (c *comparison) describe(here fragment.Source, differ map[fragment.Ref]bool) error {
-	var server *merge.Memory // what concerns these topics
-	err := c.server(func(all iter.Seq2[fragment.Record, error]) error {
-		server = &merge.Memory{}
-		for r, err := range all {
-			if err == nil && r.Topic != nil && differ[r.Topic.TopicSI()] {
-				err = server.PutTopic(r.Topic)
-			}
-			if err == nil && r.Association != nil && slices.ContainsFunc(r.Association.Players(), func(p fragment.Ref) bool { return differ[p] }) {
-				err = server.PutAssociation(r.Association)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, topic := range slices.Sorted(maps.Keys(differ)) {
-		mine, err := fragment.Describe(here, topic)
-		if err != nil {
-			return err
-		}
-		theirs, err := fragment.Describe(server, topic)
-		if err != nil {
-			return err
-		}
-		c.v.Differences = append(c.v.Differences, Difference{TopicSI: string(topic), Here: without(mine, theirs), Server: without(theirs, mine)})
-	}
-	return nil
-}
-
-// without returns the lines of a that b lacks.
-func without(a, b []string) []string {
-	has := map[string]bool{}
-	for _, line := range b {
-		has[line] = true
-	}
-	var left []string
-	for _, line := range a {
-		if !has[line] {
-			left = append(left, line)
-		}
-	}
-	return left
 }

@@ -21,7 +21,7 @@ type Sink[T any] interface {
 	Missing(ctx context.Context) (map[string]time.Time, error)
 	// Retry returns those that are to be tried again when the plan is done. first says that it is
 	// the first look of the round.
-	Retry(p *Plan, first bool) ([]Record, error)
+	Retry(ctx context.Context, p *Plan, first bool) ([]Record, error)
 
 	// Begin is told what a look has brought, and the mark to keep from now on, before any of the
 	// plan is done. The mark of a log moves with each commit.
@@ -158,7 +158,7 @@ func (e *Engine[T]) follow(ctx context.Context, n *Delta, p *Plan, first bool) e
 			return err
 		}
 	}
-	missing, err := e.Sink.Retry(p, first)
+	missing, err := e.Sink.Retry(ctx, p, first)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ type Change struct {
 
 	Superseded bool `json:"-"` // a later change is of the same topic
 	Passed     bool `json:"-"` // it need not be fetched: the later change says all that it says
+	Late       bool `json:"-"` // it could not be had in its turn: later changes were done before it
 }
 
 // ChangeOf returns the record for an entry of a fragments feed.

@@ -107,7 +107,7 @@ func (r *round) Missing(context.Context) (map[string]time.Time, error) {
 }
 
 // Retry implements [follow.Sink]: that comes first which was not tried for the longest time.
-func (r *round) Retry(p *follow.Plan, first bool) ([]follow.Record, error) {
+func (r *round) Retry(_ context.Context, p *follow.Plan, first bool) ([]follow.Record, error) {
 	var again []follow.Record
 	for id, held := range r.state.Records {
 		m := held.Missing
