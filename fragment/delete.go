@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// InUseError says that a topic cannot be deleted because it still types, scopes
-// or reifies something.
+// InUseError says that a topic cannot be deleted because it still types, scopes or reifies something.
 type InUseError struct {
 	Topic Ref
 	Users []string // some of what uses it, in words

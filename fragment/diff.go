@@ -9,8 +9,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Change is the difference between two states of a publisher's map: the records
-// to write, and the entries that tell subscribers.
+// Change is the difference between two states of a publisher's map: the records to write, and the entries that tell subscribers.
 type Change struct {
 	PutTopics          []*Topic
 	DeleteTopics       []Ref // by TopicSI
@@ -22,6 +21,8 @@ type Change struct {
 	Deleted            int     // tombstones
 
 	Author, Note string // who makes the change, and why; "" where nobody says
+
+	Renumbered int // topics that live by their ids in the document, and have other ones than before; see package losses
 }
 
 // Empty reports whether nothing is to be published.
@@ -32,8 +33,7 @@ type Entry struct {
 	TopicSI Ref
 	Deleted bool
 
-	// Topic is the TopicSI of the topic that the fragment describes: TopicSI
-	// itself, or in the closing entry of a former TopicSI that of its owner.
+	// Topic is the TopicSI of the topic that the fragment describes: TopicSI itself, or in the closing entry of a former TopicSI that of its owner.
 	Topic Ref
 	Title string
 
@@ -44,8 +44,7 @@ type Entry struct {
 	Tombstone Identity
 }
 
-// Write writes the document of the entry: [WriteTombstone] of what it deletes, or
-// else [Write] of the topic that it describes, as src has it.
+// Write writes the document of the entry: [WriteTombstone] of what it deletes, or else [Write] of the topic that it describes, as src has it.
 func (e *Entry) Write(w io.Writer, src Source, form Form) error {
 	if e.Deleted {
 		return WriteTombstone(w, e.Tombstone, form)
@@ -60,11 +59,11 @@ func (e *Entry) Write(w io.Writer, src Source, form Form) error {
 // The item identifiers that documents give to statements are written along, but are no reason to publish: where nothing else changes, nothing need be
 // written.
 //
-// It reads both states once, in order, an association with many roles as well. Every reference in next must be the TopicSI of a topic in next. Where ctx
-// ends first, its cause is the error.
-func Diff(ctx context.Context, prior Source, next *Map) (*Change, error) {
+// It reads both states once, in order, an association with many roles as well, and calls see for each topic of either. Every reference in next must be
+// the TopicSI of a topic in next. Where ctx ends first, its cause is the error.
+func Diff(ctx context.Context, prior Source, next *Map, see ...func(*Compared)) (*Change, error) {
 	stored := storedForms(prior)
-	d := differ{ctx: ctx, associations: stored.StoredAssociations(), next: next, change: &Change{}, differ: map[AssociationKey]bool{}}
+	d := differ{ctx: ctx, associations: stored.StoredAssociations(), next: next, see: see, change: &Change{}, differ: map[AssociationKey]bool{}}
 	defer d.associations.Close()
 	news := newAhead(next)
 	defer news.batches.Stop()
@@ -98,12 +97,32 @@ func Diff(ctx context.Context, prior Source, next *Map) (*Change, error) {
 	return d.change, nil
 }
 
-// differ compares stored forms: nearly all that is compared is equal, and so need
-// not be decoded.
+// Compared is the topic with one TopicSI in both states. It is valid until the next one is seen.
+type Compared struct {
+	TopicSI       Ref
+	Old, New      *Topic // nil where it is not there, and both where the records are equal
+	Before, After Said
+}
+
+// Said counts what a source says of one topic.
+type Said struct{ Statements, Types, Associations int } // names and occurrences; its types; all else in which it plays
+
+// Play counts an association in which the topic takes part in a way.
+func (s *Said) Play(part Part) {
+	if part == AsInstance {
+		s.Types++
+	} else {
+		s.Associations++
+	}
+}
+
+// differ compares stored forms: nearly all that is compared is equal, and so need not be decoded.
 type differ struct {
 	ctx          context.Context
 	associations StoredAssociations
 	next         *Map
+	see          []func(*Compared)
+	met          Compared
 	change       *Change
 	differ       map[AssociationKey]bool // associations that say something else than before, known from their least players
 }
@@ -113,7 +132,19 @@ func (d *differ) topic(stored *StoredTopic, next *nextTopic) error {
 	if d.ctx.Err() != nil {
 		return context.Cause(d.ctx)
 	}
+	d.met = Compared{}
+	err := d.compare(stored, next)
+	for i := 0; i < len(d.see) && err == nil; i++ {
+		d.see[i](&d.met)
+	}
+	return err
+}
+
+func (d *differ) compare(stored *StoredTopic, next *nextTopic) error {
 	if stored != nil && next != nil && bytes.Equal(stored.Record, next.record()) {
+		d.met.TopicSI = next.ref
+		d.met.Before.Statements = len(next.t.Names()) + len(next.t.Occurrences())
+		d.met.After = d.met.Before
 		changed, err := d.compareAssociations(next.ref, next)
 		if err == nil && changed {
 			same := d.next.topic(next.t)
@@ -125,6 +156,7 @@ func (d *differ) topic(stored *StoredTopic, next *nextTopic) error {
 	var ref Ref
 	if next != nil {
 		new, ref = d.next.topic(next.t), next.ref
+		d.met.After.Statements = len(new.Names) + len(new.Occurrences)
 	}
 	if stored != nil {
 		var err error
@@ -132,7 +164,9 @@ func (d *differ) topic(stored *StoredTopic, next *nextTopic) error {
 			return fmt.Errorf("topic %s: %w", stored.TopicSI, err)
 		}
 		ref = old.TopicSI()
+		d.met.Before.Statements = len(old.Names) + len(old.Occurrences)
 	}
+	d.met.TopicSI, d.met.Old, d.met.New = ref, old, new
 	changed, err := d.compareAssociations(ref, next)
 	if err != nil {
 		return err
@@ -170,9 +204,8 @@ func (c *Change) topic(old, new *Topic, associations bool, next identified) erro
 	return nil
 }
 
-// provenance writes a topic that says the same as before if the document gave
-// its statements other item identifiers. That is no news to subscribers, but
-// what it gave away may by now be another statement's.
+// provenance writes a topic that says the same as before if the document gave its statements other item identifiers. That is no news to subscribers,
+// but what it gave away may by now be another statement's.
 func (c *Change) provenance(old, new *Topic) {
 	if !bytes.Equal(MarshalTopic(old), MarshalTopic(new)) {
 		c.PutTopics = append(c.PutTopics, new)
@@ -220,14 +253,15 @@ func remaining(id Identity, next identified) (Identity, error) {
 	return left, nil
 }
 
-// compareAssociations compares the associations that belong to the topic with the
-// TopicSI ref, which is not there any more where next is nil, and reports whether
-// they change it. Type-instance associations are recorded at the instance, all
-// others at the least of their players.
+// compareAssociations compares the associations that belong to the topic with the TopicSI ref, which is not there any more where next is nil, and
+// reports whether they change it. Type-instance associations are recorded at the instance, all others at the least of their players.
 func (d *differ) compareAssociations(ref Ref, next *nextTopic) (changed bool, err error) {
 	var news []playing
 	if next != nil {
 		news = next.playing()
+		for i := range news {
+			d.met.After.Play(news[i].part)
+		}
 	}
 	for {
 		old, err := d.associations.Next(ref)
@@ -237,6 +271,7 @@ func (d *differ) compareAssociations(ref Ref, next *nextTopic) (changed bool, er
 		if old == nil {
 			break
 		}
+		d.met.Before.Play(old.Part)
 		order := 1
 		for len(news) > 0 {
 			if order = news[0].compare(old.Part, &old.Key); order >= 0 {
@@ -278,8 +313,7 @@ func (d *differ) compareAssociations(ref Ref, next *nextTopic) (changed bool, er
 	return changed, nil
 }
 
-// put writes an association of the topic with the TopicSI ref, if it is recorded
-// there.
+// put writes an association of the topic with the TopicSI ref, if it is recorded there.
 func (d *differ) put(ref Ref, p *playing) {
 	if p.elsewhere {
 		return

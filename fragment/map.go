@@ -80,6 +80,9 @@ func (m *Map) named(ref Ref) *tmdm.Topic {
 // TopicMap returns the map that m shows.
 func (m *Map) TopicMap() *tmdm.TopicMap { return m.tm }
 
+// Assigned returns what begins the subject identifiers that [NameTopics] assigns.
+func (m *Map) Assigned() string { return m.sp + "topic/" }
+
 // Topic implements [Source].
 func (m *Map) Topic(si Ref) (*Topic, error) {
 	return m.topic(m.tm.TopicBySubjectIdentifier(si)), nil

@@ -13,8 +13,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// ValidatePrefix checks a source locator prefix: an absolute IRI that ends in
-// "/" or "#", so that what begins with it is below it.
+// ValidatePrefix checks a source locator prefix: an absolute IRI that ends in "/" or "#", so that what begins with it is below it.
 func ValidatePrefix(sp string) error {
 	normal, err := iri.Normalize(sp)
 	switch {
@@ -55,8 +54,7 @@ func NameTopics(ctx context.Context, tm *tmdm.TopicMap, sp string, prior Source)
 // assignIdentifiers gives each topic of tm without a subject identifier one.
 func assignIdentifiers(ctx context.Context, tm *tmdm.TopicMap, sp string, prior Source, known published) error {
 	n := namer{tm: tm, sp: sp, prior: prior, published: known}
-	// What topics had comes before what new ones could get, so that the order
-	// of the topics does not matter.
+	// What topics had comes before what new ones could get, so that the order of the topics does not matter.
 	passes := []func(*tmdm.Topic) error{n.assign}
 	if prior != nil {
 		passes = []func(*tmdm.Topic) error{n.keep, n.inherit, n.assign}
@@ -74,8 +72,7 @@ func assignIdentifiers(ctx context.Context, tm *tmdm.TopicMap, sp string, prior 
 	return nil
 }
 
-// chooseTopicSIs shows tm, in which each topic has a subject identifier, with the
-// TopicSIs that its topics get.
+// chooseTopicSIs shows tm, in which each topic has a subject identifier, with the TopicSIs that its topics get.
 func chooseTopicSIs(ctx context.Context, tm *tmdm.TopicMap, sp string, known published) (*Map, error) {
 	for a := range tm.Associations() {
 		if len(a.Roles()) == 0 {
@@ -129,8 +126,7 @@ func (n *namer) keep(t *tmdm.Topic) error {
 	return nil
 }
 
-// keepOne adds a subject identifier that t may have been assigned, if it is
-// published. It reports whether it is another topic's.
+// keepOne adds a subject identifier that t may have been assigned, if it is published. It reports whether it is another topic's.
 func (n *namer) keepOne(t *tmdm.Topic, si tmdm.Locator) (others bool, err error) {
 	if owner := n.tm.TopicBySubjectIdentifier(si); owner != nil {
 		return owner != t, nil
@@ -190,8 +186,7 @@ func (n *namer) assign(t *tmdm.Topic) error {
 	return nil
 }
 
-// forItem returns the subject identifiers that a topic can be assigned for an
-// item identifier, best first.
+// forItem returns the subject identifiers that a topic can be assigned for an item identifier, best first.
 func (n *namer) forItem(l tmdm.Locator) []tmdm.Locator {
 	if id, ok := n.inDocument(l); ok {
 		return []tmdm.Locator{n.assigned(id), n.made(l)}
@@ -208,12 +203,10 @@ func (n *namer) inDocument(l tmdm.Locator) (id string, ok bool) {
 	return id, ok && id != ""
 }
 
-// assigned returns the subject identifier that a topic is assigned for its id in
-// the document.
+// assigned returns the subject identifier that a topic is assigned for its id in the document.
 func (n *namer) assigned(id string) tmdm.Locator { return tmdm.Locator(n.sp + "topic/" + id) }
 
-// made makes a subject identifier from another locator. It is the same in every
-// version of the map.
+// made makes a subject identifier from another locator. It is the same in every version of the map.
 func (n *namer) made(l tmdm.Locator) tmdm.Locator {
 	return tmdm.Locator(n.sp + "topic/" + uuid.NewSHA1(uuid.NameSpaceURL, []byte(l)).String())
 }

@@ -9,8 +9,7 @@ import (
 // Identifying is what a Source can be as well: one that lists its subject identifiers. Who has a whole map to name reads them at once, which costs
 // far less than to ask for each.
 type Identifying interface {
-	// SubjectIdentifiers iterates over the subject identifiers that begin with
-	// prefix, and says of each whether it is the TopicSI of its topic.
+	// SubjectIdentifiers iterates over the subject identifiers that begin with prefix, and says of each whether it is the TopicSI of its topic.
 	SubjectIdentifiers(prefix string) iter.Seq2[SubjectIdentifier, error]
 }
 
@@ -20,11 +19,9 @@ type SubjectIdentifier struct {
 	IsTopicSI bool
 }
 
-// published says what is known of subject identifiers in the state that is
-// published.
+// published says what is known of subject identifiers in the state that is published.
 type published interface {
-	// isAssigned reports whether si, of the form that topics are assigned, is one
-	// of a topic.
+	// isAssigned reports whether si, of the form that topics are assigned, is one of a topic.
 	isAssigned(si tmdm.Locator) (bool, error)
 
 	// isTopicSI reports whether si is the TopicSI of a topic.

@@ -12,8 +12,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Published is a publisher's state, with the number of references to a subject
-// identifier from types, themes and reifiers.
+// Published is a publisher's state, with the number of references to a subject identifier from types, themes and reifiers.
 type Published interface {
 	Source
 	Mentions(ref Ref) (int, error)
@@ -180,8 +179,7 @@ func (p *post) findTargets() error {
 	return nil
 }
 
-// publishedAs returns the published topics that have an identifier of t, each
-// once.
+// publishedAs returns the published topics that have an identifier of t, each once.
 func (p *post) publishedAs(t *tmdm.Topic) ([]*Topic, error) {
 	var found []*Topic
 	known := map[Ref]bool{}
@@ -205,9 +203,8 @@ func (p *post) publishedAs(t *tmdm.Topic) ([]*Topic, error) {
 	return found, nil
 }
 
-// resolveStubs gives each stub of a published topic the TopicSI of that as its
-// only identifier. Two stubs of one topic are joined, which can make statements
-// of the document equal, and so join their reifiers: it all begins anew then.
+// resolveStubs gives each stub of a published topic the TopicSI of that as its only identifier. Two stubs of one topic are joined, which can make
+// statements of the document equal, and so join their reifiers: it all begins anew then.
 func (p *post) resolveStubs() (joined bool, err error) {
 	p.known = map[*tmdm.Topic]bool{}
 	for t := range p.tm.Topics() {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/clientcmd/files"
@@ -314,10 +314,10 @@ holds for it too. What other topics refer to stays, without names.
 	}
 	to.add(cmd, 1, "to", "make the topic what it was at this `time`")
 	cmd.Flags().Uint64Var(&commit, "commit", 0, "take back the commit with this `number`")
-	cmd.Flags().TextVar(&w.MaxDelete, "max-delete", deletions.Limit{}, "with --commit: delete at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
+	cmd.Flags().TextVar(&w.MaxDelete, "max-delete", losses.Limit{}, "with --commit: lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	writeFlags(cmd, &w)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
-		if w.MaxDelete != (deletions.Limit{}) && commit == 0 {
+		if w.MaxDelete != (losses.Limit{}) && commit == 0 {
 			return usage(errors.New("--max-delete goes with --commit: leave it out for a single topic"))
 		}
 		topic := len(args) == 2 && len(to.all) == 1

@@ -2,14 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/clientcmd/files"
@@ -34,9 +30,14 @@ or, if anything goes wrong, not at all. --dry-run shows what it would publish.
 If the file has a mergeMap, it is merged here first, with files below its folder or
 below --root. For standard input, whose folder is the current one, give --root.
 
-A version that would delete more than half of a collection of 20 or more topics is
-held back: the file may have been cut short, or be another one. --max-delete says
-how many topics it may delete: a number, a percentage such as 80%, or all.`,
+A version is held back that would lose more than half of a collection of 20 or more topics:
+the file may have been cut short, or be another one. A topic is lost that is deleted,
+keeps none of its names and occurrences, or loses its last type. --max-delete says how
+many may be lost: a number, a percentage such as 80%, or all; 0 allows no loss. Where
+topics that are not lost lose more than half of all that is said, only all lets it pass.
+
+Topics without subject identifiers are known by their ids in the file. If these were numbered
+anew, a warning says so.`,
 		Example: `  tmshare-server import egov egov.xtm --create
   tmshare-server import egov egov.xtm --dry-run
   tmshare-server import egov egov-small.xtm --max-delete 180
@@ -51,7 +52,7 @@ how many topics it may delete: a number, a percentage such as 80%, or all.`,
 	fl.StringVar(&rdf.Graph, "graph", "", "`IRI` of the graph that is read of a FILE in RDF with several, or \"default\" for the one without a name")
 	files.RDFFlags(fl, &rdf)
 	fl.BoolVar(&im.Create, "create", false, "make the collection if there is none of that name")
-	fl.TextVar(&im.MaxDelete, "max-delete", deletions.Limit{}, "delete at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
+	fl.TextVar(&im.MaxDelete, "max-delete", losses.Limit{}, "lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	writeFlags(cmd, &im.Write)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		if err := rdf.Validate(); err != nil {
@@ -65,7 +66,7 @@ how many topics it may delete: a number, a percentage such as 80%, or all.`,
 		im.Name = args[0]
 		imported, err := r.server.Import(ctx, im, doc)
 		if err != nil {
-			return heldBack(args, about(args[1], err))
+			return about(args[1], err)
 		}
 		r.warn(args[1], &imported.Published)
 		text := published(&imported.Published)
@@ -74,22 +75,4 @@ how many topics it may delete: a number, a percentage such as 80%, or all.`,
 		}
 		return r.print(imported, text)
 	})
-}
-
-// heldBack adds to a refusal, because too many topics would be deleted, how the command is to be
-// repeated.
-func heldBack(args []string, err error) error {
-	var refused *admin.Refusal
-	if !errors.As(err, &refused) || refused.HeldBack == nil {
-		return err
-	}
-	return fmt.Errorf("%w; here: tmshare-server import %s %s --max-delete %d", err, args[0], shellWord(args[1]), refused.HeldBack.Deleted)
-}
-
-// shellWord quotes what a shell would take for several words, or for something else.
-func shellWord(text string) string {
-	if strings.ContainsAny(text, " \t\n'\"`$&|;<>()*?[]#~\\!{}") {
-		return strconv.Quote(text)
-	}
-	return text
 }

@@ -138,6 +138,10 @@ func (r *remote) warn(path string, p *server.Published) {
 		return
 	}
 	for _, w := range p.Warnings {
+		if w.Line == 0 {
+			fmt.Fprintf(os.Stderr, "%s: warning: %s\n", path, w.Text)
+			continue
+		}
 		fmt.Fprintf(os.Stderr, "%s:%d:%d: warning: %s\n", path, w.Line, w.Column, w.Text)
 	}
 }

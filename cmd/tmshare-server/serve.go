@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/clientcmd"
 	"github.com/tmshare/tmshare/internal/clientcmd/files"
@@ -62,7 +62,7 @@ unless --strict refuses it.
 
 With --watch the collections follow their files: each is published at the start,
 and whenever it changes, if it says anything else than the collection. A file that
-is broken or missing, or would delete more topics than --max-delete allows, is
+is broken or missing, or would lose more topics than --max-delete allows, is
 reported, and the last good version stays.
 
 The subscriptions of the data folder ("tmshare-client subscribe URL --data FOLDER") are
@@ -128,7 +128,7 @@ give their token to the page /sign-in.html, and edit topics by forms then.`,
 	fl.Int64Var(&f.config.MaxBody, "max-body", 1<<30, "largest map that is taken, of a request or a file, unpacked, in `bytes`")
 	fl.IntVar(&f.config.Limits.Roles, "max-roles", 1000, "largest `number` of roles of an association that is taken: each of its players has all of them in its fragment")
 	fl.DurationVar(&f.config.PublishTimeout, "publish-timeout", 10*time.Minute, "`time` that a publication may take once its map is read; others wait meanwhile")
-	fl.TextVar(&f.config.MaxDelete, "max-delete", deletions.Limit{}, "let a new version of a map delete at most so many topics, unless its writer says otherwise: `N`, N% or all (default: half, and any number of fewer than 20)")
+	fl.TextVar(&f.config.MaxDelete, "max-delete", losses.Limit{}, "let a new version of a map lose at most so many topics, unless its writer says otherwise: `N`, N% or all (default: half, and any number of fewer than 20)")
 	fl.IntVar(&f.config.SnapshotEvery, "snapshot-every", 1000, "take a new snapshot after this `number` of changes")
 	fl.DurationVar(&f.config.SnapshotAfter, "snapshot-after", 24*time.Hour, "take a new snapshot when a change has waited for it for this `time`")
 	fl.IntVar(&f.config.SnapshotsKept, "snapshots-kept", 3, "keep this `number` of snapshots")

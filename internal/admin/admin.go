@@ -18,7 +18,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/server"
 )
 
@@ -67,11 +67,18 @@ func (r *Refusal) Error() string {
 			}
 		}
 	}
+	if r.HeldBack != nil {
+		s += "; here: --max-delete " + r.HeldBack.MaxDelete
+	}
 	if r.RequestID != "" {
 		s += " (request " + r.RequestID + ")"
 	}
-	for _, u := range r.Users {
-		s += "\n  " + u
+	lines := r.Users
+	if r.HeldBack != nil {
+		lines = r.HeldBack.Lines()
+	}
+	for _, line := range lines {
+		s += "\n  " + line
 	}
 	return s
 }
@@ -88,9 +95,9 @@ type request struct {
 
 // Write says on which conditions the server is to change a collection.
 type Write struct {
-	IfMatch   string          // only from the state with this ETag
-	MaxDelete deletions.Limit // of a whole version; the zero value leaves the choice to the server
-	DryRun    bool            // change nothing, and answer what would change
+	IfMatch   string       // only from the state with this ETag
+	MaxDelete losses.Limit // of a whole version; the zero value leaves the choice to the server
+	DryRun    bool         // change nothing, and answer what would change
 
 	Author, Message string // who makes the change, and why; "" leaves the author to the token
 }

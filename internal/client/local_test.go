@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/testkit/docs"
@@ -17,7 +17,7 @@ import (
 const localSP = "http://node.example.org/local/"
 
 func (s *subscriber) importLocal(doc string, whole bool) *local.Edit {
-	e, err := s.local().Import(context.Background(), "", whole, deletions.Limit{}, docs.Reading(s.t, doc))
+	e, err := s.local().Import(context.Background(), "", whole, losses.Limit{}, docs.Reading(s.t, doc))
 	require.NoError(s.t, err)
 	return e
 }

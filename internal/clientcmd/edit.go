@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/clientcmd/files"
@@ -39,7 +40,7 @@ What others say and you do not want to see, you can reject: see "edit reject --h
 func (a *app) importLocal() *cobra.Command {
 	var sp string
 	var all bool
-	var limit deletions.Limit
+	var limit losses.Limit
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Make local statements of an XTM file",
@@ -62,9 +63,9 @@ than half of 20 topics or more: then --max-delete must say so.
 				}
 				return d.Map, nil
 			})
-			var deletes *deletions.TooManyError
-			if errors.As(err, &deletes) {
-				return fmt.Errorf("%w. To import it all the same, add --max-delete %d", err, deletes.Deleted)
+			var loses *losses.TooManyError
+			if errors.As(err, &loses) {
+				return fmt.Errorf("%w. To import it all the same, add --max-delete %s\n  %s", err, losses.Allowing(&loses.Measure), strings.Join(loses.Lines(), "\n  "))
 			}
 			if err != nil {
 				return err
@@ -74,7 +75,7 @@ than half of 20 topics or more: then --max-delete must say so.
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "let the file take the place of all local statements")
-	cmd.Flags().TextVar(&limit, "max-delete", deletions.Limit{}, "with --all, delete at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
+	cmd.Flags().TextVar(&limit, "max-delete", losses.Limit{}, "with --all, lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	prefixFlag(cmd, &sp)
 	return cmd
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -73,18 +73,14 @@ func Without(ctx context.Context, v *store.View, scratch string, commit uint64) 
 	return open(ctx, v, scratch, Moment{Seq: first - 1}, end.Seq)
 }
 
-// Taken returns the change that makes a document which [Past.Write] has written the present state, unless that deletes more topics
+// Taken returns the change that makes a document which [Past.Write] has written the present state, unless that loses more
 // than it may. All topics have their names already: to choose names as for a new version could join topics that a commit has divided.
-func Taken(ctx context.Context, sp string, prior fragment.Source, topics int, document *tmdm.TopicMap, limit deletions.Limit) (*fragment.Change, error) {
+func Taken(ctx context.Context, sp string, prior fragment.Source, document *tmdm.TopicMap, limit losses.Limit) (*fragment.Change, error) {
 	next, err := fragment.NewMap(document, sp)
 	if err != nil {
 		return nil, err
 	}
-	change, err := fragment.Diff(ctx, prior, next)
-	if err == nil {
-		err = limit.Check(topics, change)
-	}
-	return change, err
+	return losses.Diff(ctx, prior, next, limit)
 }
 
 // Was returns what a topic was in a state, or nil where there was none with that TopicSI. A topic that was known under another TopicSI

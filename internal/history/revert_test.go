@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/storetest"
@@ -39,9 +39,9 @@ func (c *chronicle) without(commit uint64) error {
 	})
 	if err == nil {
 		c.publishing(func(col store.Collection, prior merge.State) (*fragment.Change, error) {
-			var all deletions.Limit
+			var all losses.Limit
 			require.NoError(c.t, all.UnmarshalText([]byte("all")))
-			return history.Taken(c.t.Context(), storetest.SP, prior, col.Topics, tm, all)
+			return history.Taken(c.t.Context(), storetest.SP, prior, tm, all)
 		})
 	}
 	return err

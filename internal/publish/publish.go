@@ -10,7 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -72,19 +72,15 @@ type Publication struct {
 // does, and must not keep the state. The document is nil where the publication has none.
 type Decision func(ctx context.Context, c store.Collection, published merge.State, document *tmdm.TopicMap) (*fragment.Change, error)
 
-// NewVersion decides on the change that makes a document the published state, unless that deletes
-// more topics than it may.
-func NewVersion(limit deletions.Limit) Decision {
+// NewVersion decides on the change that makes a document the published state, unless that
+// loses more than it may.
+func NewVersion(limit losses.Limit) Decision {
 	return func(ctx context.Context, c store.Collection, published merge.State, document *tmdm.TopicMap) (*fragment.Change, error) {
 		next, err := fragment.NameTopics(ctx, document, c.SP, published)
 		if err != nil {
 			return nil, err
 		}
-		change, err := fragment.Diff(ctx, published, next)
-		if err == nil {
-			err = limit.Check(c.Topics, change)
-		}
-		return change, err
+		return losses.Diff(ctx, published, next, limit)
 	}
 }
 
@@ -190,7 +186,8 @@ func (p *Publisher) commit(ctx context.Context, pub *Publication, was *store.Col
 	var done Published
 	empty := false
 	c, err := p.Store.Publish(ctx, pub.Collection, pub.decide(ctx, was, document, func(_ merge.State, change *fragment.Change) error {
-		done.Added, done.Updated, done.Deleted, empty = change.Added, change.Updated, change.Deleted, change.Empty()
+		done.note(change)
+		empty = change.Empty()
 		return nil
 	}))
 	if err != nil {

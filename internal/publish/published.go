@@ -2,6 +2,7 @@ package publish
 
 import (
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -26,7 +27,7 @@ type Published struct {
 	SP string `json:"sp,omitempty"`
 
 	// Warnings are what the document breaks the rules of XTM by, and how it was read
-	// all the same.
+	// all the same; and that its ids were numbered anew.
 	Warnings []Warning `json:"warnings,omitempty"`
 
 	// DroppedItemIdentifiers counts the item identifiers of the document that
@@ -34,13 +35,21 @@ type Published struct {
 	DroppedItemIdentifiers int `json:"droppedItemIdentifiers,omitempty"`
 }
 
-// Warning says in words how often a document breaks a rule, and where first.
+// Warning says in words how often a document breaks a rule, and where first: line 0 is the document as a whole.
 type Warning struct {
 	Rule   xtm.Rule `json:"rule"`
 	Times  int      `json:"times"`
 	Line   int      `json:"line"`
 	Column int      `json:"column"`
 	Text   string   `json:"text"`
+}
+
+// note counts a change. The store may decide more than once.
+func (d *Published) note(change *fragment.Change) {
+	d.Added, d.Updated, d.Deleted, d.Warnings = change.Added, change.Updated, change.Deleted, nil
+	if n := change.Renumbered; n > 0 {
+		d.Warnings = []Warning{{Rule: losses.RenumberedRule, Times: n, Text: losses.RenumberedWarning(n)}}
+	}
 }
 
 // warn adds what was tolerated in the document that was published.
@@ -63,7 +72,7 @@ const maxChanges = 1000
 
 // preview notes a change of the published state, and lists its first topics.
 func (d *Published) preview(published merge.State, change *fragment.Change) error {
-	d.Added, d.Updated, d.Deleted = change.Added, change.Updated, change.Deleted
+	d.note(change)
 	d.Changes = nil // the store may ask more than once
 	for _, e := range change.Entries[:min(len(change.Entries), maxChanges)] {
 		c := ChangedTopic{TopicSI: string(e.TopicSI), Title: e.Title, Change: "updated"}

@@ -8,10 +8,11 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -75,7 +76,7 @@ func (l looks) agree(now looks) bool {
 type Watcher struct {
 	Publisher *Publisher
 	Reader    *Reader
-	MaxDelete deletions.Limit // of a new version of a map
+	MaxDelete losses.Limit // of a new version of a map
 	Every     time.Duration
 
 	turn chan struct{} // full while a file is read, so that one map at a time is in memory
@@ -85,7 +86,7 @@ type Watcher struct {
 }
 
 // NewWatcher returns a watcher that follows nothing yet.
-func NewWatcher(p *Publisher, r *Reader, limit deletions.Limit, every time.Duration) *Watcher {
+func NewWatcher(p *Publisher, r *Reader, limit losses.Limit, every time.Duration) *Watcher {
 	return &Watcher{Publisher: p, Reader: r, MaxDelete: limit, Every: every, turn: make(chan struct{}, 1), broken: map[string]bool{}}
 }
 
@@ -196,7 +197,7 @@ func (f *follower) publish(ctx context.Context, now looks) (seen looks, err erro
 	if !now[f.File].Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no regular file", f.File)
 	}
-	_, err = f.w.Publisher.Publish(ctx, Publication{
+	done, err := f.w.Publisher.Publish(ctx, Publication{
 		Collection: f.Collection, Decide: NewVersion(f.w.MaxDelete), RDF: f.IsGraph(),
 		Read: func(sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
 			file, err := f.w.Reader.readFile(ctx, &f.Watched, sp)
@@ -211,7 +212,19 @@ func (f *follower) publish(ctx context.Context, now looks) (seen looks, err erro
 			return file.tm, &file.tolerated, err
 		},
 	})
+	if err == nil {
+		f.warnRenumbered(done)
+	}
 	return seen, err
+}
+
+// warnRenumbered logs that the ids of the file were numbered anew. What the file breaks the rules of XTM by is logged when it is read.
+func (f *follower) warnRenumbered(done *Published) {
+	for _, w := range done.Warnings {
+		if w.Rule == losses.RenumberedRule {
+			f.w.Publisher.Logger.Warn(w.Text, "collection", f.Collection, "file", f.File)
+		}
+	}
 }
 
 // sameFile reports whether a file is the same as it was before; nil: not there.
@@ -227,9 +240,10 @@ func sameFile(before, now fs.FileInfo) bool {
 func (f *follower) failed(err error) {
 	f.failures++
 	reason := err.Error()
-	var deletes *deletions.TooManyError
-	if errors.As(err, &deletes) {
-		reason = fmt.Sprintf("%s. To publish it all the same: tmshare-server import %s %s --max-delete %d", deletes, f.Collection, f.File, deletes.Deleted)
+	var loses *losses.TooManyError
+	if errors.As(err, &loses) {
+		reason = fmt.Sprintf("%s. To publish it all the same: tmshare-server import %s %s --max-delete %s. Lost would be: %s",
+			loses, f.Collection, f.File, losses.Allowing(&loses.Measure), strings.Join(loses.Lines(), "; "))
 	}
 	if f.failures < 2 || reason == f.reported {
 		return

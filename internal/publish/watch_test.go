@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store"
@@ -38,7 +38,7 @@ type following struct {
 // follow makes a collection of a file that names its topic "first".
 func follow(t *testing.T) *following {
 	p, db, logs := newPublisher(t)
-	w := NewWatcher(p, &Reader{MaxSize: 1 << 20, Logger: p.Logger}, deletions.Limit{}, time.Millisecond)
+	w := NewWatcher(p, &Reader{MaxSize: 1 << 20, Logger: p.Logger}, losses.Limit{}, time.Millisecond)
 	path := filepath.Join(t.TempDir(), "map.xtm")
 	return &following{newFollower(t, w, "map", path, "first"), t, db, logs}
 }
@@ -499,13 +499,60 @@ func TestWatchHoldsBackAMassDeletion(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(f.logs.String(), "text where only elements may stand"), "so with what is tolerated")
 	lines := f.reported()
 	require.Len(t, lines, 1, "the log says it once")
-	assert.Contains(t, lines[0], "would delete 30 of 32 topics, more than half; nothing is changed. To publish it all the same: tmshare-server import map "+f.File+" --max-delete 30")
+	assert.Contains(t, lines[0], "would lose 30 of 32 topics, more than half (30 deleted); nothing is changed. To publish it all the same: tmshare-server import map "+f.File+" --max-delete 30. Lost would be: http://psi.example.org/0: deleted; ")
 	broken, _ := f.w.Broken(f.Collection)
 	assert.True(t, broken)
 	require.NoError(t, f.w.MaxDelete.UnmarshalText([]byte("all")))
 	f.looks(10)
 	f.assertPublished("nearly empty", 62)
 	assert.Len(t, f.reported(), 1)
+}
+
+// So with one that deletes nothing, and says nothing any more of what it names.
+func TestWatchHoldsBackWhatSaysNothingAnyMore(t *testing.T) {
+	f := follow(t)
+	concepts := func(saying int) []byte {
+		var all strings.Builder
+		for i := range 100 {
+			fmt.Fprintf(&all, `<topic><subjectIdentifier href="http://psi.example.org/%d"/>`, i)
+			if i < saying {
+				fmt.Fprintf(&all, `<name><value>Concept %d</value></name>`, i)
+			}
+			all.WriteString(`</topic>`)
+		}
+		return bytes.Replace(naming("full"), []byte("</topicMap>"), []byte(all.String()+"</topicMap>"), 1)
+	}
+	f.save(concepts(100))
+	f.looks(2)
+	f.assertPublished("full", 101)
+	require.NoError(t, f.w.MaxDelete.UnmarshalText([]byte("0")))
+	f.save(concepts(3))
+	f.looks(10)
+	f.assertPublished("full", 101)
+	lines := f.reported()
+	require.Len(t, lines, 1)
+	assert.Contains(t, lines[0], "would lose 97 of 102 topics, more than 0 (97 without names and occurrences); nothing is changed.")
+	assert.Contains(t, lines[0], `--max-delete 97. Lost would be: http://psi.example.org/10 \"Concept 10\": no name and no occurrence is left; `)
+	assert.Contains(t, lines[0], "; … and 87 more")
+}
+
+// The log warns of a file whose ids were numbered anew; it is published all the same.
+func TestWatchWarnsOfIDsThatWereNumberedAnew(t *testing.T) {
+	f := follow(t)
+	towns := func(names ...string) []byte {
+		var all strings.Builder
+		for i, name := range names {
+			fmt.Fprintf(&all, `<topic id="id%d"><name><value>%s</value></name></topic>`, i, name)
+		}
+		return []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">` + all.String() + `</topicMap>`)
+	}
+	f.save(towns("Oslo", "Bergen", "Voss", "Bodø"))
+	f.looks(2)
+	assert.NotContains(t, f.logs.String(), "other ids")
+	f.save(towns("Asker", "Oslo", "Bergen", "Voss", "Bodø"))
+	f.looks(5)
+	assert.Equal(t, 1, strings.Count(f.logs.String(), "4 topics have other ids in the document than before."))
+	assert.Empty(t, f.reported())
 }
 
 // What a mergeMap names is published and followed as well.

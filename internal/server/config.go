@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
@@ -106,7 +106,7 @@ type Config struct {
 	RDF          formats.RDFOptions // how RDF becomes a topic map; a graph is chosen file by file
 	MaxBody      int64              // bytes of a request body, unpacked; default 1 GiB
 	Limits       xtm.Limits         // on documents that are read; default of Roles: 1,000, of Memory: MaxBody, at least 256 MiB
-	MaxDelete    deletions.Limit    // of a new version of a map, where its writer does not say
+	MaxDelete    losses.Limit       // of a new version of a map, where its writer does not say
 	DocumentSize int                // entries of an archive document, for new collections; default 100
 
 	upkeep.Policy // of what is kept

@@ -100,7 +100,7 @@ func TestRevertsThatAreRefused(t *testing.T) {
 	first := n.changes("other")[0].Commit
 	a := n.post(fmt.Sprint("/topicmaps/other/revert?commit=", first))
 	assert.Equal(t, http.StatusConflict, a.StatusCode)
-	assert.Contains(t, string(a.body), "would delete")
+	assert.Contains(t, string(a.body), "would lose")
 	p = published(t, n.post(fmt.Sprint("/topicmaps/other/revert?commit=", first), "TMShare-Max-Delete", "all"))
 	assert.Zero(t, p.Topics)
 }

@@ -207,7 +207,7 @@ func (s *Server) revertCommit(w http.ResponseWriter, r *http.Request) error {
 			if c.Head != head {
 				return nil, web.Problemf(http.StatusConflict, "%s has changed while the commit was reverted; send the request again", c.Name)
 			}
-			return history.Taken(ctx, c.SP, prior, c.Topics, document, limit)
+			return history.Taken(ctx, c.SP, prior, document, limit)
 		},
 	})
 }

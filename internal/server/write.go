@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server/problems"
@@ -20,10 +20,11 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Problem and HeldBack are what a refusal is answered with.
+// Problem, HeldBack and Loss are what a refusal is answered with.
 type (
 	Problem  = problems.Problem
 	HeldBack = problems.HeldBack
+	Loss     = problems.Loss
 )
 
 // Published, ChangedTopic and Warning are what requests that publish are answered with.
@@ -119,7 +120,7 @@ func (s *Server) create(ctx context.Context, c store.Collection, uri string, gra
 }
 
 // maxDelete returns how many topics the version in a request may delete.
-func (s *Server) maxDelete(r *http.Request) (deletions.Limit, error) {
+func (s *Server) maxDelete(r *http.Request) (losses.Limit, error) {
 	limit := s.MaxDelete
 	if given := r.Header.Get(problems.MaxDeleteHeader); given != "" {
 		if err := limit.UnmarshalText([]byte(given)); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -111,9 +111,9 @@ func isLocal(p store.Part) bool { return p.Own && p.Name == Name }
 // Import makes local statements of a document, which read reads on the
 // prefix of the local statements: each topic that it describes (with a name, an
 // occurrence or a type) is replaced by what it says, as far as the local
-// statements go. With whole, the document takes the place of all of them, unless that deletes
-// more topics than limit allows (a [*deletions.TooManyError]). sp is the prefix to have if there are none yet.
-func (s Statements) Import(ctx context.Context, sp string, whole bool, limit deletions.Limit, read func(base tmdm.Locator) (*tmdm.TopicMap, error)) (*Edit, error) {
+// statements go. With whole, the document takes the place of all of them, unless that loses
+// more than limit allows (a [*losses.TooManyError]). sp is the prefix to have if there are none yet.
+func (s Statements) Import(ctx context.Context, sp string, whole bool, limit losses.Limit, read func(base tmdm.Locator) (*tmdm.TopicMap, error)) (*Edit, error) {
 	has, empty, err := Prefix(ctx, s.Store)
 	if err != nil {
 		return nil, err
@@ -141,11 +141,7 @@ func (s Statements) Import(ctx context.Context, sp string, whole bool, limit del
 		if err != nil {
 			return nil, err
 		}
-		change, err := fragment.Diff(ctx, state, next)
-		if err == nil {
-			err = limit.Check(col.Topics, change)
-		}
-		return change, err
+		return losses.Diff(ctx, state, next, limit)
 	})
 }
 

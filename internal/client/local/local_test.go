@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/kv/badger"
@@ -46,7 +46,7 @@ func (n *node) has(sp, doc string) {
 }
 
 func (n *node) imports(doc string, whole bool) *local.Edit {
-	e, err := n.Import(n.t.Context(), "", whole, deletions.Limit{}, docs.Reading(n.t, doc))
+	e, err := n.Import(n.t.Context(), "", whole, losses.Limit{}, docs.Reading(n.t, doc))
 	require.NoError(n.t, err)
 	return e
 }
@@ -80,7 +80,7 @@ func TestImport(t *testing.T) {
 	assert.Equal(t, 2, n.imports(docs.Of(docs.Topics(1, "v2")...), true).Deleted)
 	n.has(e.SP, docs.Of(docs.Topics(1, "v2")...))
 
-	_, err = n.Import(t.Context(), "", false, deletions.Limit{}, docs.Reading(t, "<topicMap"))
+	_, err = n.Import(t.Context(), "", false, losses.Limit{}, docs.Reading(t, "<topicMap"))
 	assert.Error(t, err)
 	n.has(e.SP, docs.Of(docs.Topics(1, "v2")...))
 	last := store.Activity{}
@@ -123,13 +123,13 @@ func TestEditsCanBeTakenBack(t *testing.T) {
 func TestPrefixOfLocalStatementsCanBeChosenAsLongAsThereAreNone(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	_, err := n.Import(t.Context(), "", false, deletions.Limit{}, docs.Reading(t, "<topicMap"))
+	_, err := n.Import(t.Context(), "", false, losses.Limit{}, docs.Reading(t, "<topicMap"))
 	require.Error(t, err)
 	all, err := n.db.Collections(t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, all)
 	made := n.prefix()
-	e, err := n.Import(t.Context(), localSP, false, deletions.Limit{}, docs.Reading(t, docs.Of(docs.Topic("a", "A"))))
+	e, err := n.Import(t.Context(), localSP, false, losses.Limit{}, docs.Reading(t, docs.Of(docs.Topic("a", "A"))))
 	require.NoError(t, err)
 	assert.Equal(t, localSP, e.SP)
 	assert.NotEqual(t, made, localSP)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/xtm"
@@ -32,6 +34,7 @@ func problemOf(e *xtm.SyntaxError) problem {
 
 func (c *commands) validate() *cobra.Command {
 	var f fileFlags
+	var previous string
 	cmd := &cobra.Command{
 		Use:   "validate FILE",
 		Short: "List all that is wrong in a file",
@@ -44,6 +47,10 @@ warning. It does not change the exit code; with --strict it is an error. Such
 things are listed once for each rule, with their number and what to do about them;
 with --verbose, each.
 
+With --previous, FILE is compared with the version before it. Topics without subject
+identifiers are known by their ids alone. If a program has numbered them anew, that is
+a warning: a server would publish each as another topic.
+
 ` + aboutFiles + `
 
 Exit codes: 0 valid, perhaps with warnings, 1 problems or an error, 2 usage.
@@ -51,18 +58,23 @@ Exit codes: 0 valid, perhaps with warnings, 1 problems or an error, 2 usage.
 warnings, and the "rule" that is broken where there is a name for it.`,
 		Example: `  tmshare-client validate egov.xtm
   tmshare-client validate --strict GCL-2-1.xtm
+  tmshare-client validate new.xtm --previous published.xtm
   tmshare-client validate --json egov.xtm | jq -r '.[].problem'`,
 		Args: cli.Args(cobra.ExactArgs(1)),
-		RunE: c.onFiles(func(args []string) error { return c.validateFile(&f, args[0]) }),
+		RunE: c.onFiles(func(args []string) error { return c.validateFile(&f, args[0], previous) }),
 	}
+	cmd.Flags().StringVar(&previous, "previous", "", "`file` with the version before, to warn of ids that were numbered anew")
 	f.add(cmd)
 	return cmd
 }
 
-func (c *commands) validateFile(f *fileFlags, path string) error {
+func (c *commands) validateFile(f *fileFlags, path, previous string) error {
 	s, err := c.source(f, path)
 	if err != nil {
 		return err
+	}
+	if previous != "" {
+		s.Base = versions
 	}
 	list := []problem{}
 	wrong := 0
@@ -91,14 +103,19 @@ func (c *commands) validateFile(f *fileFlags, path string) error {
 	slices.SortStableFunc(list, func(a, b problem) int { // some are found at the end only
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
+	found := len(list)
+	if !c.JSON && !c.Verbose {
+		list = onceEach(list, &tally)
+	}
+	if previous != "" && err == nil && wrong == 0 {
+		var renumbered []problem
+		renumbered, err = c.renumbered(f, d, previous)
+		list, found = append(list, renumbered...), found+len(renumbered)
+	}
 	if c.JSON {
 		err = errors.Join(err, c.print(list))
 	} else {
-		kinds := list
-		if !c.Verbose {
-			kinds = onceEach(list, &tally)
-		}
-		err = errors.Join(err, c.report(func(w io.Writer) { writeProblems(w, kinds) }))
+		err = errors.Join(err, c.report(func(w io.Writer) { writeProblems(w, list) }))
 	}
 	switch {
 	case err != nil:
@@ -106,9 +123,38 @@ func (c *commands) validateFile(f *fileFlags, path string) error {
 	case wrong > 0:
 		return c.invalid(path, wrong)
 	case !c.JSON:
-		return c.report(func(w io.Writer) { writeValid(w, d, len(list)) })
+		return c.report(func(w io.Writer) { writeValid(w, d, found) })
 	}
 	return nil
+}
+
+// versions is the base on which two versions of a map are read, and the prefix under which they are compared.
+const versions = "x-tmshare:versions/"
+
+// renumbered warns if the topics of a map have other ids than in the version before.
+func (c *commands) renumbered(f *fileFlags, d *formats.Document, previous string) ([]problem, error) {
+	s, err := c.source(f, previous)
+	if err != nil {
+		return nil, err
+	}
+	s.Base = versions
+	was, err := s.Read(c.command.Context())
+	if err != nil {
+		return nil, fmt.Errorf("--previous: %w", err)
+	}
+	prior, err := fragment.NameTopics(c.command.Context(), was.Map, versions, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", was.Name, err)
+	}
+	next, err := fragment.NameTopics(c.command.Context(), d.Map, versions, prior)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.Name, err)
+	}
+	change, err := losses.Diff(c.command.Context(), prior, next, losses.All())
+	if err != nil || change.Renumbered == 0 {
+		return nil, err
+	}
+	return []problem{{File: d.Name, Problem: losses.RenumberedWarning(change.Renumbered), Warning: true, Rule: losses.RenumberedRule}}, nil
 }
 
 // invalid is the error of a file in which something is wrong, all of which has
@@ -152,7 +198,10 @@ func onceEach(list []problem, tally *xtm.Tally) []problem {
 
 func writeProblems(w io.Writer, list []problem) {
 	for _, p := range list {
-		if p.Line == 0 { // the file could not be read; the error says so
+		if p.Line == 0 {
+			if p.Warning {
+				fmt.Fprintf(w, "%s: warning: %s\n", p.File, p.Problem)
+			} // else the file could not be read; the error says so
 			continue
 		}
 		kind := ""

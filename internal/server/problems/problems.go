@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/fragment/deletions"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/history"
@@ -24,13 +24,52 @@ type Problem struct {
 	HeldBack *HeldBack `json:"heldBack,omitempty"`
 }
 
-// HeldBack counts the topics of a map, and what a new version that deletes too many
-// of them would change.
+// HeldBack counts the topics of a map, and what a new version that loses too many
+// of them would change: see [losses.Measure].
 type HeldBack struct {
 	Topics  int `json:"topics"`
 	Added   int `json:"added"`
 	Updated int `json:"updated"`
 	Deleted int `json:"deleted"`
+	Emptied int `json:"emptied"` // keep none of their names and occurrences
+	Untyped int `json:"untyped"` // lose their last type
+
+	Statements     int    `json:"statements"`     // of the map; an association counts for each player
+	StatementsLost int    `json:"statementsLost"` // of these
+	Losses         []Loss `json:"losses"`         // the first topics that would be lost
+	MaxDelete      string `json:"maxDelete"`      // the least limit that allows it
+
+	Renumbered int `json:"renumbered,omitempty"` // topics with other ids than before, which may be all of it
+}
+
+// Lines names the losses, each in a line.
+func (h *HeldBack) Lines() []string {
+	e := losses.TooManyError{Measure: losses.Measure{Deleted: h.Deleted, Emptied: h.Emptied, Untyped: h.Untyped}, Renumbered: h.Renumbered}
+	for _, l := range h.Losses {
+		e.First = append(e.First, losses.Loss{TopicSI: fragment.Ref(l.TopicSI), Title: l.Title, Kind: losses.Kind(l.Lost)})
+	}
+	return e.Lines()
+}
+
+// Loss is a topic that a new version would lose, and how: "deleted", "emptied" or "untyped".
+type Loss struct {
+	TopicSI string `json:"topicSI"`
+	Title   string `json:"title"`
+	Lost    string `json:"lost"`
+}
+
+// heldBack refuses a version that would lose too much.
+func heldBack(e *losses.TooManyError) *Problem {
+	of := &HeldBack{
+		Topics: e.Topics, Added: e.Added, Updated: e.Updated, Deleted: e.Deleted, Emptied: e.Emptied, Untyped: e.Untyped,
+		Statements: e.Said, StatementsLost: e.Gone, Losses: []Loss{}, MaxDelete: losses.Allowing(&e.Measure), Renumbered: e.Renumbered,
+	}
+	for _, l := range e.First {
+		of.Losses = append(of.Losses, Loss{string(l.TopicSI), l.Title, string(l.Kind)})
+	}
+	p := web.Problemf(http.StatusConflict, "%s. To publish it all the same, send it with the header %s: %s", e, MaxDeleteHeader, of.MaxDelete)
+	p.Lines = e.Lines()
+	return &Problem{Problem: *p, HeldBack: of}
 }
 
 // Explain returns what is told of an error, and whether it is the server's fault.
@@ -41,8 +80,8 @@ func Explain(err error) (answer web.Described, serverFault bool) {
 	return serverFailed(err), true
 }
 
-// MaxDeleteHeader says how many topics a new version may delete: see
-// [deletions.Limit].
+// MaxDeleteHeader says how many topics a new version may lose: see
+// [losses.Limit].
 const MaxDeleteHeader = "TMShare-Max-Delete"
 
 // asProblem is the one table of errors and statuses. It returns nil for errors
@@ -53,7 +92,7 @@ func asProblem(err error) web.Described {
 		syntax   *xtm.SyntaxError
 		inUse    *fragment.InUseError
 		refused  *fragment.DocumentError
-		deletes  *deletions.TooManyError
+		loses    *losses.TooManyError
 		anew     *publish.ReplacedError
 		tooSlow  *publish.SlowError
 		changed  *history.ConflictError
@@ -88,9 +127,8 @@ func asProblem(err error) web.Described {
 		p := web.Problemf(http.StatusConflict, "the topic %s still types, scopes or reifies something", inUse.Topic)
 		p.Lines = inUse.Users
 		return &Problem{Problem: *p, Users: inUse.Users}
-	case errors.As(err, &deletes):
-		p := web.Problemf(http.StatusConflict, "%s. To publish it all the same, send it with the header %s: %d", deletes, MaxDeleteHeader, deletes.Deleted)
-		return &Problem{Problem: *p, HeldBack: &HeldBack{deletes.Topics, deletes.Added, deletes.Updated, deletes.Deleted}}
+	case errors.As(err, &loses):
+		return heldBack(loses)
 	case errors.As(err, &anew):
 		return web.Problemf(http.StatusConflict, "%s", anew)
 	case errors.As(err, &changed):

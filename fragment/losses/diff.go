@@ -1,0 +1,70 @@
+package losses
+
+import (
+	"context"
+
+	"github.com/tmshare/tmshare/fragment"
+)
+
+// Diff is [fragment.Diff] of a new version, unless that loses more than it may (a [*TooManyError]). It looks at no topic again: what is said of
+// those that do not change is counted while they are compared.
+func Diff(ctx context.Context, prior fragment.Source, next *fragment.Map, limit Limit) (*fragment.Change, error) {
+	d := differ{next: next, joined: map[fragment.Ref]fragment.Said{}, ids: newRenumbering(next.Assigned())}
+	change, err := fragment.Diff(ctx, prior, next, d.lose, d.ids.see)
+	switch {
+	case err != nil:
+		return nil, err
+	case d.err != nil:
+		return nil, d.err
+	}
+	change.Renumbered = d.ids.moved()
+	if !limit.Allows(&d.lost) {
+		return nil, &TooManyError{Measure: d.lost, Added: change.Added, Updated: change.Updated, Renumbered: change.Renumbered, Limit: limit}
+	}
+	return change, nil
+}
+
+type differ struct {
+	next   *fragment.Map
+	lost   Measure
+	joined map[fragment.Ref]fragment.Said // what is said of topics that others were joined with
+	err    error                          // the first one
+	ids    *renumbering
+}
+
+// lose measures one topic.
+func (d *differ) lose(c *fragment.Compared) {
+	switch {
+	case d.err != nil, c.Old == nil && c.New != nil: // it is new
+		return
+	case c.Old != nil && c.New == nil:
+		d.close(c)
+		return
+	}
+	d.lost.Add(c.Before, &c.After, func() *fragment.Topic {
+		if c.Old != nil {
+			return c.Old
+		}
+		var same *fragment.Topic
+		same, d.err = d.next.Topic(c.TopicSI)
+		return same
+	})
+}
+
+// close measures a TopicSI that is nobody's any more. A topic that has been joined with another is not lost: what was said of it is said of
+// that one.
+func (d *differ) close(c *fragment.Compared) {
+	was := func() *fragment.Topic { return c.Old }
+	owner, err := d.next.Topic(c.TopicSI)
+	if owner == nil || err != nil {
+		d.err = err
+		d.lost.Add(c.Before, nil, was)
+		return
+	}
+	said, ok := d.joined[owner.TopicSI()]
+	if !ok {
+		said, d.err = Of(d.next, owner)
+		d.joined[owner.TopicSI()] = said
+	}
+	d.lost.Add(c.Before, &said, was)
+}

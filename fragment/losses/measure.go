@@ -1,0 +1,148 @@
+package losses
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tmshare/tmshare/fragment"
+)
+
+// Measure counts what is lost from one state of a map to the next, topic by topic. A count of deleted topics would not do: a topic of which
+// nothing is said any more is there still, and is lost all the same. A topic is lost where it is deleted, where it keeps none of its names and
+// occurrences, and where it loses its last type.
+//
+// It is used on both sides: [Diff] measures a new version before it is published; who follows a source adds each topic that a reading would
+// change. The zero value has measured nothing.
+type Measure struct {
+	Topics int // of the state before
+	Said   int // of them, in that state; an association counts for each of its players. 0: not known, and then it is not weighed
+
+	Deleted, Emptied, Untyped int // topics that are lost, each counted once
+
+	Gone    int    // of Said
+	Thinned int    // of Gone: from topics that are not lost
+	First   []Loss // the first topics that are lost, at most MostNamed
+}
+
+// MostNamed is how many losses are named.
+const MostNamed = 10
+
+// Loss is one topic that is lost.
+type Loss struct {
+	TopicSI fragment.Ref
+	Title   string
+	Kind    Kind
+}
+
+// Kind says in which way a topic is lost.
+type Kind string
+
+// The kinds of losses.
+const (
+	Deleted Kind = "deleted"
+	Emptied Kind = "emptied" // it keeps none of its names and occurrences
+	Untyped Kind = "untyped" // it loses its last type
+)
+
+// kindOf returns how a topic is lost, or "" where it is not. after is nil where the topic is deleted.
+func kindOf(before fragment.Said, after *fragment.Said) Kind {
+	switch {
+	case after == nil:
+		return Deleted
+	case before.Statements > 0 && after.Statements == 0:
+		return Emptied
+	case before.Types > 0 && after.Types == 0:
+		return Untyped
+	}
+	return ""
+}
+
+// Add measures one topic of the state before: what was said of it, and what is said of it then, nil where it is deleted. Topics that do not
+// change may be left out, where Topics and Said are set by other means. topic is asked for the record before, to name the topic.
+func (m *Measure) Add(before fragment.Said, after *fragment.Said, topic func() *fragment.Topic) {
+	m.Topics++
+	m.Said += all(before)
+	m.Lose(before, after, topic)
+}
+
+// Lose measures what one topic loses, and leaves what there was before as it is.
+func (m *Measure) Lose(before fragment.Said, after *fragment.Said, topic func() *fragment.Topic) {
+	gone := all(before)
+	if after != nil {
+		gone = max(0, gone-all(*after))
+	}
+	m.Gone += gone
+	kind := kindOf(before, after)
+	switch kind {
+	case Deleted:
+		m.Deleted++
+	case Emptied:
+		m.Emptied++
+	case Untyped:
+		m.Untyped++
+	default:
+		m.Thinned += gone
+		return
+	}
+	if len(m.First) < MostNamed {
+		t := topic()
+		m.First = append(m.First, Loss{t.TopicSI(), t.Title(), kind})
+	}
+}
+
+// all counts all that is said of a topic.
+func all(s fragment.Said) int { return s.Statements + s.Types + s.Associations }
+
+// Of counts what src says of a topic of it.
+func Of(src fragment.Source, t *fragment.Topic) (fragment.Said, error) {
+	said := fragment.Said{Statements: len(t.Names) + len(t.Occurrences)}
+	for a, err := range fragment.PlayedBy(src, t.TopicSI()) {
+		if err != nil {
+			return said, err
+		}
+		said.Play(a.Part(t.TopicSI()))
+	}
+	return said, nil
+}
+
+// Lost returns how many topics are lost.
+func (m *Measure) Lost() int { return m.Deleted + m.Emptied + m.Untyped }
+
+// kinds says how many topics are lost in which way.
+func (m *Measure) kinds() string {
+	var parts []string
+	for _, k := range []struct {
+		times int
+		words string
+	}{{m.Deleted, "deleted"}, {m.Emptied, "without names and occurrences"}, {m.Untyped, "without a type"}} {
+		if k.times > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", k.times, k.words))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Named names the first losses, each in a line, and says how many more there are.
+func (m *Measure) Named() (lines []string) {
+	for _, l := range m.First {
+		lines = append(lines, l.String())
+	}
+	if more := m.Lost() - len(m.First); more > 0 {
+		lines = append(lines, fmt.Sprintf("… and %d more", more))
+	}
+	return lines
+}
+
+func (l Loss) String() string {
+	name := string(l.TopicSI)
+	if l.Title != name {
+		name += fmt.Sprintf(" %q", l.Title)
+	}
+	switch l.Kind {
+	case Emptied:
+		return name + ": no name and no occurrence is left"
+	case Untyped:
+		return name + ": no type is left"
+	}
+	return name + ": " + string(l.Kind)
+}

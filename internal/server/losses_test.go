@@ -1,0 +1,172 @@
+package server_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/rdf/turtle"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testenv"
+)
+
+// concepts returns a map of 100 concepts, of which so many say something. The others are there, and nothing is said of them.
+func concepts(saying int) []byte {
+	var b bytes.Buffer
+	b.WriteString(strings.TrimSuffix(nothing, "/>") + `><topic><subjectIdentifier href="http://psi.example.org/concept"/></topic><topic><subjectIdentifier href="http://psi.example.org/note"/></topic>`)
+	for i := range 100 {
+		fmt.Fprintf(&b, `<topic><subjectIdentifier href="http://psi.example.org/c%03d"/>`, i)
+		if i < saying {
+			b.WriteString(`<instanceOf><subjectIdentifierRef href="http://psi.example.org/concept"/></instanceOf>`)
+			fmt.Fprintf(&b, `<name><value>Concept %d</value></name>`, i)
+			fmt.Fprintf(&b, `<occurrence><type><subjectIdentifierRef href="http://psi.example.org/note"/></type><resourceData>Note %d</resourceData></occurrence>`, i)
+		}
+		b.WriteString(`</topic>`)
+	}
+	b.WriteString("</topicMap>")
+	return b.Bytes()
+}
+
+// A version that deletes nothing may say nothing any more.
+func TestConceptsThatLoseAllAreHeldBack(t *testing.T) {
+	for _, limit := range []string{"", "0", "50%", "96"} {
+		n := start(t, func(c *server.Config) { require.NoError(t, c.MaxDelete.UnmarshalText([]byte(limit))) })
+		n.publish("map", concepts(100))
+		before := n.state("map")
+		for _, path := range []string{"map", "map/dry-run"} {
+			p := problemOf(t, n.put(path, concepts(3)), http.StatusConflict)
+			assert.Contains(t, p.Detail, "this version would lose 97 of 106 topics, more than ")
+			assert.Contains(t, p.Detail, "(97 without names and occurrences); nothing is changed. To publish it all the same, send it with the header TMShare-Max-Delete: 97")
+			require.NotNil(t, p.HeldBack)
+			assert.Equal(t, []int{106, 0, 97, 0, 97, 0}, []int{p.HeldBack.Topics, p.HeldBack.Added, p.HeldBack.Updated, p.HeldBack.Deleted, p.HeldBack.Emptied, p.HeldBack.Untyped})
+			assert.Equal(t, "97", p.HeldBack.MaxDelete)
+			require.Len(t, p.HeldBack.Losses, 10)
+			assert.Equal(t, server.Loss{TopicSI: "http://psi.example.org/c003", Title: "Concept 3", Lost: "emptied"}, p.HeldBack.Losses[0])
+			assert.Equal(t, []int{300, 291}, []int{p.HeldBack.Statements, p.HeldBack.StatementsLost})
+		}
+		assert.Equal(t, before, n.state("map"))
+
+		text := string(n.put("map", concepts(3), "Accept", "text/plain").body)
+		assert.Contains(t, text, "\n  http://psi.example.org/c003 \"Concept 3\": no name and no occurrence is left\n")
+		assert.Contains(t, text, "\n  … and 87 more\n")
+
+		p := published(t, n.put("map", concepts(3), "TMShare-Max-Delete", "97"))
+		assert.Equal(t, []int{0, 97, 0}, []int{p.Added, p.Updated, p.Deleted})
+		n.mustPut("map", concepts(100))
+	}
+}
+
+// Single topics are another matter: what is asked for one by one is done.
+func TestWhatIsPostedMayLoseAll(t *testing.T) {
+	n := start(t, func(c *server.Config) { require.NoError(t, c.MaxDelete.UnmarshalText([]byte("0"))) })
+	n.publish("map", concepts(100))
+	one := []byte(strings.TrimSuffix(nothing, "/>") + `><topic><subjectIdentifier href="http://psi.example.org/c007"/></topic></topicMap>`)
+	p := published(t, n.do(http.MethodPost, "/topicmaps/map/topics?topic=http://psi.example.org/c007", bytes.NewReader(one)))
+	assert.Equal(t, 1, p.Updated)
+}
+
+// numberedTowns is a map of towns that have ids and names alone.
+func numberedTowns(names []string) []byte {
+	var b bytes.Buffer
+	b.WriteString(strings.TrimSuffix(nothing, "/>") + ">")
+	for i, name := range names {
+		fmt.Fprintf(&b, `<topic id="id%d"><name><value>%s</value></name></topic>`, i, name)
+	}
+	b.WriteString("</topicMap>")
+	return b.Bytes()
+}
+
+// A version whose ids were numbered anew is published, and the answer says so. Where it is held back, the refusal does.
+func TestIDsThatWereNumberedAnew(t *testing.T) {
+	n := start(t)
+	var names []string
+	for i := range 40 {
+		names = append(names, fmt.Sprintf("Town %d", i))
+	}
+	n.publish("map", numberedTowns(names))
+	more := append([]string{"New town"}, names...)
+	for _, path := range []string{"map/dry-run", "map"} {
+		p := published(t, n.put(path, numberedTowns(more)))
+		assert.Equal(t, []int{1, 40}, []int{p.Added, p.Updated})
+		require.Len(t, p.Warnings, 1, path)
+		assert.Equal(t, "renumbered-ids", string(p.Warnings[0].Rule))
+		assert.Equal(t, []int{40, 0}, []int{p.Warnings[0].Times, p.Warnings[0].Line})
+		assert.Contains(t, p.Warnings[0].Text, "40 topics have other ids in the document than before.")
+	}
+	edited := append([]string{}, more...)
+	for i := range edited {
+		edited[i] += "!"
+	}
+	assert.Empty(t, n.mustPut("map", numberedTowns(edited)).Warnings, "a large edit")
+
+	p := problemOf(t, n.put("map", bytes.ReplaceAll(numberedTowns(edited), []byte(`"id`), []byte(`"other`))), http.StatusConflict)
+	assert.Equal(t, 41, p.HeldBack.Deleted)
+	assert.Equal(t, 41, p.HeldBack.Renumbered)
+	assert.Contains(t, p.HeldBack.Lines()[11], "41 topics have other ids in the document than before.")
+}
+
+// vocabulary returns the statements of one state of a real vocabulary.
+func vocabulary(t *testing.T, state int) (all []rdf.Quad) {
+	f, err := os.Open(filepath.Join(testenv.Shared(t, "data/voc4cat"), fmt.Sprintf("v%02d.ttl.gz", state)))
+	require.NoError(t, err)
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	require.NoError(t, err)
+	require.NoError(t, turtle.Read(io.Reader(z), turtle.Turtle, turtle.Options{URI: "http://example.org/voc"}, func(q rdf.Quad) error {
+		all = append(all, q)
+		return nil
+	}))
+	return all
+}
+
+// The states of a real vocabulary follow one another without a word. One from which all that is said of most concepts has gone is held back.
+func TestAVocabularyThatSaysNothingAnyMore(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	n := start(t)
+	require.Equal(t, http.StatusCreated, n.putSettings("voc", "{}").StatusCode)
+	put := func(graph []rdf.Quad, headers ...string) answer {
+		var b bytes.Buffer
+		require.NoError(t, turtle.Write(&b, graph))
+		return n.put("voc", b.Bytes(), append(headers, "Content-Type", "text/turtle")...)
+	}
+	for state := 2; state <= 7; state++ {
+		assert.Empty(t, published(t, put(vocabulary(t, state))).Warnings, "v%02d", state)
+	}
+	graph := vocabulary(t, 7)
+	emptied := map[string]bool{}
+	for _, q := range graph {
+		if q.Predicate.Value == rdf.Type && q.Object.Value == "http://www.w3.org/2004/02/skos/core#Concept" && len(emptied) < 421 {
+			emptied[q.Subject.Value] = true
+		}
+	}
+	require.Len(t, emptied, 421)
+	var left []rdf.Quad
+	for _, q := range graph {
+		if !emptied[q.Subject.Value] {
+			left = append(left, q)
+		}
+	}
+	before := n.state("voc")
+	for _, limit := range []string{"", "0", "50%", "all"} {
+		a := put(left, "TMShare-Max-Delete", limit)
+		if limit == "all" {
+			published(t, a)
+			break
+		}
+		p := problemOf(t, a, http.StatusConflict)
+		t.Log(p.Detail)
+		assert.Greater(t, p.HeldBack.Deleted+p.HeldBack.Emptied+p.HeldBack.Untyped, 420)
+		assert.Less(t, p.HeldBack.Deleted, p.HeldBack.Topics/2, "the count of deleted topics would have let it pass")
+		assert.Equal(t, before, n.state("voc"))
+	}
+}
