@@ -129,7 +129,7 @@ func (c *commands) validateFile(f *fileFlags, path, previous string) error {
 }
 
 // versions is the base on which two versions of a map are read, and the prefix under which they are compared.
-const versions = "x-tmshare:versions/"
+const versions = "x-tmshare://versions/"
 
 // renumbered warns if the topics of a map have other ids than in the version before.
 func (c *commands) renumbered(f *fileFlags, d *formats.Document, previous string) ([]problem, error) {
