@@ -127,6 +127,14 @@ func TestADeletedClassLeavesItsInstancesWithoutAType(t *testing.T) {
 	assert.Equal(t, "… and 24 more", e.Lines()[losses.MostNamed])
 }
 
+// What is long is cut: a name may have megabytes, and a log has it all.
+func TestLongNamesOfLossesAreCut(t *testing.T) {
+	long := strings.Repeat("ü", 4000)
+	e := lost(t, func(m draft) { m.Named(long, si(long)) }, func(m draft) { m.Topic(si("other")) })
+	require.NotNil(t, e)
+	assert.Equal(t, fmt.Sprintf(`http://example.org/%s… "%s…": deleted`, long[:162], long[:200]), e.Lines()[0])
+}
+
 // concepts is a map of so many topics with so many occurrences each.
 func concepts(topics, occurrences int, typed bool) func(draft) {
 	return func(m draft) {

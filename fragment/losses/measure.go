@@ -86,7 +86,7 @@ func (m *Measure) Lose(before fragment.Said, after *fragment.Said, topic func() 
 	}
 	if len(m.First) < MostNamed {
 		t := topic()
-		m.First = append(m.First, Loss{t.TopicSI(), t.Title(), kind})
+		m.First = append(m.First, Loss{t.TopicSI(), clip(t.Title()), kind})
 	}
 }
 
@@ -133,8 +133,16 @@ func (m *Measure) Named() (lines []string) {
 	return lines
 }
 
+// clip cuts what is too long for a line that people read.
+func clip(text string) string {
+	if short := fmt.Sprintf("%.100s", text); short != text {
+		return short + "…"
+	}
+	return text
+}
+
 func (l Loss) String() string {
-	name := string(l.TopicSI)
+	name := clip(string(l.TopicSI))
 	if l.Title != name {
 		name += fmt.Sprintf(" %q", l.Title)
 	}
