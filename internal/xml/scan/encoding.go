@@ -2,12 +2,10 @@ package scan
 
 import (
 	"bytes"
+	"cmp"
+	"io"
 	"strings"
 
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/ianaindex"
-	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 )
 
@@ -48,6 +46,7 @@ func (s *Scanner) detect() error {
 		return errShort // no document is shorter than <a/>
 	}
 	s.detected = true
+	s.charset = charsetOf(s.options.ContentType)
 	begin := s.buf[s.pos:s.end]
 	for _, sig := range signatures {
 		if bytes.HasPrefix(begin, []byte(sig.bytes)) {
@@ -66,9 +65,35 @@ func (s *Scanner) detect() error {
 	return nil
 }
 
-// declaredEncoding acts on the encoding declaration (XML 1.0 §4.3.3, Character
-// Encoding in Entities), which ends at s.pos. A document in another encoding
-// than the one it names is in error.
+// encoding acts on the encoding declaration (XML 1.0 §4.3.3, Character Encoding in
+// Entities), which ends at s.pos, or on its absence, where label is "". The first bytes
+// count before the charset of the Content-Type, and that before the declaration (RFC 7303
+// §3.2). Without a charset, a document in another encoding than the one it names is in error.
+func (s *Scanner) encoding(p int, label string) error {
+	if s.charset == nil {
+		if label == "" {
+			return nil
+		}
+		return s.declaredEncoding(p, label)
+	}
+	if s.family != asciiLike {
+		return nil
+	}
+	declared := encodingOf(cmp.Or(label, "UTF-8"))
+	switch {
+	case declared == nil || declared.Encoding == s.charset.Encoding:
+		if t := s.charset.decoder(); t != nil {
+			s.decode(t)
+		}
+	default:
+		s.decodeBy(func(rest []byte) io.Reader {
+			return &either{in: &s.meter, first: s.charset, second: declared, held: rest}
+		})
+	}
+	return nil
+}
+
+// declaredEncoding acts on the declaration where nothing else is known but the first bytes.
 func (s *Scanner) declaredEncoding(p int, label string) error {
 	upper := strings.ToUpper(label)
 	contradicts := func(actual string) error {
@@ -76,7 +101,7 @@ func (s *Scanner) declaredEncoding(p int, label string) error {
 	}
 	switch s.family {
 	case utf8Mark:
-		if !isUTF8(upper) {
+		if !isUTF8(label) {
 			return contradicts("UTF-8, by its byte order mark")
 		}
 		return nil
@@ -87,33 +112,39 @@ func (s *Scanner) declaredEncoding(p int, label string) error {
 		}
 		return nil
 	}
-	switch {
-	case isUTF8(upper):
-		return nil
-	case strings.HasPrefix(upper, "UTF-16"), strings.HasPrefix(upper, "UTF-32"), strings.HasPrefix(upper, "ISO-10646-UCS-"):
+	if isWide(label) {
 		return contradicts("an encoding of single bytes")
 	}
-	enc, err := ianaindex.IANA.Encoding(label)
-	switch {
-	case err != nil || enc == nil || enc == encoding.Replacement:
+	enc := encodingOf(label)
+	if enc == nil {
 		return s.errorf(p, "the encoding %s is not known; convert the document to UTF-8", excerpt(label))
-	case enc == unicode.UTF8:
-		return nil
-	case enc == charmap.ISO8859_1:
-		s.decode(latin1{})
-		return nil
 	}
-	s.decode(strict{enc.NewDecoder(), label})
+	if t := enc.decoder(); t != nil {
+		s.decode(t)
+	}
 	return nil
 }
 
-func isUTF8(upper string) bool { return upper == "UTF-8" || upper == "UTF8" }
+func isUTF8(label string) bool {
+	return strings.EqualFold(label, "UTF-8") || strings.EqualFold(label, "UTF8")
+}
+
+// isWide reports whether a label is that of an encoding whose characters have two or four bytes.
+func isWide(label string) bool {
+	upper := strings.ToUpper(label)
+	return strings.HasPrefix(upper, "UTF-16") || strings.HasPrefix(upper, "UTF-32") || strings.HasPrefix(upper, "ISO-10646-UCS-")
+}
 
 // decode has everything from s.pos on decoded before it comes into the window.
 func (s *Scanner) decode(t transform.Transformer) {
+	s.decodeBy(func(rest []byte) io.Reader { return newTranscoder(&s.meter, rest, t) })
+}
+
+// decodeBy has everything from s.pos on come from another reader, which begins with what is in the window of it.
+func (s *Scanner) decodeBy(reader func(rest []byte) io.Reader) {
 	rest := bytes.Clone(s.buf[s.pos:s.end])
 	s.end = s.pos
 	clear(s.buf[s.end : s.end+len(rest)+pad])
 	s.inErr = nil // the meter still has it
-	s.in = newTranscoder(&s.meter, rest, t)
+	s.in = reader(rest)
 }

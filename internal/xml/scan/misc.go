@@ -114,7 +114,7 @@ func (s *Scanner) start() error {
 		return errShort
 	case !bytes.HasPrefix(b, []byte(begin)) || !isSpace(b[len(begin)]):
 		s.state = inProlog
-		return nil
+		return s.encoding(s.pos, "")
 	}
 	c := cursor{s: s, p: s.pos + len(begin)}
 	c.needSpace()
@@ -146,10 +146,7 @@ func (s *Scanner) start() error {
 		return c.err
 	}
 	s.pos, s.state, s.standalone = c.p, inProlog, standalone == "yes"
-	if encoding == "" {
-		return nil
-	}
-	return s.declaredEncoding(place, encoding)
+	return s.encoding(place, encoding)
 }
 
 // isVersion tells the versions that a processor for XML 1.0 accepts: a document

@@ -5,6 +5,10 @@ type Options struct {
 	// URI names the document in errors. It is not opened.
 	URI string
 
+	// ContentType is that with which the document came. Its charset counts before what
+	// the document declares (RFC 7303 §3.2).
+	ContentType string
+
 	Limits Limits
 
 	// Namespaces are prefixes that hold where the document does not declare them:

@@ -81,6 +81,7 @@ type Scanner struct {
 	place      place
 	detected   bool
 	family     family
+	charset    *namedEncoding // that the Content-Type names; nil: none
 	uri        string
 	options    Options
 	limits     Limits
@@ -160,7 +161,7 @@ func (s *Scanner) Reset(r io.Reader, uri string) {
 	clear(s.frames)
 	s.open, s.frames = s.open[:0], s.frames[:0]
 	s.dtd, s.standalone, s.expanded, s.grown = nil, false, 0, 0
-	s.detected, s.family = false, asciiLike
+	s.detected, s.family, s.charset = false, asciiLike, nil
 	s.captured.on = false
 }
 
