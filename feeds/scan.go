@@ -18,6 +18,10 @@ type Limits struct {
 	MaxLocator    int   // bytes of an id, a locator or a URL, once it is resolved; default 8 KiB
 	MaxLinks      int   // of a feed or an entry, and names of the topic of one; default 1000
 	MaxGrowth     int64 // bytes that bases may add to links, beyond 16 times the document; default 8 MiB
+
+	// ContentType is that with which the document came. Its charset counts before what the document
+	// declares (RFC 7303 §3.2).
+	ContentType string
 }
 
 func (l Limits) withDefaults() Limits {
@@ -34,7 +38,7 @@ func (l Limits) withDefaults() Limits {
 
 // newReader reads a document whose errors are those of this package.
 func newReader(r io.Reader, uri string, l Limits) *read.Reader {
-	return read.NewReader(r, uri, read.Limits{
+	return read.NewReader(r, uri, l.ContentType, read.Limits{
 		MaxBytes: l.MaxBytes, MaxToken: l.MaxToken, MaxDepth: l.MaxDepth, MaxAttributes: l.MaxAttributes, MaxGrowth: l.MaxGrowth,
 	}, read.Errors{
 		Syntax: func(at read.Place, reason string) error { return &SyntaxError{at.URI, at.Line, at.Column, reason} },

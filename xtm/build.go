@@ -180,7 +180,7 @@ func (b *builder) mergeMap(m *MergeMap) error {
 		return b.doc.errorAt(m.Pos, err, "<mergeMap> could not load %s: %v", loc, err)
 	}
 	o := b.doc.o
-	o.Base, o.URI = loc, string(loc)
+	o.Base, o.URI, o.ContentType = loc, string(loc), ""
 	err = b.document(r, o, themes)
 	if closing := r.Close(); err == nil && closing != nil {
 		err = fmt.Errorf("reading %s: %w", loc, closing)

@@ -15,6 +15,9 @@ type Options struct {
 	Base tmdm.Locator
 	// URI names the document in errors; the default is Base.
 	URI string
+	// ContentType is that with which the document came. Its charset counts before what the
+	// document declares (RFC 7303 §3.2).
+	ContentType string
 	// Lenient accepts what widely used software writes against the rules:
 	// a type in the baseName of XTM 1.0 (Ontopia), the prefix xlink and the
 	// namespace of XTM 1.0 left to the DTD, text between elements, and an item

@@ -42,7 +42,7 @@ func (l Limits) withDefaults() Limits {
 
 func newScanner(r io.Reader, o Options, l Limits) *scan.Scanner {
 	options := scan.Options{
-		URI: o.name(),
+		URI: o.name(), ContentType: o.ContentType,
 		Limits: scan.Limits{
 			Depth: l.Depth, Attributes: l.Attributes, Namespaces: l.Attributes, Name: l.Name,
 			Token: l.Token, Bytes: l.Bytes, Expansion: l.Expansion, Growth: l.Growth,

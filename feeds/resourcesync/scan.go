@@ -18,6 +18,10 @@ type Limits struct {
 	MaxAttributes int   // of one element, and namespace prefixes in scope; default 1,000
 	MaxItems      int   // default 100,000
 	MaxLinks      int   // of an item, or of the document; default 1,000
+
+	// ContentType is that with which the document came. Its charset counts before what the document
+	// declares (RFC 7303 §3.2).
+	ContentType string
 }
 
 func (l Limits) withDefaults() Limits {
@@ -32,7 +36,7 @@ func (l Limits) withDefaults() Limits {
 
 // newReader reads a document whose errors are those of this package.
 func newReader(r io.Reader, uri string, l Limits) *read.Reader {
-	return read.NewReader(r, uri, read.Limits{
+	return read.NewReader(r, uri, l.ContentType, read.Limits{
 		MaxBytes: l.MaxBytes, MaxToken: l.MaxToken, MaxDepth: l.MaxDepth, MaxAttributes: l.MaxAttributes,
 	}, read.Errors{
 		Syntax: func(at read.Place, reason string) error { return &SyntaxError{at.URI, at.Line, at.Column, reason} },

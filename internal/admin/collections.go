@@ -65,7 +65,7 @@ func (c *Client) feed(ctx context.Context, path string) (f *feeds.Feed, etag str
 	}
 	defer res.Body.Close()
 	err = c.read(&r, res, func(body io.Reader) (err error) {
-		f, err = feeds.Decode(io.LimitReader(body, 64<<20), c.base+path, feeds.Limits{})
+		f, err = feeds.Decode(io.LimitReader(body, 64<<20), c.base+path, feeds.Limits{ContentType: res.Header.Get("Content-Type")})
 		return err
 	})
 	return f, res.Header.Get("ETag"), err

@@ -351,7 +351,7 @@ func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got rec
 	}
 	link, linkType := r.Representations[0].URL, r.Representations[0].Type
 	if inline := r.Change.Fragment; inline != nil && int64(len(inline)) <= u.MaxFragment && graphs.Notation(linkType, "") == nil {
-		if got.fragment, err = fragment.ReadAs(ctx, bytes.NewReader(inline), u.xtmOptions(u.s.SP, link), topic); err == nil {
+		if got.fragment, err = fragment.ReadAs(ctx, bytes.NewReader(inline), u.xtmOptions(u.s.SP, link, ""), topic); err == nil {
 			return got, int64(len(inline)), nil
 		}
 	}
@@ -361,14 +361,14 @@ func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got rec
 		defer body.Leave()
 		digest := u.settling.digest(r)
 		if notation := graphs.Notation(a.ContentType, linkType); notation != nil {
-			if got.graph, err = graphs.Read(ctx, digest.of(body), notation, u.xtmOptions(u.s.SP, a.URL), r.TopicSI); err == nil && len(got.graph) == 0 {
+			if got.graph, err = graphs.Read(ctx, digest.of(body), notation, u.xtmOptions(u.s.SP, a.URL, a.ContentType), r.TopicSI); err == nil && len(got.graph) == 0 {
 				err = fmt.Errorf("%s: RDF is about resources, and the entry %s (%q) names none (resource)", a.URL, r.ID, r.Title)
 			}
 			if err == nil {
 				got.fragment = got.graph[0]
 			}
 		} else {
-			got.fragment, err = fragment.ReadAs(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL), topic)
+			got.fragment, err = fragment.ReadAs(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType), topic)
 		}
 		got.digest = digest.sum()
 		return got, limitsLast(err)

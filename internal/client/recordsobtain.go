@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // How a record is fetched.
@@ -66,11 +67,11 @@ type taken struct {
 
 // take fetches a form of a record, or has it from a package.
 func (h *records) take(ctx context.Context, r *follow.Record, form follow.Representation) (taken, error) {
-	read := func(content io.Reader, at string) (t taken, err error) {
+	read := func(content io.Reader, at, contentType string) (t taken, err error) {
 		body := &bodies.OneLarge{Body: content, Ctx: ctx, Room: h.large}
 		defer body.Leave()
 		stated := form.Fixity.Verify(form.URL, body)
-		t.Fragment, err = h.read(ctx, stated, at, r)
+		t.Fragment, err = h.read(ctx, stated, h.xtmOptions(h.s.SP, at, contentType), r)
 		if t.size = body.N; form.Fixity.IsZero() {
 			return t, err
 		}
@@ -91,7 +92,7 @@ func (h *records) take(ctx context.Context, r *follow.Record, form follow.Repres
 			return taken{}, err
 		}
 		defer content.Close()
-		return read(content, form.URL)
+		return read(content, form.URL, "")
 	}
 	request := fetch.Request{URL: form.URL, Accept: h.acceptOf(form), Max: h.MaxFragment, AllowURL: h.allowURL, Within: h.MaxTime}
 	// The address of a record is the same for all its versions: what a cache still has for a while would be taken for the one that
@@ -101,7 +102,7 @@ func (h *records) take(ctx context.Context, r *follow.Record, form follow.Repres
 		fetcher.Tries = 1 // there is another place
 	}
 	t, a, err := fetch.Do(ctx, fetcher, request, func(a *fetch.Answer) (taken, error) {
-		t, err := read(a.Body, a.URL)
+		t, err := read(a.Body, a.URL, a.ContentType)
 		return t, limitsLast(err)
 	})
 	if err == nil && !form.Copy {
@@ -124,10 +125,9 @@ func (h *records) acceptOf(form follow.Representation) string {
 	return mime.FormatMediaType(base, parameters) + ", */*;q=0.1"
 }
 
-func (h *records) read(ctx context.Context, body io.Reader, at string, r *follow.Record) (*fragment.Fragment, error) {
-	o := h.xtmOptions(h.s.SP, at)
+func (h *records) read(ctx context.Context, body io.Reader, o xtm.Options, r *follow.Record) (*fragment.Fragment, error) {
 	if len(r.TopicSI)+len(r.TopicSL) == 0 {
-		return fragment.ReadRecord(ctx, body, o, named(r.ID), named(at))
+		return fragment.ReadRecord(ctx, body, o, named(r.ID), named(o.URI))
 	}
 	f, err := fragment.ReadAs(ctx, body, o, fragment.Named{Identity: fragment.Identity{SubjectIdentifiers: locators(r.TopicSI), SubjectLocators: locators(r.TopicSL)}})
 	if err != nil {

@@ -185,7 +185,7 @@ func (u *fragments) fetchTopic(ctx context.Context, base string, topic fragment.
 	named := fragment.Identity{SubjectIdentifiers: []fragment.Ref{topic}}
 	r := fetch.Request{URL: base + "/topic?si=" + url.QueryEscape(string(topic)), Accept: u.links().Accept(), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
 	f, a, err := fetch.Do(ctx, u.fetcher().Uncached(), r, func(a *fetch.Answer) (*fragment.Fragment, error) {
-		f, err := fragment.ReadAs(ctx, a.Body, u.xtmOptions(u.s.SP, a.URL), fragment.Named{Identity: named})
+		f, err := fragment.ReadAs(ctx, a.Body, u.xtmOptions(u.s.SP, a.URL, a.ContentType), fragment.Named{Identity: named})
 		return f, limitsLast(err)
 	})
 	if follow.Gone(err) && !follow.IsServerFault(err) {

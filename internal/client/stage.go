@@ -108,7 +108,7 @@ func provable(mark store.Mark) bool {
 // if it cannot be read, so that the next round fetches another; it stays where
 // loading is interrupted.
 func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fetch.Download, notation *formats.Format, mark store.Mark) error {
-	o := c.xtmOptions(s.SP, d.URL())
+	o := c.xtmOptions(s.SP, d.URL(), d.ContentType())
 	open := func() (io.ReadCloser, error) {
 		r, err := d.Open(c.MaxSnapshot)
 		return struct {

@@ -270,8 +270,8 @@ func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
 	return c.Store.UpdateSubscription(ctx, s.Name, func(kept *store.Subscription) { kept.FeedID = recent.ID })
 }
 
-func (c *Client) xtmOptions(sp, uri string) xtm.Options {
-	o := xtm.Options{Base: tmdm.Locator(sp), URI: uri, Lenient: c.Lenient, Limits: c.Document, DropClashes: true}
+func (c *Client) xtmOptions(sp, uri, contentType string) xtm.Options {
+	o := xtm.Options{Base: tmdm.Locator(sp), URI: uri, ContentType: contentType, Lenient: c.Lenient, Limits: c.Document, DropClashes: true}
 	if c.tolerated != nil {
 		o.Tolerated = c.tolerated.add
 	}

@@ -173,11 +173,12 @@ func (c *Client) currentLink(ctx context.Context, s *store.Subscription, allowUR
 type comparison struct {
 	*Client
 	compare.Comparison
-	ctx  context.Context
-	s    *store.Subscription
-	path string // of the file with the server's map
-	at   string // where it came from
-	v    *Verdict
+	ctx         context.Context
+	s           *store.Subscription
+	path        string // of the file with the server's map
+	at          string // where it came from
+	contentType string // with which
+	v           *Verdict
 }
 
 // close removes the files.
@@ -201,7 +202,7 @@ func (c *comparison) fetch() error {
 	}
 	r := fetch.Request{URL: link, Accept: c.links().Accept(), Max: c.MaxSnapshot, AllowURL: allowURL}
 	_, a, err := fetch.Do(c.ctx, c.fetcher(), r, func(a *fetch.Answer) (struct{}, error) {
-		c.at = a.URL
+		c.at, c.contentType = a.URL, a.ContentType
 		if err := c.keep(a.Body); err != nil {
 			return struct{}{}, err
 		}
@@ -250,7 +251,7 @@ func (c *comparison) server(use func(iter.Seq2[fragment.Record, error]) error) e
 			io.Closer
 		}{formats.UntilDone(c.ctx, f), f}, err
 	}
-	return snapshots.Read(c.ctx, snapshots.Document{Open: open, Options: c.xtmOptions(c.s.SP, c.at)}, use, func(reason error) {
+	return snapshots.Read(c.ctx, snapshots.Document{Open: open, Options: c.xtmOptions(c.s.SP, c.at, c.contentType)}, use, func(reason error) {
 		c.Logger.Info("the server's map is read as a whole", "reason", reason)
 	})
 }

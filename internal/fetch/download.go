@@ -35,6 +35,7 @@ type knownDownload struct {
 	URL      string // after redirects
 	ETag     string // strong, or "": then it cannot be gone on with
 	Coding   string // how the content is packed
+	Type     string // its Content-Type
 	Total    int64  // bytes of all of it, -1 if not known
 	Complete bool
 }
@@ -62,6 +63,9 @@ func (d *Download) Fetch(ctx context.Context, f *Fetcher, r Request) error {
 
 // URL returns where the document came from, after redirects.
 func (d *Download) URL() string { return d.known.URL }
+
+// ContentType returns the Content-Type with which the document came.
+func (d *Download) ContentType() string { return d.known.Type }
 
 // resume takes on what is there of the document, and removes what is there of
 // another one.
@@ -165,7 +169,7 @@ func (d *Download) begin(a *Answer) error {
 	if err := d.Remove(); err != nil {
 		return err
 	}
-	d.known = knownDownload{Key: d.Key, URL: a.URL, Coding: contentCoding(a.Header), Total: a.Length}
+	d.known = knownDownload{Key: d.Key, URL: a.URL, Coding: contentCoding(a.Header), Type: a.ContentType, Total: a.Length}
 	if !strings.HasPrefix(a.ETag, "W/") {
 		d.known.ETag = a.ETag
 	}

@@ -30,6 +30,7 @@ func fetchFeed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref, 
 	decode func(io.Reader, string, feeds.Limits) (*feeds.Feed, error), allowURL func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
 	r := fetch.Request{URL: ref, Accept: accept, ETag: etag, Max: cmp.Or(limits.MaxBytes, 64<<20) + 1, AllowURL: allowURL, Within: f.MaxTime}
 	return fetch.Do(ctx, f, r, func(a *fetch.Answer) (*feeds.Feed, error) {
+		limits.ContentType = a.ContentType
 		feed, err := decode(a.Body, a.URL, limits)
 		switch {
 		case errors.As(err, new(*feeds.LimitError)):

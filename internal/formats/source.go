@@ -24,6 +24,8 @@ type Source struct {
 
 	Format *Format // default: the one that the ending of Path tells
 
+	ContentType string // as in xtm.Options
+
 	// Base is the locator that the document is read on. The default is its file
 	// URL, and that of the current folder for Stdin.
 	Base tmdm.Locator
@@ -126,7 +128,7 @@ func (s Source) read(ctx context.Context, d *Document, r io.Reader) (err error) 
 		return &InputError{d.Name, err}
 	}
 	o := xtm.Options{
-		Base: d.Base, URI: d.Name, Lenient: s.Lenient, DropClashes: s.DropClashes, Limits: s.Limits,
+		Base: d.Base, URI: d.Name, ContentType: s.ContentType, Lenient: s.Lenient, DropClashes: s.DropClashes, Limits: s.Limits,
 		Tolerated: s.Tolerated, Problem: s.Problem, FoundVersion: func(v xtm.Version) { d.Version = v },
 	}
 	switch {

@@ -37,8 +37,18 @@ func (d *Reader) TooLarge(name string) error {
 // Read reads a document in a format, gzipped or not, on a source locator prefix as its base, until ctx ends. Nothing is
 // merged into it. What breaks the rules and is tolerated is logged and counted.
 func (d *Reader) Read(ctx context.Context, r io.Reader, f *formats.Format, name, sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
+	return d.readAlone(ctx, formats.Source{Path: "-", Stdin: r, Name: name, Format: f}, sp)
+}
+
+// ReadTyped is Read of a document that came with a Content-Type: that tells its format, and its charset.
+func (d *Reader) ReadTyped(ctx context.Context, r io.Reader, contentType, name, sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
+	return d.readAlone(ctx, formats.Source{Path: "-", Stdin: r, Name: name, Format: formats.ToRead(contentType), ContentType: contentType}, sp)
+}
+
+func (d *Reader) readAlone(ctx context.Context, src formats.Source, sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
 	tolerated := &xtm.Tally{}
-	tm, err := d.from(ctx, formats.Source{Path: "-", Stdin: r, Name: name, Format: f, Alone: true}, name, sp, tolerated)
+	src.Alone = true
+	tm, err := d.from(ctx, src, src.Name, sp, tolerated)
 	if err != nil {
 		return nil, nil, err
 	}

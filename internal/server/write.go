@@ -74,7 +74,7 @@ func (s *Server) bodyOf(w http.ResponseWriter, r *http.Request) func(sp string) 
 		if err := checkContent(w, r); err != nil {
 			return nil, nil, err
 		}
-		return s.reader.Read(r.Context(), r.Body, formats.ToRead(r.Header.Get("Content-Type")), requestBody, sp)
+		return s.reader.ReadTyped(r.Context(), r.Body, r.Header.Get("Content-Type"), requestBody, sp)
 	}
 }
 

@@ -99,7 +99,7 @@ func (l *look) visit(ctx context.Context, at string) (*listing, []string, error)
 	p, a, err := fetch.Do(ctx, l.Fetcher, r, func(a *fetch.Answer) (*listing, error) {
 		linked = resourcesync.DiscoverInHeader(a.Header.Values("Link"), a.URL)
 		start := &capped{left: maxDiscovery}
-		p, err := readListing(io.TeeReader(a.Body, start), a.URL, l.Limits)
+		p, err := readListing(io.TeeReader(a.Body, start), a, l.Limits)
 		if errors.As(err, new(*resourcesync.SyntaxError)) { // no Sitemap at all
 			found, err := resourcesync.DiscoverInHTML(io.MultiReader(&start.Buffer, a.Body), a.URL)
 			linked = append(linked, found...)

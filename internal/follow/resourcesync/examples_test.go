@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"
@@ -293,11 +294,11 @@ func TestSpecificationsResourceDump(t *testing.T) {
 // Example 23: the manifest of the change dump of Example 22 has content for two changes of one
 // resource; the last one counts.
 func TestSpecificationsChangeDump(t *testing.T) {
-	p, err := readListing(strings.NewReader(rsExample(t, "23")), "http://example.com/m.xml", resourcesync.Limits{})
+	p, err := readListing(strings.NewReader(rsExample(t, "23")), &fetch.Answer{URL: "http://example.com/m.xml"}, resourcesync.Limits{})
 	require.NoError(t, err)
 	m := manifestOf(p)
 	l := &look{Source: &Source{}}
-	lists, err := readListing(strings.NewReader(rsExample(t, "21")), "http://example.com/l.xml", resourcesync.Limits{})
+	lists, err := readListing(strings.NewReader(rsExample(t, "21")), &fetch.Answer{URL: "http://example.com/l.xml"}, resourcesync.Limits{})
 	require.NoError(t, err)
 	var paths []string
 	for n := range lists.items {
@@ -310,7 +311,7 @@ func TestSpecificationsChangeDump(t *testing.T) {
 		paths = append(paths, i.Path)
 	}
 	require.Equal(t, []string{"/changes/res9.pdf", "/changes/res7-v2.html"}, paths)
-	d, err := readListing(strings.NewReader(rsExample(t, "22")), "http://example.com/d.xml", resourcesync.Limits{})
+	d, err := readListing(strings.NewReader(rsExample(t, "22")), &fetch.Answer{URL: "http://example.com/d.xml"}, resourcesync.Limits{})
 	require.NoError(t, err)
 	change := rsTime(t, "2013-01-02T20:00:00Z")
 	require.Equal(t, []bool{false, true, false}, []bool{mayHave(&d.items[0], change), mayHave(&d.items[1], change), mayHave(&d.items[2], change)})

@@ -223,7 +223,7 @@ func (l *look) read(ctx context.Context, at, etag string) (*listing, error) {
 	}
 	r := fetch.Request{URL: at, Accept: acceptSitemap, ETag: etag, Max: l.maxBytes(), AllowURL: l.allowURL, Within: l.Fetcher.MaxTime}
 	p, a, err := fetch.Do(ctx, l.Fetcher, r, func(a *fetch.Answer) (*listing, error) {
-		p, err := readListing(a.Body, a.URL, l.Limits)
+		p, err := readListing(a.Body, a, l.Limits)
 		if isNoDocument(err) {
 			err = fetch.Permanent(err)
 		}
@@ -256,10 +256,10 @@ func (l *look) count(at string) error {
 	return nil
 }
 
-// readListing reads a document; Sitemaps are often packed, whatever the server says of them.
-func readListing(from io.Reader, uri string, limits resourcesync.Limits) (*listing, error) {
+// readListing reads the document of an answer; Sitemaps are often packed, whatever the server says of them.
+func readListing(from io.Reader, a *fetch.Answer, limits resourcesync.Limits) (*listing, error) {
 	start := bufio.NewReader(from)
-	from = start
+	from, limits.ContentType = start, a.ContentType
 	if magic, _ := start.Peek(2); string(magic) == "\x1f\x8b" { // RFC 1952 §2.3.1
 		unpacked, err := gzip.NewReader(start)
 		if err != nil {
@@ -267,7 +267,7 @@ func readListing(from io.Reader, uri string, limits resourcesync.Limits) (*listi
 		}
 		from = unpacked // as long as the limits allow
 	}
-	d, err := resourcesync.Read(from, uri, limits)
+	d, err := resourcesync.Read(from, a.URL, limits)
 	if err != nil {
 		return nil, err
 	}

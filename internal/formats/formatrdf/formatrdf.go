@@ -54,7 +54,7 @@ var (
 		Statements: func(w io.Writer) format.StatementWriter { return rdfxml.NewWriter(w) },
 	}, rdfxml.Write, func(r io.Reader, o format.ReadOptions, each func(rdf.Quad) error) error {
 		limits := scan.Limits{Depth: o.Limits.Depth, Attributes: o.Limits.Attributes, Name: o.Limits.Name, Token: o.Limits.Token, Expansion: o.Limits.Expansion, Growth: o.Limits.Growth}
-		return rdfxml.Read(r, rdfxml.Options{URI: o.URI, Base: string(o.Base), Limits: limits}, each)
+		return rdfxml.Read(r, rdfxml.Options{URI: o.URI, Base: string(o.Base), Limits: limits, ContentType: o.ContentType}, each)
 	})
 )
 

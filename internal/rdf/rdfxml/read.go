@@ -17,6 +17,8 @@ type Options struct {
 	URI    string // names the document in messages; not opened
 	Base   string // of relative IRIs; default: URI
 	Limits scan.Limits
+
+	ContentType string // as in scan.Options
 }
 
 // Read calls each with the statements of a document, in their order, until it returns an error. An
@@ -24,7 +26,7 @@ type Options struct {
 // of nodes without one begin with a dot, which no label does.
 func Read(r io.Reader, o Options, each func(rdf.Quad) error) (err error) {
 	p := &parser{uri: o.URI, each: each, given: map[string]bool{}}
-	p.xml = scan.NewScanner(r, scan.Options{URI: o.URI, Limits: o.Limits, Misc: true})
+	p.xml = scan.NewScanner(r, scan.Options{URI: o.URI, ContentType: o.ContentType, Limits: o.Limits, Misc: true})
 	defer func() {
 		switch b := recover().(type) {
 		case nil:

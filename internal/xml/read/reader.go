@@ -42,11 +42,11 @@ type Reader struct {
 	errors Errors
 }
 
-// NewReader returns a Reader. uri names the document in errors.
-func NewReader(r io.Reader, uri string, l Limits, e Errors) *Reader {
+// NewReader returns a Reader. uri names the document in errors; contentType is that with which it came.
+func NewReader(r io.Reader, uri, contentType string, l Limits, e Errors) *Reader {
 	token := int(min(l.MaxToken, math.MaxInt))
 	return &Reader{URI: uri, errors: e, Scanner: scan.NewScanner(r, scan.Options{
-		URI: uri,
+		URI: uri, ContentType: contentType,
 		Limits: scan.Limits{
 			Bytes: l.MaxBytes, Token: token, Name: token, Depth: l.MaxDepth,
 			Attributes: l.MaxAttributes, Namespaces: l.MaxAttributes, Growth: l.MaxGrowth,

@@ -1,0 +1,56 @@
+package server_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/text/encoding/charmap"
+)
+
+// What the Content-Type of an upload says of its encoding counts before the declaration (RFC 7303 §3.2).
+func TestCharsetOfAnUpload(t *testing.T) {
+	t.Parallel()
+	latin := func(doc []byte) []byte {
+		b, err := charmap.ISO8859_1.NewEncoder().Bytes(doc)
+		require.NoError(t, err)
+		return b
+	}
+	declared := func(doc []byte) []byte {
+		return replace(t, doc, `version="1.0"?>`, `version="1.0" encoding="ISO-8859-1"?>`)
+	}
+	rdf := []byte(`<?xml version="1.0"?><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:r="http://www.w3.org/2000/01/rdf-schema#">` +
+		`<rdf:Description rdf:about="http://psi.example.org/a"><r:label>né à Paris</r:label></rdf:Description></rdf:RDF>`)
+	for mediaType, doc := range map[string][]byte{
+		"application/x-tm+xml": topicMap(topic("a", "né à Paris")), "application/xml": topicMap(topic("a", "né à Paris")), "application/rdf+xml": rdf,
+	} {
+		for name, c := range map[string]struct {
+			charset string
+			sent    []byte
+		}{
+			"transcoded":                    {"; charset=ISO-8859-1", latin(doc)},
+			"declared as what it is not":    {"; charset=utf-8", declared(doc)},
+			"a charset that it is not in":   {"; charset=utf-8", latin(declared(doc))},
+			"the declaration alone":         {"", latin(declared(doc))},
+			"transcoded, and packed itself": {"; charset=ISO-8859-1", gzipped(t, latin(doc))},
+		} {
+			n := start(t)
+			n.publish("egov", topicMap(topic("b", "b")))
+			a := n.put("egov", c.sent, "Content-Type", mediaType+c.charset)
+			require.Equal(t, http.StatusOK, a.StatusCode, "%s, %s: %s", mediaType, name, a.body)
+			require.Contains(t, n.current("egov"), "né à Paris", "PUT of %s, %s", mediaType, name)
+			if mediaType == "application/rdf+xml" {
+				continue
+			}
+			n.mustPut("egov", topicMap(topic("b", "b")))
+			a = n.postTopics("egov", c.sent, nil, "Content-Type", mediaType+c.charset)
+			require.Equal(t, http.StatusOK, a.StatusCode, "%s, %s: %s", mediaType, name, a.body)
+			require.Contains(t, n.current("egov"), "né à Paris", "POST of %s, %s", mediaType, name)
+		}
+	}
+	n := start(t)
+	n.publish("egov", topicMap(topic("b", "b")))
+	a := n.put("egov", latin(topicMap(topic("a", "né"))), "Content-Type", "application/xml; charset=utf-8")
+	require.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, "it is text in neither: %s", a.body)
+	require.NotContains(t, n.current("egov"), "psi.example.org/a")
+}
