@@ -171,17 +171,18 @@ func TestMostStatementsGo(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// What new topics say makes up for nothing.
+// What is said anew, of new topics and of others, makes up for nothing.
 func TestWhatIsNewMakesUpForNothing(t *testing.T) {
 	prior := published(t, nil, concepts(30, 9, false))
 	next := published(t, prior, func(m draft) {
 		concepts(30, 2, false)(m)
 		for i := range 300 {
 			m.Named("New", si(fmt.Sprintf("n%d", i)))
+			m.Topic(si("c000")).AddOccurrence(fmt.Sprint("more ", i), tmdm.XSDString, m.Topic(si("note")))
 		}
 	})
 	_, err := losses.Diff(t.Context(), prior, next, losses.Limit{})
-	assert.ErrorAs(t, err, new(*losses.TooManyError))
+	assert.EqualError(t, err, "this version would lose 203 of 300 statements, more than half; nothing is changed")
 }
 
 // counting is a state that counts what is asked of it.
@@ -228,4 +229,40 @@ func TestRecordsAreMeasuredOneByOne(t *testing.T) {
 	require.NotNil(t, e)
 	assert.Equal(t, e.Measure, m)
 	assert.Equal(t, []int{11, 11, 12}, []int{m.Topics, m.Deleted, m.Said}, "with the four topics of the standard")
+
+	changed := losses.Measure{Topics: 11} // where only what would change is read
+	for _, id := range []string{"a", "b"} {
+		topic, err := before.Topic(si(id))
+		require.NoError(t, err)
+		said, err := losses.Of(before, topic)
+		require.NoError(t, err)
+		changed.Lose(said, &fragment.Said{Types: said.Types, Associations: said.Associations}, func() *fragment.Topic { return topic })
+	}
+	assert.Equal(t, []int{11, 2, 3, 2}, []int{changed.Topics, changed.Emptied, changed.Gone, len(changed.Named())})
+}
+
+// Topics that are all joined with one that plays in much cost what they are, not their number squared.
+func TestManyTopicsJoinedWithOneAreLinear(t *testing.T) {
+	allocated := func(topics int) float64 {
+		build := func(joined bool) func(draft) {
+			return func(m draft) {
+				hub := m.Named("Hub", si("a-hub"))
+				for i := range topics {
+					m.Associate(si("related"), hub, m.Topic(si(fmt.Sprintf("player%d", i))))
+					other := m.Named("Double", si(fmt.Sprintf("double%d", i)))
+					if joined {
+						require.NoError(t, hub.Merge(other))
+					}
+				}
+			}
+		}
+		prior := published(t, nil, build(false))
+		next := published(t, prior, build(true))
+		return testing.AllocsPerRun(1, func() {
+			c, err := losses.Diff(t.Context(), prior, next, losses.Limit{})
+			require.NoError(t, err)
+			require.Equal(t, topics+1, c.Updated)
+		})
+	}
+	assert.Less(t, allocated(800)/allocated(100), 16.0)
 }

@@ -1,8 +1,13 @@
 package losses_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,7 +15,9 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/losses"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // numbered is a topic with its id in the document.
@@ -155,6 +162,65 @@ func TestAnEditIsNoRenumbering(t *testing.T) {
 		same[i] = numbered{fmt.Sprintf("id%d", i), "Town"}
 	}
 	assert.Zero(t, change(t, document(same, false), document(anew(same[1:]), false)).Renumbered, "names that all have tell nothing")
+	colours := []string{"red", "green", "blue", "white", "black"}
+	painted := func(shift int) (all []numbered) {
+		for i := range 60 {
+			all = append(all, numbered{fmt.Sprintf("id%d", i), colours[(i+shift)%len(colours)]})
+		}
+		return all
+	}
+	assert.Zero(t, change(t, document(painted(0), false), document(painted(1), false)).Renumbered, "values that several have tell nothing")
+}
+
+// Topics that get subject identifiers at last are known by them from then on, with their ids or without.
+func TestIdentifiersAreNoRenumbering(t *testing.T) {
+	before := towns(60)
+	assert.Zero(t, change(t, document(before, false), document(before, true)).Renumbered)
+	without := change(t, document(before, false), func(m draft) {
+		for _, n := range before {
+			m.Named(n.name, si(n.name))
+		}
+	})
+	assert.Equal(t, []int{60, 60}, []int{without.Added, without.Deleted - 1}, "and the type of associations")
+	assert.Zero(t, without.Renumbered)
+}
+
+// A real map, as it was written with every topic 30 ids on, and as it was edited all over.
+func TestARealMapThatIsNumberedAnew(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(testenv.Shared(t, "data"), "TapsasConcerts.xtm"))
+	require.NoError(t, err)
+	named := func(prior fragment.Source, doc string) *fragment.Map {
+		tm, err := xtm.Read(t.Context(), strings.NewReader(doc), xtm.Options{Base: sp, Lenient: true})
+		require.NoError(t, err)
+		m, err := fragment.NameTopics(t.Context(), tm, sp, prior)
+		require.NoError(t, err)
+		return m
+	}
+	changed := func(doc string) *fragment.Change {
+		prior := named(nil, string(content))
+		c, err := losses.Diff(t.Context(), prior, named(prior, doc), losses.All())
+		require.NoError(t, err)
+		return c
+	}
+	var ids []string
+	for _, found := range regexp.MustCompile(`<topic id="([^"]+)"`).FindAllStringSubmatch(string(content), -1) {
+		ids = append(ids, found[1])
+	}
+	later := map[string]string{}
+	for i, id := range ids {
+		later[id] = fmt.Sprintf("new%d", i)
+		if i+30 < len(ids) {
+			later[id] = ids[i+30]
+		}
+	}
+	mention := regexp.MustCompile(`(<topic id="|href="#)([^"]+)"`)
+	c := changed(mention.ReplaceAllStringFunc(string(content), func(found string) string {
+		parts := mention.FindStringSubmatch(found)
+		return parts[1] + cmp.Or(later[parts[2]], parts[2]) + `"`
+	}))
+	t.Logf("%d added, %d updated, %d deleted, %d with other ids", c.Added, c.Updated, c.Deleted, c.Renumbered)
+	assert.Greater(t, c.Renumbered, 100)
+	assert.Zero(t, changed(strings.ReplaceAll(string(content), "</baseNameString>", "!</baseNameString>")).Renumbered)
 }
 
 // Edits at random, of any size, that leave each topic its id.
