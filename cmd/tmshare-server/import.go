@@ -33,7 +33,7 @@ below --root. For standard input, whose folder is the current one, give --root.
 A version is held back that would lose more than half of a collection of 20 or more topics:
 the file may have been cut short, or be another one. A topic is lost that is deleted,
 keeps none of its names and occurrences, or loses its last type. --max-delete says how
-many may be lost: a number, a percentage such as 80%, or all; 0 allows no loss. Where
+many may be lost: a number, a percentage such as 80%, or all; 0 allows no loss. If
 topics that are not lost lose more than half of all that is said, only all lets it pass.
 
 Topics without subject identifiers are known by their ids in the file. If these were numbered

@@ -150,7 +150,7 @@ func concepts(topics, occurrences int, typed bool) func(draft) {
 	}
 }
 
-// Where each topic keeps something, most of what is said may go all the same.
+// Each topic may keep something, and most of what is said be gone all the same.
 func TestMostStatementsGo(t *testing.T) {
 	prior := published(t, nil, concepts(30, 9, true))
 	thin := published(t, prior, concepts(30, 2, true))
