@@ -62,19 +62,11 @@ const RelOrigin Rel = NamespaceOwn + "/origin"
 const CheckedHeader = "TMShare-Checked"
 
 // An answer to a request whose query has AskedParameter repeats the value in AskedHeader: so whoever asks with a random value knows that
-// the answer is no cache's. ValidAsked tells which values are repeated.
+// the answer is no cache's. Values have up to 64 letters and digits of ASCII, dots, hyphens and underscores; others are not repeated.
 const (
 	AskedParameter = "asked"
 	AskedHeader    = "TMShare-Asked"
 )
-
-// ValidAsked reports whether a value is repeated: it has up to 64 letters and digits of ASCII, dots, hyphens and underscores.
-func ValidAsked(value string) bool {
-	harmless := func(c rune) bool {
-		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-", c)
-	}
-	return value != "" && len(value) <= 64 && strings.TrimFunc(value, harmless) == ""
-}
 
 // RelOpenings is our own relation, from a map's fragments to the list of the openings of the database ([Feed.Openings]).
 const RelOpenings Rel = NamespaceOwn + "/openings"

@@ -30,12 +30,3 @@ func TestOpeningsOfADatabase(t *testing.T) {
 	_, err = Decode(strings.NewReader(strings.Replace(document, "<own:opening>", strings.Repeat("<own:opening>x</own:opening>", 1000)+"<own:opening>", 1)), "", Limits{})
 	assert.ErrorContains(t, err, "MaxLinks")
 }
-
-func TestValuesThatAreRepeated(t *testing.T) {
-	for value, valid := range map[string]bool{
-		"": false, "a": true, "Az09._-": true, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false,
-		"a b": false, "a\r\nSet-Cookie: b": false, "ä": false, "a;b": false, `a"b`: false, "a%20b": false,
-	} {
-		assert.Equal(t, valid, ValidAsked(value), "%q", value)
-	}
-}

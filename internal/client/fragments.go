@@ -145,7 +145,7 @@ func (u *fragments) End(_ context.Context, n *follow.Delta) error {
 		u.s.Checked = n.Checked
 	}
 	if !n.Unchanged && u.source.Until.IsZero() && len(u.mark.Unsettled) == 0 {
-		u.s.ETag = n.Mark.ETag
+		u.s.ETag, u.s.Openings = n.Mark.ETag, n.Openings
 	}
 	return nil
 }

@@ -187,7 +187,7 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 		if r.Applied > 0 || r.CleanStart && failed == nil {
 			kept.LastChange = now
 		}
-		kept.ETag, kept.Checked = s.ETag, s.Checked
+		kept.ETag, kept.Checked, kept.Openings = s.ETag, s.Checked, s.Openings
 		if kept.State != nil {
 			r.Mark = kept.State.Mark.Updated
 			if failed == nil {

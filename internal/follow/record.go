@@ -126,6 +126,8 @@ type Delta struct {
 
 	// Checked is a time by the clock of the origin of the source: the source had by then all that the origin had.
 	Checked time.Time
+	// Openings are the last openings of the origin's database, the newest first, where a document states them.
+	Openings []string
 
 	// Supply puts what is wanted into the plan, with the packages that have the content. nil: there are none.
 	Supply func(context.Context, *Planning) error

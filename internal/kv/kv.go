@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 )
 
 // Engine keeps rows in the order of their keys, compared byte by byte. It is safe for
@@ -70,6 +71,25 @@ func (v Version) Next() Version {
 
 // Same reports whether two versions stand for the same state for certain.
 func (v Version) Same(other Version) bool { return v == other && v != Unsettled }
+
+// Dated is an engine that knows of when its state is. One that lags behind, such as a standby, has an earlier state than others write
+// now. Its readers are [DatedReader]. Where an engine is not Dated, its state is the present one.
+type Dated interface {
+	Engine
+	// VersionAt is Version, and a time at which that was the version of the present state, by the clock of the database; zero where that is
+	// not known.
+	VersionAt(ctx context.Context) (Version, time.Time, error)
+	// History names the history of the state. Another one begins where the database is made of a backup, or another server takes
+	// over. It is "" where that is not known.
+	History(ctx context.Context) (string, error)
+}
+
+// DatedReader is a reader of a [Dated] engine.
+type DatedReader interface {
+	Reader
+	// At returns a time at which the state was the present one; zero where that is not known.
+	At() time.Time
+}
 
 // Reader reads one state; later commits do not show in it. It is safe for concurrent use.
 // All its methods fail with the cause of its context once that has ended.

@@ -8,6 +8,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/layout"
+	"github.com/tmshare/tmshare/internal/server/dated"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -63,6 +64,11 @@ func (s *Server) mayRead(r *http.Request, collection string) bool {
 // so much as named.
 func (s *Server) visible(r *http.Request) ([]store.Collection, error) {
 	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), "")
+	_, at, err := s.Store.VersionAt(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	dated.State(r, at)
 	all, err := s.Store.Collections(r.Context())
 	return slices.DeleteFunc(all, func(c store.Collection) bool { return !s.mayRead(r, c.Name) }), err
 }

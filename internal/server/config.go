@@ -40,9 +40,13 @@ type Reader interface {
 	Subscriptions(ctx context.Context) ([]store.Subscription, error)
 	View(ctx context.Context, name string, f func(*store.View) error) error
 	Latest(ctx context.Context, name string) (*store.Latest, error)
+	LatestAt(ctx context.Context, name string) (l *store.Latest, checked time.Time, err error)
+	BeginOpening(ctx context.Context) error
+	WatchHistory(ctx context.Context)
 	ReadParts(ctx context.Context, f func([]store.Part) error) error
 	Subscription(ctx context.Context, name string) (*store.Subscription, error)
 	Version(ctx context.Context) (store.Version, error)
+	VersionAt(ctx context.Context) (store.Version, time.Time, error)
 	Sizes() (store.Sizes, error)
 	Scratch() string
 	Node() uuid.UUID

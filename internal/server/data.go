@@ -14,7 +14,6 @@ import (
 	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server/dataforms"
-	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -256,12 +255,7 @@ func renders(r *http.Request, v *store.View, e *store.Entry) error {
 
 // snapshotData serves a snapshot's file.
 func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
-	name := web.Var(r, "map")
-	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
-	l, err := s.Store.Latest(r.Context(), name)
-	if err == nil {
-		err = inputs.CanBeRead(&l.Collection)
-	}
+	l, err := s.latest(r)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -55,6 +56,11 @@ func (w *watched) Latest(ctx context.Context, name string) (*store.Latest, error
 		}
 	}
 	return w.Store.Latest(ctx, name)
+}
+
+func (w *watched) LatestAt(ctx context.Context, name string) (*store.Latest, time.Time, error) {
+	l, err := w.Latest(ctx, name)
+	return l, time.Now(), err
 }
 
 func (w *watched) Publish(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/server/bundles"
+	"github.com/tmshare/tmshare/internal/server/dated"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -35,6 +36,11 @@ func (s *Server) view(r *http.Request, f func(*store.View) error) error {
 		if err := inputs.CanBeRead(&v.Collection); err != nil {
 			return err
 		}
+		checked, err := v.Checked()
+		if err != nil {
+			return err
+		}
+		dated.State(r, checked)
 		return f(v)
 	})
 }
@@ -48,13 +54,19 @@ func (s *Server) viewed(f func(http.ResponseWriter, *http.Request, *store.View) 
 
 // withLatest calls f with the latest state of the collection, from memory and without a view.
 // An f that needs a view returns errNeedsView, and is called again with one.
-func (s *Server) withLatest(r *http.Request, f func(*store.Collection, *store.View) error) error {
+func (s *Server) withLatest(r *http.Request, f func(*store.Latest, *store.View) error) error {
 	l, err := s.latest(r)
 	if err != nil {
 		return err
 	}
-	if err = f(&l.Collection, nil); err == errNeedsView {
-		err = s.view(r, func(v *store.View) error { return f(&v.Collection, v) })
+	if err = f(l, nil); err == errNeedsView {
+		err = s.view(r, func(v *store.View) error {
+			opened, err := v.Opened()
+			if err != nil {
+				return err
+			}
+			return f(&store.Latest{Collection: v.Collection, Openings: opened}, v)
+		})
 	}
 	return err
 }
@@ -63,8 +75,9 @@ func (s *Server) withLatest(r *http.Request, f func(*store.Collection, *store.Vi
 func (s *Server) latest(r *http.Request) (*store.Latest, error) {
 	name := web.Var(r, "map")
 	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
-	l, err := s.Store.Latest(r.Context(), name)
+	l, checked, err := s.Store.LatestAt(r.Context(), name)
 	if err == nil {
+		dated.State(r, checked)
 		err = inputs.CanBeRead(&l.Collection)
 	}
 	return l, err

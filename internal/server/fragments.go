@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -40,28 +41,27 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 	if position != nil {
 		return s.feedWith(w, r, func(v *store.View) (*feeds.Feed, error) { return s.sinceFeed(v, position) })
 	}
-	return s.withLatest(r, func(c *store.Collection, v *store.View) error {
+	return s.withLatest(r, func(l *store.Latest, v *store.View) error {
+		c := &l.Collection
 		if v == nil { // the first time
-			if l, err := s.Store.Latest(r.Context(), c.Name); err != nil {
-				return err
-			} else if err := replicas.CanBeFollowed(l); err != nil {
+			if err := replicas.CanBeFollowed(l); err != nil {
 				return err
 			}
 			s.addSourceLink(w.Header(), c)
 			hub.AddLinks(w.Header(), s.hubsOf(c), s.urls.Fragments(c))
-			if err := s.replicas.SetChecked(r.Context(), w.Header(), c); err != nil {
-				return err
-			}
 		}
 		from, err := s.followable(r.Context(), c)
 		if err != nil {
 			return err
 		}
-		return s.writeAtomOf(w, r, fragmentsFeedForms, cacheShortly, stateOf(c)+checkpoints.KeyState(c.Sign)+inputs.State(from)+replicas.State(c), v, func(v *store.View) (*feeds.Feed, error) { return s.recentDocument(v, from) })
+		return s.writeAtomOf(w, r, fragmentsFeedForms, cacheShortly, stateOf(c)+checkpoints.KeyState(c.Sign)+inputs.State(from)+replicas.State(c)+strings.Join(l.Openings, ""), v, func(v *store.View) (*feeds.Feed, error) {
+			return s.recentDocument(v, from, l.Openings)
+		})
 	})
 }
 
-func (s *Server) recentDocument(v *store.View, from []feeds.Link) (*feeds.Feed, error) {
+// recentDocument alone states what is not of the log: archive documents never change.
+func (s *Server) recentDocument(v *store.View, from []feeds.Link, opened []string) (*feeds.Feed, error) {
 	c := &v.Collection
 	n := c.OpenDocument()
 	feed, err := s.fragmentsDocument(v, n)
@@ -74,6 +74,9 @@ func (s *Server) recentDocument(v *store.View, from []feeds.Link) (*feeds.Feed, 
 	}
 	feed.Title = name(c) + ": Fragments"
 	feed.Links = slices.Concat(feed.Links, []feeds.Link{atomLink("self", s.urls.Fragments(c)), atomLink("via", via), bundleLink(s.urls.Fragments(c))}, s.fragmentsLinks(c), replicas.Links(c), from)
+	if feed.Openings = opened; len(opened) > 0 {
+		feed.Links = append(feed.Links, feeds.Link{Rel: feeds.RelOpenings, Type: "application/json", Href: s.urls.Openings(c)})
+	}
 	if checkpoints.Stated(c) {
 		signed, err := checkpoints.Of(v)
 		if err != nil { // those who demand a checkpoint would take a feed without one for a forged one
@@ -111,7 +114,8 @@ func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request) error {
 
 // documentOf answers with the document of a feed that the URL names.
 func (s *Server) documentOf(w http.ResponseWriter, r *http.Request, of archivedFeed) error {
-	return s.withLatest(r, func(c *store.Collection, v *store.View) error {
+	return s.withLatest(r, func(l *store.Latest, v *store.View) error {
+		c := &l.Collection
 		earlier := func() error {
 			return web.Problemf(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, of.url(c))
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/server/dated"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -71,10 +72,11 @@ func (s *Server) topicMapFeed(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) overviewOf(w http.ResponseWriter, r *http.Request, document func(*store.Collection) atomDocument) error {
 	name := web.Var(r, "map")
 	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
-	l, err := s.Store.Latest(r.Context(), name)
+	l, checked, err := s.Store.LatestAt(r.Context(), name)
 	if err != nil {
 		return err
 	}
+	dated.State(r, checked)
 	s.addSourceLink(w.Header(), &l.Collection)
 	return s.writeAtom(w, r, document(&l.Collection), cacheShortly)
 }

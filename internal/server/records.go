@@ -32,7 +32,8 @@ import (
 
 // recordsFeed is the subscription document of the archived form.
 func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
-	return s.withLatest(r, func(c *store.Collection, v *store.View) error {
+	return s.withLatest(r, func(l *store.Latest, v *store.View) error {
+		c := &l.Collection
 		if v == nil { // the first time
 			s.addSourceLink(w.Header(), c)
 			hub.AddLinks(w.Header(), s.hubsOf(c), s.urls.Records(c))

@@ -4,6 +4,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server/checkpoints"
+	"github.com/tmshare/tmshare/internal/server/dated"
 	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/server/web"
 )
@@ -11,7 +12,8 @@ import (
 // routes is the table of URLs.
 func (s *Server) routes() *web.Router {
 	r := web.NewRouter(&web.Front{
-		Explain: problems.Explain, ShowProblem: s.pages.Problem, Metrics: s.metrics.http, OwnHeaders: []string{currentVersion, recordVersion, feeds.CheckedHeader}, Quiet: []string{"/healthz", "/readyz", "/metrics"},
+		Explain: problems.Explain, ShowProblem: s.pages.Problem, Metrics: s.metrics.http, OwnHeaders: []string{currentVersion, recordVersion}, Quiet: []string{"/healthz", "/readyz", "/metrics"},
+		Echo:   web.Echo{Parameter: feeds.AskedParameter, Header: feeds.AskedHeader},
 		Logger: s.Logger, SlowClientTimeout: s.SlowClientTimeout, SlowRequest: s.SlowRequest, TrustedProxies: s.TrustedProxies,
 	}, s.urls.Overview())
 	get := func(path string, h web.Handler) { r.Handle(path, s.readable(h), "GET", "HEAD") }
@@ -47,6 +49,7 @@ func (s *Server) routes() *web.Router {
 
 	get("/topicmaps/{map}/checkpoint", s.viewed(checkpoints.Serve))
 	get("/topicmaps/{map}/checkpoint/consistency", s.viewed(checkpoints.ServeProof))
+	get("/topicmaps/{map}/openings", s.viewed(dated.ServeOpenings))
 	get("/topicmaps/{map}/digest/topic", s.findTopic)
 	get("/topicmaps/{map}/digest", s.digestNode)
 	get("/topicmaps/{map}/digest/{path:[0-9a-f]+}", s.digestNode)

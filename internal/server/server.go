@@ -21,7 +21,6 @@ import (
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/operate"
 	"github.com/tmshare/tmshare/internal/server/pages"
-	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/signin"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/server/waiting"
@@ -44,7 +43,6 @@ type Server struct {
 	sessions  *signin.Sessions
 	editor    editing.Editor
 	operator  operate.Node
-	replicas  replicas.Origins
 	waiting   waiting.Room
 	hubs      *hub.Publisher
 	notifier  *hub.Notifier
@@ -72,9 +70,8 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		Config: c, urls: addresses.Base(c.BaseURL), program: web.Build(c.Now()) + " " + c.BaseURL,
 		writers: web.NewTokens(c.Tokens, c.TokenNames), readers: map[string]web.Tokens{},
-		replicas: replicas.Origins{Store: c.Store, Now: c.Now},
-		waiting:  waiting.Room{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond},
-		answers:  web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads),
+		waiting: waiting.Room{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond},
+		answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads),
 	}
 	for collection, plain := range c.ReadTokens {
 		s.readers[collection] = web.NewTokens(plain, nil)
@@ -125,9 +122,13 @@ func (s *Server) Start() error {
 	if err := s.warnOfPrefixes(context.Background()); err != nil {
 		return err
 	}
+	if err := s.Store.BeginOpening(context.Background()); err != nil {
+		return err
+	}
 	if err := s.keeper.Start(); err != nil {
 		return err
 	}
+	s.keeper.Run(s.Store.WatchHistory)
 	s.keeper.Run(s.alone("hubs", s.hubs.Run))
 	s.keeper.Run(s.alone("notifications", s.notifier.Run))
 	return nil

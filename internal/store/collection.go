@@ -219,7 +219,7 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) e
 			return err
 		}
 		c.Topics++
-		e := c.Next(db.now(), db.run, first, fragment.Entry{TopicSI: t.TopicSI(), Topic: t.TopicSI(), Title: t.Title()})
+		e := c.Next(db.now(), db.run.Load(), first, fragment.Entry{TopicSI: t.TopicSI(), Topic: t.TopicSI(), Title: t.Title()})
 		e.Author, e.Note = by.Author, by.Note
 		last = &e
 	}

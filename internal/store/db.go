@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/leases"
+	"github.com/tmshare/tmshare/internal/store/openings"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -23,6 +24,7 @@ import (
 type DB struct {
 	*sources.Store // of what is followed
 	*leases.Leases // of this process
+	*openings.Openings
 
 	dir      string
 	files    files.Store
@@ -36,7 +38,7 @@ type DB struct {
 	closed   func() error // see Options.Closed
 	log      *slog.Logger
 	now      func() time.Time
-	run      uint32 // of the entries that it writes
+	run      atomic.Uint32 // of the entries that it writes
 
 	compared chan struct{}         // closed when the checksums of all rows have been compared once
 	damage   atomic.Pointer[error] // what was found the last time, after that

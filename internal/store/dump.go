@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"iter"
 
@@ -64,20 +63,7 @@ func (d *Dump) OpenFile(name string) (files.File, error) {
 
 // Load writes the rows of a dump to a database that was opened for that ([Restore]).
 func (db *DB) Load(ctx context.Context, rows iter.Seq2[Row, error]) error {
-	bulk, err := db.rows.Engine.Bulk(ctx)
-	if err != nil {
-		return err
-	}
-	defer bulk.Cancel()
-	for r, err := range rows {
-		if err == nil {
-			err = bulk.Put(bytes.Clone(r.Key), bytes.Clone(r.Value))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return bulk.Commit()
+	return moving.Load(ctx, db.rows.Engine, rows)
 }
 
 // BeginEpochs begins a new epoch for each collection. The history until now may have gone on

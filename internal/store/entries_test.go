@@ -71,7 +71,7 @@ func TestEntryIdentifiersLeadBack(t *testing.T) {
 // and the sequence.
 func TestEntriesWithoutARunKeepTheirIdentifiers(t *testing.T) {
 	db := openDB(t, t.TempDir())
-	db.run = 0
+	db.run.Store(0)
 	c := collection(t, db, "m", 2)
 	want := c.Epoch
 	copy(want[6:], []byte{0x80 | c.Epoch[6]&0x0F, c.Epoch[7], c.Epoch[8], c.Epoch[9], 0, 0, 0, 0, 0, 2})
@@ -93,10 +93,10 @@ func TestTheRunOfADocumentIsKnown(t *testing.T) {
 	src := mapOf(t, 5)
 	_, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp, Settings: Settings{DocumentSize: 4}}, src, nil)
 	require.NoError(t, err)
-	first := db.run
+	first := db.run.Load()
 	db = reopen(t, db)
 	publish(t, db, "m", rename(0, 5, "second"))
-	second := db.run
+	second := db.run.Load()
 	runs := func() (runs []uint32) {
 		view(t, db, "m", func(v *View) {
 			for n := range v.OpenDocument() {

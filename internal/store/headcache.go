@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/kv"
@@ -18,12 +20,14 @@ import (
 type Latest struct {
 	Collection
 	Snapshots []Snapshot
+	Openings  []string // the last ones of the database, the newest first
 	db        *DB
 }
 
 // latestAt is what was read of a state.
 type latestAt struct {
 	version kv.Version
+	checked time.Time // see [View.Checked]; of a replica
 	*Latest
 }
 
@@ -33,6 +37,11 @@ type Version = kv.Version
 // Version returns the version of the present state, which each commit changes, those of other
 // stores over the engine too. With a context of [Once] it may be that of when the first was asked for.
 func (db *DB) Version(ctx context.Context) (Version, error) { return db.rows.Version(ctx) }
+
+// VersionAt is [txn.DB.VersionAt].
+func (db *DB) VersionAt(ctx context.Context) (Version, time.Time, error) {
+	return db.rows.VersionAt(ctx)
+}
 
 // Await is [txn.DB.Await].
 func (db *DB) Await(ctx context.Context, since Version, every time.Duration) (Version, error) {
@@ -45,23 +54,35 @@ func Once(ctx context.Context) context.Context { return txn.Once(ctx) }
 // Latest returns a collection as it is now. It costs nothing as long as nothing is
 // committed, and it is the same pointer as long as it says the same.
 func (db *DB) Latest(ctx context.Context, name string) (*Latest, error) {
-	version, err := db.Version(ctx)
+	l, _, err := db.LatestAt(ctx, name)
+	return l, err
+}
+
+// LatestAt is Latest, with what [View.Checked] returns of that state.
+func (db *DB) LatestAt(ctx context.Context, name string) (l *Latest, checked time.Time, err error) {
+	version, at, err := db.rows.VersionAt(ctx)
 	if err != nil {
-		return nil, err
+		return nil, at, err
 	}
 	if known, ok := db.latest.Load(name); ok && known.(*latestAt).version.Same(version) {
-		return known.(*latestAt).Latest, nil
+		if l := known.(*latestAt); l.Replica != nil {
+			at = l.checked
+		}
+		return known.(*latestAt).Latest, at, nil
 	}
-	l := &Latest{db: db}
+	l = &Latest{db: db}
 	err = db.View(ctx, name, func(v *View) (err error) {
 		version, l.Collection = v.tx.Version(), v.Collection
-		l.Snapshots, err = v.Snapshots()
-		return err
+		opened, snapshots := error(nil), error(nil)
+		checked, err = v.Checked()
+		l.Openings, opened = v.Opened()
+		l.Snapshots, snapshots = v.Snapshots()
+		return errors.Join(err, opened, snapshots)
 	})
 	if err != nil {
-		return nil, err
+		return nil, checked, err
 	}
-	return db.remember(name, &latestAt{version, l}), nil
+	return db.remember(name, &latestAt{version, checked, l}), checked, nil
 }
 
 // published remembers a collection as a publication has left it: nobody need read it again. Its snapshots are as before.
@@ -74,9 +95,9 @@ func (db *DB) published(t *txn.Tx, c *Collection) {
 	if err != nil {
 		return // it is read
 	}
-	now := &Latest{Snapshots: before.(*latestAt).Snapshots, db: db}
+	now := &Latest{Snapshots: before.(*latestAt).Snapshots, Openings: before.(*latestAt).Openings, db: db}
 	if json.Unmarshal(row, &now.Collection) == nil { // as whoever reads it has it
-		db.remember(c.Name, &latestAt{t.Led(), now})
+		db.remember(c.Name, &latestAt{version: t.Led(), Latest: now})
 	}
 }
 
@@ -87,7 +108,7 @@ func (db *DB) remember(name string, now *latestAt) *Latest {
 		before, ok := db.latest.Load(name)
 		if ok {
 			known := before.(*latestAt)
-			if reflect.DeepEqual(now.Collection, known.Collection) && reflect.DeepEqual(now.Snapshots, known.Snapshots) {
+			if reflect.DeepEqual(now.Collection, known.Collection) && reflect.DeepEqual(now.Snapshots, known.Snapshots) && slices.Equal(now.Openings, known.Openings) {
 				now.Latest = known.Latest
 			}
 			if known.version > now.version {

@@ -98,7 +98,7 @@ func materialize(t testing.TB, db *DB) int {
 func openTuned(dir string, log *slog.Logger, s badger.Settings) (*DB, error) {
 	db, err := Open(context.Background(), Options{Dir: dir, Logger: log, Badger: s, Batch: testBatch})
 	if err == nil {
-		db.run = 0 // entries of any process can be compared
+		db.run.Store(0) // entries of any process can be compared
 	}
 	return db, err
 }

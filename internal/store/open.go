@@ -20,6 +20,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/leases"
 	"github.com/tmshare/tmshare/internal/store/moving"
+	"github.com/tmshare/tmshare/internal/store/openings"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -248,7 +249,7 @@ func openFolder(f *datafolder.Folder, o Options, readOnly bool) (*DB, error) {
 
 func newDB(o Options, engine kv.Engine, files files.Store) *DB {
 	db := &DB{
-		dir: o.Dir, files: files, log: o.Logger, now: o.Now, run: rand.Uint32(),
+		dir: o.Dir, files: files, log: o.Logger, now: o.Now,
 		compared: make(chan struct{}), again: make(chan struct{}), onDamage: o.Damage, maxPublication: o.MaxPublication, batch: o.Batch,
 	}
 	if db.batch <= 0 {
@@ -256,8 +257,10 @@ func newDB(o Options, engine kv.Engine, files files.Store) *DB {
 	}
 	db.verifier, _ = engine.(kv.Verifier)
 	db.rows = txn.New(engine, db.writable)
-	db.rows.Shared = o.Engine != nil
+	db.rows.Shared, db.rows.Now = o.Engine != nil, func() time.Time { return db.now() }
+	db.run.Store(rand.Uint32())
 	db.Leases = leases.New(db.rows, o.Silence, o.Logger)
+	db.Openings = openings.New(db.rows, db.Leases, o.Silence, func() { db.run.Store(rand.Uint32()) }, o.Logger)
 	db.Store = sources.New(db.rows, func() time.Time { return db.now() }, db.loader, serving{db})
 	return db
 }
@@ -334,15 +337,13 @@ func (db *DB) Discard(ctx context.Context) error {
 	if db.folder == nil || !db.folder.Made() {
 		return nil
 	}
-	return db.rows.View(ctx, func(t *txn.Tx) error {
-		for r, err := range t.ScanInPlace(nil, nil) {
-			if err != nil || r.Key[0] != keys.TableMeta {
-				return err
-			}
-		}
+	err := db.rows.View(ctx, moving.IsEmpty)
+	if err == nil {
 		db.folder.Discard()
+	} else if errors.Is(err, moving.ErrNotEmpty) {
 		return nil
-	})
+	}
+	return err
 }
 
 // Close closes the database, though not an engine that was given, once the views and updates that are under way have

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/tmshare/tmshare/internal/store/rendered"
-	"github.com/tmshare/tmshare/internal/xml/patch"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -39,7 +38,7 @@ func (v *View) patches(last, e *Entry, data *rendered.Fragment) ([]rendered.Dige
 		if err != nil {
 			return nil, err
 		}
-		patch, err := patchBetween(before, data.RecordForm(version, v.SP))
+		patch, err := rendered.Patch(before, data.RecordForm(version, v.SP))
 		if err != nil || int64(len(patch)) > data.Digests[i].Length/patchShare {
 			continue // whatever it is: patches are a convenience
 		}
@@ -49,19 +48,6 @@ func (v *View) patches(last, e *Entry, data *rendered.Fragment) ([]rendered.Dige
 		digests[i] = rendered.DigestOf(patch)
 	}
 	return digests, nil
-}
-
-// patchBetween returns the patch from one document to another.
-func patchBetween(before, after rendered.Document) ([]byte, error) {
-	from, err := before.Plain()
-	if err != nil {
-		return nil, err
-	}
-	to, err := after.Plain()
-	if err != nil {
-		return nil, err
-	}
-	return patch.Make(from, to)
 }
 
 // Patch returns the patch (see internal/xml/patch) that makes the record form of e, in a form, of
@@ -84,7 +70,7 @@ func (v *View) Patch(e *Entry, version xtm.Version) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	patch, err := patchBetween(before, after)
+	patch, err := rendered.Patch(before, after)
 	if err != nil || rendered.DigestOf(patch) != *stated { // another version of the program has made it
 		return nil, fmt.Errorf("%w: patch to entry %d of collection %q", ErrGone, e.Seq, v.Name)
 	}

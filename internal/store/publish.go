@@ -62,7 +62,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		if err := db.keepFirstFragments(ctx, t, c, state, change); err != nil {
 			return err
 		}
-		if err := derived.MarkChange(records.Of(t, c.SourceKey()), name, change, func(i int) string { return c.Path(db.run, c.Head+1+uint64(i)) }); err != nil {
+		if err := derived.MarkChange(records.Of(t, c.SourceKey()), name, change, func(i int) string { return c.Path(db.run.Load(), c.Head+1+uint64(i)) }); err != nil {
 			return err
 		}
 		if err := records.ApplyChange(state, change); err != nil {
@@ -82,7 +82,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 				return err
 			}
 			for i := range some {
-				e := c.Next(db.now(), db.run, first, some[i])
+				e := c.Next(db.now(), db.run.Load(), first, some[i])
 				e.Author, e.Note = change.Author, change.Note
 				if written++; written == len(change.Entries) {
 					if e.Digest, err = c.Digest(t); err != nil {

@@ -102,7 +102,7 @@ func (db *DB) restate(ctx context.Context, t *txn.Tx, c *Collection, again []fra
 	}
 	first := c.Head + 1
 	for i := range again {
-		e := c.Next(db.now(), db.run, first, again[i])
+		e := c.Next(db.now(), db.run.Load(), first, again[i])
 		if i == len(again)-1 {
 			if e.Digest, err = c.Digest(t); err != nil {
 				return err

@@ -18,8 +18,10 @@ import (
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/openings"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -48,6 +50,27 @@ func (v *View) Context() context.Context { return v.tx.Context() }
 
 // Version returns the version of the state.
 func (v *View) Version() Version { return v.tx.Version() }
+
+// Checked returns a time, by the clock of who publishes the collection, up to which the view has all that was published; zero where that is not known.
+func (v *View) Checked() (time.Time, error) {
+	if v.Replica == nil {
+		return v.tx.At(), nil
+	}
+	s, err := sources.Get(v.tx, v.Name)
+	return s.Checked, err
+}
+
+// Opened returns the last openings of the database of who publishes the collection, the newest first.
+func (v *View) Opened() ([]string, error) {
+	if v.Replica == nil {
+		return openings.Newest(v.tx)
+	}
+	s, err := sources.Get(v.tx, v.Name)
+	return s.Openings, err
+}
+
+// Openings returns all openings of the database that are kept, the newest first.
+func (v *View) Openings() ([]openings.Opening, error) { return openings.All(v.tx) }
 
 // Files returns the files of the node, as they were in the state where they are rows.
 func (v *View) Files() files.Store { return files.In(v.db.files, v.tx.Reader()) }

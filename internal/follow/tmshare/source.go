@@ -197,7 +197,7 @@ func (w *walk) read(ctx context.Context, ref string, allowURL func(*url.URL) err
 			return &follow.Delta{Unchanged: true, Mark: w.mark, Checked: Checked(d.Answer)}, nil
 		}
 		if n.Documents = d.Count; d.Count == 1 {
-			n.Mark.ETag, n.AsOf, n.Checked = d.ETag, d.AsOf, Checked(d.Answer)
+			n.Mark.ETag, n.AsOf, n.Checked, n.Openings = d.ETag, d.AsOf, Checked(d.Answer), d.Openings
 		}
 		w.paged = w.paged || d.Page
 		if err := w.add(d.Feed, d.From); err != nil {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,6 +17,7 @@ type Engine struct {
 	readers, writers *pgxpool.Pool // apart: a commit must not wait for those who read, who may wait for it
 	closed           atomic.Bool
 	retries          atomic.Int64
+	isStandby        atomic.Bool // when a state was read last
 	size             sizes
 }
 
@@ -85,6 +87,51 @@ func (e *Engine) Version(ctx context.Context) (v kv.Version, err error) {
 		return kv.Unsettled, err
 	}
 	return v, nil
+}
+
+// VersionAt implements [kv.Dated]. It asks the database once: the time comes of a statement of its own, before the version is read, so a
+// standby has not gone on in between.
+func (e *Engine) VersionAt(ctx context.Context) (v kv.Version, at time.Time, err error) {
+	if err := e.usable(ctx); err != nil {
+		return kv.Unsettled, at, err
+	}
+	err = e.try(ctx, func(ctx context.Context) error {
+		var micros int64
+		var batch pgx.Batch
+		batch.Queue(askTime).QueryRow(func(row pgx.Row) error { return row.Scan(&micros) })
+		batch.Queue("SELECT version FROM tm_state WHERE one = 1").QueryRow(func(row pgx.Row) error { return row.Scan((*uint64)(&v)) })
+		err := e.readers.SendBatch(ctx, &batch).Close()
+		at = timeOf(micros)
+		return err
+	})
+	if err != nil {
+		return kv.Unsettled, time.Time{}, err
+	}
+	return v, at, nil
+}
+
+// askTime asks for a time at which the state is the present one, in microseconds: on a standby that of the last transaction that it has taken from
+// the server which it follows, 0 where it has taken none since it was started.
+const askTime = "SELECT coalesce(extract(epoch FROM CASE WHEN pg_is_in_recovery() THEN pg_last_xact_replay_timestamp() ELSE now() END) * 1000000, 0)::bigint"
+
+func timeOf(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
+}
+
+// History implements [kv.Dated]: another server has another identifier, one that has taken over another timeline, and a restored database other
+// tables.
+func (e *Engine) History(ctx context.Context) (history string, err error) {
+	if err := e.usable(ctx); err != nil {
+		return "", err
+	}
+	err = e.try(ctx, func(ctx context.Context) error {
+		return e.readers.QueryRow(ctx, `SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE concat_ws('/', s.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
+			d.oid, 'tm_state'::regclass::oid) END FROM pg_control_system() AS s, pg_database AS d WHERE d.datname = current_database()`).Scan(&history)
+	})
+	return history, err
 }
 
 // Stats says how an engine uses its database.

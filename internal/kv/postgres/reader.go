@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tmshare/tmshare/internal/kv"
@@ -19,12 +21,13 @@ type reader struct {
 	engine  *Engine
 	ctx     context.Context
 	version kv.Version
+	at      time.Time
 
 	mu   sync.Mutex // the connection answers one question at a time
 	conn *pgxpool.Conn
 }
 
-const beginReading = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SELECT version FROM tm_state WHERE one = 1"
+const beginReading = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SELECT version, (extract(epoch FROM now()) * 1000000)::bigint, pg_is_in_recovery()::int FROM tm_state WHERE one = 1"
 
 // Snapshot implements [kv.Engine].
 func (e *Engine) Snapshot(ctx context.Context) (kv.Reader, error) {
@@ -38,23 +41,51 @@ func (e *Engine) Snapshot(ctx context.Context) (kv.Reader, error) {
 	return r, nil
 }
 
-// begin begins the transaction.
+// begin begins the transaction. A standby goes on while it answers: there the time of the state is asked for before it is read.
 func (r *reader) begin(ctx context.Context) (err error) {
-	if r.conn, err = r.engine.readers.Acquire(ctx); err != nil {
-		return err
+	before := r.engine.isStandby.Load()
+	for {
+		standby, err := r.beginAt(ctx, before)
+		if err != nil || standby == before || before {
+			r.engine.isStandby.Store(standby)
+			return err
+		}
+		r.Close()
+		before = true
 	}
-	results, err := r.conn.Conn().PgConn().Exec(ctx, beginReading).ReadAll()
+}
+
+// beginAt is begin with a time from before it, or with that of its beginning, which is no time of the state of a standby.
+func (r *reader) beginAt(ctx context.Context, before bool) (isStandby bool, err error) {
+	if r.conn, err = r.engine.readers.Acquire(ctx); err != nil {
+		return false, err
+	}
+	var taken, now, standby int64
+	if before {
+		err = r.conn.QueryRow(ctx, askTime).Scan(&taken)
+	}
+	var results []*pgconn.Result
+	if err == nil {
+		results, err = r.conn.Conn().PgConn().Exec(ctx, beginReading).ReadAll()
+	}
 	if err == nil && (len(results) != 2 || len(results[1].Rows) != 1) {
 		err = errNoStore
 	}
 	if err == nil {
-		_, err = fmt.Sscan(string(results[1].Rows[0][0]), &r.version)
+		_, err = fmt.Sscan(string(bytes.Join(results[1].Rows[0], []byte(" "))), &r.version, &now, &standby)
 	}
 	if err != nil {
 		r.Close()
+		return false, err
 	}
-	return err
+	if r.at = timeOf(now); standby == 1 {
+		r.at = timeOf(taken)
+	}
+	return standby == 1, nil
 }
+
+// At implements [kv.DatedReader].
+func (r *reader) At() time.Time { return r.at }
 
 // Version implements [kv.Reader].
 func (r *reader) Version() kv.Version { return r.version }

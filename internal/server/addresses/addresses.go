@@ -35,6 +35,9 @@ func (b Base) Current(c *store.Collection) string { return b.Snapshots(c) + "/cu
 // Checkpoint is the URL of the signed checkpoint of the log.
 func (b Base) Checkpoint(c *store.Collection) string { return b.Map(c) + "/checkpoint" }
 
+// Openings is the URL of the list of the openings of the database.
+func (b Base) Openings(c *store.Collection) string { return b.Map(c) + "/openings" }
+
 // Digest is the URL of the root of the tree of the state digest.
 func (b Base) Digest(c *store.Collection) string { return b.Map(c) + "/digest" }
 

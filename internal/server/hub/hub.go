@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -65,17 +64,14 @@ func Links(hubs []string) (links []feeds.Link) {
 	return links
 }
 
-// AddLinks adds the links that a topic must have in its header: to each hub, and to itself (WebSub §4, Discovery). They are on one line,
-// as some readers look at no other.
+// AddLinks adds the links that a topic must have in its header: to each hub, and to itself (WebSub §4, Discovery).
 func AddLinks(h http.Header, hubs []string, topic string) {
-	if len(hubs) == 0 {
-		return
-	}
-	links := make([]string, 0, len(hubs)+1)
 	for _, hub := range hubs {
-		links = append(links, web.LinkValue(hub, "hub"))
+		web.AddLink(h, hub, "hub")
 	}
-	h.Add("Link", strings.Join(append(links, web.LinkValue(topic, "self")), ", "))
+	if len(hubs) > 0 {
+		web.AddLink(h, topic, "self")
+	}
 }
 
 // Publisher tells hubs of changes. Its fields are set before Run.

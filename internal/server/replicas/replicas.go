@@ -2,7 +2,6 @@
 package replicas
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -10,31 +9,6 @@ import (
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
-
-// Origins tells how far what is served is known to be in step with its origin.
-type Origins struct {
-	Store interface {
-		Subscription(ctx context.Context, name string) (*store.Subscription, error)
-	}
-	Now func() time.Time
-}
-
-// SetChecked sets the header with the time by the clock of the origin up to which a collection has all that the origin has. That of
-// a collection that is written here is now.
-func (o Origins) SetChecked(ctx context.Context, h http.Header, c *store.Collection) error {
-	checked := o.Now()
-	if c.Replica != nil {
-		s, err := o.Store.Subscription(ctx, c.Name)
-		if err != nil {
-			return err
-		}
-		checked = s.Checked
-	}
-	if !checked.IsZero() {
-		h.Set(feeds.CheckedHeader, feeds.FormatTime(checked))
-	}
-	return nil
-}
 
 // Links returns the links from the fragments feed of a replica to that of its origin.
 func Links(c *store.Collection) []feeds.Link {

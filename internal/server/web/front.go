@@ -35,6 +35,7 @@ type Front struct {
 	ShowProblem func(http.ResponseWriter, *http.Request, *Problem) bool
 
 	OwnHeaders []string // headers of answers, beside those of HTTP, that errors do not have
+	Echo       Echo
 	Quiet      []string // routes that are asked for all the time: they are logged for debugging only
 }
 
@@ -42,6 +43,7 @@ type Front struct {
 func (f *Front) record(w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
 	start := time.Now()
 	x, r := newRecorder(w, r, f.SlowClientTimeout)
+	r = f.Echo.take(x, r)
 	x.firstHeaders()
 	f.Metrics.running.Inc()
 	defer func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -30,6 +31,8 @@ type Recorder struct {
 	Varies  string            // headers on which it depends beside those that it names, as in Vary
 	Waited  time.Duration     // for something to answer with, as the request wished
 	Settled time.Time         // when what the answer shows was last changed; zero: too recently to say
+	Stated  http.Header       // further headers of an answer that is no error
+	echo    echoed            // what the answer repeats
 
 	later func() error  // sends what the handler has made, once it has returned; nil: nothing is left to send
 	place chan struct{} // among these the request has a place; nil: it has none
@@ -71,14 +74,19 @@ func RecorderOf(r *http.Request) *Recorder {
 // requestID returns the X-Request-Id of a proxy in front, if it can be logged and
 // sent back without harm, or a new one.
 func requestID(r *http.Request) string {
-	given := r.Header.Get("X-Request-Id")
-	harmless := func(c rune) bool {
-		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-", c)
-	}
-	if given != "" && len(given) <= 64 && strings.TrimFunc(given, harmless) == "" {
+	if given := r.Header.Get("X-Request-Id"); isHarmless(given) {
 		return given
 	}
 	return strconv.FormatUint(rand.Uint64()|1<<63, 16)
+}
+
+// isHarmless reports whether a value of a request can be logged and sent back: it has up to 64 letters and digits of ASCII, dots, hyphens and
+// underscores.
+func isHarmless(given string) bool {
+	harmless := func(c rune) bool {
+		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-", c)
+	}
+	return given != "" && len(given) <= 64 && strings.TrimFunc(given, harmless) == ""
 }
 
 // Unwrap lets http.ResponseController reach the connection.
@@ -96,6 +104,10 @@ func (x *Recorder) WriteHeader(status int) {
 	if x.Varies != "" {
 		x.Header().Add("Vary", x.Varies)
 	}
+	if status < 400 {
+		maps.Copy(x.Header(), x.Stated)
+	}
+	x.echo.set(x.Header(), status)
 	if x.body != nil && !x.body.ended {
 		// net/http reads some of what the handler has left before the answer goes
 		// out: as long as the client is waited for, the answer must be able to wait.

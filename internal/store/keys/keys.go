@@ -46,6 +46,7 @@ const (
 	TableGoingFile    = 'G' // time, identifier → nothing: from when on the chunks of a file that was removed, or never finished, are to go
 	TableLease        = 'A' // job → Lease (JSON): which of the processes that share the store does it
 	TableBeat         = 'B' // job → number of the lease, count: its holder lives
+	TableOpening      = 'O' // nothing → the newest ones (JSON). And number → Opening (JSON)
 	TableLoad         = 'L' // number → when it was renewed: a load that is under way (package loads)
 	// j and J are those of the engine.
 )
@@ -59,6 +60,9 @@ const (
 
 // CollectionTables are the tables of what belongs to a collection, by its number.
 const CollectionTables = "efkogsu"
+
+// OwnTables are those of what each store has, also one in which nothing was put.
+const OwnTables = "mO"
 
 // FileTables are the tables in which package files keeps files.
 const FileTables = "CFG"

@@ -78,7 +78,7 @@ func Begin(ctx context.Context, db *txn.DB) (by uuid.UUID, err error) {
 			return err
 		}
 		if interrupted == nil {
-			err = isEmpty(t)
+			err = IsEmpty(t)
 		}
 		if err != nil {
 			return err
@@ -99,10 +99,10 @@ func Begin(ctx context.Context, db *txn.DB) (by uuid.UUID, err error) {
 	return by, empty(ctx, db)
 }
 
-// isEmpty is [ErrNotEmpty] where there are other rows than each store has.
-func isEmpty(t *txn.Tx) error {
+// IsEmpty is [ErrNotEmpty] where there are other rows than each store has.
+func IsEmpty(t *txn.Tx) error {
 	for r, err := range t.ScanInPlace(nil, nil) {
-		if err == nil && r.Key[0] != keys.TableMeta && strings.IndexByte(keys.ProcessTables, r.Key[0]) < 0 {
+		if err == nil && strings.IndexByte(keys.OwnTables+keys.ProcessTables, r.Key[0]) < 0 {
 			err = ErrNotEmpty
 		}
 		if err != nil {
@@ -188,6 +188,24 @@ func Rows(t *txn.Tx) iter.Seq2[kv.Row, error] {
 			}
 		}
 	}
+}
+
+// Load writes rows to a store that is being filled.
+func Load(ctx context.Context, engine kv.Engine, rows iter.Seq2[kv.Row, error]) error {
+	bulk, err := engine.Bulk(ctx)
+	if err != nil {
+		return err
+	}
+	defer bulk.Cancel()
+	for r, err := range rows {
+		if err == nil {
+			err = bulk.Put(bytes.Clone(r.Key), bytes.Clone(r.Value))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return bulk.Commit()
 }
 
 // Sum is a digest of rows, in the order of keys.

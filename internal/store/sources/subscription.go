@@ -47,6 +47,8 @@ type Subscription struct {
 	// Checked is a time by the clock of the origin: what is held was all that the source had by then. It does not go back where that
 	// clock is set back: so of two states of a replica the older one never has the later time.
 	Checked time.Time
+	// Openings are the last openings of the origin's database, the newest first, by the word of the reading that Checked is of.
+	Openings []string `json:",omitempty"`
 	// Replica says that what is followed is served on, as a collection of the same name.
 	Replica bool `json:",omitempty"`
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tidwall/btree"
 
@@ -15,8 +16,9 @@ import (
 // at a time.
 type DB struct {
 	Engine   kv.Engine
-	Observer Observer // of updates; nil but in benchmarks
-	Shared   bool     // others may commit to the engine; it is set before the first use
+	Observer Observer         // of updates; nil but in benchmarks
+	Shared   bool             // others may commit to the engine; it is set before the first use
+	Now      func() time.Time // [time.Now] but in tests; it is set before the first use
 
 	// Guard, if not nil, is asked whether a state may be read or changed, unless its version is the one that it allowed last. Its error
 	// is that of the view or update. It is set before the first of them.
@@ -40,7 +42,7 @@ type DB struct {
 // the change.
 func New(engine kv.Engine, writable func() error) *DB {
 	db := &DB{
-		Engine: engine, writable: writable, write: make(chan struct{}, 1),
+		Engine: engine, writable: writable, Now: time.Now, write: make(chan struct{}, 1),
 		awaited: awaited{waiters: map[*waiter]bool{}, again: make(chan struct{}, 1)},
 	}
 	db.stopped, db.stop = context.WithCancel(context.Background())
@@ -69,11 +71,15 @@ func (db *DB) begin(ctx context.Context) (*Tx, error) {
 	if db.closed {
 		return nil, kv.ErrClosed
 	}
+	at := db.Now() // before the state is read: what is committed meanwhile may be missing
 	base, err := db.Engine.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
 	t := Over(ctx, base)
+	if t.at = at; db.isDated() {
+		t.at = base.(kv.DatedReader).At()
+	}
 	if err := db.guard(t); err != nil {
 		base.Close()
 		return nil, err

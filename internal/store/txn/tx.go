@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/tidwall/btree"
 
@@ -19,6 +20,7 @@ import (
 type Tx struct {
 	ctx      context.Context // where it ends, so do all reads
 	base     kv.Reader
+	at       time.Time
 	pending  *btree.Map[string, []byte] // nil value = delete; nil map = read only
 	reads    reads
 	asked    chan error // takes the answer to a question that is asked while the update goes on; nil: none is
@@ -81,6 +83,9 @@ func (t *Tx) Reader() kv.Reader { return t.base }
 
 // Version returns the version of the state.
 func (t *Tx) Version() kv.Version { return t.base.Version() }
+
+// At returns a time at which the state was the present one; zero where that is not known.
+func (t *Tx) At() time.Time { return t.at }
 
 // Led returns the version of the state that the commit has led to, [kv.Unsettled] if there was none.
 func (t *Tx) Led() kv.Version { return t.led }

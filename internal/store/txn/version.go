@@ -3,23 +3,45 @@ package txn
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
 // Version returns the version of the present state. With a context of [Once] it may be that of when the first was asked for.
 func (db *DB) Version(ctx context.Context) (kv.Version, error) {
+	version, _, err := db.VersionAt(ctx)
+	return version, err
+}
+
+// VersionAt is Version, and a time at which that was the version of the present state: of an engine that lags behind it is an earlier
+// time than now; zero where that is not known.
+func (db *DB) VersionAt(ctx context.Context) (kv.Version, time.Time, error) {
 	known, ok := ctx.Value(onceKey{}).(*once)
 	if !ok {
-		return db.Engine.Version(ctx)
+		return db.askVersion(ctx)
 	}
 	known.mu.Lock()
 	defer known.mu.Unlock()
 	var err error
 	if known.version == kv.Unsettled {
-		known.version, err = db.Engine.Version(ctx)
+		known.version, known.at, err = db.askVersion(ctx)
 	}
-	return known.version, err
+	return known.version, known.at, err
+}
+
+func (db *DB) isDated() bool {
+	_, is := db.Engine.(kv.Dated)
+	return is
+}
+
+func (db *DB) askVersion(ctx context.Context) (kv.Version, time.Time, error) {
+	if dated, ok := db.Engine.(kv.Dated); ok {
+		return dated.VersionAt(ctx)
+	}
+	at := db.Now() // before the question: what is committed meanwhile may be missing
+	version, err := db.Engine.Version(ctx)
+	return version, at, err
 }
 
 type onceKey struct{}
@@ -28,6 +50,7 @@ type onceKey struct{}
 type once struct {
 	mu      sync.Mutex
 	version kv.Version
+	at      time.Time
 }
 
 // Once returns a context for one request that reads: the version of the state is asked for once, since a database may be far

@@ -89,6 +89,7 @@ func (o *Origin) Start(dir string) {
 	o.Config.Store = db
 	s, err := server.New(o.Config)
 	require.NoError(o.T, err)
+	require.NoError(o.T, db.BeginOpening(o.T.Context())) // as Start of the server does
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.Dir, o.DB, o.Server = dir, db, s

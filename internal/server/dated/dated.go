@@ -1,0 +1,50 @@
+// Package dated says of when the data is that a server shows, and which openings its database has had: by that followers know an old answer
+// from a database that was restored.
+package dated
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// State has an answer say up to which time it shows all that the origin had; nothing where that is not known. A later call counts.
+func State(r *http.Request, at time.Time) {
+	stated := http.Header{}
+	if !at.IsZero() {
+		stated.Set(feeds.CheckedHeader, feeds.FormatTime(at))
+	}
+	web.RecorderOf(r).Stated = stated
+}
+
+// ServeOpenings answers with the openings of the database, the newest first. A replica has those that its origin states.
+func ServeOpenings(w http.ResponseWriter, _ *http.Request, v *store.View) error {
+	type opening struct {
+		ID string `json:"id"`
+		At string `json:"at,omitempty"`
+	}
+	list := struct {
+		Openings []opening `json:"openings"`
+	}{[]opening{}}
+	if v.Replica != nil {
+		opened, err := v.Opened()
+		if err != nil {
+			return err
+		}
+		for _, id := range opened {
+			list.Openings = append(list.Openings, opening{ID: id})
+		}
+		return web.WriteJSON(w, http.StatusOK, list)
+	}
+	all, err := v.Openings()
+	for _, o := range all {
+		list.Openings = append(list.Openings, opening{o.ID.String(), feeds.FormatTime(o.At)})
+	}
+	if err != nil {
+		return err
+	}
+	return web.WriteJSON(w, http.StatusOK, list)
+}

@@ -1,0 +1,270 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+)
+
+// followed publishes a map, and returns the addresses of all documents that followers read.
+func followed(t *testing.T, n *node) []string {
+	key, err := checkpoint.GenerateKey(filepath.Join(t.TempDir(), "key"), "maps.example.org")
+	require.NoError(t, err)
+	urls := append(stored(t, n), packable(t, n)...)
+	sign(t, n, key.Path)
+	const at = "/topicmaps/egov/"
+	urls = append(urls, at+"fragments.bundle", at+"snapshots/current", at+"digest", at+"digest/0", at+"checkpoint", at+"checkpoint/consistency?from=1&to=2", at+"openings",
+		"/.well-known/resourcesync")
+	for _, name := range []string{"capabilitylist", "changelist", "changelist-open", "changelist-index", "changedump", "resourcelist", "resourcedump"} {
+		urls = append(urls, at+"resourcesync/"+name+".xml")
+	}
+	return urls
+}
+
+func sign(t *testing.T, n *node, key string) {
+	a := n.do(http.MethodPut, "/topicmaps/egov", strings.NewReader(fmt.Sprintf(`{"sign":%q}`, key)), "Content-Type", "application/json")
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+}
+
+func checkedOf(t *testing.T, a answer) time.Time {
+	t.Helper()
+	at, err := feeds.ParseTime(a.Header.Get(feeds.CheckedHeader))
+	require.NoError(t, err, "%s", a.Request.URL)
+	return at
+}
+
+// What followers read says of when it is, also where it has not changed; an error does not.
+func TestDataSayOfWhenTheyAre(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	for _, u := range followed(t, n) {
+		before := time.Now().Truncate(time.Microsecond)
+		a := n.mustGet(u)
+		checked := checkedOf(t, a)
+		assert.False(t, checked.Before(before), "%s: %s, asked at %s", u, checked, before)
+		assert.False(t, checked.After(time.Now()), "%s: %s", u, checked)
+		if tag := a.Header.Get("ETag"); tag != "" {
+			again := n.get(u, "If-None-Match", tag)
+			assert.Equal(t, http.StatusNotModified, again.StatusCode, u)
+			assert.True(t, checkedOf(t, again).After(checked), u)
+		}
+	}
+	for _, u := range []string{"/topicmaps/none", "/topicmaps/egov/fragments/archive/60a76c80-d399-11d9-b93c-0003939e0af6-1", "/topicmaps/egov/topics/aaaaaaaaaaaaaaaaaaaaaaaaaa"} {
+		a := n.get(u)
+		assert.Contains(t, []int{http.StatusNotFound, http.StatusGone}, a.StatusCode, u)
+		assert.Empty(t, a.Header.Get(feeds.CheckedHeader), u)
+	}
+}
+
+// A value of the query comes back, and is all that differs: neither tags nor content know of it, and no cache keeps the answer.
+func TestAskedAnswers(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	with := func(u, value string) string {
+		if strings.Contains(u, "?") {
+			return u + "&asked=" + value
+		}
+		return u + "?asked=" + value
+	}
+	for i, u := range followed(t, n) {
+		plain := n.mustGet(u)
+		assert.Empty(t, plain.Header.Get(feeds.AskedHeader), u)
+		value := "value-" + string(rune('a'+i%26))
+		a := n.mustGet(with(u, value))
+		assert.Equal(t, value, a.Header.Get(feeds.AskedHeader), u)
+		assert.Equal(t, "no-store", a.Header.Get("Cache-Control"), u)
+		assert.Equal(t, plain.Header.Get("ETag"), a.Header.Get("ETag"), u)
+		if !strings.Contains(u, "/checkpoint") { // which is signed anew
+			assert.Equal(t, string(plain.body), string(a.body), u)
+		}
+		assert.NotContains(t, string(a.body), "asked=", u)
+		assert.NotContains(t, strings.Join(a.Header.Values("Link"), ","), "asked=", u)
+		if tag := a.Header.Get("ETag"); tag != "" {
+			again := n.get(with(u, "x.y_z"), "If-None-Match", tag)
+			assert.Equal(t, http.StatusNotModified, again.StatusCode, u)
+			assert.Equal(t, "x.y_z", again.Header.Get(feeds.AskedHeader), u)
+			assert.Equal(t, "no-store", again.Header.Get("Cache-Control"), u)
+		}
+	}
+
+	// What cannot be repeated without harm, or is no one value, is nobody's; the rest of the query stands.
+	const feed = "/topicmaps/egov/fragments"
+	for _, query := range []string{"asked=", "asked", "asked=" + strings.Repeat("x", 65), "asked=a%0D%0ASet-Cookie:b", "asked=%C3%A4", "asked=a&asked=a", "xasked=a", "asked=a%20b", "asked=%zz"} {
+		a := n.mustGet(feed + "?" + query)
+		assert.Empty(t, a.Header.Get(feeds.AskedHeader), query)
+		assert.Equal(t, "public, max-age=5", a.Header.Get("Cache-Control"), query)
+	}
+	a := n.mustGet(feed + "?%61sked=A%62&since=2000-01-01T00:00:00Z")
+	assert.Equal(t, "Ab", a.Header.Get(feeds.AskedHeader))
+	assert.Contains(t, string(a.body), "Fragments since 2000-01-01")
+
+	// Errors repeat it, and who is led on asks there.
+	for _, u := range []string{"/topicmaps/none?asked=v", "/nothing?asked=v", feed + "?since=never&asked=v", feed + "/archive/60a76c80-d399-11d9-b93c-0003939e0af6-1?asked=v"} {
+		a := n.get(u)
+		assert.GreaterOrEqual(t, a.StatusCode, 400, u)
+		assert.Equal(t, "v", a.Header.Get(feeds.AskedHeader), u)
+	}
+	assert.Equal(t, "v", n.do(http.MethodPost, feed+"?asked=v", nil).Header.Get(feeds.AskedHeader), "405")
+	e := n.feed(feed).Entries[0]
+	led := n.get("/topicmaps/egov/topics?asked=v&si=" + url.QueryEscape(e.TopicSI[0]))
+	assert.Equal(t, http.StatusSeeOther, led.StatusCode)
+	assert.True(t, strings.HasSuffix(led.Header.Get("Location"), "?asked=v"), led.Header.Get("Location"))
+}
+
+// opened starts a server as the program does, and returns the openings that its feed states.
+func opened(t *testing.T, n *node) []string {
+	t.Helper()
+	require.NoError(t, n.Store.BeginOpening(t.Context()))
+	f, err := feeds.Decode(bytes.NewReader(n.mustGet("/topicmaps/egov/fragments").body), n.BaseURL, feeds.Limits{})
+	require.NoError(t, err)
+	return f.Openings
+}
+
+func openingsOf(t *testing.T, n *node) (ids []string) {
+	t.Helper()
+	var list struct {
+		Openings []struct {
+			ID string    `json:"id"`
+			At time.Time `json:"at"`
+		} `json:"openings"`
+	}
+	require.NoError(t, json.Unmarshal(n.mustGet(n.feed("/topicmaps/egov/fragments").link(t, feeds.RelOpenings)).body, &list))
+	for i, o := range list.Openings {
+		ids = append(ids, o.ID)
+		assert.True(t, i == 0 || !o.At.After(list.Openings[i-1].At), "the newest first")
+		assert.WithinDuration(t, time.Now(), o.At, time.Hour)
+	}
+	return ids
+}
+
+// The head of the feed states the last openings of the database, and nothing else does: archive documents stay as they are, byte for byte.
+func TestOpeningsInTheHeadOfTheFeed(t *testing.T) {
+	t.Parallel()
+	dir, base := t.TempDir(), ""
+	open := func() *node {
+		return startOn(t, store.Options{Dir: dir}, documentSize(2), func(c *server.Config) {
+			if base == "" {
+				base = c.BaseURL
+			}
+			c.BaseURL = base
+		})
+	}
+	n := open()
+	n.publish("egov", maps.EGov)
+	feed := n.feed("/topicmaps/egov/fragments")
+	assert.NotContains(t, string(n.mustGet("/topicmaps/egov/fragments").body), "own:opening", "nothing was opened for publishing")
+	archived := []string{feed.link(t, "via"), feed.link(t, "prev-archive"), "/topicmaps/egov/fragments?since=2000-01-01T00:00:00Z"}
+	before := map[string]string{}
+	for _, u := range archived {
+		before[u] = string(n.mustGet(u).body)
+	}
+	var all []string
+	for i := range 11 {
+		now := opened(t, n)
+		require.Len(t, now, min(i+1, 8))
+		assert.NotContains(t, all, now[0])
+		all = append(now[:1:1], all...)
+		assert.Equal(t, all[:len(now)], now)
+		assert.Equal(t, all, openingsOf(t, n))
+		for _, u := range archived {
+			assert.Equal(t, before[u], string(n.mustGet(u).body), u)
+		}
+		if i == 5 {
+			n.stop()
+			n = open()
+			n.http.Transport = &http.Transport{DisableCompression: true, Proxy: nil, DialContext: dial(n.address)}
+		}
+	}
+	tag := n.mustGet("/topicmaps/egov/fragments").Header.Get("ETag")
+	assert.Equal(t, http.StatusNotModified, n.get("/topicmaps/egov/fragments", "If-None-Match", tag).StatusCode)
+	assert.NotEqual(t, opened(t, n), all[:8])
+	assert.Equal(t, http.StatusOK, n.get("/topicmaps/egov/fragments", "If-None-Match", tag).StatusCode, "with another opening the head is another")
+}
+
+// A folder that was put back lacks the openings since, and has one that nobody knows. What it publishes then has addresses of its own.
+func TestAFolderThatWasPutBackIsKnownByItsOpenings(t *testing.T) {
+	stores.InFolders(t)
+	t.Parallel()
+	dir, copied := t.TempDir(), t.TempDir()
+	base := ""
+	configure := []func(*server.Config){documentSize(2), func(c *server.Config) {
+		if base == "" {
+			base = c.BaseURL
+		}
+		c.BaseURL = base
+	}}
+	change := func(n *node, names ...string) (archive string, body string) {
+		for _, name := range names {
+			doc := `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="a"><subjectIdentifier href="http://psi.example.org/a"/><name><value>` + name + `</value></name></topic></topicMap>`
+			a := n.do(http.MethodPost, n.url("/topicmaps/egov")+"/topics", strings.NewReader(doc), "Content-Type", "application/x-tm+xml")
+			require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+		}
+		archive = n.feed(n.url("/topicmaps/egov")+"/fragments").link(t, "prev-archive")
+		return archive, string(n.mustGet(archive).body)
+	}
+	at := func(n *node) *node {
+		n.http.Transport = &http.Transport{DisableCompression: true, DialContext: dial(n.address)}
+		return n
+	}
+	n := at(startOn(t, store.Options{Dir: dir}, configure...))
+	n.publish("egov", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"/>`))
+	change(n, "1", "2")
+	first := opened(t, n)
+	n.stop()
+	require.NoError(t, os.CopyFS(copied, os.DirFS(dir)))
+
+	n = at(startOn(t, store.Options{Dir: dir}, configure...))
+	second := opened(t, n)
+	assert.Equal(t, first, second[1:])
+	lost, lostBody := change(n, "3", "4", "5")
+	n.stop()
+
+	n = at(startOn(t, store.Options{Dir: copied}, configure...))
+	restored := opened(t, n)
+	assert.Equal(t, first, restored[1:], "what was known before the copy")
+	assert.NotContains(t, restored, second[0], "what was known after it")
+	archive, body := change(n, "6", "7", "8")
+	number := func(u string) string { return u[strings.LastIndex(u, "-"):] }
+	assert.Equal(t, number(lost), number(archive), "the same document of the feed")
+	assert.NotEqual(t, lost, archive, "at another address, since others may have it for ever")
+	assert.NotEqual(t, lostBody, body)
+	gone := n.get(lost)
+	assert.NotEqual(t, http.StatusOK, gone.StatusCode)
+	assert.NotContains(t, gone.Header.Get("Cache-Control"), "immutable")
+	assert.Equal(t, "public, max-age=31536000, immutable", cacheOfFinished(t, n))
+}
+
+// cacheOfFinished returns how long caches keep an archive document that changes no more.
+func cacheOfFinished(t *testing.T, n *node) string {
+	u := n.url("/topicmaps/egov") + "/fragments"
+	for range 2 {
+		u = n.feed(u).link(t, "prev-archive")
+	}
+	return n.mustGet(u).Header.Get("Cache-Control")
+}
+
+// dial leads all connections to a server.
+func dial(address string) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+}

@@ -1,0 +1,233 @@
+// Package openings keeps the chain of the openings of a database: random ids by which followers know that it was restored. Then one that
+// they know is missing, or one is there that they do not know, behind what they know.
+//
+// A process that publishes begins one before it serves. Where several processes share a store, an opening stands for a history of it: one
+// begins where none of them was there to see what happened, where the database says that it has another history, and where versions go
+// back.
+package openings
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/leases"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// Opening is one of them.
+type Opening struct {
+	ID uuid.UUID
+	At time.Time
+}
+
+// Stated is how many openings a feed states.
+const Stated = 8
+
+// Openings are kept this long, and so many of them at least.
+const (
+	keptFor   = 30 * 24 * time.Hour
+	keptLeast = 100
+)
+
+// state is the row of the newest openings.
+type state struct {
+	Number  uint64   // of the last one
+	Newest  []string // their ids, the newest first
+	History string   `json:",omitempty"` // of the database, see [kv.Dated]
+}
+
+// StateKey is the key of the row with the newest openings.
+var StateKey = []byte{keys.TableOpening}
+
+func read(t *txn.Tx) (s state, err error) {
+	_, err = t.GetJSON(StateKey, &s)
+	return s, err
+}
+
+// Newest returns the ids that a feed states, the newest first.
+func Newest(t *txn.Tx) ([]string, error) {
+	s, err := read(t)
+	return s.Newest, err
+}
+
+// All returns all openings that are kept, the newest first.
+func All(t *txn.Tx) (all []Opening, err error) {
+	for r, err := range t.Scan(StateKey, key(0)) {
+		var o Opening
+		if err == nil {
+			err = json.Unmarshal(r.Value, &o)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, o)
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
+func key(number uint64) []byte { return binary.BigEndian.AppendUint64(StateKey[:1:1], number) }
+
+// Openings begins those of a store. It is safe for concurrent use.
+type Openings struct {
+	rows   *txn.DB
+	others *leases.Leases
+	every  time.Duration // is looked for another history
+	began  func()
+	log    *slog.Logger
+}
+
+// New returns the openings of a store. began is called where another history has begun while this process had it open.
+func New(rows *txn.DB, others *leases.Leases, every time.Duration, began func(), log *slog.Logger) *Openings {
+	return &Openings{rows, others, every, began, log}
+}
+
+// BeginOpening begins one, before this process serves what it publishes.
+func (o *Openings) BeginOpening(ctx context.Context) error {
+	if o.others.Alone() {
+		_, err := o.begin(ctx, nil, "")
+		return err
+	}
+	known, err := o.known(ctx)
+	if err != nil {
+		return err
+	}
+	history, _, err := o.history(ctx)
+	if err != nil {
+		return err
+	}
+	if known.Number > 0 && known.History == history {
+		if lives, err := o.others.Living(ctx); lives || err != nil {
+			return err
+		}
+	}
+	_, err = o.begin(ctx, &known, history)
+	return err
+}
+
+// WatchHistory begins an opening whenever the store has another history, until ctx ends: others have restored the database, or another server
+// has taken over. Where nobody shares the store there is nothing to watch.
+func (o *Openings) WatchHistory(ctx context.Context) {
+	if o.others.Alone() {
+		return
+	}
+	var last kv.Version
+	for due := time.NewTicker(o.every); ; {
+		select {
+		case <-ctx.Done():
+			due.Stop()
+			return
+		case <-due.C:
+		}
+		version, err := o.look(ctx, last)
+		if err != nil {
+			o.log.Debug("whether the store has another history is not known", "error", err) // who needs the store says so
+			continue
+		}
+		last = version
+	}
+}
+
+// look begins an opening if the version is one before last, or the history another one. It returns the version.
+func (o *Openings) look(ctx context.Context, last kv.Version) (kv.Version, error) {
+	known, err := o.known(ctx)
+	if err != nil {
+		return last, err
+	}
+	history, writable, err := o.history(ctx)
+	if err != nil || !writable {
+		return last, err
+	}
+	version, err := o.rows.Version(ctx)
+	switch {
+	case err != nil || version == kv.Unsettled:
+		return last, err
+	case version >= last && known.History == history:
+		return version, nil
+	}
+	begun, err := o.begin(ctx, &known, history)
+	if err != nil {
+		return last, err
+	}
+	o.began()
+	if begun {
+		o.log.Warn("the database has another history: it was restored, or another server has taken over; followers are told", "history", history)
+	}
+	return o.rows.Version(ctx)
+}
+
+func (o *Openings) known(ctx context.Context) (s state, err error) {
+	err = o.rows.View(ctx, func(t *txn.Tx) (err error) { s, err = read(t); return err })
+	return s, err
+}
+
+// history returns that of the database, "" where the engine knows of none. It is not to be written where it lags behind.
+func (o *Openings) history(ctx context.Context) (history string, writable bool, err error) {
+	dated, ok := o.rows.Engine.(kv.Dated)
+	if !ok {
+		return "", true, nil
+	}
+	history, err = dated.History(ctx)
+	return history, history != "", err
+}
+
+// begin writes an opening, unless another process has done so since a state was read. nil: whatever others do.
+func (o *Openings) begin(ctx context.Context, since *state, history string) (begun bool, err error) {
+	err = o.rows.Update(ctx, func(t *txn.Tx) error {
+		s, err := read(t)
+		if err != nil {
+			return err
+		}
+		if begun = since == nil || s.Number == since.Number; !begun {
+			return nil
+		}
+		now := Opening{uuid.New(), o.rows.Now().UTC()}
+		s.Number++
+		s.History = history
+		s.Newest = append([]string{now.ID.String()}, s.Newest[:min(len(s.Newest), Stated-1)]...)
+		if err := t.PutJSON(StateKey, s); err != nil {
+			return err
+		}
+		if err := t.PutJSON(key(s.Number), now); err != nil {
+			return err
+		}
+		return forget(t, s.Number, now.At)
+	})
+	return begun, err
+}
+
+// atOnce is how many openings one commit forgets at most.
+const atOnce = 1000
+
+// forget removes openings that are not kept any more.
+func forget(t *txn.Tx, last uint64, now time.Time) error {
+	var old [][]byte
+	for r, err := range t.Scan(StateKey, key(0)) {
+		var o Opening
+		if err == nil {
+			err = json.Unmarshal(r.Value, &o)
+		}
+		if err != nil {
+			return err
+		}
+		number := binary.BigEndian.Uint64(r.Key[1:])
+		if number+keptLeast > last || now.Sub(o.At) <= keptFor || len(old) == atOnce {
+			break
+		}
+		old = append(old, key(number))
+	}
+	for _, k := range old {
+		if err := t.Delete(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
