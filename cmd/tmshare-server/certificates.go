@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/tmshare/tmshare/internal/filestate"
 )
 
 // certificates are what --tls-cert and --tls-key name. They are read again when
@@ -48,7 +50,7 @@ func (c *certificates) load() error {
 		if err != nil {
 			return err
 		}
-		files += fmt.Sprintln(info.Size(), info.ModTime().UnixNano())
+		files += filestate.Of(info) + "\n"
 	}
 	if files == c.files {
 		return nil

@@ -61,6 +61,7 @@ type fileRead struct {
 	tm        *tmdm.TopicMap
 	tolerated xtm.Tally // what breaks the rules and was read as it is meant
 	seen      looks     // the files, with those that it merges in, as they were before they were opened
+	content   digests   // of them
 }
 
 // readFile reads a file of this machine, and what it merges in from the folder root ("": its own). With an error
@@ -71,6 +72,9 @@ func (d *Reader) readFile(ctx context.Context, w *Watched, sp string) (*fileRead
 	f.tm, err = d.from(ctx, formats.Source{
 		Path: w.File, Root: w.Root, RDF: formats.RDFOptions{Graph: w.Graph}, Looked: func(path string, info fs.FileInfo) { f.seen[path] = info },
 	}, w.File, sp, &f.tolerated)
+	if err == nil {
+		f.content, err = f.seen.read(ctx)
+	}
 	return f, err
 }
 
@@ -117,7 +121,7 @@ func (d *Reader) logTolerated(t *xtm.Tally) {
 // First reads the first version of a collection from its file.
 func (d *Reader) First(ctx context.Context, w *Watched, sp string) (*tmdm.TopicMap, error) {
 	file, err := d.readFile(ctx, w, sp)
-	if w.was = file.seen; err == nil {
+	if w.was, w.content = file.seen, file.content; err == nil {
 		d.logTolerated(&file.tolerated)
 	}
 	return file.tm, err

@@ -3,8 +3,10 @@ package publish
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment/losses"
+	"github.com/tmshare/tmshare/internal/filestate"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -26,8 +29,9 @@ type Watched struct {
 
 	// was is what the files were like when the collection was last published
 	// from them; nil: not known, so they are published if they say anything else than
-	// the collection.
-	was looks
+	// the collection. content are the digests of what was in them.
+	was     looks
+	content digests
 }
 
 // IsGraph reports whether the file is in a notation of RDF, by the ending of its name.
@@ -46,6 +50,37 @@ func (l looks) again() looks {
 		now[path], _ = os.Stat(path)
 	}
 	return now
+}
+
+// digests are those of the contents of files (SHA-256), by their paths.
+type digests map[string][sha256.Size]byte
+
+// read reads the files that are there.
+func (l looks) read(ctx context.Context) (digests, error) {
+	all := digests{}
+	for path, info := range l {
+		if info == nil {
+			continue
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.New()
+		_, err = io.Copy(sum, formats.UntilDone(ctx, file))
+		if err = errors.Join(err, file.Close()); err != nil {
+			return nil, err
+		}
+		all[path] = [sha256.Size]byte(sum.Sum(nil))
+	}
+	return all, nil
+}
+
+// sized reports whether the files are there that were there, and are as long as before.
+func (l looks) sized(now looks) bool {
+	return maps.EqualFunc(l, now, func(before, now fs.FileInfo) bool {
+		return before == nil && now == nil || before != nil && now != nil && before.Size() == now.Size()
+	})
 }
 
 // same reports whether two looks were at the same files, and nothing has happened
@@ -69,8 +104,9 @@ func (l looks) agree(now looks) bool {
 // it sees what notifications do not: changes by other machines on a network
 // file system, files replaced by renaming, removed and put back, and the symbolic
 // links of links that a Kubernetes config map consists of, all without knowing
-// of any of them. What it may miss is a change that leaves the identity, the
-// size and the modification time of the file as they were.
+// of any of them. A file that looks otherwise than before, by its times, its size or
+// which file it is, is read, and its content decides. What a look may miss, where the system
+// tells no time of change ([filestate.Of]), is another content of the same size and modification time.
 //
 // It is safe for concurrent use.
 type Watcher struct {
@@ -161,6 +197,10 @@ func (f *follower) look(ctx context.Context) {
 	case f.wait > 0:
 		f.wait--
 		return
+	case f.holds(ctx, now):
+		f.was = now
+		f.fine()
+		return
 	}
 	seen, err := f.publish(ctx, now)
 	if len(seen) > 0 {
@@ -176,6 +216,16 @@ func (f *follower) look(ctx context.Context) {
 		// Other things mend themselves.
 		f.wait = min(1<<min(f.failures, 30), maxLooks)
 	}
+}
+
+// holds reports whether the files have the content that was published last, though they look otherwise: somebody has
+// touched them, say, or they are another copy.
+func (f *follower) holds(ctx context.Context, now looks) bool {
+	if len(f.content) == 0 || !f.was.sized(now) {
+		return false
+	}
+	content, err := now.read(ctx)
+	return err == nil && maps.Equal(f.content, content)
 }
 
 // maxLooks is how many looks lie between two tries at most: with the default,
@@ -197,11 +247,12 @@ func (f *follower) publish(ctx context.Context, now looks) (seen looks, err erro
 	if !now[f.File].Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no regular file", f.File)
 	}
+	var content digests
 	done, err := f.w.Publisher.Publish(ctx, Publication{
 		Collection: f.Collection, Decide: NewVersion(f.w.MaxDelete), RDF: f.IsGraph(),
 		Read: func(sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
 			file, err := f.w.Reader.readFile(ctx, &f.Watched, sp)
-			seen = file.seen
+			seen, content = file.seen, file.content
 			if !now.agree(seen) || !seen.same(seen.again()) {
 				return nil, nil, errNotRested // half of the old content and half of the new may even be well-formed
 			}
@@ -213,6 +264,7 @@ func (f *follower) publish(ctx context.Context, now looks) (seen looks, err erro
 		},
 	})
 	if err == nil {
+		f.content = content
 		f.warnRenumbered(done)
 	}
 	return seen, err
@@ -232,7 +284,7 @@ func sameFile(before, now fs.FileInfo) bool {
 	if before == nil || now == nil {
 		return before == nil && now == nil
 	}
-	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
+	return os.SameFile(before, now) && filestate.Of(before) == filestate.Of(now)
 }
 
 // failed reports a failure, once. Many pass by themselves: a file that is written

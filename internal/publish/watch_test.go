@@ -175,6 +175,14 @@ func TestWatchSeesEveryWayToSave(t *testing.T) {
 			}
 			return os.Rename(next, f.File)
 		},
+		"in place, with its time and size": func(f *following, _ string, content []byte) error { // as cp -p, or rsync --inplace -t
+			info, err := os.Stat(f.File)
+			if err != nil {
+				return err
+			}
+			f.save(content)
+			return os.Chtimes(f.File, info.ModTime(), info.ModTime())
+		},
 		"in the same moment": func(f *following, _ string, content []byte) error {
 			info, err := os.Stat(f.File)
 			if err != nil {
@@ -350,6 +358,38 @@ func TestWatchPublishesNothingForTheSameContent(t *testing.T) {
 	now, err := os.Stat(f.File)
 	require.NoError(t, err)
 	assert.True(t, sameFile(f.was[f.File], now), "it is not read again")
+}
+
+// A file that looks otherwise, and has the same content, is not read as a map: its content decides.
+func TestWatchComparesContents(t *testing.T) {
+	f := follow(t)
+	f.save(naming("the second"))
+	f.looks(2)
+	f.assertPublished("the second", 1)
+	read := 0
+	f.w.Publisher.Store = looked{f.w.Publisher.Store, func() { read++ }}
+	for _, touch := range []func() error{
+		func() error { return os.Chtimes(f.File, time.Time{}, time.Now().Add(time.Hour)) },
+		func() error { return os.Link(f.File, f.File+"~") },
+		func() error { return os.Remove(f.File + "~") },
+		func() error {
+			if err := os.WriteFile(f.File+"~", naming("the second"), 0o600); err != nil {
+				return err
+			}
+			return os.Rename(f.File+"~", f.File)
+		},
+	} {
+		require.NoError(t, touch())
+		f.looks(3)
+		now, err := os.Stat(f.File)
+		require.NoError(t, err)
+		require.True(t, sameFile(f.was[f.File], now), "it is not looked into again")
+	}
+	require.Zero(t, read)
+	f.save(naming("the third."))
+	f.looks(2)
+	require.NotZero(t, read)
+	f.assertPublished("the third.", 2)
 }
 
 // meddler is a context that changes a file while it is being read.
@@ -577,9 +617,15 @@ func TestWatchFollowsWhatIsMergedIn(t *testing.T) {
 	f.assertPublished("merged in and changed", 2)
 	f.looks(3)
 	f.assertPublished("merged in and changed", 2)
+	info, err := os.Stat(other)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(other, naming("merged in and CHANGED"), 0o600))
+	require.NoError(t, os.Chtimes(other, info.ModTime(), info.ModTime()))
+	f.looks(2)
+	f.assertPublished("merged in and CHANGED", 3)
 	f.save(naming("alone"))
 	f.looks(2)
-	f.assertPublished("alone", 3)
+	f.assertPublished("alone", 4)
 	require.NoError(t, os.Remove(other))
 	f.looks(3)
 	assert.Empty(t, f.reported(), "it is merged in no more")

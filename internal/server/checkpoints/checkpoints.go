@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/filestate"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -56,7 +57,7 @@ func KeyState(path string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+	return filestate.Of(info)
 }
 
 // Ready returns an error where a collection with these settings cannot be signed.
