@@ -637,5 +637,5 @@ func TestWatchFollowsWhatIsMergedIn(t *testing.T) {
 	require.NoError(t, os.WriteFile(outside, naming("from elsewhere"), 0o600))
 	f.Root, f.wait = filepath.Dir(outside), 0
 	f.looks(1)
-	f.assertPublished("from elsewhere", 4)
+	f.assertPublished("from elsewhere", 5)
 }
