@@ -299,11 +299,26 @@ func (d *Decoder) end(name string) {
 
 // content returns the text of the element that started.
 func (d *Decoder) content(name string) string {
+	text, _ := d.textOrMarkup(name, false)
+	return text
+}
+
+// textOrMarkup is content for an element that may be meant to hold markup, and reports whether it does.
+func (d *Decoder) textOrMarkup(name string, untyped bool) (text string, markup bool) {
 	d.text = d.text[:0]
+	depth := d.xml.Depth()
 	for d.err == nil {
 		switch d.next() {
 		case scan.StartElement:
-			d.fail("<%s> can only hold text, not <%s>", name, d.xml.Name().Local)
+			switch {
+			case !untyped:
+				d.fail("<%s> can only hold text, not <%s>", name, d.xml.Name().Local)
+			case !markup: // once for each value
+				d.tolerate(TypedMarkup, "<%s> can only hold text, not <%s>, as it has no datatype", name, d.xml.Name().Local)
+				if markup = true; d.o.Lenient && d.err == nil {
+					return d.embedded(depth, d.text, scan.StartElement), true
+				}
+			}
 			d.skip()
 		case scan.Text:
 			if d.text = append(d.text, d.xml.Text()...); len(d.text) > d.limits.Token { // in pieces
@@ -311,10 +326,10 @@ func (d *Decoder) content(name string) string {
 				d.text = d.text[:0]
 			}
 		case scan.EndElement:
-			return d.string("", d.text)
+			return d.string("", d.text), false
 		}
 	}
-	return ""
+	return "", false
 }
 
 // What parts of an element take in bytes, besides their text: about as measured.

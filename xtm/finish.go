@@ -24,6 +24,9 @@ func (b *builder) identity(c tmdm.Reifiable, iids []tmdm.Locator, reifier Ref, p
 	}
 	t, err := b.ref(reifier, pos)
 	if err == nil {
+		if b.doc.version == V20 && !namesElement(reifier.Locator) {
+			b.byIdentity = append(b.byIdentity, identifier{c: c, loc: reifier.Locator, doc: b.doc, pos: pos})
+		}
 		b.reified = append(b.reified, reification{c, t, b.doc, pos})
 	}
 	return err
@@ -33,6 +36,9 @@ func (b *builder) identity(c tmdm.Reifiable, iids []tmdm.Locator, reifier Ref, p
 // reifiers and removes duplicates.
 func (b *builder) finish(ctx context.Context) error {
 	b.reifiers10()
+	if err := b.identified(); err != nil {
+		return err
+	}
 	waiting := b.reify(b.reified)
 	if err := b.unequalReifiers(); err != nil {
 		return err
@@ -72,6 +78,21 @@ func (b *builder) reifiers10() {
 	for t, locs := range used {
 		t.RemoveSubjectIdentifier(locs...)
 	}
+}
+
+// identified sees that topics say of themselves what reifiers are called in XTM 2.0 that are not called by the ids of elements. A topic that
+// nothing says so of was made of the reference, and has nothing but that.
+func (b *builder) identified() error {
+	for _, id := range b.byIdentity {
+		t, ok := b.tm.ConstructByItemIdentifier(id.loc).(*tmdm.Topic)
+		if ok && len(t.ItemIdentifiers()) > 1 { // each topic element has an id, too
+			continue
+		}
+		if err := id.doc.o.problem(id.doc.errorAt(id.pos, nil, "the reifier %q refers to no topic element: none has it as <itemIdentity>", id.loc)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unequalReifiers looks for the equal roles of one association with different

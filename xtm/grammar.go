@@ -22,16 +22,22 @@ func (d *Decoder) resource(name, parent string) (value, datatype string) {
 		return value, tmdm.XSDAnyURI
 	case "resourceData":
 		datatype = tmdm.XSDString
-		if a, ok := d.xml.Attr("", "datatype"); ok && d.version != V10 {
+		a, typed := d.xml.Attr("", "datatype")
+		if typed && d.version != V10 {
 			datatype = string(d.locator(a))
 		}
 		switch datatype {
 		case tmdm.XSDAnyType:
-			return d.embedded(), datatype
+			depth := d.xml.Depth()
+			return d.embedded(depth, nil, d.next()), datatype
 		case tmdm.XSDAnyURI:
 			return d.value([]byte(d.content(name))), datatype
 		}
-		return d.content(name), datatype
+		value, markup := d.textOrMarkup(name, !typed && d.version != V10)
+		if markup {
+			datatype = tmdm.XSDAnyType
+		}
+		return value, datatype
 	}
 	d.unexpected(parent)
 	return "", ""
@@ -170,20 +176,22 @@ func (d *Decoder) scope(a, b []Ref) []Ref {
 	return a
 }
 
-// embedded returns the content of the resourceData element that started, in
+// embedded returns the content of a resourceData element, which has a depth, in
 // the form that ISO 13250-3 §4.16.3 (Canonicalizing embedded XML) makes the
-// value: Exclusive XML Canonicalization 1.0, without comments.
-func (d *Decoder) embedded() string {
+// value: Exclusive XML Canonicalization 1.0, without comments. The text before was
+// read already, and the event at which the decoder is.
+func (d *Decoder) embedded(depth int, before []byte, event scan.Kind) string {
 	var c c14n.Canonicalizer
+	c.Text(before)
 	held := 0 // of c.Out
-	for depth := d.xml.Depth(); d.err == nil; {
+	for ; d.err == nil; event = d.next() {
 		d.hold(len(c.Out) - held)
 		held = len(c.Out)
 		if len(c.Out) > d.limits.Token {
 			d.failLimit(limitReasons["Token"], d.limits.Token)
 			c.Out, held = c.Out[:0], 0
 		}
-		switch d.next() {
+		switch event {
 		case scan.StartElement:
 			d.declared(c.Start(d.xml))
 		case scan.Text:
@@ -221,7 +229,7 @@ func isEmbedded(value string) bool {
 		bases:  []scopedBase{{depth: -1}},
 	}
 	d.next()
-	c := d.embedded()
+	c := d.embedded(1, nil, d.next())
 	if d.err != nil || c != value {
 		return false
 	}

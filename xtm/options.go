@@ -20,8 +20,10 @@ type Options struct {
 	ContentType string
 	// Lenient accepts what widely used software writes against the rules:
 	// a type in the baseName of XTM 1.0 (Ontopia), the prefix xlink and the
-	// namespace of XTM 1.0 left to the DTD, text between elements, and an item
-	// identifier given to a second statement, which is left out there.
+	// namespace of XTM 1.0 left to the DTD, text between elements, markup in a
+	// value without a datatype, a reifier that is named by the item identity of
+	// its topic, and an item identifier given to a second statement, which is
+	// left out there.
 	Lenient bool
 	// DropClashes leaves out an item identifier given to a second statement, as
 	// Lenient does, and is strict otherwise: servers repeat ids that mean nothing

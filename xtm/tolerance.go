@@ -3,6 +3,8 @@ package xtm
 import (
 	"fmt"
 	"slices"
+
+	"github.com/tmshare/tmshare/tmdm"
 )
 
 // Rule is one that lenient reading does not insist on, because widely used
@@ -17,6 +19,8 @@ const (
 	NoTextBetween   Rule = "no-text-between"  // elements that hold elements hold no text
 	ItemIdentifiers Rule = "item-identifiers" // an item identifier identifies one statement
 	VariantScopes   Rule = "variant-scopes"   // the scope of a variant adds a topic to that of its name
+	ReifierIDs      Rule = "reifier-ids"      // in XTM 2.0, reifiers are named by the ids of topic elements
+	TypedMarkup     Rule = "typed-markup"     // markup in a value has the datatype that is for markup
 )
 
 // rules says of each rule how it is broken, what lenient reading makes of that,
@@ -34,6 +38,10 @@ var rules = map[Rule]struct{ broken, read, advice string }{
 		"Give each statement an id of its own"},
 	VariantScopes: {"the scope of a variant adds no topic to that of its name (ISO 13250-2 §5.5, Variant items)", "it is left out",
 		"Give the variant a topic in its scope that the name has not"},
+	ReifierIDs: {"a reifier is named by an IRI that is no id of a topic element, which XTM 2.0 does not allow", "it is read as the topic with that <itemIdentity>",
+		"Name the id of the topic, or convert the file to XTM 2.1: tmshare-client convert"},
+	TypedMarkup: {"<resourceData> holds markup and has no datatype", "it is read as one of xsd:anyType",
+		`Give it datatype="` + tmdm.XSDAnyType + `"`},
 }
 
 // Tally counts how often each rule was broken. The zero value is empty, and so is

@@ -200,8 +200,13 @@ func (d *Decoder) typed(pos Position, typ Ref, name string) {
 // reifierAttr reads the reifier attribute of the element that started
 // (ISO 13250-3 §4.3.2, The reifier attribute).
 func (d *Decoder) reifierAttr(r *Ref) {
-	if a, ok := d.xml.Attr("", "reifier"); ok {
-		*r = ItemIdentifier(d.topicRef2x(a))
+	a, ok := d.xml.Attr("", "reifier")
+	if !ok {
+		return
+	}
+	*r = ItemIdentifier(d.locator(a))
+	if d.version == V20 && !namesElement(r.Locator) { // finish sees whether a topic calls itself so
+		d.tolerate(ReifierIDs, noElement, a)
 	}
 }
 
@@ -246,11 +251,16 @@ func (d *Decoder) pointer2x(parent string) Ref {
 // fragment, as it can only mean the id of one (ISO 13250-3:2007 §4.17).
 func (d *Decoder) topicRef2x(href []byte) tmdm.Locator {
 	l := d.locator(href)
-	if d.version == V20 && !strings.Contains(string(l), "#") {
-		d.fail("%q refers to no topic element: it has no fragment", href)
+	if d.version == V20 && !namesElement(l) {
+		d.fail(noElement, href)
 	}
 	return l
 }
+
+const noElement = "%q refers to no topic element: it has no fragment"
+
+// namesElement reports whether a locator can be made of the id of an element.
+func namesElement(l tmdm.Locator) bool { return strings.Contains(string(l), "#") }
 
 // identity2x reads an empty element whose href is a locator.
 func (d *Decoder) identity2x(name string) tmdm.Locator {
