@@ -16,8 +16,6 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-const userAgent = "tmshare-client (+https://github.com/tmshare/tmshare)"
-
 // Request is one document to fetch.
 type Request struct {
 	Method   string // "" = GET; HEAD, POST
@@ -120,7 +118,7 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 		req.Header.Set("Content-Type", r.PostType)
 	}
 	req.Header.Set("Accept", r.Accept)
-	req.Header.Set("User-Agent", userAgent)
+	req.Header.Set("User-Agent", cmp.Or(f.Program, "tmshare-client")+" (+https://github.com/tmshare/tmshare)")
 	if r.ETag != "" {
 		req.Header.Set("If-None-Match", r.ETag)
 	}

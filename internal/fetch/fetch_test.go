@@ -66,7 +66,7 @@ func TestAnswerSaysWhatItIs(t *testing.T) {
 			return
 		}
 		assert.Equal(t, "text/plain", r.Header.Get("Accept"))
-		assert.Contains(t, r.Header.Get("User-Agent"), "github.com/tmshare/tmshare")
+		assert.Equal(t, "tmshare-client (+https://github.com/tmshare/tmshare)", r.Header.Get("User-Agent"))
 		w.Header().Set("ETag", `"1"`)
 		w.Header().Set("X-Else", "else")
 		w.Header().Set("Content-Type", "text/plain")

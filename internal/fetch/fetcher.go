@@ -17,6 +17,8 @@ type Fetcher struct {
 	// has time limits on connecting and waiting.
 	HTTP *http.Client
 
+	Program string // what asks; default tmshare-client
+
 	// Hosts may be followed to besides the one of the document that one began
 	// with ("host" or "host:port").
 	Hosts []string

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,14 +65,17 @@ func Links(hubs []string) (links []feeds.Link) {
 	return links
 }
 
-// AddLinks adds the links that a topic must have in its header: to each hub, and to itself (WebSub §4, Discovery).
+// AddLinks adds the links that a topic must have in its header: to each hub, and to itself (WebSub §4, Discovery). They are on one line,
+// as some readers look at no other.
 func AddLinks(h http.Header, hubs []string, topic string) {
+	if len(hubs) == 0 {
+		return
+	}
+	links := make([]string, 0, len(hubs)+1)
 	for _, hub := range hubs {
-		web.AddLink(h, hub, "hub")
+		links = append(links, web.LinkValue(hub, "hub"))
 	}
-	if len(hubs) > 0 {
-		web.AddLink(h, topic, "self")
-	}
+	h.Add("Link", strings.Join(append(links, web.LinkValue(topic, "self")), ", "))
 }
 
 // Publisher tells hubs of changes. Its fields are set before Run.

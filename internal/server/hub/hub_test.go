@@ -74,7 +74,7 @@ func (h *testHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.answered(w, r) {
 		return
 	}
-	if err != nil || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
+	if err != nil || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" || !isOurs(r) {
 		http.Error(w, "what is this?", http.StatusBadRequest)
 		return
 	}
@@ -82,6 +82,11 @@ func (h *testHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.mu.Unlock()
 	h.told = append(h.told, form)
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// isOurs reports whether a request says that it comes from a server, not from a client.
+func isOurs(r *http.Request) bool {
+	return r.Header.Get("User-Agent") == "tmshare-server (+https://github.com/tmshare/tmshare)"
 }
 
 // topics returns how often the hub was told of each topic.
@@ -375,7 +380,7 @@ func TestFeedsNameTheirHubs(t *testing.T) {
 	require.NoError(t, err)
 	list.Body.Close()
 	require.Equal(t, http.StatusOK, list.StatusCode)
-	assert.Equal(t, []string{"<" + h.URL + `>; rel="hub"`, "<" + changes + `>; rel="self"`}, list.Header.Values("Link"))
+	assert.Equal(t, []string{"<" + h.URL + `>; rel="hub", <` + changes + `>; rel="self"`}, list.Header.Values("Link"), "on one line")
 	testenv.Eventually(t, func() bool { return h.topics()[changes] > 0 }, changes)
 
 	r, err := http.NewRequest(http.MethodGet, closed.FeedURL("egov"), nil)

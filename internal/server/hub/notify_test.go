@@ -77,8 +77,8 @@ func (h *notifiedHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // take reads a notification as a hub does that trusts nobody.
 func (h *notifiedHub) take(r *http.Request, body []byte) (n notification, err error) {
 	n.body = body
-	links := strings.Join(r.Header.Values("Link"), ", ")
-	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/xml" || !strings.Contains(links, "<"+h.URL+`>; rel="hub"`) {
+	links := r.Header.Get("Link")
+	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/xml" || !isOurs(r) || len(r.Header.Values("Link")) != 1 || !strings.HasPrefix(links, "<"+h.URL+`>; rel="hub", `) {
 		return n, fmt.Errorf("what is this? %s %v", r.Method, r.Header)
 	}
 	_, self, _ := strings.Cut(links, `rel="hub", <`)
@@ -480,7 +480,7 @@ func TestChannelsOfNotifications(t *testing.T) {
 	require.NoError(t, err)
 	a.Body.Close()
 	assert.Equal(t, http.StatusNoContent, a.StatusCode)
-	assert.Equal(t, []string{"<" + h.URL + `>; rel="hub"`, "<" + topic + `>; rel="self"`}, a.Header.Values("Link"))
+	assert.Equal(t, []string{"<" + h.URL + `>; rel="hub", <` + topic + `>; rel="self"`}, a.Header.Values("Link"))
 
 	o.PutAs("closed", version(1))
 	o.Put(version(1))

@@ -76,5 +76,5 @@ func only(hub, to *url.URL) error {
 
 // newFetcher returns what a hub is posted to with.
 func newFetcher(backoff time.Duration, logger *slog.Logger) *fetch.Fetcher {
-	return fetch.Fetcher{Tries: 5, Backoff: backoff, Logger: logger}.WithDefaults()
+	return fetch.Fetcher{Program: "tmshare-server", Tries: 5, Backoff: backoff, Logger: logger}.WithDefaults()
 }
