@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/discover"
 	"github.com/tmshare/tmshare/internal/clientcmd/display"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
@@ -39,7 +40,8 @@ Later ones may leave out URL: a folder belongs to one feed.
 Records come in the formats that --format names, media types, the best first; "*/*" is
 all others. A record that is in none of them any more is removed. Later rounds go on with
 these formats, unless they name others. If none was ever named, each record comes in
-the form that the feed names first.
+the form that the feed names first. It is an error if no record is in any of them.
+It is an error if no record at all is in a format that is wanted.
 
 The name of a file is the last part of the record's id, a hash of the id, and an ending
 for the format. .tmshare-harvest.json says which file is of which record, and what is
@@ -62,7 +64,8 @@ Exit codes: 0 done, 3 done but for some records that could not be had, 1 error, 
 		PreRunE: func(_ *cobra.Command, args []string) error { return f.check(args) },
 		RunE: a.onFolder(func(args []string) error {
 			return a.roundInto(args, &f, func(dir string, fetcher *fetch.Fetcher, read func(documents int)) follow.Source {
-				return &atompmh.Source{Fetcher: fetcher, Limits: harvestLimits, Scratch: a.scratch(dir), Progress: read}
+				check := func(d *follow.Document) error { return discover.RecordsOnly(d.Feed, d.From) }
+				return &atompmh.Source{Fetcher: fetcher, Limits: harvestLimits, Scratch: a.scratch(dir), Check: check, Progress: read}
 			})
 		}),
 	}
@@ -156,7 +159,19 @@ func (a *app) roundInto(args []string, f *folderRound, source func(dir string, f
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("interrupted; what was fetched stays, and the next %s goes on from there", f.command)
 	}
+	if err == nil && round.Held == 0 && round.Unwanted > 0 {
+		err = noneWanted(round, into.State().Formats)
+	}
 	return a.tellOfRound(dir, f, round, err)
+}
+
+// noneWanted returns the error of a round in which there is no record in a format that is wanted.
+func noneWanted(r *folder.Round, wanted []string) error {
+	text := fmt.Sprintf("none of the %s is in a format that is wanted (%s)", countOf(r.Unwanted, "record"), strings.Join(wanted, ", "))
+	if len(r.Offered) == 0 { // it was said in the round that has found them
+		return fmt.Errorf("%s; name another with --format", text)
+	}
+	return fmt.Errorf("%s: they are in %s; name one of these with --format", text, strings.Join(r.Offered, ", "))
 }
 
 // scratch is where a round into a folder keeps what the source says of its records.

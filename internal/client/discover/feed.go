@@ -97,6 +97,28 @@ func isRecordsFeed(f *feeds.Feed) bool {
 	return !other
 }
 
+// RecordsOnly returns an error that says what a feed is, and what leads to records, where it is one about topic maps.
+func RecordsOnly(f *feeds.Feed, at string) error {
+	lists := func(rel feeds.Rel) bool {
+		return slices.ContainsFunc(f.Entries, func(e feeds.Entry) bool { _, ok := e.Link(rel); return ok })
+	}
+	what, instead := "the feed of the snapshots of a topic map, not one of records", "the records of the map, which its feed leads to"
+	switch {
+	case isRecordsFeed(f):
+		return nil
+	case leadsDown(f):
+		what, instead = "a list of topic maps, not a feed of records", "the records of one of them, which its feed leads to"
+	case lists(feeds.RelFragmentFeed):
+		what = "the feed of a topic map, not one of records"
+	case isFragmentsFeed(f):
+		what = "the feed of the fragments of a topic map, not one of records"
+	}
+	if l, ok := f.Link(feeds.RelRecordsFeed); ok {
+		instead = l.Href
+	}
+	return fmt.Errorf("%s: this is %s: harvest %s", at, what, instead)
+}
+
 // leadsDown reports whether a feed is an overview.
 func leadsDown(f *feeds.Feed) bool {
 	return slices.ContainsFunc(f.Entries, func(e feeds.Entry) bool { _, ok := e.Link(feeds.RelTopicMapFeed); return ok })

@@ -27,6 +27,9 @@ type Round struct {
 	Ignored   int `json:"ignored"`   // entries of the feed that stand for no record
 	Documents int `json:"documents"` // of the feed that were read
 
+	// Offered are the formats of records that were found to be in none that is wanted.
+	Offered []string `json:"offered,omitempty"`
+
 	// Reason says why all of the feed was read again, "" where it was not.
 	Reason string `json:"reason,omitempty"`
 
@@ -196,6 +199,7 @@ func (r *round) settle(t taken) error {
 	switch {
 	case t.unwanted:
 		r.remove(id)
+		r.offer(&t.record)
 		r.state.Records[id] = &Held{Title: t.record.Title, Updated: t.record.Updated, Unwanted: true}
 	case t.err != nil:
 		r.missing(t, before)
@@ -244,6 +248,18 @@ func (r *round) remove(id string) {
 	r.changed = true
 	if r.forget(id) {
 		r.Removed++
+	}
+}
+
+// maxOffered is how many formats a round names.
+const maxOffered = 20
+
+// offer notes in which formats a record is.
+func (r *round) offer(record *follow.Record) {
+	for _, one := range record.Representations {
+		if at, found := slices.BinarySearch(r.Offered, one.Type); !found && one.Type != "" && len(r.Offered) < maxOffered {
+			r.Offered = slices.Insert(r.Offered, at, one.Type)
+		}
 	}
 }
 
