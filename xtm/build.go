@@ -36,12 +36,11 @@ type builder struct {
 	visited map[tmdm.Locator]bool // documents read, so that each is once
 	doc     *source               // the one being read
 
-	ids10      []identifier // item identifiers of statements in XTM 1.0, which may mean reification
-	clashes    []identifier // item identifiers that something else had already
-	reified    []reification
-	byIdentity []identifier // reifiers that are named otherwise than XTM 2.0 has it
-	assocs     []reifiedRoles
-	memory     int64 // that the map takes, about
+	ids10   []identifier // item identifiers of statements in XTM 1.0, which may mean reification
+	clashes []identifier // item identifiers that something else had already
+	reified []reification
+	assocs  []reifiedRoles
+	memory  int64 // that the map takes, about
 }
 
 // source is what is to be known about a document while it is read and when

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/arena"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/otherformat"
 	"github.com/tmshare/tmshare/internal/xml/scan"
@@ -38,8 +39,8 @@ type Decoder struct {
 
 	text     []byte        // of the element that is being read
 	resolved [256]resolved // references, by a hash
-	refs     arena[Ref]
-	locators arena[tmdm.Locator]
+	refs     arena.Lists[Ref]
+	locators arena.Lists[tmdm.Locator]
 	own      *ownership // nil where the caller keeps elements
 }
 
@@ -187,7 +188,8 @@ func (d *Decoder) foundVersion() {
 // topic map, on an error, and where the child put its elements in the queue.
 func (d *Decoder) element() Element {
 	if d.own != nil && !d.own.isAhead {
-		d.refs.buf, d.locators.buf = d.refs.buf[:0], d.locators.buf[:0]
+		d.refs.Reuse()
+		d.locators.Reuse()
 	}
 	d.badBase, d.held = false, 0
 	name := d.child("topicMap")
@@ -352,7 +354,7 @@ func (d *Decoder) hold(bytes int) {
 func (d *Decoder) string(head string, tail []byte) string {
 	d.hold(len(head) + len(tail))
 	if d.own != nil {
-		return d.own.texts.string(head, tail)
+		return d.own.texts.String(head, tail)
 	}
 	return head + string(tail)
 }

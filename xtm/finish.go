@@ -24,9 +24,6 @@ func (b *builder) identity(c tmdm.Reifiable, iids []tmdm.Locator, reifier Ref, p
 	}
 	t, err := b.ref(reifier, pos)
 	if err == nil {
-		if b.doc.version == V20 && !namesElement(reifier.Locator) {
-			b.byIdentity = append(b.byIdentity, identifier{c: c, loc: reifier.Locator, doc: b.doc, pos: pos})
-		}
 		b.reified = append(b.reified, reification{c, t, b.doc, pos})
 	}
 	return err
@@ -80,15 +77,15 @@ func (b *builder) reifiers10() {
 	}
 }
 
-// identified sees that topics say of themselves what reifiers are called in XTM 2.0 that are not called by the ids of elements. A topic that
-// nothing says so of was made of the reference, and has nothing but that.
+// identified sees that topics say of themselves what reifiers are called in XTM 2.0, where that is no id of an element. A topic of which
+// nothing says so was made of the reference, and has nothing but that: each topic element has an id.
 func (b *builder) identified() error {
-	for _, id := range b.byIdentity {
-		t, ok := b.tm.ConstructByItemIdentifier(id.loc).(*tmdm.Topic)
-		if ok && len(t.ItemIdentifiers()) > 1 { // each topic element has an id, too
+	for _, r := range b.reified {
+		ids := r.reifier.ItemIdentifiers()
+		if r.doc.version != V20 || len(ids) != 1 || namesElement(ids[0]) {
 			continue
 		}
-		if err := id.doc.o.problem(id.doc.errorAt(id.pos, nil, "the reifier %q refers to no topic element: none has it as <itemIdentity>", id.loc)); err != nil {
+		if err := r.doc.o.problem(r.doc.errorAt(r.pos, nil, "the reifier %q refers to no topic element: none has it as <itemIdentity>", ids[0])); err != nil {
 			return err
 		}
 	}

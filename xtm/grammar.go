@@ -50,7 +50,7 @@ func (d *Decoder) allRefs(parent string) []Ref {
 	for name := d.child(parent); name != ""; name = d.child(parent) {
 		refs = append(refs, d.pointer(parent))
 	}
-	return d.refs.keep(refs...)
+	return d.refs.Keep(refs...)
 }
 
 // someRefs reads the references of an element that must hold one at least.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
@@ -94,43 +93,4 @@ var limitReasons = map[string]string{
 	"EntityDepth": "entities are nested more than %d deep",
 	"Expansion":   "entities add more than %d bytes to the document",
 	"Growth":      "resolved locators, inherited themes and namespaces add more than 16 times the document and %d bytes; use a shorter xml:base, shorter namespaces and smaller scopes",
-}
-
-// arena makes the short lists that elements are made of, many at a time.
-type arena[T any] struct{ buf []T }
-
-// keep returns a list of its own with what is in list.
-func (a *arena[T]) keep(list ...T) []T {
-	if len(list) == 0 {
-		return nil
-	}
-	if cap(a.buf)-len(a.buf) < len(list) {
-		a.buf = make([]T, 0, max(64, len(list)))
-	}
-	from := len(a.buf)
-	a.buf = append(a.buf, list...)
-	return a.buf[from:len(a.buf):len(a.buf)]
-}
-
-// texts makes strings that live as long as a topic map does, many at a time.
-type texts struct{ chunk strings.Builder }
-
-const (
-	textChunk = 16 << 10
-	longText  = 1 << 10 // what is longer is made by itself
-)
-
-func (t *texts) string(head string, tail []byte) string {
-	size := len(head) + len(tail)
-	if size > longText {
-		return head + string(tail)
-	}
-	if t.chunk.Cap()-t.chunk.Len() < size {
-		t.chunk = strings.Builder{}
-		t.chunk.Grow(textChunk)
-	}
-	from := t.chunk.Len()
-	t.chunk.WriteString(head)
-	t.chunk.Write(tail)
-	return t.chunk.String()[from:]
 }

@@ -250,5 +250,5 @@ func (d *Decoder) id10() []tmdm.Locator {
 	if l == "" {
 		return nil
 	}
-	return d.locators.keep(l)
+	return d.locators.Keep(l)
 }

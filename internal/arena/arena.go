@@ -1,0 +1,47 @@
+// Package arena makes small values many at a time, where millions of them live as long as each other.
+package arena
+
+import "strings"
+
+// Lists makes short lists. The zero value is ready for use.
+type Lists[T any] struct{ buf []T }
+
+// Keep returns a list of its own with what is in list.
+func (a *Lists[T]) Keep(list ...T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	if cap(a.buf)-len(a.buf) < len(list) {
+		a.buf = make([]T, 0, max(64, len(list)))
+	}
+	from := len(a.buf)
+	a.buf = append(a.buf, list...)
+	return a.buf[from:len(a.buf):len(a.buf)]
+}
+
+// Reuse gives up all lists that were kept: what they hold is overwritten.
+func (a *Lists[T]) Reuse() { a.buf = a.buf[:0] }
+
+// Texts makes strings. The zero value is ready for use.
+type Texts struct{ chunk strings.Builder }
+
+const (
+	textChunk = 16 << 10
+	longText  = 1 << 10 // what is longer is made by itself
+)
+
+// String returns head and tail as one string.
+func (t *Texts) String(head string, tail []byte) string {
+	size := len(head) + len(tail)
+	if size > longText {
+		return head + string(tail)
+	}
+	if t.chunk.Cap()-t.chunk.Len() < size {
+		t.chunk = strings.Builder{}
+		t.chunk.Grow(textChunk)
+	}
+	from := t.chunk.Len()
+	t.chunk.WriteString(head)
+	t.chunk.Write(tail)
+	return t.chunk.String()[from:]
+}
