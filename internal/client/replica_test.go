@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -368,4 +369,71 @@ func TestPartialReplicaIsFollowedOnceItHasASnapshot(t *testing.T) {
 	o.Put(doc(topics(8, "v3")...)) // of most of them the log has no earlier entry
 	r.sync(t)
 	require.Empty(t, findings(t, r.DB), "how many topics it has, among others")
+}
+
+// headOf returns the head of the fragments feed of a server, and up to which time it says that it is in step with the origin.
+func headOf(t *testing.T, o *origin) (*feeds.Feed, time.Time) {
+	t.Helper()
+	answer := o.Ask("GET", "/topicmaps/egov/fragments", "", "")
+	require.Equal(t, http.StatusOK, answer.Code, "%s", answer.Body)
+	checked, err := feeds.ParseTime(answer.Header().Get(feeds.CheckedHeader))
+	require.NoError(t, err)
+	feed, err := feeds.Decode(answer.Body, o.FeedURL("egov"), feeds.Limits{})
+	require.NoError(t, err)
+	return feed, checked
+}
+
+// Replicas pass on what the origin says of its database and of the time, and say nothing of their own: also that the origin was restored.
+func TestReplicasPassOnOpeningsAndTimesOfTheOrigin(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	o.Create("egov", doc(topic("oslo", "Oslo")))
+	first := newReplica(t, o)
+	first.sync(t)
+	second := newReplica(t, first.origin)
+	second.sync(t)
+	same := func() {
+		t.Helper()
+		of, now := headOf(t, o)
+		require.NotEmpty(t, of.Openings)
+		for _, r := range []*replica{first, second} {
+			before := r.peer.known("egov").Checked
+			head, checked := headOf(t, r.origin)
+			assert.Equal(t, of.Openings, head.Openings)
+			assert.True(t, checked.Before(now), "it is no later than what the origin has said")
+			assert.True(t, before.Equal(checked), "%s %s", before, checked)
+			l, ok := head.Link(feeds.RelOpenings)
+			require.True(t, ok)
+			list := r.Get(strings.TrimPrefix(l.Href, r.URL))
+			for _, id := range of.Openings {
+				assert.Contains(t, list, id)
+			}
+			for _, path := range []string{"/snapshots", "/snapshots/current", "/digest", "/records"} {
+				answer := r.Ask("GET", "/topicmaps/egov"+path, "", "")
+				assert.Equal(t, feeds.FormatTime(checked), answer.Header().Get(feeds.CheckedHeader), path)
+			}
+			tag := r.Ask("GET", "/topicmaps/egov/fragments", "", "").Header().Get("ETag")
+			request := httptest.NewRequest("GET", r.FeedURL("egov"), nil)
+			request.Header.Set("If-None-Match", tag)
+			w := httptest.NewRecorder()
+			r.Server.ServeHTTP(w, request)
+			assert.Equal(t, http.StatusNotModified, w.Code)
+			assert.Equal(t, feeds.FormatTime(checked), w.Header().Get(feeds.CheckedHeader))
+		}
+	}
+	same()
+	first.Restore(first.Backup()) // openings of its own are nobody's business
+	first.peer = newPeer(t, first.origin)
+	same()
+	_, before := headOf(t, first.origin)
+	for _, r := range []*replica{first, second} { // nothing new: the time goes on
+		r.sync(t)
+	}
+	_, after := headOf(t, first.origin)
+	assert.True(t, after.After(before))
+	o.Restore(o.Backup())
+	for _, r := range []*replica{first, second} {
+		r.sync(t)
+	}
+	same()
 }

@@ -21,16 +21,16 @@ import (
 	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
 // followed publishes a map, and returns the addresses of all documents that followers read.
 func followed(t *testing.T, n *node) []string {
-	key, err := checkpoint.GenerateKey(filepath.Join(t.TempDir(), "key"), "maps.example.org")
-	require.NoError(t, err)
 	urls := append(stored(t, n), packable(t, n)...)
-	sign(t, n, key.Path)
+	sign(t, n, newKey(t))
 	const at = "/topicmaps/egov/"
 	urls = append(urls, at+"fragments.bundle", at+"snapshots/current", at+"digest", at+"digest/0", at+"checkpoint", at+"checkpoint/consistency?from=1&to=2", at+"openings",
 		"/.well-known/resourcesync")
@@ -38,6 +38,12 @@ func followed(t *testing.T, n *node) []string {
 		urls = append(urls, at+"resourcesync/"+name+".xml")
 	}
 	return urls
+}
+
+func newKey(t *testing.T) (path string) {
+	key, err := checkpoint.GenerateKey(filepath.Join(t.TempDir(), "key"), "maps.example.org")
+	require.NoError(t, err)
+	return key.Path
 }
 
 func sign(t *testing.T, n *node, key string) {
@@ -266,5 +272,62 @@ func cacheOfFinished(t *testing.T, n *node) string {
 func dial(address string) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+}
+
+// Two servers have one database, and one of them reads a copy that lags. What it shows is of the time of the copy: it is never said to be newer
+// than what it lacks, whatever is asked for.
+func TestAServerOnADatabaseThatLags(t *testing.T) {
+	t.Parallel()
+	s := pgserver.Start(t, "fsync=off")
+	o := s.Store(t)
+	on := func(database *pgserver.Server, access store.Access, base string) *node {
+		o.URL = database.URL()
+		return startOn(t, store.Options{Dir: t.TempDir(), Engine: pgserver.Open(t, o), Access: access}, documentSize(2), func(c *server.Config) {
+			if base != "" {
+				c.BaseURL = base
+			}
+		})
+	}
+	n := on(s, store.Create, "")
+	n.publish("egov", maps.EGov)
+	sign(t, n, newKey(t))
+	standby := s.Standby()
+	lagging := on(standby, store.Read, n.BaseURL)
+	lagging.http.Transport = &http.Transport{DisableCompression: true, DialContext: dial(lagging.address)}
+	const at = "/topicmaps/egov/"
+	documents := []string{at + "fragments", at + "records", at + "snapshots", at + "snapshots/current.xtm21", at + "digest", at + "checkpoint", "/topicmaps", "/topicmaps/egov"}
+	inStep := func() bool {
+		return n.feed(at + "fragments").Entries[0].id() == lagging.feed(at + "fragments").Entries[0].id()
+	}
+	change := func(name string) {
+		n.mustPut("egov", replace(t, maps.EGov, "<baseNameString>Sort key</baseNameString>", "<baseNameString>"+name+"</baseNameString>"))
+	}
+	change("Sorting")
+	testenv.Eventually(t, inStep)
+	for i := range 3 {
+		standby.Pause(t)
+		before := map[string]string{}
+		for _, u := range documents {
+			before[u] = lagging.mustGet(u).Header.Get("ETag")
+		}
+		change(fmt.Sprint("Sorting ", i))
+		missing := n.feed(at + "fragments").Entries[0]
+		made, err := feeds.ParseTime(missing.updated())
+		require.NoError(t, err)
+		for _, u := range documents {
+			old, now := lagging.mustGet(u), n.mustGet(u)
+			assert.Equal(t, before[u], old.Header.Get("ETag"), "%s: it lags", u)
+			assert.True(t, checkedOf(t, old).Before(made), "%s is of %s, and lacks what was published at %s", u, checkedOf(t, old), made)
+			assert.False(t, checkedOf(t, now).Before(made), u)
+			assert.Equal(t, "v", lagging.mustGet(u+"?asked=v").Header.Get(feeds.AskedHeader), "asking does not make it newer")
+			if tag := old.Header.Get("ETag"); tag != "" {
+				again := lagging.get(u, "If-None-Match", tag)
+				assert.Equal(t, http.StatusNotModified, again.StatusCode, u)
+				assert.True(t, checkedOf(t, again).Before(made), u)
+			}
+		}
+		standby.Resume(t)
+		testenv.Eventually(t, func() bool { return inStep() && !checkedOf(t, lagging.mustGet(at+"fragments")).Before(made) })
 	}
 }

@@ -3,7 +3,7 @@
 //
 // A process that publishes begins one before it serves. Where several processes share a store, an opening stands for a history of it: one
 // begins where none of them was there to see what happened, where the database says that it has another history, and where versions go
-// back.
+// back; then each process that sees it may begin one.
 package openings
 
 import (
@@ -42,6 +42,13 @@ type state struct {
 	Number  uint64   // of the last one
 	Newest  []string // their ids, the newest first
 	History string   `json:",omitempty"` // of the database, see [kv.Dated]
+}
+
+func (s *state) newest() string {
+	if len(s.Newest) == 0 {
+		return ""
+	}
+	return s.Newest[0]
 }
 
 // StateKey is the key of the row with the newest openings.
@@ -119,25 +126,32 @@ func (o *Openings) WatchHistory(ctx context.Context) {
 	if o.others.Alone() {
 		return
 	}
-	var last kv.Version
-	for due := time.NewTicker(o.every); ; {
+	due := time.NewTicker(o.every)
+	defer due.Stop()
+	for last := (sight{}); ; {
+		now, err := o.look(ctx, last)
+		if err == nil {
+			last = now
+		} else {
+			o.log.Debug("whether the store has another history is not known", "error", err) // who needs the store says so
+		}
 		select {
 		case <-ctx.Done():
-			due.Stop()
 			return
 		case <-due.C:
 		}
-		version, err := o.look(ctx, last)
-		if err != nil {
-			o.log.Debug("whether the store has another history is not known", "error", err) // who needs the store says so
-			continue
-		}
-		last = version
 	}
 }
 
-// look begins an opening if the version is one before last, or the history another one. It returns the version.
-func (o *Openings) look(ctx context.Context, last kv.Version) (kv.Version, error) {
+// sight is what a process has seen of a store.
+type sight struct {
+	version kv.Version
+	opening string // the newest one
+}
+
+// look begins an opening if the version is one before the last, or the history another one than the newest opening is of. Where others have
+// begun one, too, this process goes on in another history.
+func (o *Openings) look(ctx context.Context, last sight) (sight, error) {
 	known, err := o.known(ctx)
 	if err != nil {
 		return last, err
@@ -147,21 +161,30 @@ func (o *Openings) look(ctx context.Context, last kv.Version) (kv.Version, error
 		return last, err
 	}
 	version, err := o.rows.Version(ctx)
-	switch {
-	case err != nil || version == kv.Unsettled:
-		return last, err
-	case version >= last && known.History == history:
-		return version, nil
-	}
-	begun, err := o.begin(ctx, &known, history)
-	if err != nil {
+	if err != nil || version == kv.Unsettled {
 		return last, err
 	}
-	o.began()
-	if begun {
-		o.log.Warn("the database has another history: it was restored, or another server has taken over; followers are told", "history", history)
+	another := version < last.version || known.History != history
+	if another {
+		begun, err := o.begin(ctx, &known, history)
+		if err != nil {
+			return last, err
+		}
+		if begun {
+			o.log.Warn("the database has another history: it was restored, or another server has taken over; followers are told", "history", history)
+		}
+		if known, err = o.known(ctx); err == nil {
+			version, err = o.rows.Version(ctx)
+		}
+		if err != nil {
+			return last, err
+		}
 	}
-	return o.rows.Version(ctx)
+	now := sight{version, known.newest()}
+	if another || last.opening != "" && last.opening != now.opening {
+		o.began()
+	}
+	return now, nil
 }
 
 func (o *Openings) known(ctx context.Context) (s state, err error) {

@@ -105,6 +105,15 @@ func (s *Server) Promote() {
 	s.call("pg_ctl", "promote", "-w", "-D", s.data())
 }
 
+// Pause has a standby take nothing more from the server that it follows, until Resume.
+func (s *Server) Pause(t testing.TB) {
+	t.Helper()
+	s.run(t, "SELECT pg_wal_replay_pause(); DO $$ BEGIN WHILE pg_get_wal_replay_pause_state() <> 'paused' LOOP PERFORM pg_sleep(0.01); END LOOP; END $$")
+}
+
+// Resume ends Pause.
+func (s *Server) Resume(t testing.TB) { s.run(t, "SELECT pg_wal_replay_resume()") }
+
 // programs returns the folder with the newest programs of PostgreSQL.
 func programs(t testing.TB) string {
 	t.Helper()

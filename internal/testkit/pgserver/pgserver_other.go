@@ -44,6 +44,12 @@ func (s *Server) Standby() *Server { return s }
 // Promote has a standby take writes.
 func (s *Server) Promote() {}
 
+// Pause has a standby lag.
+func (s *Server) Pause(testing.TB) {}
+
+// Resume ends Pause.
+func (s *Server) Resume(testing.TB) {}
+
 // Kill ends the server.
 func (s *Server) Kill() {}
 
