@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/leases"
 	"github.com/tmshare/tmshare/internal/store/openings"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
 const silence = 5 * time.Second
