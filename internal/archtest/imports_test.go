@@ -172,6 +172,7 @@ var layers = map[string][]string{
 	"internal/testkit/docs":          {"tmdm", "tmdm/cxtm", "xtm", "fragment"},
 	"packaging":                      {},
 	"packaging/release":              {},
+	"internal/testkit/nginx":         {"internal/testenv"},
 	"internal/testkit/anyhost":       {"internal/fetch"},
 	"internal/testkit/browser":       {},
 	"internal/testkit/pgserver":      {"internal/kv/postgres", "internal/testenv"},
@@ -187,7 +188,7 @@ var layers = map[string][]string{
 }
 
 // testOnly are the packages that nothing but tests imports.
-var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/testkit/docs", "internal/testkit/anyhost", "internal/testkit/browser", "internal/testkit/pgserver", "internal/testkit/stores", "internal/testkit/w3c", "internal/testkit/webpage", "internal/testkit/faults", "internal/testkit/node", "internal/follow/followtest", "internal/kv/kvtest", "internal/store/storetest", "internal/store/files/filestest"}
+var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/testkit/docs", "internal/testkit/anyhost", "internal/testkit/browser", "internal/testkit/pgserver", "internal/testkit/stores", "internal/testkit/w3c", "internal/testkit/webpage", "internal/testkit/faults", "internal/testkit/node", "internal/follow/followtest", "internal/kv/kvtest", "internal/store/storetest", "internal/store/files/filestest", "internal/testkit/nginx"}
 
 // onlyIn are libraries that one package alone may import, and standard packages
 // that do input, output or logging and are kept out of the model.

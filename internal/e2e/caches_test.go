@@ -1,0 +1,116 @@
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testkit/nginx"
+	"github.com/tmshare/tmshare/internal/testkit/node"
+)
+
+// read gets a document through what stands before its server.
+func read(t *testing.T, url string, headers ...string) (*fetch.Answer, string) {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodGet, url, nil)
+	require.NoError(t, err)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return &fetch.Answer{Status: res.StatusCode, Header: res.Header, ETag: res.Header.Get("ETag")}, string(body)
+}
+
+func map1(name string) string {
+	return `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="a"><subjectIdentifier href="http://psi.example.org/a"/><name><value>` + name + `</value></name></topic></topicMap>`
+}
+
+// Behind two caches that keep what our servers allow, a reader sees an older state after a newer one. The answers tell: each says of when it
+// is, and one that was asked for is no cache's, or does not say that it is.
+func TestAnswersOfCachesTell(t *testing.T) {
+	t.Parallel()
+	front := nginx.NewFront(t)
+	o := node.New(t, func(c *server.Config) { c.BaseURL = front.URL })
+	o.Create("egov", map1("1"))
+	edges := nginx.Start(t, o.URL, nginx.Edge{HonoursNoCache: true}, nginx.Edge{HonoursNoCache: true}, nginx.Edge{}, nginx.Edge{IgnoresQuery: true})
+	feed := front.URL + "/topicmaps/egov/fragments"
+	checked := func(a *fetch.Answer) time.Time {
+		t.Helper()
+		at, known := a.Checked()
+		require.True(t, known)
+		return at
+	}
+	old := map[string]*fetch.Answer{}
+	for _, edge := range edges {
+		front.Use(edge)
+		a, _ := read(t, feed)
+		require.Equal(t, "MISS", a.Header.Get(nginx.Cache))
+		again, _ := read(t, feed)
+		require.Equal(t, "HIT", again.Header.Get(nginx.Cache), "what the server allows is kept")
+		assert.Equal(t, checked(a), checked(again), "it is of when it was made")
+		old[edge] = again
+	}
+	o.Put(map1("2"))
+	direct, now := read(t, o.URL+"/topicmaps/egov/fragments")
+	changed := checked(direct)
+
+	// The first edge learns of the change. The others go on with what they have: who alternates goes back.
+	front.Use(edges[0])
+	fresh, body := read(t, feed, "Cache-Control", "no-cache")
+	require.Equal(t, "BYPASS", fresh.Header.Get(nginx.Cache))
+	assert.Equal(t, now, body)
+	assert.False(t, checked(fresh).Before(changed))
+	for _, edge := range edges[1:] {
+		front.Use(edge)
+		stale, body := read(t, feed)
+		require.Equal(t, "HIT", stale.Header.Get(nginx.Cache))
+		assert.NotEqual(t, now, body)
+		assert.True(t, checked(stale).Before(changed), "an older state is never of a later time")
+		date, err := http.ParseTime(stale.Header.Get("Date"))
+		require.NoError(t, err)
+		assert.Empty(t, stale.Header.Get("Age"), "nginx writes another Date, without Age")
+		assert.False(t, date.Before(checked(stale).Truncate(time.Second)))
+	}
+	front.Use(edges[2])
+	stale, _ := read(t, feed, "Cache-Control", "no-cache")
+	assert.Equal(t, "HIT", stale.Header.Get(nginx.Cache), "this one honours no request for what is new")
+
+	// Asked, an edge with the query in its key leads to the server. One without it answers with what it has, and does not repeat the value.
+	for i, edge := range edges {
+		front.Use(edge)
+		value := fetch.NewAsked()
+		a, body := read(t, fetch.Asking(feed, value))
+		stale := i == 3
+		assert.Equal(t, !stale, a.Asked(value), "edge %d", i)
+		assert.Equal(t, !stale, body == now, "edge %d", i)
+		assert.Equal(t, map[bool]string{false: "MISS", true: "HIT"}[stale], a.Header.Get(nginx.Cache))
+		again, _ := read(t, fetch.Asking(feed, value))
+		assert.Equal(t, a.Header.Get(nginx.Cache), again.Header.Get(nginx.Cache), "what was asked for is not kept")
+		kept, _ := read(t, feed)
+		assert.Empty(t, kept.Header.Get(feeds.AskedHeader), "nobody gets the answer to another's question")
+		value = fetch.NewAsked()
+		unchanged, _ := read(t, fetch.Asking(feed, value), "If-None-Match", a.ETag) // nginx asks without it
+		assert.Equal(t, map[bool]int{false: http.StatusOK, true: http.StatusNotModified}[stale], unchanged.Status, "edge %d", i)
+		assert.Equal(t, !stale, unchanged.Asked(value), "edge %d", i)
+	}
+
+	// An edge without the query in its key that has nothing yet takes nothing from a question.
+	front.Use(edges[3])
+	snapshots := front.URL + "/topicmaps/egov/snapshots"
+	value := fetch.NewAsked()
+	a, _ := read(t, fetch.Asking(snapshots, value))
+	assert.True(t, a.Asked(value))
+	next, _ := read(t, fetch.Asking(snapshots, fetch.NewAsked()))
+	assert.NotEqual(t, "HIT", next.Header.Get(nginx.Cache))
+}
