@@ -166,9 +166,6 @@ func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source, prog
 	if err = db.load(ctx, c.SourceKey(), fragment.Records(src), progress); err == nil {
 		err = db.loadLog(ctx, c, src)
 	}
-	if err == nil {
-		err = db.hashWhole(ctx, c)
-	}
 	if err != nil {
 		cancel()
 	}
@@ -202,35 +199,31 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) e
 		return err
 	}
 	defer bulk.Cancel()
-	first := c.Head + 1
-	var last *Entry
+	log := &collections.Appender{C: c, Put: bulk.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load(), Digest: func() (digest string, err error) {
+		err = db.rows.View(ctx, func(t *txn.Tx) error { digest, err = c.Digest(t); return err })
+		return digest, err
+	}}
 	by, attributed := src.(First)
 	if attributed {
-		src = by.Source
+		src, log.Author, log.Note = by.Source, by.Author, by.Note
 	}
+	var waiting []fragment.Entry // one: the last states the digest
+	stored := []*rendered.Fragment{nil}
 	for t, err := range fragment.InPassing(src).Topics() {
 		if err == nil {
 			err = context.Cause(ctx)
 		}
-		if err == nil && last != nil {
-			err = collections.PutLast(c, last, nil, bulk.Put)
+		if err == nil {
+			err = log.Append(waiting, stored, false)
 		}
 		if err != nil {
 			return err
 		}
 		c.Topics++
-		e := c.Next(db.now(), db.run.Load(), first, fragment.Entry{TopicSI: t.TopicSI(), Topic: t.TopicSI(), Title: t.Title()})
-		e.Author, e.Note = by.Author, by.Note
-		last = &e
+		waiting = append(waiting[:0], fragment.Entry{TopicSI: t.TopicSI(), Topic: t.TopicSI(), Title: t.Title()})
 	}
-	if last != nil {
-		err := db.rows.View(ctx, func(t *txn.Tx) (err error) { last.Digest, err = c.Digest(t); return err })
-		if err == nil {
-			err = collections.PutLast(c, last, nil, bulk.Put)
-		}
-		if err != nil {
-			return err
-		}
+	if err := log.Append(waiting, stored, true); err != nil {
+		return err
 	}
 	return bulk.Commit()
 }
@@ -270,7 +263,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 			}
 			filled.Settings, filled.Segments, filled.Offers, filled.Restating = c.Settings, c.Segments, c.Offers, c.Restating
 			if filled.Sign != "" { // since a moment ago
-				if err := db.hashLog(t, &filled, filled.Head); err != nil {
+				if err := collections.CompleteTree(t, &filled, filled.Head); err != nil {
 					return err
 				}
 			}

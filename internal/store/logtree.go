@@ -13,46 +13,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// hashLog adds the leaves of so many entries that the tree lacks, at most.
-func (db *DB) hashLog(t *txn.Tx, c *Collection, most uint64) error {
-	last := min(c.Head, c.Hashed+most)
-	v := View{Collection: *c, db: db, tx: t}
-	for e, err := range v.kept(c.Hashed + 1) {
-		if err != nil {
-			return err
-		}
-		for c.Hashed+1 < min(e.Seq, last+1) { // those before it are pruned
-			if err := collections.AppendLeaf(t, c, nil); err != nil {
-				return err
-			}
-		}
-		if e.Seq > last {
-			return nil
-		}
-		if err := collections.AppendLeaf(t, c, e.Leaf()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // hashesAtOnce is how many leaves one commit adds. Tests change it.
 var hashesAtOnce uint64 = 10_000
-
-// hashWhole adds all leaves that the tree of a collection lacks which nothing shows yet.
-func (db *DB) hashWhole(ctx context.Context, c *Collection) error {
-	for c.Sign != "" && c.Hashed < c.Head {
-		hashed := c.Hashed
-		err := db.rows.Update(ctx, func(t *txn.Tx) error {
-			c.Hashed = hashed
-			return db.hashLog(t, c, hashesAtOnce)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // prepareSigning adds to the tree of a collection what it lacks, commit by commit, if a change of settings is to set Sign: so the
 // commit that sets it need not.
@@ -67,7 +29,7 @@ func (db *DB) prepareSigning(ctx context.Context, name string, change func(*Sett
 			if prepared = next.Sign == "" || c.Head-c.Hashed < hashesAtOnce; prepared {
 				return nil
 			}
-			if err := db.hashLog(t, c, hashesAtOnce); err != nil {
+			if err := collections.CompleteTree(t, c, hashesAtOnce); err != nil {
 				return err
 			}
 			return collections.Put(t, c)
@@ -78,7 +40,7 @@ func (db *DB) prepareSigning(ctx context.Context, name string, change func(*Sett
 	}
 }
 
-// logTree checks that the tree of a log is that of its entries.
+// logTree checks that the tree of a log is that of its entries, and has them all where it is signed.
 func (c *checker) logTree(where string, v *View) error {
 	tree, n := logtree.Tree{Tx: v.tx, Number: v.Number}, uint64(0)
 	for e, err := range v.kept(1) {
@@ -93,13 +55,35 @@ func (c *checker) logTree(where string, v *View) error {
 		switch {
 		case errors.Is(err, logtree.ErrMissing) || err == nil && !same:
 			c.lost(where, "the tree of the log is another one than that of the entries, at entry %d: no checkpoint that is signed will be accepted", n)
+			remedy := &c.findings[len(c.findings)-1].Remedy
+			if *remedy = treeRemedy; v.Replica != nil {
+				*remedy = fmt.Sprintf("\"tmshare-client replace %s\" makes it again", v.Name)
+			}
 			return nil
-		case err != nil || n >= v.Hashed:
+		case err != nil:
 			return err
 		}
+		if n >= v.Hashed {
+			break
+		}
 	}
+	if v.Sign == "" || v.Hashed >= v.Head {
+		return nil
+	}
+	name := v.Name
+	c.repairable(where, nil, func() error {
+		_, err := c.db.ChangeSettings(c.ctx, name, func(*Settings) error { return nil }) // which completes it
+		if errors.Is(err, ErrNotFound) {                                                 // it was deleted meanwhile
+			err = nil
+		}
+		return err
+	}, "the tree of the log lacks the leaves of %d entries, from entry %d on: what is signed does not cover them", v.Head-v.Hashed, v.Hashed+1)
 	return nil
 }
+
+// treeRemedy says what to do about a tree that is not that of its entries. It was signed, so none that fits them goes on from it.
+const treeRemedy = "restore the data folder from a backup that is older. If there is none, make the collection again: export the map, delete the collection, import the map. " +
+	"Tell its subscribers; they go on with \"tmshare-client trust NAME --accept\""
 
 // Checkpoint returns the statement of how far the log has come, for those who sign it. The collection is one with Sign.
 func (v *View) Checkpoint() (*checkpoint.Checkpoint, error) {

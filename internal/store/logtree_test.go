@@ -2,16 +2,19 @@ package store
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/logtree"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // merkleTreeHash is that of RFC 6962 §2.1, word for word.
@@ -97,6 +100,120 @@ func TestTreeOfTheLog(t *testing.T) {
 	next()
 	require.Greater(t, len(h.checkpoints), 3)
 	require.Equal(t, digestNow(t, db, "m"), h.checkpoints[len(h.checkpoints)-1].Digest)
+}
+
+// Whatever writes an entry gives the tree its leaf: what is loaded, published, and published again. (What a replica passes on
+// is in TestReplicaOfASignedLog of package client.)
+func TestEachWriterGivesTheTreeItsLeaves(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	c := Collection{Name: "m", SP: sp, Settings: Settings{Sign: "/key"}}
+	_, err := db.CreateCollection(t.Context(), c, &merge.Memory{}, nil)
+	require.NoError(t, err)
+	h := &history{cut: cut{size: 100}}
+	whole := func() {
+		t.Helper()
+		view(t, db, "m", func(v *View) {
+			require.Equal(t, v.Head, v.Hashed)
+			h.read(t, v)
+			h.checkTree(t, v)
+		})
+		require.Empty(t, checked(t, db, false))
+	}
+	_, err = db.FillCollection(t.Context(), "m", mapOf(t, 70))
+	require.NoError(t, err)
+	whole()
+	publish(t, db, "m", rename(1, 4, "second"))
+	whole()
+	for _, forms := range [][]xtm.Version{onlyOld, onlyNew} {
+		offer(t, db, forms)
+		require.Positive(t, restate(t, db))
+		whole()
+		publish(t, db, "m", rename(2, 9, fmt.Sprint("after ", forms)))
+		whole()
+	}
+}
+
+// A tree that lacks the leaves of the last entries is completed by a repair, and goes on from what was signed. Whatever is published also
+// completes it.
+func TestTreeThatLacksLeaves(t *testing.T) {
+	was := hashesAtOnce
+	hashesAtOnce = 20
+	t.Cleanup(func() { hashesAtOnce = was })
+	for name, mend := range map[string]func(*DB){
+		"repair": func(db *DB) {
+			found := checked(t, db, true)
+			require.Len(t, found, 1)
+			require.True(t, found[0].Repaired)
+		},
+		"publishing": func(db *DB) { publish(t, db, "m", rename(1, 4, "third")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := openDB(t, t.TempDir())
+			c := collectionOf(t, db, "m", mapOf(t, 50))
+			set(t, db, "m", func(s *Settings) { s.Sign = "/key" })
+			var signed *checkpoint.Checkpoint
+			view(t, db, "m", func(v *View) {
+				var err error
+				signed, err = v.Checkpoint()
+				require.NoError(t, err)
+			})
+			publish(t, db, "m", rename(1, 45, "second"))
+			cutTree(t, db, c.Head)
+			found := checked(t, db, false)
+			require.Len(t, found, 1)
+			require.Contains(t, found[0].What, fmt.Sprintf("the tree of the log lacks the leaves of 44 entries, from entry %d on", c.Head+1))
+			require.True(t, found[0].Repairable)
+			mend(db)
+			require.Empty(t, checked(t, db, false))
+			view(t, db, "m", func(v *View) {
+				require.Equal(t, v.Head, v.Hashed)
+				h := &history{cut: cut{size: 100}, checkpoints: []*checkpoint.Checkpoint{signed}}
+				h.read(t, v)
+				h.checkTree(t, v)
+			})
+		})
+	}
+}
+
+// cutTree takes away from the tree of a log all leaves but the first n.
+func cutTree(t *testing.T, db *DB, n uint64) {
+	require.NoError(t, db.rows.Update(t.Context(), func(x *txn.Tx) error {
+		c, err := collections.Get(x, "m")
+		require.NoError(t, err)
+		for i := tlog.StoredHashIndex(0, int64(n)); i < tlog.StoredHashIndex(0, int64(c.Hashed)); i++ {
+			require.NoError(t, x.Delete(keys.Sequence(keys.TableLogHash, c.Number, uint64(i))))
+		}
+		c.Hashed = n
+		return collections.Put(x, c)
+	}))
+}
+
+// A tree that was signed with leaves in wrong places cannot be made good: what fits the entries does not go on from it.
+func TestTreeThatWasSignedWithLeavesInWrongPlaces(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	c := collectionOf(t, db, "m", mapOf(t, 5))
+	set(t, db, "m", func(s *Settings) { s.Sign = "/key" })
+	publish(t, db, "m", rename(1, 4, "second"))
+	cutTree(t, db, c.Head)
+	require.NoError(t, db.rows.Update(t.Context(), func(x *txn.Tx) error {
+		now, err := collections.Get(x, "m")
+		require.NoError(t, err)
+		e, err := (&View{Collection: *now, db: db, tx: x}).Entry(now.Head)
+		require.NoError(t, err)
+		w := logtree.Writer{Tree: logtree.Tree{Tx: x, Number: now.Number}, Put: x.Put}
+		require.NoError(t, w.Append(now.Hashed, e.Leaf()))
+		now.Hashed++
+		return collections.Put(x, now)
+	}))
+	for _, repair := range []bool{false, true} {
+		found := checked(t, db, repair)
+		require.NotEmpty(t, found)
+		require.Contains(t, found[0].What, fmt.Sprintf("the tree of the log is another one than that of the entries, at entry %d", c.Head+1))
+		require.False(t, found[0].Repairable)
+		for _, advice := range []string{"restore", "import", "tmshare-client trust NAME --accept"} {
+			require.Contains(t, found[0].Remedy, advice)
+		}
+	}
 }
 
 func digestNow(t *testing.T, db *DB, name string) (digest string) {

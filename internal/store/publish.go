@@ -72,7 +72,8 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		c.Topics += state.AddedTopics()
 		change.PutTopics, change.PutAssociations, change.DeleteAssociations = nil, nil, nil // they may be many
 		budget, written := rendered.Budget(db.rendered, len(change.Entries)), 0
-		first := c.Head + 1
+		log := db.appender(t, c)
+		log.Put, log.Author, log.Note = t.PutUnread, change.Author, change.Note
 		for some, err := range collections.InParts(t, c, state, change.Entries) {
 			if err != nil {
 				return err
@@ -81,26 +82,9 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 			if err != nil {
 				return err
 			}
-			for i := range some {
-				e := c.Next(db.now(), db.run.Load(), first, some[i])
-				e.Author, e.Note = change.Author, change.Note
-				if written++; written == len(change.Entries) {
-					if e.Digest, err = c.Digest(t); err != nil {
-						return err
-					}
-				}
-				if err := db.supersede(t, c, &e, data[i]); err != nil {
-					return err
-				}
-				if err := collections.PutLast(c, &e, data[i], t.PutUnread); err != nil {
-					return err
-				}
-				if c.Sign == "" {
-					continue
-				}
-				if err := collections.AppendLeaf(t, c, e.Leaf()); err != nil {
-					return err
-				}
+			written += len(some)
+			if err := log.Append(some, data, written == len(change.Entries)); err != nil {
+				return err
 			}
 		}
 		return collections.Put(t, c)
@@ -112,20 +96,13 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 	return c, nil
 }
 
-// supersede puts e in the place of the last entry of its key. data is its fragment, or nil.
-func (db *DB) supersede(t *txn.Tx, c *Collection, e *Entry, data *rendered.Fragment) error {
+// appender returns what appends to the log of a collection in a commit.
+func (db *DB) appender(t *txn.Tx, c *Collection) *collections.Appender {
 	v := View{Collection: *c, db: db, tx: t}
-	last, err := v.Last(fragment.Key(e.TopicSI))
-	if err != nil {
-		return err
+	return &collections.Appender{
+		C: c, T: t, Put: t.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load(), Patches: v.patches,
+		Digest: func() (string, error) { return c.Digest(t) },
 	}
-	if last != nil {
-		e.Prior, e.Modified = last.Seq, last.Lives()
-		if e.Patches, err = v.patches(last, e, data); err != nil {
-			return err
-		}
-	}
-	return collections.ForgetSuperseded(t, c, e.TopicSI)
 }
 
 // keepFirstFragments stores the fragments of first entries, which are not stored

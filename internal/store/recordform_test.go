@@ -214,7 +214,7 @@ func TestRecordsOfAnEarlierVersionArePublishedAgain(t *testing.T) {
 					f, e.Digests = nil, nil
 					require.NoError(t, x.Delete(keys.Sequence(keys.TableFragment, c.Number, e.Seq)))
 				}
-				require.NoError(t, collections.PutLast(c, &e, f, x.Put))
+				require.NoError(t, collections.PutEntry(c, &e, f, x.Put))
 			}
 			c.OldRecords = nil
 			value, err := json.Marshal(c)

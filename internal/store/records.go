@@ -100,22 +100,7 @@ func (db *DB) restate(ctx context.Context, t *txn.Tx, c *Collection, again []fra
 	if err != nil {
 		return err
 	}
-	first := c.Head + 1
-	for i := range again {
-		e := c.Next(db.now(), db.run.Load(), first, again[i])
-		if i == len(again)-1 {
-			if e.Digest, err = c.Digest(t); err != nil {
-				return err
-			}
-		}
-		if err := db.supersede(t, c, &e, data[i]); err != nil {
-			return err
-		}
-		if err := collections.PutLast(c, &e, data[i], t.Put); err != nil {
-			return err
-		}
-	}
-	return nil
+	return db.appender(t, c).Append(again, data, true)
 }
 
 // offeredOtherwise returns some of the last entries of records that are offered in

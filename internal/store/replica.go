@@ -225,11 +225,8 @@ func (db *DB) deleteLog(ctx context.Context, c *Collection) error {
 
 // appendOrigin adds entries of the origin to the log of a replica, but for those that it has.
 func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Subscription, entries []Logged) error {
-	if s.Key != "" && c.Hashed < c.Head { // the source has begun to sign
-		if err := db.hashLog(t, c, c.Head); err != nil {
-			return err
-		}
-	}
+	log := db.appender(t, c)
+	log.Signed = s.Key != ""
 	state := records.Cache(t, c.SourceKey())
 	for i := range entries {
 		e, err := replicas.Next(t, c, state, &entries[i])
@@ -245,16 +242,7 @@ func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Sub
 				return err
 			}
 		}
-		if err := db.supersede(t, c, e, data); err != nil {
-			return err
-		}
-		if err := collections.PutLast(c, e, data, t.Put); err != nil {
-			return err
-		}
-		if s.Key == "" {
-			continue
-		}
-		if err := collections.AppendLeaf(t, c, e.Leaf()); err != nil {
+		if err := log.AppendEntry(e, data); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func (db *DB) changeSettings(ctx context.Context, name string, change func(*Sett
 		c.OfferIn(next.RecordForms)
 		c.OfferRDF(next.RDF)
 		if next.Sign != "" {
-			if err := db.hashLog(t, c, c.Head); err != nil {
+			if err := collections.CompleteTree(t, c, c.Head); err != nil {
 				return err
 			}
 		}

@@ -119,21 +119,7 @@ func (v *View) Entries(from uint64) iter.Seq2[Entry, error] {
 
 // kept is Entries with those too that are pruned, but for being the last of a key.
 func (v *View) kept(from uint64) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		prefix := keys.Collection(keys.TableLog, v.Number)
-		for r, err := range v.tx.Scan(prefix, keys.Sequence(keys.TableLog, v.Number, from)) {
-			var e Entry
-			if err == nil {
-				err = json.Unmarshal(r.Value, &e)
-			}
-			if err == nil && e.Seq > v.Head {
-				return
-			}
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
-	}
+	return collections.Kept(v.tx, &v.Collection, from)
 }
 
 // Entry returns the entry with a sequence. It is ErrGone where the entry is
@@ -157,12 +143,7 @@ func (v *View) entry(seq uint64) (*Entry, error) {
 
 // Last returns the last entry of a topic key, or nil.
 func (v *View) Last(key string) (*Entry, error) {
-	var k collections.KeyRow
-	ok, err := v.tx.GetJSON(collections.TopicKey(&v.Collection, key), &k)
-	if !ok || err != nil {
-		return nil, err
-	}
-	return v.entry(k.Seq)
+	return collections.Last(v.tx, &v.Collection, key)
 }
 
 // LastOf is Last for the key of a TopicSI.

@@ -10,7 +10,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/logtree"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
@@ -85,9 +84,9 @@ func (c *Collection) Renderer() rendered.Renderer {
 	return rendered.Renderer{Form: c.Form(""), Digests: c.Changes != nil}
 }
 
-// Next makes the next entry of the log, in a commit whose first entry has the sequence first.
+// next makes the next entry of the log, in a commit whose first entry has the sequence first.
 // Times are those of commits, and strictly increase whatever the clock does.
-func (c *Collection) Next(now time.Time, run uint32, first uint64, e fragment.Entry) Entry {
+func (c *Collection) next(now time.Time, run uint32, first uint64, e fragment.Entry) Entry {
 	now = now.UTC().Truncate(time.Microsecond)
 	if least := c.Updated.Add(time.Microsecond); now.Before(least) {
 		now = least
@@ -122,9 +121,9 @@ type KeyRow struct {
 	TopicSI fragment.Ref
 }
 
-// PutLast calls put with the rows of an entry that is the last of its key. data is its fragment,
+// putLast calls put with the rows of an entry that is the last of its key. data is its fragment,
 // or nil.
-func PutLast(c *Collection, e *Entry, data *rendered.Fragment, put func(key, value []byte) error) error {
+func putLast(c *Collection, e *Entry, data *rendered.Fragment, put func(key, value []byte) error) error {
 	value, err := json.Marshal(KeyRow{e.Seq, e.TopicSI})
 	if err != nil {
 		return err
@@ -135,7 +134,7 @@ func PutLast(c *Collection, e *Entry, data *rendered.Fragment, put func(key, val
 	return PutEntry(c, e, data, put)
 }
 
-// PutEntry is PutLast for an entry that is in the log already.
+// PutEntry is putLast for an entry that is in the log already.
 func PutEntry(c *Collection, e *Entry, data *rendered.Fragment, put func(key, value []byte) error) error {
 	var packed []byte
 	if data != nil {
@@ -160,15 +159,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func TopicKey(c *Collection, key string) []byte {
 	return append(keys.Collection(keys.TableKey, c.Number), key...)
-}
-
-// AppendLeaf adds a leaf to the tree of the log: that of the entry with the sequence c.Hashed+1.
-func AppendLeaf(t *txn.Tx, c *Collection, leaf []byte) error {
-	if err := (logtree.Tree{Tx: t, Number: c.Number}).Append(c.Hashed, leaf); err != nil {
-		return err
-	}
-	c.Hashed++
-	return nil
 }
 
 // Leaf returns the leaf of an entry.
@@ -200,9 +190,9 @@ func deleteEntry(t *txn.Tx, c *Collection, seq uint64) error {
 	return t.Delete(keys.Sequence(keys.TableFragment, c.Number, seq))
 }
 
-// ForgetSuperseded removes the entry that a topic had before the one that is
+// forgetSuperseded removes the entry that a topic had before the one that is
 // about to be published, where it is pruned and was kept for the topic's sake.
-func ForgetSuperseded(t *txn.Tx, c *Collection, topicSI fragment.Ref) error {
+func forgetSuperseded(t *txn.Tx, c *Collection, topicSI fragment.Ref) error {
 	if c.Horizon == 0 {
 		return nil
 	}

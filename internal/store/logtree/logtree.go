@@ -5,6 +5,7 @@ package logtree
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -41,17 +42,51 @@ func (t Tree) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return all, nil
 }
 
+// Writer appends leaves to a tree. It keeps what the next leaf needs of the hashes that it has written.
+type Writer struct {
+	Tree
+	Put  func(key, value []byte) error
+	edge []edge // by level: the last hash that was written there
+}
+
+type edge struct {
+	index int64
+	hash  tlog.Hash
+}
+
+// ReadHashes implements [tlog.HashReader].
+func (w *Writer) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	all := make([]tlog.Hash, len(indexes))
+	for i, index := range indexes {
+		if at := slices.IndexFunc(w.edge, func(e edge) bool { return e.index == index }); at >= 0 {
+			all[i] = w.edge[at].hash
+			continue
+		}
+		stored, err := w.Tree.ReadHashes([]int64{index})
+		if err != nil {
+			return nil, err
+		}
+		all[i] = stored[0]
+	}
+	return all, nil
+}
+
 // Append adds a leaf to a tree of n leaves.
-func (t Tree) Append(n uint64, leaf []byte) error {
-	hashes, err := tlog.StoredHashesForRecordHash(int64(n), tlog.RecordHash(leaf), t)
+func (w *Writer) Append(n uint64, leaf []byte) error {
+	hashes, err := tlog.StoredHashesForRecordHash(int64(n), tlog.RecordHash(leaf), w)
 	if err != nil {
 		return err
 	}
 	first := tlog.StoredHashIndex(0, int64(n))
-	for i := range hashes {
-		if err := t.Tx.Put(t.key(first+int64(i)), hashes[i][:]); err != nil {
+	for level := range hashes {
+		index := first + int64(level)
+		if err := w.Put(w.key(index), hashes[level][:]); err != nil {
 			return err
 		}
+		if level == len(w.edge) {
+			w.edge = append(w.edge, edge{index: -1})
+		}
+		w.edge[level] = edge{index, hashes[level]}
 	}
 	return nil
 }

@@ -1,0 +1,166 @@
+package collections
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/logtree"
+	"github.com/tmshare/tmshare/internal/store/rendered"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// Appender appends entries to the log of a collection, in one commit. Nothing else does: what is published, what is loaded, what is
+// published again, and what a replica passes on comes through it. So each entry has its place, its time, its run, the state digest of its
+// commit, the marks of what it supersedes, and its leaf in the tree of a log that is signed.
+type Appender struct {
+	C      *Collection
+	T      *txn.Tx // nil where the log is empty and nothing shows it yet: then nothing is superseded
+	Put    func(key, value []byte) error
+	Signed bool // the log has a tree
+
+	// What the entries are given that have no place yet.
+	Now          func() time.Time
+	Run          uint32
+	Digest       func() (string, error) // of the state after the commit
+	Author, Note string
+
+	// Patches returns the digests of the patches from the entry before of a key. It may be nil.
+	Patches func(last, e *Entry, data *rendered.Fragment) ([]rendered.Digest, error)
+
+	first uint64 // sequence of the first entry of the commit
+	tree  logtree.Writer
+}
+
+// Append appends what is said of some topics. data has their fragments, nil where one is not stored. last says that the commit ends with
+// them: its last entry states the digest.
+func (a *Appender) Append(some []fragment.Entry, data []*rendered.Fragment, last bool) error {
+	for i := range some {
+		if a.first == 0 {
+			a.first = a.C.Head + 1
+		}
+		e := a.C.next(a.Now(), a.Run, a.first, some[i])
+		e.Author, e.Note = a.Author, a.Note
+		if last && i == len(some)-1 {
+			var err error
+			if e.Digest, err = a.Digest(); err != nil {
+				return err
+			}
+		}
+		if err := a.AppendEntry(&e, data[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AppendEntry appends an entry that has its place already: an origin has given it.
+func (a *Appender) AppendEntry(e *Entry, data *rendered.Fragment) error {
+	if a.T != nil {
+		if err := a.supersede(e, data); err != nil {
+			return err
+		}
+	}
+	if err := putLast(a.C, e, data, a.Put); err != nil {
+		return err
+	}
+	if !a.Signed {
+		return nil
+	}
+	if lacking := e.Seq - 1 - a.C.Hashed; lacking > 0 { // it begins to be signed
+		if err := CompleteTree(a.T, a.C, lacking); err != nil {
+			return err
+		}
+	}
+	a.tree.Tree, a.tree.Put = logtree.Tree{Tx: a.T, Number: a.C.Number}, a.Put
+	err := a.tree.Append(a.C.Hashed, e.Leaf())
+	a.C.Hashed++
+	return err
+}
+
+// supersede notes in an entry that is about to be published how it goes on from the entry of its
+// key before, and gives that up where it was kept for the key's sake.
+func (a *Appender) supersede(e *Entry, data *rendered.Fragment) error {
+	last, err := Last(a.T, a.C, fragment.Key(e.TopicSI))
+	if err != nil {
+		return err
+	}
+	if last != nil {
+		e.Prior, e.Modified = last.Seq, last.Lives()
+		if a.Patches != nil {
+			if e.Patches, err = a.Patches(last, e, data); err != nil {
+				return err
+			}
+		}
+	}
+	return forgetSuperseded(a.T, a.C, e.TopicSI)
+}
+
+// Last returns the last entry of a topic key, nil for none.
+func Last(t *txn.Tx, c *Collection, key string) (*Entry, error) {
+	var k KeyRow
+	ok, err := t.GetJSON(TopicKey(c, key), &k)
+	if !ok || err != nil {
+		return nil, err
+	}
+	var e Entry
+	ok, err = t.GetJSON(keys.Sequence(keys.TableLog, c.Number, k.Seq), &e)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: entry %d of collection %q", txn.ErrNotFound, k.Seq, c.Name)
+	}
+	return &e, err
+}
+
+// Kept iterates over the entries from a sequence on that are there, those included that are kept for the sake of their topics.
+func Kept(t *txn.Tx, c *Collection, from uint64) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for r, err := range t.Scan(keys.Collection(keys.TableLog, c.Number), keys.Sequence(keys.TableLog, c.Number, from)) {
+			var e Entry
+			if err == nil {
+				err = json.Unmarshal(r.Value, &e)
+			}
+			if err == nil && e.Seq > c.Head {
+				return
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// CompleteTree adds the leaves of so many entries that the tree lacks, at most.
+func CompleteTree(t *txn.Tx, c *Collection, most uint64) error {
+	w := logtree.Writer{Tree: logtree.Tree{Tx: t, Number: c.Number}, Put: t.Put}
+	last := min(c.Head, c.Hashed+most)
+	add := func(leaf []byte) error {
+		err := w.Append(c.Hashed, leaf)
+		c.Hashed++
+		return err
+	}
+	for e, err := range Kept(t, c, c.Hashed+1) {
+		if err != nil {
+			return err
+		}
+		for c.Hashed+1 < min(e.Seq, last+1) { // those before it are pruned
+			if err := add(nil); err != nil {
+				return err
+			}
+		}
+		if e.Seq > last {
+			return nil
+		}
+		if err := add(e.Leaf()); err != nil {
+			return err
+		}
+	}
+	for c.Hashed < last { // of a log whose beginning is not there
+		if err := add(nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
