@@ -59,14 +59,16 @@ func (c *Checkpoint) Sign(k *Key) (string, error) {
 	return string(signed), err
 }
 
+// Note returns a signed note as it was signed: documents that carry it may end it with other white space.
+func Note(carried string) string { return strings.TrimSpace(carried) + "\n" }
+
 // Open returns what a signed note says, if the owner of a public key has signed it.
 func Open(signed, public string) (*Checkpoint, error) {
 	verifier, err := note.NewVerifier(public)
 	if err != nil {
 		return nil, fmt.Errorf("%.200q is no public key: %w", public, err)
 	}
-	// Documents that carry it may end it with other white space.
-	n, err := note.Open([]byte(strings.TrimSpace(signed)+"\n"), note.VerifierList(verifier))
+	n, err := note.Open([]byte(Note(signed)), note.VerifierList(verifier))
 	var unknown *note.UnverifiedNoteError
 	switch {
 	case errors.As(err, &unknown):

@@ -80,7 +80,14 @@ func (c *Client) followFragments(ctx context.Context, s *store.Subscription, r *
 	if err := run(); err != nil {
 		return err
 	}
-	return u.provenOrRepaired(ctx, run)
+	if err := u.provenOrRepaired(ctx, run); err != nil {
+		return err
+	}
+	if p := s.Applied().Proof; p != nil && p.Equal {
+		p.Reason = u.uncovered()
+		p.Equal, p.Differs = p.Reason == "", p.Reason != ""
+	}
+	return nil
 }
 
 func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragments, error) {

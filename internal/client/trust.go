@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -17,6 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/replicas"
 )
 
 // CheckpointError says that a source does not prove that its log goes on from the checkpoint that was accepted last. Nothing was
@@ -165,6 +167,31 @@ func signedDigest(s *store.Subscription) string {
 		return "the checkpoint that was accepted last cannot be read"
 	}
 	return c.Digest
+}
+
+// uncovered says why the checkpoint that was accepted last does not cover the entries that were read, "" if it does. The digest that is signed
+// may be that of the copy all the same: not all entries change the state.
+func (u *fragments) uncovered() string {
+	if u.s.Checkpoint == "" {
+		return ""
+	}
+	signed, err := checkpoint.Open(u.s.Checkpoint, u.s.Key)
+	if err != nil {
+		return fmt.Sprintf("the checkpoint that was accepted last cannot be read: %v", err)
+	}
+	epoch, _ := replicas.EpochOf(u.mark.Feed)
+	log := store.Collection{Epoch: epoch}
+	for _, entry := range u.mark.At {
+		id, err := uuid.Parse(entry)
+		_, seq, ok := log.SequenceOf(id)
+		switch {
+		case err != nil || !ok:
+			return fmt.Sprintf("the source is signed, and its entry %s does not name its place in the log: tell the owner of the server", entry)
+		case seq > uint64(signed.Size):
+			return fmt.Sprintf("the source has signed %d entries of its log, and shows entry %d, which is not among them: tell the owner of the server (\"tmshare-server check\")", signed.Size, seq)
+		}
+	}
+	return ""
 }
 
 // Trust is what a subscription demands of its source, and what that states.

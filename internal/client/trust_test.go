@@ -199,6 +199,71 @@ func forger(t *testing.T, o *origin, state func(forged, honest string) string) (
 	}, put
 }
 
+// What a source publishes again is signed as all else is, and a replica passes it on.
+func TestSignedSourceThatOffersRecordsOtherwise(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(20, "v1")...), documentSize(5))
+	o.Sign("egov")
+	s, replica := inStep(t, o), newReplica(t, o)
+	replica.sync(t)
+	signedAsOf := func() {
+		t.Helper()
+		assert.True(t, s.sync().Proven)
+		assert.True(t, replica.sync(t).Proven)
+		o.Source("egov", func(v *store.View, _ fragment.Source) { assert.Equal(t, int64(v.Head), s.signed().Size) })
+		sameLog(t, replica.origin, o)
+		assert.Equal(t, o.Get("/topicmaps/egov/checkpoint"), replica.Get("/topicmaps/egov/checkpoint"))
+	}
+	for i, form := range []string{"xtm1", "xtm2.1"} {
+		before := s.signed().Size
+		o.Offer("egov", form)
+		signedAsOf()
+		assert.Greater(t, s.signed().Size, before+15)
+		o.Put(doc(topics(20, fmt.Sprint("v", i+2))...))
+		signedAsOf()
+	}
+}
+
+// A checkpoint that does not cover the entries that were read proves nothing, though the digest that it states is that of the copy.
+// Once it covers them, the copy is proven, and a replica passes it on.
+func TestCheckpointThatDoesNotCoverTheEntries(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(20, "v1")...), documentSize(100))
+	o.Sign("egov")
+	s, replica := inStep(t, o), newReplica(t, o)
+	replica.sync(t)
+	s.mayDiffer = true
+	signed := strings.ReplaceAll(statedCheckpoint.FindString(o.Get("/topicmaps/egov/fragments")), "$", "$$")
+	size := s.signed().Size
+	o.Offer("egov", "xtm1")
+	o.BreakWith(rewriting(isRecent, func(body string) string { return statedCheckpoint.ReplaceAllString(body, signed) }))
+	var head uint64
+	o.Source("egov", func(v *store.View, _ fragment.Source) { head = v.Head })
+	for range 2 {
+		r := s.sync()
+		assert.False(t, r.Proven)
+		assert.True(t, r.Differs, "the exit code says so")
+		assert.Equal(t, fmt.Sprintf("the source has signed %d entries of its log, and shows entry %d, which is not among them: tell the owner of the server (\"tmshare-server check\")", size, head), r.Unproven)
+		assert.Zero(t, r.Repaired)
+		assert.False(t, r.CleanStart)
+		v, err := s.Verify(context.Background(), "egov", false)
+		require.NoError(t, err)
+		assert.False(t, v.Equal)
+		assert.Equal(t, r.Unproven, v.Unproven)
+		assert.False(t, replica.sync(t).Proven)
+	}
+	late := newSubscriber(t)
+	_, err := late.Subscribe(context.Background(), o.URL+"/topicmaps/egov", client.SubscribeOptions{})
+	require.NoError(t, err)
+	r, err := late.Sync(context.Background(), "egov")
+	require.NoError(t, err)
+	assert.False(t, r.Proven, "of the first round")
+	o.BreakWith(nil)
+	assert.True(t, s.sync().Proven)
+	assert.True(t, replica.sync(t).Proven)
+	assert.Equal(t, o.Get("/topicmaps/egov/checkpoint"), replica.Get("/topicmaps/egov/checkpoint"))
+}
+
 var statedCheckpoint = regexp.MustCompile(`(?s)<own:checkpoint>.*?</own:checkpoint>`)
 
 // A proxy that alters text, and the digests with it, is not noticed by digests. With checkpoints nothing that it says ends proven.

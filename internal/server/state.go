@@ -33,7 +33,7 @@ func (s *Server) pageTag(r *http.Request, c *store.Collection) string {
 func stateOf(c *store.Collection) string {
 	settings, _ := json.Marshal(&c.Settings) // numbers and strings: this cannot fail
 	b := append(settings, c.Epoch[:]...)
-	for _, n := range []uint64{c.Head, c.Horizon, uint64(len(c.Segments)), uint64(c.Updated.UnixMicro()), uint64(c.Topics), uint64(c.Run)} {
+	for _, n := range []uint64{c.Head, c.Horizon, uint64(len(c.Segments)), uint64(c.Updated.UnixMicro()), uint64(c.Topics), uint64(c.Run), c.Hashed} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	return string(b)

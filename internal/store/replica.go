@@ -140,6 +140,11 @@ func (r serving) Logged(ctx context.Context, t *txn.Tx, a *sources.Applying, ent
 	})
 }
 
+// Pinned implements [sources.Server]: what is accepted without a new entry is passed on too.
+func (r serving) Pinned(t *txn.Tx, s *Subscription) error {
+	return changeReplica(t, s, s.State, func(c *Collection) error { return replicas.PassOn(t, c, s) })
+}
+
 // Counted implements [sources.Server].
 func (r serving) Counted(t *txn.Tx, s *Subscription, p *Progress, topics int) error {
 	return changeReplica(t, s, p, func(c *Collection) error { c.Topics = topics; return nil })

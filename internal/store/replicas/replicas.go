@@ -138,7 +138,7 @@ func PassOn(t *txn.Tx, c *collections.Collection, s *sources.Subscription) error
 		return err
 	}
 	if root == stated.Root { // else some of the leaves are not known: the origin has pruned its log
-		c.Replica.Checkpoint, c.Replica.Key = s.Checkpoint, s.Key
+		c.Replica.Checkpoint, c.Replica.Key = checkpoint.Note(s.Checkpoint), s.Key
 	}
 	return nil
 }

@@ -204,8 +204,13 @@ func (st *Store) UpdateSubscription(ctx context.Context, name string, change fun
 		if err != nil {
 			return err
 		}
-		before, primary, checked := s.Generations(), len(s.DerivedFrom) == 0, s.LastCheck
+		before, primary, checked, pinned := s.Generations(), len(s.DerivedFrom) == 0, s.LastCheck, s.Checkpoint
 		change(s)
+		if s.Replica && s.State != nil && s.Checkpoint != pinned {
+			if err := st.server.Pinned(t, s); err != nil {
+				return err
+			}
+		}
 		if !s.LastCheck.Equal(checked) { // a round has ended
 			if err := ended(t, s); err != nil {
 				return err
@@ -264,7 +269,7 @@ func (s *Subscription) Generations() []keys.Source {
 type Proof struct {
 	At      time.Time // of the comparison, by this node's clock
 	Equal   bool      // the digests were the same
-	Differs bool      `json:",omitempty"` // they were not, and nothing is in quarantine
+	Differs bool      `json:",omitempty"` // they were not, and nothing is in quarantine; or what is signed is not all that the source shows
 	Reason  string    `json:",omitempty"` // why the state is not proven, for people
 }
 
