@@ -103,7 +103,7 @@ func TestTreeOfTheLog(t *testing.T) {
 }
 
 // Whatever writes an entry gives the tree its leaf: what is loaded, published, and published again. (What a replica passes on
-// is in TestReplicaOfASignedLog of package client.)
+// is in TestSignedSourceThatOffersRecordsOtherwise of package client.)
 func TestEachWriterGivesTheTreeItsLeaves(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := Collection{Name: "m", SP: sp, Settings: Settings{Sign: "/key"}}
