@@ -199,7 +199,7 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) e
 		return err
 	}
 	defer bulk.Cancel()
-	log := &collections.Appender{C: c, Put: bulk.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load(), Digest: func() (digest string, err error) {
+	log := &collections.Appender{C: c, Put: bulk.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load, Digest: func() (digest string, err error) {
 		err = db.rows.View(ctx, func(t *txn.Tx) error { digest, err = c.Digest(t); return err })
 		return digest, err
 	}}

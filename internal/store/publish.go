@@ -100,7 +100,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 func (db *DB) appender(t *txn.Tx, c *Collection) *collections.Appender {
 	v := View{Collection: *c, db: db, tx: t}
 	return &collections.Appender{
-		C: c, T: t, Put: t.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load(), Patches: v.patches,
+		C: c, T: t, Put: t.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load, Patches: v.patches,
 		Digest: func() (string, error) { return c.Digest(t) },
 	}
 }

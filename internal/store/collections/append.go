@@ -24,7 +24,7 @@ type Appender struct {
 
 	// What the entries are given that have no place yet.
 	Now          func() time.Time
-	Run          uint32
+	Run          func() uint32
 	Digest       func() (string, error) // of the state after the commit
 	Author, Note string
 
@@ -42,7 +42,7 @@ func (a *Appender) Append(some []fragment.Entry, data []*rendered.Fragment, last
 		if a.first == 0 {
 			a.first = a.C.Head + 1
 		}
-		e := a.C.next(a.Now(), a.Run, a.first, some[i])
+		e := a.C.next(a.Now(), a.Run(), a.first, some[i])
 		e.Author, e.Note = a.Author, a.Note
 		if last && i == len(some)-1 {
 			var err error
