@@ -208,8 +208,11 @@ func (n *namer) assigned(id string) tmdm.Locator { return tmdm.Locator(n.sp + "t
 
 // made makes a subject identifier from another locator. It is the same in every version of the map.
 func (n *namer) made(l tmdm.Locator) tmdm.Locator {
-	return tmdm.Locator(n.sp + "topic/" + uuid.NewSHA1(uuid.NameSpaceURL, []byte(l)).String())
+	return n.assigned(AssignedName(l))
 }
+
+// AssignedName returns the name that [NameTopics] makes of a locator of a topic, where the topic has no id.
+func AssignedName(l tmdm.Locator) string { return uuid.NewSHA1(uuid.NameSpaceURL, []byte(l)).String() }
 
 // add adds si to t unless another topic has it.
 func (n *namer) add(t *tmdm.Topic, si tmdm.Locator) error {

@@ -141,7 +141,7 @@ var layers = map[string][]string{
 	"internal/formats/formatcxtm": {"tmdm", "tmdm/cxtm", "xtm", "internal/formats/format"},
 	"internal/formats/formatrdf":  {"tmdm", "xtm", "internal/formats/format", "internal/otherformat", "internal/rdf", "internal/rdf/jsonld", "internal/rdf/mapping", "internal/rdf/rdfxml", "internal/rdf/turtle", "internal/xml/scan"},
 	"internal/formats":            {"internal/rdf/mapping", "internal/iri", "tmdm", "xtm", "internal/formats/format", "internal/formats/formatxtm", "internal/formats/formatcxtm", "internal/formats/formatrdf"},
-	"internal/formats/mapdiff":    {"tmdm", "tmdm/cxtm"},
+	"internal/formats/mapdiff":    {"fragment", "tmdm", "tmdm/cxtm"},
 	"internal/cli":                {},
 	"internal/systemd":            {},
 	"internal/doctor":             {"internal/tokenfile", "internal/client/status", "internal/control", "internal/fetch", "internal/kv", "internal/kv/badger", "internal/store", "internal/store/datafolder", "internal/store/keys"},

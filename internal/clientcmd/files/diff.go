@@ -41,9 +41,9 @@ reifies them. A changed association is listed with each of its players.
 
 A topic of A is the one of B that shares a subject identifier or a subject locator
 with it. Those without are found by what is said of them and by their ids in the
-files, which otherwise do not matter: item identifiers are not compared. The id of
-a topic without a name may be the end of a subject identifier in the other file, as
-in copies from servers.
+files, which otherwise do not matter: item identifiers are not compared. Nor are the
+subject identifiers that servers have made of such ids, in copies from them. Within
+copies from one server, they count.
 
 Both files are read as if they stood in the place of A, or on --base. Of the two,
 one may be "-".
@@ -82,6 +82,7 @@ func (c *commands) diffFiles(f *fileFlags, pathA, pathB string, limit int) error
 	if err != nil {
 		return err
 	}
+	mapdiff.ForgetAssigned(inA.Map, inB.Map, inA.Base)
 	differences, err := mapdiff.Compare(inA.Map, inB.Map, inA.Base)
 	if err != nil {
 		return err
