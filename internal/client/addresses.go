@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/tmshare"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -193,7 +194,7 @@ func (c *Client) addAddresses(ctx context.Context, s *store.Subscription, refs [
 			return fmt.Errorf("%s is no replica of %s: its feed has the id %s, not %s; subscribe to it by itself, or give the address of a replica", ref, s.FragmentsFeed, other.FeedID, s.FeedID)
 		}
 		a := store.Address{FragmentsFeed: other.FragmentsFeed, SnapshotsFeed: other.SnapshotsFeed}
-		if slices.Contains(s.Addresses, a) {
+		if slices.ContainsFunc(s.Addresses, func(o store.Address) bool { return iri.SameDocument(o.FragmentsFeed, a.FragmentsFeed) }) {
 			return fmt.Errorf("%s leads to the feed %s, which is named already: name each address once", ref, a.FragmentsFeed)
 		}
 		s.Addresses = append(s.Addresses, a)

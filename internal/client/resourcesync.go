@@ -33,7 +33,7 @@ func (c *Client) withPackages(ctx context.Context, s *store.Subscription, f func
 		Temp: folder, Packages: resourcesync.PackageLimits{MaxResource: c.MaxFragment}, MaxPackage: c.MaxSnapshot,
 		Represent: represent,
 		Check: func(set *rs.Set) error {
-			if set.URL != s.FragmentsFeed { // where that is not there any more, the server may have led to any other
+			if !iri.SameDocument(set.URL, s.FragmentsFeed) { // where that is not there any more, the server may have led to any other
 				return fmt.Errorf("%s: this set of resources is not there any more; the server leads to %s now. Nothing was changed. If that is the same topic map, subscribe to it under another name", s.FragmentsFeed, set.URL)
 			}
 			sp := discover.PrefixOf(set)

@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client/discover"
 	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/replicas"
 )
@@ -211,7 +212,7 @@ func (c *Client) checkNew(ctx context.Context, s *store.Subscription) error {
 		return err
 	}
 	for i := range all {
-		if o := &all[i]; o.FragmentsFeed == s.FragmentsFeed && formats.Same(o.Format, s.Format) && ProtocolOf(o) == ProtocolOf(s) {
+		if o := &all[i]; iri.SameDocument(o.FragmentsFeed, s.FragmentsFeed) && formats.Same(o.Format, s.Format) && ProtocolOf(o) == ProtocolOf(s) {
 			again := "; --again follows it twice"
 			if s.Replica {
 				again = ""
@@ -237,13 +238,13 @@ func (c *Client) checkUnshared(ctx context.Context, s *store.Subscription) error
 	return nil
 }
 
-// serverOf returns the host and port of a URL.
+// serverOf returns the host and port of a URL, in the form in which they are compared.
 func serverOf(ref string) string {
 	u, err := url.Parse(ref)
 	if err != nil {
 		return ref
 	}
-	return strings.ToLower(u.Host)
+	return iri.HostOf(u)
 }
 
 // replicable returns an error where a source cannot be served on.

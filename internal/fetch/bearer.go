@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/tokenfile"
 )
 
@@ -31,7 +32,7 @@ func Bearer(h *http.Client, u *url.URL, token string) *http.Client {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	own.Transport = bearer{next, u.Scheme, u.Host, token}
+	own.Transport = bearer{next, u.Scheme, iri.HostOf(u), token}
 	return &own
 }
 
@@ -43,7 +44,7 @@ type bearer struct {
 }
 
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Host != b.host || r.URL.Scheme != b.scheme {
+	if iri.HostOf(r.URL) != b.host || r.URL.Scheme != b.scheme {
 		return b.next.RoundTrip(r)
 	}
 	r = r.Clone(r.Context())

@@ -36,7 +36,7 @@ type Request struct {
 // Answer is a response. Its body is read by what [Do] was given, and closed by Do.
 type Answer struct {
 	Body        *Body
-	URL         string // after redirects
+	URL         string // after redirects, without a fragment
 	ContentType string
 	ETag        string
 	NotModified bool // since the version with Request.ETag; there is nothing to read
@@ -155,8 +155,10 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 			return nil, b.fail(err)
 		}
 	}
+	from := *res.Request.URL
+	from.Fragment, from.RawFragment = "", "" // it is of the reference, not of the document (RFC 3986 §5.1)
 	a := &Answer{
-		Body: b, URL: res.Request.URL.String(), ContentType: res.Header.Get("Content-Type"), ETag: res.Header.Get("ETag"),
+		Body: b, URL: from.String(), ContentType: res.Header.Get("Content-Type"), ETag: res.Header.Get("ETag"),
 		Status: res.StatusCode, Header: res.Header, Length: res.ContentLength,
 		AsOf: sent,
 	}

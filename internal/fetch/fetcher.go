@@ -7,7 +7,10 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/tmshare/tmshare/internal/iri"
 )
 
 // Fetcher says how documents are fetched. It is made by [Fetcher.WithDefaults]
@@ -76,12 +79,16 @@ func (f *Fetcher) AllowURL(subscribed string) (func(*url.URL) error, error) {
 	if u.User != nil { // it would stand in every list and message
 		return nil, fmt.Errorf("the URL on %s has a name or a password in it: put a token for reading into a file instead (--token-file)", u.Host)
 	}
-	allowed := append([]string{u.Host}, f.Hosts...)
+	own := iri.HostOf(u)
 	return func(to *url.URL) error {
 		if to.Scheme != "http" && to.Scheme != "https" {
 			return fmt.Errorf("links to %s: are not followed", to.Scheme)
 		}
-		if slices.Contains(allowed, to.Host) || slices.Contains(allowed, to.Hostname()) {
+		host, name := iri.HostOf(to), iri.Host("", strings.TrimSuffix(to.Host, ":"+to.Port()))
+		if own == host || own == name || slices.ContainsFunc(f.Hosts, func(h string) bool {
+			same := iri.Host(to.Scheme, h)
+			return same == host || same == name || h == to.Hostname()
+		}) {
 			return nil
 		}
 		return fmt.Errorf("the link leads away from %s, to the host %s; allow it with --host %s", u.Host, to.Host, to.Host)

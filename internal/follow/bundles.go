@@ -5,6 +5,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/iri"
 )
 
 // Bundles are documents of a fragments feed with the fragments in them. All that they bring is available otherwise: so each is tried once,
@@ -17,7 +18,7 @@ func (c *Chain) readBundle(ctx context.Context, d *Document) bool {
 	if feed == nil || !feed.Archive || feed.ID != c.id {
 		return false
 	}
-	if self, _ := feed.Link("self"); self.Href != d.From {
+	if self, _ := feed.Link("self"); !iri.SameDocument(self.Href, d.From) {
 		return false
 	}
 	d.Feed, d.Answer = feed, a

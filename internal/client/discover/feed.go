@@ -9,6 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -37,7 +38,7 @@ func (f Finder) collection(ctx context.Context, ref, protocol, sp string) (*stor
 		if wanted || protocol == "" && saysRecords(at) {
 			switch next, ok := feed.Link(feeds.RelRecordsFeed); {
 			case linked || isRecordsFeed(feed):
-				if l, ok := feed.Link("current"); ok && l.Href != a.URL && !seen[l.Href] {
+				if l, ok := feed.Link("current"); ok && !iri.SameDocument(l.Href, a.URL) && !seen[l.Href] {
 					at = l.Href
 					continue
 				}
@@ -60,7 +61,7 @@ func (f Finder) collection(ctx context.Context, ref, protocol, sp string) (*stor
 			return nil, fmt.Errorf("%s: this is a feed of records, not one of fragments: leave out --protocol tmshare", at)
 		}
 		if linked || isFragmentsFeed(feed) {
-			if l, ok := feed.Link("current"); ok && l.Href != a.URL && !seen[l.Href] { // an archive document was given
+			if l, ok := feed.Link("current"); ok && !iri.SameDocument(l.Href, a.URL) && !seen[l.Href] { // an archive document was given
 				at = l.Href
 				continue
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/iri"
 )
 
 // Audit is what a comparison of a mirror with its Source has brought (Z39.99 §5.2, Audit).
@@ -64,7 +65,7 @@ func AuditMirror(ctx context.Context, dir string, s follow.Source, ref string, p
 		return nil, fmt.Errorf("%s is no mirror, but a folder of records that are harvested", dir)
 	case ref == "":
 		ref = f.state.URL
-	case ref != f.state.URL:
+	case !iri.SameDocument(ref, f.state.URL):
 		return nil, fmt.Errorf("%s is a mirror of %s, not of %s", dir, f.state.URL, ref)
 	}
 	news, err := s.Delta(ctx, ref, follow.Mark{}, nil)

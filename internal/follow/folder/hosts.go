@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/iri"
 )
 
 // hosts sees to it that no host gets more requests at a time than it should, and knows
@@ -31,7 +32,7 @@ func newHosts(most int) *hosts { return &hosts{most: most, all: map[string]*host
 func (h *hosts) of(ref string) *host {
 	name := ""
 	if u, err := url.Parse(ref); err == nil {
-		name = u.Host
+		name = iri.HostOf(u)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

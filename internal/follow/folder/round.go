@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/iri"
 )
 
 // Round is what a look at the source has changed in a folder.
@@ -73,7 +74,9 @@ func (f *Folder) Harvest(ctx context.Context, s follow.Source, ref string) (*Rou
 		return nil, fmt.Errorf("%s holds nothing yet: say from which URL", f.root.Name())
 	case ref == "":
 		ref = f.state.URL
-	case f.state.URL != "" && f.state.URL != ref:
+	case iri.SameDocument(f.state.URL, ref):
+		ref = f.state.URL
+	case f.state.URL != "":
 		return nil, fmt.Errorf("%s holds the records of %s: take another folder for those of %s", f.root.Name(), f.state.URL, ref)
 	}
 	allowURL, err := f.Fetcher.AllowURL(ref)

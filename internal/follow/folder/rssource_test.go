@@ -88,7 +88,7 @@ func (s *rsSource) now() time.Time {
 	return s.clock
 }
 
-var rsNames = []string{"/r/a", "/r/b", "/r/c.xml", "/r/d", "/q?a=1&b=../x", "/r/%2e%2e/e"}
+var rsNames = []string{"/r/a", "/r/b", "/r/c.xml", "/r/d", "/q?a=1&b=../x", "/r/%2E%2E/e"}
 var rsAwkward = []string{"/r", "/r/", "/r/a", "/r/a/", "/r/A", "/r/a/b", "/r//a", "/r/a/b?x=/"}
 
 func (s *rsSource) uris() []string {

@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/extsort"
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/iri"
 )
 
 // goneError says that the Change Lists do not tell what has happened since the mark.
@@ -48,7 +49,7 @@ func (l *look) changes(ctx context.Context, ref string, mark follow.Mark, to *fo
 	w.read[ref] = p
 	n, at := &follow.Delta{}, ref
 	// A list that is too late, or closed, is not all there is: the index has the others.
-	if index, ok := p.Link(resourcesync.RelIndex); ok && !p.Index && index.Href != ref && (!p.Until.IsZero() || !w.reaches(p.From)) {
+	if index, ok := p.Link(resourcesync.RelIndex); ok && !p.Index && !iri.SameDocument(index.Href, ref) && (!p.Until.IsZero() || !w.reaches(p.From)) {
 		indexed, err := l.read(ctx, index.Href, "")
 		switch {
 		case follow.Gone(err) && (p.From.IsZero() || !p.From.Before(mark.Updated)):

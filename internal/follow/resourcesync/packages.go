@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/iri"
 )
 
 // packages are those that content is taken from.
@@ -64,7 +65,8 @@ type manifest struct {
 func manifestOf(p *listing) manifest {
 	m := manifest{at: p.At, until: p.Until, items: p.items, by: make(map[string][]int, len(p.items))}
 	for n := range p.items {
-		m.by[p.items[n].Loc] = append(m.by[p.items[n].Loc], n)
+		id := iri.NormalizeURL(p.items[n].Loc)
+		m.by[id] = append(m.by[id], n)
 	}
 	return m
 }
@@ -130,7 +132,7 @@ func (s *packages) giveBack(p *pack) {
 
 // packedItem is what a manifest says of the content of a resource.
 type packedItem struct {
-	URIs   []string      // of the resource, and of those of its alternates that are in the package too
+	URIs   []string      // of the resource, and of its alternates in the package, in normal form
 	At     time.Time     `json:",omitzero"` // when it was changed
 	Fixity follow.Fixity `json:",omitzero"`
 	pack   uint32
@@ -141,10 +143,10 @@ func packedItemOf(i *resourcesync.Item) *packedItem {
 	if i.Change == resourcesync.Deleted || i.Path == "" {
 		return nil
 	}
-	has := &packedItem{URIs: []string{i.Loc}, At: i.ChangeTime(), Fixity: follow.Fixity{Representation: i.Representation}}
+	has := &packedItem{URIs: []string{iri.NormalizeURL(i.Loc)}, At: i.ChangeTime(), Fixity: follow.Fixity{Representation: i.Representation}}
 	for _, l := range i.Find(resourcesync.RelAlternate) {
 		if l.Path != "" {
-			has.URIs = append(has.URIs, l.Href)
+			has.URIs = append(has.URIs, iri.NormalizeURL(l.Href))
 		}
 	}
 	return has
@@ -174,11 +176,11 @@ func (i *packedItem) has(r *follow.Record, since, at, until time.Time) bool {
 	return at.After(r.Updated) || until.After(r.Updated) && i.At.Equal(r.Updated)
 }
 
-// supply notes which representations of a record a package has, in front of which it is to be
-// looked at. A package names no other hosts than a list. It reports whether there are any.
+// supply notes which representations of a record a package has, in front of which it is to be looked at. A
+// package names no other hosts than a list. It reports whether there are any.
 func (l *look) supply(r *follow.Record, has *packedItem) bool {
 	for n, form := range r.Representations {
-		if slices.Contains(has.URIs, form.URL) && !form.Copy && l.allows(form.URL) {
+		if slices.Contains(has.URIs, iri.NormalizeURL(form.URL)) && !form.Copy && l.allows(form.URL) {
 			r.Packed = append(r.Packed, n)
 		}
 	}
@@ -218,14 +220,13 @@ func (l *look) allows(ref string) bool {
 	return err == nil && l.allowURL(u) == nil
 }
 
-// bitstream returns what a manifest says of the content of a resource, or of one of its
-// alternates, that is in the package.
+// bitstream returns what a manifest says of the content of a resource, or an alternate, that is in the package.
 func bitstream(i *resourcesync.Item, uri string) (resourcesync.Representation, bool) {
-	if uri == i.Loc {
+	if iri.SameDocument(uri, i.Loc) {
 		return i.Representation, i.Path != ""
 	}
 	for _, l := range i.Find(resourcesync.RelAlternate) {
-		if l.Href == uri && l.Path != "" {
+		if iri.SameDocument(l.Href, uri) && l.Path != "" {
 			return l.Representation, true
 		}
 	}
@@ -275,8 +276,7 @@ func (m *manifest) find(r *follow.Record, since time.Time) *resourcesync.Item {
 	return nil
 }
 
-// complain reports the first trouble with a package. What it cannot supply is fetched from
-// elsewhere.
+// complain reports the first trouble with a package. What it cannot supply is fetched from elsewhere.
 func (p *pack) complain(l *look, err error) {
 	p.trouble.Do(func() {
 		l.report(fmt.Sprintf("%s: the package is not used for all that it should have: %s", p.uri, err))

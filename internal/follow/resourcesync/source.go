@@ -18,11 +18,12 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/xml/patch"
 )
 
 // Source follows a set of resources that a Source publishes by ResourceSync (ANSI/NISO
-// Z39.99). Their URIs are the ids of the records.
+// Z39.99). Their URIs, as [iri.NormalizeURL] has them, are the ids of the records.
 type Source struct {
 	Fetcher *fetch.Fetcher
 	Limits  resourcesync.Limits // of one document
@@ -115,9 +116,9 @@ func (s *Source) Find(ctx context.Context, ref string) (*Set, error) {
 // one that starts over is another set.
 func (s *Set) id() string {
 	if history, ok := s.Head.Link(feeds.RelHistory); ok {
-		return s.URL + " " + history.Href
+		return iri.NormalizeURL(s.URL) + " " + history.Href
 	}
-	return s.URL
+	return iri.NormalizeURL(s.URL)
 }
 
 // look is one look at a Source.
@@ -291,7 +292,7 @@ func listingOf(d *resourcesync.Reader) (*listing, error) {
 
 // record returns what a list says of a resource.
 func (l *look) record(i *resourcesync.Item) follow.Record {
-	r := follow.Record{ID: i.Loc, Updated: i.ChangeTime(), Deleted: i.Change == resourcesync.Deleted}
+	r := follow.Record{ID: iri.NormalizeURL(i.Loc), Updated: i.ChangeTime(), Deleted: i.Change == resourcesync.Deleted}
 	if by := i.ChangedBy(); by.After(r.Updated) {
 		r.Before = by
 	}
@@ -335,7 +336,7 @@ func Alternates(i *resourcesync.Item) (all []follow.Representation) {
 func elsewhere(i *resourcesync.Item, rel string) []resourcesync.Link {
 	return slices.DeleteFunc(i.Find(rel), func(l resourcesync.Link) bool {
 		u, err := url.Parse(l.Href)
-		return err != nil || u.Scheme != "http" && u.Scheme != "https" || l.Href == i.Loc
+		return err != nil || u.Scheme != "http" && u.Scheme != "https" || iri.SameDocument(l.Href, i.Loc)
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/layout"
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/pages"
@@ -193,7 +194,7 @@ func (s *Sessions) isOwn(origin, host string) bool {
 	if err != nil {
 		return false
 	}
-	if origin == base.Scheme+"://"+base.Host {
+	if iri.SameDocument(origin, base.Scheme+"://"+base.Host) {
 		return true
 	}
 	return web.IsLoopback(base.Host) && web.IsLoopback(host) && origin == base.Scheme+"://"+host
