@@ -72,6 +72,13 @@ func TestRetentionKeepsWhatItMust(t *testing.T) {
 				path := rapid.SampledFrom([]string{"", "/key"}).Draw(t, "path")
 				set(t, db, name, func(s *Settings) { s.Sign = path })
 			},
+			"offer otherwise": func(t *rapid.T) {
+				forms := rapid.SampledFrom([][]xtm.Version{onlyOld, onlyNew, nil}).Draw(t, "forms")
+				set(t, db, name, func(s *Settings) { s.RecordForms = forms })
+				_, err := db.Restate(t.Context(), name)
+				require.NoError(t, err)
+				view(t, db, name, func(v *View) { h.read(t, v) })
+			},
 			"prune": func(t *rapid.T) {
 				keep := Retention{
 					Entries: rapid.Uint64Range(0, 12).Draw(t, "entries"),
