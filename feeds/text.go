@@ -16,6 +16,9 @@ func isWhiteSpace(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r 
 // line returns s on one line: each run of white space is one space, none is
 // left at the ends, and what XML cannot hold is U+FFFD.
 func line(s string) string {
+	if isPlainLine(s) {
+		return s
+	}
 	s = strings.Map(func(r rune) rune { // also replaces what is not UTF-8
 		if scan.IsChar(r) {
 			return r
@@ -23,6 +26,18 @@ func line(s string) string {
 		return utf8.RuneError
 	}, s)
 	return strings.Join(strings.FieldsFunc(s, isWhiteSpace), " ")
+}
+
+// isPlainLine reports whether a text is of printable ASCII, on one line already: most are.
+func isPlainLine(s string) bool {
+	before := byte(' ')
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' || s[i] == ' ' && before == ' ' {
+			return false
+		}
+		before = s[i]
+	}
+	return s == "" || before != ' '
 }
 
 // strip removes all white space from a URL.

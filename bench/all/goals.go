@@ -81,6 +81,8 @@ var goals = []goal{
 	{of: "BaselineByDump", unit: "×speed-of-single-requests", atLeast: 5},
 	{of: "RecordsPerChange", unit: "×post-of-1000", atMost: 1.5},
 	{of: "RecordsPerChange", unit: "×get-of-1000", atMost: 1.5},
+	{of: "Overview", unit: "×collection-of-100", atMost: 2},
+	{of: "Overview", unit: "×304-of-100", atMost: 2},
 	{of: "RDF", part: "NTriples", unit: "×speed-of-rapper", atLeast: 0.5},
 	{of: "RDF", part: "Turtle", unit: "×speed-of-rapper", atLeast: 0.5},
 	{of: "RDF", part: "RDFXML", unit: "×speed-of-rapper", atLeast: 0.3},

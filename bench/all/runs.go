@@ -48,6 +48,7 @@ var runs = []run{
 	{in: "internal/follow/folder", name: "Delta", flags: []string{"-test.benchtime", "3x"}},
 	{in: "internal/follow/folder", name: "BaselineByDump", flags: []string{"-test.short"}},
 	{in: "internal/server", name: "RecordsPerChange", flags: []string{"-test.benchtime", "300x"}},
+	{in: "internal/server", name: "Overview", flags: []string{"-test.benchtime", "20x"}},
 	{in: "internal/client", name: "PartialUpdateOfRecords"},
 	{in: "internal/client", name: "BaselineOfRecords"},
 	{in: "internal/xml/patch", name: "Make", flags: []string{"-test.benchtime", "10x"}},

@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/inputs"
 	"github.com/tmshare/tmshare/internal/testedit"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
 	"github.com/tmshare/tmshare/merge"
@@ -97,7 +98,7 @@ func missing(t *testing.T, db *store.DB) (reasons []store.InputState) {
 	followed, err := db.Subscriptions(t.Context())
 	require.NoError(t, err)
 	for i := range own {
-		for _, in := range store.InputsOf(&own[i], own, followed) {
+		for _, in := range inputs.Among(own, followed).Of(&own[i]) {
 			if in.Missing != "" {
 				reasons = append(reasons, in)
 			}
@@ -197,10 +198,10 @@ func TestCollectionsFromBeforeInputsWereBound(t *testing.T) {
 	require.True(t, old.IsInput("two", 12345))
 	followed, err := db.Subscriptions(t.Context())
 	require.NoError(t, err)
-	for _, in := range store.InputsOf(&old, all, followed) {
+	for _, in := range inputs.Among(all, followed).Of(&old) {
 		require.Empty(t, in.Missing)
 	}
-	require.EqualValues(t, "gone", store.InputsOf(&old, all, nil)[1].Missing)
+	require.EqualValues(t, "gone", inputs.Among(all, nil).Of(&old)[1].Missing)
 }
 
 // slow derives one topic in a commit, and prints a line after each.

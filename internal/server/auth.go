@@ -17,7 +17,7 @@ import (
 
 // authorized lets h answer requests that may write.
 func (s *Server) authorized(h web.Handler) web.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
+	return s.guesses.Guard(func(w http.ResponseWriter, r *http.Request) error {
 		if len(s.writers) > 0 {
 			if !s.writers.Holds(r) {
 				return web.Refused(w, r, "writing")
@@ -26,7 +26,7 @@ func (s *Server) authorized(h web.Handler) web.Handler {
 			return err
 		}
 		return h(w, r)
-	}
+	})
 }
 
 // isWriter reports whether a request may write.
@@ -37,18 +37,23 @@ func (s *Server) isWriter(r *http.Request) bool {
 // readable lets h answer requests that may read the collection in their URL. Any
 // may that has no read tokens; who may write, may read.
 func (s *Server) readable(h web.Handler) web.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		collection := web.Var(r, "map")
-		one := collection != ""
-		x := web.RecorderOf(r)
-		x.Private = len(s.readers[collection]) > 0 || !one && len(s.readers) > 0
-		if one && !s.mayRead(r, collection) {
+	read := func(w http.ResponseWriter, r *http.Request) error {
+		if collection := web.Var(r, "map"); collection != "" && !s.mayRead(r, collection) {
 			if s.sessions.Leads(w, r) {
 				return nil
 			}
 			return web.Refused(w, r, "reading this map")
 		}
 		return h(w, r.WithContext(store.Once(r.Context())))
+	}
+	guarded := s.guesses.Guard(read)
+	return func(w http.ResponseWriter, r *http.Request) error {
+		collection := web.Var(r, "map")
+		x := web.RecorderOf(r)
+		if x.Private = len(s.readers[collection]) > 0 || collection == "" && len(s.readers) > 0; x.Private {
+			return guarded(w, r)
+		}
+		return read(w, r)
 	}
 }
 
@@ -61,16 +66,35 @@ func (s *Server) mayRead(r *http.Request, collection string) bool {
 }
 
 // visible returns the collections that the request may read. The others are not
-// so much as named.
+// so much as named. They are shared and must not be changed.
 func (s *Server) visible(r *http.Request) ([]store.Collection, error) {
+	node, err := s.listing(r)
+	if err != nil {
+		return nil, err
+	}
+	return node.Except(s.hidden(r)), nil
+}
+
+// listing returns all that the node has, from memory.
+func (s *Server) listing(r *http.Request) (*store.Listing, error) {
 	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), "")
 	_, at, err := s.Store.VersionAt(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	dated.State(r, at)
-	all, err := s.Store.Collections(r.Context())
-	return slices.DeleteFunc(all, func(c store.Collection) bool { return !s.mayRead(r, c.Name) }), err
+	return s.Store.Listing(r.Context())
+}
+
+// hidden returns the names of collections that the request may not read, in their order.
+func (s *Server) hidden(r *http.Request) (names []string) {
+	for name := range s.readers {
+		if !s.mayRead(r, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // origins returns what a collection is derived from, or a replica of, as its feed says too; of this server what the request may see.

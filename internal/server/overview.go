@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -18,10 +20,37 @@ import (
 
 // topicMapsFeed is the Topic Maps Feed of TMShare.
 func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
-	all, err := s.visible(r)
+	node, err := s.listing(r)
 	if err != nil {
 		return err
 	}
+	hidden := s.hidden(r)
+	tag, document, err := s.overviews.Of(node, strings.Join(hidden, " "), func() ([]byte, error) {
+		var b bytes.Buffer
+		err := s.overview(node, hidden).Encode(&b)
+		return b.Bytes(), err
+	})
+	if err != nil {
+		return err
+	}
+	return web.Represent(s, w, r, feedForms, feedDocument{tag, cacheShortly, func() (atomDocument, error) {
+		b, err := document()
+		return encoded(b), err
+	}, nil})
+}
+
+// encoded is a document that is encoded already.
+type encoded []byte
+
+// Encode writes the document.
+func (e encoded) Encode(w io.Writer) error {
+	_, err := w.Write(e)
+	return err
+}
+
+// overview makes the Topic Maps Feed without the collections of some names.
+func (s *Server) overview(node *store.Listing, without []string) *feeds.Feed {
+	all := node.Except(without)
 	feed := &feeds.Feed{
 		ID:       uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.urls.Overview())).URN(),
 		Title:    "Topic Maps managed by " + strings.TrimPrefix(strings.TrimPrefix(s.BaseURL, "https://"), "http://"),
@@ -30,21 +59,18 @@ func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
 		Links:    []feeds.Link{atomLink("self", s.urls.Overview())},
 		Complete: true,
 	}
-	conditions, advice, err := inputs.Conditions(r.Context(), s.Store)
-	if err != nil {
-		return err
-	}
 	for i := range all {
 		e := s.collectionEntry(&all[i])
-		if e.Condition = conditions[all[i].Name]; e.Condition != "" {
-			e.Summary = e.Condition + ": " + advice[all[i].Name]
+		var advice string
+		if e.Condition, advice = inputs.Condition(node, &all[i]); e.Condition != "" {
+			e.Summary = e.Condition + ": " + advice
 		}
 		feed.Entries = append(feed.Entries, e)
 		if all[i].Updated.After(feed.Updated) {
 			feed.Updated = all[i].Updated
 		}
 	}
-	return s.writeAtom(w, r, feed, cacheShortly)
+	return feed
 }
 
 func (s *Server) collectionEntry(c *store.Collection) feeds.Entry {

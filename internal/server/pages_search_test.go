@@ -216,3 +216,53 @@ func TestHostileNamesAreFound(t *testing.T) {
 	require.NotEmpty(t, found.Results)
 	assert.Equal(t, 1<<20+7, found.Results[0].Match.Cut)
 }
+
+// A search costs as much for a topic of which many words begin as asked for as for one of which one does. Themes count once.
+func TestASearchCostsWhatTheTopicsCost(t *testing.T) {
+	n := start(t)
+	var b strings.Builder
+	b.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="t"><subjectIdentifier href="http://x/t"/>`)
+	for i := range 300 {
+		fmt.Fprintf(&b, `<name><scope>`)
+		for j := range 50 {
+			fmt.Fprintf(&b, `<topicRef href="#s%d"/>`, j)
+		}
+		fmt.Fprintf(&b, `</scope><value>n%d</value></name>`, 1000+i)
+	}
+	b.WriteString(`</topic>`)
+	for j := range 50 {
+		fmt.Fprintf(&b, `<topic id="s%d"><subjectIdentifier href="http://x/s/%d"/></topic>`, j, j)
+	}
+	n.publish("m", []byte(b.String()+`</topicMap>`))
+	for _, form := range []string{"search", "search.html"} {
+		var took [2]uint64
+		for i, query := range []string{"n1000", "n1"} {
+			n.ask("/topicmaps/m/" + form + "?q=" + query + "&limit=3")
+			took[i] = allocates(func() { require.Equal(t, http.StatusOK, n.ask("/topicmaps/m/"+form+"?q="+query+"&limit=4").status) })
+		}
+		assert.Less(t, took[1], 4*took[0], form)
+	}
+}
+
+// A search whose time is over says so, shows what was found until then, and its next pages have the rest.
+func TestASearchThatIsEndedSaysSo(t *testing.T) {
+	n := start(t)
+	n.SearchWithin(1)
+	var names, got []string
+	for i := range 30 {
+		names = append(names, fmt.Sprintf("Oslo %02d", i))
+	}
+	n.publish("m", namedMap(names...))
+	for next := n.url("/topicmaps/m/search?q=oslo"); next != ""; {
+		found := n.searched(next)
+		if found.Next != "" {
+			assert.Contains(t, found.Ended, "The search was ended after 1ns")
+			page := n.mustGet(strings.Replace(next, "/search?", "/search.html?", 1))
+			assert.Contains(t, string(page.body), found.Ended)
+		}
+		got, next = append(got, titles(found)...), found.Next
+	}
+	assert.ElementsMatch(t, names, got)
+	n.SearchWithin(0)
+	assert.Empty(t, n.searched("/topicmaps/m/search?q=oslo+0").Ended)
+}

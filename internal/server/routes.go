@@ -36,7 +36,7 @@ func (s *Server) routes() *web.Router {
 	dryRunToo("PUT", "/topicmaps/{map:[^./]+}", s.put)
 	write("PUT", "/topicmaps/{map:"+notAnEntry+"}", s.put) // which says that the name is impossible
 	write("DELETE", "/topicmaps/{map:[^./]+}", s.deleteCollection)
-	get("/topicmaps/{map}/settings", s.getSettings)
+	get("/topicmaps/{map}/settings", s.guesses.Guard(s.getSettings))
 
 	followed("/topicmaps/{map}/snapshots", s.pages.Beside(s.snapshotsFeed))
 	get("/topicmaps/{map}/snapshots.atom", s.snapshotsFeedEntry)
@@ -83,7 +83,7 @@ func (s *Server) routes() *web.Router {
 	get("/healthz", s.healthy)
 	get("/readyz", s.ready)
 	if !s.MetricsElsewhere {
-		get("/metrics", s.publicMetrics)
+		get("/metrics", s.guesses.Guard(s.publicMetrics))
 	}
 	return r
 }

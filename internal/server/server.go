@@ -10,6 +10,7 @@ import (
 	"context"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/server/waiting"
 	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 // Server answers HTTP requests. It is safe for concurrent use.
@@ -36,9 +38,12 @@ type Server struct {
 
 	writers web.Tokens
 	readers map[string]web.Tokens // by collection
+	known   web.Tokens            // all of them
+	guesses *web.Guesses
 
 	keeper    *upkeep.Keeper
 	answers   *web.Answers
+	overviews web.Made[*store.Listing]
 	pages     *pages.Pages
 	sessions  *signin.Sessions
 	editor    editing.Editor
@@ -73,9 +78,12 @@ func New(c Config) (*Server, error) {
 		waiting: waiting.Room{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond},
 		answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads),
 	}
+	s.known = slices.Clone(s.writers) // before those without names
 	for collection, plain := range c.ReadTokens {
 		s.readers[collection] = web.NewTokens(plain, nil)
+		s.known = append(s.known, s.readers[collection]...)
 	}
+	s.guesses = web.NewGuesses(s.known)
 	s.hubs = hub.New(hub.Publisher{Store: c.Store, Hubs: c.Hubs, Topics: s.topics, Logger: c.Logger})
 	s.notifier = hub.NewNotifier(&hub.Notifier{Store: c.Store, Hubs: c.NotificationHubs, Site: s.notifies, File: filepath.Join(c.Store.Dir(), "notified.json"), Logger: c.Logger})
 	s.keeper = upkeep.New(upkeep.Config{Policy: c.Policy, Store: c.Store, Site: s.site, Logger: c.Logger, Now: c.Now})
@@ -87,9 +95,7 @@ func New(c Config) (*Server, error) {
 	s.watcher = publish.NewWatcher(s.publisher, s.reader, c.MaxDelete, c.WatchEvery)
 	s.pages = &pages.Pages{
 		URLs: s.urls, Answers: s.answers, Visible: s.visible, Tag: s.pageTag,
-		Conditions: func(ctx context.Context) (conditions, advice map[string]string, err error) {
-			return inputs.Conditions(ctx, c.Store)
-		},
+		Conditions:        inputs.Node{Store: c.Store}.Conditions,
 		SourceDescription: resources.SourceDescriptionURL(c.BaseURL), CapabilityList: s.capabilityListURL,
 		Origins: s.origins, Claims: s.claims,
 	}
@@ -101,7 +107,7 @@ func New(c Config) (*Server, error) {
 
 // letEdit lets people sign in, and use forms.
 func (s *Server) letEdit() {
-	s.sessions = signin.New(signin.Config{Pages: s.pages, Writers: s.writers, Readers: s.readers, Local: s.mayWrite, Now: s.Now})
+	s.sessions = signin.New(signin.Config{Pages: s.pages, Writers: s.writers, Known: s.known, Guesses: s.guesses, Local: s.mayWrite, Now: s.Now})
 	s.editor = editing.Editor{
 		Pages: s.pages, Sessions: s.sessions, Publisher: s.publisher, Reader: s.reader, View: s.view, Few: s.fewUploads,
 		MayRead: func(r *http.Request) bool { return s.mayRead(r, web.Var(r, "map")) },

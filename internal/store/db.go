@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/files"
+	"github.com/tmshare/tmshare/internal/store/inputs"
 	"github.com/tmshare/tmshare/internal/store/leases"
 	"github.com/tmshare/tmshare/internal/store/openings"
 	"github.com/tmshare/tmshare/internal/store/sources"
@@ -47,6 +48,7 @@ type DB struct {
 
 	seen   sync.Map // name → *decodedRow: collections as readers saw them last
 	latest sync.Map // name → *latestAt
+	lister inputs.Lister
 
 	maxPublication int64
 	batch          int   // of what one commit prunes, or publishes again

@@ -27,10 +27,11 @@ func AdviceOnInputs(c *Collection, all []InputState) string { return inputs.Advi
 // DecidedError says that a collection cannot be derived from others than it is.
 type DecidedError = inputs.DecidedError
 
-// InputsOf returns how the inputs of a derived collection are, given all collections and subscriptions of the node.
-func InputsOf(c *Collection, own []Collection, followed []Subscription) []InputState {
-	return inputs.Of(c, own, followed)
-}
+// Listing is all that a node publishes and follows.
+type Listing = inputs.Listing
+
+// Listing is [inputs.Lister.Listing].
+func (db *DB) Listing(ctx context.Context) (*Listing, error) { return db.lister.Listing(ctx, db.rows) }
 
 // Deriving is an update of a derived collection under way. Its rows are committed with the change.
 type Deriving struct {

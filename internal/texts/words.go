@@ -8,8 +8,10 @@ const (
 	Snapshots = "Snapshots"
 	Search    = "Find topics"
 	Found     = "Topics called “%s”"
-	TopicsOf  = "Topics of "
-	Node      = "Node"
+
+	SearchEnded = "The search was ended after %s. These are the topics that were found until then; the next page goes on from there."
+	TopicsOf    = "Topics of "
+	Node        = "Node"
 
 	// Kinds of maps that are written elsewhere.
 	Replica = "replica"

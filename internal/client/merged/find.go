@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/fetch"
@@ -39,7 +40,7 @@ type Result struct {
 
 // finder is a source with an index of words.
 type finder interface {
-	Find(q search.Query, position string, limit int) (*records.Found, error)
+	Find(q search.Query, position string, limit int, within time.Duration) (*records.Found, error)
 }
 
 // mostAsked is how many answers of one source are looked at: each may have topics of which what fits is rejected, or others have found them.
@@ -81,7 +82,7 @@ func addFound(found *Found, seen map[fragment.Ref]bool, view *merge.View, from f
 	}
 	added, position := 0, ""
 	for range mostAsked {
-		some, err := index.Find(q, position, limit)
+		some, err := index.Find(q, position, limit, records.Within)
 		if err != nil {
 			return err
 		}

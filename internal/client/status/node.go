@@ -51,28 +51,24 @@ type Size struct {
 // NodeStore is what [OfNode] needs of the store.
 type NodeStore interface {
 	Store
-	Collections(ctx context.Context) ([]store.Collection, error)
+	Listing(ctx context.Context) (*store.Listing, error)
 	Sizes() (store.Sizes, error)
 }
 
 // OfNode returns the picture of a node at the time now.
 func OfNode(ctx context.Context, db NodeStore, now time.Time) (*Node, error) {
 	n := &Node{Publishes: []Published{}}
-	own, err := db.Collections(ctx)
+	listing, err := db.Listing(ctx)
 	if err != nil {
 		return nil, err
 	}
-	followed, err := db.Subscriptions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for i := range own {
-		c := &own[i]
+	for i := range listing.Collections {
+		c := &listing.Collections[i]
 		p := Published{
 			Name: c.Name, SP: c.SP, Entries: c.Head, Topics: c.Topics, LastChange: known(c.Updated), Signed: c.Sign != "",
 			DerivedFrom: c.DerivedFrom, Filter: c.Filter, BeingFilled: c.Filling,
 		}
-		inputs := store.InputsOf(c, own, followed)
+		inputs := listing.Of(c)
 		for _, in := range inputs {
 			if in.Missing != "" {
 				p.MissingInputs = append(p.MissingInputs, MissingInput{in.Name, string(in.Missing)})

@@ -17,8 +17,7 @@ import (
 
 // Store is what is needed of a store.
 type Store interface {
-	Collections(ctx context.Context) ([]store.Collection, error)
-	Subscriptions(ctx context.Context) ([]store.Subscription, error)
+	Listing(ctx context.Context) (*store.Listing, error)
 }
 
 // Links returns the links from the fragments feed of a derived collection to those of its inputs, none for one that is written. own
@@ -27,19 +26,15 @@ func Links(ctx context.Context, db Store, c *store.Collection, own func(*store.C
 	if len(c.DerivedFrom) == 0 && c.Replica == nil {
 		return nil, nil
 	}
-	followed, err := db.Subscriptions(ctx)
+	node, err := db.Listing(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if c.Replica != nil { // it says what its origin says
-		return passedOn(followed, c.Name), nil
-	}
-	published, err := db.Collections(ctx)
-	if err != nil {
-		return nil, err
+		return passedOn(node.Subscriptions, c.Name), nil
 	}
 	var links []feeds.Link
-	for _, in := range store.InputsOf(c, published, followed) {
+	for _, in := range node.Of(c) {
 		switch {
 		case in.Derived, in.URL == "" && in.Number == 0: // it says nothing; it was missing before inputs were bound
 			continue
@@ -60,16 +55,12 @@ func Origins(ctx context.Context, db Store, c *store.Collection, page func(*stor
 	if len(c.DerivedFrom) == 0 {
 		return nil, nil
 	}
-	followed, err := db.Subscriptions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	published, err := db.Collections(ctx)
+	node, err := db.Listing(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var links []layout.Link
-	for _, in := range store.InputsOf(c, published, followed) {
+	for _, in := range node.Of(c) {
 		switch to := page(&store.Collection{Name: in.Name}); {
 		case in.URL != "":
 			links = append(links, layout.LinkTo(in.URL))
@@ -119,26 +110,23 @@ const (
 	Missing     = "input missing"
 )
 
-// Conditions returns the conditions of those collections that have one, by name, and says what to do about it.
-func Conditions(ctx context.Context, db Store) (conditions, advice map[string]string, err error) {
-	all, err := db.Collections(ctx)
-	if err != nil {
-		return nil, nil, err
+// Condition returns the condition of a collection, and says what to do about it; "" where it has none.
+func Condition(node *store.Listing, c *store.Collection) (condition, advice string) {
+	if what := store.AdviceOnInputs(c, node.Of(c)); what != "" {
+		return Missing, what
+	} else if c.Filling {
+		return BeingFilled, fmt.Sprintf("%d topics so far", c.Topics)
 	}
-	followed, err := db.Subscriptions(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	conditions, advice = map[string]string{}, map[string]string{}
-	for i := range all {
-		c := &all[i]
-		if what := store.AdviceOnInputs(c, store.InputsOf(c, all, followed)); what != "" {
-			conditions[c.Name], advice[c.Name] = Missing, what
-		} else if c.Filling {
-			conditions[c.Name], advice[c.Name] = BeingFilled, fmt.Sprintf("%d topics so far", c.Topics)
-		}
-	}
-	return conditions, advice, nil
+	return "", ""
+}
+
+// Node is that of a store.
+type Node struct{ Store }
+
+// Conditions returns what says of a collection in which condition it is, and what to do about that.
+func (n Node) Conditions(ctx context.Context) (of func(*store.Collection) (condition, advice string), err error) {
+	node, err := n.Listing(ctx)
+	return func(c *store.Collection) (condition, advice string) { return Condition(node, c) }, err
 }
 
 // Reader reads the sources of the merged view.
@@ -187,12 +175,12 @@ func KeepsClosed(ctx context.Context, db Store, closed func(name string) bool, n
 	if closed(name) {
 		return nil
 	}
-	followed, err := db.Subscriptions(ctx)
+	node, err := db.Listing(ctx)
 	if err != nil {
 		return err
 	}
 	for _, input := range inputs {
-		withToken := slices.ContainsFunc(followed, func(f store.Subscription) bool { return f.Name == input && f.TokenFile != "" })
+		withToken := slices.ContainsFunc(node.Subscriptions, func(f store.Subscription) bool { return f.Name == input && f.TokenFile != "" })
 		if withToken || closed(input) {
 			return web.Problemf(http.StatusConflict, "%s is only for those who have a token, and %s would be open to all: serve with --read-token-file %s=FILE first", input, name, name)
 		}

@@ -26,7 +26,7 @@ func (n *Node) Routes(handle func(path string, h web.Handler, methods ...string)
 		return
 	}
 	form := n.Sessions.Form(n.may, n.serve)
-	h := func(w http.ResponseWriter, r *http.Request) error {
+	answer := func(w http.ResponseWriter, r *http.Request) error {
 		err := form(w, r)
 		var p *web.Problem
 		if errors.As(err, &p) && p.Status == http.StatusUnauthorized && r.Method != http.MethodPost {
@@ -34,6 +34,7 @@ func (n *Node) Routes(handle func(path string, h web.Handler, methods ...string)
 		}
 		return err
 	}
+	h := func(w http.ResponseWriter, r *http.Request) error { return n.Sessions.Guesses.Guard(answer)(w, r) }
 	handle("/node.html", h, "GET", "HEAD")
 	handle("/node.json", h, "GET", "HEAD")
 	handle("/node/{page}", h, "GET", "HEAD", "POST")

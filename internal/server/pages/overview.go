@@ -27,7 +27,7 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	conditions, advice, err := p.Conditions(r.Context())
+	conditionOf, err := p.Conditions(r.Context())
 	if err != nil {
 		return err
 	}
@@ -35,8 +35,8 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 	for i := range all {
 		c := &all[i]
 		maps[i] = listed{link{Title: titleOf(c), URL: p.URLs.Map(c) + Ending}, c.Summary, c.Topics, c.Updated, kindOf(c), ""}
-		if condition := conditions[c.Name]; condition != "" {
-			maps[i].Problem = condition + ": " + advice[c.Name]
+		if condition, advice := conditionOf(c); condition != "" {
+			maps[i].Problem = condition + ": " + advice
 		}
 	}
 	return p.writeEachTime(w, r, "overview", &page{Title: texts.Maps, Of: struct {

@@ -12,6 +12,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/layout"
@@ -40,8 +41,10 @@ type Pages struct {
 	// Visible returns the collections that a request may see.
 	Visible func(*http.Request) ([]store.Collection, error)
 
-	// Conditions says of collections that are derived what is in their way, and what to do about it.
-	Conditions func(context.Context) (conditions, advice map[string]string, err error)
+	SearchWithin time.Duration // what a search may take; 0: [records.Within]
+
+	// Conditions returns what says of a collection that is derived what is in its way, and what to do about it.
+	Conditions func(context.Context) (of func(*store.Collection) (condition, advice string), err error)
 
 	// Node returns the address of the page of the node, "" for those who may not see it.
 	Node func(*http.Request) string

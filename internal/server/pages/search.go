@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/search"
@@ -44,7 +46,8 @@ type Search struct {
 	Collection string   `json:"collection"`
 	Query      string   `json:"query"`
 	Results    []Result `json:"results"`
-	Next       string   `json:"next,omitempty"` // URL of the answer with more of them
+	Ended      string   `json:"ended,omitempty"` // why the search ended before it was done
+	Next       string   `json:"next,omitempty"`  // URL of the answer with more of them
 }
 
 // Result is a topic that was found.
@@ -91,10 +94,15 @@ func parseSearch(r *http.Request) (a asking, err error) {
 	return asking{query: search.Parse(q.Get("q")), after: q.Get("after"), limit: int(min(limit, mostHits))}, err
 }
 
-func (a asking) find(v *store.View) (*records.Found, error) {
-	found, err := v.State().Find(a.query, a.after, a.limit)
+func (p *Pages) find(v *store.View, a asking) (*records.Found, error) {
+	found, err := v.State().Find(a.query, a.after, a.limit, p.searchWithin())
 	if errors.Is(err, records.ErrPosition) {
 		return nil, web.Problemf(http.StatusBadRequest, "%s", err)
+	}
+	if errors.Is(err, records.ErrSlow) {
+		p := web.Problemf(http.StatusServiceUnavailable, "%s", err)
+		p.RetryAfter = 10 * time.Second
+		return nil, p
 	}
 	if err != nil {
 		return nil, err
@@ -104,6 +112,16 @@ func (a asking) find(v *store.View) (*records.Found, error) {
 		refs[i] = found.Hits[i].Topic.TopicSI()
 	}
 	return found, v.State().ExpectTopics(refs, nil) // their types are shown
+}
+
+func (p *Pages) searchWithin() time.Duration { return cmp.Or(p.SearchWithin, records.Within) }
+
+// ended says that the time was over, "" if it was not.
+func (p *Pages) ended(found *records.Found) string {
+	if !found.Ended {
+		return ""
+	}
+	return fmt.Sprintf(texts.SearchEnded, p.searchWithin())
 }
 
 // next returns the query of the answer with more, "" if there is none.
@@ -133,7 +151,7 @@ func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View
 		return err
 	}
 	return p.write(w, r, c, "search", func() (*page, error) {
-		found, err := a.find(v)
+		found, err := p.find(v, a)
 		if err != nil {
 			return nil, err
 		}
@@ -152,9 +170,10 @@ func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View
 			Query       string
 			Hits        []hit
 			Next, First string // URLs; "": none
+			Ended       string // why the search ended before it was done
 			Later       bool   // it is not the first page
 			Types       string
-		}{a.query.Text, hits, a.next(found), "?" + url.Values{"q": {a.query.Text}}.Encode(), a.after != "", p.URLs.Map(c) + "/types" + Ending}}, nil
+		}{a.query.Text, hits, a.next(found), "?" + url.Values{"q": {a.query.Text}}.Encode(), p.ended(found), a.after != "", p.URLs.Map(c) + "/types" + Ending}}, nil
 	})
 }
 
@@ -233,12 +252,12 @@ func (p *Pages) Search(w http.ResponseWriter, r *http.Request, v *store.View) er
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Vary", "Accept-Encoding")
 	return p.Answers.WriteBytes(w, r, p.Tag(r, c), "no-cache", func() ([]byte, error) {
-		found, err := a.find(v)
+		found, err := p.find(v, a)
 		if err != nil {
 			return nil, err
 		}
 		d := describer{Pages: p, v: v, titles: map[fragment.Ref]link{}}
-		answer := Search{Collection: c.Name, Query: a.query.Text, Results: []Result{}}
+		answer := Search{Collection: c.Name, Query: a.query.Text, Results: []Result{}, Ended: p.ended(found)}
 		for i := range found.Hits {
 			result, err := d.result(&found.Hits[i])
 			if err != nil {

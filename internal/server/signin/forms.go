@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -148,9 +147,6 @@ func (s *Sessions) page(w http.ResponseWriter, r *http.Request) error {
 	return s.show(w, r, http.StatusOK, form{To: r.URL.Query().Get("to")})
 }
 
-// slowness is how long it takes to be told that a token is wrong.
-const slowness = time.Second
-
 // sent begins a session, or ends it.
 func (s *Sessions) sent(w http.ResponseWriter, r *http.Request) error {
 	if err := s.checkSite(r); err != nil {
@@ -162,18 +158,14 @@ func (s *Sessions) sent(w http.ResponseWriter, r *http.Request) error {
 	if r.PostForm.Has("out") {
 		return s.signOut(w, r)
 	}
-	t, of := s.known.Find(strings.TrimSpace(r.PostForm.Get("token"))), form{To: r.PostForm.Get("to"), Kept: fieldsOf(r.PostForm, keptPrefix)}
+	t, of := s.Known.Find(strings.TrimSpace(r.PostForm.Get("token"))), form{To: r.PostForm.Get("to"), Kept: fieldsOf(r.PostForm, keptPrefix)}
 	if t == nil {
-		return web.InTurn(r, s.failures, slowness, "wrong tokens", func() error {
-			select {
-			case <-time.After(slowness):
-			case <-r.Context().Done():
-				return r.Context().Err()
-			}
-			w.Header().Set("WWW-Authenticate", challenge)
-			of.Wrong = true
-			return s.show(w, r, http.StatusUnauthorized, of)
-		})
+		if err := s.Guesses.Wrong(r); err != nil {
+			return err
+		}
+		w.Header().Set("WWW-Authenticate", challenge)
+		of.Wrong = true
+		return s.show(w, r, http.StatusUnauthorized, of)
 	}
 	cookie, code := s.begin(t)
 	http.SetCookie(w, cookie)

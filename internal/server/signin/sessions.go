@@ -10,7 +10,6 @@ import (
 	"encoding/binary"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,13 +26,11 @@ import (
 type Sessions struct {
 	Config
 	urls   addresses.Base
-	known  web.Tokens
 	byID   map[[idLength]byte]*web.Token
 	cookie string // its name
 	secure bool   // browsers send the cookie over HTTPS only
 
-	local    []byte        // key of the forms of those who need no token
-	failures chan struct{} // holds one for each wrong token that waits for its answer
+	local []byte // key of the forms of those who need no token
 }
 
 // Lifetime is how long a session lasts at most. Browsers forget it when they are closed.
@@ -49,7 +46,8 @@ const (
 type Config struct {
 	Pages   *pages.Pages
 	Writers web.Tokens
-	Readers map[string]web.Tokens     // by what they may read
+	Known   web.Tokens                // Writers, and behind them those of readers
+	Guesses *web.Guesses              // of all that are not known
 	Local   func(*http.Request) error // says why a request may not write to a server without Writers
 	Now     func() time.Time
 }
@@ -59,26 +57,23 @@ func New(c Config) *Sessions {
 	base := c.Pages.URLs
 	sum := sha256.Sum256([]byte(base))
 	s := &Sessions{
-		Config: c, urls: base, known: slices.Clone(c.Writers), byID: map[[idLength]byte]*web.Token{},
+		Config: c, urls: base, byID: map[[idLength]byte]*web.Token{},
 		// Servers on one host share its cookies, whatever their ports are.
 		cookie: "tmshare-" + base64.RawURLEncoding.EncodeToString(sum[:6]), secure: strings.HasPrefix(string(base), "https:"),
-		local: make([]byte, 32), failures: make(chan struct{}, 8),
-	}
-	for _, some := range c.Readers { // behind those that may have names
-		s.known = append(s.known, some...)
+		local: make([]byte, 32),
 	}
 	if s.secure {
 		s.cookie = "__Host-" + s.cookie // browsers take it only with Secure and Path=/, and from this host alone
 	}
 	_, _ = rand.Read(s.local) // this never fails
-	for i := range s.known {
-		if id := s.id(&s.known[i]); s.byID[id] == nil {
-			s.byID[id] = &s.known[i]
+	for i := range s.Known {
+		if id := s.id(&s.Known[i]); s.byID[id] == nil {
+			s.byID[id] = &s.Known[i]
 		}
 	}
 	c.Pages.MayEdit = func(r *http.Request) bool { return s.MayEdit(r) == nil }
 	c.Pages.SignedIn = func(r *http.Request) bool { return s.Of(r) != nil }
-	if len(s.known) > 0 {
+	if len(s.Known) > 0 {
 		c.Pages.SignIn = string(base) + Address
 	}
 	return s

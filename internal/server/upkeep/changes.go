@@ -27,7 +27,8 @@ type Changes struct {
 	running map[string]int // by collection
 	last    map[string]time.Time
 	seen    map[string]*store.Latest
-	version store.Version // of the state in which all collections were seen
+	listing *store.Listing // of all, as it was seen last
+	any     time.Time      // when one of them was last changed
 }
 
 func (c *Changes) init(s Store, now func() time.Time) {
@@ -47,36 +48,35 @@ func (c *Changes) look(ctx context.Context, collection string) {
 	} else {
 		return
 	}
-	c.last[collection] = c.now()
+	c.changed(collection)
 }
 
-// lookAtAll is look for all collections.
+// changed notes that a collection was changed.
+func (c *Changes) changed(collection string) {
+	c.any = c.now()
+	c.last[collection] = c.any
+}
+
+// lookAtAll notes whether any collection, or what it may be derived from, is another than when all were seen last.
 func (c *Changes) lookAtAll(ctx context.Context) {
-	version, err := c.store.Version(ctx)
+	now, err := c.store.Listing(ctx)
 	if err != nil {
 		return // who reads the state is told
 	}
 	c.mu.Lock()
-	names := make(map[string]bool, len(c.seen))
-	for name := range c.seen {
-		names[name] = true
-	}
-	known := c.version.Same(version)
+	before := c.listing
 	c.mu.Unlock()
-	if known {
+	if now == before {
 		return
 	}
-	all, err := c.store.Collections(ctx)
-	for i := range all {
-		names[all[i].Name] = true
-	}
-	for name := range names {
+	names, others := now.Since(before)
+	for _, name := range names {
 		c.look(ctx, name)
 	}
-	if err == nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.version = version
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.listing = now; others {
+		c.any = c.now()
 	}
 }
 
@@ -92,7 +92,7 @@ func (c *Changes) Begin(collection string) (done func()) {
 		if c.running[collection]--; c.running[collection] == 0 {
 			delete(c.running, collection)
 		}
-		c.last[collection] = c.now()
+		c.changed(collection)
 	}
 }
 
@@ -107,14 +107,12 @@ func (c *Changes) Settled(ctx context.Context, collection string) time.Time {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last, running := c.started, len(c.running)
+	last, running := c.any, len(c.running)
 	if collection != "" {
-		running = c.running[collection]
+		last, running = c.last[collection], c.running[collection]
 	}
-	for name, t := range c.last {
-		if (collection == "" || name == collection) && t.After(last) {
-			last = t
-		}
+	if last.Before(c.started) {
+		last = c.started
 	}
 	if running > 0 || !secondIsOver(last, c.now()) {
 		return time.Time{}

@@ -18,6 +18,7 @@ import (
 type Store interface {
 	resources.Store
 	Collections(ctx context.Context) ([]store.Collection, error)
+	Listing(ctx context.Context) (*store.Listing, error)
 	View(ctx context.Context, name string, f func(*store.View) error) error
 	Latest(ctx context.Context, name string) (*store.Latest, error)
 	Version(ctx context.Context) (store.Version, error)

@@ -378,8 +378,8 @@ func (none) Await(ctx context.Context, _ store.Version, _ time.Duration) (store.
 	<-ctx.Done()
 	return 1, context.Cause(ctx)
 }
-func (none) Collections(context.Context) ([]store.Collection, error) { return nil, nil }
-func (none) Latest(context.Context, string) (*store.Latest, error)   { return nil, store.ErrNotFound }
+func (none) Listing(context.Context) (*store.Listing, error)       { return nil, nil }
+func (none) Latest(context.Context, string) (*store.Latest, error) { return nil, store.ErrNotFound }
 
 // Collections that are gone are forgotten, but not that something has changed.
 func TestChangesOfCollectionsThatAreGoneAreForgotten(t *testing.T) {

@@ -44,7 +44,7 @@ func (f *Front) record(w http.ResponseWriter, r *http.Request, next http.Handler
 	start := time.Now()
 	x, r := newRecorder(w, r, f.SlowClientTimeout)
 	r = f.Echo.take(x, r)
-	x.firstHeaders()
+	x.firstHeaders(r)
 	f.Metrics.running.Inc()
 	defer func() {
 		f.end(x, r, recover())

@@ -41,7 +41,7 @@ func (x *Recorder) call(h Handler, w http.ResponseWriter, r *http.Request) error
 			x.place = full.places
 			defer func() { x.place = nil }()
 			clear(w.Header()) // of the first call
-			x.firstHeaders()
+			x.firstHeaders(r)
 			return h(w, r)
 		})
 	}

@@ -34,6 +34,8 @@ type Recorder struct {
 	Stated  http.Header       // further headers of an answer that is no error
 	echo    echoed            // what the answer repeats
 
+	guessed bool // its token is wrong, which is counted
+
 	later func() error  // sends what the handler has made, once it has returned; nil: nothing is left to send
 	place chan struct{} // among these the request has a place; nil: it has none
 
@@ -61,9 +63,14 @@ func newRecorder(w http.ResponseWriter, r *http.Request, slowClientTimeout time.
 }
 
 // firstHeaders sets the headers that every answer has.
-func (x *Recorder) firstHeaders() {
+func (x *Recorder) firstHeaders(r *http.Request) {
 	x.Header().Set("X-Content-Type-Options", "nosniff")
 	x.Header().Set("X-Request-Id", x.id)
+	if r.ProtoMajor == 1 && (len(r.TransferEncoding) > 0 || r.ProtoMinor == 0) {
+		// net/http does not say whether the request had a Content-Length too, or a coding that HTTP/1.0 does not have. A proxy in front may
+		// have read another length, and what comes next is from somebody else (RFC 9112 §6.1, Transfer-Encoding).
+		x.Header().Set("Connection", "close")
+	}
 }
 
 // RecorderOf returns the recorder of the request r of a handler.

@@ -37,8 +37,12 @@ type source struct {
 	records *keys.Source   // nil: not loaded yet
 }
 
-func known(own []collections.Collection, followed []sources.Subscription) map[string]source {
-	all := map[string]source{}
+// Known are the collections and subscriptions of a node from which others can be derived, by name.
+type Known map[string]source
+
+// Among returns those among all collections and subscriptions of a node.
+func Among(own []collections.Collection, followed []sources.Subscription) Known {
+	all := make(Known, len(own)+len(followed))
 	for i := range own {
 		c := &own[i]
 		if c.Replica != nil {
@@ -64,13 +68,9 @@ func known(own []collections.Collection, followed []sources.Subscription) map[st
 	return all
 }
 
-// Of returns how the inputs of a derived collection are, given all collections and subscriptions of the node. An input is bound to the
-// id of its feed, not to its name. It stays the same where its owner begins a new history, or where it is subscribed to again.
-func Of(c *collections.Collection, own []collections.Collection, followed []sources.Subscription) []State {
-	return states(c, known(own, followed))
-}
-
-func states(c *collections.Collection, all map[string]source) (list []State) {
+// Of returns how the inputs of a derived collection are. An input is bound to the id of its feed, not to its name. It stays the same
+// where its owner begins a new history, or where it is subscribed to again.
+func (all Known) Of(c *collections.Collection) (list []State) {
 	for _, name := range c.DerivedFrom {
 		now, there := all[name]
 		bound := slices.IndexFunc(c.Inputs, func(in collections.Input) bool { return in.Name == name })
@@ -92,7 +92,7 @@ func states(c *collections.Collection, all map[string]source) (list []State) {
 	return list
 }
 
-func read(t *txn.Tx) (map[string]source, error) {
+func read(t *txn.Tx) (Known, error) {
 	own, err := collections.All(t)
 	var followed []sources.Subscription
 	for s, failed := range sources.All(t) {
@@ -101,14 +101,14 @@ func read(t *txn.Tx) (map[string]source, error) {
 		}
 		followed = append(followed, s)
 	}
-	return known(own, followed), err
+	return Among(own, followed), err
 }
 
 // Bind returns what the inputs of a derived collection are now. all is false where one is missing.
 func Bind(t *txn.Tx, c *collections.Collection) (now []collections.Input, all bool, err error) {
 	known, err := read(t)
 	all = true
-	for _, s := range states(c, known) {
+	for _, s := range known.Of(c) {
 		now = append(now, s.Input) // without a number, if it was missing already when inputs were not bound yet
 		all = all && s.Missing == ""
 	}
@@ -129,7 +129,7 @@ func Begin(t *txn.Tx, c *collections.Collection) error {
 }
 
 // bind binds a collection to those of its inputs that are named, and has all their topics derived.
-func bind(t *txn.Tx, c *collections.Collection, known map[string]source, names []string) error {
+func bind(t *txn.Tx, c *collections.Collection, known Known, names []string) error {
 	var ids []keys.Source
 	c.Inputs = slices.DeleteFunc(slices.Clone(c.Inputs), func(in collections.Input) bool { return slices.Contains(names, in.Name) })
 	for _, name := range names {
@@ -158,7 +158,7 @@ func Again(t *txn.Tx, c *collections.Collection, names []string) error {
 		return err
 	}
 	var bound, dropped []string
-	for _, s := range states(c, known) {
+	for _, s := range known.Of(c) {
 		named := slices.Contains(names, s.Name)
 		switch {
 		case s.Missing != "" && !named:

@@ -8,16 +8,16 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/search"
-	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/words"
 )
 
 // The bounds of what one request looks at: its cost does not grow with the source.
 const (
-	mostLooked  = 1000 // records that are compared with the query
+	mostLooked  = 1000 // records that are compared with the query, each once
 	mostCounted = 2000 // entries that are counted, to find out which word is rare
 )
 
@@ -26,6 +26,12 @@ var ErrNoIndex = errors.New("the data folder was written by an earlier version a
 
 // ErrPosition says that a position is none at which a search can go on.
 var ErrPosition = errors.New("there is no such page of results: search again, and follow the links")
+
+// ErrSlow says that what a page of results is of cannot be sorted in the time that a search has.
+var ErrSlow = errors.New("the search takes too long at the moment: try again, or search for more words of the name")
+
+// Within is how long a search may take. It is looked at between records.
+const Within = 2 * time.Second
 
 // Hit is a topic that was found.
 type Hit struct {
@@ -37,10 +43,13 @@ type Hit struct {
 type Found struct {
 	Hits []Hit
 	Next string // the position at which the next ones are found; "": there are no more
+
+	Ended bool // the time was over: these are those that were found until then
 }
 
-// Find returns some topics that a query finds, limit at most, from a position on; "" is that of the first ones. It may return fewer while there are more.
-func (s State) Find(q search.Query, position string, limit int) (*Found, error) {
+// Find returns some topics that a query finds, limit at most, from a position on; "" is that of the first ones. It may return fewer while there are more:
+// it looks at one record at least, and at no more once so much time is over.
+func (s State) Find(q search.Query, position string, limit int, within time.Duration) (*Found, error) {
 	if there, _, err := HasRules(s.tx); err != nil || !there {
 		return nil, errors.Join(err, ErrNoIndex)
 	}
@@ -48,25 +57,47 @@ func (s State) Find(q search.Query, position string, limit int) (*Found, error) 
 	if err != nil {
 		return nil, err
 	}
+	l := &looking{State: s, most: mostLooked, begun: time.Now(), within: within, seen: map[fragment.Ref]fragment.Ref{}}
 	if q.Locator != "" && (position == "" || at.kind == byIdentifier) {
-		found, err := s.findIdentifiers(q, at, limit)
-		if err != nil || len(found.Hits) > 0 || position != "" {
+		found, err := l.findIdentifiers(q, at, limit)
+		if err != nil || len(found.Hits) > 0 || found.Next != "" || position != "" {
 			return found, err
 		}
 	}
+	clear(l.seen)
 	switch len(q.Words) {
 	case 0:
 		return &Found{}, nil
 	case 1:
-		return s.findWord(q, at, limit)
+		return l.findWord(q, at, limit)
 	}
-	return s.findWords(q, at, limit)
+	return l.findWords(q, at, limit)
+}
+
+// looking is the work of one request. It looks at the record of a topic once, however many entries the topic has.
+type looking struct {
+	State
+	most, looked int // records
+	begun        time.Time
+	within       time.Duration
+	ended        bool                          // the time was over
+	seen         map[fragment.Ref]fragment.Ref // topics that were looked at → the first of their identifiers that fits
+}
+
+// over reports whether no more records may be looked at.
+func (l *looking) over() bool {
+	if l.looked >= l.most {
+		return true
+	}
+	l.ended = l.looked > 0 && time.Since(l.begun) >= l.within
+	return l.ended
 }
 
 // position is where a search goes on.
 type position struct {
 	kind  byte
 	skip  int    // of what is found from there on, so many were returned already
+	among int    // records that are looked at from there on; 0: as many as may be
 	part  int    // of the index, see segments
 	after []byte // an entry, or an identifier
 }
@@ -78,7 +109,7 @@ const (
 )
 
 func (p position) String() string {
-	return base64.RawURLEncoding.EncodeToString(append([]byte{p.kind, byte(p.skip >> 8), byte(p.skip), byte(p.part)}, p.after...))
+	return base64.RawURLEncoding.EncodeToString(append([]byte{p.kind, byte(p.skip >> 8), byte(p.skip), byte(p.among >> 8), byte(p.among), byte(p.part)}, p.after...))
 }
 
 func parsePosition(text string) (p position, err error) {
@@ -86,10 +117,10 @@ func parsePosition(text string) (p position, err error) {
 		return position{kind: byWord}, nil
 	}
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(b) < 4 || b[0] != byIdentifier && b[0] != byWord || int(b[3]) >= len(segments) {
+	if err != nil || len(b) < 6 || b[0] != byIdentifier && b[0] != byWord || int(b[5]) >= len(segments) {
 		return position{}, fmt.Errorf("%w (%.50q)", ErrPosition, text)
 	}
-	return position{b[0], int(b[1])<<8 | int(b[2]), int(b[3]), b[4:]}, nil
+	return position{b[0], int(b[1])<<8 | int(b[2]), min(int(b[3])<<8|int(b[4]), mostLooked), int(b[5]), b[6:]}, nil
 }
 
 // segment is a part of the index: the entries of a rank with a word, or with longer words that begin with it.
@@ -163,27 +194,38 @@ func best(t *fragment.Topic, word string) (found position, ok bool) {
 	return found, ok
 }
 
-// expectedEntries is entries, whose topics are going to be read.
-func (s State) expectedEntries(word string, from position) iter.Seq2[position, error] {
-	if !s.tx.Distant() {
-		return s.entries(word, from)
+// expectedEntries is entries without those of topics that were looked at. The topics of the others are going to be read.
+func (l *looking) expectedEntries(word string, from position) iter.Seq2[position, error] {
+	if !l.tx.Distant() {
+		return l.entries(word, from)
 	}
 	enough := func(some []position) bool { return len(some) == readAtOnce }
-	return InParts(s.entries(word, from), enough, func(some []position) error {
-		refs := make([]fragment.Ref, len(some))
-		for i, at := range some {
-			refs[i] = words.Topic(at.after)
+	return InParts(l.entries(word, from), enough, func(some []position) error {
+		refs := make([]fragment.Ref, 0, len(some))
+		for i := range some {
+			ref := words.Topic(some[i].after)
+			if _, looked := l.seen[ref]; !looked {
+				refs = append(refs, ref)
+			}
 		}
-		return s.ExpectNames(refs)
+		slices.Sort(refs)
+		return l.ExpectNames(slices.Compact(refs))
 	})
 }
 
 // readAtOnce is how many topics are asked for at once, where each question to the engine takes its time.
 const readAtOnce = 50
 
-// candidate returns the topic of an entry, nil if the topic is found by a better one, or has the entry no more.
-func (s State) candidate(at position, word string) (*fragment.Topic, error) {
-	t, err := s.topicAt(words.Topic(at.after))
+// candidate returns the topic of an entry, nil if the topic is found by a better one, or has the entry no more. Entries come in the order of
+// how good they are, so those of a topic that was looked at are worse.
+func (l *looking) candidate(at position, word string) (*fragment.Topic, error) {
+	ref := words.Topic(at.after)
+	if _, looked := l.seen[ref]; looked {
+		return nil, nil
+	}
+	l.looked++
+	l.seen[ref] = ""
+	t, err := l.topicAt(ref)
 	if t == nil || err != nil {
 		return nil, err
 	}
@@ -194,26 +236,25 @@ func (s State) candidate(at position, word string) (*fragment.Topic, error) {
 }
 
 // findWord finds what has one word: the index has it in the order in which it is found.
-func (s State) findWord(q search.Query, at position, limit int) (*Found, error) {
-	found, looked := &Found{}, 0
+func (l *looking) findWord(q search.Query, at position, limit int) (*Found, error) {
+	found := &Found{}
 	var last position
-	for now, err := range s.expectedEntries(q.Words[0], at) {
+	for now, err := range l.expectedEntries(q.Words[0], at) {
 		if err != nil {
 			return nil, err
 		}
-		if len(found.Hits) == limit || looked == mostLooked {
-			found.Next = last.String()
+		if len(found.Hits) == limit || l.over() {
+			found.Next, found.Ended = last.String(), l.ended
 			break
 		}
 		last = now
-		t, err := s.candidate(now, q.Words[0])
+		t, err := l.candidate(now, q.Words[0])
 		if err != nil {
 			return nil, err
 		}
 		if m, ok := match(q, t); ok {
 			found.Hits = append(found.Hits, Hit{t, m})
 		}
-		looked++
 	}
 	return found, nil
 }
@@ -225,44 +266,50 @@ func match(q search.Query, t *fragment.Topic) (search.Match, bool) {
 	return q.Match(t)
 }
 
-// findWords finds what has several words. It looks at topics that have the rarest of them, [mostLooked] at a time, and sorts those that have the
-// others too.
-func (s State) findWords(q search.Query, at position, limit int) (*Found, error) {
-	word, err := s.rarest(q.Words)
+// findWords finds what has several words. It looks at topics that have the rarest of them, [mostLooked] at a time or as many as the time allows, and
+// sorts those that have the others too. The next page of these is of as many topics.
+func (l *looking) findWords(q search.Query, at position, limit int) (*Found, error) {
+	word, err := l.rarest(q.Words)
 	if err != nil {
 		return nil, err
 	}
+	if at.among > 0 {
+		l.most, l.within = at.among, 2*l.within
+	}
 	var all []Hit
-	looked, next := 0, position{}
+	next := position{}
 	last := at
-	for now, err := range s.expectedEntries(word, at) {
+	for now, err := range l.expectedEntries(word, at) {
 		if err != nil {
 			return nil, err
 		}
-		if looked == mostLooked {
+		if l.over() {
 			next = last
 			break
 		}
 		last = now
-		t, err := s.candidate(now, word)
+		t, err := l.candidate(now, word)
 		if err != nil {
 			return nil, err
 		}
-		looked++
 		if m, ok := match(q, t); ok {
 			all = append(all, Hit{t, m})
 		}
 	}
+	if l.ended && at.among > 0 {
+		return nil, ErrSlow
+	}
 	slices.SortStableFunc(all, func(a, b Hit) int { return a.Match.Compare(b.Match) })
-	found := &Found{}
+	found := &Found{Ended: l.ended}
 	all = all[min(at.skip, len(all)):]
 	if len(all) > limit {
-		at.skip += limit
+		at.skip, at.among = at.skip+limit, l.looked
 		found.Hits, found.Next = all[:limit], at.String()
 		return found, nil
 	}
 	found.Hits = all
 	if next.kind != 0 {
+		next.skip, next.among = 0, 0
 		found.Next = next.String()
 	}
 	return found, nil
@@ -287,75 +334,4 @@ func (s State) rarest(all []string) (word string, err error) {
 		}
 	}
 	return word, nil
-}
-
-// identifierTables are the tables of the identifiers of topics.
-var identifierTables = []byte{keys.TableTopic, keys.TableIdentifier, keys.TableLocator}
-
-// findIdentifiers finds the topic that has an identifier, then those of which one begins with it.
-func (s State) findIdentifiers(q search.Query, at position, limit int) (*Found, error) {
-	found, looked := &Found{}, 0
-	last := at
-	if at.kind != byIdentifier {
-		last = position{kind: byIdentifier}
-		for _, find := range []func() (*fragment.Topic, error){
-			func() (*fragment.Topic, error) { return s.Topic(q.Locator) },
-			func() (*fragment.Topic, error) { return s.TopicBySubjectLocator(q.Locator) },
-		} {
-			t, err := find()
-			if err != nil {
-				return nil, err
-			}
-			if t != nil && !slices.ContainsFunc(found.Hits, func(h Hit) bool { return h.Topic.TopicSI() == t.TopicSI() }) {
-				found.Hits = append(found.Hits, Hit{t, search.ByIdentifier(q.Locator)})
-			}
-		}
-	}
-	for part := last.part; part < len(identifierTables); part++ {
-		table := identifierTables[part]
-		prefix := s.id.LocatorKey(table, q.Locator)
-		from := prefix
-		if len(last.after) > 0 {
-			from = append(append(s.id.Key(table), last.after...), 0)
-		}
-		last = position{byIdentifier, 0, part, nil}
-		for r, err := range s.tx.ScanInPlace(prefix, from) {
-			if err != nil {
-				return nil, err
-			}
-			if len(found.Hits) >= limit || looked == mostLooked {
-				found.Next = last.String()
-				return found, nil
-			}
-			looked++
-			locator := fragment.Ref(r.Key[keys.SourceSize:])
-			ref := locator
-			if table != keys.TableTopic {
-				ref = fragment.Ref(r.Value)
-			}
-			last.after = []byte(locator)
-			t, err := s.topicAt(ref)
-			if err != nil {
-				return nil, err
-			}
-			if t != nil && locator == firstWith(t, q.Locator) {
-				found.Hits = append(found.Hits, Hit{t, search.ByIdentifier(locator)})
-			}
-		}
-		last.after = nil
-	}
-	return found, nil
-}
-
-// firstWith returns the first identifier of a topic that begins with a text, "" if one is that text: that one was found before.
-func firstWith(t *fragment.Topic, prefix fragment.Ref) (first fragment.Ref) {
-	for _, l := range slices.Concat(t.SubjectIdentifiers, t.SubjectLocators) {
-		switch {
-		case l == prefix:
-			return ""
-		case first == "" && strings.HasPrefix(string(l), string(prefix)):
-			first = l
-		}
-	}
-	return first
 }

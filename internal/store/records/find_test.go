@@ -1,17 +1,20 @@
 package records
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/search"
 	"github.com/tmshare/tmshare/internal/store/keys"
@@ -101,28 +104,31 @@ func same(t *rapid.T, db *txn.DB, id keys.Source, topics map[int]*fragment.Topic
 		require.Equal(t, entriesOf(topics), storedEntries(t, tx, id))
 		for _, text := range []string{"oslo", "new york", "n", "strasse", "京都", "york a", "http://x/1", "a b oslo", "nothing"} {
 			limit := rapid.IntRange(1, 60).Draw(t, "limit")
-			finds(t, Of(tx, id), topics, search.Parse(text), limit)
+			finds(t, Of(tx, id), topics, search.Parse(text), limit, time.Hour)
+			finds(t, Of(tx, id), topics, search.Parse(text), limit, 0)
 		}
 		return nil
 	}))
 }
 
-func finds(t *rapid.T, s State, topics map[int]*fragment.Topic, q search.Query, limit int) {
+func finds(t *rapid.T, s State, topics map[int]*fragment.Topic, q search.Query, limit int, within time.Duration) {
 	var got, want []string
 	var last *search.Match
 	for position, pages := "", 0; ; pages++ {
 		require.Less(t, pages, 1000)
-		found, err := s.Find(q, position, limit)
+		found, err := s.Find(q, position, limit, within)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(found.Hits), limit+1)
 		for _, h := range found.Hits {
 			got = append(got, string(h.Topic.TopicSI()))
-			if last != nil && q.Locator == "" && len(q.Words) > 1 {
+			if last != nil && within > 0 && q.Locator == "" && len(q.Words) > 1 {
 				require.LessOrEqual(t, last.Compare(h.Match), 0, "%q", q.Text)
 			}
 			last = &h.Match
 		}
+		require.Equal(t, within == 0 && found.Ended, found.Ended)
 		if position = found.Next; position == "" {
+			require.False(t, found.Ended)
 			break
 		}
 	}
@@ -181,7 +187,7 @@ func TestWhatIsFoundIsRanked(t *testing.T) {
 		var got []string
 		require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
 			for position := ""; ; {
-				found, err := Of(tx, id).Find(search.Parse("oslo"), position, limit)
+				found, err := Of(tx, id).Find(search.Parse("oslo"), position, limit, Within)
 				require.NoError(t, err)
 				for _, h := range found.Hits {
 					got = append(got, h.Match.Text.Value)
@@ -196,15 +202,70 @@ func TestWhatIsFoundIsRanked(t *testing.T) {
 	}
 	require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
 		for _, position := range []string{"x", "????", "AAAA", "eP______"} {
-			_, err := Of(tx, id).Find(search.Parse("oslo"), position, 10)
+			_, err := Of(tx, id).Find(search.Parse("oslo"), position, 10, Within)
 			require.ErrorIs(t, err, ErrPosition, position)
 		}
 		return nil
 	}))
 	require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error { return tx.Delete(wordRules) }))
 	require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
-		_, err := Of(tx, id).Find(search.Parse("oslo"), "", 10)
+		_, err := Of(tx, id).Find(search.Parse("oslo"), "", 10, Within)
 		require.ErrorIs(t, err, ErrNoIndex)
 		return nil
 	}))
+}
+
+// counted counts how often the record of a topic is read.
+type counted struct {
+	kv.Engine
+	reads int
+}
+
+func (c *counted) Snapshot(ctx context.Context) (kv.Reader, error) {
+	r, err := c.Engine.Snapshot(ctx)
+	return countedReader{r, c}, err
+}
+
+type countedReader struct {
+	kv.Reader
+	of *counted
+}
+
+func (r countedReader) Get(key []byte) ([]byte, error) {
+	if key[0] == keys.TableTopic {
+		r.of.reads++
+	}
+	return r.Reader.Get(key)
+}
+
+// The record of a topic is read once for a page of results, however many of its words or identifiers begin as the query does; twice where an
+// identifier is what it is found by.
+func TestATopicIsReadOnceForAPageOfResults(t *testing.T) {
+	engine := &counted{Engine: memory.New()}
+	db := txn.New(engine, func() error { return nil })
+	id := keys.Source{Number: 3, Generation: 4}
+	const topics, each = 5, 200
+	require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error {
+		for i := range topics {
+			topic := &fragment.Topic{}
+			for j := range each {
+				topic.Names = append(topic.Names, fragment.Name{Value: fmt.Sprintf("n%d many", 1000+j), Type: tmdm.PSIDefaultNameType})
+				topic.SubjectIdentifiers = append(topic.SubjectIdentifiers, fragment.Ref(fmt.Sprintf("http://x/%d/%d", i, j)))
+				topic.SubjectLocators = append(topic.SubjectLocators, fragment.Ref(fmt.Sprintf("http://x/%d/%d", i, j)))
+			}
+			topic.Canonical()
+			require.NoError(t, Of(tx, id).PutTopic(topic))
+		}
+		return PutRules(tx)
+	}))
+	for query, most := range map[string]int{"n1": topics, "many": topics, "n many": topics, "nothing n": topics, "http://x/": 2*topics + 1, "http://x/1": 2*topics + 1} {
+		require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
+			engine.reads = 0
+			found, err := Of(tx, id).Find(search.Parse(query), "", 100, time.Hour)
+			require.NoError(t, err)
+			require.Empty(t, found.Next, query)
+			require.LessOrEqual(t, engine.reads, most, query)
+			return nil
+		}))
+	}
 }

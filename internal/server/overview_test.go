@@ -1,0 +1,152 @@
+package server_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// withCollections starts a server of so many collections, a tenth of which are derived from another.
+func withCollections(t testing.TB, count int) *node {
+	n := start(t, func(c *server.Config) { c.Logger = slog.New(slog.DiscardHandler) })
+	for i := range count {
+		name := fmt.Sprintf("map%05d", i)
+		c := store.Collection{Name: name, SP: n.sp(name)}
+		if i%10 == 9 {
+			c.DerivedFrom = []string{"map00000"}
+		}
+		_, err := n.Store.CreateCollection(t.Context(), c, &merge.Memory{}, nil)
+		require.NoError(t, err)
+	}
+	return n
+}
+
+// ask has the handler answer, without the socket.
+func (n *node) ask(path string, headers ...string) *discard {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for h := 0; h < len(headers); h += 2 {
+		r.Header.Set(headers[h], headers[h+1])
+	}
+	w := &discard{header: http.Header{}}
+	n.ServeHTTP(w, r)
+	return w
+}
+
+// allocates returns how many bytes f allocates.
+func allocates(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// An overview costs for each collection as much with many as with few. One that is known already costs the same with any number of them.
+func TestTheOverviewCostsInProportion(t *testing.T) {
+	small, large := withCollections(t, 50), withCollections(t, 400)
+	for _, path := range []string{"/topicmaps", "/topicmaps.html"} {
+		var took [2]uint64
+		for i, n := range []*node{small, large} {
+			n.ask(path)
+			took[i] = allocates(func() {
+				for range 5 { // a commit comes before each
+					_, err := n.Store.ChangeSettings(t.Context(), "map00001", func(s *store.Settings) error { s.Title += "x"; return nil })
+					require.NoError(t, err)
+					require.Equal(t, http.StatusOK, n.ask(path).status)
+				}
+			})
+		}
+		assert.Less(t, took[1], 16*took[0], "%s of 8 times as many collections", path)
+	}
+	var took [2]uint64
+	for i, n := range []*node{small, large} {
+		tag := n.ask("/topicmaps").header.Get("ETag")
+		took[i] = allocates(func() {
+			for range 50 {
+				require.Equal(t, http.StatusNotModified, n.ask("/topicmaps", "If-None-Match", tag).status)
+			}
+		})
+	}
+	assert.Less(t, took[1], 2*took[0], "304 of 8 times as many collections")
+}
+
+// The overview is that of each reader, of the state that there is, whatever was asked for before.
+func TestTheOverviewIsKnownForEachReaderAndState(t *testing.T) {
+	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"secret": {"reader-of-secret-1"}} })
+	for _, name := range []string{"open", "secret"} {
+		_, err := n.Store.CreateCollection(t.Context(), store.Collection{Name: name, SP: n.sp(name)}, &merge.Memory{}, nil)
+		require.NoError(t, err)
+	}
+	token := []string{"Authorization", "Bearer reader-of-secret-1"}
+	some, all := n.mustGet("/topicmaps"), n.mustGet("/topicmaps", token...)
+	for range 2 {
+		assert.NotContains(t, string(some.body), "secret")
+		assert.Contains(t, string(all.body), "secret")
+		assert.NotEqual(t, some.Header.Get("ETag"), all.Header.Get("ETag"))
+		some, all = n.mustGet("/topicmaps"), n.mustGet("/topicmaps", token...)
+	}
+	change := func(name string) {
+		_, err := n.Store.ChangeSettings(t.Context(), name, func(s *store.Settings) error { s.Title = "Changed " + name; return nil })
+		require.NoError(t, err)
+	}
+	change("secret")
+	assert.Equal(t, http.StatusNotModified, n.get("/topicmaps", "If-None-Match", some.Header.Get("ETag")).StatusCode, "what it shows is the same")
+	assert.Equal(t, http.StatusOK, n.get("/topicmaps", append(token, "If-None-Match", all.Header.Get("ETag"))...).StatusCode)
+	change("open")
+	assert.Contains(t, string(n.mustGet("/topicmaps", "If-None-Match", some.Header.Get("ETag")).body), "Changed open")
+	require.NoError(t, n.Store.DeleteCollection(t.Context(), "open"))
+	assert.NotContains(t, string(n.mustGet("/topicmaps").body), "open")
+}
+
+// BenchmarkOverview prints what the overview of many collections costs for each of them; the reference is that of 100 collections. The
+// last is what costs a reader who has it already, beside one of 100 collections.
+func BenchmarkOverview(b *testing.B) {
+	const manyTimes = 100
+	few, many := 100, 10_000
+	if testing.Short() {
+		many = 1000
+	}
+	var fresh, again, packed, known [2]time.Duration
+	servers := []*node{withCollections(b, few), withCollections(b, many)}
+	for b.Loop() {
+		for i, n := range servers {
+			_, err := n.Store.ChangeSettings(b.Context(), "map00001", func(s *store.Settings) error { s.Title += "x"; return nil })
+			require.NoError(b, err)
+			var tag string
+			fresh[i] += timed(func() { tag = n.ask("/topicmaps").header.Get("ETag") })
+			again[i] += timed(func() { n.ask("/topicmaps") })
+			n.ask("/topicmaps", "Accept-Encoding", "gzip")
+			packed[i] += timed(func() { n.ask("/topicmaps", "Accept-Encoding", "gzip") })
+			known[i] += timed(func() {
+				for range manyTimes {
+					require.Equal(b, http.StatusNotModified, n.ask("/topicmaps", "If-None-Match", tag).status)
+				}
+			})
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	each := float64(few) / float64(many)
+	b.ReportMetric(float64(fresh[1])/float64(fresh[0])*each, "×collection-of-100")
+	b.ReportMetric(float64(known[1])/float64(known[0]), "×304-of-100")
+	known[1] /= manyTimes
+	for name, took := range map[string][2]time.Duration{"fresh": fresh, "again": again, "packed": packed, "304": known} {
+		b.ReportMetric(took[1].Seconds()*1000/float64(b.N), fmt.Sprintf("%s-%d-ms", name, many))
+	}
+}
+
+func timed(f func()) time.Duration {
+	begin := time.Now()
+	f()
+	return time.Since(begin)
+}

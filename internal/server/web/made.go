@@ -1,0 +1,49 @@
+package web
+
+import "sync"
+
+// Made knows the tags of documents that were made of one state: for those who have one already it need not be made again. It is safe for
+// concurrent use.
+type Made[State comparable] struct {
+	mu    sync.Mutex
+	state State
+	tags  map[string]string // by what names a document
+	first []byte            // the document that was made first: one is kept, as they may be large
+	name  string            // of it
+}
+
+// Of returns the tag of a document that encode makes of a state, and what returns the document. There must be few names.
+func (m *Made[State]) Of(state State, name string, encode func() ([]byte, error)) (tag string, document func() ([]byte, error), err error) {
+	m.mu.Lock()
+	if m.tags == nil || m.state != state {
+		m.state, m.tags, m.first = state, map[string]string{}, nil
+	}
+	tag, known := m.tags[name]
+	b := m.first
+	if m.name != name {
+		b = nil
+	}
+	m.mu.Unlock()
+	if b == nil && !known {
+		if b, err = encode(); err != nil {
+			return "", nil, err
+		}
+		tag = Digest(b)
+		m.keep(state, name, tag, b)
+	}
+	if b == nil {
+		return tag, encode, nil
+	}
+	return tag, func() ([]byte, error) { return b, nil }, nil
+}
+
+func (m *Made[State]) keep(state State, name, tag string, b []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.state != state {
+		return
+	}
+	if m.tags[name] = tag; m.first == nil {
+		m.first, m.name = b, name
+	}
+}

@@ -1,0 +1,151 @@
+package inputs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/collections"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/sources"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// Listing is all that a node publishes and follows, by name. It is shared and must not be changed.
+type Listing struct {
+	Collections   []collections.Collection
+	Subscriptions []sources.Subscription
+	Known
+
+	own, followed []kv.Row // in which they are: one that is as before is the same
+}
+
+// Except returns all collections but those with some names, which are in their order.
+func (l *Listing) Except(names []string) []collections.Collection {
+	if len(names) == 0 {
+		return l.Collections
+	}
+	var some []collections.Collection
+	for i := range l.Collections {
+		if _, is := slices.BinarySearch(names, l.Collections[i].Name); !is {
+			some = append(some, l.Collections[i])
+		}
+	}
+	return some
+}
+
+// Since returns the names of the collections that are not as in an earlier listing, or are not there any more, and whether the
+// subscriptions are others.
+func (l *Listing) Since(before *Listing) (names []string, others bool) {
+	if before == nil {
+		before = &Listing{}
+	}
+	differing := func(was, now []kv.Row) (keys [][]byte) {
+		for len(was) > 0 || len(now) > 0 {
+			order := 0
+			switch {
+			case len(now) == 0:
+				order = -1
+			case len(was) == 0:
+				order = 1
+			default:
+				order = bytes.Compare(was[0].Key, now[0].Key)
+			}
+			if order < 0 {
+				keys, was = append(keys, was[0].Key), was[1:]
+				continue
+			}
+			if order > 0 || &was[0].Value[0] != &now[0].Value[0] {
+				keys = append(keys, now[0].Key)
+			}
+			if now = now[1:]; order == 0 {
+				was = was[1:]
+			}
+		}
+		return keys
+	}
+	for _, key := range differing(before.own, l.own) {
+		names = append(names, string(key[1:]))
+	}
+	return names, len(differing(before.followed, l.followed)) > 0
+}
+
+// Lister reads listings. A row that is as it was the last time is not decoded again. It is safe for concurrent use.
+type Lister struct {
+	mu      sync.Mutex
+	version kv.Version
+	last    *Listing
+
+	own      tableRows[collections.Collection]
+	followed tableRows[sources.Subscription]
+}
+
+// Listing returns what there is now. It costs nothing as long as nothing is committed, and it is the same pointer as long as it says the same.
+func (l *Lister) Listing(ctx context.Context, db *txn.DB) (*Listing, error) {
+	version, err := db.Version(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last != nil && l.version.Same(version) {
+		return l.last, nil
+	}
+	err = db.View(ctx, func(t *txn.Tx) error {
+		own, err := l.own.read(t, keys.TableCollection)
+		if err != nil {
+			return err
+		}
+		followed, err := l.followed.read(t, keys.TableSubscription)
+		if err != nil {
+			return err
+		}
+		if own || followed || l.last == nil {
+			l.last = &Listing{l.own.all, l.followed.all, Among(l.own.all, l.followed.all), l.own.rows, l.followed.rows}
+		}
+		l.version = t.Version()
+		return nil
+	})
+	if err != nil {
+		l.last = nil // one table may be read, and the other not
+		return nil, err
+	}
+	return l.last, nil
+}
+
+// tableRows are the rows of a table, in the order of their keys, and what is in them.
+type tableRows[T any] struct {
+	rows []kv.Row
+	all  []T
+}
+
+// read reads the table again, and reports whether it is another than it was.
+func (l *tableRows[T]) read(t *txn.Tx, table byte) (changed bool, err error) {
+	now := tableRows[T]{make([]kv.Row, 0, len(l.rows)), make([]T, 0, len(l.all))}
+	was := 0
+	for r, err := range t.ScanInPlace([]byte{table}, nil) {
+		if err != nil {
+			return false, err
+		}
+		for was < len(l.rows) && bytes.Compare(l.rows[was].Key, r.Key) < 0 {
+			was++
+		}
+		if was < len(l.rows) && bytes.Equal(l.rows[was].Key, r.Key) && bytes.Equal(l.rows[was].Value, r.Value) {
+			now.rows, now.all = append(now.rows, l.rows[was]), append(now.all, l.all[was])
+			continue
+		}
+		changed = true
+		var one T
+		if err := json.Unmarshal(r.Value, &one); err != nil {
+			return false, err
+		}
+		now.rows, now.all = append(now.rows, kv.Row{Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value)}), append(now.all, one)
+	}
+	if changed = changed || len(now.rows) != len(l.rows); changed {
+		*l = now
+	}
+	return changed, nil
+}
