@@ -18,11 +18,8 @@ type DerivedError = derived.Error
 // deriving is the key of the context in which a derived collection is written.
 type deriving struct{}
 
-// InputState is how an input of a derived collection is.
-type InputState = inputs.State
-
 // AdviceOnInputs says which inputs of a derived collection are missing, and what to do about it; "" where all are there.
-func AdviceOnInputs(c *Collection, all []InputState) string { return inputs.Advice(c, all) }
+func AdviceOnInputs(c *Collection, all []inputs.State) string { return inputs.Advice(c, all) }
 
 // DecidedError says that a collection cannot be derived from others than it is.
 type DecidedError = inputs.DecidedError
