@@ -92,7 +92,7 @@ func said(t *testing.T, db *store.DB) (names []string) {
 	return names
 }
 
-func missing(t *testing.T, db *store.DB) (reasons []store.InputState) {
+func missing(t *testing.T, db *store.DB) (reasons []inputs.State) {
 	own, err := db.Collections(t.Context())
 	require.NoError(t, err)
 	followed, err := db.Subscriptions(t.Context())
