@@ -501,11 +501,14 @@ func TestProcessesGoOnWithAPromotedStandby(t *testing.T) {
 	}
 	testenv.Eventually(t, reaches(10))
 	testenv.Eventually(t, ready(http.StatusOK))
+	before := s.opened(0, "a")
+	require.Len(t, before, 1)
 	primary.Kill()
 	testenv.Eventually(t, ready(http.StatusServiceUnavailable))
 	standby.Promote()
 	testenv.Eventually(t, ready(http.StatusOK))
 	testenv.Eventually(t, reaches(c.last("a")+10))
+	testenv.Eventually(t, func() bool { now := s.opened(1, "a"); return len(now) == 2 && now[1] == before[0] }, "followers are told that the database has another history")
 	c.stop()
 	copy.prove()
 }

@@ -74,7 +74,8 @@ func Start(t testing.TB, server string, edges ...Edge) (addresses []string) {
 		fmt.Fprintf(&config, "%s_temp_path %s/%s;\n", kind, dir, kind)
 	}
 	for i, e := range edges {
-		address := freeAddress(t)
+		address, err := testenv.FreeAddress()
+		require.NoError(t, err)
 		key := "$request_uri"
 		if e.IgnoresQuery {
 			key = "$uri"
@@ -128,12 +129,4 @@ func program(t testing.TB) string {
 		t.Skip("NOT CHECKED: nginx is not installed (Debian: nginx-light); what caches do to followers is not tested with it")
 	}
 	return usual
-}
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
 }
