@@ -5,6 +5,7 @@
 //	read.go      from a document to statements
 //	check.go     size, depth and form of the JSON, with the place of what is wrong
 //	growth.go    how much longer terms and namespaces may make a document
+//	copies.go    how many terms contexts take over from others
 //	place.go     which node is wrong, and what says nothing
 //	values.go    how many values a property may have
 //	contexts.go  the table

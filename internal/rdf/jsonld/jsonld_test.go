@@ -142,6 +142,7 @@ func FuzzRead(f *testing.F) {
 	for _, s := range []string{
 		`{"@context": {"p": {"@id": "http://e/p", "@container": "@list"}, "@language": "en"}, "@id": "a", "p": ["b", 1, {"@id": "c"}]}`,
 		`[{"@type": "http://e/T", "http://e/p": {"@value": "x", "@type": "@json"}, "@graph": [{"@id": "_:b"}], "@reverse": {"http://e/q": {"@id": "d"}}}]`,
+		`{"@context": {"p": {"@id": "http://e/p", "@context": {"x": "http://e/x"}}, "T": {"@id": "http://e/T", "@context": [{"y": "http://e/y"}, null]}}, "@type": "T", "y": 1, "p": {"@context": {"z": "http://e/z"}, "x": 1, "z": 2}}`,
 		`{"@context": {"@vocab": "http://e/", "i": {"@container": ["@graph", "@index"]}, "n": {"@nest": "x", "@id": "n"}}, "i": {"a": {"b": "c"}}, "@included": []}`,
 	} {
 		f.Add(s)

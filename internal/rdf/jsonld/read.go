@@ -49,6 +49,9 @@ func Read(r io.Reader, o Options, each func(rdf.Quad) error) error {
 	if err := d.checkContexts(value, false); err != nil {
 		return err
 	}
+	if err := d.checkCopies(value); err != nil {
+		return err
+	}
 	base := cmp.Or(o.Base, o.URI)
 	if err := d.checkGrowth(value, base); err != nil {
 		return err
