@@ -331,3 +331,35 @@ func TestAServerOnADatabaseThatLags(t *testing.T) {
 		testenv.Eventually(t, func() bool { return inStep() && !checkedOf(t, lagging.mustGet(at+"fragments")).Before(made) })
 	}
 }
+
+// A derived collection is an origin: its documents are of when they are read, and state the openings of the node. Where readers need a token, what is
+// said without one is no data.
+func TestDerivedAndClosedCollectionsSayOfWhenTheyAre(t *testing.T) {
+	t.Parallel()
+	secret := strings.Repeat("r", 40)
+	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"closed": {secret}} })
+	n.publish("egov", maps.EGov)
+	n.publish("closed", maps.EGov)
+	require.Equal(t, http.StatusCreated, n.put("all", []byte(`{"derivedFrom": ["egov"]}`), "Content-Type", "application/json").StatusCode)
+	n.Idle()
+	openings := opened(t, n)
+	for _, u := range []string{"fragments", "records", "snapshots", "snapshots/current", "digest", "openings"} {
+		u := "/topicmaps/all/" + u
+		before := time.Now().Truncate(time.Microsecond)
+		a := n.mustGet(u + "?asked=v")
+		assert.False(t, checkedOf(t, a).Before(before), u)
+		assert.Equal(t, "v", a.Header.Get(feeds.AskedHeader), u)
+	}
+	f, err := feeds.Decode(bytes.NewReader(n.mustGet("/topicmaps/all/fragments").body), n.BaseURL, feeds.Limits{})
+	require.NoError(t, err)
+	assert.Equal(t, openings, f.Openings)
+
+	refused := n.get("/topicmaps/closed/fragments?asked=v")
+	assert.Equal(t, http.StatusUnauthorized, refused.StatusCode)
+	assert.Equal(t, "v", refused.Header.Get(feeds.AskedHeader))
+	assert.Empty(t, refused.Header.Get(feeds.CheckedHeader))
+	read := n.mustGet("/topicmaps/closed/fragments?asked=v", "Authorization", "Bearer "+secret)
+	assert.Equal(t, "no-store", read.Header.Get("Cache-Control"))
+	assert.Contains(t, strings.Join(read.Header.Values("Vary"), ","), "Authorization")
+	checkedOf(t, read)
+}
