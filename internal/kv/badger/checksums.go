@@ -18,6 +18,8 @@ import (
 	"github.com/dgraph-io/badger/v4/table"
 	"github.com/dgraph-io/badger/v4/y"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/tmshare/tmshare/internal/kv"
 )
 
 // Badger compares the checksums of rows only where it is asked to, and then takes rows that do
@@ -28,8 +30,18 @@ const (
 	verifyFew   = 32                   // tables that are compared without a pause: a short command compares all of them
 )
 
-// Verify implements [kv.Verifier]: it compares the checksums of all rows in tables (not in logs).
+// Verify implements [kv.Verifier]: it compares the checksums of all rows in tables, and of the values in value logs to which they
+// lead (not of rows in the logs of memtables).
 func (e *Engine) Verify(ctx context.Context) error {
+	err := e.verify(ctx)
+	e.damaged.Store(errors.Is(err, kv.ErrDamaged))
+	return err
+}
+
+func (e *Engine) verify(ctx context.Context) error {
+	if err := e.folder.checkFiles(); err != nil {
+		return err
+	}
 	m, err := readManifestInUse(e.folder.path)
 	if err != nil {
 		return err
@@ -52,6 +64,20 @@ func (e *Engine) Verify(ctx context.Context) error {
 	return nil
 }
 
+// checkValueInUse is checkValue for a row that a table has. A newer one may have taken its place, and the value be gone since.
+func (e *Engine) checkValueInUse(key []byte, p pointer) error {
+	damage := checkValue(valueLog(e.folder.path, p.file), p)
+	if damage == nil {
+		return nil
+	}
+	r := e.reader(e.stopped)
+	defer r.Close()
+	if _, err := r.Get(key); errors.Is(err, kv.ErrDamaged) {
+		return damage
+	}
+	return nil
+}
+
 // VerifiesSoon reports whether Verify takes but a moment.
 func (e *Engine) VerifiesSoon() bool {
 	tables := 0
@@ -64,7 +90,7 @@ func (e *Engine) VerifiesSoon() bool {
 // checkRowsInUse is checkRows for a table that Badger may delete meanwhile. Badger cuts it first,
 // when MANIFEST no longer names it: so what was read may be a part of it.
 func (e *Engine) checkRowsInUse(id uint64, t badgerdb.TableManifest, buffer *[]byte) error {
-	damage := checkRows(table.NewFilename(id, e.folder.path), id, t, buffer)
+	damage := checkRows(table.NewFilename(id, e.folder.path), id, t, buffer, e.checkValueInUse)
 	if damage == nil {
 		return nil
 	}
@@ -78,12 +104,12 @@ func (e *Engine) checkRowsInUse(id uint64, t badgerdb.TableManifest, buffer *[]b
 	return damage
 }
 
-// checkRows compares the checksums of all rows of a table, block by block: some tables are large. One that Badger has deleted
-// meanwhile has none. The buffer grows as it must.
-func checkRows(path string, id uint64, t badgerdb.TableManifest, buffer *[]byte) (err error) {
+// checkRows compares the checksums of all rows of a table, block by block: some tables are large. each, if not nil, gets the rows whose
+// values are in value logs. The buffer grows as it must.
+func checkRows(path string, id uint64, t badgerdb.TableManifest, buffer *[]byte, each func(key []byte, p pointer) error) (err error) {
 	f, err := os.Open(path) // not as Badger does, which maps it: this process would seem to need the memory
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return damaged(path, "is missing, which MANIFEST names")
 	}
 	if err != nil {
 		return err
@@ -104,7 +130,7 @@ func checkRows(path string, id uint64, t badgerdb.TableManifest, buffer *[]byte)
 		}
 	}()
 	if t.Compression != options.None {
-		return checkPacked(f, id, t, wrong)
+		return checkPacked(f, id, t, wrong, each)
 	}
 	blocks := fb.GetRootAsTableIndex(index, 0)
 	content := bufio.NewReaderSize(f, 128<<10)
@@ -115,6 +141,46 @@ func checkRows(path string, id uint64, t badgerdb.TableManifest, buffer *[]byte)
 		block = slices.Grow(block[:0], int(at.Len()))[:at.Len()]
 		if _, err := io.ReadFull(content, block); err != nil || !fits(block) {
 			return wrong
+		}
+		if each != nil {
+			if err := eachPointer(block, each); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// eachPointer gives each the rows of a block whose values are in value logs. A block has the rows, the beginnings of these in four bytes
+// each, their number, and its checksum. A row begins with how much of its key is that of the first, and how long the rest is.
+func eachPointer(block []byte, each func(key []byte, p pointer) error) error {
+	sum := int(binary.BigEndian.Uint32(block[len(block)-4:]))
+	number := len(block) - 4 - sum - 4
+	begins := number - 4*int(binary.BigEndian.Uint32(block[number:]))
+	var first []byte
+	for at := begins; at < number; at += 4 {
+		row := block[binary.NativeEndian.Uint32(block[at:]):begins]
+		shared, rest := binary.NativeEndian.Uint16(row), binary.NativeEndian.Uint16(row[2:])
+		key := row[4 : 4+rest]
+		if at == begins {
+			first = key
+		}
+		if value := row[4+rest:]; value[0]&entryPointer != 0 {
+			_, n := binary.Uvarint(value[2:]) // when it expires
+			if err := each(y.ParseKey(slices.Concat(first[:shared], key)), readPointer(value[2+n:])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// pointersIn gives each the rows of all tables whose values are in value logs.
+func (m *manifest) pointersIn(folder string, each func(key []byte, p pointer) error) error {
+	var buffer []byte
+	for id, t := range m.Tables {
+		if err := checkRows(table.NewFilename(id, folder), id, t, &buffer, each); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -129,7 +195,7 @@ func fits(block []byte) bool {
 }
 
 // checkPacked is checkRows for a table that is compressed: the first release made such.
-func checkPacked(f io.Reader, id uint64, t badgerdb.TableManifest, wrong error) error {
+func checkPacked(f io.Reader, id uint64, t badgerdb.TableManifest, wrong error, each func(key []byte, p pointer) error) error {
 	content, err := io.ReadAll(f)
 	if err != nil {
 		return err
@@ -137,6 +203,18 @@ func checkPacked(f io.Reader, id uint64, t badgerdb.TableManifest, wrong error) 
 	opened, err := table.OpenInMemoryTable(content, id, &table.Options{BlockSize: 4 << 10, Compression: t.Compression})
 	if err != nil || opened.VerifyChecksum() != nil {
 		return wrong
+	}
+	if each == nil {
+		return nil
+	}
+	rows := opened.NewIterator(0)
+	defer rows.Close()
+	for rows.Rewind(); rows.Valid(); rows.Next() {
+		if value := rows.Value(); value.Meta&entryPointer != 0 {
+			if err := each(y.ParseKey(rows.Key()), readPointer(value.Value)); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

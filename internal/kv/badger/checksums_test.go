@@ -38,14 +38,14 @@ func TestDamagedRowsAreFound(t *testing.T) {
 				for id, table := range m.Tables {
 					require.Equal(t, compression, table.Compression)
 					path := filepath.Join(folder, fmt.Sprintf("%06d.sst", id))
-					require.NoError(t, checkRows(path, id, table, &buffer))
+					require.NoError(t, checkRows(path, id, table, &buffer, nil))
 					whole, err := os.ReadFile(path)
 					require.NoError(t, err)
 					for _, at := range []int{10, 5000, len(whole) / 2} {
 						damaged := append([]byte(nil), whole...)
 						damaged[at] ^= 1
 						require.NoError(t, os.WriteFile(path, damaged, 0o600))
-						require.ErrorIs(t, checkRows(path, id, table, &buffer), kv.ErrDamaged, "at %d", at)
+						require.ErrorIs(t, checkRows(path, id, table, &buffer, nil), kv.ErrDamaged, "at %d", at)
 					}
 				}
 			})

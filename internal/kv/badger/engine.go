@@ -36,6 +36,8 @@ type Engine struct {
 	journal      chan struct{} // of one place: that of the transaction that has the journal
 	journaled    atomic.Uint64 // how many commits went through it
 
+	damaged atomic.Bool // Verify has found something the last time
+
 	stopped    context.Context // ends with Close: what is done in the background ends
 	stop       context.CancelFunc
 	background sync.WaitGroup
@@ -119,13 +121,19 @@ func (e *Engine) deletePrefix(ctx context.Context, prefix []byte) error {
 	return batch.Flush()
 }
 
-// collectGarbage gives back the space of old values now and then.
+// collectGarbage gives back the space of old values now and then. A damaged value log would be taken for one that ends there, and removed.
 func (e *Engine) collectGarbage() {
 	for {
 		select {
 		case <-e.stopped.Done():
 			return
 		case <-time.After(10 * time.Minute):
+			if e.damaged.Load() {
+				continue
+			}
+			if err := e.folder.collect(); err != nil {
+				continue // the next time, or the disk is full
+			}
 			for e.badger.RunValueLogGC(0.5) == nil { // as long as there was something to do
 			}
 		}

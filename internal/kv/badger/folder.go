@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	badgerdb "github.com/dgraph-io/badger/v4"
@@ -33,8 +34,11 @@ func damaged(path, format string, args ...any) error {
 type Folder struct {
 	path      string
 	lock      *os.File // nil where Badger has a lock of its own
-	record    *record  // nil: there is none, or it was not looked at
 	condition condition
+
+	writing   sync.Mutex  // of the record
+	record    *record     // nil: there is none, or it was not looked at
+	collected string      // the name of the first value log that garbage was not collected in
 	read      os.FileInfo // of MANIFEST, before it was read last
 	manifest  manifestRecord
 	tight     map[string]bool // names of tables that are for their owner alone

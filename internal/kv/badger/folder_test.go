@@ -99,6 +99,7 @@ func TestAManifestThatWasWrittenAnewIsNoDamage(t *testing.T) {
 		if !closed {
 			r.Manifest.Size = 1 << 20
 		}
+		r.SHA256 = r.sum()
 		require.NoError(t, durable.WriteJSON(filepath.Join(folder, recordFile), r))
 		e, err := tryToOpen(folder, Options{Settings: small})
 		if closed {
@@ -137,7 +138,7 @@ func TestATableThatIsBeingDeletedIsNoDamage(t *testing.T) {
 		require.NoError(t, err)
 		cut := filepath.Join(folder, "999999.sst")
 		require.NoError(t, os.WriteFile(cut, content[:len(content)/2], 0o600))
-		require.ErrorIs(t, checkRows(cut, 999999, table, new([]byte)), kv.ErrDamaged)
+		require.ErrorIs(t, checkRows(cut, 999999, table, new([]byte), nil), kv.ErrDamaged)
 		require.NoError(t, e.checkRowsInUse(999999, table, new([]byte)))
 		return
 	}

@@ -3,10 +3,14 @@ package badger
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/dgraph-io/badger/v4/table"
 )
@@ -17,7 +21,15 @@ const (
 	tableExt     = ".sst"
 	memtableExt  = ".mem"  // the log of a memtable: what is in no table yet
 	valueLogExt  = ".vlog" // large values
+	keysFile     = "KEYREGISTRY"
+	discardFile  = "DISCARD" // how much of each value log is of no use any more
 )
+
+// keysText ends KEYREGISTRY where nothing is encrypted.
+const keysText = "Hello Badger"
+
+// discardSize is the least size in bytes of DISCARD.
+const discardSize = 1 << 20
 
 // emptyLog is the size in bytes of a log of Badger with nothing in it.
 const emptyLog = 20
@@ -43,13 +55,17 @@ func preflight(folder string, r *record, m *manifest) (*condition, error) {
 			return nil, err
 		}
 	}
+	if err := checkSmallFiles(folder); err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
 	c := &condition{recover: r != nil && !r.Closed || grown}
 	var unnamed []string
-	logs := 0
+	var memtables []string
+	values, newest := "", uint64(0) // the newest value log
 	for _, e := range entries {
 		switch name := e.Name(); filepath.Ext(name) {
 		case tableExt:
@@ -69,20 +85,71 @@ func preflight(folder string, r *record, m *manifest) (*condition, error) {
 				return nil, err
 			}
 			if filepath.Ext(name) == memtableExt {
-				logs++
+				memtables = append(memtables, filepath.Join(folder, name))
+			} else if n, err := strconv.ParseUint(strings.TrimSuffix(name, valueLogExt), 10, 32); err == nil && n >= newest && info.Size() > 0 {
+				values, newest = filepath.Join(folder, name), n
 			}
 		}
 	}
 	if r == nil && len(unnamed) > 0 {
 		return nil, damaged(filepath.Join(folder, manifestFile), "does not name %s. If the first release of tmshare was killed here, copy the folder, and start and stop that release on the copy once", unnamed[0])
 	}
-	if r == nil && logs == 0 && m.whole < int64(len(m.content)) {
+	if r == nil && len(memtables) == 0 && m.whole < int64(len(m.content)) {
 		return nil, damaged(filepath.Join(folder, manifestFile), "ends in the middle of an entry")
 	}
-	if len(unnamed) > 0 || len(c.emptied) > 0 || logs > 0 {
+	if len(unnamed) > 0 || len(c.emptied) > 0 || len(memtables) > 0 {
 		c.recover = true
 	}
-	return c, checkTables(folder, m)
+	if err := checkTables(folder, m); err != nil {
+		return nil, err
+	}
+	if values != "" {
+		if err := checkNewestValues(folder, values, uint32(newest), !c.recover, m); err != nil {
+			return nil, err
+		}
+	}
+	for _, path := range memtables {
+		if slices.Contains(c.emptied, path) {
+			continue
+		}
+		pointers, err := checkMemtableLog(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range pointers {
+			if err := checkValue(valueLog(folder, p.file), p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return c, nil
+}
+
+// checkSmallFiles looks at the files of Badger's that it reads without a look at what they are. Nothing is lost with them, but what
+// has changed them may have changed others.
+func checkSmallFiles(folder string) error {
+	keys := filepath.Join(folder, keysFile)
+	b, err := os.ReadFile(keys)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err == nil && (len(b) != 16+len(keysText) || string(b[16:]) != keysText) {
+		return damaged(keys, "was changed, or cut")
+	}
+	discarded := filepath.Join(folder, discardFile)
+	info, err := os.Stat(discarded)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err == nil && info.Size() > 0 && info.Size() < discardSize { // a process may be killed in making it
+		return damaged(discarded, "is cut: %d bytes", info.Size())
+	}
+	return nil
+}
+
+// valueLog returns the path of a value log.
+func valueLog(folder string, number uint32) string {
+	return filepath.Join(folder, fmt.Sprintf("%06d%s", number, valueLogExt))
 }
 
 // checkLogHeader looks whether a log begins as Badger's do. The first 8 bytes name the key that it is encrypted with: none.
@@ -110,6 +177,8 @@ func (r *record) compare(folder string, m *manifest) (grown bool, err error) {
 	path := filepath.Join(folder, manifestFile)
 	size := int64(len(m.content))
 	switch {
+	case r.Closed && size > r.Manifest.Size:
+		return false, damaged(path, "is longer than it was when the database was closed: %d bytes, not %d", size, r.Manifest.Size)
 	case size >= r.Manifest.Size && hashOf(m.content[:r.Manifest.Size]) == r.Manifest.SHA256:
 	case !r.Closed && r.Manifest.Deletions >= rewrittenFrom && m.Deletions < r.Manifest.Deletions:
 		return true, nil // Badger has written it anew since, as a whole
@@ -118,20 +187,27 @@ func (r *record) compare(folder string, m *manifest) (grown bool, err error) {
 	default:
 		return false, damaged(path, "is not the one of this database, or was changed")
 	}
-	if size > r.Manifest.Size {
-		return true, nil
-	}
+	grown = size > r.Manifest.Size
+	return grown, r.checkFiles(folder, !grown)
+}
+
+// checkFiles looks whether the logs are there that the record names, and as long as it says. Those of memtables are gone once
+// MANIFEST has grown.
+func (r *record) checkFiles(folder string, memtables bool) error {
 	for name, size := range r.Files {
+		if filepath.Ext(name) == memtableExt && !memtables {
+			continue
+		}
 		path := filepath.Join(folder, name)
 		info, err := os.Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return false, damaged(path, "is missing")
+			return damaged(path, "is missing")
 		case err != nil:
-			return false, err
+			return err
 		case info.Size() < size:
-			return false, damaged(path, "is shorter than it was: %d bytes, not %d", info.Size(), size)
+			return damaged(path, "is shorter than it was: %d bytes, not %d", info.Size(), size)
 		}
 	}
-	return false, nil
+	return nil
 }

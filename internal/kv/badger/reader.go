@@ -50,7 +50,16 @@ func (r *reader) Get(key []byte) (value []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return item.ValueCopy([]byte{}) // an empty one is not nil
+	return valueOf(item, []byte{}) // an empty one is not nil
+}
+
+// valueOf returns the value of an item in a buffer. Badger returns none where it cannot read the value log.
+func valueOf(item *badgerdb.Item, buffer []byte) ([]byte, error) {
+	value, err := item.ValueCopy(buffer)
+	if err == nil && len(value) == 0 && item.ValueSize() > 0 {
+		err = fmt.Errorf("%w: a large value cannot be read from its value log", kv.ErrDamaged)
+	}
+	return value, err
 }
 
 // panicked makes an error of a panic: Badger trusts what it reads from its files.
@@ -166,7 +175,7 @@ func (c *cursor) read() (more bool, err error) {
 			continue
 		}
 		if !c.keysOnly {
-			c.row.Value, err = item.ValueCopy(c.row.Value)
+			c.row.Value, err = valueOf(item, c.row.Value)
 		}
 		return true, err
 	}

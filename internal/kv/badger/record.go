@@ -30,11 +30,19 @@ type record struct {
 	Node     uuid.UUID      `json:"node"`
 	Closed   bool           `json:"closed"` // nobody has the database open, nor had when it was last closed
 	Manifest manifestRecord `json:"manifest"`
-	// Files must be there, and have at least these sizes in bytes, as long as MANIFEST has
-	// not grown: where the database is closed the value logs, where it is open the newest
-	// memtable. While Badger opens or closes the database there are none, since it then
-	// deletes what is empty.
+	// Files must be there, and have at least these sizes in bytes: the value logs, and where the database is open
+	// the newest memtable, as long as MANIFEST has not grown. While Badger opens or closes the database there are none, since
+	// it then deletes what is empty.
 	Files map[string]int64 `json:"files,omitempty"`
+	// SHA256 is that of the record without it, as JSON; none where an earlier version wrote it.
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// sum returns what SHA256 must be.
+func (r record) sum() string {
+	r.SHA256 = ""
+	b, _ := json.Marshal(r) // nothing in it can fail
+	return hashOf(b)
 }
 
 // manifestRecord is the part of MANIFEST that is known to be whole. Badger appends to it.
@@ -60,6 +68,9 @@ func readRecord(folder string) (*record, error) {
 	var r record
 	if err := json.Unmarshal(b, &r); err != nil {
 		return nil, damaged(path, "cannot be read (%v)", err)
+	}
+	if r.SHA256 != "" && r.SHA256 != r.sum() {
+		return nil, damaged(path, "was changed: its checksum does not fit")
 	}
 	return &r, nil
 }
@@ -125,8 +136,9 @@ func (f *Folder) recordClosed(node uuid.UUID) error {
 // recordOpen writes what they are like while it is open.
 func (f *Folder) recordOpen(node uuid.UUID) error {
 	return f.write(node, false, func(logs []string) []string {
-		logs = slices.DeleteFunc(logs, func(name string) bool { return filepath.Ext(name) != memtableExt })
-		return logs[max(len(logs)-1, 0):]
+		memtables := slices.DeleteFunc(slices.Clone(logs), func(name string) bool { return filepath.Ext(name) != memtableExt })
+		values := slices.DeleteFunc(logs, func(name string) bool { return filepath.Ext(name) != valueLogExt || name < f.collected })
+		return append(memtables[max(len(memtables)-1, 0):], values...)
 	})
 }
 
@@ -138,6 +150,8 @@ func (f *Folder) recordMoving(node uuid.UUID) error {
 // write writes what Badger's files are like. mustHave chooses of the names of logs, in
 // ascending order, those that must be there.
 func (f *Folder) write(node uuid.UUID, closed bool, mustHave func(logs []string) []string) error {
+	f.writing.Lock()
+	defer f.writing.Unlock()
 	if err := f.readAgain(); err != nil { // before the logs are listed: a memtable goes only after MANIFEST has grown
 		return err
 	}
@@ -147,6 +161,7 @@ func (f *Folder) write(node uuid.UUID, closed bool, mustHave func(logs []string)
 	}
 	sizes := map[string]int64{}
 	var logs []string
+	newest := "" // of the value logs
 	for _, e := range entries {
 		ext := filepath.Ext(e.Name()) // of tables, there is never one of the same name again
 		if ext == tableExt && f.tight[e.Name()] {
@@ -162,6 +177,9 @@ func (f *Folder) write(node uuid.UUID, closed bool, mustHave func(logs []string)
 		if info.Size() > emptyLog {
 			sizes[e.Name()] = info.Size()
 			logs = append(logs, e.Name())
+			if ext == valueLogExt {
+				newest = e.Name()
+			}
 		}
 		if info.Mode().Perm()&0o077 != 0 { // Badger makes them as the umask of the process allows
 			_ = os.Chmod(filepath.Join(f.path, e.Name()), 0o600)
@@ -173,11 +191,46 @@ func (f *Folder) write(node uuid.UUID, closed bool, mustHave func(logs []string)
 	r := record{Node: node, Closed: closed, Manifest: f.manifest, Files: map[string]int64{}}
 	for _, name := range mustHave(logs) {
 		r.Files[name] = sizes[name]
+		if name == newest && !closed { // Badger makes it longer at first
+			r.Files[name] = emptyLog
+		}
 	}
 	if err := durable.SyncFolder(f.path); err != nil {
 		return err
 	}
-	return durable.WriteJSON(filepath.Join(f.path, recordFile), &r)
+	r.SHA256 = r.sum()
+	err = durable.WriteJSON(filepath.Join(f.path, recordFile), &r)
+	if err == nil {
+		f.record = &r
+	}
+	return err
+}
+
+// checkFiles looks whether the logs are there that must be.
+func (f *Folder) checkFiles() error {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	if f.record == nil {
+		return nil
+	}
+	return f.record.checkFiles(f.path, false)
+}
+
+// collect has the value logs that are there now named no more in the record, since collecting garbage removes some of
+// them, perhaps when the last reader has ended.
+func (f *Folder) collect() error {
+	logs, err := filepath.Glob(filepath.Join(f.path, "*"+valueLogExt))
+	if err != nil || len(logs) < 2 {
+		return err
+	}
+	f.writing.Lock()
+	f.collected = filepath.Base(logs[len(logs)-1]) // which is not collected
+	r := f.record
+	f.writing.Unlock()
+	if r == nil {
+		return nil // none is kept yet
+	}
+	return f.recordOpen(r.Node)
 }
 
 // readAgain reads MANIFEST, unless it is as it was when it was read last.
@@ -209,7 +262,10 @@ func (e *Engine) followManifest() {
 		case <-time.After(time.Second):
 		}
 		info, err := os.Stat(path)
-		if err == nil && f.isRead(info) {
+		f.writing.Lock()
+		known := err == nil && f.isRead(info)
+		f.writing.Unlock()
+		if known {
 			continue
 		}
 		if err == nil {

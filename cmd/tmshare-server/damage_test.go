@@ -1,0 +1,271 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/testenv"
+)
+
+// served is a server that runs as a process of its own.
+type served struct {
+	t    *testing.T
+	dir  string
+	addr string
+	cmd  *exec.Cmd
+	log  bytes.Buffer
+}
+
+// serveIn starts a server on a data folder, and waits until it answers.
+func serveIn(t *testing.T, dir string, flags ...string) *served {
+	t.Helper()
+	s := startIn(t, dir, flags...)
+	testenv.Eventually(t, func() bool {
+		res, err := http.Get(s.url("/healthz"))
+		if err == nil {
+			res.Body.Close()
+		}
+		return err == nil
+	})
+	return s
+}
+
+func startIn(t *testing.T, dir string, flags ...string) *served {
+	t.Helper()
+	s := &served{t: t, dir: dir, addr: freeAddress(t)}
+	s.cmd = exec.Command("tmshare-server", append([]string{"serve", "--listen", s.addr, "--data", dir, "--base-url", "http://127.0.0.1:9"}, flags...)...)
+	s.cmd.Stderr = &s.log
+	require.NoError(t, s.cmd.Start())
+	t.Cleanup(func() { _ = s.cmd.Process.Kill() })
+	return s
+}
+
+func (s *served) url(path string) string { return "http://" + s.addr + path }
+
+// ask makes a request, and returns the status and the body of the answer.
+func (s *served) ask(method, path, body string) (status int, answer string) {
+	s.t.Helper()
+	status, answer, err := s.try(method, path, body)
+	require.NoError(s.t, err)
+	return status, answer
+}
+
+func (s *served) try(method, path, body string) (status int, answer string, err error) {
+	r, err := http.NewRequest(method, s.url(path), strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	r.Header.Set("TMShare-Max-Delete", "all")
+	if body == "{}" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	return res.StatusCode, string(b), err
+}
+
+// end ends the server, and returns how.
+func (s *served) end(signal syscall.Signal) error {
+	require.NoError(s.t, s.cmd.Process.Signal(signal))
+	return s.cmd.Wait()
+}
+
+// topicMap is a map of topics a0, a1, …, each with a name.
+func topicMap(names ...string) string {
+	var m strings.Builder
+	m.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`)
+	for i, name := range names {
+		fmt.Fprintf(&m, `<topic id="a%d"><subjectIdentifier href="http://e/a%d"/><name><value>%s</value></name></topic>`, i, i, name)
+	}
+	m.WriteString("</topicMap>")
+	return m.String()
+}
+
+// incompressible returns a text that packs to half of it at best.
+func incompressible(size int) string {
+	rng := testenv.Rand(uint64(size))
+	text := make([]byte, size)
+	for i := range text {
+		text[i] = "0123456789abcdef"[rng.IntN(16)]
+	}
+	return string(text)
+}
+
+// folderOfAServer returns the data folder of a server that has ended, or was killed. It has files of each kind: large values are in
+// files of their own, some rows are in tables, and others in the log alone.
+func folderOfAServer(t *testing.T, by syscall.Signal) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "data")
+	first := filepath.Join(t.TempDir(), "m.xtm")
+	require.NoError(t, os.WriteFile(first, []byte(topicMap("first", incompressible(3<<20))), 0o600))
+	for turn, signal := range []syscall.Signal{syscall.SIGTERM, by} {
+		s := serveIn(t, dir, "--map", "m="+first)
+		for n := range 4 {
+			status, answer := s.ask(http.MethodPut, "/topicmaps/m", topicMap(fmt.Sprint("name", turn, n), incompressible(3<<20+turn+n)))
+			require.Equal(t, http.StatusOK, status, answer)
+		}
+		for n := range 2 {
+			name := fmt.Sprintf("/topicmaps/n%d%d", turn, n)
+			status, answer := s.ask(http.MethodPut, name, "{}")
+			require.Equal(t, http.StatusCreated, status, answer)
+			status, answer = s.ask(http.MethodPut, name, topicMap(incompressible(2000+n)))
+			require.Equal(t, http.StatusOK, status, answer)
+		}
+		require.Equal(t, signal == syscall.SIGKILL, s.end(signal) != nil, s.log.String())
+	}
+	if err := os.Remove(filepath.Join(dir, "control.sock")); !errors.Is(err, fs.ErrNotExist) {
+		require.NoError(t, err)
+	}
+	return dir
+}
+
+// run runs a program to its end, and returns its exit code.
+func run(t *testing.T, program string, args ...string) (code int, output string) {
+	t.Helper()
+	out, err := exec.Command(program, args...).CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode(), string(out)
+	}
+	require.NoError(t, err)
+	return 0, string(out)
+}
+
+// stateOf returns all that a folder publishes, in words.
+func stateOf(t *testing.T, dir string) (all string, err error) {
+	t.Helper()
+	s := startIn(t, dir)
+	ready := func() bool {
+		_, _, err := s.try(http.MethodGet, "/healthz", "")
+		return err == nil || s.cmd.ProcessState != nil
+	}
+	testenv.Eventually(t, ready)
+	var b strings.Builder
+	for _, c := range []string{"m", "n00", "n01", "n10", "n11"} {
+		status, answer := s.ask(http.MethodGet, "/topicmaps/"+c+"/snapshots/current", "")
+		_, feed := s.ask(http.MethodGet, "/topicmaps/"+c+"/fragments", "")
+		fmt.Fprintln(&b, c, status, answer, feed[strings.Index(feed, "<entry"):])
+	}
+	require.NoError(t, s.end(syscall.SIGTERM), s.log.String())
+	return b.String(), nil
+}
+
+// filesIn returns the paths of the files in a folder, relative to that.
+func filesIn(t *testing.T, dir string) (paths []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			path, err = filepath.Rel(dir, path)
+			paths = append(paths, path)
+		}
+		return err
+	}))
+	return paths
+}
+
+// copyFolder copies a data folder. What was not written in a file is not written in the copy.
+func copyFolder(t *testing.T, from, to string) {
+	t.Helper()
+	for _, file := range filesIn(t, from) {
+		content, err := os.ReadFile(filepath.Join(from, file))
+		require.NoError(t, err)
+		path := filepath.Join(to, file)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, content[:written(content)], 0o600))
+		require.NoError(t, os.Truncate(path, int64(len(content))))
+	}
+}
+
+// written is the part of a file that was written: logs are longer at first.
+func written(content []byte) int { return len(bytes.TrimRight(content, "\x00")) }
+
+// spoilers change a file. They return false where that is no change.
+func spoilers() map[string]func(path string, content []byte) (bool, error) {
+	all := map[string]func(string, []byte) (bool, error){
+		"missing": func(path string, _ []byte) (bool, error) { return true, os.Remove(path) },
+		"short": func(path string, content []byte) (bool, error) {
+			return len(content) > 1, os.Truncate(path, int64(written(content)/2))
+		},
+		"empty": func(path string, content []byte) (bool, error) { return len(content) > 0, os.Truncate(path, 0) },
+		"longer": func(path string, content []byte) (bool, error) {
+			return true, os.WriteFile(path, append(content, bytes.Repeat([]byte{7}, 100)...), 0o600)
+		},
+	}
+	parts := testenv.Rounds(2, 20)
+	for part := range parts {
+		all[fmt.Sprintf("flipped at %d/%d", 2*part+1, 2*parts)] = func(path string, content []byte) (bool, error) {
+			at := written(content) * (2*part + 1) / (2 * parts)
+			if at >= len(content) {
+				return false, nil
+			}
+			f, err := os.OpenFile(path, os.O_RDWR, 0)
+			if err != nil {
+				return false, err
+			}
+			_, err = f.WriteAt([]byte{content[at] ^ 0x10}, int64(at))
+			return true, errors.Join(err, f.Close())
+		}
+	}
+	return all
+}
+
+// Whatever happens to any file of a data folder, it is found, and the file is named, or nothing is lost: all is published as it was.
+func TestNoDamageOfAFolderIsSilent(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	for _, by := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		whole := folderOfAServer(t, by)
+		reference := filepath.Join(t.TempDir(), "reference")
+		copyFolder(t, whole, reference)
+		expected, err := stateOf(t, reference)
+		require.NoError(t, err)
+		kinds := map[string]int{}
+		for _, file := range filesIn(t, whole) {
+			if kinds[filepath.Ext(file)]++; kinds[filepath.Ext(file)] > testenv.Rounds(3, 1000) {
+				continue
+			}
+			content, err := os.ReadFile(filepath.Join(whole, file))
+			require.NoError(t, err)
+			for how, spoil := range spoilers() {
+				what := fmt.Sprint(by, ": ", file, " is ", how)
+				dir := filepath.Join(t.TempDir(), "data")
+				copyFolder(t, whole, dir)
+				changed, err := spoil(filepath.Join(dir, file), content)
+				require.NoError(t, err, what)
+				if changed {
+					code, output := run(t, "tmshare-client", "check", "--data", dir)
+					if code == 0 {
+						now, err := stateOf(t, dir)
+						assert.NoError(t, err, what)
+						assert.Truef(t, now == expected, "%s: another state is published, and check says %s", what, output)
+					} else {
+						named, _, _ := strings.Cut(filepath.Base(file), ".xtm") // a snapshot has a file of each version
+						assert.Contains(t, output, named, what)
+					}
+				}
+				require.NoError(t, os.RemoveAll(dir))
+			}
+		}
+		for _, kind := range []string{"", ".json", ".sst", ".vlog", ".gz"} {
+			assert.NotZero(t, kinds[kind], "%v: there is no file of the kind %q", by, kind)
+		}
+		assert.Equal(t, by == syscall.SIGKILL, kinds[".mem"] > 0)
+	}
+}

@@ -1,0 +1,265 @@
+package badger
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"github.com/dgraph-io/badger/v4/y"
+)
+
+// Badger ends a log where it cannot read on. That is right where a process was killed in writing, and
+// a loss where something in the middle was changed. So logs are read here first.
+
+// The bits of an entry in a log that count here.
+const (
+	entryPointer = 1 << 1 // its value is a pointer to one in a value log
+	entryOfMany  = 1 << 6 // it belongs to a transaction
+	entryEnd     = 1 << 7 // it ends a transaction
+)
+
+const (
+	longestHeader = 22 // of an entry in a log, in bytes
+	longestLogKey = 1 << 16
+	sector        = 512 // bytes, which a disk writes together
+)
+
+// endMark is the key of the entry that ends a transaction, before the version.
+var endMark = []byte("!badger!txn")
+
+// entry is an entry of a log: where it begins, and what it says. A long value is not kept.
+type entry struct {
+	offset, size int64
+	meta         byte
+	key, value   []byte
+}
+
+// shortValue is how many bytes of a value readEntry returns at most: those of a pointer, or a version.
+const shortValue = 32
+
+func (e *entry) version() uint64 { return y.ParseTs(e.key) }
+
+// pointer is where a value is in a value log.
+type pointer struct{ file, length, offset uint32 }
+
+func readPointer(b []byte) pointer {
+	number := binary.NativeEndian.Uint32 // as Badger writes it
+	return pointer{number(b), number(b[4:]), number(b[8:])}
+}
+
+const pointerSize = 12
+
+// logReader reads the entries of a log.
+type logReader struct {
+	content *bufio.Reader
+	at, end int64
+}
+
+func newLogReader(f io.ReaderAt, from, size int64) *logReader {
+	return &logReader{bufio.NewReaderSize(io.NewSectionReader(f, from, size-from), 256<<10), from, size}
+}
+
+// next returns the next entry, nil where none is whole.
+func (l *logReader) next() (*entry, error) {
+	head, err := l.content.Peek(longestHeader)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if len(head) < 5 {
+		return nil, nil
+	}
+	keyLength, n := binary.Uvarint(head[2:])
+	valueLength, m := binary.Uvarint(head[2+max(n, 0):])
+	_, o := binary.Uvarint(head[2+max(n, 0)+max(m, 0):]) // when it expires
+	if n <= 0 || m <= 0 || o <= 0 || keyLength < 8 || keyLength > longestLogKey || valueLength > uint64(l.end) {
+		return nil, nil
+	}
+	header := 2 + n + m + o
+	e := &entry{offset: l.at, size: int64(header) + int64(keyLength+valueLength) + crc32.Size, meta: head[0], key: make([]byte, keyLength)}
+	if l.at+e.size > l.end {
+		return nil, nil
+	}
+	sum := crc32.New(y.CastagnoliCrcTable)
+	sum.Write(head[:header])
+	_, _ = l.content.Discard(header) // they were read
+	content := io.TeeReader(l.content, sum)
+	if _, err = io.ReadFull(content, e.key); err == nil && valueLength <= shortValue {
+		e.value = make([]byte, valueLength)
+		_, err = io.ReadFull(content, e.value)
+	} else if err == nil {
+		_, err = io.CopyN(io.Discard, content, int64(valueLength))
+	}
+	var expected [crc32.Size]byte
+	if err == nil {
+		_, err = io.ReadFull(l.content, expected[:])
+	}
+	if err != nil {
+		return nil, err
+	}
+	if sum.Sum32() != binary.BigEndian.Uint32(expected[:]) {
+		return nil, nil
+	}
+	l.at += e.size
+	return e, nil
+}
+
+// readLog reads a log as Badger does: up to the end of the last transaction, or entry of none, before which all is whole.
+// It returns the pointers in these.
+func readLog(f io.ReaderAt, size int64) (end int64, pointers []pointer, err error) {
+	l := newLogReader(f, emptyLog, size)
+	var open uint64 // the version of the transaction that has begun
+	var of []pointer
+	end = emptyLog
+	for {
+		e, err := l.next()
+		if e == nil || err != nil {
+			return end, pointers, err
+		}
+		if e.meta&entryPointer != 0 && len(e.value) == pointerSize {
+			of = append(of, readPointer(e.value))
+		}
+		switch {
+		case e.meta&entryOfMany != 0:
+			if open != 0 && open != e.version() {
+				return end, pointers, nil
+			}
+			open = e.version()
+			continue
+		case e.meta&entryEnd != 0:
+			version, err := strconv.ParseUint(string(e.value), 10, 64)
+			if err != nil || version != open {
+				return end, pointers, nil
+			}
+			open = 0
+		case open != 0:
+			return end, pointers, nil
+		}
+		end, pointers, of = l.at, append(pointers, of...), nil
+	}
+}
+
+// checkMemtableLog looks whether a log that a killed process has left has a transaction behind the place where Badger stops
+// reading it. Each transaction is on disk before the next one is written. So where two end behind that place, what
+// is there was changed. Where one does, the power may have failed while it was written: then a sector was not written.
+func checkMemtableLog(path string) (pointers []pointer, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	end, pointers, err := readLog(f, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	rest := make([]byte, max(info.Size()-end, 0))
+	if _, err := f.ReadAt(rest, end); err != nil && err != io.EOF {
+		return nil, err
+	}
+	var ends []int
+	for at := 0; len(ends) < 2; at++ {
+		next := bytes.Index(rest[at:], endMark)
+		if next < 0 {
+			break
+		}
+		at += next
+		if begin := at - 5; begin >= 0 {
+			if e, err := newLogReader(bytes.NewReader(rest), int64(begin), int64(len(rest))).next(); err == nil && e != nil && e.meta&entryEnd != 0 {
+				ends = append(ends, begin)
+			}
+		}
+	}
+	if len(ends) == 2 || len(ends) == 1 && !hasUnwrittenSector(rest[:ends[0]], end) {
+		return nil, damaged(path, "was changed at its byte %d, or soon after it: a commit that is behind that place is whole", end)
+	}
+	return pointers, nil
+}
+
+// hasUnwrittenSector reports whether one of the sectors that are wholly in a part of a file has nothing but zeros.
+func hasUnwrittenSector(part []byte, offset int64) bool {
+	zeros := make([]byte, sector)
+	for at := int((sector - offset%sector) % sector); at+sector <= len(part); at += sector {
+		if bytes.Equal(part[at:at+sector], zeros) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkValue looks whether a value log has a whole entry where a pointer says.
+func checkValue(path string, p pointer) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return damaged(path, "is missing, to which rows lead")
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	end := int64(p.offset) + int64(p.length)
+	if end > info.Size() {
+		return damaged(path, "is cut: %d bytes, not %d", info.Size(), end)
+	}
+	e, err := newLogReader(f, int64(p.offset), end).next()
+	if err != nil {
+		return err
+	}
+	if e == nil || e.size != int64(p.length) {
+		return damaged(path, "has a value that its checksum does not fit, at its byte %d", p.offset)
+	}
+	return nil
+}
+
+// checkNewestValues looks whether Badger can read the newest value log to its end. Opening the database cuts it where that cannot
+// be done. A process that was killed may have left a part of an entry there, to which no table leads.
+func checkNewestValues(folder, path string, number uint32, closed bool, m *manifest) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	end, _, err := readLog(f, info.Size())
+	if err != nil || end >= info.Size() {
+		return err
+	}
+	wrong := damaged(path, "has a value that its checksum does not fit, at its byte %d", end)
+	if closed {
+		return wrong
+	}
+	rest := bufio.NewReaderSize(io.NewSectionReader(f, end, info.Size()-end), 1<<20)
+	for {
+		b, err := rest.ReadByte()
+		if err == io.EOF {
+			return nil // nothing was written there
+		}
+		if err != nil {
+			return err
+		}
+		if b != 0 {
+			break
+		}
+	}
+	return m.pointersIn(folder, func(_ []byte, p pointer) error {
+		if p.file == number && int64(p.offset) >= end {
+			return wrong
+		}
+		return nil
+	})
+}
