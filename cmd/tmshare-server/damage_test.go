@@ -27,6 +27,8 @@ type served struct {
 	addr string
 	cmd  *exec.Cmd
 	log  bytes.Buffer
+	done chan struct{} // closed when it has ended
+	how  error
 }
 
 // serveIn starts a server on a data folder, and waits until it answers.
@@ -34,22 +36,37 @@ func serveIn(t *testing.T, dir string, flags ...string) *served {
 	t.Helper()
 	s := startIn(t, dir, flags...)
 	testenv.Eventually(t, func() bool {
-		res, err := http.Get(s.url("/healthz"))
-		if err == nil {
-			res.Body.Close()
-		}
-		return err == nil
+		_, _, err := s.try(http.MethodGet, "/healthz", "")
+		return err == nil || s.ended()
 	})
+	require.False(t, s.ended(), s.log.String())
 	return s
+}
+
+// ended reports whether the server has ended by itself.
+func (s *served) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
 }
 
 func startIn(t *testing.T, dir string, flags ...string) *served {
 	t.Helper()
-	s := &served{t: t, dir: dir, addr: freeAddress(t)}
+	s := &served{t: t, dir: dir, addr: freeAddress(t), done: make(chan struct{})}
 	s.cmd = exec.Command("tmshare-server", append([]string{"serve", "--listen", s.addr, "--data", dir, "--base-url", "http://127.0.0.1:9"}, flags...)...)
 	s.cmd.Stderr = &s.log
 	require.NoError(t, s.cmd.Start())
-	t.Cleanup(func() { _ = s.cmd.Process.Kill() })
+	go func() {
+		s.how = s.cmd.Wait()
+		close(s.done)
+	}()
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		<-s.done
+	})
 	return s
 }
 
@@ -84,7 +101,8 @@ func (s *served) try(method, path, body string) (status int, answer string, err 
 // end ends the server, and returns how.
 func (s *served) end(signal syscall.Signal) error {
 	require.NoError(s.t, s.cmd.Process.Signal(signal))
-	return s.cmd.Wait()
+	<-s.done
+	return s.how
 }
 
 // topicMap is a map of topics a0, a1, …, each with a name.
@@ -121,6 +139,12 @@ func folderOfAServer(t *testing.T, by syscall.Signal) (dir string) {
 			status, answer := s.ask(http.MethodPut, "/topicmaps/m", topicMap(fmt.Sprint("name", turn, n), incompressible(3<<20+turn+n)))
 			require.Equal(t, http.StatusOK, status, answer)
 		}
+		if turn == 0 {
+			status, answer := s.ask(http.MethodPut, "/topicmaps/big", "{}")
+			require.Equal(t, http.StatusCreated, status, answer)
+			status, answer = s.ask(http.MethodPut, "/topicmaps/big", topicMap("small", incompressible(3<<20)))
+			require.Equal(t, http.StatusOK, status, answer)
+		}
 		for n := range 2 {
 			name := fmt.Sprintf("/topicmaps/n%d%d", turn, n)
 			status, answer := s.ask(http.MethodPut, name, "{}")
@@ -149,22 +173,17 @@ func run(t *testing.T, program string, args ...string) (code int, output string)
 }
 
 // stateOf returns all that a folder publishes, in words.
-func stateOf(t *testing.T, dir string) (all string, err error) {
+func stateOf(t *testing.T, dir string) string {
 	t.Helper()
-	s := startIn(t, dir)
-	ready := func() bool {
-		_, _, err := s.try(http.MethodGet, "/healthz", "")
-		return err == nil || s.cmd.ProcessState != nil
-	}
-	testenv.Eventually(t, ready)
+	s := serveIn(t, dir)
 	var b strings.Builder
-	for _, c := range []string{"m", "n00", "n01", "n10", "n11"} {
+	for _, c := range []string{"m", "big", "n00", "n01", "n10", "n11"} {
 		status, answer := s.ask(http.MethodGet, "/topicmaps/"+c+"/snapshots/current", "")
 		_, feed := s.ask(http.MethodGet, "/topicmaps/"+c+"/fragments", "")
 		fmt.Fprintln(&b, c, status, answer, feed[strings.Index(feed, "<entry"):])
 	}
 	require.NoError(t, s.end(syscall.SIGTERM), s.log.String())
-	return b.String(), nil
+	return b.String()
 }
 
 // filesIn returns the paths of the files in a folder, relative to that.
@@ -234,8 +253,7 @@ func TestNoDamageOfAFolderIsSilent(t *testing.T) {
 		whole := folderOfAServer(t, by)
 		reference := filepath.Join(t.TempDir(), "reference")
 		copyFolder(t, whole, reference)
-		expected, err := stateOf(t, reference)
-		require.NoError(t, err)
+		expected := stateOf(t, reference)
 		kinds := map[string]int{}
 		for _, file := range filesIn(t, whole) {
 			if kinds[filepath.Ext(file)]++; kinds[filepath.Ext(file)] > testenv.Rounds(3, 1000) {
@@ -252,9 +270,7 @@ func TestNoDamageOfAFolderIsSilent(t *testing.T) {
 				if changed {
 					code, output := run(t, "tmshare-client", "check", "--data", dir)
 					if code == 0 {
-						now, err := stateOf(t, dir)
-						assert.NoError(t, err, what)
-						assert.Truef(t, now == expected, "%s: another state is published, and check says %s", what, output)
+						assert.Truef(t, stateOf(t, dir) == expected, "%s: another state is published, and check says %s", what, output)
 					} else {
 						named, _, _ := strings.Cut(filepath.Base(file), ".xtm") // a snapshot has a file of each version
 						assert.Contains(t, output, named, what)
@@ -268,4 +284,171 @@ func TestNoDamageOfAFolderIsSilent(t *testing.T) {
 		}
 		assert.Equal(t, by == syscall.SIGKILL, kinds[".mem"] > 0)
 	}
+}
+
+// A server that has found damage takes no change, makes no snapshot, and says so to programs and people. What is whole can be read.
+func TestAServerThatHasFoundDamageChangesNothing(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	whole := folderOfAServer(t, syscall.SIGTERM)
+	for _, kind := range []string{".sst", ".vlog"} {
+		t.Run(kind, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			copyFolder(t, whole, dir)
+			files, err := filepath.Glob(filepath.Join(dir, "badger", "*"+kind))
+			require.NoError(t, err)
+			if kind == ".vlog" {
+				files = files[:1] // the last one is looked at before the folder is opened
+			}
+			for _, path := range files {
+				content, err := os.ReadFile(path)
+				require.NoError(t, err)
+				at := len(content) / 4
+				if kind == ".vlog" {
+					at = len(content) - 1000 // in the last value, which no newer one has replaced
+				}
+				content[at] ^= 1
+				require.NoError(t, os.WriteFile(path, content, 0o600))
+			}
+			s := serveIn(t, dir)
+			s.refuses("damaged", "damage was found in the data folder")
+			require.NoError(t, s.end(syscall.SIGTERM))
+			require.Contains(t, s.log.String(), filepath.Join(dir, "badger"))
+		})
+	}
+}
+
+// refuses looks whether a server says why it takes no change.
+func (s *served) refuses(reason, says string) {
+	s.t.Helper()
+	var status int
+	var answer string
+	testenv.Eventually(s.t, func() bool {
+		status, answer = s.ask(http.MethodGet, "/readyz", "")
+		return status == http.StatusServiceUnavailable
+	}, "it is ready")
+	require.Contains(s.t, answer, says)
+	_, answer = s.ask(http.MethodGet, "/metrics", "")
+	require.Contains(s.t, answer, fmt.Sprintf("tmshare_store_refuses_changes{reason=%q} 1", reason))
+	status, answer = s.ask(http.MethodPut, "/topicmaps/n00", topicMap("another"))
+	require.Equal(s.t, http.StatusServiceUnavailable, status, answer)
+	require.Contains(s.t, answer, says)
+	status, answer = s.ask(http.MethodPost, "/topicmaps/m/snapshots", "")
+	require.Equal(s.t, http.StatusServiceUnavailable, status, answer)
+	status, answer = s.ask(http.MethodGet, "/topicmaps/n00/fragments", "")
+	require.Equal(s.t, http.StatusOK, status, answer)
+}
+
+// A folder is what was opened, not what is at its path: whatever is done to the path of a running server, it acknowledges
+// nothing more, says so, and writes nothing into what has taken the place.
+func TestAFolderIsNotItsPath(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	begin := func(t *testing.T) (dir, backup string) {
+		dir = filepath.Join(t.TempDir(), "data")
+		first := filepath.Join(t.TempDir(), "m.xtm")
+		require.NoError(t, os.WriteFile(first, []byte(topicMap("first", "second")), 0o600))
+		s := serveIn(t, dir, "--map", "m="+first, "--map", "n00="+first)
+		require.NoError(t, s.end(syscall.SIGTERM))
+		backup = filepath.Join(t.TempDir(), "backup")
+		code, output := run(t, "tmshare-server", "backup", backup, "--data", dir)
+		require.Zero(t, code, output)
+		return dir, backup
+	}
+	change := func(t *testing.T, s *served) {
+		for n := range 3 {
+			status, answer := s.ask(http.MethodPut, "/topicmaps/m", topicMap(fmt.Sprint("changed ", n), "second"))
+			require.Equal(t, http.StatusOK, status, answer)
+		}
+	}
+	sound := func(t *testing.T, dir, says string) {
+		code, output := run(t, "tmshare-client", "check", "--data", dir)
+		require.Zero(t, code, output)
+		s := serveIn(t, dir)
+		_, answer := s.ask(http.MethodGet, "/topicmaps/m/snapshots/current", "")
+		require.Contains(t, answer, says)
+		require.NoError(t, s.end(syscall.SIGTERM))
+	}
+	restore := func(t *testing.T, backup, dir string) {
+		code, output := run(t, "tmshare-server", "restore", backup, "--data", dir)
+		require.Zero(t, code, output)
+	}
+	contents := func(t *testing.T, dir string) map[string]string {
+		all := map[string]string{}
+		for _, file := range filesIn(t, dir) {
+			b, err := os.ReadFile(filepath.Join(dir, file))
+			require.NoError(t, err)
+			all[file] = string(b)
+		}
+		return all
+	}
+	t.Run("replaced", func(t *testing.T) {
+		dir, backup := begin(t)
+		s := serveIn(t, dir)
+		change(t, s)
+		require.NoError(t, os.Rename(dir, dir+".old"))
+		restore(t, backup, dir)
+		before := contents(t, dir)
+		s.refuses("moved", "was moved, removed or replaced")
+		require.NoError(t, s.end(syscall.SIGTERM), s.log.String())
+		require.Equal(t, before, contents(t, dir))
+		sound(t, dir, "first")
+		sound(t, dir+".old", "changed 2")
+	})
+	t.Run("a link that leads elsewhere", func(t *testing.T) {
+		one, backup := begin(t)
+		two := one + "2"
+		restore(t, backup, two)
+		link := filepath.Join(t.TempDir(), "link")
+		require.NoError(t, os.Symlink(one, link))
+		s := serveIn(t, link)
+		change(t, s)
+		require.NoError(t, os.Remove(link))
+		require.NoError(t, os.Symlink(two, link))
+		before := contents(t, two)
+		s.refuses("moved", "was moved, removed or replaced")
+		require.NoError(t, s.end(syscall.SIGTERM), s.log.String())
+		require.Equal(t, before, contents(t, two))
+		sound(t, two, "first")
+		sound(t, one, "changed 2")
+	})
+	t.Run("moved away", func(t *testing.T) {
+		dir, _ := begin(t)
+		s := serveIn(t, dir)
+		change(t, s)
+		require.NoError(t, os.Rename(dir, dir+".old"))
+		s.refuses("moved", "was moved, removed or replaced")
+		require.NoError(t, os.Rename(dir+".old", dir))
+		testenv.Eventually(t, func() bool {
+			status, _ := s.ask(http.MethodGet, "/readyz", "")
+			return status == http.StatusOK
+		})
+		change(t, s)
+		require.NoError(t, s.end(syscall.SIGTERM), s.log.String())
+		sound(t, dir, "changed 2")
+	})
+	t.Run("removed", func(t *testing.T) {
+		dir, backup := begin(t)
+		s := serveIn(t, dir)
+		change(t, s)
+		require.NoError(t, os.RemoveAll(dir))
+		s.refuses("moved", "was moved, removed or replaced")
+		require.Error(t, s.end(syscall.SIGTERM), "what was acknowledged is lost")
+		require.Contains(t, s.log.String(), dir)
+		require.NoDirExists(t, dir)
+		restore(t, backup, dir)
+		sound(t, dir, "first")
+	})
+	t.Run("with the files of another node", func(t *testing.T) {
+		dir, backup := begin(t)
+		other := dir + ".other"
+		restore(t, backup, other)
+		s := serveIn(t, dir)
+		change(t, s)
+		identity, err := os.ReadFile(filepath.Join(other, "node.json"))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "node.json"), identity, 0o600))
+		s.refuses("moved", "was moved, removed or replaced")
+		require.NoError(t, s.cmd.Process.Kill())
+	})
 }

@@ -52,9 +52,9 @@ type Store interface {
 	Subscriptions
 	Sources
 	Quarantine
-	Dir() string           // the data folder
-	Scratch() string       // the folder for files that nobody needs after the process has ended
-	CheckFreeSpace() error // if there is none on its disk
+	Dir() string     // the data folder
+	Scratch() string // the folder for files that nobody needs after the process has ended
+	MayWrite() error // if there is none on its disk
 }
 
 // Config configures a Client. Store is required; zero values of the others mean

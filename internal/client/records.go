@@ -94,7 +94,7 @@ func (h *records) atomPMH() *atompmh.Source {
 func (c *Client) scratch(s *store.Subscription) follow.Scratch {
 	return follow.Scratch{
 		Path: filepath.Join(c.Store.Scratch(), "source-"+strconv.FormatUint(uint64(s.Number), 10)), Memory: c.limits.Memory, Chunk: c.limits.Chunk,
-		Room: c.Store.CheckFreeSpace, MaxEntries: c.MaxEntries,
+		Room: c.Store.MayWrite, MaxEntries: c.MaxEntries,
 	}
 }
 

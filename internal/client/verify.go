@@ -234,7 +234,7 @@ func (c *comparison) keep(body io.Reader) (err error) {
 	var full error // the disk
 	_, err = io.Copy(file, &progressReader{r: body, report: func(bytes int64) {
 		c.Report(fmt.Sprintf("%s: %d MB of the server's map read", c.s.Name, bytes>>20))
-		full = errors.Join(full, c.Store.CheckFreeSpace())
+		full = errors.Join(full, c.Store.MayWrite())
 	}})
 	if full != nil {
 		return fetch.Permanent(full)

@@ -32,6 +32,7 @@ type Server struct {
 	run      func(context.Context, *Request) int
 	hello    hello
 	path     string
+	socket   os.FileInfo
 	listener net.Listener
 
 	ctx     context.Context
@@ -66,7 +67,10 @@ func serveAs(dir string, h hello, run func(context.Context, *Request) int) (*Ser
 		return nil, err
 	}
 	s.listener.(*net.UnixListener).SetUnlinkOnClose(false) // it may know another path
-	if err := os.Chmod(s.path, 0o600); err != nil {
+	if err = os.Chmod(s.path, 0o600); err == nil {
+		s.socket, err = os.Lstat(s.path)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.listener.Close())
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
@@ -88,7 +92,9 @@ func (s *Server) Close(ctx context.Context) {
 	s.closing = true
 	s.mu.Unlock()
 	s.listener.Close()
-	os.Remove(s.path)
+	if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.socket) { // not that of another process, in a folder that has taken the place
+		os.Remove(s.path)
+	}
 	defer s.stop(ErrStopping)
 	defer context.AfterFunc(ctx, func() { s.stop(ErrStopping) })()
 	s.running.Wait()

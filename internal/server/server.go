@@ -85,7 +85,7 @@ func New(c Config) (*Server, error) {
 	}
 	s.guesses = web.NewGuesses(s.known)
 	s.hubs = hub.New(hub.Publisher{Store: c.Store, Hubs: c.Hubs, Topics: s.topics, Logger: c.Logger})
-	s.notifier = hub.NewNotifier(&hub.Notifier{Store: c.Store, Hubs: c.NotificationHubs, Site: s.notifies, File: filepath.Join(c.Store.Dir(), "notified.json"), Logger: c.Logger})
+	s.notifier = hub.NewNotifier(&hub.Notifier{Store: c.Store, MayWrite: c.Store.MayWrite, Hubs: c.NotificationHubs, Site: s.notifies, File: filepath.Join(c.Store.Dir(), "notified.json"), Logger: c.Logger})
 	s.keeper = upkeep.New(upkeep.Config{Policy: c.Policy, Store: c.Store, Site: s.site, Logger: c.Logger, Now: c.Now})
 	s.reader = &publish.Reader{MaxSize: c.MaxBody, Lenient: c.Lenient, RDF: c.RDF, Limits: c.Limits, Logger: c.Logger}
 	s.publisher = &publish.Publisher{
@@ -128,7 +128,7 @@ func (s *Server) Start() error {
 	if err := s.warnOfPrefixes(context.Background()); err != nil {
 		return err
 	}
-	if err := s.Store.BeginOpening(context.Background()); err != nil {
+	if err := s.Store.BeginOpening(context.Background()); err != nil && s.Store.MayWrite() == nil { // else no change is taken, so followers need not know
 		return err
 	}
 	if err := s.keeper.Start(); err != nil {

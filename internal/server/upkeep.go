@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -76,6 +77,10 @@ const readyWithin = 5 * time.Second
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.stopping.Load() {
 		return web.Problemf(http.StatusServiceUnavailable, "the server is stopping: it finishes what runs")
+	}
+	if err := s.Store.Impaired(); err != nil {
+		web.RecorderOf(r).Failure = err
+		return web.Problemf(http.StatusServiceUnavailable, "%s", problems.Impaired(err))
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
 	defer cancel()

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/condition"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/inputs"
@@ -26,25 +28,21 @@ type DB struct {
 	*sources.Store // of what is followed
 	*leases.Leases // of this process
 	*openings.Openings
+	*condition.Condition
 
 	dir      string
 	files    files.Store
 	rows     *txn.DB
-	verifier kv.Verifier        // compares the engine's checksums; nil where it has none
 	folder   *datafolder.Folder // with the engine in it
 	readOnly bool
-	shared   bool // the engine was given: others may use it
+	full     error // where it is readOnly, as the disk was nearly full
+	shared   bool  // the engine was given: others may use it
 	node     uuid.UUID
 	filledBy uuid.UUID    // where it is being made over an engine
 	closed   func() error // see Options.Closed
 	log      *slog.Logger
 	now      func() time.Time
 	run      atomic.Uint32 // of the entries that it writes
-
-	compared chan struct{}         // closed when the checksums of all rows have been compared once
-	damage   atomic.Pointer[error] // what was found the last time, after that
-	again    chan struct{}         // tests have them compared again
-	onDamage func(error)
 
 	seen   sync.Map // name → *decodedRow: collections as readers saw them last
 	latest sync.Map // name → *latestAt
@@ -64,15 +62,28 @@ func (db *DB) Node() uuid.UUID { return db.node }
 // Dir returns the data folder.
 func (db *DB) Dir() string { return db.dir }
 
-// CheckFreeSpace returns an error, which is ENOSPC, if the disk is nearly full.
-func (db *DB) CheckFreeSpace() error { return datafolder.CheckFreeSpace(db.dir) }
-
-// writable returns why nothing may be changed now.
-func (db *DB) writable() error {
+// MayWrite returns why nothing may be changed now: see [DB.Impaired]; or an error that is ENOSPC, where the disk is nearly full.
+func (db *DB) MayWrite() error {
+	if db.full != nil {
+		return db.full
+	}
 	if db.readOnly {
 		return fmt.Errorf("%s is opened for reading only", db.dir)
 	}
-	return db.CheckFreeSpace()
+	if err := db.Impaired(); err != nil {
+		return err
+	}
+	return datafolder.CheckFreeSpace(db.dir)
+}
+
+// Refusals are the reasons for which nothing may be changed now, each with whether it holds: "damaged", "moved" and "full".
+func (db *DB) Refusals() map[string]bool {
+	impaired := db.Impaired()
+	return map[string]bool{
+		"damaged": errors.Is(impaired, ErrKnownDamage),
+		"moved":   errors.Is(impaired, ErrElsewhere),
+		"full":    db.full != nil || datafolder.CheckFreeSpace(db.dir) != nil,
+	}
 }
 
 // Sizes are the bytes that a database takes on disk, and those that are left there.

@@ -292,7 +292,7 @@ func TestDamageIsWhatTheLastComparisonFound(t *testing.T) {
 	defer db.Close()
 	compareAgain := func() error {
 		for range 2 { // it takes the second word when it has done what the first one said
-			db.again <- struct{}{}
+			db.Again <- struct{}{}
 		}
 		return db.Damage(t.Context())
 	}

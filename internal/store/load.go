@@ -29,7 +29,7 @@ func (db *DB) load(ctx context.Context, id keys.Source, all iter.Seq2[fragment.R
 }
 
 func (db *DB) loader() records.Loader {
-	return records.Loader{Engine: db.rows.Engine, Scratch: db.Scratch(), Ready: db.CheckFreeSpace, Memory: db.sortMemory}
+	return records.Loader{Engine: db.rows.Engine, Scratch: db.Scratch(), Ready: db.MayWrite, Memory: db.sortMemory}
 }
 
 // migrate makes the rows that earlier formats did not have, see [records.Loader.Migrate].

@@ -13,8 +13,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/store/condition"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/keys"
@@ -36,6 +38,10 @@ var (
 	ErrUnavailable = kv.ErrUnavailable
 	// ErrMoved says that the store was moved elsewhere.
 	ErrMoved = moving.ErrMoved
+	// ErrElsewhere says that the data folder was moved, removed or replaced while it is open.
+	ErrElsewhere = durable.ErrElsewhere
+	// ErrKnownDamage says that nothing is changed any more, since damage was found.
+	ErrKnownDamage = condition.ErrKnownDamage
 	// ErrLocked says that another process has the data folder open.
 	ErrLocked = badger.ErrLocked
 	// ErrBeingRead says that all who have it open only read.
@@ -149,7 +155,7 @@ func openOver(ctx context.Context, o Options) (db *DB, err error) {
 	if err := begin(ctx, format); err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
-	db.rows.Go(db.keepChecksums)
+	db.rows.Go(db.KeepChecksums)
 	return db, nil
 }
 
@@ -161,8 +167,8 @@ func openToRead(ctx context.Context, o Options) (*DB, error) {
 		}
 		write := o
 		write.Access = Write
-		if db, err = openToWrite(ctx, write); err != nil {
-			return nil, err
+		if db, err = openToWrite(ctx, write); err != nil || db.full != nil {
+			return db, err
 		}
 		if err := db.Close(); err != nil {
 			return nil, err
@@ -182,18 +188,27 @@ func tryToRead(ctx context.Context, o Options) (db *DB, err error) {
 		f.Unlock()
 		return nil, errNotClosed
 	}
-	if db, err = openFolder(f, o, true); err != nil {
+	engine, err := f.Open(true)
+	if errors.Is(err, badger.ErrRecover) {
+		return nil, errNotClosed
+	}
+	if err != nil {
 		return nil, err
 	}
+	return toRead(ctx, dbOf(f, o, engine, true))
+}
+
+// toRead returns a database that was opened for reading only, if its rows are read as they are. Else it is errNotClosed, and is closed.
+func toRead(ctx context.Context, db *DB) (*DB, error) {
 	version := ""
-	err = db.rows.View(ctx, func(t *txn.Tx) (err error) { version, err = checkFolder(f, t); return err })
+	err := db.rows.View(ctx, func(t *txn.Tx) (err error) { version, err = checkFolder(db.folder, t); return err })
 	if err == nil && !slices.Contains([]string{strconv.Itoa(keys.FormatVersion), "3", "4"}, version) { // whose rows are read as they are
 		err = errNotClosed
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.rows.Engine.Close())
 	}
-	db.rows.Go(db.keepChecksums)
+	db.rows.Go(db.KeepChecksums)
 	return db, nil
 }
 
@@ -202,18 +217,25 @@ func openToWrite(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = datafolder.CheckFreeSpace(o.Dir); err == nil {
-		err = f.Prepare()
+	if full := datafolder.CheckFreeSpace(o.Dir); full != nil {
+		return openFull(ctx, f, o, full)
 	}
-	if err != nil {
+	if err = f.Prepare(); err != nil {
 		f.Unlock()
 		return nil, err
 	}
-	db, err := openFolder(f, o, false)
-	if err != nil || o.Access == Restore {
-		return db, f.UnlessAdopted(err)
+	engine, err := f.Open(false)
+	if err != nil {
+		return nil, f.UnlessAdopted(err)
+	}
+	db := dbOf(f, o, engine, false)
+	if o.Access == Restore {
+		return db, nil
 	}
 	if err := db.Complete(ctx); err != nil {
+		if errors.Is(err, ErrDamaged) { // which file it is
+			err = cmp.Or(db.CompareChecksums(ctx), err)
+		}
 		err = errors.Join(fmt.Errorf("open %s: %w", o.Dir, err), db.rows.Engine.Close())
 		return nil, f.UnlessAdopted(err)
 	}
@@ -233,30 +255,39 @@ func lockFolder(ctx context.Context, o Options, shared bool) (*datafolder.Folder
 	})
 }
 
-// openFolder opens the database in a folder. After an error that is locked no more.
-func openFolder(f *datafolder.Folder, o Options, readOnly bool) (*DB, error) {
-	engine, err := f.Open(readOnly)
-	if errors.Is(err, badger.ErrRecover) {
-		return nil, errNotClosed
-	}
+// openFull opens a folder on a disk that is nearly full, which full says, for reading only.
+func openFull(ctx context.Context, f *datafolder.Folder, o Options, full error) (*DB, error) {
+	full = fmt.Errorf("%w. Only reading goes on until this process is started again", full)
+	engine, err := f.OpenFull(full)
 	if err != nil {
 		return nil, err
 	}
-	db := newDB(o, engine, files.Folder(o.Dir))
+	db := dbOf(f, o, engine, true)
+	db.full = full
+	if db, err = toRead(ctx, db); errors.Is(err, errNotClosed) { // it is to be brought to this format
+		return nil, full
+	}
+	return db, err
+}
+
+// dbOf returns a database over the engine of a folder.
+func dbOf(f *datafolder.Folder, o Options, engine kv.Engine, readOnly bool) *DB {
+	db := newDB(o, engine, files.Folder(f.Inside()))
 	db.folder, db.readOnly, db.node = f, readOnly, f.Node()
-	return db, nil
+	db.OfFolder(f.Here)
+	db.rows.Go(db.KeepPlace)
+	return db
 }
 
 func newDB(o Options, engine kv.Engine, files files.Store) *DB {
-	db := &DB{
-		dir: o.Dir, files: files, log: o.Logger, now: o.Now,
-		compared: make(chan struct{}), again: make(chan struct{}), onDamage: o.Damage, maxPublication: o.MaxPublication, batch: o.Batch,
-	}
+	db := &DB{dir: o.Dir, files: files, log: o.Logger, now: o.Now, maxPublication: o.MaxPublication, batch: o.Batch}
 	if db.batch <= 0 {
 		db.batch = 1000
 	}
-	db.verifier, _ = engine.(kv.Verifier)
-	db.rows = txn.New(engine, db.writable)
+	verifier, _ := engine.(kv.Verifier)
+	db.Condition = condition.New(condition.Options{Verifier: verifier, Damage: o.Damage, Log: o.Logger, Now: func() time.Time { return db.now() }})
+	db.rows = txn.New(engine, db.MayWrite)
+	db.rows.Stumbled = db.CompareSoon
 	db.rows.Shared, db.rows.Now = o.Engine != nil, func() time.Time { return db.now() }
 	db.run.Store(rand.Uint32())
 	db.Leases = leases.New(db.rows, o.Silence, o.Logger)
@@ -308,7 +339,7 @@ func (db *DB) Complete(ctx context.Context) error {
 			return err
 		}
 	}
-	db.rows.Go(db.keepChecksums)
+	db.rows.Go(db.KeepChecksums)
 	return nil
 }
 

@@ -33,7 +33,7 @@ func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapsho
 			s = &all[0]
 			return nil
 		}
-		if err := db.CheckFreeSpace(); err != nil {
+		if err := db.MayWrite(); err != nil {
 			return err
 		}
 		taken = true

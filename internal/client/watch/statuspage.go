@@ -32,6 +32,17 @@ func (w *Watcher) Handler() http.Handler {
 		}
 		return float64(sizes.Free)
 	}))
+	for reason := range w.Store.Refusals() {
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "tmshare_store_refuses_changes", Help: "Whether nothing is written, as the data folder is damaged, was moved, or its disk is full.",
+			ConstLabels: prometheus.Labels{"reason": reason},
+		}, func() float64 {
+			if w.Store.Refusals()[reason] {
+				return 1
+			}
+			return 0
+		}))
+	}
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /{$}", func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "/status", http.StatusFound) })
 	w.AddStatus(routes)

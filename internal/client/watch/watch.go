@@ -19,9 +19,16 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
+// Store is what is needed of a store.
+type Store interface {
+	nodepages.DB
+	Impaired() error
+	Refusals() map[string]bool
+}
+
 // Options say how a [Watcher] works. Store is required.
 type Options struct {
-	Store nodepages.DB // the one of the client
+	Store Store // the one of the client
 
 	// Names are the subscriptions to watch; none means all, also those to come.
 	Names []string
@@ -177,6 +184,9 @@ func (w *Watcher) setReady(err error) {
 
 // Ready returns why the watcher is not at work, nil where it is.
 func (w *Watcher) Ready() error {
+	if err := w.Store.Impaired(); err != nil {
+		return err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.ready

@@ -33,7 +33,7 @@ const (
 // Verify implements [kv.Verifier]: it compares the checksums of all rows in tables, and of the values in value logs to which they
 // lead (not of rows in the logs of memtables).
 func (e *Engine) Verify(ctx context.Context) error {
-	err := e.verify(ctx)
+	err := e.folder.place.Named(e.verify(ctx))
 	e.damaged.Store(errors.Is(err, kv.ErrDamaged))
 	return err
 }

@@ -6,6 +6,7 @@
 package badger
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -25,7 +26,9 @@ type Engine struct {
 	badger   *badgerdb.DB
 	log      *slog.Logger
 	readOnly bool
-	node     uuid.UUID // whose record is kept; none until KeepRecord
+	refusal  error        // where it is readOnly: of changes
+	room     func() error // nil: there is always some
+	node     uuid.UUID    // whose record is kept; none until KeepRecord
 	closed   func() error
 
 	view     sync.RWMutex // held for writing while a journal is rolled forward
@@ -44,7 +47,8 @@ type Engine struct {
 }
 
 func newEngine(f *Folder, o Options) *Engine {
-	e := &Engine{folder: f, log: o.Logger, readOnly: o.ReadOnly && CanShare, closed: o.Closed, journal: make(chan struct{}, 1)}
+	e := &Engine{folder: f, log: o.Logger, readOnly: o.ReadOnly && CanShare, closed: o.Closed, journal: make(chan struct{}, 1),
+		refusal: cmp.Or(o.Refusal, kv.ErrReadOnly), room: o.Room}
 	if e.log == nil {
 		e.log = slog.Default()
 	}
@@ -152,7 +156,7 @@ func (e *Engine) Close() error {
 	e.stop()
 	e.background.Wait()
 	defer e.folder.Unlock()
-	err := e.closeRecorded()
+	err := e.folder.place.Named(e.closeRecorded())
 	if err == nil && e.closed != nil {
 		err = e.closed()
 	}
@@ -162,6 +166,9 @@ func (e *Engine) Close() error {
 func (e *Engine) closeRecorded() error {
 	if e.node == uuid.Nil || e.readOnly {
 		return e.badger.Close()
+	}
+	if err := e.folder.Here(); err != nil && (e.folder.isRemoved() || !e.folder.place.Follows()) {
+		return fmt.Errorf("%w; what is in memory is not written there, and the database is left as it is", err)
 	}
 	if err := e.folder.recordMoving(e.node); err != nil {
 		return fmt.Errorf("%w; the database is left as it is, and will be recovered when it is opened again", err)

@@ -12,6 +12,7 @@ import (
 	badgerdb "github.com/dgraph-io/badger/v4"
 	"github.com/google/uuid"
 
+	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
@@ -32,8 +33,8 @@ func damaged(path, format string, args ...any) error {
 
 // Folder is the folder of a database, which this process has locked.
 type Folder struct {
-	path      string
-	lock      *os.File // nil where Badger has a lock of its own
+	path      string         // that of place, inside
+	place     *durable.Place // which is locked, but where Badger has a lock of its own
 	condition condition
 
 	writing   sync.Mutex  // of the record
@@ -41,6 +42,7 @@ type Folder struct {
 	collected string      // the name of the first value log that garbage was not collected in
 	read      os.FileInfo // of MANIFEST, before it was read last
 	manifest  manifestRecord
+	Unlocked  func()          // if not nil, is called by Unlock
 	tight     map[string]bool // names of tables that are for their owner alone
 }
 
@@ -49,10 +51,10 @@ type Folder struct {
 // only read. A process that has just been killed gets another moment to lose its lock, since its
 // supervisor may have started the next one already.
 func Lock(path string, shared bool) (*Folder, error) {
-	f := &Folder{path: path, tight: map[string]bool{}}
+	f := &Folder{tight: map[string]bool{}}
 	var err error
 	for range 20 {
-		if f.lock, err = flock(path, shared); !errors.Is(err, ErrLocked) || errors.Is(err, ErrBeingRead) {
+		if f.place, err = flock(path, shared); !errors.Is(err, ErrLocked) || errors.Is(err, ErrBeingRead) {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -63,16 +65,23 @@ func Lock(path string, shared bool) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.path = f.place.Inside()
 	return f, nil
 }
 
 // Unlock lets other processes have the folder. An engine does so when it is closed.
 func (f *Folder) Unlock() {
-	if f.lock != nil {
-		f.lock.Close()
-		f.lock = nil
+	f.place.Close()
+	if f.Unlocked != nil {
+		f.Unlocked()
 	}
 }
+
+// Here returns a [durable.ErrElsewhere] where the path of the folder does not lead to it any more.
+func (f *Folder) Here() error { return f.place.Here() }
+
+// Path returns the path by which the folder was locked.
+func (f *Folder) Path() string { return f.place.Name() }
 
 // Inspect looks whether the database is whole, and the one of a node. It is [kv.ErrDamaged]
 // where it is not, and changes nothing. Without Inspect, a folder is opened as a new one, or one
@@ -80,18 +89,18 @@ func (f *Folder) Unlock() {
 func (f *Folder) Inspect(node uuid.UUID) error {
 	r, err := readRecord(f.path)
 	if err != nil {
-		return err
+		return f.place.Named(err)
 	}
 	if r.Node != node {
-		return damaged(filepath.Join(f.path, recordFile), "is of another node (%s) than the data folder (%s)", r.Node, node)
+		return damaged(filepath.Join(f.Path(), recordFile), "is of another node (%s) than the data folder (%s)", r.Node, node)
 	}
 	f.record = r
-	return f.inspect()
+	return f.place.Named(f.inspect())
 }
 
 // InspectUnrecorded is Inspect for a database that no record is kept of yet. Less can be said
 // of it.
-func (f *Folder) InspectUnrecorded() error { return f.inspect() }
+func (f *Folder) InspectUnrecorded() error { return f.place.Named(f.inspect()) }
 
 func (f *Folder) inspect() error {
 	path := filepath.Join(f.path, manifestFile)
@@ -139,14 +148,14 @@ func IsFile(name string) bool {
 
 // Open opens the database, and finishes a commit that was interrupted. The engine unlocks the
 // folder when it is closed; after an error the folder is locked still.
-func (f *Folder) Open(o Options) (*Engine, error) {
+func (f *Folder) Open(o Options) (e *Engine, err error) {
+	defer func() { err = f.place.Named(err) }()
 	if !o.ReadOnly {
 		if err := f.prepare(o.Node); err != nil {
 			return nil, err
 		}
 	}
-	e, err := f.open(o)
-	if err != nil {
+	if e, err = f.open(o); err != nil {
 		return nil, err
 	}
 	if err := e.begin(o); err != nil {
@@ -173,7 +182,7 @@ func (f *Folder) prepare(node uuid.UUID) error {
 func (f *Folder) open(o Options) (e *Engine, err error) {
 	e = newEngine(f, o)
 	defer panicked(&err)
-	e.badger, err = badgerdb.Open(o.badgerOptions(f.path, e.log).WithBypassLockGuard(CanShare).WithReadOnly(e.readOnly))
+	e.badger, err = badgerdb.Open(o.badgerOptions(f.path).WithLogger(badgerLog{e.log, f.place}).WithBypassLockGuard(CanShare).WithReadOnly(e.readOnly))
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +198,7 @@ func (f *Folder) Look(o Options) error {
 		return err
 	}
 	defer e.stop()
-	return errors.Join(e.accept(o), e.badger.Close())
+	return f.place.Named(errors.Join(e.accept(o), e.badger.Close()))
 }
 
 func (e *Engine) accept(o Options) error {
@@ -223,7 +232,7 @@ func (e *Engine) begin(o Options) error {
 // The record of one that was inspected is kept anyway as it was until KeepRecord is called.
 func (e *Engine) KeepRecord(node uuid.UUID) error {
 	if err := e.folder.recordOpen(node); err != nil {
-		return err
+		return e.folder.place.Named(err)
 	}
 	e.node = node
 	e.background.Go(e.followManifest)

@@ -196,7 +196,7 @@ func TestCompressedTablesAreRead(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	s := Settings{}
-	compressed := s.badgerOptions(folder, testLog).WithCompression(options.Snappy).WithBlockCacheSize(1 << 20)
+	compressed := s.badgerOptions(folder).WithLogger(nil).WithCompression(options.Snappy).WithBlockCacheSize(1 << 20)
 	b, err := badgerdb.Open(compressed)
 	require.NoError(t, err)
 	value := bytes.Repeat([]byte("row "), 1000)

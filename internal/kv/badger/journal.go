@@ -33,6 +33,7 @@ type journal struct {
 	batch  *badgerdb.WriteBatch
 	piece  []byte
 	pieces uint64
+	meter  meter
 	left   bool // the journal has rows that are of no use
 }
 
@@ -81,7 +82,10 @@ func appendChange(piece []byte, c kv.Row) []byte {
 func (j *journal) endPiece() error {
 	key := binary.BigEndian.AppendUint64([]byte{tableJournal}, j.pieces)
 	j.pieces++
-	err := j.batch.Set(key, j.piece)
+	err := j.meter.add(2*len(j.piece), j.engine) // it is written again when it is carried out
+	if err == nil {
+		err = j.batch.Set(key, j.piece)
+	}
 	j.piece = nil
 	return err
 }

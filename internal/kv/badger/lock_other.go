@@ -2,10 +2,10 @@
 
 package badger
 
-import "os"
+import "github.com/tmshare/tmshare/internal/durable"
 
 // CanShare is false where there is no flock: Badger keeps other processes out in its own way,
 // and a database is always opened for writing, since Badger cannot share it there.
 const CanShare = false
 
-func flock(string, bool) (*os.File, error) { return nil, nil }
+func flock(path string, _ bool) (*durable.Place, error) { return durable.OpenPlace(path) }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/tmshare/tmshare/internal/durable"
 )
 
 // CanShare says that several processes can read a database at the same time, since the lock is
@@ -15,24 +17,25 @@ import (
 const CanShare = true
 
 // flock locks the folder of a database until the file is closed, as Badger does itself.
-func flock(path string, shared bool) (*os.File, error) {
-	f, err := os.Open(path)
+func flock(path string, shared bool) (*durable.Place, error) {
+	p, err := durable.OpenPlace(path)
 	if err != nil {
 		return nil, err
 	}
+	f := p.File()
 	how := syscall.LOCK_EX
 	if shared {
 		how = syscall.LOCK_SH
 	}
 	err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 	if err == nil {
-		if there, err := os.Stat(f.Name()); err != nil || !isFile(f, there) { // it was removed meanwhile, see Options.Closed
-			f.Close()
+		if p.Here() != nil { // it was removed meanwhile, see Options.Closed
+			p.Close()
 			return nil, fmt.Errorf("%w: %s has just been removed: try again", ErrLocked, filepath.Dir(path))
 		}
-		return f, nil
+		return p, nil
 	}
-	defer f.Close()
+	defer p.Close()
 	switch {
 	case !errors.Is(err, syscall.EWOULDBLOCK):
 		return nil, fmt.Errorf("%s: %w", f.Name(), os.NewSyscallError("flock", err))
@@ -40,9 +43,4 @@ func flock(path string, shared bool) (*os.File, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrLocked, filepath.Dir(path), ErrBeingRead)
 	}
 	return nil, fmt.Errorf("%w: %s (is another tmshare command running on it? Wait for it, stop it, or name another folder with --data)", ErrLocked, filepath.Dir(path))
-}
-
-func isFile(f *os.File, info os.FileInfo) bool {
-	of, err := f.Stat()
-	return err == nil && os.SameFile(of, info)
 }

@@ -184,6 +184,47 @@ func checkMemtableLog(path string) (pointers []pointer, err error) {
 	return pointers, nil
 }
 
+// endsWhole reports whether a log ends where its last entry does.
+func endsWhole(path string) bool {
+	end, size, err := endOfLog(path)
+	return err == nil && end == size
+}
+
+// endOfLog returns where Badger stops reading a log, and its size.
+func endOfLog(path string) (end, size int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, 0, err
+	}
+	end, _, err = readLog(f, info.Size())
+	return end, info.Size(), err
+}
+
+// CutLogs makes ready for reading only what a killed process has left: it cuts the logs of memtables where Badger stops reading
+// them. So nothing is recovered, which takes space on the disk: the rows stay in the logs.
+func (f *Folder) CutLogs() error {
+	for _, path := range f.condition.emptied {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	for _, path := range f.condition.logs {
+		end, size, err := endOfLog(path)
+		if err == nil && end < size {
+			err = os.Truncate(path, end)
+		}
+		if err != nil {
+			return f.place.Named(err)
+		}
+	}
+	return nil
+}
+
 // hasUnwrittenSector reports whether one of the sectors that are wholly in a part of a file has nothing but zeros.
 func hasUnwrittenSector(part []byte, offset int64) bool {
 	zeros := make([]byte, sector)

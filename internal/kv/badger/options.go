@@ -10,6 +10,7 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 	"github.com/google/uuid"
 
+	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
@@ -18,6 +19,12 @@ type Options struct {
 	ReadOnly bool         // the folder must have been inspected, and have nothing to recover
 	Logger   *slog.Logger // default: slog.Default()
 	Settings
+
+	// Refusal, if not nil, is the error of changes where ReadOnly is set; default: [kv.ErrReadOnly].
+	Refusal error
+
+	// Room, if not nil, is asked now and then while much is written. Its error ends that.
+	Room func() error
 
 	// Node is the one that the folder was inspected for.
 	Node uuid.UUID
@@ -54,7 +61,7 @@ var Small = Settings{MemTableSize: 1 << 20, TableSize: 256 << 10, ValueThreshold
 // compactions at a time. Conflicts are not looked for: a commit is based on a version,
 // and what is written in bulk is nobody else's; Badger would remember every key that is
 // written while a reader is there.
-func (s *Settings) badgerOptions(dir string, log *slog.Logger) badgerdb.Options {
+func (s *Settings) badgerOptions(dir string) badgerdb.Options {
 	o := badgerdb.DefaultOptions(dir)
 	o.TableSizeMultiplier = 1
 	o = o.
@@ -71,8 +78,7 @@ func (s *Settings) badgerOptions(dir string, log *slog.Logger) badgerdb.Options 
 		WithNumVersionsToKeep(1).
 		WithVerifyValueChecksum(true).
 		WithCompactL0OnClose(false).
-		WithMetricsEnabled(false).
-		WithLogger(badgerLog{log})
+		WithMetricsEnabled(false)
 	if s.MemTableSize > 0 {
 		o = o.WithMemTableSize(s.MemTableSize)
 	}
@@ -89,10 +95,13 @@ func (s *Settings) badgerOptions(dir string, log *slog.Logger) badgerdb.Options 
 }
 
 // badgerLog passes Badger's warnings and errors on; the rest is for debugging.
-type badgerLog struct{ log *slog.Logger }
+type badgerLog struct {
+	log   *slog.Logger
+	place *durable.Place
+}
 
 func (l badgerLog) line(format string, args []any) string {
-	return strings.TrimSpace(fmt.Sprintf("badger: "+format, args...))
+	return l.place.Text(strings.TrimSpace(fmt.Sprintf("badger: "+format, args...)))
 }
 func (l badgerLog) Errorf(f string, a ...any)   { l.log.Error(l.line(f, a)) }
 func (l badgerLog) Warningf(f string, a ...any) { l.log.Warn(l.line(f, a)) }

@@ -38,6 +38,7 @@ const emptyLog = 20
 type condition struct {
 	recover bool     // there is something to recover, so Badger cannot open it without writing
 	emptied []string // logs that a process was killed in creating
+	logs    []string // of memtables, all others
 }
 
 // preflight looks whether a database is what its record says, and touches nothing. r is nil
@@ -112,6 +113,7 @@ func preflight(folder string, r *record, m *manifest) (*condition, error) {
 		if slices.Contains(c.emptied, path) {
 			continue
 		}
+		c.logs = append(c.logs, path)
 		pointers, err := checkMemtableLog(path)
 		if err != nil {
 			return nil, err
@@ -205,7 +207,7 @@ func (r *record) checkFiles(folder string, memtables bool) error {
 			return damaged(path, "is missing")
 		case err != nil:
 			return err
-		case info.Size() < size:
+		case info.Size() < size && !(filepath.Ext(name) == memtableExt && endsWhole(path)): // see CutLogs
 			return damaged(path, "is shorter than it was: %d bytes, not %d", info.Size(), size)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // Size implements [kv.Engine]. It looks at each file.
 func (e *Engine) Size() (bytes int64, err error) {
-	err = filepath.WalkDir(e.folder.path, func(_ string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(e.folder.path+"/.", func(_ string, d fs.DirEntry, err error) error {
 		var info os.FileInfo
 		if err == nil && !d.IsDir() {
 			if info, err = d.Info(); err == nil {

@@ -15,3 +15,13 @@ func allocated(info os.FileInfo) int64 {
 	}
 	return info.Size()
 }
+
+// isRemoved reports whether the folder has no name any more.
+func (f *Folder) isRemoved() bool {
+	info, err := f.place.File().Stat()
+	if err != nil {
+		return true
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Nlink == 0
+}

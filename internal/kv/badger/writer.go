@@ -11,18 +11,33 @@ import (
 
 func (e *Engine) writable(ctx context.Context) error {
 	if e.readOnly {
-		return kv.ErrReadOnly
+		return e.refusal
 	}
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	return e.usable()
+	return errors.Join(e.usable(), e.folder.Here())
 }
 
 // bulk implements [kv.Writer].
 type bulk struct {
 	*badgerdb.WriteBatch
-	ctx context.Context
+	engine *Engine
+	ctx    context.Context
+	meter  meter
+}
+
+// meter asks for room whenever so much was written, in bytes, that Badger may have put it on disk.
+type meter int
+
+const meterEvery = 1 << 20
+
+func (m *meter) add(n int, e *Engine) error {
+	if *m += meter(n); *m < meterEvery || e.room == nil {
+		return nil
+	}
+	*m = 0
+	return e.room()
 }
 
 // maxPending bounds the transactions of a batch that are waiting to be written,
@@ -40,12 +55,12 @@ func (e *Engine) Bulk(ctx context.Context) (kv.Writer, error) {
 	if err := e.writable(ctx); err != nil {
 		return nil, err
 	}
-	return &bulk{e.newBatch(), ctx}, nil
+	return &bulk{WriteBatch: e.newBatch(), engine: e, ctx: ctx}, nil
 }
 
 // Put implements [kv.Writer].
 func (b *bulk) Put(key, value []byte) error {
-	if err := errors.Join(context.Cause(b.ctx), kv.CheckRow(key, value)); err != nil {
+	if err := errors.Join(context.Cause(b.ctx), kv.CheckRow(key, value), b.meter.add(len(key)+len(value), b.engine)); err != nil {
 		return err
 	}
 	return b.Set(key, value)
@@ -61,10 +76,10 @@ func (b *bulk) Delete(key []byte) error {
 
 // Commit implements [kv.Writer].
 func (b *bulk) Commit() error {
-	if err := context.Cause(b.ctx); err != nil {
+	if err := b.engine.writable(b.ctx); err != nil {
 		return err
 	}
-	return b.Flush()
+	return b.engine.folder.place.Named(b.Flush())
 }
 
 // transaction implements [kv.Writer]. Its changes are in memory as long as a transaction of
@@ -165,7 +180,7 @@ func (e *Engine) commit(t *transaction, f func() error) error {
 	}
 	e.begun.Add(1)
 	defer e.ended.Add(1)
-	return f()
+	return e.folder.place.Named(f())
 }
 
 // sink is what a transaction and a batch of Badger have in common.

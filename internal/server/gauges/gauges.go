@@ -16,6 +16,7 @@ type Collections struct {
 	Store interface {
 		Collections(ctx context.Context) ([]store.Collection, error)
 		View(ctx context.Context, name string, f func(*store.View) error) error
+		Refusals() map[string]bool
 	}
 	Sizes  *Sizes
 	Now    func() time.Time
@@ -37,12 +38,13 @@ var (
 	snapshotLagDesc = perCollection("snapshot_lag_entries", "Entries that are later than the newest snapshot.")
 	fileBrokenDesc  = perCollection("file_broken", "Whether the file that the collection follows cannot be published.")
 	freeDesc        = prometheus.NewDesc("tmshare_store_free_bytes", "Space that is left on the disk of the data folder.", nil, nil)
+	refusesDesc     = prometheus.NewDesc("tmshare_store_refuses_changes", "Whether nothing is written, as the data folder is damaged, was moved, or its disk is full.", []string{"reason"}, nil)
 	bytesDesc       = prometheus.NewDesc("tmshare_store_bytes", "Size of the store on disk.", []string{"part"}, nil)
 )
 
 // Describe implements [prometheus.Collector].
 func (c *Collections) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{topicsDesc, entriesDesc, headDesc, unchangedDesc, snapshotsDesc, snapshotAgeDesc, snapshotLagDesc, fileBrokenDesc, bytesDesc, freeDesc} {
+	for _, d := range []*prometheus.Desc{topicsDesc, entriesDesc, headDesc, unchangedDesc, snapshotsDesc, snapshotAgeDesc, snapshotLagDesc, fileBrokenDesc, bytesDesc, freeDesc, refusesDesc} {
 		out <- d
 	}
 }
@@ -51,6 +53,13 @@ func (c *Collections) Describe(out chan<- *prometheus.Desc) {
 func (c *Collections) Collect(out chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, label string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, label)
+	}
+	for reason, holds := range c.Store.Refusals() {
+		value := 0.0
+		if holds {
+			value = 1
+		}
+		gauge(refusesDesc, value, reason)
 	}
 	if sizes, err := c.Sizes.read(); err != nil {
 		out <- prometheus.NewInvalidMetric(bytesDesc, err)

@@ -81,7 +81,14 @@ func (n *Notifier) note(hub, collection string, now position) {
 // set replaces what a hub knows. Where the file cannot be written, the hub is told of some changes again after the next start.
 func (n *Notifier) set(hub string, all map[string]position) {
 	n.known[hub] = all
-	if err := durable.WriteJSON(n.File, n.known); err != nil {
+	var err error
+	if n.MayWrite != nil {
+		err = n.MayWrite()
+	}
+	if err == nil {
+		err = durable.WriteJSON(n.File, n.known)
+	}
+	if err != nil {
 		n.Logger.Error("what hubs know of changes cannot be kept: they are told again after the next start. Check the free space and the rights of the folder", "file", n.File, "error", err)
 	}
 }

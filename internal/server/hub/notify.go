@@ -31,11 +31,12 @@ type Viewer interface {
 // refuses are left out. So are the oldest ones where too many wait: from in the next notification is later than until in the one before,
 // and Destinations read the change list.
 type Notifier struct {
-	Store  Viewer
-	Hubs   []string                                // as [Validate] allows
-	Site   func(*store.Collection) *resources.Site // nil: hubs are not told of the collection
-	File   string                                  // keeps what hubs know
-	Logger *slog.Logger
+	Store    Viewer
+	MayWrite func() error                            // if not nil, is asked before File is written
+	Hubs     []string                                // as [Validate] allows
+	Site     func(*store.Collection) *resources.Site // nil: hubs are not told of the collection
+	File     string                                  // keeps what hubs know
+	Logger   *slog.Logger
 
 	// Every is how often is looked for changes: what is committed in between is told at once. The default is a second.
 	Every time.Duration

@@ -34,7 +34,7 @@ type Store interface {
 	CutChanges(ctx context.Context, name string, after uint64, at time.Time, cut store.Cut, checks ...func(*store.Collection) error) (*store.Collection, error)
 	Derive(ctx context.Context, name string, n int, decide func(*store.Deriving, merge.State) (*fragment.Change, error)) (c *store.Collection, more bool, err error)
 	DropChangeLists(ctx context.Context, name string, upTo uint64) error
-	CheckFreeSpace() error
+	MayWrite() error
 	Sweep(ctx context.Context) error
 }
 
@@ -122,7 +122,10 @@ func (k *Keeper) Start() error {
 	ctx := k.background.ctx
 	if k.Store.Alone() {
 		if err := k.lookAtFirst(ctx); err != nil {
-			return err
+			if k.Store.MayWrite() == nil {
+				return err
+			}
+			k.Logger.Error(notLookedAfter, "error", err) // what is there can be read
 		}
 		k.background.begin(func() { k.goOn(ctx) })
 		return nil

@@ -224,7 +224,7 @@ func (k *Keeper) makeSet(ctx context.Context, name string) (set *resources.Set, 
 	if err != nil || !old {
 		return set, err
 	}
-	if err := k.Store.CheckFreeSpace(); err != nil {
+	if err := k.Store.MayWrite(); err != nil {
 		return nil, err
 	}
 	if _, err := k.Store.MaterializeFragments(ctx, name); err != nil {

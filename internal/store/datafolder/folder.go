@@ -66,6 +66,7 @@ type Folder struct {
 	made      bool // there was no data folder
 	madeAll   bool // nor an empty folder in its place
 	discarded bool
+	place     *durable.Place
 	database  *badger.Folder
 	engine    *badger.Engine // once it is open
 }
@@ -120,12 +121,30 @@ func Lock(o Options) (f *Folder, err error) {
 	if f.database, err = badger.Lock(filepath.Join(o.Dir, Database), o.Shared); err != nil {
 		return nil, WithRemedy(err)
 	}
-	if err := f.look(); err != nil {
+	if f.place, err = durable.OpenPlace(o.Dir); err == nil {
+		f.database.Unlocked = f.place.Close
+		err = f.look()
+	}
+	if err != nil {
 		f.database.Unlock()
 		return nil, err
 	}
 	return f, nil
 }
+
+// Here returns a [durable.ErrElsewhere] where the path of the folder leads to another one now, or to one of another node.
+func (f *Folder) Here() error {
+	if err := f.database.Here(); err != nil || !f.identity.Complete {
+		return err
+	}
+	if id, err := ReadIdentity(f.options.Dir); err != nil || id.Node != f.identity.Node {
+		return fmt.Errorf("%s is not the data folder of the node %s any more: %w", f.options.Dir, f.identity.Node, durable.ErrElsewhere)
+	}
+	return nil
+}
+
+// Inside returns a path that leads to the folder, also when it was moved, where the system has such paths.
+func (f *Folder) Inside() string { return f.place.Inside() }
 
 // markRestored makes a data folder that nothing opens until it is restored. It appears with its
 // identity: whatever kills this process leaves what was there before, or that.
@@ -156,6 +175,9 @@ func markRestored(o Options) error {
 // remove removes what a new data folder has. Until it is done the folder is one that was never
 // made completely.
 func (f *Folder) remove() error {
+	if err := f.Here(); err != nil {
+		return err
+	}
 	identity := *f.identity
 	identity.Complete = false
 	if err := writeIdentity(f.options.Dir, &identity); err != nil {
@@ -220,6 +242,7 @@ func (f *Folder) engineOptions(readOnly bool) badger.Options {
 	return badger.Options{
 		ReadOnly: readOnly, Logger: f.options.Logger, Settings: f.options.Settings, Node: f.identity.Node,
 		Accept: func(r kv.Reader) error { return f.options.Accept(f, r) },
+		Room:   func() error { return CheckFreeSpace(f.options.Dir) },
 		Closed: func() error {
 			if f.discarded {
 				return f.remove()

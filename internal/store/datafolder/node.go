@@ -30,8 +30,32 @@ func (f *Folder) Unlock() { f.database.Unlock() }
 // error it is locked no more. The error is [badger.ErrRecover] where the database is opened for
 // reading, and has a commit that was interrupted.
 func (f *Folder) Open(readOnly bool) (engine *badger.Engine, err error) {
-	if f.engine, err = f.database.Open(f.engineOptions(readOnly)); err != nil {
-		f.database.Unlock()
+	return f.open(f.engineOptions(readOnly))
+}
+
+// OpenFull is Open for reading only, where the disk is nearly full, which err says. What a crash has left is not recovered but read where it
+// is. It is err where more than reading is to be done.
+func (f *Folder) OpenFull(err error) (engine *badger.Engine, failed error) {
+	if !f.identity.Complete || !f.database.HasRecord() || !badger.CanShare {
+		f.Unlock()
+		return nil, err
+	}
+	if failed := f.database.CutLogs(); failed != nil {
+		f.Unlock()
+		return nil, errors.Join(err, failed)
+	}
+	o := f.engineOptions(true)
+	o.Refusal = err
+	engine, failed = f.open(o)
+	if errors.Is(failed, badger.ErrRecover) { // a large commit is to be carried out
+		return nil, err
+	}
+	return engine, failed
+}
+
+func (f *Folder) open(o badger.Options) (engine *badger.Engine, err error) {
+	if f.engine, err = f.database.Open(o); err != nil {
+		f.Unlock()
 		return nil, fmt.Errorf("open %s: %w", f.options.Dir, WithRemedy(err))
 	}
 	return f.engine, nil

@@ -20,6 +20,9 @@ type DB struct {
 	Shared   bool             // others may commit to the engine; it is set before the first use
 	Now      func() time.Time // [time.Now] but in tests; it is set before the first use
 
+	// Stumbled, if not nil, is called when a view has come upon damage. It is set before the first of them.
+	Stumbled func()
+
 	// Guard, if not nil, is asked whether a state may be read or changed, unless its version is the one that it allowed last. Its error
 	// is that of the view or update. It is set before the first of them.
 	Guard   func(*Tx) error
@@ -114,7 +117,10 @@ func (db *DB) View(ctx context.Context, f func(*Tx) error) error {
 		return err
 	}
 	defer db.end(t)
-	return f(t)
+	if err = f(t); errors.Is(err, kv.ErrDamaged) && db.Stumbled != nil {
+		db.Stumbled()
+	}
+	return err
 }
 
 // Update calls f with the current state and commits what it changes, all or

@@ -1,0 +1,153 @@
+// Package condition says in what condition a store is: whether its rows are as they were written, and whether its folder is the one at
+// its path. Where something is wrong nothing is to be written any more, and what is whole can be read.
+package condition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// ErrKnownDamage says that nothing is changed any more, since damage was found.
+var ErrKnownDamage = errors.New("damage was found in the data folder, so nothing is written to it any more")
+
+// Condition is that of a store. [New] makes one.
+type Condition struct {
+	options  Options
+	here     func() error          // is an error where the path of the folder leads elsewhere; nil: there is no folder
+	compared chan struct{}         // closed when the checksums of all rows have been compared once
+	damage   atomic.Pointer[error] // what was found the last time, after that
+	stumbled atomic.Int64          // when a reader last came upon damage, in nanoseconds
+
+	Again chan struct{} // has the checksums compared again
+}
+
+// Options say what is looked at, and who is told. All are required but the first.
+type Options struct {
+	Verifier kv.Verifier // compares the checksums of an engine; nil where it has none
+	Damage   func(error)
+	Log      *slog.Logger
+	Now      func() time.Time
+}
+
+// New returns the condition of a store, of which nothing is known yet.
+func New(o Options) *Condition {
+	return &Condition{options: o, compared: make(chan struct{}), Again: make(chan struct{})}
+}
+
+// An engine whose rows may be damaged, as files may be, compares their checksums only when it
+// is asked to. So it is asked in the background: once after the database is opened, and once a
+// day.
+const verifyEvery = 24 * time.Hour
+
+// KeepChecksums compares the checksums of all rows, again and again.
+func (c *Condition) KeepChecksums(stopped context.Context) {
+	for first := true; ; first = false {
+		damage := c.CompareChecksums(stopped)
+		switch {
+		case stopped.Err() != nil && !first: // not all were compared
+			return
+		case stopped.Err() != nil:
+			damage = nil
+		case damage != nil:
+			c.options.Damage(damage)
+		}
+		c.damage.Store(&damage)
+		if first {
+			close(c.compared)
+		}
+		select {
+		case <-stopped.Done():
+			return
+		case <-c.Again:
+		case <-time.After(verifyEvery):
+		}
+	}
+}
+
+// Damage returns what was found when the checksums of all rows were last compared, in tables
+// and of large values (not of rows in logs). It is nil where all are right, and where they are not compared yet when ctx ends.
+func (c *Condition) Damage(ctx context.Context) error {
+	select {
+	case <-c.compared:
+	case <-ctx.Done():
+	}
+	if damage := c.damage.Load(); damage != nil {
+		return *damage
+	}
+	return nil
+}
+
+// CompareSoon has the checksums compared since a reader has come upon damage, once a minute at most: not all damage is one of files.
+func (c *Condition) CompareSoon() {
+	now := c.options.Now().UnixNano()
+	if last := c.stumbled.Load(); now-last < int64(time.Minute) || !c.stumbled.CompareAndSwap(last, now) {
+		return
+	}
+	select {
+	case c.Again <- struct{}{}:
+	default: // they are being compared
+	}
+}
+
+// DamageSoon reports whether it takes but a moment until Damage is known.
+func (c *Condition) DamageSoon() bool {
+	v, ok := c.options.Verifier.(interface{ VerifiesSoon() bool })
+	return !ok || v.VerifiesSoon()
+}
+
+// CompareChecksums compares the checksums of all rows in tables and of large values (not of rows in logs). It is [kv.ErrDamaged]
+// for the first table with rows that their checksums do not fit, and the cause of ctx where that
+// ends before.
+func (c *Condition) CompareChecksums(ctx context.Context) error {
+	if c.options.Verifier == nil {
+		return nil
+	}
+	err := c.options.Verifier.Verify(ctx)
+	if errors.Is(err, kv.ErrDamaged) {
+		return fmt.Errorf("%w. %s", err, txn.DamageRemedy)
+	}
+	return err
+}
+
+// Impaired returns an error that is [durable.ErrElsewhere] or [ErrKnownDamage] where nothing is to be changed any more.
+func (c *Condition) Impaired() error {
+	if c.here != nil {
+		if err := c.here(); err != nil {
+			return err
+		}
+	}
+	if damage := c.damage.Load(); damage != nil && *damage != nil {
+		return fmt.Errorf("%w: %w", ErrKnownDamage, *damage)
+	}
+	return nil
+}
+
+// OfFolder sets what looks whether the path of the folder leads to it. It is called before any other method.
+func (c *Condition) OfFolder(here func() error) { c.here = here }
+
+// KeepPlace looks once a second whether the path of the folder still leads to it, and logs what it finds.
+func (c *Condition) KeepPlace(stopped context.Context) {
+	lost := false
+	for {
+		select {
+		case <-stopped.Done():
+			return
+		case <-time.After(time.Second):
+		}
+		switch err := c.here(); {
+		case err != nil && !lost:
+			c.options.Log.Error("nothing is written any more: stop this process, look which folder is the right one, and start it there", "error", err)
+			lost = true
+		case err == nil && lost:
+			c.options.Log.Info("the data folder is at its place again")
+			lost = false
+		}
+	}
+}
