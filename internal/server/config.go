@@ -48,8 +48,6 @@ type Reader interface {
 	Version(ctx context.Context) (store.Version, error)
 	VersionAt(ctx context.Context) (store.Version, time.Time, error)
 	Sizes() (store.Sizes, error)
-	Impaired() error
-	Refusals() map[string]bool
 	Scratch() string
 	Node() uuid.UUID
 }

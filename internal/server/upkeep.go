@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -78,20 +79,17 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.stopping.Load() {
 		return web.Problemf(http.StatusServiceUnavailable, "the server is stopping: it finishes what runs")
 	}
-	if err := s.Store.Impaired(); err != nil {
-		web.RecorderOf(r).Failure = err
-		return web.Problemf(http.StatusServiceUnavailable, "%s", problems.Impaired(err))
-	}
 	ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
 	defer cancel()
-	if _, err := s.Store.Collections(ctx); err != nil {
+	err := s.Store.Impaired()
+	if err == nil {
+		_, err = s.Store.Collections(ctx)
+	}
+	if err != nil {
 		web.RecorderOf(r).Failure = err
-		why := "the store cannot be read; the log says why"
+		why := cmp.Or(problems.Impaired(err), "the store cannot be read; the log says why")
 		if errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 			why = "the database does not answer; the log has its address"
-		}
-		if errors.Is(err, store.ErrMoved) {
-			why = "the store was moved; the log says where to: start the server there"
 		}
 		return web.Problemf(http.StatusServiceUnavailable, "%s", why)
 	}

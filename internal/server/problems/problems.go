@@ -167,11 +167,11 @@ func serverFailed(err error) *web.Problem {
 		p.RetryAfter = 5 * time.Second
 		return p
 	}
-	if why := Impaired(err); why != "" {
-		return web.Problemf(http.StatusServiceUnavailable, "%s", why)
-	}
 	if errors.Is(err, store.ErrMoved) {
 		return web.Problemf(http.StatusServiceUnavailable, "the store of the server was moved, and nothing was changed: start the server on the new one, which its log names")
+	}
+	if why := Impaired(err); why != "" {
+		return web.Problemf(http.StatusServiceUnavailable, "%s", why)
 	}
 	return web.Problemf(http.StatusInternalServerError, "the server failed; its log says why")
 }
@@ -181,6 +181,8 @@ func Impaired(err error) string {
 	switch {
 	case errors.Is(err, store.ErrElsewhere):
 		return "the data folder of the server was moved, removed or replaced while it ran: nothing is changed any more. Stop the server, and start it on the right folder; its log has the path"
+	case errors.Is(err, store.ErrMoved):
+		return "the store was moved; the log says where to: start the server there"
 	case errors.Is(err, store.ErrKnownDamage):
 		return "damage was found in the data folder of the server: nothing is changed any more, and what is whole can be read. Restore the folder from a backup; the log names the file"
 	}

@@ -35,6 +35,8 @@ type Store interface {
 	Derive(ctx context.Context, name string, n int, decide func(*store.Deriving, merge.State) (*fragment.Change, error)) (c *store.Collection, more bool, err error)
 	DropChangeLists(ctx context.Context, name string, upTo uint64) error
 	MayWrite() error
+	Impaired() error
+	Refusals() map[string]bool
 	Sweep(ctx context.Context) error
 }
 
