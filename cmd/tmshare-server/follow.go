@@ -25,7 +25,7 @@ func (f *serveFlags) follow(ctx context.Context, held *clientcmd.Holding, log *s
 		f.config.Node = held.NodePages(f.config.BaseURL, nil, log)
 		return func() {}, wait, nil
 	}
-	w, err := held.Follow(clientcmd.Following{Interval: f.interval, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log})
+	w, err := held.Follow(clientcmd.Following{Interval: f.interval, ConfirmAfter: f.confirmAfter, MaxDelete: f.config.MaxDelete, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -40,6 +40,7 @@ type serveFlags struct {
 	run                            runFlags
 	verbose, watch                 bool
 	interval                       time.Duration
+	confirmAfter                   time.Duration
 	hosts                          []string
 }
 
@@ -121,6 +122,7 @@ give their token to the page /sign-in.html, and edit topics by forms then.`,
 	fl.DurationVar(&f.config.SlowClientTimeout, "patience", 30*time.Second, "the same")
 	_ = fl.MarkDeprecated("patience", "use --slow-client-timeout")
 	fl.DurationVar(&f.interval, "interval", 5*time.Minute, "`time` between two rounds of a subscription of the data folder; 0: none, \"tmshare-client sync\" does them")
+	fl.DurationVar(&f.confirmAfter, "confirm-after", 10*time.Minute, "`time` between the first and the last reading that confirm a loss of a subscription")
 	fl.StringArrayVar(&f.hosts, "host", nil, "let subscriptions follow links to this `host` too, besides the one subscribed to (repeatable)")
 	fl.StringVar(&f.root, "root", "", "`folder` below which the files are that a mergeMap of a --map names (default: that of the map)")
 	fl.BoolVar(&f.strict, "strict", false, "refuse XTM that breaks the rules of its version where what is meant is plain")

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -75,7 +74,7 @@ var layers = map[string][]string{
 		"internal/store/settings", "internal/store/txn"},
 	"internal/store/rendered":      {"tmdm", "xtm", "fragment", "internal/kv", "internal/xml/patch", "internal/store/records", "internal/store/txn"},
 	"internal/store/rejections":    {"tmdm", "fragment", "merge", "internal/store/keys", "internal/store/txn"},
-	"internal/store/sources":       {"fragment", "merge", "internal/statedigest", "internal/store/derived", "internal/store/keys", "internal/store/loads", "internal/store/records", "internal/store/rejections", "internal/store/txn"},
+	"internal/store/sources":       {"fragment", "fragment/losses", "merge", "internal/statedigest", "internal/store/derived", "internal/store/keys", "internal/store/loads", "internal/store/records", "internal/store/rejections", "internal/store/txn"},
 	"internal/store/datafolder":    {"xtm", "internal/durable", "internal/kv", "internal/kv/badger"},
 	"internal/store/files":         {"internal/durable", "internal/kv", "internal/store/keys"},
 	"internal/store/moving":        {"internal/kv", "internal/store/keys", "internal/store/txn"},
@@ -126,7 +125,7 @@ var layers = map[string][]string{
 	"internal/client/snapshots":    {"xtm", "fragment", "fragment/stream", "internal/client/graphs", "internal/formats"},
 	"internal/client/links":        {"feeds", "internal/formats"},
 	"internal/client/compare":      {"fragment", "internal/statedigest", "merge"},
-	"internal/client": {"internal/client/compare", "internal/store/replicas", "internal/client/bodies", "internal/client/graphs", "internal/client/snapshots", "internal/client/links", "internal/locks", "internal/checkpoint", "internal/statedigest", "internal/client/discover", "internal/client/local", "internal/iri", "tmdm", "tmdm/cxtm", "xtm", "fragment", "fragment/stream", "feeds", "feeds/resourcesync", "merge", "internal/store",
+	"internal/client": {"fragment/losses", "internal/client/compare", "internal/store/replicas", "internal/client/bodies", "internal/client/graphs", "internal/client/snapshots", "internal/client/links", "internal/locks", "internal/checkpoint", "internal/statedigest", "internal/client/discover", "internal/client/local", "internal/iri", "tmdm", "tmdm/cxtm", "xtm", "fragment", "fragment/stream", "feeds", "feeds/resourcesync", "merge", "internal/store",
 		"internal/fetch", "internal/follow", "internal/follow/atompmh", "internal/follow/resourcesync", "internal/follow/tmshare", "internal/formats"},
 	"internal/client/local":       {"fragment/losses", "tmdm", "fragment", "merge", "internal/store"},
 	"internal/client/reject":      {"fragment", "internal/store", "internal/store/rejections", "merge", "tmdm"},
@@ -179,7 +178,7 @@ var layers = map[string][]string{
 	"internal/testkit/pgserver":      {"internal/kv/postgres", "internal/testenv"},
 	"internal/testkit/w3c":           {"internal/rdf", "internal/rdf/turtle"},
 	"internal/testkit/webpage":       {"internal/layout"},
-	"internal/follow/followtest":     {"feeds", "tmdm", "xtm", "fragment", "internal/server", "internal/store", "internal/testedit", "internal/testenv", "internal/testkit/docs", "internal/testkit/faults", "internal/testkit/kill", "internal/testkit/node"},
+	"internal/follow/followtest":     {"internal/follow", "feeds", "tmdm", "xtm", "fragment", "internal/server", "internal/store", "internal/testedit", "internal/testenv", "internal/testkit/docs", "internal/testkit/faults", "internal/testkit/kill", "internal/testkit/node"},
 	"internal/kv/kvtest":             {"internal/kv", "internal/testenv"},
 	"internal/store/storetest":       {"tmdm", "fragment", "merge", "internal/testedit", "xtm"},
 	"internal/store/files/filestest": {"internal/store/files", "internal/testenv"},
@@ -259,51 +258,18 @@ func TestTableNamesNoPackageThatIsGone(t *testing.T) {
 	}
 }
 
-// Limits of what one can keep in mind, tests aside.
-const (
-	maxFiles     = 25   // of a package
-	maxLines     = 4000 // of a package
-	maxFileLines = 400
-)
+// maxFileLines is how many lines a file has at most, tests aside.
+const maxFileLines = 400
 
-// tooLarge are packages that are above a limit since before there was one, with the most files and
-// lines that each may have. A package may shrink and leave this list, not grow: lower the figures
-// when it has shrunk.
-var tooLarge = map[string]struct{ files, lines int }{}
-
-// slack is how many lines the figures of tooLarge may be above those of the package.
-const slack = 150
-
-func TestPackagesAndFilesAreSmall(t *testing.T) {
-	type size struct{ files, lines int }
-	sizes := map[string]size{}
+func TestFilesAreSmall(t *testing.T) {
 	files := 0
 	for _, path := range goFiles(t) {
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
-		lines := bytes.Count(content, []byte("\n"))
-		assert.LessOrEqual(t, lines, maxFileLines, "%s: split the file at a seam", path)
-		name := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), filepath.Join("..", "..")+string(filepath.Separator)))
-		s := sizes[name]
-		sizes[name] = size{s.files + 1, s.lines + lines}
+		assert.LessOrEqual(t, bytes.Count(content, []byte("\n")), maxFileLines, "%s: split the file at a seam", path)
 		files++
 	}
 	require.Greater(t, files, 300)
-	for name, s := range sizes {
-		most, listed := tooLarge[name]
-		if !listed {
-			assert.LessOrEqual(t, s.files, maxFiles, "%s: files", name)
-			assert.LessOrEqual(t, s.lines, maxLines, "%s: lines", name)
-			continue
-		}
-		assert.LessOrEqual(t, s.files, most.files, "%s is too large already: files", name)
-		assert.LessOrEqual(t, s.lines, most.lines, "%s is too large already: lines", name)
-		assert.False(t, s.files <= maxFiles && s.lines <= maxLines, "%s is small enough: take it off the list", name)
-		assert.LessOrEqual(t, most.lines-s.lines, slack, "%s has shrunk to %d files, %d lines: lower its figures", name, s.files, s.lines)
-	}
-	for name := range tooLarge {
-		assert.Contains(t, sizes, name)
-	}
 }
 
 // "go test ./... -long" fails in a package that does not know the flag, so every

@@ -21,7 +21,7 @@ const (
 	OK          = 0
 	Failed      = 1 // an error
 	Usage       = 2 // the command line makes no sense
-	Quarantined = 3 // sync, retry, status, verify: in step, but for what is in quarantine; harvest, mirror: but for what could not be had
+	Quarantined = 3 // sync, retry, status, verify: in step, but for what is in quarantine; harvest, mirror: but for what could not be had, or in doubt
 	Differs     = 4 // sync, retry, replace: a copy is not what its source states; verify, diff, mirror --audit: what was compared is not equal; check: damaged, but can be repaired; doctor: something is to be done
 
 	ClosedPipe = 128 + 13 // nobody reads the output any more: what shells tell of SIGPIPE

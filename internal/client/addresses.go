@@ -11,7 +11,6 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/follow/tmshare"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -97,30 +96,6 @@ func (c *Client) wordOf(s *store.Subscription, a *candidate) error {
 	return fmt.Errorf("it is a replica that is behind what is held here: it was last in step at %s, the copy at %s", feeds.FormatTime(a.checked), feeds.FormatTime(s.Checked))
 }
 
-var errCacheBehind = errors.New("a cache on the way has an older feed than the server: nothing is changed, the next round reads it again")
-
-// mayReplace returns an error where the source is not to be replaced. It holds the only reasons for which a copy may be thrown away: the
-// authority says, past all caches, that its history is another one; or the history is the same, and the copy cannot be mended from it.
-func (c *Client) mayReplace(ctx context.Context, s *store.Subscription, reason error) error {
-	if s.Protocol != store.TMShare || s.State == nil {
-		return nil
-	}
-	a := candidate{Address: store.Address{FragmentsFeed: s.FragmentsFeed}, err: reason}
-	if s.FragmentsFeed == s.Authority() {
-		a = c.look(ctx, c.fetcher().Uncached(), s, a.Address)
-		switch unmendable := errors.As(reason, new(*unmendableError)); {
-		case a.err == nil && !unmendable:
-			return errCacheBehind
-		case !a.lost:
-			return a.err
-		}
-		if a.err = c.wordOf(s, &a); a.err == nil {
-			return nil
-		}
-	}
-	return &UnusableError{s.Name, []string{fmt.Sprintf("%s: %v", a.FragmentsFeed, a.err)}}
-}
-
 // recent fetches the recent document of a feed; nil says that it has the ETag still.
 func (c *Client) recent(ctx context.Context, f *fetch.Fetcher, ref, etag string) (*feeds.Feed, *fetch.Answer, error) {
 	allowURL, err := f.AllowURL(ref)
@@ -142,7 +117,7 @@ func (c *Client) look(ctx context.Context, f *fetch.Fetcher, s *store.Subscripti
 		met.err = err
 		return met
 	}
-	if met.checked = tmshare.Checked(answer); recent == nil {
+	if met.checked, _ = answer.Checked(); recent == nil {
 		met.head = p.Mark.Updated
 		return met
 	}
@@ -168,11 +143,13 @@ func (c *Client) look(ctx context.Context, f *fetch.Fetcher, s *store.Subscripti
 		}
 		return check(f, from, recent)
 	}
-	n, err := u.source.Delta(ctx, a.FragmentsFeed, u.mark, nil)
+	n, err := u.source.Delta(ctx, a.FragmentsFeed, follow.Look{Mark: u.mark}, nil)
 	if n != nil {
-		err = errors.Join(err, n.Close())
+		if err = errors.Join(err, n.Close()); err == nil && n.Loss != follow.LossNone {
+			met.lost, err = true, &follow.HistoryError{Reason: n.Why}
+		}
 	}
-	met.err, met.lost = err, errors.As(err, new(*tmshare.HistoryError))
+	met.err = err
 	return met
 }
 

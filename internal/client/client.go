@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/statedigest"
@@ -41,6 +42,8 @@ type Sources interface {
 	StageLog(ctx context.Context, name, feedID string, entries iter.Seq2[store.Logged, error], fetch func(context.Context, *store.Logged) error) error
 	SwitchSource(ctx context.Context, name string, generation uint32, note string) error
 	ApplyEntries(ctx context.Context, name string, f func(*store.Applying) error) error
+	Span(ctx context.Context, name string) ([]byte, error)
+	Losses(ctx context.Context, name string) (losses.Measure, error)
 	DigestNode(ctx context.Context, name string, path []byte) (*statedigest.Node, error)
 	HeldRecords(ctx context.Context, name string, ids []string, f func(store.Held) error) error
 	MendSource(ctx context.Context, name string) (store.Mended, error)
@@ -86,7 +89,13 @@ type Config struct {
 	Feed          feeds.Limits  // of one feed document
 	Document      xtm.Limits    // of one XTM document
 	Lenient       bool          // read XTM 1.0 leniently
-	NoBundles     bool          // fetch each fragment by itself, though the server has documents with the fragments in them
+
+	// ConfirmAfter is the time after which a second reading confirms what a first one would take away; default 10 min.
+	ConfirmAfter time.Duration
+	// MaxDelete is how much of a source may be lost without a word by what is inferred. See docs/follow.md.
+	MaxDelete losses.Limit
+
+	NoBundles bool // fetch each fragment by itself, though the server has documents with the fragments in them
 
 	// Report is told, in a line of text, what long work is doing.
 	Report func(line string)
@@ -110,6 +119,14 @@ type Client struct {
 
 	tolerated *tolerated
 	late      []store.Quarantined // of a round: what is to be applied late, see revisit
+
+	// Of a round: what is remembered of the readings of the source, and of the generation that is being loaded. asking says that the
+	// answers of caches are of no use.
+	memory, staged *follow.Memory
+	reading        *follow.Reading // the last one that was accepted
+	asking         bool
+	longest        time.Duration // see [follow.Judge]
+	confirm        bool          // a person has confirmed the doubt of the source
 }
 
 // New returns a client for c.
@@ -120,7 +137,7 @@ func New(c Config) (*Client, error) {
 	for name, n := range map[string]int64{
 		"Parallel": int64(c.Parallel), "Batch": int64(c.Batch), "Tries": int64(c.Tries), "Backoff": int64(c.Backoff),
 		"Stall": int64(c.Stall), "MinRate": c.MinRate, "MaxTime": int64(c.MaxTime), "MaxFragment": c.MaxFragment, "MaxSnapshot": c.MaxSnapshot, "MaxDocs": int64(c.MaxDocs),
-		"MaxQuarantine": int64(c.MaxQuarantine), "MaxEntries": int64(c.MaxEntries), "MaxFeed": c.MaxFeed,
+		"MaxQuarantine": int64(c.MaxQuarantine), "ConfirmAfter": int64(c.ConfirmAfter), "MaxEntries": int64(c.MaxEntries), "MaxFeed": c.MaxFeed,
 	} {
 		if n < 0 {
 			return nil, fmt.Errorf("client: %s is negative", name)
@@ -129,6 +146,7 @@ func New(c Config) (*Client, error) {
 	f := c.fetcher().WithDefaults()
 	c.HTTP, c.Tries, c.Backoff, c.Logger, c.Now = f.HTTP, f.Tries, f.Backoff, f.Logger, f.Now
 	c.Stall, c.MinRate, c.MaxTime = f.Stall, f.MinRate, f.MaxTime
+	setDefault(&c.ConfirmAfter, 10*time.Minute)
 	setDefault(&c.Parallel, 32)
 	setDefault(&c.Batch, 200)
 	setDefault(&c.MaxFragment, 256<<20)

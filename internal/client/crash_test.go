@@ -80,6 +80,8 @@ func TestCrashBetweenAnyTwoCommitsIsHealedByTheNextRound(t *testing.T) {
 			o.Rebuild()
 			o.Create("egov", doc(topics(4, "new")...))
 			o.Put(doc(topics(7, "v3")...))
+			_, err := s.Sync(context.Background(), "egov")
+			require.True(s.t, s.inDoubt(err), "%v", err)
 		}, func(*origin) {}},
 		"clean start, then more is published": {clean, func(o *origin) { o.Put(doc(topics(7, "v3")...)) }},
 		"clean start, then a new history": {clean, func(o *origin) {

@@ -105,8 +105,10 @@ func TestPagedFeed(t *testing.T) {
 	s.Seen()
 
 	s.feed("/feed", next("/feed?page=2"), e[5], e[4])
+	s.feed("/feed?page=2", next("/feed?page=3"), e[3], e[2])
+	s.feed("/feed?page=3", declared, e[1], e[0])
 	c.sync()
-	assert.Equal(t, []string{"/feed", "/data/5"}, s.Seen(), "no page beyond the mark")
+	assert.Equal(t, []string{"/feed", "/feed?page=2", "/feed?page=3", "/feed", "/data/5"}, s.Seen(), "no page that is more than a minute beyond the mark; the recent one once more")
 	c.hasForeign(topics(6, "v1")...)
 
 	// In ascending order, what is new is on the last page.

@@ -108,6 +108,14 @@ func (c *Client) finder() discover.Finder {
 	return discover.Finder{Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, Report: c.Report}
 }
 
+// fetcher is what the round says of fetching.
+func (c *Client) fetcher() *fetch.Fetcher {
+	if c.asking {
+		return c.Config.fetcher().Asking()
+	}
+	return c.Config.fetcher()
+}
+
 // healthOf returns what tells whether the server of a subscription is out of order.
 func (c *Client) healthOf(s *store.Subscription, allowURL func(*url.URL) error) follow.Health {
 	return follow.Health{Alive: func(ctx context.Context) (err error) {

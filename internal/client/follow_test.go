@@ -32,6 +32,8 @@ func TestHistories(t *testing.T) { followtest.Histories(t, storeSink) }
 
 func TestFaults(t *testing.T) { followtest.Faults(t, storeSink) }
 
+func TestDoubts(t *testing.T) { followtest.Doubts(t, storeSink) }
+
 func TestTurns(t *testing.T) { followtest.Turns(t, storeSink) }
 
 func TestKilledProcesses(t *testing.T) { followtest.Kills(t, storeSink) }
@@ -114,6 +116,7 @@ func (p *place) round(ctx context.Context, name string, how followtest.How) (o f
 		dying.left = how.Dies - 1
 	}
 	s.configure(func(c *client.Config) {
+		c.ConfirmAfter, c.Now = cmp.Or(how.After, followtest.ConfirmAfter), func() time.Time { return time.Now().Add(how.Ahead) }
 		c.Backoff, c.Store, c.Tries, c.Parallel, c.Batch = time.Millisecond, dying, cmp.Or(how.Tries, 2), how.Parallel, 1+how.Parallel
 		if how.Hasty {
 			c.Stall, c.MaxFragment, c.MaxSnapshot, c.MaxDocs = 200*time.Millisecond, 256<<10, 512<<10, 200
@@ -128,6 +131,8 @@ func (p *place) round(ctx context.Context, name string, how followtest.How) (o f
 	}()
 	do := s.Sync
 	switch {
+	case how.Confirm:
+		do = s.Confirm
 	case how.Replace:
 		do = s.Replace
 	case how.Verify && s.known(name).State != nil:

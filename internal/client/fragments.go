@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,14 +9,11 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/client/bodies"
 	"github.com/tmshare/tmshare/internal/client/graphs"
-	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/tmshare"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
-	"github.com/tmshare/tmshare/tmdm"
 )
 
 // fragments is a source of fragments in the store, as a [follow.Sink]. A fragment is one change of the
@@ -33,6 +29,7 @@ type fragments struct {
 
 	log      *follow.Log // of the look
 	done     int         // changes of the log that the mark is past
+	keepMark bool        // see [follow.Delta]
 	relies   bool        // changes were passed over for the sake of later ones
 	settling settling
 
@@ -76,6 +73,7 @@ func (c *Client) followFragments(ctx context.Context, s *store.Subscription, r *
 			return err
 		}
 	}
+	u.judged(&e.Judging, s)
 	run := func() error { return e.Run(ctx) }
 	if err := run(); err != nil {
 		return err
@@ -86,6 +84,20 @@ func (c *Client) followFragments(ctx context.Context, s *store.Subscription, r *
 	if p := s.Applied().Proof; p != nil && p.Equal {
 		p.Reason = u.uncovered()
 		p.Equal, p.Differs = p.Reason == "", p.Reason != ""
+	}
+	return u.contradicted()
+}
+
+// contradicted has the next round read the feed again where a source that states the digests of its states stated a wrong one, or none:
+// so one that was mangled on the way does not outlast the next right one.
+func (u *fragments) contradicted() error {
+	p, m := u.s.Applied().Proof, u.Memory()
+	if !m.Proves || p != nil && !p.Differs {
+		return nil
+	}
+	u.s.ETag = ""
+	if p == nil && u.source.Until.IsZero() && !u.mark.Updated.IsZero() && u.s.State != nil && u.s.State.Proof != nil {
+		m.Missed(u.Now(), follow.LossDigest, "the source has stated digests of its states, and states none now")
 	}
 	return nil
 }
@@ -128,12 +140,16 @@ func checkPrefix(s *store.Subscription, sp, at string, must bool) error {
 // Mark implements [follow.Sink].
 func (u *fragments) Mark() follow.Mark { return u.mark }
 
+// Memory implements [follow.Sink].
+func (u *fragments) Memory() *follow.Memory { return u.memoryOf(u.s) }
+
 // Begin implements [follow.Sink].
 func (u *fragments) Begin(ctx context.Context, n *follow.Delta, mark follow.Mark) error {
 	if n.Unchanged {
 		return nil
 	}
 	u.s.ETag = "" // until all of this document is applied
+	u.keepMark = n.KeepMark
 	u.settling = newSettling(n.AsOf, u.mark)
 	u.log, u.done, u.relies = n.Log, 0, n.Log.Passes()
 	contained := len(mark.At) > len(u.mark.At) // entries that the snapshot has are handled
@@ -147,14 +163,51 @@ func (u *fragments) Begin(ctx context.Context, n *follow.Delta, mark follow.Mark
 }
 
 // End implements [follow.Sink]: the feed need not be read until it changes.
-func (u *fragments) End(_ context.Context, n *follow.Delta) error {
-	if n.Checked.After(u.s.Checked) { // the clock of the origin may have been set back
-		u.s.Checked = n.Checked
+func (u *fragments) End(ctx context.Context, n *follow.Delta) error {
+	checked := n.Checked
+	if checked.IsZero() {
+		checked = n.AsOf
 	}
-	if !n.Unchanged && u.source.Until.IsZero() && len(u.mark.Unsettled) == 0 {
-		u.s.ETag, u.s.Openings = n.Mark.ETag, n.Openings
+	if checked.After(u.s.Checked) { // the clock of the origin may have been set back
+		u.s.Checked = checked
+	}
+	if u.reading = &n.Reading; n.Unchanged {
+		return nil
+	}
+	u.s.Openings = n.Openings
+	u.settling.end()
+	u.mark.Unsettled = u.settling.unsettled()
+	if n.Span != nil || n.Mark.Digest != u.mark.Digest {
+		if n.Documents > 0 && u.done == 0 {
+			u.mark.Digest = n.Mark.Digest
+		}
+		if err := u.keepSpan(ctx, n.Span); err != nil {
+			return err
+		}
+	}
+	if u.source.Until.IsZero() && len(u.mark.Unsettled) == 0 {
+		u.s.ETag = n.Mark.ETag
 	}
 	return nil
+}
+
+// keepSpan keeps the mark, and which entries were read of a source that proves nothing.
+func (u *fragments) keepSpan(ctx context.Context, span *follow.Span) error {
+	return u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) error {
+		a.Mark = storedMark(u.mark)
+		return keepSpan(a, span)
+	})
+}
+
+func keepSpan(a *store.Applying, span *follow.Span) error {
+	if span == nil {
+		return nil
+	}
+	b, err := span.MarshalBinary()
+	if err == nil {
+		err = a.KeepSpan(b)
+	}
+	return err
 }
 
 // Fetch implements [follow.Sink]. A fragment that the server has given up is passed over where a later
@@ -210,6 +263,11 @@ func (u *fragments) Commit(ctx context.Context, batch []follow.Result[received],
 		return nil
 	})
 	if err == nil {
+		for i := range batch {
+			if r := batch[i].Record; r.Updated.After(mark.Updated) || u.keepMark {
+				u.Memory().Handle(follow.Key(r.ID, r.Updated))
+			}
+		}
 		u.mark, u.done = mark, u.done+len(batch)
 		u.r.Applied += applied
 		u.r.Entries += len(batch) - unchanged
@@ -222,17 +280,20 @@ func (u *fragments) markBehind(batch []follow.Result[received]) (follow.Mark, er
 	mark := follow.Mark{Feed: u.mark.Feed, Updated: u.mark.Updated, At: append([]string(nil), u.mark.At...)}
 	for i := range batch {
 		r := batch[i].Record
+		if u.keepMark || r.Change.State == "" && r.Updated.After(u.settling.asOf.Add(follow.Grace)) { // what comes later may have an earlier time
+			continue
+		}
 		if r.Updated.After(mark.Updated) {
 			mark.Updated, mark.At = r.Updated, nil
 		}
-		if _, again := u.settling.applied(r); !again {
+		if _, again := u.settling.applied(r); !again && r.Updated.Equal(mark.Updated) {
 			mark.At = append(mark.At, r.ID)
 		}
 		if mark.Digest = r.Change.Digest; batch[i].Content.graph != nil {
 			mark.Digest = "" // it is of a map in XTM, which says more
 		}
 	}
-	mark.Unsettled = u.settling.unsettled(mark.At)
+	mark.Unsettled = u.settling.unsettled()
 	if u.relies && u.done+len(batch) < u.log.Total() {
 		// If the newest entry is there the next time, so are those relied on.
 		mark.Relied = u.log.Newest()
@@ -333,63 +394,4 @@ func (n *notes) keep(a *store.Applying) error {
 		}
 	}
 	return nil
-}
-
-// fetchFragment fetches what a change says of its topic, and how many bytes that has.
-func (u *fragments) fetchFragment(ctx context.Context, r *follow.Record) (received, int64, error) {
-	if len(r.TopicSI)+len(r.TopicSL)+len(r.Change.TopicII) == 0 {
-		return received{}, 0, fmt.Errorf("%s: the entry %s (%q) names no topic (TopicSI)", u.s.FragmentsFeed, r.ID, r.Title)
-	}
-	if len(r.Representations) == 0 {
-		return received{}, 0, u.links().None(u.s.FragmentsFeed, r.ID, r.Title)
-	}
-	got, size, err := u.readFragment(ctx, r)
-	if err == nil && r.Change.State != "" {
-		got.fragment.Deleted = r.Change.State == feeds.StateDeleted
-	}
-	return got, size, err
-}
-
-// readFragment reads the fragment that came with the document of its entry. What cannot be used is fetched by its link.
-func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got received, size int64, err error) {
-	topic := fragment.Named{
-		Identity:        fragment.Identity{SubjectIdentifiers: locators(r.TopicSI), SubjectLocators: locators(r.TopicSL)},
-		ItemIdentifiers: locators(r.Change.TopicII), EmptyDeletes: r.Change.SDShare,
-	}
-	link, linkType := r.Representations[0].URL, r.Representations[0].Type
-	if inline := r.Change.Fragment; inline != nil && int64(len(inline)) <= u.MaxFragment && graphs.Notation(linkType, "") == nil {
-		if got.fragment, err = fragment.ReadAs(ctx, bytes.NewReader(inline), u.xtmOptions(u.s.SP, link, ""), topic); err == nil {
-			return got, int64(len(inline)), nil
-		}
-	}
-	request := fetch.Request{URL: link, Accept: u.links().AcceptFor(linkType), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
-	got, a, err := fetch.Do(ctx, u.fetcher(), request, func(a *fetch.Answer) (got received, err error) {
-		body := &bodies.OneLarge{Body: a.Body, Ctx: ctx, Room: u.large}
-		defer body.Leave()
-		digest := u.settling.digest(r)
-		if notation := graphs.Notation(a.ContentType, linkType); notation != nil {
-			if got.graph, err = graphs.Read(ctx, digest.of(body), notation, u.xtmOptions(u.s.SP, a.URL, a.ContentType), r.TopicSI); err == nil && len(got.graph) == 0 {
-				err = fmt.Errorf("%s: RDF is about resources, and the entry %s (%q) names none (resource)", a.URL, r.ID, r.Title)
-			}
-			if err == nil {
-				got.fragment = got.graph[0]
-			}
-		} else {
-			got.fragment, err = fragment.ReadAs(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType), topic)
-		}
-		got.digest = digest.sum()
-		return got, limitsLast(err)
-	})
-	if err != nil {
-		return received{}, 0, err
-	}
-	return got, a.Body.Size(), nil
-}
-
-func locators(texts []string) []tmdm.Locator {
-	out := make([]tmdm.Locator, len(texts))
-	for i, text := range texts {
-		out[i] = tmdm.Locator(text)
-	}
-	return out
 }

@@ -3,6 +3,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 	"sync"
@@ -69,7 +70,7 @@ func (s *subscriber) restart(change ...func(*client.Config)) {
 
 // configure makes the client anew, as another run of the program would.
 func (s *subscriber) configure(change ...func(*client.Config)) {
-	config := client.Config{Store: s.db, Logger: silent, Backoff: time.Millisecond, Report: func(line string) {
+	config := client.Config{ConfirmAfter: followtest.ConfirmAfter, Store: s.db, Logger: silent, Backoff: time.Millisecond, Report: func(line string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.report = append(s.report, line)
@@ -80,6 +81,7 @@ func (s *subscriber) configure(change ...func(*client.Config)) {
 	c, err := client.New(config)
 	require.NoError(s.t, err)
 	c.LimitQueue(4000, 50)
+	c.BelieveSoon()
 	s.Client = c
 }
 
@@ -104,13 +106,26 @@ func inStep(t *testing.T, o *origin, change ...func(*client.Config)) *subscriber
 
 // sync does a round of egov that must succeed.
 func (s *subscriber) sync() *client.Round {
-	r, err := s.Sync(context.Background(), "egov")
+	r, err := s.patiently("egov")
 	require.NoError(s.t, err)
 	if r.Quarantined == 0 && !s.mayDiffer {
 		require.Empty(s.t, r.Unproven)
 	}
 	return r
 }
+
+// patiently does rounds until what they would take away is confirmed.
+func (s *subscriber) patiently(name string) (r *client.Round, err error) {
+	for range 8 {
+		if r, err = s.Sync(context.Background(), name); !s.inDoubt(err) {
+			break
+		}
+	}
+	return r, err
+}
+
+// inDoubt reports whether a round has ended in doubt.
+func (s *subscriber) inDoubt(err error) bool { return errors.As(err, new(*client.DoubtError)) }
 
 // syncPasses does a round of egov that passes over n topics, and returns what is
 // in quarantine.
@@ -125,7 +140,7 @@ func (s *subscriber) syncPasses(n int) (*client.Round, []store.Quarantined) {
 
 // syncFails does a round of egov that must fail.
 func (s *subscriber) syncFails() (*client.Round, error) {
-	r, err := s.Sync(context.Background(), "egov")
+	r, err := s.patiently("egov")
 	require.Error(s.t, err)
 	return r, err
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/tmshare/tmshare/fragment/losses"
+	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/server"
@@ -39,7 +41,7 @@ func TestWatchingOfRecordsIsToldOfChanges(t *testing.T) {
 	t.Parallel()
 	inForms(t, func(t *testing.T, form string) {
 		o := publishing(t, doc(topics(3, "v1")...), someWait, func(c *server.Config) { c.ChangesPerList = 10 })
-		s := newSubscriber(t)
+		s := newSubscriber(t, func(c *client.Config) { c.MaxDelete = losses.All() })
 		s.record(o, "egov", form, "egov")
 		w := watching(t, s, watch.Options{Interval: time.Hour})
 		w.eventually("the first round", func() bool { return w.of("egov").Rounds == 1 })

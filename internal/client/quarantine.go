@@ -84,6 +84,10 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 		}
 		if !back.IsZero() && !back.After(a.Mark.Updated) {
 			a.Mark = store.Mark{Updated: back.Add(-time.Microsecond), Relied: a.Mark.Relied}
+			c.memory.Span.Forget(back)
+			if err := keepSpan(a, c.memory.Span); err != nil {
+				return err
+			}
 		}
 		s.State = a.Progress
 		return nil

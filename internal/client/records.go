@@ -64,6 +64,7 @@ func (h *records) sync(ctx context.Context, source follow.Source) error {
 			h.Client.Progress(Progress{h.s.Name, "applying changes", int64(done), int64(total), Fragments})
 		},
 	}
+	h.judged(&e.Judging, h.s)
 	return e.Run(ctx)
 }
 
@@ -77,6 +78,9 @@ func markOfRecords(s *store.Subscription) (mark follow.Mark, err error) {
 
 // Mark implements [follow.Sink].
 func (h *records) Mark() follow.Mark { return h.mark }
+
+// Memory implements [follow.Sink].
+func (h *records) Memory() *follow.Memory { return h.memoryOf(h.s) }
 
 func (h *records) atomPMH() *atompmh.Source {
 	return &atompmh.Source{
@@ -163,7 +167,7 @@ func (h *records) Begin(_ context.Context, n *follow.Delta, mark follow.Mark) (e
 
 // End implements [follow.Sink]: it keeps how far the source was followed.
 func (h *records) End(ctx context.Context, n *follow.Delta) error {
-	if n.Unchanged {
+	if h.reading = &n.Reading; n.Unchanged {
 		return nil
 	}
 	mark, err := json.Marshal(n.Mark)
@@ -173,6 +177,6 @@ func (h *records) End(ctx context.Context, n *follow.Delta) error {
 	return h.Store.ApplyEntries(ctx, h.s.Name, func(a *store.Applying) error {
 		a.Records = mark
 		a.Mark = store.Mark{Updated: n.Mark.Updated}
-		return nil
+		return keepSpan(a, n.Span)
 	})
 }

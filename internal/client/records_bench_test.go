@@ -95,7 +95,7 @@ func (n *recordsBench) inStep(form string) {
 			return []string{subject.Href}
 		}}
 	}
-	news, err := source.Delta(ctx, s.FragmentsFeed, follow.Mark{}, nothing{})
+	news, err := source.Delta(ctx, s.FragmentsFeed, follow.Look{}, nothing{})
 	require.NoError(tb, err)
 	a, err := http.Get(n.url + "/snapshots/current.xtm21")
 	require.NoError(tb, err)

@@ -39,7 +39,7 @@ func newReplica(t *testing.T, of ...*origin) *replica {
 
 func (r *replica) sync(t *testing.T) *client.Round {
 	t.Helper()
-	round, err := r.peer.Sync(t.Context(), "egov")
+	round, err := r.peer.patiently("egov")
 	require.NoError(t, err)
 	return round
 }
@@ -338,7 +338,7 @@ func TestAuthorityThatIsBehindWaits(t *testing.T) {
 			r.Restore(old)
 			r.peer = newPeer(t, r.origin)
 			_, err := s.Sync(t.Context(), "egov")
-			require.ErrorAs(t, err, new(*client.UnusableError))
+			require.ErrorAs(t, err, new(*client.DoubtError))
 			s.has(o, doc(topic("oslo", "Christiania")))
 			r.sync(t)
 			assert.False(t, s.sync().CleanStart)

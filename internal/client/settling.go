@@ -6,8 +6,10 @@ import (
 	"hash"
 	"io"
 	"maps"
+	"strings"
 	"time"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/follow"
 )
 
@@ -20,7 +22,7 @@ import (
 type settling struct {
 	asOf    time.Time         // the feed shows what had happened by then, by the server's clock
 	mark    follow.Mark       // of the earlier rounds
-	digests map[string]string // by id: of what they and this round have applied, where it is not settled
+	digests map[string]string // by key: of what they and this round have applied, where it is not settled
 	differs bool              // a fragment was another one than in earlier rounds
 }
 
@@ -36,16 +38,13 @@ func newSettling(asOf time.Time, mark follow.Mark) settling {
 
 // settled reports whether no change has the time any more.
 func (s *settling) settled(at time.Time) bool {
-	return at.Nanosecond() != 0 || !s.asOf.Before(at.Add(grace))
+	return at.Nanosecond() != 0 || !s.asOf.Before(at.Add(grace)) || at.After(s.asOf.Add(follow.Grace))
 }
 
 // applied returns the digest of what earlier rounds have applied for a change that was not
 // settled then.
 func (s *settling) applied(r *follow.Record) (string, bool) {
-	if !r.Updated.Equal(s.mark.Updated) {
-		return "", false
-	}
-	digest, ok := s.mark.Unsettled[r.ID]
+	digest, ok := s.mark.Unsettled[follow.Key(r.ID, r.Updated)]
 	return digest, ok
 }
 
@@ -71,24 +70,28 @@ func (s *settling) compare(o *follow.Result[received]) {
 
 // note keeps the digest of what is applied.
 func (s *settling) note(o *follow.Result[received]) {
-	if delete(s.digests, o.ID); o.Err == nil && o.Content.digest != "" && !s.settled(o.Updated) {
-		s.digests[o.ID] = o.Content.digest
+	key := follow.Key(o.ID, o.Updated)
+	if delete(s.digests, key); o.Err == nil && o.Content.digest != "" && !s.settled(o.Updated) {
+		s.digests[key] = o.Content.digest
 	}
 }
 
-// unsettled returns those of the changes at the mark that are to be read again in the next round, nil
+// unsettled returns those of the changes that are to be read again in the next round, nil
 // for none. Those in quarantine are tried again in any case.
-func (s *settling) unsettled(atMark []string) map[string]string {
-	var unsettled map[string]string
-	for _, id := range atMark {
-		if digest, ok := s.digests[id]; ok {
-			if unsettled == nil {
-				unsettled = map[string]string{}
-			}
-			unsettled[id] = digest
-		}
+func (s *settling) unsettled() map[string]string {
+	if len(s.digests) == 0 {
+		return nil
 	}
-	return unsettled
+	return maps.Clone(s.digests)
+}
+
+// end forgets what is settled by now, when the round has read all again.
+func (s *settling) end() {
+	maps.DeleteFunc(s.digests, func(key, _ string) bool {
+		_, text, _ := strings.Cut(key, "\x00")
+		at, err := feeds.ParseTime(text)
+		return err != nil || s.settled(at)
+	})
 }
 
 // digest is that of what is read through it. A nil one does nothing.

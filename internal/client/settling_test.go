@@ -93,7 +93,7 @@ func TestTopicThatChangesTwiceInOneSecond(t *testing.T) {
 		f.data["/egov/e1"] += "<!-- the same in other bytes -->"
 		f.mu.Unlock()
 		s.sync()
-		s.hasForeign(topic("a", "second"))
+		s.hasForeign(topic("a", "second"), topic("b", "B")) // published late, with a time before
 	})
 }
 

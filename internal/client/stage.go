@@ -206,7 +206,7 @@ func (c *Client) stageLog(ctx context.Context, s *store.Subscription, feedID str
 		}
 		return check(f, from, recent)
 	}
-	n, err := u.source.Delta(ctx, s.FragmentsFeed, follow.Mark{Feed: feedID}, nil)
+	n, err := u.source.Delta(ctx, s.FragmentsFeed, follow.Look{Mark: follow.Mark{Feed: feedID}}, nil)
 	if err != nil {
 		return err
 	}

@@ -3,13 +3,14 @@ package client
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/fetch"
-	"github.com/tmshare/tmshare/internal/follow/tmshare"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -40,6 +41,9 @@ type Round struct {
 	Differs  bool   `json:"differs,omitempty"`  // what is held is not what the source states, and nobody has wished that so
 	Repaired int    `json:"repaired,omitempty"` // topics that were not as the source states, and were fetched anew
 
+	// Doubt says that a reading of the source would take something away, and is not confirmed: the copy stays as it is. Nil: none would.
+	Doubt *follow.Doubt `json:"doubt,omitempty"`
+
 	Error string `json:"error,omitempty"` // for programs: why the round failed
 }
 
@@ -49,6 +53,14 @@ type Round struct {
 // result. An error leaves what was committed before it; nothing is skipped.
 func (c *Client) Sync(ctx context.Context, name string) (*Round, error) {
 	return c.syncUntil(ctx, name, time.Time{})
+}
+
+// Confirm is [Client.Sync] where a person says that what the doubt of the source would take away is right. It confirms the doubt that was
+// shown alone: a reading that would take away something else is a new doubt.
+func (c *Client) Confirm(ctx context.Context, name string) (*Round, error) {
+	own := *c
+	own.confirm = true
+	return own.Sync(ctx, name)
 }
 
 // AskedFor is the Reason of a round of Replace.
@@ -63,7 +75,7 @@ func (c *Client) Replace(ctx context.Context, name string) (*Round, error) {
 				return err
 			}
 		}
-		return c.replace(ctx, s, r, time.Time{})
+		return c.replace(ctx, s, r, nil, time.Time{})
 	})
 }
 
@@ -123,7 +135,7 @@ func (c *Client) syncUntil(ctx context.Context, name string, until time.Time) (*
 // advance brings the source in step: by a partial update where that is possible.
 func (c *Client) advance(ctx context.Context, s *store.Subscription, r *Round, until time.Time) error {
 	if s.State == nil || s.Staging != nil {
-		return c.replace(ctx, s, r, until)
+		return c.replace(ctx, s, r, nil, until)
 	}
 	return c.orReplace(ctx, s, r, until, c.partialUpdate(ctx, s, r, until))
 }
@@ -136,16 +148,27 @@ func (e *unmendableError) Error() string { return e.reason }
 // orReplace does a clean replacement where err says that only this brings the
 // source in step. Any other error it returns.
 func (c *Client) orReplace(ctx context.Context, s *store.Subscription, r *Round, until time.Time, err error) error {
-	if !errors.As(err, new(*tmshare.HistoryError)) && !errors.As(err, new(*unmendableError)) {
+	var history *follow.HistoryError
+	if errors.As(err, &history) {
+		return c.believed(ctx, s, r, history, until)
+	}
+	if !errors.As(err, new(*unmendableError)) {
 		return err
 	}
-	if failed := c.mayReplace(ctx, s, err); failed != nil {
-		return failed
+	goesOn := &follow.Doubt{Feed: s.FeedID}
+	if m := s.State.Mark; len(m.Handled) > 0 {
+		goesOn.Head, goesOn.HeadAt = follow.Key(m.Handled[0], m.Updated), m.Updated
 	}
-	r.Reason = err.Error()
+	return c.replaceBecause(ctx, s, r, err.Error(), goesOn, until)
+}
+
+// replaceBecause does a clean replacement for a reason. What replaces the source contains what want says.
+func (c *Client) replaceBecause(ctx context.Context, s *store.Subscription, r *Round, reason string, want *follow.Doubt, until time.Time) error {
+	r.Reason = reason
 	c.Report(fmt.Sprintf("%s: %s; replacing the source from a snapshot", s.Name, r.Reason))
 	c.Logger.Warn("clean replacement", "subscription", s.Name, "reason", r.Reason)
-	return c.replace(ctx, s, r, until)
+	c.asking = c.memory.Proves
+	return c.replace(ctx, s, r, want, until)
 }
 
 // round runs f and keeps in the store how it went.
@@ -159,11 +182,22 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 	own, failed := c.forSubscription(s)
 	if failed == nil {
 		own.Store = newRoundStore(c.Store, s)
+		failed = own.remember(ctx, s)
+	}
+	if failed == nil {
 		failed = f(own, s, r)
 		if errors.Is(failed, fragment.ErrCorrupt) {
 			failed = fmt.Errorf("%w: \"verify --full %s\" mends the copy", failed, name)
 		}
 		own.reportTolerated(name)
+	}
+	if own != nil && own.memory != nil {
+		if r.Doubt = own.memory.Doubt; failed == nil && r.Doubt != nil {
+			failed = &DoubtError{Doubt: r.Doubt}
+		}
+		if s.Memory, err = json.Marshal(own.memory); err != nil {
+			failed = errors.Join(failed, err)
+		}
 	}
 	var proof *store.Proof
 	if p := s.Applied(); p != nil && p.Proof != nil && failed == nil {
@@ -187,7 +221,7 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 		if r.Applied > 0 || r.CleanStart && failed == nil {
 			kept.LastChange = now
 		}
-		kept.ETag, kept.Checked, kept.Openings = s.ETag, s.Checked, s.Openings
+		kept.ETag, kept.Checked, kept.Openings, kept.Memory = s.ETag, s.Checked, s.Openings, s.Memory
 		if kept.State != nil {
 			r.Mark = kept.State.Mark.Updated
 			if failed == nil {
@@ -206,7 +240,7 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 // replace makes a new generation of the source from the newest snapshot, brings
 // it up to date and then switches to it. A staged generation that an earlier
 // round has left is taken on.
-func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, until time.Time) error {
+func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, want *follow.Doubt, until time.Time) error {
 	r.CleanStart = true
 	staged := s.Staging != nil && r.Reason == "" && provable(s.Staging.Mark) && (!s.Replica || s.Staging.Log)
 	for {
@@ -224,8 +258,11 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, u
 		}
 		c.Store = newRoundStore(c.Store, s)
 		s.ETag, r.Snapshot = "", s.Staging.Snapshot
+		if c.staged = (&follow.Memory{}); want != nil {
+			c.staged.Doubt = &follow.Doubt{Feed: want.Feed, Head: want.Head, HeadAt: want.HeadAt}
+		}
 		err = c.partialUpdate(ctx, s, r, until)
-		var history *tmshare.HistoryError
+		var history *follow.HistoryError
 		switch {
 		case errors.As(err, &history) && staged: // what was staged is too old by now
 			staged = false
@@ -235,9 +272,13 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, u
 		case err != nil:
 			return err
 		}
+		if err := c.confirms(ctx, s, want); err != nil {
+			return err
+		}
 		if err := c.Store.SwitchSource(ctx, s.Name, s.Staging.Generation, r.Reason); err != nil {
 			return err
 		}
+		c.memory = c.staged
 		return (&fetch.Download{Path: c.downloadPath(s)}).Remove() // what a crash has left
 	}
 }

@@ -31,7 +31,9 @@ type app struct {
 	strict      bool
 	json, quiet bool
 	verbose     bool
-	waited      bool // for commands that read, which was said
+	judging
+	confirm bool // what the last round was in doubt about is right
+	waited  bool // for commands that read, which was said
 
 	held    *Holding // nil: the store is not open
 	client  *client.Client
@@ -223,14 +225,18 @@ func (a *app) work(ctx context.Context, args []string, body func(context.Context
 	a.display = display.New(a.request, a.quiet, a.json)
 	defer a.display.Clear()
 	a.client, err = client.New(client.Config{
-		Store: a.db, Locks: &a.held.locks, Hosts: a.hosts, MaxEntries: a.maxEntries, Lenient: a.readsLeniently(), Logger: a.logger(),
+		ConfirmAfter: a.confirmAfter, MaxDelete: a.maxDelete, Store: a.db, Locks: &a.held.locks, Hosts: a.hosts, MaxEntries: a.maxEntries, Lenient: a.readsLeniently(), Logger: a.logger(),
 		Report: a.display.Line, Progress: a.display.Progress,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = a.withDamage(ctx, err) }()
-	if err = body(ctx, args); err != nil && ctx.Err() != nil {
+	err = body(ctx, args)
+	if errors.As(err, new(*client.DoubtError)) && !errors.As(err, new(*cli.ExitError)) {
+		err = &cli.ExitError{Code: cli.Quarantined, Err: err}
+	}
+	if err != nil && ctx.Err() != nil {
 		why := "interrupted"
 		if cause := context.Cause(ctx); errors.Is(cause, control.ErrStopping) {
 			why = cause.Error()

@@ -7,10 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/discover"
@@ -51,7 +54,10 @@ or killed, goes on the next time.
 A record that cannot be had is listed, keeps no other back, and is tried for again in each
 round; what was fetched of it before stays, unless the server says that it is gone.
 
-Exit codes: 0 done, 3 done but for some records that could not be had, 1 error, 2 usage.`,
+` + doubtHelp("records") + `
+
+Exit codes: 0 done, 3 done but for some records that could not be had, or in doubt, 1 error,
+2 usage.`,
 		Example: `  tmshare-client harvest https://data.example.org/feed collections
   tmshare-client harvest collections                              # the next round
 
@@ -74,13 +80,38 @@ Exit codes: 0 done, 3 done but for some records that could not be had, 1 error, 
 	fl.StringVar(&f.tokenFile, "token-file", "", "`file` with the token that the server wants of readers")
 	fl.IntVar(&f.Parallel, "parallel", 8, "`number` of records that are fetched at a time")
 	fl.Int64Var(&f.MaxSize, "max-size", 1<<30, "take so many `bytes` of a record at most, unpacked")
+	f.doubtFlags(fl)
 	return cmd
+}
+
+// doubtHelp says what a doubt is, in the help of a command that keeps things of a kind.
+func doubtHelp(things string) string {
+	return `No single reading takes ` + things + ` away: a cache, or a server that was restored, may have
+answered. A round that lacks some, or shows an older state, is in doubt: it keeps what is
+there, and says why. The next right reading ends the doubt. Three readings confirm it, the
+first and the last --confirm-after apart. Where the state is an old one, that takes up to
+a day. --confirm confirms what the last round has shown. Where confirmed losses are more
+than --max-delete allows, they are held back.`
+}
+
+// doubtFlags adds the flags that say what becomes of a doubt.
+func (f *folderRound) doubtFlags(fl *pflag.FlagSet) {
+	fl.DurationVar(&f.ConfirmAfter, "confirm-after", 10*time.Minute, "`time` between the first and the last reading that confirm a loss")
+	fl.BoolVar(&f.Confirm, "confirm", false, "what the last round was in doubt about is right")
+	fl.TextVar(&f.maxDelete, "max-delete", losses.Limit{}, "let confirmed losses remove at most so many "+f.record+"s: `N`, N% or all (default: half, and any number of fewer than 20)")
+	f.MaxLoss = func(lost, held int) error {
+		if f.maxDelete.Allows(&losses.Measure{Topics: held, Deleted: lost}) {
+			return nil
+		}
+		return fmt.Errorf("%d of %s would be removed. If that is right, --max-delete all lets it through", lost, countOf(held, f.record))
+	}
 }
 
 // folderRound is a round of a source into a folder: harvest, or mirror.
 type folderRound struct {
 	folder.Options
 	tokenFile string
+	maxDelete losses.Limit
 
 	command string
 	record  string // what a file holds
@@ -107,6 +138,9 @@ func (f *folderRound) check(args []string) error {
 	}
 	if o.MaxSize <= 0 {
 		return usageError(fmt.Errorf("--max-size %d: it must be more than 0", o.MaxSize))
+	}
+	if o.ConfirmAfter <= 0 {
+		return usageError(fmt.Errorf("--confirm-after %s: it must be more than 0", o.ConfirmAfter))
 	}
 	for _, format := range o.Formats {
 		if err := folder.CheckFormat(format); err != nil {
@@ -209,10 +243,24 @@ func (a *app) tellOfRound(dir string, f *folderRound, r *folder.Round, err error
 		a.listProblems(f.gone, r.Gone)
 		a.listProblems("failed", r.Failed)
 	}
+	if doubt := new(follow.DoubtError); errors.As(err, &doubt) {
+		return &cli.ExitError{Code: cli.Quarantined, Err: fmt.Errorf("%s: %w. %s", dir, doubt, f.advice(dir, doubt))}
+	}
 	if err == nil && len(r.Gone)+len(r.Failed) > 0 {
 		return exit(cli.Quarantined)
 	}
 	return err
+}
+
+// advice says what to do about a doubt.
+func (f *folderRound) advice(dir string, doubt *follow.DoubtError) string {
+	if doubt.Loss == follow.LossMany {
+		return fmt.Sprintf("What is there stays: \"tmshare-client %s --max-delete all %s\" removes it", f.command, dir)
+	}
+	if !doubt.Counted && doubt.Loss != follow.LossRecords { // nothing was said that could be confirmed
+		return "What is there stays, and a right reading ends the doubt"
+	}
+	return fmt.Sprintf("What is there stays, and a right reading ends the doubt. If it is right that this is gone: \"tmshare-client %s --confirm %s\"", f.command, dir)
 }
 
 func (f *folderRound) describe(r *folder.Round) string {

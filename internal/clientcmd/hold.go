@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/nodepages"
 	"github.com/tmshare/tmshare/internal/client/ui"
@@ -51,14 +52,17 @@ func (h *Holding) Lease(ctx context.Context, job string, do func(context.Context
 type Following struct {
 	Interval time.Duration // between two rounds of a source
 	Hosts    []string      // that links may lead to besides those subscribed to
-	Lenient  bool          // XTM that breaks the rules of its version is read where what is meant is plain
-	Logger   *slog.Logger
+	// ConfirmAfter and MaxDelete are those of [client.Config].
+	ConfirmAfter time.Duration
+	MaxDelete    losses.Limit
+	Lenient      bool // XTM that breaks the rules of its version is read where what is meant is plain
+	Logger       *slog.Logger
 }
 
 // Follow returns what keeps the subscriptions of the store up to date, those to come too. Commands that change one wait for a round
 // of it.
 func (h *Holding) Follow(f Following) (*watch.Watcher, error) {
-	return h.follow(client.Config{Hosts: f.Hosts, Lenient: f.Lenient, Logger: f.Logger}, watch.Options{
+	return h.follow(client.Config{ConfirmAfter: f.ConfirmAfter, MaxDelete: f.MaxDelete, Hosts: f.Hosts, Lenient: f.Lenient, Logger: f.Logger}, watch.Options{
 		Interval: f.Interval, Jitter: someJitter,
 		Done: func(name string, r *client.Round, err error) { logRound(f.Logger, name, r, err) },
 	})

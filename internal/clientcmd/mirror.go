@@ -55,13 +55,15 @@ Links to other hosts, mirrors too, are followed with --host only. No host gets m
 A resource that cannot be had is listed, keeps no other back, and is tried for again in each
 round; what was fetched of it before stays, unless the server says that it is gone.
 
+` + doubtHelp("resources") + `
+
 With --audit nothing is fetched or changed: the files are compared, by the hashes that they
 have now, with what the Source lists. They are not called equal where the Source does not
 say all that has changed since its list was made. To mend a file that differs, remove it and
 mirror again.
 
-Exit codes: 0 done, 3 done but for some resources that could not be had; 4 the audit found a
-difference, 1 error, 2 usage, or several sets to choose from.`,
+Exit codes: 0 done, 3 done but for some resources that could not be had, or in doubt; 4 the
+audit found a difference, 1 error, 2 usage, or several sets to choose from.`,
 		Example: `  tmshare-client mirror https://museum.example.org/ museum
   tmshare-client mirror museum                                    # the next round
   tmshare-client mirror --audit museum                            # is it what the Source has?
@@ -95,6 +97,7 @@ difference, 1 error, 2 usage, or several sets to choose from.`,
 	fl.StringVar(&f.tokenFile, "token-file", "", "`file` with the token that the server wants of readers")
 	fl.IntVar(&f.Parallel, "parallel", 8, "`number` of requests to one host at a time")
 	fl.Int64Var(&f.MaxSize, "max-size", 1<<30, "take so many `bytes` of a resource at most, unpacked")
+	f.doubtFlags(fl)
 	return cmd
 }
 

@@ -34,7 +34,7 @@ With --history, show what the rounds of the last day were like, in periods of fi
 minutes: how many there were and failed, how many entries were applied, and the
 greatest lag.
 
-Exit codes: 0 done, 3 something is in quarantine, 1 error. A last round that
+Exit codes: 0 done, 3 something is in quarantine or in doubt, 1 error. A last round that
 failed is no error of this command: it is in the output.`,
 		Example: `  tmshare-client status
   tmshare-client status --json | jq -r '.[] | [.name, .lagSeconds, .quarantined] | @tsv'`,
@@ -67,6 +67,9 @@ failed is no error of this command: it is in the output.`,
 			}
 			var quarantined []string
 			for i := range list {
+				if d := list[i].Doubt; d != nil {
+					quarantined = append(quarantined, fmt.Sprintf("%s: %v", list[i].Name, d))
+				}
 				if list[i].Quarantined > 0 {
 					quarantined = append(quarantined, quarantineOf(list[i].Name, list[i].Quarantined))
 				}
@@ -174,6 +177,10 @@ func (a *app) printStatus(st *status.Status) {
 		row("derived from", "%s", feed)
 	}
 	row("state", "%s", st.State)
+	if st.Doubt != nil {
+		row("doubt", "%s", st.Doubt)
+		row("", "%s", confirmable(st.Name, st.Doubt))
+	}
 	row("in step with", "%s", at(st.Mark))
 	switch {
 	case st.Proven != nil && st.Key != "":

@@ -6,16 +6,20 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
 )
 
 func (a *app) sync() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "sync [NAME...]",
 		Short: "Bring subscriptions up to date",
 		Long: `Do one round of the named subscriptions, or of all: a clean start from the newest
@@ -25,11 +29,43 @@ What could not be applied stays for the next round; nothing is skipped. A change
 that is broken by itself goes into quarantine, does not keep the others back, and
 is tried again in each round.
 
-Exit codes: 0 in step, 3 in step but for what is in quarantine, 4 a copy is not what its
-source states, 1 error.`,
-		PreRun: a.spareMemory,
-		RunE:   a.run(func(ctx context.Context, args []string) error { return a.rounds(args, a.client.Sync, ctx) }),
+` + doubtHelp("topics") + `
+
+Exit codes: 0 in step; 3 in doubt, or in step but for what is in quarantine; 4 a copy is
+not what its source states; 1 error.`,
+		Example: `  tmshare-client sync
+  tmshare-client sync egov --confirm            # what the doubt about egov would take away is gone
+  tmshare-client sync egov --max-delete all     # however much that is`,
+		PreRunE: func(cmd *cobra.Command, args []string) error {
+			if a.confirm && len(args) == 0 {
+				return usageError(errors.New("--confirm: name the subscriptions whose doubts you have seen"))
+			}
+			a.spareMemory(cmd, args)
+			return nil
+		},
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			round := a.client.Sync
+			if a.confirm {
+				round = a.client.Confirm
+			}
+			return a.rounds(args, round, ctx)
+		}),
 	}
+	fl := cmd.Flags()
+	fl.BoolVar(&a.confirm, "confirm", false, "what the last round was in doubt about is right")
+	a.judging.flags(fl, "topics")
+	return cmd
+}
+
+// judging says how what readings would take away is confirmed.
+type judging struct {
+	confirmAfter time.Duration
+	maxDelete    losses.Limit
+}
+
+func (j *judging) flags(fl *pflag.FlagSet, things string) {
+	fl.DurationVar(&j.confirmAfter, "confirm-after", 10*time.Minute, "`time` between the first and the last reading that confirm a loss")
+	fl.TextVar(&j.maxDelete, "max-delete", losses.Limit{}, "let confirmed losses take away at most so many "+things+": `N`, N% or all (default: half, and any number of fewer than 20)")
 }
 
 func (a *app) replace() *cobra.Command {
@@ -67,10 +103,16 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 		return err
 	}
 	var failed []error
-	var quarantined, different []string
+	var quarantined, different, doubted []string
 	done := []*client.Round{}
 	for _, name := range names {
 		r, err := round(ctx, name)
+		var doubt *client.DoubtError
+		if errors.As(err, &doubt) && r != nil {
+			done = append(done, r)
+			doubted = append(doubted, fmt.Sprintf("%s: %v. What is there stays, and a right reading ends the doubt. %s", name, doubt, confirmable(name, doubt.Doubt)))
+			continue
+		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", name, err))
 			done = append(done, &client.Round{Name: name, Error: err.Error()})
@@ -105,7 +147,21 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 	if len(different) > 0 {
 		return &cli.ExitError{Code: cli.Differs}
 	}
+	if quarantined = append(doubted, quarantined...); len(doubted) > 0 && !a.json {
+		return &cli.ExitError{Code: cli.Quarantined, Err: errors.New(strings.Join(quarantined, "\n"))}
+	}
 	return a.inQuarantine(quarantined)
+}
+
+// confirmable says what a person can do about a doubt.
+func confirmable(name string, d *client.Doubt) string {
+	switch {
+	case d.Loss == client.DoubtOfMuch:
+		return fmt.Sprintf("If it is right that this is gone: \"tmshare-client sync %s --max-delete all\"", name)
+	case !d.Counted && d.Lost == 0:
+		return "The next rounds tell"
+	}
+	return fmt.Sprintf("If it is right that this is gone: \"tmshare-client sync %s --confirm\"", name)
 }
 
 func describe(r *client.Round) string {

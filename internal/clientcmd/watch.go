@@ -72,6 +72,7 @@ ready, how it is, and that it is alive. The log goes to standard error, with
 	fl := cmd.Flags()
 	fl.DurationVar(&f.interval, "interval", 5*time.Minute, "`time` between two rounds of a source")
 	fl.Float64Var(&f.jitter, "jitter", someJitter, "vary it by this `fraction`, so that not all clients ask at once")
+	a.judging.flags(fl, "topics")
 	fl.StringVar(&f.listen, "listen", "", "`address` to serve the status at (default: none)")
 	return cmd
 }
@@ -98,7 +99,7 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 	}
 	defer func() { err = errors.Join(err, a.held.close(ctx, false)) }()
 	a.db = a.held.db
-	w, err := a.held.follow(client.Config{Hosts: a.hosts, MaxEntries: a.maxEntries, Lenient: a.readsLeniently(), Logger: log}, a.watchOptions(f, names, log))
+	w, err := a.held.follow(client.Config{ConfirmAfter: a.confirmAfter, MaxDelete: a.maxDelete, Hosts: a.hosts, MaxEntries: a.maxEntries, Lenient: a.readsLeniently(), Logger: log}, a.watchOptions(f, names, log))
 	if err != nil {
 		return err
 	}
@@ -200,6 +201,8 @@ func (a *app) watchOptions(f *watching, names []string, log *slog.Logger) watch.
 
 func logRound(log *slog.Logger, name string, r *client.Round, err error) {
 	switch {
+	case errors.As(err, new(*client.DoubtError)):
+		log.Warn("in doubt: what a reading would take away stays until it is confirmed", "source", name, "error", err)
 	case err != nil:
 		log.Warn("round failed", "source", name, "error", err)
 	case r.Quarantined > 0:

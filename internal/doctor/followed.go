@@ -37,6 +37,8 @@ func (r *Report) followed(ctx context.Context, n *Node, node *status.Node) map[s
 			found("its signed log does not go on from what was accepted of it: the source shows different histories, or has a new key", "ask its owner by another way, then "+quotedCommand(n.client("trust "+st.Name)))
 		case st.State == status.NotLoaded || st.State == status.BeingLoaded:
 			found("it is "+string(st.State), quotedCommand(n.client("sync "+st.Name)))
+		case st.Doubt != nil:
+			found("it is "+st.Doubt.String(), "a right reading ends it; if what would be lost is lost, "+quotedCommand(n.client("sync "+st.Name+" --confirm")))
 		case st.State == status.RoundFailed:
 			found("its last round failed: "+st.LastError, quotedCommand(n.client("sync "+st.Name))+" tries again")
 		}

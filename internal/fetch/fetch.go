@@ -45,6 +45,9 @@ type Answer struct {
 	Header http.Header
 	Length int64 // Content-Length, -1 if it was not given
 
+	// Echoed says that the server has made the answer for this request of [Fetcher.Asking]. Else it may be a cache's.
+	Echoed bool
+
 	// AsOf is a time, by the server's clock, from before the answer was made: it shows whatever
 	// had happened by then. It is the Date less the time that the server took; without a Date,
 	// the time of the request by the own clock (RFC 9110 §6.6.1).
@@ -110,7 +113,12 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 	}
 	b := &Body{url: r.URL, left: r.Max, max: r.Max, stall: f.Stall, rate: f.MinRate, within: r.Within}
 	ctx = b.watch(ctx)
-	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodGet), r.URL, bytes.NewReader(r.Post))
+	at, value := r.URL, ""
+	if f.asking {
+		value = NewAsked()
+		at = Asking(r.URL, value)
+	}
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodGet), at, bytes.NewReader(r.Post))
 	if err != nil {
 		return nil, b.fail(err)
 	}
@@ -158,10 +166,11 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 	from := *res.Request.URL
 	from.Fragment, from.RawFragment = "", "" // it is of the reference, not of the document (RFC 3986 §5.1)
 	a := &Answer{
-		Body: b, URL: from.String(), ContentType: res.Header.Get("Content-Type"), ETag: res.Header.Get("ETag"),
+		Body: b, URL: notAsking(&from, value), ContentType: res.Header.Get("Content-Type"), ETag: res.Header.Get("ETag"),
 		Status: res.StatusCode, Header: res.Header, Length: res.ContentLength,
 		AsOf: sent,
 	}
+	a.Echoed = a.Asked(value)
 	if date, err := http.ParseTime(res.Header.Get("Date")); err == nil {
 		a.AsOf = date.Add(-time.Since(began))
 	}

@@ -36,6 +36,7 @@ type Fetcher struct {
 	Now    func() time.Time
 
 	uncached bool
+	asking   bool
 }
 
 // Uncached returns a fetcher that asks caches for what the server has now (RFC 9111 §5.2.1.4, no-cache).
@@ -43,6 +44,14 @@ func (f *Fetcher) Uncached() *Fetcher {
 	own := *f
 	own.uncached = true
 	return &own
+}
+
+// Asking returns a fetcher whose requests have a random value in their query, which servers of this program repeat: see [Answer.Echoed].
+// Caches have no answer to them.
+func (f *Fetcher) Asking() *Fetcher {
+	own := f.Uncached()
+	own.asking = true
+	return own
 }
 
 // WithDefaults returns f with defaults for the fields that are zero.

@@ -55,3 +55,21 @@ func Asking(address, value string) string {
 	}
 	return address + separator + feeds.AskedParameter + "=" + url.QueryEscape(value) + fragment
 }
+
+// notAsking returns a URL without the value that [Asking] has added.
+func notAsking(u *url.URL, value string) string {
+	address := u.String()
+	if value == "" {
+		return address
+	}
+	asked := feeds.AskedParameter + "=" + url.QueryEscape(value)
+	for _, with := range []string{"?" + asked + "&", "&" + asked, "?" + asked} {
+		if before, after, ok := strings.Cut(address, with); ok {
+			if strings.HasSuffix(with, "&") {
+				before += "?"
+			}
+			return before + after
+		}
+	}
+	return address
+}

@@ -52,6 +52,12 @@ type Document struct {
 	paged bool   // that is a page
 }
 
+// LeadsToPage reports whether the document behind it is a page, whose place is the server's affair.
+func (d *Document) LeadsToPage() bool { return d.paged && d.older != "" }
+
+// IsLast reports whether there is no document behind it.
+func (d *Document) IsLast() bool { return d.older == "" }
+
 // BrokenError says that a document cannot be fetched though another one links to it.
 type BrokenError struct{ err error }
 

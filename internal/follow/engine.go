@@ -16,6 +16,9 @@ type Sink[T any] interface {
 
 	// Mark returns how far the source was followed.
 	Mark() Mark
+	// Memory returns what is remembered of earlier readings, which the engine changes. The sink keeps it when the round ends, with an
+	// error too.
+	Memory() *Memory
 	// Missing returns the versions of the records that could not be had in earlier rounds, by id.
 	// They are tried again once in a round.
 	Missing(ctx context.Context) (map[string]time.Time, error)
@@ -35,6 +38,11 @@ type Sink[T any] interface {
 	// End is told where the next round goes on, when all is done.
 	End(ctx context.Context, n *Delta) error
 }
+
+// HistoryError says that a source does not go on from the mark, and why. It is confirmed: a clean replacement brings what is held in step.
+type HistoryError struct{ Reason string }
+
+func (e *HistoryError) Error() string { return e.Reason }
 
 // NoRecords is what a [Sink] of the changes of a [Log] holds of records.
 type NoRecords struct{}
@@ -79,6 +87,8 @@ type Engine[T any] struct {
 	Health   Health
 	Progress func(done, total int) // told of the records of a look; may be nil
 
+	Judging
+
 	waited      map[string]time.Time // by id, the versions that have waited
 	waiting     map[string]Record    // by id, the records that wait for the next look
 	last        bool                 // there is no other look in this round
@@ -105,11 +115,16 @@ func (e *Engine[T]) Run(ctx context.Context) error {
 // look looks once at the source, and does what it says.
 func (e *Engine[T]) look(ctx context.Context, first bool) (err error) {
 	mark := e.Sink.Mark()
-	n, err := e.Source.Delta(ctx, e.URL, mark, e.Sink)
+	n, verdict, err := e.read(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
+	if n.Log != nil || n.Unchanged {
+		if err := e.refuse(verdict, n); err != nil {
+			return err
+		}
+	}
 	missing, err := e.Sink.Missing(ctx)
 	if err != nil {
 		return err
@@ -129,12 +144,17 @@ func (e *Engine[T]) look(ctx context.Context, first bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
+	pending, err := e.confirm(ctx, n, p, verdict)
+	if err != nil {
+		return err
+	}
 	if err := e.Sink.Begin(ctx, n, mark.Begin(n)); err != nil {
 		return err
 	}
 	if err := e.follow(ctx, n, p, first); err != nil || len(e.waiting) > 0 {
 		return err
 	}
+	e.accept(e.Sink.Memory(), n, verdict, pending)
 	return e.Sink.End(ctx, n)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -42,6 +43,34 @@ func fetchFeed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref, 
 		}
 		return feed, err
 	})
+}
+
+// ErrHeadMoved says that a feed has changed while its documents were read: entries may have moved from one to another.
+var ErrHeadMoved = errors.New("the feed changes faster than its documents can be read: the next round tries again")
+
+// MaxReadAgain is how often a feed is read again that changes meanwhile.
+const MaxReadAgain = 5
+
+// Recent is the recent document of a feed, as it was when a walk began.
+type Recent struct {
+	URL, ETag string
+	Entries   map[string]bool // by key
+}
+
+// Stands returns [ErrHeadMoved] where the document has other entries by now.
+func (r *Recent) Stands(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, allowURL func(*url.URL) error) error {
+	now, _, err := Feed(ctx, f, limits, r.URL, r.ETag, allowURL)
+	if err != nil || now == nil {
+		return err
+	}
+	keys := map[string]bool{}
+	for i := range now.Entries {
+		keys[Key(now.Entries[i].ID, now.Entries[i].Updated)] = true
+	}
+	if !maps.Equal(keys, r.Entries) {
+		return ErrHeadMoved
+	}
+	return nil
 }
 
 const (

@@ -39,6 +39,12 @@ type Plan struct {
 	open    func(*Record) // see Delta
 
 	log *Log // in place of rows: its changes are done one after the other
+
+	// Of a source of which all was read: how many records are held, and what it lacks of them or has in older versions. These are
+	// done after [Plan.Settle] alone.
+	held    int
+	lacking []string // their ids, MaxAbsent at most
+	lacks   *extsort.Sorter
 }
 
 // Asked is what a look at a source has brought about a record that was asked for.
@@ -80,7 +86,7 @@ func (p *Plan) Close() error {
 	if p.log != nil { // it is the look's
 		return nil
 	}
-	return p.rows.Close()
+	return errors.Join(p.rows.Close(), p.lacks.Close())
 }
 
 // Planning makes a plan.
@@ -104,7 +110,7 @@ func (n *Delta) Plan(ctx context.Context, h Inventory, asked map[string]time.Tim
 	if n.Scratch == nil {
 		n.Scratch = &Scratch{}
 	}
-	p := &Planning{Plan: &Plan{asked: map[string]Asked{}, rows: n.Scratch.Sorter(), scratch: n.Scratch, open: n.Open}, Delta: n, h: h}
+	p := &Planning{Plan: &Plan{asked: map[string]Asked{}, rows: n.Scratch.Sorter(), lacks: n.Scratch.Sorter(), scratch: n.Scratch, open: n.Open}, Delta: n, h: h}
 	if n.Supply != nil {
 		p.Wanted = n.Scratch.Sorter()
 		defer p.Wanted.Close()
@@ -122,6 +128,7 @@ func (n *Delta) Plan(ctx context.Context, h Inventory, asked map[string]time.Tim
 func (p *Planning) fill(ctx context.Context, asked map[string]time.Time) error {
 	if p.Whole && p.Delta.Stated != nil {
 		isHeld := func(id string) error {
+			p.held++
 			one := Statement{ID: id, Kind: kindHeld}
 			return p.Delta.Stated.rows.Add(one.byID(), one.value())
 		}
@@ -199,7 +206,7 @@ func (p *Planning) decide(one *state, version time.Time, isHeld bool) error {
 	switch {
 	case !one.news && one.held:
 		last := p.removal(one.ID)
-		return p.remove(&last)
+		return p.lack(&last)
 	case !one.news:
 		return nil
 	case one.Deleted && isHeld && (p.Whole || !version.After(one.Updated)):
@@ -217,6 +224,9 @@ func (p *Planning) decide(one *state, version time.Time, isHeld bool) error {
 	}
 	if isHeld && !p.Anew && !one.Anew && !one.Unsure && !one.Updated.After(version) && (!p.Whole || one.Updated.Equal(version)) && match != Different {
 		return nil
+	}
+	if p.Whole && isHeld && one.Updated.Before(version) {
+		return p.lack(&one.Statement)
 	}
 	if p.Wanted != nil && match != Same && one.Pack == 0 {
 		return p.Wanted.Add(one.byID(), one.value())
@@ -237,7 +247,41 @@ func (p *Planning) match(one *Statement) (Match, error) {
 	return c.Compare(r.ID, r.Representations[0].Fixity), nil
 }
 
-func (p *Planning) remove(one *Statement) error {
+// lack notes a record that the source lacks, or has in an older version than is held.
+func (p *Planning) lack(one *Statement) error {
+	if len(p.lacking) <= MaxAbsent {
+		p.lacking = append(p.lacking, one.ID)
+	}
+	row := one.InOrder([]byte(one.ID))
+	return p.lacks.Add(row.Key, row.Value)
+}
+
+// Settle puts into the plan what the source is believed to lack. It is called once.
+func (p *Plan) Settle(believed func(id string) bool) error {
+	if p.log != nil {
+		return nil
+	}
+	for row, err := range p.lacks.Sorted() {
+		if err != nil {
+			return err
+		}
+		one := ReadInOrder(row)
+		switch {
+		case !believed(one.ID):
+			continue
+		case one.Deleted:
+			err = p.remove(&one)
+		default:
+			err = p.put(1, &one)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Plan) remove(one *Statement) error {
 	p.Removals++
 	return p.put(0, one)
 }
@@ -247,14 +291,14 @@ func (p *Planning) Fetch(one *Statement) error { return p.put(1, one) }
 
 // put puts a record into the order of the plan: removals first, what a package has together, and
 // then by time.
-func (p *Planning) put(order byte, one *Statement) error {
+func (p *Plan) put(order byte, one *Statement) error {
 	p.Total++
 	if a, ok := p.asked[one.ID]; ok {
 		a.Planned = true
 		p.asked[one.ID] = a
 	}
-	if p.Total%10_000 == 0 && p.Plan.scratch.Room != nil {
-		if err := p.Plan.scratch.Room(); err != nil {
+	if p.Total%10_000 == 0 && p.scratch.Room != nil {
+		if err := p.scratch.Room(); err != nil {
 			return err
 		}
 	}

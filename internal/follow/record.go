@@ -96,14 +96,46 @@ func Lasting(all []Representation) []Representation {
 
 // A Source says what has become of its records since a mark. What h holds decides how far it is read.
 type Source interface {
-	Delta(ctx context.Context, ref string, mark Mark, h Inventory) (*Delta, error)
+	Delta(ctx context.Context, ref string, look Look, h Inventory) (*Delta, error)
+}
+
+// Look says what one look at a source is to find out.
+type Look struct {
+	Mark
+	Memory *Memory // nil: nothing is remembered
+	Asked  bool    // caches on the way are not to answer
+	Whole  bool    // the source is read to its end
+	// IfChanged says that this is not done where the document to begin with has not changed.
+	IfChanged bool
+}
+
+// Fetcher returns f as the look needs it: caches have no answer to what it asks.
+func (l *Look) Fetcher(f *fetch.Fetcher) *fetch.Fetcher {
+	switch {
+	case !l.Asked:
+		return f
+	case l.Memory != nil && l.Memory.Proves:
+		return f.Asking()
+	}
+	return f.Uncached()
+}
+
+// Doubted returns the doubt of the source, nil for none.
+func (l *Look) Doubted() *Doubt {
+	if l.Memory == nil {
+		return nil
+	}
+	return l.Memory.Doubt
 }
 
 // Delta is what a look at a source has brought. It is to be closed.
 type Delta struct {
 	Unchanged bool // the source is as it was at the mark: there is nothing else to say
 
-	Whole  bool   // there are no other records any more
+	// Reading is what the look shows of the history of the source.
+	Reading
+
+	Whole  bool   // there are no other records
 	Anew   bool   // the history is another one: what is held may be other versions of the same time
 	Reason string // why all of the source was read, "" where it was not or nothing is held yet
 
@@ -121,13 +153,10 @@ type Delta struct {
 	// Log has changes that are to be done in the order of time, in place of statements. The source was
 	// followed to Mark before the first of them; the sink moves that with each commit. AsOf is a time by the
 	// server's clock: the log has what had happened by then.
-	Log  *Log
-	AsOf time.Time
-
-	// Checked is a time by the clock of the origin of the source: the source had by then all that the origin had.
-	Checked time.Time
-	// Openings are the last openings of the origin's database, the newest first, where a document states them.
-	Openings []string
+	Log *Log
+	// KeepMark says that the mark stays where it is, though the changes are done: a page was made before what was read last.
+	KeepMark bool
+	AsOf     time.Time
 
 	// Supply puts what is wanted into the plan, with the packages that have the content. nil: there are none.
 	Supply func(context.Context, *Planning) error

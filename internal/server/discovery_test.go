@@ -127,7 +127,7 @@ func TestSetsOfADividedSourceDescriptionAreFound(t *testing.T) {
 	mirror := func(ref string) (*follow.Delta, error) {
 		source := &rs.Source{Fetcher: fetch.Fetcher{HTTP: n.http}.WithDefaults()}
 		t.Cleanup(func() { require.NoError(t, source.Close()) })
-		return source.Delta(t.Context(), ref, follow.Mark{}, nil)
+		return source.Delta(t.Context(), ref, follow.Look{}, nil)
 	}
 	var choice *rs.ChoiceError
 	for _, ref := range []string{n.url("/"), n.url("/.well-known/resourcesync")} {

@@ -50,6 +50,9 @@ type Status struct {
 	// DerivedFrom are the URLs of the fragments feeds that the source is derived from, by its word.
 	DerivedFrom []string `json:"derivedFrom,omitempty"`
 
+	// Doubt says that a reading of the source would take something away, and is not confirmed. The copy stays as it is.
+	Doubt *client.Doubt `json:"doubt,omitempty"`
+
 	LastCheck   *time.Time `json:"lastCheck,omitempty"`
 	LastChange  *time.Time `json:"lastChange,omitempty"`
 	LastError   string     `json:"lastError,omitempty"`
@@ -82,6 +85,7 @@ const (
 	Incomplete   State = "in step, but for what is in quarantine"
 	BeingChanged State = "being replaced"
 	RoundFailed  State = "last round failed"
+	InDoubt      State = "in doubt"
 )
 
 // Of says what s is like at the time now.
@@ -98,7 +102,10 @@ func Of(s *store.Subscription, quarantine []store.Quarantined, now time.Time) St
 	if c, err := checkpoint.Open(s.Checkpoint, s.Key); err == nil {
 		st.Signed = c.Size
 	}
-	if s.LastError != "" {
+	if st.Doubt = client.DoubtOf(s); st.Doubt != nil && s.LastError == st.Doubt.String() {
+		st.LastError = "" // it is no other one
+	}
+	if st.LastError != "" {
 		st.LastErrorAt = known(s.LastErrorAt)
 		st.Refused = strings.HasPrefix(s.LastError, client.CheckpointRefused)
 	}
@@ -106,6 +113,8 @@ func Of(s *store.Subscription, quarantine []store.Quarantined, now time.Time) St
 	case s.Staging != nil && s.State == nil:
 		st.State = BeingLoaded
 	case s.State == nil:
+	case st.Doubt != nil:
+		st.State = InDoubt
 	case s.LastError != "":
 		st.State = RoundFailed
 	case s.Staging != nil:

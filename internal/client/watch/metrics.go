@@ -32,6 +32,7 @@ var (
 	fetchedDesc     = perSource("fetched_bytes_total", "Bytes of the bodies of answers to this process.")
 	provenDesc      = perSource("proven_timestamp_seconds", "When the copy was last proven equal to its source, by this node's clock.")
 	unprovenDesc    = perSource("unproven", "Whether the source states a digest that the copy is not known to have.")
+	doubtDesc       = perSource("in_doubt", "Whether a reading of the source would take something away, and is not confirmed.")
 	forkedDesc      = perSource("forked", "Whether the last round failed because the source shows another history than the one that was accepted.")
 	repairedDesc    = perSource("repaired_topics_total", "Topics that differed from the source and were repaired by this process.")
 	sourcesDesc     = prometheus.NewDesc("tmshare_sources", "Subscriptions.", nil, nil)
@@ -41,7 +42,7 @@ var (
 func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		lastChangeDesc, lastCheckDesc, markAgeDesc, lagDesc, appliedDesc, quarantinedDesc, brokenDesc,
-		roundsDesc, failuresDesc, entriesDesc, tookDesc, fetchedDesc, provenDesc, unprovenDesc, forkedDesc, repairedDesc, sourcesDesc,
+		roundsDesc, failuresDesc, entriesDesc, tookDesc, fetchedDesc, provenDesc, unprovenDesc, doubtDesc, forkedDesc, repairedDesc, sourcesDesc,
 	} {
 		out <- d
 	}
@@ -77,7 +78,7 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 		gauge(appliedDesc, float64(s.Status.Applied))
 		gauge(quarantinedDesc, float64(s.Quarantined))
 		at(provenDesc, s.Proven)
-		for d, is := range map[*prometheus.Desc]bool{brokenDesc: s.LastError != "", unprovenDesc: s.Unproven != "", forkedDesc: s.Refused} {
+		for d, is := range map[*prometheus.Desc]bool{brokenDesc: s.LastError != "", unprovenDesc: s.Unproven != "", forkedDesc: s.Refused, doubtDesc: s.Doubt != nil} {
 			if is {
 				gauge(d, 1)
 			} else {

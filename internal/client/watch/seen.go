@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -51,6 +52,9 @@ func (s *seen) end(r *client.Round, err error, stopped bool) {
 	}
 	s.s.Rounds++
 	s.s.Took = time.Since(s.started).Seconds()
+	if errors.As(err, new(*client.DoubtError)) { // what was read is no failure, but nothing to be in step with
+		return
+	}
 	if err != nil {
 		s.s.Failures++
 		s.s.InARow++

@@ -343,9 +343,14 @@ func (w *Watcher) waits() *backoff.ExponentialBackOff {
 
 // wait returns the time to the next round after one that ended with err.
 func (w *Watcher) wait(waits *backoff.ExponentialBackOff, err error) time.Duration {
-	if err == nil {
+	interval := w.Interval
+	doubted := errors.As(err, new(*client.DoubtError))
+	if doubted { // later readings confirm it, or end it
+		interval = min(interval, max(w.client.ConfirmAfter/2, time.Second))
+	}
+	if err == nil || doubted {
 		waits.Reset()
-		return time.Duration(float64(w.Interval) * (1 + w.Jitter*(2*rand.Float64()-1)))
+		return time.Duration(float64(interval) * (1 + w.Jitter*(2*rand.Float64()-1)))
 	}
 	wait := waits.NextBackOff()
 	var failed *client.FetchError

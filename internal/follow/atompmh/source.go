@@ -3,7 +3,6 @@ package atompmh
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -39,48 +38,62 @@ type Source struct {
 // all of it is read for another reason: its id has changed, or entries that stood at the
 // mark are gone, or it was a complete feed before, which has no deletion entries
 // (Atom-PMH, Detecting deleted metadata records).
-func (a *Source) Delta(ctx context.Context, ref string, mark follow.Mark, h follow.Inventory) (*follow.Delta, error) {
+func (a *Source) Delta(ctx context.Context, ref string, look follow.Look, h follow.Inventory) (*follow.Delta, error) {
 	allowURL, err := a.Fetcher.AllowURL(ref)
 	if err != nil {
 		return nil, err
 	}
-	reason := ""
+	var anew *anewError
 	for again := 0; ; again++ {
-		w := a.walk(ref, mark, h, reason != "")
-		w.chain = follow.Chain{Fetcher: a.Fetcher, Limits: a.Limits, MaxDocs: a.MaxDocs, AllowURL: allowURL, Check: a.Check, Progress: a.Progress}
+		w := a.walk(ref, look, h, anew != nil)
+		w.chain = follow.Chain{Fetcher: look.Fetcher(a.Fetcher), Limits: a.Limits, MaxDocs: a.MaxDocs, AllowURL: allowURL, Check: a.Check, Progress: a.Progress}
 		n, err := w.read(ctx, ref)
-		if err == nil {
-			err = w.refuseEmptiness(n, reason)
+		if err == nil && n.Documents > 1 && !w.keeps && w.memory != nil {
+			recent := follow.Recent{URL: ref, ETag: n.ETag, Entries: w.first}
+			err = recent.Stands(ctx, w.chain.Fetcher, a.Limits, allowURL)
 		}
 		if err == nil {
-			n.Reason = reason
-			n.Anew = mark.OfAnother(n.Mark.Feed)
+			n.Anew = look.OfAnother(n.Mark.Feed)
+			if anew == nil && n.Anew { // it says of itself that it is complete
+				anew = anotherFeed
+			}
+			if anew != nil && n.Loss == follow.LossNone {
+				w.loses(n, anew)
+			}
 			return n, nil
 		}
 		err = errors.Join(err, w.stated.Close())
-		var anew *anewError
 		switch {
-		case errors.As(err, &anew) && reason == "":
-			reason = anew.reason
+		case anew == nil && errors.As(err, &anew):
 		case errors.As(err, new(*follow.BrokenError)) && follow.Gone(err) && again < 3: // the feed was cut into other documents meanwhile
+		case errors.Is(err, follow.ErrHeadMoved) && again < follow.MaxReadAgain:
 		default:
 			return nil, err
 		}
 	}
 }
 
-// refuseEmptiness fails where a feed that is read anew has no entries any more.
-func (w *walk) refuseEmptiness(n *follow.Delta, reason string) error {
-	if reason == "" || w.stated.Count() > 0 || n.Mark.Complete || n.Mark.Feed != w.mark.Feed {
-		return nil
-	}
-	return fmt.Errorf("%s: the feed has no entries any more, and is no complete one: that would say that everything is deleted, without a word about it; nothing was changed", w.url)
+// anewError says why all of the feed must be read.
+type anewError struct {
+	loss   follow.Loss
+	reason string
 }
 
-// anewError says why all of the feed must be read.
-type anewError struct{ reason string }
-
 func (e *anewError) Error() string { return e.reason }
+
+var (
+	anotherFeed = &anewError{follow.LossFeed, "the feed has a new id: its history is another one"}
+	noMoreWhole = &anewError{follow.LossDiverged, "the feed was a complete one, and is an archived one now"}
+)
+
+// loses notes why all of the feed was read, unless what seemed to be lost is there: it stood in a document where nobody looked for it.
+func (w *walk) loses(n *follow.Delta, why *anewError) {
+	if why != anotherFeed && why != noMoreWhole && w.lost(n.Mark.Complete) == nil {
+		n.Whole = n.Mark.Complete
+		return
+	}
+	n.Loss, n.Why, n.Reason = why.loss, why.reason, why.reason
+}
 
 // walk is one reading of a feed.
 type walk struct {
@@ -88,12 +101,22 @@ type walk struct {
 	chain  follow.Chain
 	holder follow.Inventory
 	mark   follow.Mark
-	whole  bool // read all of it
+	memory *follow.Memory
+	toEnd  bool // it is read to its end
+	always bool // though it has not changed
+	whole  bool // so it is, to know what it has no entry of
+
+	span  *follow.SpanRead
+	first map[string]bool // the entries of the subscription document, by key
+	asOf  time.Time       // a time, by the server's clock, from before it was read
+	count int             // of the document
+	paged bool
 
 	url     string
 	stated  *follow.Statements
 	ignored int
-	last    follow.Instant       // the latest entries
+	last    follow.Instant       // the latest entries that are not later than the server's clock
+	newest  time.Time            // the latest time of an entry
 	atMarks map[string]time.Time // of the records at the marks, the time of the last entry
 	seen    map[string]bool      // of these, whether there is an entry at the time of a mark
 	keeps   bool                 // the server keeps the entries that later ones of the record supersede
@@ -110,15 +133,21 @@ type lastState struct {
 	deleted bool
 }
 
-func (a *Source) walk(ref string, mark follow.Mark, h follow.Inventory, whole bool) *walk {
-	w := &walk{Source: a, holder: h, mark: mark, whole: whole, url: ref, stated: follow.NewStatements(ref, &a.Scratch), atMarks: map[string]time.Time{}, seen: map[string]bool{}, seed: maphash.MakeSeed()}
+func (a *Source) walk(ref string, look follow.Look, h follow.Inventory, whole bool) *walk {
+	mark := look.Mark
+	w := &walk{Source: a, holder: h, mark: mark, memory: look.Memory, toEnd: look.Whole || whole, whole: whole, always: look.Whole && !look.IfChanged, first: map[string]bool{}, url: ref, stated: follow.NewStatements(ref, &a.Scratch), atMarks: map[string]time.Time{}, seen: map[string]bool{}, seed: maphash.MakeSeed()}
 	w.stated.Rules.Unsure = true
+	if w.memory != nil {
+		w.span = follow.NewSpanRead(w.memory.Span)
+	} else {
+		w.span = follow.NewSpanRead(nil)
+	}
 	for _, m := range mark.Known() {
 		for _, id := range m.At {
 			w.atMarks[id] = time.Time{}
 		}
 	}
-	if !whole && !mark.Updated.IsZero() {
+	if !w.toEnd && !mark.Updated.IsZero() {
 		w.states = map[uint64]lastState{}
 	}
 	return w
@@ -127,7 +156,16 @@ func (a *Source) walk(ref string, mark follow.Mark, h follow.Inventory, whole bo
 func (w *walk) read(ctx context.Context, ref string) (*follow.Delta, error) {
 	n := &follow.Delta{}
 	etag := w.mark.ETag
-	if w.whole {
+	var doubt *follow.Doubt
+	if w.memory != nil {
+		doubt = w.memory.Doubt
+	}
+	switch {
+	case w.whole:
+		etag = ""
+	case doubt != nil:
+		etag = doubt.ETag
+	case w.always:
 		etag = ""
 	}
 	for d, err := range w.chain.Documents(ctx, ref, etag) {
@@ -135,9 +173,21 @@ func (w *walk) read(ctx context.Context, ref string) (*follow.Delta, error) {
 		case err != nil:
 			return nil, err
 		case d.NotModified:
-			return &follow.Delta{Unchanged: true, Mark: w.mark}, w.stated.Close()
+			n.Unchanged, n.Mark = true, w.mark
+			if doubt != nil {
+				n.Again(doubt)
+				n.HoldsTime(doubt)
+			}
+			n.Note(d.Answer)
+			n.ETag, n.Same = etag, true
+			return n, w.stated.Close()
 		}
-		if n.Documents = d.Count; d.Count == 1 {
+		w.count, w.paged = d.Count, w.paged || d.Page || d.LeadsToPage()
+		if n.Documents = d.Count; d.Count > 1 {
+			n.NoteNext(w.memory, d.Answer)
+		} else {
+			n.Note(d.Answer)
+			n.Feed, w.asOf = d.ID, d.AsOf
 			n.Mark = follow.Mark{Feed: d.ID, ETag: d.ETag}
 			if err := w.compare(d.Feed); err != nil {
 				return nil, err
@@ -146,6 +196,7 @@ func (w *walk) read(ctx context.Context, ref string) (*follow.Delta, error) {
 		if err := w.add(d.Feed); err != nil {
 			return nil, err
 		}
+		n.ToEnd = d.IsLast()
 		if d.Complete { // it has all active entries, whatever there is behind it
 			n.Whole, n.Mark.Complete = true, true
 			break
@@ -158,12 +209,30 @@ func (w *walk) read(ctx context.Context, ref string) (*follow.Delta, error) {
 			break
 		}
 	}
-	n.Whole = n.Whole || w.whole
-	if err := w.lost(n.Whole); err != nil {
-		return nil, err
+	if n.Whole = n.Whole || w.whole; !n.Whole {
+		if err := w.lost(false); err != nil {
+			return nil, err
+		}
 	}
 	n.Stated, n.Scratch, n.Ignored = w.stated, &w.Scratch, w.ignored
 	w.last.Move(&n.Mark)
+	n.News, n.HeadAt = w.stated.Count() > 0, w.newest
+	if !w.newest.IsZero() {
+		n.Head = feeds.FormatTime(w.newest)
+	}
+	n.HoldsTime(doubt)
+	if n.Mixed {
+		etag, feed := "", n.Mark.Feed
+		n.Mark = w.mark
+		n.Mark.ETag, n.Mark.Feed = etag, feed
+	}
+	if w.whole && w.stated.Count() == 0 && !n.Mark.Complete && n.Mark.Feed == w.mark.Feed { // deletions are stated
+		n.Loss, n.Silent, n.Whole = follow.LossEmpty, true, false
+		n.Why = "the feed has no entries any more, and is no complete one: that would say that everything is deleted, without a word about it"
+	}
+	if !n.Mark.Complete {
+		n.Span = w.span.Span(n.ToEnd)
+	}
 	return n, nil
 }
 
@@ -171,7 +240,7 @@ func (w *walk) read(ctx context.Context, ref string) (*follow.Delta, error) {
 // feed than this one is.
 func (w *walk) compare(f *feeds.Feed) error {
 	if !w.whole && !f.Complete && w.mark.OfAnother(f.ID) {
-		return &anewError{"the feed has a new id: its history is another one"}
+		return anotherFeed
 	}
 	return nil
 }
@@ -203,7 +272,21 @@ func (w *walk) add(f *feeds.Feed) error {
 
 // notice remembers what the walk must know of an entry.
 func (w *walk) notice(r *follow.Record) {
-	w.last.Latest(r.ID, r.Updated)
+	key := follow.Key(r.ID, r.Updated)
+	w.span.Add(key, r.ID, r.Updated)
+	if w.count == 1 {
+		w.first[key] = true
+	}
+	if r.Updated.After(w.newest) {
+		w.newest = r.Updated
+	}
+	latest := w.asOf
+	if w.keeps {
+		latest = latest.Add(follow.Grace)
+	}
+	if !r.Updated.After(latest) { // else what comes later may have an earlier time
+		w.last.Latest(r.ID, r.Updated)
+	}
 	if last, ok := w.atMarks[r.ID]; ok {
 		if r.Updated.After(last) {
 			w.atMarks[r.ID] = r.Updated
@@ -245,10 +328,13 @@ func (w *walk) handled(ctx context.Context, f *feeds.Feed) (bool, error) {
 	if w.states == nil {
 		return false, nil
 	}
-	before := false
+	before, reach := false, w.mark.Updated
+	if !w.keeps && w.paged {
+		reach = reach.Add(-follow.Grace)
+	}
 	ids := make([]string, len(f.Entries))
 	for i := range f.Entries {
-		before = before || f.Entries[i].Updated.Before(w.mark.Updated)
+		before = before || f.Entries[i].Updated.Before(reach)
 		ids[i] = f.Entries[i].ID
 	}
 	if !before {
@@ -276,19 +362,23 @@ func (w *walk) handled(ctx context.Context, f *feeds.Feed) (bool, error) {
 // same; a feed without any belongs to another history: its producer may have been restored
 // from a backup. So does one without the same entry, if its server keeps those that are
 // superseded; it may have given up that much of its history, but then all is to be read too.
-func (w *walk) lost(whole bool) error {
-	if whole {
-		return nil
-	}
+func (w *walk) lost(complete bool) error {
 	for _, m := range w.mark.Known() {
 		if m.Complete { // known here only: an empty document may come before the complete one
-			return &anewError{"the feed was a complete one, and is an archived one now"}
+			return noMoreWhole
 		}
 		for _, id := range m.At {
 			if w.atMarks[id].Before(m.Updated) || w.keeps && !w.seen[atTime(id, m.Updated)] {
-				return &anewError{"the last entries that were handled are not in the feed any more"}
+				loss := follow.LossDiverged
+				if w.newest.Before(m.Updated) {
+					loss = follow.LossOlder
+				}
+				return &anewError{loss, "the last entries that were handled are not in the feed any more"}
 			}
 		}
+	}
+	if w.memory != nil && !complete && w.span.Lacks() {
+		return &anewError{follow.LossDiverged, "entries that were handled are not in the feed any more"}
 	}
 	return nil
 }

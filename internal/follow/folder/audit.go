@@ -68,7 +68,7 @@ func AuditMirror(ctx context.Context, dir string, s follow.Source, ref string, p
 	case !iri.SameDocument(ref, f.state.URL):
 		return nil, fmt.Errorf("%s is a mirror of %s, not of %s", dir, f.state.URL, ref)
 	}
-	news, err := s.Delta(ctx, ref, follow.Mark{}, nil)
+	news, err := s.Delta(ctx, ref, follow.Look{}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (f *reading) newer(ctx context.Context, s follow.Source, ref string, news *
 	if !news.Placed {
 		return newer, nil
 	}
-	since, err := s.Delta(ctx, ref, f.state.Mark, nil)
+	since, err := s.Delta(ctx, ref, follow.Look{Mark: f.state.Mark}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func BenchmarkDelta(b *testing.B) {
 	var ours, bare float64
 	for b.Loop() {
 		begin := testenv.CPUTime()
-		news, err := source.Delta(b.Context(), feedURL, follow.Mark{}, folder)
+		news, err := source.Delta(b.Context(), feedURL, follow.Look{}, folder)
 		require.NoError(b, err)
 		plan, err := news.Plan(b.Context(), folder, nil)
 		require.NoError(b, err)

@@ -35,6 +35,11 @@ type Options struct {
 	// (tree.go). All representations of a record are then copies of one another.
 	Mirror bool
 
+	ConfirmAfter time.Duration // see [follow.Judge]; default 10 min
+	Confirm      bool          // a person confirms the doubt of the last round
+	// MaxLoss returns an error where so many of the records that are held are not to be removed without a word; may be nil.
+	MaxLoss func(lost, held int) error
+
 	Progress func(done, total int) // told of the records of a round; may be nil
 }
 
@@ -71,6 +76,7 @@ func Open(dir string, o Options) (_ *Folder, err error) {
 	}
 	o.Parallel = cmp.Or(o.Parallel, 8)
 	o.MaxSize = cmp.Or(o.MaxSize, 1<<30)
+	o.ConfirmAfter = cmp.Or(o.ConfirmAfter, 10*time.Minute)
 	f := &Folder{Options: o, durable: true, every: 2 * time.Second, now: now, names: map[string]string{}, dirs: map[string]int{}, own: fmt.Sprintf("%08x", rand.Uint32())}
 	if f.dir, err = os.Open(dir); err != nil {
 		return nil, err

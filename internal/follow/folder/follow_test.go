@@ -36,6 +36,8 @@ func TestHistories(t *testing.T) { followtest.Histories(t, folderSink) }
 
 func TestFaults(t *testing.T) { followtest.Faults(t, folderSink) }
 
+func TestDoubts(t *testing.T) { followtest.Doubts(t, folderSink) }
+
 func TestTurns(t *testing.T) { followtest.Turns(t, folderSink) }
 
 func TestKilledProcesses(t *testing.T) { followtest.Kills(t, folderSink) }
@@ -70,7 +72,7 @@ func (p *place) Leave(name string) { require.NoError(p.t, os.RemoveAll(p.path(na
 func (p *place) round(name string, how followtest.How) (Options, follow.Source) {
 	f := anyhost.FetcherOf(&http.Client{})
 	f.Tries = cmp.Or(how.Tries, 2)
-	o := Options{Fetcher: f, Parallel: how.Parallel, Formats: p.formats(name), Mirror: p.followed[name].kind == followtest.Lists}
+	o := Options{ConfirmAfter: cmp.Or(how.After, followtest.ConfirmAfter), Confirm: how.Confirm, Fetcher: f, Parallel: how.Parallel, Formats: p.formats(name), Mirror: p.followed[name].kind == followtest.Lists}
 	feed, lists := &atompmh.Source{Fetcher: f}, &rs.Source{Fetcher: f, Temp: p.path(name)}
 	if how.Hasty {
 		f.Stall, o.MaxSize, feed.MaxDocs = 200*time.Millisecond, 256<<10, 200
@@ -93,6 +95,7 @@ func (p *place) Round(ctx context.Context, name string, how followtest.How) (o f
 	f, err := Open(p.path(name), options)
 	require.NoError(p.t, err)
 	f.durable = false // the machine does not fail
+	f.now = func() time.Time { return now().Add(how.Ahead) }
 	r, err := f.Harvest(ctx, source, p.url(name))
 	if s, ok := source.(*rs.Source); ok {
 		require.NoError(p.t, s.Close())

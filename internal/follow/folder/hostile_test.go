@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tmshare/tmshare/internal/follow/atompmh"
+	"github.com/tmshare/tmshare/internal/follow/followtest"
 	"github.com/tmshare/tmshare/internal/testenv"
 
 	"github.com/stretchr/testify/require"
@@ -166,13 +167,15 @@ func TestManyEntries(t *testing.T) {
 	}
 	pages["/feed"] = d.String() // one document
 	dir := t.TempDir()
-	options := Options{Fetcher: serving(pages), Formats: []string{"application/xml"}}
+	options := Options{Fetcher: serving(pages), Formats: []string{"application/xml"}, ConfirmAfter: followtest.ConfirmAfter}
 	round := func() *Round {
-		f, err := Open(dir, options)
-		require.NoError(t, err)
-		defer f.Close()
-		f.durable = false
-		r, err := f.Harvest(t.Context(), &atompmh.Source{Fetcher: options.Fetcher}, feedURL)
+		r, err := patiently(&options, func() (*Round, error) {
+			f, err := Open(dir, options)
+			require.NoError(t, err)
+			defer f.Close()
+			f.durable = false
+			return f.Harvest(t.Context(), &atompmh.Source{Fetcher: options.Fetcher}, feedURL)
+		})
 		require.NoError(t, err)
 		return r
 	}

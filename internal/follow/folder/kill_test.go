@@ -2,12 +2,14 @@ package folder
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/atompmh"
+	"github.com/tmshare/tmshare/internal/follow/followtest"
 	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
@@ -17,7 +19,7 @@ func TestMain(m *testing.M) {
 	kill.Main(m, kill.Tasks{
 		"harvest": func(args []string) error { // in the formats after the folder
 			f := fetch.Fetcher{}.WithDefaults()
-			return killedRound(args[1], args[0], &atompmh.Source{Fetcher: f}, Options{Fetcher: f, Formats: args[2:]})
+			return killedRound(args[1], args[0], &atompmh.Source{Fetcher: f}, Options{ConfirmAfter: followtest.ConfirmAfter, Fetcher: f, Formats: args[2:]})
 		},
 		"mirror": func(args []string) error { // all hosts are at the third argument, if there is one
 			f := fetch.Fetcher{}
@@ -25,20 +27,18 @@ func TestMain(m *testing.M) {
 				f.HTTP = anyhost.ClientOf(args[2])
 			}
 			own := f.WithDefaults()
-			return killedRound(args[1], args[0], &rs.Source{Fetcher: own, Temp: args[1]}, Options{Fetcher: own, Mirror: true})
+			return killedRound(args[1], args[0], &rs.Source{Fetcher: own, Temp: args[1]}, Options{ConfirmAfter: followtest.ConfirmAfter, Fetcher: own, Mirror: true})
 		},
 	})
 }
 
-// killedRound does a round, and saves much more often than others do.
+// killedRound does what a round brings, and saves much more often than others do.
 func killedRound(dir, url string, s follow.Source, o Options) error {
 	f, err := Open(dir, o)
 	if err != nil {
 		return err
 	}
 	f.every, f.durable = time.Nanosecond, false // the machine does not fail
-	if _, err := f.Harvest(context.Background(), s, url); err != nil {
-		return err
-	}
-	return f.Close()
+	_, err = patiently(&f.Options, func() (*Round, error) { return f.Harvest(context.Background(), s, url) })
+	return errors.Join(err, f.Close())
 }

@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/follow/followtest"
 	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 )
 
@@ -19,6 +21,7 @@ type mirror struct {
 	dir     string
 	url     string
 	noDumps bool
+	ahead   time.Duration // by so much the clock of the mirror is ahead
 	Options
 	reports  []string
 	underWay bool // packages may be there that a round has not done with
@@ -27,10 +30,11 @@ type mirror struct {
 // try does a round as a new process would.
 func (m *mirror) try() (*Round, error) {
 	m.t.Helper()
-	m.Mirror = true
+	m.Mirror, m.ConfirmAfter = true, followtest.ConfirmAfter
 	f, err := Open(m.dir, m.Options)
 	require.NoError(m.t, err)
 	f.durable = false // the machine does not fail
+	f.now = func() time.Time { return now().Add(m.ahead) }
 	s := &rs.Source{Fetcher: m.Fetcher, Report: func(line string) { m.reports = append(m.reports, line) }}
 	if !m.noDumps {
 		s.Temp = m.dir
@@ -44,7 +48,7 @@ func (m *mirror) try() (*Round, error) {
 
 func (m *mirror) round() *Round {
 	m.t.Helper()
-	r, err := m.try()
+	r, err := patiently(&m.Options, m.try)
 	require.NoError(m.t, err)
 	return r
 }

@@ -34,6 +34,9 @@ type Round struct {
 	// Reason says why all of the feed was read again, "" where it was not.
 	Reason string `json:"reason,omitempty"`
 
+	// Doubt says that what was read would take something away, and is not confirmed. Nil: nothing would.
+	Doubt *follow.Doubt `json:"doubt,omitempty"`
+
 	// Failed could not be had, Gone are at none of the addresses that the feed says
 	// they have. Both are tried for again in the next round. The first time they may
 	// have been found so in an earlier one.
@@ -89,7 +92,16 @@ func (f *Folder) Harvest(ctx context.Context, s follow.Source, ref string) (*Rou
 	e := follow.Engine[taken]{
 		Source: s, URL: ref, Sink: r, Parallel: f.Parallel * (1 + len(f.Fetcher.Hosts)), Batch: 1, MaxWaiting: math.MaxInt, Progress: r.tell,
 	}
+	e.Judging = follow.Judging{Now: f.now, After: f.ConfirmAfter, Confirm: f.Confirm, MaxLoss: f.MaxLoss}
+	before, _ := marshal(f.state.Memory)
 	err = e.Run(ctx)
+	after, _ := marshal(f.state.Memory)
+	if r.Doubt = f.state.Memory.Doubt; err == nil && r.Doubt != nil {
+		err = &follow.DoubtError{Doubt: r.Doubt}
+	}
+	if f.state.URL != "" && string(before) != string(after) {
+		r.changed = true
+	}
 	if r.changed {
 		err = errors.Join(err, f.saveAll())
 	}
@@ -127,6 +139,9 @@ func (r *round) Retry(_ context.Context, p *follow.Plan, first bool) ([]follow.R
 	})
 	return again, nil
 }
+
+// Memory implements [follow.Sink].
+func (r *round) Memory() *follow.Memory { return r.state.Memory }
 
 // Mark implements [follow.Sink].
 func (r *round) Mark() follow.Mark { return r.state.Mark }

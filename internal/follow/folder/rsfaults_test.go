@@ -558,3 +558,30 @@ func TestListsThatAreMadeAnewWhileTheyAreRead(t *testing.T) {
 	m.round()
 	require.Contains(t, strings.Join(m.reports, ""), "faster than that can be read")
 }
+
+// Once a day the list of all is compared, too: what no Change List has said comes then. Other rounds do not read it.
+func TestListIsComparedDaily(t *testing.T) {
+	s, m := newMirror(t, careful, 3)
+	m.noDumps = true
+	m.round()
+	s.put(rsHost+"/r/0.txt", "changed")
+	s.publishChanges()
+	s.Seen()
+	require.Equal(t, 1, m.round().Changed)
+	require.NotContains(t, s.Seen(), s.home+"/list.xml")
+	s.mu.Lock()
+	silent := rsHost + "/r/silent.txt"
+	s.pool[silent], s.modified[silent] = "silent", s.now()
+	s.publishLists()
+	s.mu.Unlock()
+	held := m.records()
+	require.Zero(t, m.round().New)
+	require.Equal(t, held, m.records())
+	require.NotContains(t, s.Seen(), s.home+"/list.xml")
+	m.ahead = 25 * time.Hour
+	require.Equal(t, 1, m.round().New)
+	require.Equal(t, s.pool, m.records())
+	require.Contains(t, s.Seen(), s.home+"/list.xml")
+	require.Zero(t, m.round().New)
+	require.NotContains(t, s.Seen(), s.home+"/list.xml")
+}

@@ -201,7 +201,7 @@ func (s *rsSource) show(w http.ResponseWriter, r *http.Request) {
 func TestListsWithoutWhatARoundHadBegunWith(t *testing.T) {
 	source, m := newMirror(t, careful, 5)
 	delta := func(mark follow.Mark) *follow.Delta {
-		n, err := (&rs.Source{Fetcher: m.Fetcher}).Delta(t.Context(), source.url(), mark, &Folder{state: &State{}})
+		n, err := (&rs.Source{Fetcher: m.Fetcher}).Delta(t.Context(), source.url(), follow.Look{Mark: mark}, &Folder{state: &State{}})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, n.Close()) })
 		return n

@@ -32,6 +32,10 @@ type State struct {
 	Formats []string    `json:"formats"` // the media types that are wanted, the best first; none: all
 	Mark    follow.Mark `json:"mark"`    // how far the feed has been followed
 
+	// Memory is what is remembered of earlier readings of the feed, Span which of its entries were read last.
+	Memory *follow.Memory `json:"memory,omitempty"`
+	Span   []byte         `json:"span,omitempty"`
+
 	// Unfinished files are yet to be renamed, from what to what, or removed, where it
 	// is to "": there are some only while a round is under way, or where it was killed.
 	Unfinished map[string]string `json:"unfinished,omitempty"`
@@ -90,6 +94,15 @@ func readState(root *os.Root) (*State, error) {
 	if s.Mirror {
 		s.normalize()
 	}
+	if s.Memory == nil {
+		s.Memory = &follow.Memory{}
+	}
+	if s.Span != nil {
+		s.Memory.Span = &follow.Span{}
+		if err := s.Memory.Span.UnmarshalBinary(s.Span); err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(root.Name(), StateFile), err)
+		}
+	}
 	return s, nil
 }
 
@@ -112,6 +125,12 @@ func (s *State) normalize() {
 func (s *State) write(w io.Writer) error {
 	head := *s
 	head.Records = nil
+	if m := head.Memory; m != nil && m.Span != nil {
+		var err error
+		if head.Span, err = m.Span.MarshalBinary(); err != nil {
+			return err
+		}
+	}
 	b, err := marshal(head)
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func TestStopsAtTheHandledDocument(t *testing.T) {
 
 	s.chain([]entry{active("e", 50)}, []entry{active("d", 40)}, []entry{active("c", 30)}, []entry{active("b", 20)}, []entry{active("a", 10)})
 	require.Equal(t, 1, c.round().New)
-	require.Equal(t, []string{"/feed", "/1", "/2", "/r/e"}, s.Seen(), "c is from before the mark, which is d's time; nothing behind it is new")
+	require.Equal(t, []string{"/feed", "/1", "/2", "/feed", "/r/e"}, s.Seen(), "c is from before the mark, which is d's time; nothing behind it is new")
 	c.equals(want)
 }
 
@@ -204,6 +204,25 @@ func TestFeedIDOfAnotherHistory(t *testing.T) {
 	require.Equal(t, []int{1, 0, 1}, []int{r.New, r.Changed, r.Removed})
 }
 
+// A complete feed with another id is another history too: of what it says nothing is taken at once.
+func TestNewIDOfACompleteFeed(t *testing.T) {
+	s := newSite(t)
+	s.records("a", "b")
+	s.set("/feed", document{complete: true, entries: []entry{active("b", 20), active("a", 10)}}.String())
+	c := s.copy()
+	c.round()
+	held := c.records()
+	s.set("/r/a", "another a")
+	s.set("/feed", document{feed: "urn:another", complete: true, entries: []entry{active("b", 20), active("a", 30)}}.String())
+	_, err := c.try()
+	require.ErrorAs(t, err, new(*follow.DoubtError))
+	require.ErrorContains(t, err, "new id")
+	c.equals(held)
+	c.round()
+	held["a"] = "another a"
+	c.equals(held)
+}
+
 func TestRecordDeletedAndCreatedAgain(t *testing.T) {
 	s := newSite(t)
 	want := s.records("a", "b")
@@ -288,7 +307,7 @@ func TestTooManyDocuments(t *testing.T) {
 		fmt.Fprint(w, document{prev: r.URL.Path + "x", entries: []entry{active("a", 1)}})
 		return true
 	})
-	_, err := (&atompmh.Source{Fetcher: s.Fetcher(), MaxDocs: 7}).Delta(t.Context(), feedURL, follow.Mark{}, &Folder{state: &State{}})
+	_, err := (&atompmh.Source{Fetcher: s.Fetcher(), MaxDocs: 7}).Delta(t.Context(), feedURL, follow.Look{}, &Folder{state: &State{}})
 	require.ErrorContains(t, err, "more than 7 documents")
 	require.Len(t, s.Seen(), 7)
 }
@@ -306,13 +325,13 @@ func TestTooManyRecords(t *testing.T) {
 		fmt.Fprint(w, document{prev: r.URL.Path + "x", entries: entries})
 		return true
 	})
-	_, err := (&atompmh.Source{Fetcher: s.Fetcher(), Scratch: follow.Scratch{MaxEntries: 1000}}).Delta(t.Context(), feedURL, follow.Mark{}, &Folder{state: &State{}})
+	_, err := (&atompmh.Source{Fetcher: s.Fetcher(), Scratch: follow.Scratch{MaxEntries: 1000}}).Delta(t.Context(), feedURL, follow.Look{}, &Folder{state: &State{}})
 	require.ErrorContains(t, err, "has more than 1000 entries that are new: either its server makes them up, or a higher --max-entries takes them")
 	require.Greater(t, len(s.Seen()), 3)
 
 	source, m := newMirror(t, careful, 500)
 	for _, most := range []int{50, 0} {
-		_, err = (&rs.Source{Fetcher: m.Fetcher, Scratch: follow.Scratch{MaxEntries: most}}).Delta(t.Context(), source.url(), follow.Mark{}, &Folder{state: &State{}})
+		_, err = (&rs.Source{Fetcher: m.Fetcher, Scratch: follow.Scratch{MaxEntries: most}}).Delta(t.Context(), source.url(), follow.Look{}, &Folder{state: &State{}})
 		require.Equal(t, most == 0, err == nil, "%v", err)
 	}
 }
@@ -334,7 +353,7 @@ func TestCompleteArchiveDocumentBehindAnEmptyOne(t *testing.T) {
 	require.Equal(t, 1, c.round().Removed)
 	delete(want, "c")
 	c.equals(want)
-	require.Equal(t, []string{"/feed", "/1"}, s.Seen(), "what is behind a complete document says nothing")
+	require.NotContains(t, s.Seen(), "/0", "what is behind a complete document says nothing")
 
 	// It becomes an archived one, and has deletion entries from now on only.
 	s.chain([]entry{active("b", 20)})
@@ -486,4 +505,105 @@ func TestETagsOfAnotherHistory(t *testing.T) {
 	s.set("/feed", document{feed: "urn:another", entries: []entry{active("a", 20)}}.String())
 	require.Equal(t, 1, c.round().Changed)
 	c.equals(map[string]string{"a": "another a"})
+}
+
+// Entries that were handled and are gone show that a document is not as it should be: what is new in it may be hidden too.
+func TestEntriesThatAreGone(t *testing.T) {
+	s := newSite(t)
+	want := s.records("a", "b", "c", "d", "e", "f", "x")
+	s.chain([]entry{active("d", 4000), active("c", 3000)}, []entry{active("b", 2000), active("a", 1000)})
+	c := s.copy()
+	c.round()
+	held := c.records()
+	s.chain([]entry{active("e", 5000), active("d", 4000)}, []entry{active("a", 1000)})
+	_, err := c.try()
+	require.ErrorAs(t, err, new(*follow.DoubtError))
+	require.ErrorContains(t, err, "entries that were handled are not in the feed any more")
+	c.equals(held)
+	s.chain([]entry{active("f", 6000), active("e", 5000), active("d", 4000)}, []entry{active("x", 3500), active("c", 3000)}, []entry{active("b", 2000), active("a", 1000)})
+	r, err := c.try()
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 0, 0}, []int{r.New, r.Changed, r.Removed})
+	c.equals(want)
+}
+
+// An entry with an earlier time than those around it is taken, and does not have more documents read from then on.
+func TestBackDatedEntry(t *testing.T) {
+	s := newSite(t)
+	want := s.records("a", "b", "c", "d", "e", "late")
+	before := [][]entry{{active("c", 3000)}, {active("b", 2000)}, {active("a", 1000)}}
+	s.chain(append([][]entry{{active("d", 4000)}}, before...)...)
+	c := s.copy()
+	c.round()
+	s.chain(append([][]entry{{active("late", 500), active("d", 4000)}}, before...)...)
+	require.Equal(t, 1, c.round().New)
+	s.Seen()
+	s.chain(append([][]entry{{active("e", 5000), active("late", 500), active("d", 4000)}}, before...)...)
+	r, err := c.try()
+	require.NoError(t, err)
+	require.Equal(t, 1, r.New)
+	require.Equal(t, []string{"/feed", "/1", "/feed", "/r/e"}, s.Seen())
+	c.equals(want)
+}
+
+// What is more than may be lost without a word is held back, until it comes back or somebody says so.
+func TestManyLossesAreHeld(t *testing.T) {
+	s := newSite(t)
+	ids := []string{"a", "b", "c", "d", "e", "f"}
+	want := s.records(ids...)
+	publish := func(ids ...string) {
+		d := document{complete: true}
+		for _, id := range ids {
+			d.entries = append(d.entries, active(id, 10*int(id[0]-'a')))
+		}
+		s.set("/feed", d.String())
+	}
+	publish(ids...)
+	c := s.copy()
+	c.MaxLoss = func(lost, held int) error {
+		if lost > 2 {
+			return fmt.Errorf("%d of %d", lost, held)
+		}
+		return nil
+	}
+	c.round()
+	doubt := func() *follow.DoubtError {
+		t.Helper()
+		_, err := c.try()
+		d := new(follow.DoubtError)
+		require.ErrorAs(t, err, &d)
+		c.equals(want)
+		return d
+	}
+	publish("a")
+	for range 2 {
+		require.Equal(t, follow.LossRecords, doubt().Loss)
+	}
+	for range 3 {
+		d := doubt()
+		require.Equal(t, follow.LossMany, d.Loss)
+		require.Equal(t, "5 of 6", d.Reason)
+		require.Equal(t, 5, d.Lost)
+	}
+	publish("a", "b", "c", "d", "e")
+	c.MaxLoss = nil
+	r, err := c.try()
+	require.NoError(t, err)
+	require.Equal(t, 1, r.Removed)
+	delete(want, "f")
+	c.equals(want)
+
+	c.MaxLoss = func(lost, held int) error { return fmt.Errorf("%d of %d", lost, held) }
+	publish("a", "b", "c", "d")
+	doubt()
+	doubt()
+	require.Equal(t, follow.LossMany, doubt().Loss)
+	publish("b", "c", "d", "e")
+	d := doubt()
+	require.Equal(t, follow.LossRecords, d.Loss, "what was held back is there")
+	require.Equal(t, 1, d.Lost)
+	publish("a", "b", "c", "d", "e")
+	_, err = c.try()
+	require.NoError(t, err)
+	c.equals(want)
 }

@@ -117,6 +117,10 @@ type How struct {
 	Tries    int // of each request; default 2
 	Dies     int // if not 0: there is no other commit after so many, where the sink can do so
 	Restart  bool
+	Confirm  bool // a person confirms the doubt of the last round
+
+	After time.Duration // the time between readings that confirm a loss; default ConfirmAfter
+	Ahead time.Duration // by so much the clock of the follower is ahead
 }
 
 // Outcome is what a round says.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/faults"
@@ -234,12 +236,14 @@ func (f *follower) round(rng *rand.Rand) {
 		return lies && f.liar.Answer(w, r, real)
 	})
 	f.log = append(f.log, fmt.Sprintf("%+v, lies %t, lacking %t, cancelled at %d, changes at %d", how, lies, lacking, cancelled, changes))
-	o, err := f.place.Round(ctx, f.name, how)
+	o, err := f.patiently(ctx, how, lies)
 	f.source.BreakWith(nil)
 	mu.Lock()
 	ended = true
 	mu.Unlock()
-	f.log = append(f.log, fmt.Sprintf("%+v, %v, lies: %q", o, err, f.liar.Log()))
+	told := f.liar.Log()
+	f.between = f.between || f.kind != Fragments && strings.Contains(strings.Join(told, ";"), "as it was before") // then it lists what is deleted
+	f.log = append(f.log, fmt.Sprintf("%+v, %v, lies: %q", o, err, told))
 	switch {
 	case errors.Is(err, context.Canceled):
 		f.rounds["cancelled"]++
@@ -305,9 +309,29 @@ func (f *follower) settle() {
 	require.True(f.t, f.calm().Idle, "%q", f.tail())
 }
 
+// patiently does rounds until what they would take away is confirmed: three readings say the same, or a person confirms it then. Where
+// somebody lies, it does one.
+func (f *follower) patiently(ctx context.Context, how How, lies bool) (o Outcome, err error) {
+	anew := false
+	for tries := 0; ; tries++ {
+		how.Confirm = tries >= 3
+		o, err = f.place.Round(ctx, f.name, how)
+		if anew = anew || o.Anew; lies || tries == maxDoubts || !errors.As(err, new(*follow.DoubtError)) {
+			o.Anew, o.Idle = anew, o.Idle && tries == 0
+			return o, err
+		}
+	}
+}
+
+// maxDoubts is how many rounds one thing may be in doubt, and what comes of it another.
+const maxDoubts = 8
+
+// ConfirmAfter is the time after which sinks confirm what a reading would take away: the number of readings alone counts.
+const ConfirmAfter = time.Nanosecond
+
 // calm does a round in which nothing goes wrong.
 func (f *follower) calm() Outcome {
-	o, err := f.place.Round(context.Background(), f.name, How{Parallel: 4})
+	o, err := f.patiently(context.Background(), How{Parallel: 4}, false)
 	require.NoError(f.t, err, "%q", f.tail())
 	require.Zero(f.t, o.Repaired, "%q", f.tail())
 	return o

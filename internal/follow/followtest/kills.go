@@ -41,7 +41,7 @@ func Kills(t *testing.T, sink Sink) {
 				k.run(false)
 			}
 			k.whole()
-			_, err := k.healthy.place.Round(context.Background(), k.name, How{Parallel: 4})
+			_, err := k.healthy.patiently(context.Background(), How{Parallel: 4}, false)
 			require.NoError(t, err)
 			if !row.Model { // which may have touched none of those that lack
 				require.NotEmpty(t, k.place.Waiting(k.name))

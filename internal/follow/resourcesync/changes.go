@@ -33,7 +33,7 @@ func (e *goneError) Error() string { return e.reason }
 // where the error is a *goneError.
 func (l *look) changes(ctx context.Context, ref string, mark follow.Mark, to *follow.Statements) (_ *follow.Delta, err error) {
 	etag := ""
-	if mark.Document == ref {
+	if mark.Document == ref && (!l.asked.Whole || l.asked.IfChanged) && l.asked.Doubted() == nil {
 		etag = mark.ETag
 	}
 	p, err := l.read(ctx, ref, etag)
@@ -43,8 +43,10 @@ func (l *look) changes(ctx context.Context, ref string, mark follow.Mark, to *fo
 	case err != nil:
 		return nil, err
 	case p.NotModified:
+		l.note(p.Answer)
 		return &follow.Delta{Unchanged: true, Mark: mark}, nil
 	}
+	l.note(p.Answer)
 	w := l.walk(mark)
 	w.read[ref] = p
 	n, at := &follow.Delta{}, ref
@@ -196,7 +198,9 @@ func (w *changeWalk) addIndexed(ctx context.Context, p *listing) error {
 		w.added[part.Loc] = true
 		list, err := w.read[part.Loc], error(nil)
 		if list == nil {
-			list, err = w.look.read(ctx, part.Loc, "")
+			if list, err = w.look.read(ctx, part.Loc, ""); err == nil {
+				w.note(list.Answer)
+			}
 		}
 		switch {
 		case follow.Gone(err):

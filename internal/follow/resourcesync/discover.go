@@ -94,9 +94,9 @@ func (l *look) visit(ctx context.Context, at string) (*listing, []string, error)
 	if err := l.count(at); err != nil {
 		return nil, nil, err
 	}
-	r := fetch.Request{URL: at, Accept: "application/xml, text/xml;q=0.9, text/html;q=0.8, */*;q=0.5", Max: l.maxBytes(), AllowURL: l.allowURL, Within: l.Fetcher.MaxTime}
+	r := fetch.Request{URL: at, Accept: "application/xml, text/xml;q=0.9, text/html;q=0.8, */*;q=0.5", Max: l.maxBytes(), AllowURL: l.allowURL, Within: l.fetcher.MaxTime}
 	var linked []string
-	p, a, err := fetch.Do(ctx, l.Fetcher, r, func(a *fetch.Answer) (*listing, error) {
+	p, a, err := fetch.Do(ctx, l.fetcher, r, func(a *fetch.Answer) (*listing, error) {
 		linked = resourcesync.DiscoverInHeader(a.Header.Values("Link"), a.URL)
 		start := &capped{left: maxDiscovery}
 		p, err := readListing(io.TeeReader(a.Body, start), a, l.Limits)
@@ -231,8 +231,8 @@ func (l *look) elsewhere(ctx context.Context, ref string) (string, *listing, err
 		}
 	}
 	robots := strings.TrimSuffix(wellKnown, "/.well-known/resourcesync") + "/robots.txt"
-	r := fetch.Request{URL: robots, Accept: "text/plain, */*;q=0.1", Max: maxDiscovery, AllowURL: l.allowURL, Within: l.Fetcher.MaxTime, Also: []int{http.StatusNotFound}}
-	lists, _, err := fetch.Do(ctx, l.Fetcher, r, func(a *fetch.Answer) ([]string, error) {
+	r := fetch.Request{URL: robots, Accept: "text/plain, */*;q=0.1", Max: maxDiscovery, AllowURL: l.allowURL, Within: l.fetcher.MaxTime, Also: []int{http.StatusNotFound}}
+	lists, _, err := fetch.Do(ctx, l.fetcher, r, func(a *fetch.Answer) ([]string, error) {
 		if a.Status == http.StatusNotFound {
 			return nil, nil
 		}

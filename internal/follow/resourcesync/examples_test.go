@@ -71,7 +71,7 @@ func (e *exampleSource) try(ref string, mark follow.Mark) (*follow.Delta, error)
 	f := e.Fetcher()
 	f.Hosts = []string{"example.com", "www.example.com"}
 	s := &Source{Fetcher: f, Report: func(line string) { e.reports = append(e.reports, line) }}
-	return s.Delta(e.t.Context(), ref, mark, nil)
+	return s.Delta(e.t.Context(), ref, follow.Look{Mark: mark}, nil)
 }
 
 func (e *exampleSource) news(ref string, mark follow.Mark) *follow.Delta {

@@ -62,7 +62,7 @@ func (l *look) snapshot(ctx context.Context, c *capabilities, mark follow.Mark) 
 		return nil, fmt.Errorf("%s: the Source has neither a Resource List nor a Resource Dump to begin with", c.URL)
 	}
 	etag := ""
-	if c.changes == "" && mark.Document == c.resources {
+	if c.changes == "" && mark.Document == c.resources && (!l.asked.Whole || l.asked.IfChanged) && l.asked.Doubted() == nil {
 		etag = mark.ETag
 	}
 	read := func(etag string) (*snapshot, error) {
@@ -117,6 +117,7 @@ func (l *look) lists(ctx context.Context, c *capabilities, s *snapshot, etag str
 		if err != nil {
 			return false, err
 		}
+		l.note(p.Answer)
 		if p.NotModified {
 			return true, nil
 		}

@@ -319,7 +319,7 @@ func (l *look) packageAt(ctx context.Context, i *resourcesync.Item) *pack {
 	// What is no good is removed, what is only not there in full stays for the next round.
 	p.fetch = func() (err error) {
 		request := fetch.Request{URL: i.Loc, Accept: resourcesync.MediaTypeZIP + ", */*;q=0.1", Max: most, AllowURL: l.allowURL}
-		if err := d.Fetch(ctx, l.Fetcher, request); err != nil {
+		if err := d.Fetch(ctx, l.fetcher, request); err != nil {
 			return err
 		}
 		if path, size, err = unpackTo(d, &described, most); err != nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/iri"
-	"github.com/tmshare/tmshare/internal/xml/patch"
 )
 
 // Source follows a set of resources that a Source publishes by ResourceSync (ANSI/NISO
@@ -59,12 +57,13 @@ type Source struct {
 // Resource Dump (Z39.99 §5.2, Baseline Synchronization), and goes on with the Change Lists
 // (Incremental Synchronization). Where these do not reach back to the mark it begins again;
 // so it does each time where there are none.
-func (s *Source) Delta(ctx context.Context, ref string, mark follow.Mark, h follow.Inventory) (*follow.Delta, error) {
+func (s *Source) Delta(ctx context.Context, ref string, asked follow.Look, h follow.Inventory) (*follow.Delta, error) {
 	allowURL, err := s.Fetcher.AllowURL(ref)
 	if err != nil {
 		return nil, err
 	}
-	l := &look{Source: s, url: ref, allowURL: allowURL}
+	mark := asked.Mark
+	l := &look{Source: s, fetcher: asked.Fetcher(s.Fetcher), url: ref, allowURL: allowURL, asked: asked}
 	c, err := l.discover(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -80,8 +79,18 @@ func (s *Source) Delta(ctx context.Context, ref string, mark follow.Mark, h foll
 		return nil, err
 	}
 	n.Documents = l.documents
+	l.reading.Loss, l.reading.Why, l.reading.Feed = n.Loss, n.Reason, c.id()
+	n.Reading = l.reading
+	n.Same, n.News = n.Unchanged, n.Stated != nil && n.Stated.Count() > 0
+	if n.HeadAt = n.Mark.Updated; !n.HeadAt.IsZero() {
+		n.Head = feeds.FormatTime(n.HeadAt)
+	}
+	n.HoldsTime(asked.Doubted())
 	if n.Unchanged {
 		return n, nil
+	}
+	if n.Mixed {
+		n.Mark.ETag = ""
 	}
 	n.Mark.Feed, n.Scratch = c.id(), &s.Scratch
 	n.Open = l.attach
@@ -104,7 +113,7 @@ func (s *Source) Find(ctx context.Context, ref string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &look{Source: s, url: ref, allowURL: allowURL}
+	l := &look{Source: s, fetcher: s.Fetcher, url: ref, allowURL: allowURL}
 	c, err := l.discover(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -124,6 +133,10 @@ func (s *Set) id() string {
 // look is one look at a Source.
 type look struct {
 	*Source
+	fetcher   *fetch.Fetcher
+	asked     follow.Look
+	reading   follow.Reading
+	noted     bool   // the first of the lists is in the reading
 	url       string // of what the look began with
 	allowURL  func(*url.URL) error
 	documents int
@@ -134,12 +147,22 @@ type look struct {
 	listed    time.Time // up to when the list of all resources has all changes
 }
 
+// note notes what an answer with a list says of when that was made.
+func (l *look) note(a *fetch.Answer) {
+	if l.noted {
+		l.reading.NoteNext(l.asked.Memory, a)
+		return
+	}
+	l.noted = true
+	l.reading.Note(a)
+}
+
 func (l *look) news(ctx context.Context, c *capabilities, mark follow.Mark) (*follow.Delta, error) {
 	n := &follow.Delta{}
 	var known *follow.Statements // about what has changed since the mark
 	switch {
 	case mark.OfAnother(c.id()):
-		n.Anew, n.Reason, mark = true, "the Source has another Capability List, or another history", follow.Mark{}
+		n.Anew, n.Loss, n.Reason, mark = true, follow.LossFeed, "the Source has another Capability List, or another history", follow.Mark{}
 	case mark.Begun != nil && mark.Begun.Whole:
 		// It may have gone back behind the mark, by lists that were out of date: what it has
 		// removed is no news since then.
@@ -151,17 +174,36 @@ func (l *look) news(ctx context.Context, c *capabilities, mark follow.Mark) (*fo
 		switch {
 		case err == nil:
 			changes.Stated = known
-			return changes, nil
+			return l.compared(ctx, c, mark, changes)
 		case !errors.As(err, &gone):
 			return nil, errors.Join(err, known.Close())
 		}
-		n.Anew, n.Reason = gone.anew, gone.reason
+		// A Source may give up old changes. What its list of all lacks then is lost record by record.
+		if n.Anew, n.Reason = gone.anew, gone.reason; gone.anew {
+			n.Loss = follow.LossDiverged
+		}
 	}
 	err := l.baseline(ctx, c, mark, n, known)
 	if n.Stated != known || err != nil {
 		err = errors.Join(err, known.Close())
 	}
 	return n, err
+}
+
+// compared returns what has changed, and where the Source is to be read to its end all that there is: the Change Lists do not say what was
+// lost by mistake, or passed over.
+func (l *look) compared(ctx context.Context, c *capabilities, mark follow.Mark, changes *follow.Delta) (*follow.Delta, error) {
+	if changes.Unchanged || !l.asked.Whole {
+		return changes, nil
+	}
+	n := &follow.Delta{}
+	switch err := l.baseline(ctx, c, follow.Mark{}, n, nil); {
+	case err != nil:
+		return nil, errors.Join(err, n.Stated.Close(), changes.Stated.Close())
+	case n.Gap != "" || n.Mark.Updated.Before(mark.Updated): // the list is older than what is known
+		return changes, n.Stated.Close()
+	}
+	return n, changes.Stated.Close()
 }
 
 // baseline reads all that there is, and what has changed since then. A list that is older than
@@ -182,10 +224,13 @@ func (l *look) baseline(ctx context.Context, c *capabilities, mark follow.Mark, 
 	}()
 	if c.changes != "" && !n.Anew && s.at.Before(mark.Updated) && !s.at.IsZero() {
 		l.report(fmt.Sprintf("%s: %s, and the list of all resources (%s) is older than that round: what has changed in between stays unknown until the Source publishes a newer list", c.changes, n.Reason, resourcesync.FormatTime(s.at)))
-		n.Stated, n.Mark, n.Reason = known, mark, ""
+		n.Stated, n.Mark, n.Loss, n.Reason = known, mark, follow.LossNone, ""
 		return nil
 	}
-	l.listed = s.at
+	l.listed, l.reading.ToEnd = s.at, true
+	if c.changes == "" && n.Loss == follow.LossNone && s.at.Before(mark.Updated) && !s.at.IsZero() {
+		n.Loss, n.Reason = follow.LossOlder, fmt.Sprintf("the list of all resources (%s) is older than the one that was read last (%s)", resourcesync.FormatTime(s.at), resourcesync.FormatTime(mark.Updated))
+	}
 	n.Whole, n.Mark = true, follow.Mark{Updated: s.at, ETag: s.etag, Document: s.document, Complete: c.changes == ""}
 	if c.changes != "" {
 		changes, err := l.changes(ctx, c.changes, follow.Mark{Updated: s.at}, s.stated)
@@ -222,8 +267,8 @@ func (l *look) read(ctx context.Context, at, etag string) (*listing, error) {
 	if err := l.count(at); err != nil {
 		return nil, err
 	}
-	r := fetch.Request{URL: at, Accept: acceptSitemap, ETag: etag, Max: l.maxBytes(), AllowURL: l.allowURL, Within: l.Fetcher.MaxTime}
-	p, a, err := fetch.Do(ctx, l.Fetcher, r, func(a *fetch.Answer) (*listing, error) {
+	r := fetch.Request{URL: at, Accept: acceptSitemap, ETag: etag, Max: l.maxBytes(), AllowURL: l.allowURL, Within: l.fetcher.MaxTime}
+	p, a, err := fetch.Do(ctx, l.fetcher, r, func(a *fetch.Answer) (*listing, error) {
 		p, err := readListing(a.Body, a, l.Limits)
 		if isNoDocument(err) {
 			err = fetch.Permanent(err)
@@ -309,60 +354,10 @@ func (l *look) record(i *resourcesync.Item) follow.Record {
 	return r
 }
 
-// Mirrors returns where a resource is available: at its mirrors by their priority, which
-// are there to spare the Source (Z39.99 §14.2, Mirrored Content), then at its own URI.
-func Mirrors(i *resourcesync.Item) []follow.Representation {
-	stated := follow.Fixity{Representation: i.Representation}
-	var all []follow.Representation
-	for _, m := range elsewhere(i, resourcesync.RelDuplicate) {
-		all = append(all, follow.Representation{URL: m.Href, Type: i.Type, Fixity: stated, Copy: true})
-	}
-	all = append(all, follow.Representation{URL: i.Loc, Type: i.Type, Fixity: stated})
-	all[0].Patch = patchTo(i)
-	return all
-}
-
-// Alternates returns the forms of a resource that have URIs of their own (Z39.99 §14.3,
-// Alternate Representations).
-func Alternates(i *resourcesync.Item) (all []follow.Representation) {
-	for _, l := range elsewhere(i, resourcesync.RelAlternate) {
-		all = append(all, follow.Representation{URL: l.Href, Type: l.Type, Fixity: follow.Fixity{Representation: l.Representation}})
-	}
-	return all
-}
-
-// elsewhere returns the links with a relation that lead to what can be fetched, and is not the
-// resource itself.
-func elsewhere(i *resourcesync.Item, rel string) []resourcesync.Link {
-	return slices.DeleteFunc(i.Find(rel), func(l resourcesync.Link) bool {
-		u, err := url.Parse(l.Href)
-		return err != nil || u.Scheme != "http" && u.Scheme != "https" || iri.SameDocument(l.Href, i.Loc)
-	})
-}
-
 func (l *look) report(line string) {
 	l.reporting.Lock()
 	defer l.reporting.Unlock()
 	if l.Report != nil {
 		l.Report(line)
 	}
-}
-
-// strong are the algorithms whose digests tell that what a patch has made is what it should be.
-var strong = []string{resourcesync.SHA256, "sha-512"}
-
-// patchTo returns the patch to the representation of an item, or nil where there is none that
-// is known, that says what it is, and that leads to something which can be told to be right; or
-// where it spares little.
-func patchTo(i *resourcesync.Item) *follow.Patch {
-	isStrong := func(h resourcesync.Hash) bool { return slices.Contains(strong, h.Algorithm) }
-	if i.Length > follow.MaxPatched || i.Encoding != "" || !slices.ContainsFunc(i.Hashes, isStrong) {
-		return nil
-	}
-	for _, l := range i.Find(resourcesync.RelPatch) {
-		if l.Type == patch.MediaType && l.Length > 0 && l.Length < i.Length/2 && l.Encoding == "" {
-			return &follow.Patch{URL: l.Href, Fixity: follow.Fixity{Representation: l.Representation}}
-		}
-	}
-	return nil
 }

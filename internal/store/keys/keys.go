@@ -31,6 +31,7 @@ const (
 	TableMentions     = 'n' // source, reference → count
 	TableReified      = 'r' // source, 't' or 'a', the rest of the key of a record → nothing: something in it is reified. And source, 'R', reifier, 0, 't' or 'a', the rest of the key → nothing: by whom
 	TableQuarantine   = 'q' // source, TopicSI → Quarantined (JSON)
+	TableSpan         = 'D' // source → which entries of its feed were read last (package follow)
 	TableHeld         = 'h' // source, record id → Held (JSON)
 	TableDescribed    = 'd' // source, TopicSI → record id
 	TableDigest       = 'p' // source, path → node of the tree of the state digest
@@ -55,7 +56,7 @@ const (
 // belongs to one.
 const (
 	RecordTables = "tilan"
-	SourceTables = RecordTables + "rqhdpW"
+	SourceTables = RecordTables + "rqhdpWD"
 )
 
 // CollectionTables are the tables of what belongs to a collection, by its number.

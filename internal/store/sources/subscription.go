@@ -49,6 +49,8 @@ type Subscription struct {
 	Checked time.Time
 	// Openings are the last openings of the origin's database, the newest first, by the word of the reading that Checked is of.
 	Openings []string `json:",omitempty"`
+	// Memory is what is remembered of the readings of the source (package follow).
+	Memory json.RawMessage `json:",omitempty"`
 	// Replica says that what is followed is served on, as a collection of the same name.
 	Replica bool `json:",omitempty"`
 

@@ -230,14 +230,15 @@ func shuffled(l *Liar, w http.ResponseWriter, _ *http.Request, t truth) {
 // endlessPart is in the addresses of documents that there are not.
 const endlessPart = "/archive/endless-"
 
-var prevLink = regexp.MustCompile(`<link rel="prev-archive"[^>]*>`)
+// PrevLink is a link to the document behind one of a feed.
+var PrevLink = regexp.MustCompile(`<link rel="prev-archive"[^>]*>`)
 
 // more answers with a feed without its entries, and with a link to more of it.
 func (l *Liar) more(w http.ResponseWriter, r *http.Request, real http.Handler, feed, n string) {
 	recent := unconditional(r)
 	recent.URL.Path = feed
 	answer, body := Record(real, recent)
-	text := prevLink.ReplaceAllString(Entry.ReplaceAllString(string(body), ""), "")
+	text := PrevLink.ReplaceAllString(Entry.ReplaceAllString(string(body), ""), "")
 	link := fmt.Sprintf(`<link rel="prev-archive" href="%s%s%s0"/></feed>`, feed, endlessPart, n)
 	Send(w, answer.Code, answer.Header(), []byte(strings.Replace(text, "</feed>", link, 1)))
 }

@@ -1,0 +1,149 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tmshare/tmshare/fragment/losses"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// What a round does where a reading would take something away: see package follow and docs/follow.md.
+
+// DoubtError says that the source of a subscription is in doubt: a reading would take something away, and is not confirmed.
+type DoubtError = follow.DoubtError
+
+// Doubt is what is in doubt about a source.
+type Doubt = follow.Doubt
+
+// DoubtOfMuch is the [follow.Loss] of confirmed losses that are more than may be lost without a word.
+const DoubtOfMuch = follow.LossMany
+
+// DoubtOf returns the doubt of a subscription, nil for none.
+func DoubtOf(s *store.Subscription) *follow.Doubt {
+	m, err := memoryOf(s)
+	if err != nil {
+		return nil
+	}
+	return m.Doubt
+}
+
+func memoryOf(s *store.Subscription) (*follow.Memory, error) {
+	m := &follow.Memory{}
+	if s.Memory != nil {
+		if err := json.Unmarshal(s.Memory, m); err != nil {
+			return nil, fmt.Errorf("what is remembered of the source %s: %w", s.Name, err)
+		}
+	}
+	return m, nil
+}
+
+// remember reads what is remembered of the source.
+func (c *Client) remember(ctx context.Context, s *store.Subscription) (err error) {
+	if c.memory, err = memoryOf(s); err != nil {
+		return err
+	}
+	c.staged = &follow.Memory{}
+	b, err := c.Store.Span(ctx, s.Name)
+	if err != nil || b == nil {
+		return err
+	}
+	m := c.memoryOf(s)
+	m.Span = &follow.Span{}
+	return m.Span.UnmarshalBinary(b)
+}
+
+// memoryOf returns what is remembered of the generation that changes are applied to.
+func (c *Client) memoryOf(s *store.Subscription) *follow.Memory {
+	if s.Staging != nil {
+		return c.staged
+	}
+	return c.memory
+}
+
+// judged says how the readings of a round are judged.
+func (c *Client) judged(g *follow.Judging, s *store.Subscription) {
+	*g = follow.Judging{
+		Now: c.Now, After: c.ConfirmAfter, Confirm: c.confirm, Longest: c.longest, Fresh: s.Staging != nil,
+		MaxLoss: func(lost, held int) error { return c.maxLoss(&losses.Measure{Topics: held, Deleted: lost}) },
+	}
+}
+
+// maxLoss returns an error where so much of what is held is not to be lost without a word.
+func (c *Client) maxLoss(m *losses.Measure) error {
+	if c.MaxDelete.Allows(m) {
+		return nil
+	}
+	text := fmt.Sprintf("%d of %d topics would be lost", m.Lost(), m.Topics)
+	for i, line := range m.Named() {
+		text += map[bool]string{true: ": ", false: "; "}[i == 0] + line
+	}
+	return fmt.Errorf("%s. If that is right, \"sync --max-delete %s\" lets it through", text, losses.Allowing(m))
+}
+
+// doubted returns the error for a replacement that is not to be done, for the doubt that it was to settle.
+func (c *Client) doubted(loss follow.Loss, reason string) error {
+	d := c.memory.Doubt
+	if d == nil {
+		c.memory.Missed(c.Now(), loss, reason)
+		return &DoubtError{Doubt: c.memory.Doubt}
+	}
+	d.Loss, d.Reason = loss, reason
+	return &DoubtError{Doubt: d}
+}
+
+// confirms returns an error where what was loaded is not to replace what is held. It is to contain the reading that was believed. Of a
+// source that proves its states it is to be no cache's, and to have the digest that is stated. Of others not too much is to be lost.
+func (c *Client) confirms(ctx context.Context, s *store.Subscription, believed *follow.Doubt) error {
+	if believed == nil || s.State == nil {
+		return nil
+	}
+	r, p := c.reading, s.Staging.Proof
+	contains := r != nil && (believed.Feed == "" || r.Feed == believed.Feed) && (r.Head == believed.Head || believed.Head == "" || r.Holds != nil && r.Holds(believed.Head))
+	switch {
+	case !contains:
+		return c.doubted(follow.LossDiverged, "the newest snapshot and the feed do not have what the feed had before: one of them may come from a cache")
+	case c.memory.Proves && !r.Asked:
+		return c.doubted(follow.LossStale, "a cache on the way answers in the server's place")
+	case c.memory.Proves && r.Head != "" && (p == nil || p.Differs):
+		return c.doubted(follow.LossDigest, "the newest snapshot and the feed are not the state whose digest the source states")
+	case c.memory.Proves:
+		return nil
+	}
+	lost, err := c.Store.Losses(ctx, s.Name)
+	if err != nil {
+		return err
+	}
+	if r.Head == "" && lost.Lost() < lost.Topics {
+		return c.doubted(follow.LossEmpty, "the feed has no entries, though its snapshot has topics")
+	}
+	if err := c.maxLoss(&lost); err != nil {
+		if d := c.memory.Doubt; d != nil {
+			d.Lost, d.Held = lost.Lost(), lost.Topics
+		}
+		return c.doubted(follow.LossMany, err.Error())
+	}
+	return nil
+}
+
+// believed does a clean replacement where the history of the source is confirmed to be another one. Only the authority can say so.
+func (c *Client) believed(ctx context.Context, s *store.Subscription, r *Round, history *follow.HistoryError, until time.Time) error {
+	d := c.memory.Doubt
+	if s.Protocol == store.TMShare && s.FragmentsFeed != s.Authority() {
+		c.memory.Doubt = nil
+		return &UnusableError{s.Name, []string{fmt.Sprintf("%s: %v", s.FragmentsFeed, history)}}
+	}
+	if d != nil && d.Loss == follow.LossMany {
+		if err := c.maxLoss(&losses.Measure{Topics: d.Held, Deleted: d.Lost}); err != nil { // it was loaded, and is held back
+			return &DoubtError{Doubt: d}
+		}
+	}
+	return c.replaceBecause(ctx, s, r, history.Reason, d, until)
+}
+
+// isDoubt reports whether an error says that the source is in doubt.
+func isDoubt(err error) bool { return errors.As(err, new(*DoubtError)) }

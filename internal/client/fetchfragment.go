@@ -1,0 +1,74 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client/bodies"
+	"github.com/tmshare/tmshare/internal/client/graphs"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// fetchFragment fetches what a change says of its topic, and how many bytes that has.
+func (u *fragments) fetchFragment(ctx context.Context, r *follow.Record) (received, int64, error) {
+	if len(r.TopicSI)+len(r.TopicSL)+len(r.Change.TopicII) == 0 {
+		return received{}, 0, fmt.Errorf("%s: the entry %s (%q) names no topic (TopicSI)", u.s.FragmentsFeed, r.ID, r.Title)
+	}
+	if len(r.Representations) == 0 {
+		return received{}, 0, u.links().None(u.s.FragmentsFeed, r.ID, r.Title)
+	}
+	got, size, err := u.readFragment(ctx, r)
+	if err == nil && r.Change.State != "" {
+		got.fragment.Deleted = r.Change.State == feeds.StateDeleted
+	}
+	return got, size, err
+}
+
+// readFragment reads the fragment that came with the document of its entry. What cannot be used is fetched by its link.
+func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got received, size int64, err error) {
+	topic := fragment.Named{
+		Identity:        fragment.Identity{SubjectIdentifiers: locators(r.TopicSI), SubjectLocators: locators(r.TopicSL)},
+		ItemIdentifiers: locators(r.Change.TopicII), EmptyDeletes: r.Change.SDShare,
+	}
+	link, linkType := r.Representations[0].URL, r.Representations[0].Type
+	if inline := r.Change.Fragment; inline != nil && int64(len(inline)) <= u.MaxFragment && graphs.Notation(linkType, "") == nil {
+		if got.fragment, err = fragment.ReadAs(ctx, bytes.NewReader(inline), u.xtmOptions(u.s.SP, link, ""), topic); err == nil {
+			return got, int64(len(inline)), nil
+		}
+	}
+	request := fetch.Request{URL: link, Accept: u.links().AcceptFor(linkType), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
+	got, a, err := fetch.Do(ctx, u.fetcher(), request, func(a *fetch.Answer) (got received, err error) {
+		body := &bodies.OneLarge{Body: a.Body, Ctx: ctx, Room: u.large}
+		defer body.Leave()
+		digest := u.settling.digest(r)
+		if notation := graphs.Notation(a.ContentType, linkType); notation != nil {
+			if got.graph, err = graphs.Read(ctx, digest.of(body), notation, u.xtmOptions(u.s.SP, a.URL, a.ContentType), r.TopicSI); err == nil && len(got.graph) == 0 {
+				err = fmt.Errorf("%s: RDF is about resources, and the entry %s (%q) names none (resource)", a.URL, r.ID, r.Title)
+			}
+			if err == nil {
+				got.fragment = got.graph[0]
+			}
+		} else {
+			got.fragment, err = fragment.ReadAs(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType), topic)
+		}
+		got.digest = digest.sum()
+		return got, limitsLast(err)
+	})
+	if err != nil {
+		return received{}, 0, err
+	}
+	return got, a.Body.Size(), nil
+}
+
+func locators(texts []string) []tmdm.Locator {
+	out := make([]tmdm.Locator, len(texts))
+	for i, text := range texts {
+		out[i] = tmdm.Locator(text)
+	}
+	return out
+}

@@ -1,0 +1,388 @@
+package follow
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/fetch"
+)
+
+// A reading takes something away where its source no longer shows what was handled, or shows a state from before. Caches, balancers and
+// restored servers make such readings of sources that have lost nothing. So no single reading is believed: it opens a [Doubt], which
+// later readings end or confirm. The rule is the same for all sources and all sinks.
+
+// Loss says why a reading does not go on from what is held.
+type Loss string
+
+// The losses.
+const (
+	LossNone     Loss = ""
+	LossFeed     Loss = "another feed"   // the feed or the set has another id
+	LossEmpty    Loss = "empty"          // the feed has no entries any more
+	LossOlder    Loss = "older"          // its newest entry is older than what was handled
+	LossDiverged Loss = "other entries"  // entries that were handled are not in it any more
+	LossShort    Loss = "no way back"    // it does not reach back to what was handled
+	LossStale    Loss = "made before"    // it has news, but was made before a reading that was accepted
+	LossRecords  Loss = "records absent" // it lacks records that are held, or has older versions of them
+	LossMany     Loss = "many losses"    // what is confirmed is more than may be lost without a word
+	LossDigest   Loss = "digest"         // what it says is not the state whose digest it states
+)
+
+// Reading is what all documents that one look has read show of the history of a source.
+type Reading struct {
+	Loss     Loss   // LossNone: it goes on from what is held
+	Why      string // the loss, for people
+	Same     bool   // the documents are those of the reading before, by their ETag
+	News     bool   // it has an entry that was not handled
+	Feed     string
+	Head     string // key of the newest entry; "" where there is none
+	HeadAt   time.Time
+	Openings []string  // of the database of the source, the newest first; none: the source proves nothing
+	Checked  time.Time // the time of the data, zero where the source does not say
+	Made     time.Time // when the origin made the oldest of the documents, at the earliest; zero: unknown
+	Date     time.Time // of the answer, zero: unknown
+	Replica  bool      // it is a replica of its origin, and may only be behind it
+	Silent   bool      // it says nothing that could be confirmed
+	Asked    bool      // every answer repeats the random value of its request: none is a cache's
+	ToEnd    bool      // it was read to its end
+	Mixed    bool      // a document was made before the last reading that was accepted
+	ETag     string    // of the document to begin with
+
+	// Span has the entries that were read, of sources that prove nothing; nil: what is remembered stays.
+	Span *Span
+
+	Holds func(key string) bool // reports whether an entry was read; nil: the head alone is known
+}
+
+// Note notes what the answer says of when the first document was made, and by whom.
+func (r *Reading) Note(a *fetch.Answer) {
+	r.ETag, r.Asked = a.ETag, a.Echoed
+	r.Checked, _ = a.Checked()
+	r.Made, _ = a.Made()
+	r.Date, _ = http.ParseTime(a.Header.Get("Date"))
+}
+
+// NoteNext notes what the answer says of a further document. It reports whether that was made before what m has of accepted readings:
+// then its entries count, but the mark and the ETag stay.
+func (r *Reading) NoteNext(m *Memory, a *fetch.Answer) {
+	r.Asked = r.Asked && a.Echoed
+	made, known := a.Made()
+	if !known || m == nil || m.Proves {
+		return
+	}
+	r.Mixed = r.Mixed || made.Before(m.Made.Add(-time.Second))
+}
+
+// Again makes r what the doubtful reading was, whose document has not changed.
+func (r *Reading) Again(d *Doubt) {
+	r.Same, r.Loss, r.Why, r.Feed, r.Head, r.HeadAt, r.ETag = true, d.Loss, d.Reason, d.Feed, d.Head, d.HeadAt, d.ETag
+	if d.Opening != "" {
+		r.Openings = []string{d.Opening}
+	}
+}
+
+// Proves reports whether the source states what makes a confirmed loss sure: openings, and digests of its states.
+func (r *Reading) Proves() bool { return len(r.Openings) > 0 }
+
+// HoldsTime has a reading hold what is not later than its newest entry: of records, entries come and go.
+func (r *Reading) HoldsTime(d *Doubt) {
+	at := r.HeadAt
+	r.Holds = func(string) bool { return d != nil && !at.Before(d.HeadAt) }
+}
+
+func (r *Reading) holds(key string) bool {
+	return key == "" || key == r.Head || r.Holds != nil && r.Holds(key)
+}
+
+// Verdict is what becomes of a reading.
+type Verdict int
+
+// The verdicts.
+const (
+	GoesOn   Verdict = iota // what it states is applied
+	Doubtful                // nothing of it is applied
+	Believed                // what is held is replaced by what it says
+)
+
+// Memory is what a follower remembers of the readings of a source that it accepted, and of the one that it doubts. It is kept in the
+// transaction of the mark.
+type Memory struct {
+	// Span has the entries of the documents that were read last, of sources that prove nothing. It is kept beside the rest.
+	Span *Span `json:"-"`
+
+	Feed     string      `json:"feed,omitempty"`
+	Proves   bool        `json:"proves,omitempty"`   // the source states openings
+	Openings []string    `json:"openings,omitempty"` // all that were seen, the newest last
+	Checked  time.Time   `json:"checked,omitzero"`   // of the last accepted reading
+	Made     time.Time   `json:"made,omitzero"`      // likewise
+	Held     []HeadSince `json:"held,omitempty"`     // the newest last
+	Behind   *Moment     `json:"behind,omitempty"`   // since when the source answers with an earlier Checked than was accepted
+	Whole    time.Time   `json:"whole,omitzero"`     // when the source was last read to its end, by the clock here
+	Lowered  time.Time   `json:"lowered,omitzero"`   // when a loss was believed last, likewise: what comes back may stand far behind
+	Doubt    *Doubt      `json:"doubt,omitempty"`
+	Absent   []Absence   `json:"absent,omitempty"` // records that readings lacked, by the first one
+
+	handled map[mark16]bool // in this round, though the mark is not past them
+}
+
+// Handle notes that an entry is handled, though the mark is not past it. It is so until a reading is accepted, which remembers it.
+func (m *Memory) Handle(key string) {
+	if m.handled == nil {
+		m.handled = map[mark16]bool{}
+	}
+	m.handled[hash16(key)] = true
+}
+
+// Handles reports whether Handle was called with a key.
+func (m *Memory) Handles(key string) bool { return m.handled[hash16(key)] }
+
+// HeadSince says since when the newest entry was one, by the clock here.
+type HeadSince struct {
+	Head string    `json:"head"` // a hash of its key
+	At   time.Time `json:"at"`
+}
+
+// Moment is a time by the clock here, and by that of the source. No monotonic clock outlasts a process.
+type Moment struct {
+	Wall time.Time `json:"wall"`
+	Date time.Time `json:"date,omitzero"`
+}
+
+// since returns how long ago the moment was by both clocks. Where the clock here was set back, the wait begins anew.
+func (m *Moment) since(now, date time.Time) time.Duration {
+	passed := now.Sub(m.Wall)
+	if passed < 0 {
+		m.Wall, m.Date = now, date
+		return 0
+	}
+	if !date.IsZero() && !m.Date.IsZero() {
+		passed = min(passed, date.Sub(m.Date)+time.Second) // Date has whole seconds
+	}
+	return passed
+}
+
+// Doubt is a reading that would take something away, and is not confirmed.
+type Doubt struct {
+	Loss   Loss      `json:"loss"`
+	Reason string    `json:"reason"`
+	Moment           // of the first reading that counts
+	First  time.Time `json:"first"` // when the doubt was opened, by the clock here
+
+	Counted bool      `json:"counted,omitempty"` // there is a reading that counts; else it was a cache's, or was made too early
+	Asked   bool      `json:"asked,omitempty"`   // that reading was no cache's
+	N       int       `json:"n,omitempty"`       // readings that count
+	Feed    string    `json:"feed,omitempty"`
+	Head    string    `json:"head,omitempty"`
+	HeadAt  time.Time `json:"headAt,omitzero"`
+	Opening string    `json:"opening,omitempty"` // the last one of the reading
+	Checked time.Time `json:"checked,omitzero"`
+	ETag    string    `json:"etag,omitempty"` // of its first document
+	Lost    int       `json:"lost,omitempty"` // records that would be removed, or go back, where that is known
+	Held    int       `json:"held,omitempty"` // all records that are held, likewise
+}
+
+// Readings from a source that proves nothing are believed after so many.
+const readingsToBelieve = 3
+
+// Grace is how long after its time an entry may still appear on servers that prove nothing.
+const Grace = time.Minute
+
+// maxWait is the longest time for which a state from before is doubted.
+const maxWait = 24 * time.Hour
+
+// What is remembered at most.
+const (
+	rememberedOpenings = 100
+	rememberedHeads    = 40
+)
+
+// Judge decides what becomes of readings.
+type Judge struct {
+	Now     time.Time     // by the clock here
+	After   time.Duration // the time between the first and the last reading that confirm a loss
+	Confirm bool          // a person confirms the doubt that was shown
+	Longest time.Duration // for which a state from before is doubted; default 24 hours
+}
+
+// Of judges a reading, and notes in m what the next ones need.
+func (j Judge) Of(m *Memory, r *Reading) Verdict {
+	behind := j.behind(m, r)
+	d, proves := m.Doubt, m.provesWith(r)
+	if r.Loss == LossNone {
+		switch {
+		case m.stale(r, behind):
+			return j.doubt(m, r, LossStale, "it has news, but was made before what was read last: a cache on the way is stale, or a server is behind")
+		case d != nil && proves && d.Asked && (!r.Asked || r.Checked.Before(d.Checked)):
+			return Doubtful // it may be a cache's from before the doubtful one
+		}
+		return GoesOn
+	}
+	switch {
+	case r.Silent, proves && (!r.Asked || behind || r.Replica && !r.Checked.After(m.Checked)), !proves && !r.Made.IsZero() && r.Made.Before(m.Made):
+		// It may be older than what was accepted.
+		if d == nil || r.Asked && !d.Asked {
+			j.open(m, r, r.Loss, r.Why, false)
+		}
+		return Doubtful
+	case d == nil || !d.Counted || d.Feed != r.Feed || !r.holds(d.Head):
+		j.open(m, r, r.Loss, r.Why, true)
+		return Doubtful
+	case j.Confirm:
+		return Believed
+	}
+	d.N++
+	wait := j.After
+	if !proves || (r.Loss == LossOlder || r.Loss == LossEmpty) && r.Feed == m.Feed && m.knows(r.Openings) {
+		wait = max(wait, min(cmp.Or(j.Longest, maxWait), m.outdated(r.Head, d.Wall)))
+	}
+	if d.since(j.Now, r.Date) < wait || !proves && d.N < readingsToBelieve {
+		return Doubtful
+	}
+	return Believed
+}
+
+// behind reports whether the source answers with an earlier state than was accepted. It is behind, or its clock was set back. The latter is
+// believed after a while without a later one.
+func (j Judge) behind(m *Memory, r *Reading) bool {
+	if !m.provesWith(r) || m.Checked.IsZero() {
+		return false
+	}
+	if !r.Checked.Before(m.Checked) {
+		m.Behind = nil
+		return false
+	}
+	if !r.Asked {
+		return false
+	}
+	if m.Behind == nil {
+		m.Behind = &Moment{j.Now, r.Date}
+	}
+	return !j.Confirm && m.Behind.since(j.Now, r.Date) < j.After
+}
+
+// stale reports whether a reading that goes on has news, but was made before one that was accepted: after a restore that was believed, an
+// old answer still contains the new, lower mark.
+func (m *Memory) stale(r *Reading, behind bool) bool {
+	switch {
+	case r.Same || !r.News || m.Feed == "":
+		return false
+	case m.provesWith(r) && r.Asked:
+		return behind
+	case m.provesWith(r):
+		return r.Checked.Before(m.Checked)
+	}
+	return !r.Made.IsZero() && r.Made.Before(m.Made.Add(-time.Second))
+}
+
+// provesWith reports whether the source proves what a reading says. A proxy on the way may leave out what that needs.
+func (m *Memory) provesWith(r *Reading) bool { return m.Proves && !r.Checked.IsZero() }
+
+func (m *Memory) knows(openings []string) bool {
+	return len(openings) > 0 && slices.Contains(m.Openings, openings[0])
+}
+
+// outdated returns how long the state with a head was known to be out of date at a time.
+func (m *Memory) outdated(head string, at time.Time) time.Duration {
+	var since time.Time
+	for i := len(m.Held) - 1; i >= 0 && m.Held[i].Head != ShortHash(head); i-- {
+		since = m.Held[i].At
+	}
+	if since.IsZero() {
+		return 0
+	}
+	return at.Sub(since)
+}
+
+// doubt notes what is no loss by itself, and is over with the next right reading.
+func (j Judge) doubt(m *Memory, r *Reading, loss Loss, reason string) Verdict {
+	if m.Doubt == nil {
+		j.open(m, r, loss, reason, false)
+		m.Doubt.ETag, m.Doubt.Asked = "", false
+	}
+	return Doubtful
+}
+
+func (j Judge) open(m *Memory, r *Reading, loss Loss, reason string, counted bool) {
+	first := j.Now
+	if m.Doubt != nil {
+		first = m.Doubt.First
+	}
+	d := &Doubt{
+		Loss: loss, Reason: reason, Moment: Moment{j.Now, r.Date}, First: first, Counted: counted, Asked: r.Asked, Feed: r.Feed, Head: r.Head, HeadAt: r.HeadAt,
+		Checked: r.Checked, ETag: r.ETag,
+	}
+	if counted {
+		d.N = 1
+	}
+	if len(r.Openings) > 0 {
+		d.Opening = r.Openings[0]
+	}
+	m.Doubt = d
+}
+
+// Accept notes that what a reading says is held.
+func (j Judge) Accept(m *Memory, r *Reading) {
+	if r.Proves() || r.Feed != m.Feed && !r.Same {
+		m.Proves = r.Proves()
+	}
+	if r.Feed != "" {
+		m.Feed = r.Feed
+	}
+	for _, id := range slices.Backward(r.Openings) {
+		if !slices.Contains(m.Openings, id) {
+			m.Openings = append(m.Openings, id)
+		}
+	}
+	m.Openings = last(m.Openings, rememberedOpenings)
+	if n := len(m.Held); r.Head != "" && (n == 0 || m.Held[n-1].Head != ShortHash(r.Head)) {
+		m.Held = last(append(m.Held, HeadSince{ShortHash(r.Head), j.Now}), rememberedHeads)
+	}
+	switch behind := m.Behind != nil && m.Behind.since(j.Now, r.Date) < j.After && !j.Confirm; {
+	case behind:
+	case r.Checked.After(m.Checked), r.Asked && !r.Checked.IsZero(): // or the clock of the source was set back
+		m.Checked = r.Checked
+	}
+	if r.Made.After(m.Made) {
+		m.Made = r.Made
+	}
+	if r.ToEnd {
+		m.Whole = j.Now
+	}
+	m.Doubt, m.handled = nil, nil
+}
+
+// Missed notes a doubt that the next right reading ends.
+func (m *Memory) Missed(now time.Time, loss Loss, reason string) {
+	first := now.UTC()
+	if m.Doubt != nil {
+		first = m.Doubt.First
+	}
+	m.Doubt = &Doubt{Loss: loss, Reason: reason, Moment: Moment{Wall: now.UTC()}, First: first}
+}
+
+// Replace notes that what is held was replaced by what a reading says: all that was remembered was of a history that is given up.
+func (j Judge) Replace(m *Memory, r *Reading) {
+	m.Held, m.Behind, m.Absent, m.Span = nil, nil, nil, nil
+	m.Checked, m.Made = time.Time{}, time.Time{}
+	j.Accept(m, r)
+	m.Lowered = j.Now
+}
+
+func last[T any](all []T, n int) []T { return all[max(0, len(all)-n):] }
+
+// DoubtError says that a reading is doubted, and nothing of it was applied. The next right reading ends that, without a command.
+type DoubtError struct{ *Doubt }
+
+func (e *DoubtError) Error() string { return e.Doubt.String() }
+
+// String says what is doubted, for people.
+func (d *Doubt) String() string {
+	text := fmt.Sprintf("in doubt since %s: %s", d.First.UTC().Format(time.RFC3339), d.Reason)
+	if d.Lost > 0 && d.Loss != LossRecords && d.Loss != LossMany { // whose reasons say it
+		text += fmt.Sprintf("; %d records would be removed or go back", d.Lost)
+	}
+	return text
+}

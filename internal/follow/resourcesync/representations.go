@@ -1,0 +1,61 @@
+package resourcesync
+
+import (
+	"net/url"
+	"slices"
+
+	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/xml/patch"
+)
+
+// Mirrors returns where a resource is available: at its mirrors by their priority, which
+// are there to spare the Source (Z39.99 §14.2, Mirrored Content), then at its own URI.
+func Mirrors(i *resourcesync.Item) []follow.Representation {
+	stated := follow.Fixity{Representation: i.Representation}
+	var all []follow.Representation
+	for _, m := range elsewhere(i, resourcesync.RelDuplicate) {
+		all = append(all, follow.Representation{URL: m.Href, Type: i.Type, Fixity: stated, Copy: true})
+	}
+	all = append(all, follow.Representation{URL: i.Loc, Type: i.Type, Fixity: stated})
+	all[0].Patch = patchTo(i)
+	return all
+}
+
+// Alternates returns the forms of a resource that have URIs of their own (Z39.99 §14.3,
+// Alternate Representations).
+func Alternates(i *resourcesync.Item) (all []follow.Representation) {
+	for _, l := range elsewhere(i, resourcesync.RelAlternate) {
+		all = append(all, follow.Representation{URL: l.Href, Type: l.Type, Fixity: follow.Fixity{Representation: l.Representation}})
+	}
+	return all
+}
+
+// elsewhere returns the links with a relation that lead to what can be fetched, and is not the
+// resource itself.
+func elsewhere(i *resourcesync.Item, rel string) []resourcesync.Link {
+	return slices.DeleteFunc(i.Find(rel), func(l resourcesync.Link) bool {
+		u, err := url.Parse(l.Href)
+		return err != nil || u.Scheme != "http" && u.Scheme != "https" || iri.SameDocument(l.Href, i.Loc)
+	})
+}
+
+// strong are the algorithms whose digests tell that what a patch has made is what it should be.
+var strong = []string{resourcesync.SHA256, "sha-512"}
+
+// patchTo returns the patch to the representation of an item, or nil where there is none that
+// is known, that says what it is, and that leads to something which can be told to be right; or
+// where it spares little.
+func patchTo(i *resourcesync.Item) *follow.Patch {
+	isStrong := func(h resourcesync.Hash) bool { return slices.Contains(strong, h.Algorithm) }
+	if i.Length > follow.MaxPatched || i.Encoding != "" || !slices.ContainsFunc(i.Hashes, isStrong) {
+		return nil
+	}
+	for _, l := range i.Find(resourcesync.RelPatch) {
+		if l.Type == patch.MediaType && l.Length > 0 && l.Length < i.Length/2 && l.Encoding == "" {
+			return &follow.Patch{URL: l.Href, Fixity: follow.Fixity{Representation: l.Representation}}
+		}
+	}
+	return nil
+}

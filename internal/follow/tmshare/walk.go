@@ -1,0 +1,366 @@
+package tmshare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
+)
+
+// walk is one reading of a feed.
+type walk struct {
+	*Source
+	fetcher *fetch.Fetcher
+	mark    follow.Mark
+	memory  *follow.Memory // nil: nothing is remembered
+	doubt   *follow.Doubt
+	whole   bool // it is read to its end
+	log     *follow.Log
+
+	found     map[string]bool // by key, whether the entries were found that are to be there
+	missing   int             // how many of those that stood at the mark were not
+	relied    bool            // the entry that the state relies on was found, or there is none
+	contained []string        // ids of the entries at the mark's time that the snapshot contains
+	size      int             // bytes of these
+	passed    bool            // an entry before the mark was seen
+	paged     bool
+	descends  bool      // an entry is older than the one before it
+	stated    bool      // entries state whether their topic is deleted: the server is one of TMShare in Go
+	mixed     bool      // the entries are not in descending order
+	earlier   time.Time // the time of the last entry that was added
+	newest    feeds.Entry
+	digest    string // the state digest of the last entry that stood at the mark
+	count     int    // of the document
+
+	span   *follow.SpanRead
+	first  map[string]bool // the entries of the recent document, by key
+	doubts bool            // the newest entry of the doubtful reading was read
+	gone   bool            // the server does not keep a document any more
+	other  bool            // the feed has another id
+}
+
+func (s *Source) walk(ref string, look follow.Look) *walk {
+	w := &walk{
+		Source: s, fetcher: look.Fetcher(s.Fetcher), mark: look.Mark, memory: look.Memory, doubt: look.Doubted(), whole: look.Whole, log: follow.NewLog(ref, &s.Scratch),
+		found: map[string]bool{}, relied: look.Relied == "", first: map[string]bool{},
+	}
+	if w.doubt != nil && w.doubt.Head == "" {
+		w.doubt = nil
+	}
+	for _, id := range w.mark.At {
+		w.found[follow.Key(id, w.mark.Updated)] = false
+	}
+	w.missing = len(w.found)
+	w.span = follow.NewSpanRead(w.remembered())
+	return w
+}
+
+// remembered returns the entries that were handled, as far as they are remembered.
+func (w *walk) remembered() *follow.Span {
+	if w.memory == nil {
+		return nil
+	}
+	return w.memory.Span
+}
+
+// etag returns the ETag of the recent document that need not be read again.
+func (w *walk) etag() string {
+	if w.memory != nil && w.memory.Doubt != nil {
+		return w.memory.Doubt.ETag
+	}
+	if w.whole {
+		return ""
+	}
+	return w.mark.ETag
+}
+
+func (w *walk) read(ctx context.Context, ref string, allowURL func(*url.URL) error) (*follow.Delta, error) {
+	n := &follow.Delta{Log: w.log, Scratch: &w.Scratch, Mark: w.mark}
+	chain := w.chain(w.fetcher, allowURL)
+	chain.Check = func(d *follow.Document) error { return w.check(d, n.Feed, d.Count == 1) }
+	if w.Bundles {
+		chain.Wants, chain.Ahead = w.wants, w.Ahead
+	}
+	for d, err := range chain.Documents(ctx, ref, w.etag()) {
+		var broken *follow.BrokenError
+		var failed *fetch.Error
+		switch {
+		case errors.As(err, &broken) && errors.As(err, &failed) && failed.Gone():
+			w.gone = true
+		case errors.As(err, &broken):
+			return nil, fmt.Errorf("%w; if it stays so, %s", err, w.Advice)
+		case err != nil:
+			return nil, err
+		case d.NotModified:
+			return w.unchanged(d.Answer), nil
+		}
+		if w.gone {
+			break
+		}
+		if n.Documents, w.count = d.Count, d.Count; d.Count == 1 {
+			n.Note(d.Answer)
+			n.Feed, n.Openings = d.ID, d.Openings
+			_, n.Replica = d.Link(feeds.RelOrigin)
+			n.Mark.ETag, n.AsOf, n.Mark.Feed = d.ETag, d.AsOf, d.ID
+			w.other = w.mark.Feed != "" && d.ID != w.mark.Feed
+		} else {
+			n.NoteNext(w.memory, d.Answer)
+		}
+		w.paged = w.paged || d.Page || d.LeadsToPage()
+		if err := w.add(d.Feed, d.From); err != nil {
+			return nil, err
+		}
+		if w.complete() {
+			break
+		}
+		n.ToEnd = d.IsLast()
+	}
+	if err := w.log.Sort(ctx); err != nil {
+		return nil, err
+	}
+	if len(w.contained) > 0 {
+		// They are kept, because a feed in which they are missing one day is that
+		// of a server restored from a backup.
+		n.Mark.At = w.contained
+	}
+	if w.missing == 0 && len(w.mark.At) > 0 {
+		n.Mark.Digest = w.digest
+	}
+	w.judge(n)
+	return n, nil
+}
+
+// unchanged returns what is said of a feed that has the ETag still.
+func (w *walk) unchanged(a *fetch.Answer) *follow.Delta {
+	n := &follow.Delta{Unchanged: true, Mark: w.mark, AsOf: a.AsOf}
+	if w.doubt != nil {
+		n.Again(w.doubt)
+	} else if w.memory != nil && w.memory.Doubt != nil {
+		n.Again(w.memory.Doubt)
+	}
+	etag := n.ETag
+	n.Note(a)
+	n.ETag, n.Same = etag, true
+	return n
+}
+
+// judge finds out whether the feed goes on from the mark.
+func (w *walk) judge(n *follow.Delta) {
+	n.Head, n.HeadAt = "", w.newest.Updated
+	if w.newest.ID != "" {
+		n.Head = follow.Key(w.newest.ID, w.newest.Updated)
+	}
+	n.News = w.log.Total() > 0
+	doubt := w.doubt
+	n.Holds = func(key string) bool { return doubt != nil && key == doubt.Head && w.doubts }
+	n.Loss, n.Why = w.lost(n)
+	if w.mixed || w.paged && !w.descends || n.Mixed { // a later entry need not change the recent document
+		n.Mark.ETag = ""
+	}
+	n.KeepMark = n.Mixed
+	if !w.stated && w.memory != nil && w.Until.IsZero() {
+		n.Span = w.span.Span(n.ToEnd)
+	}
+}
+
+// lost says why the feed does not go on from the mark.
+func (w *walk) lost(n *follow.Delta) (follow.Loss, string) {
+	known := w.remembered()
+	anchor := w.mark.Updated
+	if newest := known.Newest(); newest.After(anchor) {
+		anchor = newest
+	}
+	switch {
+	case w.Kept:
+		return follow.LossNone, ""
+	case w.other:
+		return follow.LossFeed, "the feed has a new id: the server has begun a new history"
+	case anchor.IsZero():
+		return follow.LossNone, ""
+	case w.newest.ID == "" && w.hadEntries():
+		return follow.LossEmpty, "the feed has no entries any more"
+	case w.outrun():
+		return follow.LossOlder, "the snapshot is later than all entries of the feed"
+	}
+	if w.stands() {
+		return follow.LossNone, ""
+	}
+	switch {
+	case w.newest.Updated.Before(anchor):
+		return follow.LossOlder, fmt.Sprintf("the newest entry of the feed (%s) is older than the last one that was applied (%s)", feeds.FormatTime(w.newest.Updated), feeds.FormatTime(anchor))
+	case w.gone:
+		return follow.LossShort, "the server keeps no history as old as the last round"
+	case !w.passed:
+		return follow.LossShort, "the feed does not reach back to the last entry that was applied"
+	}
+	return follow.LossDiverged, "the last entry that was applied is not in the feed any more"
+}
+
+// hadEntries reports whether the feed had entries before.
+func (w *walk) hadEntries() bool {
+	return len(w.mark.At) > 0 || w.memory != nil && len(w.memory.Held) > 0
+}
+
+// stands reports whether what was handled is in the feed still: the entries at the mark, the one that the state relies on, and on servers
+// that prove nothing all that is remembered of the time that was read, or a later entry of the same topic. Servers of SDShare list each
+// topic once, with the time of its last change.
+func (w *walk) stands() bool {
+	switch {
+	case w.gone && !w.arrived():
+		return false
+	case w.stated || w.remembered() == nil:
+		return w.relied && (w.missing == 0 || !w.stated && w.moved())
+	}
+	return !w.span.Lacks() && w.span.Stands()
+}
+
+// few is how many fragments are fetched by themselves rather than with all others of a document.
+const few = 3
+
+// wants reports whether the fragments of a document are wanted with it: much of it is new.
+func (w *walk) wants(d *follow.Document) bool {
+	news := 0
+	for i := range d.Entries {
+		if e := &d.Entries[i]; e.State != "" && e.Updated.After(w.mark.Updated) {
+			news++
+		}
+	}
+	return news > few && 4*news >= len(d.Entries)
+}
+
+func (w *walk) add(f *feeds.Feed, document string) error {
+	if n := len(f.Entries); n > 0 && f.Entries[0].Updated.Before(f.Entries[n-1].Updated) {
+		slices.Reverse(f.Entries) // so that entries of one time are in the order of the others
+		w.mixed = true
+	}
+	for i := range f.Entries {
+		e := &f.Entries[i]
+		w.stated = w.stated || e.State != ""
+		if e.Updated.After(w.newest.Updated) {
+			w.newest = *e
+			w.newest.Fragment = nil
+		}
+		w.mixed = w.mixed || !w.earlier.IsZero() && e.Updated.After(w.earlier)
+		w.descends = w.descends || e.Updated.Before(w.earlier)
+		w.earlier = e.Updated
+		// Where the snapshot contains the entry at its time, that one will do: those
+		// before it may be pruned.
+		w.passed = w.passed || w.isBefore(e) || w.isContained(e)
+		if err := w.take(e, document); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take adds an entry to the log, or notes that it is handled.
+func (w *walk) take(e *feeds.Entry, document string) error {
+	k := follow.Key(e.ID, e.Updated)
+	w.relied = w.relied || k == w.mark.Relied
+	if w.count == 1 {
+		w.first[k] = true
+	}
+	w.doubts = w.doubts || w.doubt != nil && k == w.doubt.Head
+	record := func() *follow.Record { return w.record(e, document) }
+	if e.State == "" {
+		w.span.Add(k, record().Topic(), e.Updated)
+	}
+	found, handled := w.found[k]
+	switch {
+	case handled:
+		w.digest = e.Digest
+		if !found {
+			w.found[k] = true
+			w.missing--
+			if w.isUnsettled(k) {
+				return w.log.Add(record())
+			}
+		}
+	case w.isKnown(e, k):
+		if w.isUnsettled(k) {
+			return w.log.Add(record())
+		}
+	case w.isContained(e):
+		if !found {
+			w.contained = append(w.contained, e.ID)
+			w.found[k] = true
+			w.size += len(e.ID)
+			return w.CheckAtOnce(e.Updated, w.size)
+		}
+	case !w.Until.IsZero() && e.Updated.After(w.Until):
+	default:
+		return w.log.Add(record())
+	}
+	return nil
+}
+
+func (w *walk) isUnsettled(key string) bool {
+	_, again := w.mark.Unsettled[key]
+	return again
+}
+
+// isKnown reports whether an entry is handled. On servers of ours times strictly increase, so that all are that are before the mark. On
+// others an entry may be published late, with a time before: it is news unless it is remembered. What stands in a document that no round has
+// read yet, and is older than all that was read, was published long ago.
+func (w *walk) isKnown(e *feeds.Entry, key string) bool {
+	span := w.remembered()
+	if e.State != "" || span == nil {
+		return w.isBefore(e) || w.memory != nil && w.memory.Handles(key)
+	}
+	return span.Has(key) || w.memory.Handles(key) || w.count > 1 && !span.Reaches(e.Updated)
+}
+
+// isBefore reports whether an entry is from before the mark. Nothing is before the beginning.
+func (w *walk) isBefore(e *feeds.Entry) bool {
+	return !w.mark.Updated.IsZero() && e.Updated.Before(w.mark.Updated)
+}
+
+// complete reports whether older documents have nothing new: all entries at the
+// mark are there, or one before it. The order of pages is the server's affair
+// (RFC 5005 §3), so that they tell this only while all is in descending order, and some is.
+func (w *walk) complete() bool {
+	switch {
+	case w.whole, w.mark.Updated.IsZero(), w.paged && (w.mixed || !w.descends):
+		return false
+	case w.doubt != nil && !w.doubts && !w.earlier.Before(w.doubt.HeadAt):
+		return false
+	case w.other:
+		return true
+	case !w.stated && w.remembered() != nil && w.paged:
+		return w.earlier.Before(w.mark.Updated.Add(-follow.Grace))
+	case !w.stated && w.remembered() != nil:
+		return w.arrived() && w.span.Stands()
+	}
+	return w.arrived()
+}
+
+// arrived reports whether the walk has come to the mark.
+func (w *walk) arrived() bool {
+	return w.passed || len(w.mark.At) > 0 && w.missing == 0 && w.relied
+}
+
+// outrun reports whether the snapshot that the source was just loaded from is later than all
+// entries. It is of a history that was given up, then, and a cache has kept it: on servers that
+// state what is deleted, the last entry has the time of the last change that a snapshot contains.
+// A collection without entries is an empty one.
+func (w *walk) outrun() bool {
+	return len(w.mark.At) == 0 && w.stated && w.newest.Updated.Before(w.mark.Updated)
+}
+
+// moved reports whether the entries that are missing at the mark may have moved, where nothing is remembered of them: a change takes the
+// entry away from the mark, and a later one is there.
+func (w *walk) moved() bool { return w.passed && w.log.Total() >= w.missing }
+
+// isContained reports whether the snapshot that the source was just loaded from is known to
+// contain an entry. An entry at the snapshot's time is contained where times strictly
+// increase, as they do on servers that state what is deleted. Others have whole seconds, and
+// may have published the entry after the snapshot.
+func (w *walk) isContained(e *feeds.Entry) bool {
+	return len(w.mark.At) == 0 && !w.mark.Updated.IsZero() && e.State != "" && e.Updated.Equal(w.mark.Updated)
+}

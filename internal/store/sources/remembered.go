@@ -1,0 +1,75 @@
+package sources
+
+import (
+	"context"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/losses"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// KeepSpan keeps which entries of the feed were read last.
+func (a *Applying) KeepSpan(b []byte) error {
+	return a.tx.Put(a.subscription.Source(a.Progress).Key(keys.TableSpan), b)
+}
+
+// Span returns what KeepSpan has kept for the generation that changes are applied to, nil for nothing.
+func (st *Store) Span(ctx context.Context, name string) (b []byte, err error) {
+	err = st.rows.View(ctx, func(t *txn.Tx) error {
+		s, err := Get(t, name)
+		if err != nil || s.Applied() == nil {
+			return err
+		}
+		b, err = t.Get(s.Source(s.Applied()).Key(keys.TableSpan))
+		return err
+	})
+	return b, err
+}
+
+// Losses measures what a subscription would lose if its staged generation became the one that readers see.
+func (st *Store) Losses(ctx context.Context, name string) (m losses.Measure, err error) {
+	err = st.rows.View(ctx, func(t *txn.Tx) error {
+		m = losses.Measure{}
+		s, err := Get(t, name)
+		if err != nil || s.State == nil || s.Staging == nil {
+			return err
+		}
+		before, after := records.Of(t, s.Source(s.State)), records.Of(t, s.Source(s.Staging))
+		for topic, err := range before.Topics() {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				return err
+			}
+			if err := lose(&m, before, after, topic); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return m, err
+}
+
+func lose(m *losses.Measure, before, after records.State, topic *fragment.Topic) error {
+	had, err := losses.Of(before, topic)
+	if err != nil {
+		return err
+	}
+	still, err := after.Topic(topic.TopicSI())
+	if err != nil {
+		return err
+	}
+	var has *fragment.Said
+	if still != nil {
+		of, err := losses.Of(after, still)
+		if err != nil {
+			return err
+		}
+		has = &of
+	}
+	m.Add(had, has, func() *fragment.Topic { return topic })
+	return nil
+}
