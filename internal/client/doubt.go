@@ -103,15 +103,16 @@ func (c *Client) confirms(ctx context.Context, s *store.Subscription, believed *
 		return nil
 	}
 	r, p := c.reading, s.Staging.Proof
+	proves := c.memory.Proves && r != nil && !r.Checked.IsZero()
 	contains := r != nil && (believed.Feed == "" || r.Feed == believed.Feed) && (r.Head == believed.Head || believed.Head == "" || r.Holds != nil && r.Holds(believed.Head))
 	switch {
 	case !contains:
 		return c.doubted(follow.LossDiverged, "the newest snapshot and the feed do not have what the feed had before: one of them may come from a cache")
-	case c.memory.Proves && !r.Asked:
+	case proves && !r.Asked:
 		return c.doubted(follow.LossStale, "a cache on the way answers in the server's place")
-	case c.memory.Proves && r.Head != "" && (p == nil || p.Differs):
+	case proves && r.Head != "" && (p == nil || p.Differs):
 		return c.doubted(follow.LossDigest, "the newest snapshot and the feed are not the state whose digest the source states")
-	case c.memory.Proves:
+	case proves, c.confirm:
 		return nil
 	}
 	lost, err := c.Store.Losses(ctx, s.Name)
@@ -137,7 +138,7 @@ func (c *Client) believed(ctx context.Context, s *store.Subscription, r *Round, 
 		c.memory.Doubt = nil
 		return &UnusableError{s.Name, []string{fmt.Sprintf("%s: %v", s.FragmentsFeed, history)}}
 	}
-	if d != nil && d.Loss == follow.LossMany {
+	if d != nil && d.Loss == follow.LossMany && !c.confirm {
 		if err := c.maxLoss(&losses.Measure{Topics: d.Held, Deleted: d.Lost}); err != nil { // it was loaded, and is held back
 			return &DoubtError{Doubt: d}
 		}

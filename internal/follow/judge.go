@@ -113,7 +113,7 @@ func (e *Engine[T]) confirm(_ context.Context, n *Delta, p *Plan, v Verdict) (pe
 		m.Doubt.Lost = lost
 		return 0, &DoubtError{m.Doubt}
 	}
-	if count > 0 && e.MaxLoss != nil {
+	if count > 0 && e.MaxLoss != nil && !e.Confirm {
 		if err := e.MaxLoss(count, p.held); err != nil {
 			m.Doubt = j.doubtOf(m.Doubt, &n.Reading, LossMany, count, err.Error())
 			return lost, p.Settle(func(string) bool { return false })

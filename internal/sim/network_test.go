@@ -162,6 +162,9 @@ func (n *network) fate(from *node, r *http.Request) *rand.Rand {
 // random is what of an address is different in each run: a UUID. That of an entry ends in its number.
 var random = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-([0-9a-f]{12})`)
 
+// askedValue is the random value of a request that caches have no answer to.
+var askedValue = regexp.MustCompile(`([?&]asked)=[^&]*`)
+
 // known is what a request asks for, without what is different in each run.
 func known(r *http.Request) string {
 	id := "*"
@@ -169,6 +172,7 @@ func known(r *http.Request) string {
 		id = "*$2"
 	}
 	u := random.ReplaceAllString(r.URL.String(), id)
+	u = askedValue.ReplaceAllString(u, "$1")
 	if r.Header.Get("If-None-Match") != "" {
 		u += " if changed"
 	}

@@ -110,6 +110,7 @@ func (n *node) start() {
 	var err error
 	n.db, err = store.Open(background, store.Options{Dir: n.dir, Engine: n.disk, Logger: silent, Now: now})
 	n.w.must(err, "%s: opening the store", n.name)
+	n.w.must(n.db.BeginOpening(background), "%s: beginning an opening", n.name)
 	n.server, err = server.New(server.Config{
 		Store: n.db, BaseURL: n.url(), Tokens: []string{token}, Logger: silent, Now: now, DocumentSize: 3 + n.w.rng.IntN(12),
 		Policy: upkeep.Policy{SnapshotEvery: 1_000_000, SnapshotAfter: 1_000_000 * time.Hour},
@@ -304,6 +305,11 @@ func (n *node) sync(f *followed) *client.Round {
 	}
 	faults, was := w.counts.faults, mark(s)
 	r, err := n.client.Sync(background, f.name)
+	for tries := 0; w.net.quiet && tries < 4 && errors.As(err, new(*client.DoubtError)); tries++ { // it is confirmed, or ends
+		w.say("%s: a round of %s: %v", n.name, f.name, err)
+		w.now = w.now.Add(10 * time.Minute)
+		r, err = n.client.Sync(background, f.name)
+	}
 	if w.net.failed != "" {
 		panic(w.net.failed)
 	}
