@@ -23,10 +23,12 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -291,27 +293,28 @@ func open(ts *testscript.TestScript, dir string) *store.DB {
 }
 
 func damage(ts *testscript.TestScript, _ bool, args []string) {
-	folder, err := badger.Lock(filepath.Join(ts.MkAbs(args[0]), "badger"), false)
-	ts.Check(err)
-	engine, err := folder.Open(badger.Options{Logger: slog.New(slog.DiscardHandler)})
-	ts.Check(err)
-	defer func() { ts.Check(engine.Close()) }()
-	ctx := context.Background()
-	reader, err := engine.Snapshot(ctx)
-	ts.Check(err)
-	defer reader.Close()
-	for r, err := range reader.Range([]byte{'t'}, nil, false) {
-		ts.Check(err)
-		if !bytes.HasSuffix(r.Key, []byte(args[1])) {
-			continue
+	ts.Check(stores.Below(ts.MkAbs(args[0]), func(engine kv.Engine) error {
+		ctx := context.Background()
+		reader, err := engine.Snapshot(ctx)
+		if err != nil {
+			return err
 		}
-		w, err := engine.Begin(ctx, reader.Version())
-		ts.Check(err)
-		ts.Check(w.Put(bytes.Clone(r.Key), bytes.Clone(r.Value[1:])))
-		ts.Check(w.Commit())
-		return
-	}
-	ts.Fatalf("there is no topic %s", args[1])
+		defer reader.Close()
+		for r, err := range reader.Range([]byte{'t'}, nil, false) {
+			if err != nil {
+				return err
+			}
+			if !bytes.HasSuffix(r.Key, []byte(args[1])) {
+				continue
+			}
+			w, err := engine.Begin(ctx, reader.Version())
+			if err != nil {
+				return err
+			}
+			return errors.Join(w.Put(bytes.Clone(r.Key), bytes.Clone(r.Value[1:])), w.Commit())
+		}
+		return fmt.Errorf("there is no topic %s", args[1])
+	}))
 }
 
 func hold(ts *testscript.TestScript, _ bool, args []string) {

@@ -168,7 +168,7 @@ var layers = map[string][]string{
 	"internal/testkit/kill":          {},
 	"internal/testkit/faults":        {},
 	"internal/testkit/node":          {"fragment", "internal/checkpoint", "internal/kv/badger", "internal/server", "internal/server/upkeep", "internal/store", "internal/testkit/faults", "internal/testkit/stores"},
-	"internal/testkit/stores":        {"internal/kv/postgres", "internal/store", "internal/testenv", "internal/testkit/pgserver"},
+	"internal/testkit/stores":        {"internal/kv", "internal/kv/badger", "internal/store/datafolder", "internal/kv/postgres", "internal/store", "internal/testenv", "internal/testkit/pgserver"},
 	"internal/testkit/docs":          {"tmdm", "tmdm/cxtm", "xtm", "fragment"},
 	"packaging":                      {},
 	"packaging/release":              {},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 
@@ -14,10 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
 // verifyIn compares all of egov in a data folder with the server.
@@ -42,27 +42,24 @@ func verifyIn(dir string) error {
 
 // damageFolder changes the records of some topics in a data folder that is closed, and cuts others.
 func damageFolder(t *testing.T, dir string) {
-	folder, err := badger.Lock(filepath.Join(dir, "badger"), false)
-	require.NoError(t, err)
-	engine, err := folder.Open(badger.Options{Logger: silent})
-	require.NoError(t, err)
-	reader, err := engine.Snapshot(t.Context())
-	require.NoError(t, err)
-	w, err := engine.Begin(t.Context(), reader.Version())
-	require.NoError(t, err)
-	n := 0
-	for r, err := range reader.Range([]byte{keys.TableTopic}, nil, false) {
+	require.NoError(t, stores.Below(dir, func(engine kv.Engine) error {
+		reader, err := engine.Snapshot(t.Context())
 		require.NoError(t, err)
-		value := bytes.Replace(r.Value, []byte("v1"), []byte("v0"), 1)
-		if n++; n%2 == 0 {
-			value = value[1:]
+		defer reader.Close()
+		w, err := engine.Begin(t.Context(), reader.Version())
+		require.NoError(t, err)
+		n := 0
+		for r, err := range reader.Range([]byte{keys.TableTopic}, nil, false) {
+			require.NoError(t, err)
+			value := bytes.Replace(r.Value, []byte("v1"), []byte("v0"), 1)
+			if n++; n%2 == 0 {
+				value = value[1:]
+			}
+			require.NoError(t, w.Put(bytes.Clone(r.Key), value))
 		}
-		require.NoError(t, w.Put(bytes.Clone(r.Key), value))
-	}
-	require.Greater(t, n, 4)
-	require.NoError(t, w.Commit())
-	reader.Close()
-	require.NoError(t, engine.Close())
+		require.Greater(t, n, 4)
+		return w.Commit()
+	}))
 }
 
 // A process that is killed at any request of a repair leaves a folder in which the rows agree with each other, or the damage. The next one repairs it.

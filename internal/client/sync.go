@@ -27,6 +27,9 @@ type Round struct {
 	Applied    int       `json:"applied"`          // fragments applied for them
 	Mark       time.Time `json:"mark"`             // the server's time up to which all is applied, or in quarantine
 
+	// Ahead says that all entries of the source have times later than now, so that there is no mark.
+	Ahead bool `json:"ahead,omitempty"`
+
 	// Unusable is how many records that were new in the round are in no format that can be
 	// read, or that was asked for: what the source had said by them is gone.
 	Unusable int `json:"unusable,omitempty"`
@@ -224,6 +227,7 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 		kept.ETag, kept.Checked, kept.Openings, kept.Memory = s.ETag, s.Checked, s.Openings, s.Memory
 		if kept.State != nil {
 			r.Mark = kept.State.Mark.Updated
+			r.Ahead = r.Mark.IsZero() && own != nil && own.memory != nil && len(own.memory.Held) > 0
 			if failed == nil {
 				kept.State.Proof = proof
 				r.Differs = proof != nil && proof.Differs && !kept.State.NoRepair

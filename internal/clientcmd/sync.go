@@ -192,6 +192,10 @@ func describeChange(r *client.Round) string {
 func describeEntries(r *client.Round) string {
 	at := feeds.FormatTime(r.Mark)
 	switch {
+	case r.Ahead && r.Entries == 0:
+		return "nothing new; in step, though all times of the source are later than now"
+	case r.Ahead:
+		return fmt.Sprintf("%d changes, %d fragments applied; in step, though all times of the source are later than now", r.Entries, r.Applied)
 	case r.Mark.IsZero():
 		return fmt.Sprintf("%d changes, %d fragments applied; in step with an empty source", r.Entries, r.Applied)
 	case r.CleanStart && !r.Snapshot:
