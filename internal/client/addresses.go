@@ -139,7 +139,7 @@ func (c *Client) look(ctx context.Context, f *fetch.Fetcher, s *store.Subscripti
 	u.source.Check = func(f *feeds.Feed, from string, recent bool) error {
 		if recent { // nothing is accepted yet
 			_, _, err := c.checkpointOf(ctx, &at, f, u.allowURL)
-			return errors.Join(err, checkPrefix(&at, f.ServerSrcLocatorPrefix, from, true))
+			return errors.Join(whereOlder(err), checkPrefix(&at, f.ServerSrcLocatorPrefix, from, true))
 		}
 		return check(f, from, recent)
 	}

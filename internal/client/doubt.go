@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -145,6 +144,3 @@ func (c *Client) believed(ctx context.Context, s *store.Subscription, r *Round, 
 	}
 	return c.replaceBecause(ctx, s, r, history.Reason, d, until)
 }
-
-// isDoubt reports whether an error says that the source is in doubt.
-func isDoubt(err error) bool { return errors.As(err, new(*DoubtError)) }

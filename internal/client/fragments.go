@@ -118,7 +118,11 @@ func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragm
 			if err := checkPrefix(s, f.ServerSrcLocatorPrefix, at, recent); err != nil || !recent {
 				return err
 			}
-			return c.acceptRecent(ctx, s, f, allowURL)
+			err := c.acceptRecent(ctx, s, f, allowURL)
+			if s.State != nil && s.Staging == nil {
+				err = whereOlder(err)
+			}
+			return err
 		},
 		Progress: func(documents int) {
 			c.Progress(Progress{s.Name, "reading the feed", int64(documents), 0, Documents})

@@ -26,6 +26,18 @@ import (
 type CheckpointError struct {
 	Name string // of the subscription
 	Err  error  // often a [*checkpoint.ForkError]
+
+	older bool // it is of fewer entries: a cache may have kept it
+}
+
+// whereOlder returns nil for the error of a checkpoint that is only older than the one that was accepted last. That is a doubt first, as
+// anything older is. Once that is confirmed, it is refused.
+func whereOlder(err error) error {
+	var refused *CheckpointError
+	if errors.As(err, &refused) && refused.older {
+		return nil
+	}
+	return err
 }
 
 // CheckpointRefused begins the message of a [CheckpointError].
@@ -46,8 +58,8 @@ func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription, f *fee
 	if s.Key == "" && f.Checkpoint == "" {
 		return "", "", nil
 	}
-	refuse := func(reason string, args ...any) error {
-		return &CheckpointError{s.Name, &checkpoint.ForkError{Reason: fmt.Sprintf(reason, args...), Known: s.Checkpoint, Stated: f.Checkpoint}}
+	refuse := func(reason string, args ...any) *CheckpointError {
+		return &CheckpointError{Name: s.Name, Err: &checkpoint.ForkError{Reason: fmt.Sprintf(reason, args...), Known: s.Checkpoint, Stated: f.Checkpoint}}
 	}
 	if key = s.Key; key == "" {
 		key = f.Key
@@ -77,7 +89,9 @@ func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription, f *fee
 	}
 	var fork *checkpoint.ForkError
 	if err := stated.Follows(known, proof); errors.As(err, &fork) {
-		return "", "", refuse("%s", fork.Reason)
+		refused := refuse("%s", fork.Reason)
+		refused.older = stated.Size < known.Size
+		return "", "", refused
 	}
 	return key, f.Checkpoint, nil
 }
