@@ -144,3 +144,36 @@ func (c *Client) believed(ctx context.Context, s *store.Subscription, r *Round, 
 	}
 	return c.replaceBecause(ctx, s, r, history.Reason, d, until)
 }
+
+// contradicted has the next round read the feed again where a source that states the digests of its states stated a wrong one, or none:
+// so one that was mangled on the way does not outlast the next right one.
+func (u *fragments) contradicted() error {
+	p, m := u.s.Applied().Proof, u.Memory()
+	if !m.Proves || p != nil && !p.Differs {
+		return nil
+	}
+	u.s.ETag = ""
+	if p == nil && u.source.Until.IsZero() && !u.mark.Updated.IsZero() && u.s.State != nil && u.s.State.Proof != nil {
+		m.Missed(u.Now(), follow.LossDigest, "the source has stated digests of its states, and states none now")
+	}
+	return nil
+}
+
+// keepSpan keeps the mark, and which entries were read of a source that proves nothing.
+func (u *fragments) keepSpan(ctx context.Context, span *follow.Span) error {
+	return u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) error {
+		a.Mark = storedMark(u.mark)
+		return keepSpan(a, span)
+	})
+}
+
+func keepSpan(a *store.Applying, span *follow.Span) error {
+	if span == nil {
+		return nil
+	}
+	b, err := span.MarshalBinary()
+	if err == nil {
+		err = a.KeepSpan(b)
+	}
+	return err
+}

@@ -88,20 +88,6 @@ func (c *Client) followFragments(ctx context.Context, s *store.Subscription, r *
 	return u.contradicted()
 }
 
-// contradicted has the next round read the feed again where a source that states the digests of its states stated a wrong one, or none:
-// so one that was mangled on the way does not outlast the next right one.
-func (u *fragments) contradicted() error {
-	p, m := u.s.Applied().Proof, u.Memory()
-	if !m.Proves || p != nil && !p.Differs {
-		return nil
-	}
-	u.s.ETag = ""
-	if p == nil && u.source.Until.IsZero() && !u.mark.Updated.IsZero() && u.s.State != nil && u.s.State.Proof != nil {
-		m.Missed(u.Now(), follow.LossDigest, "the source has stated digests of its states, and states none now")
-	}
-	return nil
-}
-
 func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragments, error) {
 	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
 	if err != nil {
@@ -193,25 +179,6 @@ func (u *fragments) End(ctx context.Context, n *follow.Delta) error {
 		u.s.ETag = n.Mark.ETag
 	}
 	return nil
-}
-
-// keepSpan keeps the mark, and which entries were read of a source that proves nothing.
-func (u *fragments) keepSpan(ctx context.Context, span *follow.Span) error {
-	return u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) error {
-		a.Mark = storedMark(u.mark)
-		return keepSpan(a, span)
-	})
-}
-
-func keepSpan(a *store.Applying, span *follow.Span) error {
-	if span == nil {
-		return nil
-	}
-	b, err := span.MarshalBinary()
-	if err == nil {
-		err = a.KeepSpan(b)
-	}
-	return err
 }
 
 // Fetch implements [follow.Sink]. A fragment that the server has given up is passed over where a later
