@@ -86,6 +86,7 @@ func (n *node) derive(own bool, inputs ...*followed) {
 		for _, f := range o.follows {
 			if f.name == d.name && f.replica { // it is another one now
 				o.sync(f)
+				_, _ = o.client.Confirm(background, f.name) // what is wrong then shows in the rounds to come
 			}
 		}
 	}
