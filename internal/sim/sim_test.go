@@ -78,7 +78,7 @@ func TestRulesThatAreLeftOutAreNoticed(t *testing.T) {
 	for _, b := range breaches {
 		t.Run(b.name, func(t *testing.T) {
 			noticed, runs := 0, 0
-			for ; runs < testenv.Rounds(60, 300) && (noticed < 1 || testenv.Long()); runs++ {
+			for ; runs < testenv.Rounds(120, 300) && (noticed < 1 || testenv.Long()); runs++ {
 				if _, err := simulate(t, testenv.Seed()+uint64(runs), b); err != nil {
 					if noticed++; noticed == 1 {
 						t.Log(err)
