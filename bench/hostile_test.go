@@ -52,6 +52,9 @@ func BenchmarkHostile(b *testing.B) {
 		{"hub of 5,000 topics, then emptied", "PUT", []string{testhostile.Hub(n(5000)), empty}},
 		{"names of 1 MB", "PUT", []string{testhostile.Names(n(64<<20), 1<<20)}},
 		{"topics of 17 bytes", "PUT", []string{testhostile.Topics(n(100_000))}},
+		{"list of 1,000,000 in Turtle", "PUT", []string{testhostile.Dense["list.ttl"](n(1_000_000))}},
+		{"list of 500,000 in JSON-LD", "PUT", []string{testhostile.Dense["list.jsonld"](n(500_000))}},
+		{"3,900 contexts among 4,000 terms", "PUT", []string{testhostile.Contexts(n(4000), n(3900))}},
 	} {
 		b.Run(strings.ReplaceAll(c.name, " ", "-"), func(b *testing.B) {
 			size := 0
@@ -89,6 +92,7 @@ func publishingPeak(b *testing.B, program, method string, documents []string) (p
 			r, err := http.NewRequest(method, at, bytes.NewReader([]byte(d)))
 			require.NoError(b, err)
 			r.Header.Set("TMShare-Max-Delete", "all")
+			r.Header.Set("Content-Type", typeOf(d))
 			a, err := n.http.Do(r)
 			require.NoError(b, err)
 			_, err = io.Copy(io.Discard, a.Body)
@@ -98,4 +102,15 @@ func publishingPeak(b *testing.B, program, method string, documents []string) (p
 		}
 	})
 	return peak, status
+}
+
+// typeOf returns the type of a hostile document by its first character.
+func typeOf(document string) string {
+	switch {
+	case strings.HasPrefix(document, "{"):
+		return "application/ld+json"
+	case strings.HasPrefix(document, "<http"):
+		return "text/turtle"
+	}
+	return "application/x-tm+xml"
 }

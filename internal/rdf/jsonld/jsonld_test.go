@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf/jsonld"
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
 	_ "github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testhostile"
 	"github.com/tmshare/tmshare/internal/testkit/w3c"
 )
 
@@ -145,6 +146,9 @@ func FuzzRead(f *testing.F) {
 		`{"@context": {"p": {"@id": "http://e/p", "@context": {"x": "http://e/x"}}, "T": {"@id": "http://e/T", "@context": [{"y": "http://e/y"}, null]}}, "@type": "T", "y": 1, "p": {"@context": {"z": "http://e/z"}, "x": 1, "z": 2}}`,
 		`{"@context": {"@vocab": "http://e/", "i": {"@container": ["@graph", "@index"]}, "n": {"@nest": "x", "@id": "n"}}, "i": {"a": {"b": "c"}}, "@included": []}`,
 	} {
+		f.Add(s)
+	}
+	for _, s := range []string{testhostile.Dense["list.jsonld"](20), testhostile.Dense["container.jsonld"](20), testhostile.Contexts(5, 5)} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, document string) {

@@ -72,7 +72,7 @@ func Read(r io.Reader, o Options, each func(rdf.Quad) error) error {
 var errTooMany = errors.New("a property of a node has too many values to read them as JSON-LD; convert the document to N-Triples")
 
 // graphs has the library make the statements of the value of a document, and returns whether that has any node.
-func graphs(value any, o *ld.JsonLdOptions) (made *ld.RDFDataset, empty bool, err error) {
+func (d *document) graphs(value any, o *ld.JsonLdOptions) (made *ld.RDFDataset, empty bool, err error) {
 	defer func() {
 		if failed := recover(); failed != nil { // the library takes some documents for granted
 			err = fmt.Errorf("%v", failed)
@@ -84,6 +84,9 @@ func graphs(value any, o *ld.JsonLdOptions) (made *ld.RDFDataset, empty bool, er
 	}
 	if tooMany(expanded) {
 		return nil, false, errTooMany
+	}
+	if err := rdf.CheckDensity(statements(expanded, 1), int64(len(d.data))); err != nil {
+		return nil, false, d.fail(0, "%v", err)
 	}
 	shield(expanded)
 	result, err := ld.NewJsonLdProcessor().ToRDF(expanded, o)
@@ -97,10 +100,10 @@ func graphs(value any, o *ld.JsonLdOptions) (made *ld.RDFDataset, empty bool, er
 func (d *document) statements(value any, base string) (all []rdf.Quad, err error) {
 	o := ld.NewJsonLdOptions(base)
 	o.DocumentLoader = table{}
-	made, empty, err := graphs(value, o)
+	made, empty, err := d.graphs(value, o)
 	if err != nil {
 		return nil, d.explain(err, func() (int, string) {
-			return d.culprit(value, func(part any) bool { _, _, err := graphs(part, o); return err != nil })
+			return d.culprit(value, func(part any) bool { _, _, err := d.graphs(part, o); return err != nil })
 		})
 	}
 	if empty && unmapped(value) {
@@ -137,7 +140,10 @@ func (d *document) statements(value any, base string) (all []rdf.Quad, err error
 func (d *document) explain(err error, culprit func() (offset int, name string)) error {
 	var unknown *contextError
 	var failed *ld.JsonLdError
+	var syntax *rdf.SyntaxError
 	switch {
+	case errors.As(err, &syntax):
+		return err
 	case errors.As(err, &unknown):
 		return d.fail(strings.Index(string(d.data), unknown.iri), "%v", unknown)
 	case errors.Is(err, errTooMany):

@@ -40,3 +40,25 @@ func (v *values) count(value any) {
 		}
 	}
 }
+
+// statements returns how many statements an expanded document makes. A member of a list makes one, and one more.
+func statements(value any, each int64) (n int64) {
+	switch v := value.(type) {
+	case []any:
+		for _, member := range v {
+			n += statements(member, each)
+		}
+	case map[string]any:
+		if list, ok := v["@list"]; ok {
+			return each + statements(list, 2)
+		}
+		n = each
+		if _, ok := v["@value"]; ok {
+			return n
+		}
+		for _, said := range v {
+			n += statements(said, 1)
+		}
+	}
+	return n
+}

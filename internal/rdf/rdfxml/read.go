@@ -46,6 +46,7 @@ type parser struct {
 	each  func(rdf.Quad) error
 	given map[string]bool // IRIs that rdf:ID has given
 	nodes int             // blank nodes without a label
+	said  int64           // statements
 }
 
 // scope is what elements inherit.
@@ -220,6 +221,10 @@ func (p *parser) fresh() rdf.Term {
 }
 
 func (p *parser) say(s rdf.Term, property string, o rdf.Term) {
+	p.said++
+	if err := rdf.CheckDensity(p.said, p.xml.Read()); err != nil {
+		p.fail("%v", err)
+	}
 	if err := p.each(rdf.Quad{Subject: s, Predicate: rdf.NewIRI(property), Object: o}); err != nil {
 		panic(broken{err})
 	}

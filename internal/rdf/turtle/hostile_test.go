@@ -14,6 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
+	"github.com/tmshare/tmshare/internal/testhostile"
 )
 
 func discard(rdf.Quad) error { return nil }
@@ -71,6 +72,9 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(s), byte(0))
 		f.Add([]byte(s), byte(1))
 		f.Add([]byte(s), byte(3))
+	}
+	for _, name := range []string{"list.ttl", "objects.ttl", "graph.trig"} {
+		f.Add([]byte(testhostile.Dense[name](20)), byte(1))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, n byte) {
 		notation := turtle.Notation(n % 4)

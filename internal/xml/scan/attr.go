@@ -128,7 +128,7 @@ func (s *Scanner) expand(e *entity, p, depth int) error {
 // place.
 func (s *Scanner) charge(p, n int) error {
 	s.expanded += int64(n)
-	if s.expanded > s.limits.Expansion+s.read() {
+	if s.expanded > s.limits.Expansion+s.Read() {
 		return s.limitError(p, "Expansion", s.limits.Expansion)
 	}
 	return nil
@@ -139,14 +139,14 @@ func (s *Scanner) charge(p, n int) error {
 // [*LimitError] as soon as they are more than Limits.Growth allows.
 func (s *Scanner) Grow(n int) error {
 	s.grown += int64(n)
-	if s.grown > s.limits.Growth+growthFactor*s.read() {
+	if s.grown > s.limits.Growth+growthFactor*s.Read() {
 		return s.limitError(s.pos, "Growth", s.limits.Growth)
 	}
 	return nil
 }
 
-// read returns how many bytes of the document have been read.
-func (s *Scanner) read() int64 { return s.base + int64(s.document().pos) }
+// Read returns how many bytes of the document have been read.
+func (s *Scanner) Read() int64 { return s.base + int64(s.document().pos) }
 
 // applyAttlist does to the attributes of an element what the DTD says: those
 // that are not CDATA lose blanks (XML 1.0 §3.3.3), those that have a default and

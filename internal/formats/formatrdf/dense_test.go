@@ -1,0 +1,38 @@
+package formatrdf_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/formats/format"
+	"github.com/tmshare/tmshare/internal/formats/formatrdf"
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/testhostile"
+)
+
+// Documents that make many statements of few bytes are refused before they fill the memory, in each notation that can make them.
+func TestDenseDocumentsAreRefused(t *testing.T) {
+	formats := map[string]*format.Format{".ttl": formatrdf.Turtle, ".trig": formatrdf.TriG, ".jsonld": formatrdf.JSONLD, ".rdf": formatrdf.RDFXML}
+	for name, make := range testhostile.Dense {
+		f := formats[filepath.Ext(name)]
+		require.NotNil(t, f, name)
+		read := func(n int) error {
+			var o format.ReadOptions
+			o.Base, o.URI = "http://example.org/doc", "doc"
+			_, err := f.Read(t.Context(), strings.NewReader(make(n)), o)
+			return err
+		}
+		require.NoError(t, read(1000), name)
+		err := read(700_000)
+		var syntax *rdf.SyntaxError
+		require.ErrorAs(t, err, &syntax, name)
+		if f != formatrdf.JSONLD { // it is read as a whole
+			assert.Equal(t, 2, syntax.Line, name)
+		}
+		assert.Contains(t, err.Error(), "makes more than 500000 statements, and one more for each 16 bytes of it; divide its lists, or write it as N-Triples", name)
+	}
+}
