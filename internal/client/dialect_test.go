@@ -374,3 +374,62 @@ func TestLargeFragmentsAreReadOneAtATime(t *testing.T) {
 	s.has(o, doc(topics(4, "v2")...))
 	assert.LessOrEqual(t, most, 2, "one is read, and the one before may not have heard yet that it is")
 }
+
+// Pages may stand in ascending order (RFC 5005 §3), so that what is new is on the last one. It is found, whatever the size of pages, with a
+// snapshot to begin with and without; and where nothing is new, nothing is replaced.
+func TestAscendingPages(t *testing.T) {
+	t.Parallel()
+	for size := 1; size <= 7; size++ {
+		for _, snapshot := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d entries, snapshot %t", size, snapshot), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t)
+				var entries []string
+				publish := func(n int) {
+					for i := len(entries); i < n; i++ {
+						entries = append(entries, s.entryOf(i, fmt.Sprint("t", i), fmt.Sprintf("Topic %d v1", i)))
+					}
+					for page := 0; page*size < n; page++ {
+						path, head := "/feed", ""
+						if page == 0 {
+							head = declared
+						} else {
+							path = fmt.Sprintf("/feed?page=%d", page)
+						}
+						if (page+1)*size < n {
+							head += fmt.Sprintf(`<link rel="next" href="/feed?page=%d"/>`, page+1)
+						}
+						s.feed(path, head, entries[page*size:min(n, (page+1)*size)]...)
+					}
+				}
+				publish(8)
+				at := "/feed"
+				if snapshot {
+					at = "/map"
+					s.feed("/map", "", `<entry><id>urn:f</id><title>fragments</title><updated>2024-01-01T00:00:00Z</updated><link rel="fragmentfeed" type="application/atom+xml" href="/feed"/></entry>`,
+						`<entry><id>urn:s</id><title>snapshots</title><updated>2024-01-01T00:00:00Z</updated><link rel="snapshotfeed" type="application/atom+xml" href="/snapshots"/></entry>`)
+					s.feed("/snapshots", declared, `<entry><id>urn:s1</id><title>s</title><updated>2024-01-01T00:00:04Z</updated><link rel="alternate" type="application/x-tm+xml;version=2.1" href="/snapshot"/></entry>`)
+					s.mu.Lock()
+					s.documents["/snapshot"] = doc(topics(5, "v1")...)
+					s.mu.Unlock()
+				}
+				c := newSubscriber(t)
+				_, err := c.Subscribe(context.Background(), s.URL+at, client.SubscribeOptions{Name: "egov"})
+				require.NoError(t, err)
+				r := c.sync()
+				require.Equal(t, snapshot, r.Snapshot)
+				c.hasForeign(topics(8, "v1")...)
+				for n := 9; n <= 12; n++ {
+					publish(n)
+					r := c.sync()
+					require.False(t, r.CleanStart, r.Reason)
+					require.Equal(t, 1, r.Applied)
+					c.hasForeign(topics(n, "v1")...)
+					r = c.sync()
+					require.False(t, r.CleanStart, r.Reason)
+					require.Zero(t, r.Entries)
+				}
+			})
+		}
+	}
+}
