@@ -3,7 +3,9 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment/losses"
@@ -78,10 +80,10 @@ func (c *Client) maxLoss(m *losses.Measure) error {
 		return nil
 	}
 	text := fmt.Sprintf("%d of %d topics would be lost", m.Lost(), m.Topics)
-	for i, line := range m.Named() {
-		text += map[bool]string{true: ": ", false: "; "}[i == 0] + line
+	if len(m.First) > 0 {
+		text += ": " + strings.Join(m.Named(), "; ")
 	}
-	return fmt.Errorf("%s. If that is right, \"sync --max-delete %s\" lets it through", text, losses.Allowing(m))
+	return errors.New(text)
 }
 
 // doubted returns the error for a replacement that is not to be done, for the doubt that it was to settle.
@@ -111,7 +113,7 @@ func (c *Client) confirms(ctx context.Context, s *store.Subscription, believed *
 		return c.doubted(follow.LossStale, "a cache on the way answers in the server's place")
 	case proves && r.Head != "" && (p == nil || p.Differs):
 		return c.doubted(follow.LossDigest, "the newest snapshot and the feed are not the state whose digest the source states")
-	case proves, c.confirm:
+	case proves && r.Head != "", c.confirm: // of an empty feed no digest proves anything
 		return nil
 	}
 	lost, err := c.Store.Losses(ctx, s.Name)
@@ -153,8 +155,8 @@ func (u *fragments) contradicted() error {
 		return nil
 	}
 	u.s.ETag = ""
-	if p == nil && u.source.Until.IsZero() && !u.mark.Updated.IsZero() && u.s.State != nil && u.s.State.Proof != nil {
-		m.Missed(u.Now(), follow.LossDigest, "the source has stated digests of its states, and states none now")
+	if p == nil && u.source.Until.IsZero() && !u.mark.Updated.IsZero() && u.s.Staging == nil {
+		m.Missed(u.Now(), follow.LossDigest, "the source states no digest of its state, as it does else")
 	}
 	return nil
 }

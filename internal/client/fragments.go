@@ -30,6 +30,7 @@ type fragments struct {
 	log      *follow.Log // of the look
 	done     int         // changes of the log that the mark is past
 	keepMark bool        // see [follow.Delta]
+	kept     string      // the state digest of the mark, as it is kept
 	relies   bool        // changes were passed over for the sake of later ones
 	settling settling
 
@@ -96,6 +97,7 @@ func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragm
 	u := &fragments{Client: c, s: s, allowURL: allowURL, large: make(chan struct{}, 1), mark: follow.Mark{Feed: s.FeedID, ETag: s.ETag}}
 	if p := s.Applied(); p != nil {
 		m := p.Mark
+		u.kept = p.Mark.Digest
 		u.mark.Updated, u.mark.At, u.mark.Relied, u.mark.Unsettled, u.mark.Digest = m.Updated, m.Handled, m.Relied, m.Unsettled, m.Digest
 	}
 	u.source = &tmshare.Source{
@@ -167,10 +169,7 @@ func (u *fragments) End(ctx context.Context, n *follow.Delta) error {
 	u.s.Openings = n.Openings
 	u.settling.end()
 	u.mark.Unsettled = u.settling.unsettled()
-	if n.Span != nil || n.Mark.Digest != u.mark.Digest {
-		if n.Documents > 0 && u.done == 0 {
-			u.mark.Digest = n.Mark.Digest
-		}
+	if n.Span != nil || u.mark.Digest != u.kept { // the one that is kept was wrong, or missing
 		if err := u.keepSpan(ctx, n.Span); err != nil {
 			return err
 		}
@@ -239,7 +238,7 @@ func (u *fragments) Commit(ctx context.Context, batch []follow.Result[received],
 				u.Memory().Handle(follow.Key(r.ID, r.Updated))
 			}
 		}
-		u.mark, u.done = mark, u.done+len(batch)
+		u.mark, u.done, u.kept = mark, u.done+len(batch), mark.Digest
 		u.r.Applied += applied
 		u.r.Entries += len(batch) - unchanged
 	}

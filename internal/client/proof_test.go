@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/faults"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -163,4 +164,78 @@ func TestServerThatLiesAboutItsDigest(t *testing.T) {
 	o.BreakWith(nil)
 	o.Put(doc(topics(20, "v9")...))
 	assert.True(t, s.sync().Proven, "the server is mended")
+}
+
+// A state digest that is wrong, or missing, in one answer does not outlast the next right one.
+func TestDigestThatIsMangledOnce(t *testing.T) {
+	t.Parallel()
+	stated := regexp.MustCompile(`<own:digest>1:[0-9a-f]{8}`)
+	gone := regexp.MustCompile(`<own:digest>[^<]*</own:digest>`)
+	for name, mangle := range map[string]func(string) string{
+		"wrong":   func(body string) string { return stated.ReplaceAllString(body, "<own:digest>1:00000000") },
+		"missing": func(body string) string { return gone.ReplaceAllString(body, "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := publishing(t, doc(topics(5, "v1")...))
+			s := inStep(t, o)
+			o.Put(doc(topics(5, "v2")...))
+			o.BreakWith(faults.Rewriting(isRecent, mangle))
+			r, err := s.Sync(t.Context(), "egov")
+			require.True(t, err != nil || !r.Proven, "%+v", r)
+			if err == nil {
+				require.True(t, r.Differs, "it is not said to be in step")
+			}
+			o.BreakWith(nil)
+			r, err = s.Sync(t.Context(), "egov")
+			require.NoError(t, err)
+			assert.True(t, r.Proven, "%+v", r)
+			assert.False(t, r.CleanStart, r.Reason)
+			s.has(o, doc(topics(5, "v2")...))
+			v, err := s.Verify(t.Context(), "egov", false)
+			require.NoError(t, err)
+			assert.True(t, v.Equal)
+		})
+	}
+}
+
+// A replacement that is not confirmed by what the source states is no beginning for the next round.
+func TestReplacementThatIsNotConfirmedIsNotTakenOn(t *testing.T) {
+	t.Parallel()
+	stated := regexp.MustCompile(`<own:digest>1:[0-9a-f]{8}`)
+	o := publishing(t, doc(topics(5, "v1")...))
+	backup := o.Backup()
+	s := inStep(t, o)
+	o.Put(doc(topics(7, "v2")...))
+	s.sync()
+	o.Restore(backup)
+	o.BreakWith(faults.Rewriting(isRecent, func(body string) string { return stated.ReplaceAllString(body, "<own:digest>1:00000000") }))
+	for range 6 {
+		_, err := s.Sync(t.Context(), "egov")
+		require.ErrorAs(t, err, new(*client.DoubtError))
+		require.Nil(t, s.known("egov").Staging)
+		s.has(o, doc(topics(7, "v2")...))
+	}
+	o.BreakWith(nil)
+	assert.True(t, s.sync().CleanStart)
+	s.has(o, doc(topics(5, "v1")...))
+}
+
+// A source that shows no entries, and no snapshot, proves nothing: what is lost by that is too much to be lost without a word.
+func TestSourceThatShowsNothingIsHeld(t *testing.T) {
+	t.Parallel()
+	entries := regexp.MustCompile(`(?s)<entry.*</entry>`)
+	o := publishing(t, doc(topics(60, "v1")...))
+	s := inStep(t, o)
+	o.BreakWith(faults.Rewriting(func(r *http.Request) bool { return isRecent(r) || isSnapshots(r) }, func(body string) string {
+		return regexp.MustCompile(`<link[^>]*prev-archive[^>]*>`).ReplaceAllString(entries.ReplaceAllString(body, ""), "")
+	}))
+	for range 6 {
+		_, err := s.Sync(t.Context(), "egov")
+		require.ErrorAs(t, err, new(*client.DoubtError))
+		s.has(o, doc(topics(60, "v1")...))
+	}
+	o.BreakWith(nil)
+	assert.False(t, s.sync().CleanStart)
+	s.has(o, doc(topics(60, "v1")...))
 }

@@ -137,6 +137,12 @@ func (c *Client) syncUntil(ctx context.Context, name string, until time.Time) (*
 
 // advance brings the source in step: by a partial update where that is possible.
 func (c *Client) advance(ctx context.Context, s *store.Subscription, r *Round, until time.Time) error {
+	if s.State != nil && s.Staging != nil && c.memory.Doubt != nil { // a replacement was interrupted: it is confirmed anew
+		if err := c.Store.UpdateSubscription(ctx, s.Name, func(kept *store.Subscription) { kept.Staging = nil }); err != nil {
+			return err
+		}
+		s.Staging = nil
+	}
 	if s.State == nil || s.Staging != nil {
 		return c.replace(ctx, s, r, nil, until)
 	}
@@ -276,8 +282,8 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, w
 		case err != nil:
 			return err
 		}
-		if err := c.confirms(ctx, s, want); err != nil {
-			return err
+		if err := c.confirms(ctx, s, want); err != nil { // the next round does not go on with what is not confirmed
+			return errors.Join(err, c.Store.UpdateSubscription(ctx, s.Name, func(kept *store.Subscription) { kept.Staging = nil }))
 		}
 		if err := c.Store.SwitchSource(ctx, s.Name, s.Staging.Generation, r.Reason); err != nil {
 			return err

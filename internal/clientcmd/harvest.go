@@ -54,7 +54,7 @@ or killed, goes on the next time.
 A record that cannot be had is listed, keeps no other back, and is tried for again in each
 round; what was fetched of it before stays, unless the server says that it is gone.
 
-` + doubtHelp("records") + `
+` + doubtHelp("records", "Three readings confirm it,") + `
 
 Exit codes: 0 done, 3 done but for some records that could not be had, or in doubt, 1 error,
 2 usage.`,
@@ -85,12 +85,12 @@ Exit codes: 0 done, 3 done but for some records that could not be had, or in dou
 }
 
 // doubtHelp says what a doubt is, in the help of a command that keeps things of a kind.
-func doubtHelp(things string) string {
+func doubtHelp(things, readings string) string {
 	return `No single reading takes ` + things + ` away: a cache, or a server that was restored, may have
 answered. A round that lacks some, or shows an older state, is in doubt: it keeps what is
-there, and says why. The next right reading ends the doubt. Three readings confirm it, the
-first and the last --confirm-after apart. Where the state is an old one, that takes up to
-a day. --confirm confirms what the last round has shown. Where confirmed losses are more
+there, and says why. The next right reading ends the doubt.
+` + readings + `
+the first and the last --confirm-after apart. Where the state is an old one, that takes up to a day. --confirm confirms what the last round has shown. Where confirmed losses are more
 than --max-delete allows, they are held back.`
 }
 

@@ -55,7 +55,7 @@ Links to other hosts, mirrors too, are followed with --host only. No host gets m
 A resource that cannot be had is listed, keeps no other back, and is tried for again in each
 round; what was fetched of it before stays, unless the server says that it is gone.
 
-` + doubtHelp("resources") + `
+` + doubtHelp("resources", "Three readings confirm it,") + `
 
 With --audit nothing is fetched or changed: the files are compared, by the hashes that they
 have now, with what the Source lists. They are not called equal where the Source does not

@@ -29,7 +29,7 @@ What could not be applied stays for the next round; nothing is skipped. A change
 that is broken by itself goes into quarantine, does not keep the others back, and
 is tried again in each round.
 
-` + doubtHelp("topics") + `
+` + doubtHelp("topics", "Two readings of a server of this program confirm it, of others three,") + `
 
 Exit codes: 0 in step; 3 in doubt, or in step but for what is in quarantine; 4 a copy is
 not what its source states; 1 error.`,
