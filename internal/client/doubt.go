@@ -151,11 +151,12 @@ func (c *Client) believed(ctx context.Context, s *store.Subscription, r *Round, 
 // so one that was mangled on the way does not outlast the next right one.
 func (u *fragments) contradicted() error {
 	p, m := u.s.Applied().Proof, u.Memory()
+	m.Stated = m.Stated || u.mark.Digest != ""
 	if !m.Proves || p != nil && !p.Differs {
 		return nil
 	}
 	u.s.ETag = ""
-	if p == nil && u.source.Until.IsZero() && !u.mark.Updated.IsZero() && u.s.Staging == nil {
+	if p == nil && m.Stated && u.source.Until.IsZero() && !u.mark.Updated.IsZero() && u.s.Staging == nil {
 		m.Missed(u.Now(), follow.LossDigest, "the source states no digest of its state, as it does else")
 	}
 	return nil

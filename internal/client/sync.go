@@ -168,7 +168,29 @@ func (c *Client) orReplace(ctx context.Context, s *store.Subscription, r *Round,
 	if m := s.State.Mark; len(m.Handled) > 0 {
 		goesOn.Head, goesOn.HeadAt = follow.Key(m.Handled[0], m.Updated), m.Updated
 	}
-	return c.replaceBecause(ctx, s, r, err.Error(), goesOn, until)
+	reason := err.Error()
+	err = c.replaceBecause(ctx, s, r, reason, goesOn, until)
+	if d := c.memory.Doubt; !errors.As(err, new(*DoubtError)) || d == nil || d.Loss != follow.LossDigest {
+		return err
+	}
+	return c.unmended(ctx, s, r, reason)
+}
+
+// unmended keeps a copy that a clean replacement would not mend either: the source may state digests that are not those of its states, or
+// something alters what it sends.
+func (c *Client) unmended(ctx context.Context, s *store.Subscription, r *Round, reason string) error {
+	current, err := c.Subscription(ctx, s.Name)
+	if err != nil {
+		return err
+	}
+	*s, c.memory.Doubt = *current, nil
+	c.Store = newRoundStore(c.Store, s)
+	r.CleanStart, r.Snapshot, r.Reason = false, false, ""
+	s.State.Proof = &store.Proof{At: c.Now().UTC(), Differs: true, Reason: reason + ", and its newest snapshot is not what it states either: tell the owner of the server"}
+	return c.Store.ApplyEntries(ctx, s.Name, func(a *store.Applying) error {
+		a.RepairFailed = true
+		return nil
+	})
 }
 
 // replaceBecause does a clean replacement for a reason. What replaces the source contains what want says.

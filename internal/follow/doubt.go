@@ -115,6 +115,7 @@ type Memory struct {
 
 	Feed     string      `json:"feed,omitempty"`
 	Proves   bool        `json:"proves,omitempty"`   // the source states openings
+	Stated   bool        `json:"stated,omitempty"`   // it has stated the digest of a state
 	Openings []string    `json:"openings,omitempty"` // all that were seen, the newest last
 	Checked  time.Time   `json:"checked,omitzero"`   // of the last accepted reading
 	Made     time.Time   `json:"made,omitzero"`      // likewise
