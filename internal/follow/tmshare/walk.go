@@ -249,7 +249,7 @@ func (w *walk) add(f *feeds.Feed, document string) error {
 		w.mixed = w.mixed || !w.earlier.IsZero() && e.Updated.After(w.earlier)
 		w.descends = w.descends || e.Updated.Before(w.earlier)
 		w.earlier = e.Updated
-		// Where the snapshot contains the entry at its time, that one will do: those
+		// An entry at the time of the snapshot will do, if that contains it: those
 		// before it may be pruned.
 		w.passed = w.passed || w.isBefore(e) || w.isContained(e)
 		if err := w.take(e, document); err != nil {

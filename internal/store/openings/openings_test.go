@@ -82,7 +82,7 @@ func TestOpeningsThatAreKept(t *testing.T) {
 	})
 }
 
-// Where processes share a store, an opening is a history of it: those who come to others that live begin none.
+// In a store that processes share, an opening is a history of it: a process that comes to others that live begins none.
 func TestOpeningsOfProcessesThatShareAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := memory.New()
