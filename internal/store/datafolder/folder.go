@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -62,9 +63,10 @@ type Options struct {
 type Folder struct {
 	options   Options
 	identity  *Identity
-	adopting  bool // the first release made it, and it has no identity yet
-	made      bool // there was no data folder
-	madeAll   bool // nor an empty folder in its place
+	complete  atomic.Bool // as the identity says, for those who look while it is opened
+	adopting  bool        // the first release made it, and it has no identity yet
+	made      bool        // there was no data folder
+	madeAll   bool        // nor an empty folder in its place
 	discarded bool
 	place     *durable.Place
 	database  *badger.Folder
@@ -124,6 +126,7 @@ func Lock(o Options) (f *Folder, err error) {
 	if f.place, err = durable.OpenPlace(o.Dir); err == nil {
 		f.database.Unlocked = f.place.Close
 		err = f.look()
+		f.complete.Store(err == nil && f.identity.Complete)
 	}
 	if err != nil {
 		f.database.Unlock()
@@ -134,7 +137,7 @@ func Lock(o Options) (f *Folder, err error) {
 
 // Here returns a [durable.ErrElsewhere] where the path of the folder leads to another one now, or to one of another node.
 func (f *Folder) Here() error {
-	if err := f.database.Here(); err != nil || !f.identity.Complete {
+	if err := f.database.Here(); err != nil || !f.complete.Load() {
 		return err
 	}
 	if id, err := ReadIdentity(f.options.Dir); err != nil || id.Node != f.identity.Node {

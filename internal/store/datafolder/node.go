@@ -87,7 +87,11 @@ func (f *Folder) Complete() error {
 		return nil
 	}
 	f.identity.Complete = true
-	return writeIdentity(f.options.Dir, f.identity)
+	if err := writeIdentity(f.options.Dir, f.identity); err != nil {
+		return err
+	}
+	f.complete.Store(true)
+	return nil
 }
 
 // Discard has the folder removed when its engine is closed.
