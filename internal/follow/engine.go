@@ -144,7 +144,7 @@ func (e *Engine[T]) look(ctx context.Context, first bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	pending, err := e.confirm(ctx, n, p, verdict)
+	pending, err := e.confirm(n, p, verdict)
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func (e *Engine[T]) refuse(v Verdict, n *Delta) error {
 }
 
 // confirm settles which of the records that the source lacks are removed, and returns how many are not.
-func (e *Engine[T]) confirm(_ context.Context, n *Delta, p *Plan, v Verdict) (pending int, err error) {
+func (e *Engine[T]) confirm(n *Delta, p *Plan, v Verdict) (pending int, err error) {
 	m, j := e.Sink.Memory(), e.judge()
 	if e.Fresh || n.Log != nil || n.Unchanged {
 		if n.Log == nil && !n.Unchanged {

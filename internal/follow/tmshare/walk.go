@@ -139,9 +139,7 @@ func (w *walk) read(ctx context.Context, ref string, allowURL func(*url.URL) err
 // unchanged returns what is said of a feed that has the ETag still.
 func (w *walk) unchanged(a *fetch.Answer) *follow.Delta {
 	n := &follow.Delta{Unchanged: true, Mark: w.mark, AsOf: a.AsOf}
-	if w.doubt != nil {
-		n.Again(w.doubt)
-	} else if w.memory != nil && w.memory.Doubt != nil {
+	if w.memory != nil && w.memory.Doubt != nil {
 		n.Again(w.memory.Doubt)
 	}
 	etag := n.ETag

@@ -4,10 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"os"
 	"strconv"
 
@@ -238,21 +236,14 @@ func hasUnwrittenSector(part []byte, offset int64) bool {
 
 // checkValue looks whether a value log has a whole entry where a pointer says.
 func checkValue(path string, p pointer) error {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return damaged(path, "is missing, to which rows lead")
-	}
+	f, size, err := openNamed(path, "is missing, to which rows lead")
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
 	end := int64(p.offset) + int64(p.length)
-	if end > info.Size() {
-		return damaged(path, "is cut: %d bytes, not %d", info.Size(), end)
+	if end > size {
+		return damaged(path, "is cut: %d bytes, not %d", size, end)
 	}
 	e, err := newLogReader(f, int64(p.offset), end).next()
 	if err != nil {

@@ -44,20 +44,29 @@ func checkTables(folder string, m *manifest) error {
 // checkTable looks whether a table of Badger that MANIFEST names is whole. It does not read the
 // rows.
 func checkTable(path string, buffer *[]byte) error {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return damaged(path, "is missing, which MANIFEST names")
-	}
+	f, size, err := openNamed(path, "is missing, which MANIFEST names")
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	_, err = readIndex(path, f, size, buffer)
+	return err
+}
+
+// openNamed opens a file that another one names, and returns its size. One that is not there is damage, which missing tells.
+func openNamed(path, missing string) (*os.File, int64, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, damaged(path, "%s", missing)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
 	info, err := f.Stat()
 	if err != nil {
-		return err
+		return nil, 0, errors.Join(err, f.Close())
 	}
-	_, err = readIndex(path, f, info.Size(), buffer)
-	return err
+	return f, info.Size(), nil
 }
 
 // readIndex returns the index of a table, if it has the checksum that stands there. A table
