@@ -6,8 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"time"
 
@@ -107,19 +105,12 @@ func (e *Engine) checkRowsInUse(id uint64, t badgerdb.TableManifest, buffer *[]b
 // checkRows compares the checksums of all rows of a table, block by block: some tables are large. each, if not nil, gets the rows whose
 // values are in value logs. The buffer grows as it must.
 func checkRows(path string, id uint64, t badgerdb.TableManifest, buffer *[]byte, each func(key []byte, p pointer) error) (err error) {
-	f, err := os.Open(path) // not as Badger does, which maps it: this process would seem to need the memory
-	if errors.Is(err, fs.ErrNotExist) {
-		return damaged(path, "is missing, which MANIFEST names")
-	}
+	f, size, err := openNamed(path, "is missing, which MANIFEST names") // not as Badger does, which maps it: this process would seem to need the memory
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	index, err := readIndex(path, f, info.Size(), buffer)
+	index, err := readIndex(path, f, size, buffer)
 	if err != nil {
 		return err
 	}
