@@ -7,3 +7,15 @@ func (s *Server) Idle() { s.keeper.Wait() }
 
 // SearchWithin bounds the time of searches.
 func (s *Server) SearchWithin(d time.Duration) { s.pages.SearchWithin = d }
+
+// Addresses returns the methods of each route, by its path.
+func (s *Server) Addresses() map[string][]string {
+	all := map[string][]string{}
+	err := s.routes().Routes(func(path string, methods []string) {
+		all[path] = append(all[path], methods...)
+	})
+	if err != nil {
+		panic(err)
+	}
+	return all
+}

@@ -62,13 +62,13 @@ func (db *DB) Node() uuid.UUID { return db.node }
 // Dir returns the data folder.
 func (db *DB) Dir() string { return db.dir }
 
-// MayWrite returns why nothing may be changed now: see [DB.Impaired]; or an error that is ENOSPC, where the disk is nearly full.
+// MayWrite returns why nothing may be changed now: [ErrReadOnly]; see [DB.Impaired]; or an error that is ENOSPC, where the disk is nearly full.
 func (db *DB) MayWrite() error {
 	if db.full != nil {
 		return db.full
 	}
 	if db.readOnly {
-		return fmt.Errorf("%s is opened for reading only", db.dir)
+		return fmt.Errorf("%w: %s", ErrReadOnly, db.dir)
 	}
 	if err := db.Impaired(); err != nil {
 		return err

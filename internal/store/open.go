@@ -36,6 +36,8 @@ var (
 	ErrDamaged = kv.ErrDamaged
 	// ErrUnavailable says that the database of the store does not answer.
 	ErrUnavailable = kv.ErrUnavailable
+	// ErrReadOnly says that a database was opened for reading, so nothing can be changed or made there.
+	ErrReadOnly = kv.ErrReadOnly
 	// ErrMoved says that the store was moved elsewhere.
 	ErrMoved = moving.ErrMoved
 	// ErrElsewhere says that the data folder was moved, removed or replaced while it is open.

@@ -167,6 +167,11 @@ func serverFailed(err error) *web.Problem {
 		p.RetryAfter = 5 * time.Second
 		return p
 	}
+	if errors.Is(err, store.ErrReadOnly) {
+		p := web.Problemf(http.StatusServiceUnavailable, "this server only reads its database: nothing was changed. What another server of the database has not made yet cannot be made here. Ask that one, or try again later")
+		p.RetryAfter = time.Minute
+		return p
+	}
 	if errors.Is(err, store.ErrMoved) {
 		return web.Problemf(http.StatusServiceUnavailable, "the store of the server was moved, and nothing was changed: start the server on the new one, which its log names")
 	}
