@@ -1,12 +1,9 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/url"
 	"testing"
 	"time"
 
@@ -14,14 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/server"
-	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/nginx"
 	"github.com/tmshare/tmshare/internal/testkit/node"
-	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
 // read gets a document through what stands before its server.
@@ -144,59 +137,18 @@ func TestCachesThatAlternateTakeNothingBack(t *testing.T) {
 				o.Sign("egov")
 			}
 			edges := nginx.Start(t, o.URL, c.edges...)
-			db := stores.Open(t, store.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
-			t.Cleanup(func() { require.NoError(t, db.Close()) })
-			follower, err := client.New(client.Config{Store: db, Logger: slog.New(slog.DiscardHandler), Backoff: time.Millisecond, ConfirmAfter: time.Nanosecond})
-			require.NoError(t, err)
 			front.Use(edges[0])
-			_, err = follower.Subscribe(t.Context(), front.URL+"/topicmaps/egov", client.SubscribeOptions{Name: "egov"})
-			require.NoError(t, err)
-			_, err = follower.Sync(t.Context(), "egov")
-			require.NoError(t, err)
-			held := func() (version int) {
-				t.Helper()
-				m, _, err := merged.View{Store: db, Report: func(string) {}}.Map(t.Context(), false, "egov")
-				require.NoError(t, err)
-				for topic := range m.Topics() {
-					for _, n := range topic.Names() {
-						if _, err := fmt.Sscanf(n.Value(), "v %d", &version); err == nil {
-							return version
-						}
-					}
-				}
-				require.Fail(t, "there is no version")
-				return 0
-			}
-			before, doubted, went := 0, 0, 0
+			a := alternate(t, front, time.Nanosecond)
 			for i := range 24 {
 				if i%4 == 0 {
 					o.Put(map1(fmt.Sprintf("v %d", i/4+1)))
 				}
 				front.Use(edges[i%len(edges)])
-				r, err := follower.Sync(t.Context(), "egov")
-				require.NotErrorAs(t, err, new(*client.CheckpointError), "an old answer is no fork")
-				switch {
-				case errors.As(err, new(*client.DoubtError)):
-					doubted++
-				case err == nil:
-					went++
-					require.False(t, r.CleanStart, "round %d: %s", i, r.Reason)
-				default:
-					require.NoError(t, err)
-				}
-				now := held()
-				require.GreaterOrEqual(t, now, before, "round %d goes back", i)
-				before = now
+				a.round()
 			}
-			require.Positive(t, went)
-			u, err := url.Parse(o.URL)
-			require.NoError(t, err)
-			front.Use(u.String())
-			r, err := follower.Sync(t.Context(), "egov")
-			require.NoError(t, err)
-			require.True(t, r.Proven)
-			require.Equal(t, 6, held())
-			t.Logf("rounds that went on: %d, in doubt: %d", went, doubted)
+			require.Positive(t, a.went)
+			front.Use(o.URL)
+			a.ends(6)
 		})
 	}
 }

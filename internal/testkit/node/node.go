@@ -48,6 +48,11 @@ type Origin struct {
 
 // New starts a server without any collection.
 func New(t testing.TB, change ...func(*server.Config)) *Origin {
+	return On(t, store.Options{Dir: t.TempDir()}, change...)
+}
+
+// On starts a server on a store, which may be one that is only read.
+func On(t testing.TB, at store.Options, change ...func(*server.Config)) *Origin {
 	o := &Origin{T: t, tempDir: t.TempDir}
 	socket := httptest.NewServer(o)
 	o.URL = socket.URL
@@ -55,7 +60,7 @@ func New(t testing.TB, change ...func(*server.Config)) *Origin {
 	for _, f := range change {
 		f(&o.Config)
 	}
-	o.Start(t.TempDir())
+	o.start(at)
 	t.Cleanup(func() {
 		socket.Close()
 		o.Stop()
@@ -84,15 +89,20 @@ func Engine(t testing.TB) badger.Settings {
 }
 
 // Start puts the server on a data folder.
-func (o *Origin) Start(dir string) {
-	db := stores.Open(o.T, store.Options{Dir: dir, Logger: Silent, Now: o.Config.Now, Badger: Engine(o.T)})
+func (o *Origin) Start(dir string) { o.start(store.Options{Dir: dir}) }
+
+func (o *Origin) start(at store.Options) {
+	at.Logger, at.Now, at.Badger = Silent, o.Config.Now, Engine(o.T)
+	db := stores.Open(o.T, at)
 	o.Config.Store = db
 	s, err := server.New(o.Config)
 	require.NoError(o.T, err)
-	require.NoError(o.T, db.BeginOpening(o.T.Context())) // as Start of the server does
+	if at.Access != store.Read {
+		require.NoError(o.T, db.BeginOpening(o.T.Context())) // as Start of the server does
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.Dir, o.DB, o.Server = dir, db, s
+	o.Dir, o.DB, o.Server = at.Dir, db, s
 }
 
 // Stop closes the store.

@@ -88,12 +88,12 @@ func (s *Server) run(t testing.TB, statements string) {
 	require.NoError(t, err, "%s: %s", statements, out)
 }
 
-// Standby starts a server that follows this one. Where this one has the setting synchronous_standby_names=*, its commits wait for
-// the standby, and for one to be there.
-func (s *Server) Standby() *Server {
+// Standby starts a server that follows this one, with its settings and some of its own. Where this one has the setting
+// synchronous_standby_names=*, its commits wait for the standby, and for one to be there.
+func (s *Server) Standby(own ...string) *Server {
 	s.t.Helper()
 	settings := slices.DeleteFunc(slices.Clone(s.settings), func(set string) bool { return strings.HasPrefix(set, "synchronous_standby_names") })
-	b := newServer(s.t, settings)
+	b := newServer(s.t, append(settings, own...))
 	b.call("pg_basebackup", "-h", s.dir, "-U", "tmshare", "-D", b.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync")
 	b.Run()
 	return b

@@ -39,7 +39,7 @@ func (s *Server) URL() string { return "" }
 func (s *Server) Run() {}
 
 // Standby starts a server that follows this one.
-func (s *Server) Standby() *Server { return s }
+func (s *Server) Standby(...string) *Server { return s }
 
 // Promote has a standby take writes.
 func (s *Server) Promote() {}
