@@ -459,3 +459,38 @@ func TestFragmentThatIsGoneWithoutALaterEntryIsInQuarantine(t *testing.T) {
 	s.sync()
 	s.has(o, doc(topics(5, "v2")...))
 }
+
+// A replacement that was interrupted is not gone on with where the source is right again: the round goes on from the copy.
+func TestAReplacementThatWasInterruptedIsGivenUpForARightReading(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...))
+	o.Put(doc(topics(6, "v1")...))
+	saved := o.Backup()
+	s := inStep(t, o, singly)
+	o.Put(doc(topics(9, "v1")...))
+	s.sync()
+	right := o.Dir
+
+	o.Restore(saved)
+	o.Put(doc(topics(7, "other")...))
+	o.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if isFragment(r) {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+		return isFragment(r)
+	})
+	s.syncFails()
+	interrupted := s.known("egov")
+	require.NotNil(t, interrupted.Staging, "what was to replace the copy is staged")
+	require.NotNil(t, client.DoubtOf(&interrupted))
+
+	o.Restore(right)
+	o.BreakWith(nil)
+	o.Put(doc(topics(9, "v2")...))
+	r, err := s.Sync(t.Context(), "egov")
+	require.NoError(t, err)
+	assert.False(t, r.CleanStart)
+	assert.True(t, r.Proven)
+	assert.Nil(t, s.known("egov").Staging)
+	s.has(o, doc(topics(9, "v2")...))
+}

@@ -138,15 +138,27 @@ func (c *Client) syncUntil(ctx context.Context, name string, until time.Time) (*
 // advance brings the source in step: by a partial update where that is possible.
 func (c *Client) advance(ctx context.Context, s *store.Subscription, r *Round, until time.Time) error {
 	if s.State != nil && s.Staging != nil && c.memory.Doubt != nil { // a replacement was interrupted: it is confirmed anew
-		if err := c.Store.UpdateSubscription(ctx, s.Name, func(kept *store.Subscription) { kept.Staging = nil }); err != nil {
+		if err := c.unstage(ctx, s); err != nil {
 			return err
 		}
-		s.Staging = nil
+		if err := c.remember(ctx, s); err != nil {
+			return err
+		}
 	}
 	if s.State == nil || s.Staging != nil {
 		return c.replace(ctx, s, r, nil, until)
 	}
 	return c.orReplace(ctx, s, r, until, c.partialUpdate(ctx, s, r, until))
+}
+
+// unstage gives up the generation that is staged. The round goes on with what is shown.
+func (c *Client) unstage(ctx context.Context, s *store.Subscription) error {
+	err := c.Store.UpdateSubscription(ctx, s.Name, func(kept *store.Subscription) { kept.Staging = nil })
+	if err == nil {
+		s.Staging = nil
+		c.Store = newRoundStore(c.Store, s)
+	}
+	return err
 }
 
 // unmendableError says that only a clean replacement mends the copy, though the history goes on from the mark, and why.
@@ -305,7 +317,7 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, w
 			return err
 		}
 		if err := c.confirms(ctx, s, want); err != nil { // the next round does not go on with what is not confirmed
-			return errors.Join(err, c.Store.UpdateSubscription(ctx, s.Name, func(kept *store.Subscription) { kept.Staging = nil }))
+			return errors.Join(err, c.unstage(ctx, s))
 		}
 		if err := c.Store.SwitchSource(ctx, s.Name, s.Staging.Generation, r.Reason); err != nil {
 			return err

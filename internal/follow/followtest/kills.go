@@ -17,8 +17,8 @@ import (
 )
 
 // Kills kills processes that do rounds of each row of a sink, at random requests or a moment later,
-// while the source changes, begins anew and is restored, and while some records cannot be had. A
-// round that is not killed then brings all in step, as in a place whose rounds were never killed.
+// while the source changes, begins anew and is restored, and while some records cannot be had. Rounds
+// that are not killed then bring all in step, as in a place whose rounds were never killed.
 func Kills(t *testing.T, sink Sink) {
 	for _, row := range sink.Rows {
 		t.Run(row.Name, func(t *testing.T) {
@@ -162,21 +162,23 @@ func (k *killing) run(replace bool) {
 	}
 }
 
-// whole lets a process do a round to its end.
-func (k *killing) whole() {
+// whole lets a process do a round to its end, and reports whether it says that all is in step.
+func (k *killing) whole() bool {
 	k.asked.Store(0)
-	require.False(k.t, k.place.Process(k.name, false).Wait())
+	p := k.place.Process(k.name, false)
+	require.False(k.t, p.Wait())
 	k.usual = k.asked.Load()
+	return p.Status() == 0
 }
 
-// inStep requires that both get in step.
+// inStep requires that both get in step, and that a process which says so is.
 func (k *killing) inStep() {
 	k.source.Settle()
-	k.whole()
+	says := k.whole()
 	if k.broken.Load() {
 		return
 	}
-	if len(k.place.Waiting(k.name)) == 0 {
+	if says {
 		SameRecords(k.t, k.place.Published(k.source, k.kind), k.place.Held(k.name), "after a round that was not killed")
 	}
 	k.settle()

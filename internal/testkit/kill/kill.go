@@ -123,6 +123,9 @@ func (p *Process) Wait() (killed bool) {
 	return p.killed
 }
 
+// Status waits for the end of the process, and returns its status: below 0 where it was killed.
+func (p *Process) Status() int { p.wait(); return p.cmd.ProcessState.ExitCode() }
+
 func (p *Process) wait() {
 	p.end.Do(func() {
 		for p.lines.Scan() {
