@@ -75,7 +75,7 @@ var layers = map[string][]string{
 	"internal/store/rendered":      {"tmdm", "xtm", "fragment", "internal/kv", "internal/xml/patch", "internal/store/records", "internal/store/txn"},
 	"internal/store/rejections":    {"tmdm", "fragment", "merge", "internal/store/keys", "internal/store/txn"},
 	"internal/store/sources":       {"fragment", "fragment/losses", "merge", "internal/statedigest", "internal/store/derived", "internal/store/keys", "internal/store/loads", "internal/store/records", "internal/store/rejections", "internal/store/txn"},
-	"internal/store/datafolder":    {"xtm", "internal/durable", "internal/kv", "internal/kv/badger"},
+	"internal/store/datafolder":    {"xtm", "internal/durable", "internal/kv", "internal/kv/badger", "internal/store/keys"},
 	"internal/store/files":         {"internal/durable", "internal/kv", "internal/store/keys"},
 	"internal/store/moving":        {"internal/kv", "internal/store/keys", "internal/store/txn"},
 	"internal/store/snapshotfiles": {"xtm", "fragment", "internal/store/collections", "internal/store/datafolder", "internal/store/files", "internal/store/rendered"},

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/internal/kv"
 )
 
 // Format is the version of the manifest and of what it names.
-const Format = 1
+const Format = 2
 
 // Manifest says what a backup consists of.
 type Manifest struct {
@@ -82,6 +84,9 @@ func decode(name string, content []byte) (*Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(content, &m); err != nil {
 		return nil, damaged(name, err.Error())
+	}
+	if m.Format > 0 && m.Format < Format {
+		return nil, kv.Older(name+" is in", "format", m.Format, Format)
 	}
 	if m.Format != Format {
 		return nil, fmt.Errorf("%s is in format %d, this program reads format %d: use the version of tmshare that made it, or a newer one", name, m.Format, Format)

@@ -423,23 +423,3 @@ func requireOneAtMost(t testing.TB, from, to place) {
 	t.Helper()
 	require.False(t, isThere(t, from) && isThere(t, to), "both can be opened")
 }
-
-// A backup that an earlier program has made of a folder is restored anywhere.
-func TestAnEarlierBackupIsRestored(t *testing.T) {
-	t.Parallel()
-	for _, to := range []place{inFolder(filepath.Join(t.TempDir(), "restored")), inMemory(t)} {
-		r, err := backup.RestoreInto(t.Context(), filepath.Join("testdata", "earlier.backup"), to.Target, none)
-		require.NoError(t, err)
-		require.EqualValues(t, 19, r.Rows)
-		require.Equal(t, 2, r.Files)
-		db := to.must(t, store.Write)
-		require.NoError(t, db.View(t.Context(), "cities", func(v *store.View) error {
-			require.Equal(t, 3, v.Topics, "with the type of names")
-			listed, err := v.Snapshots()
-			require.NoError(t, err)
-			require.Len(t, listed, 1)
-			return nil
-		}))
-		require.NoError(t, db.Check(t.Context(), false, func(f store.Finding) { t.Errorf("%+v", f) }, func(string) {}))
-	}
-}

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,7 +43,7 @@ func (r *Report) folder(ctx context.Context, n *Node) *status.Node {
 		r.found(inFolder, err.Error(), "run this command as the user of that process, or restart it")
 		return nil
 	default:
-		if !r.closed(ctx, n) {
+		if !r.closed(n) {
 			return nil
 		}
 	}
@@ -107,7 +106,7 @@ func (r *Report) space(n *Node) {
 }
 
 // closed looks at a data folder that no process holds, and reports whether commands that read leave it as it is.
-func (r *Report) closed(ctx context.Context, n *Node) bool {
+func (r *Report) closed(n *Node) bool {
 	f, err := datafolder.Lock(datafolder.Options{
 		Dir: n.Data, Access: datafolder.Read, Shared: true, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 		Accept: func(*datafolder.Folder, kv.Reader) error { return nil },
@@ -123,48 +122,13 @@ func (r *Report) closed(ctx context.Context, n *Node) bool {
 		r.found(inFolder, err.Error(), "do what the message says")
 		return false
 	}
+	defer f.Unlock()
 	if !f.CanBeRead() {
-		f.Unlock()
-		r.found(inFolder, "the last process did not close it, or the first release made it", quotedCommand(n.own("check"))+" opens it, finishes what was interrupted, and looks at all of it; earlier versions refuse a folder of the first release then")
+		r.found(inFolder, "the last process did not close it", quotedCommand(n.own("check"))+" opens it, finishes what was interrupted, and looks at all of it")
 		return false
 	}
-	format, err := formatOf(ctx, f)
-	if err != nil {
-		r.found(inFolder, err.Error(), quotedCommand(n.own("check")))
-		return false
-	}
-	r.fact("format", "%d", format)
-	switch {
-	case format > keys.FormatVersion:
-		r.found(inFolder, fmt.Sprintf("it has format %d, this program reads format %d", format, keys.FormatVersion), "install the version of tmshare that wrote it, or a newer one")
-	case format < keys.FormatVersion:
-		r.found(inFolder, fmt.Sprintf("it has format %d: the next command that writes brings it to format %d, and earlier versions then refuse it", format, keys.FormatVersion),
-			"make a backup with the earlier version first: "+quotedCommand(n.own("backup FILE")))
-	}
-	return format <= keys.FormatVersion && format >= readAsItIs
-}
-
-// readAsItIs is the first format that is read without being brought to the present one.
-const readAsItIs = 3
-
-// formatOf returns the format of the rows, and unlocks the folder.
-func formatOf(ctx context.Context, f *datafolder.Folder) (format int, err error) {
-	engine, err := f.Open(true)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, engine.Close()) }()
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	rows, err := engine.Snapshot(ctx)
-	if err != nil {
-		return 0, err
-	}
-	value, err := rows.Get(keys.Meta("format"))
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(string(value))
+	r.fact("format", "%d", keys.FormatVersion)
+	return true
 }
 
 // check looks at all rows.

@@ -278,7 +278,7 @@ func fragmentFault(e *Entry, value []byte, sp string) string {
 	if value == nil {
 		return "is missing"
 	}
-	if e.Rendering > 0 && e.Checksum != collections.Checksum(value) {
+	if e.Checksum != collections.Checksum(value) {
 		return "has not the checksum that it should have"
 	}
 	for _, apart := range []bool{false, true} { // the fragment, and the record form behind it where that is another

@@ -93,7 +93,6 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 	c.Number = load.Number
 	c.Generation = 1
 	c.Epoch = uuid.New()
-	c.OldRecords = new(uint64)
 	c.Created = db.now().UTC().Truncate(time.Microsecond)
 	c.Updated = c.Created
 	snapshot, err := db.fill(ctx, &c, src, func(l Loading) {

@@ -7,8 +7,6 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/statedigest"
-	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // deletion deletes topics.
@@ -73,24 +71,4 @@ func TestTheLastEntryOfACommitHasTheDigest(t *testing.T) {
 	s, err := db.TakeSnapshot(t.Context(), "m", 1)
 	require.NoError(t, err)
 	view(t, db, "m", func(v *View) { require.Equal(t, digestOf(t, v.Source()), s.Digest) })
-}
-
-// Data of format 2 get their trees when they are opened.
-func TestDataWithoutDigestsGetThem(t *testing.T) {
-	db := openDB(t, t.TempDir())
-	collection(t, db, "m", 40)
-	subscribe(t, db, "s", heavy(t))
-	before := rows(t, db, string(keys.TableDigest))
-	require.Greater(t, before, 2)
-	require.NoError(t, db.rows.Engine.DeletePrefix(t.Context(), []byte{keys.TableDigest}))
-	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(keys.Meta("format"), []byte("2")) }))
-	db = reopen(t, db)
-	require.Equal(t, before, rows(t, db, string(keys.TableDigest)))
-	require.NoError(t, db.Check(t.Context(), false, func(f Finding) { t.Error(f) }, func(string) {}))
-	publish(t, db, "m", rename(0, 3, "second"))
-	view(t, db, "m", func(v *View) {
-		root, err := v.DigestNode(nil)
-		require.NoError(t, err)
-		require.Equal(t, digestOf(t, v.Source()), root.Digest().String())
-	})
 }

@@ -19,10 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/durable"
-	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
-	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
@@ -382,69 +380,6 @@ func TestCreatingIsDoneAgainWhereItWasInterrupted(t *testing.T) {
 	}
 }
 
-// asFirstRelease makes a folder one of the first release: without identity.
-func asFirstRelease(t *testing.T, dir string) {
-	t.Helper()
-	f, err := badger.Lock(filepath.Join(dir, datafolder.Database), false)
-	require.NoError(t, err)
-	e, err := f.Open(badger.Options{Logger: testOptions("").Logger})
-	require.NoError(t, err)
-	require.NoError(t, writeAll(e, kv.Unsettled, []row{{Key: records.NodeKey}}))
-	require.NoError(t, e.Close())
-	require.NoError(t, errors.Join(os.Remove(filepath.Join(dir, "node.json")), os.Remove(filepath.Join(dir, datafolder.Database, "database.json"))))
-}
-
-// A folder of the first release gets an identity, once it has been found whole.
-func TestFoldersOfTheFirstReleaseAreAdopted(t *testing.T) {
-	t.Parallel()
-	whole, records := tables(t, false)
-	asFirstRelease(t, whole)
-	copied := func() string {
-		dir := filepath.Join(t.TempDir(), "data")
-		require.NoError(t, os.CopyFS(dir, os.DirFS(whole)))
-		return dir
-	}
-	for _, access := range []Access{Read, Write, Create} {
-		dir := copied()
-		db, err := openCompact(dir, access)
-		require.NoError(t, err)
-		require.Equal(t, records, recordsOf(t, db, "m"))
-		require.NoError(t, db.Close())
-		id, err := datafolder.ReadIdentity(dir)
-		require.NoError(t, err)
-		require.True(t, id.Complete)
-		require.Equal(t, datafolder.Adopted, id.Origin)
-		db, err = openCompact(dir, Read)
-		require.NoError(t, err)
-		require.NoError(t, db.Close())
-
-		// A process that was killed before the folder was complete is no damage.
-		id.Complete = false
-		require.NoError(t, errors.Join(writeIdentity(dir, id), os.Remove(filepath.Join(dir, datafolder.Database, "database.json"))))
-		db, err = openCompact(dir, access)
-		require.NoError(t, err)
-		require.NoError(t, db.Close())
-
-		// One that has lost its files is none of the first release: it has a node.
-		require.NoError(t, errors.Join(os.Remove(filepath.Join(dir, "node.json")), os.Remove(filepath.Join(dir, datafolder.Database, "database.json"))))
-		before := state(t, dir)
-		_, err = openCompact(dir, access)
-		require.ErrorIs(t, err, ErrDamaged)
-		require.ErrorContains(t, err, "node.json is missing")
-		require.Equal(t, before, state(t, dir))
-	}
-	for _, n := range []int{0, 16, 30, -1} {
-		dir := copied()
-		require.NoError(t, rewrite(filepath.Join(dir, "badger", "MANIFEST"), first(n)))
-		before := state(t, dir)
-		for _, access := range []Access{Read, Write, Create} {
-			_, err := openCompact(dir, access)
-			require.ErrorIs(t, err, ErrDamaged)
-			require.Equal(t, before, state(t, dir))
-		}
-	}
-}
-
 // Several processes can read at the same time. Who wants to write waits for them.
 func TestReadersShareAFolder(t *testing.T) {
 	t.Parallel()
@@ -554,7 +489,7 @@ func TestTheIdentityIsJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal(b, &is))
 	require.Equal(t, []string{"complete", "created", "format", "node", "origin"}, slices.Sorted(maps.Keys(is)))
 	require.NotEqual(t, uuid.Nil, uuid.MustParse(is["node"].(string)))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "node.json"), []byte(`{"format": 2}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "node.json"), []byte(`{"format": 7}`), 0o600))
 	_, err = Open(t.Context(), testOptions(dir))
-	require.ErrorContains(t, err, "format 2, this program reads format 1")
+	require.ErrorContains(t, err, "format 7, this program reads format 6")
 }

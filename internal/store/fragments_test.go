@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/search"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -478,7 +476,7 @@ func TestPlainSources(t *testing.T) {
 }
 
 // The store finds the records in which something is reified, as a state in memory
-// does: after a load, after changes, and after data of format 1 were opened.
+// does: after a load, and after changes.
 func TestReifiedRecords(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	want := reifiedState(t)
@@ -487,7 +485,6 @@ func TestReifiedRecords(t *testing.T) {
 	subscribe(t, db, "s", want)
 	requireReified(t, db, want)
 
-	// format 1 had no such rows
 	rows := func() (n int) {
 		require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
 			for _, r := range listed(t, tx.Scan([]byte{keys.TableReified}, nil)) {
@@ -500,26 +497,6 @@ func TestReifiedRecords(t *testing.T) {
 		return n
 	}
 	require.Equal(t, 5, rows())
-	require.NoError(t, db.rows.Engine.DeletePrefix(t.Context(), []byte{keys.TableReified}))
-	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(keys.Meta("format"), []byte("1")) }))
-	require.Zero(t, rows())
-	db = reopen(t, db)
-	requireReified(t, db, want)
-
-	// An earlier program has left rows that are not true, and does not know all.
-	src := keys.Source{}
-	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
-		for r, err := range tx.Scan([]byte{keys.TableReified}, nil) {
-			require.NoError(t, err)
-			if _, reifier := keys.IsReifier(r.Key); reifier {
-				src = keys.SourceOf(r.Key)
-				require.NoError(t, tx.Delete(r.Key))
-			}
-		}
-		return errors.Join(tx.Put(src.ReifierKey(ref(5), src.LocatorKey(keys.TableTopic, ref(77))), nil), tx.Put(keys.Meta("words"), []byte(search.Rules)))
-	}))
-	db = reopen(t, db)
-	requireReified(t, db, want)
 
 	change := func(s merge.State) {
 		topic := named(ref(1), "not reified any more")

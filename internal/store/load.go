@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"path/filepath"
-	"strconv"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
@@ -32,13 +31,9 @@ func (db *DB) loader() records.Loader {
 	return records.Loader{Engine: db.rows.Engine, Scratch: db.Scratch(), Ready: db.MayWrite, Memory: db.sortMemory}
 }
 
-// migrate makes the rows that earlier formats did not have, see [records.Loader.Migrate].
-func (db *DB) migrate(ctx context.Context, from string) error {
-	if from == strconv.Itoa(keys.FormatVersion) {
-		db.log.Info("making the indexes anew, by the rules of this program")
-	} else {
-		db.log.Info("bringing the data to a new format", "from", from, "to", keys.FormatVersion)
-	}
+// reindexWords makes the indexes of words anew, by the rules of this program.
+func (db *DB) reindexWords(ctx context.Context) error {
+	db.log.Info("making the indexes of words anew, by the rules of this program")
 	return db.rows.View(ctx, func(t *txn.Tx) error {
 		all, err := collections.All(t)
 		if err != nil {
@@ -54,6 +49,6 @@ func (db *DB) migrate(ctx context.Context, from string) error {
 			}
 			ids = append(ids, s.Generations()...)
 		}
-		return db.loader().Migrate(t, from, ids)
+		return db.loader().ReindexWords(t, ids)
 	})
 }

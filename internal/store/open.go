@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,7 +17,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store/condition"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/files"
-	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/leases"
 	"github.com/tmshare/tmshare/internal/store/moving"
 	"github.com/tmshare/tmshare/internal/store/openings"
@@ -137,17 +134,13 @@ func openOver(ctx context.Context, o Options) (db *DB, err error) {
 	}
 	format := func(t *txn.Tx) error {
 		version, err := records.Format(t)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case version == strconv.Itoa(keys.FormatVersion):
-			db.node, err = records.Node(t)
-			return err
-		case version != "":
-			return fmt.Errorf("the data are in format %s, and brought to format %d only in a data folder: open that without an Engine once", version, keys.FormatVersion)
 		}
-		db.node, err = records.Node(t)
-		return errors.Join(err, records.PutRules(t))
+		if db.node, err = records.Node(t); version != "" {
+			return err
+		}
+		return errors.Join(err, records.PutFormat(t))
 	}
 	db.rows.Guard = func(t *txn.Tx) error { return moving.Check(t, o.EvenMoved) } // others may move it while it is open
 	begin := db.rows.Update
@@ -178,7 +171,7 @@ func openToRead(ctx context.Context, o Options) (*DB, error) {
 	}
 }
 
-var errNotClosed = errors.New("the database was not closed, or not brought to this format; another process may be doing it: try again")
+var errNotClosed = errors.New("the database was not closed, or not completely made; another process may be doing it: try again")
 
 // tryToRead opens a database that was closed, or returns errNotClosed.
 func tryToRead(ctx context.Context, o Options) (db *DB, err error) {
@@ -204,7 +197,7 @@ func tryToRead(ctx context.Context, o Options) (db *DB, err error) {
 func toRead(ctx context.Context, db *DB) (*DB, error) {
 	version := ""
 	err := db.rows.View(ctx, func(t *txn.Tx) (err error) { version, err = checkFolder(db.folder, t); return err })
-	if err == nil && !slices.Contains([]string{strconv.Itoa(keys.FormatVersion), "3", "4"}, version) { // whose rows are read as they are
+	if err == nil && version == "" { // nobody has written it yet
 		err = errNotClosed
 	}
 	if err != nil {
@@ -228,7 +221,7 @@ func openToWrite(ctx context.Context, o Options) (*DB, error) {
 	}
 	engine, err := f.Open(false)
 	if err != nil {
-		return nil, f.UnlessAdopted(err)
+		return nil, err
 	}
 	db := dbOf(f, o, engine, false)
 	if o.Access == Restore {
@@ -238,8 +231,7 @@ func openToWrite(ctx context.Context, o Options) (*DB, error) {
 		if errors.Is(err, ErrDamaged) { // which file it is
 			err = cmp.Or(db.CompareChecksums(ctx), err)
 		}
-		err = errors.Join(fmt.Errorf("open %s: %w", o.Dir, err), db.rows.Engine.Close())
-		return nil, f.UnlessAdopted(err)
+		return nil, errors.Join(fmt.Errorf("open %s: %w", o.Dir, err), db.rows.Engine.Close())
 	}
 	return db, nil
 }
@@ -266,7 +258,7 @@ func openFull(ctx context.Context, f *datafolder.Folder, o Options, full error) 
 	}
 	db := dbOf(f, o, engine, true)
 	db.full = full
-	if db, err = toRead(ctx, db); errors.Is(err, errNotClosed) { // it is to be brought to this format
+	if db, err = toRead(ctx, db); errors.Is(err, errNotClosed) { // it is to be completed
 		return nil, full
 	}
 	return db, err
@@ -327,7 +319,7 @@ func (db *DB) Complete(ctx context.Context) error {
 		return err
 	}
 	err := db.rows.Update(ctx, func(t *txn.Tx) error {
-		err := errors.Join(t.Put(records.NodeKey, db.node[:]), records.PutRules(t))
+		err := errors.Join(t.Put(records.NodeKey, db.node[:]), records.PutFormat(t))
 		if db.shared {
 			err = errors.Join(err, moving.End(t, db.filledBy))
 		}
@@ -345,21 +337,21 @@ func (db *DB) Complete(ctx context.Context) error {
 	return nil
 }
 
-// recover brings the data to this format, and removes what no collection or subscription owns.
+// recover makes indexes of words anew that follow other rules, and removes what no collection or subscription owns.
 func (db *DB) recover(ctx context.Context) error {
 	version, current := "", false
 	err := db.rows.View(ctx, func(t *txn.Tx) (err error) {
 		if version, err = db.checkFormat(t); err == nil {
-			_, current, err = records.HasRules(t)
+			current, err = records.HasRules(t)
 		}
 		return err
 	})
 	if err != nil {
 		return datafolder.WithRemedy(err)
 	}
-	if version != "" && (version != strconv.Itoa(keys.FormatVersion) || !current) {
-		if err := db.migrate(ctx, version); err != nil {
-			return fmt.Errorf("bringing the data from format %s to format %d: %w", version, keys.FormatVersion, err)
+	if version != "" && !current {
+		if err := db.reindexWords(ctx); err != nil {
+			return fmt.Errorf("making the indexes of words anew: %w", err)
 		}
 	}
 	return db.sweep(ctx)

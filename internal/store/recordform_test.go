@@ -2,21 +2,16 @@ package store
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/store/collections"
-	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/storetest"
-	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -163,98 +158,6 @@ func TestRecordsChangeOnlyWithTheirEntries(t *testing.T) {
 	require.Greater(t, unchanged, 500)
 	require.Positive(t, apart)
 	require.Positive(t, unstored)
-}
-
-// A collection of a version whose records of classes had their instances is brought up to date:
-// each of these records is published again, once; the others are not. Until then they are as
-// they were.
-func TestRecordsOfAnEarlierVersionArePublishedAgain(t *testing.T) {
-	t.Parallel()
-	db := openDB(t, t.TempDir())
-	build := func(instances int) *fragment.Map {
-		return version(t, func(tm *tmdm.TopicMap) {
-			for _, si := range []tmdm.Locator{"http://class", "http://large", "http://was"} {
-				class := tm.CreateTopicBySubjectIdentifier(si)
-				class.AddName(string(si), nil)
-				for i := range instances {
-					switch topic := tm.CreateTopicBySubjectIdentifier(long(i)); {
-					case si == "http://was" && instances < 150: // a class no more
-					case i < 3, si == "http://large":
-						topic.AddType(class)
-					}
-				}
-			}
-			tm.CreateTopicBySubjectIdentifier("http://other").AddName("other", nil)
-		})
-	}
-	collectionOf(t, db, "m", build(149))
-	_, err := db.CutChanges(t.Context(), "m", 0, time.Time{}, Cut{})
-	require.NoError(t, err)
-	asBefore := func() {
-		require.NoError(t, db.rows.Update(t.Context(), func(x *txn.Tx) error { // as that version has left it
-			c, err := collections.Get(x, "m")
-			require.NoError(t, err)
-			v := &View{Collection: *c, db: db, tx: x}
-			for e, err := range v.Records() {
-				require.NoError(t, err)
-				if !e.Apart {
-					continue
-				}
-				f := &rendered.Fragment{}
-				for _, form := range Forms {
-					if e.Stored {
-						data, err := v.StoredFragment(&e, form)
-						require.NoError(t, err)
-						f.Gzipped, err = data.Gzipped() // in the last form: the stored one
-						require.NoError(t, err)
-						f.Digests = append(f.Digests, rendered.DigestOf([]byte(text(t, data))))
-					}
-				}
-				if e.Apart = false; !e.Stored {
-					f, e.Digests = nil, nil
-					require.NoError(t, x.Delete(keys.Sequence(keys.TableFragment, c.Number, e.Seq)))
-				}
-				require.NoError(t, collections.PutEntry(c, &e, f, x.Put))
-			}
-			c.OldRecords = nil
-			value, err := json.Marshal(c)
-			require.NoError(t, err)
-			require.NotContains(t, string(value), "OldRecords")
-			return collections.Put(x, c)
-		}))
-	}
-	publishMap(t, db, "m", build(150))
-	_, err = db.MaterializeFragments(t.Context(), "m")
-	require.NoError(t, err)
-	asBefore()
-	publishMap(t, db, "m", build(149))
-	heads := map[fragment.Ref]uint64{}
-	view(t, db, "m", func(v *View) {
-		require.True(t, v.MustRestate())
-		for _, si := range []fragment.Ref{"http://class", "http://was"} {
-			require.Contains(t, recordOf(t, v, last(t, v, si))[1], "http://long/", "%s: as before", si)
-		}
-		for e, err := range v.Records() {
-			require.NoError(t, err)
-			heads[e.TopicSI] = e.Seq
-		}
-	})
-	require.Equal(t, 3, restate(t, db))
-	view(t, db, "m", func(v *View) {
-		require.False(t, v.MustRestate())
-		for e, err := range v.Records() {
-			require.NoError(t, err)
-			again := strings.Contains("http://class http://large http://was", string(e.TopicSI))
-			require.Equal(t, again, e.Seq > heads[e.TopicSI], "%s", e.TopicSI)
-			if again {
-				for _, form := range recordOf(t, v, &e) {
-					require.NotContains(t, form, "http://long/")
-				}
-			}
-		}
-	})
-	require.Zero(t, restate(t, db))
-	require.Zero(t, restate(t, reopen(t, db)))
 }
 
 func setOmitInstances(t testing.TB, db *DB, name string, omit bool) {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -16,8 +15,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
-	"github.com/tmshare/tmshare/tmdm"
-	"github.com/tmshare/tmshare/xtm"
 )
 
 // The records of a collection are its topics, each under the key of its TopicSI: the
@@ -26,8 +23,7 @@ import (
 // record, until another entry of the key comes.
 
 // Restate publishes those records again that are offered in other forms than they
-// ought to be: other versions of XTM, or with the instances of a class, as earlier versions of
-// this program had it. It returns how many there were. What is offered may change meanwhile.
+// ought to be: other versions of XTM. It returns how many there were. What is offered may change meanwhile.
 func (db *DB) Restate(ctx context.Context, name string) (records int, err error) {
 	var at restating
 	for {
@@ -39,13 +35,9 @@ func (db *DB) Restate(ctx context.Context, name string) (records int, err error)
 		err := db.rows.Update(ctx, func(t *txn.Tx) error {
 			n, next = 0, at
 			c, err := collections.Get(t, name)
-			if err != nil || !c.MustRestate() {
+			if err != nil || !c.Restating {
 				next.next = nil
 				return err
-			}
-			if c.OldRecords == nil {
-				head := c.Head
-				c.OldRecords = &head
 			}
 			n, err = db.restateSome(ctx, t, c, &next)
 			return err
@@ -121,47 +113,11 @@ func (v *View) offeredOtherwise(from []byte) (stale []Entry, next []byte, err er
 		if err != nil {
 			return nil, nil, err
 		}
-		if !e.Lives() {
-			continue
-		}
-		otherwise := !slices.Equal(v.FormsOf(e), want)
-		if !otherwise {
-			if otherwise, err = v.hasOldRecord(e); err != nil {
-				return nil, nil, err
-			}
-		}
-		if otherwise {
+		if e.Lives() && !slices.Equal(v.FormsOf(e), want) {
 			stale = append(stale, *e)
 		}
 	}
 	return stale, nil, nil
-}
-
-// hasOldRecord reports whether the record whose last entry is e is that of an earlier version,
-// and may be another than that of this one.
-func (v *View) hasOldRecord(e *Entry) (bool, error) {
-	switch {
-	case e.Apart || v.OldRecords != nil && e.Seq > *v.OldRecords:
-		return false, nil
-	case !e.Stored && v.Changes != nil: // all that is not too large was stored then
-		return true, nil
-	case !e.Stored:
-		return fragment.IsClass(v.Source(), e.TopicSI)
-	}
-	stored, err := v.StoredFragment(e, xtm.V21)
-	if err != nil {
-		return false, err
-	}
-	plain, err := stored.Plain()
-	if err == nil {
-		var f *fragment.Fragment
-		f, err = fragment.Read(v.tx.Context(), bytes.NewReader(plain), xtm.Options{Base: tmdm.Locator(v.SP)}, e.TopicSI)
-		isType := func(a *fragment.Association) bool { return a.Part(e.TopicSI) == fragment.AsType }
-		if err == nil && !slices.ContainsFunc(f.Associations, isType) {
-			return false, nil
-		}
-	}
-	return true, nil // also where it cannot be read: what is published again can be
 }
 
 func (v *View) lastOf(value []byte) (*Entry, error) {

@@ -31,7 +31,7 @@ func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Se
 	if err != nil {
 		return err
 	}
-	c := &Collection{Name: name, Epoch: epoch, OldRecords: new(uint64), Generation: 1}
+	c := &Collection{Name: name, Epoch: epoch, Generation: 1}
 	if c.Number, err = records.NextNumber(ctx, db.rows, nil); err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func script(t *testing.T, name string, args ...string) {
 	require.NoError(t, err, "%s", out)
 }
 
-// The Debian package is installed, started, upgraded over a data folder of the first release, removed, and purged.
+// The Debian package is installed, started, upgraded, removed, and purged.
 func TestDebianPackage(t *testing.T) {
 	t.Parallel()
 	testenv.SkipUnderRace(t)
@@ -172,11 +172,9 @@ func TestDebianPackage(t *testing.T) {
 	packageOf := func(r *release) string {
 		return filepath.Join(r.out, fmt.Sprintf("tmshare_%s_%s.deb", r.version, here.arch))
 	}
-	fixture, err := filepath.Abs(filepath.Join("..", "..", "internal", "e2e", "testdata", "folders", "format1.tar.gz"))
-	require.NoError(t, err)
 	address, err := testenv.FreeAddress()
 	require.NoError(t, err)
-	script(t, "debian.sh", packageOf(earlier), packageOf(later), fixture, address)
+	script(t, "debian.sh", packageOf(earlier), packageOf(later), address)
 }
 
 // The steps of the Containerfile make an image whose program runs without rights in a root that is read-only.

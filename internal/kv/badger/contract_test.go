@@ -2,6 +2,8 @@ package badger
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/uuid"
@@ -34,7 +36,7 @@ func tryToOpen(folder string, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if HasRecordFile(folder) {
+	if _, err := os.Stat(filepath.Join(folder, recordFile)); err == nil {
 		if err := f.Inspect(node); err != nil {
 			f.Unlock()
 			return nil, err

@@ -98,10 +98,6 @@ func (f *Folder) Inspect(node uuid.UUID) error {
 	return f.place.Named(f.inspect())
 }
 
-// InspectUnrecorded is Inspect for a database that no record is kept of yet. Less can be said
-// of it.
-func (f *Folder) InspectUnrecorded() error { return f.place.Named(f.inspect()) }
-
 func (f *Folder) inspect() error {
 	path := filepath.Join(f.path, manifestFile)
 	seen, err := os.Stat(path)
@@ -129,12 +125,6 @@ func (f *Folder) HasRecord() bool { return f.record != nil }
 // MustRecover reports whether Inspect has found that something is to be recovered. Until it is,
 // the database cannot be opened for reading only.
 func (f *Folder) MustRecover() bool { return f.condition.recover }
-
-// HasRecordFile reports whether there is a record in the folder of a database.
-func HasRecordFile(path string) bool {
-	_, err := os.Stat(filepath.Join(path, recordFile))
-	return !errors.Is(err, fs.ErrNotExist)
-}
 
 // IsFile reports whether a file of some name has, or names, rows of a database, or is the record
 // of one.
@@ -187,18 +177,6 @@ func (f *Folder) open(o Options) (e *Engine, err error) {
 		return nil, err
 	}
 	return e, nil
-}
-
-// Look opens the database for reading, and has o accept it. Nothing is changed, and a commit that
-// was interrupted is left as it is.
-func (f *Folder) Look(o Options) error {
-	o.ReadOnly = true
-	e, err := f.open(o)
-	if err != nil {
-		return err
-	}
-	defer e.stop()
-	return f.place.Named(errors.Join(e.accept(o), e.badger.Close()))
 }
 
 func (e *Engine) accept(o Options) error {

@@ -231,23 +231,6 @@ func TestClosingDoesNotWaitForTheNextCollectionOfGarbage(t *testing.T) {
 	}
 }
 
-// What has no record yet must be whole as far as that can be seen.
-func TestADatabaseWithoutARecordIsInspected(t *testing.T) {
-	t.Parallel()
-	folder, _ := withTables(t)
-	require.NoError(t, os.Remove(filepath.Join(folder, recordFile)))
-	inspect := func() error {
-		f, err := Lock(folder, true)
-		require.NoError(t, err)
-		defer f.Unlock()
-		require.False(t, f.HasRecord())
-		return f.InspectUnrecorded()
-	}
-	require.NoError(t, inspect())
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "000777.sst"), []byte("not named"), 0o600))
-	require.ErrorIs(t, inspect(), kv.ErrDamaged)
-}
-
 // A version is of a state for certain, or none: while a commit is under way nothing is told.
 func TestWhatIsReadDuringACommitHasNoVersion(t *testing.T) {
 	t.Parallel()

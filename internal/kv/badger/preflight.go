@@ -41,20 +41,16 @@ type condition struct {
 	logs    []string // of memtables, all others
 }
 
-// preflight looks whether a database is what its record says, and touches nothing. r is nil
-// where the first release made the folder: then there is no record.
+// preflight looks whether a database is what its record says, and touches nothing.
 //
 // Badger deletes each table that MANIFEST does not name, opens without those whose index is
 // damaged, and drops what it cannot read at the end of a log. That is right after a crash, and
 // a loss otherwise. After a crash, there may be tables that are not named yet, or not deleted
 // yet, MANIFEST may end with a part of an entry, and so may logs.
 func preflight(folder string, r *record, m *manifest) (*condition, error) {
-	grown := false
-	if r != nil {
-		var err error
-		if grown, err = r.compare(folder, m); err != nil {
-			return nil, err
-		}
+	grown, err := r.compare(folder, m)
+	if err != nil {
+		return nil, err
 	}
 	if err := checkSmallFiles(folder); err != nil {
 		return nil, err
@@ -63,8 +59,8 @@ func preflight(folder string, r *record, m *manifest) (*condition, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &condition{recover: r != nil && !r.Closed || grown}
-	var unnamed []string
+	c := &condition{recover: !r.Closed || grown}
+	unnamed := false // there is a table that MANIFEST does not name
 	var memtables []string
 	values, newest := "", uint64(0) // the newest value log
 	for _, e := range entries {
@@ -72,7 +68,7 @@ func preflight(folder string, r *record, m *manifest) (*condition, error) {
 		case tableExt:
 			if id, ok := table.ParseFileID(name); ok {
 				if _, named := m.Tables[id]; !named {
-					unnamed = append(unnamed, filepath.Join(folder, name))
+					unnamed = true
 				}
 			}
 		case memtableExt, valueLogExt:
@@ -92,13 +88,7 @@ func preflight(folder string, r *record, m *manifest) (*condition, error) {
 			}
 		}
 	}
-	if r == nil && len(unnamed) > 0 {
-		return nil, damaged(filepath.Join(folder, manifestFile), "does not name %s. If the first release of tmshare was killed here, copy the folder, and start and stop that release on the copy once", unnamed[0])
-	}
-	if r == nil && len(memtables) == 0 && m.whole < int64(len(m.content)) {
-		return nil, damaged(filepath.Join(folder, manifestFile), "ends in the middle of an entry")
-	}
-	if len(unnamed) > 0 || len(c.emptied) > 0 || len(memtables) > 0 {
+	if unnamed || len(c.emptied) > 0 || len(memtables) > 0 {
 		c.recover = true
 	}
 	if err := checkTables(folder, m); err != nil {

@@ -34,7 +34,7 @@ type record struct {
 	// the newest memtable, as long as MANIFEST has not grown. While Badger opens or closes the database there are none, since
 	// it then deletes what is empty.
 	Files map[string]int64 `json:"files,omitempty"`
-	// SHA256 is that of the record without it, as JSON; none where an earlier version wrote it.
+	// SHA256 is that of the record without it, as JSON. A folder of an earlier format, which is refused, may have none.
 	SHA256 string `json:"sha256,omitempty"`
 }
 

@@ -7,10 +7,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/tmshare/tmshare/internal/kv"
 )
 
 // layout is the number of the layout of the tables that this program reads and writes.
-const layout = 1
+const layout = 2
 
 // The tables of a store. An index of PostgreSQL has no room for the longest keys. So a row is found
 // by the first bytes of its key (head) and a hash of all others (hash), which are the tail.
@@ -19,11 +21,10 @@ var tables = []string{
 	`CREATE TABLE IF NOT EXISTS tm_commits (id uuid PRIMARY KEY, version bigint NOT NULL)`,
 	`CREATE INDEX IF NOT EXISTS tm_commits_version ON tm_commits (version)`,
 	`CREATE TABLE IF NOT EXISTS tm_state (one int PRIMARY KEY, version bigint NOT NULL, layout int NOT NULL)`,
-	`INSERT INTO tm_state (one, version, layout) VALUES (1, 1, 1) ON CONFLICT (one) DO NOTHING`,
+	`INSERT INTO tm_state (one, version, layout) VALUES (1, 1, 2) ON CONFLICT (one) DO NOTHING`,
 }
 
-// Migrate makes the tables of a store, or brings them to the layout of this program. It can be
-// called again. It reports whether there was no store. The user of the database must be allowed to
+// Migrate makes the tables of a store. It can be called again. It reports whether there was no store. The user of the database must be allowed to
 // create a schema in it, or tables in the one that is there.
 func Migrate(ctx context.Context, o Options) (made bool, err error) {
 	if err := o.complete(); err != nil {
@@ -88,6 +89,8 @@ func checkLayout(ctx context.Context, q querier) error {
 		return err
 	case n > layout:
 		return fmt.Errorf("the tables have layout %d, this program knows layout %d: use the newer program", n, layout)
+	case n < layout:
+		return kv.Older("the tables of the database have", "layout", n, layout)
 	}
 	return nil
 }

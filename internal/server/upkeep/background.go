@@ -189,7 +189,7 @@ func (k *Keeper) deriveAndRestate(ctx context.Context, name string) error {
 		}
 		l, err = k.Store.Latest(ctx, name)
 	}
-	if err != nil || !l.MustRestate() {
+	if err != nil || !l.Restating {
 		return err
 	}
 	changed := k.Changes.Begin(name)

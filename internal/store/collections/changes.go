@@ -15,8 +15,8 @@ type Changes struct {
 	OpenFrom time.Time // what it is from on: the time of the entry before
 }
 
-// Pruned reports whether history up to a sequence has gone that the open list had: by a program that
-// does not know of change lists, or while they were not offered. The list may not be read then.
+// Pruned reports whether history up to a sequence has gone that the open list had, while lists were
+// not offered. The list may not be read then.
 func (c *Changes) Pruned(horizon uint64) bool { return c.Open <= horizon }
 
 // Offer says in which forms records are offered, from an entry on.
@@ -81,6 +81,3 @@ func (c *Collection) OfferRDF(on *bool) {
 	}
 	c.RDFAfter = append(c.RDFAfter[:len(c.RDFAfter):len(c.RDFAfter)], c.Head)
 }
-
-// MustRestate reports whether there is something to do for Restate.
-func (c *Collection) MustRestate() bool { return c.Restating || c.OldRecords == nil }

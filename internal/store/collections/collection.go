@@ -38,10 +38,6 @@ type Collection struct {
 	Hashed      uint64    `json:",omitempty"` // how many entries the tree of the log has; all where Sign is set
 	Restating   bool      `json:",omitempty"` // records are still to be published by which what is offered of them shows
 
-	// OldRecords is the sequence up to which entries may be of a version whose records of
-	// classes had their instances. Such a version has written the collection where it is nil.
-	OldRecords *uint64 `json:",omitempty"`
-
 	// DerivedFrom names the collections and subscriptions of this node whose merged view it is; none: it is written.
 	DerivedFrom []string `json:",omitempty"`
 	Filter      *Filter  `json:",omitempty"` // of what it is derived from; nil: all passes

@@ -18,7 +18,7 @@ import (
 // Entry is an entry of the change log: one fragment.
 type Entry struct {
 	Seq     uint64
-	Run     uint32 `json:",omitempty"` // a random number of the process that wrote the entry; 0 in entries of earlier programs
+	Run     uint32 `json:",omitempty"` // a random number of the process that wrote the entry
 	Updated time.Time
 	TopicSI fragment.Ref
 	Topic   fragment.Ref `json:",omitempty"` // the topic described, where its TopicSI is another
@@ -28,18 +28,17 @@ type Entry struct {
 	Late    bool `json:",omitempty"` // they were not kept when the entry was published, but later
 	Apart   bool `json:",omitempty"` // the bytes of the record form are kept, and are others than those of the fragment
 
-	// Rendering is the version of package rendered that has stored the bytes; 0 in entries of earlier programs.
+	// Rendering is the version of package rendered that has stored the bytes; 0 where none are.
 	Rendering int    `json:",omitempty"`
 	Checksum  uint32 `json:",omitempty"` // of the row with the bytes, see [Checksum]
 
-	// Digest is the text of the state digest after the commit whose last entry it is; "" in others, and in
-	// those of earlier programs.
+	// Digest is the text of the state digest after the commit whose last entry it is; "" in others.
 	Digest string `json:",omitempty"`
 
 	Via      []string          `json:",omitempty"` // entries of other logs that it comes from: URLs, or of this node [Collection.Path]
 	Author   string            `json:",omitempty"` // who has made the change
 	Note     string            `json:",omitempty"` // why
-	Commit   uint64            `json:",omitempty"` // sequence of the first entry of its commit, where that is another; entries of earlier programs have none
+	Commit   uint64            `json:",omitempty"` // sequence of the first entry of its commit, where that is another
 	Prior    uint64            `json:",omitempty"` // sequence of the entry of the key before, 0: there was none
 	Modified bool              `json:",omitempty"` // the record lived before; else this is its creation
 	Digests  []rendered.Digest `json:",omitempty"` // of the record form in each of Forms, where it is stored and there are change lists

@@ -20,7 +20,7 @@ type Snapshot struct {
 	Seq     uint64    // of the last entry that it contains
 	Updated time.Time // of that entry
 	Topics  int
-	Digest  string                 `json:",omitempty"` // of the state; "" in snapshots of earlier programs
+	Digest  string                 `json:",omitempty"` // of the state
 	Sizes   map[xtm.Version]int64  // of the files, in bytes
 	Ends    map[xtm.Version]uint64 // of the files: see GzipEnd
 }

@@ -64,7 +64,6 @@ type Folder struct {
 	options   Options
 	identity  *Identity
 	complete  atomic.Bool // as the identity says, for those who look while it is opened
-	adopting  bool        // the first release made it, and it has no identity yet
 	made      bool        // there was no data folder
 	madeAll   bool        // nor an empty folder in its place
 	discarded bool
@@ -207,13 +206,11 @@ func (f *Folder) look() (err error) {
 		return err
 	case f.identity.Complete:
 		return WithRemedy(f.database.Inspect(f.identity.Node))
-	case f.identity.Origin == Adopted: // which was interrupted
-		return WithRemedy(f.database.InspectUnrecorded())
 	}
 	return nil // it was not created completely, so nothing is in it
 }
 
-// lookWithoutIdentity looks at a folder that is new, or that the first release made.
+// lookWithoutIdentity looks at a folder that is new, or has lost its identity.
 func (f *Folder) lookWithoutIdentity() (err error) {
 	found, err := findFolder(f.options.Dir)
 	switch {
@@ -227,17 +224,7 @@ func (f *Folder) lookWithoutIdentity() (err error) {
 		f.identity = newIdentity(Created, f.options.Now())
 		return nil
 	}
-	if badger.HasRecordFile(filepath.Join(f.options.Dir, Database)) {
-		return damaged(filepath.Join(f.options.Dir, identityFile), "is missing")
-	}
-	if err := f.database.InspectUnrecorded(); err != nil {
-		return WithRemedy(err)
-	}
-	f.identity, f.adopting = newIdentity(Adopted, f.options.Now()), true
-	if f.database.MustRecover() || !badger.CanShare {
-		return nil
-	}
-	return WithRemedy(f.database.Look(f.engineOptions(true))) // the first release has written no node into the database
+	return damaged(filepath.Join(f.options.Dir, identityFile), "is missing")
 }
 
 // engineOptions say how the engine is opened, which looks at what is in the database first.
@@ -267,7 +254,7 @@ func (f *Folder) Prepare() error {
 	return nil
 }
 
-// tighten takes from others what a data folder of the first release let them read.
+// tighten takes from others what they were let read of a data folder, such as by copying it.
 func tighten(dir string) {
 	for _, name := range []string{Database, Snapshots, Scratch, "downloads", "resourcesync"} {
 		_ = filepath.WalkDir(filepath.Join(dir, name), func(path string, d fs.DirEntry, err error) error {

@@ -12,18 +12,19 @@ import (
 
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
 // identityFile says whose a data folder is. It is written when the folder is made.
 const identityFile = "node.json"
 
-// identityFormat is the version of Identity.
-const identityFormat = 1
+// identityFormat is the version of Identity, and of all that is in the folder. So a folder of an earlier format is refused before its database is opened.
+const identityFormat = keys.FormatVersion
 
 // Identity says which node a data folder belongs to. The node stands in the database too, so
 // that a folder and a database of different nodes are never taken for one.
 type Identity struct {
-	Format   int       `json:"format"` // of this file
+	Format   int       `json:"format"` // of the folder
 	Node     uuid.UUID `json:"node"`   // random; of its own for each folder that is created or restored
 	Origin   Origin    `json:"origin"`
 	Created  time.Time `json:"created"`
@@ -37,7 +38,6 @@ type Origin string
 const (
 	Created  Origin = "created"
 	Restored Origin = "restored" // from a backup
-	Adopted  Origin = "adopted"  // made by the first release, which wrote no identity
 )
 
 // ErrNoFolder says that there is no data folder where one must be.
@@ -65,8 +65,7 @@ func WithRemedy(err error) error {
 	return err
 }
 
-// ReadIdentity reads the identity of a data folder. It is fs.ErrNotExist where the folder has
-// none, as those of the first release.
+// ReadIdentity reads the identity of a data folder. It is fs.ErrNotExist where the folder has none.
 func ReadIdentity(dir string) (*Identity, error) {
 	path := filepath.Join(dir, identityFile)
 	b, err := os.ReadFile(path)
@@ -79,6 +78,9 @@ func ReadIdentity(dir string) (*Identity, error) {
 	}
 	if id.Format > identityFormat {
 		return nil, fmt.Errorf("%s is in format %d, this program reads format %d: use the version of tmshare that wrote it, or a newer one", path, id.Format, identityFormat)
+	}
+	if id.Format > 0 && id.Format < identityFormat {
+		return nil, kv.Older(path+" is in", "format", id.Format, identityFormat)
 	}
 	if id.Format < 1 || id.Node == uuid.Nil {
 		return nil, damaged(path, "names no node")

@@ -3,12 +3,10 @@ package datafolder
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/google/uuid"
 
-	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 )
 
@@ -64,13 +62,11 @@ func (f *Folder) open(o badger.Options) (engine *badger.Engine, err error) {
 // CheckNode looks whether the node that stands in the database, nil where there is none, is the
 // one that the folder belongs to.
 func (f *Folder) CheckNode(node []byte) error {
-	database, identity := filepath.Join(f.options.Dir, Database), filepath.Join(f.options.Dir, identityFile)
+	database := filepath.Join(f.options.Dir, Database)
 	switch of, _ := uuid.FromBytes(node); {
 	case f.identity.Origin == Restored && !f.identity.Complete: // it may have that of the backup
 	case node == nil && f.identity.Complete:
 		return missing(database, "has the database of no node")
-	case node != nil && of != f.identity.Node && f.identity.Origin == Adopted && !f.identity.Complete:
-		return missing(identity, "is missing: the database is of the node %s", of)
 	case node != nil && of != f.identity.Node:
 		return missing(database, "has the database of another node (%s) than %s (%s)", of, identityFile, f.identity.Node)
 	}
@@ -96,12 +92,3 @@ func (f *Folder) Complete() error {
 
 // Discard has the folder removed when its engine is closed.
 func (f *Folder) Discard() { f.discarded = true }
-
-// UnlessAdopted returns err. A folder that was to be adopted, and is damaged, goes on without an
-// identity.
-func (f *Folder) UnlessAdopted(err error) error {
-	if f.adopting && errors.Is(err, kv.ErrDamaged) {
-		err = errors.Join(err, os.Remove(filepath.Join(f.options.Dir, identityFile)))
-	}
-	return err
-}

@@ -9,8 +9,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// FormatVersion is the version of the layout. A store refuses a newer one.
-const FormatVersion = 5
+// FormatVersion is the version of the layout. A store refuses any other.
+const FormatVersion = 6
 
 // The tables. A key is a table letter and what the table is sorted by. Numbers are
 // big-endian, so that they sort.

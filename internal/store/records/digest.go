@@ -1,7 +1,6 @@
 package records
 
 import (
-	"bytes"
 	"errors"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -151,39 +150,4 @@ func (s State) Digest() (statedigest.Digest, error) {
 		return statedigest.Digest{}, err
 	}
 	return root.Digest(), nil
-}
-
-// MigrateDigest calls put with the rows of the tree of a generation of a source, which format 2 did not have. Records
-// that cannot be read are left out: whoever checks the data is told of them.
-func (o Loader) MigrateDigest(t *txn.Tx, id keys.Source, put func(key, value []byte) error) (err error) {
-	l := o.loading(id)
-	defer func() { err = errors.Join(err, l.close()) }()
-	s := Of(t, id)
-	for topic, err := range s.StoredTopics() {
-		if err == nil {
-			err = l.items.Add(topicEntry(fragment.Ref(topic.TopicSI), topic.Record))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	prefix := id.Key(keys.TableAssociation)
-	for r, err := range t.ScanInPlace(prefix, nil) {
-		if err != nil {
-			return err
-		}
-		player, _, _, ok := splitPlaying(r.Key[len(prefix):])
-		record, inline := bytes.CutPrefix(r.Value, []byte{rowInline})
-		if !ok || !inline {
-			continue // the record is elsewhere
-		}
-		a, err := fragment.UnmarshalAssociation(record)
-		if err != nil || string(a.Players()[0]) != string(player) {
-			continue
-		}
-		if err := l.items.Add(associationEntry(a, record)); err != nil {
-			return err
-		}
-	}
-	return statedigest.Build(l.items.Entries(), func(path, row []byte) error { return put(nodeKey(id, path), row) })
 }

@@ -21,9 +21,6 @@ const (
 	mostCounted = 2000 // entries that are counted, to find out which word is rare
 )
 
-// ErrNoIndex says that a folder has no indexes of words.
-var ErrNoIndex = errors.New("the data folder was written by an earlier version and has no index of names: any command that writes to it makes one, such as \"tmshare-client sync\"")
-
 // ErrPosition says that a position is none at which a search can go on.
 var ErrPosition = errors.New("there is no such page of results: search again, and follow the links")
 
@@ -50,9 +47,6 @@ type Found struct {
 // Find returns some topics that a query finds, limit at most, from a position on; "" is that of the first ones. It may return fewer while there are more:
 // it looks at one record at least, and at no more once so much time is over.
 func (s State) Find(q search.Query, position string, limit int, within time.Duration) (*Found, error) {
-	if there, _, err := HasRules(s.tx); err != nil || !there {
-		return nil, errors.Join(err, ErrNoIndex)
-	}
 	at, err := parsePosition(position)
 	if err != nil {
 		return nil, err

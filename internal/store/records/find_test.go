@@ -62,7 +62,6 @@ func TestTheIndexOfWordsFollowsTheRecords(t *testing.T) {
 		}
 		o := Loader{Engine: db.Engine, Scratch: scratch, Ready: func() error { return nil }}
 		require.NoError(t, o.Load(t.Context(), id, yielding(loaded), nil))
-		require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error { return PutRules(tx) }))
 		same(t, db, id, topics)
 		for range rapid.IntRange(0, 4).Draw(t, "commits") {
 			require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error {
@@ -181,7 +180,7 @@ func TestWhatIsFoundIsRanked(t *testing.T) {
 				Names:    []fragment.Name{{Value: name, Type: tmdm.PSIDefaultNameType}, {Value: "also Oslofjordby", Type: tmdm.PSIDefaultNameType}},
 			}))
 		}
-		return PutRules(tx)
+		return nil
 	}))
 	for limit := 1; limit <= len(order)+1; limit++ {
 		var got []string
@@ -205,12 +204,6 @@ func TestWhatIsFoundIsRanked(t *testing.T) {
 			_, err := Of(tx, id).Find(search.Parse("oslo"), position, 10, Within)
 			require.ErrorIs(t, err, ErrPosition, position)
 		}
-		return nil
-	}))
-	require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error { return tx.Delete(wordRules) }))
-	require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
-		_, err := Of(tx, id).Find(search.Parse("oslo"), "", 10, Within)
-		require.ErrorIs(t, err, ErrNoIndex)
 		return nil
 	}))
 }
@@ -256,7 +249,7 @@ func TestATopicIsReadOnceForAPageOfResults(t *testing.T) {
 			topic.Canonical()
 			require.NoError(t, Of(tx, id).PutTopic(topic))
 		}
-		return PutRules(tx)
+		return nil
 	}))
 	for query, most := range map[string]int{"n1": topics, "many": topics, "n many": topics, "nothing n": topics, "http://x/": 2*topics + 1, "http://x/1": 2*topics + 1} {
 		require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {

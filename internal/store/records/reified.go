@@ -59,7 +59,7 @@ func (s State) ReifiedAssociations() iter.Seq2[*fragment.Association, error] {
 	}
 }
 
-// ReifiedBy iterates over the records in which a topic reifies something. There are none where the rows for that are not made yet, see [HasRules].
+// ReifiedBy iterates over the records in which a topic reifies something.
 func (s State) ReifiedBy(reifier fragment.Ref) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
 		for r, err := range s.tx.Scan(s.id.ReifiedByPrefix(reifier), nil) {
@@ -93,64 +93,4 @@ func (s State) reified(key []byte) (found fragment.Record, err error) {
 		found.Association, err = s.association(record, fragment.AsPlayer)
 	}
 	return found, err
-}
-
-// MigrateReified calls put with the rows of the table of what is reified, which format 1
-// did not have. To do it again does no harm.
-func MigrateReified(t *txn.Tx, put func(key, value []byte) error) error {
-	note := func(key []byte, reifiers []fragment.Ref) error {
-		return reifiedRows(keys.SourceOf(key), key, reifiers, put)
-	}
-	for r, err := range t.Scan([]byte{keys.TableTopic}, nil) {
-		if err != nil {
-			return err
-		}
-		topic, err := fragment.UnmarshalTopic(r.Value)
-		if err == nil {
-			err = note(r.Key, Reifiers(topic))
-		}
-		if err != nil {
-			return txn.Corrupt("topic", r.Key, err)
-		}
-	}
-	for r, err := range t.Scan([]byte{keys.TableAssociation}, nil) {
-		if err != nil {
-			return err
-		}
-		if len(r.Value) > 0 && r.Value[0] == rowElsewhere {
-			continue
-		}
-		a, err := Of(t, keys.SourceOf(r.Key)).association(r, fragment.AsPlayer)
-		if err != nil {
-			return err
-		}
-		least := keys.SourceOf(r.Key).AssociationKey(a.Players()[0], a.Part(a.Players()[0]), a.Key())
-		if err := note(least, ReifiersOf(a)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// migrateReifiers calls put with the rows which say what topics reify in a source. Before it, there are none: another program may have left some that
-// are not true.
-func (s State) migrateReifiers(put func(key, value []byte) error) error {
-	for t, err := range s.ReifiedTopics() {
-		if err == nil {
-			err = reifiedRows(s.id, s.id.LocatorKey(keys.TableTopic, t.TopicSI()), Reifiers(t), put)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for a, err := range s.ReifiedAssociations() {
-		if err != nil {
-			return err
-		}
-		first := a.Players()[0]
-		if err := reifiedRows(s.id, s.id.AssociationKey(first, a.Part(first), a.Key()), ReifiersOf(a), put); err != nil {
-			return err
-		}
-	}
-	return nil
 }

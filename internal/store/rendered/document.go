@@ -21,8 +21,7 @@ var Forms = [...]xtm.Version{xtm.V10, xtm.V21}
 const stored = xtm.V21
 
 // Version is how the other forms are made of the stored one. Entries name it, since what has an address has the same
-// bytes for good. Whoever changes these bytes gives the new way a new number, and keeps the old one. Zero stands
-// for earlier programs, which stored each form.
+// bytes for good. Whoever changes these bytes gives the new way a new number, and keeps the old one.
 const Version = 1
 
 // Document is the fragment of an entry, or its record form, in one of Forms.
@@ -35,21 +34,19 @@ type Document struct {
 // Read returns a document of what [Fragment.Pack] has put into one value: the fragment, or the record form that
 // stands apart from it. version is the one of [Version] that the entry names, sp the source locator prefix.
 func Read(value []byte, apart bool, form xtm.Version, version int, sp string) (Document, error) {
-	n, at := 0, slices.Index(Forms[:], form)
+	n := 0
 	if apart {
 		n = 1
 	}
 	switch {
-	case at < 0:
+	case !slices.Contains(Forms[:], form):
 		return Document{}, fmt.Errorf("no fragments are available as XTM %s: ask for one of %v", form, Forms)
 	case version > Version:
 		return Document{}, fmt.Errorf("a newer version of tmshare has stored a fragment (%d, this one reads %d): use that version", version, Version)
-	case version == 0:
-		n = n*len(Forms) + at
 	}
 	packed, err := unpack(value, n)
 	d := Document{packed: packed, sp: sp}
-	if version > 0 && form != stored {
+	if form != stored {
 		d.derived = form
 	}
 	return d, err

@@ -139,23 +139,6 @@ func TestBytesOfAVersionStay(t *testing.T) {
 	}
 }
 
-// Earlier programs stored each form.
-func TestFormsOfEarlierProgramsAreRead(t *testing.T) {
-	var row []byte
-	for _, text := range []string{"one 1.0", "one 2.1", "two 1.0", "two 2.1"} {
-		packed, err := compress([]byte(text))
-		require.NoError(t, err)
-		row = append(row, (&Fragment{Gzipped: packed}).Pack()...)
-	}
-	for i, text := range []string{"one 1.0", "one 2.1", "two 1.0", "two 2.1"} {
-		d, err := Read(row, i >= 2, Forms[i%2], 0, sp)
-		require.NoError(t, err)
-		plain, err := d.Plain()
-		require.NoError(t, err)
-		require.Equal(t, text, string(plain))
-	}
-}
-
 func TestWhatCannotBeRead(t *testing.T) {
 	packed, err := compress([]byte("no fragment"))
 	require.NoError(t, err)

@@ -29,7 +29,7 @@ func (s *Server) Store(t testing.TB) postgres.Options {
 func (s *Server) Copy(t testing.TB, from postgres.Options) postgres.Options {
 	t.Helper()
 	to := s.Store(t)
-	s.run(t, fmt.Sprintf(`BEGIN ISOLATION LEVEL REPEATABLE READ; INSERT INTO %[2]s.tm_rows SELECT * FROM %[1]s.tm_rows;
+	s.SQL(t, fmt.Sprintf(`BEGIN ISOLATION LEVEL REPEATABLE READ; INSERT INTO %[2]s.tm_rows SELECT * FROM %[1]s.tm_rows;
 		UPDATE %[2]s.tm_state SET version = (SELECT version FROM %[1]s.tm_state); COMMIT`, from.Schema, to.Schema))
 	return to
 }
@@ -37,7 +37,7 @@ func (s *Server) Copy(t testing.TB, from postgres.Options) postgres.Options {
 // Drop removes a store.
 func (s *Server) Drop(t testing.TB, o postgres.Options) {
 	t.Helper()
-	s.run(t, "DROP SCHEMA "+o.Schema+" CASCADE")
+	s.SQL(t, "DROP SCHEMA "+o.Schema+" CASCADE")
 }
 
 // Open opens a store. It is closed when the test ends.

@@ -81,11 +81,12 @@ func (s *Server) call(program string, args ...string) {
 	require.NoError(s.t, err, "%s: %s", program, out)
 }
 
-// run carries out statements.
-func (s *Server) run(t testing.TB, statements string) {
+// SQL carries out statements, and returns the rows of answers, a line each.
+func (s *Server) SQL(t testing.TB, statements string) string {
 	t.Helper()
-	out, err := exec.Command(filepath.Join(s.bin, "psql"), "-q", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-c", "SET client_min_messages = warning", "-c", statements).CombinedOutput()
+	out, err := exec.Command(filepath.Join(s.bin, "psql"), "-qAt", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-c", "SET client_min_messages = warning", "-c", statements).CombinedOutput()
 	require.NoError(t, err, "%s: %s", statements, out)
+	return string(out)
 }
 
 // Standby starts a server that follows this one, with its settings and some of its own. Where this one has the setting
@@ -108,11 +109,11 @@ func (s *Server) Promote() {
 // Pause has a standby take nothing more from the server that it follows, until Resume.
 func (s *Server) Pause(t testing.TB) {
 	t.Helper()
-	s.run(t, "SELECT pg_wal_replay_pause(); DO $$ BEGIN WHILE pg_get_wal_replay_pause_state() <> 'paused' LOOP PERFORM pg_sleep(0.01); END LOOP; END $$")
+	s.SQL(t, "SELECT pg_wal_replay_pause(); DO $$ BEGIN WHILE pg_get_wal_replay_pause_state() <> 'paused' LOOP PERFORM pg_sleep(0.01); END LOOP; END $$")
 }
 
 // Resume ends Pause.
-func (s *Server) Resume(t testing.TB) { s.run(t, "SELECT pg_wal_replay_resume()") }
+func (s *Server) Resume(t testing.TB) { s.SQL(t, "SELECT pg_wal_replay_resume()") }
 
 // programs returns the folder with the newest programs of PostgreSQL.
 func programs(t testing.TB) string {

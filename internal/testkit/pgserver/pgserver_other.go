@@ -56,4 +56,5 @@ func (s *Server) Kill() {}
 // Dir returns the folder of the server.
 func (s *Server) Dir() string { return "" }
 
-func (s *Server) run(testing.TB, string) {}
+// SQL carries out statements.
+func (s *Server) SQL(testing.TB, string) string { return "" }

@@ -41,7 +41,7 @@ func StartTLS(t testing.TB, password string, settings ...string) *Server {
 	s.write("pg_hba.conf", []byte("local all all trust\nhostssl all all 127.0.0.0/8 scram-sha-256\n"))
 	s.authority = authority.file(t)
 	s.Run()
-	s.run(t, fmt.Sprintf("ALTER USER tmshare PASSWORD '%s'", password))
+	s.SQL(t, fmt.Sprintf("ALTER USER tmshare PASSWORD '%s'", password))
 	return s
 }
 

@@ -1,9 +1,8 @@
-# debian.sh EARLIER.deb LATER.deb FOLDER-OF-THE-FIRST-RELEASE ADDRESS: the life of the package in another root.
+# debian.sh EARLIER.deb LATER.deb ADDRESS: the life of the package in another root.
 . "$(dirname "$0")/root.sh"
 cp "$1" $root/tmp/earlier.deb
 cp "$2" $root/tmp/later.deb
-mkdir $root/tmp/first && tar -xzf "$3" -C $root/tmp/first
-address=$4
+address=$3
 in_root() { chroot $root "$@"; }
 as_tmshare() { exec chroot --userspec=tmshare:tmshare $root env -i PATH=/usr/bin:/bin HOME=/var/lib/tmshare TMSHARE_DATA=/var/lib/tmshare/client "$@"; } # ends the shell that it is in
 dpkg_log=/mnt/dpkg
@@ -41,18 +40,16 @@ in_root tmshare-server import m /tmp/map.xtm --create --server http://$address -
 (as_tmshare tmshare-client sync) >/mnt/out 2>&1 && grep -q 'in step .*proven' /mnt/out || { cat /mnt/out; fail "a client cannot follow it"; }
 stop
 
-# Upgraded: settings stay, and what the first release has stored is taken over.
+# Upgraded: settings stay, and so does what the earlier package has stored.
 echo 'TMSHARE_LISTEN=127.0.0.1:9' >>$root/etc/default/tmshare-server
 cp $root/etc/tmshare/tokens /mnt/tokens
-rm -rf $root/var/lib/tmshare/server && cp -r $root/tmp/first/server $root/var/lib/tmshare/server
-in_root chown -R tmshare:tmshare /var/lib/tmshare/server
 in_root dpkg -i /tmp/later.deb >$dpkg_log 2>&1 || { cat $dpkg_log; fail "it cannot be upgraded"; }
 grep -q 127.0.0.1:9 $root/etc/default/tmshare-server || fail "settings are lost"
 cmp -s $root/etc/tmshare/tokens /mnt/tokens || fail "tokens are lost"
 start
-grep -q '^cities ' /mnt/out || { cat /mnt/out; fail "the map of the first release is gone"; }
+grep -q '^m ' /mnt/out || { cat /mnt/out; fail "the map is gone"; }
 stop
-(as_tmshare tmshare-server check --data /var/lib/tmshare/server) >/mnt/out 2>&1 || { cat /mnt/out; fail "the folder of the first release is damaged"; }
+(as_tmshare tmshare-server check --data /var/lib/tmshare/server) >/mnt/out 2>&1 || { cat /mnt/out; fail "the folder is damaged"; }
 
 # Removed: data and settings stay. Purged: nothing stays.
 in_root dpkg -r tmshare >$dpkg_log 2>&1 || { cat $dpkg_log; fail "it cannot be removed"; }

@@ -1,0 +1,126 @@
+package records
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/search"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/store/words"
+)
+
+// wordRules is the key of the row with the rules by which the indexes of words were made, see [search.Rules].
+var wordRules = keys.Meta("words")
+
+// formatKey is the key of the row with the format of the rows. formatBefore is that of formats of which the keys began with the table.
+var formatKey = keys.Meta("format")
+
+const formatBefore = "mformat"
+
+// NodeKey is the key of the row with the node that the rows are of.
+var NodeKey = keys.Meta("node")
+
+// Node returns the node that the rows are of. An update names one where there is none.
+func Node(t *txn.Tx) (node uuid.UUID, err error) {
+	known, err := t.Get(NodeKey)
+	switch {
+	case known != nil:
+		return uuid.FromBytes(known)
+	case err != nil || !t.Changing():
+		return uuid.Nil, err
+	}
+	node = uuid.New()
+	return node, t.Put(NodeKey, node[:])
+}
+
+// PutFormat writes the format of the rows, and by which rules indexes of words are made.
+func PutFormat(t *txn.Tx) error {
+	return errors.Join(t.Put(formatKey, []byte(strconv.Itoa(keys.FormatVersion))), t.Put(wordRules, []byte(search.Rules)))
+}
+
+// HasRules reports whether the indexes of words were made by the rules of this program: those of another version of Unicode are others.
+func HasRules(t *txn.Tx) (bool, error) {
+	rules, err := t.Get(wordRules)
+	return string(rules) == search.Rules, err
+}
+
+// Format returns the format of the rows, "" where there are none. It is an error where this
+// program does not read it: a [kv.ErrOlder] where that is an earlier one.
+func Format(t *txn.Tx) (string, error) {
+	format, err := t.Get(formatKey)
+	if err == nil && format == nil {
+		format, err = t.Get([]byte(formatBefore))
+	}
+	if err != nil || format == nil {
+		return "", err
+	}
+	version := string(format)
+	number, err := strconv.Atoi(version)
+	switch {
+	case version == strconv.Itoa(keys.FormatVersion):
+		return version, nil
+	case err == nil && number > 0 && number < keys.FormatVersion:
+		return version, kv.Older("the data are in", "format", version, keys.FormatVersion)
+	}
+	return version, fmt.Errorf("the data are in format %s, this program reads format %d: use the version of tmshare that wrote them, or a newer one", version, keys.FormatVersion)
+}
+
+// ReindexWords makes the indexes of words of sources anew. To do it again does no harm.
+func (o Loader) ReindexWords(t *txn.Tx, ids []keys.Source) error {
+	ctx := t.Context()
+	for _, id := range ids {
+		if err := o.Engine.DeletePrefix(ctx, id.Key(keys.TableWord)); err != nil {
+			return err
+		}
+	}
+	bulk, err := o.Engine.Bulk(ctx)
+	if err != nil {
+		return err
+	}
+	defer bulk.Cancel()
+	for _, id := range ids {
+		if err := o.indexWords(t, id, bulk.Put); err != nil {
+			return err
+		}
+	}
+	return bulk.Commit()
+}
+
+// indexWords calls put with the rows of the index of words of a source. Records that cannot be read are left out: whoever checks the data
+// is told of them.
+func (o Loader) indexWords(t *txn.Tx, id keys.Source, put func(key, value []byte) error) (err error) {
+	l := o.loading(id)
+	defer func() { err = errors.Join(err, l.close()) }()
+	prefix := id.Key(keys.TableTopic)
+	for r, err := range t.ScanInPlace(prefix, nil) {
+		if err == nil {
+			err = t.Context().Err()
+		}
+		if err != nil {
+			return err
+		}
+		if topic := readTopic(r.Key[len(prefix):], r.Value); topic != nil {
+			if err := l.words.Topic(topic); err != nil {
+				return err
+			}
+		}
+	}
+	if err := l.words.Close(); err != nil {
+		return err
+	}
+	blocks := words.Blocks{ID: id, Put: put}
+	for r, err := range l.sorter.Sorted() {
+		if err == nil {
+			err = blocks.Add(r.Key, r.Value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return blocks.Close()
+}
