@@ -16,6 +16,10 @@ var Dense = map[string]func(n int) string{
 	"graph.trig": func(n int) string {
 		return "<http://example.org/g> {\n<http://example.org/a> <http://example.org/p> (" + strings.Repeat("()", n) + ") }"
 	},
+	"lines.nt": func(n int) string {
+		return "_:a <x:p> _:b .\n" + strings.Repeat("_:a<x:p>_:b.\n", n)
+	},
+	"empty.jsonld": func(n int) string { return "[" + strings.Repeat("\n{},", n) + "{}]" },
 	"list.jsonld": func(n int) string {
 		return `{"@id": "http://example.org/a",` + "\n" + `"http://example.org/p": {"@list": [1` + strings.Repeat(",1", n-1) + `]}}`
 	},

@@ -50,7 +50,9 @@ func (d *document) decode(depth int) (any, error) {
 			offset += n
 		}
 	}
-	if offset := deepest(d.data, depth); offset >= 0 {
+	if offset, tooMany := excess(d.data, depth); tooMany {
+		return nil, d.fail(offset, "the document has more than %d values, and one more for each %d bytes of it; divide it, or convert it to N-Triples with whole IRIs", freeValues, bytesOfValue)
+	} else if offset >= 0 {
 		return nil, d.fail(offset, "arrays and objects are more than %d deep", depth)
 	}
 	var value any
@@ -108,9 +110,16 @@ func (d *document) checkLength(iri string) error {
 	return nil
 }
 
-// deepest returns the offset of the bracket that is too deep, or -1.
-func deepest(data []byte, limit int) int {
-	depth, inText := 0, false
+// A value takes some hundred bytes in memory: a document may have one of so many bytes of it, and so many beyond that.
+const (
+	bytesOfValue = 8
+	freeValues   = 100_000
+)
+
+// excess returns the offset of the bracket that is too deep, or of the value that is one too many, or -1.
+func excess(data []byte, limit int) (offset int, tooMany bool) {
+	depth, values, inText := 0, 0, false
+	most := freeValues + len(data)/bytesOfValue
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
 		case inText && c == '\\':
@@ -118,13 +127,19 @@ func deepest(data []byte, limit int) int {
 		case c == '"':
 			inText = !inText
 		case inText:
+		case c == ',':
+			values++
 		case c == '{', c == '[':
+			values++
 			if depth++; depth > limit {
-				return i
+				return i, false
 			}
 		case c == '}', c == ']':
 			depth--
 		}
+		if values > most {
+			return i, true
+		}
 	}
-	return -1
+	return -1, false
 }

@@ -148,7 +148,7 @@ func FuzzRead(f *testing.F) {
 	} {
 		f.Add(s)
 	}
-	for _, s := range []string{testhostile.Dense["list.jsonld"](20), testhostile.Dense["container.jsonld"](20), testhostile.Contexts(5, 5)} {
+	for _, s := range []string{testhostile.Dense["list.jsonld"](20), testhostile.Dense["container.jsonld"](20), testhostile.Dense["empty.jsonld"](20), testhostile.Contexts(5, 5)} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, document string) {

@@ -17,7 +17,7 @@ import (
 // node that is unchanged keeps its label when the graph is published again, and all nodes before a changed one get others:
 // whoever has the statements of a named resource, and of the blank nodes that it leads to, learns of each change by a change of that resource.
 // What is behind a change in a list is unchanged. Nodes that look alike are numbered.
-func labelsOf(quads []rdf.Quad) map[string]string {
+func labelsOf(quads *statements) map[string]string {
 	n := newNodes(quads)
 	groups := n.groups()
 	for _, group := range groups {
@@ -34,7 +34,7 @@ func (d digest) String() string { return hex.EncodeToString(d[:]) }
 
 // nodes are the blank nodes of some statements, by number in the order in which they come.
 type nodes struct {
-	quads   []rdf.Quad
+	quads   *statements
 	labels  []string // in the document
 	numbers map[string]int32
 	says    [][]int32 // the statements whose subject a node is
@@ -48,7 +48,7 @@ type nodes struct {
 	buf   []byte
 }
 
-func newNodes(quads []rdf.Quad) *nodes {
+func newNodes(quads *statements) *nodes {
 	n := &nodes{quads: quads, numbers: map[string]int32{}}
 	number := func(t rdf.Term) int32 {
 		known, ok := n.numbers[t.Value]
@@ -59,7 +59,7 @@ func newNodes(quads []rdf.Quad) *nodes {
 		}
 		return known
 	}
-	for i, q := range quads {
+	for i, q := range quads.each() {
 		if q.Subject.Kind == rdf.Blank {
 			s := number(q.Subject)
 			n.says[s] = append(n.says[s], int32(i))
@@ -98,7 +98,7 @@ func (n *nodes) groups() (all [][]int32) {
 			}
 			deeper := false
 			for v.next < len(n.says[v.node]) {
-				o := n.quads[n.says[v.node][v.next]].Object
+				o := n.quads.at(int(n.says[v.node][v.next])).Object
 				v.next++
 				if o.Kind != rdf.Blank {
 					continue
@@ -185,7 +185,7 @@ func (n *nodes) hashDown(group []int32) {
 	for kinds := 0; rounds > 0; rounds-- {
 		for i, node := range group {
 			for _, at := range n.says[node] {
-				q := &n.quads[at]
+				q := n.quads.at(int(at))
 				n.text(q.Predicate.Value)
 				if q.Object.Kind == rdf.Blank {
 					of := n.down[n.numbers[q.Object.Value]]
@@ -224,7 +224,7 @@ func different(all []digest) int {
 }
 
 func (n *nodes) leadsToItself(node int32) bool {
-	return slices.ContainsFunc(n.says[node], func(i int32) bool { return n.quads[i].Object == rdf.NewBlank(n.labels[node]) })
+	return slices.ContainsFunc(n.says[node], func(i int32) bool { return n.quads.at(int(i)).Object == rdf.NewBlank(n.labels[node]) })
 }
 
 // hashUp hashes what leads to each node: from the nodes that nothing leads to downwards.
@@ -251,7 +251,7 @@ func (n *nodes) hashUp(groups [][]int32) {
 // a node in a circle counts as what it says.
 func (n *nodes) leading(node int32, known []bool) (anchors []digest) {
 	for _, at := range n.led[node] {
-		q := &n.quads[at]
+		q := n.quads.at(int(at))
 		property := q.Predicate.Value
 		n.text(property)
 		if q.Subject.Kind != rdf.Blank {

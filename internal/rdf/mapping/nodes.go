@@ -15,17 +15,17 @@ type node struct {
 	uses   int // how many statements lead to it
 }
 
-func nodesOf(all []rdf.Quad, own []int) map[string]*node {
+func nodesOf(all *statements, own []int) map[string]*node {
 	nodes := map[string]*node{}
 	for _, i := range own {
-		if s := all[i].Subject; s.Kind == rdf.Blank && nodes[s.Value] == nil {
+		if s := all.at(i).Subject; s.Kind == rdf.Blank && nodes[s.Value] == nil {
 			nodes[s.Value] = &node{values: map[string][]rdf.Term{}}
 		}
 	}
 	if len(nodes) == 0 {
 		return nodes
 	}
-	for i, q := range all {
+	for i, q := range all.each() {
 		if q.Subject.Kind == rdf.Blank {
 			if n := nodes[q.Subject.Value]; n != nil {
 				n.said = append(n.said, i)

@@ -22,7 +22,7 @@ type Builder struct {
 	options Options
 	labels  map[string]bool
 	graphs  graphs
-	waiting []rdf.Quad // statements that are understood only when all are there
+	waiting statements // statements that are understood only when all are there
 	own     []int      // those with our own vocabulary
 }
 
@@ -43,11 +43,10 @@ func (b *Builder) Add(q rdf.Quad) error {
 	if b.size += perStatement + int64(len(q.Object.Value)); b.limit > 0 && b.size > b.limit {
 		return fmt.Errorf("%w: the statements take more than %d bytes", xtm.ErrMemory, b.limit)
 	}
-	q.Graph = rdf.Term{}
 	if b.isOwn(q) {
-		b.own = append(b.own, len(b.waiting))
+		b.own = append(b.own, len(b.waiting.all))
 	}
-	b.waiting = append(b.waiting, q)
+	b.waiting.add(q)
 	return nil
 }
 
@@ -72,11 +71,11 @@ func (b *Builder) Map(ctx context.Context) (*tmdm.TopicMap, error) {
 		return nil, err
 	}
 	r := &reading{
-		Builder: b, vocabulary: readVocabulary(b.waiting, b.own), iris: map[string]*tmdm.Topic{}, blanks: map[string]*tmdm.Topic{},
-		nodes: labelsOf(b.waiting), themes: map[string]*tmdm.Topic{}, isNameType: map[string]bool{},
+		Builder: b, vocabulary: readVocabulary(&b.waiting, b.own), iris: map[string]*tmdm.Topic{}, blanks: map[string]*tmdm.Topic{},
+		nodes: labelsOf(&b.waiting), themes: map[string]*tmdm.Topic{}, isNameType: map[string]bool{},
 	}
 	r.identify()
-	for i, q := range b.waiting {
+	for i, q := range b.waiting.each() {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -88,7 +87,7 @@ func (b *Builder) Map(ctx context.Context) (*tmdm.TopicMap, error) {
 	if err := r.settle(); err != nil {
 		return nil, err
 	}
-	b.waiting = nil
+	b.waiting, r.nodes = statements{}, nil
 	return b.m, b.m.Normalize(ctx)
 }
 

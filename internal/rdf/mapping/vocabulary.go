@@ -61,7 +61,7 @@ type role struct {
 }
 
 // readVocabulary finds out which of the statements, whose numbers are own, mean what they say.
-func readVocabulary(all []rdf.Quad, own []int) *vocabulary {
+func readVocabulary(all *statements, own []int) *vocabulary {
 	v := &vocabulary{}
 	if len(own) == 0 {
 		return v
@@ -72,12 +72,12 @@ func readVocabulary(all []rdf.Quad, own []int) *vocabulary {
 	nodes := nodesOf(all, own)
 	there := map[rdf.Quad]int{} // statements that others are about, and where each is: -1 for nowhere
 	for _, i := range own {
-		if echo, ok := echoOf(all[i]); ok {
-			there[all[i]], there[echo] = -1, -1
+		if echo, ok := echoOf(all.at(i)); ok {
+			there[all.at(i)], there[echo] = -1, -1
 		}
 	}
 	statements := v.statements(nodes, there)
-	for i, q := range all {
+	for i, q := range all.each() {
 		if _, wanted := there[q]; wanted {
 			there[q] = i
 		}
@@ -85,10 +85,10 @@ func readVocabulary(all []rdf.Quad, own []int) *vocabulary {
 	v.describe(nodes, statements, there)
 	for _, i := range own {
 		if !v.spent[i] {
-			v.single(i, all[i], there)
+			v.single(i, all.at(i), there)
 		}
 	}
-	for i, q := range all {
+	for i, q := range all.each() {
 		if _, wanted := there[q]; wanted && v.isEcho(q) && v.described[q] == nil {
 			v.spent[i] = true
 		}

@@ -73,7 +73,7 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(s), byte(1))
 		f.Add([]byte(s), byte(3))
 	}
-	for _, name := range []string{"list.ttl", "objects.ttl", "graph.trig"} {
+	for _, name := range []string{"list.ttl", "objects.ttl", "graph.trig", "lines.nt"} {
 		f.Add([]byte(testhostile.Dense[name](20)), byte(1))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, n byte) {

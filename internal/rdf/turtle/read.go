@@ -82,12 +82,11 @@ type parser struct {
 	said     int64
 }
 
-// say hands a statement on. Those of N-Triples and N-Quads are all written out.
+// say hands a statement on.
 func (p *parser) say(s, predicate, o rdf.Term) {
-	if p.said++; p.notation == Turtle || p.notation == TriG {
-		if err := rdf.CheckDensity(p.said, p.before+int64(p.pos)); err != nil {
-			p.fail("%v", err)
-		}
+	p.said++
+	if err := rdf.CheckDensity(p.said, p.before+int64(p.pos)); err != nil {
+		p.fail("%v", err)
 	}
 	if err := p.each(rdf.Quad{Subject: s, Predicate: predicate, Object: o, Graph: p.graph}); err != nil {
 		panic(broken{err})
