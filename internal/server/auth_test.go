@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,6 +32,7 @@ func (n *node) writes(headers ...string) []answer {
 func TestWritingNeedsATokenOfTheServer(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.Tokens = []string{token, other} })
+	n.AnswerGuessesAfter(time.Millisecond)
 	n.publish("small", small())
 	before := n.state("small") // reading needs none
 	for name, authorization := range map[string][]string{
@@ -214,6 +216,7 @@ func (n *node) addresses(name string, headers ...string) []string {
 func TestGuardedMapIsForThoseWithATokenOfItsOwn(t *testing.T) {
 	t.Parallel()
 	n := guarded(t)
+	n.AnswerGuessesAfter(time.Millisecond)
 	urls := n.addresses("secret", "Authorization", "Bearer "+readToken)
 	for _, url := range append(urls, "/topicmaps/secret/snapshots/none", "/topicmaps/secret/fragments/archive/00000000-0000-4000-8000-000000000000-1") {
 		for name, headers := range map[string][]string{

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -402,6 +403,7 @@ func TestWaysInNeedATokenWhereThereIsOne(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef"
 	n := start(t, func(c *server.Config) { c.Tokens = []string{token} })
+	n.AnswerGuessesAfter(time.Millisecond)
 	n.publish("small", small())
 	before := n.state("small")
 	requests := map[string]func(headers ...string) answer{

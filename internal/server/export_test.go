@@ -19,3 +19,6 @@ func (s *Server) Addresses() map[string][]string {
 	}
 	return all
 }
+
+// AnswerGuessesAfter says how long those wait who give a wrong token.
+func (s *Server) AnswerGuessesAfter(d time.Duration) { s.guesses.Slowness = d }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,7 @@ func TestWrongTokensAreHeldBackWhereverTheyMatter(t *testing.T) {
 	n := start(t, func(c *server.Config) {
 		c.Tokens, c.ReadTokens = []string{writer}, map[string][]string{"closed": {reader}}
 	})
+	n.AnswerGuessesAfter(time.Millisecond)
 	n.publish("open", maps.EGov)
 	n.publish("closed", maps.EGov)
 	tried := func() string {
