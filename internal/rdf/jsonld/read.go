@@ -114,6 +114,7 @@ func (d *document) statements(value any, base string) (all []rdf.Quad, err error
 		if name != "@default" {
 			graph = resource(name)
 		}
+		all = slices.Grow(all, len(quads))
 		for _, q := range quads {
 			all = append(all, rdf.Quad{Subject: term(q.Subject), Predicate: term(q.Predicate), Object: term(q.Object), Graph: graph})
 		}
