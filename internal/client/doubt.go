@@ -21,9 +21,6 @@ type DoubtError = follow.DoubtError
 // Doubt is what is in doubt about a source.
 type Doubt = follow.Doubt
 
-// DoubtOfMuch is the [follow.Loss] of confirmed losses that are more than may be lost without a word.
-const DoubtOfMuch = follow.LossMany
-
 // DoubtOf returns the doubt of a subscription, nil for none.
 func DoubtOf(s *store.Subscription) *follow.Doubt {
 	m, err := memoryOf(s)
@@ -70,8 +67,23 @@ func (c *Client) memoryOf(s *store.Subscription) *follow.Memory {
 func (c *Client) judged(g *follow.Judging, s *store.Subscription) {
 	*g = follow.Judging{
 		Now: c.Now, After: c.ConfirmAfter, Confirm: c.confirm, Longest: c.longest, Fresh: s.Staging != nil,
+		Nothing: func(ctx context.Context) (bool, error) { return c.holdsNothing(ctx, s.Name) },
 		MaxLoss: func(lost, held int) error { return c.maxLoss(&losses.Measure{Topics: held, Deleted: lost}) },
 	}
+}
+
+// holdsNothing reports whether nothing is held of a source, so that no reading can take anything away.
+func (c *Client) holdsNothing(ctx context.Context, name string) (bool, error) {
+	root, err := c.Store.DigestNode(ctx, name, nil)
+	if err != nil || root.Children != nil || len(root.Items) > 0 {
+		return false, err
+	}
+	nothing := true
+	err = c.Store.HeldRecords(ctx, name, nil, func(store.Held) error {
+		nothing = false
+		return nil
+	})
+	return nothing, err
 }
 
 // maxLoss returns an error where so much of what is held is not to be lost without a word.
@@ -99,10 +111,19 @@ func (c *Client) doubted(loss follow.Loss, reason string) error {
 
 // confirms returns an error where what was loaded is not to replace what is held. It is to contain the reading that was believed. Of a
 // source that proves its states it is to be no cache's, and to have the digest that is stated. Of others not too much is to be lost.
-func (c *Client) confirms(ctx context.Context, s *store.Subscription, believed *follow.Doubt) error {
+func (c *Client) confirms(ctx context.Context, s *store.Subscription, r *Round, believed *follow.Doubt) error {
 	if believed == nil || s.State == nil {
 		return nil
 	}
+	lost, err := c.Store.Losses(ctx, s.Name)
+	if err != nil {
+		return err
+	}
+	r.Removed = lost.Deleted
+	return c.contains(s, believed, &lost)
+}
+
+func (c *Client) contains(s *store.Subscription, believed *follow.Doubt, lost *losses.Measure) error {
 	r, p := c.reading, s.Staging.Proof
 	proves := c.memory.Proves && r != nil && !r.Checked.IsZero()
 	contains := r != nil && (believed.Feed == "" || r.Feed == believed.Feed) && (r.Head == believed.Head || believed.Head == "" || r.Holds != nil && r.Holds(believed.Head))
@@ -116,14 +137,10 @@ func (c *Client) confirms(ctx context.Context, s *store.Subscription, believed *
 	case proves && r.Head != "", c.confirm: // of an empty feed no digest proves anything
 		return nil
 	}
-	lost, err := c.Store.Losses(ctx, s.Name)
-	if err != nil {
-		return err
-	}
 	if r.Head == "" && lost.Lost() < lost.Topics {
 		return c.doubted(follow.LossEmpty, "the feed has no entries, though its snapshot has topics")
 	}
-	if err := c.maxLoss(&lost); err != nil {
+	if err := c.maxLoss(lost); err != nil {
 		if d := c.memory.Doubt; d != nil {
 			d.Lost, d.Held = lost.Lost(), lost.Topics
 		}

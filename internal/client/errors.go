@@ -29,13 +29,18 @@ func (e *UnknownError) Error() string {
 type PrefixError struct {
 	URL           string
 	Pinned, Found string
+	Name, Again   string // the subscription, and the URL to subscribe to again
 }
 
 func (e *PrefixError) Error() string {
 	if e.Found == "" {
 		return fmt.Sprintf("%s: the feed has no ServerSrcLocatorPrefix any more (it was %s); nothing was changed", e.URL, e.Pinned)
 	}
-	return fmt.Sprintf("%s: the feed's ServerSrcLocatorPrefix is %s, it was %s; nothing was changed. If the server's owner confirms the new prefix, subscribe again (--again) under another name (--as)", e.URL, e.Found, e.Pinned)
+	again := ""
+	if e.Name != "" {
+		again = fmt.Sprintf(": \"tmshare-client unsubscribe %s\", then \"tmshare-client subscribe --as %s %s\"", e.Name, e.Name, e.Again)
+	}
+	return fmt.Sprintf("%s: the feed's ServerSrcLocatorPrefix is %s, it was %s; nothing was changed. The map was made anew under this address, or another server answers. If the server's owner confirms the new prefix, subscribe anew%s", e.URL, e.Found, e.Pinned, again)
 }
 
 // SharedPrefixError says that a source has the source locator prefix of another one, on another

@@ -126,7 +126,7 @@ func checkPrefix(s *store.Subscription, sp, at string, must bool) error {
 	if sp == s.SP || sp == "" && (s.OwnSP || !must) {
 		return nil
 	}
-	return &PrefixError{at, s.SP, sp}
+	return &PrefixError{at, s.SP, sp, s.Name, s.FragmentsFeed}
 }
 
 // Mark implements [follow.Sink].

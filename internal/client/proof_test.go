@@ -239,3 +239,25 @@ func TestSourceThatShowsNothingIsHeld(t *testing.T) {
 	assert.False(t, s.sync().CleanStart)
 	s.has(o, doc(topics(60, "v1")...))
 }
+
+// A copy that has nothing loses nothing: what comes back is taken in the round that sees it.
+func TestCopyThatHasNothingTakesWhatComesBackAtOnce(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...))
+	backup := o.Backup()
+	s := inStep(t, o)
+	o.Delete("egov")
+	o.Create("egov", doc())
+	_, err := s.Sync(t.Context(), "egov")
+	require.ErrorAs(t, err, new(*client.DoubtError))
+	r, err := s.Confirm(t.Context(), "egov")
+	require.NoError(t, err)
+	require.Equal(t, 6, r.Removed, "with the type of their names")
+	s.has(o, doc())
+	o.Restore(backup)
+	r, err = s.Sync(t.Context(), "egov")
+	require.NoError(t, err)
+	require.True(t, r.CleanStart)
+	require.Zero(t, r.Removed)
+	s.has(o, doc(topics(5, "v1")...))
+}

@@ -27,6 +27,8 @@ type Round struct {
 	Applied    int       `json:"applied"`          // fragments applied for them
 	Mark       time.Time `json:"mark"`             // the server's time up to which all is applied, or in quarantine
 
+	Removed int `json:"removed,omitempty"` // topics that a replacement has taken away, where a doubt was confirmed
+
 	// Ahead says that all entries of the source have times later than now, so that there is no mark.
 	Ahead bool `json:"ahead,omitempty"`
 
@@ -197,7 +199,7 @@ func (c *Client) unmended(ctx context.Context, s *store.Subscription, r *Round, 
 	}
 	*s, c.memory.Doubt = *current, nil
 	c.Store = newRoundStore(c.Store, s)
-	r.CleanStart, r.Snapshot, r.Reason = false, false, ""
+	r.CleanStart, r.Snapshot, r.Reason, r.Removed = false, false, "", 0
 	s.State.Proof = &store.Proof{At: c.Now().UTC(), Differs: true, Reason: reason + ", and its newest snapshot is not what it states either: tell the owner of the server"}
 	return c.Store.ApplyEntries(ctx, s.Name, func(a *store.Applying) error {
 		a.RepairFailed = true
@@ -316,7 +318,7 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, w
 		case err != nil:
 			return err
 		}
-		if err := c.confirms(ctx, s, want); err != nil { // the next round does not go on with what is not confirmed
+		if err := c.confirms(ctx, s, r, want); err != nil { // the next round does not go on with what is not confirmed
 			return errors.Join(err, c.unstage(ctx, s))
 		}
 		if err := c.Store.SwitchSource(ctx, s.Name, s.Staging.Generation, r.Reason); err != nil {

@@ -254,13 +254,7 @@ func (a *app) tellOfRound(dir string, f *folderRound, r *folder.Round, err error
 
 // advice says what to do about a doubt.
 func (f *folderRound) advice(dir string, doubt *follow.DoubtError) string {
-	if doubt.Loss == follow.LossMany {
-		return fmt.Sprintf("What is there stays: \"tmshare-client %s --max-delete all %s\" removes it", f.command, dir)
-	}
-	if !doubt.Counted && doubt.Loss != follow.LossRecords { // nothing was said that could be confirmed
-		return "What is there stays, and a right reading ends the doubt"
-	}
-	return fmt.Sprintf("What is there stays, and a right reading ends the doubt. If it is right that this is gone: \"tmshare-client %s --confirm %s\"", f.command, dir)
+	return doubt.Advice(func(flag string) string { return fmt.Sprintf("\"tmshare-client %s %s %s\"", f.command, flag, dir) })
 }
 
 func (f *folderRound) describe(r *folder.Round) string {

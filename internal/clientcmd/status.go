@@ -34,8 +34,9 @@ With --history, show what the rounds of the last day were like, in periods of fi
 minutes: how many there were and failed, how many entries were applied, and the
 greatest lag.
 
-Exit codes: 0 done, 3 something is in quarantine or in doubt, 1 error. A last round that
-failed is no error of this command: it is in the output.`,
+Exit codes: 0 done, 3 something is in quarantine or in doubt, 1 error; 4 a copy is not
+what its source states, as of sync. "unproven" of --json has any other reason. A last
+round that failed is no error of this command: it is in the output.`,
 		Example: `  tmshare-client status
   tmshare-client status --json | jq -r '.[] | [.name, .lagSeconds, .quarantined] | @tsv'`,
 		RunE: a.runReading(func(ctx context.Context, names []string) error {
@@ -66,7 +67,9 @@ failed is no error of this command: it is in the output.`,
 				a.printf("no subscriptions in %s\n", a.data)
 			}
 			var quarantined []string
+			differs := false
 			for i := range list {
+				differs = differs || list[i].Differs
 				if d := list[i].Doubt; d != nil {
 					quarantined = append(quarantined, fmt.Sprintf("%s: %v", list[i].Name, d))
 				}
@@ -82,6 +85,9 @@ failed is no error of this command: it is in the output.`,
 			}
 			if node && !a.json {
 				a.printf("on disk\n  records      %d bytes\n  snapshots    %d bytes\n", n.Size.Records, n.Size.Snapshots)
+			}
+			if differs {
+				return exit(cli.Differs)
 			}
 			return a.inQuarantine(quarantined)
 		}),
@@ -179,7 +185,7 @@ func (a *app) printStatus(st *status.Status) {
 	row("state", "%s", st.State)
 	if st.Doubt != nil {
 		row("doubt", "%s", st.Doubt)
-		row("", "%s", confirmable(st.Name, st.Doubt))
+		row("", "%s", advice(st.Name, st.Doubt))
 	}
 	row("in step with", "%s", at(st.Mark))
 	switch {

@@ -110,7 +110,7 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 		var doubt *client.DoubtError
 		if errors.As(err, &doubt) && r != nil {
 			done = append(done, r)
-			doubted = append(doubted, fmt.Sprintf("%s: %v. What is there stays, and a right reading ends the doubt. %s", name, doubt, confirmable(name, doubt.Doubt)))
+			doubted = append(doubted, fmt.Sprintf("%s: %v. %s", name, doubt, advice(name, doubt.Doubt)))
 			continue
 		}
 		if err != nil {
@@ -153,15 +153,9 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 	return a.inQuarantine(quarantined)
 }
 
-// confirmable says what a person can do about a doubt.
-func confirmable(name string, d *client.Doubt) string {
-	switch {
-	case d.Loss == client.DoubtOfMuch:
-		return fmt.Sprintf("If it is right that this is gone: \"tmshare-client sync %s --max-delete all\"", name)
-	case !d.Counted && d.Lost == 0:
-		return "The next rounds tell"
-	}
-	return fmt.Sprintf("If it is right that this is gone: \"tmshare-client sync %s --confirm\"", name)
+// advice says what a person can do about the doubt of a subscription.
+func advice(name string, d *client.Doubt) string {
+	return d.Advice(func(flag string) string { return fmt.Sprintf("\"tmshare-client sync %s %s\"", name, flag) })
 }
 
 func describe(r *client.Round) string {
@@ -183,6 +177,9 @@ func describe(r *client.Round) string {
 
 func describeChange(r *client.Round) string {
 	text := describeEntries(r)
+	if r.Removed > 0 {
+		text += fmt.Sprintf("; %s removed", countTopics(r.Removed))
+	}
 	if r.Unusable > 0 {
 		text += fmt.Sprintf("; %d of the records are in no format that can be read, or that was asked for", r.Unusable)
 	}

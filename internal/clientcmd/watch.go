@@ -200,23 +200,30 @@ func (a *app) watchOptions(f *watching, names []string, log *slog.Logger) watch.
 }
 
 func logRound(log *slog.Logger, name string, r *client.Round, err error) {
+	said := func(more ...any) []any {
+		all := append([]any{"source", name}, more...)
+		if r.Mark.IsZero() { // of an empty source, or one whose times are all to come
+			return all
+		}
+		return append(all, "mark", feeds.FormatTime(r.Mark))
+	}
 	switch {
 	case errors.As(err, new(*client.DoubtError)):
 		log.Warn("in doubt: what a reading would take away stays until it is confirmed", "source", name, "error", err)
 	case err != nil:
 		log.Warn("round failed", "source", name, "error", err)
 	case r.Quarantined > 0:
-		log.Warn("round done, but topics are in quarantine", "source", name, "entries", r.Entries, "fragments", r.Applied, "quarantined", r.Quarantined, "mark", feeds.FormatTime(r.Mark))
+		log.Warn("round done, but topics are in quarantine", said("entries", r.Entries, "fragments", r.Applied, "quarantined", r.Quarantined)...)
 	case r.Unproven != "":
-		log.Warn("round done, but what is held is not proven equal to the source", "source", name, "entries", r.Entries, "fragments", r.Applied, "reason", r.Unproven, "mark", feeds.FormatTime(r.Mark))
+		log.Warn("round done, but what is held is not proven equal to the source", said("entries", r.Entries, "fragments", r.Applied, "reason", r.Unproven)...)
 	case r.Repaired > 0:
-		log.Warn("topics differed from the source and were repaired", "source", name, "topics", r.Repaired, "proven", r.Proven, "mark", feeds.FormatTime(r.Mark))
+		log.Warn("topics differed from the source and were repaired", said("topics", r.Repaired, "proven", r.Proven)...)
 	case r.CleanStart:
-		log.Info("loaded from a snapshot", "source", name, "reason", r.Reason, "fragments", r.Applied, "mark", feeds.FormatTime(r.Mark))
+		log.Info("loaded from a snapshot", said("reason", r.Reason, "fragments", r.Applied)...)
 	case r.Entries > 0:
-		log.Info("changes applied", "source", name, "entries", r.Entries, "fragments", r.Applied, "mark", feeds.FormatTime(r.Mark))
+		log.Info("changes applied", said("entries", r.Entries, "fragments", r.Applied)...)
 	default:
-		log.Debug("nothing new", "source", name, "mark", feeds.FormatTime(r.Mark))
+		log.Debug("nothing new", said()...)
 	}
 }
 

@@ -38,7 +38,7 @@ func (r *Report) followed(ctx context.Context, n *Node, node *status.Node) map[s
 		case st.State == status.NotLoaded || st.State == status.BeingLoaded:
 			found("it is "+string(st.State), quotedCommand(n.client("sync "+st.Name)))
 		case st.Doubt != nil:
-			found("it is "+st.Doubt.String(), "a right reading ends it; if what would be lost is lost, "+quotedCommand(n.client("sync "+st.Name+" --confirm")))
+			found("it is "+st.Doubt.String(), st.Doubt.Advice(func(flag string) string { return quotedCommand(n.client("sync " + st.Name + " " + flag)) }))
 		case st.State == status.RoundFailed:
 			found("its last round failed: "+st.LastError, quotedCommand(n.client("sync "+st.Name))+" tries again")
 		}

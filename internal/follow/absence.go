@@ -70,6 +70,15 @@ func (j Judge) again(m *Memory) {
 	for i := range m.Absent {
 		m.Absent[i].N++
 	}
+	m.expectAbsent(j.After)
+}
+
+// expectAbsent has a doubt of records say how many readings have lacked those that have been absent longest, and when they are believed to
+// be gone.
+func (m *Memory) expectAbsent(after time.Duration) {
+	if d := m.Doubt; d != nil && d.Loss == LossRecords && len(m.Absent) > 0 {
+		d.N, d.Needed, d.Until = m.Absent[0].N, readingsToBelieve, m.Absent[0].Wall.Add(after)
+	}
 }
 
 // doubtOf returns the doubt of records that are absent.

@@ -2,7 +2,6 @@ package follow
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -175,6 +174,8 @@ type Doubt struct {
 	Counted bool      `json:"counted,omitempty"` // there is a reading that counts; else it was a cache's, or was made too early
 	Asked   bool      `json:"asked,omitempty"`   // that reading was no cache's
 	N       int       `json:"n,omitempty"`       // readings that count
+	Needed  int       `json:"needed,omitempty"`  // so many of them are believed; 0: it is not readings that settle it
+	Until   time.Time `json:"until,omitzero"`    // they are believed at the earliest then, by the clock here
 	Feed    string    `json:"feed,omitempty"`
 	Head    string    `json:"head,omitempty"`
 	HeadAt  time.Time `json:"headAt,omitzero"`
@@ -185,8 +186,11 @@ type Doubt struct {
 	Held    int       `json:"held,omitempty"` // all records that are held, likewise
 }
 
-// Readings from a source that proves nothing are believed after so many.
-const readingsToBelieve = 3
+// Readings from a source that proves nothing are believed after so many, and those of one that proves what it says.
+const (
+	readingsToBelieve = 3
+	readingsOfProof   = 2
+)
 
 // Grace is how long after its time an entry may still appear on servers that prove nothing.
 const Grace = time.Minute
@@ -206,6 +210,7 @@ type Judge struct {
 	After   time.Duration // the time between the first and the last reading that confirm a loss
 	Confirm bool          // a person confirms the doubt that was shown
 	Longest time.Duration // for which a state from before is doubted; default 24 hours
+	Nothing bool          // is held: what takes away would take nothing
 }
 
 // Of judges a reading, and notes in m what the next ones need.
@@ -228,6 +233,9 @@ func (j Judge) Of(m *Memory, r *Reading) Verdict {
 			j.open(m, r, r.Loss, r.Why, false)
 		}
 		return Doubtful
+	case j.Nothing:
+		j.open(m, r, r.Loss, r.Why, true)
+		return Believed
 	case d == nil || !d.Counted || d.Feed != r.Feed || !r.holds(d.Head):
 		j.open(m, r, r.Loss, r.Why, true)
 		return Doubtful
@@ -235,14 +243,24 @@ func (j Judge) Of(m *Memory, r *Reading) Verdict {
 		return Believed
 	}
 	d.N++
-	wait := j.After
-	if !proves || (r.Loss == LossOlder || r.Loss == LossEmpty) && r.Feed == m.Feed && m.knows(r.Openings) {
-		wait = max(wait, min(cmp.Or(j.Longest, maxWait), m.outdated(r.Head, d.Wall)))
-	}
-	if d.since(j.Now, r.Date) < wait || !proves && d.N < readingsToBelieve {
+	passed := d.since(j.Now, r.Date)
+	if wait := j.expect(m, r); passed < wait || d.N < d.Needed {
 		return Doubtful
 	}
 	return Believed
+}
+
+// expect notes how many readings confirm the doubt, and when at the earliest. It returns how long after the first one.
+func (j Judge) expect(m *Memory, r *Reading) time.Duration {
+	d, proves, wait := m.Doubt, m.provesWith(r), j.After
+	if !proves || (r.Loss == LossOlder || r.Loss == LossEmpty) && r.Feed == m.Feed && m.knows(r.Openings) {
+		wait = max(wait, min(cmp.Or(j.Longest, maxWait), m.outdated(r.Head, d.Wall)))
+	}
+	if d.Needed = readingsToBelieve; proves {
+		d.Needed = readingsOfProof
+	}
+	d.Until = d.Wall.Add(wait)
+	return wait
 }
 
 // behind reports whether the source answers with an earlier state than was accepted. It is behind, or its clock was set back. The latter is
@@ -321,7 +339,9 @@ func (j Judge) open(m *Memory, r *Reading, loss Loss, reason string, counted boo
 	if len(r.Openings) > 0 {
 		d.Opening = r.Openings[0]
 	}
-	m.Doubt = d
+	if m.Doubt = d; counted {
+		j.expect(m, r)
+	}
 }
 
 // Accept notes that what a reading says is held.
@@ -373,17 +393,3 @@ func (j Judge) Replace(m *Memory, r *Reading) {
 }
 
 func last[T any](all []T, n int) []T { return all[max(0, len(all)-n):] }
-
-// DoubtError says that a reading is doubted, and nothing of it was applied. The next right reading ends that, without a command.
-type DoubtError struct{ *Doubt }
-
-func (e *DoubtError) Error() string { return e.Doubt.String() }
-
-// String says what is doubted, for people.
-func (d *Doubt) String() string {
-	text := fmt.Sprintf("in doubt since %s: %s", d.First.UTC().Format(time.RFC3339), d.Reason)
-	if d.Lost > 0 && d.Loss != LossRecords && d.Loss != LossMany { // whose reasons say it
-		text += fmt.Sprintf("; %d records would be removed or go back", d.Lost)
-	}
-	return text
-}

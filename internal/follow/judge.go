@@ -16,6 +16,8 @@ type Judging struct {
 	Longest time.Duration
 	// Fresh says that what is held is being made anew, beside what others see: a loss is an error of the round.
 	Fresh bool
+	// Nothing reports whether nothing is held, so that a reading can take nothing away. It may be nil: something is.
+	Nothing func(context.Context) (bool, error)
 	// MaxLoss returns an error where so many of the records that are held are not to be lost without a word. It may be nil.
 	MaxLoss func(lost, held int) error
 }
@@ -51,6 +53,11 @@ func (e *Engine[T]) read(ctx context.Context) (*Delta, Verdict, error) {
 	}
 	if err != nil {
 		return nil, Doubtful, err
+	}
+	if n.Loss != LossNone && e.Nothing != nil {
+		if j.Nothing, err = e.Nothing(ctx); err != nil {
+			return nil, Doubtful, errors.Join(err, n.Close())
+		}
 	}
 	v := j.Of(m, &n.Reading)
 	if n.Unchanged && n.Log == nil && (v == Believed || j.due(m)) { // it is the doubtful document still: what is done needs all of it
@@ -153,5 +160,6 @@ func (e *Engine[T]) accept(m *Memory, n *Delta, v Verdict, pending int) {
 		m.Doubt = before
 	default:
 		m.Doubt = j.doubtOf(before, &n.Reading, LossRecords, pending, absentReason(pending))
+		m.expectAbsent(j.After)
 	}
 }

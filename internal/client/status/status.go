@@ -41,6 +41,7 @@ type Status struct {
 	// not known to be. Both are missing where the source states none.
 	Proven   *time.Time `json:"proven,omitempty"`
 	Unproven string     `json:"unproven,omitempty"`
+	Differs  bool       `json:"differs,omitempty"` // what is held is not what the source states, and nobody has wished that so
 
 	// Key is the public key that has to sign the checkpoints of the source. Signed is how many entries the log has by the last
 	// one that was accepted.
@@ -129,7 +130,7 @@ func Of(s *store.Subscription, quarantine []store.Quarantined, now time.Time) St
 		if p := s.State.Proof; p != nil && p.Equal {
 			st.Proven = known(p.At)
 		} else if p != nil {
-			st.Unproven = p.Reason
+			st.Unproven, st.Differs = p.Reason, p.Differs && !s.State.NoRepair
 		}
 		if ahead := s.State.Mark.Updated.Sub(now); ahead > maxAhead {
 			st.Ahead = ahead.Seconds()
