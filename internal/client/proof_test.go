@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 	"github.com/tmshare/tmshare/merge"
@@ -150,6 +151,9 @@ func TestServerThatLiesAboutItsDigest(t *testing.T) {
 	r := s.sync()
 	assert.False(t, r.Proven)
 	assert.NotEmpty(t, r.Unproven)
+	require.True(t, r.Differs)
+	known := s.known("egov")
+	assert.True(t, status.Of(&known, nil, s.Now()).Differs, "status tells it as the round does")
 	s.has(o, doc(topics(20, "v1")...))
 	for n := range 3 {
 		o.Put(doc(topics(20, fmt.Sprint("v", n+2))...))
