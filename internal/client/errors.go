@@ -29,7 +29,7 @@ func (e *UnknownError) Error() string {
 type PrefixError struct {
 	URL           string
 	Pinned, Found string
-	Name, Again   string // the subscription, and the URL to subscribe to again
+	Name, Again   string // the subscription, and the arguments that subscribe to it again
 }
 
 func (e *PrefixError) Error() string {

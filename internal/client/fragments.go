@@ -126,7 +126,14 @@ func checkPrefix(s *store.Subscription, sp, at string, must bool) error {
 	if sp == s.SP || sp == "" && (s.OwnSP || !must) {
 		return nil
 	}
-	return &PrefixError{at, s.SP, sp, s.Name, s.FragmentsFeed}
+	again := s.FragmentsFeed
+	if p := ProtocolOf(s); p != ProtocolTMShare {
+		again = "--protocol " + p + " " + again
+	}
+	if s.Key != "" {
+		again = "--key " + s.Key + " " + again
+	}
+	return &PrefixError{at, s.SP, sp, s.Name, again}
 }
 
 // Mark implements [follow.Sink].

@@ -342,7 +342,7 @@ func TestPrefixOfASourceThatChangesStopsEverything(t *testing.T) {
 			_, err := round(context.Background(), "egov")
 			var changed *client.PrefixError
 			require.ErrorAs(t, err, &changed, name)
-			assert.Equal(t, client.PrefixError{URL: o.RecordsURL("egov", lists), Pinned: o.SP("egov"), Found: c.found, Name: "egov", Again: o.RecordsURL("egov", lists)}, *changed)
+			assert.Equal(t, client.PrefixError{URL: o.RecordsURL("egov", lists), Pinned: o.SP("egov"), Found: c.found, Name: "egov", Again: "--protocol resourcesync " + o.RecordsURL("egov", lists)}, *changed)
 			s.has(o, doc(topics(3, "v1")...))
 			now := s.known("egov")
 			assert.Equal(t, before.State, now.State)
