@@ -12,9 +12,11 @@ package kv
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"time"
 )
 
@@ -30,7 +32,7 @@ type Engine interface {
 
 	// Begin collects changes that are committed together, at any size: readers see all of
 	// them or none, and so it is after a crash. The commit is [ErrConflict] unless the state
-	// with the version since is still the present one. One that is large may wait until another
+	// with the version since is still the present one, by its number and its id. One that is large may wait until another
 	// is committed or cancelled.
 	Begin(ctx context.Context, since Version) (Writer, error)
 
@@ -52,25 +54,48 @@ type Engine interface {
 	Close() error
 }
 
-// Version stands for a state that commits have led to. It grows by one with each commit, for all
-// who share the engine. Two readers with the same version see the same rows, but for those
-// of [Engine.Bulk] and [Engine.DeletePrefix]. The [Unsettled] version equals no other.
-type Version uint64
-
-// Unsettled is the version of a state that may change under who asks: a commit is under way.
-// No commit can follow it.
-const Unsettled Version = 0
-
-// Next returns the version of the state that a commit based on this one leads to.
-func (v Version) Next() Version {
-	if v == Unsettled {
-		return Unsettled
-	}
-	return v + 1
+// Version stands for a state that commits have led to. The engine keeps it in a row, which each commit writes and each reader reads.
+// Two readers with the same version see the same rows, but for those of [Engine.Bulk] and [Engine.DeletePrefix]. No other state has it,
+// also not where the engine is put back to an earlier state and written again. The zero value is the version of no state.
+type Version struct {
+	Number uint64 // grows by one with each commit, for all who share the engine
+	ID     uint64 // of the last commit, at random; 0 before the first one
+	Era    uint64 // what the row at [EraKey] says in the state
 }
 
-// Same reports whether two versions stand for the same state for certain.
-func (v Version) Same(other Version) bool { return v == other && v != Unsettled }
+// EraKey is the key of the row with the era: eight bytes at random, in which nobody commits what was decided in another one. It is one of
+// the store's own rows; engines read it beside the version.
+var EraKey = []byte("mera")
+
+// EraOf returns the era that the value of a row says, 0 where it says none.
+func EraOf(value []byte) uint64 {
+	if len(value) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(value)
+}
+
+// First is the version of the state in which nothing was committed yet.
+var First = Version{Number: 1}
+
+// Same reports whether two versions stand for the same state: that is so where number and id are equal.
+func (v Version) Same(other Version) bool {
+	return v.Number == other.Number && v.ID == other.ID && v.Number != 0
+}
+
+// IsBefore reports whether a state cannot come after another one, unless that was lost: its commits are fewer, or as many and others.
+func (v Version) IsBefore(other Version) bool {
+	return v.Number < other.Number || v.Number == other.Number && !v.Same(other)
+}
+
+// Next returns the version of the state that a commit leads to which is based on this one, with an id of its own.
+func (v Version) Next() Version {
+	var id uint64
+	for id == 0 {
+		id = rand.Uint64()
+	}
+	return Version{v.Number + 1, id, v.Era}
+}
 
 // Dated is an engine that knows of when its state is. One that lags behind, such as a standby, has an earlier state than others write
 // now. Its readers are [DatedReader]. Where an engine is not Dated, its state is the present one.
@@ -125,6 +150,8 @@ type Writer interface {
 	// a transaction nothing is changed. Where the context of the writer has ended before,
 	// nothing is committed.
 	Commit() error
+	// Leads returns the version of the state that a commit leads to, unless that begins another era. It is zero where the changes are in no single commit.
+	Leads() Version
 	// Cancel gives the changes up, unless they are committed. Each writer is committed or
 	// cancelled; both is fine.
 	Cancel()

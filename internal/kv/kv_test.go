@@ -32,8 +32,18 @@ func TestAfter(t *testing.T) {
 	})
 }
 
-func TestUnsettledIsNoVersion(t *testing.T) {
-	require.True(t, Version(3).Same(3))
-	require.False(t, Version(3).Same(4))
-	require.False(t, Unsettled.Same(Unsettled))
+// A state is the same where number and id are; the zero value is that of none.
+func TestVersions(t *testing.T) {
+	at := Version{Number: 3, ID: 7}
+	require.True(t, at.Same(Version{3, 7, 5}))
+	require.False(t, at.Same(Version{Number: 4, ID: 7}))
+	require.False(t, at.Same(Version{Number: 3, ID: 8}))
+	require.False(t, Version{}.Same(Version{}))
+	require.False(t, at.IsBefore(at))
+	require.True(t, at.IsBefore(Version{Number: 4}))
+	require.False(t, Version{Number: 4}.IsBefore(at))
+	require.True(t, at.IsBefore(Version{Number: 3, ID: 8}), "another commit of the same number is of a state that was lost")
+	one, other := at.Next(), at.Next()
+	require.Equal(t, uint64(4), one.Number)
+	require.False(t, one.Same(other))
 }

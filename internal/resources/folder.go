@@ -14,7 +14,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
-	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/files"
 )
@@ -107,7 +106,7 @@ func (f *Folder) Part(v *store.View, site *Site, number uint64) (*Part, error) {
 
 // change replaces what is known of a site, and tells others.
 func (f *Folder) change(ctx context.Context, site *Site, k *kept, change func(*kept)) (*kept, error) {
-	next := &kept{version: kv.Unsettled, sets: slices.Clone(k.sets), parts: maps.Clone(k.parts)}
+	next := &kept{sets: slices.Clone(k.sets), parts: maps.Clone(k.parts)}
 	change(next)
 	f.mu.Lock()
 	f.know(prefixOf(site), next)

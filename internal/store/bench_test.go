@@ -124,7 +124,7 @@ func BenchmarkLoad(b *testing.B) {
 		}))
 		db := openDB(b, b.TempDir())
 		for b.Loop() {
-			require.NoError(b, writeAll(db.rows.Engine, kv.Unsettled, all))
+			require.NoError(b, writeAll(db.rows.Engine, kv.Version{}, all))
 		}
 		raw = float64(b.Elapsed()) / float64(b.N)
 		b.ReportMetric(float64(b.N*len(all))/b.Elapsed().Seconds(), "rows/s")
@@ -269,7 +269,7 @@ func (o *operations) replay(e kv.Engine) error {
 func writeAll(e kv.Engine, since kv.Version, changes []row) error {
 	var w kv.Writer
 	var err error
-	if since == kv.Unsettled {
+	if since.Number == 0 {
 		w, err = e.Bulk(context.Background())
 	} else {
 		w, err = e.Begin(context.Background(), since)

@@ -92,7 +92,9 @@ func TestLeftoversAreFound(t *testing.T) {
 // raw changes rows past all checks.
 func raw(t testing.TB, db *DB, f func(kv.Writer) error) {
 	t.Helper()
-	w, err := db.rows.Engine.Begin(t.Context(), committed(t, db))
+	since, err := db.rows.Engine.Version(t.Context())
+	require.NoError(t, err)
+	w, err := db.rows.Engine.Begin(t.Context(), since)
 	require.NoError(t, err)
 	require.NoError(t, f(w))
 	require.NoError(t, w.Commit())

@@ -265,7 +265,7 @@ func TestDamagedRowsAreFound(t *testing.T) {
 		for _, access := range []Access{Read, Write} {
 			dir := filepath.Join(t.TempDir(), "data")
 			require.NoError(t, os.CopyFS(dir, os.DirFS(whole)))
-			require.NoError(t, rewrite(filepath.Join(dir, path), flip(int(info.Size())/4)))
+			require.NoError(t, rewrite(filepath.Join(dir, path), flip(int(info.Size())/3)))
 			told := make(chan error, 1)
 			db, err := Open(t.Context(), Options{Dir: dir, Access: access, Damage: func(err error) { told <- err }})
 			require.NoError(t, err)

@@ -88,7 +88,7 @@ func (db *DB) LatestAt(ctx context.Context, name string) (l *Latest, checked tim
 // published remembers a collection as a publication has left it: nobody need read it again. Its snapshots are as before.
 func (db *DB) published(t *txn.Tx, c *Collection) {
 	before, ok := db.latest.Load(c.Name)
-	if !ok || t.Led() == kv.Unsettled || !before.(*latestAt).version.Same(t.Version()) {
+	if !ok || !before.(*latestAt).version.Same(t.Version()) {
 		return
 	}
 	row, err := json.Marshal(c)
@@ -111,12 +111,12 @@ func (db *DB) remember(name string, now *latestAt) *Latest {
 			if reflect.DeepEqual(now.Collection, known.Collection) && reflect.DeepEqual(now.Snapshots, known.Snapshots) && slices.Equal(now.Openings, known.Openings) {
 				now.Latest = known.Latest
 			}
-			if known.version > now.version {
+			if known.version.Number > now.version.Number {
 				return now.Latest
 			}
 		}
 		switch {
-		case now.version == kv.Unsettled:
+		case now.version.Number == 0:
 			return now.Latest
 		case ok && db.latest.CompareAndSwap(name, before, now):
 			return now.Latest

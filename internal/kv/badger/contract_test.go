@@ -58,6 +58,20 @@ func TestContract(t *testing.T) {
 	kvtest.Run(t, func(t *testing.T) kv.Engine { return openIn(t, t.TempDir(), Settings{Unsynced: true}) })
 }
 
+func TestPutBack(t *testing.T) {
+	t.Parallel()
+	kvtest.PutBack(t, func(t *testing.T) (kv.Engine, func() (kv.Engine, func() kv.Engine)) {
+		folder, copied := t.TempDir(), t.TempDir()
+		s := Settings{Unsynced: true}
+		e := openIn(t, folder, s)
+		return e, func() (kv.Engine, func() kv.Engine) {
+			require.NoError(t, e.Close())
+			require.NoError(t, os.CopyFS(copied, os.DirFS(folder)))
+			return openIn(t, folder, s), func() kv.Engine { return openIn(t, copied, s) }
+		}
+	})
+}
+
 func TestHistories(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

@@ -34,10 +34,9 @@ type Engine struct {
 	view     sync.RWMutex // held for writing while a journal is rolled forward
 	unusable error        // under view: why nothing can be read or written any more
 
-	committing   sync.Mutex    // held by the commit that is under way
-	begun, ended atomic.Uint64 // how many commits have
-	journal      chan struct{} // of one place: that of the transaction that has the journal
-	journaled    atomic.Uint64 // how many commits went through it
+	committing sync.Mutex    // held by the commit that is under way
+	journal    chan struct{} // of one place: that of the transaction that has the journal
+	journaled  atomic.Uint64 // how many commits went through it
 
 	damaged atomic.Bool // Verify has found something the last time
 
@@ -66,30 +65,22 @@ func (e *Engine) Snapshot(ctx context.Context) (kv.Reader, error) {
 	if e.unusable != nil {
 		return nil, e.unusable
 	}
-	ended := e.ended.Load()
 	r := e.reader(ctx)
-	r.version = e.settled(ended)
+	if err := r.readVersion(); err != nil {
+		r.Close()
+		return nil, err
+	}
 	return r, nil
 }
 
 // Version implements [kv.Engine].
 func (e *Engine) Version(ctx context.Context) (kv.Version, error) {
-	if err := context.Cause(ctx); err != nil {
-		return kv.Unsettled, err
+	r, err := e.Snapshot(ctx)
+	if err != nil {
+		return kv.Version{}, err
 	}
-	if err := e.usable(); err != nil {
-		return kv.Unsettled, err
-	}
-	return e.settled(e.ended.Load()), nil
-}
-
-// settled returns the version of the state that was there when so many commits had ended, if
-// no other has begun since.
-func (e *Engine) settled(ended uint64) kv.Version {
-	if e.begun.Load() != ended {
-		return kv.Unsettled
-	}
-	return kv.Version(ended + 1)
+	defer r.Close()
+	return r.Version(), nil
 }
 
 func (e *Engine) usable() error {
@@ -114,7 +105,7 @@ func (e *Engine) deletePrefix(ctx context.Context, prefix []byte) error {
 	defer r.Close()
 	batch := e.newBatch()
 	defer batch.Cancel()
-	for row, err := range r.rows(rowRange{prefix: prefix, own: true, keysOnly: true}) {
+	for row, err := range r.rows(rowRange{prefix: prefix, own: kv.IsReserved(prefix), keysOnly: true}) {
 		if err == nil {
 			err = batch.Delete(append([]byte(nil), row.Key...))
 		}

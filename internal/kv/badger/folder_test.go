@@ -231,28 +231,6 @@ func TestClosingDoesNotWaitForTheNextCollectionOfGarbage(t *testing.T) {
 	}
 }
 
-// A version is of a state for certain, or none: while a commit is under way nothing is told.
-func TestWhatIsReadDuringACommitHasNoVersion(t *testing.T) {
-	t.Parallel()
-	e := openIn(t, t.TempDir(), small)
-	put(t, e, 1, 1)
-	before, err := e.Version(t.Context())
-	require.NoError(t, err)
-	require.NotEqual(t, kv.Unsettled, before)
-	e.begun.Add(1)
-	during, err := e.Version(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, kv.Unsettled, during)
-	r, err := e.Snapshot(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, kv.Unsettled, r.Version())
-	r.Close()
-	e.ended.Add(1)
-	after, err := e.Version(t.Context())
-	require.NoError(t, err)
-	require.Greater(t, after, before)
-}
-
 // A reader keeps what it reads, whatever goes and is compacted meanwhile.
 func TestCompactingTakesNothingFromAReader(t *testing.T) {
 	t.Parallel()

@@ -65,9 +65,11 @@ func (i *interrupted) left() (n int) {
 	r := i.e.reader(i.t.Context())
 	defer r.Close()
 	for _, table := range []byte{tableJournal, tableDecision} {
-		for _, err := range r.rows(rowRange{prefix: []byte{table}, own: true}) {
+		for row, err := range r.rows(rowRange{prefix: []byte{table}, own: true}) {
 			require.NoError(i.t, err)
-			n++
+			if !bytes.Equal(row.Key, versionKey) {
+				n++
+			}
 		}
 	}
 	return n
@@ -298,7 +300,7 @@ func TestACommitThatCannotBeCarriedOutStopsTheDatabase(t *testing.T) {
 	require.ErrorIs(t, err, errCorruptJournal)
 	_, err = i.e.Version(t.Context())
 	require.ErrorIs(t, err, errCorruptJournal)
-	_, err = i.e.Begin(t.Context(), 1)
+	_, err = i.e.Begin(t.Context(), kv.First)
 	require.ErrorIs(t, err, errCorruptJournal)
 	i.set(pieceKey(1), good) // the disk is back
 	i.reopen()

@@ -3,6 +3,7 @@ package badger
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -22,6 +23,30 @@ type reader struct {
 
 func (e *Engine) reader(ctx context.Context) *reader {
 	return &reader{txn: e.badger.NewTransaction(false), ctx: ctx}
+}
+
+// versionKey is the key of the row with the version: number and id.
+var versionKey = []byte{tableDecision, 'v'}
+
+// versionRow returns the row that a commit writes which leads to a version.
+func versionRow(v kv.Version) kv.Row {
+	return kv.Row{Key: versionKey, Value: binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, v.Number), v.ID)}
+}
+
+// readVersion reads the version of the state, once.
+func (r *reader) readVersion() error {
+	row, err := r.Get(versionKey)
+	if err != nil {
+		return err
+	}
+	if r.version = kv.First; len(row) == 16 {
+		r.version = kv.Version{Number: binary.BigEndian.Uint64(row), ID: binary.BigEndian.Uint64(row[8:])}
+	} else if row != nil {
+		return fmt.Errorf("%w: the row with the version cannot be read", kv.ErrDamaged)
+	}
+	era, err := r.Get(kv.EraKey)
+	r.version.Era = kv.EraOf(era)
+	return err
 }
 
 func (r *reader) Version() kv.Version { return r.version }

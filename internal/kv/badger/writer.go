@@ -88,6 +88,7 @@ type transaction struct {
 	engine  *Engine
 	ctx     context.Context
 	since   kv.Version
+	leads   kv.Version
 	changes []kv.Row // that are not in the journal; a nil value removes the row
 	size    int64    // of these, as Badger counts it
 	journal *journal // nil: all are in memory
@@ -98,7 +99,7 @@ func (e *Engine) Begin(ctx context.Context, since kv.Version) (kv.Writer, error)
 	if err := e.writable(ctx); err != nil {
 		return nil, err
 	}
-	return &transaction{engine: e, ctx: ctx, since: since}, nil
+	return &transaction{engine: e, ctx: ctx, since: since, leads: since.Next()}, nil
 }
 
 // Put implements [kv.Writer].
@@ -139,6 +140,12 @@ func (t *transaction) spill() (err error) {
 	return err
 }
 
+// Leads implements [kv.Writer].
+func (t *transaction) Leads() kv.Version { return t.leads }
+
+// Leads implements [kv.Writer].
+func (b *bulk) Leads() kv.Version { return kv.Version{} }
+
 // Cancel implements [kv.Writer].
 func (t *transaction) Cancel() {
 	if t.journal != nil {
@@ -150,6 +157,7 @@ func (t *transaction) Cancel() {
 // Commit implements [kv.Writer].
 func (t *transaction) Commit() error {
 	defer t.Cancel()
+	t.changes = append(t.changes, versionRow(t.leads))
 	if t.journal == nil {
 		err := t.engine.commit(t, func() error {
 			return t.engine.badger.Update(func(txn *badgerdb.Txn) error { return apply(t.changes, txn) })
@@ -175,11 +183,13 @@ func (e *Engine) commit(t *transaction, f func() error) error {
 	if err := e.writable(t.ctx); err != nil {
 		return err
 	}
-	if !e.settled(e.ended.Load()).Same(t.since) {
+	now, err := e.Version(t.ctx)
+	if err != nil {
+		return err
+	}
+	if !now.Same(t.since) {
 		return kv.ErrConflict
 	}
-	e.begun.Add(1)
-	defer e.ended.Add(1)
 	return e.folder.place.Named(f())
 }
 

@@ -15,7 +15,7 @@ var endingRules = []rule{
 		require.ErrorIs(c, err, kv.ErrClosed)
 		_, err = c.Version(c.Context())
 		require.ErrorIs(c, err, kv.ErrClosed)
-		_, err = c.Begin(c.Context(), 1)
+		_, err = c.Begin(c.Context(), kv.First)
 		require.ErrorIs(c, err, kv.ErrClosed)
 		_, err = c.Bulk(c.Context())
 		require.ErrorIs(c, err, kv.ErrClosed)

@@ -37,7 +37,7 @@ var sharingRules = []rule{
 	}},
 	{"nothing follows a state that was never there", func(c *checker) {
 		set(c, c, "a", "1")
-		for _, since := range []kv.Version{kv.Unsettled, version(c, c) + 1} {
+		for _, since := range []kv.Version{{}, version(c, c).Next(), kv.First, {Number: version(c, c).Number, ID: 1}} {
 			w, err := c.Begin(c.Context(), since)
 			require.NoError(c, err)
 			require.NoError(c, write(w, "a", "2"))
@@ -48,7 +48,7 @@ var sharingRules = []rule{
 	}},
 	{"a version stays until somebody commits", func(c *checker) {
 		first := version(c, c)
-		require.NotEqual(c, kv.Unsettled, first)
+		require.NotZero(c, first)
 		r := snapshot(c, c)
 		defer r.Close()
 		require.True(c, r.Version().Same(first))
@@ -65,11 +65,29 @@ var sharingRules = []rule{
 		require.True(c, snapshotVersion(c).Same(first))
 		for _, n := range []int{1, many} {
 			before := version(c, c)
-			require.NoError(c, Update(c.Context(), c, func(_ kv.Reader, w kv.Writer) error { return writeMany(w, "r", n, 10, "x") }))
-			require.Equal(c, before.Next(), version(c, c))
+			var leads kv.Version
+			require.NoError(c, Update(c.Context(), c, func(_ kv.Reader, w kv.Writer) error {
+				leads = w.Leads()
+				return writeMany(w, "r", n, 10, "x")
+			}))
+			require.Equal(c, leads, version(c, c))
+			require.Equal(c, before.Number+1, leads.Number)
+			require.NotEqual(c, before.ID, leads.ID)
 			require.Equal(c, version(c, c), snapshotVersion(c))
 		}
 		require.True(c, r.Version().Same(first), "it is that of the state that is read")
+	}},
+	{"a version has the era of its state", func(c *checker) {
+		set(c, c, "a", "1")
+		require.Zero(c, version(c, c).Era)
+		before := snapshot(c, c)
+		defer before.Close()
+		set(c, c, string(kv.EraKey), "\x00\x01\x02\x03\x04\x05\x06\x07")
+		require.Equal(c, uint64(0x01020304050607), version(c, c).Era)
+		require.Equal(c, version(c, c), snapshotVersion(c))
+		require.Zero(c, before.Version().Era)
+		set(c, c, string(kv.EraKey), "-")
+		require.Zero(c, version(c, c).Era)
 	}},
 	{"no change is lost among writers", func(c *checker) {
 		const writers, each = 6, 40
@@ -161,9 +179,9 @@ func checkReadersBesideWriters(c *checker) {
 		if n < least {
 			return fmt.Errorf("commit %d had returned, %d is read", least, n)
 		}
-		if v := r.Version(); v != kv.Unsettled {
+		if v := r.Version(); v.Number > 0 {
 			if other, ok := numbers[v]; ok && other != n {
-				return fmt.Errorf("version %d is of commit %d and of %d", v, n, other)
+				return fmt.Errorf("version %v is of commit %d and of %d", v, n, other)
 			}
 			numbers[v] = n
 		}

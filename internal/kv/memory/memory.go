@@ -24,13 +24,21 @@ type Engine struct {
 // state is never changed: each write makes another, which shares what is the same.
 type state struct {
 	rows    *btree.Map[string, []byte]
-	version kv.Version
-	size    int64 // of keys and values
+	version kv.Version // without the era
+	size    int64      // of keys and values
+}
+
+// at returns the version, with the era.
+func (s *state) at() kv.Version {
+	v := s.version
+	era, _ := s.rows.Get(string(kv.EraKey))
+	v.Era = kv.EraOf(era)
+	return v
 }
 
 // New returns an engine without rows.
 func New() *Engine {
-	return &Engine{present: &state{rows: btree.NewMap[string, []byte](0), version: 1}}
+	return &Engine{present: &state{rows: btree.NewMap[string, []byte](0), version: kv.First}}
 }
 
 // Copy returns another engine with the rows of the present state, also after Close. What is written to one does not show in
@@ -71,9 +79,9 @@ func (e *Engine) Version(ctx context.Context) (kv.Version, error) {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return kv.Unsettled, err
+		return kv.Version{}, err
 	}
-	return s.version, nil
+	return s.at(), nil
 }
 
 // Size implements [kv.Engine].
@@ -98,7 +106,7 @@ type reader struct {
 	ctx context.Context
 }
 
-func (r *reader) Version() kv.Version { return r.version }
+func (r *reader) Version() kv.Version { return r.at() }
 func (r *reader) Close()              {}
 
 func (r *reader) Get(key []byte) ([]byte, error) {

@@ -16,6 +16,16 @@ func TestContractOfReadersThatAnswerMany(t *testing.T) {
 	kvtest.Run(t, func(*testing.T) kv.Engine { return &kvtest.Asked{Engine: New()} })
 }
 
+func TestPutBack(t *testing.T) {
+	kvtest.PutBack(t, func(*testing.T) (kv.Engine, func() (kv.Engine, func() kv.Engine)) {
+		e := New()
+		return e, func() (kv.Engine, func() kv.Engine) {
+			saved := e.Copy()
+			return e, func() kv.Engine { return saved }
+		}
+	})
+}
+
 func TestHistories(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	kvtest.Histories(t, open)

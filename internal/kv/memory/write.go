@@ -13,6 +13,7 @@ type writer struct {
 	ctx    context.Context
 	bulk   bool
 	since  kv.Version // unless bulk
+	leads  kv.Version
 
 	changes []kv.Row // a nil value removes the row
 }
@@ -23,7 +24,7 @@ const mostChanges = 1000
 // Begin implements [kv.Engine].
 func (e *Engine) Begin(ctx context.Context, since kv.Version) (kv.Writer, error) {
 	_, err := e.Version(ctx)
-	return &writer{engine: e, ctx: ctx, since: since}, err
+	return &writer{engine: e, ctx: ctx, since: since, leads: since.Next()}, err
 }
 
 // Bulk implements [kv.Engine].
@@ -57,6 +58,9 @@ func (w *writer) add(change kv.Row) error {
 	return nil
 }
 
+// Leads implements [kv.Writer].
+func (w *writer) Leads() kv.Version { return w.leads }
+
 // Cancel implements [kv.Writer].
 func (w *writer) Cancel() { w.changes = nil }
 
@@ -68,7 +72,7 @@ func (w *writer) Commit() error {
 			if !s.version.Same(w.since) {
 				return kv.ErrConflict
 			}
-			s.version++
+			s.version = w.leads
 		}
 		for _, c := range w.changes {
 			s.put(string(c.Key), bytes.Clone(c.Value))

@@ -32,6 +32,9 @@ func (b *bulk) Delete(key []byte) error { return b.added(b.remove(b.ctx, key)) }
 // Cancel implements [kv.Writer].
 func (b *bulk) Cancel() { b.clear() }
 
+// Leads implements [kv.Writer].
+func (b *bulk) Leads() kv.Version { return kv.Version{} }
+
 // Commit implements [kv.Writer].
 func (b *bulk) Commit() error {
 	if err := b.engine.usable(b.ctx); err != nil {

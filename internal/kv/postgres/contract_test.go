@@ -20,6 +20,22 @@ func TestContract(t *testing.T) {
 	})
 }
 
+func TestPutBack(t *testing.T) {
+	t.Parallel()
+	s := pgserver.Start(t, "fsync=off")
+	kvtest.PutBack(t, func(t *testing.T) (kv.Engine, func() (kv.Engine, func() kv.Engine)) {
+		o := s.Store(t)
+		e := pgserver.Open(t, o)
+		return e, func() (kv.Engine, func() kv.Engine) {
+			dump := s.Dump(t, o)
+			return e, func() kv.Engine {
+				s.Restore(t, o, dump)
+				return e
+			}
+		}
+	})
+}
+
 func TestDurable(t *testing.T) {
 	t.Parallel()
 	s := pgserver.Start(t)

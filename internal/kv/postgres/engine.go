@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -78,13 +79,13 @@ func (e *Engine) usable(ctx context.Context) error {
 // Version implements [kv.Engine]. It asks the database once.
 func (e *Engine) Version(ctx context.Context) (v kv.Version, err error) {
 	if err := e.usable(ctx); err != nil {
-		return kv.Unsettled, err
+		return kv.Version{}, err
 	}
 	err = e.try(ctx, func(ctx context.Context) error {
-		return e.readers.QueryRow(ctx, "SELECT version FROM tm_state WHERE one = 1").Scan((*uint64)(&v))
+		return scanVersion(e.readers.QueryRow(ctx, askVersion), &v)
 	})
 	if err != nil {
-		return kv.Unsettled, err
+		return kv.Version{}, err
 	}
 	return v, nil
 }
@@ -93,21 +94,34 @@ func (e *Engine) Version(ctx context.Context) (v kv.Version, err error) {
 // standby has not gone on in between.
 func (e *Engine) VersionAt(ctx context.Context) (v kv.Version, at time.Time, err error) {
 	if err := e.usable(ctx); err != nil {
-		return kv.Unsettled, at, err
+		return kv.Version{}, at, err
 	}
 	err = e.try(ctx, func(ctx context.Context) error {
 		var micros int64
 		var batch pgx.Batch
 		batch.Queue(askTime).QueryRow(func(row pgx.Row) error { return row.Scan(&micros) })
-		batch.Queue("SELECT version FROM tm_state WHERE one = 1").QueryRow(func(row pgx.Row) error { return row.Scan((*uint64)(&v)) })
+		batch.Queue(askVersion).QueryRow(func(row pgx.Row) error { return scanVersion(row, &v) })
 		err := e.readers.SendBatch(ctx, &batch).Close()
 		at = timeOf(micros)
 		return err
 	})
 	if err != nil {
-		return kv.Unsettled, time.Time{}, err
+		return kv.Version{}, time.Time{}, err
 	}
 	return v, at, nil
+}
+
+// askVersion asks for the version, with the era that the rows say.
+var askVersion = "SELECT version, id, " + eraColumn + " FROM tm_state WHERE one = 1"
+
+var eraColumn = fmt.Sprintf(`coalesce((SELECT value FROM tm_rows WHERE head = '\x%x' AND hash = ''), '')`, kv.EraKey)
+
+func scanVersion(row pgx.Row, v *kv.Version) error {
+	var number, id int64
+	var era []byte
+	err := row.Scan(&number, &id, &era)
+	*v = kv.Version{Number: uint64(number), ID: uint64(id), Era: kv.EraOf(era)}
+	return err
 }
 
 // askTime asks for a time at which the state is the present one, in microseconds: on a standby that of the last transaction that it has taken from

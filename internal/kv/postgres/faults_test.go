@@ -45,7 +45,7 @@ func TestKilledServersLoseAndDoubleNothing(t *testing.T) {
 		defer done.Store(true)
 		for ; kills < most; kills++ {
 			before, err := e.Version(t.Context())
-			for now := before; err == nil && now < before+10; {
+			for now := before; err == nil && now.Number < before.Number+10; {
 				now, err = e.Version(t.Context())
 			}
 			s.Kill()
@@ -114,7 +114,7 @@ func TestAPromotedStandbyHasWhatWasAcknowledged(t *testing.T) {
 	failing.Go(func() {
 		for now := uint64(0); now < 30; {
 			v, err := e.Version(t.Context())
-			if now = uint64(v); err != nil {
+			if now = v.Number; err != nil {
 				break
 			}
 		}
@@ -123,12 +123,12 @@ func TestAPromotedStandbyHasWhatWasAcknowledged(t *testing.T) {
 		v, err := e.Version(t.Context())
 		for ; err != nil; v, err = e.Version(t.Context()) {
 		}
-		promoted.Store(uint64(v))
+		promoted.Store(v.Number)
 	})
 	acknowledged := countInParallel(t, e, 3, func() bool {
 		at := promoted.Load()
 		v, err := e.Version(t.Context())
-		return err != nil || at == 0 || uint64(v) < at+30
+		return err != nil || at == 0 || v.Number < at+30
 	})
 	failing.Wait()
 	assert.Equal(t, uint64(acknowledged), counted(t, e))

@@ -18,9 +18,8 @@ const layout = 2
 // by the first bytes of its key (head) and a hash of all others (hash), which are the tail.
 var tables = []string{
 	`CREATE TABLE IF NOT EXISTS tm_rows (head bytea NOT NULL, hash bytea NOT NULL, tail bytea NOT NULL, value bytea NOT NULL, PRIMARY KEY (head, hash))`,
-	`CREATE TABLE IF NOT EXISTS tm_commits (id uuid PRIMARY KEY, version bigint NOT NULL)`,
-	`CREATE INDEX IF NOT EXISTS tm_commits_version ON tm_commits (version)`,
-	`CREATE TABLE IF NOT EXISTS tm_state (one int PRIMARY KEY, version bigint NOT NULL, layout int NOT NULL)`,
+	`CREATE TABLE IF NOT EXISTS tm_commits (version bigint PRIMARY KEY, id bigint NOT NULL)`,
+	`CREATE TABLE IF NOT EXISTS tm_state (one int PRIMARY KEY, version bigint NOT NULL, id bigint NOT NULL DEFAULT 0, layout int NOT NULL)`,
 	`INSERT INTO tm_state (one, version, layout) VALUES (1, 1, 2) ON CONFLICT (one) DO NOTHING`,
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -21,7 +20,7 @@ type transaction struct {
 	engine *Engine
 	ctx    context.Context
 	since  kv.Version
-	id     uuid.UUID
+	leads  kv.Version
 	conn   *pgxpool.Conn // of the transaction that has some of the changes; nil: all are in memory
 	failed error         // of that transaction
 }
@@ -31,7 +30,7 @@ func (e *Engine) Begin(ctx context.Context, since kv.Version) (kv.Writer, error)
 	if err := e.usable(ctx); err != nil {
 		return nil, err
 	}
-	return &transaction{engine: e, ctx: ctx, since: since, id: uuid.New()}, nil
+	return &transaction{engine: e, ctx: ctx, since: since, leads: since.Next()}, nil
 }
 
 // Put implements [kv.Writer].
@@ -50,8 +49,8 @@ func (t *transaction) added(full bool, err error) error {
 const (
 	beginWriting = "BEGIN ISOLATION LEVEL SERIALIZABLE"
 	// Where the version is another one, there is none to note, which the column does not allow: the transaction fails.
-	advance = `WITH present AS (UPDATE tm_state SET version = version + 1 WHERE one = 1 AND version = $1 RETURNING version)
-		INSERT INTO tm_commits (id, version) VALUES ($2, (SELECT version FROM present))`
+	advance = `WITH present AS (UPDATE tm_state SET version = version + 1, id = $3 WHERE one = 1 AND version = $1 AND id = $2 RETURNING version)
+		INSERT INTO tm_commits (version, id) VALUES ((SELECT version FROM present), $3)`
 	forget = "DELETE FROM tm_commits WHERE version <= $1"
 )
 
@@ -100,6 +99,9 @@ func (t *transaction) conflict(err error) error {
 	}
 	return t.engine.explain(t.ctx, err)
 }
+
+// Leads implements [kv.Writer].
+func (t *transaction) Leads() kv.Version { return t.leads }
 
 // Cancel implements [kv.Writer].
 func (t *transaction) Cancel() {
@@ -150,9 +152,6 @@ func (t *transaction) commit() error {
 	if err := context.Cause(t.ctx); err != nil {
 		return err
 	}
-	if t.since == kv.Unsettled {
-		return kv.ErrConflict
-	}
 	var batch pgx.Batch
 	if t.conn == nil {
 		conn, err := t.acquire()
@@ -166,9 +165,9 @@ func (t *transaction) commit() error {
 		release(t.conn)
 		t.conn = nil
 	}()
-	batch.Queue(advance, t.since, t.id)
-	if t.since%forgetEvery == 0 && t.since > commitsKept {
-		batch.Queue(forget, t.since-commitsKept)
+	batch.Queue(advance, t.since.Number, int64(t.since.ID), int64(t.leads.ID))
+	if n := t.since.Number; n%forgetEvery == 0 && n > commitsKept {
+		batch.Queue(forget, n-commitsKept)
 	}
 	t.queue(&batch)
 	batch.Queue("COMMIT")
@@ -216,7 +215,7 @@ func (t *transaction) outcome(ctx context.Context) (done bool, err error) {
 		if _, err := tx.Exec(ctx, "SELECT version FROM tm_state WHERE one = 1 FOR UPDATE"); err != nil {
 			return err
 		}
-		return tx.QueryRow(ctx, "SELECT count(*) > 0 FROM tm_commits WHERE id = $1", t.id).Scan(&done)
+		return tx.QueryRow(ctx, "SELECT count(*) > 0 FROM tm_commits WHERE version = $1 AND id = $2", t.leads.Number, int64(t.leads.ID)).Scan(&done)
 	})
 	return done, err
 }

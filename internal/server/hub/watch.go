@@ -21,7 +21,7 @@ type Store interface {
 // watch calls look at first, and whenever the store has changed, until ctx ends: at most once in the time that is given. Where look returns
 // a time, it is called again after that time, and not before.
 func watch(ctx context.Context, db Store, every time.Duration, logger *slog.Logger, look func() (again time.Duration, err error)) {
-	for last := store.Version(0); ; {
+	for last := (store.Version{}); ; {
 		version, err := db.Await(ctx, last, every) // before the state: what is later is seen the next time
 		wait := every
 		if err == nil {
@@ -29,7 +29,7 @@ func watch(ctx context.Context, db Store, every time.Duration, logger *slog.Logg
 			if again, err = look(); err == nil && again == 0 {
 				last = version
 			} else {
-				last = 0
+				last = store.Version{}
 			}
 			wait = max(wait, again)
 		}

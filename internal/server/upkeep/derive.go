@@ -13,13 +13,13 @@ const followEvery = time.Second
 
 // follow has collections looked after whenever the store has changed, until ctx ends.
 func (k *Keeper) follow(ctx context.Context) {
-	for last := store.Version(0); ; {
+	for last := (store.Version{}); ; {
 		version, err := k.Store.Await(ctx, last, followEvery)
 		if err == nil {
 			err = k.lookAtChanged(ctx)
 		}
 		if last = version; err != nil && ctx.Err() == nil {
-			last = 0
+			last = store.Version{}
 			k.Logger.Error(notLookedAfter, "error", err)
 		}
 		select {

@@ -373,10 +373,10 @@ func TestLooksComeNowAndThenUntilClose(t *testing.T) {
 // none is a store that has nothing.
 type none struct{ Store }
 
-func (none) Version(context.Context) (store.Version, error) { return 1, nil }
+func (none) Version(context.Context) (store.Version, error) { return store.Version{Number: 1}, nil }
 func (none) Await(ctx context.Context, _ store.Version, _ time.Duration) (store.Version, error) {
 	<-ctx.Done()
-	return 1, context.Cause(ctx)
+	return store.Version{Number: 1}, context.Cause(ctx)
 }
 func (none) Listing(context.Context) (*store.Listing, error)       { return nil, nil }
 func (none) Latest(context.Context, string) (*store.Latest, error) { return nil, store.ErrNotFound }
@@ -411,5 +411,5 @@ func TestChangesOfCollectionsThatAreGoneAreForgotten(t *testing.T) {
 
 func (c *counting) Await(ctx context.Context, _ store.Version, _ time.Duration) (store.Version, error) {
 	<-ctx.Done()
-	return 0, context.Cause(ctx)
+	return store.Version{}, context.Cause(ctx)
 }

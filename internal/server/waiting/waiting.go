@@ -148,7 +148,7 @@ func (m *Room) look(ctx context.Context) {
 			return
 		}
 		if last = version; err != nil {
-			last = 0
+			last = store.Version{}
 			time.Sleep(m.Every)
 		}
 		m.mu.Lock()

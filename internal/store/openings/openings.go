@@ -161,10 +161,10 @@ func (o *Openings) look(ctx context.Context, last sight) (sight, error) {
 		return last, err
 	}
 	version, err := o.rows.Version(ctx)
-	if err != nil || version == kv.Unsettled {
+	if err != nil {
 		return last, err
 	}
-	another := version < last.version || known.History != history
+	another := version.IsBefore(last.version) || known.History != history
 	if another {
 		begun, err := o.begin(ctx, &known, history)
 		if err != nil {

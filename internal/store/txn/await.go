@@ -11,7 +11,7 @@ import (
 )
 
 // Await returns when the present state is another than that of the version since, and returns its version. Where since is
-// [kv.Unsettled], that is at once. Commits of this DB are known when they are made, without a question. Others who share
+// zero, that is at once. Commits of this DB are known when they are made, without a question. Others who share
 // the engine are found by one question for all who wait, as often as the most eager of them asks for (every).
 func (db *DB) Await(ctx context.Context, since kv.Version, every time.Duration) (kv.Version, error) {
 	w := &waiter{since, every, make(chan found, 1)}
@@ -116,7 +116,7 @@ func (a *awaited) tell(asked []*waiter, version kv.Version, err error) (every ti
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, w := range asked {
-		if a.waiters[w] && (err != nil || version != kv.Unsettled && version != w.since) {
+		if a.waiters[w] && (err != nil || !version.Same(w.since)) {
 			delete(a.waiters, w)
 			w.found <- found{version, err}
 		}

@@ -25,7 +25,7 @@ type asked struct {
 func (e *asked) Version(ctx context.Context) (kv.Version, error) {
 	e.times.Add(1)
 	if e.away.Load() {
-		return kv.Unsettled, kv.ErrUnavailable
+		return kv.Version{}, kv.ErrUnavailable
 	}
 	return e.Engine.Version(ctx)
 }
@@ -58,7 +58,7 @@ func TestOwnCommitsAreKnownWithoutQuestions(t *testing.T) {
 		db := New(e, always)
 		defer db.Close()
 		put(t, db)
-		now, err := db.Await(t.Context(), kv.Unsettled, time.Second)
+		now, err := db.Await(t.Context(), kv.Version{}, time.Second)
 		require.NoError(t, err)
 		var all []chan any
 		for range 100 {

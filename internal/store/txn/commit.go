@@ -34,7 +34,7 @@ func (t *Tx) end() error {
 		}
 		t.pending, t.reads = nil, reads{} // the engine has them
 		if err = t.commit.Commit(); err == nil {
-			t.led = t.base.Version().Next()
+			t.led = t.commit.Leads()
 		}
 	}
 	if err != nil {

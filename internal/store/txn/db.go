@@ -26,7 +26,7 @@ type DB struct {
 	// Guard, if not nil, is asked whether a state may be read or changed, unless its version is the one that it allowed last. Its error
 	// is that of the view or update. It is set before the first of them.
 	Guard   func(*Tx) error
-	allowed atomic.Uint64 // the version
+	allowed atomic.Pointer[kv.Version]
 
 	writable func() error
 	write    chan struct{} // of one place: that of the one writer of this process
@@ -93,12 +93,16 @@ func (db *DB) begin(ctx context.Context) (*Tx, error) {
 
 // guard returns why a state may not be read or changed. A commit is based on the version that was allowed, so no other can come between.
 func (db *DB) guard(t *Tx) error {
-	if db.Guard == nil || t.Version().Same(kv.Version(db.allowed.Load())) {
+	if db.Guard == nil {
+		return nil
+	}
+	version := t.Version()
+	if allowed := db.allowed.Load(); allowed != nil && version.Same(*allowed) {
 		return nil
 	}
 	err := db.Guard(t)
 	if err == nil {
-		db.allowed.Store(uint64(t.Version()))
+		db.allowed.Store(&version)
 	}
 	return err
 }
@@ -144,8 +148,9 @@ func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
 					return err
 				}
 			}
-			if err = t.end(); t.led != kv.Unsettled { // what this process commits forbids it nothing
-				db.allowed.CompareAndSwap(uint64(t.Version()), uint64(t.led))
+			allowed := db.allowed.Load()
+			if err = t.end(); t.led.Number != 0 && allowed != nil && t.Version().Same(*allowed) { // what this process commits forbids it nothing
+				db.allowed.CompareAndSwap(allowed, &t.led)
 			}
 			return err
 		})

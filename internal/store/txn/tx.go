@@ -87,7 +87,7 @@ func (t *Tx) Version() kv.Version { return t.base.Version() }
 // At returns a time at which the state was the present one; zero where that is not known.
 func (t *Tx) At() time.Time { return t.at }
 
-// Led returns the version of the state that the commit has led to, [kv.Unsettled] if there was none.
+// Led returns the version of the state that the commit has led to, zero if there was none.
 func (t *Tx) Led() kv.Version { return t.led }
 
 // Limit bounds the memory of the rows that an update keeps until the commit, in bytes; 0 sets

@@ -24,7 +24,7 @@ func (db *DB) VersionAt(ctx context.Context) (kv.Version, time.Time, error) {
 	known.mu.Lock()
 	defer known.mu.Unlock()
 	var err error
-	if known.version == kv.Unsettled {
+	if known.version.Number == 0 {
 		known.version, known.at, err = db.askVersion(ctx)
 	}
 	return known.version, known.at, err

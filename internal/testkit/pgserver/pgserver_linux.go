@@ -10,12 +10,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/kv/postgres"
 )
 
 // Server is a server of PostgreSQL that listens on a Unix socket.
@@ -87,6 +90,39 @@ func (s *Server) SQL(t testing.TB, statements string) string {
 	out, err := exec.Command(filepath.Join(s.bin, "psql"), "-qAt", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-c", "SET client_min_messages = warning", "-c", statements).CombinedOutput()
 	require.NoError(t, err, "%s: %s", statements, out)
 	return string(out)
+}
+
+// Freeze has the connections of programs to the server stand still, until what it returns is called.
+func (s *Server) Freeze(t testing.TB) (thaw func()) {
+	t.Helper()
+	out, err := exec.Command(filepath.Join(s.bin, "psql"), "-qAt", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d", "postgres", "-c", "SELECT pid FROM pg_stat_activity WHERE application_name = 'tmshare'").Output()
+	require.NoError(t, err)
+	signal := func(by syscall.Signal) {
+		for _, pid := range strings.Fields(string(out)) {
+			n, err := strconv.Atoi(pid)
+			require.NoError(t, err)
+			_ = syscall.Kill(n, by) // it may have ended
+		}
+	}
+	signal(syscall.SIGSTOP)
+	return func() { signal(syscall.SIGCONT) }
+}
+
+// Dump returns what pg_dump says of a store.
+func (s *Server) Dump(t testing.TB, o postgres.Options) string {
+	t.Helper()
+	out, err := exec.Command(filepath.Join(s.bin, "pg_dump"), "--clean", "--if-exists", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d", "postgres", "-n", o.Schema).Output()
+	require.NoError(t, err)
+	return string(out)
+}
+
+// Restore puts a store back to a dump, under the processes that have it open.
+func (s *Server) Restore(t testing.TB, o postgres.Options, dump string) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(s.bin, "psql"), "-q", "-1", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d", "postgres", "-v", "ON_ERROR_STOP=1")
+	cmd.Stdin = strings.NewReader(strings.Replace(dump, "DROP SCHEMA IF EXISTS "+o.Schema+";", "DROP SCHEMA "+o.Schema+" CASCADE;", 1))
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }
 
 // Standby starts a server that follows this one, with its settings and some of its own. Where this one has the setting

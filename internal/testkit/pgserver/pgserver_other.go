@@ -5,6 +5,8 @@ package pgserver
 import (
 	"net/url"
 	"testing"
+
+	"github.com/tmshare/tmshare/internal/kv/postgres"
 )
 
 // Server is a server of PostgreSQL.
@@ -49,6 +51,15 @@ func (s *Server) Pause(testing.TB) {}
 
 // Resume ends Pause.
 func (s *Server) Resume(testing.TB) {}
+
+// Freeze has connections stand still.
+func (s *Server) Freeze(testing.TB) func() { return func() {} }
+
+// Dump returns nothing.
+func (s *Server) Dump(testing.TB, postgres.Options) string { return "" }
+
+// Restore puts a store back.
+func (s *Server) Restore(testing.TB, postgres.Options, string) {}
 
 // Kill ends the server.
 func (s *Server) Kill() {}
