@@ -27,6 +27,7 @@ type Latest struct {
 // latestAt is what was read of a state.
 type latestAt struct {
 	version kv.Version
+	turns   uint64    // of the history of the database, see [txn.Lineage]
 	checked time.Time // see [View.Checked]; of a replica
 	*Latest
 }
@@ -64,6 +65,7 @@ func (db *DB) LatestAt(ctx context.Context, name string) (l *Latest, checked tim
 	if err != nil {
 		return nil, at, err
 	}
+	turns := db.rows.Lineage().Turns
 	if known, ok := db.latest.Load(name); ok && known.(*latestAt).version.Same(version) {
 		if l := known.(*latestAt); l.Replica != nil {
 			at = l.checked
@@ -82,7 +84,7 @@ func (db *DB) LatestAt(ctx context.Context, name string) (l *Latest, checked tim
 	if err != nil {
 		return nil, checked, err
 	}
-	return db.remember(name, &latestAt{version, checked, l}), checked, nil
+	return db.remember(name, &latestAt{version, turns, checked, l}), checked, nil
 }
 
 // published remembers a collection as a publication has left it: nobody need read it again. Its snapshots are as before.
@@ -97,7 +99,7 @@ func (db *DB) published(t *txn.Tx, c *Collection) {
 	}
 	now := &Latest{Snapshots: before.(*latestAt).Snapshots, Openings: before.(*latestAt).Openings, db: db}
 	if json.Unmarshal(row, &now.Collection) == nil { // as whoever reads it has it
-		db.remember(c.Name, &latestAt{version: t.Led(), Latest: now})
+		db.remember(c.Name, &latestAt{version: t.Led(), turns: before.(*latestAt).turns, Latest: now})
 	}
 }
 
@@ -111,7 +113,7 @@ func (db *DB) remember(name string, now *latestAt) *Latest {
 			if reflect.DeepEqual(now.Collection, known.Collection) && reflect.DeepEqual(now.Snapshots, known.Snapshots) && slices.Equal(now.Openings, known.Openings) {
 				now.Latest = known.Latest
 			}
-			if known.version.Number > now.version.Number {
+			if known.turns > now.turns || known.turns == now.turns && known.version.Number > now.version.Number {
 				return now.Latest
 			}
 		}

@@ -32,15 +32,16 @@ var ErrGivenUp = errors.New("the load was given up, as its process gave no sign 
 type Load struct {
 	Number uint32 // see [records.NextNumber]
 
-	rows *txn.DB
-	now  func() time.Time
-	stop context.CancelFunc
-	done sync.WaitGroup
+	rows    *txn.DB
+	lineage txn.Lineage // of the store when it began
+	now     func() time.Time
+	stop    context.CancelFunc
+	done    sync.WaitGroup
 }
 
 // Begin numbers a load and notes it. The caller ends it.
 func Begin(ctx context.Context, rows *txn.DB, now func() time.Time) (*Load, error) {
-	l := &Load{rows: rows, now: now}
+	l := &Load{rows: rows, lineage: rows.Lineage(), now: now}
 	number, err := records.NextNumber(ctx, rows, func(t *txn.Tx, number uint32) error { return t.Put(key(number), l.note()) })
 	if err != nil {
 		return nil, err
@@ -79,6 +80,9 @@ func (l *Load) renew(ctx context.Context) {
 }
 
 func (l *Load) noted(t *txn.Tx) error {
+	if err := l.rows.Still(l.lineage); err != nil { // some of its rows may be lost, or have been written to the other history
+		return err
+	}
 	note, err := t.Get(key(l.Number))
 	if err == nil && note == nil {
 		err = ErrGivenUp
@@ -92,11 +96,12 @@ func (l *Load) Naming(ctx context.Context) context.Context {
 }
 
 // End ends a load. After an error, which it returns, remove removes the rows that were written, and the note goes. Where the error leaves open
-// whether the commit was carried out that names them, they stay: where nothing does, they are removed after [Silence].
+// whether the commit was carried out that names them, they stay: where nothing does, they are removed after [Silence]. So do they in another history
+// of the store, where the number may be another load's.
 func (l *Load) End(ctx context.Context, err error, remove func() error) error {
 	l.stop()
 	l.done.Wait()
-	if err == nil || errors.Is(err, kv.ErrUnavailable) {
+	if err == nil || errors.Is(err, kv.ErrUnavailable) || l.rows.Still(l.lineage) != nil {
 		return err
 	}
 	return errors.Join(err, remove(), l.rows.Engine.DeletePrefix(context.WithoutCancel(ctx), key(l.Number)))

@@ -44,13 +44,6 @@ type state struct {
 	History string   `json:",omitempty"` // of the database, see [kv.Dated]
 }
 
-func (s *state) newest() string {
-	if len(s.Newest) == 0 {
-		return ""
-	}
-	return s.Newest[0]
-}
-
 // StateKey is the key of the row with the newest openings.
 var StateKey = []byte{keys.TableOpening}
 
@@ -100,7 +93,7 @@ func New(rows *txn.DB, others *leases.Leases, every time.Duration, began func(),
 // BeginOpening begins one, before this process serves what it publishes.
 func (o *Openings) BeginOpening(ctx context.Context) error {
 	if o.others.Alone() {
-		_, err := o.begin(ctx, nil, "")
+		_, err := o.begin(ctx, nil, "", false)
 		return err
 	}
 	known, err := o.known(ctx)
@@ -116,7 +109,7 @@ func (o *Openings) BeginOpening(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err = o.begin(ctx, &known, history)
+	_, err = o.begin(ctx, &known, history, known.Number > 0 && known.History != history)
 	return err
 }
 
@@ -128,7 +121,7 @@ func (o *Openings) WatchHistory(ctx context.Context) {
 	}
 	due := time.NewTicker(o.every)
 	defer due.Stop()
-	for last := (sight{}); ; {
+	for last := o.rows.Lineage(); ; {
 		now, err := o.look(ctx, last)
 		if err == nil {
 			last = now
@@ -138,20 +131,15 @@ func (o *Openings) WatchHistory(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-o.rows.Turned():
 		case <-due.C:
 		}
 	}
 }
 
-// sight is what a process has seen of a store.
-type sight struct {
-	version kv.Version
-	opening string // the newest one
-}
-
-// look begins an opening if the version is one before the last, or the history another one than the newest opening is of. Where others have
-// begun one, too, this process goes on in another history.
-func (o *Openings) look(ctx context.Context, last sight) (sight, error) {
+// look begins an opening, and with it an era, if the database has gone back, or its history is another one than the newest opening is of. Where
+// others have begun one, too, this process goes on in another history.
+func (o *Openings) look(ctx context.Context, last txn.Lineage) (txn.Lineage, error) {
 	known, err := o.known(ctx)
 	if err != nil {
 		return last, err
@@ -160,28 +148,21 @@ func (o *Openings) look(ctx context.Context, last sight) (sight, error) {
 	if err != nil || !writable {
 		return last, err
 	}
-	version, err := o.rows.Version(ctx)
-	if err != nil {
-		return last, err
-	}
-	another := version.IsBefore(last.version) || known.History != history
-	if another {
-		begun, err := o.begin(ctx, &known, history)
+	now := o.rows.Lineage()
+	if now.Back != last.Back || known.History != history {
+		begun, err := o.begin(ctx, &known, history, true)
 		if err != nil {
 			return last, err
 		}
 		if begun {
 			o.log.Warn("the database has another history: it was restored, or another server has taken over; followers are told", "history", history)
 		}
-		if known, err = o.known(ctx); err == nil {
-			version, err = o.rows.Version(ctx)
-		}
-		if err != nil {
+		if _, err := o.known(ctx); err != nil { // sees the era
 			return last, err
 		}
+		now = o.rows.Lineage()
 	}
-	now := sight{version, known.newest()}
-	if another || last.opening != "" && last.opening != now.opening {
+	if now.Turns != last.Turns {
 		o.began()
 	}
 	return now, nil
@@ -202,8 +183,9 @@ func (o *Openings) history(ctx context.Context) (history string, writable bool, 
 	return history, history != "", err
 }
 
-// begin writes an opening, unless another process has done so since a state was read. nil: whatever others do.
-func (o *Openings) begin(ctx context.Context, since *state, history string) (begun bool, err error) {
+// begin writes an opening, unless another process has done so since a state was read. nil: whatever others do. Where the database has turned to another
+// history, it begins an era.
+func (o *Openings) begin(ctx context.Context, since *state, history string, turned bool) (begun bool, err error) {
 	err = o.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := read(t)
 		if err != nil {
@@ -221,6 +203,11 @@ func (o *Openings) begin(ctx context.Context, since *state, history string) (beg
 		}
 		if err := t.PutJSON(key(s.Number), now); err != nil {
 			return err
+		}
+		if turned {
+			if err := t.Put(kv.EraKey, now.ID[:8]); err != nil {
+				return err
+			}
 		}
 		return forget(t, s.Number, now.At)
 	})

@@ -88,7 +88,11 @@ func (db *DB) ask(ctx context.Context) {
 	a := &db.awaited
 	for {
 		asked := a.all() // before the question: who comes later may know a later version
+		before := db.lineage.seen()
 		version, err := db.Engine.Version(ctx)
+		if err == nil {
+			db.lineage.saw(before, version)
+		}
 		every, anybody := a.tell(asked, version, err)
 		if !anybody {
 			return

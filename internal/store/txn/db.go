@@ -36,6 +36,7 @@ type DB struct {
 	users  sync.WaitGroup // the views and updates that are under way
 
 	awaited awaited
+	lineage lineage
 
 	stopped context.Context // ends with Close: what is done in the background ends
 	stop    context.CancelFunc
@@ -47,6 +48,7 @@ func New(engine kv.Engine, writable func() error) *DB {
 	db := &DB{
 		Engine: engine, writable: writable, Now: time.Now, write: make(chan struct{}, 1),
 		awaited: awaited{waiters: map[*waiter]bool{}, again: make(chan struct{}, 1)},
+		lineage: lineage{turned: make(chan struct{}, 1)},
 	}
 	db.stopped, db.stop = context.WithCancel(context.Background())
 	return db
@@ -74,11 +76,12 @@ func (db *DB) begin(ctx context.Context) (*Tx, error) {
 	if db.closed {
 		return nil, kv.ErrClosed
 	}
-	at := db.Now() // before the state is read: what is committed meanwhile may be missing
+	at, before := db.Now(), db.lineage.seen() // before the state is read: what is committed meanwhile may be missing
 	base, err := db.Engine.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
+	db.lineage.saw(before, base.Version())
 	t := Over(ctx, base)
 	if t.at = at; db.isDated() {
 		t.at = base.(kv.DatedReader).At()

@@ -36,11 +36,17 @@ func (db *DB) isDated() bool {
 }
 
 func (db *DB) askVersion(ctx context.Context) (kv.Version, time.Time, error) {
+	at, before := db.Now(), db.lineage.seen() // before the question: what is committed meanwhile may be missing
+	var version kv.Version
+	var err error
 	if dated, ok := db.Engine.(kv.Dated); ok {
-		return dated.VersionAt(ctx)
+		version, at, err = dated.VersionAt(ctx)
+	} else {
+		version, err = db.Engine.Version(ctx)
 	}
-	at := db.Now() // before the question: what is committed meanwhile may be missing
-	version, err := db.Engine.Version(ctx)
+	if err == nil {
+		db.lineage.saw(before, version)
+	}
 	return version, at, err
 }
 

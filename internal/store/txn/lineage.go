@@ -1,0 +1,74 @@
+package txn
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/tmshare/tmshare/internal/kv"
+)
+
+// ErrTurned says that the database has another history than when something began: it was put back, or another server has taken over.
+var ErrTurned = errors.New("the database was put back to an earlier state meanwhile, or another server has taken over; nothing was changed: do it again")
+
+// Lineage says how often a process has seen the database turn to another history: in all, and of these how often by a state that cannot
+// come after one that was seen. The others are known by the era alone: another process has seen the database go back.
+type Lineage struct{ Turns, Back uint64 }
+
+// lineage compares each state that is read with those before it.
+type lineage struct {
+	mu     sync.Mutex
+	last   kv.Version
+	now    Lineage
+	turned chan struct{} // of one place: another history was seen
+}
+
+// seen returns the last state that was read, before another one is asked for.
+func (l *lineage) seen() kv.Version {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// saw notes a state that was asked for after another one was seen. What others have read meanwhile may be later.
+func (l *lineage) saw(before, now kv.Version) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.last.Number == 0:
+	case now.IsBefore(before) && !now.IsBefore(l.last): // the same was seen meanwhile
+	case now.IsBefore(before):
+		l.now.Back++
+		l.turn()
+	case now.IsBefore(l.last):
+		return // it was asked for earlier
+	case now.Era != l.last.Era:
+		l.turn()
+	}
+	l.last = now
+}
+
+func (l *lineage) turn() {
+	l.now.Turns++
+	select {
+	case l.turned <- struct{}{}:
+	default: // that is known already
+	}
+}
+
+// Lineage returns what this process has seen of the history of the database.
+func (db *DB) Lineage() Lineage {
+	db.lineage.mu.Lock()
+	defer db.lineage.mu.Unlock()
+	return db.lineage.now
+}
+
+// Turned gets a word whenever the database is seen to have another history.
+func (db *DB) Turned() <-chan struct{} { return db.lineage.turned }
+
+// Still is [ErrTurned] unless the history is that of an earlier lineage.
+func (db *DB) Still(earlier Lineage) error {
+	if db.Lineage().Turns != earlier.Turns {
+		return ErrTurned
+	}
+	return nil
+}
