@@ -119,7 +119,7 @@ func rowsOf(b *testing.B, folder string) map[string]float64 {
 	for r, err := range reader.Range(nil, nil, false) {
 		require.NoError(b, err)
 		what := "other-rows"
-		switch table := r.Key[0]; {
+		switch table := keys.Table(r.Key); {
 		case table == keys.TableLog || table == keys.TableKey:
 			what = "log"
 		case table == keys.TableFragment:

@@ -23,6 +23,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -84,7 +85,7 @@ func rows(t testing.TB, db *store.DB) map[string]string {
 	require.NoError(t, db.Dump(t.Context(), func(d *store.Dump) error {
 		for r, err := range d.Rows() {
 			require.NoError(t, err)
-			if key := string(r.Key); key != "mnode" && key[0] != 'c' {
+			if key := string(r.Key); key != string(keys.Meta("node")) && keys.Table(r.Key) != keys.TableCollection {
 				all[key] = string(r.Value)
 			}
 		}

@@ -49,8 +49,11 @@ func damageFolder(t *testing.T, dir string) {
 		w, err := engine.Begin(t.Context(), reader.Version())
 		require.NoError(t, err)
 		n := 0
-		for r, err := range reader.Range([]byte{keys.TableTopic}, nil, false) {
+		for r, err := range reader.Range(nil, keys.Space(keys.FirstNumber), false) {
 			require.NoError(t, err)
+			if keys.Table(r.Key) != keys.TableTopic {
+				continue
+			}
 			value := bytes.Replace(r.Value, []byte("v1"), []byte("v0"), 1)
 			if n++; n%2 == 0 {
 				value = value[1:]

@@ -150,10 +150,10 @@ func records(t asserting, rows []kv.Row) map[string]string {
 	all := map[string]string{}
 	indexes := map[keys.Source]bool{}
 	for _, r := range rows {
-		if r.Key[0] == keys.TableWord {
+		if keys.Table(r.Key) == keys.TableWord {
 			indexes[keys.SourceOf(r.Key)] = true
-		} else if strings.IndexByte(keys.SourceTables, r.Key[0]) >= 0 {
-			all[string(r.Key[:1])+string(r.Key[keys.SourceSize:])] = string(r.Value)
+		} else if strings.IndexByte(keys.SourceTables, keys.Table(r.Key)) >= 0 {
+			all[string(r.Key[keys.SourceSize-1:])] = string(r.Value)
 		}
 	}
 	reader, err := engineOf(t, rows).Snapshot(t.Context())
@@ -162,7 +162,7 @@ func records(t asserting, rows []kv.Row) map[string]string {
 	for id := range indexes {
 		for r, err := range words.Stored(txn.Over(t.Context(), reader), id) {
 			require.NoError(t, err)
-			all[string(r.Key[:1])+string(r.Key[keys.SourceSize:])] = ""
+			all[string(r.Key[keys.SourceSize-1:])] = ""
 		}
 	}
 	return all
@@ -221,7 +221,7 @@ func (h *heldRows) damage(t *rapid.T, rows []kv.Row) ([]kv.Row, *damagedRow) {
 
 // sameContent reports whether a row of a record says the same as before: item identifiers are no content.
 func sameContent(was, is kv.Row) bool {
-	switch was.Key[0] {
+	switch keys.Table(was.Key) {
 	case keys.TableTopic:
 		before, err := fragment.UnmarshalTopic(was.Value)
 		after, failed := fragment.UnmarshalTopic(is.Value)
@@ -241,7 +241,7 @@ func sameContent(was, is kv.Row) bool {
 func topicsOf(r kv.Row) []string {
 	rest := r.Key[keys.SourceSize:]
 	player := func(rest []byte) string { before, _, _ := bytes.Cut(rest, []byte{0}); return string(before) }
-	switch r.Key[0] {
+	switch keys.Table(r.Key) {
 	case keys.TableTopic, keys.TableMentions:
 		return []string{string(rest)}
 	case keys.TableIdentifier, keys.TableLocator:

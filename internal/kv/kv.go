@@ -187,9 +187,9 @@ const MaxKey = 65000
 // MaxValue is the length in bytes of the longest value.
 const MaxValue = 64 << 20
 
-// reserved are the first bytes of keys that belong to engines: one may keep rows of its own
+// Reserved begins the keys that belong to engines: one may keep rows of its own
 // there. They are in no iteration over all rows.
-const reserved = "Jj"
+const Reserved = "\xFF\xFF\xFF\xFF"
 
 // CheckRow returns an error where there can be no such row, [ErrTooLarge] where its value is too long.
 func CheckRow(key, value []byte) error {
@@ -207,14 +207,14 @@ func CheckKey(key []byte) error {
 	case len(key) > MaxKey:
 		return fmt.Errorf("a key of %d bytes is too long, %d are allowed: %.80q…", len(key), MaxKey, key)
 	case IsReserved(key):
-		return fmt.Errorf("keys that begin with %q are those of the engine", key[0])
+		return fmt.Errorf("keys that begin with %q are those of the engine", Reserved)
 	}
 	return nil
 }
 
 // IsReserved reports whether a key belongs to the engine.
 func IsReserved(key []byte) bool {
-	return len(key) > 0 && (key[0] == reserved[0] || key[0] == reserved[1])
+	return bytes.HasPrefix(key, []byte(Reserved))
 }
 
 // After returns the least key that is behind all keys with a prefix, nil where there is none.

@@ -12,7 +12,7 @@ import (
 )
 
 func TestKeys(t *testing.T) {
-	for key, ok := range map[string]bool{"a": true, "\x00": true, strings.Repeat("k", MaxKey): true, "": false, "j": false, "J1": false, strings.Repeat("k", MaxKey+1): false} {
+	for key, ok := range map[string]bool{"a": true, "\x00": true, strings.Repeat("k", MaxKey): true, "": false, "\xFF\xFF\xFF": true, Reserved: false, Reserved + "1": false, strings.Repeat("k", MaxKey+1): false} {
 		require.Equal(t, ok, CheckKey([]byte(key)) == nil, "%.20q", key)
 	}
 }

@@ -114,12 +114,7 @@ func BenchmarkLoad(b *testing.B) {
 		subscribe(b, from, "s", src)
 		var all []row
 		require.NoError(b, from.rows.View(b.Context(), func(tx *txn.Tx) error {
-			for _, table := range []byte(keys.SourceTables) {
-				for r, err := range tx.Scan([]byte{table}, nil) {
-					require.NoError(b, err)
-					all = append(all, r)
-				}
-			}
+			all = listed(b, inTables(tx, keys.SourceTables))
 			return nil
 		}))
 		db := openDB(b, b.TempDir())

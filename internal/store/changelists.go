@@ -86,13 +86,13 @@ func (v *View) closeChanges(changes *Changes, last uint64) error {
 	changes.Closed++
 	list := ChangeList{changes.Closed, changes.Open, last, changes.OpenFrom, e.Updated}
 	changes.Open, changes.OpenFrom = last+1, e.Updated
-	return v.tx.PutJSON(keys.Sequence(keys.TableChangeList, v.Number, list.Number), list)
+	return v.tx.PutJSON(v.Log().Numbered(keys.TableChangeList, list.Number), list)
 }
 
 // ChangeLists returns the closed change lists that are kept, the oldest first.
 func (v *View) ChangeLists() ([]ChangeList, error) {
 	var all []ChangeList
-	for r, err := range v.tx.Scan(keys.Collection(keys.TableChangeList, v.Number), nil) {
+	for r, err := range v.tx.Scan(v.Log().Key(keys.TableChangeList), nil) {
 		var list ChangeList
 		if err == nil {
 			err = json.Unmarshal(r.Value, &list)
@@ -117,7 +117,7 @@ func (v *View) dropChangeLists(upTo uint64) error {
 	lists, err := v.ChangeLists()
 	for i := range lists {
 		if err == nil && lists[i].Number <= upTo {
-			err = v.tx.Delete(keys.Sequence(keys.TableChangeList, v.Number, lists[i].Number))
+			err = v.tx.Delete(v.Log().Numbered(keys.TableChangeList, lists[i].Number))
 		}
 	}
 	return err

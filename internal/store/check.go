@@ -3,7 +3,6 @@ package store
 import (
 	"compress/gzip"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -166,7 +165,7 @@ func (c *checker) collection(v *View) error {
 // log checks the entries in the order of sequences.
 func (c *checker) log(where string, v *View) error {
 	expected, last := v.Horizon+1, v.HorizonTime
-	for r, err := range v.tx.Scan(keys.Collection(keys.TableLog, v.Number), nil) {
+	for r, err := range v.tx.Scan(v.Log().Key(keys.TableLog), nil) {
 		if err == nil {
 			err = c.ctx.Err()
 		}
@@ -174,7 +173,7 @@ func (c *checker) log(where string, v *View) error {
 			return err
 		}
 		var e Entry
-		seq := binary.BigEndian.Uint64(r.Key[5:])
+		seq := keys.NumberIn(r.Key)
 		switch err := json.Unmarshal(r.Value, &e); {
 		case seq > v.Head:
 			c.leftover(where, v, r.Key, func(now *View, _ []byte) (bool, error) { return seq <= now.Head, nil }, "entry %d is behind the last one", seq)
@@ -226,7 +225,7 @@ func (c *checker) entry(where string, v *View, e *Entry) error {
 	if !e.RecordStored() || e.Seq <= v.Horizon && (k.Seq != e.Seq || !e.Lives()) {
 		return nil // it is rendered when asked for, or given up
 	}
-	value, err := v.tx.Get(keys.Sequence(keys.TableFragment, v.Number, e.Seq))
+	value, err := v.tx.Get(v.Log().Numbered(keys.TableFragment, e.Seq))
 	if err != nil {
 		return err
 	}
@@ -239,7 +238,7 @@ func (c *checker) entry(where string, v *View, e *Entry) error {
 		seq := e.Seq
 		c.repairable(where, v.again(func(now *View) error { // then it is rendered when it is asked for
 			var e Entry
-			at, stored := keys.Sequence(keys.TableLog, now.Number, seq), keys.Sequence(keys.TableFragment, now.Number, seq)
+			at, stored := now.Log().Numbered(keys.TableLog, seq), now.Log().Numbered(keys.TableFragment, seq)
 			there, err := now.tx.GetJSON(at, &e)
 			if err != nil {
 				return err
@@ -269,7 +268,7 @@ func (v *View) isEntry(seq uint64) (bool, error) {
 	if seq > v.Head {
 		return false, nil
 	}
-	row, err := v.tx.Get(keys.Sequence(keys.TableLog, v.Number, seq))
+	row, err := v.tx.Get(v.Log().Numbered(keys.TableLog, seq))
 	return row != nil, err
 }
 
@@ -307,7 +306,7 @@ func fragmentFault(e *Entry, value []byte, sp string) string {
 
 // keys checks that the rows of topic keys lead to entries of the topics.
 func (c *checker) keys(where string, v *View) error {
-	prefix := keys.Collection(keys.TableKey, v.Number)
+	prefix := v.Log().Key(keys.TableKey)
 	for r, err := range v.tx.Scan(prefix, nil) {
 		if err != nil {
 			return err
@@ -326,11 +325,11 @@ func (c *checker) keys(where string, v *View) error {
 
 // fragments checks that fragments are those of entries.
 func (c *checker) fragments(where string, v *View) error {
-	for r, err := range v.tx.ScanInPlace(keys.Collection(keys.TableFragment, v.Number), nil) {
+	for r, err := range v.tx.ScanInPlace(v.Log().Key(keys.TableFragment), nil) {
 		if err != nil {
 			return err
 		}
-		seq := binary.BigEndian.Uint64(r.Key[5:])
+		seq := keys.NumberIn(r.Key)
 		if ok, err := v.isEntry(seq); err != nil {
 			return err
 		} else if !ok {

@@ -177,17 +177,17 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error { other := *c; other.Topics += 2; return collections.Put(t, &other) }))
 		}, "topics, not", true},
 		"a fragment is lost": {func(t *testing.T, db *DB, c *Collection) {
-			raw(t, db, func(w kv.Writer) error { return w.Delete(keys.Sequence(keys.TableFragment, c.Number, c.Head)) })
+			raw(t, db, func(w kv.Writer) error { return w.Delete(c.Log().Numbered(keys.TableFragment, c.Head)) })
 		}, "the fragment of entry .* is missing", true},
 		"a fragment is another": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
-				value := rowAt(t, db, keys.Sequence(keys.TableFragment, c.Number, c.Head-1))
-				return w.Put(keys.Sequence(keys.TableFragment, c.Number, c.Head), value)
+				value := rowAt(t, db, c.Log().Numbered(keys.TableFragment, c.Head-1))
+				return w.Put(c.Log().Numbered(keys.TableFragment, c.Head), value)
 			})
 		}, "the fragment of entry .* has not the checksum", true},
 		"a fragment has no entry": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
-				return w.Put(keys.Sequence(keys.TableFragment, c.Number, c.Head+1), []byte("x"))
+				return w.Put(c.Log().Numbered(keys.TableFragment, c.Head+1), []byte("x"))
 			})
 		}, "a fragment is of an entry that is not there", true},
 		"a topic key is lost": {func(t *testing.T, db *DB, c *Collection) {
@@ -202,7 +202,7 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 			raw(t, db, func(w kv.Writer) error { return w.Delete(keys.Meta("next")) })
 		}, "the last number that was given out is 0", true},
 		"an entry is lost": {func(t *testing.T, db *DB, c *Collection) {
-			raw(t, db, func(w kv.Writer) error { return w.Delete(keys.Sequence(keys.TableLog, c.Number, c.Head-3)) })
+			raw(t, db, func(w kv.Writer) error { return w.Delete(c.Log().Numbered(keys.TableLog, c.Head-3)) })
 		}, "the log lacks the entries", false},
 		"the first row of an association cannot be read, another can": {func(t *testing.T, db *DB, c *Collection) {
 			at := firstKey(t, db, c.SourceKey().PlayingPrefix(ref(4), fragment.AsPlayer))
@@ -300,8 +300,8 @@ func TestMendingKeepsWhatOthersWroteMeanwhile(t *testing.T) {
 		damage    func(testing.TB, *DB, *Collection)
 		meanwhile func(testing.TB, *DB)
 	}{
-		"an entry":   {put(func(c *Collection) []byte { return keys.Sequence(keys.TableLog, c.Number, c.Head+1) }), more},
-		"a fragment": {put(func(c *Collection) []byte { return keys.Sequence(keys.TableFragment, c.Number, c.Head+1) }), more},
+		"an entry":   {put(func(c *Collection) []byte { return c.Log().Numbered(keys.TableLog, c.Head+1) }), more},
+		"a fragment": {put(func(c *Collection) []byte { return c.Log().Numbered(keys.TableFragment, c.Head+1) }), more},
 		"a topic key": {func(t testing.TB, db *DB, c *Collection) {
 			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error {
 				return t.PutJSON(collections.TopicKey(c, fragment.Key(ref(900))), collections.KeyRow{Seq: c.Head, TopicSI: ref(900)})
@@ -326,7 +326,7 @@ func TestMendingKeepsWhatOthersWroteMeanwhile(t *testing.T) {
 		}, func(t testing.TB, db *DB) {
 			raw(t, db, func(w kv.Writer) error { return w.Put(keys.Meta("next"), []byte("99")) })
 		}},
-		"a collection": {put(func(c *Collection) []byte { return keys.Sequence(keys.TableLog, c.Number, c.Head+1) }), func(t testing.TB, db *DB) {
+		"a collection": {put(func(c *Collection) []byte { return c.Log().Numbered(keys.TableLog, c.Head+1) }), func(t testing.TB, db *DB) {
 			require.NoError(t, db.DeleteCollection(t.Context(), "m"))
 			collection(t, db, "m", 2)
 		}},

@@ -39,10 +39,10 @@ func (db *DB) mend(ctx context.Context, f *Finding) (mended bool, err error) {
 // again returns what mends a finding in a collection: f with the collection as it is then. Where
 // that was deleted, or created anew, the finding does not hold any more.
 func (v *View) again(f func(*View) error) func(*txn.Tx) error {
-	name, number, db := v.Name, v.Number, v.db
+	name, log, db := v.Name, v.Log(), v.db
 	return func(t *txn.Tx) error {
 		now, err := collections.Get(t, name)
-		if errors.Is(err, ErrNotFound) || err == nil && now.Number != number {
+		if errors.Is(err, ErrNotFound) || err == nil && now.Log() != log {
 			return errHoldsNoMore
 		}
 		if err != nil {
@@ -84,7 +84,7 @@ func (v *View) unlist(s *Snapshot) error {
 	if !slices.ContainsFunc(all, func(now Snapshot) bool { return now.ID == s.ID }) {
 		return errHoldsNoMore
 	}
-	return v.tx.Delete(keys.Sequence(keys.TableSnapshot, v.Number, s.Seq))
+	return v.tx.Delete(v.Log().Numbered(keys.TableSnapshot, s.Seq))
 }
 
 // leftovers finds what crashes have left. It does no harm but takes space.

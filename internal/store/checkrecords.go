@@ -62,7 +62,7 @@ func (c *checker) records(t *txn.Tx, where, remedy string, id keys.Source) (topi
 		case d.Have != nil:
 			what = "says something else than the records"
 		}
-		c.repairable(where, withFirst, nil, "a row of the table %q (%.80q) %s", d.Key[0], d.Key[keys.SourceSize:], what)
+		c.repairable(where, withFirst, nil, "a row of the table %q (%.80q) %s", keys.Table(d.Key), keys.Rest(d.Key), what)
 	}
 	if count > fewDifferences {
 		c.repairable(where, withFirst, nil, "%d rows of indexes differ from the records", count)

@@ -337,13 +337,5 @@ func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*
 // deleteRows removes what is kept under the number of a collection that nothing
 // names any more, also where ctx ends.
 func (db *DB) deleteRows(ctx context.Context, c *Collection) error {
-	return errors.Join(records.Delete(ctx, db.rows.Engine, c.SourceKey()), db.deleteLogRows(ctx, c))
-}
-
-// deleteLogRows is deleteRows for all but the records.
-func (db *DB) deleteLogRows(ctx context.Context, c *Collection) (err error) {
-	for _, table := range []byte{keys.TableLog, keys.TableFragment, keys.TableKey, keys.TableLogHash, keys.TableSnapshot, keys.TableChangeList, keys.TableDerived} {
-		err = errors.Join(err, db.rows.Engine.DeletePrefix(context.WithoutCancel(ctx), keys.Collection(table, c.Number)))
-	}
-	return err
+	return records.DeleteSpace(ctx, db.rows.Engine, c.Number)
 }

@@ -232,7 +232,7 @@ func TestAChangeIsOneCommit(t *testing.T) {
 	tables := map[byte]int{}
 	require.Len(t, written.commits, 1)
 	for _, r := range written.commits[0].changes {
-		tables[r.Key[0]]++
+		tables[keys.Table(r.Key)]++
 	}
 	require.Positive(t, tables[keys.TableDigest])
 	delete(tables, keys.TableDigest) // the tree has as many nodes as hashes lead to
@@ -276,7 +276,7 @@ func TestDamagedRowsAreErrors(t *testing.T) {
 		for _, damage := range [][]byte{{}, {0}, {1}, {2}, {0xFF, 0xFF}, bytes.Repeat([]byte{0xFF}, 20), []byte("http://example.org/")} {
 			require.ErrorIs(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
 				damaged := 0
-				for r, err := range tx.Scan([]byte{table}, nil) {
+				for r, err := range inTables(tx, string(table)) {
 					require.NoError(t, err)
 					require.NoError(t, tx.Put(r.Key, damage))
 					damaged++

@@ -121,11 +121,8 @@ func TestWhatIsPublishedDoesNotDependOnHowItIsRead(t *testing.T) {
 // recordsAndFragments returns the rows in which two stores do not differ that have had the same changes: those of entries have random numbers.
 func recordsAndFragments(t testing.TB, db *DB) (rows []string) {
 	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
-		for _, table := range []byte(keys.SourceTables + "fk") {
-			for r, err := range tx.ScanInPlace([]byte{table}, nil) {
-				require.NoError(t, err)
-				rows = append(rows, string(r.Key)+" = "+string(r.Value))
-			}
+		for _, r := range listed(t, inTables(tx, keys.SourceTables+"fk")) {
+			rows = append(rows, string(r.Key)+" = "+string(r.Value))
 		}
 		return nil
 	}))

@@ -254,7 +254,7 @@ func TestLargeFragmentsAreRenderedOnDemand(t *testing.T) {
 		for _, form := range renderedNow(t, v, entry) {
 			require.Contains(t, form, large)
 		}
-		require.Zero(t, rowsOf(t, v.tx, keys.Sequence(keys.TableFragment, v.Number, entry.Seq)))
+		require.Zero(t, rowsOf(t, v.tx, v.Log().Numbered(keys.TableFragment, entry.Seq)))
 	})
 	publish(t, db, "m", rename(0, 1, "small again"))
 	view(t, db, "m", func(v *View) {
@@ -487,7 +487,7 @@ func TestReifiedRecords(t *testing.T) {
 
 	rows := func() (n int) {
 		require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
-			for _, r := range listed(t, tx.Scan([]byte{keys.TableReified}, nil)) {
+			for _, r := range listed(t, inTables(tx, string(rune(keys.TableReified)))) {
 				if _, reifier := keys.IsReifier(r.Key); !reifier {
 					n++
 				}

@@ -276,11 +276,8 @@ func TestRemoveSubscription(t *testing.T) {
 	count := func() map[byte]int {
 		rows := map[byte]int{}
 		require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
-			for _, table := range []byte(keys.SourceTables + string(rune(keys.TableSubscription))) {
-				for _, err := range tx.Scan([]byte{table}, nil) {
-					require.NoError(t, err)
-					rows[table]++
-				}
+			for _, r := range listed(t, inTables(tx, keys.SourceTables+string(rune(keys.TableSubscription)))) {
+				rows[keys.Table(r.Key)]++
 			}
 			return nil
 		}))
@@ -321,7 +318,7 @@ func TestActivitiesAreBounded(t *testing.T) {
 	require.Equal(t, "s", log[0].Source)
 	rows := 0
 	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
-		for _, err := range tx.Scan([]byte{keys.TableActivity}, nil) {
+		for _, err := range tx.Scan(keys.Once(keys.TableActivity), nil) {
 			require.NoError(t, err)
 			rows++
 		}

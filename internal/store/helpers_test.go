@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -309,15 +310,24 @@ func rows(t tester, db *DB, tables string) int {
 	t.Helper()
 	n := 0
 	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
-		for _, table := range []byte(tables) {
-			for _, err := range tx.Scan([]byte{table}, nil) {
-				require.NoError(t, err)
-				n++
-			}
+		for _, err := range inTables(tx, tables) {
+			require.NoError(t, err)
+			n++
 		}
 		return nil
 	}))
 	return n
+}
+
+// inTables iterates over the rows of some tables, in all keyspaces.
+func inTables(tx *txn.Tx, tables string) iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		for r, err := range tx.Scan(nil, nil) {
+			if (err != nil || strings.IndexByte(tables, keys.Table(r.Key)) >= 0) && !yield(r, err) {
+				return
+			}
+		}
+	}
 }
 
 // committed returns the number of the present state, which each commit raises.

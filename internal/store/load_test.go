@@ -110,7 +110,7 @@ func TestALoadWithoutRoomLeavesNothing(t *testing.T) {
 				t.Skip("NOT CHECKED: there is no /dev/full")
 			}
 			require.NoError(t, os.MkdirAll(folder, 0o700))
-			require.NoError(t, os.Symlink("/dev/full", filepath.Join(folder, fmt.Sprintf("1-%d", next))))
+			require.NoError(t, os.Symlink("/dev/full", filepath.Join(folder, fmt.Sprintf("%d-%d", keys.FirstNumber, next))))
 		}, "no space left on device"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestALoadWithoutRoomLeavesNothing(t *testing.T) {
 			db.sortMemory = fewInMemory
 			subscribe(t, db, "s", mapOf(t, 5))
 			before, count := *subscription(t, db, "s"), rows(t, db, keys.SourceTables)
-			require.EqualValues(t, 1, before.Number)
+			require.EqualValues(t, keys.FirstNumber, before.Number)
 			folder := filepath.Join(db.dir, datafolder.Scratch)
 			without.spoil(t, folder, before.State.Generation+1)
 			load := func() error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -137,9 +136,9 @@ func rowsOfLoads(t testing.TB, engine kv.Engine) (rows, notes int) {
 	t.Helper()
 	for key := range dumped(t, engine) {
 		switch {
-		case key[0] == storekeys.TableLoad:
+		case storekeys.Table([]byte(key)) == storekeys.TableLoad:
 			notes++
-		case strings.IndexByte(storekeys.SourceTables+storekeys.CollectionTables, key[0]) >= 0:
+		case storekeys.SourceOf([]byte(key)).Number >= storekeys.FirstNumber:
 			rows++
 		}
 	}
@@ -240,7 +239,7 @@ func rowsWithoutTimes(t testing.TB, engine kv.Engine) (keys []string) {
 	defer r.Close()
 	for row, err := range r.Range(nil, nil, false) {
 		require.NoError(t, err)
-		if strings.IndexByte(storekeys.FileTables, row.Key[0]) < 0 {
+		if storekeys.SourceOf(row.Key).Number != storekeys.Files {
 			keys = append(keys, string(row.Key))
 		}
 	}

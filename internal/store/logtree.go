@@ -42,7 +42,7 @@ func (db *DB) prepareSigning(ctx context.Context, name string, change func(*Sett
 
 // logTree checks that the tree of a log is that of its entries, and has them all where it is signed.
 func (c *checker) logTree(where string, v *View) error {
-	tree, n := logtree.Tree{Tx: v.tx, Number: v.Number}, uint64(0)
+	tree, n := logtree.Tree{Tx: v.tx, Log: v.Log()}, uint64(0)
 	for e, err := range v.kept(1) {
 		same := true
 		for ; err == nil && same && n+1 < e.Seq && n < v.Hashed; n++ {
@@ -87,7 +87,7 @@ const treeRemedy = "restore the data folder from a backup that is older. If ther
 
 // Checkpoint returns the statement of how far the log has come, for those who sign it. The collection is one with Sign.
 func (v *View) Checkpoint() (*checkpoint.Checkpoint, error) {
-	root, err := tlog.TreeHash(int64(v.Hashed), logtree.Tree{Tx: v.tx, Number: v.Number})
+	root, err := tlog.TreeHash(int64(v.Hashed), logtree.Tree{Tx: v.tx, Log: v.Log()})
 	if err != nil {
 		return nil, err
 	}
@@ -101,5 +101,5 @@ func (v *View) ProveLog(earlier, later int64) (tlog.TreeProof, error) {
 	if earlier < 1 || later < earlier || later > int64(v.Hashed) {
 		return nil, fmt.Errorf("%w: a log of %d entries and one of %d; there are %d", ErrNotFound, earlier, later, v.Hashed)
 	}
-	return tlog.ProveTree(later, earlier, logtree.Tree{Tx: v.tx, Number: v.Number})
+	return tlog.ProveTree(later, earlier, logtree.Tree{Tx: v.tx, Log: v.Log()})
 }

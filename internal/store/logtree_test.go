@@ -181,7 +181,7 @@ func cutTree(t *testing.T, db *DB, n uint64) {
 		c, err := collections.Get(x, "m")
 		require.NoError(t, err)
 		for i := tlog.StoredHashIndex(0, int64(n)); i < tlog.StoredHashIndex(0, int64(c.Hashed)); i++ {
-			require.NoError(t, x.Delete(keys.Sequence(keys.TableLogHash, c.Number, uint64(i))))
+			require.NoError(t, x.Delete(c.Log().Numbered(keys.TableLogHash, uint64(i))))
 		}
 		c.Hashed = n
 		return collections.Put(x, c)
@@ -200,7 +200,7 @@ func TestTreeThatWasSignedWithLeavesInWrongPlaces(t *testing.T) {
 		require.NoError(t, err)
 		e, err := (&View{Collection: *now, db: db, tx: x}).Entry(now.Head)
 		require.NoError(t, err)
-		w := logtree.Writer{Tree: logtree.Tree{Tx: x, Number: now.Number}, Put: x.Put}
+		w := logtree.Writer{Tree: logtree.Tree{Tx: x, Log: now.Log()}, Put: x.Put}
 		require.NoError(t, w.Append(now.Hashed, e.Leaf()))
 		now.Hashed++
 		return collections.Put(x, now)
@@ -255,11 +255,11 @@ func TestTreeThatIsDamaged(t *testing.T) {
 	require.Empty(t, checked(t, db, false))
 	change := func(index int64, hash []byte) {
 		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
-			return tx.Put(keys.Sequence(keys.TableLogHash, c.Number, uint64(index)), hash)
+			return tx.Put(c.Log().Numbered(keys.TableLogHash, uint64(index)), hash)
 		}))
 	}
 	index := tlog.StoredHashIndex(2, 0)
-	was := rowAt(t, db, keys.Sequence(keys.TableLogHash, c.Number, uint64(index)))
+	was := rowAt(t, db, c.Log().Numbered(keys.TableLogHash, uint64(index)))
 	change(index, make([]byte, 32))
 	require.Contains(t, checked(t, db, false)[0].What, "tree of the log")
 	change(index, nil)

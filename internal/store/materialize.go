@@ -56,7 +56,7 @@ func (db *DB) MaterializeFragments(ctx context.Context, name string) (records in
 // kept. next is the key to go on with, nil where there are no more.
 func (v *View) notKept(from []byte) (unkept [][]byte, next []byte, err error) {
 	looked := 0
-	for r, err := range v.tx.Scan(keys.Collection(keys.TableKey, v.Number), from) {
+	for r, err := range v.tx.Scan(v.Log().Key(keys.TableKey), from) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -96,7 +96,7 @@ func (db *DB) keep(ctx context.Context, t *txn.Tx, name string, unkept [][]byte)
 		case e.RecordStored():
 			err := v.Describe(e)
 			if err == nil {
-				err = t.PutJSON(keys.Sequence(keys.TableLog, c.Number, e.Seq), e)
+				err = t.PutJSON(c.Log().Numbered(keys.TableLog, e.Seq), e)
 			}
 			if err != nil {
 				return 0, err

@@ -145,10 +145,7 @@ func TestIndexesOfOtherRulesAreMadeAgain(t *testing.T) {
 func rowsIn(t *testing.T, db *DB, table byte) (all []Row) {
 	t.Helper()
 	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
-		for r, err := range tx.Scan([]byte{table}, nil) {
-			require.NoError(t, err)
-			all = append(all, r)
-		}
+		all = listed(t, inTables(tx, string(rune(table))))
 		return nil
 	}))
 	return all

@@ -316,7 +316,7 @@ func rowCounts(t tester, db *DB, number uint32, tables string) (counts []int) {
 	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
 		for _, table := range []byte(tables) {
 			n := 0
-			for _, err := range tx.Scan(keys.Collection(table, number), nil) {
+			for _, err := range tx.Scan(keys.Own(number).Key(table), nil) {
 				require.NoError(t, err)
 				n++
 			}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"iter"
 	"math"
@@ -101,7 +100,7 @@ func (db *DB) restate(ctx context.Context, t *txn.Tx, c *Collection, again []fra
 func (v *View) offeredOtherwise(from []byte) (stale []Entry, next []byte, err error) {
 	want := v.FormsOf(&Entry{Seq: v.Head + 1})
 	looked := 0
-	for r, err := range v.tx.Scan(keys.Collection(keys.TableKey, v.Number), from) {
+	for r, err := range v.tx.Scan(v.Log().Key(keys.TableKey), from) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -131,7 +130,7 @@ func (v *View) lastOf(value []byte) (*Entry, error) {
 // Records iterates over the last entry of each topic, in the order of keys.
 func (v *View) Records() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		for r, err := range v.tx.Scan(keys.Collection(keys.TableKey, v.Number), nil) {
+		for r, err := range v.tx.Scan(v.Log().Key(keys.TableKey), nil) {
 			if err != nil {
 				yield(Entry{}, err)
 				return
@@ -180,11 +179,11 @@ func (v *View) RecordEntries(n uint64) (entries []Entry, before uint64, err erro
 // lastBefore returns the sequence of the last entry that is kept before seq, 0 if there
 // is none.
 func (v *View) lastBefore(seq uint64) (uint64, error) {
-	for r, err := range v.tx.Descend(keys.Collection(keys.TableLog, v.Number), keys.Sequence(keys.TableLog, v.Number, seq-1)) {
+	for r, err := range v.tx.Descend(v.Log().Key(keys.TableLog), v.Log().Numbered(keys.TableLog, seq-1)) {
 		if err != nil {
 			return 0, err
 		}
-		return binary.BigEndian.Uint64(r.Key[5:]), nil
+		return keys.NumberIn(r.Key), nil
 	}
 	return 0, nil
 }

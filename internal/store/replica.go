@@ -31,8 +31,8 @@ func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Se
 	if err != nil {
 		return err
 	}
-	c := &Collection{Name: name, Epoch: epoch, Generation: 1}
-	if c.Number, err = records.NextNumber(ctx, db.rows, nil); err != nil {
+	c := &Collection{Name: name, Epoch: epoch}
+	if c.Generation, err = records.NextNumber(ctx, db.rows, nil); err != nil {
 		return err
 	}
 	var before *Collection
@@ -48,6 +48,7 @@ func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Se
 			return err
 		}
 		replicas.Begin(c, s)
+		c.Number = s.Number
 		c.Settings = settings.Settings{NoResourceSync: true, DocumentSize: 100}
 		c.Replica = &collections.Replica{Origin: s.Authority(), Records: s.Source(s.Staging)}
 		for _, err := range records.Of(t, c.Replica.Records).Topics() {
@@ -80,7 +81,7 @@ func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Se
 			if err != nil {
 				return err
 			}
-			if staged == nil || staged.Number != c.Number || s.Staging == nil {
+			if staged == nil || staged.Generation != c.Generation || s.Staging == nil {
 				return fmt.Errorf("%s: %w", name, ErrOvertaken)
 			}
 			if err := db.appendOrigin(ctx, t, staged, s, some); err != nil {
@@ -224,7 +225,7 @@ func (db *DB) deleteLog(ctx context.Context, c *Collection) error {
 		for i := range snapshots {
 			db.removeSnapshot(ctx, c, &snapshots[i]) // what stays is removed when the folder is opened
 		}
-		return errors.Join(err, db.deleteLogRows(ctx, c))
+		return errors.Join(err, records.Delete(ctx, db.rows.Engine, c.Log()))
 	})
 }
 

@@ -65,7 +65,7 @@ func (c *clocked) samples() []Sample {
 func (c *clocked) rows() (n int) {
 	c.Helper()
 	require.NoError(c, c.DB.rows.View(c.Context(), func(tx *txn.Tx) error {
-		for _, err := range tx.ScanInPlace([]byte{keys.TableSample}, nil) {
+		for _, err := range inTables(tx, string(rune(keys.TableSample))) {
 			if err != nil {
 				return err
 			}
@@ -148,7 +148,7 @@ func TestDamagedSamples(t *testing.T) {
 	require.NoError(t, err)
 	slot := uint64(c.now.Unix()/300) % sources.MaxSamples
 	raw(t, c.DB, func(w kv.Writer) error {
-		return w.Put(keys.Sequence(keys.TableSample, s.Number, slot), []byte("no JSON"))
+		return w.Put(keys.Own(s.Number).Numbered(keys.TableSample, slot), []byte("no JSON"))
 	})
 	assert.Empty(t, c.samples())
 	c.now = c.now.Add(time.Second)

@@ -159,7 +159,7 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 			if err != nil {
 				return err
 			}
-			if strings.IndexByte(storekeys.FileTables, r.Key[0]) < 0 { // in which all names are random
+			if storekeys.SourceOf(r.Key).Number != storekeys.Files { // in which all names are random
 				keys = append(keys, string(r.Key))
 			}
 		}

@@ -116,7 +116,7 @@ func (db *DB) listSnapshot(ctx context.Context, c *Collection, s *Snapshot, keep
 		for len(all) > keep {
 			last := all[len(all)-1]
 			all, old = all[:len(all)-1], append(old, last)
-			if err := t.Delete(keys.Sequence(keys.TableSnapshot, c.Number, last.Seq)); err != nil {
+			if err := t.Delete(c.Log().Numbered(keys.TableSnapshot, last.Seq)); err != nil {
 				return err
 			}
 		}
@@ -174,7 +174,7 @@ func (db *DB) DropLostSnapshots(ctx context.Context, name string) (dropped []Sna
 				continue
 			}
 			dropped = append(dropped, s)
-			if err := t.Delete(keys.Sequence(keys.TableSnapshot, c.Number, s.Seq)); err != nil {
+			if err := t.Delete(c.Log().Numbered(keys.TableSnapshot, s.Seq)); err != nil {
 				return err
 			}
 		}

@@ -256,7 +256,7 @@ func TestAnInterruptedSnapshotLeavesNoTrace(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, whole.looks, 1, "each form looks at the context")
 	db.removeSnapshot(t.Context(), c, all)
-	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Delete(keys.Sequence(keys.TableSnapshot, c.Number, all.Seq)) }))
+	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Delete(c.Log().Numbered(keys.TableSnapshot, all.Seq)) }))
 	written += 2 // listed, and unlisted
 	for at := 1; at <= whole.looks; at += max(1, whole.looks/20) {
 		got, err := db.TakeSnapshot(&counted{Context: t.Context(), at: at}, "m", 9)

@@ -345,7 +345,7 @@ func TestFragmentsAreKept(t *testing.T) {
 		e, err := v.entry(7)
 		require.NoError(t, err)
 		e.Digests = nil
-		return x.PutJSON(keys.Sequence(keys.TableLog, c.Number, 7), e)
+		return x.PutJSON(c.Log().Numbered(keys.TableLog, 7), e)
 	}))
 	n, err = db.MaterializeFragments(t.Context(), "m")
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/store/files"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/leftovers"
 	"github.com/tmshare/tmshare/internal/store/loads"
 	"github.com/tmshare/tmshare/internal/store/snapshotfiles"
@@ -44,7 +45,7 @@ func (db *DB) sweepBefore(ctx context.Context, loaded, begun time.Time) error {
 		return err
 	}
 	for _, prefix := range left.rows {
-		db.log.Debug("removing rows that an interrupted load or deletion has left", "table", string(prefix[:1]))
+		db.log.Debug("removing rows that an interrupted load or deletion has left", "number", keys.SourceOf(prefix).Number, "generation", keys.SourceOf(prefix).Generation)
 		if err := db.rows.Engine.DeletePrefix(ctx, prefix); err != nil {
 			return err
 		}

@@ -134,7 +134,7 @@ func (v *View) Entry(seq uint64) (*Entry, error) {
 // entry is Entry for those too that are kept for the sake of their topics.
 func (v *View) entry(seq uint64) (*Entry, error) {
 	var e Entry
-	ok, err := v.tx.GetJSON(keys.Sequence(keys.TableLog, v.Number, seq), &e)
+	ok, err := v.tx.GetJSON(v.Log().Numbered(keys.TableLog, seq), &e)
 	if err == nil && (!ok || seq > v.Head) {
 		err = fmt.Errorf("%w: entry %d of collection %q", ErrNotFound, seq, v.Name)
 	}
@@ -167,7 +167,7 @@ func (v *View) StoredRecord(e *Entry, version xtm.Version) (rendered.Document, e
 }
 
 func (v *View) document(e *Entry, apart bool, version xtm.Version) (rendered.Document, error) {
-	value, err := v.tx.Get(keys.Sequence(keys.TableFragment, v.Number, e.Seq))
+	value, err := v.tx.Get(v.Log().Numbered(keys.TableFragment, e.Seq))
 	if err != nil {
 		return rendered.Document{}, err
 	}
@@ -234,7 +234,7 @@ func (v *View) WriteSnapshot(w io.Writer, version xtm.Version) error {
 // Snapshots returns the snapshots that are kept, the newest first.
 func (v *View) Snapshots() ([]Snapshot, error) {
 	var all []Snapshot
-	for r, err := range v.tx.Scan(keys.Collection(keys.TableSnapshot, v.Number), nil) {
+	for r, err := range v.tx.Scan(v.Log().Key(keys.TableSnapshot), nil) {
 		if err != nil {
 			return nil, err
 		}

@@ -19,8 +19,8 @@ import (
 
 // The journal is in rows of its own.
 const (
-	tableJournal  = 'j' // number → piece of a commit that outgrew a transaction
-	tableDecision = 'J' // → number of pieces: the commit is decided
+	tableJournal  = kv.Reserved + "j" // number → piece of a commit that outgrew a transaction
+	tableDecision = kv.Reserved + "J" // → number of pieces: the commit is decided
 )
 
 // journalPiece is about the size in bytes of one row of the journal. Two of them fit into a
@@ -80,7 +80,7 @@ func appendChange(piece []byte, c kv.Row) []byte {
 }
 
 func (j *journal) endPiece() error {
-	key := binary.BigEndian.AppendUint64([]byte{tableJournal}, j.pieces)
+	key := binary.BigEndian.AppendUint64([]byte(tableJournal), j.pieces)
 	j.pieces++
 	err := j.meter.add(2*len(j.piece), j.engine) // it is written again when it is carried out
 	if err == nil {
@@ -117,7 +117,7 @@ func (j *journal) carryOut(pieces uint64) error {
 	e.view.Lock()
 	defer e.view.Unlock()
 	err := e.badger.Update(func(txn *badgerdb.Txn) error {
-		return txn.Set([]byte{tableDecision}, binary.BigEndian.AppendUint64(nil, pieces))
+		return txn.Set([]byte(tableDecision), binary.BigEndian.AppendUint64(nil, pieces))
 	})
 	if err != nil {
 		err = fmt.Errorf("commit: %w", err)
@@ -169,7 +169,7 @@ func (e *Engine) rollForward(pieces uint64) error {
 	batch := e.newBatch()
 	defer batch.Cancel()
 	found := uint64(0)
-	for row, err := range r.rows(rowRange{prefix: []byte{tableJournal}, own: true}) {
+	for row, err := range r.rows(rowRange{prefix: []byte(tableJournal), own: true}) {
 		if err != nil {
 			return err
 		}
@@ -194,11 +194,11 @@ func (e *Engine) rollForward(pieces uint64) error {
 // clearJournal removes the decision first, then the pieces: a crash between the
 // two leaves pieces that nothing decides.
 func (e *Engine) clearJournal() error {
-	err := e.badger.Update(func(txn *badgerdb.Txn) error { return txn.Delete([]byte{tableDecision}) })
+	err := e.badger.Update(func(txn *badgerdb.Txn) error { return txn.Delete([]byte(tableDecision)) })
 	if err != nil {
 		return err
 	}
-	return e.deletePrefix(context.Background(), []byte{tableJournal})
+	return e.deletePrefix(context.Background(), []byte(tableJournal))
 }
 
 // decided returns how many pieces the journal has of a commit that is decided. No process
@@ -206,7 +206,7 @@ func (e *Engine) clearJournal() error {
 func (e *Engine) decided() (pieces uint64, ok bool, err error) {
 	r := e.reader(context.Background())
 	defer r.Close()
-	row, err := r.Get([]byte{tableDecision})
+	row, err := r.Get([]byte(tableDecision))
 	if row == nil || err != nil {
 		return 0, false, err
 	}
@@ -226,5 +226,5 @@ func (e *Engine) recoverJournal() error {
 		e.log.Info("finishing a commit that was interrupted")
 		return e.rollForward(pieces)
 	}
-	return e.deletePrefix(context.Background(), []byte{tableJournal})
+	return e.deletePrefix(context.Background(), []byte(tableJournal))
 }

@@ -64,8 +64,8 @@ func (i *interrupted) left() (n int) {
 	i.t.Helper()
 	r := i.e.reader(i.t.Context())
 	defer r.Close()
-	for _, table := range []byte{tableJournal, tableDecision} {
-		for row, err := range r.rows(rowRange{prefix: []byte{table}, own: true}) {
+	for _, table := range []string{tableJournal, tableDecision} {
+		for row, err := range r.rows(rowRange{prefix: []byte(table), own: true}) {
 			require.NoError(i.t, err)
 			if !bytes.Equal(row.Key, versionKey) {
 				n++
@@ -127,7 +127,7 @@ func (i *interrupted) write() {
 
 func (i *interrupted) decide() {
 	i.t.Helper()
-	i.set([]byte{tableDecision}, binary.BigEndian.AppendUint64(nil, i.pieces))
+	i.set([]byte(tableDecision), binary.BigEndian.AppendUint64(nil, i.pieces))
 }
 
 func (i *interrupted) set(key, value []byte) {
@@ -141,7 +141,7 @@ func (i *interrupted) apply(changes []kv.Row) {
 	require.NoError(i.t, i.e.badger.Update(func(txn *badgerdb.Txn) error { return apply(changes, txn) }))
 }
 
-func pieceKey(n uint64) []byte { return binary.BigEndian.AppendUint64([]byte{tableJournal}, n) }
+func pieceKey(n uint64) []byte { return binary.BigEndian.AppendUint64([]byte(tableJournal), n) }
 
 func (i *interrupted) piece(n uint64) []byte {
 	i.t.Helper()
@@ -170,7 +170,7 @@ func TestACommitInTheJournalIsForgottenOrFinished(t *testing.T) {
 			i.write()
 			i.decide()
 			i.apply(i.changes)
-			i.set([]byte{tableDecision}, nil)
+			i.set([]byte(tableDecision), nil)
 		}, true},
 		{"some pieces removed", func(i *interrupted) {
 			i.write()
@@ -263,7 +263,7 @@ func TestACorruptJournalIsAnError(t *testing.T) {
 		"a row without a key":        func(i *interrupted) { i.set(pieceKey(0), []byte{0, 0}) },
 		"a piece missing":            func(i *interrupted) { i.set(pieceKey(1), nil) },
 		"a piece too many":           func(i *interrupted) { i.set(pieceKey(i.pieces), []byte{}) },
-		"a decision cut short":       func(i *interrupted) { i.set([]byte{tableDecision}, []byte{0, 3}) },
+		"a decision cut short":       func(i *interrupted) { i.set([]byte(tableDecision), []byte{0, 3}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := interruptible(t)

@@ -26,7 +26,7 @@ func (e *Engine) reader(ctx context.Context) *reader {
 }
 
 // versionKey is the key of the row with the version: number and id.
-var versionKey = []byte{tableDecision, 'v'}
+var versionKey = []byte(tableDecision + "v")
 
 // versionRow returns the row that a commit writes which leads to a version.
 func versionRow(v kv.Version) kv.Row {

@@ -77,7 +77,7 @@ var writingRules = []rule{
 		long := strings.Repeat("k", kv.MaxKey)
 		set(c, c, long, "1")
 		require.Equal(c, []string{long, "1"}, rows(c, c, ""))
-		for _, key := range []string{"", long + "k", "j", "J", "jx", "J\x00"} {
+		for _, key := range []string{"", long + "k", kv.Reserved, kv.Reserved + "x", kv.Reserved + "\x00"} {
 			for _, open := range []func() (kv.Writer, error){
 				func() (kv.Writer, error) { return c.Begin(c.Context(), version(c, c)) },
 				func() (kv.Writer, error) { return c.Bulk(c.Context()) },

@@ -75,7 +75,7 @@ func (a *Appender) AppendEntry(e *Entry, data *rendered.Fragment) error {
 			return err
 		}
 	}
-	a.tree.Tree, a.tree.Put = logtree.Tree{Tx: a.T, Number: a.C.Number}, a.Put
+	a.tree.Tree, a.tree.Put = logtree.Tree{Tx: a.T, Log: a.C.Log()}, a.Put
 	err := a.tree.Append(a.C.Hashed, e.Leaf())
 	a.C.Hashed++
 	return err
@@ -107,7 +107,7 @@ func Last(t *txn.Tx, c *Collection, key string) (*Entry, error) {
 		return nil, err
 	}
 	var e Entry
-	ok, err = t.GetJSON(keys.Sequence(keys.TableLog, c.Number, k.Seq), &e)
+	ok, err = t.GetJSON(c.Log().Numbered(keys.TableLog, k.Seq), &e)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: entry %d of collection %q", txn.ErrNotFound, k.Seq, c.Name)
 	}
@@ -117,7 +117,7 @@ func Last(t *txn.Tx, c *Collection, key string) (*Entry, error) {
 // Kept iterates over the entries from a sequence on that are there, those included that are kept for the sake of their topics.
 func Kept(t *txn.Tx, c *Collection, from uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		for r, err := range t.Scan(keys.Collection(keys.TableLog, c.Number), keys.Sequence(keys.TableLog, c.Number, from)) {
+		for r, err := range t.Scan(c.Log().Key(keys.TableLog), c.Log().Numbered(keys.TableLog, from)) {
 			var e Entry
 			if err == nil {
 				err = json.Unmarshal(r.Value, &e)
@@ -134,7 +134,7 @@ func Kept(t *txn.Tx, c *Collection, from uint64) iter.Seq2[Entry, error] {
 
 // CompleteTree adds the leaves of so many entries that the tree lacks, at most.
 func CompleteTree(t *txn.Tx, c *Collection, most uint64) error {
-	w := logtree.Writer{Tree: logtree.Tree{Tx: t, Number: c.Number}, Put: t.Put}
+	w := logtree.Writer{Tree: logtree.Tree{Tx: t, Log: c.Log()}, Put: t.Put}
 	last := min(c.Head, c.Hashed+most)
 	add := func(leaf []byte) error {
 		err := w.Append(c.Hashed, leaf)

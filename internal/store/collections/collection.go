@@ -70,6 +70,14 @@ func (c *Collection) SourceKey() keys.Source {
 	return keys.Source{Number: c.Number, Generation: c.Generation}
 }
 
+// Log names what the collection keeps besides the records of the map. A replica has another one for each log that was made of its origin's.
+func (c *Collection) Log() keys.Source {
+	if c.Replica != nil {
+		return keys.Source{Number: c.Number, Generation: c.Generation}
+	}
+	return keys.Own(c.Number)
+}
+
 // Digest returns the text of the digest of the state.
 func (c *Collection) Digest(t *txn.Tx) (string, error) {
 	d, err := records.Of(t, c.SourceKey()).Digest()
@@ -100,7 +108,7 @@ func Put(t *txn.Tx, c *Collection) error {
 
 // All returns all collections by name.
 func All(t *txn.Tx) (all []Collection, err error) {
-	for r, err := range t.Scan([]byte{keys.TableCollection}, nil) {
+	for r, err := range t.Scan(keys.Once(keys.TableCollection), nil) {
 		if err != nil {
 			return nil, err
 		}

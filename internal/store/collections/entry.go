@@ -145,10 +145,10 @@ func PutEntry(c *Collection, e *Entry, data *rendered.Fragment, put func(key, va
 	if err != nil {
 		return err
 	}
-	if err := put(keys.Sequence(keys.TableLog, c.Number, e.Seq), value); err != nil || data == nil {
+	if err := put(c.Log().Numbered(keys.TableLog, e.Seq), value); err != nil || data == nil {
 		return err
 	}
-	return put(keys.Sequence(keys.TableFragment, c.Number, e.Seq), packed)
+	return put(c.Log().Numbered(keys.TableFragment, e.Seq), packed)
 }
 
 // Checksum returns the CRC-32C of a row.
@@ -157,7 +157,7 @@ func Checksum(row []byte) uint32 { return crc32.Checksum(row, castagnoli) }
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func TopicKey(c *Collection, key string) []byte {
-	return append(keys.Collection(keys.TableKey, c.Number), key...)
+	return append(c.Log().Key(keys.TableKey), key...)
 }
 
 // Leaf returns the leaf of an entry.
@@ -179,14 +179,14 @@ func Forget(t *txn.Tx, c *Collection, e *Entry) error {
 	case e.Lives():
 		return nil
 	}
-	return t.Delete(keys.Sequence(keys.TableFragment, c.Number, e.Seq))
+	return t.Delete(c.Log().Numbered(keys.TableFragment, e.Seq))
 }
 
 func deleteEntry(t *txn.Tx, c *Collection, seq uint64) error {
-	if err := t.Delete(keys.Sequence(keys.TableLog, c.Number, seq)); err != nil {
+	if err := t.Delete(c.Log().Numbered(keys.TableLog, seq)); err != nil {
 		return err
 	}
-	return t.Delete(keys.Sequence(keys.TableFragment, c.Number, seq))
+	return t.Delete(c.Log().Numbered(keys.TableFragment, seq))
 }
 
 // forgetSuperseded removes the entry that a topic had before the one that is

@@ -54,7 +54,7 @@ func expectEntries(t *txn.Tx, c *Collection, state *records.Cached, entries []fr
 			return err
 		}
 		if ok {
-			log = append(log, keys.Sequence(keys.TableLog, c.Number, last.Seq))
+			log = append(log, c.Log().Numbered(keys.TableLog, last.Seq))
 		}
 	}
 	return t.Expect(log, nil)

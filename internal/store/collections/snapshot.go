@@ -34,7 +34,7 @@ func (s *Snapshot) State(t *txn.Tx, c *Collection) (err error) {
 
 // List adds a snapshot to those that are listed.
 func (s *Snapshot) List(t *txn.Tx, c *Collection) error {
-	return t.PutJSON(keys.Sequence(keys.TableSnapshot, c.Number, s.Seq), s)
+	return t.PutJSON(c.Log().Numbered(keys.TableSnapshot, s.Seq), s)
 }
 
 // ErrLost says that the file of a snapshot is missing, or is another one than was written.

@@ -30,7 +30,7 @@ const (
 )
 
 func key(number uint32, kind byte) []byte {
-	return append(keys.Collection(keys.TableDerived, number), kind)
+	return append(keys.Own(number).Key(keys.TableDerived), kind)
 }
 
 // Of returns the numbers of the collections that are derived from the input with a name.
@@ -176,7 +176,7 @@ func MarkGone(t *txn.Tx, input string, id keys.Source) error {
 
 // Walk writes that all topics of a source have to be derived again in one derived collection.
 func Walk(t *txn.Tx, number uint32, id keys.Source) error {
-	return t.Put(append(key(number, kindWalk), id.Key(0)[1:]...), nil)
+	return t.Put(append(key(number, kindWalk), id.Prefix()...), nil)
 }
 
 // Taken are topics that have to be derived again.
@@ -240,7 +240,7 @@ func Take(t *txn.Tx, number uint32, n int) (*Taken, error) {
 
 // step adds the next topics of a source that is walked through.
 func step(t *txn.Tx, walk kv.Row, refs []fragment.Ref, n int) ([]fragment.Ref, error) {
-	topics := append([]byte{keys.TableTopic}, walk.Key[len(key(0, kindWalk)):]...)
+	topics := keys.SourceOf(walk.Key[len(key(0, kindWalk)):]).Key(keys.TableTopic)
 	var from []byte
 	if len(walk.Value) > 0 {
 		from = append(slices.Clone(topics), append(slices.Clone(walk.Value), 0)...)

@@ -22,6 +22,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv/postgres"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/files/filestest"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
@@ -47,15 +48,15 @@ func leftRows(t *testing.T, s files.Store) int {
 	r, err := s.(files.Rows).Engine.Snapshot(t.Context())
 	require.NoError(t, err)
 	defer r.Close()
-	for row, err := range r.Range([]byte("C"), nil, false) {
+	for row, err := range r.Range(keys.Once(keys.TableChunk), nil, false) {
 		require.NoError(t, err)
-		of[uuid.UUID(row.Key[1:17])] = true
+		of[uuid.UUID(keys.Rest(row.Key)[:16])] = true
 	}
-	for row, err := range r.Range([]byte("G"), nil, false) {
+	for row, err := range r.Range(keys.Once(keys.TableGoingFile), nil, false) {
 		require.NoError(t, err)
-		of[uuid.UUID(row.Key[9:])] = true
+		of[uuid.UUID(keys.Rest(row.Key)[8:])] = true
 	}
-	for row, err := range r.Range([]byte("F"), nil, false) {
+	for row, err := range r.Range(keys.Once(keys.TableFile), nil, false) {
 		require.NoError(t, err)
 		_, id, _ := strings.Cut(string(row.Value), `"ID":"`)
 		delete(of, uuid.MustParse(id[:36]))

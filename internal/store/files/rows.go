@@ -58,12 +58,12 @@ func madeAt(id uuid.UUID) time.Time { return time.Unix(id.Time().UnixTime()) }
 func nameKey(name string) []byte { return keys.Name(keys.TableFile, name) }
 
 func chunkKey(id uuid.UUID, n int64) []byte {
-	return binary.BigEndian.AppendUint32(append([]byte{keys.TableChunk}, id[:]...), uint32(n))
+	return binary.BigEndian.AppendUint32(append(keys.Once(keys.TableChunk), id[:]...), uint32(n))
 }
 
 // goingKey is the key of the row that says from when on chunks are to go.
 func goingKey(due time.Time, id uuid.UUID) []byte {
-	return append(binary.BigEndian.AppendUint64([]byte{keys.TableGoingFile}, uint64(due.UnixMilli())), id[:]...)
+	return append(binary.BigEndian.AppendUint64(keys.Once(keys.TableGoingFile), uint64(due.UnixMilli())), id[:]...)
 }
 
 // unfinishedKey is the goingKey of a file that is not committed.
@@ -193,7 +193,7 @@ func (w *rowsWriter) Cancel() {
 
 // drop removes the chunks with an identifier, and then the row that has them removed.
 func (s Rows) drop(ctx context.Context, id uuid.UUID, going []byte) error {
-	if err := s.Engine.DeletePrefix(ctx, append([]byte{keys.TableChunk}, id[:]...)); err != nil {
+	if err := s.Engine.DeletePrefix(ctx, append(keys.Once(keys.TableChunk), id[:]...)); err != nil {
 		return err
 	}
 	return s.Engine.DeletePrefix(ctx, going)
@@ -273,7 +273,7 @@ func (s Rows) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 					if err != nil {
 						return err
 					}
-					name := string(each.Key[1:])
+					name := string(keys.Rest(each.Key))
 					found, err := readRow(name, each.Value)
 					if err != nil {
 						return err
@@ -310,23 +310,23 @@ func (s Rows) Sweep(ctx context.Context, before time.Time) error {
 	due := before.Add(Unfinished) // of writers that began before, and of what was removed an hour before now
 	going, shown := map[string]uuid.UUID{}, map[uuid.UUID]bool{}
 	err := s.view(ctx, func(r kv.Reader) error {
-		for each, err := range r.Range([]byte{keys.TableGoingFile}, nil, false) {
+		for each, err := range r.Range(keys.Once(keys.TableGoingFile), nil, false) {
 			if err != nil {
 				return err
 			}
-			if !time.UnixMilli(int64(binary.BigEndian.Uint64(each.Key[1:]))).Before(due) {
+			if !time.UnixMilli(int64(keys.NumberIn(each.Key))).Before(due) {
 				break
 			}
-			going[string(each.Key)] = uuid.UUID(each.Key[9:])
+			going[string(each.Key)] = uuid.UUID(keys.Rest(each.Key)[8:])
 		}
 		if len(going) == 0 {
 			return nil
 		}
-		for each, err := range r.Range([]byte{keys.TableFile}, nil, false) {
+		for each, err := range r.Range(keys.Once(keys.TableFile), nil, false) {
 			if err != nil {
 				return err
 			}
-			found, err := readRow(string(each.Key[1:]), each.Value)
+			found, err := readRow(string(keys.Rest(each.Key)), each.Value)
 			if err != nil {
 				return err
 			}

@@ -68,7 +68,7 @@ func (l *Listing) Since(before *Listing) (names []string, others bool) {
 		return keys
 	}
 	for _, key := range differing(before.own, l.own) {
-		names = append(names, string(key[1:]))
+		names = append(names, string(keys.Rest(key)))
 	}
 	return names, len(differing(before.followed, l.followed)) > 0
 }
@@ -126,7 +126,7 @@ type tableRows[T any] struct {
 func (l *tableRows[T]) read(t *txn.Tx, table byte) (changed bool, err error) {
 	now := tableRows[T]{make([]kv.Row, 0, len(l.rows)), make([]T, 0, len(l.all))}
 	was := 0
-	for r, err := range t.ScanInPlace([]byte{table}, nil) {
+	for r, err := range t.ScanInPlace(keys.Once(table), nil) {
 		if err != nil {
 			return false, err
 		}

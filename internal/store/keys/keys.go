@@ -12,8 +12,27 @@ import (
 // FormatVersion is the version of the layout. A store refuses any other.
 const FormatVersion = 6
 
-// The tables. A key is a table letter and what the table is sorted by. Numbers are
-// big-endian, so that they sort.
+// A key is the number of a keyspace, a generation, a table, and what the table is sorted by:
+//
+//	number      4 bytes, big-endian: of a collection or a subscription, or one of those below
+//	generation  4 bytes, big-endian; 0 for what is not of one generation
+//	table       1 byte
+//	the rest    what the table is sorted by; numbers in it are big-endian too
+//
+// All that belongs to a collection, or to a subscription and its replica, has one number. So it goes with one
+// prefix, and so does a generation.
+
+// The numbers of the keyspaces that there are once.
+const (
+	Names      = 0 // what is found by name, and what there is once
+	Processes  = 1 // of those that share the store: no part of what it keeps
+	Files      = 2 // package files
+	Activities = 3
+
+	FirstNumber = 16 // the least one of a collection or a subscription; the greatest number is that of the engine
+)
+
+// The tables.
 const (
 	TableMeta         = 'm' // name → value: format, next number
 	TableCollection   = 'c' // name → Collection (JSON)
@@ -49,48 +68,82 @@ const (
 	TableBeat         = 'B' // job → number of the lease, count: its holder lives
 	TableOpening      = 'O' // nothing → the newest ones (JSON). And number → Opening (JSON)
 	TableLoad         = 'L' // number → when it was renewed: a load that is under way (package loads)
-	// j and J are those of the engine.
 )
 
-// The tables that hold the records of a generation of a source, and all that
-// belongs to one.
+// spaces are the keyspaces of the tables that there are once.
+var spaces = map[byte]uint32{
+	TableMeta: Names, TableCollection: Names, TableSubscription: Names, TableInput: Names, TableStagedLog: Names, TableOpening: Names,
+	TableLease: Processes, TableBeat: Processes, TableLoad: Processes,
+	TableFile: Files, TableChunk: Files, TableGoingFile: Files,
+	TableActivity: Activities,
+}
+
+// Once returns what the keys in a table begin with that there is once.
+func Once(table byte) []byte { return Source{Number: spaces[table]}.Key(table) }
+
+// Space returns what the keys of a keyspace begin with.
+func Space(number uint32) []byte { return binary.BigEndian.AppendUint32(nil, number) }
+
+// Table returns the table of the row with a key.
+func Table(key []byte) byte { return key[SourceSize-1] }
+
+// Rest returns what its table is sorted by of a key.
+func Rest(key []byte) []byte { return key[SourceSize:] }
+
+// NumberIn returns the number that the rest of a key is.
+func NumberIn(key []byte) uint64 { return binary.BigEndian.Uint64(Rest(key)) }
+
+// Everywhere reports whether each store has rows of a table, also one in which nothing was put, or whether they are of processes that share it.
+func Everywhere(key []byte) bool {
+	switch SourceOf(key).Number {
+	case Names:
+		return Table(key) == TableMeta || Table(key) == TableOpening
+	case Processes:
+		return true
+	}
+	return false
+}
+
+// Moves reports whether the rows of a keyspace are part of what another store of the node has as well.
+func Moves(number uint32) bool { return number != Processes && number != Files }
+
+// The tables of a generation: those of its records, and all that a source has.
 const (
 	RecordTables = "tilan"
 	SourceTables = RecordTables + "rqhdpWD"
 )
 
-// CollectionTables are the tables of what belongs to a collection, by its number.
-const CollectionTables = "efkogsu"
-
-// OwnTables are those of what each store has, also one in which nothing was put.
-const OwnTables = "mO"
-
-// FileTables are the tables in which package files keeps files.
-const FileTables = "CFG"
-
-// ProcessTables are those of the processes that share a store, and no part of what it keeps.
-const ProcessTables = "ABL"
-
-// Source names one generation of one source.
+// Source names one generation of one source; with the generation 0, what is not of one.
 type Source struct {
 	Number     uint32
 	Generation uint32
 }
 
-// SourceSize is how many bytes of a key name the table and the source.
+// SourceSize is how many bytes of a key name the source and the table.
 const SourceSize = 9
 
 // SourceOf returns the source to whose records the row with a key belongs.
 func SourceOf(key []byte) Source {
-	return Source{binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint32(key[5:])}
+	return Source{binary.BigEndian.Uint32(key), binary.BigEndian.Uint32(key[4:])}
 }
+
+// Own names what belongs to a number and is not of one generation.
+func Own(number uint32) Source { return Source{Number: number} }
+
+// Prefix returns what all keys of the source begin with. [SourceOf] is its inverse.
+func (s Source) Prefix() []byte { return s.Key(0)[:SourceSize-1] }
 
 // Key returns what the keys of the source in a table begin with.
 func (s Source) Key(table byte) []byte {
 	k := make([]byte, 0, 96)
-	k = append(k, table)
 	k = binary.BigEndian.AppendUint32(k, s.Number)
-	return binary.BigEndian.AppendUint32(k, s.Generation)
+	k = binary.BigEndian.AppendUint32(k, s.Generation)
+	return append(k, table)
+}
+
+// Numbered returns the key of what has a sequence, or another number, in a table.
+func (s Source) Numbered(table byte, number uint64) []byte {
+	return binary.BigEndian.AppendUint64(s.Key(table), number)
 }
 
 // LocatorKey returns the key of the row of a locator.
@@ -111,9 +164,14 @@ func (s Source) AssociationKey(player fragment.Ref, part fragment.Part, key frag
 // the record with a key: that of a topic, or of an association with the least of
 // its players.
 func (s Source) ReifiedKey(record []byte) []byte {
-	k := append(s.Key(TableReified), record[0])
-	return append(k, record[len(s.Key(TableReified)):]...)
+	return append(s.ReifiedIn(Table(record)), Rest(record)...)
 }
+
+// ReifiedIn begins the keys of the rows which say that something is reified in records of a table.
+func (s Source) ReifiedIn(table byte) []byte { return append(s.Key(TableReified), table) }
+
+// Record returns the key of a record of which the table and the rest of the key are given, as [IsReifier] returns them.
+func (s Source) Record(named []byte) []byte { return append(s.Key(named[0]), named[1:]...) }
 
 // byReifier follows the source in the keys of [Source.ReifierKey].
 const byReifier = 'R'
@@ -128,12 +186,12 @@ func (s Source) ReifiedByPrefix(reifier fragment.Ref) []byte {
 
 // ReifierKey returns the key of the row which says that a topic reifies something in the record with a key, as that of [Source.ReifiedKey].
 func (s Source) ReifierKey(reifier fragment.Ref, record []byte) []byte {
-	return append(append(s.ReifiedByPrefix(reifier), record[0]), record[SourceSize:]...)
+	return append(append(s.ReifiedByPrefix(reifier), Table(record)), Rest(record)...)
 }
 
 // IsReifier reports whether a key is one of [Source.ReifierKey], and returns what follows its reifier: the table of a record, and the rest of its key.
 func IsReifier(key []byte) (record []byte, ok bool) {
-	if len(key) <= SourceSize || key[0] != TableReified || key[SourceSize] != byReifier {
+	if len(key) <= SourceSize || Table(key) != TableReified || key[SourceSize] != byReifier {
 		return nil, false
 	}
 	_, record, _ = bytes.Cut(key[SourceSize:], []byte{0})
@@ -141,17 +199,7 @@ func IsReifier(key []byte) (record []byte, ok bool) {
 }
 
 // Meta returns the key of something that there is once.
-func Meta(name string) []byte { return append([]byte{TableMeta}, name...) }
+func Meta(name string) []byte { return Name(TableMeta, name) }
 
 // Name returns the key of what has a name.
-func Name(table byte, name string) []byte { return append([]byte{table}, name...) }
-
-// Collection returns what the keys of a collection in a table begin with.
-func Collection(table byte, number uint32) []byte {
-	return binary.BigEndian.AppendUint32([]byte{table}, number)
-}
-
-// Sequence returns the key of what has a sequence, or another number, in a collection.
-func Sequence(table byte, collection uint32, seq uint64) []byte {
-	return binary.BigEndian.AppendUint64(Collection(table, collection), seq)
-}
+func Name(table byte, name string) []byte { return append(Once(table), name...) }

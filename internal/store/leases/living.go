@@ -39,14 +39,14 @@ func (l *Leases) Living(ctx context.Context) (bool, error) {
 func (l *Leases) others(ctx context.Context) (map[string]seen, error) {
 	held := map[string]seen{}
 	err := l.rows.View(ctx, func(t *txn.Tx) error {
-		for r, err := range t.Scan([]byte{keys.TableLease}, nil) {
+		for r, err := range t.Scan(keys.Once(keys.TableLease), nil) {
 			var s seen
 			if err == nil {
 				err = json.Unmarshal(r.Value, &s.Lease)
 			}
 			job := ""
 			if err == nil && s.Holder != uuid.Nil && s.Holder != l.process {
-				job = string(r.Key[1:])
+				job = string(keys.Rest(r.Key))
 				s, err = look(t, job)
 			}
 			if err != nil {

@@ -2,8 +2,6 @@
 package leftovers
 
 import (
-	"encoding/binary"
-
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/replicas"
@@ -18,52 +16,39 @@ func Rows(t *txn.Tx, underWay map[uint32]bool) (prefixes [][]byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for owner, err := range t.Owners(keys.SourceTables, 8) {
+	for prefix, err := range t.Prefixes(len(keys.Source{}.Prefix()), keys.Space(keys.FirstNumber)) {
 		if err != nil {
 			return nil, err
 		}
-		if id := keys.SourceOf(owner); !named.sources[id] && !underWay[id.Number] && !underWay[id.Generation] {
-			prefixes = append(prefixes, owner)
-		}
-	}
-	for owner, err := range t.Owners(keys.CollectionTables, 4) {
-		if err != nil {
-			return nil, err
-		}
-		if number := binary.BigEndian.Uint32(owner[1:]); !named.numbers[number] && !underWay[number] {
-			prefixes = append(prefixes, owner)
+		if id := keys.SourceOf(prefix); !named[id] && !underWay[id.Number] && !underWay[id.Generation] {
+			prefixes = append(prefixes, prefix)
 		}
 	}
 	return prefixes, nil
 }
 
-// named are the sources and the collections that something names.
-type named struct {
-	sources map[keys.Source]bool
-	numbers map[uint32]bool
-}
-
-func namedIn(t *txn.Tx) (n named, err error) {
-	n = named{map[keys.Source]bool{}, map[uint32]bool{}}
+// namedIn returns the sources and logs that something names.
+func namedIn(t *txn.Tx) (map[keys.Source]bool, error) {
+	named := map[keys.Source]bool{}
 	for s, err := range sources.All(t) {
 		if err != nil {
-			return n, err
+			return nil, err
 		}
+		named[keys.Own(s.Number)] = true
 		for _, id := range s.Generations() {
-			n.sources[id] = true
+			named[id] = true
 		}
 		staged, err := replicas.Staged(t, s.Name)
 		if err != nil {
-			return n, err
+			return nil, err
 		}
 		if staged != nil {
-			n.numbers[staged.Number] = true
+			named[staged.Log()] = true
 		}
 	}
 	all, err := collections.All(t)
 	for i := range all {
-		n.sources[all[i].SourceKey()] = true
-		n.numbers[all[i].Number] = true
+		named[all[i].SourceKey()], named[all[i].Log()] = true, true
 	}
-	return n, err
+	return named, err
 }

@@ -53,7 +53,9 @@ func Begin(ctx context.Context, rows *txn.DB, now func() time.Time) (*Load, erro
 	return l, nil
 }
 
-func key(number uint32) []byte { return binary.BigEndian.AppendUint32([]byte{keys.TableLoad}, number) }
+func key(number uint32) []byte {
+	return binary.BigEndian.AppendUint32(keys.Once(keys.TableLoad), number)
+}
 
 func (l *Load) note() []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(l.now().UnixMilli()))
@@ -110,7 +112,7 @@ func (l *Load) End(ctx context.Context, err error, remove func() error) error {
 // GiveUp removes the notes that were not renewed since a time.
 func GiveUp(ctx context.Context, rows *txn.DB, before time.Time) error {
 	return rows.Update(ctx, func(t *txn.Tx) error {
-		for r, err := range t.Scan([]byte{keys.TableLoad}, nil) {
+		for r, err := range t.Scan(keys.Once(keys.TableLoad), nil) {
 			if err == nil && renewed(r.Value).Before(before) {
 				err = t.Delete(r.Key)
 			}
@@ -133,12 +135,12 @@ func renewed(note []byte) time.Time {
 // UnderWay returns the numbers of the loads that are noted.
 func UnderWay(t *txn.Tx) (map[uint32]bool, error) {
 	numbers := map[uint32]bool{}
-	for r, err := range t.ScanInPlace([]byte{keys.TableLoad}, nil) {
+	for r, err := range t.ScanInPlace(keys.Once(keys.TableLoad), nil) {
 		if err != nil {
 			return nil, err
 		}
-		if len(r.Key) == 5 {
-			numbers[binary.BigEndian.Uint32(r.Key[1:])] = true
+		if rest := keys.Rest(r.Key); len(rest) == 4 {
+			numbers[binary.BigEndian.Uint32(rest)] = true
 		}
 	}
 	return numbers, nil

@@ -18,12 +18,12 @@ var ErrMissing = errors.New("a hash is missing")
 
 // Tree is the tree of a collection's log, as a transaction has it.
 type Tree struct {
-	Tx     *txn.Tx
-	Number uint32 // of the collection
+	Tx  *txn.Tx
+	Log keys.Source // what the collection keeps, see [collections.Collection.Log]
 }
 
 func (t Tree) key(index int64) []byte {
-	return keys.Sequence(keys.TableLogHash, t.Number, uint64(index))
+	return t.Log.Numbered(keys.TableLogHash, uint64(index))
 }
 
 // ReadHashes implements [tlog.HashReader].

@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"hash"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -51,7 +50,7 @@ type Moved struct {
 // Check returns why a store is not to be used: [ErrFilling], or [ErrMoved] unless it is opened for
 // being moved again. It asks the engine once.
 func Check(t *txn.Tx, evenMoved bool) error {
-	for r, err := range t.ScanInPlace([]byte{keys.TableMeta}, nil) {
+	for r, err := range t.ScanInPlace(keys.Once(keys.TableMeta), nil) {
 		switch {
 		case err != nil:
 			return err
@@ -83,7 +82,7 @@ func Begin(ctx context.Context, db *txn.DB) (by uuid.UUID, err error) {
 		if err != nil {
 			return err
 		}
-		for r, err := range t.ScanInPlace([]byte{keys.TableMeta}, nil) {
+		for r, err := range t.ScanInPlace(keys.Once(keys.TableMeta), nil) {
 			if err == nil {
 				err = t.Delete(bytes.Clone(r.Key))
 			}
@@ -102,7 +101,7 @@ func Begin(ctx context.Context, db *txn.DB) (by uuid.UUID, err error) {
 // IsEmpty is [ErrNotEmpty] where there are other rows than each store has.
 func IsEmpty(t *txn.Tx) error {
 	for r, err := range t.ScanInPlace(nil, nil) {
-		if err == nil && strings.IndexByte(keys.OwnTables+keys.ProcessTables, r.Key[0]) < 0 {
+		if err == nil && !keys.Everywhere(r.Key) {
 			err = ErrNotEmpty
 		}
 		if err != nil {
@@ -115,23 +114,28 @@ func IsEmpty(t *txn.Tx) error {
 // empty removes all rows but those of the table with the mark.
 func empty(ctx context.Context, db *txn.DB) error {
 	for {
-		table := byte(0)
+		var prefix []byte
 		err := db.View(ctx, func(t *txn.Tx) error {
 			for r, err := range t.ScanInPlace(nil, nil) {
 				if err != nil {
 					return err
 				}
-				if r.Key[0] != keys.TableMeta {
-					table = r.Key[0]
-					return nil
+				switch number := keys.SourceOf(r.Key).Number; {
+				case number != keys.Names:
+					prefix = keys.Space(number)
+				case keys.Table(r.Key) != keys.TableMeta:
+					prefix = bytes.Clone(r.Key[:keys.SourceSize])
+				default:
+					continue
 				}
+				return nil
 			}
 			return nil
 		})
-		if err != nil || table == 0 {
+		if err != nil || prefix == nil {
 			return err
 		}
-		if err := db.Engine.DeletePrefix(ctx, []byte{table}); err != nil {
+		if err := db.Engine.DeletePrefix(ctx, prefix); err != nil {
 			return err
 		}
 	}
@@ -175,8 +179,8 @@ func Rows(t *txn.Tx) iter.Seq2[kv.Row, error] {
 			more = false
 			for r, err := range t.ScanInPlace(nil, from) {
 				switch {
-				case err == nil && strings.IndexByte(keys.FileTables+keys.ProcessTables, r.Key[0]) >= 0:
-					from, more = []byte{r.Key[0] + 1}, true // past the table
+				case err == nil && !keys.Moves(keys.SourceOf(r.Key).Number):
+					from, more = keys.Space(keys.SourceOf(r.Key).Number+1), true
 				case err == nil && (bytes.Equal(r.Key, filling) || bytes.Equal(r.Key, moved)):
 					continue
 				case !yield(r, err) || err != nil:

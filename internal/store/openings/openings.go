@@ -45,7 +45,7 @@ type state struct {
 }
 
 // StateKey is the key of the row with the newest openings.
-var StateKey = []byte{keys.TableOpening}
+var StateKey = keys.Once(keys.TableOpening)
 
 func read(t *txn.Tx) (s state, err error) {
 	_, err = t.GetJSON(StateKey, &s)
@@ -74,7 +74,9 @@ func All(t *txn.Tx) (all []Opening, err error) {
 	return all, nil
 }
 
-func key(number uint64) []byte { return binary.BigEndian.AppendUint64(StateKey[:1:1], number) }
+func key(number uint64) []byte {
+	return binary.BigEndian.AppendUint64(keys.Once(keys.TableOpening), number)
+}
 
 // Openings begins those of a store. It is safe for concurrent use.
 type Openings struct {
@@ -228,7 +230,7 @@ func forget(t *txn.Tx, last uint64, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		number := binary.BigEndian.Uint64(r.Key[1:])
+		number := keys.NumberIn(r.Key)
 		if number+keptLeast > last || now.Sub(o.At) <= keptFor || len(old) == atOnce {
 			break
 		}

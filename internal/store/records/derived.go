@@ -109,7 +109,7 @@ func (l *derived) combined() iter.Seq2[row, error] {
 				if !yield(held, nil) {
 					return
 				}
-			case held.Key[0] == keys.TableMentions:
+			case keys.Table(held.Key) == keys.TableMentions:
 				sum := binary.BigEndian.Uint64(held.Value) + binary.BigEndian.Uint64(r.Value)
 				r.Value = binary.BigEndian.AppendUint64(nil, sum)
 			case bytes.Compare(held.Value, r.Value) > 0: // damaged records may claim an identifier of another topic: one has it

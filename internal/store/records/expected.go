@@ -42,7 +42,7 @@ func (e *Expected) Close() error { return e.rows.close() }
 
 // put notes a row that must be there.
 func (e *Expected) put(key, value []byte) error {
-	if key[0] == keys.TableTopic {
+	if keys.Table(key) == keys.TableTopic {
 		return nil
 	}
 	if value == nil {
@@ -213,7 +213,7 @@ func (e *Expected) Differences(t *txn.Tx, f func(d Difference) error) error {
 
 // wasRecord reports whether a row to which no other leads has a record that cannot be read.
 func wasRecord(r row) bool {
-	if r.Key[0] != keys.TableAssociation || elsewhere(r) {
+	if keys.Table(r.Key) != keys.TableAssociation || elsewhere(r) {
 		return false
 	}
 	a, _ := readAssociation(r)
@@ -231,14 +231,14 @@ func (e *Expected) Mend(t *txn.Tx) (all []Difference, err error) {
 			return nil, err
 		}
 		switch d := &all[i]; {
-		case d.Key[0] == keys.TableWord:
+		case keys.Table(d.Key) == keys.TableWord:
 		case d.Want == nil:
 			err = t.Delete(d.Key)
 		default:
 			err = t.Put(d.Key, d.Want)
 		}
 	}
-	if err == nil && len(all) > 0 && all[0].Key[0] == keys.TableWord { // they come first
+	if err == nil && len(all) > 0 && keys.Table(all[0].Key) == keys.TableWord { // they come first
 		err = e.rewriteWords(t)
 	}
 	return all, err
@@ -256,7 +256,7 @@ func (e *Expected) rewriteWords(t *txn.Tx) error {
 	}
 	blocks := words.Blocks{ID: e.rows.id, Put: t.Put}
 	for r, err := range e.rows.sorter.Sorted() {
-		if err == nil && r.Key[0] != keys.TableWord {
+		if err == nil && keys.Table(r.Key) != keys.TableWord {
 			break
 		}
 		if err == nil {
@@ -290,7 +290,7 @@ func MendDerived(t *txn.Tx, id keys.Source, file string, memory int) (mended boo
 // a topic that is not there.
 func (d *Difference) Topic() string {
 	rest := d.Key[keys.SourceSize:]
-	table := d.Key[0]
+	table := keys.Table(d.Key)
 	if record, ok := keys.IsReifier(d.Key); ok && len(record) > 0 {
 		table, rest = record[0], record[1:]
 	} else if table == keys.TableReified && len(rest) > 0 {

@@ -225,7 +225,7 @@ type countedReader struct {
 }
 
 func (r countedReader) Get(key []byte) ([]byte, error) {
-	if key[0] == keys.TableTopic {
+	if keys.Table(key) == keys.TableTopic {
 		r.of.reads++
 	}
 	return r.Reader.Get(key)

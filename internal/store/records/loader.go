@@ -112,7 +112,7 @@ func (l *loading) add(r fragment.Record) error {
 // put writes the rows of topics that come in the order of their keys at once: in a
 // snapshot they do. Their table is behind all others.
 func (l *loading) put(key, value []byte) error {
-	if key[0] == keys.TableTopic && bytes.Compare(key, l.last) > 0 {
+	if keys.Table(key) == keys.TableTopic && bytes.Compare(key, l.last) > 0 {
 		l.last = key
 		return l.bulk.Put(key, value)
 	}
@@ -135,7 +135,7 @@ func (l *loading) store(ctx context.Context) error {
 			l.progress(Loading{Records: l.read, Stored: stored, Rows: l.sorter.Count()})
 		}
 		put := l.bulk.Put
-		if r.Key[0] == keys.TableWord {
+		if keys.Table(r.Key) == keys.TableWord {
 			put = blocks.Add
 		}
 		if err := put(r.Key, r.Value); err != nil {

@@ -12,7 +12,7 @@ import (
 // reified.
 func (s State) reifiedRecords(table byte) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
-		prefix := append(s.id.Key(keys.TableReified), table)
+		prefix := s.id.ReifiedIn(table)
 		for r, err := range s.tx.Scan(prefix, nil) {
 			var record row
 			if err == nil {
@@ -80,7 +80,7 @@ func (s State) reified(key []byte) (found fragment.Record, err error) {
 	if len(named) == 0 {
 		return found, txn.Corrupt("reifier", key, fragment.ErrCorrupt)
 	}
-	record := row{Key: append(s.id.Key(named[0]), named[1:]...)}
+	record := row{Key: s.id.Record(named)}
 	if record.Value, err = s.tx.Get(record.Key); err != nil {
 		return found, err
 	}

@@ -17,7 +17,7 @@ func NextNumber(ctx context.Context, rows *txn.DB, note func(*txn.Tx, uint32) er
 		if _, err := t.GetJSON(keys.Meta("next"), &n); err != nil {
 			return err
 		}
-		n++
+		n = max(n+1, keys.FirstNumber)
 		if err := t.PutJSON(keys.Meta("next"), n); err != nil || note == nil {
 			return err
 		}
@@ -26,13 +26,12 @@ func NextNumber(ctx context.Context, rows *txn.DB, note func(*txn.Tx, uint32) er
 	return n, err
 }
 
-// Delete removes the records of a generation, and all that belongs to it, also where ctx ends:
-// nothing names them any more.
+// Delete removes all that belongs to a generation, also where ctx ends: nothing names it any more.
 func Delete(ctx context.Context, engine kv.Engine, id keys.Source) error {
-	for _, table := range []byte(keys.SourceTables) {
-		if err := engine.DeletePrefix(context.WithoutCancel(ctx), id.Key(table)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return engine.DeletePrefix(context.WithoutCancel(ctx), id.Prefix())
+}
+
+// DeleteSpace removes all that belongs to a number that nothing names any more, also where ctx ends.
+func DeleteSpace(ctx context.Context, engine kv.Engine, number uint32) error {
+	return engine.DeletePrefix(context.WithoutCancel(ctx), keys.Space(number))
 }

@@ -397,7 +397,7 @@ func TestARejectionIsOfTheViewAndOfTheSubscription(t *testing.T) {
 	require.NoError(t, db.Dump(t.Context(), func(d *store.Dump) error {
 		for row, err := range d.Rows() {
 			require.NoError(t, err)
-			require.NotEqual(t, byte(keys.TableRejection), row.Key[0])
+			require.NotEqual(t, byte(keys.TableRejection), keys.Table(row.Key))
 		}
 		return nil
 	}))

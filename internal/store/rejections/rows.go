@@ -17,7 +17,7 @@ type Rejection struct {
 }
 
 func key(source uint32, c *Claim) []byte {
-	return append(keys.Collection(keys.TableRejection, source), c.Key()...)
+	return append(keys.Own(source).Key(keys.TableRejection), c.Key()...)
 }
 
 // Add writes a rejection of a claim of the subscription with a number. It takes the place of an earlier one
@@ -44,22 +44,9 @@ func Remove(t *txn.Tx, source uint32, c *Claim) (bool, error) {
 	return true, t.Delete(at)
 }
 
-// RemoveAll removes all rejections of claims of a source.
-func RemoveAll(t *txn.Tx, source uint32) error {
-	for r, err := range t.Scan(keys.Collection(keys.TableRejection, source), nil) {
-		if err == nil {
-			err = t.Delete(r.Key)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Read returns the rejections of claims of a source, by the keys of the claims.
 func Read(t *txn.Tx, source uint32) (all []Rejection, err error) {
-	for row, err := range t.Scan(keys.Collection(keys.TableRejection, source), nil) {
+	for row, err := range t.Scan(keys.Own(source).Key(keys.TableRejection), nil) {
 		if err != nil {
 			return nil, err
 		}

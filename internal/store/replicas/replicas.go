@@ -114,7 +114,7 @@ func commitOf(t *txn.Tx, c *collections.Collection, seq uint64) (uint64, error) 
 		return seq, nil
 	}
 	var last collections.Entry
-	ok, err := t.GetJSON(keys.Sequence(keys.TableLog, c.Number, seq-1), &last)
+	ok, err := t.GetJSON(c.Log().Numbered(keys.TableLog, seq-1), &last)
 	switch {
 	case err != nil || !ok || last.Digest != "":
 		return seq, err
@@ -133,7 +133,7 @@ func PassOn(t *txn.Tx, c *collections.Collection, s *sources.Subscription) error
 	if err != nil || stated.Size != int64(c.Hashed) {
 		return nil // it is of a later state
 	}
-	root, err := tlog.TreeHash(stated.Size, logtree.Tree{Tx: t, Number: c.Number})
+	root, err := tlog.TreeHash(stated.Size, logtree.Tree{Tx: t, Log: c.Log()})
 	if err != nil {
 		return err
 	}

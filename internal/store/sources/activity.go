@@ -51,7 +51,7 @@ const (
 // MaxActivities is how many activities are kept.
 const MaxActivities = 5000
 
-const lastActivity = "last activity"
+var lastActivity = keys.Source{Number: keys.Activities}.Key(keys.TableMeta)
 
 // Note keeps an activity together with the change that it tells of.
 func (a *Applying) Note(activity Activity) error {
@@ -63,14 +63,14 @@ func (a *Applying) Note(activity Activity) error {
 func (st *Store) Note(t *txn.Tx, a Activity) error {
 	a.Time = st.now().UTC()
 	number := uint64(1)
-	b, err := t.Get(keys.Meta(lastActivity))
+	b, err := t.Get(lastActivity)
 	if err != nil {
 		return err
 	}
 	if len(b) == 8 {
 		number = binary.BigEndian.Uint64(b) + 1
 	}
-	if err := t.Put(keys.Meta(lastActivity), binary.BigEndian.AppendUint64(nil, number)); err != nil {
+	if err := t.Put(lastActivity, binary.BigEndian.AppendUint64(nil, number)); err != nil {
 		return err
 	}
 	if number > MaxActivities {
@@ -82,14 +82,14 @@ func (st *Store) Note(t *txn.Tx, a Activity) error {
 }
 
 func activityKey(number uint64) []byte {
-	return binary.BigEndian.AppendUint64([]byte{keys.TableActivity}, number)
+	return binary.BigEndian.AppendUint64(keys.Once(keys.TableActivity), number)
 }
 
 // Activity calls f with the activities that are kept, the newest first, until it
 // returns false.
 func (st *Store) Activity(ctx context.Context, f func(Activity) bool) error {
 	return st.rows.View(ctx, func(t *txn.Tx) error {
-		b, err := t.Get(keys.Meta(lastActivity))
+		b, err := t.Get(lastActivity)
 		if len(b) != 8 || err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -200,7 +201,7 @@ func entriesOf(all []Quarantined) []ActivityEntry {
 
 // RemoveSubscription removes a subscription, all that its source says, and what is rejected of that.
 func (st *Store) RemoveSubscription(ctx context.Context, name string) error {
-	var dropped []keys.Source
+	var number uint32
 	var after func() error
 	err := st.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := Get(t, name)
@@ -210,19 +211,19 @@ func (st *Store) RemoveSubscription(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		dropped = s.Generations()
+		number = s.Number
 		if s.State != nil {
 			if err := derived.MarkGone(t, name, s.Source(s.State)); err != nil {
 				return err
 			}
 		}
-		return errors.Join(unsubscribed(t, s),
+		return errors.Join(t.Delete(keys.Name(keys.TableSubscription, name)),
 			st.Note(t, Activity{Source: name, Kind: ActivityUnsubscribed, Note: s.FragmentsFeed}))
 	})
 	if err != nil {
 		return err
 	}
-	return errors.Join(st.drop(ctx, dropped), then(after))
+	return errors.Join(then(after), st.dropAfter(ctx, func() error { return records.DeleteSpace(ctx, st.rows.Engine, number) }))
 }
 
 func then(after func() error) error {

@@ -2,10 +2,8 @@ package sources
 
 import (
 	"context"
-	"errors"
 
 	"github.com/tmshare/tmshare/internal/store/derived"
-	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -79,9 +77,4 @@ func (st *Store) Rejections(ctx context.Context, name string) (all []Rejected, e
 		return err
 	})
 	return all, err
-}
-
-// unsubscribed removes the row of a subscription and what belongs to it whatever its generation is.
-func unsubscribed(t *txn.Tx, s *Subscription) error {
-	return errors.Join(t.Delete(keys.Name(keys.TableSubscription, s.Name)), rejections.RemoveAll(t, s.Number), removeSamples(t, s))
 }

@@ -39,7 +39,7 @@ const (
 )
 
 func sampleKey(s *Subscription, from time.Time) []byte {
-	return keys.Sequence(keys.TableSample, s.Number, uint64(from.Unix()/int64(SampleTime.Seconds()))%MaxSamples)
+	return keys.Own(s.Number).Numbered(keys.TableSample, uint64(from.Unix()/int64(SampleTime.Seconds()))%MaxSamples)
 }
 
 // ended keeps a sample of a round that has ended, with the change that says so. The row of the period a day ago is used again, so that
@@ -117,7 +117,7 @@ func (st *Store) Samples(ctx context.Context, name string) (all []Sample, err er
 			return err
 		}
 		oldest := st.now().Add(-MaxSamples * SampleTime)
-		for r, err := range t.ScanInPlace(keys.Collection(keys.TableSample, s.Number), nil) {
+		for r, err := range t.ScanInPlace(keys.Own(s.Number).Key(keys.TableSample), nil) {
 			if err != nil {
 				return err
 			}
@@ -130,18 +130,6 @@ func (st *Store) Samples(ctx context.Context, name string) (all []Sample, err er
 		return nil
 	})
 	return all, err
-}
-
-func removeSamples(t *txn.Tx, s *Subscription) error {
-	for r, err := range t.Scan(keys.Collection(keys.TableSample, s.Number), nil) {
-		if err == nil {
-			err = t.Delete(r.Key)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // LastInStep returns a time at which nothing was known to be missing: that of the last round, or, if that has failed, the mark; but not

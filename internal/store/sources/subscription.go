@@ -144,7 +144,7 @@ func Put(t *txn.Tx, s *Subscription) error {
 // All iterates over all subscriptions by name.
 func All(t *txn.Tx) iter.Seq2[Subscription, error] {
 	return func(yield func(Subscription, error) bool) {
-		for r, err := range t.Scan([]byte{keys.TableSubscription}, nil) {
+		for r, err := range t.Scan(keys.Once(keys.TableSubscription), nil) {
 			var s Subscription
 			if err == nil {
 				err = json.Unmarshal(r.Value, &s)
@@ -246,7 +246,7 @@ func (st *Store) drop(ctx context.Context, dropped []keys.Source) error {
 	if len(dropped) == 0 {
 		return nil
 	}
-	return st.rows.View(context.WithoutCancel(ctx), func(*txn.Tx) error { // Close waits for it
+	return st.dropAfter(ctx, func() error {
 		for _, id := range dropped {
 			if err := records.Delete(ctx, st.rows.Engine, id); err != nil {
 				return err
@@ -254,6 +254,11 @@ func (st *Store) drop(ctx context.Context, dropped []keys.Source) error {
 		}
 		return nil
 	})
+}
+
+// dropAfter calls remove, which removes what no row names after a commit. Close waits for it.
+func (st *Store) dropAfter(ctx context.Context, remove func() error) error {
+	return st.rows.View(context.WithoutCancel(ctx), func(*txn.Tx) error { return remove() })
 }
 
 // Generations returns the generations that there are.

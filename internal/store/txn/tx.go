@@ -207,7 +207,7 @@ func (t *Tx) GetJSON(key []byte, value any) (bool, error) {
 		return false, err
 	}
 	if err := json.Unmarshal(b, value); err != nil {
-		return true, Corrupt(string(key[:1]), key, err)
+		return true, Corrupt("JSON", key, err)
 	}
 	return true, nil
 }
@@ -225,27 +225,23 @@ func (t *Tx) ScanInPlace(prefix, from []byte) iter.Seq2[kv.Row, error] {
 	return t.rows(prefix, from, false)
 }
 
-// Owners iterates over what the keys of tables begin with: the table, and size bytes that say whose the row
-// is. It looks at one row of each.
-func (t *Tx) Owners(tables string, size int) iter.Seq2[[]byte, error] {
+// Prefixes iterates over what keys of the given length at least begin with, from a key on. It looks at one row of each.
+func (t *Tx) Prefixes(length int, from []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		for _, table := range []byte(tables) {
-			all := []byte{table}
-			for from := all; from != nil; {
-				owner := []byte(nil)
-				for r, err := range t.ScanInPlace(all, from) {
-					if err != nil {
-						yield(nil, err)
-						return
-					}
-					owner = bytes.Clone(r.Key[:1+size])
-					break
-				}
-				if owner != nil && !yield(owner, nil) {
+		for from != nil {
+			prefix := []byte(nil)
+			for r, err := range t.ScanInPlace(nil, from) {
+				if err != nil {
+					yield(nil, err)
 					return
 				}
-				from = kv.After(owner)
+				prefix = bytes.Clone(r.Key[:length])
+				break
 			}
+			if prefix == nil || !yield(prefix, nil) {
+				return
+			}
+			from = kv.After(prefix)
 		}
 	}
 }
