@@ -27,6 +27,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
@@ -300,11 +301,11 @@ func damage(ts *testscript.TestScript, _ bool, args []string) {
 			return err
 		}
 		defer reader.Close()
-		for r, err := range reader.Range([]byte{'t'}, nil, false) {
+		for r, err := range reader.Range(nil, keys.Space(keys.FirstNumber), false) {
 			if err != nil {
 				return err
 			}
-			if !bytes.HasSuffix(r.Key, []byte(args[1])) {
+			if keys.Table(r.Key) != keys.TableTopic || string(keys.Rest(r.Key)) != args[1] {
 				continue
 			}
 			w, err := engine.Begin(ctx, reader.Version())
