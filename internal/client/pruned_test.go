@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -75,4 +76,50 @@ func TestWhatIsInQuarantineMayBePruned(t *testing.T) {
 	assert.Zero(t, r.Quarantined)
 	s.has(o, doc(topics(4, "w3")...))
 	assert.False(t, s.sync().CleanStart)
+}
+
+// The server may give up the entry at the mark together with what is in quarantine. That is a loss like any other: two asked readings
+// confirm it, and the map is replaced.
+func TestWhatIsInQuarantineMayBePrunedWithTheMark(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...), documentSize(2))
+	s := inStep(t, o)
+	o.BreakWith(damage(tombstoneOf(o, "t4"), always, answering(404)))
+	o.Put(doc(topics(4, "v1")...))
+	s.syncPasses(1)
+	mark := head(o)
+	for i := range 3 {
+		o.Put(doc(topics(4, fmt.Sprint("w", i))...))
+	}
+	o.TakeSnapshot()
+	o.Put(doc(topics(4, "w3")...))
+	require.Greater(t, pruneTo(o), mark)
+	o.BreakWith(nil)
+	_, err := s.Sync(t.Context(), "egov")
+	require.True(t, s.inDoubt(err), "%v", err)
+	d := client.DoubtOf(new(s.known("egov")))
+	assert.True(t, d.Counted && d.Asked, "an asked reading counts")
+	assert.Equal(t, 2, d.Needed)
+	r := s.sync()
+	assert.True(t, r.CleanStart)
+	assert.Zero(t, r.Quarantined)
+	s.has(o, doc(topics(4, "w3")...))
+	assert.Equal(t, client.Round{Name: "egov", Mark: r.Mark, Proven: true}, *s.sync())
+}
+
+// A later entry of the topic may be there, though the server does not keep the one in quarantine. It is enough.
+func TestALaterEntryEndsTheQuarantineOfOneThatIsPruned(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(5, "v1")...), documentSize(2))
+	s := inStep(t, o)
+	o.BreakWith(damage(tombstoneOf(o, "t4"), always, answering(404)))
+	o.Put(doc(topics(4, "v1")...))
+	s.syncPasses(1)
+	o.Put(doc(topics(5, "v2")...))
+	o.TakeSnapshot()
+	o.BreakWith(damage(tombstoneOf(o, "t4"), always, answering(410)))
+	r := s.sync()
+	assert.False(t, r.CleanStart, r.Reason)
+	assert.Zero(t, r.Quarantined)
+	s.has(o, doc(topics(5, "v2")...))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"time"
 
@@ -18,8 +17,8 @@ import (
 // all. Where the source publishes closing entries, what can be had by now is applied
 // late, when the round has applied what is new: see Retry. Other sources may say by
 // an entry of another topic what has become of it. There the mark goes back to before it, and
-// the walk that follows applies it and all that came after it. It returns an
-// [*unmendableError] where only a clean replacement can bring what is in quarantine.
+// the walk that follows applies it and all that came after it. What the server does not keep any
+// more is looked at when that is done: see checkKept.
 func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...string) error {
 	all, err := c.Store.Quarantine(ctx, s.Name)
 	if err != nil {
@@ -50,16 +49,16 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err := c.checkKept(ctx, s, all, failed, u.allowURL); err != nil {
-		return err
-	}
 	left, err := u.retryRestated(ctx, all, failed)
 	if err != nil {
 		return err
 	}
 	var back time.Time
 	for i := range all {
+		var answer *FetchError
 		switch moved := slices.ContainsFunc(left, func(q store.Quarantined) bool { return q.Entry == all[i].Entry }); {
+		case errors.As(failed[i], &answer) && answer.Gone():
+			c.unkept = append(c.unkept, all[i])
 		case failed[i] != nil:
 		case all[i].State != "" && !moved:
 			c.late = append(c.late, all[i])
@@ -107,9 +106,7 @@ func (u *fragments) Retry(ctx context.Context, _ *follow.Plan, _ bool) (late []f
 	}
 	left, err := u.Store.Quarantine(ctx, u.s.Name)
 	for _, q := range left {
-		if slices.ContainsFunc(u.late, func(l store.Quarantined) bool {
-			return l.Entry == q.Entry && l.Updated.Equal(q.Updated) && l.State != ""
-		}) {
+		if q.State != "" && slices.ContainsFunc(u.late, q.Same) {
 			r := changeOf(&q)
 			r.Change.Late = true
 			late = append(late, *r)
@@ -149,17 +146,27 @@ func (u *fragments) tryAll(ctx context.Context, n int, change func(i int) *follo
 
 // checkKept returns an [*unmendableError] where the data of an entry in quarantine are
 // not kept by the server any more, and so will never be available, but its newest snapshot
-// has what the entry says.
-func (c *Client) checkKept(ctx context.Context, s *store.Subscription, all []store.Quarantined, failed []error, allowURL func(*url.URL) error) error {
+// has what the entry says. It is called when the feed goes on from the mark, and all that is new is applied.
+func (c *Client) checkKept(ctx context.Context, s *store.Subscription) error {
+	if len(c.unkept) == 0 {
+		return nil
+	}
+	left, err := c.Store.Quarantine(ctx, s.Name)
+	if err != nil {
+		return err
+	}
 	var gone time.Time // the time of the last such entry
-	for i := range all {
-		var answer *FetchError
-		if errors.As(failed[i], &answer) && answer.Gone() && all[i].Updated.After(gone) {
-			gone = all[i].Updated
+	for _, q := range c.unkept {
+		if q.Updated.After(gone) && slices.ContainsFunc(left, q.Same) {
+			gone = q.Updated
 		}
 	}
-	if gone.IsZero() {
+	if gone.IsZero() { // later entries say what has become of the topics
 		return nil
+	}
+	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
+	if err != nil {
+		return err
 	}
 	snapshot, err := c.newestSnapshot(ctx, s, allowURL)
 	if err != nil || snapshot == nil || snapshot.Updated.Before(gone) {

@@ -93,7 +93,7 @@ func (c *Client) Retry(ctx context.Context, name string, topics ...string) (*Rou
 			return err
 		}
 		if err := c.revisit(ctx, s, topics...); err != nil {
-			return c.orReplace(ctx, s, r, time.Time{}, err)
+			return err
 		}
 		return c.advance(ctx, s, r, time.Time{})
 	})
@@ -130,7 +130,7 @@ func (c *Client) syncUntil(ctx context.Context, name string, until time.Time) (*
 		}
 		if s.State != nil && s.Staging == nil {
 			if err := c.revisit(ctx, s); err != nil {
-				return c.orReplace(ctx, s, r, until, err)
+				return err
 			}
 		}
 		return c.advance(ctx, s, r, until)
@@ -150,7 +150,11 @@ func (c *Client) advance(ctx context.Context, s *store.Subscription, r *Round, u
 	if s.State == nil || s.Staging != nil {
 		return c.replace(ctx, s, r, nil, until)
 	}
-	return c.orReplace(ctx, s, r, until, c.partialUpdate(ctx, s, r, until))
+	err := c.partialUpdate(ctx, s, r, until)
+	if err == nil {
+		err = c.checkKept(ctx, s)
+	}
+	return c.orReplace(ctx, s, r, until, err)
 }
 
 // unstage gives up the generation that is staged. The round goes on with what is shown.

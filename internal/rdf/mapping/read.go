@@ -71,8 +71,11 @@ func (b *Builder) Map(ctx context.Context) (*tmdm.TopicMap, error) {
 		return nil, err
 	}
 	r := &reading{
-		Builder: b, vocabulary: readVocabulary(&b.waiting, b.own), iris: map[string]*tmdm.Topic{}, blanks: map[string]*tmdm.Topic{},
-		nodes: labelsOf(&b.waiting), themes: map[string]*tmdm.Topic{}, isNameType: map[string]bool{},
+		Builder: b, vocabulary: readVocabulary(&b.waiting, b.own), recent: map[string]*tmdm.Topic{}, unnamedIRIs: map[string]*tmdm.Topic{}, blanks: map[string]*tmdm.Topic{},
+		nodes: labelsOf(&b.waiting), themes: map[string]*tmdm.Topic{}, isNameType: map[string]bool{}, mentioned: map[rdf.Term]bool{},
+	}
+	for _, t := range r.lone {
+		r.mentioned[t] = false
 	}
 	r.identify()
 	for i, q := range b.waiting.each() {
@@ -95,11 +98,14 @@ func (b *Builder) Map(ctx context.Context) (*tmdm.TopicMap, error) {
 type reading struct {
 	*Builder
 	*vocabulary
-	iris, blanks map[string]*tmdm.Topic
-	nodes        map[string]string      // the labels of blank nodes that stay
-	themes       map[string]*tmdm.Topic // by language
-	isNameType   map[string]bool        // properties that are types of names because our vocabulary says so
-	open         []detailed
+	recent      map[string]*tmdm.Topic // those of IRIs that were looked for last; the map finds them all
+	unnamedIRIs map[string]*tmdm.Topic // those of IRIs that do not identify them
+	blanks      map[string]*tmdm.Topic
+	nodes       map[string]string      // the labels of blank nodes that stay
+	themes      map[string]*tmdm.Topic // by language
+	isNameType  map[string]bool        // properties that are types of names because our vocabulary says so
+	mentioned   map[rdf.Term]bool      // of the topics that say nothing, those of which a statement was made
+	open        []detailed
 }
 
 // detailed is an item of which there is more to say when all topics are there.
@@ -118,23 +124,37 @@ func (r *reading) property(s string) *tmdm.Topic {
 	return r.iri(s)
 }
 
-// topic returns the topic of a resource.
+// maxRecent is how many topics are at hand without a look into the map, by IRI.
+const maxRecent = 4096
+
+// topic returns the topic of a resource. Those of IRIs are not kept here: the map finds them by their subject identifiers.
 func (r *reading) topic(t rdf.Term) *tmdm.Topic {
-	known := r.iris
-	if t.Kind == rdf.Blank {
+	known, named := r.recent, false
+	switch {
+	case t.Kind == rdf.Blank:
 		known = r.blanks
+	case r.unnamed[t], strings.HasPrefix(t.Value, unnamedNS):
+		known = r.unnamedIRIs
+	default:
+		named = true
 	}
 	topic, ok := known[t.Value]
 	if ok {
 		return topic
 	}
+	if _, lone := r.mentioned[t]; lone {
+		r.mentioned[t] = true
+	}
 	switch {
-	case r.unnamed[t], strings.HasPrefix(t.Value, unnamedNS) && t.Kind == rdf.IRI:
-		topic = r.m.CreateTopic()
-	case t.Kind == rdf.IRI:
+	case named:
 		topic = r.m.CreateTopicBySubjectIdentifier(locatorOf(t.Value))
+	case t.Kind == rdf.IRI || r.unnamed[t]:
+		topic = r.m.CreateTopic()
 	default:
 		topic = r.m.CreateTopicBySubjectIdentifier(genid(r.base, r.nodes[t.Value]))
+	}
+	if named && len(known) == maxRecent {
+		clear(known)
 	}
 	known[t.Value] = topic
 	return topic
@@ -311,10 +331,7 @@ func (r *reading) settle() error {
 		}
 	}
 	for _, t := range r.lone {
-		_, known := r.iris[t.Value]
-		if t.Kind == rdf.Blank {
-			_, known = r.blanks[t.Value]
-		}
+		known := r.mentioned[t]
 		if topic := r.topic(t); known || servesMapping(topic) && !r.options.Fragment {
 			topic.AddType(r.iri(termTopic))
 		}

@@ -43,6 +43,11 @@ type Quarantined struct {
 	Looked time.Time `json:"looked,omitzero"`
 }
 
+// Same reports whether other is of the same entry.
+func (q Quarantined) Same(other Quarantined) bool {
+	return q.Entry == other.Entry && q.Updated.Equal(other.Updated)
+}
+
 // Applying is a change of a subscription's source under way: its records, how
 // far it has come, and what is in quarantine. All of it is committed together.
 type Applying struct {
@@ -80,7 +85,7 @@ func (a *Applying) Quarantine(q Quarantined) error {
 	}
 	now := a.st.now().UTC()
 	q.First, q.Last, q.Tries = now, now, 1
-	if ok && before.Entry == q.Entry && before.Updated.Equal(q.Updated) {
+	if ok && before.Same(q) {
 		q.First, q.Tries = before.First, before.Tries+1
 		if q.Looked.IsZero() {
 			q.Looked = before.Looked
