@@ -175,6 +175,8 @@ var (
 	ErrReadOnly = errors.New("the database is opened for reading only")
 	// ErrUnavailable says that the database of an engine does not answer.
 	ErrUnavailable = errors.New("the database cannot be reached")
+	// ErrOtherDatabase says that the address of the database leads to another one than before, or to a server that another one has replaced.
+	ErrOtherDatabase = errors.New("the address leads to another database than before")
 	// ErrDamaged says that what an engine keeps is not as it was written.
 	ErrDamaged = errors.New("the data folder is damaged")
 	// ErrTooLarge says that a row has more bytes than [MaxValue] allows.

@@ -33,6 +33,8 @@ var (
 	ErrDamaged = kv.ErrDamaged
 	// ErrUnavailable says that the database of the store does not answer.
 	ErrUnavailable = kv.ErrUnavailable
+	// ErrOtherDatabase is [kv.ErrOtherDatabase].
+	ErrOtherDatabase = kv.ErrOtherDatabase
 	// ErrReadOnly says that a database was opened for reading, so nothing can be changed or made there.
 	ErrReadOnly = kv.ErrReadOnly
 	// ErrMoved says that the store was moved elsewhere.

@@ -20,6 +20,7 @@ type Engine struct {
 	retries          atomic.Int64
 	isStandby        atomic.Bool // when a state was read last
 	size             sizes
+	origins          origins
 }
 
 // Open opens the store that [Migrate] has created.
@@ -29,10 +30,10 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e := &Engine{Options: o}
 	var err error
-	if e.readers, err = o.pool(o.MaxReaders, byIndex...); err != nil {
+	if e.readers, err = o.pool(&e.origins, o.MaxReaders, byIndex...); err != nil {
 		return nil, err
 	}
-	if e.writers, err = o.pool(o.MaxWriters, append(byIndex, noStandstill)...); err != nil {
+	if e.writers, err = o.pool(&e.origins, o.MaxWriters, append(byIndex, noStandstill)...); err != nil {
 		e.readers.Close()
 		return nil, err
 	}
@@ -136,13 +137,18 @@ func timeOf(micros int64) time.Time {
 }
 
 // History implements [kv.Dated]: another server has another identifier, one that has taken over another timeline, and a restored database other
-// tables.
+// tables. It is asked over a new connection: those that are open may lead where the address does no more.
 func (e *Engine) History(ctx context.Context) (history string, err error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err
 	}
 	err = e.try(ctx, func(ctx context.Context) error {
-		return e.readers.QueryRow(ctx, `SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE concat_ws('/', s.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
+		conn, err := pgx.ConnectConfig(ctx, e.readers.Config().ConnConfig)
+		if err != nil {
+			return err
+		}
+		defer conn.Close(context.WithoutCancel(ctx))
+		return conn.QueryRow(ctx, `SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE concat_ws('/', s.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
 			d.oid, 'tm_state'::regclass::oid) END FROM pg_control_system() AS s, pg_database AS d WHERE d.datname = current_database()`).Scan(&history)
 	})
 	return history, err

@@ -100,6 +100,8 @@ func (o *Options) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errNoStore):
 		return fmt.Errorf("%w (%s, schema %q): create it with \"tmshare-server migrate --store URL\". If it is there, grant this user USAGE on its schema", err, Redacted(o.URL), o.Schema)
+	case errors.Is(err, kv.ErrOtherDatabase):
+		return fmt.Errorf("%w (%s): %w. Have the address lead to one database, and to the server that has taken over last; then all goes on. If another database is the right one from now on, start this process again", kv.ErrUnavailable, Redacted(o.URL), err)
 	case untrusted(err):
 		return fmt.Errorf("the certificate of the database (%s) cannot be verified: %w. Name the file of its authority with sslrootcert=FILE in the address, and its host as its certificate does", Redacted(o.URL), err)
 	case hasCode(err, invalidPassword, invalidAuthorization):

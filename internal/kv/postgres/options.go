@@ -86,7 +86,7 @@ func Redacted(address string) string {
 
 // pool returns connections to the database, at most so many, with settings. It makes the first when
 // it is needed.
-func (o *Options) pool(most int32, settings ...string) (*pgxpool.Pool, error) {
+func (o *Options) pool(from *origins, most int32, settings ...string) (*pgxpool.Pool, error) {
 	c, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("the address of the database cannot be used: %w; it has the form postgres://user@host:5432/database?sslmode=verify-full&sslrootcert=FILE", errors.Unwrap(err))
@@ -105,6 +105,7 @@ func (o *Options) pool(most int32, settings ...string) (*pgxpool.Pool, error) {
 		registerByteas(conn.TypeMap())
 		return settle(ctx, conn, settings)
 	}
+	from.watch(c)
 	return pgxpool.NewWithConfig(context.Background(), c)
 }
 

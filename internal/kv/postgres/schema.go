@@ -29,7 +29,7 @@ func Migrate(ctx context.Context, o Options) (made bool, err error) {
 	if err := o.complete(); err != nil {
 		return false, err
 	}
-	pool, err := o.pool(1)
+	pool, err := o.pool(&origins{}, 1)
 	if err != nil {
 		return false, err
 	}

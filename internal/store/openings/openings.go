@@ -121,7 +121,7 @@ func (o *Openings) WatchHistory(ctx context.Context) {
 	if o.others.Alone() {
 		return
 	}
-	due := time.NewTicker(o.every)
+	due := time.NewTicker(o.every / 2) // each process has seen it after that time
 	defer due.Stop()
 	for last := o.rows.Lineage(); ; {
 		now, err := o.look(ctx, last)

@@ -40,7 +40,7 @@ func NewCutter(t testing.TB, address string, least, most int64) *Cutter {
 	dir, err := os.MkdirTemp("", "cut")
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	c := &Cutter{dir: dir, to: filepath.Join(u.Query().Get("host"), socket), least: least, most: most, random: rand.New(rand.NewPCG(testenv.Seed(), 0)), open: map[net.Conn]bool{}}
+	c := &Cutter{dir: dir, to: socketAt(u), least: least, most: most, random: rand.New(rand.NewPCG(testenv.Seed(), 0)), open: map[net.Conn]bool{}}
 	l, err := net.Listen("unix", filepath.Join(dir, socket))
 	require.NoError(t, err)
 	t.Cleanup(func() { l.Close() })
@@ -59,6 +59,19 @@ func NewCutter(t testing.TB, address string, least, most int64) *Cutter {
 // URL returns the address of the server through the cutter.
 func (c *Cutter) URL() string {
 	return "postgres://tmshare@/postgres?" + url.Values{"host": {c.dir}}.Encode()
+}
+
+// socketAt returns the socket of the server at an address.
+func socketAt(u *url.URL) string { return filepath.Join(u.Query().Get("host"), socket) }
+
+// Lead has connections from now on lead to another server. Those that are open stay.
+func (c *Cutter) Lead(t testing.TB, address string) {
+	t.Helper()
+	u, err := url.Parse(address)
+	require.NoError(t, err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.to = socketAt(u)
 }
 
 // CutAll cuts all connections that are open.
@@ -90,7 +103,10 @@ func (c *Cutter) pass(client net.Conn) {
 	c.note(client, true)
 	defer c.note(client, false)
 	defer client.Close()
-	server, err := net.Dial("unix", c.to)
+	c.mu.Lock()
+	to := c.to
+	c.mu.Unlock()
+	server, err := net.Dial("unix", to)
 	if err != nil {
 		return
 	}
