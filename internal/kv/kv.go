@@ -65,7 +65,7 @@ type Version struct {
 
 // EraKey is the key of the row with the era: eight bytes at random, in which nobody commits what was decided in another one. It is one of
 // the store's own rows; engines read it beside the version.
-var EraKey = []byte("mera")
+var EraKey = []byte("\x00\x00\x00\x00\x00\x00\x00\x00mera")
 
 // EraOf returns the era that the value of a row says, 0 where it says none.
 func EraOf(value []byte) uint64 {
