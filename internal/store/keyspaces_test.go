@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/internal/store/replicas"
@@ -169,4 +170,9 @@ func replicate(t *testing.T, db *DB, name string, origin *Collection, log []Logg
 	t.Helper()
 	stage(t, db, name, origin, log)
 	require.NoError(t, db.SwitchSource(t.Context(), name, subscription(t, db, name).Staging.Generation, ""))
+}
+
+// The era is a row of the names, as the engines know it by its key alone: no key is too short to have a keyspace.
+func TestTheEraIsInTheNames(t *testing.T) {
+	require.Equal(t, keys.Meta("era"), kv.EraKey)
 }
