@@ -79,6 +79,10 @@ func TestTwoDatabasesBehindOneAddress(t *testing.T) {
 		}
 	})
 	switching.Wait()
+	testenv.Eventually(t, func() bool { return putN(t, e, "3") == nil })
+	most := acknowledged + 1
+	acknowledged += countInParallel(t, e, 1, func() bool { most--; return most == acknowledged })
+	assert.Positive(t, acknowledged)
 	o.URL = s.URL()
 	assert.Equal(t, uint64(acknowledged), counted(t, pgserver.Open(t, o)))
 	left, err := before.Version(t.Context())
