@@ -54,6 +54,8 @@ const (
 	TableHeld         = 'h' // source, record id → Held (JSON)
 	TableDescribed    = 'd' // source, TopicSI → record id
 	TableDigest       = 'p' // source, path → node of the tree of the state digest
+	TableBefore       = 'P' // source, table and rest of the key of a row, 0, commit → what the row was before the commit (package past)
+	TableChanged      = 'X' // source, commit, part → the keys of the rows that the commit has changed (package past)
 	TableWord         = 'W' // source, kind of row, rank, word, TopicSI → nothing, or more of them: the words by which topics are found (package words)
 	TableRejection    = 'x' // subscription, key of a claim → Rejection (JSON)
 	TableDerived      = 'u' // collection, kind of row, and more → what a derived collection still has to take from its inputs
@@ -110,7 +112,9 @@ func Moves(number uint32) bool { return number != Processes && number != Files }
 // The tables of a generation: those of its records, and all that a source has.
 const (
 	RecordTables = "tilan"
-	SourceTables = RecordTables + "rqhdpWD"
+	SourceTables = RecordTables + "rqhdpWDPX"
+	// PastTables are those of which it is remembered what their rows were.
+	PastTables = "tila"
 )
 
 // Source names one generation of one source; with the generation 0, what is not of one.

@@ -2,6 +2,7 @@ package txn
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/tmshare/tmshare/internal/kv"
@@ -12,22 +13,30 @@ func (t *Tx) end() error {
 	if err := t.ExpectEnd(); err != nil {
 		return err
 	}
+	var keepers []Keeper
 	for _, f := range t.attached {
 		if err := f.Finish(); err != nil {
 			return err
 		}
+		if k, ok := f.(Keeper); ok {
+			keepers = append(keepers, k)
+		}
 	}
 	written := t.unread
-	err := t.Changes(func(c row) error {
-		written++
-		if t.observer != nil {
-			t.changed = append(t.changed, c)
+	put := func(key, value []byte) error { return t.write(row{Key: key, Value: value}, &written) }
+	err := t.Changes(func(c row, before []byte) error {
+		for _, k := range keepers {
+			if err := k.Changes(c.Key, before, put); err != nil {
+				return err
+			}
 		}
-		if c.Value == nil {
-			return t.commit.Delete(c.Key)
-		}
-		return t.commit.Put(c.Key, c.Value)
+		return t.write(c, &written)
 	})
+	if written > 0 {
+		for _, k := range keepers {
+			err = errors.Join(err, k.Ends(put))
+		}
+	}
 	if err == nil && written > 0 {
 		if t.observer != nil {
 			t.observer.Commits(t.changed)
@@ -43,9 +52,21 @@ func (t *Tx) end() error {
 	return nil
 }
 
-// Changes calls f with what t really changes of what it may read again, in the order of keys: a
-// nil value is of a row that goes.
-func (t *Tx) Changes(f func(kv.Row) error) error {
+// write gives the engine a change.
+func (t *Tx) write(c row, written *int) error {
+	*written++
+	if t.observer != nil {
+		t.changed = append(t.changed, c)
+	}
+	if c.Value == nil {
+		return t.commit.Delete(c.Key)
+	}
+	return t.commit.Put(c.Key, c.Value)
+}
+
+// Changes calls f with what t really changes of what it may read again, in the order of keys, and with the values before: a
+// nil value is of a row that goes, or was not there.
+func (t *Tx) Changes(f func(c kv.Row, before []byte) error) error {
 	for from, more := "", true; more; {
 		var some []row
 		more = false
@@ -64,7 +85,7 @@ func (t *Tx) Changes(f func(kv.Row) error) error {
 	return nil
 }
 
-func (t *Tx) changesOf(some []row, f func(kv.Row) error) error {
+func (t *Tx) changesOf(some []row, f func(c row, before []byte) error) error {
 	if t.Distant() {
 		keys := make([][]byte, len(some))
 		for i := range some {
@@ -77,7 +98,7 @@ func (t *Tx) changesOf(some []row, f func(kv.Row) error) error {
 	for _, c := range some {
 		old, _, err := t.before(c.Key)
 		if err == nil && ((old == nil) != (c.Value == nil) || !bytes.Equal(old, c.Value)) {
-			err = f(c)
+			err = f(c, old)
 		}
 		if err != nil {
 			return err

@@ -47,6 +47,14 @@ type Observer interface {
 // earlier.
 type Finisher interface{ Finish() error }
 
+// Keeper is a [Finisher] that keeps what an update really changes: Changes is called with each row, in the order of keys, and its value before; nil where
+// it was not there. Ends comes after the last one. What they put is committed with the rest, and nothing reads it before.
+type Keeper interface {
+	Finisher
+	Changes(key, before []byte, put func(key, value []byte) error) error
+	Ends(put func(key, value []byte) error) error
+}
+
 // Attached returns what an update has attached to a key, which make makes at first.
 func (t *Tx) Attached(key any, make func() Finisher) Finisher {
 	f, ok := t.attached[key]

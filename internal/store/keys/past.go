@@ -1,0 +1,56 @@
+package keys
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+)
+
+// Remembered reports whether the key of a row, or what the keys of rows begin with, is of a table of which it is remembered what its rows were.
+func (s Source) Remembered(key []byte) bool {
+	return len(key) >= SourceSize && strings.IndexByte(PastTables, key[0]) >= 0 && bytes.Equal(key[1:SourceSize], s.Key(key[0])[1:])
+}
+
+// Relative returns the table and the rest of the key of a row of a source, without the source.
+func Relative(key []byte) []byte { return append([]byte{key[0]}, key[SourceSize:]...) }
+
+// Absolute is the inverse of [Relative].
+func (s Source) Absolute(relative []byte) []byte {
+	return append(s.Key(relative[0]), relative[1:]...)
+}
+
+// BeforePrefix begins the keys of what rows were, whose keys begin with prefix.
+func (s Source) BeforePrefix(prefix []byte) []byte {
+	return append(s.Key(TableBefore), Relative(prefix)...)
+}
+
+// BeforeRow begins the keys of what one row was. No key of a row is the beginning of another one and a zero byte: locators have none, and the
+// rest of the key of an association has a fixed length behind its player.
+func (s Source) BeforeRow(key []byte) []byte { return append(s.BeforePrefix(key), 0) }
+
+// Before returns the key of what a row was before a commit.
+func (s Source) Before(key []byte, commit uint64) []byte {
+	return binary.BigEndian.AppendUint64(s.BeforeRow(key), commit)
+}
+
+// OfBefore takes a key of [Source.Before] apart. ok is false for what is none.
+func (s Source) OfBefore(before []byte) (key []byte, commit uint64, ok bool) {
+	end := len(before) - 9
+	if end <= SourceSize || before[end] != 0 {
+		return nil, 0, false
+	}
+	return s.Absolute(before[SourceSize:end]), binary.BigEndian.Uint64(before[end+1:]), true
+}
+
+// Changed returns the key of a part of what a commit has changed.
+func (s Source) Changed(commit uint64, part uint32) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(s.Key(TableChanged), commit), part)
+}
+
+// OfChanged returns the commit and the part in a key of [Source.Changed]. ok is false for what is none.
+func OfChanged(key []byte) (commit uint64, part uint32, ok bool) {
+	if len(key) != SourceSize+12 {
+		return 0, 0, false
+	}
+	return binary.BigEndian.Uint64(key[SourceSize:]), binary.BigEndian.Uint32(key[SourceSize+8:]), true
+}

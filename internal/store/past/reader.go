@@ -1,0 +1,239 @@
+package past
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/keys"
+)
+
+// ErrNotRemembered says that a row is of a table of which nobody remembers what its rows were.
+var ErrNotRemembered = errors.New("it is not remembered what these rows were")
+
+// Reader is a [kv.Reader] of the records of a source as they were after a commit. It refuses all other keys with
+// [ErrNotRemembered]. Its version is nobody's.
+type Reader struct {
+	now    kv.Reader
+	id     keys.Source
+	commit uint64
+}
+
+// AsOf returns a reader of the rows as they were after a commit: what was there before the first commit with a higher number.
+// It is valid as long as now.
+func AsOf(now kv.Reader, id keys.Source, commit uint64) kv.Reader {
+	r := &Reader{now, id, commit}
+	if many, ok := now.(kv.ManyReader); ok {
+		return &distantReader{r, many}
+	}
+	return r
+}
+
+// Version implements [kv.Reader].
+func (r *Reader) Version() (v kv.Version) { return v }
+
+// Close implements [kv.Reader]. It does not close the reader of the present state.
+func (r *Reader) Close() {}
+
+func (r *Reader) check(key []byte) error {
+	if !r.id.Remembered(key) {
+		return fmt.Errorf("%w: %.40q", ErrNotRemembered, key)
+	}
+	return nil
+}
+
+// Get implements [kv.Reader].
+func (r *Reader) Get(key []byte) ([]byte, error) {
+	if err := r.check(key); err != nil {
+		return nil, err
+	}
+	before, err := r.before(key)
+	if before != nil || err != nil {
+		return was(before), err
+	}
+	return r.now.Get(key)
+}
+
+// before returns the row that says what a row was after the commit, nil where that has not changed since.
+func (r *Reader) before(key []byte) ([]byte, error) {
+	for row, err := range r.now.Range(r.id.BeforeRow(key), r.id.Before(key, r.commit+1), false) {
+		return append([]byte{}, row.Value...), err
+	}
+	return nil, nil
+}
+
+// was returns what a row was, nil for nothing.
+func was(before []byte) []byte {
+	if len(before) == 0 {
+		return nil
+	}
+	return before[1:]
+}
+
+// Range implements [kv.Reader].
+func (r *Reader) Range(prefix, from []byte, reverse bool) iter.Seq2[kv.Row, error] {
+	return func(yield func(kv.Row, error) bool) {
+		if err := r.check(prefix); err != nil {
+			yield(kv.Row{}, err)
+			return
+		}
+		olds := &changes{Reader: r, prefix: prefix, reverse: reverse}
+		switch behind := from != nil && bytes.Compare(from, prefix) > 0; {
+		case from == nil:
+		case bytes.HasPrefix(from, prefix):
+			olds.from = from
+		case behind != reverse: // nothing of the prefix is left
+			return
+		}
+		next, stop := iter.Pull2(r.now.Range(prefix, from, reverse))
+		defer stop()
+		defer olds.stop()
+		merge(olds, next, reverse, yield)
+	}
+}
+
+// merge yields the present rows and, in the place of those that have changed, what they were.
+func merge(olds *changes, next func() (kv.Row, error, bool), reverse bool, yield func(kv.Row, error) bool) {
+	row, err, more := next()
+	old := olds.next()
+	for more || old {
+		if err = errors.Join(err, olds.err); err != nil {
+			yield(kv.Row{}, err)
+			return
+		}
+		order := 0 // of the present row against the old one
+		switch {
+		case !old:
+			order = -1
+		case !more:
+			order = 1
+		default:
+			if order = bytes.Compare(row.Key, olds.key); reverse {
+				order = -order
+			}
+		}
+		if order < 0 {
+			if !yield(row, nil) {
+				return
+			}
+		} else if value := was(olds.value); value != nil && !yield(kv.Row{Key: olds.key, Value: value}, nil) {
+			return
+		}
+		if order <= 0 {
+			row, err, more = next()
+		}
+		if order >= 0 {
+			old = olds.next()
+		}
+	}
+	if err = errors.Join(err, olds.err); err != nil {
+		yield(kv.Row{}, err)
+	}
+}
+
+// fewOld is how many rows of one key cost less to pass over one by one than to begin anew behind them.
+const fewOld = 8
+
+// changes goes through the rows with a prefix that have changed since a commit, in the order of their keys.
+type changes struct {
+	*Reader
+	prefix, from []byte
+	reverse      bool
+
+	key, value []byte // of the row that it is at, and what that was
+	err        error
+
+	rows func() (kv.Row, error, bool)
+	end  func()
+
+	row     kv.Row // read, and not looked at yet, if ahead
+	ahead   bool
+	begun   bool
+	nothing bool // is left
+}
+
+func (c *changes) stop() {
+	if c.end != nil {
+		c.end()
+		c.end = nil
+	}
+}
+
+// begin reads from a row on, nil for the first.
+func (c *changes) begin(from []byte) {
+	c.stop()
+	c.rows, c.end = iter.Pull2(c.now.Range(c.id.BeforePrefix(c.prefix), from, c.reverse))
+	c.ahead = false
+}
+
+// step reads the next row. It reports whether there is one.
+func (c *changes) step() (key []byte, commit uint64, ok bool) {
+	if !c.ahead {
+		if c.row, c.err, ok = c.rows(); !ok || c.err != nil {
+			c.nothing = true
+			return nil, 0, false
+		}
+		c.ahead = true
+	}
+	if key, commit, ok = c.id.OfBefore(c.row.Key); !ok {
+		c.err, c.nothing = corrupt(c.row.Key), true
+	}
+	return key, commit, ok
+}
+
+// next goes to the next row that has changed. It reports whether there is one.
+func (c *changes) next() bool {
+	if !c.begun {
+		c.begun = true
+		c.begin(c.first())
+	}
+	for !c.nothing && c.err == nil {
+		if key, commit, ok := c.step(); ok && c.of(key, commit) {
+			return c.err == nil
+		}
+	}
+	return false
+}
+
+// first returns the key of the row to begin with.
+func (c *changes) first() []byte {
+	switch {
+	case c.from == nil:
+		return nil
+	case c.reverse:
+		return c.id.Before(c.from, ^uint64(0))
+	}
+	return c.id.BeforePrefix(c.from)
+}
+
+// of looks for what the row with a key was, and leaves all that is remembered of that row behind. It reports whether the row has changed.
+func (c *changes) of(key []byte, commit uint64) (found bool) {
+	wanted := c.from == nil || c.reverse == (bytes.Compare(key, c.from) < 0) || bytes.Equal(key, c.from)
+	for passed := 0; ; passed++ {
+		if commit > c.commit && wanted && !found {
+			found, c.key, c.value = true, key, bytes.Clone(c.row.Value)
+			if c.reverse { // the first of them counts
+				c.value, c.err = c.before(key)
+			}
+		}
+		c.ahead = false
+		if passed == fewOld {
+			switch {
+			case c.reverse:
+				c.begin(c.id.BeforePrefix(key))
+				return found
+			case found || !wanted:
+				c.begin(append(c.id.BeforePrefix(key), 1))
+				return found
+			}
+			c.begin(c.id.Before(key, c.commit+1))
+		}
+		next, at, ok := c.step()
+		if !ok || !bytes.Equal(next, key) {
+			return found
+		}
+		commit = at
+	}
+}

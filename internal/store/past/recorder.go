@@ -1,0 +1,147 @@
+package past
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// Recorder is a [txn.Keeper]: it remembers what an update changes of the records of a source.
+type Recorder struct {
+	tx     *txn.Tx
+	id     keys.Source
+	number func() (commit, before uint64) // asked at the end of the update
+
+	commit uint64
+	again  bool // the commit before had the same number
+	part   uint32
+	keys   []byte // of the part that is not written yet
+	last   []byte // of these
+}
+
+type attached struct{ keys.Source }
+
+// Record remembers what the update changes of the records of a source. number returns the number of the commit and that of the commit
+// before, at the end of the update.
+func Record(t *txn.Tx, id keys.Source, number func() (commit, before uint64)) {
+	t.Attached(attached{id}, func() txn.Finisher { return &Recorder{tx: t, id: id, number: number} })
+}
+
+// Begin writes the mark of the commit from which on it is remembered what rows were.
+func Begin(id keys.Source, commit uint64, put func(key, value []byte) error) error {
+	return put(id.Changed(commit, 0), []byte{})
+}
+
+// Finish implements [txn.Finisher].
+func (r *Recorder) Finish() error {
+	var before uint64
+	r.commit, before = r.number()
+	r.again = r.commit == before
+	return nil
+}
+
+// Changes implements [txn.Keeper].
+func (r *Recorder) Changes(key, before []byte, put func(key, value []byte) error) error {
+	if !r.id.Remembered(key) {
+		return nil
+	}
+	row := r.id.Before(key, r.commit)
+	if r.again { // what the row was before the first of the commits with this number counts
+		if known, err := r.tx.Reader().Get(row); known != nil || err != nil {
+			return err
+		}
+	}
+	value := []byte{}
+	if before != nil {
+		value = append(append(make([]byte, 0, len(before)+1), present), before...)
+	}
+	if err := put(row, value); err != nil {
+		return err
+	}
+	relative := keys.Relative(key)
+	shared := 0
+	for shared < min(len(relative), len(r.last)) && relative[shared] == r.last[shared] {
+		shared++
+	}
+	r.keys = binary.AppendUvarint(r.keys, uint64(shared))
+	r.keys = binary.AppendUvarint(r.keys, uint64(len(relative)-shared))
+	r.keys = append(r.keys, relative[shared:]...)
+	if r.last = relative; len(r.keys) < partSize {
+		return nil
+	}
+	return r.end(put)
+}
+
+// partSize is about how many bytes of keys a part has at least, the last one aside.
+const partSize = 48 << 10
+
+// present begins the value of a row that was there.
+const present = 1
+
+// Ends implements [txn.Keeper]. A commit that has changed nothing has an empty part.
+func (r *Recorder) Ends(put func(key, value []byte) error) error {
+	if len(r.keys) == 0 && (r.part > 0 || r.again) {
+		return nil
+	}
+	return r.end(put)
+}
+
+func (r *Recorder) end(put func(key, value []byte) error) error {
+	if r.part == 0 && r.again {
+		next, err := r.unused()
+		if err != nil {
+			return err
+		}
+		r.part = next
+	}
+	err := put(r.id.Changed(r.commit, r.part), r.keys)
+	r.part++
+	r.keys, r.last = nil, nil
+	return err
+}
+
+// unused returns the number behind the last part of the commit.
+func (r *Recorder) unused() (next uint32, err error) {
+	all := r.id.Changed(r.commit, 0)
+	all = all[:len(all)-4]
+	for row, err := range r.tx.Reader().Range(all, nil, true) {
+		if err != nil {
+			return 0, err
+		}
+		_, part, ok := keys.OfChanged(row.Key)
+		if !ok {
+			return 0, corrupt(row.Key)
+		}
+		return part + 1, nil
+	}
+	return 0, nil
+}
+
+// keysOf calls f with each of the keys in a part, without their source.
+func keysOf(row kv.Row, f func(relative []byte) error) error {
+	var last []byte
+	for b := row.Value; len(b) > 0; {
+		shared, n := binary.Uvarint(b)
+		length, m := binary.Uvarint(b[max(n, 0):])
+		if n <= 0 || m <= 0 || shared > uint64(len(last)) || length > uint64(len(b)-n-m) || shared+length == 0 {
+			return corrupt(row.Key)
+		}
+		end := n + m + int(length)
+		last = append(bytes.Clone(last[:shared]), b[n+m:end]...)
+		b = b[end:]
+		if err := f(last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func corrupt(key []byte) error {
+	return txn.Corrupt("history", key, fmt.Errorf("it cannot be read"))
+}
+
+var _ txn.Keeper = (*Recorder)(nil)
