@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/inputs"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/loads"
+	"github.com/tmshare/tmshare/internal/store/past"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -222,6 +223,10 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) e
 		waiting = append(waiting[:0], fragment.Entry{TopicSI: t.TopicSI(), Topic: t.TopicSI(), Title: t.Title()})
 	}
 	if err := log.Append(waiting, stored, true); err != nil {
+		return err
+	}
+	c.Remembered = c.Head
+	if err := past.Begin(c.SourceKey(), c.Head, bulk.Put); err != nil {
 		return err
 	}
 	return bulk.Commit()

@@ -29,6 +29,9 @@ func (db *DB) Prune(ctx context.Context, name string, keep Retention) (entries u
 	for {
 		n, more, err := db.pruneSome(ctx, name, keep)
 		entries += n
+		if err == nil && !more {
+			err = db.forgetPast(ctx, name)
+		}
 		if err != nil || !more {
 			return entries, err
 		}

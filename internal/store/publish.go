@@ -7,6 +7,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/derived"
+	"github.com/tmshare/tmshare/internal/store/past"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -70,6 +71,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		}
 		t.ExpectEndSoon() // while the fragments are rendered
 		c.Topics += state.AddedTopics()
+		past.Record(t, c.SourceKey(), c.Head, func() (uint64, error) { return c.Head, nil })
 		change.PutTopics, change.PutAssociations, change.DeleteAssociations = nil, nil, nil // they may be many
 		budget, written := rendered.Budget(db.rendered, len(change.Entries)), 0
 		log := db.appender(t, c)

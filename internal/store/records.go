@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/past"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -75,6 +76,7 @@ func (db *DB) restateSome(ctx context.Context, t *txn.Tx, c *Collection, at *res
 	for i, e := range stale {
 		again[i] = fragment.Entry{TopicSI: e.TopicSI, Topic: e.TopicSI, Title: e.Title}
 	}
+	past.Record(t, c.SourceKey(), c.Head, func() (uint64, error) { return c.Head, nil })
 	if err := db.restate(ctx, t, c, again); err != nil {
 		return 0, err
 	}

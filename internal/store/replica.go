@@ -8,6 +8,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/past"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/replicas"
@@ -88,6 +89,9 @@ func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Se
 				return err
 			}
 			if last {
+				if err := beginPast(t, staged); err != nil {
+					return err
+				}
 				s.Staging.Log = true
 				if err := sources.Put(t, s); err != nil {
 					return err
@@ -136,6 +140,15 @@ func (r serving) Logged(ctx context.Context, t *txn.Tx, a *sources.Applying, ent
 		return nil
 	}
 	return changeReplica(t, s, a.Progress, func(c *Collection) error {
+		name, staged := c.Name, a.Progress == s.Staging
+		past.Record(t, c.SourceKey(), c.Head, func() (uint64, error) {
+			read := collections.Get
+			if staged {
+				read = replicas.Staged
+			}
+			now, err := read(t, name)
+			return now.Head, err
+		})
 		c.Topics += added
 		return r.db.appendOrigin(ctx, t, c, s, entries)
 	})
@@ -148,7 +161,20 @@ func (r serving) Pinned(t *txn.Tx, s *Subscription) error {
 
 // Counted implements [sources.Server].
 func (r serving) Counted(t *txn.Tx, s *Subscription, p *Progress, topics int) error {
-	return changeReplica(t, s, p, func(c *Collection) error { c.Topics = topics; return nil })
+	return changeReplica(t, s, p, func(c *Collection) error {
+		c.Topics = topics
+		return beginPast(t, c) // what it was before was not right
+	})
+}
+
+// beginPast notes that it is remembered from the present state on what the records were.
+func beginPast(t *txn.Tx, c *Collection) error {
+	c.Remembered = c.Head
+	mark := c.SourceKey().Changed(c.Head, 0)
+	if there, err := t.Get(mark); there != nil || err != nil {
+		return err
+	}
+	return past.Begin(c.SourceKey(), c.Head, t.Put)
 }
 
 // changeReplica changes the collection that serves on a generation, if there is one already.

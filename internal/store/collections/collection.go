@@ -29,6 +29,7 @@ type Collection struct {
 	Topics  int
 
 	Segments    []Segment `json:",omitempty"` // of the fragments feed; none: all documents have the same size
+	Remembered  uint64    `json:",omitempty"` // the commit from which on it is remembered what the records were (package past)
 	Horizon     uint64    `json:",omitempty"` // the sequence up to which the log is pruned
 	HorizonTime time.Time // of the last entry that is
 	HorizonRun  uint32    `json:",omitempty"` // of that entry

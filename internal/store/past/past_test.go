@@ -109,7 +109,7 @@ func TestRowsAreReadAsTheyWereAfterEachCommit(t *testing.T) {
 
 // change changes some of the rows in a commit.
 func change(r *rapid.T, tx *txn.Tx, all [][]byte, now map[string]string, number, last uint64) error {
-	past.Record(tx, id, func() (uint64, uint64) { return number, last })
+	past.Record(tx, id, last, func() (uint64, error) { return number, nil })
 	other := keys.Source{Number: id.Number, Generation: id.Generation + 1}
 	if err := tx.Put(other.LocatorKey(keys.TableTopic, "a"), binary.BigEndian.AppendUint64(nil, number)); err != nil {
 		return err
@@ -247,7 +247,7 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	db := txn.New(e, func() error { return nil })
 	for n := range uint64(3) {
 		require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error {
-			past.Record(tx, id, func() (uint64, uint64) { return n + 1, n })
+			past.Record(tx, id, n, func() (uint64, error) { return n + 1, nil })
 			return tx.Put(id.LocatorKey(keys.TableTopic, "a"), fmt.Append(nil, n))
 		}))
 	}

@@ -237,3 +237,20 @@ func (c *changes) of(key []byte, commit uint64) (found bool) {
 		commit = at
 	}
 }
+
+// Nothing is the [kv.Reader] of a state without rows.
+type Nothing struct{}
+
+// Get implements [kv.Reader].
+func (Nothing) Get([]byte) ([]byte, error) { return nil, nil }
+
+// Range implements [kv.Reader].
+func (Nothing) Range(_, _ []byte, _ bool) iter.Seq2[kv.Row, error] {
+	return func(func(kv.Row, error) bool) {}
+}
+
+// Version implements [kv.Reader].
+func (Nothing) Version() (v kv.Version) { return v }
+
+// Close implements [kv.Reader].
+func (Nothing) Close() {}

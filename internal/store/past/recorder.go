@@ -14,7 +14,8 @@ import (
 type Recorder struct {
 	tx     *txn.Tx
 	id     keys.Source
-	number func() (commit, before uint64) // asked at the end of the update
+	number func() (uint64, error) // of the commit, asked at the end of the update
+	before uint64                 // the number of the commit before
 
 	commit uint64
 	again  bool // the commit before had the same number
@@ -25,10 +26,10 @@ type Recorder struct {
 
 type attached struct{ keys.Source }
 
-// Record remembers what the update changes of the records of a source. number returns the number of the commit and that of the commit
-// before, at the end of the update.
-func Record(t *txn.Tx, id keys.Source, number func() (commit, before uint64)) {
-	t.Attached(attached{id}, func() txn.Finisher { return &Recorder{tx: t, id: id, number: number} })
+// Record remembers what the update changes of the records of a source. before is the number of the commit before, number returns that of
+// this one at its end. Several commits may have the same number, one after the other: their states count as one, the last.
+func Record(t *txn.Tx, id keys.Source, before uint64, number func() (uint64, error)) {
+	t.Attached(attached{id}, func() txn.Finisher { return &Recorder{tx: t, id: id, number: number, before: before} })
 }
 
 // Begin writes the mark of the commit from which on it is remembered what rows were.
@@ -37,11 +38,10 @@ func Begin(id keys.Source, commit uint64, put func(key, value []byte) error) err
 }
 
 // Finish implements [txn.Finisher].
-func (r *Recorder) Finish() error {
-	var before uint64
-	r.commit, before = r.number()
-	r.again = r.commit == before
-	return nil
+func (r *Recorder) Finish() (err error) {
+	r.commit, err = r.number()
+	r.again = r.commit == r.before
+	return err
 }
 
 // Changes implements [txn.Keeper].
