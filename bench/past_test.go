@@ -35,13 +35,13 @@ func BenchmarkExportAt(b *testing.B) {
 	}
 	require.NoError(b, db.View(b.Context(), collection, func(v *store.View) error {
 		for _, version := range versions {
-			b.Run("XTM"+string(version), func(b *testing.B) { compareExports(b, db, v, then, version) })
+			b.Run("XTM"+string(version), func(b *testing.B) { compareExports(b, v, then, version) })
 		}
 		return nil
 	}))
 }
 
-func compareExports(b *testing.B, db *store.DB, v *store.View, then time.Time, version xtm.Version) {
+func compareExports(b *testing.B, v *store.View, then time.Time, version xtm.Version) {
 	var now, past tally
 	present := best(max(rounds(), 2), func() {
 		now = 0
@@ -52,10 +52,9 @@ func compareExports(b *testing.B, db *store.DB, v *store.View, then time.Time, v
 		at, err := history.At(v, then)
 		require.NoError(b, err)
 		require.Equal(b, v.Head-commitsBack, at.Seq)
-		p, err := history.Open(b.Context(), v, db.Scratch(), at)
+		state, err := v.Past(at.Seq)
 		require.NoError(b, err)
-		defer p.Close()
-		require.NoError(b, p.Write(&past, version))
+		require.NoError(b, fragment.WriteSnapshot(&past, state, fragment.Form{Version: version, SP: v.SP}))
 	})
 	require.Greater(b, float64(now), float64(past), "the names were shorter")
 	rate(b, float64(past)/1e6, "MB", d)

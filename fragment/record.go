@@ -305,3 +305,42 @@ func (t *Topic) Title() string {
 	}
 	return title
 }
+
+// Refer puts other references in the place of those of t.
+func (t *Topic) Refer(to func(Ref) Ref) {
+	for i := range t.Names {
+		n := &t.Names[i]
+		refer(to, &n.Type, &n.Reifier, n.Scope)
+		for j := range n.Variants {
+			v := &n.Variants[j]
+			refer(to, nil, &v.Reifier, v.Scope)
+		}
+	}
+	for i := range t.Occurrences {
+		o := &t.Occurrences[i]
+		refer(to, &o.Type, &o.Reifier, o.Scope)
+	}
+	t.Canonical()
+}
+
+// Refer puts other references in the place of those of a, the players included.
+func (a *Association) Refer(to func(Ref) Ref) {
+	refer(to, &a.Type, &a.Reifier, a.Scope)
+	for i := range a.Roles {
+		r := &a.Roles[i]
+		refer(to, &r.Type, &r.Reifier, nil)
+		r.Player = to(r.Player)
+	}
+	a.Canonical()
+}
+
+func refer(to func(Ref) Ref, typ, reifier *Ref, scope []Ref) {
+	for i, theme := range scope {
+		scope[i] = to(theme)
+	}
+	for _, ref := range []*Ref{typ, reifier} {
+		if ref != nil && *ref != "" {
+			*ref = to(*ref)
+		}
+	}
+}

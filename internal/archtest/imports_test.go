@@ -85,7 +85,7 @@ var layers = map[string][]string{
 	"internal/store/inputs":  {"fragment", "merge", "internal/kv", "internal/store/collections", "internal/store/derived", "internal/store/keys", "internal/store/sources", "internal/store/txn"},
 	"internal/store/derived": {"fragment", "merge", "tmdm", "internal/kv", "internal/store/keys", "internal/store/records", "internal/store/txn"},
 	"internal/store/past":    {"internal/kv", "internal/store/keys", "internal/store/txn"},
-	"internal/history":       {"fragment/losses", "feeds", "tmdm", "xtm", "fragment", "fragment/stream", "merge", "internal/extsort", "internal/formats/mapdiff", "internal/store"},
+	"internal/history":       {"fragment/losses", "feeds", "tmdm", "xtm", "fragment", "merge", "internal/extsort", "internal/formats/mapdiff", "internal/store", "internal/store/records"},
 	"internal/backup":        {"internal/durable", "internal/store", "internal/store/datafolder", "internal/store/files", "internal/store/moving", "internal/kv"},
 	"internal/resources":     {"internal/kv", "internal/store/files", "internal/iri", "internal/formats", "xtm", "fragment", "feeds", "feeds/resourcesync", "internal/store", "internal/store/rendered", "internal/xml/patch"},
 	"internal/publish":       {"internal/filestate", "fragment/losses", "tmdm", "xtm", "fragment", "merge", "feeds", "internal/formats", "internal/store"},

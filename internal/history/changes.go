@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -66,7 +68,6 @@ func Changes(ctx context.Context, v *store.View, q Query) (*List, error) {
 	if v.Horizon > 0 && !q.Since.After(v.HorizonTime) {
 		l.Pruned = feeds.FormatTime(v.HorizonTime)
 	}
-	d := differ{ctx, v.SP}
 	for e, err := range entries(v, &q) {
 		if err != nil {
 			return nil, err
@@ -79,13 +80,14 @@ func Changes(ctx context.Context, v *store.View, q Query) (*List, error) {
 			l.Pruned = ""
 			break
 		}
-		c := changeOf(e)
-		if q.Words {
-			if err := c.compare(d, v, e); err != nil {
-				return nil, err
-			}
+		c, err := changeOf(v, e)
+		if err != nil {
+			return nil, err
 		}
 		l.Changes = append(l.Changes, c)
+	}
+	if q.Words {
+		return l, compare(ctx, v, l.Changes)
 	}
 	return l, nil
 }
@@ -125,9 +127,10 @@ func entries(v *store.View, q *Query) iter.Seq2[*store.Entry, error] {
 }
 
 // changeOf returns the change that an entry tells of.
-func changeOf(e *store.Entry) Change {
+func changeOf(v *store.View, e *store.Entry) (Change, error) {
+	commit, err := v.CommitOf(e.Seq)
 	c := Change{
-		Entry: e.Seq, Commit: cmp.Or(e.Commit, e.Seq), Updated: feeds.FormatTime(e.Updated),
+		Entry: e.Seq, Commit: commit, Updated: feeds.FormatTime(e.Updated),
 		TopicSI: string(e.TopicSI), Title: e.Title, Kind: Added, Author: e.Author, Note: e.Note,
 	}
 	switch {
@@ -138,99 +141,62 @@ func changeOf(e *store.Entry) Change {
 	case e.Modified:
 		c.Kind = Updated
 	}
-	return c
+	return c, err
 }
 
-// compare adds the difference between the fragment of an entry and that of the entry of the same key before it.
-func (c *Change) compare(d differ, v *store.View, e *store.Entry) (err error) {
-	var before, after *fragment.Fragment
-	if e.Modified {
-		if e.Prior <= v.Horizon {
-			c.Missing = prunedVersion(v, e.TopicSI).Error()
-			return nil
+// compare adds to changes what differs. Those of one commit stand side by side.
+func compare(ctx context.Context, v *store.View, changes []Change) error {
+	for len(changes) > 0 {
+		n := 1
+		for n < len(changes) && changes[n].Commit == changes[0].Commit {
+			n++
 		}
-		prior, err := v.Entry(e.Prior)
-		if err == nil {
-			before, err = Read(d.ctx, v, prior)
+		err := compareCommit(ctx, v, changes[:n])
+		if err != nil && !errors.Is(err, store.ErrGone) {
+			return err
 		}
-		if err != nil {
-			return c.lacks(err)
+		for i := range changes[:n] {
+			if err != nil {
+				changes[i].Missing = err.Error()
+			}
 		}
+		changes = changes[n:]
 	}
-	if e.Lives() {
-		if after, err = Read(d.ctx, v, e); err != nil {
-			return c.lacks(err)
-		}
-	}
-	if before != nil || after != nil {
-		c.Removed, c.Added, err = d.compare(e.TopicSI, before, after)
-	}
-	return err
+	return nil
 }
 
-// lacks notes that a version is gone. Any other error it returns.
-func (c *Change) lacks(err error) error {
-	if errors.Is(err, store.ErrGone) {
-		c.Missing = err.Error()
+// compareCommit is compare for changes of one commit.
+func compareCommit(ctx context.Context, v *store.View, changes []Change) error {
+	b, err := commit(v, changes[0].Commit)
+	if err != nil {
+		return err
+	}
+	about := make(map[fragment.Ref]map[string]bool, len(changes)) // the keys of the rows about each topic
+	for i := range changes {
+		about[fragment.Ref(changes[i].TopicSI)] = map[string]bool{}
+	}
+	err = b.rows(changes[0].Commit-1, changes[0].Commit, func(ref fragment.Ref, key []byte) error {
+		if rows, ok := about[ref]; ok {
+			rows[string(key)] = true
+		}
 		return nil
+	})
+	for i := range changes {
+		c := &changes[i]
+		ref := fragment.Ref(c.TopicSI)
+		var before, after *fragment.Fragment
+		if err == nil {
+			before, after, err = b.topics(ref, func(yield func([]byte) bool) {
+				for _, key := range slices.Sorted(maps.Keys(about[ref])) {
+					if !yield([]byte(key)) {
+						return
+					}
+				}
+			})
+		}
+		if err == nil && (before != nil || after != nil) {
+			c.Removed, c.Added, err = InWords(ctx, v.SP, ref, before, after)
+		}
 	}
 	return err
-}
-
-// Differences iterates over the topics that differ between two states, the older one first, by TopicSI.
-func Differences(ctx context.Context, v *store.View, scratch string, from, to Moment) iter.Seq2[Change, error] {
-	return func(yield func(Change, error) bool) {
-		p, err := open(ctx, v, scratch, from, to.Seq)
-		if err != nil {
-			yield(Change{}, err)
-			return
-		}
-		defer p.Close()
-		d := differ{ctx, v.SP}
-		for o, err := range p.versions() {
-			var c Change
-			var e *store.Entry
-			if err == nil {
-				e, err = v.Entry(o.last)
-			}
-			if err == nil {
-				c, err = between(d, v, &o, e)
-			}
-			if err == nil && c.Kind == "" {
-				continue
-			}
-			if !yield(c, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// between returns how what a topic was differs from what an entry says; a change of no kind where it does not.
-func between(d differ, v *store.View, o *old, e *store.Entry) (c Change, err error) {
-	if o.said == nil && !e.Lives() {
-		return c, nil
-	}
-	c = Change{TopicSI: string(o.ref), Title: e.Title, Kind: Updated}
-	var after *fragment.Fragment
-	switch {
-	case e.Lives():
-		if o.said == nil {
-			c.Kind = Added
-		}
-		if after, err = Read(d.ctx, v, e); err != nil {
-			return c, c.lacks(err)
-		}
-	case e.Deleted:
-		c.Kind = Deleted
-	default:
-		c.Kind, c.Topic = Moved, string(e.Topic)
-	}
-	if c.Removed, c.Added, err = d.compare(o.ref, o.said, after); err != nil {
-		return c, err
-	}
-	if len(c.Removed)+len(c.Added) == 0 {
-		c = Change{}
-	}
-	return c, nil
 }

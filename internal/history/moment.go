@@ -2,7 +2,6 @@ package history
 
 import (
 	"fmt"
-	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -79,38 +78,21 @@ func Before(v *store.View, t time.Time) (uint64, error) {
 // Now returns the present state.
 func Now(v *store.View) Moment { return Moment{v.Head, v.Updated} }
 
-// First returns the first state that can be looked at: the one after the first commit, or, where the log is pruned,
-// that of the oldest snapshot behind the horizon.
+// First returns the first state that can be looked at: the one after the first commit, or, where the log is pruned, that at the horizon. A replica has those
+// from its beginning on.
 func First(v *store.View) (Moment, error) {
-	if v.Horizon == 0 {
-		return whole(v, min(1, v.Head))
+	first := min(max(v.Horizon, 1), v.Head)
+	if v.Replica != nil {
+		first = max(first, v.Remembered)
 	}
-	snapshots, err := v.Snapshots() // the newest first
-	if err != nil {
-		return Moment{}, err
-	}
-	for _, s := range slices.Backward(snapshots) {
-		if s.Seq >= v.Horizon {
-			return whole(v, s.Seq)
-		}
-	}
-	return Now(v), nil
+	return whole(v, first)
 }
 
 // whole returns the state after the commit that the entry with a sequence belongs to.
 func whole(v *store.View, seq uint64) (Moment, error) {
-	if seq < v.Head {
-		next, err := v.Entry(seq + 1)
-		if err != nil {
-			return Moment{}, err
-		}
-		if first := next.Commit; first > 0 && first <= seq {
-			behind, err := search(v, seq+1, func(e *store.Entry) bool { return e.Commit != first })
-			if err != nil {
-				return Moment{}, err
-			}
-			seq = behind - 1
-		}
+	seq, err := v.CommitOf(seq)
+	if err != nil {
+		return Moment{}, err
 	}
 	switch seq {
 	case 0:

@@ -3,7 +3,6 @@ package history_test
 import (
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -19,84 +18,114 @@ import (
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
-	"github.com/tmshare/tmshare/tmdm"
-	"github.com/tmshare/tmshare/xtm"
 )
 
-// without publishes the map without a commit.
-func (c *chronicle) without(commit uint64) error {
-	var tm *tmdm.TopicMap
-	err := c.db.View(c.t.Context(), "m", func(v *store.View) error {
-		p, err := history.Without(c.t.Context(), v, c.db.Scratch(), commit)
-		if err != nil {
-			return err
-		}
-		defer p.Close()
-		r, w := io.Pipe()
-		go func() { w.CloseWithError(p.Write(w, xtm.V21)) }()
-		tm, err = xtm.Read(c.t.Context(), r, xtm.Options{Base: storetest.SP})
-		return err
+// undo takes back a commit.
+func (c *chronicle) undo(commit uint64, force bool) error {
+	first := uint64(0)
+	_, err := c.db.Publish(c.t.Context(), "m", func(col store.Collection, prior merge.State) (*fragment.Change, error) {
+		first = col.Head + 1
+		return history.Undo(c.t.Context(), c.db.ViewOf(col, prior), commit, history.Undone{Force: force, Limit: losses.All()})
 	})
 	if err == nil {
-		c.publishing(func(col store.Collection, prior merge.State) (*fragment.Change, error) {
-			var all losses.Limit
-			require.NoError(c.t, all.UnmarshalText([]byte("all")))
-			return history.Taken(c.t.Context(), storetest.SP, prior, tm, all)
-		})
+		c.record(first)
 	}
 	return err
 }
 
-// Whatever was published: the last commit can be taken back, and what it took back as well. An earlier one can be taken back
-// exactly where none of its topics has changed since, and then what it has not changed stays.
+// rows returns the records of a state, by what tells them apart.
+func rows(t require.TestingT, src fragment.Source) map[string]string {
+	all := map[string]string{}
+	for topic, err := range src.Topics() {
+		require.NoError(t, err)
+		all["topic "+string(topic.TopicSI())] = string(fragment.TopicContent(fragment.MarshalTopic(topic)))
+	}
+	for a, err := range src.Associations() {
+		require.NoError(t, err)
+		key := a.Key()
+		all["association "+string(key[:])] = string(fragment.AssociationContent(fragment.MarshalAssociation(a)))
+	}
+	return all
+}
+
+// Whatever was published: the last commit can be taken back, and what took it back as well. Of an earlier one, each record that has not
+// changed since becomes what it was, all others stay; where there are any of these, nothing is done unless that is wanted.
 func TestCommitsAreTakenBack(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
-	back, conflicts := 0, 0
-	testenv.Check(t, 30, 300, func(rt *rapid.T) {
+	back, conflicts, forced := 0, 0, 0
+	testenv.Check(t, 40, 400, func(rt *rapid.T) {
 		c := begin(t, rt, rapid.Uint64().Draw(rt, "seed"))
 		for len(c.past) < 5 {
 			c.publish(false)
 		}
 		n := len(c.past)
-		require.NoError(rt, c.without(c.past[n-1].last))
+		require.NoError(rt, c.undo(c.past[n-1].last, false))
 		require.Equal(rt, c.past[n-2].state, c.past[len(c.past)-1].state, "the state before the commit")
-		require.NoError(rt, c.without(c.past[len(c.past)-1].first))
+		require.NoError(rt, c.undo(c.past[len(c.past)-1].first, false))
 		require.Equal(rt, c.past[n-1].state, c.past[len(c.past)-1].state, "and again that after it")
 
 		some := c.past[rapid.IntRange(1, len(c.past)-1).Draw(rt, "commit")]
-		before := c.past[len(c.past)-1]
-		later, changed := map[fragment.Ref]bool{}, map[fragment.Ref]bool{}
+		var was, then, is map[string]string
 		c.view(func(v *store.View) {
-			for e, err := range v.Entries(some.first) {
-				require.NoError(rt, err)
-				if e.Seq <= some.last {
-					changed[e.TopicSI] = true
-				} else if changed[e.TopicSI] {
-					later[e.TopicSI] = true
-				}
-			}
+			before, err := v.PastBefore(some.last)
+			require.NoError(rt, err)
+			after, err := v.Past(some.first)
+			require.NoError(rt, err)
+			was, then, is = rows(rt, before), rows(rt, after), rows(rt, v.Source())
 		})
-		err := c.without(some.last)
+		want := maps.Clone(is)
+		since := 0
+		for key := range union(was, then) {
+			switch {
+			case was[key] == then[key] || is[key] == was[key]:
+			case is[key] != then[key]:
+				since++
+			case was[key] == "":
+				delete(want, key)
+			default:
+				want[key] = was[key]
+			}
+		}
+		err := c.undo(some.last, false)
 		var conflict *history.ConflictError
 		if errors.As(err, &conflict) {
 			conflicts++
-			require.Len(rt, conflict.Topics, len(later))
-			require.Equal(rt, some.first, conflict.Commit)
-			return
-		}
-		require.NoError(rt, err)
-		require.Empty(rt, later)
-		back++
-		after := c.past[len(c.past)-1]
-		for ref, lines := range before.topics {
-			if !changed[ref] {
-				require.Equal(rt, lines, after.topics[ref], "%s was not in the commit", ref)
+			require.Equal(rt, some.last, conflict.Commit)
+			c.view(func(v *store.View) { require.Equal(rt, is, rows(rt, v.Source()), "nothing has changed") })
+			err := c.undo(some.last, true)
+			require.NoError(rt, err)
+			if len(conflict.Kept) > since { // some were kept for what others refer to
+				return
 			}
+			forced++
+		} else {
+			require.NoError(rt, err)
+			require.Zero(rt, since)
+			back++
 		}
+		c.view(func(v *store.View) {
+			now := rows(rt, v.Source())
+			for key := range union(want, now) {
+				if referred := strings.HasPrefix(key, "association ") && (want[key] == "" || now[key] == ""); !referred {
+					require.Equal(rt, want[key], now[key], "%q", key)
+				}
+			}
+		})
 	})
 	require.Positive(t, back)
 	require.Positive(t, conflicts)
+	require.Positive(t, forced)
+}
+
+func union(a, b map[string]string) map[string]bool {
+	all := map[string]bool{}
+	for _, m := range []map[string]string{a, b} {
+		for key := range m {
+			all[key] = true
+		}
+	}
+	return all
 }
 
 // Whatever was published: a topic becomes what it was, unless it says why not.
@@ -115,7 +144,7 @@ func TestTopicsBecomeWhatTheyWere(t *testing.T) {
 			var was *fragment.Fragment
 			var err error
 			c.view(func(v *store.View) {
-				was, err = history.Was(rt.Context(), v, ref, c.moment(v, &then))
+				was, err = history.Was(v, ref, c.moment(v, &then))
 			})
 			require.NoError(rt, err)
 			joined := false
@@ -172,7 +201,7 @@ func TestTopicsGoAndComeBack(t *testing.T) {
 		var was *fragment.Fragment
 		c.view(func(v *store.View) {
 			var err error
-			was, err = history.Was(t.Context(), v, "http://new", c.moment(v, &c.past[i]))
+			was, err = history.Was(v, "http://new", c.moment(v, &c.past[i]))
 			require.NoError(t, err)
 		})
 		c.publishing(func(_ store.Collection, prior merge.State) (*fragment.Change, error) {

@@ -11,24 +11,18 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// differ puts the difference between two versions of a topic into words.
-type differ struct {
-	ctx context.Context
-	sp  string
-}
-
-// compare returns what only the version before says, and what only the one after says; nil is a version in which the topic
-// was not there.
-func (d differ) compare(ref fragment.Ref, before, after *fragment.Fragment) (removed, added []mapdiff.Statement, err error) {
-	a, err := d.topicMap(before)
+// InWords returns what only the version of a topic before a change says, and what only the one after it says; nil is a version in which the topic is
+// not there. Both may leave out what they have in common, but for the identifiers.
+func InWords(ctx context.Context, sp string, ref fragment.Ref, before, after *fragment.Fragment) (removed, added []mapdiff.Statement, err error) {
+	a, err := topicMap(ctx, sp, before)
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := d.topicMap(after)
+	b, err := topicMap(ctx, sp, after)
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := mapdiff.Compare(a, b, tmdm.Locator(d.sp))
+	all, err := mapdiff.Compare(a, b, tmdm.Locator(sp))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -38,7 +32,7 @@ func (d differ) compare(ref fragment.Ref, before, after *fragment.Fragment) (rem
 			topics = append(topics, t)
 		}
 	}
-	label := mapdiff.Label(tmdm.Locator(d.sp), topics...)
+	label := mapdiff.Label(tmdm.Locator(sp), topics...)
 	for i := range all {
 		if all[i].Topic == label {
 			return all[i].A, all[i].B, nil
@@ -48,7 +42,7 @@ func (d differ) compare(ref fragment.Ref, before, after *fragment.Fragment) (rem
 }
 
 // topicMap returns what is said of a topic as a map.
-func (d differ) topicMap(f *fragment.Fragment) (*tmdm.TopicMap, error) {
+func topicMap(ctx context.Context, sp string, f *fragment.Fragment) (*tmdm.TopicMap, error) {
 	if f == nil {
 		return tmdm.New(), nil
 	}
@@ -62,15 +56,9 @@ func (d differ) topicMap(f *fragment.Fragment) (*tmdm.TopicMap, error) {
 		}
 	}
 	var doc bytes.Buffer
-	form := fragment.Form{Version: xtm.V21, SP: d.sp, OmitInstances: true, ContentOnly: true}
+	form := fragment.Form{Version: xtm.V21, SP: sp, OmitInstances: true, ContentOnly: true}
 	if err := fragment.Write(&doc, &m, f.Topic.TopicSI(), form); err != nil {
 		return nil, err
 	}
-	return xtm.Read(d.ctx, &doc, xtm.Options{Base: tmdm.Locator(d.sp)})
-}
-
-// InWords returns what only the version of a topic before a change says, and what only the one after it says; nil is a version in which the topic is
-// not there. Both may leave out what they have in common, but for the identifiers.
-func InWords(ctx context.Context, sp string, ref fragment.Ref, before, after *fragment.Fragment) (removed, added []mapdiff.Statement, err error) {
-	return differ{ctx, sp}.compare(ref, before, after)
+	return xtm.Read(ctx, &doc, xtm.Options{Base: tmdm.Locator(sp)})
 }

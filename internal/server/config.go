@@ -48,6 +48,7 @@ type Reader interface {
 	Version(ctx context.Context) (store.Version, error)
 	VersionAt(ctx context.Context) (store.Version, time.Time, error)
 	Sizes() (store.Sizes, error)
+	ViewOf(c store.Collection, state merge.State) *store.View
 	Scratch() string
 	Node() uuid.UUID
 }

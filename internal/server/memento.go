@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,13 +12,13 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/xml/patch"
-	"github.com/tmshare/tmshare/xtm"
 )
 
 // The versions of a topic, as Memento has them (RFC 7089): the topic's URL is the original
@@ -67,8 +66,8 @@ func (s *Server) topicAt(w http.ResponseWriter, r *http.Request, at time.Time) e
 		if err != nil {
 			return err
 		}
-		if kept, err := history.Kept(v, e); err != nil || !kept {
-			return cmp.Or(err, history.NotKept(v, e))
+		if _, err := v.Past(m.Seq); err != nil {
+			return err
 		}
 		h := w.Header()
 		h.Set("Cache-Control", cacheShortly)
@@ -328,25 +327,15 @@ func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, of current
 	}
 	h.Set(currentVersion, feeds.FormatTime(of.at.Updated))
 	h.Set("Memento-Datetime", web.HTTPTime(of.at.Updated))
-	write := func(to io.Writer) error {
-		p, err := history.Open(r.Context(), v, s.Store.Scratch(), *of.at)
-		if err != nil {
-			return err
-		}
-		defer p.Close()
-		if to == nil {
-			return nil
-		}
-		if in.Statements != nil {
-			return dataforms.WriteXTM(to, in, v.SP, dataforms.Piped(func(to io.Writer) error { return p.Write(to, xtm.V21) }))
-		}
-		return p.Write(to, in.Stored)
-	}
-	if r.Method == http.MethodHead {
-		if err := write(nil); err != nil {
-			return err
-		}
+	then, err := v.Past(of.at.Seq)
+	if err != nil {
+		return err
 	}
 	made := web.Validator{Tag: s.stateTag(r, fmt.Sprint(stateOf(&v.Collection), of.at.Seq, in.URLEnding)), Modified: web.RecorderOf(r).Settled}
-	return s.answers.WriteRendered(w, r, made, write)
+	return s.answers.WriteRendered(w, r, made, func(to io.Writer) error {
+		if in.Statements != nil {
+			return dataforms.WriteMap(to, in, v.SP, then)
+		}
+		return fragment.WriteSnapshot(to, then, fragment.Form{Version: in.Stored, SP: v.SP})
+	})
 }

@@ -1,16 +1,13 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/publish"
@@ -18,7 +15,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
-	"github.com/tmshare/tmshare/xtm"
 )
 
 // postTopics publishes what an XTM document says of some topics. The others stay
@@ -149,7 +145,7 @@ func (s *Server) revertTopic(w http.ResponseWriter, r *http.Request) error {
 		}
 		m, err := history.Asked(v, *to, s.Now())
 		if err == nil {
-			was, err = history.Was(r.Context(), v, ref, m)
+			was, err = history.Was(v, ref, m)
 		}
 		return err
 	})
@@ -172,7 +168,7 @@ func clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// revertCommit publishes the map without a commit as a new version, unless others have published meanwhile.
+// revertCommit publishes what was before a commit, of all that it has changed. ?force= does so even where some of that must stay.
 func (s *Server) revertCommit(w http.ResponseWriter, r *http.Request) error {
 	commit, err := web.Number(r, "commit", 0)
 	if err != nil || commit == 0 {
@@ -182,49 +178,24 @@ func (s *Server) revertCommit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	force, err := web.Flag(r, "force")
+	if err != nil {
+		return err
+	}
 	err = s.view(r, func(v *store.View) error { // any entry of the commit stands for it
-		e, err := v.Entry(commit)
+		_, err := v.Entry(commit)
 		if err == nil {
-			commit = cmp.Or(e.Commit, commit)
+			commit, err = v.CommitOf(commit)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	var head uint64
 	return s.publish(w, r, publish.Publication{
 		Note: fmt.Sprint("Reverts commit ", commit),
-		Read: func(sp string) (tm *tmdm.TopicMap, tolerated *xtm.Tally, err error) {
-			err = s.view(r, func(v *store.View) error {
-				head = v.Head
-				tm, tolerated, err = s.without(r.Context(), v, commit)
-				return err
-			})
-			return tm, tolerated, err
-		},
-		Decide: func(ctx context.Context, c store.Collection, prior merge.State, document *tmdm.TopicMap) (*fragment.Change, error) {
-			if c.Head != head {
-				return nil, web.Problemf(http.StatusConflict, "%s has changed while the commit was reverted; send the request again", c.Name)
-			}
-			return history.Taken(ctx, c.SP, prior, document, limit)
+		Decide: func(ctx context.Context, c store.Collection, prior merge.State, _ *tmdm.TopicMap) (*fragment.Change, error) {
+			return history.Undo(ctx, s.Store.ViewOf(c, prior), commit, history.Undone{Force: force, Limit: limit})
 		},
 	})
-}
-
-// without reads the map as it is without a commit.
-func (s *Server) without(ctx context.Context, v *store.View, commit uint64) (*tmdm.TopicMap, *xtm.Tally, error) {
-	p, err := history.Without(ctx, v, s.Store.Scratch(), commit)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer p.Close()
-	r, w := io.Pipe()
-	written := make(chan struct{})
-	defer func() { r.Close(); <-written }()
-	go func() {
-		defer close(written)
-		w.CloseWithError(p.Write(w, xtm.V21))
-	}()
-	return s.reader.Read(ctx, r, formats.Default, "the map without the commit", v.SP)
 }

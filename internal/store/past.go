@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/past"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/merge"
 )
 
-// CommitOf returns the sequence of the last entry of the commit to which an entry belongs. Of a replica it is the next entry
-// behind which there was a state of its records.
+// CommitOf returns the number of the commit to which an entry belongs: the sequence of its last entry. Of a replica it is the next entry behind which
+// there was a state of its records.
 func (v *View) CommitOf(seq uint64) (uint64, error) {
 	if seq == 0 || seq >= v.Head {
 		return min(seq, v.Head), nil
@@ -32,34 +34,71 @@ func (v *View) Past(seq uint64) (records.State, error) {
 	if err != nil {
 		return records.State{}, err
 	}
-	now := v.tx.Reader()
+	return v.after(seq, commit)
+}
+
+// PastBefore is Past for the state before the commit to which an entry belongs.
+func (v *View) PastBefore(seq uint64) (records.State, error) {
+	commit, err := v.CommitOf(seq)
+	if err != nil {
+		return records.State{}, err
+	}
+	return v.after(seq-1, commit-1)
+}
+
+// after returns the records as they were after all commits up to a number.
+func (v *View) after(seq, commit uint64) (records.State, error) {
 	var reader kv.Reader
 	switch {
-	case commit == v.Head:
+	case commit >= v.Head:
 		return v.State(), nil
 	case commit < v.Remembered && v.Replica != nil:
 		return records.State{}, fmt.Errorf("%w: the state of %s after entry %d; this replica has none before entry %d: ask the origin, %s", ErrGone, v.Name, seq, v.Remembered, v.Replica.Origin)
-	case seq < v.Horizon:
-		return records.State{}, fmt.Errorf("%w: the state of %s after entry %d; its history before %s is pruned", ErrGone, v.Name, seq, v.HorizonTime.Format(time.RFC3339Nano))
+	case commit < v.Horizon:
+		return records.State{}, fmt.Errorf("%w: the state of %s after entry %d; the history of %[2]s before %[4]s is pruned", ErrGone, v.Name, seq, v.HorizonTime.Format(time.RFC3339Nano))
 	case commit < v.Remembered:
 		reader = past.Nothing{}
 	default:
-		reader = past.AsOf(now, v.SourceKey(), commit)
+		reader = past.AsOf(v.tx.Reader(), v.SourceKey(), commit)
 	}
 	return records.Of(txn.Over(v.Context(), reader), v.SourceKey()), nil
 }
 
-// ChangedSince iterates over the keys of the rows of records that commits have changed which end behind the sequence after, up to the one that ends with
-// the sequence upTo.
-func (v *View) ChangedSince(after, upTo uint64) iter.Seq2[[]byte, error] {
-	return past.Changed(v.tx.Reader(), v.SourceKey(), after+1, upTo)
+// Changed iterates over the keys of the rows of records that commits have changed: those with a number behind after, up to upTo. A first version has
+// changed all that it has.
+func (v *View) Changed(after, upTo uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if v.Replica == nil && after < v.Remembered && v.Remembered <= upTo {
+			first, err := v.after(v.Remembered, v.Remembered)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, table := range []byte{keys.TableTopic, keys.TableAssociation} {
+				for row, err := range first.Tx().Scan(v.SourceKey().Key(table), nil) {
+					if !yield(row.Key, err) || err != nil {
+						return
+					}
+				}
+			}
+		}
+		past.Changed(v.tx.Reader(), v.SourceKey(), after+1, upTo)(yield)
+	}
+}
+
+// ViewOf returns the view of the state that the decision about a publication is given, see [DB.Publish].
+func (db *DB) ViewOf(c Collection, state merge.State) *View {
+	return &View{Collection: c, db: db, tx: state.(interface{ Tx() *txn.Tx }).Tx()}
 }
 
 // forgetPast removes what is remembered of the commits behind the horizon.
 func (db *DB) forgetPast(ctx context.Context, name string) error {
 	for more := true; more; {
 		_, err := db.update(ctx, name, nil, func(t *txn.Tx, c *Collection) (err error) {
-			more, err = past.ForgetSome(t, c.SourceKey(), c.Horizon)
+			more = false
+			if c.Horizon > 0 { // the commit that ends there is known, so that the state after it is
+				more, err = past.ForgetSome(t, c.SourceKey(), c.Horizon-1)
+			}
 			return err
 		})
 		if err != nil {

@@ -177,14 +177,13 @@ func (v *View) document(e *Entry, apart bool, version xtm.Version) (rendered.Doc
 	return rendered.Read(value, apart, version, e.Rendering, v.SP)
 }
 
-// RenderFragment writes the fragment of an entry that is not stored, as the map
-// is now: that of the topic which has the entry's TopicSI. It is ErrGone where
-// none has it any more.
+// RenderFragment writes the fragment of an entry that is not stored, as the map was after its commit. It is ErrGone where that is
+// not known.
 func (v *View) RenderFragment(w io.Writer, e *Entry, version xtm.Version) error {
 	return v.render(w, e, v.Form(version))
 }
 
-// RenderRecord writes the record form of an entry that is not stored, as the map is now. If the
+// RenderRecord writes the record form of an entry that is not stored. If the
 // entry is the last of its key and lives, the bytes are always the same. The errors are those of
 // RenderFragment.
 func (v *View) RenderRecord(w io.Writer, e *Entry, version xtm.Version) error {
@@ -192,8 +191,11 @@ func (v *View) RenderRecord(w io.Writer, e *Entry, version xtm.Version) error {
 }
 
 func (v *View) render(w io.Writer, e *Entry, form fragment.Form) error {
-	src := v.Source()
-	t, err := src.Topic(e.TopicSI)
+	then, err := v.then(e)
+	if err != nil {
+		return err
+	}
+	t, err := then.Topic(e.TopicSI)
 	if err != nil {
 		return err
 	}
@@ -203,7 +205,16 @@ func (v *View) render(w io.Writer, e *Entry, form fragment.Form) error {
 	if t == nil {
 		return fmt.Errorf("%w: topic %s has a later entry", ErrGone, e.TopicSI)
 	}
-	return fragment.Write(w, src, t.TopicSI(), form)
+	return fragment.Write(w, then, t.TopicSI(), form)
+}
+
+// then returns the records as an entry shows them: as they were after its commit. One that is kept behind the horizon as the last of its topic shows the
+// topic as it is, and so does one of a time that a replica does not have.
+func (v *View) then(e *Entry) (records.State, error) {
+	if e.Seq <= v.Horizon || v.Replica != nil && e.Seq < v.Remembered {
+		return v.State(), nil
+	}
+	return v.Past(e.Seq)
 }
 
 // Renders reports whether RenderFragment has something to write for e.
@@ -211,13 +222,11 @@ func (v *View) Renders(e *Entry) (bool, error) {
 	if e.Deleted && v.Replica != nil {
 		return true, nil
 	}
-	for _, table := range []byte{keys.TableTopic, keys.TableIdentifier} {
-		row, err := v.tx.Get(v.SourceKey().LocatorKey(table, e.TopicSI))
-		if row != nil || err != nil {
-			return row != nil, err
-		}
+	then, err := v.then(e)
+	if err != nil {
+		return false, err
 	}
-	return false, nil
+	return then.Has(e.TopicSI)
 }
 
 // Quarantined reports whether an entry of a topic could not be applied to what a replica serves on.

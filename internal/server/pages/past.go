@@ -27,7 +27,7 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 		return err
 	}
 	var moved *history.MovedError
-	was, err := history.Was(r.Context(), v, last.TopicSI, moment)
+	was, err := history.Was(v, last.TopicSI, moment)
 	if errors.As(err, &moved) {
 		http.Redirect(w, r, p.URLs.Topic(&v.Collection, moved.Topic)+Ending+"?at="+url.QueryEscape(at), http.StatusSeeOther)
 		return nil

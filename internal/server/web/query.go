@@ -19,3 +19,19 @@ func Number(r *http.Request, name string, otherwise uint64) (uint64, error) {
 	}
 	return n, nil
 }
+
+// Flag reads whether the query sets a name: "" and "true" set it.
+func Flag(r *http.Request, name string) (bool, error) {
+	query := r.URL.Query()
+	if !query.Has(name) {
+		return false, nil
+	}
+	switch given := query.Get(name); given {
+	case "", "true":
+		return true, nil
+	case "false":
+		return false, nil
+	default:
+		return false, Problemf(http.StatusBadRequest, "?%s=%.40s cannot be: write true, or leave it out", name, given)
+	}
+}

@@ -174,7 +174,7 @@ func (s Source) ReifiedKey(record []byte) []byte {
 // ReifiedIn begins the keys of the rows which say that something is reified in records of a table.
 func (s Source) ReifiedIn(table byte) []byte { return append(s.Key(TableReified), table) }
 
-// Record returns the key of a record of which the table and the rest of the key are given, as [IsReifier] returns them.
+// Record returns the key of a row of which the table and the rest of the key are given, as [IsReifier] and [Relative] return them.
 func (s Source) Record(named []byte) []byte { return append(s.Key(named[0]), named[1:]...) }
 
 // byReifier follows the source in the keys of [Source.ReifierKey].

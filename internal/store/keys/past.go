@@ -8,16 +8,11 @@ import (
 
 // Remembered reports whether the key of a row, or what the keys of rows begin with, is of a table of which it is remembered what its rows were.
 func (s Source) Remembered(key []byte) bool {
-	return len(key) >= SourceSize && strings.IndexByte(PastTables, key[0]) >= 0 && bytes.Equal(key[1:SourceSize], s.Key(key[0])[1:])
+	return len(key) >= SourceSize && strings.IndexByte(PastTables, Table(key)) >= 0 && bytes.HasPrefix(key, s.Prefix())
 }
 
 // Relative returns the table and the rest of the key of a row of a source, without the source.
-func Relative(key []byte) []byte { return append([]byte{key[0]}, key[SourceSize:]...) }
-
-// Absolute is the inverse of [Relative].
-func (s Source) Absolute(relative []byte) []byte {
-	return append(s.Key(relative[0]), relative[1:]...)
-}
+func Relative(key []byte) []byte { return key[SourceSize-1:] }
 
 // BeforePrefix begins the keys of what rows were, whose keys begin with prefix.
 func (s Source) BeforePrefix(prefix []byte) []byte {
@@ -39,7 +34,7 @@ func (s Source) OfBefore(before []byte) (key []byte, commit uint64, ok bool) {
 	if end <= SourceSize || before[end] != 0 {
 		return nil, 0, false
 	}
-	return s.Absolute(before[SourceSize:end]), binary.BigEndian.Uint64(before[end+1:]), true
+	return s.Record(before[SourceSize:end]), binary.BigEndian.Uint64(before[end+1:]), true
 }
 
 // Changed returns the key of a part of what a commit has changed.

@@ -48,7 +48,7 @@ func Changed(now kv.Reader, id keys.Source, first, last uint64) iter.Seq2[[]byte
 				return
 			}
 			err = keysOf(row, func(relative []byte) error {
-				if !yield(id.Absolute(relative), nil) {
+				if !yield(id.Record(relative), nil) {
 					return errEnough
 				}
 				return nil
@@ -80,7 +80,7 @@ func ForgetSome(t *txn.Tx, id keys.Source, upTo uint64) (more bool, err error) {
 			return true, nil
 		}
 		parts++
-		err = keysOf(row, func(relative []byte) error { return t.Delete(id.Before(id.Absolute(relative), commit)) })
+		err = keysOf(row, func(relative []byte) error { return t.Delete(id.Before(id.Record(relative), commit)) })
 		if err == nil {
 			err = t.Delete(row.Key)
 		}

@@ -80,17 +80,49 @@ func (s State) reified(key []byte) (found fragment.Record, err error) {
 	if len(named) == 0 {
 		return found, txn.Corrupt("reifier", key, fragment.ErrCorrupt)
 	}
-	record := row{Key: s.id.Record(named)}
-	if record.Value, err = s.tx.Get(record.Key); err != nil {
-		return found, err
-	}
-	switch {
-	case record.Value == nil:
+	if found, err = s.At(s.id.Record(named)); err == nil && found == (fragment.Record{}) {
 		err = txn.Corrupt("reifier", key, fragment.ErrCorrupt)
-	case named[0] == keys.TableTopic:
-		found.Topic, err = fragment.UnmarshalTopic(record.Value)
-	default:
-		found.Association, err = s.association(record, fragment.AsPlayer)
 	}
 	return found, err
+}
+
+// At returns the record to which a row of the topics or the associations leads; none where there is no such row.
+func (s State) At(key []byte) (found fragment.Record, err error) {
+	value, err := s.tx.Get(key)
+	switch {
+	case value == nil || err != nil:
+	case keys.Table(key) == keys.TableTopic:
+		if found.Topic, err = fragment.UnmarshalTopic(value); err != nil {
+			err = txn.Corrupt("topic", key, err)
+		}
+	default:
+		_, part, _, ok := splitPlaying(key[keys.SourceSize:])
+		if !ok {
+			return found, txn.Corrupt("association", key, fragment.ErrCorrupt)
+		}
+		found.Association, err = s.association(row{Key: key, Value: value}, part)
+	}
+	return found, err
+}
+
+// Playing returns the player and the part in the key of a row of the associations. ok is false for other keys.
+func Playing(key []byte) (player fragment.Ref, part fragment.Part, ok bool) {
+	if len(key) < keys.SourceSize || keys.Table(key) != keys.TableAssociation {
+		return "", 0, false
+	}
+	of, part, _, ok := splitPlaying(key[keys.SourceSize:])
+	return fragment.Ref(of), part, ok
+}
+
+// TopicOf returns the TopicSI in the key of a row of the topics. ok is false for other keys.
+func TopicOf(key []byte) (ref fragment.Ref, ok bool) {
+	if len(key) < keys.SourceSize || keys.Table(key) != keys.TableTopic {
+		return "", false
+	}
+	return fragment.Ref(key[keys.SourceSize:]), true
+}
+
+// RowOf returns the key of the row of an association with one of its players.
+func (s State) RowOf(a *fragment.Association, player fragment.Ref) []byte {
+	return s.id.AssociationKey(player, a.Part(player), a.Key())
 }

@@ -1,0 +1,218 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"path/filepath"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/extsort"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/records"
+)
+
+// between compares two states, of which it is known which commits lie between them.
+type between struct {
+	v             *store.View
+	before, after records.State
+}
+
+// commit compares the states before and after the commit of an entry.
+func commit(v *store.View, seq uint64) (b between, err error) {
+	b.v = v
+	if b.after, err = v.Past(seq); err == nil {
+		b.before, err = v.PastBefore(seq)
+	}
+	return b, err
+}
+
+// rows calls f with the rows of records that commits have changed, the numbers of which are behind after, up to upTo: with each topic that a row is about,
+// and the key of the row with that. The instances of a class are not about the class. A row can come more than once.
+func (b *between) rows(after, upTo uint64, f func(about fragment.Ref, key []byte) error) error {
+	for key, err := range b.v.Changed(after, upTo) {
+		if err != nil {
+			return err
+		}
+		if ref, ok := records.TopicOf(key); ok {
+			if err := f(ref, key); err != nil {
+				return err
+			}
+		}
+		player, part, ok := records.Playing(key)
+		if !ok || part == fragment.AsType {
+			continue
+		}
+		if err := f(player, key); err != nil {
+			return err
+		}
+		if err := b.others(player, key, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// others calls f for the other players of a large association, whose rows only say where the record is.
+func (b *between) others(player fragment.Ref, key []byte, f func(about fragment.Ref, key []byte) error) error {
+	r, err := b.after.At(key)
+	if err == nil && r.Association == nil {
+		r, err = b.before.At(key)
+	}
+	a := r.Association
+	if a == nil || err != nil {
+		return err
+	}
+	players := a.Players()
+	if len(players) <= records.InlinePlayers || players[0] != player {
+		return nil
+	}
+	for _, p := range players[1:] {
+		if a.Part(p) != fragment.AsType {
+			if err := f(p, b.after.RowOf(a, p)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// topics returns what has changed of a topic, before and after, by the keys of the rows about it; nil is a state in which it is not there. A
+// topic that comes or goes is there with all that is said of it.
+func (b *between) topics(ref fragment.Ref, rows iter.Seq[[]byte]) (before, after *fragment.Fragment, err error) {
+	was, err := topicOf(b.before, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	is, err := topicOf(b.after, ref)
+	switch {
+	case err != nil || was == nil && is == nil:
+		return nil, nil, err
+	case was == nil:
+		after, err = said(b.after, is)
+		return nil, after, err
+	case is == nil:
+		before, err = said(b.before, was)
+		return before, nil, err
+	}
+	before, after = &fragment.Fragment{TopicSI: ref, Topic: was}, &fragment.Fragment{TopicSI: ref, Topic: is}
+	for key := range rows {
+		if _, _, ok := records.Playing(key); !ok {
+			continue
+		}
+		for _, side := range []struct {
+			in records.State
+			of *fragment.Fragment
+		}{{b.before, before}, {b.after, after}} {
+			r, err := side.in.At(key)
+			if err != nil {
+				return nil, nil, err
+			}
+			if r.Association != nil {
+				side.of.Associations = append(side.of.Associations, r.Association)
+			}
+		}
+	}
+	return before, after, nil
+}
+
+// sortMemory is how many bytes of rows are sorted in memory; more are sorted in files.
+const sortMemory = 8 << 20
+
+// Differences iterates over the topics that differ between two states, the older one first, by TopicSI. scratch is a folder for files.
+func Differences(ctx context.Context, v *store.View, scratch string, from, to Moment) iter.Seq2[Change, error] {
+	return func(yield func(Change, error) bool) {
+		if err := differences(ctx, v, scratch, from, to, func(c Change) bool { return yield(c, nil) }); err != nil {
+			yield(Change{}, err)
+		}
+	}
+}
+
+func differences(ctx context.Context, v *store.View, scratch string, from, to Moment, yield func(Change) bool) (err error) {
+	b := between{v: v}
+	if b.before, err = v.Past(from.Seq); err != nil {
+		return err
+	}
+	if b.after, err = v.Past(to.Seq); err != nil {
+		return err
+	}
+	changed := &extsort.Sorter{Path: filepath.Join(scratch, "past-"+uuid.NewString()), Most: sortMemory}
+	defer changed.Close() // what is left goes when the store is opened
+	if err := b.rows(from.Seq, to.Seq, func(about fragment.Ref, key []byte) error {
+		return changed.Add(append(append([]byte(about), 0), key...), nil)
+	}); err != nil {
+		return err
+	}
+	var rows [][]byte
+	var about []byte
+	more := true
+	compare := func() error {
+		c, err := b.change(ctx, fragment.Ref(about), rows)
+		if err == nil && c.Kind != "" {
+			more = yield(c)
+		}
+		rows = rows[:0]
+		return err
+	}
+	for r, err := range changed.Sorted() {
+		if err != nil {
+			return err
+		}
+		ref, key, _ := bytes.Cut(r.Key, []byte{0})
+		if !bytes.Equal(ref, about) {
+			if err := compare(); err != nil || !more {
+				return err
+			}
+			about = bytes.Clone(ref)
+		}
+		if len(rows) == 0 || !bytes.Equal(rows[len(rows)-1], key) {
+			rows = append(rows, bytes.Clone(key))
+		}
+	}
+	return compare()
+}
+
+// change returns how a topic differs, by the keys of the rows about it; a change of no kind where it does not.
+func (b *between) change(ctx context.Context, ref fragment.Ref, rows [][]byte) (c Change, err error) {
+	before, after, err := b.topics(ref, func(yield func([]byte) bool) {
+		for _, key := range rows {
+			if !yield(key) {
+				return
+			}
+		}
+	})
+	if before == nil && after == nil || err != nil {
+		return c, err
+	}
+	c = Change{TopicSI: string(ref), Kind: Updated}
+	switch {
+	case before == nil:
+		c.Kind = Added
+	case after == nil:
+		c.Kind = Deleted
+		if owner, err := b.after.Topic(ref); err != nil {
+			return c, err
+		} else if owner != nil {
+			c.Kind, c.Topic = Moved, string(owner.TopicSI())
+		}
+	}
+	if c.Title = titleOf(after); after == nil {
+		c.Title = titleOf(before)
+	}
+	if c.Removed, c.Added, err = InWords(ctx, b.v.SP, ref, before, after); err != nil {
+		return c, err
+	}
+	if len(c.Removed)+len(c.Added) == 0 {
+		c = Change{}
+	}
+	return c, nil
+}
+
+func titleOf(f *fragment.Fragment) string {
+	if f == nil {
+		return ""
+	}
+	return f.Topic.Title()
+}

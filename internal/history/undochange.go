@@ -1,0 +1,103 @@
+package history
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/losses"
+)
+
+// change returns what is to be written and published.
+func (u *undo) change(limit losses.Limit) (*fragment.Change, error) {
+	var targets, topics []*fragment.Topic
+	for _, t := range u.topics {
+		if t.is != nil {
+			targets = append(targets, t.is)
+		}
+		if t.was != nil {
+			topics = append(topics, t.was)
+		}
+	}
+	var removed, added []*fragment.Association
+	for _, a := range u.associations {
+		if a.is != nil {
+			removed = append(removed, a.is)
+		}
+		if a.was == nil {
+			continue
+		}
+		there, err := u.now.Stored(a.was) // by its references it may be one that stays
+		if err != nil {
+			return nil, err
+		}
+		if there == nil || u.goes(a.was.Key()) {
+			added = append(added, a.was)
+		}
+	}
+	lost, err := u.losses(removed, added)
+	if err != nil {
+		return nil, err
+	}
+	change, err := fragment.Exchange(u.now, targets, topics, removed, added)
+	if err == nil && !limit.Allows(lost) {
+		return nil, &losses.TooManyError{Measure: *lost, Added: change.Added, Updated: change.Updated, Limit: limit}
+	}
+	return change, err
+}
+
+// losses measures what is lost. What is said of topics without the change is left out on both sides.
+func (u *undo) losses(removed, added []*fragment.Association) (*losses.Measure, error) {
+	m := &losses.Measure{Topics: u.v.Topics}
+	was, is := map[fragment.Ref]*fragment.Said{}, map[fragment.Ref]*fragment.Said{}
+	of := func(side map[fragment.Ref]*fragment.Said, ref fragment.Ref) *fragment.Said {
+		if side[ref] == nil {
+			side[ref] = &fragment.Said{}
+		}
+		return side[ref]
+	}
+	play := func(side map[fragment.Ref]*fragment.Said, all []*fragment.Association) {
+		for _, a := range all {
+			for _, p := range a.Players() {
+				if part := a.Part(p); part != fragment.AsType {
+					of(side, p).Play(part)
+				}
+			}
+		}
+	}
+	play(is, removed)
+	play(was, added)
+	for ref, t := range u.topics {
+		if t.is != nil {
+			of(is, ref).Statements = len(t.is.Names) + len(t.is.Occurrences)
+		}
+		if t.was != nil {
+			of(was, ref).Statements = len(t.was.Names) + len(t.was.Occurrences)
+		}
+	}
+	for _, ref := range slices.Sorted(maps.Keys(is)) {
+		t, err := topicOf(u.now, ref)
+		if err != nil {
+			return nil, err
+		}
+		if t == nil {
+			continue
+		}
+		next := of(was, ref)
+		if turned := u.topics[ref]; turned != nil && turned.was == nil {
+			next = nil
+		} else if is[ref].Types > next.Types { // others may stay
+			for a, err := range u.now.AssociationsOf(ref, fragment.AsInstance) {
+				if err != nil {
+					return nil, err
+				}
+				if !u.goes(a.Key()) {
+					is[ref].Types++
+					next.Types++
+				}
+			}
+		}
+		m.Lose(*is[ref], next, func() *fragment.Topic { return t })
+	}
+	return m, nil
+}
