@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/store/collections"
@@ -95,7 +94,7 @@ func (v *View) ChangeLists() ([]ChangeList, error) {
 	for r, err := range v.tx.Scan(v.Log().Key(keys.TableChangeList), nil) {
 		var list ChangeList
 		if err == nil {
-			err = json.Unmarshal(r.Value, &list)
+			err = txn.Decode(r, &list)
 		}
 		if err != nil {
 			return nil, err

@@ -3,7 +3,6 @@ package store
 import (
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -174,7 +173,7 @@ func (c *checker) log(where string, v *View) error {
 		}
 		var e Entry
 		seq := keys.NumberIn(r.Key)
-		switch err := json.Unmarshal(r.Value, &e); {
+		switch err := txn.Decode(r, &e); {
 		case seq > v.Head:
 			c.leftover(where, v, r.Key, func(now *View, _ []byte) (bool, error) { return seq <= now.Head, nil }, "entry %d is behind the last one", seq)
 			continue

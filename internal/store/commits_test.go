@@ -241,6 +241,7 @@ func TestAChangeIsOneCommit(t *testing.T) {
 		keys.TableWord:     12, // a word less, and one more
 		keys.TableFragment: 12, // the first fragments of the six, and the new ones
 		keys.TableLog:      12, // likewise: those of the first ones are marked as stored
+		keys.TableBefore:   6, keys.TableChanged: 1,
 	}, tables)
 }
 

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -248,7 +247,7 @@ func (v *View) Snapshots() ([]Snapshot, error) {
 			return nil, err
 		}
 		var s Snapshot
-		if err := json.Unmarshal(r.Value, &s); err != nil {
+		if err := txn.Decode(r, &s); err != nil {
 			return nil, err
 		}
 		all = append([]Snapshot{s}, all...)

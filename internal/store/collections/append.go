@@ -1,7 +1,6 @@
 package collections
 
 import (
-	"encoding/json"
 	"fmt"
 	"iter"
 	"time"
@@ -120,7 +119,7 @@ func Kept(t *txn.Tx, c *Collection, from uint64) iter.Seq2[Entry, error] {
 		for r, err := range t.Scan(c.Log().Key(keys.TableLog), c.Log().Numbered(keys.TableLog, from)) {
 			var e Entry
 			if err == nil {
-				err = json.Unmarshal(r.Value, &e)
+				err = txn.Decode(r, &e)
 			}
 			if err == nil && e.Seq > c.Head {
 				return

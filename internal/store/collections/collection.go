@@ -1,7 +1,6 @@
 package collections
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -114,7 +113,7 @@ func All(t *txn.Tx) (all []Collection, err error) {
 			return nil, err
 		}
 		var c Collection
-		if err := json.Unmarshal(r.Value, &c); err != nil {
+		if err := txn.Decode(r, &c); err != nil {
 			return nil, err
 		}
 		all = append(all, c)

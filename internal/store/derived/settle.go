@@ -130,7 +130,7 @@ func chosenBefore(t *txn.Tx, number uint32) (map[string]fragment.Ref, error) {
 			return nil, err
 		}
 		var c chosen
-		if err := json.Unmarshal(r.Value, &c); err != nil {
+		if err := txn.Decode(r, &c); err != nil {
 			return nil, txn.Corrupt("reifier", r.Key, err)
 		}
 		all[string(c.Statement)] = c.Reifier

@@ -3,7 +3,6 @@ package inputs
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 
@@ -139,7 +138,7 @@ func (l *tableRows[T]) read(t *txn.Tx, table byte) (changed bool, err error) {
 		}
 		changed = true
 		var one T
-		if err := json.Unmarshal(r.Value, &one); err != nil {
+		if err := txn.Decode(r, &one); err != nil {
 			return false, err
 		}
 		now.rows, now.all = append(now.rows, kv.Row{Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value)}), append(now.all, one)

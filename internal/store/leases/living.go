@@ -2,7 +2,6 @@ package leases
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -42,7 +41,7 @@ func (l *Leases) others(ctx context.Context) (map[string]seen, error) {
 		for r, err := range t.Scan(keys.Once(keys.TableLease), nil) {
 			var s seen
 			if err == nil {
-				err = json.Unmarshal(r.Value, &s.Lease)
+				err = txn.Decode(r, &s.Lease)
 			}
 			job := ""
 			if err == nil && s.Holder != uuid.Nil && s.Holder != l.process {

@@ -58,7 +58,7 @@ func Check(t *txn.Tx, evenMoved bool) error {
 			return ErrFilling
 		case bytes.Equal(r.Key, moved) && !evenMoved:
 			var m Moved
-			if err := json.Unmarshal(r.Value, &m); err != nil {
+			if err := txn.Decode(r, &m); err != nil {
 				return txn.Corrupt("meta", r.Key, err)
 			}
 			return fmt.Errorf("%w to %s at %s: use that. If it is lost for good, or that move was interrupted, move this one with --again", ErrMoved, m.To, m.At.Format(time.RFC3339))

@@ -9,7 +9,6 @@ package openings
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"log/slog"
 	"slices"
 	"time"
@@ -63,7 +62,7 @@ func All(t *txn.Tx) (all []Opening, err error) {
 	for r, err := range t.Scan(StateKey, key(0)) {
 		var o Opening
 		if err == nil {
-			err = json.Unmarshal(r.Value, &o)
+			err = txn.Decode(r, &o)
 		}
 		if err != nil {
 			return nil, err
@@ -225,7 +224,7 @@ func forget(t *txn.Tx, last uint64, now time.Time) error {
 	for r, err := range t.Scan(StateKey, key(0)) {
 		var o Opening
 		if err == nil {
-			err = json.Unmarshal(r.Value, &o)
+			err = txn.Decode(r, &o)
 		}
 		if err != nil {
 			return err

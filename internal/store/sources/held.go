@@ -2,7 +2,6 @@ package sources
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -127,7 +126,7 @@ func (st *Store) HeldRecords(ctx context.Context, name string, ids []string, f f
 		for r, err := range t.ScanInPlace(source.Key(keys.TableHeld), nil) {
 			var h Held
 			if err == nil {
-				err = json.Unmarshal(r.Value, &h)
+				err = txn.Decode(r, &h)
 			}
 			if err == nil {
 				err = f(h)

@@ -3,7 +3,6 @@ package sources
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -150,7 +149,7 @@ func unreadableNotes(t *txn.Tx, id keys.Source) (all [][]byte, err error) {
 			if table == keys.TableHeld {
 				note = &Held{}
 			}
-			if json.Unmarshal(r.Value, note) != nil {
+			if txn.Decode(r, note) != nil {
 				all = append(all, bytes.Clone(r.Key))
 			}
 		}

@@ -110,7 +110,7 @@ func quarantined(t *txn.Tx, id keys.Source) ([]Quarantined, error) {
 	for r, err := range t.Scan(id.Key(keys.TableQuarantine), nil) {
 		var q Quarantined
 		if err == nil {
-			err = json.Unmarshal(r.Value, &q)
+			err = txn.Decode(r, &q)
 		}
 		if err != nil {
 			return nil, err

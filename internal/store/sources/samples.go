@@ -2,7 +2,6 @@ package sources
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -122,7 +121,7 @@ func (st *Store) Samples(ctx context.Context, name string) (all []Sample, err er
 				return err
 			}
 			var sample Sample
-			if json.Unmarshal(r.Value, &sample) == nil && sample.Last.After(oldest) {
+			if txn.Decode(r, &sample) == nil && sample.Last.After(oldest) {
 				all = append(all, sample)
 			}
 		}

@@ -147,7 +147,7 @@ func All(t *txn.Tx) iter.Seq2[Subscription, error] {
 		for r, err := range t.Scan(keys.Once(keys.TableSubscription), nil) {
 			var s Subscription
 			if err == nil {
-				err = json.Unmarshal(r.Value, &s)
+				err = txn.Decode(r, &s)
 			}
 			if !yield(s, err) || err != nil {
 				return

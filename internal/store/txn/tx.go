@@ -214,10 +214,15 @@ func (t *Tx) GetJSON(key []byte, value any) (bool, error) {
 	if b == nil || err != nil {
 		return false, err
 	}
-	if err := json.Unmarshal(b, value); err != nil {
-		return true, Corrupt("JSON", key, err)
+	return true, Decode(kv.Row{Key: key, Value: b}, value)
+}
+
+// Decode reads the value of a row, which is JSON.
+func Decode(r kv.Row, value any) error {
+	if err := json.Unmarshal(r.Value, value); err != nil {
+		return Corrupt("JSON", r.Key, err)
 	}
-	return true, nil
+	return nil
 }
 
 type row = kv.Row
