@@ -342,7 +342,7 @@ func TestWhatNeverChangesIsCachedForEver(t *testing.T) {
 	n := start(t)
 	urls := negotiable(t, n)
 	for kind, want := range map[string]string{
-		"fragment": forEver, "snapshot": forEver, "topic": shortly, "first fragment": "no-cache", "current snapshot": "no-cache",
+		"fragment": forEver, "snapshot": forEver, "topic": shortly, "first fragment": forEver, "current snapshot": "no-cache",
 	} {
 		for _, ext := range []string{"", ".xtm1", ".xtm21"} {
 			for _, coding := range []string{"identity", "gzip"} {
@@ -358,7 +358,7 @@ func TestWhatNeverChangesIsCachedForEver(t *testing.T) {
 		}
 	}
 	was := map[string]string{}
-	for _, kind := range []string{"fragment", "snapshot"} {
+	for _, kind := range []string{"fragment", "first fragment", "snapshot"} {
 		was[kind] = string(n.mustGet(urls[kind]).body)
 	}
 	n.mustPut("small", small("Oslo", "Kristiania"))

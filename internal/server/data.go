@@ -178,8 +178,12 @@ func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, of versio
 		if err := renders(r, v, e); err != nil {
 			return err
 		}
-		made := s.asOfNow(w, r, v, stateOf(&v.Collection)+in.URLEnding)
-		return s.answers.WriteRendered(w, r, made, func(to io.Writer) error { return v.RenderFragment(to, e, in.Stored) })
+		render := func(to io.Writer) error { return v.RenderFragment(to, e, in.Stored) }
+		if v.ShowsNow(e) {
+			return s.answers.WriteRendered(w, r, s.asOfNow(w, r, v, stateOf(&v.Collection)+in.URLEnding), render)
+		}
+		made := web.Validator{Tag: s.stateTag(r, v.ID(e).String()+in.URLEnding), Modified: of.modified}
+		return s.answers.WriteStream(w, r, made, w.Header().Get("Cache-Control"), render)
 	}
 	return writeStored(w, r, of, in.Stored, v.StoredFragment)
 }
@@ -210,12 +214,8 @@ func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version,
 	if err := renders(r, v, e); err != nil {
 		return err
 	}
-	last, err := v.LastOf(e.TopicSI)
-	if err != nil {
-		return err
-	}
 	made := web.Validator{Tag: s.stateTag(r, v.ID(e).String()+in.URLEnding), Modified: of.modified}
-	if last.Seq != e.Seq || !e.Lives() {
+	if v.ShowsNow(e) {
 		made = s.asOfNow(w, r, v, stateOf(&v.Collection)+in.URLEnding)
 	}
 	return s.answers.WriteRendered(w, r, made, func(to io.Writer) error { return v.RenderRecord(to, e, in.Stored) })

@@ -35,8 +35,8 @@ func TestRevertingIsAChange(t *testing.T) {
 	before := n.changes("m")
 
 	revert := "/topicmaps/m/revert"
-	require.NotEqual(t, before[0].Commit, before[0].Entry)
-	commit := fmt.Sprintf("?commit=%d", before[0].Entry) // any entry of a commit stands for it
+	require.NotEqual(t, before[1].Commit, before[1].Entry)
+	commit := fmt.Sprintf("?commit=%d", before[1].Entry) // any entry of a commit stands for it
 	p := published(t, n.post(revert+"/dry-run"+commit))
 	assert.True(t, p.DryRun)
 	assert.Equal(t, 2, p.Updated)
@@ -95,10 +95,16 @@ func TestRevertsThatAreRefused(t *testing.T) {
 	p := published(t, n.post(fmt.Sprint("/topicmaps/m/revert?commit=", joined), "If-Match", etag))
 	assert.Equal(t, 1, p.Deleted)
 
+	// The rest of a commit can be taken back where some of it has changed since.
+	a := n.post(fmt.Sprint("/topicmaps/m/revert?commit=", town))
+	assert.Contains(t, string(a.body), psi+"city-7: it has changed since")
+	assert.Equal(t, http.StatusBadRequest, n.post(fmt.Sprint("/topicmaps/m/revert?force=perhaps&commit=", town)).StatusCode)
+	assert.Equal(t, 29, published(t, n.post(fmt.Sprint("/topicmaps/m/revert?force=true&commit=", town))).Updated)
+
 	// To take back the first version deletes nearly all.
 	n.publish("other", cities(30, "a city"))
 	first := n.changes("other")[0].Commit
-	a := n.post(fmt.Sprint("/topicmaps/other/revert?commit=", first))
+	a = n.post(fmt.Sprint("/topicmaps/other/revert?commit=", first))
 	assert.Equal(t, http.StatusConflict, a.StatusCode)
 	assert.Contains(t, string(a.body), "would lose")
 	p = published(t, n.post(fmt.Sprint("/topicmaps/other/revert?commit=", first), "TMShare-Max-Delete", "all"))

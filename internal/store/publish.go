@@ -60,9 +60,6 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		if err != nil || change == nil || change.Empty() {
 			return err
 		}
-		if err := db.keepFirstFragments(ctx, t, c, state, change); err != nil {
-			return err
-		}
 		if err := derived.MarkChange(records.Of(t, c.SourceKey()), name, change, func(i int) string { return c.Path(db.run.Load(), c.Head+1+uint64(i)) }); err != nil {
 			return err
 		}
@@ -105,45 +102,6 @@ func (db *DB) appender(t *txn.Tx, c *Collection) *collections.Appender {
 		C: c, T: t, Put: t.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load, Patches: v.patches,
 		Digest: func() (string, error) { return c.Digest(t) },
 	}
-}
-
-// keepFirstFragments stores the fragments of first entries, which are not stored
-// when a collection is created, before their topics change. Nothing reads their rows before the
-// commit but to make patches, and there are none from fragments that nobody was told of.
-func (db *DB) keepFirstFragments(ctx context.Context, t *txn.Tx, c *Collection, prior *records.Cached, change *fragment.Change) error {
-	v := View{Collection: *c, db: db, tx: t}
-	budget := rendered.Budget(db.rendered, len(change.Entries))
-	for some, err := range collections.InParts(t, c, prior, change.Entries) {
-		var first []*Entry
-		var toRender []fragment.Entry
-		for i := range some {
-			var last *Entry
-			if err == nil {
-				last, err = v.Last(fragment.Key(some[i].TopicSI))
-			}
-			if last == nil || last.Seq <= c.Horizon || last.RecordStored() || last.Deleted || last.Topic != "" {
-				continue // a large closing entry describes a topic that may be gone
-			}
-			first, toRender = append(first, last), append(toRender, fragment.Entry{TopicSI: last.TopicSI, Topic: last.TopicSI})
-		}
-		if err != nil {
-			return err
-		}
-		data, err := c.Renderer().All(ctx, prior, toRender, &budget, true)
-		if err != nil {
-			return err
-		}
-		for i := range first {
-			if data[i] == nil {
-				continue // too large: it stays unstored, and shows the topic as it will be
-			}
-			first[i].Late = true
-			if err := collections.PutEntry(c, first[i], data[i], t.PutUnread); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // PublishLocal is Publish for local statements: it keeps an activity with it.

@@ -210,10 +210,15 @@ func (v *View) render(w io.Writer, e *Entry, form fragment.Form) error {
 // then returns the records as an entry shows them: as they were after its commit. One that is kept behind the horizon as the last of its topic shows the
 // topic as it is, and so does one of a time that a replica does not have.
 func (v *View) then(e *Entry) (records.State, error) {
-	if e.Seq <= v.Horizon || v.Replica != nil && e.Seq < v.Remembered {
+	if v.ShowsNow(e) {
 		return v.State(), nil
 	}
 	return v.Past(e.Seq)
+}
+
+// ShowsNow reports whether an entry that is not stored shows its topic as it is, and not as it was after its commit.
+func (v *View) ShowsNow(e *Entry) bool {
+	return e.Seq <= v.Horizon || v.Replica != nil && e.Seq < v.Remembered
 }
 
 // Renders reports whether RenderFragment has something to write for e.

@@ -76,12 +76,17 @@ func setCoding(h http.Header, c Coding) {
 // WriteRendered streams what is made when it is asked for. Caches ask each time, but
 // need not fetch it again.
 func (a *Answers) WriteRendered(w http.ResponseWriter, r *http.Request, made Validator, render func(io.Writer) error) error {
+	return a.WriteStream(w, r, made, "no-cache", render)
+}
+
+// WriteStream is WriteRendered with another Cache-Control.
+func (a *Answers) WriteStream(w http.ResponseWriter, r *http.Request, made Validator, cache string, render func(io.Writer) error) error {
 	c, err := negotiateCoding(r, zstd1, Gzipped)
 	if err != nil {
 		return err
 	}
 	h := w.Header()
-	h.Set("Cache-Control", "no-cache")
+	h.Set("Cache-Control", cache)
 	setCoding(h, c)
 	if done, err := Unchanged(w, r, made, c); done || err != nil {
 		return err
