@@ -292,6 +292,7 @@ func revertCommand() *cobra.Command {
 	var w admin.Write
 	var to times
 	var commit uint64
+	var force bool
 	cmd := &cobra.Command{
 		Use:   "revert NAME {SUBJECT-IDENTIFIER --to TIME | --commit NUMBER}",
 		Short: "Make a topic what it was, or take back a commit",
@@ -303,9 +304,10 @@ A topic is replaced by what it was then, with the associations in which it playe
 and deleted if it was not there. It is refused where another topic has one of the identifiers
 that it had.
 
-A commit is refused whose topics have changed again since: revert the later ones first,
-or single topics. The server reads the whole map for it, as for an import, and --max-delete
-holds for it too. What other topics refer to stays, without names.
+A commit is taken back record by record: each topic and each association that it has changed
+becomes what it was. What has changed again since stays as it is, and so does what others
+refer to by now. Where there is any of that it is listed, and nothing is changed; --force takes
+back the rest. --max-delete holds as for an import.
 
 ` + aboutTimes,
 		Example: `  tmshare-server revert egov https://psi.egov.example.org/service/dog-licence --to 2026-11-01 --dry-run
@@ -314,11 +316,15 @@ holds for it too. What other topics refer to stays, without names.
 	}
 	to.add(cmd, 1, "to", "make the topic what it was at this `time`")
 	cmd.Flags().Uint64Var(&commit, "commit", 0, "take back the commit with this `number`")
+	cmd.Flags().BoolVar(&force, "force", false, "with --commit: take back what can be, even if some of it must stay")
 	cmd.Flags().TextVar(&w.MaxDelete, "max-delete", losses.Limit{}, "with --commit: lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	writeFlags(cmd, &w)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		if w.MaxDelete != (losses.Limit{}) && commit == 0 {
 			return usage(errors.New("--max-delete goes with --commit: leave it out for a single topic"))
+		}
+		if force && commit == 0 {
+			return usage(errors.New("--force goes with --commit: leave it out for a single topic"))
 		}
 		topic := len(args) == 2 && len(to.all) == 1
 		if topic == (len(args) == 1 && commit > 0 && len(to.all) == 0) || topic && commit > 0 {
@@ -329,7 +335,7 @@ holds for it too. What other topics refer to stays, without names.
 		if topic {
 			p, err = r.server.RevertTopic(ctx, args[0], args[1], to.first(), w)
 		} else {
-			p, err = r.server.RevertCommit(ctx, args[0], commit, w)
+			p, err = r.server.RevertCommit(ctx, args[0], commit, force, w)
 		}
 		if err != nil {
 			return err

@@ -104,9 +104,13 @@ func (c *Client) RevertTopic(ctx context.Context, name, si string, to time.Time,
 	return c.revert(ctx, name, url.Values{"si": {si}, "to": {to.Format(time.RFC3339Nano)}}, w)
 }
 
-// RevertCommit takes back what a commit has changed.
-func (c *Client) RevertCommit(ctx context.Context, name string, commit uint64, w Write) (*server.Published, error) {
-	return c.revert(ctx, name, url.Values{"commit": {strconv.FormatUint(commit, 10)}}, w)
+// RevertCommit takes back what a commit has changed; with force it does so even where some of that must stay.
+func (c *Client) RevertCommit(ctx context.Context, name string, commit uint64, force bool, w Write) (*server.Published, error) {
+	query := url.Values{"commit": {strconv.FormatUint(commit, 10)}}
+	if force {
+		query.Set("force", "true")
+	}
+	return c.revert(ctx, name, query, w)
 }
 
 func (c *Client) revert(ctx context.Context, name string, query url.Values, w Write) (*server.Published, error) {

@@ -47,7 +47,7 @@ func TestLostAnswers(t *testing.T) {
 		const log = `"tmshare-server log a/b"`
 		_, err := c.PutTopics(ctx, "a/b", nil, doc(xtm21("")), admin.Write{})
 		change(err, log)
-		_, err = c.RevertCommit(ctx, "a/b", 3, admin.Write{})
+		_, err = c.RevertCommit(ctx, "a/b", 3, false, admin.Write{})
 		change(err, log)
 		_, _, err = c.Put(ctx, "a/b", admin.Change{"title": "x"}, "")
 		change(err, `"tmshare-server collections show a/b"`)

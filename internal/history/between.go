@@ -18,12 +18,14 @@ import (
 type between struct {
 	v             *store.View
 	before, after records.State
+	later         bool // the state after is known
 }
 
 // commit compares the states before and after the commit of an entry.
 func commit(v *store.View, seq uint64) (b between, err error) {
 	b.v = v
 	if b.after, err = v.Past(seq); err == nil {
+		b.later = true
 		b.before, err = v.PastBefore(seq)
 	}
 	return b, err

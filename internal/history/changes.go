@@ -151,14 +151,8 @@ func compare(ctx context.Context, v *store.View, changes []Change) error {
 		for n < len(changes) && changes[n].Commit == changes[0].Commit {
 			n++
 		}
-		err := compareCommit(ctx, v, changes[:n])
-		if err != nil && !errors.Is(err, store.ErrGone) {
+		if err := compareCommit(ctx, v, changes[:n]); err != nil {
 			return err
-		}
-		for i := range changes[:n] {
-			if err != nil {
-				changes[i].Missing = err.Error()
-			}
 		}
 		changes = changes[n:]
 	}
@@ -168,6 +162,9 @@ func compare(ctx context.Context, v *store.View, changes []Change) error {
 // compareCommit is compare for changes of one commit.
 func compareCommit(ctx context.Context, v *store.View, changes []Change) error {
 	b, err := commit(v, changes[0].Commit)
+	if errors.Is(err, store.ErrGone) {
+		return b.withoutBefore(ctx, changes, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -199,4 +196,29 @@ func compareCommit(ctx context.Context, v *store.View, changes []Change) error {
 		}
 	}
 	return err
+}
+
+// withoutBefore compares changes of which the state before is not known: that is needed only for topics that were there.
+func (b *between) withoutBefore(ctx context.Context, changes []Change, gone error) error {
+	for i := range changes {
+		c := &changes[i]
+		c.Missing = gone.Error()
+		if c.Kind != Added || !b.later {
+			continue
+		}
+		ref := fragment.Ref(c.TopicSI)
+		t, err := topicOf(b.after, ref)
+		if err != nil || t == nil {
+			return err
+		}
+		is, err := said(b.after, t)
+		if err == nil {
+			c.Removed, c.Added, err = InWords(ctx, b.v.SP, ref, nil, is)
+			c.Missing = ""
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
