@@ -4,8 +4,11 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/text/encoding/charmap"
+
+	"github.com/tmshare/tmshare/internal/testhostile"
 )
 
 // What the Content-Type of an upload says of its encoding counts before the declaration (RFC 7303 §3.2).
@@ -53,4 +56,20 @@ func TestCharsetOfAnUpload(t *testing.T) {
 	a := n.put("egov", latin(topicMap(topic("a", "né"))), "Content-Type", "application/xml; charset=utf-8")
 	require.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, "it is text in neither: %s", a.body)
 	require.NotContains(t, n.current("egov"), "psi.example.org/a")
+}
+
+// Documents whose encodings lie are read, or refused with the reason. None ends the server.
+func TestEncodingsThatLie(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("egov", topicMap(topic("b", "b")))
+	for name, status := range map[string]int{
+		"bytes that become three": 200, "UTF-16 that is said to be UTF-8": 200, "UTF-8 but for the last byte": 200,
+		"UTF-8 but for the last byte, all said": 422, "a mark of UTF-16, and half a unit": 422, "an encoding that nobody knows": 422,
+	} {
+		e := testhostile.Encodings[name]
+		a := n.put("egov", []byte(e.Document(1000)), "Content-Type", e.Type, "TMShare-Max-Delete", "all")
+		assert.Equal(t, status, a.StatusCode, "%s: %s", name, a.body)
+	}
+	assert.Len(t, testhostile.Encodings, 6, "all are tried")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/server/pages"
+	"github.com/tmshare/tmshare/internal/testhostile"
 	"github.com/tmshare/tmshare/internal/testkit/webpage"
 	examples "github.com/tmshare/tmshare/testdata/xtm"
 )
@@ -220,20 +221,7 @@ func TestHostileNamesAreFound(t *testing.T) {
 // A search costs as much for a topic of which many words begin as asked for as for one of which one does. Themes count once.
 func TestASearchCostsWhatTheTopicsCost(t *testing.T) {
 	n := start(t)
-	var b strings.Builder
-	b.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="t"><subjectIdentifier href="http://x/t"/>`)
-	for i := range 300 {
-		fmt.Fprintf(&b, `<name><scope>`)
-		for j := range 50 {
-			fmt.Fprintf(&b, `<topicRef href="#s%d"/>`, j)
-		}
-		fmt.Fprintf(&b, `</scope><value>n%d</value></name>`, 1000+i)
-	}
-	b.WriteString(`</topic>`)
-	for j := range 50 {
-		fmt.Fprintf(&b, `<topic id="s%d"><subjectIdentifier href="http://x/s/%d"/></topic>`, j, j)
-	}
-	n.publish("m", []byte(b.String()+`</topicMap>`))
+	n.publish("m", []byte(testhostile.ThemedNames(300, 50)))
 	for _, form := range []string{"search", "search.html"} {
 		var took [2]uint64
 		for i, query := range []string{"n1000", "n1"} {

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 )
 
@@ -39,7 +40,11 @@ func Rewriting(wanted func(*http.Request) bool, change func(body string) string)
 			return false
 		}
 		answer, body := Record(real, unconditional(r))
-		w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+		for name, values := range answer.Header() {
+			if name == "Content-Type" || strings.HasPrefix(name, "Tmshare-") { // what alters bodies passes those on
+				w.Header()[name] = values
+			}
+		}
 		w.WriteHeader(answer.Code)
 		_, _ = w.Write([]byte(change(string(body))))
 		return true
