@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,99 +21,144 @@ import (
 
 var hostileSize = flag.Int("hostile", 1, "BenchmarkHostile sends documents this many times as large")
 
-// BenchmarkHostile has tmshare-server, the program itself, publish documents of an
-// attacker, each in a process of its own, and reports the most anonymous memory that it
-// has ever in use (RssAnon), and how much that is of what it is with a harmless document
-// of the same size. It prints the table of docs/security.md.
-func BenchmarkHostile(b *testing.B) {
-	if _, err := os.Stat("/proc/self/status"); err != nil {
-		fmt.Println("NOT CHECKED: no memory of the server: there is no /proc to read it from")
-		b.SkipNow()
-	}
-	program := build(b, "tmshare-server")
-	n := func(size int) int {
-		if testing.Short() {
-			size /= 8
-		}
-		return size * *hostileSize
-	}
-	empty := testhostile.Head21 + testhostile.Foot
-	for _, c := range []struct {
-		name      string
-		method    string
-		documents []string // one after the other
-	}{
-		{"xml:base of 1 MB, 20,000 references", "PUT", []string{testhostile.Amplifying["base of references, XTM 2.1"](1<<20, n(20_000))}},
-		{"xml:base of 8 KB, 20,000 references", "PUT", []string{testhostile.Amplifying["base of references, XTM 1.0"](8000, n(20_000))}},
-		{"namespace of 8 KB in 20,000 elements", "PUT", []string{testhostile.Amplifying["namespace of embedded XML"](8000, n(20_000))}},
-		{"200 themes of 5 KB, 5,000 variants", "PUT", []string{testhostile.Scope(200, 5000, n(5000))}},
-		{"name of 10,000 variants of 199 themes", "PUT", []string{testhostile.Scope(199, 5, n(10_000))}},
-		{"association with 100,000 roles", "PUT", []string{testhostile.Association(n(100_000))}},
-		{"association with 1,000 roles", "PUT", []string{testhostile.Association(1000)}},
-		{"topic with 40,000 identifiers", "PUT", []string{testhostile.Identifiers(n(40_000), "name")}},
-		{"the same, posted", "POST", []string{testhostile.Identifiers(n(40_000), "name")}},
-		{"hub of 5,000 topics, then emptied", "PUT", []string{testhostile.Hub(n(5000)), empty}},
-		{"names of 1 MB", "PUT", []string{testhostile.Names(n(64<<20), 1<<20)}},
-		{"topics of 17 bytes", "PUT", []string{testhostile.Topics(n(100_000))}},
-		{"list of 1,000,000 in Turtle", "PUT", []string{testhostile.Dense["list.ttl"](n(1_000_000))}},
-		{"list of 500,000 in JSON-LD", "PUT", []string{testhostile.Dense["list.jsonld"](n(500_000))}},
-		{"3,900 contexts among 4,000 terms", "PUT", []string{testhostile.Contexts(n(4000), n(3900))}},
-	} {
-		b.Run(strings.ReplaceAll(c.name, " ", "-"), func(b *testing.B) {
-			size := 0
-			for _, d := range c.documents {
-				size += len(d)
-			}
-			var hostile, harmless float64
-			var status int
-			for b.Loop() {
-				hostile, status = publishingPeak(b, program, c.method, c.documents)
-				harmless, _ = publishingPeak(b, program, "PUT", []string{testhostile.Names(size, 1000)})
-			}
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(hostile/1e6, "RssAnon-MB")
-			ratio(b, hostile, harmless, "harmless-of-the-same-size")
-			fmt.Printf("| %s | %.1f MB | %d | %.0f MB | %.0f MB |\n", c.name, float64(size)/1e6, status, hostile/1e6, harmless/1e6)
-		})
-	}
+// What a hostile document may take, by docs/security.md.
+const (
+	hostileTime = 20 * time.Second
+	hostilePeak = 700e6
+)
+
+// hostile is what a program has done with a document.
+type hostile struct {
+	answer string        // the status of the last answer, or of the program
+	peak   float64       // the most anonymous memory that it ever had in use (RssAnon), in bytes
+	cpu    time.Duration // processor time, but for that of its start
 }
 
-// publishingPeak sends documents to a server of its own, one after the other, and returns
-// its peak and what it has answered last.
-func publishingPeak(b *testing.B, program, method string, documents []string) (peak float64, status int) {
+// BenchmarkHostile has the programs read each document of testhostile, each in a process of its own, and reports the processor
+// time and the peak of its memory as ratios to what docs/security.md allows. It prints the table of that document.
+func BenchmarkHostile(b *testing.B) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		fmt.Println("NOT CHECKED: no memory of the programs: there is no /proc to read it from")
+		b.SkipNow()
+	}
+	server, client := build(b, "tmshare-server"), build(b, "tmshare-client")
+	size := func(n int) int {
+		if testing.Short() {
+			n /= 8
+		}
+		return n * *hostileSize
+	}
+	show := func(name, how string, f func(b *testing.B) hostile) (cells string) {
+		b.Run(strings.ReplaceAll(name+", "+how, " ", "-"), func(b *testing.B) {
+			var h hostile
+			for b.Loop() {
+				h = f(b)
+			}
+			b.ReportMetric(0, "ns/op")
+			ratio(b, h.cpu.Seconds(), hostileTime.Seconds(), "time-allowed")
+			ratio(b, h.peak, hostilePeak, "memory-allowed")
+			cells = fmt.Sprintf(" %s: %s | %.3f | %.2f |", how, h.answer, h.cpu.Seconds()/hostileTime.Seconds(), h.peak/hostilePeak)
+		})
+		return cells
+	}
+	row := func(name, document, cells string) {
+		fmt.Printf("| %s | %.1f MB |%s\n", name, float64(len(document))/1e6, cells)
+	}
+	for _, file := range testhostile.Files(size) {
+		document := file.Make()
+		if file.Ending == ".atom" {
+			row(file.Name, document, show(file.Name, "subscribe", func(b *testing.B) hostile { return subscribing(b, client, file.Type, document) }))
+			continue
+		}
+		put := show(file.Name, "PUT", func(b *testing.B) hostile { return publishing(b, server, "PUT", "", file.Type, document) })
+		row(file.Name, document, put+show(file.Name, "convert", func(b *testing.B) hostile { return converting(b, client, file.Ending, document) }))
+	}
+	const xtm = "application/x-tm+xml"
+	many := testhostile.Identifiers(size(40_000), "name")
+	row("topic with 40,000 identifiers", many, show("topic with 40,000 identifiers", "POST", func(b *testing.B) hostile {
+		return publishing(b, server, "POST", "/topics", xtm, many)
+	}))
+	hub := testhostile.Hub(size(5000))
+	row("hub of 5,000 topics, then emptied", hub, show("hub of 5,000 topics, then emptied", "PUT", func(b *testing.B) hostile {
+		return publishing(b, server, "PUT", "", xtm, hub, testhostile.Head21+testhostile.Foot)
+	}))
+	names := testhostile.ThemedNames(size(3000), 199)
+	row("topic with 3,000 names of 199 themes", names, show("topic with 3,000 names of 199 themes", "search", func(b *testing.B) hostile {
+		n := hostileServer(b, server)
+		defer n.stop()
+		n.hostile("PUT", "", xtm, names)
+		return n.measured(func() string { return n.hostile("GET", "/search?q=n1", "", "") })
+	}))
+}
+
+// hostileServer starts a server with a collection of its own.
+func hostileServer(b *testing.B, program string) *node {
 	folder := b.TempDir()
 	first := filepath.Join(folder, "first.xtm")
 	require.NoError(b, os.WriteFile(first, []byte(testhostile.Head21+`<topic id="t"/>`+testhostile.Foot), 0o600))
-	n := runServer(b, program, filepath.Join(folder, "data"), "--map", collection+"="+first, "--sp", collection+"=http://example.org/")
-	defer n.stop()
-	peak = n.peakDuring(func() {
-		for _, d := range documents {
-			at := n.url + "/topicmaps/" + collection
-			if method == "POST" {
-				at += "/topics"
-			}
-			r, err := http.NewRequest(method, at, bytes.NewReader([]byte(d)))
-			require.NoError(b, err)
-			r.Header.Set("TMShare-Max-Delete", "all")
-			r.Header.Set("Content-Type", typeOf(d))
-			a, err := n.http.Do(r)
-			require.NoError(b, err)
-			_, err = io.Copy(io.Discard, a.Body)
-			require.NoError(b, err)
-			require.NoError(b, a.Body.Close())
-			status = a.StatusCode
-		}
-	})
-	return peak, status
+	return runServer(b, program, filepath.Join(folder, "data"), "--map", collection+"="+first, "--sp", collection+"=http://example.org/")
 }
 
-// typeOf returns the type of a hostile document by its first character.
-func typeOf(document string) string {
-	switch {
-	case strings.HasPrefix(document, "{"):
-		return "application/ld+json"
-	case strings.HasPrefix(document, "<http"):
-		return "text/turtle"
+// publishing sends documents to a server of its own, one after the other.
+func publishing(b *testing.B, program, method, path, mediaType string, documents ...string) hostile {
+	n := hostileServer(b, program)
+	defer n.stop()
+	return n.measured(func() (answer string) {
+		for _, d := range documents {
+			answer = n.hostile(method, path, mediaType, d)
+		}
+		return answer
+	})
+}
+
+// measured says what the server takes while f runs, which returns the answer.
+func (n *node) measured(f func() string) (h hostile) {
+	before := processTime(n.b, n.cmd.Process.Pid)
+	h.peak = n.peakDuring(func() { h.answer = f() })
+	h.cpu = processTime(n.b, n.cmd.Process.Pid) - before
+	return h
+}
+
+// hostile sends a request and returns the status of the answer.
+func (n *node) hostile(method, path, mediaType, document string) string {
+	r, err := http.NewRequest(method, n.url+"/topicmaps/"+collection+path, strings.NewReader(document))
+	require.NoError(n.b, err)
+	r.Header.Set("TMShare-Max-Delete", "all")
+	if mediaType != "" {
+		r.Header.Set("Content-Type", mediaType)
 	}
-	return "application/x-tm+xml"
+	a, err := n.http.Do(r)
+	require.NoError(n.b, err)
+	_, err = io.Copy(io.Discard, a.Body)
+	require.NoError(n.b, err)
+	require.NoError(n.b, a.Body.Close())
+	return fmt.Sprint(a.StatusCode)
+}
+
+// converting has the client convert a file.
+func converting(b *testing.B, program, ending, document string) hostile {
+	file := filepath.Join(b.TempDir(), "hostile"+ending)
+	require.NoError(b, os.WriteFile(file, []byte(document), 0o600))
+	return ran(b, exec.Command(program, "convert", file, "-"))
+}
+
+// subscribing has the client read a feed.
+func subscribing(b *testing.B, program, mediaType, document string) hostile {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", mediaType)
+		_, _ = io.WriteString(w, document)
+	}))
+	defer s.Close()
+	return ran(b, exec.Command(program, append(append([]string{"subscribe"}, at(filepath.Join(b.TempDir(), "data"))...), s.URL+"/fragments")...))
+}
+
+// ran runs a program. It may refuse what it is given.
+func ran(b *testing.B, cmd *exec.Cmd) hostile {
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	peak, err := sampled(b, cmd)
+	code := cmd.ProcessState.ExitCode()
+	require.True(b, err == nil || code > 0, "%v: %s", err, said.String())
+	require.NotContains(b, said.String(), "goroutine ")
+	return hostile{fmt.Sprintf("exit %d", code), peak, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 }

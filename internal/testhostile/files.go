@@ -30,9 +30,8 @@ var typesOfRDF = map[string]string{
 func Files(size func(int) int) (all []File) {
 	xtm := func(name string, f func() string) { all = append(all, File{name, typeXTM, ".xtm", f}) }
 	for _, name := range slices.Sorted(maps.Keys(Amplifying)) {
-		for _, length := range []int{8000, 1 << 20} {
-			xtm(fmt.Sprintf("%s, of %d KB, 20,000 times", name, length/1000), func() string { return Amplifying[name](length, size(20_000)) })
-		}
+		xtm(name+", 8 KB, 20,000 times", func() string { return Amplifying[name](8000, size(20_000)) })
+		xtm(name+", 1 MB, 20,000 times", func() string { return Amplifying[name](1<<20, size(20_000)) })
 	}
 	xtm("200 themes of 5 KB, 5,000 variants", func() string { return Scope(200, 5000, size(5000)) })
 	xtm("name of 10,000 variants of 199 themes", func() string { return Scope(199, 5, size(10_000)) })

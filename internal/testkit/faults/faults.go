@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync/atomic"
 )
 
@@ -40,9 +39,9 @@ func Rewriting(wanted func(*http.Request) bool, change func(body string) string)
 			return false
 		}
 		answer, body := Record(real, unconditional(r))
-		for name, values := range answer.Header() {
-			if name == "Content-Type" || strings.HasPrefix(name, "Tmshare-") { // what alters bodies passes those on
-				w.Header()[name] = values
+		for _, name := range []string{"Content-Type", "TMShare-Checked", "TMShare-Asked"} { // what alters bodies passes those on
+			for _, value := range answer.Header().Values(name) {
+				w.Header().Add(name, value)
 			}
 		}
 		w.WriteHeader(answer.Code)
