@@ -15,6 +15,7 @@ type File struct {
 	Type   string // its media type
 	Ending string // of a file that has it
 	Make   func() string
+	Local  bool // it is for programs that read it: a server takes minutes to publish so many topics
 }
 
 const (
@@ -28,7 +29,9 @@ var typesOfRDF = map[string]string{
 
 // Files returns all that the package makes. size scales the numbers of the things in them.
 func Files(size func(int) int) (all []File) {
-	xtm := func(name string, f func() string) { all = append(all, File{name, typeXTM, ".xtm", f}) }
+	xtm := func(name string, f func() string) {
+		all = append(all, File{Name: name, Type: typeXTM, Ending: ".xtm", Make: f})
+	}
 	for _, name := range slices.Sorted(maps.Keys(Amplifying)) {
 		xtm(name+", 8 KB, 20,000 times", func() string { return Amplifying[name](8000, size(20_000)) })
 		xtm(name+", 1 MB, 20,000 times", func() string { return Amplifying[name](1<<20, size(20_000)) })
@@ -48,12 +51,13 @@ func Files(size func(int) int) (all []File) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(Dense)) {
 		ending := filepath.Ext(name)
-		all = append(all, File{"1,000,000 of " + name, typesOfRDF[ending], ending, func() string { return Dense[name](size(1_000_000)) }})
+		all = append(all, File{Name: "1,000,000 of " + name, Type: typesOfRDF[ending], Ending: ending, Make: func() string { return Dense[name](size(1_000_000)) }})
 	}
 	return append(all,
-		File{"3,900 contexts among 4,000 terms", typesOfRDF[".jsonld"], ".jsonld", func() string { return Contexts(size(4000), size(3900)) }},
-		File{"530,000 statements of three new IRIs", typesOfRDF[".nt"], ".nt", func() string { return Statements(size(530_000)) }},
-		File{"feed with a base of 8 KB, 20,000 entries", typeAtom, ".atom", func() string { return Feed(8000, size(20_000)) }},
+		File{Name: "3,900 contexts among 4,000 terms", Type: typesOfRDF[".jsonld"], Ending: ".jsonld", Make: func() string { return Contexts(size(4000), size(3900)) }},
+		File{Name: "50,000 statements of three new IRIs", Type: typesOfRDF[".nt"], Ending: ".nt", Make: func() string { return Statements(size(50_000)) }},
+		File{Name: "530,000 statements of three new IRIs", Type: typesOfRDF[".nt"], Ending: ".nt", Make: func() string { return Statements(size(530_000)) }, Local: true},
+		File{Name: "feed with a base of 8 KB, 20,000 entries", Type: typeAtom, Ending: ".atom", Make: func() string { return Feed(8000, size(20_000)) }},
 	)
 }
 
