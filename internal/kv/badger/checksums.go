@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"time"
 
@@ -24,8 +25,9 @@ import (
 // not fit for rows that are not there. So they are compared here.
 
 const (
-	verifyPause = 5 * time.Millisecond // before each table, as others need the disk, too
-	verifyFew   = 32                   // tables that are compared without a pause: a short command compares all of them
+	verifyPause = 5 * time.Millisecond // for each verifyPiece of a table, before it is read: others need the disk, too
+	verifyPiece = 2 << 20              // bytes
+	verifyFew   = 64 << 20             // bytes of tables that are compared without a pause: a short command compares all of them
 )
 
 // Verify implements [kv.Verifier]: it compares the checksums of all rows in tables, and of the values in value logs to which they
@@ -44,12 +46,13 @@ func (e *Engine) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pause := verifyPause
-	if len(m.Tables) <= verifyFew {
-		pause = 0
-	}
+	soon := e.VerifiesSoon()
 	var buffer []byte
 	for id, t := range m.Tables { // in another order each time: short commands compare others
+		pause := time.Duration(0)
+		if info, err := os.Stat(table.NewFilename(id, e.folder.path)); err == nil && !soon {
+			pause = verifyPause * time.Duration(1+info.Size()/verifyPiece)
+		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -78,11 +81,11 @@ func (e *Engine) checkValueInUse(key []byte, p pointer) error {
 
 // VerifiesSoon reports whether Verify takes but a moment.
 func (e *Engine) VerifiesSoon() bool {
-	tables := 0
+	size := int64(0)
 	for _, level := range e.badger.Levels() {
-		tables += level.NumTables
+		size += level.Size
 	}
-	return tables <= verifyFew
+	return size <= verifyFew
 }
 
 // checkRowsInUse is checkRows for a table that Badger may delete meanwhile. Badger cuts it first,

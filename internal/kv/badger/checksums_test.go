@@ -1,6 +1,7 @@
 package badger
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,5 +51,39 @@ func TestDamagedRowsAreFound(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A short command compares the rows of a database that is small, in however many tables it is, and none of one that is large.
+func TestComparingIsShortByTheBytesOfRows(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	for name, c := range map[string]struct {
+		settings   Settings
+		rows, size int
+		tables     int // at least so many
+		soon       bool
+	}{
+		"many tables": {Settings{Unsynced: true, MemTableSize: 256 << 10, TableSize: 32 << 10, ValueThreshold: 16 << 10}, 20_000, 300, 33, true},
+		"few tables":  {Settings{Unsynced: true, MemTableSize: 16 << 20, TableSize: 32 << 20}, 200, 400 << 10, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			e := openIn(t, folder, c.settings)
+			w, err := e.Bulk(t.Context())
+			require.NoError(t, err)
+			for i := range c.rows {
+				require.NoError(t, w.Put(fmt.Appendf(nil, "r%06d", i), bytes.Repeat([]byte{byte(i)}, c.size)))
+			}
+			require.NoError(t, w.Commit())
+			require.NoError(t, e.badger.Flatten(1))
+			require.NoError(t, e.Close())
+			e = openIn(t, folder, c.settings)
+			m, err := readManifest(folder)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, len(m.Tables), c.tables)
+			require.Equal(t, c.soon, e.VerifiesSoon(), "%d tables", len(m.Tables))
+			require.NoError(t, e.Verify(t.Context()))
+		})
 	}
 }

@@ -23,7 +23,7 @@ const (
 	tableDecision = kv.Reserved + "J" // → number of pieces: the commit is decided
 )
 
-// journalPiece is about the size in bytes of one row of the journal. Two of them fit into a
+// journalPiece is about the size in bytes of one row of the journal. Several of them fit into a
 // block of a table: what does not takes three times its size while Badger makes the table.
 const journalPiece = 1500
 

@@ -56,11 +56,14 @@ var Small = Settings{MemTableSize: 1 << 20, TableSize: 256 << 10, ValueThreshold
 // which is a memtable: so those are small, too. Tables are not compressed: they are
 // read where the system has mapped them, so there is no cache of unpacked blocks,
 // and a compaction, which builds up to a dozen tables at a time in memory, needs no
-// space for what they are unpacked. What is large is gzipped anyway. Tables are
-// small, also on the lower levels, for the same reason, and there are two
-// compactions at a time. Conflicts are not looked for: a commit is based on a version,
-// and what is written in bulk is nobody else's; Badger would remember every key that is
-// written while a reader is there.
+// space for what they are unpacked. What is large is gzipped anyway. There are two compactions at a time.
+//
+// Opening maps each table and compares the checksum of its index. So tables are as large as a compaction has memory for, and an
+// index has a key for 16 KB of rows. A load goes down level by level, and is written once for each. So the level
+// below the memtables may be large: nearly all maps have one level more at most.
+//
+// Conflicts are not looked for: a commit is based on a version, and what is written in bulk is
+// nobody else's; Badger would remember every key that is written while a reader is there.
 func (s *Settings) badgerOptions(dir string) badgerdb.Options {
 	o := badgerdb.DefaultOptions(dir)
 	o.TableSizeMultiplier = 1
@@ -70,7 +73,9 @@ func (s *Settings) badgerOptions(dir string) badgerdb.Options {
 		WithDetectConflicts(false).
 		WithMemTableSize(8 << 20).
 		WithNumMemtables(3).
-		WithBaseTableSize(2 << 20).
+		WithBaseTableSize(8 << 20).
+		WithBaseLevelSize(256 << 20).
+		WithBlockSize(16 << 10).
 		WithCompression(options.None).
 		WithBlockCacheSize(0).
 		WithIndexCacheSize(16 << 20).
