@@ -82,7 +82,7 @@ var layers = map[string][]string{
 	"internal/store": {"tmdm", "xtm", "fragment", "merge", "internal/durable", "internal/kv", "internal/kv/badger", "internal/statedigest", "internal/checkpoint",
 		"internal/store/collections", "internal/store/condition", "internal/store/derived", "internal/store/datafolder", "internal/store/files", "internal/store/inputs", "internal/store/keys", "internal/store/leases", "internal/store/leftovers", "internal/store/loads", "internal/store/logtree", "internal/store/moving", "internal/store/openings", "internal/store/past", "internal/store/records", "internal/store/rejections", "internal/store/rendered", "internal/store/replicas", "internal/store/settings", "internal/store/snapshotfiles", "internal/store/sources", "internal/store/txn"},
 	"internal/derive":        {"tmdm", "xtm", "fragment", "merge", "internal/store"},
-	"internal/store/inputs":  {"fragment", "merge", "internal/kv", "internal/store/collections", "internal/store/derived", "internal/store/keys", "internal/store/sources", "internal/store/txn"},
+	"internal/store/inputs":  {"fragment", "merge", "internal/kv", "internal/store/collections", "internal/store/derived", "internal/store/keys", "internal/store/records", "internal/store/sources", "internal/store/txn"},
 	"internal/store/derived": {"fragment", "merge", "tmdm", "internal/kv", "internal/store/keys", "internal/store/records", "internal/store/txn"},
 	"internal/store/past":    {"internal/kv", "internal/store/keys", "internal/store/txn"},
 	"internal/history":       {"fragment/losses", "feeds", "tmdm", "xtm", "fragment", "merge", "internal/extsort", "internal/formats/mapdiff", "internal/store", "internal/store/records"},

@@ -232,6 +232,7 @@ func TestAChangeIsOneCommit(t *testing.T) {
 	require.Len(t, written.commits, 1)
 	for _, r := range written.commits[0].changes {
 		tables[keys.Table(r.Key)]++
+		require.GreaterOrEqual(t, keys.SourceOf(r.Key).Number, uint32(keys.FirstNumber), "no row of the names")
 	}
 	require.Positive(t, tables[keys.TableDigest])
 	delete(tables, keys.TableDigest) // the tree has as many nodes as hashes lead to

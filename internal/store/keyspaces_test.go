@@ -139,11 +139,11 @@ func TestReplicasAreInTheKeyspaceOfTheirSubscription(t *testing.T) {
 	// One that is staged is left, and another staged in its place.
 	stage(t, db, "s", origin, log)
 	var before *Collection
-	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) (err error) { before, err = replicas.Staged(tx, "s"); return err }))
+	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) (err error) { before, err = replicas.Staged(tx, s); return err }))
 	removes(t, db, func() { stageLog(t, db, "s", origin, log) }, func(key []byte) bool { return keys.SourceOf(key) == before.Log() })
 	nameless := numbered(s.Number, keys.Name(keys.TableSubscription, "s"))
 	removes(t, db, func() { require.NoError(t, db.RemoveSubscription(t.Context(), "s")) }, func(key []byte) bool {
-		return nameless(key) || string(key) == string(keys.Name(keys.TableCollection, "s")) || string(key) == string(keys.Name(keys.TableStagedLog, "s"))
+		return nameless(key) || string(key) == string(keys.Name(keys.TableCollection, "s"))
 	})
 	require.NoError(t, db.Check(t.Context(), false, func(f Finding) { t.Error(f) }, func(string) {}))
 }
@@ -175,4 +175,24 @@ func replicate(t *testing.T, db *DB, name string, origin *Collection, log []Logg
 // The era is a row of the names, as the engines know it by its key alone: no key is too short to have a keyspace.
 func TestTheEraIsInTheNames(t *testing.T) {
 	require.Equal(t, keys.Meta("era"), kv.EraKey)
+}
+
+// A name that leads to nothing, or to what has another name, is damage: "check" says so, and nothing else is taken for what it names.
+func TestANameThatLeadsAstrayIsDamage(t *testing.T) {
+	for what, leads := range map[string][]byte{"to nothing": {0, 0, 3, 0}, "to another": {0, 0, 0, 255}, "to no number": {1}} {
+		t.Run(what, func(t *testing.T) {
+			db := neighbours(t)
+			collection(t, db, "first", 2)
+			collection(t, db, "second", 2)
+			require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(keys.Name(keys.TableCollection, "second"), leads) }))
+			require.ErrorIs(t, db.View(t.Context(), "second", func(*View) error { return nil }), ErrDamaged)
+			_, err := db.Collections(t.Context())
+			require.ErrorIs(t, err, ErrDamaged)
+			view(t, db, "first", func(v *View) { require.Equal(t, 3, v.Topics) })
+			var found []Finding
+			require.NoError(t, db.Check(t.Context(), false, func(f Finding) { found = append(found, f) }, func(string) {}))
+			require.Len(t, found, 1)
+			require.Equal(t, "collections", found[0].Where)
+		})
+	}
 }

@@ -260,7 +260,7 @@ func TestOpeningFinishesADeletion(t *testing.T) {
 		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Delete(keys.Name(keys.TableCollection, "m")) }))
 		for _, table := range []byte("tilanefks") {
 			if !strings.ContainsRune(left, rune(table)) {
-				require.NoError(t, db.rows.Engine.DeletePrefix(t.Context(), c.Log().Key(table)))
+				require.NoError(t, errors.Join(db.rows.Engine.DeletePrefix(t.Context(), c.Log().Key(table)), db.rows.Engine.DeletePrefix(t.Context(), c.SourceKey().Key(table))))
 			}
 		}
 		db = reopen(t, db)

@@ -45,7 +45,7 @@ func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Se
 		if s.Staging == nil {
 			return fmt.Errorf("%w: subscription %q has nothing staged", ErrNotFound, name)
 		}
-		if before, err = replicas.Staged(t, name); err != nil {
+		if before, err = replicas.Staged(t, s); err != nil {
 			return err
 		}
 		replicas.Begin(c, s)
@@ -78,7 +78,7 @@ func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Se
 			if err != nil {
 				return err
 			}
-			staged, err := replicas.Staged(t, name)
+			staged, err := replicas.Staged(t, s)
 			if err != nil {
 				return err
 			}
@@ -179,11 +179,11 @@ func beginPast(t *txn.Tx, c *Collection) error {
 
 // changeReplica changes the collection that serves on a generation, if there is one already.
 func changeReplica(t *txn.Tx, s *Subscription, p *Progress, f func(*Collection) error) error {
-	read, put := collections.Get, collections.Put
+	read, put := func() (*Collection, error) { return collections.Get(t, s.Name) }, collections.Put
 	if p == s.Staging {
-		read, put = replicas.Staged, replicas.PutStaged
+		read, put = func() (*Collection, error) { return replicas.Staged(t, s) }, replicas.PutStaged
 	}
-	c, err := read(t, s.Name)
+	c, err := read()
 	if err != nil || c == nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func changeReplica(t *txn.Tx, s *Subscription, p *Progress, f func(*Collection) 
 
 // Switched implements [sources.Server].
 func (r serving) Switched(t *txn.Tx, s *Subscription) (after func() error, err error) {
-	c, err := replicas.Staged(t, s.Name)
+	c, err := replicas.Staged(t, s)
 	if err == nil && c == nil {
 		err = fmt.Errorf("%w: subscription %q has no log staged", ErrNotFound, s.Name)
 	}
@@ -210,19 +210,19 @@ func (r serving) Switched(t *txn.Tx, s *Subscription) (after func() error, err e
 		c.Settings, c.Segments = before.Settings, before.Segments
 		after = func() error { return r.db.deleteLog(context.Background(), before) }
 	}
-	return after, errors.Join(collections.Put(t, c), t.Delete(keys.Name(keys.TableStagedLog, s.Name)))
+	return after, errors.Join(collections.Put(t, c), replicas.DeleteStaged(t, s))
 }
 
 // Removed implements [sources.Server].
 func (r serving) Removed(t *txn.Tx, s *Subscription) (after func() error, err error) {
 	var gone []*Collection
-	staged, err := replicas.Staged(t, s.Name)
+	staged, err := replicas.Staged(t, s)
 	if err != nil {
 		return nil, err
 	}
 	if staged != nil {
 		gone = append(gone, staged)
-		err = t.Delete(keys.Name(keys.TableStagedLog, s.Name))
+		err = replicas.DeleteStaged(t, s)
 	}
 	c, missing := collections.Get(t, s.Name)
 	switch {

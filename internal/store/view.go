@@ -77,17 +77,17 @@ func (v *View) Files() files.Store { return files.In(v.db.files, v.tx.Reader()) 
 // decoded is getCollection for readers, of which there are many more than there
 // are changes: it decodes a row once.
 func (db *DB) decoded(t *txn.Tx, name string) (*Collection, error) {
-	row, err := t.Get(keys.Name(keys.TableCollection, name))
+	found, err := collections.Find(t, name)
 	if err != nil {
 		return nil, err
 	}
-	if last, ok := db.seen.Load(name); ok && bytes.Equal(last.(*decodedRow).row, row) {
+	if last, ok := db.seen.Load(name); ok && bytes.Equal(last.(*decodedRow).row, found.Row) {
 		c := last.(*decodedRow).c
 		return &c, nil
 	}
-	c, err := collections.Get(t, name)
+	c, err := collections.Decode(&found)
 	if err == nil {
-		db.seen.Store(name, &decodedRow{slices.Clone(row), *c})
+		db.seen.Store(name, &decodedRow{slices.Clone(found.Row), *c})
 	}
 	return c, err
 }

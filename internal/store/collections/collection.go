@@ -86,37 +86,49 @@ func (c *Collection) Digest(t *txn.Tx) (string, error) {
 
 // Get returns the collection with a name. It is txn.ErrNotFound if there is none.
 func Get(t *txn.Tx, name string) (*Collection, error) {
-	var c Collection
-	// Who changes a collection looks at both.
-	if err := t.Expect([][]byte{keys.Name(keys.TableCollection, name), keys.Name(keys.TableInput, name)}, nil); err != nil {
-		return nil, err
-	}
-	ok, err := t.GetJSON(keys.Name(keys.TableCollection, name), &c)
+	found, err := Find(t, name)
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
-		return nil, fmt.Errorf("%w: collection %q", txn.ErrNotFound, name)
+	return Decode(&found)
+}
+
+// Find returns the row of the collection with a name. It is txn.ErrNotFound if there is none.
+func Find(t *txn.Tx, name string) (found records.Named, err error) {
+	// Who changes a collection looks at both.
+	if err := t.Expect([][]byte{keys.Name(keys.TableCollection, name), keys.Name(keys.TableInput, name)}, nil); err != nil {
+		return found, err
 	}
-	return &c, nil
+	found, err = records.Find(t, keys.TableCollection, name)
+	if err == nil && found.Row == nil {
+		err = fmt.Errorf("%w: collection %q", txn.ErrNotFound, name)
+	}
+	return found, err
+}
+
+// Decode returns the collection of a row.
+func Decode(found *records.Named) (*Collection, error) {
+	var c Collection
+	return &c, found.Decode(keys.TableCollection, &c, func() string { return c.Name })
 }
 
 // Put writes the row of a collection.
 func Put(t *txn.Tx, c *Collection) error {
-	return t.PutJSON(keys.Name(keys.TableCollection, c.Name), c)
+	return records.PutNamed(t, keys.TableCollection, c.Name, c.Number, c)
 }
 
 // All returns all collections by name.
 func All(t *txn.Tx) (all []Collection, err error) {
-	for r, err := range t.Scan(keys.Once(keys.TableCollection), nil) {
+	list, err := records.List(t, keys.TableCollection)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		c, err := Decode(&list[i])
 		if err != nil {
 			return nil, err
 		}
-		var c Collection
-		if err := txn.Decode(r, &c); err != nil {
-			return nil, err
-		}
-		all = append(all, c)
+		all = append(all, *c)
 	}
 	return all, nil
 }

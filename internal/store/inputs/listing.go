@@ -9,6 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -67,7 +68,7 @@ func (l *Listing) Since(before *Listing) (names []string, others bool) {
 		return keys
 	}
 	for _, key := range differing(before.own, l.own) {
-		names = append(names, string(keys.Rest(key)))
+		names = append(names, string(key))
 	}
 	return names, len(differing(before.followed, l.followed)) > 0
 }
@@ -94,11 +95,11 @@ func (l *Lister) Listing(ctx context.Context, db *txn.DB) (*Listing, error) {
 		return l.last, nil
 	}
 	err = db.View(ctx, func(t *txn.Tx) error {
-		own, err := l.own.read(t, keys.TableCollection)
+		own, err := l.own.read(t, keys.TableCollection, collections.Decode)
 		if err != nil {
 			return err
 		}
-		followed, err := l.followed.read(t, keys.TableSubscription)
+		followed, err := l.followed.read(t, keys.TableSubscription, sources.Decode)
 		if err != nil {
 			return err
 		}
@@ -115,33 +116,35 @@ func (l *Lister) Listing(ctx context.Context, db *txn.DB) (*Listing, error) {
 	return l.last, nil
 }
 
-// tableRows are the rows of a table, in the order of their keys, and what is in them.
+// tableRows are the rows of what has a name in a table, in the order of names, which are their keys, and what is in them.
 type tableRows[T any] struct {
 	rows []kv.Row
 	all  []T
 }
 
 // read reads the table again, and reports whether it is another than it was.
-func (l *tableRows[T]) read(t *txn.Tx, table byte) (changed bool, err error) {
-	now := tableRows[T]{make([]kv.Row, 0, len(l.rows)), make([]T, 0, len(l.all))}
+func (l *tableRows[T]) read(t *txn.Tx, table byte, decode func(*records.Named) (*T, error)) (changed bool, err error) {
+	list, err := records.List(t, table)
+	if err != nil {
+		return false, err
+	}
+	now := tableRows[T]{make([]kv.Row, 0, len(list)), make([]T, 0, len(list))}
 	was := 0
-	for r, err := range t.ScanInPlace(keys.Once(table), nil) {
-		if err != nil {
-			return false, err
-		}
-		for was < len(l.rows) && bytes.Compare(l.rows[was].Key, r.Key) < 0 {
+	for i := range list {
+		key := []byte(list[i].Name)
+		for was < len(l.rows) && bytes.Compare(l.rows[was].Key, key) < 0 {
 			was++
 		}
-		if was < len(l.rows) && bytes.Equal(l.rows[was].Key, r.Key) && bytes.Equal(l.rows[was].Value, r.Value) {
+		if was < len(l.rows) && bytes.Equal(l.rows[was].Key, key) && bytes.Equal(l.rows[was].Value, list[i].Row) {
 			now.rows, now.all = append(now.rows, l.rows[was]), append(now.all, l.all[was])
 			continue
 		}
 		changed = true
-		var one T
-		if err := txn.Decode(r, &one); err != nil {
+		one, err := decode(&list[i])
+		if err != nil {
 			return false, err
 		}
-		now.rows, now.all = append(now.rows, kv.Row{Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value)}), append(now.all, one)
+		now.rows, now.all = append(now.rows, kv.Row{Key: key, Value: bytes.Clone(list[i].Row)}), append(now.all, *one)
 	}
 	if changed = changed || len(now.rows) != len(l.rows); changed {
 		*l = now

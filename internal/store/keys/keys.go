@@ -35,8 +35,8 @@ const (
 // The tables.
 const (
 	TableMeta         = 'm' // name → value: format, next number
-	TableCollection   = 'c' // name → Collection (JSON)
-	TableSubscription = 'b' // name → Subscription (JSON)
+	TableCollection   = 'c' // nothing → Collection (JSON). And in the names, name → number
+	TableSubscription = 'b' // nothing → Subscription (JSON). And in the names, name → number
 	TableLog          = 'e' // collection, sequence → entry (JSON)
 	TableFragment     = 'f' // collection, sequence → fragment data
 	TableKey          = 'k' // collection, topic key → last sequence, TopicSI
@@ -60,7 +60,7 @@ const (
 	TableRejection    = 'x' // subscription, key of a claim → Rejection (JSON)
 	TableDerived      = 'u' // collection, kind of row, and more → what a derived collection still has to take from its inputs
 	TableInput        = 'v' // name of a source → numbers of the collections that are derived from it (JSON)
-	TableStagedLog    = 'w' // name → Collection (JSON): a replica whose log is being made
+	TableStagedLog    = 'w' // nothing → Collection (JSON): a replica whose log is being made
 	TableActivity     = 'y' // number → Activity (JSON)
 	TableSample       = 'z' // subscription, period of the day → Sample (JSON)
 	TableFile         = 'F' // name of a file → where its chunks are (JSON)
@@ -74,7 +74,7 @@ const (
 
 // spaces are the keyspaces of the tables that there are once.
 var spaces = map[byte]uint32{
-	TableMeta: Names, TableCollection: Names, TableSubscription: Names, TableInput: Names, TableStagedLog: Names, TableOpening: Names,
+	TableMeta: Names, TableCollection: Names, TableSubscription: Names, TableInput: Names, TableOpening: Names,
 	TableLease: Processes, TableBeat: Processes, TableLoad: Processes,
 	TableFile: Files, TableChunk: Files, TableGoingFile: Files,
 	TableActivity: Activities,

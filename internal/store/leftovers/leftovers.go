@@ -38,7 +38,7 @@ func namedIn(t *txn.Tx) (map[keys.Source]bool, error) {
 		for _, id := range s.Generations() {
 			named[id] = true
 		}
-		staged, err := replicas.Staged(t, s.Name)
+		staged, err := replicas.Staged(t, &s)
 		if err != nil {
 			return nil, err
 		}

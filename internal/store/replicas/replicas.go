@@ -43,9 +43,9 @@ func Begin(c *collections.Collection, s *sources.Subscription) {
 }
 
 // Staged returns the collection whose log is being made for a staged generation, nil for none.
-func Staged(t *txn.Tx, name string) (*collections.Collection, error) {
+func Staged(t *txn.Tx, s *sources.Subscription) (*collections.Collection, error) {
 	var c collections.Collection
-	ok, err := t.GetJSON(keys.Name(keys.TableStagedLog, name), &c)
+	ok, err := t.GetJSON(stagedKey(s.Number), &c)
 	if !ok {
 		return nil, err
 	}
@@ -54,8 +54,13 @@ func Staged(t *txn.Tx, name string) (*collections.Collection, error) {
 
 // PutStaged writes the row of such a collection.
 func PutStaged(t *txn.Tx, c *collections.Collection) error {
-	return t.PutJSON(keys.Name(keys.TableStagedLog, c.Name), c)
+	return t.PutJSON(stagedKey(c.Number), c)
 }
+
+// DeleteStaged removes it.
+func DeleteStaged(t *txn.Tx, s *sources.Subscription) error { return t.Delete(stagedKey(s.Number)) }
+
+func stagedKey(number uint32) []byte { return keys.Own(number).Key(keys.TableStagedLog) }
 
 // Render renders what the origin says with an entry. It is made of that alone: the topics may have changed since.
 func Render(c *collections.Collection, e *collections.Entry, f *fragment.Fragment) (*rendered.Fragment, error) {

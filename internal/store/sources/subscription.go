@@ -128,28 +128,38 @@ func (s *Subscription) Source(p *Progress) keys.Source {
 
 // Get returns the subscription with a name. It is txn.ErrNotFound if there is none.
 func Get(t *txn.Tx, name string) (*Subscription, error) {
-	var s Subscription
-	ok, err := t.GetJSON(keys.Name(keys.TableSubscription, name), &s)
-	if err == nil && !ok {
+	found, err := records.Find(t, keys.TableSubscription, name)
+	if err == nil && found.Row == nil {
 		err = fmt.Errorf("%w: subscription %q", txn.ErrNotFound, name)
 	}
-	return &s, err
+	if err != nil {
+		return &Subscription{}, err
+	}
+	return Decode(&found)
+}
+
+// Decode returns the subscription of a row.
+func Decode(found *records.Named) (*Subscription, error) {
+	var s Subscription
+	return &s, found.Decode(keys.TableSubscription, &s, func() string { return s.Name })
 }
 
 // Put writes the row of a subscription.
 func Put(t *txn.Tx, s *Subscription) error {
-	return t.PutJSON(keys.Name(keys.TableSubscription, s.Name), s)
+	return records.PutNamed(t, keys.TableSubscription, s.Name, s.Number, s)
 }
 
 // All iterates over all subscriptions by name.
 func All(t *txn.Tx) iter.Seq2[Subscription, error] {
 	return func(yield func(Subscription, error) bool) {
-		for r, err := range t.Scan(keys.Once(keys.TableSubscription), nil) {
-			var s Subscription
-			if err == nil {
-				err = txn.Decode(r, &s)
-			}
-			if !yield(s, err) || err != nil {
+		list, err := records.List(t, keys.TableSubscription)
+		if err != nil {
+			yield(Subscription{}, err)
+			return
+		}
+		for i := range list {
+			s, err := Decode(&list[i])
+			if !yield(*s, err) || err != nil {
 				return
 			}
 		}

@@ -1,0 +1,98 @@
+package records
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// A name leads to a number, and nothing else: what has the name is in the keyspace of that number. So what changes it writes no row of the names.
+
+// Named is the row of what has a name: of a collection or a subscription, by the table. Row is nil where the name leads nowhere.
+type Named struct {
+	Name   string
+	Number uint32
+	Row    []byte
+}
+
+// Find returns what has a name in a table.
+func Find(t *txn.Tx, table byte, name string) (found Named, err error) {
+	leads, err := t.Get(keys.Name(table, name))
+	if leads == nil || err != nil {
+		return Named{}, err
+	}
+	return read(t, table, name, leads)
+}
+
+func read(t *txn.Tx, table byte, name string, leads []byte) (found Named, err error) {
+	if len(leads) != 4 {
+		return found, txn.Corrupt("name", keys.Name(table, name), fragment.ErrCorrupt)
+	}
+	found = Named{Name: name, Number: binary.BigEndian.Uint32(leads)}
+	if found.Row, err = t.Get(keys.Own(found.Number).Key(table)); err == nil && found.Row == nil {
+		err = txn.Corrupt("name", keys.Name(table, name), fmt.Errorf("%w: it leads to nothing", fragment.ErrCorrupt))
+	}
+	return found, err
+}
+
+// List returns all that has a name in a table, in the order of names. All rows are asked for at once, those of the other table too: most readers want both.
+func List(t *txn.Tx, table byte) (all []Named, err error) {
+	if t.Distant() {
+		if err := expectNamed(t); err != nil {
+			return nil, err
+		}
+	}
+	for r, err := range t.Scan(keys.Once(table), nil) {
+		if err != nil {
+			return nil, err
+		}
+		found, err := read(t, table, string(keys.Rest(r.Key)), r.Value)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found)
+	}
+	return all, nil
+}
+
+// expectNamed asks for all names, and then for all rows to which they lead.
+func expectNamed(t *txn.Tx) error {
+	tables := []byte{keys.TableCollection, keys.TableSubscription}
+	if err := t.Expect(nil, [][]byte{keys.Once(tables[0]), keys.Once(tables[1])}); err != nil {
+		return err
+	}
+	var expected [][]byte
+	for _, table := range tables {
+		for r, err := range t.Scan(keys.Once(table), nil) {
+			if err != nil {
+				return err
+			}
+			if len(r.Value) == 4 {
+				expected = append(expected, keys.Own(binary.BigEndian.Uint32(r.Value)).Key(table))
+			}
+		}
+	}
+	return t.Expect(expected, nil)
+}
+
+// Decode decodes the row of what has a name into v. named returns the name that it then has.
+func (n *Named) Decode(table byte, v any, named func() string) error {
+	err := json.Unmarshal(n.Row, v)
+	if err == nil && named() != n.Name {
+		err = fmt.Errorf("%w: it is %q, and %q leads to it", fragment.ErrCorrupt, named(), n.Name)
+	}
+	if err != nil {
+		return txn.Corrupt("name", keys.Own(n.Number).Key(table), err)
+	}
+	return nil
+}
+
+// PutNamed writes the row of what has a name and a number, and has the name lead to it.
+func PutNamed(t *txn.Tx, table byte, name string, number uint32, v any) error {
+	return errors.Join(t.PutJSON(keys.Own(number).Key(table), v), t.Put(keys.Name(table, name), binary.BigEndian.AppendUint32(nil, number)))
+}
