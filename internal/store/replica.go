@@ -136,18 +136,19 @@ func (db *DB) fetchUnresolved(ctx context.Context, c *Collection, entries []Logg
 func (r serving) Logged(ctx context.Context, t *txn.Tx, a *sources.Applying, entries []Logged) error {
 	s := a.Subscription()
 	added := records.Of(t, s.Source(a.Progress)).AddedTopics()
-	if len(entries) == 0 && added == 0 {
-		return nil
-	}
-	return changeReplica(t, s, a.Progress, func(c *Collection) error {
-		name, staged := c.Name, a.Progress == s.Staging
+	return changeReplica(t, s, a.Progress, func(c *Collection) error { // also without entries: what was in quarantine may be applied
+		staged, name := a.Progress == s.Staging, c.Name
 		past.Record(t, c.SourceKey(), c.Head, func() (uint64, error) {
-			read := collections.Get
+			now, err := &Collection{}, error(nil)
 			if staged {
-				read = replicas.Staged
+				now, err = replicas.Staged(t, s)
+			} else {
+				now, err = collections.Get(t, name)
 			}
-			now, err := read(t, name)
-			return now.Head, err
+			if err != nil {
+				return 0, err
+			}
+			return now.Head, nil
 		})
 		c.Topics += added
 		return r.db.appendOrigin(ctx, t, c, s, entries)
