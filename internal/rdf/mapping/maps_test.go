@@ -2,6 +2,7 @@ package mapping_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -157,4 +158,40 @@ func sum(a, b xtm.Losses) xtm.Losses {
 	a.Reifiers += b.Reifiers
 	a.SubjectLocators += b.SubjectLocators
 	return a
+}
+
+// A map of more topics than are at hand while it is read is kept, whatever names them, and wherever in the graph they come again.
+func TestMapOfManyTopicsIsKept(t *testing.T) {
+	const n = 20_000 // a quarter is more than that
+	m := tmdm.New()
+	topics := make([]*tmdm.Topic, n)
+	for i := range topics {
+		l := tmdm.Locator(fmt.Sprintf("http://example.org/%d", i))
+		switch i % 4 {
+		case 0:
+			topics[i] = m.CreateTopicBySubjectLocator(l)
+		case 1: // an IRI that is kept apart
+			topics[i] = m.CreateTopicBySubjectIdentifier(l + "?<>")
+		default:
+			topics[i] = m.CreateTopicBySubjectIdentifier(l)
+		}
+	}
+	near := m.CreateTopicBySubjectIdentifier("http://example.org/near")
+	from, to := m.CreateTopicBySubjectIdentifier("http://example.org/from"), m.CreateTopicBySubjectIdentifier("http://example.org/to")
+	for i, topic := range topics {
+		if i%5 == 0 { // it says nothing, but that others are near to it
+			continue
+		}
+		topic.AddOccurrence(fmt.Sprint(i), tmdm.XSDString, near)
+		a := m.CreateAssociation(near)
+		a.AddRole(from, topic)
+		a.AddRole(to, topics[i*37%n])
+	}
+	graph, losses := mapping.Graph(m, mapping.Options{})
+	require.Zero(t, losses)
+	again := mapOf(t, graph)
+	require.True(t, canonical(t, m) == canonical(t, again))
+	slices.Reverse(graph)
+	again = mapOf(t, graph)
+	require.True(t, canonical(t, m) == canonical(t, again))
 }
