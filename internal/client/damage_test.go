@@ -145,14 +145,16 @@ func (h *heldRows) table(table byte) (all []kv.Row) {
 }
 
 // records are all rows of the source that a database has, without the number of the generation. The entries of the index of words stand for
-// its rows, which depend on how they came.
+// its rows, which depend on how they came. What rows were before each commit is left out: a repair is a commit of its own.
 func records(t asserting, rows []kv.Row) map[string]string {
 	all := map[string]string{}
 	indexes := map[keys.Source]bool{}
 	for _, r := range rows {
-		if keys.Table(r.Key) == keys.TableWord {
+		switch table := keys.Table(r.Key); {
+		case table == keys.TableWord:
 			indexes[keys.SourceOf(r.Key)] = true
-		} else if strings.IndexByte(keys.SourceTables, keys.Table(r.Key)) >= 0 {
+		case table == keys.TableBefore, table == keys.TableChanged:
+		case strings.IndexByte(keys.SourceTables, table) >= 0:
 			all[string(r.Key[keys.SourceSize-1:])] = string(r.Value)
 		}
 	}
