@@ -263,3 +263,68 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 		require.ErrorIs(t, err, why)
 	}
 }
+
+// counting counts the rows that are read.
+type counting struct {
+	kv.Reader
+	rows int
+}
+
+func (c *counting) Range(prefix, from []byte, reverse bool) iter.Seq2[kv.Row, error] {
+	return func(yield func(kv.Row, error) bool) {
+		c.Reader.Range(prefix, from, reverse)(func(r kv.Row, err error) bool {
+			c.rows++
+			return yield(r, err)
+		})
+	}
+}
+
+// What a row with many old values was costs no more than that of a row with few, wherever in its history one looks.
+func TestManyOldValuesArePassedOver(t *testing.T) {
+	e := memory.New()
+	db := txn.New(e, func() error { return nil })
+	changing, still := id.LocatorKey(keys.TableTopic, "b"), id.LocatorKey(keys.TableTopic, "c")
+	const commits = 3000
+	for n := range uint64(commits) {
+		require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error {
+			past.Record(tx, id, n, func() (uint64, error) { return n + 1, nil })
+			return errors.Join(tx.Put(changing, fmt.Append(nil, n+1)), tx.Put(still, []byte("still")), tx.Put(id.LocatorKey(keys.TableTopic, "a"), fmt.Append(nil, n%2)))
+		}))
+	}
+	now, err := e.Snapshot(t.Context())
+	require.NoError(t, err)
+	for _, commit := range []uint64{1, 2, commits / 2, commits - 1, commits} {
+		for _, reverse := range []bool{false, true} {
+			c := &counting{Reader: now}
+			var got []string
+			for row, err := range past.AsOf(c, id, commit).Range(id.Key(keys.TableTopic), nil, reverse) {
+				require.NoError(t, err)
+				got = append(got, string(row.Value))
+			}
+			want := []string{fmt.Sprint((commit - 1) % 2), fmt.Sprint(commit), "still"}
+			if reverse {
+				slices.Reverse(want)
+			}
+			require.Equal(t, want, got, "after commit %d", commit)
+			require.Less(t, c.rows, 60, "after commit %d", commit)
+		}
+		c := &counting{Reader: now}
+		value, err := past.AsOf(c, id, commit).Get(changing)
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprint(commit), string(value))
+		require.LessOrEqual(t, c.rows, 1)
+	}
+	for more := true; more; {
+		require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) (err error) { more, err = past.ForgetSome(tx, id, commits-10); return err }))
+	}
+	left, err := e.Snapshot(t.Context())
+	require.NoError(t, err)
+	for table, want := range map[byte]int{keys.TableBefore: 20, keys.TableChanged: 10} {
+		n := 0
+		for _, err := range left.Range(id.Key(table), nil, false) {
+			require.NoError(t, err)
+			n++
+		}
+		require.Equal(t, want, n, "what the last ten commits have changed")
+	}
+}

@@ -228,6 +228,7 @@ func (c *changes) of(key []byte, commit uint64) (found bool) {
 				c.begin(append(c.id.BeforePrefix(key), 1))
 				return found
 			}
+			passed = 0
 			c.begin(c.id.Before(key, c.commit+1))
 		}
 		next, at, ok := c.step()
