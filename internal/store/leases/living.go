@@ -11,13 +11,13 @@ import (
 )
 
 // Living reports whether another process that shares the store does a job. It waits until one shows that it lives, at most
-// until a silent one would be taken for dead.
+// until one that takes over from the dead would have done so: it looks at every beat, and only then its silence begins.
 func (l *Leases) Living(ctx context.Context) (bool, error) {
 	first, err := l.others(ctx)
 	if err != nil || len(first) == 0 {
 		return false, err
 	}
-	for began := time.Now(); time.Since(began) < l.silence; {
+	for began := time.Now(); time.Since(began) < l.silence+3*l.beat(); {
 		if !l.wait(ctx) {
 			return false, context.Cause(ctx)
 		}
