@@ -19,7 +19,7 @@ import (
 // Change is what became of a topic: with an entry, or between two states.
 type Change struct {
 	Entry   uint64 `json:"entry,omitempty"`  // its sequence; 0: between two states
-	Commit  uint64 `json:"commit,omitempty"` // sequence of the first entry of its commit
+	Commit  uint64 `json:"commit,omitempty"` // its number: the sequence of its last entry
 	Updated string `json:"updated,omitempty"`
 	TopicSI string `json:"topicSI"`
 	Title   string `json:"title,omitempty"`

@@ -32,7 +32,10 @@ func TestCreatingACollectionPublishesEachTopic(t *testing.T) {
 			log, topics := entries(t, v), topicsOf(t, src)
 			require.Len(t, log, len(topics))
 			for i, e := range log {
-				require.Equal(t, Entry{Seq: uint64(i + 1), Run: c.Run, Updated: e.Updated, TopicSI: topics[i].TopicSI(), Title: topics[i].Title(), Digest: e.Digest, Commit: uint64(min(i, 1))}, e)
+				require.Equal(t, Entry{Seq: uint64(i + 1), Run: c.Run, Updated: e.Updated, TopicSI: topics[i].TopicSI(), Title: topics[i].Title(), Digest: e.Digest}, e)
+				commit, err := v.CommitOf(e.Seq)
+				require.NoError(t, err)
+				require.Equal(t, c.Head, commit, "they are one commit")
 				require.Equal(t, topics[i].TopicSI(), e.Describes())
 			}
 			require.Equal(t, log[len(log)-1].Updated, c.Updated)

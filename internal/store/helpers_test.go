@@ -464,13 +464,7 @@ func (h *versions) after(head uint64) (published int, log []Entry, err error) {
 		if i > len(h.maps) {
 			at = (i-1)%len(h.maps) + 1
 		}
-		first := uint64(len(log) + 1)
-		for j, e := range h.entries[at] {
-			if j > 0 {
-				e.Commit = first
-			}
-			log = append(log, e)
-		}
+		log = append(log, h.entries[at]...)
 	}
 }
 

@@ -48,10 +48,10 @@ func TestPublishingAppendsToTheLog(t *testing.T) {
 				require.Empty(t, e.Digests, "nobody has asked for change lists")
 				want.Rendering, want.Checksum = e.Rendering, e.Checksum
 				want.Run, want.Seq, want.Updated, want.Stored, want.Apart, want.Digests, want.Digest = c.Run, c.Head+uint64(i)+1, e.Updated, true, e.Apart, e.Digests, e.Digest
-				if i > 0 {
-					want.Commit = c.Head + 1
-				}
 				require.Equal(t, want, e)
+				commit, err := v.CommitOf(e.Seq)
+				require.NoError(t, err)
+				require.Equal(t, after.Head, commit, "they are one commit")
 				one, err := v.Entry(e.Seq)
 				require.NoError(t, err)
 				require.Equal(t, e, *one)

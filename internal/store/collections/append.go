@@ -30,18 +30,14 @@ type Appender struct {
 	// Patches returns the digests of the patches from the entry before of a key. It may be nil.
 	Patches func(last, e *Entry, data *rendered.Fragment) ([]rendered.Digest, error)
 
-	first uint64 // sequence of the first entry of the commit
-	tree  logtree.Writer
+	tree logtree.Writer
 }
 
 // Append appends what is said of some topics. data has their fragments, nil where one is not stored. last says that the commit ends with
 // them: its last entry states the digest.
 func (a *Appender) Append(some []fragment.Entry, data []*rendered.Fragment, last bool) error {
 	for i := range some {
-		if a.first == 0 {
-			a.first = a.C.Head + 1
-		}
-		e := a.C.next(a.Now(), a.Run(), a.first, some[i])
+		e := a.C.next(a.Now(), a.Run(), some[i])
 		e.Author, e.Note = a.Author, a.Note
 		if last && i == len(some)-1 {
 			var err error

@@ -38,7 +38,6 @@ type Entry struct {
 	Via      []string          `json:",omitempty"` // entries of other logs that it comes from: URLs, or of this node [Collection.Path]
 	Author   string            `json:",omitempty"` // who has made the change
 	Note     string            `json:",omitempty"` // why
-	Commit   uint64            `json:",omitempty"` // sequence of the first entry of its commit, where that is another
 	Prior    uint64            `json:",omitempty"` // sequence of the entry of the key before, 0: there was none
 	Modified bool              `json:",omitempty"` // the record lived before; else this is its creation
 	Digests  []rendered.Digest `json:",omitempty"` // of the record form in each of Forms, where it is stored and there are change lists
@@ -83,9 +82,9 @@ func (c *Collection) Renderer() rendered.Renderer {
 	return rendered.Renderer{Form: c.Form(""), Digests: c.Changes != nil}
 }
 
-// next makes the next entry of the log, in a commit whose first entry has the sequence first.
+// next makes the next entry of the log.
 // Times are those of commits, and strictly increase whatever the clock does.
-func (c *Collection) next(now time.Time, run uint32, first uint64, e fragment.Entry) Entry {
+func (c *Collection) next(now time.Time, run uint32, e fragment.Entry) Entry {
 	now = now.UTC().Truncate(time.Microsecond)
 	if least := c.Updated.Add(time.Microsecond); now.Before(least) {
 		now = least
@@ -96,9 +95,6 @@ func (c *Collection) next(now time.Time, run uint32, first uint64, e fragment.En
 	entry := Entry{Seq: c.Head, Run: c.Run, Updated: now, TopicSI: e.TopicSI, Title: shortTitle(e.Title), Deleted: e.Deleted, Via: e.Via}
 	if e.Topic != e.TopicSI {
 		entry.Topic = e.Topic
-	}
-	if first < c.Head {
-		entry.Commit = first
 	}
 	return entry
 }

@@ -90,11 +90,6 @@ func Next(t *txn.Tx, c *collections.Collection, state *records.Cached, l *source
 		return nil, fmt.Errorf("the feed of %s lacks the entries %d to %d of its log: \"replace %s\" starts afresh", c.Name, c.Head+1, seq-1, c.Name)
 	}
 	e := &collections.Entry{Seq: seq, Run: run, Updated: l.Updated, TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Via: l.Via, Deleted: l.Deleted, Digest: l.Digest}
-	if first, err := commitOf(t, c, seq); err != nil {
-		return nil, err
-	} else if first < seq {
-		e.Commit = first
-	}
 	switch {
 	case l.Deleted:
 	case l.Applied != nil:
@@ -110,23 +105,6 @@ func Next(t *txn.Tx, c *collections.Collection, state *records.Cached, l *source
 	}
 	c.Head, c.Run, c.Updated = seq, run, l.Updated
 	return e, nil
-}
-
-// commitOf returns the sequence of the first entry of the commit to which the next entry belongs: the last one of a commit states a
-// digest.
-func commitOf(t *txn.Tx, c *collections.Collection, seq uint64) (uint64, error) {
-	if seq-1 <= c.Horizon {
-		return seq, nil
-	}
-	var last collections.Entry
-	ok, err := t.GetJSON(c.Log().Numbered(keys.TableLog, seq-1), &last)
-	switch {
-	case err != nil || !ok || last.Digest != "":
-		return seq, err
-	case last.Commit != 0:
-		return last.Commit, nil
-	}
-	return last.Seq, nil
 }
 
 // PassOn notes the checkpoint of the origin that was accepted last, if it is of the log as it is.
