@@ -168,24 +168,29 @@ type version struct {
 }
 
 // writeFragment answers with the fragment of an entry, as it is stored or, where
-// it is not, as the map is now.
+// it is not, as the entry shows the map.
 func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, of version, in *formats.Format) error {
 	v, e := of.view, of.entry
-	if in.Statements != nil {
+	switch {
+	case in.Statements != nil:
 		return s.writeStatements(w, r, of, in, false)
+	case e.Stored:
+		return writeStored(w, r, of, in.Stored, v.StoredFragment)
 	}
-	if !e.Stored {
-		if err := renders(r, v, e); err != nil {
-			return err
-		}
-		render := func(to io.Writer) error { return v.RenderFragment(to, e, in.Stored) }
-		if v.ShowsNow(e) {
-			return s.answers.WriteRendered(w, r, s.asOfNow(w, r, v, stateOf(&v.Collection)+in.URLEnding), render)
-		}
-		made := web.Validator{Tag: s.stateTag(r, v.ID(e).String()+in.URLEnding), Modified: of.modified}
-		return s.answers.WriteStream(w, r, made, w.Header().Get("Cache-Control"), render)
+	return s.writeShown(w, r, of, in, w.Header().Get("Cache-Control"), func(to io.Writer) error { return v.RenderFragment(to, e, in.Stored) })
+}
+
+// writeShown answers with what is rendered of the map as an entry shows it. Where that is the map as it is now, caches ask each time.
+func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, in *formats.Format, cache string, render func(io.Writer) error) error {
+	v, e := of.view, of.entry
+	if err := renders(r, v, e); err != nil {
+		return err
 	}
-	return writeStored(w, r, of, in.Stored, v.StoredFragment)
+	if v.ShowsNow(e) {
+		return s.answers.WriteRendered(w, r, s.asOfNow(w, r, v, stateOf(&v.Collection)+in.URLEnding), render)
+	}
+	made := web.Validator{Tag: s.stateTag(r, v.ID(e).String()+in.URLEnding), Modified: of.modified}
+	return s.answers.WriteStream(w, r, made, cache, render)
 }
 
 // writeStored answers with what is stored. The form that is asked for is made only for those who do not have it.
@@ -201,24 +206,16 @@ func writeStored(w http.ResponseWriter, r *http.Request, of version, in xtm.Vers
 	}, web.Gzipped)
 }
 
-// writeRecord is writeFragment for the record form. That of the last entry of a live topic is
-// the same whenever it is rendered.
+// writeRecord is writeFragment for the record form.
 func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version, in *formats.Format) error {
 	v, e := of.view, of.entry
-	if in.Statements != nil {
+	switch {
+	case in.Statements != nil:
 		return s.writeStatements(w, r, of, in, true)
-	}
-	if e.RecordStored() {
+	case e.RecordStored():
 		return writeStored(w, r, of, in.Stored, v.StoredRecord)
 	}
-	if err := renders(r, v, e); err != nil {
-		return err
-	}
-	made := web.Validator{Tag: s.stateTag(r, v.ID(e).String()+in.URLEnding), Modified: of.modified}
-	if v.ShowsNow(e) {
-		made = s.asOfNow(w, r, v, stateOf(&v.Collection)+in.URLEnding)
-	}
-	return s.answers.WriteRendered(w, r, made, func(to io.Writer) error { return v.RenderRecord(to, e, in.Stored) })
+	return s.writeShown(w, r, of, in, "no-cache", func(to io.Writer) error { return v.RenderRecord(to, e, in.Stored) })
 }
 
 // writeStatements answers with what an entry says of its topic, in a notation of RDF.
@@ -227,11 +224,12 @@ func (s *Server) writeStatements(w http.ResponseWriter, r *http.Request, of vers
 	if err != nil {
 		return err
 	}
-	if about.AsOfNow() {
-		if err := renders(r, of.view, of.entry); err != nil {
-			return err
+	if about.Rendered() {
+		cache := w.Header().Get("Cache-Control")
+		if node {
+			cache = "no-cache"
 		}
-		return s.answers.WriteRendered(w, r, s.asOfNow(w, r, of.view, stateOf(&of.view.Collection)+in.URLEnding), func(to io.Writer) error { return about.Write(to, in) })
+		return s.writeShown(w, r, of, in, cache, func(to io.Writer) error { return about.Write(to, in) })
 	}
 	web.RecorderOf(r).Settled = of.modified
 	return s.answers.WriteBytes(w, r, s.stateTag(r, string(about.Identity())+in.URLEnding), w.Header().Get("Cache-Control"), func() ([]byte, error) {

@@ -107,6 +107,29 @@ func TestFirstFragmentKeepsTheStateBeforeTheFirstChange(t *testing.T) {
 	same()
 }
 
+// In RDF, too, the fragment of a first entry keeps what its topic was like.
+func TestFirstFragmentInRDFKeepsTheStateBeforeTheFirstChange(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	require.Equal(t, http.StatusCreated, n.do(http.MethodPut, "/topicmaps/small", strings.NewReader(`{"rdf": true}`), "Content-Type", "application/json").StatusCode)
+	n.mustPut("small", small())
+	entries, _ := n.history("/topicmaps/small/fragments")
+	first := dataURL(t, entries[entryOf(entries, "http://psi.example.org/oslo")]) + ".ttl"
+	was := n.mustGet(first)
+	assert.Equal(t, forEver, was.Header.Get("Cache-Control"))
+	assert.Contains(t, string(was.body), `"Oslo"`)
+	same := func() {
+		a := n.mustGet(first)
+		assert.Equal(t, string(was.body), string(a.body))
+		assert.Equal(t, was.Header.Get("ETag"), a.Header.Get("ETag"))
+		n.sameHead(a)
+	}
+	n.mustPut("small", small("Oslo", "Christiania"))
+	same()
+	published(t, n.do(http.MethodDelete, n.find("small", "http://psi.example.org/oslo").Header.Get("Location"), nil))
+	same()
+}
+
 func entryOf(entries []document, si string) int {
 	for i := range entries {
 		if entries[i].TopicSI[0] == si {

@@ -190,7 +190,7 @@ func (v *View) RenderRecord(w io.Writer, e *Entry, version xtm.Version) error {
 }
 
 func (v *View) render(w io.Writer, e *Entry, form fragment.Form) error {
-	then, err := v.then(e)
+	then, err := v.Then(e)
 	if err != nil {
 		return err
 	}
@@ -207,9 +207,9 @@ func (v *View) render(w io.Writer, e *Entry, form fragment.Form) error {
 	return fragment.Write(w, then, t.TopicSI(), form)
 }
 
-// then returns the records as an entry shows them: as they were after its commit. One that is kept behind the horizon as the last of its topic shows the
+// Then returns the records as an entry shows them: as they were after its commit. One that is kept behind the horizon as the last of its topic shows the
 // topic as it is, and so does one of a time that a replica does not have.
-func (v *View) then(e *Entry) (records.State, error) {
+func (v *View) Then(e *Entry) (records.State, error) {
 	if v.ShowsNow(e) {
 		return v.State(), nil
 	}
@@ -226,7 +226,7 @@ func (v *View) Renders(e *Entry) (bool, error) {
 	if e.Deleted && v.Replica != nil {
 		return true, nil
 	}
-	then, err := v.then(e)
+	then, err := v.Then(e)
 	if err != nil {
 		return false, err
 	}

@@ -1,5 +1,5 @@
 // Package dataforms has the forms in which topics and maps are available: the versions of XTM in which they are kept, and the notations of
-// RDF (SDShare 2012, fragments and snapshots in RDF). Nothing of RDF is stored: it is made of the stored XTM 2.1, or of the map as it is now.
+// RDF (SDShare 2012, fragments and snapshots in RDF). Nothing of RDF is stored: it is made of the stored XTM 2.1, or of the map as its entry shows it.
 package dataforms
 
 import (

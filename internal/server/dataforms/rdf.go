@@ -23,8 +23,8 @@ import (
 type Resource struct {
 	view   *store.View
 	entry  *store.Entry
-	stored []byte // XTM 2.1 of which the statements can be made, whatever the map is now; nil: there are none
-	now    bool   // they are made of the map as it is now
+	stored []byte          // XTM 2.1 of which the statements can be made; nil: there are none
+	then   fragment.Source // they are made of the map as the entry shows it
 }
 
 // Of returns the resource of an entry. Where node is false, a blank node has no statements: no resource has the IRI that stands for it
@@ -41,32 +41,33 @@ func Of(v *store.View, e *store.Entry, node bool) (*Resource, error) {
 		read = v.StoredFragment
 	case e.RecordStored():
 		read = v.StoredRecord
-	default:
-		r.now = true
-		return r, nil
 	}
-	document, err := read(e, xtm.V21)
-	if err != nil {
-		return nil, err
+	if read != nil {
+		document, err := read(e, xtm.V21)
+		if err == nil {
+			r.stored, err = document.Plain()
+		}
+		if err != nil || !mapping.HasBlank(r.stored) {
+			return r, err
+		}
 	}
-	if r.stored, err = document.Plain(); err == nil {
-		r.now = mapping.HasBlank(r.stored)
-	}
+	then, err := v.Then(e)
+	r.then = then
 	return r, err
 }
 
-// AsOfNow reports whether the statements are those of the map as it is now, which may be later than the entry.
-func (r *Resource) AsOfNow() bool { return r.now }
+// Rendered reports whether the statements are made of the map, and not of what was stored with the entry.
+func (r *Resource) Rendered() bool { return r.then != nil }
 
-// Identity returns bytes that are others for each other document, of one that is not as of now.
+// Identity returns bytes that are others for each other document, of one that is not rendered.
 func (r *Resource) Identity() []byte { return fmt.Append(r.stored, r.entry.TopicSI) }
 
 // Write writes the statements in a notation of RDF.
 func (r *Resource) Write(w io.Writer, f *formats.Format) error {
 	return written(w, f, r.view.SP, func(to *mapping.Records) error {
 		switch {
-		case r.now:
-			return to.Resource(r.view.Source(), r.entry.TopicSI)
+		case r.then != nil:
+			return to.Resource(r.then, r.entry.TopicSI)
 		case r.stored == nil:
 			return nil
 		}
@@ -101,15 +102,6 @@ func Unpacked(open func() (io.ReadCloser, error)) func() (io.ReadCloser, error) 
 			io.Reader
 			io.Closer
 		}{z, packed}, nil
-	}
-}
-
-// Piped opens what is written anew each time.
-func Piped(write func(io.Writer) error) func() (io.ReadCloser, error) {
-	return func() (io.ReadCloser, error) {
-		r, w := io.Pipe()
-		go func() { w.CloseWithError(write(w)) }() // it ends when r is closed
-		return r, nil
 	}
 }
 
