@@ -208,13 +208,12 @@ func (b *between) withoutBefore(ctx context.Context, changes []Change, gone erro
 		}
 		ref := fragment.Ref(c.TopicSI)
 		t, err := topicOf(b.after, ref)
-		if err != nil || t == nil {
-			return err
-		}
-		is, err := said(b.after, t)
-		if err == nil {
-			c.Removed, c.Added, err = InWords(ctx, b.v.SP, ref, nil, is)
-			c.Missing = ""
+		if err == nil && t != nil {
+			var is *fragment.Fragment
+			if is, err = said(b.after, t); err == nil {
+				c.Missing = ""
+				c.Removed, c.Added, err = InWords(ctx, b.v.SP, ref, nil, is)
+			}
 		}
 		if err != nil {
 			return err
