@@ -433,3 +433,24 @@ func TestAscendingPages(t *testing.T) {
 		}
 	}
 }
+
+// An entry with a time of the future, which the next one of its topic puts right, hides no change: neither of its own topic nor of another.
+func TestTimeOfTheFutureThatIsPutRight(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	a, b := s.entryOf(1, "a", "A v1"), s.entryOf(2, "b", "B v1")
+	s.feed("/feed", declared, b, a)
+	c := following(t, s)
+	c.sync()
+	s.feed("/feed", declared, strings.Replace(s.entryOf(3, "a", "A v2"), "2024-01-01T00:00:03Z", "9998-12-31T00:00:00Z", 1), b)
+	c.sync()
+	c.hasForeign(topic("a", "A v2"), topic("b", "B v1"))
+	right := s.entryOf(4, "a", "A v3")
+	s.feed("/feed", declared, right, b)
+	c.sync()
+	c.hasForeign(topic("a", "A v3"), topic("b", "B v1"))
+	s.feed("/feed", declared, s.entryOf(5, "b", "B v2"), right)
+	c.sync()
+	c.hasForeign(topic("a", "A v3"), topic("b", "B v2"))
+	assert.Zero(t, c.sync().Applied)
+}

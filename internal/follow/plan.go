@@ -209,7 +209,7 @@ func (p *Planning) decide(one *state, version time.Time, isHeld bool) error {
 		return p.lack(&last)
 	case !one.news:
 		return nil
-	case one.Deleted && isHeld && (p.Whole || !version.After(one.Updated)):
+	case one.Deleted && isHeld && (p.Whole || !version.After(one.Updated) || p.isFuture(version)):
 		return p.remove(&one.Statement)
 	case one.Deleted:
 		return nil
@@ -222,7 +222,7 @@ func (p *Planning) decide(one *state, version time.Time, isHeld bool) error {
 			return err
 		}
 	}
-	if isHeld && !p.Anew && !one.Anew && !one.Unsure && !one.Updated.After(version) && (!p.Whole || one.Updated.Equal(version)) && match != Different {
+	if isHeld && !p.Anew && !one.Anew && !one.Unsure && one.Updated.Equal(version) && match != Different {
 		return nil
 	}
 	if p.Whole && isHeld && one.Updated.Before(version) {
@@ -233,6 +233,9 @@ func (p *Planning) decide(one *state, version time.Time, isHeld bool) error {
 	}
 	return p.Fetch(&one.Statement)
 }
+
+// isFuture reports whether a time is later than the clock of the source: it says nothing of what came later.
+func (p *Planning) isFuture(at time.Time) bool { return !p.AsOf.IsZero() && at.After(p.AsOf) }
 
 // match compares what is held of a record with what its best representation is stated to be.
 func (p *Planning) match(one *Statement) (Match, error) {

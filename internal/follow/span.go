@@ -45,6 +45,9 @@ func (s *Span) Has(key string) bool {
 // Reaches reports whether an entry of that time would be remembered, if it had stood in what was read.
 func (s *Span) Reaches(at time.Time) bool { return s != nil && !at.Before(s.low) }
 
+// IsNew reports whether an entry of that time is not remembered, and would be if it had stood in what was read.
+func (s *Span) IsNew(key string, at time.Time) bool { return s.Reaches(at) && !s.Has(key) }
+
 // Forget forgets the entries from a time on: they are to be handled anew.
 func (s *Span) Forget(from time.Time) {
 	if s == nil {
@@ -91,26 +94,36 @@ func (s *Span) UnmarshalBinary(b []byte) error {
 // SpanRead compares the entries of a reading with those that are remembered. Each is added as it is read.
 type SpanRead struct {
 	before *Span
-	newest int64 // of all that is remembered, but for some time
+	asOf   int64 // a time by the server's clock, from before it was read
+	newest int64 // of all that is remembered and was no future then, but for some time
 	read   map[mark16]spanned
 	low    int64            // the earliest time of all that was read
 	back   int64            // the earliest time of an entry that came in its order: so far the reading goes back
 	kept   int64            // read has all entries from then on
 	seen   map[mark16]bool  // of those that are remembered
 	later  map[mark16]int64 // by record: the latest time of an entry
+	fresh  map[mark16]bool  // by record: whether there is an entry that is not remembered
 }
 
-// forever is later than all times that are stated, in microseconds since 1970.
-const forever = 1 << 62
+// never is earlier than all times that are stated, and forever later, in microseconds since 1970.
+const (
+	never   = -1 << 63
+	forever = 1 << 62
+)
 
-// NewSpanRead begins a reading. before may be nil.
-func NewSpanRead(before *Span) *SpanRead {
-	r := &SpanRead{before: before, read: map[mark16]spanned{}, low: forever, back: forever, kept: time.Time{}.UnixMicro(), seen: map[mark16]bool{}, later: map[mark16]int64{}}
+// NewSpanRead begins a reading. before may be nil. asOf is a time by the server's clock, from before it was read.
+func NewSpanRead(before *Span, asOf time.Time) *SpanRead {
+	r := &SpanRead{
+		before: before, asOf: asOf.UnixMicro(), newest: never, read: map[mark16]spanned{}, low: forever, back: forever, kept: time.Time{}.UnixMicro(),
+		seen: map[mark16]bool{}, later: map[mark16]int64{}, fresh: map[mark16]bool{},
+	}
 	if before != nil {
 		for _, e := range before.entries {
-			r.later[e.record] = -1 << 63
+			r.later[e.record] = never
+			if e.updated <= r.asOf {
+				r.newest = max(r.newest, e.updated-Grace.Microseconds())
+			}
 		}
-		r.newest = before.Newest().Add(-Grace).UnixMicro()
 	}
 	return r
 }
@@ -120,13 +133,14 @@ func (r *SpanRead) Add(key, record string, at time.Time) {
 	k, e := hash16(key), spanned{updated: at.UnixMicro(), record: hash16(record)}
 	r.low = min(r.low, e.updated)
 	if r.before != nil {
-		known, ok := r.before.entries[k]
-		if ok {
+		known, isKnown := r.before.entries[k]
+		if isKnown {
 			r.seen[k] = true
 		}
-		e.late = ok && known.late || !ok && e.updated < r.newest
+		e.late = isKnown && known.late || !isKnown && e.updated < r.newest
 		if latest, ok := r.later[e.record]; ok {
 			r.later[e.record] = max(latest, e.updated)
+			r.fresh[e.record] = r.fresh[e.record] || !isKnown
 		}
 	}
 	if !e.late {
@@ -165,11 +179,17 @@ func (r *SpanRead) Lacks() bool {
 		return false
 	}
 	for k, e := range r.before.entries {
-		if e.updated > r.back && !e.late && !r.seen[k] && r.later[e.record] <= e.updated {
+		if e.updated > r.back && !e.late && !r.stands(k, e) {
 			return true
 		}
 	}
 	return false
+}
+
+// stands reports whether an entry that is remembered was read, or a later one of its record. One with a time of the future says nothing of
+// what is later: another one of its record, which is not remembered, puts it right.
+func (r *SpanRead) stands(k mark16, e spanned) bool {
+	return r.seen[k] || r.later[e.record] > e.updated || e.updated > r.asOf && r.fresh[e.record]
 }
 
 // Newest returns the time of the newest entry that is remembered, zero for none.
@@ -177,7 +197,7 @@ func (s *Span) Newest() (newest time.Time) {
 	if s == nil || len(s.entries) == 0 {
 		return time.Time{}
 	}
-	at := int64(-1 << 63)
+	at := int64(never)
 	for _, e := range s.entries {
 		at = max(at, e.updated)
 	}
@@ -191,7 +211,7 @@ func (r *SpanRead) Stands() bool {
 	}
 	newest := r.before.Newest().UnixMicro()
 	for k, e := range r.before.entries {
-		if e.updated == newest && (r.seen[k] || r.later[e.record] > newest) {
+		if e.updated == newest && r.stands(k, e) {
 			return true
 		}
 	}

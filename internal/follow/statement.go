@@ -88,7 +88,7 @@ type Statement struct {
 
 	Updated               time.Time
 	Deleted, Anew, Placed bool
-	Unsure                bool
+	Unsure, Fresh         bool
 	Pack                  uint32 // the number of the package that has the content; 0: none
 
 	skipped bool   // there was another change between the one held and this one
@@ -99,7 +99,7 @@ type Statement struct {
 func StatementOf(r *Record, k Kind, place uint64) (Statement, error) {
 	rest, err := json.Marshal(r)
 	return Statement{
-		ID: r.ID, Kind: k, Place: place, Updated: r.Updated, Deleted: r.Deleted, Anew: r.Anew, Placed: r.Placed, Unsure: r.Unsure, Pack: r.Pack, rest: rest,
+		ID: r.ID, Kind: k, Place: place, Updated: r.Updated, Deleted: r.Deleted, Anew: r.Anew, Placed: r.Placed, Unsure: r.Unsure, Fresh: r.Fresh, Pack: r.Pack, rest: rest,
 	}, err
 }
 
@@ -114,7 +114,7 @@ func (s *Statement) With(r *Record) (Statement, error) {
 func (s *Statement) Record() (Record, error) {
 	var r Record
 	err := json.Unmarshal(s.rest, &r)
-	r.ID, r.Updated, r.Deleted, r.Anew, r.Placed, r.Unsure, r.Pack = s.ID, s.Updated, s.Deleted, s.Anew, s.Placed, s.Unsure, s.Pack
+	r.ID, r.Updated, r.Deleted, r.Anew, r.Placed, r.Unsure, r.Fresh, r.Pack = s.ID, s.Updated, s.Deleted, s.Anew, s.Placed, s.Unsure, s.Fresh, s.Pack
 	if s.skipped {
 		r.dropPatches()
 	}
@@ -127,6 +127,7 @@ const (
 	isPlaced
 	isUnsure
 	isSkipped
+	isFresh
 )
 
 func flag(set bool, value byte) byte {
@@ -140,7 +141,7 @@ const headSize = 1 + 4 + extsort.TimeSize
 
 // value returns what the statement is in a row, but for its id, kind and place.
 func (s *Statement) value() []byte {
-	flags := flag(s.Deleted, isDeleted) | flag(s.Anew, isAnew) | flag(s.Placed, isPlaced) | flag(s.Unsure, isUnsure) | flag(s.skipped, isSkipped)
+	flags := flag(s.Deleted, isDeleted) | flag(s.Anew, isAnew) | flag(s.Placed, isPlaced) | flag(s.Unsure, isUnsure) | flag(s.skipped, isSkipped) | flag(s.Fresh, isFresh)
 	b := make([]byte, 0, headSize+len(s.rest))
 	b = binary.BigEndian.AppendUint32(append(b, flags), s.Pack)
 	return append(extsort.AppendTime(b, s.Updated), s.rest...)
@@ -148,7 +149,7 @@ func (s *Statement) value() []byte {
 
 func (s *Statement) readValue(b []byte) {
 	s.Deleted, s.Anew, s.Placed = b[0]&isDeleted != 0, b[0]&isAnew != 0, b[0]&isPlaced != 0
-	s.Unsure, s.skipped = b[0]&isUnsure != 0, b[0]&isSkipped != 0
+	s.Unsure, s.skipped, s.Fresh = b[0]&isUnsure != 0, b[0]&isSkipped != 0, b[0]&isFresh != 0
 	s.Pack = binary.BigEndian.Uint32(b[1:])
 	s.Updated, s.rest = extsort.Time(b[5:]), b[headSize:]
 }

@@ -70,9 +70,10 @@ type state struct {
 	older     *Statement // the last one that is none
 	news      bool
 	held      bool
-	disputed  bool // news is a change behind a deletion with a later time: a clock was set back, or the list is out of order
-	changes   int  // how many there are
-	again     int  // how many of these are at the time of the mark
+	fresh     *Statement // one that is not remembered of earlier readings
+	disputed  bool       // news is a change behind a deletion with a later time: a clock was set back, or the list is out of order
+	changes   int        // how many there are
+	again     int        // how many of these are at the time of the mark
 }
 
 // add adds the next statement about the record.
@@ -89,6 +90,9 @@ func (s *state) add(one Statement, by *Rules) {
 		if by.Since != nil && one.Updated.Equal(by.Since.at) {
 			s.again++
 		}
+	}
+	if one.Fresh {
+		s.fresh = &one
 	}
 	switch {
 	case !s.news || one.Updated.After(s.Updated):
@@ -108,6 +112,9 @@ func (s *state) add(one Statement, by *Rules) {
 // end finds out what all statements together tell.
 func (s *state) end(by *Rules) {
 	s.disputed = s.news && !s.Deleted && s.older != nil && s.older.Deleted && s.older.Updated.After(s.Updated)
+	if s.fresh != nil && !s.Fresh { // the time of the last one was wrong, or that of the fresh one is
+		s.Anew, s.Unsure = true, s.Unsure || s.fresh.Deleted
+	}
 	if by.Since == nil || s.Kind != KindChanged {
 		return
 	}

@@ -137,11 +137,6 @@ func (a *Source) walk(ref string, look follow.Look, h follow.Inventory, whole bo
 	mark := look.Mark
 	w := &walk{Source: a, holder: h, mark: mark, memory: look.Memory, toEnd: look.Whole || whole, whole: whole, always: look.Whole && !look.IfChanged, first: map[string]bool{}, url: ref, stated: follow.NewStatements(ref, &a.Scratch), atMarks: map[string]time.Time{}, seen: map[string]bool{}, seed: maphash.MakeSeed()}
 	w.stated.Rules.Unsure = true
-	if w.memory != nil {
-		w.span = follow.NewSpanRead(w.memory.Span)
-	} else {
-		w.span = follow.NewSpanRead(nil)
-	}
 	for _, m := range mark.Known() {
 		for _, id := range m.At {
 			w.atMarks[id] = time.Time{}
@@ -151,6 +146,14 @@ func (a *Source) walk(ref string, look follow.Look, h follow.Inventory, whole bo
 		w.states = map[uint64]lastState{}
 	}
 	return w
+}
+
+// remembered returns the entries that were handled, as far as they are remembered.
+func (w *walk) remembered() *follow.Span {
+	if w.memory == nil {
+		return nil
+	}
+	return w.memory.Span
 }
 
 func (w *walk) read(ctx context.Context, ref string) (*follow.Delta, error) {
@@ -187,7 +190,8 @@ func (w *walk) read(ctx context.Context, ref string) (*follow.Delta, error) {
 			n.NoteNext(w.memory, d.Answer)
 		} else {
 			n.Note(d.Answer)
-			n.Feed, w.asOf = d.ID, d.AsOf
+			n.Feed, n.AsOf, w.asOf = d.ID, d.AsOf, d.AsOf
+			w.span = follow.NewSpanRead(w.remembered(), d.AsOf)
 			n.Mark = follow.Mark{Feed: d.ID, ETag: d.ETag}
 			if err := w.compare(d.Feed); err != nil {
 				return nil, err
@@ -256,6 +260,7 @@ func (w *walk) add(f *feeds.Feed) error {
 			w.ignored++
 			continue
 		}
+		r.Fresh = w.remembered().IsNew(follow.Key(r.ID, r.Updated), r.Updated)
 		// Of entries at one time the first that is read counts.
 		one, err := follow.StatementOf(&r, follow.KindChanged, math.MaxUint64-uint64(w.stated.Count()))
 		if err == nil {

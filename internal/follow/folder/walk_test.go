@@ -482,6 +482,63 @@ func TestTodoPassesOverOldDeletions(t *testing.T) {
 	}
 }
 
+// A record with a time of the future, which its next entry puts right, hides no change: neither its own nor one of another record.
+func TestTimeOfTheFutureThatIsPutRight(t *testing.T) {
+	const future = 30_000_000 // minutes: in 2069
+	for name, is := range map[string]struct {
+		first []entry // in which another record changes, or nothing does
+		right entry
+	}{
+		"changed":                     {nil, active("a", 30)},
+		"changed, and another before": {[]entry{active("b", 25), active("a", future)}, active("a", 30)},
+		"changed, before the mark":    {[]entry{active("b", 25), active("a", future)}, active("a", 22)},
+		"deleted":                     {nil, deletion("a", 30)},
+		"deleted, and another before": {[]entry{active("b", 25), active("a", future)}, deletion("a", 30)},
+	} {
+		for _, keeps := range []bool{false, true} { // the entry of the future stays in an archive document
+			if keeps && len(is.right.links) == 0 {
+				continue // by its times the record is there (Atom-PMH, Timestamps)
+			}
+			t.Run(fmt.Sprint(name, keeps), func(t *testing.T) {
+				s := newSite(t)
+				want := s.records("a", "b")
+				archive := []entry{active("b", 20), active("a", 10)}
+				s.chain(archive)
+				c := s.copy()
+				c.round()
+				want["a"] = "of the future"
+				s.set("/r/a", want["a"])
+				if keeps {
+					archive = append([]entry{active("a", future)}, archive...)
+				}
+				s.chain([]entry{active("a", future)}, archive)
+				c.round()
+				c.equals(want)
+				if is.first != nil {
+					s.chain(is.first, archive)
+					c.round()
+				}
+				if want["a"] = "put right"; len(is.right.links) == 0 {
+					delete(want, "a")
+					s.remove("/r/a")
+				} else {
+					s.set("/r/a", want["a"])
+				}
+				s.chain([]entry{is.right}, archive)
+				c.round()
+				c.equals(want)
+				want["b"] = "B again"
+				s.set("/r/b", want["b"])
+				s.chain([]entry{active("b", 40), is.right}, archive)
+				c.round()
+				c.equals(want)
+				last := c.round()
+				require.Zero(t, last.New+last.Changed+last.Removed)
+			})
+		}
+	}
+}
+
 // The ETags of another history may be the same: what is held is not taken for it.
 func TestETagsOfAnotherHistory(t *testing.T) {
 	s := newSite(t)

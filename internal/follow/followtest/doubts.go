@@ -269,6 +269,19 @@ func (d *doubting) also(topics ...string) {
 	d.right()
 }
 
+// putRight has a topic state a time of the future, and then its right one with what is given of it.
+func (d *doubting) putRight(then ...string) {
+	d.stamp(stamped("future", "9999-12-31T00:00:00Z"))
+	d.also("future")
+	d.stamp(nil)
+	d.p.PutAs(d.p.Name, docs.Of(append(append(docs.Topics(9, "at first"), docs.Topic("new", "New")), then...)...))
+	if d.kind != Archived { // whether it is older, or put right, a list does not tell
+		d.follows(false)
+	} else {
+		d.right()
+	}
+}
+
 func (d *doubting) stamp(change func(string) string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -288,6 +301,8 @@ var times = map[string]func(*doubting){
 		d.also("future", "after")
 		d.also("future", "after", "last")
 	},
+	"future, and put right": func(d *doubting) { d.putRight(docs.Topic("future", "Put right")) },
+	"future, and deleted":   func(d *doubting) { d.putRight() },
 	"same second": func(d *doubting) {
 		at := time.Now().UTC().Add(time.Hour).Truncate(time.Second).Format(time.RFC3339)
 		some := []string{"one", "two", "three"}

@@ -57,7 +57,6 @@ func (s *Source) walk(ref string, look follow.Look) *walk {
 		w.found[follow.Key(id, w.mark.Updated)] = false
 	}
 	w.missing = len(w.found)
-	w.span = follow.NewSpanRead(w.remembered())
 	return w
 }
 
@@ -105,6 +104,7 @@ func (w *walk) read(ctx context.Context, ref string, allowURL func(*url.URL) err
 		}
 		if n.Documents, w.count = d.Count, d.Count; d.Count == 1 {
 			n.Note(d.Answer)
+			w.span = follow.NewSpanRead(w.remembered(), d.AsOf)
 			n.Feed, n.Openings = d.ID, d.Openings
 			_, n.Replica = d.Link(feeds.RelOrigin)
 			n.Mark.ETag, n.AsOf, n.Mark.Feed = d.ETag, d.AsOf, d.ID
