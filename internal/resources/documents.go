@@ -169,10 +169,11 @@ func (s *Source) writeChanges(w io.Writer, v *store.View, head resourcesync.Docu
 		if err != nil {
 			return err
 		}
-		if err := v.Describe(&e); err != nil {
+		about, err := v.RecordForm(&e)
+		if err != nil {
 			return err
 		}
-		item := s.listed(&v.Collection, &e)
+		item := s.listed(&v.Collection, &e, about)
 		if err := d.Write(&item); err != nil {
 			return err
 		}

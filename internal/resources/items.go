@@ -12,13 +12,13 @@ import (
 // resource returns the item of a topic in a list of resources or a manifest of them: the
 // generic URI, described as it is served to those who ask for no form, and the forms as
 // alternates (Z39.99 §14.3, Alternate Representations).
-func (s *Site) resource(c *store.Collection, e *store.Entry) resourcesync.Item {
+func (s *Site) resource(c *store.Collection, e *store.Entry, about *store.RecordForm) resourcesync.Item {
 	offered := formsOf(c, e)
 	item := resourcesync.Item{Loc: s.topicURL(e.TopicSI), LastMod: e.Updated}
-	item.Representation = representation(e, offered[0], true)
+	item.Representation = representation(about, offered[0], true)
 	for _, f := range offered {
 		item.Links = append(item.Links, resourcesync.Link{
-			Rel: resourcesync.RelAlternate, Href: item.Loc + f.ending, Modified: e.Updated, Representation: representation(e, f, false),
+			Rel: resourcesync.RelAlternate, Href: item.Loc + f.ending, Modified: e.Updated, Representation: representation(about, f, false),
 		})
 	}
 	item.Links = append(item.Links, s.elsewhere(e)...)
@@ -41,24 +41,22 @@ func (s *Site) about(e *store.Entry) []resourcesync.Link {
 // change returns the item of a change. What it says of the representation is what the
 // change made, and its memento: the resource may have changed again (Z39.99 §14.6, Prior
 // Versions of Resources).
-func (s *Site) change(c *store.Collection, e *store.Entry) resourcesync.Item {
+func (s *Site) change(c *store.Collection, e *store.Entry, about *store.RecordForm) resourcesync.Item {
 	item := resourcesync.Item{Loc: s.topicURL(e.TopicSI)}
 	if e.Lives() {
-		item = s.resource(c, e)
+		item = s.resource(c, e, about)
 		item.Change = resourcesync.Created
 		if e.Modified {
 			item.Change = resourcesync.Updated
 		}
-		if e.RecordStored() {
-			// A version is available in all forms, in the first one where none is asked for.
-			f, href := formsOf(c, e)[0], s.mementoURL(c, e)
-			if f.version != forms[0].version {
-				href += f.ending
-			}
-			item.Links = append(item.Links, resourcesync.Link{
-				Rel: resourcesync.RelMemento, Href: href, Modified: e.Updated, Representation: item.Representation,
-			})
+		// A version is available in all forms, in the first one where none is asked for.
+		f, href := formsOf(c, e)[0], s.mementoURL(c, e)
+		if f.version != forms[0].version {
+			href += f.ending
 		}
+		item.Links = append(item.Links, resourcesync.Link{
+			Rel: resourcesync.RelMemento, Href: href, Modified: e.Updated, Representation: item.Representation,
+		})
 	} else {
 		item.Change = resourcesync.Deleted
 		item.Links = s.about(e)
@@ -70,13 +68,13 @@ func (s *Site) change(c *store.Collection, e *store.Entry) resourcesync.Item {
 
 // listed is change for a change list, which also leads to what makes the representation of the
 // one before, where that is less (Z39.99 §14.4, Patch Content). Packages have the whole anyway.
-func (s *Site) listed(c *store.Collection, e *store.Entry) resourcesync.Item {
-	item := s.change(c, e)
+func (s *Site) listed(c *store.Collection, e *store.Entry, about *store.RecordForm) resourcesync.Item {
+	item := s.change(c, e, about)
 	if item.Change != resourcesync.Updated || len(item.Hashes) == 0 {
 		return item
 	}
 	f, before := formsOf(c, e)[0], formsOf(c, &store.Entry{Seq: e.Prior})[0]
-	if d := e.PatchOf(f.version); d != nil && before.version == f.version {
+	if d := about.PatchIn(f.version); d != nil && before.version == f.version {
 		link := resourcesync.Link{Rel: resourcesync.RelPatch, Href: s.mementoURL(c, e) + f.ending + ".patch", Modified: e.Updated}
 		link.Type, link.Length = patch.MediaType, d.Length
 		link.Hashes = []resourcesync.Hash{{Algorithm: resourcesync.SHA256, Digest: hex.EncodeToString(d.SHA256[:])}}
@@ -101,14 +99,13 @@ func (s *Site) elsewhere(e *store.Entry) (links []resourcesync.Link) {
 	return links
 }
 
-// representation describes a form of a topic. A topic that is too large to be stored is
-// rendered when it is asked for: its digests are known only where it was rendered to be packed.
-func representation(e *store.Entry, f form, md5 bool) resourcesync.Representation {
+// representation describes a form of a topic. Change lists do not describe large ones.
+func representation(about *store.RecordForm, f form, md5 bool) resourcesync.Representation {
 	r := resourcesync.Representation{Type: f.mediaType}
-	if f.digest >= len(e.Digests) {
+	if f.digest >= len(about.Digests) {
 		return r
 	}
-	d := &e.Digests[f.digest]
+	d := &about.Digests[f.digest]
 	r.Length, r.Empty = d.Length, d.Length == 0
 	if md5 {
 		r.Hashes = append(r.Hashes, resourcesync.Hash{Algorithm: resourcesync.MD5, Digest: hex.EncodeToString(d.MD5[:])})

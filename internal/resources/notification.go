@@ -40,10 +40,11 @@ func (s *Site) WriteNotification(w io.Writer, v *store.View, after uint64, most 
 		if err != nil {
 			return 0, err
 		}
-		if err := v.Describe(&e); err != nil {
+		about, err := v.RecordForm(&e)
+		if err != nil {
 			return 0, err
 		}
-		items = append(items, s.listed(&v.Collection, &e))
+		items = append(items, s.listed(&v.Collection, &e, about))
 		if last, head.Until = e.Seq, e.Updated; len(items) == most {
 			break
 		}

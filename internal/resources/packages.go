@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -87,18 +88,15 @@ type contents struct {
 	view  *store.View
 	draft *draft
 	file  *os.File // for large ones, one at a time
+
+	seq  uint64                           // of the entry that was described last
+	made [len(store.Forms)]rendered.Small // its record forms; empty where they are large
 }
 
-// of returns the bytes of a form of the topic that an entry is the last of: as they are
-// stored, or as they are now. They are good until the next ones are asked for.
+// of returns the bytes of a form of the topic that an entry shows. They are good until the next ones are asked for.
 func (c *contents) of(e *store.Entry, f form) (io.Reader, error) {
-	if e.RecordStored() {
-		stored, err := c.view.StoredRecord(e, f.version)
-		if err != nil {
-			return nil, err
-		}
-		plain, err := stored.Plain()
-		return bytes.NewReader(plain), err
+	if made := &c.made[f.digest]; e.Seq == c.seq && made.Len() > 0 {
+		return bytes.NewReader(made.Bytes()), nil
 	}
 	if c.file == nil {
 		file, err := c.draft.temporary()
@@ -113,7 +111,8 @@ func (c *contents) of(e *store.Entry, f form) (io.Reader, error) {
 	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	if err := c.view.RenderRecord(c.file, e, f.version); err != nil {
+	buffered := bufio.NewWriterSize(c.file, 64<<10)
+	if err := errors.Join(c.view.WriteRecord(buffered, e, f.version), buffered.Flush()); err != nil {
 		return nil, err
 	}
 	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
@@ -122,24 +121,29 @@ func (c *contents) of(e *store.Entry, f form) (io.Reader, error) {
 	return c.file, nil
 }
 
-// describe gives an entry the digests of its record, where that is stored without them, or is not stored. In the
-// latter case it is the last of its key: until the next entry it is always rendered to the same bytes.
-func (c *contents) describe(e *store.Entry) error {
-	if e.RecordStored() {
-		return c.view.Describe(e)
-	}
-	if !e.Lives() {
-		return nil
-	}
-	e.Digests = make([]rendered.Digest, len(store.Forms))
+// describe returns what a list of resources says of the record form of the last entry of a topic, however large that is.
+func (c *contents) describe(e *store.Entry) (*store.RecordForm, error) {
+	about := &store.RecordForm{}
+	c.seq = e.Seq
 	for i, version := range store.Forms {
-		d := rendered.NewDigester()
-		if err := c.view.RenderRecord(d, e, version); err != nil {
-			return err
+		made := &c.made[i]
+		made.Reset()
+		err := c.view.WriteRecord(made, e, version)
+		if err == nil {
+			about.Digests = append(about.Digests, rendered.DigestOf(made.Bytes()))
+			continue
 		}
-		e.Digests[i] = d.Digest()
+		if !errors.Is(err, rendered.ErrLarge) {
+			return nil, err
+		}
+		made.Reset()
+		d := rendered.NewDigester()
+		if err := c.view.WriteRecord(d, e, version); err != nil {
+			return nil, err
+		}
+		about.Digests = append(about.Digests, d.Digest())
 	}
-	return nil
+	return about, nil
 }
 
 func (c *contents) close() {

@@ -1,7 +1,6 @@
 package resources
 
 import (
-	"errors"
 	"io"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
@@ -49,20 +48,15 @@ func buildPart(d *draft, site *Site, v *store.View, list store.ChangeList) (*Par
 		if e.Seq > list.Last {
 			break
 		}
-		last, err := v.LastOf(e.TopicSI)
+		about, err := v.RecordForm(&e)
 		if err != nil {
 			return nil, err
 		}
-		if e.RecordStored() || last != nil && last.Seq == e.Seq {
-			if err := bytes.describe(&e); err != nil {
-				return nil, err
-			}
-		}
-		item := site.listed(&v.Collection, &e)
+		item := site.listed(&v.Collection, &e, about)
 		if err := document.Write(&item); err != nil {
 			return nil, err
 		}
-		if err := addChange(pack, site, v, &e, bytes); err != nil {
+		if err := addChange(pack, site, &e, about, bytes); err != nil {
 			return nil, err
 		}
 	}
@@ -75,51 +69,12 @@ func buildPart(d *draft, site *Site, v *store.View, list store.ChangeList) (*Par
 	return part, d.finish(part)
 }
 
-// addChange puts a change into a package, with what the resource was after it. Where that
-// was too large to be kept, it is what the resource became later; where it was deleted
-// before that, nothing is available, and a deletion follows.
-func addChange(pack *packaging, site *Site, v *store.View, e *store.Entry, bytes *contents) error {
-	item := site.change(&v.Collection, e)
+// addChange puts a change into a package, with what the resource was after it.
+func addChange(pack *packaging, site *Site, e *store.Entry, about *store.RecordForm, bytes *contents) error {
+	c := &bytes.view.Collection
+	item := site.change(c, e, about)
 	if !e.Lives() {
 		return pack.Add(item, nil)
 	}
-	source, err := laterContent(v, e)
-	if err != nil || source == nil {
-		return err
-	}
-	offered := formsOf(&v.Collection, e)
-	return pack.add(item, offered, func(f form) (io.Reader, error) { return bytes.of(source, f) })
-}
-
-// laterContent returns the entry whose content is available for e: e itself, or the first
-// after it, or the last of its key if that lives; or nil.
-func laterContent(v *store.View, e *store.Entry) (*store.Entry, error) {
-	if e.RecordStored() {
-		return e, nil
-	}
-	last, err := v.LastOf(e.TopicSI)
-	if err != nil || last == nil {
-		return nil, err
-	}
-	var found *store.Entry
-	if last.Lives() {
-		found = last
-	}
-	for at := last; at.Seq > e.Seq; {
-		if at.RecordStored() && at.Lives() {
-			found = at
-		}
-		if at.Prior <= e.Seq {
-			break
-		}
-		before, err := v.Entry(at.Prior)
-		if errors.Is(err, store.ErrGone) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		at = before
-	}
-	return found, nil
+	return pack.add(item, formsOf(c, e), func(f form) (io.Reader, error) { return bytes.of(e, f) })
 }

@@ -130,10 +130,11 @@ func (b *builder) resources(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := bytes.describe(&e); err != nil {
+		about, err := bytes.describe(&e)
+		if err != nil {
 			return err
 		}
-		item := b.site.resource(&b.view.Collection, &e)
+		item := b.site.resource(&b.view.Collection, &e, about)
 		if err := b.addToList(&item); err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -167,88 +166,43 @@ type version struct {
 	modified time.Time // of what is stored; zero: not told
 }
 
-// writeFragment answers with the fragment of an entry, as it is stored or, where
-// it is not, as the entry shows the map.
+// writeFragment answers with the fragment of an entry.
 func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, of version, in *formats.Format) error {
-	v, e := of.view, of.entry
-	switch {
-	case in.Statements != nil:
-		return s.writeStatements(w, r, of, in, false)
-	case e.Stored:
-		return writeStored(w, r, of, in.Stored, v.StoredFragment)
-	}
-	return s.writeShown(w, r, of, in, w.Header().Get("Cache-Control"), func(to io.Writer) error { return v.RenderFragment(to, e, in.Stored) })
-}
-
-// writeShown answers with what is rendered of the map as an entry shows it. Where that is the map as it is now, caches ask each time.
-func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, in *formats.Format, cache string, render func(io.Writer) error) error {
-	v, e := of.view, of.entry
-	if err := renders(r, v, e); err != nil {
-		return err
-	}
-	if v.ShowsNow(e) {
-		return s.answers.WriteRendered(w, r, s.asOfNow(w, r, v, stateOf(&v.Collection)+in.URLEnding), render)
-	}
-	made := web.Validator{Tag: s.stateTag(r, v.ID(e).String()+in.URLEnding), Modified: of.modified}
-	return s.answers.WriteStream(w, r, made, cache, render)
-}
-
-// writeStored answers with what is stored. The form that is asked for is made only for those who do not have it.
-func writeStored(w http.ResponseWriter, r *http.Request, of version, in xtm.Version, read func(*store.Entry, xtm.Version) (rendered.Document, error)) error {
-	stored, err := read(of.entry, in)
-	if err != nil {
-		return err
-	}
-	made := web.Validator{Tag: web.Digest(stored.Identity()), Modified: of.modified}
-	return web.WriteKept(w, r, made, func(web.Coding) (web.Kept, error) {
-		packed, err := stored.Gzipped()
-		return web.KeptBytes(packed), err
-	}, web.Gzipped)
-}
-
-// writeRecord is writeFragment for the record form.
-func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version, in *formats.Format) error {
-	v, e := of.view, of.entry
-	switch {
-	case in.Statements != nil:
-		return s.writeStatements(w, r, of, in, true)
-	case e.RecordStored():
-		return writeStored(w, r, of, in.Stored, v.StoredRecord)
-	}
-	return s.writeShown(w, r, of, in, "no-cache", func(to io.Writer) error { return v.RenderRecord(to, e, in.Stored) })
-}
-
-// writeStatements answers with what an entry says of its topic, in a notation of RDF.
-func (s *Server) writeStatements(w http.ResponseWriter, r *http.Request, of version, in *formats.Format, node bool) error {
-	about, err := dataforms.Of(of.view, of.entry, node)
-	if err != nil {
-		return err
-	}
-	if about.Rendered() {
-		cache := w.Header().Get("Cache-Control")
-		if node {
-			cache = "no-cache"
+	return s.writeShown(w, r, of, in, "fragment", w.Header().Get("Cache-Control"), func(to io.Writer) error {
+		if in.Statements != nil {
+			return dataforms.WriteResource(to, in, of.view, of.entry, false)
 		}
-		return s.writeShown(w, r, of, in, cache, func(to io.Writer) error { return about.Write(to, in) })
-	}
-	web.RecorderOf(r).Settled = of.modified
-	return s.answers.WriteBytes(w, r, s.stateTag(r, string(about.Identity())+in.URLEnding), w.Header().Get("Cache-Control"), func() ([]byte, error) {
-		var b bytes.Buffer
-		err := about.Write(&b, in)
-		return b.Bytes(), err
+		return of.view.WriteFragment(to, of.entry, in.Stored)
 	})
 }
 
-// renders checks for a request that renders nothing whether there is something to render.
-func renders(r *http.Request, v *store.View, e *store.Entry) error {
-	if r.Method != http.MethodHead {
-		return nil
+// writeRecord answers with the record form of the topic of an entry.
+func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version, in *formats.Format) error {
+	return s.writeShown(w, r, of, in, "record", "no-cache", func(to io.Writer) error {
+		if in.Statements != nil {
+			return dataforms.WriteResource(to, in, of.view, of.entry, true)
+		}
+		return of.view.WriteRecord(to, of.entry, in.Stored)
+	})
+}
+
+// writeShown answers with what is written of the map as an entry shows it. Where that is the map as it is now, caches ask each time.
+func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, in *formats.Format, what, cache string, write func(io.Writer) error) error {
+	v, e := of.view, of.entry
+	tag := web.Digest(fmt.Appendf(nil, "%s %s%s %d", what, v.ID(e), in.URLEnding, rendered.Version))
+	made := web.Validator{Tag: tag, Modified: of.modified}
+	if v.ShowsNow(e) {
+		made, cache = s.asOfNow(w, r, v, stateOf(&v.Collection)+what+in.URLEnding), "no-cache"
 	}
-	there, err := v.Renders(e)
-	if err == nil && !there {
-		err = fmt.Errorf("%w: topic %s has a later entry", store.ErrGone, e.TopicSI)
+	encode := func() ([]byte, error) {
+		var b rendered.Small
+		err := write(&b)
+		if errors.Is(err, rendered.ErrLarge) {
+			return nil, nil
+		}
+		return b.Bytes(), err
 	}
-	return err
+	return s.answers.WriteMade(w, r, made, cache, encode, write)
 }
 
 // snapshotData serves a snapshot's file.

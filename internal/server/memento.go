@@ -230,7 +230,11 @@ func (s *Server) mementoPatch(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		version := store.Forms[slices.IndexFunc(mementoForms, func(p web.Representation[*Server, version]) bool { return p.Ending == web.Var(r, web.EndingVar) })] // the route has no others
-		digest := e.PatchOf(version)
+		about, err := v.RecordForm(e)
+		if err != nil {
+			return err
+		}
+		digest := about.PatchIn(version)
 		if digest == nil {
 			return web.Problemf(http.StatusNotFound, "no patch leads to this version; it is at %s", s.urls.Memento(&v.Collection, e))
 		}

@@ -1,8 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,10 +14,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
-	"github.com/tmshare/tmshare/xtm"
 )
 
 // Finding is something in a data folder that is not as it must be.
@@ -39,7 +39,7 @@ const (
 )
 
 // Check looks whether all checksums and invariants of the database hold, and calls report with
-// each finding: a log has no gap, fragments are those of their entries, indexes agree
+// each finding: a log has no gap, indexes agree
 // with the records, snapshot files are there and whole. Where repair is set, it makes again
 // what can be. It reads one state after the other, so the database may be in use.
 // progress is told what is looked at.
@@ -153,7 +153,7 @@ func (c *checker) collection(v *View) error {
 			return collections.Put(now.tx, &now.Collection)
 		}), nil, "it has %d topics, not %d as its row has it", topics, v.Topics)
 	}
-	for _, check := range []func(string, *View) error{c.log, c.logTree, c.keys, c.fragments, c.snapshots} {
+	for _, check := range []func(string, *View) error{c.log, c.logTree, c.keys, c.beside, c.snapshots} {
 		if err := check(where, v); err != nil {
 			return err
 		}
@@ -206,60 +206,33 @@ func (c *checker) log(where string, v *View) error {
 
 // entry checks what an entry leads to.
 func (c *checker) entry(where string, v *View, e *Entry) error {
-	k, leads := v.leadsTo(e)
-	if !leads {
+	if !v.leadsTo(e) {
 		want := collections.KeyRow{Seq: e.Seq, TopicSI: e.TopicSI}
 		c.repairable(where, v.again(func(now *View) error {
 			there, err := now.isEntry(e.Seq)
 			if err != nil {
 				return err
 			}
-			if _, leads := now.leadsTo(e); leads || !there {
+			if now.leadsTo(e) || !there {
 				return errHoldsNoMore
 			}
 			return now.tx.PutJSON(collections.TopicKey(&now.Collection, fragment.Key(e.TopicSI)), want)
 		}), nil, "the topic %s does not lead to its last entry, %d", e.TopicSI, e.Seq)
-		k = want
 	}
-	if !e.RecordStored() || e.Seq <= v.Horizon && (k.Seq != e.Seq || !e.Lives()) {
-		return nil // it is rendered when asked for, or given up
+	if !e.Kept || e.Seq <= v.Horizon {
+		return nil
 	}
-	value, err := v.tx.Get(v.Log().Numbered(keys.TableFragment, e.Seq))
-	if err != nil {
-		return err
-	}
-	why := fragmentFault(e, value, v.SP)
-	switch {
-	case why == "":
-	case e.Deleted:
-		c.lost(where, "the fragment of entry %d %s", e.Seq, why)
-	default:
-		seq := e.Seq
-		c.repairable(where, v.again(func(now *View) error { // then it is rendered when it is asked for
-			var e Entry
-			at, stored := now.Log().Numbered(keys.TableLog, seq), now.Log().Numbered(keys.TableFragment, seq)
-			there, err := now.tx.GetJSON(at, &e)
-			if err != nil {
-				return err
-			}
-			value, err := now.tx.Get(stored)
-			if err != nil {
-				return err
-			}
-			if !there || !e.RecordStored() || fragmentFault(&e, value, now.SP) == "" {
-				return errHoldsNoMore
-			}
-			e.Stored, e.Apart, e.Rendering, e.Checksum, e.Digests, e.Patches = false, false, 0, 0, nil, nil
-			return errors.Join(now.tx.PutJSON(at, e), now.tx.Delete(stored))
-		}), nil, "the fragment of entry %d %s", seq, why)
+	if _, _, err := v.Shown(e); err != nil {
+		c.lost(where, "the fragment of entry %d is not there, or cannot be read: %v", e.Seq, err)
 	}
 	return nil
 }
 
-// leadsTo returns the row of the key of an entry, and whether that leads to it or a later one.
-func (v *View) leadsTo(e *Entry) (k collections.KeyRow, ok bool) {
+// leadsTo reports whether the row of the key of an entry leads to it, or to a later one.
+func (v *View) leadsTo(e *Entry) bool {
+	var k collections.KeyRow
 	there, err := v.tx.GetJSON(collections.TopicKey(&v.Collection, fragment.Key(e.TopicSI)), &k)
-	return k, there && err == nil && k.Seq >= e.Seq
+	return there && err == nil && k.Seq >= e.Seq
 }
 
 // isEntry reports whether there is an entry with a sequence, readable or not.
@@ -269,38 +242,6 @@ func (v *View) isEntry(seq uint64) (bool, error) {
 	}
 	row, err := v.tx.Get(v.Log().Numbered(keys.TableLog, seq))
 	return row != nil, err
-}
-
-// fragmentFault says what is wrong with the stored fragment of an entry, "" if nothing is.
-func fragmentFault(e *Entry, value []byte, sp string) string {
-	if value == nil {
-		return "is missing"
-	}
-	if e.Checksum != collections.Checksum(value) {
-		return "has not the checksum that it should have"
-	}
-	for _, apart := range []bool{false, true} { // the fragment, and the record form behind it where that is another
-		if apart && !e.Apart || !apart && !e.Stored {
-			continue
-		}
-		for i, form := range Forms {
-			if form != xtm.V21 && i >= len(e.Digests) {
-				continue // it is made of the other when it is asked for
-			}
-			stored, err := rendered.Read(value, apart, form, e.Rendering, sp)
-			if err != nil {
-				return "cannot be read"
-			}
-			plain, err := stored.Plain()
-			if err != nil {
-				return "cannot be unpacked"
-			}
-			if apart == e.Apart && i < len(e.Digests) && e.Digests[i] != rendered.DigestOf(plain) {
-				return "has not the digest that it should have"
-			}
-		}
-	}
-	return ""
 }
 
 // keys checks that the rows of topic keys lead to entries of the topics.
@@ -322,20 +263,42 @@ func (c *checker) keys(where string, v *View) error {
 	return nil
 }
 
-// fragments checks that fragments are those of entries.
-func (c *checker) fragments(where string, v *View) error {
-	for r, err := range v.tx.ScanInPlace(v.Log().Key(keys.TableFragment), nil) {
-		if err != nil {
-			return err
-		}
-		seq := keys.NumberIn(r.Key)
-		if ok, err := v.isEntry(seq); err != nil {
-			return err
-		} else if !ok {
-			c.leftover(where, v, r.Key, func(now *View, _ []byte) (bool, error) { return now.isEntry(seq) }, "a fragment is of an entry that is not there, %d", seq)
+// beside checks that what is kept beside entries is of entries, and that what is noted of their record forms is right.
+func (c *checker) beside(where string, v *View) error {
+	for _, table := range []byte{keys.TableFragment, keys.TableRecordForm} {
+		for r, err := range v.tx.Scan(v.Log().Key(table), nil) {
+			if err == nil {
+				err = c.ctx.Err()
+			}
+			if err != nil {
+				return err
+			}
+			belongs := func(now *View, value []byte) (bool, error) { return now.belongs(table, keys.NumberIn(r.Key), value) }
+			if ok, err := belongs(v, r.Value); err != nil {
+				return err
+			} else if !ok {
+				c.leftover(where, v, r.Key, belongs, "what is kept beside entry %d is of no entry, or wrong", keys.NumberIn(r.Key))
+			}
 		}
 	}
 	return nil
+}
+
+// belongs reports whether a row that is kept beside an entry is right.
+func (v *View) belongs(table byte, seq uint64, value []byte) (bool, error) {
+	if there, err := v.isEntry(seq); err != nil || !there || seq <= v.Horizon {
+		return false, err
+	}
+	e, err := v.entry(seq)
+	if err != nil || table == keys.TableFragment {
+		return err == nil && e.Kept, nil
+	}
+	f := &RecordForm{}
+	if e.Lives() {
+		err = v.describe(e, f)
+	}
+	row, _ := json.Marshal(f) // numbers and texts: this cannot fail
+	return bytes.Equal(row, value), err
 }
 
 // snapshots checks that the files of snapshots are there and whole. One whose files are not is

@@ -42,7 +42,7 @@ var (
 // ValidateName checks the name of a collection.
 func ValidateName(name string) error { return collections.ValidateName(name) }
 
-// Forms are the XTM versions in which fragments and snapshots are kept.
+// Forms are the XTM versions in which fragments and snapshots are available.
 var Forms = rendered.Forms
 
 // What a node publishes: see package collections.
@@ -154,6 +154,7 @@ type First struct {
 func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source, progress func(Loading)) (snapshot *Snapshot, err error) {
 	first, _ := src.(First)
 	c.OfferRDF(cmp.Or(c.RDF, &first.RDF))
+	c.Omit(c.OmitInstances)
 	snapshotting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var writing sync.WaitGroup
@@ -208,13 +209,12 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) e
 		src, log.Author, log.Note = by.Source, by.Author, by.Note
 	}
 	var waiting []fragment.Entry // one: the last states the digest
-	stored := []*rendered.Fragment{nil}
 	for t, err := range fragment.InPassing(src).Topics() {
 		if err == nil {
 			err = context.Cause(ctx)
 		}
 		if err == nil {
-			err = log.Append(waiting, stored, false)
+			err = log.Append(waiting, false)
 		}
 		if err != nil {
 			return err
@@ -222,7 +222,7 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) e
 		c.Topics++
 		waiting = append(waiting[:0], fragment.Entry{TopicSI: t.TopicSI(), Topic: t.TopicSI(), Title: t.Title()})
 	}
-	if err := log.Append(waiting, stored, true); err != nil {
+	if err := log.Append(waiting, true); err != nil {
 		return err
 	}
 	c.Remembered = c.Head
@@ -265,7 +265,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 			if err := derived.MarkAll(t, name, filled.SourceKey()); err != nil {
 				return err
 			}
-			filled.Settings, filled.Segments, filled.Offers, filled.Restating = c.Settings, c.Segments, c.Offers, c.Restating
+			filled.Settings, filled.Segments, filled.Offers, filled.Omits, filled.Restating = c.Settings, c.Segments, c.Offers, c.Omits, c.Restating
 			if filled.Sign != "" { // since a moment ago
 				if err := collections.CompleteTree(t, &filled, filled.Head); err != nil {
 					return err

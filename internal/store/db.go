@@ -49,9 +49,8 @@ type DB struct {
 	lister inputs.Lister
 
 	maxPublication int64
-	batch          int   // of what one commit prunes, or publishes again
-	sortMemory     int   // for the rows of a load, in bytes; 0: as much as usual. Others are for tests
-	rendered       int64 // likewise, of fragments that a commit may render, however few entries it has
+	batch          int // of what one commit prunes, or publishes again
+	sortMemory     int // for the rows of a load, in bytes; 0: as much as usual. Others are for tests
 }
 
 type row = kv.Row

@@ -9,13 +9,12 @@ import (
 	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/past"
 	"github.com/tmshare/tmshare/internal/store/records"
-	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
 
 // Publish changes a collection: decide reads the published state and says what
-// is to change. Records, log entries and fragments are committed at once; what
+// is to change. Records and log entries are committed at once; what
 // is empty publishes nothing. It returns the collection after the commit.
 //
 // Writers run one at a time, so decide sees the state that its change applies
@@ -48,8 +47,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 			return &DerivedError{Name: c.Name, From: c.DerivedFrom}
 		}
 		t.Limit(db.maxPublication)
-		state := records.Cache(t, c.SourceKey())
-		state.Along = func(si fragment.Ref) []byte { return collections.TopicKey(c, fragment.Key(si)) }
+		state := records.Of(t, c.SourceKey()).Along(func(si fragment.Ref) []byte { return collections.TopicKey(c, fragment.Key(si)) })
 		change, err := decide(*c, state)
 		if !db.shared {
 			decide = nil // it may hold a whole map, and is not asked again
@@ -66,25 +64,14 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		if err := records.ApplyChange(state, change); err != nil {
 			return err
 		}
-		t.ExpectEndSoon() // while the fragments are rendered
+		t.ExpectEndSoon() // while the log is written
 		c.Topics += state.AddedTopics()
 		past.Record(t, c.SourceKey(), c.Head, func() (uint64, error) { return c.Head, nil })
 		change.PutTopics, change.PutAssociations, change.DeleteAssociations = nil, nil, nil // they may be many
-		budget, written := rendered.Budget(db.rendered, len(change.Entries)), 0
 		log := db.appender(t, c)
 		log.Put, log.Author, log.Note = t.PutUnread, change.Author, change.Note
-		for some, err := range collections.InParts(t, c, state, change.Entries) {
-			if err != nil {
-				return err
-			}
-			data, err := c.Renderer().All(ctx, state, some, &budget, false)
-			if err != nil {
-				return err
-			}
-			written += len(some)
-			if err := log.Append(some, data, written == len(change.Entries)); err != nil {
-				return err
-			}
+		if err := log.Append(change.Entries, true); err != nil {
+			return err
 		}
 		return collections.Put(t, c)
 	})
@@ -97,9 +84,8 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 
 // appender returns what appends to the log of a collection in a commit.
 func (db *DB) appender(t *txn.Tx, c *Collection) *collections.Appender {
-	v := View{Collection: *c, db: db, tx: t}
 	return &collections.Appender{
-		C: c, T: t, Put: t.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load, Patches: v.patches,
+		C: c, T: t, Put: t.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load,
 		Digest: func() (string, error) { return c.Digest(t) },
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"math"
 	"slices"
 
 	"github.com/google/uuid"
@@ -13,7 +12,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/past"
-	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -39,7 +37,7 @@ func (db *DB) Restate(ctx context.Context, name string) (records int, err error)
 				next.next = nil
 				return err
 			}
-			n, err = db.restateSome(ctx, t, c, &next)
+			n, err = db.restateSome(t, c, &next)
 			return err
 		})
 		if err != nil {
@@ -60,7 +58,7 @@ type restating struct {
 }
 
 // restateSome publishes some of the records again.
-func (db *DB) restateSome(ctx context.Context, t *txn.Tx, c *Collection, at *restating) (records int, err error) {
+func (db *DB) restateSome(t *txn.Tx, c *Collection, at *restating) (records int, err error) {
 	offer := Offer{Forms: c.RecordForms}
 	if last := len(c.Offers) - 1; last >= 0 {
 		offer = c.Offers[last]
@@ -77,23 +75,11 @@ func (db *DB) restateSome(ctx context.Context, t *txn.Tx, c *Collection, at *res
 		again[i] = fragment.Entry{TopicSI: e.TopicSI, Topic: e.TopicSI, Title: e.Title}
 	}
 	past.Record(t, c.SourceKey(), c.Head, func() (uint64, error) { return c.Head, nil })
-	if err := db.restate(ctx, t, c, again); err != nil {
+	if err := db.appender(t, c).Append(again, true); err != nil {
 		return 0, err
 	}
 	c.Restating = at.next != nil
 	return len(stale), collections.Put(t, c)
-}
-
-// restate writes the rows of entries that say of topics what they are now. The fragment of
-// the entry before would not do: it may name instances of a class that have gone since, whose
-// own entries came in between.
-func (db *DB) restate(ctx context.Context, t *txn.Tx, c *Collection, again []fragment.Entry) error {
-	unlimited := int64(math.MaxInt64)
-	data, err := c.Renderer().All(ctx, records.Cache(t, c.SourceKey()), again, &unlimited, false)
-	if err != nil {
-		return err
-	}
-	return db.appender(t, c).Append(again, data, true)
 }
 
 // offeredOtherwise returns some of the last entries of records that are offered in

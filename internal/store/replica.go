@@ -10,7 +10,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/past"
 	"github.com/tmshare/tmshare/internal/store/records"
-	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/replicas"
 	"github.com/tmshare/tmshare/internal/store/settings"
 	"github.com/tmshare/tmshare/internal/store/sources"
@@ -260,7 +259,7 @@ func (db *DB) deleteLog(ctx context.Context, c *Collection) error {
 func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Subscription, entries []Logged) error {
 	log := db.appender(t, c)
 	log.Signed = s.Key != ""
-	state := records.Cache(t, c.SourceKey())
+	state := records.Of(t, c.SourceKey())
 	for i := range entries {
 		e, err := replicas.Next(t, c, state, &entries[i])
 		if err != nil {
@@ -269,13 +268,16 @@ func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Sub
 		if e == nil {
 			continue
 		}
-		var data *rendered.Fragment
-		if f := entries[i].Applied; f != nil {
-			if data, err = replicas.Render(c, e, f); err != nil {
+		if f := entries[i].Applied; f != nil && !e.Deleted {
+			kept, err := replicas.Keep(c, state, e, f)
+			if err == nil && e.Kept {
+				err = t.Put(c.Log().Numbered(keys.TableFragment, e.Seq), kept)
+			}
+			if err != nil {
 				return err
 			}
 		}
-		if err := log.AppendEntry(e, data); err != nil {
+		if err := log.AppendEntry(e); err != nil {
 			return err
 		}
 	}

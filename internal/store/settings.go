@@ -40,6 +40,7 @@ func (db *DB) changeSettings(ctx context.Context, name string, change func(*Sett
 		c.ResizeDocuments(next.DocumentSize)
 		c.OfferIn(next.RecordForms)
 		c.OfferRDF(next.RDF)
+		c.Omit(next.OmitInstances)
 		if next.Sign != "" {
 			if err := collections.CompleteTree(t, c, c.Head); err != nil {
 				return err

@@ -19,7 +19,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/openings"
 	"github.com/tmshare/tmshare/internal/store/records"
-	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
@@ -153,84 +152,6 @@ func (v *View) isLast(e *Entry) (bool, error) {
 	var k collections.KeyRow
 	ok, err := v.tx.GetJSON(collections.TopicKey(&v.Collection, fragment.Key(e.TopicSI)), &k)
 	return ok && k.Seq == e.Seq, err
-}
-
-// StoredFragment returns the stored fragment of an entry. It is ErrGone where that is not kept.
-func (v *View) StoredFragment(e *Entry, version xtm.Version) (rendered.Document, error) {
-	return v.document(e, false, version)
-}
-
-// StoredRecord returns the stored record form of an entry. It is ErrGone where that is not kept.
-func (v *View) StoredRecord(e *Entry, version xtm.Version) (rendered.Document, error) {
-	return v.document(e, e.Apart, version)
-}
-
-func (v *View) document(e *Entry, apart bool, version xtm.Version) (rendered.Document, error) {
-	value, err := v.tx.Get(v.Log().Numbered(keys.TableFragment, e.Seq))
-	if err != nil {
-		return rendered.Document{}, err
-	}
-	if value == nil {
-		return rendered.Document{}, fmt.Errorf("%w: fragment of entry %d of collection %q", ErrGone, e.Seq, v.Name)
-	}
-	return rendered.Read(value, apart, version, e.Rendering, v.SP)
-}
-
-// RenderFragment writes the fragment of an entry that is not stored, as the map was after its commit. It is ErrGone where that is
-// not known.
-func (v *View) RenderFragment(w io.Writer, e *Entry, version xtm.Version) error {
-	return v.render(w, e, v.Form(version))
-}
-
-// RenderRecord writes the record form of an entry that is not stored. If the
-// entry is the last of its key and lives, the bytes are always the same. The errors are those of
-// RenderFragment.
-func (v *View) RenderRecord(w io.Writer, e *Entry, version xtm.Version) error {
-	return v.render(w, e, fragment.Form{Version: version, SP: v.SP, OmitInstances: true, ContentOnly: true})
-}
-
-func (v *View) render(w io.Writer, e *Entry, form fragment.Form) error {
-	then, err := v.Then(e)
-	if err != nil {
-		return err
-	}
-	t, err := then.Topic(e.TopicSI)
-	if err != nil {
-		return err
-	}
-	if t == nil && e.Deleted && v.Replica != nil { // what else it was known by is not known here
-		return fragment.WriteTombstone(w, fragment.Identity{SubjectIdentifiers: []fragment.Ref{e.TopicSI}}, form)
-	}
-	if t == nil {
-		return fmt.Errorf("%w: topic %s has a later entry", ErrGone, e.TopicSI)
-	}
-	return fragment.Write(w, then, t.TopicSI(), form)
-}
-
-// Then returns the records as an entry shows them: as they were after its commit. One that is kept behind the horizon as the last of its topic shows the
-// topic as it is, and so does one of a time that a replica does not have.
-func (v *View) Then(e *Entry) (records.State, error) {
-	if v.ShowsNow(e) {
-		return v.State(), nil
-	}
-	return v.Past(e.Seq)
-}
-
-// ShowsNow reports whether an entry that is not stored shows its topic as it is, and not as it was after its commit.
-func (v *View) ShowsNow(e *Entry) bool {
-	return e.Seq <= v.Horizon || v.Replica != nil && e.Seq < v.Remembered
-}
-
-// Renders reports whether RenderFragment has something to write for e.
-func (v *View) Renders(e *Entry) (bool, error) {
-	if e.Deleted && v.Replica != nil {
-		return true, nil
-	}
-	then, err := v.Then(e)
-	if err != nil {
-		return false, err
-	}
-	return then.Has(e.TopicSI)
 }
 
 // Quarantined reports whether an entry of a topic could not be applied to what a replica serves on.

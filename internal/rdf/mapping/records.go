@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"bytes"
 	"encoding/hex"
 	"iter"
 	"maps"
@@ -212,9 +211,6 @@ func ResourceOf(ref fragment.Ref) string { return iriOf(ref) }
 // IsBlank reports whether a topic is a blank node.
 func IsBlank(ref fragment.Ref) bool { return genidLabel(string(ref)) != "" }
 
-// HasBlank reports whether a document in XTM may mention blank nodes.
-func HasBlank(document []byte) bool { return bytes.Contains(document, []byte(wellKnown)) }
-
 // Resource makes the statements whose subject a resource is, and those of the blank nodes that these lead to, each node once
 // (SDShare 2012, fragments of RDF). A topic that has ref as another of its identifiers is another resource. A topic that is there has a
 // statement in any case: a document without one says that it is deleted.
@@ -243,31 +239,6 @@ func (r *Records) Resource(src fragment.Source, ref fragment.Ref) error {
 		}
 	}
 	return r.err
-}
-
-// Subject makes those statements of records whose subject a resource is. There is one in any case: the topic is there.
-func (r *Records) Subject(records iter.Seq2[fragment.Record, error], ref fragment.Ref) error {
-	said, err := r.only(ref, func() error {
-		for record, err := range records {
-			switch {
-			case err != nil:
-				return err
-			case record.Topic != nil && record.Topic.TopicSI() == ref:
-				err = r.topic(record.Topic)
-			case record.Association != nil:
-				_, err = r.stated(record.Association, ref)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err == nil && !said {
-		r.exists(ref)
-		err = r.err
-	}
-	return err
 }
 
 // about makes the statements about a topic, and tells the objects that it leads to. It reports whether there are any.

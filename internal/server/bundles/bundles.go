@@ -11,6 +11,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -18,8 +19,7 @@ import (
 const Most = 4 << 20
 
 // Fill puts fragments into the entries of a document of the fragments feed (RFC 4287 §4.1.3, The "atom:content" Element), the
-// newest first. Those that were not stored when they were published, as the first ones of a collection, and those that are too large,
-// are left out: what is put in is the same for ever.
+// newest first. Those that are too large are left out, and those that may change: what is put in is the same for ever.
 func Fill(v *store.View, feed *feeds.Feed) error {
 	entries, err := entriesOf(v, feed)
 	if err != nil {
@@ -27,12 +27,12 @@ func Fill(v *store.View, feed *feeds.Feed) error {
 	}
 	left := Most
 	for i := range feed.Entries {
-		inline, err := stored(v, entries[feed.Entries[i].ID])
+		root, err := inline(v, entries[feed.Entries[i].ID])
 		if err != nil {
 			return err
 		}
-		if n := len(inline); n > 0 && n <= min(left, feeds.MaxInline) {
-			feed.Entries[i].Fragment = inline
+		if n := len(root); n > 0 && n <= min(left, feeds.MaxInline) {
+			feed.Entries[i].Fragment = root
 			left -= n
 		}
 	}
@@ -64,22 +64,20 @@ func entriesOf(v *store.View, feed *feeds.Feed) (map[string]*store.Entry, error)
 	return all, nil
 }
 
-// stored returns the root element of the fragment of an entry, nil where it is not stored.
-func stored(v *store.View, e *store.Entry) ([]byte, error) {
-	if e == nil || !e.Stored || e.Late || replicas.Available(v, e) != nil {
+// inline returns the root element of the fragment of an entry, nil where that is too large, or may change.
+func inline(v *store.View, e *store.Entry) ([]byte, error) {
+	if e == nil || v.ShowsNow(e) || replicas.Available(v, e) != nil {
 		return nil, nil
 	}
-	document, err := v.StoredFragment(e, xtm.V21)
-	if errors.Is(err, store.ErrGone) {
+	var b rendered.Small
+	err := v.WriteFragment(&b, e, xtm.V21)
+	if errors.Is(err, store.ErrGone) || errors.Is(err, rendered.ErrLarge) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	plain, err := document.Plain()
-	if err != nil {
-		return nil, err
-	}
+	plain := b.Bytes()
 	if begin := []byte("<?xml "); bytes.HasPrefix(plain, begin) {
 		_, plain, _ = bytes.Cut(plain, []byte("?>"))
 	}

@@ -1,5 +1,5 @@
-// Package dataforms has the forms in which topics and maps are available: the versions of XTM in which they are kept, and the notations of
-// RDF (SDShare 2012, fragments and snapshots in RDF). Nothing of RDF is stored: it is made of the stored XTM 2.1, or of the map as its entry shows it.
+// Package dataforms has the forms in which topics and maps are available: the versions of XTM, and the notations of
+// RDF (SDShare 2012, fragments and snapshots in RDF). Snapshots in RDF are made of those in XTM 2.1, all else of the map as an entry shows it.
 package dataforms
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// all are the formats, those in which things are kept first.
+// all are the formats, XTM first.
 var all = func() (of []*formats.Format) {
 	for _, v := range store.Forms {
 		of = append(of, formats.Stored(v))

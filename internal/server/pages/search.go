@@ -111,7 +111,7 @@ func (p *Pages) find(v *store.View, a asking) (*records.Found, error) {
 	for i := range refs {
 		refs[i] = found.Hits[i].Topic.TopicSI()
 	}
-	return found, v.State().ExpectTopics(refs, nil) // their types are shown
+	return found, v.State().Expect(refs, nil) // their types are shown
 }
 
 func (p *Pages) searchWithin() time.Duration { return cmp.Or(p.SearchWithin, records.Within) }

@@ -128,7 +128,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	if at := r.URL.Query().Get("at"); at != "" {
 		return p.topicAt(w, r, v, last, at)
 	}
-	if err := v.State().ExpectTopics([]fragment.Ref{last.TopicSI}, nil); err != nil {
+	if err := v.State().Expect([]fragment.Ref{last.TopicSI}, nil); err != nil {
 		return err
 	}
 	t, err := v.Source().Topic(last.TopicSI)

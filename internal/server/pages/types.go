@@ -171,7 +171,7 @@ func (h *hierarchy) find(classes []records.Class) error {
 	if h.by.typ == "" {
 		return nil
 	}
-	if err := h.v.State().ExpectTopics(h.order, nil); err != nil {
+	if err := h.v.State().Expect(h.order, nil); err != nil {
 		return err
 	}
 	for i := 0; i < len(h.order); i++ {

@@ -170,6 +170,9 @@ func (k *Keeper) keepUp(ctx context.Context, name string, look care) error {
 		return err
 	}
 	if l.Changes != nil {
+		if err := k.Store.NoteRecordForms(ctx, name); err != nil {
+			return err
+		}
 		if err := k.keepSourceUp(ctx, name, look == ofAge); err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ type Store interface {
 	DropLostSnapshots(ctx context.Context, name string) (dropped []store.Snapshot, err error)
 	Prune(ctx context.Context, name string, keep store.Retention) (entries uint64, err error)
 	Restate(ctx context.Context, name string) (records int, err error)
-	MaterializeFragments(ctx context.Context, name string) (records int, err error)
+	NoteRecordForms(ctx context.Context, name string) error
 	CutChanges(ctx context.Context, name string, after uint64, at time.Time, cut store.Cut, checks ...func(*store.Collection) error) (*store.Collection, error)
 	Derive(ctx context.Context, name string, n int, decide func(*store.Deriving, merge.State) (*fragment.Change, error)) (c *store.Collection, more bool, err error)
 	DropChangeLists(ctx context.Context, name string, upTo uint64) error

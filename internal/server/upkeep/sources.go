@@ -182,6 +182,9 @@ func (k *Keeper) makeSource(ctx context.Context, name string) error {
 			return err
 		}
 	}
+	if err := k.Store.NoteRecordForms(ctx, name); err != nil {
+		return err
+	}
 	dropped, lost, err := k.makeParts(ctx, name, site)
 	if err == nil && lost > dropped {
 		err = k.Store.DropChangeLists(ctx, name, lost)
@@ -225,9 +228,6 @@ func (k *Keeper) makeSet(ctx context.Context, name string) (set *resources.Set, 
 		return set, err
 	}
 	if err := k.Store.MayWrite(); err != nil {
-		return nil, err
-	}
-	if _, err := k.Store.MaterializeFragments(ctx, name); err != nil {
 		return nil, err
 	}
 	began := time.Now()

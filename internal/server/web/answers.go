@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -38,6 +39,22 @@ func (a *Answers) WriteSmall(w http.ResponseWriter, r *http.Request, mediaType, 
 // WriteBytes answers with a document. It is encoded only for those who do not know it, and
 // where it was not lately.
 func (a *Answers) WriteBytes(w http.ResponseWriter, r *http.Request, tag, cache string, encode func() ([]byte, error)) error {
+	return a.writeBytes(w, r, Validator{tag, RecorderOf(r).Settled}, cache, encode)
+}
+
+// errLarge says that a document is too large to be encoded in memory.
+var errLarge = errors.New("the document is large")
+
+// WriteMade is WriteBytes for a document that is streamed where it is large: encode returns nil then.
+func (a *Answers) WriteMade(w http.ResponseWriter, r *http.Request, made Validator, cache string, encode func() ([]byte, error), stream func(io.Writer) error) error {
+	err := a.writeBytes(w, r, made, cache, encode)
+	if errors.Is(err, errLarge) {
+		return a.WriteStream(w, r, made, cache, stream)
+	}
+	return err
+}
+
+func (a *Answers) writeBytes(w http.ResponseWriter, r *http.Request, v Validator, cache string, encode func() ([]byte, error)) error {
 	c, err := negotiateCoding(r, zstd1, Gzipped)
 	if err != nil {
 		return err
@@ -45,13 +62,15 @@ func (a *Answers) WriteBytes(w http.ResponseWriter, r *http.Request, tag, cache 
 	h := w.Header()
 	h.Set("Cache-Control", cache)
 	setCoding(h, c)
-	v := Validator{tag, RecorderOf(r).Settled}
 	if done, err := Unchanged(w, r, v, c); done || err != nil {
 		return err
 	}
 	b := a.recent.get(v.etag(c))
 	if b == nil {
-		if b, err = encode(); err != nil {
+		if b, err = encode(); err == nil && b == nil {
+			err = errLarge
+		}
+		if err != nil {
 			return err
 		}
 		if b, err = a.packers.packed(b, c); err != nil {

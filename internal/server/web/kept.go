@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -62,11 +61,6 @@ func (k *Kept) send(w http.ResponseWriter, r *http.Request, modified time.Time, 
 	}
 	_, err = io.Copy(w, z)
 	return err
-}
-
-// KeptBytes is content in memory.
-func KeptBytes(b []byte) Kept {
-	return Kept{bytes.NewReader(b), io.NopCloser(nil), int64(len(b)), true}
 }
 
 // File is an open file.

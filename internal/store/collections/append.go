@@ -8,7 +8,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/logtree"
-	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -27,16 +26,17 @@ type Appender struct {
 	Digest       func() (string, error) // of the state after the commit
 	Author, Note string
 
-	// Patches returns the digests of the patches from the entry before of a key. It may be nil.
-	Patches func(last, e *Entry, data *rendered.Fragment) ([]rendered.Digest, error)
-
 	tree logtree.Writer
 }
 
-// Append appends what is said of some topics. data has their fragments, nil where one is not stored. last says that the commit ends with
-// them: its last entry states the digest.
-func (a *Appender) Append(some []fragment.Entry, data []*rendered.Fragment, last bool) error {
+// Append appends what is said of some topics. last says that the commit ends with them: its last entry states the digest.
+func (a *Appender) Append(some []fragment.Entry, last bool) error {
 	for i := range some {
+		if i%expectedAtOnce == 0 {
+			if err := a.expect(some[i:min(i+expectedAtOnce, len(some))]); err != nil {
+				return err
+			}
+		}
 		e := a.C.next(a.Now(), a.Run(), some[i])
 		e.Author, e.Note = a.Author, a.Note
 		if last && i == len(some)-1 {
@@ -45,7 +45,7 @@ func (a *Appender) Append(some []fragment.Entry, data []*rendered.Fragment, last
 				return err
 			}
 		}
-		if err := a.AppendEntry(&e, data[i]); err != nil {
+		if err := a.AppendEntry(&e); err != nil {
 			return err
 		}
 	}
@@ -53,13 +53,13 @@ func (a *Appender) Append(some []fragment.Entry, data []*rendered.Fragment, last
 }
 
 // AppendEntry appends an entry that has its place already: an origin has given it.
-func (a *Appender) AppendEntry(e *Entry, data *rendered.Fragment) error {
+func (a *Appender) AppendEntry(e *Entry) error {
 	if a.T != nil {
-		if err := a.supersede(e, data); err != nil {
+		if err := a.supersede(e); err != nil {
 			return err
 		}
 	}
-	if err := putLast(a.C, e, data, a.Put); err != nil {
+	if err := putLast(a.C, e, a.Put); err != nil {
 		return err
 	}
 	if !a.Signed {
@@ -78,18 +78,13 @@ func (a *Appender) AppendEntry(e *Entry, data *rendered.Fragment) error {
 
 // supersede notes in an entry that is about to be published how it goes on from the entry of its
 // key before, and gives that up where it was kept for the key's sake.
-func (a *Appender) supersede(e *Entry, data *rendered.Fragment) error {
+func (a *Appender) supersede(e *Entry) error {
 	last, err := Last(a.T, a.C, fragment.Key(e.TopicSI))
 	if err != nil {
 		return err
 	}
 	if last != nil {
 		e.Prior, e.Modified = last.Seq, last.Lives()
-		if a.Patches != nil {
-			if e.Patches, err = a.Patches(last, e, data); err != nil {
-				return err
-			}
-		}
 	}
 	return forgetSuperseded(a.T, a.C, e.TopicSI)
 }

@@ -57,27 +57,42 @@ func (c *Collection) FormsOf(e *Entry) []xtm.Version {
 	return forms
 }
 
-// InRDF reports whether the map is offered in RDF now.
-func (c *Collection) InRDF() bool { return c.OffersRDF(c.Head + 1) }
+// Turns says from which entries on something holds: it begins, or ends, behind each of these sequences. What was in force when an entry was
+// published stays: so what entries say, and documents of them, never change.
+type Turns []uint64
 
-// OffersRDF reports whether an entry is offered in RDF. What was in force when it was published stays: so documents of entries
-// never change.
-func (c *Collection) OffersRDF(seq uint64) bool {
+// holds reports whether it holds for an entry.
+func (t Turns) holds(seq uint64) bool {
 	n := 0
-	for n < len(c.RDFAfter) && c.RDFAfter[n] < seq {
+	for n < len(t) && t[n] < seq {
 		n++
 	}
 	return n%2 == 1
 }
 
+// turned returns t where it holds behind an entry, or does not.
+func (t Turns) turned(on bool, head uint64) Turns {
+	if on == t.holds(head+1) {
+		return t
+	}
+	if last := len(t) - 1; last >= 0 && t[last] == head {
+		return t[:last:last]
+	}
+	return append(t[:len(t):len(t)], head)
+}
+
+// InRDF reports whether the map is offered in RDF now.
+func (c *Collection) InRDF() bool { return c.OffersRDF(c.Head + 1) }
+
+// OffersRDF reports whether an entry is offered in RDF.
+func (c *Collection) OffersRDF(seq uint64) bool { return c.RDFAfter.holds(seq) }
+
 // OfferRDF begins to offer the map in RDF, or ends it; nil changes nothing.
 func (c *Collection) OfferRDF(on *bool) {
-	if on == nil || *on == c.InRDF() {
-		return
+	if on != nil {
+		c.RDFAfter = c.RDFAfter.turned(*on, c.Head)
 	}
-	if last := len(c.RDFAfter) - 1; last >= 0 && c.RDFAfter[last] == c.Head {
-		c.RDFAfter = c.RDFAfter[:last:last]
-		return
-	}
-	c.RDFAfter = append(c.RDFAfter[:len(c.RDFAfter):len(c.RDFAfter)], c.Head)
 }
+
+// Omit begins to leave the instances out of the fragments of classes, or ends it.
+func (c *Collection) Omit(on bool) { c.Omits = c.Omits.turned(on, c.Head) }

@@ -33,7 +33,8 @@ type Collection struct {
 	HorizonTime time.Time // of the last entry that is
 	HorizonRun  uint32    `json:",omitempty"` // of that entry
 	Offers      []Offer   `json:",omitempty"` // how RecordForms have changed
-	RDFAfter    []uint64  `json:",omitempty"` // the sequences after which entries are offered in RDF or, every second one, no longer
+	RDFAfter    Turns     `json:",omitempty"` // which entries are offered in RDF
+	Omits       Turns     `json:",omitempty"` // which entries leave the instances out
 	Changes     *Changes  `json:",omitempty"` // nil: nobody has asked for change lists yet
 	Hashed      uint64    `json:",omitempty"` // how many entries the tree of the log has; all where Sign is set
 	Restating   bool      `json:",omitempty"` // records are still to be published by which what is offered of them shows
@@ -95,7 +96,7 @@ func Get(t *txn.Tx, name string) (*Collection, error) {
 
 // Find returns the row of the collection with a name. It is txn.ErrNotFound if there is none.
 func Find(t *txn.Tx, name string) (found records.Named, err error) {
-	// Who changes a collection looks at both.
+	// A change of a collection needs both rows.
 	if err := t.Expect([][]byte{keys.Name(keys.TableCollection, name), keys.Name(keys.TableInput, name)}, nil); err != nil {
 		return found, err
 	}

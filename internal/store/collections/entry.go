@@ -2,15 +2,13 @@ package collections
 
 import (
 	"encoding/json"
-	"hash/crc32"
-	"slices"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -24,24 +22,22 @@ type Entry struct {
 	Topic   fragment.Ref `json:",omitempty"` // the topic described, where its TopicSI is another
 	Title   string
 	Deleted bool `json:",omitempty"`
-	Stored  bool `json:",omitempty"` // the fragment's bytes are kept; else it is rendered when asked for
-	Late    bool `json:",omitempty"` // they were not kept when the entry was published, but later
-	Apart   bool `json:",omitempty"` // the bytes of the record form are kept, and are others than those of the fragment
+	// Tombstone has the identifiers that a deletion lists besides the TopicSI; nil: there are no others, or none that is known.
+	Tombstone *fragment.Identity `json:",omitempty"`
 
-	// Rendering is the version of package rendered that has stored the bytes; 0 where none are.
-	Rendering int    `json:",omitempty"`
-	Checksum  uint32 `json:",omitempty"` // of the row with the bytes, see [Checksum]
+	// Of a replica. Kept says that what the origin says with the entry is kept, as the records do not show it. Late says that the entry was not
+	// applied when it came: it shows its topic as it is.
+	Kept bool `json:",omitempty"`
+	Late bool `json:",omitempty"`
 
 	// Digest is the text of the state digest after the commit whose last entry it is; "" in others.
 	Digest string `json:",omitempty"`
 
-	Via      []string          `json:",omitempty"` // entries of other logs that it comes from: URLs, or of this node [Collection.Path]
-	Author   string            `json:",omitempty"` // who has made the change
-	Note     string            `json:",omitempty"` // why
-	Prior    uint64            `json:",omitempty"` // sequence of the entry of the key before, 0: there was none
-	Modified bool              `json:",omitempty"` // the record lived before; else this is its creation
-	Digests  []rendered.Digest `json:",omitempty"` // of the record form in each of Forms, where it is stored and there are change lists
-	Patches  []rendered.Digest `json:",omitempty"` // of the patch from the record form of Prior, in each of Forms; of no length where there is none
+	Via      []string `json:",omitempty"` // entries of other logs that it comes from: URLs, or of this node [Collection.Path]
+	Author   string   `json:",omitempty"` // who has made the change
+	Note     string   `json:",omitempty"` // why
+	Prior    uint64   `json:",omitempty"` // sequence of the entry of the key before, 0: there was none
+	Modified bool     `json:",omitempty"` // the record lived before; else this is its creation
 }
 
 // Describes returns the TopicSI of the topic that the entry's fragment describes.
@@ -56,30 +52,24 @@ func (e *Entry) Describes() fragment.Ref {
 // else that is deleted, or goes on under another key.
 func (e *Entry) Lives() bool { return !e.Deleted && e.Topic == "" }
 
-// RecordStored reports whether the bytes of the record form are kept; else it is rendered when
-// asked for.
-func (e *Entry) RecordStored() bool { return e.Stored || e.Apart }
+// Form says how what an entry says is written, in a version of XTM.
+func (c *Collection) Form(e *Entry, version xtm.Version) fragment.Form {
+	return fragment.Form{Version: version, SP: c.SP, OmitInstances: c.Omits.holds(e.Seq)}
+}
 
-// RecordKept reports whether the record form of an entry and its digests are there.
-func (e *Entry) RecordKept() bool { return e.RecordStored() && len(e.Digests) == len(rendered.Forms) }
-
-// PatchOf returns the digest of the patch in a form that leads to the record form of e, or nil
-// where there is none.
-func (e *Entry) PatchOf(version xtm.Version) *rendered.Digest {
-	if i := slices.Index(rendered.Forms[:], version); i >= 0 && i < len(e.Patches) && e.Patches[i].Length > 0 {
-		return &e.Patches[i]
+// Deletes returns the identifiers that the fragment of an entry that deletes lists.
+func (e *Entry) Deletes() fragment.Identity {
+	if e.Tombstone != nil {
+		return *e.Tombstone
 	}
-	return nil
+	return fragment.Identity{SubjectIdentifiers: []fragment.Ref{e.TopicSI}}
 }
 
-// Form says how the collection's records are written.
-func (c *Collection) Form(version xtm.Version) fragment.Form {
-	return fragment.Form{Version: version, SP: c.SP, OmitInstances: c.OmitInstances}
-}
-
-// Renderer renders the collection's entries. Nobody asks for digests before there are change lists.
-func (c *Collection) Renderer() rendered.Renderer {
-	return rendered.Renderer{Form: c.Form(""), Digests: c.Changes != nil}
+// Bury notes the identifiers that a deletion lists.
+func (e *Entry) Bury(id fragment.Identity) {
+	if len(id.SubjectLocators) > 0 || len(id.SubjectIdentifiers) != 1 || id.SubjectIdentifiers[0] != e.TopicSI {
+		e.Tombstone = &id
+	}
 }
 
 // next makes the next entry of the log.
@@ -93,7 +83,10 @@ func (c *Collection) next(now time.Time, run uint32, e fragment.Entry) Entry {
 	c.Updated = now
 	c.Run = run
 	entry := Entry{Seq: c.Head, Run: c.Run, Updated: now, TopicSI: e.TopicSI, Title: shortTitle(e.Title), Deleted: e.Deleted, Via: e.Via}
-	if e.Topic != e.TopicSI {
+	switch {
+	case e.Deleted:
+		entry.Bury(e.Tombstone)
+	case e.Topic != e.TopicSI:
 		entry.Topic = e.Topic
 	}
 	return entry
@@ -116,9 +109,8 @@ type KeyRow struct {
 	TopicSI fragment.Ref
 }
 
-// putLast calls put with the rows of an entry that is the last of its key. data is its fragment,
-// or nil.
-func putLast(c *Collection, e *Entry, data *rendered.Fragment, put func(key, value []byte) error) error {
+// putLast calls put with the rows of an entry that is the last of its key.
+func putLast(c *Collection, e *Entry, put func(key, value []byte) error) error {
 	value, err := json.Marshal(KeyRow{e.Seq, e.TopicSI})
 	if err != nil {
 		return err
@@ -126,31 +118,11 @@ func putLast(c *Collection, e *Entry, data *rendered.Fragment, put func(key, val
 	if err := put(TopicKey(c, fragment.Key(e.TopicSI)), value); err != nil {
 		return err
 	}
-	return PutEntry(c, e, data, put)
-}
-
-// PutEntry is putLast for an entry that is in the log already.
-func PutEntry(c *Collection, e *Entry, data *rendered.Fragment, put func(key, value []byte) error) error {
-	var packed []byte
-	if data != nil {
-		packed = data.Pack()
-		e.Checksum = Checksum(packed)
-		e.Stored, e.Apart, e.Rendering, e.Digests = data.Gzipped != nil, data.Record != nil, rendered.Version, data.Digests
-	}
-	value, err := json.Marshal(e)
-	if err != nil {
+	if value, err = json.Marshal(e); err != nil {
 		return err
 	}
-	if err := put(c.Log().Numbered(keys.TableLog, e.Seq), value); err != nil || data == nil {
-		return err
-	}
-	return put(c.Log().Numbered(keys.TableFragment, e.Seq), packed)
+	return put(c.Log().Numbered(keys.TableLog, e.Seq), value)
 }
-
-// Checksum returns the CRC-32C of a row.
-func Checksum(row []byte) uint32 { return crc32.Checksum(row, castagnoli) }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func TopicKey(c *Collection, key string) []byte {
 	return append(c.Log().Key(keys.TableKey), key...)
@@ -162,27 +134,26 @@ func (e *Entry) Leaf() []byte {
 }
 
 // Forget removes the rows of an entry that is pruned. Of the last one of a key it
-// removes the fragment at most.
+// removes at most what is kept beside it.
 func Forget(t *txn.Tx, c *Collection, e *Entry) error {
 	var k KeyRow
 	key := TopicKey(c, fragment.Key(e.TopicSI))
 	if _, err := t.GetJSON(key, &k); err != nil {
 		return err
 	}
-	switch {
-	case k.Seq != e.Seq:
+	if k.Seq != e.Seq {
 		return deleteEntry(t, c, e.Seq)
-	case e.Lives():
-		return nil
 	}
-	return t.Delete(c.Log().Numbered(keys.TableFragment, e.Seq))
+	return forgetShown(t, c, e.Seq)
 }
 
 func deleteEntry(t *txn.Tx, c *Collection, seq uint64) error {
-	if err := t.Delete(c.Log().Numbered(keys.TableLog, seq)); err != nil {
-		return err
-	}
-	return t.Delete(c.Log().Numbered(keys.TableFragment, seq))
+	return errors.Join(t.Delete(c.Log().Numbered(keys.TableLog, seq)), forgetShown(t, c, seq))
+}
+
+// forgetShown removes what is kept beside an entry for those who ask what it shows.
+func forgetShown(t *txn.Tx, c *Collection, seq uint64) error {
+	return errors.Join(t.Delete(c.Log().Numbered(keys.TableFragment, seq)), t.Delete(c.Log().Numbered(keys.TableRecordForm, seq)))
 }
 
 // forgetSuperseded removes the entry that a topic had before the one that is

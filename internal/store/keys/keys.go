@@ -38,7 +38,8 @@ const (
 	TableCollection   = 'c' // nothing → Collection (JSON). And in the names, name → number
 	TableSubscription = 'b' // nothing → Subscription (JSON). And in the names, name → number
 	TableLog          = 'e' // collection, sequence → entry (JSON)
-	TableFragment     = 'f' // collection, sequence → fragment data
+	TableFragment     = 'f' // replica, sequence → the fragment of an entry that the records do not show (XTM 2.1)
+	TableRecordForm   = 'j' // collection, sequence → what lists say of the record form of an entry (JSON)
 	TableKey          = 'k' // collection, topic key → last sequence, TopicSI
 	TableLogHash      = 'o' // collection, index → hash of the tree of the log
 	TableChangeList   = 'g' // collection, number → ChangeList (JSON)

@@ -12,18 +12,26 @@ import (
 
 // What an update is going to read is asked for at once where each question takes its time: see [txn.Tx.Expect].
 
-// Expect implements [fragment.Expecting].
-func (s State) Expect(sis []fragment.Ref, sls []tmdm.Locator) error { return s.ExpectTopics(sis, sls) }
+// Along returns s such that another row is read with each topic that is expected: that with the key which key returns.
+func (s State) Along(key func(fragment.Ref) []byte) State {
+	s.along = key
+	return s
+}
 
 // topicsAtOnce is how many topics are asked for at once. Each has several rows.
 const topicsAtOnce = 500
 
-// ExpectTopics says that topics will be read, with what they play in and with their counts of mentions, and what has the other keys.
-func (s State) ExpectTopics(sis []fragment.Ref, sls []tmdm.Locator, others ...[]byte) error {
+// Expect implements [fragment.Expecting]: topics will be read, with what they play in and with their counts of mentions.
+func (s State) Expect(sis []fragment.Ref, sls []tmdm.Locator) error {
 	if !s.tx.Distant() {
 		return nil
 	}
-	others = append(append(s.locatorKeys(sls, keys.TableLocator), nodeKey(s.id, nil)), others...) // the node says which others a change is about
+	others := append(s.locatorKeys(sls, keys.TableLocator), nodeKey(s.id, nil)) // the node says which others a change is about
+	if s.along != nil {
+		for _, si := range sis {
+			others = append(others, s.along(si))
+		}
+	}
 	if err := s.expect(sis, others); err != nil {
 		return err
 	}
@@ -137,43 +145,4 @@ func (s State) locatorKeys(locators []tmdm.Locator, tables ...byte) [][]byte {
 		}
 	}
 	return all
-}
-
-// ExpectStubs says that fragments of topics will be rendered, which were expected themselves: they have stubs of the topics that they mention.
-func (s *Cached) ExpectStubs(refs []fragment.Ref) error {
-	if !s.tx.Distant() || len(refs) == 0 {
-		return nil
-	}
-	stubs := map[fragment.Ref]bool{tmdm.PSITypeInstance: true, tmdm.PSIType: true, tmdm.PSIInstance: true}
-	note := func(ref fragment.Ref) { stubs[ref] = true }
-	for _, ref := range refs {
-		topic, err := s.Topic(ref)
-		if err != nil {
-			return err
-		}
-		if topic == nil {
-			continue // it is going to be there, or is a tombstone
-		}
-		topic.Mentions(note)
-		for _, part := range fragment.Parts {
-			n := 0
-			for a, err := range s.associationsOf(ref, part, true) {
-				if err != nil {
-					break // whoever renders it says what is wrong
-				}
-				a.Mentions(note)
-				for _, player := range a.Players() {
-					note(player)
-				}
-				if n++; n == txn.FewRows {
-					break
-				}
-			}
-		}
-	}
-	var mentioned []fragment.Ref
-	for ref := range stubs {
-		mentioned = append(mentioned, ref)
-	}
-	return s.ExpectNames(mentioned)
 }

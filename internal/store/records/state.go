@@ -17,14 +17,15 @@ import (
 // State reads and writes the records of one generation of one source. It
 // implements merge.State; over a read-only tx, writes fail.
 type State struct {
-	tx *txn.Tx
-	id keys.Source
+	tx    *txn.Tx
+	id    keys.Source
+	along func(fragment.Ref) []byte // see Along; may be nil
 }
 
 type row = kv.Row
 
 // Of returns the records of a generation of a source.
-func Of(t *txn.Tx, id keys.Source) State { return State{t, id} }
+func Of(t *txn.Tx, id keys.Source) State { return State{tx: t, id: id} }
 
 // InlinePlayers is the largest number of players of an association that is
 // stored with each of them. Those of larger ones are stored once, with the

@@ -1,3 +1,2 @@
-// Package rendered has the bytes of fragments, and of the record forms of topics, that are
-// stored with the entries of a log: rendered in each form, told apart by digests, and packed.
+// Package rendered says in which forms fragments, records and snapshots are available, and has the digests of their bytes.
 package rendered

@@ -2,6 +2,8 @@
 package replicas
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/logtree"
@@ -20,6 +23,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // ErrNotReplicable says that the entries of a source are not those of a server of TMShare in Go, whose log can be served on.
@@ -62,17 +67,49 @@ func DeleteStaged(t *txn.Tx, s *sources.Subscription) error { return t.Delete(st
 
 func stagedKey(number uint32) []byte { return keys.Own(number).Key(keys.TableStagedLog) }
 
-// Render renders what the origin says with an entry. It is made of that alone: the topics may have changed since.
-func Render(c *collections.Collection, e *collections.Entry, f *fragment.Fragment) (*rendered.Fragment, error) {
-	src := &merge.Memory{}
-	if err := merge.Apply(src, f); err != nil {
+// Keep sets Kept of an entry whose fragment, as the origin has it, is not what the records show with it, and returns that fragment to be kept.
+// A large one is not compared.
+func Keep(c *collections.Collection, state fragment.Source, e *collections.Entry, f *fragment.Fragment) ([]byte, error) {
+	form := c.Form(e, xtm.V21)
+	said := &merge.Memory{}
+	if err := merge.Apply(said, f); err != nil {
 		return nil, err
 	}
-	return c.Renderer().One(src, &fragment.Entry{TopicSI: e.TopicSI, Topic: e.Describes(), Deleted: e.Deleted, Tombstone: f.Topic.Identity})
+	var origin, own rendered.Small
+	switch err := fragment.Write(&origin, said, e.Describes(), form); {
+	case errors.Is(err, rendered.ErrLarge):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	if t, err := state.Topic(e.TopicSI); err != nil {
+		return nil, err
+	} else if t != nil {
+		if err := fragment.Write(&own, state, t.TopicSI(), form); err != nil && !errors.Is(err, rendered.ErrLarge) {
+			return nil, err
+		}
+	}
+	if e.Kept = !bytes.Equal(origin.Bytes(), own.Bytes()); !e.Kept {
+		return nil, nil
+	}
+	return origin.Bytes(), nil
+}
+
+// Shown returns what a fragment says that is kept with an entry.
+func Shown(ctx context.Context, c *collections.Collection, e *collections.Entry, kept []byte) (fragment.Source, error) {
+	said := &merge.Memory{}
+	f, err := fragment.Read(ctx, bytes.NewReader(kept), xtm.Options{Base: tmdm.Locator(c.SP)}, e.TopicSI)
+	if err == nil {
+		err = merge.Apply(said, f)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: a fragment that is kept cannot be read: %w. %s", kv.ErrDamaged, err, txn.DamageRemedy)
+	}
+	return said, nil
 }
 
 // Next returns the next entry of the log, nil for one that it has already.
-func Next(t *txn.Tx, c *collections.Collection, state *records.Cached, l *sources.Logged) (*collections.Entry, error) {
+func Next(t *txn.Tx, c *collections.Collection, state records.State, l *sources.Logged) (*collections.Entry, error) {
 	id, err := uuid.Parse(l.ID)
 	run, seq, ok := c.SequenceOf(id)
 	if err != nil || !ok || l.TopicSI == "" {
@@ -89,8 +126,10 @@ func Next(t *txn.Tx, c *collections.Collection, state *records.Cached, l *source
 	case seq != c.Head+1:
 		return nil, fmt.Errorf("the feed of %s lacks the entries %d to %d of its log: \"replace %s\" starts afresh", c.Name, c.Head+1, seq-1, c.Name)
 	}
-	e := &collections.Entry{Seq: seq, Run: run, Updated: l.Updated, TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Via: l.Via, Deleted: l.Deleted, Digest: l.Digest}
+	e := &collections.Entry{Late: l.Applied == nil && c.Remembered > 0, Seq: seq, Run: run, Updated: l.Updated, TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Via: l.Via, Deleted: l.Deleted, Digest: l.Digest}
 	switch {
+	case l.Deleted && l.Applied != nil:
+		e.Bury(l.Applied.Topic.Identity)
 	case l.Deleted:
 	case l.Applied != nil:
 		if about := l.Applied.Topic.TopicSI(); about != e.TopicSI {

@@ -1,0 +1,32 @@
+package rendered
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Forms are the XTM versions in which fragments and snapshots are available.
+var Forms = [...]xtm.Version{xtm.V10, xtm.V21}
+
+// Version is the number of the way in which fragments and records are written. What has an address has the same bytes for good, and its
+// ETag is made of this number: a change of the bytes needs a new one.
+const Version = 1
+
+// MaxSmall is the size in bytes up to which a document is made in memory, kept and described. A larger one is written as it is made.
+const MaxSmall = 256 << 10
+
+// ErrLarge says that a document is larger than [MaxSmall].
+var ErrLarge = errors.New("the document is large")
+
+// Small is a document in memory. Writing more than [MaxSmall] bytes is [ErrLarge].
+type Small struct{ bytes.Buffer }
+
+// Write implements [io.Writer].
+func (s *Small) Write(p []byte) (int, error) {
+	if s.Len()+len(p) > MaxSmall {
+		return 0, ErrLarge
+	}
+	return s.Buffer.Write(p)
+}

@@ -1,0 +1,73 @@
+package store
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/replicas"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Nothing that an entry says is stored with it. Its fragment, and the record form of its topic, are written of the records as they were after its
+// commit when somebody asks for them.
+
+// WriteFragment writes the fragment of an entry: the topic as it was after the commit of the entry, or the identifiers of what is deleted. It
+// is ErrGone where that is not known.
+func (v *View) WriteFragment(w io.Writer, e *Entry, version xtm.Version) error {
+	form := v.Form(e, version)
+	if e.Deleted {
+		return fragment.WriteTombstone(w, e.Deletes(), form)
+	}
+	return v.writeShown(w, e, form)
+}
+
+// WriteRecord writes the record form of the topic of an entry that lives. Until the next entry of the topic the bytes are always the same. The
+// errors are those of WriteFragment.
+func (v *View) WriteRecord(w io.Writer, e *Entry, version xtm.Version) error {
+	return v.writeShown(w, e, fragment.Form{Version: version, SP: v.SP, OmitInstances: true, ContentOnly: true})
+}
+
+func (v *View) writeShown(w io.Writer, e *Entry, form fragment.Form) error {
+	then, t, err := v.Shown(e)
+	if err != nil {
+		return err
+	}
+	return fragment.Write(w, then, t.TopicSI(), form)
+}
+
+// Shown returns the records as an entry shows them, and its topic in them. It is ErrGone where the topic is not there.
+func (v *View) Shown(e *Entry) (then fragment.Source, t *fragment.Topic, err error) {
+	if then, err = v.then(e); err == nil {
+		t, err = then.Topic(e.TopicSI)
+	}
+	if t == nil && err == nil {
+		err = fmt.Errorf("%w: topic %s has a later entry", ErrGone, e.TopicSI)
+	}
+	return then, t, err
+}
+
+// then returns the records as an entry shows them: as they were after its commit. An entry that [View.ShowsNow] shows them as they are.
+func (v *View) then(e *Entry) (fragment.Source, error) {
+	switch {
+	case e.Kept:
+		row, err := v.tx.Get(v.Log().Numbered(keys.TableFragment, e.Seq))
+		if err == nil && row == nil {
+			err = fmt.Errorf("%w: fragment of entry %d of collection %q", ErrGone, e.Seq, v.Name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return replicas.Shown(v.Context(), &v.Collection, e, row)
+	case v.ShowsNow(e):
+		return v.State(), nil
+	}
+	return v.Past(e.Seq)
+}
+
+// ShowsNow reports whether an entry shows its topic as it is, and not as it was after its commit: it is kept behind the horizon as the last of its
+// topic, or a replica has no such state.
+func (v *View) ShowsNow(e *Entry) bool {
+	return !e.Kept && (e.Late || e.Seq <= v.Horizon || v.Replica != nil && e.Seq < v.Remembered)
+}
