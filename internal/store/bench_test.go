@@ -152,7 +152,7 @@ func BenchmarkRenderOneFragment(b *testing.B) {
 			for b.Loop() {
 				view(b, db, "m", func(v *View) {
 					var doc bytes.Buffer
-					require.NoError(b, v.RenderFragment(&doc, &Entry{TopicSI: ref(i * 7 % n)}, xtm.V21))
+					require.NoError(b, v.WriteFragment(&doc, &Entry{Seq: v.Head, TopicSI: ref(i * 7 % n)}, xtm.V21))
 				})
 				i++
 			}

@@ -176,20 +176,16 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 		"the number of topics is wrong": {func(t *testing.T, db *DB, c *Collection) {
 			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error { other := *c; other.Topics += 2; return collections.Put(t, &other) }))
 		}, "topics, not", true},
-		"a fragment is lost": {func(t *testing.T, db *DB, c *Collection) {
-			raw(t, db, func(w kv.Writer) error { return w.Delete(c.Log().Numbered(keys.TableFragment, c.Head)) })
-		}, "the fragment of entry .* is missing", true},
-		"a fragment is another": {func(t *testing.T, db *DB, c *Collection) {
-			raw(t, db, func(w kv.Writer) error {
-				value := rowAt(t, db, c.Log().Numbered(keys.TableFragment, c.Head-1))
-				return w.Put(c.Log().Numbered(keys.TableFragment, c.Head), value)
-			})
-		}, "the fragment of entry .* has not the checksum", true},
 		"a fragment has no entry": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
 				return w.Put(c.Log().Numbered(keys.TableFragment, c.Head+1), []byte("x"))
 			})
-		}, "a fragment is of an entry that is not there", true},
+		}, "what is kept beside entry .* is of no entry, or wrong", true},
+		"a note of a record form is wrong": {func(t *testing.T, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error {
+				return w.Put(c.Log().Numbered(keys.TableRecordForm, c.Head), []byte(`{"Digests":[]}`))
+			})
+		}, "what is kept beside entry .* is of no entry, or wrong", true},
 		"a topic key is lost": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error { return w.Delete(collections.TopicKey(c, fragment.Key(ref(4)))) })
 		}, "does not lead to its last entry", true},
@@ -300,8 +296,7 @@ func TestMendingKeepsWhatOthersWroteMeanwhile(t *testing.T) {
 		damage    func(testing.TB, *DB, *Collection)
 		meanwhile func(testing.TB, *DB)
 	}{
-		"an entry":   {put(func(c *Collection) []byte { return c.Log().Numbered(keys.TableLog, c.Head+1) }), more},
-		"a fragment": {put(func(c *Collection) []byte { return c.Log().Numbered(keys.TableFragment, c.Head+1) }), more},
+		"an entry": {put(func(c *Collection) []byte { return c.Log().Numbered(keys.TableLog, c.Head+1) }), more},
 		"a topic key": {func(t testing.TB, db *DB, c *Collection) {
 			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error {
 				return t.PutJSON(collections.TopicKey(c, fragment.Key(ref(900))), collections.KeyRow{Seq: c.Head, TopicSI: ref(900)})

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -280,7 +281,7 @@ func TestSettingsChange(t *testing.T) {
 		view(t, db, "m", func(v *View) {
 			require.Equal(t, *c, v.Collection, "what was returned is what is kept")
 			want := *before
-			want.Settings, want.Segments = all, v.Segments
+			want.Settings, want.Segments, want.Omits = all, v.Segments, collections.Turns{before.Head}
 			require.Equal(t, want, v.Collection, "nothing else has changed")
 			require.Len(t, entries(t, v), int(before.Head))
 		})

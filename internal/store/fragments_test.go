@@ -23,29 +23,13 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// renderedNow returns the fragment of an entry as it is now, in each form.
-func renderedNow(t tester, v *View, e *Entry) (forms []string) {
+// shown returns the fragment of an entry, in each form.
+func shown(t tester, v *View, e *Entry) (forms []string) {
 	t.Helper()
 	for _, version := range Forms {
 		var b bytes.Buffer
-		require.NoError(t, v.RenderFragment(&b, e, version))
+		require.NoError(t, v.WriteFragment(&b, e, version), "entry %d", e.Seq)
 		forms = append(forms, b.String())
-	}
-	return forms
-}
-
-// stored returns the stored fragment of an entry, in each form.
-func stored(t tester, v *View, e *Entry) (forms []string) {
-	t.Helper()
-	require.True(t, e.Stored, "entry %d", e.Seq)
-	described := *e
-	require.NoError(t, v.Describe(&described))
-	require.Len(t, described.Digests, len(Forms))
-	for i, version := range Forms {
-		data, err := v.StoredFragment(e, version)
-		require.NoError(t, err)
-		forms = append(forms, text(t, data))
-		require.Equal(t, e.Apart, rendered.DigestOf([]byte(forms[i])) != described.Digests[i])
 	}
 	return forms
 }
@@ -68,15 +52,12 @@ func TestFragmentsAreKeptAsTheyWere(t *testing.T) {
 	publish(t, db, "m", rename(1, 2, "second"))
 	view(t, db, "m", func(v *View) {
 		e = last(t, v, ref(1))
-		was = stored(t, v, e)
-		require.Equal(t, renderedNow(t, v, e), was)
+		was = shown(t, v, e)
 		for i, version := range Forms {
 			f, err := fragment.Read(t.Context(), strings.NewReader(was[i]), xtm.Options{Base: sp}, e.TopicSI)
 			require.NoError(t, err)
 			require.Equal(t, "second", f.Topic.Title(), "XTM %s", version)
 		}
-		_, err := v.StoredFragment(e, xtm.V20)
-		require.Error(t, err, "a form that is not kept")
 	})
 	publish(t, db, "m", rename(0, 3, "third"))
 	publish(t, db, "m", &fragment.Change{DeleteTopics: []fragment.Ref{ref(1)}, Entries: []fragment.Entry{
@@ -87,10 +68,10 @@ func TestFragmentsAreKeptAsTheyWere(t *testing.T) {
 		again, err := v.Entry(e.Seq)
 		require.NoError(t, err)
 		require.Equal(t, e, again)
-		require.Equal(t, was, stored(t, v, again))
+		require.Equal(t, was, shown(t, v, again))
 		tombstone := last(t, v, ref(1))
 		require.True(t, tombstone.Deleted)
-		for _, form := range stored(t, v, tombstone) {
+		for _, form := range shown(t, v, tombstone) {
 			f, err := fragment.Read(t.Context(), strings.NewReader(form), xtm.Options{Base: sp}, ref(1))
 			require.NoError(t, err)
 			require.True(t, f.Deleted)
@@ -106,10 +87,7 @@ func TestFirstFragmentsShowWhatTopicsWere(t *testing.T) {
 	first := map[uint64][]string{}
 	view(t, db, "m", func(v *View) {
 		for _, e := range entries(t, v) {
-			require.False(t, e.Stored)
-			first[e.Seq] = renderedNow(t, v, &e)
-			_, err := v.StoredFragment(&e, xtm.V21)
-			require.Error(t, err)
+			first[e.Seq] = shown(t, v, &e)
 		}
 	})
 	publish(t, db, "m", rename(1, 2, "second"))
@@ -132,64 +110,79 @@ func TestFirstFragmentsShowWhatTopicsWere(t *testing.T) {
 	view(t, db, "m", func(v *View) {
 		for _, e := range entries(t, v) {
 			if e.Seq <= c.Head {
-				require.Equal(t, first[e.Seq], renderedNow(t, v, &e), "the first fragment of %s", e.TopicSI)
+				require.Equal(t, first[e.Seq], shown(t, v, &e), "the first fragment of %s", e.TopicSI)
 			}
 		}
 		require.Equal(t, 4, v.Topics)
 		closing := last(t, v, ref(3))
 		require.Equal(t, []fragment.Ref{ref(3), "http://owner"}, []fragment.Ref{closing.TopicSI, closing.Describes()})
-		f, err := fragment.Read(t.Context(), strings.NewReader(stored(t, v, closing)[1]), xtm.Options{Base: sp}, closing.TopicSI)
+		f, err := fragment.Read(t.Context(), strings.NewReader(shown(t, v, closing)[1]), xtm.Options{Base: sp}, closing.TopicSI)
 		require.NoError(t, err)
 		require.Equal(t, []tmdm.Locator{"http://owner", ref(3)}, f.Topic.SubjectIdentifiers)
 	})
 }
 
-// Over random histories, a subscriber that reads what is stored, or else what is
-// renderedNow at the end, ends with the published records.
+// Over random histories, a subscriber that reads the log from its beginning ends with the published records. The bytes of a fragment never
+// change: whatever is published or set later, when the database is opened again, and until history is pruned.
 func TestTheLogAloneRebuildsTheMap(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
-	for seed := range uint64(8) {
+	for seed := range uint64(testenv.Rounds(8, 200)) {
+		random := rand.New(rand.NewPCG(seed, 31))
 		db := openDB(t, t.TempDir())
 		editor := storetest.NewEditor(t, 100+seed)
 		collectionOf(t, db, "m", editor.Version(nil))
-		bytesOf := map[uint64][]string{} // of stored fragments: they never change
-		for range 6 {
-			var next *fragment.Map
-			view(t, db, "m", func(v *View) { next = editor.Version(v.Source()) })
-			publishMap(t, db, "m", next)
+		bytesOf := map[uint64][]string{}
+		check := func() {
 			view(t, db, "m", func(v *View) {
 				for _, e := range entries(t, v) {
 					if was := bytesOf[e.Seq]; was != nil {
-						require.Equal(t, was, stored(t, v, &e))
-					} else if e.Stored {
-						bytesOf[e.Seq] = stored(t, v, &e)
+						require.Equal(t, was, shown(t, v, &e), "seed %d, entry %d: %q", seed, e.Seq, editor.Edits)
+					} else {
+						bytesOf[e.Seq] = shown(t, v, &e)
 					}
 				}
 			})
 		}
-		view(t, db, "m", func(v *View) {
-			var rebuilt, snapshot merge.Memory
-			for _, e := range entries(t, v) {
-				var doc string
-				if e.Stored {
-					doc = stored(t, v, &e)[1]
-				} else {
-					doc = renderedNow(t, v, &e)[1]
+		rebuild := func() {
+			view(t, db, "m", func(v *View) {
+				var rebuilt, snapshot merge.Memory
+				for _, e := range entries(t, v) {
+					f, err := fragment.Read(t.Context(), strings.NewReader(bytesOf[e.Seq][1]), xtm.Options{Base: sp}, e.TopicSI)
+					require.NoError(t, err)
+					f.Deleted = e.Deleted
+					require.NoError(t, merge.Apply(&rebuilt, f))
 				}
-				f, err := fragment.Read(t.Context(), strings.NewReader(doc), xtm.Options{Base: sp}, e.TopicSI)
+				var b bytes.Buffer
+				require.NoError(t, v.WriteSnapshot(&b, xtm.V21))
+				m, err := fragment.ReadSnapshot(t.Context(), &b, xtm.Options{Base: sp})
 				require.NoError(t, err)
-				f.Deleted = e.Deleted
-				require.NoError(t, merge.Apply(&rebuilt, f))
+				require.NoError(t, snapshot.Load(m))
+				require.Equal(t, storetest.Dump(t, &snapshot), storetest.Dump(t, &rebuilt), "seed %d: %q", 100+seed, editor.Edits)
+				require.Equal(t, storetest.Dump(t, &snapshot), storetest.Dump(t, v.Source()))
+			})
+		}
+		check()
+		for turn := range 6 {
+			var next *fragment.Map
+			view(t, db, "m", func(v *View) { next = editor.Version(v.Source()) })
+			publishMap(t, db, "m", next)
+			check()
+			switch random.IntN(4) {
+			case 0:
+				setOmitInstances(t, db, "m", turn%2 == 0)
+			case 1:
+				offer(t, db, [][]xtm.Version{onlyOld, onlyNew, Forms[:]}[random.IntN(3)])
+				restate(t, db)
+			case 2:
+				db = reopen(t, db)
 			}
-			var b bytes.Buffer
-			require.NoError(t, v.WriteSnapshot(&b, xtm.V21))
-			m, err := fragment.ReadSnapshot(t.Context(), &b, xtm.Options{Base: sp})
-			require.NoError(t, err)
-			require.NoError(t, snapshot.Load(m))
-			require.Equal(t, storetest.Dump(t, &snapshot), storetest.Dump(t, &rebuilt), "seed %d: %q", 100+seed, editor.Edits)
-			require.Equal(t, storetest.Dump(t, &snapshot), storetest.Dump(t, v.Source()))
-		})
+			check()
+		}
+		rebuild()
+		takeSnapshot(t, db, "m", 1)
+		prune(t, db, "m", Retention{Entries: uint64(1 + random.IntN(30))})
+		check()
 		require.NoError(t, db.Close())
 	}
 }
@@ -204,68 +197,27 @@ func words(n int) string {
 	return string(b)
 }
 
-// A fragment of just the largest size is stored, one of a byte more is not.
-func TestFragmentsUpToALimitAreStored(t *testing.T) {
-	db := openDB(t, t.TempDir())
-	collection(t, db, "m", 1)
-	text := words(rendered.MaxSize)
-	named := func(n int) *Entry {
-		c := rename(0, 1, text[:n])
-		c.Entries[0].Title = "a title"
-		publish(t, db, "m", c)
-		var e *Entry
-		view(t, db, "m", func(v *View) { e = last(t, v, ref(0)) })
-		return e
-	}
-	size := 0
-	e := named(1000)
-	view(t, db, "m", func(v *View) {
-		for i, form := range stored(t, v, e) {
-			if Forms[i] == xtm.V21 { // the one that is stored
-				size = len(form) - 1000 // without the name
-			}
-		}
-	})
-	largest := rendered.MaxSize - size
-	require.True(t, named(largest).Stored)
-	require.False(t, named(largest+1).Stored)
-	require.True(t, named(largest-1).Stored)
-}
-
-// A fragment that is too large to store is rendered as the map was after its commit, whatever became of its topic.
-func TestLargeFragmentsAreRenderedOnDemand(t *testing.T) {
+// The fragment of a large topic is written as the map was after its commit, whatever became of the topic.
+func TestLargeFragmentsStay(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 2)
-	large := words(rendered.MaxSize)
+	large := words(rendered.MaxSmall)
 	publish(t, db, "m", rename(0, 1, large))
 	var entry *Entry
+	var was []string
 	view(t, db, "m", func(v *View) {
 		entry = last(t, v, ref(0))
-		require.False(t, entry.Stored)
-		for _, form := range renderedNow(t, v, entry) {
+		was = shown(t, v, entry)
+		for _, form := range was {
 			require.Contains(t, form, large)
 		}
-		require.Zero(t, rowsOf(t, v.tx, v.Log().Numbered(keys.TableFragment, entry.Seq)))
 	})
 	publish(t, db, "m", rename(0, 1, "small again"))
-	view(t, db, "m", func(v *View) {
-		again, err := v.Entry(entry.Seq)
-		require.NoError(t, err)
-		require.False(t, again.Stored, "it was too large and stays so")
-		for _, form := range renderedNow(t, v, again) {
-			require.Contains(t, form, large)
-			require.NotContains(t, form, "small again")
-		}
-		require.True(t, last(t, v, ref(0)).Stored)
-	})
+	view(t, db, "m", func(v *View) { require.Equal(t, was, shown(t, v, entry)) })
 	publish(t, db, "m", &fragment.Change{DeleteTopics: []fragment.Ref{ref(0)}, Deleted: 1, Entries: []fragment.Entry{
 		{TopicSI: ref(0), Deleted: true, Tombstone: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref(0)}}},
 	}})
-	view(t, db, "m", func(v *View) {
-		for _, form := range renderedNow(t, v, entry) {
-			require.Contains(t, form, large)
-		}
-	})
+	view(t, db, "m", func(v *View) { require.Equal(t, was, shown(t, v, entry)) })
 }
 
 func rowsOf(t testing.TB, tx *txn.Tx, prefix []byte) int {
@@ -288,19 +240,18 @@ func TestALargeFragmentOfAClosingEntryStays(t *testing.T) {
 		return topic
 	}
 	entry := func(i, owner int) fragment.Entry { return fragment.Entry{TopicSI: ref(i), Topic: ref(owner)} }
-	large := words(rendered.MaxSize)
+	large := words(rendered.MaxSmall)
 	publish(t, db, "m", &fragment.Change{DeleteTopics: []fragment.Ref{ref(0)}, PutTopics: []*fragment.Topic{owner(1, large, ref(0))}, Entries: []fragment.Entry{
 		entry(0, 1), entry(1, 1),
 	}})
 	var closing *Entry
 	view(t, db, "m", func(v *View) { closing = last(t, v, ref(0)) })
-	require.False(t, closing.Stored)
 	require.Equal(t, ref(1), closing.Describes())
 	read := func() fragment.Ref {
 		var f *fragment.Fragment
 		view(t, db, "m", func(v *View) {
 			var err error
-			f, err = fragment.Read(t.Context(), strings.NewReader(renderedNow(t, v, closing)[1]), xtm.Options{Base: sp}, ref(0))
+			f, err = fragment.Read(t.Context(), strings.NewReader(shown(t, v, closing)[1]), xtm.Options{Base: sp}, ref(0))
 			require.NoError(t, err)
 		})
 		return f.Topic.TopicSI()

@@ -21,7 +21,6 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
@@ -85,14 +84,6 @@ func set(t tester, db *DB, name string, change func(*Settings)) {
 	t.Helper()
 	_, err := db.ChangeSettings(t.Context(), name, func(s *Settings) error { change(s); return nil })
 	require.NoError(t, err)
-}
-
-// materialize returns how many fragments MaterializeFragments has stored.
-func materialize(t testing.TB, db *DB) int {
-	t.Helper()
-	n, err := db.MaterializeFragments(t.Context(), "m")
-	require.NoError(t, err)
-	return n
 }
 
 // openTuned opens a database as Open does, with other settings of its engine.
@@ -247,17 +238,6 @@ func unzip(t tester, data []byte) string {
 	var plain strings.Builder
 	require.NoError(t, gunzip(&plain, data))
 	return plain.String()
-}
-
-// text returns what a document says, packed or not.
-func text(t tester, d rendered.Document) string {
-	t.Helper()
-	plain, err := d.Plain()
-	require.NoError(t, err)
-	packed, err := d.Gzipped()
-	require.NoError(t, err)
-	require.Equal(t, string(plain), unzip(t, packed))
-	return string(plain)
 }
 
 // countWrites counts the rows that the engine of a database is given from now on, and calls f with
@@ -479,17 +459,7 @@ func fragments(v *View, from uint64) ([]*fragment.Fragment, error) {
 			return nil, err
 		}
 		var doc bytes.Buffer
-		if e.Stored {
-			stored, err := v.StoredFragment(&e, xtm.V21)
-			if err != nil {
-				return nil, err
-			}
-			plain, err := stored.Plain()
-			if err != nil {
-				return nil, err
-			}
-			doc.Write(plain)
-		} else if err := v.RenderFragment(&doc, &e, xtm.V21); err != nil {
+		if err := v.WriteFragment(&doc, &e, xtm.V21); err != nil {
 			return nil, err
 		}
 		f, err := fragment.Read(context.Background(), &doc, xtm.Options{Base: tmdm.Locator(v.SP)}, e.TopicSI)

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"runtime"
@@ -51,7 +50,6 @@ func publishVersion(t testing.TB, db *DB, document string) uint64 {
 func workOf(t testing.TB, document, changed string) (total []uint64) {
 	t.Helper()
 	db := openDB(t, t.TempDir())
-	db.rendered = 1 << 10
 	collectionOf(t, db, "m", hostileMap(t, testhostile.Head21+testhostile.Foot))
 	total = append(total, publishVersion(t, db, document), publishVersion(t, db, changed))
 	var before, after runtime.MemStats
@@ -98,52 +96,7 @@ func TestHostileDocumentsTakeLinearWork(t *testing.T) {
 	}
 }
 
-// A fragment with a large association is not stored for each of its players. It is made
-// when it is asked for, and whole.
-func TestLargeAssociationsAreRenderedOnRequest(t *testing.T) {
-	db := openDB(t, t.TempDir())
-	collectionOf(t, db, "m", hostileMap(t, testhostile.Head21+testhostile.Foot))
-	publishVersion(t, db, testhostile.Association(10))
-	publishVersion(t, db, testhostile.Association(300)) // the first ten lose one and gain another
-	view(t, db, "m", func(v *View) {
-		players := 0
-		for e, err := range v.Records() {
-			require.NoError(t, err)
-			if !strings.HasPrefix(string(e.TopicSI), "x:p") {
-				require.True(t, e.Stored, "%s", e.TopicSI)
-				continue
-			}
-			players++
-			require.False(t, e.Stored, "%s", e.TopicSI)
-			if players > 3 {
-				continue
-			}
-			for _, form := range Forms {
-				var b bytes.Buffer
-				require.NoError(t, v.RenderFragment(&b, &e, form))
-				f, err := fragment.Read(t.Context(), &b, xtm.Options{Base: sp}, e.TopicSI)
-				require.NoError(t, err)
-				require.Len(t, f.Associations[0].Roles, 300)
-			}
-		}
-		require.Equal(t, 300, players)
-		for e := range v.Entries(1) {
-			if e.Prior == 0 && e.TopicSI == "x:p1" {
-				require.True(t, e.Stored, "of ten it was stored")
-			}
-		}
-	})
-	require.Equal(t, 2, materialize(t, db), "digests of what is stored")
-	require.Zero(t, materialize(t, db), "those who promise lengths and digests get on")
-	publishVersion(t, db, testhostile.Association(10))
-	view(t, db, "m", func(v *View) {
-		e, err := v.Last(fragment.Key("x:p1"))
-		require.NoError(t, err)
-		require.True(t, e.Stored)
-	})
-}
-
-// Who has gone away publishes nothing, wherever that is noticed.
+// A context that ends stops a publication, wherever that is noticed.
 func TestAPublicationEndsWithItsContext(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collectionOf(t, db, "m", hostileMap(t, testhostile.Hub(5)))
@@ -229,7 +182,7 @@ func TestAPublicationHasALimitOfMemory(t *testing.T) {
 	require.Equal(t, before.Updated, after.Updated)
 }
 
-// The log and the fragments do not wait in memory for the commit.
+// The log does not wait in memory for the commit.
 func TestThePublicationOfManyTopicsTakesLittleMemory(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	const n = 5_000
@@ -240,10 +193,6 @@ func TestThePublicationOfManyTopicsTakesLittleMemory(t *testing.T) {
 	publishMap(t, db, "m", first)
 	view(t, db, "m", func(v *View) {
 		require.Equal(t, n, v.Topics)
-		for e, err := range v.Records() {
-			require.NoError(t, err)
-			require.True(t, e.Stored, "entry %d", e.Seq)
-		}
 	})
 }
 

@@ -138,18 +138,18 @@ func TestNothingIsPrunedWithoutNeed(t *testing.T) {
 }
 
 // What stayed for the sake of a live topic goes with the topic's next entry.
-func TestCurrentFragmentsGoWhenTheyAreSuperseded(t *testing.T) {
+func TestLastEntriesGoWhenTheyAreSuperseded(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	db := openDB(t, t.TempDir())
-	h := pruneable(t, db, "m", 250) // 501 entries: the first 251 are not stored, or were when their topics changed
+	h := pruneable(t, db, "m", 250) // 501 entries
 	h.prune(Retention{Entries: 1}, time.Now())
 	require.EqualValues(t, 500, prune(t, db, "m", Retention{Entries: 1}))
 	h.check(t, db, "m")
 	c := publish(t, db, "m", &fragment.Change{})
-	require.Equal(t, []int{251, 250, 251}, rowCounts(t, db, c.Number, "efk"), "the current fragment of each topic")
+	require.Equal(t, []int{251, 251}, rowCounts(t, db, c.Number, "ek"), "the last entry of each topic")
 	publish(t, db, "m", rename(0, 100, "third"))
-	require.Equal(t, []int{251, 250, 251}, rowCounts(t, db, c.Number, "efk"), "each in place of the one before")
+	require.Equal(t, []int{251, 251}, rowCounts(t, db, c.Number, "ek"), "each in place of the one before")
 	view(t, db, "m", func(v *View) { h.read(t, v) })
 	h.check(t, db, "m")
 	db = reopen(t, db)
@@ -170,7 +170,7 @@ func TestCurrentFragmentsGoWhenTheyAreSuperseded(t *testing.T) {
 	prune(t, db, "m", Retention{Entries: 1})
 	h.check(t, db, "m")
 	view(t, db, "m", func(v *View) {
-		_, err := v.StoredFragment(last(t, v, ref(0)), xtm.V10)
+		_, err := v.Entry(last(t, v, ref(0)).Seq)
 		require.ErrorIs(t, err, ErrGone, "and goes with it")
 	})
 	require.Equal(t, publish(t, db, "m", rename(0, 1, "again")).Head, uint64(len(h.log))+1, "the topic may come back")
@@ -196,7 +196,7 @@ func TestClosingEntriesArePruned(t *testing.T) {
 	takeSnapshot(t, db, "m", 1)
 	require.EqualValues(t, 100, prune(t, db, "m", Retention{Entries: 1}))
 	view(t, db, "m", func(v *View) {
-		_, err := v.StoredFragment(last(t, v, ref(2)), xtm.V10)
+		_, err := v.Entry(last(t, v, ref(2)).Seq)
 		require.ErrorIs(t, err, ErrGone)
 		require.NotNil(t, last(t, v, "http://owner"))
 	})
@@ -278,11 +278,7 @@ func TestPruningWhileOthersWriteAndRead(t *testing.T) {
 					for i := range 20 {
 						e := last(t, v, ref(i))
 						require.NotNil(t, e)
-						if e.Stored {
-							stored(t, v, e)
-						} else {
-							renderedNow(t, v, e)
-						}
+						shown(t, v, e)
 					}
 					from := all[rng.IntN(len(all))]
 					some, err := since(v, from.Updated, 0)
@@ -424,19 +420,14 @@ func (h *history) check(t tester, db *DB, name string) {
 		}
 		same := func(want, got Entry) {
 			t.Helper()
-			want.Rendering, want.Checksum = got.Rendering, got.Checksum
-			want.Stored, want.Late, want.Apart, want.Digests = got.Stored, got.Late, got.Apart, got.Digests // a first fragment is stored when its topic changes
 			require.Equal(t, want, got)
 		}
-		shown := entries(t, v)
-		require.Len(t, shown, len(h.log)-int(h.horizon))
-		logRows, fragmentRows, keyRows := len(shown), 0, 0
-		for i, e := range shown {
+		listed := entries(t, v)
+		require.Len(t, listed, len(h.log)-int(h.horizon))
+		logRows, keyRows := len(listed), 0
+		for i, e := range listed {
 			same(h.log[int(h.horizon)+i], e)
-			if e.Stored {
-				fragmentRows++
-				stored(t, v, &e)
-			}
+			shown(t, v, &e)
 		}
 		h.checkRecords(t, v, same)
 		h.checkTree(t, v)
@@ -456,28 +447,14 @@ func (h *history) check(t tester, db *DB, name string) {
 			keyRows++
 			if want.Seq <= h.horizon {
 				logRows++
-				if !want.Lives() {
-					_, err := v.StoredFragment(got, xtm.V10)
-					require.ErrorIs(t, err, ErrGone, "the fragment of %s", si)
-					continue
-				}
-				if got.Stored {
-					fragmentRows++
-				}
 			}
 			if !want.Deleted && want.Topic == "" {
-				var forms []string
-				if got.Stored {
-					forms = stored(t, v, got)
-				} else {
-					forms = renderedNow(t, v, got)
-				}
-				f, err := fragment.Read(context.Background(), strings.NewReader(forms[1]), xtm.Options{Base: sp}, si)
+				f, err := fragment.Read(context.Background(), strings.NewReader(shown(t, v, got)[1]), xtm.Options{Base: sp}, si)
 				require.NoError(t, err)
 				require.Equal(t, want.Title, f.Topic.Title(), "the current fragment of %s", si)
 			}
 		}
-		require.Equal(t, []int{logRows, fragmentRows, keyRows}, rowCounts(t, db, v.Number, "efk"), "nothing of what is pruned stays behind")
+		require.Equal(t, []int{logRows, keyRows}, rowCounts(t, db, v.Number, "ek"), "nothing of what is pruned stays behind")
 		list, err := v.Snapshots()
 		require.NoError(t, err)
 		if h.horizon > 0 {

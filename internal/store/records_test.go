@@ -94,7 +94,7 @@ func TestRecordsAreOfferedAsAtTheirLastEntry(t *testing.T) {
 func TestRecordsArePublishedAgainAsTheyAre(t *testing.T) {
 	t.Parallel()
 	db := openDB(t, t.TempDir())
-	collection(t, db, "m", 250) // 251 entries, not stored
+	collection(t, db, "m", 250) // 251 entries
 	live := map[int]bool{0: true, 1: true, 2: true}
 	publish(t, db, "m", edit(live, map[int]string{0: "", 1: "new name"}))
 	h := &history{cut: cut{size: 100}}
@@ -108,11 +108,7 @@ func TestRecordsArePublishedAgainAsTheyAre(t *testing.T) {
 		view(t, db, "m", func(v *View) {
 			for e, err := range v.Records() {
 				require.NoError(t, err)
-				if e.Stored {
-					all[e.TopicSI] = append(stored(t, v, &e), e.Title)
-				} else {
-					all[e.TopicSI] = append(renderedNow(t, v, &e), e.Title)
-				}
+				all[e.TopicSI] = append(shown(t, v, &e), e.Title)
 			}
 		})
 		return all

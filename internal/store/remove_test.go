@@ -107,7 +107,7 @@ func TestReadersOutliveACollection(t *testing.T) {
 		require.Equal(t, records, all(t, v.Source().(merge.State)))
 		require.Len(t, entries(t, v), len(h.log))
 		for _, e := range h.log[101:] {
-			stored(t, v, &e)
+			shown(t, v, &e)
 		}
 		again, err := v.Snapshots()
 		require.NoError(t, err)

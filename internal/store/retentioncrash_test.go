@@ -209,10 +209,7 @@ func checkWhole(t *testing.T, db *DB) {
 			require.Equal(t, []uint64{v.Horizon + 1, v.Head, uint64(v.Topics)}, []uint64{log[0].Seq, log[len(log)-1].Seq, uint64(len(topicsOf(t, v.Source())))})
 			want[keys.TableLog] += len(log)
 			for _, e := range log {
-				if e.Stored {
-					want[keys.TableFragment]++
-					stored(t, v, &e)
-				}
+				shown(t, v, &e)
 			}
 			for _, topic := range topicsOf(t, v.Source()) {
 				e := last(t, v, topic.TopicSI())
@@ -221,10 +218,7 @@ func checkWhole(t *testing.T, db *DB) {
 				want[keys.TableKey]++
 				if e.Seq <= v.Horizon {
 					want[keys.TableLog]++
-					if e.Stored {
-						want[keys.TableFragment]++
-						stored(t, v, e)
-					}
+					shown(t, v, e)
 				}
 			}
 			snapshots, err := v.Snapshots()

@@ -99,7 +99,6 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 	rename(0, 50, "second")
 	offer(t, db, onlyNew)
 	returns(db.Restate(ctx, "m"))
-	returns(db.MaterializeFragments(ctx, "m"))
 	for i := range 4 {
 		rename(i, i+100, fmt.Sprint("name ", i))
 		s, err := db.TakeSnapshot(ctx, "m", 2)
@@ -107,6 +106,7 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 	}
 	c, err := db.CutChanges(ctx, "m", 0, time.Unix(0, 0), Cut{Changes: 100})
 	returns(c.Changes.Closed, c.Changes.Open, err)
+	returns(db.NoteRecordForms(ctx, "m"))
 	returns(db.DropChangeLists(ctx, "m", 3))
 	returns(db.Prune(ctx, "m", Retention{Entries: 300}))
 	rename(0, 10, "last")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
-	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testedit"
@@ -293,66 +291,6 @@ func mustDiffStored(t testing.TB, db *DB, next *fragment.Map) (change *fragment.
 	t.Helper()
 	view(t, db, "m", func(v *View) { change = mustDiff(t, v.Source(), next) })
 	return change
-}
-
-// What is kept is what was rendered before, with its digests; it stays when others change.
-func TestFragmentsAreKept(t *testing.T) {
-	t.Parallel()
-	db := openDB(t, t.TempDir())
-	topics := collection(t, db, "m", 450).Topics // more than two commits
-	read := func() (all []string) {
-		view(t, db, "m", func(v *View) {
-			for e, err := range v.Records() {
-				require.NoError(t, err)
-				for i, form := range Forms {
-					var b bytes.Buffer
-					if e.Stored {
-						data, err := v.StoredFragment(&e, form)
-						require.NoError(t, err)
-						b.WriteString(text(t, data))
-						if e.RecordKept() {
-							require.Equal(t, rendered.DigestOf(b.Bytes()), e.Digests[i])
-						}
-					} else {
-						require.NoError(t, v.RenderFragment(&b, &e, form))
-					}
-					all = append(all, fmt.Sprint(e.Seq, form, b.String()))
-				}
-			}
-		})
-		return all
-	}
-	before := read()
-	require.Len(t, before, 2*topics)
-	n, err := db.MaterializeFragments(t.Context(), "m")
-	require.NoError(t, err)
-	require.Equal(t, topics, n)
-	require.True(t, slices.Equal(before, read()), "the same fragments")
-	view(t, db, "m", func(v *View) {
-		for e := range v.Records() {
-			require.True(t, e.RecordKept())
-		}
-	})
-	n, err = db.MaterializeFragments(t.Context(), "m")
-	require.NoError(t, err)
-	require.Zero(t, n, "there is nothing left to do")
-
-	// Those of versions that knew no digests get them.
-	require.NoError(t, db.rows.Update(t.Context(), func(x *txn.Tx) error {
-		c, err := collections.Get(x, "m")
-		require.NoError(t, err)
-		v := &View{Collection: *c, db: db, tx: x}
-		e, err := v.entry(7)
-		require.NoError(t, err)
-		e.Digests = nil
-		return x.PutJSON(c.Log().Numbered(keys.TableLog, 7), e)
-	}))
-	n, err = db.MaterializeFragments(t.Context(), "m")
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
-	require.True(t, slices.Equal(before, read()), "the same fragments")
-	_, err = db.MaterializeFragments(t.Context(), "none")
-	require.ErrorIs(t, err, ErrNotFound)
 }
 
 // document is what tests know of a document of the fragments feed.
