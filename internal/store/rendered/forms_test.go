@@ -21,7 +21,7 @@ func TestBytesOfAVersionStay(t *testing.T) {
 		require.NoError(t, err)
 		return b
 	}
-	f, err := fragment.Read(t.Context(), bytes.NewReader(read("fragment.xtm")), xtm.Options{Base: sp}, si)
+	f, err := fragment.Read(t.Context(), bytes.NewReader(read("source.xtm")), xtm.Options{Base: sp}, si)
 	require.NoError(t, err)
 	src := &merge.Memory{}
 	require.NoError(t, merge.Apply(src, f))
