@@ -6,6 +6,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/replicas"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -63,7 +64,16 @@ func (v *View) then(e *Entry) (fragment.Source, error) {
 	case v.ShowsNow(e):
 		return v.State(), nil
 	}
-	return v.Past(e.Seq)
+	commit, err := v.CommitOf(e.Seq)
+	if err != nil || v.shown != nil && v.shownOf == commit {
+		return v.shown, err
+	}
+	state, err := v.after(e.Seq, commit)
+	if err != nil {
+		return nil, err
+	}
+	v.shown, v.shownOf = records.Cache(state), commit // entries of one commit mention the same topics
+	return v.shown, nil
 }
 
 // ShowsNow reports whether an entry shows its topic as it is, and not as it was after its commit: it is kept behind the horizon as the last of its

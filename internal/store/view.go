@@ -29,6 +29,9 @@ type View struct {
 	Collection
 	db *DB
 	tx *txn.Tx
+
+	shown   *records.Cached // the records as the last entry showed them that was asked for; nil: none was
+	shownOf uint64          // the commit of that
 }
 
 // View calls f with the current state of a collection. It is valid until f
