@@ -174,10 +174,6 @@ func TestStatesOfThePastAreThoseThatWere(t *testing.T) {
 				_, err := c.db.Prune(rt.Context(), "m", store.Retention{Entries: rapid.Uint64Range(1, 30).Draw(t, "entries")})
 				require.NoError(rt, err)
 			},
-			"materialize": func(*rapid.T) {
-				_, err := c.db.MaterializeFragments(rt.Context(), "m")
-				require.NoError(rt, err)
-			},
 		})
 		c.view(func(v *store.View) {
 			for i := range c.past {

@@ -441,12 +441,12 @@ func TestResourceSyncUnderRandomHistories(t *testing.T) {
 	t.Logf("%d closed lists read, %d times an index, %d patches applied", closed, indexed, patches)
 }
 
-// Whoever asks while the first lists are made waits, but not for ever; they are made once.
+// A reader that asks while the first lists are made waits, but not for ever; they are made once.
 func TestWaitingForTheFirstList(t *testing.T) {
 	t.Parallel()
 	begun, goOn := make(chan struct{}, 10), make(chan struct{})
 	n := start(t, func(c *server.Config) {
-		c.Store = slowToKeep{c.Store, begun, goOn}
+		c.Store = slowToCut{c.Store, begun, goOn}
 		c.SlowClientTimeout = 100 * time.Millisecond
 	})
 	n.publish("m", cities(3, "a"))
@@ -461,16 +461,17 @@ func TestWaitingForTheFirstList(t *testing.T) {
 	assert.Len(t, begun, 1)
 }
 
-type slowToKeep struct {
+// slowToCut takes its time with what is done first once the resource list is there.
+type slowToCut struct {
 	server.Store
 	begun chan<- struct{}
 	goOn  <-chan struct{}
 }
 
-func (s slowToKeep) MaterializeFragments(ctx context.Context, name string) (int, error) {
+func (s slowToCut) CutChanges(ctx context.Context, name string, after uint64, at time.Time, cut store.Cut, checks ...func(*store.Collection) error) (*store.Collection, error) {
 	s.begun <- struct{}{}
 	<-s.goOn
-	return s.Store.MaterializeFragments(ctx, name)
+	return s.Store.CutChanges(ctx, name, after, at, cut, checks...)
 }
 
 // What cannot be made is an error in the log, and is tried again.
@@ -547,7 +548,7 @@ func TestResourceSyncOfLargeTopics(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	large := func(text string) []byte {
-		return topicMap(topic("large", "Large", note("note", strings.Repeat(text, rendered.MaxSize))), topic("note", "Note"), topic("other", "Other"))
+		return topicMap(topic("large", "Large", note("note", strings.Repeat(text, rendered.MaxSmall))), topic("note", "Note"), topic("other", "Other"))
 	}
 	n := start(t, changesPerList(2))
 	n.publish("m", large("x"))
