@@ -16,20 +16,19 @@ import (
 // WriteFragment writes the fragment of an entry: the topic as it was after the commit of the entry, or the identifiers of what is deleted. It
 // is ErrGone where that is not known.
 func (v *View) WriteFragment(w io.Writer, e *Entry, version xtm.Version) error {
-	form := v.Form(e, version)
-	if e.Deleted {
-		return fragment.WriteTombstone(w, e.Deletes(), form)
-	}
-	return v.writeShown(w, e, form)
+	return v.writeShown(w, e, v.Form(e, version))
 }
 
-// WriteRecord writes the record form of the topic of an entry that lives. Until the next entry of the topic the bytes are always the same. The
-// errors are those of WriteFragment.
+// WriteRecord writes the record form of the topic of an entry, or the identifiers of what is deleted. Where the topic lives, the bytes are always
+// the same until its next entry. The errors are those of WriteFragment.
 func (v *View) WriteRecord(w io.Writer, e *Entry, version xtm.Version) error {
 	return v.writeShown(w, e, fragment.Form{Version: version, SP: v.SP, OmitInstances: true, ContentOnly: true})
 }
 
 func (v *View) writeShown(w io.Writer, e *Entry, form fragment.Form) error {
+	if e.Deleted {
+		return fragment.WriteTombstone(w, e.Deletes(), form)
+	}
 	then, t, err := v.Shown(e)
 	if err != nil {
 		return err
@@ -69,5 +68,5 @@ func (v *View) then(e *Entry) (fragment.Source, error) {
 // ShowsNow reports whether an entry shows its topic as it is, and not as it was after its commit: it is kept behind the horizon as the last of its
 // topic, or a replica has no such state.
 func (v *View) ShowsNow(e *Entry) bool {
-	return !e.Kept && (e.Late || e.Seq <= v.Horizon || v.Replica != nil && e.Seq < v.Remembered)
+	return !e.Kept && !e.Deleted && (e.Late || e.Seq <= v.Horizon || v.Replica != nil && e.Seq < v.Remembered)
 }
