@@ -69,7 +69,7 @@ func begin(t testing.TB, rt tester, seed uint64) *chronicle {
 	return c
 }
 
-// publish publishes another version, which may have a topic that is too large to be kept.
+// publish publishes another version, which may have a large topic.
 func (c *chronicle) publish(much bool) {
 	c.publishing(func(col store.Collection, prior merge.State) (*fragment.Change, error) {
 		next := c.edits.Version(prior)
