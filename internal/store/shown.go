@@ -19,8 +19,7 @@ func (v *View) WriteFragment(w io.Writer, e *Entry, version xtm.Version) error {
 	return v.writeShown(w, e, v.Form(e, version))
 }
 
-// WriteRecord writes the record form of the topic of an entry, or the identifiers of what is deleted. Where the topic lives, the bytes are always
-// the same until its next entry. The errors are those of WriteFragment.
+// WriteRecord is WriteFragment for the record form of the topic of an entry. Until the next entry of the topic the bytes are always the same.
 func (v *View) WriteRecord(w io.Writer, e *Entry, version xtm.Version) error {
 	return v.writeShown(w, e, fragment.Form{Version: version, SP: v.SP, OmitInstances: true, ContentOnly: true})
 }
