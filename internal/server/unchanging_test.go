@@ -228,14 +228,15 @@ func TestLargeFragmentsStreamTheSameForEver(t *testing.T) {
 func TestRecordsStayWhenTheirEntriesArePruned(t *testing.T) {
 	t.Parallel()
 	w := watchEntries(t)
-	published(t, w.node.put("m", small()))
-	with := replace(t, small(), `<subjectIndicatorRef xlink:href="`+psi+`norway"/>`, `<subjectIndicatorRef xlink:href="`+psi+`norway"/><subjectIndicatorRef xlink:href="`+psi+`z-noreg"/>`)
+	towns := replace(t, small(), "</topicMap>", topic("large", "Large", note("note", strings.Repeat("x", rendered.MaxSmall)))+"</topicMap>")
+	published(t, w.node.put("m", towns))
+	with := replace(t, towns, `<subjectIndicatorRef xlink:href="`+psi+`norway"/>`, `<subjectIndicatorRef xlink:href="`+psi+`norway"/><subjectIndicatorRef xlink:href="`+psi+`z-noreg"/>`)
 	published(t, w.node.put("m", with)) // what Oslo is part of has another identifier
 	require.Equal(t, http.StatusOK, w.delete("m", psi+"tromsø").StatusCode)
 	address := func(id string) string { return w.url("/topicmaps/m/topics/" + fragment.Key(fragment.Ref(psi+id))) }
 	entries, _ := w.history("/topicmaps/m/fragments")
 	was := map[string]answer{}
-	topics := []string{"oslo", "bergen", "norway", "part-of", "tromsø"}
+	topics := []string{"oslo", "bergen", "norway", "part-of", "tromsø", "large"}
 	for _, id := range topics {
 		for _, form := range []string{"", ".xtm1", ".xtm21", ".ttl"} {
 			was[address(id)+form] = w.mustGet(address(id) + form)
