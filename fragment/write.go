@@ -23,14 +23,6 @@ type Form struct {
 	ContentOnly bool
 }
 
-// IsClass reports whether the topic of src with the TopicSI ref has instances.
-func IsClass(src Source, ref Ref) (bool, error) {
-	for _, err := range src.AssociationsOf(ref, AsType) {
-		return err == nil, err
-	}
-	return false, nil
-}
-
 // Write writes the fragment of the topic of src whose TopicSI is ref (TMShare, "Topic Map Fragment Data Service"): the topic with all that is said
 // of it, the associations in which it plays a role, and a stub with the identifiers of every other topic mentioned. It writes as it reads; what it
 // keeps is the set of stubs that are written.

@@ -69,7 +69,7 @@ func begin(t testing.TB, rt tester, seed uint64) *chronicle {
 	return c
 }
 
-// publish publishes another version, which may have a topic that is too large to be kept.
+// publish publishes another version, which may have a large topic.
 func (c *chronicle) publish(much bool) {
 	c.publishing(func(col store.Collection, prior merge.State) (*fragment.Change, error) {
 		next := c.edits.Version(prior)
@@ -172,10 +172,6 @@ func TestStatesOfThePastAreThoseThatWere(t *testing.T) {
 			},
 			"prune": func(t *rapid.T) {
 				_, err := c.db.Prune(rt.Context(), "m", store.Retention{Entries: rapid.Uint64Range(1, 30).Draw(t, "entries")})
-				require.NoError(rt, err)
-			},
-			"materialize": func(*rapid.T) {
-				_, err := c.db.MaterializeFragments(rt.Context(), "m")
 				require.NoError(rt, err)
 			},
 		})

@@ -144,9 +144,12 @@ func TestATermOfARealThesaurusComesBack(t *testing.T) {
 			require.NoError(t, err)
 			n, err := v.State().Mentions(topic.TopicSI())
 			require.NoError(t, err)
-			class, err := fragment.IsClass(v.Source(), topic.TopicSI())
-			require.NoError(t, err)
-			if n == 0 && !class && len(topic.Names) > 0 {
+			instances := 0
+			for _, err := range v.Source().AssociationsOf(topic.TopicSI(), fragment.AsType) {
+				require.NoError(t, err)
+				instances++
+			}
+			if n == 0 && instances == 0 && len(topic.Names) > 0 {
 				terms = append(terms, topic.TopicSI())
 			}
 		}

@@ -176,8 +176,6 @@ func TestWhatIsHalfMadeIsNotThere(t *testing.T) {
 	require.NoError(t, err)
 	_, err = db.CreateCollection(t.Context(), store.Collection{Name: "m", SP: sp}, first, nil)
 	require.NoError(t, err)
-	_, err = db.MaterializeFragments(t.Context(), "m")
-	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	rng := testenv.Rand(2)
 	kills := testenv.Rounds(6, 12)

@@ -89,14 +89,16 @@ type contents struct {
 	draft *draft
 	file  *os.File // for large ones, one at a time
 
-	seq  uint64                           // of the entry that was described last
-	made [len(store.Forms)]rendered.Small // its record forms; empty where they are large
+	seq   uint64                           // of the entry that was asked for last
+	small [len(store.Forms)]rendered.Small // its record forms
+	large [len(store.Forms)]bool           // they are not in memory
 }
 
 // of returns the bytes of a form of the topic that an entry shows. They are good until the next ones are asked for.
 func (c *contents) of(e *store.Entry, f form) (io.Reader, error) {
-	if made := &c.made[f.digest]; e.Seq == c.seq && made.Len() > 0 {
-		return bytes.NewReader(made.Bytes()), nil
+	small, err := c.inMemory(e, f.digest)
+	if small != nil || err != nil {
+		return bytes.NewReader(small), err
 	}
 	if c.file == nil {
 		file, err := c.draft.temporary()
@@ -121,22 +123,39 @@ func (c *contents) of(e *store.Entry, f form) (io.Reader, error) {
 	return c.file, nil
 }
 
-// describe returns what a list of resources says of the record form of the last entry of a topic, however large that is.
-func (c *contents) describe(e *store.Entry) (*store.RecordForm, error) {
-	about := &store.RecordForm{}
-	c.seq = e.Seq
-	for i, version := range store.Forms {
-		made := &c.made[i]
-		made.Reset()
-		err := c.view.WriteRecord(made, e, version)
-		if err == nil {
-			about.Digests = append(about.Digests, rendered.DigestOf(made.Bytes()))
-			continue
+// inMemory returns the bytes of a form, nil where it is large.
+func (c *contents) inMemory(e *store.Entry, form int) ([]byte, error) {
+	if e.Seq != c.seq {
+		c.seq, c.large = e.Seq, [len(store.Forms)]bool{}
+		for i := range c.small {
+			c.small[i].Reset()
 		}
-		if !errors.Is(err, rendered.ErrLarge) {
+	}
+	small, large := &c.small[form], &c.large[form]
+	if small.Len() == 0 && !*large {
+		err := c.view.WriteRecord(small, e, store.Forms[form])
+		if *large = errors.Is(err, rendered.ErrLarge); err != nil && !*large {
 			return nil, err
 		}
-		made.Reset()
+	}
+	if *large {
+		return nil, nil
+	}
+	return small.Bytes(), nil
+}
+
+// describe returns what lists that are made ahead say of the record form of an entry that lives, however large that is.
+func (c *contents) describe(e *store.Entry) (*store.RecordForm, error) {
+	about := &store.RecordForm{}
+	for i, version := range store.Forms {
+		small, err := c.inMemory(e, i)
+		if err != nil {
+			return nil, err
+		}
+		if small != nil {
+			about.Digests = append(about.Digests, rendered.DigestOf(small))
+			continue
+		}
 		d := rendered.NewDigester()
 		if err := c.view.WriteRecord(d, e, version); err != nil {
 			return nil, err

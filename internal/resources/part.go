@@ -49,6 +49,9 @@ func buildPart(d *draft, site *Site, v *store.View, list store.ChangeList) (*Par
 			break
 		}
 		about, err := v.RecordForm(&e)
+		if err == nil && e.Lives() && len(about.Digests) == 0 { // it is large
+			about, err = bytes.describe(&e)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -103,8 +103,6 @@ func TestProcessesShareWhatIsMade(t *testing.T) {
 			require.NoError(t, err)
 			_, err = a.CreateCollection(t.Context(), store.Collection{Name: "m", SP: sp}, content, nil)
 			require.NoError(t, err)
-			_, err = a.MaterializeFragments(t.Context(), "m")
-			require.NoError(t, err)
 			require.Empty(t, b.sets(t))
 			set := a.build()
 			require.Equal(t, []uint64{set.Seq}, b.sets(t), "without another commit")

@@ -27,7 +27,7 @@ type Site struct {
 
 // layout is another number whenever documents are made otherwise than before: those that
 // are kept as files are made anew then.
-const layout = "2"
+const layout = "3"
 
 // Tag stands in the names of all that is made once: what is made for another site, or in
 // another history of the collection, has other names.

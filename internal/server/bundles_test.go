@@ -78,7 +78,7 @@ func TestBundlesHaveTheFragments(t *testing.T) {
 		}
 		require.Equal(t, without, with, "else it is the same document")
 	}
-	require.Equal(t, 10+10+1, there, "all but those of the first version")
+	require.Equal(t, 11+10+10+1, there, "those of the first version, too")
 }
 
 // The bytes of a bundle stay the same where those of the document do, and caches need not ask.
@@ -91,7 +91,7 @@ func TestBundlesOfFinishedDocumentsStay(t *testing.T) {
 	before := n.mustGet(url+".bundle", "Accept-Encoding", "gzip")
 	assert.Contains(t, before.Header.Get("Cache-Control"), "immutable")
 	assert.Equal(t, "gzip", before.Header.Get("Content-Encoding"))
-	n.mustPut("m", topicMap(topic("t0", "another"))) // now its first fragment is stored
+	n.mustPut("m", topicMap(topic("t0", "another")))
 	after := n.mustGet(url+".bundle", "Accept-Encoding", "gzip")
 	assert.Equal(t, before.plain(t), after.plain(t))
 	assert.Equal(t, before.Header.Get("ETag"), after.Header.Get("ETag"))

@@ -168,7 +168,7 @@ type version struct {
 
 // writeFragment answers with the fragment of an entry.
 func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, of version, in *formats.Format) error {
-	return s.writeShown(w, r, of, in, "fragment", w.Header().Get("Cache-Control"), func(to io.Writer) error {
+	return s.writeShown(w, r, of, in, "fragment", of.view.ShowsNow(of.entry), func(to io.Writer) error {
 		if in.Statements != nil {
 			return dataforms.WriteResource(to, in, of.view, of.entry, false)
 		}
@@ -176,22 +176,25 @@ func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, of versio
 	})
 }
 
-// writeRecord answers with the record form of the topic of an entry.
+// writeRecord answers with the record form of the topic of an entry. Where that lives, nothing but its next entry changes what the published map
+// says of it in XTM. In RDF it has blank nodes, which change on their own.
 func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version, in *formats.Format) error {
-	return s.writeShown(w, r, of, in, "record", "no-cache", func(to io.Writer) error {
+	v, e := of.view, of.entry
+	now := v.ShowsNow(e) && (v.Replica != nil || in.Statements != nil || !e.Lives())
+	return s.writeShown(w, r, of, in, "record", now, func(to io.Writer) error {
 		if in.Statements != nil {
-			return dataforms.WriteResource(to, in, of.view, of.entry, true)
+			return dataforms.WriteResource(to, in, v, e, true)
 		}
-		return of.view.WriteRecord(to, of.entry, in.Stored)
+		return v.WriteRecord(to, e, in.Stored)
 	})
 }
 
 // writeShown answers with what is written of the map as an entry shows it. Where that is the map as it is now, caches ask each time.
-func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, in *formats.Format, what, cache string, write func(io.Writer) error) error {
+func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, in *formats.Format, what string, now bool, write func(io.Writer) error) error {
 	v, e := of.view, of.entry
 	tag := web.Digest(fmt.Appendf(nil, "%s %s%s %d", what, v.ID(e), in.URLEnding, rendered.Version))
-	made := web.Validator{Tag: tag, Modified: of.modified}
-	if v.ShowsNow(e) {
+	made, cache := web.Validator{Tag: tag, Modified: of.modified}, w.Header().Get("Cache-Control")
+	if now {
 		made, cache = s.asOfNow(w, r, v, stateOf(&v.Collection)+what+in.URLEnding), "no-cache"
 	}
 	encode := func() ([]byte, error) {

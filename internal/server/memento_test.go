@@ -236,7 +236,9 @@ func TestPatchOfAHub(t *testing.T) {
 	n.mustPut("m", topicMap(topic("note", "Notes"), hubOf("hub", 300, "second")))
 	require.NoError(t, n.Store.View(d.t.Context(), "m", func(v *store.View) error {
 		for e := range v.Entries(1) {
-			if e.Patches == nil {
+			about, err := v.RecordForm(&e)
+			require.NoError(t, err)
+			if about.Patches == nil {
 				assert.Equal(t, http.StatusNotFound, n.get(n.url("/topicmaps/m/mementos/"+v.ID(&e).String()+".xtm1.patch")).StatusCode)
 			}
 		}

@@ -441,12 +441,12 @@ func TestResourceSyncUnderRandomHistories(t *testing.T) {
 	t.Logf("%d closed lists read, %d times an index, %d patches applied", closed, indexed, patches)
 }
 
-// Whoever asks while the first lists are made waits, but not for ever; they are made once.
+// A reader that asks while the first lists are made waits, but not for ever; they are made once.
 func TestWaitingForTheFirstList(t *testing.T) {
 	t.Parallel()
 	begun, goOn := make(chan struct{}, 10), make(chan struct{})
 	n := start(t, func(c *server.Config) {
-		c.Store = slowToKeep{c.Store, begun, goOn}
+		c.Store = slowToCut{c.Store, begun, goOn}
 		c.SlowClientTimeout = 100 * time.Millisecond
 	})
 	n.publish("m", cities(3, "a"))
@@ -461,16 +461,17 @@ func TestWaitingForTheFirstList(t *testing.T) {
 	assert.Len(t, begun, 1)
 }
 
-type slowToKeep struct {
+// slowToCut takes its time with what is done first once the resource list is there.
+type slowToCut struct {
 	server.Store
 	begun chan<- struct{}
 	goOn  <-chan struct{}
 }
 
-func (s slowToKeep) MaterializeFragments(ctx context.Context, name string) (int, error) {
+func (s slowToCut) CutChanges(ctx context.Context, name string, after uint64, at time.Time, cut store.Cut, checks ...func(*store.Collection) error) (*store.Collection, error) {
 	s.begun <- struct{}{}
 	<-s.goOn
-	return s.Store.MaterializeFragments(ctx, name)
+	return s.Store.CutChanges(ctx, name, after, at, cut, checks...)
 }
 
 // What cannot be made is an error in the log, and is tried again.
@@ -535,37 +536,36 @@ func TestWhatAnotherProgramPrunesIsInNoList(t *testing.T) {
 	d := n.visit("m")
 	d.check()
 	require.Empty(t, d.closed, "none of them leads to the open list")
-	parts, err := filepath.Glob(filepath.Join(n.Store.Dir(), "resourcesync", "*", "*", "changes-*"))
-	require.NoError(t, err)
-	require.Empty(t, parts)
+	testenv.Eventually(t, func() bool { // the files go after the lists
+		parts, err := filepath.Glob(filepath.Join(n.Store.Dir(), "resourcesync", "*", "*", "changes-*"))
+		require.NoError(t, err)
+		return len(parts) == 0
+	})
 }
 
-// A topic that is too large to be stored is rendered when it is asked for. Lists that are made
-// ahead state its length and hashes, which are those of what is served until its next change; the
-// open change list does not. Packages have it as it was when they were made, and say what they have.
+// A large topic is written when it is asked for, each of its versions as it was. Lists that are made
+// ahead state the length and hashes of each version, packages have it; the open change list leads to it.
 func TestResourceSyncOfLargeTopics(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	large := func(text string) []byte {
-		return topicMap(topic("large", "Large", note("note", strings.Repeat(text, rendered.MaxSize))), topic("note", "Note"), topic("other", "Other"))
+		return topicMap(topic("large", "Large", note("note", strings.Repeat(text, rendered.MaxSmall))), topic("note", "Note"), topic("other", "Other"))
 	}
 	n := start(t, changesPerList(2))
 	n.publish("m", large("x"))
 	url := n.url("/topicmaps/m/topics/" + fragment.Key(psi+"large"))
-	find := func(list *listed) *resourcesync.Item {
-		t.Helper()
-		for i := range list.items {
-			if list.items[i].Loc == url {
-				return &list.items[i]
-			}
-		}
-		require.Fail(t, "not listed")
-		return nil
-	}
-	was := string(n.mustGet(url).body)
 	d := &destination{node: n, name: "m"}
 	list := d.document(n.url("/topicmaps/m/resourcesync/resourcelist.xml"), false, resourcesync.ResourceList)
-	item := find(list)
+	find := func(list *listed) (all []*resourcesync.Item) {
+		for i := range list.items {
+			if list.items[i].Loc == url {
+				all = append(all, &list.items[i])
+			}
+		}
+		return all
+	}
+	require.Len(t, find(list), 1)
+	item := find(list)[0]
 	assert.Equal(t, "application/xtm1+xml", item.Type)
 	states := func(item *resourcesync.Item) {
 		t.Helper()
@@ -580,51 +580,60 @@ func TestResourceSyncOfLargeTopics(t *testing.T) {
 	states(item) // another topic has changed
 	dump := d.document(n.url("/topicmaps/m/resourcesync/resourcedump.xml"), false, resourcesync.ResourceDump)
 	p, manifest := d.openPackage(&dump.items[0])
-	item = find(manifest)
-	assert.True(t, was == d.unpack(p, item.Loc, item.Representation), "the package has it whole")
+	require.Len(t, find(manifest), 1)
+	item = find(manifest)[0]
+	assert.True(t, string(n.mustGet(url).body) == d.unpack(p, item.Loc, item.Representation), "the package has it whole")
 
-	n.mustPut("m", large("y"))
-	n.mustPut("m", large("z"))
-	n.mustPut("m", replace(t, large("z"), "Other", "Others"))
-	n.mustPut("m", large("z"))
-	n.settle("m")
-	changes := d.document(n.url("/topicmaps/m/resourcesync/changedump.xml"), false, resourcesync.ChangeDump)
-	p, manifest = d.openPackage(&changes.items[1])
-	item = find(manifest)
-	assert.True(t, string(n.mustGet(url).body) == d.unpack(p, item.Loc, item.Representation), "as it is now, which is newer than the change")
-	item = find(d.document(n.url("/topicmaps/m/resourcesync/changelist.xml"), false, resourcesync.ChangeList))
-	assert.Empty(t, item.Hashes, "this list is made for each request")
-	_, ok := item.Link(resourcesync.RelMemento)
-	assert.False(t, ok, "the version is not kept")
-	index := d.document(n.url("/topicmaps/m/resourcesync/changelist-index.xml"), true, resourcesync.ChangeList)
-	var stating []*resourcesync.Item // what closed lists say of it
-	for i := range index.items[:len(index.items)-1] {
-		list := d.document(index.items[i].Loc, false, resourcesync.ChangeList)
-		for j := range list.items {
-			if list.items[j].Loc == url {
-				stating = append(stating, &list.items[j])
-			}
-		}
+	// version returns what a change in the open list leads to.
+	version := func(item *resourcesync.Item) string {
+		t.Helper()
+		memento, ok := item.Link(resourcesync.RelMemento)
+		require.True(t, ok)
+		return string(n.mustGet(memento.Href).body)
 	}
-	require.Len(t, stating, 2)
-	assert.Empty(t, stating[0].Hashes, "nobody has that version any more")
-	states(stating[1])
-
-	// Where it was deleted before a package was made, the package only has the deletion.
+	for _, text := range []string{"y", "z"} {
+		n.mustPut("m", large(text))
+		n.settle("m")
+		all := find(d.document(n.url("/topicmaps/m/resourcesync/changelist.xml"), false, resourcesync.ChangeList))
+		last := all[len(all)-1]
+		assert.Empty(t, last.Hashes, "this list is made for each request")
+		assert.True(t, version(last) == string(n.mustGet(url).body))
+	}
+	n.mustPut("m", replace(t, large("z"), "Other", "Others"))
 	n.mustPut("m", large("a"))
-	n.mustPut("m", topicMap(topic("note", "Note"), topic("other", "Others")))
+	n.mustPut("m", topicMap(topic("note", "Note"), topic("other", "Others"))) // it is deleted
 	n.mustPut("m", topicMap(topic("note", "Note"), topic("other", "Other")))
 	n.mustPut("m", topicMap(topic("note", "Note"), topic("other", "Others")))
+	n.mustPut("m", topicMap(topic("note", "Note"), topic("other", "Other")))
 	n.settle("m")
-	changes = d.document(n.url("/topicmaps/m/resourcesync/changedump.xml"), false, resourcesync.ChangeDump)
-	var last *resourcesync.Item
+
+	index := d.document(n.url("/topicmaps/m/resourcesync/changelist-index.xml"), true, resourcesync.ChangeList)
+	changes := d.document(n.url("/topicmaps/m/resourcesync/changedump.xml"), false, resourcesync.ChangeDump)
+	require.Len(t, index.items, len(changes.items)+1)
+	saw := ""
 	for i := range changes.items {
-		_, manifest = d.openPackage(&changes.items[i])
-		for j := range manifest.items {
-			if manifest.items[j].Loc == url {
-				last = &manifest.items[j]
+		closed := find(d.document(index.items[i].Loc, false, resourcesync.ChangeList))
+		p, manifest := d.openPackage(&changes.items[i])
+		packed := find(manifest)
+		require.Len(t, packed, len(closed))
+		for j, item := range closed {
+			if item.Change == resourcesync.Deleted {
+				assert.Equal(t, resourcesync.Deleted, packed[j].Change)
+				saw += " deleted"
+				continue
 			}
+			body := version(item)
+			d.measured(item.Loc, item.Representation, []byte(body))
+			assert.True(t, body == d.unpack(p, packed[j].Loc, packed[j].Representation), "as it was after the change")
+			for _, text := range []string{"x", "y", "z", "a"} {
+				if strings.Contains(body, strings.Repeat(text, rendered.MaxSmall)) {
+					saw += " " + text
+				}
+			}
+			memento, _ := item.Link(resourcesync.RelMemento)
+			other := packed[j].Find(resourcesync.RelAlternate)[1]
+			assert.True(t, string(n.mustGet(memento.Href+".xtm21").body) == d.unpack(p, other.Href, other.Representation))
 		}
 	}
-	assert.Equal(t, resourcesync.Deleted, last.Change)
+	assert.Regexp(t, " y z a deleted$", saw)
 }

@@ -139,8 +139,7 @@ func entryOf(entries []document, si string) int {
 	return -1
 }
 
-// hub is a class whose instances have identifiers so long that its fragment is
-// not stored.
+// hub is a class whose instances have identifiers so long that its fragment is large.
 func hub(name string) []byte {
 	var parts []string
 	if name != "" {

@@ -16,8 +16,7 @@ import (
 type Kept struct {
 	io.ReadSeeker
 	io.Closer
-	size     int64
-	inMemory bool
+	size int64
 }
 
 // WriteKept answers with what is stored in some codings, of which open opens one. It is opened only for those who
@@ -41,10 +40,6 @@ func WriteKept(w http.ResponseWriter, r *http.Request, v Validator, open func(Co
 	k, err := open(stored)
 	if err != nil {
 		return err
-	}
-	if k.inMemory {
-		RecorderOf(r).later = func() error { return k.send(w, r, v.Modified, c == stored) }
-		return nil
 	}
 	return k.send(w, r, v.Modified, c == stored)
 }
@@ -70,7 +65,7 @@ type File interface {
 }
 
 // KeptFile is the content of an open file.
-func KeptFile(f File) Kept { return Kept{f, f, f.Size(), false} }
+func KeptFile(f File) Kept { return Kept{f, f, f.Size()} }
 
 // serveRanges answers with content of so many bytes, or with ranges of it. Ranges are of bytes, and
 // of answers to GET: all other Range headers are ignored (RFC 9110 §14.2, Range).

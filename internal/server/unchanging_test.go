@@ -1,0 +1,284 @@
+package server_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/rendered"
+	"github.com/tmshare/tmshare/internal/testenv"
+)
+
+// entryWatch knows what the entries of the collection m said when they were published: in all forms and codings, by URL.
+type entryWatch struct {
+	*node
+	t    *testing.T
+	dir  string
+	said map[string]answer
+}
+
+// codings are those in which they are asked for again and again.
+var codings = []string{"identity", "zstd"}
+
+func watchEntries(t *testing.T) *entryWatch {
+	w := &entryWatch{t: t, dir: t.TempDir(), said: map[string]answer{}}
+	w.begin()
+	require.Equal(t, http.StatusCreated, w.putSettings("m", `{"rdf": true}`).StatusCode)
+	return w
+}
+
+// restart leaves nothing in memory of what was made before.
+func (w *entryWatch) restart() {
+	w.t.Helper()
+	w.stop()
+	w.begin()
+}
+
+func (w *entryWatch) begin() {
+	later := time.Now().Add(time.Hour) // the second of each change is over: all that is dated has its date
+	w.node = recordsAt(w.t, w.dir, documentSize(4), func(c *server.Config) { c.Now = func() time.Time { return later } })
+}
+
+// put publishes a version, takes note of what the new entries say, and checks what the others say to another process.
+func (w *entryWatch) put(doc []byte, mediaType string) {
+	w.t.Helper()
+	published(w.t, w.node.put("m", doc, "Content-Type", mediaType, "TMShare-Max-Delete", "all"))
+	for url := range w.served() {
+		for _, coding := range codings {
+			if at := url + " " + coding; w.said[at].Response == nil {
+				w.said[at] = w.mustGet(url, "Accept-Encoding", coding)
+				assert.Equal(w.t, forEver, w.said[at].Header.Get("Cache-Control"), url)
+				assert.Empty(w.t, w.said[at].Header.Get("TMShare-Updated"), url)
+			}
+		}
+	}
+	w.restart()
+	w.unchanged()
+}
+
+// served returns the URLs of what the entries say that are kept.
+func (w *entryWatch) served() map[string]bool {
+	w.t.Helper()
+	urls := map[string]bool{}
+	require.NoError(w.t, w.Store.View(w.t.Context(), "m", func(v *store.View) error {
+		for e, err := range v.Entries(1) {
+			require.NoError(w.t, err)
+			at := w.url("/topicmaps/m/fragments/" + v.ID(&e).String())
+			for _, form := range []string{".xtm1", ".xtm21"} {
+				urls[at+form] = true
+				urls[strings.Replace(at, "/fragments/", "/mementos/", 1)+form] = true
+			}
+			for _, form := range []string{".ttl", ".nt", ".rdf"} {
+				urls[at+form] = v.OffersRDF(e.Seq)
+			}
+		}
+		return nil
+	}))
+	maps.DeleteFunc(urls, func(_ string, offered bool) bool { return !offered })
+	return urls
+}
+
+// unchanged checks that all entries say what they said, but for those that are pruned.
+func (w *entryWatch) unchanged() {
+	w.t.Helper()
+	kept := w.served()
+	for at, was := range w.said {
+		url, coding, _ := strings.Cut(at, " ")
+		if !kept[url] {
+			require.Equal(w.t, http.StatusGone, w.get(url, "Accept-Encoding", coding).StatusCode, url)
+			continue
+		}
+		now := w.mustGet(url, "Accept-Encoding", coding)
+		require.True(w.t, bytes.Equal(was.body, now.body), "%s was\n%.2000s\nand is\n%.2000s", at, was.plain(w.t), now.plain(w.t))
+		for _, header := range []string{"ETag", "Cache-Control", "Content-Type", "Content-Encoding", "Vary", "Memento-Datetime"} {
+			require.Equal(w.t, was.Header.Get(header), now.Header.Get(header), "%s of %s", header, at)
+		}
+		w.sameHead(now)
+		again := w.get(url, "Accept-Encoding", coding, "If-None-Match", was.Header.Get("ETag"))
+		require.Equal(w.t, http.StatusNotModified, again.StatusCode, at)
+		require.Equal(w.t, was.Header.Get("ETag"), again.Header.Get("ETag"))
+	}
+}
+
+// What an entry says never changes, nor does its ETag: whatever becomes of its topic, and of those that this mentions, of the settings, and of
+// history before it. It is the same of another process on the same folder.
+func TestWhatAnEntrySaysNeverChanges(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	turtle := func(text string, more ...string) []byte {
+		return []byte(`@prefix : <http://psi.example.org/> . :oslo :name "Oslo" ; :in [ :called "` + text + `" ; :near :bergen ] . ` + strings.Join(more, " "))
+	}
+	identify := func(doc []byte, id, more string) []byte {
+		return replace(t, doc, `<topic id="`+id+`"><subjectIdentity>`, `<topic id="`+id+`"><subjectIdentity><subjectIndicatorRef xlink:href="`+more+`"/>`)
+	}
+	for name, c := range map[string]struct {
+		mediaType string
+		versions  [][]byte
+	}{
+		"towns": {xtm1Type, [][]byte{
+			small(),
+			small("Oslo", "Christiania"),
+			small("Norway", "Noreg", "part of", "within"),
+			identify(identify(small(), "part-of", psi+"z-within"), "norway", psi+"z-noreg"),                                               // stubs have further identifiers
+			identify(small(), "norway", "http://a.example.org/noreg"),                                                                     // its TopicSI is another
+			replace(t, small(), `<subjectIndicatorRef xlink:href="`+psi+`tromsø"/>`, `<subjectIndicatorRef xlink:href="`+psi+`bergen"/>`), // two become one
+		}},
+		"classes": {xtm1Type, [][]byte{classified(3, "Town"), classified(2, "Town"), classified(2, "Village"), classified(4, "Village")}},
+		"blank nodes": {"text/turtle", [][]byte{
+			turtle("a region"), turtle("another region"), turtle("another region", `:bergen :name "Bergen" .`), turtle("a region", `:bergen :in [ :called "x" ] .`),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := watchEntries(t)
+			for _, doc := range c.versions {
+				w.put(doc, c.mediaType)
+			}
+			for _, omit := range []bool{true, false} {
+				w.mustSet("m", fmt.Sprintf(`{"omitInstances": %t, "rdf": true}`, omit))
+				w.put(c.versions[0], c.mediaType)
+				w.put(c.versions[1], c.mediaType)
+			}
+			w.put(topicMap(topic("other", "Other")), xtm1Type)
+			w.put(c.versions[0], c.mediaType)
+
+			before := len(w.served())
+			for keep := 20; keep > 0; keep -= 10 {
+				require.Contains(t, []int{http.StatusOK, http.StatusCreated}, w.post("/topicmaps/m/snapshots").StatusCode)
+				w.settings("m", func(s *store.Settings) { s.KeepEntries = uint64(keep) })
+				require.Equal(t, http.StatusOK, w.post("/topicmaps/m/gc").StatusCode)
+				after := len(w.served())
+				require.Less(t, after, before)
+				require.Positive(t, after)
+				before = after
+				w.unchanged()
+				w.restart()
+			}
+			assert.Empty(t, w.errors())
+		})
+	}
+}
+
+// From the entry on behind which the setting was changed, fragments of classes are without their instances. Those before have them.
+func TestFragmentsLeaveInstancesOutFromTheSettingOn(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("m", classified(3, "Town"))
+	count := func() int {
+		t.Helper()
+		for _, e := range n.feed("/topicmaps/m/fragments").Entries {
+			if e.TopicSI[0] == psi+"town" {
+				return bytes.Count(n.mustGet(dataURL(t, e)+".xtm21").body, []byte(psi+"town-"))
+			}
+		}
+		return -1
+	}
+	n.mustSet("m", `{"omitInstances": true}`)
+	require.Positive(t, count(), "of an entry before")
+	n.mustPut("m", classified(3, "Village"))
+	n.mustSet("m", `{"omitInstances": false}`)
+	require.Zero(t, count(), "of an entry before")
+	n.mustPut("m", classified(3, "Hamlet"))
+	require.Positive(t, count())
+}
+
+// A fragment that is not made in memory streams. It is as lasting as a small one, in each form and coding.
+func TestLargeFragmentsStreamTheSameForEver(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	w := watchEntries(t)
+	many := func(name string) []byte { return classified(rendered.MaxSmall/1000+20, name) }
+	published(t, w.node.put("m", many("Town")))
+	w.restart()
+	entries, _ := w.history("/topicmaps/m/fragments")
+	data := dataURL(t, entries[entryOf(entries, psi+"town")])
+	for _, form := range []string{".xtm1", ".xtm21", ".ttl", ".nt"} {
+		for _, coding := range []string{"identity", "gzip", "zstd"} {
+			a := w.mustGet(data+form, "Accept-Encoding", coding)
+			assert.Equal(t, forEver, a.Header.Get("Cache-Control"))
+			if plain := a.plain(t); strings.HasPrefix(form, ".xtm") {
+				assert.Greater(t, len(plain), rendered.MaxSmall, form)
+				assert.Empty(t, a.Header.Get("Content-Length"), "it is streamed")
+			}
+			w.said[data+form+" "+coding] = a
+		}
+	}
+	w.unchanged()
+	for _, next := range [][]byte{many("Village"), classified(2, "Village"), topicMap(topic("other", "Other"))} {
+		published(t, w.node.put("m", next, "TMShare-Max-Delete", "all"))
+		w.restart()
+		w.unchanged()
+	}
+	assert.Empty(t, w.errors())
+}
+
+// Behind the horizon there are no fragments. The address of each topic still answers with its record, which pruning does not change: nor does the
+// ETag, in XTM, of what lives or is deleted.
+func TestRecordsStayWhenTheirEntriesArePruned(t *testing.T) {
+	t.Parallel()
+	w := watchEntries(t)
+	towns := replace(t, small(), "</topicMap>", topic("large", "Large", note("note", strings.Repeat("x", rendered.MaxSmall)))+"</topicMap>")
+	published(t, w.node.put("m", towns))
+	with := replace(t, towns, `<subjectIndicatorRef xlink:href="`+psi+`norway"/>`, `<subjectIndicatorRef xlink:href="`+psi+`norway"/><subjectIndicatorRef xlink:href="`+psi+`z-noreg"/>`)
+	published(t, w.node.put("m", with)) // what Oslo is part of has another identifier
+	require.Equal(t, http.StatusOK, w.delete("m", psi+"tromsø").StatusCode)
+	address := func(id string) string { return w.url("/topicmaps/m/topics/" + fragment.Key(fragment.Ref(psi+id))) }
+	entries, _ := w.history("/topicmaps/m/fragments")
+	was := map[string]answer{}
+	topics := []string{"oslo", "bergen", "norway", "part-of", "tromsø", "large"}
+	for _, id := range topics {
+		for _, form := range []string{"", ".xtm1", ".xtm21", ".ttl"} {
+			was[address(id)+form] = w.mustGet(address(id) + form)
+		}
+	}
+	for i := range 3 {
+		published(t, w.postTopics("m", topicMap(topic("other", fmt.Sprint("Other ", i)), topic("another", fmt.Sprint("Another ", i))), nil))
+	}
+	same := func() {
+		t.Helper()
+		for url, before := range was {
+			now := w.mustGet(url)
+			assert.Equal(t, string(before.body), string(now.body), url)
+			if strings.HasSuffix(url, ".ttl") {
+				continue
+			}
+			assert.Equal(t, before.Header.Get("ETag"), now.Header.Get("ETag"), url)
+			assert.Equal(t, shortly, now.Header.Get("Cache-Control"), url)
+			assert.Equal(t, http.StatusNotModified, w.get(url, "If-None-Match", before.Header.Get("ETag")).StatusCode, url)
+			w.sameHead(now)
+		}
+	}
+	same()
+	require.Equal(t, http.StatusCreated, w.post("/topicmaps/m/snapshots").StatusCode)
+	w.settings("m", func(s *store.Settings) { s.KeepEntries = 1 })
+	require.Equal(t, http.StatusOK, w.post("/topicmaps/m/gc").StatusCode)
+	gone := 0
+	for i := range entries {
+		if !slices.ContainsFunc(topics, func(id string) bool { return entries[i].TopicSI[0] == psi+id }) {
+			continue
+		}
+		for _, form := range []string{".xtm1", ".xtm21", ".ttl"} {
+			assert.Equal(t, http.StatusGone, w.get(dataURL(t, entries[i])+form).StatusCode, form)
+			gone++
+		}
+	}
+	assert.Greater(t, gone, 3*len(topics))
+	same()
+	w.restart()
+	same()
+	published(t, w.postTopics("m", topicMap(topic("other", "Others")), nil))
+	same()
+	published(t, w.postTopics("m", topicMap(topic("bergen", "Bjørgvin")), nil))
+	assert.NotEqual(t, was[address("bergen")].Header.Get("ETag"), w.mustGet(address("bergen")).Header.Get("ETag"))
+}
