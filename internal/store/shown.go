@@ -16,20 +16,19 @@ import (
 // WriteFragment writes the fragment of an entry: the topic as it was after the commit of the entry, or the identifiers of what is deleted. It
 // is ErrGone where that is not known.
 func (v *View) WriteFragment(w io.Writer, e *Entry, version xtm.Version) error {
-	form := v.Form(e, version)
-	if e.Deleted {
-		return fragment.WriteTombstone(w, e.Deletes(), form)
-	}
-	return v.writeShown(w, e, form)
+	return v.writeShown(w, e, v.Form(e, version))
 }
 
-// WriteRecord writes the record form of the topic of an entry that lives. Until the next entry of the topic the bytes are always the same. The
-// errors are those of WriteFragment.
+// WriteRecord writes the record form of the topic of an entry. Of one that deletes it is the fragment. Until the next entry of the topic the
+// bytes are always the same. The errors are those of WriteFragment.
 func (v *View) WriteRecord(w io.Writer, e *Entry, version xtm.Version) error {
 	return v.writeShown(w, e, fragment.Form{Version: version, SP: v.SP, OmitInstances: true, ContentOnly: true})
 }
 
 func (v *View) writeShown(w io.Writer, e *Entry, form fragment.Form) error {
+	if e.Deleted {
+		return fragment.WriteTombstone(w, e.Deletes(), form)
+	}
 	then, t, err := v.Shown(e)
 	if err != nil {
 		return err
