@@ -68,5 +68,5 @@ func (v *View) then(e *Entry) (fragment.Source, error) {
 // ShowsNow reports whether an entry shows its topic as it is, and not as it was after its commit: it is kept behind the horizon as the last of its
 // topic, or a replica has no such state.
 func (v *View) ShowsNow(e *Entry) bool {
-	return !e.Kept && (e.Late || e.Seq <= v.Horizon || v.Replica != nil && e.Seq < v.Remembered)
+	return !e.Kept && (e.Late || e.Seq <= v.Horizon || v.Replica != nil && e.Seq <= v.Remembered)
 }

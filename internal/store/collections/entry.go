@@ -26,7 +26,7 @@ type Entry struct {
 	Tombstone *fragment.Identity `json:",omitempty"`
 
 	// Of a replica. Kept says that what the origin says with the entry is kept, as the records do not show it. Late says that the entry was not
-	// applied when it came: it shows its topic as it is.
+	// applied when it came, or shows more than is kept: it shows its topic as it is.
 	Kept bool `json:",omitempty"`
 	Late bool `json:",omitempty"`
 
