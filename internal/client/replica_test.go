@@ -106,6 +106,33 @@ func lasting(t *testing.T, o, of *origin) map[string]bool {
 		l, _ := feed.Link("prev-archive")
 		at = l.Href
 	}
+	there := inDocuments(t, of)
+	for id, here := range inDocuments(t, o) {
+		require.Equal(t, there[id], here)
+	}
+	return all
+}
+
+// inDocuments returns the fragments that come with the documents of the fragments feed, by the ids of their entries.
+func inDocuments(t *testing.T, o *origin) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for at := o.FeedURL("egov"); at != ""; {
+		r := httptest.NewRequest(http.MethodGet, at, nil)
+		r.Header.Set("Accept", feeds.MediaTypeBundle)
+		w := httptest.NewRecorder()
+		o.Server.ServeHTTP(w, r)
+		require.Equal(t, http.StatusOK, w.Code, "%s: %s", at, w.Body)
+		feed, err := feeds.DecodeBundle(w.Body, at, feeds.Limits{}, nil)
+		require.NoError(t, err)
+		for _, e := range feed.Entries {
+			if len(e.Fragment) > 0 {
+				all[e.ID] = string(e.Fragment)
+			}
+		}
+		l, _ := feed.Link("prev-archive")
+		at = l.Href
+	}
 	return all
 }
 
@@ -232,7 +259,7 @@ func TestReplicasServeEachEntryAsItsOriginDoes(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(testenv.Rounds(2, 20)) {
 		random := rand.New(rand.NewPCG(testenv.Seed(), seed))
-		o := publishing(t, eventful(random))
+		o := publishing(t, eventful(random), documentSize(5))
 		for range 3 {
 			o.Put(eventful(random))
 		}
@@ -252,8 +279,9 @@ func TestReplicasServeEachEntryAsItsOriginDoes(t *testing.T) {
 		}
 		for _, r := range []*replica{first, second} {
 			same, log := lasting(t, r.origin, o), logOf(t, o)
+			came := inDocuments(t, r.origin)
 			for _, e := range log[:len(log)-begun] {
-				assert.True(t, same[e.ID], "%+v", e)
+				assert.True(t, same[e.ID] && came[e.ID] != "", "%+v", e)
 			}
 			assert.Empty(t, findings(t, r.DB))
 		}
