@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
@@ -38,6 +40,7 @@ func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got rec
 	link, linkType := r.Representations[0].URL, r.Representations[0].Type
 	if inline := r.Change.Fragment; inline != nil && int64(len(inline)) <= u.MaxFragment && graphs.Notation(linkType, "") == nil {
 		if got.fragment, err = fragment.ReadAs(ctx, bytes.NewReader(inline), u.xtmOptions(u.s.SP, link, ""), topic); err == nil {
+			got.lasting = true // a document has no other
 			return got, int64(len(inline)), nil
 		}
 	}
@@ -57,12 +60,23 @@ func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got rec
 			got.fragment, err = fragment.ReadAs(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType), topic)
 		}
 		got.digest = digest.sum()
+		got.lasting = isImmutable(a.Header)
 		return got, limitsLast(err)
 	})
 	if err != nil {
 		return received{}, 0, err
 	}
 	return got, a.Body.Size(), nil
+}
+
+// isImmutable reports whether an answer never changes (RFC 8246). What a replica says of a topic as it is, may.
+func isImmutable(h http.Header) bool {
+	for directive := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
+		if strings.EqualFold(strings.TrimSpace(directive), "immutable") {
+			return true
+		}
+	}
+	return false
 }
 
 func locators(texts []string) []tmdm.Locator {

@@ -45,6 +45,7 @@ type received struct {
 	fragment  *fragment.Fragment // nil where nothing is to be applied: a later change stands for this one, or it is unchanged
 	digest    string             // of the bytes, where the change is unsettled
 	unchanged bool               // since it was applied
+	lasting   bool               // the source always says this of the change
 }
 
 // maxCommit bounds, roughly, the bytes of fragments that are applied in one
@@ -287,7 +288,7 @@ func logged(batch []follow.Result[received]) []store.Logged {
 	all := make([]store.Logged, len(batch))
 	for i := range batch {
 		all[i] = entryOf(batch[i].Record)
-		all[i].Applied = batch[i].Content.fragment
+		all[i].Applied, all[i].Lasting = batch[i].Content.fragment, batch[i].Content.lasting
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // replica is a node that serves on a source of others, in its subscription egov.
@@ -77,6 +79,63 @@ func sameLog(t *testing.T, o, of *origin) {
 	require.Equal(t, digest(of), digest(o))
 }
 
+// lasting are the ids of the entries of which a replica says for good what its origin says: with the same bytes and the same ETag in each form. It
+// says nothing else for good.
+func lasting(t *testing.T, o, of *origin) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for at := of.FeedURL("egov"); at != ""; {
+		answer := of.Ask("GET", strings.TrimPrefix(at, of.URL), "", "")
+		require.Equal(t, http.StatusOK, answer.Code, "%s: %s", at, answer.Body)
+		feed, err := feeds.Decode(answer.Body, at, feeds.Limits{})
+		require.NoError(t, err)
+		for _, e := range feed.Entries {
+			for _, l := range e.Find("alternate") {
+				path := strings.TrimPrefix(l.Href, of.URL)
+				here, there := o.Ask("GET", path, "", ""), of.Ask("GET", path, "", "")
+				require.Equal(t, http.StatusOK, there.Code, "%s: %s", path, there.Body)
+				require.Contains(t, there.Header().Get("Cache-Control"), "immutable", path)
+				if here.Code != http.StatusOK || !strings.Contains(here.Header().Get("Cache-Control"), "immutable") {
+					continue
+				}
+				all[e.ID] = true
+				require.Equal(t, there.Body.String(), here.Body.String(), path)
+				require.Equal(t, there.Header().Get("ETag"), here.Header().Get("ETag"), path)
+			}
+		}
+		l, _ := feed.Link("prev-archive")
+		at = l.Href
+	}
+	there := inDocuments(t, of)
+	for id, here := range inDocuments(t, o) {
+		require.Equal(t, there[id], here)
+	}
+	return all
+}
+
+// inDocuments returns the fragments that come with the documents of the fragments feed, by the ids of their entries.
+func inDocuments(t *testing.T, o *origin) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for at := o.FeedURL("egov"); at != ""; {
+		r := httptest.NewRequest(http.MethodGet, at, nil)
+		r.Header.Set("Accept", feeds.MediaTypeBundle)
+		w := httptest.NewRecorder()
+		o.Server.ServeHTTP(w, r)
+		require.Equal(t, http.StatusOK, w.Code, "%s: %s", at, w.Body)
+		feed, err := feeds.DecodeBundle(w.Body, at, feeds.Limits{}, nil)
+		require.NoError(t, err)
+		for _, e := range feed.Entries {
+			if len(e.Fragment) > 0 {
+				all[e.ID] = string(e.Fragment)
+			}
+		}
+		l, _ := feed.Link("prev-archive")
+		at = l.Href
+	}
+	return all
+}
+
 // version makes a random map of a few topics whose identifiers and associations change.
 func version(r *rand.Rand) string {
 	parts := []string{vocabulary}
@@ -134,6 +193,8 @@ func TestReplicasAreEqualEntryForEntry(t *testing.T) {
 				sameLog(t, second.origin, first.origin)
 				require.Zero(t, second.sync(t).Entries)
 			}
+			require.NotEmpty(t, lasting(t, first.origin, o))
+			require.NotEmpty(t, lasting(t, second.origin, o))
 			reader := newSubscriber(t)
 			_, err := reader.Subscribe(t.Context(), second.FeedURL("egov"), client.SubscribeOptions{})
 			require.NoError(t, err)
@@ -155,6 +216,187 @@ func TestReplicasAreEqualEntryForEntry(t *testing.T) {
 			}
 		})
 	}
+}
+
+// eventful makes a random map in which classes get and lose instances, topics merge and come apart, and statements have identifiers, themes and
+// reifiers.
+func eventful(r *rand.Rand) string {
+	parts := []string{vocabulary, topic("town", fmt.Sprint("Town ", r.IntN(3))), topic("port", "Port")}
+	for _, name := range []string{"oslo", "bergen", "lofoten"} {
+		var more []string
+		for _, class := range []string{"town", "port"} {
+			if r.IntN(2) == 0 {
+				more = append(more, instanceOf(class))
+			}
+		}
+		names := name
+		if r.IntN(3) == 0 {
+			names += fmt.Sprint(" other-", r.IntN(2), name)
+		}
+		if r.IntN(3) == 0 {
+			more = append(more, `<name><scope><subjectIdentifierRef href="`+si("port")+`"/></scope><value>in port</value><variant><scope><subjectIdentifierRef href="`+
+				si("town")+`"/></scope><resourceData>a variant</resourceData></variant></name>`)
+		}
+		if r.IntN(6) > 0 {
+			parts = append(parts, known(names, fmt.Sprint(name, r.IntN(9)), more...))
+		}
+	}
+	parts = append(parts, topic("mid", "Mid"), topic("end", "End"))
+	for _, a := range []string{link("near", "mid", "end"), link("near", "town", "mid"), link("near", "end", "town")} {
+		switch r.IntN(3) {
+		case 0:
+			parts = append(parts, a)
+		case 1:
+			parts = append(parts, strings.Replace(a, "<type>", `<itemIdentity href="http://example.org/ids/`+fmt.Sprint(r.IntN(9), len(parts))+`"/><type>`, 1))
+		}
+	}
+	return doc(parts...)
+}
+
+// A replica that applies the commits of its origin one at a time says of each entry what the origin says, in the same bytes and for good. So does a
+// replica of that. It says so too while the origin leaves the instances of classes out, which the replica does not.
+func TestReplicasServeEachEntryAsItsOriginDoes(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(testenv.Rounds(2, 20)) {
+		random := rand.New(rand.NewPCG(testenv.Seed(), seed))
+		o := publishing(t, eventful(random), documentSize(5))
+		for range 3 {
+			o.Put(eventful(random))
+		}
+		first := newReplica(t, o)
+		first.sync(t)
+		second := newReplica(t, first.origin)
+		second.sync(t)
+		begun := len(logOf(t, o))
+		for i := range 12 {
+			if i%4 == 0 {
+				answer := o.Ask("PUT", "/topicmaps/egov", "application/json", fmt.Sprintf(`{"omitInstances": %t}`, i%8 == 0))
+				require.Equal(t, http.StatusOK, answer.Code, "%s", answer.Body)
+			}
+			o.Put(eventful(random))
+			first.sync(t)
+			second.sync(t)
+		}
+		for _, r := range []*replica{first, second} {
+			same, log := lasting(t, r.origin, o), logOf(t, o)
+			came := inDocuments(t, r.origin)
+			for _, e := range log[:len(log)-begun] {
+				assert.True(t, same[e.ID] && came[e.ID] != "", "%+v", e)
+			}
+			assert.Empty(t, findings(t, r.DB))
+		}
+	}
+}
+
+// A replica that takes several commits of its origin at once, and that lacks now this fragment and now that, says nothing for good that its origin
+// does not say; nor does a replica of that.
+func TestReplicasSayNothingElseForGood(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(testenv.Rounds(3, 30)) {
+		random := rand.New(rand.NewPCG(testenv.Seed(), seed))
+		o := publishing(t, eventful(random), documentSize(5))
+		nodes := []*replica{newReplica(t, o)}
+		nodes[0].sync(t)
+		nodes = append(nodes, newReplica(t, nodes[0].origin))
+		nodes[1].sync(t)
+		waited := 0
+		for i := range 12 {
+			for range 1 + random.IntN(3) {
+				o.Put(eventful(random))
+			}
+			salt := random.Uint32()
+			lacking := damage(func(r *http.Request) bool {
+				return isFragment(r) && i%3 > 0 && crc32.Update(salt, crc32.IEEETable, []byte(r.URL.Path))%3 == 0
+			}, always, answering(http.StatusNotFound))
+			o.BreakWith(lacking)
+			nodes[0].BreakWith(lacking)
+			for _, r := range nodes {
+				waited += r.sync(t).Quarantined
+				lasting(t, r.origin, o)
+			}
+		}
+		assert.Positive(t, waited)
+		for _, r := range nodes {
+			assert.NotEmpty(t, lasting(t, r.origin, o))
+			assert.Empty(t, findings(t, r.DB))
+		}
+	}
+}
+
+// What was in quarantine at a replica, and was applied behind its turn, is not known to be what the entry said: it shows the topic as it is. That may
+// change, and caches are told so.
+func TestReplicaShowsATopicAsItIsWhereItsEntryWasLate(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(3, "v1")...))
+	o.TakeSnapshot()
+	r := newReplica(t, o)
+	r.peer.configure(singly)
+	r.sync(t)
+	o.Put(doc(topics(3, "v2")...))
+	o.BreakWith(damage(isFragmentOf(o, "t1"), always, answering(http.StatusNotFound)))
+	round := r.sync(t)
+	require.Equal(t, 1, round.Quarantined)
+	late := logOf(t, o)[1]
+	path := fragmentPath(t, o, late.ID)
+	before := r.Ask("GET", path, "", "")
+
+	o.BreakWith(nil)
+	o.Put(doc(append(topics(3, "v2"), topic("new", "New"))...))
+	require.Zero(t, r.sync(t).Quarantined)
+	answer := r.Ask("GET", path, "", "")
+	require.Equal(t, http.StatusOK, answer.Code, "%s, before %d %s", answer.Body, before.Code, before.Body)
+	assert.Contains(t, answer.Body.String(), "v2")
+	assert.Equal(t, "no-cache", answer.Header().Get("Cache-Control"))
+	tag := answer.Header().Get("ETag")
+	assert.NotEqual(t, o.Ask("GET", path, "", "").Header().Get("ETag"), tag)
+
+	o.Put(doc(append(topics(3, "v3"), topic("new", "New"))...))
+	r.sync(t)
+	answer = r.Ask("GET", path, "", "")
+	assert.Contains(t, answer.Body.String(), "v3")
+	assert.NotEqual(t, tag, answer.Header().Get("ETag"))
+	same := lasting(t, r.origin, o)
+	assert.False(t, same[late.ID])
+	for _, e := range logOf(t, o)[:3] {
+		assert.True(t, same[e.ID])
+	}
+}
+
+// fragmentPath returns the path of the fragment of an entry, in XTM 2.1.
+func fragmentPath(t *testing.T, o *origin, id string) string {
+	t.Helper()
+	return "/topicmaps/egov/fragments/" + strings.TrimPrefix(id, "urn:uuid:") + ".xtm21"
+}
+
+// A deletion lists all identifiers that the topic had, at a replica as at the origin. Where a replica has begun behind it, it knows the TopicSI alone, and
+// does not say so for good.
+func TestReplicaListsAllIdentifiersOfWhatIsDeleted(t *testing.T) {
+	t.Parallel()
+	located := strings.Replace(alias("a", "x", "A"), "<name>", `<subjectLocator href="http://www.example.org/a"/><name>`, 1)
+	o := publishing(t, doc(topic("b", "B"), located))
+	o.TakeSnapshot()
+	early := newReplica(t, o)
+	early.sync(t)
+	o.Put(doc(topic("b", "B")))
+	o.TakeSnapshot()
+	later := newReplica(t, o)
+	for _, r := range []*replica{early, later} {
+		r.sync(t)
+	}
+	deletion := logOf(t, o)[0]
+	require.Equal(t, feeds.StateDeleted, deletion.State)
+	path := fragmentPath(t, o, deletion.ID)
+	for _, node := range []*origin{o, early.origin} {
+		answer := node.Ask("GET", path, "", "")
+		for _, id := range []string{si("a"), si("x"), "http://www.example.org/a"} {
+			assert.Contains(t, answer.Body.String(), id)
+		}
+	}
+	assert.True(t, lasting(t, early.origin, o)[deletion.ID])
+	answer := later.Ask("GET", path, "", "")
+	require.Equal(t, http.StatusOK, answer.Code, "%s", answer.Body)
+	assert.Contains(t, answer.Body.String(), si("a"))
+	assert.Equal(t, "no-cache", answer.Header().Get("Cache-Control"))
 }
 
 // Nobody writes to a replica but its origin, and who tries learns where that is.

@@ -230,7 +230,7 @@ func (u *fragments) fetchLogged(ctx context.Context, l *store.Logged) error {
 	if follow.Gone(err) && !follow.IsServerFault(err) {
 		return nil
 	}
-	l.Applied = got.fragment
+	l.Applied, l.Lasting = got.fragment, got.lasting
 	return err
 }
 

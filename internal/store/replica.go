@@ -268,7 +268,7 @@ func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Sub
 		if e == nil {
 			continue
 		}
-		if f := entries[i].Applied; f != nil && !e.Deleted {
+		if f := entries[i].Applied; !e.Late && !e.Deleted {
 			kept, err := replicas.Keep(c, state, e, f)
 			if err == nil && e.Kept {
 				err = t.Put(c.Log().Numbered(keys.TableFragment, e.Seq), kept)

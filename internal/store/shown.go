@@ -20,7 +20,8 @@ func (v *View) WriteFragment(w io.Writer, e *Entry, version xtm.Version) error {
 	return v.writeShown(w, e, v.Form(e, version))
 }
 
-// WriteRecord is WriteFragment for the record form of the topic of an entry. Until the next entry of the topic the bytes are always the same.
+// WriteRecord writes the record form of the topic of an entry. Of one that deletes it is the fragment. Until the next entry of the topic the
+// bytes are always the same. The errors are those of WriteFragment.
 func (v *View) WriteRecord(w io.Writer, e *Entry, version xtm.Version) error {
 	return v.writeShown(w, e, fragment.Form{Version: version, SP: v.SP, OmitInstances: true, ContentOnly: true})
 }
@@ -77,5 +78,5 @@ func (v *View) then(e *Entry) (fragment.Source, error) {
 // ShowsNow reports whether an entry shows its topic as it is, and not as it was after its commit: it is kept behind the horizon as the last of its
 // topic, or a replica has no such state.
 func (v *View) ShowsNow(e *Entry) bool {
-	return !e.Kept && !e.Deleted && (e.Late || e.Seq <= v.Horizon || v.Replica != nil && e.Seq < v.Remembered)
+	return !e.Kept && (e.Late || !e.Deleted && (e.Seq <= v.Horizon || v.Replica != nil && e.Seq <= v.Remembered))
 }

@@ -25,8 +25,8 @@ type Entry struct {
 	// Tombstone has the identifiers that a deletion lists besides the TopicSI; nil: there are no others, or none that is known.
 	Tombstone *fragment.Identity `json:",omitempty"`
 
-	// Of a replica. Kept says that what the origin says with the entry is kept, as the records do not show it. Late says that the entry was not
-	// applied when it came: it shows its topic as it is.
+	// Of a replica. Kept says that what the origin says with the entry is kept, as the records do not show it. Late says that it is not known, or not kept, what
+	// the origin says with it: the entry shows its topic as it is.
 	Kept bool `json:",omitempty"`
 	Late bool `json:",omitempty"`
 

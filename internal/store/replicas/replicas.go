@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/google/uuid"
@@ -68,31 +69,41 @@ func DeleteStaged(t *txn.Tx, s *sources.Subscription) error { return t.Delete(st
 func stagedKey(number uint32) []byte { return keys.Own(number).Key(keys.TableStagedLog) }
 
 // Keep sets Kept of an entry whose fragment, as the origin has it, is not what the records show with it, and returns that fragment to be kept.
-// A large one is not compared.
+// A large one is not kept: it sets Late.
 func Keep(c *collections.Collection, state fragment.Source, e *collections.Entry, f *fragment.Fragment) ([]byte, error) {
 	form := c.Form(e, xtm.V21)
 	said := &merge.Memory{}
 	if err := merge.Apply(said, f); err != nil {
 		return nil, err
 	}
-	var origin, own rendered.Small
-	switch err := fragment.Write(&origin, said, e.Describes(), form); {
-	case errors.Is(err, rendered.ErrLarge):
-		return nil, nil
-	case err != nil:
+	own, err := state.Topic(e.TopicSI)
+	if err != nil {
 		return nil, err
 	}
-	if t, err := state.Topic(e.TopicSI); err != nil {
-		return nil, err
-	} else if t != nil {
-		if err := fragment.Write(&own, state, t.TopicSI(), form); err != nil && !errors.Is(err, rendered.ErrLarge) {
-			return nil, err
+	writeOwn := func(w io.Writer) error {
+		if own == nil {
+			return nil
 		}
+		return fragment.Write(w, state, own.TopicSI(), form)
 	}
-	if e.Kept = !bytes.Equal(origin.Bytes(), own.Bytes()); !e.Kept {
+	var here, there rendered.Small
+	err = fragment.Write(&there, said, e.Describes(), form)
+	if errors.Is(err, rendered.ErrLarge) {
+		here, there := rendered.NewDigester(), rendered.NewDigester()
+		err := errors.Join(fragment.Write(there, said, e.Describes(), form), writeOwn(here))
+		e.Late = here.Digest() != there.Digest()
+		return nil, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := writeOwn(&here); err != nil && !errors.Is(err, rendered.ErrLarge) {
+		return nil, err
+	}
+	if e.Kept = !bytes.Equal(here.Bytes(), there.Bytes()); !e.Kept {
 		return nil, nil
 	}
-	return origin.Bytes(), nil
+	return there.Bytes(), nil
 }
 
 // Shown returns what a fragment says that is kept with an entry.
@@ -126,7 +137,7 @@ func Next(t *txn.Tx, c *collections.Collection, state records.State, l *sources.
 	case seq != c.Head+1:
 		return nil, fmt.Errorf("the feed of %s lacks the entries %d to %d of its log: \"replace %s\" starts afresh", c.Name, c.Head+1, seq-1, c.Name)
 	}
-	e := &collections.Entry{Late: l.Applied == nil && c.Remembered > 0, Seq: seq, Run: run, Updated: l.Updated, TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Via: l.Via, Deleted: l.Deleted, Digest: l.Digest}
+	e := &collections.Entry{Late: l.Applied == nil || !l.Lasting, Seq: seq, Run: run, Updated: l.Updated, TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Via: l.Via, Deleted: l.Deleted, Digest: l.Digest}
 	switch {
 	case l.Deleted && l.Applied != nil:
 		e.Bury(l.Applied.Topic.Identity)

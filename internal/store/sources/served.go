@@ -23,6 +23,9 @@ type Logged struct {
 
 	// Applied is the fragment, where it was applied in the same commit: what it says is in the records.
 	Applied *fragment.Fragment
+
+	// Lasting says that the source always says this. Else it says of the topic what it is, which may be later.
+	Lasting bool
 }
 
 // Server serves on the sources of those subscriptions that are replicas. What it does is part of the transaction that it is called in.
