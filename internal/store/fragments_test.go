@@ -220,16 +220,6 @@ func TestLargeFragmentsStay(t *testing.T) {
 	view(t, db, "m", func(v *View) { require.Equal(t, was, shown(t, v, entry)) })
 }
 
-func rowsOf(t testing.TB, tx *txn.Tx, prefix []byte) int {
-	t.Helper()
-	n := 0
-	for _, err := range tx.Scan(prefix, nil) {
-		require.NoError(t, err)
-		n++
-	}
-	return n
-}
-
 // The large fragment of a closing entry is that of the topic which had the TopicSI after its commit, whatever becomes of the two.
 func TestALargeFragmentOfAClosingEntryStays(t *testing.T) {
 	db := openDB(t, t.TempDir())
