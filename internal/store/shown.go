@@ -39,11 +39,7 @@ func (v *View) writeShown(w io.Writer, e *Entry, form fragment.Form) error {
 
 // Shown returns the records as an entry shows them, and its topic in them. It is ErrGone where the topic is not there.
 func (v *View) Shown(e *Entry) (then fragment.Source, t *fragment.Topic, err error) {
-	then, err = v.then(e)
-	if ahead, ok := then.(fragment.Expecting); ok && err == nil {
-		err = ahead.Expect([]fragment.Ref{e.TopicSI}, nil)
-	}
-	if err == nil {
+	if then, err = v.then(e); err == nil {
 		t, err = then.Topic(e.TopicSI)
 	}
 	if t == nil && err == nil {
