@@ -95,6 +95,13 @@ func TestRowsAreReadAsTheyWereAfterEachCommit(t *testing.T) {
 				require.NoError(r, db.View(t.Context(), func(tx *txn.Tx) error {
 					for i := range numbers {
 						reads(r, past.AsOf(tx.Reader(), id, numbers[i]), states[i], all)
+						if i > 0 { // also of a commit that has changed nothing
+							for seq := numbers[i-1] + 1; seq <= numbers[i]; seq++ {
+								commit, err := past.CommitOf(tx.Reader(), id, seq)
+								require.NoError(r, err)
+								require.Equal(r, numbers[i], commit, "the commit of entry %d", seq)
+							}
+						}
 						if i+1 < len(numbers) {
 							reads(r, past.AsOf(tx.Reader(), id, numbers[i+1]-1), states[i], all)
 						}
