@@ -74,6 +74,7 @@ type state struct {
 	disputed  bool       // news is a change behind a deletion with a later time: a clock was set back, or the list is out of order
 	changes   int        // how many there are
 	again     int        // how many of these are at the time of the mark
+	last      int        // how many changes are at the time of the last one
 }
 
 // add adds the next statement about the record.
@@ -87,6 +88,12 @@ func (s *state) add(one Statement, by *Rules) {
 		return
 	case KindChanged:
 		s.changes++
+		switch {
+		case !s.news || one.Updated.After(s.Updated):
+			s.last = 1
+		case one.Updated.Equal(s.Updated):
+			s.last++
+		}
 		if by.Since != nil && one.Updated.Equal(by.Since.at) {
 			s.again++
 		}
@@ -119,7 +126,7 @@ func (s *state) end(by *Rules) {
 		return
 	}
 	// Two changes at one time are told apart by their number alone.
-	s.Anew = s.Updated.After(by.Since.at) && s.changes > 1 || s.Updated.Equal(by.Since.at) && by.Since.isNew(s.ID, s.again)
+	s.Anew = s.Updated.After(by.Since.at) && s.last > 1 || s.Updated.Equal(by.Since.at) && by.Since.isNew(s.ID, s.again)
 	s.skipped = s.changes-by.Since.times[s.ID] > 1
 }
 

@@ -482,6 +482,29 @@ func TestTodoPassesOverOldDeletions(t *testing.T) {
 	}
 }
 
+// What is held as of the last of two changes is not fetched again, each time that all is read. Of two changes at one time nobody knows which is held.
+func TestTodoPassesOverWhatHasChangedTwice(t *testing.T) {
+	for _, first := range []int{40, 50} {
+		held := &Folder{state: &State{Records: map[string]*Held{"a": {Updated: at(50)}}}}
+		news := &follow.Delta{Whole: true, Stated: follow.NewStatements("", &follow.Scratch{})}
+		news.Stated.Rules.Since = follow.SeenAt(&follow.Mark{Updated: at(30)}, &follow.Instant{At: at(30)})
+		for place, minute := range []int{first, 50} {
+			change := follow.Record{ID: "a", Updated: at(minute)}
+			one, err := follow.StatementOf(&change, follow.KindChanged, uint64(place))
+			require.NoError(t, err)
+			require.NoError(t, news.Stated.Add(&one))
+		}
+		plan, err := news.Plan(t.Context(), held, nil)
+		require.NoError(t, err)
+		n := 0
+		for chunk, err := range plan.Chunks() {
+			require.NoError(t, err)
+			n += len(chunk)
+		}
+		require.Equal(t, first == 50, n == 1, "the first change at %d", first)
+	}
+}
+
 // A record with a time of the future, which its next entry puts right, hides no change: neither its own nor one of another record.
 func TestTimeOfTheFutureThatIsPutRight(t *testing.T) {
 	const future = 30_000_000 // minutes: in 2069
