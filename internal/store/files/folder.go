@@ -38,7 +38,7 @@ func (f Folder) Create(ctx context.Context, name string) (Writer, error) {
 		switch {
 		case err == nil:
 			return &folderWriter{file, bufio.NewWriterSize(file, 64<<10), ctx, f, name}, nil
-		case !errors.Is(err, fs.ErrNotExist) || tries == 10: // a folder may be removed meanwhile, as there was nothing in it
+		case !errors.Is(err, fs.ErrNotExist) || tries == 100: // a folder may be removed meanwhile, as there was nothing in it
 			return nil, err
 		}
 	}
