@@ -98,9 +98,6 @@ func (r *Recorder) end(put func(key, value []byte) error) error {
 		}
 		r.part = next
 	}
-	if r.keys == nil {
-		r.keys = []byte{} // nil would delete the row
-	}
 	err := put(r.id.Changed(r.commit, r.part), r.keys)
 	r.part++
 	r.keys, r.last = nil, nil
