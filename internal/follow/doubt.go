@@ -128,14 +128,6 @@ type Memory struct {
 	handled map[mark16]bool // in this round, though the mark is not past them
 }
 
-// Remembered returns the entries that were read last, as far as they are remembered. m may be nil: nothing is.
-func (m *Memory) Remembered() *Span {
-	if m == nil {
-		return nil
-	}
-	return m.Span
-}
-
 // Handle notes that an entry is handled, though the mark is not past it. It is so until a reading is accepted, which remembers it.
 func (m *Memory) Handle(key string) {
 	if m.handled == nil {
