@@ -33,6 +33,14 @@ type spanned struct {
 	late    bool // it came after entries that have later times: its time says nothing of how far a reading goes back
 }
 
+// Remembered returns the entries that were read last, as far as they are remembered. m may be nil: nothing is.
+func (m *Memory) Remembered() *Span {
+	if m == nil {
+		return nil
+	}
+	return m.Span
+}
+
 // Has reports whether an entry with a key is remembered.
 func (s *Span) Has(key string) bool {
 	if s == nil {

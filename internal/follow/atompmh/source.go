@@ -148,14 +148,6 @@ func (a *Source) walk(ref string, look follow.Look, h follow.Inventory, whole bo
 	return w
 }
 
-// remembered returns the entries that were handled, as far as they are remembered.
-func (w *walk) remembered() *follow.Span {
-	if w.memory == nil {
-		return nil
-	}
-	return w.memory.Span
-}
-
 func (w *walk) read(ctx context.Context, ref string) (*follow.Delta, error) {
 	n := &follow.Delta{}
 	etag := w.mark.ETag
@@ -191,7 +183,7 @@ func (w *walk) read(ctx context.Context, ref string) (*follow.Delta, error) {
 		} else {
 			n.Note(d.Answer)
 			n.Feed, n.AsOf, w.asOf = d.ID, d.AsOf, d.AsOf
-			w.span = follow.NewSpanRead(w.remembered(), d.AsOf)
+			w.span = follow.NewSpanRead(w.memory.Remembered(), d.AsOf)
 			n.Mark = follow.Mark{Feed: d.ID, ETag: d.ETag}
 			if err := w.compare(d.Feed); err != nil {
 				return nil, err
@@ -260,7 +252,7 @@ func (w *walk) add(f *feeds.Feed) error {
 			w.ignored++
 			continue
 		}
-		r.Fresh = w.remembered().IsNew(follow.Key(r.ID, r.Updated), r.Updated)
+		r.Fresh = w.memory.Remembered().IsNew(follow.Key(r.ID, r.Updated), r.Updated)
 		// Of entries at one time the first that is read counts.
 		one, err := follow.StatementOf(&r, follow.KindChanged, math.MaxUint64-uint64(w.stated.Count()))
 		if err == nil {

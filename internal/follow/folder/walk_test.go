@@ -463,17 +463,7 @@ func TestTodoPassesOverOldDeletions(t *testing.T) {
 	held := &Folder{state: &State{Records: map[string]*Held{"a": {Updated: at(50)}}}}
 	for _, whole := range []bool{false, true} {
 		deletion := follow.Record{ID: "a", Deleted: true, Updated: at(40)}
-		news := &follow.Delta{Whole: whole, Stated: follow.NewStatements("", &follow.Scratch{})}
-		one, err := follow.StatementOf(&deletion, follow.KindChanged, 0)
-		require.NoError(t, err)
-		require.NoError(t, news.Stated.Add(&one))
-		plan, err := news.Plan(t.Context(), held, nil)
-		require.NoError(t, err)
-		var todo []follow.Record
-		for chunk, err := range plan.Chunks() {
-			require.NoError(t, err)
-			todo = append(todo, chunk...)
-		}
+		todo := planned(t, held, &follow.Delta{Whole: whole}, follow.Rules{}, deletion)
 		if whole {
 			require.Equal(t, []follow.Record{deletion}, todo)
 		} else {
@@ -482,26 +472,31 @@ func TestTodoPassesOverOldDeletions(t *testing.T) {
 	}
 }
 
+// planned returns what is to be done where a source says so of records.
+func planned(t *testing.T, held *Folder, news *follow.Delta, by follow.Rules, says ...follow.Record) (todo []follow.Record) {
+	news.Stated = follow.NewStatements("", &follow.Scratch{})
+	news.Stated.Rules = by
+	for place := range says {
+		one, err := follow.StatementOf(&says[place], follow.KindChanged, uint64(place))
+		require.NoError(t, err)
+		require.NoError(t, news.Stated.Add(&one))
+	}
+	plan, err := news.Plan(t.Context(), held, nil)
+	require.NoError(t, err)
+	for chunk, err := range plan.Chunks() {
+		require.NoError(t, err)
+		todo = append(todo, chunk...)
+	}
+	return todo
+}
+
 // What is held as of the last of two changes is not fetched again, each time that all is read. Of two changes at one time nobody knows which is held.
 func TestTodoPassesOverWhatHasChangedTwice(t *testing.T) {
 	for _, first := range []int{40, 50} {
 		held := &Folder{state: &State{Records: map[string]*Held{"a": {Updated: at(50)}}}}
-		news := &follow.Delta{Whole: true, Stated: follow.NewStatements("", &follow.Scratch{})}
-		news.Stated.Rules.Since = follow.SeenAt(&follow.Mark{Updated: at(30)}, &follow.Instant{At: at(30)})
-		for place, minute := range []int{first, 50} {
-			change := follow.Record{ID: "a", Updated: at(minute)}
-			one, err := follow.StatementOf(&change, follow.KindChanged, uint64(place))
-			require.NoError(t, err)
-			require.NoError(t, news.Stated.Add(&one))
-		}
-		plan, err := news.Plan(t.Context(), held, nil)
-		require.NoError(t, err)
-		n := 0
-		for chunk, err := range plan.Chunks() {
-			require.NoError(t, err)
-			n += len(chunk)
-		}
-		require.Equal(t, first == 50, n == 1, "the first change at %d", first)
+		since := follow.SeenAt(&follow.Mark{Updated: at(30)}, &follow.Instant{At: at(30)})
+		todo := planned(t, held, &follow.Delta{Whole: true}, follow.Rules{Since: since}, follow.Record{ID: "a", Updated: at(first)}, follow.Record{ID: "a", Updated: at(50)})
+		require.Equal(t, first == 50, len(todo) == 1, "the first change at %d", first)
 	}
 }
 

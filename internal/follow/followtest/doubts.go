@@ -261,12 +261,18 @@ func stamped(topic, at string) func(string) string {
 
 // also publishes one more topic.
 func (d *doubting) also(topics ...string) {
-	all := append(docs.Topics(9, "at first"), docs.Topic("new", "New"))
+	var more []string
 	for _, id := range topics {
-		all = append(all, docs.Topic(id, "Topic "+id))
+		more = append(more, docs.Topic(id, "Topic "+id))
 	}
-	d.p.PutAs(d.p.Name, docs.Of(all...))
+	d.put(more...)
 	d.right()
+}
+
+// put publishes the topics that there are at first, the new one, and more.
+func (d *doubting) put(more ...string) {
+	all := append(docs.Topics(9, "at first"), docs.Topic("new", "New"))
+	d.p.PutAs(d.p.Name, docs.Of(append(all, more...)...))
 }
 
 // putRight has a topic state a time of the future, and then its right one with what is given of it.
@@ -274,7 +280,7 @@ func (d *doubting) putRight(then ...string) {
 	d.stamp(stamped("future", "9999-12-31T00:00:00Z"))
 	d.also("future")
 	d.stamp(nil)
-	d.p.PutAs(d.p.Name, docs.Of(append(append(docs.Topics(9, "at first"), docs.Topic("new", "New")), then...)...))
+	d.put(then...)
 	if d.kind != Archived { // whether it is older, or put right, a list does not tell
 		d.follows(false)
 	} else {

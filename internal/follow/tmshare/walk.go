@@ -60,14 +60,6 @@ func (s *Source) walk(ref string, look follow.Look) *walk {
 	return w
 }
 
-// remembered returns the entries that were handled, as far as they are remembered.
-func (w *walk) remembered() *follow.Span {
-	if w.memory == nil {
-		return nil
-	}
-	return w.memory.Span
-}
-
 // etag returns the ETag of the recent document that need not be read again.
 func (w *walk) etag() string {
 	if w.memory != nil && w.memory.Doubt != nil {
@@ -104,7 +96,7 @@ func (w *walk) read(ctx context.Context, ref string, allowURL func(*url.URL) err
 		}
 		if n.Documents, w.count = d.Count, d.Count; d.Count == 1 {
 			n.Note(d.Answer)
-			w.span = follow.NewSpanRead(w.remembered(), d.AsOf)
+			w.span = follow.NewSpanRead(w.memory.Remembered(), d.AsOf)
 			n.Feed, n.Openings = d.ID, d.Openings
 			_, n.Replica = d.Link(feeds.RelOrigin)
 			n.Mark.ETag, n.AsOf, n.Mark.Feed = d.ETag, d.AsOf, d.ID
@@ -169,7 +161,7 @@ func (w *walk) judge(n *follow.Delta) {
 
 // lost says why the feed does not go on from the mark.
 func (w *walk) lost(n *follow.Delta) (follow.Loss, string) {
-	known := w.remembered()
+	known := w.memory.Remembered()
 	anchor := w.mark.Updated
 	if newest := known.Newest(); newest.After(anchor) {
 		anchor = newest
@@ -212,7 +204,7 @@ func (w *walk) stands() bool {
 	switch {
 	case w.gone && !w.arrived():
 		return false
-	case w.stated || w.remembered() == nil:
+	case w.stated || w.memory.Remembered() == nil:
 		return w.relied && (w.missing == 0 || !w.stated && w.moved())
 	}
 	return !w.span.Lacks() && w.span.Stands()
@@ -307,7 +299,7 @@ func (w *walk) isUnsettled(key string) bool {
 // others an entry may be published late, with a time before: it is news unless it is remembered. What stands in a document that no round has
 // read yet, and is older than all that was read, was published long ago.
 func (w *walk) isKnown(e *feeds.Entry, key string) bool {
-	span := w.remembered()
+	span := w.memory.Remembered()
 	if e.State != "" || span == nil {
 		return w.isBefore(e) || w.memory != nil && w.memory.Handles(key)
 	}
@@ -330,9 +322,9 @@ func (w *walk) complete() bool {
 		return false
 	case w.other:
 		return true
-	case !w.stated && w.remembered() != nil && w.paged:
+	case !w.stated && w.memory.Remembered() != nil && w.paged:
 		return w.earlier.Before(w.mark.Updated.Add(-follow.Grace))
-	case !w.stated && w.remembered() != nil:
+	case !w.stated && w.memory.Remembered() != nil:
 		return w.arrived() && w.span.Stands()
 	}
 	return w.arrived()

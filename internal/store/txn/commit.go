@@ -23,7 +23,7 @@ func (t *Tx) end() error {
 		}
 	}
 	written := t.unread
-	put := func(key, value []byte) error { return t.write(row{Key: key, Value: value}, &written) }
+	put := func(key, value []byte) error { return t.write(row{Key: key, Value: present(value)}, &written) }
 	err := t.Changes(func(c row, before []byte) error {
 		for _, k := range keepers {
 			if err := k.Changes(c.Key, before, put); err != nil {

@@ -156,11 +156,17 @@ func (t *Tx) Put(key, value []byte) error {
 	if t.pending == nil {
 		return ErrReadOnly
 	}
-	if value == nil {
-		value = []byte{}
-	}
+	value = present(value)
 	t.pending.Set(string(key), value)
 	return t.grow(len(key) + len(value))
+}
+
+// present returns the value of a row that is put: a nil one is of a row that goes.
+func present(value []byte) []byte {
+	if value == nil {
+		return []byte{}
+	}
+	return value
 }
 
 // perPending is about what it takes to keep a row until the commit, besides the row.
