@@ -190,6 +190,7 @@ func (d *decoder) entry(base string) error {
 		case elemTopicII:
 			return d.locator(&e.TopicII, n.local)
 		case elemState:
+			e.Covered = d.attr(attrCovered) == "true"
 			return d.once(&state, elemState)
 		case elemDigest:
 			return d.once(&e.Digest, elemDigest)
@@ -215,7 +216,7 @@ func (d *decoder) entry(base string) error {
 	default:
 		d.invalid(elemState, "%q is neither %q nor %q", read.Clip(state), StateLive, StateDeleted)
 	}
-	e.SDShare = sdshare && !tmshare && e.State == ""
+	e.SDShare, e.Covered = sdshare && !tmshare && e.State == "", e.Covered && e.State == StateLive && len(e.TopicSI) == 1
 	if d.fault != nil {
 		return d.faultIn(entryLabel(index, e.Title))
 	}

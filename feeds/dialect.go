@@ -166,6 +166,7 @@ const (
 	elemTopicII    = "TopicII"
 	elemResource   = "resource"
 	elemState      = "state"
+	attrCovered    = "covered"
 	elemDigest     = "digest"
 	elemCondition  = "condition"
 	elemCheckpoint = "checkpoint"

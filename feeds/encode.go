@@ -125,7 +125,12 @@ func (e encoder) entry(indent int, entry *Entry) {
 		e.element(indent, "cwa:"+elemTopicSI, iri.Escape(si))
 		e.element(indent, "sdshare:"+elemResource, iri.Escape(si))
 	}
-	e.element(indent, "own:"+elemState, string(entry.State))
+	if entry.Covered {
+		e.indent(indent)
+		e.raw("<own:" + elemState + " " + attrCovered + `="true">` + string(StateLive) + "</own:" + elemState + ">\n")
+	} else {
+		e.element(indent, "own:"+elemState, string(entry.State))
+	}
 	e.element(indent, "own:"+elemDigest, entry.Digest)
 	e.line(indent, "own:"+elemCondition, entry.Condition)
 	if entry.Content == EmptyContent {

@@ -82,6 +82,11 @@ type Entry struct {
 	State   State
 	Content Content
 
+	// Covered says of a fragment entry that its fragment need not be fetched: the topic has changed by associations alone, and the fragments of
+	// other entries of the same commit have these. Only entries in a complete archived feed are marked so. It supersedes no earlier entry of the
+	// topic.
+	Covered bool
+
 	// Fragment is the fragment itself in a bundle, nil where there is none: the root element of an XTM 2.1 document, as it stands.
 	// Only [DecodeBundle] reads it.
 	Fragment []byte

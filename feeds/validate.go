@@ -92,6 +92,9 @@ func (e *Entry) validate(label string, authored bool) error {
 			return invalid(elemTopicSI, "%s", rule)
 		}
 	}
+	if e.Covered && e.State != StateLive {
+		return invalid(elemState, "is %q, and says that the entry is covered: only entries of topics that are there can be", read.Clip(string(e.State)))
+	}
 	switch e.State {
 	case "":
 	case StateLive, StateDeleted:

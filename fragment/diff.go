@@ -40,6 +40,9 @@ type Entry struct {
 	// Via names the entries of other feeds that it comes from (RFC 4287 §4.2.7.2, The "rel" Attribute).
 	Via []string
 
+	// Covered says that a follower need not fetch the fragment, see [Change.Cover].
+	Covered bool
+
 	// Tombstone has the identifiers to list where Deleted is set.
 	Tombstone Identity
 }

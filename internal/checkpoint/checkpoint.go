@@ -85,10 +85,13 @@ func Open(signed, public string) (*Checkpoint, error) {
 
 // Leaf returns the bytes of the leaf of an entry: what the feed shows of it. An entry that was given up before the log was signed
 // has a leaf without bytes.
-func Leaf(updated time.Time, topicSI string, live bool, digest string) []byte {
+func Leaf(updated time.Time, topicSI string, live, covered bool, digest string) []byte {
 	state := "live"
-	if !live {
+	switch {
+	case !live:
 		state = "deleted"
+	case covered:
+		state = "covered"
 	}
 	return fmt.Appendf(nil, "%s\n%s\n%s\n%s\n", updated.UTC().Format("2006-01-02T15:04:05.000000Z"), state, topicSI, digest)
 }

@@ -172,6 +172,7 @@ func TestKeyFiles(t *testing.T) {
 // The bytes of a leaf are those of docs/checkpoints.md.
 func TestLeaf(t *testing.T) {
 	at := time.Date(2026, 3, 1, 9, 5, 7, 120_000_000, time.FixedZone("", 3600))
-	require.Equal(t, "2026-03-01T08:05:07.120000Z\nlive\nhttp://example.org/a\n1:00\n", string(Leaf(at, "http://example.org/a", true, "1:00")))
-	require.Equal(t, "2026-03-01T08:05:07.120000Z\ndeleted\nhttp://example.org/a\n\n", string(Leaf(at, "http://example.org/a", false, "")))
+	require.Equal(t, "2026-03-01T08:05:07.120000Z\nlive\nhttp://example.org/a\n1:00\n", string(Leaf(at, "http://example.org/a", true, false, "1:00")))
+	require.Equal(t, "2026-03-01T08:05:07.120000Z\ncovered\nhttp://example.org/a\n1:00\n", string(Leaf(at, "http://example.org/a", true, true, "1:00")))
+	require.Equal(t, "2026-03-01T08:05:07.120000Z\ndeleted\nhttp://example.org/a\n\n", string(Leaf(at, "http://example.org/a", false, false, "")))
 }

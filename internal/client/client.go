@@ -33,6 +33,7 @@ type Subscriptions interface {
 type Quarantine interface {
 	Quarantine(ctx context.Context, name string) ([]store.Quarantined, error)
 	QuarantineOf(ctx context.Context, name string, generation uint32) ([]store.Quarantined, error)
+	Missing(ctx context.Context, name string) (quarantine, owed []store.Quarantined, err error)
 	Forget(ctx context.Context, name string, topics ...string) ([]store.Quarantined, error)
 }
 

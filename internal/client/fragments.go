@@ -36,6 +36,9 @@ type fragments struct {
 
 	inQuarantine quarantineCount
 
+	suspect map[string]bool // topics with something in quarantine, by which it is there: their covered changes are fetched
+	owes    bool            // something is owed, see [store.Applying.Owe]
+
 	large chan struct{} // held by the fetch of a large fragment: one at a time
 }
 
@@ -103,6 +106,7 @@ func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragm
 	}
 	u.source = &tmshare.Source{
 		Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, MaxBytes: c.MaxFeed, Scratch: c.scratch(s), Link: c.links().Data, Bundles: !c.NoBundles, Ahead: c.Parallel > 1,
+		Covers: func(mediaType string) bool { return graphs.Notation(mediaType, "") == nil },
 		Check: func(f *feeds.Feed, at string, recent bool) error {
 			if err := checkPrefix(s, f.ServerSrcLocatorPrefix, at, recent); err != nil || !recent {
 				return err
@@ -152,6 +156,9 @@ func (u *fragments) Begin(ctx context.Context, n *follow.Delta, mark follow.Mark
 	u.keepMark = n.KeepMark
 	u.settling = newSettling(n.AsOf, u.mark)
 	u.log, u.done, u.relies = n.Log, 0, n.Log.Passes()
+	if err := u.findSuspects(ctx); err != nil {
+		return err
+	}
 	contained := len(mark.At) > len(u.mark.At) // entries that the snapshot has are handled
 	if u.mark = mark; !contained {
 		return nil
@@ -212,6 +219,7 @@ func (u *fragments) Commit(ctx context.Context, batch []follow.Result[received],
 	unchanged := 0
 	for i := range batch {
 		o := &batch[i]
+		u.fetchCovered(ctx, o)
 		if o.Err != nil {
 			bad = append(bad, o.Err)
 		}
@@ -236,6 +244,11 @@ func (u *fragments) Commit(ctx context.Context, batch []follow.Result[received],
 		a.Mark, a.Proof = storedMark(mark), nil
 		if u.s.Replica {
 			a.Entries = logged(batch)
+		}
+		if u.owes && u.done+len(batch) == u.log.Total() {
+			if err := u.forgive(a); err != nil {
+				return err
+			}
 		}
 		a.Applied += applied
 		return nil
@@ -295,7 +308,7 @@ func logged(batch []follow.Result[received]) []store.Logged {
 
 // entryOf returns the entry of the log of a source that a change is.
 func entryOf(r *follow.Record) store.Logged {
-	l := store.Logged{ID: r.ID, Updated: r.Updated, Title: r.Title, Author: r.Change.Author, Note: r.Change.Note, Via: r.Change.Via, Digest: r.Change.Digest, Deleted: r.Change.State == feeds.StateDeleted, Superseded: r.Change.Superseded}
+	l := store.Logged{ID: r.ID, Updated: r.Updated, Title: r.Title, Author: r.Change.Author, Note: r.Change.Note, Via: r.Change.Via, Digest: r.Change.Digest, Deleted: r.Change.State == feeds.StateDeleted, Superseded: r.Change.Superseded, Covered: r.Change.Covered}
 	if len(r.Representations) > 0 {
 		l.Link = r.Representations[0].URL
 	}
@@ -319,12 +332,18 @@ func (u *fragments) applyBatch(a *store.Applying, batch []follow.Result[received
 		if o.Err != nil {
 			entry.Error = o.Err.Error()
 			told.quarantined = append(told.quarantined, entry)
-			if err := a.Quarantine(quarantined(o.Record, o.Err)); err != nil {
+			if err := errors.Join(a.Quarantine(quarantined(o.Record, o.Err)), a.Pay(o.Topic())); err != nil {
 				return 0, err
 			}
 			continue
 		}
 		if o.Content.fragment == nil {
+			if o.Change.Covered && !o.Change.Superseded {
+				if err := a.Owe(quarantined(o.Record, nil)); err != nil {
+					return 0, err
+				}
+				u.owes = true
+			}
 			continue
 		}
 		a.From(o.Representations[0].URL)
@@ -333,6 +352,9 @@ func (u *fragments) applyBatch(a *store.Applying, batch []follow.Result[received
 		}
 		told.applied = append(told.applied, entry)
 		was, err := a.Release(entry.TopicSI, o.Updated)
+		if u.owes && err == nil {
+			err = a.Pay(entry.TopicSI)
+		}
 		if err != nil {
 			return 0, err
 		}

@@ -101,20 +101,27 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 // Retry implements [follow.Sink]: when what is new is done, it returns what is to be applied late. What the feed has said since of
 // a topic has taken the place of what was in quarantine.
 func (u *fragments) Retry(ctx context.Context, _ *follow.Plan, _ bool) (late []follow.Record, err error) {
-	if len(u.late) == 0 || !u.source.Until.IsZero() { // later entries may be of the same topics
+	if !u.source.Until.IsZero() { // later entries may be of the same topics
 		return nil, nil
 	}
-	left, err := u.Store.Quarantine(ctx, u.s.Name)
-	for _, q := range left {
-		if q.State != "" && slices.ContainsFunc(u.late, q.Same) {
-			r := changeOf(&q)
-			r.Change.Late = true
-			late = append(late, *r)
+	if len(u.late) > 0 {
+		left, err := u.Store.Quarantine(ctx, u.s.Name)
+		if err != nil {
+			return nil, err
 		}
+		for _, q := range left {
+			if q.State != "" && slices.ContainsFunc(u.late, q.Same) {
+				r := changeOf(&q)
+				r.Change.Late = true
+				late = append(late, *r)
+			}
+		}
+		slices.SortFunc(late, func(a, b follow.Record) int { return a.Updated.Compare(b.Updated) })
+		u.late = nil // once in a round
 	}
-	slices.SortFunc(late, func(a, b follow.Record) int { return a.Updated.Compare(b.Updated) })
-	u.late = nil // once in a round
-	return late, err
+	owed, err := u.owed(ctx)
+	slices.SortFunc(owed, func(a, b follow.Record) int { return a.Updated.Compare(b.Updated) })
+	return append(late, owed...), err
 }
 
 // commitLate applies what was in quarantine. The mark is past it.
@@ -213,7 +220,10 @@ func changeOf(q *store.Quarantined) *follow.Record {
 
 // quarantined returns what is to be in quarantine of a change.
 func quarantined(r *follow.Record, err error) store.Quarantined {
-	q := store.Quarantined{TopicSI: r.Topic(), Entry: r.ID, Title: r.Title, State: string(r.Change.State), SDShare: r.Change.SDShare, Updated: r.Updated, Document: r.Change.Document, Error: err.Error()}
+	q := store.Quarantined{TopicSI: r.Topic(), Entry: r.ID, Title: r.Title, State: string(r.Change.State), SDShare: r.Change.SDShare, Updated: r.Updated, Document: r.Change.Document}
+	if err != nil {
+		q.Error = err.Error()
+	}
 	if len(r.Representations) > 0 {
 		q.Link = r.Representations[0].URL
 	}

@@ -22,12 +22,13 @@ type Change struct {
 	Author   string      `json:",omitempty"`
 	Note     string      `json:",omitempty"` // the entry's summary
 	Via      []string    `json:",omitempty"` // URLs of entries of other feeds that it comes from
+	Covered  bool        `json:",omitempty"` // other entries have all that is new in it
 	Document string      // the URL of the document in which the entry stands
 
 	Fragment []byte `json:"-"` // the fragment, where the document has it, as [feeds.Entry] has it
 
-	Superseded bool `json:"-"` // a later change is of the same topic
-	Passed     bool `json:"-"` // it need not be fetched: the later change says all that it says
+	Superseded bool `json:"-"` // a later change is of the same topic, and not covered
+	Passed     bool `json:"-"` // it need not be fetched: that later change, or those that cover it, say all that it says
 	Late       bool `json:"-"` // it could not be had in its turn: later changes were done before it
 }
 
@@ -103,25 +104,36 @@ type logged struct {
 	Change  *Change
 }
 
-// rowOf returns the value of the row of a change: the length of its fragment, that, and the rest as JSON.
+// What becomes of a change.
+const (
+	isDone byte = iota
+	isSuperseded
+	isCovered
+)
+
+// rowOf returns the value of the row of a change: whether it is covered, the length of its fragment, that, and the rest as JSON.
 func rowOf(r *Record) ([]byte, error) {
 	rest, err := json.Marshal(logged{*r, r.ID, r.Updated, r.Change})
 	inline := r.Change.Fragment
-	value := make([]byte, 0, binary.MaxVarintLen64+len(inline)+len(rest))
+	value := append(make([]byte, 0, 1+binary.MaxVarintLen64+len(inline)+len(rest)), isDone)
+	if r.Change.Covered {
+		value[0] = isCovered
+	}
 	value = append(binary.AppendUvarint(value, uint64(len(inline))), inline...)
 	return append(value, rest...), err
 }
 
 // split divides the value of a row.
-func split(value []byte) (inline, rest []byte) {
-	length, n := binary.Uvarint(value)
-	return value[n : n+int(length)], value[n+int(length):]
+func split(value []byte) (fate byte, inline, rest []byte) {
+	length, n := binary.Uvarint(value[1:])
+	n++
+	return value[0], value[n : n+int(length)], value[n+int(length):]
 }
 
 // recordOf returns the change of a row.
 func recordOf(value []byte) (Record, error) {
 	var one logged
-	inline, rest := split(value)
+	fate, inline, rest := split(value)
 	if err := json.Unmarshal(rest, &one); err != nil {
 		return Record{}, err
 	}
@@ -129,6 +141,7 @@ func recordOf(value []byte) (Record, error) {
 	if r.ID, r.Updated, r.Change = one.ID, one.Updated, one.Change; len(inline) > 0 {
 		r.Change.Fragment = inline
 	}
+	r.Change.Superseded, r.Change.Passed = fate == isSuperseded, fate == isCovered
 	return r, nil
 }
 
@@ -196,14 +209,16 @@ func (l *Log) Sort(ctx context.Context) error {
 			newest = q
 		}
 		switch {
+		case q.value[0] == isCovered: // it supersedes no other
+			err = l.put(q, isCovered)
 		case len(topic) == 0 || !bytes.Equal(topic, latest.topic):
-			err = l.put(latest, false)
+			err = l.put(latest, isDone)
 			latest = q
 		case bytes.Compare(q.order, latest.order) > 0:
-			err = l.put(latest, true)
+			err = l.put(latest, isSuperseded)
 			latest = q
 		default:
-			err = l.put(q, true)
+			err = l.put(q, isSuperseded)
 		}
 		if err != nil {
 			return err
@@ -217,24 +232,26 @@ func (l *Log) Sort(ctx context.Context) error {
 		return err
 	}
 	l.newest = Key(one.ID, one.Updated)
-	return errors.Join(l.put(latest, false), l.byTopic.Close())
+	return errors.Join(l.put(latest, isDone), l.byTopic.Close())
 }
 
 // put puts a change into the order of time.
-func (l *Log) put(q queued, superseded bool) error {
+func (l *Log) put(q queued, fate byte) error {
 	if q.value == nil {
 		return nil
 	}
-	mark := byte(0)
-	if superseded {
-		mark = 1
+	if fate == isSuperseded {
 		l.superseded++
 	}
-	if superseded && l.coalesce { // its fragment is of no use
-		_, rest := split(q.value)
-		q.value = append([]byte{0}, rest...)
+	if !l.coalesce && fate == isCovered {
+		fate = isDone
 	}
-	return l.byTime.Add(append(q.order, mark), q.value)
+	if l.coalesce && fate != isDone { // its fragment is of no use
+		_, _, rest := split(q.value)
+		q.value = append([]byte{fate, 0}, rest...)
+	}
+	q.value[0] = fate
+	return l.byTime.Add(q.order, q.value)
 }
 
 // Passes reports whether some changes are passed over, because a later one of the same topic is
@@ -251,12 +268,10 @@ func (l *Log) Total() int { return l.byTime.Count() }
 func (l *Log) chunks() iter.Seq2[[]Record, error] {
 	return l.scratch.chunks(l.byTime, func(row extsort.Row) (Record, error) {
 		r, err := recordOf(row.Value)
-		if err != nil {
-			return r, err
+		if err == nil {
+			r.Change.Passed = r.Change.Passed || r.Change.Superseded && l.coalesce
 		}
-		r.Change.Superseded = row.Key[len(row.Key)-1] == 1
-		r.Change.Passed = r.Change.Superseded && l.coalesce
-		return r, nil
+		return r, err
 	})
 }
 

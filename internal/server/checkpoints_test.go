@@ -45,7 +45,7 @@ func TestCheckpointIsThatOfTheFeed(t *testing.T) {
 	var level [][sha256.Size]byte
 	for i := len(f.Entries) - 1; i >= 0; i-- {
 		e := &f.Entries[i]
-		level = append(level, tlog.RecordHash(checkpoint.Leaf(e.Updated, e.TopicSI[0], e.State == feeds.StateLive, e.Digest)))
+		level = append(level, tlog.RecordHash(checkpoint.Leaf(e.Updated, e.TopicSI[0], e.State == feeds.StateLive, e.Covered, e.Digest)))
 	}
 	assert.Equal(t, [sha256.Size]byte(c.Root), rootOf(level))
 

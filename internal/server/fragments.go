@@ -239,7 +239,9 @@ func (s *Server) fragmentsDocument(v *store.View, n uint64) (*feeds.Feed, error)
 		if e.Seq >= first+size {
 			break
 		}
-		feed.Entries = append(feed.Entries, s.fragmentFeedEntry(c, &e))
+		entry := s.fragmentFeedEntry(c, &e)
+		entry.Covered = e.Covered // nowhere else: who does not read all entries cannot use it
+		feed.Entries = append(feed.Entries, entry)
 		feed.Updated = e.Updated
 	}
 	slices.Reverse(feed.Entries)

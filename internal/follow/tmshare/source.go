@@ -34,6 +34,8 @@ type Source struct {
 
 	// Link chooses the link to the fragment of an entry.
 	Link func(*feeds.Entry) (feeds.Link, bool)
+	// Covers reports whether fragments of a media type cover those of others: where they have all associations of their topics.
+	Covers func(mediaType string) bool
 
 	// Check is given each document before any of it is used, where it came from, and whether it is the
 	// recent one. It may be nil.
@@ -127,6 +129,7 @@ func (s *Source) record(e *feeds.Entry, document string) *follow.Record {
 	r := follow.ChangeOf(e, document)
 	if link, ok := s.Link(e); ok {
 		r.Representations = []follow.Representation{{URL: link.Href, Type: link.Type}}
+		r.Change.Covered = e.Covered && s.Covers != nil && s.Covers(link.Type)
 	}
 	return r
 }

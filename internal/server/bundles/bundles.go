@@ -19,7 +19,7 @@ import (
 const Most = 4 << 20
 
 // Fill puts fragments into the entries of a document of the fragments feed (RFC 4287 §4.1.3, The "atom:content" Element), the
-// newest first. Those that are too large are left out, and those that may change: what is put in is the same for ever.
+// newest first. Those that are too large are left out, those that are covered, and those that may change: what is put in is the same for ever.
 func Fill(v *store.View, feed *feeds.Feed) error {
 	entries, err := entriesOf(v, feed)
 	if err != nil {
@@ -66,7 +66,7 @@ func entriesOf(v *store.View, feed *feeds.Feed) (map[string]*store.Entry, error)
 
 // inline returns the root element of the fragment of an entry, nil where that is too large, or may change.
 func inline(v *store.View, e *store.Entry) ([]byte, error) {
-	if e == nil || v.ShowsNow(e) || replicas.Available(v, e) != nil {
+	if e == nil || e.Covered || v.ShowsNow(e) || replicas.Available(v, e) != nil {
 		return nil, nil
 	}
 	var b rendered.Small

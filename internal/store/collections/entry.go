@@ -30,6 +30,9 @@ type Entry struct {
 	Kept bool `json:",omitempty"`
 	Late bool `json:",omitempty"`
 
+	// Covered says that a follower need not fetch the fragment: other entries of the commit have all that is new in it.
+	Covered bool `json:",omitempty"`
+
 	// Digest is the text of the state digest after the commit whose last entry it is; "" in others.
 	Digest string `json:",omitempty"`
 
@@ -82,7 +85,7 @@ func (c *Collection) next(now time.Time, run uint32, e fragment.Entry) Entry {
 	c.Head++
 	c.Updated = now
 	c.Run = run
-	entry := Entry{Seq: c.Head, Run: c.Run, Updated: now, TopicSI: e.TopicSI, Title: shortTitle(e.Title), Deleted: e.Deleted, Via: e.Via}
+	entry := Entry{Seq: c.Head, Run: c.Run, Updated: now, TopicSI: e.TopicSI, Title: shortTitle(e.Title), Deleted: e.Deleted, Via: e.Via, Covered: e.Covered}
 	switch {
 	case e.Deleted:
 		entry.Bury(e.Tombstone)
@@ -130,7 +133,7 @@ func TopicKey(c *Collection, key string) []byte {
 
 // Leaf returns the leaf of an entry.
 func (e *Entry) Leaf() []byte {
-	return checkpoint.Leaf(e.Updated, string(e.TopicSI), !e.Deleted, e.Digest)
+	return checkpoint.Leaf(e.Updated, string(e.TopicSI), !e.Deleted, e.Covered, e.Digest)
 }
 
 // Forget removes the rows of an entry that is pruned. Of the last one of a key it

@@ -51,6 +51,7 @@ const (
 	TableMentions     = 'n' // source, reference → count
 	TableReified      = 'r' // source, 't' or 'a', the rest of the key of a record → nothing: something in it is reified. And source, 'R', reifier, 0, 't' or 'a', the rest of the key → nothing: by whom
 	TableQuarantine   = 'q' // source, TopicSI → Quarantined (JSON)
+	TableOwed         = 'Q' // source, TopicSI → Quarantined (JSON): a covered entry that was passed over
 	TableSpan         = 'D' // source → which entries of its feed were read last (package follow)
 	TableHeld         = 'h' // source, record id → Held (JSON)
 	TableDescribed    = 'd' // source, TopicSI → record id
@@ -113,7 +114,7 @@ func Moves(number uint32) bool { return number != Processes && number != Files }
 // The tables of a generation: those of its records, and all that a source has.
 const (
 	RecordTables = "tilan"
-	SourceTables = RecordTables + "rqhdpWDPX"
+	SourceTables = RecordTables + "rqQhdpWDPX"
 	// PastTables are those of which it is remembered what their rows were.
 	PastTables = "tila"
 )

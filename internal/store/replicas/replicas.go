@@ -137,7 +137,7 @@ func Next(t *txn.Tx, c *collections.Collection, state records.State, l *sources.
 	case seq != c.Head+1:
 		return nil, fmt.Errorf("the feed of %s lacks the entries %d to %d of its log: \"replace %s\" starts afresh", c.Name, c.Head+1, seq-1, c.Name)
 	}
-	e := &collections.Entry{Late: l.Applied == nil || !l.Lasting, Seq: seq, Run: run, Updated: l.Updated, TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Via: l.Via, Deleted: l.Deleted, Digest: l.Digest}
+	e := &collections.Entry{Late: l.Applied == nil || !l.Lasting, Seq: seq, Run: run, Updated: l.Updated, TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Via: l.Via, Deleted: l.Deleted, Covered: l.Covered, Digest: l.Digest}
 	switch {
 	case l.Deleted && l.Applied != nil:
 		e.Bury(l.Applied.Topic.Identity)

@@ -105,9 +105,37 @@ func (a *Applying) Release(topicSI string, updated time.Time) (bool, error) {
 	return true, a.tx.Delete(a.quarantineKey(topicSI))
 }
 
+// A covered entry need not be applied, as other entries of its commit have all that is new in it. Where one of these is in quarantine, or was
+// superseded by one that is, that is missing. So what is passed over is owed, until a round ends with nothing in quarantine; else it is
+// applied at the end.
+
+// Owe notes a covered entry that is passed over.
+func (a *Applying) Owe(q Quarantined) error { return a.tx.PutJSON(a.owedKey(q.TopicSI), q) }
+
+// Pay notes that an entry of a topic was applied, or is in quarantine: none before it is owed.
+func (a *Applying) Pay(topicSI string) error { return a.tx.Delete(a.owedKey(topicSI)) }
+
+// Owed returns what is owed.
+func (a *Applying) Owed() ([]Quarantined, error) {
+	return entriesIn(a.tx, a.subscription.Source(a.Progress).Key(keys.TableOwed))
+}
+
+// Quarantined returns what is in quarantine.
+func (a *Applying) Quarantined() ([]Quarantined, error) {
+	return quarantined(a.tx, a.subscription.Source(a.Progress))
+}
+
+func (a *Applying) owedKey(topicSI string) []byte {
+	return append(a.subscription.Source(a.Progress).Key(keys.TableOwed), topicSI...)
+}
+
 func quarantined(t *txn.Tx, id keys.Source) ([]Quarantined, error) {
+	return entriesIn(t, id.Key(keys.TableQuarantine))
+}
+
+func entriesIn(t *txn.Tx, table []byte) ([]Quarantined, error) {
 	var all []Quarantined
-	for r, err := range t.Scan(id.Key(keys.TableQuarantine), nil) {
+	for r, err := range t.Scan(table, nil) {
 		var q Quarantined
 		if err == nil {
 			err = txn.Decode(r, &q)
@@ -150,6 +178,22 @@ func (st *Store) quarantineOf(ctx context.Context, name string, of func(*Subscri
 		return err
 	})
 	return all, err
+}
+
+// Missing returns what is in quarantine, and what is owed, of the generation that is followed.
+func (st *Store) Missing(ctx context.Context, name string) (quarantine, owed []Quarantined, err error) {
+	err = st.rows.View(ctx, func(t *txn.Tx) error {
+		s, err := Get(t, name)
+		if err != nil || s.Applied() == nil {
+			return err
+		}
+		a := &Applying{Progress: s.Applied(), tx: t, subscription: s, st: st}
+		if quarantine, err = a.Quarantined(); err == nil {
+			owed, err = a.Owed()
+		}
+		return err
+	})
+	return quarantine, owed, err
 }
 
 // Forget takes topics out of quarantine, or all where none is named, without
