@@ -38,6 +38,8 @@ type publisher struct {
 	omit  bool        // instances are left out of the fragments of classes
 	edits []string    // the edits, for the message of a failure
 	late  int         // entries that subscribers have applied late
+	// Covered entries that subscribers have passed over, and those that they have applied in the end, as something was in quarantine.
+	passed, paid int
 }
 
 func (p *publisher) prefix() string { return cmp.Or(p.at, sp) }
@@ -75,6 +77,7 @@ func (p *publisher) publish(input *tmdm.TopicMap, commit int) []byte {
 
 // commit applies a change, and logs its entries with their fragments.
 func (p *publisher) commit(change *fragment.Change, commit int) {
+	require.NoError(p.t, change.Cover(&p.state, p.stored))
 	apply(p.t, &p.state, change)
 	for _, e := range change.Entries {
 		var b bytes.Buffer
@@ -84,6 +87,29 @@ func (p *publisher) commit(change *fragment.Change, commit int) {
 		f.Deleted = e.Deleted
 		p.log = append(p.log, logged{commit, e, b.Bytes(), f})
 	}
+}
+
+// stored returns the association of the state with the key of another.
+func (p *publisher) stored(like *fragment.Association) (*fragment.Association, error) {
+	for _, part := range fragment.Parts {
+		for a, err := range p.state.AssociationsOf(like.Players()[0], part) {
+			if err != nil || a.Key() == like.Key() {
+				return a, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// last returns the last entry of each topic that a subscriber is to have, if any is from a mark on: one that is covered supersedes nothing.
+func (p *publisher) last(from, until int, covers bool) map[fragment.Ref]int {
+	last := map[fragment.Ref]int{}
+	for i := from; i < until; i++ {
+		if e := p.log[i].entry; !covers || !e.Covered {
+			last[e.TopicSI] = i
+		}
+	}
+	return last
 }
 
 // apply changes a publisher's state, deletions first.
@@ -173,8 +199,9 @@ func (p *publisher) snapshot() *fragment.Map {
 
 // subscriber follows the log from its mark.
 type subscriber struct {
-	state merge.Memory
-	mark  int // entries of the log that are applied
+	state  merge.Memory
+	mark   int  // entries of the log that are applied
+	covers bool // covered entries are passed over
 }
 
 // waiting is a subscriber that cannot have each entry at once. What it could not have is
@@ -182,6 +209,7 @@ type subscriber struct {
 type waiting struct {
 	subscriber
 	quarantine map[fragment.Ref]int // entries of the log by TopicSI
+	owed       map[fragment.Ref]int // likewise, covered ones that were passed over
 	late       int                  // entries that were applied late
 }
 
@@ -189,20 +217,25 @@ type waiting struct {
 // quarantine before the round and can be had now, unless the log has a later entry under its TopicSI.
 func (w *waiting) round(p *publisher, until int, coalesce bool, had func(int) bool) {
 	before, from := maps.Clone(w.quarantine), w.mark
-	last := map[fragment.Ref]int{}
-	for i := from; i < until; i++ {
-		last[p.log[i].entry.TopicSI] = i
-	}
+	last := p.last(from, until, w.covers)
 	for ; w.mark < until; w.mark++ {
 		l := p.log[w.mark]
-		switch topic := l.entry.TopicSI; {
-		case coalesce && last[topic] != w.mark:
+		topic := l.entry.TopicSI
+		_, missing := w.quarantine[topic]
+		later, again := last[topic]
+		switch {
+		case coalesce && again && later > w.mark:
+			continue
+		case w.covers && l.entry.Covered && !missing:
+			w.owed[topic] = w.mark
+			continue
 		case had(w.mark):
 			require.NoError(p.t, merge.Apply(&w.state, l.parsed))
 			delete(w.quarantine, topic)
 		default:
 			w.quarantine[topic] = w.mark
 		}
+		delete(w.owed, topic)
 	}
 	later := map[fragment.Ref]bool{}
 	for i := from; i < len(p.log); i++ {
@@ -220,18 +253,30 @@ func (w *waiting) round(p *publisher, until int, coalesce bool, had func(int) bo
 		delete(w.quarantine, topic)
 		w.late++
 	}
+	if until < len(p.log) {
+		return
+	}
+	if len(w.quarantine) > 0 {
+		for _, topic := range slices.SortedFunc(maps.Keys(w.owed), func(a, b fragment.Ref) int { return w.owed[a] - w.owed[b] }) {
+			require.NoError(p.t, merge.ApplyLate(&w.state, p.log[w.owed[topic]].parsed))
+			p.paid++
+		}
+	}
+	clear(w.owed)
 }
 
 // round applies the log up to an entry, oldest first; coalesced, only the last
 // for each TopicSI.
 func (s *subscriber) round(p *publisher, until int, coalesce, twice bool) {
-	last := map[fragment.Ref]int{}
-	for i := s.mark; i < until; i++ {
-		last[p.log[i].entry.TopicSI] = i
-	}
+	last := p.last(s.mark, until, s.covers)
 	for ; s.mark < until; s.mark++ {
 		l := p.log[s.mark]
-		if coalesce && last[l.entry.TopicSI] != s.mark {
+		later, again := last[l.entry.TopicSI]
+		if coalesce && again && later > s.mark {
+			continue
+		}
+		if s.covers && l.entry.Covered {
+			p.passed++
 			continue
 		}
 		require.NoError(p.t, merge.Apply(&s.state, l.parsed))
@@ -250,13 +295,13 @@ func (s *subscriber) round(p *publisher, until int, coalesce, twice bool) {
 // state, record for record.
 func TestHistories(t *testing.T) {
 	require.Positive(t, histories())
-	entries, late := 0, 0
+	entries, late, passed, paid := 0, 0, 0, 0
 	for n := range uint64(histories()) {
 		seed := testenv.Seed() + n
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			p := &publisher{t: t}
 			entries += runHistory(t, seed, p, nil)
-			late += p.late
+			late, passed, paid = late+p.late, passed+p.passed, paid+p.paid
 		})
 		if t.Failed() {
 			return
@@ -264,6 +309,8 @@ func TestHistories(t *testing.T) {
 	}
 	require.Greater(t, entries, histories()*10, "the histories published too little to mean anything")
 	require.Greater(t, late, histories()*2, "too little was applied late to mean anything")
+	require.Greater(t, passed, histories()*3, "too little was covered to mean anything")
+	require.Greater(t, paid, histories()/10, "too little was owed to mean anything")
 }
 
 // TestHistoriesInXTM10 is TestHistories for subscribers that can only read
@@ -310,7 +357,7 @@ func runHistory(t *testing.T, seed uint64, p *publisher, more func(*rand.Rand, *
 		p.publish(tm, commit)
 		require.Len(t, p.log, published, "the same version again publishes nothing")
 		if rng.IntN(3) == 0 {
-			s := &subscriber{}
+			s := &subscriber{covers: rng.IntN(3) > 0}
 			if rng.IntN(4) > 0 {
 				require.NoError(t, s.state.Load(p.snapshot()))
 				s.mark = len(p.log)
@@ -318,7 +365,8 @@ func runHistory(t *testing.T, seed uint64, p *publisher, more func(*rand.Rand, *
 			subscribers = append(subscribers, s)
 		}
 		if commit == 0 || rng.IntN(4) == 0 {
-			w := &waiting{quarantine: map[fragment.Ref]int{}}
+			w := &waiting{quarantine: map[fragment.Ref]int{}, owed: map[fragment.Ref]int{}}
+			w.covers = rng.IntN(3) > 0
 			require.NoError(t, w.state.Load(p.snapshot()))
 			w.mark = len(p.log)
 			late = append(late, w)
@@ -341,7 +389,7 @@ func runHistory(t *testing.T, seed uint64, p *publisher, more func(*rand.Rand, *
 			}
 		}
 	}
-	subscribers = append(subscribers, &subscriber{})
+	subscribers = append(subscribers, &subscriber{}, &subscriber{covers: true})
 	var fresh merge.Memory
 	require.NoError(t, fresh.Load(p.snapshot()))
 	for _, w := range late { // one round brings what is new, and the next what was in quarantine

@@ -37,7 +37,7 @@ type fragments struct {
 	inQuarantine quarantineCount
 
 	suspect map[string]bool // topics with something in quarantine, by which it is there: their covered changes are fetched
-	owes    bool            // something is owed, see [store.Applying.Owe]
+	owes    bool            // something is owed, see Owe of [store.Applying]
 
 	large chan struct{} // held by the fetch of a large fragment: one at a time
 }

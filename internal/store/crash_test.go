@@ -210,7 +210,7 @@ func checkCrashed(t *testing.T, db *DB, h *versions) (published int) {
 		before := map[fragment.Ref]*Entry{}
 		for i, e := range got {
 			want := log[i]
-			want.Seq, want.Updated, want.Digest, want.Tombstone = uint64(i+1), e.Updated, e.Digest, e.Tombstone
+			want.Seq, want.Updated, want.Digest, want.Tombstone, want.Covered = uint64(i+1), e.Updated, e.Digest, e.Tombstone, e.Covered
 			if prior := before[e.TopicSI]; prior != nil {
 				want.Prior, want.Modified = prior.Seq, prior.Lives()
 			}

@@ -62,7 +62,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		if err := derived.MarkChange(records.Of(t, c.SourceKey()), name, change, func(i int) string { return c.Path(db.run.Load(), c.Head+1+uint64(i)) }); err != nil {
 			return err
 		}
-		if err := change.Cover(state, state.Stored); err != nil {
+		if err := records.Cover(state, change); err != nil {
 			return err
 		}
 		if err := records.ApplyChange(state, change); err != nil {

@@ -20,6 +20,7 @@ import (
 
 // RecordForm is what lists say of the record form of an entry, in each of Forms.
 type RecordForm struct {
+	Version int               // of the rendering, see [rendered.Version]
 	Digests []rendered.Digest `json:",omitempty"` // none: the record is deleted, or large
 	Patches []rendered.Digest `json:",omitempty"` // from the record form of the entry before; of no length where there is none
 }
@@ -45,14 +46,17 @@ func (v *View) RecordForm(e *Entry) (*RecordForm, error) {
 	if !e.Lives() {
 		return f, nil
 	}
-	if noted, err := v.tx.GetJSON(v.Log().Numbered(keys.TableRecordForm, e.Seq), f); noted || err != nil {
-		return f, err
+	_, err := v.tx.GetJSON(v.Log().Numbered(keys.TableRecordForm, e.Seq), f)
+	if err == nil && f.Version != rendered.Version {
+		f = &RecordForm{}
+		err = v.describe(e, f)
 	}
-	return f, v.describe(e, f)
+	return f, err
 }
 
 // describe finds out what lists say of the record form of an entry.
 func (v *View) describe(e *Entry, f *RecordForm) error {
+	f.Version = rendered.Version
 	var before *Entry
 	for i, version := range Forms {
 		after, err := v.small(e, version)

@@ -27,6 +27,9 @@ func Fill(v *store.View, feed *feeds.Feed) error {
 	}
 	left := Most
 	for i := range feed.Entries {
+		if left <= 0 {
+			break
+		}
 		root, err := inline(v, entries[feed.Entries[i].ID])
 		if err != nil {
 			return err

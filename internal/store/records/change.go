@@ -37,6 +37,42 @@ func ApplyChange(state Changing, change *fragment.Change) error {
 	return expecting(state, change.PutAssociations, State.ExpectAssociations, state.PutAssociation)
 }
 
+// Cover marks the entries of a change that are covered (see [fragment.Change.Cover]). It is called before the change is applied.
+func Cover(state *Cached, change *fragment.Change) error {
+	if len(change.PutAssociations)+len(change.DeleteAssociations) == 0 {
+		return nil
+	}
+	if state.tx.Distant() {
+		if err := expectCover(state, change); err != nil {
+			return err
+		}
+	}
+	return change.Cover(state, state.Stored)
+}
+
+// expectCover asks ahead for what decides about covered entries.
+func expectCover(state *Cached, change *fragment.Change) error {
+	ahead := func(*fragment.Association) error { return nil }
+	if err := expecting(state, change.PutAssociations, State.ExpectAssociations, ahead); err != nil {
+		return err
+	}
+	play := map[fragment.Ref]bool{}
+	for _, all := range [][]*fragment.Association{change.PutAssociations, change.DeleteAssociations} {
+		for _, a := range all {
+			for _, player := range a.Players() {
+				play[player] = true
+			}
+		}
+	}
+	var topics []fragment.Ref
+	for i := range change.Entries {
+		if ref := change.Entries[i].TopicSI; play[ref] {
+			topics = append(topics, ref)
+		}
+	}
+	return state.Expect(topics, nil)
+}
+
 // expecting calls f with one item after the other. Before that, state is told of some.
 func expecting[T any](state Changing, items []T, expect func(State, []T) error, f func(T) error) error {
 	of, ok := state.(interface{ records() State })
