@@ -87,7 +87,7 @@ func (c *Client) followFragments(ctx context.Context, s *store.Subscription, r *
 		return err
 	}
 	if p := s.Applied().Proof; p != nil && p.Equal {
-		p.Reason = u.uncovered()
+		p.Reason = u.unsigned()
 		p.Equal, p.Differs = p.Reason == "", p.Reason != ""
 	}
 	return u.contradicted()

@@ -183,9 +183,9 @@ func signedDigest(s *store.Subscription) string {
 	return c.Digest
 }
 
-// uncovered says why the checkpoint that was accepted last does not cover the entries that were read, "" if it does. The digest that is signed
+// unsigned says why the checkpoint that was accepted last does not include the entries that were read, "" if it does. The digest that is signed
 // may be that of the copy all the same: not all entries change the state.
-func (u *fragments) uncovered() string {
+func (u *fragments) unsigned() string {
 	if u.s.Checkpoint == "" {
 		return ""
 	}

@@ -77,7 +77,7 @@ func (c *checker) logTree(where string, v *View) error {
 			err = nil
 		}
 		return err
-	}, "the tree of the log lacks the leaves of %d entries, from entry %d on: what is signed does not cover them", v.Head-v.Hashed, v.Hashed+1)
+	}, "the tree of the log lacks the leaves of %d entries, from entry %d on: what is signed does not include them", v.Head-v.Hashed, v.Hashed+1)
 	return nil
 }
 
