@@ -44,6 +44,7 @@ var goals = []goal{
 	{of: "PutUnchanged", unit: "×clock-of-Load", atMost: 2},
 	{of: "PutUnchanged", unit: "×time-of-Load", atMost: 2},
 	{of: "Post", unit: "×time-of-1k-topics", atMost: 1.5},
+	{of: "AddConcept", unit: "×time-of-100-concepts", atMost: 1.5},
 	{of: "PostBatches", unit: "×raw", atLeast: 0.5},
 	{of: "Apply", unit: "×raw", atLeast: 0.35},
 	{of: "PartialUpdate", unit: "ms/large", atMost: 100},

@@ -26,6 +26,7 @@ var runs = []run{
 	{in: "bench", name: "CleanStart", topics: true, flags: []string{"-test.benchtime", "2x"}},
 	{in: "bench", name: "PutUnchanged", topics: true},
 	{in: "bench", name: "Post", topics: true},
+	{in: "bench", name: "AddConcept", flags: []string{"-test.benchtime", "3x"}},
 	{in: "internal/store", name: "PostBatches", topics: true, flags: []string{"-topics", "10000", "-test.benchtime", "2x"}},
 	{in: "internal/store", name: "Apply", topics: true, flags: []string{"-topics", "10000", "-test.benchtime", "3x"}},
 	{in: "bench", name: "PartialUpdate", topics: true},
