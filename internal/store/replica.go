@@ -150,8 +150,45 @@ func (r serving) Logged(ctx context.Context, t *txn.Tx, a *sources.Applying, ent
 			return now.Head, nil
 		})
 		c.Topics += added
-		return r.db.appendOrigin(ctx, t, c, s, entries)
+		head := c.Head
+		err := r.db.appendOrigin(ctx, t, c, s, entries)
+		if err == nil && c.Head == head {
+			err = keepLast(t, c)
+		}
+		return err
 	})
+}
+
+// keepLast keeps what the entries of the last commit show, where a change without an entry of its own alters that: it counts as a part of the commit. So it
+// is where a fragment is applied late.
+func keepLast(t *txn.Tx, c *Collection) error {
+	first, err := past.CommitBefore(t.Reader(), c.SourceKey(), c.Head)
+	if err != nil {
+		return err
+	}
+	before := records.Of(txn.Over(t.Context(), t.Reader()), c.SourceKey())
+	for e, err := range collections.Kept(t, c, max(first, c.Remembered)+1) {
+		if err != nil {
+			return err
+		}
+		if e.Late || e.Kept || e.Deleted {
+			continue
+		}
+		kept, err := replicas.KeepOf(c, records.Of(t, c.SourceKey()), &e, before)
+		if err != nil {
+			return err
+		}
+		if !e.Late && !e.Kept {
+			continue
+		}
+		if e.Kept {
+			err = t.Put(c.Log().Numbered(keys.TableFragment, e.Seq), kept)
+		}
+		if err := errors.Join(err, t.PutJSON(c.Log().Numbered(keys.TableLog, e.Seq), e)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Pinned implements [sources.Server]: what is accepted without a new entry is passed on too.

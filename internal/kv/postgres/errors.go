@@ -128,6 +128,7 @@ type tries struct {
 	left    int
 	wait    *backoff.ExponentialBackOff
 	retries *atomic.Int64 // counts them; nil: nobody asks
+	returns bool          // an address that leads to another database is waited for as well
 }
 
 // maxTries is how often a transaction is tried. With the waits between it takes about a second.
@@ -148,7 +149,8 @@ func (e *Engine) tries(ctx context.Context) *tries {
 
 // again waits, and reports whether to try again after an error.
 func (t *tries) again(err error) bool {
-	if t.left--; t.left <= 0 || !collided(err) && !away(err) || errors.Is(err, context.DeadlineExceeded) { // who has waited for an answer waits for no second
+	passes := collided(err) || away(err) || t.returns && errors.Is(err, kv.ErrOtherDatabase)
+	if t.left--; t.left <= 0 || !passes || errors.Is(err, context.DeadlineExceeded) { // who has waited for an answer waits for no second
 		return false
 	}
 	if t.retries != nil {

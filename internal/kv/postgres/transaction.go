@@ -193,7 +193,8 @@ const commitTimeout = 30 * time.Second
 func (t *transaction) resolve(lost error) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), commitTimeout)
 	defer cancel()
-	for try := t.engine.tries(ctx); ; try.left = maxTries {
+	try := t.engine.tries(ctx)
+	for try.returns = true; ; try.left = maxTries {
 		if done, err = t.outcome(ctx); err == nil {
 			t.engine.Logger.Warn("the connection to the database was lost during a commit; the database was asked what became of it", "done", done)
 			if done {

@@ -25,6 +25,23 @@ func CommitOf(now kv.Reader, id keys.Source, seq uint64) (uint64, error) {
 	return 0, nil
 }
 
+// CommitBefore returns the number of the last commit before another one, 0 where there is none.
+func CommitBefore(now kv.Reader, id keys.Source, commit uint64) (uint64, error) {
+	for row, err := range now.Range(id.Key(keys.TableChanged), id.Changed(commit, 0), true) {
+		if err != nil {
+			return 0, err
+		}
+		before, _, ok := keys.OfChanged(row.Key)
+		if !ok {
+			return 0, corrupt(row.Key)
+		}
+		if before < commit {
+			return before, nil
+		}
+	}
+	return 0, nil
+}
+
 // errEnough ends reading a part.
 var errEnough = errors.New("enough")
 

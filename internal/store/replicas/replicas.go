@@ -71,11 +71,16 @@ func stagedKey(number uint32) []byte { return keys.Own(number).Key(keys.TableSta
 // Keep sets Kept of an entry whose fragment, as the origin has it, is not what the records show with it, and returns that fragment to be kept.
 // A large one is not kept: it sets Late.
 func Keep(c *collections.Collection, state fragment.Source, e *collections.Entry, f *fragment.Fragment) ([]byte, error) {
-	form := c.Form(e, xtm.V21)
 	said := &merge.Memory{}
 	if err := merge.Apply(said, f); err != nil {
 		return nil, err
 	}
+	return KeepOf(c, state, e, said)
+}
+
+// KeepOf is [Keep] of the fragment that another state shows with the entry.
+func KeepOf(c *collections.Collection, state fragment.Source, e *collections.Entry, said fragment.Source) ([]byte, error) {
+	form := c.Form(e, xtm.V21)
 	own, err := state.Topic(e.TopicSI)
 	if err != nil {
 		return nil, err
