@@ -155,7 +155,9 @@ func (p *place) round(ctx context.Context, name string, how followtest.How) (o f
 		require.Equal(p.t, status.Incomplete, status.Of(&known, quarantine, time.Now()).State)
 	}
 	o.Anew, o.Waiting, o.Mark, o.Repaired = r.CleanStart, r.Quarantined, r.Mark, r.Repaired
-	o.Idle = *r == client.Round{Name: name, Mark: r.Mark, Proven: known.Protocol == ""}
+	if o.Idle = *r == (client.Round{Name: name, Mark: r.Mark, Proven: known.Protocol == ""}); !o.Idle {
+		o.Did = fmt.Sprintf("%+v", *r)
+	}
 	return o, nil
 }
 

@@ -103,6 +103,7 @@ func (p *place) Round(ctx context.Context, name string, how followtest.How) (o f
 	require.Empty(p.t, f.state.Unfinished)
 	require.NoError(p.t, f.Close())
 	o.Waiting, o.Anew, o.Idle = len(r.Failed)+len(r.Gone), r.Reason != "", r.New+r.Changed+r.Removed == 0
+	o.Did = fmt.Sprintf("%d new, %d changed, %d removed", r.New, r.Changed, r.Removed)
 	return o, err
 }
 

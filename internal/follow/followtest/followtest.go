@@ -125,8 +125,9 @@ type How struct {
 
 // Outcome is what a round says.
 type Outcome struct {
-	Anew    bool // all was read again
-	Idle    bool // nothing was done
+	Anew    bool   // all was read again
+	Idle    bool   // nothing was done
+	Did     string // the round in words, where it is not idle
 	Waiting int
 	// Repaired is how much had to be repaired in the end, which no round has brought.
 	Repaired int

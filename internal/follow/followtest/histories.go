@@ -306,7 +306,8 @@ func (f *follower) settle() {
 	SameRecords(f.t, f.place.Published(f.source, f.kind), f.place.Held(f.name), "%s: %q", f.name, f.tail())
 	f.between = false
 	f.check(o, nil)
-	require.True(f.t, f.calm().Idle, "%q", f.tail())
+	o = f.calm()
+	require.True(f.t, o.Idle, "%s: %q", o.Did, f.tail())
 }
 
 // patiently does rounds until what they would take away is confirmed: three readings say the same, or a person confirms it then. Where
