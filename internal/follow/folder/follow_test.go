@@ -3,6 +3,7 @@ package folder
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"os"
