@@ -194,13 +194,15 @@ func putFilled(t *txn.Tx, c *Collection, snapshot *Snapshot) error {
 }
 
 // loadLog writes the first entries of a collection that nothing shows yet.
-func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) error {
+func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) (err error) {
 	bulk, err := db.rows.Engine.Bulk(ctx)
 	if err != nil {
 		return err
 	}
 	defer bulk.Cancel()
-	log := &collections.Appender{C: c, Put: bulk.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load, Digest: func() (digest string, err error) {
+	rows := db.loader().Ordered(c.SourceKey(), bulk, keys.TableLog)
+	defer func() { err = errors.Join(err, rows.Sorter.Close()) }()
+	log := &collections.Appender{C: c, Put: rows.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load, Digest: func() (digest string, err error) {
 		err = db.rows.View(ctx, func(t *txn.Tx) error { digest, err = c.Digest(t); return err })
 		return digest, err
 	}}
@@ -226,10 +228,10 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) e
 		return err
 	}
 	c.Remembered = c.Head
-	if err := past.Begin(c.SourceKey(), c.Head, bulk.Put); err != nil {
+	if err := past.Begin(c.SourceKey(), c.Head, rows.Put); err != nil {
 		return err
 	}
-	return bulk.Commit()
+	return rows.Commit()
 }
 
 // FillCollection publishes the first version of a map in a collection in which
